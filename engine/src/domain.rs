@@ -1,0 +1,235 @@
+//! Sets that the rows a formula returns must lie in, whatever rounding did to them.
+//!
+//! A formula computes a point exactly but for rounding; storing it may put it an ulp outside an open
+//! ball or off a hyperboloid. [`Domain::settle`] moves such a row by the least that storage allows, and
+//! leaves every row that is already inside untouched, to the bit.
+
+use crate::Float;
+
+/// Where the rows that a formula returns must lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Domain {
+    /// Anywhere.
+    Free,
+    /// The open set 1 + κ‖x‖² > 0: the Poincaré ball for κ < 0, everything else for κ ≥ 0.
+    Ball,
+    /// The upper sheet of ⟨x, x⟩_L = 1/κ, κ < 0, time coordinate first.
+    Hyperboloid,
+}
+
+impl Domain {
+    /// Moves a row onto the domain if it is off it. κ is sectional curvature.
+    ///
+    /// NaN stays NaN; an infinite or overflowing coordinate becomes the outermost representable point in
+    /// its direction.
+    #[inline]
+    pub fn settle<T: Float>(self, row: &mut [T], kappa: f64) {
+        match self {
+            Domain::Free => {}
+            Domain::Ball => settle_ball(row, kappa),
+            Domain::Hyperboloid => settle_hyperboloid(row, kappa),
+        }
+    }
+}
+
+/// The conformal margin 1 + κ‖x‖² of a row, accurate to an ulp however near the boundary.
+///
+/// The sum of squares is exact to twice `f64`'s precision: products of `f32` are exact in `f64`, and for
+/// `f64` the sum is compensated (two-product by fused multiply-add, two-sum).
+#[inline(always)]
+pub fn margin<T: Float>(row: &[T], kappa: f64) -> f64 {
+    let (high, low) = square_norm(row);
+    margin_of(high, low, kappa)
+}
+
+#[inline(always)]
+pub(crate) fn margin_of(high: f64, low: f64, kappa: f64) -> f64 {
+    kappa.mul_add(high, 1.0) + kappa * low
+}
+
+/// ‖x‖² as an unevaluated sum of two `f64`.
+#[inline(always)]
+pub(crate) fn square_norm<T: Float>(row: &[T]) -> (f64, f64) {
+    let mut sum = Compensated::default();
+    let mut blocks = row.chunks_exact(LANES);
+    for block in &mut blocks {
+        sum.add_squares::<T>(&std::array::from_fn(|l| block[l].to_f64()));
+    }
+    let mut tail = [0.0; LANES];
+    for (lane, x) in tail.iter_mut().zip(blocks.remainder()) {
+        *lane = x.to_f64();
+    }
+    sum.add_squares::<T>(&tail);
+    sum.total()
+}
+
+/// Lanes of a block of coordinates.
+pub(crate) const LANES: usize = 8;
+
+/// A sum of squares per lane, with its rounding error.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Compensated {
+    sum: [f64; LANES],
+    error: [f64; LANES],
+}
+
+impl Compensated {
+    #[inline(always)]
+    pub(crate) fn add_squares<T: Float>(&mut self, x: &[f64; LANES]) {
+        if T::COMPENSATED {
+            for l in 0..LANES {
+                let product = x[l] * x[l];
+                let product_error = x[l].mul_add(x[l], -product);
+                let (sum, sum_error) = two_sum(self.sum[l], product);
+                self.sum[l] = sum;
+                self.error[l] += sum_error + product_error;
+            }
+        } else {
+            for l in 0..LANES {
+                self.sum[l] += x[l] * x[l];
+            }
+        }
+    }
+
+    /// High and low part of the sum over the lanes.
+    #[inline(always)]
+    pub(crate) fn total(&self) -> (f64, f64) {
+        let (mut high, mut low) = (0.0, 0.0);
+        for l in 0..LANES {
+            let (sum, error) = two_sum(high, self.sum[l]);
+            high = sum;
+            low += error + self.error[l];
+        }
+        (high, low)
+    }
+}
+
+/// `a + b` and its rounding error (Knuth).
+#[inline(always)]
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let b_part = sum - a;
+    (sum, (a - (sum - b_part)) + (b - b_part))
+}
+
+#[inline]
+fn settle_ball<T: Float>(row: &mut [T], kappa: f64) {
+    if kappa >= 0.0 || margin(row, kappa) > 0.0 {
+        return;
+    }
+    push_inside(row, kappa);
+}
+
+/// The direction of a row as a vector of largest coordinate 1, and that coordinate's size: safe where the
+/// squares would overflow. Infinite coordinates keep their sign and silence the finite ones.
+fn direction<T: Float>(row: &[T]) -> (Vec<f64>, f64) {
+    let largest = row.iter().fold(0.0_f64, |m, x| m.max(x.to_f64().abs()));
+    let unit = row
+        .iter()
+        .map(|x| match (x.to_f64(), largest.is_infinite()) {
+            (x, true) if x.is_infinite() => x.signum(),
+            (x, true) if !x.is_nan() => 0.0,
+            (x, _) => x / largest,
+        })
+        .collect();
+    (unit, largest)
+}
+
+#[cold]
+fn push_inside<T: Float>(row: &mut [T], kappa: f64) {
+    let (direction, _) = direction(row);
+    let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+    // The least margin that survives rounding depends on the coordinates; try the smallest first.
+    let mut gap = T::EPSILON / 2.0;
+    loop {
+        let radius = ((1.0 - gap) / -kappa).sqrt();
+        for (x, u) in row.iter_mut().zip(&direction) {
+            *x = T::nearest(u * (radius / norm));
+        }
+        // A NaN margin ends the loop: there is nothing to move.
+        if !(margin(row, kappa) <= 0.0) {
+            return;
+        }
+        gap *= 2.0;
+    }
+}
+
+/// Largest time coordinate of a valid hyperboloid point: inner products of two points stay finite in T.
+pub(crate) fn largest_time<T: Float>() -> f64 {
+    T::LARGEST.sqrt() / 4.0
+}
+
+#[inline]
+fn settle_hyperboloid<T: Float>(row: &mut [T], kappa: f64) {
+    let square: f64 = row[1..].iter().map(|x| x.to_f64() * x.to_f64()).sum();
+    let mut time = (square - 1.0 / kappa).sqrt();
+    if time > largest_time::<T>() {
+        time = pull_back(row);
+    }
+    row[0] = T::nearest(time);
+}
+
+/// Scales the space coordinates to the outermost valid radius and returns the time coordinate.
+#[cold]
+fn pull_back<T: Float>(row: &mut [T]) -> f64 {
+    let (direction, _) = direction(&row[1..]);
+    let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let limit = largest_time::<T>();
+    for (x, u) in row[1..].iter_mut().zip(&direction) {
+        *x = T::nearest(u * (limit / norm));
+    }
+    limit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn margin_is_exact_near_the_boundary() {
+        // 0.6² + 0.8² in f64: the rounding errors of both coordinates are what the margin is made of.
+        // Exact rationals: 0.6 = 5404319552844595/2^53, 0.8 = 3602879701896397/2^52.
+        let (a, b) = (5_404_319_552_844_595_i128, 2 * 3_602_879_701_896_397_i128);
+        let exact = ((1_i128 << 106) - a * a - b * b) as f64 / 2f64.powi(106);
+        assert_eq!(margin(&[0.6_f64, 0.8], -1.0), exact);
+        assert_eq!(margin(&[0.0_f64; 3], -1.0), 1.0);
+        assert_eq!(margin(&[1.0_f32 - f32::EPSILON / 2.0], -1.0), 1.1920928955078125e-7 - 2f64.powi(-48));
+    }
+
+    #[test]
+    fn points_inside_are_untouched_and_points_outside_land_inside() {
+        for kappa in [-1.0, -0.37, -2.5, -1e-12] {
+            let scale = (-1.0 / kappa as f64).sqrt();
+            let mut inside = [0.3 * scale, -0.4 * scale];
+            let before = inside;
+            Domain::Ball.settle(&mut inside, kappa);
+            assert_eq!(inside, before);
+            for outside in [[1.0, 0.0], [0.6, 0.8000001], [1e200, -1e200], [f64::INFINITY, 1.0], [1e-3, 5.0]]
+            {
+                let mut row = outside.map(|x| x * scale);
+                Domain::Ball.settle(&mut row, kappa);
+                let m = margin(&row, kappa);
+                assert!(m > 0.0 && m < 1e-14, "{outside:?} {kappa}: {row:?} margin {m}");
+                let mut row = outside.map(|x| (x * scale) as f32);
+                Domain::Ball.settle(&mut row, kappa);
+                let m = margin(&row, kappa);
+                assert!(m > 0.0 && m < 1e-5, "{outside:?} {kappa}: {row:?} margin {m}");
+            }
+        }
+        let mut nan = [f64::NAN, 1.0];
+        Domain::Ball.settle(&mut nan, -1.0);
+        assert!(nan[0].is_nan());
+    }
+
+    #[test]
+    fn hyperboloid_rows_satisfy_their_equation() {
+        for kappa in [-1.0, -0.37] {
+            let mut row = [7.0_f64, 3.0, 4.0];
+            Domain::Hyperboloid.settle(&mut row, kappa);
+            assert_eq!(row, [(25.0 - 1.0 / kappa).sqrt(), 3.0, 4.0]);
+            let mut huge = [0.0_f32, f32::INFINITY, 1.0];
+            Domain::Hyperboloid.settle(&mut huge, kappa);
+            assert!(huge.iter().all(|x| x.is_finite()) && huge[0] == huge[1]);
+        }
+    }
+}

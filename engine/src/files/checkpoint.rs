@@ -1,0 +1,113 @@
+//! Checkpoints: any serialisable state in a file that knows whether it is whole.
+//!
+//! Layout, little-endian: magic `COTANGNT`, format version `u32`, payload length `u64`, CRC-32 of the
+//! payload `u32`, then the payload in bincode's standard configuration. Written atomically.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+const MAGIC: &[u8; 8] = b"COTANGNT";
+const HEADER: usize = 8 + 4 + 8 + 4;
+
+/// Why a checkpoint could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum CheckpointError {
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{}: not a Cotangent checkpoint", .0.display())]
+    Foreign(PathBuf),
+    #[error("{}: checkpoint of version {found}, this program reads version {expected}", path.display())]
+    Version { path: PathBuf, found: u32, expected: u32 },
+    #[error("{}: truncated checkpoint: {found} bytes of payload, {expected} expected", path.display())]
+    Truncated { path: PathBuf, found: u64, expected: u64 },
+    #[error("{}: damaged checkpoint: its checksum does not match", .0.display())]
+    Checksum(PathBuf),
+    #[error("{}: checkpoint of something else: {message}", path.display())]
+    Content { path: PathBuf, message: String },
+}
+
+/// Writes a state. `version` is the caller's: raise it when the state's type changes.
+///
+/// # Errors
+/// If the file cannot be written or the state not be serialised.
+pub fn save<S: Serialize>(path: &Path, version: u32, state: &S) -> Result<(), CheckpointError> {
+    let payload = bincode::serde::encode_to_vec(state, bincode::config::standard())
+        .map_err(|e| CheckpointError::Content { path: path.into(), message: e.to_string() })?;
+    super::atomic::write(path, |w| {
+        w.write_all(MAGIC)?;
+        w.write_all(&version.to_le_bytes())?;
+        w.write_all(&(payload.len() as u64).to_le_bytes())?;
+        w.write_all(&crc32fast::hash(&payload).to_le_bytes())?;
+        w.write_all(&payload)
+    })
+    .map_err(|source| CheckpointError::Io { path: path.into(), source })
+}
+
+/// Reads a state back.
+///
+/// # Errors
+/// If the file cannot be read, is not a checkpoint, is of another version, truncated, damaged, or holds
+/// another type of state.
+pub fn load<S: DeserializeOwned>(path: &Path, version: u32) -> Result<S, CheckpointError> {
+    let bytes = std::fs::read(path).map_err(|source| CheckpointError::Io { path: path.into(), source })?;
+    if !bytes.starts_with(&MAGIC[..bytes.len().min(8)]) || bytes.is_empty() {
+        return Err(CheckpointError::Foreign(path.into()));
+    }
+    let Some((header, payload)) = bytes.split_at_checked(HEADER) else {
+        return Err(CheckpointError::Truncated { path: path.into(), found: 0, expected: 0 });
+    };
+    let field = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let found = field(8);
+    if found != version {
+        return Err(CheckpointError::Version { path: path.into(), found, expected: version });
+    }
+    let expected = u64::from(field(12)) | u64::from(field(16)) << 32;
+    if payload.len() as u64 != expected {
+        return Err(CheckpointError::Truncated { path: path.into(), found: payload.len() as u64, expected });
+    }
+    if crc32fast::hash(payload) != field(20) {
+        return Err(CheckpointError::Checksum(path.into()));
+    }
+    match bincode::serde::decode_from_slice(payload, bincode::config::standard()) {
+        Ok((state, read)) if read == payload.len() => Ok(state),
+        Ok(_) => Err(CheckpointError::Content { path: path.into(), message: "bytes are left over".into() }),
+        Err(e) => Err(CheckpointError::Content { path: path.into(), message: e.to_string() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roundtrip_and_every_damage_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("checkpoint");
+        let state = (7_u64, vec![1.5_f64, -0.0, f64::MIN_POSITIVE]);
+        save(&path, 3, &state).unwrap();
+        assert_eq!(load::<(u64, Vec<f64>)>(&path, 3).unwrap(), state);
+
+        let message = |bytes: &[u8], version| {
+            std::fs::write(&path, bytes).unwrap();
+            load::<(u64, Vec<f64>)>(&path, version).unwrap_err().to_string()
+        };
+        let whole = std::fs::read(&path).unwrap();
+        assert!(message(&whole, 4).contains("version 3, this program reads version 4"));
+        for cut in 0..whole.len() {
+            let error = message(&whole[..cut], 3);
+            assert!(error.contains("truncated") || error.contains("not a Cotangent"), "{cut}: {error}");
+        }
+        for at in HEADER..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 4;
+            assert!(message(&damaged, 3).contains("checksum"), "{at}");
+        }
+        assert!(message(b"name\t0.1\t0.2\n and more", 3).contains("not a Cotangent checkpoint"));
+        save(&path, 3, &"a string").unwrap();
+        assert!(load::<(u64, Vec<f64>)>(&path, 3).is_err());
+        assert!(load::<u64>(&dir.path().join("none"), 3).unwrap_err().to_string().contains("No such file"));
+    }
+}

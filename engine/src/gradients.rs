@@ -1,0 +1,94 @@
+//! What the backward pass returns: gradients of variables and parameters, dense or row-sparse.
+
+use smallvec::SmallVec;
+
+use crate::kernels::index::SparseRows;
+use crate::{Float, ParamId, Tape, Var};
+
+pub(crate) enum Gradient<T> {
+    Dense(Vec<T>),
+    Rows(SparseRows<T>),
+}
+
+struct Entry<T> {
+    node: u32,
+    param: Option<ParamId>,
+    len: usize,
+    gradient: Gradient<T>,
+}
+
+/// The gradients of one backward pass. Dropping them gives their memory back to the tape.
+pub struct Gradients<'t, T: Float> {
+    tape: &'t Tape<T>,
+    entries: SmallVec<[Entry<T>; 8]>,
+}
+
+/// One gradient, as it was computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GradientView<'a, T> {
+    /// One element for each of the variable's.
+    Dense(&'a [T]),
+    /// Only some rows of a table were read. Each is listed once, in the order of first reading;
+    /// `values` holds `width` elements for each. All other rows have gradient zero.
+    Rows {
+        /// Row numbers.
+        rows: &'a [u32],
+        /// Their gradients, row by row.
+        values: &'a [T],
+        /// Elements of a row.
+        width: usize,
+    },
+}
+
+impl<T: Float> GradientView<'_, T> {
+    /// All elements, for a table of `rows × width`.
+    pub fn to_dense(&self, rows: usize, width: usize) -> Vec<T> {
+        match *self {
+            GradientView::Dense(values) => values.to_vec(),
+            GradientView::Rows { rows: touched, values, .. } => {
+                let mut dense = vec![T::zero(); rows * width];
+                crate::kernels::index::scatter_add(values, touched, width, &mut dense);
+                dense
+            }
+        }
+    }
+}
+
+impl<'t, T: Float> Gradients<'t, T> {
+    pub(crate) fn new(tape: &'t Tape<T>) -> Self {
+        Gradients { tape, entries: SmallVec::new() }
+    }
+
+    pub(crate) fn insert(&mut self, node: u32, param: Option<ParamId>, len: usize, gradient: Gradient<T>) {
+        self.entries.push(Entry { node, param, len, gradient });
+    }
+
+    fn view(entry: &Entry<T>) -> GradientView<'_, T> {
+        match &entry.gradient {
+            Gradient::Dense(values) => GradientView::Dense(&values[..entry.len]),
+            Gradient::Rows(sparse) => GradientView::Rows {
+                rows: &sparse.rows,
+                values: &sparse.values[..sparse.rows.len() * sparse.width],
+                width: sparse.width,
+            },
+        }
+    }
+
+    /// The gradient with respect to an input variable; `None` if the loss does not depend on it.
+    pub fn wrt(&self, variable: Var<'_, T>) -> Option<GradientView<'_, T>> {
+        self.entries.iter().find(|e| e.node == variable.id()).map(Self::view)
+    }
+
+    /// The gradient with respect to a parameter; `None` if the loss does not depend on it.
+    pub fn param(&self, id: ParamId) -> Option<GradientView<'_, T>> {
+        self.entries.iter().find(|e| e.param == Some(id)).map(Self::view)
+    }
+}
+
+impl<T: Float> Drop for Gradients<'_, T> {
+    fn drop(&mut self) {
+        for entry in self.entries.drain(..) {
+            self.tape.recycle(entry.gradient);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The engine of Cotangent: tensors, a tape, and row formulas.
+//!
+//! It knows no manifold. An operation is a small formula, written once and generic over a [`Scalar`]; the
+//! kernels run it over tensors, and its reverse pass comes from running it on [`Dual`] numbers.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`scalar`] | the scalar that formulas are generic over |
+//! | [`kernels`](RowFormula) | `gram`: row formulas; `map`: elementwise formulas; `reduce`; `index` |
+//! | [`domain`] | where the results of formulas must lie, and accurate margins |
+//! | [`check`] | gradients against finite differences |
+//! | [`files`] | checkpoints, safetensors, atomic writes |
+
+#![warn(missing_docs)]
+
+pub mod check;
+pub mod domain;
+mod dual;
+pub mod files;
+mod float;
+pub mod formulas;
+mod gradients;
+mod kernels;
+mod parallel;
+mod pool;
+pub mod rng;
+mod rows;
+pub mod scalar;
+mod shape;
+mod simd;
+mod tape;
+mod tensor;
+mod var;
+
+pub use domain::Domain;
+pub use dual::Dual;
+pub use float::Float;
+pub use gradients::{GradientView, Gradients};
+pub use kernels::gram::{Invariant, Metric, RowFormula, Vector};
+pub use kernels::map::MapFormula;
+pub use rows::{Row, Rows};
+pub use scalar::Scalar;
+pub use shape::{Broadcast, Shape};
+pub use tape::{ParamId, Tape};
+pub use tensor::Tensor;
+pub use var::Var;

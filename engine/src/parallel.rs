@@ -1,0 +1,71 @@
+//! Splitting rows over threads.
+//!
+//! The split depends on the sizes alone, never on the number of threads, and partial results are
+//! combined in order: the same bits come out for any thread count.
+
+use rayon::prelude::*;
+use smallvec::SmallVec;
+
+/// At most this many pieces: enough to balance 8 threads, few enough to stay on the stack.
+pub(crate) const PIECES: usize = 16;
+
+/// Work below this many nanoseconds (estimated) stays on one thread: handing a piece to another one
+/// costs several microseconds.
+const WORTH_SPLITTING: usize = 40_000;
+
+/// The pieces `0..n` is split into: boundaries are multiples of `align`, `cost` is the estimated time
+/// of one position in nanoseconds.
+pub(crate) fn pieces(n: usize, align: usize, cost: usize) -> SmallVec<[std::ops::Range<usize>; PIECES]> {
+    let work = n.saturating_mul(cost.max(1));
+    let count = if work < WORTH_SPLITTING { 1 } else { (work / (WORTH_SPLITTING / 2)).clamp(2, PIECES) };
+    let align = align.max(1);
+    let step = n.div_ceil(count).next_multiple_of(align).max(align);
+    let mut ranges = SmallVec::new();
+    let mut start = 0;
+    while start < n || ranges.is_empty() {
+        let end = (start + step).min(n);
+        ranges.push(start..end);
+        start = end;
+        if n == 0 {
+            break;
+        }
+    }
+    ranges
+}
+
+/// Runs every job, in parallel if there are several and more than one thread.
+pub(crate) fn run<J: Send>(jobs: &mut [J], work: impl Fn(&mut J) + Sync) {
+    if jobs.len() <= 1 || rayon::current_num_threads() == 1 {
+        jobs.iter_mut().for_each(work);
+    } else {
+        jobs.par_iter_mut().for_each(&work);
+    }
+}
+
+/// Takes the first `n` elements off the front of a mutable slice.
+pub(crate) fn split_front<'a, T>(slice: &mut &'a mut [T], n: usize) -> &'a mut [T] {
+    let (front, rest) = std::mem::take(slice).split_at_mut(n);
+    *slice = rest;
+    front
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_everything_once_and_align() {
+        for (n, align, cost) in
+            [(0, 1, 1), (1, 1, 1), (1000, 51, 1000), (10_000_000, 8, 1), (17, 100, 1_000_000)]
+        {
+            let ranges = pieces(n, align, cost);
+            assert!(ranges.len() <= PIECES);
+            assert_eq!(ranges[0].start, 0);
+            assert_eq!(ranges.last().unwrap().end, n);
+            for pair in ranges.windows(2) {
+                assert_eq!(pair[0].end, pair[1].start);
+                assert_eq!(pair[0].end % align, 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Row formulas at three levels: on one row, on a tensor row by row, on a tape.
+//!
+//! A geometry is written once, generic over [`Rows`], and works on slices (optimisers, data work), on
+//! tensors and on tape variables.
+
+use smallvec::SmallVec;
+
+use crate::kernels::gram::{scalar_row, vector_row};
+use crate::shape::Broadcast;
+use crate::simd::dispatch;
+use crate::{Float, RowFormula, Shape, Tensor};
+
+/// Something that row formulas can be applied to.
+pub trait Rows: Clone {
+    /// One number per row.
+    type Scalar: Clone;
+
+    /// A number that holds for every row.
+    fn constant(&self, value: f64) -> Self::Scalar;
+
+    /// A formula that returns a number per row. `vectors` and `params` in the formula's order.
+    fn scalar<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        formula: F,
+        vectors: [&Self; V],
+        params: [&Self::Scalar; P],
+    ) -> Self::Scalar
+    where
+        F: RowFormula<V, B, I, 1>;
+
+    /// A formula that returns a vector per row.
+    fn vector<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        formula: F,
+        vectors: [&Self; V],
+        params: [&Self::Scalar; P],
+    ) -> Self
+    where
+        F: RowFormula<V, B, I, B>;
+}
+
+/// A single row, owned; up to 16 elements without a heap allocation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row<T: Float>(SmallVec<[T; 16]>);
+
+impl<T: Float> std::ops::Deref for Row<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Float> std::ops::DerefMut for Row<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<T: Float> From<&[T]> for Row<T> {
+    fn from(row: &[T]) -> Self {
+        Row(SmallVec::from_slice(row))
+    }
+}
+
+impl<T: Float, const N: usize> From<[T; N]> for Row<T> {
+    fn from(row: [T; N]) -> Self {
+        Row(SmallVec::from_slice(&row))
+    }
+}
+
+impl<T: Float> Rows for Row<T> {
+    type Scalar = f64;
+
+    fn constant(&self, value: f64) -> f64 {
+        value
+    }
+    #[inline]
+    #[track_caller]
+    fn scalar<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        _formula: F,
+        vectors: [&Self; V],
+        params: [&f64; P],
+    ) -> f64
+    where
+        F: RowFormula<V, B, I, 1>,
+    {
+        same_width(F::NAME, &vectors);
+        dispatch(
+            #[inline(always)]
+            || scalar_row::<F, T, V, B, I, 1>(vectors.map(|v| &**v), &params.map(|p| *p)),
+        )
+    }
+    #[inline]
+    #[track_caller]
+    fn vector<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        _formula: F,
+        vectors: [&Self; V],
+        params: [&f64; P],
+    ) -> Self
+    where
+        F: RowFormula<V, B, I, B>,
+    {
+        same_width(F::NAME, &vectors);
+        let mut out = Row(SmallVec::from_elem(T::zero(), vectors[0].len()));
+        dispatch(
+            #[inline(always)]
+            || vector_row::<F, T, V, B, I, B>(vectors.map(|v| &**v), &params.map(|p| *p), &mut out),
+        );
+        out
+    }
+}
+
+#[track_caller]
+fn same_width<T: Float>(name: &str, vectors: &[&Row<T>]) {
+    let width = vectors[0].len();
+    assert!(
+        width > 0 && vectors.iter().all(|v| v.len() == width),
+        "{name}: vectors of one width are needed, not {:?}",
+        vectors.iter().map(|v| v.len()).collect::<Vec<_>>()
+    );
+}
+
+impl<T: Float> Rows for Tensor<T> {
+    /// `f64` whatever the tensor's type, as row scalars are.
+    type Scalar = Tensor<f64>;
+
+    fn constant(&self, value: f64) -> Tensor<f64> {
+        Tensor::scalar(value)
+    }
+    #[track_caller]
+    fn scalar<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        _formula: F,
+        vectors: [&Self; V],
+        params: [&Tensor<f64>; P],
+    ) -> Tensor<f64>
+    where
+        F: RowFormula<V, B, I, 1>,
+    {
+        let (rows, reads) = row_axes(F::NAME, &vectors, &params);
+        Tensor::from_fn(rows, |p| {
+            let params = std::array::from_fn::<f64, P, _>(|q| params[q].data()[reads[V + q].at(p)]);
+            dispatch(
+                #[inline(always)]
+                || {
+                    scalar_row::<F, T, V, B, I, 1>(
+                        std::array::from_fn(|i| vectors[i].row(reads[i].at(p))),
+                        &params,
+                    )
+                },
+            )
+        })
+    }
+    #[track_caller]
+    fn vector<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        _formula: F,
+        vectors: [&Self; V],
+        params: [&Tensor<f64>; P],
+    ) -> Self
+    where
+        F: RowFormula<V, B, I, B>,
+    {
+        let (rows, reads) = row_axes(F::NAME, &vectors, &params);
+        let width = vectors[0].width();
+        let mut out = Tensor::zeros(rows.with_width(width));
+        for (p, row) in out.data_mut().chunks_exact_mut(width).enumerate() {
+            let params = std::array::from_fn::<f64, P, _>(|q| params[q].data()[reads[V + q].at(p)]);
+            dispatch(
+                #[inline(always)]
+                || {
+                    vector_row::<F, T, V, B, I, B>(
+                        std::array::from_fn(|i| vectors[i].row(reads[i].at(p))),
+                        &params,
+                        row,
+                    )
+                },
+            );
+        }
+        out
+    }
+}
+
+#[track_caller]
+fn row_axes<T: Float>(
+    name: &str,
+    vectors: &[&Tensor<T>],
+    params: &[&Tensor<f64>],
+) -> (Shape, Vec<Broadcast>) {
+    let width = vectors[0].width();
+    let shapes = || vectors.iter().map(|v| v.shape().to_string()).collect::<Vec<_>>().join(", ");
+    let fits = vectors.iter().all(|v| !v.shape().axes().is_empty() && v.width() == width);
+    assert!(fits && width > 0, "{name}: vectors of one width are needed, not {}", shapes());
+    let own: Vec<Shape> =
+        vectors.iter().map(|v| v.shape().rows()).chain(params.iter().map(|p| p.shape().clone())).collect();
+    let axes: Vec<&[usize]> = own.iter().map(|s| s.axes()).collect();
+    let Some(rows) = Broadcast::common(&axes) else {
+        panic!("{name}: the rows of shapes {} do not broadcast", shapes())
+    };
+    let reads = axes.iter().map(|s| Broadcast::new(s, &rows).expect("a common shape fits all")).collect();
+    (rows, reads)
+}

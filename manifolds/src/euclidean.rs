@@ -1,0 +1,130 @@
+//! Euclidean space.
+
+use cotangent_engine::{Float, Row, Rows};
+
+use crate::manifold::{Manifold, OffManifold};
+
+/// Euclidean space of any dimension, with the plain metric: `dist = ‖x − y‖`.
+///
+/// Note that the flat limit of the other models is twice that (the convention λ₀ = 2 of Ganea et al. 2018).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Euclidean;
+
+/// The row formulas of Euclidean space.
+pub mod formulas {
+    use cotangent_engine::{Invariant, RowFormula, Scalar, Vector};
+
+    /// `⟨u, v⟩`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Inner;
+
+    impl RowFormula<2, 2, 1, 1> for Inner {
+        const NAME: &'static str = "euclidean.inner";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Input(1)];
+        const INVARIANTS: [Invariant; 1] = [Invariant::Dot(0, 1)];
+        fn eval<S: Scalar>([uv]: [S; 1]) -> [S; 1] {
+            [uv]
+        }
+    }
+
+    /// `‖x − y‖`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Dist;
+
+    impl RowFormula<2, 1, 1, 1> for Dist {
+        const NAME: &'static str = "euclidean.dist";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 1] = [Vector::Difference(1, 0)];
+        const INVARIANTS: [Invariant; 1] = [Invariant::Dot(0, 0)];
+        fn eval<S: Scalar>([dd]: [S; 1]) -> [S; 1] {
+            [dd.sqrt()]
+        }
+    }
+
+    /// `‖v‖`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Norm;
+
+    impl RowFormula<1, 1, 1, 1> for Norm {
+        const NAME: &'static str = "euclidean.norm";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 1] = [Vector::Input(0)];
+        const INVARIANTS: [Invariant; 1] = [Invariant::Dot(0, 0)];
+        fn eval<S: Scalar>([vv]: [S; 1]) -> [S; 1] {
+            [vv.sqrt()]
+        }
+    }
+
+    /// `x + v`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Add;
+
+    impl RowFormula<2, 1, 0, 1> for Add {
+        const NAME: &'static str = "euclidean.add";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 1] = [Vector::Sum(0, 1)];
+        const INVARIANTS: [Invariant; 0] = [];
+        fn eval<S: Scalar>([]: [S; 0]) -> [S; 1] {
+            [S::one()]
+        }
+    }
+
+    /// `y − x`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Sub;
+
+    impl RowFormula<2, 1, 0, 1> for Sub {
+        const NAME: &'static str = "euclidean.sub";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 1] = [Vector::Difference(1, 0)];
+        const INVARIANTS: [Invariant; 0] = [];
+        fn eval<S: Scalar>([]: [S; 0]) -> [S; 1] {
+            [S::one()]
+        }
+    }
+}
+
+impl Manifold for Euclidean {
+    const NAME: &'static str = "euclidean";
+
+    fn kappa(&self) -> f64 {
+        0.0
+    }
+    fn origin<T: Float>(&self, dim: usize) -> Row<T> {
+        Row::from(vec![T::zero(); dim].as_slice())
+    }
+    fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+        R::scalar(formulas::Dist, [x, y], [])
+    }
+    fn inner<R: Rows>(&self, _x: &R, u: &R, v: &R) -> R::Scalar {
+        R::scalar(formulas::Inner, [u, v], [])
+    }
+    fn norm<R: Rows>(&self, _x: &R, v: &R) -> R::Scalar {
+        R::scalar(formulas::Norm, [v], [])
+    }
+    fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
+        R::vector(formulas::Add, [x, v], [])
+    }
+    fn log<R: Rows>(&self, x: &R, y: &R) -> R {
+        R::vector(formulas::Sub, [x, y], [])
+    }
+    fn transport<R: Rows>(&self, _x: &R, _y: &R, v: &R) -> R {
+        v.clone()
+    }
+    fn egrad_to_rgrad<R: Rows>(&self, _x: &R, g: &R) -> R {
+        g.clone()
+    }
+    fn project_tangent<R: Rows>(&self, _x: &R, v: &R) -> R {
+        v.clone()
+    }
+    fn project<R: Rows>(&self, x: &R) -> R {
+        x.clone()
+    }
+    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        if x.iter().all(|c| c.is_finite()) {
+            return Ok(());
+        }
+        Err(OffManifold { manifold: Self::NAME, condition: "finite coordinates", by: f64::INFINITY })
+    }
+}

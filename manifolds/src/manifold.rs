@@ -1,0 +1,153 @@
+//! The trait of all manifolds.
+
+use cotangent_engine::rng::Rng;
+use cotangent_engine::{Float, Invariant, Row, RowFormula, Rows, Scalar, Vector};
+use rand::RngExt;
+use rand_distr::StandardNormal;
+
+/// By how much a row is off a manifold.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("not a point of {manifold}: {condition} fails by {by:e}")]
+pub struct OffManifold {
+    /// The manifold's name.
+    pub manifold: &'static str,
+    /// The condition that points satisfy.
+    pub condition: &'static str,
+    /// By how much it fails; NaN for a row with NaN in it.
+    pub by: f64,
+}
+
+/// A curvature that a manifold does not have.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("{manifold} needs {needs} curvature, not kappa = {kappa}")]
+pub struct CurvatureError {
+    /// The manifold's name.
+    pub manifold: &'static str,
+    /// What is asked for: `"negative"`, `"finite"`.
+    pub needs: &'static str,
+    /// What was given.
+    pub kappa: f64,
+}
+
+/// A Riemannian manifold whose points are rows of coordinates.
+///
+/// The operations are generic over [`Rows`]: the same method takes single rows, tensors (row by row, with
+/// broadcasting of leading axes) and tape variables. Rows are `ambient(dim)` wide.
+pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
+    /// The name used in files and messages.
+    const NAME: &'static str;
+
+    /// Sectional curvature.
+    fn kappa(&self) -> f64;
+
+    /// Coordinates of a point of a `dim`-dimensional manifold.
+    fn ambient(&self, dim: usize) -> usize {
+        dim
+    }
+
+    /// Dimension of the manifold whose points have this many coordinates.
+    fn dimension(&self, ambient: usize) -> usize {
+        ambient
+    }
+
+    /// The distinguished point that coordinates are taken about.
+    fn origin<T: Float>(&self, dim: usize) -> Row<T>;
+
+    /// Geodesic distance.
+    fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar;
+
+    /// Riemannian inner product of two tangent vectors at `x`.
+    fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar;
+
+    /// Riemannian norm of a tangent vector at `x`.
+    fn norm<R: Rows>(&self, x: &R, v: &R) -> R::Scalar;
+
+    /// Exponential map: the point that a geodesic from `x` with velocity `v` reaches at time 1.
+    fn exp<R: Rows>(&self, x: &R, v: &R) -> R;
+
+    /// Logarithm: the velocity at `x` of the geodesic that reaches `y` at time 1.
+    fn log<R: Rows>(&self, x: &R, y: &R) -> R;
+
+    /// Parallel transport of a tangent vector along the geodesic from `x` to `y`.
+    fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R;
+
+    /// The Riemannian gradient at `x`, from the gradient `g` with respect to the coordinates.
+    fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R;
+
+    /// The tangent vector at `x` nearest to an arbitrary vector.
+    fn project_tangent<R: Rows>(&self, x: &R, v: &R) -> R;
+
+    /// A point near an arbitrary row; valid points are returned to the bit.
+    fn project<R: Rows>(&self, x: &R) -> R;
+
+    /// A retraction: agrees with [`exp`](Self::exp) to first order. The default *is* `exp`, which costs no
+    /// more in the models here and has no bias.
+    fn retract<R: Rows>(&self, x: &R, v: &R) -> R {
+        self.exp(x, v)
+    }
+
+    /// The point at time `t` on the geodesic from `x` (t = 0) to `y` (t = 1).
+    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
+        let velocity = self.log(x, y);
+        self.exp(x, &R::vector(Scale, [&velocity], [t]))
+    }
+
+    /// One step of Riemannian gradient descent: `retract(x, −rate · egrad_to_rgrad(x, g))`.
+    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
+        let gradient = self.egrad_to_rgrad(x, g);
+        self.retract(x, &R::vector(Descent, [&gradient], [rate]))
+    }
+
+    /// Whether a row is a point of the manifold.
+    ///
+    /// # Errors
+    /// By how much it is off.
+    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold>;
+
+    /// A point in a uniformly random direction from the origin, at a distance uniform in `[0, radius]`.
+    fn random_point<T: Float>(&self, dim: usize, radius: f64, rng: &mut Rng) -> Row<T> {
+        let origin = self.origin::<T>(dim);
+        let direction = self.random_tangent(&origin, rng);
+        let norm = self.norm(&origin, &direction);
+        let length = radius * rng.random::<f64>();
+        let scale = if norm > 0.0 { length / norm } else { 0.0 };
+        self.exp(&origin, &Row::vector(Scale, [&direction], [&scale]))
+    }
+
+    /// A tangent vector at `x` with standard normal coordinates, projected.
+    fn random_tangent<T: Float>(&self, x: &Row<T>, rng: &mut Rng) -> Row<T> {
+        let mut v = x.clone();
+        for c in v.iter_mut() {
+            *c = T::nearest(rng.sample(StandardNormal));
+        }
+        self.project_tangent(x, &v)
+    }
+}
+
+/// `t v`, t = parameter 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale;
+
+impl RowFormula<1, 1, 1, 1> for Scale {
+    const NAME: &'static str = "scale";
+    const VECTOR: bool = true;
+    const BASIS: [Vector; 1] = [Vector::Input(0)];
+    const INVARIANTS: [Invariant; 1] = [Invariant::Param(0)];
+    fn eval<S: Scalar>([t]: [S; 1]) -> [S; 1] {
+        [t]
+    }
+}
+
+/// `−t v`, t = parameter 0.
+#[derive(Clone, Copy, Debug)]
+struct Descent;
+
+impl RowFormula<1, 1, 1, 1> for Descent {
+    const NAME: &'static str = "descent";
+    const VECTOR: bool = true;
+    const BASIS: [Vector; 1] = [Vector::Input(0)];
+    const INVARIANTS: [Invariant; 1] = [Invariant::Param(0)];
+    fn eval<S: Scalar>([t]: [S; 1]) -> [S; 1] {
+        [-t]
+    }
+}

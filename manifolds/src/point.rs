@@ -1,0 +1,140 @@
+//! Points and tangent vectors as types: what belongs to different geometries does not mix.
+
+use cotangent_engine::{Float, Rows, Shape, Var};
+
+use crate::Manifold;
+
+/// Points of a manifold, one per row: of a single row, a tensor or a tape variable.
+///
+/// There is no `+` on points:
+///
+/// ```compile_fail
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{Point, Stereographic};
+/// let ball = Stereographic::new(-1.0).unwrap();
+/// let x = Point::new(ball, Row::from([0.1, 0.2]));
+/// let sum = x.clone() + x;
+/// ```
+///
+/// and points of different manifolds do not mix:
+///
+/// ```compile_fail
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{Lorentz, Point, Stereographic};
+/// let x = Point::new(Stereographic::new(-1.0).unwrap(), Row::from([0.1, 0.2]));
+/// let y = Point::new(Lorentz::new(-1.0).unwrap(), Row::from([1.0, 0.0]));
+/// let d = x.dist(&y);
+/// ```
+///
+/// ```
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{Point, Stereographic};
+/// let ball = Stereographic::new(-1.0).unwrap();
+/// let x = Point::new(ball, Row::from([0.1, 0.2]));
+/// let y = Point::new(ball, Row::from([-0.3, 0.4]));
+/// let there_and_back = x.exp(&x.log(&y));
+/// assert!(there_and_back.dist(&y) < 1e-15);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point<M, R> {
+    manifold: M,
+    coordinates: R,
+}
+
+/// Tangent vectors of a manifold, one per row, each at a point that the user keeps track of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tangent<M, R> {
+    manifold: M,
+    coordinates: R,
+}
+
+impl<M: Manifold, R: Rows> Tangent<M, R> {
+    /// Tangent vectors with these coordinates, which are taken as they are.
+    pub fn new(manifold: M, coordinates: R) -> Self {
+        Tangent { manifold, coordinates }
+    }
+
+    /// The coordinates.
+    pub fn coordinates(&self) -> &R {
+        &self.coordinates
+    }
+}
+
+impl<M: Manifold, R: Rows> Point<M, R> {
+    /// Points with these coordinates, which are taken as they are: see [`Manifold::project`].
+    pub fn new(manifold: M, coordinates: R) -> Self {
+        Point { manifold, coordinates }
+    }
+
+    /// The manifold.
+    pub fn manifold(&self) -> &M {
+        &self.manifold
+    }
+
+    /// The coordinates.
+    pub fn coordinates(&self) -> &R {
+        &self.coordinates
+    }
+
+    /// Panics where two points are on manifolds of one type but different curvature.
+    #[track_caller]
+    fn same(&self, other: &M) -> &M {
+        assert!(self.manifold == *other, "points of {:?} and {other:?} do not mix", self.manifold);
+        &self.manifold
+    }
+
+    /// Geodesic distance, row by row.
+    #[track_caller]
+    pub fn dist(&self, other: &Self) -> R::Scalar {
+        self.same(&other.manifold).dist(&self.coordinates, &other.coordinates)
+    }
+
+    /// The points that geodesics from here with the given velocities reach at time 1.
+    #[track_caller]
+    pub fn exp(&self, v: &Tangent<M, R>) -> Self {
+        Point::new(self.manifold, self.same(&v.manifold).exp(&self.coordinates, &v.coordinates))
+    }
+
+    /// The velocities here of the geodesics that reach `other` at time 1.
+    #[track_caller]
+    pub fn log(&self, other: &Self) -> Tangent<M, R> {
+        Tangent::new(self.manifold, self.same(&other.manifold).log(&self.coordinates, &other.coordinates))
+    }
+
+    /// Tangent vectors here, carried along geodesics to `other`.
+    #[track_caller]
+    pub fn transport(&self, other: &Self, v: &Tangent<M, R>) -> Tangent<M, R> {
+        let m = self.same(&other.manifold);
+        Tangent::new(self.manifold, m.transport(&self.coordinates, &other.coordinates, &v.coordinates))
+    }
+
+    /// Riemannian inner product of tangent vectors here.
+    #[track_caller]
+    pub fn inner(&self, u: &Tangent<M, R>, v: &Tangent<M, R>) -> R::Scalar {
+        self.same(&u.manifold).inner(&self.coordinates, &u.coordinates, &v.coordinates)
+    }
+
+    /// Points at time `t` on the geodesics from here (t = 0) to `other` (t = 1).
+    #[track_caller]
+    pub fn geodesic(&self, other: &Self, t: &R::Scalar) -> Self {
+        let m = self.same(&other.manifold);
+        Point::new(self.manifold, m.geodesic(&self.coordinates, &other.coordinates, t))
+    }
+}
+
+impl<M: Manifold, T: Float> Point<M, Var<'_, T>> {
+    /// Points of a table `[n, width]` by number: `[rows.len(), width]`.
+    #[track_caller]
+    pub fn rows(&self, rows: &[u32]) -> Self {
+        Point::new(self.manifold, self.coordinates.gather(rows))
+    }
+
+    /// The same points in another arrangement; the last axis stays.
+    #[track_caller]
+    pub fn reshape(&self, shape: impl Into<Shape>) -> Self {
+        let shape = shape.into();
+        let width = self.coordinates.shape().width();
+        assert_eq!(shape.width(), width, "reshape: the coordinates of a point stay together");
+        Point::new(self.manifold, self.coordinates.reshape(shape))
+    }
+}

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+pub use cotangent_engine as engine;
+pub use cotangent_layers as layers;
+pub use cotangent_manifolds as manifolds;
+pub use cotangent_optim as optim;
+
+/// What most programs need.
+pub mod prelude {
+    pub use cotangent_engine::{
+        Float, GradientView, Gradients, MapFormula, Row, RowFormula, Rows, Scalar, Shape, Tape, Tensor, Var,
+        rng,
+    };
+    pub use cotangent_layers::{Embedding, loss};
+    pub use cotangent_manifolds::{
+        Euclidean, Lorentz, Manifold, Param, ParamOnTape, PoincareBall, Point, Stereographic, Tangent,
+    };
+    pub use cotangent_optim::RiemannianSgd;
+}
