@@ -88,7 +88,7 @@ fn indexing() {
 #[test]
 fn loss_functions() {
     let distances = tensor(&[4, 6], 0.0, 3.0, 1);
-    assert_gradients(&[distances], |v| loss::ranking(v[0]));
+    assert_gradients(&[distances], |v| loss::ranking(v[0]).square().sum());
 }
 
 /// Rows that broadcast: full, one, column-like and cycled.

@@ -4,7 +4,8 @@
 //! ball or off a hyperboloid. [`Domain::settle`] moves such a row by the least that storage allows, and
 //! leaves every row that is already inside untouched, to the bit.
 
-use crate::Float;
+use crate::simd::dispatch;
+use crate::{Float, Lanes};
 
 /// Where the rows that a formula returns must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ impl Domain {
     ///
     /// NaN stays NaN; an infinite or overflowing coordinate becomes the outermost representable point in
     /// its direction.
-    #[inline]
+    #[inline(always)]
     pub fn settle<T: Float>(self, row: &mut [T], kappa: f64) {
         match self {
             Domain::Free => {}
@@ -36,83 +37,59 @@ impl Domain {
 ///
 /// The sum of squares is exact to twice `f64`'s precision: products of `f32` are exact in `f64`, and for
 /// `f64` the sum is compensated (two-product by fused multiply-add, two-sum).
-#[inline(always)]
-pub fn margin<T: Float>(row: &[T], kappa: f64) -> f64 {
-    let (high, low) = square_norm(row);
-    margin_of(high, low, kappa)
-}
-
-#[inline(always)]
-pub(crate) fn margin_of(high: f64, low: f64, kappa: f64) -> f64 {
-    kappa.mul_add(high, 1.0) + kappa * low
-}
-
-/// ‖x‖² as an unevaluated sum of two `f64`.
-#[inline(always)]
-pub(crate) fn square_norm<T: Float>(row: &[T]) -> (f64, f64) {
-    let mut sum = Compensated::default();
-    let mut blocks = row.chunks_exact(LANES);
-    for block in &mut blocks {
-        sum.add_squares::<T>(&std::array::from_fn(|l| block[l].to_f64()));
-    }
-    let mut tail = [0.0; LANES];
-    for (lane, x) in tail.iter_mut().zip(blocks.remainder()) {
-        *lane = x.to_f64();
-    }
-    sum.add_squares::<T>(&tail);
-    sum.total()
-}
-
-/// Lanes of a block of coordinates.
-pub(crate) const LANES: usize = 8;
-
-/// A sum of squares per lane, with its rounding error.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Compensated {
-    sum: [f64; LANES],
-    error: [f64; LANES],
-}
-
-impl Compensated {
-    #[inline(always)]
-    pub(crate) fn add_squares<T: Float>(&mut self, x: &[f64; LANES]) {
-        if T::COMPENSATED {
-            for l in 0..LANES {
-                let product = x[l] * x[l];
-                let product_error = x[l].mul_add(x[l], -product);
-                let (sum, sum_error) = two_sum(self.sum[l], product);
-                self.sum[l] = sum;
-                self.error[l] += sum_error + product_error;
-            }
-        } else {
-            for l in 0..LANES {
-                self.sum[l] += x[l] * x[l];
-            }
-        }
-    }
-
-    /// High and low part of the sum over the lanes.
-    #[inline(always)]
-    pub(crate) fn total(&self) -> (f64, f64) {
-        let (mut high, mut low) = (0.0, 0.0);
-        for l in 0..LANES {
-            let (sum, error) = two_sum(high, self.sum[l]);
-            high = sum;
-            low += error + self.error[l];
-        }
-        (high, low)
-    }
-}
-
-/// `a + b` and its rounding error (Knuth).
-#[inline(always)]
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
-    let sum = a + b;
-    let b_part = sum - a;
-    (sum, (a - (sum - b_part)) + (b - b_part))
-}
-
 #[inline]
+pub fn margin<T: Float>(row: &[T], kappa: f64) -> f64 {
+    dispatch(
+        #[inline(always)]
+        || {
+            let mut squares = Compensated::<1>::default();
+            for x in row {
+                squares.add_square::<T>(Lanes::splat(x.to_f64()));
+            }
+            margin_of(squares, Lanes::splat(kappa)).get(0)
+        },
+    )
+}
+
+/// 1 + κ s for a compensated sum s of squares.
+#[inline(always)]
+pub(crate) fn margin_of<const R: usize>(squares: Compensated<R>, kappa: Lanes<R>) -> Lanes<R> {
+    kappa.mul_add(squares.sum, Lanes::splat(1.0)) + kappa * squares.error
+}
+
+/// A sum of squares in every lane, with its rounding error.
+#[derive(Clone, Copy)]
+pub(crate) struct Compensated<const R: usize> {
+    pub(crate) sum: Lanes<R>,
+    error: Lanes<R>,
+}
+
+impl<const R: usize> Default for Compensated<R> {
+    #[inline(always)]
+    fn default() -> Self {
+        Compensated { sum: Lanes::splat(0.0), error: Lanes::splat(0.0) }
+    }
+}
+
+impl<const R: usize> Compensated<R> {
+    #[inline(always)]
+    pub(crate) fn add_square<T: Float>(&mut self, x: Lanes<R>) {
+        let product = x * x;
+        if T::COMPENSATED {
+            let product_error = x.mul_add(x, -product);
+            // Knuth's two-sum.
+            let sum = self.sum + product;
+            let part = sum - self.sum;
+            let sum_error = (self.sum - (sum - part)) + (product - part);
+            self.sum = sum;
+            self.error = self.error + (sum_error + product_error);
+        } else {
+            self.sum = self.sum + product;
+        }
+    }
+}
+
+#[inline(always)]
 fn settle_ball<T: Float>(row: &mut [T], kappa: f64) {
     if kappa >= 0.0 || margin(row, kappa) > 0.0 {
         return;
@@ -136,6 +113,7 @@ fn direction<T: Float>(row: &[T]) -> (Vec<f64>, f64) {
 }
 
 #[cold]
+#[inline(never)]
 fn push_inside<T: Float>(row: &mut [T], kappa: f64) {
     let (direction, _) = direction(row);
     let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -159,7 +137,7 @@ pub(crate) fn largest_time<T: Float>() -> f64 {
     T::LARGEST.sqrt() / 4.0
 }
 
-#[inline]
+#[inline(always)]
 fn settle_hyperboloid<T: Float>(row: &mut [T], kappa: f64) {
     let square: f64 = row[1..].iter().map(|x| x.to_f64() * x.to_f64()).sum();
     let mut time = (square - 1.0 / kappa).sqrt();
@@ -171,6 +149,7 @@ fn settle_hyperboloid<T: Float>(row: &mut [T], kappa: f64) {
 
 /// Scales the space coordinates to the outermost valid radius and returns the time coordinate.
 #[cold]
+#[inline(never)]
 fn pull_back<T: Float>(row: &mut [T]) -> f64 {
     let (direction, _) = direction(&row[1..]);
     let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();

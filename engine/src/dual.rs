@@ -4,6 +4,7 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use crate::lanes::array;
 use crate::scalar::{Scalar, arcsinc_slope, arctanc_slope, sinc_slope, tanc_slope};
 
 /// `value + Σ partials[i] εᵢ` with `εᵢ εⱼ = 0`.
@@ -26,8 +27,8 @@ impl<S: Scalar, const N: usize> Dual<S, N> {
     /// The `N` independent variables at the given values.
     #[inline(always)]
     pub fn variables(values: [S; N]) -> [Self; N] {
-        std::array::from_fn(|i| {
-            let partials = std::array::from_fn(|j| S::constant(if i == j { 1.0 } else { 0.0 }));
+        array(Self::constant(0.0), |i| {
+            let partials = array(S::zero(), |j| S::constant(if i == j { 1.0 } else { 0.0 }));
             Dual { value: values[i], partials }
         })
     }
@@ -35,7 +36,7 @@ impl<S: Scalar, const N: usize> Dual<S, N> {
     /// Chain rule: a function's value and its derivative at `self.value`.
     #[inline(always)]
     fn chain(self, value: S, derivative: S) -> Self {
-        Dual { value, partials: self.partials.map(|p| p * derivative) }
+        Dual { value, partials: array(S::zero(), |i| self.partials[i] * derivative) }
     }
 }
 
@@ -43,10 +44,7 @@ impl<S: Scalar, const N: usize> Add for Dual<S, N> {
     type Output = Self;
     #[inline(always)]
     fn add(self, o: Self) -> Self {
-        Dual {
-            value: self.value + o.value,
-            partials: std::array::from_fn(|i| self.partials[i] + o.partials[i]),
-        }
+        Dual { value: self.value + o.value, partials: array(S::zero(), |i| self.partials[i] + o.partials[i]) }
     }
 }
 
@@ -54,10 +52,7 @@ impl<S: Scalar, const N: usize> Sub for Dual<S, N> {
     type Output = Self;
     #[inline(always)]
     fn sub(self, o: Self) -> Self {
-        Dual {
-            value: self.value - o.value,
-            partials: std::array::from_fn(|i| self.partials[i] - o.partials[i]),
-        }
+        Dual { value: self.value - o.value, partials: array(S::zero(), |i| self.partials[i] - o.partials[i]) }
     }
 }
 
@@ -67,7 +62,7 @@ impl<S: Scalar, const N: usize> Mul for Dual<S, N> {
     fn mul(self, o: Self) -> Self {
         Dual {
             value: self.value * o.value,
-            partials: std::array::from_fn(|i| self.partials[i] * o.value + self.value * o.partials[i]),
+            partials: array(S::zero(), |i| self.partials[i] * o.value + self.value * o.partials[i]),
         }
     }
 }
@@ -78,10 +73,7 @@ impl<S: Scalar, const N: usize> Div for Dual<S, N> {
     fn div(self, o: Self) -> Self {
         let inverse = o.value.recip();
         let value = self.value / o.value;
-        Dual {
-            value,
-            partials: std::array::from_fn(|i| (self.partials[i] - value * o.partials[i]) * inverse),
-        }
+        Dual { value, partials: array(S::zero(), |i| (self.partials[i] - value * o.partials[i]) * inverse) }
     }
 }
 
@@ -89,7 +81,7 @@ impl<S: Scalar, const N: usize> Neg for Dual<S, N> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
-        Dual { value: -self.value, partials: self.partials.map(|p| -p) }
+        Dual { value: -self.value, partials: array(S::zero(), |i| -self.partials[i]) }
     }
 }
 
@@ -108,7 +100,7 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
     fn select(mask: S::Mask, a: Self, b: Self) -> Self {
         Dual {
             value: S::select(mask, a.value, b.value),
-            partials: std::array::from_fn(|i| S::select(mask, a.partials[i], b.partials[i])),
+            partials: array(S::zero(), |i| S::select(mask, a.partials[i], b.partials[i])),
         }
     }
 

@@ -5,9 +5,8 @@
 
 use smallvec::SmallVec;
 
-use crate::kernels::gram::{scalar_row, vector_row};
+use crate::kernels::gram::{Operand, forward, forward_one};
 use crate::shape::Broadcast;
-use crate::simd::dispatch;
 use crate::{Float, RowFormula, Shape, Tensor};
 
 /// Something that row formulas can be applied to.
@@ -83,10 +82,9 @@ impl<T: Float> Rows for Row<T> {
         F: RowFormula<V, B, I, 1>,
     {
         same_width(F::NAME, &vectors);
-        dispatch(
-            #[inline(always)]
-            || scalar_row::<F, T, V, B, I, 1>(vectors.map(|v| &**v), &params.map(|p| *p)),
-        )
+        let mut out = [0.0];
+        forward_one::<F, T, f64, V, B, I, 1>(vectors.map(|v| &**v), &params.map(|p| *p), &mut out);
+        out[0]
     }
     #[inline]
     #[track_caller]
@@ -100,10 +98,7 @@ impl<T: Float> Rows for Row<T> {
     {
         same_width(F::NAME, &vectors);
         let mut out = Row(SmallVec::from_elem(T::zero(), vectors[0].len()));
-        dispatch(
-            #[inline(always)]
-            || vector_row::<F, T, V, B, I, B>(vectors.map(|v| &**v), &params.map(|p| *p), &mut out),
-        );
+        forward_one::<F, T, T, V, B, I, B>(vectors.map(|v| &**v), &params.map(|p| *p), &mut out);
         out
     }
 }
@@ -134,19 +129,10 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
-        let (rows, reads) = row_axes(F::NAME, &vectors, &params);
-        Tensor::from_fn(rows, |p| {
-            let params = std::array::from_fn::<f64, P, _>(|q| params[q].data()[reads[V + q].at(p)]);
-            dispatch(
-                #[inline(always)]
-                || {
-                    scalar_row::<F, T, V, B, I, 1>(
-                        std::array::from_fn(|i| vectors[i].row(reads[i].at(p))),
-                        &params,
-                    )
-                },
-            )
-        })
+        let (rows, vectors, params) = operands(F::NAME, &vectors, &params);
+        let mut out = Tensor::zeros(rows);
+        forward::<F, T, f64, f64, V, B, I, 1>(&vectors.1, &params, vectors.0, out.data_mut());
+        out
     }
     #[track_caller]
     fn vector<F, const V: usize, const P: usize, const B: usize, const I: usize>(
@@ -157,32 +143,21 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        let (rows, reads) = row_axes(F::NAME, &vectors, &params);
-        let width = vectors[0].width();
-        let mut out = Tensor::zeros(rows.with_width(width));
-        for (p, row) in out.data_mut().chunks_exact_mut(width).enumerate() {
-            let params = std::array::from_fn::<f64, P, _>(|q| params[q].data()[reads[V + q].at(p)]);
-            dispatch(
-                #[inline(always)]
-                || {
-                    vector_row::<F, T, V, B, I, B>(
-                        std::array::from_fn(|i| vectors[i].row(reads[i].at(p))),
-                        &params,
-                        row,
-                    )
-                },
-            );
-        }
+        let (rows, vectors, params) = operands(F::NAME, &vectors, &params);
+        let mut out = Tensor::zeros(rows.with_width(vectors.0));
+        forward::<F, T, f64, T, V, B, I, B>(&vectors.1, &params, vectors.0, out.data_mut());
         out
     }
 }
 
+/// The rows' common axes, the width and operands of the vectors, and the operands of the parameters.
 #[track_caller]
-fn row_axes<T: Float>(
+#[allow(clippy::type_complexity)]
+fn operands<'a, T: Float>(
     name: &str,
-    vectors: &[&Tensor<T>],
-    params: &[&Tensor<f64>],
-) -> (Shape, Vec<Broadcast>) {
+    vectors: &[&'a Tensor<T>],
+    params: &[&'a Tensor<f64>],
+) -> (Shape, (usize, Vec<Operand<'a, T>>), Vec<Operand<'a, f64>>) {
     let width = vectors[0].width();
     let shapes = || vectors.iter().map(|v| v.shape().to_string()).collect::<Vec<_>>().join(", ");
     let fits = vectors.iter().all(|v| !v.shape().axes().is_empty() && v.width() == width);
@@ -193,6 +168,18 @@ fn row_axes<T: Float>(
     let Some(rows) = Broadcast::common(&axes) else {
         panic!("{name}: the rows of shapes {} do not broadcast", shapes())
     };
-    let reads = axes.iter().map(|s| Broadcast::new(s, &rows).expect("a common shape fits all")).collect();
-    (rows, reads)
+    let read = |axes: &[usize]| Broadcast::new(axes, &rows).expect("a common shape fits all");
+    let (of_vectors, of_params) = axes.split_at(vectors.len());
+    let vectors = vectors.iter().zip(of_vectors).map(|(v, axes)| Operand {
+        data: v.data(),
+        rows: read(axes),
+        constant: None,
+    });
+    let params = params.iter().zip(of_params).map(|(p, axes)| Operand {
+        data: p.data(),
+        rows: read(axes),
+        constant: None,
+    });
+    let operands = ((width, vectors.collect()), params.collect());
+    (rows.clone(), operands.0, operands.1)
 }

@@ -13,6 +13,8 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use crate::Lanes;
+
 /// A number that formulas compute with. See the [module documentation](self).
 pub trait Scalar:
     Copy
@@ -241,30 +243,8 @@ macro_rules! impl_scalar {
             fn abs(self) -> Self {
                 $t::abs(self)
             }
-
-            impl_scalar!(@std $t: sqrt exp exp_m1 ln ln_1p sin cos sinh cosh tanh asinh atanh);
-
-            #[inline(always)]
-            fn tanc(self) -> Self {
-                square_argument(self.into(), f64::tan, f64::tanh) as $t
-            }
-            #[inline(always)]
-            fn arctanc(self) -> Self {
-                square_argument(self.into(), f64::atan, f64::atanh) as $t
-            }
-            #[inline(always)]
-            fn sinc(self) -> Self {
-                square_argument(self.into(), f64::sin, f64::sinh) as $t
-            }
-            #[inline(always)]
-            fn cosc(self) -> Self {
-                let s: f64 = self.into();
-                (if s < 0.0 { (-s).sqrt().cosh() } else { s.sqrt().cos() }) as $t
-            }
-            #[inline(always)]
-            fn arcsinc(self) -> Self {
-                square_argument(self.into(), f64::asin, f64::asinh) as $t
-            }
+            impl_scalar!(@std $t: sqrt sin cos);
+            impl_scalar!(@lanes $t: exp exp_m1 ln ln_1p sinh cosh tanh asinh atanh tanc arctanc sinc cosc arcsinc);
         }
     };
     (@std $t:ident: $($f:ident)*) => { $(
@@ -273,24 +253,18 @@ macro_rules! impl_scalar {
             $t::$f(self)
         }
     )* };
+    // One lane of the vector code: the same bits at every level.
+    (@lanes $t:ident: $($f:ident)*) => { $(
+        #[inline(always)]
+        fn $f(self) -> Self {
+            let [y] = Lanes::from([f64::from(self)]).$f().into();
+            y as $t
+        }
+    )* };
 }
 
 impl_scalar!(f32);
 impl_scalar!(f64);
-
-/// `f(√s)/√s` for s > 0, `g(√-s)/√-s` for s < 0, 1 at 0.
-#[inline(always)]
-fn square_argument(s: f64, f: impl Fn(f64) -> f64, g: impl Fn(f64) -> f64) -> f64 {
-    if s < 0.0 {
-        let r = (-s).sqrt();
-        g(r) / r
-    } else if s == 0.0 {
-        1.0
-    } else {
-        let r = s.sqrt();
-        f(r) / r
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -3,12 +3,12 @@
 use cotangent_engine::{Float, Var};
 
 /// The ranking loss of Nickel & Kiela 2017, eq. 6: a softmax over one positive and its negatives,
-/// `d₊ + ln Σ_j e^{−d_j}`, averaged over the rows.
+/// `d₊ + ln Σ_j e^{−d_j}` for each row: `[batch]`.
 ///
 /// `distances` is `[batch, 1 + negatives]` with the positive's distance first.
 #[track_caller]
 pub fn ranking<'t, T: Float>(distances: Var<'t, T>) -> Var<'t, T> {
     let batch = distances.shape()[0];
     let positive = distances.slice(1, 0..1).reshape([batch]);
-    (positive + (-distances).logsumexp(1)).mean()
+    positive + (-distances).logsumexp(1)
 }

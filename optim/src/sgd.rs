@@ -1,8 +1,7 @@
 //! Riemannian stochastic gradient descent. Bonnabel 2013; Nickel & Kiela 2017, eq. 5.
 
-use cotangent_engine::{Float, GradientView, Gradients, Row};
+use cotangent_engine::{Float, GradientView, Gradients, Tensor};
 use cotangent_manifolds::{Manifold, Param};
-use rayon::prelude::*;
 
 use crate::OptimError;
 
@@ -17,7 +16,7 @@ use crate::OptimError;
 ///
 /// let ball = Stereographic::new(-1.0).unwrap();
 /// let mut x = Param::new("x", ball, Tensor::new([1, 2], vec![0.1, 0.2]));
-/// let mut sgd = RiemannianSgd::new(1.0).unwrap();
+/// let sgd = RiemannianSgd::new(1.0).unwrap();
 /// {
 ///     // One exact step on half the squared distance lands on the target.
 ///     let tape = Tape::<f64>::new();
@@ -28,21 +27,17 @@ use crate::OptimError;
 /// assert!((x.value().row(0)[1] + 0.7).abs() < 1e-15);
 /// ```
 #[derive(Clone, Debug)]
-pub struct RiemannianSgd<T: Float = f32> {
+pub struct RiemannianSgd {
     rate: f64,
-    moved: Vec<T>,
 }
 
-/// Rows per task: several microseconds of work.
-const ROWS: usize = 128;
-
-impl<T: Float> RiemannianSgd<T> {
+impl RiemannianSgd {
     /// With a learning rate.
     ///
     /// # Errors
     /// If the rate is negative or not finite.
     pub fn new(rate: f64) -> Result<Self, OptimError> {
-        let mut sgd = RiemannianSgd { rate: 0.0, moved: Vec::new() };
+        let mut sgd = RiemannianSgd { rate: 0.0 };
         sgd.set_rate(rate)?;
         Ok(sgd)
     }
@@ -68,52 +63,45 @@ impl<T: Float> RiemannianSgd<T> {
     ///
     /// # Errors
     /// If a moved row would not be finite; the parameter is then unchanged.
-    pub fn step<M: Manifold>(
-        &mut self,
+    pub fn step<M: Manifold, T: Float>(
+        &self,
         param: &mut Param<M, T>,
         gradients: &Gradients<'_, T>,
     ) -> Result<(), OptimError> {
         let Some(gradient) = gradients.param(param.id()) else { return Ok(()) };
         let width = param.value().width();
-        let (values, touched) = match gradient {
-            GradientView::Dense(values) => (values, None),
-            GradientView::Rows { rows, values, .. } => (values, Some(rows)),
+        let (points, values, touched) = match gradient {
+            GradientView::Dense(values) => (param.value().clone(), values, None),
+            GradientView::Rows { rows, values, .. } => (gather(param.value(), rows), values, Some(rows)),
         };
         let row_of = |i: usize| touched.map_or(i, |rows| rows[i] as usize);
-
-        if self.moved.len() < values.len() {
-            self.moved.resize(values.len(), T::zero());
+        let gradient = Tensor::new(points.shape().clone(), values.to_vec());
+        let moved = param.manifold().descend(&points, &gradient, &Tensor::scalar(self.rate));
+        if let Some(bad) = moved.data().iter().position(|x| !x.is_finite()) {
+            return Err(OptimError::NotFinite { param: param.name().to_owned(), row: row_of(bad / width) });
         }
-        let moved = &mut self.moved[..values.len()];
-        let (manifold, table, rate) = (param.manifold(), param.value(), self.rate);
-        let step = |(chunk, (moved, values)): (usize, (&mut [T], &[T]))| {
-            for (i, (moved, g)) in moved.chunks_exact_mut(width).zip(values.chunks_exact(width)).enumerate() {
-                let row = row_of(chunk * ROWS + i);
-                let x = manifold.descend(&Row::from(table.row(row)), &Row::from(g), &rate);
-                if !x.iter().all(|c| c.is_finite()) {
-                    return Some(row);
+        match touched {
+            None => *param.value_mut() = moved,
+            Some(rows) => {
+                drop(points);
+                let table = param.value_mut().data_mut();
+                for (&row, moved) in rows.iter().zip(moved.rows()) {
+                    let start = row as usize * width;
+                    table[start..start + width].copy_from_slice(moved);
                 }
-                moved.copy_from_slice(&x);
             }
-            None
-        };
-        // The first bad row in order, whichever thread sees one first.
-        let bad = if values.len() <= ROWS * width {
-            step((0, (moved, values)))
-        } else {
-            let chunks = moved.par_chunks_mut(ROWS * width).zip(values.par_chunks(ROWS * width));
-            chunks.enumerate().map(step).find_first(Option::is_some).flatten()
-        };
-        if let Some(row) = bad {
-            return Err(OptimError::NotFinite { param: param.name().to_owned(), row });
-        }
-        let table = param.value_mut().data_mut();
-        for (i, moved) in self.moved[..values.len()].chunks_exact(width).enumerate() {
-            let start = row_of(i) * width;
-            table[start..start + width].copy_from_slice(moved);
         }
         Ok(())
     }
+}
+
+/// Some rows of a table, as a tensor of their own.
+fn gather<T: Float>(table: &Tensor<T>, rows: &[u32]) -> Tensor<T> {
+    let mut data = Vec::with_capacity(rows.len() * table.width());
+    for &row in rows {
+        data.extend_from_slice(table.row(row as usize));
+    }
+    Tensor::new([rows.len(), table.width()], data)
 }
 
 #[cfg(test)]
@@ -140,7 +128,7 @@ mod tests {
         let rows: Vec<u32> = (0..400).map(|i| (i * i) % 300).collect();
         let mut sparse = Param::new("sparse", ball, start.clone());
         let mut dense = Param::new("dense", ball, start.clone());
-        let mut sgd = RiemannianSgd::new(0.1).unwrap();
+        let sgd = RiemannianSgd::new(0.1).unwrap();
         let tape = Tape::new();
         let loss = tape.point(&sparse).coordinates().gather(&rows).square().sum();
         sgd.step(&mut sparse, &tape.backward(loss)).unwrap();
@@ -164,7 +152,7 @@ mod tests {
         assert_eq!(error, OptimError::NotFinite { param: "weights".into(), row: 1 });
         assert_eq!(*x.value(), before);
         for rate in [-0.1, f64::NAN, f64::INFINITY] {
-            assert!(RiemannianSgd::<f32>::new(rate).is_err());
+            assert!(RiemannianSgd::new(rate).is_err());
         }
     }
 }

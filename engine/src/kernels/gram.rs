@@ -9,6 +9,9 @@
 //! 2. the scalar formula;
 //! 3. the linear combination (one write), or the scalar itself.
 //!
+//! Rows go through the formula several at a time, one in each lane: their coordinates are packed into panels,
+//! coordinate by coordinate, and from there on all is vector arithmetic.
+//!
 //! The reverse pass runs the same formula on [`Dual`] numbers. With upstream cotangent `g`, coefficient
 //! `a_b` has cotangent `⟨g, v_b⟩`, the formula's Jacobian gives the cotangents `w` of the invariants, and
 //! the basis vector `v_b` receives `a_b g + Σ w ∂⟨v_b, v_c⟩/∂v_b`. Nothing is derived by hand.
@@ -17,12 +20,13 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use crate::domain::{Compensated, Domain, LANES, margin_of};
+use crate::domain::{Compensated, Domain, margin_of};
 use crate::kernels::pieces::{Place, for_each_piece};
+use crate::lanes::array;
 use crate::parallel::{self, PIECES, split_front};
 use crate::shape::Broadcast;
 use crate::simd::dispatch;
-use crate::{Dual, Float, Scalar};
+use crate::{Dual, Float, Lanes, Scalar};
 
 /// A basis vector of a row formula, from its input rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,165 +114,145 @@ pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: us
     fn eval<S: Scalar>(invariants: [S; I]) -> [S; O];
 }
 
-type Block = [f64; LANES];
+/// Rows side by side. Four `f64` are one AVX2 register; with eight, dual numbers spill.
+const ROWS: usize = 4;
+
+/// Coordinates packed at a time: narrower rows are packed once for all passes, and the panels stay in L1.
+const PANEL: usize = 64;
+
+/// Some coordinates of `R` rows.
+type Panel<const R: usize> = [Lanes<R>; PANEL];
+
+/// Panels of the inputs, and one for what is written.
+struct Scratch<const V: usize, const R: usize> {
+    inputs: [Panel<R>; V],
+    output: Panel<R>,
+}
+
+impl<const V: usize, const R: usize> Scratch<V, R> {
+    #[inline(always)]
+    fn new() -> Self {
+        Scratch { inputs: [[Lanes::splat(0.0); PANEL]; V], output: [Lanes::splat(0.0); PANEL] }
+    }
+
+    /// Packs the coordinates `start..end` of every input.
+    #[inline(always)]
+    fn pack<T: Float>(&mut self, rows: &[[&[T]; R]; V], start: usize, end: usize) {
+        for i in 0..V {
+            pack(&rows[i], start, end, &mut self.inputs[i]);
+        }
+    }
+}
 
 #[inline(always)]
-fn load<T: Float>(row: &[T], start: usize) -> Block {
-    if let Some(block) = row.get(start..start + LANES) {
-        std::array::from_fn(|l| block[l].to_f64())
+fn pack<T: Float, const R: usize>(rows: &[&[T]; R], start: usize, end: usize, panel: &mut Panel<R>) {
+    if rows.iter().all(|row| std::ptr::eq(*row, rows[0])) {
+        for (lanes, x) in panel.iter_mut().zip(&rows[0][start..end]) {
+            *lanes = Lanes::splat(x.to_f64());
+        }
     } else {
-        let mut block = [0.0; LANES];
-        for (lane, x) in block.iter_mut().zip(&row[start..]) {
-            *lane = x.to_f64();
+        for l in 0..R {
+            for (lanes, x) in panel.iter_mut().zip(&rows[l][start..end]) {
+                lanes.set(l, x.to_f64());
+            }
         }
-        block
     }
 }
 
+/// The panels' ranges of coordinates.
 #[inline(always)]
-fn store<T: Float>(row: &mut [T], start: usize, block: &Block) {
-    let end = row.len().min(start + LANES);
-    for (x, lane) in row[start..end].iter_mut().zip(block) {
-        *x = T::nearest(*lane);
-    }
+fn panels(width: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..width).step_by(PANEL).map(move |start| (start, width.min(start + PANEL)))
 }
 
+/// The basis vectors at coordinate `c` of the panels; `time` if that is the first coordinate of all.
 #[inline(always)]
-fn store_sum<T: Float>(row: &mut [T], start: usize, block: &Block) {
-    let end = row.len().min(start + LANES);
-    for (x, lane) in row[start..end].iter_mut().zip(block) {
-        *x = T::nearest(x.to_f64() + lane);
-    }
-}
-
-/// The basis vectors' coordinates `start..start + LANES`.
-#[inline(always)]
-fn basis<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
-    rows: &[&[T]; V],
-    start: usize,
-) -> [Block; B]
+fn basis<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    inputs: &[Panel<R>; V],
+    c: usize,
+    time: bool,
+) -> [Lanes<R>; B]
 where
     F: RowFormula<V, B, I, O>,
-    T: Float,
 {
-    let inputs: [Block; V] = std::array::from_fn(|i| load(rows[i], start));
-    std::array::from_fn(|b| match F::BASIS[b] {
-        Vector::Input(i) => inputs[i],
-        Vector::Sum(i, j) => std::array::from_fn(|l| inputs[i][l] + inputs[j][l]),
-        Vector::Difference(i, j) => std::array::from_fn(|l| inputs[i][l] - inputs[j][l]),
-        Vector::Flip(i) => flip_time(inputs[i], start),
-        Vector::Time => std::array::from_fn(|l| if start + l == 0 { 1.0 } else { 0.0 }),
-    })
-}
-
-#[inline(always)]
-fn flip_time(block: Block, start: usize) -> Block {
-    scale_time(block, start, -1.0)
-}
-
-#[inline(always)]
-fn scale_time(mut block: Block, start: usize, factor: f64) -> Block {
-    if start == 0 {
-        block[0] *= factor;
+    let mut basis = [Lanes::splat(0.0); B];
+    for b in 0..B {
+        basis[b] = match F::BASIS[b] {
+            Vector::Input(i) => inputs[i][c],
+            Vector::Sum(i, j) => inputs[i][c] + inputs[j][c],
+            Vector::Difference(i, j) => inputs[i][c] - inputs[j][c],
+            Vector::Flip(i) => flip_time(inputs[i][c], time),
+            Vector::Time => Lanes::splat(if time { 1.0 } else { 0.0 }),
+        };
     }
-    block
+    basis
 }
 
 #[inline(always)]
-fn lower(metric: Metric, block: Block, start: usize) -> Block {
+fn flip_time<const R: usize>(x: Lanes<R>, time: bool) -> Lanes<R> {
+    if time { -x } else { x }
+}
+
+#[inline(always)]
+fn lower<const R: usize>(metric: Metric, x: Lanes<R>, time: bool) -> Lanes<R> {
     match metric {
-        Metric::Euclidean => block,
-        Metric::Minkowski => flip_time(block, start),
-        Metric::Space => scale_time(block, start, 0.0),
+        Metric::Euclidean => x,
+        Metric::Minkowski => flip_time(x, time),
+        Metric::Space => {
+            if time {
+                Lanes::splat(0.0)
+            } else {
+                x
+            }
+        }
     }
 }
 
-/// The formula's arguments for one row, and the squared norms behind its margins.
+/// Parameters of one row: formulas have at most this many.
+const PARAMS: usize = 4;
+
+/// The formula's arguments for some rows, and the squared norms behind its margins. Leaves the last panels
+/// of the inputs packed.
 #[inline(always)]
-fn invariants<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
-    rows: &[&[T]; V],
-    params: &[f64],
-) -> ([f64; I], [f64; I])
+fn invariants<F, T, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    rows: &[[&[T]; R]; V],
+    params: &[Lanes<R>; PARAMS],
+    width: usize,
+    scratch: &mut Scratch<V, R>,
+) -> ([Lanes<R>; I], [Lanes<R>; I])
 where
     F: RowFormula<V, B, I, O>,
     T: Float,
 {
-    let width = rows[0].len();
-    let mut dots = [[0.0; LANES]; I];
+    let mut dots = [Lanes::splat(0.0); I];
     let mut squares = [Compensated::default(); I];
-    for start in (0..width).step_by(LANES) {
-        let basis = basis::<F, T, V, B, I, O>(rows, start);
-        for k in 0..I {
-            match F::INVARIANTS[k] {
-                Invariant::Dot(a, b) => {
-                    let right = lower(F::METRIC, basis[b], start);
-                    for l in 0..LANES {
-                        dots[k][l] += basis[a][l] * right[l];
-                    }
+    for (start, end) in panels(width) {
+        scratch.pack(rows, start, end);
+        for c in 0..end - start {
+            let time = start + c == 0;
+            let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, time);
+            for k in 0..I {
+                match F::INVARIANTS[k] {
+                    Invariant::Dot(a, b) => dots[k] = dots[k] + basis[a] * lower(F::METRIC, basis[b], time),
+                    Invariant::Margin(a) => squares[k].add_square::<T>(basis[a]),
+                    Invariant::Param(_) | Invariant::Epsilon => {}
                 }
-                Invariant::Margin(a) => squares[k].add_squares::<T>(&basis[a]),
-                Invariant::Param(_) | Invariant::Epsilon => {}
             }
         }
     }
-    let mut norms = [0.0; I];
-    let values = std::array::from_fn(|k| match F::INVARIANTS[k] {
-        Invariant::Dot(..) => sum(&dots[k]),
-        Invariant::Margin(_) => {
-            let (high, low) = squares[k].total();
-            norms[k] = high;
-            margin_of(high, low, params[0])
-        }
-        Invariant::Param(p) => params[p],
-        Invariant::Epsilon => T::EPSILON,
-    });
-    (values, norms)
-}
-
-#[inline(always)]
-fn sum(block: &Block) -> f64 {
-    ((block[0] + block[4]) + (block[2] + block[6])) + ((block[1] + block[5]) + (block[3] + block[7]))
-}
-
-/// One row of a scalar formula.
-#[inline(always)]
-pub(crate) fn scalar_row<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
-    rows: [&[T]; V],
-    params: &[f64],
-) -> f64
-where
-    F: RowFormula<V, B, I, O>,
-    T: Float,
-{
-    let (values, _) = invariants::<F, T, V, B, I, O>(&rows, params);
-    F::eval(values)[0]
-}
-
-/// One row of a vector formula.
-#[inline(always)]
-pub(crate) fn vector_row<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
-    rows: [&[T]; V],
-    params: &[f64],
-    out: &mut [T],
-) where
-    F: RowFormula<V, B, I, O>,
-    T: Float,
-{
-    let (values, _) = invariants::<F, T, V, B, I, O>(&rows, params);
-    let coefficients = F::eval(values);
-    for start in (0..out.len()).step_by(LANES) {
-        let basis = basis::<F, T, V, B, I, O>(&rows, start);
-        let mut block = [0.0; LANES];
-        for b in 0..B {
-            for l in 0..LANES {
-                block[l] += coefficients[b] * basis[b][l];
+    let mut norms = [Lanes::splat(0.0); I];
+    for k in 0..I {
+        match F::INVARIANTS[k] {
+            Invariant::Dot(..) => {}
+            Invariant::Margin(_) => {
+                norms[k] = squares[k].sum;
+                dots[k] = margin_of(squares[k], params[0]);
             }
+            Invariant::Param(p) => dots[k] = params[p],
+            Invariant::Epsilon => dots[k] = Lanes::splat(T::EPSILON),
         }
-        store(out, start, &block);
     }
-    if F::DOMAIN != Domain::Free {
-        F::DOMAIN.settle(out, params[0]);
-    }
+    (dots, norms)
 }
 
 /// An operand of the kernel: rows of a vector input (of the kernel's width) or of a parameter (width 1).
@@ -293,16 +277,156 @@ impl<'a, T: Float> Operand<'a, T> {
     }
 }
 
-/// Parameters of one row: formulas have at most this many.
-const PARAMS: usize = 4;
+/// The positions of some rows: `p`, `p + 1`, … as long as they are below `end`, then the last one again.
+#[inline(always)]
+fn positions<const R: usize>(p: usize, end: usize) -> [usize; R] {
+    array(0, |l| (p + l).min(end - 1))
+}
 
 #[inline(always)]
-fn params<T: Float>(operands: &[Operand<'_, T>], p: usize) -> [f64; PARAMS] {
-    let mut values = [0.0; PARAMS];
-    for (value, operand) in values.iter_mut().zip(operands) {
-        *value = operand.param(p);
+fn rows_at<'a, T: Float, const V: usize, const R: usize>(
+    vectors: &[Operand<'a, T>],
+    at: [usize; R],
+    width: usize,
+) -> [[&'a [T]; R]; V] {
+    let mut rows = [[[].as_slice(); R]; V];
+    for i in 0..V {
+        for l in 0..R {
+            rows[i][l] = vectors[i].row(at[l], width);
+        }
     }
-    values
+    rows
+}
+
+#[inline(always)]
+fn params_at<T: Float, const R: usize>(parameters: &[Operand<'_, T>], at: [usize; R]) -> [Lanes<R>; PARAMS] {
+    let mut params = [Lanes::splat(0.0); PARAMS];
+    for (param, operand) in params.iter_mut().zip(parameters) {
+        *param = Lanes::from(array(0.0, |l| operand.param(at[l])));
+    }
+    params
+}
+
+/// Some rows through a formula: `out` holds as many results as rows are wanted, at most `R`.
+#[inline(always)]
+fn forward_rows<F, T, U, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    rows: &[[&[T]; R]; V],
+    params: &[Lanes<R>; PARAMS],
+    width: usize,
+    scratch: &mut Scratch<V, R>,
+    out: &mut [U],
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+    U: Float,
+{
+    let (values, _) = invariants::<F, T, V, B, I, O, R>(rows, params, width, scratch);
+    let outputs = F::eval(values);
+    if !F::VECTOR {
+        for (l, y) in out.iter_mut().enumerate() {
+            *y = U::nearest(outputs[0].get(l));
+        }
+        return;
+    }
+    let mut squares = Compensated::default();
+    for (start, end) in panels(width) {
+        if width > PANEL {
+            scratch.pack(rows, start, end);
+        }
+        for c in 0..end - start {
+            let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, start + c == 0);
+            let mut y = Lanes::splat(0.0);
+            for b in 0..B {
+                y = y + outputs[b] * basis[b];
+            }
+            let y = Lanes::from(array(0.0, |l| U::nearest(y.get(l)).to_f64()));
+            if F::DOMAIN == Domain::Ball {
+                squares.add_square::<U>(y);
+            }
+            scratch.output[c] = y;
+        }
+        for (l, row) in out.chunks_exact_mut(width).enumerate() {
+            for (x, y) in row[start..end].iter_mut().zip(&scratch.output) {
+                *x = U::nearest(y.get(l));
+            }
+        }
+    }
+    // Only what rounding has put off its domain is settled.
+    let margins = margin_of(squares, params[0]);
+    for (l, row) in out.chunks_exact_mut(width).enumerate() {
+        let settled = match F::DOMAIN {
+            Domain::Free => true,
+            Domain::Ball => margins.get(l) > 0.0,
+            Domain::Hyperboloid => false,
+        };
+        if !settled {
+            F::DOMAIN.settle(row, params[0].get(l));
+        }
+    }
+}
+
+/// A formula over `n` row positions: `width` elements each for a vector formula, one for a scalar one.
+/// Parameters and results may have another element type than the vectors.
+pub(crate) fn forward<F, T, P, U, const V: usize, const B: usize, const I: usize, const O: usize>(
+    vectors: &[Operand<'_, T>],
+    parameters: &[Operand<'_, P>],
+    width: usize,
+    out: &mut [U],
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+    P: Float,
+    U: Float,
+{
+    let out_width = if F::VECTOR { width } else { 1 };
+    let n = out.len() / out_width;
+    let mut rest = out;
+    let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(n, ROWS, 15 + width)
+        .into_iter()
+        .map(|range| (range.clone(), split_front(&mut rest, range.len() * out_width)))
+        .collect();
+    parallel::run(&mut jobs, |(range, out)| {
+        dispatch(
+            #[inline(always)]
+            || {
+                let mut scratch = Scratch::new();
+                for (p, out) in range.clone().step_by(ROWS).zip(out.chunks_mut(ROWS * out_width)) {
+                    let at: [usize; ROWS] = positions(p, range.end);
+                    let rows = rows_at(vectors, at, width);
+                    let params = params_at(parameters, at);
+                    forward_rows::<F, T, U, V, B, I, O, ROWS>(&rows, &params, width, &mut scratch, out);
+                }
+            },
+        );
+    });
+}
+
+/// A formula on one row: the same bits as among many.
+#[inline]
+pub(crate) fn forward_one<F, T, U, const V: usize, const B: usize, const I: usize, const O: usize>(
+    rows: [&[T]; V],
+    params: &[f64],
+    out: &mut [U],
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+    U: Float,
+{
+    dispatch(
+        #[inline(always)]
+        || {
+            let mut all = [Lanes::splat(0.0); PARAMS];
+            for (lanes, &param) in all.iter_mut().zip(params) {
+                *lanes = Lanes::splat(param);
+            }
+            let mut one = [[[].as_slice()]; V];
+            for i in 0..V {
+                one[i] = [rows[i]];
+            }
+            let width = rows[0].len();
+            forward_rows::<F, T, U, V, B, I, O, 1>(&one, &all, width, &mut Scratch::new(), out);
+        },
+    );
 }
 
 /// A row formula with its type erased, so that a tape can hold it: vector operands first, then parameters.
@@ -346,30 +470,8 @@ where
     }
 
     fn forward(&self, operands: &[Operand<'_, T>], width: usize, out: &mut [T]) {
-        let out_width = if F::VECTOR { width } else { 1 };
-        let n = out.len() / out_width;
-        let mut rest = out;
-        let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(n, 1, 30 + width)
-            .into_iter()
-            .map(|range| (range.clone(), split_front(&mut rest, range.len() * out_width)))
-            .collect();
         let (vectors, parameters) = operands.split_at(V);
-        parallel::run(&mut jobs, |(range, out)| {
-            dispatch(
-                #[inline(always)]
-                || {
-                    for (p, out) in range.clone().zip(out.chunks_exact_mut(out_width)) {
-                        let rows: [&[T]; V] = std::array::from_fn(|i| vectors[i].row(p, width));
-                        let params = params(parameters, p);
-                        if F::VECTOR {
-                            vector_row::<F, T, V, B, I, O>(rows, &params, out);
-                        } else {
-                            out[0] = T::nearest(scalar_row::<F, T, V, B, I, O>(rows, &params));
-                        }
-                    }
-                },
-            );
-        });
+        forward::<F, T, T, T, V, B, I, O>(vectors, parameters, width, out);
     }
 
     fn backward(&self, operands: &[Operand<'_, T>], width: usize, g: &[T], grads: &mut [Option<&mut [T]>]) {
@@ -377,14 +479,22 @@ where
         let n = g.len() / g_width;
         let reads: SmallVec<[(Broadcast, usize); 6]> =
             operands.iter().enumerate().map(|(i, o)| (o.rows, if i < V { width } else { 1 })).collect();
-        for_each_piece(&reads, n, 80 + 3 * width, grads, |piece| {
+        for_each_piece(&reads, n, 40 + 3 * width, grads, |piece| {
             let (range, places) = (piece.range.clone(), &mut piece.places);
             dispatch(
                 #[inline(always)]
                 || {
-                    for p in range {
-                        let g = &g[p * g_width..(p + 1) * g_width];
-                        backward_row::<F, T, V, B, I, O>(operands, places, width, p, n, g);
+                    let mut scratch = Scratch::new();
+                    let mut upstream = [Lanes::splat(0.0); PANEL];
+                    for p in range.clone().step_by(ROWS) {
+                        backward_rows::<F, T, V, B, I, O, ROWS>(
+                            operands,
+                            places,
+                            width,
+                            p..range.end.min(p + ROWS),
+                            g,
+                            (&mut scratch, &mut upstream),
+                        );
                     }
                 },
             );
@@ -392,141 +502,150 @@ where
     }
 }
 
-/// The reverse pass of row `p`.
+/// The reverse pass of some rows.
 #[inline(always)]
-fn backward_row<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+fn backward_rows<F, T, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
     operands: &[Operand<'_, T>],
     places: &mut [Place<'_, T>],
     width: usize,
-    p: usize,
-    n: usize,
+    range: std::ops::Range<usize>,
     g: &[T],
+    (scratch, g_panel): (&mut Scratch<V, R>, &mut Panel<R>),
 ) where
     F: RowFormula<V, B, I, O>,
     T: Float,
 {
+    let g_width = if F::VECTOR { width } else { 1 };
+    let n = g.len() / g_width;
     let (vectors, parameters) = operands.split_at(V);
-    let rows: [&[T]; V] = std::array::from_fn(|i| vectors[i].row(p, width));
-    let params = params(parameters, p);
-    let (values, norms) = invariants::<F, T, V, B, I, O>(&rows, &params);
+    let at: [usize; R] = positions(range.start, range.end);
+    let rows = rows_at::<T, V, R>(vectors, at, width);
+    let g: [&[T]; R] = array([].as_slice(), |l| &g[at[l] * g_width..(at[l] + 1) * g_width]);
+    let params = params_at(parameters, at);
+    let (values, norms) = invariants::<F, T, V, B, I, O, R>(&rows, &params, width, scratch);
     let outputs = F::eval(Dual::variables(values));
 
     // Cotangents of the outputs.
-    let mut upstream = [0.0; O];
+    let mut upstream = [Lanes::splat(0.0); O];
     if F::VECTOR {
-        let mut dots = [[0.0; LANES]; O];
-        for start in (0..width).step_by(LANES) {
-            let basis = basis::<F, T, V, B, I, O>(&rows, start);
-            let g = load(g, start);
-            for b in 0..O {
-                for l in 0..LANES {
-                    dots[b][l] += basis[b][l] * g[l];
+        for (start, end) in panels(width) {
+            if width > PANEL {
+                scratch.pack(&rows, start, end);
+            }
+            pack(&g, start, end, g_panel);
+            for c in 0..end - start {
+                let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, start + c == 0);
+                for b in 0..O {
+                    upstream[b] = upstream[b] + basis[b] * g_panel[c];
                 }
             }
         }
-        for b in 0..O {
-            upstream[b] = sum(&dots[b]);
-        }
     } else {
-        upstream[0] = g[0].to_f64();
+        upstream[0] = Lanes::from(array(0.0, |l| g[l][0].to_f64()));
     }
 
     // Cotangents of the invariants, as a symmetric matrix over the basis and one number per parameter.
-    let mut pairs = [[0.0; B]; B];
-    let mut of_params = [0.0; PARAMS];
+    let mut pairs = [[Lanes::splat(0.0); B]; B];
+    let mut of_params = [Lanes::splat(0.0); PARAMS];
     for k in 0..I {
-        let mut w = 0.0;
+        let mut w = Lanes::splat(0.0);
         for o in 0..O {
-            w += upstream[o] * outputs[o].partials[k];
+            w = w + upstream[o] * outputs[o].partials[k];
         }
         match F::INVARIANTS[k] {
             Invariant::Dot(a, b) => {
-                pairs[a][b] += w;
-                pairs[b][a] += w;
+                pairs[a][b] = pairs[a][b] + w;
+                pairs[b][a] = pairs[b][a] + w;
             }
             Invariant::Margin(a) => {
-                pairs[a][a] += 2.0 * params[0] * w;
-                of_params[0] += w * norms[k];
+                pairs[a][a] = pairs[a][a] + Lanes::splat(2.0) * params[0] * w;
+                of_params[0] = of_params[0] + w * norms[k];
             }
-            Invariant::Param(p) => of_params[p] += w,
+            Invariant::Param(p) => of_params[p] = of_params[p] + w,
             Invariant::Epsilon => {}
         }
     }
 
-    for start in (0..width).step_by(LANES) {
-        let basis = basis::<F, T, V, B, I, O>(&rows, start);
-        let g = if F::VECTOR { load(g, start) } else { [0.0; LANES] };
-        let cotangents: [Block; B] = std::array::from_fn(|b| {
-            let mut block = [0.0; LANES];
-            for a in 0..B {
-                for l in 0..LANES {
-                    block[l] += pairs[b][a] * basis[a][l];
-                }
-            }
-            let mut block = lower(F::METRIC, block, start);
+    for (start, end) in panels(width) {
+        if width > PANEL {
+            scratch.pack(&rows, start, end);
             if F::VECTOR {
-                for l in 0..LANES {
-                    block[l] += outputs[b].value * g[l];
-                }
+                pack(&g, start, end, g_panel);
             }
-            block
-        });
+        }
         for i in 0..V {
-            let Some(slice) = places[i].at(vectors[i].rows.at(p), width) else { continue };
-            let block = to_input(F::BASIS, &cotangents, i, start);
-            if vectors[i].rows.is_full(n) {
-                store(slice, start, &block);
-            } else {
-                store_sum(slice, start, &block);
+            if matches!(places[i], Place::Unwanted) {
+                continue;
+            }
+            for c in 0..end - start {
+                let time = start + c == 0;
+                let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, time);
+                let mut sum = Lanes::splat(0.0);
+                for b in 0..B {
+                    let sign = share(F::BASIS[b], i);
+                    if sign == 0 {
+                        continue;
+                    }
+                    // The cotangent of basis vector b.
+                    let mut y = Lanes::splat(0.0);
+                    for a in 0..B {
+                        if paired(&F::INVARIANTS, a, b) {
+                            y = y + pairs[b][a] * basis[a];
+                        }
+                    }
+                    y = lower(F::METRIC, y, time);
+                    if F::VECTOR {
+                        y = y + outputs[b].value * g_panel[c];
+                    }
+                    if matches!(F::BASIS[b], Vector::Flip(_)) {
+                        y = flip_time(y, time);
+                    }
+                    sum = if sign > 0 { sum + y } else { sum - y };
+                }
+                scratch.output[c] = sum;
+            }
+            let full = vectors[i].rows.is_full(n);
+            for (l, p) in range.clone().enumerate() {
+                let Some(row) = places[i].at(vectors[i].rows.at(p), width) else { continue };
+                for (x, y) in row[start..end].iter_mut().zip(&scratch.output) {
+                    let before = if full { 0.0 } else { x.to_f64() };
+                    *x = T::nearest(before + y.get(l));
+                }
             }
         }
     }
     for (q, parameter) in parameters.iter().enumerate() {
-        let Some([element]) = places[V + q].at(parameter.rows.at(p), 1) else { continue };
-        let before = if parameter.rows.is_full(n) { 0.0 } else { element.to_f64() };
-        *element = T::nearest(before + of_params[q]);
+        let full = parameter.rows.is_full(n);
+        for (l, p) in range.clone().enumerate() {
+            let Some([element]) = places[V + q].at(parameter.rows.at(p), 1) else { continue };
+            let before = if full { 0.0 } else { element.to_f64() };
+            *element = T::nearest(before + of_params[q].get(l));
+        }
     }
 }
 
-/// The cotangent of input `i`, from those of the basis vectors it takes part in.
+/// How often input `i` is in a basis vector, with its sign.
 #[inline(always)]
-fn to_input<const B: usize>(basis: [Vector; B], cotangents: &[Block; B], i: usize, start: usize) -> Block {
-    let mut block = [0.0; LANES];
-    for b in 0..B {
-        let mut add = |sign: f64, part: Block| {
-            for l in 0..LANES {
-                block[l] += sign * part[l];
-            }
-        };
-        match basis[b] {
-            Vector::Input(j) => {
-                if j == i {
-                    add(1.0, cotangents[b]);
-                }
-            }
-            Vector::Sum(j, k) => {
-                if j == i {
-                    add(1.0, cotangents[b]);
-                }
-                if k == i {
-                    add(1.0, cotangents[b]);
-                }
-            }
-            Vector::Difference(j, k) => {
-                if j == i {
-                    add(1.0, cotangents[b]);
-                }
-                if k == i {
-                    add(-1.0, cotangents[b]);
-                }
-            }
-            Vector::Flip(j) => {
-                if j == i {
-                    add(1.0, flip_time(cotangents[b], start));
-                }
-            }
-            Vector::Time => {}
-        }
+const fn share(vector: Vector, i: usize) -> i32 {
+    match vector {
+        Vector::Input(j) | Vector::Flip(j) => (i == j) as i32,
+        Vector::Sum(j, k) => (i == j) as i32 + (i == k) as i32,
+        Vector::Difference(j, k) => (i == j) as i32 - (i == k) as i32,
+        Vector::Time => 0,
     }
-    block
+}
+
+/// Whether some invariant is of the basis vectors `a` and `b`.
+#[inline(always)]
+const fn paired(invariants: &[Invariant], a: usize, b: usize) -> bool {
+    let mut k = 0;
+    while k < invariants.len() {
+        match invariants[k] {
+            Invariant::Dot(c, d) if (a == c && b == d) || (a == d && b == c) => return true,
+            Invariant::Margin(c) if a == c && b == c => return true,
+            _ => {}
+        }
+        k += 1;
+    }
+    false
 }

@@ -4,13 +4,14 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use crate::kernels::pieces::for_each_piece;
+use crate::kernels::pieces::{Place, for_each_piece};
+use crate::lanes::array;
 use crate::parallel::{self, PIECES, split_front};
 use crate::shape::Broadcast;
 use crate::simd::dispatch;
-use crate::{Dual, Float, Scalar};
+use crate::{Dual, Float, Lanes, Scalar};
 
-/// An elementwise operation of `K` operands, computed in the storage type.
+/// An elementwise operation of `K` operands, computed in `f64` and rounded once to the storage type.
 ///
 /// ```
 /// use cotangent_engine::{MapFormula, Scalar, Tape, Tensor};
@@ -45,20 +46,22 @@ pub(crate) struct Elements<'a, T> {
     pub(crate) read: Broadcast,
 }
 
+/// Elements side by side.
 const LANES: usize = 8;
 
 impl<T: Float> Elements<'_, T> {
-    /// The operand's elements at output positions `start..start + LANES`, all of them below `n`.
+    /// The operand's elements at some output positions below `n`; beyond `end`, the last one again.
     #[inline(always)]
-    fn load(&self, start: usize, n: usize) -> [T; LANES] {
-        if self.read.is_full(n) {
+    fn load(&self, start: usize, end: usize, n: usize) -> Lanes<LANES> {
+        let last = end - 1;
+        Lanes::from(if self.read.len == 1 {
+            [self.data[0].to_f64(); LANES]
+        } else if start + LANES <= end && self.read.is_full(n) {
             let block = &self.data[start..start + LANES];
-            std::array::from_fn(|l| block[l])
-        } else if self.read.len == 1 {
-            [self.data[0]; LANES]
+            array(0.0, |l| block[l].to_f64())
         } else {
-            std::array::from_fn(|l| self.data[self.read.at(start + l)])
-        }
+            array(0.0, |l| self.data[self.read.at((start + l).min(last))].to_f64())
+        })
     }
 }
 
@@ -96,22 +99,17 @@ impl<F: MapFormula<K>, T: Float, const K: usize> MapKernel<T> for ErasedMap<F, K
             .map(|range| (range.start, split_front(&mut rest, range.len())))
             .collect();
         parallel::run(&mut jobs, |(start, out)| {
-            let start = *start;
+            let (start, end) = (*start, *start + out.len());
             dispatch(
                 #[inline(always)]
                 || {
-                    let whole = out.len() / LANES * LANES;
-                    let (blocks, tail) = out.split_at_mut(whole);
-                    for (b, block) in blocks.chunks_exact_mut(LANES).enumerate() {
-                        let x: [[T; LANES]; K] =
-                            std::array::from_fn(|k| operands[k].load(start + b * LANES, n));
-                        for l in 0..LANES {
-                            block[l] = F::eval(std::array::from_fn(|k| x[k][l]));
+                    for (b, out) in out.chunks_mut(LANES).enumerate() {
+                        let y = F::eval(array(Lanes::splat(0.0), |k| {
+                            operands[k].load(start + b * LANES, end, n)
+                        }));
+                        for (l, x) in out.iter_mut().enumerate() {
+                            *x = T::nearest(y.get(l));
                         }
-                    }
-                    for (i, y) in tail.iter_mut().enumerate() {
-                        let p = start + whole + i;
-                        *y = F::eval(std::array::from_fn(|k| operands[k].data[operands[k].read.at(p)]));
                     }
                 },
             );
@@ -126,13 +124,22 @@ impl<F: MapFormula<K>, T: Float, const K: usize> MapKernel<T> for ErasedMap<F, K
             dispatch(
                 #[inline(always)]
                 || {
-                    for p in range {
-                        let at: [usize; K] = std::array::from_fn(|k| operands[k].read.at(p));
-                        let y = F::eval(Dual::variables(std::array::from_fn(|k| operands[k].data[at[k]])));
+                    for p in range.clone().step_by(LANES) {
+                        let end = range.end.min(p + LANES);
+                        let x = array(Lanes::splat(0.0), |k| operands[k].load(p, range.end, n));
+                        let y = F::eval(Dual::variables(x));
                         for k in 0..K {
-                            let Some([element]) = places[k].at(at[k], 1) else { continue };
-                            let before = if operands[k].read.is_full(n) { T::zero() } else { *element };
-                            *element = before + g[p] * y.partials[k];
+                            if matches!(places[k], Place::Unwanted) {
+                                continue;
+                            }
+                            let full = operands[k].read.is_full(n);
+                            for (l, p) in (p..end).enumerate() {
+                                let Some([element]) = places[k].at(operands[k].read.at(p), 1) else {
+                                    continue;
+                                };
+                                let before = if full { 0.0 } else { element.to_f64() };
+                                *element = T::nearest(before + g[p].to_f64() * y.partials[k].get(l));
+                            }
                         }
                     }
                 },

@@ -1,0 +1,292 @@
+//! Named points in files: TSV (name, coordinates) and safetensors.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use clap::ValueEnum;
+use cotangent::engine::files::{atomic, safetensors};
+use cotangent::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{AppError, Result};
+
+/// The models that embeddings live in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Model {
+    /// The Poincaré ball.
+    Poincare,
+    /// The hyperboloid, time coordinate first.
+    Lorentz,
+    /// Euclidean space.
+    Euclidean,
+}
+
+impl std::fmt::Display for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.to_possible_value().expect("no model is skipped").get_name())
+    }
+}
+
+/// A model at a curvature.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Geometry {
+    /// The model.
+    pub model: Model,
+    /// Sectional curvature; 0 for Euclidean space.
+    pub kappa: f64,
+}
+
+impl Geometry {
+    /// A model with an optional curvature: −1 by default for the hyperbolic models.
+    ///
+    /// # Errors
+    /// If the model does not have that curvature.
+    pub fn new(model: Model, kappa: Option<f64>) -> Result<Self> {
+        let kappa = kappa.unwrap_or(if model == Model::Euclidean { 0.0 } else { -1.0 });
+        let fits = if model == Model::Euclidean { kappa == 0.0 } else { kappa < 0.0 && kappa.is_finite() };
+        if fits {
+            return Ok(Geometry { model, kappa });
+        }
+        let needs = if model == Model::Euclidean { "no curvature but 0" } else { "a negative curvature" };
+        Err(AppError::usage(format!("--kappa {kappa}: --model {model} has {needs}")))
+    }
+
+    /// Runs generic code on the manifold.
+    pub fn with<V: ForManifold>(self, visitor: V) -> V::Output {
+        match self.model {
+            Model::Euclidean => visitor.run(Euclidean),
+            Model::Poincare => visitor.run(PoincareBall::ball(self.kappa).expect("checked when made")),
+            Model::Lorentz => visitor.run(Lorentz::new(self.kappa).expect("checked when made")),
+        }
+    }
+
+    /// Coordinates of the points of a `dim`-dimensional embedding.
+    pub fn ambient(self, dim: usize) -> usize {
+        dim + usize::from(self.model == Model::Lorentz)
+    }
+}
+
+/// Code that is generic over the manifold, chosen at run time.
+pub trait ForManifold {
+    /// What it returns.
+    type Output;
+    /// The code.
+    fn run<M: Manifold>(self, manifold: M) -> Self::Output;
+}
+
+/// Named points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embeddings {
+    /// A name for each point.
+    pub names: Vec<String>,
+    /// The points: `[n, ambient(dim)]`.
+    pub points: Tensor<f64>,
+    /// Where they live.
+    pub geometry: Geometry,
+}
+
+/// Writes `name<TAB>x1<TAB>…`, each number with the digits that give it back exactly.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_tsv<T: Float>(path: &Path, names: &[String], points: &Tensor<T>) -> Result<()> {
+    atomic::write(path, |w| {
+        for (name, row) in names.iter().zip(points.rows()) {
+            write!(w, "{name}")?;
+            for x in row {
+                write!(w, "\t{x}")?;
+            }
+            writeln!(w)?;
+        }
+        Ok(())
+    })
+    .map_err(AppError::io(path))
+}
+
+/// Writes the tensor `embedding`, with names, model and curvature as metadata.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_safetensors<T: Float>(
+    path: &Path,
+    names: &[String],
+    points: &Tensor<T>,
+    geometry: Geometry,
+) -> Result<()> {
+    let metadata = HashMap::from([
+        ("names".to_owned(), names.join("\n")),
+        ("model".to_owned(), geometry.model.to_string()),
+        ("kappa".to_owned(), geometry.kappa.to_string()),
+    ]);
+    safetensors::write(path, &[("embedding", points)], metadata).map_err(AppError::io(path))
+}
+
+impl Embeddings {
+    /// Reads a `.safetensors` file, which knows its geometry, or a TSV of the given one (the Poincaré ball
+    /// if none is given).
+    ///
+    /// # Errors
+    /// If the file cannot be read or a line is not a name and the coordinates of a point.
+    pub fn read(path: &Path, model: Option<Model>, kappa: Option<f64>) -> Result<Self> {
+        let embeddings = if path.extension().is_some_and(|e| e == "safetensors") {
+            Self::read_safetensors(path, model, kappa)?
+        } else {
+            Self::read_tsv(path, Geometry::new(model.unwrap_or(Model::Poincare), kappa)?)?
+        };
+        let mut seen = HashMap::new();
+        for (i, name) in embeddings.names.iter().enumerate() {
+            if let Some(first) = seen.insert(name, i) {
+                return Err(AppError::content(
+                    path,
+                    format!("{name:?} is there twice, as points {} and {}", first + 1, i + 1),
+                ));
+            }
+        }
+        embeddings.check(path)?;
+        Ok(embeddings)
+    }
+
+    fn read_tsv(path: &Path, geometry: Geometry) -> Result<Self> {
+        let bytes = std::fs::read(path).map_err(AppError::io(path))?;
+        let (mut names, mut data, mut width) = (Vec::new(), Vec::new(), None);
+        let lines = bytes.split(|&b| b == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+        for (i, line) in lines {
+            let number = i as u64 + 1;
+            let line =
+                std::str::from_utf8(line).map_err(|_| AppError::line(path, number, "invalid UTF-8"))?;
+            let mut fields = line.trim_end_matches('\r').split('\t');
+            names.push(fields.next().unwrap_or_default().to_owned());
+            let before = data.len();
+            for field in fields {
+                let x = field
+                    .parse()
+                    .map_err(|_| AppError::line(path, number, format!("{field:?} is not a number")))?;
+                data.push(x);
+            }
+            let found = data.len() - before;
+            match width {
+                _ if found == 0 => return Err(AppError::line(path, number, "a name without coordinates")),
+                None => width = Some(found),
+                Some(width) if width != found => {
+                    let message = format!("{found} coordinates, {width} in the lines before");
+                    return Err(AppError::line(path, number, message));
+                }
+                Some(_) => {}
+            }
+        }
+        let Some(width) = width else { return Err(AppError::content(path, "no embedding")) };
+        Ok(Embeddings { points: Tensor::new([names.len(), width], data), names, geometry })
+    }
+
+    fn read_safetensors(path: &Path, model: Option<Model>, kappa: Option<f64>) -> Result<Self> {
+        let (mut tensors, metadata) = safetensors::read::<f64>(path).map_err(AppError::io(path))?;
+        let missing = |what: &str| AppError::content(path, format!("no {what}: not an embedding"));
+        let points = tensors.remove("embedding").ok_or_else(|| missing("tensor \"embedding\""))?;
+        let names: Vec<String> =
+            metadata.get("names").ok_or_else(|| missing("names"))?.split('\n').map(str::to_owned).collect();
+        if points.shape().axes().len() != 2 || points.shape()[0] != names.len() {
+            return Err(AppError::content(
+                path,
+                format!("{} names for a tensor of shape {}", names.len(), points.shape()),
+            ));
+        }
+        let stored = metadata.get("model").and_then(|m| Model::from_str(m, true).ok());
+        let stored_kappa = metadata.get("kappa").and_then(|k| k.parse().ok());
+        let geometry = match (model, stored) {
+            (Some(model), Some(stored)) if model != stored => {
+                return Err(AppError::usage(format!(
+                    "--model {model}: {} is an embedding in {stored}",
+                    path.display()
+                )));
+            }
+            (_, Some(stored)) => Geometry::new(stored, kappa.or(stored_kappa))?,
+            (model, None) => Geometry::new(model.unwrap_or(Model::Poincare), kappa)?,
+        };
+        Ok(Embeddings { names, points, geometry })
+    }
+
+    /// All rows must be points; a hyperboloid row's time coordinate may be as rough as `f32`.
+    fn check(&self, path: &Path) -> Result<()> {
+        struct Check<'a>(&'a Embeddings);
+        impl ForManifold for Check<'_> {
+            type Output = Option<(usize, String)>;
+            fn run<M: Manifold>(self, m: M) -> Self::Output {
+                let off = |row: &[f64]| match self.0.geometry.model {
+                    Model::Lorentz => m.contains(&row.iter().map(|&x| x as f32).collect::<Vec<_>>()),
+                    _ => m.contains(row),
+                };
+                self.0
+                    .points
+                    .rows()
+                    .enumerate()
+                    .find_map(|(i, row)| off(row).err().map(|e| (i, e.to_string())))
+            }
+        }
+        if self.geometry.model == Model::Lorentz && self.points.width() < 2 {
+            return Err(AppError::content(path, "points of the Lorentz model have at least two coordinates"));
+        }
+        match self.geometry.with(Check(self)) {
+            None => Ok(()),
+            Some((i, error)) => {
+                Err(AppError::line(path, i as u64 + 1, format!("{:?}: {error}", self.names[i])))
+            }
+        }
+    }
+
+    /// The points in the order of other names.
+    ///
+    /// # Errors
+    /// If one of the names has no point.
+    pub fn index(&self, path: &Path, names: &[String]) -> Result<Vec<u32>> {
+        let at: HashMap<&str, u32> = self.names.iter().map(String::as_str).zip(0..).collect();
+        let find = |name: &String| {
+            let message = || format!("no point for the edges' node {name:?}: the names do not match");
+            at.get(name.as_str()).copied().ok_or_else(|| AppError::content(path, message()))
+        };
+        names.iter().map(find).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_formats_give_every_bit_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = vec!["a b".to_owned(), "ü".to_owned()];
+        let points = Tensor::new([2, 2], vec![0.1, -1e-300, 0.99999999999999989, 0.0]);
+        let geometry = Geometry::new(Model::Poincare, Some(-1.0)).unwrap();
+        let (tsv, st) = (dir.path().join("e.tsv"), dir.path().join("e.safetensors"));
+        write_tsv(&tsv, &names, &points).unwrap();
+        write_safetensors(&st, &names, &points, geometry).unwrap();
+        let want = Embeddings { names, points, geometry };
+        assert_eq!(Embeddings::read(&tsv, None, None).unwrap(), want);
+        assert_eq!(Embeddings::read(&st, None, None).unwrap(), want);
+        assert!(Embeddings::read(&st, Some(Model::Lorentz), None).is_err());
+    }
+
+    #[test]
+    fn bad_files_name_the_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("e.tsv");
+        let error = |text: &[u8], model| {
+            std::fs::write(&path, text).unwrap();
+            let message = Embeddings::read(&path, model, None).unwrap_err().to_string();
+            message.rsplit_once("e.tsv").unwrap().1.to_owned()
+        };
+        assert_eq!(error(b"", None), ": no embedding");
+        assert_eq!(error(b"a\t0.1\nb\tx\n", None), ":2: \"x\" is not a number");
+        assert_eq!(error(b"a\t0.1\nb\n", None), ":2: a name without coordinates");
+        assert_eq!(error(b"a\t0.1\nb\t0.1\t0.2\n", None), ":2: 2 coordinates, 1 in the lines before");
+        assert_eq!(error(b"a\t0.1\nb\t\xff\n", None), ":2: invalid UTF-8");
+        assert_eq!(error(b"a\t0.1\na\t0.2\n", None), ": \"a\" is there twice, as points 1 and 2");
+        assert!(error(b"a\t0.1\nb\t1.0\n", None).starts_with(":2: \"b\": not a point of stereographic"));
+        assert!(
+            error(b"a\t1\t0\nb\t1\t1\n", Some(Model::Lorentz))
+                .starts_with(":2: \"b\": not a point of lorentz")
+        );
+        assert!(error(b"a\tNaN\n", Some(Model::Euclidean)).starts_with(":1: "));
+    }
+}

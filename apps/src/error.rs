@@ -1,0 +1,78 @@
+//! Errors that an application shows to its user: one line that names the file, the line and the cause.
+
+use std::path::{Path, PathBuf};
+
+use cotangent::engine::files::checkpoint::CheckpointError;
+
+/// An application's result.
+pub type Result<T> = std::result::Result<T, AppError>;
+
+/// What stopped an application. Shown as one line; the exit code is 2.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// An option that makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// A file that cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A file whose content is wrong.
+    #[error("{}: {message}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
+    /// A line of a file that is wrong.
+    #[error("{}:{line}: {message}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong.
+        message: String,
+    },
+    /// A checkpoint that cannot be written or read.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// A step of the optimiser that was refused.
+    #[error("training stopped: {0}; a lower --lr may help")]
+    Diverged(#[from] cotangent::optim::OptimError),
+}
+
+impl AppError {
+    /// A wrong option.
+    pub fn usage(message: impl Into<String>) -> Self {
+        AppError::Usage(message.into())
+    }
+    /// A file that cannot be read or written.
+    pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        move |source| AppError::Io { path: path.into(), source }
+    }
+    /// A file whose content is wrong.
+    pub fn content(path: &Path, message: impl Into<String>) -> Self {
+        AppError::Content { path: path.into(), message: message.into() }
+    }
+    /// A line, counted from 1, that is wrong.
+    pub fn line(path: &Path, line: u64, message: impl Into<String>) -> Self {
+        AppError::Line { path: path.into(), line, message: message.into() }
+    }
+}
+
+/// Prints the error, if any, as one line to standard error. The process's exit code: 0 or 2.
+pub fn exit_code(result: Result<()>) -> std::process::ExitCode {
+    match result {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", error.to_string().replace('\n', " "));
+            std::process::ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Directed graphs with named nodes.
+
+use std::collections::HashMap;
+
+/// A directed graph: pairs (u, v) of named nodes, each at most once, no self loops.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graph {
+    /// Node names, in the order of first appearance.
+    pub names: Vec<String>,
+    /// The pairs, in the order of the input.
+    pub pairs: Vec<(u32, u32)>,
+    /// A positive weight for each pair; empty if all weigh the same.
+    pub weights: Vec<f64>,
+    /// Self loops that were left out.
+    pub self_loops: usize,
+    /// Repeated pairs that were left out (the first one counts).
+    pub duplicates: usize,
+}
+
+/// Collects pairs into a [`Graph`].
+#[derive(Default)]
+pub struct Builder {
+    graph: Graph,
+    ids: HashMap<String, u32>,
+    seen: std::collections::HashSet<(u32, u32)>,
+}
+
+impl Builder {
+    fn id(&mut self, name: &str) -> u32 {
+        if let Some(&id) = self.ids.get(name) {
+            return id;
+        }
+        let id = u32::try_from(self.graph.names.len()).expect("fewer than 2^32 nodes");
+        self.graph.names.push(name.to_owned());
+        self.ids.insert(name.to_owned(), id);
+        id
+    }
+
+    /// Adds a pair; weights are kept if any pair is given one.
+    pub fn add(&mut self, u: &str, v: &str, weight: Option<f64>) {
+        let pair = (self.id(u), self.id(v));
+        if pair.0 == pair.1 {
+            self.graph.self_loops += 1;
+        } else if !self.seen.insert(pair) {
+            self.graph.duplicates += 1;
+        } else {
+            self.graph.pairs.push(pair);
+            if let Some(weight) = weight {
+                self.graph.weights.resize(self.graph.pairs.len() - 1, 1.0);
+                self.graph.weights.push(weight);
+            } else if !self.graph.weights.is_empty() {
+                self.graph.weights.push(1.0);
+            }
+        }
+    }
+
+    /// The graph.
+    pub fn finish(self) -> Graph {
+        self.graph
+    }
+}
+
+impl Graph {
+    /// For each node its neighbours v, of all pairs (u, v), ascending.
+    pub fn neighbours(&self) -> Neighbours {
+        let mut starts = vec![0; self.names.len() + 1];
+        for &(u, _) in &self.pairs {
+            starts[u as usize + 1] += 1;
+        }
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let mut next = starts.clone();
+        let mut targets = vec![0; self.pairs.len()];
+        for &(u, v) in &self.pairs {
+            targets[next[u as usize]] = v;
+            next[u as usize] += 1;
+        }
+        for w in starts.windows(2) {
+            targets[w[0]..w[1]].sort_unstable();
+        }
+        Neighbours { starts, targets }
+    }
+
+    /// A checksum of names, pairs and weights: equal graphs, equal checksums.
+    pub fn fingerprint(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        for name in &self.names {
+            hasher.update(name.as_bytes());
+            hasher.update(&[0]);
+        }
+        for (u, v) in &self.pairs {
+            hasher.update(&u.to_le_bytes());
+            hasher.update(&v.to_le_bytes());
+        }
+        for weight in &self.weights {
+            hasher.update(&weight.to_le_bytes());
+        }
+        hasher.finalize()
+    }
+}
+
+/// The neighbours of all nodes, in one array.
+#[derive(Clone, Debug)]
+pub struct Neighbours {
+    starts: Vec<usize>,
+    targets: Vec<u32>,
+}
+
+impl Neighbours {
+    /// The neighbours of node `u`, ascending.
+    pub fn of(&self, u: u32) -> &[u32] {
+        &self.targets[self.starts[u as usize]..self.starts[u as usize + 1]]
+    }
+
+    /// Whether (u, v) is a pair.
+    pub fn contains(&self, u: u32, v: u32) -> bool {
+        self.of(u).binary_search(&v).is_ok()
+    }
+
+    /// The pairs (u, v) that no path u → w → v explains: the transitive reduction of a transitively closed
+    /// graph.
+    pub fn reduction(&self) -> Vec<(u32, u32)> {
+        let nodes = 0..self.starts.len() as u32 - 1;
+        let explained = |u, v| self.of(u).iter().any(|&w| w != v && self.contains(w, v));
+        nodes
+            .flat_map(|u| self.of(u).iter().filter(move |&&v| !explained(u, v)).map(move |&v| (u, v)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn self_loops_and_duplicates_are_counted() {
+        let mut b = Builder::default();
+        for (u, v) in [("a", "b"), ("b", "b"), ("a", "b"), ("b", "c"), ("a", "c")] {
+            b.add(u, v, None);
+        }
+        b.add("c", "d", Some(2.0));
+        let g = b.finish();
+        assert_eq!((g.self_loops, g.duplicates), (1, 1));
+        assert_eq!(g.names, ["a", "b", "c", "d"]);
+        assert_eq!(g.weights, [1.0, 1.0, 1.0, 2.0]);
+        let n = g.neighbours();
+        assert_eq!(n.of(0), [1, 2]);
+        assert!(n.contains(1, 2) && !n.contains(2, 1));
+        assert_eq!(n.reduction(), [(0, 1), (1, 2), (2, 3)]);
+    }
+}
