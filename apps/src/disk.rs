@@ -1,1 +1,315 @@
-//! Pictures.
+//! Pictures of the Poincaré disk, as SVG: edges as geodesic arcs, labels on the nodes nearest the origin.
+//!
+//! A 2-D embedding is drawn as it is. A higher-dimensional one is projected: logarithm at the origin,
+//! the two principal directions of the tangent vectors there, exponential map back. The picture says so.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use cotangent::engine::files::atomic;
+use cotangent::prelude::*;
+use faer::{Mat, Side};
+use svg::Document;
+use svg::node::element::path::Data;
+use svg::node::element::{Circle, Group, Path as SvgPath, Text};
+
+use crate::embeddings::{ForManifold, Geometry, Model};
+use crate::error::{AppError, Result};
+
+/// Radius of the disk in the picture, in pixels.
+const RADIUS: f64 = 440.0;
+/// Centre of the disk, and the margin around it.
+const CENTRE: f64 = 480.0;
+/// Height of a label in pixels, and its width for each character.
+const LABEL: (f64, f64) = (13.0, 7.2);
+/// At most this many labels.
+const LABELS: usize = 40;
+/// At most this many edges: more would be a solid disk. Those nearest the origin are drawn.
+const EDGES: usize = 20_000;
+
+/// A picture's points in the unit disk, and what they are.
+pub struct Layout {
+    /// One point for each node, of norm below 1.
+    pub points: Vec<[f64; 2]>,
+    /// Distance of each node from the origin, before any projection.
+    pub depth: Vec<f64>,
+    /// How they came about, as it is written under the picture.
+    pub caption: String,
+}
+
+/// Lays out the points of an embedding in the disk.
+///
+/// # Errors
+/// If the principal directions cannot be found.
+pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
+    struct AtOrigin<'a>(&'a Tensor<f64>, Geometry);
+    impl ForManifold for AtOrigin<'_> {
+        /// Tangent vectors at the origin whose length is the distance from it.
+        type Output = Vec<Vec<f64>>;
+        fn run<M: Manifold>(self, m: M) -> Self::Output {
+            let AtOrigin(points, geometry) = self;
+            let dim = m.dimension(points.width());
+            let origin = m.origin::<f64>(dim);
+            let tangent = |row: &[f64]| {
+                let v = m.log(&origin, &Row::from(row));
+                let length =
+                    m.norm(&origin, &v) * (-geometry.kappa).sqrt().max(f64::from(geometry.kappa == 0.0));
+                let v = &v[v.len() - dim..];
+                let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+                v.iter().map(|x| if norm > 0.0 { x * (length / norm) } else { 0.0 }).collect()
+            };
+            points.rows().map(tangent).collect()
+        }
+    }
+    let tangents = geometry.with(AtOrigin(points, geometry));
+    let dim = tangents.first().map_or(0, Vec::len);
+    let model = match geometry.model {
+        Model::Poincare => "Poincaré ball",
+        Model::Lorentz => "hyperboloid",
+        Model::Euclidean => "Euclidean space",
+    };
+    let (flat, how) = project(&tangents, dim)?;
+    let points: Vec<[f64; 2]> = if geometry.model == Model::Euclidean {
+        let largest = flat.iter().map(|p| p[0].hypot(p[1])).fold(f64::MIN_POSITIVE, f64::max);
+        flat.iter().map(|p| p.map(|x| 0.98 * x / largest)).collect()
+    } else {
+        // A point at distance r from the origin is at norm tanh(r/2).
+        let shrink = |p: &[f64; 2]| {
+            let r = p[0].hypot(p[1]);
+            let scale = if r > 0.0 { ((r / 2.0).tanh() / r).min((1.0 - 1e-9) / r) } else { 0.5 };
+            p.map(|x| x * scale)
+        };
+        flat.iter().map(shrink).collect()
+    };
+    let caption = format!("{} nodes, {dim}-dimensional {model}{how}", points.len());
+    let depth = tangents.iter().map(|v| v.iter().map(|x| x * x).sum::<f64>().sqrt()).collect();
+    Ok(Layout { points, depth, caption })
+}
+
+/// The vectors in two dimensions, and how they got there.
+fn project(vectors: &[Vec<f64>], dim: usize) -> Result<(Vec<[f64; 2]>, String)> {
+    if dim <= 2 {
+        let pad = |v: &Vec<f64>| [v.first().copied().unwrap_or(0.0), v.get(1).copied().unwrap_or(0.0)];
+        return Ok((vectors.iter().map(pad).collect(), String::new()));
+    }
+    let moment = Mat::from_fn(dim, dim, |i, j| vectors.iter().map(|v| v[i] * v[j]).sum::<f64>());
+    let failed = |_| AppError::usage("the principal directions of the embedding could not be found");
+    let eigen = moment.self_adjoint_eigen(Side::Lower).map_err(failed)?;
+    let (values, directions) = (eigen.S(), eigen.U());
+    let values: Vec<f64> = (0..dim).map(|i| values.column_vector()[i].max(0.0)).collect();
+    // Eigenvalues ascend. A direction's sign is free: its largest coordinate is made positive.
+    let direction = |k: usize| {
+        let column: Vec<f64> = (0..dim).map(|i| directions[(i, k)]).collect();
+        let largest = column.iter().copied().fold(0.0, |a: f64, x| if x.abs() > a.abs() { x } else { a });
+        column.into_iter().map(|x| x * largest.signum()).collect::<Vec<f64>>()
+    };
+    let (first, second) = (direction(dim - 1), direction(dim - 2));
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    let kept = (values[dim - 1] + values[dim - 2]) / values.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let how = format!(
+        ", projected to its two principal tangent directions at the origin ({:.0} % of the spread)",
+        100.0 * kept
+    );
+    Ok((vectors.iter().map(|v| [dot(v, &first), dot(v, &second)]).collect(), how))
+}
+
+/// Writes a picture of named points and the edges between them.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn draw(
+    path: &Path,
+    layout: &Layout,
+    names: &[String],
+    edges: &[(u32, u32)],
+    geodesics: bool,
+) -> Result<()> {
+    let (points, size) = (&layout.points, 2.0 * CENTRE);
+    let depth = |i: u32| layout.depth[i as usize];
+    let mut document = Document::new()
+        .set("viewBox", (0, 0, size, size + 30.0))
+        .set("width", size)
+        .set("height", size + 30.0)
+        .set("font-family", "Helvetica, Arial, sans-serif")
+        .add(
+            svg::node::element::Rectangle::new()
+                .set("width", size)
+                .set("height", size + 30.0)
+                .set("fill", "white"),
+        );
+    let boundary = Circle::new().set("cx", CENTRE).set("cy", CENTRE).set("r", RADIUS);
+    document = document.add(boundary.set("fill", "#fbfbfd").set("stroke", "#333").set("stroke-width", 1.2));
+
+    // Edges nearest the origin first, so that what is left out is at the rim.
+    let mut shown: Vec<(u32, u32)> = edges.to_vec();
+    shown.sort_by(|a, b| depth(a.0).min(depth(a.1)).total_cmp(&depth(b.0).min(depth(b.1))).then(a.cmp(b)));
+    shown.truncate(EDGES);
+    let opacity = (400.0 / shown.len().max(1) as f64).clamp(0.12, 0.6);
+    let mut lines = Group::new()
+        .set("fill", "none")
+        .set("stroke", "#4a6fa5")
+        .set("stroke-width", 0.8)
+        .set("stroke-opacity", format!("{opacity:.2}"));
+    for &(u, v) in &shown {
+        lines = lines.add(SvgPath::new().set("d", arc(points[u as usize], points[v as usize], geodesics)));
+    }
+    let mut dots = Group::new().set("fill", "#c0392b");
+    let radius = (60.0 / (points.len() as f64).sqrt()).clamp(0.8, 3.5);
+    for p in points {
+        let [x, y] = pixel(*p);
+        dots = dots.add(Circle::new().set("cx", round(x)).set("cy", round(y)).set("r", round(radius)));
+    }
+    document = document.add(lines).add(dots).add(labels(layout, names));
+    let omitted = if shown.len() < edges.len() {
+        format!(", {} of {} edges drawn", shown.len(), edges.len())
+    } else {
+        String::new()
+    };
+    let caption = Text::new(format!("{}{omitted}", layout.caption)).set("x", CENTRE).set("y", size + 12.0);
+    document = document.add(caption.set("text-anchor", "middle").set("font-size", 14).set("fill", "#333"));
+    atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
+}
+
+/// Names of the nodes nearest the origin, as far as there is room for them.
+fn labels(Layout { points, depth, .. }: &Layout, names: &[String]) -> Group {
+    let mut order: Vec<usize> = (0..points.len()).collect();
+    order.sort_by(|&a, &b| depth[a].total_cmp(&depth[b]).then(a.cmp(&b)));
+    let mut group = Group::new()
+        .set("font-size", 12)
+        .set("fill", "#111")
+        .set("stroke", "white")
+        .set("stroke-width", 3)
+        .set("paint-order", "stroke");
+    let mut taken: Vec<[f64; 4]> = Vec::new();
+    // Beyond the first few hundred a label would say nothing of the hierarchy's top.
+    for i in order.into_iter().take(10 * LABELS) {
+        if taken.len() == LABELS {
+            break;
+        }
+        let [x, y] = pixel(points[i]);
+        let width = names[i].chars().count() as f64 * LABEL.1;
+        let left = if x + 6.0 + width > 2.0 * CENTRE { x - 6.0 - width } else { x + 6.0 };
+        let area = [left, y - LABEL.0 / 2.0, left + width, y + LABEL.0 / 2.0];
+        let free = |o: &[f64; 4]| area[2] < o[0] || o[2] < area[0] || area[3] < o[1] || o[3] < area[1];
+        if taken.iter().all(free) {
+            taken.push(area);
+            group = group.add(Text::new(names[i].as_str()).set("x", round(left)).set("y", round(y + 4.0)));
+        }
+    }
+    group
+}
+
+/// The geodesic between two points of the unit disk: an arc of the circle through both that meets the
+/// boundary at right angles; a chord where that circle is too large to matter, or in flat space.
+fn arc(p: [f64; 2], q: [f64; 2], geodesic: bool) -> Data {
+    let ([px, py], [qx, qy]) = (pixel(p), pixel(q));
+    let start = Data::new().move_to((round(px), round(py)));
+    let cross = p[0] * q[1] - p[1] * q[0];
+    if !geodesic || cross.abs() < 1e-4 {
+        return start.line_to((round(qx), round(qy)));
+    }
+    // The centre c satisfies 2⟨c, x⟩ = 1 + |x|² for both points.
+    let (a, b) = ((1.0 + p[0] * p[0] + p[1] * p[1]) / 2.0, (1.0 + q[0] * q[0] + q[1] * q[1]) / 2.0);
+    let centre = [(a * q[1] - b * p[1]) / cross, (b * p[0] - a * q[0]) / cross];
+    let radius = RADIUS * (p[0] - centre[0]).hypot(p[1] - centre[1]);
+    // The short way round: the origin is outside the circle, and the arc bends towards it.
+    let sweep = u8::from(cross < 0.0);
+    start.elliptical_arc_to((round(radius), round(radius), 0, 0, 1 - sweep, round(qx), round(qy)))
+}
+
+fn pixel([x, y]: [f64; 2]) -> [f64; 2] {
+    [CENTRE + RADIUS * x, CENTRE - RADIUS * y]
+}
+
+/// Hundredths of a pixel are enough, and keep the file small.
+fn round(x: f64) -> f64 {
+    (x * 100.0).round() / 100.0
+}
+
+/// Draws an embedding with its edges, reduced to those that no path explains.
+///
+/// # Errors
+/// As [`layout`] and [`draw`].
+pub fn plot(
+    path: &Path,
+    names: &[String],
+    points: &Tensor<f64>,
+    geometry: Geometry,
+    edges: &[(u32, u32)],
+    title: &str,
+) -> Result<()> {
+    let mut layout = layout(points, geometry)?;
+    if !title.is_empty() {
+        let _ = write!(layout.caption, "; {title}");
+    }
+    draw(path, &layout, names, edges, geometry.model != Model::Euclidean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The arc's circle is orthogonal to the unit circle, and the arc bends towards the origin.
+    #[test]
+    fn arcs_are_geodesics() {
+        let ball = PoincareBall::ball(-1.0).unwrap();
+        for (p, q) in [([0.5, 0.1], [-0.2, 0.7]), ([-0.2, 0.7], [0.5, 0.1]), ([0.9, 0.1], [0.6, -0.7])] {
+            let data = svg::node::Value::from(arc(p, q, true)).to_string();
+            let numbers: Vec<f64> = data
+                .split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'))
+                .filter_map(|t| t.parse().ok())
+                .collect();
+            let [x0, y0, radius, _, _, large, sweep, x1, y1] = numbers[..] else { panic!("{data}") };
+            assert_eq!(large, 0.0);
+            // The middle of an SVG arc: on the side of the chord that the sweep flag says.
+            let (dx, dy) = (x1 - x0, y1 - y0);
+            let half = dx.hypot(dy) / 2.0;
+            let sagitta = radius - (radius * radius - half * half).sqrt();
+            let side = if sweep == 1.0 { 1.0 } else { -1.0 };
+            let middle = [
+                (x0 + x1) / 2.0 + side * sagitta * dy / (2.0 * half),
+                (y0 + y1) / 2.0 - side * sagitta * dx / (2.0 * half),
+            ];
+            let middle = [(middle[0] - CENTRE) / RADIUS, (CENTRE - middle[1]) / RADIUS];
+            let dist = |a: [f64; 2], b: [f64; 2]| ball.dist(&Row::from(a), &Row::from(b));
+            let detour = dist(p, middle) + dist(middle, q) - dist(p, q);
+            assert!(detour.abs() < 1e-3, "{p:?} {q:?}: {data}, {detour}");
+        }
+    }
+
+    #[test]
+    fn projection_keeps_the_principal_directions() {
+        let v: Vec<Vec<f64>> = (0..50)
+            .map(|i| (f64::from(i) * 0.7).sin_cos())
+            .map(|(s, c)| vec![0.01 * s * c, 3.0 * s, c])
+            .collect();
+        let (flat, how) = project(&v, 3).unwrap();
+        assert!(how.contains("100 %"), "{how}");
+        for (p, v) in flat.iter().zip(&v) {
+            assert!((p[0].hypot(p[1]) - v[1].hypot(v[2])).abs() < 0.02);
+        }
+    }
+
+    #[test]
+    fn hyperboloid_and_ball_give_one_picture() {
+        let (ball, lorentz) = (PoincareBall::ball(-2.0).unwrap(), Lorentz::new(-2.0).unwrap());
+        let _ = ball;
+        let p = [0.3, -0.4]; // in the unit disk
+        let r = 0.5_f64.atanh() * 2.0; // its distance from the origin at κ = −1
+        let x = lorentz.project(&Row::from([
+            0.0,
+            p[0] / 0.5 * r.sinh() / 2f64.sqrt(),
+            p[1] / 0.5 * r.sinh() / 2f64.sqrt(),
+        ]));
+        let l = layout(&Tensor::new([1, 3], x.to_vec()), Geometry::new(Model::Lorentz, Some(-2.0)).unwrap())
+            .unwrap();
+        let b = layout(
+            &Tensor::new([1, 2], p.map(|x| x / 2f64.sqrt()).to_vec()),
+            Geometry::new(Model::Poincare, Some(-2.0)).unwrap(),
+        )
+        .unwrap();
+        for k in 0..2 {
+            assert!((l.points[0][k] - p[k]).abs() < 1e-12 && (b.points[0][k] - p[k]).abs() < 1e-12);
+        }
+    }
+}

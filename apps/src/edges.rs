@@ -51,6 +51,13 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>> {
     Ok(if packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) })
 }
 
+/// The line, from 1, of the record that begins at a byte or after the blank lines there.
+fn line_at(text: &[u8], byte: u64) -> u64 {
+    let start = usize::try_from(byte).unwrap_or(0).min(text.len());
+    let blank = text[start..].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count();
+    1 + text[..start + blank].iter().filter(|&&b| b == b'\n').count() as u64
+}
+
 /// Reads an edge list. Self loops and repeated pairs are left out and counted.
 ///
 /// # Errors
@@ -72,49 +79,42 @@ pub fn read(path: &Path) -> Result<Graph> {
     let mut record = csv::StringRecord::new();
     let mut first = true;
     loop {
-        let line = reader.position().line();
         match reader.read_record(&mut record) {
             Ok(true) => {}
             Ok(false) => break,
             Err(error) => {
-                let line = error.position().map_or(line, csv::Position::line);
+                let at = error.position().map_or(0, csv::Position::byte);
                 let cause = match error.kind() {
                     csv::ErrorKind::Utf8 { .. } => "invalid UTF-8".to_owned(),
                     _ => error.to_string(),
                 };
-                return Err(AppError::line(path, line, cause));
+                return Err(AppError::line(path, line_at(&text, at), cause));
             }
         }
-        // The reader skips blank lines: the record knows where it began.
-        let line = record.position().map_or(line, csv::Position::line);
+        let bad = |message: String| {
+            let at = record.position().map_or(0, csv::Position::byte);
+            Err(AppError::line(path, line_at(&text, at), message))
+        };
         if std::mem::take(&mut first) && is_header(&record) {
             continue;
         }
         let (Some(u), Some(v)) = (record.get(0), record.get(1)) else {
             let message =
                 "two columns (and an optional weight) are needed, split by tabs or commas; this line has one";
-            return Err(AppError::line(path, line, message));
+            return bad(message.to_owned());
         };
         if record.len() > 3 {
-            return Err(AppError::line(
-                path,
-                line,
-                format!("{} columns; at most three are expected", record.len()),
-            ));
+            return bad(format!("{} columns; at most three are expected", record.len()));
         }
         if u.is_empty() || v.is_empty() {
-            return Err(AppError::line(path, line, "an empty name"));
+            return bad("an empty name".to_owned());
         }
         let weight = match record.get(2) {
             None => None,
             Some(text) => match text.trim().parse::<f64>() {
                 Ok(w) if w > 0.0 && w.is_finite() => Some(w),
                 _ => {
-                    return Err(AppError::line(
-                        path,
-                        line,
-                        format!("weight {text:?} is not a positive number"),
-                    ));
+                    return bad(format!("weight {text:?} is not a positive number"));
                 }
             },
         };

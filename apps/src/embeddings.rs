@@ -75,6 +75,15 @@ pub trait ForManifold {
     fn run<M: Manifold>(self, manifold: M) -> Self::Output;
 }
 
+/// What a safetensors file says of its points, under the metadata key `ABOUT`.
+#[derive(Serialize, Deserialize)]
+struct About {
+    names: Vec<String>,
+    geometry: Geometry,
+}
+
+const ABOUT: &str = "cotangent.embedding";
+
 /// Named points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embeddings {
@@ -114,12 +123,9 @@ pub fn write_safetensors<T: Float>(
     points: &Tensor<T>,
     geometry: Geometry,
 ) -> Result<()> {
-    let metadata = HashMap::from([
-        ("names".to_owned(), names.join("\n")),
-        ("model".to_owned(), geometry.model.to_string()),
-        ("kappa".to_owned(), geometry.kappa.to_string()),
-    ]);
-    safetensors::write(path, &[("embedding", points)], metadata).map_err(AppError::io(path))
+    let about = About { names: names.to_vec(), geometry };
+    let about = serde_json::to_string(&about).map_err(|e| AppError::content(path, e.to_string()))?;
+    safetensors::write(path, &[("embedding", points)], (ABOUT, about)).map_err(AppError::io(path))
 }
 
 impl Embeddings {
@@ -183,26 +189,20 @@ impl Embeddings {
         let (mut tensors, metadata) = safetensors::read::<f64>(path).map_err(AppError::io(path))?;
         let missing = |what: &str| AppError::content(path, format!("no {what}: not an embedding"));
         let points = tensors.remove("embedding").ok_or_else(|| missing("tensor \"embedding\""))?;
-        let names: Vec<String> =
-            metadata.get("names").ok_or_else(|| missing("names"))?.split('\n').map(str::to_owned).collect();
+        let about = metadata.get(ABOUT).ok_or_else(|| missing("metadata"))?;
+        let about: About = serde_json::from_str(about).map_err(|e| AppError::content(path, e.to_string()))?;
+        let names = about.names;
         if points.shape().axes().len() != 2 || points.shape()[0] != names.len() {
             return Err(AppError::content(
                 path,
                 format!("{} names for a tensor of shape {}", names.len(), points.shape()),
             ));
         }
-        let stored = metadata.get("model").and_then(|m| Model::from_str(m, true).ok());
-        let stored_kappa = metadata.get("kappa").and_then(|k| k.parse().ok());
-        let geometry = match (model, stored) {
-            (Some(model), Some(stored)) if model != stored => {
-                return Err(AppError::usage(format!(
-                    "--model {model}: {} is an embedding in {stored}",
-                    path.display()
-                )));
-            }
-            (_, Some(stored)) => Geometry::new(stored, kappa.or(stored_kappa))?,
-            (model, None) => Geometry::new(model.unwrap_or(Model::Poincare), kappa)?,
-        };
+        let Geometry { model: stored, kappa: stored_kappa } = about.geometry;
+        if model.is_some_and(|model| model != stored) {
+            return Err(AppError::usage(format!("--model: {} is an embedding in {stored}", path.display())));
+        }
+        let geometry = Geometry::new(stored, kappa.or(Some(stored_kappa)))?;
         Ok(Embeddings { names, points, geometry })
     }
 
@@ -256,7 +256,7 @@ mod tests {
     fn both_formats_give_every_bit_back() {
         let dir = tempfile::tempdir().unwrap();
         let names = vec!["a b".to_owned(), "ü".to_owned()];
-        let points = Tensor::new([2, 2], vec![0.1, -1e-300, 0.99999999999999989, 0.0]);
+        let points = Tensor::new([2, 2], vec![0.1, -1e-300, 1.0 - f64::EPSILON / 2.0, 0.0]);
         let geometry = Geometry::new(Model::Poincare, Some(-1.0)).unwrap();
         let (tsv, st) = (dir.path().join("e.tsv"), dir.path().join("e.safetensors"));
         write_tsv(&tsv, &names, &points).unwrap();

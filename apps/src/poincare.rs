@@ -11,6 +11,7 @@ use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::disk;
 use crate::embeddings::{self, ForManifold, Geometry, Model};
 use crate::error::{AppError, Result};
 use crate::graph::{Graph, Neighbours};
@@ -165,25 +166,17 @@ mod purpose {
 /// Largest initial coordinate. Nickel & Kiela 2017.
 const INITIAL_RANGE: f64 = 1e-3;
 
-/// A finished run.
-pub struct Outcome {
-    /// What is in `metrics.json`.
-    pub metrics: Metrics,
-    /// The points, widened.
-    pub points: Tensor<f64>,
-}
-
-/// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json` and
-/// the checkpoint. The current thread pool is used; the result does not depend on its size.
+/// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json`,
+/// `disk.svg` and the checkpoint. The current thread pool is used; the result does not depend on its size.
 ///
 /// # Errors
 /// If the configuration makes no sense, the output cannot be written, the checkpoint is not of this run, or
 /// training diverges.
-pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Outcome> {
+pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Metrics> {
     struct Train<'a>(&'a Graph, &'a Config, &'a RunOptions);
     impl ForManifold for Train<'_> {
-        type Output = Result<Outcome>;
-        fn run<M: Manifold>(self, manifold: M) -> Result<Outcome> {
+        type Output = Result<Metrics>;
+        fn run<M: Manifold>(self, manifold: M) -> Result<Metrics> {
             let Train(graph, config, options) = self;
             match config.precision {
                 Precision::F32 => run::<M, f32>(manifold, graph, config, options),
@@ -195,7 +188,7 @@ pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Out
     config.geometry.with(Train(graph, config, options))
 }
 
-fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &RunOptions) -> Result<Outcome> {
+fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &RunOptions) -> Result<Metrics> {
     std::fs::create_dir_all(&options.out).map_err(AppError::io(&options.out))?;
     let path = options.out.join(CHECKPOINT);
     let n = graph.names.len();
@@ -263,7 +256,7 @@ fn finish<T: Float>(
     state: &State,
     points: &Tensor<T>,
     neighbours: &Neighbours,
-) -> Result<Outcome> {
+) -> Result<Metrics> {
     let out = &options.out;
     embeddings::write_tsv(&out.join("embedding.tsv"), &graph.names, points)?;
     embeddings::write_safetensors(&out.join("embedding.safetensors"), &graph.names, points, config.geometry)?;
@@ -290,7 +283,16 @@ fn finish<T: Float>(
     let path = out.join("metrics.json");
     let json = serde_json::to_vec_pretty(&metrics).map_err(|e| AppError::content(&path, e.to_string()))?;
     atomic::write(&path, |w| w.write_all(&json)).map_err(AppError::io(&path))?;
-    Ok(Outcome { metrics, points })
+    let title = format!("mean rank {mean_rank:.2}, MAP {map:.3}");
+    disk::plot(
+        &out.join("disk.svg"),
+        &graph.names,
+        &points,
+        config.geometry,
+        &neighbours.reduction(),
+        &title,
+    )?;
+    Ok(metrics)
 }
 
 fn save<M: Manifold, T: Float>(path: &Path, state: &mut State, embedding: &Embedding<M, T>) -> Result<()> {
@@ -467,7 +469,7 @@ pub fn default_config() -> Config {
         epochs: 300,
         negatives: 50,
         batch: 10,
-        lr: 0.3,
+        lr: 0.05,
         burn_in: 20,
         burn_in_factor: 0.01,
         seed: 42,

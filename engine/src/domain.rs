@@ -97,25 +97,22 @@ fn settle_ball<T: Float>(row: &mut [T], kappa: f64) {
     push_inside(row, kappa);
 }
 
-/// The direction of a row as a vector of largest coordinate 1, and that coordinate's size: safe where the
-/// squares would overflow. Infinite coordinates keep their sign and silence the finite ones.
-fn direction<T: Float>(row: &[T]) -> (Vec<f64>, f64) {
+/// The direction of a row as a vector of largest coordinate 1: safe where the squares would overflow. Infinite coordinates keep their sign and silence the finite ones.
+fn direction<T: Float>(row: &[T]) -> Vec<f64> {
     let largest = row.iter().fold(0.0_f64, |m, x| m.max(x.to_f64().abs()));
-    let unit = row
-        .iter()
+    row.iter()
         .map(|x| match (x.to_f64(), largest.is_infinite()) {
             (x, true) if x.is_infinite() => x.signum(),
             (x, true) if !x.is_nan() => 0.0,
             (x, _) => x / largest,
         })
-        .collect();
-    (unit, largest)
+        .collect()
 }
 
 #[cold]
 #[inline(never)]
 fn push_inside<T: Float>(row: &mut [T], kappa: f64) {
-    let (direction, _) = direction(row);
+    let direction = direction(row);
     let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
     // The least margin that survives rounding depends on the coordinates; try the smallest first.
     let mut gap = T::EPSILON / 2.0;
@@ -139,25 +136,31 @@ pub(crate) fn largest_time<T: Float>() -> f64 {
 
 #[inline(always)]
 fn settle_hyperboloid<T: Float>(row: &mut [T], kappa: f64) {
-    let square: f64 = row[1..].iter().map(|x| x.to_f64() * x.to_f64()).sum();
-    let mut time = (square - 1.0 / kappa).sqrt();
+    let mut time = time_of(row, kappa);
     if time > largest_time::<T>() {
-        time = pull_back(row);
+        pull_back(row);
+        time = time_of(row, kappa);
     }
     row[0] = T::nearest(time);
 }
 
-/// Scales the space coordinates to the outermost valid radius and returns the time coordinate.
+/// The time coordinate that belongs to a row's space coordinates.
+#[inline(always)]
+fn time_of<T: Float>(row: &[T], kappa: f64) -> f64 {
+    let square: f64 = row[1..].iter().map(|x| x.to_f64() * x.to_f64()).sum();
+    (square - 1.0 / kappa).sqrt()
+}
+
+/// Scales the space coordinates to just below the outermost valid radius.
 #[cold]
 #[inline(never)]
-fn pull_back<T: Float>(row: &mut [T]) -> f64 {
-    let (direction, _) = direction(&row[1..]);
+fn pull_back<T: Float>(row: &mut [T]) {
+    let direction = direction(&row[1..]);
     let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let limit = largest_time::<T>();
+    let radius = 0.999 * largest_time::<T>();
     for (x, u) in row[1..].iter_mut().zip(&direction) {
-        *x = T::nearest(u * (limit / norm));
+        *x = T::nearest(u * (radius / norm));
     }
-    limit
 }
 
 #[cfg(test)]
@@ -178,7 +181,7 @@ mod tests {
     #[test]
     fn points_inside_are_untouched_and_points_outside_land_inside() {
         for kappa in [-1.0, -0.37, -2.5, -1e-12] {
-            let scale = (-1.0 / kappa as f64).sqrt();
+            let scale = (-1.0_f64 / kappa).sqrt();
             let mut inside = [0.3 * scale, -0.4 * scale];
             let before = inside;
             Domain::Ball.settle(&mut inside, kappa);
@@ -209,6 +212,9 @@ mod tests {
             let mut huge = [0.0_f32, f32::INFINITY, 1.0];
             Domain::Hyperboloid.settle(&mut huge, kappa);
             assert!(huge.iter().all(|x| x.is_finite()) && huge[0] == huge[1]);
+            let before = huge;
+            Domain::Hyperboloid.settle(&mut huge, kappa);
+            assert_eq!(huge, before);
         }
     }
 }

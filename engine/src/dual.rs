@@ -2,6 +2,9 @@
 //!
 //! Elementary functions use their analytic derivative, never dual arithmetic through a polynomial.
 
+// A product's rule has a sum in it.
+#![allow(clippy::suspicious_arithmetic_impl)]
+
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::lanes::array;

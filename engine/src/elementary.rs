@@ -5,6 +5,9 @@
 //! reduced range. Errors in the documentation are the largest measured against a correctly rounded
 //! reference over the whole domain (see the tests).
 
+// A closure can be inlined into the kernel's instruction set; a function passed by name is called.
+#![allow(clippy::redundant_closure)]
+
 use std::f64::consts::{LN_2, LOG2_E};
 
 use crate::{Lanes, Scalar};

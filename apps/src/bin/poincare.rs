@@ -7,7 +7,7 @@ use cotangent_apps::embeddings::{Embeddings, Geometry, Model};
 use cotangent_apps::error::{AppError, Result, exit_code};
 use cotangent_apps::graph::Graph;
 use cotangent_apps::poincare::{self, Config, Metrics, Precision, RunOptions};
-use cotangent_apps::{edges, reconstruction, wordnet};
+use cotangent_apps::{disk, edges, reconstruction, wordnet};
 
 /// Poincaré embeddings of hierarchies (Nickel & Kiela 2017, 2018).
 ///
@@ -26,6 +26,8 @@ enum Command {
     Train(Train),
     /// Mean rank and MAP of an embedding.
     Evaluate(Evaluate),
+    /// Draws an embedding in the Poincaré disk.
+    Plot(Plot),
     /// Writes the noun closure of WordNet from its own files.
     Wordnet(Wordnet),
 }
@@ -103,6 +105,25 @@ struct Evaluate {
 }
 
 #[derive(Args)]
+struct Plot {
+    /// Embedding: .safetensors, or TSV of names and coordinates.
+    #[arg(long)]
+    embedding: PathBuf,
+    /// Edge list; edges that a path explains are not drawn.
+    #[arg(long)]
+    edges: Option<PathBuf>,
+    /// SVG to write.
+    #[arg(long)]
+    out: PathBuf,
+    /// Model of a TSV embedding [default: poincare]; a .safetensors file knows its own.
+    #[arg(long, value_enum)]
+    model: Option<Model>,
+    /// Sectional curvature.
+    #[arg(long, allow_negative_numbers = true)]
+    kappa: Option<f64>,
+}
+
+#[derive(Args)]
 struct Wordnet {
     /// Directory of data.noun and index.noun (Debian: wordnet-base, /usr/share/wordnet).
     #[arg(long)]
@@ -123,23 +144,33 @@ fn main() -> std::process::ExitCode {
     exit_code(match command {
         Command::Train(args) => train(args),
         Command::Evaluate(args) => evaluate(&args),
+        Command::Plot(args) => plot(&args),
         Command::Wordnet(args) => build_wordnet(&args),
     })
 }
 
-/// Runs work on a pool of its own.
-fn on_threads<R: Send>(threads: Option<usize>, work: impl FnOnce() -> Result<R> + Send) -> Result<R> {
-    if threads == Some(0) {
-        return Err(AppError::usage("--threads 0: at least 1 is needed"));
+/// A pool of threads.
+struct Threads(rayon::ThreadPool);
+
+impl Threads {
+    /// `count` threads, or one for every processor.
+    fn new(count: Option<usize>) -> Result<Self> {
+        if count == Some(0) {
+            return Err(AppError::usage("--threads 0: at least 1 is needed"));
+        }
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(count.unwrap_or(0)).build();
+        Ok(Threads(pool.map_err(|e| AppError::usage(format!("--threads: {e}")))?))
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
-    pool.map_err(|e| AppError::usage(format!("--threads: {e}")))?.install(work)
+
+    fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.0.install(work)
+    }
 }
 
 fn read_edges(path: &std::path::Path) -> Result<Graph> {
     let graph = edges::read(path)?;
     if graph.self_loops + graph.duplicates > 0 {
-        eprintln!("left out: {} self loops, {} duplicate edges", graph.self_loops, graph.duplicates);
+        println!("left out: {} self loops, {} duplicate edges", graph.self_loops, graph.duplicates);
     }
     Ok(graph)
 }
@@ -158,15 +189,16 @@ fn train(args: Train) -> Result<()> {
         seed: args.seed,
     };
     config.check()?;
+    let threads = Threads::new(args.threads)?;
     let (graph, source) = match &args.edges {
         Some(path) => (read_edges(path)?, path.display().to_string()),
         None => (edges::mammals(), "embedded: WordNet 3.0 mammals closure".to_owned()),
     };
-    eprintln!("{} nodes, {} pairs ({source})", graph.names.len(), graph.pairs.len());
+    println!("{} nodes, {} pairs ({source})", graph.names.len(), graph.pairs.len());
     let options =
         RunOptions { out: args.out, resume: args.resume, checkpoint_every: args.checkpoint_every, source };
-    let outcome = on_threads(args.threads, || poincare::train(&graph, &config, &options))?;
-    report(&outcome.metrics, args.edges.is_none());
+    let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
+    report(&metrics, args.edges.is_none());
     println!("written to {}", options.out.display());
     Ok(())
 }
@@ -188,13 +220,13 @@ fn report(metrics: &Metrics, mammals: bool) {
 }
 
 fn evaluate(args: &Evaluate) -> Result<()> {
+    let threads = Threads::new(args.threads)?;
     let embeddings = Embeddings::read(&args.embedding, args.model, args.kappa)?;
     let graph = read_edges(&args.edges)?;
     let at = embeddings.index(&args.embedding, &graph.names)?;
     let start = std::time::Instant::now();
-    let score = on_threads(args.threads, || {
-        Ok(reconstruction::evaluate(&embeddings.points, embeddings.geometry, &at, &graph.neighbours()))
-    })?;
+    let score = threads
+        .run(|| reconstruction::evaluate(&embeddings.points, embeddings.geometry, &at, &graph.neighbours()));
     let Geometry { model, kappa } = embeddings.geometry;
     println!(
         "{} points in {model} (kappa {kappa}), {} nodes with neighbours, {} pairs, {:.1} s",
@@ -204,6 +236,23 @@ fn evaluate(args: &Evaluate) -> Result<()> {
         start.elapsed().as_secs_f64()
     );
     println!("mean rank {:.4}\nMAP {:.5}", score.mean_rank, score.map);
+    Ok(())
+}
+
+fn plot(args: &Plot) -> Result<()> {
+    let embeddings = Embeddings::read(&args.embedding, args.model, args.kappa)?;
+    let edges = match &args.edges {
+        None => Vec::new(),
+        Some(path) => {
+            let graph = read_edges(path)?;
+            let at = embeddings.index(&args.embedding, &graph.names)?;
+            let reduced = graph.neighbours().reduction();
+            reduced.into_iter().map(|(u, v)| (at[u as usize], at[v as usize])).collect()
+        }
+    };
+    let Embeddings { names, points, geometry } = &embeddings;
+    disk::plot(&args.out, names, points, *geometry, &edges, "")?;
+    println!("wrote {}", args.out.display());
     Ok(())
 }
 

@@ -34,16 +34,18 @@ impl<T: Float> View for Stored<'_, T> {
     }
 }
 
-/// Writes named tensors with metadata, atomically.
+/// Writes named tensors with one entry of metadata, atomically. The same input gives the same bytes; the order
+/// of several entries would differ from run to run.
 ///
 /// # Errors
 /// If the file cannot be written.
 pub fn write<T: Float>(
     path: &Path,
     tensors: &[(&str, &Tensor<T>)],
-    metadata: HashMap<String, String>,
+    (key, value): (&str, String),
 ) -> io::Result<()> {
     let views = tensors.iter().map(|(name, tensor)| (*name, Stored(tensor)));
+    let metadata = HashMap::from([(key.to_owned(), value)]);
     let bytes = safetensors::serialize(views, Some(metadata)).map_err(io::Error::other)?;
     super::atomic::write(path, |w| w.write_all(&bytes))
 }
@@ -83,7 +85,7 @@ mod tests {
         let path = dir.path().join("t.safetensors");
         let a = Tensor::from_fn([2, 3], |i| i as f32 * 0.1);
         let meta = HashMap::from([("kappa".to_string(), "-1".to_string())]);
-        write(&path, &[("a", &a)], meta.clone()).unwrap();
+        write(&path, &[("a", &a)], ("kappa", "-1".to_string())).unwrap();
         let (same, read_meta) = read::<f32>(&path).unwrap();
         assert_eq!((&same["a"], read_meta), (&a, meta));
         assert_eq!(read::<f64>(&path).unwrap().0["a"], a.cast());
