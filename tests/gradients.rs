@@ -214,3 +214,76 @@ fn results_do_not_depend_on_threads() {
         .sum();
     assert!((one.0 - small).abs() < 1e-10 * small.abs());
 }
+
+/// One row, a tensor of rows and a tape give the same bits, whatever the number of rows (full blocks of lanes
+/// or not) and the width (one panel of coordinates or several).
+#[test]
+fn levels_agree_bit_for_bit() {
+    fn check<M: Manifold, T: Float>(m: M, dim: usize, n: usize) {
+        let width = m.ambient(dim);
+        let mut rng = rng::stream(11, dim as u64, n as u64);
+        let mut table = |f: &mut dyn FnMut(&mut rng::Rng) -> Row<T>| {
+            let mut t = Tensor::zeros([n, width]);
+            (0..n).for_each(|i| t.row_mut(i).copy_from_slice(&f(&mut rng)));
+            t
+        };
+        let x = table(&mut |rng| m.random_point(dim, 2.0, rng));
+        let y = table(&mut |rng| m.random_point(dim, 2.0, rng));
+        let v = table(&mut |rng| {
+            let origin = m.origin(dim);
+            m.random_tangent(&origin, rng)
+        });
+        let tape = Tape::new();
+        let [a, b, c] = [&x, &y, &v].map(|t| tape.constant(t));
+        let row = |t: &Tensor<T>, i| Row::from(t.row(i));
+        macro_rules! vector {
+            (|$m:ident, $x:ident, $y:ident, $v:ident| $op:expr) => {{
+                let of_tensor = {
+                    let ($m, $x, $y, $v) = (&m, &x, &y, &v);
+                    let _ = ($y, $v);
+                    $op
+                };
+                let of_tape = {
+                    let ($m, $x, $y, $v) = (&m, &a, &b, &c);
+                    let _ = ($y, $v);
+                    $op
+                }
+                .to_tensor();
+                for i in 0..n {
+                    let ($m, $x, $y, $v) = (&m, &row(&x, i), &row(&y, i), &row(&v, i));
+                    let _ = ($y, $v);
+                    assert_eq!($op[..], *of_tensor.row(i), "{m:?} {dim} {n}");
+                }
+                assert_eq!(of_tensor.data(), of_tape.data(), "{m:?} {dim} {n}");
+            }};
+        }
+        vector!(|m, x, y, v| m.exp(x, v));
+        vector!(|m, x, y, v| m.log(x, y));
+        vector!(|m, x, y, v| m.transport(x, y, v));
+        vector!(|m, x, y, v| m.egrad_to_rgrad(x, v));
+        vector!(|m, x, y, v| m.project(x));
+        let (of_tensor, of_tape) = (m.dist(&x, &y), m.dist(&a, &b).to_tensor());
+        for i in 0..n {
+            let one = m.dist(&row(&x, i), &row(&y, i));
+            assert_eq!(one.to_bits(), of_tensor.data()[i].to_bits());
+            assert_eq!(T::nearest(one), of_tape.data()[i]);
+        }
+    }
+    for dim in [1, 3, 63, 64, 65, 200] {
+        for n in [1, 3, 4, 5, 9] {
+            check::<_, f64>(PoincareBall::ball(-1.0).unwrap(), dim, n);
+            check::<_, f32>(PoincareBall::ball(-1.0).unwrap(), dim, n);
+            check::<_, f64>(Stereographic::new(0.6).unwrap(), dim, n);
+            check::<_, f64>(Lorentz::new(-1.0).unwrap(), dim, n);
+            check::<_, f32>(Lorentz::new(-1.0).unwrap(), dim, n);
+            check::<_, f32>(Euclidean, dim, n);
+        }
+    }
+}
+
+/// Rows wider than one panel of coordinates.
+#[test]
+fn wide_rows() {
+    operations(PoincareBall::ball(-0.1).unwrap(), 70, 1);
+    operations(Lorentz::new(-1.0).unwrap(), 70, 2);
+}

@@ -48,6 +48,11 @@ impl<const R: usize> Lanes<R> {
     pub fn get(&self, l: usize) -> f64 {
         self.0[l]
     }
+    /// The sum over the lanes, in order.
+    #[inline(always)]
+    pub(crate) fn sum(&self) -> f64 {
+        self.0.iter().fold(0.0, |sum, x| sum + x)
+    }
     /// Puts a number into lane `l`.
     #[inline(always)]
     pub(crate) fn set(&mut self, l: usize, x: f64) {

@@ -6,13 +6,16 @@
 //! | file | what |
 //! |---|---|
 //! | [`scalar`] | the scalar that formulas are generic over |
-//! | [`kernels`](RowFormula) | `gram`: row formulas; `map`: elementwise formulas; `reduce`; `index` |
+//! | [`RowFormula`] | operations of geometry, as functions of inner products; kernel `gram` |
+//! | [`MapFormula`] | elementwise operations; kernel `map` |
+//! | [`Tape`], [`Var`] | recording and the reverse pass |
 //! | [`domain`] | where the results of formulas must lie, and accurate margins |
 //! | [`check`] | gradients against finite differences |
 //! | [`files`] | checkpoints, safetensors, atomic writes |
 
 #![warn(missing_docs)]
 
+mod arena;
 pub mod check;
 pub mod domain;
 mod dual;
@@ -26,6 +29,7 @@ mod lanes;
 mod parallel;
 mod pool;
 pub mod rng;
+mod row_formula;
 mod rows;
 pub mod scalar;
 mod shape;
@@ -38,9 +42,9 @@ pub use domain::Domain;
 pub use dual::Dual;
 pub use float::Float;
 pub use gradients::{GradientView, Gradients};
-pub use kernels::gram::{Invariant, Metric, RowFormula, Vector};
 pub use kernels::map::MapFormula;
 pub use lanes::Lanes;
+pub use row_formula::{Invariant, Metric, RowFormula, Vector};
 pub use rows::{Row, Rows};
 pub use scalar::Scalar;
 pub use shape::{Broadcast, Shape};

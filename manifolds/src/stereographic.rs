@@ -124,8 +124,8 @@ pub mod formulas {
         let s = kappa * vv / mx.square();
         let t = s.tanc();
         let tau = t / mx;
-        // m_y = 1/cosc²: positive however far the step goes, and with ‖x + y‖² ≥ 0 so is the denominator.
-        let my = s.max(S::constant(-1e5)).cosc().recip().square();
+        // Both are positive but for rounding: with m_y kept so, and ‖x + y‖² ≥ 0, the denominator never vanishes.
+        let my = (S::one() + s * t.square()).max(S::constant(1e-30));
         let ee = (xx + tau * (xv + xv + tau * vv)).max(S::zero());
         let den = mx * my - kappa * ee;
         [(mx - kappa * ee) / den, mx * tau / den]

@@ -1,9 +1,6 @@
 //! The `gram` kernel: row formulas.
 //!
-//! A function of k vectors that commutes with rotations is a combination of those vectors whose
-//! coefficients depend on their inner products alone (first fundamental theorem of invariant theory for
-//! O(n); O(1, n) with the Minkowski product). So an operation of hyperbolic, spherical or Euclidean
-//! geometry is a small scalar function, written once as a [`RowFormula`], and this kernel runs them all:
+//! Every operation of geometry is a [`RowFormula`], and this kernel runs them all:
 //!
 //! 1. per row, the inner products (one read of the inputs, accumulated in `f64`);
 //! 2. the scalar formula;
@@ -20,99 +17,14 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use crate::domain::{Compensated, Domain, margin_of};
+use crate::domain::{Compensated, margin_of};
 use crate::kernels::pieces::{Place, for_each_piece};
 use crate::lanes::array;
 use crate::parallel::{self, PIECES, split_front};
+use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
 use crate::shape::Broadcast;
 use crate::simd::dispatch;
-use crate::{Dual, Float, Lanes, Scalar};
-
-/// A basis vector of a row formula, from its input rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vector {
-    /// Input `i`.
-    Input(usize),
-    /// The sum of inputs `i` and `j`.
-    Sum(usize, usize),
-    /// Input `i` minus input `j`, formed coordinate by coordinate: differences of nearby points keep
-    /// their accuracy, and cotangents flow back through the difference.
-    Difference(usize, usize),
-    /// Input `i` with its first (time) coordinate negated.
-    Flip(usize),
-    /// The unit vector of the first (time) coordinate.
-    Time,
-}
-
-/// What a row formula takes as an argument. Numbers are positions in its basis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Invariant {
-    /// The inner product of two basis vectors in the formula's metric.
-    Dot(usize, usize),
-    /// 1 + κ‖v‖² of a basis vector, with κ = parameter 0, accurate to an ulp near the boundary. Euclidean.
-    Margin(usize),
-    /// Parameter `p` of the row.
-    Param(usize),
-    /// The unit roundoff's double of the storage type: `T::EPSILON`.
-    Epsilon,
-}
-
-/// The inner product that a formula's invariants are taken in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metric {
-    /// `Σ xᵢ yᵢ`.
-    Euclidean,
-    /// `−x₀ y₀ + Σ xᵢ yᵢ`, the time coordinate first.
-    Minkowski,
-    /// `Σ xᵢ yᵢ` over the space coordinates: the time coordinate of a hyperboloid point, which they
-    /// determine, is not read.
-    Space,
-}
-
-/// An operation on rows as a function of their inner products.
-///
-/// `V` input vectors, `B` basis vectors, `I` invariants, `O` outputs: `O = 1` for a formula that returns a
-/// number per row, `O = B` (one coefficient for each basis vector) for one that returns a vector.
-///
-/// ```
-/// use cotangent_engine::{Invariant, Row, RowFormula, Rows, Scalar, Vector};
-///
-/// /// The reflection of y in the hyperplane orthogonal to x: y − 2⟨x, y⟩/⟨x, x⟩ x.
-/// #[derive(Clone, Copy)]
-/// struct Reflect;
-///
-/// impl RowFormula<2, 2, 2, 2> for Reflect {
-///     const NAME: &'static str = "reflect";
-///     const VECTOR: bool = true;
-///     const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Input(1)];
-///     const INVARIANTS: [Invariant; 2] = [Invariant::Dot(0, 0), Invariant::Dot(0, 1)];
-///     fn eval<S: Scalar>([xx, xy]: [S; 2]) -> [S; 2] {
-///         [S::constant(-2.0) * xy / xx, S::one()]
-///     }
-/// }
-///
-/// let y = Row::vector(Reflect, [&Row::from([1.0, 0.0]), &Row::from([3.0, 4.0])], []);
-/// assert_eq!(y[..], [-3.0, 4.0]);
-/// ```
-pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: usize>:
-    Copy + Send + Sync + 'static
-{
-    /// The name shown in messages.
-    const NAME: &'static str;
-    /// Whether the result is a vector (a combination of the basis) or a number.
-    const VECTOR: bool;
-    /// The basis vectors.
-    const BASIS: [Vector; B];
-    /// The arguments of [`eval`](Self::eval).
-    const INVARIANTS: [Invariant; I];
-    /// The metric of the inner products.
-    const METRIC: Metric = Metric::Euclidean;
-    /// Where the resulting rows must lie; κ is parameter 0.
-    const DOMAIN: Domain = Domain::Free;
-
-    /// From invariants to coefficients, or to the one result.
-    fn eval<S: Scalar>(invariants: [S; I]) -> [S; O];
-}
+use crate::{Domain, Dual, Float, Lanes};
 
 /// Rows side by side. Four `f64` are one AVX2 register; with eight, dual numbers spill.
 const ROWS: usize = 4;
@@ -283,6 +195,16 @@ fn positions<const R: usize>(p: usize, end: usize) -> [usize; R] {
     array(0, |l| (p + l).min(end - 1))
 }
 
+/// The operand row that all of some consecutive positions read, if it is held over them.
+#[inline(always)]
+fn shared_row<const R: usize>(rows: Broadcast, at: [usize; R]) -> Option<usize> {
+    if rows.repeat < R && rows.len > 1 {
+        return None;
+    }
+    let first = rows.at(at[0]);
+    (first == rows.at(at[R - 1])).then_some(first)
+}
+
 #[inline(always)]
 fn rows_at<'a, T: Float, const V: usize, const R: usize>(
     vectors: &[Operand<'a, T>],
@@ -291,6 +213,10 @@ fn rows_at<'a, T: Float, const V: usize, const R: usize>(
 ) -> [[&'a [T]; R]; V] {
     let mut rows = [[[].as_slice(); R]; V];
     for i in 0..V {
+        if let Some(shared) = shared_row(vectors[i].rows, at) {
+            rows[i] = [&vectors[i].data[shared * width..(shared + 1) * width]; R];
+            continue;
+        }
         for l in 0..R {
             rows[i][l] = vectors[i].row(at[l], width);
         }
@@ -605,6 +531,15 @@ fn backward_rows<F, T, const V: usize, const B: usize, const I: usize, const O: 
                 scratch.output[c] = sum;
             }
             let full = vectors[i].rows.is_full(n);
+            if let Some(row) = shared_row(vectors[i].rows, at).filter(|_| range.len() == R) {
+                // One row takes the sum over the lanes.
+                let Some(row) = places[i].at(row, width) else { continue };
+                for (x, y) in row[start..end].iter_mut().zip(&scratch.output) {
+                    let before = if full { 0.0 } else { x.to_f64() };
+                    *x = T::nearest(before + y.sum());
+                }
+                continue;
+            }
             for (l, p) in range.clone().enumerate() {
                 let Some(row) = places[i].at(vectors[i].rows.at(p), width) else { continue };
                 for (x, y) in row[start..end].iter_mut().zip(&scratch.output) {
