@@ -192,28 +192,18 @@ impl<T: Float> Arena<T> {
     /// One node of the backward pass: turns its cotangent into those of its inputs.
     pub(crate) fn propagate(&mut self, id: usize, g: &[T]) {
         let inputs = std::mem::take(&mut self.nodes[id].inputs);
-        let wants: SmallVec<[bool; 6]> =
-            inputs.iter().map(|&input| self.nodes[input as usize].needs_gradient).collect();
-        // Gradients are written to fresh buffers and then moved or added to the inputs' cotangents.
-        let mut buffers: SmallVec<[Option<Vec<T>>; 6]> = inputs
-            .iter()
-            .zip(&wants)
-            .map(|(&input, &want)| {
-                want.then(|| {
-                    let len = self.nodes[input as usize].shape.len();
-                    self.pool.take(len)
-                })
-            })
-            .collect();
         if let Op::Gather(rows) = &mut self.nodes[id].op {
-            // The table's gradient is summed in place, not through a buffer.
-            if let Some(buffer) = buffers[0].take() {
-                self.pool.give(buffer);
-                let rows = std::mem::take(rows);
-                self.accumulate_rows(inputs[0], g, &rows);
-                self.index_buffers.push(rows);
-            }
+            // The table's gradient is summed in place, not through a buffer of its own.
+            let rows = std::mem::take(rows);
+            self.accumulate_rows(inputs[0], g, &rows);
+            self.index_buffers.push(rows);
             return;
+        }
+        // Gradients are written to fresh buffers and then moved or added to the inputs' cotangents.
+        let mut buffers: SmallVec<[Option<Vec<T>>; 6]> = SmallVec::new();
+        for &input in &inputs {
+            let node = &self.nodes[input as usize];
+            buffers.push(node.needs_gradient.then(|| self.pool.take(node.shape.len())));
         }
         let node = &self.nodes[id];
         match &node.op {

@@ -280,7 +280,12 @@ impl<T: Float> Tape<T> {
             before.len(),
             shape.len()
         );
-        self.record(&mut arena, Op::Reshape, &ids, shape, Value::Alias(ids[0]))
+        // An alias of an alias is one of the original: reading one never follows a chain.
+        let source = match arena.nodes[ids[0] as usize].value {
+            Value::Alias(source) => source,
+            _ => ids[0],
+        };
+        self.record(&mut arena, Op::Reshape, &ids, shape, Value::Alias(source))
     }
 
     pub(crate) fn read<R>(&self, id: u32, read: impl FnOnce(&[T], &Shape) -> R) -> R {

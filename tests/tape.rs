@@ -1,0 +1,101 @@
+//! The tape: deep graphs, reuse, and the messages of programmer errors.
+
+use cotangent::prelude::*;
+
+#[test]
+fn a_million_nodes_neither_recurse_nor_overflow() {
+    let tape = Tape::<f64>::new();
+    let x = tape.variable(&Tensor::new([2], vec![1.0, -1.0]));
+    let mut y = x;
+    for i in 0..500_000 {
+        y = if i % 2 == 0 { -y } else { y.reshape([2, 1]).reshape([2]) };
+    }
+    let loss = (y * y * y).sum();
+    assert_eq!(loss.item(), 0.0);
+    let g = tape.backward(loss);
+    assert_eq!(g.wrt(x).unwrap().to_dense(2, 1), [3.0, 3.0]);
+}
+
+#[test]
+fn a_reset_tape_gives_the_same_bits_again() {
+    let ball = PoincareBall::ball(-1.0).unwrap();
+    let mut rng = rng::stream(1, 0, 0);
+    let embedding: Embedding<_, f32> = Embedding::uniform("e", ball, 50, 3, 0.3, &mut rng);
+    let mut tape = Tape::new();
+    let mut step = || {
+        tape.reset();
+        let (u, v) = (embedding.forward(&tape, &[1, 2, 3, 1]), embedding.forward(&tape, &[4, 1, 3, 9]));
+        let loss = u.dist(&v).square().sum();
+        let value = loss.item();
+        let gradients = tape.backward(loss);
+        let GradientView::Rows { rows, values, width } = gradients.param(embedding.points.id()).unwrap()
+        else {
+            panic!("a gathered table has a row-sparse gradient")
+        };
+        assert_eq!(width, 3);
+        (value, rows.to_vec(), values.to_vec())
+    };
+    let first = step();
+    assert_eq!(first.1.len(), 5); // 1, 2, 3, 4, 9: each once
+    // The pair (3, 3) has distance 0, whose gradient is 0, not NaN.
+    let at = first.1.iter().position(|&r| r == 3).unwrap();
+    assert_eq!(first.2[3 * at..3 * at + 3], [0.0; 3]);
+    assert_eq!(step(), first);
+}
+
+#[test]
+fn a_parameter_put_on_the_tape_twice_is_one_variable() {
+    let p = Param::new("p", Euclidean, Tensor::new([1, 2], vec![1.0_f64, 2.0]));
+    let tape = Tape::new();
+    let (a, b) = (*tape.point(&p).coordinates(), *tape.point(&p).coordinates());
+    let g = tape.backward((a * b).sum());
+    assert_eq!(g.param(p.id()).unwrap().to_dense(1, 2), [2.0, 4.0]);
+}
+
+#[test]
+#[should_panic(expected = "add: shapes [[2, 3], [4]] do not broadcast")]
+fn shapes_that_do_not_fit_are_named() {
+    let tape = Tape::<f32>::new();
+    let _ = tape.constant(&Tensor::zeros([2, 3])) + tape.constant(&Tensor::zeros([4]));
+}
+
+#[test]
+#[should_panic(expected = "stereographic.dist: vectors of one width are needed, not [2, 3], [2, 4]")]
+fn widths_that_do_not_fit_are_named() {
+    let tape = Tape::<f32>::new();
+    let (x, y) = (tape.constant(&Tensor::zeros([2, 3])), tape.constant(&Tensor::zeros([2, 4])));
+    let _ = PoincareBall::ball(-1.0).unwrap().dist(&x, &y);
+}
+
+#[test]
+#[should_panic(expected = "mul: the variables are on different tapes")]
+fn variables_of_two_tapes_do_not_mix() {
+    let (a, b) = (Tape::<f32>::new(), Tape::<f32>::new());
+    let (x, y) = (a.scalar(1.0), b.scalar(2.0));
+    let _ = x * y;
+}
+
+#[test]
+#[should_panic(expected = "gather: row 5 of a table of 5 rows")]
+fn rows_out_of_range_are_named() {
+    let tape = Tape::<f32>::new();
+    let _ = tape.constant(&Tensor::zeros([5, 2])).gather(&[0, 5]);
+}
+
+#[test]
+#[should_panic(expected = "backward: the loss must be a single number, not [3]")]
+fn only_a_number_can_be_differentiated() {
+    let tape = Tape::<f32>::new();
+    let x = tape.variable(&Tensor::zeros([3]));
+    let _ = tape.backward(x);
+}
+
+#[test]
+#[should_panic(expected = "was released by the backward pass")]
+fn reading_a_released_value_says_why() {
+    let tape = Tape::<f32>::new();
+    let x = tape.variable(&Tensor::zeros([3]));
+    let y = x.exp();
+    let _ = tape.backward(y.sum());
+    let _ = y.to_tensor();
+}
