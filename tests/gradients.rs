@@ -122,15 +122,11 @@ fn curvature() {
         });
         assert_gradients(&inputs, |v| Var::scalar(f::Inner, [&v[0], &v[1], &v[2]], [&v[3]]).sum());
         assert_gradients(&inputs, |v| Var::scalar(f::Norm, [&v[0], &v[1]], [&v[3]]).sum());
-        let r = v3();
+        let r = Tensor::new([3], vec![0.5, -1.5, 2.0]); // one for each row
         assert_gradients(&[x.clone(), w.clone(), Tensor::scalar(kappa), r], |v| {
             (v[1] * Var::vector(f::Scale, [&v[0]], [&v[2], &v[3]])).sum()
         });
     }
-}
-
-fn v3() -> Tensor<f64> {
-    Tensor::new([3], vec![0.5, -1.5, 2.0])
 }
 
 /// All operations of a manifold, on points and tangents made from free coordinates.

@@ -292,8 +292,7 @@ mod tests {
 
     #[test]
     fn hyperboloid_and_ball_give_one_picture() {
-        let (ball, lorentz) = (PoincareBall::ball(-2.0).unwrap(), Lorentz::new(-2.0).unwrap());
-        let _ = ball;
+        let lorentz = Lorentz::new(-2.0).unwrap();
         let p = [0.3, -0.4]; // in the unit disk
         let r = 0.5_f64.atanh() * 2.0; // its distance from the origin at κ = −1
         let x = lorentz.project(&Row::from([

@@ -20,7 +20,7 @@ impl Progress {
     /// A loop of `total` steps (`what`: "epoch", "node") of which `done` are behind us.
     pub fn new(what: &'static str, done: u64, total: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{prefix} {pos}/{len} {wide_bar} {msg} {eta} left");
+            let style = ProgressStyle::with_template("{prefix} {pos}/{len} {wide_bar} {msg}");
             let bar = ProgressBar::new(total).with_prefix(what).with_position(done);
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar.reset_eta();

@@ -77,10 +77,7 @@ impl<const R: usize> Compensated<R> {
         let product = x * x;
         if T::COMPENSATED {
             let product_error = x.mul_add(x, -product);
-            // Knuth's two-sum.
-            let sum = self.sum + product;
-            let part = sum - self.sum;
-            let sum_error = (self.sum - (sum - part)) + (product - part);
+            let (sum, sum_error) = self.sum.two_sum(product);
             self.sum = sum;
             self.error = self.error + (sum_error + product_error);
         } else {

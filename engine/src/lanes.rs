@@ -43,6 +43,13 @@ impl<const R: usize> Lanes<R> {
     pub fn to_array(self) -> [f64; R] {
         self.0
     }
+    /// `self + b` and its rounding error, exactly (Knuth).
+    #[inline(always)]
+    pub(crate) fn two_sum(self, b: Self) -> (Self, Self) {
+        let sum = self + b;
+        let part = sum - self;
+        (sum, (self - (sum - part)) + (b - part))
+    }
     /// The number in lane `l`.
     #[inline(always)]
     pub fn get(&self, l: usize) -> f64 {

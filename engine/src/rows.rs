@@ -129,9 +129,9 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
-        let (rows, vectors, params) = operands(F::NAME, &vectors, &params);
+        let Operands { rows, width, vectors, params } = operands(F::NAME, &vectors, &params);
         let mut out = Tensor::zeros(rows);
-        forward::<F, T, f64, f64, V, B, I, 1>(&vectors.1, &params, vectors.0, out.data_mut());
+        forward::<F, T, f64, f64, V, B, I, 1>(&vectors, &params, width, out.data_mut());
         out
     }
     #[track_caller]
@@ -143,21 +143,28 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        let (rows, vectors, params) = operands(F::NAME, &vectors, &params);
-        let mut out = Tensor::zeros(rows.with_width(vectors.0));
-        forward::<F, T, f64, T, V, B, I, B>(&vectors.1, &params, vectors.0, out.data_mut());
+        let Operands { rows, width, vectors, params } = operands(F::NAME, &vectors, &params);
+        let mut out = Tensor::zeros(rows.with_width(width));
+        forward::<F, T, f64, T, V, B, I, B>(&vectors, &params, width, out.data_mut());
         out
     }
 }
 
-/// The rows' common axes, the width and operands of the vectors, and the operands of the parameters.
+/// What a formula over tensors reads.
+struct Operands<'a, T> {
+    /// The common leading axes.
+    rows: Shape,
+    width: usize,
+    vectors: Vec<Operand<'a, T>>,
+    params: Vec<Operand<'a, f64>>,
+}
+
 #[track_caller]
-#[allow(clippy::type_complexity)]
 fn operands<'a, T: Float>(
     name: &str,
     vectors: &[&'a Tensor<T>],
     params: &[&'a Tensor<f64>],
-) -> (Shape, (usize, Vec<Operand<'a, T>>), Vec<Operand<'a, f64>>) {
+) -> Operands<'a, T> {
     let width = vectors[0].width();
     let shapes = || vectors.iter().map(|v| v.shape().to_string()).collect::<Vec<_>>().join(", ");
     let fits = vectors.iter().all(|v| !v.shape().axes().is_empty() && v.width() == width);
@@ -170,16 +177,16 @@ fn operands<'a, T: Float>(
     };
     let read = |axes: &[usize]| Broadcast::new(axes, &rows).expect("a common shape fits all");
     let (of_vectors, of_params) = axes.split_at(vectors.len());
-    let vectors = vectors.iter().zip(of_vectors).map(|(v, axes)| Operand {
-        data: v.data(),
-        rows: read(axes),
-        constant: None,
-    });
-    let params = params.iter().zip(of_params).map(|(p, axes)| Operand {
-        data: p.data(),
-        rows: read(axes),
-        constant: None,
-    });
-    let operands = ((width, vectors.collect()), params.collect());
-    (rows.clone(), operands.0, operands.1)
+    let vectors = vectors.iter().zip(of_vectors);
+    let params = params.iter().zip(of_params);
+    Operands {
+        width,
+        vectors: vectors
+            .map(|(v, axes)| Operand { data: v.data(), rows: read(axes), constant: None })
+            .collect(),
+        params: params
+            .map(|(p, axes)| Operand { data: p.data(), rows: read(axes), constant: None })
+            .collect(),
+        rows: rows.clone(),
+    }
 }
