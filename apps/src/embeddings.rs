@@ -125,7 +125,7 @@ pub fn write_safetensors<T: Float>(
 ) -> Result<()> {
     let about = About { names: names.to_vec(), geometry };
     let about = serde_json::to_string(&about).map_err(|e| AppError::content(path, e.to_string()))?;
-    safetensors::write(path, &[("embedding", points)], (ABOUT, about)).map_err(AppError::io(path))
+    Ok(safetensors::write(path, &[("embedding", points)], Some((ABOUT, &about)))?)
 }
 
 impl Embeddings {
@@ -186,7 +186,7 @@ impl Embeddings {
     }
 
     fn read_safetensors(path: &Path, model: Option<Model>, kappa: Option<f64>) -> Result<Self> {
-        let (mut tensors, metadata) = safetensors::read::<f64>(path).map_err(AppError::io(path))?;
+        let (mut tensors, metadata) = safetensors::read::<f64>(path)?;
         let missing = |what: &str| AppError::content(path, format!("no {what}: not an embedding"));
         let points = tensors.remove("embedding").ok_or_else(|| missing("tensor \"embedding\""))?;
         let about = metadata.get(ABOUT).ok_or_else(|| missing("metadata"))?;

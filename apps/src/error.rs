@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cotangent::engine::files::checkpoint::CheckpointError;
+use cotangent::engine::files::{FileError, checkpoint::CheckpointError};
 
 /// An application's result.
 pub type Result<T> = std::result::Result<T, AppError>;
@@ -42,6 +42,9 @@ pub enum AppError {
     /// A checkpoint that cannot be written or read.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// A file of tensors that cannot be written or read.
+    #[error(transparent)]
+    Tensors(#[from] FileError),
     /// A step of the optimiser that was refused.
     #[error("training stopped: {0}; a lower --lr may help")]
     Diverged(#[from] cotangent::optim::OptimError),

@@ -3,54 +3,96 @@
 //! The first gradient of a node is moved in, later ones accumulate in place, and what is no longer needed goes
 //! back to the buffer pool at once.
 
+use std::collections::HashMap;
+use std::panic::Location;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::gradients::Gradient;
-use crate::kernels::gram::{Operand, RowKernel};
-use crate::kernels::index::{self, SparseRows, UNTOUCHED};
-use crate::kernels::map::{Elements, MapKernel};
-use crate::kernels::reduce::{self, Axis, Reduction};
+use crate::gradients::{Entry, Gradient};
+use crate::kernels::attend::Attend;
+use crate::kernels::conv::Conv2d;
+use crate::kernels::index::{
+    self, Concat, Gather, Permute, Reshape, ScatterAdd, Slice, SparseRows, TakeAlong, UNTOUCHED,
+};
+use crate::kernels::matmul::Matmul;
+use crate::kernels::normalise::Normalise;
+use crate::kernels::pool2d::Pool2d;
+use crate::kernels::reduce::Reduce;
+use crate::operation::{Operation, Outcome, View};
 use crate::pool::Pool;
-use crate::shape::Broadcast;
 use crate::tape::ParamId;
 use crate::{Float, Shape};
 
-/// What computed a node.
+/// What computed a node: a kernel with its settings, in place, or a reference to an operation.
 pub(crate) enum Op<T: Float> {
     /// Given from outside.
     Leaf,
     /// A number, kept in full precision for the row formulas.
     Constant(f64),
-    Map(&'static dyn MapKernel<T>),
-    /// A row formula: how many of the inputs are vectors, and their width.
-    Gram(&'static dyn RowKernel<T>, usize, usize),
-    Reduce(Reduction, Axis),
-    /// Row numbers.
-    Gather(Vec<u32>),
-    /// Part of an axis, from this position on.
-    Slice(Axis, usize),
-    Reshape,
+    /// An operation without data of its own: every formula is one.
+    Static(&'static dyn Operation<T>),
+    Shared(Arc<dyn Operation<T>>),
+    Reduce(Reduce),
+    Normalise(Normalise),
+    Matmul(Matmul),
+    Attend(Attend<T>),
+    Conv2d(Conv2d),
+    Pool2d(Pool2d),
+    Gather(Gather),
+    ScatterAdd(ScatterAdd),
+    TakeAlong(TakeAlong),
+    Slice(Slice),
+    Concat(Concat),
+    Permute(Permute),
+    Reshape(Reshape),
 }
 
 impl<T: Float> Op<T> {
+    /// The operation, unless the node was given from outside.
+    pub(crate) fn operation(&self) -> Option<&dyn Operation<T>> {
+        Some(match self {
+            Op::Leaf | Op::Constant(_) => return None,
+            Op::Static(operation) => *operation,
+            Op::Shared(operation) => &**operation,
+            Op::Reduce(operation) => operation,
+            Op::Normalise(operation) => operation,
+            Op::Matmul(operation) => operation,
+            Op::Attend(operation) => operation,
+            Op::Conv2d(operation) => operation,
+            Op::Pool2d(operation) => operation,
+            Op::Gather(operation) => operation,
+            Op::ScatterAdd(operation) => operation,
+            Op::TakeAlong(operation) => operation,
+            Op::Slice(operation) => operation,
+            Op::Concat(operation) => operation,
+            Op::Permute(operation) => operation,
+            Op::Reshape(operation) => operation,
+        })
+    }
+
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Op::Leaf => "leaf",
             Op::Constant(_) => "constant",
-            Op::Map(kernel) => kernel.name(),
-            Op::Gram(kernel, ..) => kernel.name(),
-            Op::Reduce(reduction, _) => reduction.name(),
-            Op::Gather(_) => "gather",
-            Op::Slice(..) => "slice",
-            Op::Reshape => "reshape",
+            other => other.operation().expect("only the two above have none").name(),
+        }
+    }
+
+    /// The list of numbers that it carries.
+    fn indices(&mut self) -> Option<&mut Vec<u32>> {
+        match self {
+            Op::Gather(Gather { rows }) => Some(rows),
+            Op::ScatterAdd(operation) => Some(&mut operation.rows),
+            Op::TakeAlong(operation) => Some(&mut operation.columns),
+            _ => None,
         }
     }
 }
 
 /// Where a node's elements are. Pooled buffers are longer than the node: its shape says how much counts.
 pub(crate) enum Value<T> {
+    /// The node's elements, then what its operation kept.
     Owned(Vec<T>),
     Shared(Arc<Vec<T>>),
     /// The elements of an earlier node.
@@ -64,8 +106,11 @@ pub(crate) struct Node<T: Float> {
     pub(crate) inputs: SmallVec<[u32; 4]>,
     pub(crate) shape: Shape,
     pub(crate) value: Value<T>,
+    pub(crate) kept: usize,
     pub(crate) needs_gradient: bool,
     pub(crate) param: Option<ParamId>,
+    /// The caller's line.
+    pub(crate) location: &'static Location<'static>,
 }
 
 /// The gradient of a node while the backward pass is under way.
@@ -74,34 +119,74 @@ pub(crate) enum Cotangent<T> {
     Rows(SparseRows<T>),
 }
 
-#[derive(Default)]
 pub(crate) struct Arena<T: Float> {
     pub(crate) nodes: Vec<Node<T>>,
+    pub(crate) params: HashMap<ParamId, u32>,
     pub(crate) cotangents: Vec<Option<Cotangent<T>>>,
     pub(crate) pool: Pool<T>,
+    /// Whether every result is searched for NaN and infinity.
+    pub(crate) checked: bool,
+    /// The list of the last backward pass, for the next.
+    pub(crate) entries: Vec<Entry<T>>,
     index_buffers: Vec<Vec<u32>>,
     /// Slot maps of sparse gradients, all entries untouched.
     slot_buffers: Vec<Vec<u32>>,
 }
 
+impl<T: Float> Default for Arena<T> {
+    fn default() -> Self {
+        Arena {
+            nodes: Vec::new(),
+            params: HashMap::new(),
+            cotangents: Vec::new(),
+            pool: Pool::default(),
+            checked: false,
+            entries: Vec::new(),
+            index_buffers: Vec::new(),
+            slot_buffers: Vec::new(),
+        }
+    }
+}
+
 impl<T: Float> Arena<T> {
-    pub(crate) fn values(&self, id: u32) -> &[T] {
+    fn buffer(&self, id: u32) -> &[T] {
         let node = &self.nodes[id as usize];
-        let data: &[T] = match &node.value {
+        match &node.value {
             Value::Owned(data) => data,
             Value::Shared(data) => data,
-            Value::Alias(source) => return self.values(*source),
-            Value::Released => panic!(
-                "{}: the value of this variable was released by the backward pass; read it before, \
-                 or build the graph again",
-                node.op.name()
-            ),
-        };
-        &data[..node.shape.len()]
+            // An alias is never one of an alias.
+            Value::Alias(source) => match &self.nodes[*source as usize].value {
+                Value::Owned(data) => data,
+                Value::Shared(data) => data,
+                _ => released(node.op.name()),
+            },
+            Value::Released => released(node.op.name()),
+        }
+    }
+
+    pub(crate) fn values(&self, id: u32) -> &[T] {
+        &self.buffer(id)[..self.shape(id).len()]
+    }
+
+    fn outcome(&self, id: u32) -> Outcome<'_, T> {
+        let node = &self.nodes[id as usize];
+        let (out, rest) = self.buffer(id).split_at(node.shape.len());
+        Outcome { out, kept: &rest[..node.kept] }
     }
 
     pub(crate) fn shape(&self, id: u32) -> &Shape {
         &self.nodes[id as usize].shape
+    }
+
+    pub(crate) fn views(&self, ids: &[u32]) -> SmallVec<[View<'_, T>; 6]> {
+        let view = |&id: &u32| {
+            let constant = match self.nodes[id as usize].op {
+                Op::Constant(value) => Some(value),
+                _ => None,
+            };
+            View { shape: self.shape(id), data: self.values(id), constant }
+        };
+        ids.iter().map(view).collect()
     }
 
     pub(crate) fn release(&mut self, id: usize) {
@@ -109,8 +194,9 @@ impl<T: Float> Arena<T> {
         if let Value::Owned(buffer) = std::mem::replace(&mut node.value, Value::Released) {
             self.pool.give(buffer);
         }
-        if let Op::Gather(rows) = &mut node.op {
-            self.index_buffers.push(std::mem::take(rows));
+        // A list that was given back before leaves an empty one, without memory.
+        if let Some(indices) = node.op.indices().filter(|indices| indices.capacity() > 0) {
+            self.index_buffers.push(std::mem::take(indices));
         }
     }
 
@@ -128,14 +214,16 @@ impl<T: Float> Arena<T> {
         self.slot_buffers.push(rows.slots);
     }
 
-    pub(crate) fn index_buffer(&mut self) -> Vec<u32> {
+    /// A list of numbers in recycled memory.
+    pub(crate) fn indices(&mut self, numbers: &[u32]) -> Vec<u32> {
         let mut buffer = self.index_buffers.pop().unwrap_or_default();
         buffer.clear();
+        buffer.extend_from_slice(numbers);
         buffer
     }
 
     /// Adds a dense cotangent to a node's; the first is moved in.
-    fn accumulate(&mut self, id: u32, buffer: Vec<T>) {
+    pub(crate) fn accumulate(&mut self, id: u32, buffer: Vec<T>) {
         let len = self.shape(id).len();
         match self.cotangents[id as usize].take() {
             None => self.cotangents[id as usize] = Some(Cotangent::Dense(buffer)),
@@ -161,16 +249,16 @@ impl<T: Float> Arena<T> {
     /// Adds the cotangent of gathered rows to the table's: row-sparse for a leaf, else dense.
     fn accumulate_rows(&mut self, id: u32, g: &[T], rows: &[u32]) {
         let node = &self.nodes[id as usize];
-        let width = node.shape.width();
         let len = node.shape.len();
-        let table_rows = len / width.max(1);
+        let table_rows = node.shape[0];
+        let width = len / table_rows.max(1);
         let is_leaf = matches!(node.op, Op::Leaf);
         match self.cotangents[id as usize].take() {
             None if is_leaf => {
                 let mut slots = self.slot_buffers.pop().unwrap_or_default();
                 slots.resize(table_rows.max(slots.len()), UNTOUCHED);
                 let values = self.pool.take(g.len());
-                let mut sparse = SparseRows { rows: self.index_buffer(), values, width, slots };
+                let mut sparse = SparseRows { rows: self.indices(&[]), values, width, slots };
                 sparse.add(g, rows, grow_from(&mut self.pool));
                 self.cotangents[id as usize] = Some(Cotangent::Rows(sparse));
             }
@@ -192,112 +280,64 @@ impl<T: Float> Arena<T> {
     /// One node of the backward pass: turns its cotangent into those of its inputs.
     pub(crate) fn propagate(&mut self, id: usize, g: &[T]) {
         let inputs = std::mem::take(&mut self.nodes[id].inputs);
-        if let Op::Gather(rows) = &mut self.nodes[id].op {
+        let len = self.nodes[id].shape.len();
+        match &mut self.nodes[id].op {
             // The table's gradient is summed in place, not through a buffer of its own.
-            let rows = std::mem::take(rows);
-            self.accumulate_rows(inputs[0], g, &rows);
-            self.index_buffers.push(rows);
-            return;
-        }
-        // Gradients are written to fresh buffers and then moved or added to the inputs' cotangents.
-        let mut buffers: SmallVec<[Option<Vec<T>>; 6]> = SmallVec::new();
-        for &input in &inputs {
-            let node = &self.nodes[input as usize];
-            buffers.push(node.needs_gradient.then(|| self.pool.take(node.shape.len())));
-        }
-        let node = &self.nodes[id];
-        match &node.op {
-            Op::Leaf | Op::Constant(_) | Op::Gather(_) => {}
-            Op::Reshape => {
-                if let Some(dx) = &mut buffers[0] {
-                    dx[..g.len()].copy_from_slice(g);
+            Op::Gather(Gather { rows }) => {
+                let rows = std::mem::take(rows);
+                self.accumulate_rows(inputs[0], &g[..len], &rows);
+                self.index_buffers.push(rows);
+            }
+            _ => {
+                // Gradients are written to fresh buffers and then moved or added to the inputs' cotangents.
+                let mut buffers: SmallVec<[Option<Vec<T>>; 6]> = SmallVec::new();
+                for &input in &inputs {
+                    let node = &self.nodes[input as usize];
+                    buffers.push(node.needs_gradient.then(|| self.pool.take(node.shape.len())));
+                }
+                let node = &self.nodes[id];
+                if let Some(operation) = node.op.operation() {
+                    let mut grads: SmallVec<[Option<&mut [T]>; 6]> = inputs
+                        .iter()
+                        .zip(&mut buffers)
+                        .map(|(&i, b)| b.as_mut().map(|b| &mut b[..self.shape(i).len()]))
+                        .collect();
+                    operation.backward(&self.views(&inputs), self.outcome(id as u32), &g[..len], &mut grads);
+                    if self.checked {
+                        check_gradients(node, &grads);
+                    }
+                }
+                for (&input, buffer) in inputs.iter().zip(buffers) {
+                    if let Some(buffer) = buffer {
+                        self.accumulate(input, buffer);
+                    }
                 }
             }
-            Op::Slice(axis, start) => {
-                if let Some(dx) = &mut buffers[0] {
-                    let len = self.shape(inputs[0]).len();
-                    index::unslice(*axis, *start, g, &mut dx[..len]);
-                }
-            }
-            Op::Reduce(reduction, axis) => {
-                if let Some(dx) = &mut buffers[0] {
-                    let x = if *reduction == Reduction::LogSumExp { self.values(inputs[0]) } else { &[] };
-                    let y = if *reduction == Reduction::LogSumExp { self.values(id as u32) } else { &[] };
-                    let len = self.shape(inputs[0]).len();
-                    reduce::backward(*reduction, *axis, x, y, g, &mut dx[..len]);
-                }
-            }
-            Op::Map(kernel) => {
-                let operands = self.elements(&inputs, &node.shape);
-                let mut grads = self.slices(&inputs, &mut buffers);
-                kernel.backward(&operands, g, &mut grads);
-            }
-            Op::Gram(kernel, vectors, width) => {
-                let operands = self.operands(&inputs, *vectors, *width, &node.shape, g.len());
-                let mut grads = self.slices(&inputs, &mut buffers);
-                kernel.backward(&operands, *width, g, &mut grads);
-            }
-        }
-        for (&input, buffer) in inputs.iter().zip(buffers) {
-            if let Some(buffer) = buffer {
-                self.accumulate(input, buffer);
-            }
         }
     }
+}
 
-    fn slices<'a>(
-        &self,
-        inputs: &[u32],
-        buffers: &'a mut [Option<Vec<T>>],
-    ) -> SmallVec<[Option<&'a mut [T]>; 6]> {
-        let lens = inputs.iter().map(|&i| self.shape(i).len());
-        buffers.iter_mut().zip(lens).map(|(b, len)| b.as_mut().map(|b| &mut b[..len])).collect()
-    }
+fn released(name: &str) -> ! {
+    panic!(
+        "{name}: the value of this variable was released by the backward pass; read it before, or build the \
+         graph again"
+    )
+}
 
-    pub(crate) fn elements(&self, inputs: &[u32], shape: &Shape) -> SmallVec<[Elements<'_, T>; 6]> {
-        let read = |&i: &u32| {
-            let read =
-                Broadcast::new(self.shape(i), shape).expect("shapes were checked when the node was made");
-            Elements { data: self.values(i), read }
-        };
-        inputs.iter().map(read).collect()
-    }
+/// The first element that is not finite, and its position.
+pub(crate) fn first_bad<T: Float>(values: &[T]) -> Option<(usize, T)> {
+    values.iter().copied().enumerate().find(|(_, x)| !x.is_finite())
+}
 
-    /// Operands of a row formula over an output of `len` elements.
-    pub(crate) fn operands(
-        &self,
-        inputs: &[u32],
-        vectors: usize,
-        width: usize,
-        shape: &Shape,
-        len: usize,
-    ) -> SmallVec<[Operand<'_, T>; 6]> {
-        // The output has one row per position of `rows`: its own axes for a scalar formula, all but the
-        // last for a vector one.
-        let row_axes = self.row_axes(inputs, vectors).expect("shapes were checked when the node was made");
-        debug_assert!(len == row_axes.len() || len == row_axes.len() * width, "{shape}");
-        let operand = |(k, &i): (usize, &u32)| {
-            let own = self.shape(i);
-            let own = if k < vectors { own.rows() } else { own.clone() };
-            let rows = Broadcast::new(&own, &row_axes).expect("shapes were checked when the node was made");
-            let constant = match self.nodes[i as usize].op {
-                Op::Constant(value) => Some(value),
-                _ => None,
-            };
-            Operand { data: self.values(i), rows, constant }
-        };
-        inputs.iter().enumerate().map(operand).collect()
-    }
-
-    /// The common leading axes of a row formula's operands.
-    pub(crate) fn row_axes(&self, inputs: &[u32], vectors: usize) -> Option<Shape> {
-        let shapes: SmallVec<[Shape; 6]> = inputs
-            .iter()
-            .enumerate()
-            .map(|(k, &i)| if k < vectors { self.shape(i).rows() } else { self.shape(i).clone() })
-            .collect();
-        let axes: SmallVec<[&[usize]; 6]> = shapes.iter().map(|s| s.axes()).collect();
-        Broadcast::common(&axes)
+fn check_gradients<T: Float>(node: &Node<T>, grads: &[Option<&mut [T]>]) {
+    for (i, grad) in grads.iter().enumerate() {
+        if let Some((at, x)) = grad.as_deref().and_then(first_bad) {
+            panic!(
+                "{}: the gradient of input {i} is {x} at element {at}; recorded at {}",
+                node.op.name(),
+                node.location
+            )
+        }
     }
 }
 

@@ -69,3 +69,28 @@ pub fn gradients(
     }
     worst
 }
+
+/// The relative difference between the derivative of `loss` along some directions by forward mode
+/// ([`Tape::jvp`]) and by the reverse pass.
+pub fn forward_mode(
+    inputs: &[Tensor<f64>],
+    directions: &[Tensor<f64>],
+    loss: impl for<'t> Fn(&[Var<'t, f64>]) -> Var<'t, f64>,
+) -> f64 {
+    let tape = Tape::new();
+    let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
+    let tangents: Vec<_> = variables.iter().zip(directions).map(|(x, d)| (*x, tape.constant(d))).collect();
+    let value = loss(&variables);
+    let forward = tape.jvp(value, &tangents).item();
+    let gradients = tape.backward(value);
+    let (mut reverse, mut scale) = (0.0, 1e-12);
+    for ((x, d), input) in variables.iter().zip(directions).zip(inputs) {
+        let Some(gradient) = gradients.wrt(*x) else { continue };
+        let dense = gradient.to_dense(input.len() / input.width().max(1), input.width());
+        for (g, d) in dense.iter().zip(d.data()) {
+            reverse += g * d;
+            scale += (g * d).abs();
+        }
+    }
+    (forward - reverse).abs() / scale
+}

@@ -5,10 +5,11 @@
 // A product's rule has a sum in it.
 #![allow(clippy::suspicious_arithmetic_impl)]
 
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::lanes::array;
-use crate::scalar::{Scalar, arcsinc_slope, arctanc_slope, sinc_slope, tanc_slope};
+use crate::scalar::{Scalar, arcsinc_slope, arctanc_slope, sigmoid_with_slope, sinc_slope, tanc_slope};
 
 /// `value + Σ partials[i] εᵢ` with `εᵢ εⱼ = 0`.
 ///
@@ -90,6 +91,7 @@ impl<S: Scalar, const N: usize> Neg for Dual<S, N> {
 
 impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
     type Mask = S::Mask;
+    const EPSILON: f64 = S::EPSILON;
 
     #[inline(always)]
     fn constant(value: f64) -> Self {
@@ -134,40 +136,77 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
     }
     #[inline(always)]
     fn sin(self) -> Self {
-        self.chain(self.value.sin(), self.value.cos())
+        self.sin_cos().0
     }
     #[inline(always)]
     fn cos(self) -> Self {
-        self.chain(self.value.cos(), -self.value.sin())
+        self.sin_cos().1
+    }
+    #[inline(always)]
+    fn tan(self) -> Self {
+        let value = self.value.tan();
+        self.chain(value, S::one() + value.square())
+    }
+    #[inline(always)]
+    fn asin(self) -> Self {
+        let x = self.value;
+        self.chain(x.asin(), ((S::one() - x) * (S::one() + x)).sqrt().recip())
+    }
+    #[inline(always)]
+    fn atan(self) -> Self {
+        self.chain(self.value.atan(), (S::one() + self.value.square()).recip())
     }
     #[inline(always)]
     fn sinh(self) -> Self {
-        self.chain(self.value.sinh(), self.value.cosh())
+        self.sinh_cosh().0
     }
     #[inline(always)]
     fn cosh(self) -> Self {
-        self.chain(self.value.cosh(), self.value.sinh())
+        self.sinh_cosh().1
     }
     #[inline(always)]
     fn tanh(self) -> Self {
-        let value = self.value.tanh();
-        // sech² from e^-2|x|: no cancellation where tanh rounds to 1.
-        let decay = (S::constant(-2.0) * self.value.abs()).exp();
-        let sech2 = S::constant(4.0) * decay / (S::one() + decay).square();
-        self.chain(value, sech2)
+        self.tanh_with_slope().0
     }
     #[inline(always)]
     fn asinh(self) -> Self {
         self.chain(self.value.asinh(), (S::one() + self.value.square()).sqrt().recip())
     }
     #[inline(always)]
+    fn acosh(self) -> Self {
+        let x = self.value;
+        self.chain(x.acosh(), ((x - S::one()).sqrt() * (x + S::one()).sqrt()).recip())
+    }
+    #[inline(always)]
     fn atanh(self) -> Self {
         self.chain(self.value.atanh(), ((S::one() - self.value) * (S::one() + self.value)).recip())
     }
     #[inline(always)]
+    fn erf(self) -> Self {
+        self.chain(self.value.erf(), S::constant(FRAC_2_SQRT_PI) * (-self.value.square()).exp())
+    }
+    #[inline(always)]
+    fn gelu(self) -> Self {
+        self.gelu_with_slope().0
+    }
+    #[inline(always)]
+    fn sigmoid(self) -> Self {
+        let (value, slope) = sigmoid_with_slope(self.value);
+        self.chain(value, slope)
+    }
+    #[inline(always)]
+    fn softplus(self) -> Self {
+        self.chain(self.value.softplus(), self.value.sigmoid())
+    }
+    #[inline(always)]
+    fn powi(self, n: i32) -> Self {
+        let slope =
+            if n == 0 { S::zero() } else { S::constant(f64::from(n)) * self.value.powi(n.saturating_sub(1)) };
+        self.chain(self.value.powi(n), slope)
+    }
+    #[inline(always)]
     fn tanc(self) -> Self {
-        let f = self.value.tanc();
-        self.chain(f, tanc_slope(self.value, f))
+        self.tanc_secant().0
     }
     #[inline(always)]
     fn arctanc(self) -> Self {
@@ -176,17 +215,49 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
     }
     #[inline(always)]
     fn sinc(self) -> Self {
-        let f = self.value.sinc();
-        self.chain(f, sinc_slope(self.value, f))
+        self.sinc_cosc().0
     }
     #[inline(always)]
     fn cosc(self) -> Self {
-        self.chain(self.value.cosc(), S::constant(-0.5) * self.value.sinc())
+        self.sinc_cosc().1
     }
     #[inline(always)]
     fn arcsinc(self) -> Self {
         let f = self.value.arcsinc();
         self.chain(f, arcsinc_slope(self.value, f))
+    }
+
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        let (sin, cos) = self.value.sin_cos();
+        (self.chain(sin, cos), self.chain(cos, -sin))
+    }
+    #[inline(always)]
+    fn sinh_cosh(self) -> (Self, Self) {
+        let (sinh, cosh) = self.value.sinh_cosh();
+        (self.chain(sinh, cosh), self.chain(cosh, sinh))
+    }
+    #[inline(always)]
+    fn sinc_cosc(self) -> (Self, Self) {
+        let (sinc, cosc) = self.value.sinc_cosc();
+        (self.chain(sinc, sinc_slope(self.value, sinc, cosc)), self.chain(cosc, S::constant(-0.5) * sinc))
+    }
+    #[inline(always)]
+    fn tanc_secant(self) -> (Self, Self) {
+        let (tanc, secant) = self.value.tanc_secant();
+        (self.chain(tanc, tanc_slope(self.value, tanc, secant)), self.chain(secant, secant * tanc))
+    }
+    #[inline(always)]
+    fn tanh_with_slope(self) -> (Self, Self) {
+        let (value, slope) = self.value.tanh_with_slope();
+        (self.chain(value, slope), self.chain(slope, S::constant(-2.0) * value * slope))
+    }
+    #[inline(always)]
+    fn gelu_with_slope(self) -> (Self, Self) {
+        let (value, slope) = self.value.gelu_with_slope();
+        let square = self.value.square();
+        let density = S::constant(FRAC_2_SQRT_PI * FRAC_1_SQRT_2 / 2.0) * (S::constant(-0.5) * square).exp();
+        (self.chain(value, slope), self.chain(slope, (S::constant(2.0) - square) * density))
     }
 }
 
@@ -223,7 +294,13 @@ mod tests {
             cosh: [-2.0, 0.1, 3.0];
             tanh: [-2.0, 0.0, 3.0];
             asinh: [-20.0, 0.0, 3.0];
+            acosh: [1.1, 3.0];
             atanh: [-0.9, 0.0, 0.5];
+            tan: [-1.0, 0.0, 2.0];
+            asin: [-0.9, 0.0, 0.5];
+            atan: [-3.0, 0.0, 0.5];
+            erf: [-2.0, 0.0, 1.0];
+            gelu: [-3.0, 0.0, 1.0];
             sigmoid: [-2.0, 0.0, 3.0];
             softplus: [-2.0, 0.5, 3.0];
             square: [-2.0, 0.0, 3.0];
@@ -244,6 +321,21 @@ mod tests {
         let x = Dual { value: inner, partials: [Dual::constant(1.0)] };
         let y = x * x * x + x.tanc();
         assert!((y.partials[0].partials[0] - 4.0 / 15.0).abs() < 1e-15);
+        // What brings its slope along must have the slope's slope right.
+        macro_rules! check_all {
+            ($($f:ident)*) => { $(
+                let first: fn(f64) -> f64 = |x| Dual::variables([x])[0].$f().partials[0];
+                check(concat!(stringify!($f), "'"), |x| Dual::variables([x])[0].$f().partials[0], first, &[-2.0, 0.3, 1.5]);
+            )* };
+        }
+        check_all!(sin cosh tanh gelu sigmoid softplus erf sinc cosc tanc);
+    }
+
+    #[test]
+    fn integer_powers_have_a_slope_at_zero() {
+        let slope = |x: f64, n| Dual::variables([x])[0].powi(n).partials[0];
+        assert_eq!([slope(0.0, 0), slope(0.0, 1), slope(0.0, 2), slope(2.0, -1)], [0.0, 1.0, 0.0, -0.25]);
+        assert_eq!(slope(3.0, 4), 108.0);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! What the backward pass returns: gradients of variables and parameters, dense or row-sparse.
 
-use smallvec::SmallVec;
-
 use crate::kernels::index::SparseRows;
 use crate::{Float, ParamId, Tape, Var};
 
@@ -10,17 +8,17 @@ pub(crate) enum Gradient<T> {
     Rows(SparseRows<T>),
 }
 
-struct Entry<T> {
+pub(crate) struct Entry<T> {
     node: u32,
     param: Option<ParamId>,
     len: usize,
-    gradient: Gradient<T>,
+    pub(crate) gradient: Gradient<T>,
 }
 
 /// The gradients of one backward pass. Dropping them gives their memory back to the tape.
 pub struct Gradients<'t, T: Float> {
     tape: &'t Tape<T>,
-    entries: SmallVec<[Entry<T>; 8]>,
+    entries: Vec<Entry<T>>,
 }
 
 /// One gradient, as it was computed.
@@ -41,13 +39,13 @@ pub enum GradientView<'a, T> {
 }
 
 impl<T: Float> GradientView<'_, T> {
-    /// All elements, for a table of `rows × width`.
+    /// All elements, for a table of `rows × width` elements.
     pub fn to_dense(&self, rows: usize, width: usize) -> Vec<T> {
         match *self {
             GradientView::Dense(values) => values.to_vec(),
-            GradientView::Rows { rows: touched, values, .. } => {
+            GradientView::Rows { rows: touched, values, width: of_entry } => {
                 let mut dense = vec![T::zero(); rows * width];
-                crate::kernels::index::scatter_add(values, touched, width, &mut dense);
+                crate::kernels::index::scatter_add(values, touched, of_entry, &mut dense);
                 dense
             }
         }
@@ -55,8 +53,9 @@ impl<T: Float> GradientView<'_, T> {
 }
 
 impl<'t, T: Float> Gradients<'t, T> {
-    pub(crate) fn new(tape: &'t Tape<T>) -> Self {
-        Gradients { tape, entries: SmallVec::new() }
+    /// `entries` is an empty list in memory that the tape reuses.
+    pub(crate) fn new(tape: &'t Tape<T>, entries: Vec<Entry<T>>) -> Self {
+        Gradients { tape, entries }
     }
 
     pub(crate) fn insert(&mut self, node: u32, param: Option<ParamId>, len: usize, gradient: Gradient<T>) {
@@ -87,8 +86,6 @@ impl<'t, T: Float> Gradients<'t, T> {
 
 impl<T: Float> Drop for Gradients<'_, T> {
     fn drop(&mut self) {
-        for entry in self.entries.drain(..) {
-            self.tape.recycle(entry.gradient);
-        }
+        self.tape.recycle(std::mem::take(&mut self.entries));
     }
 }

@@ -1,15 +1,16 @@
-//! SIMD lanes: several rows at a time through one formula.
+//! SIMD lanes: several elements at a time through one formula.
 //!
-//! A `Lanes<R>` is an array, and every operation a loop over it: what is inlined into an entry of
+//! A `Lanes<R, E>` is an array, and every operation a loop over it: what is inlined into an entry of
 //! [`simd`](crate) becomes vector instructions. All lanes are computed alike, so a result depends neither
 //! on the lane it was computed in nor on its neighbours.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::Scalar;
-use crate::elementary as e;
+use crate::elementary::{self as e, Element};
+use crate::simd::dispatch;
+use crate::{Float, Scalar};
 
-/// `R` numbers, computed with side by side.
+/// `R` numbers, `f64` or `f32`, computed with side by side.
 ///
 /// ```
 /// use cotangent_engine::{Lanes, Scalar};
@@ -17,31 +18,64 @@ use crate::elementary as e;
 /// assert_eq!((x.sqrt() + x).to_array(), [2.0, 6.0, 12.0]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Lanes<const R: usize>([f64; R]);
+pub struct Lanes<const R: usize, E = f64>([E; R]);
 
 /// One bit pattern a lane: all ones or all zeros.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LaneMask<const R: usize>([u64; R]);
+pub struct LaneMask<const R: usize, E: Element>([E::Bits; R]);
 
-impl<const R: usize> From<[f64; R]> for Lanes<R> {
+impl<const R: usize, E: Element> LaneMask<R, E> {
+    /// Whether it holds in some lane.
     #[inline(always)]
-    fn from(lanes: [f64; R]) -> Self {
+    pub(crate) fn any(self) -> bool {
+        self.0.iter().fold(E::ZERO_BITS, |any, m| any | *m) != E::ZERO_BITS
+    }
+    /// Whether it holds in every lane.
+    #[inline(always)]
+    pub(crate) fn all(self) -> bool {
+        self.0.iter().fold(!E::ZERO_BITS, |all, m| all & *m) == !E::ZERO_BITS
+    }
+}
+
+impl<const R: usize, E> From<[E; R]> for Lanes<R, E> {
+    #[inline(always)]
+    fn from(lanes: [E; R]) -> Self {
         Lanes(lanes)
     }
 }
 
-impl<const R: usize> From<Lanes<R>> for [f64; R] {
+impl<const R: usize, E> From<Lanes<R, E>> for [E; R] {
     #[inline(always)]
-    fn from(lanes: Lanes<R>) -> Self {
+    fn from(lanes: Lanes<R, E>) -> Self {
         lanes.0
     }
 }
 
-impl<const R: usize> Lanes<R> {
+impl<const R: usize, E: Element> Lanes<R, E> {
     /// The numbers.
     #[inline(always)]
-    pub fn to_array(self) -> [f64; R] {
+    pub fn to_array(self) -> [E; R] {
         self.0
+    }
+    /// The number in lane `l`.
+    #[inline(always)]
+    pub fn get(&self, l: usize) -> E {
+        self.0[l]
+    }
+    /// Puts a number into lane `l`.
+    #[inline(always)]
+    pub fn set(&mut self, l: usize, x: E) {
+        self.0[l] = x;
+    }
+    /// The same number in every lane.
+    #[inline(always)]
+    pub fn splat(x: E) -> Self {
+        Lanes([x; R])
+    }
+    /// `self · b + c`, rounded once.
+    #[inline(always)]
+    pub fn mul_add(self, b: Self, c: Self) -> Self {
+        Lanes(array(E::zero(), |l| self.0[l].mul_add(b.0[l], c.0[l])))
     }
     /// `self + b` and its rounding error, exactly (Knuth).
     #[inline(always)]
@@ -50,70 +84,64 @@ impl<const R: usize> Lanes<R> {
         let part = sum - self;
         (sum, (self - (sum - part)) + (b - part))
     }
-    /// The number in lane `l`.
-    #[inline(always)]
-    pub fn get(&self, l: usize) -> f64 {
-        self.0[l]
-    }
     /// The sum over the lanes, in order.
     #[inline(always)]
-    pub(crate) fn sum(&self) -> f64 {
-        self.0.iter().fold(0.0, |sum, x| sum + x)
-    }
-    /// Puts a number into lane `l`.
-    #[inline(always)]
-    pub(crate) fn set(&mut self, l: usize, x: f64) {
-        self.0[l] = x;
-    }
-    /// The same number in every lane.
-    #[inline(always)]
-    pub fn splat(x: f64) -> Self {
-        Lanes([x; R])
+    pub(crate) fn sum(&self) -> E {
+        self.0.iter().fold(E::zero(), |sum, x| sum + *x)
     }
     #[inline(always)]
-    fn map(self, f: impl Fn(f64) -> f64) -> Self {
-        Lanes(array(0.0, |l| f(self.0[l])))
+    fn map(self, f: impl Fn(E) -> E) -> Self {
+        Lanes(array(E::zero(), |l| f(self.0[l])))
     }
     #[inline(always)]
-    fn zip(self, o: Self, f: impl Fn(f64, f64) -> f64) -> Self {
-        Lanes(array(0.0, |l| f(self.0[l], o.0[l])))
-    }
-    /// `self · b + c`, rounded once.
-    #[inline(always)]
-    pub fn mul_add(self, b: Self, c: Self) -> Self {
-        Lanes(array(0.0, |l| self.0[l].mul_add(b.0[l], c.0[l])))
+    fn zip(self, o: Self, f: impl Fn(E, E) -> E) -> Self {
+        Lanes(array(E::zero(), |l| f(self.0[l], o.0[l])))
     }
     /// Lane by lane, a function of the bits.
     #[inline(always)]
-    pub(crate) fn map_bits(self, f: impl Fn(u64) -> u64) -> Self {
-        self.map(|x| f64::from_bits(f(x.to_bits())))
+    pub(crate) fn map_bits(self, f: impl Fn(E::Bits) -> E::Bits) -> Self {
+        self.map(|x| E::from_bits(f(x.to_bits())))
     }
     /// The magnitude of `self` with the sign of `sign`.
     #[inline(always)]
     pub(crate) fn copysign(self, sign: Self) -> Self {
         self.zip(sign, |x, s| x.copysign(s))
     }
-    /// A function of the square: lanes above 0 by one branch, the others by the other, and neither is
-    /// computed that no lane needs.
+    /// `self`, negated where `sign` has the sign of negative numbers.
     #[inline(always)]
-    fn by_sign(self, hyperbolic: impl FnOnce(Self) -> Self, circular: impl Fn(f64) -> f64) -> Self {
-        let (mut any, mut all) = (false, true);
-        for s in self.0 {
-            any |= s > 0.0;
-            all &= s > 0.0;
+    pub(crate) fn flip_sign(self, sign: Self) -> Self {
+        let bit = E::ONE_BITS << (E::WIDTH - 1);
+        self.zip(sign, |x, s| E::from_bits(x.to_bits() ^ (s.to_bits() & bit)))
+    }
+    /// Where the lowest bit is set.
+    #[inline(always)]
+    pub(crate) fn odd(self) -> LaneMask<R, E> {
+        LaneMask(array(E::ZERO_BITS, |l| E::ZERO_BITS - (self.0[l].to_bits() & E::ONE_BITS)))
+    }
+}
+
+impl<const R: usize, T: Float> Lanes<R, T> {
+    /// The same numbers in `f64`.
+    #[inline(always)]
+    pub(crate) fn widen(self) -> Lanes<R> {
+        Lanes(array(0.0, |l| self.0[l].to_f64()))
+    }
+    /// Writes the first lanes, as many as there is room for.
+    #[inline(always)]
+    pub(crate) fn store(self, out: &mut [T]) {
+        if let Some(block) = out.first_chunk_mut::<R>() {
+            *block = self.0;
+        } else {
+            out.copy_from_slice(&self.0[..out.len()]);
         }
-        if all {
-            return self.map(circular);
-        }
-        let mut y = hyperbolic(self);
-        if any {
-            for l in 0..R {
-                if self.0[l] > 0.0 {
-                    y.0[l] = circular(self.0[l]);
-                }
-            }
-        }
-        y
+    }
+}
+
+impl<const R: usize> Lanes<R> {
+    /// The nearest numbers of a storage type.
+    #[inline(always)]
+    pub(crate) fn narrow<T: Float>(self) -> Lanes<R, T> {
+        Lanes(array(T::zero(), |l| T::nearest(self.0[l])))
     }
 }
 
@@ -130,7 +158,7 @@ pub(crate) fn array<T: Copy, const N: usize>(zero: T, mut f: impl FnMut(usize) -
 
 macro_rules! operator {
     ($trait:ident $method:ident) => {
-        impl<const R: usize> $trait for Lanes<R> {
+        impl<const R: usize, E: Element> $trait for Lanes<R, E> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, o: Self) -> Self {
@@ -144,7 +172,7 @@ operator!(Sub sub);
 operator!(Mul mul);
 operator!(Div div);
 
-impl<const R: usize> Neg for Lanes<R> {
+impl<const R: usize, E: Element> Neg for Lanes<R, E> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
@@ -152,54 +180,62 @@ impl<const R: usize> Neg for Lanes<R> {
     }
 }
 
+/// Up to this many lanes, elementary functions are called out of line: a row formula calls few of them for many
+/// coordinates, and code that is inlined into every formula takes the compiler minutes. Elementwise formulas run on
+/// more lanes and have them inlined.
+const CALLED: usize = 4;
+
 macro_rules! elementary {
-    ($($name:ident)*) => { $(
+    ($($name:ident)*; $($pair:ident)*) => {
+        $( elementary!(@one $name Self); )*
+        $( elementary!(@one $pair (Self, Self)); )*
+    };
+    (@one $name:ident $result:ty) => {
         #[inline(always)]
-        fn $name(self) -> Self {
-            e::$name(self)
+        fn $name(self) -> $result {
+            #[inline(never)]
+            fn call<const R: usize, E: Element, Y>(x: Lanes<R, E>, f: impl FnOnce(Lanes<R, E>) -> Y) -> Y {
+                dispatch(
+                    #[inline(always)]
+                    || f(x),
+                )
+            }
+            if R <= CALLED {
+                call(
+                    self,
+                    #[inline(always)]
+                    |x| e::$name(x),
+                )
+            } else {
+                e::$name(self)
+            }
         }
-    )* };
+    };
 }
 
-macro_rules! by_sign {
-    ($($name:ident $hyperbolic:ident $circular:ident;)*) => { $(
-        #[inline(always)]
-        fn $name(self) -> Self {
-            self.by_sign(
-                #[inline(always)]
-                |s| e::$hyperbolic(s),
-                e::$circular,
-            )
-        }
-    )* };
-}
-
-impl<const R: usize> Scalar for Lanes<R> {
-    type Mask = LaneMask<R>;
+impl<const R: usize, E: Element> Scalar for Lanes<R, E> {
+    type Mask = LaneMask<R, E>;
+    const EPSILON: f64 = E::EPSILON;
 
     #[inline(always)]
     fn constant(value: f64) -> Self {
-        Lanes::splat(value)
+        Lanes::splat(E::constant(value))
     }
     #[inline(always)]
-    fn lt(self, other: Self) -> LaneMask<R> {
-        LaneMask(array(0, |l| if self.0[l] < other.0[l] { u64::MAX } else { 0 }))
+    fn lt(self, other: Self) -> LaneMask<R, E> {
+        LaneMask(array(E::ZERO_BITS, |l| if self.0[l] < other.0[l] { !E::ZERO_BITS } else { E::ZERO_BITS }))
     }
     #[inline(always)]
-    fn select(mask: LaneMask<R>, a: Self, b: Self) -> Self {
-        Lanes(array(0.0, |l| f64::from_bits(a.0[l].to_bits() & mask.0[l] | b.0[l].to_bits() & !mask.0[l])))
+    fn select(mask: LaneMask<R, E>, a: Self, b: Self) -> Self {
+        let m = mask.0;
+        Lanes(array(E::zero(), |l| E::from_bits(a.0[l].to_bits() & m[l] | b.0[l].to_bits() & !m[l])))
     }
     /// Evaluates only what some lane needs.
     #[inline(always)]
-    fn choose(mask: LaneMask<R>, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
-        let (mut any, mut all) = (0, u64::MAX);
-        for m in mask.0 {
-            any |= m;
-            all &= m;
-        }
-        if all == u64::MAX {
+    fn choose(mask: LaneMask<R, E>, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
+        if mask.all() {
             a()
-        } else if any == 0 {
+        } else if !mask.any() {
             b()
         } else {
             Self::select(mask, a(), b())
@@ -213,21 +249,10 @@ impl<const R: usize> Scalar for Lanes<R> {
     fn sqrt(self) -> Self {
         self.map(|x| x.sqrt())
     }
-    #[inline(always)]
-    fn sin(self) -> Self {
-        self.map(f64::sin)
-    }
-    #[inline(always)]
-    fn cos(self) -> Self {
-        self.map(f64::cos)
-    }
-    elementary!(exp exp_m1 ln ln_1p sinh cosh tanh asinh atanh);
-    by_sign! {
-        tanc tanc_hyperbolic tanc_circular;
-        arctanc arctanc_hyperbolic arctanc_circular;
-        sinc sinc_hyperbolic sinc_circular;
-        cosc cosc_hyperbolic cosc_circular;
-        arcsinc arcsinc_hyperbolic arcsinc_circular;
+    elementary! {
+        exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu
+        tanc arctanc sinc cosc arcsinc;
+        sin_cos sinh_cosh tanh_with_slope gelu_with_slope sinc_cosc tanc_secant
     }
 }
 
@@ -235,17 +260,47 @@ impl<const R: usize> Scalar for Lanes<R> {
 mod tests {
     use super::*;
 
+    /// Out of line, for the sake of the compiler: one function with all of them in it takes it minutes.
+    #[inline(never)]
+    fn lane_by_lane<E: Element>(
+        name: &str,
+        x: [E; 8],
+        f: impl Fn(Lanes<8, E>) -> Lanes<8, E>,
+        g: impl Fn(E) -> E,
+    ) {
+        let lanes = f(Lanes::from(x)).to_array();
+        for l in 0..8 {
+            let (a, b) = (lanes[l], g(x[l]));
+            // The sign of a NaN is nobody's.
+            let nan = a.partial_cmp(&a).or(b.partial_cmp(&b)).is_none();
+            assert!(nan || a.to_bits() == b.to_bits(), "{name}({:?}): {a:?} {b:?}", x[l]);
+        }
+    }
+
     #[test]
     fn every_lane_computes_what_a_scalar_does() {
-        let x = [-0.9, -0.3, -1e-9, 0.0, 1e-300, 0.2, 0.7, 0.99];
+        let x = [-0.9, -0.3, -1e-9, 0.0, 1e-30, 0.2, 0.7, 0.99];
         macro_rules! check {
             ($($f:ident)*) => { $(
-                let lanes = Lanes::from(x).$f().to_array();
-                for l in 0..8 {
-                    assert_eq!(lanes[l].to_bits(), Scalar::$f(x[l]).to_bits(), "{} {}", stringify!($f), x[l]);
-                }
+                lane_by_lane(stringify!($f), x, |x| x.$f(), |x| Scalar::$f(x));
+                lane_by_lane(stringify!($f), x.map(|x| x as f32), |x| x.$f(), |x| Scalar::$f(x));
             )* };
         }
-        check!(exp exp_m1 ln_1p sin cos sinh cosh tanh asinh atanh tanc arctanc sinc cosc arcsinc sigmoid softplus);
+        check!(
+            sqrt exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu
+            tanc arctanc sinc cosc arcsinc sigmoid softplus
+        );
+    }
+
+    #[test]
+    fn a_lane_does_not_depend_on_its_neighbours() {
+        // Neighbours that need another branch, the library's sine, or no number at all.
+        let x = [0.3, -2.0, 1e300, f64::NAN, 1.0, -0.1, 0.0, -1e3];
+        macro_rules! check {
+            ($($f:ident)*) => { $(
+                lane_by_lane(stringify!($f), x, |x| x.$f(), |x| Lanes::<2>::splat(x).$f().get(1));
+            )* };
+        }
+        check!(sin cos tan tanc arctanc sinc cosc arcsinc);
     }
 }

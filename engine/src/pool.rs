@@ -6,15 +6,27 @@
 
 use crate::Float;
 
+/// Bytes of a tape's buffers. See [`Tape::memory`](crate::Tape::memory).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// In use by nodes and gradients.
+    pub in_use: usize,
+    /// The most that was in use at one time.
+    pub peak: usize,
+    /// In use or waiting for reuse.
+    pub held: usize,
+}
+
 /// Buffers by size class (powers of two).
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     classes: Vec<Vec<Vec<T>>>,
+    memory: Memory,
 }
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
-        Pool { classes: (0..usize::BITS).map(|_| Vec::new()).collect() }
+        Pool { classes: (0..usize::BITS).map(|_| Vec::new()).collect(), memory: Memory::default() }
     }
 }
 
@@ -22,7 +34,14 @@ impl<T: Float> Pool<T> {
     /// A buffer of at least `len` elements, of unspecified content.
     pub(crate) fn take(&mut self, len: usize) -> Vec<T> {
         let class = len.next_power_of_two().trailing_zeros() as usize;
-        self.classes[class].pop().unwrap_or_else(|| vec![T::zero(); 1 << class])
+        let bytes = size_of::<T>() << class;
+        let memory = &mut self.memory;
+        memory.in_use += bytes;
+        memory.peak = memory.peak.max(memory.in_use);
+        self.classes[class].pop().unwrap_or_else(|| {
+            memory.held += bytes;
+            vec![T::zero(); 1 << class]
+        })
     }
 
     /// A buffer whose first `len` elements are zero.
@@ -34,9 +53,13 @@ impl<T: Float> Pool<T> {
 
     /// Gives a buffer back.
     pub(crate) fn give(&mut self, buffer: Vec<T>) {
-        if buffer.len().is_power_of_two() {
-            self.classes[buffer.len().trailing_zeros() as usize].push(buffer);
-        }
+        debug_assert!(buffer.len().is_power_of_two(), "buffers come from take");
+        self.memory.in_use -= size_of_val(buffer.as_slice());
+        self.classes[buffer.len().trailing_zeros() as usize].push(buffer);
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        self.memory
     }
 }
 
@@ -45,13 +68,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_reused() {
+    fn buffers_are_reused_and_counted() {
         let mut pool = Pool::<f32>::default();
         let buffer = pool.take(1000);
         let address = buffer.as_ptr();
+        assert_eq!(pool.memory(), Memory { in_use: 4096, peak: 4096, held: 4096 });
         pool.give(buffer);
+        assert_eq!(pool.memory(), Memory { in_use: 0, peak: 4096, held: 4096 });
         let again = pool.take(600);
         assert_eq!(again.as_ptr(), address);
         assert_eq!(pool.take_zeroed(0).len(), 1);
+        assert_eq!(pool.memory(), Memory { in_use: 4100, peak: 4100, held: 4100 });
     }
 }

@@ -5,7 +5,8 @@
 
 use smallvec::SmallVec;
 
-use crate::kernels::gram::{Operand, forward, forward_one};
+use crate::float::{Floats, FloatsMut};
+use crate::kernels::gram::{Operand, Parameter, Results, forward, forward_one, row_shape};
 use crate::shape::Broadcast;
 use crate::{Float, RowFormula, Shape, Tensor};
 
@@ -83,7 +84,8 @@ impl<T: Float> Rows for Row<T> {
     {
         same_width(F::NAME, &vectors);
         let mut out = [0.0];
-        forward_one::<F, T, f64, V, B, I, 1>(vectors.map(|v| &**v), &params.map(|p| *p), &mut out);
+        let results = Results::Scalars(FloatsMut::F64(&mut out));
+        forward_one::<F, T, V, B, I, 1>(vectors.map(|v| &**v), &params.map(|p| *p), results);
         out[0]
     }
     #[inline]
@@ -98,7 +100,7 @@ impl<T: Float> Rows for Row<T> {
     {
         same_width(F::NAME, &vectors);
         let mut out = Row(SmallVec::from_elem(T::zero(), vectors[0].len()));
-        forward_one::<F, T, T, V, B, I, B>(vectors.map(|v| &**v), &params.map(|p| *p), &mut out);
+        forward_one::<F, T, V, B, I, B>(vectors.map(|v| &**v), &params.map(|p| *p), Results::Rows(&mut out));
         out
     }
 }
@@ -129,9 +131,10 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
-        let Operands { rows, width, vectors, params } = operands(F::NAME, &vectors, &params);
+        let (rows, width, vectors, params) = operands(F::NAME, &vectors, &params);
         let mut out = Tensor::zeros(rows);
-        forward::<F, T, f64, f64, V, B, I, 1>(&vectors, &params, width, out.data_mut());
+        let results = Results::Scalars(FloatsMut::F64(out.data_mut()));
+        forward::<F, T, V, B, I, 1>(&vectors, &params, width, results);
         out
     }
     #[track_caller]
@@ -143,21 +146,15 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        let Operands { rows, width, vectors, params } = operands(F::NAME, &vectors, &params);
+        let (rows, width, vectors, params) = operands(F::NAME, &vectors, &params);
         let mut out = Tensor::zeros(rows.with_width(width));
-        forward::<F, T, f64, T, V, B, I, B>(&vectors, &params, width, out.data_mut());
+        forward::<F, T, V, B, I, B>(&vectors, &params, width, Results::Rows(out.data_mut()));
         out
     }
 }
 
-/// What a formula over tensors reads.
-struct Operands<'a, T> {
-    /// The common leading axes.
-    rows: Shape,
-    width: usize,
-    vectors: Vec<Operand<'a, T>>,
-    params: Vec<Operand<'a, f64>>,
-}
+/// What a formula over tensors reads: the common leading axes, the width, vectors and parameters.
+type Operands<'a, T> = (Shape, usize, SmallVec<[Operand<'a, T>; 4]>, SmallVec<[Parameter<'a>; 4]>);
 
 #[track_caller]
 fn operands<'a, T: Float>(
@@ -165,28 +162,21 @@ fn operands<'a, T: Float>(
     vectors: &[&'a Tensor<T>],
     params: &[&'a Tensor<f64>],
 ) -> Operands<'a, T> {
-    let width = vectors[0].width();
-    let shapes = || vectors.iter().map(|v| v.shape().to_string()).collect::<Vec<_>>().join(", ");
-    let fits = vectors.iter().all(|v| !v.shape().axes().is_empty() && v.width() == width);
-    assert!(fits && width > 0, "{name}: vectors of one width are needed, not {}", shapes());
-    let own: Vec<Shape> =
-        vectors.iter().map(|v| v.shape().rows()).chain(params.iter().map(|p| p.shape().clone())).collect();
-    let axes: Vec<&[usize]> = own.iter().map(|s| s.axes()).collect();
-    let Some(rows) = Broadcast::common(&axes) else {
-        panic!("{name}: the rows of shapes {} do not broadcast", shapes())
+    let shapes: SmallVec<[&Shape; 6]> =
+        vectors.iter().map(|v| v.shape()).chain(params.iter().map(|p| p.shape())).collect();
+    let rows = match row_shape(&shapes, |i| i < vectors.len(), false) {
+        Ok(rows) => rows,
+        Err(message) => panic!("{name}: {message}"),
     };
     let read = |axes: &[usize]| Broadcast::new(axes, &rows).expect("a common shape fits all");
-    let (of_vectors, of_params) = axes.split_at(vectors.len());
-    let vectors = vectors.iter().zip(of_vectors);
-    let params = params.iter().zip(of_params);
-    Operands {
-        width,
-        vectors: vectors
-            .map(|(v, axes)| Operand { data: v.data(), rows: read(axes), constant: None })
-            .collect(),
-        params: params
-            .map(|(p, axes)| Operand { data: p.data(), rows: read(axes), constant: None })
-            .collect(),
-        rows: rows.clone(),
-    }
+    let vectors = vectors
+        .iter()
+        .map(|v| Operand { data: v.data(), rows: read(&v.shape().rows()), constant: None })
+        .collect();
+    let params = params
+        .iter()
+        .map(|p| Parameter { data: Floats::F64(p.data()), rows: read(p.shape()), constant: None })
+        .collect();
+    let width = shapes[0].width();
+    (rows.clone(), width, vectors, params)
 }

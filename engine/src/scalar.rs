@@ -30,6 +30,8 @@ pub trait Scalar:
 {
     /// The result of a comparison.
     type Mask: Copy;
+    /// Distance from 1 to the next larger number, as `f64`.
+    const EPSILON: f64;
 
     /// A constant.
     fn constant(value: f64) -> Self;
@@ -56,6 +58,12 @@ pub trait Scalar:
     fn sin(self) -> Self;
     /// `cos x`.
     fn cos(self) -> Self;
+    /// `tan x`.
+    fn tan(self) -> Self;
+    /// `arcsin x`.
+    fn asin(self) -> Self;
+    /// `arctan x`.
+    fn atan(self) -> Self;
     /// `sinh x`.
     fn sinh(self) -> Self;
     /// `cosh x`.
@@ -64,8 +72,14 @@ pub trait Scalar:
     fn tanh(self) -> Self;
     /// `arsinh x`, odd: accurate for large negative x as for positive.
     fn asinh(self) -> Self;
+    /// `arcosh x`.
+    fn acosh(self) -> Self;
     /// `artanh x`.
     fn atanh(self) -> Self;
+    /// The error function `2/√π ∫₀ˣ e^(-t²) dt`.
+    fn erf(self) -> Self;
+    /// The Gaussian error linear unit `x Φ(x)`, exact, with all its digits for large negative x too.
+    fn gelu(self) -> Self;
 
     /// `tan(√s)/√s`, that is `tanh(√-s)/√-s` for s < 0 and 1 at 0.
     fn tanc(self) -> Self;
@@ -77,6 +91,19 @@ pub trait Scalar:
     fn cosc(self) -> Self;
     /// `arcsin(√s)/√s`, that is `arsinh(√-s)/√-s` for s < 0 and 1 at 0. Domain s ≤ 1.
     fn arcsinc(self) -> Self;
+
+    /// `sin x` and `cos x`, at little more than the price of one; the following likewise.
+    fn sin_cos(self) -> (Self, Self);
+    /// `sinh x` and `cosh x`.
+    fn sinh_cosh(self) -> (Self, Self);
+    /// [`sinc`](Self::sinc) and [`cosc`](Self::cosc).
+    fn sinc_cosc(self) -> (Self, Self);
+    /// [`tanc`](Self::tanc) and `sec²(√s)`, that is `sech²(√-s)` for s < 0.
+    fn tanc_secant(self) -> (Self, Self);
+    /// [`tanh`](Self::tanh) and its derivative sech².
+    fn tanh_with_slope(self) -> (Self, Self);
+    /// [`gelu`](Self::gelu) and its derivative.
+    fn gelu_with_slope(self) -> (Self, Self);
 
     /// 0.
     #[inline(always)]
@@ -113,80 +140,137 @@ pub trait Scalar:
     fn max(self, other: Self) -> Self {
         Self::select(other.lt(self), self, other)
     }
-    /// The logistic function `1/(1 + e⁻ˣ)`, without overflow.
+    /// `xⁿ` for any integer n. Relative error below 3|n|/2 units of rounding.
+    #[inline(always)]
+    fn powi(self, n: i32) -> Self {
+        // Not the inverse of a power, which may overflow where its inverse is a number.
+        let mut square = if n < 0 { self.recip() } else { self };
+        let mut power = Self::one();
+        let mut bits = n.unsigned_abs();
+        while bits != 0 {
+            if bits & 1 == 1 {
+                power = power * square;
+            }
+            square = square.square();
+            bits >>= 1;
+        }
+        power
+    }
+    /// The logistic function `1/(1 + e⁻ˣ)`, without overflow, with all its digits for large
+    /// negative x. Error below 2.5 ulp; `f32` 2.8.
     #[inline(always)]
     fn sigmoid(self) -> Self {
-        let half = Self::constant(0.5);
-        half + half * (half * self).tanh()
+        sigmoid_with_slope(self).0
     }
-    /// `ln(1 + eˣ)`, without overflow.
+    /// `ln(1 + eˣ)`, without overflow. Error below 1.6 ulp; `f32` 1.6.
     #[inline(always)]
     fn softplus(self) -> Self {
         self.max(Self::zero()) + (-self.abs()).exp().ln_1p()
     }
 }
 
-/// `Σ (n+1) a[n+1] s^n` for the Taylor coefficients `a[1..]` of one of the square-argument functions.
+/// [`Scalar::sigmoid`] and its derivative, which does not cancel where the function comes near 1.
+/// Error of the latter below 4.6 ulp; `f32` 4.7.
 #[inline(always)]
-fn slope_series<S: Scalar>(s: S, coefficients: &[f64]) -> S {
-    let mut sum = S::zero();
-    for (n, a) in coefficients.iter().enumerate().rev() {
-        sum = sum * s + S::constant(a * (n + 1) as f64);
-    }
-    sum
+pub(crate) fn sigmoid_with_slope<S: Scalar>(x: S) -> (S, S) {
+    let decay = (-x.abs()).exp();
+    let inverse = (S::one() + decay).recip();
+    let below = decay * inverse;
+    (S::select(x.lt(S::zero()), below, inverse), below * inverse)
 }
 
-/// Below this |s| the closed forms of the slopes cancel and the series are used.
-const SERIES: f64 = 0.06;
-
-#[inline(always)]
-fn slope<S: Scalar>(s: S, coefficients: &[f64], closed: impl FnOnce() -> S) -> S {
-    S::choose(s.abs().lt(S::constant(SERIES)), || slope_series(s, coefficients), closed)
+/// Up to this |s| the closed forms of the slopes cancel and the series are used, with that many terms.
+const fn series<S: Scalar>() -> (f64, usize) {
+    if S::EPSILON < 1e-10 { (0.125, 18) } else { (0.25, 13) }
 }
 
-/// Derivative of [`Scalar::tanc`] at `s`, given `f = tanc(s)`: `(1 + s f² − f) / 2s`.
+/// `closed`, or the derivative `Σ (n+1) a[n] sⁿ` of a series where that cancels.
 #[inline(always)]
-pub fn tanc_slope<S: Scalar>(s: S, f: S) -> S {
-    slope(s, &TANC, || (S::one() + s * f * f - f) / (s + s))
+fn slope<S: Scalar>(s: S, a: &[f64; 18], closed: impl FnOnce() -> S) -> S {
+    let (edge, terms) = series::<S>();
+    S::choose(
+        s.abs().lt(S::constant(edge)),
+        #[inline(always)]
+        || {
+            let mut sum = S::zero();
+            for n in (0..terms).rev() {
+                sum = sum * s + S::constant(a[n] * (n + 1) as f64);
+            }
+            sum
+        },
+        closed,
+    )
+}
+
+/// Derivative of [`Scalar::tanc`] at `s`, given `f = tanc(s)` and `sec²(√s)`: `(sec²(√s) − f) / 2s`.
+/// Error below 28 ulp; `f32` 22.
+#[inline(always)]
+pub fn tanc_slope<S: Scalar>(s: S, f: S, secant: S) -> S {
+    slope(
+        s,
+        &TANC,
+        #[inline(always)]
+        || (secant - f) / (s + s),
+    )
 }
 
 /// Derivative of [`Scalar::arctanc`] at `s`, given `f = arctanc(s)`: `(1/(1+s) − f) / 2s`.
+/// Error below 23 ulp; `f32` 17.
 #[inline(always)]
 pub fn arctanc_slope<S: Scalar>(s: S, f: S) -> S {
-    slope(s, &ARCTANC, || ((S::one() + s).recip() - f) / (s + s))
+    slope(
+        s,
+        &ARCTANC,
+        #[inline(always)]
+        || ((S::one() + s).recip() - f) / (s + s),
+    )
 }
 
-/// Derivative of [`Scalar::sinc`] at `s`, given `f = sinc(s)`: `(cosc(s) − f) / 2s`.
+/// Derivative of [`Scalar::sinc`] at `s`, given `f = sinc(s)` and `cosc(s)`: `(cosc(s) − f) / 2s`.
+/// Error below 32 ulp; `f32` 30.
 #[inline(always)]
-pub fn sinc_slope<S: Scalar>(s: S, f: S) -> S {
-    slope(s, &SINC, || (s.cosc() - f) / (s + s))
+pub fn sinc_slope<S: Scalar>(s: S, f: S, cosc: S) -> S {
+    slope(
+        s,
+        &SINC,
+        #[inline(always)]
+        || (cosc - f) / (s + s),
+    )
 }
 
 /// Derivative of [`Scalar::arcsinc`] at `s`, given `f = arcsinc(s)`: `(1/√(1−s) − f) / 2s`.
+/// Error below 44 ulp; `f32` 54.
 #[inline(always)]
 pub fn arcsinc_slope<S: Scalar>(s: S, f: S) -> S {
-    slope(s, &ARCSINC, || ((S::one() - s).sqrt().recip() - f) / (s + s))
+    slope(
+        s,
+        &ARCSINC,
+        #[inline(always)]
+        || ((S::one() - s).sqrt().recip() - f) / (s + s),
+    )
 }
 
-/// Taylor coefficients 1.. of `tan(√s)/√s` (the first, 1, is left out).
-const TANC: [f64; 11] = [
-    1.0 / 3.0,
-    2.0 / 15.0,
-    17.0 / 315.0,
-    62.0 / 2835.0,
-    1382.0 / 155925.0,
-    21844.0 / 6081075.0,
-    929569.0 / 638512875.0,
-    6404582.0 / 10854718875.0,
-    443861162.0 / 1856156927625.0,
-    18888466084.0 / 194896477400625.0,
-    113927491862.0 / 2900518163668125.0,
-];
-/// Taylor coefficients 1.. of `arctan(√s)/√s`.
-const ARCTANC: [f64; 14] = {
-    let mut a = [0.0; 14];
+/// Taylor coefficients 1.. of `tan(√s)/√s` (the first, 1, is left out), from `tan′ = 1 + tan²`.
+const TANC: [f64; 18] = {
+    let mut a = [0.0; 18];
     let mut n = 0;
-    while n < 14 {
+    while n < 18 {
+        let mut sum = 2.0 * if n == 0 { 0.5 } else { a[n - 1] };
+        let mut i = 1;
+        while i < n {
+            sum += a[i - 1] * a[n - 1 - i];
+            i += 1;
+        }
+        a[n] = sum / (2 * n + 3) as f64;
+        n += 1;
+    }
+    a
+};
+/// Taylor coefficients 1.. of `arctan(√s)/√s`.
+const ARCTANC: [f64; 18] = {
+    let mut a = [0.0; 18];
+    let mut n = 0;
+    while n < 18 {
         let sign = if n % 2 == 0 { -1.0 } else { 1.0 };
         a[n] = sign / (2 * n + 3) as f64;
         n += 1;
@@ -194,11 +278,11 @@ const ARCTANC: [f64; 14] = {
     a
 };
 /// Taylor coefficients 1.. of `sin(√s)/√s`.
-const SINC: [f64; 8] = {
-    let mut a = [0.0; 8];
+const SINC: [f64; 18] = {
+    let mut a = [0.0; 18];
     let mut term = 1.0;
     let mut n = 0;
-    while n < 8 {
+    while n < 18 {
         term /= -((2 * n + 2) as f64 * (2 * n + 3) as f64);
         a[n] = term;
         n += 1;
@@ -206,11 +290,11 @@ const SINC: [f64; 8] = {
     a
 };
 /// Taylor coefficients 1.. of `arcsin(√s)/√s`.
-const ARCSINC: [f64; 14] = {
-    let mut a = [0.0; 14];
+const ARCSINC: [f64; 18] = {
+    let mut a = [0.0; 18];
     let mut binomial = 1.0; // C(2n, n) / 4^n
     let mut n = 0;
-    while n < 14 {
+    while n < 18 {
         binomial *= (2 * n + 1) as f64 / (2 * n + 2) as f64;
         a[n] = binomial / (2 * n + 3) as f64;
         n += 1;
@@ -222,6 +306,7 @@ macro_rules! impl_scalar {
     ($t:ident) => {
         impl Scalar for $t {
             type Mask = bool;
+            const EPSILON: f64 = $t::EPSILON as f64;
 
             #[inline(always)]
             fn constant(value: f64) -> Self {
@@ -243,24 +328,33 @@ macro_rules! impl_scalar {
             fn abs(self) -> Self {
                 $t::abs(self)
             }
-            impl_scalar!(@std $t: sqrt sin cos);
-            impl_scalar!(@lanes $t: exp exp_m1 ln ln_1p sinh cosh tanh asinh atanh tanc arctanc sinc cosc arcsinc);
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                $t::sqrt(self)
+            }
+            impl_scalar! {
+                exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu
+                tanc arctanc sinc cosc arcsinc;
+                sin_cos sinh_cosh tanh_with_slope gelu_with_slope sinc_cosc tanc_secant
+            }
         }
     };
-    (@std $t:ident: $($f:ident)*) => { $(
-        #[inline(always)]
-        fn $f(self) -> Self {
-            $t::$f(self)
-        }
-    )* };
     // One lane of the vector code: the same bits at every level.
-    (@lanes $t:ident: $($f:ident)*) => { $(
-        #[inline(always)]
-        fn $f(self) -> Self {
-            let [y] = Lanes::from([f64::from(self)]).$f().into();
-            y as $t
-        }
-    )* };
+    ($($f:ident)*; $($pair:ident)*) => {
+        $(
+            #[inline(always)]
+            fn $f(self) -> Self {
+                Lanes::from([self]).$f().get(0)
+            }
+        )*
+        $(
+            #[inline(always)]
+            fn $pair(self) -> (Self, Self) {
+                let (a, b) = Lanes::from([self]).$pair();
+                (a.get(0), b.get(0))
+            }
+        )*
+    };
 }
 
 impl_scalar!(f32);
@@ -273,9 +367,9 @@ mod tests {
     type Family = (&'static str, fn(f64) -> f64, fn(f64, f64) -> f64, f64, f64);
 
     const FAMILY: [Family; 4] = [
-        ("tanc", f64::tanc, tanc_slope, -30.0, 2.0),
+        ("tanc", f64::tanc, |s, f| tanc_slope(s, f, s.tanc_secant().1), -30.0, 2.0),
         ("arctanc", f64::arctanc, arctanc_slope, -0.9, 30.0),
-        ("sinc", f64::sinc, sinc_slope, -30.0, 30.0),
+        ("sinc", f64::sinc, |s, f| sinc_slope(s, f, s.cosc()), -30.0, 30.0),
         ("arcsinc", f64::arcsinc, arcsinc_slope, -30.0, 0.9),
     ];
 
@@ -303,7 +397,7 @@ mod tests {
     #[test]
     fn slopes_join_at_the_edge_of_the_series() {
         for (name, f, slope, ..) in FAMILY {
-            for edge in [-SERIES, SERIES] {
+            for edge in [-0.125, 0.125] {
                 let (inside, outside) = (edge * (1.0 - 1e-15), edge * (1.0 + 1e-15));
                 let (a, b) = (slope(inside, f(inside)), slope(outside, f(outside)));
                 assert!((a - b).abs() <= 2e-14 * a.abs(), "{name} at {edge}: {a} {b}");
@@ -319,9 +413,9 @@ mod tests {
             }
             assert!((slope(0.0, 1.0) - slope(1e-18, 1.0)).abs() < 1e-15, "{name}");
         }
-        assert_eq!(tanc_slope(0.0, 1.0), 1.0 / 3.0);
+        assert_eq!(tanc_slope(0.0, 1.0, 1.0), 1.0 / 3.0);
         assert_eq!(arctanc_slope(0.0, 1.0), -1.0 / 3.0);
-        assert_eq!(sinc_slope(0.0, 1.0), -1.0 / 6.0);
+        assert_eq!(sinc_slope(0.0, 1.0, 1.0), -1.0 / 6.0);
         assert_eq!(arcsinc_slope(0.0, 1.0), 1.0 / 6.0);
     }
 

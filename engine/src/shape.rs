@@ -37,6 +37,27 @@ impl Shape {
         Shape::new(&self.0[..self.0.len().saturating_sub(1)])
     }
 
+    /// The shape without axis `at`.
+    pub fn without(&self, at: usize) -> Shape {
+        let mut axes = self.0.clone();
+        axes.remove(at);
+        Shape(axes)
+    }
+
+    /// The shape with the extent of axis `at` replaced.
+    pub fn with(&self, at: usize, extent: usize) -> Shape {
+        let mut axes = self.0.clone();
+        axes[at] = extent;
+        Shape(axes)
+    }
+
+    /// The shape with an axis of extent 1 inserted before axis `at`.
+    pub fn insert(&self, at: usize) -> Shape {
+        let mut axes = self.0.clone();
+        axes.insert(at, 1);
+        Shape(axes)
+    }
+
     /// This shape with another axis of extent `width` appended.
     pub fn with_width(&self, width: usize) -> Shape {
         let mut axes = self.0.clone();
@@ -77,51 +98,78 @@ impl From<&[usize]> for Shape {
 }
 
 /// How an operand is read over an output: output position `p` reads operand position
-/// `(p / repeat) % len`.
+/// `(q / (inner · hold) · inner + q % inner) % len` with `q = p / repeat`.
 ///
-/// Four kinds, for an operand of `len` positions over `n`: *full* (`repeat = 1, len = n`), *scalar*
-/// (`len = 1`), *row* (`repeat = 1`: the operand is cycled, as a bias over the rows of a matrix) and
-/// *column* (`repeat · len = n`: each position is held for a while, as a factor for each row).
+/// Five kinds, for an operand of `len` positions over `n`: *full* (`len = n`), *scalar* (`len = 1`), *row* (the
+/// operand is cycled, as a bias over the rows of a matrix), *column* (`repeat > 1`: each position is held for a
+/// while, as a factor for each row) and *held* (`hold > 1`: each run of `inner` positions is read several times
+/// before the next, `[a, 1, b]` over `[a, hold, b]`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broadcast {
     /// Consecutive output positions that read the same operand position.
     pub repeat: usize,
     /// Number of operand positions.
     pub len: usize,
+    /// Operand positions of a run.
+    pub inner: usize,
+    /// How many times each run is read before the next.
+    pub hold: usize,
 }
 
 impl Broadcast {
-    /// How `operand` is read over `output`, if its axes, aligned at the last one, are ones, then a
-    /// run of axes equal to the output's, then ones.
+    /// Rows of `len` positions, cycled; full if there are as many output positions.
+    pub(crate) fn cycled(len: usize) -> Self {
+        Broadcast { repeat: 1, len, inner: len, hold: 1 }
+    }
+
+    /// How `operand` is read over `output`, if its axes, aligned at the last one, are ones, a run of axes equal
+    /// to the output's, ones, another run, and ones again, where any of the five may be missing.
     pub fn new(operand: &[usize], output: &[usize]) -> Option<Broadcast> {
         if operand.len() > output.len() {
             return None;
         }
         let tail = &output[output.len() - operand.len()..];
-        let first = operand.iter().position(|&n| n != 1).unwrap_or(operand.len());
-        let last = operand.iter().rposition(|&n| n != 1).map_or(first, |i| i + 1);
-        if operand[first..last] != tail[first..last] {
-            return None;
+        let differs = |i: &usize| operand[*i] != tail[*i];
+        // A lone number is a run of one.
+        let run_end = (0..operand.len()).rev().find(|i| operand[*i] != 1).map_or(operand.len(), |i| i + 1);
+        let run_start = (0..run_end).rev().find(differs).map_or(0, |i| i + 1);
+        let repeat = tail[run_end..].iter().product();
+        let len = operand.iter().product();
+        let inner = operand[run_start..run_end].iter().product();
+        let hold_start = (0..run_start).rev().find(|i| operand[*i] != 1).map_or(0, |i| i + 1);
+        if hold_start == 0 {
+            let ones = operand[..run_start].iter().all(|&n| n == 1);
+            return ones.then_some(Broadcast { repeat, len, inner: len, hold: 1 });
         }
-        Some(Broadcast { repeat: tail[last..].iter().product(), len: operand.iter().product() })
+        let outer_start = (0..hold_start).rev().find(differs).map_or(0, |i| i + 1);
+        let fits = operand[..outer_start].iter().all(|&n| n == 1)
+            && operand[hold_start..run_start].iter().all(|&n| n == 1);
+        let hold = tail[hold_start..run_start].iter().product();
+        fits.then_some(Broadcast { repeat, len, inner, hold })
     }
 
     /// Whether every output position reads the operand position of the same number.
     pub fn is_full(self, positions: usize) -> bool {
-        self.repeat == 1 && self.len == positions
+        self.repeat == 1 && self.hold == 1 && self.len == positions
     }
 
     /// The operand position that output position `p` reads.
     #[inline(always)]
     pub fn at(self, p: usize) -> usize {
         if self.len == 1 {
-            0
-        } else if self.repeat == 1 {
-            if p < self.len { p } else { p % self.len }
-        } else {
-            let q = p / self.repeat;
-            if q < self.len { q } else { q % self.len }
+            return 0;
         }
+        let mut q = if self.repeat == 1 { p } else { p / self.repeat };
+        if self.hold > 1 {
+            q = q / (self.inner * self.hold) * self.inner + q % self.inner;
+        }
+        if q < self.len { q } else { q % self.len }
+    }
+
+    /// Whether `count` output positions from `p` on read as many consecutive operand positions.
+    #[inline(always)]
+    pub(crate) fn consecutive(self, p: usize, count: usize) -> bool {
+        self.repeat == 1 && p % self.inner + count <= self.inner
     }
 
     /// The common shape of several operands, each broadcastable over it; `None` where they do not fit.
@@ -156,7 +204,7 @@ mod tests {
         assert_eq!(b(&[4], &[3, 4]), Some((1, 4)));
         assert_eq!(b(&[3, 1], &[3, 4]), Some((4, 3)));
         assert_eq!(b(&[3, 1], &[2, 3, 4]), Some((4, 3)));
-        assert_eq!(b(&[2, 1, 4], &[2, 3, 4]), None);
+        assert_eq!(b(&[2, 1, 4, 1, 2], &[2, 3, 4, 5, 2]), None);
         assert_eq!(b(&[5], &[3, 4]), None);
         assert_eq!(b(&[0, 4], &[0, 4]), Some((1, 0)));
     }
@@ -168,6 +216,27 @@ mod tests {
         assert_eq!(c(&[&[3, 1], &[1, 4]]), Some(vec![3, 4]));
         assert_eq!(c(&[&[], &[4]]), Some(vec![4]));
         assert_eq!(c(&[&[3], &[4]]), None);
+    }
+
+    /// Every operand position is read where the axes say.
+    #[test]
+    fn every_kind_reads_by_axes() {
+        let output = [2, 3, 4, 2];
+        for mask in 0..16 {
+            let operand: Vec<usize> =
+                (0..4).map(|i| if mask >> i & 1 == 1 { output[i] } else { 1 }).collect();
+            let Some(read) = Broadcast::new(&operand, &output) else {
+                panic!("at most two runs: {operand:?}")
+            };
+            for p in 0..48 {
+                let at = [p / 24, p / 8 % 3, p / 2 % 4, p % 2];
+                let want = (0..4).fold(0, |q, i| q * operand[i] + if operand[i] == 1 { 0 } else { at[i] });
+                assert_eq!(read.at(p), want, "{operand:?} at {p}");
+                if read.consecutive(p, 2) && p + 1 < 48 {
+                    assert_eq!(read.at(p + 1), want + 1, "{operand:?} at {p}");
+                }
+            }
+        }
     }
 
     #[test]

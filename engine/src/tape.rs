@@ -1,20 +1,17 @@
-//! The tape: an arena of nodes in the order of computation, and the reverse pass over it.
+//! The tape: an arena of nodes in the order of computation, and the reverse and forward passes over it.
 //!
 //! A [`Var`] is an id and a reference to its tape, never a reference into a node. Reverse order of the
 //! arena is topological order, so the backward pass is a loop and deep graphs cannot overflow the stack.
 //! The pass gives each node's value back to the buffer pool as soon as it is done with it.
 
 use std::cell::RefCell;
+use std::panic::Location;
 
 use smallvec::SmallVec;
 
-use crate::arena::{Arena, Cotangent, Node, Op, Value};
-use crate::gradients::{Gradient, Gradients};
-use crate::kernels::gram::RowKernel;
-use crate::kernels::index;
-use crate::kernels::map::MapKernel;
-use crate::kernels::reduce::{self, Axis, Reduction};
-use crate::shape::Broadcast;
+use crate::arena::{Arena, Cotangent, Node, Op, Value, first_bad};
+use crate::gradients::{Entry, Gradient, Gradients};
+use crate::pool::Memory;
 use crate::{Float, Shape, Tensor, Var};
 
 /// Identifies a parameter that lives outside the tape.
@@ -54,6 +51,22 @@ impl<T: Float> Tape<T> {
         Tape::default()
     }
 
+    /// An empty tape that searches every result and every gradient for NaN and infinity, and panics at the
+    /// first with the operation's name, the position and the line that recorded it. For debugging: it costs a
+    /// pass over each result.
+    ///
+    /// ```should_panic
+    /// use cotangent_engine::{Tape, Tensor};
+    /// let tape = Tape::<f32>::checked();
+    /// let x = tape.variable(&Tensor::new([2], vec![1.0, 0.0]));
+    /// let y = x.ln() * 0.0; // ln: the result of shape [2] is -inf at element 1 …
+    /// ```
+    pub fn checked() -> Self {
+        let tape = Tape::new();
+        tape.arena.borrow_mut().checked = true;
+        tape
+    }
+
     /// Forgets all nodes and keeps their memory. No [`Var`] or [`Gradients`] of the tape may be alive,
     /// which the borrow checker sees to.
     pub fn reset(&mut self) {
@@ -62,6 +75,7 @@ impl<T: Float> Tape<T> {
             arena.release(id);
         }
         arena.nodes.clear();
+        arena.params.clear();
         arena.cotangents.clear();
     }
 
@@ -75,217 +89,148 @@ impl<T: Float> Tape<T> {
         self.len() == 0
     }
 
+    /// Bytes of the buffers that the tape holds. Inputs and parameters, which it shares, do not count.
+    pub fn memory(&self) -> Memory {
+        self.arena.borrow().pool.memory()
+    }
+
     /// A differentiable input. Shares the tensor's elements; nothing is copied.
+    #[track_caller]
     pub fn variable(&self, tensor: &Tensor<T>) -> Var<'_, T> {
         self.leaf(tensor, true, None)
     }
 
     /// An input that no gradient flows to.
+    #[track_caller]
     pub fn constant(&self, tensor: &Tensor<T>) -> Var<'_, T> {
         self.leaf(tensor, false, None)
     }
 
     /// A parameter: a differentiable input whose gradient is found by its id. The same parameter put on
     /// the tape twice is the same variable.
+    #[track_caller]
     pub fn parameter(&self, id: ParamId, tensor: &Tensor<T>) -> Var<'_, T> {
-        let known = self.arena.borrow().nodes.iter().position(|node| node.param == Some(id));
+        let known = self.arena.borrow().params.get(&id).copied();
         match known {
-            Some(node) => Var::new(self, node as u32),
+            Some(node) => Var::new(self, node),
             None => self.leaf(tensor, true, Some(id)),
         }
     }
 
     /// A number without a gradient. Row formulas read it in full `f64` precision.
+    #[track_caller]
     pub fn scalar(&self, value: f64) -> Var<'_, T> {
-        let mut arena = self.arena.borrow_mut();
-        let mut buffer = arena.pool.take(1);
-        buffer[0] = T::nearest(value);
-        self.push(&mut arena, Op::Constant(value), &[], Shape::default(), Value::Owned(buffer), false, None)
+        self.generate(Op::Constant(value), Shape::default(), |out| out[0] = T::nearest(value))
     }
 
-    fn leaf(&self, tensor: &Tensor<T>, needs_gradient: bool, param: Option<ParamId>) -> Var<'_, T> {
-        let mut arena = self.arena.borrow_mut();
-        let value = Value::Shared(tensor.share());
-        self.push(&mut arena, Op::Leaf, &[], tensor.shape().clone(), value, needs_gradient, param)
+    /// Zeros, without a gradient.
+    #[track_caller]
+    pub fn zeros(&self, shape: impl Into<Shape>) -> Var<'_, T> {
+        self.constant_with(shape, |out| out.fill(T::zero()))
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn push(
-        &self,
-        arena: &mut Arena<T>,
-        op: Op<T>,
-        inputs: &[u32],
-        shape: Shape,
-        value: Value<T>,
-        needs_gradient: bool,
-        param: Option<ParamId>,
-    ) -> Var<'_, T> {
-        let id = u32::try_from(arena.nodes.len()).expect("a tape holds at most 2^32 nodes");
-        arena.nodes.push(Node {
-            op,
-            inputs: SmallVec::from_slice(inputs),
-            shape,
-            value,
-            needs_gradient,
-            param,
-        });
-        Var::new(self, id)
-    }
-
-    /// Records the result of an operation on earlier nodes.
-    fn record(
-        &self,
-        arena: &mut Arena<T>,
-        op: Op<T>,
-        inputs: &[u32],
-        shape: Shape,
-        value: Value<T>,
-    ) -> Var<'_, T> {
-        let needs_gradient = inputs.iter().any(|&i| arena.nodes[i as usize].needs_gradient);
-        self.push(arena, op, inputs, shape, value, needs_gradient, None)
+    /// A tensor without a gradient that `fill` writes in the tape's own memory: nothing is allocated in the
+    /// steady state. The elements come with unspecified content.
+    #[track_caller]
+    pub fn constant_with(&self, shape: impl Into<Shape>, fill: impl FnOnce(&mut [T])) -> Var<'_, T> {
+        self.generate(Op::Leaf, shape.into(), fill)
     }
 
     #[track_caller]
-    fn ids(&self, name: &str, inputs: &[Var<'_, T>]) -> SmallVec<[u32; 6]> {
+    fn generate(&self, op: Op<T>, shape: Shape, fill: impl FnOnce(&mut [T])) -> Var<'_, T> {
+        let mut buffer = self.arena.borrow_mut().pool.take(shape.len());
+        fill(&mut buffer[..shape.len()]);
+        self.push(Node {
+            op,
+            inputs: SmallVec::new(),
+            shape,
+            value: Value::Owned(buffer),
+            kept: 0,
+            needs_gradient: false,
+            param: None,
+            location: Location::caller(),
+        })
+    }
+
+    #[track_caller]
+    fn leaf(&self, tensor: &Tensor<T>, needs_gradient: bool, param: Option<ParamId>) -> Var<'_, T> {
+        let leaf = self.push(Node {
+            op: Op::Leaf,
+            inputs: SmallVec::new(),
+            shape: tensor.shape().clone(),
+            value: Value::Shared(tensor.share()),
+            kept: 0,
+            needs_gradient,
+            param,
+            location: Location::caller(),
+        });
+        if let Some(param) = param {
+            self.arena.borrow_mut().params.insert(param, leaf.id());
+        }
+        leaf
+    }
+
+    fn push(&self, node: Node<T>) -> Var<'_, T> {
+        let mut arena = self.arena.borrow_mut();
+        let id = u32::try_from(arena.nodes.len()).expect("a tape holds at most 2^32 nodes");
+        arena.nodes.push(node);
+        Var::new(self, id)
+    }
+
+    #[track_caller]
+    fn ids(&self, name: &str, inputs: &[Var<'_, T>]) -> SmallVec<[u32; 4]> {
         let same = |v: &Var<'_, T>| std::ptr::eq(v.tape(), self);
         assert!(inputs.iter().all(same), "{name}: the variables are on different tapes");
         inputs.iter().map(|v| v.id()).collect()
     }
 
+    /// Computes an operation of earlier nodes and records it.
     #[track_caller]
-    pub(crate) fn record_map(&self, kernel: &'static dyn MapKernel<T>, inputs: &[Var<'_, T>]) -> Var<'_, T> {
-        let ids = self.ids(kernel.name(), inputs);
-        let mut arena = self.arena.borrow_mut();
-        let shapes: SmallVec<[&[usize]; 6]> = ids.iter().map(|&i| arena.shape(i).axes()).collect();
-        let Some(shape) = Broadcast::common(&shapes) else {
-            panic!(
-                "{}: shapes {shapes:?} do not broadcast: axes must be equal or 1, in one run",
-                kernel.name()
-            )
+    pub(crate) fn record(&self, op: Op<T>, inputs: &[Var<'_, T>]) -> Var<'_, T> {
+        let operation = op.operation().expect("an operation");
+        let name = operation.name();
+        let inputs = self.ids(name, inputs);
+        let arena = &mut *self.arena.borrow_mut();
+        let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|&i| arena.shape(i)).collect();
+        let shape = match operation.shape(&shapes) {
+            Ok(shape) => shape,
+            Err(message) => panic!("{name}: {message}"),
         };
+        let kept = operation.keeps(&shapes);
         drop(shapes);
-        let mut out = arena.pool.take(shape.len());
-        kernel.forward(&arena.elements(&ids, &shape), &mut out[..shape.len()]);
-        self.record(&mut arena, Op::Map(kernel), &ids, shape, Value::Owned(out))
-    }
-
-    #[track_caller]
-    pub(crate) fn record_gram(
-        &self,
-        kernel: &'static dyn RowKernel<T>,
-        is_vector: bool,
-        vectors: &[Var<'_, T>],
-        params: &[Var<'_, T>],
-    ) -> Var<'_, T> {
-        let name = kernel.name();
-        let mut ids = self.ids(name, vectors);
-        ids.extend(self.ids(name, params));
-        let mut arena = self.arena.borrow_mut();
-        let width = arena.shape(ids[0]).width();
-        let shapes =
-            |arena: &Arena<T>| ids.iter().map(|&i| arena.shape(i).to_string()).collect::<Vec<_>>().join(", ");
-        let fits = ids[..vectors.len()]
-            .iter()
-            .all(|&i| !arena.shape(i).axes().is_empty() && arena.shape(i).width() == width);
-        assert!(fits && width > 0, "{name}: vectors of one width are needed, not {}", shapes(&arena));
-        let Some(rows) = arena.row_axes(&ids, vectors.len()) else {
-            panic!("{name}: the rows of shapes {} do not broadcast", shapes(&arena))
-        };
-        let shape = if is_vector { rows.with_width(width) } else { rows };
-        let len = shape.len();
-        let mut out = arena.pool.take(len);
-        kernel.forward(&arena.operands(&ids, vectors.len(), width, &shape, len), width, &mut out[..len]);
-        self.record(&mut arena, Op::Gram(kernel, vectors.len(), width), &ids, shape, Value::Owned(out))
-    }
-
-    #[track_caller]
-    pub(crate) fn record_reduce(
-        &self,
-        reduction: Reduction,
-        axis: Option<isize>,
-        x: Var<'_, T>,
-    ) -> Var<'_, T> {
-        let ids = self.ids(reduction.name(), &[x]);
-        let mut arena = self.arena.borrow_mut();
-        let shape = arena.shape(ids[0]);
-        let (axis, out_shape) = match axis {
-            None => (Axis { outer: 1, n: shape.len(), inner: 1 }, Shape::default()),
-            Some(axis) => {
-                let Some((at, found)) = Axis::of(shape, axis) else {
-                    panic!("{}: shape {shape} has no axis {axis}", reduction.name())
-                };
-                let kept = shape.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, &n)| n);
-                (found, Shape::from(kept.collect::<SmallVec<[usize; 4]>>().as_slice()))
+        let value = match op {
+            // The elements stay where they are; an alias of an alias is one of the original.
+            Op::Reshape(_) => match arena.nodes[inputs[0] as usize].value {
+                Value::Alias(source) => Value::Alias(source),
+                _ => Value::Alias(inputs[0]),
+            },
+            _ => {
+                let mut buffer = arena.pool.take(shape.len() + kept);
+                let (out, rest) = buffer.split_at_mut(shape.len());
+                let views = arena.views(&inputs);
+                operation.forward(&views, out, &mut rest[..kept]);
+                if arena.checked
+                    && let Some((at, x)) = first_bad(out)
+                {
+                    let of = views.iter().map(|v| v.shape.to_string()).collect::<Vec<_>>().join(", ");
+                    panic!(
+                        "{name}: the result of shape {shape} is {x} at element {at}; inputs of shapes {of}"
+                    )
+                }
+                drop(views);
+                Value::Owned(buffer)
             }
         };
-        let mut out = arena.pool.take(out_shape.len());
-        reduce::forward(reduction, axis, arena.values(ids[0]), &mut out[..out_shape.len()]);
-        self.record(&mut arena, Op::Reduce(reduction, axis), &ids, out_shape, Value::Owned(out))
+        let needs_gradient = inputs.iter().any(|&i| arena.nodes[i as usize].needs_gradient);
+        let id = u32::try_from(arena.nodes.len()).expect("a tape holds at most 2^32 nodes");
+        let location = Location::caller();
+        arena.nodes.push(Node { op, inputs, shape, value, kept, needs_gradient, param: None, location });
+        Var::new(self, id)
     }
 
-    #[track_caller]
-    pub(crate) fn record_gather(&self, table: Var<'_, T>, rows: &[u32]) -> Var<'_, T> {
-        let ids = self.ids("gather", &[table]);
-        let mut arena = self.arena.borrow_mut();
-        let shape = arena.shape(ids[0]);
-        let &[table_rows, width] = shape.axes() else {
-            panic!("gather: a table [rows, width] is needed, not {shape}")
-        };
-        if let Some(row) = rows.iter().find(|&&row| row as usize >= table_rows) {
-            panic!("gather: row {row} of a table of {table_rows} rows")
-        }
-        let shape = Shape::new(&[rows.len(), width]);
-        let mut out = arena.pool.take(shape.len());
-        index::gather(arena.values(ids[0]), rows, width, &mut out[..shape.len()]);
-        let mut kept = arena.index_buffer();
-        kept.extend_from_slice(rows);
-        self.record(&mut arena, Op::Gather(kept), &ids, shape, Value::Owned(out))
-    }
-
-    #[track_caller]
-    pub(crate) fn record_slice(
-        &self,
-        x: Var<'_, T>,
-        axis: isize,
-        range: std::ops::Range<usize>,
-    ) -> Var<'_, T> {
-        let ids = self.ids("slice", &[x]);
-        let mut arena = self.arena.borrow_mut();
-        let shape = arena.shape(ids[0]);
-        let Some((at, view)) = Axis::of(shape, axis) else {
-            panic!("slice: shape {shape} has no axis {axis}")
-        };
-        assert!(
-            range.start <= range.end && range.end <= view.n,
-            "slice: {range:?} of axis {axis} of shape {shape}, which has {}",
-            view.n
-        );
-        let mut axes: SmallVec<[usize; 4]> = SmallVec::from_slice(shape);
-        axes[at] = range.len();
-        let shape = Shape::new(&axes);
-        let mut out = arena.pool.take(shape.len());
-        index::slice(view, range.start, arena.values(ids[0]), &mut out[..shape.len()]);
-        self.record(&mut arena, Op::Slice(view, range.start), &ids, shape, Value::Owned(out))
-    }
-
-    #[track_caller]
-    pub(crate) fn record_reshape(&self, x: Var<'_, T>, shape: Shape) -> Var<'_, T> {
-        let ids = self.ids("reshape", &[x]);
-        let mut arena = self.arena.borrow_mut();
-        let before = arena.shape(ids[0]);
-        assert_eq!(
-            before.len(),
-            shape.len(),
-            "reshape: {before} has {} elements, {shape} has {}",
-            before.len(),
-            shape.len()
-        );
-        // An alias of an alias is one of the original: reading one never follows a chain.
-        let source = match arena.nodes[ids[0] as usize].value {
-            Value::Alias(source) => source,
-            _ => ids[0],
-        };
-        self.record(&mut arena, Op::Reshape, &ids, shape, Value::Alias(source))
+    /// A list of numbers in memory that the tape reuses.
+    pub(crate) fn indices(&self, numbers: &[u32]) -> Vec<u32> {
+        self.arena.borrow_mut().indices(numbers)
     }
 
     pub(crate) fn read<R>(&self, id: u32, read: impl FnOnce(&[T], &Shape) -> R) -> R {
@@ -295,24 +240,48 @@ impl<T: Float> Tape<T> {
 
     /// The gradients of a loss with respect to every variable and parameter it depends on.
     ///
-    /// Releases the values of all nodes up to the loss (the loss itself keeps its own).
+    /// Releases the values of all nodes up to the loss (the loss itself keeps its own), so memory in use
+    /// falls as the pass goes.
     ///
     /// # Panics
     /// If the loss has more than one element, or is on another tape.
     #[track_caller]
     pub fn backward(&self, loss: Var<'_, T>) -> Gradients<'_, T> {
-        let root = self.ids("backward", &[loss])[0] as usize;
-        let mut arena = self.arena.borrow_mut();
-        let shape = arena.shape(root as u32);
+        let shape = loss.shape();
         assert_eq!(shape.len(), 1, "backward: the loss must be a single number, not {shape}");
+        self.propagate(loss, &[T::one()])
+    }
+
+    /// As [`backward`](Self::backward), from any variable with a given gradient of its own: the gradients of `⟨g,
+    /// output⟩`.
+    ///
+    /// # Panics
+    /// If `g` has another shape than `output`, which is on this tape.
+    #[track_caller]
+    pub fn backward_from(&self, output: Var<'_, T>, g: &Tensor<T>) -> Gradients<'_, T> {
+        let shape = output.shape();
+        assert_eq!(shape, *g.shape(), "backward_from: a gradient {} of an output {shape}", g.shape());
+        self.propagate(output, g.data())
+    }
+
+    #[track_caller]
+    fn propagate(&self, output: Var<'_, T>, g: &[T]) -> Gradients<'_, T> {
+        let root = self.ids("backward", &[output])[0] as usize;
+        let mut arena = self.arena.borrow_mut();
         arena.cotangents.clear();
         arena.cotangents.resize_with(root + 1, || None);
-        let mut seed = arena.pool.take(1);
-        seed[0] = T::one();
-        arena.cotangents[root] = Some(Cotangent::Dense(seed));
 
-        let mut gradients = Gradients::new(self);
-        for id in (0..=root).rev() {
+        let mut gradients = Gradients::new(self, std::mem::take(&mut arena.entries));
+        // The root's gradient is the caller's and is not copied, unless the root is an input itself.
+        let is_leaf = matches!(arena.nodes[root].op, Op::Leaf);
+        if is_leaf {
+            let mut seed = arena.pool.take(g.len());
+            seed[..g.len()].copy_from_slice(g);
+            arena.cotangents[root] = Some(Cotangent::Dense(seed));
+        } else if arena.nodes[root].needs_gradient {
+            arena.propagate(root, g);
+        }
+        for id in (0..root + usize::from(is_leaf)).rev() {
             let cotangent = arena.cotangents[id].take();
             let node = &arena.nodes[id];
             match cotangent {
@@ -323,13 +292,16 @@ impl<T: Float> Tape<T> {
                     };
                     gradients.insert(id as u32, node.param, node.shape.len(), gradient);
                 }
-                Some(Cotangent::Dense(g)) => {
-                    let len = node.shape.len();
-                    if node.needs_gradient {
-                        arena.propagate(id, &g[..len]);
-                    }
+                // The elements of a reshaped node are its input's: so is the gradient.
+                Some(Cotangent::Dense(g)) if node.needs_gradient && matches!(node.op, Op::Reshape(_)) => {
+                    let input = node.inputs[0];
+                    arena.accumulate(input, g);
+                }
+                Some(Cotangent::Dense(g)) if node.needs_gradient => {
+                    arena.propagate(id, &g);
                     arena.pool.give(g);
                 }
+                Some(Cotangent::Dense(g)) => arena.pool.give(g),
                 Some(Cotangent::Rows(rows)) => arena.recycle_rows(rows),
                 None => {}
             }
@@ -341,10 +313,72 @@ impl<T: Float> Tape<T> {
         gradients
     }
 
-    pub(crate) fn recycle(&self, gradient: Gradient<T>) {
+    /// Forward mode: the derivative of `output` along given tangents of some variables, `(variable,
+    /// tangent)`. It is recorded on the tape like any other result, so that a backward pass through it gives
+    /// second derivatives: the gradient of `⟨∇f, v⟩` is the Hessian-vector product `H v`.
+    ///
+    /// ```
+    /// use cotangent_engine::{Tape, Tensor};
+    /// let tape = Tape::<f64>::new();
+    /// let x = tape.variable(&Tensor::new([2], vec![1.0, 2.0]));
+    /// let v = tape.constant(&Tensor::new([2], vec![1.0, 0.0]));
+    /// let f = (x * x * x).sum();
+    /// let slope = tape.jvp(f, &[(x, v)]); // 3 x₀²
+    /// assert_eq!(slope.item(), 3.0);
+    /// let hessian_times_v = tape.backward(slope); // diag(6 x) v
+    /// assert_eq!(hessian_times_v.wrt(x).unwrap().to_dense(1, 2), [6.0, 0.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If a tangent has not its variable's shape, the variables are on different tapes, or an operation
+    /// between them offers no forward mode.
+    #[track_caller]
+    pub fn jvp<'t>(&'t self, output: Var<'t, T>, tangents: &[(Var<'t, T>, Var<'t, T>)]) -> Var<'t, T> {
+        let root = self.ids("jvp", &[output])[0] as usize;
+        // What the output depends on.
+        let mut wanted = vec![false; root + 1];
+        wanted[root] = true;
+        for id in (0..=root).rev().filter(|&id| id <= root) {
+            if wanted[id] {
+                self.arena.borrow().nodes[id].inputs.iter().for_each(|&i| wanted[i as usize] = true);
+            }
+        }
+        let mut of_node: Vec<Option<Var<'t, T>>> = vec![None; root + 1];
+        for &(x, tangent) in tangents {
+            let ids = self.ids("jvp", &[x, tangent]);
+            let (shape, given) = (x.shape(), tangent.shape());
+            assert_eq!(shape, given, "jvp: a tangent of shape {given} for a variable of shape {shape}");
+            if (ids[0] as usize) <= root {
+                of_node[ids[0] as usize] = Some(tangent);
+            }
+        }
+        for id in 0..=root {
+            if !wanted[id] || of_node[id].is_some() {
+                continue;
+            }
+            let (inputs, op) = {
+                let node = &mut self.arena.borrow_mut().nodes[id];
+                if node.inputs.iter().all(|&i| of_node[i as usize].is_none()) {
+                    continue;
+                }
+                let inputs: SmallVec<[u32; 4]> = node.inputs.clone();
+                (inputs, std::mem::replace(&mut node.op, Op::Leaf))
+            };
+            let variables: SmallVec<[Var<'t, T>; 4]> = inputs.iter().map(|&i| Var::new(self, i)).collect();
+            let of_inputs: SmallVec<[Option<Var<'t, T>>; 4]> =
+                inputs.iter().map(|&i| of_node[i as usize]).collect();
+            let operation = op.operation().expect("a node with inputs is an operation");
+            of_node[id] = Some(operation.jvp(&variables, Var::new(self, id as u32), &of_inputs));
+            self.arena.borrow_mut().nodes[id].op = op;
+        }
+        of_node[root].unwrap_or_else(|| self.zeros(output.shape()))
+    }
+
+    pub(crate) fn recycle(&self, mut entries: Vec<Entry<T>>) {
         // Only a panic in the middle of an operation leaves the arena borrowed.
         if let Ok(mut arena) = self.arena.try_borrow_mut() {
-            arena.recycle(gradient);
+            entries.drain(..).for_each(|entry| arena.recycle(entry.gradient));
+            arena.entries = entries;
         }
     }
 }

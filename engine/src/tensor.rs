@@ -1,5 +1,6 @@
 //! Tensors: contiguous, row-major, copied on write.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::{Float, Shape};
@@ -116,24 +117,99 @@ impl<T: Float> Tensor<T> {
     }
 }
 
-impl<T: Float> std::fmt::Display for Tensor<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// Element type, shape and elements: a tensor of at most one axis on one line; others as matrices over the last two
+/// axes, under the place on the leading ones. Long axes are cut short, elements rounded to six significant digits, or
+/// to the decimals that a precision asks for.
+///
+/// ```
+/// use cotangent_engine::Tensor;
+/// let t = Tensor::from_fn([2, 12], |i| i as f32 / 8.0);
+/// assert_eq!(t.to_string(), "\
+/// f32 [2, 12]
+/// [  0, 0.125, 0.25, …, 1.125, 1.25, 1.375]
+/// [1.5, 1.625, 1.75, …, 2.625, 2.75, 2.875]");
+/// assert_eq!(format!("{:.1}", Tensor::new([2], vec![0.25_f64, 3.0])), "f64 [2] [0.2, 3.0]");
+/// ```
+impl<T: Float> fmt::Display for Tensor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const EDGE: usize = 3;
-        write!(f, "{} {} [", T::NAME, self.shape)?;
-        let n = self.len();
-        for i in (0..n).filter(|&i| n <= 2 * EDGE || i < EDGE || i >= n - EDGE) {
-            if n > 2 * EDGE && i == n - EDGE {
-                write!(f, ", …")?;
+        const MATRICES_EDGE: usize = 1;
+        let decimals = f.precision();
+        write!(f, "{} {}", T::NAME, self.shape)?;
+        let (leading, rows, columns) = match *self.shape.axes() {
+            _ if self.is_empty() => return write!(f, " []"),
+            [] => return write!(f, " {}", excerpt(self.data[0], decimals)),
+            [columns] => (&[][..], 1, columns),
+            [ref leading @ .., rows, columns] => (leading, rows, columns),
+        };
+        let newline = if self.shape.axes().len() == 1 { ' ' } else { '\n' };
+        for m in shown(leading.iter().product(), MATRICES_EDGE) {
+            let Some(m) = m else {
+                write!(f, "{newline}…")?;
+                continue;
+            };
+            if !leading.is_empty() {
+                write!(f, "{newline}{}", Place(leading, m))?;
             }
-            write!(f, "{}{}", if i == 0 { "" } else { ", " }, self.data[i])?;
+            let cell = |i: Option<usize>, j: Option<usize>| match (i, j) {
+                (Some(i), Some(j)) => excerpt(self.data[(m * rows + i) * columns + j], decimals),
+                _ => "…".to_owned(),
+            };
+            let table: Vec<Vec<String>> =
+                shown(rows, EDGE).map(|i| shown(columns, EDGE).map(|j| cell(i, j)).collect()).collect();
+            for row in &table {
+                write!(f, "{newline}")?;
+                for (k, cell) in row.iter().enumerate() {
+                    let width = table.iter().map(|row| row[k].chars().count()).max().unwrap_or(0);
+                    write!(f, "{}{cell:>width$}", if k == 0 { "[" } else { ", " })?;
+                }
+                write!(f, "]")?;
+            }
         }
-        write!(f, "]")
+        Ok(())
     }
 }
 
-impl<T: Float> std::fmt::Debug for Tensor<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Tensor {self}")
+/// The first and last `edge` of `n` positions with `None` for those between, or all where that leaves out one at most.
+fn shown(n: usize, edge: usize) -> impl Iterator<Item = Option<usize>> {
+    let cut = n > 2 * edge + 1;
+    let (head, tail) = if cut { (edge, n - edge) } else { (n, n) };
+    (0..head).map(Some).chain(cut.then_some(None)).chain((tail..n).map(Some))
+}
+
+/// An element as text, short enough for a table.
+fn excerpt<T: Float>(x: T, decimals: Option<usize>) -> String {
+    let x = x.to_f64();
+    if let Some(decimals) = decimals {
+        return format!("{x:.decimals$}");
+    }
+    let rounded = format!("{x:.5e}").parse().unwrap_or(x);
+    if rounded == 0.0 || !rounded.is_finite() || (1e-4..1e6).contains(&rounded.abs()) {
+        format!("{rounded}")
+    } else {
+        format!("{rounded:e}")
+    }
+}
+
+/// The place of matrix `.1` on the leading axes `.0`.
+struct Place<'a>(&'a [usize], usize);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut stride: usize = self.0.iter().product();
+        write!(f, "[")?;
+        for n in self.0 {
+            stride /= n;
+            write!(f, "{}, ", self.1 / stride % n)?;
+        }
+        write!(f, ":, :]")
+    }
+}
+
+impl<T: Float> fmt::Debug for Tensor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor ")?;
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -150,11 +226,52 @@ mod tests {
     }
 
     #[test]
-    fn display_shows_shape_and_an_excerpt() {
-        let t = Tensor::from_fn([3, 4], |i| i as f32);
-        assert_eq!(t.to_string(), "f32 [3, 4] [0, 1, 2, …, 9, 10, 11]");
-        assert_eq!(Tensor::scalar(2.5_f64).to_string(), "f64 [] [2.5]");
-        assert_eq!(Tensor::<f32>::zeros([0, 4]).to_string(), "f32 [0, 4] []");
+    fn display_shows_type_shape_and_an_excerpt() {
+        let numbers = |shape: &[usize]| Tensor::from_fn(shape, |i| i as f32).to_string();
+        assert_eq!(Tensor::scalar(2.5_f64).to_string(), "f64 [] 2.5");
+        assert_eq!(numbers(&[0, 4]), "f32 [0, 4] []");
+        assert_eq!(numbers(&[1 << 40, 0]), "f32 [1099511627776, 0] []");
+        assert_eq!(numbers(&[7]), "f32 [7] [0, 1, 2, 3, 4, 5, 6]");
+        assert_eq!(numbers(&[100]), "f32 [100] [0, 1, 2, …, 97, 98, 99]");
+        assert_eq!(numbers(&[3, 4]), "f32 [3, 4]\n[0, 1,  2,  3]\n[4, 5,  6,  7]\n[8, 9, 10, 11]");
+        assert_eq!(
+            numbers(&[10, 9]),
+            "f32 [10, 9]\n\
+             [ 0,  1,  2, …,  6,  7,  8]\n\
+             [ 9, 10, 11, …, 15, 16, 17]\n\
+             [18, 19, 20, …, 24, 25, 26]\n\
+             [ …,  …,  …, …,  …,  …,  …]\n\
+             [63, 64, 65, …, 69, 70, 71]\n\
+             [72, 73, 74, …, 78, 79, 80]\n\
+             [81, 82, 83, …, 87, 88, 89]"
+        );
+        assert_eq!(
+            numbers(&[2, 3, 1, 2]),
+            "f32 [2, 3, 1, 2]\n[0, 0, :, :]\n[0, 1]\n…\n[1, 2, :, :]\n[10, 11]"
+        );
+        assert_eq!(numbers(&[0, 1, 2, 3]), "f32 [0, 1, 2, 3] []");
+        assert!(numbers(&[2; 20]).len() < 300);
+        assert_eq!(format!("{:?}", Tensor::scalar(1.0_f32)), "Tensor f32 [] 1");
+    }
+
+    #[test]
+    fn display_rounds_to_six_digits() {
+        let numbers = |numbers: &[f64]| Tensor::new([numbers.len()], numbers.to_vec());
+        let shown = |x: f64| excerpt(x, None);
+        assert_eq!(
+            [0.1 + 0.2, 1.0 / 3.0, -12.5, -0.0, 123456.7].map(shown),
+            ["0.3", "0.333333", "-12.5", "-0", "123457"]
+        );
+        assert_eq!(
+            [1e6, 0.000099, -1.0 / 3e9, f64::MAX].map(shown),
+            ["1e6", "9.9e-5", "-3.33333e-10", "1.79769e308"]
+        );
+        assert_eq!(
+            [5e-324, f64::NAN, f64::NEG_INFINITY, 999_999.9].map(shown),
+            ["5e-324", "NaN", "-inf", "1e6"]
+        );
+        assert_eq!(Tensor::new([1], vec![0.1_f32]).to_string(), "f32 [1] [0.1]");
+        assert_eq!(format!("{:.2?}", numbers(&[0.125, f64::NAN])), "Tensor f64 [2] [0.12, NaN]");
     }
 
     #[test]

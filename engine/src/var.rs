@@ -1,10 +1,10 @@
 //! Variables of a tape: arithmetic, reductions, indexing, row formulas.
 
+use smallvec::SmallVec;
+
 use crate::formulas as f;
 use crate::kernels::gram::Erased;
-use crate::kernels::map::ErasedMap;
-use crate::kernels::reduce::Reduction;
-use crate::{Float, MapFormula, RowFormula, Rows, Shape, Tape, Tensor};
+use crate::{Float, Operation, RowFormula, Rows, Shape, Tape, Tensor};
 
 /// A node of a [`Tape`]: an id, `Copy`, to be computed with.
 ///
@@ -50,6 +50,11 @@ impl<'t, T: Float> Var<'t, T> {
         self.tape.read(self.id, |data, shape| Tensor::new(shape.clone(), data.to_vec()))
     }
 
+    /// Reads its elements in place, row-major.
+    pub fn with_data<R>(self, read: impl FnOnce(&[T]) -> R) -> R {
+        self.tape.read(self.id, |data, _| read(data))
+    }
+
     /// Its value, if it is a single number.
     ///
     /// # Panics
@@ -60,102 +65,6 @@ impl<'t, T: Float> Var<'t, T> {
             assert_eq!(data.len(), 1, "item: {shape} is not a single number");
             data[0].to_f64()
         })
-    }
-
-    #[track_caller]
-    fn map1<F: MapFormula<1>>(self, formula: F) -> Self {
-        self.tape.map(formula, [self])
-    }
-
-    /// `x²`.
-    #[track_caller]
-    pub fn square(self) -> Self {
-        self.map1(f::Square)
-    }
-    /// `√x`, with derivative 0 at 0.
-    #[track_caller]
-    pub fn sqrt(self) -> Self {
-        self.map1(f::Sqrt)
-    }
-    /// `eˣ`.
-    #[track_caller]
-    pub fn exp(self) -> Self {
-        self.map1(f::Exp)
-    }
-    /// `ln x`.
-    #[track_caller]
-    pub fn ln(self) -> Self {
-        self.map1(f::Ln)
-    }
-    /// `tanh x`.
-    #[track_caller]
-    pub fn tanh(self) -> Self {
-        self.map1(f::Tanh)
-    }
-    /// `1/(1 + e⁻ˣ)`.
-    #[track_caller]
-    pub fn sigmoid(self) -> Self {
-        self.map1(f::Sigmoid)
-    }
-    /// `ln(1 + eˣ)`.
-    #[track_caller]
-    pub fn softplus(self) -> Self {
-        self.map1(f::Softplus)
-    }
-
-    /// The sum of all elements.
-    #[track_caller]
-    pub fn sum(self) -> Self {
-        self.tape.record_reduce(Reduction::Sum, None, self)
-    }
-    /// The mean of all elements.
-    #[track_caller]
-    pub fn mean(self) -> Self {
-        self.tape.record_reduce(Reduction::Mean, None, self)
-    }
-    /// Sums along an axis, which disappears; a negative axis counts from the last.
-    #[track_caller]
-    pub fn sum_axis(self, axis: isize) -> Self {
-        self.tape.record_reduce(Reduction::Sum, Some(axis), self)
-    }
-    /// Means along an axis, which disappears.
-    #[track_caller]
-    pub fn mean_axis(self, axis: isize) -> Self {
-        self.tape.record_reduce(Reduction::Mean, Some(axis), self)
-    }
-    /// `ln Σ eˣ` along an axis, which disappears. Never overflows.
-    #[track_caller]
-    pub fn logsumexp(self, axis: isize) -> Self {
-        self.tape.record_reduce(Reduction::LogSumExp, Some(axis), self)
-    }
-
-    /// Rows of a table `[n, width]` by number: `[rows.len(), width]`. The gradient of an input table is
-    /// row-sparse.
-    #[track_caller]
-    pub fn gather(self, rows: &[u32]) -> Self {
-        self.tape.record_gather(self, rows)
-    }
-    /// The positions `range` of an axis; a negative axis counts from the last.
-    #[track_caller]
-    pub fn slice(self, axis: isize, range: std::ops::Range<usize>) -> Self {
-        self.tape.record_slice(self, axis, range)
-    }
-    /// The same elements in another shape. Nothing is copied.
-    #[track_caller]
-    pub fn reshape(self, shape: impl Into<Shape>) -> Self {
-        self.tape.record_reshape(self, shape.into())
-    }
-}
-
-impl<T: Float> Tape<T> {
-    /// Applies an elementwise formula; the operands broadcast.
-    #[track_caller]
-    pub fn map<'t, F: MapFormula<K>, const K: usize>(
-        &'t self,
-        _formula: F,
-        operands: [Var<'t, T>; K],
-    ) -> Var<'t, T> {
-        self.record_map(ErasedMap::<F, K>::kernel(), &operands)
     }
 }
 
@@ -193,7 +102,7 @@ impl<T: Float> std::ops::Neg for Var<'_, T> {
     type Output = Self;
     #[track_caller]
     fn neg(self) -> Self {
-        self.map1(f::Neg)
+        self.tape.map(f::Neg, [self])
     }
 }
 
@@ -212,8 +121,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
-        let kernel = Erased::<F, V, B, I, 1>::kernel();
-        vectors[0].tape.record_gram(kernel, false, &vectors.map(|v| *v), &params.map(|p| *p))
+        row_formula(Erased::<F, V, B, I, 1>::operation(), vectors, params)
     }
     #[track_caller]
     fn vector<F, const V: usize, const P: usize, const B: usize, const I: usize>(
@@ -224,7 +132,17 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        let kernel = Erased::<F, V, B, I, B>::kernel();
-        vectors[0].tape.record_gram(kernel, true, &vectors.map(|v| *v), &params.map(|p| *p))
+        row_formula(Erased::<F, V, B, I, B>::operation(), vectors, params)
     }
+}
+
+#[track_caller]
+fn row_formula<'t, T: Float>(
+    operation: &'static dyn Operation<T>,
+    vectors: impl IntoIterator<Item = impl std::ops::Deref<Target = Var<'t, T>>>,
+    params: impl IntoIterator<Item = impl std::ops::Deref<Target = Var<'t, T>>>,
+) -> Var<'t, T> {
+    let mut inputs: SmallVec<[Var<'t, T>; 6]> = vectors.into_iter().map(|v| *v).collect();
+    inputs.extend(params.into_iter().map(|p| *p));
+    inputs[0].tape.operation(operation, &inputs)
 }

@@ -12,6 +12,7 @@ pub struct Euclidean;
 
 /// The row formulas of Euclidean space.
 pub mod formulas {
+    use cotangent_engine::registry::{Formula, Sample::Free};
     use cotangent_engine::{Invariant, RowFormula, Scalar, Vector};
 
     /// `⟨u, v⟩`.
@@ -83,6 +84,15 @@ pub mod formulas {
             [S::one()]
         }
     }
+
+    /// All formulas of the space, for the test that compares their evaluations.
+    pub const ALL: &[Formula] = &[
+        Formula::row(Inner, Free, &[]),
+        Formula::row(Dist, Free, &[]),
+        Formula::row(Norm, Free, &[]),
+        Formula::row(Add, Free, &[]),
+        Formula::row(Sub, Free, &[]),
+    ];
 }
 
 impl Manifold for Euclidean {

@@ -33,4 +33,8 @@ pub mod formulas {
     pub use crate::euclidean::formulas as euclidean;
     pub use crate::lorentz::formulas as lorentz;
     pub use crate::stereographic::formulas as stereographic;
+
+    /// All row formulas, by manifold.
+    pub const ALL: [&[cotangent_engine::registry::Formula]; 3] =
+        [euclidean::ALL, stereographic::ALL, lorentz::ALL];
 }

@@ -41,6 +41,10 @@ impl Lorentz {
 
 /// The row formulas of the model. Parameter 0 is κ.
 pub mod formulas {
+    use cotangent_engine::registry::{
+        Formula, Range,
+        Sample::{Free, Hyperboloid},
+    };
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
 
     use Invariant::{Dot, Param};
@@ -208,6 +212,21 @@ pub mod formulas {
             [S::one(), (space - kappa.recip()).sqrt() - time]
         }
     }
+
+    const KAPPA: Range = Range(-1.5, -0.5);
+
+    /// All formulas of the model, for the test that compares their evaluations.
+    pub const ALL: &[Formula] = &[
+        Formula::row(Dist, Hyperboloid(2), &[KAPPA]),
+        Formula::row(Exp, Hyperboloid(1), &[KAPPA]),
+        Formula::row(Log, Hyperboloid(2), &[KAPPA]),
+        Formula::row(Transport, Hyperboloid(2), &[KAPPA]),
+        Formula::row(EgradToRgrad, Hyperboloid(1), &[KAPPA]),
+        Formula::row(ProjectTangent, Hyperboloid(1), &[KAPPA]),
+        Formula::row(Inner, Free, &[]),
+        Formula::row(Norm, Free, &[]),
+        Formula::row(Project, Free, &[KAPPA]),
+    ];
 }
 
 impl Manifold for Lorentz {

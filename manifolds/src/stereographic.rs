@@ -72,6 +72,7 @@ impl Stereographic {
 
 /// The row formulas of the model. Parameter 0 is κ.
 pub mod formulas {
+    use cotangent_engine::registry::{Formula, Range, Sample::Ball};
     use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
 
     use Invariant::{Dot, Epsilon, Margin, Param};
@@ -300,6 +301,24 @@ pub mod formulas {
             [S::select(inside, S::one(), ((S::one() - epsilon) / s).sqrt())]
         }
     }
+
+    const KAPPA: Range = Range(-1.5, 0.8);
+    const STEP: Range = Range(0.2, 0.9);
+
+    /// All formulas of the model, for the test that compares their evaluations.
+    pub const ALL: &[Formula] = &[
+        Formula::row(Dist, Ball, &[KAPPA]),
+        Formula::row(Exp, Ball, &[KAPPA]),
+        Formula::row(Log, Ball, &[KAPPA]),
+        Formula::row(Transport, Ball, &[KAPPA]),
+        Formula::row(EgradToRgrad, Ball, &[KAPPA]),
+        Formula::row(Descend, Ball, &[KAPPA, STEP]),
+        Formula::row(Inner, Ball, &[KAPPA]),
+        Formula::row(Norm, Ball, &[KAPPA]),
+        Formula::row(Add, Ball, &[KAPPA]),
+        Formula::row(Scale, Ball, &[KAPPA, STEP]),
+        Formula::row(Project, Ball, &[KAPPA]),
+    ];
 }
 
 impl Manifold for Stereographic {

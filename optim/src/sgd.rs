@@ -1,6 +1,6 @@
 //! Riemannian stochastic gradient descent. Bonnabel 2013; Nickel & Kiela 2017, eq. 5.
 
-use cotangent_engine::{Float, GradientView, Gradients, Tensor};
+use cotangent_engine::{Float, GradientView, Gradients};
 use cotangent_manifolds::{Manifold, Param};
 use rayon::prelude::*;
 
@@ -70,38 +70,45 @@ impl RiemannianSgd {
         gradients: &Gradients<'_, T>,
     ) -> Result<(), OptimError> {
         let Some(gradient) = gradients.param(param.id()) else { return Ok(()) };
-        let (manifold, table, rate) = (param.manifold(), param.value(), Tensor::scalar(self.rate));
-        let width = table.width();
+        let (manifold, rate, width) = (*param.manifold(), self.rate, param.value().width());
         let (values, rows) = match gradient {
             GradientView::Dense(values) => (values, None),
             GradientView::Rows { rows, values, .. } => (values, Some(rows)),
         };
         let row_of = |i: usize| rows.map_or(i, |rows| rows[i] as usize);
-        // Chunks small enough to stay in cache from gathering to the moved point.
-        let step = |(chunk, g): (usize, &[T])| {
-            let count = g.len() / width;
-            let shape = [count, width];
-            let mut points = Vec::with_capacity(g.len());
-            for i in 0..count {
-                points.extend_from_slice(table.row(row_of(chunk * ROWS + i)));
+        T::with_scratch(values.len(), |moved| {
+            let table = param.value();
+            // Chunks small enough to stay in cache from gathering to the moved point.
+            let step = |chunk: usize, moved: &mut [T], g: &[T]| {
+                T::with_scratch_tape(|tape| {
+                    let shape = [g.len() / width, width];
+                    let points = tape.constant_with(shape, |points| {
+                        for (i, point) in points.chunks_exact_mut(width).enumerate() {
+                            point.copy_from_slice(table.row(row_of(chunk * ROWS + i)));
+                        }
+                    });
+                    let g = tape.constant_with(shape, |to| to.copy_from_slice(g));
+                    let descended = manifold.descend(&points, &g, &tape.scalar(rate));
+                    descended.with_data(|data| moved.copy_from_slice(data));
+                });
+            };
+            if values.len() <= ROWS * width {
+                step(0, moved, values);
+            } else {
+                let chunks = moved.par_chunks_mut(ROWS * width).zip(values.par_chunks(ROWS * width));
+                chunks.enumerate().for_each(|(chunk, (moved, g))| step(chunk, moved, g));
             }
-            let gradient = Tensor::new(shape, g.to_vec());
-            let moved = manifold.descend(&Tensor::new(shape, points), &gradient, &rate);
-            match moved.data().iter().position(|x| !x.is_finite()) {
-                Some(bad) => Err(row_of(chunk * ROWS + bad / width)),
-                None => Ok(moved),
+            if let Some(bad) = moved.iter().position(|x| !x.is_finite()) {
+                let row = row_of(bad / width);
+                return Err(OptimError::NotFinite { param: param.name().to_owned(), row });
             }
-        };
-        let moved: Vec<_> = values.par_chunks(ROWS * width).enumerate().map(step).collect();
-        if let Some(&row) = moved.iter().find_map(|chunk| chunk.as_ref().err()) {
-            return Err(OptimError::NotFinite { param: param.name().to_owned(), row });
-        }
-        let table = param.value_mut().data_mut();
-        for (i, point) in moved.iter().flatten().flat_map(Tensor::rows).enumerate() {
-            let start = row_of(i) * width;
-            table[start..start + width].copy_from_slice(point);
-        }
-        Ok(())
+            let table = param.value_mut().data_mut();
+            for (i, point) in moved.chunks_exact(width).enumerate() {
+                let start = row_of(i) * width;
+                table[start..start + width].copy_from_slice(point);
+            }
+            Ok(())
+        })
     }
 }
 

@@ -18,13 +18,16 @@ use std::marker::PhantomData;
 use smallvec::SmallVec;
 
 use crate::domain::{Compensated, margin_of};
-use crate::kernels::pieces::{Place, for_each_piece};
+use crate::float::{Floats, FloatsMut};
+use crate::kernels::derivative;
+use crate::kernels::pieces::{Piece, Place, for_each_piece};
 use crate::lanes::array;
+use crate::operation::{Operation, Outcome, View};
 use crate::parallel::{self, PIECES, split_front};
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
 use crate::shape::Broadcast;
-use crate::simd::dispatch;
-use crate::{Domain, Dual, Float, Lanes};
+use crate::simd::dispatch_lanes;
+use crate::{Domain, Dual, Float, Lanes, Shape, Var};
 
 /// Rows side by side. Four `f64` are one AVX2 register; with eight, dual numbers spill.
 const ROWS: usize = 4;
@@ -178,14 +181,62 @@ pub(crate) struct Operand<'a, T> {
 
 impl<'a, T: Float> Operand<'a, T> {
     #[inline(always)]
-    fn row(&self, p: usize, width: usize) -> &'a [T] {
+    pub(crate) fn row(&self, p: usize, width: usize) -> &'a [T] {
         let i = self.rows.at(p);
         &self.data[i * width..(i + 1) * width]
     }
 
+    pub(crate) fn param(&self, p: usize) -> f64 {
+        self.parameter().at(p)
+    }
+
+    fn parameter(&self) -> Parameter<'a> {
+        Parameter { data: T::erase(self.data), rows: self.rows, constant: self.constant }
+    }
+}
+
+/// A parameter of a row formula: its elements may be of another type than the vectors'.
+#[derive(Clone, Copy)]
+pub(crate) struct Parameter<'a> {
+    pub(crate) data: Floats<'a>,
+    pub(crate) rows: Broadcast,
+    pub(crate) constant: Option<f64>,
+}
+
+impl Parameter<'_> {
     #[inline(always)]
-    fn param(&self, p: usize) -> f64 {
-        self.constant.unwrap_or_else(|| self.data[self.rows.at(p)].to_f64())
+    fn at(&self, p: usize) -> f64 {
+        self.constant.unwrap_or_else(|| self.data.get(self.rows.at(p)))
+    }
+}
+
+/// Where the results of a formula go.
+pub(crate) enum Results<'a, T> {
+    /// Rows of a vector formula.
+    Rows(&'a mut [T]),
+    /// Numbers of a scalar formula.
+    Scalars(FloatsMut<'a>),
+}
+
+impl<'a, T: Float> Results<'a, T> {
+    /// Results of a formula in the type of its vectors.
+    fn new(out: &'a mut [T], vector: bool) -> Self {
+        if vector { Results::Rows(out) } else { Results::Scalars(T::erase_mut(out)) }
+    }
+
+    fn len(&self, width: usize) -> usize {
+        match self {
+            Results::Rows(out) => out.len() / width,
+            Results::Scalars(out) => out.len(),
+        }
+    }
+
+    /// Takes the results of the first `n` rows off the front.
+    fn split_front(&mut self, n: usize, width: usize) -> Self {
+        match self {
+            Results::Rows(out) => Results::Rows(split_front(out, n * width)),
+            Results::Scalars(out) => Results::Scalars(out.split_front(n)),
+        }
     }
 }
 
@@ -225,33 +276,60 @@ fn rows_at<'a, T: Float, const V: usize, const R: usize>(
 }
 
 #[inline(always)]
-fn params_at<T: Float, const R: usize>(parameters: &[Operand<'_, T>], at: [usize; R]) -> [Lanes<R>; PARAMS] {
+fn params_at<const R: usize>(parameters: &[Parameter<'_>], at: [usize; R]) -> [Lanes<R>; PARAMS] {
     let mut params = [Lanes::splat(0.0); PARAMS];
-    for (param, operand) in params.iter_mut().zip(parameters) {
-        *param = Lanes::from(array(0.0, |l| operand.param(at[l])));
+    for (param, parameter) in params.iter_mut().zip(parameters) {
+        *param = Lanes::from(array(0.0, |l| parameter.at(at[l])));
     }
     params
 }
 
-/// Some rows through a formula: `out` holds as many results as rows are wanted, at most `R`.
+/// The row positions `range` through a formula, `R` at a time.
 #[inline(always)]
-fn forward_rows<F, T, U, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
-    rows: &[[&[T]; R]; V],
-    params: &[Lanes<R>; PARAMS],
+fn forward_rows<F, T, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    vectors: &[Operand<'_, T>],
+    parameters: &[Parameter<'_>],
     width: usize,
-    scratch: &mut Scratch<V, R>,
-    out: &mut [U],
+    range: std::ops::Range<usize>,
+    out: &mut Results<'_, T>,
 ) where
     F: RowFormula<V, B, I, O>,
     T: Float,
-    U: Float,
 {
-    let (values, _) = invariants::<F, T, V, B, I, O, R>(rows, params, width, scratch);
-    let outputs = F::eval(values);
-    if !F::VECTOR {
-        for (l, y) in out.iter_mut().enumerate() {
-            *y = U::nearest(outputs[0].get(l));
+    let mut scratch = Scratch::<V, R>::new();
+    for p in range.clone().step_by(R) {
+        let at: [usize; R] = positions(p, range.end);
+        let rows = rows_at(vectors, at, width);
+        let params = params_at(parameters, at);
+        let (values, _) = invariants::<F, T, V, B, I, O, R>(&rows, &params, width, &mut scratch);
+        let outputs = F::eval(values);
+        let first = p - range.start;
+        let count = R.min(range.end - p);
+        match out {
+            Results::Scalars(out) => (0..count).for_each(|l| out.set(first + l, outputs[0].get(l))),
+            Results::Rows(out) => {
+                let out = &mut out[first * width..(first + count) * width];
+                combine::<F, T, V, B, I, O, R>(&rows, outputs, &params, width, &mut scratch, out);
+            }
         }
+    }
+}
+
+/// The linear combinations of some rows.
+#[inline(always)]
+fn combine<F, T, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    rows: &[[&[T]; R]; V],
+    outputs: [Lanes<R>; O],
+    params: &[Lanes<R>; PARAMS],
+    width: usize,
+    scratch: &mut Scratch<V, R>,
+    out: &mut [T],
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+{
+    // A scalar formula has fewer outputs than basis vectors and never comes here.
+    if !F::VECTOR {
         return;
     }
     let mut squares = Compensated::default();
@@ -262,18 +340,18 @@ fn forward_rows<F, T, U, const V: usize, const B: usize, const I: usize, const O
         for c in 0..end - start {
             let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, start + c == 0);
             let mut y = Lanes::splat(0.0);
-            for b in 0..B {
+            for b in 0..O {
                 y = y + outputs[b] * basis[b];
             }
-            let y = Lanes::from(array(0.0, |l| U::nearest(y.get(l)).to_f64()));
+            let y = Lanes::from(array(0.0, |l| T::nearest(y.get(l)).to_f64()));
             if F::DOMAIN == Domain::Ball {
-                squares.add_square::<U>(y);
+                squares.add_square::<T>(y);
             }
             scratch.output[c] = y;
         }
         for (l, row) in out.chunks_exact_mut(width).enumerate() {
             for (x, y) in row[start..end].iter_mut().zip(&scratch.output) {
-                *x = U::nearest(y.get(l));
+                *x = T::nearest(y.get(l));
             }
         }
     }
@@ -291,79 +369,119 @@ fn forward_rows<F, T, U, const V: usize, const B: usize, const I: usize, const O
     }
 }
 
-/// A formula over `n` row positions: `width` elements each for a vector formula, one for a scalar one.
-/// Parameters and results may have another element type than the vectors.
-pub(crate) fn forward<F, T, P, U, const V: usize, const B: usize, const I: usize, const O: usize>(
+/// On the calling thread.
+#[inline(never)]
+fn forward_range<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
     vectors: &[Operand<'_, T>],
-    parameters: &[Operand<'_, P>],
+    parameters: &[Parameter<'_>],
     width: usize,
-    out: &mut [U],
+    range: std::ops::Range<usize>,
+    mut out: Results<'_, T>,
 ) where
     F: RowFormula<V, B, I, O>,
     T: Float,
-    P: Float,
-    U: Float,
 {
-    let out_width = if F::VECTOR { width } else { 1 };
-    let n = out.len() / out_width;
-    let mut rest = out;
-    let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(n, ROWS, 15 + width)
+    let again = range.clone();
+    // The closures are alternatives, which the borrow checker cannot know.
+    let out = std::cell::RefCell::new(&mut out);
+    dispatch_lanes(
+        #[inline(always)]
+        || forward_rows::<F, T, V, B, I, O, ROWS>(vectors, parameters, width, range, *out.borrow_mut()),
+        #[inline(always)]
+        || forward_rows::<F, T, V, B, I, O, 1>(vectors, parameters, width, again, *out.borrow_mut()),
+    );
+}
+
+/// A formula over all row positions: `width` elements each for a vector formula, one for a scalar one.
+pub(crate) fn forward<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+    vectors: &[Operand<'_, T>],
+    parameters: &[Parameter<'_>],
+    width: usize,
+    mut out: Results<'_, T>,
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+{
+    let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(out.len(width), ROWS, 15 + width)
         .into_iter()
-        .map(|range| (range.clone(), split_front(&mut rest, range.len() * out_width)))
+        .map(|range| (range.clone(), Some(out.split_front(range.len(), width))))
         .collect();
     parallel::run(&mut jobs, |(range, out)| {
-        dispatch(
-            #[inline(always)]
-            || {
-                let mut scratch = Scratch::new();
-                for (p, out) in range.clone().step_by(ROWS).zip(out.chunks_mut(ROWS * out_width)) {
-                    let at: [usize; ROWS] = positions(p, range.end);
-                    let rows = rows_at(vectors, at, width);
-                    let params = params_at(parameters, at);
-                    forward_rows::<F, T, U, V, B, I, O, ROWS>(&rows, &params, width, &mut scratch, out);
-                }
-            },
-        );
+        let out = out.take().expect("once");
+        forward_range::<F, T, V, B, I, O>(vectors, parameters, width, range.clone(), out);
     });
 }
 
 /// A formula on one row: the same bits as among many.
-#[inline]
-pub(crate) fn forward_one<F, T, U, const V: usize, const B: usize, const I: usize, const O: usize>(
+pub(crate) fn forward_one<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
     rows: [&[T]; V],
     params: &[f64],
-    out: &mut [U],
+    out: Results<'_, T>,
 ) where
     F: RowFormula<V, B, I, O>,
     T: Float,
-    U: Float,
 {
-    dispatch(
-        #[inline(always)]
-        || {
-            let mut all = [Lanes::splat(0.0); PARAMS];
-            for (lanes, &param) in all.iter_mut().zip(params) {
-                *lanes = Lanes::splat(param);
-            }
-            let mut one = [[[].as_slice()]; V];
-            for i in 0..V {
-                one[i] = [rows[i]];
-            }
-            let width = rows[0].len();
-            forward_rows::<F, T, U, V, B, I, O, 1>(&one, &all, width, &mut Scratch::new(), out);
-        },
-    );
+    let one = Broadcast::cycled(1);
+    let vectors = rows.map(|data| Operand { data, rows: one, constant: None });
+    let mut parameters = [Parameter { data: Floats::F64(&[0.0]), rows: one, constant: None }; PARAMS];
+    for (parameter, &value) in parameters.iter_mut().zip(params) {
+        parameter.constant = Some(value);
+    }
+    let parameters = &parameters[..params.len()];
+    forward_range::<F, T, V, B, I, O>(&vectors, parameters, rows[0].len(), 0..1, out);
 }
 
-/// A row formula with its type erased, so that a tape can hold it: vector operands first, then parameters.
-pub(crate) trait RowKernel<T: Float>: Send + Sync {
-    fn name(&self) -> &'static str;
-    /// Writes one row per position: `width` elements each for a vector formula, one for a scalar one.
-    fn forward(&self, operands: &[Operand<'_, T>], width: usize, out: &mut [T]);
-    /// Writes the gradient of every operand that has a place for it.
-    fn backward(&self, operands: &[Operand<'_, T>], width: usize, g: &[T], grads: &mut [Option<&mut [T]>]);
+/// What a row formula reads.
+pub(crate) struct Operands<'a, T> {
+    pub(crate) all: SmallVec<[Operand<'a, T>; 6]>,
+    pub(crate) width: usize,
 }
 
+/// The common leading axes of a row formula's operands, some of them vectors, the others parameters.
+fn row_axes(inputs: &[&Shape], is_vector: impl Fn(usize) -> bool) -> Option<Shape> {
+    let axes: SmallVec<[&[usize]; 6]> = inputs
+        .iter()
+        .enumerate()
+        .map(|(k, s)| if is_vector(k) { &s[..s.axes().len().saturating_sub(1)] } else { s.axes() })
+        .collect();
+    Broadcast::common(&axes)
+}
+
+impl<'a, T: Float> Operands<'a, T> {
+    pub(crate) fn of(views: &[View<'a, T>], is_vector: impl Fn(usize) -> bool) -> Self {
+        let shapes: SmallVec<[&Shape; 6]> = views.iter().map(|v| v.shape).collect();
+        let checked = "shapes were checked when the node was made";
+        let rows = row_axes(&shapes, &is_vector).expect(checked);
+        let operand = |(k, view): (usize, &View<'a, T>)| {
+            let own = if is_vector(k) { view.shape.rows() } else { view.shape.clone() };
+            Operand {
+                data: view.data,
+                rows: Broadcast::new(&own, &rows).expect(checked),
+                constant: view.constant,
+            }
+        };
+        Operands { all: views.iter().enumerate().map(operand).collect(), width: views[0].shape.width() }
+    }
+}
+
+/// The shape of a row formula's result: one number for each row, or one vector.
+pub(crate) fn row_shape(
+    inputs: &[&Shape],
+    is_vector: impl Fn(usize) -> bool,
+    vector_result: bool,
+) -> Result<Shape, String> {
+    let shapes = || inputs.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");
+    let width = inputs[0].width();
+    let fits = |(k, s): (usize, &&Shape)| !is_vector(k) || !s.axes().is_empty() && s.width() == width;
+    if width == 0 || !inputs.iter().enumerate().all(fits) {
+        return Err(format!("vectors of one width are needed, not {}", shapes()));
+    }
+    let rows = row_axes(inputs, is_vector)
+        .ok_or_else(|| format!("the rows of shapes {} do not broadcast", shapes()))?;
+    Ok(if vector_result { rows.with_width(width) } else { rows })
+}
+
+/// A row formula as an operation: vector operands first, then parameters.
 pub(crate) struct Erased<F, const V: usize, const B: usize, const I: usize, const O: usize>(
     PhantomData<fn() -> F>,
 );
@@ -374,7 +492,7 @@ where
 {
     const VALUE: Self = Erased(PhantomData);
 
-    pub(crate) fn kernel<T: Float>() -> &'static dyn RowKernel<T> {
+    pub(crate) fn operation<T: Float>() -> &'static dyn Operation<T> {
         const {
             assert!(
                 O == if F::VECTOR { B } else { 1 },
@@ -385,7 +503,7 @@ where
     }
 }
 
-impl<F, T, const V: usize, const B: usize, const I: usize, const O: usize> RowKernel<T>
+impl<F, T, const V: usize, const B: usize, const I: usize, const O: usize> Operation<T>
     for Erased<F, V, B, I, O>
 where
     F: RowFormula<V, B, I, O>,
@@ -395,36 +513,69 @@ where
         F::NAME
     }
 
-    fn forward(&self, operands: &[Operand<'_, T>], width: usize, out: &mut [T]) {
-        let (vectors, parameters) = operands.split_at(V);
-        forward::<F, T, T, T, V, B, I, O>(vectors, parameters, width, out);
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        row_shape(inputs, |i| i < V, F::VECTOR)
     }
 
-    fn backward(&self, operands: &[Operand<'_, T>], width: usize, g: &[T], grads: &mut [Option<&mut [T]>]) {
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let Operands { all, width } = Operands::of(inputs, |i| i < V);
+        let (vectors, parameters) = all.split_at(V);
+        let parameters: SmallVec<[Parameter<'_>; PARAMS]> =
+            parameters.iter().map(Operand::parameter).collect();
+        forward::<F, T, V, B, I, O>(vectors, &parameters, width, Results::new(out, F::VECTOR));
+    }
+
+    fn backward(
+        &self,
+        inputs: &[View<'_, T>],
+        _outcome: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
+        let Operands { all: operands, width } = Operands::of(inputs, |i| i < V);
         let g_width = if F::VECTOR { width } else { 1 };
         let n = g.len() / g_width;
         let reads: SmallVec<[(Broadcast, usize); 6]> =
             operands.iter().enumerate().map(|(i, o)| (o.rows, if i < V { width } else { 1 })).collect();
         for_each_piece(&reads, n, 40 + 3 * width, grads, |piece| {
-            let (range, places) = (piece.range.clone(), &mut piece.places);
-            dispatch(
+            let piece = std::cell::RefCell::new(piece);
+            dispatch_lanes(
                 #[inline(always)]
-                || {
-                    let mut scratch = Scratch::new();
-                    let mut upstream = [Lanes::splat(0.0); PANEL];
-                    for p in range.clone().step_by(ROWS) {
-                        backward_rows::<F, T, V, B, I, O, ROWS>(
-                            operands,
-                            places,
-                            width,
-                            p..range.end.min(p + ROWS),
-                            g,
-                            (&mut scratch, &mut upstream),
-                        );
-                    }
-                },
+                || backward_piece::<F, T, V, B, I, O, ROWS>(&operands, &mut piece.borrow_mut(), width, g),
+                #[inline(always)]
+                || backward_piece::<F, T, V, B, I, O, 1>(&operands, &mut piece.borrow_mut(), width, g),
             );
         });
+    }
+
+    #[track_caller]
+    fn jvp<'t>(
+        &self,
+        inputs: &[Var<'t, T>],
+        _out: Var<'t, T>,
+        tangents: &[Option<Var<'t, T>>],
+    ) -> Var<'t, T> {
+        derivative::record::<F, T, V, B, I, O>(inputs, tangents)
+    }
+}
+
+/// The reverse pass of a piece, `R` rows at a time.
+#[inline(always)]
+fn backward_piece<F, T, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    operands: &[Operand<'_, T>],
+    piece: &mut Piece<'_, T>,
+    width: usize,
+    g: &[T],
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+{
+    let mut scratch = Scratch::<V, R>::new();
+    let mut upstream = [Lanes::splat(0.0); PANEL];
+    for p in piece.range.clone().step_by(R) {
+        let rows = p..piece.range.end.min(p + R);
+        let places = &mut piece.places;
+        backward_rows::<F, T, V, B, I, O, R>(operands, places, width, rows, g, (&mut scratch, &mut upstream));
     }
 }
 
@@ -447,7 +598,9 @@ fn backward_rows<F, T, const V: usize, const B: usize, const I: usize, const O: 
     let at: [usize; R] = positions(range.start, range.end);
     let rows = rows_at::<T, V, R>(vectors, at, width);
     let g: [&[T]; R] = array([].as_slice(), |l| &g[at[l] * g_width..(at[l] + 1) * g_width]);
-    let params = params_at(parameters, at);
+    let of_parameters: SmallVec<[Parameter<'_>; PARAMS]> =
+        parameters.iter().map(Operand::parameter).collect();
+    let params = params_at(&of_parameters, at);
     let (values, norms) = invariants::<F, T, V, B, I, O, R>(&rows, &params, width, scratch);
     let outputs = F::eval(Dual::variables(values));
 

@@ -1,56 +1,515 @@
-//! The `index` kernel: rows taken from a table by number, and gradients summed back into it.
+//! The `index` kernel: elements taken by number, moved, and gradients summed back.
+//!
+//! Gather, scatter-add, take-along, slice, concat, permute, reshape. All are linear, so forward mode is the same
+//! operation on the tangents.
 
-use crate::Float;
+use smallvec::SmallVec;
+
+use crate::arena::Op;
 use crate::kernels::reduce::Axis;
-use crate::parallel;
+use crate::operation::{Operation, Outcome, View, linear_jvp};
+use crate::parallel::{self, PIECES, split_front};
+use crate::{Float, Shape, Tape, Var, formulas};
 
-/// `out[i] = table[rows[i]]`, rows of `width` elements.
-pub(crate) fn gather<T: Float>(table: &[T], rows: &[u32], width: usize, out: &mut [T]) {
+impl<'t, T: Float> Var<'t, T> {
+    /// Entries of a table `[n, …]` by number: `[rows.len(), …]`. The gradient of an input table is row-sparse.
+    ///
+    /// # Panics
+    /// If a number is not below `n`.
+    #[track_caller]
+    pub fn gather(self, rows: &[u32]) -> Self {
+        let rows = self.tape().indices(rows);
+        self.tape().record(Op::Gather(Gather { rows }), &[self])
+    }
+
+    /// The reverse of [`gather`](Self::gather): entry `i` of `[rows.len(), …]` is added to entry `rows[i]` of a
+    /// table `[n, …]` of zeros, in the order of `i`.
+    ///
+    /// # Panics
+    /// If there are not as many entries as numbers, or a number is not below `n`.
+    #[track_caller]
+    pub fn scatter_add(self, rows: &[u32], n: usize) -> Self {
+        let rows = self.tape().indices(rows);
+        self.tape().record(Op::ScatterAdd(ScatterAdd { rows, n }), &[self])
+    }
+
+    /// From each row of the last axis, the elements at some positions: `columns` lists as many for each row.
+    /// `[…, width]` becomes `[…, columns.len() / rows]`.
+    ///
+    /// # Panics
+    /// If the positions are not equally many for each row, or one is not below `width`.
+    #[track_caller]
+    pub fn take_along(self, columns: &[u32]) -> Self {
+        let columns = self.tape().indices(columns);
+        self.tape().record(Op::TakeAlong(TakeAlong { columns }), &[self])
+    }
+
+    /// The `k` largest elements of each row of the last axis, in descending order (of equals, the first first),
+    /// and their positions row by row: `[…, k]`. NaN counts as larger than all.
+    ///
+    /// # Panics
+    /// If the rows have fewer than `k` elements.
+    #[track_caller]
+    pub fn top_k(self, k: usize) -> (Self, Vec<u32>) {
+        let shape = self.shape();
+        let width = shape.width();
+        assert!(k <= width, "top_k: {k} of rows of {width}, shape {shape}");
+        let columns = self.tape().read(self.id(), |data, _| {
+            let mut columns = Vec::with_capacity(data.len() / width.max(1) * k);
+            let mut order: Vec<u32> = Vec::with_capacity(width);
+            for row in data.chunks_exact(width.max(1)) {
+                order.clear();
+                order.extend(0..width as u32);
+                let key = |&i: &u32| (row[i as usize].to_f64(), i);
+                let descending = |a: &u32, b: &u32| {
+                    let ((x, i), (y, j)) = (key(a), key(b));
+                    let nan = |x: f64| x.is_nan();
+                    nan(y)
+                        .cmp(&nan(x))
+                        .then(y.partial_cmp(&x).unwrap_or(std::cmp::Ordering::Equal))
+                        .then(i.cmp(&j))
+                };
+                if k < width {
+                    order.select_nth_unstable_by(k, descending);
+                }
+                order[..k].sort_unstable_by(descending);
+                columns.extend_from_slice(&order[..k]);
+            }
+            columns
+        });
+        (self.take_along(&columns), columns)
+    }
+
+    /// The positions `range` of an axis; a negative axis counts from the last.
+    #[track_caller]
+    pub fn slice(self, axis: isize, range: std::ops::Range<usize>) -> Self {
+        self.tape().record(Op::Slice(Slice { axis, range }), &[self])
+    }
+
+    /// Variables one after another along an axis; all other axes agree.
+    #[track_caller]
+    pub fn concat(parts: &[Self], axis: isize) -> Self {
+        assert!(!parts.is_empty(), "concat: of nothing");
+        parts[0].tape().record(Op::Concat(Concat { axis }), parts)
+    }
+
+    /// The axes in another order: axis `i` of the result is axis `axes[i]`. The elements are copied.
+    #[track_caller]
+    pub fn permute(self, axes: &[usize]) -> Self {
+        self.tape().record(Op::Permute(Permute { axes: SmallVec::from_slice(axes) }), &[self])
+    }
+
+    /// Two axes exchanged. The elements are copied; a product with a transposed matrix needs no copy
+    /// ([`matmul_nt`](Self::matmul_nt)).
+    #[track_caller]
+    pub fn swap_axes(self, a: usize, b: usize) -> Self {
+        let mut axes: SmallVec<[usize; 4]> = (0..self.shape().axes().len()).collect();
+        axes.swap(a, b);
+        self.permute(&axes)
+    }
+
+    /// The same elements in another shape. Nothing is copied.
+    #[track_caller]
+    pub fn reshape(self, shape: impl Into<Shape>) -> Self {
+        self.tape().record(Op::Reshape(Reshape { shape: shape.into() }), &[self])
+    }
+
+    /// An axis of extent 1 before axis `at`. Nothing is copied.
+    #[track_caller]
+    pub fn insert_axis(self, at: usize) -> Self {
+        self.reshape(self.shape().insert(at))
+    }
+
+    /// Repeated over a larger shape, as arithmetic does by itself.
+    #[track_caller]
+    pub fn broadcast_to(self, shape: impl Into<Shape>) -> Self {
+        let zeros = self.tape().zeros(shape);
+        self.tape().map(formulas::Add, [self, zeros])
+    }
+
+    /// The elements where `mask` is 0, `value` where it is not. No gradient flows where it is not 0, nor to the
+    /// mask.
+    #[track_caller]
+    pub fn masked_fill(self, mask: Self, value: f64) -> Self {
+        self.tape().map(formulas::MaskedFill, [self, mask, self.tape().scalar(value)])
+    }
+}
+
+impl<T: Float> Tape<T> {
+    /// Rows with a 1 at a position each and zeros elsewhere: `[columns.len(), width]`.
+    ///
+    /// # Panics
+    /// If a position is not below `width`.
+    #[track_caller]
+    pub fn one_hot(&self, columns: &[u32], width: usize) -> Var<'_, T> {
+        if let Some(column) = columns.iter().find(|&&column| column as usize >= width) {
+            panic!("one_hot: position {column} of {width}")
+        }
+        self.constant_with([columns.len(), width], |out| {
+            out.fill(T::zero());
+            for (row, &column) in out.chunks_exact_mut(width.max(1)).zip(columns) {
+                row[column as usize] = T::one();
+            }
+        })
+    }
+}
+
+fn check_rows(rows: &[u32], n: usize) -> Result<(), String> {
+    match rows.iter().find(|&&row| row as usize >= n) {
+        Some(row) => Err(format!("row {row} of a table of {n} rows")),
+        None => Ok(()),
+    }
+}
+
+/// Entries of a table and their width.
+fn table(shape: &Shape) -> Result<(usize, usize), String> {
+    match shape.axes() {
+        [] => Err("a table [n, …] is needed, not a number".into()),
+        [n, rest @ ..] => Ok((*n, rest.iter().product())),
+    }
+}
+
+pub(crate) struct Gather {
+    pub(crate) rows: Vec<u32>,
+}
+
+impl<T: Float> Operation<T> for Gather {
+    fn name(&self) -> &'static str {
+        "gather"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        check_rows(&self.rows, table(inputs[0])?.0)?;
+        Ok(inputs[0].with(0, self.rows.len()))
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let (_, width) = table(inputs[0].shape).expect("checked");
+        let (data, mut rest) = (inputs[0].data, out);
+        let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(self.rows.len(), 1, 4 + width / 4)
+            .into_iter()
+            .map(|range| (&self.rows[range.clone()], split_front(&mut rest, range.len() * width)))
+            .collect();
+        parallel::run(&mut jobs, |(rows, out)| {
+            for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width.max(1))) {
+                let start = row as usize * width;
+                out.copy_from_slice(&data[start..start + width]);
+            }
+        });
+    }
+    /// The tape sums the gradient into the table's itself, row-sparse where it can be.
+    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+        if let Some(dx) = grads[0].as_deref_mut() {
+            dx.fill(T::zero());
+            scatter_add(g, &self.rows, table(inputs[0].shape).expect("checked").1, dx);
+        }
+    }
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        linear_jvp(inputs, tangents, |v| v[0].gather(&self.rows))
+    }
+}
+
+pub(crate) struct ScatterAdd {
+    pub(crate) rows: Vec<u32>,
+    n: usize,
+}
+
+impl<T: Float> Operation<T> for ScatterAdd {
+    fn name(&self) -> &'static str {
+        "scatter_add"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        let (entries, _) = table(inputs[0])?;
+        if entries != self.rows.len() {
+            return Err(format!("{entries} entries of shape {} for {} rows", inputs[0], self.rows.len()));
+        }
+        check_rows(&self.rows, self.n)?;
+        Ok(inputs[0].with(0, self.n))
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        out.fill(T::zero());
+        scatter_add(inputs[0].data, &self.rows, table(inputs[0].shape).expect("checked").1, out);
+    }
+    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+        let Some(dx) = grads[0].as_deref_mut() else { return };
+        let (_, width) = table(inputs[0].shape).expect("checked");
+        for (&row, dx) in self.rows.iter().zip(dx.chunks_exact_mut(width.max(1))) {
+            dx.copy_from_slice(&g[row as usize * width..][..width]);
+        }
+    }
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        linear_jvp(inputs, tangents, |v| v[0].scatter_add(&self.rows, self.n))
+    }
+}
+
+pub(crate) struct TakeAlong {
+    pub(crate) columns: Vec<u32>,
+}
+
+impl TakeAlong {
+    /// Width of the rows, and how many elements of each are taken.
+    fn widths(&self, shape: &Shape) -> (usize, usize) {
+        let width = shape.width();
+        let rows = shape.len() / width.max(1);
+        (width, self.columns.len().checked_div(rows).unwrap_or(0))
+    }
+}
+
+impl<T: Float> Operation<T> for TakeAlong {
+    fn name(&self) -> &'static str {
+        "take_along"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        let shape = inputs[0];
+        if shape.axes().is_empty() {
+            return Err("rows are needed, not a number".into());
+        }
+        let (width, take) = self.widths(shape);
+        let rows = shape.rows().len();
+        if rows * take != self.columns.len() {
+            return Err(format!("{} positions for {rows} rows of shape {shape}", self.columns.len()));
+        }
+        if let Some(column) = self.columns.iter().find(|&&column| column as usize >= width) {
+            return Err(format!("position {column} of rows of {width}, shape {shape}"));
+        }
+        Ok(shape.rows().with_width(take))
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let (width, take) = self.widths(inputs[0].shape);
+        for (i, (y, &column)) in out.iter_mut().zip(&self.columns).enumerate() {
+            *y = inputs[0].data[i / take * width + column as usize];
+        }
+    }
+    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+        let Some(dx) = grads[0].as_deref_mut() else { return };
+        let (width, take) = self.widths(inputs[0].shape);
+        dx.fill(T::zero());
+        for (i, (g, &column)) in g.iter().zip(&self.columns).enumerate() {
+            let sum = &mut dx[i / take * width + column as usize];
+            *sum = *sum + *g;
+        }
+    }
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        linear_jvp(inputs, tangents, |v| v[0].take_along(&self.columns))
+    }
+}
+
+pub(crate) struct Slice {
+    axis: isize,
+    range: std::ops::Range<usize>,
+}
+
+impl<T: Float> Operation<T> for Slice {
+    fn name(&self) -> &'static str {
+        "slice"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        let (at, view) = Axis::of(inputs[0], self.axis)?;
+        let range = &self.range;
+        if range.start > range.end || range.end > view.n {
+            let (axis, shape) = (self.axis, inputs[0]);
+            return Err(format!("{range:?} of axis {axis} of shape {shape}, which has {}", view.n));
+        }
+        Ok(inputs[0].with(at, range.len()))
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let (_, Axis { n, inner, .. }) = Axis::of(inputs[0].shape, self.axis).expect("checked");
+        let (whole, take) = ((n * inner).max(1), (self.range.len() * inner).max(1));
+        for (x, part) in inputs[0].data.chunks_exact(whole).zip(out.chunks_exact_mut(take)) {
+            part.copy_from_slice(&x[self.range.start * inner..][..take]);
+        }
+    }
+    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+        let Some(dx) = grads[0].as_deref_mut() else { return };
+        let (_, Axis { n, inner, .. }) = Axis::of(inputs[0].shape, self.axis).expect("checked");
+        let (whole, take) = ((n * inner).max(1), (self.range.len() * inner).max(1));
+        dx.fill(T::zero());
+        for (x, part) in dx.chunks_exact_mut(whole).zip(g.chunks_exact(take)) {
+            x[self.range.start * inner..][..take].copy_from_slice(part);
+        }
+    }
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        linear_jvp(inputs, tangents, |v| v[0].slice(self.axis, self.range.clone()))
+    }
+}
+
+pub(crate) struct Concat {
+    axis: isize,
+}
+
+impl<T: Float> Operation<T> for Concat {
+    fn name(&self) -> &'static str {
+        "concat"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        let (at, _) = Axis::of(inputs[0], self.axis)?;
+        let first = inputs[0];
+        if !inputs.iter().all(|s| s.axes().len() == first.axes().len() && s.with(at, 1) == first.with(at, 1))
+        {
+            let shapes = inputs.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");
+            return Err(format!("shapes {shapes} differ in more than axis {}", self.axis));
+        }
+        Ok(first.with(at, inputs.iter().map(|s| s.axes()[at]).sum()))
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        self.for_each_part(inputs, |i, from, to| {
+            out[to].copy_from_slice(&inputs[i].data[from]);
+        });
+    }
+    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+        self.for_each_part(inputs, |i, from, to| {
+            if let Some(dx) = grads[i].as_deref_mut() {
+                dx[from].copy_from_slice(&g[to]);
+            }
+        });
+    }
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        linear_jvp(inputs, tangents, |v| Var::concat(v, self.axis))
+    }
+}
+
+impl Concat {
+    /// Calls `part(input, its elements, their place in the whole)` for each contiguous piece.
+    fn for_each_part<T>(
+        &self,
+        inputs: &[View<'_, T>],
+        mut part: impl FnMut(usize, std::ops::Range<usize>, std::ops::Range<usize>),
+    ) {
+        let (_, Axis { outer, .. }) = Axis::of(inputs[0].shape, self.axis).expect("checked");
+        let widths: SmallVec<[usize; 6]> = inputs.iter().map(|v| v.shape.len() / outer.max(1)).collect();
+        let mut to = 0;
+        for o in 0..outer {
+            for (i, &width) in widths.iter().enumerate() {
+                part(i, o * width..(o + 1) * width, to..to + width);
+                to += width;
+            }
+        }
+    }
+}
+
+pub(crate) struct Permute {
+    axes: SmallVec<[usize; 4]>,
+}
+
+impl<T: Float> Operation<T> for Permute {
+    fn name(&self) -> &'static str {
+        "permute"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        let shape = inputs[0];
+        let mut sorted = self.axes.clone();
+        sorted.sort_unstable();
+        if !sorted.iter().copied().eq(0..shape.axes().len()) {
+            return Err(format!("{:?} is not an order of the axes of shape {shape}", self.axes));
+        }
+        Ok(Shape::from(self.axes.iter().map(|&a| shape[a]).collect::<SmallVec<[usize; 4]>>().as_slice()))
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        permute(inputs[0].data, inputs[0].shape, &self.axes, out);
+    }
+    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+        let Some(dx) = grads[0].as_deref_mut() else { return };
+        let shape = Operation::<T>::shape(self, &[inputs[0].shape]).expect("checked");
+        let mut inverse: SmallVec<[usize; 4]> = self.axes.clone();
+        for (i, &a) in self.axes.iter().enumerate() {
+            inverse[a] = i;
+        }
+        permute(g, &shape, &inverse, dx);
+    }
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        linear_jvp(inputs, tangents, |v| v[0].permute(&self.axes))
+    }
+}
+
+/// Writes `x` of a shape with its axes in another order.
+fn permute<T: Float>(x: &[T], shape: &[usize], axes: &[usize], out: &mut [T]) {
+    let mut strides: SmallVec<[usize; 4]> = SmallVec::from_elem(1, shape.len());
+    for i in (1..shape.len()).rev() {
+        strides[i - 1] = strides[i] * shape[i];
+    }
+    // Trailing axes that stay in place are copied as runs.
+    let moved = (0..axes.len()).rev().find(|&i| axes[i] != i).map_or(0, |i| i + 1);
+    let run: usize = shape[moved..].iter().product();
+    let Some(last) = moved.checked_sub(1) else { return out.copy_from_slice(x) };
+    // The last axis that moves is the inner loop; the ones before it are counted in `outer`.
+    let (n, stride) = (shape[axes[last]], strides[axes[last]]);
+    let line = n * run;
+    if line == 0 {
+        return;
+    }
     let mut rest = out;
-    let mut jobs: smallvec::SmallVec<[_; parallel::PIECES]> = parallel::pieces(rows.len(), 1, 4 + width / 4)
+    let lines = rest.len() / line;
+    let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(lines, 1, 1 + n * (1 + run / 4))
         .into_iter()
-        .map(|range| (&rows[range.clone()], parallel::split_front(&mut rest, range.len() * width)))
+        .map(|range| (range.start, split_front(&mut rest, range.len() * line)))
         .collect();
-    parallel::run(&mut jobs, |(rows, out)| {
-        for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width)) {
-            let start = row as usize * width;
-            out.copy_from_slice(&table[start..start + width]);
+    parallel::run(&mut jobs, |(start, out)| {
+        for (p, out) in out.chunks_exact_mut(line).enumerate() {
+            let (mut p, mut at) = (*start + p, 0);
+            for &a in axes[..last].iter().rev() {
+                at += p % shape[a] * strides[a];
+                p /= shape[a];
+            }
+            if run == 1 {
+                for (j, y) in out.iter_mut().enumerate() {
+                    *y = x[at + j * stride];
+                }
+            } else {
+                for (j, y) in out.chunks_exact_mut(run).enumerate() {
+                    y.copy_from_slice(&x[at + j * stride..][..run]);
+                }
+            }
         }
     });
 }
 
+pub(crate) struct Reshape {
+    shape: Shape,
+}
+
+/// The tape lets the elements stay where they are: nothing is computed.
+impl<T: Float> Operation<T> for Reshape {
+    fn name(&self) -> &'static str {
+        "reshape"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        let (before, after) = (inputs[0], &self.shape);
+        if before.len() != after.len() {
+            return Err(format!("{before} has {} elements, {after} has {}", before.len(), after.len()));
+        }
+        Ok(after.clone())
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        out.copy_from_slice(inputs[0].data);
+    }
+    fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+        if let Some(dx) = grads[0].as_deref_mut() {
+            dx.copy_from_slice(g);
+        }
+    }
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        linear_jvp(inputs, tangents, |v| v[0].reshape(self.shape.clone()))
+    }
+}
+
 /// `table[rows[i]] += g[i]`, in the order of `i`.
 pub(crate) fn scatter_add<T: Float>(g: &[T], rows: &[u32], width: usize, table: &mut [T]) {
-    for (&row, g) in rows.iter().zip(g.chunks_exact(width)) {
+    for (&row, g) in rows.iter().zip(g.chunks_exact(width.max(1))) {
         let start = row as usize * width;
-        add(&mut table[start..start + width], g);
+        add_row(&mut table[start..start + width], g);
     }
 }
 
-/// Copies the part `start..start + take` of the axis `[outer, n, inner]`.
-pub(crate) fn slice<T: Float>(axis: Axis, start: usize, x: &[T], part: &mut [T]) {
-    let (whole, take) = lines(axis, part.len());
-    for (x, part) in x.chunks_exact(whole).zip(part.chunks_exact_mut(take)) {
-        part.copy_from_slice(&x[start * axis.inner..][..take]);
-    }
-}
-
-/// The reverse of [`slice`]: zeros around the part.
-pub(crate) fn unslice<T: Float>(axis: Axis, start: usize, part: &[T], x: &mut [T]) {
-    let (whole, take) = lines(axis, part.len());
-    x.fill(T::zero());
-    for (x, part) in x.chunks_exact_mut(whole).zip(part.chunks_exact(take)) {
-        x[start * axis.inner..][..take].copy_from_slice(part);
-    }
-}
-
-/// Elements of a line of the whole and of a part of `len` elements; at least 1, for chunking.
-fn lines(axis: Axis, len: usize) -> (usize, usize) {
-    ((axis.n * axis.inner).max(1), (len / axis.outer.max(1)).max(1))
+/// `sum += g`.
+pub(crate) fn add<T: Float>(sum: &mut [T], g: &[T]) {
+    let mut rest = sum;
+    let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(rest.len(), 16, 1)
+        .into_iter()
+        .map(|range| (split_front(&mut rest, range.len()), &g[range]))
+        .collect();
+    parallel::run(&mut jobs, |(sum, g)| add_row(sum, g));
 }
 
 #[inline(always)]
-pub(crate) fn add<T: Float>(sum: &mut [T], g: &[T]) {
+fn add_row<T: Float>(sum: &mut [T], g: &[T]) {
     for (sum, g) in sum.iter_mut().zip(g) {
         *sum = *sum + *g;
     }
@@ -75,7 +534,7 @@ impl<T: Float> SparseRows<T> {
     /// Adds `g[i]` to row `rows[i]`. `grow(values, len)` makes room for `len` elements.
     pub(crate) fn add(&mut self, g: &[T], rows: &[u32], mut grow: impl FnMut(&mut Vec<T>, usize)) {
         let width = self.width;
-        for (&row, g) in rows.iter().zip(g.chunks_exact(width)) {
+        for (&row, g) in rows.iter().zip(g.chunks_exact(width.max(1))) {
             let slot = &mut self.slots[row as usize];
             if *slot == UNTOUCHED {
                 *slot = self.rows.len() as u32;
@@ -87,7 +546,7 @@ impl<T: Float> SparseRows<T> {
                 self.values[start..start + width].copy_from_slice(g);
             } else {
                 let start = *slot as usize * width;
-                add(&mut self.values[start..start + width], g);
+                add_row(&mut self.values[start..start + width], g);
             }
         }
     }

@@ -1,7 +1,15 @@
 //! The kernels: each skeleton of computation once, for every formula.
 
+pub(crate) mod attend;
+pub(crate) mod conv;
+mod derivative;
+mod gemm;
 pub(crate) mod gram;
 pub(crate) mod index;
 pub(crate) mod map;
-pub(crate) mod pieces;
+pub(crate) mod matmul;
+pub(crate) mod normalise;
+pub(crate) mod pair;
+mod pieces;
+pub(crate) mod pool2d;
 pub(crate) mod reduce;

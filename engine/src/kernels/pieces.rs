@@ -24,13 +24,25 @@ impl<T> Place<'_, T> {
     /// The `width` elements of an operand position, if its gradient is asked for.
     #[inline(always)]
     pub(crate) fn at(&mut self, position: usize, width: usize) -> Option<&mut [T]> {
-        let (slice, first) = match self {
-            Place::Unwanted => return None,
-            Place::Own(slice, first) => (&mut **slice, *first),
-            Place::Partial(sum) => (sum.as_mut_slice(), 0),
-        };
+        let (slice, first) = self.slice()?;
         let start = (position - first) * width;
         Some(&mut slice[start..start + width])
+    }
+
+    /// `count` operand positions of one element, from a position on.
+    #[inline(always)]
+    pub(crate) fn run(&mut self, position: usize, count: usize) -> Option<&mut [T]> {
+        let (slice, first) = self.slice()?;
+        Some(&mut slice[position - first..position - first + count])
+    }
+
+    #[inline(always)]
+    fn slice(&mut self) -> Option<(&mut [T], usize)> {
+        match self {
+            Place::Unwanted => None,
+            Place::Own(slice, first) => Some((&mut **slice, *first)),
+            Place::Partial(sum) => Some((sum.as_mut_slice(), 0)),
+        }
     }
 }
 
@@ -69,7 +81,7 @@ pub(crate) fn for_each_piece<T: Float>(
         let places = reads.iter().zip(&mut rest).map(|(&(read, width), grad)| match grad {
             None => Place::Unwanted,
             Some(slice) if single => Place::Own(std::mem::take(slice), 0),
-            Some(slice) if read.repeat * read.len == n && align % read.repeat == 0 => {
+            Some(slice) if read.hold == 1 && read.repeat * read.len == n && align % read.repeat == 0 => {
                 let first = range.start / read.repeat;
                 let last = range.end.div_ceil(read.repeat);
                 Place::Own(split_front(slice, (last - first) * width), first)

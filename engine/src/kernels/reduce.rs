@@ -1,32 +1,28 @@
-//! The `reduce` kernel: sum, mean and log-sum-exp along an axis, or over everything.
+//! The `reduce` kernel: sum, mean, maximum, log-sum-exp and norm along an axis, or over everything.
 //!
-//! Accumulated in `f64` in a fixed order: eight lanes along the axis, combined pairwise; a long axis in
-//! blocks of 4096, combined in order. The bits do not depend on the number of threads.
+//! Accumulated in `f64` in a fixed order: eight lanes along the last axis, in blocks of 4096 combined in order;
+//! along another axis the lanes are neighbouring lines. The bits do not depend on the number of threads.
 
 use smallvec::SmallVec;
 
-use crate::Float;
+use crate::arena::Op;
+use crate::lanes::array;
+use crate::operation::{Operation, Outcome, View};
 use crate::parallel::{self, PIECES, split_front};
+use crate::simd::dispatch;
+use crate::{Float, Lanes, Scalar, Shape, Var};
 
 /// What a reduction computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reduction {
+enum Reduction {
     Sum,
     Mean,
+    Max,
     LogSumExp,
+    Norm,
 }
 
-impl Reduction {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Reduction::Sum => "sum",
-            Reduction::Mean => "mean",
-            Reduction::LogSumExp => "logsumexp",
-        }
-    }
-}
-
-/// A tensor seen as `[outer, n, inner]`, reduced along the middle.
+/// A tensor seen as `[outer, n, inner]`, worked on along the middle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
     pub(crate) outer: usize,
@@ -36,97 +32,373 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// An axis of a shape and its number; a negative one counts from the last.
-    pub(crate) fn of(shape: &[usize], axis: isize) -> Option<(usize, Axis)> {
+    pub(crate) fn of(shape: &[usize], axis: isize) -> Result<(usize, Axis), String> {
         let i = if axis < 0 { axis + shape.len() as isize } else { axis };
-        let i = usize::try_from(i).ok().filter(|&i| i < shape.len())?;
+        let i = usize::try_from(i)
+            .ok()
+            .filter(|&i| i < shape.len())
+            .ok_or_else(|| format!("shape {shape:?} has no axis {axis}"))?;
         let (outer, inner) = (shape[..i].iter().product(), shape[i + 1..].iter().product());
-        Some((i, Axis { outer, n: shape[i], inner }))
-    }
-
-    /// The elements of line `p` (one per output position).
-    #[inline(always)]
-    fn line<'a, T: Float>(&self, x: &'a [T], p: usize) -> impl Iterator<Item = f64> + Clone + 'a {
-        let start = p / self.inner * self.n * self.inner + p % self.inner;
-        x[start.min(x.len())..].iter().step_by(self.inner).take(self.n).map(|x| x.to_f64())
+        Ok((i, Axis { outer, n: shape[i], inner }))
     }
 }
 
+/// A reduction along an axis, which disappears; of everything if there is none.
+pub(crate) struct Reduce {
+    reduction: Reduction,
+    axis: Option<isize>,
+}
+
+impl<T: Float> Var<'_, T> {
+    #[track_caller]
+    fn reduce(self, reduction: Reduction, axis: Option<isize>) -> Self {
+        self.tape().record(Op::Reduce(Reduce { reduction, axis }), &[self])
+    }
+
+    /// The sum of all elements.
+    #[track_caller]
+    pub fn sum(self) -> Self {
+        self.reduce(Reduction::Sum, None)
+    }
+    /// The mean of all elements.
+    #[track_caller]
+    pub fn mean(self) -> Self {
+        self.reduce(Reduction::Mean, None)
+    }
+    /// The largest element.
+    #[track_caller]
+    pub fn max(self) -> Self {
+        self.reduce(Reduction::Max, None)
+    }
+    /// Sums along an axis, which disappears; a negative axis counts from the last.
+    #[track_caller]
+    pub fn sum_axis(self, axis: isize) -> Self {
+        self.reduce(Reduction::Sum, Some(axis))
+    }
+    /// Means along an axis, which disappears. NaN if the axis is empty.
+    #[track_caller]
+    pub fn mean_axis(self, axis: isize) -> Self {
+        self.reduce(Reduction::Mean, Some(axis))
+    }
+    /// Maxima along an axis, which disappears; −∞ if it is empty. The gradient goes to the first maximum.
+    #[track_caller]
+    pub fn max_axis(self, axis: isize) -> Self {
+        self.reduce(Reduction::Max, Some(axis))
+    }
+    /// `ln Σ eˣ` along an axis, which disappears; −∞ if it is empty. Never overflows.
+    #[track_caller]
+    pub fn logsumexp(self, axis: isize) -> Self {
+        self.reduce(Reduction::LogSumExp, Some(axis))
+    }
+    /// `√(Σ x²)` along an axis, which disappears. The gradient at a zero vector is 0.
+    #[track_caller]
+    pub fn norm_axis(self, axis: isize) -> Self {
+        self.reduce(Reduction::Norm, Some(axis))
+    }
+}
+
+const LANES: usize = 8;
 const BLOCK: usize = 4096;
 
-/// A sum in a fixed order.
+/// Some consecutive elements; `pad` beyond the end.
 #[inline(always)]
-fn total(values: impl Iterator<Item = f64>) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (mut blocks, mut i) = (0.0, 0);
-    for x in values {
-        lanes[i % 8] += x;
-        i += 1;
-        if i == BLOCK {
-            blocks += pairwise(&lanes);
-            (lanes, i) = ([0.0; 8], 0);
-        }
+pub(crate) fn load<T: Float>(x: &[T], pad: f64) -> Lanes<LANES, T> {
+    if let Some(block) = x.first_chunk::<LANES>() {
+        return Lanes::from(*block);
     }
-    blocks + pairwise(&lanes)
+    let mut block = [T::nearest(pad); LANES];
+    block[..x.len()].copy_from_slice(x);
+    Lanes::from(block)
 }
 
 #[inline(always)]
-fn pairwise(lanes: &[f64; 8]) -> f64 {
-    ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
+fn pairwise(lanes: Lanes<LANES>) -> f64 {
+    let l = lanes.to_array();
+    ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
 }
 
-/// One output per line. A mean of nothing is NaN, a log-sum-exp of nothing −∞.
-pub(crate) fn forward<T: Float>(reduction: Reduction, axis: Axis, x: &[T], out: &mut [T]) {
-    let cost = axis.n * if reduction == Reduction::LogSumExp { 10 } else { 1 };
-    let mut rest = out;
-    let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(rest.len(), 1, cost)
-        .into_iter()
-        .map(|range| (range.start, split_front(&mut rest, range.len())))
-        .collect();
-    parallel::run(&mut jobs, |(start, out)| {
-        for (i, y) in out.iter_mut().enumerate() {
-            let line = axis.line(x, *start + i);
-            *y = T::nearest(match reduction {
-                Reduction::Sum => total(line),
-                Reduction::Mean => total(line) / axis.n as f64,
-                Reduction::LogSumExp => log_sum_exp(line),
-            });
+/// `Σ f(x)`, in a fixed order.
+#[inline(always)]
+pub(crate) fn line_sum<T: Float>(x: &[T], f: impl Fn(Lanes<LANES, T>) -> Lanes<LANES>) -> f64 {
+    let mut total = 0.0;
+    for block in x.chunks(BLOCK) {
+        let mut sums = [Lanes::splat(0.0); 2];
+        let mut pairs = block.chunks_exact(2 * LANES);
+        for pair in &mut pairs {
+            let (a, b) = pair.split_at(LANES);
+            sums[0] = sums[0] + f(load(a, 0.0));
+            sums[1] = sums[1] + f(load(b, 0.0));
         }
-    });
+        for rest in pairs.remainder().chunks(LANES) {
+            let mut y = f(load(rest, 0.0));
+            (rest.len()..LANES).for_each(|l| y.set(l, 0.0));
+            sums[0] = sums[0] + y;
+        }
+        total += pairwise(sums[0] + sums[1]);
+    }
+    total
 }
 
+/// The largest element; NaN if there is one, −∞ if there is none.
 #[inline(always)]
-fn log_sum_exp(line: impl Iterator<Item = f64> + Clone) -> f64 {
-    // A NaN must come out as NaN, so the maximum keeps it.
-    let max = line.clone().fold(f64::NEG_INFINITY, |m, x| if x > m || x.is_nan() { x } else { m });
-    if max.is_infinite() { max } else { max + total(line.map(|x| (x - max).exp())).ln() }
+pub(crate) fn line_max<T: Float>(x: &[T]) -> T {
+    let mut max = Lanes::<LANES, T>::splat(T::nearest(f64::NEG_INFINITY));
+    for block in x.chunks(LANES) {
+        max = larger(max, load(block, f64::NEG_INFINITY));
+    }
+    let first = Lanes::from([max.get(0)]);
+    (1..LANES).fold(first, |m, l| larger(m, Lanes::from([max.get(l)]))).get(0)
 }
 
-/// The gradient of `x`, given that of the output.
-pub(crate) fn backward<T: Float>(reduction: Reduction, axis: Axis, x: &[T], y: &[T], g: &[T], dx: &mut [T]) {
-    let Axis { n, inner, .. } = axis;
-    let mut rest = dx;
-    let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(axis.outer, 1, n * inner * 4)
-        .into_iter()
-        .map(|range| (range.start, split_front(&mut rest, range.len() * n * inner)))
-        .collect();
-    parallel::run(&mut jobs, |(start, dx)| {
-        for (o, dx) in dx.chunks_exact_mut((n * inner).max(1)).enumerate() {
-            let o = *start + o;
-            for (j, dx) in dx.chunks_exact_mut(inner).enumerate() {
-                for (i, dx) in dx.iter_mut().enumerate() {
-                    let p = o * inner + i;
-                    *dx = match reduction {
-                        Reduction::Sum => g[p],
-                        Reduction::Mean => T::nearest(g[p].to_f64() / n as f64),
-                        // Softmax times the upstream cotangent; 0 where the whole line is −∞.
-                        Reduction::LogSumExp => {
-                            let (x, y) = (x[o * n * inner + j * inner + i].to_f64(), y[p].to_f64());
-                            let weight = if y == f64::NEG_INFINITY { 0.0 } else { (x - y).exp() };
-                            T::nearest(weight * g[p].to_f64())
-                        }
-                    };
+/// The larger of two, lane by lane; NaN if one is.
+#[inline(always)]
+fn larger<const R: usize, T: Float>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lanes<R, T> {
+    Lanes::from(array(T::zero(), |l| {
+        let (a, b) = (a.get(l), b.get(l));
+        if b > a || b.is_nan() { b } else { a }
+    }))
+}
+
+impl Reduction {
+    /// One contiguous line.
+    #[inline(always)]
+    fn line<T: Float>(self, x: &[T]) -> f64 {
+        let n = x.len() as f64;
+        match self {
+            Reduction::Sum => line_sum(
+                x,
+                #[inline(always)]
+                |x| x.widen(),
+            ),
+            Reduction::Mean => Reduction::Sum.line(x) / n,
+            Reduction::Norm => line_sum(
+                x,
+                #[inline(always)]
+                |x| x.widen().square(),
+            )
+            .sqrt(),
+            Reduction::Max => line_max(x).to_f64(),
+            Reduction::LogSumExp => {
+                let max = line_max(x);
+                if !max.is_finite() {
+                    return max.to_f64();
                 }
+                let max = Lanes::splat(max);
+                let sum = line_sum(
+                    x,
+                    #[inline(always)]
+                    |x| (x - max).exp().widen(),
+                );
+                max.get(0).to_f64() + sum.ln()
             }
         }
-    });
+    }
+
+    /// Up to eight neighbouring lines: their elements are `x[start + j · inner ..][..count]`.
+    #[inline(always)]
+    fn lines<T: Float>(self, x: &[T], axis: Axis, start: usize, count: usize) -> Lanes<LANES> {
+        let row = |j: usize| load(&x[start + j * axis.inner..][..count], 0.0);
+        let sum = |f: &dyn Fn(Lanes<LANES, T>) -> Lanes<LANES>| {
+            (0..axis.n).fold(Lanes::splat(0.0), |sum, j| sum + f(row(j)))
+        };
+        match self {
+            Reduction::Sum => (0..axis.n).fold(Lanes::splat(0.0), |sum, j| sum + row(j).widen()),
+            Reduction::Mean => Reduction::Sum.lines(x, axis, start, count) / Lanes::splat(axis.n as f64),
+            Reduction::Norm => sum(&|x| x.widen().square()).sqrt(),
+            Reduction::Max | Reduction::LogSumExp => {
+                let lowest = Lanes::splat(T::nearest(f64::NEG_INFINITY));
+                let max = (0..axis.n).fold(lowest, |max, j| larger(max, row(j)));
+                if self == Reduction::Max {
+                    return max.widen();
+                }
+                let sum = sum(&|x| (x - max).exp().widen());
+                let finite = max.widen() + sum.ln();
+                // An infinite maximum is the result itself; a NaN is kept by the sum.
+                let bounded = max.abs().lt(Lanes::splat(T::nearest(f64::INFINITY)));
+                let wide = Lanes::select(bounded, Lanes::splat(T::one()), Lanes::splat(T::zero())).widen();
+                Lanes::select(Lanes::splat(0.5).lt(wide), finite, max.widen())
+            }
+        }
+    }
+
+    /// The gradient of elements `x` of lines whose results are `y` and have gradient `g`.
+    #[inline(always)]
+    fn gradient<T: Float>(
+        self,
+        n: usize,
+        x: Lanes<LANES, T>,
+        y: Lanes<LANES, T>,
+        g: Lanes<LANES, T>,
+    ) -> Lanes<LANES, T> {
+        match self {
+            Reduction::Sum => g,
+            Reduction::Mean => g * Lanes::splat(T::nearest(1.0 / n as f64)),
+            // Softmax times the upstream cotangent; 0 where the whole line is −∞.
+            Reduction::LogSumExp => {
+                let empty = y.lt(Lanes::splat(T::nearest(-T::LARGEST)));
+                g * Lanes::select(empty, Lanes::splat(T::zero()), (x - y).exp())
+            }
+            Reduction::Norm => {
+                let zero = Lanes::splat(T::zero());
+                Lanes::select(zero.lt(y), g * (x / y), zero)
+            }
+            Reduction::Max => unreachable!("goes to one element"),
+        }
+    }
+}
+
+impl Reduce {
+    fn view(&self, shape: &Shape) -> Result<Axis, String> {
+        match self.axis {
+            None => Ok(Axis { outer: 1, n: shape.len(), inner: 1 }),
+            Some(axis) => Axis::of(shape, axis).map(|(_, axis)| axis),
+        }
+    }
+}
+
+/// A line this long is split over threads.
+const LONG: usize = 16 * BLOCK;
+
+impl<T: Float> Operation<T> for Reduce {
+    fn name(&self) -> &'static str {
+        match self.reduction {
+            Reduction::Sum => "sum",
+            Reduction::Mean => "mean",
+            Reduction::Max => "max",
+            Reduction::LogSumExp => "logsumexp",
+            Reduction::Norm => "norm",
+        }
+    }
+
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        let Some(axis) = self.axis else { return Ok(Shape::default()) };
+        let (at, _) = Axis::of(inputs[0], axis)?;
+        Ok(inputs[0].without(at))
+    }
+
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let x = inputs[0].data;
+        let axis = self.view(inputs[0].shape).expect("checked");
+        if let ([y], Reduction::Sum | Reduction::Mean, true) = (&mut *out, self.reduction, x.len() >= LONG) {
+            let mut jobs: SmallVec<[_; PIECES]> =
+                parallel::pieces(x.len(), BLOCK, 1).into_iter().map(|range| (range, 0.0)).collect();
+            parallel::run(&mut jobs, |(range, sum)| {
+                *sum = dispatch(
+                    #[inline(always)]
+                    || Reduction::Sum.line(&x[range.clone()]),
+                );
+            });
+            let sum = jobs.iter().fold(0.0, |total, (_, sum)| total + sum);
+            *y = T::nearest(if self.reduction == Reduction::Mean { sum / x.len() as f64 } else { sum });
+            return;
+        }
+        let cost = 1 + axis.n * if self.reduction == Reduction::LogSumExp { 2 } else { 1 } / 4;
+        let mut rest = out;
+        let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(rest.len(), 1, cost)
+            .into_iter()
+            .map(|range| (range.start, split_front(&mut rest, range.len())))
+            .collect();
+        let reduction = self.reduction;
+        parallel::run(&mut jobs, |(start, out)| {
+            dispatch(
+                #[inline(always)]
+                || {
+                    if axis.inner == 1 {
+                        for (i, y) in out.iter_mut().enumerate() {
+                            *y = T::nearest(reduction.line(&x[(*start + i) * axis.n..][..axis.n]));
+                        }
+                        return;
+                    }
+                    let mut i = 0;
+                    while i < out.len() {
+                        let (o, c) = ((*start + i) / axis.inner, (*start + i) % axis.inner);
+                        let count = LANES.min(out.len() - i).min(axis.inner - c);
+                        let y = reduction.lines(x, axis, o * axis.n * axis.inner + c, count);
+                        for (l, out) in out[i..i + count].iter_mut().enumerate() {
+                            *out = T::nearest(y.get(l));
+                        }
+                        i += count;
+                    }
+                },
+            );
+        });
+    }
+
+    fn backward(
+        &self,
+        inputs: &[View<'_, T>],
+        outcome: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
+        let Some(dx) = grads[0].as_deref_mut() else { return };
+        let (x, y) = (inputs[0].data, outcome.out);
+        let axis = self.view(inputs[0].shape).expect("checked");
+        if self.reduction == Reduction::Max {
+            return max_gradient(axis, x, y, g, dx);
+        }
+        // The rows of elements that lie side by side: of one line, or of neighbouring ones.
+        let Axis { n, inner, .. } = axis;
+        let width = if inner == 1 { n } else { inner };
+        let reduction = self.reduction;
+        let mut rest = dx;
+        let align = if inner == 1 && axis.outer == 1 { LANES } else { width };
+        let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(rest.len(), align, 1)
+            .into_iter()
+            .map(|range| (range.start, split_front(&mut rest, range.len())))
+            .collect();
+        parallel::run(&mut jobs, |(start, dx)| {
+            dispatch(
+                #[inline(always)]
+                || {
+                    for (r, dx) in dx.chunks_mut(width.max(1)).enumerate() {
+                        let first = *start + r * width;
+                        let line = if inner == 1 { first / n } else { first / (n * inner) * inner };
+                        for (b, dx) in dx.chunks_mut(LANES).enumerate() {
+                            let at = b * LANES;
+                            let (y, g) = if inner == 1 {
+                                (Lanes::splat(y[line]), Lanes::splat(g[line]))
+                            } else {
+                                let columns = line + at..line + at + dx.len();
+                                (load(&y[columns.clone()], 0.0), load(&g[columns], 0.0))
+                            };
+                            let x = load(&x[first + at..][..dx.len()], 0.0);
+                            reduction.gradient(n, x, y, g).store(dx);
+                        }
+                    }
+                },
+            );
+        });
+    }
+
+    #[track_caller]
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let (x, dx) = (inputs[0], tangents[0].expect("one input, one tangent"));
+        let shape = x.shape();
+        let axis = self.axis;
+        let sum = |v: Var<'t, T>| v.reduce(Reduction::Sum, axis);
+        let spread = |v: Var<'t, T>| {
+            let Some(axis) = axis else { return v };
+            let (at, _) = Axis::of(&shape, axis).expect("checked");
+            v.insert_axis(at).broadcast_to(shape.clone())
+        };
+        match self.reduction {
+            Reduction::Sum | Reduction::Mean => dx.reduce(self.reduction, axis),
+            Reduction::LogSumExp => sum((x - spread(out)).exp() * dx),
+            Reduction::Norm => sum(x * dx) / out,
+            Reduction::Max => panic!("max: forward mode is not offered for this operation"),
+        }
+    }
+}
+
+/// The whole gradient of a line goes to its first maximum.
+fn max_gradient<T: Float>(Axis { outer, n, inner }: Axis, x: &[T], y: &[T], g: &[T], dx: &mut [T]) {
+    dx.fill(T::zero());
+    for (o, i) in (0..outer).flat_map(|o| (0..inner).map(move |i| (o, i))) {
+        let at = |j: usize| (o * n + j) * inner + i;
+        let p = o * inner + i;
+        if let Some(j) = (0..n).find(|&j| x[at(j)] == y[p]) {
+            dx[at(j)] = g[p];
+        }
+    }
 }

@@ -99,3 +99,80 @@ fn reading_a_released_value_says_why() {
     let _ = tape.backward(y.sum());
     let _ = y.to_tensor();
 }
+
+/// Half the nodes of a deep network are gone half way through the backward pass.
+#[test]
+fn memory_in_use_falls_during_the_backward_pass() {
+    let mut tape = Tape::<f32>::new();
+    let x = Tensor::from_fn([64, 64], |i| (i as f32).sin());
+    let mut peaks = Vec::new();
+    for _ in 0..2 {
+        tape.reset();
+        assert_eq!(tape.memory().in_use, 0);
+        let v = tape.variable(&x);
+        let mut y = v;
+        for _ in 0..100 {
+            y = y.tanh();
+        }
+        let loss = y.sum();
+        let forward = tape.memory().in_use;
+        let gradients = tape.backward(loss);
+        let after = tape.memory();
+        peaks.push(after.peak);
+        // The gradient of x and the loss are left; the pass needed two cotangents beyond the forward values.
+        assert!(after.in_use <= 2 * x.len() * 4, "{after:?}");
+        assert!(after.peak <= forward + 3 * x.len() * 4, "{after:?} after {forward}");
+        drop(gradients);
+    }
+    assert_eq!(peaks[0], peaks[1]);
+}
+
+fn panic_message(f: impl FnOnce() + std::panic::UnwindSafe) -> String {
+    let panic = std::panic::catch_unwind(f).unwrap_err();
+    panic.downcast_ref::<String>().cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_checked_tape_names_the_first_operation_that_is_not_finite() {
+    let x = Tensor::new([3], vec![1.0_f64, 0.0, -1.0]);
+    let message = panic_message({
+        let x = x.clone();
+        move || {
+            let tape = Tape::checked();
+            let y = tape.variable(&x).square().ln() + 1.0;
+            let _ = y.exp();
+        }
+    });
+    assert_eq!(message, "ln: the result of shape [3] is -inf at element 1; inputs of shapes [3]");
+    // A finite result with an infinite derivative: the reverse pass names the line of the forward one.
+    let message = panic_message(move || {
+        let tape = Tape::checked();
+        let v = tape.variable(&x);
+        let loss = v.asin().sum();
+        let _ = tape.backward(loss);
+    });
+    assert!(
+        message.starts_with("asin: the gradient of input 0 is inf at element 0; recorded at "),
+        "{message}"
+    );
+    assert!(message.contains("tape.rs"), "{message}");
+}
+
+#[test]
+fn panics_show_the_callers_line() {
+    use std::sync::{Arc, Mutex};
+    let seen = Arc::new(Mutex::new(String::new()));
+    let hook = std::panic::take_hook();
+    let place = Arc::clone(&seen);
+    std::panic::set_hook(Box::new(move |info| {
+        *place.lock().unwrap() = info.location().map(ToString::to_string).unwrap_or_default();
+    }));
+    let here = std::panic::catch_unwind(|| {
+        let tape = Tape::<f32>::new();
+        let _ = tape.zeros([2, 3]).matmul(tape.zeros([2, 3]));
+    });
+    std::panic::set_hook(hook);
+    assert!(here.is_err());
+    let line = seen.lock().unwrap().clone();
+    assert!(line.contains("tests/suite/tape.rs"), "{line}");
+}

@@ -1,6 +1,6 @@
 //! The Fréchet mean of points in the Poincaré ball, by Riemannian gradient descent on a tape.
 //!
-//! `cargo run --release --example frechet_mean`
+//! `cargo run --release --example 06_frechet_mean`
 
 use cotangent::prelude::*;
 

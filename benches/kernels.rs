@@ -1,0 +1,215 @@
+//! The kernels beside their peer: one JSON line for each measurement, with the names and shapes of the peers'
+//! scripts.
+//!
+//! `cargo bench --bench kernels -- [--threads 1] [--only gram]` prints medians in milliseconds of the forward pass
+//! and of forward and backward together.
+
+use std::time::Instant;
+
+use cotangent::engine::loss as losses;
+use cotangent::prelude::*;
+
+/// The median time of a call in milliseconds: at least 7 calls, and a quarter of a second.
+fn median_ms(mut f: impl FnMut()) -> f64 {
+    (0..3).for_each(|_| f());
+    let (start, mut times) = (Instant::now(), Vec::new());
+    while times.len() < 7 || (start.elapsed().as_secs_f64() < 0.25 && times.len() < 1000) {
+        let call = Instant::now();
+        f();
+        times.push(call.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn uniform<T: Float>(shape: &[usize], low: f64, high: f64, seed: u64) -> Tensor<T> {
+    use rand::RngExt;
+    let mut rng = rng::stream(seed, 0, 0);
+    Tensor::from_fn(shape, |_| T::nearest(rng.random_range(low..high)))
+}
+
+struct Bench {
+    threads: usize,
+    only: Option<String>,
+}
+
+impl Bench {
+    fn wants(&self, part: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| only == part)
+    }
+
+    /// An operation of some inputs, forward, and with the backward pass from a given gradient of the result.
+    fn run<T: Float>(
+        &self,
+        op: &str,
+        shape: &str,
+        inputs: &[Tensor<T>],
+        f: impl for<'t> Fn(&[Var<'t, T>]) -> Var<'t, T>,
+    ) {
+        let mut tape = Tape::new();
+        let forward = median_ms(|| {
+            tape.reset();
+            let variables: Vec<_> = inputs.iter().map(|x| tape.constant(x)).collect();
+            f(&variables).with_data(|y| std::hint::black_box(y.len()));
+        });
+        let y = {
+            let tape = Tape::new();
+            let variables: Vec<_> = inputs.iter().map(|x| tape.constant(x)).collect();
+            f(&variables).shape()
+        };
+        let g = uniform::<T>(y.axes(), 0.0, 1.0, 99);
+        let both = median_ms(|| {
+            tape.reset();
+            let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
+            let y = f(&variables);
+            let gradients = tape.backward_from(y, &g);
+            assert!(gradients.wrt(variables[0]).is_some());
+        });
+        let elements = inputs.iter().map(Tensor::len).sum::<usize>() + y.len();
+        let gbs = (elements * size_of::<T>()) as f64 / forward / 1e6;
+        println!(
+            "{{\"op\": \"{op}\", \"shape\": \"{shape}\", \"dtype\": \"{}\", \"threads\": {}, \"fwd_ms\": {forward:.4}, \
+             \"fwdbwd_ms\": {both:.4}, \"fwd_gbs\": {gbs:.2}}}",
+            if T::NAME == "f32" { "float32" } else { "float64" },
+            self.threads
+        );
+    }
+
+    fn gram<T: Float>(&self) {
+        let ball = PoincareBall::ball(-1.0).expect("negative");
+        let lorentz = Lorentz::new(-1.0).expect("negative");
+        for (n, d) in [(65536, 16), (65536, 128), (8192, 512)] {
+            let scale = 0.9 / (d as f64).sqrt();
+            let (x, y) = (uniform::<T>(&[n, d], -scale, scale, 1), uniform::<T>(&[n, d], -scale, scale, 2));
+            let u = uniform::<T>(&[n, d], -scale, scale, 3);
+            let shape = format!("{n}x{d}");
+            let pair = [x.clone(), y];
+            self.run("mobius_add", &shape, &pair, |v| ball.add(&v[0], &v[1]));
+            self.run("expmap", &shape, &[x, u], |v| ball.exp(&v[0], &v[1]));
+            self.run("logmap", &shape, &pair, |v| ball.log(&v[0], &v[1]));
+            self.run("dist", &shape, &pair, |v| ball.dist(&v[0], &v[1]));
+            let points = uniform::<T>(&[n, d + 1], -scale, scale, 4);
+            let hx = lorentz.project(&points);
+            let hy = lorentz.project(&uniform::<T>(&[n, d + 1], -scale, scale, 5));
+            self.run("lorentz dist", &shape, &[hx, hy], |v| lorentz.dist(&v[0], &v[1]));
+        }
+    }
+
+    fn elementwise<T: Float>(&self) {
+        let shape = "8192x512";
+        let x = uniform::<T>(&[8192, 512], -2.0, 2.0, 1);
+        let y = uniform::<T>(&[8192, 512], 0.1, 2.0, 2);
+        let (gain, bias) = (uniform::<T>(&[512], -1.0, 1.0, 3), uniform::<T>(&[512], -1.0, 1.0, 4));
+        let one = std::slice::from_ref(&x);
+        self.run("softmax", shape, one, |v| v[0].softmax(-1));
+        self.run("layernorm", shape, &[x.clone(), gain, bias], |v| v[0].layer_norm(v[1], v[2], 1e-5));
+        self.run("gelu", shape, one, |v| v[0].gelu());
+        self.run("tanh", shape, one, |v| v[0].tanh());
+        self.run("exp", shape, one, |v| v[0].exp());
+        self.run("log", shape, std::slice::from_ref(&y), |v| v[0].ln());
+        self.run("add", shape, &[x.clone(), y.clone()], |v| v[0] + v[1]);
+        self.run("mul", shape, &[x.clone(), y], |v| v[0] * v[1]);
+        self.run("sum", shape, one, |v| v[0].sum());
+    }
+
+    fn matmul<T: Float>(&self) {
+        for (m, k, n) in [
+            (256, 256, 256),
+            (512, 512, 512),
+            (1024, 1024, 1024),
+            (2048, 2048, 2048),
+            (8192, 128, 128),
+            (8192, 512, 512),
+        ] {
+            let (a, b) = (uniform::<T>(&[m, k], -1.0, 1.0, 1), uniform::<T>(&[k, n], -1.0, 1.0, 2));
+            self.run("mm", &format!("{m}x{k}.{k}x{n}"), &[a, b], |v| v[0].matmul(v[1]));
+        }
+    }
+
+    fn attend(&self) {
+        for n in [512, 2048] {
+            let [q, k, v] = [1, 2, 3].map(|seed| uniform::<f32>(&[8, 8, n, 64], -1.0, 1.0, seed));
+            self.run("sdpa", &format!("8x8x{n}x64"), &[q, k, v], |x| x[0].attend(x[1], x[2], 0.125, false));
+        }
+    }
+
+    /// The bandwidth of a copy of 2^25 elements, which bounds everything above.
+    fn copy<T: Float>(&self) {
+        let x = uniform::<T>(&[1 << 25], -1.0, 1.0, 1);
+        let mut y = vec![T::zero(); 1 << 25];
+        let part = (1 << 25) / self.threads;
+        let ms = median_ms(|| {
+            rayon::scope(|scope| {
+                for (x, y) in x.data().chunks(part).zip(y.chunks_mut(part)) {
+                    scope.spawn(|_| y.copy_from_slice(x));
+                }
+            });
+            std::hint::black_box(&mut y);
+        });
+        let gbs = (2 * x.len() * size_of::<T>()) as f64 / ms / 1e6;
+        println!(
+            "{{\"op\": \"copy\", \"shape\": \"2^25\", \"dtype\": \"{}\", \"threads\": {}, \"fwd_ms\": {ms:.3}, \"fwd_gbs\": {gbs:.2}}}",
+            if T::NAME == "f32" { "float32" } else { "float64" },
+            self.threads
+        );
+    }
+
+    /// A step of a small perceptron: what the engine costs besides arithmetic.
+    fn overhead(&self) {
+        let x = uniform::<f32>(&[16, 8], -1.0, 1.0, 1);
+        let target = uniform::<f32>(&[16, 1], -1.0, 1.0, 2);
+        let mut params = [[8, 16], [1, 16], [16, 1], [1, 1]]
+            .map(|shape| Param::new("w", Euclidean, uniform::<f32>(&shape, -0.3, 0.3, 3)));
+        let sgd = RiemannianSgd::new(0.01).expect("a rate");
+        let mut tape = Tape::new();
+        let ms = median_ms(|| {
+            tape.reset();
+            let [w1, b1, w2, b2] = [0, 1, 2, 3].map(|i| *tape.point(&params[i]).coordinates());
+            let h = (tape.constant(&x).matmul(w1) + b1).tanh();
+            let loss = losses::mean_squared_error(h.matmul(w2) + b2, tape.constant(&target));
+            let gradients = tape.backward(loss);
+            for param in &mut params {
+                sgd.step(param, &gradients).expect("finite");
+            }
+        });
+        println!(
+            "{{\"op\": \"perceptron step\", \"shape\": \"16x8\", \"dtype\": \"float32\", \"threads\": {}, \"fwdbwd_ms\": {ms:.5}}}",
+            self.threads
+        );
+    }
+
+    fn all(&self) {
+        for part in ["copy", "gram", "elementwise", "matmul"] {
+            if !self.wants(part) {
+                continue;
+            }
+            match part {
+                "copy" => (self.copy::<f32>(), self.copy::<f64>()),
+                "gram" => (self.gram::<f32>(), self.gram::<f64>()),
+                "elementwise" => (self.elementwise::<f32>(), self.elementwise::<f64>()),
+                _ => (self.matmul::<f32>(), self.matmul::<f64>()),
+            };
+        }
+        if self.wants("attend") {
+            self.attend();
+        }
+        if self.wants("overhead") {
+            self.overhead();
+        }
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let value = |name: &str| {
+        let at = arguments.iter().position(|a| a == name)?;
+        arguments.get(at + 1).cloned()
+    };
+    // Under `cargo test` the benchmarks are compiled and not run.
+    if !arguments.iter().any(|a| a == "--bench") {
+        return;
+    }
+    let threads = value("--threads").map_or(1, |n| n.parse().expect("a number of threads"));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+    pool.install(|| Bench { threads, only: value("--only") }.all());
+}

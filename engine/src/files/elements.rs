@@ -1,0 +1,38 @@
+//! Elements of tensors as the bytes of files.
+
+use crate::{Float, Shape};
+
+/// Checks that the elements of a shape, each of `width` bytes, are exactly `found` bytes. Also that its extents other
+/// than zero, and the bytes of an `f64`, have a product: a tensor is multiplied in any order, and converted, later.
+pub(super) fn check_size(shape: &[usize], width: usize, found: usize) -> Result<(), String> {
+    let mut extents = shape.iter().filter(|&&n| n > 0);
+    if extents.try_fold(size_of::<f64>(), |product, &n| product.checked_mul(n)).is_none() {
+        return Err(format!("shape {} overflows", Shape::new(shape)));
+    }
+    let needed = width * shape.iter().product::<usize>();
+    if found == needed {
+        Ok(())
+    } else {
+        Err(format!("shape {} needs {needed} bytes of elements, {found} are there", Shape::new(shape)))
+    }
+}
+
+/// Elements from little-endian bytes of `f32` (`width` 4) or `f64` (`width` 8). Those of `T` itself keep every bit,
+/// NaN payloads included; others are rounded to nearest.
+pub(super) fn decode<T: Float>(bytes: &[u8], width: usize) -> Vec<T> {
+    let element: fn(&[u8]) -> T = match width {
+        _ if width == size_of::<T>() => T::read_le,
+        4 => |bytes| T::nearest(f32::read_le(bytes).to_f64()),
+        _ => |bytes| T::nearest(f64::read_le(bytes)),
+    };
+    bytes.chunks_exact(width).map(element).collect()
+}
+
+/// Little-endian bytes of elements.
+pub(super) fn encode<T: Float>(elements: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of_val(elements));
+    for x in elements {
+        x.write_le(&mut bytes);
+    }
+    bytes
+}

@@ -1,0 +1,244 @@
+//! One tensor in a `.npy` file, NumPy's own format.
+//!
+//! Source: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>. A file is the magic `\x93NUMPY`,
+//! the version in two bytes, the header's length (`u16` in version 1.0, `u32` in 2.0 and 3.0, little-endian), the
+//! header, and the elements. The header is a Python dictionary literal of element type, order and shape, filled up
+//! with spaces and a newline so that the elements start at a multiple of 64 bytes.
+
+use std::path::Path;
+
+use super::{FileError, atomic, elements};
+use crate::{Float, Tensor};
+
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+const ALIGNMENT: usize = 64;
+
+/// Writes a tensor, atomically: version 1.0, little-endian, row-major. The same tensor gives the same bytes.
+///
+/// # Errors
+/// If the file cannot be written, or a shape of thousands of axes does not fit the header.
+pub fn write<T: Float>(path: &Path, tensor: &Tensor<T>) -> Result<(), FileError> {
+    let shape = match tensor.shape().axes() {
+        [n] => format!("({n},)"),
+        axes => format!("({})", axes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    let width = size_of::<T>();
+    let mut header = format!("{{'descr': '<f{width}', 'fortran_order': False, 'shape': {shape}, }}");
+    let before = MAGIC.len() + 2 + size_of::<u16>();
+    let padded = (before + header.len() + 1).next_multiple_of(ALIGNMENT) - before;
+    let length = u16::try_from(padded).map_err(|_| {
+        FileError::content(path)(format!("{} axes do not fit the header", tensor.shape().axes().len()))
+    })?;
+    header.extend(std::iter::repeat_n(' ', padded - 1 - header.len()));
+    atomic::write(path, |w| {
+        w.write_all(MAGIC)?;
+        w.write_all(&[1, 0])?;
+        w.write_all(&length.to_le_bytes())?;
+        writeln!(w, "{header}")?;
+        tensor.data().chunks(1 << 16).try_for_each(|chunk| w.write_all(&elements::encode(chunk)))
+    })
+    .map_err(FileError::io(path))
+}
+
+/// Reads a tensor: versions 1.0 to 3.0, `f4` or `f8` of either byte order, row-major or column-major. Elements of
+/// the other float type are converted.
+///
+/// # Errors
+/// If the file cannot be read, is not in the format, holds another element type, or is longer or shorter than its
+/// header says.
+pub fn read<T: Float>(path: &Path) -> Result<Tensor<T>, FileError> {
+    let bytes = std::fs::read(path).map_err(FileError::io(path))?;
+    parse(&bytes).map_err(FileError::content(path))
+}
+
+fn parse<T: Float>(bytes: &[u8]) -> Result<Tensor<T>, String> {
+    let truncated = || "truncated .npy file: no whole header".to_owned();
+    let rest = bytes.strip_prefix(MAGIC).ok_or("not a .npy file")?;
+    let (&version, rest) = rest.split_first_chunk::<2>().ok_or_else(truncated)?;
+    let (length, rest) = match version {
+        [1, 0] => rest.split_first_chunk().map(|(&n, rest)| (u16::from_le_bytes(n).into(), rest)),
+        [2 | 3, 0] => rest.split_first_chunk().map(|(&n, rest)| (u32::from_le_bytes(n), rest)),
+        [major, minor] => return Err(format!(".npy file of version {major}.{minor}: 1.0 to 3.0 are read")),
+    }
+    .ok_or_else(truncated)?;
+    let (header, data) = rest.split_at_checked(length as usize).ok_or_else(truncated)?;
+    let header = std::str::from_utf8(header).map_err(|e| format!("header: {e}"))?;
+    let Header { big_endian, width, column_major, shape } =
+        Header::parse(header).map_err(|e| format!("header: {e}"))?;
+    elements::check_size(&shape, width, data.len())?;
+    let elements = if big_endian {
+        let mut swapped = data.to_vec();
+        swapped.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+        elements::decode(&swapped, width)
+    } else {
+        elements::decode(data, width)
+    };
+    let elements = if column_major { row_major(&shape, &elements) } else { elements };
+    Ok(Tensor::new(&shape[..], elements))
+}
+
+/// Elements in row-major order from those in column-major order.
+fn row_major<T: Float>(shape: &[usize], columns: &[T]) -> Vec<T> {
+    // Axes of one element move nothing; without them there are no more axes than bits in a length.
+    let shape: Vec<usize> = shape.iter().copied().filter(|&n| n != 1).collect();
+    let mut index = vec![0; shape.len()];
+    let mut next = || {
+        let at = index.iter().zip(&shape).rev().fold(0, |at, (i, n)| at * n + i);
+        for (i, &n) in index.iter_mut().zip(&shape).rev() {
+            *i = (*i + 1) % n;
+            if *i != 0 {
+                break;
+            }
+        }
+        columns[at]
+    };
+    (0..columns.len()).map(|_| next()).collect()
+}
+
+struct Header {
+    big_endian: bool,
+    width: usize,
+    column_major: bool,
+    shape: Vec<usize>,
+}
+
+impl Header {
+    /// Reads the dictionary: each of the three keys once, in any order.
+    fn parse(text: &str) -> Result<Header, String> {
+        let (mut descr, mut fortran_order, mut shape) = (None, None, None);
+        let mut text = Literal(text);
+        text.expect("{")?;
+        while !text.eat("}") {
+            let key = text.string()?;
+            text.expect(":")?;
+            let repeated = match key {
+                "descr" => descr.replace(text.string()?).is_some(),
+                "fortran_order" => fortran_order.replace(text.boolean()?).is_some(),
+                "shape" => shape.replace(text.tuple()?).is_some(),
+                _ => return Err(format!("key {key:?} is none of descr, fortran_order, shape")),
+            };
+            if repeated {
+                return Err(format!("key {key:?} is there twice"));
+            }
+            if !text.eat(",") {
+                text.expect("}")?;
+                break;
+            }
+        }
+        text.end()?;
+        let missing = |key: &str| format!("no key {key:?}");
+        let (big_endian, width) = match descr.ok_or_else(|| missing("descr"))? {
+            "<f4" => (false, 4),
+            "<f8" => (false, 8),
+            ">f4" => (true, 4),
+            ">f8" => (true, 8),
+            other => return Err(format!("element type {other:?}; f4 or f8 is needed")),
+        };
+        Ok(Header {
+            big_endian,
+            width,
+            column_major: fortran_order.ok_or_else(|| missing("fortran_order"))?,
+            shape: shape.ok_or_else(|| missing("shape"))?,
+        })
+    }
+}
+
+/// What is left to read of a Python literal. Spaces before a token are skipped.
+struct Literal<'a>(&'a str);
+
+impl<'a> Literal<'a> {
+    fn eat(&mut self, token: &str) -> bool {
+        self.0 = self.0.trim_ascii_start();
+        match self.0.strip_prefix(token) {
+            Some(rest) => {
+                self.0 = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn expect(&mut self, token: &str) -> Result<(), String> {
+        if self.eat(token) { Ok(()) } else { Err(self.unexpected(token)) }
+    }
+
+    fn unexpected(&self, wanted: &str) -> String {
+        format!("{wanted} expected, not {:?}", self.0.chars().take(20).collect::<String>())
+    }
+
+    /// A quoted string without escapes.
+    fn string(&mut self) -> Result<&'a str, String> {
+        let quote = ["'", "\""].into_iter().find(|quote| self.eat(quote));
+        let quote = quote.ok_or_else(|| self.unexpected("a string"))?;
+        let (string, rest) = self.0.split_once(quote).ok_or_else(|| self.unexpected("a closed string"))?;
+        self.0 = rest;
+        Ok(string)
+    }
+
+    fn boolean(&mut self) -> Result<bool, String> {
+        let value = [("True", true), ("False", false)].into_iter().find(|(token, _)| self.eat(token));
+        value.map(|(_, value)| value).ok_or_else(|| self.unexpected("True or False"))
+    }
+
+    /// A tuple of extents: `()`, `(3,)`, `(3, 4)`.
+    fn tuple(&mut self) -> Result<Vec<usize>, String> {
+        self.expect("(")?;
+        let mut extents = Vec::new();
+        while !self.eat(")") {
+            let digits = self.0.bytes().take_while(u8::is_ascii_digit).count();
+            let (number, rest) = self.0.split_at(digits);
+            extents.push(number.parse().map_err(|_| self.unexpected("an extent"))?);
+            self.0 = rest;
+            // A pair of brackets is a tuple only with a comma.
+            if extents.len() == 1 {
+                self.expect(",")?;
+            } else if !self.eat(",") {
+                self.expect(")")?;
+                break;
+            }
+        }
+        Ok(extents)
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        if self.0.trim_ascii().is_empty() { Ok(()) } else { Err(self.unexpected("the end")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_become_rows() {
+        let shape = [2, 1, 3, 4];
+        let at = |i: usize, j: usize, k: usize| (100 * i + 10 * j + k) as f64;
+        let mut columns = Vec::new();
+        let mut rows = Vec::new();
+        for k in 0..4 {
+            for j in 0..3 {
+                (0..2).for_each(|i| columns.push(at(i, j, k)));
+            }
+        }
+        for i in 0..2 {
+            for j in 0..3 {
+                (0..4).for_each(|k| rows.push(at(i, j, k)));
+            }
+        }
+        assert_eq!(row_major(&shape, &columns), rows);
+    }
+
+    #[test]
+    fn tuples() {
+        let tuple = |text| Literal(text).tuple().ok();
+        assert_eq!(tuple("()"), Some(vec![]));
+        assert_eq!(tuple("(3,)"), Some(vec![3]));
+        assert_eq!(tuple(" ( 3 , ) "), Some(vec![3]));
+        assert_eq!(tuple("(3, 4)"), Some(vec![3, 4]));
+        assert_eq!(tuple("(3, 4,)"), Some(vec![3, 4]));
+        for wrong in ["(3)", "3", "(,)", "(3,,)", "(3, 4", "(-1,)", "(3 4)", "(18446744073709551616,)", "[3]"]
+        {
+            assert_eq!(tuple(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The `conv` kernel: 2-D convolution, by im2col and a matrix product for each image.
+
+use smallvec::SmallVec;
+
+use crate::arena::Op;
+use crate::kernels::gemm::{Matrix, gemm, serial};
+use crate::operation::{Operation, Outcome, View};
+use crate::parallel::{self, PIECES, split_front};
+use crate::{Float, Shape, Var};
+
+/// A window that slides over images: its size, the step between its places, and the zeros around the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) size: [usize; 2],
+    pub(crate) stride: usize,
+    pub(crate) padding: usize,
+}
+
+impl Window {
+    /// Extents of the result for an image of the given extents.
+    pub(crate) fn places(self, image: [usize; 2]) -> Result<[usize; 2], String> {
+        if self.stride == 0 || self.size.contains(&0) {
+            return Err(format!("a window {:?} of stride {}", self.size, self.stride));
+        }
+        let place =
+            |i: usize| (image[i] + 2 * self.padding).checked_sub(self.size[i]).map(|n| n / self.stride + 1);
+        match (place(0), place(1)) {
+            (Some(h), Some(w)) => Ok([h, w]),
+            _ => Err(format!(
+                "a window {:?} does not fit an image {image:?} with padding {}",
+                self.size, self.padding
+            )),
+        }
+    }
+
+    /// The position along an axis that element `k` of the window reads at place `p`, if it is in the image.
+    pub(crate) fn reads(self, p: usize, k: usize, extent: usize) -> Option<usize> {
+        (p * self.stride + k).checked_sub(self.padding).filter(|&x| x < extent)
+    }
+}
+
+/// Inputs: images and filters.
+#[derive(Clone, Copy)]
+pub(crate) struct Conv2d {
+    stride: usize,
+    padding: usize,
+}
+
+impl<T: Float> Var<'_, T> {
+    /// 2-D convolution (cross-correlation, as is usual): images `[batch, channels, height, width]` with filters
+    /// `[filters, channels, h, w]`, zeros around: `[batch, filters, …]`. A bias is added as `[filters, 1, 1]`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit, or the filter is larger than the padded image.
+    #[track_caller]
+    pub fn conv2d(self, filters: Self, stride: usize, padding: usize) -> Self {
+        self.tape().record(Op::Conv2d(Conv2d { stride, padding }), &[self, filters])
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Sizes {
+    batch: usize,
+    filters: usize,
+    channels: usize,
+    image: [usize; 2],
+    window: Window,
+    places: [usize; 2],
+}
+
+impl Sizes {
+    fn image_len(&self) -> usize {
+        self.channels * self.image[0] * self.image[1]
+    }
+    /// Elements under the window: rows of the im2col matrix.
+    fn patch(&self) -> usize {
+        self.channels * self.window.size[0] * self.window.size[1]
+    }
+    fn places(&self) -> usize {
+        self.places[0] * self.places[1]
+    }
+
+    /// Calls `run(row of the patch, place, position in the image)` for every element under the window; the
+    /// position is `None` in the zeros around.
+    #[inline(always)]
+    fn for_each(&self, mut element: impl FnMut(usize, usize, Option<usize>)) {
+        let ([h, w], [kh, kw], [ph, pw]) = (self.image, self.window.size, self.places);
+        for c in 0..self.channels {
+            for (ky, kx) in (0..kh).flat_map(|y| (0..kw).map(move |x| (y, x))) {
+                let row = (c * kh + ky) * kw + kx;
+                for py in 0..ph {
+                    let y = self.window.reads(py, ky, h);
+                    for px in 0..pw {
+                        let x = self.window.reads(px, kx, w);
+                        let at = y.zip(x).map(|(y, x)| (c * h + y) * w + x);
+                        element(row, py * pw + px, at);
+                    }
+                }
+            }
+        }
+    }
+
+    fn im2col<T: Float>(&self, image: &[T], columns: &mut [T]) {
+        let n = self.places();
+        self.for_each(|row, place, at| columns[row * n + place] = at.map_or(T::zero(), |at| image[at]));
+    }
+}
+
+impl Conv2d {
+    fn sizes(self, inputs: &[&Shape]) -> Result<(Sizes, Shape), String> {
+        let (images, filters) = (inputs[0], inputs[1]);
+        let error = || {
+            format!(
+                "images [batch, channels, h, w] and filters [filters, channels, h, w] are needed, not {images}, {filters}"
+            )
+        };
+        let (&[batch, channels, h, w], &[count, of, kh, kw]) = (images.axes(), filters.axes()) else {
+            return Err(error());
+        };
+        if channels != of {
+            return Err(error());
+        }
+        let window = Window { size: [kh, kw], stride: self.stride, padding: self.padding };
+        let places = window.places([h, w])?;
+        let sizes = Sizes { batch, filters: count, channels, image: [h, w], window, places };
+        Ok((sizes, Shape::new(&[batch, count, places[0], places[1]])))
+    }
+
+    fn pieces(s: &Sizes) -> SmallVec<[std::ops::Range<usize>; PIECES]> {
+        parallel::pieces(s.batch, 1, 1 + s.patch() * s.places() * (1 + s.filters / 50))
+    }
+}
+
+impl<T: Float> Operation<T> for Conv2d {
+    fn name(&self) -> &'static str {
+        "conv2d"
+    }
+
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        Ok(self.sizes(inputs)?.1)
+    }
+
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
+        let filters = Matrix::new(inputs[1].data, s.filters, s.patch());
+        let size = s.filters * s.places();
+        let mut rest = out;
+        let mut jobs: SmallVec<[_; PIECES]> = Self::pieces(&s)
+            .into_iter()
+            .map(|range| (range.clone(), split_front(&mut rest, range.len() * size)))
+            .collect();
+        parallel::run(&mut jobs, |(range, out)| {
+            T::with_scratch(s.patch() * s.places(), |columns| {
+                for (b, out) in range.clone().zip(out.chunks_exact_mut(size.max(1))) {
+                    s.im2col(&inputs[0].data[b * s.image_len()..][..s.image_len()], columns);
+                    serial(filters, Matrix::new(columns, s.patch(), s.places()), false, out);
+                }
+            });
+        });
+    }
+
+    /// With `Y = W C` for the columns C of an image: `dC = Wᵀ G`, summed back where each element was read, and
+    /// `dW = Σ G Cᵀ`.
+    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+        let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
+        let (images, filters) = (inputs[0].data, inputs[1].data);
+        let of = |b: usize| Matrix::new(&g[b * s.filters * s.places()..], s.filters, s.places());
+        let (dx, dw) = grads.split_at_mut(1);
+        if let Some(dx) = dx[0].as_deref_mut() {
+            let mut rest = dx;
+            let mut jobs: SmallVec<[_; PIECES]> = Self::pieces(&s)
+                .into_iter()
+                .map(|range| (range.clone(), split_front(&mut rest, range.len() * s.image_len())))
+                .collect();
+            parallel::run(&mut jobs, |(range, dx)| {
+                T::with_scratch(s.patch() * s.places(), |columns| {
+                    for (b, dx) in range.clone().zip(dx.chunks_exact_mut(s.image_len().max(1))) {
+                        let filters = Matrix::new(filters, s.filters, s.patch()).transposed();
+                        serial(filters, of(b), false, columns);
+                        dx.fill(T::zero());
+                        let n = s.places();
+                        s.for_each(|row, place, at| {
+                            if let Some(at) = at {
+                                dx[at] = dx[at] + columns[row * n + place];
+                            }
+                        });
+                    }
+                });
+            });
+        }
+        if let Some(dw) = dw[0].as_deref_mut() {
+            dw.fill(T::zero());
+            T::with_scratch(s.patch() * s.places(), |columns| {
+                for b in 0..s.batch {
+                    s.im2col(&images[b * s.image_len()..][..s.image_len()], columns);
+                    gemm(of(b), Matrix::new(columns, s.patch(), s.places()).transposed(), true, dw);
+                }
+            });
+        }
+    }
+
+    #[track_caller]
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let of = |x: Var<'t, T>, w| x.conv2d(w, self.stride, self.padding);
+        let of_images = tangents[0].map(|dx| of(dx, inputs[1]));
+        let of_filters = tangents[1].map(|dw| of(inputs[0], dw));
+        Var::sum_of([of_images, of_filters]).expect("at least one tangent")
+    }
+}

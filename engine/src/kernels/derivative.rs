@@ -1,0 +1,275 @@
+//! Forward mode of row formulas: the derivative of a formula's result along tangents of its operands.
+//!
+//! With `v̇` the tangents of the basis vectors and `Ġ` those of the invariants, the coefficients have tangents
+//! `ȧ = (∂a/∂G) Ġ`, from the formula on dual numbers, and the result `Σ ȧ_b v_b + a_b v̇_b`. The reverse pass of
+//! that, which makes Hessian-vector products, takes the formula on nested dual numbers. Row by row in `f64`:
+//! second derivatives are for checking and for small problems, not for speed.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::kernels::gram::{Operands, row_shape};
+use crate::lanes::array;
+use crate::operation::{Operation, Outcome, View};
+use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
+use crate::{Dual, Float, Shape, Var, domain};
+
+/// Records the derivative of a row formula.
+#[track_caller]
+pub(crate) fn record<'t, F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+    inputs: &[Var<'t, T>],
+    tangents: &[Option<Var<'t, T>>],
+) -> Var<'t, T>
+where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+{
+    let mut operands: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(inputs);
+    operands.extend(tangents.iter().flatten().copied());
+    let present = tangents.iter().map(Option::is_some).collect();
+    let operation = RowDerivative::<F, V, B, I, O> { present, formula: PhantomData };
+    inputs[0].tape().shared_operation(Arc::new(operation), &operands)
+}
+
+/// The operands, then the tangents of those that have one.
+struct RowDerivative<F, const V: usize, const B: usize, const I: usize, const O: usize> {
+    present: Vec<bool>,
+    formula: PhantomData<fn() -> F>,
+}
+
+/// A number with its tangent.
+type Moving = Dual<f64, 1>;
+
+/// One row: what the formula sees of it.
+struct Row<const B: usize, const I: usize> {
+    /// The basis vectors, coordinate by coordinate.
+    basis: Vec<[Moving; B]>,
+    params: Vec<Moving>,
+    invariants: [Moving; I],
+    /// `‖v‖²` behind each margin.
+    squares: [Moving; I],
+}
+
+/// Cotangents of a row's operands: dual numbers whose value is the cotangent of the tangent, and whose partial is
+/// that of the operand itself.
+struct Cotangents {
+    /// For each vector, coordinate by coordinate.
+    vectors: Vec<Vec<Moving>>,
+    params: Vec<Moving>,
+}
+
+const ZERO: Moving = Dual { value: 0.0, partials: [0.0] };
+
+fn still(value: f64) -> Moving {
+    Dual { value, partials: [0.0] }
+}
+
+fn lower(metric: Metric, c: usize) -> Moving {
+    still(match (metric, c) {
+        (Metric::Minkowski, 0) => -1.0,
+        (Metric::Space, 0) => 0.0,
+        _ => 1.0,
+    })
+}
+
+impl<F, const V: usize, const B: usize, const I: usize, const O: usize> RowDerivative<F, V, B, I, O>
+where
+    F: RowFormula<V, B, I, O>,
+{
+    /// The operand that holds the tangent of operand `i`.
+    fn tangent(&self, i: usize) -> Option<usize> {
+        let before = self.present[..i].iter().filter(|p| **p).count();
+        self.present[i].then_some(self.present.len() + before)
+    }
+
+    fn is_vector(&self, i: usize) -> bool {
+        match i.checked_sub(self.present.len()) {
+            None => i < V,
+            Some(k) => {
+                let of = self.present.iter().enumerate().filter(|(_, p)| **p).nth(k);
+                of.is_some_and(|(i, _)| i < V)
+            }
+        }
+    }
+
+    /// The vectors, coordinate by coordinate, and the parameters of a row position.
+    fn read<T: Float>(&self, operands: &Operands<'_, T>, p: usize) -> (Vec<Vec<Moving>>, Vec<Moving>) {
+        let (all, width) = (&operands.all, operands.width);
+        let vector = |i: usize| {
+            let tangent = self.tangent(i).map(|j| all[j].row(p, width));
+            let at = |c: usize| tangent.map_or(0.0, |t| t[c].to_f64());
+            let coordinates = all[i].row(p, width).iter().enumerate();
+            coordinates.map(|(c, x)| Dual { value: x.to_f64(), partials: [at(c)] }).collect()
+        };
+        let param = |i: usize| Dual {
+            value: all[i].param(p),
+            partials: [self.tangent(i).map_or(0.0, |j| all[j].param(p))],
+        };
+        ((0..V).map(vector).collect(), (V..self.present.len()).map(param).collect())
+    }
+
+    fn row(vectors: &[Vec<Moving>], params: Vec<Moving>, epsilon: f64) -> Row<B, I> {
+        let basis: Vec<[Moving; B]> = (0..vectors[0].len())
+            .map(|c| {
+                array(ZERO, |b| match F::BASIS[b] {
+                    Vector::Input(i) => vectors[i][c],
+                    Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
+                    Vector::Difference(i, j) => vectors[i][c] - vectors[j][c],
+                    Vector::Flip(i) if c == 0 => -vectors[i][c],
+                    Vector::Flip(i) => vectors[i][c],
+                    Vector::Time => still(f64::from(c == 0)),
+                })
+            })
+            .collect();
+        let mut squares = [ZERO; I];
+        let mut invariants = [ZERO; I];
+        for k in 0..I {
+            invariants[k] = match F::INVARIANTS[k] {
+                Invariant::Dot(a, b) => {
+                    let terms = basis.iter().enumerate().map(|(c, v)| v[a] * v[b] * lower(F::METRIC, c));
+                    terms.fold(ZERO, |sum, x| sum + x)
+                }
+                Invariant::Margin(a) => {
+                    let coordinates: Vec<f64> = basis.iter().map(|v| v[a].value).collect();
+                    squares[k] = basis.iter().fold(ZERO, |sum, v| sum + v[a] * v[a]);
+                    // The accurate value, and the derivative of 1 + κ‖v‖².
+                    let value = domain::margin(&coordinates, params[0].value);
+                    Dual { value, ..still(1.0) + params[0] * squares[k] }
+                }
+                Invariant::Param(q) => params[q],
+                Invariant::Epsilon => still(epsilon),
+            };
+        }
+        Row { basis, params, invariants, squares }
+    }
+
+    /// The tangent of the result.
+    fn result(row: &Row<B, I>) -> Vec<f64> {
+        let outputs = F::eval(row.invariants);
+        if !F::VECTOR {
+            return vec![outputs[0].partials[0]];
+        }
+        let at = |v: &[Moving; B]| (0..B).fold(ZERO, |sum, b| sum + outputs[b] * v[b]).partials[0];
+        row.basis.iter().map(at).collect()
+    }
+
+    /// With L = Σ ȧ_b ⟨g, v_b⟩ + a_b ⟨g, v̇_b⟩ and the dual number u_b = ⟨g, v_b⟩, the invariants have the cotangents
+    /// Σ_b u_b ∂a_b/∂G.
+    fn cotangents(row: &Row<B, I>, g: &[f64]) -> Cotangents {
+        let outputs = F::eval(Dual::variables(row.invariants));
+        let upstream: [Moving; O] = array(ZERO, |b| {
+            if !F::VECTOR {
+                return still(g[0]);
+            }
+            row.basis.iter().zip(g).fold(ZERO, |sum, (v, &g)| sum + v[b] * still(g))
+        });
+        let of_invariants: [Moving; I] =
+            array(ZERO, |k| (0..O).fold(ZERO, |sum, o| sum + upstream[o] * outputs[o].partials[k]));
+        let mut params = vec![ZERO; row.params.len()];
+        for k in 0..I {
+            match F::INVARIANTS[k] {
+                Invariant::Param(q) => params[q] = params[q] + of_invariants[k],
+                Invariant::Margin(_) => params[0] = params[0] + of_invariants[k] * row.squares[k],
+                Invariant::Dot(..) | Invariant::Epsilon => {}
+            }
+        }
+        let mut vectors = vec![vec![ZERO; row.basis.len()]; V];
+        for (c, v) in row.basis.iter().enumerate() {
+            let mut of_basis = [ZERO; B];
+            for k in 0..I {
+                match F::INVARIANTS[k] {
+                    Invariant::Dot(a, b) => {
+                        let w = of_invariants[k] * lower(F::METRIC, c);
+                        of_basis[a] = of_basis[a] + w * v[b];
+                        of_basis[b] = of_basis[b] + w * v[a];
+                    }
+                    Invariant::Margin(a) => {
+                        let w = of_invariants[k] * still(2.0) * row.params[0];
+                        of_basis[a] = of_basis[a] + w * v[a];
+                    }
+                    Invariant::Param(_) | Invariant::Epsilon => {}
+                }
+            }
+            for b in 0..B {
+                let mut w = of_basis[b];
+                if F::VECTOR {
+                    w = w + outputs[b].value * still(g[c]);
+                }
+                let mut give = |i: usize, w: Moving| vectors[i][c] = vectors[i][c] + w;
+                match F::BASIS[b] {
+                    Vector::Flip(i) if c == 0 => give(i, -w),
+                    Vector::Input(i) | Vector::Flip(i) => give(i, w),
+                    Vector::Sum(i, j) => {
+                        give(i, w);
+                        give(j, w);
+                    }
+                    Vector::Difference(i, j) => {
+                        give(i, w);
+                        give(j, -w);
+                    }
+                    Vector::Time => {}
+                }
+            }
+        }
+        Cotangents { vectors, params }
+    }
+}
+
+impl<F, T, const V: usize, const B: usize, const I: usize, const O: usize> Operation<T>
+    for RowDerivative<F, V, B, I, O>
+where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+{
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
+
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        row_shape(inputs, |i| self.is_vector(i), F::VECTOR)
+    }
+
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let operands = Operands::of(inputs, |i| self.is_vector(i));
+        for (p, out) in out.chunks_exact_mut(if F::VECTOR { operands.width } else { 1 }).enumerate() {
+            let (vectors, params) = self.read(&operands, p);
+            for (y, x) in out.iter_mut().zip(Self::result(&Self::row(&vectors, params, T::EPSILON))) {
+                *y = T::nearest(x);
+            }
+        }
+    }
+
+    fn backward(
+        &self,
+        inputs: &[View<'_, T>],
+        _outcome: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
+        let operands = Operands::of(inputs, |i| self.is_vector(i));
+        let width = operands.width;
+        grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
+        for (p, g) in g.chunks_exact(if F::VECTOR { width } else { 1 }).enumerate() {
+            let (vectors, params) = self.read(&operands, p);
+            let g: Vec<f64> = g.iter().map(|g| g.to_f64()).collect();
+            let of = Self::cotangents(&Self::row(&vectors, params, T::EPSILON), &g);
+            let mut add = |j: usize, at: usize, x: f64| {
+                if let Some(grad) = grads[j].as_deref_mut() {
+                    grad[at] = grad[at] + T::nearest(x);
+                }
+            };
+            let elements = of.vectors.into_iter().chain(of.params.into_iter().map(|w| vec![w]));
+            for (i, cotangents) in elements.enumerate() {
+                for (c, w) in cotangents.iter().enumerate() {
+                    let row = |j: usize| operands.all[j].rows.at(p) * if i < V { width } else { 1 } + c;
+                    add(i, row(i), w.partials[0]);
+                    if let Some(j) = self.tangent(i) {
+                        add(j, row(j), w.value);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Matrix products: `matrixmultiply` for large ones, with the rows split over threads; lanes for small ones,
+//! where its packing would cost more than the product.
+
+use smallvec::SmallVec;
+
+use crate::lanes::array;
+use crate::parallel::{self, PIECES, split_front};
+use crate::simd::dispatch;
+use crate::{Float, Lanes};
+
+/// A matrix to be read: element `(i, j)` is `data[i · row + j · column]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Matrix<'a, T> {
+    pub(crate) data: &'a [T],
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    row: usize,
+    column: usize,
+}
+
+impl<'a, T: Float> Matrix<'a, T> {
+    /// Row-major.
+    pub(crate) fn new(data: &'a [T], rows: usize, columns: usize) -> Self {
+        assert!(data.len() >= rows * columns);
+        Matrix { data, rows, columns, row: columns, column: 1 }
+    }
+
+    pub(crate) fn transposed(self) -> Self {
+        Matrix { rows: self.columns, columns: self.rows, row: self.column, column: self.row, ..self }
+    }
+
+    fn transposed_if(self, transposed: bool) -> Self {
+        if transposed { self.transposed() } else { self }
+    }
+
+    /// Some rows.
+    fn part(self, range: std::ops::Range<usize>) -> Self {
+        let start = (range.start * self.row).min(self.data.len());
+        Matrix { data: &self.data[start..], rows: range.len(), ..self }
+    }
+
+    /// A row-major matrix, to be read as its transpose or as itself.
+    pub(crate) fn stored(data: &'a [T], rows: usize, columns: usize, transposed: bool) -> Self {
+        Matrix::new(data, rows, columns).transposed_if(transposed)
+    }
+
+    /// The number of elements of `data` that the matrix spans.
+    fn span(&self) -> usize {
+        if self.rows == 0 || self.columns == 0 {
+            return 0;
+        }
+        (self.rows - 1) * self.row + (self.columns - 1) * self.column + 1
+    }
+}
+
+/// Products of at most this many multiplications go through lanes.
+const SMALL: usize = 16 * 1024;
+
+/// Products of at least this many multiplications are split over threads: about 10 µs of work.
+const LARGE: usize = 512 * 1024;
+
+/// `c = a b`, or `c += a b`; c row-major. The bits do not depend on how the rows are split.
+pub(crate) fn gemm<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+    let (m, n) = (a.rows, b.columns);
+    let work = m * a.columns * n;
+    let parts = if work < LARGE { 1 } else { rayon::current_num_threads().min(PIECES) };
+    let step = m.div_ceil(parts).next_multiple_of(16);
+    let mut rest = c;
+    let mut jobs: SmallVec<[_; PIECES]> = (0..m)
+        .step_by(step.max(1))
+        .map(|start| start..m.min(start + step))
+        .map(|range| (range.clone(), split_front(&mut rest, range.len() * n)))
+        .collect();
+    parallel::run(&mut jobs, |(range, c)| {
+        serial(a.part(range.clone()), b, accumulate, c);
+    });
+}
+
+/// On the calling thread.
+pub(crate) fn serial<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+    let (m, k, n) = (a.rows, a.columns, b.columns);
+    assert!(k == b.rows && c.len() == m * n, "a product of matrices that fit");
+    if m * k * n <= SMALL {
+        return small(a, b, accumulate, c);
+    }
+    assert!(a.span() <= a.data.len() && b.span() <= b.data.len(), "matrices within their data");
+    let beta = if accumulate { T::one() } else { T::zero() };
+    let strides = [a.row, a.column, b.row, b.column].map(|stride| stride as isize);
+    // SAFETY: both matrices lie within their slices, as asserted, and c holds m rows of n elements.
+    unsafe { T::gemm([m, k, n], a.data.as_ptr(), b.data.as_ptr(), strides, beta, c.as_mut_ptr()) }
+}
+
+const LANES: usize = 8;
+
+/// Eight columns at a time, in registers.
+fn small<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+    let (k, n) = (a.columns, b.columns);
+    dispatch(
+        #[inline(always)]
+        || {
+            for (i, c) in c.chunks_exact_mut(n.max(1)).enumerate() {
+                for (block, c) in c.chunks_mut(LANES).enumerate() {
+                    let (first, count) = (block * LANES, c.len());
+                    let mut sum = Lanes::<LANES, T>::splat(T::zero());
+                    for p in 0..k {
+                        let x = Lanes::splat(a.data[i * a.row + p * a.column]);
+                        let start = p * b.row + first * b.column;
+                        let y = if b.column == 1 && count == LANES {
+                            let row = &b.data[start..start + LANES];
+                            Lanes::from(array(T::zero(), |l| row[l]))
+                        } else {
+                            Lanes::from(array(T::zero(), |l| b.data[start + l.min(count - 1) * b.column]))
+                        };
+                        sum = x.mul_add(y, sum);
+                    }
+                    if accumulate {
+                        for (l, c) in c.iter_mut().enumerate() {
+                            *c = *c + sum.get(l);
+                        }
+                    } else {
+                        sum.store(c);
+                    }
+                }
+            }
+        },
+    );
+}

@@ -1,0 +1,198 @@
+//! The `matmul` kernel: products of matrices, batched, with transposes.
+
+use crate::arena::Op;
+use crate::kernels::gemm::{Matrix, gemm, serial};
+use crate::operation::{Operation, Outcome, View};
+use crate::parallel;
+use crate::{Float, Shape, Var};
+
+/// A product; either factor may be stored transposed.
+#[derive(Clone, Copy)]
+pub(crate) struct Matmul {
+    transpose_a: bool,
+    transpose_b: bool,
+}
+
+impl<T: Float> Var<'_, T> {
+    #[track_caller]
+    fn product(self, b: Self, transpose_a: bool, transpose_b: bool) -> Self {
+        self.tape().record(Op::Matmul(Matmul { transpose_a, transpose_b }), &[self, b])
+    }
+
+    /// `A B`: `[…, m, k] × […, k, n] → […, m, n]`. The leading axes are equal, or one factor has none and serves
+    /// the whole batch.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn matmul(self, b: Self) -> Self {
+        self.product(b, false, false)
+    }
+
+    /// `A Bᵀ`: `[…, m, k] × […, n, k] → […, m, n]`, without a copy. As [`matmul`](Self::matmul) otherwise.
+    #[track_caller]
+    pub fn matmul_nt(self, b: Self) -> Self {
+        self.product(b, false, true)
+    }
+
+    /// `Aᵀ B`: `[…, k, m] × […, k, n] → […, m, n]`, without a copy. As [`matmul`](Self::matmul) otherwise.
+    #[track_caller]
+    pub fn matmul_tn(self, b: Self) -> Self {
+        self.product(b, true, false)
+    }
+}
+
+/// The sizes of a batched product. A factor that serves the whole batch has stride 0.
+#[derive(Clone, Copy)]
+struct Sizes {
+    batch: usize,
+    m: usize,
+    k: usize,
+    n: usize,
+    stride_a: usize,
+    stride_b: usize,
+}
+
+impl Matmul {
+    fn sizes(self, a: &Shape, b: &Shape) -> Result<(Sizes, Shape), String> {
+        let error = || {
+            let of = |shape: &Shape, t: bool| format!("{shape}{}", if t { " transposed" } else { "" });
+            let (a, b) = (of(a, self.transpose_a), of(b, self.transpose_b));
+            Err(format!("{a} × {b}: matrices […, m, k] × […, k, n] of equal leading axes are needed"))
+        };
+        let (&[ref lead_a @ .., mut m, mut k], &[ref lead_b @ .., mut l, mut n]) = (a.axes(), b.axes())
+        else {
+            return error();
+        };
+        if self.transpose_a {
+            (m, k) = (k, m);
+        }
+        if self.transpose_b {
+            (l, n) = (n, l);
+        }
+        if k != l || !(lead_a == lead_b || lead_a.is_empty() || lead_b.is_empty()) {
+            return error();
+        }
+        let lead = if lead_a.is_empty() { lead_b } else { lead_a };
+        let batch = lead.iter().product();
+        let shape = Shape::new(lead).with_width(m).with_width(n);
+        let stride = |lead: &[usize], size| if lead.is_empty() { 0 } else { size };
+        let sizes =
+            Sizes { batch, m, k, n, stride_a: stride(lead_a, m * k), stride_b: stride(lead_b, k * n) };
+        Ok((self.collapsed(sizes), shape))
+    }
+
+    /// One factor for a batch of others is one product of the batch's rows.
+    fn collapsed(self, s: Sizes) -> Sizes {
+        if s.stride_b == 0 && !self.transpose_a && s.batch != 1 {
+            return Sizes { batch: 1, m: s.batch * s.m, stride_a: 0, ..s };
+        }
+        s
+    }
+
+    fn a<'a, T: Float>(self, a: &'a [T], s: Sizes, i: usize) -> Matrix<'a, T> {
+        let (rows, columns) = if self.transpose_a { (s.k, s.m) } else { (s.m, s.k) };
+        Matrix::stored(&a[i * s.stride_a..], rows, columns, self.transpose_a)
+    }
+
+    fn b<'a, T: Float>(self, b: &'a [T], s: Sizes, i: usize) -> Matrix<'a, T> {
+        let (rows, columns) = if self.transpose_b { (s.n, s.k) } else { (s.k, s.n) };
+        Matrix::stored(&b[i * s.stride_b..], rows, columns, self.transpose_b)
+    }
+}
+
+/// Runs the products of a batch: in parallel over the batch if there is one, else within the product.
+/// `product(i, parallel)` writes part `i` of `out`.
+fn batched<T: Float>(
+    out: &mut [T],
+    batch: usize,
+    size: usize,
+    work: usize,
+    product: impl Fn(usize, &mut [T], fn(Matrix<'_, T>, Matrix<'_, T>, bool, &mut [T])) + Sync,
+) {
+    if batch == 1 {
+        return product(0, out, gemm::<T>);
+    }
+    let mut rest = out;
+    let mut jobs: smallvec::SmallVec<[_; parallel::PIECES]> = parallel::pieces(batch, 1, work / 50)
+        .into_iter()
+        .map(|range| (range.start, parallel::split_front(&mut rest, range.len() * size)))
+        .collect();
+    parallel::run(&mut jobs, |(start, out)| {
+        for (i, out) in out.chunks_exact_mut(size.max(1)).enumerate() {
+            product(*start + i, out, serial::<T>);
+        }
+    });
+}
+
+impl<T: Float> Operation<T> for Matmul {
+    fn name(&self) -> &'static str {
+        "matmul"
+    }
+
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        Ok(self.sizes(inputs[0], inputs[1])?.1)
+    }
+
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
+        let (a, b) = (inputs[0].data, inputs[1].data);
+        batched(out, s.batch, s.m * s.n, s.m * s.k * s.n, |i, c, gemm| {
+            gemm(self.a(a, s, i), self.b(b, s, i), false, c);
+        });
+    }
+
+    /// With `C = A B`: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed again where its factor is stored so.
+    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+        let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
+        let (a, b) = (inputs[0].data, inputs[1].data);
+        let of = |i: usize| Matrix::new(&g[i * s.m * s.n..], s.m, s.n);
+        let work = s.m * s.k * s.n;
+        if let Some(da) = grads[0].as_deref_mut() {
+            let product =
+                |i, da: &mut [T], accumulate, gemm: fn(Matrix<'_, T>, Matrix<'_, T>, bool, &mut [T])| {
+                    let (g, b) = (of(i), self.b(b, s, i));
+                    if self.transpose_a {
+                        gemm(b, g.transposed(), accumulate, da)
+                    } else {
+                        gemm(g, b.transposed(), accumulate, da)
+                    }
+                };
+            if s.stride_a == 0 {
+                (0..s.batch).for_each(|i| product(i, da, i > 0, gemm));
+                if s.batch == 0 {
+                    da.fill(T::zero());
+                }
+            } else {
+                batched(da, s.batch, s.m * s.k, work, |i, da, gemm| product(i, da, false, gemm));
+            }
+        }
+        if let Some(db) = grads[1].as_deref_mut() {
+            let product =
+                |i, db: &mut [T], accumulate, gemm: fn(Matrix<'_, T>, Matrix<'_, T>, bool, &mut [T])| {
+                    let (g, a) = (of(i), self.a(a, s, i));
+                    if self.transpose_b {
+                        gemm(g.transposed(), a, accumulate, db)
+                    } else {
+                        gemm(a.transposed(), g, accumulate, db)
+                    }
+                };
+            if s.stride_b == 0 {
+                (0..s.batch).for_each(|i| product(i, db, i > 0, gemm));
+                if s.batch == 0 {
+                    db.fill(T::zero());
+                }
+            } else {
+                batched(db, s.batch, s.k * s.n, work, |i, db, gemm| product(i, db, false, gemm));
+            }
+        }
+    }
+
+    #[track_caller]
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let product = |a: Var<'t, T>, b| a.product(b, self.transpose_a, self.transpose_b);
+        let of_a = tangents[0].map(|da| product(da, inputs[1]));
+        let of_b = tangents[1].map(|db| product(inputs[0], db));
+        Var::sum_of([of_a, of_b]).expect("at least one tangent")
+    }
+}

@@ -1,0 +1,283 @@
+//! The registry of formulas: every operation that is declared by a formula, with its type erased.
+//!
+//! Lists of formulas ([`crate::formulas::ALL`] and those of other crates) let one test compare all evaluations of
+//! each: plain, dual, lanes, traced, as a kernel of the tape, and finite differences.
+
+use crate::kernels::gram::Erased;
+use crate::kernels::map::ErasedMap;
+use crate::kernels::pair::ErasedPair;
+use crate::lanes::array;
+use crate::{
+    Domain, Dual, Expression, Invariant, Lanes, MapFormula, Metric, Operation, PairFormula, RowFormula,
+    Scalar, Trace, Vector, domain,
+};
+
+/// The range in which an argument is tested.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range(pub f64, pub f64);
+
+/// What a formula's arguments are.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// An elementwise formula: the operands.
+    Map(&'static [Range]),
+    /// A row formula of some vectors and parameters.
+    Row {
+        /// Number of vectors.
+        vectors: usize,
+        /// Ranges of the parameters.
+        params: &'static [Range],
+        /// Where the vectors lie.
+        sample: Sample,
+        /// The invariants of vectors and parameters.
+        invariants: fn(&[&[f64]], &[f64]) -> Vec<f64>,
+        /// Whether the result is a vector.
+        vector: bool,
+        /// Where the results lie.
+        domain: Domain,
+        /// The linear combination of the basis at some coefficients.
+        combine: fn(&[&[f64]], &[f64]) -> Vec<f64>,
+    },
+    /// A pair formula: the pairing, numbers of left and of right rows, parameters.
+    Pair {
+        /// Ranges of all arguments.
+        ranges: &'static [Range],
+        /// How many numbers of left rows, of right rows, and parameters.
+        counts: [usize; 3],
+    },
+}
+
+/// Where the vectors of a row formula lie when it is tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// Coordinates of any kind.
+    Free,
+    /// Inside a ball of radius ½.
+    Ball,
+    /// The first `n` on the hyperboloid ⟨x, x⟩_L = 1/κ, κ = parameter 0; the others tangent to the first.
+    Hyperboloid(usize),
+}
+
+/// A value and its partial derivatives by all arguments.
+pub type Derivatives = (f64, Vec<f64>);
+
+/// A formula with its type erased.
+#[derive(Clone, Copy, Debug)]
+pub struct Formula {
+    /// The name shown in messages.
+    pub name: &'static str,
+    /// What its arguments are.
+    pub kind: Kind,
+    /// Number of arguments of the scalar formula.
+    pub arguments: usize,
+    /// The formula on plain numbers.
+    pub plain: fn(&[f64]) -> Vec<f64>,
+    /// The formula on plain `f32`.
+    pub plain_f32: fn(&[f32]) -> Vec<f32>,
+    /// The formula on lanes: the same arguments in every lane; the last lane's results.
+    pub lanes: fn(&[f64]) -> Vec<f64>,
+    /// The formula on dual numbers: for each result its value and its partial derivatives by all arguments.
+    pub dual: fn(&[f64]) -> Vec<Derivatives>,
+    /// The formula on traces.
+    pub trace: fn() -> Expression,
+    /// The operation of a tape.
+    pub operation_f32: fn() -> &'static dyn Operation<f32>,
+    /// The operation of a tape.
+    pub operation_f64: fn() -> &'static dyn Operation<f64>,
+}
+
+/// A formula as a function of a number of arguments that is known when it runs.
+trait Erase: 'static {
+    fn eval<S: Scalar>(arguments: &[S]) -> Vec<S>;
+}
+
+fn fixed<S: Scalar, const N: usize>(arguments: &[S]) -> [S; N] {
+    array(S::zero(), |i| arguments[i])
+}
+
+struct OfMap<F, const K: usize>(std::marker::PhantomData<F>);
+impl<F: MapFormula<K>, const K: usize> Erase for OfMap<F, K> {
+    fn eval<S: Scalar>(arguments: &[S]) -> Vec<S> {
+        vec![F::eval(fixed(arguments))]
+    }
+}
+
+struct OfRow<F, const V: usize, const B: usize, const I: usize, const O: usize>(std::marker::PhantomData<F>);
+impl<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usize, const O: usize> Erase
+    for OfRow<F, V, B, I, O>
+{
+    fn eval<S: Scalar>(arguments: &[S]) -> Vec<S> {
+        F::eval(fixed::<S, I>(arguments)).to_vec()
+    }
+}
+
+struct OfPair<F, const L: usize, const R: usize, const P: usize>(std::marker::PhantomData<F>);
+impl<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize> Erase for OfPair<F, L, R, P> {
+    fn eval<S: Scalar>(arguments: &[S]) -> Vec<S> {
+        let (left, rest) = arguments[1..].split_at(L);
+        let (right, params) = rest.split_at(R);
+        vec![F::eval(arguments[0], fixed(left), fixed(right), fixed(params))]
+    }
+}
+
+fn lanes<E: Erase>(arguments: &[f64]) -> Vec<f64> {
+    let arguments: Vec<Lanes<4>> = arguments.iter().map(|&x| Lanes::splat(x)).collect();
+    E::eval(&arguments).into_iter().map(|y| y.get(3)).collect()
+}
+
+/// One partial derivative at a time.
+fn dual<E: Erase>(arguments: &[f64]) -> Vec<Derivatives> {
+    let along = |k: usize| {
+        let seed = |(i, &value): (usize, &f64)| Dual { value, partials: [if i == k { 1.0 } else { 0.0 }] };
+        E::eval(&arguments.iter().enumerate().map(seed).collect::<Vec<Dual<f64, 1>>>())
+    };
+    let mut results: Vec<Derivatives> = Vec::new();
+    for k in 0..arguments.len() {
+        for (o, y) in along(k).into_iter().enumerate() {
+            if k == 0 {
+                results.push((y.value, Vec::new()));
+            }
+            results[o].1.push(y.partials[0]);
+        }
+    }
+    results
+}
+
+impl Formula {
+    const fn new<E: Erase>(
+        name: &'static str,
+        kind: Kind,
+        arguments: usize,
+        trace: fn() -> Expression,
+        operation_f32: fn() -> &'static dyn Operation<f32>,
+        operation_f64: fn() -> &'static dyn Operation<f64>,
+    ) -> Self {
+        Formula {
+            name,
+            kind,
+            arguments,
+            plain: E::eval::<f64>,
+            plain_f32: E::eval::<f32>,
+            lanes: lanes::<E>,
+            dual: dual::<E>,
+            trace,
+            operation_f32,
+            operation_f64,
+        }
+    }
+
+    /// The entry of an elementwise formula.
+    pub const fn map<F: MapFormula<K>, const K: usize>(_formula: F, ranges: &'static [Range]) -> Self {
+        assert!(ranges.len() == K, "a range for each operand");
+        Formula::new::<OfMap<F, K>>(
+            F::NAME,
+            Kind::Map(ranges),
+            K,
+            || Expression::trace(K, OfMap::<F, K>::eval::<Trace>),
+            ErasedMap::<F, K>::operation::<f32>,
+            ErasedMap::<F, K>::operation::<f64>,
+        )
+    }
+
+    /// The entry of a row formula.
+    pub const fn row<
+        F: RowFormula<V, B, I, O>,
+        const V: usize,
+        const B: usize,
+        const I: usize,
+        const O: usize,
+    >(
+        _formula: F,
+        sample: Sample,
+        params: &'static [Range],
+    ) -> Self {
+        Formula::new::<OfRow<F, V, B, I, O>>(
+            F::NAME,
+            Kind::Row {
+                vectors: V,
+                params,
+                sample,
+                invariants: invariants::<F, V, B, I, O>,
+                vector: F::VECTOR,
+                domain: F::DOMAIN,
+                combine: combine::<F, V, B, I, O>,
+            },
+            I,
+            || Expression::trace(I, OfRow::<F, V, B, I, O>::eval::<Trace>),
+            Erased::<F, V, B, I, O>::operation::<f32>,
+            Erased::<F, V, B, I, O>::operation::<f64>,
+        )
+    }
+
+    /// The entry of a pair formula.
+    pub const fn pair<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
+        _formula: F,
+        ranges: &'static [Range],
+    ) -> Self {
+        assert!(ranges.len() == 1 + L + R + P, "a range for each argument");
+        Formula::new::<OfPair<F, L, R, P>>(
+            F::NAME,
+            Kind::Pair { ranges, counts: [L, R, P] },
+            1 + L + R + P,
+            || Expression::trace(1 + L + R + P, OfPair::<F, L, R, P>::eval::<Trace>),
+            || ErasedPair::<F, L, R, P>::kernel::<f32>().operation(),
+            || ErasedPair::<F, L, R, P>::kernel::<f64>().operation(),
+        )
+    }
+}
+
+/// The basis vectors of a row formula at its inputs, coordinate by coordinate, in plain loops.
+fn basis<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usize, const O: usize>(
+    vectors: &[&[f64]],
+) -> Vec<[f64; B]> {
+    (0..vectors[0].len())
+        .map(|c| {
+            array(0.0, |b| match F::BASIS[b] {
+                Vector::Input(i) => vectors[i][c],
+                Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
+                Vector::Difference(i, j) => vectors[i][c] - vectors[j][c],
+                Vector::Flip(i) => {
+                    if c == 0 {
+                        -vectors[i][c]
+                    } else {
+                        vectors[i][c]
+                    }
+                }
+                Vector::Time => f64::from(c == 0),
+            })
+        })
+        .collect()
+}
+
+fn invariants<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usize, const O: usize>(
+    vectors: &[&[f64]],
+    params: &[f64],
+) -> Vec<f64> {
+    let basis = basis::<F, V, B, I, O>(vectors);
+    let sign = |c: usize| match (F::METRIC, c) {
+        (Metric::Minkowski, 0) => -1.0,
+        (Metric::Space, 0) => 0.0,
+        _ => 1.0,
+    };
+    F::INVARIANTS
+        .iter()
+        .map(|invariant| match *invariant {
+            Invariant::Dot(a, b) => basis.iter().enumerate().map(|(c, v)| sign(c) * v[a] * v[b]).sum(),
+            Invariant::Margin(a) => {
+                domain::margin(&basis.iter().map(|v| v[a]).collect::<Vec<f64>>(), params[0])
+            }
+            Invariant::Param(p) => params[p],
+            Invariant::Epsilon => f64::EPSILON,
+        })
+        .collect()
+}
+
+fn combine<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usize, const O: usize>(
+    vectors: &[&[f64]],
+    coefficients: &[f64],
+) -> Vec<f64> {
+    basis::<F, V, B, I, O>(vectors)
+        .iter()
+        .map(|v| v.iter().zip(coefficients).map(|(v, a)| v * a).sum())
+        .collect()
+}

@@ -1,0 +1,283 @@
+//! Formulas as expressions: a recording scalar, an interpreter, and a printer of OpenCL C.
+//!
+//! [`Expression::trace`] evaluates a formula on [`Trace`] scalars. Each operation becomes a node of a graph, and
+//! equal operations become one node (hash-consing), so a derivative by dual numbers of traces shares what it has in
+//! common with the value. The graph can be evaluated on any other scalar, and printed as a function in the common
+//! subset of C99 and OpenCL C.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use crate::Scalar;
+
+/// An operation of an expression; numbers are positions of earlier nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Node {
+    Input(u32),
+    /// The bits of an `f64`.
+    Constant(u64),
+    Neg(u32),
+    Add(u32, u32),
+    Sub(u32, u32),
+    Mul(u32, u32),
+    Div(u32, u32),
+    /// A truth value.
+    Less(u32, u32),
+    /// Where the first holds the second, else the third.
+    Select(u32, u32, u32),
+    Function(Function, u32),
+}
+
+/// A scalar that records what is done to it. Exists within [`Expression::trace`] only.
+#[derive(Clone, Copy, Debug)]
+pub struct Trace(u32);
+
+/// The truth value of a comparison of [`Trace`]s.
+#[derive(Clone, Copy, Debug)]
+pub struct TraceMask(u32);
+
+#[derive(Default)]
+struct Recorder {
+    nodes: Vec<Node>,
+    known: HashMap<Node, u32>,
+}
+
+thread_local! {
+    static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
+}
+
+fn record(node: Node) -> u32 {
+    RECORDER.with_borrow_mut(|recorder| {
+        let recorder = recorder.as_mut().expect("a Trace exists within Expression::trace only");
+        *recorder.known.entry(node).or_insert_with(|| {
+            recorder.nodes.push(node);
+            (recorder.nodes.len() - 1) as u32
+        })
+    })
+}
+
+/// A recorded formula.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression {
+    nodes: Vec<Node>,
+    inputs: usize,
+    outputs: Vec<u32>,
+}
+
+impl Expression {
+    /// Records a formula of `inputs` arguments.
+    ///
+    /// ```
+    /// use cotangent_engine::{Dual, Expression, Scalar};
+    /// // The value and the derivative of x tanh(x): tanh is computed once.
+    /// let expression = Expression::trace(1, |x| {
+    ///     let [x] = Dual::variables([x[0]]);
+    ///     let y = x * x.tanh();
+    ///     vec![y.value, y.partials[0]]
+    /// });
+    /// assert_eq!(expression.evaluate(&[0.5_f64])[0], 0.5 * Scalar::tanh(0.5_f64));
+    /// assert_eq!(expression.to_c("f", "double").matches("tanh(").count(), 1);
+    /// ```
+    ///
+    /// # Panics
+    /// If recordings are nested.
+    pub fn trace(inputs: usize, formula: impl FnOnce(&[Trace]) -> Vec<Trace>) -> Self {
+        let outer = RECORDER.with_borrow_mut(|recorder| recorder.replace(Recorder::default()));
+        assert!(outer.is_none(), "recordings of expressions cannot be nested");
+        let arguments: Vec<Trace> = (0..inputs).map(|i| Trace(record(Node::Input(i as u32)))).collect();
+        let outputs = formula(&arguments).into_iter().map(|Trace(id)| id).collect();
+        let recorder = RECORDER.with_borrow_mut(Option::take).expect("set above");
+        Expression { nodes: recorder.nodes, inputs, outputs }
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The outputs at some arguments, computed in any scalar.
+    pub fn evaluate<S: Scalar>(&self, arguments: &[S]) -> Vec<S> {
+        assert_eq!(arguments.len(), self.inputs, "the number of arguments");
+        // A truth value takes a place among the numbers too, so that positions agree.
+        let mut values: Vec<S> = Vec::with_capacity(self.nodes.len());
+        for &node in &self.nodes {
+            let at = |i: u32| values[i as usize];
+            values.push(match node {
+                Node::Input(i) => arguments[i as usize],
+                Node::Constant(bits) => S::constant(f64::from_bits(bits)),
+                Node::Neg(a) => -at(a),
+                Node::Add(a, b) => at(a) + at(b),
+                Node::Sub(a, b) => at(a) - at(b),
+                Node::Mul(a, b) => at(a) * at(b),
+                Node::Div(a, b) => at(a) / at(b),
+                Node::Less(..) => S::zero(),
+                Node::Select(mask, a, b) => {
+                    let Node::Less(x, y) = self.nodes[mask as usize] else { unreachable!("a truth value") };
+                    S::select(at(x).lt(at(y)), at(a), at(b))
+                }
+                Node::Function(function, a) => function.apply(at(a)),
+            });
+        }
+        self.outputs.iter().map(|&id| values[id as usize]).collect()
+    }
+
+    /// The expression as a function `void name(const real in[], real out[])`, in the common subset of C99 and
+    /// OpenCL C, for the floating-point type `real`. The functions that C does not
+    /// have (`tanc` and the like) are those of [`PRELUDE`].
+    pub fn to_c(&self, name: &str, real: &str) -> String {
+        let mut c = format!("void {name}(const {real} *in, {real} *out) {{\n");
+        for (id, node) in self.nodes.iter().enumerate() {
+            let value = match node {
+                Node::Input(i) => format!("in[{i}]"),
+                Node::Constant(bits) => number(f64::from_bits(*bits), real),
+                Node::Neg(a) => format!("-t{a}"),
+                Node::Add(a, b) => format!("t{a} + t{b}"),
+                Node::Sub(a, b) => format!("t{a} - t{b}"),
+                Node::Mul(a, b) => format!("t{a} * t{b}"),
+                Node::Div(a, b) => format!("t{a} / t{b}"),
+                Node::Less(a, b) => format!("t{a} < t{b}"),
+                Node::Select(mask, a, b) => format!("t{mask} ? t{a} : t{b}"),
+                Node::Function(function, a) => format!("{}(t{a})", function.c_name()),
+            };
+            let of = if matches!(node, Node::Less(..)) { "int" } else { real };
+            writeln!(c, "    const {of} t{id} = {value};").expect("writing to a string");
+        }
+        for (i, id) in self.outputs.iter().enumerate() {
+            writeln!(c, "    out[{i}] = t{id};").expect("writing to a string");
+        }
+        c.push_str("}\n");
+        c
+    }
+}
+
+/// A constant of C.
+fn number(x: f64, real: &str) -> String {
+    if x.is_nan() {
+        "NAN".into()
+    } else if x.is_infinite() {
+        if x > 0.0 { "INFINITY".into() } else { "-INFINITY".into() }
+    } else {
+        // Seventeen digits are exact; the type's name makes the constant one of that type.
+        format!("({real}){x:.17e}")
+    }
+}
+
+macro_rules! operator {
+    ($($trait:ident $method:ident;)*) => { $(
+        impl $trait for Trace {
+            type Output = Trace;
+            fn $method(self, other: Trace) -> Trace {
+                Trace(record(Node::$trait(self.0, other.0)))
+            }
+        }
+    )* };
+}
+operator! { Add add; Sub sub; Mul mul; Div div; }
+
+impl Neg for Trace {
+    type Output = Trace;
+    fn neg(self) -> Trace {
+        Trace(record(Node::Neg(self.0)))
+    }
+}
+
+macro_rules! functions {
+    ($($variant:ident $method:ident $c:literal;)*) => {
+        /// The elementary functions of expressions.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        enum Function { $($variant,)* TanhSlope, GeluSlope, Secant }
+
+        impl Function {
+            fn apply<S: Scalar>(self, x: S) -> S {
+                match self {
+                    $(Function::$variant => x.$method(),)*
+                    Function::TanhSlope => x.tanh_with_slope().1,
+                    Function::GeluSlope => x.gelu_with_slope().1,
+                    Function::Secant => x.tanc_secant().1,
+                }
+            }
+            fn c_name(self) -> &'static str {
+                match self {
+                    $(Function::$variant => $c,)*
+                    Function::TanhSlope => "tanh_slope",
+                    Function::GeluSlope => "gelu_slope",
+                    Function::Secant => "secant",
+                }
+            }
+        }
+
+        impl Scalar for Trace {
+            type Mask = TraceMask;
+            const EPSILON: f64 = f64::EPSILON;
+
+            fn constant(value: f64) -> Self {
+                Trace(record(Node::Constant(value.to_bits())))
+            }
+            fn lt(self, other: Self) -> TraceMask {
+                TraceMask(record(Node::Less(self.0, other.0)))
+            }
+            fn select(mask: TraceMask, a: Self, b: Self) -> Self {
+                Trace(record(Node::Select(mask.0, a.0, b.0)))
+            }
+            fn sin_cos(self) -> (Self, Self) {
+                (self.sin(), self.cos())
+            }
+            fn sinh_cosh(self) -> (Self, Self) {
+                (self.sinh(), self.cosh())
+            }
+            fn sinc_cosc(self) -> (Self, Self) {
+                (self.sinc(), self.cosc())
+            }
+            fn tanh_with_slope(self) -> (Self, Self) {
+                (self.tanh(), Trace(record(Node::Function(Function::TanhSlope, self.0))))
+            }
+            fn tanc_secant(self) -> (Self, Self) {
+                (self.tanc(), Trace(record(Node::Function(Function::Secant, self.0))))
+            }
+            fn gelu_with_slope(self) -> (Self, Self) {
+                (self.gelu(), Trace(record(Node::Function(Function::GeluSlope, self.0))))
+            }
+            $(
+                fn $method(self) -> Self {
+                    Trace(record(Node::Function(Function::$variant, self.0)))
+                }
+            )*
+        }
+    };
+}
+
+functions! {
+    Sqrt sqrt "sqrt";
+    Exp exp "exp";
+    ExpM1 exp_m1 "expm1";
+    Ln ln "log";
+    Ln1p ln_1p "log1p";
+    Sin sin "sin";
+    Cos cos "cos";
+    Tan tan "tan";
+    Asin asin "asin";
+    Atan atan "atan";
+    Sinh sinh "sinh";
+    Cosh cosh "cosh";
+    Tanh tanh "tanh";
+    Asinh asinh "asinh";
+    Acosh acosh "acosh";
+    Atanh atanh "atanh";
+    Erf erf "erf";
+    Gelu gelu "gelu";
+    Tanc tanc "tanc";
+    Arctanc arctanc "arctanc";
+    Sinc sinc "sinc";
+    Cosc cosc "cosc";
+    Arcsinc arcsinc "arcsinc";
+}
+
+/// What printed expressions call besides the standard functions, for a type named `real`.
+pub const PRELUDE: &str = include_str!("prelude.cl");

@@ -1,0 +1,17 @@
+//! A derivative: the tape records what is computed, and goes back over it.
+//!
+//! `cargo run --release --example 01_scalar`
+
+use cotangent::prelude::*;
+
+fn main() {
+    let tape = Tape::<f64>::new();
+    let x = tape.variable(&Tensor::scalar(0.5));
+    let y = x * x.tanh() + 1.0; // operators and functions, as on paper
+    let gradients = tape.backward(y);
+    let slope = gradients.wrt(x).expect("y depends on x").to_dense(1, 1)[0];
+    println!("y = {}, dy/dx = {slope}", y.item());
+
+    let (t, expected) = (0.5_f64.tanh(), 0.5_f64.tanh() + 0.5 * (1.0 - 0.5_f64.tanh().powi(2)));
+    assert!((y.item() - (0.5 * t + 1.0)).abs() < 1e-15 && (slope - expected).abs() < 1e-15);
+}

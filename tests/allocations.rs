@@ -1,0 +1,116 @@
+//! In the steady state a training step allocates nothing: not in the tape, its kernels, its gradients, nor in the
+//! optimiser.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cotangent::engine::loss;
+use cotangent::prelude::{loss as distance_loss, *};
+
+/// Counts allocations.
+struct Counting;
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations of one step after several have run.
+fn steady(mut step: impl FnMut()) -> usize {
+    (0..5).for_each(|_| step());
+    let before = COUNT.load(Ordering::Relaxed);
+    step();
+    COUNT.load(Ordering::Relaxed) - before
+}
+
+/// One test, so that nothing else allocates beside it.
+#[test]
+fn steps_allocate_nothing() {
+    let mut rng = rng::stream(1, 0, 0);
+
+    // A classifier: two layers, layer normalisation, cross-entropy.
+    let uniform = |shape: &[usize], rng: &mut rng::Rng| {
+        use rand::RngExt;
+        Tensor::from_fn(shape, |_| rng.random_range(-0.3..0.3_f32))
+    };
+    let x = uniform(&[16, 8], &mut rng);
+    let mut weights = [&[8, 32][..], &[32], &[32], &[32], &[32, 4]]
+        .map(|shape| Param::new("w", Euclidean, uniform(shape, &mut rng)));
+    let labels: [u32; 16] = std::array::from_fn(|i| i as u32 % 4);
+    let sgd = RiemannianSgd::new(0.1).unwrap();
+    let mut tape = Tape::new();
+    let value = std::cell::Cell::new(0.0);
+    let mut step = || {
+        tape.reset();
+        let [w1, b1, gain, bias, w2] = [0, 1, 2, 3, 4].map(|i| *tape.point(&weights[i]).coordinates());
+        let h = (tape.constant(&x).matmul(w1) + b1).layer_norm(gain, bias, 1e-5).gelu();
+        let loss = loss::cross_entropy(h.matmul(w2), &labels, 0.1);
+        value.set(loss.item());
+        let gradients = tape.backward(loss);
+        for w in &mut weights {
+            sgd.step(w, &gradients).unwrap();
+        }
+    };
+    assert_eq!(steady(&mut step), 0, "a classifier's step");
+    let first = value.get();
+    (0..50).for_each(|_| step());
+    assert!(value.get() < first, "{} {first}", value.get());
+
+    // Poincaré embeddings: row-sparse gradients.
+    let ball = PoincareBall::ball(-1.0).unwrap();
+    let mut table: Embedding<_, f64> = Embedding::uniform("points", ball, 200, 5, 1e-3, &mut rng);
+    let mut tape = Tape::new();
+    let (mut left, mut right) = (vec![0; 40], vec![0; 40]);
+    let mut round = 0_u32;
+    let mut step = || {
+        // Other rows in every step, as many of them each time.
+        round += 1;
+        for i in 0..40 {
+            left[i] = (i as u32 / 8 * 7 + round) % 200;
+            right[i] = (i as u32 * 3 + round) % 200;
+        }
+        tape.reset();
+        let (u, v) = (table.forward(&tape, &left), table.forward(&tape, &right));
+        let loss = distance_loss::ranking(u.dist(&v).reshape([5, 8])).sum();
+        let gradients = tape.backward(loss);
+        sgd.step(&mut table.points, &gradients).unwrap();
+    };
+    assert_eq!(steady(&mut step), 0, "an embedding's step");
+
+    // Attention with a pair formula, convolution and pooling, index operations.
+    let (q, k, image, filters) = (
+        uniform(&[2, 6, 4], &mut rng),
+        uniform(&[2, 7, 4], &mut rng),
+        uniform(&[2, 1, 6, 6], &mut rng),
+        uniform(&[2, 1, 3, 3], &mut rng),
+    );
+    let mut tape = Tape::new();
+    let mut step = || {
+        tape.reset();
+        let [q, k, image, filters] = [&q, &k, &image, &filters].map(|t| tape.variable(t));
+        let attended = q.attend(k, k, 0.5, true).permute(&[1, 0, 2]).softmax(-1).slice(0, 1..4);
+        let pooled = image.conv2d(filters, 1, 1).relu().max_pool2d(2, 2);
+        let loss = attended.square().sum() + pooled.norm_axis(-1).max_axis(0).sum();
+        assert!(tape.backward(loss).wrt(image).is_some());
+    };
+    // Small products do not go through matrixmultiply, which allocates its packing buffers.
+    assert_eq!(steady(&mut step), 0, "an attention and convolution step");
+}

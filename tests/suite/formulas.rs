@@ -1,0 +1,364 @@
+//! All formulas of the registry: every evaluation of one agrees with every other, and its derivatives with finite
+//! differences; as kernels they agree with plain loops, over shapes from empty to a million elements.
+
+use cotangent::engine::Domain;
+use cotangent::engine::registry::{Formula, Kind, Range, Sample};
+use cotangent::prelude::*;
+use rand::RngExt;
+
+fn all() -> impl Iterator<Item = &'static Formula> {
+    let engine = cotangent::engine::formulas::ALL.into_iter();
+    engine.chain(cotangent::manifolds::formulas::ALL).flatten()
+}
+
+fn draw(range: Range, rng: &mut rng::Rng) -> f64 {
+    if range.0 == range.1 { range.0 } else { rng.random_range(range.0..range.1) }
+}
+
+/// Vectors for a row formula.
+fn vectors(sample: Sample, count: usize, width: usize, kappa: f64, rng: &mut rng::Rng) -> Vec<Vec<f64>> {
+    let mut all: Vec<Vec<f64>> = Vec::new();
+    for i in 0..count {
+        let mut v: Vec<f64> = (0..width).map(|_| rng.random_range(-1.0..1.0)).collect();
+        match sample {
+            Sample::Free => {}
+            Sample::Ball => v.iter_mut().for_each(|x| *x *= 0.5 / (width as f64).sqrt()),
+            Sample::Hyperboloid(points) if i < points => {
+                let space: f64 = v[1..].iter().map(|x| x * x).sum();
+                v[0] = (space - 1.0 / kappa).sqrt();
+            }
+            Sample::Hyperboloid(_) => {
+                // ⟨x, v⟩_L = 0 fixes the time coordinate.
+                let x = &all[0];
+                v[0] = v[1..].iter().zip(&x[1..]).map(|(a, b)| a * b).sum::<f64>() / x[0];
+            }
+        }
+        all.push(v);
+    }
+    all
+}
+
+/// Random arguments of the scalar formula.
+fn arguments(formula: &Formula, rng: &mut rng::Rng) -> Vec<f64> {
+    match formula.kind {
+        Kind::Map(ranges) | Kind::Pair { ranges, .. } => ranges.iter().map(|&r| draw(r, rng)).collect(),
+        Kind::Row { vectors: count, params, sample, invariants, .. } => {
+            let params: Vec<f64> = params.iter().map(|&r| draw(r, rng)).collect();
+            let kappa = params.first().copied().unwrap_or(0.0);
+            let vectors = vectors(sample, count, 4, kappa, rng);
+            invariants(&vectors.iter().map(Vec::as_slice).collect::<Vec<_>>(), &params)
+        }
+    }
+}
+
+#[test]
+fn the_registry_lists_formulas_of_every_kind_once() {
+    let mut names: Vec<&str> = all().map(|f| f.name).collect();
+    assert!(names.len() > 50, "{}", names.len());
+    for name in ["exp", "gelu", "scaled_dot", "stereographic.exp", "lorentz.log", "euclidean.norm"] {
+        assert!(names.contains(&name), "{name}");
+    }
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all().count());
+}
+
+#[test]
+fn plain_lanes_dual_and_traced_values_are_the_same_bits() {
+    let mut rng = rng::stream(1, 0, 0);
+    for formula in all() {
+        let expression = (formula.trace)();
+        for _ in 0..50 {
+            let x = arguments(formula, &mut rng);
+            let plain = (formula.plain)(&x);
+            let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            let name = formula.name;
+            assert_eq!(bits(&plain), bits(&(formula.lanes)(&x)), "{name} on lanes at {x:?}");
+            assert_eq!(bits(&plain), bits(&expression.evaluate(&x)), "{name} traced at {x:?}");
+            if !x.is_empty() {
+                let dual: Vec<f64> = (formula.dual)(&x).into_iter().map(|(value, _)| value).collect();
+                assert_eq!(bits(&plain), bits(&dual), "{name} on dual numbers at {x:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn single_precision_is_close_to_double() {
+    let mut rng = rng::stream(2, 0, 0);
+    for formula in all() {
+        for _ in 0..50 {
+            let x: Vec<f32> = arguments(formula, &mut rng).into_iter().map(|x| x as f32).collect();
+            let wide: Vec<f64> = x.iter().map(|&x| f64::from(x)).collect();
+            let (single, double) = ((formula.plain_f32)(&x), (formula.plain)(&wide));
+            let slopes = if x.is_empty() { Vec::new() } else { (formula.dual)(&wide) };
+            for (o, (got, want)) in single.into_iter().zip(double).enumerate() {
+                // What the rounding of every argument may do, and some of the result's own.
+                let condition: f64 =
+                    slopes.get(o).map_or(0.0, |(_, p)| p.iter().zip(&wide).map(|(d, x)| (d * x).abs()).sum());
+                let scale = want.abs() + condition + 1e-2;
+                assert!(
+                    (f64::from(got) - want).abs() <= 5e-6 * scale,
+                    "{} at {x:?}: {got} {want}",
+                    formula.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn derivatives_are_those_of_finite_differences() {
+    let mut rng = rng::stream(3, 0, 0);
+    for formula in all() {
+        for _ in 0..20 {
+            let x = arguments(formula, &mut rng);
+            if x.is_empty() {
+                continue;
+            }
+            for (o, (value, partials)) in (formula.dual)(&x).into_iter().enumerate() {
+                for (k, got) in partials.into_iter().enumerate() {
+                    // A mask is not differentiated.
+                    if formula.name == "fill_where" && k == 1 {
+                        assert_eq!(got, 0.0);
+                        continue;
+                    }
+                    let at = |shift: f64| {
+                        let mut moved = x.clone();
+                        moved[k] += shift;
+                        (formula.plain)(&moved)[o]
+                    };
+                    let central = |h: f64| (at(h) - at(-h)) / (2.0 * h);
+                    let h = 1e-3 * x[k].abs().clamp(1e-2, 1.0);
+                    let want = (4.0 * central(h / 2.0) - central(h)) / 3.0;
+                    let scale = want.abs().max(value.abs() / x[k].abs().max(0.1)).max(1e-2);
+                    assert!(
+                        (got - want).abs() <= 1e-7 * scale,
+                        "{}: ∂{o}/∂{k} at {x:?} is {got}, not {want}",
+                        formula.name
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// What a formula should give for given inputs of its operation, in plain loops; `f64` throughout.
+fn expected(formula: &Formula, inputs: &[Tensor<f64>]) -> Vec<f64> {
+    match formula.kind {
+        Kind::Map(_) => (0..inputs[0].len())
+            .flat_map(|i| {
+                let x: Vec<f64> = inputs.iter().map(|t| t.data()[if t.len() == 1 { 0 } else { i }]).collect();
+                (formula.plain)(&x)
+            })
+            .collect(),
+        Kind::Row { vectors, invariants, vector, combine, .. } => {
+            let (of_vectors, params) = inputs.split_at(vectors);
+            let params: Vec<f64> = params.iter().map(|p| p.data()[0]).collect();
+            let width = of_vectors[0].width();
+            (0..of_vectors[0].len() / width)
+                .flat_map(|i| {
+                    let rows: Vec<&[f64]> = of_vectors.iter().map(|v| v.row(i)).collect();
+                    let coefficients = (formula.plain)(&invariants(&rows, &params));
+                    if vector { combine(&rows, &coefficients) } else { coefficients }
+                })
+                .collect()
+        }
+        Kind::Pair { counts: [l, r, _], .. } => {
+            let (x, y) = (&inputs[0], &inputs[1]);
+            let mut all = Vec::new();
+            for i in 0..x.shape()[0] {
+                for j in 0..y.shape()[0] {
+                    let pairs = x.row(i).iter().zip(y.row(j));
+                    let pairing: f64 = if formula.name == "euclidean_distance" {
+                        pairs.map(|(a, b)| (a - b) * (a - b)).sum()
+                    } else {
+                        pairs.map(|(a, b)| a * b).sum()
+                    };
+                    let mut arguments = vec![pairing];
+                    arguments.extend(inputs[2..2 + l].iter().map(|t| t.data()[i]));
+                    arguments.extend(inputs[2 + l..2 + l + r].iter().map(|t| t.data()[j]));
+                    arguments.extend(inputs[2 + l + r..].iter().map(|t| t.data()[0]));
+                    all.extend((formula.plain)(&arguments));
+                }
+            }
+            all
+        }
+    }
+}
+
+/// Inputs of a formula's operation: `n` elements, rows or left rows.
+fn inputs(formula: &Formula, n: usize, width: usize, rng: &mut rng::Rng) -> Vec<Tensor<f64>> {
+    match formula.kind {
+        Kind::Map(ranges) => ranges
+            .iter()
+            .enumerate()
+            .map(|(k, &range)| {
+                // One operand of several is a single number.
+                let shape: &[usize] = if k == 2 { &[] } else { &[n] };
+                Tensor::from_fn(shape, |_| draw(range, rng))
+            })
+            .collect(),
+        Kind::Row { vectors: count, params, sample, .. } => {
+            let params: Vec<f64> = params.iter().map(|&r| draw(r, rng)).collect();
+            let kappa = params.first().copied().unwrap_or(0.0);
+            let mut tables = vec![Vec::with_capacity(n * width); count];
+            for _ in 0..n {
+                for (table, row) in tables.iter_mut().zip(vectors(sample, count, width, kappa, rng)) {
+                    table.extend(row);
+                }
+            }
+            let tables = tables.into_iter().map(|t| Tensor::new([n, width], t));
+            tables.chain(params.into_iter().map(Tensor::scalar)).collect()
+        }
+        Kind::Pair { ranges, counts: [l, r, _] } => {
+            let m = n / 2 + 1;
+            let mut all = vec![
+                Tensor::from_fn([n, width], |_| rng.random_range(-1.0..1.0)),
+                Tensor::from_fn([m, width], |_| rng.random_range(-1.0..1.0)),
+            ];
+            for (k, &range) in ranges[1..].iter().enumerate() {
+                let shape: &[usize] = if k < l {
+                    &[n]
+                } else if k < l + r {
+                    &[m]
+                } else {
+                    &[]
+                };
+                all.push(Tensor::from_fn(shape, |_| draw(range, rng)));
+            }
+            all
+        }
+    }
+}
+
+#[test]
+fn kernels_agree_with_plain_loops_over_all_shapes() {
+    let mut rng = rng::stream(4, 0, 0);
+    for formula in all() {
+        let million = matches!(formula.kind, Kind::Map(_)).then_some((1_000_003, 1));
+        let shapes = [(0, 3), (1, 2), (1, 3), (7, 5), (64, 64), (65, 65), (300, 2)];
+        for (n, width) in shapes.into_iter().chain(million) {
+            let inputs = inputs(formula, n, width, &mut rng);
+            let want = expected(formula, &inputs);
+            let tape = Tape::<f64>::new();
+            let variables: Vec<_> = inputs.iter().map(|t| tape.constant(t)).collect();
+            let got = tape.operation((formula.operation_f64)(), &variables).to_tensor();
+            let single = Tape::<f32>::new();
+            let rounded: Vec<Tensor<f32>> = inputs.iter().map(Tensor::cast).collect();
+            let variables: Vec<_> = rounded.iter().map(|t| single.constant(t)).collect();
+            let got_single = single.operation((formula.operation_f32)(), &variables).to_tensor();
+            let wide: Vec<Tensor<f64>> = rounded.iter().map(Tensor::cast).collect();
+            let want_single = expected(formula, &wide);
+            assert_eq!(got.len(), want.len(), "{} {n} {width}", formula.name);
+            // A row is a sum of many terms: what cancels is measured against the whole.
+            let size = want.iter().fold(1e-2, |m: f64, x| m.max(x.abs()));
+            for i in 0..want.len() {
+                let what = || format!("{} [{n}, {width}] element {i}", formula.name);
+                let (got, want) = (got.data()[i], want[i]);
+                assert!((got - want).abs() <= 1e-12 * size, "{}: {got} {want}", what());
+                let (got, want) = (f64::from(got_single.data()[i]), want_single[i]);
+                assert!((got - want).abs() <= 2e-5 * size, "{}: f32 {got} {want}", what());
+            }
+        }
+    }
+}
+
+/// Gradients of the kernels, forward mode and second derivatives, against finite differences.
+#[test]
+fn kernels_have_the_gradients_of_finite_differences() {
+    use cotangent::engine::check;
+    let mut rng = rng::stream(5, 0, 0);
+    for formula in all() {
+        // A point that is settled onto a hyperboloid moves along it only: `gradients.rs` has these.
+        if matches!(formula.kind, Kind::Row { domain: Domain::Hyperboloid, .. }) {
+            continue;
+        }
+        for (n, width) in [(1, 3), (5, 4)] {
+            let inputs = inputs(formula, n, width, &mut rng);
+            // A mask is not differentiated.
+            let (mask, inputs): (Vec<_>, Vec<_>) =
+                inputs.into_iter().enumerate().partition(|(k, _)| formula.name == "fill_where" && *k == 1);
+            let inputs: Vec<Tensor<f64>> = inputs.into_iter().map(|(_, t)| t).collect();
+            fn scores<'t>(
+                formula: &Formula,
+                mask: &[(usize, Tensor<f64>)],
+                v: &[Var<'t, f64>],
+            ) -> Var<'t, f64> {
+                let mut operands = v.to_vec();
+                for (k, t) in mask {
+                    operands.insert(*k, v[0].tape().constant(t));
+                }
+                let y = v[0].tape().operation((formula.operation_f64)(), &operands);
+                let weights = Tensor::from_fn(y.shape(), |i| 0.4 + (i as f64).sin());
+                10.0 + (y * y.tape().constant(&weights)).sum()
+            }
+            let worst = check::gradients(&inputs, |v| scores(formula, &mask, v));
+            assert!(worst.relative < 1e-7, "{}: {worst:?}", formula.name);
+
+            let directions: Vec<Tensor<f64>> = inputs
+                .iter()
+                .map(|t| Tensor::from_fn(t.shape().clone(), |i| (i as f64 + 0.3).cos()))
+                .collect();
+            let worst = check::forward_mode(&inputs, &directions, |v| scores(formula, &mask, v));
+            assert!(worst < 1e-7, "{}: forward mode differs from reverse by {worst:e}", formula.name);
+
+            if !matches!(formula.kind, Kind::Pair { .. }) {
+                let worst = check::gradients(&inputs, |v| {
+                    let tape = v[0].tape();
+                    let tangents: Vec<_> =
+                        v.iter().zip(&directions).map(|(x, d)| (*x, tape.constant(d))).collect();
+                    10.0 + tape.jvp(scores(formula, &mask, v), &tangents)
+                });
+                assert!(worst.relative < 1e-6, "{}: second derivatives: {worst:?}", formula.name);
+            }
+        }
+    }
+}
+
+/// The printed expressions are C: a compiler takes them, and the program computes the same.
+#[test]
+fn printed_expressions_compile_and_compute_the_same() {
+    use std::fmt::Write;
+    use std::process::Command;
+    let mut rng = rng::stream(6, 0, 0);
+    let mut source = format!(
+        "#include <math.h>\n#include <stdio.h>\ntypedef double real;\n{}\n",
+        cotangent::engine::PRELUDE
+    );
+    let mut main = String::from("int main(void) {\n    real out[16];\n");
+    let mut want: Vec<(&str, f64)> = Vec::new();
+    for (f, formula) in all().enumerate() {
+        source += &(formula.trace)().to_c(&format!("f{f}"), "real");
+        for _ in 0..5 {
+            let x = arguments(formula, &mut rng);
+            let values: Vec<String> = x.iter().map(|x| format!("{x:.17e}")).collect();
+            let list = if values.is_empty() { "0".into() } else { values.join(", ") };
+            writeln!(main, "    {{ const real in[] = {{{list}}}; f{f}(in, out); }}").unwrap();
+            for (o, y) in (formula.plain)(&x).into_iter().enumerate() {
+                writeln!(main, "    printf(\"%.17g\\n\", out[{o}]);").unwrap();
+                want.push((formula.name, y));
+            }
+        }
+    }
+    let dir = std::env::temp_dir().join(format!("cotangent-expressions-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("f.c"), source + &main + "    return 0;\n}\n").unwrap();
+    let compiler = Command::new("cc")
+        .args(["-std=c99", "-O1", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-o"])
+        .args([dir.join("f"), dir.join("f.c"), "-lm".into()])
+        .status();
+    let Ok(status) = compiler else {
+        eprintln!("skipped: no C compiler");
+        return;
+    };
+    assert!(status.success());
+    let output = Command::new(dir.join("f")).output().unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+    let got: Vec<f64> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|l| l.parse().unwrap()).collect();
+    assert_eq!(got.len(), want.len());
+    for (got, (name, want)) in got.into_iter().zip(want) {
+        assert!((got - want).abs() <= 1e-13 * (1.0 + want.abs()), "{name}: {got} in C, {want}");
+    }
+}

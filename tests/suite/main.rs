@@ -1,0 +1,7 @@
+//! The facade's tests. One binary: the kernels of every formula are compiled once for all of them.
+
+mod formulas;
+mod gradients;
+mod laws;
+mod operations;
+mod tape;
