@@ -126,14 +126,35 @@ impl<const R: usize, T: Float> Lanes<R, T> {
     pub(crate) fn widen(self) -> Lanes<R> {
         Lanes(array(0.0, |l| self.0[l].to_f64()))
     }
+    /// Some consecutive elements; `pad` beyond the end.
+    #[inline(always)]
+    pub(crate) fn load(x: &[T], pad: f64) -> Self {
+        if let Some(block) = x.first_chunk::<R>() {
+            return Lanes(*block);
+        }
+        // Apart, or the compiler makes one copy of variable length of both, which is a call for every block.
+        #[cold]
+        #[inline(never)]
+        fn last<T: Float, const R: usize>(x: &[T], pad: f64) -> [T; R] {
+            let mut block = [T::nearest(pad); R];
+            block[..x.len()].copy_from_slice(x);
+            block
+        }
+        Lanes(last(x, pad))
+    }
     /// Writes the first lanes, as many as there is room for.
     #[inline(always)]
     pub(crate) fn store(self, out: &mut [T]) {
         if let Some(block) = out.first_chunk_mut::<R>() {
             *block = self.0;
-        } else {
-            out.copy_from_slice(&self.0[..out.len()]);
+            return;
         }
+        #[cold]
+        #[inline(never)]
+        fn last<T: Float, const R: usize>(block: [T; R], out: &mut [T]) {
+            out.copy_from_slice(&block[..out.len()]);
+        }
+        last(self.0, out);
     }
 }
 

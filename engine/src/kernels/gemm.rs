@@ -3,7 +3,6 @@
 
 use smallvec::SmallVec;
 
-use crate::lanes::array;
 use crate::parallel::{self, PIECES, split_front};
 use crate::simd::dispatch;
 use crate::{Float, Lanes};
@@ -95,23 +94,29 @@ const LANES: usize = 8;
 /// Eight columns at a time, in registers.
 fn small<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     let (k, n) = (a.columns, b.columns);
+    let width = n.next_multiple_of(LANES);
+    if b.column != 1 || b.row % LANES != 0 {
+        // Copied once, its rows can be loaded as whole lanes.
+        return T::with_scratch(k * width, |packed| {
+            for (p, row) in packed.chunks_exact_mut(width.max(1)).enumerate() {
+                for (j, x) in row.iter_mut().enumerate() {
+                    *x = if j < n { b.data[p * b.row + j * b.column] } else { T::zero() };
+                }
+            }
+            small(a, Matrix { columns: n, ..Matrix::new(packed, k, width) }, accumulate, c);
+        });
+    }
     dispatch(
         #[inline(always)]
         || {
             for (i, c) in c.chunks_exact_mut(n.max(1)).enumerate() {
                 for (block, c) in c.chunks_mut(LANES).enumerate() {
-                    let (first, count) = (block * LANES, c.len());
+                    let first = block * LANES;
                     let mut sum = Lanes::<LANES, T>::splat(T::zero());
                     for p in 0..k {
                         let x = Lanes::splat(a.data[i * a.row + p * a.column]);
-                        let start = p * b.row + first * b.column;
-                        let y = if b.column == 1 && count == LANES {
-                            let row = &b.data[start..start + LANES];
-                            Lanes::from(array(T::zero(), |l| row[l]))
-                        } else {
-                            Lanes::from(array(T::zero(), |l| b.data[start + l.min(count - 1) * b.column]))
-                        };
-                        sum = x.mul_add(y, sum);
+                        let start = p * b.row + first;
+                        sum = x.mul_add(Lanes::load(&b.data[start..start + LANES], 0.0), sum);
                     }
                     if accumulate {
                         for (l, c) in c.iter_mut().enumerate() {

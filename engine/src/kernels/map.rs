@@ -210,17 +210,6 @@ fn forward_range<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(
     }
 }
 
-/// Some consecutive elements; zeros beyond the end.
-#[inline(always)]
-fn load<T: Float, const R: usize>(x: &[T]) -> Lanes<R, T> {
-    if let Some(block) = x.first_chunk::<R>() {
-        return Lanes::from(*block);
-    }
-    let mut block = [T::zero(); R];
-    block[..x.len()].copy_from_slice(x);
-    Lanes::from(block)
-}
-
 /// The usual ways to read an operand over a range of output positions.
 #[derive(Clone, Copy)]
 enum Blocks<'a, T: Float, const R: usize> {
@@ -252,7 +241,7 @@ fn backward_piece<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(
             _ => operands[k].load(p, range.end),
         });
         let y = F::eval(Dual::variables(x));
-        let upstream = load::<T, R>(upstream);
+        let upstream = Lanes::load(upstream, 0.0);
         for k in 0..K {
             if matches!(places[k], Place::Unwanted) {
                 continue;

@@ -156,14 +156,12 @@ impl<T: Float> Operation<T> for Normalise {
                                 }
                                 let first = rows == 1;
                                 if let Some(dgain) = places[1].at(0, width) {
-                                    for ((d, x), g) in dgain.iter_mut().zip(x).zip(g) {
-                                        let before = if first { 0.0 } else { d.to_f64() };
-                                        *d = T::nearest(before + g.to_f64() * ((x.to_f64() - mean) * scale));
-                                    }
+                                    gain_gradient(x, g, mean, scale, first, dgain);
                                 }
                                 if let Some(dbias) = places[2].at(0, width) {
-                                    for (d, g) in dbias.iter_mut().zip(g) {
-                                        *d = if first { *g } else { *d + *g };
+                                    for (d, g) in dbias.chunks_mut(8).zip(g.chunks(8)) {
+                                        let before = if first { Lanes::splat(T::zero()) } else { load(d, 0.0) };
+                                        (before + load(g, 0.0)).store(d);
                                     }
                                 }
                             }
@@ -270,21 +268,42 @@ fn layer_norm<T: Float>(x: &[T], gain: &[T], bias: &[T], epsilon: f64, y: &mut [
     }
 }
 
+/// Adds the gradient of a row's gain, or writes that of the only row.
+#[inline(always)]
+fn gain_gradient<T: Float>(x: &[T], g: &[T], mean: f64, scale: f64, first: bool, dgain: &mut [T]) {
+    let (mean, scale) = (Lanes::splat(mean), Lanes::splat(scale));
+    for ((d, x), g) in dgain.chunks_mut(8).zip(x.chunks(8)).zip(g.chunks(8)) {
+        let before = if first { Lanes::splat(0.0) } else { load(d, 0.0).widen() };
+        let unit = (load(x, 0.0).widen() - mean) * scale;
+        load(g, 0.0).widen().mul_add(unit, before).narrow::<T>().store(d);
+    }
+}
+
+/// The normalised elements of a block.
+#[inline(always)]
+fn unit<T: Float>(x: &[T], mean: Lanes<8>, scale: Lanes<8>) -> Lanes<8> {
+    (load(x, 0.0).widen() - mean) * scale
+}
+
+/// The product of two blocks.
+#[inline(always)]
+fn product<T: Float>(a: &[T], b: &[T]) -> Lanes<8> {
+    load(a, 0.0).widen() * load(b, 0.0).widen()
+}
+
 /// With `u` the normalised row and `h = g · gain`: `dx = scale (h − mean(h) − u mean(u h))`.
 #[inline(always)]
 fn layer_norm_gradient<T: Float>(x: &[T], gain: &[T], g: &[T], mean: f64, scale: f64, dx: &mut [T]) {
     let n = x.len() as f64;
     let (mean, scale) = (Lanes::splat(mean), Lanes::splat(scale));
-    let unit = |x: &[T]| (load(x, 0.0).widen() - mean) * scale;
-    let upstream = |g: &[T], gain: &[T]| load(g, 0.0).widen() * load(gain, 0.0).widen();
     let (mut sum, mut dot) = (Lanes::splat(0.0), Lanes::splat(0.0));
     for ((x, g), gain) in x.chunks(8).zip(g.chunks(8)).zip(gain.chunks(8)) {
-        let h = upstream(g, gain);
+        let h = product(g, gain);
         sum = sum + h;
-        dot = dot + h * unit(x);
+        dot = dot + h * unit(x, mean, scale);
     }
     let (sum, dot) = (Lanes::splat(sum.sum() / n), Lanes::splat(dot.sum() / n));
     for (((x, g), gain), dx) in x.chunks(8).zip(g.chunks(8)).zip(gain.chunks(8)).zip(dx.chunks_mut(8)) {
-        (scale * (upstream(g, gain) - sum - unit(x) * dot)).narrow::<T>().store(dx);
+        (scale * (product(g, gain) - sum - unit(x, mean, scale) * dot)).narrow::<T>().store(dx);
     }
 }

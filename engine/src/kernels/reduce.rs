@@ -103,12 +103,7 @@ const BLOCK: usize = 4096;
 /// Some consecutive elements; `pad` beyond the end.
 #[inline(always)]
 pub(crate) fn load<T: Float>(x: &[T], pad: f64) -> Lanes<LANES, T> {
-    if let Some(block) = x.first_chunk::<LANES>() {
-        return Lanes::from(*block);
-    }
-    let mut block = [T::nearest(pad); LANES];
-    block[..x.len()].copy_from_slice(x);
-    Lanes::from(block)
+    Lanes::load(x, pad)
 }
 
 #[inline(always)]
@@ -139,6 +134,15 @@ pub(crate) fn line_sum<T: Float>(x: &[T], f: impl Fn(Lanes<LANES, T>) -> Lanes<L
     total
 }
 
+#[inline(always)]
+fn total<T: Float>(x: &[T]) -> f64 {
+    line_sum(
+        x,
+        #[inline(always)]
+        |x| x.widen(),
+    )
+}
+
 /// The largest element; NaN if there is one, −∞ if there is none.
 #[inline(always)]
 pub(crate) fn line_max<T: Float>(x: &[T]) -> T {
@@ -165,12 +169,8 @@ impl Reduction {
     fn line<T: Float>(self, x: &[T]) -> f64 {
         let n = x.len() as f64;
         match self {
-            Reduction::Sum => line_sum(
-                x,
-                #[inline(always)]
-                |x| x.widen(),
-            ),
-            Reduction::Mean => Reduction::Sum.line(x) / n,
+            Reduction::Sum => total(x),
+            Reduction::Mean => total(x) / n,
             Reduction::Norm => line_sum(
                 x,
                 #[inline(always)]
@@ -198,20 +198,29 @@ impl Reduction {
     #[inline(always)]
     fn lines<T: Float>(self, x: &[T], axis: Axis, start: usize, count: usize) -> Lanes<LANES> {
         let row = |j: usize| load(&x[start + j * axis.inner..][..count], 0.0);
-        let sum = |f: &dyn Fn(Lanes<LANES, T>) -> Lanes<LANES>| {
-            (0..axis.n).fold(Lanes::splat(0.0), |sum, j| sum + f(row(j)))
-        };
+        #[inline(always)]
+        fn fold<T: Float>(
+            n: usize,
+            row: impl Fn(usize) -> Lanes<LANES, T>,
+            f: impl Fn(Lanes<LANES, T>) -> Lanes<LANES>,
+        ) -> Lanes<LANES> {
+            let mut sum = Lanes::splat(0.0);
+            for j in 0..n {
+                sum = sum + f(row(j));
+            }
+            sum
+        }
         match self {
-            Reduction::Sum => (0..axis.n).fold(Lanes::splat(0.0), |sum, j| sum + row(j).widen()),
-            Reduction::Mean => Reduction::Sum.lines(x, axis, start, count) / Lanes::splat(axis.n as f64),
-            Reduction::Norm => sum(&|x| x.widen().square()).sqrt(),
+            Reduction::Sum => fold(axis.n, row, |x| x.widen()),
+            Reduction::Mean => fold(axis.n, row, |x| x.widen()) / Lanes::splat(axis.n as f64),
+            Reduction::Norm => fold(axis.n, row, |x| x.widen().square()).sqrt(),
             Reduction::Max | Reduction::LogSumExp => {
                 let lowest = Lanes::splat(T::nearest(f64::NEG_INFINITY));
                 let max = (0..axis.n).fold(lowest, |max, j| larger(max, row(j)));
                 if self == Reduction::Max {
                     return max.widen();
                 }
-                let sum = sum(&|x| (x - max).exp().widen());
+                let sum = fold(axis.n, row, |x| (x - max).exp().widen());
                 let finite = max.widen() + sum.ln();
                 // An infinite maximum is the result itself; a NaN is kept by the sum.
                 let bounded = max.abs().lt(Lanes::splat(T::nearest(f64::INFINITY)));
