@@ -1,22 +1,59 @@
-//! The engine of Cotangent: tensors, a tape, and row formulas.
+//! The engine of Cotangent: tensors, a tape, and formulas.
 //!
 //! It knows no manifold. An operation is a small formula, written once and generic over a [`Scalar`]; the
-//! kernels run it over tensors, and its reverse pass comes from running it on [`Dual`] numbers.
+//! kernels run it over tensors, and its derivatives come from running it on [`Dual`] numbers.
+//!
+//! # The tape in five minutes
+//!
+//! A [`Tape`] records what is computed on its variables. A [`Var`] is an id, `Copy`, and behaves like a number on
+//! paper; its elements are a tensor's. [`Tape::backward`] goes back over the record, node by node:
+//!
+//! ```
+//! use cotangent_engine::{Tape, Tensor};
+//!
+//! let mut tape = Tape::<f64>::new();
+//! let x = Tensor::new([2, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]); // [2, 3], row-major
+//! let w = Tensor::new([3, 1], vec![0.1, -0.2, 0.3]);
+//! for step in 0..3 {
+//!     tape.reset(); // forgets the graph and keeps its memory: the steady state allocates nothing
+//!     let input = tape.constant(&x); // no gradient flows here
+//!     let weights = tape.variable(&w); // nothing is copied
+//!     let y = input.matmul(weights).tanh(); // [2, 1]
+//!     let loss = (y - 0.5).square().mean(); // a number; operands broadcast
+//!     let gradients = tape.backward(loss);
+//!     let g = gradients.wrt(weights).unwrap().to_dense(3, 1);
+//!     assert_eq!(g.len(), 3);
+//! }
+//! ```
+//!
+//! - **Shapes** are run-time values. Those that do not fit panic with the operation, the shapes and your line.
+//! - **Broadcasting** aligns axes at the last one; each is equal or 1 ([`Broadcast`] has the five kinds).
+//! - **Rows**: the last axis is a row. Gathered rows of an input have a row-sparse gradient ([`GradientView`]).
+//! - **Values** are read with [`Var::to_tensor`] or [`Var::item`] until the backward pass releases them.
+//! - **NaN**: [`Tape::checked`] names the operation that made the first one.
+//! - **Second derivatives**: [`Tape::jvp`] is forward mode on the tape; going back through it gives
+//!   Hessian-vector products.
+//! - **Your own operations**: an elementwise formula is a [`MapFormula`], a geometric one a [`RowFormula`], a score
+//!   of pairs a [`PairFormula`]; for the rest there is [`Operation`].
+//! - **Threads**: the current rayon pool's; results do not depend on their number.
+//!
+//! # Where things are
 //!
 //! | file | what |
 //! |---|---|
-//! | [`scalar`] | the scalar that formulas are generic over |
-//! | [`elementary`] | its functions on lanes, with their errors |
+//! | [`scalar`], [`elementary`] | the scalar that formulas are generic over; its functions and their errors |
 //! | [`RowFormula`] | operations of geometry, as functions of inner products; kernel `gram` |
 //! | [`MapFormula`] | elementwise operations; kernel `map` |
 //! | [`PairFormula`] | scores of pairs of rows; kernels `pair` and `attend` |
 //! | [`Operation`] | operations with a hand-written reverse pass |
-//! | [`registry`], [`formulas`] | all declared formulas |
+//! | [`formulas`], [`registry`] | all declared formulas |
 //! | [`Expression`] | formulas as expressions, printed as OpenCL C |
-//! | [`Tape`], [`Var`] | recording and the reverse pass |
+//! | [`Tape`], [`Var`] | recording, the reverse pass, forward mode |
+//! | [`loss`] | cross-entropy, binary cross-entropy, mean squared error |
 //! | [`domain`] | where the results of formulas must lie, and accurate margins |
 //! | [`check`] | gradients against finite differences |
-//! | [`files`] | checkpoints, tensors as safetensors and `.npy`, atomic writes |
+//! | [`files`] | checkpoints, safetensors, npy, atomic writes |
+//! | [`simd`] | the choice of the instruction set |
 
 #![warn(missing_docs)]
 

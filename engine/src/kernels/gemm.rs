@@ -95,7 +95,7 @@ const LANES: usize = 8;
 fn small<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     let (k, n) = (a.columns, b.columns);
     let width = n.next_multiple_of(LANES);
-    if b.column != 1 || b.row % LANES != 0 {
+    if b.column != 1 || !b.row.is_multiple_of(LANES) {
         // Copied once, its rows can be loaded as whole lanes.
         return T::with_scratch(k * width, |packed| {
             for (p, row) in packed.chunks_exact_mut(width.max(1)).enumerate() {

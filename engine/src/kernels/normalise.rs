@@ -160,7 +160,8 @@ impl<T: Float> Operation<T> for Normalise {
                                 }
                                 if let Some(dbias) = places[2].at(0, width) {
                                     for (d, g) in dbias.chunks_mut(8).zip(g.chunks(8)) {
-                                        let before = if first { Lanes::splat(T::zero()) } else { load(d, 0.0) };
+                                        let before =
+                                            if first { Lanes::splat(T::zero()) } else { load(d, 0.0) };
                                         (before + load(g, 0.0)).store(d);
                                     }
                                 }
