@@ -507,6 +507,13 @@ fn bad_shapes_are_named() {
             "attend: queries [1, 2, 3], keys [1, 4, 3] and values [1, 5, 3] do not fit",
         ),
         (
+            |t| {
+                let (q, k) = (zeros(t, &[1, 2, 3]), zeros(t, &[1, 0, 3]));
+                q.attend(k, k, 1.0, false);
+            },
+            "attend: there is nothing to pair with: rows [1, 2, 3], [1, 0, 3]",
+        ),
+        (
             |t| drop(t.jvp(zeros(t, &[2]), &[(zeros(t, &[2]), zeros(t, &[3]))]).shape()),
             "jvp: a tangent of shape [3] for a variable of shape [2]",
         ),

@@ -281,6 +281,9 @@ pub(crate) fn sizes(inputs: &[&Shape], [l, r, _]: [usize; 3]) -> Result<(Sizes, 
     let ([lead_x @ .., n, d], [lead_y @ .., m, e]) = (x.axes(), y.axes()) else {
         return Err(format!("rows […, n, d] and […, m, d] are needed, not {x}, {y}"));
     };
+    if *d == 0 || *m == 0 {
+        return Err(format!("there is nothing to pair with: rows {x}, {y}"));
+    }
     if d != e || !(lead_x == lead_y || lead_y.is_empty()) {
         return Err(format!("rows […, n, d] and […, m, d] are needed, not {x}, {y}"));
     }
