@@ -22,7 +22,7 @@ pub const IGNORE: u32 = u32::MAX;
 /// [0, 1].
 #[track_caller]
 pub fn cross_entropy<'t, T: Float>(logits: Var<'t, T>, labels: &[u32], smoothing: f64) -> Var<'t, T> {
-    let (shape, tape) = (logits.shape(), logits.tape());
+    let shape = logits.shape();
     let (rows, classes) = (shape.rows().len(), shape.width());
     assert!((0.0..=1.0).contains(&smoothing), "cross_entropy: a smoothing of {smoothing}");
     assert_eq!(labels.len(), rows, "cross_entropy: {} labels for logits of shape {shape}", labels.len());
@@ -30,11 +30,8 @@ pub fn cross_entropy<'t, T: Float>(logits: Var<'t, T>, labels: &[u32], smoothing
     if let Some(row) = wrong {
         panic!("cross_entropy: label {} of row {row}, of {classes} classes", labels[row])
     }
-    let counted = labels.iter().filter(|&&label| label != IGNORE).count();
-    if counted == 0 {
-        return tape.scalar(0.0) * logits.sum();
-    }
     let logits = logits.reshape([rows, classes]);
+    let counted = labels.iter().filter(|&&label| label != IGNORE).count();
     let (log_softmax, of_labels) = if counted == rows {
         let log_softmax = logits.log_softmax(-1);
         (log_softmax, log_softmax.take_along(labels))
@@ -44,8 +41,13 @@ pub fn cross_entropy<'t, T: Float>(logits: Var<'t, T>, labels: &[u32], smoothing
         let log_softmax = logits.gather(&kept).log_softmax(-1);
         (log_softmax, log_softmax.take_along(&targets))
     };
-    let loss = -of_labels.mean();
-    if smoothing == 0.0 { loss } else { loss * (1.0 - smoothing) - log_softmax.mean() * smoothing }
+    // Sums, so that there may be no row at all.
+    let counted = counted.max(1) as f64;
+    let loss = of_labels.sum() * (-1.0 / counted);
+    if smoothing == 0.0 {
+        return loss;
+    }
+    loss * (1.0 - smoothing) - log_softmax.sum() * (smoothing / (counted * classes as f64))
 }
 
 /// Binary cross-entropy of logits with targets in [0, 1], of one shape: the mean of `softplus(x) − t x`, which is

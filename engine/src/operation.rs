@@ -1,5 +1,7 @@
 //! What a node of a tape computes: one trait for the engine's kernels and for operations of your own.
 
+use smallvec::SmallVec;
+
 use crate::{Float, Shape, Tape, Var};
 
 /// A tensor as an operation reads it.
@@ -11,6 +13,11 @@ pub struct View<'a, T> {
     pub data: &'a [T],
     /// The number it stands for, if it is one given in full precision.
     pub(crate) constant: Option<f64>,
+}
+
+/// The shapes of some tensors.
+pub(crate) fn shapes<'a, T>(views: &[View<'a, T>]) -> SmallVec<[&'a Shape; 6]> {
+    views.iter().map(|v| v.shape).collect()
 }
 
 /// What an operation computed, as its reverse pass reads it.
@@ -126,7 +133,7 @@ pub(crate) fn linear_jvp<'t, T: Float>(
     tangents: &[Option<Var<'t, T>>],
     operation: impl FnOnce(&[Var<'t, T>]) -> Var<'t, T>,
 ) -> Var<'t, T> {
-    let tangents: smallvec::SmallVec<[Var<'t, T>; 6]> = inputs
+    let tangents: SmallVec<[Var<'t, T>; 6]> = inputs
         .iter()
         .zip(tangents)
         .map(|(x, tangent)| tangent.unwrap_or_else(|| x.tape().zeros(x.shape())))

@@ -42,6 +42,22 @@ pub(crate) fn run<J: Send>(jobs: &mut [J], work: impl Fn(&mut J) + Sync) {
     }
 }
 
+/// Runs `work` on the pieces of `out`, which holds `width` elements for each position, with the positions of each.
+pub(crate) fn for_each_part<T: Send>(
+    out: &mut [T],
+    width: usize,
+    align: usize,
+    cost: usize,
+    work: impl Fn(std::ops::Range<usize>, &mut [T]) + Sync,
+) {
+    let mut rest = out;
+    let mut jobs: SmallVec<[_; PIECES]> = pieces(rest.len() / width.max(1), align, cost)
+        .into_iter()
+        .map(|range| (range.clone(), split_front(&mut rest, range.len() * width)))
+        .collect();
+    run(&mut jobs, |(range, out)| work(range.clone(), out));
+}
+
 /// Takes the first `n` elements off the front of a mutable slice.
 pub(crate) fn split_front<'a, T>(slice: &mut &'a mut [T], n: usize) -> &'a mut [T] {
     let (front, rest) = std::mem::take(slice).split_at_mut(n);

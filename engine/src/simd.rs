@@ -13,7 +13,11 @@ use std::sync::OnceLock;
 fn wide() -> bool {
     static WIDE: OnceLock<bool> = OnceLock::new();
     *WIDE.get_or_init(|| {
-        let forced = std::env::var_os("COTANGENT_SIMD").is_some_and(|level| level == "baseline");
+        let forced = match std::env::var("COTANGENT_SIMD").as_deref() {
+            Err(_) | Ok("" | "avx2+fma") => false,
+            Ok("baseline") => true,
+            Ok(other) => panic!("COTANGENT_SIMD={other}: \"baseline\" or \"avx2+fma\" is needed"),
+        };
         #[cfg(target_arch = "x86_64")]
         let has = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
         #[cfg(not(target_arch = "x86_64"))]
@@ -40,17 +44,22 @@ pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Runs `vector`, compiled for AVX2 + FMA, where the processor has both, else `scalar`: the same work on one lane,
-/// which is much less code for every formula.
+/// Runs `vector` on a state, compiled for AVX2 + FMA, where the processor has both, else `scalar`: the same work on
+/// one lane, which is much less code for every formula.
 #[inline(always)]
-pub(crate) fn dispatch_lanes<R>(vector: impl FnOnce() -> R, scalar: impl FnOnce() -> R) -> R {
+pub(crate) fn dispatch_lanes<A, R>(state: A, vector: impl FnOnce(A) -> R, scalar: impl FnOnce(A) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     if wide() {
         // SAFETY: the processor has the two features that the entry is compiled for.
-        return unsafe { avx2_fma(vector) };
+        return unsafe {
+            avx2_fma(
+                #[inline(always)]
+                || vector(state),
+            )
+        };
     }
     let _ = vector;
-    scalar()
+    scalar(state)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -338,7 +338,7 @@ impl<T: Float> Tape<T> {
         // What the output depends on.
         let mut wanted = vec![false; root + 1];
         wanted[root] = true;
-        for id in (0..=root).rev().filter(|&id| id <= root) {
+        for id in (0..=root).rev() {
             if wanted[id] {
                 self.arena.borrow().nodes[id].inputs.iter().for_each(|&i| wanted[i as usize] = true);
             }

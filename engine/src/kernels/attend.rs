@@ -14,7 +14,7 @@ use crate::kernels::pair::{
     tile_rows,
 };
 use crate::kernels::reduce::{line_max, line_sum, load};
-use crate::operation::{Operation, Outcome, View};
+use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel::{self, PIECES, split_front};
 use crate::simd::dispatch;
 use crate::{Float, Lanes, Scalar, Shape, Tape, Var};
@@ -122,7 +122,7 @@ impl<T: Float> Operation<T> for Attend<T> {
     }
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], kept: &mut [T]) {
-        let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|v| v.shape).collect();
+        let shapes = shapes(inputs);
         let (s, width, _) = self.sizes(&shapes).expect("checked");
         let (scored, values) = split(inputs);
         let (mut out, mut kept) = (out, kept);
@@ -170,7 +170,7 @@ impl<T: Float> Operation<T> for Attend<T> {
         g: &[T],
         grads: &mut [Option<&mut [T]>],
     ) {
-        let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|v| v.shape).collect();
+        let shapes = shapes(inputs);
         let (s, width, _) = self.sizes(&shapes).expect("checked");
         let (scored, values) = split(inputs);
         let [l, r, p] = self.score.counts();

@@ -1,11 +1,9 @@
 //! The `conv` kernel: 2-D convolution, by im2col and a matrix product for each image.
 
-use smallvec::SmallVec;
-
 use crate::arena::Op;
 use crate::kernels::gemm::{Matrix, gemm, serial};
 use crate::operation::{Operation, Outcome, View};
-use crate::parallel::{self, PIECES, split_front};
+use crate::parallel;
 use crate::{Float, Shape, Var};
 
 /// A window that slides over images: its size, the step between its places, and the zeros around the image.
@@ -79,6 +77,10 @@ impl Sizes {
     fn places(&self) -> usize {
         self.places[0] * self.places[1]
     }
+    /// Estimated time of an image, in nanoseconds.
+    fn cost(&self) -> usize {
+        1 + self.patch() * self.places() * (1 + self.filters / 50)
+    }
 
     /// Calls `run(row of the patch, place, position in the image)` for every element under the window; the
     /// position is `None` in the zeros around.
@@ -125,10 +127,6 @@ impl Conv2d {
         let sizes = Sizes { batch, filters: count, channels, image: [h, w], window, places };
         Ok((sizes, Shape::new(&[batch, count, places[0], places[1]])))
     }
-
-    fn pieces(s: &Sizes) -> SmallVec<[std::ops::Range<usize>; PIECES]> {
-        parallel::pieces(s.batch, 1, 1 + s.patch() * s.places() * (1 + s.filters / 50))
-    }
 }
 
 impl<T: Float> Operation<T> for Conv2d {
@@ -144,14 +142,9 @@ impl<T: Float> Operation<T> for Conv2d {
         let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
         let filters = Matrix::new(inputs[1].data, s.filters, s.patch());
         let size = s.filters * s.places();
-        let mut rest = out;
-        let mut jobs: SmallVec<[_; PIECES]> = Self::pieces(&s)
-            .into_iter()
-            .map(|range| (range.clone(), split_front(&mut rest, range.len() * size)))
-            .collect();
-        parallel::run(&mut jobs, |(range, out)| {
+        parallel::for_each_part(out, size, 1, s.cost(), |range, out| {
             T::with_scratch(s.patch() * s.places(), |columns| {
-                for (b, out) in range.clone().zip(out.chunks_exact_mut(size.max(1))) {
+                for (b, out) in range.zip(out.chunks_exact_mut(size.max(1))) {
                     s.im2col(&inputs[0].data[b * s.image_len()..][..s.image_len()], columns);
                     serial(filters, Matrix::new(columns, s.patch(), s.places()), false, out);
                 }
@@ -167,14 +160,9 @@ impl<T: Float> Operation<T> for Conv2d {
         let of = |b: usize| Matrix::new(&g[b * s.filters * s.places()..], s.filters, s.places());
         let (dx, dw) = grads.split_at_mut(1);
         if let Some(dx) = dx[0].as_deref_mut() {
-            let mut rest = dx;
-            let mut jobs: SmallVec<[_; PIECES]> = Self::pieces(&s)
-                .into_iter()
-                .map(|range| (range.clone(), split_front(&mut rest, range.len() * s.image_len())))
-                .collect();
-            parallel::run(&mut jobs, |(range, dx)| {
+            parallel::for_each_part(dx, s.image_len(), 1, s.cost(), |range, dx| {
                 T::with_scratch(s.patch() * s.places(), |columns| {
-                    for (b, dx) in range.clone().zip(dx.chunks_exact_mut(s.image_len().max(1))) {
+                    for (b, dx) in range.zip(dx.chunks_exact_mut(s.image_len().max(1))) {
                         let filters = Matrix::new(filters, s.filters, s.patch()).transposed();
                         serial(filters, of(b), false, columns);
                         dx.fill(T::zero());

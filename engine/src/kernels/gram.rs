@@ -22,7 +22,7 @@ use crate::float::{Floats, FloatsMut};
 use crate::kernels::derivative;
 use crate::kernels::pieces::{Piece, Place, for_each_piece};
 use crate::lanes::array;
-use crate::operation::{Operation, Outcome, View};
+use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel::{self, PIECES, split_front};
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
 use crate::shape::Broadcast;
@@ -291,7 +291,7 @@ fn forward_rows<F, T, const V: usize, const B: usize, const I: usize, const O: u
     parameters: &[Parameter<'_>],
     width: usize,
     range: std::ops::Range<usize>,
-    out: &mut Results<'_, T>,
+    mut out: Results<'_, T>,
 ) where
     F: RowFormula<V, B, I, O>,
     T: Float,
@@ -305,7 +305,7 @@ fn forward_rows<F, T, const V: usize, const B: usize, const I: usize, const O: u
         let outputs = F::eval(values);
         let first = p - range.start;
         let count = R.min(range.end - p);
-        match out {
+        match &mut out {
             Results::Scalars(out) => (0..count).for_each(|l| out.set(first + l, outputs[0].get(l))),
             Results::Rows(out) => {
                 let out = &mut out[first * width..(first + count) * width];
@@ -376,19 +376,17 @@ fn forward_range<F, T, const V: usize, const B: usize, const I: usize, const O: 
     parameters: &[Parameter<'_>],
     width: usize,
     range: std::ops::Range<usize>,
-    mut out: Results<'_, T>,
+    out: Results<'_, T>,
 ) where
     F: RowFormula<V, B, I, O>,
     T: Float,
 {
-    let again = range.clone();
-    // The closures are alternatives, which the borrow checker cannot know.
-    let out = std::cell::RefCell::new(&mut out);
     dispatch_lanes(
+        (range, out),
         #[inline(always)]
-        || forward_rows::<F, T, V, B, I, O, ROWS>(vectors, parameters, width, range, *out.borrow_mut()),
+        |(range, out)| forward_rows::<F, T, V, B, I, O, ROWS>(vectors, parameters, width, range, out),
         #[inline(always)]
-        || forward_rows::<F, T, V, B, I, O, 1>(vectors, parameters, width, again, *out.borrow_mut()),
+        |(range, out)| forward_rows::<F, T, V, B, I, O, 1>(vectors, parameters, width, range, out),
     );
 }
 
@@ -449,7 +447,7 @@ fn row_axes(inputs: &[&Shape], is_vector: impl Fn(usize) -> bool) -> Option<Shap
 
 impl<'a, T: Float> Operands<'a, T> {
     pub(crate) fn of(views: &[View<'a, T>], is_vector: impl Fn(usize) -> bool) -> Self {
-        let shapes: SmallVec<[&Shape; 6]> = views.iter().map(|v| v.shape).collect();
+        let shapes = shapes(views);
         let checked = "shapes were checked when the node was made";
         let rows = row_axes(&shapes, &is_vector).expect(checked);
         let operand = |(k, view): (usize, &View<'a, T>)| {
@@ -538,12 +536,12 @@ where
         let reads: SmallVec<[(Broadcast, usize); 6]> =
             operands.iter().enumerate().map(|(i, o)| (o.rows, if i < V { width } else { 1 })).collect();
         for_each_piece(&reads, n, 40 + 3 * width, grads, |piece| {
-            let piece = std::cell::RefCell::new(piece);
             dispatch_lanes(
+                piece,
                 #[inline(always)]
-                || backward_piece::<F, T, V, B, I, O, ROWS>(&operands, &mut piece.borrow_mut(), width, g),
+                |piece| backward_piece::<F, T, V, B, I, O, ROWS>(&operands, piece, width, g),
                 #[inline(always)]
-                || backward_piece::<F, T, V, B, I, O, 1>(&operands, &mut piece.borrow_mut(), width, g),
+                |piece| backward_piece::<F, T, V, B, I, O, 1>(&operands, piece, width, g),
             );
         });
     }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::arena::Op;
 use crate::kernels::reduce::Axis;
 use crate::operation::{Operation, Outcome, View, linear_jvp};
-use crate::parallel::{self, PIECES, split_front};
+use crate::parallel;
 use crate::{Float, Shape, Tape, Var, formulas};
 
 impl<'t, T: Float> Var<'t, T> {
@@ -183,24 +183,16 @@ impl<T: Float> Operation<T> for Gather {
     }
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (_, width) = table(inputs[0].shape).expect("checked");
-        let (data, mut rest) = (inputs[0].data, out);
-        let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(self.rows.len(), 1, 4 + width / 4)
-            .into_iter()
-            .map(|range| (&self.rows[range.clone()], split_front(&mut rest, range.len() * width)))
-            .collect();
-        parallel::run(&mut jobs, |(rows, out)| {
-            for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width.max(1))) {
+        let data = inputs[0].data;
+        parallel::for_each_part(out, width, 1, 4 + width / 4, |range, out| {
+            for (&row, out) in self.rows[range].iter().zip(out.chunks_exact_mut(width.max(1))) {
                 let start = row as usize * width;
                 out.copy_from_slice(&data[start..start + width]);
             }
         });
     }
-    /// The tape sums the gradient into the table's itself, row-sparse where it can be.
-    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
-        if let Some(dx) = grads[0].as_deref_mut() {
-            dx.fill(T::zero());
-            scatter_add(g, &self.rows, table(inputs[0].shape).expect("checked").1, dx);
-        }
+    fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, _: &[T], _: &mut [Option<&mut [T]>]) {
+        unreachable!("the tape sums the gradient into the table's own, row-sparse where it can be")
     }
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         linear_jvp(inputs, tangents, |v| v[0].gather(&self.rows))
@@ -435,15 +427,9 @@ fn permute<T: Float>(x: &[T], shape: &[usize], axes: &[usize], out: &mut [T]) {
     if line == 0 {
         return;
     }
-    let mut rest = out;
-    let lines = rest.len() / line;
-    let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(lines, 1, 1 + n * (1 + run / 4))
-        .into_iter()
-        .map(|range| (range.start, split_front(&mut rest, range.len() * line)))
-        .collect();
-    parallel::run(&mut jobs, |(start, out)| {
-        for (p, out) in out.chunks_exact_mut(line).enumerate() {
-            let (mut p, mut at) = (*start + p, 0);
+    parallel::for_each_part(out, line, 1, 1 + n * (1 + run / 4), |range, out| {
+        for (p, out) in range.zip(out.chunks_exact_mut(line)) {
+            let (mut p, mut at) = (p, 0);
             for &a in axes[..last].iter().rev() {
                 at += p % shape[a] * strides[a];
                 p /= shape[a];
@@ -477,13 +463,11 @@ impl<T: Float> Operation<T> for Reshape {
         }
         Ok(after.clone())
     }
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        out.copy_from_slice(inputs[0].data);
+    fn forward(&self, _: &[View<'_, T>], _: &mut [T], _kept: &mut [T]) {
+        unreachable!("the elements stay where they are")
     }
-    fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
-        if let Some(dx) = grads[0].as_deref_mut() {
-            dx.copy_from_slice(g);
-        }
+    fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, _: &[T], _: &mut [Option<&mut [T]>]) {
+        unreachable!("the gradient is moved")
     }
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         linear_jvp(inputs, tangents, |v| v[0].reshape(self.shape.clone()))
@@ -500,12 +484,7 @@ pub(crate) fn scatter_add<T: Float>(g: &[T], rows: &[u32], width: usize, table: 
 
 /// `sum += g`.
 pub(crate) fn add<T: Float>(sum: &mut [T], g: &[T]) {
-    let mut rest = sum;
-    let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(rest.len(), 16, 1)
-        .into_iter()
-        .map(|range| (split_front(&mut rest, range.len()), &g[range]))
-        .collect();
-    parallel::run(&mut jobs, |(sum, g)| add_row(sum, g));
+    parallel::for_each_part(sum, 1, 16, 1, |range, sum| add_row(sum, &g[range]));
 }
 
 #[inline(always)]

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use crate::kernels::pieces::{Piece, Place, for_each_piece};
 use crate::lanes::array;
-use crate::operation::{Operation, Outcome, View};
-use crate::parallel::{self, PIECES, split_front};
+use crate::operation::{Operation, Outcome, View, shapes};
+use crate::parallel;
 use crate::shape::Broadcast;
 use crate::simd::dispatch_lanes;
 use crate::{Dual, Float, Lanes, Scalar, Shape, Tape, Var};
@@ -136,18 +136,13 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for ErasedMap<F, K
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
         let operands = Elements::of(inputs, &shape);
-        let mut rest = out;
-        let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(rest.len(), LANES, COST)
-            .into_iter()
-            .map(|range| (range.start, split_front(&mut rest, range.len())))
-            .collect();
-        parallel::run(&mut jobs, |(start, out)| {
-            let out = std::cell::RefCell::new(&mut **out);
+        parallel::for_each_part(out, 1, LANES, COST, |range, out| {
             dispatch_lanes(
+                out,
                 #[inline(always)]
-                || forward_range::<F, T, K, LANES>(&operands, *start, &mut out.borrow_mut()),
+                |out| forward_range::<F, T, K, LANES>(&operands, range.start, out),
                 #[inline(always)]
-                || forward_range::<F, T, K, 1>(&operands, *start, &mut out.borrow_mut()),
+                |out| forward_range::<F, T, K, 1>(&operands, range.start, out),
             );
         });
     }
@@ -163,12 +158,12 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for ErasedMap<F, K
         let operands = Elements::of(inputs, &shape);
         let reads: SmallVec<[(Broadcast, usize); 6]> = operands.iter().map(|o| (o.read, 1)).collect();
         for_each_piece(&reads, g.len(), 3 * COST, grads, |piece| {
-            let piece = std::cell::RefCell::new(piece);
             dispatch_lanes(
+                piece,
                 #[inline(always)]
-                || backward_piece::<F, T, K, LANES>(&operands, g, &mut piece.borrow_mut()),
+                |piece| backward_piece::<F, T, K, LANES>(&operands, g, piece),
                 #[inline(always)]
-                || backward_piece::<F, T, K, 1>(&operands, g, &mut piece.borrow_mut()),
+                |piece| backward_piece::<F, T, K, 1>(&operands, g, piece),
             );
         });
     }
@@ -274,10 +269,6 @@ fn backward_piece<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(
             sum[0] = T::nearest(sums[k]);
         }
     }
-}
-
-fn shapes<'a, T>(views: &[View<'a, T>]) -> SmallVec<[&'a Shape; 6]> {
-    views.iter().map(|v| v.shape).collect()
 }
 
 /// The derivative of a formula along tangents: the operands, then the tangents that are not zero. Its own

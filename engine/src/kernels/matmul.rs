@@ -113,14 +113,9 @@ fn batched<T: Float>(
     if batch == 1 {
         return product(0, out, gemm::<T>);
     }
-    let mut rest = out;
-    let mut jobs: smallvec::SmallVec<[_; parallel::PIECES]> = parallel::pieces(batch, 1, work / 50)
-        .into_iter()
-        .map(|range| (range.start, parallel::split_front(&mut rest, range.len() * size)))
-        .collect();
-    parallel::run(&mut jobs, |(start, out)| {
-        for (i, out) in out.chunks_exact_mut(size.max(1)).enumerate() {
-            product(*start + i, out, serial::<T>);
+    parallel::for_each_part(out, size, 1, work / 50, |range, out| {
+        for (i, out) in range.zip(out.chunks_exact_mut(size.max(1))) {
+            product(i, out, serial::<T>);
         }
     });
 }

@@ -2,14 +2,12 @@
 //!
 //! Along the last axis; another axis is permuted there and back. Sums are taken in `f64`.
 
-use smallvec::SmallVec;
-
 use crate::arena::Op;
 use crate::kernels::pieces::for_each_piece;
 use crate::kernels::reduce::{Axis, line_max, line_sum, load};
 use crate::lanes::Lanes;
 use crate::operation::{Operation, Outcome, View};
-use crate::parallel::{self, PIECES, split_front};
+use crate::parallel;
 use crate::shape::Broadcast;
 use crate::simd::dispatch;
 use crate::{Float, Scalar, Shape, Var};
@@ -98,18 +96,12 @@ impl<T: Float> Operation<T> for Normalise {
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (x, width) = (inputs[0].data, inputs[0].shape.width());
-        let mut rest = out;
-        let rows = rest.len() / width.max(1);
-        let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(rows, 1, 2 * width)
-            .into_iter()
-            .map(|range| (range.start, split_front(&mut rest, range.len() * width)))
-            .collect();
-        parallel::run(&mut jobs, |(start, out)| {
+        parallel::for_each_part(out, width, 1, 2 * width, |range, out| {
             dispatch(
                 #[inline(always)]
                 || {
-                    for (r, y) in out.chunks_mut(width.max(1)).enumerate() {
-                        let x = &x[(*start + r) * width..][..width];
+                    for (r, y) in range.zip(out.chunks_mut(width.max(1))) {
+                        let x = &x[r * width..][..width];
                         match self {
                             Normalise::Softmax => softmax(x, y),
                             Normalise::LogSoftmax => log_softmax(x, y),

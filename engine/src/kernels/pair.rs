@@ -6,13 +6,14 @@
 //! storing the scores.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::kernels::gemm::{Matrix, serial};
 use crate::kernels::reduce::load;
 use crate::lanes::array;
-use crate::operation::{Operation, Outcome, View};
+use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel::{self, PIECES, split_front};
 use crate::simd::dispatch;
 use crate::{Dual, Float, Lanes, Scalar, Shape, Tape, Var};
@@ -440,7 +441,7 @@ where
     }
 
     fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
-        let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|v| v.shape).collect();
+        let shapes = shapes(inputs);
         let (s, _) = sizes(&shapes, [L, R, P]).expect("checked");
         gradients(self, inputs, s, g, grads);
     }
@@ -448,7 +449,10 @@ where
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let (tape, x, y) = (inputs[0].tape(), inputs[0], inputs[1]);
-        let partial = |which| tape.operation(PairPartial::<F, L, R, P>::of(which), inputs);
+        let partial = |which| {
+            let operation = PairPartial::<F, L, R, P> { which, formula: PhantomData };
+            tape.shared_operation(Arc::new(operation), inputs)
+        };
         let (dx, dy) = (tangents[0], tangents[1]);
         let column = |v: Var<'t, T>| v.reshape(v.shape().with_width(1));
         let row = |v: Var<'t, T>| v.reshape(v.shape().insert(v.shape().axes().len() - 1));
@@ -487,19 +491,13 @@ fn elementwise<T: Float>(
     out: &mut [T],
     work: impl Fn(&Tile<'_, T>, &mut [T]) + Sync,
 ) {
-    let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|v| v.shape).collect();
+    let shapes = shapes(inputs);
     let (s, _) = sizes(&shapes, counts).expect("checked");
-    let rows = s.batch * s.n;
     let cost = 1 + s.m * (s.width / 16 + 2);
-    let mut rest = out;
-    let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(rows, 16, cost)
-        .into_iter()
-        .map(|range| (range.clone(), split_front(&mut rest, range.len() * s.m)))
-        .collect();
-    parallel::run(&mut jobs, |(range, out)| {
-        let mut rest = &mut **out;
+    parallel::for_each_part(out, s.m, 16, cost, |range, out| {
+        let mut rest = out;
         let mut start = range.start;
-        while start < range.end && s.m > 0 {
+        while start < range.end {
             // A tile stays within one batch entry.
             let b = start / s.n;
             let end = range.end.min(start + tile_rows(s.m)).min((b + 1) * s.n);
@@ -665,26 +663,6 @@ fn run_job<T: Float>(kernel: &dyn PairKernel<T>, inputs: &[View<'_, T>], s: Size
 struct PairPartial<F, const L: usize, const R: usize, const P: usize> {
     which: usize,
     formula: PhantomData<fn() -> F>,
-}
-
-impl<F, const L: usize, const R: usize, const P: usize> PairPartial<F, L, R, P>
-where
-    F: PairFormula<L, R, P>,
-{
-    const ALL: [Self; 12] = {
-        let mut all = [const { PairPartial { which: 0, formula: PhantomData } }; 12];
-        let mut i = 0;
-        while i < 12 {
-            all[i].which = i;
-            i += 1;
-        }
-        all
-    };
-
-    fn of<T: Float>(which: usize) -> &'static dyn Operation<T> {
-        let all: &'static [Self; 12] = const { &Self::ALL };
-        &all[which]
-    }
 }
 
 impl<F, T, const L: usize, const R: usize, const P: usize> Operation<T> for PairPartial<F, L, R, P>

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::arena::Op;
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View};
-use crate::parallel::{self, PIECES, split_front};
+use crate::parallel::{self, PIECES};
 use crate::simd::dispatch;
 use crate::{Float, Lanes, Scalar, Shape, Var};
 
@@ -302,25 +302,21 @@ impl<T: Float> Operation<T> for Reduce {
             return;
         }
         let cost = 1 + axis.n * if self.reduction == Reduction::LogSumExp { 2 } else { 1 } / 4;
-        let mut rest = out;
-        let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(rest.len(), 1, cost)
-            .into_iter()
-            .map(|range| (range.start, split_front(&mut rest, range.len())))
-            .collect();
         let reduction = self.reduction;
-        parallel::run(&mut jobs, |(start, out)| {
+        parallel::for_each_part(out, 1, 1, cost, |range, out| {
+            let start = range.start;
             dispatch(
                 #[inline(always)]
                 || {
                     if axis.inner == 1 {
                         for (i, y) in out.iter_mut().enumerate() {
-                            *y = T::nearest(reduction.line(&x[(*start + i) * axis.n..][..axis.n]));
+                            *y = T::nearest(reduction.line(&x[(start + i) * axis.n..][..axis.n]));
                         }
                         return;
                     }
                     let mut i = 0;
                     while i < out.len() {
-                        let (o, c) = ((*start + i) / axis.inner, (*start + i) % axis.inner);
+                        let (o, c) = ((start + i) / axis.inner, (start + i) % axis.inner);
                         let count = LANES.min(out.len() - i).min(axis.inner - c);
                         let y = reduction.lines(x, axis, o * axis.n * axis.inner + c, count);
                         for (l, out) in out[i..i + count].iter_mut().enumerate() {
@@ -350,18 +346,14 @@ impl<T: Float> Operation<T> for Reduce {
         let Axis { n, inner, .. } = axis;
         let width = if inner == 1 { n } else { inner };
         let reduction = self.reduction;
-        let mut rest = dx;
         let align = if inner == 1 && axis.outer == 1 { LANES } else { width };
-        let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(rest.len(), align, 1)
-            .into_iter()
-            .map(|range| (range.start, split_front(&mut rest, range.len())))
-            .collect();
-        parallel::run(&mut jobs, |(start, dx)| {
+        parallel::for_each_part(dx, 1, align, 1, |range, dx| {
+            let start = range.start;
             dispatch(
                 #[inline(always)]
                 || {
                     for (r, dx) in dx.chunks_mut(width.max(1)).enumerate() {
-                        let first = *start + r * width;
+                        let first = start + r * width;
                         let line = if inner == 1 { first / n } else { first / (n * inner) * inner };
                         for (b, dx) in dx.chunks_mut(LANES).enumerate() {
                             let at = b * LANES;
