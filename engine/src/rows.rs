@@ -1,4 +1,4 @@
-//! Row formulas at three levels: on one row, on a tensor row by row, on a tape.
+//! Row formulas and row functions at three levels: on one row, on a tensor row by row, on a tape.
 //!
 //! A geometry is written once, generic over [`Rows`], and works on slices (optimisers, data work), on
 //! tensors and on tape variables.
@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 use crate::float::{Floats, FloatsMut};
 use crate::kernels::gram::{Operand, Parameter, Results, forward, forward_one, row_shape};
 use crate::shape::Broadcast;
-use crate::{Float, RowFormula, Shape, Tensor};
+use crate::{Float, RowFormula, RowFunction, Shape, Tensor, row_function};
 
-/// Something that row formulas can be applied to.
+/// Something that row formulas and row functions can be applied to.
 pub trait Rows: Clone {
     /// One number per row.
     type Scalar: Clone;
@@ -35,6 +35,18 @@ pub trait Rows: Clone {
     ) -> Self
     where
         F: RowFormula<V, B, I, B>;
+
+    /// A row function of these rows.
+    ///
+    /// # Panics
+    /// If the rows are not of the widths that the function takes, or do not broadcast.
+    fn row_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Self;
+
+    /// A row function whose result is one element, as a number for each row.
+    ///
+    /// # Panics
+    /// As [`row_function`](Self::row_function), and if the result has another width than 1.
+    fn scalar_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Self::Scalar;
 }
 
 /// A single row, owned; up to 16 elements without a heap allocation.
@@ -103,6 +115,46 @@ impl<T: Float> Rows for Row<T> {
         forward_one::<F, T, V, B, I, B>(vectors.map(|v| &**v), &params.map(|p| *p), Results::Rows(&mut out));
         out
     }
+    #[track_caller]
+    fn row_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Self {
+        let mut out = Row(SmallVec::new());
+        apply(&function, rows.map(row_operand), false, |_, width| {
+            out.0.resize(width, T::zero());
+            &mut out.0
+        });
+        out
+    }
+    #[track_caller]
+    fn scalar_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> f64 {
+        let mut out = [0.0];
+        apply(&function, rows.map(row_operand), true, |_, _| &mut out);
+        out[0]
+    }
+}
+
+fn row_operand<T: Float>(row: &Row<T>) -> (&[T], Shape) {
+    (row, Shape::from([row.len()]))
+}
+
+fn tensor_operand<T: Float>(tensor: &Tensor<T>) -> (&[T], Shape) {
+    (tensor.data(), tensor.shape().clone())
+}
+
+/// A row function over all rows; `place` is given the leading axes and the width of the result.
+#[track_caller]
+fn apply<'o, F: RowFunction<V>, T: Float, U: Float, const V: usize>(
+    function: &F,
+    inputs: [(&[T], Shape); V],
+    scalar: bool,
+    place: impl FnOnce(Shape, usize) -> &'o mut [U],
+) {
+    let (rows, widths, width) = match row_function::shapes(function, inputs.each_ref().map(|i| &i.1), scalar)
+    {
+        Ok(shapes) => shapes,
+        Err(message) => panic!("{}: {message}", function.name()),
+    };
+    let operands = row_function::operands(inputs.each_ref().map(|(data, shape)| (*data, shape)), &rows);
+    row_function::forward(function, &operands, widths, width, place(rows, width));
 }
 
 #[track_caller]
@@ -149,6 +201,24 @@ impl<T: Float> Rows for Tensor<T> {
         let (rows, width, vectors, params) = operands(F::NAME, &vectors, &params);
         let mut out = Tensor::zeros(rows.with_width(width));
         forward::<F, T, V, B, I, B>(&vectors, &params, width, Results::Rows(out.data_mut()));
+        out
+    }
+    #[track_caller]
+    fn row_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Self {
+        let mut out = Tensor::zeros([0]);
+        apply(&function, rows.map(tensor_operand), false, |rows, width| {
+            out = Tensor::zeros(rows.with_width(width));
+            out.data_mut()
+        });
+        out
+    }
+    #[track_caller]
+    fn scalar_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Tensor<f64> {
+        let mut out = Tensor::zeros([0]);
+        apply(&function, rows.map(tensor_operand), true, |rows, _| {
+            out = Tensor::zeros(rows);
+            out.data_mut()
+        });
         out
     }
 }

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use crate::formulas as f;
 use crate::kernels::gram::Erased;
-use crate::{Float, Operation, RowFormula, Rows, Shape, Tape, Tensor};
+use crate::{Float, Operation, RowFormula, RowFunction, Rows, Shape, Tape, Tensor, row_function};
 
 /// A node of a [`Tape`]: an id, `Copy`, to be computed with.
 ///
@@ -133,6 +133,14 @@ impl<T: Float> Rows for Var<'_, T> {
         F: RowFormula<V, B, I, B>,
     {
         row_formula(Erased::<F, V, B, I, B>::operation(), vectors, params)
+    }
+    #[track_caller]
+    fn row_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Self {
+        row_function::record(function, rows, false)
+    }
+    #[track_caller]
+    fn scalar_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Self {
+        row_function::record(function, rows, true)
     }
 }
 

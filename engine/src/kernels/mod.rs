@@ -10,6 +10,6 @@ pub(crate) mod map;
 pub(crate) mod matmul;
 pub(crate) mod normalise;
 pub(crate) mod pair;
-mod pieces;
+pub(crate) mod pieces;
 pub(crate) mod pool2d;
 pub(crate) mod reduce;
