@@ -16,19 +16,26 @@ pub enum Domain {
     Ball,
     /// The upper sheet of ⟨x, x⟩_L = 1/κ, κ < 0, time coordinate first.
     Hyperboloid,
+    /// Finite rows whose last coordinate is positive: the upper half-space.
+    HalfSpace,
+    /// The sphere ⟨x, x⟩ = 1/κ, κ > 0.
+    Sphere,
 }
 
 impl Domain {
     /// Moves a row onto the domain if it is off it. κ is sectional curvature.
     ///
     /// NaN stays NaN; an infinite or overflowing coordinate becomes the outermost representable point in
-    /// its direction.
+    /// its direction (in a half-space, coordinate by coordinate). A zero row becomes the first coordinate's
+    /// pole of a sphere.
     #[inline(always)]
     pub fn settle<T: Float>(self, row: &mut [T], kappa: f64) {
         match self {
             Domain::Free => {}
             Domain::Ball => settle_ball(row, kappa),
             Domain::Hyperboloid => settle_hyperboloid(row, kappa),
+            Domain::HalfSpace => settle_half_space(row),
+            Domain::Sphere => settle_sphere(row, kappa),
         }
     }
 }
@@ -57,7 +64,7 @@ pub(crate) fn margin_of<const R: usize>(squares: Compensated<R>, kappa: Lanes<R>
     kappa.mul_add(squares.sum, Lanes::splat(1.0)) + kappa * squares.error
 }
 
-/// A sum of squares in every lane, with its rounding error.
+/// A sum of products in every lane, with its rounding error.
 #[derive(Clone, Copy)]
 pub(crate) struct Compensated<const R: usize> {
     pub(crate) sum: Lanes<R>,
@@ -74,9 +81,20 @@ impl<const R: usize> Default for Compensated<R> {
 impl<const R: usize> Compensated<R> {
     #[inline(always)]
     pub(crate) fn add_square<T: Float>(&mut self, x: Lanes<R>) {
-        let product = x * x;
+        self.add_product::<T>(x, x);
+    }
+
+    /// The sum, rounded once.
+    #[inline(always)]
+    pub(crate) fn value(self) -> Lanes<R> {
+        self.sum + self.error
+    }
+
+    #[inline(always)]
+    pub(crate) fn add_product<T: Float>(&mut self, x: Lanes<R>, y: Lanes<R>) {
+        let product = x * y;
         if T::COMPENSATED {
-            let product_error = x.mul_add(x, -product);
+            let product_error = x.mul_add(y, -product);
             let (sum, sum_error) = self.sum.two_sum(product);
             self.sum = sum;
             self.error = self.error + (sum_error + product_error);
@@ -157,6 +175,56 @@ fn pull_back<T: Float>(row: &mut [T]) {
     let radius = 0.999 * largest_time::<T>();
     for (x, u) in row[1..].iter_mut().zip(&direction) {
         *x = T::nearest(u * (radius / norm));
+    }
+}
+
+/// The smallest positive number of full precision: the least height in a half-space.
+pub fn least_height<T: Float>() -> f64 {
+    4.0 / T::LARGEST
+}
+
+#[inline(always)]
+fn settle_half_space<T: Float>(row: &mut [T]) {
+    for x in row.iter_mut() {
+        if x.to_f64().is_infinite() {
+            *x = T::nearest(T::LARGEST.copysign(x.to_f64()));
+        }
+    }
+    if let Some(height) = row.last_mut().filter(|height| height.to_f64() < least_height::<T>()) {
+        *height = T::nearest(least_height::<T>());
+    }
+}
+
+/// By how much κ‖x‖² of a row may differ from 1 on the sphere: a few roundings of its coordinates.
+pub fn sphere_tolerance<T: Float>() -> f64 {
+    4.0 * T::EPSILON
+}
+
+#[inline(always)]
+fn settle_sphere<T: Float>(row: &mut [T], kappa: f64) {
+    // Written so that NaN is left alone.
+    if margin(row, -kappa).abs() > sphere_tolerance::<T>() {
+        scale_to_sphere(row, kappa);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn scale_to_sphere<T: Float>(row: &mut [T], kappa: f64) {
+    let radius = kappa.sqrt().recip();
+    if row.iter().all(|x| x.to_f64() == 0.0) {
+        row[0] = T::nearest(radius);
+        return;
+    }
+    let direction = direction(row);
+    let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+    for (x, u) in row.iter_mut().zip(&direction) {
+        *x = T::nearest(u * (radius / norm));
+    }
+    // What the sum of squares lost in long rows.
+    let rest = margin(row, -kappa);
+    if rest.abs() > sphere_tolerance::<T>() {
+        row.iter_mut().for_each(|x| *x = T::nearest(x.to_f64() * (1.0 + 0.5 * rest)));
     }
 }
 

@@ -6,9 +6,10 @@
 use smallvec::SmallVec;
 
 use crate::float::{Floats, FloatsMut};
+use crate::kernels::derivative;
 use crate::kernels::gram::{Operand, Parameter, Results, forward, forward_one, row_shape};
 use crate::shape::Broadcast;
-use crate::{Float, RowFormula, RowFunction, Shape, Tensor, row_function};
+use crate::{Float, MapFormula, RowFormula, RowFunction, Shape, Tensor, row_function};
 
 /// Something that row formulas and row functions can be applied to.
 pub trait Rows: Clone {
@@ -35,6 +36,32 @@ pub trait Rows: Clone {
     ) -> Self
     where
         F: RowFormula<V, B, I, B>;
+
+    /// The derivative of a formula that returns a vector, along tangents of its vectors: forward mode, by dual
+    /// numbers. The parameters are constants.
+    fn differential<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        formula: F,
+        vectors: [&Self; V],
+        tangents: [&Self; V],
+        constants: [f64; P],
+    ) -> Self
+    where
+        F: RowFormula<V, B, I, B>;
+
+    /// An elementwise formula of numbers for each row; they broadcast.
+    fn map<F: MapFormula<K>, const K: usize>(formula: F, scalars: [&Self::Scalar; K]) -> Self::Scalar;
+
+    /// Elements of each row.
+    fn width(&self) -> usize;
+
+    /// The elements `range` of each row.
+    fn columns(&self, range: std::ops::Range<usize>) -> Self;
+
+    /// Rows side by side: the elements of the first, then those of the second. Their leading axes broadcast.
+    fn concat(left: &Self, right: &Self) -> Self;
+
+    /// As many rows of `width` zeros, without a gradient.
+    fn zeros(&self, width: usize) -> Self;
 
     /// A row function of these rows.
     ///
@@ -114,6 +141,38 @@ impl<T: Float> Rows for Row<T> {
         let mut out = Row(SmallVec::from_elem(T::zero(), vectors[0].len()));
         forward_one::<F, T, V, B, I, B>(vectors.map(|v| &**v), &params.map(|p| *p), Results::Rows(&mut out));
         out
+    }
+    #[track_caller]
+    fn differential<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        _formula: F,
+        vectors: [&Self; V],
+        tangents: [&Self; V],
+        constants: [f64; P],
+    ) -> Self
+    where
+        F: RowFormula<V, B, I, B>,
+    {
+        let [vectors, tangents] =
+            [vectors, tangents].map(|rows| rows.map(|row| Tensor::new([row.len()], row.to_vec())));
+        let out =
+            derivative::of_tensors::<F, T, V, P, B, I>(vectors.each_ref(), tangents.each_ref(), constants);
+        Row::from(out.data())
+    }
+    fn map<F: MapFormula<K>, const K: usize>(_formula: F, scalars: [&f64; K]) -> f64 {
+        F::eval(scalars.map(|x| *x))
+    }
+    fn width(&self) -> usize {
+        self.len()
+    }
+    #[track_caller]
+    fn columns(&self, range: std::ops::Range<usize>) -> Self {
+        Row::from(&self[range])
+    }
+    fn concat(left: &Self, right: &Self) -> Self {
+        Row(left.iter().chain(right.iter()).copied().collect())
+    }
+    fn zeros(&self, width: usize) -> Self {
+        Row(SmallVec::from_elem(T::zero(), width))
     }
     #[track_caller]
     fn row_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Self {
@@ -204,6 +263,49 @@ impl<T: Float> Rows for Tensor<T> {
         out
     }
     #[track_caller]
+    fn differential<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        _formula: F,
+        vectors: [&Self; V],
+        tangents: [&Self; V],
+        constants: [f64; P],
+    ) -> Self
+    where
+        F: RowFormula<V, B, I, B>,
+    {
+        derivative::of_tensors::<F, T, V, P, B, I>(vectors, tangents, constants)
+    }
+    #[track_caller]
+    fn map<F: MapFormula<K>, const K: usize>(_formula: F, scalars: [&Tensor<f64>; K]) -> Tensor<f64> {
+        let shape = common(F::NAME, scalars.map(|x| x.shape().axes()));
+        let read = scalars.map(|x| Broadcast::new(x.shape(), &shape).expect("a common shape fits all"));
+        Tensor::from_fn(shape, |i| F::eval(std::array::from_fn(|k| scalars[k].data()[read[k].at(i)])))
+    }
+    fn width(&self) -> usize {
+        self.shape().width()
+    }
+    #[track_caller]
+    fn columns(&self, range: std::ops::Range<usize>) -> Self {
+        let mut data = Vec::with_capacity(self.len() / self.width().max(1) * range.len());
+        self.rows().for_each(|row| data.extend_from_slice(&row[range.clone()]));
+        Tensor::new(self.shape().rows().with_width(range.len()), data)
+    }
+    #[track_caller]
+    fn concat(left: &Self, right: &Self) -> Self {
+        let leading = [left, right].map(|x| x.shape().rows());
+        let rows = common("concat", leading.each_ref().map(|shape| shape.axes()));
+        let [l, r] = leading.map(|shape| Broadcast::new(&shape, &rows).expect("a common shape fits all"));
+        let width = left.width() + right.width();
+        let mut data = Vec::with_capacity(rows.len() * width);
+        for p in 0..rows.len() {
+            data.extend_from_slice(left.row(l.at(p)));
+            data.extend_from_slice(right.row(r.at(p)));
+        }
+        Tensor::new(rows.with_width(width), data)
+    }
+    fn zeros(&self, width: usize) -> Self {
+        Tensor::zeros(self.shape().rows().with_width(width))
+    }
+    #[track_caller]
     fn row_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Self {
         let mut out = Tensor::zeros([0]);
         apply(&function, rows.map(tensor_operand), false, |rows, width| {
@@ -221,6 +323,12 @@ impl<T: Float> Rows for Tensor<T> {
         });
         out
     }
+}
+
+/// The common shape of operands off the tape.
+#[track_caller]
+fn common<const K: usize>(name: &str, shapes: [&[usize]; K]) -> Shape {
+    Broadcast::common(&shapes).unwrap_or_else(|| panic!("{name}: shapes {shapes:?} do not broadcast"))
 }
 
 /// What a formula over tensors reads: the common leading axes, the width, vectors and parameters.

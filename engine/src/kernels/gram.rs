@@ -27,7 +27,7 @@ use crate::parallel::{self, PIECES, split_front};
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
 use crate::shape::Broadcast;
 use crate::simd::dispatch_lanes;
-use crate::{Domain, Dual, Float, Lanes, Shape, Var};
+use crate::{Domain, Dual, Float, Lanes, Scalar, Shape, Var};
 
 /// Rows side by side. Four `f64` are one AVX2 register; with eight, dual numbers spill.
 const ROWS: usize = 4;
@@ -80,12 +80,26 @@ fn panels(width: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..width).step_by(PANEL).map(move |start| (start, width.min(start + PANEL)))
 }
 
-/// The basis vectors at coordinate `c` of the panels; `time` if that is the first coordinate of all.
+/// Whether a coordinate is the first or the last of its row.
+#[derive(Clone, Copy)]
+struct Spot {
+    first: bool,
+    last: bool,
+}
+
+impl Spot {
+    #[inline(always)]
+    fn of(coordinate: usize, width: usize) -> Self {
+        Spot { first: coordinate == 0, last: coordinate + 1 == width }
+    }
+}
+
+/// The basis vectors at coordinate `c` of the panels.
 #[inline(always)]
 fn basis<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
     inputs: &[Panel<R>; V],
     c: usize,
-    time: bool,
+    spot: Spot,
 ) -> [Lanes<R>; B]
 where
     F: RowFormula<V, B, I, O>,
@@ -93,40 +107,39 @@ where
     let mut basis = [Lanes::splat(0.0); B];
     for b in 0..B {
         basis[b] = match F::BASIS[b] {
+            Vector::Time => Lanes::splat(if spot.first { 1.0 } else { 0.0 }),
+            Vector::Height => Lanes::splat(if spot.last { 1.0 } else { 0.0 }),
+            _ if F::METRIC == Metric::Horizontal && spot.last => Lanes::splat(0.0),
             Vector::Input(i) => inputs[i][c],
             Vector::Sum(i, j) => inputs[i][c] + inputs[j][c],
             Vector::Difference(i, j) => inputs[i][c] - inputs[j][c],
-            Vector::Flip(i) => flip_time(inputs[i][c], time),
-            Vector::Time => Lanes::splat(if time { 1.0 } else { 0.0 }),
+            Vector::Flip(i) => flip_time(inputs[i][c], spot),
         };
     }
     basis
 }
 
 #[inline(always)]
-fn flip_time<const R: usize>(x: Lanes<R>, time: bool) -> Lanes<R> {
-    if time { -x } else { x }
+fn flip_time<const R: usize>(x: Lanes<R>, spot: Spot) -> Lanes<R> {
+    if spot.first { -x } else { x }
 }
 
 #[inline(always)]
-fn lower<const R: usize>(metric: Metric, x: Lanes<R>, time: bool) -> Lanes<R> {
-    match metric {
-        Metric::Euclidean => x,
-        Metric::Minkowski => flip_time(x, time),
-        Metric::Space => {
-            if time {
-                Lanes::splat(0.0)
-            } else {
-                x
-            }
-        }
-    }
+fn lower<const R: usize>(metric: Metric, x: Lanes<R>, spot: Spot) -> Lanes<R> {
+    let silent = match metric {
+        Metric::Euclidean => false,
+        Metric::Minkowski => return flip_time(x, spot),
+        Metric::Space => spot.first,
+        Metric::Horizontal => spot.last,
+    };
+    if silent { Lanes::splat(0.0) } else { x }
 }
 
 /// Parameters of one row: formulas have at most this many.
 const PARAMS: usize = 4;
 
-/// The formula's arguments for some rows, and the squared norms behind its margins. Leaves the last panels
+/// The formula's arguments for some rows, and the squared norms behind its margins, the norms behind its
+/// components. Leaves the last panels
 /// of the inputs packed.
 #[inline(always)]
 fn invariants<F, T, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
@@ -141,24 +154,56 @@ where
 {
     let mut dots = [Lanes::splat(0.0); I];
     let mut squares = [Compensated::default(); I];
+    let mut norms = [Lanes::splat(0.0); I];
+    // Where components are asked for, vectors are read in units of their largest coordinate.
+    let mut largest = [Lanes::splat(f64::MIN_POSITIVE); B];
+    if const { asks_for_components(&F::INVARIANTS) } {
+        for (start, end) in panels(width) {
+            scratch.pack(rows, start, end);
+            for c in 0..end - start {
+                let spot = Spot::of(start + c, width);
+                let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, spot);
+                for b in 0..B {
+                    largest[b] = largest[b].max(lower(F::METRIC, basis[b], spot).abs());
+                }
+            }
+        }
+    }
     for (start, end) in panels(width) {
         scratch.pack(rows, start, end);
         for c in 0..end - start {
-            let time = start + c == 0;
-            let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, time);
+            let spot = Spot::of(start + c, width);
+            let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, spot);
             for k in 0..I {
                 match F::INVARIANTS[k] {
-                    Invariant::Dot(a, b) => dots[k] = dots[k] + basis[a] * lower(F::METRIC, basis[b], time),
+                    Invariant::Dot(a, b) => dots[k] = dots[k] + basis[a] * lower(F::METRIC, basis[b], spot),
+                    Invariant::Accurate(a, b) => {
+                        squares[k].add_product::<T>(basis[a], lower(F::METRIC, basis[b], spot));
+                    }
+                    Invariant::Along(a, b) => {
+                        let along = lower(F::METRIC, basis[b], spot) / largest[b];
+                        dots[k] = dots[k] + basis[a] / largest[a] * along;
+                        norms[k] = norms[k] + along * along;
+                    }
                     Invariant::Margin(a) => squares[k].add_square::<T>(basis[a]),
+                    Invariant::First(_) | Invariant::Last(_) => {}
                     Invariant::Param(_) | Invariant::Epsilon => {}
                 }
             }
         }
     }
-    let mut norms = [Lanes::splat(0.0); I];
     for k in 0..I {
         match F::INVARIANTS[k] {
             Invariant::Dot(..) => {}
+            Invariant::Accurate(..) => dots[k] = squares[k].value(),
+            Invariant::Along(a, b) => {
+                let norm = norms[k].sqrt();
+                let component = dots[k] / norm * largest[a];
+                dots[k] = Lanes::select(Lanes::splat(0.0).lt(norm), component, norm);
+                norms[k] = norm * largest[b];
+            }
+            Invariant::First(i) => dots[k] = Lanes::from(array(0.0, |l| rows[i][l][0].to_f64())),
+            Invariant::Last(i) => dots[k] = Lanes::from(array(0.0, |l| rows[i][l][width - 1].to_f64())),
             Invariant::Margin(_) => {
                 norms[k] = squares[k].sum;
                 dots[k] = margin_of(squares[k], params[0]);
@@ -338,7 +383,7 @@ fn combine<F, T, const V: usize, const B: usize, const I: usize, const O: usize,
             scratch.pack(rows, start, end);
         }
         for c in 0..end - start {
-            let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, start + c == 0);
+            let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, Spot::of(start + c, width));
             let mut y = Lanes::splat(0.0);
             for b in 0..O {
                 y = y + outputs[b] * basis[b];
@@ -361,7 +406,7 @@ fn combine<F, T, const V: usize, const B: usize, const I: usize, const O: usize,
         let settled = match F::DOMAIN {
             Domain::Free => true,
             Domain::Ball => margins.get(l) > 0.0,
-            Domain::Hyperboloid => false,
+            Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => false,
         };
         if !settled {
             F::DOMAIN.settle(row, params[0].get(l));
@@ -611,7 +656,7 @@ fn backward_rows<F, T, const V: usize, const B: usize, const I: usize, const O: 
             }
             pack(&g, start, end, g_panel);
             for c in 0..end - start {
-                let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, start + c == 0);
+                let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, Spot::of(start + c, width));
                 for b in 0..O {
                     upstream[b] = upstream[b] + basis[b] * g_panel[c];
                 }
@@ -624,16 +669,29 @@ fn backward_rows<F, T, const V: usize, const B: usize, const I: usize, const O: 
     // Cotangents of the invariants, as a symmetric matrix over the basis and one number per parameter.
     let mut pairs = [[Lanes::splat(0.0); B]; B];
     let mut of_params = [Lanes::splat(0.0); PARAMS];
+    let mut of_first = [Lanes::splat(0.0); V];
+    let mut of_last = [Lanes::splat(0.0); V];
     for k in 0..I {
         let mut w = Lanes::splat(0.0);
         for o in 0..O {
             w = w + upstream[o] * outputs[o].partials[k];
         }
         match F::INVARIANTS[k] {
-            Invariant::Dot(a, b) => {
+            Invariant::Dot(a, b) | Invariant::Accurate(a, b) => {
                 pairs[a][b] = pairs[a][b] + w;
                 pairs[b][a] = pairs[b][a] + w;
             }
+            Invariant::Along(a, b) => {
+                // ∂(⟨a, b⟩/‖b‖) = (⟨∂a, b⟩ + ⟨a, ∂b⟩)/‖b‖ − (⟨a, b⟩/‖b‖) ⟨b, ∂b⟩/‖b‖².
+                let positive = Lanes::splat(0.0).lt(norms[k]);
+                let per = Lanes::select(positive, w / norms[k], Lanes::splat(0.0));
+                let lost = Lanes::select(positive, per * (values[k] / norms[k]), Lanes::splat(0.0));
+                pairs[a][b] = pairs[a][b] + per;
+                pairs[b][a] = pairs[b][a] + per;
+                pairs[b][b] = pairs[b][b] - lost;
+            }
+            Invariant::First(i) => of_first[i] = of_first[i] + w,
+            Invariant::Last(i) => of_last[i] = of_last[i] + w,
             Invariant::Margin(a) => {
                 pairs[a][a] = pairs[a][a] + Lanes::splat(2.0) * params[0] * w;
                 of_params[0] = of_params[0] + w * norms[k];
@@ -655,8 +713,8 @@ fn backward_rows<F, T, const V: usize, const B: usize, const I: usize, const O: 
                 continue;
             }
             for c in 0..end - start {
-                let time = start + c == 0;
-                let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, time);
+                let spot = Spot::of(start + c, width);
+                let basis = basis::<F, V, B, I, O, R>(&scratch.inputs, c, spot);
                 let mut sum = Lanes::splat(0.0);
                 for b in 0..B {
                     let sign = share(F::BASIS[b], i);
@@ -670,14 +728,23 @@ fn backward_rows<F, T, const V: usize, const B: usize, const I: usize, const O: 
                             y = y + pairs[b][a] * basis[a];
                         }
                     }
-                    y = lower(F::METRIC, y, time);
+                    y = lower(F::METRIC, y, spot);
                     if F::VECTOR {
                         y = y + outputs[b].value * g_panel[c];
                     }
                     if matches!(F::BASIS[b], Vector::Flip(_)) {
-                        y = flip_time(y, time);
+                        y = flip_time(y, spot);
                     }
                     sum = if sign > 0 { sum + y } else { sum - y };
+                }
+                if F::METRIC == Metric::Horizontal && spot.last {
+                    sum = Lanes::splat(0.0);
+                }
+                if spot.first {
+                    sum = sum + of_first[i];
+                }
+                if spot.last {
+                    sum = sum + of_last[i];
                 }
                 scratch.output[c] = sum;
             }
@@ -717,8 +784,20 @@ const fn share(vector: Vector, i: usize) -> i32 {
         Vector::Input(j) | Vector::Flip(j) => (i == j) as i32,
         Vector::Sum(j, k) => (i == j) as i32 + (i == k) as i32,
         Vector::Difference(j, k) => (i == j) as i32 - (i == k) as i32,
-        Vector::Time => 0,
+        Vector::Time | Vector::Height => 0,
     }
+}
+
+/// Whether some invariant is a component.
+const fn asks_for_components(invariants: &[Invariant]) -> bool {
+    let mut k = 0;
+    while k < invariants.len() {
+        if matches!(invariants[k], Invariant::Along(..)) {
+            return true;
+        }
+        k += 1;
+    }
+    false
 }
 
 /// Whether some invariant is of the basis vectors `a` and `b`.
@@ -727,7 +806,12 @@ const fn paired(invariants: &[Invariant], a: usize, b: usize) -> bool {
     let mut k = 0;
     while k < invariants.len() {
         match invariants[k] {
-            Invariant::Dot(c, d) if (a == c && b == d) || (a == d && b == c) => return true,
+            Invariant::Dot(c, d) | Invariant::Accurate(c, d) | Invariant::Along(c, d)
+                if (a == c && b == d) || (a == d && b == c) =>
+            {
+                return true;
+            }
+            Invariant::Along(_, c) if a == c && b == c => return true,
             Invariant::Margin(c) if a == c && b == c => return true,
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 pub(crate) mod attend;
 pub(crate) mod conv;
-mod derivative;
+pub(crate) mod derivative;
 mod gemm;
 pub(crate) mod gram;
 pub(crate) mod index;
