@@ -266,6 +266,13 @@ fn invariants<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I
             Invariant::Margin(a) => {
                 domain::margin(&basis.iter().map(|v| v[a]).collect::<Vec<f64>>(), params[0])
             }
+            Invariant::Wedge(a, b, d) => {
+                // Lagrange's identity.
+                let minor =
+                    |i: usize, j: usize, b: usize| basis[i][a] * basis[j][b] - basis[j][a] * basis[i][b];
+                let pairs = (0..basis.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
+                pairs.map(|(i, j)| sign(i) * sign(j) * minor(i, j, b) * minor(i, j, d)).sum()
+            }
             Invariant::Param(p) => params[p],
             Invariant::Epsilon => f64::EPSILON,
         })

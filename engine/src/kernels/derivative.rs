@@ -11,6 +11,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::kernels::gram::{Operands, row_shape};
+use crate::kernels::wedge::Wedge;
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View};
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
@@ -48,8 +49,8 @@ struct Row<const B: usize, const I: usize> {
     basis: Vec<[Moving; B]>,
     params: Vec<Moving>,
     invariants: [Moving; I],
-    /// `‖v‖²` behind each margin.
-    squares: [Moving; I],
+    /// `‖v‖²` behind each margin, the products behind each wedge.
+    products: [[Moving; 4]; I],
 }
 
 /// Cotangents of a row's operands: dual numbers whose value is the cotangent of the tangent, and whose partial is
@@ -123,26 +124,39 @@ where
                 })
             })
             .collect();
-        let mut squares = [ZERO; I];
+        let mut products = [[ZERO; 4]; I];
         let mut invariants = [ZERO; I];
         for k in 0..I {
+            let dot = |a: usize, b: usize| {
+                let terms = basis.iter().enumerate().map(|(c, v)| v[a] * v[b] * lower(F::METRIC, c));
+                terms.fold(ZERO, |sum, x| sum + x)
+            };
             invariants[k] = match F::INVARIANTS[k] {
-                Invariant::Dot(a, b) => {
-                    let terms = basis.iter().enumerate().map(|(c, v)| v[a] * v[b] * lower(F::METRIC, c));
-                    terms.fold(ZERO, |sum, x| sum + x)
+                Invariant::Dot(a, b) => dot(a, b),
+                Invariant::Wedge(a, b, c) => {
+                    let values: [Vec<f64>; V] =
+                        std::array::from_fn(|i| vectors[i].iter().map(|x| x.value).collect());
+                    let rows = values.each_ref().map(Vec::as_slice);
+                    let [aa, ab, ac, bc] = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
+                    products[k] = [aa, ab, ac, bc];
+                    // As for a margin: the accurate value.
+                    Dual {
+                        value: Wedge::of::<F, f64, V, B, I, O>(rows, [a, b, c]).value,
+                        ..aa * bc - ab * ac
+                    }
                 }
                 Invariant::Margin(a) => {
                     let coordinates: Vec<f64> = basis.iter().map(|v| v[a].value).collect();
-                    squares[k] = basis.iter().fold(ZERO, |sum, v| sum + v[a] * v[a]);
+                    products[k][0] = basis.iter().fold(ZERO, |sum, v| sum + v[a] * v[a]);
                     // The accurate value, and the derivative of 1 + κ‖v‖².
                     let value = domain::margin(&coordinates, params[0].value);
-                    Dual { value, ..still(1.0) + params[0] * squares[k] }
+                    Dual { value, ..still(1.0) + params[0] * products[k][0] }
                 }
                 Invariant::Param(q) => params[q],
                 Invariant::Epsilon => still(epsilon),
             };
         }
-        Row { basis, params, invariants, squares }
+        Row { basis, params, invariants, products }
     }
 
     /// The tangent of the result.
@@ -171,8 +185,8 @@ where
         for k in 0..I {
             match F::INVARIANTS[k] {
                 Invariant::Param(q) => params[q] = params[q] + of_invariants[k],
-                Invariant::Margin(_) => params[0] = params[0] + of_invariants[k] * row.squares[k],
-                Invariant::Dot(..) | Invariant::Epsilon => {}
+                Invariant::Margin(_) => params[0] = params[0] + of_invariants[k] * row.products[k][0],
+                Invariant::Dot(..) | Invariant::Wedge(..) | Invariant::Epsilon => {}
             }
         }
         let mut vectors = vec![vec![ZERO; row.basis.len()]; V];
@@ -188,6 +202,14 @@ where
                     Invariant::Margin(a) => {
                         let w = of_invariants[k] * still(2.0) * row.params[0];
                         of_basis[a] = of_basis[a] + w * v[a];
+                    }
+                    Invariant::Wedge(a, b, d) => {
+                        let [aa, ab, ac, bc] = row.products[k];
+                        for (i, j, y) in [(a, a, bc), (b, d, aa), (a, b, -ac), (a, d, -ab)] {
+                            let w = of_invariants[k] * y * lower(F::METRIC, c);
+                            of_basis[i] = of_basis[i] + w * v[j];
+                            of_basis[j] = of_basis[j] + w * v[i];
+                        }
                     }
                     Invariant::Param(_) | Invariant::Epsilon => {}
                 }

@@ -21,6 +21,7 @@ use crate::domain::{Compensated, margin_of};
 use crate::float::{Floats, FloatsMut};
 use crate::kernels::derivative;
 use crate::kernels::pieces::{Piece, Place, for_each_piece};
+use crate::kernels::wedge::Wedge;
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel::{self, PIECES, split_front};
@@ -109,7 +110,7 @@ fn flip_time<const R: usize>(x: Lanes<R>, time: bool) -> Lanes<R> {
 }
 
 #[inline(always)]
-fn lower<const R: usize>(metric: Metric, x: Lanes<R>, time: bool) -> Lanes<R> {
+pub(crate) fn lower<const R: usize>(metric: Metric, x: Lanes<R>, time: bool) -> Lanes<R> {
     match metric {
         Metric::Euclidean => x,
         Metric::Minkowski => flip_time(x, time),
@@ -126,15 +127,15 @@ fn lower<const R: usize>(metric: Metric, x: Lanes<R>, time: bool) -> Lanes<R> {
 /// Parameters of one row: formulas have at most this many.
 const PARAMS: usize = 4;
 
-/// The formula's arguments for some rows, and the squared norms behind its margins. Leaves the last panels
-/// of the inputs packed.
+/// The formula's arguments for some rows, and what their derivatives are made of: the squared norm behind a margin,
+/// the products behind a wedge. Leaves the last panels of the inputs packed.
 #[inline(always)]
 fn invariants<F, T, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
     rows: &[[&[T]; R]; V],
     params: &[Lanes<R>; PARAMS],
     width: usize,
     scratch: &mut Scratch<V, R>,
-) -> ([Lanes<R>; I], [Lanes<R>; I])
+) -> ([Lanes<R>; I], [[Lanes<R>; 4]; I])
 where
     F: RowFormula<V, B, I, O>,
     T: Float,
@@ -150,24 +151,34 @@ where
                 match F::INVARIANTS[k] {
                     Invariant::Dot(a, b) => dots[k] = dots[k] + basis[a] * lower(F::METRIC, basis[b], time),
                     Invariant::Margin(a) => squares[k].add_square::<T>(basis[a]),
-                    Invariant::Param(_) | Invariant::Epsilon => {}
+                    Invariant::Wedge(..) | Invariant::Param(_) | Invariant::Epsilon => {}
                 }
             }
         }
     }
-    let mut norms = [Lanes::splat(0.0); I];
+    let mut products = [[Lanes::splat(0.0); 4]; I];
     for k in 0..I {
         match F::INVARIANTS[k] {
             Invariant::Dot(..) => {}
             Invariant::Margin(_) => {
-                norms[k] = squares[k].sum;
+                products[k][0] = squares[k].sum;
                 dots[k] = margin_of(squares[k], params[0]);
+            }
+            Invariant::Wedge(a, b, c) => {
+                for l in 0..R {
+                    let row = array([].as_slice(), |i| rows[i][l]);
+                    let wedge = Wedge::of::<F, T, V, B, I, O>(row, [a, b, c]);
+                    dots[k].set(l, wedge.value);
+                    for i in 0..4 {
+                        products[k][i].set(l, wedge.products[i]);
+                    }
+                }
             }
             Invariant::Param(p) => dots[k] = params[p],
             Invariant::Epsilon => dots[k] = Lanes::splat(T::EPSILON),
         }
     }
-    (dots, norms)
+    (dots, products)
 }
 
 /// An operand of the kernel: rows of a vector input (of the kernel's width) or of a parameter (width 1).
@@ -599,7 +610,7 @@ fn backward_rows<F, T, const V: usize, const B: usize, const I: usize, const O: 
     let of_parameters: SmallVec<[Parameter<'_>; PARAMS]> =
         parameters.iter().map(Operand::parameter).collect();
     let params = params_at(&of_parameters, at);
-    let (values, norms) = invariants::<F, T, V, B, I, O, R>(&rows, &params, width, scratch);
+    let (values, products) = invariants::<F, T, V, B, I, O, R>(&rows, &params, width, scratch);
     let outputs = F::eval(Dual::variables(values));
 
     // Cotangents of the outputs.
@@ -636,7 +647,15 @@ fn backward_rows<F, T, const V: usize, const B: usize, const I: usize, const O: 
             }
             Invariant::Margin(a) => {
                 pairs[a][a] = pairs[a][a] + Lanes::splat(2.0) * params[0] * w;
-                of_params[0] = of_params[0] + w * norms[k];
+                of_params[0] = of_params[0] + w * products[k][0];
+            }
+            Invariant::Wedge(a, b, c) => {
+                // The product rule on ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩.
+                let [aa, ab, ac, bc] = products[k];
+                for (i, j, y) in [(a, a, bc), (b, c, aa), (a, b, -ac), (a, c, -ab)] {
+                    pairs[i][j] = pairs[i][j] + w * y;
+                    pairs[j][i] = pairs[j][i] + w * y;
+                }
             }
             Invariant::Param(p) => of_params[p] = of_params[p] + w,
             Invariant::Epsilon => {}
@@ -721,6 +740,11 @@ const fn share(vector: Vector, i: usize) -> i32 {
     }
 }
 
+#[inline(always)]
+const fn among(a: usize, [b, c, d]: [usize; 3]) -> bool {
+    a == b || a == c || a == d
+}
+
 /// Whether some invariant is of the basis vectors `a` and `b`.
 #[inline(always)]
 const fn paired(invariants: &[Invariant], a: usize, b: usize) -> bool {
@@ -729,6 +753,7 @@ const fn paired(invariants: &[Invariant], a: usize, b: usize) -> bool {
         match invariants[k] {
             Invariant::Dot(c, d) if (a == c && b == d) || (a == d && b == c) => return true,
             Invariant::Margin(c) if a == c && b == c => return true,
+            Invariant::Wedge(c, d, e) if among(a, [c, d, e]) && among(b, [c, d, e]) => return true,
             _ => {}
         }
         k += 1;

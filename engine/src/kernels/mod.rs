@@ -13,3 +13,4 @@ pub(crate) mod pair;
 mod pieces;
 pub(crate) mod pool2d;
 pub(crate) mod reduce;
+mod wedge;
