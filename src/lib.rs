@@ -13,7 +13,8 @@ pub mod prelude {
     };
     pub use cotangent_layers::{Embedding, loss};
     pub use cotangent_manifolds::{
-        Euclidean, Lorentz, Manifold, Param, ParamOnTape, PoincareBall, Point, Stereographic, Tangent,
+        ConstantCurvature, Euclidean, Lorentz, Manifold, Param, ParamOnTape, PoincareBall, Point,
+        Stereographic, Tangent,
     };
     pub use cotangent_optim::RiemannianSgd;
 }

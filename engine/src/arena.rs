@@ -20,7 +20,7 @@ use crate::kernels::normalise::Normalise;
 use crate::kernels::pool2d::Pool2d;
 use crate::kernels::reduce::Reduce;
 use crate::operation::{Operation, Outcome, View};
-use crate::pool::Pool;
+use crate::pool::{Buffer, Pool};
 use crate::tape::ParamId;
 use crate::{Float, Shape};
 
@@ -92,8 +92,7 @@ impl<T: Float> Op<T> {
 
 /// Where a node's elements are. Pooled buffers are longer than the node: its shape says how much counts.
 pub(crate) enum Value<T> {
-    /// The node's elements, then what its operation kept.
-    Owned(Vec<T>),
+    Owned(Buffer<T>),
     Shared(Arc<Vec<T>>),
     /// The elements of an earlier node.
     Alias(u32),
@@ -106,7 +105,8 @@ pub(crate) struct Node<T: Float> {
     pub(crate) inputs: SmallVec<[u32; 4]>,
     pub(crate) shape: Shape,
     pub(crate) value: Value<T>,
-    pub(crate) kept: usize,
+    /// What its operation kept for the reverse pass, and how many elements of that count.
+    pub(crate) kept: Option<(Buffer<T>, usize)>,
     pub(crate) needs_gradient: bool,
     pub(crate) param: Option<ParamId>,
     /// The caller's line.
@@ -115,7 +115,7 @@ pub(crate) struct Node<T: Float> {
 
 /// The gradient of a node while the backward pass is under way.
 pub(crate) enum Cotangent<T> {
-    Dense(Vec<T>),
+    Dense(Buffer<T>),
     Rows(SparseRows<T>),
 }
 
@@ -170,8 +170,8 @@ impl<T: Float> Arena<T> {
 
     fn outcome(&self, id: u32) -> Outcome<'_, T> {
         let node = &self.nodes[id as usize];
-        let (out, rest) = self.buffer(id).split_at(node.shape.len());
-        Outcome { out, kept: &rest[..node.kept] }
+        let kept = node.kept.as_ref().map_or(&[][..], |(buffer, len)| &buffer[..*len]);
+        Outcome { out: self.values(id), kept }
     }
 
     pub(crate) fn shape(&self, id: u32) -> &Shape {
@@ -192,6 +192,9 @@ impl<T: Float> Arena<T> {
     pub(crate) fn release(&mut self, id: usize) {
         let node = &mut self.nodes[id];
         if let Value::Owned(buffer) = std::mem::replace(&mut node.value, Value::Released) {
+            self.pool.give(buffer);
+        }
+        if let Some((buffer, _)) = node.kept.take() {
             self.pool.give(buffer);
         }
         // A list that was given back before leaves an empty one, without memory.
@@ -223,7 +226,7 @@ impl<T: Float> Arena<T> {
     }
 
     /// Adds a dense cotangent to a node's; the first is moved in.
-    pub(crate) fn accumulate(&mut self, id: u32, buffer: Vec<T>) {
+    pub(crate) fn accumulate(&mut self, id: u32, buffer: Buffer<T>) {
         let len = self.shape(id).len();
         match self.cotangents[id as usize].take() {
             None => self.cotangents[id as usize] = Some(Cotangent::Dense(buffer)),
@@ -290,7 +293,7 @@ impl<T: Float> Arena<T> {
             }
             _ => {
                 // Gradients are written to fresh buffers and then moved or added to the inputs' cotangents.
-                let mut buffers: SmallVec<[Option<Vec<T>>; 6]> = SmallVec::new();
+                let mut buffers: SmallVec<[Option<Buffer<T>>; 6]> = SmallVec::new();
                 for &input in &inputs {
                     let node = &self.nodes[input as usize];
                     buffers.push(node.needs_gradient.then(|| self.pool.take(node.shape.len())));
@@ -342,7 +345,7 @@ fn check_gradients<T: Float>(node: &Node<T>, grads: &[Option<&mut [T]>]) {
 }
 
 /// Makes room in a sparse gradient's values, by a larger buffer of the pool.
-fn grow_from<T: Float>(pool: &mut Pool<T>) -> impl FnMut(&mut Vec<T>, usize) {
+fn grow_from<T: Float>(pool: &mut Pool<T>) -> impl FnMut(&mut Buffer<T>, usize) {
     |values, len| {
         let mut larger = pool.take(len.max(2 * values.len()));
         larger[..values.len()].copy_from_slice(values);

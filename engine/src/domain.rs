@@ -4,8 +4,9 @@
 //! ball or off a hyperboloid. [`Domain::settle`] moves such a row by the least that storage allows, and
 //! leaves every row that is already inside untouched, to the bit.
 
-use crate::simd::dispatch;
-use crate::{Float, Lanes};
+use crate::kernels::reduce::{line_sum, pairwise};
+use crate::simd::{Block, LANES, dispatch};
+use crate::{Float, Lanes, Scalar};
 
 /// Where the rows that a formula returns must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,19 +17,26 @@ pub enum Domain {
     Ball,
     /// The upper sheet of ⟨x, x⟩_L = 1/κ, κ < 0, time coordinate first.
     Hyperboloid,
+    /// Finite rows whose last coordinate is positive: the upper half-space.
+    HalfSpace,
+    /// The sphere ⟨x, x⟩ = 1/κ, κ > 0.
+    Sphere,
 }
 
 impl Domain {
     /// Moves a row onto the domain if it is off it. κ is sectional curvature.
     ///
     /// NaN stays NaN; an infinite or overflowing coordinate becomes the outermost representable point in
-    /// its direction.
+    /// its direction (in a half-space, coordinate by coordinate). A zero row becomes the first coordinate's
+    /// pole of a sphere.
     #[inline(always)]
     pub fn settle<T: Float>(self, row: &mut [T], kappa: f64) {
         match self {
             Domain::Free => {}
             Domain::Ball => settle_ball(row, kappa),
             Domain::Hyperboloid => settle_hyperboloid(row, kappa),
+            Domain::HalfSpace => settle_half_space(row),
+            Domain::Sphere => settle_sphere(row, kappa),
         }
     }
 }
@@ -42,47 +50,95 @@ pub fn margin<T: Float>(row: &[T], kappa: f64) -> f64 {
     dispatch(
         #[inline(always)]
         || {
-            let mut squares = Compensated::<1>::default();
-            for x in row {
-                squares.add_square::<T>(Lanes::splat(x.to_f64()));
+            let mut squares = Compensated::<Lanes<LANES>>::default();
+            for block in row.chunks(LANES) {
+                squares.add_square::<T>(Lanes::load(block, 0.0).widen());
             }
-            margin_of(squares, Lanes::splat(kappa)).get(0)
+            squares.total::<T>().margin(Lanes::splat(kappa)).get(0)
         },
     )
 }
 
-/// 1 + κ s for a compensated sum s of squares.
-#[inline(always)]
-pub(crate) fn margin_of<const R: usize>(squares: Compensated<R>, kappa: Lanes<R>) -> Lanes<R> {
-    kappa.mul_add(squares.sum, Lanes::splat(1.0)) + kappa * squares.error
-}
-
-/// A sum of squares in every lane, with its rounding error.
+/// A sum of products with its rounding error: of a number, or in every lane.
 #[derive(Clone, Copy)]
-pub(crate) struct Compensated<const R: usize> {
-    pub(crate) sum: Lanes<R>,
-    error: Lanes<R>,
+pub(crate) struct Compensated<X> {
+    pub(crate) sum: X,
+    pub(crate) error: X,
 }
 
-impl<const R: usize> Default for Compensated<R> {
+impl<S: Block> Default for Compensated<S> {
     #[inline(always)]
     fn default() -> Self {
-        Compensated { sum: Lanes::splat(0.0), error: Lanes::splat(0.0) }
+        Compensated { sum: S::splat(0.0), error: S::splat(0.0) }
     }
 }
 
-impl<const R: usize> Compensated<R> {
+impl<S: Block> Compensated<S> {
     #[inline(always)]
-    pub(crate) fn add_square<T: Float>(&mut self, x: Lanes<R>) {
-        let product = x * x;
+    pub(crate) fn add_square<T: Float>(&mut self, x: S) {
+        self.add_product::<T>(x, x);
+    }
+
+    #[inline(always)]
+    pub(crate) fn add_product<T: Float>(&mut self, x: S, y: S) {
+        let product = x * y;
         if T::COMPENSATED {
-            let product_error = x.mul_add(x, -product);
+            let product_error = x.mul_sub(y, product);
             let (sum, sum_error) = self.sum.two_sum(product);
             self.sum = sum;
             self.error = self.error + (sum_error + product_error);
         } else {
             self.sum = self.sum + product;
         }
+    }
+
+    /// The sum over the lanes.
+    #[inline(always)]
+    pub(crate) fn total<T: Float>(self) -> Compensated<Lanes<1>> {
+        let (sum, error) = (self.sum.lanes(), self.error.lanes());
+        if !T::COMPENSATED {
+            return Compensated { sum: Lanes::splat(pairwise(sum)), error: Lanes::splat(0.0) };
+        }
+        Compensated { sum, error }.halves::<4>().halves::<2>().halves::<1>()
+    }
+}
+
+impl<const R: usize> Compensated<Lanes<R>> {
+    /// The sums of the first half of the lanes and the second, `H` of each.
+    #[inline(always)]
+    fn halves<const H: usize>(self) -> Compensated<Lanes<H>> {
+        let mut halves = [Compensated { sum: Lanes::splat(0.0), error: Lanes::splat(0.0) }; 2];
+        for l in 0..R {
+            halves[l / H].set(l % H, self.lane(l));
+        }
+        let [a, b] = halves;
+        let (sum, rest) = a.sum.two_sum(b.sum);
+        Compensated { sum, error: a.error + b.error + rest }
+    }
+
+    /// The sum, rounded once.
+    #[inline(always)]
+    pub(crate) fn value(self) -> Lanes<R> {
+        self.sum + self.error
+    }
+
+    /// 1 + κ s of the sum s.
+    #[inline(always)]
+    pub(crate) fn margin(self, kappa: Lanes<R>) -> Lanes<R> {
+        kappa.mul_add(self.sum, Lanes::splat(1.0)) + kappa * self.error
+    }
+
+    /// Puts a sum into lane `l`.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, l: usize, one: Compensated<Lanes<1>>) {
+        self.sum.set(l, one.sum.get(0));
+        self.error.set(l, one.error.get(0));
+    }
+
+    /// The sum in lane `l`.
+    #[inline(always)]
+    pub(crate) fn lane(&self, l: usize) -> Compensated<Lanes<1>> {
+        Compensated { sum: Lanes::splat(self.sum.get(l)), error: Lanes::splat(self.error.get(l)) }
     }
 }
 
@@ -144,7 +200,11 @@ fn settle_hyperboloid<T: Float>(row: &mut [T], kappa: f64) {
 /// The time coordinate that belongs to a row's space coordinates.
 #[inline(always)]
 fn time_of<T: Float>(row: &[T], kappa: f64) -> f64 {
-    let square: f64 = row[1..].iter().map(|x| x.to_f64() * x.to_f64()).sum();
+    let square = line_sum(
+        &row[1..],
+        #[inline(always)]
+        |x| x.widen().square(),
+    );
     (square - 1.0 / kappa).sqrt()
 }
 
@@ -157,6 +217,56 @@ fn pull_back<T: Float>(row: &mut [T]) {
     let radius = 0.999 * largest_time::<T>();
     for (x, u) in row[1..].iter_mut().zip(&direction) {
         *x = T::nearest(u * (radius / norm));
+    }
+}
+
+/// The smallest positive number of full precision: the least height in a half-space.
+pub fn least_height<T: Float>() -> f64 {
+    4.0 / T::LARGEST
+}
+
+#[inline(always)]
+fn settle_half_space<T: Float>(row: &mut [T]) {
+    for x in row.iter_mut() {
+        if x.to_f64().is_infinite() {
+            *x = T::nearest(T::LARGEST.copysign(x.to_f64()));
+        }
+    }
+    if let Some(height) = row.last_mut().filter(|height| height.to_f64() < least_height::<T>()) {
+        *height = T::nearest(least_height::<T>());
+    }
+}
+
+/// By how much κ‖x‖² of a row may differ from 1 on the sphere: a few roundings of its coordinates.
+pub fn sphere_tolerance<T: Float>() -> f64 {
+    4.0 * T::EPSILON
+}
+
+#[inline(always)]
+fn settle_sphere<T: Float>(row: &mut [T], kappa: f64) {
+    // Written so that NaN is left alone.
+    if margin(row, -kappa).abs() > sphere_tolerance::<T>() {
+        scale_to_sphere(row, kappa);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn scale_to_sphere<T: Float>(row: &mut [T], kappa: f64) {
+    let radius = kappa.sqrt().recip();
+    if row.iter().all(|x| x.to_f64() == 0.0) {
+        row[0] = T::nearest(radius);
+        return;
+    }
+    let direction = direction(row);
+    let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+    for (x, u) in row.iter_mut().zip(&direction) {
+        *x = T::nearest(u * (radius / norm));
+    }
+    // What the sum of squares lost in long rows.
+    let rest = margin(row, -kappa);
+    if rest.abs() > sphere_tolerance::<T>() {
+        row.iter_mut().for_each(|x| *x = T::nearest(x.to_f64() * (1.0 + 0.5 * rest)));
     }
 }
 

@@ -60,6 +60,8 @@ elementwise! {
     Min min (x in -3.0..0.0, y in 0.1..3.0) = x.min(y);
     /// The larger of two; equals share the gradient of the second.
     Maximum maximum (x in -3.0..0.0, y in 0.1..3.0) = x.max(y);
+    /// `√(x² + y²)`, with derivative 0 where both are 0.
+    Hypot hypot (x in -3.0..3.0, y in -3.0..3.0) = (x.square() + y.square()).sqrt();
     /// `|x|`, with derivative 1 at 0.
     Abs abs (x in 0.1..3.0) = x.abs();
     /// `x²`.

@@ -1,10 +1,11 @@
 //! What the backward pass returns: gradients of variables and parameters, dense or row-sparse.
 
 use crate::kernels::index::SparseRows;
+use crate::pool::Buffer;
 use crate::{Float, ParamId, Tape, Var};
 
 pub(crate) enum Gradient<T> {
-    Dense(Vec<T>),
+    Dense(Buffer<T>),
     Rows(SparseRows<T>),
 }
 

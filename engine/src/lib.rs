@@ -34,7 +34,7 @@
 //! - **Second derivatives**: [`Tape::jvp`] is forward mode on the tape; going back through it gives
 //!   Hessian-vector products.
 //! - **Your own operations**: an elementwise formula is a [`MapFormula`], a geometric one a [`RowFormula`], a score
-//!   of pairs a [`PairFormula`]; for the rest there is [`Operation`].
+//!   of pairs a [`PairFormula`], a function of rows a [`RowFunction`]; for the rest there is [`Operation`].
 //! - **Threads**: the current rayon pool's; results do not depend on their number.
 //!
 //! # Where things are
@@ -45,6 +45,7 @@
 //! | [`RowFormula`] | operations of geometry, as functions of inner products; kernel `gram` |
 //! | [`MapFormula`] | elementwise operations; kernel `map` |
 //! | [`PairFormula`] | scores of pairs of rows; kernels `pair` and `attend` |
+//! | [`RowFunction`] | operations on rows that inner products do not express, with a hand-written reverse pass |
 //! | [`Operation`] | operations with a hand-written reverse pass |
 //! | [`formulas`], [`registry`] | all declared formulas |
 //! | [`Expression`] | formulas as expressions, printed as OpenCL C |
@@ -76,6 +77,7 @@ mod pool;
 pub mod registry;
 pub mod rng;
 mod row_formula;
+mod row_function;
 mod rows;
 pub mod scalar;
 mod scratch;
@@ -97,6 +99,7 @@ pub use lanes::Lanes;
 pub use operation::{Operation, Outcome, View};
 pub use pool::Memory;
 pub use row_formula::{Invariant, Metric, RowFormula, Vector};
+pub use row_function::RowFunction;
 pub use rows::{Row, Rows};
 pub use scalar::Scalar;
 pub use shape::{Broadcast, Shape};

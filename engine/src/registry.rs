@@ -56,6 +56,10 @@ pub enum Sample {
     Ball,
     /// The first `n` on the hyperboloid ⟨x, x⟩_L = 1/κ, κ = parameter 0; the others tangent to the first.
     Hyperboloid(usize),
+    /// The first `n` on the sphere ⟨x, x⟩ = 1/κ, κ = parameter 0; the others tangent to the first.
+    Sphere(usize),
+    /// The last coordinate positive.
+    HalfSpace,
 }
 
 /// A value and its partial derivatives by all arguments.
@@ -230,9 +234,13 @@ impl Formula {
 fn basis<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usize, const O: usize>(
     vectors: &[&[f64]],
 ) -> Vec<[f64; B]> {
-    (0..vectors[0].len())
+    let width = vectors[0].len();
+    (0..width)
         .map(|c| {
             array(0.0, |b| match F::BASIS[b] {
+                Vector::Time => f64::from(c == 0),
+                Vector::Height => f64::from(c + 1 == width),
+                _ if F::METRIC == Metric::Horizontal && c + 1 == width => 0.0,
                 Vector::Input(i) => vectors[i][c],
                 Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
                 Vector::Difference(i, j) => vectors[i][c] - vectors[j][c],
@@ -243,7 +251,6 @@ fn basis<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usi
                         vectors[i][c]
                     }
                 }
-                Vector::Time => f64::from(c == 0),
             })
         })
         .collect()
@@ -257,14 +264,27 @@ fn invariants<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I
     let sign = |c: usize| match (F::METRIC, c) {
         (Metric::Minkowski, 0) => -1.0,
         (Metric::Space, 0) => 0.0,
+        (Metric::Horizontal, c) if c + 1 == basis.len() => 0.0,
         _ => 1.0,
     };
+    let dot =
+        |a: usize, b: usize| -> f64 { basis.iter().enumerate().map(|(c, v)| sign(c) * v[a] * v[b]).sum() };
     F::INVARIANTS
         .iter()
         .map(|invariant| match *invariant {
-            Invariant::Dot(a, b) => basis.iter().enumerate().map(|(c, v)| sign(c) * v[a] * v[b]).sum(),
+            Invariant::Dot(a, b) | Invariant::Accurate(a, b) => dot(a, b),
+            Invariant::Along(a, b) => dot(a, b) / dot(b, b).sqrt(),
+            Invariant::First(i) => vectors[i][0],
+            Invariant::Last(i) => vectors[i][vectors[i].len() - 1],
             Invariant::Margin(a) => {
                 domain::margin(&basis.iter().map(|v| v[a]).collect::<Vec<f64>>(), params[0])
+            }
+            Invariant::Wedge(a, b, d) => {
+                // Lagrange's identity.
+                let minor =
+                    |i: usize, j: usize, b: usize| basis[i][a] * basis[j][b] - basis[j][a] * basis[i][b];
+                let pairs = (0..basis.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
+                pairs.map(|(i, j)| sign(i) * sign(j) * minor(i, j, b) * minor(i, j, d)).sum()
             }
             Invariant::Param(p) => params[p],
             Invariant::Epsilon => f64::EPSILON,

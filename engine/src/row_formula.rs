@@ -21,6 +21,8 @@ pub enum Vector {
     Flip(usize),
     /// The unit vector of the first (time) coordinate.
     Time,
+    /// The unit vector of the last coordinate: the height in a half-space.
+    Height,
 }
 
 /// What a row formula takes as an argument. Numbers are positions in its basis.
@@ -28,8 +30,21 @@ pub enum Vector {
 pub enum Invariant {
     /// The inner product of two basis vectors in the formula's metric.
     Dot(usize, usize),
+    /// The inner product of two basis vectors, as if computed in twice the precision of `f64`: small beside the
+    /// product of their norms, it has all its digits where its vectors are exact.
+    Accurate(usize, usize),
+    /// The component ⟨a, b⟩/‖b‖ of one basis vector along another, `Along(a, a)` the norm; 0 where ‖b‖ is 0.
+    /// Coordinates whose squares overflow or underflow are no obstacle. Not for the Minkowski metric.
+    Along(usize, usize),
+    /// The first coordinate of an input, whatever the metric.
+    First(usize),
+    /// The last coordinate of an input, whatever the metric.
+    Last(usize),
     /// 1 + κ‖v‖² of a basis vector, with κ = parameter 0, accurate to an ulp near the boundary. Euclidean.
     Margin(usize),
+    /// `⟨a∧b, a∧c⟩ = ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩` of three basis vectors, accurate also where they are nearly
+    /// parallel. For b = c: the Gram determinant.
+    Wedge(usize, usize, usize),
     /// Parameter `p` of the row.
     Param(usize),
     /// The unit roundoff's double of the storage type: `T::EPSILON`.
@@ -46,6 +61,9 @@ pub enum Metric {
     /// `Σ xᵢ yᵢ` over the space coordinates: the time coordinate of a hyperboloid point, which they
     /// determine, is not read.
     Space,
+    /// `Σ xᵢ yᵢ` over all but the last coordinate. The basis vectors are horizontal, their last coordinate 0,
+    /// and [`Vector::Height`] alone is vertical: heights are read by [`Invariant::Last`].
+    Horizontal,
 }
 
 /// An operation on rows as a function of their inner products.

@@ -145,7 +145,7 @@ impl<T: Float> Tape<T> {
             inputs: SmallVec::new(),
             shape,
             value: Value::Owned(buffer),
-            kept: 0,
+            kept: None,
             needs_gradient: false,
             param: None,
             location: Location::caller(),
@@ -159,7 +159,7 @@ impl<T: Float> Tape<T> {
             inputs: SmallVec::new(),
             shape: tensor.shape().clone(),
             value: Value::Shared(tensor.share()),
-            kept: 0,
+            kept: None,
             needs_gradient,
             param,
             location: Location::caller(),
@@ -198,6 +198,7 @@ impl<T: Float> Tape<T> {
         };
         let kept = operation.keeps(&shapes);
         drop(shapes);
+        let mut kept = (kept > 0).then(|| (arena.pool.take(kept), kept));
         let value = match op {
             // The elements stay where they are; an alias of an alias is one of the original.
             Op::Reshape(_) => match arena.nodes[inputs[0] as usize].value {
@@ -205,10 +206,11 @@ impl<T: Float> Tape<T> {
                 _ => Value::Alias(inputs[0]),
             },
             _ => {
-                let mut buffer = arena.pool.take(shape.len() + kept);
-                let (out, rest) = buffer.split_at_mut(shape.len());
+                let mut buffer = arena.pool.take(shape.len());
+                let out = &mut buffer[..shape.len()];
+                let kept = kept.as_mut().map_or(&mut [][..], |(buffer, len)| &mut buffer[..*len]);
                 let views = arena.views(&inputs);
-                operation.forward(&views, out, &mut rest[..kept]);
+                operation.forward(&views, out, kept);
                 if arena.checked
                     && let Some((at, x)) = first_bad(out)
                 {

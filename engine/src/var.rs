@@ -3,8 +3,11 @@
 use smallvec::SmallVec;
 
 use crate::formulas as f;
+use crate::kernels::derivative;
 use crate::kernels::gram::Erased;
-use crate::{Float, Operation, RowFormula, Rows, Shape, Tape, Tensor};
+use crate::{
+    Broadcast, Float, MapFormula, Operation, RowFormula, RowFunction, Rows, Shape, Tape, Tensor, row_function,
+};
 
 /// A node of a [`Tape`]: an id, `Copy`, to be computed with.
 ///
@@ -133,6 +136,58 @@ impl<T: Float> Rows for Var<'_, T> {
         F: RowFormula<V, B, I, B>,
     {
         row_formula(Erased::<F, V, B, I, B>::operation(), vectors, params)
+    }
+    #[track_caller]
+    fn differential<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        _formula: F,
+        vectors: [&Self; V],
+        tangents: [&Self; V],
+        constants: [f64; P],
+    ) -> Self
+    where
+        F: RowFormula<V, B, I, B>,
+    {
+        let tape = vectors[0].tape;
+        let mut inputs: SmallVec<[Self; 6]> = vectors.into_iter().copied().collect();
+        inputs.extend(constants.map(|value| tape.scalar(value)));
+        let mut along: SmallVec<[Option<Self>; 6]> = tangents.into_iter().map(|v| Some(*v)).collect();
+        along.resize(V + P, None);
+        derivative::record::<F, T, V, B, I, B>(&inputs, &along)
+    }
+    #[track_caller]
+    fn map<F: MapFormula<K>, const K: usize>(formula: F, scalars: [&Self; K]) -> Self {
+        scalars[0].tape.map(formula, scalars.map(|x| *x))
+    }
+    fn width(&self) -> usize {
+        self.shape().width()
+    }
+    #[track_caller]
+    fn columns(&self, range: std::ops::Range<usize>) -> Self {
+        self.slice(-1, range)
+    }
+    #[track_caller]
+    fn concat(left: &Self, right: &Self) -> Self {
+        let leading = [left, right].map(|x| x.shape().rows());
+        let Some(rows) = Broadcast::common(&leading.each_ref().map(|shape| shape.axes())) else {
+            panic!("concat: the rows of shapes {} and {} do not broadcast", left.shape(), right.shape())
+        };
+        let spread = |x: &Self| {
+            let shape = rows.with_width(x.width());
+            if x.shape() == shape { *x } else { x.broadcast_to(shape) }
+        };
+        Var::concat(&[spread(left), spread(right)], -1)
+    }
+    #[track_caller]
+    fn zeros(&self, width: usize) -> Self {
+        self.tape.zeros(self.shape().rows().with_width(width))
+    }
+    #[track_caller]
+    fn row_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Self {
+        row_function::record(function, rows, false)
+    }
+    #[track_caller]
+    fn scalar_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Self {
+        row_function::record(function, rows, true)
     }
 }
 

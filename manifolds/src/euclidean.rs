@@ -2,7 +2,7 @@
 
 use cotangent_engine::{Float, Row, Rows};
 
-use crate::manifold::{Manifold, OffManifold};
+use crate::manifold::{ConstantCurvature, Manifold, OffManifold};
 
 /// Euclidean space of any dimension, with the plain metric: `dist = ‖x − y‖`.
 ///
@@ -95,12 +95,15 @@ pub mod formulas {
     ];
 }
 
-impl Manifold for Euclidean {
-    const NAME: &'static str = "euclidean";
-
+impl ConstantCurvature for Euclidean {
     fn kappa(&self) -> f64 {
         0.0
     }
+}
+
+impl Manifold for Euclidean {
+    const NAME: &'static str = "euclidean";
+
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
         Row::from(vec![T::zero(); dim].as_slice())
     }

@@ -23,7 +23,7 @@ mod stereographic;
 
 pub use euclidean::Euclidean;
 pub use lorentz::Lorentz;
-pub use manifold::{CurvatureError, Manifold, OffManifold};
+pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
 pub use stereographic::{PoincareBall, Stereographic};

@@ -7,7 +7,7 @@
 
 use cotangent_engine::{Float, Row, Rows};
 
-use crate::manifold::{CurvatureError, Manifold, OffManifold};
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
 
 /// The hyperboloid of sectional curvature `kappa` < 0. Points of dimension n have n + 1 coordinates, time
 /// first: `x₀ = √(‖x_space‖² − 1/κ)`.
@@ -229,12 +229,15 @@ pub mod formulas {
     ];
 }
 
-impl Manifold for Lorentz {
-    const NAME: &'static str = "lorentz";
-
+impl ConstantCurvature for Lorentz {
     fn kappa(&self) -> f64 {
         self.kappa
     }
+}
+
+impl Manifold for Lorentz {
+    const NAME: &'static str = "lorentz";
+
     fn ambient(&self, dim: usize) -> usize {
         dim + 1
     }

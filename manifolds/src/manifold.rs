@@ -33,12 +33,18 @@ pub struct CurvatureError {
 ///
 /// The operations are generic over [`Rows`]: the same method takes single rows, tensors (row by row, with
 /// broadcasting of leading axes) and tape variables. Rows are `ambient(dim)` wide.
+///
+/// Most types stand for a family with a member of every dimension. A manifold of matrices knows its size: see
+/// [`fixed_dimension`](Self::fixed_dimension).
 pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The name used in files and messages.
     const NAME: &'static str;
 
-    /// Sectional curvature.
-    fn kappa(&self) -> f64;
+    /// The one dimension of a manifold that knows its size; `None` for a family with a member of every
+    /// dimension. Where there is one, methods that take a dimension take no other.
+    fn fixed_dimension(&self) -> Option<usize> {
+        None
+    }
 
     /// Coordinates of a point of a `dim`-dimensional manifold.
     fn ambient(&self, dim: usize) -> usize {
@@ -68,7 +74,8 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// Logarithm: the velocity at `x` of the geodesic that reaches `y` at time 1.
     fn log<R: Rows>(&self, x: &R, y: &R) -> R;
 
-    /// Parallel transport of a tangent vector along the geodesic from `x` to `y`.
+    /// Parallel transport of a tangent vector along the geodesic from `x` to `y`: an isometry of the tangent
+    /// spaces. A manifold without a closed form offers another vector transport and says so.
     fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R;
 
     /// The Riemannian gradient at `x`, from the gradient `g` with respect to the coordinates.
@@ -122,6 +129,12 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         }
         self.project_tangent(x, &v)
     }
+}
+
+/// A manifold of constant curvature: a space form, or a part of one.
+pub trait ConstantCurvature: Manifold {
+    /// Sectional curvature.
+    fn kappa(&self) -> f64;
 }
 
 /// `t v`, t = parameter 0.

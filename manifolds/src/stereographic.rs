@@ -14,7 +14,7 @@
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Rows};
 
-use crate::manifold::{CurvatureError, Manifold, OffManifold};
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
 
 /// The κ-stereographic model of the space of constant sectional curvature `kappa`, metric
 /// `λ_x² ⟨u, v⟩` with λ_x = 2/(1 + κ‖x‖²).
@@ -321,12 +321,15 @@ pub mod formulas {
     ];
 }
 
-impl Manifold for Stereographic {
-    const NAME: &'static str = "stereographic";
-
+impl ConstantCurvature for Stereographic {
     fn kappa(&self) -> f64 {
         self.kappa
     }
+}
+
+impl Manifold for Stereographic {
+    const NAME: &'static str = "stereographic";
+
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
         Row::from(vec![T::zero(); dim].as_slice())
     }

@@ -21,7 +21,7 @@ fn vectors(sample: Sample, count: usize, width: usize, kappa: f64, rng: &mut rng
     for i in 0..count {
         let mut v: Vec<f64> = (0..width).map(|_| rng.random_range(-1.0..1.0)).collect();
         match sample {
-            Sample::Free => {}
+            Sample::Free | Sample::HalfSpace | Sample::Sphere(_) => {}
             Sample::Ball => v.iter_mut().for_each(|x| *x *= 0.5 / (width as f64).sqrt()),
             Sample::Hyperboloid(points) if i < points => {
                 let space: f64 = v[1..].iter().map(|x| x * x).sum();
@@ -32,6 +32,23 @@ fn vectors(sample: Sample, count: usize, width: usize, kappa: f64, rng: &mut rng
                 let x = &all[0];
                 v[0] = v[1..].iter().zip(&x[1..]).map(|(a, b)| a * b).sum::<f64>() / x[0];
             }
+        }
+        match sample {
+            Sample::HalfSpace => v[width - 1] = 1.0 + 0.9 * v[width - 1],
+            Sample::Sphere(points) => {
+                // On the sphere, or tangent to it at the first point.
+                let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+                let along =
+                    all.first().map_or(0.0, |x| kappa * x.iter().zip(&v).map(|(a, b)| a * b).sum::<f64>());
+                for c in 0..width {
+                    if i < points {
+                        v[c] /= norm * kappa.sqrt();
+                    } else {
+                        v[c] -= along * all[0][c];
+                    }
+                }
+            }
+            _ => {}
         }
         all.push(v);
     }
@@ -270,8 +287,8 @@ fn kernels_have_the_gradients_of_finite_differences() {
     use cotangent::engine::check;
     let mut rng = rng::stream(5, 0, 0);
     for formula in all() {
-        // A point that is settled onto a hyperboloid moves along it only: `gradients.rs` has these.
-        if matches!(formula.kind, Kind::Row { domain: Domain::Hyperboloid, .. }) {
+        // A point that is settled onto a surface moves along it only: `gradients.rs` has these.
+        if matches!(formula.kind, Kind::Row { domain: Domain::Hyperboloid | Domain::Sphere, .. }) {
             continue;
         }
         for (n, width) in [(1, 3), (5, 4)] {

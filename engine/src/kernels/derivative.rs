@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::kernels::gram::{Operands, row_shape};
+use crate::kernels::operands::{Operands, row_shape};
+use crate::kernels::wedge::Wedge;
 use crate::lanes::array;
-use crate::operation::{Operation, Outcome, View};
+use crate::operation::{Operation, Outcome, View, shapes};
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
-use crate::{Dual, Float, Shape, Var, domain};
+use crate::{Dual, Float, Scalar, Shape, Tensor, Var, domain};
 
 /// Records the derivative of a row formula.
 #[track_caller]
@@ -48,8 +49,8 @@ struct Row<const B: usize, const I: usize> {
     basis: Vec<[Moving; B]>,
     params: Vec<Moving>,
     invariants: [Moving; I],
-    /// `‖v‖²` behind each margin.
-    squares: [Moving; I],
+    /// `‖v‖²` behind each margin; `‖b‖` behind each component along b; the products behind each wedge.
+    products: [[Moving; 4]; I],
 }
 
 /// Cotangents of a row's operands: dual numbers whose value is the cotangent of the tangent, and whose partial is
@@ -66,12 +67,29 @@ fn still(value: f64) -> Moving {
     Dual { value, partials: [0.0] }
 }
 
-fn lower(metric: Metric, c: usize) -> Moving {
+fn lower(metric: Metric, c: usize, width: usize) -> Moving {
     still(match (metric, c) {
         (Metric::Minkowski, 0) => -1.0,
         (Metric::Space, 0) => 0.0,
+        (Metric::Horizontal, c) if c + 1 == width => 0.0,
         _ => 1.0,
     })
+}
+
+/// A vector's component ⟨a, b⟩/‖b‖ and the norm ‖b‖, in units of the largest coordinates.
+fn component(pairs: impl Iterator<Item = (Moving, Moving)> + Clone) -> (Moving, Moving) {
+    let largest = |sum: f64, x: Moving| sum.max(x.value.abs());
+    let unit_a = pairs.clone().fold(f64::MIN_POSITIVE, |sum, (a, _)| largest(sum, a));
+    let unit_b = pairs.clone().fold(f64::MIN_POSITIVE, |sum, (_, b)| largest(sum, b));
+    let (mut dot, mut square) = (ZERO, ZERO);
+    for (a, b) in pairs {
+        let b = b / still(unit_b);
+        dot = dot + a / still(unit_a) * b;
+        square = square + b * b;
+    }
+    let norm = square.sqrt();
+    let along = if norm.value > 0.0 { dot / norm * still(unit_a) } else { ZERO };
+    (along, norm * still(unit_b))
 }
 
 impl<F, const V: usize, const B: usize, const I: usize, const O: usize> RowDerivative<F, V, B, I, O>
@@ -111,38 +129,63 @@ where
     }
 
     fn row(vectors: &[Vec<Moving>], params: Vec<Moving>, epsilon: f64) -> Row<B, I> {
-        let basis: Vec<[Moving; B]> = (0..vectors[0].len())
+        let width = vectors[0].len();
+        let basis: Vec<[Moving; B]> = (0..width)
             .map(|c| {
                 array(ZERO, |b| match F::BASIS[b] {
+                    Vector::Time => still(f64::from(c == 0)),
+                    Vector::Height => still(f64::from(c + 1 == width)),
+                    _ if F::METRIC == Metric::Horizontal && c + 1 == width => ZERO,
                     Vector::Input(i) => vectors[i][c],
                     Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
                     Vector::Difference(i, j) => vectors[i][c] - vectors[j][c],
                     Vector::Flip(i) if c == 0 => -vectors[i][c],
                     Vector::Flip(i) => vectors[i][c],
-                    Vector::Time => still(f64::from(c == 0)),
                 })
             })
             .collect();
-        let mut squares = [ZERO; I];
+        let mut products = [[ZERO; 4]; I];
         let mut invariants = [ZERO; I];
         for k in 0..I {
+            let dot = |a: usize, b: usize| {
+                let terms = basis.iter().enumerate().map(|(c, v)| v[a] * v[b] * lower(F::METRIC, c, width));
+                terms.fold(ZERO, |sum, x| sum + x)
+            };
             invariants[k] = match F::INVARIANTS[k] {
-                Invariant::Dot(a, b) => {
-                    let terms = basis.iter().enumerate().map(|(c, v)| v[a] * v[b] * lower(F::METRIC, c));
-                    terms.fold(ZERO, |sum, x| sum + x)
+                Invariant::Dot(a, b) | Invariant::Accurate(a, b) => dot(a, b),
+                Invariant::Wedge(a, b, c) => {
+                    let values: [Vec<f64>; V] =
+                        std::array::from_fn(|i| vectors[i].iter().map(|x| x.value).collect());
+                    let rows = values.each_ref().map(Vec::as_slice);
+                    let [aa, ab, ac, bc] = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
+                    products[k] = [aa, ab, ac, bc];
+                    // As for a margin: the accurate value.
+                    Dual {
+                        value: Wedge::of::<F, f64, V, B, I, O>(rows, [a, b, c]).value,
+                        ..aa * bc - ab * ac
+                    }
                 }
+                Invariant::Along(a, b) => {
+                    let pairs =
+                        basis.iter().enumerate().map(|(c, v)| (v[a], v[b] * lower(F::METRIC, c, width)));
+                    let (along, norm) = component(pairs);
+                    products[k][0] = norm;
+                    along
+                }
+                Invariant::First(i) => vectors[i][0],
+                Invariant::Last(i) => vectors[i][width - 1],
                 Invariant::Margin(a) => {
                     let coordinates: Vec<f64> = basis.iter().map(|v| v[a].value).collect();
-                    squares[k] = basis.iter().fold(ZERO, |sum, v| sum + v[a] * v[a]);
+                    products[k][0] = basis.iter().fold(ZERO, |sum, v| sum + v[a] * v[a]);
                     // The accurate value, and the derivative of 1 + κ‖v‖².
                     let value = domain::margin(&coordinates, params[0].value);
-                    Dual { value, ..still(1.0) + params[0] * squares[k] }
+                    Dual { value, ..still(1.0) + params[0] * products[k][0] }
                 }
                 Invariant::Param(q) => params[q],
                 Invariant::Epsilon => still(epsilon),
             };
         }
-        Row { basis, params, invariants, squares }
+        Row { basis, params, invariants, products }
     }
 
     /// The tangent of the result.
@@ -171,17 +214,18 @@ where
         for k in 0..I {
             match F::INVARIANTS[k] {
                 Invariant::Param(q) => params[q] = params[q] + of_invariants[k],
-                Invariant::Margin(_) => params[0] = params[0] + of_invariants[k] * row.squares[k],
-                Invariant::Dot(..) | Invariant::Epsilon => {}
+                Invariant::Margin(_) => params[0] = params[0] + of_invariants[k] * row.products[k][0],
+                _ => {}
             }
         }
-        let mut vectors = vec![vec![ZERO; row.basis.len()]; V];
+        let width = row.basis.len();
+        let mut vectors = vec![vec![ZERO; width]; V];
         for (c, v) in row.basis.iter().enumerate() {
             let mut of_basis = [ZERO; B];
             for k in 0..I {
                 match F::INVARIANTS[k] {
-                    Invariant::Dot(a, b) => {
-                        let w = of_invariants[k] * lower(F::METRIC, c);
+                    Invariant::Dot(a, b) | Invariant::Accurate(a, b) => {
+                        let w = of_invariants[k] * lower(F::METRIC, c, width);
                         of_basis[a] = of_basis[a] + w * v[b];
                         of_basis[b] = of_basis[b] + w * v[a];
                     }
@@ -189,13 +233,32 @@ where
                         let w = of_invariants[k] * still(2.0) * row.params[0];
                         of_basis[a] = of_basis[a] + w * v[a];
                     }
-                    Invariant::Param(_) | Invariant::Epsilon => {}
+                    Invariant::Wedge(a, b, d) => {
+                        let [aa, ab, ac, bc] = row.products[k];
+                        for (i, j, y) in [(a, a, bc), (b, d, aa), (a, b, -ac), (a, d, -ab)] {
+                            let w = of_invariants[k] * y * lower(F::METRIC, c, width);
+                            of_basis[i] = of_basis[i] + w * v[j];
+                            of_basis[j] = of_basis[j] + w * v[i];
+                        }
+                    }
+                    Invariant::Along(a, b) if row.products[k][0].value > 0.0 => {
+                        let norm = row.products[k][0];
+                        let w = of_invariants[k] * lower(F::METRIC, c, width) / norm;
+                        of_basis[a] = of_basis[a] + w * v[b];
+                        of_basis[b] = of_basis[b] + w * (v[a] - row.invariants[k] / norm * v[b]);
+                    }
+                    Invariant::First(i) if c == 0 => vectors[i][c] = vectors[i][c] + of_invariants[k],
+                    Invariant::Last(i) if c + 1 == width => vectors[i][c] = vectors[i][c] + of_invariants[k],
+                    _ => {}
                 }
             }
             for b in 0..B {
                 let mut w = of_basis[b];
                 if F::VECTOR {
                     w = w + outputs[b].value * still(g[c]);
+                }
+                if F::METRIC == Metric::Horizontal && c + 1 == width {
+                    continue;
                 }
                 let mut give = |i: usize, w: Moving| vectors[i][c] = vectors[i][c] + w;
                 match F::BASIS[b] {
@@ -209,7 +272,7 @@ where
                         give(i, w);
                         give(j, -w);
                     }
-                    Vector::Time => {}
+                    Vector::Time | Vector::Height => {}
                 }
             }
         }
@@ -272,4 +335,40 @@ where
             }
         }
     }
+}
+
+/// A row formula's derivative along tangents of its vectors, off the tape. The parameters are constants.
+#[track_caller]
+pub(crate) fn of_tensors<F, T, const V: usize, const P: usize, const B: usize, const I: usize>(
+    vectors: [&Tensor<T>; V],
+    tangents: [&Tensor<T>; V],
+    constants: [f64; P],
+) -> Tensor<T>
+where
+    F: RowFormula<V, B, I, B>,
+    T: Float,
+{
+    let mut present = vec![true; V];
+    present.resize(V + P, false);
+    let operation = RowDerivative::<F, V, B, I, B> { present, formula: PhantomData };
+    let number = Shape::default();
+    let rounded = constants.map(|value| [T::nearest(value)]);
+    let views: SmallVec<[View<'_, T>; 6]> = vectors
+        .iter()
+        .map(|t| View { shape: t.shape(), data: t.data(), constant: None })
+        .chain(constants.iter().zip(&rounded).map(|(&value, rounded)| View {
+            shape: &number,
+            data: rounded,
+            constant: Some(value),
+        }))
+        .chain(tangents.iter().map(|t| View { shape: t.shape(), data: t.data(), constant: None }))
+        .collect();
+    let shapes = shapes(&views);
+    let shape = match Operation::<T>::shape(&operation, &shapes) {
+        Ok(shape) => shape,
+        Err(message) => panic!("{}: {message}", F::NAME),
+    };
+    let mut out = Tensor::zeros(shape);
+    operation.forward(&views, out.data_mut(), &mut []);
+    out
 }

@@ -9,6 +9,7 @@ use crate::arena::Op;
 use crate::kernels::reduce::Axis;
 use crate::operation::{Operation, Outcome, View, linear_jvp};
 use crate::parallel;
+use crate::pool::Buffer;
 use crate::{Float, Shape, Tape, Var, formulas};
 
 impl<'t, T: Float> Var<'t, T> {
@@ -501,7 +502,7 @@ pub(crate) struct SparseRows<T> {
     /// Touched row numbers.
     pub(crate) rows: Vec<u32>,
     /// Their gradients; only the first `rows.len() · width` elements count.
-    pub(crate) values: Vec<T>,
+    pub(crate) values: Buffer<T>,
     pub(crate) width: usize,
     /// For each row of the table, its position in `rows`, or `UNTOUCHED`.
     pub(crate) slots: Vec<u32>,
@@ -511,7 +512,7 @@ pub(crate) const UNTOUCHED: u32 = u32::MAX;
 
 impl<T: Float> SparseRows<T> {
     /// Adds `g[i]` to row `rows[i]`. `grow(values, len)` makes room for `len` elements.
-    pub(crate) fn add(&mut self, g: &[T], rows: &[u32], mut grow: impl FnMut(&mut Vec<T>, usize)) {
+    pub(crate) fn add(&mut self, g: &[T], rows: &[u32], mut grow: impl FnMut(&mut Buffer<T>, usize)) {
         let width = self.width;
         for (&row, g) in rows.iter().zip(g.chunks_exact(width.max(1))) {
             let slot = &mut self.slots[row as usize];

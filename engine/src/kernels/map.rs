@@ -10,7 +10,7 @@ use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel;
 use crate::shape::Broadcast;
-use crate::simd::dispatch_lanes;
+use crate::simd::dispatch_wide;
 use crate::{Dual, Float, Lanes, Scalar, Shape, Tape, Var};
 
 /// An elementwise operation of `K` operands.
@@ -60,8 +60,9 @@ struct Elements<'a, T> {
     read: Broadcast,
 }
 
-/// Elements side by side.
+/// Elements side by side: with AVX2, and with AVX-512.
 const LANES: usize = 8;
+const WIDE: usize = 16;
 
 /// Estimated time of one element, in nanoseconds.
 const COST: usize = 1;
@@ -136,9 +137,11 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for ErasedMap<F, K
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
         let operands = Elements::of(inputs, &shape);
-        parallel::for_each_part(out, 1, LANES, COST, |range, out| {
-            dispatch_lanes(
+        parallel::for_each_part(out, 1, WIDE, COST, |range, out| {
+            dispatch_wide(
                 out,
+                #[inline(always)]
+                |out| forward_range::<F, T, K, WIDE>(&operands, range.start, out),
                 #[inline(always)]
                 |out| forward_range::<F, T, K, LANES>(&operands, range.start, out),
                 #[inline(always)]
@@ -158,8 +161,10 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for ErasedMap<F, K
         let operands = Elements::of(inputs, &shape);
         let reads: SmallVec<[(Broadcast, usize); 6]> = operands.iter().map(|o| (o.read, 1)).collect();
         for_each_piece(&reads, g.len(), 3 * COST, grads, |piece| {
-            dispatch_lanes(
+            dispatch_wide(
                 piece,
+                #[inline(always)]
+                |piece| backward_piece::<F, T, K, WIDE>(&operands, g, piece),
                 #[inline(always)]
                 |piece| backward_piece::<F, T, K, LANES>(&operands, g, piece),
                 #[inline(always)]

@@ -2,14 +2,16 @@
 
 pub(crate) mod attend;
 pub(crate) mod conv;
-mod derivative;
+pub(crate) mod derivative;
 mod gemm;
 pub(crate) mod gram;
 pub(crate) mod index;
 pub(crate) mod map;
 pub(crate) mod matmul;
 pub(crate) mod normalise;
+pub(crate) mod operands;
 pub(crate) mod pair;
-mod pieces;
+pub(crate) mod pieces;
 pub(crate) mod pool2d;
 pub(crate) mod reduce;
+mod wedge;

@@ -36,8 +36,9 @@ impl<T> Place<'_, T> {
         Some(&mut slice[position - first..position - first + count])
     }
 
+    /// The elements, and the number of the first operand position among them, if the gradient is asked for.
     #[inline(always)]
-    fn slice(&mut self) -> Option<(&mut [T], usize)> {
+    pub(crate) fn slice(&mut self) -> Option<(&mut [T], usize)> {
         match self {
             Place::Unwanted => None,
             Place::Own(slice, first) => Some((&mut **slice, *first)),

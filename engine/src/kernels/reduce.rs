@@ -9,7 +9,7 @@ use crate::arena::Op;
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View};
 use crate::parallel::{self, PIECES};
-use crate::simd::dispatch;
+use crate::simd::{LANES, dispatch};
 use crate::{Float, Lanes, Scalar, Shape, Var};
 
 /// What a reduction computes.
@@ -97,7 +97,6 @@ impl<T: Float> Var<'_, T> {
     }
 }
 
-const LANES: usize = 8;
 const BLOCK: usize = 4096;
 
 /// Some consecutive elements; `pad` beyond the end.
@@ -106,8 +105,9 @@ pub(crate) fn load<T: Float>(x: &[T], pad: f64) -> Lanes<LANES, T> {
     Lanes::load(x, pad)
 }
 
+/// The sum over the lanes.
 #[inline(always)]
-fn pairwise(lanes: Lanes<LANES>) -> f64 {
+pub(crate) fn pairwise(lanes: Lanes<LANES>) -> f64 {
     let l = lanes.to_array();
     ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
 }

@@ -1,0 +1,209 @@
+//! Eight neighbours in `f64`, one vector register or two: what the rows of a tensor are worked on by.
+//!
+//! The compiler makes vector instructions of arrays of [`Lanes`] where an elementwise formula is all there is; in the
+//! reductions of row formulas it loses the thread. There, the registers are named.
+
+use std::ops::{Add, Div, Mul, Sub};
+
+use crate::{Float, Lanes, Scalar};
+
+/// Neighbours that sums run over side by side: the same on every instruction set, as the bits depend on it.
+pub(crate) const LANES: usize = 8;
+
+/// `LANES` numbers. Every implementation computes the same bits.
+pub(crate) trait Block:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
+{
+    /// The same number in every lane.
+    fn splat(x: f64) -> Self;
+    /// Elements, widened.
+    fn load<T: Float>(x: &[T; LANES]) -> Self;
+    /// The nearest elements.
+    fn store<T: Float>(self, out: &mut [T; LANES]);
+    /// `self · b − c`, rounded once.
+    fn mul_sub(self, b: Self, c: Self) -> Self;
+    /// The larger of the magnitudes, lane by lane.
+    fn max_magnitude(self, b: Self) -> Self;
+
+    /// The numbers.
+    #[inline(always)]
+    fn lanes(self) -> Lanes<LANES> {
+        let mut lanes = [0.0; LANES];
+        self.store(&mut lanes);
+        Lanes::from(lanes)
+    }
+    /// `self + b` and its rounding error, exactly (Knuth).
+    #[inline(always)]
+    fn two_sum(self, b: Self) -> (Self, Self) {
+        let sum = self + b;
+        let part = sum - self;
+        (sum, (self - (sum - part)) + (b - part))
+    }
+}
+
+impl Block for Lanes<LANES> {
+    #[inline(always)]
+    fn splat(x: f64) -> Self {
+        Lanes::from([x; LANES])
+    }
+    #[inline(always)]
+    fn load<T: Float>(x: &[T; LANES]) -> Self {
+        Lanes::from(*x).widen()
+    }
+    #[inline(always)]
+    fn store<T: Float>(self, out: &mut [T; LANES]) {
+        *out = self.narrow::<T>().to_array();
+    }
+    #[inline(always)]
+    fn mul_sub(self, b: Self, c: Self) -> Self {
+        self.mul_add(b, -c)
+    }
+    #[inline(always)]
+    fn max_magnitude(self, b: Self) -> Self {
+        self.abs().max(b.abs())
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) type Avx2 = Lanes<LANES>;
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) type Avx512 = Lanes<LANES>;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86_64::{Avx2, Avx512};
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64 {
+    use std::arch::x86_64::*;
+
+    use super::{Add, Block, Div, Float, LANES, Mul, Sub};
+    use crate::float::{Floats, FloatsMut};
+
+    /// Two registers of AVX2. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs where the
+    /// processor has it.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx2(__m256d, __m256d);
+
+    /// One register of AVX-512. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs where the
+    /// processor has it.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx512(__m512d);
+
+    macro_rules! operators {
+        ($($trait:ident $method:ident $avx2:ident $avx512:ident;)*) => { $(
+            impl $trait for Avx2 {
+                type Output = Self;
+                #[inline(always)]
+                fn $method(self, b: Self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has AVX2.
+                    unsafe { Avx2($avx2(self.0, b.0), $avx2(self.1, b.1)) }
+                }
+            }
+            impl $trait for Avx512 {
+                type Output = Self;
+                #[inline(always)]
+                fn $method(self, b: Self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has AVX-512.
+                    unsafe { Avx512($avx512(self.0, b.0)) }
+                }
+            }
+        )* };
+    }
+    operators! {
+        Add add _mm256_add_pd _mm512_add_pd;
+        Sub sub _mm256_sub_pd _mm512_sub_pd;
+        Mul mul _mm256_mul_pd _mm512_mul_pd;
+        Div div _mm256_div_pd _mm512_div_pd;
+    }
+
+    impl Block for Avx2 {
+        #[inline(always)]
+        fn splat(x: f64) -> Self {
+            // SAFETY: only called where the processor has AVX2.
+            unsafe { Avx2(_mm256_set1_pd(x), _mm256_set1_pd(x)) }
+        }
+        #[inline(always)]
+        fn load<T: Float>(x: &[T; LANES]) -> Self {
+            // SAFETY: only called where the processor has AVX2; eight elements are read from eight.
+            unsafe {
+                match T::erase(x) {
+                    Floats::F32(x) => {
+                        let x = _mm256_loadu_ps(x.as_ptr());
+                        let high = _mm256_extractf128_ps::<1>(x);
+                        Avx2(_mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(high))
+                    }
+                    Floats::F64(x) => Avx2(_mm256_loadu_pd(x.as_ptr()), _mm256_loadu_pd(x.as_ptr().add(4))),
+                }
+            }
+        }
+        #[inline(always)]
+        fn store<T: Float>(self, out: &mut [T; LANES]) {
+            // SAFETY: only called where the processor has AVX2; eight elements are written to eight.
+            unsafe {
+                match T::erase_mut(out) {
+                    FloatsMut::F32(out) => {
+                        let (low, high) = (_mm256_cvtpd_ps(self.0), _mm256_cvtpd_ps(self.1));
+                        _mm256_storeu_ps(out.as_mut_ptr(), _mm256_set_m128(high, low));
+                    }
+                    FloatsMut::F64(out) => {
+                        _mm256_storeu_pd(out.as_mut_ptr(), self.0);
+                        _mm256_storeu_pd(out.as_mut_ptr().add(4), self.1);
+                    }
+                }
+            }
+        }
+        #[inline(always)]
+        fn mul_sub(self, b: Self, c: Self) -> Self {
+            // SAFETY: a value of this type exists only where the processor has AVX2 and FMA.
+            unsafe { Avx2(_mm256_fmsub_pd(self.0, b.0, c.0), _mm256_fmsub_pd(self.1, b.1, c.1)) }
+        }
+        #[inline(always)]
+        fn max_magnitude(self, b: Self) -> Self {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe {
+                let sign = _mm256_set1_pd(-0.0);
+                Avx2(
+                    _mm256_max_pd(_mm256_andnot_pd(sign, self.0), _mm256_andnot_pd(sign, b.0)),
+                    _mm256_max_pd(_mm256_andnot_pd(sign, self.1), _mm256_andnot_pd(sign, b.1)),
+                )
+            }
+        }
+    }
+
+    impl Block for Avx512 {
+        #[inline(always)]
+        fn splat(x: f64) -> Self {
+            // SAFETY: only called where the processor has AVX-512.
+            unsafe { Avx512(_mm512_set1_pd(x)) }
+        }
+        #[inline(always)]
+        fn load<T: Float>(x: &[T; LANES]) -> Self {
+            // SAFETY: only called where the processor has AVX-512; eight elements are read from eight.
+            unsafe {
+                match T::erase(x) {
+                    Floats::F32(x) => Avx512(_mm512_cvtps_pd(_mm256_loadu_ps(x.as_ptr()))),
+                    Floats::F64(x) => Avx512(_mm512_loadu_pd(x.as_ptr())),
+                }
+            }
+        }
+        #[inline(always)]
+        fn store<T: Float>(self, out: &mut [T; LANES]) {
+            // SAFETY: only called where the processor has AVX-512; eight elements are written to eight.
+            unsafe {
+                match T::erase_mut(out) {
+                    FloatsMut::F32(out) => _mm256_storeu_ps(out.as_mut_ptr(), _mm512_cvtpd_ps(self.0)),
+                    FloatsMut::F64(out) => _mm512_storeu_pd(out.as_mut_ptr(), self.0),
+                }
+            }
+        }
+        #[inline(always)]
+        fn mul_sub(self, b: Self, c: Self) -> Self {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { Avx512(_mm512_fmsub_pd(self.0, b.0, c.0)) }
+        }
+        #[inline(always)]
+        fn max_magnitude(self, b: Self) -> Self {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { Avx512(_mm512_max_pd(_mm512_abs_pd(self.0), _mm512_abs_pd(b.0))) }
+        }
+    }
+}

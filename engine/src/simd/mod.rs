@@ -1,0 +1,120 @@
+//! Run-time choice of the instruction set.
+//!
+//! Kernels are written once, over arrays of lanes, and inlined into an entry compiled for AVX2 and FMA, or AVX-512,
+//! where the processor has them. The results are the same bits on every path: the compiler neither reorders
+//! nor contracts floating-point arithmetic, and an explicit fused multiply-add is exact on all of them.
+//!
+//! The environment variable `COTANGENT_SIMD` lowers the level, for tests: `baseline`, `avx2+fma` or `avx512`.
+
+mod block;
+
+use std::sync::OnceLock;
+
+pub(crate) use block::{Avx2, Avx512, Block, LANES};
+
+/// Instruction sets that kernels are compiled for, each containing the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Baseline,
+    Avx2,
+    Avx512,
+}
+
+const LEVELS: [(&str, Level); 3] =
+    [("baseline", Level::Baseline), ("avx2+fma", Level::Avx2), ("avx512", Level::Avx512)];
+
+#[inline]
+fn in_use() -> Level {
+    static LEVEL: OnceLock<Level> = OnceLock::new();
+    *LEVEL.get_or_init(|| {
+        let detected = detect();
+        let Ok(wanted) = std::env::var("COTANGENT_SIMD") else { return detected };
+        match LEVELS.iter().find(|(name, _)| *name == wanted) {
+            Some(&(_, level)) => level.min(detected),
+            None if wanted.is_empty() => detected,
+            None => panic!("COTANGENT_SIMD={wanted}: one of {:?} is needed", LEVELS.map(|(name, _)| name)),
+        }
+    })
+}
+
+fn detect() -> Level {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        let wide = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        return if wide { Level::Avx512 } else { Level::Avx2 };
+    }
+    Level::Baseline
+}
+
+/// The instruction set in use: `"avx512"`, `"avx2+fma"` or `"baseline"`.
+pub fn level() -> &'static str {
+    let level = in_use();
+    LEVELS.iter().find(|(_, l)| *l == level).expect("every level has a name").0
+}
+
+/// Runs `work`, compiled for AVX2 + FMA where the processor has both.
+///
+/// Only what is inlined into `work` profits: mark everything it calls `#[inline(always)]`.
+#[inline(always)]
+pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if in_use() >= Level::Avx2 {
+        // SAFETY: the processor has the two features that the entry is compiled for.
+        return unsafe { avx2_fma(work) };
+    }
+    work()
+}
+
+/// Runs `vector` on a state, compiled for AVX2 + FMA, where the processor has both, else `scalar`: the same work on
+/// one lane, which is much less code for every formula.
+#[inline(always)]
+pub(crate) fn dispatch_lanes<A, R>(state: A, vector: impl FnOnce(A) -> R, scalar: impl FnOnce(A) -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if in_use() >= Level::Avx2 {
+        // SAFETY: the processor has the two features that the entry is compiled for.
+        return unsafe {
+            avx2_fma(
+                #[inline(always)]
+                || vector(state),
+            )
+        };
+    }
+    let _ = vector;
+    scalar(state)
+}
+
+/// As [`dispatch_lanes`], with `widest` compiled for AVX-512 where the processor has that.
+#[inline(always)]
+pub(crate) fn dispatch_wide<A, R>(
+    state: A,
+    widest: impl FnOnce(A) -> R,
+    vector: impl FnOnce(A) -> R,
+    scalar: impl FnOnce(A) -> R,
+) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if in_use() == Level::Avx512 {
+        // SAFETY: the processor has the features that the entry is compiled for.
+        return unsafe {
+            avx512(
+                #[inline(always)]
+                || widest(state),
+            )
+        };
+    }
+    let _ = widest;
+    dispatch_lanes(state, vector, scalar)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn avx2_fma<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")]
+fn avx512<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}

@@ -1,0 +1,163 @@
+//! Invariants and vectors of row formulas that the manifolds' own tests do not reach: components without overflow,
+//! accurate inner products, ends of rows; columns of rows at all three levels.
+
+use cotangent_engine::{
+    Invariant, Metric, Row, RowFormula, Rows, Scalar, Tape, Tensor, Var, Vector, formulas, rng,
+};
+use rand::RngExt;
+
+use Invariant::{Accurate, Along, Dot, First, Last};
+use Vector::{Difference, Height, Input, Sum};
+
+/// The component of y − x along x.
+#[derive(Clone, Copy)]
+struct Component;
+
+impl RowFormula<2, 2, 1, 1> for Component {
+    const NAME: &'static str = "component";
+    const VECTOR: bool = false;
+    const BASIS: [Vector; 2] = [Difference(1, 0), Input(0)];
+    const INVARIANTS: [Invariant; 1] = [Along(0, 1)];
+    fn eval<S: Scalar>([along]: [S; 1]) -> [S; 1] {
+        [along]
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Norm;
+
+impl RowFormula<1, 1, 1, 1> for Norm {
+    const NAME: &'static str = "norm";
+    const VECTOR: bool = false;
+    const BASIS: [Vector; 1] = [Input(0)];
+    const INVARIANTS: [Invariant; 1] = [Along(0, 0)];
+    fn eval<S: Scalar>([norm]: [S; 1]) -> [S; 1] {
+        [norm]
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Inner;
+
+impl RowFormula<2, 2, 1, 1> for Inner {
+    const NAME: &'static str = "inner";
+    const VECTOR: bool = false;
+    const BASIS: [Vector; 2] = [Input(0), Input(1)];
+    const INVARIANTS: [Invariant; 1] = [Accurate(0, 1)];
+    fn eval<S: Scalar>([dot]: [S; 1]) -> [S; 1] {
+        [dot]
+    }
+}
+
+/// Everything that is new together, in the horizontal metric.
+#[derive(Clone, Copy)]
+struct Mixture;
+
+impl RowFormula<2, 3, 6, 3> for Mixture {
+    const NAME: &'static str = "mixture";
+    const VECTOR: bool = true;
+    const METRIC: Metric = Metric::Horizontal;
+    const BASIS: [Vector; 3] = [Difference(1, 0), Sum(0, 1), Height];
+    const INVARIANTS: [Invariant; 6] =
+        [Along(0, 1), Along(1, 1), Dot(0, 1), Accurate(0, 0), First(1), Last(0)];
+    fn eval<S: Scalar>([along, norm, dot, square, first, last]: [S; 6]) -> [S; 3] {
+        [along * first + square, norm - last * dot, last * square + along]
+    }
+}
+
+#[test]
+fn components_neither_overflow_nor_underflow() {
+    for scale in [1.0, 1e-300, 1e300, 1e-170, 1e160] {
+        let x = Row::from([3.0 * scale, -4.0 * scale]);
+        let norm = Row::scalar(Norm, [&x], []);
+        assert!((norm / scale - 5.0).abs() < 1e-14, "{scale}: {norm}");
+        let y = Row::from([4.0 * scale, -4.0 * scale]);
+        let along = Row::scalar(Component, [&x, &y], []);
+        assert!((along / scale - 0.6).abs() < 1e-14, "{scale}: {along}");
+    }
+    let small = Row::from([1e-310_f64, 0.0]);
+    assert_eq!(Row::scalar(Norm, [&small], []), 1e-310);
+    let zero = Row::from([0.0_f64, 0.0]);
+    assert_eq!(Row::scalar(Norm, [&zero], []), 0.0);
+    assert!(Row::scalar(Norm, [&Row::from([f64::NAN, 1.0])], []).is_nan());
+    let tape = Tape::<f64>::new();
+    for (row, want) in [([3e-300, -4e-300], [0.6, -0.8]), ([0.0, 0.0], [0.0, 0.0])] {
+        let x = tape.variable(&Tensor::new([1, 2], row.to_vec()));
+        let g = tape.backward(Var::scalar(Norm, [&x], []).sum());
+        let g = g.wrt(x).unwrap().to_dense(1, 2);
+        assert!(g.iter().zip(want).all(|(g, w)| (g - w).abs() < 1e-14), "{row:?}: {g:?}");
+    }
+}
+
+#[test]
+fn accurate_products_have_digits_where_plain_ones_have_none() {
+    // 1 + 2^-30 and its like: the products differ from one another in their last bits only.
+    let (a, b) = (1.0 + 2f64.powi(-30), 1.0 - 2f64.powi(-30));
+    let x = Row::from([a, 1.0, 2f64.powi(-62)]);
+    let y = Row::from([b, -1.0, 1.0]);
+    assert_eq!(Row::scalar(Inner, [&x, &y], []), -2f64.powi(-60) + 2f64.powi(-62));
+}
+
+fn mixed<'t>(v: &[Var<'t, f64>], weights: &Tensor<f64>) -> Var<'t, f64> {
+    let y = Var::vector(Mixture, [&v[0], &v[1]], []);
+    10.0 + (y * y.tape().constant(weights)).sum()
+}
+
+#[test]
+fn the_horizontal_metric_has_the_gradients_of_finite_differences() {
+    let mut rng = rng::stream(1, 0, 0);
+    let mut draw = |shape: [usize; 2]| Tensor::<f64>::from_fn(shape, |_| rng.random_range(-1.0..1.0));
+    for width in [1, 2, 5, 70] {
+        let inputs = [draw([7, width]), draw([7, width])];
+        let weights = draw([7, width]);
+        // A component along a vector of no width has a corner at every point.
+        if width > 1 {
+            let worst = cotangent_engine::check::gradients(&inputs, |v| mixed(v, &weights));
+            assert!(worst.relative < 1e-7, "{width}: {worst:?}");
+        }
+        let directions = [draw([7, width]), draw([7, width])];
+        let worst = cotangent_engine::check::forward_mode(&inputs, &directions, |v| mixed(v, &weights));
+        assert!(worst < 1e-10, "{width}: {worst:e}");
+    }
+}
+
+#[test]
+fn columns_and_differentials_agree_at_all_levels() {
+    let mut rng = rng::stream(2, 0, 0);
+    let mut draw = |shape: &[usize]| Tensor::<f64>::from_fn(shape, |_| rng.random_range(-1.0..1.0));
+    let (x, y, v, w) = (draw(&[3, 4]), draw(&[4]), draw(&[3, 4]), draw(&[4]));
+    let work =
+        |x: &Tensor<f64>, y: &Tensor<f64>| Tensor::concat(&x.columns(1..3), &Tensor::concat(y, &x.zeros(1)));
+    let tensor = work(&x, &y);
+    assert_eq!(tensor.shape().axes(), [3, 7]);
+    let d = Tensor::differential(Mixture, [&x, &y], [&v, &w], []);
+    let tape = Tape::new();
+    let [vx, vy, vv, vw] = [&x, &y, &v, &w].map(|t| tape.constant(t));
+    let joined = <Var<'_, f64> as Rows>::concat(
+        &vx.columns(1..3),
+        &<Var<'_, f64> as Rows>::concat(&vy, &Rows::zeros(&vy, 1)),
+    );
+    assert_eq!(joined.to_tensor(), tensor);
+    assert_eq!(Var::differential(Mixture, [&vx, &vy], [&vv, &vw], []).to_tensor(), d);
+    let row = |t: &Tensor<f64>, i: usize| Row::from(t.row(if t.shape().axes().len() == 1 { 0 } else { i }));
+    for i in 0..3 {
+        let [x, y, v, w] = [&x, &y, &v, &w].map(|t| row(t, i));
+        assert_eq!(Row::concat(&x.columns(1..3), &Row::concat(&y, &x.zeros(1)))[..], *tensor.row(i));
+        assert_eq!(Row::differential(Mixture, [&x, &y], [&v, &w], [])[..], *d.row(i));
+        // Against a difference quotient.
+        let at = |t: f64| {
+            let moved = |x: &Row<f64>, v: &Row<f64>| {
+                Row::from(x.iter().zip(v.iter()).map(|(x, v)| x + t * v).collect::<Vec<_>>().as_slice())
+            };
+            Row::vector(Mixture, [&moved(&x, &v), &moved(&y, &w)], [])
+        };
+        let (up, down) = (at(1e-6), at(-1e-6));
+        for c in 0..4 {
+            assert!((d.row(i)[c] - (up[c] - down[c]) / 2e-6).abs() < 1e-8);
+        }
+    }
+    let (a, b) = (Tensor::new([3], vec![3.0, 0.0, 1.0]), Tensor::scalar(4.0));
+    let hypot = Tensor::<f64>::map(formulas::Hypot, [&a, &b]);
+    assert_eq!(hypot.data(), [5.0, 4.0, 17f64.sqrt()]);
+    assert_eq!(Row::<f32>::map(formulas::Hypot, [&3.0, &4.0]), 5.0);
+}
