@@ -9,16 +9,18 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::elements::Elements;
 use crate::gradients::{Entry, Gradient};
 use crate::kernels::attend::Attend;
 use crate::kernels::conv::Conv2d;
 use crate::kernels::index::{
     self, Concat, Gather, Permute, Reshape, ScatterAdd, Slice, SparseRows, TakeAlong, UNTOUCHED,
 };
+use crate::kernels::layer_norm::LayerNorm;
 use crate::kernels::matmul::Matmul;
-use crate::kernels::normalise::Normalise;
 use crate::kernels::pool2d::Pool2d;
 use crate::kernels::reduce::Reduce;
+use crate::kernels::softmax::Softmax;
 use crate::operation::{Operation, Outcome, View};
 use crate::pool::{Buffer, Pool};
 use crate::tape::ParamId;
@@ -34,7 +36,8 @@ pub(crate) enum Op<T: Float> {
     Static(&'static dyn Operation<T>),
     Shared(Arc<dyn Operation<T>>),
     Reduce(Reduce),
-    Normalise(Normalise),
+    Softmax(Softmax),
+    LayerNorm(LayerNorm),
     Matmul(Matmul),
     Attend(Attend<T>),
     Conv2d(Conv2d),
@@ -56,7 +59,8 @@ impl<T: Float> Op<T> {
             Op::Static(operation) => *operation,
             Op::Shared(operation) => &**operation,
             Op::Reduce(operation) => operation,
-            Op::Normalise(operation) => operation,
+            Op::Softmax(operation) => operation,
+            Op::LayerNorm(operation) => operation,
             Op::Matmul(operation) => operation,
             Op::Attend(operation) => operation,
             Op::Conv2d(operation) => operation,
@@ -93,7 +97,7 @@ impl<T: Float> Op<T> {
 /// Where a node's elements are. Pooled buffers are longer than the node: its shape says how much counts.
 pub(crate) enum Value<T> {
     Owned(Buffer<T>),
-    Shared(Arc<Vec<T>>),
+    Shared(Arc<Elements<T>>),
     /// The elements of an earlier node.
     Alias(u32),
     /// Given back by the backward pass.

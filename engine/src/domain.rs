@@ -4,7 +4,7 @@
 //! ball or off a hyperboloid. [`Domain::settle`] moves such a row by the least that storage allows, and
 //! leaves every row that is already inside untouched, to the bit.
 
-use crate::kernels::reduce::{line_sum, pairwise};
+use crate::kernels::line::{line_sum, pairwise};
 use crate::simd::{Block, LANES, dispatch};
 use crate::{Float, Lanes, Scalar};
 

@@ -1,5 +1,6 @@
 //! Storage types: what a tensor's elements may be.
 
+use crate::compiled::{Compiled, PerFloat};
 use crate::parallel::split_front;
 use crate::{Element, scratch};
 
@@ -7,7 +8,7 @@ use crate::{Element, scratch};
 ///
 /// Elements are *stored* in this type; inner products, margins and coefficients of row formulas are
 /// always computed in `f64`.
-pub trait Float: Element + Default + std::fmt::Display {
+pub trait Float: Element + Default + std::fmt::Display + bytemuck::Pod {
     /// Largest finite number, as `f64`.
     const LARGEST: f64;
     /// Whether sums of squares of rows need a compensated dot product to be exact in `f64`.
@@ -39,6 +40,10 @@ pub trait Float: Element + Default + std::fmt::Display {
     /// The elements with their type erased.
     #[doc(hidden)]
     fn erase_mut(elements: &mut [Self]) -> FloatsMut<'_>;
+
+    /// What there is for this type.
+    #[doc(hidden)]
+    fn pick<K: PerFloat>(kernels: &Compiled<K>) -> K::Of<Self>;
 
     /// Calls `work` with `len` elements of this thread's scratch memory, of unspecified content.
     #[doc(hidden)]
@@ -150,6 +155,9 @@ macro_rules! impl_float {
             }
             fn erase_mut(elements: &mut [Self]) -> FloatsMut<'_> {
                 FloatsMut::$erased(elements)
+            }
+            fn pick<K: PerFloat>(kernels: &Compiled<K>) -> K::Of<Self> {
+                kernels.$t
             }
             fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [Self]) -> R) -> R {
                 scratch::with(&scratch::$buffers, 0.0, len, work)

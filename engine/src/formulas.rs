@@ -5,7 +5,7 @@
 //! entry in [`ALL`] that has it tested come with it.
 
 use crate::registry::{Formula, Range};
-use crate::{Float, MapFormula, PairFormula, Pairing, Scalar, Var};
+use crate::{Float, MapFormula, PairFormula, Pairing, Scalar, Var, compiled_here};
 
 macro_rules! elementwise {
     ($(
@@ -20,6 +20,7 @@ macro_rules! elementwise {
 
             impl MapFormula<{ [stringify!($x) $(, stringify!($y))*].len() }> for $name {
                 const NAME: &'static str = stringify!($method);
+                compiled_here!(map);
                 #[inline(always)]
                 fn eval<S: Scalar>([$x $(, $y)*]: [S; [stringify!($x) $(, stringify!($y))*].len()]) -> S {
                     $body
@@ -127,6 +128,7 @@ pub struct ScaledDot;
 impl PairFormula<0, 0, 1> for ScaledDot {
     const NAME: &'static str = "scaled_dot";
     const PAIRING: Pairing = Pairing::Dot;
+    compiled_here!(pair);
     #[inline(always)]
     fn eval<S: Scalar>(dot: S, _: [S; 0], _: [S; 0], [scale]: [S; 1]) -> S {
         scale * dot
@@ -140,6 +142,7 @@ pub struct EuclideanDistance;
 impl PairFormula<0, 0, 0> for EuclideanDistance {
     const NAME: &'static str = "euclidean_distance";
     const PAIRING: Pairing = Pairing::SquaredDistance;
+    compiled_here!(pair);
     #[inline(always)]
     fn eval<S: Scalar>(square: S, _: [S; 0], _: [S; 0], _: [S; 0]) -> S {
         square.sqrt()

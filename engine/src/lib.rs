@@ -60,10 +60,12 @@
 
 mod arena;
 pub mod check;
+pub mod compiled;
 pub mod domain;
 mod dropout;
 mod dual;
 pub mod elementary;
+mod elements;
 pub mod files;
 mod float;
 pub mod formulas;

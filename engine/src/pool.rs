@@ -7,6 +7,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::Float;
+use crate::elements::Elements;
 
 /// Bytes of a tape's buffers. See [`Tape::memory`](crate::Tape::memory).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,27 +26,27 @@ const ALIGNMENT: usize = 64;
 /// A power of two of elements, the first at the start of a cache line.
 #[derive(Debug)]
 pub(crate) struct Buffer<T> {
-    memory: Vec<T>,
+    memory: Elements<T>,
     start: usize,
     class: u32,
 }
 
 impl<T: Float> Buffer<T> {
     fn new(class: u32) -> Self {
-        let memory = vec![T::zero(); (1 << class) + ALIGNMENT / size_of::<T>()];
+        let memory = Elements::<T>::zeroed((1 << class) + ALIGNMENT / size_of::<T>());
         let start = memory.as_ptr().align_offset(ALIGNMENT);
         Buffer { memory, start, class }
     }
 }
 
-impl<T> Deref for Buffer<T> {
+impl<T: Float> Deref for Buffer<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         &self.memory[self.start..][..1 << self.class]
     }
 }
 
-impl<T> DerefMut for Buffer<T> {
+impl<T: Float> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.memory[self.start..][..1 << self.class]
     }

@@ -3,9 +3,6 @@
 //! Lists of formulas ([`crate::formulas::ALL`] and those of other crates) let one test compare all evaluations of
 //! each: plain, dual, lanes, traced, as a kernel of the tape, and finite differences.
 
-use crate::kernels::gram::Erased;
-use crate::kernels::map::ErasedMap;
-use crate::kernels::pair::ErasedPair;
 use crate::lanes::array;
 use crate::{
     Domain, Dual, Expression, Invariant, Lanes, MapFormula, Metric, Operation, PairFormula, RowFormula,
@@ -178,8 +175,8 @@ impl Formula {
             Kind::Map(ranges),
             K,
             || Expression::trace(K, OfMap::<F, K>::eval::<Trace>),
-            ErasedMap::<F, K>::operation::<f32>,
-            ErasedMap::<F, K>::operation::<f64>,
+            || F::compiled().of_type(),
+            || F::compiled().of_type(),
         )
     }
 
@@ -208,8 +205,8 @@ impl Formula {
             },
             I,
             || Expression::trace(I, OfRow::<F, V, B, I, O>::eval::<Trace>),
-            Erased::<F, V, B, I, O>::operation::<f32>,
-            Erased::<F, V, B, I, O>::operation::<f64>,
+            || F::compiled().of_type::<f32>().operation,
+            || F::compiled().of_type::<f64>().operation,
         )
     }
 
@@ -224,8 +221,8 @@ impl Formula {
             Kind::Pair { ranges, counts: [L, R, P] },
             1 + L + R + P,
             || Expression::trace(1 + L + R + P, OfPair::<F, L, R, P>::eval::<Trace>),
-            || ErasedPair::<F, L, R, P>::kernel::<f32>().operation(),
-            || ErasedPair::<F, L, R, P>::kernel::<f64>().operation(),
+            || F::compiled().of_type::<f32>().operation(),
+            || F::compiled().of_type::<f64>().operation(),
         )
     }
 }

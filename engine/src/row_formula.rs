@@ -5,6 +5,7 @@
 //! the Minkowski product). So an operation of hyperbolic, spherical or Euclidean geometry *is* a small scalar
 //! function: from inner products and parameters to coefficients, or to a number.
 
+use crate::compiled::{self, Compiled};
 use crate::{Domain, Scalar};
 
 /// A basis vector of a row formula, from its input rows.
@@ -106,6 +107,11 @@ pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: us
     const METRIC: Metric = Metric::Euclidean;
     /// Where the resulting rows must lie; κ is parameter 0.
     const DOMAIN: Domain = Domain::Free;
+
+    /// The formula's kernels: see [`compiled_here!`](crate::compiled_here).
+    fn compiled() -> &'static Compiled<compiled::Row> {
+        Compiled::row::<Self, V, B, I, O>()
+    }
 
     /// From invariants to coefficients, or to the one result.
     fn eval<S: Scalar>(invariants: [S; I]) -> [S; O];

@@ -6,7 +6,6 @@
 use smallvec::SmallVec;
 
 use crate::float::{Floats, FloatsMut};
-use crate::kernels::derivative;
 use crate::kernels::gram::{forward, forward_one};
 use crate::kernels::operands::{Operand, Parameter, Results, row_shape};
 use crate::shape::Broadcast;
@@ -125,7 +124,7 @@ impl<T: Float> Rows for Row<T> {
         same_width(F::NAME, &vectors);
         let mut out = [0.0];
         let results = Results::Scalars(FloatsMut::F64(&mut out));
-        forward_one::<F, T, V, B, I, 1>(vectors.map(|v| &**v), &params.map(|p| *p), results);
+        forward_one(F::compiled().of_type().forward, vectors.map(|v| &**v), &params.map(|p| *p), results);
         out[0]
     }
     #[inline]
@@ -140,7 +139,12 @@ impl<T: Float> Rows for Row<T> {
     {
         same_width(F::NAME, &vectors);
         let mut out = Row(SmallVec::from_elem(T::zero(), vectors[0].len()));
-        forward_one::<F, T, V, B, I, B>(vectors.map(|v| &**v), &params.map(|p| *p), Results::Rows(&mut out));
+        forward_one(
+            F::compiled().of_type().forward,
+            vectors.map(|v| &**v),
+            &params.map(|p| *p),
+            Results::Rows(&mut out),
+        );
         out
     }
     #[track_caller]
@@ -155,9 +159,8 @@ impl<T: Float> Rows for Row<T> {
     {
         let [vectors, tangents] =
             [vectors, tangents].map(|rows| rows.map(|row| Tensor::new([row.len()], row.to_vec())));
-        let out =
-            derivative::of_tensors::<F, T, V, P, B, I>(vectors.each_ref(), tangents.each_ref(), constants);
-        Row::from(out.data())
+        let differential = F::compiled().of_type::<T>().differential;
+        Row::from(differential(&vectors.each_ref(), &tangents.each_ref(), &constants).data())
     }
     fn map<F: MapFormula<K>, const K: usize>(_formula: F, scalars: [&f64; K]) -> f64 {
         F::eval(scalars.map(|x| *x))
@@ -246,7 +249,7 @@ impl<T: Float> Rows for Tensor<T> {
         let (rows, width, vectors, params) = operands(F::NAME, &vectors, &params);
         let mut out = Tensor::zeros(rows);
         let results = Results::Scalars(FloatsMut::F64(out.data_mut()));
-        forward::<F, T, V, B, I, 1>(&vectors, &params, width, results);
+        forward(F::compiled().of_type().forward, &vectors, &params, width, results);
         out
     }
     #[track_caller]
@@ -260,7 +263,7 @@ impl<T: Float> Rows for Tensor<T> {
     {
         let (rows, width, vectors, params) = operands(F::NAME, &vectors, &params);
         let mut out = Tensor::zeros(rows.with_width(width));
-        forward::<F, T, V, B, I, B>(&vectors, &params, width, Results::Rows(out.data_mut()));
+        forward(F::compiled().of_type().forward, &vectors, &params, width, Results::Rows(out.data_mut()));
         out
     }
     #[track_caller]
@@ -273,7 +276,7 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        derivative::of_tensors::<F, T, V, P, B, I>(vectors, tangents, constants)
+        (F::compiled().of_type::<T>().differential)(&vectors, &tangents, &constants)
     }
     #[track_caller]
     fn map<F: MapFormula<K>, const K: usize>(_formula: F, scalars: [&Tensor<f64>; K]) -> Tensor<f64> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::elements::Elements;
 use crate::{Float, Shape};
 
 /// A dense array of `f32` or `f64`, row-major and contiguous. Cloning shares the elements; the first
@@ -16,7 +17,7 @@ use crate::{Float, Shape};
 #[derive(Clone, PartialEq)]
 pub struct Tensor<T: Float = f32> {
     shape: Shape,
-    data: Arc<Vec<T>>,
+    data: Arc<Elements<T>>,
 }
 
 impl<T: Float> Tensor<T> {
@@ -28,14 +29,14 @@ impl<T: Float> Tensor<T> {
     pub fn new(shape: impl Into<Shape>, data: Vec<T>) -> Self {
         let shape = shape.into();
         assert_eq!(shape.len(), data.len(), "tensor: shape {shape} needs {} elements", shape.len());
-        Tensor { shape, data: Arc::new(data) }
+        Tensor { shape, data: Arc::new(Elements::Heap(data)) }
     }
 
     /// Zeros.
     pub fn zeros(shape: impl Into<Shape>) -> Self {
         let shape = shape.into();
-        let data = vec![T::zero(); shape.len()];
-        Tensor::new(shape, data)
+        let data = Arc::new(Elements::zeroed(shape.len()));
+        Tensor { shape, data }
     }
 
     /// A tensor of no axes.
@@ -44,10 +45,10 @@ impl<T: Float> Tensor<T> {
     }
 
     /// Elements computed from their position.
-    pub fn from_fn(shape: impl Into<Shape>, f: impl FnMut(usize) -> T) -> Self {
-        let shape = shape.into();
-        let data = (0..shape.len()).map(f).collect();
-        Tensor::new(shape, data)
+    pub fn from_fn(shape: impl Into<Shape>, mut f: impl FnMut(usize) -> T) -> Self {
+        let mut tensor = Tensor::zeros(shape);
+        tensor.data_mut().iter_mut().enumerate().for_each(|(i, x)| *x = f(i));
+        tensor
     }
 
     /// The shape.
@@ -77,10 +78,10 @@ impl<T: Float> Tensor<T> {
 
     /// All elements, for writing; copies them first if they are shared.
     pub fn data_mut(&mut self) -> &mut [T] {
-        Arc::make_mut(&mut self.data).as_mut_slice()
+        &mut *Arc::make_mut(&mut self.data)
     }
 
-    pub(crate) fn share(&self) -> Arc<Vec<T>> {
+    pub(crate) fn share(&self) -> Arc<Elements<T>> {
         Arc::clone(&self.data)
     }
 

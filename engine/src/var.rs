@@ -3,8 +3,6 @@
 use smallvec::SmallVec;
 
 use crate::formulas as f;
-use crate::kernels::derivative;
-use crate::kernels::gram::Erased;
 use crate::{
     Broadcast, Float, MapFormula, Operation, RowFormula, RowFunction, Rows, Shape, Tape, Tensor, row_function,
 };
@@ -124,7 +122,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
-        row_formula(Erased::<F, V, B, I, 1>::operation(), vectors, params)
+        row_formula(F::compiled().of_type().operation, vectors, params)
     }
     #[track_caller]
     fn vector<F, const V: usize, const P: usize, const B: usize, const I: usize>(
@@ -135,7 +133,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        row_formula(Erased::<F, V, B, I, B>::operation(), vectors, params)
+        row_formula(F::compiled().of_type().operation, vectors, params)
     }
     #[track_caller]
     fn differential<F, const V: usize, const P: usize, const B: usize, const I: usize>(
@@ -152,7 +150,8 @@ impl<T: Float> Rows for Var<'_, T> {
         inputs.extend(constants.map(|value| tape.scalar(value)));
         let mut along: SmallVec<[Option<Self>; 6]> = tangents.into_iter().map(|v| Some(*v)).collect();
         along.resize(V + P, None);
-        derivative::record::<F, T, V, B, I, B>(&inputs, &along)
+        // A row formula's derivative does not read its result.
+        F::compiled().of_type().operation.jvp(&inputs, inputs[0], &along)
     }
     #[track_caller]
     fn map<F: MapFormula<K>, const K: usize>(formula: F, scalars: [&Self; K]) -> Self {

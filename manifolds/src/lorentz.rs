@@ -64,6 +64,7 @@ pub mod formulas {
 
     impl RowFormula<2, 4, 5, 1> for Dist {
         const NAME: &'static str = "lorentz.dist";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
@@ -81,6 +82,7 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 4, 2> for Exp {
         const NAME: &'static str = "lorentz.exp";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
@@ -102,6 +104,7 @@ pub mod formulas {
 
     impl RowFormula<2, 4, 5, 4> for Log {
         const NAME: &'static str = "lorentz.log";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
@@ -121,6 +124,7 @@ pub mod formulas {
 
     impl RowFormula<3, 3, 3, 3> for Transport {
         const NAME: &'static str = "lorentz.transport";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 3] = [Sum(0, 1), Difference(1, 0), Input(2)];
@@ -138,6 +142,7 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 2, 2> for EgradToRgrad {
         const NAME: &'static str = "lorentz.egrad_to_rgrad";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 2] = [Input(0), Flip(1)];
@@ -154,6 +159,7 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 2, 2> for ProjectTangent {
         const NAME: &'static str = "lorentz.project_tangent";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
@@ -170,6 +176,7 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 1, 1> for Inner {
         const NAME: &'static str = "lorentz.inner";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
@@ -186,6 +193,7 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 1, 1> for Norm {
         const NAME: &'static str = "lorentz.norm";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 1] = [Input(0)];
@@ -202,6 +210,7 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 3, 2> for Project {
         const NAME: &'static str = "lorentz.project";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Time];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Dot(0, 1), Param(0)];

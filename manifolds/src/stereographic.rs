@@ -85,6 +85,7 @@ pub mod formulas {
 
     impl RowFormula<2, 3, 4, 1> for Dist {
         const NAME: &'static str = "stereographic.dist";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
         const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
@@ -107,6 +108,7 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 5, 2> for Exp {
         const NAME: &'static str = "stereographic.exp";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 5] = [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Param(0)];
@@ -138,6 +140,7 @@ pub mod formulas {
 
     impl RowFormula<2, 3, 4, 3> for Log {
         const NAME: &'static str = "stereographic.log";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
         const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
@@ -160,6 +163,7 @@ pub mod formulas {
 
     impl RowFormula<3, 4, 6, 4> for Transport {
         const NAME: &'static str = "stereographic.transport";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Input(2)];
         const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(0, 3), Dot(2, 3), Param(0)];
@@ -180,6 +184,7 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 1, 2> for EgradToRgrad {
         const NAME: &'static str = "stereographic.egrad_to_rgrad";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 1] = [Margin(0)];
@@ -201,6 +206,7 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 6, 2> for Descend {
         const NAME: &'static str = "stereographic.descend";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 6] = [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Param(0), Param(1)];
@@ -219,6 +225,7 @@ pub mod formulas {
 
     impl RowFormula<3, 3, 2, 1> for Inner {
         const NAME: &'static str = "stereographic.inner";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
         const INVARIANTS: [Invariant; 2] = [Margin(0), Dot(1, 2)];
@@ -234,6 +241,7 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 2, 1> for Norm {
         const NAME: &'static str = "stereographic.norm";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 2] = [Margin(0), Dot(1, 1)];
@@ -250,6 +258,7 @@ pub mod formulas {
 
     impl RowFormula<2, 3, 4, 3> for Add {
         const NAME: &'static str = "stereographic.add";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Sum(0, 1)];
         const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
@@ -271,6 +280,7 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 4, 1> for Scale {
         const NAME: &'static str = "stereographic.scale";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Param(1)];
@@ -289,6 +299,7 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 4, 1> for Project {
         const NAME: &'static str = "stereographic.project";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Epsilon];

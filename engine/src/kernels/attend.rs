@@ -1,22 +1,25 @@
 //! The `attend` kernel: `softmax(scores) V`, tile by tile, never storing the n × m scores.
 //!
-//! A tile is some rows of the scores, small enough for the cache. The forward pass keeps one number per row, the
-//! logarithm of its softmax's denominator; the reverse pass computes the scores again from it (Dao et al. 2022,
-//! FlashAttention). Memory is linear in n. Any [`PairFormula`] can be the score.
+//! A tile is some rows of queries against some of keys, small enough for the cache. The softmax is taken as the tiles
+//! go by, with the largest score so far (Dao et al. 2022, FlashAttention, algorithm 1). The forward pass keeps one
+//! number per row, the logarithm of its softmax's denominator; the reverse pass computes the scores again from it.
+//! Memory is linear in n. Any [`PairFormula`] can be the score.
+
+use std::ops::Range;
 
 use smallvec::SmallVec;
 
 use crate::arena::Op;
 use crate::formulas::ScaledDot;
 use crate::kernels::gemm::{Matrix, serial};
+use crate::kernels::line::{line_dot, line_map, line_max, line_total, line_zip};
 use crate::kernels::pair::{
-    ErasedPair, PairFormula, PairKernel, Part, Sizes, TileGradients, pairings, pairings_gradient, sizes,
-    tile_rows,
+    PairFormula, PairKernel, Part, Sizes, TileGradients, pairings, pairings_gradient, sizes,
 };
-use crate::kernels::reduce::{line_max, line_sum, load};
+use crate::kernels::softmax::WIDE;
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel::{self, PIECES, split_front};
-use crate::simd::dispatch;
+use crate::simd::{LANES, dispatch, dispatch_wide};
 use crate::{Float, Lanes, Scalar, Shape, Tape, Var};
 
 /// A gradient that is asked for, or none.
@@ -61,7 +64,7 @@ impl<T: Float> Tape<T> {
         let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[queries, keys]);
         inputs.extend(left.into_iter().chain(right).chain(params));
         inputs.push(values);
-        self.record(Op::Attend(Attend { score: ErasedPair::<F, L, R, P>::kernel(), causal }), &inputs)
+        self.record(Op::Attend(Attend { score: F::compiled().of_type(), causal }), &inputs)
     }
 }
 
@@ -91,19 +94,43 @@ impl<T: Float> Attend<T> {
         if self.causal { (i + 1 + s.m).saturating_sub(s.n).min(s.m) } else { s.m }
     }
 
-    /// Scores of some queries, from their pairings.
-    fn scores(&self, part: &Part<'_, T>, s: Sizes, rows: std::ops::Range<usize>, scores: &mut [T]) {
-        self.score.score(&part.tile(rows.clone(), s.m), scores);
+    /// The tiles of some queries: ranges of keys, none of them beyond what the queries attend to.
+    fn keys(&self, s: Sizes, queries: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<T> {
+        let reach = self.reach(s, queries.end - 1);
+        (0..reach).step_by(KEYS).map(move |start| start..reach.min(start + KEYS))
+    }
+
+    /// Scores of a tile, from its pairings.
+    fn scores(
+        &self,
+        part: &Part<'_, T>,
+        s: Sizes,
+        queries: Range<usize>,
+        keys: Range<usize>,
+        scores: &mut [T],
+    ) {
+        self.score.score(&part.tile(queries.clone(), keys.clone()), scores);
         if self.causal {
-            for (i, row) in rows.zip(scores.chunks_exact_mut(s.m)) {
-                row[self.reach(s, i)..].fill(T::nearest(f64::NEG_INFINITY));
+            for (i, row) in queries.zip(scores.chunks_exact_mut(keys.len())) {
+                let reach = self.reach(s, i).clamp(keys.start, keys.end);
+                row[reach - keys.start..].fill(T::nearest(f64::NEG_INFINITY));
             }
         }
     }
 }
 
+/// Queries and keys of a tile: 256 KiB of scores in f32. Fewer rows would leave the products with more packing than
+/// arithmetic.
+const QUERIES: usize = 256;
+const KEYS: usize = 256;
+
+/// Ranges of queries.
+fn queries(n: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..n).step_by(QUERIES).map(move |start| start..n.min(start + QUERIES))
+}
+
 /// Batch entries of a job.
-fn entries(s: Sizes, work: usize) -> SmallVec<[std::ops::Range<usize>; PIECES]> {
+fn entries(s: Sizes, work: usize) -> SmallVec<[Range<usize>; PIECES]> {
     parallel::pieces(s.batch, 1, 1 + s.n * s.m / 50 * work)
 }
 
@@ -134,28 +161,40 @@ impl<T: Float> Operation<T> for Attend<T> {
             })
             .collect();
         parallel::run(&mut jobs, |(range, out, kept)| {
-            let step = tile_rows(s.m);
-            T::with_scratch(step * s.m, |scratch| {
+            T::with_scratch((QUERIES.min(s.n)) * (KEYS.min(s.m) + 2), |scratch| {
                 for (e, b) in range.clone().enumerate() {
                     let part = Part::of(scored, self.score.counts(), s, b, b * s.n..(b + 1) * s.n);
                     let v = &values.data[b * s.m * width..(b + 1) * s.m * width];
-                    for start in (0..s.n).step_by(step) {
-                        let rows = start..s.n.min(start + step);
-                        let place = e * s.n + rows.start..e * s.n + rows.end;
-                        let scores = &mut scratch[..rows.len() * s.m];
-                        let x = &part.x[rows.start * s.width..rows.end * s.width];
-                        pairings(self.score.pairing(), x, part.y, s.width, scores);
-                        self.scores(&part, s, rows.clone(), scores);
+                    for queries in queries(s.n) {
+                        let place = e * s.n + queries.start..e * s.n + queries.end;
+                        let out = &mut out[place.start * width..place.end * width];
+                        let (largest, rest) = scratch.split_at_mut(queries.len());
+                        let (sums, rest) = rest.split_at_mut(queries.len());
+                        out.fill(T::zero());
+                        largest.fill(T::nearest(f64::NEG_INFINITY));
+                        sums.fill(T::zero());
+                        for keys in self.keys(s, &queries) {
+                            let scores = &mut rest[..queries.len() * keys.len()];
+                            let (x, y) = part.rows(queries.clone(), keys.clone());
+                            pairings(self.score.pairing(), x, y, s.width, scores);
+                            self.scores(&part, s, queries.clone(), keys.clone(), scores);
+                            let softmax = Running { largest, sums, out, width };
+                            dispatch_wide(
+                                (softmax, &mut *scores),
+                                #[inline(always)]
+                                |(softmax, scores)| softmax.take::<WIDE>(scores),
+                                #[inline(always)]
+                                |(softmax, scores)| softmax.take::<LANES>(scores),
+                                #[inline(always)]
+                                |(softmax, scores)| softmax.take::<1>(scores),
+                            );
+                            let p = Matrix::new(scores, queries.len(), keys.len());
+                            let v = Matrix::new(&v[keys.start * width..keys.end * width], keys.len(), width);
+                            serial(p, v, true, out);
+                        }
                         dispatch(
                             #[inline(always)]
-                            || softmax(scores, s.m, &mut kept[place.clone()]),
-                        );
-                        let p = Matrix::new(scores, rows.len(), s.m);
-                        serial(
-                            p,
-                            Matrix::new(v, s.m, width),
-                            false,
-                            &mut out[place.start * width..place.end * width],
+                            || finish(largest, sums, out, width, &mut kept[place.clone()]),
                         );
                     }
                 }
@@ -174,7 +213,6 @@ impl<T: Float> Operation<T> for Attend<T> {
         let (s, width, _) = self.sizes(&shapes).expect("checked");
         let (scored, values) = split(inputs);
         let [l, r, p] = self.score.counts();
-        // All but the queries' are added to.
         grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
         type Grads<'a, 'b, T> = SmallVec<[(usize, &'a mut Grad<'b, T>); 6]>;
         let (dparams, others): (Grads<'_, '_, T>, Grads<'_, '_, T>) =
@@ -202,74 +240,72 @@ impl<T: Float> Operation<T> for Attend<T> {
             })
             .collect();
         parallel::run(&mut jobs, |(range, places, of_params)| {
-            let step = tile_rows(s.m);
-            T::with_scratch(3 * step * s.m, |scratch| {
+            let size = QUERIES.min(s.n) * KEYS.min(s.m);
+            T::with_scratch(3 * size + QUERIES.min(s.n), |scratch| {
+                let (pairs, rest) = scratch.split_at_mut(size);
+                let (weights, rest) = rest.split_at_mut(size);
+                let (upstream, dots) = rest.split_at_mut(size);
                 for (e, b) in range.clone().enumerate() {
                     let part = Part::of(scored, self.score.counts(), s, b, b * s.n..(b + 1) * s.n);
                     let v = &values.data[b * s.m * width..(b + 1) * s.m * width];
-                    for start in (0..s.n).step_by(step) {
-                        let rows = start..s.n.min(start + step);
-                        let (count, len) = (rows.len(), rows.len() * s.m);
-                        let (pairs, rest) = scratch.split_at_mut(step * s.m);
-                        let (weights, upstream) = rest.split_at_mut(step * s.m);
-                        let (pairs, weights, upstream) =
-                            (&mut pairs[..len], &mut weights[..len], &mut upstream[..len]);
-                        let all = b * s.n + rows.start..b * s.n + rows.end;
-                        let (g, out) = (
-                            &g[all.start * width..all.end * width],
-                            &outcome.out[all.start * width..all.end * width],
-                        );
-
-                        let x = &part.x[rows.start * s.width..rows.end * s.width];
-                        pairings(self.score.pairing(), x, part.y, s.width, pairs);
-                        weights.copy_from_slice(pairs);
-                        self.scores(&part, s, rows.clone(), weights);
-                        serial(
-                            Matrix::new(g, count, width),
-                            Matrix::new(v, s.m, width).transposed(),
-                            false,
-                            upstream,
-                        );
-                        dispatch(
-                            #[inline(always)]
-                            || softmax_again(weights, s.m, &outcome.kept[all.clone()]),
-                        );
-                        let of_entry = |size: usize| e * size..(e + 1) * size;
-                        if let Some(dv) = places.last_mut().and_then(|d| d.as_deref_mut()) {
-                            let dv = &mut dv[of_entry(s.m * width)];
-                            serial(
-                                Matrix::new(weights, count, s.m).transposed(),
-                                Matrix::new(g, count, width),
-                                true,
-                                dv,
-                            );
+                    for queries in queries(s.n) {
+                        let all = b * s.n + queries.start..b * s.n + queries.end;
+                        let [g, out] = [g, outcome.out].map(|rows| &rows[all.start * width..all.end * width]);
+                        let logs = &outcome.kept[all];
+                        for (dot, (g, out)) in
+                            dots.iter_mut().zip(g.chunks_exact(width).zip(out.chunks_exact(width)))
+                        {
+                            *dot = T::nearest(line_dot(g, out));
                         }
-                        dispatch(
-                            #[inline(always)]
-                            || scores_gradient(weights, upstream, g, out, s.m, width),
-                        );
-                        let (dx, others) = places.split_at_mut(1);
-                        let (dy, others) = others.split_at_mut(1);
-                        let (dleft, others) = others.split_at_mut(l);
-                        let mut tile = TileGradients {
-                            left: dleft
-                                .iter_mut()
-                                .map(|d| {
-                                    d.as_deref_mut().map(|d| &mut d[e * s.n + rows.start..e * s.n + rows.end])
-                                })
-                                .collect(),
-                            right: others[..r]
-                                .iter_mut()
-                                .map(|d| d.as_deref_mut().map(|d| &mut d[of_entry(s.m)]))
-                                .collect(),
-                            params: of_params.clone(),
-                        };
-                        self.score.gradient(&part.tile(rows.clone(), s.m), pairs, upstream, &mut tile);
-                        *of_params = tile.params;
-                        let place = (e * s.n + rows.start) * s.width..(e * s.n + rows.end) * s.width;
-                        let dx = dx[0].as_deref_mut().map(|d| &mut d[place]);
-                        let dy = dy[0].as_deref_mut().map(|d| &mut d[of_entry(s.m * s.width)]);
-                        pairings_gradient(self.score.pairing(), (x, part.y), s.width, upstream, dx, dy);
+                        for keys in self.keys(s, &queries) {
+                            let (n, m) = (queries.len(), keys.len());
+                            let [pairs, weights, upstream] =
+                                [&mut *pairs, &mut *weights, &mut *upstream].map(|x| &mut x[..n * m]);
+                            let (x, y) = part.rows(queries.clone(), keys.clone());
+                            let v = Matrix::new(&v[keys.start * width..keys.end * width], m, width);
+                            let g = Matrix::new(g, n, width);
+                            pairings(self.score.pairing(), x, y, s.width, pairs);
+                            weights.copy_from_slice(pairs);
+                            self.scores(&part, s, queries.clone(), keys.clone(), weights);
+                            serial(g, v.transposed(), false, upstream);
+                            let tile = Again { logs, dots, weights, upstream };
+                            dispatch_wide(
+                                tile,
+                                #[inline(always)]
+                                |tile| tile.scores_gradient::<WIDE>(m),
+                                #[inline(always)]
+                                |tile| tile.scores_gradient::<LANES>(m),
+                                #[inline(always)]
+                                |tile| tile.scores_gradient::<1>(m),
+                            );
+                            let mut grads = places.iter_mut();
+                            let mut next = |rows: Range<usize>, size: usize| {
+                                let grad = grads.next().expect("one for each input but the parameters");
+                                grad.as_deref_mut().map(|grad| &mut grad[rows.start * size..rows.end * size])
+                            };
+                            let (of_queries, of_keys) = (
+                                e * s.n + queries.start..e * s.n + queries.end,
+                                e * s.m + keys.start..e * s.m + keys.end,
+                            );
+                            let dx = next(of_queries.clone(), s.width);
+                            let dy = next(of_keys.clone(), s.width);
+                            let mut tile = TileGradients {
+                                left: (0..l).map(|_| next(of_queries.clone(), 1)).collect(),
+                                right: (0..r).map(|_| next(of_keys.clone(), 1)).collect(),
+                                params: of_params.clone(),
+                            };
+                            if let Some(dv) = next(of_keys, width) {
+                                serial(Matrix::new(weights, n, m).transposed(), g, true, dv);
+                            }
+                            self.score.gradient(
+                                &part.tile(queries.clone(), keys.clone()),
+                                pairs,
+                                upstream,
+                                &mut tile,
+                            );
+                            *of_params = tile.params;
+                            pairings_gradient(self.score.pairing(), (x, y), s.width, upstream, dx, dy);
+                        }
                     }
                 }
             });
@@ -307,57 +343,104 @@ impl<T: Float> Operation<T> for Attend<T> {
     }
 }
 
-/// Softmax of rows of scores, in place, and the logarithms of the denominators (with the maximum).
+/// A softmax whose scores come tile by tile, and its product with the values so far.
+struct Running<'a, T> {
+    /// Of each row: the largest score, and the sum of `exp(score − largest)`.
+    largest: &'a mut [T],
+    sums: &'a mut [T],
+    /// The sums of values with these weights, `width` elements each.
+    out: &'a mut [T],
+    width: usize,
+}
+
+impl<T: Float> Running<'_, T> {
+    /// Scores of a tile become weights, `R` side by side; what was summed before is brought to the same scale.
+    #[inline(always)]
+    fn take<const R: usize>(self, scores: &mut [T]) {
+        let m = scores.len() / self.largest.len();
+        for (i, row) in scores.chunks_exact_mut(m).enumerate() {
+            let before = self.largest[i];
+            let max = line_max(row);
+            let max = if max > before || max.is_nan() { max } else { before };
+            if max.to_f64() == f64::NEG_INFINITY {
+                // Nothing is attended to so far.
+                row.fill(T::zero());
+                continue;
+            }
+            let lanes = Lanes::splat(max);
+            line_map::<T, R>(
+                row,
+                #[inline(always)]
+                |x| (x - lanes).exp(),
+            );
+            let mut sum = line_total(row);
+            if max != before {
+                let factor = (before - max).exp();
+                sum += self.sums[i].to_f64() * factor.to_f64();
+                scale(&mut self.out[i * self.width..(i + 1) * self.width], factor);
+                self.largest[i] = max;
+            } else {
+                sum += self.sums[i].to_f64();
+            }
+            self.sums[i] = T::nearest(sum);
+        }
+    }
+}
+
 #[inline(always)]
-fn softmax<T: Float>(scores: &mut [T], m: usize, logs: &mut [T]) {
-    for (row, log) in scores.chunks_exact_mut(m).zip(logs) {
-        let max = line_max(row);
-        if max.to_f64() == f64::NEG_INFINITY {
+fn scale<T: Float>(row: &mut [T], factor: T) {
+    let factor = Lanes::<LANES, T>::splat(factor);
+    line_map(
+        row,
+        #[inline(always)]
+        |x| x * factor,
+    );
+}
+
+/// Weighted sums become weighted means; finds the logarithms of the denominators.
+#[inline(always)]
+fn finish<T: Float>(largest: &[T], sums: &[T], out: &mut [T], width: usize, logs: &mut [T]) {
+    for (i, out) in out.chunks_exact_mut(width).enumerate() {
+        let sum = sums[i].to_f64();
+        if sum == 0.0 {
             // Nothing is attended to.
-            row.fill(T::zero());
-            *log = T::nearest(f64::INFINITY);
+            logs[i] = T::nearest(f64::INFINITY);
             continue;
         }
-        let lanes = Lanes::splat(max);
-        for x in row.chunks_mut(8) {
-            (load(x, 0.0) - lanes).exp().store(x);
-        }
-        let sum = line_sum(
-            row,
-            #[inline(always)]
-            |x| x.widen(),
-        );
-        let scale = Lanes::splat(T::nearest(1.0 / sum));
-        for x in row.chunks_mut(8) {
-            (load(x, 0.0) * scale).store(x);
-        }
-        *log = T::nearest(max.to_f64() + sum.ln());
+        logs[i] = T::nearest(largest[i].to_f64() + sum.ln());
+        scale(out, T::nearest(1.0 / sum));
     }
 }
 
-/// Softmax again, from the logarithms of the denominators.
-#[inline(always)]
-fn softmax_again<T: Float>(scores: &mut [T], m: usize, logs: &[T]) {
-    for (row, log) in scores.chunks_exact_mut(m).zip(logs) {
-        let log = Lanes::splat(*log);
-        for x in row.chunks_mut(8) {
-            (load(x, 0.0) - log).exp().store(x);
-        }
-    }
+/// A tile in the reverse pass.
+struct Again<'a, T> {
+    /// Of each row: the logarithm of the denominator, and ⟨g, out⟩.
+    logs: &'a [T],
+    dots: &'a [T],
+    /// Scores, which become the softmax P.
+    weights: &'a mut [T],
+    /// The gradient U of P, which becomes that of the scores.
+    upstream: &'a mut [T],
 }
 
-/// With P the softmax and U the gradient of P: the gradient of the scores, `P ∘ (U − ⟨g, out⟩)`, written to U.
-#[inline(always)]
-fn scores_gradient<T: Float>(p: &[T], u: &mut [T], g: &[T], out: &[T], m: usize, width: usize) {
-    let rows = p.chunks_exact(m).zip(u.chunks_exact_mut(m));
-    for ((p, u), (g, out)) in rows.zip(g.chunks_exact(width).zip(out.chunks_exact(width))) {
-        let mut dot = Lanes::splat(0.0);
-        for (g, out) in g.chunks(8).zip(out.chunks(8)) {
-            dot = dot + (load(g, 0.0) * load(out, 0.0)).widen();
-        }
-        let dot = Lanes::splat(T::nearest(dot.sum()));
-        for (p, u) in p.chunks(8).zip(u.chunks_mut(8)) {
-            (load(p, 0.0) * (load(u, 0.0) - dot)).store(u);
+impl<T: Float> Again<'_, T> {
+    /// The softmax again, and the gradient of the scores: `P ∘ (U − ⟨g, out⟩)`. Rows of `m`, `R` side by side.
+    #[inline(always)]
+    fn scores_gradient<const R: usize>(self, m: usize) {
+        let rows = self.weights.chunks_exact_mut(m).zip(self.upstream.chunks_exact_mut(m));
+        for (i, (p, u)) in rows.enumerate() {
+            let (log, dot) = (Lanes::splat(self.logs[i]), Lanes::splat(self.dots[i]));
+            line_map::<T, R>(
+                p,
+                #[inline(always)]
+                |x| (x - log).exp(),
+            );
+            line_zip::<T, R>(
+                u,
+                p,
+                #[inline(always)]
+                |u, p| p * (u - dot),
+            );
         }
     }
 }

@@ -339,20 +339,20 @@ where
 
 /// A row formula's derivative along tangents of its vectors, off the tape. The parameters are constants.
 #[track_caller]
-pub(crate) fn of_tensors<F, T, const V: usize, const P: usize, const B: usize, const I: usize>(
-    vectors: [&Tensor<T>; V],
-    tangents: [&Tensor<T>; V],
-    constants: [f64; P],
+pub(crate) fn of_tensors<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+    vectors: &[&Tensor<T>],
+    tangents: &[&Tensor<T>],
+    constants: &[f64],
 ) -> Tensor<T>
 where
-    F: RowFormula<V, B, I, B>,
+    F: RowFormula<V, B, I, O>,
     T: Float,
 {
     let mut present = vec![true; V];
-    present.resize(V + P, false);
-    let operation = RowDerivative::<F, V, B, I, B> { present, formula: PhantomData };
+    present.resize(V + constants.len(), false);
+    let operation = RowDerivative::<F, V, B, I, O> { present, formula: PhantomData };
     let number = Shape::default();
-    let rounded = constants.map(|value| [T::nearest(value)]);
+    let rounded: Vec<[T; 1]> = constants.iter().map(|&value| [T::nearest(value)]).collect();
     let views: SmallVec<[View<'_, T>; 6]> = vectors
         .iter()
         .map(|t| View { shape: t.shape(), data: t.data(), constant: None })

@@ -17,70 +17,24 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
+use crate::compiled::Forward;
 use crate::domain::Compensated;
 use crate::float::Floats;
 use crate::kernels::derivative;
+use crate::kernels::line::pairwise;
 use crate::kernels::operands::{Operand, Operands, PARAMS, Parameter, Results, row_shape};
 use crate::kernels::pieces::{Piece, Place, for_each_piece};
-use crate::kernels::reduce::pairwise;
 use crate::kernels::wedge::Wedge;
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View};
 use crate::parallel::{self, PIECES};
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
 use crate::shape::Broadcast;
-use crate::simd::{Avx2, Avx512, Block, LANES, dispatch_wide};
+use crate::simd::{Avx2, Avx512, Block, LANES, add, dispatch_lanes, dispatch_wide, read, write};
 use crate::{Domain, Dual, Float, Lanes, Scalar, Shape, Var};
 
 /// Rows whose formula is evaluated side by side. Four `f64` are one AVX2 register; with eight, dual numbers spill.
 const ROWS: usize = 4;
-
-/// `LANES` coordinates from element `at` on, of which the row has `left`; zeros beyond, put together in `end`.
-#[inline(always)]
-fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize, end: &mut [T; LANES]) -> S {
-    let data = &data[at..];
-    S::load(match data.first_chunk::<LANES>() {
-        Some(block) if left >= LANES => block,
-        _ => fill(&data[..left.min(LANES)], end),
-    })
-}
-
-#[cold]
-#[inline(never)]
-fn fill<'a, T: Float>(data: &[T], end: &'a mut [T; LANES]) -> &'a [T; LANES] {
-    *end = [T::zero(); LANES];
-    end[..data.len()].copy_from_slice(data);
-    end
-}
-
-/// Writes a block of a row's coordinates, `left` of them in the row. What is written beyond is overwritten by the
-/// next row.
-#[inline(always)]
-fn write<T: Float, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
-    let out = &mut out[at..];
-    match out.first_chunk_mut::<LANES>() {
-        Some(out) => block.store(out),
-        None => block.lanes().narrow::<T>().store(&mut out[..left]),
-    }
-}
-
-/// Adds a block of a row's coordinates, `left` of them in the row.
-#[inline(always)]
-fn add<T: Float, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
-    let out = &mut out[at..];
-    match out.first_chunk_mut::<LANES>() {
-        Some(out) if left >= LANES => (S::load(out) + block).store(out),
-        _ => add_part(&mut out[..left.min(LANES)], block.lanes()),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn add_part<T: Float>(out: &mut [T], block: Lanes<LANES>) {
-    for (l, x) in out.iter_mut().enumerate() {
-        *x = T::nearest(x.to_f64() + block.get(l));
-    }
-}
 
 /// Blocks with a 1 in one lane, and without.
 static UNITS: [[f64; LANES]; LANES + 1] = {
@@ -323,6 +277,26 @@ where
     units
 }
 
+/// A formula, in a function of its own: four lanes of `f64` are a register of AVX2, whatever the rows are stored in and
+/// the instruction set that reads them.
+#[inline(never)]
+fn evaluate<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    values: &[Lanes<R>; I],
+) -> [Lanes<R>; O]
+where
+    F: RowFormula<V, B, I, O>,
+{
+    if R == 1 {
+        return F::eval(*values);
+    }
+    dispatch_lanes(
+        *values,
+        #[inline(always)]
+        |values| F::eval(values),
+        |_| unreachable!("several lanes only with AVX2"),
+    )
+}
+
 /// The row positions `range` through a formula, `R` at a time.
 #[inline(always)]
 fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
@@ -340,7 +314,7 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
         let at = p..range.end.min(p + R);
         let rows: Rows<I, O, R> =
             survey::<F, T, S, V, B, I, O, R>(vectors, parameters, width, at.clone(), None);
-        let outputs = F::eval(rows.values);
+        let outputs = evaluate::<F, V, B, I, O, R>(&rows.values);
         for (l, p) in at.enumerate() {
             let first = p - range.start;
             match &mut out {
@@ -412,8 +386,7 @@ fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usi
 }
 
 /// On the calling thread.
-#[inline(never)]
-fn forward_range<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+pub(crate) fn forward_range<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
     width: usize,
@@ -437,42 +410,36 @@ fn forward_range<F, T, const V: usize, const B: usize, const I: usize, const O: 
 }
 
 /// A formula over all row positions: `width` elements each for a vector formula, one for a scalar one.
-pub(crate) fn forward<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+pub(crate) fn forward<T: Float>(
+    formula: Forward<T>,
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
     width: usize,
     mut out: Results<'_, T>,
-) where
-    F: RowFormula<V, B, I, O>,
-    T: Float,
-{
+) {
     let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(out.len(width), ROWS, 15 + width)
         .into_iter()
         .map(|range| (range.clone(), Some(out.split_front(range.len(), width))))
         .collect();
     parallel::run(&mut jobs, |(range, out)| {
-        let out = out.take().expect("once");
-        forward_range::<F, T, V, B, I, O>(vectors, parameters, width, range.clone(), out);
+        formula(vectors, parameters, width, range.clone(), out.take().expect("once"));
     });
 }
 
 /// A formula on one row: the same bits as among many.
-pub(crate) fn forward_one<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+pub(crate) fn forward_one<T: Float, const V: usize>(
+    formula: Forward<T>,
     rows: [&[T]; V],
     params: &[f64],
     out: Results<'_, T>,
-) where
-    F: RowFormula<V, B, I, O>,
-    T: Float,
-{
+) {
     let one = Broadcast::cycled(1);
     let vectors = rows.map(|data| Operand { data, rows: one, constant: None });
     let mut parameters = [Parameter { data: Floats::F64(&[0.0]), rows: one, constant: None }; PARAMS];
     for (parameter, &value) in parameters.iter_mut().zip(params) {
         parameter.constant = Some(value);
     }
-    let parameters = &parameters[..params.len()];
-    forward_range::<F, T, V, B, I, O>(&vectors, parameters, rows[0].len(), 0..1, out);
+    formula(&vectors, &parameters[..params.len()], rows[0].len(), 0..1, out);
 }
 
 /// A row formula as an operation: vector operands first, then parameters.
@@ -486,7 +453,7 @@ where
 {
     const VALUE: Self = Erased(PhantomData);
 
-    pub(crate) fn operation<T: Float>() -> &'static dyn Operation<T> {
+    pub(crate) const fn operation<T: Float>() -> &'static dyn Operation<T> {
         const {
             assert!(
                 O == if F::VECTOR { B } else { 1 },
@@ -516,7 +483,7 @@ where
         let (vectors, parameters) = all.split_at(V);
         let parameters: SmallVec<[Parameter<'_>; PARAMS]> =
             parameters.iter().map(Operand::parameter).collect();
-        forward::<F, T, V, B, I, O>(vectors, &parameters, width, Results::new(out, F::VECTOR));
+        forward(forward_range::<F, T, V, B, I, O>, vectors, &parameters, width, Results::new(out, F::VECTOR));
     }
 
     fn backward(
@@ -599,9 +566,27 @@ struct Shares<const V: usize, const B: usize, const R: usize> {
     of_ends: [[Lanes<R>; V]; 2],
 }
 
-/// The shares of the inputs, and the cotangents of the parameters.
-#[inline(always)]
+/// The shares of the inputs, and the cotangents of the parameters: as [`evaluate`], in a function of its own.
+#[inline(never)]
 fn cotangents<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    rows: &Rows<I, O, R>,
+) -> (Shares<V, B, R>, [Lanes<R>; PARAMS])
+where
+    F: RowFormula<V, B, I, O>,
+{
+    if R == 1 {
+        return cotangents_of_lanes::<F, V, B, I, O, R>(rows);
+    }
+    dispatch_lanes(
+        rows,
+        #[inline(always)]
+        |rows| cotangents_of_lanes::<F, V, B, I, O, R>(rows),
+        |_| unreachable!("several lanes only with AVX2"),
+    )
+}
+
+#[inline(always)]
+fn cotangents_of_lanes<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
     rows: &Rows<I, O, R>,
 ) -> (Shares<V, B, R>, [Lanes<R>; PARAMS])
 where

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::compiled::{self, Compiled};
 use crate::kernels::pieces::{Piece, Place, for_each_piece};
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View, shapes};
@@ -37,6 +38,10 @@ use crate::{Dual, Float, Lanes, Scalar, Shape, Tape, Var};
 pub trait MapFormula<const K: usize>: Copy + Send + Sync + 'static {
     /// The name shown in messages.
     const NAME: &'static str;
+    /// The formula's kernels: see [`compiled_here!`](crate::compiled_here).
+    fn compiled() -> &'static Compiled<compiled::Map> {
+        Compiled::map::<Self, K>()
+    }
     /// The formula.
     fn eval<S: Scalar>(operands: [S; K]) -> S;
 }
@@ -49,7 +54,7 @@ impl<T: Float> Tape<T> {
         _formula: F,
         operands: [Var<'t, T>; K],
     ) -> Var<'t, T> {
-        self.operation(ErasedMap::<F, K>::operation(), &operands)
+        self.operation(F::compiled().of_type(), &operands)
     }
 }
 
@@ -120,7 +125,7 @@ pub(crate) struct ErasedMap<F, const K: usize>(PhantomData<fn() -> F>);
 impl<F: MapFormula<K>, const K: usize> ErasedMap<F, K> {
     const VALUE: Self = ErasedMap(PhantomData);
 
-    pub(crate) fn operation<T: Float>() -> &'static dyn Operation<T> {
+    pub(crate) const fn operation<T: Float>() -> &'static dyn Operation<T> {
         &Self::VALUE
     }
 }

@@ -6,12 +6,14 @@
 //! storing the scores.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::compiled::{self, Compiled};
 use crate::kernels::gemm::{Matrix, serial};
-use crate::kernels::reduce::load;
+use crate::kernels::line::load;
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel::{self, PIECES, split_front};
@@ -56,12 +58,18 @@ pub trait PairFormula<const L: usize, const R: usize, const P: usize>: Copy + Se
     const NAME: &'static str;
     /// What the first argument of [`eval`](Self::eval) is.
     const PAIRING: Pairing;
+    /// The formula's kernels: see [`compiled_here!`](crate::compiled_here).
+    fn compiled() -> &'static Compiled<compiled::Pair> {
+        Compiled::pair::<Self, L, R, P>()
+    }
     /// The score.
     fn eval<S: Scalar>(pairing: S, left: [S; L], right: [S; R], params: [S; P]) -> S;
 }
 
 /// A tile of pairs with the numbers of its rows.
-pub(crate) struct Tile<'a, T> {
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub struct Tile<'a, T> {
     /// Right rows.
     pub(crate) columns: usize,
     /// For each number, one element per left row.
@@ -71,14 +79,17 @@ pub(crate) struct Tile<'a, T> {
 }
 
 /// Gradients of the numbers of a tile's rows, to be added to; none where it is not asked for.
-pub(crate) struct TileGradients<'a, T> {
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub struct TileGradients<'a, T> {
     pub(crate) left: SmallVec<[Option<&'a mut [T]>; 4]>,
     pub(crate) right: SmallVec<[Option<&'a mut [T]>; 4]>,
     pub(crate) params: SmallVec<[Option<f64>; 4]>,
 }
 
 /// A pair formula with its type erased: the elementwise part, on tiles.
-pub(crate) trait PairKernel<T: Float>: Send + Sync {
+#[doc(hidden)]
+pub trait PairKernel<T: Float>: Send + Sync {
     fn pairing(&self) -> Pairing;
     /// How many numbers of left rows, of right rows, and parameters.
     fn counts(&self) -> [usize; 3];
@@ -98,7 +109,7 @@ pub(crate) struct ErasedPair<F, const L: usize, const R: usize, const P: usize>(
 impl<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize> ErasedPair<F, L, R, P> {
     const VALUE: Self = ErasedPair(PhantomData);
 
-    pub(crate) fn kernel<T: Float>() -> &'static dyn PairKernel<T> {
+    pub(crate) const fn kernel<T: Float>() -> &'static dyn PairKernel<T> {
         &Self::VALUE
     }
 }
@@ -261,7 +272,7 @@ impl<T: Float> Tape<T> {
     ) -> Var<'t, T> {
         let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[x, y]);
         inputs.extend(left.into_iter().chain(right).chain(params));
-        self.operation(ErasedPair::<F, L, R, P>::kernel::<T>().operation(), &inputs)
+        self.operation(F::compiled().of_type::<T>().operation(), &inputs)
     }
 }
 
@@ -303,7 +314,7 @@ pub(crate) fn sizes(inputs: &[&Shape], [l, r, _]: [usize; 3]) -> Result<(Sizes, 
     Ok((Sizes { batch, n: if lead_y.is_empty() { x.rows().len() } else { *n }, m: *m, width: *d }, shape))
 }
 
-/// Pairings of some left rows with all right rows: `s[i, j]`.
+/// Pairings of some left rows with some right ones: `s[i, j]`.
 pub(crate) fn pairings<T: Float>(pairing: Pairing, x: &[T], y: &[T], width: usize, s: &mut [T]) {
     let (n, m) = (x.len() / width.max(1), y.len() / width.max(1));
     match pairing {
@@ -335,7 +346,7 @@ pub(crate) fn pairings<T: Float>(pairing: Pairing, x: &[T], y: &[T], width: usiz
     }
 }
 
-/// Gradients of rows from those of their pairings `w`: written to `dx`, added to `dy`.
+/// Gradients of rows from those of their pairings `w`, added to `dx` and `dy`.
 pub(crate) fn pairings_gradient<T: Float>(
     pairing: Pairing,
     (x, y): (&[T], &[T]),
@@ -349,7 +360,7 @@ pub(crate) fn pairings_gradient<T: Float>(
     match pairing {
         Pairing::Dot => {
             if let Some(dx) = dx {
-                serial(weights, Matrix::new(y, m, width), false, dx);
+                serial(weights, Matrix::new(y, m, width), true, dx);
             }
             if let Some(dy) = dy {
                 serial(weights.transposed(), Matrix::new(x, n, width), true, dy);
@@ -368,7 +379,6 @@ pub(crate) fn pairings_gradient<T: Float>(
                 }
             };
             if let Some(dx) = dx {
-                dx.fill(T::zero());
                 side(x, y, &|i, j| w[i * m + j], dx);
             }
             if let Some(dy) = dy {
@@ -390,6 +400,7 @@ pub(crate) struct Part<'a, T> {
     left: SmallVec<[&'a [T]; 4]>,
     right: SmallVec<[&'a [T]; 4]>,
     params: SmallVec<[f64; 4]>,
+    width: usize,
 }
 
 impl<'a, T: Float> Part<'a, T> {
@@ -399,7 +410,7 @@ impl<'a, T: Float> Part<'a, T> {
         [l, r, _]: [usize; 3],
         s: Sizes,
         b: usize,
-        rows: std::ops::Range<usize>,
+        rows: Range<usize>,
     ) -> Self {
         let (left, rest) = inputs[2..].split_at(l);
         let (right, params) = rest.split_at(r);
@@ -409,17 +420,24 @@ impl<'a, T: Float> Part<'a, T> {
             left: left.iter().map(|v| &v.data[rows.clone()]).collect(),
             right: right.iter().map(|v| &v.data[b * s.m..(b + 1) * s.m]).collect(),
             params: params.iter().map(|v| v.constant.unwrap_or_else(|| v.data[0].to_f64())).collect(),
+            width: s.width,
         }
     }
 
-    /// Some of the left rows.
-    pub(crate) fn tile(&self, rows: std::ops::Range<usize>, columns: usize) -> Tile<'a, T> {
+    /// The numbers of some of the left rows and some of the right ones.
+    pub(crate) fn tile(&self, left: Range<usize>, right: Range<usize>) -> Tile<'a, T> {
         Tile {
-            columns,
-            left: self.left.iter().map(|v| &v[rows.clone()]).collect(),
-            right: self.right.clone(),
+            columns: right.len(),
+            left: self.left.iter().map(|v| &v[left.clone()]).collect(),
+            right: self.right.iter().map(|v| &v[right.clone()]).collect(),
             params: self.params.clone(),
         }
+    }
+
+    /// Some of the left rows and some of the right ones.
+    pub(crate) fn rows(&self, left: Range<usize>, right: Range<usize>) -> (&'a [T], &'a [T]) {
+        let width = self.width;
+        (&self.x[left.start * width..left.end * width], &self.y[right.start * width..right.end * width])
     }
 }
 
@@ -504,7 +522,7 @@ fn elementwise<T: Float>(
             let part = Part::of(inputs, counts, s, b, start..end);
             let tile = split_front(&mut rest, (end - start) * s.m);
             pairings(pairing, part.x, part.y, s.width, tile);
-            work(&part.tile(0..end - start, s.m), tile);
+            work(&part.tile(0..end - start, 0..s.m), tile);
             start = end;
         }
     });
@@ -516,7 +534,7 @@ const CHUNKS: usize = 4;
 
 /// What one job of the reverse pass works on: some left rows of one batch entry, or some batch entries.
 struct Job<'a, T> {
-    rows: std::ops::Range<usize>,
+    rows: Range<usize>,
     g: &'a [T],
     dx: Option<&'a mut [T]>,
     dleft: SmallVec<[Option<&'a mut [T]>; 4]>,
@@ -563,8 +581,7 @@ fn gradients<T: Float>(
         ranges = (0..s.n).step_by(step).map(|i| i..s.n.min(i + step)).collect();
     }
     let share = shared && ranges.len() > 1;
-    // All but the left rows' are added to.
-    grads[1..].iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
+    grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
     let (dx, rest) = grads.split_at_mut(1);
     let (dy, rest) = rest.split_at_mut(1);
     let (dleft, rest) = rest.split_at_mut(l);
@@ -648,7 +665,7 @@ fn run_job<T: Float>(kernel: &dyn PairKernel<T>, inputs: &[View<'_, T>], s: Size
                     .collect(),
                 params: job.dparams.clone(),
             };
-            kernel.gradient(&part.tile(0..end - start, s.m), pairs, weights, &mut grads);
+            kernel.gradient(&part.tile(0..end - start, 0..s.m), pairs, weights, &mut grads);
             job.dparams = grads.params;
             let dx = job.dx.as_deref_mut().map(|dx| &mut dx[here.start * s.width..here.end * s.width]);
             let size = s.m * s.width;
@@ -677,7 +694,7 @@ where
         Ok(sizes(inputs, [L, R, P])?.1)
     }
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        let kernel = ErasedPair::<F, L, R, P>::kernel::<T>();
+        let kernel = F::compiled().of_type::<T>();
         elementwise(inputs, [L, R, P], F::PAIRING, out, |tile, s| kernel.partial(tile, self.which, s));
     }
     fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, _: &[T], _: &mut [Option<&mut [T]>]) {

@@ -1,12 +1,12 @@
 //! The `reduce` kernel: sum, mean, maximum, log-sum-exp and norm along an axis, or over everything.
 //!
-//! Accumulated in `f64` in a fixed order: eight lanes along the last axis, in blocks of 4096 combined in order;
+//! Accumulated in `f64` in a fixed order: eight lanes along the last axis, in blocks combined in order;
 //! along another axis the lanes are neighbouring lines. The bits do not depend on the number of threads.
 
 use smallvec::SmallVec;
 
 use crate::arena::Op;
-use crate::lanes::array;
+use crate::kernels::line::{BLOCK, larger, line_max, line_sum, line_total, load};
 use crate::operation::{Operation, Outcome, View};
 use crate::parallel::{self, PIECES};
 use crate::simd::{LANES, dispatch};
@@ -97,80 +97,14 @@ impl<T: Float> Var<'_, T> {
     }
 }
 
-const BLOCK: usize = 4096;
-
-/// Some consecutive elements; `pad` beyond the end.
-#[inline(always)]
-pub(crate) fn load<T: Float>(x: &[T], pad: f64) -> Lanes<LANES, T> {
-    Lanes::load(x, pad)
-}
-
-/// The sum over the lanes.
-#[inline(always)]
-pub(crate) fn pairwise(lanes: Lanes<LANES>) -> f64 {
-    let l = lanes.to_array();
-    ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
-}
-
-/// `Σ f(x)`, in a fixed order.
-#[inline(always)]
-pub(crate) fn line_sum<T: Float>(x: &[T], f: impl Fn(Lanes<LANES, T>) -> Lanes<LANES>) -> f64 {
-    let mut total = 0.0;
-    for block in x.chunks(BLOCK) {
-        let mut sums = [Lanes::splat(0.0); 2];
-        let mut pairs = block.chunks_exact(2 * LANES);
-        for pair in &mut pairs {
-            let (a, b) = pair.split_at(LANES);
-            sums[0] = sums[0] + f(load(a, 0.0));
-            sums[1] = sums[1] + f(load(b, 0.0));
-        }
-        for rest in pairs.remainder().chunks(LANES) {
-            let mut y = f(load(rest, 0.0));
-            (rest.len()..LANES).for_each(|l| y.set(l, 0.0));
-            sums[0] = sums[0] + y;
-        }
-        total += pairwise(sums[0] + sums[1]);
-    }
-    total
-}
-
-#[inline(always)]
-fn total<T: Float>(x: &[T]) -> f64 {
-    line_sum(
-        x,
-        #[inline(always)]
-        |x| x.widen(),
-    )
-}
-
-/// The largest element; NaN if there is one, −∞ if there is none.
-#[inline(always)]
-pub(crate) fn line_max<T: Float>(x: &[T]) -> T {
-    let mut max = Lanes::<LANES, T>::splat(T::nearest(f64::NEG_INFINITY));
-    for block in x.chunks(LANES) {
-        max = larger(max, load(block, f64::NEG_INFINITY));
-    }
-    let first = Lanes::from([max.get(0)]);
-    (1..LANES).fold(first, |m, l| larger(m, Lanes::from([max.get(l)]))).get(0)
-}
-
-/// The larger of two, lane by lane; NaN if one is.
-#[inline(always)]
-fn larger<const R: usize, T: Float>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lanes<R, T> {
-    Lanes::from(array(T::zero(), |l| {
-        let (a, b) = (a.get(l), b.get(l));
-        if b > a || b.is_nan() { b } else { a }
-    }))
-}
-
 impl Reduction {
     /// One contiguous line.
     #[inline(always)]
     fn line<T: Float>(self, x: &[T]) -> f64 {
         let n = x.len() as f64;
         match self {
-            Reduction::Sum => total(x),
-            Reduction::Mean => total(x) / n,
+            Reduction::Sum => line_total(x),
+            Reduction::Mean => line_total(x) / n,
             Reduction::Norm => line_sum(
                 x,
                 #[inline(always)]

@@ -64,6 +64,55 @@ impl Block for Lanes<LANES> {
     }
 }
 
+/// `LANES` elements from `at` on, of which the row has `left`; zeros beyond, put together in `end`.
+#[inline(always)]
+pub(crate) fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize, end: &mut [T; LANES]) -> S {
+    let data = &data[at..];
+    S::load(match data.first_chunk::<LANES>() {
+        Some(block) if left >= LANES => block,
+        _ => fill(&data[..left.min(LANES)], end),
+    })
+}
+
+/// What is left of a row, with zeros behind it. Out of line: beside a block's own load, the compiler would make a call
+/// of memmove of both.
+#[cold]
+#[inline(never)]
+pub(crate) fn fill<'a, T: Float, const N: usize>(data: &[T], end: &'a mut [T; N]) -> &'a [T; N] {
+    *end = [T::zero(); N];
+    end[..data.len()].copy_from_slice(data);
+    end
+}
+
+/// Writes a block of a row's elements, `left` of them in the row. What is written beyond is overwritten by the
+/// next row.
+#[inline(always)]
+pub(crate) fn write<T: Float, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
+    let out = &mut out[at..];
+    match out.first_chunk_mut::<LANES>() {
+        Some(out) => block.store(out),
+        None => block.lanes().narrow::<T>().store(&mut out[..left]),
+    }
+}
+
+/// Adds a block of a row's elements, `left` of them in the row.
+#[inline(always)]
+pub(crate) fn add<T: Float, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
+    let out = &mut out[at..];
+    match out.first_chunk_mut::<LANES>() {
+        Some(out) if left >= LANES => (S::load(out) + block).store(out),
+        _ => add_part(&mut out[..left.min(LANES)], block.lanes()),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn add_part<T: Float>(out: &mut [T], block: Lanes<LANES>) {
+    for (l, x) in out.iter_mut().enumerate() {
+        *x = T::nearest(x.to_f64() + block.get(l));
+    }
+}
+
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type Avx2 = Lanes<LANES>;
 #[cfg(not(target_arch = "x86_64"))]

@@ -10,7 +10,7 @@ mod block;
 
 use std::sync::OnceLock;
 
-pub(crate) use block::{Avx2, Avx512, Block, LANES};
+pub(crate) use block::{Avx2, Avx512, Block, LANES, add, fill, read, write};
 
 /// Instruction sets that kernels are compiled for, each containing the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

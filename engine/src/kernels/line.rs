@@ -1,0 +1,131 @@
+//! What kernels do to a line of neighbouring elements, inlined into their own loops.
+//!
+//! Sums are accumulated in `f64` in a fixed order: eight lanes, in blocks of 4096.
+
+use crate::lanes::array;
+use crate::simd::{LANES, fill};
+use crate::{Float, Lanes};
+
+/// Elements whose sums are combined in order.
+pub(crate) const BLOCK: usize = 4096;
+
+/// Some consecutive elements; `pad` beyond the end.
+#[inline(always)]
+pub(crate) fn load<T: Float>(x: &[T], pad: f64) -> Lanes<LANES, T> {
+    Lanes::load(x, pad)
+}
+
+/// The sum over the lanes.
+#[inline(always)]
+pub(crate) fn pairwise(lanes: Lanes<LANES>) -> f64 {
+    let l = lanes.to_array();
+    ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
+}
+
+/// `Σ f(x)`, in a fixed order.
+#[inline(always)]
+pub(crate) fn line_sum<T: Float>(x: &[T], f: impl Fn(Lanes<LANES, T>) -> Lanes<LANES>) -> f64 {
+    let mut total = 0.0;
+    for block in x.chunks(BLOCK) {
+        let mut sums = [Lanes::splat(0.0); 2];
+        let mut pairs = block.chunks_exact(2 * LANES);
+        for pair in &mut pairs {
+            let (a, b) = pair.split_at(LANES);
+            sums[0] = sums[0] + f(load(a, 0.0));
+            sums[1] = sums[1] + f(load(b, 0.0));
+        }
+        for rest in pairs.remainder().chunks(LANES) {
+            let mut y = f(load(rest, 0.0));
+            (rest.len()..LANES).for_each(|l| y.set(l, 0.0));
+            sums[0] = sums[0] + y;
+        }
+        total += pairwise(sums[0] + sums[1]);
+    }
+    total
+}
+
+/// The sum.
+#[inline(always)]
+pub(crate) fn line_total<T: Float>(x: &[T]) -> f64 {
+    line_sum(
+        x,
+        #[inline(always)]
+        |x| x.widen(),
+    )
+}
+
+/// The largest element; NaN if there is one, −∞ if there is none.
+#[inline(always)]
+pub(crate) fn line_max<T: Float>(x: &[T]) -> T {
+    let mut max = Lanes::<LANES, T>::splat(T::nearest(f64::NEG_INFINITY));
+    for block in x.chunks(LANES) {
+        max = larger(max, load(block, f64::NEG_INFINITY));
+    }
+    let first = Lanes::from([max.get(0)]);
+    (1..LANES).fold(first, |m, l| larger(m, Lanes::from([max.get(l)]))).get(0)
+}
+
+/// The larger of two, lane by lane; NaN if one is.
+#[inline(always)]
+pub(crate) fn larger<const R: usize, T: Float>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lanes<R, T> {
+    Lanes::from(array(T::zero(), |l| {
+        let (a, b) = (a.get(l), b.get(l));
+        if b > a || b.is_nan() { b } else { a }
+    }))
+}
+
+/// `Σ x y`, of products rounded to the element type.
+#[inline(always)]
+pub(crate) fn line_dot<T: Float>(x: &[T], y: &[T]) -> f64 {
+    let mut sum = Lanes::splat(0.0);
+    for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
+        sum = sum + (load(x, 0.0) * load(y, 0.0)).widen();
+    }
+    pairwise(sum)
+}
+
+/// `R` elements of a line, or what is left of it, put together in `end`.
+#[inline(always)]
+fn block<'a, T: Float, const R: usize>(x: &'a [T], end: &'a mut [T; R]) -> Lanes<R, T> {
+    Lanes::from(*match x.first_chunk::<R>() {
+        Some(block) => block,
+        None => fill(x, end),
+    })
+}
+
+#[inline(always)]
+fn store<T: Float, const R: usize>(block: Lanes<R, T>, y: &mut [T]) {
+    match y.first_chunk_mut::<R>() {
+        Some(y) => *y = block.to_array(),
+        None => store_part(&block.to_array(), y),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn store_part<T: Float>(block: &[T], y: &mut [T]) {
+    y.copy_from_slice(&block[..y.len()]);
+}
+
+/// `y ← f(y)`, `R` elements side by side.
+#[inline(always)]
+pub(crate) fn line_map<T: Float, const R: usize>(y: &mut [T], f: impl Fn(Lanes<R, T>) -> Lanes<R, T>) {
+    let mut end = [T::zero(); R];
+    for y in y.chunks_mut(R) {
+        store(f(block(y, &mut end)), y);
+    }
+}
+
+/// `y ← f(y, x)`, `R` elements side by side.
+#[inline(always)]
+pub(crate) fn line_zip<T: Float, const R: usize>(
+    y: &mut [T],
+    x: &[T],
+    f: impl Fn(Lanes<R, T>, Lanes<R, T>) -> Lanes<R, T>,
+) {
+    let mut ends = [[T::zero(); R]; 2];
+    let [end_of_y, end_of_x] = &mut ends;
+    for (y, x) in y.chunks_mut(R).zip(x.chunks(R)) {
+        store(f(block(y, end_of_y), block(x, end_of_x)), y);
+    }
+}
