@@ -8,7 +8,7 @@
 //!
 //! | manifold | file |
 //! |---|---|
-//! | [`Stereographic`]: the Poincaré ball for κ < 0, flat at 0, the projected sphere for κ > 0 | `stereographic.rs` |
+//! | [`Stereographic`]: the Poincaré ball for κ < 0, flat at 0, the projected sphere for κ > 0 | `stereographic/` |
 //! | [`Lorentz`]: the hyperboloid | `lorentz.rs` |
 //! | [`Euclidean`] | `euclidean.rs` |
 //!
@@ -26,7 +26,7 @@ pub use lorentz::Lorentz;
 pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
-pub use stereographic::{PoincareBall, Stereographic};
+pub use stereographic::{Curved, MatVec, PoincareBall, Stereographic};
 
 /// The row formulas, for those who apply them directly.
 pub mod formulas {
