@@ -1,5 +1,7 @@
 //! The row formulas of the model. Parameter 0 is κ.
 
+use std::f64::consts::FRAC_PI_2;
+
 use cotangent_engine::registry::{Formula, Range, Sample::Ball};
 use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
 
@@ -26,10 +28,12 @@ impl RowFormula<2, 3, 4, 1> for Dist {
     }
 }
 
-/// `arcsinc`, its argument kept from exceeding 1 by rounding (antipodal points, κ > 0).
+/// `arcsinc`; where rounding puts its argument beyond 1 (antipodal points, κ > 0), π/2 with slope 0.
 #[inline(always)]
 pub(super) fn half_angle<S: Scalar>(s: S) -> S {
-    s.min(S::one()).arcsinc()
+    let below = s.lt(S::one());
+    let arc = S::select(below, s, S::zero()).arcsinc();
+    S::select(below, arc, S::constant(FRAC_PI_2))
 }
 
 /// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018, eq. 12.
@@ -248,6 +252,9 @@ pub const ALL: &[Formula] = &[
     Formula::row(Gyroplane, Ball, &[KAPPA]),
     Formula::row(Logit, Ball, &[KAPPA]),
     Formula::row(UnidirectionalLogit, Ball, &[KAPPA, STEP]),
-    Formula::pair(UnidirectionalLogits, &[Range(-0.3, 0.3), Range(0.7, 1.0), Range(0.2, 1.0), STEP, KAPPA]),
+    Formula::pair(
+        UnidirectionalLogits,
+        &[Range(-0.3, 0.3), Range(0.7, 1.0), Range(0.2, 1.0), STEP, NEGATIVE],
+    ),
     Formula::row(Busemann, Ball, &[NEGATIVE]),
 ];
