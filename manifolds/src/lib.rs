@@ -8,17 +8,21 @@
 //!
 //! | manifold | file |
 //! |---|---|
-//! | [`Stereographic`]: the Poincaré ball for κ < 0, flat at 0, the projected sphere for κ > 0 | `stereographic.rs` |
+//! | [`Stereographic`]: the Poincaré ball for κ < 0, flat at 0, the projected sphere for κ > 0 | `stereographic/` |
 //! | [`Lorentz`]: the hyperboloid | `lorentz.rs` |
 //! | [`Euclidean`] | `euclidean.rs` |
+//! | [`Spd`]: symmetric positive definite matrices, affine-invariant or log-Euclidean | `spd.rs` |
 //!
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
 mod euclidean;
 mod lorentz;
 mod manifold;
+mod matrix;
 mod param;
 mod point;
+mod spd;
+mod spectral;
 mod stereographic;
 
 pub use euclidean::Euclidean;
@@ -26,7 +30,8 @@ pub use lorentz::Lorentz;
 pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
-pub use stereographic::{PoincareBall, Stereographic};
+pub use spd::Spd;
+pub use stereographic::{Curved, MatVec, PoincareBall, Stereographic};
 
 /// The row formulas, for those who apply them directly.
 pub mod formulas {

@@ -1,9 +1,10 @@
 //! The Lorentz model: the upper sheet of the hyperboloid ⟨x, x⟩_L = 1/κ in Minkowski space, κ < 0, time
 //! coordinate first. Sources: Nickel & Kiela 2018; the accurate forms are this project's own.
 //!
-//! A point's time coordinate is determined by the others, so distances read the space coordinates only:
-//! with d and s the difference and the sum of two points, `d₀ = ⟨d, s⟩_space/(x₀ + y₀)`. Rounding of a
-//! stored time coordinate, which in f32 is soon larger than the distance itself, does no harm.
+//! The time coordinates of points and tangent vectors are determined by the others, `x₀² = ‖x‖² − 1/κ` and
+//! `x₀v₀ = ⟨x, v⟩` in space coordinates, so what is measured reads the space coordinates only. Rounding of a stored
+//! time coordinate, which in f32 is soon larger than the distance itself, does no harm; and with squared areas
+//! `‖x‖²‖y‖² − ⟨x, y⟩²` taken as such, nothing cancels however far out.
 
 use cotangent_engine::{Float, Row, Rows};
 
@@ -47,92 +48,154 @@ pub mod formulas {
     };
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
 
-    use Invariant::{Dot, Param};
+    use Invariant::{Dot, First, Param, Wedge};
     use Vector::{Difference, Flip, Input, Sum, Time};
 
-    /// The squared chord ⟨d, d⟩_L of two points, from inner products of their space coordinates.
+    /// Beyond this, squared areas are given up: they overflow.
+    const LARGEST: f64 = 1e300;
+
+    /// The squared chord ⟨d, d⟩_L of two points, from inner products of their space coordinates and the squared
+    /// area `xx yy − xy²` that these span: every term is positive.
+    ///
+    /// With `1/c = −1/κ`: `h = 2 (area + ‖d‖²/c)/(x₀y₀ + ⟨x, y⟩ + 1/c)`, which follows from `d₀(x₀ + y₀) = ⟨d, x + y⟩`.
     #[inline(always)]
-    fn chord<S: Scalar>(xx: S, yy: S, dd: S, ds: S, kappa: S) -> S {
-        let inverse = kappa.recip();
-        let times = (xx - inverse).sqrt() + (yy - inverse).sqrt();
-        (dd - (ds / times).square()).max(S::zero())
+    fn chord<S: Scalar>(xx: S, yy: S, xy: S, dd: S, area: S, kappa: S) -> S {
+        let inverse = -kappa.recip();
+        let times = (xx + inverse).sqrt() * (yy + inverse).sqrt();
+        let difference = times - xy;
+        let opposite = (area + inverse * (xx + yy + inverse)) / difference;
+        let sum = S::select(xy.lt(S::zero()), opposite, times + xy);
+        let two = S::constant(2.0);
+        let h = two * (area + inverse * dd) / (sum + inverse);
+        S::select(area.lt(S::constant(LARGEST)), h, two * (difference - inverse).max(S::zero()))
+    }
+
+    /// ⟨u, v⟩_L of tangent vectors at x, from inner products of the space coordinates and `xx uv − xu xv`: for u = v,
+    /// every term is positive.
+    #[inline(always)]
+    fn tangent_product<S: Scalar>(xx: S, xu: S, xv: S, uv: S, area: S, kappa: S) -> S {
+        let inverse = -kappa.recip();
+        let square = xx + inverse;
+        let finite = area.abs().lt(S::constant(LARGEST));
+        S::select(finite, (inverse * uv + area) / square, uv - xu / square * xv)
     }
 
     /// Distance between x and y through the chord: `√h arcsinc(κh/4) = (2/√c) arsinh((√c/2)√h)`.
     #[derive(Clone, Copy, Debug)]
     pub struct Dist;
 
-    impl RowFormula<2, 4, 5, 1> for Dist {
+    impl RowFormula<2, 4, 6, 1> for Dist {
         const NAME: &'static str = "lorentz.dist";
         cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
-        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(1, 1), Dot(2, 2), Dot(2, 3), Param(0)];
+        // The area that sum and difference span is twice that of the points, and the same from both sides.
+        const INVARIANTS: [Invariant; 6] =
+            [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(2, 2), Wedge(3, 2, 2), Param(0)];
         #[inline(always)]
-        fn eval<S: Scalar>([xx, yy, dd, ds, kappa]: [S; 5]) -> [S; 1] {
-            let h = chord(xx, yy, dd, ds, kappa);
-            [h.sqrt() * (S::constant(0.25) * kappa * h).arcsinc()]
+        fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa]: [S; 6]) -> [S; 1] {
+            let quarter = S::constant(0.25);
+            let h = chord(xx, yy, xy, dd, quarter * area, kappa);
+            [h.sqrt() * (quarter * kappa * h).arcsinc()]
         }
     }
 
     /// Exponential map at x of v: `cosc(κ‖v‖²) x + sinc(κ‖v‖²) v`.
+    ///
+    /// Where v takes the geodesic back past the origin the two cancel: the coordinates of the result have an error of
+    /// an ulp of theirs, as much as rounding v itself has.
     #[derive(Clone, Copy, Debug)]
     pub struct Exp;
 
-    impl RowFormula<2, 2, 4, 2> for Exp {
+    impl RowFormula<2, 2, 5, 2> for Exp {
         const NAME: &'static str = "lorentz.exp";
         cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 4] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Param(0)];
+        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
         const DOMAIN: Domain = Domain::Hyperboloid;
         #[inline(always)]
-        fn eval<S: Scalar>([xx, xv, vv, kappa]: [S; 4]) -> [S; 2] {
-            // ‖v‖²_L, its time coordinate being ⟨x, v⟩_space / x₀.
-            let square = (vv - xv.square() / (xx - kappa.recip())).max(S::zero());
+        fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 2] {
+            let square = tangent_product(xx, xv, xv, vv, area, kappa);
             // Beyond this radius the result is off every storage type's hyperboloid, and is settled.
             let s = (kappa * square).max(S::constant(-1e5));
-            [s.cosc(), s.sinc()]
+            let (sinc, cosc) = s.sinc_cosc();
+            [cosc, sinc]
         }
     }
 
     /// Logarithm at x of y: `arcsinc(κh/4)/√(1 − κh/4) (d + (κh/2) x)`, h the squared chord.
+    ///
+    /// The time coordinate of d is formed from the space coordinates, `⟨d, x + y⟩/(x₀ + y₀)`: between nearby points far
+    /// out, stored ones differ by their rounding only.
     #[derive(Clone, Copy, Debug)]
     pub struct Log;
 
-    impl RowFormula<2, 4, 5, 4> for Log {
+    impl RowFormula<2, 4, 9, 4> for Log {
         const NAME: &'static str = "lorentz.log";
         cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
-        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(1, 1), Dot(2, 2), Dot(2, 3), Param(0)];
+        const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Time];
+        const INVARIANTS: [Invariant; 9] = [
+            Dot(0, 0),
+            Dot(1, 1),
+            Dot(0, 1),
+            Dot(0, 2),
+            Dot(2, 2),
+            Wedge(0, 2, 2),
+            First(0),
+            First(1),
+            Param(0),
+        ];
         #[inline(always)]
-        fn eval<S: Scalar>([xx, yy, dd, ds, kappa]: [S; 5]) -> [S; 4] {
-            let h = chord(xx, yy, dd, ds, kappa);
+        fn eval<S: Scalar>([xx, yy, xy, xd, dd, area, x_time, y_time, kappa]: [S; 9]) -> [S; 4] {
+            let h = chord(xx, yy, xy, dd, area, kappa);
             let s = S::constant(0.25) * kappa * h;
             let a = s.arcsinc() / (S::one() - s).sqrt();
-            [(s + s) * a, S::zero(), a, S::zero()]
+            let inverse = -kappa.recip();
+            let time = (xd + xd + dd) / ((xx + inverse).sqrt() + (yy + inverse).sqrt());
+            [(s + s) * a, S::zero(), a, a * (time - (y_time - x_time))]
         }
     }
 
-    /// Parallel transport of v from x to y: `v − κ⟨d, v⟩_L/(2 − κ⟨d, d⟩_L/2) (x + y)`.
+    /// Parallel transport of v from x to y: `v − κ⟨d, v⟩_L/(2 − κh/2) (x + y)`, h the squared chord.
+    ///
+    /// `x₀² ⟨d, v⟩_L = (xx dv − xd xv) + dv/c − (h/2) xv`, products of space coordinates.
     #[derive(Clone, Copy, Debug)]
     pub struct Transport;
 
-    impl RowFormula<3, 3, 3, 3> for Transport {
+    impl RowFormula<3, 5, 9, 5> for Transport {
         const NAME: &'static str = "lorentz.transport";
         cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Minkowski;
-        const BASIS: [Vector; 3] = [Sum(0, 1), Difference(1, 0), Input(2)];
-        const INVARIANTS: [Invariant; 3] = [Dot(1, 1), Dot(1, 2), Param(0)];
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 5] = [Input(0), Input(1), Difference(1, 0), Input(2), Sum(0, 1)];
+        const INVARIANTS: [Invariant; 9] = [
+            Dot(0, 0),
+            Dot(1, 1),
+            Dot(0, 1),
+            Dot(2, 2),
+            Wedge(0, 2, 2),
+            Dot(0, 3),
+            Dot(2, 3),
+            Wedge(0, 2, 3),
+            Param(0),
+        ];
         #[inline(always)]
-        fn eval<S: Scalar>([dd, dv, kappa]: [S; 3]) -> [S; 3] {
-            let den = S::constant(2.0) - S::constant(0.5) * kappa * dd;
-            [-kappa * dv / den, S::zero(), S::one()]
+        fn eval<S: Scalar>([xx, yy, xy, dd, area, xv, dv, turn, kappa]: [S; 9]) -> [S; 5] {
+            let h = chord(xx, yy, xy, dd, area, kappa);
+            let half = S::constant(0.5) * h;
+            let inverse = -kappa.recip();
+            let square = xx + inverse;
+            let product = (turn + inverse * dv - half * xv) / square;
+            let time = (yy + inverse).sqrt() - square.sqrt();
+            let finite = turn.abs().lt(S::constant(LARGEST));
+            let product = S::select(finite, product, dv - time * (xv / square.sqrt()));
+            let den = S::constant(2.0) - kappa * half;
+            [S::zero(), S::zero(), S::zero(), S::one(), -kappa * product / den]
         }
     }
 
@@ -170,37 +233,38 @@ pub mod formulas {
         }
     }
 
-    /// Inner product ⟨u, v⟩_L.
+    /// Inner product ⟨u, v⟩_L of tangent vectors at x, from their space coordinates.
     #[derive(Clone, Copy, Debug)]
     pub struct Inner;
 
-    impl RowFormula<2, 2, 1, 1> for Inner {
+    impl RowFormula<3, 3, 6, 1> for Inner {
         const NAME: &'static str = "lorentz.inner";
         cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
-        const METRIC: Metric = Metric::Minkowski;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 1] = [Dot(0, 1)];
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
+        const INVARIANTS: [Invariant; 6] =
+            [Dot(0, 0), Dot(0, 1), Dot(0, 2), Dot(1, 2), Wedge(0, 1, 2), Param(0)];
         #[inline(always)]
-        fn eval<S: Scalar>([uv]: [S; 1]) -> [S; 1] {
-            [uv]
+        fn eval<S: Scalar>([xx, xu, xv, uv, area, kappa]: [S; 6]) -> [S; 1] {
+            [tangent_product(xx, xu, xv, uv, area, kappa)]
         }
     }
 
-    /// Norm √⟨v, v⟩_L of a tangent vector.
+    /// Norm √⟨v, v⟩_L of a tangent vector at x, from its space coordinates.
     #[derive(Clone, Copy, Debug)]
     pub struct Norm;
 
-    impl RowFormula<1, 1, 1, 1> for Norm {
+    impl RowFormula<2, 2, 5, 1> for Norm {
         const NAME: &'static str = "lorentz.norm";
         cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
-        const METRIC: Metric = Metric::Minkowski;
-        const BASIS: [Vector; 1] = [Input(0)];
-        const INVARIANTS: [Invariant; 1] = [Dot(0, 0)];
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
         #[inline(always)]
-        fn eval<S: Scalar>([vv]: [S; 1]) -> [S; 1] {
-            [vv.max(S::zero()).sqrt()]
+        fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 1] {
+            [tangent_product(xx, xv, xv, vv, area, kappa).sqrt()]
         }
     }
 
@@ -232,8 +296,8 @@ pub mod formulas {
         Formula::row(Transport, Hyperboloid(2), &[KAPPA]),
         Formula::row(EgradToRgrad, Hyperboloid(1), &[KAPPA]),
         Formula::row(ProjectTangent, Hyperboloid(1), &[KAPPA]),
-        Formula::row(Inner, Free, &[]),
-        Formula::row(Norm, Free, &[]),
+        Formula::row(Inner, Hyperboloid(1), &[KAPPA]),
+        Formula::row(Norm, Hyperboloid(1), &[KAPPA]),
         Formula::row(Project, Free, &[KAPPA]),
     ];
 }
@@ -261,11 +325,11 @@ impl Manifold for Lorentz {
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
         R::scalar(formulas::Dist, [x, y], [&x.constant(self.kappa)])
     }
-    fn inner<R: Rows>(&self, _x: &R, u: &R, v: &R) -> R::Scalar {
-        R::scalar(formulas::Inner, [u, v], [])
+    fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
+        R::scalar(formulas::Inner, [x, u, v], [&x.constant(self.kappa)])
     }
-    fn norm<R: Rows>(&self, _x: &R, v: &R) -> R::Scalar {
-        R::scalar(formulas::Norm, [v], [])
+    fn norm<R: Rows>(&self, x: &R, v: &R) -> R::Scalar {
+        R::scalar(formulas::Norm, [x, v], [&x.constant(self.kappa)])
     }
     fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
         R::vector(formulas::Exp, [x, v], [&x.constant(self.kappa)])

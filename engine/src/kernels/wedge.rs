@@ -1,9 +1,9 @@
 //! The inner product of two bivectors, `⟨a∧b, a∧c⟩ = ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩`, without cancellation.
 //!
 //! For b = c it is the Gram determinant, the squared area that a and b span: what an inner product says of nearly
-//! parallel vectors only in its last digits. The four products are accumulated with twice `f64`'s precision from
-//! `f64` rows (two-product, two-sum; sums and differences of inputs with their rounding errors). Products of `f32` are
-//! exact in `f64`, whose precision is enough for them.
+//! parallel vectors only in its last digits. It is `⟨a, a⟩⟨b′, c′⟩` with `b′ = b − pa` and `c′ = c − qa` orthogonal to
+//! a: every coordinate of these is rounded once (fused multiply-add; sums and differences of inputs with their
+//! rounding errors), and what is left along a, because p and q are rounded, is taken off the product.
 
 use crate::row_formula::{Metric, RowFormula, Vector};
 use crate::{Float, Lanes};
@@ -28,27 +28,58 @@ impl Wedge {
         F: RowFormula<V, B, I, O>,
         T: Float,
     {
-        let [a, b, c] = vectors.map(|b| F::BASIS[b]);
-        let mut sums = [Sum::<BLOCK>::default(); 4];
-        for start in (0..rows[0].len()).step_by(BLOCK) {
-            let blocks = rows.map(|row| Lanes::<BLOCK, T>::load(&row[start..], 0.0).widen());
+        let width = rows[0].len();
+        let basis = vectors.map(|b| F::BASIS[b]);
+        let mut sums = [Lanes::splat(0.0); 4];
+        for start in (0..width).step_by(BLOCK) {
             let first = start == 0;
-            let (a, b, c) = (exact(a, &blocks, first), exact(b, &blocks, first), exact(c, &blocks, first));
-            let low = |x: Exact| (lower(F::METRIC, x.0, first), lower(F::METRIC, x.1, first));
-            let (b_low, c_low) = (low(b), low(c));
-            sums[0].add::<T>(a, low(a));
-            sums[1].add::<T>(a, b_low);
-            sums[2].add::<T>(a, c_low);
-            sums[3].add::<T>(b, c_low);
+            let [a, b, c] = read(basis, &rows, start);
+            let (b_low, c_low) = (lower(F::METRIC, b.0, first), lower(F::METRIC, c.0, first));
+            sums[0] = sums[0] + a.0 * lower(F::METRIC, a.0, first);
+            sums[1] = sums[1] + a.0 * b_low;
+            sums[2] = sums[2] + a.0 * c_low;
+            sums[3] = sums[3] + b.0 * c_low;
         }
-        let [aa, ab, ac, bc] = sums.map(|sum| sum.total());
-        let (left, right) = (product(aa, bc), product(ab, ac));
-        Wedge { value: (left.0 - right.0) + (left.1 - right.1), products: [aa.0, ab.0, ac.0, bc.0] }
+        let products = sums.map(|sum| sum.sum());
+        let [aa, ab, ac, _] = products;
+        if aa == 0.0 {
+            return Wedge { value: -ab * ac, products };
+        }
+        let (p, q) = (Lanes::splat(-ab / aa), Lanes::splat(-ac / aa));
+        let mut sums = [Lanes::splat(0.0); 3];
+        for start in (0..width).step_by(BLOCK) {
+            let first = start == 0;
+            let [a, b, c] = read(basis, &rows, start);
+            let (b, c) = (plus(b, p, a), plus(c, q, a));
+            let a_low = lower(F::METRIC, a.0, first);
+            sums[0] = sums[0] + b * lower(F::METRIC, c, first);
+            sums[1] = sums[1] + b * a_low;
+            sums[2] = sums[2] + c * a_low;
+        }
+        let [bc, ab, ac] = sums.map(|sum| sum.sum());
+        Wedge { value: aa * bc - ab * ac, products }
     }
 }
 
 /// Some coordinates of a vector, with their rounding errors.
 type Exact = (Lanes<BLOCK>, Lanes<BLOCK>);
+
+/// The coordinates of three basis vectors from `start` on.
+#[inline(always)]
+fn read<T: Float, const V: usize>(basis: [Vector; 3], rows: &[&[T]; V], start: usize) -> [Exact; 3] {
+    let mut blocks = [Lanes::splat(0.0); V];
+    for i in 0..V {
+        blocks[i] = Lanes::<BLOCK, T>::load(&rows[i][start..], 0.0).widen();
+    }
+    let [a, b, c] = basis;
+    [exact(a, &blocks, start == 0), exact(b, &blocks, start == 0), exact(c, &blocks, start == 0)]
+}
+
+/// `b + pa`, rounded once.
+#[inline(always)]
+fn plus(b: Exact, p: Lanes<BLOCK>, a: Exact) -> Lanes<BLOCK> {
+    p.mul_add(a.0, b.0) + p.mul_add(a.1, b.1)
+}
 
 #[inline(always)]
 fn exact<const V: usize>(vector: Vector, inputs: &[Lanes<BLOCK>; V], first: bool) -> Exact {
@@ -76,52 +107,6 @@ fn lower(metric: Metric, mut x: Lanes<BLOCK>, first: bool) -> Lanes<BLOCK> {
         _ => {}
     }
     x
-}
-
-/// A sum of products, with its rounding error.
-#[derive(Clone, Copy)]
-struct Sum<const R: usize>(Lanes<R>, Lanes<R>);
-
-impl<const R: usize> Default for Sum<R> {
-    #[inline(always)]
-    fn default() -> Self {
-        Sum(Lanes::splat(0.0), Lanes::splat(0.0))
-    }
-}
-
-impl<const R: usize> Sum<R> {
-    #[inline(always)]
-    fn add<T: Float>(&mut self, a: (Lanes<R>, Lanes<R>), b: (Lanes<R>, Lanes<R>)) {
-        let product = a.0 * b.0;
-        if !T::COMPENSATED {
-            self.0 = self.0 + product;
-            return;
-        }
-        let error = a.0.mul_add(b.0, -product) + (a.0 * b.1 + a.1 * b.0);
-        let (sum, rest) = self.0.two_sum(product);
-        *self = Sum(sum, self.1 + (error + rest));
-    }
-
-    /// The sum over the lanes, normalised.
-    #[inline(always)]
-    fn total(self) -> (f64, f64) {
-        let mut total = Lanes::from([0.0]);
-        let mut error = self.1.sum();
-        for l in 0..R {
-            let (sum, rest) = total.two_sum(Lanes::from([self.0.get(l)]));
-            total = sum;
-            error += rest.get(0);
-        }
-        let (sum, rest) = total.two_sum(Lanes::from([error]));
-        (sum.get(0), rest.get(0))
-    }
-}
-
-/// The product of two numbers of twice the precision.
-#[inline(always)]
-fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
-    let high = a.0 * b.0;
-    (high, a.0.mul_add(b.0, -high) + (a.0 * b.1 + a.1 * b.0))
 }
 
 #[cfg(test)]
@@ -153,7 +138,20 @@ mod tests {
             let got = Wedge::of::<Area, f64, 2, 3, 1, 1>([&a, &b], vectors).value;
             assert!((got / area.powi(2) - 1.0).abs() < 1e-12, "{vectors:?}: {got} {}", area.powi(2));
         }
+        // Below what twice the precision of the products holds; and of differences, whose rounding errors count.
+        let (a, b) = ([0.0, 2f64.powi(50) + 1.0, 3.0], [0.0, 2f64.powi(50) + 2.0, 3.0]);
+        for vectors in [[0, 1, 1], [1, 0, 0], [0, 2, 2], [2, 1, 1]] {
+            let got = Wedge::of::<Area, f64, 2, 3, 1, 1>([&a, &b], vectors).value;
+            assert!((got / 9.0 - 1.0).abs() < 1e-12, "{vectors:?}: {got}");
+        }
+        let (a, b) = ([0.0, 3e-9, 1.0], [0.0, 1.0, 3e9]);
+        let (single, area) =
+            ((a.map(|x| x as f32), b.map(|x| x as f32)), |a: f64, b: f64| (a * b - 1.0).powi(2));
+        let got = Wedge::of::<Area, f32, 2, 3, 1, 1>([&single.0, &single.1], [0, 1, 1]).value;
+        let want = area(f64::from(single.0[1]), f64::from(single.1[2]));
+        assert!((got / want - 1.0).abs() < 1e-7, "{got} {want}");
         assert_eq!(Wedge::of::<Area, f64, 2, 3, 1, 1>([&a, &a], [0, 1, 1]).value, 0.0);
+        assert_eq!(Wedge::of::<Area, f64, 2, 3, 1, 1>([&[0.0; 3], &a], [0, 1, 1]).value, 0.0);
         assert_eq!(Wedge::of::<Area, f32, 2, 3, 1, 1>([&[1.0; 9], &[1.0; 9]], [0, 1, 1]).value, 0.0);
     }
 }

@@ -1,0 +1,175 @@
+//! The operations of the model with the curvature as a number for each row: one that can be learned.
+
+use cotangent_engine::Rows;
+
+use super::formulas as f;
+use super::matvec::MatVec;
+use crate::manifold;
+
+/// The operations of the κ-stereographic model at some curvature, which may be a variable of a tape and has a gradient
+/// there, through zero as elsewhere.
+///
+/// [`Stereographic`](crate::Stereographic) is this with a constant. One number for all rows, or one for each.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor};
+/// use cotangent_manifolds::Curved;
+/// let tape = Tape::<f64>::new();
+/// let kappa = tape.variable(&Tensor::scalar(0.0)); // flat, to begin with
+/// let [x, y] = [[0.3, 0.0], [0.0, 0.4]].map(|p| tape.constant(&Tensor::new([1, 2], p.to_vec())));
+/// let d = Curved::new(kappa).dist(&x, &y); // [1]
+/// assert!((d.to_tensor().data()[0] - 1.0).abs() < 1e-15); // 2‖x − y‖
+/// let slope = tape.backward(d.sum()).wrt(kappa).unwrap().to_dense(1, 1)[0];
+/// assert!((slope + 2.0 * 0.5_f64.powi(3) / 3.0).abs() < 1e-15); // −2(⟨x, y⟩‖x − y‖ + ‖x − y‖³/3)
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Curved<R: Rows> {
+    kappa: R::Scalar,
+}
+
+impl<R: Rows> Curved<R> {
+    /// The operations at this sectional curvature.
+    pub fn new(kappa: R::Scalar) -> Self {
+        Curved { kappa }
+    }
+
+    /// Sectional curvature.
+    pub fn kappa(&self) -> &R::Scalar {
+        &self.kappa
+    }
+
+    /// Geodesic distance `2 tan_κ⁻¹‖⊖x ⊕ y‖`. For κ > 0 half of the digits are lost between antipodes.
+    pub fn dist(&self, x: &R, y: &R) -> R::Scalar {
+        R::scalar(f::Dist, [x, y], [&self.kappa])
+    }
+
+    /// Riemannian inner product `λ_x²⟨u, v⟩` of tangent vectors at x.
+    pub fn inner(&self, x: &R, u: &R, v: &R) -> R::Scalar {
+        R::scalar(f::Inner, [x, u, v], [&self.kappa])
+    }
+
+    /// Riemannian norm `λ_x‖v‖` of a tangent vector at x.
+    pub fn norm(&self, x: &R, v: &R) -> R::Scalar {
+        R::scalar(f::Norm, [x, v], [&self.kappa])
+    }
+
+    /// The conformal factor `λ_x = 2/(1 + κ‖x‖²)`.
+    pub fn lambda(&self, x: &R) -> R::Scalar {
+        R::scalar(f::Lambda, [x], [&self.kappa])
+    }
+
+    /// Exponential map at x of v. Ganea et al. 2018, eq. 12.
+    pub fn exp(&self, x: &R, v: &R) -> R {
+        R::vector(f::Exp, [x, v], [&self.kappa])
+    }
+
+    /// Logarithm at x of y. Ganea et al. 2018, eq. 12.
+    pub fn log(&self, x: &R, y: &R) -> R {
+        R::vector(f::Log, [x, y], [&self.kappa])
+    }
+
+    /// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`: the Riemannian one, as λ₀ = 2, so a v of norm s leads to
+    /// a point at distance 2s. Ganea et al. 2018, eq. 13.
+    pub fn exp0(&self, v: &R) -> R {
+        R::vector(f::Exp0, [v], [&self.kappa])
+    }
+
+    /// The logarithm at the origin, inverse of [`exp0`](Self::exp0). Ganea et al. 2018, eq. 13.
+    pub fn log0(&self, x: &R) -> R {
+        R::vector(f::Log0, [x], [&self.kappa])
+    }
+
+    /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`.
+    pub fn transport(&self, x: &R, y: &R, v: &R) -> R {
+        R::vector(f::Transport, [x, y, v], [&self.kappa])
+    }
+
+    /// The Riemannian gradient `g/λ_x²` from the gradient with respect to the coordinates.
+    pub fn egrad_to_rgrad(&self, x: &R, g: &R) -> R {
+        R::vector(f::EgradToRgrad, [x, g], [&self.kappa])
+    }
+
+    /// A step of Riemannian gradient descent, `exp_x(−rate g/λ_x²)`.
+    pub fn descend(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
+        R::vector(f::Descend, [x, g], [&self.kappa, rate])
+    }
+
+    /// Points are returned to the bit; a row on or outside the boundary is scaled to just inside.
+    pub fn project(&self, x: &R) -> R {
+        R::vector(f::Project, [x], [&self.kappa])
+    }
+
+    /// Möbius addition x ⊕ y. Ganea et al. 2018, eq. 4.
+    pub fn add(&self, x: &R, y: &R) -> R {
+        R::vector(f::Add, [x, y], [&self.kappa])
+    }
+
+    /// The gyrovector inverse ⊖x = −x.
+    pub fn neg(&self, x: &R) -> R {
+        R::vector(manifold::Scale, [x], [&x.constant(-1.0)])
+    }
+
+    /// Möbius subtraction x ⊖ y = x ⊕ (⊖y).
+    pub fn sub(&self, x: &R, y: &R) -> R {
+        self.add(x, &self.neg(y))
+    }
+
+    /// Möbius co-addition `x ⊞ y = x ⊕ gyr[x, ⊖y] y`, commutative, with (x ⊞ y) ⊖ y = x. Ungar 2008; law 11.
+    pub fn coadd(&self, x: &R, y: &R) -> R {
+        R::vector(f::CoAdd, [x, y], [&self.kappa])
+    }
+
+    /// Möbius scalar multiplication `r ⊗ x = exp₀(r log₀ x)`. Ganea et al. 2018, eq. 5.
+    pub fn scale(&self, r: &R::Scalar, x: &R) -> R {
+        R::vector(f::Scale, [x], [&self.kappa, r])
+    }
+
+    /// The gyration `gyr[x, y] w = ⊖(x ⊕ y) ⊕ (x ⊕ (y ⊕ w))`, a rotation of any vector w. Ungar 2008; law 6.
+    pub fn gyration(&self, x: &R, y: &R, w: &R) -> R {
+        R::vector(f::Gyration, [x, y, w], [&self.kappa])
+    }
+
+    /// The Möbius version `exp₀(f(log₀ x))` of a function of vectors: a pointwise nonlinearity, a linear map. The
+    /// width may change. Ganea et al. 2018, eq. 26.
+    pub fn map(&self, x: &R, f: impl FnOnce(&R) -> R) -> R {
+        self.exp0(&f(&self.log0(x)))
+    }
+
+    /// Möbius matrix multiplication M ⊗ x of rows x, `[…, n]`, and a matrix `[m, n]`: `[…, m]`. Ganea et al. 2018,
+    /// eq. 27.
+    ///
+    /// # Panics
+    /// If the matrix is not `[m, n]`.
+    #[track_caller]
+    pub fn matvec(&self, m: &R::Matrix, x: &R) -> R
+    where
+        R: MatVec,
+    {
+        let v = self.log0(x);
+        self.exp0(&v.matvec(m))
+    }
+
+    /// Signed distance from x to the gyroplane through p with normal a, positive on the side that a points to; 0 for
+    /// a = 0. Ganea et al. 2018, eq. 24.
+    pub fn gyroplane(&self, x: &R, p: &R, a: &R) -> R::Scalar {
+        R::scalar(f::Gyroplane, [x, p, a], [&self.kappa])
+    }
+
+    /// The logit of x for the class whose gyroplane goes through p with normal a: `λ_p‖a‖` times the signed distance.
+    /// Tends to `4⟨x − p, a⟩` as κ → 0. Ganea et al. 2018, eq. 25.
+    pub fn logit(&self, x: &R, p: &R, a: &R) -> R::Scalar {
+        R::scalar(f::Logit, [x, p, a], [&self.kappa])
+    }
+
+    /// The logit of x for the class of direction z and offset r: [`logit`](Self::logit) with p = exp₀(r z/‖z‖) and
+    /// a = z/cosh²(√-κ r). Tends to `4(⟨x, z⟩ − r‖z‖)` as κ → 0. Shimizu et al. 2021 (HNN++), eq. 6.
+    pub fn unidirectional_logit(&self, x: &R, z: &R, r: &R::Scalar) -> R::Scalar {
+        R::scalar(f::UnidirectionalLogit, [x, z], [&self.kappa, r])
+    }
+
+    /// The Busemann function of the ideal point in direction ω, which need not be of length 1: the signed distance of
+    /// x from the horosphere through the origin, negative towards ω. For κ < 0; NaN for κ > 0. Law 24.
+    pub fn busemann(&self, x: &R, omega: &R) -> R::Scalar {
+        R::scalar(f::Busemann, [x, omega], [&self.kappa])
+    }
+}

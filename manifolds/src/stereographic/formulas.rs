@@ -1,0 +1,260 @@
+//! The row formulas of the model. Parameter 0 is κ.
+
+use std::f64::consts::FRAC_PI_2;
+
+use cotangent_engine::registry::{Formula, Range, Sample::Ball};
+use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
+
+pub use super::busemann::Busemann;
+pub use super::gyroplane::{Gyroplane, Logit, UnidirectionalLogit, UnidirectionalLogits};
+pub use super::gyrovector::{Add, CoAdd, Exp0, Gyration, Log0, Scale};
+use Invariant::{Dot, Epsilon, Margin, Param, Wedge};
+use Vector::{Difference, Input};
+
+/// Distance between x and y: `2√q arcsinc(κq)`, q = ‖d‖²/(m_x m_y). For κ < 0 that is
+/// `(2/√-κ) arsinh √(-κq)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Dist;
+
+impl RowFormula<2, 3, 4, 1> for Dist {
+    const NAME: &'static str = "stereographic.dist";
+    const VECTOR: bool = false;
+    const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
+    const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
+    #[inline(always)]
+    fn eval<S: Scalar>([mx, my, dd, kappa]: [S; 4]) -> [S; 1] {
+        let q = dd / (mx * my);
+        [S::constant(2.0) * q.sqrt() * half_angle(kappa * q)]
+    }
+}
+
+/// `arcsinc`; where rounding puts its argument beyond 1 (antipodal points, κ > 0), π/2 with slope 0.
+#[inline(always)]
+pub(super) fn half_angle<S: Scalar>(s: S) -> S {
+    let below = s.lt(S::one());
+    let arc = S::select(below, s, S::zero()).arcsinc();
+    S::select(below, arc, S::constant(FRAC_PI_2))
+}
+
+/// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018, eq. 12.
+///
+/// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both coefficients have all
+/// their digits. Where v takes the geodesic back past the origin they are large, up to λ_x, and cancel: the
+/// coordinates of the result then have an error of an ulp of theirs, as much as rounding v itself has.
+#[derive(Clone, Copy, Debug)]
+pub struct Exp;
+
+impl RowFormula<2, 2, 6, 2> for Exp {
+    const NAME: &'static str = "stereographic.exp";
+    const VECTOR: bool = true;
+    const BASIS: [Vector; 2] = [Input(0), Input(1)];
+    const INVARIANTS: [Invariant; 6] = [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
+    const DOMAIN: Domain = Domain::Ball;
+    #[inline(always)]
+    fn eval<S: Scalar>([mx, xx, xv, vv, area, kappa]: [S; 6]) -> [S; 2] {
+        exp(mx, xx, xv, vv, area, kappa)
+    }
+}
+
+/// Coefficients of x and v in the exponential map; `area` is `‖x‖²‖v‖² − ⟨x, v⟩²`.
+#[inline(always)]
+fn exp<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> [S; 2] {
+    // Where squares of v overflow, the map has long reached the boundary.
+    let largest = S::constant(1e270);
+    let vv = vv.min(largest);
+    let (tanc, my) = (kappa * vv / mx.square()).tanc_secant();
+    let tau = tanc / mx;
+    let (x, v) = (xx.sqrt(), vv.sqrt());
+    // ‖x + y‖². With an obtuse angle between them, (‖x‖ − ‖y‖)² + 2 (‖x‖‖y‖ + ⟨x, y⟩), the first difference near
+    // the boundary that of the margins.
+    let y = tau * v;
+    let sum = x + y;
+    let by_margins = mx.max(my).lt(kappa.abs() * sum.square());
+    let apart = S::select(by_margins, (mx - my) / (kappa * sum), x - y);
+    let aside = S::select(vv.lt(largest), tau * area / (x * v - xv), S::zero());
+    let obtuse = apart.square() + aside + aside;
+    let ee = S::select(xv.lt(S::zero()), obtuse, xx + tau * (xv + xv + tau * vv));
+    let den = mx * my - kappa * ee;
+    [(mx - kappa * ee) / den, mx * tau / den]
+}
+
+/// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Log;
+
+impl RowFormula<2, 3, 4, 3> for Log {
+    const NAME: &'static str = "stereographic.log";
+    const VECTOR: bool = true;
+    const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
+    const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
+    #[inline(always)]
+    fn eval<S: Scalar>([mx, my, dd, kappa]: [S; 4]) -> [S; 3] {
+        let mm = mx * my;
+        let den = mm - kappa * dd;
+        let a = mx * half_angle(kappa * dd / mm) / (mm * den).sqrt();
+        [a * kappa * dd, S::zero(), a * mx]
+    }
+}
+
+/// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`.
+#[derive(Clone, Copy, Debug)]
+pub struct Transport;
+
+impl RowFormula<3, 4, 6, 4> for Transport {
+    const NAME: &'static str = "stereographic.transport";
+    const VECTOR: bool = true;
+    const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Input(2)];
+    const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(0, 3), Dot(2, 3), Param(0)];
+    #[inline(always)]
+    fn eval<S: Scalar>([mx, my, dd, xv, dv, kappa]: [S; 6]) -> [S; 4] {
+        let ratio = my / mx;
+        let [of_x, of_d] = turn(mx, my, dd, xv, dv, kappa);
+        [ratio * of_x, S::zero(), ratio * of_d, ratio]
+    }
+}
+
+/// Coefficients of x and d = y − x in `gyr[y, ⊖x] v − v`: law 6 in differences,
+/// `(2/D)(A d − κ(κ‖d‖²⟨x, v⟩ + m_x⟨d, v⟩) x)`, `A = κ⟨x, v⟩(m_y − κ‖d‖²) − κ(m_x − 1)⟨d, v⟩`.
+#[inline(always)]
+pub(super) fn turn<S: Scalar>(mx: S, my: S, dd: S, xv: S, dv: S, kappa: S) -> [S; 2] {
+    let factor = S::constant(2.0) * kappa / (mx * my - kappa * dd);
+    let of_d = xv * (my - kappa * dd) - (mx - S::one()) * dv;
+    let of_x = kappa * dd * xv + mx * dv;
+    [-factor * of_x, factor * of_d]
+}
+
+/// Riemannian gradient from the coordinate gradient g: `g/λ_x²`.
+#[derive(Clone, Copy, Debug)]
+pub struct EgradToRgrad;
+
+impl RowFormula<2, 2, 1, 2> for EgradToRgrad {
+    const NAME: &'static str = "stereographic.egrad_to_rgrad";
+    const VECTOR: bool = true;
+    const BASIS: [Vector; 2] = [Input(0), Input(1)];
+    const INVARIANTS: [Invariant; 1] = [Margin(0)];
+    #[inline(always)]
+    fn eval<S: Scalar>([mx]: [S; 1]) -> [S; 2] {
+        [S::zero(), inverse_metric(mx)]
+    }
+}
+
+/// `1/λ_x²`.
+#[inline(always)]
+fn inverse_metric<S: Scalar>(mx: S) -> S {
+    S::constant(0.25) * mx.square()
+}
+
+/// A step of Riemannian gradient descent: `exp_x(−t g/λ_x²)`, t = parameter 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Descend;
+
+impl RowFormula<2, 2, 7, 2> for Descend {
+    const NAME: &'static str = "stereographic.descend";
+    const VECTOR: bool = true;
+    const BASIS: [Vector; 2] = [Input(0), Input(1)];
+    const INVARIANTS: [Invariant; 7] =
+        [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0), Param(1)];
+    const DOMAIN: Domain = Domain::Ball;
+    #[inline(always)]
+    fn eval<S: Scalar>([mx, xx, xg, gg, area, kappa, rate]: [S; 7]) -> [S; 2] {
+        let a = -rate * inverse_metric(mx);
+        let [of_x, of_v] = exp(mx, xx, a * xg, a.square() * gg, a.square() * area, kappa);
+        [of_x, a * of_v]
+    }
+}
+
+/// Riemannian inner product of u and v at x: `λ_x²⟨u, v⟩`.
+#[derive(Clone, Copy, Debug)]
+pub struct Inner;
+
+impl RowFormula<3, 3, 2, 1> for Inner {
+    const NAME: &'static str = "stereographic.inner";
+    const VECTOR: bool = false;
+    const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
+    const INVARIANTS: [Invariant; 2] = [Margin(0), Dot(1, 2)];
+    #[inline(always)]
+    fn eval<S: Scalar>([mx, uv]: [S; 2]) -> [S; 1] {
+        [uv / inverse_metric(mx)]
+    }
+}
+
+/// Riemannian norm of v at x: `λ_x‖v‖`.
+#[derive(Clone, Copy, Debug)]
+pub struct Norm;
+
+impl RowFormula<2, 2, 2, 1> for Norm {
+    const NAME: &'static str = "stereographic.norm";
+    const VECTOR: bool = false;
+    const BASIS: [Vector; 2] = [Input(0), Input(1)];
+    const INVARIANTS: [Invariant; 2] = [Margin(0), Dot(1, 1)];
+    #[inline(always)]
+    fn eval<S: Scalar>([mx, vv]: [S; 2]) -> [S; 1] {
+        [S::constant(2.0) * vv.sqrt() / mx]
+    }
+}
+
+/// The conformal factor `λ_x = 2/m_x`, by which the metric at x exceeds that of the coordinates.
+#[derive(Clone, Copy, Debug)]
+pub struct Lambda;
+
+impl RowFormula<1, 1, 1, 1> for Lambda {
+    const NAME: &'static str = "stereographic.lambda";
+    const VECTOR: bool = false;
+    const BASIS: [Vector; 1] = [Input(0)];
+    const INVARIANTS: [Invariant; 1] = [Margin(0)];
+    #[inline(always)]
+    fn eval<S: Scalar>([mx]: [S; 1]) -> [S; 1] {
+        [S::constant(2.0) / mx]
+    }
+}
+
+/// The identity on points; a row on or outside the boundary is scaled to just inside.
+#[derive(Clone, Copy, Debug)]
+pub struct Project;
+
+impl RowFormula<1, 1, 4, 1> for Project {
+    const NAME: &'static str = "stereographic.project";
+    const VECTOR: bool = true;
+    const BASIS: [Vector; 1] = [Input(0)];
+    const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Epsilon];
+    const DOMAIN: Domain = Domain::Ball;
+    #[inline(always)]
+    fn eval<S: Scalar>([mx, xx, kappa, epsilon]: [S; 4]) -> [S; 1] {
+        let inside = S::zero().lt(mx);
+        // Inside, the root is not used; 1 keeps it and its derivative finite.
+        let s = S::select(inside, S::one(), -kappa * xx);
+        [S::select(inside, S::one(), ((S::one() - epsilon) / s).sqrt())]
+    }
+}
+
+const KAPPA: Range = Range(-1.5, 0.8);
+const NEGATIVE: Range = Range(-1.5, -0.5);
+const STEP: Range = Range(0.2, 0.9);
+
+/// All formulas of the model, for the test that compares their evaluations.
+pub const ALL: &[Formula] = &[
+    Formula::row(Dist, Ball, &[KAPPA]),
+    Formula::row(Exp, Ball, &[KAPPA]),
+    Formula::row(Log, Ball, &[KAPPA]),
+    Formula::row(Transport, Ball, &[KAPPA]),
+    Formula::row(EgradToRgrad, Ball, &[KAPPA]),
+    Formula::row(Descend, Ball, &[KAPPA, STEP]),
+    Formula::row(Inner, Ball, &[KAPPA]),
+    Formula::row(Norm, Ball, &[KAPPA]),
+    Formula::row(Lambda, Ball, &[KAPPA]),
+    Formula::row(Project, Ball, &[KAPPA]),
+    Formula::row(Add, Ball, &[KAPPA]),
+    Formula::row(CoAdd, Ball, &[KAPPA]),
+    Formula::row(Gyration, Ball, &[KAPPA]),
+    Formula::row(Scale, Ball, &[KAPPA, STEP]),
+    Formula::row(Exp0, Ball, &[KAPPA]),
+    Formula::row(Log0, Ball, &[KAPPA]),
+    Formula::row(Gyroplane, Ball, &[KAPPA]),
+    Formula::row(Logit, Ball, &[KAPPA]),
+    Formula::row(UnidirectionalLogit, Ball, &[KAPPA, STEP]),
+    Formula::pair(
+        UnidirectionalLogits,
+        &[Range(-0.3, 0.3), Range(0.7, 1.0), Range(0.2, 1.0), STEP, NEGATIVE],
+    ),
+    Formula::row(Busemann, Ball, &[NEGATIVE]),
+];
