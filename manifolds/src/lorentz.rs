@@ -58,6 +58,19 @@ pub mod formulas {
         (dd - (ds / times).square()).max(S::zero())
     }
 
+    /// The distance of two points whose chord has the square h: `√h arcsinc(κh/4)`.
+    #[inline(always)]
+    pub(crate) fn distance_of_chord<S: Scalar>(h: S, kappa: S) -> S {
+        h.sqrt() * (S::constant(0.25) * kappa * h).arcsinc()
+    }
+
+    /// `D/sinh D` of that distance D in units of 1/√-κ; 1 at 0.
+    #[inline(always)]
+    pub(crate) fn velocity_of_chord<S: Scalar>(h: S, kappa: S) -> S {
+        let s = S::constant(0.25) * kappa * h;
+        s.arcsinc() / (S::one() - s).sqrt()
+    }
+
     /// Distance between x and y through the chord: `√h arcsinc(κh/4) = (2/√c) arsinh((√c/2)√h)`.
     #[derive(Clone, Copy, Debug)]
     pub struct Dist;
@@ -70,8 +83,7 @@ pub mod formulas {
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(1, 1), Dot(2, 2), Dot(2, 3), Param(0)];
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, dd, ds, kappa]: [S; 5]) -> [S; 1] {
-            let h = chord(xx, yy, dd, ds, kappa);
-            [h.sqrt() * (S::constant(0.25) * kappa * h).arcsinc()]
+            [distance_of_chord(chord(xx, yy, dd, ds, kappa), kappa)]
         }
     }
 
@@ -109,9 +121,8 @@ pub mod formulas {
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, dd, ds, kappa]: [S; 5]) -> [S; 4] {
             let h = chord(xx, yy, dd, ds, kappa);
-            let s = S::constant(0.25) * kappa * h;
-            let a = s.arcsinc() / (S::one() - s).sqrt();
-            [(s + s) * a, S::zero(), a, S::zero()]
+            let a = velocity_of_chord(h, kappa);
+            [S::constant(0.5) * kappa * h * a, S::zero(), a, S::zero()]
         }
     }
 
