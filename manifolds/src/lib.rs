@@ -14,6 +14,7 @@
 //! | [`HalfSpace`]: the upper half-space | `half_space.rs` |
 //! | [`Sphere`] | `sphere.rs` |
 //! | [`Euclidean`] | `euclidean.rs` |
+//! | [`Spd`]: symmetric positive definite matrices, affine-invariant or log-Euclidean | `spd.rs` |
 //! | [`Product`]: two manifolds side by side, of any kind and curvature each | `product.rs` |
 //!
 //! | on them | file |
@@ -31,6 +32,7 @@ mod isometry;
 mod klein;
 mod lorentz;
 mod manifold;
+mod matrix;
 mod param;
 mod point;
 mod product;
@@ -38,6 +40,8 @@ mod pseudo_polar;
 mod psi_xi;
 pub mod shadow_cones;
 mod sphere;
+mod spd;
+mod spectral;
 mod stereographic;
 
 pub use cones::EntailmentCones;
@@ -51,6 +55,7 @@ pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
 pub use product::Product;
 pub use sphere::Sphere;
+pub use spd::Spd;
 pub use stereographic::{PoincareBall, Stereographic};
 
 /// The row formulas, for those who apply them directly.
