@@ -39,9 +39,9 @@ mod product;
 mod pseudo_polar;
 mod psi_xi;
 pub mod shadow_cones;
-mod sphere;
 mod spd;
 mod spectral;
+mod sphere;
 mod stereographic;
 
 pub use cones::EntailmentCones;
@@ -54,8 +54,8 @@ pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
 pub use product::Product;
-pub use sphere::Sphere;
 pub use spd::Spd;
+pub use sphere::Sphere;
 pub use stereographic::{PoincareBall, Stereographic};
 
 /// The row formulas, for those who apply them directly.

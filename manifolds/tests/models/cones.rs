@@ -175,18 +175,14 @@ fn entailment_is_transitive<M: EntailmentCones + Manifold>(m: M, radius: f64) {
             let (d, noise) = (m.norm(x, &away), m.random_tangent(x, &mut rng));
             let n = 2.0 * m.norm(x, &noise);
             let reach = 0.3 * radius * rng.random::<f64>();
+            let aside = 10f64.powf(-rng.random_range(0.0..4.0)) / n;
             let mut v = away.clone();
-            v.iter_mut()
-                .zip(noise.iter())
-                .for_each(|(v, w)| *v = reach * (w * rng.random::<f64>() / n - *v / d));
+            v.iter_mut().zip(noise.iter()).for_each(|(v, w)| *v = reach * (w * aside - *v / d));
             m.exp(x, &v)
         };
-        let x = step(&m.random_point(3, 0.3 * radius, &mut rng::stream(3, 0, 0)));
-        let (y, z) = {
-            let y = step(&x);
-            let z = step(&y);
-            (y, z)
-        };
+        let x = step(&m.random_point(3, 0.1 * radius, &mut rng::stream(3, 0, 0)));
+        let y = step(&x);
+        let z = step(&y);
         let energy = |a: &Row<f64>, b: &Row<f64>| m.cone_energy(a, b, k);
         assert!(energy(&x, &y) >= 0.0);
         if energy(&x, &y) == 0.0 && energy(&y, &z) == 0.0 {

