@@ -108,8 +108,14 @@ pub mod formulas {
         #[inline(always)]
         fn eval<S: Scalar>([horizontal, a, vertical]: [S; 3]) -> [S; 3] {
             let [of_v, height] = exp(horizontal / a, vertical / a);
-            [S::one(), of_v, a * height]
+            [S::one(), finite(of_v), finite(a * height)]
         }
+    }
+
+    /// A coefficient of what may be 0.
+    #[inline(always)]
+    fn finite<S: Scalar>(x: S) -> S {
+        x.min(S::constant(1e308)).max(S::constant(-1e308))
     }
 
     /// For v = a w at height a: the coefficient of v's horizontal part, and what the height is multiplied by.
@@ -144,7 +150,7 @@ pub mod formulas {
         fn eval<S: Scalar>([horizontal, a, vertical, kappa, rate]: [S; 5]) -> [S; 3] {
             let step = rate * kappa * a;
             let [of_v, height] = exp(step * horizontal, step * vertical);
-            [S::one(), of_v * a * step, a * height]
+            [S::one(), finite(of_v * a * step), finite(a * height)]
         }
     }
 

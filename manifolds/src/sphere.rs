@@ -93,9 +93,11 @@ pub mod formulas {
         const DOMAIN: Domain = Domain::Sphere;
         #[inline(always)]
         fn eval<S: Scalar>([vv, kappa]: [S; 2]) -> [S; 2] {
-            // A million turns and more say nothing of where they end.
-            let (sinc, cosc) = (kappa * vv).min(S::constant(1e15)).sinc_cosc();
-            [cosc, sinc]
+            // Longer geodesics end here: after millions of turns rounding has long decided where.
+            let (square, longest) = (kappa * vv, S::constant(1e15));
+            let shorter = (longest / square).min(S::one()).sqrt();
+            let (sinc, cosc) = square.min(longest).sinc_cosc();
+            [cosc, sinc * shorter]
         }
     }
 

@@ -185,7 +185,7 @@ fn laws<M: Manifold, T: Float>(setting: &Setting<M>) {
         // 15, 16, 18: exp and log.
         let log = m.log(&x, &y);
         let relative = 16.0 * u * (1.0 + cx + cy);
-        assert_within("|log y| = d", (m.norm(&x, &log) / d.max(1e-300) - 1.0).abs(), relative, &context);
+        assert_within("|log y| = d", (m.norm(&x, &log) - d).abs() / d.max(1e-300), relative, &context);
         let back = m.exp(&x, &log);
         m.contains(&back).unwrap();
         let bound = 16.0 * u * (1.0 + d / unit) * stretch(d / unit) * (cx + cy) * unit;
@@ -241,10 +241,11 @@ fn klein_laws() {
 #[test]
 fn half_space_laws() {
     for kappa in KAPPAS {
-        laws::<_, f64>(&half_space(kappa, 340.0));
+        // The inner product of a gradient and a tangent vector goes with the third power of the height.
+        laws::<_, f64>(&half_space(kappa, 225.0));
         laws::<_, f64>(&half_space(kappa, 10.0));
-        // Beyond this, heights have squares that f32 has not, and so have Riemannian gradients.
-        laws::<_, f32>(&half_space(kappa, 40.0));
+        // A Riemannian gradient with the second, in f32.
+        laws::<_, f32>(&half_space(kappa, 35.0));
         laws::<_, f32>(&half_space(kappa, 5.0));
     }
 }
