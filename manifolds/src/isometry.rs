@@ -50,13 +50,13 @@ pub trait Hyperbolic: ConstantCurvature {
     fn of_curvature(kappa: f64) -> Result<Self, CurvatureError>;
 
     /// The same points on the hyperboloid.
-    fn to_hyperboloid<R: Rows>(&self, x: &R) -> R;
+    fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R;
 
     /// Points of the hyperboloid in this model.
     fn of_hyperboloid<R: Rows>(&self, x: &R) -> R;
 
-    /// The differential of [`to_hyperboloid`](Self::to_hyperboloid) at `x`.
-    fn push_to_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R;
+    /// The differential of [`onto_hyperboloid`](Self::onto_hyperboloid) at `x`.
+    fn push_onto_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R;
 
     /// The differential of [`of_hyperboloid`](Self::of_hyperboloid) at a point `x` of the hyperboloid.
     fn push_of_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R;
@@ -69,11 +69,11 @@ impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
     }
     fn convert<R: Rows>(&self, x: &R) -> R {
         let other: N = self.counterpart();
-        other.of_hyperboloid(&self.to_hyperboloid(x))
+        other.of_hyperboloid(&self.onto_hyperboloid(x))
     }
     fn push<R: Rows>(&self, x: &R, v: &R) -> R {
         let other: N = self.counterpart();
-        other.push_of_hyperboloid(&self.to_hyperboloid(x), &self.push_to_hyperboloid(x, v))
+        other.push_of_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v))
     }
 }
 
@@ -89,13 +89,13 @@ impl Hyperbolic for Lorentz {
     fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
         Lorentz::new(kappa)
     }
-    fn to_hyperboloid<R: Rows>(&self, x: &R) -> R {
+    fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R {
         x.clone()
     }
     fn of_hyperboloid<R: Rows>(&self, x: &R) -> R {
         x.clone()
     }
-    fn push_to_hyperboloid<R: Rows>(&self, _x: &R, v: &R) -> R {
+    fn push_onto_hyperboloid<R: Rows>(&self, _x: &R, v: &R) -> R {
         v.clone()
     }
     fn push_of_hyperboloid<R: Rows>(&self, _x: &R, v: &R) -> R {
@@ -120,13 +120,13 @@ macro_rules! hyperbolic {
             fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
                 $new(kappa)
             }
-            fn to_hyperboloid<R: Rows>(&self, x: &R) -> R {
+            fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R {
                 R::vector($up, [&timed(x)], [&x.constant(self.kappa())])
             }
             fn of_hyperboloid<R: Rows>(&self, x: &R) -> R {
                 R::vector($down, [&space(x)], [&x.constant(self.kappa())])
             }
-            fn push_to_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R {
+            fn push_onto_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R {
                 R::differential($up, [&timed(x)], [&timed(v)], [self.kappa()])
             }
             fn push_of_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R {

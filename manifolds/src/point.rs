@@ -109,7 +109,7 @@ impl<M: Manifold, R: Rows> Point<M, R> {
     /// assert!(lorentz.coordinates().iter().zip(want).all(|(x, w)| (x - w).abs() < 1e-15));
     /// let y = Point::new(ball, Row::from([0.0, 0.5]));
     /// let d = x.to::<HalfSpace>().dist(&y.to::<HalfSpace>());
-    /// assert!((d - x.dist(&y)).abs() < 1e-15);
+    /// assert!((d - x.dist(&y)).abs() < 1e-14);
     /// ```
     ///
     /// # Panics

@@ -53,7 +53,7 @@ impl HalfSpace {
     /// let m = HalfSpace::new(-1.0).unwrap();
     /// let (x, y) = (Row::from([0.0, 1.0]), Row::from([4.0, 1.0]));
     /// let radius = 1.0_f64.asinh();
-    /// assert!((m.umbral_ancestor(&x, &y, radius) - 3.0).abs() < 1e-15);
+    /// assert!((m.umbral_ancestor(&x, &y, radius) - 3.0).abs() < 1e-14);
     /// ```
     pub fn umbral_ancestor<R: Rows>(&self, x: &R, y: &R, radius: f64) -> R::Scalar {
         R::scalar(formulas::UmbralAncestor, [x, y], [&x.constant(radius)])
