@@ -10,36 +10,80 @@
 //! |---|---|
 //! | [`Stereographic`]: the Poincaré ball for κ < 0, flat at 0, the projected sphere for κ > 0 | `stereographic/` |
 //! | [`Lorentz`]: the hyperboloid | `lorentz.rs` |
+//! | [`Klein`]: the ball with straight geodesics | `klein.rs` |
+//! | [`HalfSpace`]: the upper half-space | `half_space.rs` |
+//! | [`Sphere`] | `sphere.rs` |
 //! | [`Euclidean`] | `euclidean.rs` |
 //! | [`Spd`]: symmetric positive definite matrices, affine-invariant or log-Euclidean | `spd.rs` |
+//! | [`Product`]: two manifolds side by side, of any kind and curvature each | `product.rs` |
+//!
+//! | on them | file |
+//! |---|---|
+//! | isometries between the models of one space: [`Point::to`], [`Isometric`] | `isometry.rs` |
+//! | activations as points: [`Lorentz::pseudo_polar`], [`HalfSpace::psi`], [`HalfSpace::xi`] | `pseudo_polar.rs`, `psi_xi.rs` |
+//! | entailment cones: [`EntailmentCones`], [`shadow_cones`] | `cones.rs`, `shadow_cones.rs` |
 //!
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
+mod cones;
 mod euclidean;
+mod half_space;
+mod isometry;
+mod klein;
 mod lorentz;
 mod manifold;
 mod matrix;
 mod param;
 mod point;
+mod product;
+mod pseudo_polar;
+mod psi_xi;
+pub mod shadow_cones;
 mod spd;
 mod spectral;
+mod sphere;
 mod stereographic;
 
+pub use cones::EntailmentCones;
 pub use euclidean::Euclidean;
+pub use half_space::HalfSpace;
+pub use isometry::{Hyperbolic, Isometric};
+pub use klein::Klein;
 pub use lorentz::Lorentz;
 pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
+pub use product::Product;
 pub use spd::Spd;
+pub use sphere::Sphere;
 pub use stereographic::{Curved, MatVec, PoincareBall, Stereographic};
 
 /// The row formulas, for those who apply them directly.
 pub mod formulas {
+    pub use crate::cones::formulas as cones;
     pub use crate::euclidean::formulas as euclidean;
+    pub use crate::half_space::formulas as half_space;
+    pub use crate::isometry::formulas as isometry;
+    pub use crate::klein::formulas as klein;
     pub use crate::lorentz::formulas as lorentz;
+    pub use crate::pseudo_polar::formulas as pseudo_polar;
+    pub use crate::psi_xi::formulas as psi_xi;
+    pub use crate::shadow_cones::formulas as shadow_cones;
+    pub use crate::sphere::formulas as sphere;
     pub use crate::stereographic::formulas as stereographic;
 
     /// All row formulas, by manifold.
-    pub const ALL: [&[cotangent_engine::registry::Formula]; 3] =
-        [euclidean::ALL, stereographic::ALL, lorentz::ALL];
+    pub const ALL: [&[cotangent_engine::registry::Formula]; 11] = [
+        euclidean::ALL,
+        stereographic::ALL,
+        lorentz::ALL,
+        klein::ALL,
+        half_space::ALL,
+        sphere::ALL,
+        isometry::ALL,
+        pseudo_polar::ALL,
+        psi_xi::ALL,
+        cones::ALL,
+        shadow_cones::ALL,
+    ];
 }

@@ -80,6 +80,19 @@ pub mod formulas {
         S::select(finite, (inverse * uv + area) / square, uv - xu / square * xv)
     }
 
+    /// The distance of two points whose chord has the square h: `√h arcsinc(κh/4)`.
+    #[inline(always)]
+    pub(crate) fn distance_of_chord<S: Scalar>(h: S, kappa: S) -> S {
+        h.sqrt() * (S::constant(0.25) * kappa * h).arcsinc()
+    }
+
+    /// `D/sinh D` of that distance D in units of 1/√-κ; 1 at 0.
+    #[inline(always)]
+    pub(crate) fn velocity_of_chord<S: Scalar>(h: S, kappa: S) -> S {
+        let s = S::constant(0.25) * kappa * h;
+        s.arcsinc() / (S::one() - s).sqrt()
+    }
+
     /// Distance between x and y through the chord: `√h arcsinc(κh/4) = (2/√c) arsinh((√c/2)√h)`.
     #[derive(Clone, Copy, Debug)]
     pub struct Dist;
@@ -95,9 +108,7 @@ pub mod formulas {
             [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(2, 2), Wedge(3, 2, 2), Param(0)];
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa]: [S; 6]) -> [S; 1] {
-            let quarter = S::constant(0.25);
-            let h = chord(xx, yy, xy, dd, quarter * area, kappa);
-            [h.sqrt() * (quarter * kappa * h).arcsinc()]
+            [distance_of_chord(chord(xx, yy, xy, dd, S::constant(0.25) * area, kappa), kappa)]
         }
     }
 
@@ -153,11 +164,10 @@ pub mod formulas {
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, xd, dd, area, x_time, y_time, kappa]: [S; 9]) -> [S; 4] {
             let h = chord(xx, yy, xy, dd, area, kappa);
-            let s = S::constant(0.25) * kappa * h;
-            let a = s.arcsinc() / (S::one() - s).sqrt();
+            let a = velocity_of_chord(h, kappa);
             let inverse = -kappa.recip();
             let time = (xd + xd + dd) / ((xx + inverse).sqrt() + (yy + inverse).sqrt());
-            [(s + s) * a, S::zero(), a, a * (time - (y_time - x_time))]
+            [S::constant(0.5) * kappa * h * a, S::zero(), a, a * (time - (y_time - x_time))]
         }
     }
 

@@ -2,7 +2,7 @@
 
 use cotangent_engine::{Float, Rows, Shape, Var};
 
-use crate::Manifold;
+use crate::{ConstantCurvature, Isometric, Manifold};
 
 /// Points of a manifold, one per row: of a single row, a tensor or a tape variable.
 ///
@@ -58,6 +58,20 @@ impl<M: Manifold, R: Rows> Tangent<M, R> {
     pub fn coordinates(&self) -> &R {
         &self.coordinates
     }
+
+    /// The same tangent vectors, at `point`, in another model of the same space: by the differential of
+    /// [`Point::to`].
+    ///
+    /// # Panics
+    /// As there, and if the vectors are of another manifold than the point.
+    #[track_caller]
+    pub fn to<N: ConstantCurvature>(&self, point: &Point<M, R>) -> Tangent<N, R>
+    where
+        M: Isometric<N>,
+    {
+        let m = point.same(&self.manifold);
+        Tangent::new(m.counterpart(), m.push(&point.coordinates, &self.coordinates))
+    }
 }
 
 impl<M: Manifold, R: Rows> Point<M, R> {
@@ -81,6 +95,32 @@ impl<M: Manifold, R: Rows> Point<M, R> {
     fn same(&self, other: &M) -> &M {
         assert!(self.manifold == *other, "points of {:?} and {other:?} do not mix", self.manifold);
         &self.manifold
+    }
+
+    /// The same points in another model of the same space and curvature. Distances stay.
+    ///
+    /// ```
+    /// use cotangent_engine::Row;
+    /// use cotangent_manifolds::{HalfSpace, Lorentz, Point, PoincareBall};
+    /// let ball = PoincareBall::ball(-1.0).unwrap();
+    /// let x = Point::new(ball, Row::from([0.6, 0.0]));
+    /// let lorentz = x.to::<Lorentz>();
+    /// let want = [2.125, 1.875, 0.0]; // (1 + 0.36, 2 · 0.6, 0)/(1 − 0.36)
+    /// assert!(lorentz.coordinates().iter().zip(want).all(|(x, w)| (x - w).abs() < 1e-15));
+    /// let y = Point::new(ball, Row::from([0.0, 0.5]));
+    /// let d = x.to::<HalfSpace>().dist(&y.to::<HalfSpace>());
+    /// assert!((d - x.dist(&y)).abs() < 1e-14);
+    /// ```
+    ///
+    /// # Panics
+    /// If the other model does not exist at this curvature: see [`Isometric::counterpart`].
+    #[track_caller]
+    pub fn to<N: ConstantCurvature>(&self) -> Point<N, R>
+    where
+        M: Isometric<N>,
+    {
+        let counterpart = self.manifold.counterpart();
+        Point::new(counterpart, self.manifold.convert(&self.coordinates))
     }
 
     /// Geodesic distance, row by row.

@@ -1,0 +1,176 @@
+//! Entailment cones: y is entailed by x if it lies in a cone at x that opens away from the origin. Sources: Ganea,
+//! Bécigneul, Hofmann 2018, Hyperbolic Entailment Cones; Tseng, Yu, Liu, De Sa 2023, eq. 20; the accurate forms are this
+//! project's own.
+//!
+//! With K fixed, the half-aperture is `ψ(x) = arcsin(K(1 − c‖x‖²)/(√c‖x‖))`, and where it is defined the relation is
+//! transitive. The angle Ξ(x, y) at x between the ray away from the origin and the geodesic to y comes from its sine
+//! and cosine, that from a bivector and this without a difference of large numbers; no arc cosine.
+
+use cotangent_engine::Rows;
+use cotangent_engine::formulas::{Relu, Sub};
+
+use crate::manifold::ConstantCurvature;
+use crate::{Hyperbolic, Lorentz, PoincareBall};
+
+/// Ganea's entailment cones in a model of hyperbolic space.
+///
+/// ```
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{EntailmentCones, PoincareBall};
+/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let (x, inside, beside) = (Row::from([0.3, 0.0]), Row::from([0.8, 0.01]), Row::from([0.3, 0.5]));
+/// assert_eq!(ball.cone_energy(&x, &inside, 0.1), 0.0);
+/// assert!(ball.cone_energy(&x, &beside, 0.1) > 1.0);
+/// ```
+pub trait EntailmentCones: Hyperbolic {
+    /// Half the aperture of the cone at x, `arcsin(K(1 − c‖x‖²)/(√c‖x‖))` in the ball's coordinates, in radians.
+    ///
+    /// Nearer to the origin than where this is a right angle, √c‖x‖ = 2K/(1 + √(1 + 4K²)), Ganea et al. define no
+    /// cones; here they stay half-spaces, with gradient 0.
+    fn cone_aperture<R: Rows>(&self, x: &R, k: f64) -> R::Scalar;
+
+    /// The angle Ξ(x, y) in [0, π] at x between the ray away from the origin and the geodesic to y. 0 where x is the
+    /// origin or y is x.
+    fn cone_angle<R: Rows>(&self, x: &R, y: &R) -> R::Scalar;
+
+    /// `max(0, Ξ(x, y) − ψ(x))`: 0 exactly where y lies in the cone at x. Ganea et al. 2018, section 4.
+    fn cone_energy<R: Rows>(&self, x: &R, y: &R, k: f64) -> R::Scalar {
+        let excess = R::map(Sub, [&self.cone_angle(x, y), &self.cone_aperture(x, k)]);
+        R::map(Relu, [&excess])
+    }
+}
+
+impl EntailmentCones for PoincareBall {
+    fn cone_aperture<R: Rows>(&self, x: &R, k: f64) -> R::Scalar {
+        R::scalar(formulas::BallAperture, [x], [&x.constant(self.kappa()), &x.constant(k)])
+    }
+    fn cone_angle<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+        R::scalar(formulas::BallAngle, [x, y], [&x.constant(self.kappa())])
+    }
+}
+
+impl EntailmentCones for Lorentz {
+    fn cone_aperture<R: Rows>(&self, x: &R, k: f64) -> R::Scalar {
+        R::scalar(formulas::LorentzAperture, [x], [&x.constant(self.kappa()), &x.constant(k)])
+    }
+    fn cone_angle<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+        R::scalar(formulas::LorentzAngle, [x, y], [&x.constant(self.kappa())])
+    }
+}
+
+/// The row formulas of the cones. Parameter 0 is κ, parameter 1 is K.
+pub mod formulas {
+    use std::f64::consts::{FRAC_PI_2, PI};
+
+    use cotangent_engine::registry::{
+        Formula, Range,
+        Sample::{Ball, Hyperboloid},
+    };
+    use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector};
+
+    use Invariant::{Accurate, Dot, Margin, Param, Wedge};
+    use Vector::{Difference, Input};
+
+    /// The angle in [0, π] of a vector with these components, the first of them not negative; 0 of no vector.
+    #[inline(always)]
+    fn angle<S: Scalar>(across: S, along: S) -> S {
+        let length = (across.square() + along.square()).sqrt();
+        let tangent = S::select(S::zero().lt(length), across / (length + along.abs()), S::zero());
+        let acute = S::constant(2.0) * tangent.atan();
+        S::select(along.lt(S::zero()), S::constant(PI) - acute, acute)
+    }
+
+    /// The arc sine, a right angle beyond 1.
+    #[inline(always)]
+    fn aperture<S: Scalar>(sine: S) -> S {
+        let defined = sine.lt(S::one());
+        S::select(defined, S::select(defined, sine, S::zero()).asin(), S::constant(FRAC_PI_2))
+    }
+
+    /// Half-aperture in the ball, `arcsin(K m/(√c‖x‖))`. Tseng et al. 2023, eq. 20.
+    #[derive(Clone, Copy, Debug)]
+    pub struct BallAperture;
+
+    impl RowFormula<1, 1, 4, 1> for BallAperture {
+        const NAME: &'static str = "cones.ball_aperture";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 1] = [Input(0)];
+        const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Param(1)];
+        #[inline(always)]
+        fn eval<S: Scalar>([m, xx, kappa, k]: [S; 4]) -> [S; 1] {
+            [aperture(k * m / (-kappa * xx).sqrt())]
+        }
+    }
+
+    /// Half-aperture on the hyperboloid, `arcsin(2K/(√c‖X_s‖))`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct LorentzAperture;
+
+    impl RowFormula<1, 1, 3, 1> for LorentzAperture {
+        const NAME: &'static str = "cones.lorentz_aperture";
+        const VECTOR: bool = false;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 1] = [Input(0)];
+        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Param(0), Param(1)];
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, kappa, k]: [S; 3]) -> [S; 1] {
+            [aperture((k + k) / (-kappa * xx).sqrt())]
+        }
+    }
+
+    /// The angle Ξ in the ball: between x and the direction `m_x d + κ‖d‖² x` of y,
+    /// d = y − x.
+    #[derive(Clone, Copy, Debug)]
+    pub struct BallAngle;
+
+    impl RowFormula<2, 2, 6, 1> for BallAngle {
+        const NAME: &'static str = "cones.ball_angle";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 2] = [Input(0), Difference(1, 0)];
+        const INVARIANTS: [Invariant; 6] =
+            [Margin(0), Dot(0, 0), Accurate(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([m, xx, xd, dd, wedge, kappa]: [S; 6]) -> [S; 1] {
+            [angle(m * wedge.sqrt(), m * xd + kappa * dd * xx)]
+        }
+    }
+
+    /// The angle Ξ on the hyperboloid, as of [`BallAngle`]. With Y's space coordinates along and across those of X,
+    /// and g = X₀ − ‖X_s‖, h = Y₀ − Y_along taken as quotients: that of the components
+    /// `(Y_across, √c (g Y_along − h‖X_s‖))`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct LorentzAngle;
+
+    impl RowFormula<2, 2, 5, 1> for LorentzAngle {
+        const NAME: &'static str = "cones.lorentz_angle";
+        const VECTOR: bool = false;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, xy, yy, wedge, kappa]: [S; 5]) -> [S; 1] {
+            let square = -kappa.recip();
+            let elsewhere = S::zero().lt(xx);
+            let xx = S::select(elsewhere, xx, S::one());
+            let x = xx.sqrt();
+            let (along, across) = (xy / x, wedge / xx);
+            let (x_time, y_time) = ((xx + square).sqrt(), (yy + square).sqrt());
+            let g = square / (x_time + x);
+            let ahead = S::zero().lt(along);
+            let h = S::select(ahead, (square + across) / (y_time + along), y_time - along);
+            let outward = (-kappa).sqrt() * (g * along - h * x);
+            [S::select(elsewhere, angle(across.sqrt(), outward), S::zero())]
+        }
+    }
+
+    const KAPPA: Range = Range(-1.5, -0.5);
+    const K: Range = Range(0.001, 0.005);
+
+    /// All formulas of the cones, for the test that compares their evaluations.
+    pub const ALL: &[Formula] = &[
+        Formula::row(BallAperture, Ball, &[KAPPA, K]),
+        Formula::row(LorentzAperture, Hyperboloid(1), &[KAPPA, K]),
+        Formula::row(BallAngle, Ball, &[KAPPA]),
+        Formula::row(LorentzAngle, Hyperboloid(2), &[KAPPA]),
+    ];
+}

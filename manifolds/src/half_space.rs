@@ -1,0 +1,330 @@
+//! The upper half-space model: rows whose last coordinate, the height, is positive, with the metric `‖v‖²/(c y²)` at
+//! height y, c = −κ. Sources: Tseng, Yu, Liu, De Sa 2023, section 2.2 and eq. 9; the accurate forms are this
+//! project's own.
+//!
+//! The metric of curvature κ is that of curvature −1 times a constant, so geodesics, exp, log and transport do not
+//! depend on κ, and moving and scaling a configuration changes none of its distances: no formula compares a
+//! coordinate with 1. Distances, logarithms and the exponential map keep their digits at every representable height;
+//! transport and inner products square heights, which f64 has room for between 1e-150 and 1e150.
+
+use cotangent_engine::domain::least_height;
+use cotangent_engine::{Float, Row, Rows};
+
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+
+/// The upper half-space of sectional curvature `kappa` < 0. The last coordinate is the height; the origin is at
+/// height 1.
+///
+/// ```
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{HalfSpace, Manifold};
+/// let half_space = HalfSpace::new(-1.0).unwrap();
+/// let (x, y) = (Row::from([3.0, 1.0]), Row::from([3.0, 1e-200]));
+/// assert!((half_space.dist(&x, &y) - 200.0 * 10.0_f64.ln()).abs() < 1e-12);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HalfSpace {
+    kappa: f64,
+}
+
+impl HalfSpace {
+    /// The model of the given curvature.
+    ///
+    /// # Errors
+    /// If `kappa` is not negative and finite.
+    pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
+        if kappa < 0.0 && kappa.is_finite() {
+            return Ok(HalfSpace { kappa });
+        }
+        Err(CurvatureError { manifold: "the half-space model", needs: "negative", kappa })
+    }
+}
+
+/// The row formulas of the model. Parameter 0 is κ where there is one.
+pub mod formulas {
+    use cotangent_engine::registry::{Formula, Range, Sample::HalfSpace};
+    use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
+
+    use Invariant::{Along, Dot, Last, Param};
+    use Vector::{Difference, Height, Input};
+
+    /// Of two points at heights a and b whose difference has the Euclidean norm `delta`: where they are near,
+    /// `r = delta/√(ab)` (2 sinh of half the distance, at curvature −1), and their distance.
+    ///
+    /// Beyond r = 10¹⁰ it is 2 ln r to the last digit, from two logarithms, as r itself may overflow.
+    #[inline(always)]
+    fn separation<S: Scalar>(delta: S, a: S, b: S) -> (S::Mask, S, S) {
+        let root = delta.sqrt();
+        let (p, q) = (root / a.sqrt(), root / b.sqrt());
+        let r = p * q;
+        let near = r.lt(S::constant(1e10));
+        let distance = S::choose(
+            near,
+            #[inline(always)]
+            || r * quarter(r).arcsinc(),
+            #[inline(always)]
+            || S::constant(2.0) * (p.ln() + q.ln()),
+        );
+        (near, r, distance)
+    }
+
+    /// `−r²/4`.
+    #[inline(always)]
+    fn quarter<S: Scalar>(r: S) -> S {
+        S::constant(-0.25) * r.square()
+    }
+
+    /// Distance between x and y, `(2/√c) arsinh(‖y − x‖/(2√(ab)))`, a and b their heights.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Dist;
+
+    impl RowFormula<2, 1, 4, 1> for Dist {
+        const NAME: &'static str = "half_space.dist";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 1] = [Difference(1, 0)];
+        const INVARIANTS: [Invariant; 4] = [Along(0, 0), Last(0), Last(1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([delta, a, b, kappa]: [S; 4]) -> [S; 1] {
+            [separation(delta, a, b).2 / (-kappa).sqrt()]
+        }
+    }
+
+    /// The longest geodesic that [`Exp`] follows, at curvature −1: from height 1 to 10^±152, beyond every `f32`.
+    const LONGEST: f64 = 350.0;
+
+    /// Exponential map at x of v, Tseng et al. 2023, eq. 9, in half the length: with `u = tanh(‖w‖/2) w/‖w‖` of
+    /// w = v/a and D = ‖u_h‖² + (1 − u_n)², the point moves horizontally by `2a u_h/D`, to the height
+    /// `a sech²(‖w‖/2)/D`. A geodesic is followed to the length 350/√c at most.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Exp;
+
+    impl RowFormula<2, 3, 3, 3> for Exp {
+        const NAME: &'static str = "half_space.exp";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Horizontal;
+        const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
+        const INVARIANTS: [Invariant; 3] = [Along(1, 1), Last(0), Last(1)];
+        const DOMAIN: Domain = Domain::HalfSpace;
+        #[inline(always)]
+        fn eval<S: Scalar>([horizontal, a, vertical]: [S; 3]) -> [S; 3] {
+            let [of_v, height] = exp(horizontal / a, vertical / a);
+            [S::one(), finite(of_v), finite(a * height)]
+        }
+    }
+
+    /// A coefficient of what may be 0.
+    #[inline(always)]
+    fn finite<S: Scalar>(x: S) -> S {
+        x.min(S::constant(1e308)).max(S::constant(-1e308))
+    }
+
+    /// For v = a w at height a: the coefficient of v's horizontal part, and what the height is multiplied by.
+    #[inline(always)]
+    fn exp<S: Scalar>(horizontal: S, vertical: S) -> [S; 2] {
+        let limit = S::constant(1e150); // the squares stay finite
+        let (wh, wn) = (horizontal.min(limit).max(-limit), vertical.min(limit).max(-limit));
+        let square = wh.square() + wn.square();
+        let shorter = (S::constant(LONGEST * LONGEST) / square).min(S::one());
+        let (t, secant) = (S::constant(-0.25) * square * shorter).tanc_secant();
+        let half = S::constant(0.5) * shorter.sqrt() * t;
+        let (uu, un) = ((wh * half).square(), wn * half);
+        // 1 − u_n, which cancels on the way up, from 1 − ‖u‖² = sech².
+        let rest = S::select(S::zero().lt(un), (secant + uu) / (S::one() + un), S::one() - un);
+        let den = uu + rest.square();
+        [(half + half) / den, secant / den]
+    }
+
+    /// A step of Riemannian gradient descent, `exp_x(−t c a² g)`, t = parameter 1: gradients that a row could not hold
+    /// are no obstacle.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Descend;
+
+    impl RowFormula<2, 3, 5, 3> for Descend {
+        const NAME: &'static str = "half_space.descend";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Horizontal;
+        const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
+        const INVARIANTS: [Invariant; 5] = [Along(1, 1), Last(0), Last(1), Param(0), Param(1)];
+        const DOMAIN: Domain = Domain::HalfSpace;
+        #[inline(always)]
+        fn eval<S: Scalar>([horizontal, a, vertical, kappa, rate]: [S; 5]) -> [S; 3] {
+            let step = rate * kappa * a;
+            let [of_v, height] = exp(step * horizontal, step * vertical);
+            [S::one(), finite(of_v * a * step), finite(a * height)]
+        }
+    }
+
+    /// Logarithm at x of y: with d = y − x and D the distance at curvature −1,
+    /// `(D/sinh D)((a/b) d + ‖d‖²/(2b) e_n)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Log;
+
+    impl RowFormula<2, 2, 3, 2> for Log {
+        const NAME: &'static str = "half_space.log";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 2] = [Difference(1, 0), Height];
+        const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Last(1)];
+        #[inline(always)]
+        fn eval<S: Scalar>([delta, a, b]: [S; 3]) -> [S; 2] {
+            let (near, r, distance) = separation(delta, a, b);
+            let s = quarter(r);
+            let slowed = s.arcsinc() / (S::one() - s).sqrt();
+            // Far apart, sinh D is ‖d‖²/2ab to the last digit.
+            let of_d = S::select(near, slowed * a / b, S::constant(2.0) * distance * (a / delta).square());
+            let up = S::select(near, S::constant(0.5) * slowed * delta * (delta / b), a * distance);
+            [of_d, up]
+        }
+    }
+
+    /// Parallel transport of v from x to y: with h = d's horizontal part, σ = a + b and Q = ‖h‖² + σ²,
+    /// `(b/a) (v_h + (2/Q)(σ v_n − ⟨h,v⟩) h, v_n − (2/Q)(‖h‖² v_n + σ⟨h,v⟩))`: a turn by 2 arctan(‖h‖/σ).
+    #[derive(Clone, Copy, Debug)]
+    pub struct Transport;
+
+    impl RowFormula<3, 3, 5, 3> for Transport {
+        const NAME: &'static str = "half_space.transport";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Horizontal;
+        const BASIS: [Vector; 3] = [Difference(1, 0), Input(2), Height];
+        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Last(2)];
+        #[inline(always)]
+        fn eval<S: Scalar>([hh, hv, a, b, vn]: [S; 5]) -> [S; 3] {
+            let sum = a + b;
+            let tangent = (hh / sum / sum).min(S::constant(1e300));
+            let hv = hv / sum;
+            let k = S::constant(2.0) / (S::one() + tangent);
+            let ratio = b / a;
+            [ratio * k * (vn - hv) / sum, ratio, ratio * (vn - k * (tangent * vn + hv))]
+        }
+    }
+
+    /// Riemannian gradient from the coordinate gradient g: `c a² g`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct EgradToRgrad;
+
+    impl RowFormula<2, 1, 2, 1> for EgradToRgrad {
+        const NAME: &'static str = "half_space.egrad_to_rgrad";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 1] = [Input(1)];
+        const INVARIANTS: [Invariant; 2] = [Last(0), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([a, kappa]: [S; 2]) -> [S; 1] {
+            [-kappa * a.square()]
+        }
+    }
+
+    /// Riemannian inner product of u and v at x: `⟨u, v⟩/(c a²)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Inner;
+
+    impl RowFormula<3, 2, 3, 1> for Inner {
+        const NAME: &'static str = "half_space.inner";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 2] = [Input(1), Input(2)];
+        const INVARIANTS: [Invariant; 3] = [Dot(0, 1), Last(0), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([uv, a, kappa]: [S; 3]) -> [S; 1] {
+            [-uv / a / a / kappa]
+        }
+    }
+
+    /// Riemannian norm of v at x: `‖v‖/(√c a)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Norm;
+
+    impl RowFormula<2, 1, 3, 1> for Norm {
+        const NAME: &'static str = "half_space.norm";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 1] = [Input(1)];
+        const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([v, a, kappa]: [S; 3]) -> [S; 1] {
+            [v / a / (-kappa).sqrt()]
+        }
+    }
+
+    /// The identity on points; a height of 0 or less becomes the least one.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Project;
+
+    impl RowFormula<1, 1, 0, 1> for Project {
+        const NAME: &'static str = "half_space.project";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 1] = [Input(0)];
+        const INVARIANTS: [Invariant; 0] = [];
+        const DOMAIN: Domain = Domain::HalfSpace;
+        #[inline(always)]
+        fn eval<S: Scalar>([]: [S; 0]) -> [S; 1] {
+            [S::one()]
+        }
+    }
+
+    const KAPPA: Range = Range(-1.5, -0.5);
+
+    /// All formulas of the model, for the test that compares their evaluations.
+    pub const ALL: &[Formula] = &[
+        Formula::row(Dist, HalfSpace, &[KAPPA]),
+        Formula::row(Exp, HalfSpace, &[]),
+        Formula::row(Descend, HalfSpace, &[KAPPA, Range(0.2, 0.9)]),
+        Formula::row(Log, HalfSpace, &[]),
+        Formula::row(Transport, HalfSpace, &[]),
+        Formula::row(EgradToRgrad, HalfSpace, &[KAPPA]),
+        Formula::row(Inner, HalfSpace, &[KAPPA]),
+        Formula::row(Norm, HalfSpace, &[KAPPA]),
+        Formula::row(Project, HalfSpace, &[]),
+    ];
+}
+
+impl ConstantCurvature for HalfSpace {
+    fn kappa(&self) -> f64 {
+        self.kappa
+    }
+}
+
+impl Manifold for HalfSpace {
+    const NAME: &'static str = "half_space";
+
+    fn origin<T: Float>(&self, dim: usize) -> Row<T> {
+        let mut row = Row::from(vec![T::zero(); dim].as_slice());
+        row[dim - 1] = T::one();
+        row
+    }
+    fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+        R::scalar(formulas::Dist, [x, y], [&x.constant(self.kappa)])
+    }
+    fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
+        R::scalar(formulas::Inner, [x, u, v], [&x.constant(self.kappa)])
+    }
+    fn norm<R: Rows>(&self, x: &R, v: &R) -> R::Scalar {
+        R::scalar(formulas::Norm, [x, v], [&x.constant(self.kappa)])
+    }
+    fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
+        R::vector(formulas::Exp, [x, v], [])
+    }
+    fn log<R: Rows>(&self, x: &R, y: &R) -> R {
+        R::vector(formulas::Log, [x, y], [])
+    }
+    fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
+        R::vector(formulas::Transport, [x, y, v], [])
+    }
+    fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
+        R::vector(formulas::EgradToRgrad, [x, g], [&x.constant(self.kappa)])
+    }
+    fn project_tangent<R: Rows>(&self, _x: &R, v: &R) -> R {
+        v.clone()
+    }
+    fn project<R: Rows>(&self, x: &R) -> R {
+        R::vector(formulas::Project, [x], [])
+    }
+    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
+        R::vector(formulas::Descend, [x, g], [&x.constant(self.kappa), rate])
+    }
+    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        let off = |condition, by| Err(OffManifold { manifold: Self::NAME, condition, by });
+        if let Some(worst) = x.iter().find(|c| !c.is_finite()) {
+            return off("finite coordinates", worst.to_f64().abs());
+        }
+        let by = least_height::<T>() - x[x.len() - 1].to_f64();
+        if by <= 0.0 { Ok(()) } else { off("a positive last coordinate, no subnormal one", by) }
+    }
+}

@@ -1,0 +1,347 @@
+//! Isometries between the models of one space: the Poincaré ball, the hyperboloid, the Klein model and the half-space
+//! for κ < 0; the sphere and its stereographic projection for κ > 0.
+//!
+//! The hyperboloid is the hub of the first four: it holds most radii, and holds them best (its coordinates keep a
+//! radius to an ulp, where the ball's and Klein's run out of digits), so that going through it loses nothing. Each
+//! model brings one formula to it and one from it; tangent vectors go by their differentials. Sources: Cannon, Floyd,
+//! Kenyon, Parry 1997, section 7; curvature is carried along, coordinates of curvature κ being those of curvature −1
+//! divided by √-κ (in the half-space: the same).
+//!
+//! The origins of the models are one point.
+
+use cotangent_engine::Rows;
+
+use crate::manifold::{ConstantCurvature, CurvatureError};
+use crate::{HalfSpace, Klein, Lorentz, Sphere, Stereographic};
+
+/// A manifold whose points can be taken to those of `N` without changing a distance. See
+/// [`Point::to`](crate::Point::to) and [`Tangent::to`](crate::Tangent::to).
+///
+/// Any two [`Hyperbolic`] models, and the stereographic model for κ > 0 with the sphere. What are not two models of
+/// one space does not convert:
+///
+/// ```compile_fail
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{Lorentz, Point, Sphere};
+/// let x = Point::new(Sphere::new(1.0).unwrap(), Row::from([1.0, 0.0]));
+/// let y = x.to::<Lorentz>();
+/// ```
+pub trait Isometric<N: ConstantCurvature>: ConstantCurvature {
+    /// The other model of this space.
+    ///
+    /// # Panics
+    /// If there is none at this curvature: a stereographic model is the hyperboloid's for κ < 0, the sphere's for
+    /// κ > 0.
+    fn counterpart(&self) -> N;
+
+    /// The same points in the other model.
+    fn convert<R: Rows>(&self, x: &R) -> R;
+
+    /// Tangent vectors at `x` in the other model: the differential of [`convert`](Self::convert).
+    fn push<R: Rows>(&self, x: &R, v: &R) -> R;
+}
+
+/// A model of hyperbolic space, by its isometry with the hyperboloid. Any two convert into one another.
+pub trait Hyperbolic: ConstantCurvature {
+    /// The model of the given curvature.
+    ///
+    /// # Errors
+    /// If `kappa` is not negative and finite.
+    fn of_curvature(kappa: f64) -> Result<Self, CurvatureError>;
+
+    /// The same points on the hyperboloid.
+    fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R;
+
+    /// Points of the hyperboloid in this model.
+    fn of_hyperboloid<R: Rows>(&self, x: &R) -> R;
+
+    /// The differential of [`onto_hyperboloid`](Self::onto_hyperboloid) at `x`.
+    fn push_onto_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R;
+
+    /// The differential of [`of_hyperboloid`](Self::of_hyperboloid) at a point `x` of the hyperboloid.
+    fn push_of_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R;
+}
+
+impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
+    #[track_caller]
+    fn counterpart(&self) -> N {
+        existing(N::of_curvature(self.kappa()))
+    }
+    fn convert<R: Rows>(&self, x: &R) -> R {
+        let other: N = self.counterpart();
+        other.of_hyperboloid(&self.onto_hyperboloid(x))
+    }
+    fn push<R: Rows>(&self, x: &R, v: &R) -> R {
+        let other: N = self.counterpart();
+        other.push_of_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v))
+    }
+}
+
+#[track_caller]
+fn existing<N>(model: Result<N, CurvatureError>) -> N {
+    match model {
+        Ok(model) => model,
+        Err(error) => panic!("conversion to another model: {error}"),
+    }
+}
+
+impl Hyperbolic for Lorentz {
+    fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
+        Lorentz::new(kappa)
+    }
+    fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R {
+        x.clone()
+    }
+    fn of_hyperboloid<R: Rows>(&self, x: &R) -> R {
+        x.clone()
+    }
+    fn push_onto_hyperboloid<R: Rows>(&self, _x: &R, v: &R) -> R {
+        v.clone()
+    }
+    fn push_of_hyperboloid<R: Rows>(&self, _x: &R, v: &R) -> R {
+        v.clone()
+    }
+}
+
+/// A row with a time coordinate of 0 put before it.
+fn timed<R: Rows>(x: &R) -> R {
+    R::concat(&x.zeros(1), x)
+}
+
+/// A row without its time coordinate.
+fn space<R: Rows>(x: &R) -> R {
+    x.columns(1..x.width())
+}
+
+/// A model whose points have one coordinate less than the hyperboloid's.
+macro_rules! hyperbolic {
+    ($model:ident, $new:path, $up:path, $down:path) => {
+        impl Hyperbolic for $model {
+            fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
+                $new(kappa)
+            }
+            fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R {
+                R::vector($up, [&timed(x)], [&x.constant(self.kappa())])
+            }
+            fn of_hyperboloid<R: Rows>(&self, x: &R) -> R {
+                R::vector($down, [&space(x)], [&x.constant(self.kappa())])
+            }
+            fn push_onto_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R {
+                R::differential($up, [&timed(x)], [&timed(v)], [self.kappa()])
+            }
+            fn push_of_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R {
+                R::differential($down, [&space(x)], [&space(v)], [self.kappa()])
+            }
+        }
+    };
+}
+
+hyperbolic!(Stereographic, Stereographic::ball, formulas::BallToLorentz, formulas::LorentzToBall);
+hyperbolic!(Klein, Klein::new, formulas::KleinToLorentz, formulas::LorentzToKlein);
+hyperbolic!(HalfSpace, HalfSpace::new, formulas::HalfSpaceToLorentz, formulas::LorentzToHalfSpace);
+
+impl Isometric<Sphere> for Stereographic {
+    #[track_caller]
+    fn counterpart(&self) -> Sphere {
+        existing(Sphere::new(self.kappa()))
+    }
+    fn convert<R: Rows>(&self, x: &R) -> R {
+        R::vector(formulas::StereographicToSphere, [&timed(x)], [&x.constant(self.kappa())])
+    }
+    fn push<R: Rows>(&self, x: &R, v: &R) -> R {
+        R::differential(formulas::StereographicToSphere, [&timed(x)], [&timed(v)], [self.kappa()])
+    }
+}
+
+/// The projection from the pole opposite to the origin, which has no image: it becomes NaN.
+impl Isometric<Stereographic> for Sphere {
+    fn counterpart(&self) -> Stereographic {
+        existing(Stereographic::new(self.kappa()))
+    }
+    fn convert<R: Rows>(&self, x: &R) -> R {
+        space(&R::vector(formulas::SphereToStereographic, [x], [&x.constant(self.kappa())]))
+    }
+    fn push<R: Rows>(&self, x: &R, v: &R) -> R {
+        space(&R::differential(formulas::SphereToStereographic, [x], [v], [self.kappa()]))
+    }
+}
+
+/// The row formulas of the isometries. Parameter 0 is κ. Rows that go up to the hyperboloid or the sphere come with a
+/// first coordinate of 0; rows that come down leave it behind.
+pub mod formulas {
+    use cotangent_engine::registry::{
+        Formula, Range,
+        Sample::{Ball, Free, HalfSpace, Sphere},
+    };
+    use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
+
+    use Invariant::{Dot, First, Last, Margin, Param};
+    use Vector::{Height, Input, Time};
+
+    /// Stereographic projection upwards, for either sign of κ: `X_s = 2x/m`, `X₀ = (2/m − 1)/√|κ|`. For κ < 0 these
+    /// are the coordinates of law 29, the sum in X₀'s numerator being 2 − m.
+    #[inline(always)]
+    fn stereographic_up<S: Scalar>(m: S, kappa: S) -> [S; 2] {
+        let factor = S::constant(2.0) / m;
+        [factor, (factor - S::one()) / kappa.abs().sqrt()]
+    }
+
+    /// From the ball to the hyperboloid: `((2/m − 1)/√c, 2x/m)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct BallToLorentz;
+
+    impl RowFormula<1, 2, 2, 2> for BallToLorentz {
+        const NAME: &'static str = "isometry.ball_to_lorentz";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 2] = [Input(0), Time];
+        const INVARIANTS: [Invariant; 2] = [Margin(0), Param(0)];
+        const DOMAIN: Domain = Domain::Hyperboloid;
+        #[inline(always)]
+        fn eval<S: Scalar>([m, kappa]: [S; 2]) -> [S; 2] {
+            stereographic_up(m, kappa)
+        }
+    }
+
+    /// From the stereographic model to the sphere: `((2/m − 1)/√κ, 2x/m)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct StereographicToSphere;
+
+    impl RowFormula<1, 2, 2, 2> for StereographicToSphere {
+        const NAME: &'static str = "isometry.stereographic_to_sphere";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 2] = [Input(0), Time];
+        const INVARIANTS: [Invariant; 2] = [Margin(0), Param(0)];
+        const DOMAIN: Domain = Domain::Sphere;
+        #[inline(always)]
+        fn eval<S: Scalar>([m, kappa]: [S; 2]) -> [S; 2] {
+            stereographic_up(m, kappa)
+        }
+    }
+
+    /// From the hyperboloid's space coordinates to the ball: `X_s/(1 + √(1 − κ‖X_s‖²))`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct LorentzToBall;
+
+    impl RowFormula<1, 1, 2, 1> for LorentzToBall {
+        const NAME: &'static str = "isometry.lorentz_to_ball";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 1] = [Input(0)];
+        const INVARIANTS: [Invariant; 2] = [Dot(0, 0), Param(0)];
+        const DOMAIN: Domain = Domain::Ball;
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, kappa]: [S; 2]) -> [S; 1] {
+            [(S::one() + (S::one() - kappa * xx).sqrt()).recip()]
+        }
+    }
+
+    /// From the sphere to the stereographic model: `X_s/(1 + √κ X₀)`, for negative X₀ `X_s (1 − √κ X₀)/(κ‖X_s‖²)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct SphereToStereographic;
+
+    impl RowFormula<1, 1, 3, 1> for SphereToStereographic {
+        const NAME: &'static str = "isometry.sphere_to_stereographic";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 1] = [Input(0)];
+        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), First(0), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, first, kappa]: [S; 3]) -> [S; 1] {
+            let cosine = kappa.sqrt() * first;
+            let far = (S::one() - cosine) / (kappa * xx);
+            [S::select(cosine.lt(S::zero()), far, (S::one() + cosine).recip())]
+        }
+    }
+
+    /// From the Klein model to the hyperboloid: `(1/√c, q)/√e`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct KleinToLorentz;
+
+    impl RowFormula<1, 2, 2, 2> for KleinToLorentz {
+        const NAME: &'static str = "isometry.klein_to_lorentz";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 2] = [Input(0), Time];
+        const INVARIANTS: [Invariant; 2] = [Margin(0), Param(0)];
+        const DOMAIN: Domain = Domain::Hyperboloid;
+        #[inline(always)]
+        fn eval<S: Scalar>([e, kappa]: [S; 2]) -> [S; 2] {
+            let factor = e.sqrt().recip();
+            [factor, factor / (-kappa).sqrt()]
+        }
+    }
+
+    /// From the hyperboloid's space coordinates to the Klein model: `X_s/√(1 − κ‖X_s‖²)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct LorentzToKlein;
+
+    impl RowFormula<1, 1, 2, 1> for LorentzToKlein {
+        const NAME: &'static str = "isometry.lorentz_to_klein";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 1] = [Input(0)];
+        const INVARIANTS: [Invariant; 2] = [Dot(0, 0), Param(0)];
+        const DOMAIN: Domain = Domain::Ball;
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, kappa]: [S; 2]) -> [S; 1] {
+            [(S::one() - kappa * xx).sqrt().recip()]
+        }
+    }
+
+    /// From the half-space to the hyperboloid: a row (0, t, y) becomes
+    /// `(‖t‖² + y² + 1, 2t, ‖t‖² + y² − 1)/(2y√c)`. Points beyond the hyperboloid's range are settled at its end.
+    #[derive(Clone, Copy, Debug)]
+    pub struct HalfSpaceToLorentz;
+
+    impl RowFormula<1, 3, 3, 3> for HalfSpaceToLorentz {
+        const NAME: &'static str = "isometry.half_space_to_lorentz";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Horizontal;
+        const BASIS: [Vector; 3] = [Input(0), Height, Time];
+        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Last(0), Param(0)];
+        const DOMAIN: Domain = Domain::Hyperboloid;
+        #[inline(always)]
+        fn eval<S: Scalar>([tt, y, kappa]: [S; 3]) -> [S; 3] {
+            // Finite also where the quotients are not: what follows multiplies them by 0.
+            let limit = S::constant(1e300);
+            let factor = ((-kappa).sqrt() * y).recip();
+            let half = S::constant(0.5) * factor;
+            let up = (half * (tt - S::one()) + half * y * y).min(limit).max(-limit);
+            let time = (half * (tt + S::one()) + half * y * y).min(limit);
+            [factor.min(limit), up, time]
+        }
+    }
+
+    /// From the hyperboloid's space coordinates (X_t, X_n) to the half-space: `(X_t, 1/√c)/(X₀ − X_n)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct LorentzToHalfSpace;
+
+    impl RowFormula<1, 2, 3, 2> for LorentzToHalfSpace {
+        const NAME: &'static str = "isometry.lorentz_to_half_space";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Horizontal;
+        const BASIS: [Vector; 2] = [Input(0), Height];
+        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Last(0), Param(0)];
+        const DOMAIN: Domain = Domain::HalfSpace;
+        #[inline(always)]
+        fn eval<S: Scalar>([tt, last, kappa]: [S; 3]) -> [S; 2] {
+            let rest = tt - kappa.recip();
+            let time = (rest + last.square()).sqrt();
+            // (X₀ − X_n)(X₀ + X_n) = ‖X_t‖² + 1/c.
+            let gap = S::select(S::zero().lt(last), rest / (time + last), time - last);
+            [gap.recip(), (gap * (-kappa).sqrt()).recip()]
+        }
+    }
+
+    const NEGATIVE: Range = Range(-1.5, -0.5);
+    const POSITIVE: Range = Range(0.4, 1.6);
+
+    /// All formulas of the isometries, for the test that compares their evaluations.
+    pub const ALL: &[Formula] = &[
+        Formula::row(BallToLorentz, Ball, &[NEGATIVE]),
+        Formula::row(StereographicToSphere, Free, &[POSITIVE]),
+        Formula::row(LorentzToBall, Free, &[NEGATIVE]),
+        Formula::row(SphereToStereographic, Sphere(1), &[POSITIVE]),
+        Formula::row(KleinToLorentz, Ball, &[NEGATIVE]),
+        Formula::row(LorentzToKlein, Free, &[NEGATIVE]),
+        Formula::row(HalfSpaceToLorentz, HalfSpace, &[NEGATIVE]),
+        Formula::row(LorentzToHalfSpace, Free, &[NEGATIVE]),
+    ];
+}

@@ -1,0 +1,225 @@
+//! The Klein (Beltrami) model: the ball of radius 1/√-κ in which geodesics are straight chords. Sources: Ungar 2005
+//! for the model; the accurate forms are this project's own.
+//!
+//! With e = 1 + κ‖q‖² and the metric `‖v‖²/e − κ⟨q,v⟩²/e²`, the logarithm is a multiple of the difference, the
+//! exponential map moves along v, and transport adds a multiple of the difference. Nothing here cancels for κ < 0,
+//! but a Klein coordinate holds half the digits of a radius: `e` is the square of what the Poincaré ball keeps, so
+//! f64 reaches the radius 18.7/√-κ and f32 8.7/√-κ, and an ulp of a coordinate is a distance of u cosh²r.
+
+use cotangent_engine::domain::margin;
+use cotangent_engine::{Float, Row, Rows, formulas::Sqrt};
+
+use crate::formulas::stereographic;
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+
+/// The Klein model of hyperbolic space of sectional curvature `kappa` < 0; points have ‖q‖ < 1/√-κ.
+///
+/// ```
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{Klein, Manifold};
+/// let klein = Klein::new(-1.0).unwrap();
+/// let (o, q) = (klein.origin::<f64>(2), Row::from([0.6, 0.0]));
+/// assert!((klein.dist(&o, &q) - 2.0_f64.ln()).abs() < 1e-15); // artanh 0.6
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Klein {
+    kappa: f64,
+}
+
+impl Klein {
+    /// The model of the given curvature.
+    ///
+    /// # Errors
+    /// If `kappa` is not negative and finite.
+    pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
+        if kappa < 0.0 && kappa.is_finite() {
+            return Ok(Klein { kappa });
+        }
+        Err(CurvatureError { manifold: "the Klein model", needs: "negative", kappa })
+    }
+}
+
+/// The row formulas of the model. Parameter 0 is κ.
+pub mod formulas {
+    use cotangent_engine::registry::{Formula, Range, Sample::Ball};
+    use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
+
+    use crate::lorentz::formulas::{distance_of_chord, velocity_of_chord};
+    use Invariant::{Dot, Margin, Param};
+    use Vector::{Difference, Input, Sum};
+
+    /// The squared chord of the points on the hyperboloid: with d the difference and s the sum,
+    /// `(‖d‖² − κ⟨d,s⟩²/(√e_x + √e_y)²)/√(e_x e_y)`, all of it positive.
+    #[inline(always)]
+    fn chord<S: Scalar>(ex: S, ey: S, dd: S, ds: S, kappa: S) -> S {
+        let (rx, ry) = (ex.sqrt(), ey.sqrt());
+        (dd - kappa * (ds / (rx + ry)).square()) / (rx * ry)
+    }
+
+    /// Distance between x and y.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Dist;
+
+    impl RowFormula<2, 4, 5, 1> for Dist {
+        const NAME: &'static str = "klein.dist";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
+        const INVARIANTS: [Invariant; 5] = [Margin(0), Margin(1), Dot(2, 2), Dot(2, 3), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([ex, ey, dd, ds, kappa]: [S; 5]) -> [S; 1] {
+            [distance_of_chord(chord(ex, ey, dd, ds, kappa), kappa)]
+        }
+    }
+
+    /// Exponential map at x of v: `x + T/(1 − κT⟨x,v⟩/e) v`, T = tanc(κ‖v‖²) of the Riemannian norm.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Exp;
+
+    impl RowFormula<2, 2, 4, 2> for Exp {
+        const NAME: &'static str = "klein.exp";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 1), Dot(1, 1), Param(0)];
+        const DOMAIN: Domain = Domain::Ball;
+        #[inline(always)]
+        fn eval<S: Scalar>([e, xv, vv, kappa]: [S; 4]) -> [S; 2] {
+            // Beyond this the map has long reached the boundary, and the squares would overflow.
+            let (limit, vv) = (S::constant(1e135), vv.min(S::constant(1e270)));
+            let along = xv.min(limit).max(-limit) / e;
+            let (t, secant) = (kappa * (vv / e - kappa * along.square())).tanc_secant();
+            let outward = -kappa * t * along;
+            // 1 + `outward`, which cancels on the way in, from the product with its conjugate.
+            let conjugate = secant - kappa * t.square() * vv / e;
+            let inward = outward.lt(S::zero());
+            [S::one(), t / S::select(inward, conjugate / (S::one() - outward), S::one() + outward)]
+        }
+    }
+
+    /// Logarithm at x of y: a multiple of y − x.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Log;
+
+    impl RowFormula<2, 4, 5, 4> for Log {
+        const NAME: &'static str = "klein.log";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
+        const INVARIANTS: [Invariant; 5] = [Margin(0), Margin(1), Dot(2, 2), Dot(2, 3), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([ex, ey, dd, ds, kappa]: [S; 5]) -> [S; 4] {
+            let velocity = velocity_of_chord(chord(ex, ey, dd, ds, kappa), kappa);
+            [S::zero(), S::zero(), (ex / ey).sqrt() * velocity, S::zero()]
+        }
+    }
+
+    /// Parallel transport of v from x to y: with d = y − x, A = 1 + κ⟨x,y⟩ and G = ⟨d,v⟩ − κ⟨x,d⟩⟨x,v⟩/e_x,
+    /// `√(e_y/e_x) (v + κ(⟨x,v⟩/e_x + G/(√(e_x e_y) + A)) d)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Transport;
+
+    impl RowFormula<3, 4, 7, 4> for Transport {
+        const NAME: &'static str = "klein.transport";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Input(2)];
+        const INVARIANTS: [Invariant; 7] =
+            [Margin(0), Margin(1), Dot(2, 2), Dot(0, 2), Dot(0, 3), Dot(2, 3), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([ex, ey, dd, xd, xv, dv, kappa]: [S; 7]) -> [S; 4] {
+            let along = xv / ex;
+            let product = S::constant(0.5) * (ex + ey - kappa * dd);
+            let turn = (dv - kappa * xd * along) / ((ex * ey).sqrt() + product);
+            let ratio = (ey / ex).sqrt();
+            [S::zero(), S::zero(), ratio * kappa * (along + turn), ratio]
+        }
+    }
+
+    /// Riemannian gradient from the coordinate gradient g: `e (g + κ⟨x,g⟩ x)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct EgradToRgrad;
+
+    impl RowFormula<2, 2, 3, 2> for EgradToRgrad {
+        const NAME: &'static str = "klein.egrad_to_rgrad";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([e, xg, kappa]: [S; 3]) -> [S; 2] {
+            [e * kappa * xg, e]
+        }
+    }
+
+    /// Riemannian inner product of u and v at x: `⟨u,v⟩/e − κ⟨x,u⟩⟨x,v⟩/e²`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Inner;
+
+    impl RowFormula<3, 3, 5, 1> for Inner {
+        const NAME: &'static str = "klein.inner";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
+        const INVARIANTS: [Invariant; 5] = [Margin(0), Dot(0, 1), Dot(0, 2), Dot(1, 2), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([e, xu, xv, uv, kappa]: [S; 5]) -> [S; 1] {
+            [uv / e - kappa * (xu / e) * (xv / e)]
+        }
+    }
+
+    const KAPPA: Range = Range(-1.5, -0.5);
+
+    /// All formulas of the model, for the test that compares their evaluations.
+    pub const ALL: &[Formula] = &[
+        Formula::row(Dist, Ball, &[KAPPA]),
+        Formula::row(Exp, Ball, &[KAPPA]),
+        Formula::row(Log, Ball, &[KAPPA]),
+        Formula::row(Transport, Ball, &[KAPPA]),
+        Formula::row(EgradToRgrad, Ball, &[KAPPA]),
+        Formula::row(Inner, Ball, &[KAPPA]),
+    ];
+}
+
+impl ConstantCurvature for Klein {
+    fn kappa(&self) -> f64 {
+        self.kappa
+    }
+}
+
+impl Manifold for Klein {
+    const NAME: &'static str = "klein";
+
+    fn origin<T: Float>(&self, dim: usize) -> Row<T> {
+        Row::from(vec![T::zero(); dim].as_slice())
+    }
+    fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+        R::scalar(formulas::Dist, [x, y], [&x.constant(self.kappa)])
+    }
+    fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
+        R::scalar(formulas::Inner, [x, u, v], [&x.constant(self.kappa)])
+    }
+    fn norm<R: Rows>(&self, x: &R, v: &R) -> R::Scalar {
+        R::map(Sqrt, [&self.inner(x, v, v)])
+    }
+    fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
+        R::vector(formulas::Exp, [x, v], [&x.constant(self.kappa)])
+    }
+    fn log<R: Rows>(&self, x: &R, y: &R) -> R {
+        R::vector(formulas::Log, [x, y], [&x.constant(self.kappa)])
+    }
+    fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
+        R::vector(formulas::Transport, [x, y, v], [&x.constant(self.kappa)])
+    }
+    fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
+        R::vector(formulas::EgradToRgrad, [x, g], [&x.constant(self.kappa)])
+    }
+    fn project_tangent<R: Rows>(&self, _x: &R, v: &R) -> R {
+        v.clone()
+    }
+    fn project<R: Rows>(&self, x: &R) -> R {
+        // The same ball as the Poincaré model's.
+        R::vector(stereographic::Project, [x], [&x.constant(self.kappa)])
+    }
+    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        let e = margin(x, self.kappa);
+        if e > 0.0 && e.is_finite() {
+            return Ok(());
+        }
+        Err(OffManifold { manifold: Self::NAME, condition: "1 + kappa |x|^2 > 0", by: -e })
+    }
+}

@@ -1,0 +1,76 @@
+//! Pseudo-polar coordinates: an activation as a direction and a radius, taken to the hyperboloid. Source: Gulcehre et
+//! al. 2019, section 4.1; Tseng et al. 2023, eq. 13.
+
+use cotangent_engine::Rows;
+
+use crate::Lorentz;
+use crate::manifold::ConstantCurvature;
+
+impl Lorentz {
+    /// The point at distance |r| from the origin in the direction of d, or of −d for r < 0, of rows (d, r): any n
+    /// numbers, then the radius, as the paper has them. `(cosh √c r, sinh(√c r) d/‖d‖)/√c`, time first.
+    ///
+    /// Defined for all finite rows. Where d = 0, which is no direction, it is the origin, with gradient 0. Radii
+    /// beyond 360/√c, and smaller ones that a coordinate of the storage type cannot reach (44/√c in f32), end at the
+    /// outermost point in their direction.
+    ///
+    /// ```
+    /// use cotangent_engine::Row;
+    /// use cotangent_manifolds::{Lorentz, Manifold};
+    /// let m = Lorentz::new(-1.0).unwrap();
+    /// let x = m.pseudo_polar(&Row::from([3.0, 4.0, 2.0])); // direction [2], radius; point [3]
+    /// assert!((m.dist(&m.origin(2), &x) - 2.0).abs() < 1e-14);
+    /// assert!((x[2] - 0.8 * 2.0_f64.sinh()).abs() < 1e-14);
+    /// ```
+    ///
+    /// # Panics
+    /// If the rows are narrower than 2.
+    #[track_caller]
+    pub fn pseudo_polar<R: Rows>(&self, x: &R) -> R {
+        let dim = x.width().saturating_sub(1);
+        assert!(
+            dim > 0,
+            "pseudo_polar: a direction and a radius are needed, not rows of width {}",
+            x.width()
+        );
+        // The radius where the time coordinate will be.
+        let row = R::concat(&x.columns(dim..dim + 1), &x.columns(0..dim));
+        R::vector(formulas::PseudoPolar, [&row], [&x.constant(self.kappa())])
+    }
+}
+
+/// The row formula of the map. Parameter 0 is κ.
+pub mod formulas {
+    use cotangent_engine::registry::{Formula, Range, Sample::Free};
+    use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
+
+    use Invariant::{Along, First, Param};
+    use Vector::{Input, Time};
+
+    /// A row (r, d) to `(cosh √c r, sinh(√c r) d/‖d‖)/√c`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct PseudoPolar;
+
+    impl RowFormula<1, 2, 3, 2> for PseudoPolar {
+        const NAME: &'static str = "lorentz.pseudo_polar";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 2] = [Input(0), Time];
+        const INVARIANTS: [Invariant; 3] = [Along(0, 0), First(0), Param(0)];
+        const DOMAIN: Domain = Domain::Hyperboloid;
+        #[inline(always)]
+        fn eval<S: Scalar>([norm, radius, kappa]: [S; 3]) -> [S; 2] {
+            let (longest, limit) = (S::constant(360.0), S::constant(1e300));
+            let c = (-kappa).sqrt();
+            let (sinh, cosh) = (c * radius).min(longest).max(-longest).sinh_cosh();
+            // Kept finite: the combination multiplies it by 0 as well.
+            let finite = |x: S| x.min(limit).max(-limit);
+            let factor = S::select(S::zero().lt(norm), finite(sinh / (c * norm)), S::zero());
+            // The radius leaves the place that time takes.
+            [factor, finite(cosh / c - factor * radius)]
+        }
+    }
+
+    /// For the test that compares the formula's evaluations.
+    pub const ALL: &[Formula] = &[Formula::row(PseudoPolar, Free, &[Range(-1.5, -0.5)])];
+}

@@ -1,0 +1,141 @@
+//! Shadow cones: partial orders of the half-space in which a point's descendants lie in the shadow that it casts.
+//! Source: Tseng, Yu, Liu, De Sa 2023, sections 2.3 and 3.1 and appendices 7.2 and 7.3, light from infinitely far up.
+//!
+//! A cone is a function of heights and of the horizontal distance Δ. In the penumbral order light comes from the
+//! horosphere at a height r and a shadow lies below two semicircles of radius r; in the umbral one it falls straight
+//! down on balls of hyperbolic radius r and the cone is a triangle. The height H of the lowest common ancestor of two
+//! points is an attention score, `−γH`, with [`penumbral_height`] and [`umbral_height`] as its formulas.
+
+use cotangent_engine::{Rows, Scalar};
+
+use crate::HalfSpace;
+
+/// Height of the lowest cone with both points in the umbral order, from their heights and horizontal distance
+/// `delta`, for balls of hyperbolic radius `radius` at curvature −1. Tseng et al. 2023, eq. 8:
+/// `max(q, k, ½(Δ/sinh r + q + k))`.
+#[inline(always)]
+pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, radius: S) -> S {
+    let crossing = S::constant(0.5) * (delta / radius.sinh() + (q + k));
+    q.max(k).max(crossing)
+}
+
+/// Height of the lowest cone with both points in the penumbral order of a light source at height `light` = r; where
+/// there is none, of the lowest light source that has one. Tseng et al. 2023, eq. 5 and 6. With a = √(r² − q²) and
+/// b = √(r² − k²): for Δ ≤ a + b `max(q, k, √(r² − ((a + b − Δ)/2)²))`, else the radius of the semicircle through both,
+/// `√(Δ²/4 + (q² + k²)/2 + ((q² − k²)/2Δ)²)`.
+///
+/// Heights up to r; a point above the light source is taken as having a cone of no width.
+#[inline(always)]
+pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
+    let (half, quarter) = (S::constant(0.5), S::constant(0.25));
+    let overlap = half * ((penumbral_width(q, light) + penumbral_width(k, light)) - delta);
+    let apart = overlap.lt(S::zero());
+    let crossing = ((light - overlap) * (light + overlap)).max(S::zero()).sqrt();
+    let difference = (q - k) * (q + k) / delta;
+    let semicircle = quarter * (delta.square() + difference.square()) + half * (q.square() + k.square());
+    S::select(apart, semicircle.sqrt(), q.max(k).max(crossing))
+}
+
+/// How far from below a point at a height the semicircles of radius `light` through it are centred: √(r² − h²).
+#[inline(always)]
+fn penumbral_width<S: Scalar>(height: S, light: S) -> S {
+    ((light - height) * (light + height)).max(S::zero()).sqrt()
+}
+
+/// The partial orders of shadow cones. Heights and horizontal distances are those of the rows; curvature only scales
+/// distances and leaves the cones alone.
+impl HalfSpace {
+    /// Height of the lowest common ancestor of x and y in the umbral order: see [`umbral_height`].
+    ///
+    /// ```
+    /// use cotangent_engine::Row;
+    /// use cotangent_manifolds::HalfSpace;
+    /// let m = HalfSpace::new(-1.0).unwrap();
+    /// let (x, y) = (Row::from([0.0, 1.0]), Row::from([4.0, 1.0]));
+    /// let radius = 1.0_f64.asinh();
+    /// assert!((m.umbral_ancestor(&x, &y, radius) - 3.0).abs() < 1e-14);
+    /// ```
+    pub fn umbral_ancestor<R: Rows>(&self, x: &R, y: &R, radius: f64) -> R::Scalar {
+        R::scalar(formulas::UmbralAncestor, [x, y], [&x.constant(radius)])
+    }
+
+    /// By how much, as a horizontal distance, y is inside the umbral cone at x: `(x_n − y_n) sinh r − Δ`, negative
+    /// outside. x precedes y where it is not negative.
+    pub fn umbral_slack<R: Rows>(&self, x: &R, y: &R, radius: f64) -> R::Scalar {
+        R::scalar(formulas::UmbralSlack, [x, y], [&x.constant(radius)])
+    }
+
+    /// Height of the lowest common ancestor of x and y in the penumbral order: see [`penumbral_height`].
+    pub fn penumbral_ancestor<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
+        R::scalar(formulas::PenumbralAncestor, [x, y], [&x.constant(light)])
+    }
+
+    /// By how much, as a horizontal distance, y is inside the penumbral cone at x: `√(r² − y_n²) − √(r² − x_n²) − Δ`,
+    /// negative outside. x precedes y where it is not negative.
+    pub fn penumbral_slack<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
+        R::scalar(formulas::PenumbralSlack, [x, y], [&x.constant(light)])
+    }
+}
+
+/// The row formulas of the cones. Parameter 0 is the radius, or the height of the light source.
+pub mod formulas {
+    use cotangent_engine::registry::{Formula, Range, Sample::HalfSpace};
+    use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector};
+
+    use super::{penumbral_height, penumbral_width, umbral_height};
+    use Invariant::{Along, Last, Param};
+    use Vector::Difference;
+
+    macro_rules! of_heights {
+        ($(#[$doc:meta])* $name:ident $label:literal ($delta:ident, $x:ident, $y:ident, $r:ident) $body:expr) => {
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            pub struct $name;
+
+            impl RowFormula<2, 1, 4, 1> for $name {
+                const NAME: &'static str = $label;
+                const VECTOR: bool = false;
+                const METRIC: Metric = Metric::Horizontal;
+                const BASIS: [Vector; 1] = [Difference(1, 0)];
+                const INVARIANTS: [Invariant; 4] = [Along(0, 0), Last(0), Last(1), Param(0)];
+                #[inline(always)]
+                fn eval<S: Scalar>([$delta, $x, $y, $r]: [S; 4]) -> [S; 1] {
+                    [$body]
+                }
+            }
+        };
+    }
+
+    of_heights! {
+        /// [`umbral_height`] of two points.
+        UmbralAncestor "shadow_cones.umbral_ancestor" (delta, x, y, radius) umbral_height(delta, x, y, radius)
+    }
+    of_heights! {
+        /// [`penumbral_height`] of two points.
+        PenumbralAncestor "shadow_cones.penumbral_ancestor" (delta, x, y, light) penumbral_height(delta, x, y, light)
+    }
+    of_heights! {
+        /// `(x_n − y_n) sinh r − Δ`.
+        UmbralSlack "shadow_cones.umbral_slack" (delta, x, y, radius) (x - y) * radius.sinh() - delta
+    }
+    of_heights! {
+        /// `√(r² − y_n²) − √(r² − x_n²) − Δ`.
+        PenumbralSlack "shadow_cones.penumbral_slack" (delta, x, y, light) {
+            let widths = penumbral_width(x, light) + penumbral_width(y, light);
+            // The difference of the roots, without cancelling.
+            S::select(S::zero().lt(widths), (x - y) * (x + y) / widths, S::zero()) - delta
+        }
+    }
+
+    const RADIUS: Range = Range(0.3, 1.2);
+    /// Above the heights that points are drawn at.
+    const LIGHT: Range = Range(2.0, 3.0);
+
+    /// All formulas of the cones, for the test that compares their evaluations.
+    pub const ALL: &[Formula] = &[
+        Formula::row(UmbralAncestor, HalfSpace, &[RADIUS]),
+        Formula::row(PenumbralAncestor, HalfSpace, &[LIGHT]),
+        Formula::row(UmbralSlack, HalfSpace, &[RADIUS]),
+        Formula::row(PenumbralSlack, HalfSpace, &[LIGHT]),
+    ];
+}

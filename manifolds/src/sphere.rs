@@ -1,0 +1,251 @@
+//! The sphere ⟨x, x⟩ = 1/κ, κ > 0, in a Euclidean space of one dimension more.
+//!
+//! Nearby points are compared by their difference d, points near to antipodes by their sum s: `‖d‖ = (2/√κ) sin(θ/2)`,
+//! `‖s‖ = (2/√κ) cos(θ/2)`. No arc cosine of anything near ±1.
+
+use cotangent_engine::domain::{margin, sphere_tolerance};
+use cotangent_engine::{Float, Row, Rows};
+
+use crate::formulas::euclidean;
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+
+/// The sphere of sectional curvature `kappa` > 0, radius 1/√κ. Points of dimension n have n + 1 coordinates; the
+/// origin is the pole of the first.
+///
+/// Logarithms and transport to the exact antipode, where no one geodesic is the shortest, are 0 and the identity by
+/// definition.
+///
+/// ```
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{Manifold, Sphere};
+/// let sphere = Sphere::new(1.0).unwrap();
+/// let (x, y) = (Row::from([1.0, 0.0, 0.0]), Row::from([-1.0, 1e-9, 0.0]));
+/// assert!((sphere.dist(&x, &y) - (std::f64::consts::PI - 1e-9)).abs() < 1e-15);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sphere {
+    kappa: f64,
+}
+
+impl Sphere {
+    /// The sphere of the given curvature.
+    ///
+    /// # Errors
+    /// If `kappa` is not positive and finite.
+    pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
+        if kappa > 0.0 && kappa.is_finite() {
+            return Ok(Sphere { kappa });
+        }
+        Err(CurvatureError { manifold: "the sphere", needs: "positive", kappa })
+    }
+}
+
+/// The row formulas of the sphere. Parameter 0 is κ where there is one.
+pub mod formulas {
+    use cotangent_engine::registry::{
+        Formula, Range,
+        Sample::{Free, Sphere},
+    };
+    use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
+
+    use Invariant::{Along, Dot, Epsilon, Param};
+    use Vector::{Difference, Input, Sum};
+
+    /// The distance, from the squared norms of difference and sum. Neither arc sine is taken beyond 1/√2.
+    #[inline(always)]
+    fn distance<S: Scalar>(dd: S, ss: S, kappa: S) -> S {
+        let near = dd.lt(ss);
+        let square = S::select(near, dd, ss);
+        let side = square.sqrt() * (S::constant(0.25) * kappa * square).arcsinc();
+        S::select(near, side, S::constant(std::f64::consts::PI) / kappa.sqrt() - side)
+    }
+
+    /// `a`, or 0 where the squared norm of the sum vanishes: at antipodes.
+    #[inline(always)]
+    fn unless_antipodal<S: Scalar>(ss: S, a: S) -> S {
+        S::select(S::zero().lt(ss), a, S::zero())
+    }
+
+    /// Distance between x and y.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Dist;
+
+    impl RowFormula<2, 2, 3, 1> for Dist {
+        const NAME: &'static str = "sphere.dist";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 2] = [Difference(1, 0), Sum(0, 1)];
+        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Dot(1, 1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([dd, ss, kappa]: [S; 3]) -> [S; 1] {
+            [distance(dd, ss, kappa)]
+        }
+    }
+
+    /// Exponential map at x of v: `cos(√κ‖v‖) x + sinc(κ‖v‖²) v`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Exp;
+
+    impl RowFormula<2, 2, 2, 2> for Exp {
+        const NAME: &'static str = "sphere.exp";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 2] = [Dot(1, 1), Param(0)];
+        const DOMAIN: Domain = Domain::Sphere;
+        #[inline(always)]
+        fn eval<S: Scalar>([vv, kappa]: [S; 2]) -> [S; 2] {
+            // Longer geodesics end here: after millions of turns rounding has long decided where.
+            let (square, longest) = (kappa * vv, S::constant(1e15));
+            let shorter = (longest / square).min(S::one()).sqrt();
+            let (sinc, cosc) = square.min(longest).sinc_cosc();
+            [cosc, sinc * shorter]
+        }
+    }
+
+    /// Logarithm at x of y: `(θ/sin θ)(d + (κ‖d‖²/2) x)`, beyond a right angle with `s − (κ‖s‖²/2) x`, which is the
+    /// same vector.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Log;
+
+    impl RowFormula<2, 3, 3, 3> for Log {
+        const NAME: &'static str = "sphere.log";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 3] = [Input(0), Difference(1, 0), Sum(0, 1)];
+        const INVARIANTS: [Invariant; 3] = [Dot(1, 1), Dot(2, 2), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([dd, ss, kappa]: [S; 3]) -> [S; 3] {
+            let near = dd.lt(ss);
+            // θ over 2 sin(θ/2), which is √κ‖d‖.
+            let by_chord = S::select(
+                near,
+                (S::constant(0.25) * kappa * dd).arcsinc(),
+                distance(dd, ss, kappa) / dd.sqrt(),
+            );
+            let a = unless_antipodal(ss, S::constant(2.0) * by_chord / (kappa * ss).sqrt());
+            let of_x = S::constant(0.5) * kappa * a;
+            let zero = S::zero();
+            [S::select(near, of_x * dd, -of_x * ss), S::select(near, a, zero), S::select(near, zero, a)]
+        }
+    }
+
+    /// Parallel transport of v from x to y: `v − 2⟨y,v⟩/‖s‖² s`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Transport;
+
+    impl RowFormula<3, 3, 4, 3> for Transport {
+        const NAME: &'static str = "sphere.transport";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 3] = [Difference(1, 0), Sum(0, 1), Input(2)];
+        const INVARIANTS: [Invariant; 4] = [Dot(0, 0), Dot(1, 1), Dot(0, 2), Dot(1, 2)];
+        #[inline(always)]
+        fn eval<S: Scalar>([dd, ss, dv, sv]: [S; 4]) -> [S; 3] {
+            // ⟨y,v⟩ from the shorter of d and s: v is orthogonal to x.
+            let yv = S::select(dd.lt(ss), dv, sv);
+            [S::zero(), unless_antipodal(ss, S::constant(-2.0) * yv / ss), S::one()]
+        }
+    }
+
+    /// The tangent vector at x nearest to v, and the Riemannian gradient of a coordinate gradient:
+    /// `v − κ⟨x,v⟩ x`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ProjectTangent;
+
+    impl RowFormula<2, 2, 2, 2> for ProjectTangent {
+        const NAME: &'static str = "sphere.project_tangent";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 2] = [Dot(0, 1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([xv, kappa]: [S; 2]) -> [S; 2] {
+            [-kappa * xv, S::one()]
+        }
+    }
+
+    /// The identity on points; other rows are scaled to the sphere, and the zero row is moved to the origin.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Project;
+
+    impl RowFormula<1, 1, 3, 1> for Project {
+        const NAME: &'static str = "sphere.project";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 1] = [Input(0)];
+        const INVARIANTS: [Invariant; 3] = [Along(0, 0), Param(0), Epsilon];
+        const DOMAIN: Domain = Domain::Sphere;
+        #[inline(always)]
+        fn eval<S: Scalar>([norm, kappa, epsilon]: [S; 3]) -> [S; 1] {
+            // Twice the tolerance of a point: what lies between is left to the domain, which looks closer.
+            let off = (kappa * norm.square() - S::one()).abs();
+            let scaled = (kappa.sqrt() * norm).recip();
+            let scaled = S::select(S::zero().lt(norm), scaled, S::one());
+            [S::select(off.lt(S::constant(8.0) * epsilon), S::one(), scaled)]
+        }
+    }
+
+    const KAPPA: Range = Range(0.4, 1.6);
+
+    /// All formulas of the sphere, for the test that compares their evaluations.
+    pub const ALL: &[Formula] = &[
+        Formula::row(Dist, Sphere(2), &[KAPPA]),
+        Formula::row(Exp, Sphere(1), &[KAPPA]),
+        Formula::row(Log, Sphere(2), &[KAPPA]),
+        // κ only places the points.
+        Formula::row(Transport, Free, &[]),
+        Formula::row(ProjectTangent, Sphere(1), &[KAPPA]),
+        Formula::row(Project, Free, &[KAPPA]),
+    ];
+}
+
+impl ConstantCurvature for Sphere {
+    fn kappa(&self) -> f64 {
+        self.kappa
+    }
+}
+
+impl Manifold for Sphere {
+    const NAME: &'static str = "sphere";
+
+    fn ambient(&self, dim: usize) -> usize {
+        dim + 1
+    }
+    fn dimension(&self, ambient: usize) -> usize {
+        ambient.saturating_sub(1)
+    }
+    fn origin<T: Float>(&self, dim: usize) -> Row<T> {
+        let mut row = Row::from(vec![T::zero(); dim + 1].as_slice());
+        row[0] = T::nearest(self.kappa.sqrt().recip());
+        row
+    }
+    fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+        R::scalar(formulas::Dist, [x, y], [&x.constant(self.kappa)])
+    }
+    fn inner<R: Rows>(&self, _x: &R, u: &R, v: &R) -> R::Scalar {
+        R::scalar(euclidean::Inner, [u, v], [])
+    }
+    fn norm<R: Rows>(&self, _x: &R, v: &R) -> R::Scalar {
+        R::scalar(euclidean::Norm, [v], [])
+    }
+    fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
+        R::vector(formulas::Exp, [x, v], [&x.constant(self.kappa)])
+    }
+    fn log<R: Rows>(&self, x: &R, y: &R) -> R {
+        R::vector(formulas::Log, [x, y], [&x.constant(self.kappa)])
+    }
+    fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
+        R::vector(formulas::Transport, [x, y, v], [])
+    }
+    fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
+        self.project_tangent(x, g)
+    }
+    fn project_tangent<R: Rows>(&self, x: &R, v: &R) -> R {
+        R::vector(formulas::ProjectTangent, [x, v], [&x.constant(self.kappa)])
+    }
+    fn project<R: Rows>(&self, x: &R) -> R {
+        R::vector(formulas::Project, [x], [&x.constant(self.kappa)])
+    }
+    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        let by = margin(x, -self.kappa).abs();
+        if by <= sphere_tolerance::<T>() {
+            return Ok(());
+        }
+        Err(OffManifold { manifold: Self::NAME, condition: "kappa |x|^2 = 1", by })
+    }
+}

@@ -1,0 +1,330 @@
+//! Entailment cones and shadow cones. Laws 55 to 58.
+
+use cotangent_engine::{Row, Tensor, Var, check, rng};
+use cotangent_manifolds::{
+    ConstantCurvature, EntailmentCones, HalfSpace, Hyperbolic, Lorentz, Manifold, PoincareBall, Point,
+};
+use rand::RngExt;
+
+// Two points each and the angle of the second at the first, from arithmetic of 100 digits on their `f64` coordinates.
+const BALL: [(f64, [f64; 3], [f64; 3], f64); 12] = [
+    (
+        -1.0,
+        [0.10690449676496977, 0.21380899352993954, -0.3207134902949093],
+        [0.26666666666666666, 0.5333333333333333, -0.5333333333333333],
+        0.48601163004689774,
+    ),
+    (
+        -1.0,
+        [0.2672609746511825, 0.534521949302365, 0.8017829239535474],
+        [0.26726124191215717, 0.5345224838243143, 0.8017837257364714],
+        1.326969658336175e-10,
+    ),
+    (
+        -1.0,
+        [0.2672612416451632, 0.5345224832903264, 0.8017837249354894],
+        [0.2672612413129956, 0.5345224826259912, 0.8017837266115992],
+        2.025344406337992,
+    ),
+    (
+        -1.0,
+        [0.26726124191215717, 0.5345224838243143, 0.8017837257364714],
+        [0.26726124191158446, 0.5345224838231689, 0.8017837257374258],
+        2.24472628311823,
+    ),
+    (
+        -1.0,
+        [0.1336306209562122, -0.2672612419124244, 0.4008918628686366],
+        [-0.2672612416451632, -0.5345224832903264, 0.8017837249354894],
+        1.387961189801988,
+    ),
+    (-1.0, [1e-09, 0.0, 0.0], [0.3, 0.4, 0.0], 0.9272952200016122),
+    (
+        -0.37,
+        [0.17574991006549875, 0.3514998201309975, -0.5272497301964962],
+        [0.4383972994809528, 0.8767945989619056, -0.8767945989619056],
+        0.4860116300468977,
+    ),
+    (
+        -0.37,
+        [0.43937433578897167, 0.8787486715779433, 1.318123007366915],
+        [0.43937477516330753, 0.8787495503266151, 1.3181243254899224],
+        1.2107461975368296e-10,
+    ),
+    (
+        -0.37,
+        [0.43937477472437214, 0.8787495494487443, 1.3181243241731162],
+        [0.439374774178292, 0.878749548356584, 1.3181243269286238],
+        2.0253444954118733,
+    ),
+    (
+        -0.37,
+        [0.43937477516330753, 0.8787495503266151, 1.3181243254899224],
+        [0.439374775162366, 0.878749550324732, 1.3181243254914916],
+        2.2447606858245903,
+    ),
+    (
+        -0.37,
+        [0.21968738758187342, -0.43937477516374684, 0.6590621627456202],
+        [-0.43937477472437214, -0.8787495494487443, 1.3181243241731162],
+        1.3879611898019881,
+    ),
+    (-0.37, [1e-09, 0.0, 0.0], [0.3, 0.4, 0.0], 0.9272952197496123),
+];
+/// Space coordinates of points of the hyperboloid.
+const HYPERBOLOID: [(f64, [f64; 3], [f64; 3], f64); 12] = [
+    (-1.0, [1.0, 2.0, -3.0], [2.0, 4.5, -6.0], 0.5219318098516321),
+    (-1.0, [1000000.0, 2000000.0, 3000000.0], [1000000000.0, 2000000000.0, 3000010000.0], 2.8100000368496367),
+    (-1.0, [1000000.0, 2000000.0, 3000000.0], [1000000.0, 2000000.0, 3000001.0], 1.8611580186910723),
+    (-1.0, [1000000000.0, 0.0, 0.0], [-100000.0, 1000000000.0, 0.0], 3.1415926525898934),
+    (-1.0, [1e-07, 0.0, 0.0], [1.0, 1.0, 0.0], 0.7853982499999936),
+    (-1.0, [100000000.0, 100000000.0, 0.0], [150000000.0, 150000001.0, 0.0], 1.2309594121029468),
+    (-0.37, [1.0, 2.0, -3.0], [2.0, 4.5, -6.0], 0.33611722827636675),
+    (
+        -0.37,
+        [1000000.0, 2000000.0, 3000000.0],
+        [1000000000.0, 2000000000.0, 3000010000.0],
+        2.6046878852903754,
+    ),
+    (-0.37, [1000000.0, 2000000.0, 3000000.0], [1000000.0, 2000000.0, 3000001.0], 1.750590279181473),
+    (-0.37, [1000000000.0, 0.0, 0.0], [-100000.0, 1000000000.0, 0.0], 3.1415926519459676),
+    (-0.37, [1e-07, 0.0, 0.0], [1.0, 1.0, 0.0], 0.7853982293519816),
+    (-0.37, [100000000.0, 100000000.0, 0.0], [150000000.0, 150000001.0, 0.0], 0.8807831583958106),
+];
+
+fn ball(kappa: f64) -> PoincareBall {
+    PoincareBall::ball(kappa).unwrap()
+}
+
+fn length(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// A few units, and for tiny angles what the bivector's square has in twice the precision: u² of the squared angle.
+#[test]
+fn angles_of_given_points_are_exact_to_their_conditioning() {
+    let bound = |angle: f64| 4e-15 * angle + 32.0 * (f64::EPSILON / 2.0).powi(2) / angle;
+    for (kappa, x, y, want) in BALL {
+        let angle = ball(kappa).cone_angle(&Row::from(x), &Row::from(y));
+        assert!((angle - want).abs() < bound(want), "ball, {kappa}: {x:?} {y:?}: {angle}, not {want}");
+    }
+    for (kappa, x, y, want) in HYPERBOLOID {
+        let m = Lorentz::new(kappa).unwrap();
+        let [x, y] = [x, y].map(|p| m.project(&Row::from([0.0, p[0], p[1], p[2]])));
+        let angle = m.cone_angle(&x, &y);
+        assert!((angle - want).abs() < bound(want), "hyperboloid, {kappa}: {x:?} {y:?}: {angle}, not {want}");
+    }
+}
+
+/// 55: the angle between x and log_x y; the same on the hyperboloid, and by the arc cosine there.
+#[test]
+fn angle_is_that_of_the_logarithm() {
+    let mut rng = rng::stream(1, 0, 0);
+    for kappa in [-2.5, -1.0, -0.37] {
+        let (m, c) = (ball(kappa), f64::sqrt(-kappa));
+        for _ in 0..200 {
+            let [x, y] = [0, 0].map(|_| m.random_point::<f64>(3, 4.0 / c, &mut rng));
+            let log = m.log(&x, &y);
+            let cosine =
+                x.iter().zip(log.iter()).map(|(x, v)| x * v).sum::<f64>() / length(&x) / length(&log);
+            let angle = m.cone_angle(&x, &y);
+            assert!((angle.cos() - cosine).abs() < 1e-12, "{kappa} {x:?} {y:?}: {angle}");
+            let [lx, ly] = [&x, &y].map(|p| Point::new(m, p.clone()).to::<Lorentz>());
+            let l = *lx.manifold();
+            let there = l.cone_angle(lx.coordinates(), ly.coordinates());
+            assert!((there - angle).abs() < 1e-12, "{kappa} {x:?} {y:?}: {angle} {there}");
+            // At curvature −1; 0.3 from each other the arc cosine still has its digits.
+            let [p, q] = [&lx, &ly].map(|p| p.coordinates().iter().map(|x| c * x).collect::<Vec<f64>>());
+            let product = p[1..].iter().zip(&q[1..]).map(|(p, q)| p * q).sum::<f64>() - p[0] * q[0];
+            if c * m.dist(&x, &y) > 0.3 {
+                let cosine = (q[0] + p[0] * product) / (length(&p[1..]) * (product * product - 1.0).sqrt());
+                assert!((there.cos() - cosine).abs() < 1e-9, "{kappa} {x:?} {y:?}: {there} {cosine}");
+            }
+            let (a, b) = (m.cone_aperture(&x, 0.1), l.cone_aperture(lx.coordinates(), 0.1));
+            assert!((a - b).abs() < 1e-13, "{kappa} {x:?}: aperture {a} {b}");
+            let sine = 0.1 * (1.0 + kappa * length(&x).powi(2)) / (c * length(&x));
+            assert!((a.sin() - sine.min(1.0)).abs() < 1e-13, "{kappa} {x:?}: aperture {a} {sine}");
+        }
+    }
+}
+
+#[test]
+fn angles_without_a_direction_are_zero() {
+    let (m, l) = (ball(-1.0), Lorentz::new(-1.0).unwrap());
+    let (o, x) = (m.origin::<f64>(2), Row::from([0.3, 0.4]));
+    assert_eq!(m.cone_angle(&o, &x), 0.0);
+    assert_eq!(m.cone_angle(&x, &x), 0.0);
+    assert_eq!(m.cone_angle(&x, &o), std::f64::consts::PI);
+    assert_eq!(m.cone_aperture(&o, 0.1), std::f64::consts::FRAC_PI_2);
+    let there = Point::new(m, x).to::<Lorentz>();
+    assert_eq!(l.cone_angle(&l.origin(2), there.coordinates()), 0.0);
+    assert_eq!(l.cone_angle(there.coordinates(), &l.origin(2)), std::f64::consts::PI);
+    assert_eq!(l.cone_aperture(&l.origin::<f64>(2), 0.1), std::f64::consts::FRAC_PI_2);
+}
+
+/// 56: transitivity, and an energy of exactly 0 inside, also close to the boundary.
+fn entailment_is_transitive<M: EntailmentCones + Manifold>(m: M, radius: f64) {
+    let (k, mut rng) = (0.1, rng::stream(2, 0, 0));
+    let mut seen = 0;
+    for _ in 0..4000 {
+        // Descendants of descendants, drawn around the ray outwards.
+        let mut step = |x: &Row<f64>| {
+            let away = m.log(x, &m.origin(m.dimension(x.len())));
+            let (d, noise) = (m.norm(x, &away), m.random_tangent(x, &mut rng));
+            let n = 2.0 * m.norm(x, &noise);
+            let reach = 0.3 * radius * rng.random::<f64>();
+            let aside = 10f64.powf(-rng.random_range(0.0..4.0)) / n;
+            let mut v = away.clone();
+            v.iter_mut().zip(noise.iter()).for_each(|(v, w)| *v = reach * (w * aside - *v / d));
+            m.exp(x, &v)
+        };
+        let x = step(&m.random_point(3, 0.1 * radius, &mut rng::stream(3, 0, 0)));
+        let y = step(&x);
+        let z = step(&y);
+        let energy = |a: &Row<f64>, b: &Row<f64>| m.cone_energy(a, b, k);
+        assert!(energy(&x, &y) >= 0.0);
+        if energy(&x, &y) == 0.0 && energy(&y, &z) == 0.0 {
+            seen += 1;
+            assert!(energy(&x, &z) <= 1e-12, "{m:?} {x:?} {y:?} {z:?}: {:e}", energy(&x, &z));
+        }
+    }
+    assert!(seen > 100, "{m:?}: {seen}");
+}
+
+#[test]
+fn entailment() {
+    for kappa in [-1.0, -0.37] {
+        entailment_is_transitive(ball(kappa), 12.0 / f64::sqrt(-kappa));
+        entailment_is_transitive(Lorentz::of_curvature(kappa).unwrap(), 8.0 / f64::sqrt(-kappa));
+        assert_eq!(ball(kappa).kappa(), kappa);
+    }
+}
+
+fn half_space() -> HalfSpace {
+    HalfSpace::new(-1.0).unwrap()
+}
+
+/// 57.
+#[test]
+fn umbral_cones() {
+    let (m, mut rng) = (half_space(), rng::stream(4, 0, 0));
+    for _ in 0..1000 {
+        let mut point = || Row::from([0, 0, 1].map(|c| f64::from(c) + rng.random_range(-0.9..0.9)));
+        let (x, y, z) = (point(), point(), point());
+        let radius = rng.random_range(0.2..2.0);
+        let h = m.umbral_ancestor(&x, &y, radius);
+        assert_eq!(h, m.umbral_ancestor(&y, &x, radius));
+        let delta = (x[0] - y[0]).hypot(x[1] - y[1]);
+        let want = x[2].max(y[2]).max(0.5 * (delta / radius.sinh() + x[2] + y[2]));
+        assert!((h - want).abs() < 1e-15);
+        // The lowest common ancestor is one of the two where that one precedes the other.
+        let slack = m.umbral_slack(&x, &y, radius);
+        assert!((h == x[2]) == (slack >= 0.0) || slack.abs() < 1e-15, "{x:?} {y:?} {h} {slack}");
+        // It has both on the border of its cone where neither does.
+        if slack < 0.0 && m.umbral_slack(&y, &x, radius) < 0.0 {
+            let t = (h - x[2]) * radius.sinh() / delta;
+            let top = Row::from([x[0] + t * (y[0] - x[0]), x[1] + t * (y[1] - x[1]), h]);
+            for p in [&x, &y] {
+                assert!(m.umbral_slack(&top, p, radius).abs() < 1e-14, "{x:?} {y:?} {top:?}");
+            }
+        }
+        if slack >= 0.0 && m.umbral_slack(&y, &z, radius) >= 0.0 {
+            assert!(m.umbral_slack(&x, &z, radius) >= -1e-15);
+        }
+        // At equal heights the Laplacian kernel: e^{−γh} exp(−γΔ/(2 sinh r)).
+        let level = Row::from([y[0], y[1], x[2]]);
+        let want = x[2] + delta / (2.0 * radius.sinh());
+        assert!((m.umbral_ancestor(&x, &level, radius) - want).abs() < 1e-14);
+    }
+}
+
+/// 58.
+#[test]
+fn penumbral_cones() {
+    let (m, light, mut rng) = (half_space(), 2.0_f64, rng::stream(5, 0, 0));
+    let width = |h: f64| ((light - h) * (light + h)).sqrt();
+    let (mut inside, mut preceding) = (0, 0);
+    for _ in 0..3000 {
+        let mut point = || Row::from([0, 0, 1].map(|c| f64::from(c) + rng.random_range(-0.95..0.95)));
+        let (x, y, z) = (point(), point(), point());
+        let h = m.penumbral_ancestor(&x, &y, light);
+        assert_eq!(h, m.penumbral_ancestor(&y, &x, light));
+        let delta = (x[0] - y[0]).hypot(x[1] - y[1]);
+        let (a, b) = (width(x[2]), width(y[2]));
+        let (common, slack) = (delta <= a + b, m.penumbral_slack(&x, &y, light));
+        assert_eq!(common, h <= light, "{x:?} {y:?}: {h}");
+        if common {
+            inside += 1;
+            let square = light.powi(2) - (0.5 * (a + b - delta)).powi(2);
+            let want = x[2].max(y[2]).max(square.max(0.0).sqrt());
+            assert!((h - want).abs() < 1e-14 * light, "{x:?} {y:?}: {h} {want}");
+            assert!((h == x[2]) == (slack >= 0.0) || slack.abs() < 1e-14, "{x:?} {y:?} {h} {slack}");
+        } else {
+            let middle = (delta * delta + y[2] * y[2] - x[2] * x[2]) / (2.0 * delta);
+            assert!((h - middle.hypot(x[2])).abs() < 1e-14 * h, "{x:?} {y:?}: {h}");
+        }
+        // Both lie on the border of the cone at the lowest common ancestor.
+        if common && slack < 0.0 && m.penumbral_slack(&y, &x, light) < 0.0 {
+            let t = 0.5 * (1.0 + (a - b) / delta);
+            let top = Row::from([x[0] + t * (y[0] - x[0]), x[1] + t * (y[1] - x[1]), h]);
+            for p in [&x, &y] {
+                assert!(m.penumbral_slack(&top, p, light).abs() < 1e-13, "{x:?} {y:?} {top:?}");
+            }
+        }
+        if slack >= 0.0 {
+            preceding += 1;
+            if m.penumbral_slack(&y, &z, light) >= 0.0 {
+                assert!(m.penumbral_slack(&x, &z, light) >= -1e-14);
+            }
+        }
+        // Continuous where cones cease to meet, and where one point enters the other's.
+        for (edge, want) in [(a + b, light), ((a - b).abs(), x[2].max(y[2]))] {
+            let at =
+                |delta: f64| m.penumbral_ancestor(&Row::from([0.0, x[2]]), &Row::from([delta, y[2]]), light);
+            for delta in [edge * (1.0 - 1e-12), edge, edge * (1.0 + 1e-12)] {
+                assert!((at(delta) - want).abs() < 1e-6, "{x:?} {y:?} {delta}: {} {want}", at(delta));
+            }
+        }
+    }
+    assert!(inside > 300 && preceding > 100, "{inside} {preceding}");
+    // At the light source itself, and above it.
+    assert_eq!(m.penumbral_ancestor(&Row::from([1.0, 2.0]), &Row::from([1.0, 0.5]), 2.0), 2.0);
+    assert!(m.penumbral_ancestor(&Row::from([1.0, 2.5]), &Row::from([1.3, 0.5]), 2.0).is_finite());
+}
+
+/// Points under each other, and a point with itself.
+#[test]
+fn shadow_cones_of_vertical_pairs() {
+    let m = half_space();
+    let (x, y) = (Row::from([0.3, 1.5]), Row::from([0.3, 0.25]));
+    for ancestor in [m.umbral_ancestor(&x, &y, 0.7), m.penumbral_ancestor(&x, &y, 2.0)] {
+        assert_eq!(ancestor, 1.5);
+    }
+    assert_eq!(m.umbral_ancestor(&x, &x, 0.7), 1.5);
+    assert!((m.penumbral_ancestor(&x, &x, 2.0) - 1.5).abs() < 1e-15);
+    assert_eq!((m.umbral_slack(&x, &x, 0.7), m.penumbral_slack(&x, &x, 2.0)), (0.0, 0.0));
+}
+
+#[test]
+fn gradients_of_cones() {
+    type Operation = for<'t> fn(&[Var<'t, f64>]) -> Var<'t, f64>;
+    let operations: [(&str, Operation); 10] = [
+        ("ball angle", |v| ball(-0.7).cone_angle(&v[0], &v[1])),
+        ("ball aperture", |v| ball(-0.7).cone_aperture(&v[0], 0.03)),
+        ("ball energy", |v| ball(-0.7).cone_energy(&v[0], &v[1], 0.03)),
+        ("hyperboloid angle", |v| Lorentz::new(-0.7).unwrap().cone_angle(&v[0], &v[1])),
+        ("hyperboloid aperture", |v| Lorentz::new(-0.7).unwrap().cone_aperture(&v[0], 0.03)),
+        ("hyperboloid energy", |v| Lorentz::new(-0.7).unwrap().cone_energy(&v[0], &v[1], 0.03)),
+        ("umbral ancestor", |v| half_space().umbral_ancestor(&v[0].exp(), &v[1].exp(), 0.4)),
+        ("umbral slack", |v| half_space().umbral_slack(&v[0].exp(), &v[1].exp(), 0.4)),
+        ("penumbral ancestor", |v| half_space().penumbral_ancestor(&v[0].exp(), &v[1].exp(), 2.0)),
+        ("penumbral slack", |v| half_space().penumbral_slack(&v[0].exp(), &v[1].exp(), 2.0)),
+    ];
+    let mut rng = rng::stream(6, 0, 0);
+    let mut free = || Tensor::<f64>::from_fn([5, 3], |_| rng.random_range(-0.6..0.6));
+    let inputs = [free(), free()];
+    for (name, operation) in operations {
+        let worst = check::gradients(&inputs, |v| crate::weighted(operation(v)));
+        assert!(worst.relative < 2e-8, "{name}: {worst:?}");
+    }
+}

@@ -1,0 +1,15 @@
+//! The models of hyperbolic space and the sphere, products, conversions and cones. One binary: the formulas are compiled
+//! once.
+
+use cotangent_engine::{Tensor, Var};
+
+mod cones;
+mod conversions;
+mod laws;
+mod maps;
+
+/// A loss that weighs every element of a result, near 10: derivatives and rounding are measured against it.
+fn weighted(v: Var<'_, f64>) -> Var<'_, f64> {
+    let w = Tensor::from_fn(v.shape(), |i| 0.3 + (1.0 + i as f64).sin());
+    10.0 + (v * v.tape().constant(&w)).sum()
+}
