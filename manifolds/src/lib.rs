@@ -11,27 +11,35 @@
 //! | [`Stereographic`]: the Poincaré ball for κ < 0, flat at 0, the projected sphere for κ > 0 | `stereographic.rs` |
 //! | [`Lorentz`]: the hyperboloid | `lorentz.rs` |
 //! | [`Euclidean`] | `euclidean.rs` |
+//! | [`Grassmann`]: subspaces of ℝⁿ | `grassmann.rs` |
+//! | [`Stiefel`]: orthonormal frames | `stiefel.rs` |
 //! | [`Spd`]: symmetric positive definite matrices, affine-invariant or log-Euclidean | `spd.rs` |
 //!
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
 mod euclidean;
+mod grassmann;
 mod lorentz;
 mod manifold;
 mod matrix;
+mod orthonormal;
 mod param;
 mod point;
 mod spd;
 mod spectral;
 mod stereographic;
+mod stiefel;
 
 pub use euclidean::Euclidean;
+pub use grassmann::Grassmann;
 pub use lorentz::Lorentz;
 pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+pub use orthonormal::Retraction;
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
 pub use spd::Spd;
 pub use stereographic::{PoincareBall, Stereographic};
+pub use stiefel::Stiefel;
 
 /// The row formulas, for those who apply them directly.
 pub mod formulas {
