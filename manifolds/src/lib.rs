@@ -14,6 +14,8 @@
 //! | [`HalfSpace`]: the upper half-space | `half_space.rs` |
 //! | [`Sphere`] | `sphere.rs` |
 //! | [`Euclidean`] | `euclidean.rs` |
+//! | [`Grassmann`]: subspaces of ℝⁿ | `grassmann.rs` |
+//! | [`Stiefel`]: orthonormal frames | `stiefel.rs` |
 //! | [`Spd`]: symmetric positive definite matrices, affine-invariant or log-Euclidean | `spd.rs` |
 //! | [`Product`]: two manifolds side by side, of any kind and curvature each | `product.rs` |
 //!
@@ -27,12 +29,14 @@
 
 mod cones;
 mod euclidean;
+mod grassmann;
 mod half_space;
 mod isometry;
 mod klein;
 mod lorentz;
 mod manifold;
 mod matrix;
+mod orthonormal;
 mod param;
 mod point;
 mod product;
@@ -43,20 +47,24 @@ mod spd;
 mod spectral;
 mod sphere;
 mod stereographic;
+mod stiefel;
 
 pub use cones::EntailmentCones;
 pub use euclidean::Euclidean;
+pub use grassmann::Grassmann;
 pub use half_space::HalfSpace;
 pub use isometry::{Hyperbolic, Isometric};
 pub use klein::Klein;
 pub use lorentz::Lorentz;
 pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+pub use orthonormal::Retraction;
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
 pub use product::Product;
 pub use spd::Spd;
 pub use sphere::Sphere;
 pub use stereographic::{Curved, MatVec, PoincareBall, Stereographic};
+pub use stiefel::Stiefel;
 
 /// The row formulas, for those who apply them directly.
 pub mod formulas {

@@ -4,7 +4,7 @@
 //! fast as any, and it alone keeps the small ones of a graded matrix to full relative accuracy (Demmel, Veselić
 //! 1992, "Jacobi's method is more accurate than QR"), which logarithms of eigenvalues need.
 
-use std::ops::{Add, Index, IndexMut, Mul, Sub};
+use std::ops::{Add, Index, IndexMut, Mul, Range, Sub};
 
 use cotangent_engine::Float;
 
@@ -67,14 +67,21 @@ impl Matrix {
         self.data.iter().zip(&other.data).map(|(a, b)| a * b).sum()
     }
 
-    /// The Frobenius norm.
+    /// The Frobenius norm, also where the squares would leave `f64`.
     pub(crate) fn norm(&self) -> f64 {
-        self.dot(self).sqrt()
+        let square = self.dot(self);
+        if (1e-280..1e280).contains(&square) {
+            return square.sqrt();
+        }
+        match self.largest() {
+            most if most == 0.0 || !most.is_finite() => most,
+            most => most * self.map(|x| x / most).norm(),
+        }
     }
 
     /// The largest magnitude of an element; NaN if there is one.
     pub(crate) fn largest(&self) -> f64 {
-        self.data.iter().fold(0.0, |m, x| if x.abs() <= m { m } else { x.abs() })
+        self.data.iter().fold(0.0, |m: f64, x| if m.is_nan() || x.abs() <= m { m } else { x.abs() })
     }
 
     /// Each element rounded to the storage type.
@@ -211,6 +218,38 @@ impl Matrix {
         (a.t(), sigma, v.t())
     }
 
+    /// `e^A`, by scaling and squaring of the exponential series.
+    pub(crate) fn exp(&self) -> Self {
+        let squarings = (2.0 * self.norm()).log2().ceil().clamp(0.0, 1000.0) as i32;
+        let (small, one) = (self.scale(0.5_f64.powi(squarings)), Matrix::identity(self.rows));
+        // 0.5¹⁶/16! is beyond the last digit.
+        let mut sum = one.clone();
+        for k in (1..16).rev() {
+            sum = &one + &(&small * &sum).scale(f64::from(k).recip());
+        }
+        (0..squarings).fold(sum, |power, _| &power * &power)
+    }
+
+    /// The cotangent of A, given that of `e^A`: the derivative of the exponential at Aᵀ along it, which is a block
+    /// of `exp [[Aᵀ, G], [0, Aᵀ]]` (Najfeld, Havel 1995).
+    pub(crate) fn exp_pullback(&self, g: &Self) -> Self {
+        let (n, size) = (self.rows, g.norm());
+        if size == 0.0 {
+            return g.clone();
+        }
+        let block = Matrix::from_fn(2 * n, 2 * n, |i, j| match (i < n, j < n) {
+            (true, false) => g[(i, j - n)] / size,
+            (false, true) => 0.0,
+            _ => self[(j % n, i % n)],
+        });
+        block.exp().block(0..n, n..2 * n).scale(size)
+    }
+
+    /// Some rows of some columns.
+    pub(crate) fn block(&self, rows: Range<usize>, columns: Range<usize>) -> Self {
+        Matrix::from_fn(rows.len(), columns.len(), |i, j| self[(rows.start + i, columns.start + j)])
+    }
+
     fn dot_rows(&self, p: usize, q: usize) -> f64 {
         self.row(p).iter().zip(self.row(q)).map(|(a, b)| a * b).sum()
     }
@@ -226,6 +265,30 @@ impl Matrix {
         for (x, y) in row.iter_mut().zip(&mut back[..self.cols]) {
             (*x, *y) = (c * *x - s * *y, s * *x + c * *y);
         }
+    }
+
+    /// The Q of the QR decomposition with a positive diagonal, by Gram–Schmidt as often as it takes; columns that
+    /// depend on those before them are replaced.
+    pub(crate) fn orthonormal_columns(&self) -> Self {
+        let mut q = self.t();
+        for i in 0..q.rows {
+            let mut norm = q.dot_rows(i, i).sqrt();
+            loop {
+                let before = norm;
+                q.deflate(i, |k| k < i);
+                norm = q.dot_rows(i, i).sqrt();
+                // What is orthogonal already loses next to nothing; NaN ends the loop, too.
+                if !(norm < 0.5 * before) {
+                    break;
+                }
+            }
+            if norm == 0.0 {
+                q.fill_orthonormal(i, |k| k < i);
+            } else {
+                (0..q.cols).for_each(|j| q[(i, j)] /= norm);
+            }
+        }
+        q.t()
     }
 
     /// Row i becomes a unit vector orthogonal to the orthonormal rows that are `taken`.
@@ -350,6 +413,11 @@ mod tests {
             assert!((&(&columns(&u, &sigma) * &v.t()) - &a).largest() < bound, "svd {rows} {cols}");
             assert!((&(&u.t() * &u) - &Matrix::identity(cols)).largest() < bound);
             assert!((&(&v.t() * &v) - &Matrix::identity(cols)).largest() < bound);
+            let q = a.orthonormal_columns();
+            assert!((&(&q.t() * &q) - &Matrix::identity(cols)).largest() < bound, "qr {rows} {cols}");
+            let r = &q.t() * &a;
+            assert!((&(&q * &r) - &a).largest() < bound);
+            assert!((0..cols).all(|i| r[(i, i)] > 0.0 && (0..i).all(|j| r[(i, j)].abs() < bound)));
             if rows != cols {
                 continue;
             }
@@ -386,6 +454,26 @@ mod tests {
         }
     }
 
+    /// Of an antisymmetric matrix, a rotation; against its inverse, and its derivative against differences.
+    #[test]
+    fn exponentials() {
+        for scale in [1e-9, 0.3, 4.0, 50.0] {
+            let a = random(4, 4, 3);
+            let skew = (&a - &a.t()).scale(scale);
+            let rotation = skew.exp();
+            let bound = 64.0 * (1.0 + scale) * f64::EPSILON;
+            assert!((&(&rotation.t() * &rotation) - &Matrix::identity(4)).largest() < bound, "{scale}");
+        }
+        let plane = Matrix::new(2, 2, &[0.0, -1.0, 1.0, 0.0]);
+        assert!(
+            (&plane.exp() - &Matrix::new(2, 2, &[1f64.cos(), -1f64.sin(), 1f64.sin(), 1f64.cos()])).largest()
+                < 1e-15
+        );
+        let (a, g, v) = (random(3, 3, 4), random(3, 3, 5), random(3, 3, 6).scale(1e-5));
+        let difference = (&(&a + &v).exp() - &(&a - &v).exp()).scale(0.5);
+        assert!((difference.dot(&g) - a.exp_pullback(&g).dot(&v)).abs() < 1e-13);
+    }
+
     #[test]
     fn deficient_matrices_have_orthonormal_factors() {
         for a in [
@@ -396,9 +484,14 @@ mod tests {
             let (u, sigma, v) = a.svd();
             assert!((&(&u.t() * &u) - &Matrix::identity(a.cols)).largest() < 1e-14, "{u:?}");
             assert!((&(&columns(&u, &sigma) * &v.t()) - &a).largest() < 1e-14);
+            let q = a.orthonormal_columns();
+            assert!((&(&q.t() * &q) - &Matrix::identity(a.cols)).largest() < 1e-14, "{q:?}");
         }
         assert!(!Matrix::from_fn(2, 2, |_, _| 1.0).is_positive_definite());
         let nan = Matrix::from_fn(2, 2, |_, _| f64::NAN);
+        assert!(nan.largest().is_nan() && nan.norm().is_nan());
+        assert!(Matrix::new(1, 3, &[0.0, f64::NAN, 1.0]).largest().is_nan());
+        assert!((Matrix::new(1, 2, &[3e200, -4e200]).norm() / 5e200 - 1.0).abs() <= f64::EPSILON);
         assert!(!nan.is_positive_definite() && nan.eigen().1[0].is_nan() && nan.svd().1[0].is_nan());
     }
 }
