@@ -15,6 +15,7 @@
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
 mod euclidean;
+pub mod laws;
 mod lorentz;
 mod manifold;
 mod param;
