@@ -11,6 +11,7 @@
 //! | [`Stereographic`]: the Poincaré ball for κ < 0, flat at 0, the projected sphere for κ > 0 | `stereographic.rs` |
 //! | [`Lorentz`]: the hyperboloid | `lorentz.rs` |
 //! | [`Euclidean`] | `euclidean.rs` |
+//! | [`Spd`]: symmetric positive definite matrices, affine-invariant or log-Euclidean | `spd.rs` |
 //!
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
@@ -18,8 +19,11 @@ mod euclidean;
 pub mod laws;
 mod lorentz;
 mod manifold;
+mod matrix;
 mod param;
 mod point;
+mod spd;
+mod spectral;
 mod stereographic;
 
 pub use euclidean::Euclidean;
@@ -27,6 +31,7 @@ pub use lorentz::Lorentz;
 pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
+pub use spd::Spd;
 pub use stereographic::{PoincareBall, Stereographic};
 
 /// The row formulas, for those who apply them directly.
