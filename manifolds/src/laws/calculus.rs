@@ -12,14 +12,15 @@ const ALL: f64 = f64::INFINITY;
 
 law! {
     /// `⟨egrad_to_rgrad(g), v⟩_x = Σ gᵢ vᵢ`, the derivative along v of a function with the gradient g in coordinates,
-    /// within 16 u (distortion at x) |g||v| in coordinates; and it is tangent.
+    /// within 16 u (distortion at x)² |g||v| in coordinates; and it is tangent.
     conversion within ALL, |c, judge| {
         let mut rng = c.rng.clone();
         let mut g = c.x.clone();
         g.iter_mut().for_each(|g| *g = T::nearest(rng.sample(StandardNormal)));
         let v = c.m.random_tangent(&c.x, &mut rng);
         let gradient = c.m.egrad_to_rgrad(&c.x, &g);
-        let bound = 16.0 * c.u * c.m.distortion(&c.x);
+        // Once for each side of the metric.
+        let bound = 16.0 * c.u * c.m.distortion(&c.x).powi(2);
         let size = length(&g) * length(&v);
         let error = c.m.inner(&c.x, &gradient, &v) - dot(&g, &v);
         judge.number("<grad f, v> = Df[v]", error, bound * size);

@@ -9,8 +9,6 @@ use super::Lawful;
 use super::check::unit;
 use crate::manifold::Scale;
 
-/// Which dimensions are tried, in order.
-const DIMENSIONS: [usize; 6] = [1, 2, 3, 5, 10, 64];
 /// How many cases of each dimension and storage type.
 const DRAWS: u64 = 240;
 
@@ -26,9 +24,8 @@ pub(super) struct Draw {
 impl Draw {
     /// All draws for a manifold, smaller dimensions first.
     pub(super) fn all<M: Lawful>(manifold: &M, size: f64) -> impl Iterator<Item = Draw> + use<M> {
-        let fixed = manifold.fixed_dimension();
-        let all = DIMENSIONS.into_iter().filter(move |_| fixed.is_none()).chain(fixed);
-        all.flat_map(move |dim| (0..DRAWS).map(move |seed| Draw { dim, seed, size }))
+        let dimensions = manifold.dimensions().into_iter();
+        dimensions.flat_map(move |dim| (0..DRAWS).map(move |seed| Draw { dim, seed, size }))
     }
 }
 

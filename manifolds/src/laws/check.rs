@@ -52,9 +52,9 @@ pub struct Violation {
     /// The identity that fails.
     pub identity: &'static str,
     /// How it fails.
-    pub fault: String,
+    pub fault: Box<str>,
     /// Points and vectors.
-    pub case: String,
+    pub case: Box<str>,
 }
 
 /// Panics where a law does not hold on one of some manifolds, and prints what it found on the others.
@@ -167,14 +167,14 @@ fn survey<M: Lawful, T: Float>(
     identity: Identity<M, T>,
     report: &mut Report,
 ) -> Result<(), Violation> {
-    let violation = |dim, (identity, fault), case| Violation {
+    let violation = |dim, (identity, fault): Fault, case: String| Violation {
         law: report.law,
         manifold: report.manifold.clone(),
         storage: T::NAME,
         dim,
         identity,
-        fault,
-        case,
+        fault: fault.into(),
+        case: case.into(),
     };
     let (before, mut found) = (report.checked, report.clone());
     let size = (reach * unit(manifold) / manifold.radius::<T>()).min(1.0);
@@ -235,16 +235,16 @@ fn smallest<M: Lawful, T: Float>(
 /// A public law from an identity that is generic over the storage type. `reach` in units of the curvature's
 /// length scale, `f64::INFINITY` for all of the radius.
 macro_rules! law {
-    ($(#[$doc:meta])* $name:ident within $reach:expr, |$case:ident, $judge:ident| $body:block) => {
+    ($(#[$doc:meta])* $name:ident $(of $bound:ident)? within $reach:expr, |$case:ident, $judge:ident| $body:block) => {
         $(#[$doc])*
         ///
         /// # Errors
         /// The smallest case found where it does not hold.
-        pub fn $name<M: $crate::laws::Lawful>(
+        pub fn $name<M: $crate::laws::Lawful $(+ $bound)?>(
             manifold: &M,
         ) -> Result<$crate::laws::Report, $crate::laws::Violation> {
             #[allow(clippy::extra_unused_type_parameters)]
-            fn identity<M: $crate::laws::Lawful, T: cotangent_engine::Float>(
+            fn identity<M: $crate::laws::Lawful $(+ $bound)?, T: cotangent_engine::Float>(
                 $case: &$crate::laws::case::Case<'_, M, T>,
                 $judge: &mut $crate::laws::check::Judge,
             ) $body

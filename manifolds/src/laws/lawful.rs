@@ -6,7 +6,7 @@ use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row};
 
 use super::case::length;
-use crate::{ConstantCurvature, Euclidean, Lorentz, Manifold, Stereographic};
+use crate::{ConstantCurvature, Euclidean, Lorentz, Manifold, Spd, Stereographic};
 
 /// A manifold whose laws can be tested: how accurate its operations can be.
 pub trait Lawful: Manifold {
@@ -15,6 +15,11 @@ pub trait Lawful: Manifold {
 
     /// Whether `dist` is symmetric and 0 between equal points to the bit, as it is where it is one formula.
     const SYMMETRIC: bool = true;
+
+    /// Which dimensions are tried, in order.
+    fn dimensions(&self) -> Vec<usize> {
+        self.fixed_dimension().map_or(vec![1, 2, 3, 5, 10, 64], |only| vec![only])
+    }
 
     /// Least and greatest sectional curvature, or bounds of them: deviations grow along a geodesic of length d
     /// at most as cosh(√−κ d) with the least, and velocities are found from end points with
@@ -101,5 +106,29 @@ impl Lawful for Lorentz {
     }
     fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
         -self.kappa() * x[0].to_f64().powi(2)
+    }
+}
+
+/// Rounding a matrix moves it by its condition number.
+impl Lawful for Spd {
+    const SYMMETRIC: bool = false;
+
+    /// Of the affine-invariant metric, −½ to 0.
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [if self.is_flat() { 0.0 } else { -0.5 }, 0.0]
+    }
+    /// Where condition numbers are the square root of what storage allows.
+    fn radius<T: Float>(&self) -> f64 {
+        0.25 * (0.1 / T::EPSILON).ln()
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        let x = wide(x);
+        let identity = self.origin::<f64>(self.dimension(x.len()));
+        // ‖x‖‖x⁻¹‖, of logarithms that large.
+        let condition = length(&x) * self.norm(&x, &identity);
+        self.size() as f64 * condition * (1.0 + self.dist(&identity, &x))
+    }
+    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
+        self.rounding(x)
     }
 }

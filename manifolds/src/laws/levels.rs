@@ -54,8 +54,11 @@ law! {
             return;
         }
         // Around the width of a panel of coordinates, and beyond several.
-        let widths = [1, 2, 3, 10, 63, 64, 65, 200];
-        let dim = c.m.fixed_dimension().unwrap_or(widths[rng.random_range(0..widths.len())]);
+        let mut dimensions = c.m.dimensions();
+        if c.m.fixed_dimension().is_none() {
+            dimensions.extend([63, 65, 200]);
+        }
+        let dim = dimensions[rng.random_range(0..dimensions.len())];
         let cases: Vec<Case<'_, M, T>> =
             (0..n).map(|_| Case::new(c.m, Draw { dim, seed: rng.random(), size: 1.0 })).collect();
         levels_of(c.m, &cases, judge);

@@ -20,7 +20,7 @@
 //! assert!(report.worst <= 1.0 && report.checked > 1000);
 //! ```
 //!
-//! **Draws.** Rows of `f64` and of `f32`, of dimensions 1 to 64, points at distances from the origin uniform up to
+//! **Draws.** Rows of `f64` and of `f32`, of dimensions 1 to 65, points at distances from the origin uniform up to
 //! [`Lawful::radius`]; among them the origin, equal and nearly equal points, points on one line with the origin
 //! and opposite each other, points and vectors so small that their squares underflow. The draws are the same in
 //! every run.
