@@ -106,7 +106,7 @@ impl Judge {
         if ratio > self.worst {
             (self.worst, self.identity) = (ratio, identity);
         }
-        self.holds(identity, ratio <= 1.0, || format!("error {error:e}, bound {bound:e}"));
+        self.holds(identity, (0.0..=1.0).contains(&ratio), || format!("error {error:e}, bound {bound:e}"));
     }
 
     /// Something that must be so.
