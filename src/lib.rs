@@ -3,6 +3,7 @@
 pub use cotangent_engine as engine;
 pub use cotangent_layers as layers;
 pub use cotangent_manifolds as manifolds;
+pub use cotangent_manifolds::laws;
 pub use cotangent_optim as optim;
 
 /// What most programs need.

@@ -33,6 +33,7 @@ mod grassmann;
 mod half_space;
 mod isometry;
 mod klein;
+pub mod laws;
 mod lorentz;
 mod manifold;
 mod matrix;

@@ -64,6 +64,11 @@ impl Spd {
         self.n
     }
 
+    /// Whether the metric is the log-Euclidean one.
+    pub fn is_flat(&self) -> bool {
+        self.flat
+    }
+
     /// Symmetric coordinates of points in which the log-Euclidean geometry is Euclidean: `log X`.
     fn chart<R: Rows>(&self, x: &R) -> R {
         R::row_function(Spectral { n: self.n, function: Function::Log }, [x])

@@ -1,0 +1,164 @@
+//! The points and vectors that laws are tried on.
+
+use std::fmt;
+
+use cotangent_engine::{Float, Row, Rows, rng};
+use rand::RngExt;
+
+use super::Lawful;
+use super::check::unit;
+use crate::manifold::Scale;
+
+/// How many cases of each dimension and storage type.
+const DRAWS: u64 = 240;
+
+/// What determines a case.
+#[derive(Clone, Copy)]
+pub(super) struct Draw {
+    pub(super) dim: usize,
+    pub(super) seed: u64,
+    /// By what all lengths are multiplied.
+    pub(super) size: f64,
+}
+
+impl Draw {
+    /// All draws for a manifold, smaller dimensions first.
+    pub(super) fn all<M: Lawful>(manifold: &M, size: f64) -> impl Iterator<Item = Draw> + use<M> {
+        let dimensions = manifold.dimensions().into_iter();
+        dimensions.flat_map(move |dim| (0..DRAWS).map(move |seed| Draw { dim, seed, size }))
+    }
+}
+
+/// Three points, two tangent vectors at the first, and a time.
+pub(super) struct Case<'m, M, T: Float> {
+    pub(super) m: &'m M,
+    pub(super) x: Row<T>,
+    pub(super) y: Row<T>,
+    pub(super) z: Row<T>,
+    pub(super) v: Row<T>,
+    pub(super) w: Row<T>,
+    /// In [0, 1].
+    pub(super) t: f64,
+    /// A stream for what else a law draws.
+    pub(super) rng: rng::Rng,
+    /// Unit roundoff.
+    pub(super) u: f64,
+}
+
+impl<'m, M: Lawful, T: Float> Case<'m, M, T> {
+    pub(super) fn new(m: &'m M, draw: Draw) -> Self {
+        let Draw { dim, seed, size } = draw;
+        let mut rng = rng::stream(seed, 0x1a35, dim as u64);
+        let kind = seed % 8;
+        // Kind 7: so small that squares underflow.
+        let decades = if T::COMPENSATED { 170.0 } else { 40.0 };
+        let tiny = if kind == 7 { 10f64.powf(-rng.random_range(0.0..decades)) } else { 1.0 };
+        let radius = size * tiny * m.radius::<T>();
+        let origin = m.origin::<T>(dim);
+        let x = if kind == 4 { origin.clone() } else { m.random_point(dim, radius, &mut rng) };
+        let y = match kind {
+            3 => {
+                let digits = if T::COMPENSATED { 12.0 } else { 5.0 };
+                let near = size * unit(m) * 10f64.powf(-rng.random_range(0.5..digits));
+                m.exp(&x, &vector(m, &x, near, &mut rng))
+            }
+            5 => x.clone(),
+            // On a line with the origin: opposite x, or anywhere between.
+            6 => {
+                let s = if rng.random::<bool>() { -1.0 } else { rng.random_range(-1.0..1.0) };
+                m.exp(&origin, &scaled(&m.log(&origin, &x), s))
+            }
+            _ => m.random_point(dim, radius, &mut rng),
+        };
+        let z = m.random_point(dim, radius, &mut rng);
+        let longest = if kind == 5 { 0.0 } else { radius * rng.random::<f64>() };
+        let v = vector(m, &x, longest, &mut rng);
+        let longest = radius * rng.random::<f64>();
+        let w = vector(m, &x, longest, &mut rng);
+        let t = rng.random();
+        Case { m, x, y, z, v, w, t, rng, u: T::EPSILON / 2.0 }
+    }
+
+    /// How far the rounding of points, in units of u, moves the end of a geodesic of length `d` between them.
+    pub(super) fn spread<const N: usize>(&self, d: f64, points: [&Row<T>; N]) -> f64 {
+        points.into_iter().map(|x| self.m.rounding(x)).sum::<f64>() * self.stretch(d) * self.long(d)
+    }
+
+    /// How deviations grow along a geodesic of length `d`, out and back.
+    pub(super) fn stretch(&self, d: f64) -> f64 {
+        self.grow(d) * self.turn(d)
+    }
+
+    /// How deviations grow along a geodesic of length `d`.
+    pub(super) fn grow(&self, d: f64) -> f64 {
+        (self.m.curvature_bounds()[0].min(0.0).abs().sqrt() * d).cosh()
+    }
+
+    /// How the velocity of a geodesic of length `d` deviates with its end, relatively to flat space.
+    pub(super) fn turn(&self, d: f64) -> f64 {
+        let angle = self.m.curvature_bounds()[1].max(0.0).sqrt() * d;
+        if angle > 0.0 { (angle / angle.sin()).abs() } else { 1.0 }
+    }
+
+    /// 1 + the length `d` in units of the curvature's.
+    pub(super) fn long(&self, d: f64) -> f64 {
+        let [least, greatest] = self.m.curvature_bounds();
+        1.0 + least.abs().max(greatest.abs()).sqrt() * d
+    }
+
+    /// The norm at `x` of the difference of two tangent vectors.
+    pub(super) fn gap(&self, x: &Row<T>, a: &Row<T>, b: &Row<T>) -> f64 {
+        self.m.norm(x, &difference(a, b))
+    }
+
+    /// The length scale of the curvature.
+    pub(super) fn unit(&self) -> f64 {
+        unit(self.m)
+    }
+
+    /// A random tangent vector at `x` of a given length.
+    pub(super) fn vector(&self, x: &Row<T>, length: f64, rng: &mut rng::Rng) -> Row<T> {
+        vector(self.m, x, length, rng)
+    }
+}
+
+impl<M, T: Float> fmt::Display for Case<'_, M, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Case { x, y, z, v, w, t, .. } = self;
+        let [x, y, z, v, w] = [x, y, z, v, w].map(|row| &**row);
+        write!(f, "x = {x:?}, y = {y:?}, z = {z:?}, v = {v:?}, w = {w:?}, t = {t:?}")
+    }
+}
+
+/// A random tangent vector at `x` of a given length.
+fn vector<M: Lawful, T: Float>(m: &M, x: &Row<T>, length: f64, rng: &mut rng::Rng) -> Row<T> {
+    let v = m.random_tangent(x, rng);
+    let norm = m.norm(x, &v);
+    scaled(&v, if norm > 0.0 { length / norm } else { 0.0 })
+}
+
+/// `t v`.
+pub(super) fn scaled<R: Rows<Scalar = f64>>(v: &R, t: f64) -> R {
+    R::vector(Scale, [v], [&t])
+}
+
+/// `a − b`.
+pub(super) fn difference<T: Float>(a: &Row<T>, b: &Row<T>) -> Row<T> {
+    let mut difference = a.clone();
+    difference.iter_mut().zip(b.iter()).for_each(|(a, b)| *a = *a - *b);
+    difference
+}
+
+/// Σ aᵢ bᵢ.
+pub(super) fn dot<T: Float>(a: &[T], b: &[T]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a.to_f64() * b.to_f64()).sum()
+}
+
+/// The Euclidean length of a row.
+pub(super) fn length<T: Float>(a: &[T]) -> f64 {
+    let largest = a.iter().fold(0.0_f64, |m, c| m.max(c.to_f64().abs()));
+    if largest == 0.0 {
+        return 0.0;
+    }
+    largest * a.iter().map(|c| (c.to_f64() / largest).powi(2)).sum::<f64>().sqrt()
+}

@@ -1,0 +1,71 @@
+//! Results of valid operands are valid.
+
+use cotangent_engine::{Float, Row};
+use rand::RngExt;
+use rand_distr::StandardNormal;
+
+use super::Lawful;
+use super::case::{Case, difference, length, scaled};
+use super::check::{Judge, law};
+
+const ALL: f64 = f64::INFINITY;
+
+law! {
+    /// `project` returns valid points to the bit, and a point for any row; `project_tangent` keeps tangent vectors,
+    /// within 16 u (distortion at x)².
+    projection within ALL, |c, judge| {
+        judge.point("what is drawn is a point", c.m, &c.x);
+        judge.same("project(x) = x", &c.m.project(&c.x), &c.x);
+        let mut rng = c.rng.clone();
+        let size = c.unit() * 10f64.powf(rng.random_range(-2.0..2.0));
+        let mut row = c.x.clone();
+        row.iter_mut().for_each(|x| *x = T::nearest(size * rng.sample::<f64, _>(StandardNormal)));
+        let point = c.m.project(&row);
+        judge.point("project(any row) is a point", c.m, &point);
+        judge.same("project(project(row)) = project(row)", &c.m.project(&point), &point);
+        let v = c.m.project_tangent(&c.x, &row);
+        let again = c.m.project_tangent(&c.x, &v);
+        let bound = 16.0 * c.u * c.m.distortion(&c.x).powi(2) * length(&row);
+        judge.length("the projection of a tangent vector", length(&difference(&v, &again)), bound);
+    }
+}
+
+law! {
+    /// No operation on valid points returns a row off the manifold, NaN or infinity: with tangent vectors of any
+    /// length (in positive curvature, up to the radius), and once more on the points that those reach.
+    closed within ALL, |c, judge| {
+        every_operation(c, &c.x, &c.y, &c.v, judge);
+        judge.finite("egrad_to_rgrad", &c.m.egrad_to_rgrad(&c.x, &c.v));
+        let scales: &[f64] = if c.m.curvature_bounds()[1] > 0.0 { &[1e-30, 1.0] } else { &[1e-30, 1e10, 1e30] };
+        for &scale in scales {
+            let [v, w] = [&c.v, &c.w].map(|v| scaled(v, scale));
+            if v.iter().chain(w.iter()).all(|c| c.is_finite()) {
+                let (p, q) = (c.m.exp(&c.x, &v), c.m.exp(&c.x, &w));
+                judge.point("exp of a long vector", c.m, &p);
+                judge.point("descent along a long vector", c.m, &c.m.descend(&c.x, &v, &0.3));
+                every_operation(c, &p, &q, &c.m.transport(&c.x, &p, &c.w), judge);
+                every_operation(c, &p, &c.y, &c.m.log(&p, &c.y), judge);
+            }
+        }
+    }
+}
+
+fn every_operation<M: Lawful, T: Float>(
+    c: &Case<'_, M, T>,
+    x: &Row<T>,
+    y: &Row<T>,
+    v: &Row<T>,
+    judge: &mut Judge,
+) {
+    let m = c.m;
+    judge.point("exp", m, &m.exp(x, &scaled(v, (c.unit() / m.norm(x, v).max(c.unit())).min(1.0))));
+    judge.point("retract", m, &m.retract(x, v));
+    judge.point("geodesic", m, &m.geodesic(x, y, &c.t));
+    judge.same("project(x) = x", &m.project(x), x);
+    judge.finite("dist", &[m.dist(x, y)]);
+    judge.finite("norm", &[m.norm(x, v)]);
+    judge.finite("inner", &[m.inner(x, v, v)]);
+    judge.finite("log", &m.log(x, y));
+    judge.finite("transport", &m.transport(x, y, v));
+    judge.finite("project_tangent", &m.project_tangent(x, v));
+}

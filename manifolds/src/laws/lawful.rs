@@ -1,0 +1,134 @@
+//! What the tolerances of the laws depend on.
+
+use std::f64::consts::PI;
+
+use cotangent_engine::domain::margin;
+use cotangent_engine::{Float, Row};
+
+use super::case::length;
+use crate::{ConstantCurvature, Euclidean, Lorentz, Manifold, Spd, Stereographic};
+
+/// A manifold whose laws can be tested: how accurate its operations can be.
+pub trait Lawful: Manifold {
+    /// Whether [`transport`](Manifold::transport) is parallel transport. If not, it must be tangent only.
+    const PARALLEL: bool = true;
+
+    /// Whether `dist` is symmetric and 0 between equal points to the bit, as it is where it is one formula.
+    const SYMMETRIC: bool = true;
+
+    /// Which dimensions are tried, in order.
+    fn dimensions(&self) -> Vec<usize> {
+        self.fixed_dimension().map_or(vec![1, 2, 3, 5, 10, 64], |only| vec![only])
+    }
+
+    /// Least and greatest sectional curvature, or bounds of them: deviations grow along a geodesic of length d
+    /// at most as cosh(√−κ d) with the least, and velocities are found from end points with
+    /// √κ d/sin(√κ d) of the greatest.
+    fn curvature_bounds(&self) -> [f64; 2];
+
+    /// Distance from the origin up to which points are drawn, and length up to which tangent vectors are.
+    ///
+    /// By default a little less than half of the way to where geodesics cease to be unique, and in negative
+    /// curvature as far as any model keeps a digit.
+    fn radius<T: Float>(&self) -> f64 {
+        let [least, greatest] = self.curvature_bounds();
+        if greatest > 0.0 {
+            0.45 * PI / greatest.sqrt()
+        } else if least < 0.0 {
+            0.5 * (0.1 / T::EPSILON).ln() / (-least).sqrt()
+        } else {
+            10.0
+        }
+    }
+
+    /// How far a point moves when its coordinates change by as much, relatively: in units of u, the error of
+    /// storing it. By default the norm of the longest coordinate vector times the size of the row.
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        let x = wide(x);
+        let mut longest = 0.0_f64;
+        for i in 0..x.len() {
+            let mut e = Row::from(vec![0.0; x.len()].as_slice());
+            e[i] = 1.0;
+            longest = longest.max(self.norm(&x, &self.project_tangent(&x, &e)));
+        }
+        longest * length(&x)
+    }
+
+    /// The relative error of the norm of a tangent vector at x in units of that of its coordinates: the largest
+    /// ratio of norms of vectors of equal coordinates' length, 1 where the metric is conformal.
+    fn distortion<T: Float>(&self, _x: &Row<T>) -> f64 {
+        1.0
+    }
+}
+
+/// The row in `f64`.
+fn wide<T: Float>(x: &Row<T>) -> Row<f64> {
+    let wide: Vec<f64> = x.iter().map(|c| c.to_f64()).collect();
+    Row::from(wide.as_slice())
+}
+
+impl Lawful for Euclidean {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [0.0; 2]
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        length(x)
+    }
+}
+
+impl Lawful for Stereographic {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [self.kappa(); 2]
+    }
+    /// In the ball, all that the format reaches.
+    fn radius<T: Float>(&self) -> f64 {
+        let kappa = self.kappa();
+        if kappa < 0.0 {
+            (2.0 / T::EPSILON).ln() / (-kappa).sqrt()
+        } else if kappa > 0.0 {
+            0.45 * PI / kappa.sqrt()
+        } else {
+            10.0
+        }
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        2.0 * length(x) / margin(x, self.kappa())
+    }
+}
+
+impl Lawful for Lorentz {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [self.kappa(); 2]
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        // cosh² of the radius: inner products of vectors that far out cancel.
+        x[0].to_f64().powi(2) * (-self.kappa()).sqrt()
+    }
+    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
+        -self.kappa() * x[0].to_f64().powi(2)
+    }
+}
+
+/// Rounding a matrix moves it by its condition number.
+impl Lawful for Spd {
+    const SYMMETRIC: bool = false;
+
+    /// Of the affine-invariant metric, −½ to 0.
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [if self.is_flat() { 0.0 } else { -0.5 }, 0.0]
+    }
+    /// Where condition numbers are the square root of what storage allows.
+    fn radius<T: Float>(&self) -> f64 {
+        0.25 * (0.1 / T::EPSILON).ln()
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        let x = wide(x);
+        let identity = self.origin::<f64>(self.dimension(x.len()));
+        // ‖x‖‖x⁻¹‖, of logarithms that large.
+        let condition = length(&x) * self.norm(&x, &identity);
+        self.size() as f64 * condition * (1.0 + self.dist(&identity, &x))
+    }
+    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
+        self.rounding(x)
+    }
+}

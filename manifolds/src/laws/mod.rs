@@ -1,0 +1,115 @@
+//! The laws that manifolds satisfy, as tests that anyone can run on a manifold of their own.
+//!
+//! `laws!(name, manifold)` expands to a module of tests, one for each law. It needs [`Lawful`], which says what
+//! the tolerances depend on; its defaults serve most manifolds:
+//!
+//! ```
+//! use cotangent_manifolds::{Euclidean, laws};
+//! laws!(euclidean, Euclidean);
+//! # fn main() {}
+//! ```
+//!
+//! and for a family, or several curvatures, `laws!(name in [first, second])`. Groups of laws beyond those of every
+//! manifold go before the name: `laws!(curvature: name, manifold)`.
+//!
+//! Every law is a function as well, here exp_x(log_x y) = y:
+//!
+//! ```
+//! use cotangent_manifolds::{Stereographic, laws};
+//! let report = laws::exp_log(&Stereographic::new(-1.0).unwrap()).unwrap();
+//! assert!(report.worst <= 1.0 && report.checked > 1000);
+//! ```
+//!
+//! **Draws.** Rows of `f64` and of `f32`, of dimensions 1 to 65, points at distances from the origin uniform up to
+//! [`Lawful::radius`]; among them the origin, equal and nearly equal points, points on one line with the origin
+//! and opposite each other, points and vectors so small that their squares underflow. The draws are the same in
+//! every run.
+//!
+//! **Tolerance.** A result may be off by `C · u · condition`: u the unit roundoff of the storage type, C a small
+//! number stated with each law, and the condition what an exact operation makes of the rounding of its
+//! operands. Two things enter it: by how much rounding moves a point ([`Lawful::rounding`]), and how geodesics
+//! spread ([`Lawful::curvature_bounds`]). A bound so large that it says nothing is not checked, and counted. A
+//! [`Report`] names the largest error in units of its bound; a [`Violation`] the smallest case found.
+
+mod calculus;
+mod case;
+mod check;
+mod closure;
+mod curvature;
+mod gradients;
+mod lawful;
+mod levels;
+mod metric;
+mod transport;
+
+pub use calculus::{conversion, one_step, retraction, unit_gradient};
+pub use check::{Report, Violation, obey};
+pub use closure::{closed, projection};
+pub use curvature::cosines;
+pub use gradients::gradients;
+pub use lawful::Lawful;
+pub use levels::levels;
+pub use metric::{distance, exp_log, geodesic, log_exp, log_length};
+pub use transport::{transport_geodesic, transport_inverse, transport_isometry};
+
+use crate::ConstantCurvature;
+
+/// A law by its name: what it finds on a manifold.
+pub type Law<M> = (&'static str, fn(&M) -> Result<Report, Violation>);
+
+/// The laws of every manifold, by name.
+pub fn all<M: Lawful>() -> Vec<Law<M>> {
+    crate::laws!(@each table [M])
+}
+
+/// The laws of manifolds of constant curvature, by name.
+pub fn curvature<M: Lawful + ConstantCurvature>() -> Vec<Law<M>> {
+    crate::laws!(@curvature table [M])
+}
+
+/// A module of tests, one for each law: see the module [`laws`](mod@crate::laws).
+#[macro_export]
+macro_rules! laws {
+    ($name:ident, $manifold:expr) => {
+        $crate::laws! { $name in [$manifold] }
+    };
+    ($name:ident in $manifolds:expr) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            $crate::laws! { @each tests [$manifolds] }
+        }
+    };
+    ($group:ident: $name:ident, $manifold:expr) => {
+        $crate::laws! { $group: $name in [$manifold] }
+    };
+    ($group:ident: $name:ident in $manifolds:expr) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            $crate::laws! { @$group tests [$manifolds] }
+        }
+    };
+    (@each $then:ident $of:tt) => {
+        $crate::laws! { @$then $of
+            exp_log log_exp log_length distance geodesic
+            transport_isometry transport_inverse transport_geodesic
+            conversion retraction one_step unit_gradient gradients
+            projection closed levels
+        }
+    };
+    (@curvature $then:ident $of:tt) => {
+        $crate::laws! { @$then $of cosines }
+    };
+    (@tests [$manifolds:expr] $($law:ident)*) => {
+        $(
+            #[test]
+            fn $law() {
+                $crate::laws::obey($manifolds, $crate::laws::$law);
+            }
+        )*
+    };
+    (@table [$manifold:ty] $($law:ident)*) => {
+        vec![$((stringify!($law), $law::<$manifold> as fn(&$manifold) -> Result<Report, Violation>)),*]
+    };
+}

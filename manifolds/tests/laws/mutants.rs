@@ -1,0 +1,394 @@
+//! Wrong manifolds, each with one fault that has been shipped somewhere: every one is rejected, by the laws that it
+//! breaks and no others.
+
+use cotangent_engine::domain::margin;
+use cotangent_engine::{Float, Invariant, Row, RowFormula, RowFunction, Rows, Scalar, Vector};
+use cotangent_manifolds::laws::{self, Lawful};
+use cotangent_manifolds::{ConstantCurvature, Manifold, OffManifold, Stereographic};
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    /// Nothing: the mutants' machinery itself obeys.
+    None,
+    /// `dist` by arcosh of 1 + small.
+    DistByArcosh,
+    /// `dist` by artanh as ½(log(1+r) − log(1−r)).
+    DistByLogarithms,
+    /// All distances beyond a radius are equal.
+    DistClamped,
+    /// `dist` by a formula that favours one point.
+    DistAsymmetric,
+    /// λ multiplied where it should divide, in `exp`.
+    ExpTimesLambda,
+    /// The velocity scaled as if the curvature were −1.
+    ExpOfUnitCurvature,
+    /// `exp` without keeping its result inside.
+    ExpUnsettled,
+    /// A zero velocity taken out of the graph.
+    ExpDetachedAtZero,
+    /// The metric's λ not divided out of `log`.
+    LogWithoutLambda,
+    /// `log` without its curvature: y − x.
+    LogFlat,
+    /// Transport by λ_y/λ_x.
+    TransportInverted,
+    /// Transport without the gyration.
+    TransportUnturned,
+    /// The tangent projection taken for the Riemannian gradient.
+    GradientIsProjection,
+    /// λ multiplied where it should divide, in the gradient's conversion.
+    GradientTimesLambda,
+    /// λ not squared in the gradient's conversion.
+    GradientHalfLambda,
+    /// λ read without its gradient.
+    NormDetached,
+    /// The straight chord for a geodesic.
+    GeodesicChord,
+    /// A retraction that goes half as far.
+    RetractHalf,
+    /// Descent upwards.
+    DescendUp,
+    /// Points kept off the boundary by an epsilon.
+    ProjectClamps,
+}
+use Fault::*;
+
+const FAULTS: [(Fault, &[&str]); 21] = [
+    (None, &[]),
+    (
+        DistByArcosh,
+        &[
+            "log_exp",
+            "log_length",
+            "distance",
+            "geodesic",
+            "transport_geodesic",
+            "one_step",
+            "unit_gradient",
+            "gradients",
+            "cosines",
+        ],
+    ),
+    (
+        DistByLogarithms,
+        &[
+            "log_exp",
+            "log_length",
+            "distance",
+            "geodesic",
+            "one_step",
+            "unit_gradient",
+            "closed",
+            "levels",
+            "cosines",
+        ],
+    ),
+    (
+        DistClamped,
+        &[
+            "exp_log",
+            "log_exp",
+            "log_length",
+            "geodesic",
+            "transport_geodesic",
+            "one_step",
+            "unit_gradient",
+            "cosines",
+        ],
+    ),
+    (DistAsymmetric, &["distance"]),
+    (ExpTimesLambda, &["exp_log", "log_exp", "geodesic", "retraction", "one_step", "gradients", "closed"]),
+    (ExpOfUnitCurvature, &["exp_log", "log_exp", "geodesic", "retraction", "one_step"]),
+    (ExpUnsettled, &["exp_log", "log_exp", "geodesic", "transport_geodesic", "closed", "levels"]),
+    (ExpDetachedAtZero, &["exp_log", "log_exp", "geodesic", "one_step", "gradients"]),
+    (
+        LogWithoutLambda,
+        &[
+            "exp_log",
+            "log_exp",
+            "log_length",
+            "geodesic",
+            "transport_geodesic",
+            "one_step",
+            "gradients",
+            "cosines",
+        ],
+    ),
+    (LogFlat, &["exp_log", "log_exp", "log_length", "geodesic", "transport_geodesic", "one_step", "cosines"]),
+    (TransportInverted, &["transport_isometry", "transport_geodesic"]),
+    (TransportUnturned, &["transport_geodesic"]),
+    (GradientIsProjection, &["conversion", "one_step", "unit_gradient"]),
+    (GradientTimesLambda, &["conversion", "one_step", "unit_gradient", "gradients"]),
+    (GradientHalfLambda, &["conversion", "one_step", "unit_gradient"]),
+    (NormDetached, &["gradients"]),
+    (GeodesicChord, &["geodesic", "transport_geodesic", "closed"]),
+    (RetractHalf, &["retraction"]),
+    (DescendUp, &["conversion"]),
+    (ProjectClamps, &["projection", "closed"]),
+];
+
+/// Every fault is found, by name; one run of all laws for each.
+#[test]
+fn are_rejected_by_name() {
+    let mut wrong = Vec::new();
+    for (fault, expected) in FAULTS {
+        let mutant = Mutant { ball: Stereographic::new(-0.37).unwrap(), fault };
+        let all = laws::all().into_iter().chain(laws::curvature());
+        let violated: Vec<_> =
+            all.filter_map(|(law, check)| check(&mutant).err().map(|v| (law, v.to_string()))).collect();
+        let names: Vec<_> = violated.iter().map(|(law, _)| *law).collect();
+        if names != expected {
+            wrong.push(format!("{fault:?}: {names:?}, not {expected:?}: {violated:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The Poincaré ball but for a fault.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Mutant {
+    ball: Stereographic,
+    fault: Fault,
+}
+
+impl Mutant {
+    fn formula<F, R: Rows, const V: usize, const B: usize, const I: usize>(&self, f: F, v: [&R; V]) -> R
+    where
+        F: RowFormula<V, B, I, B>,
+    {
+        R::vector(f, v, [&v[0].constant(self.ball.kappa())])
+    }
+    fn number<F, R: Rows, const V: usize, const B: usize, const I: usize>(
+        &self,
+        f: F,
+        v: [&R; V],
+    ) -> R::Scalar
+    where
+        F: RowFormula<V, B, I, 1>,
+    {
+        R::scalar(f, v, [&v[0].constant(self.ball.kappa())])
+    }
+}
+
+/// A wrong formula of x, y and y − x, in which κ is parameter 0.
+macro_rules! wrong {
+    ($name:ident<$v:literal, $b:literal, $i:literal, $o:literal>, $vector:literal, [$($basis:expr),*],
+     [$($invariant:expr),*], |$arguments:pat_param| $body:expr) => {
+        #[derive(Clone, Copy)]
+        struct $name;
+
+        impl RowFormula<$v, $b, $i, $o> for $name {
+            const NAME: &'static str = stringify!($name);
+            const VECTOR: bool = $vector;
+            const BASIS: [Vector; $b] = [$($basis),*];
+            const INVARIANTS: [Invariant; $i] = [$($invariant),*];
+            fn eval<S: Scalar>($arguments: [S; $i]) -> [S; $o] {
+                $body
+            }
+        }
+    };
+}
+
+use Invariant::{Dot, Margin, Param};
+use Vector::{Difference, Input};
+
+wrong!(Arcosh<2, 3, 4, 1>, false, [Input(0), Input(1), Difference(1, 0)], [Margin(0), Margin(1), Dot(2, 2), Param(0)],
+|[mx, my, dd, kappa]| {
+    let two = S::constant(2.0);
+    [(S::one() - two * kappa * dd / (mx * my)).acosh() / (-kappa).sqrt()]
+});
+wrong!(Logarithms<2, 3, 4, 1>, false, [Input(0), Input(1), Difference(1, 0)], [Margin(0), Margin(1), Dot(2, 2), Param(0)],
+|[mx, my, dd, kappa]| {
+    let r = (-kappa * dd / (mx * my - kappa * dd)).sqrt();
+    [((S::one() + r).ln() - (S::one() - r).ln()) / (-kappa).sqrt()]
+});
+wrong!(Asymmetric<2, 3, 4, 1>, false, [Input(0), Input(1), Difference(1, 0)], [Margin(0), Margin(1), Dot(2, 2), Param(0)],
+|[mx, my, dd, kappa]| {
+    let q = dd / mx / my * S::constant(1.0 + 4e-16) ;
+    let q = S::select((mx - my).lt(S::zero()), q, dd / (mx * my));
+    [S::constant(2.0) * q.sqrt() * (kappa * q).arcsinc()]
+});
+wrong!(Unsettled<2, 2, 5, 2>, true, [Input(0), Input(1)], [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Param(0)],
+|[mx, xx, xv, vv, kappa]| {
+    let t = (kappa * vv / mx.square()).tanc() / mx;
+    let (xy, yy) = (t * xv, t.square() * vv);
+    let two = S::constant(2.0);
+    let den = S::one() - two * kappa * xy + kappa.square() * xx * yy;
+    [(S::one() - two * kappa * xy - kappa * yy) / den, t * mx / den]
+});
+wrong!(Double<1, 1, 1, 1>, true, [Input(0)], [Param(0)], |[t]| [t]);
+wrong!(Conformal<2, 2, 2, 2>, true, [Input(0), Input(1)], [Margin(0), Param(0)], |[mx, _kappa]| {
+    [S::zero(), S::constant(4.0) / mx.square()]
+});
+wrong!(HalfConformal<2, 2, 2, 2>, true, [Input(0), Input(1)], [Margin(0), Param(0)], |[mx, _kappa]| {
+    [S::zero(), S::constant(0.5) * mx]
+});
+wrong!(Ratio<3, 3, 3, 3>, true, [Input(0), Input(1), Input(2)], [Margin(0), Margin(1), Param(0)],
+    |[mx, my, _kappa]| [S::zero(), S::zero(), my / mx]);
+wrong!(Inverted<3, 3, 3, 3>, true, [Input(0), Input(1), Input(2)], [Margin(0), Margin(1), Param(0)],
+    |[mx, my, _kappa]| [S::zero(), S::zero(), (mx / my).square()]);
+wrong!(Flat<2, 1, 1, 1>, true, [Difference(1, 0)], [Param(0)], |[_kappa]| [S::one()]);
+wrong!(Frozen<2, 2, 2, 2>, true, [Input(0), Input(1)], [Dot(1, 1), Param(0)],
+    |[vv, _kappa]| [S::zero(), S::select(vv.lt(S::constant(1e-20)), S::zero(), S::one())]);
+wrong!(Chord<2, 2, 2, 2>, true, [Input(0), Difference(1, 0)], [Param(0), Param(1)], |[_kappa, t]| [S::one(), t]);
+
+/// `λ_x ‖v‖` with λ a constant.
+struct Detached(f64);
+
+impl RowFunction<2> for Detached {
+    fn name(&self) -> &'static str {
+        "detached"
+    }
+    fn width(&self, _: [usize; 2]) -> Result<usize, String> {
+        Ok(1)
+    }
+    fn eval<T: Float>(&self, [x, v]: [&[f64]; 2], out: &mut [f64]) {
+        let square: f64 = v.iter().map(|v| v * v).sum();
+        out[0] = 2.0 * square.sqrt() / margin(x, self.0);
+    }
+    fn pullback(&self, [_, v]: [&[f64]; 2], out: &[f64], g: &[f64], [dx, dv]: [&mut [f64]; 2]) {
+        let square: f64 = v.iter().map(|v| v * v).sum();
+        dx.fill(0.0);
+        dv.iter_mut()
+            .zip(v)
+            .for_each(|(d, v)| *d = if square > 0.0 { g[0] * out[0] * v / square } else { 0.0 });
+    }
+}
+
+impl Manifold for Mutant {
+    const NAME: &'static str = "mutant";
+
+    fn origin<T: Float>(&self, dim: usize) -> Row<T> {
+        self.ball.origin(dim)
+    }
+    fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+        match self.fault {
+            DistByArcosh => self.number(Arcosh, [x, y]),
+            DistByLogarithms => self.number(Logarithms, [x, y]),
+            DistAsymmetric => self.number(Asymmetric, [x, y]),
+            DistClamped => {
+                R::map(cotangent_engine::formulas::Min, [&self.ball.dist(x, y), &x.constant(20.0)])
+            }
+            _ => self.ball.dist(x, y),
+        }
+    }
+    fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
+        self.ball.inner(x, u, v)
+    }
+    fn norm<R: Rows>(&self, x: &R, v: &R) -> R::Scalar {
+        match self.fault {
+            NormDetached => R::scalar_function(Detached(self.ball.kappa()), [x, v]),
+            _ => self.ball.norm(x, v),
+        }
+    }
+    fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
+        match self.fault {
+            ExpTimesLambda => self.ball.exp(x, &self.formula(Conformal, [x, v])),
+            ExpOfUnitCurvature => {
+                let scale = x.constant((-self.ball.kappa()).sqrt());
+                self.ball.exp(x, &R::vector(Double, [v], [&scale]))
+            }
+            ExpUnsettled => self.formula(Unsettled, [x, v]),
+            ExpDetachedAtZero => self.ball.exp(x, &self.formula(Frozen, [x, v])),
+            _ => self.ball.exp(x, v),
+        }
+    }
+    fn log<R: Rows>(&self, x: &R, y: &R) -> R {
+        match self.fault {
+            LogWithoutLambda => self.formula(Conformal, [x, &self.ball.log(x, y)]),
+            LogFlat => self.formula(Flat, [x, y]),
+            _ => self.ball.log(x, y),
+        }
+    }
+    fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
+        match self.fault {
+            TransportInverted => self.formula(Inverted, [x, y, &self.ball.transport(x, y, v)]),
+            TransportUnturned => self.formula(Ratio, [x, y, v]),
+            _ => self.ball.transport(x, y, v),
+        }
+    }
+    fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
+        match self.fault {
+            GradientIsProjection => self.project_tangent(x, g),
+            GradientTimesLambda => self.formula(Conformal, [x, g]),
+            GradientHalfLambda => self.formula(HalfConformal, [x, g]),
+            _ => self.ball.egrad_to_rgrad(x, g),
+        }
+    }
+    fn project_tangent<R: Rows>(&self, x: &R, v: &R) -> R {
+        self.ball.project_tangent(x, v)
+    }
+    fn project<R: Rows>(&self, x: &R) -> R {
+        match self.fault {
+            ProjectClamps => R::row_function(Inside(self.ball.kappa()), [x]),
+            _ => self.ball.project(x),
+        }
+    }
+    fn retract<R: Rows>(&self, x: &R, v: &R) -> R {
+        match self.fault {
+            RetractHalf => self.ball.exp(x, &R::vector(Double, [v], [&x.constant(0.5)])),
+            _ => self.exp(x, v),
+        }
+    }
+    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
+        match self.fault {
+            GeodesicChord => R::vector(Chord, [x, y], [&x.constant(self.ball.kappa()), t]),
+            _ => {
+                let velocity = self.log(x, y);
+                self.exp(x, &R::vector(Double, [&velocity], [t]))
+            }
+        }
+    }
+    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
+        let rate = match self.fault {
+            DescendUp => rate.clone(),
+            _ => R::map(cotangent_engine::formulas::Neg, [rate]),
+        };
+        let gradient = self.egrad_to_rgrad(x, g);
+        self.retract(x, &R::vector(Double, [&gradient], [&rate]))
+    }
+    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        self.ball.contains(x)
+    }
+}
+
+/// Rows within 1 − 1e-5 of the radius, by an epsilon.
+struct Inside(f64);
+
+impl RowFunction<1> for Inside {
+    fn name(&self) -> &'static str {
+        "inside"
+    }
+    fn width(&self, [width]: [usize; 1]) -> Result<usize, String> {
+        Ok(width)
+    }
+    fn eval<T: Float>(&self, [x]: [&[f64]; 1], out: &mut [f64]) {
+        let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt() * (-self.0).sqrt();
+        let scale = if norm > 1.0 - 1e-5 { (1.0 - 1e-5) / norm } else { 1.0 };
+        out.iter_mut().zip(x).for_each(|(out, x)| *out = scale * x);
+    }
+    fn pullback(&self, [x]: [&[f64]; 1], _out: &[f64], g: &[f64], [dx]: [&mut [f64]; 1]) {
+        let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt() * (-self.0).sqrt();
+        let scale = if norm > 1.0 - 1e-5 { (1.0 - 1e-5) / norm } else { 1.0 };
+        dx.iter_mut().zip(g).for_each(|(dx, g)| *dx = scale * g);
+    }
+}
+
+impl Lawful for Mutant {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        self.ball.curvature_bounds()
+    }
+    fn radius<T: Float>(&self) -> f64 {
+        self.ball.radius::<T>()
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        self.ball.rounding(x)
+    }
+}
+
+impl ConstantCurvature for Mutant {
+    fn kappa(&self) -> f64 {
+        self.ball.kappa()
+    }
+}
