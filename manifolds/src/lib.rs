@@ -12,29 +12,42 @@
 //! | [`Lorentz`]: the hyperboloid | `lorentz.rs` |
 //! | [`Euclidean`] | `euclidean.rs` |
 //!
+//! | of several points | file |
+//! |---|---|
+//! | [`Barycentre`]: gyromidpoint, Einstein midpoint, Lorentz centroid | `barycentre.rs` |
+//! | [`WrappedNormal`]: a distribution with a closed density | `wrapped_normal.rs` |
+//!
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
+pub mod barycentre;
 mod euclidean;
 mod lorentz;
 mod manifold;
 mod param;
 mod point;
+mod sets;
 mod stereographic;
+mod wrapped_normal;
 
+pub use barycentre::Barycentre;
 pub use euclidean::Euclidean;
 pub use lorentz::Lorentz;
 pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
+pub use sets::Sets;
 pub use stereographic::{PoincareBall, Stereographic};
+pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 
 /// The row formulas, for those who apply them directly.
 pub mod formulas {
+    pub use crate::barycentre::formulas as barycentre;
     pub use crate::euclidean::formulas as euclidean;
     pub use crate::lorentz::formulas as lorentz;
     pub use crate::stereographic::formulas as stereographic;
+    pub use crate::wrapped_normal::formulas as wrapped_normal;
 
     /// All row formulas, by manifold.
-    pub const ALL: [&[cotangent_engine::registry::Formula]; 3] =
-        [euclidean::ALL, stereographic::ALL, lorentz::ALL];
+    pub const ALL: [&[cotangent_engine::registry::Formula]; 5] =
+        [euclidean::ALL, stereographic::ALL, lorentz::ALL, barycentre::ALL, wrapped_normal::ALL];
 }
