@@ -11,6 +11,7 @@
 //! | [`Stereographic`]: the Poincaré ball for κ < 0, flat at 0, the projected sphere for κ > 0 | `stereographic.rs` |
 //! | [`Lorentz`]: the hyperboloid | `lorentz.rs` |
 //! | [`Euclidean`] | `euclidean.rs` |
+//! | [`Spd`]: symmetric positive definite matrices, affine-invariant or log-Euclidean | `spd.rs` |
 //!
 //! | of several points | file |
 //! |---|---|
@@ -23,9 +24,12 @@ pub mod barycentre;
 mod euclidean;
 mod lorentz;
 mod manifold;
+mod matrix;
 mod param;
 mod point;
 mod sets;
+mod spd;
+mod spectral;
 mod stereographic;
 mod wrapped_normal;
 
@@ -36,6 +40,7 @@ pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
 pub use sets::Sets;
+pub use spd::Spd;
 pub use stereographic::{PoincareBall, Stereographic};
 pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 
