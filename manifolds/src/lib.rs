@@ -16,12 +16,14 @@
 //! | of several points | file |
 //! |---|---|
 //! | [`Barycentre`]: gyromidpoint, Einstein midpoint, Lorentz centroid | `barycentre.rs` |
+//! | [`FrechetMean`]: of least squared distances, differentiable | `frechet.rs` |
 //! | [`WrappedNormal`]: a distribution with a closed density | `wrapped_normal.rs` |
 //!
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
 pub mod barycentre;
 mod euclidean;
+mod frechet;
 mod lorentz;
 mod manifold;
 mod matrix;
@@ -35,6 +37,7 @@ mod wrapped_normal;
 
 pub use barycentre::Barycentre;
 pub use euclidean::Euclidean;
+pub use frechet::{FrechetError, FrechetMean};
 pub use lorentz::Lorentz;
 pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
 pub use param::{Param, ParamOnTape};
