@@ -25,10 +25,19 @@
 //! | activations as points: [`Lorentz::pseudo_polar`], [`HalfSpace::psi`], [`HalfSpace::xi`] | `pseudo_polar.rs`, `psi_xi.rs` |
 //! | entailment cones: [`EntailmentCones`], [`shadow_cones`] | `cones.rs`, `shadow_cones.rs` |
 //!
+//! | of several points | file |
+//! |---|---|
+//! | [`Barycentre`]: gyromidpoint, Einstein midpoint, Lorentz centroid | `barycentre.rs` |
+//! | [`FrechetMean`]: of least squared distances, differentiable | `frechet.rs` |
+//! | [`WrappedNormal`]: a distribution with a closed density | `wrapped_normal.rs` |
+//!
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
+pub mod barycentre;
+pub mod barycentre;
 mod cones;
 mod euclidean;
+mod frechet;
 mod grassmann;
 mod half_space;
 mod isometry;
@@ -43,15 +52,19 @@ mod point;
 mod product;
 mod pseudo_polar;
 mod psi_xi;
+mod sets;
 pub mod shadow_cones;
 mod spd;
 mod spectral;
 mod sphere;
 mod stereographic;
 mod stiefel;
+mod wrapped_normal;
 
+pub use barycentre::Barycentre;
 pub use cones::EntailmentCones;
 pub use euclidean::Euclidean;
+pub use frechet::{FrechetError, FrechetMean};
 pub use grassmann::Grassmann;
 pub use half_space::HalfSpace;
 pub use isometry::{Hyperbolic, Isometric};
@@ -62,13 +75,17 @@ pub use orthonormal::Retraction;
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
 pub use product::Product;
+pub use sets::Sets;
 pub use spd::Spd;
 pub use sphere::Sphere;
 pub use stereographic::{Curved, MatVec, PoincareBall, Stereographic};
 pub use stiefel::Stiefel;
+pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 
 /// The row formulas, for those who apply them directly.
 pub mod formulas {
+    pub use crate::barycentre::formulas as barycentre;
+    pub use crate::cones::formulas as cones;
     pub use crate::cones::formulas as cones;
     pub use crate::euclidean::formulas as euclidean;
     pub use crate::half_space::formulas as half_space;
@@ -80,9 +97,12 @@ pub mod formulas {
     pub use crate::shadow_cones::formulas as shadow_cones;
     pub use crate::sphere::formulas as sphere;
     pub use crate::stereographic::formulas as stereographic;
+    pub use crate::wrapped_normal::formulas as wrapped_normal;
+    pub use sets::Sets;
+    pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 
     /// All row formulas, by manifold.
-    pub const ALL: [&[cotangent_engine::registry::Formula]; 11] = [
+    pub const ALL: [&[cotangent_engine::registry::Formula]; 13] = [
         euclidean::ALL,
         stereographic::ALL,
         lorentz::ALL,
@@ -94,5 +114,7 @@ pub mod formulas {
         psi_xi::ALL,
         cones::ALL,
         shadow_cones::ALL,
+        barycentre::ALL,
+        wrapped_normal::ALL,
     ];
 }

@@ -1,0 +1,304 @@
+//! Weighted barycentres: the gyromidpoint of the κ-stereographic model, which is the Einstein midpoint of the Klein
+//! model and the normalised centroid of the hyperboloid, and for κ > 0 the normalised mean on the sphere.
+//!
+//! Ungar 2010; Law et al. 2019, eq. 11; Bachmann et al. 2020, eq. 6: with λ the conformal factor,
+//!
+//! ```text
+//! m = ½ ⊗ Σ wᵢλᵢxᵢ / Σ wᵢ(λᵢ − 1)
+//! ```
+//!
+//! It minimises `Σ wᵢ (cosh(√-κ d(m, xᵢ)) − 1)`, not the squared distances: for that see the Fréchet mean. Two
+//! forms of it:
+//!
+//! - **From a sum.** `Σ wᵢ (λᵢxᵢ, λᵢ − 1)` determines m, so an aggregation of many sets (attention) is a matrix
+//!   product of weights and [features](Barycentre::barycentre_features), and
+//!   [one formula](Barycentre::barycentre_from_sum). Up to scale the sum (s, t) is a point of Minkowski space, whose
+//!   norm `ρ² = t² + κ‖s‖²` cancels far from the origin: at radius r the error is a distance of `u cosh² √-κ r`.
+//! - **Centred.** In terms of the shares `bᵢ = wᵢλᵢ/Σ wλ`, the mean `x̄ = Σ bᵢxᵢ`, the variance `V = Σ bᵢ‖xᵢ − x̄‖²`
+//!   and `g = Σ wᵢ/Σ wλ`
+//!
+//!   ```text
+//!   m = x̄ / (1 − g + √(g² − κV))
+//!   ```
+//!
+//!   where nothing cancels for κ ≤ 0: [`Barycentre::barycentre`]. Its error is some `u λ_m`, an ulp of the
+//!   coordinates, at any radius.
+
+use cotangent_engine::formulas::{Mul, Square};
+use cotangent_engine::{MapFormula, Rows, Scalar};
+
+use crate::manifold::{ConstantCurvature, Scale};
+use crate::sets::Sets;
+use crate::{Euclidean, Lorentz, Manifold, Stereographic, euclidean, stereographic};
+
+/// A manifold with a weighted barycentre in closed form.
+///
+/// Weights are not negative; a set without weight has the origin as its barycentre. On a sphere the barycentre of a
+/// set is not defined if the points balance (antipodal points of equal weights).
+///
+/// ```
+/// use cotangent_engine::{Row, Tensor};
+/// use cotangent_manifolds::{Barycentre, Manifold, Stereographic};
+/// let ball = Stereographic::ball(-1.0).unwrap();
+/// let points = Tensor::new([2, 1], vec![0.0_f64, 0.8]); // one set of two points: [n, d]
+/// let middle = ball.barycentre(&points, &Tensor::new([2], vec![1.0, 1.0])); // [d]
+/// assert!((middle.data()[0] - 0.5).abs() < 1e-15); // 0.5 ⊕ 0.5 = 0.8
+///
+/// // As attention aggregates: weights of three sets [3, n], features [n, d + 1].
+/// use cotangent_manifolds::Sets;
+/// let weights = Tensor::new([3, 2], vec![1.0, 1.0, 1.0, 0.0, 0.25, 0.75]);
+/// let sums = Tensor::combine(&weights, &ball.barycentre_features(&points)); // [3, d + 1]
+/// let means = ball.barycentre_from_sum(&sums); // [3, d]
+/// assert!((means.data()[0] - 0.5).abs() < 1e-15 && means.data()[1] == 0.0);
+/// ```
+pub trait Barycentre: Manifold {
+    /// The barycentre of each set, accurate at any radius: points `[…, n, ambient]` and weights `[…, n]` to
+    /// `[…, ambient]`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R;
+
+    /// What weighted sums of points are formed in: rows of width `dimension + 1`.
+    fn barycentre_features<R: Rows>(&self, points: &R) -> R;
+
+    /// The barycentre from a weighted sum of [features](Self::barycentre_features), on any scale: `[…, dimension + 1]`
+    /// to `[…, ambient]`.
+    fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R;
+}
+
+impl Barycentre for Stereographic {
+    #[track_caller]
+    fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
+        barycentre(points, weights, &points.constant(self.kappa()))
+    }
+    fn barycentre_features<R: Rows>(&self, points: &R) -> R {
+        features(points, &points.constant(self.kappa()))
+    }
+    fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
+        from_sum(sum, &sum.constant(self.kappa()))
+    }
+}
+
+/// The weighted mean.
+impl Barycentre for Euclidean {
+    #[track_caller]
+    fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
+        R::combine(&shares::<R>(weights), points)
+    }
+    fn barycentre_features<R: Rows>(&self, points: &R) -> R {
+        features(points, &points.constant(0.0))
+    }
+    fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
+        from_sum(sum, &sum.constant(0.0))
+    }
+}
+
+/// The weighted sum of points, normalised: `X̄/(√-κ ‖X̄‖_L)`. Law et al. 2019, eq. 11.
+///
+/// The norm cancels far out. With Y the point of the hyperboloid that has the space coordinates of the mean X̄, every
+/// term of `κ⟨X̄, X̄⟩ = 1 − κ(Σ bᵢ⟨Xᵢ − Y, Xᵢ − Y⟩ + (X̄₀ − Y₀)²)` is positive.
+impl Barycentre for Lorentz {
+    #[track_caller]
+    fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
+        let kappa = points.constant(self.kappa());
+        let shares = shares::<R>(weights);
+        let mean = R::combine(&shares, points);
+        let foot = self.project(&mean);
+        let chords = R::map(formulas::SquaredChord, [&self.dist(points, &foot.row_beside()), &kappa]);
+        let chord = R::total(&R::map(Mul, [&shares, &chords]));
+        let height = R::scalar(euclidean::formulas::Dist, [&mean, &foot], []);
+        let scale = R::map(formulas::InverseNorm, [&chord, &height, &kappa]);
+        self.project(&R::vector(Scale, [&mean], [&scale]))
+    }
+    fn barycentre_features<R: Rows>(&self, points: &R) -> R {
+        points.clone()
+    }
+    fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
+        let square = self.inner(sum, sum, sum);
+        let scale = R::map(formulas::InverseRoot, [&R::map(Mul, [&square, &sum.constant(self.kappa())])]);
+        self.project(&R::vector(Scale, [sum], [&scale]))
+    }
+}
+
+/// Weights as parts of 1.
+#[track_caller]
+fn shares<R: Sets>(weights: &R::Scalar) -> R::Scalar {
+    R::map(formulas::Share, [weights, &R::beside(&R::total(weights))])
+}
+
+/// [`Barycentre::barycentre`] of the κ-stereographic model, for a curvature that may be learned: points `[…, n, d]`,
+/// weights `[…, n]`. Smooth through κ = 0.
+#[track_caller]
+pub fn barycentre<R: Sets>(points: &R, weights: &R::Scalar, kappa: &R::Scalar) -> R {
+    let weighted = R::map(Mul, [weights, &R::scalar(formulas::Conformal, [points], [kappa])]);
+    let total = R::total(&weighted);
+    let shares = R::map(formulas::Share, [&weighted, &R::beside(&total)]);
+    let mean = R::combine(&shares, points);
+    let gap = R::map(formulas::Share, [&R::total(weights), &total]);
+    let distances = R::scalar(euclidean::formulas::Dist, [points, &mean.row_beside()], []);
+    let variance = R::total(&R::map(Mul, [&shares, &R::map(Square, [&distances])]));
+    R::vector(formulas::FromMean, [&mean], [kappa, &gap, &variance])
+}
+
+/// [`Barycentre::barycentre_features`] of the κ-stereographic model, for a curvature that may be learned: `(λx, λ − 1)`.
+pub fn features<R: Rows>(points: &R, kappa: &R::Scalar) -> R {
+    R::vector(formulas::Features, [&R::concat(points, &points.zeros(1))], [kappa])
+}
+
+/// [`Barycentre::barycentre_from_sum`] of the κ-stereographic model, for a curvature that may be learned.
+pub fn from_sum<R: Rows>(sum: &R, kappa: &R::Scalar) -> R {
+    let row = R::vector(formulas::FromSum, [sum], [kappa]);
+    R::vector(stereographic::formulas::Project, [&row.columns(0..sum.width() - 1)], [kappa])
+}
+
+/// The formulas of barycentres. Parameter 0 of row formulas is κ.
+pub mod formulas {
+    use cotangent_engine::registry::{
+        Formula, Range,
+        Sample::{Ball, HalfSpace},
+    };
+    use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Vector};
+
+    use super::{MapFormula, Scalar};
+    use Invariant::{Dot, Last, Margin, Param};
+
+    /// The conformal factor λ_x = 2/(1 + κ‖x‖²).
+    #[derive(Clone, Copy, Debug)]
+    pub struct Conformal;
+
+    impl RowFormula<1, 1, 1, 1> for Conformal {
+        const NAME: &'static str = "barycentre.conformal";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 1] = [Vector::Input(0)];
+        const INVARIANTS: [Invariant; 1] = [Margin(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([m]: [S; 1]) -> [S; 1] {
+            [S::constant(2.0) / m]
+        }
+    }
+
+    /// `(λx, λ − 1)` from (x, 0).
+    #[derive(Clone, Copy, Debug)]
+    pub struct Features;
+
+    impl RowFormula<1, 2, 1, 2> for Features {
+        const NAME: &'static str = "barycentre.features";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
+        const INVARIANTS: [Invariant; 1] = [Margin(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([m]: [S; 1]) -> [S; 2] {
+            let two = S::constant(2.0);
+            [two / m, (two - m) / m]
+        }
+    }
+
+    /// `1/(t + ρ)`, given `κs² = ρ² − t²`; for t < 0, where that cancels, `(ρ − t)/κs²`. 1 where all are 0.
+    #[inline(always)]
+    fn lower<S: Scalar>(t: S, rho: S, curved: S) -> S {
+        let sum = t + rho;
+        let upper = S::select(S::zero().lt(sum), sum, S::one()).recip();
+        S::select(t.lt(S::zero()), (rho - t) / curved, upper)
+    }
+
+    /// `(s/(t + ρ), 0)` from a weighted sum (s, t) of features, `ρ² = t² + κ‖s‖²`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct FromSum;
+
+    impl RowFormula<1, 2, 3, 2> for FromSum {
+        const NAME: &'static str = "barycentre.from_sum";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Horizontal;
+        const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
+        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Last(0), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([ss, t, kappa]: [S; 3]) -> [S; 2] {
+            let curved = kappa * ss;
+            let rho = (t.square() + curved).max(S::zero()).sqrt();
+            [lower(t, rho, curved), S::zero()]
+        }
+    }
+
+    /// `x̄/(1 − g + √(g² − κV))`, g = parameter 1, V = parameter 2.
+    #[derive(Clone, Copy, Debug)]
+    pub struct FromMean;
+
+    impl RowFormula<1, 1, 4, 1> for FromMean {
+        const NAME: &'static str = "barycentre.from_mean";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 1] = [Vector::Input(0)];
+        const INVARIANTS: [Invariant; 4] = [Dot(0, 0), Param(0), Param(1), Param(2)];
+        const DOMAIN: Domain = Domain::Ball;
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, kappa, g, variance]: [S; 4]) -> [S; 1] {
+            let rho = (g.square() - kappa * variance).max(S::zero()).sqrt();
+            [lower(S::one() - g, rho, kappa * xx)]
+        }
+    }
+
+    /// `x/y`, 0 where y is 0: the share of nothing in nothing.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Share;
+
+    impl MapFormula<2> for Share {
+        const NAME: &'static str = "barycentre.share";
+        #[inline(always)]
+        fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
+            let some = S::zero().lt(y);
+            S::select(some, x / S::select(some, y, S::one()), S::zero())
+        }
+    }
+
+    /// `((2/√-κ) sinh(√-κ d/2))²`: the squared chord of points of the hyperboloid at distance d.
+    #[derive(Clone, Copy, Debug)]
+    pub struct SquaredChord;
+
+    impl MapFormula<2> for SquaredChord {
+        const NAME: &'static str = "barycentre.squared_chord";
+        #[inline(always)]
+        fn eval<S: Scalar>([d, kappa]: [S; 2]) -> S {
+            (d * (S::constant(0.25) * kappa * d.square()).sinc()).square()
+        }
+    }
+
+    /// `1/√(1 − κ(h + z²))`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct InverseNorm;
+
+    impl MapFormula<3> for InverseNorm {
+        const NAME: &'static str = "barycentre.inverse_norm";
+        #[inline(always)]
+        fn eval<S: Scalar>([h, z, kappa]: [S; 3]) -> S {
+            (S::one() - kappa * (h + z.square())).sqrt().recip()
+        }
+    }
+
+    /// `1/√q`; 1 where q is not positive.
+    #[derive(Clone, Copy, Debug)]
+    pub struct InverseRoot;
+
+    impl MapFormula<1> for InverseRoot {
+        const NAME: &'static str = "barycentre.inverse_root";
+        #[inline(always)]
+        fn eval<S: Scalar>([q]: [S; 1]) -> S {
+            S::select(S::zero().lt(q), q, S::one()).sqrt().recip()
+        }
+    }
+
+    const KAPPA: Range = Range(-1.5, 0.8);
+    const NEGATIVE: Range = Range(-1.5, -0.5);
+
+    /// All formulas of barycentres, for the test that compares their evaluations.
+    pub const ALL: &[Formula] = &[
+        Formula::row(Conformal, Ball, &[KAPPA]),
+        Formula::row(Features, Ball, &[KAPPA]),
+        // For κ < 0 the sum would have to be timelike.
+        Formula::row(FromSum, HalfSpace, &[Range(0.1, 0.8)]),
+        Formula::row(FromMean, Ball, &[KAPPA, Range(0.3, 0.5), Range(0.01, 0.09)]),
+        Formula::map(Share, &[Range(0.1, 3.0), Range(0.3, 3.0)]),
+        Formula::map(SquaredChord, &[Range(0.1, 3.0), NEGATIVE]),
+        Formula::map(InverseNorm, &[Range(0.1, 3.0), Range(0.1, 3.0), NEGATIVE]),
+        Formula::map(InverseRoot, &[Range(0.3, 3.0)]),
+    ];
+}
