@@ -4,7 +4,7 @@
 //! of Euclidean into Riemannian gradients. Each operation is one row formula and works at three levels:
 //! on a single row ([`Row`](cotangent_engine::Row)), on a tensor row by row, and on tape variables.
 //! [`Point`] and [`Tangent`] keep the geometries apart in the type system; [`Param`] is a table of points
-//! to be learned.
+//! to be learned, and a [`Module`] whatever has some.
 //!
 //! | manifold | file |
 //! |---|---|
@@ -19,6 +19,8 @@ mod euclidean;
 mod lorentz;
 mod manifold;
 mod matrix;
+mod module;
+pub mod momentum;
 mod param;
 mod point;
 mod spd;
@@ -27,7 +29,8 @@ mod stereographic;
 
 pub use euclidean::Euclidean;
 pub use lorentz::Lorentz;
-pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+pub use manifold::{ConstantCurvature, CurvatureError, FactorVisitor, Manifold, OffManifold};
+pub use module::{Module, Path, StateError, Visitor, VisitorMut};
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
 pub use spd::Spd;

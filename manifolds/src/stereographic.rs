@@ -12,9 +12,10 @@
 //! written in margins and differences.
 
 use cotangent_engine::domain::margin;
-use cotangent_engine::{Float, Row, Rows};
+use cotangent_engine::{Domain, Float, Row, RowUpdate, Rows, Scalar, update_rows};
 
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+use crate::momentum::{Motion, Moving, Rule, composed};
 
 /// The κ-stereographic model of the space of constant sectional curvature `kappa`, metric
 /// `λ_x² ⟨u, v⟩` with λ_x = 2/(1 + κ‖x‖²).
@@ -120,6 +121,16 @@ pub mod formulas {
     /// Coefficients of x and v in the exponential map.
     #[inline(always)]
     fn exp<S: Scalar>(mx: S, xx: S, xv: S, vv: S, kappa: S) -> [S; 2] {
+        flow(mx, xx, xv, vv, kappa).0
+    }
+
+    /// Coefficients of x and v in the exponential map, and the parallel transport along the geodesic of a vector w that
+    /// is a multiple of v: it becomes `a ⟨v, w⟩ x + b w`.
+    ///
+    /// With y = τ v as in the exponential map, D = m_x m_y − κ‖x + y‖² and E = m_x − κ‖x‖² m_y, the differential of
+    /// y ↦ x ⊕ y takes w to `(m_y/D²) (E w − κ τ ⟨v, w⟩ (D + E) x)`: no cancellation for κ < 0.
+    #[inline(always)]
+    pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, kappa: S) -> ([S; 2], [S; 2]) {
         // Beyond this the map has long reached the boundary, and the squares would overflow.
         let vv = vv.min(S::constant(1e270));
         let s = kappa * vv / mx.square();
@@ -129,7 +140,10 @@ pub mod formulas {
         let my = (S::one() + s * t.square()).max(S::constant(1e-30));
         let ee = (xx + tau * (xv + xv + tau * vv)).max(S::zero());
         let den = mx * my - kappa * ee;
-        [(mx - kappa * ee) / den, mx * tau / den]
+        let turn = mx - kappa * xx * my;
+        let scale = my / den.square();
+        let carried = [-kappa * tau * scale * (den + turn), scale * turn];
+        ([(mx - kappa * ee) / den, mx * tau / den], carried)
     }
 
     /// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`.
@@ -191,7 +205,7 @@ pub mod formulas {
 
     /// `1/λ_x²`.
     #[inline(always)]
-    fn inverse_metric<S: Scalar>(mx: S) -> S {
+    pub(super) fn inverse_metric<S: Scalar>(mx: S) -> S {
         S::constant(0.25) * mx.square()
     }
 
@@ -321,6 +335,39 @@ pub mod formulas {
     ];
 }
 
+/// A step with momentum by one reading of its rows: points, momenta and gradients span all that comes out.
+struct Step<'a, U> {
+    rule: &'a U,
+    kappa: f64,
+}
+
+impl<U: Rule<K>, const K: usize> RowUpdate<3, 2, K> for Step<'_, U> {
+    const DOMAIN: Domain = Domain::Ball;
+
+    fn kappa(&self) -> f64 {
+        self.kappa
+    }
+    #[inline(always)]
+    fn eval<S: Scalar>(
+        &self,
+        mx: S,
+        [[xx, xm, xg], [_, mm, mg], [_, _, gg]]: [[S; 3]; 3],
+        moments: [S; K],
+    ) -> ([[S; 3]; 2], [S; K]) {
+        let [keep, take] = self.rule.blend().map(S::constant);
+        let kappa = S::constant(self.kappa);
+        let inverse = formulas::inverse_metric(mx);
+        let (length, moments) = self.rule.length(inverse * gg, moments);
+        // The new momentum n = keep m + of_g g, and the velocity −length n.
+        let of_g = take * inverse;
+        let xn = keep * xm + of_g * xg;
+        let nn = (keep.square() * mm + of_g * (S::constant(2.0) * keep * mg + of_g * gg)).max(S::zero());
+        let ([of_x, of_v], [bend, turn]) = formulas::flow(mx, xx, -length * xn, length.square() * nn, kappa);
+        let of_n = -of_v * length;
+        ([[of_x, of_n * keep, of_n * of_g], [-bend * length * nn, turn * keep, turn * of_g]], moments)
+    }
+}
+
 impl ConstantCurvature for Stereographic {
     fn kappa(&self) -> f64 {
         self.kappa
@@ -362,6 +409,19 @@ impl Manifold for Stereographic {
     }
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         R::vector(formulas::Descend, [x, g], [&x.constant(self.kappa), rate])
+    }
+    fn step<U: Rule<K>, T: Float, const K: usize>(
+        &self,
+        rule: &U,
+        motion: Motion,
+        rows: Moving<'_, T, K>,
+    ) -> Result<(), usize> {
+        // The momentum is carried along its own geodesic, or it takes more than `flow`.
+        if motion.lookahead || motion.decay != 0.0 {
+            return composed(self, rule, motion, rows);
+        }
+        let step = Step { rule, kappa: self.kappa };
+        update_rows(&step, [rows.points, rows.momenta], [rows.gradients], rows.moments, rows.width)
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         let m = margin(x, self.kappa);

@@ -37,7 +37,7 @@ const ROWS: usize = 4;
 
 /// `LANES` coordinates from element `at` on, of which the row has `left`; zeros beyond, put together in `end`.
 #[inline(always)]
-fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize, end: &mut [T; LANES]) -> S {
+pub(super) fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize, end: &mut [T; LANES]) -> S {
     let data = &data[at..];
     S::load(match data.first_chunk::<LANES>() {
         Some(block) if left >= LANES => block,

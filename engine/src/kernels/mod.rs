@@ -14,4 +14,5 @@ pub(crate) mod pair;
 pub(crate) mod pieces;
 pub(crate) mod pool2d;
 pub(crate) mod reduce;
+pub(crate) mod update;
 mod wedge;
