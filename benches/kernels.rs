@@ -160,7 +160,7 @@ impl Bench {
         let target = uniform::<f32>(&[16, 1], -1.0, 1.0, 2);
         let mut params = [[8, 16], [1, 16], [16, 1], [1, 1]]
             .map(|shape| Param::new("w", Euclidean, uniform::<f32>(&shape, -0.3, 0.3, 3)));
-        let sgd = RiemannianSgd::new(0.01).expect("a rate");
+        let mut sgd = RiemannianSgd::new(0.01).expect("a rate");
         let mut tape = Tape::new();
         let ms = median_ms(|| {
             tape.reset();

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut weights = Param::new("weights", Euclidean, Tensor::zeros([3, 1]));
     let mut bias = Param::new("bias", Euclidean, Tensor::zeros([1, 1]));
-    let sgd = RiemannianSgd::new(0.3)?; // on a Euclidean parameter: plain SGD
+    let mut sgd = RiemannianSgd::new(0.3)?; // on a Euclidean parameter: plain SGD
     let mut tape = Tape::new();
     for epoch in 0..200 {
         tape.reset(); // forgets the graph, keeps its memory

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut tape = Tape::new();
     // The mean is where Σ log_mean(xᵢ) vanishes. Half the mean squared distance is smooth, strongly convex
     // and has a Hessian of at most about the radius, so a rate of 1/4 is safe.
-    let sgd = RiemannianSgd::new(0.25)?;
+    let mut sgd = RiemannianSgd::new(0.25)?;
     for step in 0..60 {
         tape.reset();
         let data = Point::new(ball, tape.constant(&points));

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         matrix("queries", [VOCABULARY, WIDTH]),
         matrix("out", [WIDTH, VOCABULARY]),
     ];
-    let sgd = RiemannianSgd::new(0.5)?;
+    let mut sgd = RiemannianSgd::new(0.5)?;
     let mut data = rng::stream(3, 1, 0);
     let mut tape = Tape::new();
     let mut accuracy = 0.0;

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         tensor("hidden bias", &[32], 0.0),
         tensor("out", &[32, 4], 0.3),
     ];
-    let sgd = RiemannianSgd::new(0.1)?;
+    let mut sgd = RiemannianSgd::new(0.1)?;
     let mut data = rng::stream(8, 1, 0);
     let mut tape = Tape::new();
     for step in 0..600 {

@@ -14,8 +14,8 @@ pub mod prelude {
     };
     pub use cotangent_layers::{Embedding, loss};
     pub use cotangent_manifolds::{
-        ConstantCurvature, Euclidean, Lorentz, Manifold, Param, ParamOnTape, PoincareBall, Point,
+        ConstantCurvature, Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall, Point,
         Stereographic, Tangent,
     };
-    pub use cotangent_optim::RiemannianSgd;
+    pub use cotangent_optim::{RiemannianAdam, RiemannianSgd};
 }

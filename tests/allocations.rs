@@ -55,7 +55,8 @@ fn steps_allocate_nothing() {
     let mut weights = [&[8, 32][..], &[32], &[32], &[32], &[32, 4]]
         .map(|shape| Param::new("w", Euclidean, uniform(shape, &mut rng)));
     let labels: [u32; 16] = std::array::from_fn(|i| i as u32 % 4);
-    let sgd = RiemannianSgd::new(0.1).unwrap();
+    let mut sgd = RiemannianSgd::new(0.1).unwrap();
+    let mut adam = RiemannianAdam::new(1e-3).unwrap().clip(10.0).unwrap();
     let mut tape = Tape::new();
     let value = std::cell::Cell::new(0.0);
     let mut step = || {
@@ -68,6 +69,7 @@ fn steps_allocate_nothing() {
         for w in &mut weights {
             sgd.step(w, &gradients).unwrap();
         }
+        adam.step(&mut weights, &gradients).unwrap();
     };
     assert_eq!(steady(&mut step), 0, "a classifier's step");
     let first = value.get();
@@ -77,6 +79,9 @@ fn steps_allocate_nothing() {
     // Poincaré embeddings: row-sparse gradients.
     let ball = PoincareBall::ball(-1.0).unwrap();
     let mut table: Embedding<_, f64> = Embedding::uniform("points", ball, 200, 5, 1e-3, &mut rng);
+    let mut sgd = RiemannianSgd::new(0.1).unwrap();
+    let mut adam = RiemannianAdam::new(1e-3).unwrap();
+    let mut momentum = RiemannianSgd::new(1e-3).unwrap().nesterov(0.9).unwrap();
     let mut tape = Tape::new();
     let (mut left, mut right) = (vec![0; 40], vec![0; 40]);
     let mut round = 0_u32;
@@ -92,6 +97,8 @@ fn steps_allocate_nothing() {
         let loss = distance_loss::ranking(u.dist(&v).reshape([5, 8])).sum();
         let gradients = tape.backward(loss);
         sgd.step(&mut table.points, &gradients).unwrap();
+        adam.step(&mut table.points, &gradients).unwrap();
+        momentum.step(&mut table.points, &gradients).unwrap();
     };
     assert_eq!(steady(&mut step), 0, "an embedding's step");
 

@@ -219,7 +219,7 @@ fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &Ru
         let epoch = state.epochs_done;
         let burning_in = epoch < config.burn_in;
         sgd.set_rate(if burning_in { config.lr * config.burn_in_factor } else { config.lr })?;
-        let loss = run_epoch(epoch, &sampler, &mut embedding, &sgd, &mut tape)?;
+        let loss = run_epoch(epoch, &sampler, &mut embedding, &mut sgd, &mut tape)?;
         let seconds = start.elapsed().as_secs_f64();
         state.epochs_done += 1;
         state.loss.push(loss);
@@ -402,7 +402,7 @@ fn run_epoch<M: Manifold, T: Float>(
     epoch: u64,
     sampler: &Sampler<'_>,
     embedding: &mut Embedding<M, T>,
-    sgd: &RiemannianSgd,
+    sgd: &mut RiemannianSgd<T>,
     tape: &mut Tape<T>,
 ) -> Result<f64> {
     let Sampler { graph, config, .. } = sampler;

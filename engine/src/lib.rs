@@ -97,6 +97,7 @@ pub use float::Float;
 pub use gradients::{GradientView, Gradients};
 pub use kernels::map::MapFormula;
 pub use kernels::pair::{PairFormula, Pairing};
+pub use kernels::update::{ELEMENTS, RowUpdate, update_elements, update_rows};
 pub use lanes::Lanes;
 pub use operation::{Operation, Outcome, View};
 pub use pool::Memory;

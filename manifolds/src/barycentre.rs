@@ -169,6 +169,7 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 1, 1> for Conformal {
         const NAME: &'static str = "barycentre.conformal";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Vector::Input(0)];
         const INVARIANTS: [Invariant; 1] = [Margin(0)];
@@ -184,6 +185,7 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 1, 2> for Features {
         const NAME: &'static str = "barycentre.features";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
         const INVARIANTS: [Invariant; 1] = [Margin(0)];
@@ -208,6 +210,7 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 3, 2> for FromSum {
         const NAME: &'static str = "barycentre.from_sum";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
@@ -226,6 +229,7 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 4, 1> for FromMean {
         const NAME: &'static str = "barycentre.from_mean";
+        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Vector::Input(0)];
         const INVARIANTS: [Invariant; 4] = [Dot(0, 0), Param(0), Param(1), Param(2)];
@@ -243,6 +247,7 @@ pub mod formulas {
 
     impl MapFormula<2> for Share {
         const NAME: &'static str = "barycentre.share";
+        cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
             let some = S::zero().lt(y);
@@ -256,6 +261,7 @@ pub mod formulas {
 
     impl MapFormula<2> for SquaredChord {
         const NAME: &'static str = "barycentre.squared_chord";
+        cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([d, kappa]: [S; 2]) -> S {
             (d * (S::constant(0.25) * kappa * d.square()).sinc()).square()
@@ -268,6 +274,7 @@ pub mod formulas {
 
     impl MapFormula<3> for InverseNorm {
         const NAME: &'static str = "barycentre.inverse_norm";
+        cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([h, z, kappa]: [S; 3]) -> S {
             (S::one() - kappa * (h + z.square())).sqrt().recip()
@@ -280,6 +287,7 @@ pub mod formulas {
 
     impl MapFormula<1> for InverseRoot {
         const NAME: &'static str = "barycentre.inverse_root";
+        cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([q]: [S; 1]) -> S {
             S::select(S::zero().lt(q), q, S::one()).sqrt().recip()

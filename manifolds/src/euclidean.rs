@@ -1,8 +1,9 @@
 //! Euclidean space.
 
-use cotangent_engine::{Float, Row, Rows};
+use cotangent_engine::{Float, Lanes, Row, Rows, Scalar, update_elements};
 
 use crate::manifold::{ConstantCurvature, Manifold, OffManifold};
+use crate::momentum::{Motion, Moving, Rule};
 
 /// Euclidean space of any dimension, with the plain metric: `dist = ‖x − y‖`.
 ///
@@ -138,6 +139,34 @@ impl Manifold for Euclidean {
     }
     fn project<R: Rows>(&self, x: &R) -> R {
         x.clone()
+    }
+    fn moments(&self, width: usize) -> usize {
+        width
+    }
+    /// Coordinate by coordinate, in the arithmetic of their type: the Euclidean algorithm, to the bit.
+    fn step<U: Rule<K>, T: Float, const K: usize>(
+        &self,
+        rule: &U,
+        motion: Motion,
+        rows: Moving<'_, T, K>,
+    ) -> Result<(), usize> {
+        let [keep, take] = rule.blend();
+        let Moving { points, momenta, moments, gradients, width } = rows;
+        update_elements(
+            [points, momenta],
+            moments,
+            [gradients],
+            #[inline(always)]
+            |[x, m], moments, [g]| {
+                let [keep, take, shrink] = [keep, take, 1.0 - motion.decay].map(Lanes::constant);
+                let m = keep * m + take * g;
+                let along = if motion.lookahead { keep * m + take * g } else { m };
+                let (length, moments) = rule.length(g.square(), moments);
+                let x = if motion.decay == 0.0 { x } else { shrink * x };
+                ([x - length * along, m], moments)
+            },
+        )
+        .map_err(|element| element / width)
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         if x.iter().all(|c| c.is_finite()) {

@@ -4,7 +4,7 @@
 //! of Euclidean into Riemannian gradients. Each operation is one row formula and works at three levels:
 //! on a single row ([`Row`](cotangent_engine::Row)), on a tensor row by row, and on tape variables.
 //! [`Point`] and [`Tangent`] keep the geometries apart in the type system; [`Param`] is a table of points
-//! to be learned.
+//! to be learned, and a [`Module`] whatever has some.
 //!
 //! | manifold | file |
 //! |---|---|
@@ -34,7 +34,6 @@
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
 pub mod barycentre;
-pub mod barycentre;
 mod cones;
 mod euclidean;
 mod frechet;
@@ -46,6 +45,8 @@ pub mod laws;
 mod lorentz;
 mod manifold;
 mod matrix;
+mod module;
+pub mod momentum;
 mod orthonormal;
 mod param;
 mod point;
@@ -70,7 +71,8 @@ pub use half_space::HalfSpace;
 pub use isometry::{Hyperbolic, Isometric};
 pub use klein::Klein;
 pub use lorentz::Lorentz;
-pub use manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+pub use manifold::{ConstantCurvature, CurvatureError, FactorVisitor, Manifold, OffManifold};
+pub use module::{Module, Path, StateError, Visitor, VisitorMut};
 pub use orthonormal::Retraction;
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
@@ -86,7 +88,6 @@ pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 pub mod formulas {
     pub use crate::barycentre::formulas as barycentre;
     pub use crate::cones::formulas as cones;
-    pub use crate::cones::formulas as cones;
     pub use crate::euclidean::formulas as euclidean;
     pub use crate::half_space::formulas as half_space;
     pub use crate::isometry::formulas as isometry;
@@ -98,8 +99,6 @@ pub mod formulas {
     pub use crate::sphere::formulas as sphere;
     pub use crate::stereographic::formulas as stereographic;
     pub use crate::wrapped_normal::formulas as wrapped_normal;
-    pub use sets::Sets;
-    pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 
     /// All row formulas, by manifold.
     pub const ALL: [&[cotangent_engine::registry::Formula]; 13] = [

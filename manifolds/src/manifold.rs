@@ -1,9 +1,13 @@
 //! The trait of all manifolds.
 
+use std::ops::Range;
+
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Invariant, Row, RowFormula, Rows, Scalar, Vector};
 use rand::RngExt;
 use rand_distr::StandardNormal;
+
+use crate::momentum::{self, Motion, Moving, Rule};
 
 /// By how much a row is off a manifold.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -105,6 +109,33 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.retract(x, &R::vector(Descent, [&gradient], [rate]))
     }
 
+    /// Second moments that adaptive optimisers keep for a row of this width: one, of the Riemannian norm, so that
+    /// steps commute with isometries; in Euclidean space one for each coordinate. Bécigneul & Ganea 2019.
+    fn moments(&self, width: usize) -> usize {
+        let _ = width;
+        1
+    }
+
+    /// A step of rows with momentum, on the calling thread. The default is
+    /// [`composed`](momentum::composed); a manifold may know a shorter form of the same.
+    ///
+    /// # Errors
+    /// The first row that would not be finite. It is unchanged, those before it need not be.
+    fn step<U: Rule<K>, T: Float, const K: usize>(
+        &self,
+        rule: &U,
+        motion: Motion,
+        rows: Moving<'_, T, K>,
+    ) -> Result<(), usize> {
+        momentum::composed(self, rule, motion, rows)
+    }
+
+    /// Shows the factors that rows of this width consist of, each with its coordinates: the manifold itself, or
+    /// those of a product. Steps are taken factor by factor.
+    fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
+        visitor.factor(self, coordinates);
+    }
+
     /// Whether a row is a point of the manifold.
     ///
     /// # Errors
@@ -129,6 +160,12 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         }
         self.project_tangent(x, &v)
     }
+}
+
+/// Is shown the factors of a product.
+pub trait FactorVisitor {
+    /// A factor, and the coordinates of a row that are its own.
+    fn factor<M: Manifold>(&mut self, manifold: &M, coordinates: Range<usize>);
 }
 
 /// A manifold of constant curvature: a space form, or a part of one.

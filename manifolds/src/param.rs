@@ -2,7 +2,7 @@
 
 use cotangent_engine::{Float, ParamId, Tape, Tensor, Var};
 
-use crate::{Manifold, Point};
+use crate::{Manifold, OffManifold, Point};
 
 /// A tensor of points that an optimiser moves on their manifold. Lives outside the tape.
 #[derive(Clone, Debug)]
@@ -11,12 +11,14 @@ pub struct Param<M, T: Float = f32> {
     name: String,
     manifold: M,
     value: Tensor<T>,
+    /// Whether the rows are known to be points.
+    verified: bool,
 }
 
 impl<M: Manifold, T: Float> Param<M, T> {
     /// A parameter; its name appears in messages and files. The rows of `value` are taken as points.
     pub fn new(name: impl Into<String>, manifold: M, value: Tensor<T>) -> Self {
-        Param { id: ParamId::unique(), name: name.into(), manifold, value }
+        Param { id: ParamId::unique(), name: name.into(), manifold, value, verified: false }
     }
 
     /// Its identity on tapes.
@@ -35,10 +37,42 @@ impl<M: Manifold, T: Float> Param<M, T> {
     pub fn value(&self) -> &Tensor<T> {
         &self.value
     }
-    /// Its points, for writing.
+    /// Its points, for writing. Whether they still are points is looked at before the next step.
     pub fn value_mut(&mut self) -> &mut Tensor<T> {
+        self.verified = false;
         &mut self.value
     }
+
+    /// Its points, for those who write points: nothing is looked at again.
+    pub fn points_mut(&mut self) -> &mut Tensor<T> {
+        &mut self.value
+    }
+
+    /// Makes sure that every row is a point. Costs nothing if no one has written to the parameter since the last time.
+    ///
+    /// # Errors
+    /// The first row that is not, and by how much.
+    pub fn verify(&mut self) -> Result<(), (usize, OffManifold)> {
+        if !self.verified {
+            contains(&self.manifold, &self.value)?;
+            self.verified = true;
+        }
+        Ok(())
+    }
+
+    /// What it goes by in messages and files: its path within a module, or its own name where it is all there is.
+    pub fn called<'a>(&'a self, path: &'a str) -> &'a str {
+        if path.is_empty() { &self.name } else { path }
+    }
+}
+
+/// Whether every row is a point; the first that is not.
+pub(crate) fn contains<M: Manifold, T: Float>(
+    manifold: &M,
+    value: &Tensor<T>,
+) -> Result<(), (usize, OffManifold)> {
+    let contains = |(i, row)| manifold.contains(row).map_err(|off| (i, off));
+    if value.is_empty() { Ok(()) } else { value.rows().enumerate().try_for_each(contains) }
 }
 
 /// Puts parameters on a tape.

@@ -2,13 +2,15 @@
 //! the right one, and squared distances add up. A factor may be a product itself. Source: Gu, Sala, Gunel, Ré 2019,
 //! section 3.
 
+use std::ops::Range;
+
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{
     Float, Row, Rows,
     formulas::{Add, Hypot},
 };
 
-use crate::manifold::{Manifold, OffManifold};
+use crate::manifold::{FactorVisitor, Manifold, OffManifold};
 
 /// The Riemannian product of two manifolds, `dist² = dist_A² + dist_B²`.
 ///
@@ -118,6 +120,11 @@ impl<A: Manifold, B: Manifold> Manifold for Product<A, B> {
         let right =
             right.unwrap_or_else(|| panic!("product: no right factor in dimension {dim} of {self:?}"));
         Row::concat(&self.left.origin(self.left_dimension), &self.right.origin(right))
+    }
+    fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
+        let middle = coordinates.start + self.split();
+        self.left.factors(coordinates.start..middle, visitor);
+        self.right.factors(middle..coordinates.end, visitor);
     }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
         R::map(Hypot, both!(self.scalars, dist(x, y)).each_ref())

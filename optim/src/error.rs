@@ -1,17 +1,66 @@
 //! What can go wrong in a step.
 
-/// Why a step was refused. Nothing was changed.
+use cotangent_manifolds::OffManifold;
+
+/// Why a step or a setting was refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OptimError {
     /// The gradient of a row is NaN or infinite, or leads off to a non-finite point.
-    #[error("parameter {param:?}: the step of row {row} is not finite (a NaN or infinite gradient)")]
+    #[error(
+        "parameter {param:?}: the step of row {row} is not finite (a NaN or infinite gradient, or one too large)"
+    )]
     NotFinite {
         /// The parameter's name.
         param: String,
         /// The row.
         row: usize,
     },
+    /// Someone has moved a row off its manifold.
+    #[error("parameter {param:?}, row {row}: {source}")]
+    OffManifold {
+        /// The parameter's name.
+        param: String,
+        /// The row.
+        row: usize,
+        /// By how much.
+        source: OffManifold,
+    },
+    /// A gradient or the optimiser's state has another shape than its parameter.
+    #[error("parameter {param:?} of shape {shape}: {what} of {found} elements")]
+    Shape {
+        /// The parameter's name.
+        param: String,
+        /// Its shape.
+        shape: String,
+        /// What does not fit.
+        what: &'static str,
+        /// Its size.
+        found: usize,
+    },
     /// The learning rate is negative, NaN or infinite.
     #[error("learning rate {0}: a finite number of at least 0 is needed")]
     Rate(f64),
+    /// Another setting makes no sense.
+    #[error("{name} {value}: {needs} is needed")]
+    Setting {
+        /// The setting.
+        name: &'static str,
+        /// What it was to be.
+        value: f64,
+        /// What it may be.
+        needs: &'static str,
+    },
+}
+
+/// A setting in `[low, high)`.
+pub(crate) fn setting(name: &'static str, value: f64, low: f64, high: f64) -> Result<f64, OptimError> {
+    if value >= low && value < high && value.is_finite() {
+        return Ok(value);
+    }
+    let needs = match (low == 0.0, high) {
+        (true, 1.0) => "a number of at least 0 and below 1",
+        (true, _) => "a finite number of at least 0",
+        _ => "a finite number above 0",
+    };
+    Err(OptimError::Setting { name, value, needs })
 }

@@ -1,10 +1,20 @@
-//! Riemannian stochastic gradient descent. Bonnabel 2013; Nickel & Kiela 2017, eq. 5.
+//! Riemannian stochastic gradient descent, plain, with momentum, and Nesterov's. Bonnabel 2013; Nickel & Kiela 2017,
+//! eq. 5; Sutskever, Martens, Dahl, Hinton 2013.
 
-use cotangent_engine::{Float, GradientView, Gradients};
-use cotangent_manifolds::{Manifold, Param};
-use rayon::prelude::*;
+use cotangent_engine::{Float, Rows, Scalar};
+use cotangent_manifolds::Manifold;
+use cotangent_manifolds::momentum::{Motion, Moving, Rule};
 
-use crate::OptimError;
+use crate::error::{OptimError, setting};
+use crate::optimiser::{Algorithm, FactorRows, Optimiser};
+use crate::rows::with_gradient;
+
+/// Stochastic gradient descent: see [`RiemannianSgd`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sgd {
+    momentum: f64,
+    lookahead: bool,
+}
 
 /// `x ← retract(x, −rate · egrad_to_rgrad(x, g))`, row by row.
 ///
@@ -17,7 +27,7 @@ use crate::OptimError;
 ///
 /// let ball = Stereographic::new(-1.0).unwrap();
 /// let mut x = Param::new("x", ball, Tensor::new([1, 2], vec![0.1, 0.2]));
-/// let sgd = RiemannianSgd::new(1.0).unwrap();
+/// let mut sgd = RiemannianSgd::new(1.0).unwrap();
 /// {
 ///     // One exact step on half the squared distance lands on the target.
 ///     let tape = Tape::<f64>::new();
@@ -27,98 +37,106 @@ use crate::OptimError;
 /// }
 /// assert!((x.value().row(0)[1] + 0.7).abs() < 1e-15);
 /// ```
-#[derive(Clone, Debug)]
-pub struct RiemannianSgd {
-    rate: f64,
-}
+pub type RiemannianSgd<T = f32> = Optimiser<Sgd, T>;
 
-impl RiemannianSgd {
+impl<T: Float> RiemannianSgd<T> {
     /// With a learning rate.
     ///
     /// # Errors
     /// If the rate is negative or not finite.
     pub fn new(rate: f64) -> Result<Self, OptimError> {
-        let mut sgd = RiemannianSgd { rate: 0.0 };
-        sgd.set_rate(rate)?;
-        Ok(sgd)
+        Optimiser::with(Sgd { momentum: 0.0, lookahead: false }, rate)
     }
 
-    /// The learning rate.
-    pub fn rate(&self) -> f64 {
-        self.rate
-    }
-
-    /// Changes the learning rate.
+    /// With momentum: `m ← momentum · m + r`, `x ← exp_x(−rate · m)`, and m is carried along. Heavy ball, Polyak 1964.
     ///
     /// # Errors
-    /// If the rate is negative or not finite.
-    pub fn set_rate(&mut self, rate: f64) -> Result<(), OptimError> {
-        if !(rate >= 0.0 && rate.is_finite()) {
-            return Err(OptimError::Rate(rate));
-        }
-        self.rate = rate;
-        Ok(())
+    /// If it is not in `[0, 1)`.
+    pub fn momentum(mut self, momentum: f64) -> Result<Self, OptimError> {
+        self.algorithm.momentum = setting("momentum", momentum, 0.0, 1.0)?;
+        Ok(self)
     }
 
-    /// Moves a parameter against its gradient. Nothing happens if the loss does not depend on it.
+    /// With Nesterov's momentum: the step is along `momentum · m + r` with the new m.
     ///
     /// # Errors
-    /// If a moved row would not be finite; the parameter is then unchanged.
-    pub fn step<M: Manifold, T: Float>(
-        &self,
-        param: &mut Param<M, T>,
-        gradients: &Gradients<'_, T>,
-    ) -> Result<(), OptimError> {
-        let Some(gradient) = gradients.param(param.id()) else { return Ok(()) };
-        let (manifold, rate, width) = (*param.manifold(), self.rate, param.value().width());
-        let (values, rows) = match gradient {
-            GradientView::Dense(values) => (values, None),
-            GradientView::Rows { rows, values, .. } => (values, Some(rows)),
-        };
-        let row_of = |i: usize| rows.map_or(i, |rows| rows[i] as usize);
-        T::with_scratch(values.len(), |moved| {
-            let table = param.value();
-            // Chunks small enough to stay in cache from gathering to the moved point.
-            let step = |chunk: usize, moved: &mut [T], g: &[T]| {
-                T::with_scratch_tape(|tape| {
-                    let shape = [g.len() / width, width];
-                    let points = tape.constant_with(shape, |points| {
-                        for (i, point) in points.chunks_exact_mut(width).enumerate() {
-                            point.copy_from_slice(table.row(row_of(chunk * ROWS + i)));
-                        }
-                    });
-                    let g = tape.constant_with(shape, |to| to.copy_from_slice(g));
-                    let descended = manifold.descend(&points, &g, &tape.scalar(rate));
-                    descended.with_data(|data| moved.copy_from_slice(data));
-                });
-            };
-            if values.len() <= ROWS * width {
-                step(0, moved, values);
-            } else {
-                let chunks = moved.par_chunks_mut(ROWS * width).zip(values.par_chunks(ROWS * width));
-                chunks.enumerate().for_each(|(chunk, (moved, g))| step(chunk, moved, g));
-            }
-            if let Some(bad) = moved.iter().position(|x| !x.is_finite()) {
-                let row = row_of(bad / width);
-                return Err(OptimError::NotFinite { param: param.name().to_owned(), row });
-            }
-            let table = param.value_mut().data_mut();
-            for (i, point) in moved.chunks_exact(width).enumerate() {
-                let start = row_of(i) * width;
-                table[start..start + width].copy_from_slice(point);
-            }
-            Ok(())
-        })
+    /// If the momentum is not in `[0, 1)`.
+    pub fn nesterov(mut self, momentum: f64) -> Result<Self, OptimError> {
+        self.algorithm.lookahead = true;
+        self.momentum(momentum)
     }
 }
 
-/// Rows of a task: several microseconds of work.
-const ROWS: usize = 256;
+/// The numbers of a step with momentum.
+#[derive(Clone, Copy)]
+struct Heavy {
+    momentum: f64,
+    rate: f64,
+}
+
+impl Rule<0> for Heavy {
+    #[inline(always)]
+    fn blend(&self) -> [f64; 2] {
+        [self.momentum, 1.0]
+    }
+    #[inline(always)]
+    fn length<S: Scalar>(&self, _: S, moments: [S; 0]) -> (S, [S; 0]) {
+        (S::constant(self.rate), moments)
+    }
+}
+
+impl Algorithm for Sgd {
+    const NAME: &'static str = "sgd";
+
+    fn keeps(&self, motion: Motion) -> Option<usize> {
+        (self.momentum > 0.0 || motion.decay != 0.0 || motion.retraction).then_some(0)
+    }
+
+    fn step<M: Manifold, T: Float>(
+        &self,
+        manifold: &M,
+        rate: f64,
+        motion: Motion,
+        FactorRows { tables, part }: FactorRows<'_, '_, T>,
+    ) -> Result<(), usize> {
+        let (width, gradient) = (tables.points.width(), tables.gradient);
+        let points = tables.points.data_mut();
+        let Some(state) = &mut tables.state else {
+            let rows = Moving { points, momenta: &mut [], moments: [], gradients: &[], width };
+            let work = |rows: Moving<'_, T, 0>| descend(manifold, rate, rows);
+            return with_gradient(rows, 0, &part, gradient, tables.scale, work);
+        };
+        let momenta = state.momenta.data_mut();
+        let rows = Moving { points, momenta, moments: [], gradients: &[], width };
+        let rule = Heavy { momentum: self.momentum, rate };
+        let motion = Motion { lookahead: self.lookahead, ..motion };
+        let work = |rows: Moving<'_, T, 0>| manifold.step(&rule, motion, rows);
+        with_gradient(rows, 0, &part, gradient, tables.scale, work)
+    }
+}
+
+/// A step without momentum.
+fn descend<M: Manifold, T: Float>(manifold: &M, rate: f64, rows: Moving<'_, T, 0>) -> Result<(), usize> {
+    T::with_scratch_tape(|tape| {
+        let shape = [rows.points.len() / rows.width, rows.width];
+        let constant = |from: &[T]| tape.constant_with(shape, |to| to.copy_from_slice(from));
+        let (x, g) = (constant(rows.points), constant(rows.gradients));
+        manifold.descend(&x, &g, &x.constant(rate)).with_data(|moved| {
+            match moved.iter().position(|x| !x.is_finite()) {
+                Some(bad) => Err(bad / rows.width),
+                None => {
+                    rows.points.copy_from_slice(moved);
+                    Ok(())
+                }
+            }
+        })
+    })
+}
 
 #[cfg(test)]
 mod tests {
     use cotangent_engine::{Tape, Tensor};
-    use cotangent_manifolds::{Euclidean, ParamOnTape};
+    use cotangent_manifolds::{Euclidean, Param, ParamOnTape};
 
     use super::*;
 
@@ -139,7 +157,7 @@ mod tests {
         let rows: Vec<u32> = (0..400).map(|i| (i * i) % 300).collect();
         let mut sparse = Param::new("sparse", ball, start.clone());
         let mut dense = Param::new("dense", ball, start.clone());
-        let sgd = RiemannianSgd::new(0.1).unwrap();
+        let mut sgd = RiemannianSgd::new(0.1).unwrap();
         let tape = Tape::new();
         let loss = tape.point(&sparse).coordinates().gather(&rows).square().sum();
         sgd.step(&mut sparse, &tape.backward(loss)).unwrap();
@@ -154,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_gradients_and_rates_are_refused_and_change_nothing() {
+    fn bad_gradients_and_settings_are_refused_and_change_nothing() {
         let mut x = Param::new("weights", Euclidean, Tensor::new([2, 1], vec![1.0_f64, 0.0]));
         let before = x.value().clone();
         let tape = Tape::new();
@@ -162,8 +180,15 @@ mod tests {
         let error = RiemannianSgd::new(0.1).unwrap().step(&mut x, &gradients).unwrap_err();
         assert_eq!(error, OptimError::NotFinite { param: "weights".into(), row: 1 });
         assert_eq!(*x.value(), before);
-        for rate in [-0.1, f64::NAN, f64::INFINITY] {
-            assert!(RiemannianSgd::new(rate).is_err());
+        for bad in [-0.1, f64::NAN, f64::INFINITY] {
+            assert!(RiemannianSgd::<f32>::new(bad).is_err());
+            let sgd = || RiemannianSgd::<f32>::new(0.1).unwrap();
+            assert!(sgd().momentum(bad).is_err());
+            assert!(sgd().decay(bad).is_err());
+            assert!(sgd().clip(bad).is_err());
+            assert!(sgd().group("", bad, 0.0).is_err());
         }
+        let message = RiemannianSgd::<f32>::new(0.1).unwrap().momentum(1.0).unwrap_err().to_string();
+        assert_eq!(message, "momentum 1: a number of at least 0 and below 1 is needed");
     }
 }

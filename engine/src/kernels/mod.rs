@@ -16,4 +16,5 @@ pub(crate) mod pieces;
 pub(crate) mod pool2d;
 pub(crate) mod reduce;
 pub(crate) mod softmax;
+pub(crate) mod update;
 mod wedge;

@@ -5,6 +5,7 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
+use crate::kernels::line::pairwise;
 use crate::{Float, Lanes, Scalar};
 
 /// Neighbours that sums run over side by side: the same on every instruction set, as the bits depend on it.
@@ -31,6 +32,12 @@ pub(crate) trait Block:
         let mut lanes = [0.0; LANES];
         self.store(&mut lanes);
         Lanes::from(lanes)
+    }
+    /// The sums over the lanes of four, each in the order of [`pairwise`](crate::kernels::line::pairwise).
+    #[inline(always)]
+    fn sums(four: [Self; 4]) -> [f64; 4] {
+        let [a, b, c, d] = four;
+        [pairwise(a.lanes()), pairwise(b.lanes()), pairwise(c.lanes()), pairwise(d.lanes())]
     }
     /// `self + b` and its rounding error, exactly (Knuth).
     #[inline(always)]
@@ -137,6 +144,39 @@ mod x86_64 {
     #[derive(Clone, Copy)]
     pub(crate) struct Avx512(__m512d);
 
+    /// The sums of four quarters each: `(l₀ + l₂) + (l₁ + l₃)`.
+    ///
+    /// # Safety
+    /// The processor must have AVX2.
+    #[inline(always)]
+    unsafe fn sums_of_quads([a, b, c, d]: [__m256d; 4]) -> [f64; 4] {
+        // SAFETY: the caller's promise; four elements are written to four.
+        unsafe {
+            let mut sums = [0.0; 4];
+            _mm256_storeu_pd(sums.as_mut_ptr(), _mm256_hadd_pd(fold(a, c), fold(b, d)));
+            sums
+        }
+    }
+
+    /// The upper halves of two registers added to the lower ones.
+    ///
+    /// # Safety
+    /// The processor must have AVX2.
+    #[inline(always)]
+    unsafe fn fold(x: __m256d, y: __m256d) -> __m256d {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_add_pd(_mm256_permute2f128_pd::<0x20>(x, y), _mm256_permute2f128_pd::<0x31>(x, y)) }
+    }
+
+    impl Avx512 {
+        /// The upper half added to the lower one.
+        #[inline(always)]
+        fn folded(self) -> __m256d {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { _mm256_add_pd(_mm512_castpd512_pd256(self.0), _mm512_extractf64x4_pd::<1>(self.0)) }
+        }
+    }
+
     macro_rules! operators {
         ($($trait:ident $method:ident $avx2:ident $avx512:ident;)*) => { $(
             impl $trait for Avx2 {
@@ -165,6 +205,19 @@ mod x86_64 {
     }
 
     impl Block for Avx2 {
+        #[inline(always)]
+        fn sums(four: [Self; 4]) -> [f64; 4] {
+            let [a, b, c, d] = four;
+            // SAFETY: values of this type exist only where the processor has AVX2.
+            unsafe {
+                sums_of_quads([
+                    _mm256_add_pd(a.0, a.1),
+                    _mm256_add_pd(b.0, b.1),
+                    _mm256_add_pd(c.0, c.1),
+                    _mm256_add_pd(d.0, d.1),
+                ])
+            }
+        }
         #[inline(always)]
         fn splat(x: f64) -> Self {
             // SAFETY: only called where the processor has AVX2.
@@ -219,6 +272,12 @@ mod x86_64 {
     }
 
     impl Block for Avx512 {
+        #[inline(always)]
+        fn sums(four: [Self; 4]) -> [f64; 4] {
+            let [a, b, c, d] = four;
+            // SAFETY: values of this type exist only where the processor has AVX-512, and so AVX2.
+            unsafe { sums_of_quads([a.folded(), b.folded(), c.folded(), d.folded()]) }
+        }
         #[inline(always)]
         fn splat(x: f64) -> Self {
             // SAFETY: only called where the processor has AVX-512.

@@ -18,6 +18,7 @@ pub struct Dist;
 
 impl RowFormula<2, 3, 4, 1> for Dist {
     const NAME: &'static str = "stereographic.dist";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
@@ -46,6 +47,7 @@ pub struct Exp;
 
 impl RowFormula<2, 2, 6, 2> for Exp {
     const NAME: &'static str = "stereographic.exp";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 6] = [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
@@ -59,6 +61,16 @@ impl RowFormula<2, 2, 6, 2> for Exp {
 /// Coefficients of x and v in the exponential map; `area` is `‖x‖²‖v‖² − ⟨x, v⟩²`.
 #[inline(always)]
 fn exp<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> [S; 2] {
+    flow(mx, xx, xv, vv, area, kappa).0
+}
+
+/// Coefficients of x and v in the exponential map, and the parallel transport along the geodesic of a vector w that
+/// is a multiple of v: it becomes `a ⟨v, w⟩ x + b w`.
+///
+/// With y = τ v as in the exponential map, D = m_x m_y − κ‖x + y‖² and E = m_x − κ‖x‖² m_y, the differential of
+/// y ↦ x ⊕ y takes w to `(m_y/D²) (E w − κ τ ⟨v, w⟩ (D + E) x)`: no cancellation for κ < 0.
+#[inline(always)]
+pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> ([S; 2], [S; 2]) {
     // Where squares of v overflow, the map has long reached the boundary.
     let largest = S::constant(1e270);
     let vv = vv.min(largest);
@@ -75,7 +87,10 @@ fn exp<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> [S; 2] {
     let obtuse = apart.square() + aside + aside;
     let ee = S::select(xv.lt(S::zero()), obtuse, xx + tau * (xv + xv + tau * vv));
     let den = mx * my - kappa * ee;
-    [(mx - kappa * ee) / den, mx * tau / den]
+    let turn = mx - kappa * xx * my;
+    let scale = my / den.square();
+    let carried = [-kappa * tau * scale * (den + turn), scale * turn];
+    ([(mx - kappa * ee) / den, mx * tau / den], carried)
 }
 
 /// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`.
@@ -84,6 +99,7 @@ pub struct Log;
 
 impl RowFormula<2, 3, 4, 3> for Log {
     const NAME: &'static str = "stereographic.log";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
@@ -102,6 +118,7 @@ pub struct Transport;
 
 impl RowFormula<3, 4, 6, 4> for Transport {
     const NAME: &'static str = "stereographic.transport";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Input(2)];
     const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(0, 3), Dot(2, 3), Param(0)];
@@ -129,6 +146,7 @@ pub struct EgradToRgrad;
 
 impl RowFormula<2, 2, 1, 2> for EgradToRgrad {
     const NAME: &'static str = "stereographic.egrad_to_rgrad";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 1] = [Margin(0)];
@@ -140,7 +158,7 @@ impl RowFormula<2, 2, 1, 2> for EgradToRgrad {
 
 /// `1/λ_x²`.
 #[inline(always)]
-fn inverse_metric<S: Scalar>(mx: S) -> S {
+pub(super) fn inverse_metric<S: Scalar>(mx: S) -> S {
     S::constant(0.25) * mx.square()
 }
 
@@ -150,6 +168,7 @@ pub struct Descend;
 
 impl RowFormula<2, 2, 7, 2> for Descend {
     const NAME: &'static str = "stereographic.descend";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 7] =
@@ -169,6 +188,7 @@ pub struct Inner;
 
 impl RowFormula<3, 3, 2, 1> for Inner {
     const NAME: &'static str = "stereographic.inner";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
     const INVARIANTS: [Invariant; 2] = [Margin(0), Dot(1, 2)];
@@ -184,6 +204,7 @@ pub struct Norm;
 
 impl RowFormula<2, 2, 2, 1> for Norm {
     const NAME: &'static str = "stereographic.norm";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 2] = [Margin(0), Dot(1, 1)];
@@ -199,6 +220,7 @@ pub struct Lambda;
 
 impl RowFormula<1, 1, 1, 1> for Lambda {
     const NAME: &'static str = "stereographic.lambda";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 1] = [Margin(0)];
@@ -214,6 +236,7 @@ pub struct Project;
 
 impl RowFormula<1, 1, 4, 1> for Project {
     const NAME: &'static str = "stereographic.project";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Epsilon];

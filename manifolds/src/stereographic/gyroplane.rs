@@ -35,6 +35,7 @@ pub struct Gyroplane;
 
 impl RowFormula<3, 4, 7, 1> for Gyroplane {
     const NAME: &'static str = "stereographic.gyroplane";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 4] = BASIS;
     const INVARIANTS: [Invariant; 7] = INVARIANTS;
@@ -52,6 +53,7 @@ pub struct Logit;
 
 impl RowFormula<3, 4, 7, 1> for Logit {
     const NAME: &'static str = "stereographic.logit";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 4] = BASIS;
     const INVARIANTS: [Invariant; 7] = INVARIANTS;
@@ -81,6 +83,7 @@ pub struct UnidirectionalLogit;
 
 impl RowFormula<2, 2, 5, 1> for UnidirectionalLogit {
     const NAME: &'static str = "stereographic.unidirectional_logit";
+    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 5] = [Margin(0), Dot(0, 1), Dot(1, 1), Param(1), Param(0)];
@@ -97,6 +100,7 @@ pub struct UnidirectionalLogits;
 
 impl PairFormula<1, 2, 1> for UnidirectionalLogits {
     const NAME: &'static str = "stereographic.unidirectional_logits";
+    cotangent_engine::compiled_here!(pair);
     const PAIRING: Pairing = Pairing::Dot;
     #[inline(always)]
     fn eval<S: Scalar>(xz: S, [mx]: [S; 1], [zz, r]: [S; 2], [kappa]: [S; 1]) -> S {

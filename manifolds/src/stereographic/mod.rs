@@ -17,11 +17,13 @@ pub mod formulas;
 mod gyroplane;
 mod gyrovector;
 mod matvec;
+mod step;
 
 use cotangent_engine::domain::margin;
-use cotangent_engine::{Float, Row, Rows};
+use cotangent_engine::{Float, Row, Rows, update_rows};
 
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+use crate::momentum::{Motion, Moving, Rule, composed};
 pub use curved::Curved;
 pub use matvec::MatVec;
 
@@ -196,6 +198,19 @@ impl Manifold for Stereographic {
     }
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         self.at(x).descend(x, g, rate)
+    }
+    fn step<U: Rule<K>, T: Float, const K: usize>(
+        &self,
+        rule: &U,
+        motion: Motion,
+        rows: Moving<'_, T, K>,
+    ) -> Result<(), usize> {
+        // The momentum is carried along its own geodesic, or it takes more than `flow`.
+        if motion.lookahead || motion.decay != 0.0 {
+            return composed(self, rule, motion, rows);
+        }
+        let step = step::Step { rule, kappa: self.kappa };
+        update_rows(&step, [rows.points, rows.momenta], [rows.gradients], rows.moments, rows.width)
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         let m = margin(x, self.kappa);

@@ -1,0 +1,283 @@
+//! Updates in place: rows and elements that are rewritten from their own old values, as the steps of optimisers do.
+//! No gradient flows through them.
+
+use crate::domain::Compensated;
+
+use crate::simd::{Avx2, Avx512, Block, LANES, dispatch_wide, read};
+use crate::{Domain, Float, Lanes, Scalar};
+
+/// An operation that commutes with rotations and rewrites the first `W` of its `V` vectors, with `K` numbers that are
+/// kept for each row: one read and one write of each. See [`RowFormula`](crate::RowFormula) for why inner products are
+/// all that it needs.
+pub trait RowUpdate<const V: usize, const W: usize, const K: usize>: Sync {
+    /// Where the first vector must lie.
+    const DOMAIN: Domain;
+
+    /// Sectional curvature of that domain.
+    fn kappa(&self) -> f64;
+
+    /// From the margin 1 + κ‖v₀‖², the inner products of the vectors and the numbers: the coefficients of each
+    /// rewritten vector, and the new numbers.
+    fn eval<S: Scalar>(&self, margin: S, products: [[S; V]; V], numbers: [S; K]) -> ([[S; V]; W], [S; K]);
+}
+
+/// Rows whose update is evaluated side by side.
+const ROWS: usize = 4;
+
+/// Applies an update to rows of `width` elements, on the calling thread.
+///
+/// # Errors
+/// The first row whose coefficients are not finite. It and those after it are unchanged.
+///
+/// # Panics
+/// If the slices do not hold equally many rows.
+#[track_caller]
+pub fn update_rows<U, T, const V: usize, const W: usize, const K: usize, const N: usize>(
+    update: &U,
+    written: [&mut [T]; W],
+    read: [&[T]; N],
+    numbers: [&mut [T]; K],
+    width: usize,
+) -> Result<(), usize>
+where
+    U: RowUpdate<V, W, K>,
+    T: Float,
+{
+    const { assert!(V == W + N && W > 0, "the rewritten vectors come first, then those that are read only") };
+    let len = written[0].len();
+    assert!(
+        written.iter().all(|w| w.len() == len)
+            && read.iter().all(|r| r.len() == len)
+            && numbers.iter().all(|n| n.len() * width == len),
+        "update_rows: as many rows of {width} elements are needed everywhere"
+    );
+    dispatch_wide(
+        (written, numbers),
+        #[inline(always)]
+        |(written, numbers)| rewrite::<U, T, Avx512, V, W, K, N>(update, written, read, numbers, width),
+        #[inline(always)]
+        |(written, numbers)| rewrite::<U, T, Avx2, V, W, K, N>(update, written, read, numbers, width),
+        #[inline(always)]
+        |(written, numbers)| rewrite::<U, T, Lanes<LANES>, V, W, K, N>(update, written, read, numbers, width),
+    )
+}
+
+#[inline(always)]
+fn rewrite<U, T, S, const V: usize, const W: usize, const K: usize, const N: usize>(
+    update: &U,
+    written: [&mut [T]; W],
+    read_only: [&[T]; N],
+    numbers: [&mut [T]; K],
+    width: usize,
+) -> Result<(), usize>
+where
+    U: RowUpdate<V, W, K>,
+    T: Float,
+    S: Block,
+{
+    let (rows, kappa) = (written[0].len() / width, Lanes::splat(update.kappa()));
+    let zero = S::splat(0.0);
+    let mut ends = [[T::zero(); LANES]; V];
+    for p in (0..rows).step_by(ROWS) {
+        let count = ROWS.min(rows - p);
+        let mut sums = [[[zero; ROWS]; V]; V];
+        let mut squares = [Compensated::<S>::default(); ROWS];
+        let mut kept = [Lanes::<ROWS>::splat(0.0); K];
+        for l in 0..count {
+            let start = (p + l) * width;
+            let (mut of_row, mut square) = ([[zero; V]; V], Compensated::<S>::default());
+            for c in (0..width).step_by(LANES) {
+                let v: [S; V] = vectors(&written, &read_only, start + c, width - c, &mut ends);
+                square.add_square::<T>(v[0]);
+                for a in 0..V {
+                    for b in a.max(1)..V {
+                        of_row[a][b] = of_row[a][b] + v[a] * v[b];
+                    }
+                }
+            }
+            squares[l] = square;
+            for a in 0..V {
+                for b in a.max(1)..V {
+                    sums[a][b][l] = of_row[a][b];
+                }
+            }
+            for k in 0..K {
+                kept[k].set(l, numbers[k][p + l].to_f64());
+            }
+        }
+        let mut products = [[Lanes::<ROWS>::splat(0.0); V]; V];
+        for a in 0..V {
+            for b in a.max(1)..V {
+                products[a][b] = Lanes::from(S::sums(sums[a][b]));
+                products[b][a] = products[a][b];
+            }
+        }
+        let square = totals::<T, S>(squares);
+        products[0][0] = square.value();
+        let (coefficients, new) = update.eval(square.margin(kappa), products, kept);
+        // 0 · x is NaN for what is not finite.
+        let mut bad = Lanes::<ROWS>::splat(0.0);
+        for w in 0..W {
+            for b in 0..V {
+                bad = bad + coefficients[w][b] * Lanes::splat(0.0);
+            }
+        }
+        for k in 0..K {
+            bad = bad + new[k] * Lanes::splat(0.0);
+        }
+        let good = bad.to_array().iter().take(count).take_while(|x| x.is_finite()).count();
+        let mut squares = [Compensated::<S>::default(); ROWS];
+        for l in 0..good {
+            let start = (p + l) * width;
+            let mut square = Compensated::<S>::default();
+            for c in (0..width).step_by(LANES) {
+                let v: [S; V] = vectors(&written, &read_only, start + c, width - c, &mut ends);
+                for w in 0..W {
+                    let mut y = zero;
+                    for b in 0..V {
+                        y = y + S::splat(coefficients[w][b].get(l)) * v[b];
+                    }
+                    let mut stored = [T::zero(); LANES];
+                    y.store(&mut stored);
+                    if w == 0 && U::DOMAIN == Domain::Ball {
+                        square.add_square::<T>(S::load(&stored));
+                    }
+                    // No more than the row's own: what lies beyond is still to be read.
+                    match written[w][start + c..].first_chunk_mut::<LANES>() {
+                        Some(out) if width - c >= LANES => *out = stored,
+                        _ => written[w][start + c..start + width].copy_from_slice(&stored[..width - c]),
+                    }
+                }
+            }
+            squares[l] = square;
+            for k in 0..K {
+                numbers[k][p + l] = T::nearest(new[k].get(l));
+            }
+        }
+        if U::DOMAIN != Domain::Free {
+            let margins = totals::<T, S>(squares).margin(kappa);
+            for l in 0..good {
+                if U::DOMAIN != Domain::Ball || !(margins.get(l) > 0.0) {
+                    let start = (p + l) * width;
+                    U::DOMAIN.settle(&mut written[0][start..start + width], update.kappa());
+                }
+            }
+        }
+        if good < count {
+            return Err(p + good);
+        }
+    }
+    Ok(())
+}
+
+/// The sums of squares of some rows, in the precision that their margins need.
+#[inline(always)]
+fn totals<T: Float, S: Block>(squares: [Compensated<S>; ROWS]) -> Compensated<Lanes<ROWS>> {
+    if !T::COMPENSATED {
+        let mut sums = [S::splat(0.0); ROWS];
+        for l in 0..ROWS {
+            sums[l] = squares[l].sum;
+        }
+        return Compensated { sum: Lanes::from(S::sums(sums)), error: Lanes::splat(0.0) };
+    }
+    let mut totals = Compensated { sum: Lanes::splat(0.0), error: Lanes::splat(0.0) };
+    for l in 0..ROWS {
+        totals.set(l, squares[l].total::<T>());
+    }
+    totals
+}
+
+/// Some consecutive elements of all vectors of a row, from element `at` on; `left` of them are in the row.
+#[inline(always)]
+fn vectors<T: Float, S: Block, const V: usize, const W: usize, const N: usize>(
+    written: &[&mut [T]; W],
+    read_only: &[&[T]; N],
+    at: usize,
+    left: usize,
+    ends: &mut [[T; LANES]; V],
+) -> [S; V] {
+    let mut v = [S::splat(0.0); V];
+    for i in 0..W {
+        v[i] = read(&*written[i], at, left, &mut ends[i]);
+    }
+    for i in 0..N {
+        v[W + i] = read(read_only[i], at, left, &mut ends[W + i]);
+    }
+    v
+}
+
+/// Elements that [`update_elements`] works on side by side.
+pub const ELEMENTS: usize = 16;
+
+/// So many elements of a type.
+type Elements<T> = Lanes<ELEMENTS, T>;
+
+/// Rewrites elements, each from its own old values, `K` numbers that are kept for it and those that are read only, on
+/// the calling thread, in the arithmetic of their type.
+///
+/// # Errors
+/// The first element of the first slice that is not finite now. All are rewritten.
+///
+/// # Panics
+/// If the slices are not of one length.
+#[track_caller]
+pub fn update_elements<T: Float, const W: usize, const K: usize, const N: usize>(
+    written: [&mut [T]; W],
+    numbers: [&mut [T]; K],
+    read: [&[T]; N],
+    update: impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> ([Elements<T>; W], [Elements<T>; K]),
+) -> Result<(), usize> {
+    let len = written[0].len();
+    assert!(
+        written.iter().chain(&numbers).all(|w| w.len() == len) && read.iter().all(|r| r.len() == len),
+        "update_elements: slices of one length are needed"
+    );
+    dispatch_wide(
+        (written, numbers),
+        #[inline(always)]
+        |(written, numbers)| rewrite_elements(written, numbers, read, &update),
+        #[inline(always)]
+        |(written, numbers)| rewrite_elements(written, numbers, read, &update),
+        #[inline(always)]
+        |(written, numbers)| rewrite_elements(written, numbers, read, &update),
+    )
+}
+
+#[inline(always)]
+fn rewrite_elements<T: Float, const W: usize, const K: usize, const N: usize>(
+    written: [&mut [T]; W],
+    numbers: [&mut [T]; K],
+    read: [&[T]; N],
+    update: &impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> ([Elements<T>; W], [Elements<T>; K]),
+) -> Result<(), usize> {
+    let len = written[0].len();
+    let zero = Elements::<T>::splat(T::zero());
+    // 0 · x is NaN for what is not finite.
+    let mut bad = zero;
+    for at in (0..len).step_by(ELEMENTS) {
+        let end = len.min(at + ELEMENTS);
+        let (mut old, mut kept, mut given) = ([zero; W], [zero; K], [zero; N]);
+        for i in 0..W {
+            old[i] = Lanes::load(&written[i][at..end], 0.0);
+        }
+        for k in 0..K {
+            kept[k] = Lanes::load(&numbers[k][at..end], 0.0);
+        }
+        for i in 0..N {
+            given[i] = Lanes::load(&read[i][at..end], 0.0);
+        }
+        let (new, kept) = update(old, kept, given);
+        bad = bad + new[0] * zero;
+        for i in 0..W {
+            new[i].store(&mut written[i][at..end]);
+        }
+        for k in 0..K {
+            kept[k].store(&mut numbers[k][at..end]);
+        }
+    }
+    if bad.to_array().iter().all(|x| x.is_finite()) {
+        return Ok(());
+    }
+    // A lane beyond the end may be the bad one.
+    written[0].iter().position(|x| !x.is_finite()).map_or(Ok(()), Err)
+}

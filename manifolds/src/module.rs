@@ -1,0 +1,375 @@
+//! Modules: whatever has parameters, and the walk over them in a fixed order under fixed names.
+
+use std::collections::HashMap;
+use std::path::Path as File;
+
+use cotangent_engine::files::{FileError, safetensors};
+use cotangent_engine::{Float, Tensor};
+
+use crate::{Manifold, Param};
+
+/// Where a walk over parameters is: names from the outside in, joined by dots, as in `encoder.0.weight`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path(String);
+
+impl Path {
+    /// The outermost module itself.
+    pub fn root() -> Self {
+        Path::default()
+    }
+
+    /// The names so far.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Does something one name further in.
+    pub fn within<R>(&mut self, name: &str, work: impl FnOnce(&mut Self) -> R) -> R {
+        let outside = self.0.len();
+        if outside > 0 {
+            self.0.push('.');
+        }
+        self.0.push_str(name);
+        let result = work(self);
+        self.0.truncate(outside);
+        result
+    }
+
+    /// As [`within`](Self::within) the member of this number.
+    pub fn within_number<R>(&mut self, number: usize, work: impl FnOnce(&mut Self) -> R) -> R {
+        // Digits on the stack: a walk allocates nothing but a longer path.
+        let (mut digits, mut first, mut rest) = ([0; 20], 20, number);
+        loop {
+            first -= 1;
+            digits[first] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.within(std::str::from_utf8(&digits[first..]).expect("digits"), work)
+    }
+}
+
+/// Is shown every parameter of a module.
+pub trait Visitor<T: Float> {
+    /// A parameter and its path; the path of a parameter that is a module by itself is empty.
+    fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>);
+}
+
+/// As [`Visitor`], and may change the parameters.
+pub trait VisitorMut<T: Float> {
+    /// A parameter and its path; the path of a parameter that is a module by itself is empty.
+    fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>);
+}
+
+/// Something with parameters: a layer, a model, a single [`Param`]; also vectors, arrays, boxes, options and pairs of
+/// such. The macro [`module!`](crate::module!) implements it from a list of fields.
+///
+/// ```
+/// use cotangent_engine::{Float, Tensor};
+/// use cotangent_manifolds::{Euclidean, Manifold, Module, Param, module};
+///
+/// struct Linear<M, T: Float> {
+///     weight: Param<Euclidean, T>,
+///     bias: Param<M, T>,
+/// }
+/// module!(impl[M: Manifold, T: Float] Module<T> for Linear<M, T> { weight, bias });
+///
+/// let layer = |n: usize| Linear {
+///     weight: Param::new("weight", Euclidean, Tensor::<f32>::zeros([n, n])),
+///     bias: Param::new("bias", Euclidean, Tensor::zeros([1, n])),
+/// };
+/// let model = vec![layer(2), layer(3)];
+/// let names: Vec<String> = model.state().into_iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["0.weight", "0.bias", "1.weight", "1.bias"]);
+/// assert_eq!(model.count(), 4 + 2 + 9 + 3);
+/// ```
+pub trait Module<T: Float> {
+    /// Shows every parameter, always in the same order.
+    fn visit<V: Visitor<T>>(&self, path: &mut Path, visitor: &mut V);
+
+    /// As [`visit`](Self::visit), for writing.
+    fn visit_mut<V: VisitorMut<T>>(&mut self, path: &mut Path, visitor: &mut V);
+
+    /// Number of coordinates of all parameters.
+    fn count(&self) -> usize {
+        self.state().iter().map(|(_, value)| value.len()).sum()
+    }
+
+    /// The parameters' values by name. Nothing is copied. A parameter that is a module by itself goes by its own name.
+    fn state(&self) -> Vec<(String, Tensor<T>)> {
+        struct Values<T: Float>(Vec<(String, Tensor<T>)>);
+        impl<T: Float> Visitor<T> for Values<T> {
+            fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+                self.0.push((param.called(path).to_owned(), param.value().clone()));
+            }
+        }
+        let mut values = Values(Vec::new());
+        self.visit(&mut Path::root(), &mut values);
+        values.0
+    }
+
+    /// Takes over values by name.
+    ///
+    /// # Errors
+    /// If a parameter has no value, or one of another shape or off its manifold, or a value has no parameter. Nothing
+    /// is changed.
+    fn load_state(&mut self, values: Vec<(String, Tensor<T>)>) -> Result<(), StateError> {
+        let mut values: HashMap<String, Tensor<T>> = values.into_iter().collect();
+        let mut check = Check { values: &values, known: 0, outcome: Ok(()) };
+        self.visit(&mut Path::root(), &mut check);
+        let Check { known, outcome, .. } = check;
+        outcome?;
+        if known < values.len() {
+            let ours: Vec<String> = self.state().into_iter().map(|(name, _)| name).collect();
+            let unknown = values.keys().filter(|name| !ours.contains(name)).min();
+            return Err(StateError::Unknown(unknown.cloned().unwrap_or_default()));
+        }
+        struct Take<'a, T: Float>(&'a mut HashMap<String, Tensor<T>>);
+        impl<T: Float> VisitorMut<T> for Take<'_, T> {
+            fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) {
+                if let Some(value) = self.0.remove(param.called(path)) {
+                    *param.value_mut() = value;
+                }
+            }
+        }
+        self.visit_mut(&mut Path::root(), &mut Take(&mut values));
+        Ok(())
+    }
+
+    /// Writes all parameters to a safetensors file.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or two parameters have one name.
+    fn save(&self, file: &File) -> Result<(), FileError> {
+        let state = self.state();
+        let tensors: Vec<(&str, &Tensor<T>)> =
+            state.iter().map(|(name, value)| (name.as_str(), value)).collect();
+        safetensors::write(file, &tensors, None)
+    }
+
+    /// Reads all parameters from a safetensors file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or as for [`load_state`](Self::load_state). Nothing is changed.
+    fn load(&mut self, file: &File) -> Result<(), FileError> {
+        let (values, _) = safetensors::read(file)?;
+        self.load_state(values.into_iter().collect())
+            .map_err(|e| FileError::Content { path: file.into(), message: e.to_string() })
+    }
+}
+
+/// Why values are not those of a module's parameters.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StateError {
+    /// No value for a parameter.
+    #[error("no value for parameter {0:?}")]
+    Missing(String),
+    /// No parameter for a value.
+    #[error("{0:?} is no parameter here")]
+    Unknown(String),
+    /// A value of another shape.
+    #[error("parameter {name:?}: a value of shape {found} for one of {expected}")]
+    Shape {
+        /// The parameter.
+        name: String,
+        /// The value's shape.
+        found: String,
+        /// The parameter's.
+        expected: String,
+    },
+    /// A value off the manifold.
+    #[error("parameter {name:?}, row {row}: {source}")]
+    Off {
+        /// The parameter.
+        name: String,
+        /// The first such row.
+        row: usize,
+        /// By how much.
+        source: crate::OffManifold,
+    },
+}
+
+/// Compares values with the parameters they are for.
+struct Check<'a, T: Float> {
+    values: &'a HashMap<String, Tensor<T>>,
+    known: usize,
+    outcome: Result<(), StateError>,
+}
+
+impl<T: Float> Visitor<T> for Check<'_, T> {
+    fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+        if self.outcome.is_err() {
+            return;
+        }
+        let name = param.called(path).to_owned();
+        let Some(value) = self.values.get(&name) else {
+            self.outcome = Err(StateError::Missing(name));
+            return;
+        };
+        self.known += 1;
+        if value.shape() != param.value().shape() {
+            let (found, expected) = (value.shape().to_string(), param.value().shape().to_string());
+            self.outcome = Err(StateError::Shape { name, found, expected });
+        } else if let Err((row, source)) = crate::param::contains(param.manifold(), value) {
+            self.outcome = Err(StateError::Off { name, row, source });
+        }
+    }
+}
+
+impl<M: Manifold, T: Float> Module<T> for Param<M, T> {
+    fn visit<V: Visitor<T>>(&self, path: &mut Path, visitor: &mut V) {
+        visitor.param(path.as_str(), self);
+    }
+    fn visit_mut<V: VisitorMut<T>>(&mut self, path: &mut Path, visitor: &mut V) {
+        visitor.param(path.as_str(), self);
+    }
+}
+
+impl<T: Float, N: Module<T>> Module<T> for [N] {
+    fn visit<V: Visitor<T>>(&self, path: &mut Path, visitor: &mut V) {
+        for (i, module) in self.iter().enumerate() {
+            path.within_number(i, |path| module.visit(path, visitor));
+        }
+    }
+    fn visit_mut<V: VisitorMut<T>>(&mut self, path: &mut Path, visitor: &mut V) {
+        for (i, module) in self.iter_mut().enumerate() {
+            path.within_number(i, |path| module.visit_mut(path, visitor));
+        }
+    }
+}
+
+/// Containers that are walked as what is in them.
+macro_rules! transparent {
+    ($([$($generic:tt)*] $container:ty, |$this:ident| $read:expr, $write:expr;)*) => { $(
+        impl<T: Float, N: Module<T>, $($generic)*> Module<T> for $container {
+            fn visit<V: Visitor<T>>(&self, path: &mut Path, visitor: &mut V) {
+                let $this = self;
+                for module in $read {
+                    module.visit(path, visitor);
+                }
+            }
+            fn visit_mut<V: VisitorMut<T>>(&mut self, path: &mut Path, visitor: &mut V) {
+                let $this = self;
+                for module in $write {
+                    module.visit_mut(path, visitor);
+                }
+            }
+        }
+    )* };
+}
+
+transparent! {
+    [] Vec<N>, |this| [this.as_slice()], [this.as_mut_slice()];
+    [const SIZE: usize] [N; SIZE], |this| [this.as_slice()], [this.as_mut_slice()];
+    [] Box<N>, |this| [&**this], [&mut **this];
+    [] Option<N>, |this| this.iter(), this.iter_mut();
+}
+
+impl<T: Float, A: Module<T>, B: Module<T>> Module<T> for (A, B) {
+    fn visit<V: Visitor<T>>(&self, path: &mut Path, visitor: &mut V) {
+        path.within("0", |path| self.0.visit(path, visitor));
+        path.within("1", |path| self.1.visit(path, visitor));
+    }
+    fn visit_mut<V: VisitorMut<T>>(&mut self, path: &mut Path, visitor: &mut V) {
+        path.within("0", |path| self.0.visit_mut(path, visitor));
+        path.within("1", |path| self.1.visit_mut(path, visitor));
+    }
+}
+
+/// Implements [`Module`] from a list of fields that are modules: see there.
+#[macro_export]
+macro_rules! module {
+    (impl[$($generics:tt)*] Module<$t:ty> for $type:ty { $($field:ident),* $(,)? }) => {
+        impl<$($generics)*> $crate::Module<$t> for $type {
+            fn visit<V: $crate::Visitor<$t>>(&self, path: &mut $crate::Path, visitor: &mut V) {
+                $(path.within(stringify!($field), |path| $crate::Module::visit(&self.$field, path, visitor));)*
+            }
+            fn visit_mut<V: $crate::VisitorMut<$t>>(&mut self, path: &mut $crate::Path, visitor: &mut V) {
+                $(path.within(stringify!($field), |path| {
+                    $crate::Module::visit_mut(&mut self.$field, path, visitor)
+                });)*
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Euclidean, PoincareBall};
+
+    type State = Vec<(String, Tensor<f64>)>;
+
+    struct Layer {
+        weight: Param<Euclidean, f64>,
+        points: Option<Param<PoincareBall, f64>>,
+    }
+    module!(impl[] Module<f64> for Layer { weight, points });
+
+    fn layer(fill: f64) -> Layer {
+        let ball = PoincareBall::ball(-1.0).unwrap();
+        Layer {
+            weight: Param::new("weight", Euclidean, Tensor::from_fn([2, 3], |_| fill)),
+            points: (fill > 0.0).then(|| Param::new("points", ball, Tensor::from_fn([4, 2], |_| fill))),
+        }
+    }
+
+    fn names(module: &impl Module<f64>) -> Vec<String> {
+        module.state().into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn paths_are_names_in_order() {
+        let mut many: Vec<Layer> = (0..12).map(|i| layer(f64::from(i % 2) * 0.1)).collect();
+        let ours = names(&many);
+        assert_eq!(ours[..4], ["0.weight", "1.weight", "1.points", "2.weight"]);
+        assert_eq!(ours[17], "11.points");
+        struct Seen(Vec<String>);
+        impl VisitorMut<f64> for Seen {
+            fn param<M: Manifold>(&mut self, path: &str, _: &mut Param<M, f64>) {
+                self.0.push(path.to_owned());
+            }
+        }
+        let mut seen = Seen(Vec::new());
+        many.visit_mut(&mut Path::root(), &mut seen);
+        assert_eq!(seen.0, ours);
+        let pair = (Box::new(layer(0.1)), [layer(0.0)]);
+        assert_eq!(names(&pair), ["0.weight", "0.points", "1.0.weight"]);
+        assert_eq!(names(&layer(0.0).weight), ["weight"]);
+    }
+
+    #[test]
+    fn weights_travel_and_wrong_ones_are_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("weights.safetensors");
+        let (source, mut target) = ([layer(0.1), layer(0.2)], [layer(0.3), layer(0.4)]);
+        source.save(&file).unwrap();
+        target.load(&file).unwrap();
+        assert_eq!(source.state(), target.state());
+
+        let message = |mut state: State, change: &dyn Fn(&mut State)| {
+            change(&mut state);
+            let mut target = [layer(0.3), layer(0.4)];
+            let before = target.state();
+            let message = target.load_state(state).unwrap_err().to_string();
+            assert_eq!(target.state(), before);
+            message
+        };
+        let state = || source.state();
+        assert_eq!(message(state(), &|s| drop(s.remove(1))), "no value for parameter \"0.points\"");
+        assert_eq!(
+            message(state(), &|s| s.push(("2.weight".into(), Tensor::zeros([1])))),
+            "\"2.weight\" is no parameter here"
+        );
+        assert_eq!(
+            message(state(), &|s| s[0].1 = Tensor::zeros([3, 2])),
+            "parameter \"0.weight\": a value of shape [3, 2] for one of [2, 3]"
+        );
+        let off = message(state(), &|s| s[3].1.row_mut(2)[0] = 3.0);
+        assert!(off.starts_with("parameter \"1.points\", row 2: not a point of stereographic"), "{off}");
+        let other = [layer(0.1)].load(&file).unwrap_err().to_string();
+        assert!(other.contains("weights.safetensors") && other.contains("1.points"), "{other}");
+    }
+}

@@ -1,0 +1,254 @@
+//! Steps of first-order optimisers with momentum: SGD with momentum, Adam and their kin.
+//!
+//! ```text
+//! r  = egrad_to_rgrad(x, g)          the Riemannian gradient
+//! m  ← keep · m + take · r           the momentum, tangent at x
+//! x' = exp_x(−length · m)            the step, its length from ‖r‖² and kept second moments
+//! m  ← P_{x→x'} m                    the momentum, carried along
+//! ```
+//!
+//! Bonnabel 2013; Bécigneul & Ganea 2019 (Riemannian adaptive optimisation methods), algorithm 1.
+
+use cotangent_engine::{Float, Scalar, Tape};
+
+use crate::Manifold;
+
+/// What distinguishes one optimiser from another: a rule of numbers, with `K` second moments.
+pub trait Rule<const K: usize>: Copy + Send + Sync {
+    /// What is kept of the old momentum, and what is taken of the gradient.
+    fn blend(&self) -> [f64; 2];
+
+    /// The length of the step for each unit of momentum, and the new moments, from the square of the gradient.
+    fn length<S: Scalar>(&self, square: S, moments: [S; K]) -> (S, [S; K]);
+}
+
+/// How a point moves, given a momentum.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Motion {
+    /// Nesterov's: along `keep · m + take · r` with the new momentum m, instead of along m.
+    pub lookahead: bool,
+    /// This part of the way to the origin, besides: `rate · weight decay`. Loshchilov & Hutter 2019.
+    pub decay: f64,
+    /// By [`Manifold::retract`] instead of [`Manifold::exp`].
+    pub retraction: bool,
+}
+
+/// Rows in the course of a step.
+#[derive(Debug)]
+pub struct Moving<'a, T, const K: usize> {
+    /// The points, `[rows, width]`.
+    pub points: &'a mut [T],
+    /// Their momenta, tangent vectors: `[rows, width]`.
+    pub momenta: &'a mut [T],
+    /// Their second moments, [`Manifold::moments`] for each row.
+    pub moments: [&'a mut [T]; K],
+    /// The gradients with respect to the coordinates: `[rows, width]`.
+    pub gradients: &'a [T],
+    /// Coordinates of a row.
+    pub width: usize,
+}
+
+/// A step put together from the operations of a manifold, with one second moment for each row: what
+/// [`Manifold::step`] is where the manifold has no shorter form.
+///
+/// # Errors
+/// The first row that would not be finite. Nothing is changed.
+pub fn composed<M: Manifold, U: Rule<K>, T: Float, const K: usize>(
+    manifold: &M,
+    rule: &U,
+    motion: Motion,
+    rows: Moving<'_, T, K>,
+) -> Result<(), usize> {
+    let (width, n) = (rows.width, rows.points.len() / rows.width);
+    let [keep, take] = rule.blend();
+    T::with_scratch_tape(|tape: &Tape<T>| {
+        let constant = |from: &[T]| tape.constant_with([n, width], |to| to.copy_from_slice(from));
+        let (x, momentum, g) = (constant(rows.points), constant(rows.momenta), constant(rows.gradients));
+        let gradient = manifold.egrad_to_rgrad(&x, &g);
+        let square = manifold.inner(&x, &gradient, &gradient);
+        let momentum = momentum * keep + gradient * take;
+        let along = if motion.lookahead { momentum * keep + gradient * take } else { momentum };
+        T::with_scratch((1 + K) * n, |scratch| {
+            let (lengths, moments) = scratch.split_at_mut(n);
+            square.with_data(|square| {
+                for i in 0..n {
+                    let old = std::array::from_fn(|k| rows.moments[k][i].to_f64());
+                    // Rounding may leave the square of a vanishing vector negative in Minkowski space.
+                    let square = square[i].to_f64();
+                    let (length, new) = rule.length(if square < 0.0 { 0.0 } else { square }, old);
+                    lengths[i] = T::nearest(length);
+                    for k in 0..K {
+                        moments[k * n + i] = T::nearest(new[k]);
+                    }
+                }
+            });
+            let mut velocity = along * -tape.constant_with([n, 1], |to| to.copy_from_slice(lengths));
+            if motion.decay != 0.0 {
+                let origin = manifold.origin::<T>(manifold.dimension(width));
+                let origin = tape.constant_with([1, width], |to| to.copy_from_slice(&origin));
+                velocity = velocity + manifold.log(&x, &origin) * motion.decay;
+            }
+            let moved =
+                if motion.retraction { manifold.retract(&x, &velocity) } else { manifold.exp(&x, &velocity) };
+            let carried = manifold.transport(&x, &moved, &momentum);
+            moved.with_data(|moved| {
+                carried.with_data(|carried| {
+                    let bad = |row: &[T]| row.iter().any(|x| !x.is_finite());
+                    let bad_moment = |i: usize| (0..K).any(|k| !moments[k * n + i].is_finite());
+                    let mut rows_of = moved.chunks_exact(width).zip(carried.chunks_exact(width)).enumerate();
+                    if let Some((i, _)) = rows_of.find(|(i, (x, m))| bad(x) || bad(m) || bad_moment(*i)) {
+                        return Err(i);
+                    }
+                    rows.points.copy_from_slice(moved);
+                    rows.momenta.copy_from_slice(carried);
+                    for (k, to) in rows.moments.into_iter().enumerate() {
+                        to.copy_from_slice(&moments[k * n..(k + 1) * n]);
+                    }
+                    Ok(())
+                })
+            })
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use cotangent_engine::Row;
+    use cotangent_engine::rng;
+
+    use super::*;
+    use crate::{ConstantCurvature, Lorentz, Stereographic};
+
+    /// Adam without bias correction.
+    #[derive(Clone, Copy)]
+    struct Adam;
+
+    impl Rule<1> for Adam {
+        fn blend(&self) -> [f64; 2] {
+            [0.9, 0.1]
+        }
+        fn length<S: Scalar>(&self, square: S, [v]: [S; 1]) -> (S, [S; 1]) {
+            let v = S::constant(0.99) * v + S::constant(0.01) * square;
+            (S::constant(0.3) / (v.sqrt() + S::constant(1e-8)), [v])
+        }
+    }
+
+    fn random<T: Float>(m: &Stereographic, n: usize, width: usize, radius: f64) -> [Vec<T>; 4] {
+        let mut rng = rng::stream(5, width as u64, n as u64);
+        let [mut x, mut v, mut g] = [(); 3].map(|_| Vec::new());
+        for _ in 0..n {
+            let point = m.random_point::<T>(width, radius, &mut rng);
+            // Tangents of length about 1.
+            let margin = cotangent_engine::domain::margin(&point, m.kappa());
+            let mut tangent = |scale: f64| {
+                let t = m.random_tangent(&point, &mut rng);
+                t.iter().map(|c| T::nearest(scale * c.to_f64())).collect::<Vec<T>>()
+            };
+            v.extend(tangent(margin / 2.0));
+            g.extend(tangent(2.0 / margin));
+            x.extend_from_slice(&point);
+        }
+        let moments = (0..n).map(|i| T::nearest(i as f64 * 0.3)).collect();
+        [x, v, moments, g]
+    }
+
+    /// The short form is the long one, at every radius and curvature, for rows of all widths.
+    #[test]
+    fn a_step_in_the_ball_is_the_composition() {
+        for (kappa, radius) in [(-1.0, 12.0), (-0.37, 3.0), (0.0, 1.0), (0.6, 0.5)] {
+            let m = Stereographic::new(kappa).unwrap();
+            for width in [1, 3, 8, 13, 32] {
+                let n = 11;
+                let [x, v, s, g] = random::<f64>(&m, n, width, radius);
+                let [mut short, mut long] = [(); 2].map(|_| (x.clone(), v.clone(), s.clone()));
+                let moving = |state: &mut (Vec<f64>, Vec<f64>, Vec<f64>), short: bool| {
+                    let (points, momenta, moments) = state;
+                    let rows = Moving { points, momenta, moments: [moments], gradients: &g, width };
+                    if short {
+                        m.step(&Adam, Motion::default(), rows).unwrap();
+                    } else {
+                        composed(&m, &Adam, Motion::default(), rows).unwrap();
+                    }
+                };
+                moving(&mut short, true);
+                moving(&mut long, false);
+                assert_ne!(short.0, x);
+                for i in 0..n {
+                    let row = |v: &[f64]| Row::from(&v[i * width..(i + 1) * width]);
+                    let (a, b) = (row(&short.0), row(&long.0));
+                    let before = row(&x);
+                    let condition = [&a, &before]
+                        .map(|x| 2.0 / cotangent_engine::domain::margin(x, kappa).abs().min(2.0))
+                        .iter()
+                        .sum::<f64>();
+                    let bound = 32.0 * f64::EPSILON * condition;
+                    assert!(m.dist(&a, &b) <= bound, "{kappa} {width}: {:e} {bound:e}", m.dist(&a, &b));
+                    let (p, q) = (row(&short.1), row(&long.1));
+                    let difference: Row<f64> =
+                        Row::from(p.iter().zip(q.iter()).map(|(p, q)| p - q).collect::<Vec<_>>().as_slice());
+                    let (error, norm) = (m.norm(&a, &difference), m.norm(&a, &p));
+                    let bound = 64.0 * bound * norm;
+                    assert!(error <= bound, "{kappa} {width}: momentum {error:e} {bound:e}");
+                    assert!((short.2[i] / long.2[i] - 1.0).abs() < 1e-14);
+                }
+            }
+        }
+    }
+
+    /// Law 61, where the difference of two points loses digits: the carried momentum keeps its norm.
+    #[test]
+    fn momenta_keep_their_norm_to_the_boundary() {
+        #[derive(Clone, Copy)]
+        struct Keep;
+        impl Rule<0> for Keep {
+            fn blend(&self) -> [f64; 2] {
+                [1.0, 0.0]
+            }
+            fn length<S: Scalar>(&self, _: S, []: [S; 0]) -> (S, [S; 0]) {
+                (S::constant(-0.8), [])
+            }
+        }
+        let m = Stereographic::new(-1.0).unwrap();
+        for radius in [1.0, 10.0, 25.0] {
+            let [mut x, mut v, _, g] = random::<f64>(&m, 20, 4, radius);
+            let before: Vec<f64> = norms(&m, &x, &v);
+            let rows = Moving { points: &mut x, momenta: &mut v, moments: [], gradients: &g, width: 4 };
+            m.step(&Keep, Motion::default(), rows).unwrap();
+            for (i, (a, b)) in norms(&m, &x, &v).into_iter().zip(before).enumerate() {
+                // An ulp of a coordinate is a margin of u λ.
+                let margin = cotangent_engine::domain::margin(&x[4 * i..4 * i + 4], -1.0);
+                let bound = 16.0 * f64::EPSILON / margin;
+                assert!((a / b - 1.0).abs() <= bound, "{radius}: {a} {b} {bound:e}");
+            }
+        }
+
+        fn norms(m: &Stereographic, x: &[f64], v: &[f64]) -> Vec<f64> {
+            let rows = x.chunks_exact(4).zip(v.chunks_exact(4));
+            rows.map(|(x, v)| m.norm(&Row::from(x), &Row::from(v))).collect()
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_not_finite_is_named() {
+        let m = Stereographic::new(-1.0).unwrap();
+        let lorentz = Lorentz::new(-1.0).unwrap();
+        let origin = lorentz.origin::<f32>(1);
+        for short in [true, false] {
+            let (mut x, mut v, mut s) = (vec![0.1_f32; 6], vec![0.0; 6], vec![0.0; 3]);
+            let g = [1.0, 1.0, 1.0, 1.0, f32::NAN, 1.0];
+            let rows = Moving { points: &mut x, momenta: &mut v, moments: [&mut s], gradients: &g, width: 2 };
+            let outcome = if short {
+                m.step(&Adam, Motion::default(), rows)
+            } else {
+                composed(&m, &Adam, Motion::default(), rows)
+            };
+            assert_eq!(outcome, Err(2));
+            assert_eq!((x[4], v[5], s[2]), (0.1, 0.0, 0.0));
+        }
+        let (mut x, mut v) = (origin.to_vec(), vec![0.0; 2]);
+        let mut s = [f32::INFINITY];
+        let rows =
+            Moving { points: &mut x, momenta: &mut v, moments: [&mut s], gradients: &[0.0; 2], width: 2 };
+        assert_eq!(lorentz.step(&Adam, Motion::default(), rows), Err(0));
+    }
+}

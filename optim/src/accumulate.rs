@@ -1,0 +1,115 @@
+//! Gradients of several backward passes as one.
+
+use std::collections::HashMap;
+
+use cotangent_engine::{Float, GradientView, Gradients, ParamId};
+use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor};
+
+use crate::optimiser::GradientSource;
+
+/// The sum of the gradients of several backward passes: a batch that is too large for one.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor};
+/// use cotangent_manifolds::{Euclidean, Param, ParamOnTape};
+/// use cotangent_optim::{Accumulated, RiemannianSgd};
+/// let mut x = Param::new("x", Euclidean, Tensor::new([2, 1], vec![1.0_f64, 2.0]));
+/// let mut sum = Accumulated::new();
+/// for row in [0, 1, 1] {
+///     let tape = Tape::new();
+///     let loss = tape.point(&x).coordinates().gather(&[row]).sum();
+///     sum.add(&x, &tape.backward(loss), 0.5);
+/// }
+/// RiemannianSgd::new(1.0).unwrap().step(&mut x, &sum).unwrap();
+/// assert_eq!(x.value().data(), [0.5, 1.0]);
+/// sum.clear();
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Accumulated<T: Float> {
+    sums: HashMap<ParamId, Sum<T>>,
+}
+
+#[derive(Clone, Debug)]
+enum Sum<T> {
+    Dense(Vec<T>),
+    Rows { rows: Vec<u32>, place: HashMap<u32, usize>, values: Vec<T>, width: usize },
+}
+
+fn add<T: Float>(to: &mut [T], from: &[T], weight: f64) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = T::nearest(to.to_f64() + weight * from.to_f64());
+    }
+}
+
+impl<T: Float> Sum<T> {
+    /// Adds a gradient of a table with this many elements.
+    fn add(&mut self, gradient: GradientView<'_, T>, len: usize, weight: f64) {
+        if let (Sum::Rows { rows, values, width, .. }, GradientView::Dense(_)) = (&*self, gradient) {
+            let sparse = GradientView::Rows { rows, values, width: *width };
+            *self = Sum::Dense(sparse.to_dense(len / width, *width));
+        }
+        match (self, gradient) {
+            (Sum::Dense(sum), GradientView::Dense(values)) => add(sum, values, weight),
+            (Sum::Dense(sum), GradientView::Rows { rows, values, width }) => {
+                for (&row, values) in rows.iter().zip(values.chunks_exact(width)) {
+                    add(&mut sum[row as usize * width..][..width], values, weight);
+                }
+            }
+            (Sum::Rows { rows, place, values: sum, .. }, GradientView::Rows { rows: new, values, width }) => {
+                for (&row, values) in new.iter().zip(values.chunks_exact(width)) {
+                    let at = *place.entry(row).or_insert_with(|| {
+                        rows.push(row);
+                        sum.resize(sum.len() + width, T::zero());
+                        rows.len() - 1
+                    });
+                    add(&mut sum[at * width..][..width], values, weight);
+                }
+            }
+            (Sum::Rows { .. }, GradientView::Dense(_)) => unreachable!("made dense above"),
+        }
+    }
+}
+
+impl<T: Float> Accumulated<T> {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Accumulated { sums: HashMap::new() }
+    }
+
+    /// Adds `weight` times the gradients with respect to a module's parameters.
+    pub fn add<N: Module<T>>(&mut self, module: &N, gradients: &Gradients<'_, T>, weight: f64) {
+        struct Add<'a, 't, T: Float> {
+            sums: &'a mut HashMap<ParamId, Sum<T>>,
+            gradients: &'a Gradients<'t, T>,
+            weight: f64,
+        }
+        impl<T: Float> Visitor<T> for Add<'_, '_, T> {
+            fn param<M: Manifold>(&mut self, _: &str, param: &Param<M, T>) {
+                let Some(gradient) = self.gradients.param(param.id()) else { return };
+                let len = param.value().len();
+                let sum = self.sums.entry(param.id()).or_insert_with(|| match gradient {
+                    GradientView::Dense(_) => Sum::Dense(vec![T::zero(); len]),
+                    GradientView::Rows { width, .. } => {
+                        Sum::Rows { rows: Vec::new(), place: HashMap::new(), values: Vec::new(), width }
+                    }
+                });
+                sum.add(gradient, len, self.weight);
+            }
+        }
+        module.visit(&mut Path::root(), &mut Add { sums: &mut self.sums, gradients, weight });
+    }
+
+    /// Forgets all gradients.
+    pub fn clear(&mut self) {
+        self.sums.clear();
+    }
+}
+
+impl<T: Float> GradientSource<T> for Accumulated<T> {
+    fn of(&self, id: ParamId) -> Option<GradientView<'_, T>> {
+        self.sums.get(&id).map(|sum| match sum {
+            Sum::Dense(values) => GradientView::Dense(values),
+            Sum::Rows { rows, values, width, .. } => GradientView::Rows { rows, values, width: *width },
+        })
+    }
+}

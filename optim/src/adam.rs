@@ -1,0 +1,149 @@
+//! Adam, AdamW and AMSGrad, each by the geometry of the parameter's manifold.
+//!
+//! Kingma & Ba 2015; Reddi, Kale, Kumar 2018; Loshchilov & Hutter 2019; on manifolds Bécigneul & Ganea 2019, algorithm
+//! 1: one second moment, of the gradient's Riemannian norm, for each row and factor of a product, and momenta carried by
+//! parallel transport. In Euclidean space one for each coordinate: Adam itself.
+
+use cotangent_engine::{Float, Scalar};
+use cotangent_manifolds::Manifold;
+use cotangent_manifolds::momentum::{Motion, Moving, Rule};
+
+use crate::error::{OptimError, setting};
+use crate::optimiser::{Algorithm, FactorRows, Optimiser};
+use crate::rows::with_gradient;
+
+/// Adaptive moments: see [`RiemannianAdam`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adam {
+    beta1: f64,
+    beta2: f64,
+    epsilon: f64,
+    amsgrad: bool,
+}
+
+/// With r the Riemannian gradient and t the number of the parameter's steps:
+///
+/// ```text
+/// m ← β₁ m + (1 − β₁) r,    v ← β₂ v + (1 − β₂) ‖r‖²
+/// x ← exp_x(−rate √(1 − β₂ᵗ)/(1 − β₁ᵗ) m/(√v + ε √(1 − β₂ᵗ))),    m carried along
+/// ```
+///
+/// Rows that a row-sparse gradient does not name keep point and moments to the bit; t counts for all rows together.
+/// With [`decay`](Optimiser::decay) it is AdamW.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor};
+/// use cotangent_manifolds::{Param, ParamOnTape, Point, Stereographic};
+/// use cotangent_optim::RiemannianAdam;
+///
+/// let ball = Stereographic::new(-1.0).unwrap();
+/// let mut x = Param::new("x", ball, Tensor::new([1, 2], vec![0.1, 0.2]));
+/// let mut adam = RiemannianAdam::new(0.1).unwrap();
+/// for _ in 0..200 {
+///     let tape = Tape::<f64>::new();
+///     let target = Point::new(ball, tape.constant(&Tensor::new([1, 2], vec![0.0, -0.7])));
+///     let loss = tape.point(&x).dist(&target).square().sum();
+///     adam.step(&mut x, &tape.backward(loss)).unwrap();
+/// }
+/// assert!((x.value().row(0)[1] + 0.7).abs() < 1e-3);
+/// ```
+pub type RiemannianAdam<T = f32> = Optimiser<Adam, T>;
+
+impl<T: Float> RiemannianAdam<T> {
+    /// With a learning rate, β₁ = 0.9, β₂ = 0.999, ε = 10⁻⁸.
+    ///
+    /// # Errors
+    /// If the rate is negative or not finite.
+    pub fn new(rate: f64) -> Result<Self, OptimError> {
+        Optimiser::with(Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, amsgrad: false }, rate)
+    }
+
+    /// With other decay rates of the moments.
+    ///
+    /// # Errors
+    /// If one is not in `[0, 1)`.
+    pub fn betas(mut self, beta1: f64, beta2: f64) -> Result<Self, OptimError> {
+        self.algorithm.beta1 = setting("beta1", beta1, 0.0, 1.0)?;
+        self.algorithm.beta2 = setting("beta2", beta2, 0.0, 1.0)?;
+        Ok(self)
+    }
+
+    /// With another ε, a gradient norm that is small.
+    ///
+    /// # Errors
+    /// If it is not positive: a row without a gradient so far would divide 0 by 0.
+    pub fn epsilon(mut self, epsilon: f64) -> Result<Self, OptimError> {
+        self.algorithm.epsilon = setting("epsilon", epsilon, f64::MIN_POSITIVE, f64::INFINITY)?;
+        Ok(self)
+    }
+
+    /// AMSGrad: v is the largest so far. Reddi, Kale, Kumar 2018.
+    pub fn amsgrad(mut self) -> Self {
+        self.algorithm.amsgrad = true;
+        self
+    }
+}
+
+/// The numbers of a step. `K` = 1 for Adam; 2 for AMSGrad, whose second is the largest v so far.
+#[derive(Clone, Copy)]
+struct Adaptive {
+    beta1: f64,
+    beta2: f64,
+    rate: f64,
+    epsilon: f64,
+}
+
+impl<const K: usize> Rule<K> for Adaptive {
+    #[inline(always)]
+    fn blend(&self) -> [f64; 2] {
+        [self.beta1, 1.0 - self.beta1]
+    }
+    #[inline(always)]
+    fn length<S: Scalar>(&self, square: S, mut moments: [S; K]) -> (S, [S; K]) {
+        moments[0] = S::constant(self.beta2) * moments[0] + S::constant(1.0 - self.beta2) * square;
+        moments[K - 1] = moments[K - 1].max(moments[0]);
+        (S::constant(self.rate) / (moments[K - 1].sqrt() + S::constant(self.epsilon)), moments)
+    }
+}
+
+impl Algorithm for Adam {
+    const NAME: &'static str = "adam";
+
+    fn keeps(&self, _: Motion) -> Option<usize> {
+        Some(if self.amsgrad { 2 } else { 1 })
+    }
+
+    fn step<M: Manifold, T: Float>(
+        &self,
+        manifold: &M,
+        rate: f64,
+        motion: Motion,
+        FactorRows { tables, part }: FactorRows<'_, '_, T>,
+    ) -> Result<(), usize> {
+        let (width, of_row, gradient) = (tables.points.width(), tables.of_row, tables.gradient);
+        let state = tables.state.as_deref_mut().expect("Adam keeps a state");
+        let steps = i32::try_from(state.steps).unwrap_or(i32::MAX);
+        let bias = (1.0 - self.beta2.powi(steps)).sqrt();
+        let rule = Adaptive {
+            beta1: self.beta1,
+            beta2: self.beta2,
+            rate: rate * bias / (1.0 - self.beta1.powi(steps)),
+            epsilon: self.epsilon * bias,
+        };
+        let (points, momenta) = (tables.points.data_mut(), state.momenta.data_mut());
+        match state.moments.as_mut_slice() {
+            [v] => {
+                let rows = Moving { points, momenta, moments: [v.data_mut()], gradients: &[], width };
+                let work = |rows: Moving<'_, T, 1>| manifold.step(&rule, motion, rows);
+                with_gradient(rows, of_row, &part, gradient, tables.scale, work)
+            }
+            [v, largest] => {
+                let moments = [v.data_mut(), largest.data_mut()];
+                let rows = Moving { points, momenta, moments, gradients: &[], width };
+                let work = |rows: Moving<'_, T, 2>| manifold.step(&rule, motion, rows);
+                with_gradient(rows, of_row, &part, gradient, tables.scale, work)
+            }
+            others => unreachable!("Adam keeps one or two moments, not {}", others.len()),
+        }
+    }
+}

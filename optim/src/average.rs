@@ -1,0 +1,244 @@
+//! Averages of the points that a parameter passes: exponential (Tarvainen & Valpola 2017) and uniform (Polyak & Juditsky
+//! 1992), along geodesics. Tripuraneni, Flammarion, Bach, Jordan 2018 for manifolds.
+
+use std::collections::HashMap;
+
+use cotangent_engine::{Float, ParamId, Rows, Tensor};
+use cotangent_manifolds::momentum::Moving;
+use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor, VisitorMut};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{OptimError, setting};
+use crate::rows::for_each;
+
+/// The average of a module's parameters over the course of training.
+///
+/// ```
+/// use cotangent_engine::Tensor;
+/// use cotangent_manifolds::{Euclidean, Param};
+/// use cotangent_optim::Average;
+/// let mut x = Param::new("x", Euclidean, Tensor::new([1, 1], vec![0.0_f64]));
+/// let mut mean = Average::uniform();
+/// for value in [3.0, 4.0, 8.0] {
+///     x.value_mut().row_mut(0)[0] = value;
+///     mean.update(&x)?;
+/// }
+/// mean.swap(&mut x)?; // evaluate with the average …
+/// assert_eq!(x.value().data(), [5.0]);
+/// mean.swap(&mut x)?; // … and go on training
+/// assert_eq!(x.value().data(), [8.0]);
+/// # Ok::<(), cotangent_optim::OptimError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Average<T: Float = f32> {
+    /// How much of the average is kept at each update; `None` for the uniform average.
+    decay: Option<f64>,
+    updates: u64,
+    values: HashMap<ParamId, Tensor<T>>,
+}
+
+/// What [`Average`] holds, by the names of the parameters: for checkpoints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AverageState {
+    updates: u64,
+    values: Vec<(String, Vec<f64>)>,
+}
+
+impl<T: Float> Average<T> {
+    /// The exponential average: at each update, the part `1 − decay` of the way to the parameter.
+    ///
+    /// # Errors
+    /// If the decay is not in `[0, 1)`.
+    pub fn exponential(decay: f64) -> Result<Self, OptimError> {
+        let decay = Some(setting("decay of an average", decay, 0.0, 1.0)?);
+        Ok(Average { decay, ..Self::uniform() })
+    }
+
+    /// The uniform average: at update k, the part `1/k` of the way to the parameter.
+    pub fn uniform() -> Self {
+        Average { decay: None, updates: 0, values: HashMap::new() }
+    }
+
+    /// Takes the parameters as they are now into the average. The first ones are the average.
+    ///
+    /// # Errors
+    /// If a geodesic to a parameter is not finite, or it has another shape than before.
+    pub fn update<N: Module<T>>(&mut self, module: &N) -> Result<(), OptimError> {
+        struct Update<'a, T: Float> {
+            values: &'a mut HashMap<ParamId, Tensor<T>>,
+            part: f64,
+            outcome: Result<(), OptimError>,
+        }
+        impl<T: Float> Visitor<T> for Update<'_, T> {
+            fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+                if self.outcome.is_err() || param.value().is_empty() {
+                    return;
+                }
+                let Some(average) = self.values.get_mut(&param.id()) else {
+                    self.values.insert(param.id(), param.value().clone());
+                    return;
+                };
+                self.outcome = same_shape(path, param, average).and_then(|()| {
+                    towards(param.manifold(), average, param.value(), self.part)
+                        .map_err(|row| OptimError::NotFinite { param: param.called(path).to_owned(), row })
+                });
+            }
+        }
+        let part = match self.decay {
+            Some(decay) => 1.0 - decay,
+            None => 1.0 / (self.updates + 1) as f64,
+        };
+        let mut update = Update { values: &mut self.values, part, outcome: Ok(()) };
+        module.visit(&mut Path::root(), &mut update);
+        update.outcome?;
+        self.updates += 1;
+        Ok(())
+    }
+
+    /// Exchanges the parameters and their averages.
+    ///
+    /// # Errors
+    /// If a parameter has another shape than its average.
+    pub fn swap<N: Module<T>>(&mut self, module: &mut N) -> Result<(), OptimError> {
+        struct Swap<'a, T: Float> {
+            values: &'a mut HashMap<ParamId, Tensor<T>>,
+            outcome: Result<(), OptimError>,
+        }
+        impl<T: Float> VisitorMut<T> for Swap<'_, T> {
+            fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) {
+                let Some(average) = self.values.get_mut(&param.id()) else { return };
+                if self.outcome.is_ok() {
+                    self.outcome = same_shape(path, param, average);
+                }
+                if self.outcome.is_ok() {
+                    std::mem::swap(param.value_mut(), average);
+                }
+            }
+        }
+        let mut swap = Swap { values: &mut self.values, outcome: Ok(()) };
+        module.visit_mut(&mut Path::root(), &mut swap);
+        swap.outcome
+    }
+
+    /// What it holds for a module.
+    pub fn state<N: Module<T>>(&self, module: &N) -> AverageState {
+        struct Read<'a, T: Float>(&'a HashMap<ParamId, Tensor<T>>, Vec<(String, Vec<f64>)>);
+        impl<T: Float> Visitor<T> for Read<'_, T> {
+            fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+                if let Some(average) = self.0.get(&param.id()) {
+                    let values = average.data().iter().map(|x| x.to_f64()).collect();
+                    self.1.push((param.called(path).to_owned(), values));
+                }
+            }
+        }
+        let mut read = Read(&self.values, Vec::new());
+        module.visit(&mut Path::root(), &mut read);
+        AverageState { updates: self.updates, values: read.1 }
+    }
+
+    /// Goes on from what was held for the same module.
+    ///
+    /// # Errors
+    /// If a parameter has another size than its average.
+    pub fn load_state<N: Module<T>>(&mut self, module: &N, state: &AverageState) -> Result<(), OptimError> {
+        struct Write<'a, T: Float> {
+            state: HashMap<&'a str, &'a [f64]>,
+            values: HashMap<ParamId, Tensor<T>>,
+            outcome: Result<(), OptimError>,
+        }
+        impl<T: Float> Visitor<T> for Write<'_, T> {
+            fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+                let Some(values) = self.state.get(param.called(path)) else { return };
+                let shape = param.value().shape().clone();
+                if values.len() != shape.len() {
+                    self.outcome = Err(OptimError::Shape {
+                        param: param.called(path).to_owned(),
+                        shape: shape.to_string(),
+                        what: "an average",
+                        found: values.len(),
+                    });
+                    return;
+                }
+                self.values.insert(param.id(), Tensor::from_fn(shape, |i| T::nearest(values[i])));
+            }
+        }
+        let by_name = state.values.iter().map(|(name, values)| (name.as_str(), values.as_slice()));
+        let mut write = Write { state: by_name.collect(), values: HashMap::new(), outcome: Ok(()) };
+        module.visit(&mut Path::root(), &mut write);
+        write.outcome?;
+        (self.values, self.updates) = (write.values, state.updates);
+        Ok(())
+    }
+}
+
+fn same_shape<M: Manifold, T: Float>(
+    path: &str,
+    param: &Param<M, T>,
+    average: &Tensor<T>,
+) -> Result<(), OptimError> {
+    if average.shape() == param.value().shape() {
+        return Ok(());
+    }
+    let (param, shape) = (param.called(path).to_owned(), param.value().shape().to_string());
+    Err(OptimError::Shape { param, shape, what: "an average", found: average.len() })
+}
+
+/// Moves every row of `from` a part of the way to that of `to`.
+fn towards<M: Manifold, T: Float>(
+    manifold: &M,
+    from: &mut Tensor<T>,
+    to: &Tensor<T>,
+    part: f64,
+) -> Result<(), usize> {
+    let width = to.width();
+    let rows = Moving { points: from.data_mut(), momenta: &mut [], moments: [], gradients: to.data(), width };
+    for_each(rows, &|rows: Moving<'_, T, 0>| {
+        T::with_scratch_tape(|tape| {
+            let shape = [rows.points.len() / width, width];
+            let constant = |from: &[T]| tape.constant_with(shape, |to| to.copy_from_slice(from));
+            let (x, y) = (constant(rows.points), constant(rows.gradients));
+            manifold.geodesic(&x, &y, &x.constant(part)).with_data(|moved| {
+                if let Some(bad) = moved.iter().position(|x| !x.is_finite()) {
+                    return Err(bad / width);
+                }
+                rows.points.copy_from_slice(moved);
+                Ok(())
+            })
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use cotangent_manifolds::PoincareBall;
+
+    use super::*;
+
+    #[test]
+    fn averages_stay_on_geodesics_and_travel() {
+        let ball = PoincareBall::ball(-1.0).unwrap();
+        // Points at equal distances on a geodesic through the origin: the mean of the first 2k + 1 is the middle one.
+        let at = |r: f64| Tensor::new([1, 2], vec![0.6 * (r / 2.0).tanh(), 0.8 * (r / 2.0).tanh()]);
+        let mut x = Param::new("x", ball, at(0.0));
+        let mut mean = Average::uniform();
+        let mut exponential = Average::exponential(0.75).unwrap();
+        for r in 0..5 {
+            *x.value_mut() = at(f64::from(r));
+            mean.update(&x).unwrap();
+            exponential.update(&x).unwrap();
+        }
+        let expected = (1..5).fold(0.0, |average, r| 0.75 * average + 0.25 * f64::from(r));
+        let mut copy = Average::uniform();
+        copy.load_state(&x, &mean.state(&x)).unwrap();
+        for (average, distance) in [(&mut mean, 2.0), (&mut exponential, expected), (&mut copy, 2.0)] {
+            average.swap(&mut x).unwrap();
+            assert!(ball.dist(x.value(), &at(distance)).data()[0] < 1e-14);
+            average.swap(&mut x).unwrap();
+            assert_eq!(*x.value(), at(4.0));
+        }
+        *x.value_mut() = Tensor::zeros([2, 2]);
+        let message = mean.update(&x).unwrap_err().to_string();
+        assert_eq!(message, "parameter \"x\" of shape [2, 2]: an average of 2 elements");
+        assert!(copy.load_state(&x, &mean.state(&x)).is_err());
+    }
+}

@@ -1,0 +1,219 @@
+//! Checkpoints of training: parameters, the optimiser's state, and whatever else a run needs to go on as if it had never
+//! been stopped, to the bit.
+
+use std::path::Path as File;
+
+use cotangent_engine::files::checkpoint::{self, CheckpointError};
+use cotangent_engine::{Float, Tensor};
+use cotangent_manifolds::momentum::Motion;
+use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor, VisitorMut};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::optimiser::{Algorithm, Optimiser, State, moments_of_row};
+
+/// Raised when [`Content`] changes.
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Content<P> {
+    element: String,
+    algorithm: String,
+    params: Vec<Saved>,
+    progress: P,
+}
+
+/// A parameter with its state. Elements are little-endian.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    name: String,
+    manifold: String,
+    shape: Vec<u64>,
+    points: Vec<u8>,
+    state: Option<SavedState>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedState {
+    steps: u64,
+    momenta: Vec<u8>,
+    moments: Vec<Vec<u8>>,
+}
+
+fn encode<T: Float>(elements: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of_val(elements));
+    elements.iter().for_each(|x| x.write_le(&mut bytes));
+    bytes
+}
+
+/// Writes a checkpoint, atomically: parameters, the optimiser's state, and the caller's `progress`, such as the number of
+/// the step, the [`Schedule`](crate::Schedule), the seed and indices of random streams and the place in the data.
+///
+/// ```
+/// use cotangent_engine::Tensor;
+/// use cotangent_manifolds::{Euclidean, Param};
+/// use cotangent_optim::{RiemannianAdam, checkpoint};
+/// let directory = tempfile::tempdir()?;
+/// let file = directory.path().join("checkpoint.bin");
+/// let mut x = Param::new("x", Euclidean, Tensor::new([1, 1], vec![0.5_f32]));
+/// let mut adam = RiemannianAdam::new(1e-3)?;
+/// checkpoint::save(&file, &x, &adam, &(7_u64, "epoch"))?;
+/// let (step, what): (u64, String) = checkpoint::load(&file, &mut x, &mut adam)?;
+/// assert_eq!((step, what.as_str()), (7, "epoch"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn save<A: Algorithm, T: Float, N: Module<T>, P: Serialize>(
+    file: &File,
+    module: &N,
+    optimiser: &Optimiser<A, T>,
+    progress: &P,
+) -> Result<(), CheckpointError> {
+    struct Save<'a, A, T: Float>(&'a Optimiser<A, T>, Vec<Saved>);
+    impl<A, T: Float> Visitor<T> for Save<'_, A, T> {
+        fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+            let state = self.0.states.get(&param.id()).map(|state| SavedState {
+                steps: state.steps,
+                momenta: encode(state.momenta.data()),
+                moments: state.moments.iter().map(|v| encode(v.data())).collect(),
+            });
+            self.1.push(Saved {
+                name: param.called(path).to_owned(),
+                manifold: format!("{:?}", param.manifold()),
+                shape: param.value().shape().iter().map(|&n| n as u64).collect(),
+                points: encode(param.value().data()),
+                state,
+            });
+        }
+    }
+    let mut save = Save(optimiser, Vec::new());
+    module.visit(&mut Path::root(), &mut save);
+    let (element, algorithm) = (T::NAME.to_owned(), A::NAME.to_owned());
+    checkpoint::save(file, VERSION, &Content { element, algorithm, params: save.1, progress })
+}
+
+/// Reads a checkpoint into a module and an optimiser that were made as those it was written from, and returns the
+/// caller's progress.
+///
+/// # Errors
+/// If the file cannot be read, is damaged, or is the checkpoint of another model, optimiser or element type: the message
+/// names the parameter. Nothing is changed.
+pub fn load<A: Algorithm, T: Float, N: Module<T>, P: DeserializeOwned>(
+    file: &File,
+    module: &mut N,
+    optimiser: &mut Optimiser<A, T>,
+) -> Result<P, CheckpointError> {
+    let content: Content<P> = checkpoint::load(file, VERSION)?;
+    read(content, module, optimiser)
+        .map_err(|message| CheckpointError::Content { path: file.to_path_buf(), message })
+}
+
+fn read<A: Algorithm, T: Float, N: Module<T>, P>(
+    content: Content<P>,
+    module: &mut N,
+    optimiser: &mut Optimiser<A, T>,
+) -> Result<P, String> {
+    for (what, found, ours) in
+        [("elements", &*content.element, T::NAME), ("optimiser", &*content.algorithm, A::NAME)]
+    {
+        if found != ours {
+            return Err(format!("{what} {found:?}, this run has {ours:?}"));
+        }
+    }
+    let moments = optimiser.algorithm.keeps(Motion::default()).unwrap_or(0);
+    let mut decode = Decode { saved: content.params.iter(), moments, done: Vec::new(), outcome: Ok(()) };
+    module.visit(&mut Path::root(), &mut decode);
+    decode.outcome?;
+    if let Some(saved) = decode.saved.next() {
+        return Err(format!("parameter {:?} is not in this model", saved.name));
+    }
+    let mut take = Take { optimiser, decoded: decode.done.into_iter() };
+    module.visit_mut(&mut Path::root(), &mut take);
+    Ok(content.progress)
+}
+
+/// Turns what was saved into tensors, and compares it with the module.
+struct Decode<'a, T: Float> {
+    saved: std::slice::Iter<'a, Saved>,
+    /// How many second moments this optimiser keeps.
+    moments: usize,
+    done: Vec<(Tensor<T>, Option<State<T>>)>,
+    outcome: Result<(), String>,
+}
+
+impl<T: Float> Decode<'_, T> {
+    fn decode<M: Manifold>(
+        &mut self,
+        name: &str,
+        param: &Param<M, T>,
+    ) -> Result<(Tensor<T>, Option<State<T>>), String> {
+        let Some(saved) = self.saved.next() else {
+            return Err("is not in the checkpoint".to_owned());
+        };
+        let value = param.value();
+        let shape: Vec<u64> = value.shape().iter().map(|&n| n as u64).collect();
+        let manifold = format!("{:?}", param.manifold());
+        if saved.name != name {
+            return Err(format!("the checkpoint has {:?} in its place", saved.name));
+        } else if saved.shape != shape {
+            return Err(format!("of shape {:?} in the checkpoint, {shape:?} here", saved.shape));
+        } else if saved.manifold != manifold {
+            return Err(format!("on {} in the checkpoint, on {manifold} here", saved.manifold));
+        }
+        let tensor = |what: &str, bytes: &[u8], shape: &[usize]| {
+            let elements: usize = shape.iter().product();
+            if bytes.len() != elements * size_of::<T>() {
+                return Err(format!("{what} of {} bytes for {elements} elements", bytes.len()));
+            }
+            Ok(Tensor::new(shape, bytes.chunks_exact(size_of::<T>()).map(T::read_le).collect()))
+        };
+        let points = tensor("points", &saved.points, value.shape())?;
+        for (i, row) in points.rows().enumerate().filter(|(_, row)| !row.is_empty()) {
+            param.manifold().contains(row).map_err(|off| format!("row {i}: {off}"))?;
+        }
+        let Some(state) = &saved.state else { return Ok((points, None)) };
+        if state.moments.len() != self.moments {
+            let (found, ours) = (state.moments.len(), self.moments);
+            return Err(format!("{found} second moments in the checkpoint, {ours} here"));
+        }
+        let width = value.width().max(1);
+        let of_row = moments_of_row(param.manifold(), value.width());
+        let moments = state.moments.iter().map(|v| tensor("a moment", v, &[value.len() / width, of_row]));
+        let state = State {
+            steps: state.steps,
+            momenta: tensor("momenta", &state.momenta, value.shape())?,
+            moments: moments.collect::<Result<_, _>>()?,
+        };
+        Ok((points, Some(state)))
+    }
+}
+
+impl<T: Float> Visitor<T> for Decode<'_, T> {
+    fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+        if self.outcome.is_ok() {
+            let name = param.called(path);
+            match self.decode(name, param) {
+                Ok(decoded) => self.done.push(decoded),
+                Err(message) => self.outcome = Err(format!("parameter {name:?}: {message}")),
+            }
+        }
+    }
+}
+
+/// Hands every parameter what was decoded for it.
+struct Take<'a, A, T: Float> {
+    optimiser: &'a mut Optimiser<A, T>,
+    decoded: std::vec::IntoIter<(Tensor<T>, Option<State<T>>)>,
+}
+
+impl<A, T: Float> VisitorMut<T> for Take<'_, A, T> {
+    fn param<M: Manifold>(&mut self, _: &str, param: &mut Param<M, T>) {
+        let (points, state) = self.decoded.next().expect("as many as were decoded");
+        *param.value_mut() = points;
+        match state {
+            Some(state) => self.optimiser.states.insert(param.id(), state),
+            None => self.optimiser.states.remove(&param.id()),
+        };
+    }
+}

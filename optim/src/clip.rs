@@ -1,0 +1,87 @@
+//! The norm of all gradients together.
+
+use cotangent_engine::{Float, GradientView};
+use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor};
+
+use crate::optimiser::GradientSource;
+
+/// Rows that one task works on.
+const ROWS: usize = 256;
+
+/// The norm of the Riemannian gradients of all parameters of a module together: `√Σ ‖egrad_to_rgrad(x, g)‖²_x`. It does
+/// not depend on the coordinates that the manifolds are written in.
+pub fn norm<T: Float, N: Module<T>>(module: &N, gradients: &impl GradientSource<T>) -> f64 {
+    norm_at(&mut Path::root(), module, gradients)
+}
+
+/// The same, with the memory of a path.
+pub(crate) fn norm_at<T: Float, N: Module<T>>(
+    path: &mut Path,
+    module: &N,
+    gradients: &impl GradientSource<T>,
+) -> f64 {
+    struct Squares<'a, G> {
+        gradients: &'a G,
+        sum: f64,
+    }
+    impl<T: Float, G: GradientSource<T>> Visitor<T> for Squares<'_, G> {
+        fn param<M: Manifold>(&mut self, _: &str, param: &Param<M, T>) {
+            if let Some(gradient) = self.gradients.of(param.id()) {
+                let mut factors = Factors { points: param.value(), gradient, sum: 0.0 };
+                param.manifold().factors(0..param.value().width(), &mut factors);
+                self.sum += factors.sum;
+            }
+        }
+    }
+    let mut squares = Squares { gradients, sum: 0.0 };
+    module.visit(path, &mut squares);
+    squares.sum.sqrt()
+}
+
+/// Sums the squares of one parameter's gradient, factor by factor.
+struct Factors<'a, T: Float> {
+    points: &'a cotangent_engine::Tensor<T>,
+    gradient: GradientView<'a, T>,
+    sum: f64,
+}
+
+impl<T: Float> FactorVisitor for Factors<'_, T> {
+    fn factor<M: Manifold>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
+        let width = self.points.width();
+        let (values, rows) = match self.gradient {
+            GradientView::Dense(values) => (values, None),
+            GradientView::Rows { rows, values, .. } => (values, Some(rows)),
+        };
+        let row = |i: usize| rows.map_or(i, |rows| rows[i] as usize);
+        let square = |range: std::ops::Range<usize>| {
+            T::with_scratch_tape(|tape| {
+                let shape = [range.len(), columns.len()];
+                let gather = |from: &dyn Fn(usize) -> usize, data: &[T]| {
+                    tape.constant_with(shape, |to| {
+                        for (to, i) in to.chunks_exact_mut(columns.len()).zip(range.clone()) {
+                            let start = from(i) * width;
+                            to.copy_from_slice(&data[start + columns.start..start + columns.end]);
+                        }
+                    })
+                };
+                let (x, g) = (gather(&row, self.points.data()), gather(&|i| i, values));
+                let gradient = manifold.egrad_to_rgrad(&x, &g);
+                let squares = manifold.inner(&x, &gradient, &gradient);
+                squares.with_data(|squares| squares.iter().map(|s| s.to_f64()).sum::<f64>())
+            })
+        };
+        if !values.is_empty() {
+            self.sum += sum(0..values.len() / width, &square);
+        }
+    }
+}
+
+/// The sum over ranges of rows, in parallel and in a fixed order.
+fn sum(range: std::ops::Range<usize>, of: &(impl Fn(std::ops::Range<usize>) -> f64 + Sync)) -> f64 {
+    if range.len() <= ROWS {
+        return of(range);
+    }
+    let middle = range.start + range.len() / 2;
+    let (left, right) = rayon::join(|| sum(range.start..middle, of), || sum(middle..range.end, of));
+    left + right
+}

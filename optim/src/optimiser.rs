@@ -1,0 +1,352 @@
+//! What all optimisers have in common: a rate, groups of parameters, clipping, and state for each parameter.
+
+use std::collections::HashMap;
+
+use cotangent_engine::{Float, GradientView, Gradients, ParamId, Tensor};
+use cotangent_manifolds::momentum::Motion;
+use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, VisitorMut};
+
+use crate::clip;
+use crate::error::{OptimError, setting};
+use crate::rows::Part;
+
+/// Where a step finds gradients: those of a backward pass, or [`Accumulated`](crate::Accumulated) ones.
+pub trait GradientSource<T: Float> {
+    /// The gradient with respect to a parameter; `None` if there is none.
+    fn of(&self, id: ParamId) -> Option<GradientView<'_, T>>;
+}
+
+impl<T: Float> GradientSource<T> for Gradients<'_, T> {
+    fn of(&self, id: ParamId) -> Option<GradientView<'_, T>> {
+        self.param(id)
+    }
+}
+
+/// What an optimiser keeps for a parameter.
+#[derive(Clone, Debug)]
+pub(crate) struct State<T: Float> {
+    /// Steps taken.
+    pub(crate) steps: u64,
+    /// Momenta, tangent vectors at the points: the parameter's shape.
+    pub(crate) momenta: Tensor<T>,
+    /// Second moments: `[rows, moments]` each.
+    pub(crate) moments: Vec<Tensor<T>>,
+}
+
+/// A parameter's tables in one step.
+pub(crate) struct Tables<'a, T: Float> {
+    pub(crate) points: &'a mut Tensor<T>,
+    pub(crate) state: Option<&'a mut State<T>>,
+    pub(crate) gradient: GradientView<'a, T>,
+    /// Factor of the gradient.
+    pub(crate) scale: f64,
+    /// Moments of a row, those of all factors together.
+    pub(crate) of_row: usize,
+}
+
+/// What distinguishes the optimisers. [`Sgd`](crate::Sgd), [`Adam`](crate::Adam).
+pub trait Algorithm: Copy + Send + Sync + 'static {
+    /// The name in checkpoints.
+    const NAME: &'static str;
+
+    /// How many second moments it keeps besides momenta; `None` if it keeps nothing for such a motion.
+    fn keeps(&self, motion: Motion) -> Option<usize>;
+
+    /// Steps one factor of a parameter's manifold.
+    #[doc(hidden)]
+    fn step<M: Manifold, T: Float>(
+        &self,
+        manifold: &M,
+        rate: f64,
+        motion: Motion,
+        part: FactorRows<'_, '_, T>,
+    ) -> Result<(), usize>;
+}
+
+/// The rows of a factor in one step.
+#[doc(hidden)]
+pub struct FactorRows<'a, 'b, T: Float> {
+    pub(crate) tables: &'a mut Tables<'b, T>,
+    pub(crate) part: Part,
+}
+
+/// Parameters that are treated apart.
+#[derive(Clone, Debug, PartialEq)]
+struct Group {
+    prefix: String,
+    factor: f64,
+    decay: f64,
+}
+
+/// An optimiser: moves the parameters of a module against their gradients, each by the geometry of its own manifold.
+///
+/// [`RiemannianSgd`](crate::RiemannianSgd) and [`RiemannianAdam`](crate::RiemannianAdam) are this type. State is kept for
+/// each parameter by its id, from its first step on. Row-sparse gradients move the rows they name, with their state, and
+/// leave all others untouched, to the bit.
+#[derive(Clone, Debug)]
+pub struct Optimiser<A, T: Float = f32> {
+    pub(crate) algorithm: A,
+    rate: f64,
+    decay: f64,
+    max_norm: Option<f64>,
+    retraction: bool,
+    groups: Vec<Group>,
+    pub(crate) states: HashMap<ParamId, State<T>>,
+    path: Path,
+}
+
+impl<A: Algorithm, T: Float> Optimiser<A, T> {
+    pub(crate) fn with(algorithm: A, rate: f64) -> Result<Self, OptimError> {
+        let mut optimiser = Optimiser {
+            algorithm,
+            rate: 0.0,
+            decay: 0.0,
+            max_norm: None,
+            retraction: false,
+            groups: Vec::new(),
+            states: HashMap::new(),
+            path: Path::root(),
+        };
+        optimiser.set_rate(rate)?;
+        Ok(optimiser)
+    }
+
+    /// The learning rate.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Changes the learning rate: see [`Schedule`](crate::Schedule).
+    ///
+    /// # Errors
+    /// If the rate is negative or not finite.
+    pub fn set_rate(&mut self, rate: f64) -> Result<(), OptimError> {
+        if !(rate >= 0.0 && rate.is_finite()) {
+            return Err(OptimError::Rate(rate));
+        }
+        self.rate = rate;
+        Ok(())
+    }
+
+    /// With weight decay: every step also goes `rate · decay` of the way to the manifold's origin, along the geodesic
+    /// there. Independent of the gradient and its moments: Loshchilov & Hutter 2019, algorithm 2 (AdamW).
+    ///
+    /// # Errors
+    /// If it is negative or not finite.
+    pub fn decay(mut self, decay: f64) -> Result<Self, OptimError> {
+        self.decay = setting("weight decay", decay, 0.0, f64::INFINITY)?;
+        Ok(self)
+    }
+
+    /// With clipping: gradients whose norm over all parameters together (see [`clip::norm`]) is larger are scaled down
+    /// to it. Pascanu, Mikolov, Bengio 2013.
+    ///
+    /// # Errors
+    /// If the norm is not positive.
+    pub fn clip(mut self, max_norm: f64) -> Result<Self, OptimError> {
+        self.max_norm = Some(setting("largest gradient norm", max_norm, f64::MIN_POSITIVE, f64::INFINITY)?);
+        Ok(self)
+    }
+
+    /// With the manifold's retraction instead of the exponential map.
+    pub fn by_retraction(mut self) -> Self {
+        self.retraction = true;
+        self
+    }
+
+    /// With another rate, `factor` times the optimiser's, and another weight decay for all parameters whose path starts
+    /// with `prefix`. The longest prefix counts.
+    ///
+    /// # Errors
+    /// If one of them is negative or not finite.
+    pub fn group(mut self, prefix: &str, factor: f64, decay: f64) -> Result<Self, OptimError> {
+        let factor = setting("rate factor", factor, 0.0, f64::INFINITY)?;
+        let decay = setting("weight decay", decay, 0.0, f64::INFINITY)?;
+        self.groups.push(Group { prefix: prefix.to_owned(), factor, decay });
+        Ok(self)
+    }
+
+    /// Moves all parameters of a module, or a single one, against their gradients. Those that the loss does not depend
+    /// on stay where they are.
+    ///
+    /// # Errors
+    /// If a gradient is not finite, a parameter was moved off its manifold by hand, or one was replaced by one of another
+    /// shape: nothing is changed then. If a finite gradient leads to a point that is not finite, by overflow: that row
+    /// stays where it is, others may have moved.
+    pub fn step<N: Module<T>>(
+        &mut self,
+        module: &mut N,
+        gradients: &impl GradientSource<T>,
+    ) -> Result<(), OptimError> {
+        // The path's memory is reused.
+        let mut path = std::mem::take(&mut self.path);
+        let outcome = self.step_at(&mut path, module, gradients);
+        self.path = path;
+        outcome
+    }
+
+    fn step_at<N: Module<T>>(
+        &mut self,
+        path: &mut Path,
+        module: &mut N,
+        gradients: &impl GradientSource<T>,
+    ) -> Result<(), OptimError> {
+        let mut check = Check { states: &self.states, gradients, outcome: Ok(()) };
+        module.visit_mut(path, &mut check);
+        check.outcome?;
+        let scale = match self.max_norm {
+            Some(max) => (max / clip::norm_at(path, module, gradients)).min(1.0),
+            None => 1.0,
+        };
+        let mut advance = Advance { optimiser: self, gradients, scale, outcome: Ok(()) };
+        module.visit_mut(path, &mut advance);
+        advance.outcome
+    }
+
+    /// The rate and how to move, for a parameter.
+    fn motion(&self, path: &str) -> (f64, Motion) {
+        let fitting = self.groups.iter().filter(|group| path.starts_with(&group.prefix));
+        let (factor, decay) = match fitting.max_by_key(|group| group.prefix.len()) {
+            Some(group) => (group.factor, group.decay),
+            None => (1.0, self.decay),
+        };
+        let rate = self.rate * factor;
+        (rate, Motion { lookahead: false, decay: rate * decay, retraction: self.retraction })
+    }
+}
+
+/// Looks for everything that would make a step fail.
+struct Check<'a, T: Float, G> {
+    states: &'a HashMap<ParamId, State<T>>,
+    gradients: &'a G,
+    outcome: Result<(), OptimError>,
+}
+
+impl<T: Float, G: GradientSource<T>> Check<'_, T, G> {
+    fn check<M: Manifold>(&self, path: &str, param: &mut Param<M, T>) -> Result<(), OptimError> {
+        let Some(gradient) = self.gradients.of(param.id()) else { return Ok(()) };
+        let name = |param: &Param<M, T>| param.called(path).to_owned();
+        if let Err((row, source)) = param.verify() {
+            return Err(OptimError::OffManifold { param: name(param), row, source });
+        }
+        let (len, width) = (param.value().len(), param.value().width());
+        let (values, fits) = match gradient {
+            GradientView::Dense(values) => (values, values.len() == len),
+            GradientView::Rows { rows, values, width: w } => {
+                (values, w == width && rows.iter().all(|&row| (row as usize) < len / width))
+            }
+        };
+        let kept = self.states.get(&param.id()).map_or(len, |state| state.momenta.len());
+        for (what, found, fits) in [("a gradient", values.len(), fits), ("a state", kept, kept == len)] {
+            if !fits {
+                let shape = param.value().shape().to_string();
+                return Err(OptimError::Shape { param: name(param), shape, what, found });
+            }
+        }
+        if let Some(bad) = first_not_finite(values) {
+            let row = match gradient {
+                GradientView::Dense(_) => bad / width,
+                GradientView::Rows { rows, .. } => rows[bad / width] as usize,
+            };
+            return Err(OptimError::NotFinite { param: name(param), row });
+        }
+        Ok(())
+    }
+}
+
+impl<T: Float, G: GradientSource<T>> VisitorMut<T> for Check<'_, T, G> {
+    fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) {
+        if self.outcome.is_ok() {
+            self.outcome = self.check(path, param);
+        }
+    }
+}
+
+/// The first element that is NaN or infinite.
+fn first_not_finite<T: Float>(values: &[T]) -> Option<usize> {
+    const PART: usize = 1 << 16;
+    if values.len() > PART {
+        let half = values.len() / 2;
+        let (left, right) = values.split_at(half);
+        let (left, right) = rayon::join(|| first_not_finite(left), || first_not_finite(right));
+        return left.or(right.map(|at| half + at));
+    }
+    // Whole blocks at a time, without a branch for each element.
+    let finite = |block: &[T]| block.iter().fold(true, |all, x| all & x.is_finite());
+    let bad = values.chunks(1024).position(|block| !finite(block))?;
+    values[bad * 1024..].iter().position(|x| !x.is_finite()).map(|at| bad * 1024 + at)
+}
+
+/// Moves every parameter.
+struct Advance<'a, A, T: Float, G> {
+    optimiser: &'a mut Optimiser<A, T>,
+    gradients: &'a G,
+    scale: f64,
+    outcome: Result<(), OptimError>,
+}
+
+impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_, A, T, G> {
+    fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) {
+        let Some(gradient) = self.gradients.of(param.id()) else { return };
+        if self.outcome.is_err() || param.value().is_empty() {
+            return;
+        }
+        let (rate, motion) = self.optimiser.motion(path);
+        let (manifold, width) = (*param.manifold(), param.value().width());
+        let of_row = moments_of_row(&manifold, width);
+        let Optimiser { algorithm, states, .. } = &mut *self.optimiser;
+        let state = algorithm.keeps(motion).map(|moments| {
+            states.entry(param.id()).or_insert_with(|| State {
+                steps: 0,
+                momenta: Tensor::zeros(param.value().shape().clone()),
+                moments: vec![Tensor::zeros([param.value().len() / width, of_row]); moments],
+            })
+        });
+        let tables = Tables { points: param.points_mut(), state, gradient, scale: self.scale, of_row };
+        let mut step =
+            StepFactors { algorithm: *algorithm, rate, motion, tables, moments: 0, outcome: Ok(()) };
+        if let Some(state) = &mut step.tables.state {
+            state.steps += 1;
+        }
+        manifold.factors(0..width, &mut step);
+        if let Err(row) = step.outcome {
+            self.outcome = Err(OptimError::NotFinite { param: param.called(path).to_owned(), row });
+        }
+    }
+}
+
+/// Moves a parameter factor by factor.
+struct StepFactors<'a, A, T: Float> {
+    algorithm: A,
+    rate: f64,
+    motion: Motion,
+    tables: Tables<'a, T>,
+    /// Moments of a row that belong to the factors before.
+    moments: usize,
+    outcome: Result<(), usize>,
+}
+
+impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, A, T> {
+    fn factor<M: Manifold>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
+        let before = self.moments;
+        self.moments += manifold.moments(columns.len());
+        if self.outcome.is_ok() {
+            let part = Part { columns, moments: before..self.moments };
+            let rows = FactorRows { tables: &mut self.tables, part };
+            self.outcome = self.algorithm.step(manifold, self.rate, self.motion, rows);
+        }
+    }
+}
+
+/// Moments of a row of all factors together.
+pub(crate) fn moments_of_row<M: Manifold>(manifold: &M, width: usize) -> usize {
+    struct Count(usize);
+    impl FactorVisitor for Count {
+        fn factor<M: Manifold>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
+            self.0 += manifold.moments(columns.len());
+        }
+    }
+    let mut count = Count(0);
+    manifold.factors(0..width, &mut count);
+    count.0
+}

@@ -1,0 +1,50 @@
+//! Nonlinear conjugate gradients.
+
+use cotangent_engine::Row;
+use cotangent_manifolds::Manifold;
+
+use super::{Outcome, Problem, Run, Solution, Stopping, combine, scaled};
+
+/// Riemannian conjugate gradients, Polak and Ribière's with restarts where they would turn back: directions are carried
+/// along by transport. Absil, Mahony, Sepulchre 2008, algorithm 13; Powell 1984.
+pub fn conjugate_gradient<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
+    problem: &mut Problem<M, F>,
+    start: Row<f64>,
+    stopping: Stopping,
+) -> Solution {
+    let m = problem.manifold;
+    let mut run = Run::new(problem, stopping);
+    let mut at = run.evaluate(start);
+    let mut direction = scaled(-1.0, &at.gradient);
+    let (mut slope, mut step) = (-at.square, 0.0);
+    let mut t = 1.0 / at.square.sqrt().max(1.0);
+    loop {
+        if let Some(outcome) = run.note(&at, step) {
+            return run.finish(at, outcome);
+        }
+        let steepest = slope == -at.square;
+        let Some((next, time)) = run.line_search(&at, &direction, slope, t) else {
+            if steepest {
+                return run.finish(at, Outcome::NoDescent);
+            }
+            (direction, slope) = (scaled(-1.0, &at.gradient), -at.square);
+            run.log.pop();
+            continue;
+        };
+        step = time * m.norm(&at.x, &direction);
+        let carried = m.transport(&at.x, &next.x, &direction);
+        let old = m.transport(&at.x, &next.x, &at.gradient);
+        let change = combine(1.0, &next.gradient, -1.0, &old);
+        let beta = (m.inner(&next.x, &next.gradient, &change) / at.square).max(0.0);
+        direction = combine(beta, &carried, -1.0, &next.gradient);
+        let before = slope;
+        slope = m.inner(&next.x, &next.gradient, &direction);
+        // Not a direction of descent: start again.
+        if !(slope < 0.0) {
+            (direction, slope) = (scaled(-1.0, &next.gradient), -next.square);
+        }
+        // The same decrease as in this step, to first order.
+        t = time * (before / slope).min(10.0);
+        at = next;
+    }
+}

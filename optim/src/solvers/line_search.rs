@@ -1,0 +1,60 @@
+//! Armijo's line search along a geodesic, with interpolation: Absil, Mahony, Sepulchre 2008, section 4.2; near the
+//! minimum, where rounding hides the decrease, by slopes as in Hager & Zhang 2005, eq. 4.1.
+
+use cotangent_engine::Row;
+use cotangent_manifolds::Manifold;
+
+use super::{At, Run, scaled};
+
+/// The part of the decrease that the slope promises.
+const SUFFICIENT: f64 = 1e-4;
+
+/// Shorter steps than this part of the first are rounding.
+const TRIALS: usize = 60;
+
+impl<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'_, M, F> {
+    /// The point at time t, and the slope of the cost there.
+    fn along(&mut self, from: &At, direction: &Row<f64>, t: f64) -> (At, f64) {
+        let m = self.manifold();
+        let velocity = scaled(t, direction);
+        let at = self.evaluate(m.retract(&from.x, &velocity));
+        let carried = m.transport(&from.x, &at.x, direction);
+        let slope = m.inner(&at.x, &at.gradient, &carried);
+        (at, slope)
+    }
+
+    /// A point that is lower enough along a direction of the given slope, starting with a step of time `t`; with the time.
+    /// `None` if there is none.
+    pub(super) fn line_search(
+        &mut self,
+        from: &At,
+        direction: &Row<f64>,
+        slope: f64,
+        mut t: f64,
+    ) -> Option<(At, f64)> {
+        let rounding = 8.0 * f64::EPSILON * from.cost.abs();
+        for trial in 0..TRIALS {
+            let (at, end) = self.along(from, direction, t);
+            let lower = at.cost <= from.cost + SUFFICIENT * t * slope
+                || at.cost <= from.cost + rounding && end.abs() <= (2.0 * SUFFICIENT - 1.0) * slope;
+            // Where the slope would vanish if it were linear.
+            let flat = t * slope / (slope - end);
+            if lower && at.is_finite() {
+                // One more trial where the first was far from there: exact on a quadratic.
+                if trial == 0 && flat.is_finite() && flat > 0.0 && !(0.5..2.0).contains(&(flat / t)) {
+                    let further = flat.min(10.0 * t);
+                    let (other, _) = self.along(from, direction, further);
+                    if other.cost < at.cost && other.is_finite() {
+                        return Some((other, further));
+                    }
+                }
+                return Some((at, t));
+            }
+            // The minimum of the parabola through what is known, kept from being too near either end.
+            let parabola = -0.5 * slope * t * t / (at.cost - from.cost - slope * t);
+            let shorter = if parabola.is_finite() { parabola } else { 0.0 };
+            t = shorter.max(0.1 * t).min(0.5 * t);
+        }
+        None
+    }
+}

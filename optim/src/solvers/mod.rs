@@ -1,0 +1,218 @@
+//! Solvers: minima of a smooth cost on a manifold, without chance, to a gradient as small as asked for.
+//!
+//! | solver | file | source |
+//! |---|---|---|
+//! | [`gradient_descent`] with Armijo's line search | `gradient_descent.rs` | Absil, Mahony, Sepulchre 2008, section 4.2 |
+//! | [`conjugate_gradient`] | `conjugate_gradient.rs` | the same, section 8.3; Polak & Ribière 1969, Powell 1984 |
+//! | [`lbfgs`] | `lbfgs.rs` | Huang, Gallivan, Absil 2015 |
+//! | [`trust_region`] | `trust_region.rs` | Absil, Baker, Gallivan 2007 |
+//!
+//! A point is one row; several unknowns are a point of a product. A [`Problem`] returns cost and gradient; from a
+//! computation on the tape it comes by [`Problem::on_tape`].
+
+mod conjugate_gradient;
+mod gradient_descent;
+mod lbfgs;
+mod line_search;
+mod trust_region;
+
+use cotangent_engine::{Row, Tape, Tensor, Var};
+use cotangent_manifolds::{Manifold, Point};
+
+pub use conjugate_gradient::conjugate_gradient;
+pub use gradient_descent::gradient_descent;
+pub use lbfgs::lbfgs;
+pub use trust_region::trust_region;
+
+/// A cost on a manifold: from a point to the cost and its gradient with respect to the coordinates.
+pub struct Problem<M, F> {
+    /// The manifold.
+    pub manifold: M,
+    evaluate: F,
+}
+
+impl<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Problem<M, F> {
+    /// With cost and gradient in one function.
+    pub fn new(manifold: M, evaluate: F) -> Self {
+        Problem { manifold, evaluate }
+    }
+}
+
+impl<M: Manifold> Problem<M, ()> {
+    /// The problem of a computation on the tape.
+    ///
+    /// ```
+    /// use cotangent_engine::Row;
+    /// use cotangent_manifolds::{Manifold, PoincareBall, Point};
+    /// use cotangent_optim::solvers::{Problem, Stopping, lbfgs};
+    /// // The point at the least sum of squared distances to three others.
+    /// let ball = PoincareBall::ball(-1.0)?;
+    /// let others = cotangent_engine::Tensor::new([3, 2], vec![0.5, 0.0, -0.5, 0.0, 0.0, 0.6]);
+    /// let mut problem = Problem::on_tape(ball, |x| {
+    ///     let others = Point::new(ball, x.coordinates().tape().constant(&others));
+    ///     x.dist(&others).square().sum()
+    /// });
+    /// let solution = lbfgs(&mut problem, ball.origin(2), Stopping::default());
+    /// assert!(solution.converged() && solution.point[0].abs() < 1e-9);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_tape(
+        manifold: M,
+        cost: impl for<'t> Fn(Point<M, Var<'t, f64>>) -> Var<'t, f64>,
+    ) -> Problem<M, impl FnMut(&Row<f64>) -> (f64, Row<f64>)> {
+        let mut tape = Tape::<f64>::new();
+        Problem::new(manifold, move |x: &Row<f64>| {
+            tape.reset();
+            let width = x.len();
+            let x = tape.variable(&Tensor::new([width], x.to_vec()));
+            let cost = cost(Point::new(manifold, x));
+            let gradients = tape.backward(cost);
+            let gradient = gradients.wrt(x).map_or(vec![0.0; width], |g| g.to_dense(1, width));
+            (cost.item(), Row::from(gradient.as_slice()))
+        })
+    }
+}
+
+/// When to stop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stopping {
+    /// Once the gradient's Riemannian norm is at most this: converged.
+    pub gradient_norm: f64,
+    /// After this many iterations.
+    pub iterations: usize,
+}
+
+impl Default for Stopping {
+    /// A norm of 10⁻⁸, 1000 iterations.
+    fn default() -> Self {
+        Stopping { gradient_norm: 1e-8, iterations: 1000 }
+    }
+}
+
+/// Why a solver stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The gradient is as small as was asked for.
+    Converged,
+    /// The iterations were used up.
+    Iterations,
+    /// No step lowers the cost any more: rounding, or a gradient that is not the cost's.
+    NoDescent,
+    /// The cost or its gradient is NaN or infinite.
+    NotFinite,
+}
+
+/// The state at the start of an iteration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Iteration {
+    /// The cost.
+    pub cost: f64,
+    /// The gradient's Riemannian norm.
+    pub gradient_norm: f64,
+    /// Length of the step that led here.
+    pub step: f64,
+}
+
+/// What a solver found.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// The last point.
+    pub point: Row<f64>,
+    /// Its cost.
+    pub cost: f64,
+    /// Its gradient's Riemannian norm.
+    pub gradient_norm: f64,
+    /// Why the solver stopped.
+    pub outcome: Outcome,
+    /// One entry for the start and one for each iteration.
+    pub log: Vec<Iteration>,
+    /// Evaluations of the cost with its gradient.
+    pub evaluations: usize,
+}
+
+impl Solution {
+    /// Whether the gradient is as small as was asked for.
+    pub fn converged(&self) -> bool {
+        self.outcome == Outcome::Converged
+    }
+}
+
+/// A point with all that was computed there.
+#[derive(Clone, Debug)]
+struct At {
+    x: Row<f64>,
+    cost: f64,
+    /// The Riemannian gradient and its squared norm.
+    gradient: Row<f64>,
+    square: f64,
+}
+
+impl At {
+    fn is_finite(&self) -> bool {
+        self.cost.is_finite() && self.square.is_finite()
+    }
+}
+
+/// A run of a solver: the problem, the best point so far, and the record.
+struct Run<'p, M, F> {
+    problem: &'p mut Problem<M, F>,
+    stopping: Stopping,
+    log: Vec<Iteration>,
+    evaluations: usize,
+}
+
+impl<'p, M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'p, M, F> {
+    fn new(problem: &'p mut Problem<M, F>, stopping: Stopping) -> Self {
+        Run { problem, stopping, log: Vec::new(), evaluations: 0 }
+    }
+
+    fn manifold(&self) -> M {
+        self.problem.manifold
+    }
+
+    fn evaluate(&mut self, x: Row<f64>) -> At {
+        self.evaluations += 1;
+        let (cost, g) = (self.problem.evaluate)(&x);
+        let gradient = self.manifold().egrad_to_rgrad(&x, &g);
+        let square = self.manifold().inner(&x, &gradient, &gradient);
+        At { x, cost, gradient, square }
+    }
+
+    /// Takes note of where an iteration starts; the reason to stop, if there is one.
+    fn note(&mut self, at: &At, step: f64) -> Option<Outcome> {
+        let gradient_norm = at.square.max(0.0).sqrt();
+        self.log.push(Iteration { cost: at.cost, gradient_norm, step });
+        if !at.is_finite() {
+            Some(Outcome::NotFinite)
+        } else if gradient_norm <= self.stopping.gradient_norm {
+            Some(Outcome::Converged)
+        } else {
+            (self.log.len() > self.stopping.iterations).then_some(Outcome::Iterations)
+        }
+    }
+
+    fn finish(self, at: At, outcome: Outcome) -> Solution {
+        Solution {
+            gradient_norm: at.square.max(0.0).sqrt(),
+            point: at.x,
+            cost: at.cost,
+            outcome,
+            log: self.log,
+            evaluations: self.evaluations,
+        }
+    }
+}
+
+/// `a u + b v`.
+fn combine(a: f64, u: &Row<f64>, b: f64, v: &Row<f64>) -> Row<f64> {
+    let mut sum = u.clone();
+    sum.iter_mut().zip(v.iter()).for_each(|(u, v)| *u = a * *u + b * v);
+    sum
+}
+
+/// `a u`.
+fn scaled(a: f64, u: &Row<f64>) -> Row<f64> {
+    let mut scaled = u.clone();
+    scaled.iter_mut().for_each(|u| *u *= a);
+    scaled
+}

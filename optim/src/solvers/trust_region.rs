@@ -1,0 +1,116 @@
+//! Trust regions.
+
+use cotangent_engine::Row;
+use cotangent_manifolds::Manifold;
+
+use super::{At, Outcome, Problem, Run, Solution, Stopping, combine, scaled};
+
+/// Length of the step that the Hessian is taken over: the root of the rounding of a gradient.
+const DIFFERENCE: f64 = 1.0 / (1 << 20) as f64;
+
+/// The least ratio of the decrease to that of the model that a step is taken for.
+const ACCEPT: f64 = 0.1;
+
+/// The model's steps are at most this long.
+const LARGEST: f64 = 8.0;
+
+/// Riemannian trust regions with truncated conjugate gradients. Absil, Baker, Gallivan 2007, algorithms 1 and 2, with κ =
+/// 0.1 and θ = 1: quadratic convergence. Products of the Hessian with a vector are differences of gradients along
+/// geodesics, one evaluation each.
+pub fn trust_region<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
+    problem: &mut Problem<M, F>,
+    start: Row<f64>,
+    stopping: Stopping,
+) -> Solution {
+    let m = problem.manifold;
+    let mut run = Run::new(problem, stopping);
+    let mut at = run.evaluate(start);
+    let (mut radius, mut length) = (LARGEST / 8.0, 0.0);
+    let mut refused = 0;
+    loop {
+        if refused == 0
+            && let Some(outcome) = run.note(&at, length)
+        {
+            return run.finish(at, outcome);
+        }
+        let Model { step, decrease, at_edge } = run.model(&at, radius);
+        let next = run.evaluate(m.retract(&at.x, &step));
+        length = m.norm(&at.x, &step);
+        // Near the minimum both decreases are rounding, and their ratio is to be 1. Conn, Gould, Toint 2000, section
+        // 17.4.2.
+        let rounding = 1e3 * f64::EPSILON * at.cost.abs().max(1.0);
+        let ratio = (at.cost - next.cost + rounding) / (decrease + rounding);
+        if !(ratio >= 0.25) {
+            radius *= 0.25;
+        } else if ratio > 0.75 && at_edge {
+            radius = (2.0 * radius).min(LARGEST);
+        }
+        if ratio > ACCEPT && next.is_finite() {
+            (at, refused) = (next, 0);
+        } else {
+            refused += 1;
+            if refused > 40 {
+                return run.finish(at, Outcome::NoDescent);
+            }
+        }
+    }
+}
+
+/// A step, the decrease of the quadratic model over it, and whether it ends at the edge of the region.
+struct Model {
+    step: Row<f64>,
+    decrease: f64,
+    at_edge: bool,
+}
+
+impl<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'_, M, F> {
+    /// The Hessian times a tangent vector.
+    fn hessian(&mut self, at: &At, v: &Row<f64>) -> Row<f64> {
+        let m = self.manifold();
+        let norm = m.norm(&at.x, v);
+        if !(norm > 0.0) {
+            return scaled(0.0, v);
+        }
+        let near = self.evaluate(m.exp(&at.x, &scaled(DIFFERENCE / norm, v)));
+        let gradient = m.transport(&near.x, &at.x, &near.gradient);
+        combine(norm / DIFFERENCE, &gradient, -norm / DIFFERENCE, &at.gradient)
+    }
+
+    /// Truncated conjugate gradients: Steihaug 1983, Toint 1981.
+    fn model(&mut self, at: &At, radius: f64) -> Model {
+        let m = self.manifold();
+        let inner = |u: &Row<f64>, v: &Row<f64>| m.inner(&at.x, u, v);
+        let zero = scaled(0.0, &at.gradient);
+        let (mut step, mut of_step) = (zero.clone(), zero);
+        let (mut residual, mut square) = (at.gradient.clone(), at.square);
+        let mut direction = scaled(-1.0, &residual);
+        let enough = at.square.sqrt() * at.square.sqrt().min(0.1);
+        let decrease =
+            |step: &Row<f64>, of_step: &Row<f64>| -inner(&at.gradient, step) - 0.5 * inner(step, of_step);
+        for _ in 0..m.dimension(at.x.len()).max(1) {
+            let of_direction = self.hessian(at, &direction);
+            let curvature = inner(&direction, &of_direction);
+            let t = square / curvature;
+            let further = combine(1.0, &step, t, &direction);
+            if !(curvature > 0.0) || inner(&further, &further) >= radius * radius {
+                // To the edge: ‖step + t direction‖ = radius.
+                let (dd, sd, ss) =
+                    (inner(&direction, &direction), inner(&step, &direction), inner(&step, &step));
+                let t = ((sd * sd + dd * (radius * radius - ss)).max(0.0).sqrt() - sd) / dd;
+                step = combine(1.0, &step, t, &direction);
+                of_step = combine(1.0, &of_step, t, &of_direction);
+                return Model { decrease: decrease(&step, &of_step), step, at_edge: true };
+            }
+            step = further;
+            of_step = combine(1.0, &of_step, t, &of_direction);
+            residual = combine(1.0, &residual, t, &of_direction);
+            let before = square;
+            square = inner(&residual, &residual);
+            if square.sqrt() <= enough {
+                break;
+            }
+            direction = combine(square / before, &direction, -1.0, &residual);
+        }
+        Model { decrease: decrease(&step, &of_step), step, at_edge: false }
+    }
+}

@@ -1,0 +1,345 @@
+//! Laws 23, 60 and 61 of the optimisers: what a step must be, whatever the manifold.
+
+use cotangent_engine::rng::{self, Rng};
+use cotangent_engine::{Float, Row, Rows, Tape, Tensor, Var};
+use cotangent_manifolds::{Euclidean, Lorentz, Manifold, Param, ParamOnTape, Point, Stereographic};
+use cotangent_optim::{Algorithm, Optimiser, RiemannianAdam, RiemannianSgd};
+use rand::RngExt;
+
+fn points<M: Manifold, T: Float>(m: &M, n: usize, dim: usize, radius: f64, rng: &mut Rng) -> Tensor<T> {
+    let mut table = Tensor::zeros([n, m.ambient(dim)]);
+    (0..n).for_each(|i| table.row_mut(i).copy_from_slice(&m.random_point::<T>(dim, radius, rng)));
+    table
+}
+
+/// Half the sum of the squared distances.
+fn pull<'t, M: Manifold, T: Float>(x: &Point<M, Var<'t, T>>, target: &Tensor<T>) -> Var<'t, T> {
+    let tape = x.coordinates().tape();
+    0.5 * x.dist(&Point::new(*x.manifold(), tape.constant(target))).square().sum()
+}
+
+fn distances<M: Manifold>(m: &M, x: &Tensor<f64>, y: &Tensor<f64>) -> Vec<f64> {
+    m.dist(x, y).data().to_vec()
+}
+
+/// Law 23: an exact step of rate 1 lands on the target.
+#[test]
+fn one_exact_step_lands_on_the_target() {
+    fn lands<M: Manifold>(m: M) {
+        let mut rng = rng::stream(1, 0, 0);
+        let (start, target) = (points(&m, 20, 4, 3.0, &mut rng), points(&m, 20, 4, 3.0, &mut rng));
+        let mut momentum = RiemannianSgd::new(1.0).unwrap().momentum(0.9).unwrap();
+        let mut plain = RiemannianSgd::new(1.0).unwrap();
+        for step in 0..2 {
+            let mut x = Param::new("x", m, start.clone());
+            let tape = Tape::<f64>::new();
+            let gradients = tape.backward(pull(&tape.point(&x), &target));
+            // The first step with momentum is the plain one.
+            if step == 0 { plain.step(&mut x, &gradients) } else { momentum.step(&mut x, &gradients) }
+                .unwrap();
+            let far = distances(&m, x.value(), &target).into_iter().fold(0.0, f64::max);
+            assert!(far < 1e-11, "{}: {far:e}", M::NAME);
+        }
+    }
+    lands(Euclidean);
+    lands(Stereographic::new(-1.0).unwrap());
+    lands(Stereographic::new(-0.37).unwrap());
+    lands(Lorentz::new(-1.0).unwrap());
+}
+
+/// All optimisers, by name.
+fn all(mut with: impl FnMut(&str, &mut dyn FnMut(&mut dyn Stepping))) {
+    let sgd = || RiemannianSgd::<f64>::new(0.1).unwrap();
+    let adam = || RiemannianAdam::<f64>::new(0.1).unwrap();
+    with("sgd", &mut |run| run.run_sgd(sgd()));
+    with("momentum", &mut |run| run.run_sgd(sgd().momentum(0.9).unwrap()));
+    with("nesterov", &mut |run| run.run_sgd(sgd().nesterov(0.9).unwrap()));
+    with("adam", &mut |run| run.run_adam(adam()));
+    with("amsgrad", &mut |run| run.run_adam(adam().amsgrad()));
+    with("clipped", &mut |run| run.run_sgd(sgd().momentum(0.8).unwrap().clip(0.7).unwrap()));
+}
+
+trait Stepping {
+    fn run_sgd(&mut self, sgd: RiemannianSgd<f64>);
+    fn run_adam(&mut self, adam: RiemannianAdam<f64>);
+}
+
+/// Law 60: the trajectory of moved points towards moved targets is the moved trajectory.
+#[test]
+fn trajectories_commute_with_isometries() {
+    struct Run {
+        ball: Stereographic,
+        start: Tensor<f64>,
+        target: Tensor<f64>,
+        end: Option<Tensor<f64>>,
+    }
+    impl Run {
+        fn run<A: Algorithm>(&mut self, mut optimiser: Optimiser<A, f64>) {
+            let mut x = Param::new("x", self.ball, self.start.clone());
+            for _ in 0..30 {
+                let tape = Tape::new();
+                let gradients = tape.backward(pull(&tape.point(&x), &self.target));
+                optimiser.step(&mut x, &gradients).unwrap();
+            }
+            self.end = Some(x.value().clone());
+        }
+    }
+    impl Stepping for Run {
+        fn run_sgd(&mut self, sgd: RiemannianSgd<f64>) {
+            self.run(sgd);
+        }
+        fn run_adam(&mut self, adam: RiemannianAdam<f64>) {
+            self.run(adam);
+        }
+    }
+    let ball = Stereographic::new(-1.0).unwrap();
+    let mut rng = rng::stream(2, 0, 0);
+    let (start, target) = (points(&ball, 10, 3, 2.0, &mut rng), points(&ball, 10, 3, 2.0, &mut rng));
+    // A rotation of two coordinates, then a translation.
+    let by: Row<f64> = ball.random_point(3, 1.5, &mut rng);
+    let (sin, cos) = 0.7_f64.sin_cos();
+    let isometry = |table: &Tensor<f64>| {
+        let mut moved = table.clone();
+        for i in 0..table.shape()[0] {
+            let x = table.row(i);
+            let turned = Row::from([cos * x[0] - sin * x[2], x[1], sin * x[0] + cos * x[2]]);
+            moved.row_mut(i).copy_from_slice(&ball.add(&by, &turned));
+        }
+        moved
+    };
+    all(|name, optimise| {
+        let mut here = Run { ball, start: start.clone(), target: target.clone(), end: None };
+        let mut there = Run { ball, start: isometry(&start), target: isometry(&target), end: None };
+        optimise(&mut here);
+        optimise(&mut there);
+        let (here, there) = (here.end.unwrap(), there.end.unwrap());
+        let moved = distances(&ball, &here, &start).into_iter().fold(f64::INFINITY, f64::min);
+        assert!(moved > 0.01, "{name}: nothing moved");
+        let apart = distances(&ball, &isometry(&here), &there).into_iter().fold(0.0, f64::max);
+        assert!(apart < 1e-11, "{name}: {apart:e}");
+    });
+}
+
+/// Law 60: in Euclidean space every algorithm is the Euclidean one, to the bit, in either type.
+#[test]
+fn euclidean_trajectories_are_the_textbook_ones() {
+    fn textbook<T: Float>(which: &str) {
+        let mut rng = rng::stream(3, 0, 0);
+        let (start, target) =
+            (points(&Euclidean, 7, 5, 2.0, &mut rng), points(&Euclidean, 7, 5, 2.0, &mut rng));
+        let mut x = Param::new("x", Euclidean, start);
+        let c = T::nearest;
+        let (rate, mu, b1, b2, epsilon, decay) = (0.05, 0.9, 0.9, 0.999, 1e-8, 0.02);
+        let mut sgd = RiemannianSgd::new(rate).unwrap();
+        let mut adam = RiemannianAdam::new(rate).unwrap();
+        match which {
+            "momentum" => sgd = sgd.momentum(mu).unwrap(),
+            "nesterov" => sgd = sgd.nesterov(mu).unwrap(),
+            "adamw" => adam = adam.decay(decay).unwrap(),
+            "amsgrad" => adam = adam.amsgrad(),
+            _ => {}
+        }
+        let mut plain: Vec<T> = x.value().data().to_vec();
+        let (mut m, mut v, mut largest) = (vec![c(0.0); 35], vec![c(0.0); 35], vec![c(0.0); 35]);
+        for t in 1..=40 {
+            let tape = Tape::new();
+            let gradients = tape.backward(pull(&tape.point(&x), &target).sqrt());
+            let g = gradients.param(x.id()).unwrap().to_dense(7, 5);
+            let correction = (1.0 - f64::powi(b2, t)).sqrt();
+            let step = c(rate * correction / (1.0 - f64::powi(b1, t)));
+            for i in 0..35 {
+                match which {
+                    "momentum" => {
+                        m[i] = c(mu) * m[i] + g[i];
+                        plain[i] = plain[i] - c(rate) * m[i];
+                    }
+                    "nesterov" => {
+                        m[i] = c(mu) * m[i] + g[i];
+                        plain[i] = plain[i] - c(rate) * (c(mu) * m[i] + g[i]);
+                    }
+                    _ => {
+                        m[i] = c(b1) * m[i] + c(1.0 - b1) * g[i];
+                        v[i] = c(b2) * v[i] + c(1.0 - b2) * (g[i] * g[i]);
+                        if largest[i].to_f64() < v[i].to_f64() || which != "amsgrad" {
+                            largest[i] = v[i];
+                        }
+                        if which == "adamw" {
+                            plain[i] = c(1.0 - rate * decay) * plain[i];
+                        }
+                        let root = c(largest[i].to_f64().sqrt());
+                        plain[i] = plain[i] - step / (root + c(epsilon * correction)) * m[i];
+                    }
+                }
+            }
+            if ["momentum", "nesterov"].contains(&which) {
+                sgd.step(&mut x, &gradients).unwrap();
+            } else {
+                adam.step(&mut x, &gradients).unwrap();
+            }
+            assert_eq!(x.value().data(), plain, "{which} {} step {t}", T::NAME);
+        }
+    }
+    for which in ["momentum", "nesterov", "adam", "adamw", "amsgrad"] {
+        textbook::<f64>(which);
+        textbook::<f32>(which);
+    }
+}
+
+/// A mutant of law 60: second moments by coordinate do not commute with rotations.
+#[test]
+fn a_second_moment_for_each_coordinate_is_not_equivariant() {
+    let mut adam = RiemannianAdam::new(0.1).unwrap();
+    let mut run = |start: [f64; 2]| {
+        let mut x = Param::new("x", Euclidean, Tensor::new([1, 2], start.to_vec()));
+        let tape = Tape::new();
+        let gradients = tape.backward(tape.point(&x).coordinates().square().sum());
+        adam.step(&mut x, &gradients).unwrap();
+        x.value().data().to_vec()
+    };
+    let (a, b) = (run([1.0, 0.0]), run([0.5_f64.sqrt(), 0.5_f64.sqrt()]));
+    assert!((a[0] - 2.0_f64.sqrt() * b[0]).abs() > 0.01);
+}
+
+/// Law 61: a sparse step is the dense one on the rows that have a gradient, and leaves the others, to the bit; rows
+/// that are read twice have their gradients summed first.
+#[test]
+fn sparse_steps_equal_dense_ones_on_touched_rows() {
+    fn compare<M: Manifold, A: Algorithm>(m: M, optimiser: Optimiser<A, f64>) {
+        let mut rng = rng::stream(4, 0, 0);
+        let (n, dim) = (40, 3);
+        let start: Tensor<f64> = points(&m, n, dim, 1.0, &mut rng);
+        let rows: Vec<u32> = (0..30).map(|i| (i * i * 7) % 25).collect();
+        let weights = Tensor::from_fn([30, m.ambient(dim)], |_| rng.random_range(-1.0..1.0));
+        let (mut sparse, mut dense) =
+            (Param::new("sparse", m, start.clone()), Param::new("dense", m, start.clone()));
+        let (mut of_sparse, mut of_dense) = (optimiser.clone(), optimiser);
+        for _ in 0..5 {
+            let tape = Tape::new();
+            let read = tape.point(&sparse).coordinates().gather(&rows);
+            of_sparse.step(&mut sparse, &tape.backward((read * tape.constant(&weights)).sum())).unwrap();
+            let tape = Tape::new();
+            let all = *tape.point(&dense).coordinates();
+            // 0 · x makes the gradient dense.
+            let loss = (all.gather(&rows) * tape.constant(&weights)).sum() + (0.0 * all).sum();
+            of_dense.step(&mut dense, &tape.backward(loss)).unwrap();
+        }
+        let mut touched = 0;
+        for i in 0..n {
+            if rows.contains(&(i as u32)) {
+                assert_eq!(sparse.value().row(i), dense.value().row(i), "{} row {i}", M::NAME);
+                assert_ne!(sparse.value().row(i), start.row(i));
+                touched += 1;
+            } else {
+                assert_eq!(sparse.value().row(i), start.row(i), "{} row {i}", M::NAME);
+            }
+        }
+        assert!(touched > 5 && touched < n);
+    }
+    let (ball, lorentz) = (Stereographic::new(-1.0).unwrap(), Lorentz::new(-1.0).unwrap());
+    let adam = || RiemannianAdam::new(0.05).unwrap();
+    let sgd = || RiemannianSgd::new(0.02).unwrap();
+    compare(ball, adam());
+    compare(ball, adam().amsgrad());
+    compare(lorentz, adam());
+    compare(Euclidean, adam());
+    compare(Euclidean, sgd().momentum(0.9).unwrap().decay(0.1).unwrap());
+    compare(ball, sgd().nesterov(0.9).unwrap());
+    compare(ball, sgd().decay(0.1).unwrap());
+}
+
+/// Law 61: a momentum is tangent at the point it was carried to, and kept its norm.
+#[test]
+fn momenta_are_carried_isometrically() {
+    // With gradients that are zero from the second step on, the momentum is only scaled and carried, and the points go
+    // on along a geodesic: 0.5, 0.25, … of the first step.
+    fn glide<M: Manifold>(m: M) {
+        let mut rng = rng::stream(6, 0, 0);
+        let start: Tensor<f64> = points(&m, 10, 3, 2.0, &mut rng);
+        let target = points(&m, 10, 3, 2.0, &mut rng);
+        let mut x = Param::new("x", m, start.clone());
+        let mut sgd = RiemannianSgd::new(0.4).unwrap().momentum(0.5).unwrap();
+        for step in 0..6 {
+            let tape = Tape::new();
+            let loss = pull(&tape.point(&x), &target) * if step == 0 { 1.0 } else { 0.0 };
+            sgd.step(&mut x, &tape.backward(loss)).unwrap();
+        }
+        let part = 0.4 * (0..6).map(|k| 0.5_f64.powi(k)).sum::<f64>();
+        let expected = m.geodesic(&start, &target, &start.constant(part));
+        let far = distances(&m, x.value(), &expected).into_iter().fold(0.0, f64::max);
+        assert!(far < 1e-12, "{}: {far:e}", M::NAME);
+    }
+    glide(Euclidean);
+    glide(Stereographic::new(-1.0).unwrap());
+    glide(Stereographic::new(0.3).unwrap());
+    glide(Lorentz::new(-0.37).unwrap());
+}
+
+/// Weight decay goes along the geodesic to the origin.
+#[test]
+fn decay_shrinks_distances_to_the_origin() {
+    fn shrink<M: Manifold>(m: M) {
+        let mut rng = rng::stream(7, 0, 0);
+        let start: Tensor<f64> = points(&m, 10, 3, 2.0, &mut rng);
+        let mut x = Param::new("x", m, start.clone());
+        let mut sgd = RiemannianSgd::new(0.5).unwrap().decay(0.2).unwrap();
+        let tape = Tape::new();
+        let nothing = (0.0 * *tape.point(&x).coordinates()).sum();
+        sgd.step(&mut x, &tape.backward(nothing)).unwrap();
+        let origin = Tensor::new([m.ambient(3)], m.origin::<f64>(3).to_vec());
+        let before = distances(&m, &start, &origin);
+        for (after, before) in distances(&m, x.value(), &origin).into_iter().zip(before) {
+            assert!((after / before - 0.9).abs() < 1e-12, "{}: {after} {before}", M::NAME);
+        }
+    }
+    shrink(Euclidean);
+    shrink(Stereographic::new(-1.0).unwrap());
+    shrink(Lorentz::new(-1.0).unwrap());
+}
+
+/// The result does not depend on the number of threads.
+#[test]
+fn threads_do_not_show() {
+    let run = |threads: usize| {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
+            let ball = Stereographic::new(-1.0).unwrap();
+            let mut rng = rng::stream(8, 0, 0);
+            let start: Tensor<f32> = points(&ball, 5000, 7, 2.0, &mut rng);
+            let target = points(&ball, 5000, 7, 2.0, &mut rng);
+            let mut x = Param::new("x", ball, start);
+            let mut adam = RiemannianAdam::new(0.1).unwrap().clip(1.0).unwrap();
+            for _ in 0..3 {
+                let tape = Tape::new();
+                let gradients = tape.backward(pull(&tape.point(&x), &target));
+                adam.step(&mut x, &gradients).unwrap();
+            }
+            x.value().data().to_vec()
+        })
+    };
+    assert_eq!(run(1), run(3));
+}
+
+#[test]
+fn bad_input_is_refused_by_name_and_changes_nothing() {
+    let ball = Stereographic::new(-1.0).unwrap();
+    let mut x = Param::new("points", ball, Tensor::new([2, 2], vec![0.1, 0.2, 0.3, 0.4]));
+    let mut adam = RiemannianAdam::<f64>::new(0.1).unwrap();
+    let mut step = |x: &mut Param<_, f64>, weight: f64| {
+        let tape = Tape::new();
+        let loss = (tape.point(x).coordinates().square() * weight).sum();
+        adam.step(x, &tape.backward(loss)).map_err(|e| e.to_string())
+    };
+    step(&mut x, 1.0).unwrap();
+    let before = x.value().clone();
+    let message = step(&mut x, f64::NAN).unwrap_err();
+    assert!(message.starts_with("parameter \"points\": the step of row 0 is not finite"), "{message}");
+    assert_eq!(*x.value(), before);
+    x.value_mut().row_mut(1)[0] = 1.5;
+    let message = step(&mut x, 1.0).unwrap_err();
+    assert!(message.starts_with("parameter \"points\", row 1: not a point of stereographic"), "{message}");
+    *x.value_mut() = Tensor::new([1, 2], vec![0.1, 0.2]);
+    let message = step(&mut x, 1.0).unwrap_err();
+    assert_eq!(message, "parameter \"points\" of shape [1, 2]: a state of 4 elements");
+    *x.value_mut() = before.clone();
+    step(&mut x, 1.0).unwrap();
+    assert_ne!(*x.value(), before);
+}

@@ -1,0 +1,160 @@
+//! Law 62: a run that is resumed from a checkpoint is the run that was not stopped, to the bit.
+
+use std::path::Path;
+
+use cotangent_engine::{Float, Tape, Tensor, rng};
+use cotangent_manifolds::{Euclidean, Lorentz, Module, Param, ParamOnTape, PoincareBall, Point, module};
+use cotangent_optim::{
+    Algorithm, Average, AverageState, Optimiser, RiemannianAdam, RiemannianSgd, Schedule, checkpoint,
+};
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+struct Model<T: Float> {
+    table: Param<PoincareBall, T>,
+    hyperboloid: Vec<Param<Lorentz, T>>,
+    weight: Param<Euclidean, T>,
+}
+module!(impl[T: Float] Module<T> for Model<T> { table, hyperboloid, weight });
+
+impl<T: Float> Model<T> {
+    fn new(nodes: usize) -> Self {
+        let (ball, lorentz) = (PoincareBall::ball(-1.0).unwrap(), Lorentz::new(-1.0).unwrap());
+        let wave = |shape: [usize; 2]| Tensor::from_fn(shape, |i| T::nearest((i as f64 * 0.7).sin() * 0.3));
+        let origin = Tensor::from_fn([3, 3], |i| T::nearest(if i % 3 == 0 { 1.0 } else { 0.0 }));
+        Model {
+            table: Param::new("table", ball, wave([nodes, 2])),
+            hyperboloid: vec![Param::new("hyperboloid", lorentz, origin)],
+            weight: Param::new("weight", Euclidean, wave([2, 2])),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Progress {
+    step: u64,
+    seed: u64,
+    schedule: Schedule,
+    average: AverageState,
+}
+
+/// Steps from `progress.step` up to `end`.
+fn train<A: Algorithm, T: Float>(
+    model: &mut Model<T>,
+    optimiser: &mut Optimiser<A, T>,
+    average: &mut Average<T>,
+    progress: &mut Progress,
+    end: u64,
+) {
+    let mut tape = Tape::new();
+    while progress.step < end {
+        let mut rng = rng::stream(progress.seed, 1, progress.step);
+        let rows: [u32; 4] = std::array::from_fn(|_| rng.random_range(0..20));
+        tape.reset();
+        let lorentz = *model.hyperboloid[0].manifold();
+        let to = lorentz_point(&lorentz);
+        let points = tape.point(&model.table).rows(&rows);
+        let images = points.coordinates().matmul(*tape.point(&model.weight).coordinates());
+        let far = tape.point(&model.hyperboloid[0]).dist(&Point::new(lorentz, tape.constant(&to)));
+        let loss = images.square().sum() + (far.square().sum() - 1.0).square();
+        optimiser.set_rate(0.05 * progress.schedule.factor(progress.step)).unwrap();
+        optimiser.step(model, &tape.backward(loss)).unwrap();
+        average.update(model).unwrap();
+        progress.step += 1;
+    }
+    progress.average = average.state(model);
+}
+
+fn lorentz_point<T: Float>(m: &Lorentz) -> Tensor<T> {
+    use cotangent_manifolds::Manifold;
+    let point = m.project(&cotangent_engine::Row::from([1.0, 0.3, -0.4].map(T::nearest)));
+    Tensor::new([3], point.to_vec())
+}
+
+fn resumes<A: Algorithm, T: Float>(file: &Path, optimiser: &Optimiser<A, T>) {
+    let schedule = Schedule::Constant.cosine(30, 0.0).warm_up(5);
+    let mut averages = [(); 2].map(|_| Average::exponential(0.9).unwrap());
+    let fresh = || Progress {
+        step: 0,
+        seed: 9,
+        schedule: schedule.clone(),
+        average: Average::<T>::uniform().state(&Model::<T>::new(20)),
+    };
+    // Without a stop.
+    let (mut model, mut whole, mut progress) = (Model::new(20), optimiser.clone(), fresh());
+    train(&mut model, &mut whole, &mut averages[0], &mut progress, 20);
+    // Stopped, and resumed in a new model.
+    let (mut first, mut half, mut part) = (Model::new(20), optimiser.clone(), fresh());
+    train(&mut first, &mut half, &mut averages[1], &mut part, 11);
+    checkpoint::save(file, &first, &half, &part).unwrap();
+    let (mut second, mut rest) = (Model::new(20), optimiser.clone());
+    let mut part: Progress = checkpoint::load(file, &mut second, &mut rest).unwrap();
+    let mut average = Average::exponential(0.9).unwrap();
+    average.load_state(&second, &part.average).unwrap();
+    train(&mut second, &mut rest, &mut average, &mut part, 20);
+    assert_eq!(model.state(), second.state());
+    assert!(progress.average == part.average);
+    assert_ne!(model.state(), first.state());
+}
+
+#[test]
+fn a_resumed_run_is_the_run_to_the_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("checkpoint.bin");
+    resumes(&file, &RiemannianAdam::<f64>::new(0.05).unwrap().amsgrad());
+    resumes(&file, &RiemannianAdam::<f32>::new(0.05).unwrap().decay(0.01).unwrap());
+    resumes(&file, &RiemannianSgd::<f32>::new(0.05).unwrap().nesterov(0.9).unwrap().clip(1.0).unwrap());
+}
+
+#[test]
+fn checkpoints_of_something_else_are_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("checkpoint.bin");
+    let adam = || RiemannianAdam::<f64>::new(0.05).unwrap();
+    let (mut model, mut optimiser) = (Model::new(20), adam());
+    let mut progress = Progress {
+        step: 0,
+        seed: 1,
+        schedule: Schedule::Constant,
+        average: Average::<f64>::uniform().state(&model),
+    };
+    train(&mut model, &mut optimiser, &mut Average::uniform(), &mut progress, 2);
+    checkpoint::save(&file, &model, &optimiser, &5_u64).unwrap();
+
+    fn message<A: Algorithm, T: Float>(
+        file: &Path,
+        model: &mut Model<T>,
+        optimiser: &mut Optimiser<A, T>,
+    ) -> String {
+        let before = model.state();
+        let message = checkpoint::load::<A, T, _, u64>(file, model, optimiser).unwrap_err().to_string();
+        assert_eq!(model.state(), before);
+        assert!(message.contains("checkpoint.bin"));
+        message
+    }
+    let found = message(&file, &mut Model::new(21), &mut adam());
+    assert!(
+        found.contains("parameter \"table\": of shape [20, 2] in the checkpoint, [21, 2] here"),
+        "{found}"
+    );
+    let found = message(&file, &mut Model::<f64>::new(20), &mut RiemannianSgd::new(0.1).unwrap());
+    assert!(found.contains("optimiser \"adam\", this run has \"sgd\""), "{found}");
+    let found = message(&file, &mut Model::<f32>::new(20), &mut RiemannianAdam::new(0.1).unwrap());
+    assert!(found.contains("elements \"f64\", this run has \"f32\""), "{found}");
+    let found = message(&file, &mut Model::new(20), &mut adam().amsgrad());
+    assert!(found.contains("parameter \"table\": 1 second moments in the checkpoint, 2 here"), "{found}");
+    let mut other = Model::new(20);
+    other.table = Param::new("table", PoincareBall::ball(-0.5).unwrap(), other.table.value().clone());
+    let found = message(&file, &mut other, &mut adam());
+    assert!(
+        found.contains("parameter \"table\": on Stereographic { kappa: -1.0 } in the checkpoint"),
+        "{found}"
+    );
+    let mut other = Model::new(20);
+    other.hyperboloid.clear();
+    let found = message(&file, &mut other, &mut adam());
+    assert!(
+        found.contains("parameter \"weight\": the checkpoint has \"hyperboloid.0\" in its place"),
+        "{found}"
+    );
+}
