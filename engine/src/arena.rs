@@ -52,8 +52,13 @@ pub(crate) enum Op<T: Float> {
 }
 
 impl<T: Float> Op<T> {
-    /// The operation, unless the node was given from outside.
+    /// The operation, unless the node was given from outside. In the engine's own code, through the element type:
+    /// the kernels are compiled there.
     pub(crate) fn operation(&self) -> Option<&dyn Operation<T>> {
+        T::operation(self)
+    }
+
+    pub(crate) fn operation_here(&self) -> Option<&dyn Operation<T>> {
         Some(match self {
             Op::Leaf | Op::Constant(_) => return None,
             Op::Static(operation) => *operation,

@@ -1,8 +1,9 @@
 //! Storage types: what a tensor's elements may be.
 
+use crate::arena::Op;
 use crate::compiled::{Compiled, PerFloat};
 use crate::parallel::split_front;
-use crate::{Element, scratch};
+use crate::{Element, Operation, scratch};
 
 /// An element type of tensors: `f32` or `f64`.
 ///
@@ -44,6 +45,11 @@ pub trait Float: Element + Default + std::fmt::Display + bytemuck::Pod {
     /// What there is for this type.
     #[doc(hidden)]
     fn pick<K: PerFloat>(kernels: &Compiled<K>) -> K::Of<Self>;
+
+    /// See [`Op::operation`].
+    #[doc(hidden)]
+    #[allow(private_interfaces)]
+    fn operation(op: &Op<Self>) -> Option<&dyn Operation<Self>>;
 
     /// Calls `work` with `len` elements of this thread's scratch memory, of unspecified content.
     #[doc(hidden)]
@@ -158,6 +164,11 @@ macro_rules! impl_float {
             }
             fn pick<K: PerFloat>(kernels: &Compiled<K>) -> K::Of<Self> {
                 kernels.$t
+            }
+            #[allow(private_interfaces)]
+            #[inline(never)]
+            fn operation(op: &Op<Self>) -> Option<&dyn Operation<Self>> {
+                op.operation_here()
             }
             fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [Self]) -> R) -> R {
                 scratch::with(&scratch::$buffers, 0.0, len, work)

@@ -3,6 +3,8 @@
 //! The split depends on the sizes alone, never on the number of threads, and partial results are
 //! combined in order: the same bits come out for any thread count.
 
+use std::sync::Mutex;
+
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
@@ -36,10 +38,15 @@ pub(crate) fn pieces(n: usize, align: usize, cost: usize) -> SmallVec<[std::ops:
 /// Runs every job, in parallel if there are several and more than one thread.
 pub(crate) fn run<J: Send>(jobs: &mut [J], work: impl Fn(&mut J) + Sync) {
     if jobs.len() <= 1 || rayon::current_num_threads() == 1 {
-        jobs.iter_mut().for_each(work);
-    } else {
-        jobs.par_iter_mut().for_each(&work);
+        return jobs.iter_mut().for_each(work);
     }
+    let jobs: SmallVec<[Mutex<&mut J>; PIECES]> = jobs.iter_mut().map(Mutex::new).collect();
+    for_each_index(jobs.len(), &|i| work(&mut jobs[i].lock().expect("each job is run once")));
+}
+
+/// Calls `work` with each of `0..n`, in parallel. Not generic: the machinery is compiled here, once.
+fn for_each_index(n: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..n).into_par_iter().with_max_len(1).for_each(work);
 }
 
 /// Runs `work` on the pieces of `out`, which holds `width` elements for each position, with the positions of each.
@@ -49,6 +56,17 @@ pub(crate) fn for_each_part<T: Send>(
     align: usize,
     cost: usize,
     work: impl Fn(std::ops::Range<usize>, &mut [T]) + Sync,
+) {
+    in_parts(out, width, align, cost, &work);
+}
+
+/// As [`for_each_part`], the work behind a reference: compiled once for each element type.
+fn in_parts<T: Send>(
+    out: &mut [T],
+    width: usize,
+    align: usize,
+    cost: usize,
+    work: &(dyn Fn(std::ops::Range<usize>, &mut [T]) + Sync),
 ) {
     let mut rest = out;
     let mut jobs: SmallVec<[_; PIECES]> = pieces(rest.len() / width.max(1), align, cost)

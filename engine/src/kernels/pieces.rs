@@ -65,6 +65,17 @@ pub(crate) fn for_each_piece<T: Float>(
     grads: &mut [Option<&mut [T]>],
     work: impl Fn(&mut Piece<'_, T>) + Sync,
 ) {
+    in_pieces(reads, n, cost, grads, &work);
+}
+
+/// As [`for_each_piece`], the work behind a reference: compiled once for each element type.
+fn in_pieces<T: Float>(
+    reads: &[(Broadcast, usize)],
+    n: usize,
+    cost: usize,
+    grads: &mut [Option<&mut [T]>],
+    work: &(dyn Fn(&mut Piece<'_, T>) + Sync),
+) {
     for ((read, _), grad) in reads.iter().zip(grads.iter_mut()) {
         if let Some(grad) = grad.as_deref_mut()
             && !read.is_full(n)
