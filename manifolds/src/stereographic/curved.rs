@@ -1,6 +1,6 @@
 //! The operations of the model with the curvature as a number for each row: one that can be learned.
 
-use cotangent_engine::Rows;
+use cotangent_engine::{Float, Rows, Var};
 
 use super::formulas as f;
 use super::matvec::MatVec;
@@ -171,5 +171,19 @@ impl<R: Rows> Curved<R> {
     /// x from the horosphere through the origin, negative towards ω. For κ < 0; NaN for κ > 0. Law 24.
     pub fn busemann(&self, x: &R, omega: &R) -> R::Scalar {
         R::scalar(f::Busemann, [x, omega], [&self.kappa])
+    }
+}
+
+impl<'t, T: Float> Curved<Var<'t, T>> {
+    /// The logits of all points x, `[…, n, d]`, for all classes of directions z, `[m, d]`, and offsets r, `[m]`:
+    /// `[…, n, m]`. The curvature is one number. See [`unidirectional_logit`](Self::unidirectional_logit).
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn unidirectional_logits(&self, x: Var<'t, T>, z: Var<'t, T>, r: Var<'t, T>) -> Var<'t, T> {
+        let margin = 2.0 / self.lambda(&x);
+        let square = (z * z).sum_axis(-1);
+        x.tape().pairs(f::UnidirectionalLogits, x, z, [margin], [square, r], [self.kappa])
     }
 }

@@ -163,10 +163,13 @@ def busemann(x, w, k):
 
 
 def busemann_condition(x, w, k):
-    c = sqrt(-k)
-    xw = sum(abs(s * t) for s, t in zip(x, w)) / norm(w)
-    # Near the horosphere through the origin the logarithm's argument is 1 and a sum.
-    return 1 + 2 * (c * fdot(x, x) + xw) * c / (1 + k * fdot(x, x)) / abs(c * busemann(x, w, k))
+    """Near the horosphere through the origin the logarithm's argument is 1 + t, and t a sum."""
+    c, m = sqrt(-k), 1 + k * fdot(x, x)
+    t = mp.expm1(c * busemann(x, w, k))
+    if abs(t) >= mpf("0.5"):
+        return 1 / abs(mp.log(1 + t))
+    size = 2 * c * (c * fdot(x, x) + sum(abs(p * q) for p, q in zip(x, w)) / norm(w)) / m
+    return size / abs(mp.log(1 + t))
 
 
 def coadd(x, y, k):
@@ -179,9 +182,11 @@ STEREOGRAPHIC = {
     "dist": lambda c: dist(c.x, c.y, c.k),
     "log": lambda c: log_map(c.x, c.y, c.k),
     "exp": lambda c: (exp(c.x, c.v, c.k), exp_condition(c.x, c.v, c.k)),
-    # A gradient v: one step of descent at rate 1/4.
-    "descend": lambda c: (lambda s: (exp(c.x, s, c.k), exp_condition(c.x, s, c.k)))(
-        times(-1 / conformal(c.x, c.k) ** 2 / 4, c.v)),
+    # Along a geodesic that may pass the origin.
+    "exp_back": lambda c: (exp(c.x, c.w, c.k), exp_condition(c.x, c.w, c.k)),
+    # A gradient v, at a rate that makes the step about as long as v.
+    "descend": lambda c: (lambda step: (exp(c.x, step, c.k), exp_condition(c.x, step, c.k)))(
+        times(-c.rate / conformal(c.x, c.k) ** 2, c.v)),
     "transport": lambda c: times(conformal(c.x, c.k) / conformal(c.y, c.k), gyr(c.y, neg(c.x), c.v, c.k)),
     "inner": lambda c: (conformal(c.x, c.k) ** 2 * fdot(c.u, c.v),
                         sum(abs(s * t) for s, t in zip(c.u, c.v)) / abs(fdot(c.u, c.v))),
@@ -232,6 +237,7 @@ LORENTZ = {
     "dist": lambda c: acosh(c.k * minkowski(c.x, c.y)) / sqrt(-c.k),
     "log": lambda c: lorentz_log(c.x, c.y, c.k),
     "exp": lambda c: lorentz_exp(c.x, c.v, c.k),
+    "exp_back": lambda c: lorentz_exp(c.x, c.w, c.k),
     "transport": lambda c: lorentz_transport(c.x, c.y, c.v, c.k),
     # By Cauchy and Schwarz: the product of the norms over the inner product.
     "inner": lambda c: (minkowski(c.u, c.v),
@@ -293,10 +299,12 @@ def stereographic_cases():
                     if y != x and inside and not antipodal:
                         break
                     length *= 2
+                rate = rounded(-conformal(x, k) ** 2 * mpf(rng.uniform(0.5, 1)), "f64")
                 r = rounded(mpf(rng.choice([-1, 1])) * mpf(10) ** mpf(rng.uniform(-1, 0.4 if k <= 0 else 0)), "f64")
                 yield Case(kind, k, level, name, x=x, y=y, v=store(tangent(rng, x, k, top)),
                            u=store(times(mpf(rng.uniform(0.05, 1.5)) * (scale if level else 1), unit(rng, n))),
-                           r=[r])
+                           w=store(times(mpf(rng.uniform(0.2, 1.2)) if level else mpf(1), log_map(x, y, k))),
+                           r=[r], rate=[rate])
 
 
 def lorentz_cases():
@@ -343,14 +351,21 @@ def lorentz_cases():
                         length *= 2
                     lengths = [mpf(10) ** mpf(rng.uniform(-6, 1)) * scale for _ in range(2)]
                     u, v = (tangent_at(x, t) for t in lengths)
-                    yield Case(kind, k, level, name, x=x, y=y, v=v, u=u)
+                    w = store(times(mpf(rng.uniform(0.2, 1.2)), lorentz_log(x, y, k)[1:]))
+                    w = [fdot(w, x[1:]) / x[0]] + w
+                    yield Case(kind, k, level, name, x=x, y=y, v=v, u=u, w=w)
 
 
 # Derivatives by curvature, through zero: of a number, or of a vector's inner product with g.
 
+def slope(f):
+    step = mpf(10) ** -30
+    return lambda c: (value(f, c, c.k + step) - value(f, c, c.k - step)) / (2 * step)
+
+
 CURVATURE = {
-    name: (lambda f: lambda c: (lambda h: (value(f, c, c.k + h) - value(f, c, c.k - h)) / (2 * h))(mpf(10) ** -30))(f)
-    for name, f in STEREOGRAPHIC.items() if name not in ("busemann", "descend", "inner", "norm", "egrad_to_rgrad")
+    name: slope(STEREOGRAPHIC[name])
+    for name in ["dist", "log", "exp", "transport", "add", "scale", "exp0", "log0", "gyroplane", "hyperplane"]
 }
 
 
@@ -379,7 +394,10 @@ MANIFOLDS = {
 
 
 def scalars(case):
-    case.r = case.inputs["r"][0] if "r" in case.inputs else None
+    """Numbers among the inputs, as such."""
+    for name in ["r", "rate"]:
+        if name in case.inputs:
+            setattr(case, name, case.inputs[name][0])
     return case
 
 

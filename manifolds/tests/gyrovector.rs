@@ -1,0 +1,99 @@
+//! Gyrovector operations that are compositions: Möbius matrices and maps, Busemann functions, tables of logits,
+//! a curvature for each row.
+
+use cotangent_engine::{Row, Tape, Tensor};
+use cotangent_manifolds::{Curved, Manifold, Stereographic};
+
+fn close(got: &[f64], want: &[f64]) {
+    assert_eq!(got.len(), want.len());
+    for (a, b) in got.iter().zip(want) {
+        assert!((a - b).abs() <= 1e-14, "{got:?}, not {want:?}");
+    }
+}
+
+/// Law 48, at the three levels.
+#[test]
+fn matrices_act_as_on_vectors() {
+    let (sin, cos) = 0.7_f64.sin_cos();
+    let rotation = Tensor::new([3, 3], vec![cos, -sin, 0.0, sin, cos, 0.0, 0.0, 0.0, 1.0]);
+    let (wide, narrow) =
+        (Tensor::new([2, 3], vec![0.3, -0.2, 0.9, 0.0, 1.1, 0.4]), Tensor::new([1, 2], vec![0.8, -0.5]));
+    let product = Tensor::new([1, 3], vec![0.24, -0.71, 0.52]);
+    for kappa in [-1.0, -0.25, 0.0, 0.5] {
+        let m = Stereographic::new(kappa).unwrap();
+        let x = Row::from([0.5, -0.3, 0.6]);
+        close(&m.matvec(&rotation, &x), &[0.5 * cos + 0.3 * sin, 0.5 * sin - 0.3 * cos, 0.6]);
+        close(&m.matvec(&narrow, &m.matvec(&wide, &x)), &m.matvec(&product, &x));
+        let table = Tensor::new([2, 3], [&x[..], &[0.1, 0.2, 0.3]].concat());
+        let y = m.matvec(&wide, &table);
+        assert_eq!(y.row(0), &m.matvec(&wide, &x)[..]);
+        let tape = Tape::<f64>::new();
+        let on_tape = m.matvec(&tape.constant(&wide), &tape.constant(&table));
+        close(on_tape.to_tensor().data(), y.data());
+        // Through the origin, a map of nothing is nothing.
+        assert_eq!(m.map(&Row::from([0.0; 3]), |v| m.neg(v))[..], [0.0; 3]);
+        close(&m.map(&x, |v| m.neg(v)), &m.neg(&x));
+    }
+}
+
+#[test]
+#[should_panic(expected = "matvec: a matrix [2, 3] on rows of 2")]
+fn a_matrix_that_does_not_fit_is_refused() {
+    let m = Stereographic::new(-1.0).unwrap();
+    let _ = m.matvec(&Tensor::zeros([2, 3]), &Row::from([0.1_f64, 0.2]));
+}
+
+/// Law 24: the limit of d(x, γ(t)) − t, the length of ω being of no account.
+#[test]
+fn busemann_functions_are_limits_of_distances() {
+    for (kappa, x) in
+        [(-1.0_f64, [0.5, -0.3]), (-0.25, [-1.1, 0.4]), (-1.0, [0.0, 0.0]), (-1.0, [0.59, 0.79])]
+    {
+        let m = Stereographic::new(kappa).unwrap();
+        let (x, c) = (Row::from(x), (-kappa).sqrt());
+        let t = 30.0 / c;
+        let far = m.exp0(&Row::from([0.3 * t, 0.4 * t])); // ‖v‖ = t/2
+        let want = m.dist(&x, &far) - t;
+        // The far point is as far out as storage has it.
+        let at = m.dist(&Row::from([0.0, 0.0]), &far);
+        let got = m.busemann(&x, &Row::from([300.0, 400.0]));
+        assert!((got - (want + t - at)).abs() < 1e-9, "{kappa} {x:?}: {got} {want}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "busemann: negative curvature is needed, not 0")]
+fn flat_space_has_no_ideal_points() {
+    let x = Row::from([0.1, 0.2]);
+    Stereographic::new(0.0).unwrap().busemann(&x, &x);
+}
+
+#[test]
+fn a_table_of_logits_is_that_of_its_pairs() {
+    let tape = Tape::<f64>::new();
+    let x = Tensor::new([2, 2], vec![0.1, 0.7, -0.4, 0.2]);
+    let z = Tensor::new([3, 2], vec![1.0, 0.3, -0.2, 0.5, 0.0, 2.0]);
+    let r = [0.3, -0.8, 0.1];
+    for kappa in [-1.0, 0.0, 0.5] {
+        let (m, k) = (Stereographic::new(kappa).unwrap(), tape.scalar(kappa));
+        let [a, b] = [&x, &z].map(|t| tape.constant(t));
+        let table = Curved::new(k).unidirectional_logits(a, b, tape.constant(&Tensor::new([3], r.to_vec())));
+        for i in 0..2 {
+            for j in 0..3 {
+                let want = m.unidirectional_logit(&Row::from(x.row(i)), &Row::from(z.row(j)), &r[j]);
+                close(&[table.to_tensor().row(i)[j]], &[want]);
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_may_have_a_curvature_each() {
+    let x = Tensor::new([2, 2], vec![0.1, 0.7, -0.4, 0.2]);
+    let y = Row::from([0.3, 0.3]);
+    let d =
+        Curved::<Tensor<f64>>::new(Tensor::new([2], vec![-1.0, 0.5])).dist(&x, &Tensor::new([2], y.to_vec()));
+    for (i, kappa) in [-1.0, 0.5].into_iter().enumerate() {
+        assert_eq!(d.data()[i], Stereographic::new(kappa).unwrap().dist(&Row::from(x.row(i)), &y));
+    }
+}
