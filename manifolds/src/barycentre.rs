@@ -169,7 +169,6 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 1, 1> for Conformal {
         const NAME: &'static str = "barycentre.conformal";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Vector::Input(0)];
         const INVARIANTS: [Invariant; 1] = [Margin(0)];
@@ -185,7 +184,6 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 1, 2> for Features {
         const NAME: &'static str = "barycentre.features";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
         const INVARIANTS: [Invariant; 1] = [Margin(0)];
@@ -210,7 +208,6 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 3, 2> for FromSum {
         const NAME: &'static str = "barycentre.from_sum";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
@@ -229,7 +226,6 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 4, 1> for FromMean {
         const NAME: &'static str = "barycentre.from_mean";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Vector::Input(0)];
         const INVARIANTS: [Invariant; 4] = [Dot(0, 0), Param(0), Param(1), Param(2)];

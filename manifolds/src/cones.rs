@@ -93,7 +93,6 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 4, 1> for BallAperture {
         const NAME: &'static str = "cones.ball_aperture";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Param(1)];
@@ -109,7 +108,6 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 3, 1> for LorentzAperture {
         const NAME: &'static str = "cones.lorentz_aperture";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 1] = [Input(0)];
@@ -127,7 +125,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 6, 1> for BallAngle {
         const NAME: &'static str = "cones.ball_angle";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 2] = [Input(0), Difference(1, 0)];
         const INVARIANTS: [Invariant; 6] =
@@ -146,7 +143,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 5, 1> for LorentzAngle {
         const NAME: &'static str = "cones.lorentz_angle";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];

@@ -22,7 +22,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 1, 1> for Inner {
         const NAME: &'static str = "euclidean.inner";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Input(1)];
         const INVARIANTS: [Invariant; 1] = [Invariant::Dot(0, 1)];
@@ -37,7 +36,6 @@ pub mod formulas {
 
     impl RowFormula<2, 1, 1, 1> for Dist {
         const NAME: &'static str = "euclidean.dist";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Vector::Difference(1, 0)];
         const INVARIANTS: [Invariant; 1] = [Invariant::Dot(0, 0)];
@@ -52,7 +50,6 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 1, 1> for Norm {
         const NAME: &'static str = "euclidean.norm";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Vector::Input(0)];
         const INVARIANTS: [Invariant; 1] = [Invariant::Dot(0, 0)];
@@ -67,7 +64,6 @@ pub mod formulas {
 
     impl RowFormula<2, 1, 0, 1> for Add {
         const NAME: &'static str = "euclidean.add";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Vector::Sum(0, 1)];
         const INVARIANTS: [Invariant; 0] = [];
@@ -82,7 +78,6 @@ pub mod formulas {
 
     impl RowFormula<2, 1, 0, 1> for Sub {
         const NAME: &'static str = "euclidean.sub";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Vector::Difference(1, 0)];
         const INVARIANTS: [Invariant; 0] = [];

@@ -80,7 +80,6 @@ pub mod formulas {
 
     impl RowFormula<2, 1, 4, 1> for Dist {
         const NAME: &'static str = "half_space.dist";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Difference(1, 0)];
         const INVARIANTS: [Invariant; 4] = [Along(0, 0), Last(0), Last(1), Param(0)];
@@ -101,7 +100,6 @@ pub mod formulas {
 
     impl RowFormula<2, 3, 3, 3> for Exp {
         const NAME: &'static str = "half_space.exp";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
@@ -143,7 +141,6 @@ pub mod formulas {
 
     impl RowFormula<2, 3, 5, 3> for Descend {
         const NAME: &'static str = "half_space.descend";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
@@ -164,7 +161,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 3, 2> for Log {
         const NAME: &'static str = "half_space.log";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Difference(1, 0), Height];
         const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Last(1)];
@@ -187,7 +183,6 @@ pub mod formulas {
 
     impl RowFormula<3, 3, 5, 3> for Transport {
         const NAME: &'static str = "half_space.transport";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 3] = [Difference(1, 0), Input(2), Height];
@@ -209,7 +204,6 @@ pub mod formulas {
 
     impl RowFormula<2, 1, 2, 1> for EgradToRgrad {
         const NAME: &'static str = "half_space.egrad_to_rgrad";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Input(1)];
         const INVARIANTS: [Invariant; 2] = [Last(0), Param(0)];
@@ -225,7 +219,6 @@ pub mod formulas {
 
     impl RowFormula<3, 2, 3, 1> for Inner {
         const NAME: &'static str = "half_space.inner";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 2] = [Input(1), Input(2)];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 1), Last(0), Param(0)];
@@ -241,7 +234,6 @@ pub mod formulas {
 
     impl RowFormula<2, 1, 3, 1> for Norm {
         const NAME: &'static str = "half_space.norm";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Input(1)];
         const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Param(0)];
@@ -257,7 +249,6 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 0, 1> for Project {
         const NAME: &'static str = "half_space.project";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 0] = [];

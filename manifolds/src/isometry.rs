@@ -192,7 +192,6 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 2, 2> for BallToLorentz {
         const NAME: &'static str = "isometry.ball_to_lorentz";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Time];
         const INVARIANTS: [Invariant; 2] = [Margin(0), Param(0)];
@@ -209,7 +208,6 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 2, 2> for StereographicToSphere {
         const NAME: &'static str = "isometry.stereographic_to_sphere";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Time];
         const INVARIANTS: [Invariant; 2] = [Margin(0), Param(0)];
@@ -226,7 +224,6 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 2, 1> for LorentzToBall {
         const NAME: &'static str = "isometry.lorentz_to_ball";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 2] = [Dot(0, 0), Param(0)];
@@ -243,7 +240,6 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 3, 1> for SphereToStereographic {
         const NAME: &'static str = "isometry.sphere_to_stereographic";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 1] = [Input(0)];
@@ -262,7 +258,6 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 2, 2> for KleinToLorentz {
         const NAME: &'static str = "isometry.klein_to_lorentz";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Time];
         const INVARIANTS: [Invariant; 2] = [Margin(0), Param(0)];
@@ -280,7 +275,6 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 2, 1> for LorentzToKlein {
         const NAME: &'static str = "isometry.lorentz_to_klein";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 2] = [Dot(0, 0), Param(0)];
@@ -298,7 +292,6 @@ pub mod formulas {
 
     impl RowFormula<1, 3, 3, 3> for HalfSpaceToLorentz {
         const NAME: &'static str = "isometry.half_space_to_lorentz";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 3] = [Input(0), Height, Time];
@@ -322,7 +315,6 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 3, 2> for LorentzToHalfSpace {
         const NAME: &'static str = "isometry.lorentz_to_half_space";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 2] = [Input(0), Height];

@@ -62,7 +62,6 @@ pub mod formulas {
 
     impl RowFormula<2, 4, 5, 1> for Dist {
         const NAME: &'static str = "klein.dist";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
         const INVARIANTS: [Invariant; 5] = [Margin(0), Margin(1), Dot(2, 2), Dot(2, 3), Param(0)];
@@ -78,7 +77,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 4, 2> for Exp {
         const NAME: &'static str = "klein.exp";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 1), Dot(1, 1), Param(0)];
@@ -103,7 +101,6 @@ pub mod formulas {
 
     impl RowFormula<2, 4, 5, 4> for Log {
         const NAME: &'static str = "klein.log";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
         const INVARIANTS: [Invariant; 5] = [Margin(0), Margin(1), Dot(2, 2), Dot(2, 3), Param(0)];
@@ -121,7 +118,6 @@ pub mod formulas {
 
     impl RowFormula<3, 4, 7, 4> for Transport {
         const NAME: &'static str = "klein.transport";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Input(2)];
         const INVARIANTS: [Invariant; 7] =
@@ -142,7 +138,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 3, 2> for EgradToRgrad {
         const NAME: &'static str = "klein.egrad_to_rgrad";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 1), Param(0)];
@@ -158,7 +153,6 @@ pub mod formulas {
 
     impl RowFormula<3, 3, 5, 1> for Inner {
         const NAME: &'static str = "klein.inner";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
         const INVARIANTS: [Invariant; 5] = [Margin(0), Dot(0, 1), Dot(0, 2), Dot(1, 2), Param(0)];

@@ -99,7 +99,6 @@ pub mod formulas {
 
     impl RowFormula<2, 4, 6, 1> for Dist {
         const NAME: &'static str = "lorentz.dist";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
@@ -121,7 +120,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 5, 2> for Exp {
         const NAME: &'static str = "lorentz.exp";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
@@ -146,7 +144,6 @@ pub mod formulas {
 
     impl RowFormula<2, 4, 9, 4> for Log {
         const NAME: &'static str = "lorentz.log";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Time];
@@ -179,7 +176,6 @@ pub mod formulas {
 
     impl RowFormula<3, 5, 9, 5> for Transport {
         const NAME: &'static str = "lorentz.transport";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 5] = [Input(0), Input(1), Difference(1, 0), Input(2), Sum(0, 1)];
@@ -215,7 +211,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 2, 2> for EgradToRgrad {
         const NAME: &'static str = "lorentz.egrad_to_rgrad";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 2] = [Input(0), Flip(1)];
@@ -232,7 +227,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 2, 2> for ProjectTangent {
         const NAME: &'static str = "lorentz.project_tangent";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
@@ -249,7 +243,6 @@ pub mod formulas {
 
     impl RowFormula<3, 3, 6, 1> for Inner {
         const NAME: &'static str = "lorentz.inner";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
@@ -267,7 +260,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 5, 1> for Norm {
         const NAME: &'static str = "lorentz.norm";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
@@ -284,7 +276,6 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 3, 2> for Project {
         const NAME: &'static str = "lorentz.project";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Time];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Dot(0, 1), Param(0)];

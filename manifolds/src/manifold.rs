@@ -180,7 +180,6 @@ pub(crate) struct Scale;
 
 impl RowFormula<1, 1, 1, 1> for Scale {
     const NAME: &'static str = "scale";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 1] = [Vector::Input(0)];
     const INVARIANTS: [Invariant; 1] = [Invariant::Param(0)];
@@ -195,7 +194,6 @@ struct Descent;
 
 impl RowFormula<1, 1, 1, 1> for Descent {
     const NAME: &'static str = "descent";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 1] = [Vector::Input(0)];
     const INVARIANTS: [Invariant; 1] = [Invariant::Param(0)];

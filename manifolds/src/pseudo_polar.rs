@@ -53,7 +53,6 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 3, 2> for PseudoPolar {
         const NAME: &'static str = "lorentz.pseudo_polar";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 2] = [Input(0), Time];

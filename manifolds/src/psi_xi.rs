@@ -53,7 +53,6 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 1, 2> for Psi {
         const NAME: &'static str = "half_space.psi";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 2] = [Input(0), Height];
@@ -73,7 +72,6 @@ pub mod formulas {
 
     impl RowFormula<1, 2, 2, 2> for Xi {
         const NAME: &'static str = "half_space.xi";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 2] = [Input(0), Height];

@@ -72,7 +72,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 3, 1> for Dist {
         const NAME: &'static str = "sphere.dist";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = false;
         const BASIS: [Vector; 2] = [Difference(1, 0), Sum(0, 1)];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Dot(1, 1), Param(0)];
@@ -88,7 +87,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 2, 2> for Exp {
         const NAME: &'static str = "sphere.exp";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 2] = [Dot(1, 1), Param(0)];
@@ -110,7 +108,6 @@ pub mod formulas {
 
     impl RowFormula<2, 3, 3, 3> for Log {
         const NAME: &'static str = "sphere.log";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 3] = [Input(0), Difference(1, 0), Sum(0, 1)];
         const INVARIANTS: [Invariant; 3] = [Dot(1, 1), Dot(2, 2), Param(0)];
@@ -136,7 +133,6 @@ pub mod formulas {
 
     impl RowFormula<3, 3, 4, 3> for Transport {
         const NAME: &'static str = "sphere.transport";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 3] = [Difference(1, 0), Sum(0, 1), Input(2)];
         const INVARIANTS: [Invariant; 4] = [Dot(0, 0), Dot(1, 1), Dot(0, 2), Dot(1, 2)];
@@ -155,7 +151,6 @@ pub mod formulas {
 
     impl RowFormula<2, 2, 2, 2> for ProjectTangent {
         const NAME: &'static str = "sphere.project_tangent";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 2] = [Dot(0, 1), Param(0)];
@@ -171,7 +166,6 @@ pub mod formulas {
 
     impl RowFormula<1, 1, 3, 1> for Project {
         const NAME: &'static str = "sphere.project";
-        cotangent_engine::compiled_here!(row);
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 3] = [Along(0, 0), Param(0), Epsilon];

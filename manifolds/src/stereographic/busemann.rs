@@ -14,7 +14,6 @@ pub struct Busemann;
 
 impl RowFormula<2, 2, 6, 1> for Busemann {
     const NAME: &'static str = "stereographic.busemann";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 6] =

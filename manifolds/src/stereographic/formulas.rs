@@ -18,7 +18,6 @@ pub struct Dist;
 
 impl RowFormula<2, 3, 4, 1> for Dist {
     const NAME: &'static str = "stereographic.dist";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
@@ -47,7 +46,6 @@ pub struct Exp;
 
 impl RowFormula<2, 2, 6, 2> for Exp {
     const NAME: &'static str = "stereographic.exp";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 6] = [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
@@ -99,7 +97,6 @@ pub struct Log;
 
 impl RowFormula<2, 3, 4, 3> for Log {
     const NAME: &'static str = "stereographic.log";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
@@ -118,7 +115,6 @@ pub struct Transport;
 
 impl RowFormula<3, 4, 6, 4> for Transport {
     const NAME: &'static str = "stereographic.transport";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Input(2)];
     const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(0, 3), Dot(2, 3), Param(0)];
@@ -146,7 +142,6 @@ pub struct EgradToRgrad;
 
 impl RowFormula<2, 2, 1, 2> for EgradToRgrad {
     const NAME: &'static str = "stereographic.egrad_to_rgrad";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 1] = [Margin(0)];
@@ -168,7 +163,6 @@ pub struct Descend;
 
 impl RowFormula<2, 2, 7, 2> for Descend {
     const NAME: &'static str = "stereographic.descend";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 7] =
@@ -188,7 +182,6 @@ pub struct Inner;
 
 impl RowFormula<3, 3, 2, 1> for Inner {
     const NAME: &'static str = "stereographic.inner";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
     const INVARIANTS: [Invariant; 2] = [Margin(0), Dot(1, 2)];
@@ -204,7 +197,6 @@ pub struct Norm;
 
 impl RowFormula<2, 2, 2, 1> for Norm {
     const NAME: &'static str = "stereographic.norm";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 2] = [Margin(0), Dot(1, 1)];
@@ -220,7 +212,6 @@ pub struct Lambda;
 
 impl RowFormula<1, 1, 1, 1> for Lambda {
     const NAME: &'static str = "stereographic.lambda";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 1] = [Margin(0)];
@@ -236,7 +227,6 @@ pub struct Project;
 
 impl RowFormula<1, 1, 4, 1> for Project {
     const NAME: &'static str = "stereographic.project";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Epsilon];

@@ -35,7 +35,6 @@ pub struct Gyroplane;
 
 impl RowFormula<3, 4, 7, 1> for Gyroplane {
     const NAME: &'static str = "stereographic.gyroplane";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 4] = BASIS;
     const INVARIANTS: [Invariant; 7] = INVARIANTS;
@@ -53,7 +52,6 @@ pub struct Logit;
 
 impl RowFormula<3, 4, 7, 1> for Logit {
     const NAME: &'static str = "stereographic.logit";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 4] = BASIS;
     const INVARIANTS: [Invariant; 7] = INVARIANTS;
@@ -83,7 +81,6 @@ pub struct UnidirectionalLogit;
 
 impl RowFormula<2, 2, 5, 1> for UnidirectionalLogit {
     const NAME: &'static str = "stereographic.unidirectional_logit";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = false;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 5] = [Margin(0), Dot(0, 1), Dot(1, 1), Param(1), Param(0)];

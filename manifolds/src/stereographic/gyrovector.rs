@@ -13,7 +13,6 @@ pub struct Add;
 
 impl RowFormula<2, 3, 4, 3> for Add {
     const NAME: &'static str = "stereographic.add";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Sum(0, 1)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
@@ -35,7 +34,6 @@ pub struct CoAdd;
 
 impl RowFormula<2, 4, 6, 4> for CoAdd {
     const NAME: &'static str = "stereographic.coadd";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 4] = [Input(0), Input(1), Sum(0, 1), Difference(1, 0)];
     const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(3, 3), Dot(2, 3), Param(0)];
@@ -58,7 +56,6 @@ pub struct Gyration;
 
 impl RowFormula<3, 4, 6, 4> for Gyration {
     const NAME: &'static str = "stereographic.gyration";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 4] = [Input(0), Input(1), Sum(0, 1), Input(2)];
     const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(1, 3), Dot(2, 3), Param(0)];
@@ -98,7 +95,6 @@ pub struct Scale;
 
 impl RowFormula<1, 1, 4, 1> for Scale {
     const NAME: &'static str = "stereographic.scale";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Param(1)];
@@ -116,7 +112,6 @@ pub struct Exp0;
 
 impl RowFormula<1, 1, 2, 1> for Exp0 {
     const NAME: &'static str = "stereographic.exp0";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 2] = [Dot(0, 0), Param(0)];
@@ -133,7 +128,6 @@ pub struct Log0;
 
 impl RowFormula<1, 1, 3, 1> for Log0 {
     const NAME: &'static str = "stereographic.log0";
-    cotangent_engine::compiled_here!(row);
     const VECTOR: bool = true;
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 0), Param(0)];
