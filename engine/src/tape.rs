@@ -274,16 +274,16 @@ impl<T: Float> Tape<T> {
         arena.cotangents.resize_with(root + 1, || None);
 
         let mut gradients = Gradients::new(self, std::mem::take(&mut arena.entries));
-        // The root's gradient is the caller's and is not copied, unless the root is an input itself.
-        let is_leaf = matches!(arena.nodes[root].op, Op::Leaf);
-        if is_leaf {
+        // The root's gradient is the caller's and is not copied, unless the root has no elements of its own making.
+        let is_moved = matches!(arena.nodes[root].op, Op::Leaf | Op::Reshape(_));
+        if is_moved {
             let mut seed = arena.pool.take(g.len());
             seed[..g.len()].copy_from_slice(g);
             arena.cotangents[root] = Some(Cotangent::Dense(seed));
         } else if arena.nodes[root].needs_gradient {
             arena.propagate(root, g);
         }
-        for id in (0..root + usize::from(is_leaf)).rev() {
+        for id in (0..root + usize::from(is_moved)).rev() {
             let cotangent = arena.cotangents[id].take();
             let node = &arena.nodes[id];
             match cotangent {

@@ -115,7 +115,7 @@ impl Barycentre for Lorentz {
         points.clone()
     }
     fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
-        let square = self.inner(sum, sum, sum);
+        let square = R::scalar(formulas::MinkowskiSquare, [sum], []);
         let scale = R::map(formulas::InverseRoot, [&R::map(Mul, [&square, &sum.constant(self.kappa())])]);
         self.project(&R::vector(Scale, [sum], [&scale]))
     }
@@ -131,7 +131,7 @@ fn shares<R: Sets>(weights: &R::Scalar) -> R::Scalar {
 /// weights `[…, n]`. Smooth through κ = 0.
 #[track_caller]
 pub fn barycentre<R: Sets>(points: &R, weights: &R::Scalar, kappa: &R::Scalar) -> R {
-    let weighted = R::map(Mul, [weights, &R::scalar(formulas::Conformal, [points], [kappa])]);
+    let weighted = R::map(Mul, [weights, &R::scalar(stereographic::formulas::Lambda, [points], [kappa])]);
     let total = R::total(&weighted);
     let shares = R::map(formulas::Share, [&weighted, &R::beside(&total)]);
     let mean = R::combine(&shares, points);
@@ -156,25 +156,26 @@ pub fn from_sum<R: Rows>(sum: &R, kappa: &R::Scalar) -> R {
 pub mod formulas {
     use cotangent_engine::registry::{
         Formula, Range,
-        Sample::{Ball, HalfSpace},
+        Sample::{Ball, Free, HalfSpace},
     };
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Vector};
 
     use super::{MapFormula, Scalar};
     use Invariant::{Dot, Last, Margin, Param};
 
-    /// The conformal factor λ_x = 2/(1 + κ‖x‖²).
+    /// `⟨x, x⟩_L` of any row.
     #[derive(Clone, Copy, Debug)]
-    pub struct Conformal;
+    pub struct MinkowskiSquare;
 
-    impl RowFormula<1, 1, 1, 1> for Conformal {
-        const NAME: &'static str = "barycentre.conformal";
+    impl RowFormula<1, 1, 1, 1> for MinkowskiSquare {
+        const NAME: &'static str = "barycentre.minkowski_square";
         const VECTOR: bool = false;
+        const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 1] = [Vector::Input(0)];
-        const INVARIANTS: [Invariant; 1] = [Margin(0)];
+        const INVARIANTS: [Invariant; 1] = [Dot(0, 0)];
         #[inline(always)]
-        fn eval<S: Scalar>([m]: [S; 1]) -> [S; 1] {
-            [S::constant(2.0) / m]
+        fn eval<S: Scalar>([xx]: [S; 1]) -> [S; 1] {
+            [xx]
         }
     }
 
@@ -295,7 +296,7 @@ pub mod formulas {
 
     /// All formulas of barycentres, for the test that compares their evaluations.
     pub const ALL: &[Formula] = &[
-        Formula::row(Conformal, Ball, &[KAPPA]),
+        Formula::row(MinkowskiSquare, Free, &[]),
         Formula::row(Features, Ball, &[KAPPA]),
         // For κ < 0 the sum would have to be timelike.
         Formula::row(FromSum, HalfSpace, &[Range(0.1, 0.8)]),

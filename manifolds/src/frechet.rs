@@ -74,13 +74,13 @@ pub struct FrechetMean {
     /// At most so many iterations; 64 by default.
     pub iterations: usize,
     /// How far from the mean the result may be, in parts of the points' mean distance from it (root mean square);
-    /// `1e-13` by default. What 16 units in the last place of its coordinates are as a distance is allowed too.
+    /// `1e-12` by default. What 16 units in the last place of its coordinates are as a distance is allowed too.
     pub tolerance: f64,
 }
 
 impl Default for FrechetMean {
     fn default() -> Self {
-        FrechetMean { iterations: 64, tolerance: 1e-13 }
+        FrechetMean { iterations: 64, tolerance: 1e-12 }
     }
 }
 

@@ -253,7 +253,8 @@ fn inputs(formula: &Formula, n: usize, width: usize, rng: &mut rng::Rng) -> Vec<
 fn kernels_agree_with_plain_loops_over_all_shapes() {
     let mut rng = rng::stream(4, 0, 0);
     for formula in all() {
-        let million = matches!(formula.kind, Kind::Map(_)).then_some((1_000_003, 1));
+        // How elements are split over threads is the same for all formulas.
+        let million = ["tanh", "add", "fill_where"].contains(&formula.name).then_some((1_000_003, 1));
         let shapes = [(0, 3), (1, 2), (1, 3), (7, 5), (64, 64), (65, 65), (300, 2)];
         for (n, width) in shapes.into_iter().chain(million) {
             let inputs = inputs(formula, n, width, &mut rng);
