@@ -275,7 +275,8 @@ impl<'a, M: Manifold> Problem<'a, M> {
             }
             length = m.norm(&mean, &step);
             if length <= options.tolerance * square.sqrt() + 16.0 * self.resolution(&mean) {
-                return Ok(mean);
+                // Newton's last step is nearly free of error.
+                return Ok(m.exp(&mean, &step));
             }
             let accepted = (0..60).map(|halvings| 0.5_f64.powi(halvings)).find_map(|t| {
                 let next = m.exp(&mean, &Row::vector(Scale, [&step], [&t]));

@@ -81,7 +81,10 @@ pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> 
     let sum = x + y;
     let by_margins = mx.max(my).lt(kappa.abs() * sum.square());
     let apart = S::select(by_margins, (mx - my) / (kappa * sum), x - y);
-    let aside = S::select(vv.lt(largest), tau * area / (x * v - xv), S::zero());
+    // Where squares underflow, the two are as good as parallel.
+    let wide = S::zero().lt(x * v - xv);
+    let spread = S::select(wide, x * v - xv, S::one());
+    let aside = S::select(wide, S::select(vv.lt(largest), tau * area / spread, S::zero()), S::zero());
     let obtuse = apart.square() + aside + aside;
     let ee = S::select(xv.lt(S::zero()), obtuse, xx + tau * (xv + xv + tau * vv));
     let den = mx * my - kappa * ee;

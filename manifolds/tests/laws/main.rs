@@ -7,14 +7,12 @@
 mod curvature;
 mod mutants;
 
-use cotangent_manifolds::{Euclidean, Spd, Stereographic, laws};
+use cotangent_manifolds::{Euclidean, Stereographic, laws};
 
 const KAPPAS: [f64; 8] = [-2.5, -1.0, -0.37, -1e-6, -1e-12, 0.0, 1e-12, 0.6];
 
 laws!(euclidean, Euclidean);
 laws!(stereographic in KAPPAS.map(|kappa| Stereographic::new(kappa).unwrap()));
-laws!(spd in [1, 2, 3, 5].map(Spd::affine_invariant));
-laws!(spd_log_euclidean in [1, 2, 3, 5].map(Spd::log_euclidean));
 
 laws!(curvature: euclidean_curvature, Euclidean);
 laws!(curvature: stereographic_curvature in KAPPAS.map(|kappa| Stereographic::new(kappa).unwrap()));

@@ -180,7 +180,9 @@ fn laws<M: Manifold, T: Float>(setting: &Setting<M>) {
         assert!(d >= 0.0 && d.is_finite());
         assert_eq!(m.dist(&x, &x), 0.0);
         assert_eq!(d.to_bits(), m.dist(&y, &x).to_bits(), "symmetry {context:?}");
-        assert!(m.dist(&x, &z) + m.dist(&z, &y) >= d * (1.0 - 1e-13), "triangle {context:?} {z:?}");
+        // A stored point between two others may be nearer to both by its rounding.
+        let slack = d * 1e-13 + 8.0 * u * unit;
+        assert!(m.dist(&x, &z) + m.dist(&z, &y) >= d - slack, "triangle {context:?} {z:?}");
 
         // 15, 16, 18: exp and log.
         let log = m.log(&x, &y);
@@ -218,7 +220,7 @@ fn laws<M: Manifold, T: Float>(setting: &Setting<M>) {
         let (gradient, slope) = (m.egrad_to_rgrad(&x, &g), dot(&g, &v));
         let size = (dot(&g, &g) * dot(&v, &v)).sqrt();
         let error = (m.inner(&x, &gradient, &v) - slope).abs();
-        assert_within("⟨grad f, v⟩ = Df[v]", error / size, 16.0 * u * (1.0 + cx), &context);
+        assert_within("⟨grad f, v⟩ = Df[v]", error / size, 32.0 * u * (1.0 + cx), &context);
 
         // 39: points stay where they are, bit for bit; far away is nowhere else.
         assert_eq!(m.project(&x), x);
