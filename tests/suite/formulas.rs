@@ -169,7 +169,7 @@ fn expected(formula: &Formula, inputs: &[Tensor<f64>]) -> Vec<f64> {
                 (formula.plain)(&x)
             })
             .collect(),
-        Kind::Row { vectors, invariants, vector, combine, .. } => {
+        Kind::Row { vectors, invariants, vector, combine, domain, .. } => {
             let (of_vectors, params) = inputs.split_at(vectors);
             let params: Vec<f64> = params.iter().map(|p| p.data()[0]).collect();
             let width = of_vectors[0].width();
@@ -177,7 +177,14 @@ fn expected(formula: &Formula, inputs: &[Tensor<f64>]) -> Vec<f64> {
                 .flat_map(|i| {
                     let rows: Vec<&[f64]> = of_vectors.iter().map(|v| v.row(i)).collect();
                     let coefficients = (formula.plain)(&invariants(&rows, &params));
-                    if vector { combine(&rows, &coefficients) } else { coefficients }
+                    if !vector {
+                        return coefficients;
+                    }
+                    let mut row = combine(&rows, &coefficients);
+                    if domain != Domain::Free {
+                        domain.settle(&mut row, params.first().copied().unwrap_or_default());
+                    }
+                    row
                 })
                 .collect()
         }
