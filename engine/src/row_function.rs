@@ -77,7 +77,7 @@ pub trait RowFunction<const V: usize>: Send + Sync + 'static {
     /// Writes every element of the result, which comes with unspecified content.
     ///
     /// `T` is the type that rows are stored in and the result will be rounded to: a function whose result must
-    /// satisfy something may need [`T::EPSILON`](crate::Element::EPSILON); most do not ask.
+    /// satisfy something may need `T::EPSILON`; most do not ask.
     fn eval<T: Float>(&self, rows: [&[f64]; V], out: &mut [f64]);
 
     /// Writes every element of the cotangent of each row, given the result and its cotangent `g`. The

@@ -82,7 +82,7 @@ pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> 
     let by_margins = mx.max(my).lt(kappa.abs() * sum.square());
     let apart = S::select(by_margins, (mx - my) / (kappa * sum), x - y);
     // Where squares underflow, the two are as good as parallel.
-    let wide = S::zero().lt(x * v - xv);
+    let wide = S::constant(f64::MIN_POSITIVE).lt(x * v - xv);
     let spread = S::select(wide, x * v - xv, S::one());
     let aside = S::select(wide, S::select(vv.lt(largest), tau * area / spread, S::zero()), S::zero());
     let obtuse = apart.square() + aside + aside;
