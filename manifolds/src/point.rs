@@ -105,7 +105,7 @@ impl<M: Manifold, R: Rows> Point<M, R> {
     /// let ball = PoincareBall::ball(-1.0).unwrap();
     /// let x = Point::new(ball, Row::from([0.6, 0.0]));
     /// let lorentz = x.to::<Lorentz>();
-    /// let want = [2.125, 1.875, 0.0]; // (1 + 0.36, 2 · 0.6, 0)/(1 − 0.36)
+    /// let want = [2.125_f64, 1.875, 0.0]; // (1 + 0.36, 2 · 0.6, 0)/(1 − 0.36)
     /// assert!(lorentz.coordinates().iter().zip(want).all(|(x, w)| (x - w).abs() < 1e-15));
     /// let y = Point::new(ball, Row::from([0.0, 0.5]));
     /// let d = x.to::<HalfSpace>().dist(&y.to::<HalfSpace>());
