@@ -376,6 +376,10 @@ impl RowFunction<1> for Inside {
 }
 
 impl Lawful for Mutant {
+    /// Few, as there are many mutants.
+    fn dimensions(&self) -> Vec<usize> {
+        vec![1, 2, 3]
+    }
     fn curvature_bounds(&self) -> [f64; 2] {
         self.ball.curvature_bounds()
     }
