@@ -158,7 +158,8 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         for c in v.iter_mut() {
             *c = T::nearest(rng.sample(StandardNormal));
         }
-        self.project_tangent(x, &v)
+        // Twice: what is left off the tangent space is rounding of the longer vector, and may be much of a short one.
+        self.project_tangent(x, &self.project_tangent(x, &v))
     }
 }
 

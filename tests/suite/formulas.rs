@@ -295,7 +295,7 @@ fn kernels_have_the_gradients_of_finite_differences() {
     use cotangent::engine::check;
     let mut rng = rng::stream(5, 0, 0);
     for formula in all() {
-        // A point that is settled onto a surface moves along it only: `gradients.rs` has these.
+        // A point that is settled onto a surface moves along it only: the laws of the manifolds have these.
         if matches!(formula.kind, Kind::Row { domain: Domain::Hyperboloid | Domain::Sphere, .. }) {
             continue;
         }

@@ -1,8 +1,8 @@
-//! Gradients of every operation on the tape, against finite differences.
+//! Gradients of the operations of the tape, against finite differences. Those of the manifolds are a law:
+//! `manifolds/tests/laws`.
 
 use cotangent::engine::check;
 use cotangent::prelude::*;
-use proptest::prelude::*;
 
 const TOLERANCE: f64 = 2e-8;
 
@@ -129,55 +129,6 @@ fn curvature() {
     }
 }
 
-/// All operations of a manifold, on points and tangents made from free coordinates.
-fn operations<M: Manifold>(m: M, dim: usize, seed: u64) {
-    let width = m.ambient(dim);
-    let free = |s| tensor(&[3, width], -0.4, 0.4, seed * 10 + s);
-    let inputs = [free(1), free(2), free(3), free(4)];
-    macro_rules! check {
-        (|$x:ident, $y:ident, $u:ident, $v:ident| $body:expr) => {
-            assert_gradients(&inputs, |free| {
-                let ($x, $y) = (m.project(&free[0]), m.project(&free[1]));
-                let ($u, $v) = (m.project_tangent(&$x, &free[2]), m.project_tangent(&$x, &free[3]));
-                let _ = (&$y, &$u, &$v);
-                weighted_sum($body)
-            })
-        };
-    }
-    check!(|x, y, u, v| m.dist(&x, &y));
-    check!(|x, y, u, v| m.dist(&x, &y).square());
-    check!(|x, y, u, v| m.inner(&x, &u, &v));
-    check!(|x, y, u, v| m.norm(&x, &u));
-    check!(|x, y, u, v| m.exp(&x, &u));
-    check!(|x, y, u, v| m.log(&x, &y));
-    check!(|x, y, u, v| m.transport(&x, &y, &u));
-    check!(|x, y, u, v| m.egrad_to_rgrad(&x, &u));
-    check!(|x, y, u, v| m.geodesic(&x, &y, &x.constant(0.3)));
-    check!(|x, y, u, v| m.descend(&x, &u, &x.constant(0.3)));
-}
-
-fn weighted_sum(v: Var<'_, f64>) -> Var<'_, f64> {
-    let n = v.shape().len();
-    let w = v.tape().constant(&Tensor::from_fn(v.shape(), |i| 0.3 + (i as f64).sin() / n as f64));
-    // Near 10, which derivatives and rounding are then measured against.
-    10.0 + (v * w).sum()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8))]
-
-    #[test]
-    fn manifold_operations(seed in 0_u64..1000, dim in 1_usize..12) {
-        operations(Euclidean, dim, seed);
-        for kappa in [-1.0, -0.37, -1e-6, 0.0, 0.6] {
-            operations(Stereographic::new(kappa).unwrap(), dim, seed);
-        }
-        for kappa in [-1.0, -0.37] {
-            operations(Lorentz::new(kappa).unwrap(), dim, seed);
-        }
-    }
-}
-
 /// Many rows: the split over pieces and threads changes nothing.
 #[test]
 fn results_do_not_depend_on_threads() {
@@ -209,77 +160,4 @@ fn results_do_not_depend_on_threads() {
         })
         .sum();
     assert!((one.0 - small).abs() < 1e-10 * small.abs());
-}
-
-/// One row, a tensor of rows and a tape give the same bits, whatever the number of rows (full blocks of lanes
-/// or not) and the width (one panel of coordinates or several).
-#[test]
-fn levels_agree_bit_for_bit() {
-    fn check<M: Manifold, T: Float>(m: M, dim: usize, n: usize) {
-        let width = m.ambient(dim);
-        let mut rng = rng::stream(11, dim as u64, n as u64);
-        let mut table = |f: &mut dyn FnMut(&mut rng::Rng) -> Row<T>| {
-            let mut t = Tensor::zeros([n, width]);
-            (0..n).for_each(|i| t.row_mut(i).copy_from_slice(&f(&mut rng)));
-            t
-        };
-        let x = table(&mut |rng| m.random_point(dim, 2.0, rng));
-        let y = table(&mut |rng| m.random_point(dim, 2.0, rng));
-        let v = table(&mut |rng| {
-            let origin = m.origin(dim);
-            m.random_tangent(&origin, rng)
-        });
-        let tape = Tape::new();
-        let [a, b, c] = [&x, &y, &v].map(|t| tape.constant(t));
-        let row = |t: &Tensor<T>, i| Row::from(t.row(i));
-        macro_rules! vector {
-            (|$m:ident, $x:ident, $y:ident, $v:ident| $op:expr) => {{
-                let of_tensor = {
-                    let ($m, $x, $y, $v) = (&m, &x, &y, &v);
-                    let _ = ($y, $v);
-                    $op
-                };
-                let of_tape = {
-                    let ($m, $x, $y, $v) = (&m, &a, &b, &c);
-                    let _ = ($y, $v);
-                    $op
-                }
-                .to_tensor();
-                for i in 0..n {
-                    let ($m, $x, $y, $v) = (&m, &row(&x, i), &row(&y, i), &row(&v, i));
-                    let _ = ($y, $v);
-                    assert_eq!($op[..], *of_tensor.row(i), "{m:?} {dim} {n}");
-                }
-                assert_eq!(of_tensor.data(), of_tape.data(), "{m:?} {dim} {n}");
-            }};
-        }
-        vector!(|m, x, y, v| m.exp(x, v));
-        vector!(|m, x, y, v| m.log(x, y));
-        vector!(|m, x, y, v| m.transport(x, y, v));
-        vector!(|m, x, y, v| m.egrad_to_rgrad(x, v));
-        vector!(|m, x, y, v| m.project(x));
-        let (of_tensor, of_tape) = (m.dist(&x, &y), m.dist(&a, &b).to_tensor());
-        for i in 0..n {
-            let one = m.dist(&row(&x, i), &row(&y, i));
-            assert_eq!(one.to_bits(), of_tensor.data()[i].to_bits());
-            assert_eq!(T::nearest(one), of_tape.data()[i]);
-        }
-    }
-    for dim in [1, 3, 63, 64, 65, 200] {
-        for n in [1, 3, 4, 5, 9] {
-            check::<_, f64>(PoincareBall::ball(-1.0).unwrap(), dim, n);
-            check::<_, f32>(PoincareBall::ball(-1.0).unwrap(), dim, n);
-            check::<_, f64>(Stereographic::new(0.6).unwrap(), dim, n);
-            check::<_, f64>(Lorentz::new(-1.0).unwrap(), dim, n);
-            check::<_, f32>(Lorentz::new(-1.0).unwrap(), dim, n);
-            check::<_, f32>(Euclidean, dim, n);
-        }
-    }
-}
-
-/// Rows wider than one panel of coordinates.
-#[test]
-fn wide_rows() {
-    operations(PoincareBall::ball(-0.1).unwrap(), 70, 1);
-    operations(Lorentz::new(-1.0).unwrap(), 70, 2);
 }

@@ -10,7 +10,7 @@ use super::check::unit;
 use crate::manifold::Scale;
 
 /// How many cases of each dimension and storage type.
-const DRAWS: u64 = 240;
+const DRAWS: u64 = 80;
 
 /// What determines a case.
 #[derive(Clone, Copy)]

@@ -6,7 +6,10 @@ use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row};
 
 use super::case::length;
-use crate::{ConstantCurvature, Euclidean, Lorentz, Manifold, Spd, Stereographic};
+use crate::{
+    ConstantCurvature, Euclidean, Grassmann, HalfSpace, Klein, Lorentz, Manifold, Product, Spd, Sphere,
+    Stereographic, Stiefel,
+};
 
 /// A manifold whose laws can be tested: how accurate its operations can be.
 pub trait Lawful: Manifold {
@@ -16,9 +19,9 @@ pub trait Lawful: Manifold {
     /// Whether `dist` is symmetric and 0 between equal points to the bit, as it is where it is one formula.
     const SYMMETRIC: bool = true;
 
-    /// Which dimensions are tried, in order.
+    /// Which dimensions are tried, in order. The default ends beyond one panel of coordinates of the kernels.
     fn dimensions(&self) -> Vec<usize> {
-        self.fixed_dimension().map_or(vec![1, 2, 3, 5, 10, 64], |only| vec![only])
+        self.fixed_dimension().map_or(vec![1, 2, 3, 5, 10, 65], |only| vec![only])
     }
 
     /// Least and greatest sectional curvature, or bounds of them: deviations grow along a geodesic of length d
@@ -101,11 +104,10 @@ impl Lawful for Lorentz {
         [self.kappa(); 2]
     }
     fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
-        // cosh² of the radius: inner products of vectors that far out cancel.
-        x[0].to_f64().powi(2) * (-self.kappa()).sqrt()
+        x[0].to_f64()
     }
     fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
-        -self.kappa() * x[0].to_f64().powi(2)
+        (-self.kappa()).sqrt() * x[0].to_f64()
     }
 }
 
@@ -130,5 +132,88 @@ impl Lawful for Spd {
     }
     fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
         self.rounding(x)
+    }
+}
+
+/// A Klein coordinate has half the digits of a ball's: an ulp near the boundary is a distance of cosh² of the radius.
+impl Lawful for Klein {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [self.kappa(); 2]
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        length(x) / margin(x, self.kappa())
+    }
+    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
+        margin(x, self.kappa()).sqrt().recip()
+    }
+}
+
+impl Lawful for HalfSpace {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [self.kappa(); 2]
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        length(x) / (x[x.len() - 1].to_f64() * (-self.kappa()).sqrt())
+    }
+}
+
+impl Lawful for Sphere {
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [self.kappa(); 2]
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        length(x)
+    }
+}
+
+/// A product is as accurate as its factors.
+impl<A: Lawful, B: Lawful> Lawful for Product<A, B> {
+    const PARALLEL: bool = A::PARALLEL && B::PARALLEL;
+    const SYMMETRIC: bool = A::SYMMETRIC && B::SYMMETRIC;
+
+    fn dimensions(&self) -> Vec<usize> {
+        let left = self.left().dimension(self.split());
+        self.right().dimensions().into_iter().map(|right| left + right).collect()
+    }
+    fn curvature_bounds(&self) -> [f64; 2] {
+        let ([a, b], [c, d]) = (self.left().curvature_bounds(), self.right().curvature_bounds());
+        [a.min(c).min(0.0), b.max(d).max(0.0)]
+    }
+    fn radius<T: Float>(&self) -> f64 {
+        self.left().radius::<T>().min(self.right().radius::<T>())
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        let (left, right) = self.parts(x);
+        self.left().rounding(&left).hypot(self.right().rounding(&right))
+    }
+    fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
+        let (left, right) = self.parts(x);
+        self.left().distortion(&left) + self.right().distortion(&right)
+    }
+}
+
+impl Lawful for Grassmann {
+    const SYMMETRIC: bool = false;
+
+    /// 0 and 2 in general; a projective space of lines or hyperplanes has 1.
+    fn curvature_bounds(&self) -> [f64; 2] {
+        let [n, p] = self.size();
+        if p.min(n - p) > 1 { [0.0, 2.0] } else { [1.0, 1.0] }
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        x.len() as f64
+    }
+}
+
+impl Lawful for Stiefel {
+    const PARALLEL: bool = false;
+    const SYMMETRIC: bool = false;
+
+    /// Of the Euclidean metric. Zimmermann, Stoye 2024.
+    fn curvature_bounds(&self) -> [f64; 2] {
+        [-0.5, 1.0]
+    }
+    fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        x.len() as f64
     }
 }

@@ -3,7 +3,7 @@
 
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Invariant, Row, RowFormula, RowFunction, Rows, Scalar, Vector};
-use cotangent_manifolds::laws::{self, Lawful};
+use cotangent_manifolds::laws::{self, Gyrogroup, Lawful};
 use cotangent_manifolds::{ConstantCurvature, Manifold, OffManifold, Stereographic};
 
 /// What is wrong.
@@ -51,10 +51,18 @@ enum Fault {
     DescendUp,
     /// Points kept off the boundary by an epsilon.
     ProjectClamps,
+    /// y ⊕ x for x ⊕ y.
+    AddSwapped,
+    /// Co-addition with the denominator 1 + κ²‖x‖²‖y‖².
+    CoaddDenominator,
+    /// gyr[y, x] for gyr[x, y].
+    GyrationBack,
+    /// r x for r ⊗ x.
+    ScalePlain,
 }
 use Fault::*;
 
-const FAULTS: [(Fault, &str); 20] = [
+const FAULTS: [(Fault, &str); 24] = [
     (DistByArcosh, "distance"),
     (DistByLogarithms, "distance"),
     (DistClamped, "log_length"),
@@ -75,6 +83,10 @@ const FAULTS: [(Fault, &str); 20] = [
     (RetractHalf, "retraction"),
     (DescendUp, "conversion"),
     (ProjectClamps, "projection"),
+    (AddSwapped, "left_cancellation"),
+    (CoaddDenominator, "coaddition"),
+    (GyrationBack, "associativity"),
+    (ScalePlain, "multiples"),
 ];
 
 /// Every fault is found by the law that is named beside it; the ball without a fault passes all of them.
@@ -83,7 +95,7 @@ fn are_rejected_by_name() {
     let ball = Stereographic::new(-0.37).unwrap();
     let mut passed = Vec::new();
     for (fault, name) in FAULTS {
-        let mut all = laws::all().into_iter().chain(laws::curvature());
+        let mut all = laws::all().into_iter().chain(laws::curvature()).chain(laws::gyrogroup());
         let (_, law) = all.find(|(law, _)| *law == name).expect("a law of the kit");
         if law(&Mutant { ball, fault }).is_ok() {
             passed.push((fault, name));
@@ -180,6 +192,12 @@ wrong!(Flat<2, 1, 1, 1>, true, [Difference(1, 0)], [Param(0)], |[_kappa]| [S::on
 wrong!(Frozen<2, 2, 2, 2>, true, [Input(0), Input(1)], [Dot(1, 1), Param(0)],
     |[vv, _kappa]| [S::zero(), S::select(vv.lt(S::constant(1e-20)), S::zero(), S::one())]);
 wrong!(Chord<2, 2, 2, 2>, true, [Input(0), Difference(1, 0)], [Param(0), Param(1)], |[_kappa, t]| [S::one(), t]);
+
+wrong!(Denominator<2, 2, 5, 2>, true, [Input(0), Input(1)], [Margin(0), Margin(1), Dot(0, 0), Dot(1, 1), Param(0)],
+|[mx, my, xx, yy, kappa]| {
+    let den = S::one() + kappa.square() * xx * yy;
+    [my / den, mx / den]
+});
 
 /// `λ_x ‖v‖` with λ a constant.
 struct Detached(f64);
@@ -324,6 +342,10 @@ impl RowFunction<1> for Inside {
 }
 
 impl Lawful for Mutant {
+    /// Few, as there are many mutants.
+    fn dimensions(&self) -> Vec<usize> {
+        vec![1, 2, 3]
+    }
     fn curvature_bounds(&self) -> [f64; 2] {
         self.ball.curvature_bounds()
     }
@@ -338,5 +360,21 @@ impl Lawful for Mutant {
 impl ConstantCurvature for Mutant {
     fn kappa(&self) -> f64 {
         self.ball.kappa()
+    }
+}
+
+impl Gyrogroup for Mutant {
+    fn add<T: Float>(&self, x: &Row<T>, y: &Row<T>) -> Row<T> {
+        if self.fault == AddSwapped { self.ball.add(y, x) } else { self.ball.add(x, y) }
+    }
+    fn scale<T: Float>(&self, r: f64, x: &Row<T>) -> Row<T> {
+        if self.fault == ScalePlain { Row::vector(Double, [x], [&r]) } else { self.ball.scale(&r, x) }
+    }
+    fn gyration<T: Float>(&self, x: &Row<T>, y: &Row<T>, w: &Row<T>) -> Row<T> {
+        let (x, y) = if self.fault == GyrationBack { (y, x) } else { (x, y) };
+        self.ball.gyration(x, y, w)
+    }
+    fn coadd<T: Float>(&self, x: &Row<T>, y: &Row<T>) -> Row<T> {
+        if self.fault == CoaddDenominator { self.formula(Denominator, [x, y]) } else { self.ball.coadd(x, y) }
     }
 }

@@ -1,0 +1,285 @@
+//! The `gram` kernel: row formulas.
+//!
+//! Every operation of geometry is a [`RowFormula`], and this kernel runs them all:
+//!
+//! 1. per row, the inner products (one read of the inputs, accumulated in `f64`);
+//! 2. the scalar formula;
+//! 3. the linear combination (one write), or the scalar itself.
+//!
+//! The first and the last are vector arithmetic along the coordinates of a row; the formula is evaluated for several
+//! rows at a time, one in each lane.
+//!
+//! The reverse pass runs the same formula on [`Dual`](crate::Dual) numbers. With upstream cotangent `g`, coefficient
+//! `a_b` has cotangent `⟨g, v_b⟩`, the formula's Jacobian gives the cotangents `w` of the invariants, and
+//! the basis vector `v_b` receives `a_b g + Σ w ∂⟨v_b, v_c⟩/∂v_b`. Nothing is derived by hand.
+
+mod reverse;
+mod survey;
+
+use std::marker::PhantomData;
+
+use smallvec::SmallVec;
+
+use self::reverse::backward_piece;
+use self::survey::{Rows, basis, starts, survey};
+use crate::compiled::Forward;
+use crate::domain::Compensated;
+use crate::float::Floats;
+use crate::kernels::derivative;
+use crate::kernels::operands::{Operand, Operands, PARAMS, Parameter, Results, row_shape};
+use crate::kernels::pieces::for_each_piece;
+use crate::lanes::array;
+use crate::operation::{Operation, Outcome, View};
+use crate::parallel::{self, PIECES};
+use crate::row_formula::RowFormula;
+use crate::shape::Broadcast;
+use crate::simd::{Avx2, Avx512, Block, LANES, dispatch_lanes, dispatch_wide, write};
+use crate::{Domain, Float, Lanes, Shape, Var};
+
+/// Rows whose formula is evaluated side by side. Four `f64` are one AVX2 register; with eight, dual numbers spill.
+const ROWS: usize = 4;
+
+/// A formula, in a function of its own: four lanes of `f64` are a register of AVX2, whatever the rows are stored in and
+/// the instruction set that reads them.
+#[inline(never)]
+fn evaluate<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    values: &[Lanes<R>; I],
+) -> [Lanes<R>; O]
+where
+    F: RowFormula<V, B, I, O>,
+{
+    if R == 1 {
+        return F::eval(*values);
+    }
+    dispatch_lanes(
+        *values,
+        #[inline(always)]
+        |values| F::eval(values),
+        |_| unreachable!("several lanes only with AVX2"),
+    )
+}
+
+/// The row positions `range` through a formula, `R` at a time.
+#[inline(always)]
+fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    vectors: &[Operand<'_, T>],
+    parameters: &[Parameter<'_>],
+    width: usize,
+    range: std::ops::Range<usize>,
+    mut out: Results<'_, T>,
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+    S: Block,
+{
+    for p in range.clone().step_by(R) {
+        let at = p..range.end.min(p + R);
+        let rows: Rows<I, O, R> =
+            survey::<F, T, S, V, B, I, O, R>(vectors, parameters, width, at.clone(), None);
+        let outputs = evaluate::<F, V, B, I, O, R>(&rows.values);
+        for (l, p) in at.enumerate() {
+            let first = p - range.start;
+            match &mut out {
+                Results::Scalars(out) => out.set(first, outputs[0].get(l)),
+                Results::Rows(out) => {
+                    let outputs = array(
+                        0.0,
+                        #[inline(always)]
+                        |o| outputs[o].get(l),
+                    );
+                    let starts = starts::<T, V>(vectors, p, width);
+                    let kappa = rows.params[0].get(l);
+                    combine::<F, T, S, V, B, I, O>(
+                        vectors,
+                        &starts,
+                        outputs,
+                        kappa,
+                        width,
+                        &mut out[first * width..],
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The linear combination of one row's basis, at the front of `out`.
+#[inline(always)]
+fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    vectors: &[Operand<'_, T>],
+    starts: &[usize; V],
+    outputs: [f64; O],
+    kappa: f64,
+    width: usize,
+    out: &mut [T],
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+    S: Block,
+{
+    // A scalar formula has fewer outputs than basis vectors and never comes here.
+    if !F::VECTOR {
+        return;
+    }
+    let mut ends = [[T::zero(); LANES]; V];
+    let mut squares = Compensated::<S>::default();
+    for c in (0..width).step_by(LANES) {
+        let basis = basis::<F, T, S, V, B, I, O>(vectors, starts, c, width, &mut ends);
+        let mut y = S::splat(0.0);
+        for b in 0..O {
+            y = y + S::splat(outputs[b]) * basis[b];
+        }
+        if F::DOMAIN == Domain::Ball {
+            let mut stored = [T::zero(); LANES];
+            y.store(&mut stored);
+            squares.add_square::<T>(S::load(&stored));
+        }
+        write(out, c, width - c, y);
+    }
+    // Only what rounding has put off its domain is settled.
+    let settled = match F::DOMAIN {
+        Domain::Free => true,
+        Domain::Ball => squares.total::<T>().margin(Lanes::splat(kappa)).get(0) > 0.0,
+        Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => false,
+    };
+    if !settled {
+        F::DOMAIN.settle(&mut out[..width], kappa);
+    }
+}
+
+/// On the calling thread.
+pub(crate) fn forward_range<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+    vectors: &[Operand<'_, T>],
+    parameters: &[Parameter<'_>],
+    width: usize,
+    range: std::ops::Range<usize>,
+    out: Results<'_, T>,
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+{
+    dispatch_wide(
+        (range, out),
+        #[inline(always)]
+        |(range, out)| forward_rows::<F, T, Avx512, V, B, I, O, ROWS>(vectors, parameters, width, range, out),
+        #[inline(always)]
+        |(range, out)| forward_rows::<F, T, Avx2, V, B, I, O, ROWS>(vectors, parameters, width, range, out),
+        #[inline(always)]
+        |(range, out)| {
+            forward_rows::<F, T, Lanes<LANES>, V, B, I, O, 1>(vectors, parameters, width, range, out)
+        },
+    );
+}
+
+/// A formula over all row positions: `width` elements each for a vector formula, one for a scalar one.
+pub(crate) fn forward<T: Float>(
+    formula: Forward<T>,
+    vectors: &[Operand<'_, T>],
+    parameters: &[Parameter<'_>],
+    width: usize,
+    mut out: Results<'_, T>,
+) {
+    let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(out.len(width), ROWS, 15 + width)
+        .into_iter()
+        .map(|range| (range.clone(), Some(out.split_front(range.len(), width))))
+        .collect();
+    parallel::run(&mut jobs, |(range, out)| {
+        formula(vectors, parameters, width, range.clone(), out.take().expect("once"));
+    });
+}
+
+/// A formula on one row: the same bits as among many.
+pub(crate) fn forward_one<T: Float, const V: usize>(
+    formula: Forward<T>,
+    rows: [&[T]; V],
+    params: &[f64],
+    out: Results<'_, T>,
+) {
+    let one = Broadcast::cycled(1);
+    let vectors = rows.map(|data| Operand { data, rows: one, constant: None });
+    let mut parameters = [Parameter { data: Floats::F64(&[0.0]), rows: one, constant: None }; PARAMS];
+    for (parameter, &value) in parameters.iter_mut().zip(params) {
+        parameter.constant = Some(value);
+    }
+    formula(&vectors, &parameters[..params.len()], rows[0].len(), 0..1, out);
+}
+
+/// A row formula as an operation: vector operands first, then parameters.
+pub(crate) struct Erased<F, const V: usize, const B: usize, const I: usize, const O: usize>(
+    PhantomData<fn() -> F>,
+);
+
+impl<F, const V: usize, const B: usize, const I: usize, const O: usize> Erased<F, V, B, I, O>
+where
+    F: RowFormula<V, B, I, O>,
+{
+    const VALUE: Self = Erased(PhantomData);
+
+    pub(crate) const fn operation<T: Float>() -> &'static dyn Operation<T> {
+        const {
+            assert!(
+                O == if F::VECTOR { B } else { 1 },
+                "a vector formula has one coefficient per basis vector"
+            )
+        };
+        &Self::VALUE
+    }
+}
+
+impl<F, T, const V: usize, const B: usize, const I: usize, const O: usize> Operation<T>
+    for Erased<F, V, B, I, O>
+where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+{
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
+
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        row_shape(inputs, |i| i < V, F::VECTOR)
+    }
+
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let Operands { all, width } = Operands::of(inputs, |i| i < V);
+        let (vectors, parameters) = all.split_at(V);
+        let parameters: SmallVec<[Parameter<'_>; PARAMS]> =
+            parameters.iter().map(Operand::parameter).collect();
+        forward(forward_range::<F, T, V, B, I, O>, vectors, &parameters, width, Results::new(out, F::VECTOR));
+    }
+
+    fn backward(
+        &self,
+        inputs: &[View<'_, T>],
+        _outcome: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
+        let Operands { all: operands, width } = Operands::of(inputs, |i| i < V);
+        let g_width = if F::VECTOR { width } else { 1 };
+        let n = g.len() / g_width;
+        let reads: SmallVec<[(Broadcast, usize); 6]> =
+            operands.iter().enumerate().map(|(i, o)| (o.rows, if i < V { width } else { 1 })).collect();
+        for_each_piece(&reads, n, 40 + 3 * width, grads, |piece| {
+            dispatch_wide(
+                piece,
+                #[inline(always)]
+                |piece| backward_piece::<F, T, Avx512, V, B, I, O, ROWS>(&operands, piece, width, g),
+                #[inline(always)]
+                |piece| backward_piece::<F, T, Avx2, V, B, I, O, ROWS>(&operands, piece, width, g),
+                #[inline(always)]
+                |piece| backward_piece::<F, T, Lanes<LANES>, V, B, I, O, 1>(&operands, piece, width, g),
+            );
+        });
+    }
+
+    #[track_caller]
+    fn jvp<'t>(
+        &self,
+        inputs: &[Var<'t, T>],
+        _out: Var<'t, T>,
+        tangents: &[Option<Var<'t, T>>],
+    ) -> Var<'t, T> {
+        derivative::record::<F, T, V, B, I, O>(inputs, tangents)
+    }
+}

@@ -1,0 +1,283 @@
+//! The reverse pass: the formula on dual numbers, and what the inputs receive.
+
+use smallvec::SmallVec;
+
+use super::survey::{Rows, basis, starts, survey};
+use crate::kernels::operands::{Operand, PARAMS, Parameter};
+use crate::kernels::pieces::{Piece, Place};
+use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
+use crate::simd::{Block, LANES, add, dispatch_lanes, read, write};
+use crate::{Dual, Float, Lanes, Scalar};
+
+/// The reverse pass of a piece, `R` rows at a time.
+#[inline(always)]
+pub(super) fn backward_piece<
+    F,
+    T,
+    S,
+    const V: usize,
+    const B: usize,
+    const I: usize,
+    const O: usize,
+    const R: usize,
+>(
+    operands: &[Operand<'_, T>],
+    piece: &mut Piece<'_, T>,
+    width: usize,
+    g: &[T],
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+    S: Block,
+{
+    let (vectors, parameters) = operands.split_at(V);
+    let of_parameters: SmallVec<[Parameter<'_>; PARAMS]> =
+        parameters.iter().map(Operand::parameter).collect();
+    let n = if F::VECTOR { g.len() / width } else { g.len() };
+    for p in piece.range.clone().step_by(R) {
+        let at = p..piece.range.end.min(p + R);
+        let rows: Rows<I, O, R> =
+            survey::<F, T, S, V, B, I, O, R>(vectors, &of_parameters, width, at.clone(), Some(g));
+        let (shares, of_params) = cotangents::<F, V, B, I, O, R>(&rows);
+        for (l, p) in at.clone().enumerate() {
+            distribute::<F, T, S, V, B, I, O, R>(vectors, &mut piece.places, &shares, (l, p), width, g);
+        }
+        for (q, parameter) in parameters.iter().enumerate() {
+            let full = parameter.rows.is_full(n);
+            for (l, p) in at.clone().enumerate() {
+                let Some([element]) = piece.places[V + q].at(parameter.rows.at(p), 1) else { continue };
+                let before = if full { 0.0 } else { element.to_f64() };
+                *element = T::nearest(before + of_params[q].get(l));
+            }
+        }
+    }
+}
+
+/// How the inputs' cotangents are made of the basis vectors and the upstream cotangent, a row in each lane; first
+/// for most coordinates, then for the end that the formula treats apart.
+struct Shares<const V: usize, const B: usize, const R: usize> {
+    of_basis: [[[Lanes<R>; B]; V]; 2],
+    of_upstream: [[Lanes<R>; V]; 2],
+    /// What the first and the last coordinate receive besides.
+    of_ends: [[Lanes<R>; V]; 2],
+}
+
+/// The shares of the inputs, and the cotangents of the parameters: as [`evaluate`], in a function of its own.
+#[inline(never)]
+fn cotangents<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    rows: &Rows<I, O, R>,
+) -> (Shares<V, B, R>, [Lanes<R>; PARAMS])
+where
+    F: RowFormula<V, B, I, O>,
+{
+    if R == 1 {
+        return cotangents_of_lanes::<F, V, B, I, O, R>(rows);
+    }
+    dispatch_lanes(
+        rows,
+        #[inline(always)]
+        |rows| cotangents_of_lanes::<F, V, B, I, O, R>(rows),
+        |_| unreachable!("several lanes only with AVX2"),
+    )
+}
+
+#[inline(always)]
+fn cotangents_of_lanes<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    rows: &Rows<I, O, R>,
+) -> (Shares<V, B, R>, [Lanes<R>; PARAMS])
+where
+    F: RowFormula<V, B, I, O>,
+{
+    let zero = Lanes::splat(0.0);
+    let outputs = F::eval(Dual::variables(rows.values));
+    // Cotangents of the invariants, as a symmetric matrix over the basis and one number per parameter.
+    let mut pairs = [[zero; B]; B];
+    let mut of_params = [zero; PARAMS];
+    let mut shares =
+        Shares { of_basis: [[[zero; B]; V]; 2], of_upstream: [[zero; V]; 2], of_ends: [[zero; V]; 2] };
+    for k in 0..I {
+        let mut w = zero;
+        for o in 0..O {
+            w = w + rows.upstream[o] * outputs[o].partials[k];
+        }
+        match F::INVARIANTS[k] {
+            Invariant::Dot(a, b) | Invariant::Accurate(a, b) => {
+                pairs[a][b] = pairs[a][b] + w;
+                pairs[b][a] = pairs[b][a] + w;
+            }
+            Invariant::Margin(a) => {
+                pairs[a][a] = pairs[a][a] + Lanes::splat(2.0) * rows.params[0] * w;
+                of_params[0] = of_params[0] + w * rows.products[k][0];
+            }
+            Invariant::Along(a, b) => {
+                // ∂(⟨a, b⟩/‖b‖) = (⟨∂a, b⟩ + ⟨a, ∂b⟩)/‖b‖ − (⟨a, b⟩/‖b‖) ⟨b, ∂b⟩/‖b‖².
+                let norm = rows.products[k][0];
+                let positive = zero.lt(norm);
+                let per = Lanes::select(positive, w / norm, zero);
+                let lost = Lanes::select(positive, per * (rows.values[k] / norm), zero);
+                pairs[a][b] = pairs[a][b] + per;
+                pairs[b][a] = pairs[b][a] + per;
+                pairs[b][b] = pairs[b][b] - lost;
+            }
+            Invariant::Wedge(a, b, c) => {
+                // The product rule on ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩.
+                let [aa, ab, ac, bc] = rows.products[k];
+                for (i, j, y) in [(a, a, bc), (b, c, aa), (a, b, -ac), (a, c, -ab)] {
+                    pairs[i][j] = pairs[i][j] + w * y;
+                    pairs[j][i] = pairs[j][i] + w * y;
+                }
+            }
+            Invariant::First(i) => shares.of_ends[0][i] = shares.of_ends[0][i] + w,
+            Invariant::Last(i) => shares.of_ends[1][i] = shares.of_ends[1][i] + w,
+            Invariant::Param(p) => of_params[p] = of_params[p] + w,
+            Invariant::Epsilon => {}
+        }
+    }
+    for i in 0..V {
+        for b in 0..B {
+            let times = share(F::BASIS[b], i);
+            if times == 0 {
+                continue;
+            }
+            for apart in 0..2 {
+                let sign = match (F::BASIS[b], F::METRIC) {
+                    (_, Metric::Horizontal) if apart == 1 => continue,
+                    (Vector::Flip(_), _) if apart == 1 => -times,
+                    _ => times,
+                };
+                let share = Lanes::splat(f64::from(sign));
+                let lowered = match F::METRIC {
+                    Metric::Minkowski if apart == 1 => -share,
+                    Metric::Space if apart == 1 => zero,
+                    _ => share,
+                };
+                for a in 0..B {
+                    if paired(&F::INVARIANTS, a, b) {
+                        let of_basis = &mut shares.of_basis[apart][i][a];
+                        *of_basis = *of_basis + lowered * pairs[b][a];
+                    }
+                }
+                if F::VECTOR {
+                    let of_upstream = &mut shares.of_upstream[apart][i];
+                    *of_upstream = *of_upstream + share * outputs[b].value;
+                }
+            }
+        }
+    }
+    (shares, of_params)
+}
+
+/// The cotangents of the inputs of row position `p`, in lane `l` of the shares.
+#[inline(always)]
+fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    vectors: &[Operand<'_, T>],
+    places: &mut [Place<'_, T>],
+    shares: &Shares<V, B, R>,
+    (l, p): (usize, usize),
+    width: usize,
+    g: &[T],
+) where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+    S: Block,
+{
+    let starts = starts::<T, V>(vectors, p, width);
+    let n = if F::VECTOR { g.len() / width } else { g.len() };
+    let (mut ends, mut end) = ([[T::zero(); LANES]; V], [T::zero(); LANES]);
+    for i in 0..V {
+        let Some((slice, first)) = places[i].slice() else { continue };
+        let slice = &mut slice[starts[i] - first * width..];
+        let full = vectors[i].rows.is_full(n);
+        let before = if full { [T::zero(); 2] } else { [slice[0], slice[width - 1]] };
+        let mut of_basis = [S::splat(0.0); B];
+        for a in 0..B {
+            of_basis[a] = S::splat(shares.of_basis[0][i][a].get(l));
+        }
+        let of_upstream = S::splat(shares.of_upstream[0][i].get(l));
+        for c in (0..width).step_by(LANES) {
+            let left = width - c;
+            let basis = basis::<F, T, S, V, B, I, O>(vectors, &starts, c, width, &mut ends);
+            let mut y = S::splat(0.0);
+            for a in 0..B {
+                y = y + of_basis[a] * basis[a];
+            }
+            if F::VECTOR {
+                y = y + of_upstream * read(g, p * width + c, left, &mut end);
+            }
+            if full { write(slice, c, left, y) } else { add(slice, c, left, y) }
+        }
+        if const { apart::<F, V, B, I, O>() } {
+            for (which, at) in [0, width - 1].into_iter().enumerate() {
+                let c = at / LANES * LANES;
+                let basis = basis::<F, T, S, V, B, I, O>(vectors, &starts, c, width, &mut ends);
+                let apart =
+                    usize::from(if F::METRIC == Metric::Horizontal { at == width - 1 } else { at == 0 });
+                let mut y = shares.of_ends[which][i].get(l);
+                if width == 1 {
+                    y += shares.of_ends[1 - which][i].get(l);
+                }
+                for a in 0..B {
+                    y += shares.of_basis[apart][i][a].get(l) * basis[a].lanes().get(at - c);
+                }
+                if F::VECTOR {
+                    y += shares.of_upstream[apart][i].get(l) * g[p * width + at].to_f64();
+                }
+                slice[at] = T::nearest(before[which].to_f64() + y);
+            }
+        }
+    }
+}
+
+/// Whether a formula treats a coordinate at an end of the row apart.
+const fn apart<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> bool
+where
+    F: RowFormula<V, B, I, O>,
+{
+    let mut apart = !matches!(F::METRIC, Metric::Euclidean);
+    let mut b = 0;
+    while b < B {
+        apart |= matches!(F::BASIS[b], Vector::Flip(_));
+        b += 1;
+    }
+    let mut k = 0;
+    while k < I {
+        apart |= matches!(F::INVARIANTS[k], Invariant::First(_) | Invariant::Last(_));
+        k += 1;
+    }
+    apart
+}
+
+/// How often input `i` is in a basis vector, with its sign.
+#[inline(always)]
+const fn share(vector: Vector, i: usize) -> i32 {
+    match vector {
+        Vector::Input(j) | Vector::Flip(j) => (i == j) as i32,
+        Vector::Sum(j, k) => (i == j) as i32 + (i == k) as i32,
+        Vector::Difference(j, k) => (i == j) as i32 - (i == k) as i32,
+        Vector::Time | Vector::Height => 0,
+    }
+}
+
+const fn among(a: usize, [b, c, d]: [usize; 3]) -> bool {
+    a == b || a == c || a == d
+}
+
+/// Whether some invariant is of the basis vectors `a` and `b`.
+#[inline(always)]
+const fn paired(invariants: &[Invariant], a: usize, b: usize) -> bool {
+    let mut k = 0;
+    while k < invariants.len() {
+        match invariants[k] {
+            Invariant::Dot(c, d) | Invariant::Accurate(c, d) | Invariant::Along(c, d)
+                if (a == c && b == d) || (a == d && b == c) =>
+            {
+                return true;
+            }
+            Invariant::Along(_, c) | Invariant::Margin(c) if a == c && b == c => return true,
+            Invariant::Wedge(c, d, e) if among(a, [c, d, e]) && among(b, [c, d, e]) => return true,
+            _ => {}
+        }
+        k += 1;
+    }
+    false
+}

@@ -1,0 +1,199 @@
+//! The formula on tiles of pairs.
+
+use std::marker::PhantomData;
+
+use smallvec::SmallVec;
+
+use super::{PairFormula, Pairing};
+use crate::kernels::line::load;
+use crate::lanes::array;
+use crate::operation::Operation;
+use crate::simd::dispatch;
+use crate::{Dual, Float, Lanes};
+
+/// A tile of pairs with the numbers of its rows.
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub struct Tile<'a, T> {
+    /// Right rows.
+    pub(crate) columns: usize,
+    /// For each number, one element per left row.
+    pub(crate) left: SmallVec<[&'a [T]; 4]>,
+    pub(crate) right: SmallVec<[&'a [T]; 4]>,
+    pub(crate) params: SmallVec<[f64; 4]>,
+}
+
+/// Gradients of the numbers of a tile's rows, to be added to; none where it is not asked for.
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub struct TileGradients<'a, T> {
+    pub(crate) left: SmallVec<[Option<&'a mut [T]>; 4]>,
+    pub(crate) right: SmallVec<[Option<&'a mut [T]>; 4]>,
+    pub(crate) params: SmallVec<[Option<f64>; 4]>,
+}
+
+/// A pair formula with its type erased: the elementwise part, on tiles.
+#[doc(hidden)]
+pub trait PairKernel<T: Float>: Send + Sync {
+    fn pairing(&self) -> Pairing;
+    /// How many numbers of left rows, of right rows, and parameters.
+    fn counts(&self) -> [usize; 3];
+    /// Turns pairings into scores, in place.
+    fn score(&self, tile: &Tile<'_, T>, s: &mut [T]);
+    /// Turns pairings into the partial derivatives by one of the arguments, in place.
+    fn partial(&self, tile: &Tile<'_, T>, which: usize, s: &mut [T]);
+    /// Turns the scores' gradients `g` into the pairings' (`s` holds the pairings), and adds those of the
+    /// numbers.
+    fn gradient(&self, tile: &Tile<'_, T>, s: &[T], g: &mut [T], grads: &mut TileGradients<'_, T>);
+    /// The operation that computes the scores of all pairs.
+    fn operation(&self) -> &'static dyn Operation<T>;
+}
+
+pub(crate) struct ErasedPair<F, const L: usize, const R: usize, const P: usize>(PhantomData<fn() -> F>);
+
+impl<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize> ErasedPair<F, L, R, P> {
+    const VALUE: Self = ErasedPair(PhantomData);
+
+    pub(crate) const fn kernel<T: Float>() -> &'static dyn PairKernel<T> {
+        &Self::VALUE
+    }
+}
+
+pub(super) const LANES: usize = 8;
+
+/// A block of pairs: the arguments of the formula.
+struct Block<T: Float, const L: usize, const R: usize, const P: usize> {
+    pairing: Lanes<LANES, T>,
+    left: [Lanes<LANES, T>; L],
+    right: [Lanes<LANES, T>; R],
+    params: [Lanes<LANES, T>; P],
+}
+
+impl<T: Float, const L: usize, const R: usize, const P: usize> Block<T, L, R, P> {
+    /// Pairs of left row `i` with the right rows from `at` on.
+    #[inline(always)]
+    fn load(tile: &Tile<'_, T>, s: &[T], i: usize, at: usize) -> Self {
+        let zero = Lanes::splat(T::zero());
+        Block {
+            pairing: load(s, 1.0),
+            left: array(zero, |k| Lanes::splat(tile.left[k][i])),
+            right: array(zero, |k| load(&tile.right[k][at..][..s.len()], 1.0)),
+            params: array(zero, |p| Lanes::splat(T::nearest(tile.params[p]))),
+        }
+    }
+
+    #[inline(always)]
+    fn score<F: PairFormula<L, R, P>>(self) -> Lanes<LANES, T> {
+        F::eval(self.pairing, self.left, self.right, self.params)
+    }
+
+    /// The partial derivative by argument `which`. One at a time: the dual numbers stay in registers.
+    #[inline(always)]
+    fn partial<F: PairFormula<L, R, P>>(&self, which: usize) -> Lanes<LANES, T> {
+        let dual = |value, on: bool| Dual { value, partials: [Lanes::splat(T::constant(f64::from(on)))] };
+        let zero = dual(Lanes::splat(T::zero()), false);
+        let y = F::eval(
+            dual(self.pairing, which == 0),
+            array(zero, |k| dual(self.left[k], which == 1 + k)),
+            array(zero, |k| dual(self.right[k], which == 1 + L + k)),
+            array(zero, |k| dual(self.params[k], which == 1 + L + R + k)),
+        );
+        y.partials[0]
+    }
+}
+
+impl<F, T, const L: usize, const R: usize, const P: usize> PairKernel<T> for ErasedPair<F, L, R, P>
+where
+    F: PairFormula<L, R, P>,
+    T: Float,
+{
+    fn pairing(&self) -> Pairing {
+        F::PAIRING
+    }
+    fn counts(&self) -> [usize; 3] {
+        [L, R, P]
+    }
+    fn operation(&self) -> &'static dyn Operation<T> {
+        &Self::VALUE
+    }
+
+    fn score(&self, tile: &Tile<'_, T>, s: &mut [T]) {
+        dispatch(
+            #[inline(always)]
+            || {
+                for (i, s) in s.chunks_exact_mut(tile.columns).enumerate() {
+                    for (b, s) in s.chunks_mut(LANES).enumerate() {
+                        Block::<T, L, R, P>::load(tile, s, i, b * LANES).score::<F>().store(s);
+                    }
+                }
+            },
+        );
+    }
+
+    fn partial(&self, tile: &Tile<'_, T>, which: usize, s: &mut [T]) {
+        dispatch(
+            #[inline(always)]
+            || {
+                for (i, s) in s.chunks_exact_mut(tile.columns).enumerate() {
+                    for (b, s) in s.chunks_mut(LANES).enumerate() {
+                        Block::<T, L, R, P>::load(tile, s, i, b * LANES).partial::<F>(which).store(s);
+                    }
+                }
+            },
+        );
+    }
+
+    fn gradient(&self, tile: &Tile<'_, T>, s: &[T], g: &mut [T], grads: &mut TileGradients<'_, T>) {
+        let rows = s.chunks_exact(tile.columns).zip(g.chunks_exact_mut(tile.columns)).enumerate();
+        dispatch(
+            #[inline(always)]
+            || {
+                for (i, (s, g)) in rows {
+                    let mut of_left = [Lanes::<LANES>::splat(0.0); L];
+                    let mut of_params = [Lanes::<LANES>::splat(0.0); P];
+                    for (b, (s, g)) in s.chunks(LANES).zip(g.chunks_mut(LANES)).enumerate() {
+                        let at = b * LANES;
+                        let block = Block::<T, L, R, P>::load(tile, s, i, at);
+                        let upstream = load(g, 0.0);
+                        // What lies beyond the tile must not count, whatever it came to.
+                        let weigh = |partial: Lanes<LANES, T>| {
+                            let mut w = upstream * partial;
+                            (s.len()..LANES).for_each(|l| w.set(l, T::zero()));
+                            w
+                        };
+                        weigh(block.partial::<F>(0)).store(g);
+                        for k in 0..L {
+                            if grads.left[k].is_some() {
+                                of_left[k] = of_left[k] + weigh(block.partial::<F>(1 + k)).widen();
+                            }
+                        }
+                        for k in 0..R {
+                            if let Some(sums) = grads.right[k].as_deref_mut() {
+                                let w = weigh(block.partial::<F>(1 + L + k));
+                                for (l, sum) in sums[at..][..s.len()].iter_mut().enumerate() {
+                                    *sum = *sum + w.get(l);
+                                }
+                            }
+                        }
+                        for k in 0..P {
+                            if grads.params[k].is_some() {
+                                of_params[k] =
+                                    of_params[k] + weigh(block.partial::<F>(1 + L + R + k)).widen();
+                            }
+                        }
+                    }
+                    for k in 0..L {
+                        if let Some(sums) = grads.left[k].as_deref_mut() {
+                            sums[i] = sums[i] + T::nearest(of_left[k].sum());
+                        }
+                    }
+                    for k in 0..P {
+                        if let Some(sum) = &mut grads.params[k] {
+                            *sum += of_params[k].sum();
+                        }
+                    }
+                }
+            },
+        );
+    }
+}
