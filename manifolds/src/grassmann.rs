@@ -11,12 +11,11 @@
 //! which is as accurate for angles near 0, where R is small and the factor flat, as near π/2, where the cosine is
 //! small and R flat. R is formed from the difference Y − X.
 
-use cotangent_engine::{Dual, Float, Row, RowFunction, Rows, Scalar};
+use cotangent_engine::{Dual, Float, RowFunction, Rows, Scalar};
 
-use crate::euclidean::formulas as euclidean;
-use crate::manifold::{Manifold, OffManifold};
+use crate::manifold::{Manifold, euclidean_metric};
 use crate::matrix::{Matrix, matrices};
-use crate::orthonormal::{Orthonormal, Retraction, contains, settle};
+use crate::orthonormal::{Retraction, dist_pullback, orthonormal_columns, settle};
 use crate::spectral::Eigen;
 
 /// The p-dimensional subspaces of ℝⁿ. A row holds an n × p matrix X with orthonormal columns, row-major, which
@@ -185,13 +184,9 @@ impl RowFunction<2> for Dist {
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {
         out[0] = Pair::new(self.size, x, y).log().norm();
     }
-    // The Riemannian gradients −log_X Y/d and −log_Y X/d: no other part of a cotangent moves a subspace.
-    fn pullback(&self, [x, y]: [&[f64]; 2], _out: &[f64], g: &[f64], [dx, dy]: [&mut [f64]; 2]) {
-        for (at, to, cotangent) in [(x, y, dx), (y, x, dy)] {
-            let log = Pair::new(self.size, at, to).log();
-            let dist = log.norm();
-            log.scale(if dist == 0.0 { 0.0 } else { -g[0] / dist }).write(cotangent);
-        }
+    // No other part of a cotangent moves a subspace.
+    fn pullback(&self, points: [&[f64]; 2], _out: &[f64], g: &[f64], cotangents: [&mut [f64]; 2]) {
+        dist_pullback(|x, y| Pair::new(self.size, x, y).log(), points, g[0], cotangents);
     }
 }
 
@@ -308,32 +303,14 @@ impl RowFunction<2> for Horizontal {
 impl Manifold for Grassmann {
     const NAME: &'static str = "grassmann";
 
+    euclidean_metric!();
+    orthonormal_columns!();
+
     fn fixed_dimension(&self) -> Option<usize> {
         Some(self.p * (self.n - self.p))
     }
-    #[track_caller]
-    fn ambient(&self, dim: usize) -> usize {
-        assert_eq!(Some(dim), self.fixed_dimension(), "grassmann: the dimension of {self:?}");
-        self.n * self.p
-    }
-    #[track_caller]
-    fn dimension(&self, ambient: usize) -> usize {
-        assert_eq!(ambient, self.n * self.p, "grassmann: the elements of {self:?}");
-        self.p * (self.n - self.p)
-    }
-    fn origin<T: Float>(&self, dim: usize) -> Row<T> {
-        let mut row = Row::from(vec![T::zero(); self.ambient(dim)].as_slice());
-        (0..self.p).for_each(|i| row[i * (self.p + 1)] = T::nearest(1.0));
-        row
-    }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
         R::scalar_function(Dist { size: self.size() }, [x, y])
-    }
-    fn inner<R: Rows>(&self, _x: &R, u: &R, v: &R) -> R::Scalar {
-        R::scalar(euclidean::Inner, [u, v], [])
-    }
-    fn norm<R: Rows>(&self, _x: &R, v: &R) -> R::Scalar {
-        R::scalar(euclidean::Norm, [v], [])
     }
     fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
         R::row_function(Exp { size: self.size() }, [x, v])
@@ -344,20 +321,10 @@ impl Manifold for Grassmann {
     fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
         R::row_function(Transport { size: self.size() }, [x, y, v])
     }
-    fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
-        self.project_tangent(x, g)
-    }
     fn project_tangent<R: Rows>(&self, x: &R, v: &R) -> R {
         R::row_function(Horizontal { size: self.size() }, [x, v])
     }
-    fn project<R: Rows>(&self, x: &R) -> R {
-        R::row_function(Orthonormal { size: self.size(), by: Retraction::Polar }, [x])
-    }
     fn retract<R: Rows>(&self, x: &R, v: &R) -> R {
         Retraction::Qr.retract(self.size(), x, v)
-    }
-    #[track_caller]
-    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        contains(Self::NAME, self.size(), x)
     }
 }

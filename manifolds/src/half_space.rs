@@ -33,10 +33,7 @@ impl HalfSpace {
     /// # Errors
     /// If `kappa` is not negative and finite.
     pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
-        if kappa < 0.0 && kappa.is_finite() {
-            return Ok(HalfSpace { kappa });
-        }
-        Err(CurvatureError { manifold: "the half-space model", needs: "negative", kappa })
+        Ok(HalfSpace { kappa: CurvatureError::unless_negative("the half-space model", kappa)? })
     }
 }
 

@@ -186,52 +186,75 @@ pub mod formulas {
         [factor, (factor - S::one()) / kappa.abs().sqrt()]
     }
 
-    /// From the ball to the hyperboloid: `((2/m − 1)/√c, 2x/m)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct BallToLorentz;
+    /// A formula upwards, by the margin of a point: coefficients of the point and of time.
+    macro_rules! up {
+        ($(#[$doc:meta])* $formula:ident, $name:literal, $domain:expr, |$margin:ident, $kappa:ident| $eval:expr) => {
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            pub struct $formula;
 
-    impl RowFormula<1, 2, 2, 2> for BallToLorentz {
-        const NAME: &'static str = "isometry.ball_to_lorentz";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 2] = [Input(0), Time];
-        const INVARIANTS: [Invariant; 2] = [Margin(0), Param(0)];
-        const DOMAIN: Domain = Domain::Hyperboloid;
-        #[inline(always)]
-        fn eval<S: Scalar>([m, kappa]: [S; 2]) -> [S; 2] {
-            stereographic_up(m, kappa)
+            impl RowFormula<1, 2, 2, 2> for $formula {
+                const NAME: &'static str = $name;
+                const VECTOR: bool = true;
+                const BASIS: [Vector; 2] = [Input(0), Time];
+                const INVARIANTS: [Invariant; 2] = [Margin(0), Param(0)];
+                const DOMAIN: Domain = $domain;
+                #[inline(always)]
+                fn eval<S: Scalar>([$margin, $kappa]: [S; 2]) -> [S; 2] {
+                    $eval
+                }
+            }
+        };
+    }
+
+    /// A formula from the hyperboloid's space coordinates into a ball, by `√(1 − κ‖X_s‖²)`, which is √c X₀.
+    macro_rules! down {
+        ($(#[$doc:meta])* $formula:ident, $name:literal, |$time:ident| $eval:expr) => {
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            pub struct $formula;
+
+            impl RowFormula<1, 1, 2, 1> for $formula {
+                const NAME: &'static str = $name;
+                const VECTOR: bool = true;
+                const BASIS: [Vector; 1] = [Input(0)];
+                const INVARIANTS: [Invariant; 2] = [Dot(0, 0), Param(0)];
+                const DOMAIN: Domain = Domain::Ball;
+                #[inline(always)]
+                fn eval<S: Scalar>([xx, kappa]: [S; 2]) -> [S; 1] {
+                    let $time = (S::one() - kappa * xx).sqrt();
+                    [$eval]
+                }
+            }
+        };
+    }
+
+    up! {
+        /// From the ball to the hyperboloid: `((2/m − 1)/√c, 2x/m)`.
+        BallToLorentz, "isometry.ball_to_lorentz", Domain::Hyperboloid, |m, kappa| stereographic_up(m, kappa)
+    }
+
+    up! {
+        /// From the stereographic model to the sphere: `((2/m − 1)/√κ, 2x/m)`.
+        StereographicToSphere, "isometry.stereographic_to_sphere", Domain::Sphere, |m, kappa| stereographic_up(m, kappa)
+    }
+
+    up! {
+        /// From the Klein model to the hyperboloid: `(1/√c, q)/√e`.
+        KleinToLorentz, "isometry.klein_to_lorentz", Domain::Hyperboloid, |e, kappa| {
+            let factor = e.sqrt().recip();
+            [factor, factor / (-kappa).sqrt()]
         }
     }
 
-    /// From the stereographic model to the sphere: `((2/m − 1)/√κ, 2x/m)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct StereographicToSphere;
-
-    impl RowFormula<1, 2, 2, 2> for StereographicToSphere {
-        const NAME: &'static str = "isometry.stereographic_to_sphere";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 2] = [Input(0), Time];
-        const INVARIANTS: [Invariant; 2] = [Margin(0), Param(0)];
-        const DOMAIN: Domain = Domain::Sphere;
-        #[inline(always)]
-        fn eval<S: Scalar>([m, kappa]: [S; 2]) -> [S; 2] {
-            stereographic_up(m, kappa)
-        }
+    down! {
+        /// From the hyperboloid's space coordinates to the ball: `X_s/(1 + √(1 − κ‖X_s‖²))`.
+        LorentzToBall, "isometry.lorentz_to_ball", |time| (S::one() + time).recip()
     }
 
-    /// From the hyperboloid's space coordinates to the ball: `X_s/(1 + √(1 − κ‖X_s‖²))`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct LorentzToBall;
-
-    impl RowFormula<1, 1, 2, 1> for LorentzToBall {
-        const NAME: &'static str = "isometry.lorentz_to_ball";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 1] = [Input(0)];
-        const INVARIANTS: [Invariant; 2] = [Dot(0, 0), Param(0)];
-        const DOMAIN: Domain = Domain::Ball;
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, kappa]: [S; 2]) -> [S; 1] {
-            [(S::one() + (S::one() - kappa * xx).sqrt()).recip()]
-        }
+    down! {
+        /// From the hyperboloid's space coordinates to the Klein model: `X_s/√(1 − κ‖X_s‖²)`.
+        LorentzToKlein, "isometry.lorentz_to_klein", |time| time.recip()
     }
 
     /// From the sphere to the stereographic model: `X_s/(1 + √κ X₀)`, for negative X₀ `X_s (1 − √κ X₀)/(κ‖X_s‖²)`.
@@ -249,39 +272,6 @@ pub mod formulas {
             let cosine = kappa.sqrt() * first;
             let far = (S::one() - cosine) / (kappa * xx);
             [S::select(cosine.lt(S::zero()), far, (S::one() + cosine).recip())]
-        }
-    }
-
-    /// From the Klein model to the hyperboloid: `(1/√c, q)/√e`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct KleinToLorentz;
-
-    impl RowFormula<1, 2, 2, 2> for KleinToLorentz {
-        const NAME: &'static str = "isometry.klein_to_lorentz";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 2] = [Input(0), Time];
-        const INVARIANTS: [Invariant; 2] = [Margin(0), Param(0)];
-        const DOMAIN: Domain = Domain::Hyperboloid;
-        #[inline(always)]
-        fn eval<S: Scalar>([e, kappa]: [S; 2]) -> [S; 2] {
-            let factor = e.sqrt().recip();
-            [factor, factor / (-kappa).sqrt()]
-        }
-    }
-
-    /// From the hyperboloid's space coordinates to the Klein model: `X_s/√(1 − κ‖X_s‖²)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct LorentzToKlein;
-
-    impl RowFormula<1, 1, 2, 1> for LorentzToKlein {
-        const NAME: &'static str = "isometry.lorentz_to_klein";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 1] = [Input(0)];
-        const INVARIANTS: [Invariant; 2] = [Dot(0, 0), Param(0)];
-        const DOMAIN: Domain = Domain::Ball;
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, kappa]: [S; 2]) -> [S; 1] {
-            [(S::one() - kappa * xx).sqrt().recip()]
         }
     }
 

@@ -32,10 +32,7 @@ impl Klein {
     /// # Errors
     /// If `kappa` is not negative and finite.
     pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
-        if kappa < 0.0 && kappa.is_finite() {
-            return Ok(Klein { kappa });
-        }
-        Err(CurvatureError { manifold: "the Klein model", needs: "negative", kappa })
+        Ok(Klein { kappa: CurvatureError::unless_negative("the Klein model", kappa)? })
     }
 }
 

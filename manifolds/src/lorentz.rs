@@ -33,10 +33,7 @@ impl Lorentz {
     /// # Errors
     /// If `kappa` is not negative and finite.
     pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
-        if kappa < 0.0 && kappa.is_finite() {
-            return Ok(Lorentz { kappa });
-        }
-        Err(CurvatureError { manifold: "the Lorentz model", needs: "negative", kappa })
+        Ok(Lorentz { kappa: CurvatureError::unless_negative("the Lorentz model", kappa)? })
     }
 }
 

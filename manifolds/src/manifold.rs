@@ -33,6 +33,16 @@ pub struct CurvatureError {
     pub kappa: f64,
 }
 
+impl CurvatureError {
+    /// `kappa`, which must be negative and finite.
+    pub(crate) fn unless_negative(manifold: &'static str, kappa: f64) -> Result<f64, Self> {
+        if kappa < 0.0 && kappa.is_finite() {
+            return Ok(kappa);
+        }
+        Err(CurvatureError { manifold, needs: "negative", kappa })
+    }
+}
+
 /// A Riemannian manifold whose points are rows of coordinates.
 ///
 /// The operations are generic over [`Rows`]: the same method takes single rows, tensors (row by row, with
@@ -162,6 +172,23 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.project_tangent(x, &self.project_tangent(x, &v))
     }
 }
+
+/// What a submanifold of Euclidean space with its metric has in common: `inner`, `norm`, and the Riemannian gradient,
+/// which is the tangent part of the coordinate gradient.
+macro_rules! euclidean_metric {
+    () => {
+        fn inner<R: Rows>(&self, _x: &R, u: &R, v: &R) -> R::Scalar {
+            R::scalar($crate::euclidean::formulas::Inner, [u, v], [])
+        }
+        fn norm<R: Rows>(&self, _x: &R, v: &R) -> R::Scalar {
+            R::scalar($crate::euclidean::formulas::Norm, [v], [])
+        }
+        fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
+            self.project_tangent(x, g)
+        }
+    };
+}
+pub(crate) use euclidean_metric;
 
 /// Is shown the factors of a product.
 pub trait FactorVisitor {

@@ -48,6 +48,51 @@ pub(crate) fn contains<T: Float>(
     Err(OffManifold { manifold, condition: "X^T X = I", by })
 }
 
+/// What manifolds of such matrices, with fields `n` and `p`, have in common.
+macro_rules! orthonormal_columns {
+    () => {
+        #[track_caller]
+        fn ambient(&self, dim: usize) -> usize {
+            assert_eq!(Some(dim), self.fixed_dimension(), "{}: the dimension of {self:?}", Self::NAME);
+            self.n * self.p
+        }
+        #[track_caller]
+        fn dimension(&self, ambient: usize) -> usize {
+            assert_eq!(ambient, self.n * self.p, "{}: the elements of {self:?}", Self::NAME);
+            self.fixed_dimension().expect("it is fixed")
+        }
+        /// The first unit vectors.
+        fn origin<T: Float>(&self, dim: usize) -> cotangent_engine::Row<T> {
+            let mut row = cotangent_engine::Row::from(vec![T::zero(); self.ambient(dim)].as_slice());
+            (0..self.p).for_each(|i| row[i * (self.p + 1)] = T::nearest(1.0));
+            row
+        }
+        fn project<R: Rows>(&self, x: &R) -> R {
+            let by = $crate::orthonormal::Retraction::Polar;
+            R::row_function($crate::orthonormal::Orthonormal { size: self.size(), by }, [x])
+        }
+        #[track_caller]
+        fn contains<T: Float>(&self, x: &[T]) -> Result<(), $crate::OffManifold> {
+            $crate::orthonormal::contains(Self::NAME, self.size(), x)
+        }
+    };
+}
+pub(crate) use orthonormal_columns;
+
+/// The reverse pass of a distance d(x, y), by its Riemannian gradients −log_x y/d and −log_y x/d.
+pub(crate) fn dist_pullback(
+    log: impl Fn(&[f64], &[f64]) -> Matrix,
+    [x, y]: [&[f64]; 2],
+    g: f64,
+    [dx, dy]: [&mut [f64]; 2],
+) {
+    for (at, to, cotangent) in [(x, y, dx), (y, x, dy)] {
+        let log = log(at, to);
+        let dist = log.norm();
+        log.scale(if dist == 0.0 { 0.0 } else { -g / dist }).write(cotangent);
+    }
+}
+
 /// The polar factor of a matrix, rounded to storage; the matrix itself where that is a point already.
 pub(crate) fn settle<T: Float>(x: &Matrix, out: &mut [f64]) {
     let mut x = x.clone();

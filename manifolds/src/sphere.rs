@@ -6,8 +6,7 @@
 use cotangent_engine::domain::{margin, sphere_tolerance};
 use cotangent_engine::{Float, Row, Rows};
 
-use crate::formulas::euclidean;
-use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, euclidean_metric};
 
 /// The sphere of sectional curvature `kappa` > 0, radius 1/√κ. Points of dimension n have n + 1 coordinates; the
 /// origin is the pole of the first.
@@ -203,6 +202,8 @@ impl ConstantCurvature for Sphere {
 impl Manifold for Sphere {
     const NAME: &'static str = "sphere";
 
+    euclidean_metric!();
+
     fn ambient(&self, dim: usize) -> usize {
         dim + 1
     }
@@ -217,12 +218,6 @@ impl Manifold for Sphere {
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
         R::scalar(formulas::Dist, [x, y], [&x.constant(self.kappa)])
     }
-    fn inner<R: Rows>(&self, _x: &R, u: &R, v: &R) -> R::Scalar {
-        R::scalar(euclidean::Inner, [u, v], [])
-    }
-    fn norm<R: Rows>(&self, _x: &R, v: &R) -> R::Scalar {
-        R::scalar(euclidean::Norm, [v], [])
-    }
     fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
         R::vector(formulas::Exp, [x, v], [&x.constant(self.kappa)])
     }
@@ -231,9 +226,6 @@ impl Manifold for Sphere {
     }
     fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
         R::vector(formulas::Transport, [x, y, v], [])
-    }
-    fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
-        self.project_tangent(x, g)
     }
     fn project_tangent<R: Rows>(&self, x: &R, v: &R) -> R {
         R::vector(formulas::ProjectTangent, [x, v], [&x.constant(self.kappa)])

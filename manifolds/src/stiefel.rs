@@ -1,12 +1,11 @@
 //! The Stiefel manifold of orthonormal p-frames in ℝⁿ, with the metric of the space of matrices. Sources: Edelman,
 //! Arias, Smith 1998; Absil, Mahony, Sepulchre 2008; Zimmermann, Hüper 2022 (logarithms by shooting).
 
-use cotangent_engine::{Float, Row, RowFunction, Rows};
+use cotangent_engine::{Float, RowFunction, Rows};
 
-use crate::euclidean::formulas as euclidean;
-use crate::manifold::{Manifold, OffManifold};
+use crate::manifold::{Manifold, euclidean_metric};
 use crate::matrix::{Matrix, matrices};
-use crate::orthonormal::{Orthonormal, Retraction, contains, nearest, settle};
+use crate::orthonormal::{Retraction, dist_pullback, nearest, orthonormal_columns, settle};
 
 /// The n × p matrices X with orthonormal columns, one in each row, row-major; tangent vectors V have
 /// `XᵀV + VᵀX = 0`. The metric is the Euclidean one, `tr UᵀV`: p = 1 is the unit sphere, p = n the orthogonal group.
@@ -337,45 +336,22 @@ impl RowFunction<2> for Dist {
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {
         out[0] = Shot::new(self.size, x, y).log().norm();
     }
-    // The Riemannian gradients −log_X Y/d and −log_Y X/d.
-    fn pullback(&self, [x, y]: [&[f64]; 2], _out: &[f64], g: &[f64], [dx, dy]: [&mut [f64]; 2]) {
-        for (at, to, cotangent) in [(x, y, dx), (y, x, dy)] {
-            let log = Shot::new(self.size, at, to).log();
-            let dist = log.norm();
-            log.scale(if dist == 0.0 { 0.0 } else { -g[0] / dist }).write(cotangent);
-        }
+    fn pullback(&self, points: [&[f64]; 2], _out: &[f64], g: &[f64], cotangents: [&mut [f64]; 2]) {
+        dist_pullback(|x, y| Shot::new(self.size, x, y).log(), points, g[0], cotangents);
     }
 }
 
 impl Manifold for Stiefel {
     const NAME: &'static str = "stiefel";
 
+    euclidean_metric!();
+    orthonormal_columns!();
+
     fn fixed_dimension(&self) -> Option<usize> {
         Some(self.n * self.p - self.p * (self.p + 1) / 2)
     }
-    #[track_caller]
-    fn ambient(&self, dim: usize) -> usize {
-        assert_eq!(Some(dim), self.fixed_dimension(), "stiefel: the dimension of {self:?}");
-        self.n * self.p
-    }
-    #[track_caller]
-    fn dimension(&self, ambient: usize) -> usize {
-        assert_eq!(ambient, self.n * self.p, "stiefel: the elements of {self:?}");
-        ambient - self.p * (self.p + 1) / 2
-    }
-    fn origin<T: Float>(&self, dim: usize) -> Row<T> {
-        let mut row = Row::from(vec![T::zero(); self.ambient(dim)].as_slice());
-        (0..self.p).for_each(|i| row[i * (self.p + 1)] = T::nearest(1.0));
-        row
-    }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
         R::scalar_function(Dist { size: self.size() }, [x, y])
-    }
-    fn inner<R: Rows>(&self, _x: &R, u: &R, v: &R) -> R::Scalar {
-        R::scalar(euclidean::Inner, [u, v], [])
-    }
-    fn norm<R: Rows>(&self, _x: &R, v: &R) -> R::Scalar {
-        R::scalar(euclidean::Norm, [v], [])
     }
     fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
         R::row_function(Exp { size: self.size() }, [x, v])
@@ -386,20 +362,10 @@ impl Manifold for Stiefel {
     fn transport<R: Rows>(&self, _x: &R, y: &R, v: &R) -> R {
         self.project_tangent(y, v)
     }
-    fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
-        self.project_tangent(x, g)
-    }
     fn project_tangent<R: Rows>(&self, x: &R, v: &R) -> R {
         R::row_function(Tangent { size: self.size() }, [x, v])
     }
-    fn project<R: Rows>(&self, x: &R) -> R {
-        R::row_function(Orthonormal { size: self.size(), by: Retraction::Polar }, [x])
-    }
     fn retract<R: Rows>(&self, x: &R, v: &R) -> R {
         self.retraction.retract(self.size(), x, v)
-    }
-    #[track_caller]
-    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        contains(Self::NAME, self.size(), x)
     }
 }

@@ -109,7 +109,7 @@ law! {
         if wraps(c) {
             return;
         }
-        let add = |x, y| c.m.add(x, y);
+        let add = |x: &Row<T>, y: &Row<T>| c.m.add(x, y);
         let (xy, yz) = (add(&c.x, &c.y), add(&c.y, &c.z));
         let (left, turned) = (add(&c.x, &yz), c.m.gyration(&c.x, &c.y, &c.z));
         let within = bound(c, [&c.x, &c.y, &c.z, &xy, &yz, &left, &turned]);
@@ -141,7 +141,7 @@ law! {
         if wraps(c) {
             return;
         }
-        let turn = |w| c.m.gyration(&c.x, &c.y, w);
+        let turn = |w: &Row<T>| c.m.gyration(&c.x, &c.y, w);
         let (v, w) = (turn(&c.v), turn(&c.w));
         let size = length(&c.v) * length(&c.w);
         if size > 1e-200 {
