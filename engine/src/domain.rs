@@ -182,9 +182,10 @@ fn push_inside<T: Float>(row: &mut [T], kappa: f64) {
     }
 }
 
-/// Largest time coordinate of a valid hyperboloid point: inner products of two points stay finite in T.
-pub(crate) fn largest_time<T: Float>() -> f64 {
-    T::LARGEST.sqrt() / 4.0
+/// Largest time coordinate of a valid hyperboloid point: inner products of two points stay finite in T, and the squared
+/// areas that points and unit tangent vectors span, which have the fourth power of it, in `f64`.
+pub fn largest_time<T: Float>() -> f64 {
+    T::LARGEST.sqrt().min(1e75) / 4.0
 }
 
 #[inline(always)]
@@ -229,7 +230,8 @@ pub fn least_height<T: Float>() -> f64 {
 fn settle_half_space<T: Float>(row: &mut [T]) {
     for x in row.iter_mut() {
         if x.to_f64().is_infinite() {
-            *x = T::nearest(T::LARGEST.copysign(x.to_f64()));
+            // A tangent vector is as long as the height times a distance.
+            *x = T::nearest((T::LARGEST / 4096.0).copysign(x.to_f64()));
         }
     }
     if let Some(height) = row.last_mut().filter(|height| height.to_f64() < least_height::<T>()) {
@@ -244,8 +246,8 @@ pub fn sphere_tolerance<T: Float>() -> f64 {
 
 #[inline(always)]
 fn settle_sphere<T: Float>(row: &mut [T], kappa: f64) {
-    // Written so that NaN is left alone.
-    if margin(row, -kappa).abs() > sphere_tolerance::<T>() {
+    // NaN is the margin of a row whose square overflows, too.
+    if !(margin(row, -kappa).abs() <= sphere_tolerance::<T>()) {
         scale_to_sphere(row, kappa);
     }
 }
@@ -323,5 +325,12 @@ mod tests {
             Domain::Hyperboloid.settle(&mut huge, kappa);
             assert_eq!(huge, before);
         }
+    }
+
+    #[test]
+    fn rows_whose_squares_overflow_land_on_the_sphere() {
+        let mut row = [3e200_f64, -4e200];
+        Domain::Sphere.settle(&mut row, 0.25);
+        assert!((row[0] - 1.2).abs() < 1e-15 && (row[1] + 1.6).abs() < 1e-15, "{row:?}");
     }
 }

@@ -61,8 +61,14 @@ elementwise! {
     Min min (x in -3.0..0.0, y in 0.1..3.0) = x.min(y);
     /// The larger of two; equals share the gradient of the second.
     Maximum maximum (x in -3.0..0.0, y in 0.1..3.0) = x.max(y);
-    /// `√(x² + y²)`, with derivative 0 where both are 0.
-    Hypot hypot (x in -3.0..3.0, y in -3.0..3.0) = (x.square() + y.square()).sqrt();
+    /// `√(x² + y²)`, with derivative 0 where both are 0; the squares may overflow or underflow.
+    Hypot hypot (x in -3.0..3.0, y in -3.0..3.0) = {
+        let (a, b) = (x.abs(), y.abs());
+        let below = a.lt(b);
+        let (large, small) = (S::select(below, b, a), S::select(below, a, b));
+        let length = large * (S::one() + (small / large).square()).sqrt();
+        S::select(S::zero().lt(large), length, S::zero())
+    };
     /// `|x|`, with derivative 1 at 0.
     Abs abs (x in 0.1..3.0) = x.abs();
     /// `x²`.

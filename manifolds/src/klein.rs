@@ -7,7 +7,7 @@
 //! f64 reaches the radius 18.7/√-κ and f32 8.7/√-κ, and an ulp of a coordinate is a distance of u cosh²r.
 
 use cotangent_engine::domain::margin;
-use cotangent_engine::{Float, Row, Rows, formulas::Sqrt};
+use cotangent_engine::{Float, Row, Rows};
 
 use crate::formulas::stereographic;
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
@@ -159,6 +159,22 @@ pub mod formulas {
         }
     }
 
+    /// Riemannian norm of v at x.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Norm;
+
+    impl RowFormula<2, 2, 4, 1> for Norm {
+        const NAME: &'static str = "klein.norm";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 1), Dot(1, 1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([e, xv, vv, kappa]: [S; 4]) -> [S; 1] {
+            let [square] = Inner::eval([e, xv, xv, vv, kappa]);
+            [square.sqrt()]
+        }
+    }
+
     const KAPPA: Range = Range(-1.5, -0.5);
 
     /// All formulas of the model, for the test that compares their evaluations.
@@ -169,6 +185,7 @@ pub mod formulas {
         Formula::row(Transport, Ball, &[KAPPA]),
         Formula::row(EgradToRgrad, Ball, &[KAPPA]),
         Formula::row(Inner, Ball, &[KAPPA]),
+        Formula::row(Norm, Ball, &[KAPPA]),
     ];
 }
 
@@ -191,7 +208,7 @@ impl Manifold for Klein {
         R::scalar(formulas::Inner, [x, u, v], [&x.constant(self.kappa)])
     }
     fn norm<R: Rows>(&self, x: &R, v: &R) -> R::Scalar {
-        R::map(Sqrt, [&self.inner(x, v, v)])
+        R::scalar(formulas::Norm, [x, v], [&x.constant(self.kappa)])
     }
     fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
         R::vector(formulas::Exp, [x, v], [&x.constant(self.kappa)])

@@ -6,6 +6,7 @@
 //! time coordinate, which in f32 is soon larger than the distance itself, does no harm; and with squared areas
 //! `‖x‖²‖y‖² − ⟨x, y⟩²` taken as such, nothing cancels however far out.
 
+use cotangent_engine::domain::{largest_time, margin};
 use cotangent_engine::{Float, Row, Rows};
 
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
@@ -263,7 +264,7 @@ pub mod formulas {
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
         #[inline(always)]
         fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 1] {
-            [tangent_product(xx, xv, xv, vv, area, kappa).sqrt()]
+            [tangent_product(xx, xv, xv, vv, area, kappa).max(S::zero()).sqrt()]
         }
     }
 
@@ -349,11 +350,15 @@ impl Manifold for Lorentz {
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         let time = x[0].to_f64();
-        let square: f64 = x[1..].iter().map(|c| c.to_f64() * c.to_f64()).sum();
-        let right = (square - 1.0 / self.kappa).sqrt();
+        let right = (margin(&x[1..], -self.kappa) / -self.kappa).sqrt();
+        let limit = largest_time::<T>();
+        if time > limit {
+            let condition = "x0 within the range of inner products";
+            return Err(OffManifold { manifold: Self::NAME, condition, by: time - limit });
+        }
         let by = (time - right).abs();
         // One rounding of the time coordinate, and one of this check.
-        if by <= 2.0 * T::EPSILON * right && right.is_finite() {
+        if by <= 2.0 * T::EPSILON * right {
             return Ok(());
         }
         Err(OffManifold { manifold: Self::NAME, condition: "x0 = sqrt(|x_space|^2 - 1/kappa)", by })

@@ -91,7 +91,9 @@ impl Spd {
 /// common least value, as little as makes it so; if it would overflow, it is scaled down. NaN stays NaN.
 pub(crate) fn settle<T: Float>(x: &Matrix, out: &mut [f64]) {
     let largest = x.largest();
-    let x = if largest > 0.25 * T::LARGEST { x.scale(0.25 * T::LARGEST / largest) } else { x.sym() };
+    // Its tangent vectors are at most as long as it times the logarithm of the range of T.
+    let limit = T::LARGEST / 4096.0;
+    let x = if largest > limit { x.scale(0.5 * limit / largest) } else { x.sym() };
     let rounded = x.rounded::<T>();
     rounded.write(out);
     if !largest.is_finite() || rounded.is_positive_definite() {

@@ -106,6 +106,11 @@ impl<'m, M: Lawful, T: Float> Case<'m, M, T> {
         1.0 + least.abs().max(greatest.abs()).sqrt() * d
     }
 
+    /// How far off the manifold points are stored, in units of u.
+    pub(super) fn off<const N: usize>(&self, points: [&Row<T>; N]) -> f64 {
+        points.into_iter().map(|x| self.m.off(x)).sum()
+    }
+
     /// The norm at `x` of the difference of two tangent vectors.
     pub(super) fn gap(&self, x: &Row<T>, a: &Row<T>, b: &Row<T>) -> f64 {
         self.m.norm(x, &difference(a, b))

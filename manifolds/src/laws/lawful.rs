@@ -62,6 +62,12 @@ pub trait Lawful: Manifold {
     fn distortion<T: Float>(&self, _x: &Row<T>) -> f64 {
         1.0
     }
+
+    /// How far off the manifold storing a point puts it, in units of u: 0 where coordinates are free. Differences of
+    /// points that are as near have no direction.
+    fn off<T: Float>(&self, _x: &Row<T>) -> f64 {
+        0.0
+    }
 }
 
 /// The row in `f64`.
@@ -107,7 +113,7 @@ impl Lawful for Lorentz {
         x[0].to_f64()
     }
     fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
-        (-self.kappa()).sqrt() * x[0].to_f64()
+        (-self.kappa()).sqrt() * length(x)
     }
 }
 
@@ -143,8 +149,9 @@ impl Lawful for Klein {
     fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
         length(x) / margin(x, self.kappa())
     }
+    /// Of its inner products, which cancel near the boundary.
     fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
-        margin(x, self.kappa()).sqrt().recip()
+        margin(x, self.kappa()).recip()
     }
 }
 
@@ -162,6 +169,9 @@ impl Lawful for Sphere {
         [self.kappa(); 2]
     }
     fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
+        length(x)
+    }
+    fn off<T: Float>(&self, x: &Row<T>) -> f64 {
         length(x)
     }
 }
@@ -190,6 +200,10 @@ impl<A: Lawful, B: Lawful> Lawful for Product<A, B> {
         let (left, right) = self.parts(x);
         self.left().distortion(&left) + self.right().distortion(&right)
     }
+    fn off<T: Float>(&self, x: &Row<T>) -> f64 {
+        let (left, right) = self.parts(x);
+        self.left().off(&left).hypot(self.right().off(&right))
+    }
 }
 
 impl Lawful for Grassmann {
@@ -203,6 +217,9 @@ impl Lawful for Grassmann {
     fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
         x.len() as f64
     }
+    fn off<T: Float>(&self, x: &Row<T>) -> f64 {
+        self.rounding(x)
+    }
 }
 
 impl Lawful for Stiefel {
@@ -215,5 +232,8 @@ impl Lawful for Stiefel {
     }
     fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
         x.len() as f64
+    }
+    fn off<T: Float>(&self, x: &Row<T>) -> f64 {
+        self.rounding(x)
     }
 }

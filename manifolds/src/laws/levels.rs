@@ -84,7 +84,11 @@ fn levels_of<M: Lawful, T: Float>(m: &M, cases: &[Case<'_, M, T>], judge: &mut J
                     judge.same(name, &[one], &[tensor.data()[i]]);
                     let tape = tape.with_data(|data| data[i].to_f64());
                     let one = T::nearest(one).to_f64();
-                    let bound = if T::COMPENSATED { 0.0 } else { 2.0 * T::EPSILON * one.abs() };
+                    // An inner product may be a difference.
+                    let size =
+                        if name == "inner" { m.norm(&c.x, &c.v) * m.norm(&c.x, &c.w) } else { one.abs() };
+                    // Subnormal numbers aside.
+                    let bound = if T::COMPENSATED { 0.0 } else { 2.0 * T::EPSILON * size + 4.0 / T::LARGEST };
                     judge.holds(name, (tape - one).abs() <= bound, || format!("{tape:e} on a tape, {one:e}"));
                 }
                 (Outcome::Row(one), Outcome::Row(tensor), Outcome::Row(tape)) => {

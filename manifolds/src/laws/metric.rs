@@ -50,17 +50,22 @@ law! {
         let (zero, back) = (c.m.dist(&c.x, &c.x), c.m.dist(&c.y, &c.x));
         let wide = 0.5 * f64::EPSILON;
         let distortion = [&c.x, &c.y, &c.z].map(|p| c.m.distortion(p)).into_iter().sum::<f64>();
+        // Stored off the manifold, points are those of another one.
+        let off = 8.0 * c.u * c.off([&c.x, &c.y, &c.z]);
+        let off = |d: f64| off * (d / c.unit() + c.u);
         if M::SYMMETRIC {
             judge.same("d(x, x) = 0", &[zero], &[0.0]);
             judge.same("d(x, y) = d(y, x)", &[d], &[back]);
         } else {
             // Nothing but rounding separates equal points, and no more.
             judge.length("d(x, x) = 0", zero, 64.0 * c.u * c.m.rounding(&c.x));
-            judge.length("d(x, y) = d(y, x)", d - back, 64.0 * wide * (c.spread(d, [&c.x, &c.y]) + distortion * d));
+            let within = 64.0 * wide * (c.spread(d, [&c.x, &c.y]) + distortion * d) + off(d);
+            judge.length("d(x, y) = d(y, x)", d - back, within);
         }
         let (first, second) = (c.m.dist(&c.x, &c.z), c.m.dist(&c.z, &c.y));
         let excess = (d - first - second).max(0.0);
-        judge.length("d(x, y) <= d(x, z) + d(z, y)", excess, 8.0 * wide * distortion * (first + second));
+        let within = 8.0 * wide * distortion * (first + second) + off(first + second);
+        judge.length("d(x, y) <= d(x, z) + d(z, y)", excess, within);
     }
 }
 

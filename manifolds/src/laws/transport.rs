@@ -13,7 +13,8 @@ fn condition<M: Lawful, T: Float>(c: &Case<'_, M, T>) -> f64 {
 }
 
 law! {
-    /// `g_y(Pv, Pw) = g_x(v, w)` within 16 u (distortion at x and y) ‖v‖‖w‖; what is transported is tangent.
+    /// `g_y(Pv, Pw) = g_x(v, w)` within 16 u (distortion at x and y) ‖v‖‖w‖; what is transported is tangent,
+    /// within the distortion at y times that.
     /// Of a transport that is not parallel only the latter.
     transport_isometry within ALL, |c, judge| {
         let carry = |v| c.m.transport(&c.x, &c.y, v);
@@ -25,7 +26,7 @@ law! {
                 judge.number("<Pv, Pw> = <v, w>", error / (a * b), 16.0 * c.u * condition(c));
             }
         }
-        let bound = 16.0 * c.u * condition(c) * c.m.norm(&c.y, &v);
+        let bound = 16.0 * c.u * condition(c) * c.m.distortion(&c.y) * c.m.norm(&c.y, &v);
         judge.length("Pv is tangent", c.gap(&c.y, &v, &c.m.project_tangent(&c.y, &v)), bound);
     }
 }
@@ -45,7 +46,7 @@ law! {
 }
 
 law! {
-    /// `P_{x→y} log_x y = −log_y x` within 16 u d (distortion at x and y), and the way through a point of the
+    /// `P_{x→y} log_x y = −log_y x` within 16 u (d (distortion at x and y) + off), and the way through a point of the
     /// geodesic is the same, within 16 u (rounding of that point) as well.
     transport_geodesic within ALL, |c, judge| {
         if !M::PARALLEL {
@@ -54,7 +55,7 @@ law! {
         let d = c.m.dist(&c.x, &c.y);
         let carried = c.m.transport(&c.x, &c.y, &c.m.log(&c.x, &c.y));
         let arrived = scaled(&c.m.log(&c.y, &c.x), -1.0);
-        let bound = 16.0 * c.u * condition(c) * d;
+        let bound = 16.0 * c.u * (condition(c) * d + c.off([&c.x, &c.y]));
         judge.length("P log y = -log x", c.gap(&c.y, &carried, &arrived), bound);
         let p = c.m.geodesic(&c.x, &c.y, &c.t);
         let direct = c.m.transport(&c.x, &c.y, &c.v);

@@ -63,7 +63,7 @@ enum Fault {
 use Fault::*;
 
 const FAULTS: [(Fault, &str); 24] = [
-    (DistByArcosh, "distance"),
+    (DistByArcosh, "log_length"),
     (DistByLogarithms, "distance"),
     (DistClamped, "log_length"),
     (DistAsymmetric, "distance"),
