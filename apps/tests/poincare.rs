@@ -121,7 +121,9 @@ fn killed_at_any_moment_it_resumes() {
             "--edges",
             &tree,
             "--epochs",
-            "400",
+            "100",
+            "--negatives",
+            "10",
             "--checkpoint-every",
             "1",
             "--seed",
@@ -295,13 +297,25 @@ fn wordnet_closure_is_the_published_one() {
     assert_eq!(sorted(&std::fs::read_to_string(mammals).unwrap()), sorted(cotangent_apps::edges::MAMMALS));
 }
 
-/// The embedded default, shortened, with the reference's rate: a regression test of quality.
+/// The carnivores among the embedded mammals, with the reference's rate: a regression test of quality. (All mammals
+/// take long where the formulas are compiled without optimisation.)
 #[test]
-fn mammals_are_learned() {
+fn carnivores_are_learned() {
     let d = Dir::new();
-    let out = d.path("run");
-    succeeds(&["train", "--epochs", "40", "--lr", "0.3", "--out", &out]);
+    let below = |line: &&str| line.ends_with("\tcarnivore.n.01");
+    let child = |line: &str| line.split('\t').next().unwrap().to_owned();
+    let carnivores: std::collections::HashSet<_> =
+        cotangent_apps::edges::MAMMALS.lines().filter(below).map(child).collect();
+    let kept = |line: &&str| {
+        let (child, parent) = line.split_once('\t').unwrap();
+        carnivores.contains(child) && (carnivores.contains(parent) || parent == "carnivore.n.01")
+    };
+    let edges: Vec<&str> = cotangent_apps::edges::MAMMALS.lines().filter(kept).collect();
+    assert_eq!(edges.len(), 1456);
+    let (edges, out) = (d.write("carnivores.tsv", edges.join("\n")), d.path("run"));
+    let train = ["train", "--edges", &edges, "--epochs", "40", "--negatives", "10", "--lr", "0.3"];
+    succeeds(&[&train[..], &["--out", &out]].concat());
     let m = metrics(&out);
-    // 2.39 and 0.909 when this was written; the reference needs about 120 epochs for that.
-    assert!(m.mean_rank < 3.0 && m.map > 0.88, "{} {}", m.mean_rank, m.map);
+    // 1.89 and 0.883 with this seed when this was written, 1.82 and 0.878 with another.
+    assert!(m.mean_rank < 2.1 && m.map > 0.86, "{} {}", m.mean_rank, m.map);
 }
