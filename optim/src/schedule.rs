@@ -95,7 +95,7 @@ impl Schedule {
         Schedule::WarmUp { steps, then: Box::new(self) }
     }
 
-    /// Half a cosine after this schedule's start: for [`Schedule::Constant`] the plain cosine.
+    /// Half a cosine after this schedule's burn-in and warm-up, in place of what followed them.
     pub fn cosine(self, steps: u64, floor: f64) -> Self {
         match self {
             Schedule::BurnIn { steps: first, factor, then } => {
@@ -109,7 +109,7 @@ impl Schedule {
     }
 }
 
-/// Reduces the rate whenever a loss has stopped to fall.
+/// Reduces the rate whenever a loss has stopped to fall. In other libraries: `ReduceLROnPlateau`.
 ///
 /// ```
 /// use cotangent_optim::Plateau;
