@@ -8,7 +8,7 @@ use cotangent_manifolds::{
     Euclidean, Grassmann, HalfSpace, Lorentz, Manifold, Param, ParamOnTape, PoincareBall, Product, Spd,
     Sphere, Stereographic, Stiefel,
 };
-use cotangent_optim::{Algorithm, Optimiser, RiemannianAdam, RiemannianSgd};
+use cotangent_optim::{Algorithm, Average, Optimiser, RiemannianAdam, RiemannianSgd};
 use rand::RngExt;
 
 /// Law 23: an exact step of rate 1 lands on the target.
@@ -32,6 +32,32 @@ fn one_exact_step_lands_on_the_target() {
         }
     }
     every_manifold(&mut Lands);
+}
+
+/// Steps go along geodesics, and by retraction only where that is asked for.
+#[test]
+fn retractions_are_used_on_request() {
+    fn compare<M: Manifold>(m: M) {
+        let (mut rng, dim) = (rng::stream(10, 0, 0), m.fixed_dimension().unwrap());
+        let [start, target]: [Tensor<f64>; 2] = [(); 2].map(|()| points(&m, 10, dim, 0.7, &mut rng));
+        let mut velocity = m.log(&start, &target);
+        velocity.data_mut().iter_mut().for_each(|v| *v *= 0.5);
+        let (along, retracted) = (m.exp(&start, &velocity), m.retract(&start, &velocity));
+        assert!(farthest(&m, &along, &retracted) > 1e-3);
+        let sgd = || RiemannianSgd::new(0.5).unwrap();
+        let asked =
+            [(sgd(), &along), (sgd().momentum(0.9).unwrap(), &along), (sgd().by_retraction(), &retracted)];
+        for (mut sgd, expected) in asked {
+            let mut x = Param::new("x", m, start.clone());
+            let tape = Tape::new();
+            let gradients = tape.backward(pull(&tape.point(&x), &target));
+            sgd.step(&mut x, &gradients).unwrap();
+            let far = farthest(&m, x.value(), expected);
+            assert!(far < 1e-12, "{}: {far:e}", M::NAME);
+        }
+    }
+    compare(Grassmann::new(4, 2));
+    compare(Stiefel::new(3, 2));
 }
 
 /// All optimisers, by name.
@@ -327,6 +353,29 @@ fn decay_shrinks_distances_to_the_origin() {
         }
     }
     every_manifold(&mut Shrink);
+}
+
+/// Averages of parameters go along geodesics, the uniform one half of the way to the second point.
+#[test]
+fn averages_go_along_geodesics() {
+    struct Averages;
+    impl OnManifold for Averages {
+        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+            let mut rng = rng::stream(9, 0, 0);
+            let [start, end]: [Tensor<f64>; 2] = [(); 2].map(|()| points(&m, 10, dim, radius, &mut rng));
+            for (mut average, part) in [(Average::uniform(), 0.5), (Average::exponential(0.9).unwrap(), 0.1)]
+            {
+                let mut x = Param::new("x", m, start.clone());
+                average.update(&x).unwrap();
+                *x.value_mut() = end.clone();
+                average.update(&x).unwrap();
+                average.swap(&mut x).unwrap();
+                let far = farthest(&m, x.value(), &m.geodesic(&start, &end, &start.constant(part)));
+                assert!(far < 1e-12, "{name}: {far:e}");
+            }
+        }
+    }
+    every_manifold(&mut Averages);
 }
 
 /// The result does not depend on the number of threads.
