@@ -5,8 +5,8 @@ mod common;
 use common::*;
 use cotangent_engine::{Float, Row, Rows, Tape, Tensor, rng};
 use cotangent_manifolds::{
-    Euclidean, Grassmann, HalfSpace, Lorentz, Manifold, Param, ParamOnTape, PoincareBall, Product, Spd,
-    Sphere, Stereographic, Stiefel,
+    Euclidean, Grassmann, HalfSpace, Lorentz, Manifold, Param, ParamOnTape, PoincareBall, Point, Product,
+    Spd, Sphere, Stereographic, Stiefel,
 };
 use cotangent_optim::{Algorithm, Average, Optimiser, RiemannianAdam, RiemannianSgd};
 use rand::RngExt;
@@ -353,6 +353,40 @@ fn decay_shrinks_distances_to_the_origin() {
         }
     }
     every_manifold(&mut Shrink);
+}
+
+/// The factors of a product have momenta and second moments of their own: a step of each is the step of the product.
+#[test]
+fn products_are_stepped_factor_by_factor() {
+    fn compare<A: Algorithm>(optimiser: Optimiser<A, f64>) {
+        let (ball, sphere) = (PoincareBall::ball(-1.0).unwrap(), Sphere::new(1.0).unwrap());
+        let product = Product::new(ball, 2, sphere);
+        let mut rng = rng::stream(11, 0, 0);
+        // A target far off in one factor and near in the other.
+        let [start, near] = [0.5, 0.6].map(|radius| points(&product, 10, 4, radius, &mut rng));
+        let target = (points(&ball, 10, 2, 3.0, &mut rng), product.parts(&near).1);
+        let (left, right) = product.parts(&start);
+        let mut whole = Param::new("whole", product, start);
+        let mut parts = (Param::new("left", ball, left), Param::new("right", sphere, right));
+        let (mut of_whole, mut of_parts) = (optimiser.clone(), optimiser);
+        for _ in 0..5 {
+            let tape = Tape::new();
+            let (left, right) = product.parts(tape.point(&whole).coordinates());
+            let (left, right) = (Point::new(ball, left), Point::new(sphere, right));
+            let gradients = tape.backward(pull(&left, &target.0) + pull(&right, &target.1));
+            of_whole.step(&mut whole, &gradients).unwrap();
+            let tape = Tape::new();
+            let (left, right) = (tape.point(&parts.0), tape.point(&parts.1));
+            let gradients = tape.backward(pull(&left, &target.0) + pull(&right, &target.1));
+            of_parts.step(&mut parts, &gradients).unwrap();
+        }
+        let (left, right) = product.parts(whole.value());
+        assert!(farthest(&ball, &left, parts.0.value()) < 1e-14);
+        assert!(farthest(&sphere, &right, parts.1.value()) < 1e-14);
+    }
+    compare(RiemannianAdam::new(0.1).unwrap());
+    compare(RiemannianAdam::new(0.1).unwrap().amsgrad());
+    compare(RiemannianSgd::new(0.1).unwrap().nesterov(0.9).unwrap().decay(0.1).unwrap());
 }
 
 /// Averages of parameters go along geodesics, the uniform one half of the way to the second point.
