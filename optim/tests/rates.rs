@@ -7,7 +7,7 @@ mod common;
 
 use common::*;
 use cotangent_engine::{Row, Tensor, rng};
-use cotangent_manifolds::{Manifold, Point};
+use cotangent_manifolds::{HalfSpace, Klein, Lorentz, Manifold, PoincareBall, Point};
 use cotangent_optim::solvers::{Problem, Solution, Stopping};
 
 /// A line of a table: iterations and evaluations of each solver, and the decades that the gradient loses in an iteration,
@@ -95,23 +95,58 @@ impl Valley {
     }
 }
 
+/// Every solver in the valley.
+fn valley<M: Manifold>(name: &str, m: M, dim: usize, radius: f64) -> Vec<Solution> {
+    let valley = Valley::new(&m, dim, radius);
+    let mut problem = Problem::on_tape(m, |x| {
+        let tape = x.coordinates().tape();
+        let base = Point::new(m, tape.constant(&valley.base));
+        let log = *base.log(&x).coordinates(); // [1, width]
+        let c = log.matmul(tape.constant(&valley.coordinates)); // [1, dim]
+        let (a, b) = (c.slice(-1, 0..1), c.slice(-1, 1..2));
+        let rest = c.slice(-1, 2..dim).square().sum();
+        (10.0 * (b - a.square()).square() + (1.0 - a).square()).sum() + rest
+    });
+    solutions(name, &mut problem, &valley.start, &valley.minimum)
+}
+
+/// Steepest descent needs some hundreds of steps, conjugate gradients a few dozen, the others fewer.
 #[test]
 fn the_end_of_a_curved_valley_is_found() {
     struct Rosenbrock;
     impl OnManifold for Rosenbrock {
         fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
-            let valley = Valley::new(&m, dim, radius);
-            let mut problem = Problem::on_tape(m, |x| {
-                let tape = x.coordinates().tape();
-                let base = Point::new(m, tape.constant(&valley.base));
-                let log = *base.log(&x).coordinates(); // [1, width]
-                let c = log.matmul(tape.constant(&valley.coordinates)); // [1, dim]
-                let (a, b) = (c.slice(-1, 0..1), c.slice(-1, 1..2));
-                let rest = c.slice(-1, 2..dim).square().sum();
-                (10.0 * (b - a.square()).square() + (1.0 - a).square()).sum() + rest
-            });
-            tabulate(name, &solutions(name, &mut problem, &valley.start, &valley.minimum));
+            let solutions = valley(name, m, dim, radius);
+            tabulate(name, &solutions);
+            let steps: Vec<usize> = solutions.iter().map(|solution| solution.log.len() - 1).collect();
+            let [descent, cg, bfgs, newton] = steps[..] else { unreachable!() };
+            assert!(cg < descent / 3 && bfgs < descent / 8 && newton < 20, "{name}: {steps:?}");
         }
     }
     every_manifold(&mut Rosenbrock);
+}
+
+/// The space looks the same from every point and in every model, so the solvers take the same steps in all of them.
+#[test]
+fn solvers_take_the_same_steps_in_every_model() {
+    let models = [
+        valley("ball", PoincareBall::ball(-1.0).unwrap(), 3, 3.0),
+        valley("Lorentz", Lorentz::new(-1.0).unwrap(), 3, 3.0),
+        valley("Klein", Klein::new(-1.0).unwrap(), 3, 2.0),
+        valley("half-space", HalfSpace::new(-1.0).unwrap(), 3, 2.0),
+    ];
+    // The trust region's Hessian is a difference of gradients.
+    let tolerances = [1e-8, 1e-8, 1e-8, 1e-4];
+    for model in &models[1..] {
+        for (i, (solution, expected)) in model.iter().zip(&models[0]).enumerate() {
+            for (k, (entry, expected)) in solution.log.iter().zip(&expected.log).take(9).enumerate() {
+                for (a, b) in [(entry.cost, expected.cost), (entry.step, expected.step)] {
+                    assert!(
+                        (a - b).abs() <= tolerances[i] * (a.abs() + b.abs()),
+                        "solver {i}, step {k}: {a} {b}"
+                    );
+                }
+            }
+        }
+    }
 }
