@@ -15,7 +15,7 @@ pub mod prelude {
     pub use cotangent_layers::{Embedding, loss};
     pub use cotangent_manifolds::{
         ConstantCurvature, Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall, Point,
-        Stereographic, Tangent,
+        Stereographic, Tangent, module,
     };
     pub use cotangent_optim::{RiemannianAdam, RiemannianSgd};
 }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::ValueEnum;
-use cotangent::engine::files::{atomic, checkpoint};
+use cotangent::engine::files::atomic;
+use cotangent::optim::checkpoint;
 use cotangent::prelude::*;
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -138,7 +139,7 @@ pub struct Metrics {
     pub evaluation_seconds: f64,
 }
 
-/// What a checkpoint holds.
+/// What a checkpoint holds besides the points. Random streams are found from the seed and the epoch.
 #[derive(Serialize, Deserialize)]
 struct State {
     config: Config,
@@ -146,12 +147,7 @@ struct State {
     epochs_done: u64,
     loss: Vec<f64>,
     seconds: f64,
-    /// Coordinates, little-endian.
-    points: Vec<u8>,
 }
-
-/// Raised when [`State`] changes.
-const VERSION: u32 = 1;
 
 /// The checkpoint's name in the output directory.
 pub const CHECKPOINT: &str = "checkpoint.bin";
@@ -201,16 +197,15 @@ fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &Ru
         epochs_done: 0,
         loss: Vec::new(),
         seconds: 0.0,
-        points: Vec::new(),
     };
+    let mut sgd = RiemannianSgd::new(config.lr)?;
     if options.resume {
-        state = load(&path, &state, embedding.points.value_mut())?;
+        state = load(&path, &state, &mut embedding.points, &mut sgd)?;
     }
     // Written at once, so that an output directory that cannot be written to is found before the work.
-    save(&path, &mut state, &embedding)?;
+    checkpoint::save(&path, &embedding.points, &sgd, &state)?;
 
     let sampler = Sampler { graph, neighbours: graph.neighbours(), config };
-    let mut sgd = RiemannianSgd::new(config.lr)?;
     let mut tape = Tape::new();
     let mut progress = Progress::new("epoch", state.epochs_done, config.epochs);
     let (mut trained, mut since_start, mut last_save) = (0_usize, 0.0, Instant::now());
@@ -231,7 +226,7 @@ fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &Ru
             None => last_save.elapsed().as_secs() >= 10,
         };
         if due || state.epochs_done == config.epochs {
-            save(&path, &mut state, &embedding)?;
+            checkpoint::save(&path, &embedding.points, &sgd, &state)?;
             last_save = Instant::now();
         }
         progress.update(state.epochs_done, || {
@@ -295,17 +290,14 @@ fn finish<T: Float>(
     Ok(metrics)
 }
 
-fn save<M: Manifold, T: Float>(path: &Path, state: &mut State, embedding: &Embedding<M, T>) -> Result<()> {
-    state.points.clear();
-    for x in embedding.points.value().data() {
-        x.write_le(&mut state.points);
-    }
-    Ok(checkpoint::save(path, VERSION, state)?)
-}
-
 /// Reads a checkpoint of the same run as `fresh`, whose number of epochs may be larger.
-fn load<T: Float>(path: &Path, fresh: &State, points: &mut Tensor<T>) -> Result<State> {
-    let mut state: State = checkpoint::load(path, VERSION)?;
+fn load<M: Manifold, T: Float>(
+    path: &Path,
+    fresh: &State,
+    points: &mut Param<M, T>,
+    sgd: &mut RiemannianSgd<T>,
+) -> Result<State> {
+    let state: State = checkpoint::progress(path)?;
     if let Some(option) = state.config.difference(&fresh.config) {
         return Err(AppError::content(path, format!("checkpoint of a run with another --{option}")));
     }
@@ -317,15 +309,7 @@ fn load<T: Float>(path: &Path, fresh: &State, points: &mut Tensor<T>) -> Result<
             format!("checkpoint after epoch {}, beyond --epochs {}", state.epochs_done, fresh.config.epochs);
         return Err(AppError::content(path, message));
     }
-    let width = size_of::<T>();
-    if state.points.len() != points.len() * width {
-        return Err(AppError::content(path, "checkpoint of an embedding of another size"));
-    }
-    for (x, bytes) in points.data_mut().iter_mut().zip(state.points.chunks_exact(width)) {
-        *x = T::read_le(bytes);
-    }
-    state.config = fresh.config.clone();
-    Ok(state)
+    Ok(State { config: fresh.config.clone(), ..checkpoint::load(path, points, sgd)? })
 }
 
 /// The batches of an epoch.

@@ -113,10 +113,10 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.exp(x, &R::vector(Scale, [&velocity], [t]))
     }
 
-    /// One step of Riemannian gradient descent: `retract(x, −rate · egrad_to_rgrad(x, g))`.
+    /// One step of Riemannian gradient descent: `exp(x, −rate · egrad_to_rgrad(x, g))`.
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         let gradient = self.egrad_to_rgrad(x, g);
-        self.retract(x, &R::vector(Descent, [&gradient], [rate]))
+        self.exp(x, &R::vector(Descent, [&gradient], [rate]))
     }
 
     /// Second moments that adaptive optimisers keep for a row of this width: one, of the Riemannian norm, so that

@@ -109,6 +109,15 @@ pub fn load<A: Algorithm, T: Float, N: Module<T>, P: DeserializeOwned>(
         .map_err(|message| CheckpointError::Content { path: file.to_path_buf(), message })
 }
 
+/// Reads the caller's progress alone: for those who need it to make the model, or to see what run a checkpoint is of.
+///
+/// # Errors
+/// If the file cannot be read, is damaged, or holds another type of progress.
+pub fn progress<P: DeserializeOwned>(file: &File) -> Result<P, CheckpointError> {
+    let content: Content<P> = checkpoint::load(file, VERSION)?;
+    Ok(content.progress)
+}
+
 fn read<A: Algorithm, T: Float, N: Module<T>, P>(
     content: Content<P>,
     module: &mut N,

@@ -66,8 +66,9 @@ impl<T: Float> FactorVisitor for Factors<'_, T> {
                 };
                 let (x, g) = (gather(&row, self.points.data()), gather(&|i| i, values));
                 let gradient = manifold.egrad_to_rgrad(&x, &g);
-                let squares = manifold.inner(&x, &gradient, &gradient);
-                squares.with_data(|squares| squares.iter().map(|s| s.to_f64()).sum::<f64>())
+                // Squared here: in `f32` the square of a norm worth clipping may overflow.
+                let norms = manifold.norm(&x, &gradient);
+                norms.with_data(|norms| norms.iter().map(|norm| norm.to_f64().powi(2)).sum::<f64>())
             })
         };
         if !values.is_empty() {

@@ -95,7 +95,7 @@ impl Schedule {
         Schedule::WarmUp { steps, then: Box::new(self) }
     }
 
-    /// Half a cosine after this schedule's start: for [`Schedule::Constant`] the plain cosine.
+    /// Half a cosine after this schedule's burn-in and warm-up, in place of what followed them.
     pub fn cosine(self, steps: u64, floor: f64) -> Self {
         match self {
             Schedule::BurnIn { steps: first, factor, then } => {
@@ -109,7 +109,7 @@ impl Schedule {
     }
 }
 
-/// Reduces the rate whenever a loss has stopped to fall.
+/// Reduces the rate whenever a loss has stopped to fall. In other libraries: `ReduceLROnPlateau`.
 ///
 /// ```
 /// use cotangent_optim::Plateau;
@@ -185,5 +185,15 @@ mod tests {
             let ours = schedule.factor(step - 1) / (512.0 * 4000_f64).sqrt();
             assert!((ours / rate(step as f64) - 1.0).abs() < 1e-14);
         }
+    }
+    /// NaN is no improvement, nor is a gain of less than one part in 10⁴, whatever the sign of the loss.
+    #[test]
+    fn plateaus_end_with_a_real_improvement() {
+        let mut plateau = Plateau::new(0.5, 1).unwrap();
+        let losses = [1.0, f64::NAN, 0.99995, 0.5, -2.0, -2.0001, -2.1, -2.1, -2.1, f64::INFINITY];
+        let factors = losses.map(|loss| plateau.observe(loss));
+        assert_eq!(factors, [1.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25]);
+        assert_eq!(plateau.factor(), 0.25);
+        assert!(Plateau::new(1.0, 1).is_err() && Plateau::new(f64::NAN, 1).is_err());
     }
 }

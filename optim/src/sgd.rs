@@ -16,7 +16,7 @@ pub struct Sgd {
     lookahead: bool,
 }
 
-/// `x ← retract(x, −rate · egrad_to_rgrad(x, g))`, row by row.
+/// `x ← exp_x(−rate · egrad_to_rgrad(x, g))`, row by row.
 ///
 /// A row-sparse gradient moves the rows it names and leaves all others untouched, to the bit.
 ///

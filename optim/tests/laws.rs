@@ -1,50 +1,63 @@
 //! Laws 23, 60 and 61 of the optimisers: what a step must be, whatever the manifold.
 
-use cotangent_engine::rng::{self, Rng};
-use cotangent_engine::{Float, Row, Rows, Tape, Tensor, Var};
-use cotangent_manifolds::{Euclidean, Lorentz, Manifold, Param, ParamOnTape, Point, Stereographic};
-use cotangent_optim::{Algorithm, Optimiser, RiemannianAdam, RiemannianSgd};
+mod common;
+
+use common::*;
+use cotangent_engine::{Float, Row, Rows, Tape, Tensor, rng};
+use cotangent_manifolds::{
+    Euclidean, Grassmann, HalfSpace, Lorentz, Manifold, Param, ParamOnTape, PoincareBall, Point, Product,
+    Spd, Sphere, Stereographic, Stiefel,
+};
+use cotangent_optim::{Algorithm, Average, Optimiser, RiemannianAdam, RiemannianSgd};
 use rand::RngExt;
-
-fn points<M: Manifold, T: Float>(m: &M, n: usize, dim: usize, radius: f64, rng: &mut Rng) -> Tensor<T> {
-    let mut table = Tensor::zeros([n, m.ambient(dim)]);
-    (0..n).for_each(|i| table.row_mut(i).copy_from_slice(&m.random_point::<T>(dim, radius, rng)));
-    table
-}
-
-/// Half the sum of the squared distances.
-fn pull<'t, M: Manifold, T: Float>(x: &Point<M, Var<'t, T>>, target: &Tensor<T>) -> Var<'t, T> {
-    let tape = x.coordinates().tape();
-    0.5 * x.dist(&Point::new(*x.manifold(), tape.constant(target))).square().sum()
-}
-
-fn distances<M: Manifold>(m: &M, x: &Tensor<f64>, y: &Tensor<f64>) -> Vec<f64> {
-    m.dist(x, y).data().to_vec()
-}
 
 /// Law 23: an exact step of rate 1 lands on the target.
 #[test]
 fn one_exact_step_lands_on_the_target() {
-    fn lands<M: Manifold>(m: M) {
-        let mut rng = rng::stream(1, 0, 0);
-        let (start, target) = (points(&m, 20, 4, 3.0, &mut rng), points(&m, 20, 4, 3.0, &mut rng));
-        let mut momentum = RiemannianSgd::new(1.0).unwrap().momentum(0.9).unwrap();
-        let mut plain = RiemannianSgd::new(1.0).unwrap();
-        for step in 0..2 {
-            let mut x = Param::new("x", m, start.clone());
-            let tape = Tape::<f64>::new();
-            let gradients = tape.backward(pull(&tape.point(&x), &target));
+    struct Lands;
+    impl OnManifold for Lands {
+        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+            let mut rng = rng::stream(1, 0, 0);
+            let [start, target] = [(); 2].map(|()| points(&m, 20, dim, radius, &mut rng));
+            let plain = RiemannianSgd::new(1.0).unwrap();
             // The first step with momentum is the plain one.
-            if step == 0 { plain.step(&mut x, &gradients) } else { momentum.step(&mut x, &gradients) }
-                .unwrap();
-            let far = distances(&m, x.value(), &target).into_iter().fold(0.0, f64::max);
-            assert!(far < 1e-11, "{}: {far:e}", M::NAME);
+            for mut sgd in [plain.clone(), plain.momentum(0.9).unwrap()] {
+                let mut x = Param::new("x", m, start.clone());
+                let tape = Tape::<f64>::new();
+                let gradients = tape.backward(pull(&tape.point(&x), &target));
+                sgd.step(&mut x, &gradients).unwrap();
+                let far = farthest(&m, x.value(), &target);
+                assert!(far < 1e-11, "{name}: {far:e}");
+            }
         }
     }
-    lands(Euclidean);
-    lands(Stereographic::new(-1.0).unwrap());
-    lands(Stereographic::new(-0.37).unwrap());
-    lands(Lorentz::new(-1.0).unwrap());
+    every_manifold(&mut Lands);
+}
+
+/// Steps go along geodesics, and by retraction only where that is asked for.
+#[test]
+fn retractions_are_used_on_request() {
+    fn compare<M: Manifold>(m: M) {
+        let (mut rng, dim) = (rng::stream(10, 0, 0), m.fixed_dimension().unwrap());
+        let [start, target]: [Tensor<f64>; 2] = [(); 2].map(|()| points(&m, 10, dim, 0.7, &mut rng));
+        let mut velocity = m.log(&start, &target);
+        velocity.data_mut().iter_mut().for_each(|v| *v *= 0.5);
+        let (along, retracted) = (m.exp(&start, &velocity), m.retract(&start, &velocity));
+        assert!(farthest(&m, &along, &retracted) > 1e-3);
+        let sgd = || RiemannianSgd::new(0.5).unwrap();
+        let asked =
+            [(sgd(), &along), (sgd().momentum(0.9).unwrap(), &along), (sgd().by_retraction(), &retracted)];
+        for (mut sgd, expected) in asked {
+            let mut x = Param::new("x", m, start.clone());
+            let tape = Tape::new();
+            let gradients = tape.backward(pull(&tape.point(&x), &target));
+            sgd.step(&mut x, &gradients).unwrap();
+            let far = farthest(&m, x.value(), expected);
+            assert!(far < 1e-12, "{}: {far:e}", M::NAME);
+        }
+    }
+    compare(Grassmann::new(4, 2));
+    compare(Stiefel::new(3, 2));
 }
 
 /// All optimisers, by name.
@@ -67,15 +80,15 @@ trait Stepping {
 /// Law 60: the trajectory of moved points towards moved targets is the moved trajectory.
 #[test]
 fn trajectories_commute_with_isometries() {
-    struct Run {
-        ball: Stereographic,
+    struct Run<M> {
+        m: M,
         start: Tensor<f64>,
         target: Tensor<f64>,
         end: Option<Tensor<f64>>,
     }
-    impl Run {
+    impl<M: Manifold> Run<M> {
         fn run<A: Algorithm>(&mut self, mut optimiser: Optimiser<A, f64>) {
-            let mut x = Param::new("x", self.ball, self.start.clone());
+            let mut x = Param::new("x", self.m, self.start.clone());
             for _ in 0..30 {
                 let tape = Tape::new();
                 let gradients = tape.backward(pull(&tape.point(&x), &self.target));
@@ -84,7 +97,7 @@ fn trajectories_commute_with_isometries() {
             self.end = Some(x.value().clone());
         }
     }
-    impl Stepping for Run {
+    impl<M: Manifold> Stepping for Run<M> {
         fn run_sgd(&mut self, sgd: RiemannianSgd<f64>) {
             self.run(sgd);
         }
@@ -92,32 +105,67 @@ fn trajectories_commute_with_isometries() {
             self.run(adam);
         }
     }
-    let ball = Stereographic::new(-1.0).unwrap();
-    let mut rng = rng::stream(2, 0, 0);
-    let (start, target) = (points(&ball, 10, 3, 2.0, &mut rng), points(&ball, 10, 3, 2.0, &mut rng));
-    // A rotation of two coordinates, then a translation.
-    let by: Row<f64> = ball.random_point(3, 1.5, &mut rng);
+    fn commutes<M: Manifold>(m: M, dim: usize, radius: f64, isometry: impl Fn(&[f64]) -> Vec<f64>) {
+        let mut rng = rng::stream(2, 0, 0);
+        let [start, target] = [(); 2].map(|()| points(&m, 6, dim, radius, &mut rng));
+        let isometry = |table: &Tensor<f64>| {
+            let moved = table.rows().flat_map(|x| m.project(&Row::from(isometry(x).as_slice())).to_vec());
+            Tensor::new(table.shape().clone(), moved.collect())
+        };
+        all(|name, optimise| {
+            // A second moment for each coordinate is for the axes of Euclidean space: see the mutant below.
+            if m.moments(m.ambient(dim)) > 1 && name != "sgd" {
+                return;
+            }
+            let mut here = Run { m, start: start.clone(), target: target.clone(), end: None };
+            let mut there = Run { m, start: isometry(&start), target: isometry(&target), end: None };
+            optimise(&mut here);
+            optimise(&mut there);
+            let (here, there) = (here.end.unwrap(), there.end.unwrap());
+            let moved = m.dist(&here, &start).data().iter().fold(f64::INFINITY, |least, d| d.min(least));
+            assert!(moved > 0.01, "{} {name}: nothing moved", M::NAME);
+            let apart = farthest(&m, &isometry(&here), &there);
+            assert!(apart < 1e-11, "{} {name}: {apart:e}", M::NAME);
+        });
+    }
+    // A rotation of the first and the last coordinate.
     let (sin, cos) = 0.7_f64.sin_cos();
-    let isometry = |table: &Tensor<f64>| {
-        let mut moved = table.clone();
-        for i in 0..table.shape()[0] {
-            let x = table.row(i);
-            let turned = Row::from([cos * x[0] - sin * x[2], x[1], sin * x[0] + cos * x[2]]);
-            moved.row_mut(i).copy_from_slice(&ball.add(&by, &turned));
-        }
-        moved
+    let turned = move |x: &[f64]| {
+        let (first, last) = (x[0], x[x.len() - 1]);
+        let mut y = x.to_vec();
+        (y[0], y[x.len() - 1]) = (cos * first - sin * last, sin * first + cos * last);
+        y
     };
-    all(|name, optimise| {
-        let mut here = Run { ball, start: start.clone(), target: target.clone(), end: None };
-        let mut there = Run { ball, start: isometry(&start), target: isometry(&target), end: None };
-        optimise(&mut here);
-        optimise(&mut there);
-        let (here, there) = (here.end.unwrap(), there.end.unwrap());
-        let moved = distances(&ball, &here, &start).into_iter().fold(f64::INFINITY, f64::min);
-        assert!(moved > 0.01, "{name}: nothing moved");
-        let apart = distances(&ball, &isometry(&here), &there).into_iter().fold(0.0, f64::max);
-        assert!(apart < 1e-11, "{name}: {apart:e}");
-    });
+    commutes(Euclidean, 3, 2.0, turned);
+    // In the ball, a translation besides.
+    for kappa in [-1.0, 0.5] {
+        let ball = Stereographic::new(kappa).unwrap();
+        let by = Row::from([0.3, -0.4, 0.2]);
+        commutes(ball, 3, 1.5, |x| ball.add(&by, &Row::from(turned(x).as_slice())).to_vec());
+    }
+    // A boost.
+    let (sinh, cosh) = (0.8_f64.sinh(), 0.8_f64.cosh());
+    let boost = |x: &[f64]| vec![cosh * x[0] + sinh * x[2], x[1], sinh * x[0] + cosh * x[2], x[3]];
+    commutes(Lorentz::new(-1.0).unwrap(), 3, 2.0, boost);
+    // A translation along the boundary, and a scaling.
+    commutes(HalfSpace::new(-1.0).unwrap(), 2, 2.0, |x| vec![1.7 * (x[0] - 0.3), 1.7 * x[1]]);
+    commutes(Sphere::new(1.0).unwrap(), 3, 1.2, turned);
+    let product = Product::new(PoincareBall::ball(-1.0).unwrap(), 2, Sphere::new(1.0).unwrap());
+    commutes(product, 4, 1.2, |x| [&[-x[1], x[0]], &turned(&x[2..])[..]].concat());
+    // The rows of a frame, turned; the congruence with an invertible matrix.
+    let rows = |x: &[f64]| {
+        let n = x.len() / 2;
+        let columns = [0, 1].map(|j| turned(&(0..n).map(|i| x[2 * i + j]).collect::<Vec<_>>()));
+        (0..x.len()).map(|k| columns[k % 2][k / 2]).collect::<Vec<_>>()
+    };
+    commutes(Grassmann::new(4, 2), 4, 0.7, rows);
+    commutes(Stiefel::new(3, 2), 3, 0.7, rows);
+    let congruence = |x: &[f64]| {
+        let a = [[1.5, 0.4], [-0.3, 0.8]];
+        let entry = |i: usize, j: usize| (0..4).map(|k| a[i][k / 2] * x[k] * a[j][k % 2]).sum::<f64>();
+        vec![entry(0, 0), entry(0, 1), entry(0, 1), entry(1, 1)]
+    };
+    commutes(Spd::affine_invariant(2), 3, 1.5, congruence);
 }
 
 /// Law 60: in Euclidean space every algorithm is the Euclidean one, to the bit, in either type.
@@ -141,6 +189,7 @@ fn euclidean_trajectories_are_the_textbook_ones() {
         }
         let mut plain: Vec<T> = x.value().data().to_vec();
         let (mut m, mut v, mut largest) = (vec![c(0.0); 35], vec![c(0.0); 35], vec![c(0.0); 35]);
+        let with_sgd = ["sgd", "momentum", "nesterov"].contains(&which);
         for t in 1..=40 {
             let tape = Tape::new();
             let gradients = tape.backward(pull(&tape.point(&x), &target).sqrt());
@@ -149,6 +198,8 @@ fn euclidean_trajectories_are_the_textbook_ones() {
             let step = c(rate * correction / (1.0 - f64::powi(b1, t)));
             for i in 0..35 {
                 match which {
+                    // The rate is not rounded to the type, the product is.
+                    "sgd" => plain[i] = plain[i] - c(rate * g[i].to_f64()),
                     "momentum" => {
                         m[i] = c(mu) * m[i] + g[i];
                         plain[i] = plain[i] - c(rate) * m[i];
@@ -171,7 +222,7 @@ fn euclidean_trajectories_are_the_textbook_ones() {
                     }
                 }
             }
-            if ["momentum", "nesterov"].contains(&which) {
+            if with_sgd {
                 sgd.step(&mut x, &gradients).unwrap();
             } else {
                 adam.step(&mut x, &gradients).unwrap();
@@ -179,7 +230,7 @@ fn euclidean_trajectories_are_the_textbook_ones() {
             assert_eq!(x.value().data(), plain, "{which} {} step {t}", T::NAME);
         }
     }
-    for which in ["momentum", "nesterov", "adam", "adamw", "amsgrad"] {
+    for which in ["sgd", "momentum", "nesterov", "adam", "adamw", "amsgrad"] {
         textbook::<f64>(which);
         textbook::<f32>(which);
     }
@@ -206,7 +257,7 @@ fn a_second_moment_for_each_coordinate_is_not_equivariant() {
 fn sparse_steps_equal_dense_ones_on_touched_rows() {
     fn compare<M: Manifold, A: Algorithm>(m: M, optimiser: Optimiser<A, f64>) {
         let mut rng = rng::stream(4, 0, 0);
-        let (n, dim) = (40, 3);
+        let (n, dim) = (40, m.fixed_dimension().unwrap_or(3));
         let start: Tensor<f64> = points(&m, n, dim, 1.0, &mut rng);
         let rows: Vec<u32> = (0..30).map(|i| (i * i * 7) % 25).collect();
         let weights = Tensor::from_fn([30, m.ambient(dim)], |_| rng.random_range(-1.0..1.0));
@@ -245,55 +296,120 @@ fn sparse_steps_equal_dense_ones_on_touched_rows() {
     compare(Euclidean, sgd().momentum(0.9).unwrap().decay(0.1).unwrap());
     compare(ball, sgd().nesterov(0.9).unwrap());
     compare(ball, sgd().decay(0.1).unwrap());
+    compare(Product::new(ball, 2, Euclidean), adam().amsgrad());
+    compare(Spd::affine_invariant(2), adam());
 }
 
-/// Law 61: a momentum is tangent at the point it was carried to, and kept its norm.
+/// Law 61: a momentum is tangent at the point it was carried to, and kept its norm. With gradients that are zero from the
+/// second step on it is only scaled and carried, and the points go on along a geodesic: 0.5, 0.25, … of the first step.
+/// Stiefel's transport is none that keeps norms, and says so.
 #[test]
 fn momenta_are_carried_isometrically() {
-    // With gradients that are zero from the second step on, the momentum is only scaled and carried, and the points go
-    // on along a geodesic: 0.5, 0.25, … of the first step.
-    fn glide<M: Manifold>(m: M) {
-        let mut rng = rng::stream(6, 0, 0);
-        let start: Tensor<f64> = points(&m, 10, 3, 2.0, &mut rng);
-        let target = points(&m, 10, 3, 2.0, &mut rng);
-        let mut x = Param::new("x", m, start.clone());
-        let mut sgd = RiemannianSgd::new(0.4).unwrap().momentum(0.5).unwrap();
-        for step in 0..6 {
-            let tape = Tape::new();
-            let loss = pull(&tape.point(&x), &target) * if step == 0 { 1.0 } else { 0.0 };
-            sgd.step(&mut x, &tape.backward(loss)).unwrap();
+    struct Glide;
+    impl OnManifold for Glide {
+        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+            if M::NAME == Stiefel::NAME {
+                return;
+            }
+            let mut rng = rng::stream(6, 0, 0);
+            let [start, target] = [(); 2].map(|()| points(&m, 10, dim, radius, &mut rng));
+            let mut x = Param::new("x", m, start.clone());
+            let mut sgd = RiemannianSgd::new(0.4).unwrap().momentum(0.5).unwrap();
+            for step in 0..6 {
+                let tape = Tape::new();
+                let loss = pull(&tape.point(&x), &target) * if step == 0 { 1.0 } else { 0.0 };
+                sgd.step(&mut x, &tape.backward(loss)).unwrap();
+            }
+            let part = 0.4 * (0..6).map(|k| 0.5_f64.powi(k)).sum::<f64>();
+            let expected = m.geodesic(&start, &target, &start.constant(part));
+            let far = farthest(&m, x.value(), &expected);
+            assert!(far < 1e-12, "{name}: {far:e}");
         }
-        let part = 0.4 * (0..6).map(|k| 0.5_f64.powi(k)).sum::<f64>();
-        let expected = m.geodesic(&start, &target, &start.constant(part));
-        let far = distances(&m, x.value(), &expected).into_iter().fold(0.0, f64::max);
-        assert!(far < 1e-12, "{}: {far:e}", M::NAME);
     }
-    glide(Euclidean);
-    glide(Stereographic::new(-1.0).unwrap());
-    glide(Stereographic::new(0.3).unwrap());
-    glide(Lorentz::new(-0.37).unwrap());
+    every_manifold(&mut Glide);
 }
 
 /// Weight decay goes along the geodesic to the origin.
 #[test]
 fn decay_shrinks_distances_to_the_origin() {
-    fn shrink<M: Manifold>(m: M) {
-        let mut rng = rng::stream(7, 0, 0);
-        let start: Tensor<f64> = points(&m, 10, 3, 2.0, &mut rng);
-        let mut x = Param::new("x", m, start.clone());
-        let mut sgd = RiemannianSgd::new(0.5).unwrap().decay(0.2).unwrap();
-        let tape = Tape::new();
-        let nothing = (0.0 * *tape.point(&x).coordinates()).sum();
-        sgd.step(&mut x, &tape.backward(nothing)).unwrap();
-        let origin = Tensor::new([m.ambient(3)], m.origin::<f64>(3).to_vec());
-        let before = distances(&m, &start, &origin);
-        for (after, before) in distances(&m, x.value(), &origin).into_iter().zip(before) {
-            assert!((after / before - 0.9).abs() < 1e-12, "{}: {after} {before}", M::NAME);
+    struct Shrink;
+    impl OnManifold for Shrink {
+        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+            let mut rng = rng::stream(7, 0, 0);
+            let start: Tensor<f64> = points(&m, 10, dim, radius, &mut rng);
+            let mut x = Param::new("x", m, start.clone());
+            let mut sgd = RiemannianSgd::new(0.5).unwrap().decay(0.2).unwrap();
+            let tape = Tape::new();
+            let nothing = (0.0 * *tape.point(&x).coordinates()).sum();
+            sgd.step(&mut x, &tape.backward(nothing)).unwrap();
+            let origin = Tensor::new([m.ambient(dim)], m.origin::<f64>(dim).to_vec());
+            let expected = m.geodesic(&start, &origin, &start.constant(0.1));
+            let far = farthest(&m, x.value(), &expected);
+            assert!(far < 1e-11, "{name}: {far:e}");
+            let shrunk = m.dist(x.value(), &origin);
+            for (after, before) in shrunk.data().iter().zip(m.dist(&start, &origin).data()) {
+                assert!((after / before - 0.9).abs() < 1e-11, "{name}: {after} {before}");
+            }
         }
     }
-    shrink(Euclidean);
-    shrink(Stereographic::new(-1.0).unwrap());
-    shrink(Lorentz::new(-1.0).unwrap());
+    every_manifold(&mut Shrink);
+}
+
+/// The factors of a product have momenta and second moments of their own: a step of each is the step of the product.
+#[test]
+fn products_are_stepped_factor_by_factor() {
+    fn compare<A: Algorithm>(optimiser: Optimiser<A, f64>) {
+        let (ball, sphere) = (PoincareBall::ball(-1.0).unwrap(), Sphere::new(1.0).unwrap());
+        let product = Product::new(ball, 2, sphere);
+        let mut rng = rng::stream(11, 0, 0);
+        // A target far off in one factor and near in the other.
+        let [start, near] = [0.5, 0.6].map(|radius| points(&product, 10, 4, radius, &mut rng));
+        let target = (points(&ball, 10, 2, 3.0, &mut rng), product.parts(&near).1);
+        let (left, right) = product.parts(&start);
+        let mut whole = Param::new("whole", product, start);
+        let mut parts = (Param::new("left", ball, left), Param::new("right", sphere, right));
+        let (mut of_whole, mut of_parts) = (optimiser.clone(), optimiser);
+        for _ in 0..5 {
+            let tape = Tape::new();
+            let (left, right) = product.parts(tape.point(&whole).coordinates());
+            let (left, right) = (Point::new(ball, left), Point::new(sphere, right));
+            let gradients = tape.backward(pull(&left, &target.0) + pull(&right, &target.1));
+            of_whole.step(&mut whole, &gradients).unwrap();
+            let tape = Tape::new();
+            let (left, right) = (tape.point(&parts.0), tape.point(&parts.1));
+            let gradients = tape.backward(pull(&left, &target.0) + pull(&right, &target.1));
+            of_parts.step(&mut parts, &gradients).unwrap();
+        }
+        let (left, right) = product.parts(whole.value());
+        assert!(farthest(&ball, &left, parts.0.value()) < 1e-14);
+        assert!(farthest(&sphere, &right, parts.1.value()) < 1e-14);
+    }
+    compare(RiemannianAdam::new(0.1).unwrap());
+    compare(RiemannianAdam::new(0.1).unwrap().amsgrad());
+    compare(RiemannianSgd::new(0.1).unwrap().nesterov(0.9).unwrap().decay(0.1).unwrap());
+}
+
+/// Averages of parameters go along geodesics, the uniform one half of the way to the second point.
+#[test]
+fn averages_go_along_geodesics() {
+    struct Averages;
+    impl OnManifold for Averages {
+        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+            let mut rng = rng::stream(9, 0, 0);
+            let [start, end]: [Tensor<f64>; 2] = [(); 2].map(|()| points(&m, 10, dim, radius, &mut rng));
+            for (mut average, part) in [(Average::uniform(), 0.5), (Average::exponential(0.9).unwrap(), 0.1)]
+            {
+                let mut x = Param::new("x", m, start.clone());
+                average.update(&x).unwrap();
+                *x.value_mut() = end.clone();
+                average.update(&x).unwrap();
+                average.swap(&mut x).unwrap();
+                let far = farthest(&m, x.value(), &m.geodesic(&start, &end, &start.constant(part)));
+                assert!(far < 1e-12, "{name}: {far:e}");
+            }
+        }
+    }
+    every_manifold(&mut Averages);
 }
 
 /// The result does not depend on the number of threads.
@@ -342,4 +458,13 @@ fn bad_input_is_refused_by_name_and_changes_nothing() {
     *x.value_mut() = before.clone();
     step(&mut x, 1.0).unwrap();
     assert_ne!(*x.value(), before);
+
+    // Of several parameters none is moved; the one to blame goes by its path.
+    let mut layers = [x.clone(), Param::new("points", ball, before)];
+    let still = layers.each_ref().map(|layer| layer.value().clone());
+    let tape = Tape::new();
+    let [a, b] = layers.each_ref().map(|layer| tape.point(layer).coordinates().square().sum());
+    let message = adam.step(&mut layers, &tape.backward(a + b * f64::INFINITY)).unwrap_err().to_string();
+    assert!(message.starts_with("parameter \"1\": the step of row 0 is not finite"), "{message}");
+    assert_eq!(layers.each_ref().map(|layer| layer.value().clone()), still);
 }

@@ -33,7 +33,10 @@ impl<T: Float> Model<T> {
 #[derive(Serialize, Deserialize)]
 struct Progress {
     step: u64,
+    /// Of the streams that every step has of its own.
     seed: u64,
+    /// A stream that all steps draw from.
+    random: rng::Rng,
     schedule: Schedule,
     average: AverageState,
 }
@@ -56,7 +59,8 @@ fn train<A: Algorithm, T: Float>(
         let points = tape.point(&model.table).rows(&rows);
         let images = points.coordinates().matmul(*tape.point(&model.weight).coordinates());
         let far = tape.point(&model.hyperboloid[0]).dist(&Point::new(lorentz, tape.constant(&to)));
-        let loss = images.square().sum() + (far.square().sum() - 1.0).square();
+        let weight = progress.random.random_range(0.5..1.5);
+        let loss = weight * images.square().sum() + (far.square().sum() - 1.0).square();
         optimiser.set_rate(0.05 * progress.schedule.factor(progress.step)).unwrap();
         optimiser.step(model, &tape.backward(loss)).unwrap();
         average.update(model).unwrap();
@@ -77,6 +81,7 @@ fn resumes<A: Algorithm, T: Float>(file: &Path, optimiser: &Optimiser<A, T>) {
     let fresh = || Progress {
         step: 0,
         seed: 9,
+        random: rng::stream(9, 2, 0),
         schedule: schedule.clone(),
         average: Average::<T>::uniform().state(&Model::<T>::new(20)),
     };
@@ -88,12 +93,13 @@ fn resumes<A: Algorithm, T: Float>(file: &Path, optimiser: &Optimiser<A, T>) {
     train(&mut first, &mut half, &mut averages[1], &mut part, 11);
     checkpoint::save(file, &first, &half, &part).unwrap();
     let (mut second, mut rest) = (Model::new(20), optimiser.clone());
+    assert_eq!(checkpoint::progress::<Progress>(file).unwrap().step, 11);
     let mut part: Progress = checkpoint::load(file, &mut second, &mut rest).unwrap();
     let mut average = Average::exponential(0.9).unwrap();
     average.load_state(&second, &part.average).unwrap();
     train(&mut second, &mut rest, &mut average, &mut part, 20);
     assert_eq!(model.state(), second.state());
-    assert!(progress.average == part.average);
+    assert!(progress.average == part.average && progress.random == part.random);
     assert_ne!(model.state(), first.state());
 }
 
@@ -115,6 +121,7 @@ fn checkpoints_of_something_else_are_refused_by_name() {
     let mut progress = Progress {
         step: 0,
         seed: 1,
+        random: rng::stream(1, 2, 0),
         schedule: Schedule::Constant,
         average: Average::<f64>::uniform().state(&model),
     };
@@ -157,4 +164,40 @@ fn checkpoints_of_something_else_are_refused_by_name() {
         found.contains("parameter \"weight\": the checkpoint has \"hyperboloid.0\" in its place"),
         "{found}"
     );
+}
+
+#[test]
+fn damaged_and_hostile_checkpoints_are_refused_and_change_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("checkpoint.bin");
+    let (mut model, mut optimiser) = (Model::<f64>::new(5), RiemannianAdam::new(0.05).unwrap());
+    let before = model.state();
+    let mut message = || {
+        let message =
+            checkpoint::load::<_, _, _, u64>(&file, &mut model, &mut optimiser).unwrap_err().to_string();
+        assert_eq!(model.state(), before);
+        assert!(message.contains("checkpoint.bin"));
+        message
+    };
+    checkpoint::save(&file, &Model::<f64>::new(5), &RiemannianAdam::new(0.05).unwrap(), &5_u64).unwrap();
+    let whole = std::fs::read(&file).unwrap();
+    for cut in (0..whole.len()).step_by(11) {
+        std::fs::write(&file, &whole[..cut]).unwrap();
+        let found = message();
+        assert!(found.contains("truncated") || found.contains("not a Cotangent"), "{cut}: {found}");
+    }
+    for at in (0..whole.len()).step_by(7) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x10;
+        std::fs::write(&file, damaged).unwrap();
+        message();
+    }
+    // Whole files: a name of 2⁵⁰ bytes, and a point that is none.
+    cotangent_engine::files::checkpoint::save(&file, 1, &(1_u64 << 50)).unwrap();
+    assert!(message().ends_with("LimitExceeded"));
+    let mut other = Model::<f64>::new(5);
+    other.table.value_mut().row_mut(3)[0] = 1.5;
+    checkpoint::save(&file, &other, &RiemannianAdam::new(0.05).unwrap(), &5_u64).unwrap();
+    let found = message();
+    assert!(found.contains("parameter \"table\": row 3: not a point of stereographic"), "{found}");
 }

@@ -1,31 +1,12 @@
 //! The solvers find the known minima, from far off, to the last digits that the cost has.
 
-use cotangent_engine::rng::{self, Rng};
-use cotangent_engine::{Row, Tensor};
+mod common;
+
+use common::*;
+use cotangent_engine::{Row, Tensor, rng};
 use cotangent_manifolds::{Euclidean, Lorentz, Manifold, PoincareBall, Point, Spd};
-use cotangent_optim::solvers::{
-    Outcome, Problem, Solution, Stopping, conjugate_gradient, gradient_descent, lbfgs, trust_region,
-};
+use cotangent_optim::solvers::{Outcome, Problem, Stopping, gradient_descent, trust_region};
 use rand::RngExt;
-
-/// Every solver on a problem, by name.
-fn solve_all<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
-    problem: &mut Problem<M, F>,
-    start: &Row<f64>,
-    stopping: Stopping,
-    mut check: impl FnMut(&str, Solution),
-) {
-    check("gradient descent", gradient_descent(problem, start.clone(), stopping));
-    check("conjugate gradient", conjugate_gradient(problem, start.clone(), stopping));
-    check("L-BFGS", lbfgs(problem, start.clone(), stopping));
-    check("trust region", trust_region(problem, start.clone(), stopping));
-}
-
-fn points<M: Manifold>(m: &M, n: usize, dim: usize, radius: f64, rng: &mut Rng) -> Tensor<f64> {
-    let mut table = Tensor::zeros([n, m.ambient(dim)]);
-    (0..n).for_each(|i| table.row_mut(i).copy_from_slice(&m.random_point::<f64>(dim, radius, rng)));
-    table
-}
 
 /// Law 44: at the Fréchet mean the logarithms of the points vanish in sum.
 #[test]

@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bincode::{config::standard, error::DecodeError, serde::decode_from_slice};
 use serde::{Serialize, de::DeserializeOwned};
 
 const MAGIC: &[u8; 8] = b"COTANGNT";
@@ -34,7 +35,7 @@ pub enum CheckpointError {
 /// # Errors
 /// If the file cannot be written or the state not be serialised.
 pub fn save<S: Serialize>(path: &Path, version: u32, state: &S) -> Result<(), CheckpointError> {
-    let payload = bincode::serde::encode_to_vec(state, bincode::config::standard())
+    let payload = bincode::serde::encode_to_vec(state, standard())
         .map_err(|e| CheckpointError::Content { path: path.into(), message: e.to_string() })?;
     super::atomic::write(path, |w| {
         w.write_all(MAGIC)?;
@@ -46,7 +47,7 @@ pub fn save<S: Serialize>(path: &Path, version: u32, state: &S) -> Result<(), Ch
     .map_err(|source| CheckpointError::Io { path: path.into(), source })
 }
 
-/// Reads a state back.
+/// Reads a state back. Memory is bounded by the file's length, whatever lengths are written in it.
 ///
 /// # Errors
 /// If the file cannot be read, is not a checkpoint, is of another version, truncated, damaged, or holds
@@ -71,11 +72,27 @@ pub fn load<S: DeserializeOwned>(path: &Path, version: u32) -> Result<S, Checkpo
     if crc32fast::hash(payload) != field(20) {
         return Err(CheckpointError::Checksum(path.into()));
     }
-    match bincode::serde::decode_from_slice(payload, bincode::config::standard()) {
+    match decode(payload) {
         Ok((state, read)) if read == payload.len() => Ok(state),
         Ok(_) => Err(CheckpointError::Content { path: path.into(), message: "bytes are left over".into() }),
         Err(e) => Err(CheckpointError::Content { path: path.into(), message: e.to_string() }),
     }
+}
+
+/// The state and the number of bytes that it took. What bincode may claim is part of its configuration's type, hence the
+/// steps: at least 16 times the payload, as a number of 16 bytes may be stored in one, and at most 256 times.
+fn decode<S: DeserializeOwned>(payload: &[u8]) -> Result<(S, usize), DecodeError> {
+    macro_rules! up_to {
+        ($($bits:literal)*) => { $(
+            if payload.len() >> ($bits - 4) == 0 {
+                return decode_from_slice(payload, standard().with_limit::<{ 1 << $bits }>());
+            }
+        )* };
+    }
+    up_to!(12 16 20 24 28);
+    #[cfg(target_pointer_width = "64")]
+    up_to!(32 36 40 44);
+    Err(DecodeError::LimitExceeded)
 }
 
 #[cfg(test)]
@@ -109,5 +126,29 @@ mod tests {
         save(&path, 3, &"a string").unwrap();
         assert!(load::<(u64, Vec<f64>)>(&path, 3).is_err());
         assert!(load::<u64>(&dir.path().join("none"), 3).unwrap_err().to_string().contains("No such file"));
+    }
+    /// A length that no file has, in a file that is whole: refused before memory is asked for it.
+    #[test]
+    fn hostile_lengths_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("checkpoint");
+        for length in [1_u64 << 14, 1 << 30, 1 << 40, 1 << 60, u64::MAX] {
+            save(&path, 1, &(1_u8, length)).unwrap();
+            let text = load::<(u8, String)>(&path, 1).unwrap_err().to_string();
+            assert!(text.ends_with("LimitExceeded"), "{length}: {text}");
+            assert!(load::<(u8, Vec<f64>)>(&path, 1).is_err());
+        }
+    }
+
+    /// Numbers are stored in as few bytes as they need: the bound has room for them.
+    #[test]
+    fn states_of_every_size_are_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("checkpoint");
+        for n in [0, 1, 250, 256, 4095, 4096, 70_000] {
+            let state = (vec![1_u128; n], "x".repeat(n));
+            save(&path, 1, &state).unwrap();
+            assert!(load::<(Vec<u128>, String)>(&path, 1).unwrap() == state, "{n}");
+        }
     }
 }

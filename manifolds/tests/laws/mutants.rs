@@ -312,7 +312,7 @@ impl Manifold for Mutant {
             _ => R::map(cotangent_engine::formulas::Neg, [rate]),
         };
         let gradient = self.egrad_to_rgrad(x, g);
-        self.retract(x, &R::vector(Double, [&gradient], [&rate]))
+        self.exp(x, &R::vector(Double, [&gradient], [&rate]))
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         self.ball.contains(x)

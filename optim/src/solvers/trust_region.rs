@@ -17,6 +17,24 @@ const LARGEST: f64 = 8.0;
 /// Riemannian trust regions with truncated conjugate gradients. Absil, Baker, Gallivan 2007, algorithms 1 and 2, with κ =
 /// 0.1 and θ = 1: quadratic convergence. Products of the Hessian with a vector are differences of gradients along
 /// geodesics, one evaluation each.
+///
+/// ```
+/// use cotangent_engine::{Row, Tensor};
+/// use cotangent_manifolds::{FrechetMean, Manifold, PoincareBall, Point};
+/// use cotangent_optim::solvers::{Problem, Stopping, trust_region};
+/// // The Fréchet mean of points in the ball is the one of least squared distances to them.
+/// let ball = PoincareBall::ball(-1.0)?;
+/// let points = Tensor::new([4, 2], vec![0.9, 0.1, -0.5, 0.6, 0.0, -0.8, 0.3, 0.3]); // [n, ambient]
+/// let mut problem = Problem::on_tape(ball, |x| {
+///     let points = Point::new(ball, x.coordinates().tape().constant(&points));
+///     0.5 * x.dist(&points).square().mean()
+/// });
+/// let solution = trust_region(&mut problem, ball.origin(2), Stopping::default());
+/// let mean = FrechetMean::default().of(&ball, &points, &Tensor::new([4], vec![1.0; 4]))?; // [ambient]
+/// assert!(solution.converged() && ball.dist(&solution.point, &Row::from(mean.data())) < 1e-8);
+/// assert!(solution.log.len() < 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn trust_region<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
     problem: &mut Problem<M, F>,
     start: Row<f64>,

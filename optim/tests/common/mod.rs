@@ -1,0 +1,74 @@
+//! What the tests share: every manifold, and random points on it.
+#![allow(dead_code, unreachable_pub)]
+
+use cotangent_engine::rng::Rng;
+use cotangent_engine::{Float, Row, Tensor, Var};
+use cotangent_manifolds::{
+    Euclidean, Grassmann, HalfSpace, Klein, Lorentz, Manifold, PoincareBall, Point, Product, Spd, Sphere,
+    Stereographic, Stiefel,
+};
+use cotangent_optim::solvers::{
+    Problem, Solution, Stopping, conjugate_gradient, gradient_descent, lbfgs, trust_region,
+};
+
+/// Something to be done on a manifold of dimension `dim`, within `radius` of its origin, where any two points have one
+/// shortest geodesic.
+pub trait OnManifold {
+    fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64);
+}
+
+/// Does it on every manifold of the library.
+pub fn every_manifold(work: &mut impl OnManifold) {
+    work.on("Euclidean", Euclidean, 3, 3.0);
+    work.on("stereographic, κ = −1", Stereographic::new(-1.0).unwrap(), 3, 3.0);
+    work.on("stereographic, κ = −0.37", Stereographic::new(-0.37).unwrap(), 4, 3.0);
+    work.on("stereographic, κ = 0", Stereographic::new(0.0).unwrap(), 3, 3.0);
+    work.on("stereographic, κ = 0.6", Stereographic::new(0.6).unwrap(), 3, 1.5);
+    work.on("Lorentz, κ = −1", Lorentz::new(-1.0).unwrap(), 3, 3.0);
+    work.on("Klein, κ = −1", Klein::new(-1.0).unwrap(), 3, 2.0);
+    work.on("half-space, κ = −1", HalfSpace::new(-1.0).unwrap(), 3, 2.0);
+    work.on("sphere, κ = 1", Sphere::new(1.0).unwrap(), 3, 1.2);
+    let product = Product::new(PoincareBall::ball(-1.0).unwrap(), 2, Sphere::new(1.0).unwrap());
+    work.on("ball × sphere", product, 4, 1.2);
+    work.on("Grassmann(4, 2)", Grassmann::new(4, 2), 4, 0.7);
+    work.on("Stiefel(3, 2)", Stiefel::new(3, 2), 3, 0.7);
+    work.on("SPD(2), affine", Spd::affine_invariant(2), 3, 2.0);
+    work.on("SPD(2), log-Euclidean", Spd::log_euclidean(2), 3, 2.0);
+}
+
+/// A table of random points, one a row.
+pub fn points<M: Manifold, T: Float>(m: &M, n: usize, dim: usize, radius: f64, rng: &mut Rng) -> Tensor<T> {
+    let mut table = Tensor::zeros([n, m.ambient(dim)]);
+    (0..n).for_each(|i| table.row_mut(i).copy_from_slice(&m.random_point::<T>(dim, radius, rng)));
+    table
+}
+
+/// Half the sum of the squared distances.
+pub fn pull<'t, M: Manifold, T: Float>(x: &Point<M, Var<'t, T>>, target: &Tensor<T>) -> Var<'t, T> {
+    let tape = x.coordinates().tape();
+    0.5 * x.dist(&Point::new(*x.manifold(), tape.constant(target))).square().sum()
+}
+
+/// The largest distance of two rows.
+pub fn farthest<M: Manifold>(m: &M, x: &Tensor<f64>, y: &Tensor<f64>) -> f64 {
+    m.dist(x, y).data().iter().fold(0.0, |most, d| d.max(most))
+}
+
+/// `a u + b v`.
+pub fn combine(a: f64, u: &Row<f64>, b: f64, v: &Row<f64>) -> Row<f64> {
+    let sum: Vec<f64> = u.iter().zip(v.iter()).map(|(u, v)| a * u + b * v).collect();
+    Row::from(sum.as_slice())
+}
+
+/// Every solver on a problem, by name.
+pub fn solve_all<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
+    problem: &mut Problem<M, F>,
+    start: &Row<f64>,
+    stopping: Stopping,
+    mut check: impl FnMut(&str, Solution),
+) {
+    check("gradient descent", gradient_descent(problem, start.clone(), stopping));
+    check("conjugate gradient", conjugate_gradient(problem, start.clone(), stopping));
+    check("L-BFGS", lbfgs(problem, start.clone(), stopping));
+    check("trust region", trust_region(problem, start.clone(), stopping));
+}

@@ -1,0 +1,87 @@
+//! What is done with gradients before a step: their norm, clipping, sums of several passes.
+
+mod common;
+
+use common::*;
+use cotangent_engine::{Tape, Tensor, rng};
+use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, PoincareBall};
+use cotangent_optim::{Accumulated, GradientSource, RiemannianSgd, clip};
+
+/// The gradient of half the squared distance has the distance for its norm: clipped to a length, a step of rate 1 goes
+/// as far as that, all rows together.
+#[test]
+fn clipped_steps_have_the_length_that_was_asked_for() {
+    struct Clip;
+    impl OnManifold for Clip {
+        fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64) {
+            let mut rng = rng::stream(1, 0, 0);
+            let [start, target] = [(); 2].map(|()| points(&m, 300, dim, radius, &mut rng));
+            let mut x = Param::new("x", m, start.clone());
+            let tape = Tape::<f64>::new();
+            let gradients = tape.backward(pull(&tape.point(&x), &target));
+            let whole =
+                |to: &Tensor<f64>| m.dist(&start, to).data().iter().map(|d| d * d).sum::<f64>().sqrt();
+            let (norm, expected) = (clip::norm(&x, &gradients), whole(&target));
+            assert!((norm / expected - 1.0).abs() < 1e-10, "{name}: {norm} {expected}");
+            for (most, length) in [(0.5, 0.5), (2.0 * norm, norm)] {
+                *x.value_mut() = start.clone();
+                RiemannianSgd::new(1.0).unwrap().clip(most).unwrap().step(&mut x, &gradients).unwrap();
+                let gone = whole(x.value());
+                assert!((gone / length - 1.0).abs() < 1e-8, "{name}: {gone} {length}");
+            }
+        }
+    }
+    every_manifold(&mut Clip);
+}
+
+/// Several parameters count as one; of a table, the rows that have a gradient.
+#[test]
+fn the_norm_is_of_all_parameters_together() {
+    let ball = PoincareBall::ball(-1.0).unwrap();
+    let mut model = (
+        Param::new("a", ball, Tensor::new([3, 1], vec![0.0_f64, 0.5, 0.9])),
+        Param::new("b", Euclidean, Tensor::new([2], vec![1.0, 2.0])),
+    );
+    let tape = Tape::new();
+    let (a, b) = (*tape.point(&model.0).coordinates(), *tape.point(&model.1).coordinates());
+    let gradients = tape.backward(3.0 * a.gather(&[1, 1]).sum() + 4.0 * b.sum());
+    // λ = 2/(1 − ¼); the norm of a gradient g is |g|/λ.
+    let expected = (6.0 * 0.75 / 2.0_f64).hypot(4.0_f64.hypot(4.0));
+    assert!((clip::norm(&model, &gradients) / expected - 1.0).abs() < 1e-15);
+    RiemannianSgd::new(1.0).unwrap().clip(expected / 8.0).unwrap().step(&mut model, &gradients).unwrap();
+    assert!((model.1.value().data()[0] - 0.5).abs() + (model.1.value().data()[1] - 1.5).abs() < 1e-14);
+    assert_eq!((model.0.value().row(0), model.0.value().row(2)), (&[0.0][..], &[0.9][..]));
+}
+
+/// Gradients that explode are what clipping is for: their squares are beyond `f32`.
+#[test]
+fn large_gradients_are_clipped_and_not_lost() {
+    let mut x = Param::new("x", Euclidean, Tensor::new([2], vec![0.0_f32, 0.0]));
+    let tape = Tape::new();
+    let loss = (*tape.point(&x).coordinates() * tape.constant(&Tensor::new([2], vec![3e30, -4e30]))).sum();
+    let gradients = tape.backward(loss);
+    RiemannianSgd::new(1.0).unwrap().clip(5.0).unwrap().step(&mut x, &gradients).unwrap();
+    assert!((x.value().data()[0] + 3.0).abs() < 1e-6 && (x.value().data()[1] - 4.0).abs() < 1e-6);
+}
+
+/// Sparse and dense gradients, in any order: their sum is the gradient of the sum.
+#[test]
+fn accumulated_gradients_are_those_of_the_sum() {
+    let x = Param::new("x", Euclidean, Tensor::from_fn([4, 2], |i| i as f64));
+    let pass = |sum: &mut Accumulated<f64>, rows: &[u32], weight: f64| {
+        let tape = Tape::new();
+        let all = *tape.point(&x).coordinates();
+        let read = if rows.is_empty() { all } else { all.gather(rows) };
+        sum.add(&x, &tape.backward(read.square().sum()), weight);
+    };
+    let passes: [(&[u32], f64); 3] = [(&[2, 0, 2], 1.0), (&[], 0.5), (&[3, 2], 2.0)];
+    for order in [[0, 1, 2], [1, 0, 2], [2, 0, 1]] {
+        let mut sum = Accumulated::new();
+        order.iter().for_each(|&i| pass(&mut sum, passes[i].0, passes[i].1));
+        let dense = sum.of(x.id()).unwrap().to_dense(4, 2);
+        let expected: Vec<f64> = (0..8).map(|i| 2.0 * i as f64 * [1.5, 0.5, 4.5, 2.5][i / 2]).collect();
+        assert_eq!(dense, expected, "{order:?}");
+        sum.clear();
+        assert!(sum.of(x.id()).is_none());
+    }
+}
