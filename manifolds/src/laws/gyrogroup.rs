@@ -151,7 +151,7 @@ law! {
         let (v, w) = (turn(&c.v), turn(&c.w));
         let size = length(&c.v) * length(&c.w);
         if size > 1e-200 {
-            judge.number("<gyr v, gyr w> = <v, w>", (dot(&v, &w) - dot(&c.v, &c.w)) / size, 16.0 * c.u);
+            judge.number("<gyr v, gyr w> = <v, w>", (dot(&v, &w) - dot(&c.v, &c.w)) / size, 32.0 * c.u);
         }
         let sum = turn(&difference(&c.v, &c.w));
         let linear = length(&difference(&sum, &difference(&v, &w)));
