@@ -138,6 +138,23 @@ impl Manifold for Euclidean {
     fn moments(&self, width: usize) -> usize {
         width
     }
+    /// Coordinate by coordinate, in the arithmetic of their type.
+    fn descend_rows<T: Float>(
+        &self,
+        points: &mut [T],
+        gradients: &[T],
+        width: usize,
+        rate: f64,
+    ) -> Result<(), usize> {
+        update_elements(
+            [points],
+            [],
+            [gradients],
+            #[inline(always)]
+            |[x], [], [g]| ([x - Lanes::constant(rate) * g], []),
+        )
+        .map_err(|element| element / width)
+    }
     /// Coordinate by coordinate, in the arithmetic of their type: the Euclidean algorithm, to the bit.
     fn step<U: Rule<K>, T: Float, const K: usize>(
         &self,

@@ -113,6 +113,20 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.exp(x, &R::vector(Scale, [&velocity], [t]))
     }
 
+    /// [`descend`](Self::descend) in place, on the calling thread: points and gradients are `[rows, width]`.
+    ///
+    /// # Errors
+    /// The first row that would not be finite. It is unchanged, unless rows are updated in one pass.
+    fn descend_rows<T: Float>(
+        &self,
+        points: &mut [T],
+        gradients: &[T],
+        width: usize,
+        rate: f64,
+    ) -> Result<(), usize> {
+        momentum::descended(self, points, gradients, width, rate)
+    }
+
     /// One step of Riemannian gradient descent: `exp(x, −rate · egrad_to_rgrad(x, g))`.
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         let gradient = self.egrad_to_rgrad(x, g);

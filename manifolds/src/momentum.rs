@@ -9,7 +9,7 @@
 //!
 //! Bonnabel 2013; Bécigneul & Ganea 2019 (Riemannian adaptive optimisation methods), algorithm 1.
 
-use cotangent_engine::{Float, Scalar, Tape};
+use cotangent_engine::{Float, Rows, Scalar, Tape};
 
 use crate::Manifold;
 
@@ -46,6 +46,34 @@ pub struct Moving<'a, T, const K: usize> {
     pub gradients: &'a [T],
     /// Coordinates of a row.
     pub width: usize,
+}
+
+/// A step without momentum, put together from [`Manifold::descend`]: what [`Manifold::descend_rows`] is where the
+/// manifold has no shorter form.
+///
+/// # Errors
+/// The first row that would not be finite. Nothing is changed.
+pub fn descended<M: Manifold, T: Float>(
+    manifold: &M,
+    points: &mut [T],
+    gradients: &[T],
+    width: usize,
+    rate: f64,
+) -> Result<(), usize> {
+    T::with_scratch_tape(|tape| {
+        let shape = [points.len() / width, width];
+        let constant = |from: &[T]| tape.constant_with(shape, |to| to.copy_from_slice(from));
+        let (x, g) = (constant(points), constant(gradients));
+        manifold.descend(&x, &g, &x.constant(rate)).with_data(|moved| {
+            match moved.iter().position(|x| !x.is_finite()) {
+                Some(bad) => Err(bad / width),
+                None => {
+                    points.copy_from_slice(moved);
+                    Ok(())
+                }
+            }
+        })
+    })
 }
 
 /// A step put together from the operations of a manifold, with one second moment for each row: what

@@ -1,7 +1,7 @@
 //! Riemannian stochastic gradient descent, plain, with momentum, and Nesterov's. Bonnabel 2013; Nickel & Kiela 2017,
 //! eq. 5; Sutskever, Martens, Dahl, Hinton 2013.
 
-use cotangent_engine::{Float, Rows, Scalar};
+use cotangent_engine::{Float, Scalar};
 use cotangent_manifolds::Manifold;
 use cotangent_manifolds::momentum::{Motion, Moving, Rule};
 
@@ -103,7 +103,8 @@ impl Algorithm for Sgd {
         let points = tables.points.data_mut();
         let Some(state) = &mut tables.state else {
             let rows = Moving { points, momenta: &mut [], moments: [], gradients: &[], width };
-            let work = |rows: Moving<'_, T, 0>| descend(manifold, rate, rows);
+            let work =
+                |rows: Moving<'_, T, 0>| manifold.descend_rows(rows.points, rows.gradients, width, rate);
             return with_gradient(rows, 0, &part, gradient, tables.scale, work);
         };
         let momenta = state.momenta.data_mut();
@@ -113,24 +114,6 @@ impl Algorithm for Sgd {
         let work = |rows: Moving<'_, T, 0>| manifold.step(&rule, motion, rows);
         with_gradient(rows, 0, &part, gradient, tables.scale, work)
     }
-}
-
-/// A step without momentum.
-fn descend<M: Manifold, T: Float>(manifold: &M, rate: f64, rows: Moving<'_, T, 0>) -> Result<(), usize> {
-    T::with_scratch_tape(|tape| {
-        let shape = [rows.points.len() / rows.width, rows.width];
-        let constant = |from: &[T]| tape.constant_with(shape, |to| to.copy_from_slice(from));
-        let (x, g) = (constant(rows.points), constant(rows.gradients));
-        manifold.descend(&x, &g, &x.constant(rate)).with_data(|moved| {
-            match moved.iter().position(|x| !x.is_finite()) {
-                Some(bad) => Err(bad / rows.width),
-                None => {
-                    rows.points.copy_from_slice(moved);
-                    Ok(())
-                }
-            }
-        })
-    })
 }
 
 #[cfg(test)]

@@ -198,8 +198,7 @@ fn euclidean_trajectories_are_the_textbook_ones() {
             let step = c(rate * correction / (1.0 - f64::powi(b1, t)));
             for i in 0..35 {
                 match which {
-                    // The rate is not rounded to the type, the product is.
-                    "sgd" => plain[i] = plain[i] - c(rate * g[i].to_f64()),
+                    "sgd" => plain[i] = plain[i] - c(rate) * g[i],
                     "momentum" => {
                         m[i] = c(mu) * m[i] + g[i];
                         plain[i] = plain[i] - c(rate) * m[i];

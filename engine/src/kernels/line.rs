@@ -57,10 +57,19 @@ pub(crate) fn line_total<T: Float>(x: &[T]) -> f64 {
 /// The largest element; NaN if there is one, −∞ if there is none.
 #[inline(always)]
 pub(crate) fn line_max<T: Float>(x: &[T]) -> T {
-    let mut max = Lanes::<LANES, T>::splat(T::nearest(f64::NEG_INFINITY));
-    for block in x.chunks(LANES) {
-        max = larger(max, load(block, f64::NEG_INFINITY));
+    let least = Lanes::<LANES, T>::splat(T::nearest(f64::NEG_INFINITY));
+    // Side by side: one comparison waits for the one before.
+    let mut maxima = [least; 4];
+    let mut blocks = x.chunks_exact(4 * LANES);
+    for block in &mut blocks {
+        for i in 0..4 {
+            maxima[i] = larger(maxima[i], load(&block[i * LANES..(i + 1) * LANES], f64::NEG_INFINITY));
+        }
     }
+    for block in blocks.remainder().chunks(LANES) {
+        maxima[0] = larger(maxima[0], load(block, f64::NEG_INFINITY));
+    }
+    let max = larger(larger(maxima[0], maxima[1]), larger(maxima[2], maxima[3]));
     let first = Lanes::from([max.get(0)]);
     (1..LANES).fold(first, |m, l| larger(m, Lanes::from([max.get(l)]))).get(0)
 }

@@ -141,7 +141,7 @@ law! {
 
 law! {
     /// A gyration is linear, an isometry of inner products and distances, respects ⊕ and ⊗, and is undone by
-    /// `gyr[y, x]`; `gyr[⊖x, ⊖y] = gyr[x, y]`, and `gyr[r ⊗ x, s ⊗ x]` is the identity. Within 8 u (rounding of z), and what
+    /// `gyr[y, x]`; `gyr[⊖x, ⊖y] = gyr[x, y]`, and `gyr[r ⊗ x, s ⊗ x]` is the identity. Within 16 u (rounding of z) for each gyration, and what
     /// the rounding of the points that it is made of turns.
     gyration of Gyrogroup within ALL, |c, judge| {
         if wraps(c) {

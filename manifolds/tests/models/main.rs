@@ -5,8 +5,8 @@ use cotangent_engine::{Tensor, Var};
 
 mod cones;
 mod conversions;
-mod laws;
 mod maps;
+mod values;
 
 /// A loss that weighs every element of a result, near 10: derivatives and rounding are measured against it.
 fn weighted(v: Var<'_, f64>) -> Var<'_, f64> {

@@ -1,0 +1,204 @@
+//! Given values of the Klein model, the half-space, the sphere and products, and what they refuse. Their laws are in
+//! `tests/laws`.
+
+use cotangent_engine::{Float, Row, Rows};
+use cotangent_manifolds::{Euclidean, HalfSpace, Klein, Manifold, Product, Sphere};
+
+fn difference<T: Float>(x: &Row<T>, y: &Row<T>) -> Row<T> {
+    let mut d = x.clone();
+    d.iter_mut().zip(y.iter()).for_each(|(d, y)| *d = *d - *y);
+    d
+}
+
+fn scaled<T: Float>(v: &Row<T>, by: f64) -> Row<T> {
+    let mut w = v.clone();
+    w.iter_mut().for_each(|c| *c = T::nearest((c.to_f64() * by).clamp(-T::LARGEST, T::LARGEST)));
+    w
+}
+
+const KLEIN: [(f64, [f64; 3], [f64; 3], f64); 12] = [
+    (
+        -1.0,
+        [0.18708286933869706, 0.3741657386773941, -0.5612486080160912],
+        [0.3265986323710905, -0.653197264742181, 0.3265986323710905],
+        1.8274396263605348,
+    ),
+    (
+        -1.0,
+        [0.26726124191215717, 0.5345224838243143, 0.8017837257364714],
+        [0.2672606692103822, 0.5345213384207644, 0.8017846802378388],
+        1.0766559048916466,
+    ),
+    (
+        -1.0,
+        [0.26726124191215717, 0.5345224838243143, 0.8017837257364714],
+        [0.26726124190975176, 0.5345224838195035, 0.8017837257292554],
+        1.1513258590973632,
+    ),
+    (
+        -1.0,
+        [0.26726124191215717, 0.5345224838243143, 0.8017837257364714],
+        [-0.26726124191239764, 0.5345224838247953, 0.801783725737193],
+        26.836539273103106,
+    ),
+    (-1.0, [0.1, 0.2, 0.3], [0.1, 0.2, 0.30000000000099997], 1.1333231080181148e-12),
+    (-1.0, [0.0, 0.0, 1e-09], [0.0, 0.0, -1e-09], 2e-09),
+    (
+        -0.37,
+        [0.3075623426146228, 0.6151246852292456, -0.9226870278438684],
+        [0.5369248441712197, -1.0738496883424393, 0.5369248441712197],
+        3.004292239353525,
+    ),
+    (
+        -0.37,
+        [0.43937477516330753, 0.8787495503266151, 1.3181243254899224],
+        [0.43937383364738924, 0.8787476672947785, 1.3181258946805041],
+        1.770061480523333,
+    ),
+    (
+        -0.37,
+        [0.43937477516330753, 0.8787495503266151, 1.3181243254899224],
+        [0.4393747751593531, 0.8787495503187062, 1.3181243254780595],
+        1.892825697244202,
+    ),
+    (
+        -0.37,
+        [0.43937477516330753, 0.8787495503266151, 1.3181243254899224],
+        [-0.4393747751637029, 0.8787495503274058, 1.3181243254911088],
+        44.11987898698498,
+    ),
+    (-0.37, [0.1, 0.2, 0.3], [0.1, 0.2, 0.30000000000099997], 1.0448058450210063e-12),
+    (-0.37, [0.0, 0.0, 1e-09], [0.0, 0.0, -1e-09], 2e-09),
+];
+const HALF_SPACE: [(f64, [f64; 3], [f64; 3], f64); 14] = [
+    (-1.0, [1.0, 2.0, 3.0], [-1.0, 0.5, 0.2], 3.23648119231961),
+    (-1.0, [1.0, 2.0, 1e-200], [1.0, 2.0, 1e+200], 921.0340371976183),
+    (-1.0, [1e+300, 0.0, 1e-300], [-1e+300, 1.0, 2e-300], 2763.795258773415),
+    (-1.0, [1.0, 2.0, 3e-09], [1.0, 2.000000000001, 3e-09], 0.00033336296531715886),
+    (-1.0, [0.0, 0.0, 1e-250], [0.0, 1e-250, 3e-250], 1.214890214797568),
+    (-1.0, [1.0, 0.0, 0.001], [1.0, 10000.0, 1e-07], 41.446531673892835),
+    (-1.0, [0.005, 0.0, 1.0], [0.005, 1e-13, 1.0], 1e-13),
+    (-0.37, [1.0, 2.0, 3.0], [-1.0, 0.5, 0.2], 5.320742304501792),
+    (-0.37, [1.0, 2.0, 1e-200], [1.0, 2.0, 1e+200], 1514.1706298905322),
+    (-0.37, [1e+300, 0.0, 1e-300], [-1e+300, 1.0, 2e-300], 4543.651416616973),
+    (-0.37, [1.0, 2.0, 3e-09], [1.0, 2.000000000001, 3e-09], 0.0005480453390325187),
+    (-0.37, [0.0, 0.0, 1e-250], [0.0, 1e-250, 3e-250], 1.9972672099990818),
+    (-0.37, [1.0, 0.0, 0.001], [1.0, 10000.0, 1e-07], 68.13767834507397),
+    (-0.37, [0.005, 0.0, 1.0], [0.005, 1e-13, 1.0], 1.643989873053573e-13),
+];
+
+#[test]
+fn distances_of_given_points_are_exact_to_a_few_units() {
+    for (kappa, x, y, want) in KLEIN {
+        let d = Klein::new(kappa).unwrap().dist(&Row::from(x), &Row::from(y));
+        assert!((d / want - 1.0).abs() < 2e-15, "Klein, {kappa}: {x:?} {y:?}: {d}, not {want}");
+    }
+    for (kappa, x, y, want) in HALF_SPACE {
+        let d = HalfSpace::new(kappa).unwrap().dist(&Row::from(x), &Row::from(y));
+        assert!((d / want - 1.0).abs() < 2e-15, "half-space, {kappa}: {x:?} {y:?}: {d}, not {want}");
+    }
+}
+
+/// Beyond a right angle as well: through points near the antipode, to it, and away from it.
+#[test]
+fn the_far_side_of_the_sphere() {
+    let m = Sphere::new(0.25).unwrap();
+    let pole = m.origin::<f64>(2);
+    for angle in [1e-8_f64, 1e-3, 1.0, 2.0, 3.0, 3.1, std::f64::consts::PI - 1e-8] {
+        let v = Row::from([0.0, 2.0 * angle * 0.6, 2.0 * angle * 0.8]);
+        let x = m.exp(&pole, &v);
+        m.contains(&x).unwrap();
+        assert!((m.dist(&pole, &x) - 2.0 * angle).abs() < 2e-15 * (1.0 + angle), "{angle}");
+        // The direction of a point near the antipode is that of a small vector.
+        let bound = 4e-15 * (1.0 + angle) * (1.0 + 1.0 / (std::f64::consts::PI - angle));
+        let miss = |a: &Row<f64>, b: &Row<f64>| m.norm(a, &difference(a, b));
+        assert!(miss(&m.log(&pole, &x), &v) < bound, "{angle}: {x:?}");
+        let w = Row::from([0.0, -0.8, 0.6]);
+        assert!(miss(&m.transport(&pole, &x, &w), &w) < bound, "{angle}: {x:?}");
+    }
+    let antipode = scaled(&pole, -1.0);
+    assert_eq!(m.dist(&pole, &antipode), 2.0 * std::f64::consts::PI);
+    assert_eq!(m.log(&pole, &antipode)[..], [0.0; 3]);
+    let v = Row::from([0.0, 1.0, 2.0]);
+    assert_eq!(m.transport(&pole, &antipode, &v), v);
+}
+
+/// The height of a geodesic's end, up and down by more than an f32 holds. Tseng et al. 2023, eq. 9.
+#[test]
+fn vertical_geodesics_of_the_half_space() {
+    let m = HalfSpace::new(-0.25).unwrap();
+    for (height, length) in [(1.0_f64, 80.0), (1e-100, 340.0), (1e100, -340.0), (1.0, -340.0), (3.0, 1e-9)] {
+        let x = Row::from([7.0, height]);
+        let end = m.exp(&x, &Row::from([0.0, height * length]));
+        assert_eq!(end[0], 7.0);
+        let error = ((end[1] / height).ln() - length).abs();
+        assert!(error <= 1e-15 * (1.0 + length.abs()), "{height} {length}: {end:?}");
+        assert!((m.dist(&x, &end) - 2.0 * length.abs()).abs() < 1e-12, "{height} {length}: {end:?}");
+    }
+}
+
+#[test]
+fn rows_off_a_manifold_are_refused_by_how_much() {
+    let message = |r: Result<(), cotangent_manifolds::OffManifold>| r.unwrap_err().to_string();
+    let klein = Klein::new(-1.0).unwrap();
+    assert_eq!(
+        message(klein.contains(&[1.5, 0.0])),
+        "not a point of klein: 1 + kappa |x|^2 > 0 fails by 1.25e0"
+    );
+    let half_space = HalfSpace::new(-1.0).unwrap();
+    assert!(
+        message(half_space.contains(&[1.0, -0.5])).ends_with("coordinate, no subnormal one fails by 5e-1")
+    );
+    assert!(message(half_space.contains(&[f64::INFINITY, 0.5])).contains("finite coordinates"));
+    let sphere = Sphere::new(1.0).unwrap();
+    assert_eq!(message(sphere.contains(&[1.0, 1.0])), "not a point of sphere: kappa |x|^2 = 1 fails by 1e0");
+    let product = Product::new(half_space, 2, sphere);
+    assert!(product.contains(&[1.0, 2.0, 1.0, 0.0]).is_ok());
+    assert!(message(product.contains(&[1.0, -2.0, 1.0, 0.0])).starts_with("not a point of half_space"));
+    assert!(message(product.contains(&[1.0, 2.0, 1.0, 3.0])).starts_with("not a point of sphere"));
+    for kappa in [0.0, 1.0, f64::NAN, f64::NEG_INFINITY] {
+        assert!(Klein::new(kappa).is_err() && HalfSpace::new(kappa).is_err());
+        assert!(Sphere::new(-kappa).is_err());
+    }
+}
+
+/// Rows off a manifold are moved onto it.
+#[test]
+fn projections_land_on_the_manifold() {
+    let sphere = Sphere::new(0.3).unwrap();
+    for row in [[3.0, 4.0, 0.0], [0.0; 3], [1e300, 1e300, -1e300], [1e-300, 0.0, 0.0], [0.0, -2.0, 1e-9]] {
+        let x = sphere.project(&Row::from(row));
+        sphere.contains(&x).unwrap();
+        assert_eq!(sphere.project(&x), x);
+        sphere.contains(&sphere.project(&Row::from(row.map(|c| c as f32)))).unwrap();
+    }
+    assert!((sphere.project(&Row::from([3.0, 4.0, 0.0]))[1] - 0.8 / 0.3_f64.sqrt()).abs() < 1e-15);
+    let half_space = HalfSpace::new(-1.0).unwrap();
+    for row in [[1.0, -1.0], [f64::INFINITY, 0.0], [0.0, f64::INFINITY]] {
+        half_space.contains(&half_space.project(&Row::from(row))).unwrap();
+    }
+}
+
+#[test]
+fn products_add_squared_distances() {
+    let (a, b) = (Klein::new(-0.5).unwrap(), HalfSpace::new(-2.0).unwrap());
+    let m = Product::new(a, 2, b);
+    let (x, y) = (Row::from([0.1, 0.2, 3.0, 0.5]), Row::from([-0.3, 0.4, 1.0, 2.0]));
+    let (xs, ys) = (m.parts(&x), m.parts(&y));
+    let want = a.dist(&xs.0, &ys.0).powi(2) + b.dist(&xs.1, &ys.1).powi(2);
+    assert!((m.dist(&x, &y).powi(2) / want - 1.0).abs() < 1e-15);
+    let carried = m.transport(&x, &y, &x);
+    assert_eq!(carried.columns(0..2), a.transport(&xs.0, &ys.0, &xs.0));
+    assert_eq!(carried.columns(2..4), b.transport(&xs.1, &ys.1, &xs.1));
+    // Each factor's gradient by its own metric.
+    let gradient = m.egrad_to_rgrad(&x, &y);
+    assert_eq!(gradient.columns(2..4), b.egrad_to_rgrad(&xs.1, &ys.1));
+}
+
+#[test]
+#[should_panic(expected = "rows of width 2, of which the left factor alone takes 2")]
+fn a_row_without_a_right_part_is_refused() {
+    let m = Product::new(Klein::new(-1.0).unwrap(), 2, Euclidean);
+    let x = Row::from([0.1, 0.2]);
+    m.dist(&x, &x);
+}
