@@ -64,10 +64,13 @@ elementwise! {
     /// `√(x² + y²)`, with derivative 0 where both are 0; the squares may overflow or underflow.
     Hypot hypot (x in -3.0..3.0, y in -3.0..3.0) = {
         let (a, b) = (x.abs(), y.abs());
-        let below = a.lt(b);
+        // The reciprocal of a subnormal number would overflow.
+        let tiny = (a + b).lt(S::constant(1e-20));
+        let up = S::select(tiny, S::constant(2f64.powi(100)), S::one());
+        let (a, b, below) = (a * up, b * up, a.lt(b));
         let (large, small) = (S::select(below, b, a), S::select(below, a, b));
         let length = large * (S::one() + (small / large).square()).sqrt();
-        S::select(S::zero().lt(large), length, S::zero())
+        S::select(S::zero().lt(large), length / up, S::zero())
     };
     /// `|x|`, with derivative 1 at 0.
     Abs abs (x in 0.1..3.0) = x.abs();

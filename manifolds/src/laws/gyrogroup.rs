@@ -163,9 +163,9 @@ law! {
         let within = bound(c, [&c.z, &multiple]);
         judge.length("gyr(r * z) = r * gyr z", c.m.dist(&turn(&multiple), &c.m.scale(c.t, &z)), within);
         let back = c.m.gyration(&c.y, &c.x, &z);
-        judge.length("gyr[y, x] gyr[x, y] z = z", c.m.dist(&back, &c.z), 2.0 * bound(c, [&c.z]));
+        judge.length("gyr[y, x] gyr[x, y] z = z", c.m.dist(&back, &c.z), 4.0 * bound(c, [&c.z]));
         let same = c.m.gyration(&neg(&c.x), &neg(&c.y), &c.z);
-        judge.length("gyr[-x, -y] = gyr[x, y]", c.m.dist(&same, &z), 2.0 * bound(c, [&c.z]));
+        judge.length("gyr[-x, -y] = gyr[x, y]", c.m.dist(&same, &z), 4.0 * bound(c, [&c.z]));
         let (r, s) = (c.m.scale(c.t, &c.x), c.m.scale(-0.7, &c.x));
         let same = c.m.gyration(&r, &s, &c.z);
         judge.length("gyr[r * x, s * x] = id", c.m.dist(&same, &c.z), turned_by(c, &c.z, [&r, &s]));
