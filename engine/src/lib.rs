@@ -61,6 +61,7 @@
 mod arena;
 pub mod check;
 pub mod compiled;
+mod device;
 pub mod domain;
 mod dropout;
 mod dual;
@@ -73,6 +74,8 @@ mod gradients;
 mod kernels;
 mod lanes;
 pub mod loss;
+#[cfg(feature = "opencl")]
+mod opencl;
 mod operation;
 mod parallel;
 mod pool;
@@ -90,6 +93,7 @@ mod tensor;
 mod trace;
 mod var;
 
+pub use device::{Device, DeviceError};
 pub use domain::Domain;
 pub use dual::Dual;
 pub use elementary::Element;
@@ -108,5 +112,5 @@ pub use scalar::Scalar;
 pub use shape::{Broadcast, Shape};
 pub use tape::{ParamId, Tape};
 pub use tensor::Tensor;
-pub use trace::{Expression, PRELUDE, Trace};
+pub use trace::{Expression, Trace, prelude};
 pub use var::Var;

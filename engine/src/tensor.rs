@@ -29,7 +29,7 @@ impl<T: Float> Tensor<T> {
     pub fn new(shape: impl Into<Shape>, data: Vec<T>) -> Self {
         let shape = shape.into();
         assert_eq!(shape.len(), data.len(), "tensor: shape {shape} needs {} elements", shape.len());
-        Tensor { shape, data: Arc::new(Elements::Heap(data)) }
+        Tensor { shape, data: Arc::new(Elements::from(data)) }
     }
 
     /// Zeros.

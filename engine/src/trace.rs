@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::Scalar;
+use crate::{Element, Scalar};
 
 /// An operation of an expression; numbers are positions of earlier nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,6 +102,15 @@ impl Expression {
         self.nodes.is_empty()
     }
 
+    /// The value of an output, if it is a constant.
+    #[cfg(feature = "opencl")]
+    pub(crate) fn constant(&self, output: usize) -> Option<f64> {
+        match self.nodes[self.outputs[output] as usize] {
+            Node::Constant(bits) => Some(f64::from_bits(bits)),
+            _ => None,
+        }
+    }
+
     /// The outputs at some arguments, computed in any scalar.
     pub fn evaluate<S: Scalar>(&self, arguments: &[S]) -> Vec<S> {
         assert_eq!(arguments.len(), self.inputs, "the number of arguments");
@@ -129,8 +138,7 @@ impl Expression {
     }
 
     /// The expression as a function `void name(const real in[], real out[])`, in the common subset of C99 and
-    /// OpenCL C, for the floating-point type `real`. The functions that C does not
-    /// have (`tanc` and the like) are those of [`PRELUDE`].
+    /// OpenCL C, for the floating-point type `real`. Its functions are those of [`prelude`].
     pub fn to_c(&self, name: &str, real: &str) -> String {
         let mut c = format!("void {name}(const {real} *in, {real} *out) {{\n");
         for (id, node) in self.nodes.iter().enumerate() {
@@ -279,5 +287,9 @@ functions! {
     Arcsinc arcsinc "arcsinc";
 }
 
-/// What printed expressions call besides the standard functions, for a type named `real`.
-pub const PRELUDE: &str = include_str!("prelude.cl");
+/// What printed expressions call, as C that C99 and OpenCL C have in common: the elementary functions, in the
+/// operations and with the constants of [`elementary`](crate::elementary), so that they give the same bits. For a type
+/// named `real`, which is `E`.
+pub fn prelude<E: Element>() -> String {
+    E::constants() + include_str!("elementary/elementary.cl")
+}

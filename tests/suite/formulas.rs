@@ -349,7 +349,7 @@ fn printed_expressions_compile_and_compute_the_same() {
     let mut rng = rng::stream(6, 0, 0);
     let mut source = format!(
         "#include <math.h>\n#include <stdio.h>\ntypedef double real;\n{}\n",
-        cotangent::engine::PRELUDE
+        cotangent::engine::prelude::<f64>()
     );
     let mut main = String::from("int main(void) {\n    real out[16];\n");
     let mut want: Vec<(&str, f64)> = Vec::new();
@@ -384,6 +384,6 @@ fn printed_expressions_compile_and_compute_the_same() {
         String::from_utf8(output.stdout).unwrap().lines().map(|l| l.parse().unwrap()).collect();
     assert_eq!(got.len(), want.len());
     for (got, (name, want)) in got.into_iter().zip(want) {
-        assert!((got - want).abs() <= 1e-13 * (1.0 + want.abs()), "{name}: {got} in C, {want}");
+        assert_eq!(got.to_bits(), want.to_bits(), "{name}: {got} in C, {want}");
     }
 }

@@ -1,0 +1,113 @@
+//! The `map` kernel: elementwise formulas.
+
+use std::any::TypeId;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::fold::{Broadcasted, fold_broadcast};
+use super::form::{Array, OnDevice, Reverse};
+use super::program::{Key, c_type, functions};
+use super::queue::Launch;
+use super::{Memory, Queue};
+use crate::lanes::array;
+use crate::shape::Broadcast;
+use crate::{Dual, Expression, Float, MapFormula, Shape, Trace};
+
+/// An elementwise formula with its type erased.
+pub(crate) struct MapForm {
+    formula: fn() -> TypeId,
+    operands: usize,
+    value: fn() -> Expression,
+    slopes: fn() -> Expression,
+}
+
+impl MapForm {
+    pub(crate) const fn of<F: MapFormula<K>, const K: usize>() -> Self {
+        fn operands<const K: usize>(x: &[Trace]) -> [Trace; K] {
+            array(x[0], |k| x[k])
+        }
+        MapForm {
+            formula: TypeId::of::<F>,
+            operands: K,
+            value: || Expression::trace(K, |x| vec![F::eval(operands::<K>(x))]),
+            slopes: || Expression::trace(K, |x| F::eval(Dual::variables(operands::<K>(x))).partials.to_vec()),
+        }
+    }
+
+    /// The program's source: `operand(k)` for each, joined.
+    fn source<T: Float>(&self, forward: bool) -> String {
+        let each = |separator: &str, text: &dyn Fn(usize) -> String| {
+            (0..self.operands).map(text).collect::<Vec<_>>().join(separator)
+        };
+        let operands = each(", ", &|k| format!("__global const elem *x{k}, double c{k}, ulong4 r{k}"));
+        let load = each("; ", &|k| format!("in[{k}] = x{k} ? x{k}[at(r{k}, p)] : (elem)c{k}"));
+        let grads = each(", ", &|k| format!("__global elem *d{k}"));
+        let store = each("; ", &|k| format!("if (d{k}) d{k}[p] = slope[{k}] * (g)"));
+        let expression = if forward { ("value", (self.value)()) } else { ("slopes", (self.slopes)()) };
+        format!(
+            "{}\n{}#define K {}\n#define OPERANDS {operands}\n#define LOAD(in, p) {load}\n#define GRADS {grads}\n\
+             #define STORE(slope, g, p) {store}\n{}",
+            functions(c_type::<T>(), &[expression]),
+            if forward { "#define FORWARD\n" } else { "" },
+            self.operands,
+            include_str!("map.cl"),
+        )
+    }
+}
+
+/// Operands as arguments.
+fn operands<'q, T: Float>(
+    mut launch: Launch<'q>,
+    queue: &Queue,
+    inputs: &[Array<'_, T>],
+    shape: &Shape,
+) -> Launch<'q> {
+    for input in inputs {
+        let read = Broadcast::new(input.shape, shape).expect("shapes were checked when the node was made");
+        let memory = input.constant.is_none().then(|| input.on(queue));
+        launch = launch.optional(memory.as_deref()).number(input.constant.unwrap_or(0.0)).broadcast(read);
+    }
+    launch
+}
+
+impl<T: Float> OnDevice<T> for MapForm {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        shape: &Shape,
+        out: &Memory,
+        _kept: Option<&Memory>,
+    ) {
+        let key = Key::new::<T>("map forward", Some((self.formula)()));
+        let program = queue.program::<T>(key, || self.source::<T>(true));
+        let launch = queue.launch(&program, "forward").size(shape.len()).memory(out);
+        operands(launch, queue, inputs, shape).over(shape.len());
+    }
+
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let (shape, n) = (reverse.out.shape, reverse.out.shape.len());
+        let key = Key::new::<T>("map backward", Some((self.formula)()));
+        let program = queue.program::<T>(key, || self.source::<T>(false));
+        let launch = queue.launch(&program, "backward").size(n).memory(reverse.g);
+        let mut launch = operands(launch, queue, reverse.inputs, shape);
+        // Operands that are read in full have their gradients written in place, the others' are summed.
+        let mut sums: SmallVec<[(Broadcast, Arc<Memory>, &Memory); 6]> = SmallVec::new();
+        for (input, grad) in reverse.inputs.iter().zip(reverse.grads) {
+            let read = Broadcast::new(input.shape, shape).expect("checked");
+            match grad {
+                Some(grad) if !read.is_full(n) => {
+                    let all = queue.take(n * size_of::<T>());
+                    launch = launch.memory(&all);
+                    sums.push((read, all, grad));
+                }
+                grad => launch = launch.optional(grad.as_deref()),
+            }
+        }
+        launch.over(n);
+        for (read, all, grad) in sums {
+            fold_broadcast::<T>(queue, &all, Broadcasted { read, n, width: 1 }, grad);
+        }
+    }
+}
