@@ -35,20 +35,49 @@ pub(super) struct Fold {
 }
 
 /// The plain sum.
-pub(super) const SUM: Fold = Fold {
-    name: "sum",
-    start: "0",
-    combine: "(a) + (b)",
-    term: "x",
-    finish: "s",
-    given: false,
-    wide: false,
+pub(super) const SUM: Fold =
+    Fold { name: "sum", start: "0", combine: "(a) + (b)", term: "x", finish: "s", given: false, wide: false };
+
+/// The sum of terms that are `f64`.
+pub(super) const WIDE_SUM: Fold = Fold { name: "wide sum", wide: true, ..SUM };
+
+/// The mean.
+pub(super) const MEAN: Fold = Fold { name: "mean", finish: "s / terms", ..SUM };
+
+/// The norm.
+pub(super) const NORM: Fold = Fold { name: "norm", term: "(double)x * (double)x", finish: "sqrt(s)", ..SUM };
+
+/// The largest; NaN if there is one.
+pub(super) const MAX: Fold =
+    Fold { name: "max", start: "-INFINITY", combine: "(b) > (a) || isnan(b) ? (b) : (a)", ..SUM };
+
+/// The logarithm of the sum of exponentials, given the largest.
+pub(super) const LOG_SUM_EXP: Fold = Fold {
+    name: "logsumexp",
+    term: "exp(x - m[j])",
+    finish: "isfinite(m[j]) ? m[j] + wide_log(s) : m[j]",
+    given: true,
+    ..SUM
 };
+
+/// The inverse of the sum of exponentials, given the largest.
+pub(super) const INVERSE_SUM_EXP: Fold =
+    Fold { name: "softmax sum", term: "exp(x - m[j])", finish: "1 / s", given: true, ..SUM };
+
+/// The logarithm of the sum of exponentials less than the largest.
+pub(super) const LOG_SUM: Fold =
+    Fold { name: "log_softmax sum", term: "exp(x - m[j])", finish: "wide_log(s)", given: true, ..SUM };
+
+/// The inner product with another, of products rounded to the elements' type.
+pub(super) const DOT: Fold = Fold { name: "dot", term: "(elem)(x * m[p])", given: true, ..SUM };
 
 /// Terms that a work-item takes at least.
 const TERMS: usize = 64;
 /// Chunks at most: the second pass goes over them.
 const CHUNKS: usize = 1024;
+
+/// A logarithm in `f64`, whatever type the others are of.
+pub(super) const WIDE_LOG: &str = "static double wide_log(double x) { return log(x); }\n";
 
 impl Fold {
     fn source<T: Float>(&self) -> String {
@@ -59,7 +88,11 @@ impl Fold {
         format!(
             "{}#define IN {input}\n#define OUT {elem}\n#define START {start}\n#define COMBINE(a, b) ({combine})\n\
              #define TERM(x) ({term})\n#define FINISH(s) ({finish})\n#define ARGUMENTS {given}\n{}",
-            if self.given { super::program::functions(elem, &[]) } else { String::new() },
+            if self.given {
+                format!("{WIDE_LOG}{}", super::program::functions(elem, &[]))
+            } else {
+                String::new()
+            },
             include_str!("fold.cl"),
         )
     }

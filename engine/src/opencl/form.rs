@@ -50,11 +50,24 @@ pub trait OnDevice<T: Float> {
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>);
 }
 
-/// The device form of an operation; `None` for one that is computed on the host.
+/// The device form of an operation: of every kernel. Operations of users, and row functions, are computed on the host.
 pub(super) fn form<T: Float>(op: &Op<T>) -> Option<&dyn OnDevice<T>> {
     Some(match op {
-        Op::Static(operation) => operation.on_device()?,
-        Op::Shared(operation) => operation.on_device()?,
-        _ => return None,
+        Op::Leaf | Op::Constant(_) | Op::Reshape(_) => unreachable!("nothing is computed"),
+        Op::Static(operation) => return operation.on_device(),
+        Op::Shared(operation) => return operation.on_device(),
+        Op::Reduce(operation) => operation,
+        Op::Softmax(operation) => operation,
+        Op::LayerNorm(operation) => operation,
+        Op::Matmul(operation) => operation,
+        Op::Attend(operation) => operation,
+        Op::Conv2d(operation) => operation,
+        Op::Pool2d(operation) => operation,
+        Op::Gather(operation) => operation,
+        Op::ScatterAdd(operation) => operation,
+        Op::TakeAlong(operation) => operation,
+        Op::Slice(operation) => operation,
+        Op::Concat(operation) => operation,
+        Op::Permute(operation) => operation,
     })
 }

@@ -122,7 +122,8 @@ impl RowForm {
         if self.invariants.iter().any(asks) {
             // The largest coordinates, so that no square overflows.
             let _ = writeln!(c, "double units[{b}]; for (int i = 0; i < {b}; i++) units[i] = 0x1p-1022;");
-            let largest = |i| format!("units[{i}] = fmax(units[{i}], fabs({}));\n", self.lower(&format!("b[{i}]")));
+            let largest =
+                |i| format!("units[{i}] = fmax(units[{i}], fabs({}));\n", self.lower(&format!("b[{i}]")));
             c += &each((0..b).map(largest).collect());
         }
         let mut sums = String::new();
@@ -243,8 +244,7 @@ impl RowForm {
         };
         let of = |x: &str, y: &str| (x.to_owned(), lower(y));
         let first = each(&[of("a", "a"), of("a", "b"), of("a", "d"), of("b", "d")]);
-        let (b, d) =
-            ("(fma(p, a, b) + fma(p, a_low, b_low))", "(fma(q, a, d) + fma(q, a_low, d_low))");
+        let (b, d) = ("(fma(p, a, b) + fma(p, a_low, b_low))", "(fma(q, a, d) + fma(q, a_low, d_low))");
         let second = each(&[of(b, d), of(b, "a"), of(d, "a")]);
         format!(
             "static double wedge{k}(__global const elem *const *x, ulong width, double *products) {{\n\
@@ -378,7 +378,8 @@ impl RowForm {
     fn reads<T: Float>(&self, inputs: &[Array<'_, T>]) -> (SmallVec<[Broadcast; 6]>, usize) {
         let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|input| input.shape).collect();
         let rows = row_shape(&shapes, |i| i < self.vectors, false).expect("checked");
-        let own = |(i, shape): (usize, &&Shape)| if i < self.vectors { shape.rows() } else { (*shape).clone() };
+        let own =
+            |(i, shape): (usize, &&Shape)| if i < self.vectors { shape.rows() } else { (*shape).clone() };
         let reads = shapes.iter().enumerate().map(own);
         (reads.map(|own| Broadcast::new(&own, &rows).expect("checked")).collect(), rows.len())
     }

@@ -37,3 +37,61 @@ __kernel void gather(
     const ulong i = get_global_id(0);
     if (i < n) out[i] = x[rows[i / width] * width + i % width];
 }
+
+// Of each `whole` elements of x, the `take` from `start` on.
+__kernel void slice(
+    ulong n, ulong take, ulong whole, ulong start, __global const elem *x, __global elem *part
+) {
+    const ulong i = get_global_id(0);
+    if (i < n) part[i] = x[i / take * whole + start + i % take];
+}
+
+// The reverse: what x has there becomes the part.
+__kernel void paste(
+    ulong n, ulong take, ulong whole, ulong start, __global const elem *part, __global elem *x
+) {
+    const ulong i = get_global_id(0);
+    if (i < n) x[i / take * whole + start + i % take] = part[i];
+}
+
+// The gradient of a slice.
+__kernel void unslice(
+    ulong n, ulong take, ulong whole, ulong start, __global const elem *part, __global elem *x
+) {
+    const ulong i = get_global_id(0);
+    if (i >= n) return;
+    const ulong at = i % whole;
+    x[i] = at >= start && at - start < take ? part[i / whole * take + at - start] : 0;
+}
+
+__kernel void take_along(
+    ulong n, ulong take, ulong width, __global const uint *columns, __global const elem *x, __global elem *out
+) {
+    const ulong i = get_global_id(0);
+    if (i < n) out[i] = x[i / take * width + columns[i]];
+}
+
+// A row is one work-item's: a position may be taken more than once.
+__kernel void take_along_gradient(
+    ulong rows, ulong take, ulong width, __global const uint *columns, __global const elem *g, __global elem *dx
+) {
+    const ulong r = get_global_id(0);
+    if (r >= rows) return;
+    for (ulong c = 0; c < width; c++) dx[r * width + c] = 0;
+    for (ulong k = r * take; k < (r + 1) * take; k++) dx[r * width + columns[k]] += g[k];
+}
+
+// The result's axes, outermost first: extent, then the step in x, for each.
+__kernel void permute(
+    ulong n, ulong axes, __global const ulong *extents, __global const ulong *steps, __global const elem *x,
+    __global elem *out
+) {
+    const ulong i = get_global_id(0);
+    if (i >= n) return;
+    ulong rest = i, from = 0;
+    for (ulong a = axes; a-- > 0;) {
+        from += rest % extents[a] * steps[a];
+        rest /= extents[a];
+    }
+    out[i] = x[from];
+}

@@ -87,9 +87,8 @@ impl Queue {
             return None;
         }
         // SAFETY: no host memory is given with it.
-        let mem = unsafe {
-            core::create_buffer::<_, u8>(&self.0.context, core::MEM_READ_WRITE, 1 << class, None)
-        };
+        let mem =
+            unsafe { core::create_buffer::<_, u8>(&self.0.context, core::MEM_READ_WRITE, 1 << class, None) };
         pool.held += u64::from(mem.is_ok()) << class;
         mem.ok()
     }

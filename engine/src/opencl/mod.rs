@@ -14,17 +14,25 @@
 //! the last launch that reads it is enqueued. No kernel depends on the order in which work-items run: two runs give the
 //! same bits.
 
+mod attend;
+mod conv;
 mod fold;
 mod form;
+mod gemm;
+mod gram;
 mod index;
+mod layer_norm;
+mod lines;
 mod map;
 mod memory;
+mod pair;
 mod program;
 mod queue;
 mod tape;
 
+pub(crate) use self::pair::PairForm;
 pub(crate) use form::OnDevice;
+pub(crate) use gram::RowForm;
 pub(crate) use map::MapForm;
-pub(crate) use memory::Slot;
-pub(crate) use memory::Memory;
+pub(crate) use memory::{Memory, Slot};
 pub(crate) use queue::{Queue, list};

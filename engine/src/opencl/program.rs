@@ -35,7 +35,11 @@ pub(super) fn c_type<T: Float>() -> &'static str {
 /// The type of the elements, and how an operand is read over an output: [`Broadcast::at`](crate::Broadcast::at).
 fn heading<T: Float>() -> String {
     let elem = c_type::<T>();
-    format!("#pragma OPENCL FP_CONTRACT OFF\ntypedef {elem} elem;\n#define EPSILON {:e}\n{}", T::EPSILON, HEADING)
+    format!(
+        "#pragma OPENCL FP_CONTRACT OFF\ntypedef {elem} elem;\n#define EPSILON {:e}\n{}",
+        T::EPSILON,
+        HEADING
+    )
 }
 
 const HEADING: &str = include_str!("heading.cl");
@@ -72,7 +76,8 @@ impl Queue {
 /// The source lines that a build log names as `:line:column:`.
 fn complaints(source: &str, log: &str) -> String {
     let lines: Vec<&str> = source.lines().collect();
-    let mut named: Vec<usize> = log.lines().filter_map(|line| line.split(':').nth(1)?.trim().parse().ok()).collect();
+    let mut named: Vec<usize> =
+        log.lines().filter_map(|line| line.split(':').nth(1)?.trim().parse().ok()).collect();
     named.dedup();
     named.truncate(8);
     let text = |&n: &usize| lines.get(n.wrapping_sub(1)).map(|line| format!("line {n}: {}\n", line.trim()));

@@ -185,8 +185,13 @@ impl Launch<'_> {
     /// How an operand is read: `ulong4`.
     pub(super) fn broadcast(self, read: Broadcast) -> Self {
         let Broadcast { repeat, len, inner, hold } = read;
-        let [repeat, len, inner, hold] = [repeat, len, inner, hold].map(|x| x as u64);
-        self.argument(ArgVal::vector(&Ulong4::new(repeat, len, inner, hold)))
+        self.sizes([repeat, len, inner, hold])
+    }
+
+    /// Numbers of type `ulong4`.
+    pub(super) fn sizes(self, numbers: [usize; 4]) -> Self {
+        let [x, y, z, w] = numbers.map(|number| number as u64);
+        self.argument(ArgVal::vector(&Ulong4::new(x, y, z, w)))
     }
 
     /// Over so many work-items; a kernel leaves those beyond `n` idle.

@@ -1,0 +1,1 @@
+//! The kernels that are no formulas.
