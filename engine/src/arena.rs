@@ -174,6 +174,16 @@ impl<T: Float> Arena<T> {
         }
     }
 
+    /// A copy of a node's elements, where they are.
+    pub(crate) fn copy(&self, id: u32) -> Elements<T> {
+        let len = self.shape(id).len();
+        match self.value(id) {
+            Value::Owned(data) => data.first(len),
+            Value::Shared(data) => data.first(len),
+            _ => released(self.nodes[id as usize].op.name()),
+        }
+    }
+
     /// As [`values`](Self::values), which may be on a device.
     #[cfg(feature = "opencl")]
     pub(crate) fn elements(&self, id: u32) -> &Elements<T> {

@@ -90,6 +90,11 @@ impl<T: Float> Elements<T> {
 
 #[cfg(feature = "opencl")]
 impl<T: Float> Elements<T> {
+    /// Their memory, if it is on a device, and the device.
+    pub(crate) fn here(&self) -> Option<(crate::opencl::Queue, std::sync::Arc<crate::opencl::Memory>)> {
+        self.device.here()
+    }
+
     /// Their memory on a device, uploaded if they are not there.
     pub(crate) fn on(&self, device: &crate::opencl::Queue) -> std::sync::Arc<crate::opencl::Memory> {
         self.device.on(device, self.len * size_of::<T>(), |other| {
@@ -136,11 +141,35 @@ impl<T: Float> DerefMut for Elements<T> {
     }
 }
 
+impl<T: Float> Elements<T> {
+    /// Whether they are on a device, and there only.
+    pub(crate) fn is_on_device(&self) -> bool {
+        #[cfg(feature = "opencl")]
+        return self.host.get().is_none() && self.device.here().is_some();
+        #[cfg(not(feature = "opencl"))]
+        false
+    }
+
+    /// A copy of the first `len`, where they are.
+    pub(crate) fn first(&self, len: usize) -> Self {
+        #[cfg(feature = "opencl")]
+        if self.is_on_device()
+            && let Some((queue, from)) = self.device.here()
+        {
+            let mut copy = Elements::unwritten(len);
+            let to = copy.write_on(&queue);
+            crate::opencl::copy::<T>(&queue, &from, &to, len);
+            return copy;
+        }
+        let mut copy = Elements::zeroed(len);
+        copy.copy_from_slice(&self[..len]);
+        copy
+    }
+}
+
 impl<T: Float> Clone for Elements<T> {
     fn clone(&self) -> Self {
-        let mut copy = Elements::zeroed(self.len);
-        copy.copy_from_slice(self);
-        copy
+        self.first(self.len)
     }
 }
 

@@ -39,13 +39,19 @@ impl<T: Float> Buffer<T> {
         Buffer { memory, start, len: 1 << class, class }
     }
 
-    /// Its elements, if they may be on a device: these have no alignment on the host.
+    /// Its elements on a device: what is on the host only starts somewhere among them.
+    #[cfg(feature = "opencl")]
     pub(crate) fn elements(&self) -> &Elements<T> {
         &self.memory
     }
 
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// A copy of the first `len`, where they are.
+    pub(crate) fn first(&self, len: usize) -> Elements<T> {
+        if self.memory.is_on_device() { self.memory.first(len) } else { Elements::from(self[..len].to_vec()) }
     }
 }
 

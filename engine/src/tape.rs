@@ -254,6 +254,12 @@ impl<T: Float> Tape<T> {
         read(arena.values(id), arena.shape(id))
     }
 
+    /// A copy of a node's value.
+    pub(crate) fn copy(&self, id: u32) -> Tensor<T> {
+        let arena = self.arena.borrow();
+        Tensor::from_elements(arena.shape(id).clone(), arena.copy(id))
+    }
+
     /// The gradients of a loss with respect to every variable and parameter it depends on.
     ///
     /// Releases the values of all nodes up to the loss (the loss itself keeps its own), so memory in use

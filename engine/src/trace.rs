@@ -111,6 +111,29 @@ impl Expression {
         }
     }
 
+    /// The expression with its constants as further arguments, and these: what differs in constants only is one function.
+    #[cfg(feature = "opencl")]
+    pub(crate) fn with_arguments_for_constants(&self) -> (Self, Vec<f64>) {
+        let (mut expression, mut constants) = (self.clone(), Vec::new());
+        for node in &mut expression.nodes {
+            if let Node::Constant(bits) = *node {
+                *node = Node::Input((self.inputs + constants.len()) as u32);
+                constants.push(f64::from_bits(bits));
+            }
+        }
+        expression.inputs += constants.len();
+        (expression, constants)
+    }
+
+    /// A number that equal expressions share.
+    #[cfg(feature = "opencl")]
+    pub(crate) fn fingerprint(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        (&self.nodes, &self.outputs).hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// The outputs at some arguments, computed in any scalar.
     pub fn evaluate<S: Scalar>(&self, arguments: &[S]) -> Vec<S> {
         assert_eq!(arguments.len(), self.inputs, "the number of arguments");

@@ -113,7 +113,7 @@ impl<'a, T: Float> Elements<'a, T> {
 }
 
 /// The common shape of elementwise operands.
-fn common(inputs: &[&Shape]) -> Result<Shape, String> {
+pub(crate) fn common(inputs: &[&Shape]) -> Result<Shape, String> {
     let axes: SmallVec<[&[usize]; 6]> = inputs.iter().map(|s| s.axes()).collect();
     Broadcast::common(&axes)
         .ok_or_else(|| format!("shapes {axes:?} do not broadcast: axes must be equal or 1, in one run"))

@@ -95,3 +95,14 @@ __kernel void permute(
     }
     out[i] = x[from];
 }
+
+// Columns from `start` on of rows of a table, or of its first rows where none are listed.
+__kernel void set_rows(
+    ulong n, ulong own, ulong width, ulong start, __global const uint *rows, __global const elem *values,
+    __global elem *table
+) {
+    const ulong i = get_global_id(0);
+    if (i >= n) return;
+    const ulong row = rows ? rows[i / own] : i / own;
+    table[row * width + start + i % own] = values[i];
+}

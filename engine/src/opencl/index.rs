@@ -19,7 +19,7 @@ pub(super) fn fill<T: Float>(queue: &Queue, x: &Memory, len: usize) {
 }
 
 /// The first `len` elements.
-pub(super) fn copy<T: Float>(queue: &Queue, x: &Memory, out: &Memory, len: usize) {
+pub(crate) fn copy<T: Float>(queue: &Queue, x: &Memory, out: &Memory, len: usize) {
     queue.launch(&program::<T>(queue), "copy").size(len).memory(x).memory(out).over(len);
 }
 
@@ -79,6 +79,20 @@ pub(super) fn part<T: Float>(
 ) {
     let launch = queue.launch(&program::<T>(queue), kernel).size(n).size(take).size(whole).size(start);
     launch.memory(from).memory(to).over(n);
+}
+
+/// Some columns of some rows of a table, or of all, are written.
+pub(crate) fn set_rows<T: Float>(
+    queue: &Queue,
+    values: &Memory,
+    rows: Option<&[u32]>,
+    [n, own, width, start]: [usize; 4],
+    table: &Memory,
+) {
+    let rows = rows.map(|rows| queue.upload(bytemuck::cast_slice(rows)));
+    let launch =
+        queue.launch(&program::<T>(queue), "set_rows").size(n * own).size(own).size(width).size(start);
+    launch.optional(rows.as_deref()).memory(values).memory(table).over(n * own);
 }
 
 /// A tensor with its axes in another order.

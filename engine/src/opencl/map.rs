@@ -34,26 +34,43 @@ impl MapForm {
             slopes: || Expression::trace(K, |x| F::eval(Dual::variables(operands::<K>(x))).partials.to_vec()),
         }
     }
+}
 
-    /// The program's source: `operand(k)` for each, joined.
-    fn source<T: Float>(&self, forward: bool) -> String {
-        let each = |separator: &str, text: &dyn Fn(usize) -> String| {
-            (0..self.operands).map(text).collect::<Vec<_>>().join(separator)
-        };
-        let operands = each(", ", &|k| format!("__global const elem *x{k}, double c{k}, ulong4 r{k}"));
-        let load = each("; ", &|k| format!("in[{k}] = x{k} ? x{k}[at(r{k}, p)] : (elem)c{k}"));
-        let grads = each(", ", &|k| format!("__global elem *d{k}"));
-        let store = each("; ", &|k| format!("if (d{k}) d{k}[p] = slope[{k}] * (g)"));
-        let expression = if forward { ("value", (self.value)()) } else { ("slopes", (self.slopes)()) };
-        format!(
-            "{}\n{}#define K {}\n#define OPERANDS {operands}\n#define LOAD(in, p) {load}\n#define GRADS {grads}\n\
-             #define STORE(slope, g, p) {store}\n{}",
-            functions(c_type::<T>(), &[expression]),
-            if forward { "#define FORWARD\n" } else { "" },
-            self.operands,
-            include_str!("map.cl"),
-        )
+/// The source of an expression over operands: its values, or what they receive.
+fn source<T: Float>(operands: usize, forward: bool, expression: Expression) -> String {
+    let each = |separator: &str, text: &dyn Fn(usize) -> String| {
+        (0..operands).map(text).collect::<Vec<_>>().join(separator)
+    };
+    let declared = each(", ", &|k| format!("__global const elem *x{k}, double c{k}, ulong4 r{k}"));
+    let load = each("; ", &|k| format!("in[{k}] = x{k} ? x{k}[at(r{k}, p)] : (elem)c{k}"));
+    let grads = each(", ", &|k| format!("__global elem *d{k}"));
+    let store = each("; ", &|k| format!("if (d{k}) d{k}[p] = slope[{k}] * (g)"));
+    format!(
+        "{}\n{}#define K {operands}\n#define OPERANDS {declared}\n#define LOAD(in, p) {load}\n#define GRADS {grads}\n\
+         #define STORE(slope, g, p) {store}\n{}",
+        functions(c_type::<T>(), &[(if forward { "value" } else { "slopes" }, expression)]),
+        if forward { "#define FORWARD\n" } else { "" },
+        include_str!("map.cl"),
+    )
+}
+
+/// An expression over operands that broadcast; it is compiled once for all values of its constants.
+pub(crate) fn map_expression<T: Float>(
+    queue: &Queue,
+    expression: &Expression,
+    inputs: &[Array<'_, T>],
+    shape: &Shape,
+    out: &Memory,
+) {
+    let (expression, constants) = expression.with_arguments_for_constants();
+    let key = Key { fingerprint: expression.fingerprint(), ..Key::new::<T>("elementwise", None) };
+    let program = queue.program::<T>(key, || source::<T>(inputs.len() + constants.len(), true, expression));
+    let launch = queue.launch(&program, "forward").size(shape.len()).memory(out);
+    let mut launch = operands(launch, queue, inputs, shape);
+    for constant in constants {
+        launch = launch.optional(None).number(constant).broadcast(Broadcast::cycled(1));
     }
+    launch.over(shape.len());
 }
 
 /// Operands as arguments.
@@ -81,7 +98,7 @@ impl<T: Float> OnDevice<T> for MapForm {
         _kept: Option<&Memory>,
     ) {
         let key = Key::new::<T>("map forward", Some((self.formula)()));
-        let program = queue.program::<T>(key, || self.source::<T>(true));
+        let program = queue.program::<T>(key, || source::<T>(self.operands, true, (self.value)()));
         let launch = queue.launch(&program, "forward").size(shape.len()).memory(out);
         operands(launch, queue, inputs, shape).over(shape.len());
     }
@@ -89,7 +106,7 @@ impl<T: Float> OnDevice<T> for MapForm {
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let (shape, n) = (reverse.out.shape, reverse.out.shape.len());
         let key = Key::new::<T>("map backward", Some((self.formula)()));
-        let program = queue.program::<T>(key, || self.source::<T>(false));
+        let program = queue.program::<T>(key, || source::<T>(self.operands, false, (self.slopes)()));
         let launch = queue.launch(&program, "backward").size(n).memory(reverse.g);
         let mut launch = operands(launch, queue, reverse.inputs, shape);
         // Operands that are read in full have their gradients written in place, the others' are summed.

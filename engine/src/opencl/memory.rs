@@ -164,11 +164,15 @@ impl Slot {
         memory
     }
 
+    /// The memory and its device, if there is one.
+    pub(crate) fn here(&self) -> Option<(Queue, Arc<Memory>)> {
+        lock(&self.0).clone().map(|memory| (memory.queue.clone(), memory))
+    }
+
     /// Reads back, if there is something.
     pub(crate) fn read<T: bytemuck::Pod>(&self, to: &mut [T]) {
-        let here = lock(&self.0).clone();
-        if let Some(memory) = here {
-            memory.queue.read(&memory, bytemuck::cast_slice_mut(to));
+        if let Some((queue, memory)) = self.here() {
+            queue.read(&memory, bytemuck::cast_slice_mut(to));
         }
     }
 

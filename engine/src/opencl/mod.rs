@@ -31,8 +31,9 @@ mod queue;
 mod tape;
 
 pub(crate) use self::pair::PairForm;
-pub(crate) use form::OnDevice;
+pub(crate) use form::{Array, OnDevice, Reverse};
 pub(crate) use gram::RowForm;
-pub(crate) use map::MapForm;
+pub(crate) use index::{copy, set_rows};
+pub(crate) use map::{MapForm, map_expression};
 pub(crate) use memory::{Memory, Slot};
 pub(crate) use queue::{Queue, list};

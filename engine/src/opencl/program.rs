@@ -18,12 +18,14 @@ pub(super) struct Program(pub(super) core::Program);
 pub(super) struct Key {
     pub(super) skeleton: &'static str,
     pub(super) formula: Option<TypeId>,
-    element: &'static str,
+    /// Of an expression that is not a formula's.
+    pub(super) fingerprint: u64,
+    pub(super) element: &'static str,
 }
 
 impl Key {
     pub(super) fn new<T: Float>(skeleton: &'static str, formula: Option<TypeId>) -> Self {
-        Key { skeleton, formula, element: T::NAME }
+        Key { skeleton, formula, fingerprint: 0, element: T::NAME }
     }
 }
 
