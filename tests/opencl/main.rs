@@ -4,6 +4,7 @@
 mod draws;
 mod formulas;
 mod operations;
+mod training;
 
 use cotangent::prelude::*;
 
