@@ -37,6 +37,20 @@
 //!   of pairs a [`PairFormula`], a function of rows a [`RowFunction`]; for the rest there is [`Operation`].
 //! - **Threads**: the current rayon pool's; results do not depend on their number.
 //!
+//! # Devices
+//!
+//! With the feature `opencl`, [`Tape::on`] computes on an OpenCL device: `Tape::on("opencl".parse()?)`. Nothing else
+//! changes. Formulas are printed as OpenCL C and compiled once per process; values, gradients, parameters and the state of
+//! optimisers stay on the device, and are read back where somebody looks at them.
+//!
+//! Elementwise and row formulas give the same bits as on the processor, in both passes and both types (where the device
+//! rounds `f32` division correctly), and two runs give the same bits. Sums in another order differ by roundings: sums
+//! along axes by a few ulp of their terms together, products of matrices and attention likewise. Measured on PoCL 3.1.
+//! The device needs `f64`, in which inner products are summed.
+//!
+//! **The exceptions**: an [`Operation`] of your own, a [`RowFunction`] and the derivatives of forward mode
+//! ([`Tape::jvp`]) are computed on the host: their inputs are read back, their results uploaded.
+//!
 //! # Where things are
 //!
 //! | file | what |
@@ -55,6 +69,7 @@
 //! | [`check`] | gradients against finite differences |
 //! | [`files`] | checkpoints, safetensors, npy, atomic writes |
 //! | [`simd`] | the choice of the instruction set |
+//! | [`Device`] | the processor, or an OpenCL device |
 
 #![warn(missing_docs)]
 

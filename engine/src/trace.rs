@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::{Element, Scalar};
@@ -30,9 +31,9 @@ enum Node {
     Function(Function, u32),
 }
 
-/// A scalar that records what is done to it. Exists within [`Expression::trace`] only.
+/// A scalar that records what is done to it, in place of an `E`. Exists within [`Expression::trace`] only.
 #[derive(Clone, Copy, Debug)]
-pub struct Trace(u32);
+pub struct Trace<E = f64>(u32, PhantomData<E>);
 
 /// The truth value of a comparison of [`Trace`]s.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +47,12 @@ struct Recorder {
 
 thread_local! {
     static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
+}
+
+impl<E> Trace<E> {
+    fn of(node: Node) -> Self {
+        Trace(record(node), PhantomData)
+    }
 }
 
 fn record(node: Node) -> u32 {
@@ -84,10 +91,15 @@ impl Expression {
     /// # Panics
     /// If recordings are nested.
     pub fn trace(inputs: usize, formula: impl FnOnce(&[Trace]) -> Vec<Trace>) -> Self {
+        Expression::trace_as(inputs, formula)
+    }
+
+    /// As [`trace`](Self::trace), for evaluation in another type: some formulas take shorter series in `f32`.
+    pub fn trace_as<E: Element>(inputs: usize, formula: impl FnOnce(&[Trace<E>]) -> Vec<Trace<E>>) -> Self {
         let outer = RECORDER.with_borrow_mut(|recorder| recorder.replace(Recorder::default()));
         assert!(outer.is_none(), "recordings of expressions cannot be nested");
-        let arguments: Vec<Trace> = (0..inputs).map(|i| Trace(record(Node::Input(i as u32)))).collect();
-        let outputs = formula(&arguments).into_iter().map(|Trace(id)| id).collect();
+        let arguments: Vec<Trace<E>> = (0..inputs).map(|i| Trace::of(Node::Input(i as u32))).collect();
+        let outputs = formula(&arguments).into_iter().map(|Trace(id, _)| id).collect();
         let recorder = RECORDER.with_borrow_mut(Option::take).expect("set above");
         Expression { nodes: recorder.nodes, inputs, outputs }
     }
@@ -202,20 +214,20 @@ fn number(x: f64, real: &str) -> String {
 
 macro_rules! operator {
     ($($trait:ident $method:ident;)*) => { $(
-        impl $trait for Trace {
-            type Output = Trace;
-            fn $method(self, other: Trace) -> Trace {
-                Trace(record(Node::$trait(self.0, other.0)))
+        impl<E: Element> $trait for Trace<E> {
+            type Output = Self;
+            fn $method(self, other: Self) -> Self {
+                Trace::of(Node::$trait(self.0, other.0))
             }
         }
     )* };
 }
 operator! { Add add; Sub sub; Mul mul; Div div; }
 
-impl Neg for Trace {
-    type Output = Trace;
-    fn neg(self) -> Trace {
-        Trace(record(Node::Neg(self.0)))
+impl<E: Element> Neg for Trace<E> {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Trace::of(Node::Neg(self.0))
     }
 }
 
@@ -244,18 +256,18 @@ macro_rules! functions {
             }
         }
 
-        impl Scalar for Trace {
+        impl<E: Element> Scalar for Trace<E> {
             type Mask = TraceMask;
-            const EPSILON: f64 = f64::EPSILON;
+            const EPSILON: f64 = E::EPSILON;
 
             fn constant(value: f64) -> Self {
-                Trace(record(Node::Constant(value.to_bits())))
+                Trace::of(Node::Constant(value.to_bits()))
             }
             fn lt(self, other: Self) -> TraceMask {
                 TraceMask(record(Node::Less(self.0, other.0)))
             }
             fn select(mask: TraceMask, a: Self, b: Self) -> Self {
-                Trace(record(Node::Select(mask.0, a.0, b.0)))
+                Trace::of(Node::Select(mask.0, a.0, b.0))
             }
             fn sin_cos(self) -> (Self, Self) {
                 (self.sin(), self.cos())
@@ -267,17 +279,17 @@ macro_rules! functions {
                 (self.sinc(), self.cosc())
             }
             fn tanh_with_slope(self) -> (Self, Self) {
-                (self.tanh(), Trace(record(Node::Function(Function::TanhSlope, self.0))))
+                (self.tanh(), Trace::of(Node::Function(Function::TanhSlope, self.0)))
             }
             fn tanc_secant(self) -> (Self, Self) {
-                (self.tanc(), Trace(record(Node::Function(Function::Secant, self.0))))
+                (self.tanc(), Trace::of(Node::Function(Function::Secant, self.0)))
             }
             fn gelu_with_slope(self) -> (Self, Self) {
-                (self.gelu(), Trace(record(Node::Function(Function::GeluSlope, self.0))))
+                (self.gelu(), Trace::of(Node::Function(Function::GeluSlope, self.0)))
             }
             $(
                 fn $method(self) -> Self {
-                    Trace(record(Node::Function(Function::$variant, self.0)))
+                    Trace::of(Node::Function(Function::$variant, self.0))
                 }
             )*
         }

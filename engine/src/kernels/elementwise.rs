@@ -89,7 +89,7 @@ impl<F: Elementwise, T: Float> crate::opencl::OnDevice<T> for OnTape<F> {
         out: &crate::opencl::Memory,
         _kept: Option<&crate::opencl::Memory>,
     ) {
-        let expression = crate::Expression::trace(inputs.len(), |x| vec![self.0.eval(x)]);
+        let expression = crate::Expression::trace_as::<T>(inputs.len(), |x| vec![self.0.eval(x)]);
         crate::opencl::map_expression(queue, &expression, inputs, shape, out);
     }
 

@@ -180,7 +180,7 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for ErasedMap<F, K
 
     #[cfg(feature = "opencl")]
     fn on_device(&self) -> Option<&dyn crate::opencl::OnDevice<T>> {
-        const { Some(&crate::opencl::MapForm::of::<F, K>()) }
+        const { Some(&crate::opencl::MapForm::of::<F, T, K>()) }
     }
 
     #[track_caller]

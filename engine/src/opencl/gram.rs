@@ -262,7 +262,7 @@ impl RowForm {
     fn apart(&self) -> bool {
         self.metric != Metric::Euclidean
             || self.basis.iter().any(|b| matches!(b, Vector::Flip(_)))
-            || self.invariants.iter().any(|k| matches!(k, Invariant::First(_) | Invariant::Last(_)))
+            || self.ends()
     }
 
     /// What the vectors receive, coordinate by coordinate: of each share that is not always 0.
@@ -270,7 +270,12 @@ impl RowForm {
         let (v, b) = (self.vectors, self.basis.len());
         let of_ends = 2 * v * b + 2 * v;
         let terms = |apart: usize, i: usize| {
+            // The order of the sum is the processor's.
             let mut terms = String::from("0.0");
+            if self.ends() {
+                let (first, last) = (of_ends + i, of_ends + v + i);
+                terms = format!("(c == 0 ? out[{first}] : 0.0) + (c + 1 == width ? out[{last}] : 0.0)");
+            }
             for a in 0..b {
                 let share = (apart * v + i) * b + a;
                 if shares.constant(share) != Some(0.0) {
@@ -287,10 +292,7 @@ impl RowForm {
         for i in 0..v {
             let mut value = terms(0, i);
             if self.apart() {
-                let (first, last) = (of_ends + i, of_ends + v + i);
-                let end = format!("(c == 0 ? out[{first}] : 0.0) + (c + 1 == width ? out[{last}] : 0.0)");
-                let end = if self.ends() { end } else { "0.0".into() };
-                value = format!("({at_end} ? {} : {value}) + ({end})", terms(1, i));
+                value = format!("{at_end} ? {} : {value}", terms(1, i));
             }
             let _ = write!(c, "if (d{i}) d{i}[p * width + c] = (elem)({value}); ");
         }

@@ -23,15 +23,19 @@ pub(crate) struct MapForm {
 }
 
 impl MapForm {
-    pub(crate) const fn of<F: MapFormula<K>, const K: usize>() -> Self {
-        fn operands<const K: usize>(x: &[Trace]) -> [Trace; K] {
+    pub(crate) const fn of<F: MapFormula<K>, T: Float, const K: usize>() -> Self {
+        fn operands<T: Float, const K: usize>(x: &[Trace<T>]) -> [Trace<T>; K] {
             array(x[0], |k| x[k])
         }
         MapForm {
             formula: TypeId::of::<F>,
             operands: K,
-            value: || Expression::trace(K, |x| vec![F::eval(operands::<K>(x))]),
-            slopes: || Expression::trace(K, |x| F::eval(Dual::variables(operands::<K>(x))).partials.to_vec()),
+            value: || Expression::trace_as::<T>(K, |x| vec![F::eval(operands::<T, K>(x))]),
+            slopes: || {
+                Expression::trace_as::<T>(K, |x| {
+                    F::eval(Dual::variables(operands::<T, K>(x))).partials.to_vec()
+                })
+            },
         }
     }
 }

@@ -111,7 +111,7 @@ impl Queue {
         self.expect("upload", enqueued);
         if pool.staged_bytes > STAGED {
             self.expect("upload", core::finish(&self.0.queue));
-            pool.unstage();
+            drop(pool.unstage());
         }
         memory
     }
@@ -121,22 +121,22 @@ impl Queue {
         if bytes.is_empty() {
             return;
         }
-        let mut pool = lock(&self.0.pool);
+        // What was staged before is read when this returns; the pool is free meanwhile.
+        let _staged = lock(&self.0.pool).unstage();
         // SAFETY: the call returns when `bytes` is written.
         let enqueued = unsafe {
             let (queue, mem) = (&self.0.queue, memory.mem());
             core::enqueue_read_buffer(queue, mem, true, 0, bytes, None::<Event>, None::<&mut Event>)
         };
         self.expect("read-back", enqueued);
-        pool.unstage();
     }
 }
 
 impl Pool {
-    /// Everything that was enqueued is done.
-    fn unstage(&mut self) {
-        self.staged.clear();
+    /// What may go once everything that is enqueued now is done.
+    fn unstage(&mut self) -> Vec<Box<[u8]>> {
         self.staged_bytes = 0;
+        std::mem::take(&mut self.staged)
     }
 }
 
@@ -178,5 +178,39 @@ impl Slot {
 
     pub(crate) fn forget(&mut self) {
         *self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first device, if there is one.
+    fn queue() -> Option<Queue> {
+        Queue::open(0).inspect_err(|error| eprintln!("skipped: {error}")).ok()
+    }
+
+    #[test]
+    fn what_is_uploaded_is_read_back_and_memory_is_reused() {
+        let Some(queue) = queue() else { return };
+        let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+        let memory = queue.upload(&bytes);
+        let mut back = vec![0; bytes.len()];
+        queue.read(&memory, &mut back);
+        assert_eq!(back, bytes);
+        // Nobody else takes so much.
+        let large = queue.take(200 << 20);
+        let address = large.mem().as_ptr();
+        drop(large);
+        assert_eq!(queue.take(150 << 20).mem().as_ptr(), address);
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_refused_with_the_sizes() {
+        let Some(queue) = queue() else { return };
+        let refused = std::panic::catch_unwind(|| queue.take(1 << 50)).expect_err("a pebibyte");
+        let message = refused.downcast_ref::<String>().expect("a message");
+        assert!(message.contains("out of memory: 1125899906842624 bytes"), "{message}");
+        assert!(message.contains(" in use, of "), "{message}");
     }
 }

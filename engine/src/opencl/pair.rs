@@ -34,21 +34,24 @@ where
 }
 
 impl PairForm {
-    pub(crate) const fn of<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>() -> Self
+    pub(crate) const fn of<F, T, const L: usize, const R: usize, const P: usize>() -> Self
+    where
+        F: PairFormula<L, R, P>,
+        T: Float,
     {
         PairForm {
             formula: TypeId::of::<F>,
             pairing: F::PAIRING,
             counts: [L, R, P],
-            value: || Expression::trace(1 + L + R + P, |x| vec![eval::<F, Trace, L, R, P>(x)]),
+            value: || Expression::trace_as::<T>(1 + L + R + P, |x| vec![eval::<F, Trace<T>, L, R, P>(x)]),
             slopes: || {
-                Expression::trace(1 + L + R + P, |x| {
+                Expression::trace_as::<T>(1 + L + R + P, |x| {
                     let along = |k: usize| {
-                        let seed = |(i, &value): (usize, &Trace)| Dual {
+                        let seed = |(i, &value): (usize, &Trace<T>)| Dual {
                             value,
                             partials: [Trace::constant(f64::from(i == k))],
                         };
-                        let x: Vec<Dual<Trace, 1>> = x.iter().enumerate().map(seed).collect();
+                        let x: Vec<Dual<Trace<T>, 1>> = x.iter().enumerate().map(seed).collect();
                         eval::<F, _, L, R, P>(&x).partials[0]
                     };
                     (0..x.len()).map(along).collect()

@@ -99,7 +99,20 @@ pub(super) fn functions(real: &str, expressions: &[(&str, crate::Expression)]) -
 
 #[cfg(test)]
 mod tests {
-    use super::complaints;
+    use super::*;
+
+    #[test]
+    fn a_kernel_that_does_not_compile_shows_the_line_and_the_log() {
+        let Ok(queue) = Queue::open(0).inspect_err(|error| eprintln!("skipped: {error}")) else { return };
+        let source = || "__kernel void broken(__global elem *x) {\n    x[0] = no_such_thing;\n}\n".to_owned();
+        let compile = || queue.program::<f32>(Key::new::<f32>("broken", None), source).0.clone();
+        let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(compile)).expect_err("broken");
+        let message = refused.downcast_ref::<String>().expect("a message");
+        for part in ["the kernel broken does not compile", ": x[0] = no_such_thing;", "undeclared identifier"]
+        {
+            assert!(message.contains(part), "{message}");
+        }
+    }
 
     #[test]
     fn complaints_name_the_line() {

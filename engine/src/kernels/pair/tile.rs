@@ -121,7 +121,7 @@ where
     }
     #[cfg(feature = "opencl")]
     fn form(&self) -> &'static crate::opencl::PairForm {
-        const { &crate::opencl::PairForm::of::<F, L, R, P>() }
+        const { &crate::opencl::PairForm::of::<F, T, L, R, P>() }
     }
 
     fn score(&self, tile: &Tile<'_, T>, s: &mut [T]) {
