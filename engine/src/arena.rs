@@ -341,7 +341,7 @@ impl<T: Float> Arena<T> {
                         .collect();
                     operation.backward(&self.views(&inputs), self.outcome(id as u32), &g[..len], &mut grads);
                     if self.checked {
-                        check_gradients(node, &grads);
+                        check_gradients(node, grads.iter().map(|grad| grad.as_deref()));
                     }
                 }
                 for (&input, buffer) in inputs.iter().zip(buffers) {
@@ -390,9 +390,9 @@ pub(crate) fn first_bad<T: Float>(values: &[T]) -> Option<(usize, T)> {
     values.iter().copied().enumerate().find(|(_, x)| !x.is_finite())
 }
 
-fn check_gradients<T: Float>(node: &Node<T>, grads: &[Option<&mut [T]>]) {
-    for (i, grad) in grads.iter().enumerate() {
-        if let Some((at, x)) = grad.as_deref().and_then(first_bad) {
+pub(crate) fn check_gradients<'a, T: Float>(node: &Node<T>, grads: impl Iterator<Item = Option<&'a [T]>>) {
+    for (i, grad) in grads.enumerate() {
+        if let Some((at, x)) = grad.and_then(first_bad) {
             panic!(
                 "{}: the gradient of input {i} is {x} at element {at}; recorded at {}",
                 node.op.name(),

@@ -190,7 +190,7 @@ fn operations_without_a_device_form_go_through_the_host() {
 fn row_functions_and_forward_mode_go_through_the_host() {
     use cotangent::manifolds::Spd;
     let Some(device) = device() else { return };
-    let identity = |i: usize| f64::from(i % 4 == 0);
+    let identity = |i: usize| f64::from(i.is_multiple_of(4));
     let x = Tensor::from_fn([2, 9], |i| identity(i % 9) * (2.0 + i as f64 * 0.1));
     let compute = |v: &[Var<'_, f64>]| v[0].square().sum().item();
     let log = |device: &Device| {

@@ -78,8 +78,12 @@ impl Queue {
 /// The source lines that a build log names as `:line:column:`.
 fn complaints(source: &str, log: &str) -> String {
     let lines: Vec<&str> = source.lines().collect();
-    let mut named: Vec<usize> =
-        log.lines().filter_map(|line| line.split(':').nth(1)?.trim().parse().ok()).collect();
+    let number = |field: &&str| field.trim().parse::<usize>().ok();
+    let place = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        fields.windows(2).find_map(|pair| number(&pair[0]).filter(|_| number(&pair[1]).is_some()))
+    };
+    let mut named: Vec<usize> = log.lines().filter_map(place).collect();
     named.dedup();
     named.truncate(8);
     let text = |&n: &usize| lines.get(n.wrapping_sub(1)).map(|line| format!("line {n}: {}\n", line.trim()));
@@ -118,6 +122,7 @@ mod tests {
     fn complaints_name_the_line() {
         let source = "int a;\nint b = ;\nint c;";
         assert_eq!(complaints(source, "<source>:2:9: error: expected expression"), "line 2: int b = ;\n");
+        assert_eq!(complaints(source, "error: /tmp/x.cl:2:9: expected"), "line 2: int b = ;\n");
         assert_eq!(complaints(source, "no line"), "");
     }
 }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::form::{Array, Reverse, form};
 use super::{Memory, Queue, index};
-use crate::arena::{Arena, Cotangent, Op};
+use crate::arena::{Arena, Cotangent, Op, check_gradients};
 use crate::kernels::index::{Gather, SparseRows, UNTOUCHED};
 use crate::pool::Buffer;
 use crate::{Float, Shape};
@@ -74,6 +74,9 @@ impl<T: Float> Arena<T> {
         };
         form(&node.op).expect("found above").backward(&queue, &reverse);
         drop(arrays);
+        if self.checked {
+            check_gradients(node, buffers.iter().map(|buffer| buffer.as_deref()));
+        }
         for (&input, buffer) in inputs.iter().zip(buffers) {
             if let Some(buffer) = buffer {
                 self.accumulate(input, buffer);
