@@ -1,6 +1,7 @@
 //! Where a tape computes.
 
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use thiserror::Error;
 
@@ -9,6 +10,8 @@ use thiserror::Error;
 /// A [`Tape`](crate::Tape) made on a device keeps its values there. They are read back when somebody looks at them; a
 /// [`Tensor`](crate::Tensor) put on such a tape is uploaded once, and stays on the device until it is written to on the
 /// host.
+///
+/// The environment variable `COTANGENT_DEVICE` names the device of tapes that are made without one, for tests.
 ///
 /// ```
 /// use cotangent_engine::{Device, Tape, Tensor};
@@ -97,6 +100,18 @@ impl Device {
     /// Whether this is the processor.
     pub fn is_cpu(&self) -> bool {
         self.0 == Kind::Cpu
+    }
+
+    /// The device that the environment variable `COTANGENT_DEVICE` names, for tests; else the processor.
+    pub(crate) fn of_environment() -> Self {
+        static DEVICE: OnceLock<Device> = OnceLock::new();
+        let named = || match std::env::var("COTANGENT_DEVICE") {
+            Ok(name) if !name.is_empty() => {
+                name.parse().unwrap_or_else(|error| panic!("COTANGENT_DEVICE={name}: {error}"))
+            }
+            _ => Device::cpu(),
+        };
+        DEVICE.get_or_init(named).clone()
     }
 
     #[cfg(feature = "opencl")]

@@ -46,14 +46,14 @@ pub struct Tape<T: Float = f32> {
 }
 
 impl<T: Float> Tape<T> {
-    /// An empty tape.
+    /// An empty tape on the processor.
     pub fn new() -> Self {
-        Tape::default()
+        Tape::on(Device::of_environment())
     }
 
     /// An empty tape whose values are on a device. See [`Device`].
     pub fn on(device: Device) -> Self {
-        let tape = Tape::new();
+        let tape = Tape::default();
         tape.arena.borrow_mut().pool = Pool::on(device);
         tape
     }
