@@ -1,6 +1,7 @@
 //! A small convolutional classifier of 8 × 8 pictures of shapes, with dropout and label smoothing.
 //!
-//! `cargo run --release --example 08_classifier`
+//! `cargo run --release --example 08_classifier`, or on a device
+//! `cargo run --release --features opencl --example 08_classifier -- opencl`
 
 use cotangent::engine::loss;
 use cotangent::prelude::*;
@@ -35,7 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ];
     let mut sgd = RiemannianSgd::new(0.1)?;
     let mut data = rng::stream(8, 1, 0);
-    let mut tape = Tape::new();
+    let device = std::env::args().nth(1).map_or(Ok(Device::cpu()), |name| name.parse())?;
+    let mut tape = Tape::on(device);
     for step in 0..600 {
         let labels: Vec<u32> = (0..BATCH).map(|_| data.random_range(0..4)).collect();
         let pixels = labels.iter().flat_map(|&l| picture(l as usize, &mut data)).collect();

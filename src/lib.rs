@@ -9,8 +9,8 @@ pub use cotangent_optim as optim;
 /// What most programs need.
 pub mod prelude {
     pub use cotangent_engine::{
-        Float, GradientView, Gradients, MapFormula, Operation, PairFormula, Pairing, Row, RowFormula, Rows,
-        Scalar, Shape, Tape, Tensor, Var, rng,
+        Device, Float, GradientView, Gradients, MapFormula, Operation, PairFormula, Pairing, Row, RowFormula,
+        Rows, Scalar, Shape, Tape, Tensor, Var, rng,
     };
     pub use cotangent_layers::{Embedding, loss};
     pub use cotangent_manifolds::{

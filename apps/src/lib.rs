@@ -9,8 +9,10 @@
 //! | [`reconstruction`] | mean rank and MAP |
 //! | [`poincare`] | training of Poincaré embeddings |
 //! | [`disk`] | pictures of the Poincaré disk |
+//! | [`device`] | the option `--device` |
 //! | [`progress`] | progress bars, or plain lines |
 
+pub mod device;
 pub mod disk;
 pub mod edges;
 pub mod embeddings;

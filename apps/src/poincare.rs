@@ -95,7 +95,7 @@ impl Config {
     }
 }
 
-/// How a run behaves, without any influence on its result.
+/// How a run behaves, without any influence on its result but for the device's.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// Where everything is written.
@@ -106,6 +106,8 @@ pub struct RunOptions {
     pub checkpoint_every: Option<u64>,
     /// What the edges came from, for the record.
     pub source: String,
+    /// Where it trains. Another device may round otherwise, and the result differ in its last digits.
+    pub device: Device,
 }
 
 /// `metrics.json`.
@@ -125,6 +127,9 @@ pub struct Metrics {
     pub duplicates: usize,
     /// Threads of this run.
     pub threads: usize,
+    /// Where it trained.
+    #[serde(default)]
+    pub device: String,
     /// Mean loss of a pair in each epoch.
     pub loss: Vec<f64>,
     /// Seconds of training, all resumed parts together, evaluation not counted.
@@ -206,7 +211,7 @@ fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &Ru
     checkpoint::save(&path, &embedding.points, &sgd, &state)?;
 
     let sampler = Sampler { graph, neighbours: graph.neighbours(), config };
-    let mut tape = Tape::new();
+    let mut tape = Tape::on(options.device.clone());
     let mut progress = Progress::new("epoch", state.epochs_done, config.epochs);
     let (mut trained, mut since_start, mut last_save) = (0_usize, 0.0, Instant::now());
     while state.epochs_done < config.epochs {
@@ -268,6 +273,7 @@ fn finish<T: Float>(
         self_loops: graph.self_loops,
         duplicates: graph.duplicates,
         threads: rayon::current_num_threads(),
+        device: options.device.to_string(),
         loss: state.loss.clone(),
         train_seconds: state.seconds,
         pairs_per_second: (graph.pairs.len() as u64 * state.epochs_done) as f64 / state.seconds,

@@ -110,6 +110,38 @@ fn resumed_equals_uninterrupted_bit_for_bit() {
 }
 
 #[test]
+fn a_device_trains_to_the_same_metrics() {
+    let d = Dir::new();
+    let tree = d.tree();
+    assert!(fails(&["train", "--device", "gpu"]).contains("cpu, opencl or opencl:N is needed"));
+    let list = poincare(&["train", "--device", "list"]);
+    if !list.status.success() {
+        let reason = String::from_utf8(list.stderr).unwrap();
+        let built = cfg!(feature = "opencl");
+        assert!(reason.contains(if built { "install" } else { "--features opencl" }), "{reason}");
+        eprintln!("skipped: {reason}");
+        return;
+    }
+    let train = |name: &str, device: &str, rest: &[&str]| {
+        let out = d.path(name);
+        let args = ["train", "--edges", &tree, "--batch", "50", "--device", device, "--out", &out];
+        succeeds(&[&args[..], &SHORT[..], rest].concat());
+        (metrics(&out), bytes(&out, "embedding.tsv"))
+    };
+    for model in ["poincare", "lorentz", "euclidean"] {
+        let model = ["--model", model];
+        let (on_cpu, _) = train("cpu", "cpu", &model);
+        let (on_device, points) = train("device", "opencl", &model);
+        assert_eq!(on_device.device, "opencl:0");
+        for (a, b) in on_device.loss.iter().zip(&on_cpu.loss) {
+            assert!((a - b).abs() <= 1e-9 * b, "{model:?}: {a} {b}");
+        }
+        assert_eq!((on_device.mean_rank, on_device.map), (on_cpu.mean_rank, on_cpu.map), "{model:?}");
+        assert!(points == train("again", "opencl", &model).1, "{model:?}: two runs differ");
+    }
+}
+
+#[test]
 fn killed_at_any_moment_it_resumes() {
     let d = Dir::new();
     let tree = d.tree();

@@ -137,9 +137,9 @@ pub(crate) struct Arena<T: Float> {
     pub(crate) checked: bool,
     /// The list of the last backward pass, for the next.
     pub(crate) entries: Vec<Entry<T>>,
-    index_buffers: Vec<Vec<u32>>,
+    pub(crate) index_buffers: Vec<Vec<u32>>,
     /// Slot maps of sparse gradients, all entries untouched.
-    slot_buffers: Vec<Vec<u32>>,
+    pub(crate) slot_buffers: Vec<Vec<u32>>,
 }
 
 impl<T: Float> Default for Arena<T> {
@@ -158,18 +158,39 @@ impl<T: Float> Default for Arena<T> {
 }
 
 impl<T: Float> Arena<T> {
+    /// The value of the node that has a node's elements: an alias is never one of an alias.
+    fn value(&self, id: u32) -> &Value<T> {
+        match &self.nodes[id as usize].value {
+            Value::Alias(source) => &self.nodes[*source as usize].value,
+            value => value,
+        }
+    }
+
     fn buffer(&self, id: u32) -> &[T] {
-        let node = &self.nodes[id as usize];
-        match &node.value {
+        match self.value(id) {
             Value::Owned(data) => data,
             Value::Shared(data) => data,
-            // An alias is never one of an alias.
-            Value::Alias(source) => match &self.nodes[*source as usize].value {
-                Value::Owned(data) => data,
-                Value::Shared(data) => data,
-                _ => released(node.op.name()),
-            },
-            Value::Released => released(node.op.name()),
+            _ => released(self.nodes[id as usize].op.name()),
+        }
+    }
+
+    /// A copy of a node's elements, where they are.
+    pub(crate) fn copy(&self, id: u32) -> Elements<T> {
+        let len = self.shape(id).len();
+        match self.value(id) {
+            Value::Owned(data) => data.first(len),
+            Value::Shared(data) => data.first(len),
+            _ => released(self.nodes[id as usize].op.name()),
+        }
+    }
+
+    /// As [`values`](Self::values), which may be on a device.
+    #[cfg(feature = "opencl")]
+    pub(crate) fn elements(&self, id: u32) -> &Elements<T> {
+        match self.value(id) {
+            Value::Owned(data) => data.elements(),
+            Value::Shared(data) => data,
+            _ => released(self.nodes[id as usize].op.name()),
         }
     }
 
@@ -240,18 +261,22 @@ impl<T: Float> Arena<T> {
         match self.cotangents[id as usize].take() {
             None => self.cotangents[id as usize] = Some(Cotangent::Dense(buffer)),
             Some(Cotangent::Dense(mut sum)) => {
-                index::add(&mut sum[..len], &buffer[..len]);
+                if !self.add_on_device(&mut sum, &buffer, len) {
+                    index::add(&mut sum[..len], &buffer[..len]);
+                }
                 self.pool.give(buffer);
                 self.cotangents[id as usize] = Some(Cotangent::Dense(sum));
             }
             Some(Cotangent::Rows(rows)) => {
                 let mut sum = buffer;
-                index::scatter_add(
-                    &rows.values[..rows.rows.len() * rows.width],
-                    &rows.rows,
-                    rows.width,
-                    &mut sum,
-                );
+                if !self.scatter_on_device(&rows, &mut sum) {
+                    index::scatter_add(
+                        &rows.values[..rows.rows.len() * rows.width],
+                        &rows.rows,
+                        rows.width,
+                        &mut sum,
+                    );
+                }
                 self.recycle_rows(rows);
                 self.cotangents[id as usize] = Some(Cotangent::Dense(sum));
             }
@@ -316,7 +341,7 @@ impl<T: Float> Arena<T> {
                         .collect();
                     operation.backward(&self.views(&inputs), self.outcome(id as u32), &g[..len], &mut grads);
                     if self.checked {
-                        check_gradients(node, &grads);
+                        check_gradients(node, grads.iter().map(|grad| grad.as_deref()));
                     }
                 }
                 for (&input, buffer) in inputs.iter().zip(buffers) {
@@ -326,6 +351,30 @@ impl<T: Float> Arena<T> {
                 }
             }
         }
+    }
+}
+
+/// Without OpenCL there is no device but the processor.
+#[cfg(not(feature = "opencl"))]
+impl<T: Float> Arena<T> {
+    pub(crate) fn forward_on_device(
+        &self,
+        _: &Op<T>,
+        _: &[u32],
+        _: &Shape,
+        _: &mut Buffer<T>,
+        _: Option<&mut Buffer<T>>,
+    ) -> bool {
+        false
+    }
+    pub(crate) fn propagate_on_device(&mut self, _: usize, _: &Buffer<T>) -> bool {
+        false
+    }
+    fn add_on_device(&self, _: &mut Buffer<T>, _: &Buffer<T>, _: usize) -> bool {
+        false
+    }
+    fn scatter_on_device(&self, _: &SparseRows<T>, _: &mut Buffer<T>) -> bool {
+        false
     }
 }
 
@@ -341,9 +390,9 @@ pub(crate) fn first_bad<T: Float>(values: &[T]) -> Option<(usize, T)> {
     values.iter().copied().enumerate().find(|(_, x)| !x.is_finite())
 }
 
-fn check_gradients<T: Float>(node: &Node<T>, grads: &[Option<&mut [T]>]) {
-    for (i, grad) in grads.iter().enumerate() {
-        if let Some((at, x)) = grad.as_deref().and_then(first_bad) {
+pub(crate) fn check_gradients<'a, T: Float>(node: &Node<T>, grads: impl Iterator<Item = Option<&'a [T]>>) {
+    for (i, grad) in grads.enumerate() {
+        if let Some((at, x)) = grad.and_then(first_bad) {
             panic!(
                 "{}: the gradient of input {i} is {x} at element {at}; recorded at {}",
                 node.op.name(),

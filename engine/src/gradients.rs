@@ -2,7 +2,7 @@
 
 use crate::kernels::index::SparseRows;
 use crate::pool::Buffer;
-use crate::{Float, ParamId, Tape, Var};
+use crate::{Device, Float, ParamId, Shape, Tape, Tensor, Var};
 
 pub(crate) enum Gradient<T> {
     Dense(Buffer<T>),
@@ -77,6 +77,23 @@ impl<'t, T: Float> Gradients<'t, T> {
     /// The gradient with respect to an input variable; `None` if the loss does not depend on it.
     pub fn wrt(&self, variable: Var<'_, T>) -> Option<GradientView<'_, T>> {
         self.entries.iter().find(|e| e.node == variable.id()).map(Self::view)
+    }
+
+    /// Where they are.
+    pub fn device(&self) -> Device {
+        self.tape.device()
+    }
+
+    /// The gradient with respect to a parameter as a tensor where it is, on a device for one: its rows, of `width`
+    /// elements, and which they are if not all.
+    pub fn tensor(&self, id: ParamId, width: usize) -> Option<(Option<&[u32]>, Tensor<T>)> {
+        let entry = self.entries.iter().find(|e| e.param == Some(id))?;
+        let (rows, values, len) = match &entry.gradient {
+            Gradient::Dense(values) => (None, values, entry.len),
+            Gradient::Rows(sparse) => (Some(&*sparse.rows), &sparse.values, sparse.rows.len() * sparse.width),
+        };
+        let shape = Shape::from([len / width.max(1), width]);
+        Some((rows, Tensor::from_elements(shape, values.first(len))))
     }
 
     /// The gradient with respect to a parameter; `None` if the loss does not depend on it.

@@ -37,6 +37,20 @@
 //!   of pairs a [`PairFormula`], a function of rows a [`RowFunction`]; for the rest there is [`Operation`].
 //! - **Threads**: the current rayon pool's; results do not depend on their number.
 //!
+//! # Devices
+//!
+//! With the feature `opencl`, [`Tape::on`] computes on an OpenCL device: `Tape::on("opencl".parse()?)`. Nothing else
+//! changes. Formulas are printed as OpenCL C and compiled once per process; values, gradients, parameters and the state of
+//! optimisers stay on the device, and are read back where somebody looks at them.
+//!
+//! Elementwise and row formulas give the same bits as on the processor, in both passes and both types (where the device
+//! rounds `f32` division correctly), and two runs give the same bits. Sums in another order differ by roundings: sums
+//! along axes by a few ulp of their terms together, products of matrices and attention likewise. Measured on PoCL 3.1.
+//! The device needs `f64`, in which inner products are summed.
+//!
+//! **The exceptions**: an [`Operation`] of your own, a [`RowFunction`] and the derivatives of forward mode
+//! ([`Tape::jvp`]) are computed on the host: their inputs are read back, their results uploaded.
+//!
 //! # Where things are
 //!
 //! | file | what |
@@ -55,12 +69,14 @@
 //! | [`check`] | gradients against finite differences |
 //! | [`files`] | checkpoints, safetensors, npy, atomic writes |
 //! | [`simd`] | the choice of the instruction set |
+//! | [`Device`] | the processor, or an OpenCL device |
 
 #![warn(missing_docs)]
 
 mod arena;
 pub mod check;
 pub mod compiled;
+mod device;
 pub mod domain;
 mod dropout;
 mod dual;
@@ -73,6 +89,8 @@ mod gradients;
 mod kernels;
 mod lanes;
 pub mod loss;
+#[cfg(feature = "opencl")]
+mod opencl;
 mod operation;
 mod parallel;
 mod pool;
@@ -90,11 +108,13 @@ mod tensor;
 mod trace;
 mod var;
 
+pub use device::{Device, DeviceError};
 pub use domain::Domain;
 pub use dual::Dual;
 pub use elementary::Element;
 pub use float::Float;
 pub use gradients::{GradientView, Gradients};
+pub use kernels::elementwise::Elementwise;
 pub use kernels::map::MapFormula;
 pub use kernels::pair::{PairFormula, Pairing};
 pub use kernels::update::{ELEMENTS, RowUpdate, update_elements, update_rows};
@@ -108,5 +128,5 @@ pub use scalar::Scalar;
 pub use shape::{Broadcast, Shape};
 pub use tape::{ParamId, Tape};
 pub use tensor::Tensor;
-pub use trace::{Expression, PRELUDE, Trace};
+pub use trace::{Expression, Trace, prelude};
 pub use var::Var;

@@ -114,6 +114,14 @@ pub trait Operation<T: Float>: Send + Sync + 'static {
         grads: &mut [Option<&mut [T]>],
     );
 
+    /// How an OpenCL device computes it. An operation without such a form is computed on the host: what it reads is
+    /// read back, what it writes is uploaded.
+    #[cfg(feature = "opencl")]
+    #[doc(hidden)]
+    fn on_device(&self) -> Option<&dyn crate::opencl::OnDevice<T>> {
+        None
+    }
+
     /// Forward mode: records the tangent of the result, given the inputs' (`None` is zero; at least one is
     /// not), from operations of the tape. [`Tape::jvp`] calls it.
     ///

@@ -6,8 +6,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::Float;
 use crate::elements::Elements;
+use crate::{Device, Float};
 
 /// Bytes of a tape's buffers. See [`Tape::memory`](crate::Tape::memory).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,11 +23,12 @@ pub struct Memory {
 /// A cache line, and the widest vector register: where every buffer starts.
 const ALIGNMENT: usize = 64;
 
-/// A power of two of elements, the first at the start of a cache line.
+/// A power of two of elements, the first at the start of a cache line; on a device, as many as were asked for.
 #[derive(Debug)]
 pub(crate) struct Buffer<T> {
     memory: Elements<T>,
     start: usize,
+    len: usize,
     class: u32,
 }
 
@@ -35,33 +36,77 @@ impl<T: Float> Buffer<T> {
     fn new(class: u32) -> Self {
         let memory = Elements::<T>::zeroed((1 << class) + ALIGNMENT / size_of::<T>());
         let start = memory.as_ptr().align_offset(ALIGNMENT);
-        Buffer { memory, start, class }
+        Buffer { memory, start, len: 1 << class, class }
+    }
+
+    /// Its elements on a device: what is on the host only starts somewhere among them.
+    #[cfg(feature = "opencl")]
+    pub(crate) fn elements(&self) -> &Elements<T> {
+        &self.memory
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// A copy of the first `len`, where they are.
+    pub(crate) fn first(&self, len: usize) -> Elements<T> {
+        if self.memory.is_on_device() { self.memory.first(len) } else { Elements::from(self[..len].to_vec()) }
+    }
+}
+
+#[cfg(feature = "opencl")]
+impl<T: Float> Buffer<T> {
+    /// See [`Elements::on`].
+    pub(crate) fn on(&self, device: &crate::opencl::Queue) -> std::sync::Arc<crate::opencl::Memory> {
+        self.memory.on(device)
+    }
+
+    /// See [`Elements::write_on`].
+    pub(crate) fn write_on(
+        &mut self,
+        device: &crate::opencl::Queue,
+    ) -> std::sync::Arc<crate::opencl::Memory> {
+        self.memory.write_on(device)
     }
 }
 
 impl<T: Float> Deref for Buffer<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        &self.memory[self.start..][..1 << self.class]
+        &self.memory[self.start..][..self.len]
     }
 }
 
 impl<T: Float> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.memory[self.start..][..1 << self.class]
+        &mut self.memory[self.start..][..self.len]
     }
 }
 
-/// Buffers by size class (powers of two).
+/// Buffers by size class (powers of two). Those on a device are the device's own to reuse.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
+    device: Device,
     classes: Vec<Vec<Buffer<T>>>,
     memory: Memory,
 }
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
-        Pool { classes: (0..usize::BITS).map(|_| Vec::new()).collect(), memory: Memory::default() }
+        Pool::on(Device::cpu())
+    }
+}
+
+impl<T> Pool<T> {
+    /// Buffers on a device.
+    pub(crate) fn on(device: Device) -> Self {
+        let classes = (0..usize::BITS).map(|_| Vec::new()).collect();
+        Pool { device, classes, memory: Memory::default() }
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
     }
 }
 
@@ -73,6 +118,10 @@ impl<T: Float> Pool<T> {
         let memory = &mut self.memory;
         memory.in_use += bytes;
         memory.peak = memory.peak.max(memory.in_use);
+        if !self.device.is_cpu() {
+            memory.held = memory.peak;
+            return Buffer { memory: Elements::unwritten(len), start: 0, len, class };
+        }
         self.classes[class as usize].pop().unwrap_or_else(|| {
             memory.held += bytes;
             Buffer::new(class)
@@ -88,8 +137,10 @@ impl<T: Float> Pool<T> {
 
     /// Gives a buffer back.
     pub(crate) fn give(&mut self, buffer: Buffer<T>) {
-        self.memory.in_use -= size_of_val(&*buffer);
-        self.classes[buffer.class as usize].push(buffer);
+        self.memory.in_use -= size_of::<T>() << buffer.class;
+        if self.device.is_cpu() {
+            self.classes[buffer.class as usize].push(buffer);
+        }
     }
 
     pub(crate) fn memory(&self) -> Memory {

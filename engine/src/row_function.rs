@@ -21,8 +21,8 @@ use crate::{Float, Shape, Var};
 /// [`Rows::row_function`](crate::Rows::row_function) applies it to single rows, to tensors row by row (in
 /// parallel, with broadcasting of leading axes) and to tape variables, where its
 /// [`pullback`](Self::pullback) is the reverse pass; [`Rows::scalar_function`](crate::Rows::scalar_function)
-/// reads a result of one element as a number. It may carry data, a matrix size for one. Forward mode and
-/// OpenCL are not offered.
+/// reads a result of one element as a number. It may carry data, a matrix size for one. Forward mode is not
+/// offered; on a tape whose values are on a device it is computed on the host.
 ///
 /// ```
 /// use cotangent_engine::{Float, Row, RowFunction, Rows, Tape, Tensor, Var};

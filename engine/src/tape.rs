@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 
 use crate::arena::{Arena, Cotangent, Node, Op, Value, first_bad};
 use crate::gradients::{Entry, Gradient, Gradients};
-use crate::pool::Memory;
-use crate::{Float, Shape, Tensor, Var};
+use crate::pool::{Memory, Pool};
+use crate::{Device, Float, Shape, Tensor, Var};
 
 /// Identifies a parameter that lives outside the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,9 +46,21 @@ pub struct Tape<T: Float = f32> {
 }
 
 impl<T: Float> Tape<T> {
-    /// An empty tape.
+    /// An empty tape on the processor.
     pub fn new() -> Self {
-        Tape::default()
+        Tape::on(Device::of_environment())
+    }
+
+    /// An empty tape whose values are on a device. See [`Device`].
+    pub fn on(device: Device) -> Self {
+        let tape = Tape::default();
+        tape.arena.borrow_mut().pool = Pool::on(device);
+        tape
+    }
+
+    /// Where its values are.
+    pub fn device(&self) -> Device {
+        self.arena.borrow().pool.device().clone()
     }
 
     /// An empty tape that searches every result and every gradient for NaN and infinity, and panics at the
@@ -207,19 +219,21 @@ impl<T: Float> Tape<T> {
             },
             _ => {
                 let mut buffer = arena.pool.take(shape.len());
-                let out = &mut buffer[..shape.len()];
-                let kept = kept.as_mut().map_or(&mut [][..], |(buffer, len)| &mut buffer[..*len]);
-                let views = arena.views(&inputs);
-                operation.forward(&views, out, kept);
+                let of_kept = kept.as_mut().map(|(buffer, _)| buffer);
+                if !arena.forward_on_device(&op, &inputs, &shape, &mut buffer, of_kept) {
+                    let out = &mut buffer[..shape.len()];
+                    let kept = kept.as_mut().map_or(&mut [][..], |(buffer, len)| &mut buffer[..*len]);
+                    operation.forward(&arena.views(&inputs), out, kept);
+                }
                 if arena.checked
-                    && let Some((at, x)) = first_bad(out)
+                    && let Some((at, x)) = first_bad(&buffer[..shape.len()])
                 {
-                    let of = views.iter().map(|v| v.shape.to_string()).collect::<Vec<_>>().join(", ");
+                    let shapes = inputs.iter().map(|&i| arena.shape(i).to_string());
+                    let of = shapes.collect::<Vec<_>>().join(", ");
                     panic!(
                         "{name}: the result of shape {shape} is {x} at element {at}; inputs of shapes {of}"
                     )
                 }
-                drop(views);
                 Value::Owned(buffer)
             }
         };
@@ -238,6 +252,12 @@ impl<T: Float> Tape<T> {
     pub(crate) fn read<R>(&self, id: u32, read: impl FnOnce(&[T], &Shape) -> R) -> R {
         let arena = self.arena.borrow();
         read(arena.values(id), arena.shape(id))
+    }
+
+    /// A copy of a node's value.
+    pub(crate) fn copy(&self, id: u32) -> Tensor<T> {
+        let arena = self.arena.borrow();
+        Tensor::from_elements(arena.shape(id).clone(), arena.copy(id))
     }
 
     /// The gradients of a loss with respect to every variable and parameter it depends on.
@@ -274,8 +294,10 @@ impl<T: Float> Tape<T> {
         arena.cotangents.resize_with(root + 1, || None);
 
         let mut gradients = Gradients::new(self, std::mem::take(&mut arena.entries));
-        // The root's gradient is the caller's and is not copied, unless the root has no elements of its own making.
-        let is_moved = matches!(arena.nodes[root].op, Op::Leaf | Op::Reshape(_));
+        // The root's gradient is the caller's and is not copied, unless the root has no elements of its own making, or
+        // they are on a device.
+        let is_moved =
+            matches!(arena.nodes[root].op, Op::Leaf | Op::Reshape(_)) || !arena.pool.device().is_cpu();
         if is_moved {
             let mut seed = arena.pool.take(g.len());
             seed[..g.len()].copy_from_slice(g);
@@ -300,7 +322,9 @@ impl<T: Float> Tape<T> {
                     arena.accumulate(input, g);
                 }
                 Some(Cotangent::Dense(g)) if node.needs_gradient => {
-                    arena.propagate(id, &g);
+                    if !arena.propagate_on_device(id, &g) {
+                        arena.propagate(id, &g);
+                    }
                     arena.pool.give(g);
                 }
                 Some(Cotangent::Dense(g)) => arena.pool.give(g),

@@ -29,7 +29,7 @@ impl<T: Float> Tensor<T> {
     pub fn new(shape: impl Into<Shape>, data: Vec<T>) -> Self {
         let shape = shape.into();
         assert_eq!(shape.len(), data.len(), "tensor: shape {shape} needs {} elements", shape.len());
-        Tensor { shape, data: Arc::new(Elements::Heap(data)) }
+        Tensor { shape, data: Arc::new(Elements::from(data)) }
     }
 
     /// Zeros.
@@ -83,6 +83,45 @@ impl<T: Float> Tensor<T> {
 
     pub(crate) fn share(&self) -> Arc<Elements<T>> {
         Arc::clone(&self.data)
+    }
+
+    pub(crate) fn from_elements(shape: Shape, elements: Elements<T>) -> Self {
+        Tensor { shape, data: Arc::new(elements) }
+    }
+
+    /// Writes the columns `columns` of some rows, or of all, where the values are: what is on a device stays there.
+    ///
+    /// ```
+    /// use cotangent_engine::Tensor;
+    /// let mut t = Tensor::zeros([3, 2]);
+    /// t.set_rows(Some(&[2, 0]), 1..2, &Tensor::new([2, 1], vec![5.0_f64, 7.0]));
+    /// assert_eq!(t.data(), [0.0, 7.0, 0.0, 0.0, 0.0, 5.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If the values are not as many, or a row or a column is not in the tensor.
+    #[track_caller]
+    pub fn set_rows(&mut self, rows: Option<&[u32]>, columns: std::ops::Range<usize>, values: &Tensor<T>) {
+        let (width, own, all) = (self.width(), columns.len(), self.len() / self.width().max(1));
+        let n = rows.map_or(all, <[u32]>::len);
+        let inside = rows.is_none_or(|rows| rows.iter().all(|&row| (row as usize) < all));
+        assert!(
+            values.len() == n * own && columns.end <= width && inside,
+            "set_rows: {n} rows, columns {columns:?} of {}, from {}",
+            self.shape,
+            values.shape
+        );
+        #[cfg(feature = "opencl")]
+        if let Some((queue, from)) = values.data.here() {
+            let table = Arc::make_mut(&mut self.data).write_on(&queue);
+            return crate::opencl::set_rows::<T>(&queue, &from, rows, [n, own, width, columns.start], &table);
+        }
+        let values = values.data.chunks_exact(own.max(1));
+        let table = Arc::make_mut(&mut self.data);
+        for (i, from) in values.enumerate() {
+            let start = rows.map_or(i, |rows| rows[i] as usize) * width + columns.start;
+            table[start..start + own].copy_from_slice(from);
+        }
     }
 
     /// Row `i`: `width` elements, all leading axes counted as one.

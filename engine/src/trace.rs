@@ -8,9 +8,10 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::Scalar;
+use crate::{Element, Scalar};
 
 /// An operation of an expression; numbers are positions of earlier nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,9 +31,9 @@ enum Node {
     Function(Function, u32),
 }
 
-/// A scalar that records what is done to it. Exists within [`Expression::trace`] only.
+/// A scalar that records what is done to it, in place of an `E`. Exists within [`Expression::trace`] only.
 #[derive(Clone, Copy, Debug)]
-pub struct Trace(u32);
+pub struct Trace<E = f64>(u32, PhantomData<E>);
 
 /// The truth value of a comparison of [`Trace`]s.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +47,12 @@ struct Recorder {
 
 thread_local! {
     static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
+}
+
+impl<E> Trace<E> {
+    fn of(node: Node) -> Self {
+        Trace(record(node), PhantomData)
+    }
 }
 
 fn record(node: Node) -> u32 {
@@ -84,10 +91,15 @@ impl Expression {
     /// # Panics
     /// If recordings are nested.
     pub fn trace(inputs: usize, formula: impl FnOnce(&[Trace]) -> Vec<Trace>) -> Self {
+        Expression::trace_as(inputs, formula)
+    }
+
+    /// As [`trace`](Self::trace), for evaluation in another type: some formulas take shorter series in `f32`.
+    pub fn trace_as<E: Element>(inputs: usize, formula: impl FnOnce(&[Trace<E>]) -> Vec<Trace<E>>) -> Self {
         let outer = RECORDER.with_borrow_mut(|recorder| recorder.replace(Recorder::default()));
         assert!(outer.is_none(), "recordings of expressions cannot be nested");
-        let arguments: Vec<Trace> = (0..inputs).map(|i| Trace(record(Node::Input(i as u32)))).collect();
-        let outputs = formula(&arguments).into_iter().map(|Trace(id)| id).collect();
+        let arguments: Vec<Trace<E>> = (0..inputs).map(|i| Trace::of(Node::Input(i as u32))).collect();
+        let outputs = formula(&arguments).into_iter().map(|Trace(id, _)| id).collect();
         let recorder = RECORDER.with_borrow_mut(Option::take).expect("set above");
         Expression { nodes: recorder.nodes, inputs, outputs }
     }
@@ -100,6 +112,38 @@ impl Expression {
     /// Whether there is no node.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    /// The value of an output, if it is a constant.
+    #[cfg(feature = "opencl")]
+    pub(crate) fn constant(&self, output: usize) -> Option<f64> {
+        match self.nodes[self.outputs[output] as usize] {
+            Node::Constant(bits) => Some(f64::from_bits(bits)),
+            _ => None,
+        }
+    }
+
+    /// The expression with its constants as further arguments, and these: what differs in constants only is one function.
+    #[cfg(feature = "opencl")]
+    pub(crate) fn with_arguments_for_constants(&self) -> (Self, Vec<f64>) {
+        let (mut expression, mut constants) = (self.clone(), Vec::new());
+        for node in &mut expression.nodes {
+            if let Node::Constant(bits) = *node {
+                *node = Node::Input((self.inputs + constants.len()) as u32);
+                constants.push(f64::from_bits(bits));
+            }
+        }
+        expression.inputs += constants.len();
+        (expression, constants)
+    }
+
+    /// A number that equal expressions share.
+    #[cfg(feature = "opencl")]
+    pub(crate) fn fingerprint(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        (&self.nodes, &self.outputs).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The outputs at some arguments, computed in any scalar.
@@ -129,8 +173,7 @@ impl Expression {
     }
 
     /// The expression as a function `void name(const real in[], real out[])`, in the common subset of C99 and
-    /// OpenCL C, for the floating-point type `real`. The functions that C does not
-    /// have (`tanc` and the like) are those of [`PRELUDE`].
+    /// OpenCL C, for the floating-point type `real`. Its functions are those of [`prelude`].
     pub fn to_c(&self, name: &str, real: &str) -> String {
         let mut c = format!("void {name}(const {real} *in, {real} *out) {{\n");
         for (id, node) in self.nodes.iter().enumerate() {
@@ -171,20 +214,20 @@ fn number(x: f64, real: &str) -> String {
 
 macro_rules! operator {
     ($($trait:ident $method:ident;)*) => { $(
-        impl $trait for Trace {
-            type Output = Trace;
-            fn $method(self, other: Trace) -> Trace {
-                Trace(record(Node::$trait(self.0, other.0)))
+        impl<E: Element> $trait for Trace<E> {
+            type Output = Self;
+            fn $method(self, other: Self) -> Self {
+                Trace::of(Node::$trait(self.0, other.0))
             }
         }
     )* };
 }
 operator! { Add add; Sub sub; Mul mul; Div div; }
 
-impl Neg for Trace {
-    type Output = Trace;
-    fn neg(self) -> Trace {
-        Trace(record(Node::Neg(self.0)))
+impl<E: Element> Neg for Trace<E> {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Trace::of(Node::Neg(self.0))
     }
 }
 
@@ -213,18 +256,18 @@ macro_rules! functions {
             }
         }
 
-        impl Scalar for Trace {
+        impl<E: Element> Scalar for Trace<E> {
             type Mask = TraceMask;
-            const EPSILON: f64 = f64::EPSILON;
+            const EPSILON: f64 = E::EPSILON;
 
             fn constant(value: f64) -> Self {
-                Trace(record(Node::Constant(value.to_bits())))
+                Trace::of(Node::Constant(value.to_bits()))
             }
             fn lt(self, other: Self) -> TraceMask {
                 TraceMask(record(Node::Less(self.0, other.0)))
             }
             fn select(mask: TraceMask, a: Self, b: Self) -> Self {
-                Trace(record(Node::Select(mask.0, a.0, b.0)))
+                Trace::of(Node::Select(mask.0, a.0, b.0))
             }
             fn sin_cos(self) -> (Self, Self) {
                 (self.sin(), self.cos())
@@ -236,17 +279,17 @@ macro_rules! functions {
                 (self.sinc(), self.cosc())
             }
             fn tanh_with_slope(self) -> (Self, Self) {
-                (self.tanh(), Trace(record(Node::Function(Function::TanhSlope, self.0))))
+                (self.tanh(), Trace::of(Node::Function(Function::TanhSlope, self.0)))
             }
             fn tanc_secant(self) -> (Self, Self) {
-                (self.tanc(), Trace(record(Node::Function(Function::Secant, self.0))))
+                (self.tanc(), Trace::of(Node::Function(Function::Secant, self.0)))
             }
             fn gelu_with_slope(self) -> (Self, Self) {
-                (self.gelu(), Trace(record(Node::Function(Function::GeluSlope, self.0))))
+                (self.gelu(), Trace::of(Node::Function(Function::GeluSlope, self.0)))
             }
             $(
                 fn $method(self) -> Self {
-                    Trace(record(Node::Function(Function::$variant, self.0)))
+                    Trace::of(Node::Function(Function::$variant, self.0))
                 }
             )*
         }
@@ -279,5 +322,9 @@ functions! {
     Arcsinc arcsinc "arcsinc";
 }
 
-/// What printed expressions call besides the standard functions, for a type named `real`.
-pub const PRELUDE: &str = include_str!("prelude.cl");
+/// What printed expressions call, as C that C99 and OpenCL C have in common: the elementary functions, in the
+/// operations and with the constants of [`elementary`](crate::elementary), so that they give the same bits. For a type
+/// named `real`, which is `E`.
+pub fn prelude<E: Element>() -> String {
+    E::constants() + include_str!("elementary/elementary.cl")
+}

@@ -46,9 +46,9 @@ impl<'t, T: Float> Var<'t, T> {
         self.tape.read(self.id, |_, shape| shape.clone())
     }
 
-    /// A copy of its value.
+    /// A copy of its value, where that is: on a device it is read back when somebody looks at it.
     pub fn to_tensor(self) -> Tensor<T> {
-        self.tape.read(self.id, |data, shape| Tensor::new(shape.clone(), data.to_vec()))
+        self.tape.copy(self.id)
     }
 
     /// Reads its elements in place, row-major.

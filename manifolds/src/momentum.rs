@@ -9,7 +9,7 @@
 //!
 //! Bonnabel 2013; Bécigneul & Ganea 2019 (Riemannian adaptive optimisation methods), algorithm 1.
 
-use cotangent_engine::{Float, Rows, Scalar, Tape};
+use cotangent_engine::{Elementwise, Float, Rows, Scalar, Tape, Var};
 
 use crate::Manifold;
 
@@ -137,6 +137,70 @@ pub fn composed<M: Manifold, U: Rule<K>, T: Float, const K: usize>(
             })
         })
     })
+}
+
+/// Rows on a tape in the course of a step: as [`Moving`].
+#[derive(Clone, Copy, Debug)]
+pub struct OnTape<'t, T: Float, const K: usize> {
+    /// The points, `[rows, width]`.
+    pub points: Var<'t, T>,
+    /// Their momenta: `[rows, width]`.
+    pub momenta: Var<'t, T>,
+    /// Their second moments: `[rows, moments]`.
+    pub moments: [Var<'t, T>; K],
+    /// The gradients with respect to the coordinates: `[rows, width]`.
+    pub gradients: Var<'t, T>,
+}
+
+/// A number of a [`Rule`]: the length of the step, or one of the new moments.
+struct Number<U, const K: usize> {
+    rule: U,
+    /// 0 for the length.
+    which: usize,
+}
+
+impl<U: Rule<K> + 'static, const K: usize> Elementwise for Number<U, K> {
+    fn name(&self) -> &'static str {
+        "step length"
+    }
+    fn eval<S: Scalar>(&self, operands: &[S]) -> S {
+        // Rounding may leave the square of a vanishing vector negative in Minkowski space.
+        let square = operands[0].max(S::zero());
+        let (length, moments) = self.rule.length(square, std::array::from_fn(|k| operands[1 + k]));
+        if self.which == 0 { length } else { moments[self.which - 1] }
+    }
+}
+
+/// As [`composed`], recorded on the tape of its rows, on a device for one; rows that would not be finite are the
+/// caller's to find.
+pub fn on_tape<'t, M: Manifold, U: Rule<K> + 'static, T: Float, const K: usize>(
+    manifold: &M,
+    rule: U,
+    motion: Motion,
+    rows: OnTape<'t, T, K>,
+) -> OnTape<'t, T, K> {
+    let OnTape { points: x, momenta, moments, gradients } = rows;
+    let (tape, shape, [keep, take]) = (x.tape(), x.shape(), rule.blend());
+    let (n, width) = (shape.rows().len(), shape.width());
+    let gradient = manifold.egrad_to_rgrad(&x, &gradients);
+    let square = match manifold.moments(width) {
+        1 => manifold.inner(&x, &gradient, &gradient).reshape([n, 1]),
+        _ => gradient.square(),
+    };
+    let momentum = momenta * keep + gradient * take;
+    let along = if motion.lookahead { momentum * keep + gradient * take } else { momentum };
+    let operands: Vec<Var<'t, T>> = std::iter::once(square).chain(moments).collect();
+    let number = |which| tape.elementwise(Number { rule, which }, &operands);
+    let mut velocity = -(along * number(0));
+    if motion.decay != 0.0 {
+        let origin = manifold.origin::<T>(manifold.dimension(width));
+        let origin = tape.constant_with([1, width], |to| to.copy_from_slice(&origin));
+        velocity = velocity + manifold.log(&x, &origin) * motion.decay;
+    }
+    let points =
+        if motion.retraction { manifold.retract(&x, &velocity) } else { manifold.exp(&x, &velocity) };
+    let momenta = manifold.transport(&x, &points, &momentum);
+    OnTape { points, momenta, moments: std::array::from_fn(|k| number(1 + k)), gradients }
 }
 
 #[cfg(test)]

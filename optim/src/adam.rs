@@ -6,8 +6,9 @@
 
 use cotangent_engine::{Float, Scalar};
 use cotangent_manifolds::Manifold;
-use cotangent_manifolds::momentum::{Motion, Moving, Rule};
+use cotangent_manifolds::momentum::{Motion, Moving, Rule, on_tape};
 
+use crate::device::FactorOnTape;
 use crate::error::{OptimError, setting};
 use crate::optimiser::{Algorithm, FactorRows, Optimiser};
 use crate::rows::with_gradient;
@@ -106,6 +107,20 @@ impl<const K: usize> Rule<K> for Adaptive {
     }
 }
 
+impl Adam {
+    /// The numbers of step number `steps`.
+    fn rule(&self, rate: f64, steps: u64) -> Adaptive {
+        let steps = i32::try_from(steps).unwrap_or(i32::MAX);
+        let bias = (1.0 - self.beta2.powi(steps)).sqrt();
+        Adaptive {
+            beta1: self.beta1,
+            beta2: self.beta2,
+            rate: rate * bias / (1.0 - self.beta1.powi(steps)),
+            epsilon: self.epsilon * bias,
+        }
+    }
+}
+
 impl Algorithm for Adam {
     const NAME: &'static str = "adam";
 
@@ -122,14 +137,7 @@ impl Algorithm for Adam {
     ) -> Result<(), usize> {
         let (width, of_row, gradient) = (tables.points.width(), tables.of_row, tables.gradient);
         let state = tables.state.as_deref_mut().expect("Adam keeps a state");
-        let steps = i32::try_from(state.steps).unwrap_or(i32::MAX);
-        let bias = (1.0 - self.beta2.powi(steps)).sqrt();
-        let rule = Adaptive {
-            beta1: self.beta1,
-            beta2: self.beta2,
-            rate: rate * bias / (1.0 - self.beta1.powi(steps)),
-            epsilon: self.epsilon * bias,
-        };
+        let rule = self.rule(rate, state.steps);
         let (points, momenta) = (tables.points.data_mut(), state.momenta.data_mut());
         match state.moments.as_mut_slice() {
             [v] => {
@@ -144,6 +152,22 @@ impl Algorithm for Adam {
                 with_gradient(rows, of_row, &part, gradient, tables.scale, work)
             }
             others => unreachable!("Adam keeps one or two moments, not {}", others.len()),
+        }
+    }
+
+    fn step_on_tape<'t, M: Manifold, T: Float>(
+        &self,
+        manifold: &M,
+        rate: f64,
+        motion: Motion,
+        steps: u64,
+        rows: FactorOnTape<'t, T>,
+    ) -> FactorOnTape<'t, T> {
+        let rule = self.rule(rate, steps);
+        if self.amsgrad {
+            FactorOnTape::from_moments(on_tape(manifold, rule, motion, rows.with_moments::<2>()))
+        } else {
+            FactorOnTape::from_moments(on_tape(manifold, rule, motion, rows.with_moments::<1>()))
         }
     }
 }

@@ -20,6 +20,7 @@ mod adam;
 mod average;
 pub mod checkpoint;
 pub mod clip;
+mod device;
 mod error;
 mod optimiser;
 mod rows;

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use cotangent_engine::{Float, GradientView, Gradients, ParamId, Tensor};
+use cotangent_engine::{Device, Float, GradientView, Gradients, ParamId, Tensor};
 use cotangent_manifolds::momentum::Motion;
 use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, VisitorMut};
 
 use crate::clip;
+use crate::device::{self, FactorOnTape};
 use crate::error::{OptimError, setting};
 use crate::rows::Part;
 
@@ -14,11 +15,35 @@ use crate::rows::Part;
 pub trait GradientSource<T: Float> {
     /// The gradient with respect to a parameter; `None` if there is none.
     fn of(&self, id: ParamId) -> Option<GradientView<'_, T>>;
+
+    /// Where they are. What is on a device moves its parameters there.
+    fn device(&self) -> Device {
+        Device::cpu()
+    }
+
+    /// The gradient with respect to a parameter as a tensor where it is: its rows, of `width` elements, and which they
+    /// are if not all.
+    fn tensor(&self, id: ParamId, width: usize) -> Option<(Option<&[u32]>, Tensor<T>)> {
+        self.of(id).map(|view| match view {
+            GradientView::Dense(values) => {
+                (None, Tensor::new([values.len() / width.max(1), width], values.to_vec()))
+            }
+            GradientView::Rows { rows, values, width } => {
+                (Some(rows), Tensor::new([rows.len(), width], values.to_vec()))
+            }
+        })
+    }
 }
 
 impl<T: Float> GradientSource<T> for Gradients<'_, T> {
     fn of(&self, id: ParamId) -> Option<GradientView<'_, T>> {
         self.param(id)
+    }
+    fn device(&self) -> Device {
+        Gradients::device(self)
+    }
+    fn tensor(&self, id: ParamId, width: usize) -> Option<(Option<&[u32]>, Tensor<T>)> {
+        Gradients::tensor(self, id, width)
     }
 }
 
@@ -61,6 +86,17 @@ pub trait Algorithm: Copy + Send + Sync + 'static {
         motion: Motion,
         part: FactorRows<'_, '_, T>,
     ) -> Result<(), usize>;
+
+    /// The same on a tape, for step number `steps` of the parameter.
+    #[doc(hidden)]
+    fn step_on_tape<'t, M: Manifold, T: Float>(
+        &self,
+        manifold: &M,
+        rate: f64,
+        motion: Motion,
+        steps: u64,
+        rows: FactorOnTape<'t, T>,
+    ) -> FactorOnTape<'t, T>;
 }
 
 /// The rows of a factor in one step.
@@ -173,6 +209,9 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
     /// If a gradient is not finite, a parameter was moved off its manifold by hand, or one was replaced by one of another
     /// shape: nothing is changed then. If a finite gradient leads to a point that is not finite, by overflow: that row
     /// stays where it is, others may have moved.
+    ///
+    /// Gradients on a device move points and state there; two numbers are read back in all, whether the gradients and
+    /// whether the results are finite, and [clipping](Self::clip) reads the gradients.
     pub fn step<N: Module<T>>(
         &mut self,
         module: &mut N,
@@ -191,16 +230,19 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         module: &mut N,
         gradients: &impl GradientSource<T>,
     ) -> Result<(), OptimError> {
-        let mut check = Check { states: &self.states, gradients, outcome: Ok(()) };
+        let mut check = Check { states: &self.states, gradients, on_device: Vec::new(), outcome: Ok(()) };
         module.visit_mut(path, &mut check);
         check.outcome?;
+        device_finite(gradients, &check.on_device)?;
         let scale = match self.max_norm {
             Some(max) => (max / clip::norm_at(path, module, gradients)).min(1.0),
             None => 1.0,
         };
-        let mut advance = Advance { optimiser: self, gradients, scale, outcome: Ok(()) };
+        let mut advance =
+            Advance { optimiser: self, gradients, scale, on_device: Vec::new(), outcome: Ok(()) };
         module.visit_mut(path, &mut advance);
-        advance.outcome
+        advance.outcome?;
+        device_finite(gradients, &advance.on_device)
     }
 
     /// The rate and how to move, for a parameter.
@@ -215,21 +257,63 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
     }
 }
 
+/// Rows on a device that must be finite: their parameter's name, and their numbers if not all.
+struct OnDevice<T: Float> {
+    param: String,
+    rows: Option<Vec<u32>>,
+    values: Tensor<T>,
+}
+
+/// Names the first row on a device that is not finite.
+fn device_finite<T: Float>(
+    gradients: &impl GradientSource<T>,
+    all: &[OnDevice<T>],
+) -> Result<(), OptimError> {
+    if all.is_empty() || device::all_finite(gradients.device(), all.iter().map(|of| &of.values)) {
+        return Ok(());
+    }
+    for OnDevice { param, rows, values } in all {
+        if let Some(bad) = first_not_finite(values.data()) {
+            let at = bad / values.width();
+            let row = rows.as_ref().map_or(at, |rows| rows[at] as usize);
+            return Err(OptimError::NotFinite { param: param.clone(), row });
+        }
+    }
+    Ok(())
+}
+
 /// Looks for everything that would make a step fail.
 struct Check<'a, T: Float, G> {
     states: &'a HashMap<ParamId, State<T>>,
     gradients: &'a G,
+    on_device: Vec<OnDevice<T>>,
     outcome: Result<(), OptimError>,
 }
 
 impl<T: Float, G: GradientSource<T>> Check<'_, T, G> {
-    fn check<M: Manifold>(&self, path: &str, param: &mut Param<M, T>) -> Result<(), OptimError> {
-        let Some(gradient) = self.gradients.of(param.id()) else { return Ok(()) };
+    fn check<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) -> Result<(), OptimError> {
+        let (len, width) = (param.value().len(), param.value().width());
         let name = |param: &Param<M, T>| param.called(path).to_owned();
+        if !self.gradients.device().is_cpu() {
+            let Some((rows, values)) = self.gradients.tensor(param.id(), width) else { return Ok(()) };
+            if let Err((row, source)) = param.verify() {
+                return Err(OptimError::OffManifold { param: name(param), row, source });
+            }
+            let kept = self.states.get(&param.id()).map_or(len, |state| state.momenta.len());
+            let whole = rows.is_some() || values.len() == len;
+            for (what, found, fits) in [("a gradient", values.len(), whole), ("a state", kept, kept == len)] {
+                if !fits {
+                    let shape = param.value().shape().to_string();
+                    return Err(OptimError::Shape { param: name(param), shape, what, found });
+                }
+            }
+            self.on_device.push(OnDevice { param: name(param), rows: rows.map(<[u32]>::to_vec), values });
+            return Ok(());
+        }
+        let Some(gradient) = self.gradients.of(param.id()) else { return Ok(()) };
         if let Err((row, source)) = param.verify() {
             return Err(OptimError::OffManifold { param: name(param), row, source });
         }
-        let (len, width) = (param.value().len(), param.value().width());
         let (values, fits) = match gradient {
             GradientView::Dense(values) => (values, values.len() == len),
             GradientView::Rows { rows, values, width: w } => {
@@ -282,35 +366,67 @@ struct Advance<'a, A, T: Float, G> {
     optimiser: &'a mut Optimiser<A, T>,
     gradients: &'a G,
     scale: f64,
+    /// What must have been finite.
+    on_device: Vec<OnDevice<T>>,
     outcome: Result<(), OptimError>,
 }
 
 impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_, A, T, G> {
     fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) {
-        let Some(gradient) = self.gradients.of(param.id()) else { return };
         if self.outcome.is_err() || param.value().is_empty() {
             return;
         }
         let (rate, motion) = self.optimiser.motion(path);
         let (manifold, width) = (*param.manifold(), param.value().width());
+        let device = self.gradients.device();
+        let (gradient, on_device) = if device.is_cpu() {
+            (self.gradients.of(param.id()), None)
+        } else {
+            (None, self.gradients.tensor(param.id(), width))
+        };
+        if gradient.is_none() && on_device.is_none() {
+            return;
+        }
         let of_row = moments_of_row(&manifold, width);
         let Optimiser { algorithm, states, .. } = &mut *self.optimiser;
-        let state = algorithm.keeps(motion).map(|moments| {
+        let mut state = algorithm.keeps(motion).map(|moments| {
             states.entry(param.id()).or_insert_with(|| State {
                 steps: 0,
                 momenta: Tensor::zeros(param.value().shape().clone()),
                 moments: vec![Tensor::zeros([param.value().len() / width, of_row]); moments],
             })
         });
-        let tables = Tables { points: param.points_mut(), state, gradient, scale: self.scale, of_row };
-        let mut step =
-            StepFactors { algorithm: *algorithm, rate, motion, tables, moments: 0, outcome: Ok(()) };
-        if let Some(state) = &mut step.tables.state {
+        if let Some(state) = &mut state {
             state.steps += 1;
         }
-        manifold.factors(0..width, &mut step);
-        if let Err(row) = step.outcome {
-            self.outcome = Err(OptimError::NotFinite { param: param.called(path).to_owned(), row });
+        let (algorithm, scale) = (*algorithm, self.scale);
+        if let Some((rows, gradient)) = on_device {
+            let mut step = device::StepFactors {
+                algorithm,
+                rate,
+                motion,
+                device,
+                points: param.points_mut(),
+                state,
+                rows,
+                gradient,
+                scale,
+                of_row,
+                moments: 0,
+                flags: Vec::new(),
+            };
+            manifold.factors(0..width, &mut step);
+            for values in step.flags {
+                let rows = rows.map(<[u32]>::to_vec);
+                self.on_device.push(OnDevice { param: param.called(path).to_owned(), rows, values });
+            }
+        } else if let Some(gradient) = gradient {
+            let tables = Tables { points: param.points_mut(), state, gradient, scale, of_row };
+            let mut step = StepFactors { algorithm, rate, motion, tables, moments: 0, outcome: Ok(()) };
+            manifold.factors(0..width, &mut step);
+            if let Err(row) = step.outcome {
+                self.outcome = Err(OptimError::NotFinite { param: param.called(path).to_owned(), row });
+            }
         }
     }
 }

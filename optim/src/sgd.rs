@@ -1,10 +1,11 @@
 //! Riemannian stochastic gradient descent, plain, with momentum, and Nesterov's. Bonnabel 2013; Nickel & Kiela 2017,
 //! eq. 5; Sutskever, Martens, Dahl, Hinton 2013.
 
-use cotangent_engine::{Float, Scalar};
+use cotangent_engine::{Float, Rows, Scalar};
 use cotangent_manifolds::Manifold;
-use cotangent_manifolds::momentum::{Motion, Moving, Rule};
+use cotangent_manifolds::momentum::{Motion, Moving, Rule, on_tape};
 
+use crate::device::FactorOnTape;
 use crate::error::{OptimError, setting};
 use crate::optimiser::{Algorithm, FactorRows, Optimiser};
 use crate::rows::with_gradient;
@@ -113,6 +114,23 @@ impl Algorithm for Sgd {
         let motion = Motion { lookahead: self.lookahead, ..motion };
         let work = |rows: Moving<'_, T, 0>| manifold.step(&rule, motion, rows);
         with_gradient(rows, 0, &part, gradient, tables.scale, work)
+    }
+
+    fn step_on_tape<'t, M: Manifold, T: Float>(
+        &self,
+        manifold: &M,
+        rate: f64,
+        motion: Motion,
+        _steps: u64,
+        rows: FactorOnTape<'t, T>,
+    ) -> FactorOnTape<'t, T> {
+        let FactorOnTape { points: x, gradients: g, .. } = rows;
+        if rows.momenta.is_none() {
+            return FactorOnTape { points: manifold.descend(&x, &g, &x.constant(rate)), ..rows };
+        }
+        let rule = Heavy { momentum: self.momentum, rate };
+        let motion = Motion { lookahead: self.lookahead, ..motion };
+        FactorOnTape::from_moments(on_tape(manifold, rule, motion, rows.with_moments::<0>()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The facade's tests. One binary: the kernels of every formula are compiled once for all of them.
 
+mod draws;
 mod formulas;
 mod gradients;
 mod laws;

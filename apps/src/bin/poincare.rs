@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use cotangent_apps::device::DeviceOption;
 use cotangent_apps::embeddings::{Embeddings, Geometry, Model};
 use cotangent_apps::error::{AppError, Result, exit_code};
 use cotangent_apps::graph::Graph;
@@ -74,6 +75,8 @@ struct Train {
     /// Threads [default: all].
     #[arg(long)]
     threads: Option<usize>,
+    #[command(flatten)]
+    device: DeviceOption,
     /// Output directory.
     #[arg(long, default_value = "runs/poincare")]
     out: PathBuf,
@@ -176,6 +179,7 @@ fn read_edges(path: &std::path::Path) -> Result<Graph> {
 }
 
 fn train(args: Train) -> Result<()> {
+    let Some(device) = args.device.choose()? else { return Ok(()) };
     let config = Config {
         geometry: Geometry::new(args.model, args.kappa)?,
         dim: args.dim,
@@ -195,8 +199,8 @@ fn train(args: Train) -> Result<()> {
         None => (edges::mammals(), "embedded: WordNet 3.0 mammals closure".to_owned()),
     };
     println!("{} nodes, {} pairs ({source})", graph.names.len(), graph.pairs.len());
-    let options =
-        RunOptions { out: args.out, resume: args.resume, checkpoint_every: args.checkpoint_every, source };
+    let (out, resume, checkpoint_every) = (args.out, args.resume, args.checkpoint_every);
+    let options = RunOptions { out, resume, checkpoint_every, source, device };
     let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
     report(&metrics, args.edges.is_none());
     println!("written to {}", options.out.display());

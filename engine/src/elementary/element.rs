@@ -85,9 +85,15 @@ pub trait Format: Copy + 'static {
     fn copysign(self, sign: Self) -> Self;
     /// The standard library's sine and cosine, for arguments beyond [`CIRCLE_LIMIT`](Self::CIRCLE_LIMIT).
     fn library_sin_cos(self) -> (Self, Self);
+    /// The constants and polynomials in C, for [`prelude`](crate::prelude).
+    fn constants() -> String;
 }
 
-macro_rules! format {
+/// Where tables are in C.
+const TABLES: &str = "#ifdef __OPENCL_VERSION__\n#define TABLE __constant\n#define IN_TABLE __constant\n\
+    #else\n#define TABLE static const\n#define IN_TABLE\n#endif\n";
+
+macro_rules! binary_format {
     ($t:ident, $bits:ident, $($constants:tt)*) => {
         impl Format for $t {
             type Bits = Wrapping<$bits>;
@@ -122,11 +128,45 @@ macro_rules! format {
             fn library_sin_cos(self) -> (Self, Self) {
                 $t::sin_cos(self)
             }
+            fn constants() -> String {
+                let mut c = String::from(TABLES);
+                c += &format!("#define WIDTH {}\n#define FRACTION {}\n", Self::WIDTH, Self::FRACTION);
+                c += &format!("#define BIAS {}\n", Self::BIAS);
+                let mut define = |name: &str, value: f64| c += &format!("#define {name} (real){value:e}\n");
+                define("MIN_POSITIVE", Self::MIN_POSITIVE.into());
+                define("INTEGERS", Self::INTEGERS.into());
+                define("ROUND", Self::ROUND.into());
+                define("ROOT_HALF", Self::ROOT_HALF.into());
+                define("EXP_LIMIT", Self::EXP_LIMIT);
+                define("CIRCLE_LIMIT", Self::CIRCLE_LIMIT);
+                for (name, parts) in [("LN_2", &Self::LN_2[..]), ("HALF_PI", &Self::HALF_PI)] {
+                    for (i, &part) in parts.iter().enumerate() {
+                        define(&format!("{name}_{i}"), part.into());
+                    }
+                }
+                let polynomials = [
+                    ("EXP", Self::EXP),
+                    ("SINH", Self::SINH),
+                    ("COSH", Self::COSH),
+                    ("LOG", Self::LOG),
+                    ("SIN", Self::SIN),
+                    ("COS", Self::COS),
+                    ("ATAN", Self::ATAN),
+                    ("ASIN", Self::ASIN),
+                    ("ERF", Self::ERF),
+                    ("ERFC", Self::ERFC),
+                ];
+                for (name, k) in polynomials {
+                    let k: Vec<String> = k.iter().map(|&x| format!("(real){:e}", f64::from(x))).collect();
+                    c += &format!("TABLE real {name}[] = {{{}}};\n", k.join(", "));
+                }
+                c
+            }
         }
     };
 }
 
-format! {
+binary_format! {
     f64, u64,
     const EXP_LIMIT: f64 = 800.0;
     const CIRCLE_LIMIT: f64 = 1073741824.0; // 2^30
@@ -268,7 +308,7 @@ format! {
     ];
 }
 
-format! {
+binary_format! {
     f32, u32,
     const EXP_LIMIT: f64 = 160.0;
     const CIRCLE_LIMIT: f64 = 65536.0; // 2^16

@@ -27,8 +27,8 @@ type Grad<'a, T> = Option<&'a mut [T]>;
 
 /// Inputs: queries, keys, values, numbers of the queries, numbers of the keys, parameters of the score.
 pub(crate) struct Attend<T: Float> {
-    score: &'static dyn PairKernel<T>,
-    causal: bool,
+    pub(crate) score: &'static dyn PairKernel<T>,
+    pub(crate) causal: bool,
 }
 
 impl<'t, T: Float> Var<'t, T> {
@@ -69,13 +69,13 @@ impl<T: Float> Tape<T> {
 }
 
 /// The score's inputs, and the values.
-fn split<S>(inputs: &[S]) -> (&[S], &S) {
+pub(crate) fn split<S>(inputs: &[S]) -> (&[S], &S) {
     let (values, scored) = inputs.split_last().expect("queries, keys, values");
     (scored, values)
 }
 
 impl<T: Float> Attend<T> {
-    fn sizes(&self, inputs: &[&Shape]) -> Result<(Sizes, usize, Shape), String> {
+    pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<(Sizes, usize, Shape), String> {
         let (scored, values) = split(inputs);
         let (s, shape) = sizes(scored, self.score.counts())?;
         if values.rows() != scored[1].rows() || scored[0].axes().len() != scored[1].axes().len() {

@@ -57,24 +57,24 @@ impl<T: Float> Var<'_, T> {
 }
 
 #[derive(Clone, Copy)]
-struct Sizes {
-    batch: usize,
-    filters: usize,
-    channels: usize,
-    image: [usize; 2],
-    window: Window,
-    places: [usize; 2],
+pub(crate) struct Sizes {
+    pub(crate) batch: usize,
+    pub(crate) filters: usize,
+    pub(crate) channels: usize,
+    pub(crate) image: [usize; 2],
+    pub(crate) window: Window,
+    pub(crate) places: [usize; 2],
 }
 
 impl Sizes {
-    fn image_len(&self) -> usize {
+    pub(crate) fn image_len(&self) -> usize {
         self.channels * self.image[0] * self.image[1]
     }
     /// Elements under the window: rows of the im2col matrix.
-    fn patch(&self) -> usize {
+    pub(crate) fn patch(&self) -> usize {
         self.channels * self.window.size[0] * self.window.size[1]
     }
-    fn places(&self) -> usize {
+    pub(crate) fn places(&self) -> usize {
         self.places[0] * self.places[1]
     }
     /// Estimated time of an image, in nanoseconds.
@@ -109,7 +109,7 @@ impl Sizes {
 }
 
 impl Conv2d {
-    fn sizes(self, inputs: &[&Shape]) -> Result<(Sizes, Shape), String> {
+    pub(crate) fn sizes(self, inputs: &[&Shape]) -> Result<(Sizes, Shape), String> {
         let (images, filters) = (inputs[0], inputs[1]);
         let error = || {
             format!(

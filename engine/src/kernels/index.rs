@@ -239,7 +239,7 @@ pub(crate) struct TakeAlong {
 
 impl TakeAlong {
     /// Width of the rows, and how many elements of each are taken.
-    fn widths(&self, shape: &Shape) -> (usize, usize) {
+    pub(crate) fn widths(&self, shape: &Shape) -> (usize, usize) {
         let width = shape.width();
         let rows = shape.len() / width.max(1);
         (width, self.columns.len().checked_div(rows).unwrap_or(0))
@@ -286,8 +286,8 @@ impl<T: Float> Operation<T> for TakeAlong {
 }
 
 pub(crate) struct Slice {
-    axis: isize,
-    range: std::ops::Range<usize>,
+    pub(crate) axis: isize,
+    pub(crate) range: std::ops::Range<usize>,
 }
 
 impl<T: Float> Operation<T> for Slice {
@@ -325,7 +325,7 @@ impl<T: Float> Operation<T> for Slice {
 }
 
 pub(crate) struct Concat {
-    axis: isize,
+    pub(crate) axis: isize,
 }
 
 impl<T: Float> Operation<T> for Concat {
@@ -379,7 +379,18 @@ impl Concat {
 }
 
 pub(crate) struct Permute {
-    axes: SmallVec<[usize; 4]>,
+    pub(crate) axes: SmallVec<[usize; 4]>,
+}
+
+impl Permute {
+    /// The order that undoes this one.
+    pub(crate) fn inverse(&self) -> SmallVec<[usize; 4]> {
+        let mut inverse = self.axes.clone();
+        for (i, &a) in self.axes.iter().enumerate() {
+            inverse[a] = i;
+        }
+        inverse
+    }
 }
 
 impl<T: Float> Operation<T> for Permute {
@@ -401,11 +412,7 @@ impl<T: Float> Operation<T> for Permute {
     fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
         let Some(dx) = grads[0].as_deref_mut() else { return };
         let shape = Operation::<T>::shape(self, &[inputs[0].shape]).expect("checked");
-        let mut inverse: SmallVec<[usize; 4]> = self.axes.clone();
-        for (i, &a) in self.axes.iter().enumerate() {
-            inverse[a] = i;
-        }
-        permute(g, &shape, &inverse, dx);
+        permute(g, &shape, &self.inverse(), dx);
     }
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         linear_jvp(inputs, tangents, |v| v[0].permute(&self.axes))

@@ -14,7 +14,7 @@ use crate::{Float, Lanes, Shape, Var};
 /// Inputs: rows, gain, bias.
 pub(crate) struct LayerNorm {
     /// What is added to the variance.
-    epsilon: f64,
+    pub(crate) epsilon: f64,
 }
 
 impl<T: Float> Var<'_, T> {

@@ -113,7 +113,7 @@ impl<'a, T: Float> Elements<'a, T> {
 }
 
 /// The common shape of elementwise operands.
-fn common(inputs: &[&Shape]) -> Result<Shape, String> {
+pub(crate) fn common(inputs: &[&Shape]) -> Result<Shape, String> {
     let axes: SmallVec<[&[usize]; 6]> = inputs.iter().map(|s| s.axes()).collect();
     Broadcast::common(&axes)
         .ok_or_else(|| format!("shapes {axes:?} do not broadcast: axes must be equal or 1, in one run"))
@@ -176,6 +176,11 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for ErasedMap<F, K
                 |piece| backward_piece::<F, T, K, 1>(&operands, g, piece),
             );
         });
+    }
+
+    #[cfg(feature = "opencl")]
+    fn on_device(&self) -> Option<&dyn crate::opencl::OnDevice<T>> {
+        const { Some(&crate::opencl::MapForm::of::<F, T, K>()) }
     }
 
     #[track_caller]

@@ -9,8 +9,8 @@ use crate::{Float, Shape, Var};
 /// A product; either factor may be stored transposed.
 #[derive(Clone, Copy)]
 pub(crate) struct Matmul {
-    transpose_a: bool,
-    transpose_b: bool,
+    pub(crate) transpose_a: bool,
+    pub(crate) transpose_b: bool,
 }
 
 impl<T: Float> Var<'_, T> {
@@ -44,17 +44,17 @@ impl<T: Float> Var<'_, T> {
 
 /// The sizes of a batched product. A factor that serves the whole batch has stride 0.
 #[derive(Clone, Copy)]
-struct Sizes {
-    batch: usize,
-    m: usize,
-    k: usize,
-    n: usize,
-    stride_a: usize,
-    stride_b: usize,
+pub(crate) struct Sizes {
+    pub(crate) batch: usize,
+    pub(crate) m: usize,
+    pub(crate) k: usize,
+    pub(crate) n: usize,
+    pub(crate) stride_a: usize,
+    pub(crate) stride_b: usize,
 }
 
 impl Matmul {
-    fn sizes(self, a: &Shape, b: &Shape) -> Result<(Sizes, Shape), String> {
+    pub(crate) fn sizes(self, a: &Shape, b: &Shape) -> Result<(Sizes, Shape), String> {
         let error = || {
             let of = |shape: &Shape, t: bool| format!("{shape}{}", if t { " transposed" } else { "" });
             let (a, b) = (of(a, self.transpose_a), of(b, self.transpose_b));

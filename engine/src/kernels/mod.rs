@@ -3,6 +3,7 @@
 pub(crate) mod attend;
 pub(crate) mod conv;
 pub(crate) mod derivative;
+pub(crate) mod elementwise;
 mod gemm;
 pub(crate) mod gram;
 pub(crate) mod index;

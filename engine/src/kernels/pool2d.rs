@@ -6,7 +6,7 @@ use crate::operation::{Operation, Outcome, View};
 use crate::{Float, Shape, Var};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pooling {
+pub(crate) enum Pooling {
     Max,
     Mean,
 }
@@ -14,8 +14,8 @@ enum Pooling {
 /// Pooling of the last two axes.
 #[derive(Clone, Copy)]
 pub(crate) struct Pool2d {
-    pooling: Pooling,
-    window: Window,
+    pub(crate) pooling: Pooling,
+    pub(crate) window: Window,
 }
 
 impl<T: Float> Var<'_, T> {
@@ -46,7 +46,7 @@ impl<T: Float> Var<'_, T> {
 }
 
 impl Pool2d {
-    fn places(self, shape: &Shape) -> Result<([usize; 2], [usize; 2]), String> {
+    pub(crate) fn places(self, shape: &Shape) -> Result<([usize; 2], [usize; 2]), String> {
         let &[.., h, w] = shape.axes() else {
             return Err(format!("images […, h, w] are needed, not {shape}"));
         };

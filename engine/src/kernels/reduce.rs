@@ -14,7 +14,7 @@ use crate::{Float, Lanes, Scalar, Shape, Var};
 
 /// What a reduction computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reduction {
+pub(crate) enum Reduction {
     Sum,
     Mean,
     Max,
@@ -45,7 +45,7 @@ impl Axis {
 
 /// A reduction along an axis, which disappears; of everything if there is none.
 pub(crate) struct Reduce {
-    reduction: Reduction,
+    pub(crate) reduction: Reduction,
     axis: Option<isize>,
 }
 
@@ -191,7 +191,7 @@ impl Reduction {
 }
 
 impl Reduce {
-    fn view(&self, shape: &Shape) -> Result<Axis, String> {
+    pub(crate) fn view(&self, shape: &Shape) -> Result<Axis, String> {
         match self.axis {
             None => Ok(Axis { outer: 1, n: shape.len(), inner: 1 }),
             Some(axis) => Axis::of(shape, axis).map(|(_, axis)| axis),

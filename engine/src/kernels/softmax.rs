@@ -18,7 +18,7 @@ pub(crate) const WIDE: usize = 16;
 
 /// Softmax, or its logarithm, of each row.
 pub(crate) struct Softmax {
-    logarithm: bool,
+    pub(crate) logarithm: bool,
 }
 
 impl<T: Float> Var<'_, T> {

@@ -13,8 +13,8 @@
 //! `a_b` has cotangent `⟨g, v_b⟩`, the formula's Jacobian gives the cotangents `w` of the invariants, and
 //! the basis vector `v_b` receives `a_b g + Σ w ∂⟨v_b, v_c⟩/∂v_b`. Nothing is derived by hand.
 
-mod reverse;
-mod survey;
+pub(crate) mod reverse;
+pub(crate) mod survey;
 
 use std::marker::PhantomData;
 
@@ -74,7 +74,7 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
 {
     for p in range.clone().step_by(R) {
         let at = p..range.end.min(p + R);
-        let rows: Rows<I, O, R> =
+        let rows: Rows<Lanes<R>, I, O> =
             survey::<F, T, S, V, B, I, O, R>(vectors, parameters, width, at.clone(), None);
         let outputs = evaluate::<F, V, B, I, O, R>(&rows.values);
         for (l, p) in at.enumerate() {
@@ -271,6 +271,11 @@ where
                 |piece| backward_piece::<F, T, Lanes<LANES>, V, B, I, O, 1>(&operands, piece, width, g),
             );
         });
+    }
+
+    #[cfg(feature = "opencl")]
+    fn on_device(&self) -> Option<&dyn crate::opencl::OnDevice<T>> {
+        const { Some(&crate::opencl::RowForm::of::<F, V, B, I, O>()) }
     }
 
     #[track_caller]

@@ -36,7 +36,7 @@ pub(super) fn backward_piece<
     let n = if F::VECTOR { g.len() / width } else { g.len() };
     for p in piece.range.clone().step_by(R) {
         let at = p..piece.range.end.min(p + R);
-        let rows: Rows<I, O, R> =
+        let rows: Rows<Lanes<R>, I, O> =
             survey::<F, T, S, V, B, I, O, R>(vectors, &of_parameters, width, at.clone(), Some(g));
         let (shares, of_params) = cotangents::<F, V, B, I, O, R>(&rows);
         for (l, p) in at.clone().enumerate() {
@@ -53,42 +53,44 @@ pub(super) fn backward_piece<
     }
 }
 
-/// How the inputs' cotangents are made of the basis vectors and the upstream cotangent, a row in each lane; first
-/// for most coordinates, then for the end that the formula treats apart.
-struct Shares<const V: usize, const B: usize, const R: usize> {
-    of_basis: [[[Lanes<R>; B]; V]; 2],
-    of_upstream: [[Lanes<R>; V]; 2],
+/// How the inputs' cotangents are made of the basis vectors and the upstream cotangent, of one row or of
+/// one in each lane; first for most coordinates, then for the end that the formula treats apart.
+pub(crate) struct Shares<S, const V: usize, const B: usize> {
+    pub(crate) of_basis: [[[S; B]; V]; 2],
+    pub(crate) of_upstream: [[S; V]; 2],
     /// What the first and the last coordinate receive besides.
-    of_ends: [[Lanes<R>; V]; 2],
+    pub(crate) of_ends: [[S; V]; 2],
 }
 
 /// The shares of the inputs, and the cotangents of the parameters: as [`evaluate`], in a function of its own.
 #[inline(never)]
 fn cotangents<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
-    rows: &Rows<I, O, R>,
-) -> (Shares<V, B, R>, [Lanes<R>; PARAMS])
+    rows: &Rows<Lanes<R>, I, O>,
+) -> (Shares<Lanes<R>, V, B>, [Lanes<R>; PARAMS])
 where
     F: RowFormula<V, B, I, O>,
 {
     if R == 1 {
-        return cotangents_of_lanes::<F, V, B, I, O, R>(rows);
+        return shares::<F, Lanes<R>, V, B, I, O>(rows);
     }
     dispatch_lanes(
         rows,
         #[inline(always)]
-        |rows| cotangents_of_lanes::<F, V, B, I, O, R>(rows),
+        |rows| shares::<F, Lanes<R>, V, B, I, O>(rows),
         |_| unreachable!("several lanes only with AVX2"),
     )
 }
 
+/// The shares and the cotangents of the parameters, in any scalar.
 #[inline(always)]
-fn cotangents_of_lanes<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
-    rows: &Rows<I, O, R>,
-) -> (Shares<V, B, R>, [Lanes<R>; PARAMS])
+pub(crate) fn shares<F, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    rows: &Rows<S, I, O>,
+) -> (Shares<S, V, B>, [S; PARAMS])
 where
     F: RowFormula<V, B, I, O>,
+    S: Scalar,
 {
-    let zero = Lanes::splat(0.0);
+    let zero = S::zero();
     let outputs = F::eval(Dual::variables(rows.values));
     // Cotangents of the invariants, as a symmetric matrix over the basis and one number per parameter.
     let mut pairs = [[zero; B]; B];
@@ -106,15 +108,15 @@ where
                 pairs[b][a] = pairs[b][a] + w;
             }
             Invariant::Margin(a) => {
-                pairs[a][a] = pairs[a][a] + Lanes::splat(2.0) * rows.params[0] * w;
+                pairs[a][a] = pairs[a][a] + S::constant(2.0) * rows.params[0] * w;
                 of_params[0] = of_params[0] + w * rows.products[k][0];
             }
             Invariant::Along(a, b) => {
                 // ∂(⟨a, b⟩/‖b‖) = (⟨∂a, b⟩ + ⟨a, ∂b⟩)/‖b‖ − (⟨a, b⟩/‖b‖) ⟨b, ∂b⟩/‖b‖².
                 let norm = rows.products[k][0];
                 let positive = zero.lt(norm);
-                let per = Lanes::select(positive, w / norm, zero);
-                let lost = Lanes::select(positive, per * (rows.values[k] / norm), zero);
+                let per = S::select(positive, w / norm, zero);
+                let lost = S::select(positive, per * (rows.values[k] / norm), zero);
                 pairs[a][b] = pairs[a][b] + per;
                 pairs[b][a] = pairs[b][a] + per;
                 pairs[b][b] = pairs[b][b] - lost;
@@ -145,7 +147,7 @@ where
                     (Vector::Flip(_), _) if apart == 1 => -times,
                     _ => times,
                 };
-                let share = Lanes::splat(f64::from(sign));
+                let share = S::constant(f64::from(sign));
                 let lowered = match F::METRIC {
                     Metric::Minkowski if apart == 1 => -share,
                     Metric::Space if apart == 1 => zero,
@@ -172,7 +174,7 @@ where
 fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
     vectors: &[Operand<'_, T>],
     places: &mut [Place<'_, T>],
-    shares: &Shares<V, B, R>,
+    shares: &Shares<Lanes<R>, V, B>,
     (l, p): (usize, usize),
     width: usize,
     g: &[T],

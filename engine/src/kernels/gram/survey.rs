@@ -100,16 +100,16 @@ pub(super) fn starts<T: Float, const V: usize>(
     starts
 }
 
-/// What some rows are to a formula, one in each lane.
-pub(super) struct Rows<const I: usize, const O: usize, const R: usize> {
+/// What rows are to a formula: one row, or one in each lane.
+pub(crate) struct Rows<S, const I: usize, const O: usize> {
     /// The arguments of the formula.
-    pub(super) values: [Lanes<R>; I],
+    pub(crate) values: [S; I],
     /// What their derivatives are made of: the squared norm behind a margin, the norm behind a component, the
     /// products behind a wedge.
-    pub(super) products: [[Lanes<R>; 4]; I],
+    pub(crate) products: [[S; 4]; I],
     /// The inner products of the basis vectors with the upstream cotangent, if there is one.
-    pub(super) upstream: [Lanes<R>; O],
-    pub(super) params: [Lanes<R>; PARAMS],
+    pub(crate) upstream: [S; O],
+    pub(crate) params: [S; PARAMS],
 }
 
 /// Reads the rows at positions `at`.
@@ -129,7 +129,7 @@ pub(super) fn survey<
     width: usize,
     at: std::ops::Range<usize>,
     g: Option<&[T]>,
-) -> Rows<I, O, R>
+) -> Rows<Lanes<R>, I, O>
 where
     F: RowFormula<V, B, I, O>,
     T: Float,

@@ -152,6 +152,11 @@ where
         gradients(self, inputs, s, g, grads);
     }
 
+    #[cfg(feature = "opencl")]
+    fn on_device(&self) -> Option<&dyn crate::opencl::OnDevice<T>> {
+        Some(PairKernel::<T>::form(self))
+    }
+
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let (tape, x, y) = (inputs[0].tape(), inputs[0], inputs[1]);

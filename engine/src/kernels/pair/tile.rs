@@ -47,6 +47,9 @@ pub trait PairKernel<T: Float>: Send + Sync {
     fn gradient(&self, tile: &Tile<'_, T>, s: &[T], g: &mut [T], grads: &mut TileGradients<'_, T>);
     /// The operation that computes the scores of all pairs.
     fn operation(&self) -> &'static dyn Operation<T>;
+    /// The formula for a device.
+    #[cfg(feature = "opencl")]
+    fn form(&self) -> &'static crate::opencl::PairForm;
 }
 
 pub(crate) struct ErasedPair<F, const L: usize, const R: usize, const P: usize>(PhantomData<fn() -> F>);
@@ -115,6 +118,10 @@ where
     }
     fn operation(&self) -> &'static dyn Operation<T> {
         &Self::VALUE
+    }
+    #[cfg(feature = "opencl")]
+    fn form(&self) -> &'static crate::opencl::PairForm {
+        const { &crate::opencl::PairForm::of::<F, T, L, R, P>() }
     }
 
     fn score(&self, tile: &Tile<'_, T>, s: &mut [T]) {

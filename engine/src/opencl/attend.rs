@@ -1,0 +1,108 @@
+//! The `attend` kernel: all queries against tiles of keys, whose scores alone are stored. Memory is linear in n.
+
+use std::sync::Arc;
+
+use super::fold::{Broadcasted, DOT, WIDE_LOG};
+use super::form::{Array, OnDevice, Reverse};
+use super::gemm::{Matrices, gemm};
+use super::pair::{PairForm, Tile};
+use super::program::{Key, Program, c_type, functions};
+use super::{Memory, Queue, index};
+use crate::kernels::attend::{Attend, split};
+use crate::kernels::pair::Sizes;
+use crate::shape::Broadcast;
+use crate::{Float, Shape};
+
+/// Keys of a tile.
+const KEYS: usize = 256;
+
+fn program<T: Float>(queue: &Queue) -> Arc<Program> {
+    let source = || WIDE_LOG.to_owned() + &functions(c_type::<T>(), &[]) + include_str!("attend.cl");
+    queue.program::<T>(Key::new::<T>("attend", None), source)
+}
+
+/// Queries against tiles of keys, in order.
+fn tiles(sizes: Sizes) -> impl Iterator<Item = Tile> {
+    let tile = move |start| Tile { sizes, start, columns: KEYS.min(sizes.m - start) };
+    (0..sizes.m).step_by(KEYS).map(tile)
+}
+
+impl<T: Float> Attend<T> {
+    fn form(&self) -> &'static PairForm {
+        self.score.form()
+    }
+
+    fn sizes_on_device(&self, inputs: &[Array<'_, T>]) -> (Sizes, usize) {
+        let shapes: Vec<&Shape> = inputs.iter().map(|input| input.shape).collect();
+        let (sizes, width, _) = self.sizes(&shapes).expect("shapes were checked when the node was made");
+        (sizes, width)
+    }
+}
+
+impl<T: Float> OnDevice<T> for Attend<T> {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        _shape: &Shape,
+        out: &Memory,
+        kept: Option<&Memory>,
+    ) {
+        let ((sizes, width), program) = (self.sizes_on_device(inputs), program::<T>(queue));
+        let (scored, values) = split(inputs);
+        let Sizes { batch, n, m, .. } = sizes;
+        let (rows, values) = (batch * n, values.on(queue));
+        let [x, y] = [scored[0].on(queue), scored[1].on(queue)];
+        let (largest, sums) = (queue.take(rows * size_of::<T>()), queue.take(rows * size_of::<f64>()));
+        let launch = queue.launch(&program, "start").size(rows).size(width);
+        launch.memory(&largest).memory(&sums).memory(out).over(rows);
+        let s = queue.take(rows * KEYS.min(m) * size_of::<T>());
+        for tile in tiles(sizes) {
+            self.form().pairings::<T>(queue, tile, [&x, &y], &s);
+            self.form().score::<T>(queue, tile, scored, self.causal, &s);
+            let launch = queue.launch(&program, "take").size(rows).size(tile.columns).size(width);
+            launch.memory(&s).memory(&largest).memory(&sums).memory(out).over(rows);
+            let v = Matrices::new(&values, m, width).from(tile.start * width);
+            let (p, to) = (Matrices::new(&s, n, tile.columns), (out, 0, n * width));
+            gemm::<T>(queue, [batch, n, tile.columns, width], p, v, to, true);
+        }
+        let logs = kept.expect("a logarithm for each row is kept");
+        let launch = queue.launch(&program, "finish").size(rows).size(width);
+        launch.memory(&largest).memory(&sums).memory(out).memory(logs).over(rows);
+    }
+
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let (inputs, grads, g) = (reverse.inputs, reverse.grads, reverse.g);
+        let ((sizes, width), program) = (self.sizes_on_device(inputs), program::<T>(queue));
+        let (scored, values) = split(inputs);
+        let (of_scored, of_values) = split(grads);
+        let Sizes { batch, n, m, .. } = sizes;
+        let (rows, values) = (batch * n, values.on(queue));
+        let [x, y] = [scored[0].on(queue), scored[1].on(queue)];
+        let logs = reverse.kept.as_deref().expect("a logarithm for each row is kept");
+        let dots = queue.take(rows * size_of::<T>());
+        let read = Broadcast { repeat: width, ..Broadcast::cycled(rows) };
+        let all = Broadcasted { read, n: rows * width, width: 1 };
+        DOT.run::<T>(queue, &reverse.out.on(queue), all, Some(g), &dots);
+        let [s, p, u] = [(); 3].map(|_| queue.take(rows * KEYS.min(m) * size_of::<T>()));
+        for tile in tiles(sizes) {
+            let Tile { start, columns, .. } = tile;
+            self.form().pairings::<T>(queue, tile, [&x, &y], &s);
+            index::copy::<T>(queue, &s, &p, tile.count());
+            self.form().score::<T>(queue, tile, scored, self.causal, &p);
+            let g = Matrices::new(g, n, width);
+            let v = Matrices::new(&values, m, width).from(start * width).transposed();
+            gemm::<T>(queue, [batch, n, width, columns], g, v, (&u, 0, n * columns), false);
+            let launch = queue.launch(&program, "again").size(tile.count()).size(columns);
+            launch.memory(logs).memory(&dots).memory(&p).memory(&u).over(tile.count());
+            if let Some(dv) = of_values {
+                let to = (&**dv, start * width, m * width);
+                let p = Matrices::new(&p, n, columns).transposed();
+                gemm::<T>(queue, [batch, columns, n, width], p, g, to, false);
+            }
+            self.form().slopes::<T>(queue, tile, scored, [&s, &u], &of_scored[2..]);
+            let of_rows = [of_scored[0].as_deref(), of_scored[1].as_deref()];
+            self.form().rows_gradient::<T>(queue, tile, [&x, &y], &u, of_rows);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The `conv` kernel: convolution by im2col and a product for each image; pooling.
+
+use std::sync::Arc;
+
+use super::form::{Array, OnDevice, Reverse};
+use super::gemm::{Matrices, gemm};
+use super::program::{Key, Program};
+use super::queue::Launch;
+use super::{Memory, Queue, index};
+use crate::kernels::conv::{Conv2d, Sizes, Window};
+use crate::kernels::pool2d::{Pool2d, Pooling};
+use crate::{Float, Shape};
+
+fn program<T: Float>(queue: &Queue) -> Arc<Program> {
+    queue.program::<T>(Key::new::<T>("conv", None), || include_str!("conv.cl").to_owned())
+}
+
+/// A kernel over so many elements, with the extents of image and result, and the window.
+fn launch<'q, T: Float>(
+    queue: &'q Queue,
+    name: &'static str,
+    [count, number]: [usize; 2],
+    [[h, w], [ph, pw]]: [[usize; 2]; 2],
+    window: Window,
+) -> Launch<'q> {
+    let launch = queue.launch(&program::<T>(queue), name).size(count).size(number).sizes([h, w, ph, pw]);
+    launch.sizes([window.size[0], window.size[1], window.stride, window.padding])
+}
+
+impl Sizes {
+    fn columns<T: Float>(&self, queue: &Queue, images: &Memory) -> Arc<Memory> {
+        let count = self.batch * self.patch() * self.places();
+        let columns = queue.take(count * size_of::<T>());
+        let extents = [self.image, self.places];
+        let launch = launch::<T>(queue, "im2col", [count, self.channels], extents, self.window);
+        launch.memory(images).memory(&columns).over(count);
+        columns
+    }
+}
+
+impl<T: Float> OnDevice<T> for Conv2d {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        _shape: &Shape,
+        out: &Memory,
+        _kept: Option<&Memory>,
+    ) {
+        let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
+        let (columns, filters) = (s.columns::<T>(queue, &inputs[0].on(queue)), inputs[1].on(queue));
+        let filters = Matrices::new(&filters, s.filters, s.patch()).every(0);
+        let columns = Matrices::new(&columns, s.patch(), s.places());
+        let sizes = [s.batch, s.filters, s.patch(), s.places()];
+        gemm::<T>(queue, sizes, filters, columns, (out, 0, s.filters * s.places()), false);
+    }
+
+    /// As on the host.
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let (inputs, [dx, dw]) = (reverse.inputs, [0, 1].map(|i| &reverse.grads[i]));
+        let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
+        let g = Matrices::new(reverse.g, s.filters, s.places());
+        if let Some(dx) = dx {
+            let count = s.batch * s.image_len();
+            let (filters, columns) =
+                (inputs[1].on(queue), queue.take(s.batch * s.patch() * s.places() * size_of::<T>()));
+            let filters = Matrices::new(&filters, s.filters, s.patch()).every(0).transposed();
+            let (sizes, to) =
+                ([s.batch, s.patch(), s.filters, s.places()], (&*columns, 0, s.patch() * s.places()));
+            gemm::<T>(queue, sizes, filters, g, to, false);
+            let launch = launch::<T>(queue, "col2im", [count, s.channels], [s.image, s.places], s.window);
+            launch.memory(&columns).memory(dx).over(count);
+        }
+        if let Some(dw) = dw {
+            let columns = s.columns::<T>(queue, &inputs[0].on(queue));
+            index::fill::<T>(queue, dw, s.filters * s.patch());
+            for b in 0..s.batch {
+                let g = g.from(b * g.batch);
+                let columns = Matrices::new(&columns, s.patch(), s.places());
+                let columns = columns.from(b * columns.batch).transposed();
+                gemm::<T>(queue, [1, s.filters, s.places(), s.patch()], g, columns, (dw, 0, 0), true);
+            }
+        }
+    }
+}
+
+impl<T: Float> OnDevice<T> for Pool2d {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        shape: &Shape,
+        out: &Memory,
+        _kept: Option<&Memory>,
+    ) {
+        let extents = self.places(inputs[0].shape).expect("checked");
+        let number = [shape.len(), usize::from(self.pooling == Pooling::Max)];
+        let launch = launch::<T>(queue, "pool", number, [extents.0, extents.1], self.window);
+        launch.memory(&inputs[0].on(queue)).memory(out).over(shape.len());
+    }
+
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let (Some(dx), input) = (&reverse.grads[0], &reverse.inputs[0]) else { return };
+        let (extents, count) = (self.places(input.shape).expect("checked"), input.shape.len());
+        let number = [count, usize::from(self.pooling == Pooling::Max)];
+        let launch = launch::<T>(queue, "pool_gradient", number, [extents.0, extents.1], self.window);
+        launch.memory(&input.on(queue)).memory(reverse.g).memory(dx).over(count);
+    }
+}

@@ -1,0 +1,133 @@
+//! Sums, and other reductions, of what many output positions give to one operand position.
+//!
+//! The gradient of a broadcast operand is one; so is a sum along an axis, whose result would be read that way.
+//! Accumulated in `f64`, by chunks that are combined in order: no work-item waits for another.
+
+use super::program::{Key, c_type};
+use super::{Memory, Queue};
+use crate::Float;
+use crate::shape::Broadcast;
+
+/// What is folded: `n` output positions, of `width` elements each, that read an operand.
+#[derive(Clone, Copy)]
+pub(super) struct Broadcasted {
+    pub(super) read: Broadcast,
+    pub(super) n: usize,
+    pub(super) width: usize,
+}
+
+/// A reduction. `j` is the number of the result.
+pub(super) struct Fold {
+    /// The program's name.
+    pub(super) name: &'static str,
+    /// Where it starts: a number.
+    pub(super) start: &'static str,
+    /// Two numbers become one.
+    pub(super) combine: &'static str,
+    /// Of an element.
+    pub(super) term: &'static str,
+    /// Of the combined terms, of which there were `terms`.
+    pub(super) finish: &'static str,
+    /// Whether `term` and `finish` know `m[j]`, a number of the elements' type for each result.
+    pub(super) given: bool,
+    /// Whether the terms are `f64`, whatever the elements are.
+    pub(super) wide: bool,
+}
+
+/// The plain sum.
+pub(super) const SUM: Fold =
+    Fold { name: "sum", start: "0", combine: "(a) + (b)", term: "x", finish: "s", given: false, wide: false };
+
+/// The sum of terms that are `f64`.
+pub(super) const WIDE_SUM: Fold = Fold { name: "wide sum", wide: true, ..SUM };
+
+/// The mean.
+pub(super) const MEAN: Fold = Fold { name: "mean", finish: "s / terms", ..SUM };
+
+/// The norm.
+pub(super) const NORM: Fold = Fold { name: "norm", term: "(double)x * (double)x", finish: "sqrt(s)", ..SUM };
+
+/// The largest; NaN if there is one.
+pub(super) const MAX: Fold =
+    Fold { name: "max", start: "-INFINITY", combine: "(b) > (a) || isnan(b) ? (b) : (a)", ..SUM };
+
+/// The logarithm of the sum of exponentials, given the largest.
+pub(super) const LOG_SUM_EXP: Fold = Fold {
+    name: "logsumexp",
+    term: "exp(x - m[j])",
+    finish: "isfinite(m[j]) ? m[j] + wide_log(s) : m[j]",
+    given: true,
+    ..SUM
+};
+
+/// The inverse of the sum of exponentials, given the largest.
+pub(super) const INVERSE_SUM_EXP: Fold =
+    Fold { name: "softmax sum", term: "exp(x - m[j])", finish: "1 / s", given: true, ..SUM };
+
+/// The logarithm of the sum of exponentials less than the largest.
+pub(super) const LOG_SUM: Fold =
+    Fold { name: "log_softmax sum", term: "exp(x - m[j])", finish: "wide_log(s)", given: true, ..SUM };
+
+/// The inner product with another, of products rounded to the elements' type.
+pub(super) const DOT: Fold = Fold { name: "dot", term: "(elem)(x * m[p])", given: true, ..SUM };
+
+/// Terms that a work-item takes at least.
+const TERMS: usize = 64;
+/// Chunks at most: the second pass goes over them.
+const CHUNKS: usize = 1024;
+
+/// A logarithm in `f64`, whatever type the others are of.
+pub(super) const WIDE_LOG: &str = "static double wide_log(double x) { return log(x); }\n";
+
+impl Fold {
+    fn source<T: Float>(&self) -> String {
+        let elem = c_type::<T>();
+        let input = if self.wide { "double" } else { elem };
+        let given = if self.given { "__global const elem *m," } else { "" };
+        let Fold { start, combine, term, finish, .. } = self;
+        format!(
+            "{}#define IN {input}\n#define OUT {elem}\n#define START {start}\n#define COMBINE(a, b) ({combine})\n\
+             #define TERM(x) ({term})\n#define FINISH(s) ({finish})\n#define ARGUMENTS {given}\n{}",
+            if self.given {
+                format!("{WIDE_LOG}{}", super::program::functions(elem, &[]))
+            } else {
+                String::new()
+            },
+            include_str!("fold.cl"),
+        )
+    }
+
+    /// Writes one result for each operand position and element of it.
+    pub(super) fn run<T: Float>(
+        &self,
+        queue: &Queue,
+        x: &Memory,
+        of: Broadcasted,
+        given: Option<&Memory>,
+        out: &Memory,
+    ) {
+        let program = queue.program::<T>(Key::new::<T>(self.name, None), || self.source::<T>());
+        let results = of.read.len * of.width;
+        let terms = of.n.checked_div(of.read.len).unwrap_or(0);
+        let chunks = terms.div_ceil(TERMS).clamp(1, CHUNKS);
+        let partial = (chunks > 1).then(|| queue.take(results * chunks * size_of::<f64>()));
+        let mut launch = queue.launch(&program, "fold").size(results).size(chunks).size(terms).size(of.width);
+        launch = launch.broadcast(of.read);
+        if let Some(given) = given {
+            launch = launch.memory(given);
+        }
+        launch.memory(x).memory(partial.as_deref().unwrap_or(out)).over(results * chunks);
+        if let Some(partial) = partial {
+            let mut launch = queue.launch(&program, "finish").size(results).size(chunks).size(terms);
+            if let Some(given) = given {
+                launch = launch.memory(given);
+            }
+            launch.memory(&partial).memory(out).over(results);
+        }
+    }
+}
+
+/// The gradient of a broadcast operand, from what each output position gives to it.
+pub(super) fn fold_broadcast<T: Float>(queue: &Queue, all: &Memory, of: Broadcasted, grad: &Memory) {
+    SUM.run::<T>(queue, all, of, None, grad);
+}

@@ -1,0 +1,123 @@
+//! The `matmul` kernel: batched products of matrices.
+
+use super::form::{Array, OnDevice, Reverse};
+use super::program::Key;
+use super::{Memory, Queue, index};
+use crate::kernels::matmul::{Matmul, Sizes};
+use crate::{Float, Shape};
+
+/// Matrices to be read: element `(i, j)` of entry `b` is at `offset + b · batch + i · row + j · column`.
+#[derive(Clone, Copy)]
+pub(super) struct Matrices<'a> {
+    pub(super) memory: &'a Memory,
+    pub(super) offset: usize,
+    pub(super) batch: usize,
+    pub(super) row: usize,
+    pub(super) column: usize,
+}
+
+impl<'a> Matrices<'a> {
+    /// Row-major, of so many columns, one entry after another.
+    pub(super) fn new(memory: &'a Memory, rows: usize, columns: usize) -> Self {
+        Matrices { memory, offset: 0, batch: rows * columns, row: columns, column: 1 }
+    }
+
+    pub(super) fn transposed(self) -> Self {
+        Matrices { row: self.column, column: self.row, ..self }
+    }
+
+    fn transposed_if(self, transposed: bool) -> Self {
+        if transposed { self.transposed() } else { self }
+    }
+
+    /// With another step between the entries of the batch.
+    pub(super) fn every(self, batch: usize) -> Self {
+        Matrices { batch, ..self }
+    }
+
+    /// From an element on.
+    pub(super) fn from(self, offset: usize) -> Self {
+        Matrices { offset, ..self }
+    }
+}
+
+/// `c = a b`, or `c += a b`, for sizes `[batch, m, k, n]`; c has row-major entries `batch_c` elements apart.
+pub(super) fn gemm<T: Float>(
+    queue: &Queue,
+    [batch, m, k, n]: [usize; 4],
+    a: Matrices<'_>,
+    b: Matrices<'_>,
+    (c, offset, batch_c): (&Memory, usize, usize),
+    accumulate: bool,
+) {
+    const TILE: usize = 64;
+    let program = queue.program::<T>(Key::new::<T>("gemm", None), || include_str!("gemm.cl").to_owned());
+    let mut launch = queue.launch(&program, "gemm").size(m).size(k).size(n);
+    for matrix in [a, b] {
+        let strides = [matrix.offset, matrix.batch, matrix.row, matrix.column];
+        launch = launch.memory(matrix.memory).sizes(strides);
+    }
+    let launch = launch.memory(c).size(offset).size(batch_c).size(usize::from(accumulate));
+    launch.in_groups([n.div_ceil(TILE), m.div_ceil(TILE), batch], [16, 16, 1]);
+}
+
+impl Matmul {
+    fn factors<'a>(self, s: Sizes, a: &'a Memory, b: &'a Memory) -> [Matrices<'a>; 2] {
+        let of = |memory, [rows, columns]: [usize; 2], transposed: bool, stride| {
+            let (rows, columns) = if transposed { (columns, rows) } else { (rows, columns) };
+            Matrices::new(memory, rows, columns).every(stride).transposed_if(transposed)
+        };
+        [of(a, [s.m, s.k], self.transpose_a, s.stride_a), of(b, [s.k, s.n], self.transpose_b, s.stride_b)]
+    }
+}
+
+impl<T: Float> OnDevice<T> for Matmul {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        _shape: &Shape,
+        out: &Memory,
+        _kept: Option<&Memory>,
+    ) {
+        let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
+        let (a, b) = (inputs[0].on(queue), inputs[1].on(queue));
+        let [a, b] = self.factors(s, &a, &b);
+        gemm::<T>(queue, [s.batch, s.m, s.k, s.n], a, b, (out, 0, s.m * s.n), false);
+    }
+
+    /// As on the host: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed again where its factor is stored so; the gradient of
+    /// a factor that serves the whole batch is summed, entry after entry.
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let inputs = reverse.inputs;
+        let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
+        let (a, b) = (inputs[0].on(queue), inputs[1].on(queue));
+        let [a, b] = self.factors(s, &a, &b);
+        let g = Matrices::new(reverse.g, s.m, s.n);
+        let product = |sizes: [usize; 3], x: Matrices<'_>, y: Matrices<'_>, out: &Memory, stride: usize| {
+            let [m, k, n] = sizes;
+            if stride > 0 || s.batch == 1 {
+                return gemm::<T>(queue, [s.batch, m, k, n], x, y, (out, 0, stride), false);
+            }
+            index::fill::<T>(queue, out, m * n);
+            for i in 0..s.batch {
+                let [x, y] = [x, y].map(|z| z.from(i * z.batch));
+                gemm::<T>(queue, [1, m, k, n], x, y, (out, 0, 0), true);
+            }
+        };
+        if let Some(da) = &reverse.grads[0] {
+            if self.transpose_a {
+                product([s.k, s.n, s.m], b, g.transposed(), da, s.stride_a);
+            } else {
+                product([s.m, s.n, s.k], g, b.transposed(), da, s.stride_a);
+            }
+        }
+        if let Some(db) = &reverse.grads[1] {
+            if self.transpose_b {
+                product([s.n, s.m, s.k], g.transposed(), a, db, s.stride_b);
+            } else {
+                product([s.k, s.m, s.n], a.transposed(), g, db, s.stride_b);
+            }
+        }
+    }
+}

@@ -1,0 +1,453 @@
+//! The `gram` kernel: row formulas.
+
+use std::any::TypeId;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::fold::{Broadcasted, SUM, WIDE_SUM};
+use super::form::{Array, OnDevice, Reverse};
+use super::program::{Key, functions};
+use super::queue::Launch;
+use super::{Memory, Queue};
+use crate::domain::{largest_time, least_height};
+use crate::kernels::gram::reverse::shares;
+use crate::kernels::gram::survey::Rows;
+use crate::kernels::operands::{PARAMS, row_shape};
+use crate::lanes::array;
+use crate::row_formula::{Invariant, Metric, Vector};
+use crate::shape::Broadcast;
+use crate::{Domain, Expression, Float, RowFormula, Shape};
+
+/// A row formula with its type erased.
+pub(crate) struct RowForm {
+    formula: fn() -> TypeId,
+    vectors: usize,
+    basis: &'static [Vector],
+    invariants: &'static [Invariant],
+    metric: Metric,
+    domain: Domain,
+    vector: bool,
+    outputs: usize,
+    value: fn() -> Expression,
+    /// What [`shares`] computes, from the fields of [`Rows`], one after another.
+    shares: fn() -> Expression,
+}
+
+impl RowForm {
+    pub(crate) const fn of<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> Self
+    where
+        F: RowFormula<V, B, I, O>,
+    {
+        RowForm {
+            formula: TypeId::of::<F>,
+            vectors: V,
+            basis: const { &F::BASIS },
+            invariants: const { &F::INVARIANTS },
+            metric: F::METRIC,
+            domain: F::DOMAIN,
+            vector: F::VECTOR,
+            outputs: O,
+            value: || {
+                Expression::trace(I, |x| {
+                    let values = std::array::from_fn(|k| x[k]);
+                    F::eval::<crate::Trace>(values).to_vec()
+                })
+            },
+            shares: || {
+                Expression::trace(5 * I + O + PARAMS, |x| {
+                    let rows = Rows::<crate::Trace, I, O> {
+                        values: std::array::from_fn(|k| x[k]),
+                        products: std::array::from_fn(|k| array(x[0], |i| x[I + 4 * k + i])),
+                        upstream: std::array::from_fn(|o| x[5 * I + o]),
+                        params: std::array::from_fn(|q| x[5 * I + O + q]),
+                    };
+                    let (shares, params) = shares::<F, _, V, B, I, O>(&rows);
+                    let mut all: Vec<_> = shares.of_basis.as_flattened().as_flattened().to_vec();
+                    all.extend(shares.of_upstream.as_flattened());
+                    all.extend(shares.of_ends.as_flattened());
+                    all.extend(params);
+                    all
+                })
+            },
+        }
+    }
+
+    /// The index lowered by the metric: the factor of a coordinate.
+    fn lower(&self, x: &str) -> String {
+        match self.metric {
+            Metric::Euclidean | Metric::Horizontal => x.to_owned(),
+            Metric::Minkowski => format!("{x} * (c == 0 ? -1.0 : 1.0)"),
+            Metric::Space => format!("{x} * (c == 0 ? 0.0 : 1.0)"),
+        }
+    }
+
+    /// `basis(x, c, width, b)`: the basis vectors at a coordinate; beyond the row, those of zeros.
+    fn basis_source(&self) -> String {
+        let mut c = String::from(
+            "static void basis(__global const elem *const *x, ulong c, ulong width, double *b) {\n",
+        );
+        for i in 0..self.vectors {
+            let flat = if self.metric == Metric::Horizontal { " * (c + 1 == width ? 0.0 : 1.0)" } else { "" };
+            let _ = writeln!(c, "const double v{i} = (c < width ? (double)x[{i}][c] : 0.0){flat};");
+        }
+        for (b, vector) in self.basis.iter().enumerate() {
+            let value = match vector {
+                Vector::Input(i) => format!("v{i}"),
+                Vector::Sum(i, j) => format!("v{i} + v{j}"),
+                Vector::Difference(i, j) => format!("v{i} - v{j}"),
+                Vector::Flip(i) => format!("v{i} * (c == 0 ? -1.0 : 1.0)"),
+                Vector::Time => "c == 0 ? 1.0 : 0.0".into(),
+                Vector::Height => "c + 1 == width ? 1.0 : 0.0".into(),
+            };
+            let _ = writeln!(c, "b[{b}] = {value};");
+        }
+        c + "}\n"
+    }
+
+    /// `survey(x, params, width, g, values, products, upstream)`: what a row is to the formula.
+    fn survey_source(&self) -> String {
+        let (b, asks) = (self.basis.len(), |k: &Invariant| matches!(k, Invariant::Along(..)));
+        let mut c = String::from(
+            "static void survey(__global const elem *const *x, const double *params, ulong width, \
+             __global const elem *g, double *values, double *products, double *upstream) {\n",
+        );
+        let each = |text: String| {
+            format!(
+                "for (ulong c0 = 0; c0 < width; c0 += LANES) for (int l = 0; l < LANES; l++) {{\n\
+                 const ulong c = c0 + l; double b[{b}]; basis(x, c, width, b);\n{text}}}\n"
+            )
+        };
+        if self.invariants.iter().any(asks) {
+            // The largest coordinates, so that no square overflows.
+            let _ = writeln!(c, "double units[{b}]; for (int i = 0; i < {b}; i++) units[i] = 0x1p-1022;");
+            let largest =
+                |i| format!("units[{i}] = fmax(units[{i}], fabs({}));\n", self.lower(&format!("b[{i}]")));
+            c += &each((0..b).map(largest).collect());
+        }
+        let mut sums = String::new();
+        for (k, invariant) in self.invariants.iter().enumerate() {
+            match *invariant {
+                Invariant::Dot(i, j) => {
+                    let _ = writeln!(c, "double dot{k}[LANES] = {{0}};");
+                    let lowered = self.lower(&format!("b[{j}]"));
+                    let _ = writeln!(sums, "dot{k}[l] = dot{k}[l] + b[{i}] * ({lowered});");
+                }
+                Invariant::Along(i, j) => {
+                    let _ = writeln!(c, "double dot{k}[LANES] = {{0}}, norm{k}[LANES] = {{0}};");
+                    let lowered = self.lower(&format!("b[{j}]"));
+                    let _ = writeln!(
+                        sums,
+                        "{{ const double along = {lowered} / units[{j}];\n\
+                         dot{k}[l] = dot{k}[l] + b[{i}] / units[{i}] * along;\n\
+                         norm{k}[l] = norm{k}[l] + along * along; }}"
+                    );
+                }
+                Invariant::Accurate(i, j) => {
+                    let _ = writeln!(c, "Compensated dot{k} = {{{{0}}, {{0}}}};");
+                    let lowered = self.lower(&format!("b[{j}]"));
+                    let _ = writeln!(sums, "add_product(&dot{k}, l, b[{i}], {lowered});");
+                }
+                Invariant::Margin(i) => {
+                    let _ = writeln!(c, "Compensated dot{k} = {{{{0}}, {{0}}}};");
+                    let _ = writeln!(sums, "add_product(&dot{k}, l, b[{i}], b[{i}]);");
+                }
+                _ => {}
+            }
+        }
+        if self.vector {
+            let _ = writeln!(c, "double up[{b}][LANES] = {{{{0}}}};");
+            let _ = writeln!(
+                sums,
+                "if (g) {{ const double of_g = c < width ? (double)g[c] : 0.0;\n\
+                 for (int i = 0; i < {b}; i++) up[i][l] = up[i][l] + b[i] * of_g; }}"
+            );
+        }
+        if !sums.is_empty() {
+            c += &each(sums);
+        }
+        for (k, invariant) in self.invariants.iter().enumerate() {
+            let p = 4 * k;
+            let _ = match *invariant {
+                Invariant::Dot(..) => writeln!(c, "values[{k}] = pairwise(dot{k});"),
+                Invariant::Accurate(..) => writeln!(
+                    c,
+                    "{{ double error; const double sum = total(&dot{k}, &error); values[{k}] = sum + error; }}"
+                ),
+                Invariant::Margin(_) => writeln!(
+                    c,
+                    "{{ double error; const double sum = total(&dot{k}, &error); products[{p}] = sum;\n\
+                     values[{k}] = margin_of_sum(sum, error, params[0]); }}"
+                ),
+                Invariant::Along(i, j) => writeln!(
+                    c,
+                    "{{ const double norm = sqrt(pairwise(norm{k})); products[{p}] = norm * units[{j}];\n\
+                     values[{k}] = norm > 0 ? pairwise(dot{k}) / norm * units[{i}] : norm; }}"
+                ),
+                Invariant::Wedge(..) => {
+                    writeln!(c, "values[{k}] = wedge{k}(x, width, products + {p});")
+                }
+                Invariant::First(i) => writeln!(c, "values[{k}] = x[{i}][0];"),
+                Invariant::Last(i) => writeln!(c, "values[{k}] = x[{i}][width - 1];"),
+                Invariant::Param(q) => writeln!(c, "values[{k}] = params[{q}];"),
+                Invariant::Epsilon => writeln!(c, "values[{k}] = EPSILON;"),
+            };
+        }
+        c += if self.vector {
+            "if (g) for (int o = 0; o < O; o++) upstream[o] = pairwise(up[o]);\n"
+        } else {
+            "if (g) upstream[0] = g[0];\n"
+        };
+        c + "}\n"
+    }
+
+    /// `wedge(x, width, products)` of three basis vectors: [`crate::kernels::wedge`].
+    fn wedge_source(&self, k: usize, vectors: [usize; 3]) -> String {
+        let lower = |x: &str| match self.metric {
+            Metric::Minkowski => format!("(c == 0 ? -({x}) : {x})"),
+            Metric::Space => format!("(c == 0 ? 0.0 : {x})"),
+            _ => x.to_owned(),
+        };
+        let mut read = String::new();
+        for i in 0..self.vectors {
+            let _ = writeln!(read, "const double v{i} = c < width ? (double)x[{i}][c] : 0.0;");
+        }
+        for (name, b) in ["a", "b", "d"].into_iter().zip(vectors) {
+            let exact = match self.basis[b] {
+                Vector::Input(i) => format!("const double {name} = v{i}, {name}_low = 0;"),
+                Vector::Sum(i, j) => {
+                    format!("double {name}_low; const double {name} = two_sum(v{i}, v{j}, &{name}_low);")
+                }
+                Vector::Difference(i, j) => {
+                    format!("double {name}_low; const double {name} = two_sum(v{i}, -v{j}, &{name}_low);")
+                }
+                Vector::Flip(i) => {
+                    format!("const double {name} = c == 0 ? -v{i} : v{i}, {name}_low = 0;")
+                }
+                Vector::Time | Vector::Height => {
+                    format!("const double {name} = c == 0 ? 1.0 : 0.0, {name}_low = 0;")
+                }
+            };
+            read += &exact;
+            read.push('\n');
+        }
+        let each = |sums: &[(String, String)]| {
+            let mut c = String::from(
+                "for (ulong c0 = 0; c0 < width; c0 += LANES) for (int l = 0; l < LANES; l++) {\nconst ulong c = c0 + l;\n",
+            );
+            c += &read;
+            for (s, (x, y)) in sums.iter().enumerate() {
+                let _ = writeln!(c, "s{s}[l] = s{s}[l] + ({x}) * ({y});");
+            }
+            c + "}\n"
+        };
+        let of = |x: &str, y: &str| (x.to_owned(), lower(y));
+        let first = each(&[of("a", "a"), of("a", "b"), of("a", "d"), of("b", "d")]);
+        let (b, d) = ("(fma(p, a, b) + fma(p, a_low, b_low))", "(fma(q, a, d) + fma(q, a_low, d_low))");
+        let second = each(&[of(b, d), of(b, "a"), of(d, "a")]);
+        format!(
+            "static double wedge{k}(__global const elem *const *x, ulong width, double *products) {{\n\
+             double s0[LANES] = {{0}}, s1[LANES] = {{0}}, s2[LANES] = {{0}}, s3[LANES] = {{0}};\n{first}\
+             const double aa = in_order(s0), ab = in_order(s1), ad = in_order(s2);\n\
+             products[0] = aa; products[1] = ab; products[2] = ad; products[3] = in_order(s3);\n\
+             if (aa == 0) return -ab * ad;\n\
+             const double p = -ab / aa, q = -ad / aa;\n\
+             for (int l = 0; l < LANES; l++) s0[l] = s1[l] = s2[l] = 0;\n{second}\
+             return aa * in_order(s0) - in_order(s1) * in_order(s2);\n}}\n"
+        )
+    }
+
+    /// Whether a coordinate at an end of the row is treated apart.
+    fn apart(&self) -> bool {
+        self.metric != Metric::Euclidean
+            || self.basis.iter().any(|b| matches!(b, Vector::Flip(_)))
+            || self.ends()
+    }
+
+    /// What the vectors receive, coordinate by coordinate: of each share that is not always 0.
+    fn store_vectors(&self, shares: &Expression) -> String {
+        let (v, b) = (self.vectors, self.basis.len());
+        let of_ends = 2 * v * b + 2 * v;
+        let terms = |apart: usize, i: usize| {
+            // The order of the sum is the processor's.
+            let mut terms = String::from("0.0");
+            if self.ends() {
+                let (first, last) = (of_ends + i, of_ends + v + i);
+                terms = format!("(c == 0 ? out[{first}] : 0.0) + (c + 1 == width ? out[{last}] : 0.0)");
+            }
+            for a in 0..b {
+                let share = (apart * v + i) * b + a;
+                if shares.constant(share) != Some(0.0) {
+                    let _ = write!(terms, " + out[{share}] * b[{a}]");
+                }
+            }
+            if self.vector {
+                let _ = write!(terms, " + out[{}] * (double)g[p * width + c]", 2 * v * b + apart * v + i);
+            }
+            terms
+        };
+        let at_end = if self.metric == Metric::Horizontal { "c + 1 == width" } else { "c == 0" };
+        let mut c = String::from("for (ulong c = 0; c < width; c++) { double b[B]; basis(x, c, width, b); ");
+        for i in 0..v {
+            let mut value = terms(0, i);
+            if self.apart() {
+                value = format!("{at_end} ? {} : {value}", terms(1, i));
+            }
+            let _ = write!(c, "if (d{i}) d{i}[p * width + c] = (elem)({value}); ");
+        }
+        c + "}"
+    }
+
+    /// Whether an end of a row is an invariant of its own.
+    fn ends(&self) -> bool {
+        self.invariants.iter().any(|k| matches!(k, Invariant::First(_) | Invariant::Last(_)))
+    }
+
+    fn source<T: Float>(&self, params: usize, forward: bool) -> String {
+        let (v, b) = (self.vectors, self.basis.len());
+        let expression = if forward { ("value", (self.value)()) } else { ("shares", (self.shares)()) };
+        let mut c = String::new();
+        let mut define = |name: &str, text: String| {
+            let _ = writeln!(c, "#define {name} {}", text.replace('\n', " "));
+        };
+        let of_vectors = (0..v).map(|i| format!("__global const elem *x{i}, ulong4 r{i}"));
+        let of_params = (0..params).map(|q| format!("__global const elem *p{q}, double c{q}, ulong4 s{q}"));
+        define("OPERANDS", of_vectors.chain(of_params).collect::<Vec<_>>().join(", "));
+        let list = |texts: Vec<String>| if texts.is_empty() { "0".into() } else { texts.join(", ") };
+        define(
+            "LOAD(p)",
+            format!(
+                "__global const elem *x[V] = {{{}}}; const double params[P + 1] = {{{}}}",
+                list((0..v).map(|i| format!("x{i} + at(r{i}, p) * width")).collect()),
+                list((0..params).map(|q| format!("p{q} ? (double)p{q}[at(s{q}, p)] : c{q}")).collect()),
+            ),
+        );
+        for (name, size) in
+            [("V", v), ("P", params), ("B", b), ("I", self.invariants.len()), ("O", self.outputs)]
+        {
+            define(name, size.to_string());
+        }
+        for (name, on) in [
+            ("FORWARD", forward),
+            ("VECTOR", self.vector),
+            ("BALL", self.domain == Domain::Ball),
+            ("COMPENSATED", T::COMPENSATED),
+        ] {
+            if on {
+                define(name, String::new());
+            }
+        }
+        define("LARGEST_TIME", format!("{:e}", largest_time::<T>()));
+        define("LARGEST", format!("{:e}", T::LARGEST));
+        define("LEAST_HEIGHT", format!("{:e}", least_height::<T>()));
+        let settle = match self.domain {
+            Domain::Free | Domain::Ball => "",
+            Domain::Hyperboloid => "settle_hyperboloid(row, width, kappa)",
+            Domain::HalfSpace => "settle_half_space(row, width)",
+            Domain::Sphere => "settle_sphere(row, width, kappa)",
+        };
+        define("SETTLE(row, width, kappa)", settle.into());
+        if !forward {
+            let outputs = 2 * v * b + 4 * v + PARAMS;
+            define("OUTPUTS", outputs.to_string());
+            define("G_WIDTH(width)", if self.vector { "width" } else { "1" }.into());
+            let of_vectors = (0..v).map(|i| format!("__global elem *d{i}"));
+            let of_params = (0..params).map(|q| format!("__global double *e{q}"));
+            define("GRADS", of_vectors.chain(of_params).collect::<Vec<_>>().join(", "));
+            let first = outputs - PARAMS;
+            let store = (0..params).map(|q| format!("if (e{q}) e{q}[p] = out[{}]", first + q));
+            define("STORE_PARAMS(p)", store.collect::<Vec<_>>().join("; "));
+            define("STORE_VECTORS(p)", self.store_vectors(&expression.1));
+        }
+        let wedges = self.invariants.iter().enumerate().filter_map(|(k, invariant)| match *invariant {
+            Invariant::Wedge(a, b, d) => Some(self.wedge_source(k, [a, b, d])),
+            _ => None,
+        });
+        [
+            functions("double", &[expression]),
+            c,
+            include_str!("rows.cl").to_owned(),
+            self.basis_source(),
+            wedges.collect(),
+            self.survey_source(),
+            include_str!("gram.cl").to_owned(),
+        ]
+        .concat()
+    }
+
+    /// How the operands are read over the common rows, and these.
+    fn reads<T: Float>(&self, inputs: &[Array<'_, T>]) -> (SmallVec<[Broadcast; 6]>, usize) {
+        let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|input| input.shape).collect();
+        let rows = row_shape(&shapes, |i| i < self.vectors, false).expect("checked");
+        let own =
+            |(i, shape): (usize, &&Shape)| if i < self.vectors { shape.rows() } else { (*shape).clone() };
+        let reads = shapes.iter().enumerate().map(own);
+        (reads.map(|own| Broadcast::new(&own, &rows).expect("checked")).collect(), rows.len())
+    }
+
+    fn operands<'q, T: Float>(
+        &self,
+        mut launch: Launch<'q>,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        reads: &[Broadcast],
+    ) -> Launch<'q> {
+        for (i, (input, &read)) in inputs.iter().zip(reads).enumerate() {
+            launch = if i < self.vectors {
+                launch.memory(&input.on(queue)).broadcast(read)
+            } else {
+                let memory = input.constant.is_none().then(|| input.on(queue));
+                launch.optional(memory.as_deref()).number(input.constant.unwrap_or(0.0)).broadcast(read)
+            };
+        }
+        launch
+    }
+}
+
+impl<T: Float> OnDevice<T> for RowForm {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        _shape: &Shape,
+        out: &Memory,
+        _kept: Option<&Memory>,
+    ) {
+        let key = Key::new::<T>("gram forward", Some((self.formula)()));
+        let params = inputs.len() - self.vectors;
+        let program = queue.program::<T>(key, || self.source::<T>(params, true));
+        let (reads, n) = self.reads(inputs);
+        let launch = queue.launch(&program, "forward").size(n).size(inputs[0].shape.width()).memory(out);
+        self.operands(launch, queue, inputs, &reads).over(n);
+    }
+
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let inputs = reverse.inputs;
+        let key = Key::new::<T>("gram backward", Some((self.formula)()));
+        let params = inputs.len() - self.vectors;
+        let program = queue.program::<T>(key, || self.source::<T>(params, false));
+        let ((reads, n), width) = (self.reads(inputs), inputs[0].shape.width());
+        let launch = queue.launch(&program, "backward").size(n).size(width).memory(reverse.g);
+        let mut launch = self.operands(launch, queue, inputs, &reads);
+        // Vectors that are read in full have their gradients written in place, all others' are summed.
+        let mut sums: SmallVec<[(usize, Arc<Memory>, &Memory); 6]> = SmallVec::new();
+        for (i, grad) in reverse.grads.iter().enumerate() {
+            let is_vector = i < self.vectors;
+            match grad {
+                Some(grad) if !is_vector || !reads[i].is_full(n) => {
+                    let bytes = if is_vector { n * width * size_of::<T>() } else { n * size_of::<f64>() };
+                    let all = queue.take(bytes);
+                    launch = launch.memory(&all);
+                    sums.push((i, all, grad));
+                }
+                grad => launch = launch.optional(grad.as_deref()),
+            }
+        }
+        launch.over(n);
+        for (i, all, grad) in sums {
+            let (sum, width) = if i < self.vectors { (&SUM, width) } else { (&WIDE_SUM, 1) };
+            sum.run::<T>(queue, &all, Broadcasted { read: reads[i], n, width }, None, grad);
+        }
+    }
+}

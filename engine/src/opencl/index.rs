@@ -1,0 +1,244 @@
+//! The `index` kernel.
+
+use std::sync::Arc;
+
+use super::form::{Array, OnDevice, Reverse};
+use super::program::{Key, Program};
+use super::{Memory, Queue};
+use crate::kernels::index::{Concat, Gather, Permute, ScatterAdd, Slice, TakeAlong};
+use crate::kernels::reduce::Axis;
+use crate::{Float, Shape};
+
+fn program<T: Float>(queue: &Queue) -> Arc<Program> {
+    queue.program::<T>(Key::new::<T>("index", None), || include_str!("index.cl").to_owned())
+}
+
+/// Zeros.
+pub(super) fn fill<T: Float>(queue: &Queue, x: &Memory, len: usize) {
+    queue.launch(&program::<T>(queue), "fill").size(len).memory(x).over(len);
+}
+
+/// The first `len` elements.
+pub(crate) fn copy<T: Float>(queue: &Queue, x: &Memory, out: &Memory, len: usize) {
+    queue.launch(&program::<T>(queue), "copy").size(len).memory(x).memory(out).over(len);
+}
+
+/// `sum += g`.
+pub(super) fn add<T: Float>(queue: &Queue, sum: &Memory, g: &Memory, len: usize) {
+    queue.launch(&program::<T>(queue), "add").size(len).memory(sum).memory(g).over(len);
+}
+
+/// `table[rows[i]] += g[i]`, in the order of `i` for each row.
+pub(super) fn scatter_add<T: Float>(queue: &Queue, g: &Memory, rows: &[u32], width: usize, table: &Memory) {
+    segments::<T>(queue, g, rows, width, usize::MAX, table);
+}
+
+/// As [`scatter_add`]; what rows from `fresh` on hold does not count. Entries are sorted by row on the host, where their
+/// numbers are, so that a row is one work-item's for each of its elements.
+pub(super) fn segments<T: Float>(
+    queue: &Queue,
+    g: &Memory,
+    rows: &[u32],
+    width: usize,
+    fresh: usize,
+    table: &Memory,
+) {
+    let mut entries: Vec<u32> = (0..rows.len() as u32).collect();
+    entries.sort_by_key(|&i| rows[i as usize]);
+    let (mut targets, mut offsets): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+    for (k, &i) in entries.iter().enumerate() {
+        if targets.last() != Some(&rows[i as usize]) {
+            targets.push(rows[i as usize]);
+            offsets.push(k as u32);
+        }
+    }
+    offsets.push(rows.len() as u32);
+    let n = targets.len() * width;
+    let [targets, offsets, entries] =
+        [targets, offsets, entries].map(|numbers| queue.upload(bytemuck::cast_slice(&numbers)));
+    let launch = queue.launch(&program::<T>(queue), "segments").size(n).size(width).size(fresh);
+    launch.memory(&targets).memory(&offsets).memory(&entries).memory(g).memory(table).over(n);
+}
+
+/// Entries of a table by number.
+fn gather<T: Float>(queue: &Queue, x: &Memory, rows: &[u32], width: usize, out: &Memory) {
+    let (n, rows) = (rows.len() * width, queue.upload(bytemuck::cast_slice(rows)));
+    let launch = queue.launch(&program::<T>(queue), "gather").size(n).size(width);
+    launch.memory(&rows).memory(x).memory(out).over(n);
+}
+
+/// Moves a part of each `whole` elements, `take` from `start` on: `slice` from the whole to the part, `paste` back, over
+/// the part's elements; `unslice` over the whole's.
+pub(super) fn part<T: Float>(
+    queue: &Queue,
+    kernel: &'static str,
+    n: usize,
+    [take, whole, start]: [usize; 3],
+    from: &Memory,
+    to: &Memory,
+) {
+    let launch = queue.launch(&program::<T>(queue), kernel).size(n).size(take).size(whole).size(start);
+    launch.memory(from).memory(to).over(n);
+}
+
+/// Some columns of some rows of a table, or of all, are written.
+pub(crate) fn set_rows<T: Float>(
+    queue: &Queue,
+    values: &Memory,
+    rows: Option<&[u32]>,
+    [n, own, width, start]: [usize; 4],
+    table: &Memory,
+) {
+    let rows = rows.map(|rows| queue.upload(bytemuck::cast_slice(rows)));
+    let launch =
+        queue.launch(&program::<T>(queue), "set_rows").size(n * own).size(own).size(width).size(start);
+    launch.optional(rows.as_deref()).memory(values).memory(table).over(n * own);
+}
+
+/// A tensor with its axes in another order.
+fn permute<T: Float>(queue: &Queue, x: &Memory, shape: &[usize], axes: &[usize], out: &Memory) {
+    let n = shape.iter().product();
+    let step = |a: usize| shape[a + 1..].iter().product::<usize>() as u64;
+    let extents: Vec<u64> = axes.iter().map(|&a| shape[a] as u64).collect();
+    let steps: Vec<u64> = axes.iter().map(|&a| step(a)).collect();
+    let [extents, steps] = [extents, steps].map(|numbers| queue.upload(bytemuck::cast_slice(&numbers)));
+    let launch = queue.launch(&program::<T>(queue), "permute").size(n).size(axes.len());
+    launch.memory(&extents).memory(&steps).memory(x).memory(out).over(n);
+}
+
+impl<T: Float> OnDevice<T> for Gather {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        shape: &Shape,
+        out: &Memory,
+        _: Option<&Memory>,
+    ) {
+        let width = shape.len() / self.rows.len().max(1);
+        gather::<T>(queue, &inputs[0].on(queue), &self.rows, width, out);
+    }
+    fn backward(&self, _: &Queue, _: &Reverse<'_, T>) {
+        unreachable!("the tape sums the gradient into the table's own, row-sparse where it can be")
+    }
+}
+
+impl<T: Float> OnDevice<T> for ScatterAdd {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        shape: &Shape,
+        out: &Memory,
+        _: Option<&Memory>,
+    ) {
+        let width = inputs[0].shape.len() / self.rows.len().max(1);
+        fill::<T>(queue, out, shape.len());
+        scatter_add::<T>(queue, &inputs[0].on(queue), &self.rows, width, out);
+    }
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let Some(dx) = &reverse.grads[0] else { return };
+        let width = reverse.inputs[0].shape.len() / self.rows.len().max(1);
+        gather::<T>(queue, reverse.g, &self.rows, width, dx);
+    }
+}
+
+impl<T: Float> OnDevice<T> for TakeAlong {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        shape: &Shape,
+        out: &Memory,
+        _: Option<&Memory>,
+    ) {
+        let ((width, take), columns) =
+            (self.widths(inputs[0].shape), queue.upload(bytemuck::cast_slice(&self.columns)));
+        let launch =
+            queue.launch(&program::<T>(queue), "take_along").size(shape.len()).size(take).size(width);
+        launch.memory(&columns).memory(&inputs[0].on(queue)).memory(out).over(shape.len());
+    }
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let Some(dx) = &reverse.grads[0] else { return };
+        let shape = reverse.inputs[0].shape;
+        let ((width, take), rows) = (self.widths(shape), shape.len() / shape.width().max(1));
+        let columns = queue.upload(bytemuck::cast_slice(&self.columns));
+        let launch = queue.launch(&program::<T>(queue), "take_along_gradient");
+        let launch = launch.size(rows).size(take).size(width);
+        launch.memory(&columns).memory(reverse.g).memory(dx).over(rows);
+    }
+}
+
+impl Slice {
+    /// As [`part`] takes them.
+    fn sizes(&self, shape: &Shape) -> [usize; 3] {
+        let (_, Axis { n, inner, .. }) = Axis::of(shape, self.axis).expect("checked");
+        [self.range.len() * inner, n * inner, self.range.start * inner]
+    }
+}
+
+impl<T: Float> OnDevice<T> for Slice {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        shape: &Shape,
+        out: &Memory,
+        _: Option<&Memory>,
+    ) {
+        let sizes = self.sizes(inputs[0].shape);
+        part::<T>(queue, "slice", shape.len(), sizes, &inputs[0].on(queue), out);
+    }
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let Some(dx) = &reverse.grads[0] else { return };
+        let shape = reverse.inputs[0].shape;
+        part::<T>(queue, "unslice", shape.len(), self.sizes(shape), reverse.g, dx);
+    }
+}
+
+impl Concat {
+    /// For each input, as [`part`] takes them.
+    fn sizes<T: Float>(&self, inputs: &[Array<'_, T>], shape: &Shape) -> Vec<[usize; 3]> {
+        let (_, Axis { n, inner, .. }) = Axis::of(shape, self.axis).expect("checked");
+        let mut start = 0;
+        let mut next = |input: &Array<'_, T>| {
+            let take = Axis::of(input.shape, self.axis).expect("checked").1.n * inner;
+            start += take;
+            [take, n * inner, start - take]
+        };
+        inputs.iter().map(&mut next).collect()
+    }
+}
+
+impl<T: Float> OnDevice<T> for Concat {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        shape: &Shape,
+        out: &Memory,
+        _: Option<&Memory>,
+    ) {
+        for (input, sizes) in inputs.iter().zip(self.sizes(inputs, shape)) {
+            part::<T>(queue, "paste", input.shape.len(), sizes, &input.on(queue), out);
+        }
+    }
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let sizes = self.sizes(reverse.inputs, reverse.out.shape);
+        for ((input, grad), sizes) in reverse.inputs.iter().zip(reverse.grads).zip(sizes) {
+            if let Some(dx) = grad {
+                part::<T>(queue, "slice", input.shape.len(), sizes, reverse.g, dx);
+            }
+        }
+    }
+}
+
+impl<T: Float> OnDevice<T> for Permute {
+    fn forward(&self, queue: &Queue, inputs: &[Array<'_, T>], _: &Shape, out: &Memory, _: Option<&Memory>) {
+        permute::<T>(queue, &inputs[0].on(queue), inputs[0].shape, &self.axes, out);
+    }
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let Some(dx) = &reverse.grads[0] else { return };
+        permute::<T>(queue, reverse.g, reverse.out.shape, &self.inverse(), dx);
+    }
+}

@@ -1,0 +1,51 @@
+//! Layer normalisation.
+
+use std::sync::Arc;
+
+use super::fold::{Broadcasted, SUM};
+use super::form::{Array, OnDevice, Reverse};
+use super::program::{Key, Program};
+use super::{Memory, Queue};
+use crate::kernels::layer_norm::LayerNorm;
+use crate::shape::Broadcast;
+use crate::{Float, Shape};
+
+fn program<T: Float>(queue: &Queue) -> Arc<Program> {
+    queue.program::<T>(Key::new::<T>("layer_norm", None), || include_str!("layer_norm.cl").to_owned())
+}
+
+impl<T: Float> OnDevice<T> for LayerNorm {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        shape: &Shape,
+        out: &Memory,
+        _kept: Option<&Memory>,
+    ) {
+        let rows = shape.len() / shape.width();
+        let mut launch = queue.launch(&program::<T>(queue), "forward");
+        launch = launch.size(rows).size(shape.width()).number(self.epsilon);
+        for input in inputs {
+            launch = launch.memory(&input.on(queue));
+        }
+        launch.memory(out).over(rows);
+    }
+
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let (shape, [x, gain, _]) = (reverse.out.shape, [0, 1, 2].map(|i| &reverse.inputs[i]));
+        let (width, rows) = (shape.width(), shape.len() / shape.width());
+        let of_gain = reverse.grads[1].as_ref().map(|_| queue.take(shape.len() * size_of::<T>()));
+        let launch = queue.launch(&program::<T>(queue), "backward");
+        let launch = launch.size(rows).size(width).number(self.epsilon);
+        let launch = launch.memory(&x.on(queue)).memory(&gain.on(queue)).memory(reverse.g);
+        launch.optional(reverse.grads[0].as_deref()).optional(of_gain.as_deref()).over(rows);
+        let all = Broadcasted { read: Broadcast::cycled(width), n: shape.len(), width: 1 };
+        if let Some((all_of_gain, grad)) = of_gain.zip(reverse.grads[1].as_ref()) {
+            SUM.run::<T>(queue, &all_of_gain, all, None, grad);
+        }
+        if let Some(grad) = &reverse.grads[2] {
+            SUM.run::<T>(queue, reverse.g, all, None, grad);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The `reduce` kernel, and softmax: what is done along an axis.
+
+use std::sync::Arc;
+
+use super::fold::{Broadcasted, DOT, Fold, INVERSE_SUM_EXP, LOG_SUM, LOG_SUM_EXP, MAX, MEAN, NORM, SUM};
+use super::form::{Array, OnDevice, Reverse};
+use super::program::{Key, c_type, functions};
+use super::queue::Launch;
+use super::{Memory, Queue};
+use crate::kernels::reduce::{Axis, Reduce, Reduction};
+use crate::kernels::softmax::Softmax;
+use crate::shape::Broadcast;
+use crate::{Float, Shape};
+
+/// The lines along an axis as what an operand of one element for each would be read by.
+fn lines(Axis { outer, n, inner }: Axis) -> Broadcasted {
+    let read = Broadcast { repeat: 1, len: outer * inner, inner: inner.max(1), hold: n };
+    Broadcasted { read, n: outer * n * inner, width: 1 }
+}
+
+fn launch<'q, T: Float>(queue: &'q Queue, name: &'static str, of: Axis) -> Launch<'q> {
+    let source = || functions(c_type::<T>(), &[]) + include_str!("lines.cl");
+    let program = queue.program::<T>(Key::new::<T>("lines", None), source);
+    queue.launch(&program, name).size(of.outer * of.n * of.inner).size(of.n).size(of.inner)
+}
+
+/// A reduction to memory of its own.
+fn folded<T: Float>(queue: &Queue, fold: &Fold, x: &Memory, of: Axis, given: Option<&Memory>) -> Arc<Memory> {
+    let out = queue.take(of.outer * of.inner * size_of::<T>());
+    fold.run::<T>(queue, x, lines(of), given, &out);
+    out
+}
+
+impl<T: Float> OnDevice<T> for Reduce {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        _shape: &Shape,
+        out: &Memory,
+        _kept: Option<&Memory>,
+    ) {
+        let (x, of) = (inputs[0].on(queue), self.view(inputs[0].shape).expect("checked"));
+        let fold = match self.reduction {
+            Reduction::Sum => SUM,
+            Reduction::Mean => MEAN,
+            Reduction::Norm => NORM,
+            Reduction::Max => MAX,
+            Reduction::LogSumExp => {
+                let largest = folded::<T>(queue, &MAX, &x, of, None);
+                return LOG_SUM_EXP.run::<T>(queue, &x, lines(of), Some(&largest), out);
+            }
+        };
+        fold.run::<T>(queue, &x, lines(of), None, out);
+    }
+
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let Some(dx) = &reverse.grads[0] else { return };
+        let (input, g) = (&reverse.inputs[0], reverse.g);
+        let of = self.view(input.shape).expect("checked");
+        let name = match self.reduction {
+            Reduction::Sum | Reduction::Mean => {
+                let scale = if self.reduction == Reduction::Sum { 1.0 } else { 1.0 / of.n as f64 };
+                let launch = launch::<T>(queue, "sum_gradient", of).memory(g).number(scale).memory(dx);
+                return launch.over(input.shape.len());
+            }
+            Reduction::LogSumExp => "logsumexp_gradient",
+            Reduction::Norm => "norm_gradient",
+            Reduction::Max => "max_gradient",
+        };
+        let launch = launch::<T>(queue, name, of).memory(g).memory(&input.on(queue));
+        launch.memory(&reverse.out.on(queue)).memory(dx).over(input.shape.len());
+    }
+}
+
+impl<T: Float> OnDevice<T> for Softmax {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        shape: &Shape,
+        out: &Memory,
+        _kept: Option<&Memory>,
+    ) {
+        let (x, of) = (inputs[0].on(queue), rows(shape));
+        let largest = folded::<T>(queue, &MAX, &x, of, None);
+        let (name, fold) =
+            if self.logarithm { ("log_softmax", LOG_SUM) } else { ("softmax", INVERSE_SUM_EXP) };
+        let sums = folded::<T>(queue, &fold, &x, of, Some(&largest));
+        let launch = launch::<T>(queue, name, of).memory(&x).memory(&largest).memory(&sums);
+        launch.memory(out).over(shape.len());
+    }
+
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let Some(dx) = &reverse.grads[0] else { return };
+        let (y, g, of) = (reverse.out.on(queue), reverse.g, rows(reverse.out.shape));
+        let (name, sums) = if self.logarithm {
+            ("log_softmax_gradient", folded::<T>(queue, &SUM, g, of, None))
+        } else {
+            ("softmax_gradient", folded::<T>(queue, &DOT, &y, of, Some(g)))
+        };
+        let launch = launch::<T>(queue, name, of).memory(&y).memory(g).memory(&sums);
+        launch.memory(dx).over(reverse.out.shape.len());
+    }
+}
+
+/// The rows of a tensor as lines.
+fn rows(shape: &Shape) -> Axis {
+    Axis { outer: shape.len() / shape.width().max(1), n: shape.width(), inner: 1 }
+}

@@ -1,0 +1,134 @@
+//! The `map` kernel: elementwise formulas.
+
+use std::any::TypeId;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::fold::{Broadcasted, fold_broadcast};
+use super::form::{Array, OnDevice, Reverse};
+use super::program::{Key, c_type, functions};
+use super::queue::Launch;
+use super::{Memory, Queue};
+use crate::lanes::array;
+use crate::shape::Broadcast;
+use crate::{Dual, Expression, Float, MapFormula, Shape, Trace};
+
+/// An elementwise formula with its type erased.
+pub(crate) struct MapForm {
+    formula: fn() -> TypeId,
+    operands: usize,
+    value: fn() -> Expression,
+    slopes: fn() -> Expression,
+}
+
+impl MapForm {
+    pub(crate) const fn of<F: MapFormula<K>, T: Float, const K: usize>() -> Self {
+        fn operands<T: Float, const K: usize>(x: &[Trace<T>]) -> [Trace<T>; K] {
+            array(x[0], |k| x[k])
+        }
+        MapForm {
+            formula: TypeId::of::<F>,
+            operands: K,
+            value: || Expression::trace_as::<T>(K, |x| vec![F::eval(operands::<T, K>(x))]),
+            slopes: || {
+                Expression::trace_as::<T>(K, |x| {
+                    F::eval(Dual::variables(operands::<T, K>(x))).partials.to_vec()
+                })
+            },
+        }
+    }
+}
+
+/// The source of an expression over operands: its values, or what they receive.
+fn source<T: Float>(operands: usize, forward: bool, expression: Expression) -> String {
+    let each = |separator: &str, text: &dyn Fn(usize) -> String| {
+        (0..operands).map(text).collect::<Vec<_>>().join(separator)
+    };
+    let declared = each(", ", &|k| format!("__global const elem *x{k}, double c{k}, ulong4 r{k}"));
+    let load = each("; ", &|k| format!("in[{k}] = x{k} ? x{k}[at(r{k}, p)] : (elem)c{k}"));
+    let grads = each(", ", &|k| format!("__global elem *d{k}"));
+    let store = each("; ", &|k| format!("if (d{k}) d{k}[p] = slope[{k}] * (g)"));
+    format!(
+        "{}\n{}#define K {operands}\n#define OPERANDS {declared}\n#define LOAD(in, p) {load}\n#define GRADS {grads}\n\
+         #define STORE(slope, g, p) {store}\n{}",
+        functions(c_type::<T>(), &[(if forward { "value" } else { "slopes" }, expression)]),
+        if forward { "#define FORWARD\n" } else { "" },
+        include_str!("map.cl"),
+    )
+}
+
+/// An expression over operands that broadcast; it is compiled once for all values of its constants.
+pub(crate) fn map_expression<T: Float>(
+    queue: &Queue,
+    expression: &Expression,
+    inputs: &[Array<'_, T>],
+    shape: &Shape,
+    out: &Memory,
+) {
+    let (expression, constants) = expression.with_arguments_for_constants();
+    let key = Key { fingerprint: expression.fingerprint(), ..Key::new::<T>("elementwise", None) };
+    let program = queue.program::<T>(key, || source::<T>(inputs.len() + constants.len(), true, expression));
+    let launch = queue.launch(&program, "forward").size(shape.len()).memory(out);
+    let mut launch = operands(launch, queue, inputs, shape);
+    for constant in constants {
+        launch = launch.optional(None).number(constant).broadcast(Broadcast::cycled(1));
+    }
+    launch.over(shape.len());
+}
+
+/// Operands as arguments.
+fn operands<'q, T: Float>(
+    mut launch: Launch<'q>,
+    queue: &Queue,
+    inputs: &[Array<'_, T>],
+    shape: &Shape,
+) -> Launch<'q> {
+    for input in inputs {
+        let read = Broadcast::new(input.shape, shape).expect("shapes were checked when the node was made");
+        let memory = input.constant.is_none().then(|| input.on(queue));
+        launch = launch.optional(memory.as_deref()).number(input.constant.unwrap_or(0.0)).broadcast(read);
+    }
+    launch
+}
+
+impl<T: Float> OnDevice<T> for MapForm {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        shape: &Shape,
+        out: &Memory,
+        _kept: Option<&Memory>,
+    ) {
+        let key = Key::new::<T>("map forward", Some((self.formula)()));
+        let program = queue.program::<T>(key, || source::<T>(self.operands, true, (self.value)()));
+        let launch = queue.launch(&program, "forward").size(shape.len()).memory(out);
+        operands(launch, queue, inputs, shape).over(shape.len());
+    }
+
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let (shape, n) = (reverse.out.shape, reverse.out.shape.len());
+        let key = Key::new::<T>("map backward", Some((self.formula)()));
+        let program = queue.program::<T>(key, || source::<T>(self.operands, false, (self.slopes)()));
+        let launch = queue.launch(&program, "backward").size(n).memory(reverse.g);
+        let mut launch = operands(launch, queue, reverse.inputs, shape);
+        // Operands that are read in full have their gradients written in place, the others' are summed.
+        let mut sums: SmallVec<[(Broadcast, Arc<Memory>, &Memory); 6]> = SmallVec::new();
+        for (input, grad) in reverse.inputs.iter().zip(reverse.grads) {
+            let read = Broadcast::new(input.shape, shape).expect("checked");
+            match grad {
+                Some(grad) if !read.is_full(n) => {
+                    let all = queue.take(n * size_of::<T>());
+                    launch = launch.memory(&all);
+                    sums.push((read, all, grad));
+                }
+                grad => launch = launch.optional(grad.as_deref()),
+            }
+        }
+        launch.over(n);
+        for (read, all, grad) in sums {
+            fold_broadcast::<T>(queue, &all, Broadcasted { read, n, width: 1 }, grad);
+        }
+    }
+}

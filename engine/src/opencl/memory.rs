@@ -1,0 +1,216 @@
+//! Device memory: size classes that are reused, uploads that do not wait, and read-backs, which do.
+
+use std::sync::{Arc, Mutex};
+
+use ocl::core::{self, Event, Mem};
+
+use super::queue::{Queue, lock};
+
+/// Memory of a device; dropping it gives it back to the device's pool.
+pub struct Memory {
+    /// `None` once it is given back.
+    mem: Option<Mem>,
+    class: u32,
+    queue: Queue,
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes of {:?}", 1_u64 << self.class, self.queue)
+    }
+}
+
+impl Memory {
+    pub(super) fn mem(&self) -> &Mem {
+        self.mem.as_ref().expect("given back when it is dropped, not before")
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let mut pool = lock(&self.queue.0.pool);
+        pool.in_use -= 1 << self.class;
+        // The queue is in order: whoever takes this memory next computes after all that is enqueued now.
+        pool.classes.entry(self.class).or_default().extend(self.mem.take());
+    }
+}
+
+/// Memory that waits for reuse, by size class (powers of two of bytes), and what uploads still read.
+#[derive(Default)]
+pub(super) struct Pool {
+    classes: std::collections::BTreeMap<u32, Vec<Mem>>,
+    in_use: u64,
+    held: u64,
+    /// Host memory that uploads read: free once something was read back after them.
+    staged: Vec<Box<[u8]>>,
+    staged_bytes: usize,
+}
+
+/// Uploads that may be under way at a time.
+const STAGED: usize = 64 << 20;
+
+/// The smallest class.
+const SMALLEST: u32 = 8;
+
+impl Queue {
+    /// Memory of at least so many bytes, of unspecified content.
+    #[track_caller]
+    pub(crate) fn take(&self, bytes: usize) -> Arc<Memory> {
+        let class = bytes.next_power_of_two().trailing_zeros().max(SMALLEST);
+        let mut pool = lock(&self.0.pool);
+        pool.in_use += 1 << class;
+        let waiting = pool.classes.get_mut(&class).and_then(Vec::pop);
+        let mem = waiting.or_else(|| self.create(&mut pool, class)).or_else(|| {
+            // What waits for reuse in other classes is given up.
+            let mut waiting = std::mem::take(&mut pool.classes);
+            pool.held -= waiting.iter().map(|(class, mems)| (mems.len() as u64) << class).sum::<u64>();
+            waiting.clear();
+            let _ = core::finish(&self.0.queue);
+            self.create(&mut pool, class)
+        });
+        let Some(mem) = mem else {
+            pool.in_use -= 1 << class;
+            let (in_use, of) = (pool.in_use, self.0.global);
+            drop(pool);
+            panic!(
+                "{self:?}: out of memory: {} bytes for {bytes} are needed beside {in_use} in use, of {of}",
+                1_u64 << class
+            )
+        };
+        drop(pool);
+        Arc::new(Memory { mem: Some(mem), class, queue: self.clone() })
+    }
+
+    fn create(&self, pool: &mut Pool, class: u32) -> Option<Mem> {
+        // Many drivers hand out more than they have and fail at the first use.
+        if self.0.global > 0 && pool.held + (1 << class) > self.0.global {
+            return None;
+        }
+        // SAFETY: no host memory is given with it.
+        let mem =
+            unsafe { core::create_buffer::<_, u8>(&self.0.context, core::MEM_READ_WRITE, 1 << class, None) };
+        pool.held += u64::from(mem.is_ok()) << class;
+        mem.ok()
+    }
+
+    /// Memory with some content.
+    pub(crate) fn upload(&self, bytes: &[u8]) -> Arc<Memory> {
+        let memory = self.take(bytes.len());
+        if bytes.is_empty() {
+            return memory;
+        }
+        let mut pool = lock(&self.0.pool);
+        pool.staged_bytes += bytes.len();
+        pool.staged.push(bytes.into());
+        let staged = pool.staged.last().expect("pushed above");
+        // SAFETY: the staged copy lives until the queue has gone past this.
+        let enqueued = unsafe {
+            let (queue, mem) = (&self.0.queue, memory.mem());
+            core::enqueue_write_buffer(queue, mem, false, 0, staged, None::<Event>, None::<&mut Event>)
+        };
+        self.expect("upload", enqueued);
+        if pool.staged_bytes > STAGED {
+            self.expect("upload", core::finish(&self.0.queue));
+            drop(pool.unstage());
+        }
+        memory
+    }
+
+    /// Waits for all that is enqueued, and reads.
+    pub(crate) fn read(&self, memory: &Memory, bytes: &mut [u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        // What was staged before is read when this returns; the pool is free meanwhile.
+        let _staged = lock(&self.0.pool).unstage();
+        // SAFETY: the call returns when `bytes` is written.
+        let enqueued = unsafe {
+            let (queue, mem) = (&self.0.queue, memory.mem());
+            core::enqueue_read_buffer(queue, mem, true, 0, bytes, None::<Event>, None::<&mut Event>)
+        };
+        self.expect("read-back", enqueued);
+    }
+}
+
+impl Pool {
+    /// What may go once everything that is enqueued now is done.
+    fn unstage(&mut self) -> Vec<Box<[u8]>> {
+        self.staged_bytes = 0;
+        std::mem::take(&mut self.staged)
+    }
+}
+
+/// The place of some elements on a device, if they are there.
+#[derive(Default)]
+pub(crate) struct Slot(Mutex<Option<Arc<Memory>>>);
+
+impl Slot {
+    /// The memory on a device; it is made there, with `content(whether they are on another device)`, if there is any.
+    pub(crate) fn on<'a>(
+        &self,
+        queue: &Queue,
+        bytes: usize,
+        content: impl FnOnce(bool) -> Option<&'a [u8]>,
+    ) -> Arc<Memory> {
+        let here = lock(&self.0).clone();
+        if let Some(memory) = here.as_ref().filter(|memory| memory.queue == *queue) {
+            return Arc::clone(memory);
+        }
+        let memory = match content(here.is_some()) {
+            Some(content) => queue.upload(content),
+            None => queue.take(bytes),
+        };
+        *lock(&self.0) = Some(Arc::clone(&memory));
+        memory
+    }
+
+    /// The memory and its device, if there is one.
+    pub(crate) fn here(&self) -> Option<(Queue, Arc<Memory>)> {
+        lock(&self.0).clone().map(|memory| (memory.queue.clone(), memory))
+    }
+
+    /// Reads back, if there is something.
+    pub(crate) fn read<T: bytemuck::Pod>(&self, to: &mut [T]) {
+        if let Some((queue, memory)) = self.here() {
+            queue.read(&memory, bytemuck::cast_slice_mut(to));
+        }
+    }
+
+    pub(crate) fn forget(&mut self) {
+        *self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first device, if there is one.
+    fn queue() -> Option<Queue> {
+        Queue::open(0).inspect_err(|error| eprintln!("skipped: {error}")).ok()
+    }
+
+    #[test]
+    fn what_is_uploaded_is_read_back_and_memory_is_reused() {
+        let Some(queue) = queue() else { return };
+        let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+        let memory = queue.upload(&bytes);
+        let mut back = vec![0; bytes.len()];
+        queue.read(&memory, &mut back);
+        assert_eq!(back, bytes);
+        // Nobody else takes so much.
+        let large = queue.take(200 << 20);
+        let address = large.mem().as_ptr();
+        drop(large);
+        assert_eq!(queue.take(150 << 20).mem().as_ptr(), address);
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_refused_with_the_sizes() {
+        let Some(queue) = queue() else { return };
+        let refused = std::panic::catch_unwind(|| queue.take(1 << 50)).expect_err("a pebibyte");
+        let message = refused.downcast_ref::<String>().expect("a message");
+        assert!(message.contains("out of memory: 1125899906842624 bytes"), "{message}");
+        assert!(message.contains(" in use, of "), "{message}");
+    }
+}

@@ -1,0 +1,39 @@
+// All pairs of rows, or of all left rows with the right rows [j0, j0 + columns) of each entry of a batch.
+// s, w: [batch, n, columns]. Rows of x: [batch, n, width]; of y: [batch, m, width].
+
+__kernel void squares(
+    ulong count, ulong n, ulong columns, ulong m, ulong j0, ulong width, __global const elem *x,
+    __global const elem *y, __global elem *s
+) {
+    const ulong p = get_global_id(0);
+    if (p >= count) return;
+    const ulong row = p / columns;
+    x += row * width;
+    y += (row / n * m + j0 + p % columns) * width;
+    elem sum = 0;
+    for (ulong c = 0; c < width; c++) {
+        const elem d = x[c] - y[c];
+        sum = fma(d, d, sum);
+    }
+    s[p] = sum;
+}
+
+// Of rows [batch, rows, width], each against the others of its entry: 2 w (row - other), summed in order. Row i of the
+// result is row first + i of an entry of `of_entry`; other rows likewise.
+__kernel void squares_gradient(
+    ulong count, ulong rows, ulong others, ulong width, ulong4 at_rows, ulong4 steps, __global const elem *w,
+    __global const elem *x, __global const elem *y, __global elem *dx, ulong accumulate
+) {
+    const ulong p = get_global_id(0);
+    if (p >= count) return;
+    const ulong c = p % width, i = p / width % rows, batch = p / width / rows;
+    const ulong at_x = (batch * at_rows.x + at_rows.y + i) * width + c;
+    const ulong at_y = (batch * at_rows.z + at_rows.w) * width + c;
+    w += batch * rows * others + i * steps.x;
+    elem sum = accumulate ? dx[at_x] : 0;
+    for (ulong j = 0; j < others; j++) {
+        const elem twice = w[j * steps.y] + w[j * steps.y];
+        sum = sum + twice * (x[at_x] - y[at_y + j * width]);
+    }
+    dx[at_x] = sum;
+}

@@ -1,0 +1,301 @@
+//! The `pair` kernel: scores of all pairs of rows, and the parts of it that `attend` takes tile by tile.
+
+use std::any::TypeId;
+use std::sync::Arc;
+
+use super::fold::{Broadcasted, SUM};
+use super::form::{Array, OnDevice, Reverse};
+use super::gemm::{Matrices, gemm};
+use super::program::{Key, Program, c_type, functions};
+use super::queue::Launch;
+use super::{Memory, Queue, index};
+use crate::kernels::pair::{Pairing, Sizes, sizes};
+use crate::lanes::array;
+use crate::shape::Broadcast;
+use crate::{Dual, Expression, Float, PairFormula, Scalar, Shape, Trace};
+
+/// A pair formula with its type erased.
+pub struct PairForm {
+    formula: fn() -> TypeId,
+    pairing: Pairing,
+    /// How many numbers of left rows, of right rows, and parameters.
+    counts: [usize; 3],
+    value: fn() -> Expression,
+    /// The partial derivatives by the pairing and all others.
+    slopes: fn() -> Expression,
+}
+
+fn eval<F, S, const L: usize, const R: usize, const P: usize>(x: &[S]) -> S
+where
+    F: PairFormula<L, R, P>,
+    S: Scalar,
+{
+    F::eval(x[0], array(x[0], |k| x[1 + k]), array(x[0], |k| x[1 + L + k]), array(x[0], |k| x[1 + L + R + k]))
+}
+
+impl PairForm {
+    pub(crate) const fn of<F, T, const L: usize, const R: usize, const P: usize>() -> Self
+    where
+        F: PairFormula<L, R, P>,
+        T: Float,
+    {
+        PairForm {
+            formula: TypeId::of::<F>,
+            pairing: F::PAIRING,
+            counts: [L, R, P],
+            value: || Expression::trace_as::<T>(1 + L + R + P, |x| vec![eval::<F, Trace<T>, L, R, P>(x)]),
+            slopes: || {
+                Expression::trace_as::<T>(1 + L + R + P, |x| {
+                    let along = |k: usize| {
+                        let seed = |(i, &value): (usize, &Trace<T>)| Dual {
+                            value,
+                            partials: [Trace::constant(f64::from(i == k))],
+                        };
+                        let x: Vec<Dual<Trace<T>, 1>> = x.iter().enumerate().map(seed).collect();
+                        eval::<F, _, L, R, P>(&x).partials[0]
+                    };
+                    (0..x.len()).map(along).collect()
+                })
+            },
+        }
+    }
+
+    fn source<T: Float>(&self, forward: bool) -> String {
+        let [l, r, p] = self.counts;
+        let names: Vec<(char, usize)> = [('l', l), ('r', r), ('p', p)]
+            .into_iter()
+            .flat_map(|(kind, n)| (0..n).map(move |k| (kind, k)))
+            .collect();
+        let each = |text: &dyn Fn(usize, char, usize) -> String| -> Vec<String> {
+            names.iter().enumerate().map(|(i, &(kind, k))| text(i + 1, kind, k)).collect()
+        };
+        let operands = each(&|_, kind, k| format!("__global const elem *{kind}{k}, double {kind}_number{k}"));
+        let load = each(&|i, kind, k| {
+            let at = match kind {
+                'l' => "row",
+                'r' => "column",
+                _ => "0",
+            };
+            format!("in[{i}] = {kind}{k} ? {kind}{k}[{at}] : (elem){kind}_number{k}")
+        });
+        let grads = each(&|_, kind, k| format!(", __global elem *d{kind}{k}"));
+        let store = each(&|i, kind, k| format!("if (d{kind}{k}) d{kind}{k}[p] = g * out[{i}]"));
+        let operands = if operands.is_empty() { "ulong none".into() } else { operands.join(", ") };
+        let expression = if forward { ("value", (self.value)()) } else { ("slopes", (self.slopes)()) };
+        format!(
+            "{}{}#define ARGUMENTS {}\n#define OPERANDS {operands}\n#define LOAD(in, row, column) {}\n\
+             #define GRADS {}\n#define STORE(g, out, p) {}\n{}",
+            functions(c_type::<T>(), &[expression]),
+            if forward { "#define FORWARD\n" } else { "" },
+            1 + names.len(),
+            load.join("; "),
+            grads.concat(),
+            store.join("; "),
+            include_str!("score.cl"),
+        )
+    }
+
+    fn operands<'q, T: Float>(
+        &self,
+        mut launch: Launch<'q>,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+    ) -> Launch<'q> {
+        for input in &inputs[2..] {
+            let memory = input.constant.is_none().then(|| input.on(queue));
+            launch = launch.optional(memory.as_deref()).number(input.constant.unwrap_or(0.0));
+        }
+        if inputs.len() == 2 { launch.size(0) } else { launch }
+    }
+
+    /// Pairings of all left rows with some right ones.
+    pub(super) fn pairings<T: Float>(&self, queue: &Queue, tile: Tile, [x, y]: [&Memory; 2], s: &Memory) {
+        let Tile { sizes: Sizes { batch, n, m, width }, start, columns } = tile;
+        match self.pairing {
+            Pairing::Dot => {
+                let y = Matrices::new(y, m, width).from(start * width).transposed();
+                let sizes = [batch, n, width, columns];
+                gemm::<T>(queue, sizes, Matrices::new(x, n, width), y, (s, 0, n * columns), false);
+            }
+            Pairing::SquaredDistance => {
+                let launch = queue.launch(&squares::<T>(queue), "squares").size(tile.count()).size(n);
+                let launch = launch.size(columns).size(m).size(start).size(width);
+                launch.memory(x).memory(y).memory(s).over(tile.count());
+            }
+        }
+    }
+
+    /// Pairings become scores, in place.
+    pub(super) fn score<T: Float>(
+        &self,
+        queue: &Queue,
+        tile: Tile,
+        inputs: &[Array<'_, T>],
+        causal: bool,
+        s: &Memory,
+    ) {
+        let key = Key::new::<T>("pair forward", Some((self.formula)()));
+        let program = queue.program::<T>(key, || self.source::<T>(true));
+        let launch = tile.launch(queue, &program, "score").size(usize::from(causal)).memory(s);
+        self.operands(launch, queue, inputs).over(tile.count());
+    }
+
+    /// Gradients `w` of the scores become those of the pairings `s`, in place; those of the numbers and parameters are
+    /// written, or added where the tile is not the first.
+    pub(super) fn slopes<T: Float>(
+        &self,
+        queue: &Queue,
+        tile: Tile,
+        inputs: &[Array<'_, T>],
+        [s, w]: [&Memory; 2],
+        grads: &[Option<Arc<Memory>>],
+    ) {
+        let key = Key::new::<T>("pair backward", Some((self.formula)()));
+        let program = queue.program::<T>(key, || self.source::<T>(false));
+        let launch = tile.launch(queue, &program, "slope").memory(s).memory(w);
+        let mut launch = self.operands(launch, queue, inputs);
+        let take = |len: usize| queue.take(len * size_of::<T>());
+        let all: Vec<Option<Arc<Memory>>> =
+            grads.iter().map(|grad| grad.as_ref().map(|_| take(tile.count()))).collect();
+        for all in &all {
+            launch = launch.optional(all.as_deref());
+        }
+        launch.over(tile.count());
+        let Tile { sizes: Sizes { batch, n, m, .. }, start, columns } = tile;
+        let [l, r, _] = self.counts;
+        for (k, (all, grad)) in all.iter().zip(grads).enumerate() {
+            let Some((all, grad)) = all.as_ref().zip(grad.as_ref()) else { continue };
+            let (read, len) = if k < l {
+                (Broadcast { repeat: columns, ..Broadcast::cycled(batch * n) }, batch * n)
+            } else if k < l + r {
+                let len = batch * columns;
+                (Broadcast { repeat: 1, len, inner: columns, hold: n }, len)
+            } else {
+                (Broadcast::cycled(1), 1)
+            };
+            let of = Broadcasted { read, n: tile.count(), width: 1 };
+            if columns == m {
+                SUM.run::<T>(queue, all, of, None, grad);
+                continue;
+            }
+            let sum = take(len);
+            SUM.run::<T>(queue, all, of, None, &sum);
+            if (l..l + r).contains(&k) {
+                index::part::<T>(queue, "paste", len, [columns, m, start], &sum, grad);
+            } else if start == 0 {
+                index::copy::<T>(queue, &sum, grad, len);
+            } else {
+                index::add::<T>(queue, grad, &sum, len);
+            }
+        }
+    }
+
+    /// Gradients of the rows from those of their pairings: of the left ones written, or added where the tile is not the
+    /// first; of the right ones written.
+    pub(super) fn rows_gradient<T: Float>(
+        &self,
+        queue: &Queue,
+        tile: Tile,
+        [x, y]: [&Memory; 2],
+        w: &Memory,
+        [dx, dy]: [Option<&Memory>; 2],
+    ) {
+        let Tile { sizes: Sizes { batch, n, m, width }, start, columns } = tile;
+        let accumulate = start > 0;
+        match self.pairing {
+            Pairing::Dot => {
+                let weights = Matrices::new(w, n, columns);
+                if let Some(dx) = dx {
+                    let y = Matrices::new(y, m, width).from(start * width);
+                    let sizes = [batch, n, columns, width];
+                    gemm::<T>(queue, sizes, weights, y, (dx, 0, n * width), accumulate);
+                }
+                if let Some(dy) = dy {
+                    let to = (dy, start * width, m * width);
+                    let x = Matrices::new(x, n, width);
+                    gemm::<T>(queue, [batch, columns, n, width], weights.transposed(), x, to, false);
+                }
+            }
+            Pairing::SquaredDistance => {
+                let side = |[rows, others]: [usize; 2],
+                            [of_rows, of_others]: [[usize; 2]; 2],
+                            steps: [usize; 2],
+                            [x, y, dx]: [&Memory; 3],
+                            accumulate: bool| {
+                    let count = batch * rows * width;
+                    let launch = queue.launch(&squares::<T>(queue), "squares_gradient").size(count);
+                    let launch = launch.size(rows).size(others).size(width);
+                    let launch = launch.sizes([of_rows[0], of_rows[1], of_others[0], of_others[1]]);
+                    let launch = launch.sizes([steps[0], steps[1], 0, 0]).memory(w);
+                    launch.memory(x).memory(y).memory(dx).size(usize::from(accumulate)).over(count);
+                };
+                if let Some(dx) = dx {
+                    side([n, columns], [[n, 0], [m, start]], [columns, 1], [x, y, dx], accumulate);
+                }
+                if let Some(dy) = dy {
+                    side([columns, n], [[m, start], [n, 0]], [1, columns], [y, x, dy], false);
+                }
+            }
+        }
+    }
+}
+
+fn squares<T: Float>(queue: &Queue) -> Arc<Program> {
+    queue.program::<T>(Key::new::<T>("pair", None), || include_str!("pair.cl").to_owned())
+}
+
+/// All left rows with the right rows from `start` on, `columns` of them.
+#[derive(Clone, Copy)]
+pub(super) struct Tile {
+    pub(super) sizes: Sizes,
+    pub(super) start: usize,
+    pub(super) columns: usize,
+}
+
+impl Tile {
+    /// All pairs.
+    fn all(sizes: Sizes) -> Self {
+        Tile { sizes, start: 0, columns: sizes.m }
+    }
+
+    pub(super) fn count(self) -> usize {
+        self.sizes.batch * self.sizes.n * self.columns
+    }
+
+    fn launch<'q>(self, queue: &'q Queue, program: &Program, name: &'static str) -> Launch<'q> {
+        let launch = queue.launch(program, name).size(self.count()).size(self.sizes.n);
+        launch.size(self.columns).size(self.sizes.m).size(self.start)
+    }
+}
+
+fn sizes_of<T: Float>(inputs: &[Array<'_, T>], counts: [usize; 3]) -> Sizes {
+    let shapes: Vec<&Shape> = inputs.iter().map(|input| input.shape).collect();
+    sizes(&shapes, counts).expect("shapes were checked when the node was made").0
+}
+
+impl<T: Float> OnDevice<T> for PairForm {
+    fn forward(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        _shape: &Shape,
+        out: &Memory,
+        _kept: Option<&Memory>,
+    ) {
+        let tile = Tile::all(sizes_of(inputs, self.counts));
+        self.pairings::<T>(queue, tile, [&inputs[0].on(queue), &inputs[1].on(queue)], out);
+        self.score::<T>(queue, tile, inputs, false, out);
+    }
+
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let (inputs, grads) = (reverse.inputs, reverse.grads);
+        let tile = Tile::all(sizes_of(inputs, self.counts));
+        let rows = [inputs[0].on(queue), inputs[1].on(queue)];
+        let rows = rows.each_ref().map(|rows| &**rows);
+        let [s, w] = [(); 2].map(|_| queue.take(tile.count() * size_of::<T>()));
+        self.pairings::<T>(queue, tile, rows, &s);
+        index::copy::<T>(queue, reverse.g, &w, tile.count());
+        self.slopes::<T>(queue, tile, inputs, [&s, &w], &grads[2..]);
+        self.rows_gradient::<T>(queue, tile, rows, &w, [grads[0].as_deref(), grads[1].as_deref()]);
+    }
+}

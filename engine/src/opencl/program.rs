@@ -1,0 +1,128 @@
+//! Programs: compiled once per process.
+
+use std::any::TypeId;
+use std::ffi::CString;
+use std::sync::Arc;
+
+use ocl::core::{self, ProgramBuildInfo};
+
+use super::queue::{Queue, lock};
+use crate::Float;
+use crate::trace::prelude;
+
+/// A compiled program.
+pub(super) struct Program(pub(super) core::Program);
+
+/// What a program is of: a skeleton, the formula in it, and the type of its elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) skeleton: &'static str,
+    pub(super) formula: Option<TypeId>,
+    /// Of an expression that is not a formula's.
+    pub(super) fingerprint: u64,
+    pub(super) element: &'static str,
+}
+
+impl Key {
+    pub(super) fn new<T: Float>(skeleton: &'static str, formula: Option<TypeId>) -> Self {
+        Key { skeleton, formula, fingerprint: 0, element: T::NAME }
+    }
+}
+
+/// The name of an element type in OpenCL C.
+pub(super) fn c_type<T: Float>() -> &'static str {
+    if T::NAME == "f32" { "float" } else { "double" }
+}
+
+/// The type of the elements, and how an operand is read over an output: [`Broadcast::at`](crate::Broadcast::at).
+fn heading<T: Float>() -> String {
+    let elem = c_type::<T>();
+    format!(
+        "#pragma OPENCL FP_CONTRACT OFF\ntypedef {elem} elem;\n#define EPSILON {:e}\n{}",
+        T::EPSILON,
+        HEADING
+    )
+}
+
+const HEADING: &str = include_str!("heading.cl");
+
+impl Queue {
+    /// The program of a key: compiled from `source` the first time.
+    ///
+    /// # Panics
+    /// If it does not compile: with the lines that the compiler complains of, and its log.
+    pub(super) fn program<T: Float>(&self, key: Key, source: impl FnOnce() -> String) -> Arc<Program> {
+        if let Some(program) = lock(&self.0.programs).get(&key) {
+            return Arc::clone(program);
+        }
+        let program = Arc::new(self.compile(key.skeleton, heading::<T>() + &source()));
+        lock(&self.0.programs).entry(key).or_insert(program).clone()
+    }
+
+    #[track_caller]
+    fn compile(&self, what: &str, source: String) -> Program {
+        let rounding = if self.0.rounds { " -cl-fp32-correctly-rounded-divide-sqrt" } else { "" };
+        let text = |text: &str| CString::new(text).expect("sources have no NUL in them");
+        let program = core::create_program_with_source(&self.0.context, &[text(&source)]);
+        let program = self.expect(what, program);
+        let options = text(&format!("-w -cl-std=CL1.2{rounding}"));
+        if let Err(error) = core::build_program(&program, Some(&[self.0.device]), &options, None, None) {
+            let log = core::get_program_build_info(&program, self.0.device, ProgramBuildInfo::BuildLog);
+            let log = log.map_or_else(|_| error.to_string(), |log| log.to_string());
+            panic!("{self:?}: the kernel {what} does not compile\n{}{log}", complaints(&source, &log))
+        }
+        Program(program)
+    }
+}
+
+/// The source lines that a build log names as `:line:column:`.
+fn complaints(source: &str, log: &str) -> String {
+    let lines: Vec<&str> = source.lines().collect();
+    let number = |field: &&str| field.trim().parse::<usize>().ok();
+    let place = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        fields.windows(2).find_map(|pair| number(&pair[0]).filter(|_| number(&pair[1]).is_some()))
+    };
+    let mut named: Vec<usize> = log.lines().filter_map(place).collect();
+    named.dedup();
+    named.truncate(8);
+    let text = |&n: &usize| lines.get(n.wrapping_sub(1)).map(|line| format!("line {n}: {}\n", line.trim()));
+    named.iter().filter_map(text).collect()
+}
+
+/// Elementary functions and expressions over them, for a type of number.
+pub(super) fn functions(real: &str, expressions: &[(&str, crate::Expression)]) -> String {
+    let mut source = format!("typedef {real} real;\n");
+    source += &if real == "float" { prelude::<f32>() } else { prelude::<f64>() };
+    for (name, expression) in expressions {
+        source += "static ";
+        source += &expression.to_c(name, "real");
+    }
+    source
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_that_does_not_compile_shows_the_line_and_the_log() {
+        let Ok(queue) = Queue::open(0).inspect_err(|error| eprintln!("skipped: {error}")) else { return };
+        let source = || "__kernel void broken(__global elem *x) {\n    x[0] = no_such_thing;\n}\n".to_owned();
+        let compile = || queue.program::<f32>(Key::new::<f32>("broken", None), source).0.clone();
+        let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(compile)).expect_err("broken");
+        let message = refused.downcast_ref::<String>().expect("a message");
+        for part in ["the kernel broken does not compile", ": x[0] = no_such_thing;", "undeclared identifier"]
+        {
+            assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn complaints_name_the_line() {
+        let source = "int a;\nint b = ;\nint c;";
+        assert_eq!(complaints(source, "<source>:2:9: error: expected expression"), "line 2: int b = ;\n");
+        assert_eq!(complaints(source, "error: /tmp/x.cl:2:9: expected"), "line 2: int b = ;\n");
+        assert_eq!(complaints(source, "no line"), "");
+    }
+}

@@ -1,0 +1,225 @@
+//! Devices, their queues, and launches of kernels.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ocl::core::{self, ArgVal, DeviceId, DeviceInfo, Event, PlatformInfo};
+use ocl::prm::Ulong4;
+
+use super::memory::{Memory, Pool};
+use super::program::{Key, Program};
+use crate::device::DeviceError;
+use crate::shape::Broadcast;
+
+/// A device with all that computes on it. Clones are the same device.
+#[derive(Clone)]
+pub struct Queue(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) index: usize,
+    pub(super) name: String,
+    pub(super) device: DeviceId,
+    pub(super) context: core::Context,
+    pub(super) queue: core::CommandQueue,
+    /// Bytes of the device's memory.
+    pub(super) global: u64,
+    /// Whether `f32` division and root can be rounded correctly on request.
+    pub(super) rounds: bool,
+    pub(super) pool: Mutex<Pool>,
+    pub(super) programs: Mutex<HashMap<Key, Arc<Program>>>,
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OpenCL device {}, {}", self.0.index, self.0.name)
+    }
+}
+
+impl PartialEq for Queue {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// A panic while it was held leaves nothing half done: what it guards is only added to.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All devices of all platforms, with the names of both.
+fn devices() -> Result<Vec<(String, DeviceId)>, DeviceError> {
+    let platforms = core::get_platform_ids().map_err(|e| DeviceError::NotFound(brief(&e)))?;
+    let mut all = Vec::new();
+    for platform in platforms {
+        let of_platform = core::get_platform_info(platform, PlatformInfo::Name)
+            .map_or_else(|_| "unnamed platform".to_owned(), |name| name.to_string());
+        // A platform may be without a device.
+        let devices = core::get_device_ids(platform, Some(core::DEVICE_TYPE_ALL), None).unwrap_or_default();
+        for device in devices {
+            let name = core::get_device_info(device, DeviceInfo::Name)
+                .map_or_else(|_| "unnamed device".to_owned(), |name| name.to_string());
+            all.push((format!("{} ({})", name.trim(), of_platform.trim()), device));
+        }
+    }
+    if all.is_empty() { Err(DeviceError::NotFound("no platform has a device".into())) } else { Ok(all) }
+}
+
+/// The first line that says something.
+fn brief(error: &core::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    line.unwrap_or("unknown error").to_owned()
+}
+
+/// See [`Device::list`](crate::Device::list).
+pub(crate) fn list() -> Result<Vec<String>, DeviceError> {
+    let lines = devices()?.into_iter().enumerate().map(|(i, (name, _))| format!("opencl:{i}  {name}"));
+    Ok(lines.collect())
+}
+
+impl Queue {
+    /// The device of a number; opened once per process.
+    pub(crate) fn open(index: usize) -> Result<Self, DeviceError> {
+        static OPEN: Mutex<Vec<Queue>> = Mutex::new(Vec::new());
+        let mut open = lock(&OPEN);
+        if let Some(queue) = open.iter().find(|queue| queue.0.index == index) {
+            return Ok(queue.clone());
+        }
+        let all = devices()?;
+        let Some((name, device)) = all.into_iter().nth(index) else {
+            return Err(DeviceError::Index { index, found: list()?.join("\n") });
+        };
+        let unfit = |message: String| DeviceError::Unfit { index, name: name.clone(), message };
+        let failed = |error: core::Error| unfit(error.to_string());
+        let number = |info| match core::get_device_info(device, info) {
+            Ok(core::DeviceInfoResult::GlobalMemSize(bytes)) => bytes,
+            Ok(
+                core::DeviceInfoResult::SingleFpConfig(config)
+                | core::DeviceInfoResult::DoubleFpConfig(config),
+            ) => config.bits(),
+            _ => 0,
+        };
+        if number(DeviceInfo::DoubleFpConfig) == 0 {
+            return Err(unfit("it has no f64, in which all inner products are summed".into()));
+        }
+        let context = core::create_context(None, &[device], None, None).map_err(failed)?;
+        let queue = core::create_command_queue(&context, device, None).map_err(failed)?;
+        let rounds = core::FP_CORRECTLY_ROUNDED_DIVIDE_SQRT.bits();
+        let queue = Queue(Arc::new(Inner {
+            index,
+            device,
+            context,
+            queue,
+            global: number(DeviceInfo::GlobalMemSize),
+            rounds: number(DeviceInfo::SingleFpConfig) & rounds != 0,
+            pool: Mutex::default(),
+            programs: Mutex::default(),
+            name,
+        }));
+        open.push(queue.clone());
+        Ok(queue)
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.0.index
+    }
+
+    /// A device that fails in the middle of a step leaves nothing to go on with.
+    #[track_caller]
+    pub(super) fn expect<R>(&self, what: &str, result: Result<R, core::Error>) -> R {
+        match result {
+            Ok(result) => result,
+            Err(error) => panic!("{self:?}: {what}: {error}"),
+        }
+    }
+
+    /// Launches a kernel of a program: its arguments follow, then [`Launch::over`].
+    pub(super) fn launch(&self, program: &Program, name: &'static str) -> Launch<'_> {
+        let kernel = self.expect(name, core::create_kernel(&program.0, name));
+        Launch { queue: self, kernel, name, arguments: 0 }
+    }
+}
+
+/// A kernel whose arguments are being set.
+pub(super) struct Launch<'q> {
+    queue: &'q Queue,
+    kernel: core::Kernel,
+    name: &'static str,
+    arguments: u32,
+}
+
+/// Work-items of a group where a kernel does not say.
+const GROUP: usize = 64;
+
+impl Launch<'_> {
+    fn argument(mut self, value: ArgVal<'_>) -> Self {
+        let set = core::set_kernel_arg(&self.kernel, self.arguments, value);
+        self.queue.expect(self.name, set);
+        self.arguments += 1;
+        self
+    }
+
+    /// Device memory.
+    pub(super) fn memory(self, memory: &Memory) -> Self {
+        self.argument(ArgVal::mem(memory.mem()))
+    }
+
+    /// Device memory, or a null pointer.
+    pub(super) fn optional(self, memory: Option<&Memory>) -> Self {
+        match memory {
+            Some(memory) => self.memory(memory),
+            None => self.argument(ArgVal::mem_null()),
+        }
+    }
+
+    /// A number of type `ulong`.
+    pub(super) fn size(self, number: usize) -> Self {
+        self.argument(ArgVal::scalar(&(number as u64)))
+    }
+
+    /// A number of type `double`.
+    pub(super) fn number(self, number: f64) -> Self {
+        self.argument(ArgVal::scalar(&number))
+    }
+
+    /// How an operand is read: `ulong4`.
+    pub(super) fn broadcast(self, read: Broadcast) -> Self {
+        let Broadcast { repeat, len, inner, hold } = read;
+        self.sizes([repeat, len, inner, hold])
+    }
+
+    /// Numbers of type `ulong4`.
+    pub(super) fn sizes(self, numbers: [usize; 4]) -> Self {
+        let [x, y, z, w] = numbers.map(|number| number as u64);
+        self.argument(ArgVal::vector(&Ulong4::new(x, y, z, w)))
+    }
+
+    /// Over so many work-items; a kernel leaves those beyond `n` idle.
+    pub(super) fn over(self, n: usize) {
+        self.in_groups([n.div_ceil(GROUP), 1, 1], [GROUP, 1, 1]);
+    }
+
+    /// Over work-groups of a size.
+    pub(super) fn in_groups(self, groups: [usize; 3], size: [usize; 3]) {
+        if groups.contains(&0) {
+            return;
+        }
+        let global = std::array::from_fn(|i| groups[i] * size[i]);
+        let dimensions = 3;
+        // SAFETY: every kernel of this module keeps within the memory it is given: an element for each position that
+        // its sizes name, and memory was made for the shapes that those sizes come from.
+        let enqueued = unsafe {
+            core::enqueue_kernel(
+                &self.queue.0.queue,
+                &self.kernel,
+                dimensions,
+                None,
+                &global,
+                Some(size),
+                None::<Event>,
+                None::<&mut Event>,
+            )
+        };
+        self.queue.expect(self.name, enqueued);
+    }
+}

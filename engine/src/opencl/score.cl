@@ -1,0 +1,32 @@
+// A pair formula over pairings s: [batch, n, columns]; right rows are those from j0 on of m. OPERANDS: numbers of the
+// left rows, of the right rows, parameters. LOAD fills the formula's arguments.
+
+#ifdef FORWARD
+// In place. Of a causal attention, row i sees the right rows up to i + m - n.
+__kernel void score(ulong count, ulong n, ulong columns, ulong m, ulong j0, ulong causal, __global elem *s, OPERANDS) {
+    const ulong p = get_global_id(0);
+    if (p >= count) return;
+    const ulong row = p / columns, column = row / n * m + j0 + p % columns;
+    real in[ARGUMENTS], out[1];
+    in[0] = s[p];
+    LOAD(in, row, column);
+    value(in, out);
+    s[p] = causal && j0 + p % columns + n > row % n + m ? -INFINITY : out[0];
+}
+#else
+// In place on the gradients w of the scores, which become those of the pairings; the others' go to GRADS, or null.
+__kernel void slope(
+    ulong count, ulong n, ulong columns, ulong m, ulong j0, __global const elem *s, __global elem *w, OPERANDS GRADS
+) {
+    const ulong p = get_global_id(0);
+    if (p >= count) return;
+    const ulong row = p / columns, column = row / n * m + j0 + p % columns;
+    real in[ARGUMENTS], out[ARGUMENTS];
+    in[0] = s[p];
+    LOAD(in, row, column);
+    slopes(in, out);
+    const real g = w[p];
+    w[p] = g * out[0];
+    STORE(g, out, p);
+}
+#endif

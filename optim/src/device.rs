@@ -1,0 +1,133 @@
+//! Steps on a device: from operations of a tape there. Points, momenta and moments stay where they are.
+
+use cotangent_engine::{Device, Elementwise, Float, Scalar, Tape, Tensor, Var};
+use cotangent_manifolds::momentum::{Motion, OnTape};
+use cotangent_manifolds::{FactorVisitor, Manifold};
+
+use crate::optimiser::{Algorithm, State};
+use crate::rows::Part;
+
+/// Rows of a factor on a tape, before a step and after it: no momenta where the algorithm keeps nothing.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct FactorOnTape<'t, T: Float> {
+    pub(crate) points: Var<'t, T>,
+    pub(crate) momenta: Option<Var<'t, T>>,
+    pub(crate) moments: [Option<Var<'t, T>>; 2],
+    pub(crate) gradients: Var<'t, T>,
+}
+
+impl<'t, T: Float> FactorOnTape<'t, T> {
+    /// With `K` moments.
+    pub(crate) fn with_moments<const K: usize>(self) -> OnTape<'t, T, K> {
+        let FactorOnTape { points, momenta, moments, gradients } = self;
+        let momenta = momenta.expect("an algorithm with moments keeps momenta");
+        let moments = std::array::from_fn(|k| moments[k].expect("as many as the algorithm keeps"));
+        OnTape { points, momenta, moments, gradients }
+    }
+
+    pub(crate) fn from_moments<const K: usize>(rows: OnTape<'t, T, K>) -> Self {
+        let OnTape { points, momenta, moments, gradients } = rows;
+        let moments = std::array::from_fn(|k| moments.get(k).copied());
+        FactorOnTape { points, momenta: Some(momenta), moments, gradients }
+    }
+}
+
+/// The first operand where the third is finite, else the second.
+struct Unless;
+
+impl Elementwise for Unless {
+    fn name(&self) -> &'static str {
+        "unless"
+    }
+    fn eval<S: Scalar>(&self, operands: &[S]) -> S {
+        S::select(operands[2].lt(S::one()), operands[0], operands[1])
+    }
+}
+
+/// Moves a parameter factor by factor. Rows that would not be finite stay where they are.
+pub(crate) struct StepFactors<'a, A, T: Float> {
+    pub(crate) algorithm: A,
+    pub(crate) rate: f64,
+    pub(crate) motion: Motion,
+    pub(crate) device: Device,
+    pub(crate) points: &'a mut Tensor<T>,
+    pub(crate) state: Option<&'a mut State<T>>,
+    /// The rows that have a gradient, if not all, and the gradients.
+    pub(crate) rows: Option<&'a [u32]>,
+    pub(crate) gradient: Tensor<T>,
+    pub(crate) scale: f64,
+    pub(crate) of_row: usize,
+    /// Moments of a row that belong to the factors before.
+    pub(crate) moments: usize,
+    /// For each factor, 0 for each row, or NaN where that did not move: `[rows, 1]`.
+    pub(crate) flags: Vec<Tensor<T>>,
+}
+
+/// 0, or NaN if something in a row is not finite: `[rows, 1]`.
+fn flag<'t, T: Float>(all: impl IntoIterator<Item = Var<'t, T>>, n: usize) -> Var<'t, T> {
+    let of = |v: Var<'t, T>| (v * 0.0).reshape([n, v.shape().len() / n.max(1)]).sum_axis(-1);
+    all.into_iter().map(of).reduce(|a, b| a + b).expect("points at least").reshape([n, 1])
+}
+
+impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, A, T> {
+    fn factor<M: Manifold>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
+        let before = self.moments;
+        self.moments += manifold.moments(columns.len());
+        let part = Part { columns, moments: before..self.moments };
+        let (rows, width, steps) =
+            (self.rows, self.points.width(), self.state.as_ref().map_or(0, |s| s.steps));
+        let tape = Tape::<T>::on(self.device.clone());
+        let read =
+            |table: &Tensor<T>, rows: Option<&[u32]>, width: usize, columns: &std::ops::Range<usize>| {
+                let mut v = tape.constant(table).reshape([table.len() / width.max(1), width]);
+                if let Some(rows) = rows {
+                    v = v.gather(rows);
+                }
+                if *columns == (0..width) { v } else { v.slice(1, columns.clone()) }
+            };
+        let mut gradients = read(&self.gradient, None, width, &part.columns);
+        if self.scale != 1.0 {
+            gradients = gradients * self.scale;
+        }
+        let state = self.state.as_deref();
+        let moments = |k: usize| state.and_then(|state| state.moments.get(k));
+        let old = FactorOnTape {
+            points: read(self.points, rows, width, &part.columns),
+            momenta: state.map(|state| read(&state.momenta, rows, width, &part.columns)),
+            moments: [0, 1].map(|k| moments(k).map(|table| read(table, rows, self.of_row, &part.moments))),
+            gradients,
+        };
+        let new = self.algorithm.step_on_tape(manifold, self.rate, self.motion, steps, old);
+        let n = old.points.shape()[0];
+        let written = [Some(new.points), new.momenta, new.moments[0], new.moments[1]];
+        let flag = flag(written.into_iter().flatten(), n);
+        let kept = |new: Var<'_, T>, old: Var<'_, T>| tape.elementwise(Unless, &[new, old, flag]).to_tensor();
+        let points = kept(new.points, old.points);
+        let momenta = new.momenta.zip(old.momenta).map(|(new, old)| kept(new, old));
+        let moments = [0, 1].map(|k| new.moments[k].zip(old.moments[k]).map(|(new, old)| kept(new, old)));
+        self.flags.push(flag.to_tensor());
+        // The tape shares the tables, and one that is shared would be copied.
+        drop(tape);
+        self.points.set_rows(rows, part.columns.clone(), &points);
+        let Some(state) = self.state.as_deref_mut() else { return };
+        if let Some(momenta) = momenta {
+            state.momenta.set_rows(rows, part.columns, &momenta);
+        }
+        for (table, moments) in state.moments.iter_mut().zip(moments) {
+            if let Some(moments) = moments {
+                table.set_rows(rows, part.moments.clone(), &moments);
+            }
+        }
+    }
+}
+
+/// Whether all of some tensors is finite: one number is read back.
+pub(crate) fn all_finite<'a, T: Float>(
+    device: Device,
+    tensors: impl IntoIterator<Item = &'a Tensor<T>>,
+) -> bool {
+    let tape = Tape::<T>::on(device);
+    let sums = tensors.into_iter().map(|tensor| (tape.constant(tensor) * 0.0).sum());
+    sums.reduce(|a, b| a + b).is_none_or(|sum| sum.item() == 0.0)
+}

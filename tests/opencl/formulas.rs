@@ -1,0 +1,67 @@
+//! All formulas of the registry, both passes, in both types.
+
+use cotangent::engine::registry::{Formula, Kind};
+use cotangent::prelude::*;
+
+use crate::draws::{all, inputs};
+use crate::{device, difference, run};
+
+/// With numbers for each row, elementwise and row formulas give the same bits, values and gradients. A number that holds
+/// for all rows has the sum of their gradients for its own, which the processor adds up in the elements' type and a
+/// device in `f64`: each addition may round by half an ulp of what all terms come to together. The pairings of a pair
+/// formula are a matrix product, whose terms are added in another order.
+fn check<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, device: &Device) {
+    let is_pair = matches!(formula.kind, Kind::Pair { .. });
+    for (n, width) in [(1, 3), (7, 5), (33, 17)] {
+        let mut rng = rng::stream(n as u64, 0, 0);
+        let inputs: Vec<Tensor<T>> = inputs(formula, n, width, &mut rng).iter().map(Tensor::cast).collect();
+        let both = |inputs: &[Tensor<T>]| {
+            [device, &Device::cpu()]
+                .map(|device| run(device, inputs, None, &|v| v[0].tape().operation(operation, v)))
+        };
+        let name = |k: usize| format!("{} of {} [{n}, {width}], output {k}", formula.name, T::NAME);
+        let [got, want] = both(&inputs);
+        if is_pair {
+            for (k, (got, want)) in got.iter().zip(&want).enumerate() {
+                let difference = difference(got, want);
+                assert!(difference <= 2.0 * n as f64, "{}: {difference} ulp\n{got}\n{want}", name(k));
+            }
+            continue;
+        }
+        let spread =
+            |x: &Tensor<T>| if x.len() == 1 { Tensor::from_fn([n], |_| x.data()[0]) } else { x.clone() };
+        let [by_row, want_by_row] = both(&inputs.iter().map(spread).collect::<Vec<_>>());
+        for (k, (got, want)) in by_row.iter().zip(&want_by_row).enumerate() {
+            assert_eq!(difference(got, want), 0.0, "{}: \n{got}\n{want}", name(k));
+        }
+        for (k, (got, want)) in got.iter().zip(&want).enumerate() {
+            let single = k > 0 && inputs[k - 1].len() == 1;
+            let terms: f64 = want_by_row[k].data().iter().map(|x| x.to_f64().abs()).sum();
+            let bound = if single { n as f64 / 2.0 * T::EPSILON * terms } else { 0.0 };
+            for (a, b) in got.data().iter().zip(want.data()) {
+                let (a, b) = (a.to_f64(), b.to_f64());
+                assert!((a - b).abs() <= bound || a == b || a.is_nan() && b.is_nan(), "{}: {a} {b}", name(k));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_formula_is_without_a_device_form() {
+    for formula in all() {
+        let forms = (
+            (formula.operation_f32)().on_device().is_some(),
+            (formula.operation_f64)().on_device().is_some(),
+        );
+        assert_eq!(forms, (true, true), "{}", formula.name);
+    }
+}
+
+#[test]
+fn every_formula_of_the_registry_is_what_it_is_on_the_processor() {
+    let Some(device) = device() else { return };
+    for formula in all() {
+        check(formula, (formula.operation_f64)(), &device);
+        check(formula, (formula.operation_f32)(), &device);
+    }
+}

@@ -1,0 +1,58 @@
+//! Everything on an OpenCL device against the processor. Where there is no device, the tests pass with a message.
+
+#[path = "../suite/draws.rs"]
+mod draws;
+mod formulas;
+mod operations;
+mod training;
+
+use cotangent::prelude::*;
+
+/// The first device; `None`, with a message, where there is none.
+fn device() -> Option<Device> {
+    match Device::opencl(0) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+/// The value of a computation on a device and the gradients of its inputs, given that of its result.
+fn run<T: Float>(
+    device: &Device,
+    inputs: &[Tensor<T>],
+    g: Option<&Tensor<T>>,
+    computation: &dyn for<'t> Fn(&[Var<'t, T>]) -> Var<'t, T>,
+) -> Vec<Tensor<T>> {
+    let tape = Tape::<T>::on(device.clone());
+    let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
+    let y = computation(&variables);
+    let mut all = vec![y.to_tensor()];
+    let ones = Tensor::from_fn(y.shape(), |i| T::constant(0.4 + (i as f64).sin()));
+    let gradients = tape.backward_from(y, g.unwrap_or(&ones));
+    for (x, input) in variables.iter().zip(inputs) {
+        let width = input.width();
+        let dense = gradients.wrt(*x).map(|g| g.to_dense(input.len() / width.max(1), width));
+        all.push(Tensor::new(input.shape().clone(), dense.unwrap_or_else(|| vec![T::zero(); input.len()])));
+    }
+    all
+}
+
+/// The largest difference of two tensors, in units of the rounding of their largest element; 0 for the same bits.
+fn difference<T: Float>(got: &Tensor<T>, want: &Tensor<T>) -> f64 {
+    assert_eq!(got.shape(), want.shape());
+    let finite = |x: &T| if x.is_finite() { x.to_f64().abs() } else { 0.0 };
+    let size = want.data().iter().map(finite).fold(f64::MIN_POSITIVE, f64::max);
+    let pairs = got.data().iter().zip(want.data()).map(|(a, b)| (a.to_f64(), b.to_f64()));
+    pairs.fold(0.0, |worst, (a, b)| {
+        if a == b || (a.is_nan() && b.is_nan()) {
+            worst
+        } else {
+            // A NaN is the largest difference of all.
+            let difference = (a - b).abs() / (size * T::EPSILON);
+            if difference <= worst { worst } else { difference }
+        }
+    })
+}

@@ -1,0 +1,242 @@
+//! The kernels that are no formulas, and what a tape does with them.
+
+use cotangent::engine::{GradientView, Outcome, View, formulas::EuclideanDistance};
+use cotangent::prelude::*;
+
+use crate::{device, difference, run};
+
+fn tensor(shape: &[usize], seed: usize) -> Tensor<f64> {
+    Tensor::from_fn(shape, |i| ((i * 37 + seed * 101 + 11) as f64).sin())
+}
+
+/// A computation on the device is what it is on the processor, in both types: within `ulp` roundings of the largest
+/// element, for the value and for each gradient.
+#[track_caller]
+fn assert_same(ulp: f64, inputs: &[&[usize]], double: &Computation<'_, f64>, single: &Computation<'_, f32>) {
+    let Some(device) = device() else { return };
+    let inputs: Vec<Tensor<f64>> = inputs.iter().enumerate().map(|(k, shape)| tensor(shape, k)).collect();
+    let rounded: Vec<Tensor<f32>> = inputs.iter().map(Tensor::cast).collect();
+    let [got, want] = [&device, &Device::cpu()].map(|d| run(d, &inputs, None, double));
+    for (k, (got, want)) in got.iter().zip(&want).enumerate() {
+        let difference = difference(got, want);
+        assert!(difference <= ulp, "f64, output {k}: {difference} ulp\n{got}\n{want}");
+    }
+    let [got, want] = [&device, &Device::cpu()].map(|d| run(d, &rounded, None, single));
+    for (k, (got, want)) in got.iter().zip(&want).enumerate() {
+        let difference = difference(got, want);
+        assert!(difference <= ulp, "f32, output {k}: {difference} ulp\n{got}\n{want}");
+    }
+}
+
+type Computation<'a, T> = dyn for<'t> Fn(&[Var<'t, T>]) -> Var<'t, T> + 'a;
+
+macro_rules! same {
+    ($ulp:literal, [$($shape:expr),*], $computation:expr) => {
+        assert_same($ulp, &[$(&$shape),*], &$computation, &$computation)
+    };
+}
+
+#[test]
+fn matmul_in_every_batching_and_transposition() {
+    same!(8.0, [[7, 5], [5, 9]], |v| v[0].matmul(v[1]));
+    same!(8.0, [[130, 70], [70, 67]], |v| v[0].matmul(v[1]));
+    same!(8.0, [[3, 7, 5], [3, 9, 5]], |v| v[0].matmul_nt(v[1]));
+    same!(8.0, [[3, 5, 7], [5, 9]], |v| v[0].matmul_tn(v[1]));
+    same!(8.0, [[7, 5], [3, 5, 9]], |v| v[0].matmul(v[1]));
+    same!(8.0, [[3, 7, 5], [5, 9]], |v| v[0].matmul(v[1]));
+}
+
+#[test]
+fn reductions_along_every_axis() {
+    // Terms of one sign: a sum that cancels has fewer digits of its own.
+    same!(4.0, [[3, 70, 5]], |v| v[0].square().sum());
+    same!(4.0, [[3, 700, 5]], |v| v[0].square().mean());
+    for axis in [0, 1, -1] {
+        same!(4.0, [[3, 70, 5]], |v| v[0].square().sum_axis(axis));
+        same!(4.0, [[3, 70, 5]], |v| v[0].square().mean_axis(axis));
+        same!(4.0, [[3, 70, 5]], |v| v[0].max_axis(axis));
+        same!(4.0, [[3, 70, 5]], |v| v[0].logsumexp(axis));
+        same!(4.0, [[3, 70, 5]], |v| v[0].norm_axis(axis));
+        same!(4.0, [[3, 70, 5]], |v| v[0].softmax(axis));
+        same!(4.0, [[3, 70, 5]], |v| v[0].log_softmax(axis));
+    }
+    same!(0.0, [[2, 3]], |v| (v[0] * 0.0).norm_axis(-1));
+    same!(0.0, [[2, 3]], |v| (v[0] * 0.0).max_axis(-1)); // equals: the first
+    same!(0.0, [[2, 3]], |v| v[0]
+        .masked_fill(v[0].tape().zeros([2, 3]) + 1.0, f64::NEG_INFINITY)
+        .logsumexp(-1));
+}
+
+#[test]
+fn layer_normalisation() {
+    same!(16.0, [[40, 7], [7], [7]], |v| v[0].layer_norm(v[1], v[2], 1e-5));
+    same!(16.0, [[2, 3, 65], [65], [65]], |v| v[0].layer_norm(v[1], v[2], 1e-5));
+}
+
+#[test]
+fn broadcasting_of_every_kind() {
+    same!(4.0, [[3, 1, 5], [1, 4, 1]], |v| v[0] * v[1]);
+    same!(4.0, [[6, 5], [5]], |v| v[0] / (v[1] + 3.0));
+    same!(4.0, [[6, 5], [6, 1]], |v| v[0] - v[1] * 2.0);
+    same!(16.0, [[300, 5], []], |v| v[0].square() * v[1]);
+    let ball = || PoincareBall::new(-1.0).unwrap();
+    same!(64.0, [[3, 1, 5], [1, 4, 5]], |v| { ball().dist(&(v[0] * 0.3), &(v[1] * 0.3)) });
+    same!(64.0, [[3, 2, 5], [5]], |v| { ball().add(&(v[0] * 0.3), &(v[1] * 0.3)) });
+}
+
+#[test]
+fn indexing() {
+    same!(2.0, [[9, 4]], |v| v[0].gather(&[3, 3, 0, 8, 3, 1]));
+    same!(2.0, [[9, 4]], |v| (v[0] * 2.0).gather(&[3, 3, 0, 8, 3, 1]));
+    same!(2.0, [[9, 4]], |v| v[0].gather(&[3, 3, 0]).sum() * v[0].gather(&[8, 3, 5, 5]));
+    same!(2.0, [[9, 4]], |v| v[0].gather(&[3, 3, 0]).sum() * v[0]);
+    same!(2.0, [[5, 3]], |v| v[0].scatter_add(&[6, 2, 6, 0, 6], 7));
+    same!(2.0, [[4, 5]], |v| v[0].take_along(&[0, 0, 4, 1, 2, 2, 3, 0]));
+    same!(0.0, [[3, 6, 4]], |v| v[0].slice(1, 2..5));
+    same!(0.0, [[3, 2, 4], [3, 5, 4], [3, 1, 4]], |v| Var::concat(v, 1));
+    same!(0.0, [[3, 4], [3, 2]], |v| Var::concat(&[v[0], v[1], v[0]], -1));
+    same!(0.0, [[2, 3, 4, 5]], |v| v[0].permute(&[2, 0, 3, 1]));
+    same!(0.0, [[2, 3, 4]], |v| v[0].reshape([4, 6]).swap_axes(0, 1));
+    same!(0.0, [[4, 9]], |v| v[0].top_k(3).0);
+}
+
+#[test]
+fn convolution_and_pooling() {
+    same!(16.0, [[3, 2, 9, 7], [4, 2, 3, 3]], |v| v[0].conv2d(v[1], 1, 1));
+    same!(16.0, [[3, 2, 9, 7], [4, 2, 2, 3]], |v| v[0].conv2d(v[1], 2, 0));
+    same!(4.0, [[3, 2, 9, 7]], |v| v[0].max_pool2d(3, 2));
+    same!(4.0, [[3, 2, 9, 7]], |v| v[0].mean_pool2d(2, 1));
+}
+
+#[test]
+fn attention_in_tiles() {
+    for causal in [false, true] {
+        same!(32.0, [[2, 7, 4], [2, 9, 4], [2, 9, 3]], |v| v[0].attend(v[1], v[2], 0.5, causal));
+        // More keys than one tile has; queries that attend to nothing.
+        same!(64.0, [[2, 300, 4], [2, 290, 4], [2, 290, 3]], |v| v[0].attend(v[1], v[2], 0.5, causal));
+    }
+    same!(64.0, [[20, 4], [270, 4], [270, 3]], |v| {
+        v[0].tape().attend(EuclideanDistance, [v[0], v[1], v[2]], [], [], [], false)
+    });
+}
+
+#[test]
+fn losses() {
+    use cotangent::engine::loss;
+    same!(8.0, [[6, 5]], |v| loss::cross_entropy(v[0], &[0, 4, 2, 2, 1, 3], 0.1));
+    same!(8.0, [[6, 5]], |v| loss::cross_entropy(v[0], &[0, loss::IGNORE, 2, 2, 1, 3], 0.0));
+}
+
+#[test]
+fn row_sparse_gradients_list_the_same_rows() {
+    let Some(device) = device() else { return };
+    let table = tensor(&[50, 3], 0);
+    let of = |device: Device| {
+        let tape = Tape::on(device);
+        let x = tape.variable(&table);
+        let loss = x.gather(&[7, 3, 7, 9]).square().sum() + x.gather(&[3, 40, 7]).square().sum();
+        let gradients = tape.backward(loss);
+        match gradients.wrt(x) {
+            Some(GradientView::Rows { rows, values, width }) => (rows.to_vec(), values.to_vec(), width),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(of(device), of(Device::cpu()));
+}
+
+/// An operation that no device knows: running sums.
+struct Cumsum;
+
+impl Operation<f64> for Cumsum {
+    fn name(&self) -> &'static str {
+        "cumsum"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        Ok(inputs[0].clone())
+    }
+    fn forward(&self, inputs: &[View<'_, f64>], out: &mut [f64], _: &mut [f64]) {
+        let mut sum = 0.0;
+        for (x, y) in inputs[0].data.iter().zip(out) {
+            sum += x;
+            *y = sum;
+        }
+    }
+    fn backward(
+        &self,
+        _: &[View<'_, f64>],
+        _: Outcome<'_, f64>,
+        g: &[f64],
+        grads: &mut [Option<&mut [f64]>],
+    ) {
+        let mut sum = 0.0;
+        for (g, dx) in g.iter().zip(grads[0].as_deref_mut().expect("wanted")).rev() {
+            sum += g;
+            *dx = sum;
+        }
+    }
+}
+
+#[test]
+fn operations_without_a_device_form_go_through_the_host() {
+    let Some(device) = device() else { return };
+    let x = tensor(&[5], 0);
+    let [got, want] = [&device, &Device::cpu()].map(|d| {
+        run(d, std::slice::from_ref(&x), None, &|v| v[0].tape().operation(&Cumsum, &[v[0].exp()]).square())
+    });
+    assert_eq!(got, want);
+}
+
+#[test]
+fn row_functions_and_forward_mode_go_through_the_host() {
+    use cotangent::manifolds::Spd;
+    let Some(device) = device() else { return };
+    let identity = |i: usize| f64::from(i.is_multiple_of(4));
+    let x = Tensor::from_fn([2, 9], |i| identity(i % 9) * (2.0 + i as f64 * 0.1));
+    let compute = |v: &[Var<'_, f64>]| v[0].square().sum().item();
+    let log = |device: &Device| {
+        let tape = Tape::on(device.clone());
+        let (x, v) = (tape.variable(&x), tape.constant(&x));
+        let y = Spd::affine_invariant(3).log(&(x * 0.5), &x);
+        let slope = tape.jvp((x.tanh() * x).sum(), &[(x, v)]);
+        let values = [compute(&[y]), slope.item()];
+        (values, tape.backward(y.square().sum() + slope).wrt(x).unwrap().to_dense(2, 9))
+    };
+    assert_eq!(log(&device), log(&Device::cpu()));
+}
+
+#[test]
+fn tensors_stay_on_the_device_until_they_are_written_to() {
+    let Some(device) = device() else { return };
+    let mut x = tensor(&[4], 0);
+    let sum = |x: &Tensor<f64>| Tape::on(device.clone()).constant(x).sum().item();
+    let before = sum(&x);
+    assert_eq!(before, sum(&x.clone()));
+    x.data_mut()[2] += 1.0;
+    assert!((sum(&x) - before - 1.0).abs() < 1e-14);
+}
+
+#[test]
+fn empty_tensors_are_no_obstacle() {
+    same!(0.0, [[0, 3], [3]], |v| v[0] * v[1]);
+    same!(0.0, [[0, 3]], |v| v[0].sum_axis(0));
+    same!(0.0, [[0, 3], [3, 2]], |v| v[0].matmul(v[1]));
+    same!(0.0, [[4, 3]], |v| v[0].gather(&[]));
+}
+
+#[test]
+fn two_runs_give_the_same_bits() {
+    let Some(device) = device() else { return };
+    let inputs = [tensor(&[2, 70, 8], 0), tensor(&[2, 300, 8], 1), tensor(&[2, 300, 8], 2)];
+    let once = || run(&device, &inputs, None, &|v| v[0].attend(v[1], v[2], 0.3, false).layer_norm_of_ones());
+    assert_eq!(once(), once());
+}
+
+trait LayerNormOfOnes {
+    fn layer_norm_of_ones(self) -> Self;
+}
+impl LayerNormOfOnes for Var<'_, f64> {
+    fn layer_norm_of_ones(self) -> Self {
+        let ones = self.tape().zeros([self.shape().width()]) + 1.0;
+        self.layer_norm(ones, ones, 1e-5).softmax(1)
+    }
+}

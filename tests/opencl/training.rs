@@ -1,0 +1,131 @@
+//! Training loops on a device: parameters and state stay there, and come out as on the processor.
+
+use cotangent::engine::loss::cross_entropy;
+use cotangent::manifolds::Stereographic;
+use cotangent::optim::Algorithm;
+use cotangent::optim::Optimiser;
+use cotangent::prelude::*;
+use rand::RngExt;
+
+use crate::{device, difference};
+
+/// Steps of an optimiser on embeddings of a ring in the ball: every point is drawn to its neighbours and away from one
+/// that is far. The gradients are row-sparse.
+fn embed<A: Algorithm, T: Float>(mut optimiser: Optimiser<A, T>, device: &Device) -> Tensor<T> {
+    let (ball, n, mut rng) = (Stereographic::new(-1.0).unwrap(), 40_u32, rng::stream(3, 0, 0));
+    let start = Tensor::from_fn([n as usize, 5], |_| T::nearest(rng.random_range(-0.1..0.1)));
+    let mut points = Param::new("points", ball, start);
+    let mut tape = Tape::on(device.clone());
+    for step in 0..20 {
+        tape.reset();
+        let left: Vec<u32> = (0..16).map(|i| (i * 7 + step * 3) % n).collect();
+        let shifted = |by: u32| -> Vec<u32> { left.iter().map(|i| (i + by) % n).collect() };
+        let table = *tape.point(&points).coordinates();
+        let of = |rows: &[u32]| Point::new(ball, table.gather(rows));
+        let (u, near, far) = (of(&left), of(&shifted(1)), of(&shifted(n / 2)));
+        let loss = (u.dist(&near) - u.dist(&far)).softplus().sum();
+        let gradients = tape.backward(loss);
+        optimiser.step(&mut points, &gradients).unwrap();
+    }
+    points.value().clone()
+}
+
+/// 20 steps amplify roundings; the points of both runs are still the same to some digits of their type.
+fn assert_same_embedding<A: Algorithm, T: Float>(new: impl Fn() -> Optimiser<A, T>) {
+    let Some(device) = device() else { return };
+    let (got, want) = (embed(new(), &device), embed(new(), &Device::cpu()));
+    let difference = difference(&got, &want);
+    assert!(difference <= 1000.0, "{} {difference} ulp", T::NAME);
+    assert_eq!(got, embed(new(), &device), "two runs differ");
+}
+
+#[test]
+fn riemannian_sgd() {
+    assert_same_embedding(|| RiemannianSgd::<f64>::new(0.1).unwrap());
+    assert_same_embedding(|| RiemannianSgd::<f32>::new(0.1).unwrap());
+    assert_same_embedding(|| RiemannianSgd::<f64>::new(0.1).unwrap().nesterov(0.9).unwrap());
+    assert_same_embedding(|| RiemannianSgd::<f64>::new(0.1).unwrap().decay(0.01).unwrap());
+}
+
+#[test]
+fn riemannian_adam() {
+    assert_same_embedding(|| RiemannianAdam::<f64>::new(0.01).unwrap());
+    assert_same_embedding(|| RiemannianAdam::<f64>::new(0.01).unwrap().amsgrad());
+    assert_same_embedding(|| RiemannianAdam::<f32>::new(0.01).unwrap());
+}
+
+/// A small convolutional classifier with dropout: its losses, step by step, and its parameters.
+fn classify(device: &Device) -> (Vec<f64>, Vec<Tensor<f32>>) {
+    let mut rng = rng::stream(8, 0, 0);
+    let mut tensor = |name: &str, shape: &[usize], range: f32| {
+        Param::new(name, Euclidean, Tensor::from_fn(shape, |_| rng.random_range(-range..=range)))
+    };
+    let mut params = [
+        tensor("filters", &[4, 1, 3, 3], 0.4),
+        tensor("bias", &[4, 1, 1], 0.1),
+        tensor("hidden", &[64, 16], 0.2),
+        tensor("gain", &[16], 1.0),
+        tensor("shift", &[16], 0.1),
+        tensor("out", &[16, 2], 0.3),
+    ];
+    let mut adam = RiemannianAdam::new(0.01).unwrap();
+    let (mut data, mut losses) = (rng::stream(8, 1, 0), Vec::new());
+    let mut tape = Tape::on(device.clone());
+    for _ in 0..30 {
+        // Bars that lie or stand.
+        let labels: Vec<u32> = (0..16).map(|_| data.random_range(0..2)).collect();
+        let mut pixels = Vec::new();
+        for &label in &labels {
+            let at: usize = data.random_range(0..8);
+            let inside = |p: usize| if label == 0 { p / 8 == at } else { p % 8 == at };
+            pixels.extend((0..64).map(|p| f32::from(inside(p)) + data.random_range(-0.2..0.2)));
+        }
+        tape.reset();
+        let [filters, bias, hidden, gain, shift, out] =
+            [0, 1, 2, 3, 4, 5].map(|i| *tape.point(&params[i]).coordinates());
+        let pictures = tape.constant(&Tensor::new([16, 1, 8, 8], pixels));
+        let maps = (pictures.conv2d(filters, 1, 1) + bias).relu().max_pool2d(2, 2);
+        let hidden = maps.reshape([16, 64]).matmul(hidden).layer_norm(gain, shift, 1e-5).gelu();
+        let loss = cross_entropy(hidden.dropout(0.1, &mut data).matmul(out), &labels, 0.05);
+        losses.push(loss.item());
+        let gradients = tape.backward(loss);
+        for param in &mut params {
+            adam.step(param, &gradients).unwrap();
+        }
+    }
+    (losses, params.iter().map(|param| param.value().clone()).collect())
+}
+
+#[test]
+fn a_classifier() {
+    let Some(device) = device() else { return };
+    let (got, want) = (classify(&device), classify(&Device::cpu()));
+    // It learns, and as on the processor: 30 steps amplify roundings.
+    assert!(got.0[29] < 0.5 * got.0[0], "{:?}", got.0);
+    for (a, b) in got.0.iter().zip(&want.0) {
+        assert!((a - b).abs() <= 1e-3 * b, "{a} {b}");
+    }
+    assert_eq!(got, classify(&device), "two runs differ");
+}
+
+#[test]
+fn what_is_not_finite_is_named_and_changes_nothing() {
+    let Some(device) = device() else { return };
+    let mut x = Param::new("weights", Euclidean, Tensor::new([2, 1], vec![1.0_f64, 0.0]));
+    let before = x.value().clone();
+    let tape = Tape::on(device.clone());
+    let gradients = tape.backward(tape.point(&x).coordinates().ln().sum());
+    let error = RiemannianSgd::new(0.1).unwrap().step(&mut x, &gradients).unwrap_err();
+    assert_eq!(error.to_string(), {
+        let tape = Tape::new();
+        let gradients = tape.backward(tape.point(&x).coordinates().ln().sum());
+        RiemannianSgd::new(0.1).unwrap().step(&mut x.clone(), &gradients).unwrap_err().to_string()
+    });
+    assert_eq!(*x.value(), before);
+    // A finite gradient that leads too far: that row stays.
+    let huge = Tensor::new([2, 1], vec![f64::MAX, 1.0]);
+    let tape = Tape::on(device);
+    let gradients = tape.backward_from(*tape.point(&x).coordinates() * 1.0, &huge);
+    assert!(RiemannianSgd::new(10.0).unwrap().step(&mut x, &gradients).is_err());
+    assert_eq!(x.value().data(), [1.0, -10.0]);
+}
