@@ -65,3 +65,26 @@ fn every_formula_of_the_registry_is_what_it_is_on_the_processor() {
         check(formula, (formula.operation_f32)(), &device);
     }
 }
+
+/// Many arguments, so that a function that is rounded otherwise now and then is found.
+#[test]
+fn what_is_rounded_is_rounded_alike() {
+    let Some(device) = device() else { return };
+    for formula in all() {
+        let (n, width) = match formula.kind {
+            Kind::Map(_) => (50_000, 1),
+            Kind::Row { .. } => (2_000, 10),
+            Kind::Pair { .. } => continue,
+        };
+        let inputs = inputs(formula, n, width, &mut rng::stream(7, 0, 0));
+        let of = |device: &Device| {
+            let tape = Tape::on(device.clone());
+            let variables: Vec<_> = inputs.iter().map(|x| tape.constant(x)).collect();
+            tape.operation((formula.operation_f64)(), &variables).to_tensor()
+        };
+        let (got, want) = (of(&device), of(&Device::cpu()));
+        for (i, (a, b)) in got.data().iter().zip(want.data()).enumerate() {
+            assert_eq!(a.to_bits(), b.to_bits(), "{}, element {i}: {a:e} on the device, {b:e}", formula.name);
+        }
+    }
+}

@@ -85,6 +85,24 @@ fn broadcasting_of_every_kind() {
 }
 
 #[test]
+fn points_that_rounding_put_outside_land_on_the_same_points_inside() {
+    let Some(device) = device() else { return };
+    let (x, v) = (tensor(&[300, 10], 0), tensor(&[300, 10], 1));
+    for kappa in [-1.0, -2.5] {
+        let ball = PoincareBall::ball(kappa).unwrap();
+        let of = |device: &Device| {
+            let tape = Tape::on(device.clone());
+            ball.exp(&(tape.constant(&x) * 0.1), &(tape.constant(&v) * 60.0)).to_tensor()
+        };
+        let (got, want) = (of(&device), of(&Device::cpu()));
+        let margin = |row| cotangent::engine::domain::margin(row, kappa);
+        let near = want.rows().map(margin).filter(|m| *m > 0.0 && *m < 1e-13).count();
+        assert!(near > 250, "{near}");
+        assert_eq!(got, want);
+    }
+}
+
+#[test]
 fn indexing() {
     same!(2.0, [[9, 4]], |v| v[0].gather(&[3, 3, 0, 8, 3, 1]));
     same!(2.0, [[9, 4]], |v| (v[0] * 2.0).gather(&[3, 3, 0, 8, 3, 1]));

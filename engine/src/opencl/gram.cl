@@ -2,6 +2,19 @@
 // Printed for each formula: OPERANDS and their loading, the basis at a coordinate, the survey of the invariants.
 
 #ifdef FORWARD
+#ifdef VECTOR
+static void combine(
+    __global const elem *const *x, const double *coefficients, ulong width, __global elem *row
+) {
+    for (ulong c = 0; c < width; c++) {
+        double b[B], y = 0;
+        basis(x, c, width, b);
+        for (int o = 0; o < O; o++) y = y + coefficients[o] * b[o];
+        row[c] = (elem)y;
+    }
+}
+#endif
+
 __kernel void forward(ulong n, ulong width, __global elem *out, OPERANDS) {
     const ulong p = get_global_id(0);
     if (p >= n) return;
@@ -13,25 +26,15 @@ __kernel void forward(ulong n, ulong width, __global elem *out, OPERANDS) {
     out[p] = (elem)coefficients[0];
 #else
     __global elem *row = out + p * width;
+    combine(x, coefficients, width, row);
 #ifdef BALL
-    Compensated squares = {{0}, {0}};
-#endif
-    for (ulong c0 = 0; c0 < width; c0 += LANES)
-        for (int l = 0; l < LANES; l++) {
-            const ulong c = c0 + l;
-            if (c >= width) break;
-            double b[B], y = 0;
-            basis(x, c, width, b);
-            for (int o = 0; o < O; o++) y = y + coefficients[o] * b[o];
-            row[c] = (elem)y;
-#ifdef BALL
-            add_product(&squares, l, (double)(elem)y, (double)(elem)y);
-#endif
-        }
-#ifdef BALL
-    double error;
-    const double sum = total(&squares, &error);
-    if (!(margin_of_sum(sum, error, params[0]) > 0)) settle_ball(row, width, params[0]);
+    if (params[0] >= 0 || margin(row, width, params[0]) > 0) return;
+    // The least margin that survives rounding depends on the coordinates; the smallest is tried first.
+    for (double gap = EPSILON / 2;; gap *= 2) {
+        scale_to(row, width, sqrt((1 - gap) / -params[0]));
+        if (!(margin(row, width, params[0]) <= 0)) return;
+        combine(x, coefficients, width, row);
+    }
 #else
     SETTLE(row, width, params[0]);
 #endif

@@ -85,15 +85,6 @@ static void scale_to(__global elem *row, ulong width, double norm) {
         }
 }
 
-static void settle_ball(__global elem *row, ulong width, double kappa) {
-    if (kappa >= 0 || margin(row, width, kappa) > 0) return;
-    // The least margin that survives rounding depends on the coordinates; the smallest is tried first.
-    for (double gap = EPSILON / 2;; gap *= 2) {
-        scale_to(row, width, sqrt((1 - gap) / -kappa));
-        if (!(margin(row, width, kappa) <= 0)) return;
-    }
-}
-
 static double time_of(__global const elem *row, ulong width, double kappa) {
     double square = 0;
     for (ulong block = 1; block < width; block += 4096) {
