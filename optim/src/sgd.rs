@@ -105,7 +105,7 @@ impl Algorithm for Sgd {
         let Some(state) = &mut tables.state else {
             let rows = Moving { points, momenta: &mut [], moments: [], gradients: &[], width };
             let work =
-                |rows: Moving<'_, T, 0>| manifold.descend_rows(rows.points, rows.gradients, width, rate);
+                |rows: Moving<'_, T, 0>| manifold.descend_rows(rows.points, rows.gradients, rows.width, rate);
             return with_gradient(rows, 0, &part, gradient, tables.scale, work);
         };
         let momenta = state.momenta.data_mut();
