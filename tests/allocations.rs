@@ -1,5 +1,5 @@
 //! In the steady state a training step allocates nothing: not in the tape, its kernels, its gradients, nor in the
-//! optimiser.
+//! optimiser. Attention takes memory that is linear in the number of rows.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,20 +11,35 @@ use cotangent::prelude::{loss as distance_loss, *};
 struct Counting;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// Bytes in use, and the most that were.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+fn grow(size: usize) {
+    COUNT.fetch_add(1, Ordering::Relaxed);
+    let live = LIVE.fetch_add(size, Ordering::Relaxed) + size;
+    PEAK.fetch_max(live, Ordering::Relaxed);
+}
+
+fn shrink(size: usize) {
+    LIVE.fetch_sub(size, Ordering::Relaxed);
+}
 
 // SAFETY: everything is passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
+        grow(layout.size());
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        shrink(layout.size());
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(pointer, layout) }
     }
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
+        grow(size);
+        shrink(layout.size());
         // SAFETY: the caller's promise.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -41,9 +56,26 @@ fn steady(mut step: impl FnMut()) -> usize {
     COUNT.load(Ordering::Relaxed) - before
 }
 
+/// The most bytes that attention and its reverse pass take for `n` queries and keys: of the allocator and of the tape,
+/// whose larger buffers do not come from it.
+fn attention_peak(n: usize) -> usize {
+    let rows = Tensor::from_fn([2, n, 16], |i| (i as f32 * 0.37).sin());
+    let before = LIVE.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let tape = Tape::<f32>::new();
+    let [queries, keys, values] = [(); 3].map(|_| tape.variable(&rows));
+    let y = queries.attend(keys, values, 0.25, false);
+    assert!(tape.backward(y.square().sum()).wrt(keys).is_some());
+    PEAK.load(Ordering::Relaxed) - before + tape.memory().peak
+}
+
 /// One test, so that nothing else allocates beside it.
 #[test]
 fn steps_allocate_nothing() {
+    // Eight times the rows; all scores together would take 64 times the memory.
+    let (few, many) = (attention_peak(512), attention_peak(4096));
+    assert!(many < 9 * few, "{few} bytes, {many} for eight times the rows");
+
     let mut rng = rng::stream(1, 0, 0);
 
     // A classifier: two layers, layer normalisation, cross-entropy.
