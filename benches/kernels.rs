@@ -85,9 +85,15 @@ impl Bench {
             let shape = format!("{n}x{d}");
             let pair = [x.clone(), y];
             self.run("mobius_add", &shape, &pair, |v| ball.add(&v[0], &v[1]));
-            self.run("expmap", &shape, &[x, u], |v| ball.exp(&v[0], &v[1]));
+            self.run("expmap", &shape, &[x.clone(), u.clone()], |v| ball.exp(&v[0], &v[1]));
             self.run("logmap", &shape, &pair, |v| ball.log(&v[0], &v[1]));
             self.run("dist", &shape, &pair, |v| ball.dist(&v[0], &v[1]));
+            if d != 128 {
+                let three = [x.clone(), pair[1].clone(), u.clone()];
+                self.run("egrad2rgrad", &shape, &three[1..], |v| ball.egrad_to_rgrad(&v[0], &v[1]));
+                self.run("retr", &shape, &three[1..], |v| ball.retract(&v[0], &v[1]));
+                self.run("transp", &shape, &three, |v| ball.transport(&v[0], &v[1], &v[2]));
+            }
             let points = uniform::<T>(&[n, d + 1], -scale, scale, 4);
             let hx = lorentz.project(&points);
             let hy = lorentz.project(&uniform::<T>(&[n, d + 1], -scale, scale, 5));
