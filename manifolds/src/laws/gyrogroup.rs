@@ -157,10 +157,10 @@ law! {
         let linear = length(&difference(&sum, &difference(&v, &w)));
         judge.length("gyr is linear", linear, 16.0 * c.u * (length(&c.v) + length(&c.w)));
         let (y, z, sum) = (turn(&c.y), turn(&c.z), c.m.add(&c.y, &c.z));
-        let within = bound(c, [&c.y, &c.z, &sum]) + turned_by(c, &c.z, [&c.y]);
+        let within = 2.0 * bound(c, [&c.y, &c.z, &sum]) + turned_by(c, &c.z, [&c.y]);
         judge.length("gyr(y + z) = gyr y + gyr z", c.m.dist(&turn(&sum), &c.m.add(&y, &z)), within);
         let multiple = c.m.scale(c.t, &c.z);
-        let within = bound(c, [&c.z, &multiple]);
+        let within = 2.0 * bound(c, [&c.z, &multiple]);
         judge.length("gyr(r * z) = r * gyr z", c.m.dist(&turn(&multiple), &c.m.scale(c.t, &z)), within);
         let back = c.m.gyration(&c.y, &c.x, &z);
         judge.length("gyr[y, x] gyr[x, y] z = z", c.m.dist(&back, &c.z), 4.0 * bound(c, [&c.z]));

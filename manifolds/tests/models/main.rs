@@ -6,6 +6,7 @@ use cotangent_engine::{Tensor, Var};
 mod cones;
 mod conversions;
 mod maps;
+mod mutants;
 mod values;
 
 /// A loss that weighs every element of a result, near 10: derivatives and rounding are measured against it.
