@@ -11,7 +11,7 @@ use cotangent_manifolds::{
 
 /// `∫ p dvol` in two dimensions, by the trapezoidal rule in geodesic polar coordinates about the origin.
 fn integral<M: OriginFrame>(m: M, normal: &WrappedNormal<M, Row<f64>>, reach: f64) -> f64 {
-    let (radii, angles) = (100, 256);
+    let (radii, angles) = (120, 640);
     let origin = m.origin::<f64>(2);
     let mut total = 0.0;
     for i in 1..radii {
