@@ -81,16 +81,8 @@ impl<F: Elementwise, T: Float> Operation<T> for OnTape<F> {
 
 #[cfg(feature = "opencl")]
 impl<F: Elementwise, T: Float> crate::opencl::OnDevice<T> for OnTape<F> {
-    fn forward(
-        &self,
-        queue: &crate::opencl::Queue,
-        inputs: &[crate::opencl::Array<'_, T>],
-        shape: &Shape,
-        out: &crate::opencl::Memory,
-        _kept: Option<&crate::opencl::Memory>,
-    ) {
-        let expression = crate::Expression::trace_as::<T>(inputs.len(), |x| vec![self.0.eval(x)]);
-        crate::opencl::map_expression(queue, &expression, inputs, shape, out);
+    fn forward(&self, queue: &crate::opencl::Queue, forward: &crate::opencl::Forward<'_, T>) {
+        crate::opencl::map_expression(queue, forward, |x| vec![self.0.eval(x)]);
     }
 
     fn backward(&self, _: &crate::opencl::Queue, _: &crate::opencl::Reverse<'_, T>) {

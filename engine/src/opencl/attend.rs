@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::fold::{Broadcasted, DOT, WIDE_LOG};
-use super::form::{Array, OnDevice, Reverse};
+use super::form::{Array, Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
 use super::pair::{PairForm, Tile};
 use super::program::{Key, Program, c_type, functions};
-use super::{Memory, Queue, index};
+use super::{Queue, index};
 use crate::kernels::attend::{Attend, split};
 use crate::kernels::pair::Sizes;
 use crate::shape::Broadcast;
@@ -40,14 +40,8 @@ impl<T: Float> Attend<T> {
 }
 
 impl<T: Float> OnDevice<T> for Attend<T> {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        _shape: &Shape,
-        out: &Memory,
-        kept: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, out, kept, .. } = forward;
         let ((sizes, width), program) = (self.sizes_on_device(inputs), program::<T>(queue));
         let (scored, values) = split(inputs);
         let Sizes { batch, n, m, .. } = sizes;

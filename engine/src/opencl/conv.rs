@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::form::{Array, OnDevice, Reverse};
+use super::form::{Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
 use super::program::{Key, Program};
 use super::queue::Launch;
 use super::{Memory, Queue, index};
+use crate::Float;
 use crate::kernels::conv::{Conv2d, Sizes, Window};
 use crate::kernels::pool2d::{Pool2d, Pooling};
-use crate::{Float, Shape};
 
 fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("conv", None), || include_str!("conv.cl").to_owned())
@@ -39,14 +39,8 @@ impl Sizes {
 }
 
 impl<T: Float> OnDevice<T> for Conv2d {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        _shape: &Shape,
-        out: &Memory,
-        _kept: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, out, .. } = forward;
         let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
         let (columns, filters) = (s.columns::<T>(queue, &inputs[0].on(queue)), inputs[1].on(queue));
         let filters = Matrices::new(&filters, s.filters, s.patch()).every(0);
@@ -85,14 +79,8 @@ impl<T: Float> OnDevice<T> for Conv2d {
 }
 
 impl<T: Float> OnDevice<T> for Pool2d {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        shape: &Shape,
-        out: &Memory,
-        _kept: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, shape, out, .. } = forward;
         let extents = self.places(inputs[0].shape).expect("checked");
         let number = [shape.len(), usize::from(self.pooling == Pooling::Max)];
         let launch = launch::<T>(queue, "pool", number, [extents.0, extents.1], self.window);

@@ -126,8 +126,3 @@ impl Fold {
         }
     }
 }
-
-/// The gradient of a broadcast operand, from what each output position gives to it.
-pub(super) fn fold_broadcast<T: Float>(queue: &Queue, all: &Memory, of: Broadcasted, grad: &Memory) {
-    SUM.run::<T>(queue, all, of, None, grad);
-}

@@ -9,7 +9,7 @@ use crate::{Float, Shape};
 
 /// A tensor as an operation on a device reads it.
 #[derive(Clone, Copy)]
-pub struct Array<'a, T: Float> {
+pub(super) struct Array<'a, T: Float> {
     pub(crate) shape: &'a Shape,
     pub(crate) elements: &'a Elements<T>,
     /// The number it stands for, if it is one given in full precision.
@@ -21,6 +21,16 @@ impl<T: Float> Array<'_, T> {
     pub(super) fn on(&self, queue: &Queue) -> Arc<Memory> {
         self.elements.on(queue)
     }
+}
+
+/// What a forward pass on a device has: as [`Operation::forward`](crate::Operation::forward).
+pub struct Forward<'a, T: Float> {
+    pub(super) inputs: &'a [Array<'a, T>],
+    /// The shape of the result.
+    pub(super) shape: &'a Shape,
+    pub(super) out: &'a Memory,
+    /// For what is kept for the reverse pass, if something is.
+    pub(super) kept: Option<&'a Memory>,
 }
 
 /// What a reverse pass on a device has: as [`Operation::backward`](crate::Operation::backward).
@@ -36,15 +46,8 @@ pub struct Reverse<'a, T: Float> {
 
 /// An operation on a device. Launches only: nothing is waited for.
 pub trait OnDevice<T: Float> {
-    /// Writes the result of a shape, and what is kept for the reverse pass.
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        shape: &Shape,
-        out: &Memory,
-        kept: Option<&Memory>,
-    );
+    /// Writes the result, and what is kept for the reverse pass.
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>);
 
     /// Writes the gradients that are asked for.
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>);

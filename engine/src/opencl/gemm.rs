@@ -1,10 +1,10 @@
 //! The `matmul` kernel: batched products of matrices.
 
-use super::form::{Array, OnDevice, Reverse};
+use super::form::{Forward, OnDevice, Reverse};
 use super::program::Key;
 use super::{Memory, Queue, index};
+use crate::Float;
 use crate::kernels::matmul::{Matmul, Sizes};
-use crate::{Float, Shape};
 
 /// Matrices to be read: element `(i, j)` of entry `b` is at `offset + b · batch + i · row + j · column`.
 #[derive(Clone, Copy)]
@@ -72,14 +72,8 @@ impl Matmul {
 }
 
 impl<T: Float> OnDevice<T> for Matmul {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        _shape: &Shape,
-        out: &Memory,
-        _kept: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, out, .. } = forward;
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
         let (a, b) = (inputs[0].on(queue), inputs[1].on(queue));
         let [a, b] = self.factors(s, &a, &b);

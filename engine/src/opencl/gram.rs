@@ -7,7 +7,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::fold::{Broadcasted, SUM, WIDE_SUM};
-use super::form::{Array, OnDevice, Reverse};
+use super::form::{Array, Forward, OnDevice, Reverse};
 use super::program::{Key, functions};
 use super::queue::Launch;
 use super::{Memory, Queue};
@@ -406,14 +406,8 @@ impl RowForm {
 }
 
 impl<T: Float> OnDevice<T> for RowForm {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        _shape: &Shape,
-        out: &Memory,
-        _kept: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, out, .. } = forward;
         let key = Key::new::<T>("gram forward", Some((self.formula)()));
         let params = inputs.len() - self.vectors;
         let program = queue.program::<T>(key, || self.source::<T>(params, true));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::form::{Array, OnDevice, Reverse};
+use super::form::{Array, Forward, OnDevice, Reverse};
 use super::program::{Key, Program};
 use super::{Memory, Queue};
 use crate::kernels::index::{Concat, Gather, Permute, ScatterAdd, Slice, TakeAlong};
@@ -107,14 +107,8 @@ fn permute<T: Float>(queue: &Queue, x: &Memory, shape: &[usize], axes: &[usize],
 }
 
 impl<T: Float> OnDevice<T> for Gather {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        shape: &Shape,
-        out: &Memory,
-        _: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, shape, out, .. } = forward;
         let width = shape.len() / self.rows.len().max(1);
         gather::<T>(queue, &inputs[0].on(queue), &self.rows, width, out);
     }
@@ -124,14 +118,8 @@ impl<T: Float> OnDevice<T> for Gather {
 }
 
 impl<T: Float> OnDevice<T> for ScatterAdd {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        shape: &Shape,
-        out: &Memory,
-        _: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, shape, out, .. } = forward;
         let width = inputs[0].shape.len() / self.rows.len().max(1);
         fill::<T>(queue, out, shape.len());
         scatter_add::<T>(queue, &inputs[0].on(queue), &self.rows, width, out);
@@ -144,14 +132,8 @@ impl<T: Float> OnDevice<T> for ScatterAdd {
 }
 
 impl<T: Float> OnDevice<T> for TakeAlong {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        shape: &Shape,
-        out: &Memory,
-        _: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, shape, out, .. } = forward;
         let ((width, take), columns) =
             (self.widths(inputs[0].shape), queue.upload(bytemuck::cast_slice(&self.columns)));
         let launch =
@@ -178,14 +160,8 @@ impl Slice {
 }
 
 impl<T: Float> OnDevice<T> for Slice {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        shape: &Shape,
-        out: &Memory,
-        _: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, shape, out, .. } = forward;
         let sizes = self.sizes(inputs[0].shape);
         part::<T>(queue, "slice", shape.len(), sizes, &inputs[0].on(queue), out);
     }
@@ -211,14 +187,8 @@ impl Concat {
 }
 
 impl<T: Float> OnDevice<T> for Concat {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        shape: &Shape,
-        out: &Memory,
-        _: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, shape, out, .. } = forward;
         for (input, sizes) in inputs.iter().zip(self.sizes(inputs, shape)) {
             part::<T>(queue, "paste", input.shape.len(), sizes, &input.on(queue), out);
         }
@@ -234,7 +204,8 @@ impl<T: Float> OnDevice<T> for Concat {
 }
 
 impl<T: Float> OnDevice<T> for Permute {
-    fn forward(&self, queue: &Queue, inputs: &[Array<'_, T>], _: &Shape, out: &Memory, _: Option<&Memory>) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, out, .. } = forward;
         permute::<T>(queue, &inputs[0].on(queue), inputs[0].shape, &self.axes, out);
     }
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {

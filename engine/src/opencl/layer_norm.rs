@@ -2,27 +2,21 @@
 
 use std::sync::Arc;
 
+use super::Queue;
 use super::fold::{Broadcasted, SUM};
-use super::form::{Array, OnDevice, Reverse};
+use super::form::{Forward, OnDevice, Reverse};
 use super::program::{Key, Program};
-use super::{Memory, Queue};
+use crate::Float;
 use crate::kernels::layer_norm::LayerNorm;
 use crate::shape::Broadcast;
-use crate::{Float, Shape};
 
 fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("layer_norm", None), || include_str!("layer_norm.cl").to_owned())
 }
 
 impl<T: Float> OnDevice<T> for LayerNorm {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        shape: &Shape,
-        out: &Memory,
-        _kept: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, shape, out, .. } = forward;
         let rows = shape.len() / shape.width();
         let mut launch = queue.launch(&program::<T>(queue), "forward");
         launch = launch.size(rows).size(shape.width()).number(self.epsilon);

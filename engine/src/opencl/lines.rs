@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fold::{Broadcasted, DOT, Fold, INVERSE_SUM_EXP, LOG_SUM, LOG_SUM_EXP, MAX, MEAN, NORM, SUM};
-use super::form::{Array, OnDevice, Reverse};
+use super::form::{Forward, OnDevice, Reverse};
 use super::program::{Key, c_type, functions};
 use super::queue::Launch;
 use super::{Memory, Queue};
@@ -32,14 +32,8 @@ fn folded<T: Float>(queue: &Queue, fold: &Fold, x: &Memory, of: Axis, given: Opt
 }
 
 impl<T: Float> OnDevice<T> for Reduce {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        _shape: &Shape,
-        out: &Memory,
-        _kept: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, out, .. } = forward;
         let (x, of) = (inputs[0].on(queue), self.view(inputs[0].shape).expect("checked"));
         let fold = match self.reduction {
             Reduction::Sum => SUM,
@@ -74,14 +68,8 @@ impl<T: Float> OnDevice<T> for Reduce {
 }
 
 impl<T: Float> OnDevice<T> for Softmax {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        shape: &Shape,
-        out: &Memory,
-        _kept: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, shape, out, .. } = forward;
         let (x, of) = (inputs[0].on(queue), rows(shape));
         let largest = folded::<T>(queue, &MAX, &x, of, None);
         let (name, fold) =

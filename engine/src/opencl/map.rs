@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::fold::{Broadcasted, fold_broadcast};
-use super::form::{Array, OnDevice, Reverse};
+use super::fold::{Broadcasted, SUM};
+use super::form::{Array, Forward, OnDevice, Reverse};
 use super::program::{Key, c_type, functions};
 use super::queue::Launch;
 use super::{Memory, Queue};
@@ -61,11 +61,11 @@ fn source<T: Float>(operands: usize, forward: bool, expression: Expression) -> S
 /// An expression over operands that broadcast; it is compiled once for all values of its constants.
 pub(crate) fn map_expression<T: Float>(
     queue: &Queue,
-    expression: &Expression,
-    inputs: &[Array<'_, T>],
-    shape: &Shape,
-    out: &Memory,
+    forward: &Forward<'_, T>,
+    expression: impl FnOnce(&[Trace<T>]) -> Vec<Trace<T>>,
 ) {
+    let &Forward { inputs, shape, out, .. } = forward;
+    let expression = Expression::trace_as::<T>(inputs.len(), expression);
     let (expression, constants) = expression.with_arguments_for_constants();
     let key = Key { fingerprint: expression.fingerprint(), ..Key::new::<T>("elementwise", None) };
     let program = queue.program::<T>(key, || source::<T>(inputs.len() + constants.len(), true, expression));
@@ -93,14 +93,8 @@ fn operands<'q, T: Float>(
 }
 
 impl<T: Float> OnDevice<T> for MapForm {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        shape: &Shape,
-        out: &Memory,
-        _kept: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, shape, out, .. } = forward;
         let key = Key::new::<T>("map forward", Some((self.formula)()));
         let program = queue.program::<T>(key, || source::<T>(self.operands, true, (self.value)()));
         let launch = queue.launch(&program, "forward").size(shape.len()).memory(out);
@@ -128,7 +122,7 @@ impl<T: Float> OnDevice<T> for MapForm {
         }
         launch.over(n);
         for (read, all, grad) in sums {
-            fold_broadcast::<T>(queue, &all, Broadcasted { read, n, width: 1 }, grad);
+            SUM.run::<T>(queue, &all, Broadcasted { read, n, width: 1 }, None, grad);
         }
     }
 }

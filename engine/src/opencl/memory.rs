@@ -7,7 +7,7 @@ use ocl::core::{self, Event, Mem};
 use super::queue::{Queue, lock};
 
 /// Memory of a device; dropping it gives it back to the device's pool.
-pub struct Memory {
+pub(crate) struct Memory {
     /// `None` once it is given back.
     mem: Option<Mem>,
     class: u32,

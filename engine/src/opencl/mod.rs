@@ -31,7 +31,7 @@ mod queue;
 mod tape;
 
 pub(crate) use self::pair::PairForm;
-pub(crate) use form::{Array, OnDevice, Reverse};
+pub(crate) use form::{Forward, OnDevice, Reverse};
 pub(crate) use gram::RowForm;
 pub(crate) use index::{copy, set_rows};
 pub(crate) use map::{MapForm, map_expression};

@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::sync::Arc;
 
 use super::fold::{Broadcasted, SUM};
-use super::form::{Array, OnDevice, Reverse};
+use super::form::{Array, Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
 use super::program::{Key, Program, c_type, functions};
 use super::queue::Launch;
@@ -274,14 +274,8 @@ fn sizes_of<T: Float>(inputs: &[Array<'_, T>], counts: [usize; 3]) -> Sizes {
 }
 
 impl<T: Float> OnDevice<T> for PairForm {
-    fn forward(
-        &self,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-        _shape: &Shape,
-        out: &Memory,
-        _kept: Option<&Memory>,
-    ) {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, out, .. } = forward;
         let tile = Tile::all(sizes_of(inputs, self.counts));
         self.pairings::<T>(queue, tile, [&inputs[0].on(queue), &inputs[1].on(queue)], out);
         self.score::<T>(queue, tile, inputs, false, out);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::form::{Array, Reverse, form};
+use super::form::{Array, Forward, Reverse, form};
 use super::{Memory, Queue, index};
 use crate::arena::{Arena, Cotangent, Op, check_gradients};
 use crate::kernels::index::{Gather, SparseRows, UNTOUCHED};
@@ -39,7 +39,8 @@ impl<T: Float> Arena<T> {
     ) -> bool {
         let Some((queue, form)) = self.queue().zip(form(op)) else { return false };
         let kept = kept.map(|kept| kept.write_on(&queue));
-        form.forward(&queue, &self.arrays(inputs), shape, &out.write_on(&queue), kept.as_deref());
+        let (inputs, out) = (self.arrays(inputs), out.write_on(&queue));
+        form.forward(&queue, &Forward { inputs: &inputs, shape, out: &out, kept: kept.as_deref() });
         true
     }
 

@@ -89,7 +89,7 @@ fn gradient<M: Lawful, T: Float>(
 }
 
 law! {
-    /// `‖grad_x d(x, y)‖ = 1` within 16 u ((1 + d) (distortion at x and y)² + off/d), and 0 by definition at x = y.
+    /// `‖grad_x d(x, y)‖ = 1` within 16 u ((1 + d) (distortion at x and y, cancellation) + off/d), and 0 by definition at x = y.
     unit_gradient within ALL, |c, judge| {
         let norm = c.m.norm(&c.x, &gradient(c, |d| d));
         judge.finite("the gradient of the distance", &[norm]);
@@ -104,22 +104,23 @@ law! {
     }
 }
 
-/// What errors of the gradient of half the squared distance are multiplied with: the metric counts once for the
-/// coordinate gradient, once for its conversion.
+/// What errors of the gradient of half the squared distance are multiplied with.
 fn condition<M: Lawful, T: Float>(c: &Case<'_, M, T>, d: f64) -> f64 {
-    let metric = c.m.distortion(&c.x).powi(2) + c.m.distortion(&c.y).powi(2);
+    let metric: f64 = [&c.x, &c.y].map(|x| c.m.distortion(x) * c.m.cancellation(x)).into_iter().sum();
     d * metric * c.turn(d) * c.long(d) + c.off([&c.x, &c.y])
 }
 
 law! {
-    /// `grad_x ½d² = −log_x y` within 16 u (d (1 + d) (distortion at x and y)² + off): one step of gradient descent at rate
-    /// 1 on half the squared distance lands on y, with the tolerance of [`exp_log`](super::exp_log) and what that error grows to.
+    /// `grad_x ½d² = −log_x y` within 16 u (d (1 + d) (distortion at x and y, cancellation) + off): one step of
+    /// gradient descent at rate 1 on half the squared distance lands on y, with the tolerance of
+    /// [`exp_log`](super::exp_log) times the cancellation.
     one_step within ALL, |c, judge| {
         let half_square = gradient(c, |d| d.square() * 0.5);
         let (d, back) = (c.m.dist(&c.x, &c.y), scaled(&half_square, -1.0));
         judge.length("grad d²/2 = -log y", c.gap(&c.x, &back, &c.m.log(&c.x, &c.y)), 16.0 * c.u * condition(c, d));
         let landed = c.m.exp(&c.x, &back);
-        let within = 8.0 * c.spread(d, [&c.x, &c.y]) + 16.0 * condition(c, d) * c.grow(d);
-        judge.length("a step lands on y", c.m.dist(&c.y, &landed), c.u * within);
+        let lost = c.m.cancellation(&c.x).max(c.m.cancellation(&c.y));
+        let within = 8.0 * c.u * c.spread(d, [&c.x, &c.y]) * lost;
+        judge.length("a step lands on y", c.m.dist(&c.y, &landed), within);
     }
 }

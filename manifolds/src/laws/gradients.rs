@@ -66,9 +66,10 @@ fn derivative<M: Lawful, T: Float>(
         let width = c.x.len();
         gradients.wrt(v).map_or(vec![T::zero(); width], |g| g.to_dense(1, width))
     });
-    // A vector taken for a gradient may be a step so long that its derivative is no number.
-    let step = if name == "descend" { c.m.norm(&c.x, &c.m.egrad_to_rgrad(&c.x, &c.v)) } else { 0.0 };
-    if step < c.m.radius::<T>() {
+    // A vector taken for a gradient may be a step to where coordinates are so large that their derivatives are no
+    // numbers.
+    let far = name == "descend" && length(&c.m.descend(&c.x, &c.v, &0.5)) > 1e-6 * T::LARGEST.sqrt();
+    if !far {
         gradients.iter().for_each(|g| judge.finite(name, g));
     }
     // Finite differences want more digits than `f32` has.
@@ -76,7 +77,8 @@ fn derivative<M: Lawful, T: Float>(
     let rough = match name {
         "dist" => c.m.dist(&c.x, &c.y) < near,
         "norm" => c.m.norm(&c.x, &c.v) < near,
-        "descend" => step > 2.0 * c.unit(),
+        // A vector taken for a gradient may be a long step.
+        "descend" => c.m.norm(&c.x, &c.m.egrad_to_rgrad(&c.x, &c.v)) > 2.0 * c.unit(),
         _ => false,
     };
     if !T::COMPENSATED || rough {

@@ -63,6 +63,11 @@ pub trait Lawful: Manifold {
         1.0
     }
 
+    /// What gradients and projections lose besides, because products of coordinates cancel in them: 1 where they do not.
+    fn cancellation<T: Float>(&self, _x: &Row<T>) -> f64 {
+        1.0
+    }
+
     /// How far off the manifold storing a point puts it, in units of u: 0 where coordinates are free. Differences of
     /// points that are as near have no direction.
     fn off<T: Float>(&self, _x: &Row<T>) -> f64 {
@@ -114,6 +119,10 @@ impl Lawful for Lorentz {
     }
     fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
         (-self.kappa()).sqrt() * length(x)
+    }
+    /// The reverse pass of an area, and `⟨x, v⟩_L`.
+    fn cancellation<T: Float>(&self, x: &Row<T>) -> f64 {
+        self.distortion(x)
     }
 }
 
@@ -199,6 +208,10 @@ impl<A: Lawful, B: Lawful> Lawful for Product<A, B> {
     fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
         let (left, right) = self.parts(x);
         self.left().distortion(&left) + self.right().distortion(&right)
+    }
+    fn cancellation<T: Float>(&self, x: &Row<T>) -> f64 {
+        let (left, right) = self.parts(x);
+        self.left().cancellation(&left).max(self.right().cancellation(&right))
     }
     fn off<T: Float>(&self, x: &Row<T>) -> f64 {
         let (left, right) = self.parts(x);

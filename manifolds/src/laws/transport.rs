@@ -14,7 +14,7 @@ fn condition<M: Lawful, T: Float>(c: &Case<'_, M, T>) -> f64 {
 
 law! {
     /// `g_y(Pv, Pw) = g_x(v, w)` within 16 u (distortion at x and y) ‖v‖‖w‖; what is transported is tangent,
-    /// within the distortion at y times that.
+    /// within the cancellation at y times that.
     /// Of a transport that is not parallel only the latter.
     transport_isometry within ALL, |c, judge| {
         let carry = |v| c.m.transport(&c.x, &c.y, v);
@@ -26,7 +26,7 @@ law! {
                 judge.number("<Pv, Pw> = <v, w>", error / (a * b), 16.0 * c.u * condition(c));
             }
         }
-        let bound = 16.0 * c.u * condition(c) * c.m.distortion(&c.y) * c.m.norm(&c.y, &v);
+        let bound = 16.0 * c.u * condition(c) * c.m.cancellation(&c.y) * c.m.norm(&c.y, &v);
         judge.length("Pv is tangent", c.gap(&c.y, &v, &c.m.project_tangent(&c.y, &v)), bound);
     }
 }
