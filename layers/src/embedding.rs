@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Row, Tape, Tensor, Var};
-use cotangent_manifolds::{Manifold, Param, ParamOnTape, Point};
+use cotangent_manifolds::{Manifold, Param, ParamOnTape, Point, module};
 use rand::RngExt;
 
 /// A table of points, one per object, looked up by number: `[n, ambient(dim)]`.
@@ -11,6 +11,7 @@ pub struct Embedding<M, T: Float = f32> {
     /// The points.
     pub points: Param<M, T>,
 }
+module!(impl[M: Manifold, T: Float] Module<T> for Embedding<M, T> { points });
 
 impl<M: Manifold, T: Float> Embedding<M, T> {
     /// Points whose coordinates about the origin are uniform in `[-range, range]` (Nickel & Kiela 2017,

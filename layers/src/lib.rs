@@ -1,11 +1,64 @@
 //! Layers written against the operations of a manifold, so that one layer serves every geometry.
 //!
+//! A layer takes points and returns points of one manifold: `Gru<PoincareBall>` is that of Ganea, Bécigneul, Hofmann 2018
+//! (*Hyperbolic Neural Networks*, whose equations are cited by number), `Gru<Euclidean>` the ordinary one. Between
+//! geometries stand [`exp0`] and [`log0`]. What a geometry must offer is a [`GyrovectorSpace`]; one whose
+//! [`Curvature`] is learned is taken by the methods `forward_in`. Every layer is a
+//! [`Module`](cotangent_manifolds::Module) and its fields are public.
+//!
 //! | layer | file |
 //! |---|---|
 //! | [`Embedding`]: a table of points, looked up by number | `embedding.rs` |
+//! | [`Linear`]: `M ⊗ x ⊕ b` | `linear.rs` |
+//! | [`PoincareLinear`]: a point by its distances to hyperplanes | `poincare_linear.rs` |
+//! | [`Concat`]: several inputs as one, points and real features | `concat.rs` |
+//! | [`Activation`]: any pointwise map | `activation.rs` |
+//! | [`Dropout`] | `dropout.rs` |
+//! | [`FeedForward`]: linear layers and activations | `feed_forward.rs` |
+//! | [`LogisticRegression`], [`UnidirectionalRegression`]: logits of classes | `logistic_regression.rs` |
+//! | [`Cell`]: recurrent layers over sequences of different lengths | `cell.rs` |
+//! | [`Rnn`] | `rnn.rs` |
+//! | [`Gru`] | `gru.rs` |
+//! | [`Bidirectional`]: sequences read both ways | `bidirectional.rs` |
+//!
+//! | for them | file |
+//! |---|---|
+//! | [`GyrovectorSpace`]: what layers ask of a geometry | `gyrovector_space.rs` |
+//! | [`exp0`], [`log0`]: between Euclidean and curved layers | `maps.rs` |
+//! | [`Curvature`]: to be learned | `curvature.rs` |
+//! | [`init`]: where weights start | `init.rs` |
 //! | [`loss`]: losses over distances | `loss.rs` |
 
+mod activation;
+mod bidirectional;
+mod cell;
+mod concat;
+mod curvature;
+mod dropout;
 mod embedding;
+mod feed_forward;
+mod gru;
+mod gyrovector_space;
+pub mod init;
+mod linear;
+mod logistic_regression;
 pub mod loss;
+mod maps;
+mod poincare_linear;
+mod rnn;
 
+pub use activation::Activation;
+pub use bidirectional::Bidirectional;
+pub use cell::Cell;
+pub use concat::Concat;
+pub use curvature::Curvature;
+pub use dropout::Dropout;
 pub use embedding::Embedding;
+pub use feed_forward::FeedForward;
+pub use gru::Gru;
+pub use gyrovector_space::GyrovectorSpace;
+pub use linear::Linear;
+pub use logistic_regression::{LogisticRegression, UnidirectionalRegression};
+pub use maps::{exp0, log0};
+pub use poincare_linear::PoincareLinear;
+pub use rnn::Rnn;

@@ -1,0 +1,54 @@
+//! Pointwise nonlinearities: Ganea, Bécigneul, Hofmann 2018, section 3.2.
+
+use cotangent_engine::{Float, Var};
+use cotangent_manifolds::{Manifold, Point};
+
+use crate::GyrovectorSpace;
+
+/// The Möbius version `exp₀(φ(log₀ x))` of any pointwise φ, eq. 24. In Euclidean space φ itself.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor};
+/// use cotangent_layers::Activation;
+/// use cotangent_manifolds::{Point, PoincareBall};
+/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let tape = Tape::<f64>::new();
+/// let x = Point::new(ball, tape.constant(&Tensor::new([1, 2], vec![0.5, 0.0])));
+/// let y = Activation(|v| v * v).forward(x);
+/// let want = 0.5_f64.atanh().powi(2).tanh();
+/// assert!((y.coordinates().to_tensor().data()[0] - want).abs() < 1e-15);
+/// ```
+#[derive(Clone, Copy)]
+pub struct Activation<T: Float = f32>(pub for<'t> fn(Var<'t, T>) -> Var<'t, T>);
+
+impl<T: Float> Activation<T> {
+    /// None: `φ(v) = v`.
+    pub const IDENTITY: Self = Activation(|v| v);
+    /// The hyperbolic tangent.
+    pub const TANH: Self = Activation(|v| v.tanh());
+    /// `max(v, 0)`.
+    pub const RELU: Self = Activation(|v| v.relu());
+    /// The logistic function.
+    pub const SIGMOID: Self = Activation(|v| v.sigmoid());
+
+    /// `exp₀(φ(log₀ x))` of rows `[…, n]`.
+    #[track_caller]
+    pub fn forward<'t, M>(&self, x: Point<M, Var<'t, T>>) -> Point<M, Var<'t, T>>
+    where
+        M: Manifold + GyrovectorSpace<'t, T>,
+    {
+        Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates()))
+    }
+
+    /// As [`forward`](Self::forward), in a geometry that is given.
+    #[track_caller]
+    pub fn forward_in<'t>(&self, space: &impl GyrovectorSpace<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
+        space.map(x, self.0)
+    }
+}
+
+impl<T: Float> std::fmt::Debug for Activation<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Activation(φ)")
+    }
+}

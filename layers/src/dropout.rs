@@ -1,0 +1,53 @@
+//! Dropout. Srivastava et al. 2014.
+
+use cotangent_engine::rng::Rng;
+use cotangent_engine::{Float, Var};
+use cotangent_manifolds::{Manifold, Point};
+
+use crate::GyrovectorSpace;
+
+/// Dropout in the tangent space at the origin: the Möbius version (eq. 24 of Ganea et al. 2018) of
+/// [`Var::dropout`], which this is in Euclidean space. The rate is 0 while a model is used and not trained.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor, rng};
+/// use cotangent_layers::Dropout;
+/// use cotangent_manifolds::{Point, PoincareBall};
+/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let tape = Tape::<f64>::new();
+/// let x = Point::new(ball, tape.constant(&Tensor::from_fn([50, 1], |_| 0.5)));
+/// let y = Dropout { rate: 0.5 }.forward(x, &mut rng::stream(1, 0, 0));
+/// let doubled = 0.8; // 2 ⊗ ½
+/// assert!(y.coordinates().to_tensor().data().iter().all(|y| *y == 0.0 || (y - doubled).abs() < 1e-15));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dropout {
+    /// The probability with which a coordinate is dropped, in [0, 1).
+    pub rate: f64,
+}
+
+impl Dropout {
+    /// Rows `[…, n]` with some coordinates of their logarithms dropped.
+    ///
+    /// # Panics
+    /// If the rate is not in [0, 1).
+    #[track_caller]
+    pub fn forward<'t, M, T>(&self, x: Point<M, Var<'t, T>>, rng: &mut Rng) -> Point<M, Var<'t, T>>
+    where
+        M: Manifold + GyrovectorSpace<'t, T>,
+        T: Float,
+    {
+        Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates(), rng))
+    }
+
+    /// As [`forward`](Self::forward), in a geometry that is given.
+    #[track_caller]
+    pub fn forward_in<'t, T: Float>(
+        &self,
+        space: &impl GyrovectorSpace<'t, T>,
+        x: Var<'t, T>,
+        rng: &mut Rng,
+    ) -> Var<'t, T> {
+        if self.rate == 0.0 { x } else { space.map(x, |v| v.dropout(self.rate, rng)) }
+    }
+}

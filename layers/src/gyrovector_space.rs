@@ -1,0 +1,170 @@
+//! What layers ask of a geometry: the operations of a gyrovector space, and where its points are learned.
+//! Ganea, Bécigneul, Hofmann 2018, section 2.
+
+use cotangent_engine::{Float, Shape, Tape, Tensor, Var};
+use cotangent_manifolds::{
+    ConstantCurvature, Curved, Euclidean, Manifold, Param, ParamOnTape, Stereographic,
+};
+
+/// The operations that layers are written in. Points and vectors are rows `[…, n]`; leading axes broadcast.
+///
+/// | geometry | its points are learned as |
+/// |---|---|
+/// | [`Euclidean`]: the layer is the ordinary one | vectors |
+/// | [`Stereographic`], the Poincaré ball for κ < 0 | points |
+/// | [`Curved`], whose curvature is a variable: see [`Curvature`](crate::Curvature) | tangent vectors at the origin |
+pub trait GyrovectorSpace<'t, T: Float> {
+    /// The manifold of the parameters that stand for points, such as biases.
+    type Learned: Manifold;
+
+    /// The points that a parameter stands for.
+    ///
+    /// # Panics
+    /// If the parameter is on a manifold of another curvature.
+    fn learned(&self, tape: &'t Tape<T>, param: &Param<Self::Learned, T>) -> Var<'t, T>;
+
+    /// Möbius addition x ⊕ y, eq. 4.
+    fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T>;
+
+    /// The exponential map at the origin, eq. 11.
+    fn exp0(&self, v: Var<'t, T>) -> Var<'t, T>;
+
+    /// The logarithm at the origin, eq. 11.
+    fn log0(&self, x: Var<'t, T>) -> Var<'t, T>;
+
+    /// Logits of points x, `[…, n]`, for classes whose hyperplanes go through p, `[k, n]`, with normals that are a,
+    /// `[k, n]`, transported from the origin: `[…, k]`. Eq. 23.
+    fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T>;
+
+    /// As [`logits`](Self::logits), for classes of directions z, `[k, n]`, and offsets r, `[k]`:
+    /// p = exp₀(r z/‖z‖), a = z. Shimizu et al. 2021 (HNN++), eq. 6.
+    fn unidirectional_logits(&self, x: Var<'t, T>, z: Var<'t, T>, r: Var<'t, T>) -> Var<'t, T>;
+
+    /// Möbius scalar multiplication r ⊗ x, r `[…]`: `exp₀(r log₀ x)`, eq. 12.
+    #[track_caller]
+    fn scale(&self, r: Var<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
+        self.map(x, |v| r.insert_axis(r.shape().axes().len()) * v)
+    }
+
+    /// The Möbius version `exp₀(f(log₀ x))` of a function of vectors, eq. 24.
+    #[track_caller]
+    fn map(&self, x: Var<'t, T>, f: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
+        self.exp0(f(self.log0(x)))
+    }
+
+    /// Möbius matrix multiplication M ⊗ x, M `[m, n]`: `[…, m]`. Eq. 25.
+    ///
+    /// # Panics
+    /// If the rows of x are not n wide, or x is a single row without an axis for several.
+    #[track_caller]
+    fn matvec(&self, m: Var<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
+        let (of, axes) = (m.shape(), x.shape());
+        assert!(
+            of.axes().len() == 2 && axes.axes().len() >= 2 && of[1] == axes.width(),
+            "a weight {of} on rows of shape {axes}: weights [m, n] take rows […, rows, n]"
+        );
+        self.map(x, |v| v.matmul_nt(m))
+    }
+}
+
+impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
+    type Learned = Euclidean;
+
+    fn learned(&self, tape: &'t Tape<T>, param: &Param<Euclidean, T>) -> Var<'t, T> {
+        *tape.point(param).coordinates()
+    }
+    #[track_caller]
+    fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
+        x + y
+    }
+    fn exp0(&self, v: Var<'t, T>) -> Var<'t, T> {
+        v
+    }
+    fn log0(&self, x: Var<'t, T>) -> Var<'t, T> {
+        x
+    }
+    /// `⟨x − p, a⟩`: the Euclidean metric has λ = 1, where the flat limit of the curved ones has 2 and four times as
+    /// much.
+    #[track_caller]
+    fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
+        x.matmul_nt(a) - (p * a).sum_axis(-1)
+    }
+    /// `⟨x, z⟩ − r‖z‖`: see [`logits`](Self::logits).
+    #[track_caller]
+    fn unidirectional_logits(&self, x: Var<'t, T>, z: Var<'t, T>, r: Var<'t, T>) -> Var<'t, T> {
+        x.matmul_nt(z) - r * z.norm_axis(-1)
+    }
+}
+
+impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
+    type Learned = Euclidean;
+
+    fn learned(&self, tape: &'t Tape<T>, param: &Param<Euclidean, T>) -> Var<'t, T> {
+        Curved::exp0(self, tape.point(param).coordinates())
+    }
+    #[track_caller]
+    fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
+        Curved::add(self, &x, &y)
+    }
+    #[track_caller]
+    fn exp0(&self, v: Var<'t, T>) -> Var<'t, T> {
+        Curved::exp0(self, &v)
+    }
+    #[track_caller]
+    fn log0(&self, x: Var<'t, T>) -> Var<'t, T> {
+        Curved::log0(self, &x)
+    }
+    #[track_caller]
+    fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
+        // λ₀/λ_p = 2/λ_p, eq. 14.
+        let normals = a * (2.0 / self.lambda(&p)).insert_axis(1);
+        let each = x.insert_axis(x.shape().axes().len() - 1); // […, 1, n]
+        self.logit(&each, &p, &normals)
+    }
+    #[track_caller]
+    fn unidirectional_logits(&self, x: Var<'t, T>, z: Var<'t, T>, r: Var<'t, T>) -> Var<'t, T> {
+        Curved::unidirectional_logits(self, x, z, r)
+    }
+}
+
+/// The operations with the manifold's curvature as a constant of the tape.
+fn curved<'t, T: Float>(manifold: &Stereographic, x: Var<'t, T>) -> Curved<Var<'t, T>> {
+    Curved::new(x.tape().scalar(manifold.kappa()))
+}
+
+impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
+    type Learned = Stereographic;
+
+    #[track_caller]
+    fn learned(&self, tape: &'t Tape<T>, param: &Param<Stereographic, T>) -> Var<'t, T> {
+        let of = param.manifold();
+        assert!(of == self, "parameter {:?} of {of:?} does not serve {self:?}", param.name());
+        *tape.point(param).coordinates()
+    }
+    #[track_caller]
+    fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
+        GyrovectorSpace::add(&curved(self, x), x, y)
+    }
+    #[track_caller]
+    fn exp0(&self, v: Var<'t, T>) -> Var<'t, T> {
+        GyrovectorSpace::exp0(&curved(self, v), v)
+    }
+    #[track_caller]
+    fn log0(&self, x: Var<'t, T>) -> Var<'t, T> {
+        GyrovectorSpace::log0(&curved(self, x), x)
+    }
+    #[track_caller]
+    fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
+        curved(self, x).logits(x, p, a)
+    }
+    #[track_caller]
+    fn unidirectional_logits(&self, x: Var<'t, T>, z: Var<'t, T>, r: Var<'t, T>) -> Var<'t, T> {
+        GyrovectorSpace::unidirectional_logits(&curved(self, x), x, z, r)
+    }
+}
+
+/// The origin of a manifold, as many times as `rows` says: where biases start.
+pub(crate) fn origins<M: Manifold, T: Float>(manifold: &M, rows: &[usize], dim: usize) -> Tensor<T> {
+    let origin = manifold.origin::<T>(dim);
+    Tensor::from_fn(Shape::new(rows).with_width(origin.len()), |i| origin[i % origin.len()])
+}

@@ -1,0 +1,149 @@
+//! Gradients of all layers, with respect to their parameters and inputs, against finite differences.
+
+use std::collections::HashMap;
+
+use cotangent_engine::{Float, ParamId, Tape, Tensor, Var, check, rng};
+use cotangent_layers::{Activation, Cell, Concat, Curvature, FeedForward, Gru, Linear, LogisticRegression};
+use cotangent_layers::{GyrovectorSpace, PoincareLinear, Rnn, UnidirectionalRegression, exp0, log0};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, Visitor};
+
+use super::*;
+
+/// The ids of a module's parameters by name.
+fn ids<T: Float>(module: &impl Module<T>) -> HashMap<String, ParamId> {
+    struct Ids(HashMap<String, ParamId>);
+    impl<T: Float> Visitor<T> for Ids {
+        fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+            self.0.insert(param.called(path).to_owned(), param.id());
+        }
+    }
+    let mut ids = Ids(HashMap::new());
+    module.visit(&mut Path::root(), &mut ids);
+    ids.0
+}
+
+/// The gradient of a loss with respect to every parameter, and to an input, against finite differences.
+fn agrees<N: Module<f64> + Clone>(
+    module: &N,
+    x: &Tensor<f64>,
+    loss: impl for<'t> Fn(&N, Var<'t, f64>) -> Var<'t, f64>,
+) {
+    let worst = check::gradients(std::slice::from_ref(x), |x| loss(module, x[0]));
+    assert!(worst.relative < 1e-8 && worst.reverse != 0.0, "{worst:?}");
+    let tape = Tape::new();
+    let gradients = tape.backward(loss(module, tape.constant(x)));
+    let ids = ids(module);
+    for (k, (name, value)) in module.state().into_iter().enumerate() {
+        let reverse = gradients.param(ids[&name]).expect("a gradient of every parameter");
+        let reverse = reverse.to_dense(value.len() / value.width(), value.width());
+        let at = |j: usize, h: f64| {
+            let mut state = module.state();
+            state[k].1.data_mut()[j] += h;
+            let mut moved = module.clone();
+            moved.load_state(state).unwrap();
+            loss(&moved, Tape::new().constant(x)).item()
+        };
+        // Extrapolated once, as in `check`.
+        let central = |j: usize, h: f64| (at(j, h) - at(j, -h)) / (2.0 * h);
+        let finite: Vec<f64> =
+            (0..value.len()).map(|j| (4.0 * central(j, 5e-4) - central(j, 1e-3)) / 3.0).collect();
+        let scale = finite.iter().fold(1e-3, |m: f64, x| m.max(x.abs()));
+        for (reverse, finite) in reverse.iter().zip(&finite) {
+            assert!((reverse - finite).abs() < 1e-8 * scale, "{name}: {reverse} {finite}");
+        }
+    }
+}
+
+/// A number that depends on every coordinate, each in its own way.
+fn mix(y: Var<'_, f64>) -> Var<'_, f64> {
+    let weights = y.tape().constant(&Tensor::from_fn(y.shape(), |i| (1.0 + i as f64).sin()));
+    (y * weights).sum() + (y * y).sum()
+}
+
+const KAPPAS: [f64; 4] = [-1.0, -1e-3, 0.0, 0.3];
+
+#[test]
+fn of_linear_layers() {
+    let mut rng = rng::stream(1, 2, 0);
+    for kappa in KAPPAS {
+        let ball = space(kappa);
+        let x = points(&ball, 3, 2, 0.8, &mut rng);
+        let mut linear = Linear::new(ball, 2, 3, &mut rng);
+        scatter(&mut linear, 0.5, 1);
+        agrees(&linear, &x, |layer, x| mix(*layer.forward(Point::new(space(kappa), x)).coordinates()));
+        let mut net = FeedForward::new(ball, &[2, 3, 2], Activation::TANH, &mut rng);
+        scatter(&mut net, 0.5, 2);
+        agrees(&net, &x, |net, x| mix(*net.forward(Point::new(space(kappa), x)).coordinates()));
+        let mut concat = Concat::new(ball, &[2, 2], 1, 3, &mut rng);
+        scatter(&mut concat, 0.5, 3);
+        agrees(&concat, &x, |layer, x| {
+            let (point, feature) = (Point::new(space(kappa), x), x.slice(-1, 0..1) * 2.0);
+            mix(*layer.forward(&[point, point], Some(feature)).coordinates())
+        });
+    }
+    let mut layer = PoincareLinear::new(2, 3, &mut rng);
+    scatter(&mut layer, 0.5, 4);
+    let x = points(&space(-0.6), 3, 2, 0.8, &mut rng);
+    agrees(&layer, &x, |layer, x| mix(*layer.forward(Point::new(space(-0.6), x)).coordinates()));
+}
+
+#[test]
+fn of_regressions() {
+    let mut rng = rng::stream(2, 2, 0);
+    for kappa in KAPPAS {
+        let x = points(&space(kappa), 3, 2, 0.8, &mut rng);
+        let mut long = LogisticRegression::new(space(kappa), 2, 3, &mut rng);
+        scatter(&mut long, 0.6, 5);
+        agrees(&long, &x, |layer, x| mix(layer.forward(Point::new(space(kappa), x))));
+        let mut short = UnidirectionalRegression::new(2, 3, &mut rng);
+        scatter(&mut short, 0.6, 6);
+        agrees(&short, &x, |layer, x| mix(layer.forward(Point::new(space(kappa), x))));
+    }
+}
+
+#[test]
+fn of_recurrent_layers() {
+    let mut rng = rng::stream(3, 2, 0);
+    let lengths = [3, 1];
+    for kappa in KAPPAS {
+        let ball = space(kappa);
+        let x = points(&ball, 6, 2, 0.8, &mut rng).reshape([3, 2, 2]);
+        let mut rnn = Rnn::new(ball, 2, 2, &mut rng);
+        scatter(&mut rnn, 0.5, 7);
+        agrees(&rnn, &x, |rnn, x| {
+            mix(*rnn.forward(Point::new(space(kappa), x), Some(&lengths))[2].coordinates())
+        });
+        let mut gru = Gru::new(ball, 2, 2, &mut rng);
+        scatter(&mut gru, 0.5, 8);
+        agrees(&gru, &x, |gru, x| {
+            mix(*gru.forward(Point::new(space(kappa), x), Some(&lengths))[2].coordinates())
+        });
+    }
+}
+
+/// Curvature that is learned has its gradient through whole networks, at zero too; Euclidean and curved layers mix.
+#[test]
+fn of_curvature_and_of_mixed_networks() {
+    let mut rng = rng::stream(4, 2, 0);
+    let x = points(&Euclidean, 6, 2, 0.6, &mut rng).reshape([3, 2, 2]);
+    for kappa in KAPPAS {
+        let gru = Gru::new(Euclidean, 2, 3, &mut rng);
+        let mut net = (gru, LogisticRegression::new(Euclidean, 3, 2, &mut rng));
+        scatter(&mut net, 0.5, 9);
+        let net = (Curvature::new(kappa), net);
+        agrees(&net, &x, |(curvature, (gru, classes)), x| {
+            let space = curvature.on(x.tape());
+            let states = gru.forward_in(&space, GyrovectorSpace::exp0(&space, x), None);
+            mix(classes.forward_in(&space, states[2]))
+        });
+    }
+    let ball = space(-1.0);
+    let curved = Gru::new(ball, 2, 3, &mut rng);
+    let mut mixed =
+        (curved, (Linear::new(Euclidean, 3, 3, &mut rng), LogisticRegression::new(ball, 3, 2, &mut rng)));
+    scatter(&mut mixed, 0.5, 10);
+    agrees(&mixed, &x, |(gru, (flat, classes)), x| {
+        let states = gru.forward(exp0(space(-1.0), Point::new(Euclidean, x)), None);
+        mix(classes.forward(exp0(space(-1.0), flat.forward(log0(states[2])))))
+    });
+}

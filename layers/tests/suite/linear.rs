@@ -1,0 +1,231 @@
+//! Linear layers, concatenation, activations, dropout.
+
+use cotangent_engine::{Row, Rows, Tape, Tensor, rng};
+use cotangent_layers::{Activation, Concat, Dropout, FeedForward, GyrovectorSpace, Linear, PoincareLinear};
+use cotangent_layers::{exp0, log0};
+use cotangent_manifolds::{Curved, Euclidean, Manifold, Module, Stereographic};
+
+use super::*;
+
+const KAPPAS: [f64; 4] = [-1.0, -0.3, 0.0, 0.4];
+
+fn linear(kappa: f64, weight: &Tensor<f64>) -> Linear<Stereographic, f64> {
+    let [m, n] = [weight.shape()[0], weight.shape()[1]];
+    let mut layer = Linear::new(space(kappa), n, m, &mut rng::stream(0, 0, 0)).without_bias();
+    *layer.weight.value_mut() = weight.clone();
+    layer
+}
+
+/// Law 48: M ⊗ x = exp₀(M log₀ x); (M₁M₂) ⊗ x = M₁ ⊗ (M₂ ⊗ x); (rM) ⊗ x = r ⊗ (M ⊗ x); R ⊗ x = R x.
+#[test]
+fn moebius_matrices_are_associative() {
+    let mut rng = rng::stream(1, 0, 0);
+    for kappa in KAPPAS {
+        let ball = space(kappa);
+        let x = points(&ball, 20, 3, 1.5, &mut rng);
+        let (first, second) = (uniform(&[2, 3], 0.5, &mut rng), uniform(&[4, 2], 0.5, &mut rng));
+        let tape = Tape::new();
+        let x = on(&tape, ball, &x);
+        let y = linear(kappa, &first).forward(x);
+        for i in 0..20 {
+            let v = ball.log0(&Row::from(read(&x).row(i)));
+            let mv: [f64; 2] =
+                std::array::from_fn(|j| first.row(j).iter().zip(v.iter()).map(|(m, v)| m * v).sum());
+            let want = ball.exp0(&Row::from(mv));
+            assert!(ball.dist(&want, &Row::from(read(&y).row(i))) < 1e-14);
+        }
+        let product = tape.constant(&second).matmul(tape.constant(&first)).to_tensor();
+        close(&read(&linear(kappa, &product).forward(x)), &read(&linear(kappa, &second).forward(y)), 1e-14);
+        let tripled = Tensor::from_fn([2, 3], |i| 1.4 * first.data()[i]);
+        let scaled = GyrovectorSpace::scale(&ball, tape.scalar(1.4), *y.coordinates()).to_tensor();
+        close(&read(&linear(kappa, &tripled).forward(x)), &scaled, 1e-14);
+        let rotation = cotangent_layers::init::orthogonal(3, 3, &mut rng);
+        let rotated = x.coordinates().matmul_nt(tape.constant(&rotation)).to_tensor();
+        close(&read(&linear(kappa, &rotation).forward(x)), &rotated, 1e-14);
+    }
+}
+
+/// Eq. 26: x ⊕ b is the point that log₀ b, transported to x, leads to; and at κ = 0 the layer is the ordinary one.
+#[test]
+fn biases_are_translations_along_geodesics() {
+    let mut rng = rng::stream(2, 0, 0);
+    for kappa in KAPPAS {
+        let ball = space(kappa);
+        let mut layer = Linear::new(ball, 3, 2, &mut rng);
+        scatter(&mut layer, 0.8, 2);
+        let x = points(&ball, 9, 3, 1.0, &mut rng);
+        let tape = Tape::new();
+        let y = read(&layer.forward(on(&tape, ball, &x)));
+        let before = read(&layer.clone().without_bias().forward(on(&tape, ball, &x)));
+        let origin = ball.origin(2);
+        let bias = Row::from(layer.bias.as_ref().unwrap().value().data());
+        for i in 0..9 {
+            let at = Row::from(before.row(i));
+            let want = ball.exp(&at, &ball.transport(&origin, &at, &ball.log0(&bias)));
+            assert!(ball.dist(&want, &Row::from(y.row(i))) < 1e-13, "{kappa}");
+        }
+        if kappa == 0.0 {
+            let mut flat = Linear::new(Euclidean, 3, 2, &mut rng);
+            flat.load_state(layer.state()).unwrap();
+            let ordinary = flat.forward(on(&tape, Euclidean, &x));
+            close(&read(&ordinary), &y, 1e-15);
+            let by_hand = Tensor::from_fn([9, 2], |i| {
+                let product: f64 =
+                    x.row(i / 2).iter().zip(flat.weight.value().row(i % 2)).map(|(x, w)| x * w).sum();
+                product + bias[i % 2]
+            });
+            close(&read(&ordinary), &by_hand, 1e-15);
+        }
+    }
+}
+
+/// Law 52: the signed distance from y to the k-th axis hyperplane is the k-th logit.
+#[test]
+fn outputs_are_at_the_distances_that_logits_say() {
+    let mut rng = rng::stream(3, 0, 0);
+    for kappa in [-1.0, -0.3, -2.0] {
+        let ball = space(kappa);
+        let mut layer = PoincareLinear::new(3, 4, &mut rng);
+        scatter(&mut layer, 0.4, 3);
+        let tape = Tape::new();
+        let x = on(&tape, ball, &points(&ball, 30, 3, 2.0, &mut rng));
+        let (y, logits) = (read(&layer.forward(x)), layer.logits.forward(x).to_tensor());
+        for i in 0..30 {
+            for k in 0..4 {
+                let axis = Row::from(std::array::from_fn::<f64, 4, _>(|j| f64::from(j == k)));
+                let distance = ball.gyroplane(&Row::from(y.row(i)), &ball.origin(4), &axis);
+                let want = logits.row(i)[k];
+                assert!((distance - want).abs() < 1e-13 * (1.0 + want.abs()), "{distance} {want}");
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "PoincareLinear: negative curvature is needed, not 0")]
+fn distances_to_hyperplanes_are_for_negative_curvature() {
+    let tape = Tape::new();
+    let layer = PoincareLinear::new(2, 2, &mut rng::stream(0, 0, 0));
+    layer.forward(on(&tape, space(0.0), &Tensor::zeros([1, 2])));
+}
+
+/// Section 3.2: M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ f ⊗ c ⊕ b by the manifold's own operations on rows; in Euclidean space, the linear
+/// layer of everything side by side.
+#[test]
+fn concatenations_are_sums_of_products() {
+    let mut rng = rng::stream(4, 0, 0);
+    for kappa in KAPPAS {
+        let ball = space(kappa);
+        let mut layer = Concat::new(ball, &[3, 2], 2, 2, &mut rng);
+        scatter(&mut layer, 0.6, 4);
+        let (x, y) = (points(&ball, 5, 3, 0.7, &mut rng), points(&ball, 5, 2, 0.7, &mut rng));
+        let f = uniform(&[5, 2], 0.8, &mut rng);
+        let tape = Tape::new();
+        let sum = read(&layer.forward(&[on(&tape, ball, &x), on(&tape, ball, &y)], Some(tape.constant(&f))));
+        for i in 0..5 {
+            let product =
+                |k: usize, x: &Tensor<f64>| ball.matvec(layer.weights[k].value(), &Row::from(x.row(i)));
+            let feature = |j: usize| ball.scale(&f.row(i)[j], &Row::from(layer.features[j].value().data()));
+            let mut want = ball.add(&product(0, &x), &product(1, &y));
+            for term in [feature(0), feature(1), Row::from(layer.bias.value().data())] {
+                want = ball.add(&want, &term);
+            }
+            assert!(ball.dist(&want, &Row::from(sum.row(i))) < 1e-13, "{kappa}");
+        }
+        if kappa == 0.0 {
+            let mut flat = Linear::new(Euclidean, 7, 2, &mut rng);
+            let columns = layer.features.iter().map(|c| c.value().data());
+            let columns: Vec<&[f64]> = columns.collect();
+            let tail = Tensor::from_fn([2, 2], |i| columns[i % 2][i / 2]);
+            let [m, n] = [0, 1].map(|k| layer.weights[k].value());
+            *flat.weight.value_mut() = Rows::concat(&Rows::concat(m, n), &tail);
+            *flat.bias.as_mut().unwrap().value_mut() = layer.bias.value().clone();
+            let all = Rows::concat(&Rows::concat(&x, &y), &f);
+            close(&read(&flat.forward(on(&tape, Euclidean, &all))), &sum, 1e-15);
+        }
+    }
+}
+
+/// Eq. 24: Möbius versions compose as the functions do, keep directions where the functions do, and leave the origin.
+#[test]
+fn activations_are_moebius_versions() {
+    let mut rng = rng::stream(5, 0, 0);
+    for kappa in KAPPAS {
+        let ball = space(kappa);
+        let x = points(&ball, 9, 3, 1.0, &mut rng);
+        let tape = Tape::new();
+        let x = on(&tape, ball, &x);
+        let composed = Activation(|v| v.tanh().sigmoid()).forward(x);
+        let one_by_one = Activation::SIGMOID.forward(Activation::TANH.forward(x));
+        close(&read(&composed), &read(&one_by_one), 1e-14);
+        close(&read(&Activation::IDENTITY.forward(x)), &read(&x), 1e-14);
+        let rectified = read(&Activation::RELU.forward(x));
+        assert!(rectified.data().iter().zip(read(&x).data()).all(|(r, x)| (*r > 0.0) == (*x > 0.0)));
+        let explicit = exp0(ball, log0(x));
+        close(&read(&explicit), &read(&x), 1e-14);
+    }
+    let tape = Tape::new();
+    let x = on(&tape, Euclidean, &points(&Euclidean, 9, 3, 1.0, &mut rng));
+    assert_eq!(read(&Activation::TANH.forward(x)), x.coordinates().tanh().to_tensor());
+}
+
+/// Some coordinates of the logarithm are gone, the others 1/(1 − rate) of what they were; a rate of 0 changes nothing.
+#[test]
+fn dropout_is_in_the_tangent_space() {
+    let ball = space(-1.0);
+    let x = points(&ball, 500, 4, 0.5, &mut rng::stream(6, 0, 0));
+    let tape = Tape::new();
+    let x = on(&tape, ball, &x);
+    let dropped = Dropout { rate: 0.25 }.forward(x, &mut rng::stream(6, 1, 0));
+    let (before, after) = (read(&log0(x)), read(&log0(dropped)));
+    let mut gone = 0;
+    for (b, a) in before.data().iter().zip(after.data()) {
+        gone += usize::from(*a == 0.0);
+        assert!(*a == 0.0 || (a - b / 0.75).abs() < 1e-14, "{b} {a}");
+    }
+    assert!((400..600).contains(&gone), "{gone} of 2000");
+    let same = Dropout { rate: 0.0 }.forward(x, &mut rng::stream(6, 1, 0));
+    assert_eq!(read(&same), read(&x));
+}
+
+/// The network is its layers one after another, with the last activation after the last.
+#[test]
+fn networks_are_layers_and_activations() {
+    let ball = space(-0.5);
+    let mut rng = rng::stream(7, 0, 0);
+    let mut net = FeedForward::new(ball, &[3, 4, 2], Activation::RELU, &mut rng);
+    net.output = Activation::TANH;
+    scatter(&mut net, 0.7, 7);
+    let tape = Tape::new();
+    let x = on(&tape, ball, &points(&ball, 6, 3, 1.0, &mut rng));
+    let hidden = Activation::RELU.forward(net.layers[0].forward(x));
+    let want = Activation::TANH.forward(net.layers[1].forward(hidden));
+    assert_eq!(read(&net.forward(x)), read(&want));
+}
+
+/// A geometry of a curvature that is a variable computes what the manifold of that curvature does, with biases as
+/// tangent vectors.
+#[test]
+fn variable_curvature_is_that_curvature() {
+    let mut rng = rng::stream(8, 0, 0);
+    for kappa in KAPPAS {
+        let ball = space(kappa);
+        let mut moving = Concat::new(Euclidean, &[3], 1, 2, &mut rng);
+        scatter(&mut moving, 0.5, 8);
+        let mut fixed = Concat::new(ball, &[3], 1, 2, &mut rng);
+        let mut state = moving.state();
+        for (name, value) in &mut state {
+            if name.starts_with("features") || name == "bias" {
+                let point = ball.exp0(&Row::from(value.data()));
+                value.data_mut().copy_from_slice(&point);
+            }
+        }
+        fixed.load_state(state).unwrap();
+        let (x, f) = (points(&ball, 5, 3, 0.7, &mut rng), uniform(&[5, 1], 0.8, &mut rng));
+        let tape = Tape::new();
+        let (x, f) = (on(&tape, ball, &x), tape.constant(&f));
+        let of_kappa = Curved::new(tape.variable(&Tensor::scalar(kappa)));
+        let y = moving.forward_in(&of_kappa, &[*x.coordinates()], Some(f)).to_tensor();
+        close(&y, &read(&fixed.forward(&[x], Some(f))), 1e-14);
+    }
+}

@@ -1,0 +1,254 @@
+//! Layers as modules: names, files, initial weights, training; and what is refused.
+
+use cotangent_engine::{Gradients, Tape, Tensor, Var, loss, rng};
+use cotangent_layers::{Activation, Bidirectional, Cell, Concat, Curvature, Dropout, Embedding, FeedForward};
+use cotangent_layers::{
+    Gru, GyrovectorSpace, Linear, LogisticRegression, Rnn, UnidirectionalRegression, init,
+};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, PoincareBall, VisitorMut, module};
+
+use super::*;
+
+/// A classifier of sequences of tokens.
+#[derive(Clone)]
+struct Classifier<M> {
+    words: Embedding<M, f64>,
+    encoder: Bidirectional<Gru<M, f64>>,
+    join: Concat<M, f64>,
+    hidden: FeedForward<M, f64>,
+    classes: LogisticRegression<M, f64>,
+}
+module!(impl[M: Manifold] Module<f64> for Classifier<M> { words, encoder, join, hidden, classes });
+
+impl<M: Manifold> Classifier<M> {
+    fn new(manifold: M, seed: u64) -> Self {
+        let rng = &mut rng::stream(seed, 0, 0);
+        Classifier {
+            words: Embedding::uniform("words", manifold, 4, 2, 0.5, rng),
+            encoder: Bidirectional {
+                onward: Gru::new(manifold, 2, 3, rng),
+                backward: Gru::new(manifold, 2, 3, rng),
+            },
+            join: Concat::new(manifold, &[3, 3], 1, 3, rng),
+            hidden: FeedForward::new(manifold, &[3, 3], Activation::TANH, rng),
+            classes: LogisticRegression::new(manifold, 3, 2, rng),
+        }
+    }
+
+    /// Logits `[batch, 2]` of sequences of tokens `[len, batch]`.
+    fn forward<'t>(&self, tape: &'t Tape<f64>, tokens: &[u32], lengths: &[usize]) -> Var<'t, f64>
+    where
+        M: GyrovectorSpace<'t, f64, Learned = M>,
+    {
+        let batch = lengths.len();
+        let words = self.words.forward(tape, tokens).reshape([tokens.len() / batch, batch, 2]);
+        let [onward, backward] =
+            self.encoder.forward(words, Some(lengths)).map(|states| *states.last().unwrap());
+        let feature = onward.dist(&backward).reshape([batch, 1]);
+        let joined = self.join.forward(&[onward, backward], Some(feature));
+        self.classes.forward(self.hidden.forward(joined))
+    }
+}
+
+#[test]
+fn parameters_have_ordered_path_names() {
+    let names: Vec<String> =
+        Classifier::new(space(-1.0), 1).state().into_iter().map(|(name, _)| name).collect();
+    let want = [
+        "words.points",
+        "encoder.onward.input",
+        "encoder.onward.gates",
+        "encoder.onward.hidden",
+        "encoder.onward.gate_biases",
+        "encoder.onward.bias",
+        "encoder.backward.input",
+        "encoder.backward.gates",
+        "encoder.backward.hidden",
+        "encoder.backward.gate_biases",
+        "encoder.backward.bias",
+        "join.weights.0",
+        "join.weights.1",
+        "join.features.0",
+        "join.bias",
+        "hidden.layers.0.weight",
+        "hidden.layers.0.bias",
+        "classes.points",
+        "classes.normals",
+    ];
+    assert_eq!(names, want);
+    let of = |module: &dyn Fn() -> Vec<(String, Tensor<f64>)>| -> Vec<String> {
+        module().into_iter().map(|(name, _)| name).collect()
+    };
+    let rng = &mut rng::stream(1, 0, 0);
+    let rest = (
+        Rnn::<_, f64>::new(Euclidean, 1, 1, rng),
+        (
+            UnidirectionalRegression::new(1, 1, rng),
+            (Linear::new(Euclidean, 1, 1, rng).without_bias(), Curvature::new(0.0)),
+        ),
+    );
+    assert_eq!(
+        of(&|| rest.state()),
+        ["0.input", "0.hidden", "0.bias", "1.0.directions", "1.0.offsets", "1.1.0.weight", "1.1.1.kappa"]
+    );
+}
+
+#[test]
+fn weights_go_through_a_file_to_the_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("weights.safetensors");
+    let (mut source, mut target) = (Classifier::new(space(-0.5), 1), Classifier::new(space(-0.5), 2));
+    scatter(&mut source, 0.6, 1);
+    source.save(&file).unwrap();
+    target.load(&file).unwrap();
+    assert_eq!(source.state(), target.state());
+    let (tokens, lengths) = ([0, 1, 2, 3, 1, 1], [3, 2]);
+    let logits = |model: &Classifier<_>| model.forward(&Tape::new(), &tokens, &lengths).to_tensor();
+    assert_eq!(logits(&source), logits(&target));
+}
+
+/// One step of Riemannian gradient descent of all parameters.
+fn descend(module: &mut impl Module<f64>, gradients: &Gradients<'_, f64>, rate: f64) {
+    struct Descend<'a, 't>(&'a Gradients<'t, f64>, f64);
+    impl VisitorMut<f64> for Descend<'_, '_> {
+        fn param<M: Manifold>(&mut self, _: &str, param: &mut Param<M, f64>) {
+            let (manifold, width, rows) = (*param.manifold(), param.value().width(), param.value().len());
+            let gradient = self.0.param(param.id()).unwrap().to_dense(rows / width, width);
+            manifold.descend_rows(param.value_mut().data_mut(), &gradient, width, self.1).unwrap();
+            param.verify().unwrap();
+        }
+    }
+    module.visit_mut(&mut Path::root(), &mut Descend(gradients, rate));
+}
+
+/// Whether the token 1 occurs in a sequence: all sequences of three tokens of four, the last one padding for some.
+#[test]
+fn training_learns() {
+    fn learns<M: Manifold + for<'t> GyrovectorSpace<'t, f64, Learned = M>>(manifold: M, rate: f64) {
+        let mut model = Classifier::new(manifold, 3);
+        let lengths: Vec<usize> = (0..64).map(|b| if b % 5 == 0 { 2 } else { 3 }).collect();
+        let token = |t: usize, b: usize| (b / [1, 4, 16][t] % 4) as u32;
+        let tokens: Vec<u32> = (0..192).map(|i| token(i / 64, i % 64)).collect();
+        let labels: Vec<u32> =
+            (0..64).map(|b| u32::from((0..lengths[b]).any(|t| token(t, b) == 1))).collect();
+        let mut losses = Vec::new();
+        for _ in 0..150 {
+            let tape = Tape::new();
+            let logits = model.forward(&tape, &tokens, &lengths);
+            let loss = loss::cross_entropy(logits, &labels, 0.0);
+            losses.push(loss.item());
+            let gradients = tape.backward(loss);
+            descend(&mut model, &gradients, rate);
+        }
+        let (first, last) = (losses[0], losses[149]);
+        assert!(first > 0.5 && last < 0.1 * first, "{manifold:?}: {first} to {last}");
+    }
+    learns(space(-1.0), 0.3);
+    learns(Euclidean, 0.3);
+}
+
+#[test]
+fn weights_start_where_their_sources_say() {
+    let rng = &mut rng::stream(4, 0, 0);
+    let variance = |w: &Tensor<f64>| w.data().iter().map(|w| w * w).sum::<f64>() / w.len() as f64;
+    let glorot = init::glorot_uniform::<f64>(60, 140, rng);
+    let range = (6.0 / 200.0_f64).sqrt();
+    assert!(glorot.data().iter().all(|w| w.abs() <= range));
+    assert!((variance(&glorot) / (2.0 / 200.0) - 1.0).abs() < 0.05);
+    let he = init::he_normal::<f64>(60, 140, rng);
+    assert!((variance(&he) / (2.0 / 140.0) - 1.0).abs() < 0.05);
+    for (m, n) in [(3, 3), (5, 2), (2, 5)] {
+        let w = init::orthogonal::<f64>(m, n, rng);
+        assert_eq!(w.shape().axes(), [m, n]);
+        let tape = Tape::new();
+        let w = tape.constant(&w);
+        let product = if m < n { w.matmul_nt(w) } else { w.matmul_tn(w) };
+        let small = m.min(n);
+        let identity = Tensor::from_fn([small, small], |i| f64::from(i / small == i % small));
+        close(&product.to_tensor(), &identity, 1e-14);
+    }
+    // Each gate's weight is an orthogonal matrix of its own; biases are the origin.
+    let gru = Gru::<_, f64>::new(space(-1.0), 2, 4, rng);
+    let tape = Tape::new();
+    let gates = tape.constant(gru.gates.value());
+    let product = gates.matmul_tn(gates).to_tensor();
+    close(&product, &Tensor::from_fn([4, 4], |i| 2.0 * f64::from(i / 4 == i % 4)), 1e-14);
+    assert!(gru.gates.value().row(0) != gru.gates.value().row(4));
+    assert!(gru.gate_biases.value().data().iter().chain(gru.bias.value().data()).all(|b| *b == 0.0));
+}
+
+fn ball() -> PoincareBall {
+    space(-1.0)
+}
+
+#[test]
+#[should_panic(expected = "a weight [2, 3] on rows of shape [4, 5]: weights [m, n] take rows […, rows, n]")]
+fn linear_names_both_shapes() {
+    let tape = Tape::new();
+    Linear::new(ball(), 3, 2, &mut rng::stream(0, 0, 0)).forward(on(&tape, ball(), &Tensor::zeros([4, 5])));
+}
+
+#[test]
+#[should_panic(expected = "LogisticRegression: normals [2, 3] for rows of shape [4, 5]")]
+fn regression_names_both_shapes() {
+    let tape = Tape::new();
+    let layer = LogisticRegression::new(ball(), 3, 2, &mut rng::stream(0, 0, 0));
+    layer.forward(on(&tape, ball(), &Tensor::zeros([4, 5])));
+}
+
+#[test]
+#[should_panic(expected = "Cell: sequences of shape [4, 2, 5] where [len, batch, 3] fit")]
+fn cells_name_both_shapes() {
+    let tape = Tape::new();
+    Gru::new(ball(), 3, 2, &mut rng::stream(0, 0, 0))
+        .forward(on(&tape, ball(), &Tensor::zeros([4, 2, 5])), None);
+}
+
+#[test]
+#[should_panic(expected = "Cell: 3 lengths for sequences of shape [4, 2, 3]")]
+fn cells_take_a_length_for_each_sequence() {
+    let tape = Tape::new();
+    let x = on(&tape, ball(), &Tensor::zeros([4, 2, 3]));
+    Gru::new(ball(), 3, 2, &mut rng::stream(0, 0, 0)).forward(x, Some(&[1, 2, 3]));
+}
+
+#[test]
+#[should_panic(expected = "Cell: a length of 5 in sequences of shape [4, 2, 3]")]
+fn cells_take_lengths_that_fit() {
+    let tape = Tape::new();
+    let x = on(&tape, ball(), &Tensor::zeros([4, 2, 3]));
+    Rnn::new(ball(), 3, 2, &mut rng::stream(0, 0, 0)).forward(x, Some(&[1, 5]));
+}
+
+#[test]
+#[should_panic(expected = "Cell: no element in sequences of shape [4, 2, 3]")]
+fn cells_take_an_element_at_least() {
+    let tape = Tape::new();
+    let x = on(&tape, ball(), &Tensor::zeros([4, 2, 3]));
+    Rnn::new(ball(), 3, 2, &mut rng::stream(0, 0, 0)).forward(x, Some(&[0, 0]));
+}
+
+#[test]
+#[should_panic(expected = "Concat: 1 points and 0 features for a layer of 2 and 1")]
+fn concatenations_count_their_inputs() {
+    let tape = Tape::new();
+    let x = on(&tape, ball(), &Tensor::zeros([4, 3]));
+    Concat::new(ball(), &[3, 3], 1, 2, &mut rng::stream(0, 0, 0)).forward(&[x], None);
+}
+
+#[test]
+#[should_panic(
+    expected = "parameter \"bias\" of Stereographic { kappa: -1.0 } does not serve Stereographic { kappa: -0.5 }"
+)]
+fn curvatures_do_not_mix() {
+    let tape = Tape::new();
+    let layer = Linear::new(ball(), 3, 2, &mut rng::stream(0, 0, 0));
+    layer.forward(on(&tape, space(-0.5), &Tensor::zeros([4, 3])));
+}
+
+#[test]
+#[should_panic(expected = "dropout: a rate of 1")]
+fn dropout_keeps_something() {
+    let tape = Tape::new();
+    Dropout { rate: 1.0 }.forward(on(&tape, ball(), &Tensor::zeros([4, 3])), &mut rng::stream(0, 0, 0));
+}
