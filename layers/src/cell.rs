@@ -60,7 +60,8 @@ pub trait Cell<M: Manifold, T: Float>: Module<T> {
         let mut h = x.tape().zeros([batch, m]);
         let mut states = Vec::with_capacity(longest);
         for t in 0..longest {
-            let input = inputs.slice(0, t..t + 1).reshape(at.clone());
+            // Gathered: a slice would have a gradient as large as the whole sequence in every step.
+            let input = inputs.gather(&[t as u32]).reshape(at.clone());
             let next = self.step(space, h, input);
             h = match lengths {
                 Some(lengths) if lengths.iter().any(|&n| n <= t) => next.fill_where(ended(x, lengths, t), h),

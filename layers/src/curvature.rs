@@ -6,7 +6,8 @@ use cotangent_manifolds::{Curved, Euclidean, Param, ParamOnTape, module};
 /// The curvature of a geometry, as a parameter. It may pass through zero.
 ///
 /// Every layer has a method `forward_in` that takes the geometry; with a curvature that moves, the layers' parameters
-/// stay valid because they are Euclidean, tangent vectors at the origin.
+/// stay valid because they are Euclidean, tangent vectors at the origin. For κ > 0 such a vector v should not reach as far
+/// as the point opposite the origin, √κ‖v‖ < π/2.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
