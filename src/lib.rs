@@ -12,7 +12,11 @@ pub mod prelude {
         Device, Float, GradientView, Gradients, MapFormula, Operation, PairFormula, Pairing, Row, RowFormula,
         Rows, Scalar, Shape, Tape, Tensor, Var, rng,
     };
-    pub use cotangent_layers::{Embedding, loss};
+    pub use cotangent_layers::{
+        Activation, Bidirectional, Cell, Concat, Curvature, Dropout, Embedding, FeedForward, Gru,
+        GyrovectorSpace, Linear, LogisticRegression, PoincareLinear, Rnn, UnidirectionalRegression, exp0,
+        log0, loss,
+    };
     pub use cotangent_manifolds::{
         ConstantCurvature, Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall, Point,
         Stereographic, Tangent, module,
