@@ -14,7 +14,7 @@ use crate::formulas::ScaledDot;
 use crate::kernels::gemm::{Matrix, serial};
 use crate::kernels::line::{line_dot, line_map, line_max, line_total, line_zip};
 use crate::kernels::pair::{
-    PairFormula, PairKernel, Part, Sizes, TileGradients, pairings, pairings_gradient, sizes,
+    PairFormula, PairKernel, Part, Sizes, TileGradients, gradient, pairings, pairings_gradient, sizes,
 };
 use crate::kernels::softmax::WIDE;
 use crate::operation::{Operation, Outcome, View, shapes};
@@ -297,7 +297,8 @@ impl<T: Float> Operation<T> for Attend<T> {
                             if let Some(dv) = next(of_keys, width) {
                                 serial(Matrix::new(weights, n, m).transposed(), g, true, dv);
                             }
-                            self.score.gradient(
+                            gradient(
+                                self.score,
                                 &part.tile(queries.clone(), keys.clone()),
                                 pairs,
                                 upstream,

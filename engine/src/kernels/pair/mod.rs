@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 pub(crate) use self::pairings::{Part, pairings, pairings_gradient, tile_rows};
 use self::reverse::gradients;
-pub(crate) use self::tile::{ErasedPair, PairKernel, Tile, TileGradients};
+pub(crate) use self::tile::{ErasedPair, PairKernel, Tile, TileGradients, gradient};
 use crate::compiled::{self, Compiled};
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel::{self, split_front};
@@ -240,7 +240,10 @@ where
     }
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let kernel = F::compiled().of_type::<T>();
-        elementwise(inputs, [L, R, P], F::PAIRING, out, |tile, s| kernel.partial(tile, self.which, s));
+        elementwise(inputs, [L, R, P], F::PAIRING, out, |tile, s| {
+            let rows = s.chunks_exact_mut(tile.columns).enumerate();
+            rows.for_each(|(i, s)| kernel.partial(tile, self.which, i, 0, s));
+        });
     }
     fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, _: &[T], _: &mut [Option<&mut [T]>]) {
         panic!("{}: second derivatives of pair formulas are not offered", F::NAME)

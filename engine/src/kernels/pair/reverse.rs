@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::Sizes;
 use super::pairings::{Part, pairings, pairings_gradient, tile_rows};
-use super::tile::{PairKernel, TileGradients};
+use super::tile::{PairKernel, TileGradients, gradient};
 use crate::Float;
 use crate::operation::View;
 use crate::parallel::{self, PIECES, split_front};
@@ -148,7 +148,7 @@ fn run_job<T: Float>(kernel: &dyn PairKernel<T>, inputs: &[View<'_, T>], s: Size
                     .collect(),
                 params: job.dparams.clone(),
             };
-            kernel.gradient(&part.tile(0..end - start, 0..s.m), pairs, weights, &mut grads);
+            gradient(kernel, &part.tile(0..end - start, 0..s.m), pairs, weights, &mut grads);
             job.dparams = grads.params;
             let dx = job.dx.as_deref_mut().map(|dx| &mut dx[here.start * s.width..here.end * s.width]);
             let size = s.m * s.width;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use smallvec::SmallVec;
 
 use super::{PairFormula, Pairing};
-use crate::kernels::line::load;
+use crate::kernels::line::{line_dot, load};
 use crate::lanes::array;
 use crate::operation::Operation;
 use crate::simd::dispatch;
@@ -24,9 +24,7 @@ pub struct Tile<'a, T> {
 }
 
 /// Gradients of the numbers of a tile's rows, to be added to; none where it is not asked for.
-#[doc(hidden)]
-#[allow(missing_docs)]
-pub struct TileGradients<'a, T> {
+pub(crate) struct TileGradients<'a, T> {
     pub(crate) left: SmallVec<[Option<&'a mut [T]>; 4]>,
     pub(crate) right: SmallVec<[Option<&'a mut [T]>; 4]>,
     pub(crate) params: SmallVec<[Option<f64>; 4]>,
@@ -40,11 +38,9 @@ pub trait PairKernel<T: Float>: Send + Sync {
     fn counts(&self) -> [usize; 3];
     /// Turns pairings into scores, in place.
     fn score(&self, tile: &Tile<'_, T>, s: &mut [T]);
-    /// Turns pairings into the partial derivatives by one of the arguments, in place.
-    fn partial(&self, tile: &Tile<'_, T>, which: usize, s: &mut [T]);
-    /// Turns the scores' gradients `g` into the pairings' (`s` holds the pairings), and adds those of the
-    /// numbers.
-    fn gradient(&self, tile: &Tile<'_, T>, s: &[T], g: &mut [T], grads: &mut TileGradients<'_, T>);
+    /// Turns pairings of left row `i` with right rows from `at` on into the partial derivatives by one of the
+    /// arguments, in place: the pairing (0), the numbers of the left row, of the right rows, the parameters.
+    fn partial(&self, tile: &Tile<'_, T>, which: usize, i: usize, at: usize, s: &mut [T]);
     /// The operation that computes the scores of all pairs.
     fn operation(&self) -> &'static dyn Operation<T>;
     /// The formula for a device.
@@ -137,70 +133,88 @@ where
         );
     }
 
-    fn partial(&self, tile: &Tile<'_, T>, which: usize, s: &mut [T]) {
+    fn partial(&self, tile: &Tile<'_, T>, which: usize, i: usize, at: usize, s: &mut [T]) {
         dispatch(
             #[inline(always)]
             || {
-                for (i, s) in s.chunks_exact_mut(tile.columns).enumerate() {
-                    for (b, s) in s.chunks_mut(LANES).enumerate() {
-                        Block::<T, L, R, P>::load(tile, s, i, b * LANES).partial::<F>(which).store(s);
-                    }
+                for (b, s) in s.chunks_mut(LANES).enumerate() {
+                    Block::<T, L, R, P>::load(tile, s, i, at + b * LANES).partial::<F>(which).store(s);
                 }
             },
         );
     }
+}
 
-    fn gradient(&self, tile: &Tile<'_, T>, s: &[T], g: &mut [T], grads: &mut TileGradients<'_, T>) {
-        let rows = s.chunks_exact(tile.columns).zip(g.chunks_exact_mut(tile.columns)).enumerate();
-        dispatch(
-            #[inline(always)]
-            || {
-                for (i, (s, g)) in rows {
-                    let mut of_left = [Lanes::<LANES>::splat(0.0); L];
-                    let mut of_params = [Lanes::<LANES>::splat(0.0); P];
-                    for (b, (s, g)) in s.chunks(LANES).zip(g.chunks_mut(LANES)).enumerate() {
-                        let at = b * LANES;
-                        let block = Block::<T, L, R, P>::load(tile, s, i, at);
-                        let upstream = load(g, 0.0);
-                        // What lies beyond the tile must not count, whatever it came to.
-                        let weigh = |partial: Lanes<LANES, T>| {
-                            let mut w = upstream * partial;
-                            (s.len()..LANES).for_each(|l| w.set(l, T::zero()));
-                            w
-                        };
-                        weigh(block.partial::<F>(0)).store(g);
-                        for k in 0..L {
-                            if grads.left[k].is_some() {
-                                of_left[k] = of_left[k] + weigh(block.partial::<F>(1 + k)).widen();
-                            }
-                        }
-                        for k in 0..R {
-                            if let Some(sums) = grads.right[k].as_deref_mut() {
-                                let w = weigh(block.partial::<F>(1 + L + k));
-                                for (l, sum) in sums[at..][..s.len()].iter_mut().enumerate() {
-                                    *sum = *sum + w.get(l);
-                                }
-                            }
-                        }
-                        for k in 0..P {
-                            if grads.params[k].is_some() {
-                                of_params[k] =
-                                    of_params[k] + weigh(block.partial::<F>(1 + L + R + k)).widen();
-                            }
-                        }
+/// Pairs of a row whose derivatives are taken together.
+const PIECE: usize = 512;
+
+/// Turns the scores' gradients `g` into the pairings' (`s` holds the pairings), and adds those of the numbers.
+///
+/// The formula's derivatives are stored before they are used: with the sums in the formula's own loop, the compiler
+/// takes longer than anyone waits.
+pub(crate) fn gradient<T: Float>(
+    kernel: &dyn PairKernel<T>,
+    tile: &Tile<'_, T>,
+    s: &[T],
+    g: &mut [T],
+    grads: &mut TileGradients<'_, T>,
+) {
+    let [l, r, p] = kernel.counts();
+    let mut partials = [T::zero(); PIECE];
+    let rows = s.chunks_exact(tile.columns).zip(g.chunks_exact_mut(tile.columns)).enumerate();
+    for (i, (s, g)) in rows {
+        for (at, (s, g)) in s.chunks(PIECE).zip(g.chunks_mut(PIECE)).enumerate() {
+            let at = at * PIECE;
+            let partials = &mut partials[..s.len()];
+            // The pairing comes last: it takes the place of `g`.
+            for which in (1..=l + r + p).chain([0]) {
+                let mut derive = || {
+                    partials.copy_from_slice(s);
+                    kernel.partial(tile, which, i, at, partials);
+                };
+                if which == 0 {
+                    derive();
+                    scale(g, partials);
+                } else if which <= l {
+                    if let Some(sums) = grads.left[which - 1].as_deref_mut() {
+                        derive();
+                        sums[i] = sums[i] + T::nearest(weighted(g, partials));
                     }
-                    for k in 0..L {
-                        if let Some(sums) = grads.left[k].as_deref_mut() {
-                            sums[i] = sums[i] + T::nearest(of_left[k].sum());
-                        }
+                } else if which <= l + r {
+                    if let Some(sums) = grads.right[which - 1 - l].as_deref_mut() {
+                        derive();
+                        add_products(&mut sums[at..][..s.len()], g, partials);
                     }
-                    for k in 0..P {
-                        if let Some(sum) = &mut grads.params[k] {
-                            *sum += of_params[k].sum();
-                        }
-                    }
+                } else if let Some(sum) = &mut grads.params[which - 1 - l - r] {
+                    derive();
+                    *sum += weighted(g, partials);
                 }
-            },
-        );
+            }
+        }
     }
+}
+
+fn weighted<T: Float>(g: &[T], partials: &[T]) -> f64 {
+    dispatch(
+        #[inline(always)]
+        || line_dot(g, partials),
+    )
+}
+
+fn add_products<T: Float>(sums: &mut [T], g: &[T], partials: &[T]) {
+    dispatch(
+        #[inline(always)]
+        || {
+            for ((sum, g), partial) in sums.iter_mut().zip(g).zip(partials) {
+                *sum = *sum + *g * *partial;
+            }
+        },
+    );
+}
+
+fn scale<T: Float>(g: &mut [T], partials: &[T]) {
+    dispatch(
+        #[inline(always)]
+        || g.iter_mut().zip(partials).for_each(|(g, partial)| *g = *g * *partial),
+    );
 }
