@@ -13,7 +13,7 @@ pub mod prelude {
         Rows, Scalar, Shape, Tape, Tensor, Var, rng,
     };
     pub use cotangent_layers::{
-        Activation, Bidirectional, Cell, Concat, Curvature, Dropout, Embedding, FeedForward, Gru,
+        Activation, Bidirectional, Cell, Concat, Curvature, Dropout, Embedding, FeedForward, Geometry, Gru,
         GyrovectorSpace, Linear, LogisticRegression, PoincareLinear, Rnn, UnidirectionalRegression, exp0,
         log0, loss,
     };
@@ -21,5 +21,5 @@ pub mod prelude {
         ConstantCurvature, Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall, Point,
         Stereographic, Tangent, module,
     };
-    pub use cotangent_optim::{RiemannianAdam, RiemannianSgd};
+    pub use cotangent_optim::{RiemannianAdam, RiemannianSgd, Schedule};
 }

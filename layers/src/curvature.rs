@@ -3,6 +3,8 @@
 use cotangent_engine::{Float, Tape, Tensor, Var};
 use cotangent_manifolds::{Curved, Euclidean, Param, ParamOnTape, module};
 
+use crate::Geometry;
+
 /// The curvature of a geometry, as a parameter. It may pass through zero.
 ///
 /// Every layer has a method `forward_in` that takes the geometry; with a curvature that moves, the layers' parameters
@@ -11,7 +13,7 @@ use cotangent_manifolds::{Curved, Euclidean, Param, ParamOnTape, module};
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
-/// use cotangent_layers::{Curvature, GyrovectorSpace, Linear};
+/// use cotangent_layers::{Curvature, Geometry, GyrovectorSpace, Linear};
 /// use cotangent_manifolds::Euclidean;
 /// let curvature = Curvature::<f64>::new(-1.0);
 /// let layer = Linear::new(Euclidean, 3, 2, &mut rng::stream(1, 0, 0));
@@ -34,9 +36,16 @@ impl<T: Float> Curvature<T> {
     pub fn new(kappa: f64) -> Self {
         Curvature { kappa: Param::new("kappa", Euclidean, Tensor::new([1], vec![T::nearest(kappa)])) }
     }
+}
 
-    /// The geometry of this curvature on a tape.
-    pub fn on<'t>(&self, tape: &'t Tape<T>) -> Curved<Var<'t, T>> {
+impl<T: Float> Geometry<T> for Curvature<T> {
+    type Learned = Euclidean;
+    type On<'t> = Curved<Var<'t, T>>;
+
+    fn learned(&self) -> Euclidean {
+        Euclidean
+    }
+    fn on<'t>(&self, tape: &'t Tape<T>) -> Curved<Var<'t, T>> {
         Curved::new(tape.point(&self.kappa).coordinates().reshape([]))
     }
 }

@@ -5,6 +5,8 @@ use cotangent_engine::{Float, Row, Tape, Tensor, Var};
 use cotangent_manifolds::{Manifold, Param, ParamOnTape, Point, module};
 use rand::RngExt;
 
+use crate::GyrovectorSpace;
+
 /// A table of points, one per object, looked up by number: `[n, ambient(dim)]`.
 #[derive(Clone, Debug)]
 pub struct Embedding<M, T: Float = f32> {
@@ -34,5 +36,16 @@ impl<M: Manifold, T: Float> Embedding<M, T> {
     #[track_caller]
     pub fn forward<'t>(&self, tape: &'t Tape<T>, rows: &[u32]) -> Point<M, Var<'t, T>> {
         tape.point(&self.points).rows(rows)
+    }
+
+    /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    #[track_caller]
+    pub fn forward_in<'t>(
+        &self,
+        space: &impl GyrovectorSpace<'t, T, Learned = M>,
+        tape: &'t Tape<T>,
+        rows: &[u32],
+    ) -> Var<'t, T> {
+        space.points(self.forward(tape, rows))
     }
 }

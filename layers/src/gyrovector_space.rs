@@ -3,7 +3,7 @@
 
 use cotangent_engine::{Float, Shape, Tape, Tensor, Var};
 use cotangent_manifolds::{
-    ConstantCurvature, Curved, Euclidean, Manifold, Param, ParamOnTape, Stereographic,
+    ConstantCurvature, Curved, Euclidean, Manifold, Module, Param, ParamOnTape, Point, Stereographic,
 };
 
 /// The operations that layers are written in. Points and vectors are rows `[…, n]`; leading axes broadcast.
@@ -17,11 +17,11 @@ pub trait GyrovectorSpace<'t, T: Float> {
     /// The manifold of the parameters that stand for points, such as biases.
     type Learned: Manifold;
 
-    /// The points that a parameter stands for.
+    /// The points that coordinates on the manifold of parameters stand for.
     ///
     /// # Panics
-    /// If the parameter is on a manifold of another curvature.
-    fn learned(&self, tape: &'t Tape<T>, param: &Param<Self::Learned, T>) -> Var<'t, T>;
+    /// If that manifold is of another curvature.
+    fn points(&self, learned: Point<Self::Learned, Var<'t, T>>) -> Var<'t, T>;
 
     /// Möbius addition x ⊕ y, eq. 4.
     fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T>;
@@ -32,6 +32,9 @@ pub trait GyrovectorSpace<'t, T: Float> {
     /// The logarithm at the origin, eq. 11.
     fn log0(&self, x: Var<'t, T>) -> Var<'t, T>;
 
+    /// Geodesic distance of points: `[…]`. Eq. 6.
+    fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T>;
+
     /// Logits of points x, `[…, n]`, for classes whose hyperplanes go through p, `[k, n]`, with normals that are a,
     /// `[k, n]`, transported from the origin: `[…, k]`. Eq. 23.
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T>;
@@ -39,6 +42,15 @@ pub trait GyrovectorSpace<'t, T: Float> {
     /// As [`logits`](Self::logits), for classes of directions z, `[k, n]`, and offsets r, `[k]`:
     /// p = exp₀(r z/‖z‖), a = z. Shimizu et al. 2021 (HNN++), eq. 6.
     fn unidirectional_logits(&self, x: Var<'t, T>, z: Var<'t, T>, r: Var<'t, T>) -> Var<'t, T>;
+
+    /// The points that a parameter stands for.
+    ///
+    /// # Panics
+    /// As [`points`](Self::points).
+    #[track_caller]
+    fn learned(&self, tape: &'t Tape<T>, param: &Param<Self::Learned, T>) -> Var<'t, T> {
+        self.points(tape.point(param))
+    }
 
     /// Möbius scalar multiplication r ⊗ x, r `[…]`: `exp₀(r log₀ x)`, eq. 12.
     #[track_caller]
@@ -70,8 +82,8 @@ pub trait GyrovectorSpace<'t, T: Float> {
 impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
     type Learned = Euclidean;
 
-    fn learned(&self, tape: &'t Tape<T>, param: &Param<Euclidean, T>) -> Var<'t, T> {
-        *tape.point(param).coordinates()
+    fn points(&self, learned: Point<Euclidean, Var<'t, T>>) -> Var<'t, T> {
+        *learned.coordinates()
     }
     #[track_caller]
     fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
@@ -82,6 +94,10 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
     }
     fn log0(&self, x: Var<'t, T>) -> Var<'t, T> {
         x
+    }
+    #[track_caller]
+    fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
+        Manifold::dist(self, &x, &y)
     }
     /// `⟨x − p, a⟩`: the Euclidean metric has λ = 1, where the flat limit of the curved ones has 2 and four times as
     /// much.
@@ -99,8 +115,8 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
 impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
     type Learned = Euclidean;
 
-    fn learned(&self, tape: &'t Tape<T>, param: &Param<Euclidean, T>) -> Var<'t, T> {
-        Curved::exp0(self, tape.point(param).coordinates())
+    fn points(&self, learned: Point<Euclidean, Var<'t, T>>) -> Var<'t, T> {
+        Curved::exp0(self, learned.coordinates())
     }
     #[track_caller]
     fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
@@ -113,6 +129,10 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
     #[track_caller]
     fn log0(&self, x: Var<'t, T>) -> Var<'t, T> {
         Curved::log0(self, &x)
+    }
+    #[track_caller]
+    fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
+        Curved::dist(self, &x, &y)
     }
     #[track_caller]
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
@@ -136,10 +156,10 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
     type Learned = Stereographic;
 
     #[track_caller]
-    fn learned(&self, tape: &'t Tape<T>, param: &Param<Stereographic, T>) -> Var<'t, T> {
-        let of = param.manifold();
-        assert!(of == self, "parameter {:?} of {of:?} does not serve {self:?}", param.name());
-        *tape.point(param).coordinates()
+    fn points(&self, learned: Point<Stereographic, Var<'t, T>>) -> Var<'t, T> {
+        let of = learned.manifold();
+        assert!(of == self, "a parameter of {of:?} does not serve {self:?}");
+        *learned.coordinates()
     }
     #[track_caller]
     fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
@@ -154,6 +174,10 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
         GyrovectorSpace::log0(&curved(self, x), x)
     }
     #[track_caller]
+    fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
+        Manifold::dist(self, &x, &y)
+    }
+    #[track_caller]
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
         curved(self, x).logits(x, p, a)
     }
@@ -162,6 +186,39 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
         GyrovectorSpace::unidirectional_logits(&curved(self, x), x, z, r)
     }
 }
+
+/// A geometry that a model is built in and that belongs to it: a manifold, or a [`Curvature`](crate::Curvature) that is
+/// learned with the model. Layers are made on [`learned`](Self::learned) and run by their methods `forward_in`
+/// [`on`](Self::on) a tape.
+pub trait Geometry<T: Float>: Module<T> + Clone + std::fmt::Debug {
+    /// The manifold of the parameters that stand for points, such as biases.
+    type Learned: Manifold;
+
+    /// The operations on a tape.
+    type On<'t>: GyrovectorSpace<'t, T, Learned = Self::Learned>;
+
+    /// The manifold to make layers on.
+    fn learned(&self) -> Self::Learned;
+
+    /// The operations on a tape.
+    fn on<'t>(&self, tape: &'t Tape<T>) -> Self::On<'t>;
+}
+
+macro_rules! fixed {
+    ($($manifold:ty),*) => { $(
+        impl<T: Float> Geometry<T> for $manifold {
+            type Learned = Self;
+            type On<'t> = Self;
+            fn learned(&self) -> Self {
+                *self
+            }
+            fn on(&self, _: &Tape<T>) -> Self {
+                *self
+            }
+        }
+    )* };
+}
+fixed!(Euclidean, Stereographic);
 
 /// The origin of a manifold, as many times as `rows` says: where biases start.
 pub(crate) fn origins<M: Manifold, T: Float>(manifold: &M, rows: &[usize], dim: usize) -> Tensor<T> {

@@ -23,7 +23,7 @@
 //!
 //! | for them | file |
 //! |---|---|
-//! | [`GyrovectorSpace`]: what layers ask of a geometry | `gyrovector_space.rs` |
+//! | [`GyrovectorSpace`]: what layers ask of a geometry; [`Geometry`]: what models are built in | `gyrovector_space.rs` |
 //! | [`exp0`], [`log0`]: between Euclidean and curved layers | `maps.rs` |
 //! | [`Curvature`]: to be learned | `curvature.rs` |
 //! | [`init`]: where weights start | `init.rs` |
@@ -56,7 +56,7 @@ pub use dropout::Dropout;
 pub use embedding::Embedding;
 pub use feed_forward::FeedForward;
 pub use gru::Gru;
-pub use gyrovector_space::GyrovectorSpace;
+pub use gyrovector_space::{Geometry, GyrovectorSpace};
 pub use linear::Linear;
 pub use logistic_regression::{LogisticRegression, UnidirectionalRegression};
 pub use maps::{exp0, log0};

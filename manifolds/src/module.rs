@@ -278,6 +278,17 @@ impl<T: Float, A: Module<T>, B: Module<T>> Module<T> for (A, B) {
     }
 }
 
+/// A manifold has nothing to learn: one can be a model's field.
+macro_rules! constant {
+    ($($manifold:ty),*) => { $(
+        impl<T: Float> Module<T> for $manifold {
+            fn visit<V: Visitor<T>>(&self, _: &mut Path, _: &mut V) {}
+            fn visit_mut<V: VisitorMut<T>>(&mut self, _: &mut Path, _: &mut V) {}
+        }
+    )* };
+}
+constant!(crate::Euclidean, crate::Stereographic);
+
 /// Implements [`Module`] from a list of fields that are modules: see there.
 #[macro_export]
 macro_rules! module {

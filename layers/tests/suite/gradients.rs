@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use cotangent_engine::{Float, ParamId, Tape, Tensor, Var, check, rng};
-use cotangent_layers::{Activation, Cell, Concat, Curvature, FeedForward, Gru, Linear, LogisticRegression};
+use cotangent_layers::{
+    Activation, Cell, Concat, Curvature, FeedForward, Geometry, Gru, Linear, LogisticRegression,
+};
 use cotangent_layers::{GyrovectorSpace, PoincareLinear, Rnn, UnidirectionalRegression, exp0, log0};
 use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, Visitor};
 

@@ -1,7 +1,7 @@
 //! Recurrent layers: law 53, masks, both ways.
 
 use cotangent_engine::{Row, Tape, Tensor, rng};
-use cotangent_layers::{Activation, Bidirectional, Cell, Curvature, Gru, GyrovectorSpace, Rnn};
+use cotangent_layers::{Activation, Bidirectional, Cell, Curvature, Geometry, Gru, GyrovectorSpace, Rnn};
 use cotangent_manifolds::{Euclidean, Manifold, Module, Stereographic};
 
 use super::*;
@@ -259,7 +259,7 @@ fn a_gru_of_variable_curvature() {
     fixed.load_state(state).unwrap();
     let x = sequences(&ball, 4, 2, 12);
     let tape = Tape::new();
-    let states = moving.forward_in(&Curvature::new(-0.7).on(&tape), tape.constant(&x), None);
+    let states = moving.forward_in(&Geometry::on(&Curvature::new(-0.7), &tape), tape.constant(&x), None);
     close(&states[3].to_tensor(), &last(&fixed, ball, &x, None), 1e-14);
 }
 
