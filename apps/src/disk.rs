@@ -20,6 +20,8 @@ use crate::error::{AppError, Result};
 const RADIUS: f64 = 440.0;
 /// Centre of the disk, and the margin around it.
 const CENTRE: f64 = 480.0;
+/// Width of the picture; the caption stands below.
+const SIZE: f64 = 2.0 * CENTRE;
 /// Height of a label in pixels, and its width for each character.
 const LABEL: (f64, f64) = (13.0, 7.2);
 /// At most this many labels.
@@ -124,21 +126,9 @@ pub fn draw(
     edges: &[(u32, u32)],
     geodesics: bool,
 ) -> Result<()> {
-    let (points, size) = (&layout.points, 2.0 * CENTRE);
+    let points = &layout.points;
     let depth = |i: u32| layout.depth[i as usize];
-    let mut document = Document::new()
-        .set("viewBox", (0, 0, size, size + 30.0))
-        .set("width", size)
-        .set("height", size + 30.0)
-        .set("font-family", "Helvetica, Arial, sans-serif")
-        .add(
-            svg::node::element::Rectangle::new()
-                .set("width", size)
-                .set("height", size + 30.0)
-                .set("fill", "white"),
-        );
-    let boundary = Circle::new().set("cx", CENTRE).set("cy", CENTRE).set("r", RADIUS);
-    document = document.add(boundary.set("fill", "#fbfbfd").set("stroke", "#333").set("stroke-width", 1.2));
+    let mut document = page();
 
     // Edges nearest the origin first, so that what is left out is at the rim.
     let mut shown: Vec<(u32, u32)> = edges.to_vec();
@@ -165,9 +155,27 @@ pub fn draw(
     } else {
         String::new()
     };
-    let caption = Text::new(format!("{}{omitted}", layout.caption)).set("x", CENTRE).set("y", size + 12.0);
-    document = document.add(caption.set("text-anchor", "middle").set("font-size", 14).set("fill", "#333"));
+    document = document.add(caption(&format!("{}{omitted}", layout.caption)));
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
+}
+
+/// The disk and its boundary on white paper.
+fn page() -> Document {
+    let sheet = svg::node::element::Rectangle::new().set("width", SIZE).set("height", SIZE + 30.0);
+    let boundary = Circle::new().set("cx", CENTRE).set("cy", CENTRE).set("r", RADIUS);
+    Document::new()
+        .set("viewBox", (0, 0, SIZE, SIZE + 30.0))
+        .set("width", SIZE)
+        .set("height", SIZE + 30.0)
+        .set("font-family", "Helvetica, Arial, sans-serif")
+        .add(sheet.set("fill", "white"))
+        .add(boundary.set("fill", "#fbfbfd").set("stroke", "#333").set("stroke-width", 1.2))
+}
+
+/// A line of text under the disk.
+fn caption(text: &str) -> Text {
+    let text = Text::new(text).set("x", CENTRE).set("y", SIZE + 12.0);
+    text.set("text-anchor", "middle").set("font-size", 14).set("fill", "#333")
 }
 
 /// Names of the nodes nearest the origin, as far as there is room for them.
@@ -226,6 +234,83 @@ fn round(x: f64) -> f64 {
     (x * 100.0).round() / 100.0
 }
 
+/// Colours of classes.
+const COLOURS: [&str; 6] = ["#d4a017", "#c0392b", "#4a6fa5", "#2e8b57", "#7d3c98", "#555555"];
+
+/// Draws points of the Poincaré ball of two dimensions, or of the plane for κ = 0, coloured by class, and hyperplanes,
+/// each through a point and with a normal: geodesics.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn classes(
+    path: &Path,
+    points: &[[f64; 2]],
+    of: &[u32],
+    names: &[String],
+    hyperplanes: &[([f64; 2], [f64; 2])],
+    kappa: f64,
+    title: &str,
+) -> Result<()> {
+    let curved = kappa < 0.0;
+    let shrink = if curved {
+        (-kappa).sqrt()
+    } else {
+        let all = points.iter().chain(hyperplanes.iter().map(|(p, _)| p));
+        0.98 / all.map(|p| p[0].hypot(p[1])).fold(f64::MIN_POSITIVE, f64::max)
+    };
+    let inside = |p: &[f64; 2]| p.map(|x| x * shrink);
+    let mut document = page();
+    let mut dots = Group::new().set("fill-opacity", 0.55);
+    let radius = (60.0 / (points.len().max(1) as f64).sqrt()).clamp(1.2, 3.5);
+    for (p, &class) in points.iter().zip(of) {
+        let [x, y] = pixel(inside(p));
+        let dot = Circle::new().set("cx", round(x)).set("cy", round(y)).set("r", round(radius));
+        dots = dots.add(dot.set("fill", COLOURS[class as usize % COLOURS.len()]));
+    }
+    let mut lines = Group::new().set("fill", "none").set("stroke", "#2e8b57").set("stroke-width", 2);
+    for (p, a) in hyperplanes {
+        if let Some([start, end]) = ends(inside(p), *a, curved) {
+            lines = lines.add(SvgPath::new().set("d", arc(start, end, curved)));
+        }
+    }
+    let mut legend = Group::new().set("font-size", 14);
+    for (i, name) in names.iter().enumerate() {
+        let y = 24.0 + 20.0 * i as f64;
+        let dot = Circle::new()
+            .set("cx", 20)
+            .set("cy", y - 5.0)
+            .set("r", 5)
+            .set("fill", COLOURS[i % COLOURS.len()]);
+        legend = legend.add(dot).add(Text::new(name.as_str()).set("x", 32).set("y", y));
+    }
+    document = document.add(dots).add(lines).add(legend).add(caption(title));
+    atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
+}
+
+/// Where the geodesic through a point p of the unit disk at a right angle to a direction a leaves the disk; `None` for
+/// no direction. Flat: where the line does.
+fn ends(p: [f64; 2], a: [f64; 2], curved: bool) -> Option<[[f64; 2]; 2]> {
+    let norm = a[0].hypot(a[1]);
+    if !(norm > 0.0 && norm.is_finite()) {
+        return None;
+    }
+    let along = [-a[1] / norm, a[0] / norm];
+    Some([-1.0, 1.0].map(|sign| {
+        let u = along.map(|x| sign * x);
+        if curved {
+            // p ⊕ u, of norm 1 as u is.
+            let (pp, pu) = (p[0] * p[0] + p[1] * p[1], p[0] * u[0] + p[1] * u[1]);
+            let [x, y] = [0, 1].map(|k| (2.0 + 2.0 * pu) * p[k] + (1.0 - pp) * u[k]);
+            let scale = x.hypot(y);
+            [x / scale, y / scale]
+        } else {
+            let (pu, pp) = (p[0] * u[0] + p[1] * u[1], p[0] * p[0] + p[1] * p[1]);
+            let t = -pu + (pu * pu + 1.0 - pp).max(0.0).sqrt();
+            [0, 1].map(|k| p[k] + t * u[k])
+        }
+    }))
+}
+
 /// Draws an embedding with its edges, reduced to those that no path explains.
 ///
 /// # Errors
@@ -275,6 +360,27 @@ mod tests {
             let detour = dist(p, middle) + dist(middle, q) - dist(p, q);
             assert!(detour.abs() < 1e-3, "{p:?} {q:?}: {data}, {detour}");
         }
+    }
+
+    /// The ends of a hyperplane are on the boundary, and its geodesic meets p, at a right angle to a.
+    #[test]
+    fn hyperplanes_pass_through_their_points() {
+        for (p, a) in [([0.3, -0.5], [1.0, 2.0]), ([0.0, 0.0], [1.0, 0.0]), ([-0.9, 0.1], [0.5, -3.0])] {
+            let [start, end] = ends(p, a, true).unwrap();
+            let ball = PoincareBall::ball(-1.0).unwrap();
+            let of_p = |q: [f64; 2]| ball.log(&Row::from(p), &Row::from(q.map(|x| x * (1.0 - 1e-9))));
+            let [u, v] = [of_p(start), of_p(end)];
+            assert!((start[0].hypot(start[1]) - 1.0).abs() < 1e-12);
+            for w in [&u, &v] {
+                let cosine = (w[0] * a[0] + w[1] * a[1]) / (w[0].hypot(w[1]) * a[0].hypot(a[1]));
+                assert!(cosine.abs() < 1e-7, "{p:?} {a:?}: {cosine}");
+            }
+            assert!(u[0] * v[0] + u[1] * v[1] < 0.0);
+            let [start, end] = ends(p, a, false).unwrap();
+            let cross = (start[0] - p[0]) * (end[1] - p[1]) - (start[1] - p[1]) * (end[0] - p[0]);
+            assert!(cross.abs() < 1e-12 && (end[0].hypot(end[1]) - 1.0).abs() < 1e-12);
+        }
+        assert!(ends([0.0, 0.0], [0.0, 0.0], true).is_none());
     }
 
     #[test]

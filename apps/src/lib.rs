@@ -9,18 +9,27 @@
 //! | [`reconstruction`] | mean rank and MAP |
 //! | [`poincare`] | training of Poincaré embeddings |
 //! | [`disk`] | pictures of the Poincaré disk |
-//! | [`device`] | the option `--device` |
+//! | [`sentence_pairs`] | labelled pairs of sentences: PREFIX, SNLI, files |
+//! | [`gru`] | training of recurrent networks on them |
+//! | [`confusion`] | confusion matrices: accuracy, precision, recall, F1 |
+//! | [`curves`] | pictures of training curves |
+//! | [`device`], [`threads`] | the options `--device` and `--threads` |
 //! | [`progress`] | progress bars, or plain lines |
 
+pub mod confusion;
+pub mod curves;
 pub mod device;
 pub mod disk;
 pub mod edges;
 pub mod embeddings;
 pub mod error;
 pub mod graph;
+pub mod gru;
 pub mod poincare;
 pub mod progress;
 pub mod reconstruction;
+pub mod sentence_pairs;
+pub mod threads;
 pub mod wordnet;
 
 pub use error::{AppError, Result};

@@ -8,6 +8,7 @@ use cotangent_apps::embeddings::{Embeddings, Geometry, Model};
 use cotangent_apps::error::{AppError, Result, exit_code};
 use cotangent_apps::graph::Graph;
 use cotangent_apps::poincare::{self, Config, Metrics, Precision, RunOptions};
+use cotangent_apps::threads::Threads;
 use cotangent_apps::{disk, edges, reconstruction, wordnet};
 
 /// Poincaré embeddings of hierarchies (Nickel & Kiela 2017, 2018).
@@ -150,24 +151,6 @@ fn main() -> std::process::ExitCode {
         Command::Plot(args) => plot(&args),
         Command::Wordnet(args) => build_wordnet(&args),
     })
-}
-
-/// A pool of threads.
-struct Threads(rayon::ThreadPool);
-
-impl Threads {
-    /// `count` threads, or one for every processor.
-    fn new(count: Option<usize>) -> Result<Self> {
-        if count == Some(0) {
-            return Err(AppError::usage("--threads 0: at least 1 is needed"));
-        }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(count.unwrap_or(0)).build();
-        Ok(Threads(pool.map_err(|e| AppError::usage(format!("--threads: {e}")))?))
-    }
-
-    fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.0.install(work)
-    }
 }
 
 fn read_edges(path: &std::path::Path) -> Result<Graph> {

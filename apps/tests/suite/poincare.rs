@@ -1,46 +1,23 @@
 //! The application `poincare` from the outside: results, files, resumption, and what bad input gets.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
+use crate::common::{App, Dir, bytes};
 use cotangent_apps::poincare::Metrics;
 
-fn poincare(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_poincare")).args(args).output().unwrap()
-}
+const POINCARE: App = App(env!("CARGO_BIN_EXE_poincare"));
 
 #[track_caller]
 fn succeeds(args: &[&str]) -> String {
-    let output = poincare(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    POINCARE.succeeds(args)
 }
 
-/// The one line that a bad input gets, with exit code 2.
 #[track_caller]
 fn fails(args: &[&str]) -> String {
-    let output = poincare(args);
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
-    let lines: Vec<&str> = error.lines().collect();
-    let [line] = lines[..] else { panic!("{args:?}: not one line: {error}") };
-    line.strip_prefix("error: ").unwrap_or_else(|| panic!("{line}")).to_owned()
+    POINCARE.fails(args)
 }
 
-struct Dir(tempfile::TempDir);
-
 impl Dir {
-    fn new() -> Self {
-        Dir(tempfile::tempdir().unwrap())
-    }
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_owned()
-    }
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
-        std::fs::write(self.path(name), text).unwrap();
-        self.path(name)
-    }
     /// The closure of a binary tree of 63 nodes.
     fn tree(&self) -> String {
         let mut text = String::new();
@@ -53,11 +30,7 @@ impl Dir {
 }
 
 fn metrics(dir: &str) -> Metrics {
-    serde_json::from_slice(&std::fs::read(Path::new(dir).join("metrics.json")).unwrap()).unwrap()
-}
-
-fn bytes(dir: &str, name: &str) -> Vec<u8> {
-    std::fs::read(Path::new(dir).join(name)).unwrap()
+    crate::common::metrics(dir)
 }
 
 const SHORT: [&str; 8] = ["--epochs", "12", "--negatives", "10", "--burn-in", "2", "--lr", "0.2"];
@@ -114,12 +87,7 @@ fn a_device_trains_to_the_same_metrics() {
     let d = Dir::new();
     let tree = d.tree();
     assert!(fails(&["train", "--device", "gpu"]).contains("cpu, opencl or opencl:N is needed"));
-    let list = poincare(&["train", "--device", "list"]);
-    if !list.status.success() {
-        let reason = String::from_utf8(list.stderr).unwrap();
-        let built = cfg!(feature = "opencl");
-        assert!(reason.contains(if built { "install" } else { "--features opencl" }), "{reason}");
-        eprintln!("skipped: {reason}");
+    if !POINCARE.has_opencl(&["train"]) {
         return;
     }
     let train = |name: &str, device: &str, rest: &[&str]| {
@@ -147,47 +115,10 @@ fn killed_at_any_moment_it_resumes() {
     let tree = d.tree();
     let (whole, killed) = (d.path("whole"), d.path("killed"));
     // Long enough that the kill comes in the middle; a checkpoint at every epoch.
-    let args = |out: &str| {
-        let args = [
-            "train",
-            "--edges",
-            &tree,
-            "--epochs",
-            "100",
-            "--negatives",
-            "10",
-            "--checkpoint-every",
-            "1",
-            "--seed",
-            "3",
-            "--out",
-            out,
-        ];
-        args.map(str::to_owned).to_vec()
-    };
-    let start = |resume: bool| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_poincare"));
-        command.args(args(&killed)).args(resume.then_some("--resume"));
-        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-    };
-    let checkpoint = PathBuf::from(&killed).join("checkpoint.bin");
-    let mut interrupted = 0;
-    for pause in [0, 7, 31] {
-        let mut child = start(checkpoint.exists());
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !checkpoint.exists() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        std::thread::sleep(Duration::from_millis(pause));
-        interrupted += usize::from(child.try_wait().unwrap().is_none());
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(checkpoint.exists());
-    }
-    assert!(interrupted > 0, "every run ended before it was killed");
-    assert!(start(true).wait().unwrap().success());
-    let whole_args = args(&whole);
-    succeeds(&whole_args.iter().map(String::as_str).collect::<Vec<_>>());
+    let args = ["train", "--edges", &tree, "--epochs", "100", "--negatives", "10", "--seed", "3"];
+    let args = [&args[..], &["--checkpoint-every", "1"]].concat();
+    POINCARE.survives_kills(&args, &killed);
+    succeeds(&[&args[..], &["--out", &whole]].concat());
     assert!(bytes(&whole, "embedding.tsv") == bytes(&killed, "embedding.tsv"));
 }
 
@@ -222,7 +153,7 @@ fn duplicates_self_loops_weights_and_gzip() {
     let d = Dir::new();
     let edges = d.write("e.csv", "u,v,weight\na,b,1\na,b,1\nb,b,2\nb,c,0.5\na,c,2\n");
     let out = d.path("run");
-    let output = poincare(&[&["train", "--edges", &edges, "--out", &out][..], &SHORT[..]].concat());
+    let output = POINCARE.run(&[&["train", "--edges", &edges, "--out", &out][..], &SHORT[..]].concat());
     let stdout = String::from_utf8(output.stdout).unwrap();
     assert!(stdout.contains("left out: 1 self loops, 1 duplicate edges"), "{stdout}");
     let m = metrics(&out);

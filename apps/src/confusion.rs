@@ -1,0 +1,85 @@
+//! Confusion matrices of classifiers, and what is computed from them.
+
+use serde::{Deserialize, Serialize};
+
+/// How often an object of one class was taken for each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confusion {
+    /// `counts[i][j]`: objects of class i that were taken for class j.
+    pub counts: Vec<Vec<u64>>,
+}
+
+impl Confusion {
+    /// Nothing has been classified yet.
+    pub fn new(classes: usize) -> Self {
+        Confusion { counts: vec![vec![0; classes]; classes] }
+    }
+
+    /// An object of one class was taken for another.
+    pub fn add(&mut self, class: u32, taken_for: u32) {
+        self.counts[class as usize][taken_for as usize] += 1;
+    }
+
+    /// Objects classified.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().flatten().sum()
+    }
+
+    /// The part that was classified rightly; NaN of nothing.
+    pub fn accuracy(&self) -> f64 {
+        let right: u64 = self.counts.iter().enumerate().map(|(i, row)| row[i]).sum();
+        right as f64 / self.total() as f64
+    }
+
+    /// The part of what was taken for a class that belongs to it; NaN if nothing was.
+    pub fn precision(&self, class: usize) -> f64 {
+        self.counts[class][class] as f64 / self.counts.iter().map(|row| row[class]).sum::<u64>() as f64
+    }
+
+    /// The part of a class that was found; NaN of an empty one.
+    pub fn recall(&self, class: usize) -> f64 {
+        self.counts[class][class] as f64 / self.counts[class].iter().sum::<u64>() as f64
+    }
+
+    /// The harmonic mean of precision and recall, `2 TP / (2 TP + FP + FN)`; 0 if nothing of the class was found.
+    pub fn f1(&self, class: usize) -> f64 {
+        let found = self.counts[class][class];
+        let wrong =
+            self.counts.iter().map(|row| row[class]).sum::<u64>() + self.counts[class].iter().sum::<u64>();
+        if found == 0 { 0.0 } else { 2.0 * found as f64 / wrong as f64 }
+    }
+
+    /// A table with the classes' names: rows are true classes, columns what they were taken for.
+    pub fn table(&self, names: &[String]) -> String {
+        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(8);
+        let line = |first: &str, cells: Vec<String>| {
+            let cells: String = cells.iter().map(|cell| format!(" {cell:>width$}")).collect();
+            format!("{first:<width$}{cells}\n")
+        };
+        let header = line("", names.iter().map(|name| format!("\u{2192} {name}")).collect());
+        let rows = names.iter().zip(&self.counts);
+        let rows = rows.map(|(name, row)| line(name, row.iter().map(u64::to_string).collect()));
+        header + &rows.collect::<String>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_by_hand() {
+        let mut confusion = Confusion::new(2);
+        for (class, taken_for, times) in [(0, 0, 5), (0, 1, 1), (1, 0, 2), (1, 1, 3)] {
+            (0..times).for_each(|_| confusion.add(class, taken_for));
+        }
+        assert_eq!(confusion.counts, [[5, 1], [2, 3]]);
+        assert_eq!((confusion.total(), confusion.accuracy()), (11, 8.0 / 11.0));
+        assert_eq!((confusion.precision(1), confusion.recall(1)), (0.75, 0.6));
+        assert!((confusion.f1(1) - 2.0 * 0.75 * 0.6 / 1.35).abs() < 1e-15);
+        let nothing = Confusion { counts: vec![vec![4, 0], vec![2, 0]] };
+        assert!(nothing.precision(1).is_nan() && nothing.f1(1) == 0.0);
+        let table = confusion.table(&["no".to_owned(), "yes".to_owned()]);
+        assert_eq!(table.lines().nth(2).unwrap().split_whitespace().collect::<Vec<_>>(), ["yes", "2", "3"]);
+    }
+}

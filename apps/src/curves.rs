@@ -1,0 +1,81 @@
+//! Pictures of training curves, as SVG.
+
+use std::path::Path;
+
+use cotangent::engine::files::atomic;
+use plotters::prelude::*;
+
+use crate::error::{AppError, Result};
+
+/// Width of a panel and height of the picture, in pixels.
+const PANEL: (u32, u32) = (520, 400);
+
+/// Draws series over the epochs, from 1, each in a panel of its own with its best value marked: the largest where the
+/// name says accuracy, else the smallest.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn plot(path: &Path, title: &str, series: &[(&str, Vec<f64>)]) -> Result<()> {
+    let svg = draw(title, series).map_err(|e| AppError::content(path, e))?;
+    atomic::write(path, |w| w.write_all(svg.as_bytes())).map_err(AppError::io(path))
+}
+
+fn draw(title: &str, series: &[(&str, Vec<f64>)]) -> std::result::Result<String, String> {
+    let mut svg = String::new();
+    {
+        let size = (PANEL.0 * series.len() as u32, PANEL.1);
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        let failed = |e: DrawingAreaErrorKind<_>| e.to_string();
+        area.fill(&WHITE).map_err(failed)?;
+        let area = area.titled(title, ("sans-serif", 18)).map_err(failed)?;
+        for (panel, (name, values)) in area.split_evenly((1, series.len())).iter().zip(series) {
+            let finite = || values.iter().copied().filter(|v| v.is_finite());
+            let (low, high) =
+                (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+            if low > high {
+                continue;
+            }
+            let margin = (0.05 * (high - low)).max(1e-3);
+            let mut chart = ChartBuilder::on(panel)
+                .margin(12)
+                .caption(name, ("sans-serif", 15))
+                .x_label_area_size(36)
+                .y_label_area_size(52)
+                .build_cartesian_2d(1.0..(values.len() as f64).max(2.0), low - margin..high + margin)
+                .map_err(failed)?;
+            let mut mesh = chart.configure_mesh();
+            mesh.x_desc("epoch").x_label_formatter(&|x| format!("{x:.0}")).light_line_style(WHITE);
+            mesh.x_labels(values.len().min(10)).draw().map_err(failed)?;
+            let points =
+                || values.iter().enumerate().map(|(i, &v)| ((i + 1) as f64, v)).filter(|p| p.1.is_finite());
+            let colour = RGBColor(74, 111, 165);
+            chart.draw_series(LineSeries::new(points(), colour.stroke_width(2))).map_err(failed)?;
+            let target = if name.contains("accuracy") { high } else { low };
+            let best = points().find(|p| p.1 == target);
+            let marked = best.map(|p| {
+                EmptyElement::at(p)
+                    + Circle::new((0, 0), 4, RGBColor(192, 57, 43).filled())
+                    + Text::new(format!("{:.4}", p.1), (6, 6), ("sans-serif", 13))
+            });
+            chart.draw_series(marked).map_err(failed)?;
+        }
+        area.present().map_err(failed)?;
+    }
+    Ok(svg)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_series_has_a_panel_and_its_best_value() {
+        let svg =
+            draw("both", &[("loss", vec![0.9, 0.25, 0.5]), ("accuracy", vec![0.5, f64::NAN, 0.75])]).unwrap();
+        for text in ["both", "loss", "accuracy", "epoch", "0.2500", "0.7500"] {
+            assert!(svg.contains(text), "{text} is missing");
+        }
+        assert!(!svg.contains("NaN") && svg.matches("<polyline").count() >= 2);
+        assert!(draw("nothing", &[("loss", Vec::new())]).is_ok());
+    }
+}

@@ -1,0 +1,587 @@
+//! Sentence-pair classification with recurrent networks of any geometry: Ganea, Bécigneul, Hofmann 2018, section 4.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::ValueEnum;
+use cotangent::engine::files::atomic;
+use cotangent::engine::loss;
+use cotangent::manifolds::module;
+use cotangent::optim::checkpoint;
+use cotangent::prelude::*;
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+
+use crate::confusion::Confusion;
+use crate::error::{AppError, Result};
+use crate::progress::Progress;
+use crate::sentence_pairs::{Padded, Pair, SentencePairs};
+use crate::{curves, disk};
+
+/// The recurrent layer that reads sentences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Encoder {
+    /// Simple recurrent layers.
+    Rnn,
+    /// Gated recurrent units.
+    Gru,
+}
+
+/// The geometry of a part of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Space {
+    /// Euclidean space.
+    Euclidean,
+    /// The Poincaré ball.
+    Hyperbolic,
+}
+
+/// The nonlinearity φ of recurrent and feed-forward layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Nonlinearity {
+    /// None: the layers of the paper's own experiments.
+    Identity,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// max(x, 0).
+    Relu,
+}
+
+impl Nonlinearity {
+    fn activation(self) -> Activation {
+        match self {
+            Nonlinearity::Identity => Activation::IDENTITY,
+            Nonlinearity::Tanh => Activation::TANH,
+            Nonlinearity::Relu => Activation::RELU,
+        }
+    }
+}
+
+/// A model: encoder, and geometry of the words, encoders and feed-forward layer (body) and of the logistic regression
+/// (head).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Architecture {
+    /// The recurrent layer.
+    pub encoder: Encoder,
+    /// Geometry of all but the last layer.
+    pub body: Space,
+    /// Geometry of the logistic regression.
+    pub head: Space,
+}
+
+/// A model of Table 1, by name, and its test accuracies there, in percent.
+pub struct Published {
+    /// As `--model` takes it.
+    pub name: &'static str,
+    /// What it is.
+    pub architecture: Architecture,
+    /// SNLI, PREFIX-10%, -30%, -50%.
+    pub accuracies: [f64; 4],
+}
+
+/// Ganea et al. 2018, Table 1.
+pub const TABLE_1: [Published; 6] = {
+    use Encoder::{Gru, Rnn};
+    use Space::{Euclidean as E, Hyperbolic as H};
+    const fn row(
+        name: &'static str,
+        encoder: Encoder,
+        body: Space,
+        head: Space,
+        accuracies: [f64; 4],
+    ) -> Published {
+        Published { name, architecture: Architecture { encoder, body, head }, accuracies }
+    }
+    [
+        row("euclidean-rnn", Rnn, E, E, [79.34, 89.62, 81.71, 72.10]),
+        row("hyperbolic-rnn-euclidean-mlr", Rnn, H, E, [79.18, 96.36, 87.83, 76.50]),
+        row("hyperbolic-rnn", Rnn, H, H, [78.21, 96.91, 87.25, 62.94]),
+        row("euclidean-gru", Gru, E, E, [81.52, 95.96, 86.47, 75.04]),
+        row("hyperbolic-gru-euclidean-mlr", Gru, H, E, [79.76, 97.36, 88.47, 76.87]),
+        row("hyperbolic-gru", Gru, H, H, [81.19, 97.14, 88.26, 76.44]),
+    ]
+};
+
+/// Everything that determines the result of a run, but for the data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// Encoder and geometries.
+    pub architecture: Architecture,
+    /// Dimension of words, sentences and the feed-forward layer: 5 in the paper.
+    pub dim: usize,
+    /// Sectional curvature of the hyperbolic parts, to begin with if it is learned.
+    pub kappa: f64,
+    /// Whether the curvatures are learned, one for the body and one for the head.
+    pub learn_kappa: bool,
+    /// φ of the recurrent cells.
+    pub cell: Nonlinearity,
+    /// φ of the feed-forward layer.
+    pub feed_forward: Nonlinearity,
+    /// Passes over the training pairs.
+    pub epochs: u64,
+    /// Pairs of a step.
+    pub batch: usize,
+    /// Learning rate of Riemannian Adam.
+    pub lr: f64,
+    /// The rate's factor at the end, to which it falls along half a cosine.
+    pub lr_floor: f64,
+    /// Seed of all random draws.
+    pub seed: u64,
+}
+
+impl Config {
+    /// Refuses what makes no sense.
+    ///
+    /// # Errors
+    /// Names the option.
+    pub fn check(&self) -> Result<()> {
+        for (name, value) in [("dim", self.dim as u64), ("epochs", self.epochs), ("batch", self.batch as u64)]
+        {
+            if value == 0 {
+                return Err(AppError::usage(format!("--{name} 0: at least 1 is needed")));
+            }
+        }
+        if !(self.lr > 0.0 && self.lr.is_finite()) {
+            return Err(AppError::usage(format!("--lr {}: a positive number is needed", self.lr)));
+        }
+        if !(0.0..=1.0).contains(&self.lr_floor) {
+            return Err(AppError::usage(format!("--lr-floor {}: between 0 and 1 is needed", self.lr_floor)));
+        }
+        if !(self.kappa < 0.0 && self.kappa.is_finite()) {
+            return Err(AppError::usage(format!("--kappa {}: a negative number is needed", self.kappa)));
+        }
+        Ok(())
+    }
+}
+
+/// How a run behaves, without any influence on its result but for the device's.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Where everything is written.
+    pub out: PathBuf,
+    /// Go on from the checkpoint in `out`.
+    pub resume: bool,
+    /// Seconds between checkpoints.
+    pub checkpoint_every: u64,
+    /// Where it trains.
+    pub device: Device,
+}
+
+/// What an epoch came to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// Mean loss of a training pair.
+    pub loss: f64,
+    /// Accuracy on the validation pairs after it.
+    pub validation: f64,
+}
+
+/// `metrics.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Hyperparameters and seed.
+    pub config: Config,
+    /// What the pairs are.
+    pub data: String,
+    /// Pairs to train on, select by and test on.
+    pub pairs: [usize; 3],
+    /// Words of the vocabulary.
+    pub words: usize,
+    /// Names of the classes.
+    pub classes: Vec<String>,
+    /// Numbers that were learned.
+    pub parameters: usize,
+    /// Threads of this run.
+    pub threads: usize,
+    /// Where it trained.
+    pub device: String,
+    /// Every epoch.
+    pub epochs: Vec<Epoch>,
+    /// The epoch, from 1, of the best validation accuracy: its model is kept and tested.
+    pub best_epoch: usize,
+    /// That accuracy.
+    pub validation: f64,
+    /// Accuracy of that model on the test pairs.
+    pub test: f64,
+    /// What it took for what.
+    pub confusion: Confusion,
+    /// Seconds of training and validation, all resumed parts together.
+    pub seconds: f64,
+    /// Curvatures of body and head at the end, where they were learned.
+    pub learned_kappa: [Option<f64>; 2],
+}
+
+/// What a checkpoint holds besides the model and the optimiser.
+#[derive(Clone, Serialize, Deserialize)]
+struct State {
+    config: Config,
+    data: u32,
+    steps: u64,
+    /// Sum of the losses of this epoch's pairs so far.
+    loss: f64,
+    epochs: Vec<Epoch>,
+    seconds: f64,
+}
+
+/// The files of a run.
+const CHECKPOINT: &str = "checkpoint.bin";
+const MODEL: &str = "model.safetensors";
+
+mod purpose {
+    pub(super) const INITIAL: u64 = 22;
+    pub(super) const ORDER: u64 = 23;
+}
+
+/// Largest initial coordinate of a word.
+const WORD_RANGE: f64 = 0.1;
+
+/// Two encoders, one for each sentence, whose states and squared distance go through a feed-forward layer into a
+/// logistic regression. Ganea et al. 2018, section 4, "Models architecture".
+#[derive(Clone, Debug)]
+struct Model<B: Geometry<f32>, H: Geometry<f32>, C> {
+    body: B,
+    head: H,
+    words: Embedding<B::Learned>,
+    first: C,
+    second: C,
+    join: Concat<B::Learned>,
+    regression: LogisticRegression<H::Learned>,
+    feed_forward: Activation,
+}
+module!(impl[B: Geometry<f32>, H: Geometry<f32>, C: Module<f32>] Module<f32> for Model<B, H, C> {
+    body, head, words, first, second, join, regression
+});
+
+impl<B: Geometry<f32>, H: Geometry<f32>, C: Cell<B::Learned, f32>> Model<B, H, C> {
+    fn new(
+        body: B,
+        head: H,
+        cell: impl Fn(B::Learned, &mut rng::Rng) -> C,
+        config: &Config,
+        [words, classes]: [usize; 2],
+    ) -> Self {
+        let (mut rng, dim) = (rng::stream(config.seed, purpose::INITIAL, 0), config.dim);
+        let of_body = body.learned();
+        Model {
+            words: Embedding::uniform("words", of_body, words, dim, WORD_RANGE, &mut rng),
+            first: cell(of_body, &mut rng),
+            second: cell(of_body, &mut rng),
+            join: Concat::new(of_body, &[dim, dim], 1, dim, &mut rng),
+            regression: LogisticRegression::new(head.learned(), dim, classes, &mut rng),
+            feed_forward: config.feed_forward.activation(),
+            body,
+            head,
+        }
+    }
+
+    /// What the logistic regression sees of some pairs, `[batch, dim]`, and its logits, `[batch, classes]`.
+    fn forward<'t>(&self, tape: &'t Tape<f32>, [first, second]: &[Padded; 2]) -> [Var<'t, f32>; 2] {
+        let (body, head) = (self.body.on(tape), self.head.on(tape));
+        let encode = |cell: &C, sentences: &Padded| {
+            let [len, batch] = sentences.shape();
+            let words = self.words.forward_in(&body, tape, &sentences.words);
+            let words = words.reshape([len, batch, words.shape().width()]);
+            let states = cell.forward_in(&body, words, Some(&sentences.lengths));
+            states[states.len() - 1]
+        };
+        let (first, second) = (encode(&self.first, first), encode(&self.second, second));
+        let apart = body.distance(first, second).square().insert_axis(1);
+        let joined = self.join.forward_in(&body, &[first, second], Some(apart));
+        // Where body and head are one geometry, this is the Möbius version of φ.
+        let seen = head.exp0((self.feed_forward.0)(body.log0(joined)));
+        [seen, self.regression.forward_in(&head, seen)]
+    }
+}
+
+/// Trains a model and writes `metrics.json`, `model.safetensors` (the best by validation), `curves.svg`, in two
+/// dimensions `sentences.svg`, and the checkpoint. The current thread pool is used; the result does not depend on its
+/// size.
+///
+/// # Errors
+/// If the configuration makes no sense, the output cannot be written, the checkpoint is not of this run, or training
+/// diverges.
+pub fn train(data: &SentencePairs, config: &Config, options: &RunOptions) -> Result<Metrics> {
+    config.check()?;
+    let ball = PoincareBall::ball(config.kappa).map_err(|e| AppError::usage(format!("--kappa: {e}")))?;
+    let Architecture { body, head, .. } = config.architecture;
+    let run = Run { data, config, options };
+    let learned = || Curvature::new(config.kappa);
+    use Space::{Euclidean as E, Hyperbolic as H};
+    match (body, head, config.learn_kappa) {
+        (E, E, _) => run.with(Euclidean, Euclidean),
+        (E, H, false) => run.with(Euclidean, ball),
+        (H, E, false) => run.with(ball, Euclidean),
+        (H, H, false) => run.with(ball, ball),
+        (E, H, true) => run.with(Euclidean, learned()),
+        (H, E, true) => run.with(learned(), Euclidean),
+        (H, H, true) => run.with(learned(), learned()),
+    }
+}
+
+struct Run<'a> {
+    data: &'a SentencePairs,
+    config: &'a Config,
+    options: &'a RunOptions,
+}
+
+impl Run<'_> {
+    fn with<B: Geometry<f32>, H: Geometry<f32>>(&self, body: B, head: H) -> Result<Metrics> {
+        let (dim, sizes) = (self.config.dim, [self.data.words.len(), self.data.classes.len()]);
+        let activation = self.config.cell.activation();
+        match self.config.architecture.encoder {
+            Encoder::Rnn => {
+                let cell = |m, rng: &mut _| Rnn { activation, ..Rnn::new(m, dim, dim, rng) };
+                self.train(Model::new(body, head, cell, self.config, sizes))
+            }
+            Encoder::Gru => {
+                let cell = |m, rng: &mut _| Gru { activation, ..Gru::new(m, dim, dim, rng) };
+                self.train(Model::new(body, head, cell, self.config, sizes))
+            }
+        }
+    }
+
+    fn train<B, H, C>(&self, mut model: Model<B, H, C>) -> Result<Metrics>
+    where
+        B: Geometry<f32>,
+        H: Geometry<f32>,
+        C: Cell<B::Learned, f32>,
+    {
+        let Run { data, config, options } = *self;
+        let out = &options.out;
+        std::fs::create_dir_all(out).map_err(AppError::io(out))?;
+        let (checkpoint, best_model) = (out.join(CHECKPOINT), out.join(MODEL));
+        let mut state = State {
+            config: config.clone(),
+            data: data.fingerprint(),
+            steps: 0,
+            loss: 0.0,
+            epochs: Vec::new(),
+            seconds: 0.0,
+        };
+        let mut adam = RiemannianAdam::new(config.lr)?;
+        if options.resume {
+            state = load(&checkpoint, &state, &mut model, &mut adam)?;
+        }
+        // Written at once, so that an output directory that cannot be written to is found before the work.
+        checkpoint::save(&checkpoint, &model, &adam, &state)?;
+
+        let mut tape = Tape::on(options.device.clone());
+        let in_epoch = data.train.len().div_ceil(config.batch) as u64;
+        let steps = config.epochs * in_epoch;
+        let schedule = Schedule::Cosine { steps, floor: config.lr_floor };
+        let mut progress = Progress::new("step", state.steps, steps);
+        let (first_step, start, before) = (state.steps, Instant::now(), state.seconds);
+        let mut last_save = Instant::now();
+        let mut order = Vec::new();
+        while state.steps < steps {
+            let (epoch, batch) = (state.steps / in_epoch, (state.steps % in_epoch) as usize);
+            if order.is_empty() {
+                order = (0..data.train.len() as u32).collect();
+                order.shuffle(&mut rng::stream(config.seed, purpose::ORDER, epoch));
+            }
+            let pairs: Vec<&Pair> = order[batch * config.batch..]
+                .iter()
+                .take(config.batch)
+                .map(|&i| &data.train[i as usize])
+                .collect();
+            adam.set_rate(config.lr * schedule.factor(state.steps))?;
+            let (sentences, classes) = side_by_side(&pairs);
+            tape.reset();
+            let [_, logits] = model.forward(&tape, &sentences);
+            let loss = loss::cross_entropy(logits, &classes, 0.0);
+            state.loss += loss.item() as f64 * pairs.len() as f64;
+            let gradients = tape.backward(loss);
+            adam.step(&mut model, &gradients)?;
+            drop(gradients);
+            state.steps += 1;
+            if state.steps.is_multiple_of(in_epoch) {
+                order.clear();
+                let confusion = classify(&model, &data.validation, data.classes.len(), &mut tape);
+                let best = best(&state.epochs).map_or(-1.0, |(_, accuracy)| accuracy);
+                let (loss, validation) = (state.loss / data.train.len() as f64, confusion.accuracy());
+                state.epochs.push(Epoch { loss, validation });
+                state.loss = 0.0;
+                if validation > best {
+                    // Before the checkpoint that knows of it: whoever goes on from the one before comes here again.
+                    model.save(&best_model)?;
+                }
+            }
+            if last_save.elapsed().as_secs() >= options.checkpoint_every || state.steps == steps {
+                state.seconds = before + start.elapsed().as_secs_f64();
+                checkpoint::save(&checkpoint, &model, &adam, &state)?;
+                last_save = Instant::now();
+            }
+            progress.update(state.steps, || {
+                let rate = (state.steps - first_step) as f64 / start.elapsed().as_secs_f64();
+                let validation = state.epochs.last().map_or(String::new(), |epoch| {
+                    format!(", loss {:.4}, validation {:.2} %", epoch.loss, 100.0 * epoch.validation)
+                });
+                format!(
+                    "epoch {}{validation}, {:.0} pairs/s, {:.0} s left",
+                    state.epochs.len(),
+                    rate * config.batch as f64,
+                    (steps - state.steps) as f64 / rate
+                )
+            });
+        }
+        progress.finish();
+        model.load(&best_model)?;
+        self.finish(&model, &state, &mut tape)
+    }
+
+    /// Tests the best model and writes everything.
+    fn finish<B, H, C>(&self, model: &Model<B, H, C>, state: &State, tape: &mut Tape<f32>) -> Result<Metrics>
+    where
+        B: Geometry<f32>,
+        H: Geometry<f32>,
+        C: Cell<B::Learned, f32>,
+    {
+        let Run { data, config, options } = *self;
+        let confusion = classify(model, &data.test, data.classes.len(), tape);
+        let (best_epoch, validation) = best(&state.epochs).expect("at least one epoch");
+        let metrics = Metrics {
+            config: config.clone(),
+            data: data.name.clone(),
+            pairs: [data.train.len(), data.validation.len(), data.test.len()],
+            words: data.words.len(),
+            classes: data.classes.clone(),
+            parameters: model.count(),
+            threads: rayon::current_num_threads(),
+            device: options.device.to_string(),
+            epochs: state.epochs.clone(),
+            best_epoch,
+            validation,
+            test: confusion.accuracy(),
+            confusion,
+            seconds: state.seconds,
+            learned_kappa: [learned_kappa(&model.body), learned_kappa(&model.head)],
+        };
+        let path = options.out.join("metrics.json");
+        let json =
+            serde_json::to_vec_pretty(&metrics).map_err(|e| AppError::content(&path, e.to_string()))?;
+        atomic::write(&path, |w| w.write_all(&json)).map_err(AppError::io(&path))?;
+        let title = format!("{}: test accuracy {:.2} %", data.name, 100.0 * metrics.test);
+        let of = |f: fn(&Epoch) -> f64| state.epochs.iter().map(f).collect::<Vec<f64>>();
+        curves::plot(
+            &options.out.join("curves.svg"),
+            &title,
+            &[
+                ("training loss", of(|epoch| epoch.loss)),
+                ("validation accuracy", of(|epoch| epoch.validation)),
+            ],
+        )?;
+        if config.dim == 2 {
+            self.picture(model, &title, tape)?;
+        }
+        Ok(metrics)
+    }
+
+    /// The points that the logistic regression sees of the first test pairs, and its hyperplanes.
+    fn picture<B, H, C>(&self, model: &Model<B, H, C>, title: &str, tape: &mut Tape<f32>) -> Result<()>
+    where
+        B: Geometry<f32>,
+        H: Geometry<f32>,
+        C: Cell<B::Learned, f32>,
+    {
+        const SHOWN: usize = 2000;
+        let pairs: Vec<&Pair> = self.data.test.iter().take(SHOWN).collect();
+        let (sentences, classes) = side_by_side(&pairs);
+        tape.reset();
+        let [seen, _] = model.forward(tape, &sentences);
+        let head = model.head.on(tape);
+        let [points, normals] = [
+            head.learned(tape, &model.regression.points),
+            *tape.point(&model.regression.normals).coordinates(),
+        ];
+        let rows = |x: Var<'_, f32>| -> Vec<[f64; 2]> {
+            x.to_tensor().rows().map(|row| [f64::from(row[0]), f64::from(row[1])]).collect()
+        };
+        let kappa = match self.config.architecture.head {
+            Space::Euclidean => 0.0,
+            Space::Hyperbolic => learned_kappa(&model.head).unwrap_or(self.config.kappa),
+        };
+        // Of two classes the hyperplane of the positive one separates them.
+        let hyperplanes: Vec<_> = rows(points).into_iter().zip(rows(normals)).collect();
+        let hyperplanes = if self.data.classes.len() == 2 { &hyperplanes[1..] } else { &hyperplanes };
+        let path = self.options.out.join("sentences.svg");
+        disk::classes(&path, &rows(seen), &classes, &self.data.classes, hyperplanes, kappa, title)
+    }
+}
+
+/// Sentences and classes of some pairs, as the model takes them.
+fn side_by_side(pairs: &[&Pair]) -> ([Padded; 2], Vec<u32>) {
+    let first = Padded::new(pairs.iter().map(|pair| pair.first.as_slice()));
+    let second = Padded::new(pairs.iter().map(|pair| pair.second.as_slice()));
+    ([first, second], pairs.iter().map(|pair| pair.class).collect())
+}
+
+/// Pairs that are classified together.
+const CLASSIFIED_TOGETHER: usize = 512;
+
+fn classify<B, H, C>(
+    model: &Model<B, H, C>,
+    pairs: &[Pair],
+    classes: usize,
+    tape: &mut Tape<f32>,
+) -> Confusion
+where
+    B: Geometry<f32>,
+    H: Geometry<f32>,
+    C: Cell<B::Learned, f32>,
+{
+    let mut confusion = Confusion::new(classes);
+    for pairs in pairs.chunks(CLASSIFIED_TOGETHER) {
+        let (sentences, classes) = side_by_side(&pairs.iter().collect::<Vec<_>>());
+        tape.reset();
+        let [_, logits] = model.forward(tape, &sentences);
+        classes.iter().zip(logits.top_k(1).1).for_each(|(&class, found)| confusion.add(class, found));
+    }
+    confusion
+}
+
+/// The epoch, from 1, of the best validation accuracy, the first of several, and that accuracy.
+fn best(epochs: &[Epoch]) -> Option<(usize, f64)> {
+    let accuracies = epochs.iter().map(|epoch| epoch.validation).enumerate();
+    let (at, accuracy) = accuracies.reduce(|best, next| if next.1 > best.1 { next } else { best })?;
+    Some((at + 1, accuracy))
+}
+
+/// The curvature that a geometry has learned.
+fn learned_kappa(geometry: &impl Geometry<f32>) -> Option<f64> {
+    let state = geometry.state();
+    state.first().map(|(_, kappa)| f64::from(kappa.data()[0]))
+}
+
+/// Reads a checkpoint of the same run as `fresh`.
+fn load<B, H, C>(
+    path: &Path,
+    fresh: &State,
+    model: &mut Model<B, H, C>,
+    adam: &mut RiemannianAdam,
+) -> Result<State>
+where
+    B: Geometry<f32>,
+    H: Geometry<f32>,
+    C: Cell<B::Learned, f32>,
+{
+    let state: State = checkpoint::progress(path)?;
+    if state.config != fresh.config {
+        let message =
+            "checkpoint of a run with other options; they must be the same, --out and --threads aside";
+        return Err(AppError::content(path, message));
+    }
+    if state.data != fresh.data {
+        return Err(AppError::content(path, "checkpoint of a run on other pairs"));
+    }
+    Ok(checkpoint::load(path, model, adam)?)
+}
+
+/// The published accuracy of an architecture on some data, in percent.
+pub fn published(architecture: Architecture, data: &str) -> Option<f64> {
+    let column = ["SNLI", "PREFIX-10%", "PREFIX-30%", "PREFIX-50%"].iter().position(|&name| name == data)?;
+    let row = TABLE_1.iter().find(|row| row.architecture == architecture)?;
+    Some(row.accuracies[column])
+}

@@ -1,0 +1,25 @@
+//! The option `--threads`.
+
+use crate::error::{AppError, Result};
+
+/// A pool of threads.
+pub struct Threads(rayon::ThreadPool);
+
+impl Threads {
+    /// `count` threads, or one for every processor.
+    ///
+    /// # Errors
+    /// If none are asked for, or they cannot be had.
+    pub fn new(count: Option<usize>) -> Result<Self> {
+        if count == Some(0) {
+            return Err(AppError::usage("--threads 0: at least 1 is needed"));
+        }
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(count.unwrap_or(0)).build();
+        Ok(Threads(pool.map_err(|e| AppError::usage(format!("--threads: {e}")))?))
+    }
+
+    /// Does some work in the pool.
+    pub fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.0.install(work)
+    }
+}

@@ -1,0 +1,5 @@
+//! The applications from the outside.
+
+mod common;
+mod gru;
+mod poincare;
