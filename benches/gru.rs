@@ -4,6 +4,7 @@
 //! length 20 over 100 words, a GRU each, `M₁ ⊗ h₁ ⊕ M₂ ⊗ h₂ ⊕ b`, logistic regression of two classes, cross-entropy,
 //! forward, backward and Riemannian Adam.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use cotangent::engine::loss;
@@ -20,6 +21,31 @@ struct Model<M: Manifold, T: Float> {
     classes: LogisticRegression<M, T>,
 }
 module!(impl[M: Manifold, T: Float] Module<T> for Model<M, T> { words, encoders, join, classes });
+
+impl<M, T> Model<M, T>
+where
+    M: Manifold + for<'t> GyrovectorSpace<'t, T, Learned = M>,
+    T: Float,
+{
+    /// The mean loss of some pairs of sentences, `[LEN, batch]` each.
+    fn loss<'t>(
+        &self,
+        tape: &'t Tape<T>,
+        sentences: &[Vec<u32>; 2],
+        labels: &[u32],
+        part: Range<usize>,
+    ) -> Var<'t, T> {
+        let (batch, dim) = (labels.len(), self.words.points.value().width());
+        let states = [0, 1].map(|i| {
+            let words: Vec<u32> =
+                sentences[i].chunks(batch).flat_map(|words| words[part.clone()].iter().copied()).collect();
+            let words = self.words.forward(tape, &words).reshape([LEN, part.len(), dim]);
+            self.encoders[i].forward(words, None)[LEN - 1]
+        });
+        let logits = self.classes.forward(self.join.forward(&states, None));
+        loss::cross_entropy(logits, &labels[part], 0.0)
+    }
+}
 
 struct Bench {
     threads: usize,
@@ -47,35 +73,27 @@ impl Bench {
             [0, 1].map(|_| (0..LEN * batch).map(|_| rng.random_range(0..WORDS)).collect::<Vec<u32>>());
         let labels: Vec<u32> = (0..batch).map(|_| rng.random_range(0..2)).collect();
         let mut adam = RiemannianAdam::new(1e-3).expect("a rate");
-        let mut tape = Tape::new();
-        let mut step = |forward_only: bool| {
+        // The parts of a batch side by side, as many as there are threads.
+        let parts: Vec<Range<usize>> =
+            (0..batch).step_by(batch / self.threads).map(|b| b..b + batch / self.threads).collect();
+        let mut parallel = DataParallel::new(Device::cpu());
+        let mut step = || {
             let start = Instant::now();
-            tape.reset();
-            let states = [0, 1].map(|i| {
-                let words = model.words.forward(&tape, &sentences[i]).reshape([LEN, batch, dim]);
-                model.encoders[i].forward(words, None)[LEN - 1]
+            let loss = parallel.step(&mut model, &mut adam, &parts, |model, tape, part| {
+                model.loss(tape, &sentences, &labels, part.clone()) * (part.len() as f64 / batch as f64)
             });
-            let logits = model.classes.forward(model.join.forward(&states, None));
-            let loss = loss::cross_entropy(logits, &labels, 0.0);
-            assert!(loss.item().is_finite());
-            if !forward_only {
-                let gradients = tape.backward(loss);
-                adam.step(&mut model, &gradients).expect("finite");
-            }
+            assert!(loss.expect("finite").is_finite());
             start.elapsed().as_secs_f64() * 1e3
         };
-        let mut median = |forward_only: bool| {
-            (0..4).for_each(|_| _ = step(forward_only));
-            let (start, mut times) = (Instant::now(), Vec::new());
-            while times.len() < 7 || start.elapsed().as_secs_f64() < 2.0 {
-                times.push(step(forward_only));
-            }
-            times.sort_by(f64::total_cmp);
-            times[times.len() / 2]
-        };
-        let (step_ms, fwd_ms) = (median(false), median(true));
+        (0..4).for_each(|_| _ = step());
+        let (start, mut times) = (Instant::now(), Vec::new());
+        while times.len() < 7 || start.elapsed().as_secs_f64() < 2.0 {
+            times.push(step());
+        }
+        times.sort_by(f64::total_cmp);
+        let step_ms = times[times.len() / 2];
         println!(
-            "{{\"model\": \"{kind}\", \"embed\": {dim}, \"hidden\": {dim}, \"batch\": {batch}, \"dtype\": \"{}\", \"threads\": {}, \"step_ms\": {step_ms:.3}, \"fwd_ms\": {fwd_ms:.3}}}",
+            "{{\"model\": \"{kind}\", \"embed\": {dim}, \"hidden\": {dim}, \"batch\": {batch}, \"dtype\": \"{}\", \"threads\": {}, \"step_ms\": {step_ms:.3}}}",
             if T::NAME == "f32" { "float32" } else { "float64" },
             self.threads,
         );

@@ -21,5 +21,5 @@ pub mod prelude {
         ConstantCurvature, Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall, Point,
         Stereographic, Tangent, module,
     };
-    pub use cotangent_optim::{RiemannianAdam, RiemannianSgd, Schedule};
+    pub use cotangent_optim::{DataParallel, RiemannianAdam, RiemannianSgd, Schedule};
 }

@@ -291,7 +291,7 @@ impl<B: Geometry<f32>, H: Geometry<f32>, C: Cell<B::Learned, f32>> Model<B, H, C
         let apart = body.distance(first, second).square().insert_axis(1);
         let joined = self.join.forward_in(&body, &[first, second], Some(apart));
         // Where body and head are one geometry, this is the Möbius version of φ.
-        let seen = head.exp0((self.feed_forward.0)(body.log0(joined)));
+        let seen = head.exp0(self.feed_forward.apply(body.log0(joined)));
         [seen, self.regression.forward_in(&head, seen)]
     }
 }
@@ -368,6 +368,7 @@ impl Run<'_> {
         // Written at once, so that an output directory that cannot be written to is found before the work.
         checkpoint::save(&checkpoint, &model, &adam, &state)?;
 
+        let mut parallel = DataParallel::new(options.device.clone());
         let mut tape = Tape::on(options.device.clone());
         let in_epoch = data.train.len().div_ceil(config.batch) as u64;
         let steps = config.epochs * in_epoch;
@@ -388,14 +389,13 @@ impl Run<'_> {
                 .map(|&i| &data.train[i as usize])
                 .collect();
             adam.set_rate(config.lr * schedule.factor(state.steps))?;
-            let (sentences, classes) = side_by_side(&pairs);
-            tape.reset();
-            let [_, logits] = model.forward(&tape, &sentences);
-            let loss = loss::cross_entropy(logits, &classes, 0.0);
-            state.loss += loss.item() as f64 * pairs.len() as f64;
-            let gradients = tape.backward(loss);
-            adam.step(&mut model, &gradients)?;
-            drop(gradients);
+            let parts: Vec<&[&Pair]> = pairs.chunks(part_size(pairs.len(), &options.device)).collect();
+            let loss = parallel.step(&mut model, &mut adam, &parts, |model, tape, part| {
+                let (sentences, classes) = side_by_side(part);
+                let [_, logits] = model.forward(tape, &sentences);
+                loss::cross_entropy(logits, &classes, 0.0) * (part.len() as f64 / pairs.len() as f64)
+            })?;
+            state.loss += loss * pairs.len() as f64;
             state.steps += 1;
             if state.steps.is_multiple_of(in_epoch) {
                 order.clear();
@@ -509,6 +509,13 @@ impl Run<'_> {
         let path = self.options.out.join("sentences.svg");
         disk::classes(&path, &rows(seen), &classes, &self.data.classes, hyperplanes, kappa, title)
     }
+}
+
+/// Pairs of a batch that share a tape. The parts are trained side by side; on a device there is one.
+fn part_size(batch: usize, device: &Device) -> usize {
+    /// Most parts, and pairs that are worth one.
+    const PARTS: (usize, usize) = (8, 32);
+    if *device == Device::cpu() { batch.div_ceil(PARTS.0).max(PARTS.1) } else { batch }
 }
 
 /// Sentences and classes of some pairs, as the model takes them.

@@ -5,6 +5,7 @@
 //! leaves every row that is already inside untouched, to the bit.
 
 use crate::kernels::line::{line_sum, pairwise};
+use crate::lanes::array;
 use crate::simd::{Block, LANES, dispatch};
 use crate::{Float, Lanes, Scalar};
 
@@ -100,6 +101,24 @@ impl<S: Block> Compensated<S> {
             return Compensated { sum: Lanes::splat(pairwise(sum)), error: Lanes::splat(0.0) };
         }
         Compensated { sum, error }.halves::<4>().halves::<2>().halves::<1>()
+    }
+
+    /// The sums over the lanes of several.
+    #[inline(always)]
+    pub(crate) fn totals<T: Float, const R: usize>(of: &[Self; R]) -> Compensated<Lanes<R>> {
+        let mut totals = Compensated { sum: Lanes::splat(0.0), error: Lanes::splat(0.0) };
+        if T::COMPENSATED {
+            for l in 0..R {
+                totals.set(l, of[l].total::<T>());
+            }
+        } else {
+            totals.sum = S::sums(&array(
+                S::splat(0.0),
+                #[inline(always)]
+                |l| of[l].sum,
+            ));
+        }
+        totals
     }
 }
 

@@ -84,11 +84,6 @@ impl<const R: usize, E: Element> Lanes<R, E> {
         let part = sum - self;
         (sum, (self - (sum - part)) + (b - part))
     }
-    /// The sum over the lanes, in order.
-    #[inline(always)]
-    pub(crate) fn sum(&self) -> E {
-        self.0.iter().fold(E::zero(), |sum, x| sum + *x)
-    }
     #[inline(always)]
     fn map(self, f: impl Fn(E) -> E) -> Self {
         Lanes(array(E::zero(), |l| f(self.0[l])))

@@ -40,6 +40,7 @@ pub trait Scalar:
     /// `a` where the mask holds, else `b`.
     fn select(mask: Self::Mask, a: Self, b: Self) -> Self;
     /// As [`select`](Self::select), evaluating only what is needed where the scalar is a single number.
+    #[inline(always)]
     fn choose(mask: Self::Mask, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
         Self::select(mask, a(), b())
     }

@@ -14,22 +14,33 @@ use crate::GyrovectorSpace;
 /// let ball = PoincareBall::ball(-1.0).unwrap();
 /// let tape = Tape::<f64>::new();
 /// let x = Point::new(ball, tape.constant(&Tensor::new([1, 2], vec![0.5, 0.0])));
-/// let y = Activation(|v| v * v).forward(x);
+/// let y = Activation::new(|v| v * v).forward(x);
 /// let want = 0.5_f64.atanh().powi(2).tanh();
 /// assert!((y.coordinates().to_tensor().data()[0] - want).abs() < 1e-15);
 /// ```
 #[derive(Clone, Copy)]
-pub struct Activation<T: Float = f32>(pub for<'t> fn(Var<'t, T>) -> Var<'t, T>);
+pub struct Activation<T: Float = f32>(Option<for<'t> fn(Var<'t, T>) -> Var<'t, T>>);
 
 impl<T: Float> Activation<T> {
-    /// None: `φ(v) = v`.
-    pub const IDENTITY: Self = Activation(|v| v);
+    /// None: `φ(v) = v`. Costs nothing.
+    pub const IDENTITY: Self = Activation(None);
     /// The hyperbolic tangent.
-    pub const TANH: Self = Activation(|v| v.tanh());
+    pub const TANH: Self = Activation::new(|v| v.tanh());
     /// `max(v, 0)`.
-    pub const RELU: Self = Activation(|v| v.relu());
+    pub const RELU: Self = Activation::new(|v| v.relu());
     /// The logistic function.
-    pub const SIGMOID: Self = Activation(|v| v.sigmoid());
+    pub const SIGMOID: Self = Activation::new(|v| v.sigmoid());
+
+    /// Any φ.
+    pub const fn new(phi: for<'t> fn(Var<'t, T>) -> Var<'t, T>) -> Self {
+        Activation(Some(phi))
+    }
+
+    /// `φ(v)` of vectors.
+    #[track_caller]
+    pub fn apply<'t>(&self, v: Var<'t, T>) -> Var<'t, T> {
+        self.0.map_or(v, |phi| phi(v))
+    }
 
     /// `exp₀(φ(log₀ x))` of rows `[…, n]`.
     #[track_caller]
@@ -43,7 +54,7 @@ impl<T: Float> Activation<T> {
     /// As [`forward`](Self::forward), in a geometry that is given.
     #[track_caller]
     pub fn forward_in<'t>(&self, space: &impl GyrovectorSpace<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
-        space.map(x, self.0)
+        self.0.map_or(x, |phi| space.map(x, phi))
     }
 }
 

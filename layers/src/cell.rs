@@ -10,7 +10,7 @@ use crate::GyrovectorSpace;
 ///
 /// A batch of sequences is `[len, batch, d]`: element t of all sequences is a slice. Shorter ones are padded with any
 /// points; their state stays, to the bit, where their last element has put it.
-pub trait Cell<M: Manifold, T: Float>: Module<T> {
+pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
     /// d and m.
     fn dims(&self) -> [usize; 2];
 

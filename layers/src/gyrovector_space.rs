@@ -190,7 +190,7 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
 /// A geometry that a model is built in and that belongs to it: a manifold, or a [`Curvature`](crate::Curvature) that is
 /// learned with the model. Layers are made on [`learned`](Self::learned) and run by their methods `forward_in`
 /// [`on`](Self::on) a tape.
-pub trait Geometry<T: Float>: Module<T> + Clone + std::fmt::Debug {
+pub trait Geometry<T: Float>: Module<T> + Clone + Send + Sync + std::fmt::Debug {
     /// The manifold of the parameters that stand for points, such as biases.
     type Learned: Manifold;
 

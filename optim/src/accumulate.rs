@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cotangent_engine::{Float, GradientView, Gradients, ParamId};
+use cotangent_engine::{Float, GradientView, ParamId};
 use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor};
 
 use crate::optimiser::GradientSource;
@@ -77,15 +77,15 @@ impl<T: Float> Accumulated<T> {
     }
 
     /// Adds `weight` times the gradients with respect to a module's parameters.
-    pub fn add<N: Module<T>>(&mut self, module: &N, gradients: &Gradients<'_, T>, weight: f64) {
-        struct Add<'a, 't, T: Float> {
+    pub fn add<N: Module<T>>(&mut self, module: &N, gradients: &impl GradientSource<T>, weight: f64) {
+        struct Add<'a, G, T: Float> {
             sums: &'a mut HashMap<ParamId, Sum<T>>,
-            gradients: &'a Gradients<'t, T>,
+            gradients: &'a G,
             weight: f64,
         }
-        impl<T: Float> Visitor<T> for Add<'_, '_, T> {
+        impl<G: GradientSource<T>, T: Float> Visitor<T> for Add<'_, G, T> {
             fn param<M: Manifold>(&mut self, _: &str, param: &Param<M, T>) {
-                let Some(gradient) = self.gradients.param(param.id()) else { return };
+                let Some(gradient) = self.gradients.of(param.id()) else { return };
                 let len = param.value().len();
                 let sum = self.sums.entry(param.id()).or_insert_with(|| match gradient {
                     GradientView::Dense(_) => Sum::Dense(vec![T::zero(); len]),

@@ -10,6 +10,7 @@
 //! | [`Optimiser`]: what they have in common; rates by group, weight decay, clipping | `optimiser.rs` |
 //! | [`clip::norm`]: the Riemannian norm of all gradients together | `clip.rs` |
 //! | [`Accumulated`]: gradients of several passes as one | `accumulate.rs` |
+//! | [`DataParallel`]: the parts of a batch side by side | `data_parallel.rs` |
 //! | [`Schedule`], [`Plateau`]: rates that change | `schedule.rs` |
 //! | [`Average`]: averages of weights along geodesics | `average.rs` |
 //! | [`checkpoint`]: everything a run needs to go on, in a file | `checkpoint.rs` |
@@ -20,6 +21,7 @@ mod adam;
 mod average;
 pub mod checkpoint;
 pub mod clip;
+mod data_parallel;
 mod device;
 mod error;
 mod optimiser;
@@ -31,6 +33,7 @@ pub mod solvers;
 pub use accumulate::Accumulated;
 pub use adam::{Adam, RiemannianAdam};
 pub use average::{Average, AverageState};
+pub use data_parallel::DataParallel;
 pub use error::OptimError;
 pub use optimiser::{Algorithm, GradientSource, Optimiser};
 pub use schedule::{Plateau, Schedule};

@@ -15,7 +15,8 @@ use crate::kernels::wedge::Wedge;
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
-use crate::{Dual, Float, Scalar, Shape, Tensor, Var, domain};
+use crate::simd::LANES;
+use crate::{Dual, Float, Lanes, Scalar, Shape, Tensor, Var, domain};
 
 /// Records the derivative of a row formula.
 #[track_caller]
@@ -161,7 +162,7 @@ where
                     products[k] = [aa, ab, ac, bc];
                     // As for a margin: the accurate value.
                     Dual {
-                        value: Wedge::of::<F, f64, V, B, I, O>(rows, [a, b, c]).value,
+                        value: Wedge::of::<F, f64, Lanes<LANES>, V, B, I, O>(rows, [a, b, c]).value,
                         ..aa * bc - ab * ac
                     }
                 }

@@ -112,12 +112,12 @@ impl<T: Float> Operation<T> for LayerNorm {
 /// The mean of a row, to be taken from its blocks: in every lane, and in those that the last block fills.
 #[inline(always)]
 fn means<T: Float, S: Block>(x: &[T]) -> [S; 2] {
-    let (width, mut end) = (x.len(), [T::zero(); LANES]);
+    let width = x.len();
     let mut sums = [S::splat(0.0); 2];
     for c in (0..width).step_by(2 * LANES) {
-        sums[0] = sums[0] + read(x, c, width - c, &mut end);
+        sums[0] = sums[0] + read(x, c, width - c);
         let next = (c + LANES).min(width);
-        sums[1] = sums[1] + read(x, next, width - next, &mut end);
+        sums[1] = sums[1] + read(x, next, width - next);
     }
     let mean = pairwise((sums[0] + sums[1]).lanes()) / width as f64;
     let mut last = [0.0; LANES];
@@ -133,14 +133,14 @@ fn inverse_deviation<S: Block>(squares: S, width: usize, epsilon: f64) -> f64 {
 
 #[inline(always)]
 fn normalise<T: Float, S: Block>(x: &[T], gain: &[T], bias: &[T], epsilon: f64, out: &mut [T]) {
-    let (width, mut end) = (gain.len(), [T::zero(); LANES]);
+    let width = gain.len();
     for (r, x) in x.chunks_exact(width).enumerate() {
         let means = means::<T, S>(x);
         let mut squares = [S::splat(0.0); 2];
         for c in (0..width).step_by(2 * LANES) {
             let next = (c + LANES).min(width);
-            let a = read::<T, S>(x, c, width - c, &mut end) - means[usize::from(width - c < LANES)];
-            let b = read::<T, S>(x, next, width - next, &mut end)
+            let a = read::<T, S>(x, c, width - c) - means[usize::from(width - c < LANES)];
+            let b = read::<T, S>(x, next, width - next)
                 - if next < width { means[usize::from(width - next < LANES)] } else { S::splat(0.0) };
             squares[0] = squares[0] + a * a;
             squares[1] = squares[1] + b * b;
@@ -149,8 +149,8 @@ fn normalise<T: Float, S: Block>(x: &[T], gain: &[T], bias: &[T], epsilon: f64, 
         let out = &mut out[r * width..];
         for c in (0..width).step_by(LANES) {
             let left = width - c;
-            let unit = (read::<T, S>(x, c, left, &mut end) - means[0]) * scale;
-            let y = unit * read(gain, c, left, &mut end) + read(bias, c, left, &mut end);
+            let unit = (read::<T, S>(x, c, left) - means[0]) * scale;
+            let y = unit * read(gain, c, left) + read(bias, c, left);
             write(out, c, left, y);
         }
     }
@@ -167,15 +167,15 @@ fn gradients<T: Float, S: Block>(
     piece: &mut Piece<'_, T>,
     (of_gain, of_bias): (&mut [f64], &mut [f64]),
 ) {
-    let (width, mut end) = (gain.len(), [T::zero(); LANES]);
+    let width = gain.len();
     for r in piece.range.clone() {
         let (x, g) = (&x[r * width..][..width], &g[r * width..][..width]);
         let means = means::<T, S>(x);
         let [mut squares, mut sum, mut dot] = [S::splat(0.0); 3];
         for c in (0..width).step_by(LANES) {
             let left = width - c;
-            let d = read::<T, S>(x, c, left, &mut end) - means[usize::from(left < LANES)];
-            let h = read::<T, S>(g, c, left, &mut end) * read(gain, c, left, &mut end);
+            let d = read::<T, S>(x, c, left) - means[usize::from(left < LANES)];
+            let h = read::<T, S>(g, c, left) * read(gain, c, left);
             squares = squares + d * d;
             sum = sum + h;
             dot = dot + h * d;
@@ -187,12 +187,12 @@ fn gradients<T: Float, S: Block>(
         let mut dx = piece.places[0].slice().map(|(dx, first)| &mut dx[(r - first) * width..]);
         for c in (0..width).step_by(LANES) {
             let left = width - c;
-            let u = (read::<T, S>(x, c, left, &mut end) - means[0]) * scale;
-            let g = read::<T, S>(g, c, left, &mut end);
+            let u = (read::<T, S>(x, c, left) - means[0]) * scale;
+            let g = read::<T, S>(g, c, left);
             add(of_gain, c, LANES, g * u);
             add(of_bias, c, LANES, g);
             if let Some(dx) = dx.as_deref_mut() {
-                let h = g * read(gain, c, left, &mut end);
+                let h = g * read(gain, c, left);
                 write(dx, c, left, scale * (h - sum - u * dot));
             }
         }

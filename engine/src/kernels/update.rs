@@ -77,7 +77,6 @@ where
 {
     let (rows, kappa) = (written[0].len() / width, Lanes::splat(update.kappa()));
     let zero = S::splat(0.0);
-    let mut ends = [[T::zero(); LANES]; V];
     for p in (0..rows).step_by(ROWS) {
         let count = ROWS.min(rows - p);
         let mut sums = [[[zero; ROWS]; V]; V];
@@ -87,7 +86,7 @@ where
             let start = (p + l) * width;
             let (mut of_row, mut square) = ([[zero; V]; V], Compensated::<S>::default());
             for c in (0..width).step_by(LANES) {
-                let v: [S; V] = vectors(&written, &read_only, start + c, width - c, &mut ends);
+                let v: [S; V] = vectors(&written, &read_only, start + c, width - c);
                 square.add_square::<T>(v[0]);
                 for a in 0..V {
                     for b in a.max(1)..V {
@@ -108,11 +107,11 @@ where
         let mut products = [[Lanes::<ROWS>::splat(0.0); V]; V];
         for a in 0..V {
             for b in a.max(1)..V {
-                products[a][b] = Lanes::from(S::sums(sums[a][b]));
+                products[a][b] = S::sums(&sums[a][b]);
                 products[b][a] = products[a][b];
             }
         }
-        let square = totals::<T, S>(squares);
+        let square = Compensated::totals::<T, ROWS>(&squares);
         products[0][0] = square.value();
         let (coefficients, new) = update.eval(square.margin(kappa), products, kept);
         // 0 · x is NaN for what is not finite.
@@ -131,7 +130,7 @@ where
             let start = (p + l) * width;
             let mut square = Compensated::<S>::default();
             for c in (0..width).step_by(LANES) {
-                let v: [S; V] = vectors(&written, &read_only, start + c, width - c, &mut ends);
+                let v: [S; V] = vectors(&written, &read_only, start + c, width - c);
                 for w in 0..W {
                     let mut y = zero;
                     for b in 0..V {
@@ -155,7 +154,7 @@ where
             }
         }
         if U::DOMAIN != Domain::Free {
-            let margins = totals::<T, S>(squares).margin(kappa);
+            let margins = Compensated::totals::<T, ROWS>(&squares).margin(kappa);
             for l in 0..good {
                 if U::DOMAIN != Domain::Ball || !(margins.get(l) > 0.0) {
                     let start = (p + l) * width;
@@ -170,23 +169,6 @@ where
     Ok(())
 }
 
-/// The sums of squares of some rows, in the precision that their margins need.
-#[inline(always)]
-fn totals<T: Float, S: Block>(squares: [Compensated<S>; ROWS]) -> Compensated<Lanes<ROWS>> {
-    if !T::COMPENSATED {
-        let mut sums = [S::splat(0.0); ROWS];
-        for l in 0..ROWS {
-            sums[l] = squares[l].sum;
-        }
-        return Compensated { sum: Lanes::from(S::sums(sums)), error: Lanes::splat(0.0) };
-    }
-    let mut totals = Compensated { sum: Lanes::splat(0.0), error: Lanes::splat(0.0) };
-    for l in 0..ROWS {
-        totals.set(l, squares[l].total::<T>());
-    }
-    totals
-}
-
 /// Some consecutive elements of all vectors of a row, from element `at` on; `left` of them are in the row.
 #[inline(always)]
 fn vectors<T: Float, S: Block, const V: usize, const W: usize, const N: usize>(
@@ -194,14 +176,13 @@ fn vectors<T: Float, S: Block, const V: usize, const W: usize, const N: usize>(
     read_only: &[&[T]; N],
     at: usize,
     left: usize,
-    ends: &mut [[T; LANES]; V],
 ) -> [S; V] {
     let mut v = [S::splat(0.0); V];
     for i in 0..W {
-        v[i] = read(&*written[i], at, left, &mut ends[i]);
+        v[i] = read(&*written[i], at, left);
     }
     for i in 0..N {
-        v[W + i] = read(read_only[i], at, left, &mut ends[W + i]);
+        v[W + i] = read(read_only[i], at, left);
     }
     v
 }

@@ -244,17 +244,17 @@ impl RowForm {
         };
         let of = |x: &str, y: &str| (x.to_owned(), lower(y));
         let first = each(&[of("a", "a"), of("a", "b"), of("a", "d"), of("b", "d")]);
-        let (b, d) = ("(fma(p, a, b) + fma(p, a_low, b_low))", "(fma(q, a, d) + fma(q, a_low, d_low))");
+        let (b, d) = ("(fma(p, a, -b) + fma(p, a_low, -b_low))", "(fma(q, a, -d) + fma(q, a_low, -d_low))");
         let second = each(&[of(b, d), of(b, "a"), of(d, "a")]);
         format!(
             "static double wedge{k}(__global const elem *const *x, ulong width, double *products) {{\n\
              double s0[LANES] = {{0}}, s1[LANES] = {{0}}, s2[LANES] = {{0}}, s3[LANES] = {{0}};\n{first}\
-             const double aa = in_order(s0), ab = in_order(s1), ad = in_order(s2);\n\
-             products[0] = aa; products[1] = ab; products[2] = ad; products[3] = in_order(s3);\n\
+             const double aa = pairwise(s0), ab = pairwise(s1), ad = pairwise(s2);\n\
+             products[0] = aa; products[1] = ab; products[2] = ad; products[3] = pairwise(s3);\n\
              if (aa == 0) return -ab * ad;\n\
-             const double p = -ab / aa, q = -ad / aa;\n\
+             const double p = ab / aa, q = ad / aa;\n\
              for (int l = 0; l < LANES; l++) s0[l] = s1[l] = s2[l] = 0;\n{second}\
-             return aa * in_order(s0) - in_order(s1) * in_order(s2);\n}}\n"
+             return aa * pairwise(s0) - pairwise(s1) * pairwise(s2);\n}}\n"
         )
     }
 

@@ -7,12 +7,6 @@ static double pairwise(const double *l) {
     return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
 }
 
-static double in_order(const double *l) {
-    double sum = 0;
-    for (int i = 0; i < LANES; i++) sum = sum + l[i];
-    return sum;
-}
-
 static double two_sum(double a, double b, double *rest) {
     const double sum = a + b, part = sum - a;
     *rest = (a - (sum - part)) + (b - part);

@@ -21,6 +21,10 @@ pub(crate) trait Block:
     fn load<T: Float>(x: &[T; LANES]) -> Self;
     /// The nearest elements.
     fn store<T: Float>(self, out: &mut [T; LANES]);
+    /// Fewer than `LANES` elements, widened; zeros beyond.
+    fn load_part<T: Float>(x: &[T]) -> Self;
+    /// The nearest elements of the first lanes, fewer than `LANES`.
+    fn store_part<T: Float>(self, out: &mut [T]);
     /// `self · b − c`, rounded once.
     fn mul_sub(self, b: Self, c: Self) -> Self;
     /// The larger of the magnitudes, lane by lane.
@@ -35,9 +39,27 @@ pub(crate) trait Block:
     }
     /// The sums over the lanes of four, each in the order of [`pairwise`](crate::kernels::line::pairwise).
     #[inline(always)]
-    fn sums(four: [Self; 4]) -> [f64; 4] {
+    fn sums_of_four(four: [Self; 4]) -> [f64; 4] {
         let [a, b, c, d] = four;
         [pairwise(a.lanes()), pairwise(b.lanes()), pairwise(c.lanes()), pairwise(d.lanes())]
+    }
+    /// The sums over the lanes of several.
+    #[inline(always)]
+    fn sums<const R: usize>(blocks: &[Self; R]) -> Lanes<R> {
+        let mut sums = Lanes::splat(0.0);
+        for l in (0..R).step_by(4) {
+            if l + 4 <= R {
+                let four = Self::sums_of_four([blocks[l], blocks[l + 1], blocks[l + 2], blocks[l + 3]]);
+                for i in 0..4 {
+                    sums.set(l + i, four[i]);
+                }
+            } else {
+                for l in l..R {
+                    sums.set(l, pairwise(blocks[l].lanes()));
+                }
+            }
+        }
+        sums
     }
     /// `self + b` and its rounding error, exactly (Knuth).
     #[inline(always)]
@@ -62,6 +84,14 @@ impl Block for Lanes<LANES> {
         *out = self.narrow::<T>().to_array();
     }
     #[inline(always)]
+    fn load_part<T: Float>(x: &[T]) -> Self {
+        <Self as Block>::load(fill(x, &mut [T::zero(); LANES]))
+    }
+    #[inline(always)]
+    fn store_part<T: Float>(self, out: &mut [T]) {
+        self.narrow::<T>().store(out);
+    }
+    #[inline(always)]
     fn mul_sub(self, b: Self, c: Self) -> Self {
         self.mul_add(b, -c)
     }
@@ -71,14 +101,14 @@ impl Block for Lanes<LANES> {
     }
 }
 
-/// `LANES` elements from `at` on, of which the row has `left`; zeros beyond, put together in `end`.
+/// `LANES` elements from `at` on, of which the row has `left`; zeros beyond.
 #[inline(always)]
-pub(crate) fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize, end: &mut [T; LANES]) -> S {
+pub(crate) fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize) -> S {
     let data = &data[at..];
-    S::load(match data.first_chunk::<LANES>() {
-        Some(block) if left >= LANES => block,
-        _ => fill(&data[..left.min(LANES)], end),
-    })
+    match data.first_chunk::<LANES>() {
+        Some(block) if left >= LANES => S::load(block),
+        _ => S::load_part(&data[..left.min(LANES)]),
+    }
 }
 
 /// What is left of a row, with zeros behind it. Out of line: beside a block's own load, the compiler would make a call
@@ -98,7 +128,7 @@ pub(crate) fn write<T: Float, S: Block>(out: &mut [T], at: usize, left: usize, b
     let out = &mut out[at..];
     match out.first_chunk_mut::<LANES>() {
         Some(out) => block.store(out),
-        None => block.lanes().narrow::<T>().store(&mut out[..left]),
+        None => block.store_part(&mut out[..left]),
     }
 }
 
@@ -108,15 +138,10 @@ pub(crate) fn add<T: Float, S: Block>(out: &mut [T], at: usize, left: usize, blo
     let out = &mut out[at..];
     match out.first_chunk_mut::<LANES>() {
         Some(out) if left >= LANES => (S::load(out) + block).store(out),
-        _ => add_part(&mut out[..left.min(LANES)], block.lanes()),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn add_part<T: Float>(out: &mut [T], block: Lanes<LANES>) {
-    for (l, x) in out.iter_mut().enumerate() {
-        *x = T::nearest(x.to_f64() + block.get(l));
+        _ => {
+            let out = &mut out[..left.min(LANES)];
+            (S::load_part(out) + block).store_part(out);
+        }
     }
 }
 
@@ -168,6 +193,36 @@ mod x86_64 {
         unsafe { _mm256_add_pd(_mm256_permute2f128_pd::<0x20>(x, y), _mm256_permute2f128_pd::<0x31>(x, y)) }
     }
 
+    /// The mask of the first `n` of eight 32-bit elements, n at most 8.
+    ///
+    /// # Safety
+    /// The processor must have AVX2.
+    #[inline(always)]
+    unsafe fn first_of_8(n: usize) -> __m256i {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+            _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), places)
+        }
+    }
+
+    /// The masks of the first `n` of eight 64-bit elements, n at most 8.
+    ///
+    /// # Safety
+    /// The processor must have AVX2.
+    #[inline(always)]
+    unsafe fn first_of_4(n: usize) -> [__m256i; 2] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let n = _mm256_set1_epi64x(n as i64);
+            let places = [_mm256_setr_epi64x(0, 1, 2, 3), _mm256_setr_epi64x(4, 5, 6, 7)];
+            places.map(
+                #[inline(always)]
+                |places| _mm256_cmpgt_epi64(n, places),
+            )
+        }
+    }
+
     impl Avx512 {
         /// The upper half added to the lower one.
         #[inline(always)]
@@ -206,7 +261,7 @@ mod x86_64 {
 
     impl Block for Avx2 {
         #[inline(always)]
-        fn sums(four: [Self; 4]) -> [f64; 4] {
+        fn sums_of_four(four: [Self; 4]) -> [f64; 4] {
             let [a, b, c, d] = four;
             // SAFETY: values of this type exist only where the processor has AVX2.
             unsafe {
@@ -254,6 +309,45 @@ mod x86_64 {
             }
         }
         #[inline(always)]
+        fn load_part<T: Float>(x: &[T]) -> Self {
+            let n = x.len().min(LANES);
+            // SAFETY: only called where the processor has AVX2; what the masks leave out is not read.
+            unsafe {
+                match T::erase(x) {
+                    Floats::F32(x) => {
+                        let x = _mm256_maskload_ps(x.as_ptr(), first_of_8(n));
+                        let high = _mm256_extractf128_ps::<1>(x);
+                        Avx2(_mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(high))
+                    }
+                    Floats::F64(x) => {
+                        let [low, high] = first_of_4(n);
+                        // The upper half may begin beyond the end, where nothing is read.
+                        let upper = x.as_ptr().wrapping_add(4);
+                        Avx2(_mm256_maskload_pd(x.as_ptr(), low), _mm256_maskload_pd(upper, high))
+                    }
+                }
+            }
+        }
+        #[inline(always)]
+        fn store_part<T: Float>(self, out: &mut [T]) {
+            let n = out.len().min(LANES);
+            // SAFETY: only called where the processor has AVX2; what the masks leave out is not written.
+            unsafe {
+                match T::erase_mut(out) {
+                    FloatsMut::F32(out) => {
+                        let (low, high) = (_mm256_cvtpd_ps(self.0), _mm256_cvtpd_ps(self.1));
+                        _mm256_maskstore_ps(out.as_mut_ptr(), first_of_8(n), _mm256_set_m128(high, low));
+                    }
+                    FloatsMut::F64(out) => {
+                        let [low, high] = first_of_4(n);
+                        _mm256_maskstore_pd(out.as_mut_ptr(), low, self.0);
+                        // The upper half may begin beyond the end, where nothing is written.
+                        _mm256_maskstore_pd(out.as_mut_ptr().wrapping_add(4), high, self.1);
+                    }
+                }
+            }
+        }
+        #[inline(always)]
         fn mul_sub(self, b: Self, c: Self) -> Self {
             // SAFETY: a value of this type exists only where the processor has AVX2 and FMA.
             unsafe { Avx2(_mm256_fmsub_pd(self.0, b.0, c.0), _mm256_fmsub_pd(self.1, b.1, c.1)) }
@@ -273,7 +367,7 @@ mod x86_64 {
 
     impl Block for Avx512 {
         #[inline(always)]
-        fn sums(four: [Self; 4]) -> [f64; 4] {
+        fn sums_of_four(four: [Self; 4]) -> [f64; 4] {
             let [a, b, c, d] = four;
             // SAFETY: values of this type exist only where the processor has AVX-512, and so AVX2.
             unsafe { sums_of_quads([a.folded(), b.folded(), c.folded(), d.folded()]) }
@@ -300,6 +394,32 @@ mod x86_64 {
                 match T::erase_mut(out) {
                     FloatsMut::F32(out) => _mm256_storeu_ps(out.as_mut_ptr(), _mm512_cvtpd_ps(self.0)),
                     FloatsMut::F64(out) => _mm512_storeu_pd(out.as_mut_ptr(), self.0),
+                }
+            }
+        }
+        #[inline(always)]
+        fn load_part<T: Float>(x: &[T]) -> Self {
+            let n = x.len().min(LANES);
+            // SAFETY: only called where the processor has AVX-512; what the masks leave out is not read.
+            unsafe {
+                match T::erase(x) {
+                    Floats::F32(x) => Avx512(_mm512_cvtps_pd(_mm256_maskload_ps(x.as_ptr(), first_of_8(n)))),
+                    Floats::F64(x) => Avx512(_mm512_maskz_loadu_pd(((1_u32 << n) - 1) as u8, x.as_ptr())),
+                }
+            }
+        }
+        #[inline(always)]
+        fn store_part<T: Float>(self, out: &mut [T]) {
+            let n = out.len().min(LANES);
+            // SAFETY: only called where the processor has AVX-512; what the masks leave out is not written.
+            unsafe {
+                match T::erase_mut(out) {
+                    FloatsMut::F32(out) => {
+                        _mm256_maskstore_ps(out.as_mut_ptr(), first_of_8(n), _mm512_cvtpd_ps(self.0));
+                    }
+                    FloatsMut::F64(out) => {
+                        _mm512_mask_storeu_pd(out.as_mut_ptr(), ((1_u32 << n) - 1) as u8, self.0);
+                    }
                 }
             }
         }

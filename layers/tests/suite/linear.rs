@@ -155,7 +155,7 @@ fn activations_are_moebius_versions() {
         let x = points(&ball, 9, 3, 1.0, &mut rng);
         let tape = Tape::new();
         let x = on(&tape, ball, &x);
-        let composed = Activation(|v| v.tanh().sigmoid()).forward(x);
+        let composed = Activation::new(|v| v.tanh().sigmoid()).forward(x);
         let one_by_one = Activation::SIGMOID.forward(Activation::TANH.forward(x));
         close(&read(&composed), &read(&one_by_one), 1e-14);
         close(&read(&Activation::IDENTITY.forward(x)), &read(&x), 1e-14);

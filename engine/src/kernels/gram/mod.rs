@@ -21,7 +21,7 @@ use std::marker::PhantomData;
 use smallvec::SmallVec;
 
 use self::reverse::backward_piece;
-use self::survey::{Rows, basis, starts, survey};
+use self::survey::{Rows, Sums, basis, starts, survey};
 use crate::compiled::Forward;
 use crate::domain::Compensated;
 use crate::float::Floats;
@@ -72,10 +72,11 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
     T: Float,
     S: Block,
 {
+    let mut sums = Sums::new();
     for p in range.clone().step_by(R) {
         let at = p..range.end.min(p + R);
         let rows: Rows<Lanes<R>, I, O> =
-            survey::<F, T, S, V, B, I, O, R>(vectors, parameters, width, at.clone(), None);
+            survey::<F, T, S, V, B, I, O, R>(vectors, parameters, width, at.clone(), None, &mut sums);
         let outputs = evaluate::<F, V, B, I, O, R>(&rows.values);
         for (l, p) in at.enumerate() {
             let first = p - range.start;
@@ -121,10 +122,9 @@ fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usi
     if !F::VECTOR {
         return;
     }
-    let mut ends = [[T::zero(); LANES]; V];
     let mut squares = Compensated::<S>::default();
     for c in (0..width).step_by(LANES) {
-        let basis = basis::<F, T, S, V, B, I, O>(vectors, starts, c, width, &mut ends);
+        let basis = basis::<F, T, S, V, B, I, O>(vectors, starts, c, width);
         let mut y = S::splat(0.0);
         for b in 0..O {
             y = y + S::splat(outputs[b]) * basis[b];

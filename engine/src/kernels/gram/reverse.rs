@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::survey::{Rows, basis, starts, survey};
+use super::survey::{Rows, Sums, basis, starts, survey};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::pieces::{Piece, Place};
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
@@ -34,10 +34,11 @@ pub(super) fn backward_piece<
     let of_parameters: SmallVec<[Parameter<'_>; PARAMS]> =
         parameters.iter().map(Operand::parameter).collect();
     let n = if F::VECTOR { g.len() / width } else { g.len() };
+    let mut sums = Sums::new();
     for p in piece.range.clone().step_by(R) {
         let at = p..piece.range.end.min(p + R);
         let rows: Rows<Lanes<R>, I, O> =
-            survey::<F, T, S, V, B, I, O, R>(vectors, &of_parameters, width, at.clone(), Some(g));
+            survey::<F, T, S, V, B, I, O, R>(vectors, &of_parameters, width, at.clone(), Some(g), &mut sums);
         let (shares, of_params) = cotangents::<F, V, B, I, O, R>(&rows);
         for (l, p) in at.clone().enumerate() {
             distribute::<F, T, S, V, B, I, O, R>(vectors, &mut piece.places, &shares, (l, p), width, g);
@@ -185,7 +186,6 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
 {
     let starts = starts::<T, V>(vectors, p, width);
     let n = if F::VECTOR { g.len() / width } else { g.len() };
-    let (mut ends, mut end) = ([[T::zero(); LANES]; V], [T::zero(); LANES]);
     for i in 0..V {
         let Some((slice, first)) = places[i].slice() else { continue };
         let slice = &mut slice[starts[i] - first * width..];
@@ -198,20 +198,20 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
         let of_upstream = S::splat(shares.of_upstream[0][i].get(l));
         for c in (0..width).step_by(LANES) {
             let left = width - c;
-            let basis = basis::<F, T, S, V, B, I, O>(vectors, &starts, c, width, &mut ends);
+            let basis = basis::<F, T, S, V, B, I, O>(vectors, &starts, c, width);
             let mut y = S::splat(0.0);
             for a in 0..B {
                 y = y + of_basis[a] * basis[a];
             }
             if F::VECTOR {
-                y = y + of_upstream * read(g, p * width + c, left, &mut end);
+                y = y + of_upstream * read(g, p * width + c, left);
             }
             if full { write(slice, c, left, y) } else { add(slice, c, left, y) }
         }
         if const { apart::<F, V, B, I, O>() } {
             for (which, at) in [0, width - 1].into_iter().enumerate() {
                 let c = at / LANES * LANES;
-                let basis = basis::<F, T, S, V, B, I, O>(vectors, &starts, c, width, &mut ends);
+                let basis = basis::<F, T, S, V, B, I, O>(vectors, &starts, c, width);
                 let apart =
                     usize::from(if F::METRIC == Metric::Horizontal { at == width - 1 } else { at == 0 });
                 let mut y = shares.of_ends[which][i].get(l);

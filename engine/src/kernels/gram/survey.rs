@@ -1,12 +1,11 @@
 //! What rows are to a formula: basis vectors, block by block, and their inner products.
 
 use crate::domain::Compensated;
-use crate::kernels::line::pairwise;
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::wedge::Wedge;
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
 use crate::simd::{Block, LANES, read};
-use crate::{Float, Lanes};
+use crate::{Float, Lanes, Scalar};
 
 /// Blocks with a 1 in one lane, and without.
 static UNITS: [[f64; LANES]; LANES + 1] = {
@@ -21,7 +20,7 @@ static UNITS: [[f64; LANES]; LANES + 1] = {
 
 /// The coordinates from `c` on of the unit vector of a coordinate.
 #[inline(always)]
-fn unit<S: Block>(coordinate: usize, c: usize) -> S {
+pub(crate) fn unit<S: Block>(coordinate: usize, c: usize) -> S {
     S::load(&UNITS[coordinate.wrapping_sub(c).min(LANES)])
 }
 
@@ -33,14 +32,14 @@ fn without<S: Block>(x: S, coordinate: usize, c: usize) -> S {
 
 /// The first coordinate, which is time, negated.
 #[inline(always)]
-fn flip<S: Block>(x: S, c: usize) -> S {
+pub(crate) fn flip<S: Block>(x: S, c: usize) -> S {
     let time = unit::<S>(0, c);
     x * (S::splat(1.0) - (time + time))
 }
 
 /// The coordinates from `c` on with their index lowered by the metric.
 #[inline(always)]
-fn lower<S: Block>(metric: Metric, x: S, c: usize) -> S {
+pub(crate) fn lower<S: Block>(metric: Metric, x: S, c: usize) -> S {
     match metric {
         // The basis is horizontal itself.
         Metric::Euclidean | Metric::Horizontal => x,
@@ -56,7 +55,6 @@ pub(super) fn basis<F, T, S, const V: usize, const B: usize, const I: usize, con
     starts: &[usize; V],
     c: usize,
     width: usize,
-    ends: &mut [[T; LANES]; V],
 ) -> [S; B]
 where
     F: RowFormula<V, B, I, O>,
@@ -65,7 +63,7 @@ where
 {
     let mut inputs = [S::splat(0.0); V];
     for i in 0..V {
-        inputs[i] = read(vectors[i].data, starts[i] + c, width - c, &mut ends[i]);
+        inputs[i] = read(vectors[i].data, starts[i] + c, width - c);
     }
     if F::METRIC == Metric::Horizontal {
         for i in 0..V {
@@ -112,6 +110,28 @@ pub(crate) struct Rows<S, const I: usize, const O: usize> {
     pub(crate) params: [S; PARAMS],
 }
 
+/// The inner products of the rows of a block, before they are summed over the lanes. Made once for all blocks: what
+/// earlier rows leave behind is overwritten or not looked at.
+pub(super) struct Sums<S, const I: usize, const O: usize, const R: usize> {
+    dots: [[S; R]; I],
+    norms: [[S; R]; I],
+    accurate: [[Compensated<S>; R]; I],
+    upstream: [[S; R]; O],
+}
+
+impl<S: Block, const I: usize, const O: usize, const R: usize> Sums<S, I, O, R> {
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        let zero = S::splat(0.0);
+        Sums {
+            dots: [[zero; R]; I],
+            norms: [[zero; R]; I],
+            accurate: [[Compensated::default(); R]; I],
+            upstream: [[zero; R]; O],
+        }
+    }
+}
+
 /// Reads the rows at positions `at`.
 #[inline(always)]
 pub(super) fn survey<
@@ -129,6 +149,7 @@ pub(super) fn survey<
     width: usize,
     at: std::ops::Range<usize>,
     g: Option<&[T]>,
+    sums: &mut Sums<S, I, O, R>,
 ) -> Rows<Lanes<R>, I, O>
 where
     F: RowFormula<V, B, I, O>,
@@ -146,81 +167,106 @@ where
             param.set(l, parameter.at((at.start + l).min(at.end - 1)));
         }
     }
-    let (mut ends, mut end) = ([[T::zero(); LANES]; V], [T::zero(); LANES]);
+    let zero = S::splat(0.0);
+    let mut all_units = [Lanes::<R>::splat(f64::MIN_POSITIVE); B];
     for (l, p) in at.clone().enumerate() {
         let starts = starts::<T, V>(vectors, p, width);
-        let units = units::<F, T, S, V, B, I, O>(vectors, &starts, width, &mut ends);
-        let mut dots = [S::splat(0.0); I];
-        let mut norms = [S::splat(0.0); I];
-        let mut accurate = [Compensated::<S>::default(); I];
-        let mut products = [S::splat(0.0); O];
+        let units = units::<F, T, S, V, B, I, O>(vectors, &starts, width);
+        let [mut row_dots, mut row_norms] = [[zero; I]; 2];
+        let mut row_accurate = [Compensated::<S>::default(); I];
+        let mut products = [zero; O];
         for c in (0..width).step_by(LANES) {
-            let basis = basis::<F, T, S, V, B, I, O>(vectors, &starts, c, width, &mut ends);
+            let basis = basis::<F, T, S, V, B, I, O>(vectors, &starts, c, width);
             for k in 0..I {
                 match F::INVARIANTS[k] {
                     Invariant::Dot(a, b) => {
-                        dots[k] = dots[k] + basis[a] * lower(F::METRIC, basis[b], c);
+                        row_dots[k] = row_dots[k] + basis[a] * lower(F::METRIC, basis[b], c);
                     }
                     Invariant::Accurate(a, b) => {
-                        accurate[k].add_product::<T>(basis[a], lower(F::METRIC, basis[b], c));
+                        row_accurate[k].add_product::<T>(basis[a], lower(F::METRIC, basis[b], c));
                     }
                     Invariant::Along(a, b) => {
                         let along = lower(F::METRIC, basis[b], c) / S::splat(units[b]);
-                        dots[k] = dots[k] + basis[a] / S::splat(units[a]) * along;
-                        norms[k] = norms[k] + along * along;
+                        row_dots[k] = row_dots[k] + basis[a] / S::splat(units[a]) * along;
+                        row_norms[k] = row_norms[k] + along * along;
                     }
-                    Invariant::Margin(a) => accurate[k].add_product::<T>(basis[a], basis[a]),
+                    Invariant::Margin(a) => row_accurate[k].add_product::<T>(basis[a], basis[a]),
                     _ => {}
                 }
             }
             if F::VECTOR
                 && let Some(g) = g
             {
-                let g: S = read(g, p * width + c, width - c, &mut end);
+                let g: S = read(g, p * width + c, width - c);
                 for b in 0..O {
                     products[b] = products[b] + basis[b] * g;
                 }
             }
         }
         for k in 0..I {
-            let mut products = [0.0; 4];
-            let value = match F::INVARIANTS[k] {
-                Invariant::Dot(..) => pairwise(dots[k].lanes()),
-                Invariant::Accurate(..) => accurate[k].total::<T>().value().get(0),
-                Invariant::Along(a, b) => {
-                    let norm = pairwise(norms[k].lanes()).sqrt();
-                    products[0] = norm * units[b];
-                    if norm > 0.0 { pairwise(dots[k].lanes()) / norm * units[a] } else { norm }
-                }
-                Invariant::Margin(_) => {
-                    let square = accurate[k].total::<T>();
-                    products[0] = square.sum.get(0);
-                    square.margin(Lanes::splat(rows.params[0].get(l))).get(0)
+            match F::INVARIANTS[k] {
+                Invariant::Dot(..) => sums.dots[k][l] = row_dots[k],
+                Invariant::Accurate(..) | Invariant::Margin(_) => sums.accurate[k][l] = row_accurate[k],
+                Invariant::Along(..) => {
+                    sums.dots[k][l] = row_dots[k];
+                    sums.norms[k][l] = row_norms[k];
                 }
                 Invariant::Wedge(a, b, c) => {
                     let mut row = [[].as_slice(); V];
                     for i in 0..V {
                         row[i] = &vectors[i].data[starts[i]..starts[i] + width];
                     }
-                    let wedge = Wedge::of::<F, T, V, B, I, O>(row, [a, b, c]);
-                    products = wedge.products;
-                    wedge.value
+                    let wedge = Wedge::of::<F, T, S, V, B, I, O>(row, [a, b, c]);
+                    rows.values[k].set(l, wedge.value);
+                    for i in 0..4 {
+                        rows.products[k][i].set(l, wedge.products[i]);
+                    }
                 }
-                Invariant::First(i) => vectors[i].data[starts[i]].to_f64(),
-                Invariant::Last(i) => vectors[i].data[starts[i] + width - 1].to_f64(),
-                Invariant::Param(q) => rows.params[q].get(l),
-                Invariant::Epsilon => T::EPSILON,
-            };
-            rows.values[k].set(l, value);
-            for i in 0..4 {
-                rows.products[k][i].set(l, products[i]);
+                Invariant::First(i) => rows.values[k].set(l, vectors[i].data[starts[i]].to_f64()),
+                Invariant::Last(i) => rows.values[k].set(l, vectors[i].data[starts[i] + width - 1].to_f64()),
+                Invariant::Param(_) | Invariant::Epsilon => {}
+            }
+        }
+        if const { asks_for_components(&F::INVARIANTS) } {
+            for b in 0..B {
+                all_units[b].set(l, units[b]);
             }
         }
         if let Some(g) = g {
             for b in 0..O {
-                let product = if F::VECTOR { pairwise(products[b].lanes()) } else { g[p].to_f64() };
-                rows.upstream[b].set(l, product);
+                if F::VECTOR {
+                    sums.upstream[b][l] = products[b];
+                } else {
+                    rows.upstream[b].set(l, g[p].to_f64());
+                }
             }
+        }
+    }
+    for k in 0..I {
+        match F::INVARIANTS[k] {
+            Invariant::Dot(..) => rows.values[k] = S::sums(&sums.dots[k]),
+            Invariant::Accurate(..) => {
+                rows.values[k] = Compensated::totals::<T, R>(&sums.accurate[k]).value()
+            }
+            Invariant::Along(a, b) => {
+                let norm = S::sums(&sums.norms[k]).sqrt();
+                let component = S::sums(&sums.dots[k]) / norm * all_units[a];
+                rows.products[k][0] = norm * all_units[b];
+                rows.values[k] = Scalar::select(Lanes::splat(0.0).lt(norm), component, norm);
+            }
+            Invariant::Margin(_) => {
+                let square = Compensated::totals::<T, R>(&sums.accurate[k]);
+                rows.products[k][0] = square.sum;
+                rows.values[k] = square.margin(rows.params[0]);
+            }
+            Invariant::Param(q) => rows.values[k] = rows.params[q],
+            Invariant::Epsilon => rows.values[k] = Lanes::splat(T::EPSILON),
+            Invariant::Wedge(..) | Invariant::First(_) | Invariant::Last(_) => {}
+        }
+    }
+    if F::VECTOR && g.is_some() {
+        for b in 0..O {
+            rows.upstream[b] = S::sums(&sums.upstream[b]);
         }
     }
     // Lanes without a row of their own compute the first one's again.
@@ -238,7 +284,6 @@ fn units<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize
     vectors: &[Operand<'_, T>],
     starts: &[usize; V],
     width: usize,
-    ends: &mut [[T; LANES]; V],
 ) -> [f64; B]
 where
     F: RowFormula<V, B, I, O>,
@@ -251,7 +296,7 @@ where
     }
     let mut largest = [S::splat(0.0); B];
     for c in (0..width).step_by(LANES) {
-        let basis = basis::<F, T, S, V, B, I, O>(vectors, starts, c, width, ends);
+        let basis = basis::<F, T, S, V, B, I, O>(vectors, starts, c, width);
         for b in 0..B {
             largest[b] = largest[b].max_magnitude(lower(F::METRIC, basis[b], c));
         }

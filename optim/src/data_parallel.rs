@@ -1,0 +1,97 @@
+//! The parts of a batch in parallel, each on a tape of its own.
+
+use cotangent_engine::{Device, Float, Tape, Var};
+use cotangent_manifolds::Module;
+use rayon::prelude::*;
+
+use crate::{Accumulated, Algorithm, OptimError, Optimiser};
+
+/// Steps by the gradient of a loss that is a sum over the parts of a batch. Where a model's own operations are too small to be worth
+/// more than one thread, the parts are.
+///
+/// The parts' gradients are added in their order: the result depends on how a batch is parted, not on the number of
+/// threads.
+///
+/// ```
+/// use cotangent_engine::{Device, Tensor};
+/// use cotangent_manifolds::{Euclidean, Param, ParamOnTape};
+/// use cotangent_optim::{DataParallel, RiemannianSgd};
+/// let mut x = Param::new("x", Euclidean, Tensor::new([3, 1], vec![1.0_f64, 2.0, 3.0]));
+/// let mut sgd = RiemannianSgd::new(0.25)?;
+/// let mut parallel = DataParallel::new(Device::cpu());
+/// let rows: [u32; 4] = [0, 0, 1, 2];
+/// let parts: Vec<&[u32]> = rows.chunks(3).collect();
+/// let loss = parallel
+///     .step(&mut x, &mut sgd, &parts, |x, tape, rows| tape.point(x).coordinates().gather(rows).square().sum())?;
+/// assert_eq!(loss, 1.0 + 1.0 + 4.0 + 9.0);
+/// assert_eq!(x.value().data(), [0.0, 1.0, 1.5]);
+/// # Ok::<(), cotangent_optim::OptimError>(())
+/// ```
+pub struct DataParallel<T: Float = f32> {
+    device: Device,
+    parts: Vec<Part<T>>,
+    sum: Accumulated<T>,
+}
+
+/// A part's own tape, whose memory serves the next batch, and what came of it.
+struct Part<T: Float> {
+    tape: Tape<T>,
+    loss: f64,
+    gradients: Accumulated<T>,
+}
+
+impl<T: Float> DataParallel<T> {
+    /// Tapes on a device.
+    pub fn new(device: Device) -> Self {
+        DataParallel { device, parts: Vec::new(), sum: Accumulated::new() }
+    }
+
+    /// A step of an optimiser; returns the loss, the sum over the parts. On a device, where gradients should stay, a
+    /// batch is best given as one part.
+    ///
+    /// # Errors
+    /// As [`Optimiser::step`].
+    ///
+    /// # Panics
+    /// As the loss and [`Tape::backward`] do; if there are no parts.
+    pub fn step<A, N, P>(
+        &mut self,
+        module: &mut N,
+        optimiser: &mut Optimiser<A, T>,
+        parts: &[P],
+        loss: impl for<'t> Fn(&N, &'t Tape<T>, &P) -> Var<'t, T> + Sync,
+    ) -> Result<f64, OptimError>
+    where
+        A: Algorithm,
+        N: Module<T> + Sync,
+        P: Sync,
+    {
+        assert!(!parts.is_empty(), "DataParallel: a batch of no parts");
+        let device = &self.device;
+        let fresh = || Part { tape: Tape::on(device.clone()), loss: 0.0, gradients: Accumulated::new() };
+        if self.parts.len() < parts.len() {
+            self.parts.resize_with(parts.len(), fresh);
+        }
+        let own = &mut self.parts[..parts.len()];
+        if let ([own], [part]) = (&mut *own, parts) {
+            own.tape.reset();
+            let loss = loss(module, &own.tape, part);
+            let value = loss.item().to_f64();
+            optimiser.step(module, &own.tape.backward(loss))?;
+            return Ok(value);
+        }
+        let of = &*module;
+        own.par_iter_mut().zip(parts).for_each(|(own, part)| {
+            own.tape.reset();
+            let loss = loss(of, &own.tape, part);
+            own.loss = loss.item().to_f64();
+            own.gradients.clear();
+            own.gradients.add(of, &own.tape.backward(loss), 1.0);
+        });
+        self.sum.clear();
+        own.iter().for_each(|own| self.sum.add(of, &own.gradients, 1.0));
+        let loss = own.iter().map(|own| own.loss).sum();
+        optimiser.step(module, &self.sum)?;
+        Ok(loss)
+    }
+}
