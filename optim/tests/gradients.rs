@@ -3,9 +3,9 @@
 mod common;
 
 use common::*;
-use cotangent_engine::{Tape, Tensor, rng};
+use cotangent_engine::{Device, Tape, Tensor, rng};
 use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, PoincareBall};
-use cotangent_optim::{Accumulated, GradientSource, RiemannianSgd, clip};
+use cotangent_optim::{Accumulated, DataParallel, GradientSource, RiemannianSgd, clip};
 
 /// The gradient of half the squared distance has the distance for its norm: clipped to a length, a step of rate 1 goes
 /// as far as that, all rows together.
@@ -84,4 +84,54 @@ fn accumulated_gradients_are_those_of_the_sum() {
         sum.clear();
         assert!(sum.of(x.id()).is_none());
     }
+}
+
+/// A batch in parts, of which some touch the same rows, steps as the whole does; for any number of threads to the bit.
+#[test]
+fn a_batch_in_parts_is_a_batch() {
+    let ball = PoincareBall::ball(-1.0).unwrap();
+    let fresh = || {
+        let mut rng = rng::stream(3, 0, 0);
+        let table = Param::new("table", ball, points(&ball, 20, 3, 2.0, &mut rng));
+        (table, Param::new("scale", Euclidean, Tensor::new([1], vec![0.7_f64])))
+    };
+    let rows: Vec<u32> = (0..50).map(|i| i * i % 17).collect();
+    let run = |size: usize, threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let mut model = fresh();
+        let mut sgd = RiemannianSgd::new(0.01).unwrap();
+        let mut parallel = DataParallel::new(Device::cpu());
+        let losses: Vec<f64> = pool.install(|| {
+            let step = |batch: &[u32]| {
+                let parts: Vec<&[u32]> = batch.chunks(size).collect();
+                let loss = parallel.step(&mut model, &mut sgd, &parts, |(table, scale), tape, rows| {
+                    let x = tape.point(table).coordinates().gather(rows);
+                    (x * *tape.point(scale).coordinates()).square().sum()
+                });
+                loss.unwrap()
+            };
+            // Fewer parts after more: what is left of them must not count.
+            [&rows[..], &rows[..20], &rows[5..]].map(step).to_vec()
+        });
+        (losses, model.0.value().clone(), model.1.value().clone())
+    };
+    let (whole, few, many) = (run(50, 2), run(7, 1), run(7, 2));
+    assert_eq!(few, many);
+    for (a, b) in whole.0.iter().zip(&few.0) {
+        assert!((a / b - 1.0).abs() < 1e-13, "{a} {b}");
+    }
+    for (a, b) in [(&whole.1, &few.1), (&whole.2, &few.2)] {
+        assert!(a.data().iter().zip(b.data()).all(|(a, b)| (a - b).abs() < 1e-13), "{a:?} {b:?}");
+    }
+    assert_ne!(fresh().1.value(), &whole.2);
+}
+
+#[test]
+fn a_part_that_diverges_stops_the_step() {
+    let mut x = Param::new("x", Euclidean, Tensor::new([2, 1], vec![1.0_f64, 2.0]));
+    let mut sgd = RiemannianSgd::new(0.1).unwrap();
+    let factors = [1.0, f64::NAN];
+    let outcome = DataParallel::new(Device::cpu())
+        .step(&mut x, &mut sgd, &factors, |x, tape, &factor| (*tape.point(x).coordinates() * factor).sum());
+    assert!(outcome.unwrap_err().to_string().contains("\"x\""));
 }

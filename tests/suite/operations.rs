@@ -339,7 +339,10 @@ impl PairFormula<1, 2, 1> for Bump {
 
 #[test]
 fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
-    for (x, y) in [(&[2, 4, 3][..], &[2, 5, 3][..]), (&[2, 4, 3], &[5, 3]), (&[40, 3], &[90, 3])] {
+    // The last has more pairs in a row than are derived together.
+    let shapes: [[&[usize]; 2]; 4] =
+        [[&[2, 4, 3], &[2, 5, 3]], [&[2, 4, 3], &[5, 3]], [&[40, 3], &[90, 3]], [&[2, 1], &[530, 1]]];
+    for [x, y] in shapes {
         let rows = |s: &[usize]| s[..s.len() - 1].to_vec();
         let inputs = [
             tensor(x, 1),
