@@ -4,9 +4,12 @@
 //! length 20 over 100 words, a GRU each, `M₁ ⊗ h₁ ⊕ M₂ ⊗ h₂ ⊕ b`, logistic regression of two classes, cross-entropy,
 //! forward, backward and Riemannian Adam.
 
+mod common;
+
 use std::ops::Range;
 use std::time::Instant;
 
+use common::Options;
 use cotangent::engine::loss;
 use cotangent::prelude::*;
 use rand::RngExt;
@@ -101,19 +104,8 @@ impl Bench {
 }
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    let value = |name: &str| {
-        let at = arguments.iter().position(|a| a == name)?;
-        arguments.get(at + 1).cloned()
-    };
-    // Under `cargo test` the benchmarks are compiled and not run.
-    if !arguments.iter().any(|a| a == "--bench") {
-        return;
-    }
-    let threads = value("--threads").map_or(1, |n| n.parse().expect("a number of threads"));
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
-    let bench = Bench { threads, only: value("--only") };
-    pool.install(|| {
+    common::run(|Options { threads, only }| {
+        let bench = Bench { threads, only };
         let ball = PoincareBall::ball(-1.0).expect("negative");
         for (dim, batch) in [(5, 64), (5, 512), (64, 64), (64, 512)] {
             bench.run::<_, f32>("hyp", ball, dim, batch);

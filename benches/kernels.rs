@@ -4,8 +4,11 @@
 //! `cargo bench --bench kernels -- [--threads 1] [--only gram]` prints medians in milliseconds of the forward pass
 //! and of forward and backward together.
 
+mod common;
+
 use std::time::Instant;
 
+use common::Options;
 use cotangent::engine::loss as losses;
 use cotangent::prelude::*;
 
@@ -206,16 +209,5 @@ impl Bench {
 }
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    let value = |name: &str| {
-        let at = arguments.iter().position(|a| a == name)?;
-        arguments.get(at + 1).cloned()
-    };
-    // Under `cargo test` the benchmarks are compiled and not run.
-    if !arguments.iter().any(|a| a == "--bench") {
-        return;
-    }
-    let threads = value("--threads").map_or(1, |n| n.parse().expect("a number of threads"));
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
-    pool.install(|| Bench { threads, only: value("--only") }.all());
+    common::run(|Options { threads, only }| Bench { threads, only }.all());
 }

@@ -4,8 +4,11 @@
 //! `cargo bench --bench optimizers -- [--threads 1] [--only RiemannianAdam]` prints the median time of a step with a
 //! dense gradient, in milliseconds.
 
+mod common;
+
 use std::time::Instant;
 
+use common::Options;
 use cotangent::engine::ParamId;
 use cotangent::optim::{Algorithm, GradientSource, Optimiser};
 use cotangent::prelude::*;
@@ -74,19 +77,8 @@ impl Bench {
 }
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    let value = |name: &str| {
-        let at = arguments.iter().position(|a| a == name)?;
-        arguments.get(at + 1).cloned()
-    };
-    // Under `cargo test` the benchmarks are compiled and not run.
-    if !arguments.iter().any(|a| a == "--bench") {
-        return;
-    }
-    let threads = value("--threads").map_or(1, |n| n.parse().expect("a number of threads"));
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
-    let bench = Bench { threads, only: value("--only") };
-    pool.install(|| {
+    common::run(|Options { threads, only }| {
+        let bench = Bench { threads, only };
         for shape in [[65536, 16], [65536, 128], [8192, 512]] {
             bench.all::<f32>(shape);
             bench.all::<f64>(shape);

@@ -36,9 +36,13 @@ fn draw(title: &str, series: &[(&str, Vec<f64>)]) -> std::result::Result<String,
                 continue;
             }
             let margin = (0.05 * (high - low)).max(1e-3);
+            let target = if name.contains("accuracy") { high } else { low };
+            let points =
+                || values.iter().enumerate().map(|(i, &v)| ((i + 1) as f64, v)).filter(|p| p.1.is_finite());
+            let best = points().find(|p| p.1 == target).expect("one of them is the extreme");
             let mut chart = ChartBuilder::on(panel)
                 .margin(12)
-                .caption(name, ("sans-serif", 15))
+                .caption(format!("{name}: best {:.4}, epoch {}", best.1, best.0), ("sans-serif", 15))
                 .x_label_area_size(36)
                 .y_label_area_size(52)
                 .build_cartesian_2d(1.0..(values.len() as f64).max(2.0), low - margin..high + margin)
@@ -46,18 +50,10 @@ fn draw(title: &str, series: &[(&str, Vec<f64>)]) -> std::result::Result<String,
             let mut mesh = chart.configure_mesh();
             mesh.x_desc("epoch").x_label_formatter(&|x| format!("{x:.0}")).light_line_style(WHITE);
             mesh.x_labels(values.len().min(10)).draw().map_err(failed)?;
-            let points =
-                || values.iter().enumerate().map(|(i, &v)| ((i + 1) as f64, v)).filter(|p| p.1.is_finite());
             let colour = RGBColor(74, 111, 165);
             chart.draw_series(LineSeries::new(points(), colour.stroke_width(2))).map_err(failed)?;
-            let target = if name.contains("accuracy") { high } else { low };
-            let best = points().find(|p| p.1 == target);
-            let marked = best.map(|p| {
-                EmptyElement::at(p)
-                    + Circle::new((0, 0), 4, RGBColor(192, 57, 43).filled())
-                    + Text::new(format!("{:.4}", p.1), (6, 6), ("sans-serif", 13))
-            });
-            chart.draw_series(marked).map_err(failed)?;
+            let marked = Circle::new(best, 4, RGBColor(192, 57, 43).filled());
+            chart.draw_series([marked]).map_err(failed)?;
         }
         area.present().map_err(failed)?;
     }

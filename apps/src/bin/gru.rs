@@ -27,9 +27,10 @@ struct Cli {
     /// it starts.
     #[arg(long, default_value = "-1", allow_negative_numbers = true)]
     kappa: String,
-    /// Nonlinearity of the recurrent cells.
-    #[arg(long, value_enum, default_value_t = Nonlinearity::Identity)]
-    cell: Nonlinearity,
+    /// Nonlinearity of the recurrent cells [default: that of the paper's authors, identity in hyperbolic space and tanh in
+    /// Euclidean space].
+    #[arg(long, value_enum)]
+    cell: Option<Nonlinearity>,
     /// Nonlinearity of the feed-forward layer.
     #[arg(long, value_enum, default_value_t = Nonlinearity::Identity)]
     feed_forward: Nonlinearity,
@@ -150,12 +151,13 @@ fn main() -> std::process::ExitCode {
 fn train(cli: Cli) -> Result<()> {
     let Some(device) = cli.device.choose()? else { return Ok(()) };
     let (kappa, learn_kappa) = curvature(&cli.kappa)?;
+    let architecture = cli.architecture.choose();
     let config = Config {
-        architecture: cli.architecture.choose(),
+        architecture,
         dim: cli.dim,
         kappa,
         learn_kappa,
-        cell: cli.cell,
+        cell: cli.cell.unwrap_or(Nonlinearity::of_authors(architecture.body)),
         feed_forward: cli.feed_forward,
         epochs: cli.epochs,
         batch: cli.batch,

@@ -6,7 +6,6 @@ use std::time::Instant;
 use clap::ValueEnum;
 use cotangent::engine::files::atomic;
 use cotangent::engine::loss;
-use cotangent::manifolds::module;
 use cotangent::optim::checkpoint;
 use cotangent::prelude::*;
 use rand::seq::SliceRandom;
@@ -15,8 +14,12 @@ use serde::{Deserialize, Serialize};
 use crate::confusion::Confusion;
 use crate::error::{AppError, Result};
 use crate::progress::Progress;
-use crate::sentence_pairs::{Padded, Pair, SentencePairs};
+use crate::sentence_pairs::{Pair, SentencePairs};
 use crate::{curves, disk};
+
+mod model;
+
+use model::{Model, classify, learned_kappa, side_by_side};
 
 /// The recurrent layer that reads sentences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -42,7 +45,7 @@ pub enum Space {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Nonlinearity {
-    /// None: the layers of the paper's own experiments.
+    /// None.
     Identity,
     /// The hyperbolic tangent.
     Tanh,
@@ -51,6 +54,14 @@ pub enum Nonlinearity {
 }
 
 impl Nonlinearity {
+    /// That of the recurrent cells in the authors' own program.
+    pub fn of_authors(body: Space) -> Self {
+        match body {
+            Space::Euclidean => Nonlinearity::Tanh,
+            Space::Hyperbolic => Nonlinearity::Identity,
+        }
+    }
+
     fn activation(self) -> Activation {
         match self {
             Nonlinearity::Identity => Activation::IDENTITY,
@@ -233,67 +244,6 @@ const MODEL: &str = "model.safetensors";
 mod purpose {
     pub(super) const INITIAL: u64 = 22;
     pub(super) const ORDER: u64 = 23;
-}
-
-/// Largest initial coordinate of a word.
-const WORD_RANGE: f64 = 0.1;
-
-/// Two encoders, one for each sentence, whose states and squared distance go through a feed-forward layer into a
-/// logistic regression. Ganea et al. 2018, section 4, "Models architecture".
-#[derive(Clone, Debug)]
-struct Model<B: Geometry<f32>, H: Geometry<f32>, C> {
-    body: B,
-    head: H,
-    words: Embedding<B::Learned>,
-    first: C,
-    second: C,
-    join: Concat<B::Learned>,
-    regression: LogisticRegression<H::Learned>,
-    feed_forward: Activation,
-}
-module!(impl[B: Geometry<f32>, H: Geometry<f32>, C: Module<f32>] Module<f32> for Model<B, H, C> {
-    body, head, words, first, second, join, regression
-});
-
-impl<B: Geometry<f32>, H: Geometry<f32>, C: Cell<B::Learned, f32>> Model<B, H, C> {
-    fn new(
-        body: B,
-        head: H,
-        cell: impl Fn(B::Learned, &mut rng::Rng) -> C,
-        config: &Config,
-        [words, classes]: [usize; 2],
-    ) -> Self {
-        let (mut rng, dim) = (rng::stream(config.seed, purpose::INITIAL, 0), config.dim);
-        let of_body = body.learned();
-        Model {
-            words: Embedding::uniform("words", of_body, words, dim, WORD_RANGE, &mut rng),
-            first: cell(of_body, &mut rng),
-            second: cell(of_body, &mut rng),
-            join: Concat::new(of_body, &[dim, dim], 1, dim, &mut rng),
-            regression: LogisticRegression::new(head.learned(), dim, classes, &mut rng),
-            feed_forward: config.feed_forward.activation(),
-            body,
-            head,
-        }
-    }
-
-    /// What the logistic regression sees of some pairs, `[batch, dim]`, and its logits, `[batch, classes]`.
-    fn forward<'t>(&self, tape: &'t Tape<f32>, [first, second]: &[Padded; 2]) -> [Var<'t, f32>; 2] {
-        let (body, head) = (self.body.on(tape), self.head.on(tape));
-        let encode = |cell: &C, sentences: &Padded| {
-            let [len, batch] = sentences.shape();
-            let words = self.words.forward_in(&body, tape, &sentences.words);
-            let words = words.reshape([len, batch, words.shape().width()]);
-            let states = cell.forward_in(&body, words, Some(&sentences.lengths));
-            states[states.len() - 1]
-        };
-        let (first, second) = (encode(&self.first, first), encode(&self.second, second));
-        let apart = body.distance(first, second).square().insert_axis(1);
-        let joined = self.join.forward_in(&body, &[first, second], Some(apart));
-        // Where body and head are one geometry, this is the Möbius version of φ.
-        let seen = head.exp0(self.feed_forward.apply(body.log0(joined)));
-        [seen, self.regression.forward_in(&head, seen)]
-    }
 }
 
 /// Trains a model and writes `metrics.json`, `model.safetensors` (the best by validation), `curves.svg`, in two
@@ -518,48 +468,11 @@ fn part_size(batch: usize, device: &Device) -> usize {
     if *device == Device::cpu() { batch.div_ceil(PARTS.0).max(PARTS.1) } else { batch }
 }
 
-/// Sentences and classes of some pairs, as the model takes them.
-fn side_by_side(pairs: &[&Pair]) -> ([Padded; 2], Vec<u32>) {
-    let first = Padded::new(pairs.iter().map(|pair| pair.first.as_slice()));
-    let second = Padded::new(pairs.iter().map(|pair| pair.second.as_slice()));
-    ([first, second], pairs.iter().map(|pair| pair.class).collect())
-}
-
-/// Pairs that are classified together.
-const CLASSIFIED_TOGETHER: usize = 512;
-
-fn classify<B, H, C>(
-    model: &Model<B, H, C>,
-    pairs: &[Pair],
-    classes: usize,
-    tape: &mut Tape<f32>,
-) -> Confusion
-where
-    B: Geometry<f32>,
-    H: Geometry<f32>,
-    C: Cell<B::Learned, f32>,
-{
-    let mut confusion = Confusion::new(classes);
-    for pairs in pairs.chunks(CLASSIFIED_TOGETHER) {
-        let (sentences, classes) = side_by_side(&pairs.iter().collect::<Vec<_>>());
-        tape.reset();
-        let [_, logits] = model.forward(tape, &sentences);
-        classes.iter().zip(logits.top_k(1).1).for_each(|(&class, found)| confusion.add(class, found));
-    }
-    confusion
-}
-
 /// The epoch, from 1, of the best validation accuracy, the first of several, and that accuracy.
 fn best(epochs: &[Epoch]) -> Option<(usize, f64)> {
     let accuracies = epochs.iter().map(|epoch| epoch.validation).enumerate();
     let (at, accuracy) = accuracies.reduce(|best, next| if next.1 > best.1 { next } else { best })?;
     Some((at + 1, accuracy))
-}
-
-/// The curvature that a geometry has learned.
-fn learned_kappa(geometry: &impl Geometry<f32>) -> Option<f64> {
-    let state = geometry.state();
-    state.first().map(|(_, kappa)| f64::from(kappa.data()[0]))
 }
 
 /// Reads a checkpoint of the same run as `fresh`.
