@@ -25,6 +25,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Input(1)];
         const INVARIANTS: [Invariant; 1] = [Invariant::Dot(0, 1)];
+        cotangent_engine::compiled_here!(row);
         fn eval<S: Scalar>([uv]: [S; 1]) -> [S; 1] {
             [uv]
         }
@@ -39,6 +40,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Vector::Difference(1, 0)];
         const INVARIANTS: [Invariant; 1] = [Invariant::Dot(0, 0)];
+        cotangent_engine::compiled_here!(row);
         fn eval<S: Scalar>([dd]: [S; 1]) -> [S; 1] {
             [dd.sqrt()]
         }
@@ -53,6 +55,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Vector::Input(0)];
         const INVARIANTS: [Invariant; 1] = [Invariant::Dot(0, 0)];
+        cotangent_engine::compiled_here!(row);
         fn eval<S: Scalar>([vv]: [S; 1]) -> [S; 1] {
             [vv.sqrt()]
         }

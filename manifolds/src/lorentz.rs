@@ -103,6 +103,7 @@ pub mod formulas {
         // The area that sum and difference span is twice that of the points, and the same from both sides.
         const INVARIANTS: [Invariant; 6] =
             [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(2, 2), Wedge(3, 2, 2), Param(0)];
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa]: [S; 6]) -> [S; 1] {
             [distance_of_chord(chord(xx, yy, xy, dd, S::constant(0.25) * area, kappa), kappa)]
@@ -123,6 +124,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
         const DOMAIN: Domain = Domain::Hyperboloid;
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 2] {
             let square = tangent_product(xx, xv, xv, vv, area, kappa);
@@ -156,6 +158,7 @@ pub mod formulas {
             First(1),
             Param(0),
         ];
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, xd, dd, area, x_time, y_time, kappa]: [S; 9]) -> [S; 4] {
             let h = chord(xx, yy, xy, dd, area, kappa);
@@ -188,6 +191,7 @@ pub mod formulas {
             Wedge(0, 2, 3),
             Param(0),
         ];
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, dd, area, xv, dv, turn, kappa]: [S; 9]) -> [S; 5] {
             let h = chord(xx, yy, xy, dd, area, kappa);
@@ -213,6 +217,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 2] = [Input(0), Flip(1)];
         const INVARIANTS: [Invariant; 2] = [Dot(0, 1), Param(0)];
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xh, kappa]: [S; 2]) -> [S; 2] {
             [-kappa * xh, S::one()]
@@ -246,6 +251,7 @@ pub mod formulas {
         const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
         const INVARIANTS: [Invariant; 6] =
             [Dot(0, 0), Dot(0, 1), Dot(0, 2), Dot(1, 2), Wedge(0, 1, 2), Param(0)];
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, xu, xv, uv, area, kappa]: [S; 6]) -> [S; 1] {
             [tangent_product(xx, xu, xv, uv, area, kappa)]
@@ -262,6 +268,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 1] {
             [tangent_product(xx, xv, xv, vv, area, kappa).max(S::zero()).sqrt()]

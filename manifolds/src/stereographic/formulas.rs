@@ -21,6 +21,7 @@ impl RowFormula<2, 3, 4, 1> for Dist {
     const VECTOR: bool = false;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, dd, kappa]: [S; 4]) -> [S; 1] {
         let q = dd / (mx * my);
@@ -50,6 +51,7 @@ impl RowFormula<2, 2, 6, 2> for Exp {
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 6] = [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
     const DOMAIN: Domain = Domain::Ball;
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, xv, vv, area, kappa]: [S; 6]) -> [S; 2] {
         exp(mx, xx, xv, vv, area, kappa)
@@ -103,6 +105,7 @@ impl RowFormula<2, 3, 4, 3> for Log {
     const VECTOR: bool = true;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, dd, kappa]: [S; 4]) -> [S; 3] {
         let mm = mx * my;
@@ -121,6 +124,7 @@ impl RowFormula<3, 4, 6, 4> for Transport {
     const VECTOR: bool = true;
     const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Input(2)];
     const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(0, 3), Dot(2, 3), Param(0)];
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, dd, xv, dv, kappa]: [S; 6]) -> [S; 4] {
         let ratio = my / mx;
@@ -148,6 +152,7 @@ impl RowFormula<2, 2, 1, 2> for EgradToRgrad {
     const VECTOR: bool = true;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 1] = [Margin(0)];
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx]: [S; 1]) -> [S; 2] {
         [S::zero(), inverse_metric(mx)]
@@ -171,6 +176,7 @@ impl RowFormula<2, 2, 7, 2> for Descend {
     const INVARIANTS: [Invariant; 7] =
         [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0), Param(1)];
     const DOMAIN: Domain = Domain::Ball;
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, xg, gg, area, kappa, rate]: [S; 7]) -> [S; 2] {
         let a = -rate * inverse_metric(mx);
@@ -188,6 +194,7 @@ impl RowFormula<3, 3, 2, 1> for Inner {
     const VECTOR: bool = false;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
     const INVARIANTS: [Invariant; 2] = [Margin(0), Dot(1, 2)];
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, uv]: [S; 2]) -> [S; 1] {
         [uv / inverse_metric(mx)]
@@ -203,6 +210,7 @@ impl RowFormula<2, 2, 2, 1> for Norm {
     const VECTOR: bool = false;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 2] = [Margin(0), Dot(1, 1)];
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, vv]: [S; 2]) -> [S; 1] {
         [S::constant(2.0) * vv.sqrt() / mx]
@@ -218,6 +226,7 @@ impl RowFormula<1, 1, 1, 1> for Lambda {
     const VECTOR: bool = false;
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 1] = [Margin(0)];
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx]: [S; 1]) -> [S; 1] {
         [S::constant(2.0) / mx]

@@ -55,6 +55,7 @@ impl RowFormula<3, 4, 7, 1> for Logit {
     const VECTOR: bool = false;
     const BASIS: [Vector; 4] = BASIS;
     const INVARIANTS: [Invariant; 7] = INVARIANTS;
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>(invariants: [S; 7]) -> [S; 1] {
         [S::constant(2.0) / invariants[1] * weighed(invariants).0]

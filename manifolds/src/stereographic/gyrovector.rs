@@ -17,6 +17,7 @@ impl RowFormula<2, 3, 4, 3> for Add {
     const BASIS: [Vector; 3] = [Input(0), Input(1), Sum(0, 1)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
     const DOMAIN: Domain = Domain::Ball;
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, ee, kappa]: [S; 4]) -> [S; 3] {
         let ke = kappa * ee;
@@ -116,6 +117,7 @@ impl RowFormula<1, 1, 2, 1> for Exp0 {
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 2] = [Dot(0, 0), Param(0)];
     const DOMAIN: Domain = Domain::Ball;
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([vv, kappa]: [S; 2]) -> [S; 1] {
         [shrunk(vv, kappa)]
@@ -131,6 +133,7 @@ impl RowFormula<1, 1, 3, 1> for Log0 {
     const VECTOR: bool = true;
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 0), Param(0)];
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, kappa]: [S; 3]) -> [S; 1] {
         [stretched(mx, xx, kappa)]
