@@ -3,7 +3,8 @@
 
 use cotangent_engine::{Float, Shape, Tape, Tensor, Var};
 use cotangent_manifolds::{
-    ConstantCurvature, Curved, Euclidean, Manifold, Module, Param, ParamOnTape, Point, Stereographic,
+    Barycentre, ConstantCurvature, Curved, Euclidean, Manifold, Module, Param, ParamOnTape, Point,
+    Stereographic, barycentre,
 };
 
 /// The operations that layers are written in. Points and vectors are rows `[…, n]`; leading axes broadcast.
@@ -23,6 +24,9 @@ pub trait GyrovectorSpace<'t, T: Float> {
     /// If that manifold is of another curvature.
     fn points(&self, learned: Point<Self::Learned, Var<'t, T>>) -> Var<'t, T>;
 
+    /// The coordinates that points are learned in: the inverse of [`points`](Self::points).
+    fn coordinates(&self, x: Var<'t, T>) -> Var<'t, T>;
+
     /// Möbius addition x ⊕ y, eq. 4.
     fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T>;
 
@@ -34,6 +38,10 @@ pub trait GyrovectorSpace<'t, T: Float> {
 
     /// Geodesic distance of points: `[…]`. Eq. 6.
     fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T>;
+
+    /// The barycentre of each set of points, `[…, n, d]`, with weights `[…, n]` that are not negative: `[…, d]`. See
+    /// [`Barycentre`](cotangent_manifolds::Barycentre).
+    fn barycentre(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T>;
 
     /// Logits of points x, `[…, n]`, for classes whose hyperplanes go through p, `[k, n]`, with normals that are a,
     /// `[k, n]`, transported from the origin: `[…, k]`. Eq. 23.
@@ -85,6 +93,9 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
     fn points(&self, learned: Point<Euclidean, Var<'t, T>>) -> Var<'t, T> {
         *learned.coordinates()
     }
+    fn coordinates(&self, x: Var<'t, T>) -> Var<'t, T> {
+        x
+    }
     #[track_caller]
     fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
         x + y
@@ -98,6 +109,10 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
     #[track_caller]
     fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
         Manifold::dist(self, &x, &y)
+    }
+    #[track_caller]
+    fn barycentre(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
+        Barycentre::barycentre(self, &points, &weights)
     }
     /// `⟨x − p, a⟩`: the Euclidean metric has λ = 1, where the flat limit of the curved ones has 2 and four times as
     /// much.
@@ -118,6 +133,9 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
     fn points(&self, learned: Point<Euclidean, Var<'t, T>>) -> Var<'t, T> {
         Curved::exp0(self, learned.coordinates())
     }
+    fn coordinates(&self, x: Var<'t, T>) -> Var<'t, T> {
+        Curved::log0(self, &x)
+    }
     #[track_caller]
     fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
         Curved::add(self, &x, &y)
@@ -133,6 +151,10 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
     #[track_caller]
     fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
         Curved::dist(self, &x, &y)
+    }
+    #[track_caller]
+    fn barycentre(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
+        barycentre::barycentre(&points, &weights, self.kappa())
     }
     #[track_caller]
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
@@ -158,8 +180,17 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
     #[track_caller]
     fn points(&self, learned: Point<Stereographic, Var<'t, T>>) -> Var<'t, T> {
         let of = learned.manifold();
-        assert!(of == self, "a parameter of {of:?} does not serve {self:?}");
+        assert!(of == self, "points of {of:?} do not serve {self:?}");
         *learned.coordinates()
+    }
+    fn coordinates(&self, x: Var<'t, T>) -> Var<'t, T> {
+        x
+    }
+    #[track_caller]
+    fn learned(&self, tape: &'t Tape<T>, param: &Param<Stereographic, T>) -> Var<'t, T> {
+        let of = param.manifold();
+        assert!(of == self, "parameter {:?} of {of:?} does not serve {self:?}", param.name());
+        *tape.point(param).coordinates()
     }
     #[track_caller]
     fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
@@ -176,6 +207,10 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
     #[track_caller]
     fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
         Manifold::dist(self, &x, &y)
+    }
+    #[track_caller]
+    fn barycentre(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
+        Barycentre::barycentre(self, &points, &weights)
     }
     #[track_caller]
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {

@@ -14,6 +14,7 @@
 //! | [`Concat`]: several inputs as one, points and real features | `concat.rs` |
 //! | [`Activation`]: any pointwise map | `activation.rs` |
 //! | [`Dropout`] | `dropout.rs` |
+//! | [`BatchNorm`]: batches to a learned mean and deviation | `batch_norm.rs` |
 //! | [`FeedForward`]: linear layers and activations | `feed_forward.rs` |
 //! | [`LogisticRegression`], [`UnidirectionalRegression`]: logits of classes | `logistic_regression.rs` |
 //! | [`Cell`]: recurrent layers over sequences of different lengths | `cell.rs` |
@@ -30,6 +31,7 @@
 //! | [`loss`]: losses over distances | `loss.rs` |
 
 mod activation;
+mod batch_norm;
 mod bidirectional;
 mod cell;
 mod concat;
@@ -48,6 +50,7 @@ mod poincare_linear;
 mod rnn;
 
 pub use activation::Activation;
+pub use batch_norm::{BatchNorm, BatchStatistics};
 pub use bidirectional::Bidirectional;
 pub use cell::Cell;
 pub use concat::Concat;

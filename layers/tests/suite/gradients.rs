@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cotangent_engine::{Float, ParamId, Tape, Tensor, Var, check, rng};
 use cotangent_layers::{
-    Activation, Cell, Concat, Curvature, FeedForward, Geometry, Gru, Linear, LogisticRegression,
+    Activation, BatchNorm, Cell, Concat, Curvature, FeedForward, Geometry, Gru, Linear, LogisticRegression,
 };
 use cotangent_layers::{GyrovectorSpace, PoincareLinear, Rnn, UnidirectionalRegression, exp0, log0};
 use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, Visitor};
@@ -30,13 +30,26 @@ fn agrees<N: Module<f64> + Clone>(
     x: &Tensor<f64>,
     loss: impl for<'t> Fn(&N, Var<'t, f64>) -> Var<'t, f64>,
 ) {
+    let names: Vec<String> = module.state().into_iter().map(|(name, _)| name).collect();
+    trained(module, &names.iter().map(String::as_str).collect::<Vec<_>>(), x, loss);
+}
+
+/// As [`agrees`], of the parameters that have a gradient; the others have none.
+fn trained<N: Module<f64> + Clone>(
+    module: &N,
+    names: &[&str],
+    x: &Tensor<f64>,
+    loss: impl for<'t> Fn(&N, Var<'t, f64>) -> Var<'t, f64>,
+) {
     let worst = check::gradients(std::slice::from_ref(x), |x| loss(module, x[0]));
     assert!(worst.relative < 1e-8 && worst.reverse != 0.0, "{worst:?}");
     let tape = Tape::new();
     let gradients = tape.backward(loss(module, tape.constant(x)));
     let ids = ids(module);
     for (k, (name, value)) in module.state().into_iter().enumerate() {
-        let reverse = gradients.param(ids[&name]).expect("a gradient of every parameter");
+        let reverse = gradients.param(ids[&name]);
+        assert_eq!(reverse.is_some(), names.contains(&name.as_str()), "{name}");
+        let Some(reverse) = reverse else { continue };
         let reverse = reverse.to_dense(value.len() / value.width(), value.width());
         let at = |j: usize, h: f64| {
             let mut state = module.state();
@@ -76,6 +89,11 @@ fn of_linear_layers() {
         let mut net = FeedForward::new(ball, &[2, 3, 2], Activation::TANH, &mut rng);
         scatter(&mut net, 0.5, 2);
         agrees(&net, &x, |net, x| mix(*net.forward(Point::new(space(kappa), x)).coordinates()));
+        let mut norm = BatchNorm::new(ball, 2);
+        scatter(&mut norm, 0.5, 10);
+        trained(&norm, &["bias", "scale"], &x, |norm, x| {
+            mix(*norm.forward_batch(Point::new(space(kappa), x)).0.coordinates())
+        });
         let mut concat = Concat::new(ball, &[2, 2], 1, 3, &mut rng);
         scatter(&mut concat, 0.5, 3);
         agrees(&concat, &x, |layer, x| {

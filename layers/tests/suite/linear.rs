@@ -1,8 +1,10 @@
-//! Linear layers, concatenation, activations, dropout.
+//! Linear layers, concatenation, activations, dropout, batch normalisation.
 
 use cotangent_engine::{Row, Rows, Tape, Tensor, rng};
-use cotangent_layers::{Activation, Concat, Dropout, FeedForward, GyrovectorSpace, Linear, PoincareLinear};
-use cotangent_layers::{exp0, log0};
+use cotangent_layers::{
+    Activation, BatchNorm, BatchStatistics, Concat, Dropout, FeedForward, GyrovectorSpace, Linear,
+};
+use cotangent_layers::{PoincareLinear, exp0, log0};
 use cotangent_manifolds::{Curved, Euclidean, Manifold, Module, Stereographic};
 
 use super::*;
@@ -228,4 +230,66 @@ fn variable_curvature_is_that_curvature() {
         let y = moving.forward_in(&of_kappa, &[*x.coordinates()], Some(f)).to_tensor();
         close(&y, &read(&fixed.forward(&[x], Some(f))), 1e-14);
     }
+}
+
+/// After normalisation the mean squared distance from β is γ² v/(v + ε), and what has mean β and variance 1 stays.
+#[test]
+fn batches_are_brought_to_a_mean_and_a_deviation() {
+    let mut rng = rng::stream(12, 2, 0);
+    for kappa in [-1.0, -1e-3, 0.0, 0.3] {
+        let ball = space(kappa);
+        let x = points(&ball, 40, 3, 0.6, &mut rng);
+        let mut norm = BatchNorm::new(ball, 3);
+        scatter(&mut norm, 0.4, 9);
+        norm.scale.value_mut().data_mut()[0] = 0.7;
+        let tape = Tape::new();
+        let (y, batch) = norm.forward_batch(on(&tape, ball, &x.reshape([4, 10, 3])));
+        assert_eq!(y.coordinates().shape(), [4, 10, 3].into());
+        let beta = on(&tape, ball, norm.bias.value());
+        let variance = y.dist(&beta).square().mean().item();
+        let v = batch.variance.data()[0];
+        assert!((variance - 0.49 * v / (v + 1e-5)).abs() < 1e-12, "{kappa}: {variance} of {v}");
+        // ⊖m ⊕ x has its barycentre at the origin: an isometry takes barycentres along.
+        norm.scale.value_mut().data_mut()[0] = (v + 1e-5).sqrt();
+        let tape = Tape::new();
+        let (y, _) = norm.forward_batch(on(&tape, ball, &x));
+        let weights = tape.constant(&Tensor::from_fn([40], |_| 1.0));
+        let mean = GyrovectorSpace::barycentre(&ball, *y.coordinates(), weights).to_tensor();
+        close(&mean, norm.bias.value(), 1e-12);
+        // The running statistics, once they are the batch's, give the batch's result.
+        norm.momentum = 1.0;
+        norm.observe(&batch);
+        close(&read(&norm.forward(on(&tape, ball, &x))), &read(&y), 1e-12);
+        let tape = Tape::new();
+        norm.momentum = 0.25;
+        let before = norm.clone();
+        norm.observe(&BatchStatistics { mean: Tensor::zeros([3]), variance: Tensor::new([1], vec![2.0]) });
+        assert!((norm.variance.value().data()[0] - (0.75 * v + 0.5)).abs() < 1e-12);
+        let left = |norm: &BatchNorm<Stereographic, f64>| {
+            on(&tape, ball, norm.mean.value()).dist(&on(&tape, ball, &Tensor::zeros([3]))).item()
+        };
+        assert!((left(&norm) - 0.75 * left(&before)).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn batch_normalisation_is_the_ordinary_one_in_flat_space() {
+    let x = uniform(&[20, 2], 2.0, &mut rng::stream(13, 2, 0));
+    let mut norm = BatchNorm::new(Euclidean, 2);
+    *norm.bias.value_mut() = Tensor::new([2], vec![1.0, -2.0]);
+    let mean: Vec<f64> = (0..2).map(|k| x.rows().map(|row| row[k]).sum::<f64>() / 20.0).collect();
+    let v = x.rows().map(|row| (row[0] - mean[0]).powi(2) + (row[1] - mean[1]).powi(2)).sum::<f64>() / 20.0;
+    let want =
+        Tensor::from_fn([20, 2], |i| [1.0, -2.0][i % 2] + (x.data()[i] - mean[i % 2]) / (v + 1e-5).sqrt());
+    let tape = Tape::new();
+    let (y, batch) = norm.forward_batch(on(&tape, Euclidean, &x));
+    close(&read(&y), &want, 1e-13);
+    close(&batch.mean, &Tensor::new([2], mean), 1e-14);
+    // A curvature of nearly nothing is nearly that.
+    let curved = BatchNorm::new(space(-1e-9), 2);
+    let flat = BatchNorm::new(Euclidean, 2);
+    let (y, _) = curved.forward_batch(on(&tape, space(-1e-9), &x));
+    let (z, _) = flat.forward_batch(on(&tape, Euclidean, &x));
+    let doubled = read(&y); // λ = 2: the deviation is twice as long
+    close(&Tensor::from_fn([20, 2], |i| 2.0 * doubled.data()[i]), &read(&z), 1e-4);
 }

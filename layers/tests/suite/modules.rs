@@ -238,7 +238,7 @@ fn concatenations_count_their_inputs() {
 
 #[test]
 #[should_panic(
-    expected = "a parameter of Stereographic { kappa: -1.0 } does not serve Stereographic { kappa: -0.5 }"
+    expected = "parameter \"bias\" of Stereographic { kappa: -1.0 } does not serve Stereographic { kappa: -0.5 }"
 )]
 fn curvatures_do_not_mix() {
     let tape = Tape::new();
