@@ -10,17 +10,27 @@ use crate::error::{AppError, Result};
 /// Width of a panel and height of the picture, in pixels.
 const PANEL: (u32, u32) = (520, 400);
 
-/// Draws series over the epochs, from 1, each in a panel of its own with its best value marked: the largest where the
-/// name says accuracy, else the smallest.
+/// Values over the epochs, from 1.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// What they are.
+    pub name: &'static str,
+    /// One for each epoch; those that are not finite are left out.
+    pub values: Vec<f64>,
+    /// The better of two: `f64::min` for a loss, `f64::max` for an accuracy.
+    pub better: fn(f64, f64) -> f64,
+}
+
+/// Draws series, each in a panel of its own with its best value marked.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn plot(path: &Path, title: &str, series: &[(&str, Vec<f64>)]) -> Result<()> {
+pub fn plot(path: &Path, title: &str, series: &[Series]) -> Result<()> {
     let svg = draw(title, series).map_err(|e| AppError::content(path, e))?;
     atomic::write(path, |w| w.write_all(svg.as_bytes())).map_err(AppError::io(path))
 }
 
-fn draw(title: &str, series: &[(&str, Vec<f64>)]) -> std::result::Result<String, String> {
+fn draw(title: &str, series: &[Series]) -> std::result::Result<String, String> {
     let mut svg = String::new();
     {
         let size = (PANEL.0 * series.len() as u32, PANEL.1);
@@ -28,7 +38,9 @@ fn draw(title: &str, series: &[(&str, Vec<f64>)]) -> std::result::Result<String,
         let failed = |e: DrawingAreaErrorKind<_>| e.to_string();
         area.fill(&WHITE).map_err(failed)?;
         let area = area.titled(title, ("sans-serif", 18)).map_err(failed)?;
-        for (panel, (name, values)) in area.split_evenly((1, series.len())).iter().zip(series) {
+        for (panel, Series { name, values, better }) in
+            area.split_evenly((1, series.len())).iter().zip(series)
+        {
             let finite = || values.iter().copied().filter(|v| v.is_finite());
             let (low, high) =
                 (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
@@ -36,7 +48,7 @@ fn draw(title: &str, series: &[(&str, Vec<f64>)]) -> std::result::Result<String,
                 continue;
             }
             let margin = (0.05 * (high - low)).max(1e-3);
-            let target = if name.contains("accuracy") { high } else { low };
+            let target = better(low, high);
             let points =
                 || values.iter().enumerate().map(|(i, &v)| ((i + 1) as f64, v)).filter(|p| p.1.is_finite());
             let best = points().find(|p| p.1 == target).expect("one of them is the extreme");
@@ -66,12 +78,13 @@ mod tests {
 
     #[test]
     fn every_series_has_a_panel_and_its_best_value() {
-        let svg =
-            draw("both", &[("loss", vec![0.9, 0.25, 0.5]), ("accuracy", vec![0.5, f64::NAN, 0.75])]).unwrap();
+        let loss = Series { name: "loss", values: vec![0.9, 0.25, 0.5], better: f64::min };
+        let accuracy = Series { name: "accuracy", values: vec![0.5, f64::NAN, 0.75], better: f64::max };
+        let svg = draw("both", &[loss.clone(), accuracy]).unwrap();
         for text in ["both", "loss", "accuracy", "epoch", "0.2500", "0.7500"] {
             assert!(svg.contains(text), "{text} is missing");
         }
         assert!(!svg.contains("NaN") && svg.matches("<polyline").count() >= 2);
-        assert!(draw("nothing", &[("loss", Vec::new())]).is_ok());
+        assert!(draw("nothing", &[Series { values: Vec::new(), ..loss }]).is_ok());
     }
 }

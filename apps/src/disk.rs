@@ -237,22 +237,32 @@ fn round(x: f64) -> f64 {
 /// Colours of classes.
 const COLOURS: [&str; 6] = ["#d4a017", "#c0392b", "#4a6fa5", "#2e8b57", "#7d3c98", "#555555"];
 
-/// Draws points of the Poincaré ball of two dimensions, or of the plane for κ = 0, coloured by class, and hyperplanes,
-/// each through a point and with a normal: geodesics.
+/// Points with classes, and hyperplanes between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Classes<'a> {
+    /// Points of the Poincaré ball of two dimensions, or of the plane for κ = 0.
+    pub points: &'a [[f64; 2]],
+    /// The class of each, by which it is coloured.
+    pub of: &'a [u32],
+    /// The classes' names.
+    pub names: &'a [String],
+    /// Each a point and a normal.
+    pub hyperplanes: &'a [([f64; 2], [f64; 2])],
+    /// Sectional curvature.
+    pub kappa: f64,
+    /// Whether the hyperplanes are geodesics of the ball, and not straight lines.
+    pub geodesics: bool,
+    /// A caption.
+    pub title: &'a str,
+}
+
+/// Draws points by class, and hyperplanes.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn classes(
-    path: &Path,
-    points: &[[f64; 2]],
-    of: &[u32],
-    names: &[String],
-    hyperplanes: &[([f64; 2], [f64; 2])],
-    kappa: f64,
-    title: &str,
-) -> Result<()> {
-    let curved = kappa < 0.0;
-    let shrink = if curved {
+pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
+    let &Classes { points, of, names, hyperplanes, kappa, geodesics, title } = classes;
+    let shrink = if kappa < 0.0 {
         (-kappa).sqrt()
     } else {
         let all = points.iter().chain(hyperplanes.iter().map(|(p, _)| p));
@@ -269,8 +279,8 @@ pub fn classes(
     }
     let mut lines = Group::new().set("fill", "none").set("stroke", "#2e8b57").set("stroke-width", 2);
     for (p, a) in hyperplanes {
-        if let Some([start, end]) = ends(inside(p), *a, curved) {
-            lines = lines.add(SvgPath::new().set("d", arc(start, end, curved)));
+        if let Some([start, end]) = ends(inside(p), *a, geodesics) {
+            lines = lines.add(SvgPath::new().set("d", arc(start, end, geodesics)));
         }
     }
     let mut legend = Group::new().set("font-size", 14);
@@ -288,13 +298,17 @@ pub fn classes(
 }
 
 /// Where the geodesic through a point p of the unit disk at a right angle to a direction a leaves the disk; `None` for
-/// no direction. Flat: where the line does.
+/// no direction or if it does not come into the disk. Flat: where the line does.
 fn ends(p: [f64; 2], a: [f64; 2], curved: bool) -> Option<[[f64; 2]; 2]> {
     let norm = a[0].hypot(a[1]);
     if !(norm > 0.0 && norm.is_finite()) {
         return None;
     }
     let along = [-a[1] / norm, a[0] / norm];
+    // The line's distance from the origin.
+    if !curved && (p[0] * a[0] + p[1] * a[1]).abs() >= norm {
+        return None;
+    }
     Some([-1.0, 1.0].map(|sign| {
         let u = along.map(|x| sign * x);
         if curved {
@@ -305,7 +319,7 @@ fn ends(p: [f64; 2], a: [f64; 2], curved: bool) -> Option<[[f64; 2]; 2]> {
             [x / scale, y / scale]
         } else {
             let (pu, pp) = (p[0] * u[0] + p[1] * u[1], p[0] * p[0] + p[1] * p[1]);
-            let t = -pu + (pu * pu + 1.0 - pp).max(0.0).sqrt();
+            let t = -pu + (pu * pu + 1.0 - pp).sqrt();
             [0, 1].map(|k| p[k] + t * u[k])
         }
     }))

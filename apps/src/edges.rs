@@ -1,14 +1,11 @@
 //! Edge lists in files: two columns of names, an optional weight, an optional header; TSV or CSV; plain or
 //! gzip.
 
-use std::fs::File;
-use std::io::{BufReader, Read};
 use std::path::Path;
-
-use flate2::read::MultiGzDecoder;
 
 use crate::error::{AppError, Result};
 use crate::graph::{Builder, Graph};
+use crate::table;
 
 /// WordNet 3.0's mammals: the transitive closure of hypernymy below mammal.n.01, 1,182 nodes and 6,542
 /// pairs. Under the licence in `data/LICENSE-WordNet.txt`.
@@ -37,89 +34,39 @@ fn is_header(record: &csv::StringRecord) -> bool {
     known(0) && known(1) || record.get(2).is_some_and(|w| w.trim().parse::<f64>().is_err())
 }
 
-/// Opens a file, unpacking it if it begins as gzip does.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn open(path: &Path) -> Result<Box<dyn Read>> {
-    let mut magic = [0; 2];
-    let packed = {
-        let mut file = File::open(path).map_err(AppError::io(path))?;
-        file.read(&mut magic).map_err(AppError::io(path))? == 2 && magic == [0x1f, 0x8b]
-    };
-    let file = BufReader::new(File::open(path).map_err(AppError::io(path))?);
-    Ok(if packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) })
-}
-
-/// The line, from 1, of the record that begins at a byte or after the blank lines there.
-fn line_at(text: &[u8], byte: u64) -> u64 {
-    let start = usize::try_from(byte).unwrap_or(0).min(text.len());
-    let blank = text[start..].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count();
-    1 + text[..start + blank].iter().filter(|&&b| b == b'\n').count() as u64
-}
-
 /// Reads an edge list. Self loops and repeated pairs are left out and counted.
 ///
 /// # Errors
 /// If the file cannot be read, is empty, is not UTF-8, or has a line of fewer than two columns, of an empty
 /// name or of a weight that is not a positive number, or if fewer than two nodes remain.
 pub fn read(path: &Path) -> Result<Graph> {
-    let mut text = Vec::new();
-    open(path)?.read_to_end(&mut text).map_err(AppError::io(path))?;
-    let first = text.split(|&b| b == b'\n').next().unwrap_or_default();
-    let delimiter = if first.contains(&b'\t') { b'\t' } else { b',' };
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter)
-        .quoting(delimiter == b',')
-        .from_reader(text.as_slice());
-
     let mut builder = Builder::default();
-    let mut record = csv::StringRecord::new();
-    let mut first = true;
-    loop {
-        match reader.read_record(&mut record) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(error) => {
-                let at = error.position().map_or(0, csv::Position::byte);
-                let cause = match error.kind() {
-                    csv::ErrorKind::Utf8 { .. } => "invalid UTF-8".to_owned(),
-                    _ => error.to_string(),
-                };
-                return Err(AppError::line(path, line_at(&text, at), cause));
-            }
-        }
-        let bad = |message: String| {
-            let at = record.position().map_or(0, csv::Position::byte);
-            Err(AppError::line(path, line_at(&text, at), message))
-        };
-        if std::mem::take(&mut first) && is_header(&record) {
-            continue;
+    table::read(path, |number, record| {
+        if number == 0 && is_header(record) {
+            return Ok(());
         }
         let (Some(u), Some(v)) = (record.get(0), record.get(1)) else {
-            let message =
-                "two columns (and an optional weight) are needed, split by tabs or commas; this line has one";
-            return bad(message.to_owned());
+            return Err(
+                "two columns (and an optional weight) are needed, split by tabs or commas; this line has one"
+                    .to_owned(),
+            );
         };
         if record.len() > 3 {
-            return bad(format!("{} columns; at most three are expected", record.len()));
+            return Err(format!("{} columns; at most three are expected", record.len()));
         }
         if u.is_empty() || v.is_empty() {
-            return bad("an empty name".to_owned());
+            return Err("an empty name".to_owned());
         }
         let weight = match record.get(2) {
             None => None,
             Some(text) => match text.trim().parse::<f64>() {
                 Ok(w) if w > 0.0 && w.is_finite() => Some(w),
-                _ => {
-                    return bad(format!("weight {text:?} is not a positive number"));
-                }
+                _ => return Err(format!("weight {text:?} is not a positive number")),
             },
         };
         builder.add(u, v, weight);
-    }
+        Ok(())
+    })?;
     let graph = builder.finish();
     if graph.names.is_empty() {
         return Err(AppError::content(path, "no edges"));

@@ -25,10 +25,15 @@ pub mod embeddings;
 pub mod error;
 pub mod graph;
 pub mod gru;
+pub mod interval;
+pub mod metrics;
 pub mod poincare;
+pub mod precision;
 pub mod progress;
 pub mod reconstruction;
 pub mod sentence_pairs;
+pub mod subtree;
+pub mod table;
 pub mod threads;
 pub mod wordnet;
 

@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::ValueEnum;
-use cotangent::engine::files::atomic;
 use cotangent::optim::checkpoint;
 use cotangent::prelude::*;
 use rand::RngExt;
@@ -12,22 +10,13 @@ use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::disk;
 use crate::embeddings::{self, ForManifold, Geometry, Model};
 use crate::error::{AppError, Result};
 use crate::graph::{Graph, Neighbours};
+use crate::precision::Precision;
 use crate::progress::Progress;
 use crate::reconstruction::{self, Score};
-
-/// The type that coordinates are stored in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Precision {
-    /// 32 bits.
-    F32,
-    /// 64 bits.
-    F64,
-}
+use crate::{disk, metrics};
 
 /// Everything that determines the result of a run, but for the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -281,9 +270,7 @@ fn finish<T: Float>(
         map,
         evaluation_seconds: start.elapsed().as_secs_f64(),
     };
-    let path = out.join("metrics.json");
-    let json = serde_json::to_vec_pretty(&metrics).map_err(|e| AppError::content(&path, e.to_string()))?;
-    atomic::write(&path, |w| w.write_all(&json)).map_err(AppError::io(&path))?;
+    metrics::write(out, &metrics)?;
     let title = format!("mean rank {mean_rank:.2}, MAP {map:.3}");
     disk::plot(
         &out.join("disk.svg"),

@@ -1,15 +1,14 @@
 //! Labelled pairs of sentences: PREFIX, SNLI, and anyone's own files.
 
 use std::collections::HashMap;
-use std::io::Read;
 use std::path::Path;
 
 use cotangent::engine::rng::{self, Rng};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-use crate::edges;
 use crate::error::{AppError, Result};
+use crate::table;
 
 /// The number of a word that is not in the vocabulary.
 pub const UNKNOWN: u32 = 0;
@@ -173,35 +172,26 @@ pub fn read_file(path: &Path, seed: u64) -> Result<SentencePairs> {
 
 /// The lines of a file: a label that is `known`, and two sentences.
 fn read(path: &Path, known: impl Fn(&str) -> bool) -> Result<Vec<Text>> {
-    let mut text = String::new();
-    edges::open(path)?.read_to_string(&mut text).map_err(AppError::io(path))?;
-    let delimiter = if text.lines().next().is_some_and(|line| line.contains('\t')) { b'\t' } else { b',' };
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter)
-        .quoting(delimiter == b',')
-        .from_reader(text.as_bytes());
     let mut texts = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|e| AppError::content(path, e.to_string()))?;
-        let line = record.position().map_or(0, csv::Position::line);
+    table::read(path, |_, record| {
         let columns: Vec<&str> = record.iter().collect();
         let [label, first, second] = columns[..] else {
-            let message =
-                format!("{} columns where label, first and second sentence are needed", record.len());
-            return Err(AppError::line(path, line, message));
+            return Err(format!(
+                "{} columns where label, first and second sentence are needed",
+                record.len()
+            ));
         };
         if !known(label) {
-            return Err(AppError::line(path, line, format!("the label {label:?} is not known")));
+            return Err(format!("the label {label:?} is not known"));
         }
         let [first, second] =
             [first, second].map(|s| s.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
         if first.is_empty() || second.is_empty() {
-            return Err(AppError::line(path, line, "a sentence without words"));
+            return Err("a sentence without words".to_owned());
         }
         texts.push(Text { label: label.to_owned(), first, second });
-    }
+        Ok(())
+    })?;
     if texts.is_empty() {
         return Err(AppError::content(path, "no pairs"));
     }
@@ -324,6 +314,10 @@ mod tests {
             ":2: 2 columns where label, first and second sentence are needed"
         );
         assert_eq!(error("a\tx\t \n"), ":1: a sentence without words");
+        assert_eq!(
+            error("a,x,y\n\nb,\"x,y\n"),
+            ":3: 2 columns where label, first and second sentence are needed"
+        );
         assert_eq!(error("a\tx\ty\n\tx\ty\n"), ":2: the label \"\" is not known");
         assert_eq!(error(""), ": no pairs");
         assert_eq!(error("a\tx\ty\n"), ": 1 classes in 1 pairs: at least 2 in 10 are needed");

@@ -6,6 +6,7 @@ use clap::{Args, Parser};
 use cotangent_apps::device::DeviceOption;
 use cotangent_apps::error::{AppError, Result, exit_code};
 use cotangent_apps::gru::{self, Architecture, Config, Encoder, Metrics, Nonlinearity, RunOptions, Space};
+use cotangent_apps::precision::Precision;
 use cotangent_apps::sentence_pairs::{self, Prefix, SentencePairs};
 use cotangent_apps::threads::Threads;
 
@@ -40,12 +41,18 @@ struct Cli {
     /// Pairs of a step.
     #[arg(long, default_value_t = 64)]
     batch: usize,
+    /// Type that numbers are stored in.
+    #[arg(long, value_enum, default_value_t = Precision::F32)]
+    precision: Precision,
     /// Learning rate of Riemannian Adam.
     #[arg(long, default_value_t = 0.01, allow_negative_numbers = true)]
     lr: f64,
     /// Factor of the rate at the end, to which it falls along half a cosine; 1 for a constant rate.
     #[arg(long, default_value_t = 0.01, allow_negative_numbers = true)]
     lr_floor: f64,
+    /// Largest norm of a step's gradient, all parameters together; longer ones are shortened to it.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    clip: f64,
     /// Seed of the model and of the order of the pairs: same seed, same result, for any number of threads.
     #[arg(long, default_value_t = 42)]
     seed: u64,
@@ -161,8 +168,10 @@ fn train(cli: Cli) -> Result<()> {
         feed_forward: cli.feed_forward,
         epochs: cli.epochs,
         batch: cli.batch,
+        precision: cli.precision,
         lr: cli.lr,
         lr_floor: cli.lr_floor,
+        clip: cli.clip,
         seed: cli.seed,
     };
     config.check()?;

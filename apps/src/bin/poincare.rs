@@ -7,7 +7,8 @@ use cotangent_apps::device::DeviceOption;
 use cotangent_apps::embeddings::{Embeddings, Geometry, Model};
 use cotangent_apps::error::{AppError, Result, exit_code};
 use cotangent_apps::graph::Graph;
-use cotangent_apps::poincare::{self, Config, Metrics, Precision, RunOptions};
+use cotangent_apps::poincare::{self, Config, Metrics, RunOptions};
+use cotangent_apps::precision::Precision;
 use cotangent_apps::threads::Threads;
 use cotangent_apps::{disk, edges, reconstruction, wordnet};
 

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::ValueEnum;
-use cotangent::engine::files::atomic;
 use cotangent::engine::loss;
 use cotangent::optim::checkpoint;
 use cotangent::prelude::*;
@@ -12,10 +11,13 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::confusion::Confusion;
+use crate::curves::{self, Series};
+use crate::disk::{self, Classes};
 use crate::error::{AppError, Result};
+use crate::metrics;
+use crate::precision::Precision;
 use crate::progress::Progress;
 use crate::sentence_pairs::{Pair, SentencePairs};
-use crate::{curves, disk};
 
 mod model;
 
@@ -62,7 +64,7 @@ impl Nonlinearity {
         }
     }
 
-    fn activation(self) -> Activation {
+    fn activation<T: Float>(self) -> Activation<T> {
         match self {
             Nonlinearity::Identity => Activation::IDENTITY,
             Nonlinearity::Tanh => Activation::TANH,
@@ -135,15 +137,40 @@ pub struct Config {
     pub epochs: u64,
     /// Pairs of a step.
     pub batch: usize,
+    /// Storage type.
+    pub precision: Precision,
     /// Learning rate of Riemannian Adam.
     pub lr: f64,
     /// The rate's factor at the end, to which it falls along half a cosine.
     pub lr_floor: f64,
+    /// The largest norm of a step's gradient, all parameters together, longer ones are shortened.
+    pub clip: f64,
     /// Seed of all random draws.
     pub seed: u64,
 }
 
 impl Config {
+    /// The option in which two runs differ, which must not if one resumes the other.
+    fn difference(&self, other: &Config) -> Option<&'static str> {
+        let differs = [
+            ("encoder", self.architecture.encoder != other.architecture.encoder),
+            ("body", self.architecture.body != other.architecture.body),
+            ("head", self.architecture.head != other.architecture.head),
+            ("dim", self.dim != other.dim),
+            ("kappa", self.kappa != other.kappa || self.learn_kappa != other.learn_kappa),
+            ("cell", self.cell != other.cell),
+            ("feed-forward", self.feed_forward != other.feed_forward),
+            ("epochs", self.epochs != other.epochs),
+            ("batch", self.batch != other.batch),
+            ("precision", self.precision != other.precision),
+            ("lr", self.lr != other.lr),
+            ("lr-floor", self.lr_floor != other.lr_floor),
+            ("clip", self.clip != other.clip),
+            ("seed", self.seed != other.seed),
+        ];
+        differs.iter().find(|(_, differs)| *differs).map(|(name, _)| *name)
+    }
+
     /// Refuses what makes no sense.
     ///
     /// # Errors
@@ -157,6 +184,9 @@ impl Config {
         }
         if !(self.lr > 0.0 && self.lr.is_finite()) {
             return Err(AppError::usage(format!("--lr {}: a positive number is needed", self.lr)));
+        }
+        if !(self.clip > 0.0) {
+            return Err(AppError::usage(format!("--clip {}: a positive number is needed", self.clip)));
         }
         if !(0.0..=1.0).contains(&self.lr_floor) {
             return Err(AppError::usage(format!("--lr-floor {}: between 0 and 1 is needed", self.lr_floor)));
@@ -255,22 +285,11 @@ mod purpose {
 /// diverges.
 pub fn train(data: &SentencePairs, config: &Config, options: &RunOptions) -> Result<Metrics> {
     config.check()?;
-    let ball = PoincareBall::ball(config.kappa).map_err(|e| AppError::usage(format!("--kappa: {e}")))?;
-    let Architecture { body, head, .. } = config.architecture;
-    let run = Run { data, config, options };
-    let learned = || Curvature::new(config.kappa);
-    use Space::{Euclidean as E, Hyperbolic as H};
-    match (body, head, config.learn_kappa) {
-        (E, E, _) => run.with(Euclidean, Euclidean),
-        (E, H, false) => run.with(Euclidean, ball),
-        (H, E, false) => run.with(ball, Euclidean),
-        (H, H, false) => run.with(ball, ball),
-        (E, H, true) => run.with(Euclidean, learned()),
-        (H, E, true) => run.with(learned(), Euclidean),
-        (H, H, true) => run.with(learned(), learned()),
+    match config.precision {
+        Precision::F32 => Run { data, config, options }.in_precision::<f32>(),
+        Precision::F64 => Run { data, config, options }.in_precision::<f64>(),
     }
 }
-
 struct Run<'a> {
     data: &'a SentencePairs,
     config: &'a Config,
@@ -278,7 +297,24 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn with<B: Geometry<f32>, H: Geometry<f32>>(&self, body: B, head: H) -> Result<Metrics> {
+    fn in_precision<T: Float>(&self) -> Result<Metrics> {
+        let ball =
+            PoincareBall::ball(self.config.kappa).map_err(|e| AppError::usage(format!("--kappa: {e}")))?;
+        let Architecture { body, head, .. } = self.config.architecture;
+        let learned = || Curvature::<T>::new(self.config.kappa);
+        use Space::{Euclidean as E, Hyperbolic as H};
+        match (body, head, self.config.learn_kappa) {
+            (E, E, _) => self.with::<T, _, _>(Euclidean, Euclidean),
+            (E, H, false) => self.with::<T, _, _>(Euclidean, ball),
+            (H, E, false) => self.with::<T, _, _>(ball, Euclidean),
+            (H, H, false) => self.with::<T, _, _>(ball, ball),
+            (E, H, true) => self.with::<T, _, _>(Euclidean, learned()),
+            (H, E, true) => self.with::<T, _, _>(learned(), Euclidean),
+            (H, H, true) => self.with::<T, _, _>(learned(), learned()),
+        }
+    }
+
+    fn with<T: Float, B: Geometry<T>, H: Geometry<T>>(&self, body: B, head: H) -> Result<Metrics> {
         let (dim, sizes) = (self.config.dim, [self.data.words.len(), self.data.classes.len()]);
         let activation = self.config.cell.activation();
         match self.config.architecture.encoder {
@@ -293,11 +329,12 @@ impl Run<'_> {
         }
     }
 
-    fn train<B, H, C>(&self, mut model: Model<B, H, C>) -> Result<Metrics>
+    fn train<T, B, H, C>(&self, mut model: Model<T, B, H, C>) -> Result<Metrics>
     where
-        B: Geometry<f32>,
-        H: Geometry<f32>,
-        C: Cell<B::Learned, f32>,
+        T: Float,
+        B: Geometry<T>,
+        H: Geometry<T>,
+        C: Cell<B::Learned, T>,
     {
         let Run { data, config, options } = *self;
         let out = &options.out;
@@ -311,7 +348,7 @@ impl Run<'_> {
             epochs: Vec::new(),
             seconds: 0.0,
         };
-        let mut adam = RiemannianAdam::new(config.lr)?;
+        let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
         if options.resume {
             state = load(&checkpoint, &state, &mut model, &mut adam)?;
         }
@@ -383,11 +420,17 @@ impl Run<'_> {
     }
 
     /// Tests the best model and writes everything.
-    fn finish<B, H, C>(&self, model: &Model<B, H, C>, state: &State, tape: &mut Tape<f32>) -> Result<Metrics>
+    fn finish<T, B, H, C>(
+        &self,
+        model: &Model<T, B, H, C>,
+        state: &State,
+        tape: &mut Tape<T>,
+    ) -> Result<Metrics>
     where
-        B: Geometry<f32>,
-        H: Geometry<f32>,
-        C: Cell<B::Learned, f32>,
+        T: Float,
+        B: Geometry<T>,
+        H: Geometry<T>,
+        C: Cell<B::Learned, T>,
     {
         let Run { data, config, options } = *self;
         let confusion = classify(model, &data.test, data.classes.len(), tape);
@@ -409,18 +452,19 @@ impl Run<'_> {
             seconds: state.seconds,
             learned_kappa: [learned_kappa(&model.body), learned_kappa(&model.head)],
         };
-        let path = options.out.join("metrics.json");
-        let json =
-            serde_json::to_vec_pretty(&metrics).map_err(|e| AppError::content(&path, e.to_string()))?;
-        atomic::write(&path, |w| w.write_all(&json)).map_err(AppError::io(&path))?;
+        metrics::write(&options.out, &metrics)?;
         let title = format!("{}: test accuracy {:.2} %", data.name, 100.0 * metrics.test);
         let of = |f: fn(&Epoch) -> f64| state.epochs.iter().map(f).collect::<Vec<f64>>();
         curves::plot(
             &options.out.join("curves.svg"),
             &title,
             &[
-                ("training loss", of(|epoch| epoch.loss)),
-                ("validation accuracy", of(|epoch| epoch.validation)),
+                Series { name: "training loss", values: of(|epoch| epoch.loss), better: f64::min },
+                Series {
+                    name: "validation accuracy",
+                    values: of(|epoch| epoch.validation),
+                    better: f64::max,
+                },
             ],
         )?;
         if config.dim == 2 {
@@ -430,11 +474,12 @@ impl Run<'_> {
     }
 
     /// The points that the logistic regression sees of the first test pairs, and its hyperplanes.
-    fn picture<B, H, C>(&self, model: &Model<B, H, C>, title: &str, tape: &mut Tape<f32>) -> Result<()>
+    fn picture<T, B, H, C>(&self, model: &Model<T, B, H, C>, title: &str, tape: &mut Tape<T>) -> Result<()>
     where
-        B: Geometry<f32>,
-        H: Geometry<f32>,
-        C: Cell<B::Learned, f32>,
+        T: Float,
+        B: Geometry<T>,
+        H: Geometry<T>,
+        C: Cell<B::Learned, T>,
     {
         const SHOWN: usize = 2000;
         let pairs: Vec<&Pair> = self.data.test.iter().take(SHOWN).collect();
@@ -446,8 +491,8 @@ impl Run<'_> {
             head.learned(tape, &model.regression.points),
             *tape.point(&model.regression.normals).coordinates(),
         ];
-        let rows = |x: Var<'_, f32>| -> Vec<[f64; 2]> {
-            x.to_tensor().rows().map(|row| [f64::from(row[0]), f64::from(row[1])]).collect()
+        let rows = |x: Var<'_, T>| -> Vec<[f64; 2]> {
+            x.to_tensor().rows().map(|row| [row[0].to_f64(), row[1].to_f64()]).collect()
         };
         let kappa = match self.config.architecture.head {
             Space::Euclidean => 0.0,
@@ -457,7 +502,18 @@ impl Run<'_> {
         let hyperplanes: Vec<_> = rows(points).into_iter().zip(rows(normals)).collect();
         let hyperplanes = if self.data.classes.len() == 2 { &hyperplanes[1..] } else { &hyperplanes };
         let path = self.options.out.join("sentences.svg");
-        disk::classes(&path, &rows(seen), &classes, &self.data.classes, hyperplanes, kappa, title)
+        disk::classes(
+            &path,
+            &Classes {
+                points: &rows(seen),
+                of: &classes,
+                names: &self.data.classes,
+                hyperplanes,
+                kappa,
+                geodesics: kappa < 0.0,
+                title,
+            },
+        )
     }
 }
 
@@ -476,22 +532,21 @@ fn best(epochs: &[Epoch]) -> Option<(usize, f64)> {
 }
 
 /// Reads a checkpoint of the same run as `fresh`.
-fn load<B, H, C>(
+fn load<T, B, H, C>(
     path: &Path,
     fresh: &State,
-    model: &mut Model<B, H, C>,
-    adam: &mut RiemannianAdam,
+    model: &mut Model<T, B, H, C>,
+    adam: &mut RiemannianAdam<T>,
 ) -> Result<State>
 where
-    B: Geometry<f32>,
-    H: Geometry<f32>,
-    C: Cell<B::Learned, f32>,
+    T: Float,
+    B: Geometry<T>,
+    H: Geometry<T>,
+    C: Cell<B::Learned, T>,
 {
     let state: State = checkpoint::progress(path)?;
-    if state.config != fresh.config {
-        let message =
-            "checkpoint of a run with other options; they must be the same, --out and --threads aside";
-        return Err(AppError::content(path, message));
+    if let Some(option) = state.config.difference(&fresh.config) {
+        return Err(AppError::content(path, format!("checkpoint of a run with another --{option}")));
     }
     if state.data != fresh.data {
         return Err(AppError::content(path, "checkpoint of a run on other pairs"));

@@ -13,21 +13,21 @@ const WORD_RANGE: f64 = 0.1;
 /// Two encoders, one for each sentence, whose states and squared distance go through a feed-forward layer into a
 /// logistic regression. Ganea et al. 2018, section 4, "Models architecture".
 #[derive(Clone, Debug)]
-pub(super) struct Model<B: Geometry<f32>, H: Geometry<f32>, C> {
+pub(super) struct Model<T: Float, B: Geometry<T>, H: Geometry<T>, C> {
     pub(super) body: B,
     pub(super) head: H,
-    words: Embedding<B::Learned>,
+    words: Embedding<B::Learned, T>,
     first: C,
     second: C,
-    join: Concat<B::Learned>,
-    pub(super) regression: LogisticRegression<H::Learned>,
-    feed_forward: Activation,
+    join: Concat<B::Learned, T>,
+    pub(super) regression: LogisticRegression<H::Learned, T>,
+    feed_forward: Activation<T>,
 }
-module!(impl[B: Geometry<f32>, H: Geometry<f32>, C: Module<f32>] Module<f32> for Model<B, H, C> {
+module!(impl[T: Float, B: Geometry<T>, H: Geometry<T>, C: Module<T>] Module<T> for Model<T, B, H, C> {
     body, head, words, first, second, join, regression
 });
 
-impl<B: Geometry<f32>, H: Geometry<f32>, C: Cell<B::Learned, f32>> Model<B, H, C> {
+impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, B, H, C> {
     pub(super) fn new(
         body: B,
         head: H,
@@ -50,11 +50,7 @@ impl<B: Geometry<f32>, H: Geometry<f32>, C: Cell<B::Learned, f32>> Model<B, H, C
     }
 
     /// What the logistic regression sees of some pairs, `[batch, dim]`, and its logits, `[batch, classes]`.
-    pub(super) fn forward<'t>(
-        &self,
-        tape: &'t Tape<f32>,
-        [first, second]: &[Padded; 2],
-    ) -> [Var<'t, f32>; 2] {
+    pub(super) fn forward<'t>(&self, tape: &'t Tape<T>, [first, second]: &[Padded; 2]) -> [Var<'t, T>; 2] {
         let (body, head) = (self.body.on(tape), self.head.on(tape));
         let encode = |cell: &C, sentences: &Padded| {
             let [len, batch] = sentences.shape();
@@ -82,16 +78,17 @@ pub(super) fn side_by_side(pairs: &[&Pair]) -> ([Padded; 2], Vec<u32>) {
 /// Pairs that are classified together.
 const CLASSIFIED_TOGETHER: usize = 512;
 
-pub(super) fn classify<B, H, C>(
-    model: &Model<B, H, C>,
+pub(super) fn classify<T, B, H, C>(
+    model: &Model<T, B, H, C>,
     pairs: &[Pair],
     classes: usize,
-    tape: &mut Tape<f32>,
+    tape: &mut Tape<T>,
 ) -> Confusion
 where
-    B: Geometry<f32>,
-    H: Geometry<f32>,
-    C: Cell<B::Learned, f32>,
+    T: Float,
+    B: Geometry<T>,
+    H: Geometry<T>,
+    C: Cell<B::Learned, T>,
 {
     let mut confusion = Confusion::new(classes);
     for pairs in pairs.chunks(CLASSIFIED_TOGETHER) {
@@ -104,7 +101,7 @@ where
 }
 
 /// The curvature that a geometry has learned.
-pub(super) fn learned_kappa(geometry: &impl Geometry<f32>) -> Option<f64> {
+pub(super) fn learned_kappa<T: Float>(geometry: &impl Geometry<T>) -> Option<f64> {
     let state = geometry.state();
-    state.first().map(|(_, kappa)| f64::from(kappa.data()[0]))
+    state.first().map(|(_, kappa)| kappa.data()[0].to_f64())
 }

@@ -3,3 +3,4 @@
 mod common;
 mod gru;
 mod poincare;
+mod subtree;
