@@ -13,9 +13,10 @@ pub mod prelude {
         Rows, Scalar, Shape, Tape, Tensor, Var, rng,
     };
     pub use cotangent_layers::{
-        Activation, BatchNorm, Bidirectional, Cell, Concat, Curvature, Dropout, Embedding, FeedForward,
-        Geometry, Gru, GyrovectorSpace, Linear, LogisticRegression, PoincareLinear, Rnn,
-        UnidirectionalRegression, exp0, log0, loss,
+        Activation, Aggregation, Attention, BatchNorm, Bidirectional, Cell, Concat, Curvature, Dropout,
+        Embedding, FeedForward, Geometry, Gru, GyrovectorSpace, Linear, LogisticRegression, Mask,
+        MultiHeadAttention, PoincareLinear, Rnn, Similarity, UnidirectionalRegression, Weights, exp0, log0,
+        loss,
     };
     pub use cotangent_manifolds::{
         ConstantCurvature, Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall, Point,

@@ -5,8 +5,8 @@
 
 use crate::lanes::array;
 use crate::{
-    Domain, Dual, Expression, Invariant, Lanes, MapFormula, Metric, Operation, PairFormula, RowFormula,
-    Scalar, Trace, Vector, domain,
+    Domain, Dual, Expression, Invariant, Lanes, MapFormula, Metric, Operation, PairFormula, Pairing,
+    RowFormula, Scalar, Trace, Vector, domain,
 };
 
 /// The range in which an argument is tested.
@@ -41,6 +41,8 @@ pub enum Kind {
         ranges: &'static [Range],
         /// How many numbers of left rows, of right rows, and parameters.
         counts: [usize; 3],
+        /// What the first argument is.
+        pairing: Pairing,
     },
 }
 
@@ -218,7 +220,7 @@ impl Formula {
         assert!(ranges.len() == 1 + L + R + P, "a range for each argument");
         Formula::new::<OfPair<F, L, R, P>>(
             F::NAME,
-            Kind::Pair { ranges, counts: [L, R, P] },
+            Kind::Pair { ranges, counts: [L, R, P], pairing: F::PAIRING },
             1 + L + R + P,
             || Expression::trace(1 + L + R + P, OfPair::<F, L, R, P>::eval::<Trace>),
             || F::compiled().of_type::<f32>().operation(),

@@ -21,6 +21,8 @@
 //! | [`Rnn`] | `rnn.rs` |
 //! | [`Gru`] | `gru.rs` |
 //! | [`Bidirectional`]: sequences read both ways | `bidirectional.rs` |
+//! | [`Attention`]: scores by dot product, distance, cones | `attention.rs` |
+//! | [`MultiHeadAttention`] | `multi_head_attention.rs` |
 //!
 //! | for them | file |
 //! |---|---|
@@ -31,6 +33,7 @@
 //! | [`loss`]: losses over distances | `loss.rs` |
 
 mod activation;
+mod attention;
 mod batch_norm;
 mod bidirectional;
 mod cell;
@@ -46,10 +49,12 @@ mod linear;
 mod logistic_regression;
 pub mod loss;
 mod maps;
+mod multi_head_attention;
 mod poincare_linear;
 mod rnn;
 
 pub use activation::Activation;
+pub use attention::{Aggregation, Attention, Mask, Similarity, Weights};
 pub use batch_norm::{BatchNorm, BatchStatistics};
 pub use bidirectional::Bidirectional;
 pub use cell::Cell;
@@ -63,5 +68,6 @@ pub use gyrovector_space::{Geometry, GyrovectorSpace};
 pub use linear::Linear;
 pub use logistic_regression::{LogisticRegression, UnidirectionalRegression};
 pub use maps::{exp0, log0};
+pub use multi_head_attention::MultiHeadAttention;
 pub use poincare_linear::PoincareLinear;
 pub use rnn::Rnn;

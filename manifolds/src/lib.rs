@@ -24,6 +24,7 @@
 //! | isometries between the models of one space: [`Point::to`], [`Isometric`] | `isometry.rs` |
 //! | activations as points: [`Lorentz::pseudo_polar`], [`HalfSpace::psi`], [`HalfSpace::xi`] | `pseudo_polar.rs`, `psi_xi.rs` |
 //! | entailment cones: [`EntailmentCones`], [`shadow_cones`] | `cones.rs`, `shadow_cones.rs` |
+//! | attention scores of all pairs: [`scores`] | `scores.rs` |
 //!
 //! | of several points | file |
 //! |---|---|
@@ -53,6 +54,7 @@ mod point;
 mod product;
 mod pseudo_polar;
 mod psi_xi;
+pub mod scores;
 mod sets;
 pub mod shadow_cones;
 mod spd;
@@ -100,8 +102,8 @@ pub mod formulas {
     pub use crate::stereographic::formulas as stereographic;
     pub use crate::wrapped_normal::formulas as wrapped_normal;
 
-    /// All row formulas, by manifold.
-    pub const ALL: [&[cotangent_engine::registry::Formula]; 13] = [
+    /// All formulas, by manifold; attention scores last.
+    pub const ALL: [&[cotangent_engine::registry::Formula]; 14] = [
         euclidean::ALL,
         stereographic::ALL,
         lorentz::ALL,
@@ -115,5 +117,6 @@ pub mod formulas {
         shadow_cones::ALL,
         barycentre::ALL,
         wrapped_normal::ALL,
+        crate::scores::ALL,
     ];
 }

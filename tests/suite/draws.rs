@@ -85,7 +85,7 @@ pub(crate) fn inputs(formula: &Formula, n: usize, width: usize, rng: &mut rng::R
             let tables = tables.into_iter().map(|t| Tensor::new([n, width], t));
             tables.chain(params.into_iter().map(Tensor::scalar)).collect()
         }
-        Kind::Pair { ranges, counts: [l, r, _] } => {
+        Kind::Pair { ranges, counts: [l, r, _], .. } => {
             let m = n / 2 + 1;
             let mut all = vec![
                 Tensor::from_fn([n, width], |_| rng.random_range(-1.0..1.0)),

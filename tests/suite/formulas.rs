@@ -141,18 +141,17 @@ fn expected(formula: &Formula, inputs: &[Tensor<f64>]) -> Vec<f64> {
                 })
                 .collect()
         }
-        Kind::Pair { counts: [l, r, _], .. } => {
+        Kind::Pair { counts: [l, r, _], pairing, .. } => {
             let (x, y) = (&inputs[0], &inputs[1]);
             let mut all = Vec::new();
             for i in 0..x.shape()[0] {
                 for j in 0..y.shape()[0] {
                     let pairs = x.row(i).iter().zip(y.row(j));
-                    let pairing: f64 = if formula.name == "euclidean_distance" {
-                        pairs.map(|(a, b)| (a - b) * (a - b)).sum()
-                    } else {
-                        pairs.map(|(a, b)| a * b).sum()
+                    let first: f64 = match pairing {
+                        Pairing::SquaredDistance => pairs.map(|(a, b)| (a - b) * (a - b)).sum(),
+                        Pairing::Dot => pairs.map(|(a, b)| a * b).sum(),
                     };
-                    let mut arguments = vec![pairing];
+                    let mut arguments = vec![first];
                     arguments.extend(inputs[2..2 + l].iter().map(|t| t.data()[i]));
                     arguments.extend(inputs[2 + l..2 + l + r].iter().map(|t| t.data()[j]));
                     arguments.extend(inputs[2 + l + r..].iter().map(|t| t.data()[0]));

@@ -5,6 +5,7 @@ use cotangent_engine::{Tape, Tensor, Var};
 use cotangent_manifolds::{Manifold, Module, Param, Path, Point, Stereographic, VisitorMut};
 use rand::RngExt;
 
+mod attention;
 mod gradients;
 mod linear;
 mod modules;

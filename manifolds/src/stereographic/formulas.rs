@@ -24,9 +24,14 @@ impl RowFormula<2, 3, 4, 1> for Dist {
     cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, dd, kappa]: [S; 4]) -> [S; 1] {
-        let q = dd / (mx * my);
-        [S::constant(2.0) * q.sqrt() * half_angle(kappa * q)]
+        [distance(dd / (mx * my), kappa)]
     }
+}
+
+/// The distance of points with `‖x − y‖²/(m_x m_y) = q`.
+#[inline(always)]
+pub(crate) fn distance<S: Scalar>(q: S, kappa: S) -> S {
+    S::constant(2.0) * q.sqrt() * half_angle(kappa * q)
 }
 
 /// `arcsinc`; where rounding puts its argument beyond 1 (antipodal points, κ > 0), π/2 with slope 0.

@@ -150,8 +150,8 @@ const PIECE: usize = 512;
 
 /// Turns the scores' gradients `g` into the pairings' (`s` holds the pairings), and adds those of the numbers.
 ///
-/// The formula's derivatives are stored before they are used: with the sums in the formula's own loop, the compiler
-/// takes longer than anyone waits.
+/// The formula's derivatives are stored before they are used: with the sums in the formula's own loop, whether there is
+/// a gradient to add to is asked inside it, and LLVM's loop unswitching does not come to an end at opt-level 3.
 pub(crate) fn gradient<T: Float>(
     kernel: &dyn PairKernel<T>,
     tile: &Tile<'_, T>,

@@ -1,0 +1,274 @@
+//! Attention with a score of any geometry: Vaswani et al. 2017; Gulcehre et al. 2019 (*Hyperbolic Attention Networks*);
+//! López & Strube 2020; Tseng et al. 2023 (*Coneheads*).
+
+use cotangent_engine::formulas::ScaledDot;
+use cotangent_engine::{Float, Tensor, Var};
+use cotangent_manifolds::scores::{BallDistance, HalfSpaceDistance, Laplacian, PenumbralCone, UmbralCone};
+use cotangent_manifolds::{
+    Barycentre, ConstantCurvature, Euclidean, HalfSpace, Param, ParamOnTape, PoincareBall, module,
+};
+
+/// What the score of a query q and a key k is a multiple of. Activations are any rows; a score maps them to its space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Similarity {
+    /// `⟨q, k⟩`. Vaswani et al. 2017, eq. 1.
+    Dot,
+    /// `−d(exp₀ q, exp₀ k)` in the Poincaré ball of curvature −1, or on the hyperboloid, where the distance is the same.
+    /// Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8.
+    Distance,
+    /// `−d(ψ(q), ψ(k))` in the half-space. Tseng et al. 2023, eq. 10 for ψ.
+    HalfSpaceDistance,
+    /// `−H(ξ(q), ξ(k))`, the height of the lowest penumbral cone with both, of a light source at a height: 1 in the paper.
+    /// Tseng et al. 2023, eq. 5 to 7, eq. 11 for ξ.
+    PenumbralCone {
+        /// The height of the light source, h = r.
+        light: f64,
+    },
+    /// `−H(ψ(q), ψ(k))`, the height of the lowest umbral cone with both, of balls of a hyperbolic radius: 0.1 in the paper.
+    /// Tseng et al. 2023, eq. 8.
+    UmbralCone {
+        /// The radius of the balls.
+        radius: f64,
+    },
+    /// `−‖q − k‖`, for weights of a Laplacian kernel. Tseng et al. 2023, section 4.
+    Laplacian,
+}
+
+/// What makes weights of scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weights {
+    /// `softmax` over the keys.
+    Softmax,
+    /// The logistic function of each score by itself. Gulcehre et al. 2019, section 3.2.
+    Sigmoid,
+}
+
+/// What makes one value of several and their weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aggregation {
+    /// The weighted sum.
+    Sum,
+    /// `log₀` of the barycentre of the values' images by exp₀ in the Poincaré ball of curvature −1: the Einstein midpoint.
+    /// Gulcehre et al. 2019, eq. 3.
+    Barycentre,
+}
+
+/// Which keys a query attends to.
+#[derive(Clone, Copy)]
+pub enum Mask<'t, T: Float> {
+    /// All.
+    None,
+    /// Of n queries and m keys, query i to keys up to i + m − n.
+    Causal,
+    /// Those where this, `[…, n, m]` or of fewer axes, is 0.
+    Hidden(Var<'t, T>),
+}
+
+/// Attention: `score = γ · similarity − c`, weights of the scores, one value of the weighted values.
+///
+/// With [`Weights::Softmax`], and no mask but a causal one, scores are never stored: memory is linear in the number of
+/// keys.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor};
+/// use cotangent_layers::{Attention, Mask, Similarity};
+/// let attention = Attention::new(Similarity::Distance, 2);
+/// let tape = Tape::<f64>::new();
+/// let q = tape.constant(&Tensor::new([1, 2], vec![1.0, 0.0])); // one query
+/// let k = tape.constant(&Tensor::new([2, 2], vec![1.0, 0.0, -1.0, 0.0])); // two keys, at distances 0 and 4
+/// let v = tape.constant(&Tensor::new([2, 1], vec![0.0, 1.0])); // their values
+/// let y = attention.forward(q, k, v, Mask::None); // [1, 1]
+/// assert!((y.item() - 1.0 / (1.0 + 4_f64.exp())).abs() < 1e-15);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Attention<T: Float = f32> {
+    /// What scores are multiples of.
+    pub similarity: Similarity,
+    /// γ, or β of distances: `[1]`.
+    pub sharpness: Param<Euclidean, T>,
+    /// c: `[1]`. It makes no difference to a softmax.
+    pub offset: Param<Euclidean, T>,
+    /// Whether γ and c are learned; if not, no gradient reaches them.
+    pub learned: bool,
+    /// How weights come of scores.
+    pub weights: Weights,
+    /// How values are put together.
+    pub aggregation: Aggregation,
+}
+module!(impl[T: Float] Module<T> for Attention<T> { sharpness, offset });
+
+/// An expression in the pair formula of an attention's score and what it takes: rows, numbers of the rows of queries and
+/// of keys, parameters.
+macro_rules! with_formula {
+    ($self:expr, $queries:expr, $keys:expr, |$formula:ident, [$q:ident, $k:ident], $left:ident, $right:ident, $params:ident| $body:expr) => {{
+        let tape = $queries.tape();
+        let [gamma, c] = $self.numbers($queries);
+        let half_space = HalfSpace::new(-1.0).expect("a negative curvature");
+        match $self.similarity {
+            Similarity::Dot => {
+                let ($formula, [$q, $k], $left, $right, $params) =
+                    (ScaledDot, [$queries, $keys], [], [], [gamma]);
+                $body
+            }
+            Similarity::Laplacian => {
+                let ($formula, [$q, $k], $left, $right, $params) =
+                    (Laplacian, [$queries, $keys], [], [], [gamma, c]);
+                $body
+            }
+            Similarity::Distance => {
+                let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
+                let [$q, $k] = [$queries, $keys].map(|x| ball.exp0(&x));
+                let [$left, $right] = [$q, $k].map(|x| [2.0 / ball.lambda(&x)]);
+                let ($formula, $params) = (BallDistance, [gamma, c, tape.scalar(ball.kappa())]);
+                $body
+            }
+            Similarity::HalfSpaceDistance => {
+                let [$q, $k] = [$queries, $keys].map(|x| half_space.psi(&x));
+                let [$left, $right] = [$q, $k].map(|x| [parts(x)[1]]);
+                let ($formula, $params) = (HalfSpaceDistance, [gamma, c, tape.scalar(half_space.kappa())]);
+                $body
+            }
+            Similarity::PenumbralCone { light } => {
+                let [[$q, left], [$k, right]] = [$queries, $keys].map(|x| parts(half_space.xi(&x, light)));
+                let ($formula, $left, $right) = (PenumbralCone, [left], [right]);
+                let $params = [gamma, c, tape.scalar(light)];
+                $body
+            }
+            Similarity::UmbralCone { radius } => {
+                let [[$q, left], [$k, right]] = [$queries, $keys].map(|x| parts(half_space.psi(&x)));
+                let ($formula, $left, $right) = (UmbralCone, [left], [right]);
+                let $params = [gamma, c, tape.scalar(radius)];
+                $body
+            }
+        }
+    }};
+}
+
+impl<T: Float> Attention<T> {
+    /// Softmax of scores of d-dimensional queries and keys, and sums of values. γ is 1/√d for [`Similarity::Dot`], else 1;
+    /// c is 0; they are not learned.
+    ///
+    /// # Panics
+    /// If the score needs a height and d is less than 2, or its light or radius is not positive.
+    #[track_caller]
+    pub fn new(similarity: Similarity, d: usize) -> Self {
+        let (heights, positive) = match similarity {
+            Similarity::PenumbralCone { light } => (true, light),
+            Similarity::UmbralCone { radius } => (true, radius),
+            Similarity::HalfSpaceDistance => (true, 1.0),
+            Similarity::Dot | Similarity::Distance | Similarity::Laplacian => (false, 1.0),
+        };
+        assert!(d > usize::from(heights), "attention: {similarity:?} of {d} dimensions");
+        assert!(positive > 0.0 && positive.is_finite(), "attention: {similarity:?}");
+        let sharpness = if similarity == Similarity::Dot { (d as f64).powf(-0.5) } else { 1.0 };
+        let number = |name: &str, x: f64| Param::new(name, Euclidean, Tensor::new([1], vec![T::nearest(x)]));
+        Attention {
+            similarity,
+            sharpness: number("sharpness", sharpness),
+            offset: number("offset", 0.0),
+            learned: false,
+            weights: Weights::Softmax,
+            aggregation: Aggregation::Sum,
+        }
+    }
+
+    /// Of queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]`: `[…, n, e]`. A query that attends to no key gives
+    /// 0.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn forward<'t>(
+        &self,
+        queries: Var<'t, T>,
+        keys: Var<'t, T>,
+        values: Var<'t, T>,
+        mask: Mask<'t, T>,
+    ) -> Var<'t, T> {
+        let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
+        let values = match self.aggregation {
+            Aggregation::Sum => values,
+            Aggregation::Barycentre => ball.barycentre_features(&ball.exp0(&values)),
+        };
+        let sums = match (self.weights, mask) {
+            (Weights::Softmax, Mask::None) => self.attend(queries, keys, values, false),
+            (Weights::Softmax, Mask::Causal) => self.attend(queries, keys, values, true),
+            _ => self.weigh(queries, keys, mask).matmul(values),
+        };
+        match self.aggregation {
+            Aggregation::Sum => sums,
+            Aggregation::Barycentre => ball.log0(&ball.barycentre_from_sum(&sums)),
+        }
+    }
+
+    /// The scores of all pairs, `[…, n, m]`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn scores<'t>(&self, queries: Var<'t, T>, keys: Var<'t, T>) -> Var<'t, T> {
+        let tape = queries.tape();
+        let scores = with_formula!(self, queries, keys, |formula, [q, k], left, right, params| {
+            tape.pairs(formula, q, k, left, right, params)
+        });
+        // The formula of the dot product is the engine's and knows no offset.
+        if self.similarity == Similarity::Dot { scores - self.numbers(queries)[1] } else { scores }
+    }
+
+    /// Softmax attention by the kernel that does not store scores.
+    #[track_caller]
+    fn attend<'t>(
+        &self,
+        queries: Var<'t, T>,
+        keys: Var<'t, T>,
+        values: Var<'t, T>,
+        causal: bool,
+    ) -> Var<'t, T> {
+        let tape = queries.tape();
+        with_formula!(self, queries, keys, |formula, [q, k], left, right, params| {
+            tape.attend(formula, [q, k, values], left, right, params, causal)
+        })
+    }
+
+    /// The weights of all pairs, `[…, n, m]`, exactly 0 where masked.
+    #[track_caller]
+    fn weigh<'t>(&self, queries: Var<'t, T>, keys: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+        let scores = self.scores(queries, keys);
+        let hidden = match mask {
+            Mask::None => None,
+            Mask::Hidden(hidden) => Some(hidden),
+            Mask::Causal => {
+                let shape = scores.shape();
+                let (n, m) = (queries.shape().rows().width(), shape.width());
+                Some(queries.tape().constant(&Tensor::from_fn([n, m], |i| {
+                    let reached = i % m + n < i / m + 1 + m;
+                    if reached { T::zero() } else { T::one() }
+                })))
+            }
+        };
+        /// A score below all others, so that a softmax has no weight for it, and finite, so that a query without keys has
+        /// weights at all until they are taken away.
+        const LOWEST: f64 = -1e30;
+        let lowered = hidden.map_or(scores, |hidden| scores.masked_fill(hidden, LOWEST));
+        let weights = match self.weights {
+            Weights::Softmax => lowered.softmax(-1),
+            Weights::Sigmoid => lowered.sigmoid(),
+        };
+        hidden.map_or(weights, |hidden| weights.masked_fill(hidden, 0.0))
+    }
+
+    /// γ and c.
+    fn numbers<'t>(&self, x: Var<'t, T>) -> [Var<'t, T>; 2] {
+        [&self.sharpness, &self.offset].map(|param| {
+            let tape = x.tape();
+            if self.learned { *tape.point(param).coordinates() } else { tape.constant(param.value()) }
+        })
+    }
+}
+
+/// The two halves of the rows of a half-space: horizontal parts `[…, n, d − 1]` and heights `[…, n]`.
+fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
+    let shape = x.shape();
+    let last = shape.width() - 1;
+    [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
+}

@@ -1,0 +1,76 @@
+//! Several attentions side by side: Vaswani et al. 2017, section 3.2.2.
+
+use cotangent_engine::rng::Rng;
+use cotangent_engine::{Float, Var};
+use cotangent_manifolds::{Euclidean, module};
+
+use crate::{Attention, Linear, Mask, Similarity};
+
+/// Heads of attention, each with queries, keys and values by matrices of its own, and a linear layer over their results.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor, rng};
+/// use cotangent_layers::{Mask, MultiHeadAttention, Similarity};
+/// let cones = Similarity::UmbralCone { radius: 0.1 };
+/// let layer = MultiHeadAttention::new(cones, 8, 2, 4, &mut rng::stream(1, 0, 0)); // two heads of four dimensions
+/// let tape = Tape::<f32>::new();
+/// let x = tape.constant(&Tensor::from_fn([3, 5, 8], |i| (i as f32).sin())); // [batch, n, width]
+/// let y = layer.forward(x, x, Mask::Causal);
+/// assert_eq!(y.shape(), [3, 5, 8].into());
+/// ```
+#[derive(Clone, Debug)]
+pub struct MultiHeadAttention<T: Float = f32> {
+    /// To the queries of all heads: `[heads · d, width]`.
+    pub query: Linear<Euclidean, T>,
+    /// To the keys of all heads: `[heads · d, width]`.
+    pub key: Linear<Euclidean, T>,
+    /// To the values of all heads: `[heads · d, width]`.
+    pub value: Linear<Euclidean, T>,
+    /// From the results of all heads: `[width, heads · d]`.
+    pub output: Linear<Euclidean, T>,
+    /// What each head does.
+    pub attention: Attention<T>,
+    /// How many there are.
+    pub heads: usize,
+}
+module!(impl[T: Float] Module<T> for MultiHeadAttention<T> { query, key, value, output, attention });
+
+impl<T: Float> MultiHeadAttention<T> {
+    /// Of rows of a width, with heads of d dimensions.
+    ///
+    /// # Panics
+    /// As [`Attention::new`]; if there is no head.
+    #[track_caller]
+    pub fn new(similarity: Similarity, width: usize, heads: usize, d: usize, rng: &mut Rng) -> Self {
+        assert!(heads > 0, "MultiHeadAttention: no heads");
+        let attention = Attention::new(similarity, d);
+        let mut linear = |n, m| Linear::new(Euclidean, n, m, rng);
+        MultiHeadAttention {
+            query: linear(width, heads * d),
+            key: linear(width, heads * d),
+            value: linear(width, heads * d),
+            output: linear(heads * d, width),
+            attention,
+            heads,
+        }
+    }
+
+    /// Of rows `[batch, n, width]` that attend to others, `[batch, m, width]`: `[batch, n, width]`. A mask is as
+    /// [`Attention`] takes it, `[batch, 1, n, m]` or of fewer axes.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn forward<'t>(&self, x: Var<'t, T>, to: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+        let split = |linear: &Linear<Euclidean, T>, x: Var<'t, T>| {
+            let y = linear.forward_in(&Euclidean, x);
+            let (shape, d) = (y.shape(), y.shape().width() / self.heads);
+            y.reshape([shape[0], shape[1], self.heads, d]).permute(&[0, 2, 1, 3])
+        };
+        let (q, k, v) = (split(&self.query, x), split(&self.key, to), split(&self.value, to));
+        let heads = self.attention.forward(q, k, v, mask).permute(&[0, 2, 1, 3]);
+        let shape = heads.shape();
+        let side_by_side = heads.reshape([shape[0], shape[1], shape[2] * shape[3]]);
+        self.output.forward_in(&Euclidean, side_by_side)
+    }
+}

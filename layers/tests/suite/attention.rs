@@ -1,0 +1,272 @@
+//! Attention by its laws: one number for each score by hand, masks, equivariance, cones, gradients.
+
+use cotangent_engine::{Row, check};
+use cotangent_layers::{Aggregation, Attention, Mask, MultiHeadAttention, Similarity, Weights};
+use cotangent_manifolds::{HalfSpace, PoincareBall};
+
+use super::*;
+
+const ALL: [Similarity; 6] = [
+    Similarity::Dot,
+    Similarity::Distance,
+    Similarity::HalfSpaceDistance,
+    Similarity::PenumbralCone { light: 1.0 },
+    Similarity::UmbralCone { radius: 0.1 },
+    Similarity::Laplacian,
+];
+
+fn attention(similarity: Similarity) -> Attention<f64> {
+    let mut attention = Attention::new(similarity, 3);
+    attention.sharpness.value_mut().data_mut()[0] = 0.7;
+    attention.offset.value_mut().data_mut()[0] = 0.2;
+    attention
+}
+
+/// Queries `[2, 4, 3]`, keys `[2, 5, 3]`, values `[2, 5, 2]`.
+fn inputs(seed: u64) -> [Tensor<f64>; 3] {
+    let mut rng = rng::stream(seed, 3, 0);
+    [[2, 4, 3], [2, 5, 3], [2, 5, 2]].map(|shape| uniform(&shape, 1.5, &mut rng))
+}
+
+/// The similarity of two rows, by the operations of the manifolds on single rows.
+fn by_hand(similarity: Similarity, q: &[f64], k: &[f64]) -> f64 {
+    let (q, k) = (Row::from(q), Row::from(k));
+    let (ball, half_space) = (PoincareBall::ball(-1.0).unwrap(), HalfSpace::new(-1.0).unwrap());
+    match similarity {
+        Similarity::Dot => q.iter().zip(k.iter()).map(|(q, k)| q * k).sum(),
+        Similarity::Distance => -ball.dist(&ball.exp0(&q), &ball.exp0(&k)),
+        Similarity::HalfSpaceDistance => -half_space.dist(&half_space.psi(&q), &half_space.psi(&k)),
+        Similarity::PenumbralCone { light } => {
+            -half_space.penumbral_ancestor(&half_space.xi(&q, light), &half_space.xi(&k, light), light)
+        }
+        Similarity::UmbralCone { radius } => {
+            -half_space.umbral_ancestor(&half_space.psi(&q), &half_space.psi(&k), radius)
+        }
+        Similarity::Laplacian => -q.iter().zip(k.iter()).map(|(q, k)| (q - k).powi(2)).sum::<f64>().sqrt(),
+    }
+}
+
+#[test]
+fn scores_are_those_of_the_manifolds() {
+    let [q, k, _] = inputs(1);
+    for similarity in ALL {
+        let tape = Tape::new();
+        let scores = attention(similarity).scores(tape.constant(&q), tape.constant(&k)).to_tensor();
+        assert_eq!(scores.shape(), &[2, 4, 5].into());
+        for (at, &score) in scores.data().iter().enumerate() {
+            let (batch, i, j) = (at / 20, at / 5 % 4, at % 5);
+            let want = 0.7 * by_hand(similarity, q.row(batch * 4 + i), k.row(batch * 5 + j)) - 0.2;
+            assert!((score - want).abs() < 1e-12 * want.abs().max(1.0), "{similarity:?}: {score} {want}");
+        }
+    }
+}
+
+/// The kernel that stores no scores and the weights of all pairs agree, masked and not.
+#[test]
+fn both_ways_agree() {
+    let [q, k, v] = inputs(2);
+    for similarity in ALL {
+        for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
+            let layer = Attention { aggregation, ..attention(similarity) };
+            let tape = Tape::new();
+            let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
+            let run = |mask| layer.forward(q, k, v, mask).to_tensor();
+            let hidden = |of: fn(usize, usize) -> bool| {
+                Mask::Hidden(
+                    tape.constant(&Tensor::from_fn([4, 5], |at| f64::from(u8::from(of(at / 5, at % 5))))),
+                )
+            };
+            close(&run(Mask::None), &run(hidden(|_, _| false)), 1e-12);
+            close(&run(Mask::Causal), &run(hidden(|i, j| j > i + 1)), 1e-12);
+        }
+    }
+}
+
+/// Hidden keys have no weight at all: whatever they are changes no bit, and no gradient reaches them. A query without
+/// keys gives 0; one key gives its value.
+#[test]
+fn hidden_keys_are_not_there() {
+    let [q, k, v] = inputs(3);
+    for similarity in ALL {
+        for weights in [Weights::Softmax, Weights::Sigmoid] {
+            for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
+                let layer = Attention { aggregation, weights, ..attention(similarity) };
+                let run = |k: &Tensor<f64>, v: &Tensor<f64>| {
+                    let tape = Tape::new();
+                    let [q, k, v] = [&q, k, v].map(|x| tape.variable(x));
+                    // Query 0 sees nothing, query 1 only key 3, the others all but key 1.
+                    let hidden = tape.constant(&Tensor::from_fn([4, 5], |at| {
+                        f64::from(u8::from(match at / 5 {
+                            0 => true,
+                            1 => at % 5 != 3,
+                            _ => at % 5 == 1,
+                        }))
+                    }));
+                    let y = layer.forward(q, k, v, Mask::Hidden(hidden));
+                    let value = y.to_tensor();
+                    let gradients = tape.backward((y * y).sum());
+                    let of = |x, width| gradients.wrt(x).unwrap().to_dense(10, width);
+                    (value, of(k, 3), of(v, 2))
+                };
+                let (y, dk, dv) = run(&k, &v);
+                let (mut other, mut value) = (k.clone(), v.clone());
+                other.row_mut(6).fill(40.0);
+                value.row_mut(6).fill(3.0);
+                assert_eq!(run(&other, &value).0, y, "{similarity:?}");
+                assert!([1, 6].iter().all(|&row| dk[row * 3..row * 3 + 3] == [0.0; 3]), "{similarity:?}");
+                assert!([1, 6].iter().all(|&row| dv[row * 2..row * 2 + 2] == [0.0; 2]), "{similarity:?}");
+                assert!(y.row(0) == [0.0; 2] && y.data().iter().chain(&dk).chain(&dv).all(|x| x.is_finite()));
+                if weights == Weights::Softmax || aggregation == Aggregation::Barycentre {
+                    let apart = y.row(5).iter().zip(v.row(8)).map(|(y, v)| (y - v).abs()).fold(0.0, f64::max);
+                    assert!(apart < 1e-12, "{similarity:?}, {weights:?}, {aggregation:?}: {apart}");
+                }
+            }
+        }
+    }
+}
+
+/// Activations whose points are translated.
+fn moved<'t>(ball: &PoincareBall, by: Var<'t, f64>, x: Var<'t, f64>) -> Var<'t, f64> {
+    ball.log0(&ball.add(&by, &ball.exp0(&x)))
+}
+
+/// Law 54: an isometry of queries, keys and values is one of the results.
+#[test]
+fn isometries_go_through() {
+    let [q, k, _] = inputs(4);
+    let v = uniform(&[2, 5, 3], 1.0, &mut rng::stream(5, 3, 0));
+    let ball = PoincareBall::ball(-1.0).unwrap();
+    let layer = Attention { aggregation: Aggregation::Barycentre, ..attention(Similarity::Distance) };
+    let tape = Tape::new();
+    let by = tape.constant(&Tensor::new([3], vec![0.3, -0.5, 0.2]));
+    let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
+    let want = moved(&ball, by, layer.forward(q, k, v, Mask::None));
+    let [q, k, v] = [q, k, v].map(|x| moved(&ball, by, x));
+    let have = layer.forward(q, k, v, Mask::None);
+    close(&have.to_tensor(), &want.to_tensor(), 1e-12);
+}
+
+/// Law 57: at equal heights h the umbral kernel is Laplacian, `e^{−γh} exp(−γΔ/(2 sinh r))`.
+#[test]
+fn umbral_cones_at_one_height_are_laplacian() {
+    let [mut q, mut k, _] = inputs(6);
+    let height = 0.4_f64;
+    for x in [&mut q, &mut k] {
+        (0..x.len() / 3).for_each(|i| x.row_mut(i)[2] = height.ln());
+    }
+    let tape = Tape::new();
+    let cones = attention(Similarity::UmbralCone { radius: 0.3 });
+    let scores = cones.scores(tape.constant(&q), tape.constant(&k)).to_tensor();
+    for x in [&mut q, &mut k] {
+        // ψ scales the horizontal part by the height.
+        (0..x.len() / 3).for_each(|i| x.row_mut(i)[2] = 0.0);
+        x.data_mut().iter_mut().for_each(|x| *x *= height / (2.0 * 0.3_f64.sinh()));
+    }
+    let laplacian = attention(Similarity::Laplacian).scores(tape.constant(&q), tape.constant(&k)).to_tensor();
+    let want = Tensor::from_fn([2, 4, 5], |i| laplacian.data()[i] - 0.7 * height);
+    close(&scores, &want, 1e-12);
+}
+
+/// Law 58: where two penumbral cones cease to meet, the height is that of the light, from both sides.
+#[test]
+fn penumbral_scores_are_continuous() {
+    let light = 1.0;
+    let layer = Attention::<f64>::new(Similarity::PenumbralCone { light }, 2);
+    let (a, b) = (0.3_f64, 0.6_f64); // heights
+    let reach = (light - a * a).sqrt() + (light - b * b).sqrt();
+    let score = |delta: f64| {
+        let tape = Tape::new();
+        // ξ⁻¹: the horizontal part over the height, and the logit of the height.
+        let row =
+            |x: f64, height: f64| Tensor::new([1, 2], vec![x / height, (height / (light - height)).ln()]);
+        layer.scores(tape.constant(&row(0.0, a)), tape.constant(&row(delta, b))).item()
+    };
+    for side in [-1e-7, 1e-7] {
+        assert!((score(reach + side) + light).abs() < 1e-6, "{}", score(reach + side));
+    }
+    assert!(score(0.5 * reach) > -light && score(2.0 * reach) < -light);
+}
+
+#[test]
+fn gradients_agree() {
+    let inputs = inputs(7);
+    for similarity in ALL {
+        for (weights, aggregation) in
+            [(Weights::Softmax, Aggregation::Sum), (Weights::Sigmoid, Aggregation::Barycentre)]
+        {
+            let layer = Attention { weights, aggregation, ..attention(similarity) };
+            let worst = check::gradients(&inputs, |x| {
+                let y = layer.forward(x[0], x[1], x[2], Mask::None);
+                (y * y).sum() + y.sum()
+            });
+            assert!(worst.relative < 1e-6 && worst.reverse != 0.0, "{similarity:?}: {worst:?}");
+        }
+    }
+}
+
+#[test]
+fn sharpness_is_learned_if_asked_for() {
+    let [q, k, v] = inputs(8);
+    for similarity in ALL {
+        for learned in [false, true] {
+            let layer = Attention { learned, weights: Weights::Sigmoid, ..attention(similarity) };
+            let tape = Tape::new();
+            let y = layer.forward(tape.constant(&q), tape.constant(&k), tape.variable(&v), Mask::None);
+            let gradients = tape.backward((y * y).sum());
+            for param in [&layer.sharpness, &layer.offset] {
+                assert_eq!(gradients.param(param.id()).is_some(), learned, "{similarity:?}");
+            }
+        }
+    }
+}
+
+/// Far away points, where a naive distance overflows or loses all digits, neither stop training nor hide anything.
+#[test]
+fn far_activations_are_finite() {
+    for similarity in ALL {
+        let tape = Tape::<f32>::new();
+        let far = Tensor::from_fn([3, 3], |i| [30.0_f32, -30.0, 0.0][i % 3] * (1.0 + i as f32));
+        let x = tape.variable(&far);
+        let y = Attention::<f32>::new(similarity, 3).forward(x, x, x, Mask::None);
+        let value = y.to_tensor();
+        let gradient = tape.backward(y.sum()).wrt(x).unwrap().to_dense(3, 3);
+        assert!(value.data().iter().chain(&gradient).all(|x| x.is_finite()), "{similarity:?}");
+    }
+}
+
+/// With one head, identities for its matrices and no biases it is the attention itself; heads do not see each other.
+#[test]
+fn heads_are_attentions() {
+    let mut rng = rng::stream(9, 3, 0);
+    let x = uniform(&[2, 5, 3], 1.0, &mut rng);
+    let mut layer = MultiHeadAttention::<f64>::new(Similarity::Distance, 3, 1, 3, &mut rng);
+    for linear in [&mut layer.query, &mut layer.key, &mut layer.value, &mut layer.output] {
+        *linear.weight.value_mut() = Tensor::from_fn([3, 3], |i| f64::from(u8::from(i % 4 == 0)));
+    }
+    let tape = Tape::new();
+    let of = tape.constant(&x);
+    close(
+        &layer.forward(of, of, Mask::Causal).to_tensor(),
+        &layer.attention.forward(of, of, of, Mask::Causal).to_tensor(),
+        1e-13,
+    );
+    let mut two = MultiHeadAttention::<f64>::new(Similarity::Laplacian, 4, 2, 2, &mut rng);
+    *two.output.weight.value_mut() = Tensor::from_fn([4, 4], |i| f64::from(u8::from(i % 5 == 0)));
+    let x = uniform(&[1, 3, 4], 1.0, &mut rng);
+    let run = |layer: &MultiHeadAttention<f64>| {
+        let tape = Tape::new();
+        layer.forward(tape.constant(&x), tape.constant(&x), Mask::None).to_tensor()
+    };
+    let before = run(&two);
+    two.query.weight.value_mut().row_mut(3).fill(2.0); // of the second head
+    let after = run(&two);
+    for (before, after) in before.rows().zip(after.rows()) {
+        assert!(before[..2] == after[..2] && before[2..] != after[2..]);
+    }
+}
+
+#[test]
+#[should_panic(expected = "attention: UmbralCone { radius: 0.1 } of 1 dimensions")]
+fn cones_have_heights() {
+    let _ = Attention::<f64>::new(Similarity::UmbralCone { radius: 0.1 }, 1);
+}

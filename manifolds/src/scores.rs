@@ -1,0 +1,106 @@
+//! Attention scores of all pairs of a query and a key, as pair formulas: for [`Tape::pairs`](cotangent_engine::Tape::pairs),
+//! and for [`Tape::attend`](cotangent_engine::Tape::attend), which never stores them.
+//!
+//! | score | formula | source |
+//! |---|---|---|
+//! | distance in the ball or, by its image there, on the hyperboloid | [`BallDistance`] | Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8 |
+//! | distance in the half-space | [`HalfSpaceDistance`] | the same, over ψ |
+//! | penumbral cones | [`PenumbralCone`] | Tseng et al. 2023, eq. 5 to 7 |
+//! | umbral cones | [`UmbralCone`] | Tseng et al. 2023, eq. 8 |
+//! | Laplacian kernel | [`Laplacian`] | Tseng et al. 2023, section 4 |
+//!
+//! The scaled dot product is [`ScaledDot`](cotangent_engine::formulas::ScaledDot).
+
+use cotangent_engine::registry::{Formula, Range};
+use cotangent_engine::{PairFormula, Pairing, Scalar};
+
+use crate::half_space::formulas::separation;
+use crate::shadow_cones::{penumbral_height, umbral_height};
+use crate::stereographic::formulas::distance;
+
+/// `−βd(x, y) − c` in the stereographic model, from the margins `1 + κ‖x‖²` of both; parameters β, c, κ.
+#[derive(Clone, Copy, Debug)]
+pub struct BallDistance;
+
+impl PairFormula<1, 1, 3> for BallDistance {
+    const NAME: &'static str = "scores.ball_distance";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    #[inline(always)]
+    fn eval<S: Scalar>(square: S, [mx]: [S; 1], [my]: [S; 1], [beta, c, kappa]: [S; 3]) -> S {
+        -beta * distance(square / (mx * my), kappa) - c
+    }
+}
+
+/// `−βd(x, y) − c` in the half-space, from the heights of both; parameters β, c, κ. The rows are whole points, heights
+/// and all.
+#[derive(Clone, Copy, Debug)]
+pub struct HalfSpaceDistance;
+
+impl PairFormula<1, 1, 3> for HalfSpaceDistance {
+    const NAME: &'static str = "scores.half_space_distance";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    #[inline(always)]
+    fn eval<S: Scalar>(square: S, [a]: [S; 1], [b]: [S; 1], [beta, c, kappa]: [S; 3]) -> S {
+        -beta * separation(square.sqrt(), a, b).2 / (-kappa).sqrt() - c
+    }
+}
+
+/// `−γH − c`, H the height of the lowest penumbral cone with both: see [`penumbral_height`]. From the heights of query and
+/// key; parameters γ, c and the height of the light source. The rows are the horizontal parts alone.
+#[derive(Clone, Copy, Debug)]
+pub struct PenumbralCone;
+
+impl PairFormula<1, 1, 3> for PenumbralCone {
+    const NAME: &'static str = "scores.penumbral_cone";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    #[inline(always)]
+    fn eval<S: Scalar>(square: S, [q]: [S; 1], [k]: [S; 1], [gamma, c, light]: [S; 3]) -> S {
+        -gamma * penumbral_height(square.sqrt(), q, k, light) - c
+    }
+}
+
+/// `−γH − c`, H the height of the lowest umbral cone with both: see [`umbral_height`]. From the heights of query and key;
+/// parameters γ, c and the radius of the balls. The rows are the horizontal parts alone.
+#[derive(Clone, Copy, Debug)]
+pub struct UmbralCone;
+
+impl PairFormula<1, 1, 3> for UmbralCone {
+    const NAME: &'static str = "scores.umbral_cone";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    #[inline(always)]
+    fn eval<S: Scalar>(square: S, [q]: [S; 1], [k]: [S; 1], [gamma, c, radius]: [S; 3]) -> S {
+        -gamma * umbral_height(square.sqrt(), q, k, radius) - c
+    }
+}
+
+/// `−γ‖x − y‖ − c`, the logarithm of the Laplacian kernel; parameters γ, c.
+#[derive(Clone, Copy, Debug)]
+pub struct Laplacian;
+
+impl PairFormula<0, 0, 2> for Laplacian {
+    const NAME: &'static str = "scores.laplacian";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    #[inline(always)]
+    fn eval<S: Scalar>(square: S, _: [S; 0], _: [S; 0], [gamma, c]: [S; 2]) -> S {
+        -gamma * square.sqrt() - c
+    }
+}
+
+const SQUARE: Range = Range(0.1, 4.0);
+const MARGIN: Range = Range(0.2, 1.0);
+const HEIGHT: Range = Range(0.2, 1.0);
+const SHARPNESS: Range = Range(0.5, 2.0);
+const OFFSET: Range = Range(-1.0, 1.0);
+const NEGATIVE: Range = Range(-1.5, -0.5);
+const RADIUS: Range = Range(0.3, 1.2);
+/// Above the heights that are drawn.
+const LIGHT: Range = Range(1.1, 2.0);
+
+/// All scores, for the test that compares their evaluations.
+pub const ALL: &[Formula] = &[
+    Formula::pair(BallDistance, &[SQUARE, MARGIN, MARGIN, SHARPNESS, OFFSET, NEGATIVE]),
+    Formula::pair(HalfSpaceDistance, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, NEGATIVE]),
+    Formula::pair(PenumbralCone, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, LIGHT]),
+    Formula::pair(UmbralCone, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, RADIUS]),
+    Formula::pair(Laplacian, &[SQUARE, SHARPNESS, OFFSET]),
+];
