@@ -227,10 +227,12 @@ impl Split {
     }
 }
 
-/// What a classifier has learned: a point and a normal of the hyperplane of the subtree, and what it takes for what.
+/// What a classifier has learned, and what it takes for what.
 struct Fit {
-    point: Vec<f64>,
-    normal: Vec<f64>,
+    /// A point on the hyperplane of each class.
+    points: Tensor<f64>,
+    /// Their normals.
+    normals: Tensor<f64>,
     confusion: Confusion,
     /// That of the training nodes.
     loss: f64,
@@ -315,9 +317,25 @@ where
     let mut confusion = Confusion::new(2);
     let (_, found, classes) = logits(&split.test);
     classes.iter().zip(found).for_each(|(&class, found)| confusion.add(class, found));
-    let [point, normal] =
-        [regression.points.value().row(1), regression.normals.value().row(1)].map(<[f64]>::to_vec);
-    Ok(Fit { point, normal, confusion, loss: logits(&split.train).0 })
+    let loss = logits(&split.train).0;
+    let LogisticRegression { points, normals } = regression;
+    Ok(Fit { points: points.value().clone(), normals: normals.value().clone(), confusion, loss })
+}
+
+impl Fit {
+    /// A point and a normal of what separates the classes in two dimensions: the hyperplane of the subtree, as in the
+    /// paper's Figure 2, and for Euclidean regression the line on which both classes are as likely.
+    fn boundary(&self, classifier: Classifier) -> ([f64; 2], [f64; 2]) {
+        let [[p, a], [q, b]] =
+            [1, 0].map(|class| [&self.points, &self.normals].map(|of| [of.row(class)[0], of.row(class)[1]]));
+        if classifier == Classifier::Hyperbolic {
+            return (p, a);
+        }
+        let dot = |x: [f64; 2], y: [f64; 2]| x[0] * y[0] + x[1] * y[1];
+        let normal = [a[0] - b[0], a[1] - b[1]];
+        let along = (dot(p, a) - dot(q, b)) / dot(normal, normal);
+        (normal.map(|x| along * x), normal)
+    }
 }
 
 /// Trains and tests all classifiers on all subtrees and seeds, in parallel in the current thread pool, and writes
@@ -425,7 +443,7 @@ fn subtree(edges: &Path, graph: &Graph, root: &str) -> Result<Vec<u32>> {
     Ok(of)
 }
 
-/// The subtree, some of the other nodes, and the hyperplane.
+/// The subtree, some of the other nodes, and what separates them.
 fn picture(out: &Path, row: &Row, points: &Tensor<f64>, of: &[u32], fit: &Fit, kappa: f64) -> Result<()> {
     /// Nodes of each class that are drawn, those first that the hierarchy names first.
     const SHOWN: usize = 10_000;
@@ -441,7 +459,7 @@ fn picture(out: &Path, row: &Row, points: &Tensor<f64>, of: &[u32], fit: &Fit, k
             points: &nodes.iter().map(|&i| pair(points.row(i))).collect::<Vec<_>>(),
             of: &nodes.iter().map(|&i| of[i]).collect::<Vec<_>>(),
             names: &["other nodes".to_owned(), format!("{} and below", row.root)],
-            hyperplanes: &[(pair(&fit.point), pair(&fit.normal))],
+            hyperplanes: &[fit.boundary(row.classifier)],
             kappa: if flat { 0.0 } else { kappa },
             geodesics: row.classifier == Classifier::Hyperbolic,
             title: &title,
@@ -483,6 +501,24 @@ mod tests {
         all.sort_unstable();
         assert_eq!(all, (0..1000).collect::<Vec<_>>());
         assert_ne!(split.train, Split::new(&of, 2).train);
+    }
+
+    /// Both classes are as likely on the line, which is drawn through a point of it.
+    #[test]
+    fn the_line_between_the_classes() {
+        let points = Tensor::new([2, 2], vec![0.1, 0.2, -0.3, 0.5]);
+        let normals = Tensor::new([2, 2], vec![2.0, 1.0, -1.0, 3.0]);
+        let fit = Fit { points, normals, confusion: Confusion::new(2), loss: 0.0 };
+        let (on, normal) = fit.boundary(Classifier::Euclidean);
+        for t in [-2.0, 0.0, 1.0] {
+            let x = [on[0] - t * normal[1], on[1] + t * normal[0]];
+            let logit = |class: usize| {
+                let (p, a) = (fit.points.row(class), fit.normals.row(class));
+                (x[0] - p[0]) * a[0] + (x[1] - p[1]) * a[1]
+            };
+            assert!((logit(0) - logit(1)).abs() < 1e-12);
+        }
+        assert_eq!(fit.boundary(Classifier::Hyperbolic), ([-0.3, 0.5], [-1.0, 3.0]));
     }
 
     #[test]
