@@ -1,0 +1,64 @@
+//! Recall by attention, with every score: of eight pairs of a key and a value, which value belongs to the key that is
+//! asked for?
+//!
+//! `cargo run --release --example 13_attention_scores`
+
+use cotangent::prelude::*;
+use rand::RngExt;
+use rand::seq::SliceRandom;
+
+const KEYS: usize = 8;
+const BATCH: usize = 32;
+const DIM: usize = 4;
+
+struct Model {
+    keys: Embedding<Euclidean>,
+    queries: Embedding<Euclidean>,
+    attention: Attention,
+}
+module!(impl[] Module<f32> for Model { keys, queries, attention });
+
+/// The mean squared error after training, where to guess the mean has 1.
+fn recall(similarity: Similarity) -> Result<f64, Box<dyn std::error::Error>> {
+    let mut rng = rng::stream(13, 0, 0);
+    let table = |name: &str, rng: &mut _| Embedding::uniform(name, Euclidean, KEYS, DIM, 0.5, rng);
+    let mut model = Model {
+        keys: table("keys", &mut rng),
+        queries: table("queries", &mut rng),
+        attention: Attention { learned: true, ..Attention::new(similarity, DIM) },
+    };
+    let (mut adam, mut tape, mut error) = (RiemannianAdam::new(0.05)?, Tape::new(), 0.0);
+    for _ in 0..400 {
+        let mut order: Vec<u32> = (0..BATCH * KEYS).map(|i| (i % KEYS) as u32).collect();
+        order.chunks_mut(KEYS).for_each(|keys| keys.shuffle(&mut rng));
+        let values = Tensor::from_fn([BATCH, KEYS, 1], |_| if rng.random() { 1.0 } else { -1.0 });
+        let asked: Vec<usize> = (0..BATCH).map(|_| rng.random_range(0..KEYS)).collect(); // by their place
+        let keys: Vec<u32> = asked.iter().enumerate().map(|(b, &i)| order[b * KEYS + i]).collect();
+        let right = Tensor::from_fn([BATCH, 1, 1], |b| values.data()[b * KEYS + asked[b]]);
+
+        tape.reset();
+        let k = model.keys.forward(&tape, &order).coordinates().reshape([BATCH, KEYS, DIM]);
+        let q = model.queries.forward(&tape, &keys).coordinates().reshape([BATCH, 1, DIM]);
+        let recalled = model.attention.forward(q, k, tape.constant(&values), Mask::None); // [BATCH, 1, 1]
+        let loss = (recalled - tape.constant(&right)).square().mean();
+        error = loss.item();
+        adam.step(&mut model, &tape.backward(loss))?;
+    }
+    Ok(error)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for similarity in [
+        Similarity::Dot,
+        Similarity::Distance,
+        Similarity::HalfSpaceDistance,
+        Similarity::PenumbralCone { light: 1.0 },
+        Similarity::UmbralCone { radius: 0.1 },
+        Similarity::Laplacian,
+    ] {
+        let error = recall(similarity)?;
+        println!("{similarity:?}: mean squared error {error:.4}");
+        assert!(error < 0.1, "{similarity:?}: {error}");
+    }
+    Ok(())
+}
