@@ -14,9 +14,9 @@ pub mod prelude {
     };
     pub use cotangent_layers::{
         Activation, Aggregation, Attention, BatchNorm, Bidirectional, Cell, Concat, Curvature, Dropout,
-        Embedding, FeedForward, Geometry, Gru, GyrovectorSpace, Linear, LogisticRegression, Mask,
-        MultiHeadAttention, PoincareLinear, Rnn, Similarity, UnidirectionalRegression, Weights, exp0, log0,
-        loss,
+        Embedding, FeedForward, Geometry, Gru, GyrovectorSpace, LayerNorm, Linear, LogisticRegression, Mask,
+        MultiHeadAttention, NormOrder, PoincareLinear, Rnn, Similarity, TransformerSizes,
+        UnidirectionalRegression, Weights, exp0, log0, loss,
     };
     pub use cotangent_manifolds::{
         ConstantCurvature, Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall, Point,

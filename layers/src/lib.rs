@@ -23,6 +23,8 @@
 //! | [`Bidirectional`]: sequences read both ways | `bidirectional.rs` |
 //! | [`Attention`]: scores by dot product, distance, cones | `attention.rs` |
 //! | [`MultiHeadAttention`] | `multi_head_attention.rs` |
+//! | [`EncoderLayer`], [`DecoderLayer`] of transformers | `transformer.rs` |
+//! | [`LayerNorm`] | `layer_norm.rs` |
 //!
 //! | for them | file |
 //! |---|---|
@@ -30,6 +32,7 @@
 //! | [`exp0`], [`log0`]: between Euclidean and curved layers | `maps.rs` |
 //! | [`Curvature`]: to be learned | `curvature.rs` |
 //! | [`init`]: where weights start | `init.rs` |
+//! | [`position`]: positions in a sequence | `position.rs` |
 //! | [`loss`]: losses over distances | `loss.rs` |
 
 mod activation;
@@ -45,13 +48,16 @@ mod feed_forward;
 mod gru;
 mod gyrovector_space;
 pub mod init;
+mod layer_norm;
 mod linear;
 mod logistic_regression;
 pub mod loss;
 mod maps;
 mod multi_head_attention;
 mod poincare_linear;
+pub mod position;
 mod rnn;
+mod transformer;
 
 pub use activation::Activation;
 pub use attention::{Aggregation, Attention, Mask, Similarity, Weights};
@@ -65,9 +71,11 @@ pub use embedding::Embedding;
 pub use feed_forward::FeedForward;
 pub use gru::Gru;
 pub use gyrovector_space::{Geometry, GyrovectorSpace};
+pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use logistic_regression::{LogisticRegression, UnidirectionalRegression};
 pub use maps::{exp0, log0};
 pub use multi_head_attention::MultiHeadAttention;
 pub use poincare_linear::PoincareLinear;
 pub use rnn::Rnn;
+pub use transformer::{DecoderLayer, EncoderLayer, NormOrder, TransformerSizes};

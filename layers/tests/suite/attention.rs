@@ -78,6 +78,10 @@ fn both_ways_agree() {
             };
             close(&run(Mask::None), &run(hidden(|_, _| false)), 1e-12);
             close(&run(Mask::Causal), &run(hidden(|i, j| j > i + 1)), 1e-12);
+            let logistic = Attention { weights: Weights::Sigmoid, ..layer.clone() };
+            let run = |mask| logistic.forward(q, k, v, mask).to_tensor();
+            close(&run(Mask::Causal), &run(hidden(|i, j| j > i + 1)), 1e-15);
+            assert!(apart(&run(Mask::Causal), &run(Mask::None)) > 1e-3);
         }
     }
 }

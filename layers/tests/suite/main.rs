@@ -11,6 +11,7 @@ mod linear;
 mod modules;
 mod recurrent;
 mod regression;
+mod transformer;
 
 fn space(kappa: f64) -> Stereographic {
     Stereographic::new(kappa).unwrap()

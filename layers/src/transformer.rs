@@ -1,0 +1,175 @@
+//! Layers of transformers, with attention of any score: Vaswani et al. 2017, section 3.1; normalisation before the
+//! sublayers as in Xiong et al. 2020.
+
+use cotangent_engine::rng::Rng;
+use cotangent_engine::{Float, Var};
+use cotangent_manifolds::{Euclidean, module};
+
+use crate::{Activation, Dropout, FeedForward, LayerNorm, Mask, MultiHeadAttention, Similarity};
+
+/// Where a residual block normalises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormOrder {
+    /// `x + f(norm(x))`.
+    Pre,
+    /// `norm(x + f(x))`.
+    Post,
+}
+
+/// The sizes of a transformer's layers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TransformerSizes {
+    /// Of the rows that go through.
+    pub width: usize,
+    /// Heads of attention.
+    pub heads: usize,
+    /// Dimensions of a head.
+    pub head: usize,
+    /// Hidden units of the feed-forward network.
+    pub hidden: usize,
+    /// Rate of dropout of every sublayer's result while training.
+    pub dropout: f64,
+    /// Where the blocks normalise.
+    pub order: NormOrder,
+}
+
+/// A sublayer's normalisation, dropout and sum.
+#[derive(Clone, Debug)]
+struct Residual<T: Float> {
+    norm: LayerNorm<T>,
+    dropout: Dropout,
+    order: NormOrder,
+}
+module!(impl[T: Float] Module<T> for Residual<T> { norm });
+
+impl<T: Float> Residual<T> {
+    fn new(sizes: TransformerSizes) -> Self {
+        let dropout = Dropout { rate: sizes.dropout };
+        Residual { norm: LayerNorm::new(sizes.width), dropout, order: sizes.order }
+    }
+
+    /// Around a sublayer; with an `rng` while training.
+    #[track_caller]
+    fn around<'t>(
+        &self,
+        x: Var<'t, T>,
+        rng: &mut Option<&mut Rng>,
+        f: impl FnOnce(Var<'t, T>) -> Var<'t, T>,
+    ) -> Var<'t, T> {
+        let mut drop = |y| match rng {
+            Some(rng) => self.dropout.forward_in(&Euclidean, y, rng),
+            None => y,
+        };
+        match self.order {
+            NormOrder::Pre => x + drop(f(self.norm.forward(x))),
+            NormOrder::Post => self.norm.forward(x + drop(f(x))),
+        }
+    }
+}
+
+fn feed_forward<T: Float>(sizes: TransformerSizes, rng: &mut Rng) -> FeedForward<Euclidean, T> {
+    let dims = [sizes.width, sizes.hidden, sizes.width];
+    FeedForward { output: Activation::IDENTITY, ..FeedForward::new(Euclidean, &dims, Activation::RELU, rng) }
+}
+
+/// Attention of a sequence to itself, then a feed-forward network. Applied several times it is the recursive
+/// transformer, whose layers share their weights.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor, rng};
+/// use cotangent_layers::{EncoderLayer, Mask, NormOrder, Similarity, TransformerSizes};
+/// let sizes =
+///     TransformerSizes { width: 8, heads: 2, head: 4, hidden: 16, dropout: 0.1, order: NormOrder::Pre };
+/// let mut rng = rng::stream(1, 0, 0);
+/// let layer = EncoderLayer::new(Similarity::Distance, sizes, &mut rng);
+/// let tape = Tape::<f32>::new();
+/// let x = tape.constant(&Tensor::from_fn([3, 5, 8], |i| (i as f32).sin())); // [batch, n, width]
+/// let trained = layer.forward(x, Mask::None, Some(&mut rng)); // with dropout
+/// let used = layer.forward(x, Mask::None, None); // without
+/// assert!(trained.shape() == used.shape() && used.shape() == [3, 5, 8].into());
+/// ```
+#[derive(Clone, Debug)]
+pub struct EncoderLayer<T: Float = f32> {
+    /// Of the sequence to itself.
+    pub attention: MultiHeadAttention<T>,
+    /// Position by position.
+    pub feed_forward: FeedForward<Euclidean, T>,
+    residuals: [Residual<T>; 2],
+}
+module!(impl[T: Float] Module<T> for EncoderLayer<T> { attention, feed_forward, residuals });
+
+impl<T: Float> EncoderLayer<T> {
+    /// With a score.
+    ///
+    /// # Panics
+    /// As [`MultiHeadAttention::new`].
+    #[track_caller]
+    pub fn new(similarity: Similarity, sizes: TransformerSizes, rng: &mut Rng) -> Self {
+        EncoderLayer {
+            attention: MultiHeadAttention::new(similarity, sizes.width, sizes.heads, sizes.head, rng),
+            feed_forward: feed_forward(sizes, rng),
+            residuals: [0, 1].map(|_| Residual::new(sizes)),
+        }
+    }
+
+    /// Sequences `[batch, n, width]`; an `rng` for dropout while training.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn forward<'t>(&self, x: Var<'t, T>, mask: Mask<'t, T>, mut rng: Option<&mut Rng>) -> Var<'t, T> {
+        let [first, second] = &self.residuals;
+        let x = first.around(x, &mut rng, |x| self.attention.forward(x, x, mask));
+        second.around(x, &mut rng, |x| self.feed_forward.forward_in(&Euclidean, x))
+    }
+}
+
+/// Attention of a sequence to what it has so far, then to another sequence, then a feed-forward network.
+#[derive(Clone, Debug)]
+pub struct DecoderLayer<T: Float = f32> {
+    /// Of the sequence to itself, causal.
+    pub attention: MultiHeadAttention<T>,
+    /// To the other sequence.
+    pub across: MultiHeadAttention<T>,
+    /// Position by position.
+    pub feed_forward: FeedForward<Euclidean, T>,
+    residuals: [Residual<T>; 3],
+}
+module!(impl[T: Float] Module<T> for DecoderLayer<T> { attention, across, feed_forward, residuals });
+
+impl<T: Float> DecoderLayer<T> {
+    /// With a score.
+    ///
+    /// # Panics
+    /// As [`MultiHeadAttention::new`].
+    #[track_caller]
+    pub fn new(similarity: Similarity, sizes: TransformerSizes, rng: &mut Rng) -> Self {
+        let [attention, across] =
+            [0, 1].map(|_| MultiHeadAttention::new(similarity, sizes.width, sizes.heads, sizes.head, rng));
+        DecoderLayer {
+            attention,
+            across,
+            feed_forward: feed_forward(sizes, rng),
+            residuals: [0, 1, 2].map(|_| Residual::new(sizes)),
+        }
+    }
+
+    /// Sequences `[batch, n, width]` and the encoded ones, `[batch, m, width]`, of which `mask` hides some; an `rng` for
+    /// dropout while training.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn forward<'t>(
+        &self,
+        x: Var<'t, T>,
+        encoded: Var<'t, T>,
+        mask: Mask<'t, T>,
+        mut rng: Option<&mut Rng>,
+    ) -> Var<'t, T> {
+        let [first, second, third] = &self.residuals;
+        let x = first.around(x, &mut rng, |x| self.attention.forward(x, x, Mask::Causal));
+        let x = second.around(x, &mut rng, |x| self.across.forward(x, encoded, mask));
+        third.around(x, &mut rng, |x| self.feed_forward.forward_in(&Euclidean, x))
+    }
+}

@@ -1,0 +1,110 @@
+//! Transformer layers: what sees what, and that everything is learned.
+
+use cotangent_layers::{DecoderLayer, EncoderLayer, Mask, NormOrder, Similarity, TransformerSizes};
+use cotangent_manifolds::Visitor;
+
+use super::*;
+
+const CONES: Similarity = Similarity::UmbralCone { radius: 0.1 };
+
+fn sizes(order: NormOrder) -> TransformerSizes {
+    TransformerSizes { width: 6, heads: 2, head: 3, hidden: 8, dropout: 0.3, order }
+}
+
+/// A batch of one, `[1, n, 6]`.
+fn sequence(n: usize, seed: u64) -> Tensor<f64> {
+    uniform(&[1, n, 6], 1.0, &mut rng::stream(seed, 4, 0))
+}
+
+/// An encoder does not know the order of its input; where it normalises makes a difference.
+#[test]
+fn encoders_take_sets() {
+    let x = sequence(4, 1);
+    let order = [2_u32, 0, 3, 1];
+    let mut results = Vec::new();
+    for norm in [NormOrder::Pre, NormOrder::Post] {
+        for similarity in [Similarity::Dot, Similarity::Distance, CONES] {
+            let layer = EncoderLayer::<f64>::new(similarity, sizes(norm), &mut rng::stream(2, 4, 0));
+            let tape = Tape::new();
+            let of = |x: Var<'_, f64>| layer.forward(x, Mask::None, None).reshape([4, 6]).to_tensor();
+            let (before, rows) = (tape.constant(&x), tape.constant(&x.reshape([4, 6])));
+            let after = of(rows.gather(&order).reshape([1, 4, 6]));
+            let want = of(before);
+            for (i, &from) in order.iter().enumerate() {
+                let apart = after.row(i).iter().zip(want.row(from as usize)).map(|(a, b)| (a - b).abs());
+                assert!(apart.fold(0.0, f64::max) < 1e-12);
+            }
+            results.push(want);
+        }
+    }
+    assert!((1..6).all(|i| apart(&results[0], &results[i]) > 1e-3));
+}
+
+/// What comes later, and what of the other sequence is hidden, changes no bit.
+#[test]
+fn decoders_see_what_they_may() {
+    let layer = DecoderLayer::<f64>::new(CONES, sizes(NormOrder::Pre), &mut rng::stream(3, 4, 0));
+    let run = |x: &Tensor<f64>, encoded: &Tensor<f64>| {
+        let tape = Tape::new();
+        let hidden = tape.constant(&Tensor::new([3], vec![0.0, 1.0, 0.0]));
+        let y = layer.forward(tape.constant(x), tape.constant(encoded), Mask::Hidden(hidden), None);
+        y.to_tensor()
+    };
+    let (x, encoded) = (sequence(4, 4), sequence(3, 5));
+    let want = run(&x, &encoded);
+    let changed = |x: &Tensor<f64>, row: usize| {
+        let mut x = x.clone();
+        x.row_mut(row).fill(0.5);
+        x
+    };
+    let later = run(&changed(&x, 3), &encoded);
+    for (i, (a, b)) in want.rows().zip(later.rows()).enumerate() {
+        assert_eq!(a == b, i < 3, "row {i}");
+    }
+    assert_eq!(run(&x, &changed(&encoded, 1)), want);
+    assert!(run(&x, &changed(&encoded, 2)) != want);
+}
+
+/// Every parameter has a gradient that is not nothing, the fixed ones of the score aside.
+#[test]
+fn all_of_it_is_learned() {
+    struct Learned<'a, 't>(&'a cotangent_engine::Gradients<'t, f64>, usize);
+    impl Visitor<f64> for Learned<'_, '_> {
+        fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, f64>) {
+            let fixed = path.ends_with("sharpness") || path.ends_with("offset");
+            let gradient = self.0.param(param.id()).map(|g| g.to_dense(param.value().len(), 1));
+            assert_eq!(gradient.is_none(), fixed, "{path}");
+            assert!(gradient.is_none_or(|g| g.iter().any(|g| *g != 0.0)), "{path}");
+            self.1 += 1;
+        }
+    }
+    let (encoder, decoder) = {
+        let mut rng = rng::stream(6, 4, 0);
+        let order = NormOrder::Post;
+        (EncoderLayer::new(CONES, sizes(order), &mut rng), DecoderLayer::new(CONES, sizes(order), &mut rng))
+    };
+    let tape = Tape::new();
+    let mut rng = rng::stream(7, 4, 0);
+    let encoded = encoder.forward(tape.constant(&sequence(5, 8)), Mask::None, Some(&mut rng));
+    let y = decoder.forward(tape.constant(&sequence(4, 9)), encoded, Mask::None, Some(&mut rng));
+    let weights = tape.constant(&sequence(4, 10));
+    let gradients = tape.backward((y * weights).sum());
+    let mut learned = Learned(&gradients, 0);
+    encoder.visit(&mut Path::root(), &mut learned);
+    decoder.visit(&mut Path::root(), &mut learned);
+    assert_eq!(learned.1, (10 + 4 + 4) + (20 + 4 + 6));
+}
+
+/// Dropout is drawn while training and only then.
+#[test]
+fn dropout_is_for_training() {
+    let layer = EncoderLayer::<f64>::new(CONES, sizes(NormOrder::Pre), &mut rng::stream(11, 4, 0));
+    let x = sequence(4, 12);
+    let run = |seed: Option<u64>| {
+        let tape = Tape::new();
+        let mut rng = seed.map(|seed| rng::stream(seed, 4, 0));
+        layer.forward(tape.constant(&x), Mask::None, rng.as_mut()).to_tensor()
+    };
+    assert!(run(None) == run(None) && run(Some(1)) == run(Some(1)));
+    assert!(run(Some(1)) != run(Some(2)) && run(Some(1)) != run(None));
+}
