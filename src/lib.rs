@@ -13,10 +13,9 @@ pub mod prelude {
         Rows, Scalar, Shape, Tape, Tensor, Var, rng,
     };
     pub use cotangent_layers::{
-        Activation, Aggregation, Attention, BatchNorm, Bidirectional, Cell, Concat, Curvature, Dropout,
-        Embedding, FeedForward, Geometry, Gru, GyrovectorSpace, LayerNorm, Linear, LogisticRegression, Mask,
-        MultiHeadAttention, NormOrder, PoincareLinear, Rnn, Similarity, TransformerSizes,
-        UnidirectionalRegression, Weights, exp0, log0, loss,
+        Activation, Attention, BatchNorm, Bidirectional, Cell, Concat, Curvature, Dropout, Embedding,
+        FeedForward, Geometry, Gru, GyrovectorSpace, LayerNorm, Linear, LogisticRegression, Mask,
+        MultiHeadAttention, PoincareLinear, Rnn, Similarity, UnidirectionalRegression, exp0, log0, loss,
     };
     pub use cotangent_manifolds::{
         ConstantCurvature, Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall, Point,
