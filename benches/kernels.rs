@@ -5,31 +5,13 @@
 //! and of forward and backward together.
 
 mod common;
-
-use std::time::Instant;
+#[path = "common/timing.rs"]
+mod timing;
 
 use common::Options;
 use cotangent::engine::loss as losses;
 use cotangent::prelude::*;
-
-/// The median time of a call in milliseconds: at least 7 calls, and a quarter of a second.
-fn median_ms(mut f: impl FnMut()) -> f64 {
-    (0..3).for_each(|_| f());
-    let (start, mut times) = (Instant::now(), Vec::new());
-    while times.len() < 7 || (start.elapsed().as_secs_f64() < 0.25 && times.len() < 1000) {
-        let call = Instant::now();
-        f();
-        times.push(call.elapsed().as_secs_f64() * 1e3);
-    }
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
-}
-
-fn uniform<T: Float>(shape: &[usize], low: f64, high: f64, seed: u64) -> Tensor<T> {
-    use rand::RngExt;
-    let mut rng = rng::stream(seed, 0, 0);
-    Tensor::from_fn(shape, |_| T::nearest(rng.random_range(low..high)))
-}
+use timing::{median_ms, uniform};
 
 struct Bench {
     threads: usize,
@@ -135,13 +117,6 @@ impl Bench {
         }
     }
 
-    fn attend(&self) {
-        for n in [512, 2048] {
-            let [q, k, v] = [1, 2, 3].map(|seed| uniform::<f32>(&[8, 8, n, 64], -1.0, 1.0, seed));
-            self.run("sdpa", &format!("8x8x{n}x64"), &[q, k, v], |x| x[0].attend(x[1], x[2], 0.125, false));
-        }
-    }
-
     /// The bandwidth of a copy of 2^25 elements, which bounds everything above.
     fn copy<T: Float>(&self) {
         let x = uniform::<T>(&[1 << 25], -1.0, 1.0, 1);
@@ -198,9 +173,6 @@ impl Bench {
                 "elementwise" => (self.elementwise::<f32>(), self.elementwise::<f64>()),
                 _ => (self.matmul::<f32>(), self.matmul::<f64>()),
             };
-        }
-        if self.wants("attend") {
-            self.attend();
         }
         if self.wants("overhead") {
             self.overhead();

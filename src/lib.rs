@@ -10,12 +10,13 @@ pub use cotangent_optim as optim;
 pub mod prelude {
     pub use cotangent_engine::{
         Device, Float, GradientView, Gradients, MapFormula, Operation, PairFormula, Pairing, Row, RowFormula,
-        Rows, Scalar, Shape, Tape, Tensor, Var, rng,
+        Rows, Scalar, Shape, Sparsity, Tape, Tensor, Var, rng,
     };
     pub use cotangent_layers::{
         Activation, Attention, BatchNorm, Bidirectional, Cell, Concat, Curvature, Dropout, Embedding,
-        FeedForward, Geometry, Gru, GyrovectorSpace, LayerNorm, Linear, LogisticRegression, Mask,
-        MultiHeadAttention, PoincareLinear, Rnn, Similarity, UnidirectionalRegression, exp0, log0, loss,
+        Features, FeedForward, Geometry, GraphAttention, Gru, GyrovectorSpace, Heads, LayerNorm, Linear,
+        LogisticRegression, Mask, MultiHeadAttention, PoincareLinear, Rnn, Similarity,
+        UnidirectionalRegression, exp0, log0, loss,
     };
     pub use cotangent_manifolds::{
         ConstantCurvature, Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall, Point,

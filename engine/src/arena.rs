@@ -21,6 +21,7 @@ use crate::kernels::matmul::Matmul;
 use crate::kernels::pool2d::Pool2d;
 use crate::kernels::reduce::Reduce;
 use crate::kernels::softmax::Softmax;
+use crate::kernels::sparse::{SegmentSoftmax, SparseMatmul, SparsePairs};
 use crate::operation::{Operation, Outcome, View};
 use crate::pool::{Buffer, Pool};
 use crate::tape::ParamId;
@@ -40,6 +41,9 @@ pub(crate) enum Op<T: Float> {
     LayerNorm(LayerNorm),
     Matmul(Matmul),
     Attend(Attend<T>),
+    SparseMatmul(SparseMatmul),
+    SegmentSoftmax(SegmentSoftmax),
+    SparsePairs(SparsePairs<T>),
     Conv2d(Conv2d),
     Pool2d(Pool2d),
     Gather(Gather),
@@ -68,6 +72,9 @@ impl<T: Float> Op<T> {
             Op::LayerNorm(operation) => operation,
             Op::Matmul(operation) => operation,
             Op::Attend(operation) => operation,
+            Op::SparseMatmul(operation) => operation,
+            Op::SegmentSoftmax(operation) => operation,
+            Op::SparsePairs(operation) => operation,
             Op::Conv2d(operation) => operation,
             Op::Pool2d(operation) => operation,
             Op::Gather(operation) => operation,

@@ -59,6 +59,7 @@
 //! | [`RowFormula`] | operations of geometry, as functions of inner products; kernel `gram` |
 //! | [`MapFormula`] | elementwise operations; kernel `map` |
 //! | [`PairFormula`] | scores of pairs of rows; kernels `pair` and `attend` |
+//! | [`Sparsity`] | sparse matrices: products, scores and softmax at their elements; kernel `sparse` |
 //! | [`RowFunction`] | operations on rows that inner products do not express, with a hand-written reverse pass |
 //! | [`Operation`] | operations with a hand-written reverse pass |
 //! | [`formulas`], [`registry`] | all declared formulas |
@@ -103,6 +104,7 @@ pub mod scalar;
 mod scratch;
 mod shape;
 pub mod simd;
+mod sparsity;
 mod tape;
 mod tensor;
 mod trace;
@@ -126,6 +128,7 @@ pub use row_function::RowFunction;
 pub use rows::{Row, Rows};
 pub use scalar::Scalar;
 pub use shape::{Broadcast, Shape};
+pub use sparsity::Sparsity;
 pub use tape::{ParamId, Tape};
 pub use tensor::Tensor;
 pub use trace::{Expression, Trace, prelude};

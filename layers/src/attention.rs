@@ -1,12 +1,19 @@
 //! Attention with a score of any geometry: Vaswani et al. 2017; Gulcehre et al. 2019 (*Hyperbolic Attention Networks*);
 //! López & Strube 2020; Tseng et al. 2023 (*Coneheads*).
 
+use std::sync::Arc;
+
 use cotangent_engine::formulas::ScaledDot;
-use cotangent_engine::{Float, Tensor, Var};
-use cotangent_manifolds::scores::{BallDistance, HalfSpaceDistance, Laplacian, PenumbralCone, UmbralCone};
+use cotangent_engine::rng::Rng;
+use cotangent_engine::{Float, Sparsity, Tensor, Var};
+use cotangent_manifolds::scores::{
+    Additive, BallDistance, HalfSpaceDistance, Laplacian, PenumbralCone, UmbralCone,
+};
 use cotangent_manifolds::{
     Barycentre, ConstantCurvature, Euclidean, HalfSpace, Param, ParamOnTape, PoincareBall, module,
 };
+
+use crate::Dropout;
 
 /// What the score of a query q and a key k is a multiple of. Activations are any rows; a score maps them to its space.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,6 +23,9 @@ pub enum Similarity {
     /// `−d(exp₀ q, exp₀ k)` in the Poincaré ball of curvature −1, or on the hyperboloid, where the distance is the same.
     /// Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8.
     Distance,
+    /// As [`Distance`](Self::Distance), of points in pseudo-polar coordinates: the last coordinate is the distance from the
+    /// origin, the others the direction. Gulcehre et al. 2019, section 3.1.
+    PolarDistance,
     /// `−d(ψ(q), ψ(k))` in the half-space. Tseng et al. 2023, eq. 10 for ψ.
     HalfSpaceDistance,
     /// `−H(ξ(q), ξ(k))`, the height of the lowest penumbral cone with both, of a light source at a height: 1 in the paper.
@@ -32,6 +42,9 @@ pub enum Similarity {
     },
     /// `−‖q − k‖`, for weights of a Laplacian kernel. Tseng et al. 2023, section 4.
     Laplacian,
+    /// `LeakyReLU(Σ q + Σ k)`, with slope 0.2 where that is negative. Of queries and keys that are products of a vector and
+    /// what they are of, it is the score of graph attention networks. Veličković et al. 2018, eq. 3.
+    Additive,
 }
 
 /// What makes weights of scores.
@@ -77,7 +90,7 @@ pub enum Mask<'t, T: Float> {
 /// let q = tape.constant(&Tensor::new([1, 2], vec![1.0, 0.0])); // one query
 /// let k = tape.constant(&Tensor::new([2, 2], vec![1.0, 0.0, -1.0, 0.0])); // two keys, at distances 0 and 4
 /// let v = tape.constant(&Tensor::new([2, 1], vec![0.0, 1.0])); // their values
-/// let y = attention.forward(q, k, v, Mask::None); // [1, 1]
+/// let y = attention.forward(q, k, v, Mask::None, None); // [1, 1]
 /// assert!((y.item() - 1.0 / (1.0 + 4_f64.exp())).abs() < 1e-15);
 /// ```
 #[derive(Clone, Debug)]
@@ -94,6 +107,8 @@ pub struct Attention<T: Float = f32> {
     pub weights: Weights,
     /// How values are put together.
     pub aggregation: Aggregation,
+    /// Of weights, while training.
+    pub dropout: Dropout,
 }
 module!(impl[T: Float] Module<T> for Attention<T> { sharpness, offset });
 
@@ -110,14 +125,20 @@ macro_rules! with_formula {
                     (ScaledDot, [$queries, $keys], [], [], [gamma]);
                 $body
             }
+            Similarity::Additive => {
+                let [$left, $right] = [$queries, $keys].map(|x| [x.sum_axis(-1)]);
+                let ($formula, [$q, $k], $params) = (Additive, [$queries, $keys], [gamma, c]);
+                $body
+            }
             Similarity::Laplacian => {
                 let ($formula, [$q, $k], $left, $right, $params) =
                     (Laplacian, [$queries, $keys], [], [], [gamma, c]);
                 $body
             }
-            Similarity::Distance => {
+            Similarity::Distance | Similarity::PolarDistance => {
                 let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
-                let [$q, $k] = [$queries, $keys].map(|x| ball.exp0(&x));
+                let in_polar = $self.similarity == Similarity::PolarDistance;
+                let [$q, $k] = [$queries, $keys].map(|x| ball.exp0(&if in_polar { polar(x) } else { x }));
                 let [$left, $right] = [$q, $k].map(|x| [2.0 / ball.lambda(&x)]);
                 let ($formula, $params) = (BallDistance, [gamma, c, tape.scalar(ball.kappa())]);
                 $body
@@ -155,8 +176,10 @@ impl<T: Float> Attention<T> {
         let (heights, positive) = match similarity {
             Similarity::PenumbralCone { light } => (true, light),
             Similarity::UmbralCone { radius } => (true, radius),
-            Similarity::HalfSpaceDistance => (true, 1.0),
-            Similarity::Dot | Similarity::Distance | Similarity::Laplacian => (false, 1.0),
+            Similarity::HalfSpaceDistance | Similarity::PolarDistance => (true, 1.0),
+            Similarity::Dot | Similarity::Distance | Similarity::Laplacian | Similarity::Additive => {
+                (false, 1.0)
+            }
         };
         assert!(d > usize::from(heights), "attention: {similarity:?} of {d} dimensions");
         assert!(positive > 0.0 && positive.is_finite(), "attention: {similarity:?}");
@@ -169,11 +192,12 @@ impl<T: Float> Attention<T> {
             learned: false,
             weights: Weights::Softmax,
             aggregation: Aggregation::Sum,
+            dropout: Dropout { rate: 0.0 },
         }
     }
 
-    /// Of queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]`: `[…, n, e]`. A query that attends to no key gives
-    /// 0.
+    /// Of queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]`: `[…, n, e]`; an `rng` for dropout while training. A
+    /// query that attends to no key gives 0.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -184,21 +208,80 @@ impl<T: Float> Attention<T> {
         keys: Var<'t, T>,
         values: Var<'t, T>,
         mask: Mask<'t, T>,
+        rng: Option<&mut Rng>,
     ) -> Var<'t, T> {
-        let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
-        let values = match self.aggregation {
-            Aggregation::Sum => values,
-            Aggregation::Barycentre => ball.barycentre_features(&ball.exp0(&values)),
-        };
-        let sums = match (self.weights, mask) {
-            (Weights::Softmax, Mask::None) => self.attend(queries, keys, values, false),
-            (Weights::Softmax, Mask::Causal) => self.attend(queries, keys, values, true),
-            _ => self.weigh(queries, keys, mask).matmul(values),
-        };
-        match self.aggregation {
-            Aggregation::Sum => sums,
-            Aggregation::Barycentre => ball.log0(&ball.barycentre_from_sum(&sums)),
+        let dropped = rng.filter(|_| self.dropout.rate > 0.0);
+        self.aggregate(values, |values| match (self.weights, mask, dropped) {
+            (Weights::Softmax, Mask::None, None) => self.attend(queries, keys, values, false),
+            (Weights::Softmax, Mask::Causal, None) => self.attend(queries, keys, values, true),
+            (_, _, rng) => self.drop(self.weigh(queries, keys, mask), rng).matmul(values),
+        })
+    }
+
+    /// Along the edges of a graph: query i attends to key j if (i, j) is one. Of queries `[n, heads, d]`, keys
+    /// `[m, heads, d]` and values `[m, heads, e]`: `[n, heads, e]`, each without its heads axis if there is one head. An
+    /// `rng` is for dropout while training. Memory is linear in the number of edges. A query without edges gives 0.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn along_edges<'t>(
+        &self,
+        queries: Var<'t, T>,
+        keys: Var<'t, T>,
+        values: Var<'t, T>,
+        edges: &Arc<Sparsity>,
+        rng: Option<&mut Rng>,
+    ) -> Var<'t, T> {
+        let weights = self.edge_weights(queries, keys, edges);
+        self.aggregate(values, |values| self.drop(weights, rng).sparse_matmul(edges, values))
+    }
+
+    /// The weight of each edge of a graph, `[edges, heads]`, as [`along_edges`](Self::along_edges) takes queries and keys.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn edge_weights<'t>(
+        &self,
+        queries: Var<'t, T>,
+        keys: Var<'t, T>,
+        edges: &Arc<Sparsity>,
+    ) -> Var<'t, T> {
+        let tape = queries.tape();
+        let scores = with_formula!(self, queries, keys, |formula, [q, k], left, right, params| {
+            tape.sparse_pairs(formula, edges, [q, k], left, right, params)
+        });
+        match self.weights {
+            Weights::Softmax => scores.segment_softmax(edges),
+            Weights::Sigmoid => self.less_offset(scores).sigmoid(),
         }
+    }
+
+    /// Weighted values, as `sum` adds them, put together.
+    #[track_caller]
+    fn aggregate<'t>(&self, values: Var<'t, T>, sum: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
+        match self.aggregation {
+            Aggregation::Sum => sum(values),
+            Aggregation::Barycentre => {
+                let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
+                let sums = sum(ball.barycentre_features(&ball.exp0(&values)));
+                ball.log0(&ball.barycentre_from_sum(&sums))
+            }
+        }
+    }
+
+    /// While training, some weights are 0.
+    fn drop<'t>(&self, weights: Var<'t, T>, rng: Option<&mut Rng>) -> Var<'t, T> {
+        match rng {
+            Some(rng) => self.dropout.forward_in(&Euclidean, weights, rng),
+            None => weights,
+        }
+    }
+
+    /// The formula of the dot product is the engine's and knows no offset.
+    fn less_offset<'t>(&self, scores: Var<'t, T>) -> Var<'t, T> {
+        if self.similarity == Similarity::Dot { scores - self.numbers(scores)[1] } else { scores }
     }
 
     /// The scores of all pairs, `[…, n, m]`.
@@ -211,8 +294,7 @@ impl<T: Float> Attention<T> {
         let scores = with_formula!(self, queries, keys, |formula, [q, k], left, right, params| {
             tape.pairs(formula, q, k, left, right, params)
         });
-        // The formula of the dot product is the engine's and knows no offset.
-        if self.similarity == Similarity::Dot { scores - self.numbers(queries)[1] } else { scores }
+        self.less_offset(scores)
     }
 
     /// Softmax attention by the kernel that does not store scores.
@@ -231,8 +313,11 @@ impl<T: Float> Attention<T> {
     }
 
     /// The weights of all pairs, `[…, n, m]`, exactly 0 where masked.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
     #[track_caller]
-    fn weigh<'t>(&self, queries: Var<'t, T>, keys: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+    pub fn weigh<'t>(&self, queries: Var<'t, T>, keys: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
         let scores = self.scores(queries, keys);
         let hidden = match mask {
             Mask::None => None,
@@ -271,4 +356,13 @@ fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
     let shape = x.shape();
     let last = shape.width() - 1;
     [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
+}
+
+/// The tangent vectors at the origin that pseudo-polar coordinates are of: `[…, n, d − 1]`.
+fn polar<T: Float>(x: Var<'_, T>) -> Var<'_, T> {
+    let [direction, distance] = parts(x);
+    let column = x.shape().rows().with_width(1);
+    // A direction of 0 is none: the point is the origin.
+    let norm = direction.norm_axis(-1).maximum(x.tape().scalar(1e-30));
+    direction * (distance / norm).reshape(column)
 }

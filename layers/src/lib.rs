@@ -23,6 +23,7 @@
 //! | [`Bidirectional`]: sequences read both ways | `bidirectional.rs` |
 //! | [`Attention`]: scores by dot product, distance, cones | `attention.rs` |
 //! | [`MultiHeadAttention`] | `multi_head_attention.rs` |
+//! | [`GraphAttention`]: attention along the edges of a graph | `graph_attention.rs` |
 //! | [`EncoderLayer`], [`DecoderLayer`] of transformers | `transformer.rs` |
 //! | [`LayerNorm`] | `layer_norm.rs` |
 //!
@@ -45,6 +46,7 @@ mod curvature;
 mod dropout;
 mod embedding;
 mod feed_forward;
+mod graph_attention;
 mod gru;
 mod gyrovector_space;
 pub mod init;
@@ -69,6 +71,7 @@ pub use curvature::Curvature;
 pub use dropout::Dropout;
 pub use embedding::Embedding;
 pub use feed_forward::FeedForward;
+pub use graph_attention::{Features, GraphAttention, Heads};
 pub use gru::Gru;
 pub use gyrovector_space::{Geometry, GyrovectorSpace};
 pub use layer_norm::LayerNorm;

@@ -15,7 +15,7 @@ use crate::{Attention, Linear, Mask, Similarity};
 /// let layer = MultiHeadAttention::new(cones, 8, 2, 4, &mut rng::stream(1, 0, 0)); // two heads of four dimensions
 /// let tape = Tape::<f32>::new();
 /// let x = tape.constant(&Tensor::from_fn([3, 5, 8], |i| (i as f32).sin())); // [batch, n, width]
-/// let y = layer.forward(x, x, Mask::Causal);
+/// let y = layer.forward(x, x, Mask::Causal, None);
 /// assert_eq!(y.shape(), [3, 5, 8].into());
 /// ```
 #[derive(Clone, Debug)]
@@ -56,21 +56,39 @@ impl<T: Float> MultiHeadAttention<T> {
     }
 
     /// Of rows `[batch, n, width]` that attend to others, `[batch, m, width]`: `[batch, n, width]`. A mask is as
-    /// [`Attention`] takes it, `[batch, 1, n, m]` or of fewer axes.
+    /// [`Attention`] takes it, `[batch, 1, n, m]` or of fewer axes; an `rng` is for dropout of weights while training.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn forward<'t>(&self, x: Var<'t, T>, to: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
-        let split = |linear: &Linear<Euclidean, T>, x: Var<'t, T>| {
-            let y = linear.forward_in(&Euclidean, x);
-            let (shape, d) = (y.shape(), y.shape().width() / self.heads);
-            y.reshape([shape[0], shape[1], self.heads, d]).permute(&[0, 2, 1, 3])
-        };
-        let (q, k, v) = (split(&self.query, x), split(&self.key, to), split(&self.value, to));
-        let heads = self.attention.forward(q, k, v, mask).permute(&[0, 2, 1, 3]);
+    pub fn forward<'t>(
+        &self,
+        x: Var<'t, T>,
+        to: Var<'t, T>,
+        mask: Mask<'t, T>,
+        rng: Option<&mut Rng>,
+    ) -> Var<'t, T> {
+        let (q, k, v) = (self.split(&self.query, x), self.split(&self.key, to), self.split(&self.value, to));
+        let heads = self.attention.forward(q, k, v, mask, rng).permute(&[0, 2, 1, 3]);
         let shape = heads.shape();
         let side_by_side = heads.reshape([shape[0], shape[1], shape[2] * shape[3]]);
         self.output.forward_in(&Euclidean, side_by_side)
+    }
+
+    /// The weights of all heads, `[batch, heads, n, m]`: for pictures.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn weigh<'t>(&self, x: Var<'t, T>, to: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+        self.attention.weigh(self.split(&self.query, x), self.split(&self.key, to), mask)
+    }
+
+    /// What a linear layer makes of rows, head by head: `[batch, heads, n, d]`.
+    #[track_caller]
+    fn split<'t>(&self, linear: &Linear<Euclidean, T>, x: Var<'t, T>) -> Var<'t, T> {
+        let y = linear.forward_in(&Euclidean, x);
+        let (shape, d) = (y.shape(), y.shape().width() / self.heads);
+        y.reshape([shape[0], shape[1], self.heads, d]).permute(&[0, 2, 1, 3])
     }
 }

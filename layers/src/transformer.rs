@@ -27,7 +27,7 @@ pub struct TransformerSizes {
     pub head: usize,
     /// Hidden units of the feed-forward network.
     pub hidden: usize,
-    /// Rate of dropout of every sublayer's result while training.
+    /// Rate of dropout of every sublayer's result while training; that of attention's weights is each attention's own.
     pub dropout: f64,
     /// Where the blocks normalise.
     pub order: NormOrder,
@@ -54,15 +54,18 @@ impl<T: Float> Residual<T> {
         &self,
         x: Var<'t, T>,
         rng: &mut Option<&mut Rng>,
-        f: impl FnOnce(Var<'t, T>) -> Var<'t, T>,
+        f: impl FnOnce(Var<'t, T>, Option<&mut Rng>) -> Var<'t, T>,
     ) -> Var<'t, T> {
-        let mut drop = |y| match rng {
-            Some(rng) => self.dropout.forward_in(&Euclidean, y, rng),
-            None => y,
+        let sublayer = |x| {
+            let y = f(x, rng.as_deref_mut());
+            match rng {
+                Some(rng) => self.dropout.forward_in(&Euclidean, y, rng),
+                None => y,
+            }
         };
         match self.order {
-            NormOrder::Pre => x + drop(f(self.norm.forward(x))),
-            NormOrder::Post => self.norm.forward(x + drop(f(x))),
+            NormOrder::Pre => x + sublayer(self.norm.forward(x)),
+            NormOrder::Post => self.norm.forward(x + sublayer(x)),
         }
     }
 }
@@ -119,8 +122,8 @@ impl<T: Float> EncoderLayer<T> {
     #[track_caller]
     pub fn forward<'t>(&self, x: Var<'t, T>, mask: Mask<'t, T>, mut rng: Option<&mut Rng>) -> Var<'t, T> {
         let [first, second] = &self.residuals;
-        let x = first.around(x, &mut rng, |x| self.attention.forward(x, x, mask));
-        second.around(x, &mut rng, |x| self.feed_forward.forward_in(&Euclidean, x))
+        let x = first.around(x, &mut rng, |x, rng| self.attention.forward(x, x, mask, rng));
+        second.around(x, &mut rng, |x, _| self.feed_forward.forward_in(&Euclidean, x))
     }
 }
 
@@ -168,8 +171,23 @@ impl<T: Float> DecoderLayer<T> {
         mut rng: Option<&mut Rng>,
     ) -> Var<'t, T> {
         let [first, second, third] = &self.residuals;
-        let x = first.around(x, &mut rng, |x| self.attention.forward(x, x, Mask::Causal));
-        let x = second.around(x, &mut rng, |x| self.across.forward(x, encoded, mask));
-        third.around(x, &mut rng, |x| self.feed_forward.forward_in(&Euclidean, x))
+        let x = first.around(x, &mut rng, |x, rng| self.attention.forward(x, x, Mask::Causal, rng));
+        let x = second.around(x, &mut rng, |x, rng| self.across.forward(x, encoded, mask, rng));
+        third.around(x, &mut rng, |x, _| self.feed_forward.forward_in(&Euclidean, x))
+    }
+
+    /// The weights with which a sequence attends to the other one, `[batch, heads, n, m]`: for pictures.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn weigh_across<'t>(&self, x: Var<'t, T>, encoded: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+        let [first, second, _] = &self.residuals;
+        let x = first.around(x, &mut None, |x, rng| self.attention.forward(x, x, Mask::Causal, rng));
+        let x = match second.order {
+            NormOrder::Pre => second.norm.forward(x),
+            NormOrder::Post => x,
+        };
+        self.across.weigh(x, encoded, mask)
     }
 }

@@ -8,6 +8,7 @@
 //! | penumbral cones | [`PenumbralCone`] | Tseng et al. 2023, eq. 5 to 7 |
 //! | umbral cones | [`UmbralCone`] | Tseng et al. 2023, eq. 8 |
 //! | Laplacian kernel | [`Laplacian`] | Tseng et al. 2023, section 4 |
+//! | additive | [`Additive`] | Veličković et al. 2018, eq. 3 |
 //!
 //! The scaled dot product is [`ScaledDot`](cotangent_engine::formulas::ScaledDot).
 
@@ -86,6 +87,21 @@ impl PairFormula<0, 0, 2> for Laplacian {
     }
 }
 
+/// `γ LeakyReLU(x + y) − c` of a number of each row, with slope 0.2 where it is negative; parameters γ, c. The rows
+/// themselves do not count.
+#[derive(Clone, Copy, Debug)]
+pub struct Additive;
+
+impl PairFormula<1, 1, 2> for Additive {
+    const NAME: &'static str = "scores.additive";
+    const PAIRING: Pairing = Pairing::Dot;
+    #[inline(always)]
+    fn eval<S: Scalar>(_: S, [x]: [S; 1], [y]: [S; 1], [gamma, c]: [S; 2]) -> S {
+        let sum = x + y;
+        gamma * S::select(S::zero().lt(sum), sum, S::constant(0.2) * sum) - c
+    }
+}
+
 const SQUARE: Range = Range(0.1, 4.0);
 const MARGIN: Range = Range(0.2, 1.0);
 const HEIGHT: Range = Range(0.2, 1.0);
@@ -103,4 +119,5 @@ pub const ALL: &[Formula] = &[
     Formula::pair(PenumbralCone, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, LIGHT]),
     Formula::pair(UmbralCone, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, RADIUS]),
     Formula::pair(Laplacian, &[SQUARE, SHARPNESS, OFFSET]),
+    Formula::pair(Additive, &[SQUARE, Range(-2.0, -0.5), Range(-1.5, 0.4), SHARPNESS, OFFSET]),
 ];

@@ -1,7 +1,8 @@
 //! The kernels that are not formulas: values against plain loops, gradients and forward mode against finite
 //! differences, messages of bad shapes.
 
-use cotangent::engine::{check, loss};
+use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
+use cotangent::engine::{Sparsity, check, loss};
 use cotangent::prelude::*;
 
 type Loss = for<'t> fn(&[Var<'t, f64>]) -> Var<'t, f64>;
@@ -524,9 +525,177 @@ fn bad_shapes_are_named() {
             |t| drop(loss::cross_entropy(zeros(t, &[2, 3]), &[0, 3], 0.0).shape()),
             "cross_entropy: label 3 of row 1, of 3 classes",
         ),
+        (
+            |t| drop(zeros(t, &[8]).sparse_matmul(&sparsity(4, 5, &PLACES), zeros(t, &[4, 2])).shape()),
+            "sparse_matmul: rows [5, d] or [5, heads, d] are needed, not [4, 2]",
+        ),
+        (
+            |t| drop(zeros(t, &[8]).sparse_matmul(&sparsity(4, 5, &PLACES), zeros(t, &[5, 3, 2])).shape()),
+            "sparse_matmul: 8 elements, for each head, are needed, not [8], for [5, 3, 2]",
+        ),
+        (
+            |t| drop(zeros(t, &[7]).segment_softmax(&sparsity(4, 5, &PLACES)).shape()),
+            "segment_softmax: scores [8, …] of the elements are needed, not [7]",
+        ),
+        (
+            |t| {
+                let rows = [zeros(t, &[4, 2]), zeros(t, &[5, 3])];
+                t.sparse_pairs(EuclideanDistance, &sparsity(4, 5, &PLACES), rows, [], [], []);
+            },
+            "sparse_pairs: rows [4, 2] and [5, 3] do not go together",
+        ),
+        (
+            |_| drop(Sparsity::new(2, 3, &[(0, 0), (1, 3)])),
+            "element (1, 3) of a sparse matrix of 2 rows and 3 columns",
+        ),
     ];
     for (bad, want) in cases {
         let got = message(*bad);
         assert!(got.contains(want), "{got:?} should contain {want:?}");
+    }
+}
+
+/// Elements of a sparse matrix: a row and a column without any, a place with two, in no order.
+const PLACES: [(u32, u32); 8] = [(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (0, 1), (3, 3), (2, 0)];
+
+fn sparsity(rows: usize, columns: usize, pairs: &[(u32, u32)]) -> std::sync::Arc<Sparsity> {
+    std::sync::Arc::new(Sparsity::new(rows, columns, pairs))
+}
+
+/// The matrix itself, of one head.
+fn dense(sparsity: &Sparsity, elements: &Tensor<f64>, head: usize) -> Tensor<f64> {
+    let heads = elements.len() / sparsity.pairs().len();
+    let mut matrix = Tensor::zeros([sparsity.rows(), sparsity.columns()]);
+    for (e, &(i, j)) in sparsity.pairs().iter().enumerate() {
+        matrix.row_mut(i as usize)[j as usize] += elements.data()[e * heads + head];
+    }
+    matrix
+}
+
+#[test]
+fn sparse_products_are_those_of_the_matrices() {
+    let small = sparsity(4, 5, &PLACES);
+    let many: Vec<(u32, u32)> = (0..20_000).map(|e| (e * 7919 % 700, e * 104_729 % 300)).collect();
+    for (of, d) in [(small, 3), (sparsity(700, 300, &many), 17)] {
+        let count = of.pairs().len();
+        let (w, x) = (tensor(&[count], 1), tensor(&[of.columns(), d], 2));
+        let want = product(&dense(&of, &w, 0), &x, false, false);
+        assert_close(&value([&w, &x], |[w, x]| w.sparse_matmul(&of, x)), &want, 1e-12);
+        // Of each head its own.
+        let (w, x) = (tensor(&[count, 2], 3), tensor(&[of.columns(), 2, d], 4));
+        let have = value([&w, &x], |[w, x]| w.sparse_matmul(&of, x).swap_axes(0, 1));
+        for head in 0..2 {
+            let part = Tensor::from_fn([of.columns(), d], |i| x.data()[(i / d * 2 + head) * d + i % d]);
+            let want = product(&dense(&of, &w, head), &part, false, false);
+            let size = want.len();
+            let have =
+                Tensor::new(want.shape().clone(), have.data()[head * size..(head + 1) * size].to_vec());
+            assert_close(&have, &want, 1e-12);
+        }
+    }
+    let of = sparsity(4, 5, &PLACES);
+    assert_derivatives(&[tensor(&[8], 1), tensor(&[5, 3], 2)], |v| weigh(v[0].sparse_matmul(&of, v[1])));
+    assert_derivatives(&[tensor(&[8, 2], 1), tensor(&[5, 2, 3], 2)], |v| {
+        weigh(v[0].sparse_matmul(&of, v[1]))
+    });
+    // Nothing at all.
+    let none = sparsity(2, 3, &[]);
+    assert_eq!(
+        value([&tensor(&[0], 1), &tensor(&[3, 2], 2)], |[w, x]| w.sparse_matmul(&none, x)),
+        Tensor::zeros([2, 2])
+    );
+}
+
+#[test]
+fn segment_softmax_is_softmax_of_the_elements_of_each_row() {
+    let of = sparsity(4, 5, &PLACES);
+    let x = tensor(&[8, 2], 1);
+    let y = value([&x], |[x]| x.segment_softmax(&of));
+    for head in 0..2 {
+        for row in 0..4 {
+            let of_row = || (0..8).filter(|&e| of.pairs()[e].0 == row).map(|e| e * 2 + head);
+            let total: f64 = of_row().map(|p| x.data()[p].exp()).sum();
+            for p in of_row() {
+                assert!((y.data()[p] - x.data()[p].exp() / total).abs() < 1e-15);
+            }
+        }
+    }
+    // Far from where exp overflows.
+    let far = value([&x], |[x]| (x * 0.0 + 1e4).segment_softmax(&of));
+    assert!((far.data()[0] - 1.0 / 3.0).abs() < 1e-15);
+    assert_derivatives(&[tensor(&[8], 3)], |v| weigh(v[0].segment_softmax(&of)));
+    assert_derivatives(std::slice::from_ref(&x), |v| weigh(v[0].segment_softmax(&of)));
+    // As many as several threads share: each row sums to 1.
+    let many: Vec<(u32, u32)> = (0..50_000).map(|e| (e * 7919 % 900, 0)).collect();
+    let of = sparsity(1000, 1, &many);
+    let ones = value([&tensor(&[1, 3], 2)], |[x]| {
+        let scores = x.tape().constant(&tensor(&[50_000, 3], 4));
+        scores.segment_softmax(&of).sparse_matmul(&of, (x * 0.0 + 1.0).reshape([1, 3, 1]))
+    });
+    let want = Tensor::from_fn([1000, 3, 1], |i| f64::from(u8::from(i < 2700)));
+    assert_close(&ones, &want, 1e-12);
+}
+
+/// Some pairs have the scores that they have among all.
+#[test]
+fn sparse_pairs_are_some_of_all_pairs() {
+    use cotangent::manifolds::scores::UmbralCone;
+    let of = sparsity(4, 5, &PLACES);
+    let (x, y) = (tensor(&[4, 2, 3], 1), tensor(&[5, 2, 3], 2));
+    let heights = |n| Tensor::from_fn([n, 2], |i| 0.3 + 0.1 * i as f64);
+    let inputs = [x, y, heights(4), heights(5), Tensor::new([], vec![0.8])];
+    fn heads_first<'t>(x: Var<'t, f64>) -> Var<'t, f64> {
+        x.swap_axes(0, 1)
+    }
+    type Score = for<'t> fn(&std::sync::Arc<Sparsity>, &[Var<'t, f64>], bool) -> Var<'t, f64>;
+    macro_rules! score {
+        ($formula:expr, |$v:ident| $left:expr, $right:expr, $params:expr) => {
+            |of, $v, sparse| {
+                let tape = $v[0].tape();
+                let (x, left, right) = ([$v[0], $v[1]], $left, $right);
+                if sparse {
+                    return tape.sparse_pairs($formula, of, x, left, right, $params);
+                }
+                let ([x, y], left, right) =
+                    (x.map(heads_first), left.map(heads_first), right.map(heads_first));
+                let all = tape.pairs($formula, x, y, left, right, $params).permute(&[1, 2, 0]);
+                let places: Vec<u32> = of.pairs().iter().map(|(i, j)| i * 5 + j).collect();
+                all.reshape([20, 2]).gather(&places)
+            }
+        };
+    }
+    let scores: [Score; 3] = [
+        score!(ScaledDot, |v| [], [], [v[4]]),
+        score!(EuclideanDistance, |v| [], [], []),
+        score!(UmbralCone, |v| [v[2]], [v[3]], [v[4], v[4] * 0.1, v[4] * 0.7]),
+    ];
+    for score in scores {
+        let tape = Tape::new();
+        let v: Vec<Var<'_, f64>> = inputs.iter().map(|x| tape.variable(x)).collect();
+        assert_close(&score(&of, &v, true).to_tensor(), &score(&of, &v, false).to_tensor(), 1e-14);
+        assert_gradients(&inputs, |v| weigh(score(&of, v, true)) + v[2].sum() + v[3].sum() + v[4]);
+        let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape(), 77)).collect();
+        let worst = check::forward_mode(&inputs, &directions, |v| weigh(score(&of, v, true)));
+        assert!(worst < 1e-10, "forward mode differs by {worst:e}");
+    }
+    // As many as several threads share.
+    let many: Vec<(u32, u32)> = (0..20_000).map(|e| (e * 7919 % 70, e * 104_729 % 300)).collect();
+    let of = sparsity(70, 300, &many);
+    let run = |sparse: bool| {
+        let tape = Tape::new();
+        let (x, y) = (tape.variable(&tensor(&[70, 9], 5)), tape.variable(&tensor(&[300, 9], 6)));
+        let scores = if sparse {
+            tape.sparse_pairs(EuclideanDistance, &of, [x, y], [], [], [])
+        } else {
+            let places: Vec<u32> = of.pairs().iter().map(|(i, j)| i * 300 + j).collect();
+            tape.pairs(EuclideanDistance, x, y, [], [], []).reshape([21_000]).gather(&places)
+        };
+        let value = scores.to_tensor();
+        let gradients = tape.backward((scores * scores).sum());
+        let of = |x, n| Tensor::new([n, 9], gradients.wrt(x).unwrap().to_dense(n, 9));
+        [value, of(x, 70), of(y, 300)]
+    };
+    for (have, want) in run(true).iter().zip(&run(false)) {
+        assert_close(have, want, 1e-12);
     }
 }

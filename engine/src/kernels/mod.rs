@@ -17,5 +17,6 @@ pub(crate) mod pieces;
 pub(crate) mod pool2d;
 pub(crate) mod reduce;
 pub(crate) mod softmax;
+pub(crate) mod sparse;
 pub(crate) mod update;
 mod wedge;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::fold::{Broadcasted, DOT, WIDE_LOG};
 use super::form::{Array, Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
-use super::pair::{PairForm, Tile};
+use super::pair::{PairForm, Tile, operands};
 use super::program::{Key, Program, c_type, functions};
 use super::{Queue, index};
 use crate::kernels::attend::{Attend, split};
@@ -53,7 +53,7 @@ impl<T: Float> OnDevice<T> for Attend<T> {
         let s = queue.take(rows * KEYS.min(m) * size_of::<T>());
         for tile in tiles(sizes) {
             self.form().pairings::<T>(queue, tile, [&x, &y], &s);
-            self.form().score::<T>(queue, tile, scored, self.causal, &s);
+            self.form().score::<T>(queue, tile, &operands(queue, &scored[2..]), self.causal, &s);
             let launch = queue.launch(&program, "take").size(rows).size(tile.columns).size(width);
             launch.memory(&s).memory(&largest).memory(&sums).memory(out).over(rows);
             let v = Matrices::new(&values, m, width).from(tile.start * width);
@@ -83,7 +83,7 @@ impl<T: Float> OnDevice<T> for Attend<T> {
             let Tile { start, columns, .. } = tile;
             self.form().pairings::<T>(queue, tile, [&x, &y], &s);
             index::copy::<T>(queue, &s, &p, tile.count());
-            self.form().score::<T>(queue, tile, scored, self.causal, &p);
+            self.form().score::<T>(queue, tile, &operands(queue, &scored[2..]), self.causal, &p);
             let g = Matrices::new(g, n, width);
             let v = Matrices::new(&values, m, width).from(start * width).transposed();
             gemm::<T>(queue, [batch, n, width, columns], g, v, (&u, 0, n * columns), false);
@@ -94,7 +94,7 @@ impl<T: Float> OnDevice<T> for Attend<T> {
                 let p = Matrices::new(&p, n, columns).transposed();
                 gemm::<T>(queue, [batch, columns, n, width], p, g, to, false);
             }
-            self.form().slopes::<T>(queue, tile, scored, [&s, &u], &of_scored[2..]);
+            self.form().slopes::<T>(queue, tile, &operands(queue, &scored[2..]), [&s, &u], &of_scored[2..]);
             let of_rows = [of_scored[0].as_deref(), of_scored[1].as_deref()];
             self.form().rows_gradient::<T>(queue, tile, [&x, &y], &u, of_rows);
         }

@@ -61,7 +61,7 @@ pub(super) fn segments<T: Float>(
 }
 
 /// Entries of a table by number.
-fn gather<T: Float>(queue: &Queue, x: &Memory, rows: &[u32], width: usize, out: &Memory) {
+pub(super) fn gather<T: Float>(queue: &Queue, x: &Memory, rows: &[u32], width: usize, out: &Memory) {
     let (n, rows) = (rows.len() * width, queue.upload(bytemuck::cast_slice(rows)));
     let launch = queue.launch(&program::<T>(queue), "gather").size(n).size(width);
     launch.memory(&rows).memory(x).memory(out).over(n);

@@ -28,6 +28,7 @@ mod memory;
 mod pair;
 mod program;
 mod queue;
+mod sparse;
 mod tape;
 
 pub(crate) use self::pair::PairForm;

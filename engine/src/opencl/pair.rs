@@ -25,6 +25,17 @@ pub struct PairForm {
     slopes: fn() -> Expression,
 }
 
+/// A number of rows or a parameter: in memory, or as it is.
+pub(super) type Operand = (Option<Arc<Memory>>, f64);
+
+/// The numbers of rows and the parameters of a score.
+pub(super) fn operands<T: Float>(queue: &Queue, inputs: &[Array<'_, T>]) -> Vec<Operand> {
+    let of = |input: &Array<'_, T>| {
+        (input.constant.is_none().then(|| input.on(queue)), input.constant.unwrap_or(0.0))
+    };
+    inputs.iter().map(of).collect()
+}
+
 fn eval<F, S, const L: usize, const R: usize, const P: usize>(x: &[S]) -> S
 where
     F: PairFormula<L, R, P>,
@@ -95,17 +106,11 @@ impl PairForm {
         )
     }
 
-    fn operands<'q, T: Float>(
-        &self,
-        mut launch: Launch<'q>,
-        queue: &Queue,
-        inputs: &[Array<'_, T>],
-    ) -> Launch<'q> {
-        for input in &inputs[2..] {
-            let memory = input.constant.is_none().then(|| input.on(queue));
-            launch = launch.optional(memory.as_deref()).number(input.constant.unwrap_or(0.0));
+    fn pass<'q>(mut launch: Launch<'q>, operands: &[Operand]) -> Launch<'q> {
+        for (memory, number) in operands {
+            launch = launch.optional(memory.as_deref()).number(*number);
         }
-        if inputs.len() == 2 { launch.size(0) } else { launch }
+        if operands.is_empty() { launch.size(0) } else { launch }
     }
 
     /// Pairings of all left rows with some right ones.
@@ -130,14 +135,14 @@ impl PairForm {
         &self,
         queue: &Queue,
         tile: Tile,
-        inputs: &[Array<'_, T>],
+        operands: &[Operand],
         causal: bool,
         s: &Memory,
     ) {
         let key = Key::new::<T>("pair forward", Some((self.formula)()));
         let program = queue.program::<T>(key, || self.source::<T>(true));
         let launch = tile.launch(queue, &program, "score").size(usize::from(causal)).memory(s);
-        self.operands(launch, queue, inputs).over(tile.count());
+        Self::pass(launch, operands).over(tile.count());
     }
 
     /// Gradients `w` of the scores become those of the pairings `s`, in place; those of the numbers and parameters are
@@ -146,14 +151,14 @@ impl PairForm {
         &self,
         queue: &Queue,
         tile: Tile,
-        inputs: &[Array<'_, T>],
+        operands: &[Operand],
         [s, w]: [&Memory; 2],
         grads: &[Option<Arc<Memory>>],
     ) {
         let key = Key::new::<T>("pair backward", Some((self.formula)()));
         let program = queue.program::<T>(key, || self.source::<T>(false));
         let launch = tile.launch(queue, &program, "slope").memory(s).memory(w);
-        let mut launch = self.operands(launch, queue, inputs);
+        let mut launch = Self::pass(launch, operands);
         let take = |len: usize| queue.take(len * size_of::<T>());
         let all: Vec<Option<Arc<Memory>>> =
             grads.iter().map(|grad| grad.as_ref().map(|_| take(tile.count()))).collect();
@@ -278,7 +283,7 @@ impl<T: Float> OnDevice<T> for PairForm {
         let &Forward { inputs, out, .. } = forward;
         let tile = Tile::all(sizes_of(inputs, self.counts));
         self.pairings::<T>(queue, tile, [&inputs[0].on(queue), &inputs[1].on(queue)], out);
-        self.score::<T>(queue, tile, inputs, false, out);
+        self.score::<T>(queue, tile, &operands(queue, &inputs[2..]), false, out);
     }
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
@@ -289,7 +294,7 @@ impl<T: Float> OnDevice<T> for PairForm {
         let [s, w] = [(); 2].map(|_| queue.take(tile.count() * size_of::<T>()));
         self.pairings::<T>(queue, tile, rows, &s);
         index::copy::<T>(queue, reverse.g, &w, tile.count());
-        self.slopes::<T>(queue, tile, inputs, [&s, &w], &grads[2..]);
+        self.slopes::<T>(queue, tile, &operands(queue, &inputs[2..]), [&s, &w], &grads[2..]);
         self.rows_gradient::<T>(queue, tile, rows, &w, [grads[0].as_deref(), grads[1].as_deref()]);
     }
 }

@@ -1,18 +1,22 @@
 //! Attention by its laws: one number for each score by hand, masks, equivariance, cones, gradients.
 
-use cotangent_engine::{Row, check};
+use std::sync::Arc;
+
+use cotangent_engine::{Row, Sparsity, check};
 use cotangent_layers::{Aggregation, Attention, Mask, MultiHeadAttention, Similarity, Weights};
 use cotangent_manifolds::{HalfSpace, PoincareBall};
 
 use super::*;
 
-const ALL: [Similarity; 6] = [
+const ALL: [Similarity; 8] = [
     Similarity::Dot,
     Similarity::Distance,
+    Similarity::PolarDistance,
     Similarity::HalfSpaceDistance,
     Similarity::PenumbralCone { light: 1.0 },
     Similarity::UmbralCone { radius: 0.1 },
     Similarity::Laplacian,
+    Similarity::Additive,
 ];
 
 fn attention(similarity: Similarity) -> Attention<f64> {
@@ -34,6 +38,13 @@ fn by_hand(similarity: Similarity, q: &[f64], k: &[f64]) -> f64 {
     let (ball, half_space) = (PoincareBall::ball(-1.0).unwrap(), HalfSpace::new(-1.0).unwrap());
     match similarity {
         Similarity::Dot => q.iter().zip(k.iter()).map(|(q, k)| q * k).sum(),
+        Similarity::PolarDistance => {
+            let polar = |x: &[f64]| {
+                let norm = x[0].hypot(x[1]);
+                Row::from([x[0] * x[2] / norm, x[1] * x[2] / norm])
+            };
+            -ball.dist(&ball.exp0(&polar(&q)), &ball.exp0(&polar(&k)))
+        }
         Similarity::Distance => -ball.dist(&ball.exp0(&q), &ball.exp0(&k)),
         Similarity::HalfSpaceDistance => -half_space.dist(&half_space.psi(&q), &half_space.psi(&k)),
         Similarity::PenumbralCone { light } => {
@@ -41,6 +52,10 @@ fn by_hand(similarity: Similarity, q: &[f64], k: &[f64]) -> f64 {
         }
         Similarity::UmbralCone { radius } => {
             -half_space.umbral_ancestor(&half_space.psi(&q), &half_space.psi(&k), radius)
+        }
+        Similarity::Additive => {
+            let sum: f64 = q.iter().chain(k.iter()).sum();
+            if sum > 0.0 { sum } else { 0.2 * sum }
         }
         Similarity::Laplacian => -q.iter().zip(k.iter()).map(|(q, k)| (q - k).powi(2)).sum::<f64>().sqrt(),
     }
@@ -70,7 +85,7 @@ fn both_ways_agree() {
             let layer = Attention { aggregation, ..attention(similarity) };
             let tape = Tape::new();
             let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
-            let run = |mask| layer.forward(q, k, v, mask).to_tensor();
+            let run = |mask| layer.forward(q, k, v, mask, None).to_tensor();
             let hidden = |of: fn(usize, usize) -> bool| {
                 Mask::Hidden(
                     tape.constant(&Tensor::from_fn([4, 5], |at| f64::from(u8::from(of(at / 5, at % 5))))),
@@ -79,7 +94,7 @@ fn both_ways_agree() {
             close(&run(Mask::None), &run(hidden(|_, _| false)), 1e-12);
             close(&run(Mask::Causal), &run(hidden(|i, j| j > i + 1)), 1e-12);
             let logistic = Attention { weights: Weights::Sigmoid, ..layer.clone() };
-            let run = |mask| logistic.forward(q, k, v, mask).to_tensor();
+            let run = |mask| logistic.forward(q, k, v, mask, None).to_tensor();
             close(&run(Mask::Causal), &run(hidden(|i, j| j > i + 1)), 1e-15);
             assert!(apart(&run(Mask::Causal), &run(Mask::None)) > 1e-3);
         }
@@ -106,7 +121,7 @@ fn hidden_keys_are_not_there() {
                             _ => at % 5 == 1,
                         }))
                     }));
-                    let y = layer.forward(q, k, v, Mask::Hidden(hidden));
+                    let y = layer.forward(q, k, v, Mask::Hidden(hidden), None);
                     let value = y.to_tensor();
                     let gradients = tape.backward((y * y).sum());
                     let of = |x, width| gradients.wrt(x).unwrap().to_dense(10, width);
@@ -129,6 +144,53 @@ fn hidden_keys_are_not_there() {
     }
 }
 
+/// Along edges it is what it is with all other pairs hidden, with the same gradients, head by head.
+#[test]
+fn along_edges_all_else_is_hidden() {
+    let mut rng = rng::stream(11, 3, 0);
+    let (n, m, heads) = (6, 5, 2);
+    let [q, k, v] = [[n, heads, 3], [m, heads, 3], [m, heads, 2]].map(|shape| uniform(&shape, 1.5, &mut rng));
+    // Query 2 has no edges; key 4 none either.
+    let pairs = [(5, 3), (0, 1), (0, 0), (1, 2), (3, 3), (3, 0), (3, 1), (4, 2), (5, 0)];
+    let edges = Arc::new(Sparsity::new(n, m, &pairs));
+    for similarity in ALL {
+        for weights in [Weights::Softmax, Weights::Sigmoid] {
+            for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
+                let layer = Attention { aggregation, weights, ..attention(similarity) };
+                let run = |sparse: bool| {
+                    let tape = Tape::new();
+                    let [q, k, v] = [&q, &k, &v].map(|x| tape.variable(x));
+                    let y = if sparse {
+                        layer.along_edges(q, k, v, &edges, None)
+                    } else {
+                        let hidden = Tensor::from_fn([n, m], |at| {
+                            let pair = ((at / m) as u32, (at % m) as u32);
+                            f64::from(u8::from(!pairs.contains(&pair)))
+                        });
+                        let [q, k, v] = [q, k, v].map(|x| x.swap_axes(0, 1));
+                        let y = layer.forward(q, k, v, Mask::Hidden(tape.constant(&hidden)), None);
+                        y.swap_axes(0, 1)
+                    };
+                    let value = y.to_tensor();
+                    let gradients = tape.backward((y * y).sum() + y.sum());
+                    let of = |x, n, width| {
+                        let gradient = gradients.wrt(x).unwrap().to_dense(n, heads * width);
+                        Tensor::new([n, heads * width], gradient)
+                    };
+                    (value, [of(q, n, 3), of(k, m, 3), of(v, m, 2)])
+                };
+                let (have, of_have) = run(true);
+                let (want, of_want) = run(false);
+                close(&have, &want, 1e-13);
+                assert!(have.data()[2 * heads * 2..3 * heads * 2].iter().all(|y| *y == 0.0));
+                for (have, want) in of_have.iter().zip(&of_want) {
+                    close(have, want, 1e-12);
+                }
+            }
+        }
+    }
+}
+
 /// Activations whose points are translated.
 fn moved<'t>(ball: &PoincareBall, by: Var<'t, f64>, x: Var<'t, f64>) -> Var<'t, f64> {
     ball.log0(&ball.add(&by, &ball.exp0(&x)))
@@ -144,9 +206,9 @@ fn isometries_go_through() {
     let tape = Tape::new();
     let by = tape.constant(&Tensor::new([3], vec![0.3, -0.5, 0.2]));
     let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
-    let want = moved(&ball, by, layer.forward(q, k, v, Mask::None));
+    let want = moved(&ball, by, layer.forward(q, k, v, Mask::None, None));
     let [q, k, v] = [q, k, v].map(|x| moved(&ball, by, x));
-    let have = layer.forward(q, k, v, Mask::None);
+    let have = layer.forward(q, k, v, Mask::None, None);
     close(&have.to_tensor(), &want.to_tensor(), 1e-12);
 }
 
@@ -200,7 +262,7 @@ fn gradients_agree() {
         {
             let layer = Attention { weights, aggregation, ..attention(similarity) };
             let worst = check::gradients(&inputs, |x| {
-                let y = layer.forward(x[0], x[1], x[2], Mask::None);
+                let y = layer.forward(x[0], x[1], x[2], Mask::None, None);
                 (y * y).sum() + y.sum()
             });
             assert!(worst.relative < 1e-6 && worst.reverse != 0.0, "{similarity:?}: {worst:?}");
@@ -215,7 +277,7 @@ fn sharpness_is_learned_if_asked_for() {
         for learned in [false, true] {
             let layer = Attention { learned, weights: Weights::Sigmoid, ..attention(similarity) };
             let tape = Tape::new();
-            let y = layer.forward(tape.constant(&q), tape.constant(&k), tape.variable(&v), Mask::None);
+            let y = layer.forward(tape.constant(&q), tape.constant(&k), tape.variable(&v), Mask::None, None);
             let gradients = tape.backward((y * y).sum());
             for param in [&layer.sharpness, &layer.offset] {
                 assert_eq!(gradients.param(param.id()).is_some(), learned, "{similarity:?}");
@@ -231,7 +293,7 @@ fn far_activations_are_finite() {
         let tape = Tape::<f32>::new();
         let far = Tensor::from_fn([3, 3], |i| [30.0_f32, -30.0, 0.0][i % 3] * (1.0 + i as f32));
         let x = tape.variable(&far);
-        let y = Attention::<f32>::new(similarity, 3).forward(x, x, x, Mask::None);
+        let y = Attention::<f32>::new(similarity, 3).forward(x, x, x, Mask::None, None);
         let value = y.to_tensor();
         let gradient = tape.backward(y.sum()).wrt(x).unwrap().to_dense(3, 3);
         assert!(value.data().iter().chain(&gradient).all(|x| x.is_finite()), "{similarity:?}");
@@ -250,8 +312,8 @@ fn heads_are_attentions() {
     let tape = Tape::new();
     let of = tape.constant(&x);
     close(
-        &layer.forward(of, of, Mask::Causal).to_tensor(),
-        &layer.attention.forward(of, of, of, Mask::Causal).to_tensor(),
+        &layer.forward(of, of, Mask::Causal, None).to_tensor(),
+        &layer.attention.forward(of, of, of, Mask::Causal, None).to_tensor(),
         1e-13,
     );
     let mut two = MultiHeadAttention::<f64>::new(Similarity::Laplacian, 4, 2, 2, &mut rng);
@@ -259,7 +321,7 @@ fn heads_are_attentions() {
     let x = uniform(&[1, 3, 4], 1.0, &mut rng);
     let run = |layer: &MultiHeadAttention<f64>| {
         let tape = Tape::new();
-        layer.forward(tape.constant(&x), tape.constant(&x), Mask::None).to_tensor()
+        layer.forward(tape.constant(&x), tape.constant(&x), Mask::None, None).to_tensor()
     };
     let before = run(&two);
     two.query.weight.value_mut().row_mut(3).fill(2.0); // of the second head

@@ -7,6 +7,7 @@ use rand::RngExt;
 
 mod attention;
 mod gradients;
+mod graph_attention;
 mod linear;
 mod modules;
 mod recurrent;

@@ -126,6 +126,7 @@ impl<'a, T: Float> Part<'a, T> {
     pub(crate) fn tile(&self, left: Range<usize>, right: Range<usize>) -> Tile<'a, T> {
         Tile {
             columns: right.len(),
+            matched: false,
             left: self.left.iter().map(|v| &v[left.clone()]).collect(),
             right: self.right.iter().map(|v| &v[right.clone()]).collect(),
             params: self.params.clone(),

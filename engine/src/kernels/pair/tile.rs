@@ -17,6 +17,8 @@ use crate::{Dual, Float, Lanes};
 pub struct Tile<'a, T> {
     /// Right rows.
     pub(crate) columns: usize,
+    /// Whether there is a left row for each right one, and only those are pairs: `left` is as long as `right`.
+    pub(crate) matched: bool,
     /// For each number, one element per left row.
     pub(crate) left: SmallVec<[&'a [T]; 4]>,
     pub(crate) right: SmallVec<[&'a [T]; 4]>,
@@ -75,7 +77,10 @@ impl<T: Float, const L: usize, const R: usize, const P: usize> Block<T, L, R, P>
         let zero = Lanes::splat(T::zero());
         Block {
             pairing: load(s, 1.0),
-            left: array(zero, |k| Lanes::splat(tile.left[k][i])),
+            left: array(zero, |k| {
+                let numbers = tile.left[k];
+                if tile.matched { load(&numbers[at..][..s.len()], 1.0) } else { Lanes::splat(numbers[i]) }
+            }),
             right: array(zero, |k| load(&tile.right[k][at..][..s.len()], 1.0)),
             params: array(zero, |p| Lanes::splat(T::nearest(tile.params[p]))),
         }
@@ -178,7 +183,11 @@ pub(crate) fn gradient<T: Float>(
                 } else if which <= l {
                     if let Some(sums) = grads.left[which - 1].as_deref_mut() {
                         derive();
-                        sums[i] = sums[i] + T::nearest(weighted(g, partials));
+                        if tile.matched {
+                            add_products(&mut sums[at..][..s.len()], g, partials);
+                        } else {
+                            sums[i] = sums[i] + T::nearest(weighted(g, partials));
+                        }
                     }
                 } else if which <= l + r {
                     if let Some(sums) = grads.right[which - 1 - l].as_deref_mut() {

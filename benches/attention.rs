@@ -1,0 +1,83 @@
+//! Attention with every score beside its peers: one JSON line for each measurement, with the names of the peers' script.
+//!
+//! `cargo bench --bench attention -- [--threads 1] [--only umbral/512/64]` prints medians in milliseconds of the forward pass
+//! and of forward and backward together, of a batch of 8 with 8 heads, and by how many megabytes they raise the
+//! process's memory at its highest.
+
+mod common;
+#[path = "common/timing.rs"]
+mod timing;
+
+use common::Options;
+use cotangent::layers::{Aggregation, Weights};
+use cotangent::prelude::*;
+use timing::{median_ms, uniform};
+
+/// The most memory that the process has had since [`forget_memory`], in megabytes.
+fn memory() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1024.0)
+}
+
+/// From here on the highest memory is that of now.
+fn forget_memory() {
+    // Elsewhere than on Linux there is no such file, and no figure.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// By how many megabytes some work raises the memory.
+fn rise(work: impl FnOnce()) -> f64 {
+    forget_memory();
+    let before = memory();
+    work();
+    memory().zip(before).map_or(f64::NAN, |(after, before)| after - before)
+}
+
+fn main() {
+    common::run(|Options { threads, only }| {
+        let barycentre = Aggregation::Barycentre;
+        let cases = [
+            ("sdpa", Similarity::Dot, Aggregation::Sum),
+            ("han", Similarity::Distance, barycentre),
+            ("distance", Similarity::Distance, Aggregation::Sum),
+            ("half-space", Similarity::HalfSpaceDistance, Aggregation::Sum),
+            ("penumbral", Similarity::PenumbralCone { light: 1.0 }, Aggregation::Sum),
+            ("umbral", Similarity::UmbralCone { radius: 0.1 }, Aggregation::Sum),
+            ("laplacian", Similarity::Laplacian, Aggregation::Sum),
+        ];
+        for (name, similarity, aggregation) in cases {
+            for (n, d) in [(512, 16), (512, 64), (2048, 16), (2048, 64), (16384, 64)] {
+                // Longer sequences show the memory, in one head.
+                let heads = if n > 2048 { 1 } else { 64 };
+                if only.as_deref().is_some_and(|only| !format!("{name}/{n}/{d}").starts_with(only)) {
+                    continue;
+                }
+                let attention = Attention {
+                    aggregation,
+                    weights: Weights::Softmax,
+                    ..Attention::<f32>::new(similarity, d)
+                };
+                let inputs = [1, 2, 3].map(|seed| uniform::<f32>(&[heads, n, d], -1.0, 1.0, seed));
+                let forward = || {
+                    let tape = Tape::new();
+                    let [q, k, v] = [0, 1, 2].map(|i| tape.constant(&inputs[i]));
+                    attention.forward(q, k, v, Mask::None, None).with_data(|y| {
+                        std::hint::black_box(y.len());
+                    });
+                };
+                let both = || {
+                    let tape = Tape::new();
+                    let [q, k, v] = [0, 1, 2].map(|i| tape.variable(&inputs[i]));
+                    let y = attention.forward(q, k, v, Mask::None, None);
+                    std::hint::black_box(tape.backward(y.sum()).wrt(q).is_some());
+                };
+                let (rise_of_forward, rise_of_both) = (rise(forward), rise(both));
+                let (fwd, fwdbwd) = (median_ms(forward), median_ms(both));
+                println!(
+                    "{{\"op\": \"{name}\", \"heads\": {heads}, \"n\": {n}, \"d\": {d}, \"threads\": {threads}, \"fwd_ms\": {fwd:.2}, \"fwdbwd_ms\": {fwdbwd:.2}, \"fwd_mb\": {rise_of_forward:.0}, \"fwdbwd_mb\": {rise_of_both:.0}}}"
+                );
+            }
+        }
+    });
+}

@@ -1,0 +1,502 @@
+//! The `sparse` kernel: products with sparse matrices, scores at the places of their elements, softmax of their rows.
+//! Attention over the edges of a graph is these three. Memory is linear in the number of elements.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::arena::Op;
+use crate::kernels::line::{line_dot, line_map, load, pairwise};
+use crate::kernels::pair::{PairFormula, PairKernel, Pairing, Tile, TileGradients, gradient};
+use crate::lanes::Lanes;
+use crate::operation::{Operation, Outcome, View, shapes};
+use crate::parallel::{self, PIECES, split_front};
+use crate::simd::{LANES, dispatch};
+use crate::sparsity::{Lists, Sparsity};
+use crate::{Float, Scalar, Shape, Tape, Var};
+
+impl<'t, T: Float> Var<'t, T> {
+    /// The product of a sparse matrix, whose elements this is, and a dense one. Elements `[elements]` and `[columns, d]`
+    /// give `[rows, d]`; elements `[elements, heads]`, of a matrix for each head, and `[columns, heads, d]` give
+    /// `[rows, heads, d]`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn sparse_matmul(self, sparsity: &Arc<Sparsity>, dense: Self) -> Self {
+        let operation = SparseMatmul { sparsity: Arc::clone(sparsity) };
+        self.tape().record(Op::SparseMatmul(operation), &[self, dense])
+    }
+
+    /// Softmax over the elements of each row of a sparse matrix, for each head by itself: `[elements, …]`, as it was.
+    ///
+    /// # Panics
+    /// If there are not as many as the matrix has elements.
+    #[track_caller]
+    pub fn segment_softmax(self, sparsity: &Arc<Sparsity>) -> Self {
+        let operation = SegmentSoftmax { sparsity: Arc::clone(sparsity) };
+        self.tape().record(Op::SegmentSoftmax(operation), &[self])
+    }
+}
+
+impl<T: Float> Tape<T> {
+    /// The scores of those pairs of a row of `x` and a row of `y` that are elements of a sparse matrix. `[n, d]` and
+    /// `[m, d]` give `[elements]`; `[n, heads, d]` and `[m, heads, d]` give `[elements, heads]`. Numbers of the rows and
+    /// parameters are as [`pairs`](Tape::pairs) has them.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn sparse_pairs<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
+        &'t self,
+        _formula: F,
+        sparsity: &Arc<Sparsity>,
+        [x, y]: [Var<'t, T>; 2],
+        left: [Var<'t, T>; L],
+        right: [Var<'t, T>; R],
+        params: [Var<'t, T>; P],
+    ) -> Var<'t, T> {
+        let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[x, y]);
+        inputs.extend(left.into_iter().chain(right).chain(params));
+        let operation = SparsePairs { score: F::compiled().of_type(), sparsity: Arc::clone(sparsity) };
+        self.record(Op::SparsePairs(operation), &inputs)
+    }
+}
+
+/// What rows are summed with the weights of elements.
+pub(crate) enum Terms<'a, T> {
+    /// Rows by the element's other number.
+    Rows(&'a [T]),
+    /// Twice the differences of the row's own and those.
+    Differences(&'a [T], &'a [T]),
+    /// Ones: the weights are summed.
+    Ones,
+}
+
+/// `out[i] = Σ w[e] x[j]` over the elements of a list, of `heads` rows of `width` each.
+fn products<T: Float>(
+    lists: &Lists,
+    [heads, width]: [usize; 2],
+    w: &[T],
+    terms: &Terms<'_, T>,
+    out: &mut [T],
+) {
+    let mean = lists.elements.len() / lists.len().max(1) + 1;
+    parallel::for_each_part(out, heads * width, 1, 1 + mean * heads * (2 + width / 4), |range, out| {
+        dispatch(
+            #[inline(always)]
+            || {
+                for (i, out) in range.clone().zip(out.chunks_exact_mut((heads * width).max(1))) {
+                    out.fill(T::zero());
+                    for (e, j) in lists.of(i) {
+                        for (h, out) in out.chunks_exact_mut(width.max(1)).enumerate() {
+                            let w = w[e * heads + h];
+                            let of = |rows: &'_ [T], i: usize| -> usize {
+                                debug_assert_eq!(rows.len() % width, 0);
+                                (i * heads + h) * width
+                            };
+                            match terms {
+                                Terms::Rows(x) => {
+                                    let at = of(x, j);
+                                    for (out, x) in out.iter_mut().zip(&x[at..at + width]) {
+                                        *out = *out + w * *x;
+                                    }
+                                }
+                                Terms::Differences(own, others) => {
+                                    let (at, from) = (of(own, i), of(others, j));
+                                    let rows = own[at..at + width].iter().zip(&others[from..from + width]);
+                                    for (out, (x, y)) in out.iter_mut().zip(rows) {
+                                        *out = *out + (w + w) * (*x - *y);
+                                    }
+                                }
+                                Terms::Ones => out[0] = out[0] + w,
+                            }
+                        }
+                    }
+                }
+            },
+        );
+    });
+}
+
+/// The pairing of the rows of each element, of each head.
+fn sampled<T: Float>(
+    sparsity: &Sparsity,
+    pairing: Pairing,
+    [heads, width]: [usize; 2],
+    [x, y]: [&[T]; 2],
+    out: &mut [T],
+) {
+    parallel::for_each_part(out, heads, 1, heads * (4 + width / 2), |range, out| {
+        dispatch(
+            #[inline(always)]
+            || {
+                let pairs = &sparsity.pairs()[range.clone()];
+                for (&(i, j), out) in pairs.iter().zip(out.chunks_exact_mut(heads.max(1))) {
+                    for (h, out) in out.iter_mut().enumerate() {
+                        let [x, y] = [(x, i), (y, j)].map(|(rows, i)| {
+                            let at = (i as usize * heads + h) * width;
+                            &rows[at..at + width]
+                        });
+                        *out = T::nearest(match pairing {
+                            Pairing::Dot => line_dot(x, y),
+                            Pairing::SquaredDistance => {
+                                let mut sum = Lanes::splat(0.0);
+                                for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
+                                    let difference = load(x, 0.0) - load(y, 0.0);
+                                    sum = sum + (difference * difference).widen();
+                                }
+                                pairwise(sum)
+                            }
+                        });
+                    }
+                }
+            },
+        );
+    });
+}
+
+/// Heads and width of the rows `[n, d]` or `[n, heads, d]` that belong to elements `[elements]` or `[elements, heads]`.
+fn rows_of(shape: &Shape, n: usize) -> Result<[usize; 2], String> {
+    match *shape.axes() {
+        [rows, d] if rows == n => Ok([1, d]),
+        [rows, heads, d] if rows == n => Ok([heads, d]),
+        _ => Err(format!("rows [{n}, d] or [{n}, heads, d] are needed, not {shape}")),
+    }
+}
+
+/// One sparse matrix, or one for each head, times a dense one.
+pub(crate) struct SparseMatmul {
+    pub(crate) sparsity: Arc<Sparsity>,
+}
+
+impl SparseMatmul {
+    /// Heads, width, and the shape of the result.
+    pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<([usize; 2], Shape), String> {
+        let (weights, dense) = (inputs[0], inputs[1]);
+        let sizes = rows_of(dense, self.sparsity.columns())?;
+        if *weights != dense.rows().with(0, self.sparsity.pairs().len()) {
+            let count = self.sparsity.pairs().len();
+            return Err(format!("{count} elements, for each head, are needed, not {weights}, for {dense}"));
+        }
+        Ok((sizes, dense.with(0, self.sparsity.rows())))
+    }
+}
+
+impl<T: Float> Operation<T> for SparseMatmul {
+    fn name(&self) -> &'static str {
+        "sparse_matmul"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        Ok(self.sizes(inputs)?.1)
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let (sizes, _) = self.sizes(&shapes(inputs)).expect("checked");
+        products(self.sparsity.by_row(), sizes, inputs[0].data, &Terms::Rows(inputs[1].data), out);
+    }
+    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+        let (sizes, _) = self.sizes(&shapes(inputs)).expect("checked");
+        let [weights, dense] = grads else { unreachable!("two inputs") };
+        if let Some(weights) = weights.as_deref_mut() {
+            sampled(&self.sparsity, Pairing::Dot, sizes, [g, inputs[1].data], weights);
+        }
+        if let Some(dense) = dense.as_deref_mut() {
+            products(self.sparsity.by_column(), sizes, inputs[0].data, &Terms::Rows(g), dense);
+        }
+    }
+    #[track_caller]
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let of_weights = tangents[0].map(|w| w.sparse_matmul(&self.sparsity, inputs[1]));
+        let of_dense = tangents[1].map(|x| inputs[0].sparse_matmul(&self.sparsity, x));
+        Var::sum_of([of_weights, of_dense]).expect("at least one tangent")
+    }
+}
+
+/// Softmax of the rows of sparse matrices.
+pub(crate) struct SegmentSoftmax {
+    pub(crate) sparsity: Arc<Sparsity>,
+}
+
+impl SegmentSoftmax {
+    /// Matrices with elements at the same places.
+    pub(crate) fn heads(shape: &Shape) -> usize {
+        shape.axes()[1..].iter().product()
+    }
+
+    /// Calls `work` with the rows of each piece and their elements in `out`.
+    fn for_each_piece<T: Float>(
+        &self,
+        heads: usize,
+        mut out: &mut [T],
+        work: impl Fn(std::ops::Range<usize>, &mut [T]) + Sync,
+    ) {
+        let lists = self.sparsity.by_row();
+        let mean = lists.elements.len() / lists.len().max(1) + 1;
+        let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(lists.len(), 1, 4 * mean * heads)
+            .into_iter()
+            .map(|range| {
+                let count = lists.starts[range.end] - lists.starts[range.start];
+                (range, split_front(&mut out, count as usize * heads))
+            })
+            .collect();
+        parallel::run(&mut jobs, |(range, out)| work(range.clone(), out));
+    }
+}
+
+impl<T: Float> Operation<T> for SegmentSoftmax {
+    fn name(&self) -> &'static str {
+        "segment_softmax"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        let (shape, count) = (inputs[0], self.sparsity.pairs().len());
+        match shape.axes() {
+            [elements, ..] if *elements == count => Ok(shape.clone()),
+            _ => Err(format!("scores [{count}, …] of the elements are needed, not {shape}")),
+        }
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let (x, heads) = (inputs[0].data, Self::heads(inputs[0].shape));
+        let lists = self.sparsity.by_row();
+        self.for_each_piece(heads, out, |rows, out| {
+            dispatch(
+                #[inline(always)]
+                || {
+                    let mut largest: SmallVec<[T; 16]> = SmallVec::from_elem(T::zero(), heads);
+                    let mut sums: SmallVec<[f64; 16]> = SmallVec::from_elem(0.0, heads);
+                    let mut rest = &mut *out;
+                    for i in rows.clone() {
+                        let range = lists.range(i);
+                        let y = split_front(&mut rest, range.len() * heads);
+                        let x = &x[range.start * heads..range.end * heads];
+                        largest.fill(T::nearest(f64::NEG_INFINITY));
+                        for x in x.chunks_exact(heads.max(1)) {
+                            for (max, x) in largest.iter_mut().zip(x) {
+                                if *x > *max || x.is_nan() {
+                                    *max = *x;
+                                }
+                            }
+                        }
+                        for (y, x) in y.chunks_exact_mut(heads.max(1)).zip(x.chunks_exact(heads.max(1))) {
+                            for ((y, x), max) in y.iter_mut().zip(x).zip(&largest) {
+                                *y = *x - *max;
+                            }
+                        }
+                        line_map::<T, LANES>(
+                            y,
+                            #[inline(always)]
+                            |x| x.exp(),
+                        );
+                        sums.fill(0.0);
+                        for y in y.chunks_exact(heads.max(1)) {
+                            sums.iter_mut().zip(y).for_each(|(sum, y)| *sum += y.to_f64());
+                        }
+                        for y in y.chunks_exact_mut(heads.max(1)) {
+                            for (y, sum) in y.iter_mut().zip(&sums) {
+                                *y = T::nearest(y.to_f64() / sum);
+                            }
+                        }
+                    }
+                },
+            );
+        });
+    }
+    fn backward(
+        &self,
+        inputs: &[View<'_, T>],
+        outcome: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
+        let Some(dx) = grads[0].as_deref_mut() else { return };
+        let heads = Self::heads(inputs[0].shape);
+        let lists = self.sparsity.by_row();
+        self.for_each_piece(heads, dx, |rows, dx| {
+            let mut dots: SmallVec<[f64; 16]> = SmallVec::from_elem(0.0, heads);
+            let mut rest = dx;
+            for i in rows {
+                let range = lists.range(i);
+                let dx = split_front(&mut rest, range.len() * heads);
+                let place = range.start * heads..range.end * heads;
+                let (y, g) = (&outcome.out[place.clone()], &g[place]);
+                dots.fill(0.0);
+                for (k, (y, g)) in y.iter().zip(g).enumerate() {
+                    dots[k % heads] += y.to_f64() * g.to_f64();
+                }
+                for (k, (dx, (y, g))) in dx.iter_mut().zip(y.iter().zip(g)).enumerate() {
+                    *dx = T::nearest(y.to_f64() * (g.to_f64() - dots[k % heads]));
+                }
+            }
+        });
+    }
+    #[track_caller]
+    fn jvp<'t>(&self, _: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let dx = tangents[0].expect("one input, one tangent");
+        let rows: Vec<u32> = self.sparsity.pairs().iter().map(|(i, _)| *i).collect();
+        let sums = (out * dx).scatter_add(&rows, self.sparsity.rows());
+        out * (dx - sums.gather(&rows))
+    }
+}
+
+/// Scores of a pair formula at the elements of a sparse matrix.
+pub(crate) struct SparsePairs<T: Float> {
+    pub(crate) score: &'static dyn PairKernel<T>,
+    pub(crate) sparsity: Arc<Sparsity>,
+}
+
+impl<T: Float> SparsePairs<T> {
+    /// Heads, width, and the shape of the result.
+    pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<([usize; 2], Shape), String> {
+        let (x, y) = (inputs[0], inputs[1]);
+        let [l, r, _] = self.score.counts();
+        let [of_x, of_y] = [rows_of(x, self.sparsity.rows())?, rows_of(y, self.sparsity.columns())?];
+        if of_x != of_y || of_x[1] == 0 {
+            return Err(format!("rows {x} and {y} do not go together"));
+        }
+        let (left, rest) = inputs[2..].split_at(l);
+        let (right, params) = rest.split_at(r);
+        if !left.iter().all(|s| **s == x.rows()) || !right.iter().all(|s| **s == y.rows()) {
+            let given = inputs[2..2 + l + r].iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");
+            return Err(format!("numbers of rows must be {} and {}, not {given}", x.rows(), y.rows()));
+        }
+        if !params.iter().all(|s| s.len() == 1) {
+            return Err("parameters must be single numbers".into());
+        }
+        Ok((of_x, x.rows().with(0, self.sparsity.pairs().len())))
+    }
+
+    /// The numbers of the rows of some elements, head by head: left ones, then right ones.
+    fn numbers(
+        &self,
+        inputs: &[View<'_, T>],
+        heads: usize,
+        elements: std::ops::Range<usize>,
+    ) -> SmallVec<[Vec<T>; 4]> {
+        let [l, r, _] = self.score.counts();
+        let pairs = &self.sparsity.pairs()[elements];
+        let of = |(k, view): (usize, &View<'_, T>)| {
+            let rows = pairs.iter().map(|&(i, j)| if k < l { i } else { j } as usize * heads);
+            rows.flat_map(|at| view.data[at..at + heads].iter().copied()).collect()
+        };
+        inputs[2..2 + l + r].iter().enumerate().map(of).collect()
+    }
+
+    /// Pairs side by side, with the numbers of their rows.
+    fn tile<'a>(&self, inputs: &[View<'_, T>], numbers: &'a [Vec<T>], count: usize) -> Tile<'a, T> {
+        let [l, r, _] = self.score.counts();
+        let (left, right) = numbers.split_at(l);
+        let params = inputs[2 + l + r..].iter();
+        Tile {
+            columns: count,
+            matched: true,
+            left: left.iter().map(|x| &**x).collect(),
+            right: right.iter().map(|x| &**x).collect(),
+            params: params.map(|v| v.constant.unwrap_or_else(|| v.data[0].to_f64())).collect(),
+        }
+    }
+}
+
+impl<T: Float> Operation<T> for SparsePairs<T> {
+    fn name(&self) -> &'static str {
+        "sparse_pairs"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        Ok(self.sizes(inputs)?.1)
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let ([heads, width], _) = self.sizes(&shapes(inputs)).expect("checked");
+        if out.is_empty() {
+            return;
+        }
+        let rows = [inputs[0].data, inputs[1].data];
+        sampled(&self.sparsity, self.score.pairing(), [heads, width], rows, out);
+        parallel::for_each_part(out, heads, 16, 8 * heads, |range, s| {
+            let numbers = self.numbers(inputs, heads, range);
+            self.score.score(&self.tile(inputs, &numbers, s.len()), s);
+        });
+    }
+    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+        let (sizes, _) = self.sizes(&shapes(inputs)).expect("checked");
+        let [heads, _] = sizes;
+        grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
+        if g.is_empty() {
+            return;
+        }
+        let [l, r, _] = self.score.counts();
+        let (rows, of_numbers) = grads.split_at_mut(2);
+        let (of_numbers, of_params) = of_numbers.split_at_mut(l + r);
+        let data = [inputs[0].data, inputs[1].data];
+        let lists = [self.sparsity.by_row(), self.sparsity.by_column()];
+        let pairing = self.score.pairing();
+        // Of each element: its pairing, the gradient of its score and then of its pairing, and those of its numbers.
+        let (mut pairs, mut weights) = (vec![T::zero(); g.len()], g.to_vec());
+        sampled(&self.sparsity, pairing, sizes, data, &mut pairs);
+        let mut each: SmallVec<[Option<Vec<T>>; 4]> =
+            of_numbers.iter().map(|grad| grad.as_ref().map(|_| vec![T::zero(); g.len()])).collect();
+        let mut rest: SmallVec<[Option<&mut [T]>; 4]> =
+            each.iter_mut().map(|each| each.as_deref_mut()).collect();
+        let mut rest_of_weights = &mut *weights;
+        let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(g.len() / heads, 16, 24 * heads)
+            .into_iter()
+            .map(|range| {
+                let count = range.len() * heads;
+                let mut parts: SmallVec<[Option<&mut [T]>; 4]> =
+                    rest.iter_mut().map(|rest| rest.as_mut().map(|rest| split_front(rest, count))).collect();
+                let right = parts.drain(l..).collect();
+                let params = of_params.iter().map(|grad| grad.as_ref().map(|_| 0.0)).collect();
+                let weights = split_front(&mut rest_of_weights, count);
+                (range, weights, TileGradients { left: parts, right, params })
+            })
+            .collect();
+        parallel::run(&mut jobs, |(range, weights, grads)| {
+            let numbers = self.numbers(inputs, heads, range.clone());
+            let pairs = &pairs[range.start * heads..range.end * heads];
+            gradient(self.score, &self.tile(inputs, &numbers, pairs.len()), pairs, weights, grads);
+        });
+        for (k, grad) in of_params.iter_mut().enumerate() {
+            if let Some(grad) = grad {
+                let sum: f64 = jobs.iter().map(|(_, _, grads)| grads.params[k].unwrap_or(0.0)).sum();
+                grad[0] = T::nearest(sum);
+            }
+        }
+        drop((jobs, rest));
+        for (k, (grad, each)) in of_numbers.iter_mut().zip(&each).enumerate() {
+            if let (Some(grad), Some(each)) = (grad, each) {
+                products(lists[usize::from(k >= l)], [heads, 1], each, &Terms::Ones, grad);
+            }
+        }
+        for (k, grad) in rows.iter_mut().enumerate() {
+            if let Some(grad) = grad {
+                let terms = match pairing {
+                    Pairing::Dot => Terms::Rows(data[1 - k]),
+                    Pairing::SquaredDistance => Terms::Differences(data[k], data[1 - k]),
+                };
+                products(lists[k], sizes, &weights, &terms, grad);
+            }
+        }
+    }
+
+    /// Through rows put side by side, which it stores.
+    #[track_caller]
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let [l, r, _] = self.score.counts();
+        let (left, right): (Vec<u32>, Vec<u32>) = self.sparsity.pairs().iter().copied().unzip();
+        let side_by_side = inputs.iter().enumerate().map(|(k, x)| match k {
+            0 | 1 => {
+                let rows = x.gather(if k == 0 { &left } else { &right });
+                let width = rows.shape().width();
+                rows.reshape([rows.shape().len() / width, 1, width])
+            }
+            k if k < 2 + l + r => {
+                let numbers = x.gather(if k < 2 + l { &left } else { &right });
+                numbers.reshape([numbers.shape().len(), 1])
+            }
+            _ => *x,
+        });
+        let side_by_side: SmallVec<[Var<'t, T>; 6]> = side_by_side.collect();
+        let tape = out.tape();
+        let scores = tape.operation(self.score.operation(), &side_by_side).reshape(out.shape());
+        let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =
+            inputs.iter().zip(tangents).filter_map(|(x, tangent)| tangent.map(|t| (*x, t))).collect();
+        tape.jvp(scores, &given)
+    }
+}

@@ -1,0 +1,72 @@
+// Sparse matrices: for each row a list of elements, and the other number of each.
+
+// out[i] = sum over a list of w x, for rows of `heads` times `width`: x is a row of `others` by the other number; less the
+// row's own, negated and twice, if there are `own`; 1 without either.
+__kernel void products(
+    ulong n, ulong heads, ulong width, __global const uint *starts, __global const uint *elements,
+    __global const uint *numbers, __global const elem *w, __global const elem *others, __global const elem *own,
+    __global elem *out
+) {
+    const ulong p = get_global_id(0);
+    if (p >= n) return;
+    const ulong i = p / (heads * width), at = p % (heads * width), h = at / width;
+    elem sum = 0;
+    for (uint k = starts[i]; k < starts[i + 1]; k++) {
+        const elem weight = w[elements[k] * heads + h];
+        const ulong from = numbers[k] * heads * width + at;
+        if (own) sum += (weight + weight) * (own[p] - others[from]);
+        else sum += others ? weight * others[from] : weight;
+    }
+    out[p] = sum;
+}
+
+// The inner product or, `squared`, the squared distance of the rows of each element, for each head.
+__kernel void sampled(
+    ulong n, ulong heads, ulong width, ulong squared, __global const uint *rows, __global const uint *columns,
+    __global const elem *x, __global const elem *y, __global elem *out
+) {
+    const ulong p = get_global_id(0);
+    if (p >= n) return;
+    const ulong e = p / heads, h = p % heads;
+    x += (rows[e] * heads + h) * width;
+    y += (columns[e] * heads + h) * width;
+    double sum = 0;
+    for (ulong c = 0; c < width; c++) {
+        const elem d = x[c] - y[c], product = squared ? d * d : x[c] * y[c];
+        sum += product;
+    }
+    out[p] = sum;
+}
+
+// A row of a matrix is one work-item's.
+__kernel void segment_softmax(
+    ulong n, ulong heads, __global const uint *starts, __global const elem *x, __global elem *out
+) {
+    const ulong p = get_global_id(0);
+    if (p >= n) return;
+    const ulong h = p % heads, first = starts[p / heads], last = starts[p / heads + 1];
+    real largest = -INFINITY;
+    for (ulong e = first; e < last; e++) {
+        const real score = x[e * heads + h];
+        if (score > largest || isnan(score)) largest = score;
+    }
+    double sum = 0;
+    for (ulong e = first; e < last; e++) {
+        const elem y = exp(x[e * heads + h] - largest);
+        out[e * heads + h] = y;
+        sum += y;
+    }
+    for (ulong e = first; e < last; e++) out[e * heads + h] = out[e * heads + h] / sum;
+}
+
+__kernel void segment_softmax_gradient(
+    ulong n, ulong heads, __global const uint *starts, __global const elem *y, __global const elem *g,
+    __global elem *dx
+) {
+    const ulong p = get_global_id(0);
+    if (p >= n) return;
+    const ulong h = p % heads, first = starts[p / heads], last = starts[p / heads + 1];
+    double dot = 0;
+    for (ulong e = first; e < last; e++) dot += (double)y[e * heads + h] * (double)g[e * heads + h];
+    for (ulong e = first; e < last; e++) dx[e * heads + h] = (double)y[e * heads + h] * ((double)g[e * heads + h] - dot);
+}

@@ -1,0 +1,177 @@
+//! The `sparse` kernel.
+
+use std::sync::Arc;
+
+use super::form::{Array, Forward, OnDevice, Reverse};
+use super::pair::{Operand, PairForm, Tile, operands};
+use super::program::{Key, Program, c_type, functions};
+use super::{Memory, Queue, index};
+use crate::kernels::pair::{Pairing, Sizes};
+use crate::kernels::sparse::{SegmentSoftmax, SparseMatmul, SparsePairs};
+use crate::sparsity::{Lists, Sparsity};
+use crate::{Float, Shape};
+
+fn program<T: Float>(queue: &Queue) -> Arc<Program> {
+    let source = || functions(c_type::<T>(), &[]) + include_str!("sparse.cl");
+    queue.program::<T>(Key::new::<T>("sparse", None), source)
+}
+
+fn upload(queue: &Queue, numbers: &[u32]) -> Arc<Memory> {
+    queue.upload(bytemuck::cast_slice(numbers))
+}
+
+/// As on the host: sums of weighted rows of others, of differences from their own, or of weights alone.
+fn products<T: Float>(
+    queue: &Queue,
+    lists: &Lists,
+    [heads, width]: [usize; 2],
+    w: &Memory,
+    [others, own]: [Option<&Memory>; 2],
+    out: &Memory,
+) {
+    let n = lists.len() * heads * width;
+    let numbers = [&lists.starts, &lists.elements, &lists.others].map(|numbers| upload(queue, numbers));
+    let mut launch = queue.launch(&program::<T>(queue), "products").size(n).size(heads).size(width);
+    for numbers in &numbers {
+        launch = launch.memory(numbers);
+    }
+    launch.memory(w).optional(others).optional(own).memory(out).over(n);
+}
+
+/// The rows and the columns of elements.
+fn pairs(queue: &Queue, sparsity: &Sparsity) -> [Arc<Memory>; 2] {
+    let (rows, columns): (Vec<u32>, Vec<u32>) = sparsity.pairs().iter().copied().unzip();
+    [rows, columns].map(|numbers| upload(queue, &numbers))
+}
+
+/// The pairing of the rows of each element.
+fn sampled<T: Float>(
+    queue: &Queue,
+    [rows, columns]: &[Arc<Memory>; 2],
+    pairing: Pairing,
+    [n, heads, width]: [usize; 3],
+    [x, y]: [&Memory; 2],
+    out: &Memory,
+) {
+    let launch = queue.launch(&program::<T>(queue), "sampled").size(n).size(heads).size(width);
+    let launch = launch.size(usize::from(pairing == Pairing::SquaredDistance));
+    launch.memory(rows).memory(columns).memory(x).memory(y).memory(out).over(n);
+}
+
+impl<T: Float> OnDevice<T> for SparseMatmul {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, out, .. } = forward;
+        let (sizes, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
+        let [w, x] = [&inputs[0], &inputs[1]].map(|input| input.on(queue));
+        products::<T>(queue, self.sparsity.by_row(), sizes, &w, [Some(&x), None], out);
+    }
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let &Reverse { inputs, grads, g, .. } = reverse;
+        let (sizes, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
+        let [w, x] = [&inputs[0], &inputs[1]].map(|input| input.on(queue));
+        if let Some(weights) = &grads[0] {
+            let sizes = [inputs[0].shape.len(), sizes[0], sizes[1]];
+            let pairs = pairs(queue, &self.sparsity);
+            sampled::<T>(queue, &pairs, Pairing::Dot, sizes, [g, &x], weights);
+        }
+        if let Some(dense) = &grads[1] {
+            products::<T>(queue, self.sparsity.by_column(), sizes, &w, [Some(g), None], dense);
+        }
+    }
+}
+
+impl<T: Float> OnDevice<T> for SegmentSoftmax {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, out, .. } = forward;
+        let lists = self.sparsity.by_row();
+        let heads = SegmentSoftmax::heads(inputs[0].shape);
+        let (n, starts) = (lists.len() * heads, upload(queue, &lists.starts));
+        let launch = queue.launch(&program::<T>(queue), "segment_softmax").size(n).size(heads);
+        launch.memory(&starts).memory(&inputs[0].on(queue)).memory(out).over(n);
+    }
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let Some(dx) = &reverse.grads[0] else { return };
+        let lists = self.sparsity.by_row();
+        let heads = SegmentSoftmax::heads(reverse.out.shape);
+        let (n, starts, y) = (lists.len() * heads, upload(queue, &lists.starts), reverse.out.on(queue));
+        let launch = queue.launch(&program::<T>(queue), "segment_softmax_gradient").size(n).size(heads);
+        launch.memory(&starts).memory(&y).memory(reverse.g).memory(dx).over(n);
+    }
+}
+
+/// Scores of matched pairs are those of a batch of as many, with one left and one right row each.
+fn matched(count: usize) -> Tile {
+    Tile { sizes: Sizes { batch: count, n: 1, m: 1, width: 1 }, start: 0, columns: 1 }
+}
+
+impl<T: Float> SparsePairs<T> {
+    /// The form of the score, heads and width, and rows and columns of the elements.
+    fn parts(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+    ) -> (&'static PairForm, [usize; 2], [Arc<Memory>; 2]) {
+        let shapes: Vec<&Shape> = inputs.iter().map(|input| input.shape).collect();
+        (self.score.form(), self.sizes(&shapes).expect("checked").0, pairs(queue, &self.sparsity))
+    }
+
+    /// The numbers of the rows of each element, then the parameters.
+    fn operands(&self, queue: &Queue, inputs: &[Array<'_, T>], heads: usize, n: usize) -> Vec<Operand> {
+        let [l, r, _] = self.score.counts();
+        let (left, right): (Vec<u32>, Vec<u32>) = self.sparsity.pairs().iter().copied().unzip();
+        let of_element = |(k, input): (usize, &Array<'_, T>)| {
+            let numbers = queue.take(n * size_of::<T>());
+            let rows = if k < l { &left } else { &right };
+            index::gather::<T>(queue, &input.on(queue), rows, heads, &numbers);
+            (Some(numbers), 0.0)
+        };
+        let (numbers, params) = inputs[2..].split_at(l + r);
+        numbers.iter().enumerate().map(of_element).chain(operands(queue, params)).collect()
+    }
+}
+
+impl<T: Float> OnDevice<T> for SparsePairs<T> {
+    fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
+        let &Forward { inputs, shape, out, .. } = forward;
+        let (form, [heads, width], pairs) = self.parts(queue, inputs);
+        let n = shape.len();
+        let [x, y] = [&inputs[0], &inputs[1]].map(|input| input.on(queue));
+        sampled::<T>(queue, &pairs, self.score.pairing(), [n, heads, width], [&x, &y], out);
+        form.score::<T>(queue, matched(n), &self.operands(queue, inputs, heads, n), false, out);
+    }
+
+    fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
+        let &Reverse { inputs, grads, g, .. } = reverse;
+        let (form, [heads, width], pairs) = self.parts(queue, inputs);
+        let n = reverse.out.shape.len();
+        let rows = [&inputs[0], &inputs[1]].map(|input| input.on(queue));
+        let [x, y] = rows.each_ref().map(|rows| &**rows);
+        let [s, w] = [(); 2].map(|_| queue.take(n * size_of::<T>()));
+        sampled::<T>(queue, &pairs, self.score.pairing(), [n, heads, width], [x, y], &s);
+        index::copy::<T>(queue, g, &w, n);
+        let [l, r, _] = self.score.counts();
+        // Of the numbers, the gradients of each element's come first.
+        let each: Vec<Option<Arc<Memory>>> = grads[2..]
+            .iter()
+            .enumerate()
+            .map(|(k, grad)| {
+                let grad = grad.as_ref()?;
+                Some(if k < l + r { queue.take(n * size_of::<T>()) } else { Arc::clone(grad) })
+            })
+            .collect();
+        let operands = self.operands(queue, inputs, heads, n);
+        form.slopes::<T>(queue, matched(n), &operands, [&s, &w], &each);
+        let lists = [self.sparsity.by_row(), self.sparsity.by_column()];
+        for (k, (grad, each)) in grads[2..2 + l + r].iter().zip(&each).enumerate() {
+            if let (Some(grad), Some(each)) = (grad, each) {
+                products::<T>(queue, lists[usize::from(k >= l)], [heads, 1], each, [None, None], grad);
+            }
+        }
+        for (k, [own, others]) in [[x, y], [y, x]].into_iter().enumerate() {
+            if let Some(grad) = &grads[k] {
+                let own = (self.score.pairing() == Pairing::SquaredDistance).then_some(own);
+                products::<T>(queue, lists[k], [heads, width], &w, [Some(others), own], grad);
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Graph attention against its definition in plain loops, and what must not change it.
+
+use std::sync::Arc;
+
+use cotangent_engine::{Sparsity, check};
+use cotangent_layers::{Attention, Dropout, Features, GraphAttention, Heads, Similarity};
+
+use super::*;
+
+const NODES: usize = 5;
+const EDGES: [(u32, u32); 11] =
+    [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 2), (2, 4), (3, 3), (4, 4), (4, 2), (4, 0)];
+
+fn layer(similarity: Similarity, heads: Heads, seed: u64) -> GraphAttention<f64> {
+    let mut layer = GraphAttention::new(similarity, 4, 3, 2, heads, &mut rng::stream(seed, 7, 0));
+    layer.bias.value_mut().data_mut().iter_mut().enumerate().for_each(|(i, b)| *b = 0.1 * i as f64);
+    layer
+}
+
+fn features(seed: u64) -> Tensor<f64> {
+    uniform(&[NODES, 4], 1.0, &mut rng::stream(seed, 8, 0))
+}
+
+fn run(layer: &GraphAttention<f64>, x: &Tensor<f64>, edges: &[(u32, u32)]) -> Tensor<f64> {
+    let tape = Tape::new();
+    let edges = Arc::new(Sparsity::new(NODES, NODES, edges));
+    layer.forward(&Features::Dense(tape.constant(x)), &edges, None).to_tensor()
+}
+
+/// Veličković et al. 2018, eq. 1 to 6.
+#[test]
+fn additive_attention_is_that_of_the_paper() {
+    let (x, concat) = (features(1), layer(Similarity::Additive, Heads::Concat, 2));
+    let w = concat.weight.value();
+    let h = |node: usize, head: usize, c: usize| -> f64 {
+        (0..4).map(|i| x.row(node)[i] * w.row(i)[head * 2 + c]).sum()
+    };
+    let score = |i: usize, j: usize, head: usize| {
+        let (a, b) = (concat.query.value().row(head), concat.key.value().row(head));
+        let e: f64 = (0..2).map(|c| a[c] * h(i, head, c) + b[c] * h(j, head, c)).sum();
+        (if e > 0.0 { e } else { 0.2 * e }).exp()
+    };
+    let mut sums = Tensor::zeros([NODES, 6]);
+    for i in 0..NODES {
+        let neighbours = || EDGES.iter().filter(|e| e.0 as usize == i).map(|e| e.1 as usize);
+        for head in 0..3 {
+            let total: f64 = neighbours().map(|j| score(i, j, head)).sum();
+            for c in 0..2 {
+                let sum: f64 = neighbours().map(|j| score(i, j, head) / total * h(j, head, c)).sum();
+                sums.row_mut(i)[head * 2 + c] = sum;
+            }
+        }
+    }
+    let want = Tensor::from_fn([NODES, 6], |at| sums.data()[at] + 0.1 * (at % 6) as f64);
+    close(&run(&concat, &x, &EDGES), &want, 1e-14);
+
+    let mut mean = layer(Similarity::Additive, Heads::Mean, 2);
+    mean.weight = concat.weight.clone();
+    mean.query = concat.query.clone();
+    mean.key = concat.key.clone();
+    let want = Tensor::from_fn([NODES, 2], |at| {
+        let (i, c) = (at / 2, at % 2);
+        (0..3).map(|head| sums.row(i)[head * 2 + c]).sum::<f64>() / 3.0 + 0.1 * c as f64
+    });
+    close(&run(&mean, &x, &EDGES), &want, 1e-14);
+}
+
+/// Nodes in another order give the same results in that order.
+#[test]
+fn the_order_of_nodes_and_edges_does_not_matter() {
+    let order = [3, 0, 4, 1, 2];
+    let x = features(3);
+    let moved = Tensor::from_fn([NODES, 4], |at| x.row(order[at / 4])[at % 4]);
+    let place = |node: u32| order.iter().position(|&old| old == node as usize).unwrap() as u32;
+    let edges: Vec<(u32, u32)> = EDGES.iter().rev().map(|&(i, j)| (place(i), place(j))).collect();
+    for similarity in [Similarity::Additive, Similarity::Distance, Similarity::UmbralCone { radius: 0.1 }] {
+        let layer = layer(similarity, Heads::Concat, 4);
+        let (have, want) = (run(&layer, &moved, &edges), run(&layer, &x, &EDGES));
+        close(&have, &Tensor::from_fn([NODES, 6], |at| want.row(order[at / 6])[at % 6]), 1e-14);
+    }
+}
+
+#[test]
+fn sparse_features_are_dense_ones_with_zeros() {
+    let places = [(0, 1), (0, 3), (1, 0), (3, 2), (3, 3), (4, 0)]; // node 2 has none
+    let mut dense = Tensor::zeros([NODES, 4]);
+    for (e, &(i, j)) in places.iter().enumerate() {
+        dense.row_mut(i as usize)[j as usize] = 0.3 + e as f64;
+    }
+    let layer = layer(Similarity::Distance, Heads::Concat, 5);
+    let edges = Arc::new(Sparsity::new(NODES, NODES, &EDGES));
+    let run = |x: Features<'_, f64>, tape: &Tape<f64>| {
+        assert_eq!(x.width(), 4);
+        let y = layer.forward(&x, &edges, None);
+        let value = y.to_tensor();
+        let gradients = tape.backward((y * y).sum());
+        let of = gradients.param(layer.weight.id()).unwrap().to_dense(4, 6);
+        (value, Tensor::new([4, 6], of))
+    };
+    let tape = Tape::new();
+    let want = run(Features::Dense(tape.constant(&dense)), &tape);
+    let tape = Tape::new();
+    let numbers = tape.constant(&Tensor::from_fn([places.len()], |e| 0.3 + e as f64));
+    let have = run(Features::Sparse(Arc::new(Sparsity::new(NODES, 4, &places)), numbers), &tape);
+    close(&have.0, &want.0, 1e-14);
+    close(&have.1, &want.1, 1e-13);
+}
+
+#[test]
+fn gradients_agree() {
+    let edges = Arc::new(Sparsity::new(NODES, NODES, &EDGES));
+    for similarity in [Similarity::Additive, Similarity::Dot, Similarity::PenumbralCone { light: 1.0 }] {
+        let layer = layer(similarity, Heads::Mean, 6);
+        let worst = check::gradients(&[features(17)], |x| {
+            let y = layer.forward(&Features::Dense(x[0]), &edges, None);
+            (y * y).sum()
+        });
+        assert!(worst.relative < 1e-7 && worst.reverse != 0.0, "{similarity:?}: {worst:?}");
+    }
+}
+
+/// While training, weights and values are dropped, and their means stay.
+#[test]
+fn dropout_keeps_the_mean() {
+    let plain = layer(Similarity::Distance, Heads::Concat, 8);
+    let attention = Attention { dropout: Dropout { rate: 0.5 }, ..plain.attention.clone() };
+    let dropped = GraphAttention { attention, ..plain.clone() };
+    let x = features(9);
+    close(&run(&dropped, &x, &EDGES), &run(&plain, &x, &EDGES), 0.0);
+    let (edges, mut rng) = (Arc::new(Sparsity::new(NODES, NODES, &EDGES)), rng::stream(10, 0, 0));
+    let mut mean = Tensor::<f64>::zeros([NODES, 6]);
+    const DRAWS: usize = 4000;
+    for draw in 0..DRAWS {
+        let tape = Tape::new();
+        let y = dropped.forward(&Features::Dense(tape.constant(&x)), &edges, Some(&mut rng)).to_tensor();
+        if draw == 0 {
+            assert!(apart(&y, &run(&plain, &x, &EDGES)) > 0.1);
+        }
+        mean.data_mut().iter_mut().zip(y.data()).for_each(|(mean, y)| *mean += y / DRAWS as f64);
+    }
+    close(&mean, &run(&plain, &x, &EDGES), 0.1);
+}
