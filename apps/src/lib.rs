@@ -11,11 +11,21 @@
 //! | [`disk`] | pictures of the Poincaré disk |
 //! | [`sentence_pairs`] | labelled pairs of sentences: PREFIX, SNLI, files |
 //! | [`gru`] | training of recurrent networks on them |
+//! | [`subtree`] | logistic regression on embeddings |
+//! | [`labelled_graph`] | graphs whose nodes have features and classes |
+//! | [`node_classification`] | graph attention networks on them |
+//! | [`translation`] | translation by transformers |
+//! | [`parallel_text`], [`bpe`], [`bleu`] | what they read, how they see it, how they are measured |
+//! | [`heatmap`] | pictures of attention |
+//! | [`attention`] | the options that choose an attention |
 //! | [`confusion`] | confusion matrices: accuracy, precision, recall, F1 |
 //! | [`curves`] | pictures of training curves |
 //! | [`device`], [`threads`] | the options `--device` and `--threads` |
 //! | [`progress`] | progress bars, or plain lines |
 
+pub mod attention;
+pub mod bleu;
+pub mod bpe;
 pub mod confusion;
 pub mod curves;
 pub mod device;
@@ -25,8 +35,12 @@ pub mod embeddings;
 pub mod error;
 pub mod graph;
 pub mod gru;
+pub mod heatmap;
 pub mod interval;
+pub mod labelled_graph;
 pub mod metrics;
+pub mod node_classification;
+pub mod parallel_text;
 pub mod poincare;
 pub mod precision;
 pub mod progress;
@@ -35,6 +49,7 @@ pub mod sentence_pairs;
 pub mod subtree;
 pub mod table;
 pub mod threads;
+pub mod translation;
 pub mod wordnet;
 
 pub use error::{AppError, Result};

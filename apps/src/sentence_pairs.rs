@@ -134,9 +134,7 @@ pub fn snli(directory: &Path) -> Result<SentencePairs> {
     const POSITIVE: &str = "entailment";
     const LABELS: [&str; 4] = [POSITIVE, "neutral", "contradiction", "not_entailment"];
     let part = |name: &str| {
-        let plain = directory.join(format!("{name}.tsv"));
-        let path = if plain.exists() { plain } else { directory.join(format!("{name}.tsv.gz")) };
-        read(&path, |label| LABELS.contains(&label))
+        read(&table::plain_or_packed(directory, &format!("{name}.tsv")), |label| LABELS.contains(&label))
     };
     let [train, validation, test] = [part("train")?, part("val")?, part("test")?];
     let classes = vec!["rest".to_owned(), POSITIVE.to_owned()];

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
@@ -20,6 +20,30 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>> {
     };
     let file = BufReader::new(File::open(path).map_err(AppError::io(path))?);
     Ok(if packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) })
+}
+
+/// A file of a directory, plain or with `.gz` added to its name: the plain one if it is there.
+pub fn plain_or_packed(directory: &Path, name: &str) -> PathBuf {
+    let plain = directory.join(name);
+    if plain.exists() { plain } else { directory.join(format!("{name}.gz")) }
+}
+
+/// Gives `line` the number, from 0, and the text of each line, blank ones too.
+///
+/// # Errors
+/// If the file cannot be read or is not UTF-8; or with a message of `line`, beside the line's number.
+pub fn read_lines(
+    path: &Path,
+    mut line: impl FnMut(usize, &str) -> std::result::Result<(), String>,
+) -> Result<()> {
+    let mut text = Vec::new();
+    open(path)?.read_to_end(&mut text).map_err(AppError::io(path))?;
+    for (number, bytes) in text.strip_suffix(b"\n").unwrap_or(&text).split(|&b| b == b'\n').enumerate() {
+        let read = std::str::from_utf8(bytes).map_err(|_| "invalid UTF-8".to_owned());
+        read.and_then(|text| line(number, text.strip_suffix('\r').unwrap_or(text)))
+            .map_err(|message| AppError::line(path, number as u64 + 1, message))?;
+    }
+    Ok(())
 }
 
 /// Gives `row` the number, from 0, and the columns of each line that is not blank. The first line says what splits

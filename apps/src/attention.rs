@@ -1,0 +1,159 @@
+//! The options that choose an attention.
+
+use clap::ValueEnum;
+use cotangent::layers::{Aggregation, Weights};
+use cotangent::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{AppError, Result};
+
+/// What scores are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Score {
+    /// LeakyReLU of a sum, as graph attention networks have it (Veličković et al. 2018).
+    Additive,
+    /// Dot product.
+    Dot,
+    /// Hyperbolic distance, in the ball or on the hyperboloid (Gulcehre et al. 2019).
+    Distance,
+    /// Hyperbolic distance in the half-space, through ψ.
+    HalfSpace,
+    /// Penumbral cones (Tseng et al. 2023).
+    Penumbral,
+    /// Umbral cones (Tseng et al. 2023).
+    Umbral,
+    /// Laplacian kernel.
+    Laplacian,
+}
+
+impl Score {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Score::Additive,
+        Score::Dot,
+        Score::Distance,
+        Score::HalfSpace,
+        Score::Penumbral,
+        Score::Umbral,
+        Score::Laplacian,
+    ];
+
+    /// As in files and options.
+    pub fn name(self) -> &'static str {
+        ["additive", "dot", "distance", "half-space", "penumbral", "umbral", "laplacian"][self as usize]
+    }
+}
+
+/// What makes weights of scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WeightsOption {
+    /// Softmax over the keys.
+    Softmax,
+    /// The logistic function of each score.
+    Sigmoid,
+}
+
+/// What makes one value of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AggregateOption {
+    /// The weighted sum.
+    Euclidean,
+    /// The barycentre in the Poincaré ball.
+    Barycentre,
+}
+
+/// What coordinates the points of hyperbolic distances are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CoordinatesOption {
+    /// Those of a tangent vector at the origin.
+    Cartesian,
+    /// The last is the distance from the origin, the others the direction.
+    Polar,
+}
+
+/// An attention, to be flattened into the options of an application.
+#[derive(clap::Args, Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttentionOptions {
+    /// What weights of scores are made of.
+    #[arg(long, value_enum, default_value_t = WeightsOption::Softmax)]
+    pub weights: WeightsOption,
+    /// How values are put together.
+    #[arg(long, value_enum, default_value_t = AggregateOption::Euclidean)]
+    pub aggregate: AggregateOption,
+    /// What coordinates --attention distance takes queries and keys for.
+    #[arg(long, value_enum, default_value_t = CoordinatesOption::Cartesian)]
+    pub coordinates: CoordinatesOption,
+    /// Height of the light source of penumbral cones.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    pub light: f64,
+    /// Radius of the balls of umbral cones.
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
+    pub radius: f64,
+    /// What scores are multiplied with: γ, or β of distances [default: 1, and 1/√d for the dot product].
+    #[arg(long, allow_negative_numbers = true)]
+    pub sharpness: Option<f64>,
+    /// Let γ (or β) and the offset c of scores be learned.
+    #[arg(long)]
+    pub learn_sharpness: bool,
+}
+
+impl AttentionOptions {
+    /// Refuses what makes no sense.
+    ///
+    /// # Errors
+    /// Names the option.
+    pub fn check(&self, score: Score, head_dim: usize) -> Result<()> {
+        let given =
+            [("light", Some(self.light)), ("radius", Some(self.radius)), ("sharpness", self.sharpness)];
+        for (name, value) in given {
+            if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
+                return Err(AppError::usage(format!("--{name} {value}: a positive number is needed")));
+            }
+        }
+        let polar = self.coordinates == CoordinatesOption::Polar;
+        if polar && score != Score::Distance {
+            let message = format!("--coordinates polar: not with --attention {}", score.name());
+            return Err(AppError::usage(message));
+        }
+        let heights = polar || matches!(score, Score::Penumbral | Score::Umbral | Score::HalfSpace);
+        if heights && head_dim < 2 {
+            let message = format!("--head-dim 1: --attention {} needs 2 or more", score.name());
+            return Err(AppError::usage(message));
+        }
+        Ok(())
+    }
+
+    /// The similarity of a score.
+    pub fn similarity(&self, score: Score) -> Similarity {
+        match score {
+            Score::Additive => Similarity::Additive,
+            Score::Dot => Similarity::Dot,
+            Score::Distance if self.coordinates == CoordinatesOption::Polar => Similarity::PolarDistance,
+            Score::Distance => Similarity::Distance,
+            Score::HalfSpace => Similarity::HalfSpaceDistance,
+            Score::Penumbral => Similarity::PenumbralCone { light: self.light },
+            Score::Umbral => Similarity::UmbralCone { radius: self.radius },
+            Score::Laplacian => Similarity::Laplacian,
+        }
+    }
+
+    /// Changes an attention to what the options say.
+    pub fn apply<T: Float>(&self, attention: &mut Attention<T>) {
+        attention.weights = match self.weights {
+            WeightsOption::Softmax => Weights::Softmax,
+            WeightsOption::Sigmoid => Weights::Sigmoid,
+        };
+        attention.aggregation = match self.aggregate {
+            AggregateOption::Euclidean => Aggregation::Sum,
+            AggregateOption::Barycentre => Aggregation::Barycentre,
+        };
+        if let Some(sharpness) = self.sharpness {
+            attention.sharpness.value_mut().data_mut()[0] = T::nearest(sharpness);
+        }
+        attention.learned = self.learn_sharpness;
+    }
+}

@@ -1,0 +1,76 @@
+//! Pictures of attention: a square for each pair, the darker, the more weight.
+
+use std::path::Path;
+
+use cotangent::engine::files::atomic;
+use cotangent::prelude::*;
+use svg::Document;
+use svg::node::element::{Group, Rectangle, Text, Title};
+
+use crate::error::{AppError, Result};
+
+/// The weights of a head.
+pub struct Heatmap {
+    /// What stands above it.
+    pub title: String,
+    /// A row for each query, `[n, m]`, from 0 to 1.
+    pub weights: Tensor<f32>,
+}
+
+/// Side of a square, width of a letter, room for a title.
+const SQUARE: f64 = 22.0;
+const LETTER: f64 = 7.5;
+const TITLE: f64 = 24.0;
+/// Heads side by side.
+const ACROSS: usize = 4;
+
+/// Draws heads with the same queries and keys.
+///
+/// # Errors
+/// If the file cannot be written.
+///
+/// # Panics
+/// If there are not as many labels as rows and columns.
+pub fn draw(path: &Path, maps: &[Heatmap], rows: &[String], columns: &[String]) -> Result<()> {
+    let longest = |labels: &[String]| labels.iter().map(|l| l.chars().count()).max().unwrap_or(0) as f64;
+    let (left, top) = (LETTER * longest(rows) + 16.0, LETTER * longest(columns) + TITLE + 12.0);
+    let (width, height) = (left + SQUARE * columns.len() as f64, top + SQUARE * rows.len() as f64);
+    let across = maps.len().clamp(1, ACROSS);
+    let size = (width * across as f64 + 16.0, height * maps.len().div_ceil(across) as f64 + 16.0);
+    let mut document = Document::new()
+        .set("viewBox", (0, 0, size.0, size.1))
+        .set("font-family", "sans-serif")
+        .set("font-size", 13)
+        .add(Rectangle::new().set("width", size.0).set("height", size.1).set("fill", "white"));
+    for (at, map) in maps.iter().enumerate() {
+        assert_eq!(map.weights.shape(), &[rows.len(), columns.len()].into(), "a label for each");
+        let (x, y) = (width * (at % across) as f64, height * (at / across) as f64);
+        let mut head = Group::new().set("transform", format!("translate({x:.1} {y:.1})"));
+        head = head.add(
+            Text::new(map.title.as_str()).set("x", left).set("y", TITLE - 6.0).set("font-weight", "bold"),
+        );
+        for (j, label) in columns.iter().enumerate() {
+            let x = left + SQUARE * (j as f64 + 0.5) + 4.0;
+            let turned = format!("translate({x:.1} {:.1}) rotate(-90)", top - 4.0);
+            head = head.add(Text::new(label.as_str()).set("transform", turned));
+        }
+        for (i, label) in rows.iter().enumerate() {
+            let y = top + SQUARE * i as f64;
+            let text = Text::new(label.as_str()).set("x", left - 6.0).set("y", y + 0.7 * SQUARE);
+            head = head.add(text.set("text-anchor", "end"));
+            for (j, &weight) in map.weights.row(i).iter().enumerate() {
+                let square = Rectangle::new()
+                    .set("x", left + SQUARE * j as f64)
+                    .set("y", y)
+                    .set("width", SQUARE - 1.0)
+                    .set("height", SQUARE - 1.0)
+                    .set("fill", "#1f4e79")
+                    .set("fill-opacity", format!("{:.3}", 0.04 + 0.96 * weight.clamp(0.0, 1.0)))
+                    .add(Title::new(format!("{} {}: {weight:.3}", rows[i], columns[j])));
+                head = head.add(square);
+            }
+        }
+        document = document.add(head);
+    }
+    atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
+}

@@ -1,0 +1,388 @@
+//! Classes of a graph's nodes by graph attention: Veličković et al. 2018; Gulcehre et al. 2019, Table 1; Tseng et al. 2023,
+//! Table 1.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use cotangent::engine::files::atomic;
+use cotangent::engine::loss;
+use cotangent::prelude::*;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::attention::{AttentionOptions, Score};
+use crate::curves::{self, Series};
+use crate::disk::{self, Classes};
+use crate::embeddings::{Geometry as OfPoints, Model as ModelOfPoints};
+use crate::error::{AppError, Result};
+use crate::interval::Interval;
+use crate::labelled_graph::LabelledGraph;
+use crate::metrics;
+
+/// Everything that determines the result of a run, but for the graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// What weights are made of.
+    pub attention: Score,
+    /// The rest of the attention.
+    pub options: AttentionOptions,
+    /// Heads of the first layer.
+    pub heads: usize,
+    /// Dimensions of each of them.
+    pub head_dim: usize,
+    /// Heads of the last layer, whose mean is the result.
+    pub output_heads: usize,
+    /// Rate of dropout of features, weights and values.
+    pub dropout: f64,
+    /// Learning rate of Adam.
+    pub lr: f64,
+    /// The loss has half this times the square of each weight, biases apart.
+    pub decay: f64,
+    /// Epochs without a better validation loss or accuracy after which training ends.
+    pub patience: u64,
+    /// Most epochs.
+    pub epochs: u64,
+    /// The first seed, of weights and dropout.
+    pub seed: u64,
+    /// How many seeds there are, one after the other.
+    pub seeds: u64,
+}
+
+impl Config {
+    /// Refuses what makes no sense.
+    ///
+    /// # Errors
+    /// Names the option.
+    pub fn check(&self) -> Result<()> {
+        let counts = [
+            ("heads", self.heads as u64),
+            ("head-dim", self.head_dim as u64),
+            ("output-heads", self.output_heads as u64),
+            ("patience", self.patience),
+            ("epochs", self.epochs),
+            ("seeds", self.seeds),
+        ];
+        for (name, value) in counts {
+            if value == 0 {
+                return Err(AppError::usage(format!("--{name} 0: at least 1 is needed")));
+            }
+        }
+        self.options.check(self.attention, self.head_dim)?;
+        if !(0.0..1.0).contains(&self.dropout) {
+            return Err(AppError::usage(format!("--dropout {}: from 0 to below 1 is needed", self.dropout)));
+        }
+        if !(self.lr > 0.0 && self.lr.is_finite()) {
+            return Err(AppError::usage(format!("--lr {}: a positive number is needed", self.lr)));
+        }
+        if !(self.decay >= 0.0 && self.decay.is_finite()) {
+            return Err(AppError::usage(format!("--decay {}: 0 or more is needed", self.decay)));
+        }
+        Ok(())
+    }
+}
+
+/// What one seed came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The seed.
+    pub seed: u64,
+    /// Epochs until the end.
+    pub epochs: u64,
+    /// The epoch, from 1, whose model was tested.
+    pub best_epoch: u64,
+    /// Accuracy on the validation nodes after that epoch.
+    pub validation: f64,
+    /// Accuracy on the test nodes after that epoch.
+    pub test: f64,
+    /// Seconds that it took.
+    pub seconds: f64,
+}
+
+/// `metrics.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Hyperparameters and seeds.
+    pub config: Config,
+    /// The graph's name.
+    pub graph: String,
+    /// Its nodes, edges (both directions and loops) and features.
+    pub sizes: [usize; 3],
+    /// Nodes to train on, select by and test on.
+    pub split: [usize; 3],
+    /// Numbers that are learned.
+    pub parameters: usize,
+    /// Where it trained.
+    pub device: String,
+    /// Each seed.
+    pub outcomes: Vec<Outcome>,
+    /// Test accuracy: the mean of the seeds and its 95 % interval.
+    pub test: Interval,
+}
+
+/// How a run behaves, without any influence on its result but for the device's.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Where everything is written.
+    pub out: PathBuf,
+    /// Take seeds that are done already from `out`.
+    pub resume: bool,
+    /// Where it trains.
+    pub device: Device,
+}
+
+/// Two layers of graph attention.
+#[derive(Clone)]
+struct Model {
+    hidden: GraphAttention,
+    output: GraphAttention,
+    dropout: Dropout,
+}
+module!(impl[] Module<f32> for Model { hidden, output });
+
+mod purpose {
+    pub(super) const INITIAL: u64 = 27;
+    pub(super) const DROPOUT: u64 = 28;
+}
+
+impl Model {
+    fn new(graph: &LabelledGraph, config: &Config, seed: u64) -> Self {
+        let mut rng = rng::stream(seed, purpose::INITIAL, 0);
+        let similarity = config.options.similarity(config.attention);
+        let dropout = Dropout { rate: config.dropout };
+        let mut layer = |width, heads, d, join| {
+            let mut layer = GraphAttention::new(similarity, width, heads, d, join, &mut rng);
+            config.options.apply(&mut layer.attention);
+            layer.attention.dropout = dropout;
+            layer
+        };
+        let (heads, d) = (config.heads, config.head_dim);
+        let hidden = layer(graph.features.columns(), heads, d, Heads::Concat);
+        let output = layer(heads * d, config.output_heads, graph.class_count, Heads::Mean);
+        Model { hidden, output, dropout }
+    }
+
+    /// Logits of all nodes, `[nodes, classes]`; an `rng` for dropout while training.
+    fn forward<'t>(
+        &self,
+        tape: &'t Tape<f32>,
+        graph: &LabelledGraph,
+        mut rng: Option<&mut rng::Rng>,
+    ) -> Var<'t, f32> {
+        let drop = |x: Features<'t, f32>, rng: &mut Option<&mut rng::Rng>| match rng {
+            Some(rng) => x.dropout(self.dropout, rng),
+            None => x,
+        };
+        let x = drop(features(tape, graph), &mut rng);
+        let hidden = self.hidden.forward(&x, &graph.edges, rng.as_deref_mut()).elu();
+        let hidden = drop(Features::Dense(hidden), &mut rng);
+        self.output.forward(&hidden, &graph.edges, rng)
+    }
+
+    /// The sum of the squares of all weights but biases.
+    fn squares<'t>(&self, tape: &'t Tape<f32>) -> Var<'t, f32> {
+        let weights = [&self.hidden, &self.output].map(|layer| [&layer.weight, &layer.query, &layer.key]);
+        let squares = weights.iter().flatten().map(|w| tape.point(w).coordinates().square().sum());
+        squares.reduce(|a, b| a + b).expect("two layers")
+    }
+}
+
+fn features<'t>(tape: &'t Tape<f32>, graph: &LabelledGraph) -> Features<'t, f32> {
+    let amounts = Tensor::from_fn([graph.amounts.len()], |i| graph.amounts[i] as f32);
+    Features::Sparse(graph.features.clone(), tape.constant(&amounts))
+}
+
+/// Trains a model for each seed and writes `metrics.json`, of each seed `seed-N.json`, and of the first
+/// `model.safetensors`, `curves.svg` and `embeddings.svg`, the queries and keys of the first head (Gulcehre et al. 2019, Figure 8). The current thread pool is
+/// used; the result does not depend on its size.
+///
+/// # Errors
+/// If the configuration makes no sense, the output cannot be written, or training diverges.
+pub fn run(graph: &LabelledGraph, config: &Config, options: &RunOptions) -> Result<Metrics> {
+    config.check()?;
+    let out = &options.out;
+    std::fs::create_dir_all(out).map_err(AppError::io(out))?;
+    let seeds: Vec<u64> = (config.seed..config.seed + config.seeds).collect();
+    let one = |&seed: &u64| {
+        let path = out.join(format!("seed-{seed}.json"));
+        if options.resume && path.exists() {
+            return read_outcome(&path, config, &graph.name);
+        }
+        let outcome = train(graph, config, seed, (seed == config.seed).then_some(out), &options.device)?;
+        let done = Done { config: config.clone(), graph: graph.name.clone(), outcome: outcome.clone() };
+        let json = serde_json::to_vec_pretty(&done).map_err(|e| AppError::content(&path, e.to_string()))?;
+        atomic::write(&path, |w| w.write_all(&json)).map_err(AppError::io(&path))?;
+        eprintln!(
+            "seed {seed}: {} epochs in {:.1} s, validation {:.1} %, test {:.1} %",
+            outcome.epochs,
+            outcome.seconds,
+            100.0 * outcome.validation,
+            100.0 * outcome.test
+        );
+        Ok(outcome)
+    };
+    let outcomes: Vec<Outcome> = seeds.par_iter().map(one).collect::<Result<_>>()?;
+    let tests: Vec<f64> = outcomes.iter().map(|outcome| outcome.test).collect();
+    let metrics = Metrics {
+        config: config.clone(),
+        graph: graph.name.clone(),
+        sizes: [graph.nodes(), graph.edges.pairs().len(), graph.features.columns()],
+        split: [&graph.train, &graph.validation, &graph.test].map(Vec::len),
+        parameters: Model::new(graph, config, config.seed).count(),
+        device: options.device.to_string(),
+        outcomes,
+        test: Interval::of_mean(&tests),
+    };
+    metrics::write(out, &metrics)?;
+    Ok(metrics)
+}
+
+/// `seed-N.json`.
+#[derive(Serialize, Deserialize)]
+struct Done {
+    config: Config,
+    graph: String,
+    outcome: Outcome,
+}
+
+fn read_outcome(path: &Path, config: &Config, graph: &str) -> Result<Outcome> {
+    let json = std::fs::read(path).map_err(AppError::io(path))?;
+    let done: Done = serde_json::from_slice(&json).map_err(|e| AppError::content(path, e.to_string()))?;
+    // Which seeds there are does not matter to this one.
+    let same = Config { seed: config.seed, seeds: config.seeds, ..done.config };
+    if same != *config || done.graph != graph {
+        return Err(AppError::content(path, "a seed of a run with other options or on another graph"));
+    }
+    Ok(done.outcome)
+}
+
+/// Validation loss and accuracy, as the best so far.
+#[derive(Clone, Copy)]
+struct Best {
+    loss: f64,
+    accuracy: f64,
+}
+
+/// Trains with one seed until neither validation loss nor accuracy has been better for a while. Tested is the model of the
+/// last epoch in which both were as good as ever, as in the program of Veličković et al.
+fn train(
+    graph: &LabelledGraph,
+    config: &Config,
+    seed: u64,
+    pictures: Option<&PathBuf>,
+    device: &Device,
+) -> Result<Outcome> {
+    let start = Instant::now();
+    let mut model = Model::new(graph, config, seed);
+    let mut adam = RiemannianAdam::new(config.lr)?;
+    let mut tape = Tape::on(device.clone());
+    let [of_train, of_validation, of_test] =
+        [&graph.train, &graph.validation, &graph.test].map(|nodes| graph.classes_of(nodes));
+    let mut best = Best { loss: f64::INFINITY, accuracy: 0.0 };
+    let mut outcome = Outcome { seed, epochs: 0, best_epoch: 0, validation: 0.0, test: 0.0, seconds: 0.0 };
+    let (mut kept, mut losses, mut accuracies, mut waited) = (None, Vec::new(), Vec::new(), 0);
+    while outcome.epochs < config.epochs && waited < config.patience {
+        tape.reset();
+        let mut rng = rng::stream(seed, purpose::DROPOUT, outcome.epochs);
+        let logits = model.forward(&tape, graph, Some(&mut rng)).gather(&graph.train);
+        let loss = loss::cross_entropy(logits, &of_train, 0.0);
+        losses.push(loss.item());
+        let penalty = model.squares(&tape) * (config.decay / 2.0);
+        adam.step(&mut model, &tape.backward(loss + penalty))?;
+        outcome.epochs += 1;
+
+        tape.reset();
+        let logits = model.forward(&tape, graph, None);
+        let of = |nodes: &[u32]| logits.gather(nodes);
+        let validation = Best {
+            loss: loss::cross_entropy(of(&graph.validation), &of_validation, 0.0).item(),
+            accuracy: accuracy(of(&graph.validation), &of_validation),
+        };
+        accuracies.push(validation.accuracy);
+        let (less, more) = (validation.loss <= best.loss, validation.accuracy >= best.accuracy);
+        if less && more {
+            outcome.best_epoch = outcome.epochs;
+            outcome.validation = validation.accuracy;
+            outcome.test = accuracy(of(&graph.test), &of_test);
+            kept = pictures.map(|_| model.clone());
+        }
+        waited = if less || more { 0 } else { waited + 1 };
+        best.loss = best.loss.min(validation.loss);
+        best.accuracy = best.accuracy.max(validation.accuracy);
+    }
+    outcome.seconds = start.elapsed().as_secs_f64();
+    if let Some((out, model)) = pictures.zip(kept) {
+        model.save(&out.join("model.safetensors"))?;
+        let title = format!(
+            "{}, {} attention: test accuracy {:.1} %",
+            graph.name,
+            config.attention.name(),
+            100.0 * outcome.test
+        );
+        curves::plot(
+            &out.join("curves.svg"),
+            &title,
+            &[
+                Series { name: "training loss", values: losses, better: f64::min },
+                Series { name: "validation accuracy", values: accuracies, better: f64::max },
+            ],
+        )?;
+        tape.reset();
+        embeddings(&out.join("embeddings.svg"), &model, graph, &tape, &title)?;
+    }
+    Ok(outcome)
+}
+
+/// The part of some nodes whose largest logit is that of their class.
+fn accuracy(logits: Var<'_, f32>, classes: &[u32]) -> f64 {
+    let (_, largest) = logits.top_k(1);
+    largest.iter().zip(classes).filter(|(a, b)| a == b).count() as f64 / classes.len() as f64
+}
+
+/// The points of queries and keys of the first head in the Poincaré ball.
+fn embeddings(
+    path: &Path,
+    model: &Model,
+    graph: &LabelledGraph,
+    tape: &Tape<f32>,
+    title: &str,
+) -> Result<()> {
+    let (_, rows) = model.hidden.project(&features(tape, graph));
+    let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
+    let points = Var::concat(&rows.map(|rows| ball.exp0(&rows.slice(1, 0..1))), 0).to_tensor();
+    let points = points.cast::<f64>();
+    let points = Tensor::new([points.len() / points.width(), points.width()], points.data().to_vec());
+    let geometry = OfPoints { model: ModelOfPoints::Poincare, kappa: -1.0 };
+    let layout = disk::layout(&points, geometry)?;
+    let nodes = graph.nodes() as u32;
+    disk::classes(
+        path,
+        &Classes {
+            points: &layout.points,
+            of: &(0..2 * nodes).map(|i| 1 - i / nodes).collect::<Vec<u32>>(),
+            names: &["keys", "queries"].map(str::to_owned),
+            hyperplanes: &[],
+            kappa: -1.0,
+            geodesics: true,
+            title: &format!("{title}; first head, {}", layout.caption),
+        },
+    )
+}
+
+/// A published test accuracy in percent, and where.
+pub fn published(graph: &str, attention: Score) -> Vec<(f64, &'static str)> {
+    const VELICKOVIC: &str = "Veličković et al. 2018";
+    const GULCEHRE: &str = "Gulcehre et al. 2019, H-GAT";
+    const TSENG: &str = "Tseng et al. 2023";
+    match (graph, attention) {
+        ("cora", Score::Additive) => vec![(83.0, VELICKOVIC), (83.1, TSENG)],
+        ("cora", Score::Dot) => vec![(83.4, TSENG)],
+        ("cora", Score::Distance) => vec![(83.5, GULCEHRE)],
+        ("cora", Score::HalfSpace) => vec![(83.4, TSENG)],
+        ("cora", Score::Penumbral) => vec![(83.5, TSENG)],
+        ("cora", Score::Umbral) => vec![(83.6, TSENG)],
+        ("cora", Score::Laplacian) => vec![(82.3, TSENG)],
+        ("citeseer", Score::Additive) => vec![(72.5, VELICKOVIC)],
+        ("citeseer", Score::Distance) => vec![(72.9, GULCEHRE)],
+        _ => Vec::new(),
+    }
+}

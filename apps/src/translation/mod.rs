@@ -1,0 +1,612 @@
+//! Translation by transformers with attention of any score: Vaswani et al. 2017; Tseng et al. 2023, section 4.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::ValueEnum;
+use cotangent::engine::files::atomic;
+use cotangent::engine::loss::{self, IGNORE};
+use cotangent::optim::{Average, checkpoint};
+use cotangent::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::attention::{AttentionOptions, Score};
+use crate::bleu::{self, Bleu};
+use crate::bpe::Bpe;
+use crate::curves::{self, Series};
+use crate::error::{AppError, Result};
+use crate::heatmap::{self, Heatmap};
+use crate::metrics;
+use crate::parallel_text::{ParallelText, Sentences};
+use crate::progress::Progress;
+
+mod batches;
+mod model;
+mod search;
+
+use batches::{Batch, Pair, batches};
+use model::Model;
+pub use search::Search;
+
+/// Sizes that go by a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Size {
+    /// Two layers each of 128 units, 4 heads, 512 hidden units.
+    Tiny,
+    /// Four layers each of 256 units, 4 heads, 1024 hidden units.
+    Small,
+    /// Six layers each of 512 units, 8 heads, 2048 hidden units: the base model of Vaswani et al. 2017.
+    Base,
+}
+
+impl Size {
+    /// Layers, width, heads, hidden units.
+    pub fn numbers(self) -> [usize; 4] {
+        match self {
+            Size::Tiny => [2, 128, 4, 512],
+            Size::Small => [4, 256, 4, 1024],
+            Size::Base => [6, 512, 8, 2048],
+        }
+    }
+}
+
+/// Where residual blocks normalise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NormOption {
+    /// Before their sublayer.
+    Pre,
+    /// After their sum.
+    Post,
+}
+
+/// Positions of words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PositionsOption {
+    /// Sines and cosines.
+    Sinusoidal,
+    /// A table that is learned.
+    Learned,
+}
+
+/// Everything that determines the result of a run, but for the text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// What scores are made of.
+    pub attention: Score,
+    /// The rest of the attention.
+    pub options: AttentionOptions,
+    /// Layers of the encoder, and of the decoder.
+    pub layers: usize,
+    /// Width of a layer's rows.
+    pub width: usize,
+    /// Heads of each attention.
+    pub heads: usize,
+    /// Dimensions of a head.
+    pub head_dim: usize,
+    /// Hidden units of the feed-forward networks.
+    pub hidden: usize,
+    /// Where residual blocks normalise.
+    pub norm: NormOption,
+    /// Positions of words.
+    pub positions: PositionsOption,
+    /// Parts of words.
+    pub vocabulary: usize,
+    /// Longest sentences to train on, in parts.
+    pub longest: usize,
+    /// Passes over the training sentences.
+    pub epochs: u64,
+    /// Numbers of a batch, on either side.
+    pub batch_tokens: usize,
+    /// Learning rate at the end of the warm-up.
+    pub lr: f64,
+    /// Steps in which the rate rises; then it falls as the inverse square root of the step.
+    pub warm_up: u64,
+    /// Part of the target that is spread over all words.
+    pub label_smoothing: f64,
+    /// Rate of dropout.
+    pub dropout: f64,
+    /// Weight decay, apart from the gradient.
+    pub decay: f64,
+    /// Largest norm of a step's gradient.
+    pub clip: f64,
+    /// The last epochs whose parameters are averaged.
+    pub average: u64,
+    /// Seed of all random draws.
+    pub seed: u64,
+}
+
+impl Config {
+    /// The option in which two runs differ, which must not if one resumes the other.
+    fn difference(&self, other: &Config) -> Option<&'static str> {
+        let differs = [
+            ("attention", self.attention != other.attention),
+            (
+                "weights, --aggregate, --coordinates, --light, --radius or --sharpness",
+                self.options != other.options,
+            ),
+            ("layers", self.layers != other.layers),
+            ("width", self.width != other.width),
+            ("heads", self.heads != other.heads),
+            ("head-dim", self.head_dim != other.head_dim),
+            ("hidden", self.hidden != other.hidden),
+            ("norm", self.norm != other.norm),
+            ("positions", self.positions != other.positions),
+            ("vocabulary", self.vocabulary != other.vocabulary),
+            ("longest", self.longest != other.longest),
+            ("batch-tokens", self.batch_tokens != other.batch_tokens),
+            ("lr", self.lr != other.lr),
+            ("warm-up", self.warm_up != other.warm_up),
+            ("label-smoothing", self.label_smoothing != other.label_smoothing),
+            ("dropout", self.dropout != other.dropout),
+            ("decay", self.decay != other.decay),
+            ("clip", self.clip != other.clip),
+            ("seed", self.seed != other.seed),
+        ];
+        differs.iter().find(|(_, differs)| *differs).map(|(name, _)| *name)
+    }
+
+    /// Refuses what makes no sense.
+    ///
+    /// # Errors
+    /// Names the option.
+    pub fn check(&self) -> Result<()> {
+        let counts = [
+            ("layers", self.layers as u64),
+            ("width", self.width as u64),
+            ("heads", self.heads as u64),
+            ("head-dim", self.head_dim as u64),
+            ("hidden", self.hidden as u64),
+            ("longest", self.longest as u64),
+            ("epochs", self.epochs),
+            ("batch-tokens", self.batch_tokens as u64),
+            ("warm-up", self.warm_up),
+            ("average", self.average),
+        ];
+        for (name, value) in counts {
+            if value == 0 {
+                return Err(AppError::usage(format!("--{name} 0: at least 1 is needed")));
+            }
+        }
+        self.options.check(self.attention, self.head_dim)?;
+        for (name, value) in [("lr", self.lr), ("clip", self.clip)] {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(AppError::usage(format!("--{name} {value}: a positive number is needed")));
+            }
+        }
+        for (name, value) in [("label-smoothing", self.label_smoothing), ("dropout", self.dropout)] {
+            if !(0.0..1.0).contains(&value) {
+                return Err(AppError::usage(format!("--{name} {value}: from 0 to below 1 is needed")));
+            }
+        }
+        if !(self.decay >= 0.0 && self.decay.is_finite()) {
+            return Err(AppError::usage(format!("--decay {}: 0 or more is needed", self.decay)));
+        }
+        Ok(())
+    }
+}
+
+/// How a run behaves, without any influence on its result but for the device's.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Where everything is written.
+    pub out: PathBuf,
+    /// Go on from the checkpoint in `out`.
+    pub resume: bool,
+    /// Seconds between checkpoints.
+    pub checkpoint_every: u64,
+    /// Where it trains.
+    pub device: Device,
+    /// How the test sentences are translated.
+    pub search: Search,
+}
+
+/// What an epoch came to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// Mean loss of a training place, with label smoothing and dropout.
+    pub loss: f64,
+    /// Mean loss of a validation place, without.
+    pub validation: f64,
+}
+
+/// `metrics.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Hyperparameters and seed.
+    pub config: Config,
+    /// Sentences to train on, select by and test on.
+    pub sentences: [usize; 3],
+    /// Training sentences that were left out, too long.
+    pub left_out: usize,
+    /// Places of the training targets.
+    pub tokens: usize,
+    /// Parts of words.
+    pub vocabulary: usize,
+    /// Numbers that were learned.
+    pub parameters: usize,
+    /// Threads of this run.
+    pub threads: usize,
+    /// Where it trained.
+    pub device: String,
+    /// Every epoch.
+    pub epochs: Vec<Epoch>,
+    /// Mean loss of a validation place with the averaged parameters.
+    pub validation: f64,
+    /// Beginnings that were kept in the search.
+    pub beam: usize,
+    /// The power of the length that a translation's probability counts with.
+    pub length_penalty: f64,
+    /// The score of the test sentences' translations.
+    pub test: Bleu,
+    /// How it was counted, as sacreBLEU writes it.
+    pub signature: String,
+    /// Seconds of training, all resumed parts together.
+    pub seconds: f64,
+}
+
+/// What a checkpoint holds besides the model and the optimiser.
+#[derive(Clone, Serialize, Deserialize)]
+struct State {
+    config: Config,
+    text: u32,
+    steps: u64,
+    /// Batches of the current epoch that are done.
+    batch: u64,
+    /// Sum of the losses of this epoch's places so far.
+    loss: f64,
+    epochs: Vec<Epoch>,
+    seconds: f64,
+}
+
+/// The files of a model.
+const CHECKPOINT: &str = "checkpoint.bin";
+const MODEL: &str = "model.safetensors";
+const TOKENIZER: &str = "tokenizer.json";
+const CONFIG: &str = "config.json";
+
+mod purpose {
+    pub(super) const INITIAL: u64 = 29;
+    pub(super) const ORDER: u64 = 30;
+    pub(super) const DROPOUT: u64 = 31;
+}
+
+/// Text by numbers.
+struct Encoded {
+    train: Vec<Pair>,
+    validation: Vec<Pair>,
+    left_out: usize,
+    fingerprint: u32,
+}
+
+impl Encoded {
+    fn new(text: &ParallelText, bpe: &Bpe, longest: usize) -> Self {
+        let encode = |sentences: &[Sentences]| -> Vec<Pair> {
+            sentences
+                .iter()
+                .map(|(source, target)| Pair { source: bpe.encode(source), target: bpe.encode(target) })
+                .filter(|pair| pair.source.len() < longest && pair.target.len() < longest)
+                .collect()
+        };
+        let (train, validation) = (encode(&text.train), encode(&text.validation));
+        let mut hasher = crc32fast::Hasher::new();
+        for pair in &train {
+            for numbers in [&pair.source, &pair.target] {
+                numbers.iter().for_each(|n| hasher.update(&n.to_le_bytes()));
+                hasher.update(&u32::MAX.to_le_bytes());
+            }
+        }
+        let left_out = text.train.len() - train.len();
+        Encoded { train, validation, left_out, fingerprint: hasher.finalize() }
+    }
+}
+
+/// Trains a translation model and writes `metrics.json`, `config.json`, `tokenizer.json`, `model.safetensors`, the average
+/// of the last epochs, `translations.txt` of the test sentences, `curves.svg` and the checkpoint. The current thread pool
+/// is used; the result does not depend on its size.
+///
+/// # Errors
+/// If the configuration makes no sense, the output cannot be written, the checkpoint is not of this run, or training
+/// diverges.
+pub fn train(text: &ParallelText, config: &Config, options: &RunOptions) -> Result<Metrics> {
+    config.check()?;
+    let out = &options.out;
+    std::fs::create_dir_all(out).map_err(AppError::io(out))?;
+    let bpe = if options.resume {
+        Bpe::load(&out.join(TOKENIZER))?
+    } else {
+        let both = text.train.iter().flat_map(|(source, target)| [source.as_str(), target.as_str()]);
+        let bpe = Bpe::train(both, config.vocabulary)?;
+        bpe.save(&out.join(TOKENIZER))?;
+        bpe
+    };
+    write_json(&out.join(CONFIG), config)?;
+    let data = Encoded::new(text, &bpe, config.longest);
+    if data.train.is_empty() || data.validation.is_empty() {
+        return Err(AppError::usage(format!("--longest {}: no sentence is as short", config.longest)));
+    }
+    let mut model = Model::new(config, bpe.size(), &mut rng::stream(config.seed, purpose::INITIAL, 0));
+    let mut adam =
+        RiemannianAdam::new(config.lr)?.betas(0.9, 0.98)?.decay(config.decay)?.clip(config.clip)?;
+    let mut state = State {
+        config: config.clone(),
+        text: data.fingerprint,
+        steps: 0,
+        batch: 0,
+        loss: 0.0,
+        epochs: Vec::new(),
+        seconds: 0.0,
+    };
+    let checkpoint = out.join(CHECKPOINT);
+    if options.resume {
+        state = load(&checkpoint, &state, &mut model, &mut adam)?;
+    }
+    // Written at once, so that an output directory that cannot be written to is found before the work.
+    checkpoint::save(&checkpoint, &model, &adam, &state)?;
+    let mut run = Run { data: &data, config, options, parallel: DataParallel::new(options.device.clone()) };
+    run.epochs(&mut model, &mut adam, &mut state)?;
+
+    // The average of the last epochs.
+    let mut average = Average::uniform();
+    let last = state.epochs.len() as u64;
+    for epoch in (last - config.average.min(last)..last).map(|epoch| epoch + 1) {
+        model.load(&out.join(epoch_file(epoch)))?;
+        average.update(&model)?;
+    }
+    average.swap(&mut model)?;
+    model.save(&out.join(MODEL))?;
+    let sources: Vec<Vec<u32>> = text.test.iter().map(|(source, _)| bpe.encode(source)).collect();
+    let translations = options.search.translate(&model, &sources);
+    let translations: Vec<String> = translations.iter().map(|numbers| bpe.decode(numbers)).collect();
+    let references: Vec<String> = text.test.iter().map(|(_, target)| target.clone()).collect();
+    let path = out.join("translations.txt");
+    atomic::write(&path, |w| translations.iter().try_for_each(|line| writeln!(w, "{line}")))
+        .map_err(AppError::io(&path))?;
+    let metrics = Metrics {
+        config: config.clone(),
+        sentences: [text.train.len(), text.validation.len(), text.test.len()],
+        left_out: data.left_out,
+        tokens: data.train.iter().map(|pair| pair.target.len() + 1).sum(),
+        vocabulary: bpe.size(),
+        parameters: model.count(),
+        threads: rayon::current_num_threads(),
+        device: options.device.to_string(),
+        validation: run.validate(&model),
+        epochs: state.epochs.clone(),
+        beam: options.search.beam,
+        length_penalty: options.search.length_penalty,
+        test: bleu::corpus(&translations, &references),
+        signature: bleu::SIGNATURE.to_owned(),
+        seconds: state.seconds,
+    };
+    metrics::write(out, &metrics)?;
+    let of = |f: fn(&Epoch) -> f64| state.epochs.iter().map(f).collect::<Vec<f64>>();
+    let title = format!("{} attention: BLEU {:.2}", config.attention.name(), metrics.test.score);
+    curves::plot(
+        &out.join("curves.svg"),
+        &title,
+        &[
+            Series { name: "training loss", values: of(|epoch| epoch.loss), better: f64::min },
+            Series { name: "validation loss", values: of(|epoch| epoch.validation), better: f64::min },
+        ],
+    )?;
+    Ok(metrics)
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let json = serde_json::to_vec_pretty(value).map_err(|e| AppError::content(path, e.to_string()))?;
+    atomic::write(path, |w| w.write_all(&json)).map_err(AppError::io(path))
+}
+
+/// Where the parameters after an epoch, from 1, are.
+fn epoch_file(epoch: u64) -> String {
+    format!("epoch-{epoch}.safetensors")
+}
+
+struct Run<'a> {
+    data: &'a Encoded,
+    config: &'a Config,
+    options: &'a RunOptions,
+    parallel: DataParallel<f32>,
+}
+
+impl Run<'_> {
+    fn epochs(&mut self, model: &mut Model, adam: &mut RiemannianAdam<f32>, state: &mut State) -> Result<()> {
+        let Run { data, config, options, .. } = *self;
+        let out = &options.out;
+        let schedule = Schedule::InverseSquareRoot { warm_up: config.warm_up };
+        let tokens: usize = data.train.iter().map(|pair| pair.target.len() + 1).sum();
+        let (start, before, mut last_save) = (Instant::now(), state.seconds, Instant::now());
+        let mut done = 0;
+        let mut progress = Progress::new("epoch", state.epochs.len() as u64, config.epochs);
+        while (state.epochs.len() as u64) < config.epochs {
+            let epoch = state.epochs.len() as u64;
+            let order = batches(
+                &data.train,
+                config.batch_tokens,
+                &mut rng::stream(config.seed, purpose::ORDER, epoch),
+            );
+            let count = order.len();
+            while (state.batch as usize) < count {
+                let pairs = &order[state.batch as usize];
+                adam.set_rate(config.lr * schedule.factor(state.steps))?;
+                let (loss, places) = self.step(model, adam, pairs, state.steps)?;
+                state.loss += loss * places as f64;
+                state.steps += 1;
+                state.batch += 1;
+                done += places;
+                if state.batch as usize == count {
+                    let (loss, validation) = (state.loss / tokens as f64, self.validate(model));
+                    state.epochs.push(Epoch { loss, validation });
+                    (state.loss, state.batch) = (0.0, 0);
+                    model.save(&out.join(epoch_file(epoch + 1)))?;
+                    self.save(model, adam, state, before + start.elapsed().as_secs_f64())?;
+                    if let Some(old) = (epoch + 1).checked_sub(config.average) {
+                        // Gone already where a run was killed here.
+                        let _ = std::fs::remove_file(out.join(epoch_file(old)));
+                    }
+                } else if last_save.elapsed().as_secs() >= options.checkpoint_every {
+                    self.save(model, adam, state, before + start.elapsed().as_secs_f64())?;
+                    last_save = Instant::now();
+                }
+                progress.update(state.epochs.len() as u64, || {
+                    let last = state.epochs.last().map_or(String::new(), |epoch| {
+                        format!(", loss {:.3}, validation {:.3}", epoch.loss, epoch.validation)
+                    });
+                    let rate = done as f64 / start.elapsed().as_secs_f64();
+                    format!("batch {}/{count}{last}, {rate:.0} tokens/s", state.batch)
+                });
+                if state.batch == 0 {
+                    break;
+                }
+            }
+        }
+        progress.finish();
+        Ok(())
+    }
+
+    fn save(&self, model: &Model, adam: &RiemannianAdam<f32>, state: &mut State, seconds: f64) -> Result<()> {
+        state.seconds = seconds;
+        Ok(checkpoint::save(&self.options.out.join(CHECKPOINT), model, adam, &*state)?)
+    }
+
+    /// A step; the mean loss of its places, and how many there are.
+    fn step(
+        &mut self,
+        model: &mut Model,
+        adam: &mut RiemannianAdam<f32>,
+        pairs: &[&Pair],
+        step: u64,
+    ) -> Result<(f64, usize)> {
+        let Run { config, options, parallel, .. } = self;
+        let places: usize = pairs.iter().map(|pair| pair.target.len() + 1).sum();
+        let parts: Vec<(u64, Batch)> = pairs
+            .chunks(part_size(pairs.len(), &options.device))
+            .enumerate()
+            .map(|(part, pairs)| (part as u64, Batch::new(pairs)))
+            .collect();
+        let loss = parallel.step(model, adam, &parts, |model, tape, (part, batch)| {
+            let mut rng = rng::stream(config.seed, purpose::DROPOUT, step * PARTS.0 as u64 + part);
+            let loss = loss_of(model, tape, batch, config.label_smoothing, Some(&mut rng));
+            loss * (batch.tokens as f64 / places as f64)
+        })?;
+        Ok((loss, places))
+    }
+
+    /// The mean loss of a validation place.
+    fn validate(&self, model: &Model) -> f64 {
+        use rayon::prelude::*;
+        let validation = &self.data.validation;
+        let order = batches(validation, self.config.batch_tokens, &mut rng::stream(0, purpose::ORDER, 0));
+        let losses: Vec<f64> = order
+            .par_iter()
+            .map_init(
+                || Tape::on(self.options.device.clone()),
+                |tape, pairs| {
+                    tape.reset();
+                    let batch = Batch::new(pairs);
+                    loss_of(model, tape, &batch, 0.0, None).item() * batch.tokens as f64
+                },
+            )
+            .collect();
+        let places: usize = validation.iter().map(|pair| pair.target.len() + 1).sum();
+        losses.iter().sum::<f64>() / places as f64
+    }
+}
+
+/// Most parts that a batch is trained in side by side, and sentences that are worth one.
+const PARTS: (usize, usize) = (8, 16);
+
+fn part_size(batch: usize, device: &Device) -> usize {
+    if *device == Device::cpu() { batch.div_ceil(PARTS.0).max(PARTS.1) } else { batch }
+}
+
+/// The mean loss of a batch's places; an `rng` for dropout while training.
+fn loss_of<'t>(
+    model: &Model,
+    tape: &'t Tape<f32>,
+    batch: &Batch,
+    smoothing: f64,
+    mut rng: Option<&mut rng::Rng>,
+) -> Var<'t, f32> {
+    let encoded = model.encode(tape, &batch.sources, batch.source_len, rng.as_deref_mut());
+    let states = model.decode(encoded, &batch.given, batch.target_len, rng);
+    // Logits are the most work: of the places that count alone.
+    let (places, next): (Vec<u32>, Vec<u32>) =
+        (0..).zip(batch.next.iter().copied()).filter(|(_, next)| *next != IGNORE).unzip();
+    let rows = states.reshape([batch.next.len(), states.shape().width()]).gather(&places);
+    loss::cross_entropy(model.logits(rows), &next, smoothing)
+}
+
+/// Reads a checkpoint of the same run as `fresh`.
+fn load(path: &Path, fresh: &State, model: &mut Model, adam: &mut RiemannianAdam<f32>) -> Result<State> {
+    let state: State = checkpoint::progress(path)?;
+    if let Some(option) = state.config.difference(&fresh.config) {
+        return Err(AppError::content(path, format!("checkpoint of a run with another --{option}")));
+    }
+    if state.text != fresh.text {
+        return Err(AppError::content(path, "checkpoint of a run on other text"));
+    }
+    Ok(checkpoint::load(path, model, adam)?)
+}
+
+/// A trained model.
+pub struct Translator {
+    model: Model,
+    bpe: Bpe,
+}
+
+impl Translator {
+    /// From the output directory of a run.
+    ///
+    /// # Errors
+    /// If a file is not there or not of a model.
+    pub fn load(directory: &Path) -> Result<Self> {
+        let path = directory.join(CONFIG);
+        let json = std::fs::read(&path).map_err(AppError::io(&path))?;
+        let config: Config =
+            serde_json::from_slice(&json).map_err(|e| AppError::content(&path, e.to_string()))?;
+        let bpe = Bpe::load(&directory.join(TOKENIZER))?;
+        let mut model = Model::new(&config, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
+        model.load(&directory.join(MODEL))?;
+        Ok(Translator { model, bpe })
+    }
+
+    /// Translates sentences, one by one; blank ones stay blank.
+    pub fn translate(&self, sentences: &[String], search: &Search) -> Vec<String> {
+        let sources: Vec<Vec<u32>> = sentences.iter().map(|s| self.bpe.encode(s.trim())).collect();
+        let some: Vec<Vec<u32>> = sources.iter().filter(|source| !source.is_empty()).cloned().collect();
+        let mut found = search.translate(&self.model, &some).into_iter();
+        let translated = |source: &Vec<u32>| match source.is_empty() {
+            true => String::new(),
+            false => self.bpe.decode(&found.next().expect("a translation of each")),
+        };
+        sources.iter().map(translated).collect()
+    }
+
+    /// Translates a sentence and draws what the last layer of the decoder attends to at each part of the translation, head
+    /// by head. Tseng et al. 2023, Figure 5.
+    ///
+    /// # Errors
+    /// If the sentence is blank or the file cannot be written.
+    pub fn heatmap(&self, sentence: &str, search: &Search, path: &Path) -> Result<String> {
+        let source = self.bpe.encode(sentence.trim());
+        if source.is_empty() {
+            return Err(AppError::usage("--sentence: there are no words"));
+        }
+        let translation = search.translate(&self.model, std::slice::from_ref(&source)).remove(0);
+        let with_end = [&source[..], &[crate::bpe::END]].concat();
+        let maps: Vec<Heatmap> = self
+            .model
+            .weights(&with_end, &translation)
+            .into_iter()
+            .enumerate()
+            .map(|(head, weights)| Heatmap { title: format!("head {}", head + 1), weights })
+            .collect();
+        let rows = self.bpe.parts(&[&translation[..], &[crate::bpe::END]].concat());
+        heatmap::draw(path, &maps, &rows, &self.bpe.parts(&with_end))?;
+        Ok(self.bpe.decode(&translation))
+    }
+}

@@ -1,0 +1,151 @@
+//! The transformer of a translation model: Vaswani et al. 2017, with attention of any score.
+
+use cotangent::engine::rng::Rng;
+use cotangent::layers::{DecoderLayer, EncoderLayer, NormOrder, TransformerSizes, position};
+use cotangent::prelude::*;
+use rand::RngExt;
+use rand_distr::StandardNormal;
+
+use super::{Config, NormOption, PositionsOption};
+use crate::bpe;
+
+/// Encoder and decoder. One table is that of both languages' parts of words and of the logits (Press & Wolf 2017).
+#[derive(Clone, Debug)]
+pub(super) struct Model {
+    /// `[vocabulary, width]`.
+    embedding: Param<Euclidean, f32>,
+    /// `[longest, width]`, where they are learned.
+    positions: Option<Param<Euclidean, f32>>,
+    encoder: Vec<EncoderLayer>,
+    decoder: Vec<DecoderLayer>,
+    /// Of the encoder's and of the decoder's result, where layers normalise before their sublayers.
+    norms: Option<[LayerNorm; 2]>,
+    dropout: Dropout,
+}
+module!(impl[] Module<f32> for Model { embedding, positions, encoder, decoder, norms });
+
+impl Model {
+    pub(super) fn new(config: &Config, vocabulary: usize, rng: &mut Rng) -> Self {
+        let (width, similarity) = (config.width, config.options.similarity(config.attention));
+        let order = match config.norm {
+            NormOption::Pre => NormOrder::Pre,
+            NormOption::Post => NormOrder::Post,
+        };
+        let sizes = TransformerSizes {
+            width,
+            heads: config.heads,
+            head: config.head_dim,
+            hidden: config.hidden,
+            dropout: config.dropout,
+            order,
+        };
+        let deviation = (width as f64).powf(-0.5);
+        let mut table = |name: &str, rows: usize| {
+            let value =
+                Tensor::from_fn([rows, width], |_| (deviation * rng.sample::<f64, _>(StandardNormal)) as f32);
+            Param::new(name, Euclidean, value)
+        };
+        let embedding = table("embedding", vocabulary);
+        let positions =
+            (config.positions == PositionsOption::Learned).then(|| table("positions", config.longest + 1));
+        let apply = |attention: &mut Attention| config.options.apply(attention);
+        let encoder = (0..config.layers).map(|_| {
+            let mut layer = EncoderLayer::new(similarity, sizes, rng);
+            apply(&mut layer.attention.attention);
+            layer
+        });
+        let encoder = encoder.collect();
+        let decoder = (0..config.layers).map(|_| {
+            let mut layer = DecoderLayer::new(similarity, sizes, rng);
+            apply(&mut layer.attention.attention);
+            apply(&mut layer.across.attention);
+            layer
+        });
+        Model {
+            embedding,
+            positions,
+            encoder,
+            decoder: decoder.collect(),
+            norms: (order == NormOrder::Pre).then(|| [0, 1].map(|_| LayerNorm::new(width))),
+            dropout: Dropout { rate: config.dropout },
+        }
+    }
+
+    /// Sentences of one length, `[n, len]`, as rows: `[n, len, width]`.
+    fn embed<'t>(
+        &self,
+        tape: &'t Tape<f32>,
+        sentences: &[u32],
+        len: usize,
+        rng: Option<&mut Rng>,
+    ) -> Var<'t, f32> {
+        let table = *tape.point(&self.embedding).coordinates();
+        let width = table.shape().width();
+        let x = table.gather(sentences).reshape([sentences.len() / len, len, width]);
+        let positions = match &self.positions {
+            Some(positions) => tape.point(positions).coordinates().slice(0, 0..len),
+            None => tape.constant(&position::sinusoidal(len, width)),
+        };
+        let x = x * (width as f64).sqrt() + positions;
+        match rng {
+            Some(rng) => self.dropout.forward_in(&Euclidean, x, rng),
+            None => x,
+        }
+    }
+
+    fn normalise<'t>(&self, which: usize, x: Var<'t, f32>) -> Var<'t, f32> {
+        self.norms.as_ref().map_or(x, |norms| norms[which].forward(x))
+    }
+
+    /// Source sentences of one length, `[n, len]`: `[n, len, width]`.
+    pub(super) fn encode<'t>(
+        &self,
+        tape: &'t Tape<f32>,
+        sentences: &[u32],
+        len: usize,
+        mut rng: Option<&mut Rng>,
+    ) -> Var<'t, f32> {
+        let mut x = self.embed(tape, sentences, len, rng.as_deref_mut());
+        for layer in &self.encoder {
+            x = layer.forward(x, Mask::None, rng.as_deref_mut());
+        }
+        self.normalise(0, x)
+    }
+
+    /// Beginnings of target sentences, `[n, len]`, of encoded ones: `[n, len, width]`.
+    pub(super) fn decode<'t>(
+        &self,
+        encoded: Var<'t, f32>,
+        sentences: &[u32],
+        len: usize,
+        mut rng: Option<&mut Rng>,
+    ) -> Var<'t, f32> {
+        let mut x = self.embed(encoded.tape(), sentences, len, rng.as_deref_mut());
+        for layer in &self.decoder {
+            x = layer.forward(x, encoded, Mask::None, rng.as_deref_mut());
+        }
+        self.normalise(1, x)
+    }
+
+    /// Logits of what comes next, of rows `[rows, width]`: `[rows, vocabulary]`.
+    pub(super) fn logits<'t>(&self, x: Var<'t, f32>) -> Var<'t, f32> {
+        x.matmul_nt(*x.tape().point(&self.embedding).coordinates())
+    }
+
+    /// The weights with which the last layer attends to a source sentence at each place of its translation: of each head
+    /// `[translation, source]`.
+    pub(super) fn weights(&self, source: &[u32], translation: &[u32]) -> Vec<Tensor<f32>> {
+        let tape = Tape::new();
+        let encoded = self.encode(&tape, source, source.len(), None);
+        let begun = [&[bpe::BEGIN], translation].concat();
+        let mut x = self.embed(&tape, &begun, begun.len(), None);
+        let (last, before) = self.decoder.split_last().expect("at least one layer");
+        for layer in before {
+            x = layer.forward(x, encoded, Mask::None, None);
+        }
+        let weights = last.weigh_across(x, encoded, Mask::None).to_tensor();
+        let (n, m) = (begun.len(), source.len());
+        let heads = weights.data().chunks_exact(n * m);
+        heads.map(|head| Tensor::new([n, m], head.to_vec())).collect()
+    }
+}

@@ -1,0 +1,157 @@
+//! The application `graph` from the outside: results, files, and what bad input gets.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::common::{App, Dir, bytes};
+use cotangent_apps::node_classification::{Metrics, published};
+
+const GRAPH: App = App(env!("CARGO_BIN_EXE_graph"));
+
+const SCORES: [&str; 7] = ["additive", "dot", "distance", "half-space", "penumbral", "umbral", "laplacian"];
+
+/// Three groups of thirty nodes: most edges are within a group, a node has two of its group's ten words and one of all;
+/// of each group four nodes are to train on and six to select by.
+fn groups(d: &Dir, features: bool) -> String {
+    let directory = d.path("groups");
+    std::fs::create_dir_all(&directory).unwrap();
+    let (mut labels, mut edges, mut split, mut words) =
+        (String::new(), String::new(), String::new(), String::new());
+    for i in 0..90_usize {
+        let (group, k) = (i % 3, i / 3);
+        writeln!(labels, "{}", if i == 89 { -1 } else { group as i32 }).unwrap();
+        for step in [1, 5, 11] {
+            writeln!(edges, "{i}\t{}", (k + step) % 30 * 3 + group).unwrap();
+        }
+        writeln!(edges, "{i}\t{}", (i * 7 + 1) % 90).unwrap();
+        let part = ["train", "val", "test"][usize::from(k >= 4) + usize::from(k >= 10)];
+        if i != 89 {
+            writeln!(split, "{i}\t{part}").unwrap();
+        }
+        // One node has no words.
+        let row = [group * 10 + k % 10, group * 10 + k * 7 % 10, i * 13 % 30];
+        let row = row.map(|word| word.to_string()).join(" ");
+        words += &if i == 40 { "\n".to_owned() } else { row + "\n" };
+    }
+    for (name, text) in [("labels.txt", labels), ("edges.tsv", edges), ("split.tsv", split)] {
+        std::fs::write(Path::new(&directory).join(name), text).unwrap();
+    }
+    if features {
+        std::fs::write(Path::new(&directory).join("features.txt"), words).unwrap();
+    }
+    directory
+}
+
+fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String) {
+    let out = d.path(name);
+    let args = ["--path", path, "--out", &out];
+    let more = more.split_whitespace();
+    let printed = GRAPH.succeeds(&args.into_iter().chain(more).collect::<Vec<_>>());
+    let metrics = crate::common::metrics::<Metrics>(&out);
+    (printed, metrics, out)
+}
+
+#[test]
+fn every_attention_learns_groups() {
+    let d = Dir::new();
+    let path = groups(&d, true);
+    for score in SCORES {
+        let more = format!("--attention {score} --lr 0.02 --patience 30 --epochs 120 --dropout 0.3");
+        let (printed, metrics, out) = run(&d, &path, score, &more);
+        assert_eq!((metrics.sizes, metrics.split), ([90, 810, 30], [12, 18, 59]), "{printed}");
+        assert!(metrics.test.mean > 0.9, "{score}: {:?}", metrics.outcomes);
+        let outcome = &metrics.outcomes[0];
+        assert!(0 < outcome.best_epoch && outcome.best_epoch <= outcome.epochs && outcome.epochs <= 120);
+        for picture in ["curves.svg", "embeddings.svg"] {
+            assert!(String::from_utf8(bytes(&out, picture)).unwrap().contains(score));
+        }
+        assert!(bytes(&out, "model.safetensors").len() > 30 * 64 * 4);
+    }
+}
+
+#[test]
+fn seeds_are_the_same_for_any_number_of_threads_and_are_not_done_twice() {
+    let d = Dir::new();
+    let path = groups(&d, false);
+    let more = "--attention umbral --weights sigmoid --aggregate barycentre --learn-sharpness --epochs 15";
+    let (_, one, out) = run(&d, &path, "one", &format!("{more} --seeds 3 --threads 1"));
+    let (_, two, _) = run(&d, &path, "two", &format!("{more} --seeds 3 --threads 2"));
+    let results = |m: &Metrics| -> Vec<_> {
+        m.outcomes.iter().map(|o| (o.seed, o.epochs, o.best_epoch, o.validation, o.test)).collect()
+    };
+    assert_eq!(results(&one), results(&two));
+    assert!(one.test.half_width.is_some() && one.sizes[2] == 90);
+    // A fourth seed; the others are taken as they are.
+    let (_, more_seeds, _) = run(&d, &path, "one", &format!("{more} --seeds 4 --resume"));
+    assert_eq!(more_seeds.outcomes[..3], one.outcomes[..]);
+    let args = ["--path", &path, "--out", &out, "--seeds", "4", "--resume"];
+    let message = GRAPH.fails(&args);
+    assert!(message.contains("a seed of a run with other options or on another graph"), "{message}");
+}
+
+#[test]
+fn a_device_learns_the_same() {
+    if !GRAPH.has_opencl(&["--path", "none"]) {
+        return;
+    }
+    let d = Dir::new();
+    let path = groups(&d, true);
+    let more = "--attention distance --lr 0.02 --epochs 40 --dropout 0.3";
+    let (_, host, _) = run(&d, &path, "host", more);
+    let (_, device, _) = run(&d, &path, "device", &format!("{more} --device opencl"));
+    assert!(device.test.mean > 0.9 && (device.test.mean - host.test.mean).abs() < 0.06);
+}
+
+/// The public graphs, where they are.
+#[test]
+fn cora_and_citeseer_are_read() {
+    for (name, sizes) in
+        [("cora", [2708, 2708 + 2 * 5278, 1433]), ("citeseer", [3327, 3327 + 2 * 4552, 3703])]
+    {
+        let path = Path::new("../../shared/data").join(name);
+        if !path.exists() {
+            eprintln!("skipped: no {}", path.display());
+            continue;
+        }
+        let d = Dir::new();
+        let (printed, metrics, _) = run(&d, path.to_str().unwrap(), name, "--epochs 3 --attention dot");
+        assert_eq!((metrics.sizes, metrics.split[1..].to_vec()), (sizes, vec![500, 1000]));
+        assert!(name != "cora" || printed.contains("83.4  Tseng et al. 2023"), "{printed}");
+    }
+    assert!(published("airport", cotangent_apps::attention::Score::Dot).is_empty());
+}
+
+#[test]
+fn bad_input_gets_one_line() {
+    let d = Dir::new();
+    let path = groups(&d, true);
+    let out = d.path("out");
+    let fails = |args: &[&str]| GRAPH.fails(&[&["--path", &path, "--out", &out], args].concat());
+    assert_eq!(fails(&["--seeds", "0"]), "--seeds 0: at least 1 is needed");
+    assert_eq!(fails(&["--dropout", "1"]), "--dropout 1: from 0 to below 1 is needed");
+    assert_eq!(fails(&["--light", "-2"]), "--light -2: a positive number is needed");
+    let message = fails(&["--attention", "umbral", "--head-dim", "1"]);
+    assert_eq!(message, "--head-dim 1: --attention umbral needs 2 or more");
+    let file = |name: &str, text: &str| {
+        let path = Path::new(&path).join(name);
+        let before = std::fs::read(&path).unwrap();
+        std::fs::write(&path, text).unwrap();
+        let message = fails(&[]);
+        std::fs::write(&path, before).unwrap();
+        message
+    };
+    assert!(file("labels.txt", "0\n1\nx\n").ends_with("labels.txt:3: class \"x\" is not a number"));
+    assert!(file("labels.txt", "0\n0\n").ends_with("labels.txt: at least two classes are needed"));
+    assert!(file("edges.tsv", "0\t1\n2\t90\n").ends_with("edges.tsv:2: node 90, of 90 in labels.txt"));
+    assert!(file("split.tsv", "0\ttrain\n0\tval\n").ends_with("split.tsv:2: node 0 is there already"));
+    assert!(file("split.tsv", "89\ttrain\n").ends_with("split.tsv:1: node 89 has no class"));
+    assert!(file("split.tsv", "1\tdev\n").ends_with("the second column must be train, val or test"));
+    assert!(file("split.tsv", "1\ttrain\n").ends_with("split.tsv: no val nodes"));
+    assert!(
+        file("features.txt", "1 2\n3 -4\n")
+            .ends_with("features.txt:2: feature \"-4\" is not a number from 0")
+    );
+    assert!(file("features.txt", "1 2\n").ends_with("features.txt: 1 lines; labels.txt has 90 nodes"));
+    let missing = GRAPH.fails(&["--path", &d.path("nowhere"), "--out", &out]);
+    assert!(missing.contains("nowhere/labels.txt.gz: No such file"), "{missing}");
+}

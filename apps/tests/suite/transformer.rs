@@ -1,0 +1,184 @@
+//! The application `transformer` from the outside: results, files, and what bad input gets.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::common::{App, Dir, bytes};
+use cotangent_apps::bleu;
+use cotangent_apps::translation::Metrics;
+
+const TRANSFORMER: App = App(env!("CARGO_BIN_EXE_transformer"));
+
+const WORDS: [(&str, &str); 8] = [
+    ("eins", "one"),
+    ("zwei", "two"),
+    ("drei", "three"),
+    ("vier", "four"),
+    ("fünf", "five"),
+    ("sechs", "six"),
+    ("sieben", "seven"),
+    ("acht", "eight"),
+];
+
+/// Numbers of one to three words.
+fn numbers(d: &Dir) -> String {
+    let directory = d.path("text");
+    std::fs::create_dir_all(&directory).unwrap();
+    let sentence = |i: usize| {
+        let len = 1 + i * 7919 % 3;
+        let of: Vec<usize> = (0..len).map(|k| (i * 31 + k * (i / 5 + 3) + i * k * k) % 8).collect();
+        let source: Vec<&str> = of.iter().map(|&w| WORDS[w].0).collect();
+        let target: Vec<&str> = of.iter().map(|&w| WORDS[w].1).collect();
+        format!("{}.\t{}.\n", source.join(" "), target.join(" "))
+    };
+    for (name, range) in [("train", 0..800), ("val", 800..840), ("test", 840..880)] {
+        let text: String = range.map(sentence).collect();
+        std::fs::write(Path::new(&directory).join(format!("{name}.tsv")), text).unwrap();
+    }
+    directory
+}
+
+const SMALL: &str = "--layers 1 --width 32 --heads 2 --hidden 64 --vocabulary 320 --batch-tokens 512 --lr 0.01 \
+    --warm-up 40 --dropout 0 --average 2 --beam 3";
+
+fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String) {
+    let out = d.path(name);
+    let args = ["train", "--path", path, "--out", &out];
+    let more = SMALL.split_whitespace().chain(more.split_whitespace());
+    let printed = TRANSFORMER.succeeds(&args.into_iter().chain(more).collect::<Vec<_>>());
+    let metrics = crate::common::metrics::<Metrics>(&out);
+    (printed, metrics, out)
+}
+
+/// What the binary makes of its standard input.
+fn translate(model: &str, input: &str) -> String {
+    let mut child = Command::new(TRANSFORMER.0)
+        .args(["translate", "--model", model, "--beam", "3"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn it_learns_to_translate() {
+    let d = Dir::new();
+    let path = numbers(&d);
+    let (printed, metrics, out) = run(&d, &path, "umbral", "--attention umbral --epochs 14");
+    assert!(metrics.test.score > 60.0, "{printed}");
+    assert!(printed.contains(&metrics.test.to_string()) && printed.contains(bleu::SIGNATURE), "{printed}");
+    assert_eq!((metrics.sentences, metrics.epochs.len(), metrics.left_out), ([800, 40, 40], 14, 0));
+    assert!(metrics.epochs[13].validation < 0.5 * metrics.epochs[0].validation);
+    // The file of translations is what the score is of, and what the model gives by itself.
+    let test = std::fs::read_to_string(Path::new(&path).join("test.tsv")).unwrap();
+    let (sources, references): (Vec<&str>, Vec<String>) =
+        test.lines().map(|line| line.split_once('\t').unwrap()).map(|(s, t)| (s, t.to_owned())).unzip();
+    let written = String::from_utf8(bytes(&out, "translations.txt")).unwrap();
+    let lines: Vec<String> = written.lines().map(str::to_owned).collect();
+    assert_eq!(bleu::corpus(&lines, &references).to_string(), metrics.test.to_string());
+    assert_eq!(translate(&out, &sources.join("\n")), written);
+    assert_eq!(translate(&out, "\n  \n"), "\n\n");
+    // Only the averaged epochs are kept.
+    let kept = |epoch: u64| Path::new(&out).join(format!("epoch-{epoch}.safetensors")).exists();
+    assert_eq!((1..=14).filter(|&epoch| kept(epoch)).collect::<Vec<_>>(), [13, 14]);
+    let picture = d.path("attention.svg");
+    let args = ["attend", "--model", &out, "--sentence", "eins zwei drei.", "--out", &picture, "--beam", "3"];
+    assert!(TRANSFORMER.succeeds(&args).contains("written to"));
+    let svg = std::fs::read_to_string(&picture).unwrap();
+    assert!(svg.contains("head 2") && svg.contains("zwei") && svg.matches("<rect").count() > 20);
+}
+
+#[test]
+fn every_attention_trains() {
+    let d = Dir::new();
+    let path = numbers(&d);
+    let runs = [
+        "--attention dot --norm post",
+        "--attention distance --aggregate barycentre",
+        "--attention distance --coordinates polar --learn-sharpness",
+        "--attention half-space --positions learned",
+        "--attention penumbral --weights sigmoid",
+        "--attention laplacian --head-dim 4",
+        "--attention additive",
+    ];
+    for (i, more) in runs.into_iter().enumerate() {
+        let (printed, metrics, _) = run(&d, &path, &format!("run{i}"), &format!("{more} --epochs 2"));
+        let [first, second] = metrics.epochs[..] else { panic!("two epochs") };
+        assert!(second.validation < first.validation && second.loss < first.loss, "{more}: {printed}");
+    }
+}
+
+#[test]
+fn a_killed_run_goes_on_to_the_same_bits_with_any_number_of_threads() {
+    let d = Dir::new();
+    let path = numbers(&d);
+    let more = "--attention distance --epochs 3 --threads 1";
+    let (_, whole, out) = run(&d, &path, "whole", more);
+    let killed = d.path("killed");
+    let args: Vec<&str> = ["train", "--path", &path, "--checkpoint-every", "0", "--attention", "distance"]
+        .into_iter()
+        .chain(SMALL.split_whitespace())
+        .chain(["--epochs", "3", "--threads", "2"])
+        .collect();
+    TRANSFORMER.survives_kills(&args, &killed);
+    let resumed = crate::common::metrics::<Metrics>(&killed);
+    assert_eq!((&resumed.epochs, resumed.test), (&whole.epochs, whole.test));
+    for file in ["model.safetensors", "translations.txt"] {
+        assert_eq!(bytes(&killed, file), bytes(&out, file), "{file}");
+    }
+    // More epochs may follow.
+    let (_, longer, _) = run(&d, &path, "whole", "--attention distance --epochs 4 --threads 1 --resume");
+    assert_eq!((longer.epochs.len(), &longer.epochs[..3]), (4, &resumed.epochs[..]));
+}
+
+#[test]
+fn bad_input_gets_one_line() {
+    let d = Dir::new();
+    let path = numbers(&d);
+    let out = d.path("out");
+    let fails =
+        |args: &[&str]| TRANSFORMER.fails(&[&["train", "--path", &path, "--out", &out], args].concat());
+    assert_eq!(fails(&["--epochs", "0"]), "--epochs 0: at least 1 is needed");
+    assert_eq!(fails(&["--label-smoothing", "1"]), "--label-smoothing 1: from 0 to below 1 is needed");
+    assert_eq!(fails(&["--beam", "0"]), "--beam 0: from 1 to 100 is needed");
+    assert_eq!(fails(&["--vocabulary", "20"]), "--vocabulary 20: 300 or more are needed");
+    assert_eq!(fails(&["--longest", "1"]), "--longest 1: no sentence is as short");
+    let message = fails(&["--attention", "dot", "--coordinates", "polar"]);
+    assert_eq!(message, "--coordinates polar: not with --attention dot");
+    let message = TRANSFORMER.fails(&["train", "--out", &out]);
+    assert_eq!(message, "--path or --train is needed");
+    let one = d.write("one.txt", "eins\nzwei\n");
+    let message = fails(&["--train", &one]);
+    assert!(message.ends_with("one.txt:1: two columns split by a tab are needed: a sentence and its translation; this line has 1"), "{message}");
+    let three = d.write("three.txt", "one\ntwo\nthree\n");
+    assert!(fails(&["--train", &one, &three]).ends_with("one.txt has only 2 lines"));
+    let message = TRANSFORMER.fails(&["translate", "--model", &d.path("nowhere")]);
+    assert!(message.contains("config.json: No such file"), "{message}");
+    // A checkpoint of other options, of other text.
+    run(&d, &path, "out", "--epochs 1");
+    let resume = ["--epochs", "2", "--resume"];
+    let small: Vec<&str> = SMALL.split_whitespace().collect();
+    let message = fails(&[&small[..], &resume, &["--seed", "7"]].concat());
+    assert!(message.ends_with("checkpoint of a run with another --seed"), "{message}");
+    let message = fails(&[&small[..], &resume, &["--sentences", "100"]].concat());
+    assert!(message.ends_with("checkpoint of a run on other text"), "{message}");
+}
+
+#[test]
+fn a_device_learns_the_same() {
+    if !TRANSFORMER.has_opencl(&["train"]) {
+        return;
+    }
+    let d = Dir::new();
+    let path = numbers(&d);
+    let (_, host, _) = run(&d, &path, "host", "--attention penumbral --epochs 2");
+    let (_, device, _) = run(&d, &path, "device", "--attention penumbral --epochs 2 --device opencl");
+    for (host, device) in host.epochs.iter().zip(&device.epochs) {
+        assert!((host.validation - device.validation).abs() < 0.05, "{host:?} {device:?}");
+    }
+}
