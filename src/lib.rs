@@ -13,9 +13,9 @@ pub mod prelude {
         Rows, Scalar, Shape, Sparsity, Tape, Tensor, Var, rng,
     };
     pub use cotangent_layers::{
-        Activation, Attention, BatchNorm, Bidirectional, Cell, Concat, Curvature, Dropout, Embedding,
-        Features, FeedForward, Geometry, GraphAttention, Gru, GyrovectorSpace, Heads, LayerNorm, Linear,
-        LogisticRegression, Mask, MultiHeadAttention, PoincareLinear, Rnn, Similarity,
+        Activation, Attention, AttentionPooling, BatchNorm, Bidirectional, Cell, Concat, Curvature, Dropout,
+        Embedding, Features, FeedForward, Geometry, GraphAttention, Gru, GyrovectorSpace, Heads, LayerNorm,
+        Linear, LogisticRegression, Mask, MultiHeadAttention, PoincareLinear, Rnn, Similarity,
         UnidirectionalRegression, exp0, log0, loss,
     };
     pub use cotangent_manifolds::{

@@ -6,6 +6,7 @@ use cotangent::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AppError, Result};
+use crate::options;
 
 /// What scores are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -107,13 +108,8 @@ impl AttentionOptions {
     /// # Errors
     /// Names the option.
     pub fn check(&self, score: Score, head_dim: usize) -> Result<()> {
-        let given =
-            [("light", Some(self.light)), ("radius", Some(self.radius)), ("sharpness", self.sharpness)];
-        for (name, value) in given {
-            if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
-                return Err(AppError::usage(format!("--{name} {value}: a positive number is needed")));
-            }
-        }
+        options::positive(&[("light", self.light), ("radius", self.radius)])?;
+        options::positive(self.sharpness.map(|sharpness| ("sharpness", sharpness)).as_slice())?;
         let polar = self.coordinates == CoordinatesOption::Polar;
         if polar && score != Score::Distance {
             let message = format!("--coordinates polar: not with --attention {}", score.name());

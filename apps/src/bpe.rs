@@ -53,7 +53,13 @@ impl Bpe {
         whole.with_pre_tokenizer(Some(PreTokenizerWrapper::ByteLevel(ByteLevel::default())));
         whole.with_decoder(Some(DecoderWrapper::ByteLevel(ByteLevel::default())));
         whole.add_special_tokens(&marks);
-        Ok(Bpe(whole))
+        Ok(Bpe::of(whole))
+    }
+
+    /// Marks in a text are text.
+    fn of(mut tokenizer: Tokenizer) -> Self {
+        tokenizer.set_encode_special_tokens(true);
+        Bpe(tokenizer)
     }
 
     /// How many parts there are.
@@ -67,10 +73,10 @@ impl Bpe {
         encoding.get_ids().to_vec()
     }
 
-    /// The sentence of some numbers. Marks are left out.
+    /// The sentence of some numbers, on one line. Marks are left out.
     pub fn decode(&self, numbers: &[u32]) -> String {
         let sentence = self.0.decode(numbers, true).expect("parts are decoded byte by byte");
-        sentence.trim().to_owned()
+        sentence.trim().replace(['\n', '\r'], " ")
     }
 
     /// The parts themselves, one by one, as they are shown.
@@ -109,7 +115,7 @@ impl Bpe {
                 "not the encoding of a translation model: marks 0, 1 and 2 are missing",
             ));
         }
-        Ok(Bpe(tokenizer))
+        Ok(Bpe::of(tokenizer))
     }
 }
 
@@ -124,7 +130,7 @@ mod tests {
         let bpe = Bpe::train(text.iter().copied().cycle().take(300), 320).unwrap();
         // As many as three sentences have.
         assert!((300..=320).contains(&bpe.size()), "{}", bpe.size());
-        for sentence in text.iter().copied().chain(["Unseen: 3 €, 犬 …"]) {
+        for sentence in text.iter().copied().chain(["Unseen: 3 €, 犬 …", "a </s> b <pad>"]) {
             let numbers = bpe.encode(sentence);
             assert_eq!(bpe.decode(&numbers), sentence);
             assert!(numbers.iter().all(|&n| n > END && n < 320));

@@ -32,6 +32,22 @@ pub struct LabelledGraph {
 }
 
 impl LabelledGraph {
+    /// A checksum of everything but the name.
+    pub fn fingerprint(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        for (i, j) in self.edges.pairs().iter().chain(self.features.pairs()) {
+            hasher.update(&i.to_le_bytes());
+            hasher.update(&j.to_le_bytes());
+        }
+        self.amounts.iter().for_each(|amount| hasher.update(&amount.to_le_bytes()));
+        self.classes.iter().for_each(|class| hasher.update(&class.unwrap_or(u32::MAX).to_le_bytes()));
+        for nodes in [&self.train, &self.validation, &self.test] {
+            nodes.iter().for_each(|node| hasher.update(&node.to_le_bytes()));
+            hasher.update(&u32::MAX.to_le_bytes());
+        }
+        hasher.finalize()
+    }
+
     /// How many nodes there are.
     pub fn nodes(&self) -> usize {
         self.classes.len()
@@ -69,6 +85,10 @@ impl LabelledGraph {
         let class_count = classes.iter().flatten().max().map_or(0, |max| *max as usize + 1);
         if class_count < 2 {
             return Err(AppError::content(&labels, "at least two classes are needed"));
+        }
+        if class_count > nodes {
+            let message = format!("class {}, of {nodes} nodes: classes are numbers from 0", class_count - 1);
+            return Err(AppError::content(&labels, message));
         }
         let node = |text: Option<&str>| {
             let text = text.ok_or("two columns are needed, split by tabs or commas")?.trim();

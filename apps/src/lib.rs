@@ -20,7 +20,7 @@
 //! | [`attention`] | the options that choose an attention |
 //! | [`confusion`] | confusion matrices: accuracy, precision, recall, F1 |
 //! | [`curves`] | pictures of training curves |
-//! | [`device`], [`threads`] | the options `--device` and `--threads` |
+//! | [`options`], [`device`], [`threads`] | options of several applications |
 //! | [`progress`] | progress bars, or plain lines |
 
 pub mod attention;
@@ -40,6 +40,7 @@ pub mod interval;
 pub mod labelled_graph;
 pub mod metrics;
 pub mod node_classification;
+pub mod options;
 pub mod parallel_text;
 pub mod poincare;
 pub mod precision;

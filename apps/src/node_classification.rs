@@ -18,6 +18,7 @@ use crate::error::{AppError, Result};
 use crate::interval::Interval;
 use crate::labelled_graph::LabelledGraph;
 use crate::metrics;
+use crate::options::{self, RunOptions};
 
 /// Everything that determines the result of a run, but for the graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +39,7 @@ pub struct Config {
     pub lr: f64,
     /// The loss has half this times the square of each weight, biases apart.
     pub decay: f64,
-    /// Epochs without a better validation loss or accuracy after which training ends.
+    /// Epochs with a worse validation loss and accuracy than the best after which training ends.
     pub patience: u64,
     /// Most epochs.
     pub epochs: u64,
@@ -54,28 +55,21 @@ impl Config {
     /// # Errors
     /// Names the option.
     pub fn check(&self) -> Result<()> {
-        let counts = [
+        options::at_least_one(&[
             ("heads", self.heads as u64),
             ("head-dim", self.head_dim as u64),
             ("output-heads", self.output_heads as u64),
             ("patience", self.patience),
             ("epochs", self.epochs),
             ("seeds", self.seeds),
-        ];
-        for (name, value) in counts {
-            if value == 0 {
-                return Err(AppError::usage(format!("--{name} 0: at least 1 is needed")));
-            }
-        }
+        ])?;
         self.options.check(self.attention, self.head_dim)?;
-        if !(0.0..1.0).contains(&self.dropout) {
-            return Err(AppError::usage(format!("--dropout {}: from 0 to below 1 is needed", self.dropout)));
-        }
-        if !(self.lr > 0.0 && self.lr.is_finite()) {
-            return Err(AppError::usage(format!("--lr {}: a positive number is needed", self.lr)));
-        }
-        if !(self.decay >= 0.0 && self.decay.is_finite()) {
-            return Err(AppError::usage(format!("--decay {}: 0 or more is needed", self.decay)));
+        options::below_one(&[("dropout", self.dropout)])?;
+        options::positive(&[("lr", self.lr)])?;
+        options::not_negative(&[("decay", self.decay)])?;
+        if self.seed.checked_add(self.seeds).is_none() {
+            let message = format!("--seed {}: with --seeds {} it is too large", self.seed, self.seeds);
+            return Err(AppError::usage(message));
         }
         Ok(())
     }
@@ -94,7 +88,7 @@ pub struct Outcome {
     pub validation: f64,
     /// Accuracy on the test nodes after that epoch.
     pub test: f64,
-    /// Seconds that it took.
+    /// Seconds from its start to its end, in which other seeds may have had the processor as well.
     pub seconds: f64,
 }
 
@@ -109,7 +103,7 @@ pub struct Metrics {
     pub sizes: [usize; 3],
     /// Nodes to train on, select by and test on.
     pub split: [usize; 3],
-    /// Numbers that are learned.
+    /// Numbers of the model.
     pub parameters: usize,
     /// Where it trained.
     pub device: String,
@@ -117,17 +111,6 @@ pub struct Metrics {
     pub outcomes: Vec<Outcome>,
     /// Test accuracy: the mean of the seeds and its 95 % interval.
     pub test: Interval,
-}
-
-/// How a run behaves, without any influence on its result but for the device's.
-#[derive(Clone, Debug)]
-pub struct RunOptions {
-    /// Where everything is written.
-    pub out: PathBuf,
-    /// Take seeds that are done already from `out`.
-    pub resume: bool,
-    /// Where it trains.
-    pub device: Device,
 }
 
 /// Two layers of graph attention.
@@ -202,13 +185,14 @@ pub fn run(graph: &LabelledGraph, config: &Config, options: &RunOptions) -> Resu
     let out = &options.out;
     std::fs::create_dir_all(out).map_err(AppError::io(out))?;
     let seeds: Vec<u64> = (config.seed..config.seed + config.seeds).collect();
+    let fingerprint = graph.fingerprint();
     let one = |&seed: &u64| {
         let path = out.join(format!("seed-{seed}.json"));
         if options.resume && path.exists() {
-            return read_outcome(&path, config, &graph.name);
+            return read_outcome(&path, config, fingerprint);
         }
         let outcome = train(graph, config, seed, (seed == config.seed).then_some(out), &options.device)?;
-        let done = Done { config: config.clone(), graph: graph.name.clone(), outcome: outcome.clone() };
+        let done = Done { config: config.clone(), graph: fingerprint, outcome: outcome.clone() };
         let json = serde_json::to_vec_pretty(&done).map_err(|e| AppError::content(&path, e.to_string()))?;
         atomic::write(&path, |w| w.write_all(&json)).map_err(AppError::io(&path))?;
         eprintln!(
@@ -240,11 +224,12 @@ pub fn run(graph: &LabelledGraph, config: &Config, options: &RunOptions) -> Resu
 #[derive(Serialize, Deserialize)]
 struct Done {
     config: Config,
-    graph: String,
+    /// Its checksum.
+    graph: u32,
     outcome: Outcome,
 }
 
-fn read_outcome(path: &Path, config: &Config, graph: &str) -> Result<Outcome> {
+fn read_outcome(path: &Path, config: &Config, graph: u32) -> Result<Outcome> {
     let json = std::fs::read(path).map_err(AppError::io(path))?;
     let done: Done = serde_json::from_slice(&json).map_err(|e| AppError::content(path, e.to_string()))?;
     // Which seeds there are does not matter to this one.
@@ -327,7 +312,7 @@ fn train(
             ],
         )?;
         tape.reset();
-        embeddings(&out.join("embeddings.svg"), &model, graph, &tape, &title)?;
+        embeddings(&out.join("embeddings.svg"), &model, graph, &tape)?;
     }
     Ok(outcome)
 }
@@ -338,21 +323,17 @@ fn accuracy(logits: Var<'_, f32>, classes: &[u32]) -> f64 {
     largest.iter().zip(classes).filter(|(a, b)| a == b).count() as f64 / classes.len() as f64
 }
 
-/// The points of queries and keys of the first head in the Poincaré ball.
-fn embeddings(
-    path: &Path,
-    model: &Model,
-    graph: &LabelledGraph,
-    tape: &Tape<f32>,
-    title: &str,
-) -> Result<()> {
+/// Queries and keys of the first head: of distances as points of the Poincaré ball, else as they are.
+fn embeddings(path: &Path, model: &Model, graph: &LabelledGraph, tape: &Tape<f32>) -> Result<()> {
     let (_, rows) = model.hidden.project(&features(tape, graph));
+    let hyperbolic = model.hidden.attention.similarity == Similarity::Distance;
     let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
-    let points = Var::concat(&rows.map(|rows| ball.exp0(&rows.slice(1, 0..1))), 0).to_tensor();
-    let points = points.cast::<f64>();
+    let of_first = rows.map(|rows| rows.slice(1, 0..1)).map(|x| if hyperbolic { ball.exp0(&x) } else { x });
+    let points = Var::concat(&of_first, 0).to_tensor().cast::<f64>();
     let points = Tensor::new([points.len() / points.width(), points.width()], points.data().to_vec());
-    let geometry = OfPoints { model: ModelOfPoints::Poincare, kappa: -1.0 };
-    let layout = disk::layout(&points, geometry)?;
+    let (model, kappa) =
+        if hyperbolic { (ModelOfPoints::Poincare, -1.0) } else { (ModelOfPoints::Euclidean, 0.0) };
+    let layout = disk::layout(&points, OfPoints { model, kappa })?;
     let nodes = graph.nodes() as u32;
     disk::classes(
         path,
@@ -361,9 +342,9 @@ fn embeddings(
             of: &(0..2 * nodes).map(|i| 1 - i / nodes).collect::<Vec<u32>>(),
             names: &["keys", "queries"].map(str::to_owned),
             hyperplanes: &[],
-            kappa: -1.0,
-            geodesics: true,
-            title: &format!("{title}; first head, {}", layout.caption),
+            kappa,
+            geodesics: hyperbolic,
+            title: &format!("{}, first head: {}", graph.name, layout.caption),
         },
     )
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::embeddings::{self, ForManifold, Geometry, Model};
 use crate::error::{AppError, Result};
 use crate::graph::{Graph, Neighbours};
+use crate::options;
 use crate::precision::Precision;
 use crate::progress::Progress;
 use crate::reconstruction::{self, Score};
@@ -49,21 +50,13 @@ impl Config {
     /// # Errors
     /// Names the option.
     pub fn check(&self) -> Result<()> {
-        let positive = [
+        options::at_least_one(&[
             ("dim", self.dim as u64),
             ("epochs", self.epochs),
             ("negatives", self.negatives as u64),
             ("batch", self.batch as u64),
-        ];
-        if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
-            return Err(AppError::usage(format!("--{name} 0: at least 1 is needed")));
-        }
-        for (name, value) in [("lr", self.lr), ("burn-in-factor", self.burn_in_factor)] {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(AppError::usage(format!("--{name} {value}: a positive number is needed")));
-            }
-        }
-        Ok(())
+        ])?;
+        options::positive(&[("lr", self.lr), ("burn-in-factor", self.burn_in_factor)])
     }
 
     /// The first option in which a resumed run would differ. The number of epochs may.

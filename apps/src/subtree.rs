@@ -18,6 +18,7 @@ use crate::error::{AppError, Result};
 use crate::graph::Graph;
 use crate::interval::Interval;
 use crate::metrics;
+use crate::options;
 
 /// What a classifier makes of an embedding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -126,15 +127,8 @@ pub struct Config {
 impl Config {
     fn check(&self) -> Result<()> {
         let counts = [("epochs", self.epochs), ("batch", self.batch as u64), ("seeds", self.seeds)];
-        for (name, value) in counts {
-            if value == 0 {
-                return Err(AppError::usage(format!("--{name} 0: at least 1 is needed")));
-            }
-        }
-        if !(self.lr > 0.0 && self.lr.is_finite()) {
-            return Err(AppError::usage(format!("--lr {}: a positive number is needed", self.lr)));
-        }
-        Ok(())
+        options::at_least_one(&counts)?;
+        options::positive(&[("lr", self.lr)])
     }
 }
 

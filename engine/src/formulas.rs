@@ -117,8 +117,8 @@ elementwise! {
     Gelu gelu (x in -6.0..6.0) = x.gelu();
     /// `max(x, 0)`, with derivative 0 at 0.
     Relu relu (x in 0.1..3.0) = S::select(S::zero().lt(x), x, S::zero());
-    /// `x` where it is positive, else `eˣ − 1`. Clevert et al. 2016.
-    Elu elu (x in -3.0..3.0) = S::select(S::zero().lt(x), x, x.min(S::zero()).exp_m1());
+    /// `x` where it is positive, else `eˣ − 1`, with derivative 1 at 0. Clevert et al. 2016.
+    Elu elu (x in -3.0..3.0) = S::select(S::zero().lt(x), x, S::zero().min(x).exp_m1());
     /// `value` where the mask is not 0, else x. See [`Var::masked_fill`].
     MaskedFill fill_where (x in -3.0..3.0, mask in 0.0..0.0, value in -3.0..3.0) = {
         let masked = S::zero().lt(mask.abs());

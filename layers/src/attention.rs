@@ -7,10 +7,10 @@ use cotangent_engine::formulas::ScaledDot;
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Sparsity, Tensor, Var};
 use cotangent_manifolds::scores::{
-    Additive, BallDistance, HalfSpaceDistance, Laplacian, PenumbralCone, UmbralCone,
+    Additive, BallDistance, HalfSpaceDistance, Laplacian, PenumbralCone, PolarDistance, UmbralCone,
 };
 use cotangent_manifolds::{
-    Barycentre, ConstantCurvature, Euclidean, HalfSpace, Param, ParamOnTape, PoincareBall, module,
+    Barycentre, ConstantCurvature, Euclidean, HalfSpace, Param, ParamOnTape, PoincareBall, direction, module,
 };
 
 use crate::Dropout;
@@ -24,7 +24,7 @@ pub enum Similarity {
     /// Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8.
     Distance,
     /// As [`Distance`](Self::Distance), of points in pseudo-polar coordinates: the last coordinate is the distance from the
-    /// origin, the others the direction. Gulcehre et al. 2019, section 3.1.
+    /// origin, the others the direction. Gulcehre et al. 2019, section 4.1.
     PolarDistance,
     /// `−d(ψ(q), ψ(k))` in the half-space. Tseng et al. 2023, eq. 10 for ψ.
     HalfSpaceDistance,
@@ -52,7 +52,7 @@ pub enum Similarity {
 pub enum Weights {
     /// `softmax` over the keys.
     Softmax,
-    /// The logistic function of each score by itself. Gulcehre et al. 2019, section 3.2.
+    /// The logistic function of each score by itself. Gulcehre et al. 2019, section 4.2.
     Sigmoid,
 }
 
@@ -79,8 +79,8 @@ pub enum Mask<'t, T: Float> {
 
 /// Attention: `score = γ · similarity − c`, weights of the scores, one value of the weighted values.
 ///
-/// With [`Weights::Softmax`], and no mask but a causal one, scores are never stored: memory is linear in the number of
-/// keys.
+/// With [`Weights::Softmax`], no mask but a causal one and no dropout, scores are never stored: memory is linear in the
+/// number of keys.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -126,8 +126,10 @@ macro_rules! with_formula {
                 $body
             }
             Similarity::Additive => {
+                // The rows themselves do not count: they need not be wide.
                 let [$left, $right] = [$queries, $keys].map(|x| [x.sum_axis(-1)]);
-                let ($formula, [$q, $k], $params) = (Additive, [$queries, $keys], [gamma, c]);
+                let [$q, $k] = [$left[0], $right[0]].map(|x| x.reshape(x.shape().with_width(1)));
+                let ($formula, $params) = (Additive, [gamma, c]);
                 $body
             }
             Similarity::Laplacian => {
@@ -135,12 +137,17 @@ macro_rules! with_formula {
                     (Laplacian, [$queries, $keys], [], [], [gamma, c]);
                 $body
             }
-            Similarity::Distance | Similarity::PolarDistance => {
+            Similarity::Distance => {
                 let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
-                let in_polar = $self.similarity == Similarity::PolarDistance;
-                let [$q, $k] = [$queries, $keys].map(|x| ball.exp0(&if in_polar { polar(x) } else { x }));
+                let [$q, $k] = [$queries, $keys].map(|x| ball.exp0(&x));
                 let [$left, $right] = [$q, $k].map(|x| [2.0 / ball.lambda(&x)]);
                 let ($formula, $params) = (BallDistance, [gamma, c, tape.scalar(ball.kappa())]);
+                $body
+            }
+            Similarity::PolarDistance => {
+                let [[d, left], [e, right]] = [$queries, $keys].map(parts);
+                let ($formula, [$q, $k], $left, $right, $params) =
+                    (PolarDistance, [direction(&d), direction(&e)], [left], [right], [gamma, c]);
                 $body
             }
             Similarity::HalfSpaceDistance => {
@@ -356,13 +363,4 @@ fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
     let shape = x.shape();
     let last = shape.width() - 1;
     [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
-}
-
-/// The tangent vectors at the origin that pseudo-polar coordinates are of: `[…, n, d − 1]`.
-fn polar<T: Float>(x: Var<'_, T>) -> Var<'_, T> {
-    let [direction, distance] = parts(x);
-    let column = x.shape().rows().with_width(1);
-    // A direction of 0 is none: the point is the origin.
-    let norm = direction.norm_axis(-1).maximum(x.tape().scalar(1e-30));
-    direction * (distance / norm).reshape(column)
 }

@@ -23,6 +23,7 @@
 //! | [`Bidirectional`]: sequences read both ways | `bidirectional.rs` |
 //! | [`Attention`]: scores by dot product, distance, cones | `attention.rs` |
 //! | [`MultiHeadAttention`] | `multi_head_attention.rs` |
+//! | [`AttentionPooling`]: one point of a sequence | `attention_pooling.rs` |
 //! | [`GraphAttention`]: attention along the edges of a graph | `graph_attention.rs` |
 //! | [`EncoderLayer`], [`DecoderLayer`] of transformers | `transformer.rs` |
 //! | [`LayerNorm`] | `layer_norm.rs` |
@@ -38,6 +39,7 @@
 
 mod activation;
 mod attention;
+mod attention_pooling;
 mod batch_norm;
 mod bidirectional;
 mod cell;
@@ -63,6 +65,7 @@ mod transformer;
 
 pub use activation::Activation;
 pub use attention::{Aggregation, Attention, Mask, Similarity, Weights};
+pub use attention_pooling::AttentionPooling;
 pub use batch_norm::{BatchNorm, BatchStatistics};
 pub use bidirectional::Bidirectional;
 pub use cell::Cell;

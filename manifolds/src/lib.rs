@@ -79,6 +79,7 @@ pub use orthonormal::Retraction;
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
 pub use product::Product;
+pub use pseudo_polar::direction;
 pub use sets::Sets;
 pub use spd::Spd;
 pub use sphere::Sphere;

@@ -39,7 +39,12 @@ impl Lorentz {
     }
 }
 
-/// The row formula of the map. Parameter 0 is κ.
+/// The direction d/‖d‖ of rows; 0 where d = 0, with gradient 0.
+pub fn direction<R: Rows>(d: &R) -> R {
+    R::vector(formulas::Direction, [d], [])
+}
+
+/// The row formulas. Parameter 0 of the map's is κ.
 pub mod formulas {
     use cotangent_engine::registry::{Formula, Range, Sample::Free};
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
@@ -71,6 +76,24 @@ pub mod formulas {
         }
     }
 
-    /// For the test that compares the formula's evaluations.
-    pub const ALL: &[Formula] = &[Formula::row(PseudoPolar, Free, &[Range(-1.5, -0.5)])];
+    /// `d/‖d‖`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Direction;
+
+    impl RowFormula<1, 1, 1, 1> for Direction {
+        const NAME: &'static str = "direction";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 1] = [Input(0)];
+        const INVARIANTS: [Invariant; 1] = [Along(0, 0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([norm]: [S; 1]) -> [S; 1] {
+            // Kept finite: a row of 0 multiplies it as well.
+            let factor = norm.recip().min(S::constant(1e300));
+            [S::select(S::zero().lt(norm), factor, S::zero())]
+        }
+    }
+
+    /// For the test that compares the formulas' evaluations.
+    pub const ALL: &[Formula] =
+        &[Formula::row(PseudoPolar, Free, &[Range(-1.5, -0.5)]), Formula::row(Direction, Free, &[])];
 }

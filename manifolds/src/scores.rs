@@ -4,6 +4,7 @@
 //! | score | formula | source |
 //! |---|---|---|
 //! | distance in the ball or, by its image there, on the hyperboloid | [`BallDistance`] | Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8 |
+//! | distance of points in polar coordinates | [`PolarDistance`] | Gulcehre et al. 2019, eq. 2, section 4.1 |
 //! | distance in the half-space | [`HalfSpaceDistance`] | the same, over ψ |
 //! | penumbral cones | [`PenumbralCone`] | Tseng et al. 2023, eq. 5 to 7 |
 //! | umbral cones | [`UmbralCone`] | Tseng et al. 2023, eq. 8 |
@@ -29,6 +30,24 @@ impl PairFormula<1, 1, 3> for BallDistance {
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [mx]: [S; 1], [my]: [S; 1], [beta, c, kappa]: [S; 3]) -> S {
         -beta * distance(square / (mx * my), kappa) - c
+    }
+}
+
+/// `−βd(x, y) − c` in hyperbolic space of curvature −1, of points in polar coordinates: rows are directions, unit vectors
+/// n, with the distances r from the origin; parameters β, c. `sinh²(d/2) = sinh²((r − s)/2) + sinh r sinh s ‖n − m‖²/4`, in
+/// which nothing cancels. Distances from the origin beyond 44, whose sinh squared is no `f32`, count as 44.
+#[derive(Clone, Copy, Debug)]
+pub struct PolarDistance;
+
+impl PairFormula<1, 1, 2> for PolarDistance {
+    const NAME: &'static str = "scores.polar_distance";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    #[inline(always)]
+    fn eval<S: Scalar>(square: S, [r]: [S; 1], [s]: [S; 1], [beta, c]: [S; 2]) -> S {
+        let [r, s] = [r, s].map(|r| r.min(S::constant(44.0)).max(S::constant(-44.0)));
+        let along = (S::constant(0.5) * (r - s)).sinh().square();
+        let across = S::constant(0.25) * square * r.sinh() * s.sinh();
+        S::constant(-2.0) * beta * (along + across).max(S::zero()).sqrt().asinh() - c
     }
 }
 
@@ -109,12 +128,14 @@ const SHARPNESS: Range = Range(0.5, 2.0);
 const OFFSET: Range = Range(-1.0, 1.0);
 const NEGATIVE: Range = Range(-1.5, -0.5);
 const RADIUS: Range = Range(0.3, 1.2);
-/// Above the heights that are drawn.
-const LIGHT: Range = Range(1.1, 2.0);
+/// So far above the heights that are drawn that there is always a cone with both points: the slope is another where there
+/// is none.
+const LIGHT: Range = Range(1.5, 2.0);
 
 /// All scores, for the test that compares their evaluations.
 pub const ALL: &[Formula] = &[
     Formula::pair(BallDistance, &[SQUARE, MARGIN, MARGIN, SHARPNESS, OFFSET, NEGATIVE]),
+    Formula::pair(PolarDistance, &[Range(0.1, 3.5), Range(0.2, 3.0), Range(0.2, 3.0), SHARPNESS, OFFSET]),
     Formula::pair(HalfSpaceDistance, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, NEGATIVE]),
     Formula::pair(PenumbralCone, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, LIGHT]),
     Formula::pair(UmbralCone, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, RADIUS]),

@@ -678,24 +678,37 @@ fn sparse_pairs_are_some_of_all_pairs() {
         let worst = check::forward_mode(&inputs, &directions, |v| weigh(score(&of, v, true)));
         assert!(worst < 1e-10, "forward mode differs by {worst:e}");
     }
-    // As many as several threads share.
+    // As many as several threads share, with numbers of rows and parameters.
     let many: Vec<(u32, u32)> = (0..20_000).map(|e| (e * 7919 % 70, e * 104_729 % 300)).collect();
     let of = sparsity(70, 300, &many);
-    let run = |sparse: bool| {
-        let tape = Tape::new();
-        let (x, y) = (tape.variable(&tensor(&[70, 9], 5)), tape.variable(&tensor(&[300, 9], 6)));
-        let scores = if sparse {
-            tape.sparse_pairs(EuclideanDistance, &of, [x, y], [], [], [])
-        } else {
-            let places: Vec<u32> = of.pairs().iter().map(|(i, j)| i * 300 + j).collect();
-            tape.pairs(EuclideanDistance, x, y, [], [], []).reshape([21_000]).gather(&places)
-        };
-        let value = scores.to_tensor();
-        let gradients = tape.backward((scores * scores).sum());
-        let of = |x, n| Tensor::new([n, 9], gradients.wrt(x).unwrap().to_dense(n, 9));
-        [value, of(x, 70), of(y, 300)]
+    let run = |sparse: bool, threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let tape = Tape::new();
+            let [x, y] = [70, 300].map(|n| tape.variable(&tensor(&[n, 3, 9], 5)));
+            let [a, b] =
+                [70, 300].map(|n| tape.variable(&Tensor::from_fn([n, 3], |i| 0.3 + 1e-3 * i as f64)));
+            let params = [0.7, 0.1, 0.4].map(|p| tape.variable(&Tensor::new([], vec![p])));
+            let scores = if sparse {
+                tape.sparse_pairs(UmbralCone, &of, [x, y], [a], [b], params)
+            } else {
+                let [x, y, a, b] = [x, y, a, b].map(heads_first);
+                let places: Vec<u32> = of.pairs().iter().map(|(i, j)| i * 300 + j).collect();
+                let all = tape.pairs(UmbralCone, x, y, [a], [b], params).permute(&[1, 2, 0]);
+                all.reshape([21_000, 3]).gather(&places)
+            };
+            let value = scores.to_tensor();
+            let gradients = tape.backward((scores * scores).sum());
+            let of = |x: Var<'_, f64>, n, width| {
+                Tensor::new([n, width], gradients.wrt(x).unwrap().to_dense(n, width))
+            };
+            let rows = [of(x, 70, 27), of(y, 300, 27), of(a, 70, 3), of(b, 300, 3)];
+            [vec![value], rows.to_vec(), params.map(|p| of(p, 1, 1)).to_vec()].concat()
+        })
     };
-    for (have, want) in run(true).iter().zip(&run(false)) {
-        assert_close(have, want, 1e-12);
+    let have = run(true, 2);
+    for (have, want) in have.iter().zip(&run(false, 1)) {
+        assert_close(have, want, 1e-11);
     }
+    assert_eq!(run(true, 1), have);
 }

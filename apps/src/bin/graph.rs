@@ -7,7 +7,8 @@ use cotangent_apps::attention::{AttentionOptions, Score};
 use cotangent_apps::device::DeviceOption;
 use cotangent_apps::error::{Result, exit_code};
 use cotangent_apps::labelled_graph::LabelledGraph;
-use cotangent_apps::node_classification::{self, Config, Metrics, RunOptions};
+use cotangent_apps::node_classification::{self, Config, Metrics};
+use cotangent_apps::options::RunOptions;
 use cotangent_apps::threads::Threads;
 
 /// Learns the classes of a graph's nodes from those of a few, by graph attention with any score (Veličković et al. 2018;
@@ -41,7 +42,7 @@ struct Cli {
     /// The loss has half this times the square of each weight.
     #[arg(long, default_value_t = 0.0005, allow_negative_numbers = true)]
     decay: f64,
-    /// Epochs without a better validation loss or accuracy after which training ends.
+    /// Epochs with a worse validation loss and accuracy than the best after which training ends.
     #[arg(long, default_value_t = 100)]
     patience: u64,
     /// Most epochs.
@@ -100,7 +101,7 @@ fn run(cli: Cli) -> Result<()> {
         graph.validation.len(),
         graph.test.len()
     );
-    let options = RunOptions { out: cli.out, resume: cli.resume, device };
+    let options = RunOptions { out: cli.out, resume: cli.resume, checkpoint_every: 0, device };
     let metrics = threads.run(|| node_classification::run(&graph, &config, &options))?;
     report(&metrics);
     println!("written to {}", options.out.display());

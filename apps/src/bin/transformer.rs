@@ -1,16 +1,17 @@
 //! Translation by transformers, from the command line.
 
-use std::io::BufRead;
+use std::io::{BufRead, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use cotangent_apps::attention::{AttentionOptions, Score};
 use cotangent_apps::device::DeviceOption;
 use cotangent_apps::error::{AppError, Result, exit_code};
+use cotangent_apps::options::RunOptions;
 use cotangent_apps::parallel_text::ParallelText;
 use cotangent_apps::threads::Threads;
 use cotangent_apps::translation::{
-    self, Config, Metrics, NormOption, PositionsOption, RunOptions, Search, Size, Translator,
+    self, Config, Metrics, NormOption, PositionsOption, Search, Size, Translator,
 };
 
 /// Transformers with attention by dot product, hyperbolic distance or cones, for translation (Vaswani et al. 2017;
@@ -175,14 +176,7 @@ struct SearchOptions {
 
 impl SearchOptions {
     fn check(self) -> Result<Search> {
-        let SearchOptions { beam, length_penalty } = self;
-        if !(1..=100).contains(&beam) {
-            return Err(AppError::usage(format!("--beam {beam}: from 1 to 100 is needed")));
-        }
-        if !length_penalty.is_finite() {
-            return Err(AppError::usage(format!("--length-penalty {length_penalty}: a number is needed")));
-        }
-        Ok(Search { beam, length_penalty })
+        Search::new(self.beam, self.length_penalty)
     }
 }
 
@@ -272,9 +266,8 @@ impl Train {
             resume: self.resume,
             checkpoint_every: self.checkpoint_every,
             device,
-            search,
         };
-        let metrics = threads.run(|| translation::train(&text, &config, &options))?;
+        let metrics = threads.run(|| translation::train(&text, &config, &search, &options))?;
         report(&metrics);
         println!("written to {}", options.out.display());
         Ok(())
@@ -283,8 +276,9 @@ impl Train {
 
 fn report(metrics: &Metrics) {
     let epochs = metrics.epochs.len();
-    if metrics.left_out > 0 {
-        println!("{} training sentences were left out: longer than --longest", metrics.left_out);
+    if metrics.left_out != [0, 0] {
+        let [train, validation] = metrics.left_out;
+        println!("longer than --longest and left out: {train} training sentences, {validation} to select by");
     }
     println!(
         "trained {} numbers for {epochs} epochs of {} parts in {:.1} s ({:.0} parts/s, {} threads); validation loss {:.4}",
@@ -308,8 +302,10 @@ impl Translate {
             let input = std::path::Path::new("standard input");
             lines.push(line.map_err(|e| AppError::line(input, number as u64 + 1, e.to_string()))?);
         }
-        threads.run(|| translator.translate(&lines, &search)).iter().for_each(|line| println!("{line}"));
-        Ok(())
+        let translations = threads.run(|| translator.translate(&lines, &search))?;
+        let mut out = std::io::stdout().lock();
+        let written = translations.iter().try_for_each(|line| writeln!(out, "{line}"));
+        written.map_err(AppError::io(std::path::Path::new("standard output")))
     }
 }
 

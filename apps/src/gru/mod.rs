@@ -1,6 +1,6 @@
 //! Sentence-pair classification with recurrent networks of any geometry: Ganea, Bécigneul, Hofmann 2018, section 4.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use clap::ValueEnum;
@@ -15,6 +15,7 @@ use crate::curves::{self, Series};
 use crate::disk::{self, Classes};
 use crate::error::{AppError, Result};
 use crate::metrics;
+use crate::options::{self, RunOptions};
 use crate::precision::Precision;
 use crate::progress::Progress;
 use crate::sentence_pairs::{Pair, SentencePairs};
@@ -176,18 +177,9 @@ impl Config {
     /// # Errors
     /// Names the option.
     pub fn check(&self) -> Result<()> {
-        for (name, value) in [("dim", self.dim as u64), ("epochs", self.epochs), ("batch", self.batch as u64)]
-        {
-            if value == 0 {
-                return Err(AppError::usage(format!("--{name} 0: at least 1 is needed")));
-            }
-        }
-        if !(self.lr > 0.0 && self.lr.is_finite()) {
-            return Err(AppError::usage(format!("--lr {}: a positive number is needed", self.lr)));
-        }
-        if !(self.clip > 0.0) {
-            return Err(AppError::usage(format!("--clip {}: a positive number is needed", self.clip)));
-        }
+        let counts = [("dim", self.dim as u64), ("epochs", self.epochs), ("batch", self.batch as u64)];
+        options::at_least_one(&counts)?;
+        options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
         if !(0.0..=1.0).contains(&self.lr_floor) {
             return Err(AppError::usage(format!("--lr-floor {}: between 0 and 1 is needed", self.lr_floor)));
         }
@@ -196,19 +188,6 @@ impl Config {
         }
         Ok(())
     }
-}
-
-/// How a run behaves, without any influence on its result but for the device's.
-#[derive(Clone, Debug)]
-pub struct RunOptions {
-    /// Where everything is written.
-    pub out: PathBuf,
-    /// Go on from the checkpoint in `out`.
-    pub resume: bool,
-    /// Seconds between checkpoints.
-    pub checkpoint_every: u64,
-    /// Where it trains.
-    pub device: Device,
 }
 
 /// What an epoch came to.

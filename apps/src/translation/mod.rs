@@ -1,6 +1,6 @@
 //! Translation by transformers with attention of any score: Vaswani et al. 2017; Tseng et al. 2023, section 4.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use clap::ValueEnum;
@@ -17,6 +17,7 @@ use crate::curves::{self, Series};
 use crate::error::{AppError, Result};
 use crate::heatmap::{self, Heatmap};
 use crate::metrics;
+use crate::options::{self, RunOptions};
 use crate::parallel_text::{ParallelText, Sentences};
 use crate::progress::Progress;
 
@@ -143,6 +144,7 @@ impl Config {
             ("dropout", self.dropout != other.dropout),
             ("decay", self.decay != other.decay),
             ("clip", self.clip != other.clip),
+            ("average", self.average != other.average),
             ("seed", self.seed != other.seed),
         ];
         differs.iter().find(|(_, differs)| *differs).map(|(name, _)| *name)
@@ -153,7 +155,7 @@ impl Config {
     /// # Errors
     /// Names the option.
     pub fn check(&self) -> Result<()> {
-        let counts = [
+        options::at_least_one(&[
             ("layers", self.layers as u64),
             ("width", self.width as u64),
             ("heads", self.heads as u64),
@@ -164,43 +166,12 @@ impl Config {
             ("batch-tokens", self.batch_tokens as u64),
             ("warm-up", self.warm_up),
             ("average", self.average),
-        ];
-        for (name, value) in counts {
-            if value == 0 {
-                return Err(AppError::usage(format!("--{name} 0: at least 1 is needed")));
-            }
-        }
+        ])?;
         self.options.check(self.attention, self.head_dim)?;
-        for (name, value) in [("lr", self.lr), ("clip", self.clip)] {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(AppError::usage(format!("--{name} {value}: a positive number is needed")));
-            }
-        }
-        for (name, value) in [("label-smoothing", self.label_smoothing), ("dropout", self.dropout)] {
-            if !(0.0..1.0).contains(&value) {
-                return Err(AppError::usage(format!("--{name} {value}: from 0 to below 1 is needed")));
-            }
-        }
-        if !(self.decay >= 0.0 && self.decay.is_finite()) {
-            return Err(AppError::usage(format!("--decay {}: 0 or more is needed", self.decay)));
-        }
-        Ok(())
+        options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
+        options::below_one(&[("label-smoothing", self.label_smoothing), ("dropout", self.dropout)])?;
+        options::not_negative(&[("decay", self.decay)])
     }
-}
-
-/// How a run behaves, without any influence on its result but for the device's.
-#[derive(Clone, Debug)]
-pub struct RunOptions {
-    /// Where everything is written.
-    pub out: PathBuf,
-    /// Go on from the checkpoint in `out`.
-    pub resume: bool,
-    /// Seconds between checkpoints.
-    pub checkpoint_every: u64,
-    /// Where it trains.
-    pub device: Device,
-    /// How the test sentences are translated.
-    pub search: Search,
 }
 
 /// What an epoch came to.
@@ -219,13 +190,13 @@ pub struct Metrics {
     pub config: Config,
     /// Sentences to train on, select by and test on.
     pub sentences: [usize; 3],
-    /// Training sentences that were left out, too long.
-    pub left_out: usize,
+    /// Sentences to train on and to select by that were left out, too long.
+    pub left_out: [usize; 2],
     /// Places of the training targets.
     pub tokens: usize,
     /// Parts of words.
     pub vocabulary: usize,
-    /// Numbers that were learned.
+    /// Numbers of the model.
     pub parameters: usize,
     /// Threads of this run.
     pub threads: usize,
@@ -277,7 +248,7 @@ mod purpose {
 struct Encoded {
     train: Vec<Pair>,
     validation: Vec<Pair>,
-    left_out: usize,
+    left_out: [usize; 2],
     fingerprint: u32,
 }
 
@@ -287,18 +258,18 @@ impl Encoded {
             sentences
                 .iter()
                 .map(|(source, target)| Pair { source: bpe.encode(source), target: bpe.encode(target) })
-                .filter(|pair| pair.source.len() < longest && pair.target.len() < longest)
+                .filter(|pair| pair.source.len().max(pair.target.len()) <= longest)
                 .collect()
         };
         let (train, validation) = (encode(&text.train), encode(&text.validation));
         let mut hasher = crc32fast::Hasher::new();
-        for pair in &train {
+        for pair in train.iter().chain(&validation) {
             for numbers in [&pair.source, &pair.target] {
                 numbers.iter().for_each(|n| hasher.update(&n.to_le_bytes()));
                 hasher.update(&u32::MAX.to_le_bytes());
             }
         }
-        let left_out = text.train.len() - train.len();
+        let left_out = [text.train.len() - train.len(), text.validation.len() - validation.len()];
         Encoded { train, validation, left_out, fingerprint: hasher.finalize() }
     }
 }
@@ -310,7 +281,7 @@ impl Encoded {
 /// # Errors
 /// If the configuration makes no sense, the output cannot be written, the checkpoint is not of this run, or training
 /// diverges.
-pub fn train(text: &ParallelText, config: &Config, options: &RunOptions) -> Result<Metrics> {
+pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &RunOptions) -> Result<Metrics> {
     config.check()?;
     let out = &options.out;
     std::fs::create_dir_all(out).map_err(AppError::io(out))?;
@@ -318,11 +289,8 @@ pub fn train(text: &ParallelText, config: &Config, options: &RunOptions) -> Resu
         Bpe::load(&out.join(TOKENIZER))?
     } else {
         let both = text.train.iter().flat_map(|(source, target)| [source.as_str(), target.as_str()]);
-        let bpe = Bpe::train(both, config.vocabulary)?;
-        bpe.save(&out.join(TOKENIZER))?;
-        bpe
+        Bpe::train(both, config.vocabulary)?
     };
-    write_json(&out.join(CONFIG), config)?;
     let data = Encoded::new(text, &bpe, config.longest);
     if data.train.is_empty() || data.validation.is_empty() {
         return Err(AppError::usage(format!("--longest {}: no sentence is as short", config.longest)));
@@ -343,7 +311,19 @@ pub fn train(text: &ParallelText, config: &Config, options: &RunOptions) -> Resu
     if options.resume {
         state = load(&checkpoint, &state, &mut model, &mut adam)?;
     }
-    // Written at once, so that an output directory that cannot be written to is found before the work.
+    let sources: Vec<Vec<u32>> = text.test.iter().map(|(source, _)| bpe.encode(source)).collect();
+    fits(&model, &sources)?;
+    // From here on the directory is this run's. What is written at once shows whether it can be written to.
+    if !options.resume {
+        let model = out.join(MODEL);
+        match std::fs::remove_file(&model) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(AppError::io(&model)(error));
+            }
+            _ => bpe.save(&out.join(TOKENIZER))?,
+        }
+    }
+    write_json(&out.join(CONFIG), config)?;
     checkpoint::save(&checkpoint, &model, &adam, &state)?;
     let mut run = Run { data: &data, config, options, parallel: DataParallel::new(options.device.clone()) };
     run.epochs(&mut model, &mut adam, &mut state)?;
@@ -357,8 +337,7 @@ pub fn train(text: &ParallelText, config: &Config, options: &RunOptions) -> Resu
     }
     average.swap(&mut model)?;
     model.save(&out.join(MODEL))?;
-    let sources: Vec<Vec<u32>> = text.test.iter().map(|(source, _)| bpe.encode(source)).collect();
-    let translations = options.search.translate(&model, &sources);
+    let translations = search.translate(&model, &sources);
     let translations: Vec<String> = translations.iter().map(|numbers| bpe.decode(numbers)).collect();
     let references: Vec<String> = text.test.iter().map(|(_, target)| target.clone()).collect();
     let path = out.join("translations.txt");
@@ -375,8 +354,8 @@ pub fn train(text: &ParallelText, config: &Config, options: &RunOptions) -> Resu
         device: options.device.to_string(),
         validation: run.validate(&model),
         epochs: state.epochs.clone(),
-        beam: options.search.beam,
-        length_penalty: options.search.length_penalty,
+        beam: search.beam(),
+        length_penalty: search.length_penalty(),
         test: bleu::corpus(&translations, &references),
         signature: bleu::SIGNATURE.to_owned(),
         seconds: state.seconds,
@@ -444,7 +423,7 @@ impl Run<'_> {
                     model.save(&out.join(epoch_file(epoch + 1)))?;
                     self.save(model, adam, state, before + start.elapsed().as_secs_f64())?;
                     if let Some(old) = (epoch + 1).checked_sub(config.average) {
-                        // Gone already where a run was killed here.
+                        // A file that stays is no harm.
                         let _ = std::fs::remove_file(out.join(epoch_file(old)));
                     }
                 } else if last_save.elapsed().as_secs() >= options.checkpoint_every {
@@ -549,7 +528,21 @@ fn load(path: &Path, fresh: &State, model: &mut Model, adam: &mut RiemannianAdam
     if state.text != fresh.text {
         return Err(AppError::content(path, "checkpoint of a run on other text"));
     }
-    Ok(checkpoint::load(path, model, adam)?)
+    // A resumed run may have more epochs.
+    Ok(State { config: fresh.config.clone(), ..checkpoint::load(path, model, adam)? })
+}
+
+/// Refuses sentences for which a model has no positions.
+fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
+    match sources.iter().position(|source| source.len() >= model.longest) {
+        Some(at) => Err(AppError::usage(format!(
+            "sentence {} to translate has {} parts: with --positions learned --longest {} is the most",
+            at + 1,
+            sources[at].len(),
+            model.longest - 1
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// A trained model.
@@ -575,15 +568,19 @@ impl Translator {
     }
 
     /// Translates sentences, one by one; blank ones stay blank.
-    pub fn translate(&self, sentences: &[String], search: &Search) -> Vec<String> {
+    ///
+    /// # Errors
+    /// If one is longer than the model has positions for.
+    pub fn translate(&self, sentences: &[String], search: &Search) -> Result<Vec<String>> {
         let sources: Vec<Vec<u32>> = sentences.iter().map(|s| self.bpe.encode(s.trim())).collect();
+        fits(&self.model, &sources)?;
         let some: Vec<Vec<u32>> = sources.iter().filter(|source| !source.is_empty()).cloned().collect();
         let mut found = search.translate(&self.model, &some).into_iter();
         let translated = |source: &Vec<u32>| match source.is_empty() {
             true => String::new(),
             false => self.bpe.decode(&found.next().expect("a translation of each")),
         };
-        sources.iter().map(translated).collect()
+        Ok(sources.iter().map(translated).collect())
     }
 
     /// Translates a sentence and draws what the last layer of the decoder attends to at each part of the translation, head
@@ -596,6 +593,7 @@ impl Translator {
         if source.is_empty() {
             return Err(AppError::usage("--sentence: there are no words"));
         }
+        fits(&self.model, std::slice::from_ref(&source))?;
         let translation = search.translate(&self.model, std::slice::from_ref(&source)).remove(0);
         let with_end = [&source[..], &[crate::bpe::END]].concat();
         let maps: Vec<Heatmap> = self

@@ -21,6 +21,8 @@ pub(super) struct Model {
     /// Of the encoder's and of the decoder's result, where layers normalise before their sublayers.
     norms: Option<[LayerNorm; 2]>,
     dropout: Dropout,
+    /// The longest sentences that there are positions for, with their marks.
+    pub(super) longest: usize,
 }
 module!(impl[] Module<f32> for Model { embedding, positions, encoder, decoder, norms });
 
@@ -68,6 +70,10 @@ impl Model {
             decoder: decoder.collect(),
             norms: (order == NormOrder::Pre).then(|| [0, 1].map(|_| LayerNorm::new(width))),
             dropout: Dropout { rate: config.dropout },
+            longest: match config.positions {
+                PositionsOption::Learned => config.longest + 1,
+                PositionsOption::Sinusoidal => usize::MAX,
+            },
         }
     }
 

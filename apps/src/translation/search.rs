@@ -5,18 +5,22 @@ use rayon::prelude::*;
 
 use super::model::Model;
 use crate::bpe::{BEGIN, END};
+use crate::error::{AppError, Result};
 
 /// How translations are searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
-    /// Beginnings that are kept at each step; 1 for greedy search.
-    pub beam: usize,
-    /// A translation of n parts counts with its logarithmic probability divided by n to this power.
-    pub length_penalty: f64,
+    beam: usize,
+    length_penalty: f64,
 }
 
-/// Sentences that are translated together, times the beam.
-const TOGETHER: usize = 320;
+/// Places that are computed together: sentences, times the beam, times what may be their length.
+const TOGETHER: usize = 16_384;
+
+/// The longest translation of a sentence of so many parts.
+fn longest(source: usize) -> usize {
+    2 * source + 10
+}
 
 /// What there is of a translation.
 #[derive(Clone, Debug)]
@@ -27,14 +31,42 @@ struct Hypothesis {
 }
 
 impl Search {
-    /// Translates sentences, each by numbers without marks. Those of one length are translated together, groups side by
+    /// Keeps `beam` beginnings at each step, 1 for greedy search. A translation of n parts counts with its logarithmic
+    /// probability divided by n to the power of `length_penalty`.
+    ///
+    /// # Errors
+    /// If the beam is not from 1 to 100, or the penalty not finite.
+    pub fn new(beam: usize, length_penalty: f64) -> Result<Self> {
+        if !(1..=100).contains(&beam) {
+            return Err(AppError::usage(format!("--beam {beam}: from 1 to 100 is needed")));
+        }
+        if !length_penalty.is_finite() {
+            return Err(AppError::usage(format!("--length-penalty {length_penalty}: a number is needed")));
+        }
+        Ok(Search { beam, length_penalty })
+    }
+
+    /// Beginnings that are kept at each step.
+    pub fn beam(&self) -> usize {
+        self.beam
+    }
+
+    /// The power of its length that a translation's probability counts with.
+    pub fn length_penalty(&self) -> f64 {
+        self.length_penalty
+    }
+
+    /// Translates sentences of parts, none of them empty or longer than the model has positions for, without marks. Those of one length are translated together, groups side by
     /// side.
     pub(super) fn translate(&self, model: &Model, sources: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let mut order: Vec<usize> = (0..sources.len()).collect();
         order.sort_by_key(|&i| sources[i].len());
         let groups: Vec<&[usize]> = order
             .chunk_by(|&i, &j| sources[i].len() == sources[j].len())
-            .flat_map(|group| group.chunks((TOGETHER / self.beam).max(1)))
+            .flat_map(|group| {
+                let places = self.beam * longest(sources[group[0]].len());
+                group.chunks((TOGETHER / places).max(1))
+            })
             .collect();
         let found: Vec<Vec<Vec<u32>>> = groups
             .par_iter()
@@ -56,7 +88,7 @@ impl Search {
         let numbers: Vec<u32> = sources.iter().flat_map(|s| s.iter().copied().chain([END])).collect();
         let mut tape = Tape::new();
         let encoded = model.encode(&tape, &numbers, len, None).to_tensor();
-        let longest = 2 * len + 10;
+        let longest = longest(len).min(model.longest);
         let start = Hypothesis { parts: Vec::new(), score: 0.0 };
         let mut alive: Vec<Vec<Hypothesis>> = vec![vec![start]; sources.len()];
         let mut finished: Vec<Vec<Hypothesis>> = vec![Vec::new(); sources.len()];
@@ -69,8 +101,8 @@ impl Search {
             if rows.is_empty() {
                 break;
             }
-            let next = self.next(model, &mut tape, &encoded, &rows, step + 1);
-            let mut next = next.chunks_exact(2 * self.beam);
+            let (next, count) = self.next(model, &mut tape, &encoded, &rows, step + 1);
+            let mut next = next.chunks_exact(count);
             for (alive, finished) in alive.iter_mut().zip(&mut finished) {
                 let mut candidates: Vec<(usize, u32, f64)> = Vec::new();
                 for (at, of) in alive.iter().enumerate() {
@@ -104,7 +136,7 @@ impl Search {
     }
 
     /// Of each beginning, with the number of its sentence, the parts most likely to come next, twice as many as are kept,
-    /// with the logarithms of their probabilities.
+    /// with the logarithms of their probabilities; and how many these are of each.
     fn next(
         &self,
         model: &Model,
@@ -112,7 +144,7 @@ impl Search {
         encoded: &Tensor<f32>,
         rows: &[(u32, &Hypothesis)],
         len: usize,
-    ) -> Vec<(u32, f64)> {
+    ) -> (Vec<(u32, f64)>, usize) {
         tape.reset();
         let sentences: Vec<u32> = rows.iter().map(|(sentence, _)| *sentence).collect();
         let given: Vec<u32> =
@@ -124,6 +156,6 @@ impl Search {
         let count = (2 * self.beam).min(logs.shape().width());
         let (largest, parts) = logs.top_k(count);
         let largest = largest.to_tensor();
-        parts.into_iter().zip(largest.data().iter().map(|log| f64::from(*log))).collect()
+        (parts.into_iter().zip(largest.data().iter().map(|log| f64::from(*log))).collect(), count)
     }
 }

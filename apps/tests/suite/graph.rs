@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::common::{App, Dir, bytes};
+use cotangent_apps::labelled_graph::LabelledGraph;
 use cotangent_apps::node_classification::{Metrics, published};
 
 const GRAPH: App = App(env!("CARGO_BIN_EXE_graph"));
@@ -62,8 +63,8 @@ fn every_attention_learns_groups() {
         assert!(metrics.test.mean > 0.9, "{score}: {:?}", metrics.outcomes);
         let outcome = &metrics.outcomes[0];
         assert!(0 < outcome.best_epoch && outcome.best_epoch <= outcome.epochs && outcome.epochs <= 120);
-        for picture in ["curves.svg", "embeddings.svg"] {
-            assert!(String::from_utf8(bytes(&out, picture)).unwrap().contains(score));
+        for (picture, text) in [("curves.svg", score), ("embeddings.svg", "first head")] {
+            assert!(String::from_utf8(bytes(&out, picture)).unwrap().contains(text));
         }
         assert!(bytes(&out, "model.safetensors").len() > 30 * 64 * 4);
     }
@@ -85,8 +86,11 @@ fn seeds_are_the_same_for_any_number_of_threads_and_are_not_done_twice() {
     let (_, more_seeds, _) = run(&d, &path, "one", &format!("{more} --seeds 4 --resume"));
     assert_eq!(more_seeds.outcomes[..3], one.outcomes[..]);
     let args = ["--path", &path, "--out", &out, "--seeds", "4", "--resume"];
-    let message = GRAPH.fails(&args);
-    assert!(message.contains("a seed of a run with other options or on another graph"), "{message}");
+    let other = "a seed of a run with other options or on another graph";
+    assert!(GRAPH.fails(&args).contains(other));
+    std::fs::write(Path::new(&path).join("features.txt"), "1\n2 3\n".repeat(45)).unwrap();
+    let args: Vec<&str> = args.into_iter().chain(more.split(' ')).collect();
+    assert!(GRAPH.fails(&args).contains(other));
 }
 
 #[test]
@@ -100,6 +104,27 @@ fn a_device_learns_the_same() {
     let (_, host, _) = run(&d, &path, "host", more);
     let (_, device, _) = run(&d, &path, "device", &format!("{more} --device opencl"));
     assert!(device.test.mean > 0.9 && (device.test.mean - host.test.mean).abs() < 0.06);
+}
+
+/// Features as a table of numbers: those that are 0 are not there, and rows are scaled.
+#[test]
+fn features_may_be_a_table() {
+    let d = Dir::new();
+    let path = groups(&d, false);
+    let row =
+        |i: usize| if i == 7 { "0\t0\t0\n".to_owned() } else { format!("{}\t0\t-{}\n", 1 + i % 3, i % 3) };
+    std::fs::write(Path::new(&path).join("features.tsv"), (0..90).map(row).collect::<String>()).unwrap();
+    let graph = LabelledGraph::read(Path::new(&path)).unwrap();
+    assert_eq!((graph.features.columns(), graph.features.pairs().len()), (3, 89 + 60 - 1));
+    assert_eq!(
+        (graph.features.pairs()[..3].to_vec(), &graph.amounts[..3]),
+        (vec![(0, 0), (1, 0), (1, 2)], &[1.0, 2.0 / 3.0, -1.0 / 3.0][..])
+    );
+    let (_, metrics, _) = run(&d, &path, "out", "--attention distance --coordinates polar --epochs 3");
+    assert_eq!(metrics.sizes[2], 3);
+    std::fs::write(Path::new(&path).join("features.tsv"), "1\t2\n1\n").unwrap();
+    let message = GRAPH.fails(&["--path", &path, "--out", &d.path("out")]);
+    assert!(message.ends_with("features.tsv:2: 1 features, the first line has 2"), "{message}");
 }
 
 /// The public graphs, where they are.
@@ -141,6 +166,7 @@ fn bad_input_gets_one_line() {
         message
     };
     assert!(file("labels.txt", "0\n1\nx\n").ends_with("labels.txt:3: class \"x\" is not a number"));
+    assert!(file("labels.txt", "0\n3\n").ends_with("class 3, of 2 nodes: classes are numbers from 0"));
     assert!(file("labels.txt", "0\n0\n").ends_with("labels.txt: at least two classes are needed"));
     assert!(file("edges.tsv", "0\t1\n2\t90\n").ends_with("edges.tsv:2: node 90, of 90 in labels.txt"));
     assert!(file("split.tsv", "0\ttrain\n0\tval\n").ends_with("split.tsv:2: node 0 is there already"));

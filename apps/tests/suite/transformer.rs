@@ -72,7 +72,7 @@ fn it_learns_to_translate() {
     let (printed, metrics, out) = run(&d, &path, "umbral", "--attention umbral --epochs 14");
     assert!(metrics.test.score > 60.0, "{printed}");
     assert!(printed.contains(&metrics.test.to_string()) && printed.contains(bleu::SIGNATURE), "{printed}");
-    assert_eq!((metrics.sentences, metrics.epochs.len(), metrics.left_out), ([800, 40, 40], 14, 0));
+    assert_eq!((metrics.sentences, metrics.epochs.len(), metrics.left_out), ([800, 40, 40], 14, [0, 0]));
     assert!(metrics.epochs[13].validation < 0.5 * metrics.epochs[0].validation);
     // The file of translations is what the score is of, and what the model gives by itself.
     let test = std::fs::read_to_string(Path::new(&path).join("test.tsv")).unwrap();
@@ -148,6 +148,8 @@ fn bad_input_gets_one_line() {
     assert_eq!(fails(&["--beam", "0"]), "--beam 0: from 1 to 100 is needed");
     assert_eq!(fails(&["--vocabulary", "20"]), "--vocabulary 20: 300 or more are needed");
     assert_eq!(fails(&["--longest", "1"]), "--longest 1: no sentence is as short");
+    let message = fails(&["--longest", "3", "--positions", "learned"]);
+    assert!(message.contains("to translate has") && message.contains("--longest 3 is the most"), "{message}");
     let message = fails(&["--attention", "dot", "--coordinates", "polar"]);
     assert_eq!(message, "--coordinates polar: not with --attention dot");
     let message = TRANSFORMER.fails(&["train", "--out", &out]);
@@ -165,6 +167,11 @@ fn bad_input_gets_one_line() {
     let small: Vec<&str> = SMALL.split_whitespace().collect();
     let message = fails(&[&small[..], &resume, &["--seed", "7"]].concat());
     assert!(message.ends_with("checkpoint of a run with another --seed"), "{message}");
+    // What was refused has changed nothing.
+    let before = bytes(&out, "config.json");
+    let message = fails(&[&small[..], &resume, &["--attention", "umbral"]].concat());
+    assert!(message.ends_with("checkpoint of a run with another --attention"), "{message}");
+    assert_eq!((bytes(&out, "config.json"), translate(&out, "eins.").lines().count()), (before, 1));
     let message = fails(&[&small[..], &resume, &["--sentences", "100"]].concat());
     assert!(message.ends_with("checkpoint of a run on other text"), "{message}");
 }

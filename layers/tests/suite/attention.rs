@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cotangent_engine::{Row, Sparsity, check};
 use cotangent_layers::{Aggregation, Attention, Mask, MultiHeadAttention, Similarity, Weights};
-use cotangent_manifolds::{HalfSpace, PoincareBall};
+use cotangent_manifolds::{HalfSpace, Lorentz, PoincareBall};
 
 use super::*;
 
@@ -39,11 +39,8 @@ fn by_hand(similarity: Similarity, q: &[f64], k: &[f64]) -> f64 {
     match similarity {
         Similarity::Dot => q.iter().zip(k.iter()).map(|(q, k)| q * k).sum(),
         Similarity::PolarDistance => {
-            let polar = |x: &[f64]| {
-                let norm = x[0].hypot(x[1]);
-                Row::from([x[0] * x[2] / norm, x[1] * x[2] / norm])
-            };
-            -ball.dist(&ball.exp0(&polar(&q)), &ball.exp0(&polar(&k)))
+            let hyperboloid = Lorentz::new(-1.0).unwrap();
+            -hyperboloid.dist(&hyperboloid.pseudo_polar(&q), &hyperboloid.pseudo_polar(&k))
         }
         Similarity::Distance => -ball.dist(&ball.exp0(&q), &ball.exp0(&k)),
         Similarity::HalfSpaceDistance => -half_space.dist(&half_space.psi(&q), &half_space.psi(&k)),
