@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cotangent::engine::files::atomic;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::error::{AppError, Result};
 
@@ -12,7 +13,23 @@ use crate::error::{AppError, Result};
 /// # Errors
 /// If it cannot be written.
 pub fn write(directory: &Path, metrics: &impl Serialize) -> Result<()> {
-    let path = directory.join("metrics.json");
-    let json = serde_json::to_vec_pretty(metrics).map_err(|e| AppError::content(&path, e.to_string()))?;
-    atomic::write(&path, |w| w.write_all(&json)).map_err(AppError::io(&path))
+    write_json(&directory.join("metrics.json"), metrics)
+}
+
+/// Writes a file of JSON.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let json = serde_json::to_vec_pretty(value).map_err(|e| AppError::content(path, e.to_string()))?;
+    atomic::write(path, |w| w.write_all(&json)).map_err(AppError::io(path))
+}
+
+/// Reads a file of JSON.
+///
+/// # Errors
+/// If it cannot be read, or is of something else.
+pub fn read_json<V: DeserializeOwned>(path: &Path) -> Result<V> {
+    let json = std::fs::read(path).map_err(AppError::io(path))?;
+    serde_json::from_slice(&json).map_err(|e| AppError::content(path, e.to_string()))
 }

@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use cotangent::engine::files::atomic;
 use cotangent::engine::loss;
 use cotangent::prelude::*;
 use rayon::prelude::*;
@@ -193,8 +192,7 @@ pub fn run(graph: &LabelledGraph, config: &Config, options: &RunOptions) -> Resu
         }
         let outcome = train(graph, config, seed, (seed == config.seed).then_some(out), &options.device)?;
         let done = Done { config: config.clone(), graph: fingerprint, outcome: outcome.clone() };
-        let json = serde_json::to_vec_pretty(&done).map_err(|e| AppError::content(&path, e.to_string()))?;
-        atomic::write(&path, |w| w.write_all(&json)).map_err(AppError::io(&path))?;
+        metrics::write_json(&path, &done)?;
         eprintln!(
             "seed {seed}: {} epochs in {:.1} s, validation {:.1} %, test {:.1} %",
             outcome.epochs,
@@ -230,8 +228,7 @@ struct Done {
 }
 
 fn read_outcome(path: &Path, config: &Config, graph: u32) -> Result<Outcome> {
-    let json = std::fs::read(path).map_err(AppError::io(path))?;
-    let done: Done = serde_json::from_slice(&json).map_err(|e| AppError::content(path, e.to_string()))?;
+    let done: Done = metrics::read_json(path)?;
     // Which seeds there are does not matter to this one.
     let same = Config { seed: config.seed, seeds: config.seeds, ..done.config };
     if same != *config || done.graph != graph {

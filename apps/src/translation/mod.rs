@@ -323,7 +323,7 @@ pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &Ru
             _ => bpe.save(&out.join(TOKENIZER))?,
         }
     }
-    write_json(&out.join(CONFIG), config)?;
+    metrics::write_json(&out.join(CONFIG), config)?;
     checkpoint::save(&checkpoint, &model, &adam, &state)?;
     let mut run = Run { data: &data, config, options, parallel: DataParallel::new(options.device.clone()) };
     run.epochs(&mut model, &mut adam, &mut state)?;
@@ -372,11 +372,6 @@ pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &Ru
         ],
     )?;
     Ok(metrics)
-}
-
-fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let json = serde_json::to_vec_pretty(value).map_err(|e| AppError::content(path, e.to_string()))?;
-    atomic::write(path, |w| w.write_all(&json)).map_err(AppError::io(path))
 }
 
 /// Where the parameters after an epoch, from 1, are.
@@ -557,10 +552,7 @@ impl Translator {
     /// # Errors
     /// If a file is not there or not of a model.
     pub fn load(directory: &Path) -> Result<Self> {
-        let path = directory.join(CONFIG);
-        let json = std::fs::read(&path).map_err(AppError::io(&path))?;
-        let config: Config =
-            serde_json::from_slice(&json).map_err(|e| AppError::content(&path, e.to_string()))?;
+        let config: Config = metrics::read_json(&directory.join(CONFIG))?;
         let bpe = Bpe::load(&directory.join(TOKENIZER))?;
         let mut model = Model::new(&config, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
         model.load(&directory.join(MODEL))?;
