@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release --example 04_own_operations`
 
-use cotangent::engine::{Invariant, Outcome, Vector, View, check};
+use cotangent::engine::{Invariant, Outcome, Vector, View, Weights, check};
 use cotangent::prelude::*;
 
 /// Elementwise: the value. Its derivatives, SIMD and all else come with it.
@@ -77,7 +77,7 @@ fn main() {
     let reflected = Var::vector(Reflect, [&x, &y], []);
     println!("reflected {}", reflected.to_tensor());
     assert_eq!(reflected.to_tensor().row(0), [-3.0, 4.0]);
-    let attended = tape.attend(Nearness, [x, y, y], [], [], [], false);
+    let attended = tape.attend(Nearness, [x, y, y], [], [], [], Weights::Softmax, false);
     println!("attended {}", attended.to_tensor());
     println!("reversed {}", tape.operation(&Reverse, &[x]).to_tensor());
 
@@ -87,7 +87,9 @@ fn main() {
     let worst = check::gradients(&inputs, |v| {
         let tape = v[0].tape();
         let z = Var::vector(Reflect, [&tape.map(Swish, [v[0]]), &v[1]], []);
-        (tape.attend(Nearness, [z, v[0], v[1]], [], [], [], false) * tape.operation(&Reverse, &[z])).sum()
+        (tape.attend(Nearness, [z, v[0], v[1]], [], [], [], Weights::Softmax, false)
+            * tape.operation(&Reverse, &[z]))
+        .sum()
     });
     println!("worst disagreement with finite differences {:.1e}", worst.relative);
     assert!(worst.relative < 1e-8);

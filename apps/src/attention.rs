@@ -26,11 +26,16 @@ pub enum Score {
     Umbral,
     /// Laplacian kernel.
     Laplacian,
+    /// Penumbral cones as the released program of Tseng et al. 2023 has them: squared heights.
+    PenumbralReleased,
+    /// Umbral cones as the released program of Tseng et al. 2023 has them: the logarithm of a height divided by the head's
+    /// dimensions.
+    UmbralReleased,
 }
 
 impl Score {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Score::Additive,
         Score::Dot,
         Score::Distance,
@@ -38,11 +43,24 @@ impl Score {
         Score::Penumbral,
         Score::Umbral,
         Score::Laplacian,
+        Score::PenumbralReleased,
+        Score::UmbralReleased,
     ];
 
     /// As in files and options.
     pub fn name(self) -> &'static str {
-        ["additive", "dot", "distance", "half-space", "penumbral", "umbral", "laplacian"][self as usize]
+        const NAMES: [&str; 9] = [
+            "additive",
+            "dot",
+            "distance",
+            "half-space",
+            "penumbral",
+            "umbral",
+            "laplacian",
+            "penumbral-released",
+            "umbral-released",
+        ];
+        NAMES[self as usize]
     }
 }
 
@@ -115,7 +133,8 @@ impl AttentionOptions {
             let message = format!("--coordinates polar: not with --attention {}", score.name());
             return Err(AppError::usage(message));
         }
-        let heights = polar || matches!(score, Score::Penumbral | Score::Umbral | Score::HalfSpace);
+        let heights =
+            polar || !matches!(score, Score::Additive | Score::Dot | Score::Distance | Score::Laplacian);
         if heights && head_dim < 2 {
             let message = format!("--head-dim 1: --attention {} needs 2 or more", score.name());
             return Err(AppError::usage(message));
@@ -134,6 +153,8 @@ impl AttentionOptions {
             Score::Penumbral => Similarity::PenumbralCone { light: self.light },
             Score::Umbral => Similarity::UmbralCone { radius: self.radius },
             Score::Laplacian => Similarity::Laplacian,
+            Score::PenumbralReleased => Similarity::ReleasedPenumbralCone { light: self.light },
+            Score::UmbralReleased => Similarity::ReleasedUmbralCone { radius: self.radius },
         }
     }
 

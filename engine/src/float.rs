@@ -3,7 +3,8 @@
 use crate::arena::Op;
 use crate::compiled::{Compiled, PerFloat};
 use crate::parallel::split_front;
-use crate::{Element, Operation, scratch};
+use crate::simd::{Octet, OctetF32};
+use crate::{Element, Lanes, Operation, scratch};
 
 /// An element type of tensors: `f32` or `f64`.
 ///
@@ -18,6 +19,11 @@ pub trait Float: Element + Default + std::fmt::Display + bytemuck::Pod {
     const COMPENSATED: bool;
     /// Name used in files and messages: `"f32"` or `"f64"`.
     const NAME: &'static str;
+
+    /// Eight of them, as pair formulas are evaluated on.
+    #[doc(hidden)]
+    #[allow(private_bounds)]
+    type Octet: Octet<Self>;
 
     /// Widens to `f64`, exactly.
     fn to_f64(self) -> f64;
@@ -128,11 +134,12 @@ impl<'a> FloatsMut<'a> {
 }
 
 macro_rules! impl_float {
-    ($t:ident, $compensated:expr, $erased:ident, $buffers:ident, $tapes:ident, $gemm:ident) => {
+    ($t:ident, $compensated:expr, $octet:ty, $erased:ident, $buffers:ident, $tapes:ident, $gemm:ident) => {
         impl Float for $t {
             const LARGEST: f64 = $t::MAX as f64;
             const COMPENSATED: bool = $compensated;
             const NAME: &'static str = stringify!($t);
+            type Octet = $octet;
 
             #[inline(always)]
             fn to_f64(self) -> f64 {
@@ -195,5 +202,5 @@ macro_rules! impl_float {
     };
 }
 
-impl_float!(f32, false, F32, OF_F32, TAPES_F32, sgemm);
-impl_float!(f64, true, F64, OF_F64, TAPES_F64, dgemm);
+impl_float!(f32, false, OctetF32, F32, OF_F32, TAPES_F32, sgemm);
+impl_float!(f64, true, Lanes<8, f64>, F64, OF_F64, TAPES_F64, dgemm);

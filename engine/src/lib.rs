@@ -116,6 +116,7 @@ pub use dual::Dual;
 pub use elementary::Element;
 pub use float::Float;
 pub use gradients::{GradientView, Gradients};
+pub use kernels::attend::Weights;
 pub use kernels::elementwise::Elementwise;
 pub use kernels::map::MapFormula;
 pub use kernels::pair::{PairFormula, Pairing};

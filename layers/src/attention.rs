@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use cotangent_engine::formulas::ScaledDot;
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, Sparsity, Tensor, Var};
+use cotangent_engine::{Float, Sparsity, Tensor, Var, Weights};
 use cotangent_manifolds::scores::{
-    Additive, BallDistance, HalfSpaceDistance, Laplacian, PenumbralCone, PolarDistance, UmbralCone,
+    Additive, BallDistance, Dot, HalfSpaceDistance, Laplacian, PenumbralCone, PolarDistance,
+    SquaredPenumbralCone, UmbralCone,
 };
 use cotangent_manifolds::{
     Barycentre, ConstantCurvature, Euclidean, HalfSpace, Param, ParamOnTape, PoincareBall, direction, module,
@@ -40,20 +40,23 @@ pub enum Similarity {
         /// The radius of the balls.
         radius: f64,
     },
+    /// `−H²` in place of `−H` of [`PenumbralCone`](Self::PenumbralCone), as the released program of Tseng et al. 2023 has it,
+    /// from which the paper's figures come.
+    ReleasedPenumbralCone {
+        /// The height of the light source, h = r.
+        light: f64,
+    },
+    /// As [`UmbralCone`](Self::UmbralCone), with heights `exp(x_d/d)` in place of `exp x_d` of d-dimensional activations, as
+    /// the released program of Tseng et al. 2023 has it, from which the paper's figures come.
+    ReleasedUmbralCone {
+        /// The radius of the balls.
+        radius: f64,
+    },
     /// `−‖q − k‖`, for weights of a Laplacian kernel. Tseng et al. 2023, section 4.
     Laplacian,
     /// `LeakyReLU(Σ q + Σ k)`, with slope 0.2 where that is negative. Of queries and keys that are products of a vector and
     /// what they are of, it is the score of graph attention networks. Veličković et al. 2018, eq. 3.
     Additive,
-}
-
-/// What makes weights of scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weights {
-    /// `softmax` over the keys.
-    Softmax,
-    /// The logistic function of each score by itself. Gulcehre et al. 2019, section 4.2.
-    Sigmoid,
 }
 
 /// What makes one value of several and their weights.
@@ -79,8 +82,7 @@ pub enum Mask<'t, T: Float> {
 
 /// Attention: `score = γ · similarity − c`, weights of the scores, one value of the weighted values.
 ///
-/// With [`Weights::Softmax`], no mask but a causal one and no dropout, scores are never stored: memory is linear in the
-/// number of keys.
+/// With no mask but a causal one and no dropout, scores are never stored: memory is linear in the number of keys.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -122,7 +124,7 @@ macro_rules! with_formula {
         match $self.similarity {
             Similarity::Dot => {
                 let ($formula, [$q, $k], $left, $right, $params) =
-                    (ScaledDot, [$queries, $keys], [], [], [gamma]);
+                    (Dot, [$queries, $keys], [], [], [gamma, c]);
                 $body
             }
             Similarity::Additive => {
@@ -165,7 +167,20 @@ macro_rules! with_formula {
             Similarity::UmbralCone { radius } => {
                 let [[$q, left], [$k, right]] = [$queries, $keys].map(|x| parts(half_space.psi(&x)));
                 let ($formula, $left, $right) = (UmbralCone, [left], [right]);
-                let $params = [gamma, c, tape.scalar(radius)];
+                let $params = [gamma, c, tape.scalar(radius.sinh())];
+                $body
+            }
+            Similarity::ReleasedUmbralCone { radius } => {
+                let flat = [$queries, $keys].map(|x| lowered(x));
+                let [[$q, left], [$k, right]] = flat.map(|x| parts(half_space.psi(&x)));
+                let ($formula, $left, $right) = (UmbralCone, [left], [right]);
+                let $params = [gamma, c, tape.scalar(radius.sinh())];
+                $body
+            }
+            Similarity::ReleasedPenumbralCone { light } => {
+                let [[$q, left], [$k, right]] = [$queries, $keys].map(|x| parts(half_space.xi(&x, light)));
+                let ($formula, $left, $right) = (SquaredPenumbralCone, [left], [right]);
+                let $params = [gamma, c, tape.scalar(light)];
                 $body
             }
         }
@@ -181,8 +196,10 @@ impl<T: Float> Attention<T> {
     #[track_caller]
     pub fn new(similarity: Similarity, d: usize) -> Self {
         let (heights, positive) = match similarity {
-            Similarity::PenumbralCone { light } => (true, light),
-            Similarity::UmbralCone { radius } => (true, radius),
+            Similarity::PenumbralCone { light } | Similarity::ReleasedPenumbralCone { light } => {
+                (true, light)
+            }
+            Similarity::UmbralCone { radius } | Similarity::ReleasedUmbralCone { radius } => (true, radius),
             Similarity::HalfSpaceDistance | Similarity::PolarDistance => (true, 1.0),
             Similarity::Dot | Similarity::Distance | Similarity::Laplacian | Similarity::Additive => {
                 (false, 1.0)
@@ -218,10 +235,10 @@ impl<T: Float> Attention<T> {
         rng: Option<&mut Rng>,
     ) -> Var<'t, T> {
         let dropped = rng.filter(|_| self.dropout.rate > 0.0);
-        self.aggregate(values, |values| match (self.weights, mask, dropped) {
-            (Weights::Softmax, Mask::None, None) => self.attend(queries, keys, values, false),
-            (Weights::Softmax, Mask::Causal, None) => self.attend(queries, keys, values, true),
-            (_, _, rng) => self.drop(self.weigh(queries, keys, mask), rng).matmul(values),
+        self.aggregate(values, |values| match (mask, dropped) {
+            (Mask::None, None) => self.attend(queries, keys, values, false),
+            (Mask::Causal, None) => self.attend(queries, keys, values, true),
+            (_, rng) => self.drop(self.weigh(queries, keys, mask), rng).matmul(values),
         })
     }
 
@@ -261,7 +278,7 @@ impl<T: Float> Attention<T> {
         });
         match self.weights {
             Weights::Softmax => scores.segment_softmax(edges),
-            Weights::Sigmoid => self.less_offset(scores).sigmoid(),
+            Weights::Sigmoid => scores.sigmoid(),
         }
     }
 
@@ -286,11 +303,6 @@ impl<T: Float> Attention<T> {
         }
     }
 
-    /// The formula of the dot product is the engine's and knows no offset.
-    fn less_offset<'t>(&self, scores: Var<'t, T>) -> Var<'t, T> {
-        if self.similarity == Similarity::Dot { scores - self.numbers(scores)[1] } else { scores }
-    }
-
     /// The scores of all pairs, `[…, n, m]`.
     ///
     /// # Panics
@@ -298,13 +310,12 @@ impl<T: Float> Attention<T> {
     #[track_caller]
     pub fn scores<'t>(&self, queries: Var<'t, T>, keys: Var<'t, T>) -> Var<'t, T> {
         let tape = queries.tape();
-        let scores = with_formula!(self, queries, keys, |formula, [q, k], left, right, params| {
+        with_formula!(self, queries, keys, |formula, [q, k], left, right, params| {
             tape.pairs(formula, q, k, left, right, params)
-        });
-        self.less_offset(scores)
+        })
     }
 
-    /// Softmax attention by the kernel that does not store scores.
+    /// Attention by the kernel that does not store scores.
     #[track_caller]
     fn attend<'t>(
         &self,
@@ -315,7 +326,7 @@ impl<T: Float> Attention<T> {
     ) -> Var<'t, T> {
         let tape = queries.tape();
         with_formula!(self, queries, keys, |formula, [q, k], left, right, params| {
-            tape.attend(formula, [q, k, values], left, right, params, causal)
+            tape.attend(formula, [q, k, values], left, right, params, self.weights, causal)
         })
     }
 
@@ -363,4 +374,11 @@ fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
     let shape = x.shape();
     let last = shape.width() - 1;
     [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
+}
+
+/// Rows with the last of d coordinates divided by d.
+fn lowered<T: Float>(x: Var<'_, T>) -> Var<'_, T> {
+    let d = x.shape().width();
+    let factor = |i| T::nearest(if i + 1 == d { 1.0 / d as f64 } else { 1.0 });
+    x * x.tape().constant(&Tensor::from_fn([d], factor))
 }

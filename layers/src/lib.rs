@@ -64,12 +64,13 @@ mod rnn;
 mod transformer;
 
 pub use activation::Activation;
-pub use attention::{Aggregation, Attention, Mask, Similarity, Weights};
+pub use attention::{Aggregation, Attention, Mask, Similarity};
 pub use attention_pooling::AttentionPooling;
 pub use batch_norm::{BatchNorm, BatchStatistics};
 pub use bidirectional::Bidirectional;
 pub use cell::Cell;
 pub use concat::Concat;
+pub use cotangent_engine::Weights;
 pub use curvature::Curvature;
 pub use dropout::Dropout;
 pub use embedding::Embedding;

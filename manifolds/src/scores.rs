@@ -3,15 +3,16 @@
 //!
 //! | score | formula | source |
 //! |---|---|---|
+//! | dot product | [`Dot`] | Vaswani et al. 2017, eq. 1 |
 //! | distance in the ball or, by its image there, on the hyperboloid | [`BallDistance`] | Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8 |
 //! | distance of points in polar coordinates | [`PolarDistance`] | Gulcehre et al. 2019, eq. 2, section 4.1 |
 //! | distance in the half-space | [`HalfSpaceDistance`] | the same, over ψ |
 //! | penumbral cones | [`PenumbralCone`] | Tseng et al. 2023, eq. 5 to 7 |
 //! | umbral cones | [`UmbralCone`] | Tseng et al. 2023, eq. 8 |
 //! | Laplacian kernel | [`Laplacian`] | Tseng et al. 2023, section 4 |
+//! | the same, as released | [`SquaredPenumbralCone`] | the program of Tseng et al. 2023 |
 //! | additive | [`Additive`] | Veličković et al. 2018, eq. 3 |
 //!
-//! The scaled dot product is [`ScaledDot`](cotangent_engine::formulas::ScaledDot).
 
 use cotangent_engine::registry::{Formula, Range};
 use cotangent_engine::{PairFormula, Pairing, Scalar};
@@ -19,6 +20,19 @@ use cotangent_engine::{PairFormula, Pairing, Scalar};
 use crate::half_space::formulas::separation;
 use crate::shadow_cones::{penumbral_height, umbral_height};
 use crate::stereographic::formulas::distance;
+
+/// `γ⟨x, y⟩ − c`; parameters γ, c.
+#[derive(Clone, Copy, Debug)]
+pub struct Dot;
+
+impl PairFormula<0, 0, 2> for Dot {
+    const NAME: &'static str = "scores.dot";
+    const PAIRING: Pairing = Pairing::Dot;
+    #[inline(always)]
+    fn eval<S: Scalar>(dot: S, _: [S; 0], _: [S; 0], [gamma, c]: [S; 2]) -> S {
+        gamma * dot - c
+    }
+}
 
 /// `−βd(x, y) − c` in the stereographic model, from the margins `1 + κ‖x‖²` of both; parameters β, c, κ.
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +93,21 @@ impl PairFormula<1, 1, 3> for PenumbralCone {
     }
 }
 
+/// `−γH² − c`, H as for [`PenumbralCone`], as the released program of Tseng et al. 2023 has it.
+#[derive(Clone, Copy, Debug)]
+pub struct SquaredPenumbralCone;
+
+impl PairFormula<1, 1, 3> for SquaredPenumbralCone {
+    const NAME: &'static str = "scores.squared_penumbral_cone";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    #[inline(always)]
+    fn eval<S: Scalar>(square: S, [q]: [S; 1], [k]: [S; 1], [gamma, c, light]: [S; 3]) -> S {
+        -gamma * penumbral_height(square.sqrt(), q, k, light).square() - c
+    }
+}
+
 /// `−γH − c`, H the height of the lowest umbral cone with both: see [`umbral_height`]. From the heights of query and key;
-/// parameters γ, c and the radius of the balls. The rows are the horizontal parts alone.
+/// parameters γ, c and sinh r of the radius r of the balls. The rows are the horizontal parts alone.
 #[derive(Clone, Copy, Debug)]
 pub struct UmbralCone;
 
@@ -88,8 +115,8 @@ impl PairFormula<1, 1, 3> for UmbralCone {
     const NAME: &'static str = "scores.umbral_cone";
     const PAIRING: Pairing = Pairing::SquaredDistance;
     #[inline(always)]
-    fn eval<S: Scalar>(square: S, [q]: [S; 1], [k]: [S; 1], [gamma, c, radius]: [S; 3]) -> S {
-        -gamma * umbral_height(square.sqrt(), q, k, radius) - c
+    fn eval<S: Scalar>(square: S, [q]: [S; 1], [k]: [S; 1], [gamma, c, slope]: [S; 3]) -> S {
+        -gamma * umbral_height(square.sqrt(), q, k, slope) - c
     }
 }
 
@@ -141,4 +168,6 @@ pub const ALL: &[Formula] = &[
     Formula::pair(UmbralCone, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, RADIUS]),
     Formula::pair(Laplacian, &[SQUARE, SHARPNESS, OFFSET]),
     Formula::pair(Additive, &[SQUARE, Range(-2.0, -0.5), Range(-1.5, 0.4), SHARPNESS, OFFSET]),
+    Formula::pair(SquaredPenumbralCone, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, LIGHT]),
+    Formula::pair(Dot, &[Range(-2.0, 2.0), SHARPNESS, OFFSET]),
 ];

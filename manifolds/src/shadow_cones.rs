@@ -11,11 +11,11 @@ use cotangent_engine::{Rows, Scalar};
 use crate::HalfSpace;
 
 /// Height of the lowest cone with both points in the umbral order, from their heights and horizontal distance
-/// `delta`, for balls of hyperbolic radius `radius` at curvature −1. Tseng et al. 2023, eq. 8:
+/// `delta`, for balls of hyperbolic radius r at curvature −1, of which `slope` = sinh r is given. Tseng et al. 2023, eq. 8:
 /// `max(q, k, ½(Δ/sinh r + q + k))`.
 #[inline(always)]
-pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, radius: S) -> S {
-    let crossing = S::constant(0.5) * (delta / radius.sinh() + (q + k));
+pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, slope: S) -> S {
+    let crossing = S::constant(0.5) * (delta / slope + (q + k));
     q.max(k).max(crossing)
 }
 
@@ -29,11 +29,11 @@ pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, radius: S) -> S {
 pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
     let (half, quarter) = (S::constant(0.5), S::constant(0.25));
     let overlap = half * ((penumbral_width(q, light) + penumbral_width(k, light)) - delta);
-    let apart = overlap.lt(S::zero());
-    let crossing = ((light - overlap) * (light + overlap)).max(S::zero()).sqrt();
-    let difference = (q - k) * (q + k) / delta;
+    let crossing = ((light - overlap) * (light + overlap)).max(S::zero());
+    let difference = (q - k) * (q + k) * delta.recip();
     let semicircle = quarter * (delta.square() + difference.square()) + half * (q.square() + k.square());
-    S::select(apart, semicircle.sqrt(), q.max(k).max(crossing))
+    // The semicircle through both is higher than either.
+    q.max(k).max(S::select(overlap.lt(S::zero()), semicircle, crossing).sqrt())
 }
 
 /// How far from below a point at a height the semicircles of radius `light` through it are centred: √(r² − h²).
@@ -108,7 +108,7 @@ pub mod formulas {
 
     of_heights! {
         /// [`umbral_height`] of two points.
-        UmbralAncestor "shadow_cones.umbral_ancestor" (delta, x, y, radius) umbral_height(delta, x, y, radius)
+        UmbralAncestor "shadow_cones.umbral_ancestor" (delta, x, y, radius) umbral_height(delta, x, y, radius.sinh())
     }
     of_heights! {
         /// [`penumbral_height`] of two points.

@@ -1,7 +1,7 @@
 //! The kernels that are no formulas, and what a tape does with them.
 
 use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
-use cotangent::engine::{GradientView, Outcome, Sparsity, View};
+use cotangent::engine::{GradientView, Outcome, Sparsity, View, Weights};
 use cotangent::prelude::*;
 
 use crate::{device, difference, run};
@@ -134,9 +134,11 @@ fn attention_in_tiles() {
         // More keys than one tile has; queries that attend to nothing.
         same!(64.0, [[2, 300, 4], [2, 290, 4], [2, 290, 3]], |v| v[0].attend(v[1], v[2], 0.5, causal));
     }
-    same!(64.0, [[20, 4], [270, 4], [270, 3]], |v| {
-        v[0].tape().attend(EuclideanDistance, [v[0], v[1], v[2]], [], [], [], false)
-    });
+    for weights in [Weights::Softmax, Weights::Sigmoid] {
+        same!(64.0, [[20, 4], [270, 4], [270, 3]], |v| {
+            v[0].tape().attend(EuclideanDistance, [v[0], v[1], v[2]], [], [], [], weights, true)
+        });
+    }
 }
 
 #[test]

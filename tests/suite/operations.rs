@@ -2,7 +2,7 @@
 //! differences, messages of bad shapes.
 
 use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
-use cotangent::engine::{Sparsity, check, loss};
+use cotangent::engine::{Sparsity, Weights, check, loss};
 use cotangent::prelude::*;
 
 type Loss = for<'t> fn(&[Var<'t, f64>]) -> Var<'t, f64>;
@@ -361,11 +361,12 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
         if x.len() == y.len() {
             let mut inputs = inputs.to_vec();
             inputs.push(tensor(y, 6));
-            let attend: Loss = |v| {
-                let tape = v[0].tape();
-                weigh(tape.attend(Bump, [v[0], v[1], v[6]], [v[2]], [v[3], v[4]], [v[5]], false))
-            };
-            assert_gradients(&inputs, attend);
+            for weights in [Weights::Softmax, Weights::Sigmoid] {
+                assert_gradients(&inputs, |v| {
+                    let (tape, rows) = (v[0].tape(), [v[0], v[1], v[6]]);
+                    weigh(tape.attend(Bump, rows, [v[2]], [v[3], v[4]], [v[5]], weights, false))
+                });
+            }
         }
     }
 }

@@ -9,7 +9,17 @@ use cotangent_apps::node_classification::{Metrics, published};
 
 const GRAPH: App = App(env!("CARGO_BIN_EXE_graph"));
 
-const SCORES: [&str; 7] = ["additive", "dot", "distance", "half-space", "penumbral", "umbral", "laplacian"];
+const SCORES: [&str; 9] = [
+    "additive",
+    "dot",
+    "distance",
+    "half-space",
+    "penumbral",
+    "umbral",
+    "laplacian",
+    "penumbral-released",
+    "umbral-released",
+];
 
 /// Three groups of thirty nodes: most edges are within a group, a node has two of its group's ten words and one of all;
 /// of each group four nodes are to train on and six to select by.

@@ -1,4 +1,4 @@
-//! The `attend` kernel: `softmax(scores) V`, tile by tile, never storing the n × m scores.
+//! The `attend` kernel: `softmax(scores) V` or `sigmoid(scores) V`, tile by tile, never storing the n × m scores.
 //!
 //! A tile is some rows of queries against some of keys, small enough for the cache. The softmax is taken as the tiles
 //! go by, with the largest score so far (Dao et al. 2022, FlashAttention, algorithm 1). The forward pass keeps one
@@ -25,9 +25,19 @@ use crate::{Float, Lanes, Scalar, Shape, Tape, Var};
 /// A gradient that is asked for, or none.
 type Grad<'a, T> = Option<&'a mut [T]>;
 
+/// What makes weights of attention's scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weights {
+    /// `softmax` over the keys.
+    Softmax,
+    /// The logistic function of each score by itself. Gulcehre et al. 2019, section 4.2.
+    Sigmoid,
+}
+
 /// Inputs: queries, keys, values, numbers of the queries, numbers of the keys, parameters of the score.
 pub(crate) struct Attend<T: Float> {
     pub(crate) score: &'static dyn PairKernel<T>,
+    pub(crate) weights: Weights,
     pub(crate) causal: bool,
 }
 
@@ -41,17 +51,19 @@ impl<'t, T: Float> Var<'t, T> {
     #[track_caller]
     pub fn attend(self, keys: Self, values: Self, scale: f64, causal: bool) -> Self {
         let tape = self.tape();
-        tape.attend(ScaledDot, [self, keys, values], [], [], [tape.scalar(scale)], causal)
+        tape.attend(ScaledDot, [self, keys, values], [], [], [tape.scalar(scale)], Weights::Softmax, causal)
     }
 }
 
 impl<T: Float> Tape<T> {
-    /// Attention whose scores are a [`PairFormula`] of queries and keys: `softmax(scores) V` for `[queries, keys,
-    /// values]`, with numbers of the queries and of the keys, and parameters, as [`pairs`](Tape::pairs) has them.
+    /// Attention whose scores are a [`PairFormula`] of queries and keys: `weights(scores) V` for `[queries, keys,
+    /// values]`, with numbers of the queries and of the keys, and parameters, as [`pairs`](Tape::pairs) has them. If
+    /// `causal`, of n queries and m keys, query i attends to keys up to i + m − n. A query that attends to nothing gives 0.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
+    #[allow(clippy::too_many_arguments)]
     pub fn attend<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
         &'t self,
         _score: F,
@@ -59,12 +71,13 @@ impl<T: Float> Tape<T> {
         left: [Var<'t, T>; L],
         right: [Var<'t, T>; R],
         params: [Var<'t, T>; P],
+        weights: Weights,
         causal: bool,
     ) -> Var<'t, T> {
         let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[queries, keys]);
         inputs.extend(left.into_iter().chain(right).chain(params));
         inputs.push(values);
-        self.record(Op::Attend(Attend { score: F::compiled().of_type(), causal }), &inputs)
+        self.record(Op::Attend(Attend { score: F::compiled().of_type(), weights, causal }), &inputs)
     }
 }
 
@@ -143,7 +156,7 @@ impl<T: Float> Operation<T> for Attend<T> {
         Ok(self.sizes(inputs)?.2)
     }
 
-    /// The logarithm of each row's denominator.
+    /// The logarithm of each row's denominator, for a softmax.
     fn keeps(&self, inputs: &[&Shape]) -> usize {
         inputs[0].rows().len()
     }
@@ -178,24 +191,28 @@ impl<T: Float> Operation<T> for Attend<T> {
                             let (x, y) = part.rows(queries.clone(), keys.clone());
                             pairings(self.score.pairing(), x, y, s.width, scores);
                             self.scores(&part, s, queries.clone(), keys.clone(), scores);
-                            let softmax = Running { largest, sums, out, width };
+                            let running = Running { weights: self.weights, largest, sums, out, width };
                             dispatch_wide(
-                                (softmax, &mut *scores),
+                                (running, &mut *scores),
                                 #[inline(always)]
-                                |(softmax, scores)| softmax.take::<WIDE>(scores),
+                                |(running, scores)| running.take::<WIDE>(scores),
                                 #[inline(always)]
-                                |(softmax, scores)| softmax.take::<LANES>(scores),
+                                |(running, scores)| running.take::<LANES>(scores),
                                 #[inline(always)]
-                                |(softmax, scores)| softmax.take::<1>(scores),
+                                |(running, scores)| running.take::<1>(scores),
                             );
                             let p = Matrix::new(scores, queries.len(), keys.len());
                             let v = Matrix::new(&v[keys.start * width..keys.end * width], keys.len(), width);
                             serial(p, v, true, out);
                         }
-                        dispatch(
-                            #[inline(always)]
-                            || finish(largest, sums, out, width, &mut kept[place.clone()]),
-                        );
+                        let logs = &mut kept[place];
+                        match self.weights {
+                            Weights::Softmax => dispatch(
+                                #[inline(always)]
+                                || finish(largest, sums, out, width, logs),
+                            ),
+                            Weights::Sigmoid => logs.fill(T::zero()),
+                        }
                     }
                 }
             });
@@ -265,19 +282,7 @@ impl<T: Float> Operation<T> for Attend<T> {
                             let v = Matrix::new(&v[keys.start * width..keys.end * width], m, width);
                             let g = Matrix::new(g, n, width);
                             pairings(self.score.pairing(), x, y, s.width, pairs);
-                            weights.copy_from_slice(pairs);
-                            self.scores(&part, s, queries.clone(), keys.clone(), weights);
                             serial(g, v.transposed(), false, upstream);
-                            let tile = Again { logs, dots, weights, upstream };
-                            dispatch_wide(
-                                tile,
-                                #[inline(always)]
-                                |tile| tile.scores_gradient::<WIDE>(m),
-                                #[inline(always)]
-                                |tile| tile.scores_gradient::<LANES>(m),
-                                #[inline(always)]
-                                |tile| tile.scores_gradient::<1>(m),
-                            );
                             let mut grads = places.iter_mut();
                             let mut next = |rows: Range<usize>, size: usize| {
                                 let grad = grads.next().expect("one for each input but the parameters");
@@ -294,18 +299,45 @@ impl<T: Float> Operation<T> for Attend<T> {
                                 right: (0..r).map(|_| next(of_keys.clone(), 1)).collect(),
                                 params: of_params.clone(),
                             };
-                            if let Some(dv) = next(of_keys, width) {
-                                serial(Matrix::new(weights, n, m).transposed(), g, true, dv);
-                            }
+                            let dv = next(of_keys, width);
                             gradient(
                                 self.score,
                                 &part.tile(queries.clone(), keys.clone()),
                                 pairs,
                                 upstream,
                                 &mut tile,
+                                |i, at, scores, upstream| {
+                                    let reach =
+                                        self.reach(s, queries.start + i).saturating_sub(keys.start + at);
+                                    let (reached, hidden) = scores.split_at(reach.min(scores.len()));
+                                    let (p, rest) =
+                                        weights[i * m + at..][..scores.len()].split_at_mut(reached.len());
+                                    p.copy_from_slice(reached);
+                                    rest.fill(T::zero());
+                                    upstream[scores.len() - hidden.len()..].fill(T::zero());
+                                    let row = Again {
+                                        weights: self.weights,
+                                        log: logs[i],
+                                        dot: dots[i],
+                                        p,
+                                        u: &mut upstream[..reached.len()],
+                                    };
+                                    dispatch_wide(
+                                        row,
+                                        #[inline(always)]
+                                        |row| row.scores_gradient::<WIDE>(),
+                                        #[inline(always)]
+                                        |row| row.scores_gradient::<LANES>(),
+                                        #[inline(always)]
+                                        |row| row.scores_gradient::<1>(),
+                                    );
+                                },
                             );
                             *of_params = tile.params;
-                            pairings_gradient(self.score.pairing(), (x, y), s.width, upstream, dx, dy);
+                            if let Some(dv) = dv {
+                                serial(Matrix::new(weights, n, m).transposed(), g, true, dv);
+                            }
+                            pairings_gradient(self.score.pairing(), (x, y), s.width, pairs, upstream, dx, dy);
                         }
                     }
                 }
@@ -337,16 +369,21 @@ impl<T: Float> Operation<T> for Attend<T> {
             });
             scores = scores.masked_fill(mask, f64::NEG_INFINITY);
         }
-        let stored = scores.softmax(-1).matmul(*values);
+        let weights = match self.weights {
+            Weights::Softmax => scores.softmax(-1),
+            Weights::Sigmoid => scores.sigmoid(),
+        };
+        let stored = weights.matmul(*values);
         let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =
             inputs.iter().zip(tangents).filter_map(|(x, tangent)| tangent.map(|t| (*x, t))).collect();
         tape.jvp(stored, &given)
     }
 }
 
-/// A softmax whose scores come tile by tile, and its product with the values so far.
+/// Weights whose scores come tile by tile, and their product with the values so far.
 struct Running<'a, T> {
-    /// Of each row: the largest score, and the sum of `exp(score − largest)`.
+    weights: Weights,
+    /// For a softmax, of each row: the largest score, and the sum of `exp(score − largest)`.
     largest: &'a mut [T],
     sums: &'a mut [T],
     /// The sums of values with these weights, `width` elements each.
@@ -358,6 +395,13 @@ impl<T: Float> Running<'_, T> {
     /// Scores of a tile become weights, `R` side by side; what was summed before is brought to the same scale.
     #[inline(always)]
     fn take<const R: usize>(self, scores: &mut [T]) {
+        if self.weights == Weights::Sigmoid {
+            return line_map::<T, R>(
+                scores,
+                #[inline(always)]
+                |x| x.sigmoid(),
+            );
+        }
         let m = scores.len() / self.largest.len();
         for (i, row) in scores.chunks_exact_mut(m).enumerate() {
             let before = self.largest[i];
@@ -413,35 +457,48 @@ fn finish<T: Float>(largest: &[T], sums: &[T], out: &mut [T], width: usize, logs
     }
 }
 
-/// A tile in the reverse pass.
+/// A row of a tile in the reverse pass.
 struct Again<'a, T> {
-    /// Of each row: the logarithm of the denominator, and ⟨g, out⟩.
-    logs: &'a [T],
-    dots: &'a [T],
-    /// Scores, which become the softmax P.
-    weights: &'a mut [T],
-    /// The gradient U of P, which becomes that of the scores.
-    upstream: &'a mut [T],
+    weights: Weights,
+    /// The logarithm of the row's denominator, and ⟨g, out⟩.
+    log: T,
+    dot: T,
+    /// Scores, which become the weights p.
+    p: &'a mut [T],
+    /// The gradient u of p, which becomes that of the scores.
+    u: &'a mut [T],
 }
 
 impl<T: Float> Again<'_, T> {
-    /// The softmax again, and the gradient of the scores: `P ∘ (U − ⟨g, out⟩)`. Rows of `m`, `R` side by side.
+    /// The weights again, and the gradient of the scores, `R` side by side: `p ∘ (u − ⟨g, out⟩)` for a softmax,
+    /// `p ∘ (1 − p) ∘ u` for the logistic function.
     #[inline(always)]
-    fn scores_gradient<const R: usize>(self, m: usize) {
-        let rows = self.weights.chunks_exact_mut(m).zip(self.upstream.chunks_exact_mut(m));
-        for (i, (p, u)) in rows.enumerate() {
-            let (log, dot) = (Lanes::splat(self.logs[i]), Lanes::splat(self.dots[i]));
-            line_map::<T, R>(
-                p,
-                #[inline(always)]
-                |x| (x - log).exp(),
-            );
+    fn scores_gradient<const R: usize>(self) {
+        if self.weights == Weights::Sigmoid {
+            // 1 − p, with all its digits, is the logistic function of −x.
             line_zip::<T, R>(
-                u,
-                p,
+                self.u,
+                self.p,
                 #[inline(always)]
-                |u, p| p * (u - dot),
+                |u, x| x.sigmoid() * (-x).sigmoid() * u,
+            );
+            return line_map::<T, R>(
+                self.p,
+                #[inline(always)]
+                |x| x.sigmoid(),
             );
         }
+        let (log, dot) = (Lanes::splat(self.log), Lanes::splat(self.dot));
+        line_map::<T, R>(
+            self.p,
+            #[inline(always)]
+            |x| (x - log).exp(),
+        );
+        line_zip::<T, R>(
+            self.u,
+            self.p,
+            #[inline(always)]
+            |u, p| p * (u - dot),
+        );
     }
 }

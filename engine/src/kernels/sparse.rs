@@ -450,7 +450,14 @@ impl<T: Float> Operation<T> for SparsePairs<T> {
         parallel::run(&mut jobs, |(range, weights, grads)| {
             let numbers = self.numbers(inputs, heads, range.clone());
             let pairs = &pairs[range.start * heads..range.end * heads];
-            gradient(self.score, &self.tile(inputs, &numbers, pairs.len()), pairs, weights, grads);
+            gradient(
+                self.score,
+                &self.tile(inputs, &numbers, pairs.len()),
+                pairs,
+                weights,
+                grads,
+                |_, _, _, _| (),
+            );
         });
         for (k, grad) in of_params.iter_mut().enumerate() {
             if let Some(grad) = grad {

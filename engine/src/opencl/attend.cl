@@ -66,3 +66,23 @@ __kernel void again(
     s[p] = weight;
     u[p] = weight * (u[p] - dots[p / columns]);
 }
+
+// The logistic function, as kernels/attend.rs has it.
+elem sigmoid_of(elem x) {
+    return 1 / (1 + exp(-x));
+}
+
+// Scores of a tile become weights.
+__kernel void logistic(ulong count, __global elem *s) {
+    const ulong p = get_global_id(0);
+    if (p < count) s[p] = sigmoid_of(s[p]);
+}
+
+// Scores s become the weights P, its gradient u that of the scores: P (1 - P) u.
+__kernel void logistic_again(ulong count, __global elem *s, __global elem *u) {
+    const ulong p = get_global_id(0);
+    if (p >= count) return;
+    const elem weight = sigmoid_of(s[p]);
+    u[p] *= weight * sigmoid_of(-s[p]);
+    s[p] = weight;
+}

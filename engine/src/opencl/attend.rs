@@ -8,7 +8,7 @@ use super::gemm::{Matrices, gemm};
 use super::pair::{PairForm, Tile, operands};
 use super::program::{Key, Program, c_type, functions};
 use super::{Queue, index};
-use crate::kernels::attend::{Attend, split};
+use crate::kernels::attend::{Attend, Weights, split};
 use crate::kernels::pair::Sizes;
 use crate::shape::Broadcast;
 use crate::{Float, Shape};
@@ -54,15 +54,24 @@ impl<T: Float> OnDevice<T> for Attend<T> {
         for tile in tiles(sizes) {
             self.form().pairings::<T>(queue, tile, [&x, &y], &s);
             self.form().score::<T>(queue, tile, &operands(queue, &scored[2..]), self.causal, &s);
-            let launch = queue.launch(&program, "take").size(rows).size(tile.columns).size(width);
-            launch.memory(&s).memory(&largest).memory(&sums).memory(out).over(rows);
+            match self.weights {
+                Weights::Softmax => {
+                    let launch = queue.launch(&program, "take").size(rows).size(tile.columns).size(width);
+                    launch.memory(&s).memory(&largest).memory(&sums).memory(out).over(rows);
+                }
+                Weights::Sigmoid => {
+                    queue.launch(&program, "logistic").size(tile.count()).memory(&s).over(tile.count());
+                }
+            }
             let v = Matrices::new(&values, m, width).from(tile.start * width);
             let (p, to) = (Matrices::new(&s, n, tile.columns), (out, 0, n * width));
             gemm::<T>(queue, [batch, n, tile.columns, width], p, v, to, true);
         }
         let logs = kept.expect("a logarithm for each row is kept");
-        let launch = queue.launch(&program, "finish").size(rows).size(width);
-        launch.memory(&largest).memory(&sums).memory(out).memory(logs).over(rows);
+        if self.weights == Weights::Softmax {
+            let launch = queue.launch(&program, "finish").size(rows).size(width);
+            launch.memory(&largest).memory(&sums).memory(out).memory(logs).over(rows);
+        }
     }
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
@@ -87,8 +96,16 @@ impl<T: Float> OnDevice<T> for Attend<T> {
             let g = Matrices::new(g, n, width);
             let v = Matrices::new(&values, m, width).from(start * width).transposed();
             gemm::<T>(queue, [batch, n, width, columns], g, v, (&u, 0, n * columns), false);
-            let launch = queue.launch(&program, "again").size(tile.count()).size(columns);
-            launch.memory(logs).memory(&dots).memory(&p).memory(&u).over(tile.count());
+            let launch = match self.weights {
+                Weights::Softmax => queue
+                    .launch(&program, "again")
+                    .size(tile.count())
+                    .size(columns)
+                    .memory(logs)
+                    .memory(&dots),
+                Weights::Sigmoid => queue.launch(&program, "logistic_again").size(tile.count()),
+            };
+            launch.memory(&p).memory(&u).over(tile.count());
             if let Some(dv) = of_values {
                 let to = (&**dv, start * width, m * width);
                 let p = Matrices::new(&p, n, columns).transposed();

@@ -7,10 +7,12 @@
 //! The environment variable `COTANGENT_SIMD` lowers the level, for tests: `baseline`, `avx2+fma` or `avx512`.
 
 mod block;
+mod octet;
 
 use std::sync::OnceLock;
 
 pub(crate) use block::{Avx2, Avx512, Block, LANES, add, fill, read, write};
+pub(crate) use octet::{Octet, OctetF32};
 
 /// Instruction sets that kernels are compiled for, each containing the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,7 +8,7 @@ use cotangent_manifolds::{HalfSpace, Lorentz, PoincareBall};
 
 use super::*;
 
-const ALL: [Similarity; 8] = [
+const ALL: [Similarity; 10] = [
     Similarity::Dot,
     Similarity::Distance,
     Similarity::PolarDistance,
@@ -17,6 +17,8 @@ const ALL: [Similarity; 8] = [
     Similarity::UmbralCone { radius: 0.1 },
     Similarity::Laplacian,
     Similarity::Additive,
+    Similarity::ReleasedPenumbralCone { light: 0.8 },
+    Similarity::ReleasedUmbralCone { radius: 0.2 },
 ];
 
 fn attention(similarity: Similarity) -> Attention<f64> {
@@ -49,6 +51,13 @@ fn by_hand(similarity: Similarity, q: &[f64], k: &[f64]) -> f64 {
         }
         Similarity::UmbralCone { radius } => {
             -half_space.umbral_ancestor(&half_space.psi(&q), &half_space.psi(&k), radius)
+        }
+        Similarity::ReleasedPenumbralCone { light } => {
+            -by_hand(Similarity::PenumbralCone { light }, &q[..], &k[..]).powi(2)
+        }
+        Similarity::ReleasedUmbralCone { radius } => {
+            let [q, k] = [&q, &k].map(|x| [x[0], x[1], x[2] / 3.0]);
+            by_hand(Similarity::UmbralCone { radius }, &q, &k)
         }
         Similarity::Additive => {
             let sum: f64 = q.iter().chain(k.iter()).sum();

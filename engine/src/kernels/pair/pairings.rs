@@ -7,56 +7,226 @@ use smallvec::SmallVec;
 use super::tile::{LANES, Tile};
 use super::{Pairing, Sizes};
 use crate::kernels::gemm::{Matrix, serial};
-use crate::kernels::line::load;
+use crate::kernels::line::{line_total, line_zip, load, pairwise};
+use crate::lanes::LaneMask;
 use crate::operation::View;
 use crate::simd::dispatch;
-use crate::{Float, Lanes};
+use crate::{Float, Lanes, Scalar};
+
+/// Rows of at most this many elements are subtracted pair by pair: products would save nothing.
+const NARROW: usize = 8;
 
 /// Pairings of some left rows with some right ones: `s[i, j]`.
 pub(crate) fn pairings<T: Float>(pairing: Pairing, x: &[T], y: &[T], width: usize, s: &mut [T]) {
     let (n, m) = (x.len() / width.max(1), y.len() / width.max(1));
     match pairing {
         Pairing::Dot => serial(Matrix::new(x, n, width), Matrix::new(y, m, width).transposed(), false, s),
-        Pairing::SquaredDistance => dispatch(
-            #[inline(always)]
-            || {
-                // Eight right rows side by side, coordinate by coordinate.
-                T::with_scratch(width * LANES, |panel| {
-                    for (block, y) in y.chunks(LANES * width).enumerate() {
-                        let count = y.len() / width;
-                        for c in 0..width {
-                            for l in 0..LANES {
-                                panel[c * LANES + l] = y[l.min(count - 1) * width + c];
-                            }
-                        }
-                        for (i, x) in x.chunks_exact(width).enumerate() {
-                            let mut sum = Lanes::<LANES, T>::splat(T::zero());
-                            for (x, y) in x.iter().zip(panel.chunks_exact(LANES)) {
-                                let d = Lanes::splat(*x) - load(y, 0.0);
-                                sum = d.mul_add(d, sum);
-                            }
-                            sum.store(&mut s[i * m + block * LANES..][..count]);
+        Pairing::SquaredDistance if width <= NARROW => subtracted(x, y, width, s),
+        Pairing::SquaredDistance => centred(x, y, width, |both| {
+            serial(both.left(), both.right().transposed(), false, s);
+            dispatch(
+                #[inline(always)]
+                || {
+                    for (i, s) in s.chunks_exact_mut(m).enumerate() {
+                        if both.distances(i, s) {
+                            both.repair(i, s, |j| square(&x[i * width..][..width], &y[j * width..][..width]));
                         }
                     }
-                });
-            },
-        ),
+                },
+            );
+        }),
     }
 }
 
-/// Gradients of rows from those of their pairings `w`, added to `dx` and `dy`.
+/// Squared distances, pair by pair.
+fn subtracted<T: Float>(x: &[T], y: &[T], width: usize, s: &mut [T]) {
+    let m = y.len() / width;
+    T::with_scratch(width * m, |columns| {
+        transpose(y, width, columns);
+        dispatch(
+            #[inline(always)]
+            || {
+                for (x, s) in x.chunks_exact(width).zip(s.chunks_exact_mut(m)) {
+                    s.fill(T::zero());
+                    for (x, y) in x.iter().zip(columns.chunks_exact(m)) {
+                        let x = Lanes::splat(*x);
+                        line_zip::<T, LANES>(
+                            s,
+                            y,
+                            #[inline(always)]
+                            |s, y| (x - y).mul_add(x - y, s),
+                        );
+                    }
+                }
+            },
+        );
+    });
+}
+
+/// Rows, coordinate by coordinate.
+fn transpose<T: Float>(rows: &[T], width: usize, columns: &mut [T]) {
+    let m = rows.len() / width;
+    for (j, row) in rows.chunks_exact(width).enumerate() {
+        row.iter().enumerate().for_each(|(c, x)| columns[c * m + j] = *x);
+    }
+}
+
+/// The squared distance of two rows.
+#[inline(always)]
+fn square<T: Float>(x: &[T], y: &[T]) -> T {
+    let mut sum = Lanes::<LANES, T>::splat(T::zero());
+    for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
+        let d = load(x, 0.0) - load(y, 0.0);
+        sum = d.mul_add(d, sum);
+    }
+    T::nearest(pairwise(sum.widen()))
+}
+
+/// Rows less the mean of the right ones, and their squares: `‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩` makes products of matrices of
+/// distances. Where a distance is small beside the rows the terms cancel: such pairs are *near*, and taken from
+/// differences, the distances and their gradients alike.
+struct Centred<'a, T> {
+    rows: &'a [T],
+    squares: &'a [T],
+    n: usize,
+    width: usize,
+}
+
+/// Of how much of the sum of the squares a squared distance that does not cancel is.
+const FAR: f64 = 0.25;
+
+/// Calls `work` with left and right rows less the mean of the right ones.
+fn centred<T: Float, R>(x: &[T], y: &[T], width: usize, work: impl FnOnce(Centred<'_, T>) -> R) -> R {
+    let (n, m) = (x.len() / width, y.len() / width);
+    T::with_scratch((n + m) * (width + 1) + width, |scratch| {
+        let (rows, rest) = scratch.split_at_mut((n + m) * width);
+        let (squares, mean) = rest.split_at_mut(n + m);
+        dispatch(
+            #[inline(always)]
+            || {
+                mean.fill(T::zero());
+                for y in y.chunks_exact(width) {
+                    mean.iter_mut().zip(y).for_each(|(mean, y)| *mean = *mean + *y);
+                }
+                let scale = T::nearest(1.0 / m as f64);
+                for mean in mean.iter_mut() {
+                    let scaled = *mean * scale;
+                    // Rows that are no numbers are nobody's but their own.
+                    *mean = if scaled.to_f64().is_finite() { scaled } else { T::zero() };
+                }
+                let given = x.chunks_exact(width).chain(y.chunks_exact(width));
+                for ((row, given), square) in rows.chunks_exact_mut(width).zip(given).zip(&mut *squares) {
+                    let mut sum = Lanes::<LANES, T>::splat(T::zero());
+                    for ((row, x), mean) in
+                        row.chunks_mut(LANES).zip(given.chunks(LANES)).zip(mean.chunks(LANES))
+                    {
+                        let d = load(x, 0.0) - load(mean, 0.0);
+                        sum = d.mul_add(d, sum);
+                        d.store(row);
+                    }
+                    *square = T::nearest(pairwise(sum.widen()));
+                }
+            },
+        );
+        work(Centred { rows, squares, n, width })
+    })
+}
+
+impl<T: Float> Centred<'_, T> {
+    fn left(&self) -> Matrix<'_, T> {
+        Matrix::new(self.rows, self.n, self.width)
+    }
+
+    fn right(&self) -> Matrix<'_, T> {
+        Matrix::new(&self.rows[self.n * self.width..], self.squares.len() - self.n, self.width)
+    }
+
+    /// Where squared distances `s` are neither too small beside the squares `x` and `y` of their rows, nor no numbers.
+    #[inline(always)]
+    fn far<const R: usize>([x, y, s]: [Lanes<R, T>; 3]) -> LaneMask<R, T> {
+        let finite =
+            Lanes::select(s.lt(Lanes::splat(T::nearest(f64::INFINITY))), s, Lanes::splat(T::nearest(-1.0)));
+        (Lanes::splat(T::constant(FAR)) * (x + y)).lt(finite)
+    }
+
+    /// Inner products of left row `i` with the right rows become squared distances; whether any is near.
+    #[inline(always)]
+    fn distances(&self, i: usize, s: &mut [T]) -> bool {
+        let x = Lanes::splat(self.squares[i]);
+        let mut any = false;
+        for (s, y) in s.chunks_mut(LANES).zip(self.squares[self.n..].chunks(LANES)) {
+            let y = load(y, 1.0);
+            let distance = Lanes::splat(T::constant(-2.0)).mul_add(load(s, 0.0), x + y);
+            any |= !Self::far([x, y, distance]).all();
+            distance.store(s);
+        }
+        any
+    }
+
+    /// Puts `of(j)` for the distances of left row `i` that are near.
+    #[inline(always)]
+    fn repair(&self, i: usize, s: &mut [T], of: impl Fn(usize) -> T) {
+        for (j, s) in s.iter_mut().enumerate() {
+            if self.near(i, j, *s) {
+                *s = of(j);
+            }
+        }
+    }
+
+    /// Gradients `w` of the squared distances `s` of left row `i` become what the products of matrices take, `−2w`, and 0
+    /// for near pairs, which go to `of_pair`.
+    #[inline(always)]
+    fn apart(&self, i: usize, s: &[T], w: &mut [T], mut of_pair: impl FnMut(usize, usize, T)) {
+        let x = Lanes::splat(self.squares[i]);
+        let squares = self.squares[self.n..].chunks(LANES);
+        for (block, ((w, s), y)) in w.chunks_mut(LANES).zip(s.chunks(LANES)).zip(squares).enumerate() {
+            let far = Self::far([x, load(y, 1.0), load(s, 4.0 + 4.0 * x.get(0).to_f64())]);
+            if !far.all() {
+                for l in 0..w.len() {
+                    if self.near(i, block * LANES + l, s[l]) {
+                        of_pair(i, block * LANES + l, w[l] + w[l]);
+                        w[l] = T::zero();
+                    }
+                }
+            }
+            (load(w, 0.0) * Lanes::splat(T::constant(-2.0))).store(w);
+        }
+    }
+
+    /// Subtracts from gradients those rows, from row `first` on, times `factors`.
+    fn subtract(&self, factors: &[T], first: usize, d: &mut [T]) {
+        let rows = self.rows[first * self.width..].chunks_exact(self.width);
+        dispatch(
+            #[inline(always)]
+            || {
+                for ((d, row), factor) in d.chunks_exact_mut(self.width).zip(rows).zip(factors) {
+                    d.iter_mut().zip(row).for_each(|(d, x)| *d = *d - *factor * *x);
+                }
+            },
+        );
+    }
+
+    /// Whether left row `i` and right row `j` are near, whose squared distance is `s`.
+    #[inline(always)]
+    fn near(&self, i: usize, j: usize, s: T) -> bool {
+        !Self::far([self.squares[i], self.squares[self.n + j], s].map(|x| Lanes::from([x]))).all()
+    }
+}
+
+/// Gradients of rows, added to `dx` and `dy`, from their pairings `s` and the gradients `w` of those, which are lost.
 pub(crate) fn pairings_gradient<T: Float>(
     pairing: Pairing,
     (x, y): (&[T], &[T]),
     width: usize,
-    w: &[T],
+    s: &[T],
+    w: &mut [T],
     dx: Option<&mut [T]>,
     dy: Option<&mut [T]>,
 ) {
     let (n, m) = (x.len() / width.max(1), y.len() / width.max(1));
-    let weights = Matrix::new(w, n, m);
     match pairing {
         Pairing::Dot => {
+            let weights = Matrix::new(w, n, m);
             if let Some(dx) = dx {
                 serial(weights, Matrix::new(y, m, width), true, dx);
             }
@@ -64,26 +234,103 @@ pub(crate) fn pairings_gradient<T: Float>(
                 serial(weights.transposed(), Matrix::new(x, n, width), true, dy);
             }
         }
-        // From differences: 2 w (x − y).
-        Pairing::SquaredDistance => {
-            let side = |rows: &[T], others: &[T], weight: &dyn Fn(usize, usize) -> T, out: &mut [T]| {
-                for (i, (row, out)) in rows.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
-                    for (j, other) in others.chunks_exact(width).enumerate() {
-                        let w = weight(i, j) + weight(i, j);
-                        for ((out, a), b) in out.iter_mut().zip(row).zip(other) {
-                            *out = *out + w * (*a - *b);
+        Pairing::SquaredDistance => distances_gradient((x, y), width, s, w, dx, dy),
+    }
+}
+
+/// [`pairings_gradient`] of squared distances: `2 Σ_j w_ij (x_i − y_j)` for left row i.
+fn distances_gradient<T: Float>(
+    (x, y): (&[T], &[T]),
+    width: usize,
+    s: &[T],
+    w: &mut [T],
+    mut dx: Option<&mut [T]>,
+    mut dy: Option<&mut [T]>,
+) {
+    let (n, m) = (x.len() / width, y.len() / width);
+    // The gradient of one pair.
+    let one = |dx: &mut Option<&mut [T]>, dy: &mut Option<&mut [T]>, i: usize, j: usize, w: T| {
+        let (i, j) = (i * width..(i + 1) * width, j * width..(j + 1) * width);
+        let rows = || x[i.clone()].iter().zip(&y[j.clone()]);
+        if let Some(dx) = dx {
+            dx[i.clone()].iter_mut().zip(rows()).for_each(|(d, (x, y))| *d = *d + w * (*x - *y));
+        }
+        if let Some(dy) = dy {
+            dy[j.clone()].iter_mut().zip(rows()).for_each(|(d, (x, y))| *d = *d - w * (*x - *y));
+        }
+    };
+    if width <= NARROW {
+        return subtracted_gradient((x, y), width, w, dx, dy);
+    }
+    centred(x, y, width, |both| {
+        T::with_scratch(n + m, |sums| {
+            let (of_left, of_right) = sums.split_at_mut(n);
+            of_right.fill(T::zero());
+            dispatch(
+                #[inline(always)]
+                || {
+                    let rows = w.chunks_exact_mut(m).zip(s.chunks_exact(m)).zip(&mut *of_left);
+                    for (i, ((w, s), of_left)) in rows.enumerate() {
+                        both.apart(i, s, w, |i, j, w| one(&mut dx, &mut dy, i, j, w));
+                        *of_left = T::nearest(line_total(w));
+                        of_right.iter_mut().zip(&*w).for_each(|(sum, w)| *sum = *sum + *w);
+                    }
+                },
+            );
+            let w = Matrix::new(w, n, m);
+            if let Some(dx) = dx {
+                serial(w, both.right(), true, dx);
+                both.subtract(of_left, 0, dx);
+            }
+            if let Some(dy) = dy {
+                serial(w.transposed(), both.left(), true, dy);
+                both.subtract(of_right, n, dy);
+            }
+        });
+    });
+}
+
+/// [`distances_gradient`] of narrow rows, pair by pair.
+fn subtracted_gradient<T: Float>(
+    (x, y): (&[T], &[T]),
+    width: usize,
+    w: &[T],
+    mut dx: Option<&mut [T]>,
+    dy: Option<&mut [T]>,
+) {
+    let m = y.len() / width;
+    T::with_scratch(2 * m * width, |scratch| {
+        let (columns, sums) = scratch.split_at_mut(m * width);
+        transpose(y, width, columns);
+        sums.fill(T::zero());
+        dispatch(
+            #[inline(always)]
+            || {
+                for (i, (x, w)) in x.chunks_exact(width).zip(w.chunks_exact(m)).enumerate() {
+                    for (c, x) in x.iter().enumerate() {
+                        let x = Lanes::splat(*x);
+                        let mut sum = Lanes::<LANES, T>::splat(T::zero());
+                        let columns = columns[c * m..][..m].chunks(LANES);
+                        let sums = sums[c * m..][..m].chunks_mut(LANES);
+                        for ((y, sums), w) in columns.zip(sums).zip(w.chunks(LANES)) {
+                            let (w, difference) = (load(w, 0.0), x - load(y, 0.0));
+                            sum = w.mul_add(difference, sum);
+                            w.mul_add(difference, load(sums, 0.0)).store(sums);
+                        }
+                        if let Some(dx) = &mut dx {
+                            let d = &mut dx[i * width + c];
+                            *d = *d + T::nearest(2.0 * pairwise(sum.widen()));
                         }
                     }
                 }
-            };
-            if let Some(dx) = dx {
-                side(x, y, &|i, j| w[i * m + j], dx);
-            }
-            if let Some(dy) = dy {
-                side(y, x, &|j, i| w[i * m + j], dy);
+            },
+        );
+        if let Some(dy) = dy {
+            for (j, d) in dy.chunks_exact_mut(width).enumerate() {
+                d.iter_mut().enumerate().for_each(|(c, d)| *d = *d - (sums[c * m + j] + sums[c * m + j]));
             }
         }
-    }
+    });
 }
 
 /// Left rows of a tile: about 512 KiB of scores for `m` right rows in f32.
@@ -137,5 +384,101 @@ impl<'a, T: Float> Part<'a, T> {
     pub(crate) fn rows(&self, left: Range<usize>, right: Range<usize>) -> (&'a [T], &'a [T]) {
         let width = self.width;
         (&self.x[left.start * width..left.end * width], &self.y[right.start * width..right.end * width])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::rng;
+
+    /// Rows in clusters: within one they are `gap` apart, the clusters are at distances of about 1 from each other, and
+    /// all of them far from the origin.
+    fn clusters(rows: usize, width: usize, gap: f64, seed: u64) -> Vec<f32> {
+        let mut rng = rng::stream(seed, 0, 0);
+        let centres: Vec<f64> = {
+            let mut rng = rng::stream(7, 0, 0);
+            (0..4 * width).map(|_| 30.0 + rng.random_range(-1.0..1.0)).collect()
+        };
+        (0..rows * width)
+            .map(|i| {
+                (centres[(i / width % 4) * width + i % width] + gap * rng.random_range(-1.0..1.0)) as f32
+            })
+            .collect()
+    }
+
+    fn difference(x: &[f32], y: &[f32]) -> Vec<f64> {
+        x.iter().zip(y).map(|(x, y)| f64::from(*x) - f64::from(*y)).collect()
+    }
+
+    #[test]
+    fn squared_distances_and_their_gradients_are_accurate_near_and_far() {
+        for width in [1, 3, 8, 9, 16, 37, 64] {
+            for (n, m) in [(1, 1), (5, 1), (13, 29), (64, 64)] {
+                for gap in [1e-3, 0.3] {
+                    let (x, y) = (clusters(n, width, gap, 1), clusters(m, width, gap, 2));
+                    let mut s = vec![f32::NAN; n * m];
+                    pairings(Pairing::SquaredDistance, &x, &y, width, &mut s);
+                    let mut rng = rng::stream(3, 0, 0);
+                    let w: Vec<f32> =
+                        s.iter().map(|s| rng.random_range(0.5..1.0) / (s.sqrt() + 1e-6)).collect();
+                    let (mut dx, mut dy) = (vec![0.0; n * width], vec![0.0; m * width]);
+                    let mut weights = w.clone();
+                    let both = (&mut *dx, &mut *dy);
+                    pairings_gradient(
+                        Pairing::SquaredDistance,
+                        (&x, &y),
+                        width,
+                        &s,
+                        &mut weights,
+                        Some(both.0),
+                        Some(both.1),
+                    );
+                    // The same in f64, and the sums of what is added up: rounding is relative to those.
+                    let (mut ex, mut ey) = (vec![0.0; n * width], vec![0.0; m * width]);
+                    let (mut of_x, mut of_y) = (vec![0.0_f64; n], vec![0.0_f64; m]);
+                    for i in 0..n {
+                        for j in 0..m {
+                            let d = difference(&x[i * width..][..width], &y[j * width..][..width]);
+                            let square: f64 = d.iter().map(|d| d * d).sum();
+                            let (got, w) = (f64::from(s[i * m + j]), f64::from(w[i * m + j]));
+                            assert!((got - square).abs() <= 4e-6 * square, "{width} {gap}: {got} {square}");
+                            for (c, d) in d.iter().enumerate() {
+                                ex[i * width + c] += 2.0 * w * d;
+                                ey[j * width + c] -= 2.0 * w * d;
+                            }
+                            of_x[i] += w * square.sqrt();
+                            of_y[j] += w * square.sqrt();
+                        }
+                    }
+                    for (d, e, sums) in [(&dx, &ex, &of_x), (&dy, &ey, &of_y)] {
+                        for (at, (d, e)) in d.iter().zip(e).enumerate() {
+                            let error = (f64::from(*d) - e).abs();
+                            assert!(error <= 4e-6 * sums[at / width], "{width} {gap}: {d} {e}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_no_numbers_spoil_only_their_own_distances() {
+        let width = 16;
+        let (x, mut y) = (clusters(9, width, 0.3, 1), clusters(11, width, 0.3, 2));
+        let mut expected = vec![0.0; 99];
+        pairings(Pairing::SquaredDistance, &x, &y, width, &mut expected);
+        (y[0], y[width], y[2 * width]) = (f32::NAN, f32::INFINITY, 3e38);
+        let mut s = vec![0.0; 99];
+        pairings(Pairing::SquaredDistance, &x, &y, width, &mut s);
+        for (s, expected) in s.chunks(11).zip(expected.chunks(11)) {
+            assert!(s[0].is_nan() && s[1] == f32::INFINITY && s[2] == f32::INFINITY, "{s:?}");
+            assert!(
+                s[3..].iter().zip(&expected[3..]).all(|(a, b)| (a - b).abs() <= 1e-5 * b),
+                "{s:?} {expected:?}"
+            );
+        }
     }
 }

@@ -148,12 +148,12 @@ fn run_job<T: Float>(kernel: &dyn PairKernel<T>, inputs: &[View<'_, T>], s: Size
                     .collect(),
                 params: job.dparams.clone(),
             };
-            gradient(kernel, &part.tile(0..end - start, 0..s.m), pairs, weights, &mut grads);
+            gradient(kernel, &part.tile(0..end - start, 0..s.m), pairs, weights, &mut grads, |_, _, _, _| ());
             job.dparams = grads.params;
             let dx = job.dx.as_deref_mut().map(|dx| &mut dx[here.start * s.width..here.end * s.width]);
             let size = s.m * s.width;
             let dy = job.dy.as_mut().map(|dy| &mut dy.slice()[entry * size..(entry + 1) * size]);
-            pairings_gradient(kernel.pairing(), (part.x, part.y), s.width, weights, dx, dy);
+            pairings_gradient(kernel.pairing(), (part.x, part.y), s.width, pairs, weights, dx, dy);
             start = end;
         }
     });

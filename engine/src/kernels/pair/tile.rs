@@ -1,15 +1,16 @@
 //! The formula on tiles of pairs.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use smallvec::SmallVec;
 
 use super::{PairFormula, Pairing};
-use crate::kernels::line::{line_dot, load};
+use crate::kernels::line::{self, line_dot};
 use crate::lanes::array;
 use crate::operation::Operation;
-use crate::simd::dispatch;
-use crate::{Dual, Float, Lanes};
+use crate::simd::{Octet, dispatch, dispatch_lanes};
+use crate::{Dual, Float, Lanes, Scalar};
 
 /// A tile of pairs with the numbers of its rows.
 #[doc(hidden)]
@@ -23,6 +24,20 @@ pub struct Tile<'a, T> {
     pub(crate) left: SmallVec<[&'a [T]; 4]>,
     pub(crate) right: SmallVec<[&'a [T]; 4]>,
     pub(crate) params: SmallVec<[f64; 4]>,
+}
+
+impl<T> Tile<'_, T> {
+    /// Pairs of left row `i` with some right rows.
+    fn part(&self, i: usize, range: Range<usize>) -> Tile<'_, T> {
+        let of_left = if self.matched { range.clone() } else { i..i + 1 };
+        Tile {
+            columns: range.len(),
+            matched: self.matched,
+            left: self.left.iter().map(|x| &x[of_left.clone()]).collect(),
+            right: self.right.iter().map(|x| &x[range.clone()]).collect(),
+            params: self.params.clone(),
+        }
+    }
 }
 
 /// Gradients of the numbers of a tile's rows, to be added to; none where it is not asked for.
@@ -40,6 +55,9 @@ pub trait PairKernel<T: Float>: Send + Sync {
     fn counts(&self) -> [usize; 3];
     /// Turns pairings into scores, in place.
     fn score(&self, tile: &Tile<'_, T>, s: &mut [T]);
+    /// Turns pairings of left row `i` with right rows from `at` on into scores, in place, and finds their partial
+    /// derivatives by the pairing, the numbers of the left row and of the right rows: `partials`, one after another.
+    fn differentiate(&self, tile: &Tile<'_, T>, i: usize, at: usize, s: &mut [T], partials: &mut [T]);
     /// Turns pairings of left row `i` with right rows from `at` on into the partial derivatives by one of the
     /// arguments, in place: the pairing (0), the numbers of the left row, of the right rows, the parameters.
     fn partial(&self, tile: &Tile<'_, T>, which: usize, i: usize, at: usize, s: &mut [T]);
@@ -63,39 +81,70 @@ impl<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize> Er
 pub(super) const LANES: usize = 8;
 
 /// A block of pairs: the arguments of the formula.
-struct Block<T: Float, const L: usize, const R: usize, const P: usize> {
-    pairing: Lanes<LANES, T>,
-    left: [Lanes<LANES, T>; L],
-    right: [Lanes<LANES, T>; R],
-    params: [Lanes<LANES, T>; P],
+struct Block<O, const L: usize, const R: usize, const P: usize> {
+    pairing: O,
+    left: [O; L],
+    right: [O; R],
+    params: [O; P],
 }
 
-impl<T: Float, const L: usize, const R: usize, const P: usize> Block<T, L, R, P> {
+/// Some consecutive elements; 1 beyond the end.
+#[inline(always)]
+fn load<T: Float, O: Octet<T>>(x: &[T]) -> O {
+    O::load(&line::load(x, 1.0).to_array())
+}
+
+/// Writes the first elements, as many as there is room for.
+#[inline(always)]
+fn store<T: Float, O: Octet<T>>(block: O, out: &mut [T]) {
+    let mut elements = [T::zero(); LANES];
+    block.store(&mut elements);
+    Lanes::from(elements).store(out);
+}
+
+impl<O: Scalar, const L: usize, const R: usize, const P: usize> Block<O, L, R, P> {
     /// Pairs of left row `i` with the right rows from `at` on.
     #[inline(always)]
-    fn load(tile: &Tile<'_, T>, s: &[T], i: usize, at: usize) -> Self {
-        let zero = Lanes::splat(T::zero());
+    fn load<T: Float>(tile: &Tile<'_, T>, s: &[T], i: usize, at: usize) -> Self
+    where
+        O: Octet<T>,
+    {
         Block {
-            pairing: load(s, 1.0),
-            left: array(zero, |k| {
+            pairing: load(s),
+            left: array(O::zero(), |k| {
                 let numbers = tile.left[k];
-                if tile.matched { load(&numbers[at..][..s.len()], 1.0) } else { Lanes::splat(numbers[i]) }
+                if tile.matched { load(&numbers[at..][..s.len()]) } else { O::splat(numbers[i]) }
             }),
-            right: array(zero, |k| load(&tile.right[k][at..][..s.len()], 1.0)),
-            params: array(zero, |p| Lanes::splat(T::nearest(tile.params[p]))),
+            right: array(O::zero(), |k| load(&tile.right[k][at..][..s.len()])),
+            params: array(O::zero(), |p| O::splat(T::nearest(tile.params[p]))),
         }
     }
 
     #[inline(always)]
-    fn score<F: PairFormula<L, R, P>>(self) -> Lanes<LANES, T> {
+    fn score<F: PairFormula<L, R, P>>(self) -> O {
         F::eval(self.pairing, self.left, self.right, self.params)
     }
 
-    /// The partial derivative by argument `which`. One at a time: the dual numbers stay in registers.
+    /// The score and its partial derivatives by the first `N` arguments, at once: what they have in common is computed
+    /// once.
     #[inline(always)]
-    fn partial<F: PairFormula<L, R, P>>(&self, which: usize) -> Lanes<LANES, T> {
-        let dual = |value, on: bool| Dual { value, partials: [Lanes::splat(T::constant(f64::from(on)))] };
-        let zero = dual(Lanes::splat(T::zero()), false);
+    fn dual<F: PairFormula<L, R, P>, const N: usize>(self) -> Dual<O, N> {
+        let zero = Dual::constant(0.0);
+        let with =
+            |value, k: usize| Dual { value, partials: array(O::zero(), |p| O::constant(f64::from(p == k))) };
+        F::eval(
+            with(self.pairing, 0),
+            array(zero, |k| with(self.left[k], 1 + k)),
+            array(zero, |k| with(self.right[k], 1 + L + k)),
+            array(zero, |k| with(self.params[k], N)),
+        )
+    }
+
+    /// The partial derivative by argument `which`.
+    #[inline(always)]
+    fn partial<F: PairFormula<L, R, P>>(&self, which: usize) -> O {
+        let dual = |value, on: bool| Dual { value, partials: [O::constant(f64::from(on))] };
+        let zero = dual(O::zero(), false);
         let y = F::eval(
             dual(self.pairing, which == 0),
             array(zero, |k| dual(self.left[k], which == 1 + k)),
@@ -126,34 +175,112 @@ where
     }
 
     fn score(&self, tile: &Tile<'_, T>, s: &mut [T]) {
-        dispatch(
+        dispatch_lanes(
+            s,
             #[inline(always)]
-            || {
-                for (i, s) in s.chunks_exact_mut(tile.columns).enumerate() {
-                    for (b, s) in s.chunks_mut(LANES).enumerate() {
-                        Block::<T, L, R, P>::load(tile, s, i, b * LANES).score::<F>().store(s);
-                    }
-                }
-            },
+            |s| score::<T::Octet, F, T, L, R, P>(tile, s),
+            #[inline(always)]
+            |s| score::<Lanes<LANES, T>, F, T, L, R, P>(tile, s),
         );
     }
 
-    fn partial(&self, tile: &Tile<'_, T>, which: usize, i: usize, at: usize, s: &mut [T]) {
-        dispatch(
-            #[inline(always)]
-            || {
-                for (b, s) in s.chunks_mut(LANES).enumerate() {
-                    Block::<T, L, R, P>::load(tile, s, i, at + b * LANES).partial::<F>(which).store(s);
+    fn differentiate(&self, tile: &Tile<'_, T>, i: usize, at: usize, s: &mut [T], partials: &mut [T]) {
+        macro_rules! together {
+            ($n:literal) => {
+                dispatch_lanes(
+                    (s, partials),
+                    #[inline(always)]
+                    |(s, partials)| differentiate::<T::Octet, F, T, L, R, P, $n>(tile, i, at, s, partials),
+                    #[inline(always)]
+                    |(s, partials)| {
+                        differentiate::<Lanes<LANES, T>, F, T, L, R, P, $n>(tile, i, at, s, partials)
+                    },
+                )
+            };
+        }
+        match 1 + L + R {
+            1 => together!(1),
+            2 | 3 => together!(3),
+            _ => {
+                for (which, partials) in partials.chunks_exact_mut(s.len()).enumerate() {
+                    partials.copy_from_slice(s);
+                    self.partial(tile, which, i, at, partials);
                 }
-            },
+                self.score(&tile.part(i, at..at + s.len()), s);
+            }
+        }
+    }
+
+    fn partial(&self, tile: &Tile<'_, T>, which: usize, i: usize, at: usize, s: &mut [T]) {
+        dispatch_lanes(
+            s,
+            #[inline(always)]
+            |s| partial::<T::Octet, F, T, L, R, P>(tile, which, i, at, s),
+            #[inline(always)]
+            |s| partial::<Lanes<LANES, T>, F, T, L, R, P>(tile, which, i, at, s),
         );
+    }
+}
+
+#[inline(always)]
+fn score<O, F, T, const L: usize, const R: usize, const P: usize>(tile: &Tile<'_, T>, s: &mut [T])
+where
+    O: Octet<T>,
+    F: PairFormula<L, R, P>,
+    T: Float,
+{
+    for (i, s) in s.chunks_exact_mut(tile.columns).enumerate() {
+        for (b, s) in s.chunks_mut(LANES).enumerate() {
+            store(Block::<O, L, R, P>::load(tile, s, i, b * LANES).score::<F>(), s);
+        }
+    }
+}
+
+#[inline(always)]
+fn partial<O, F, T, const L: usize, const R: usize, const P: usize>(
+    tile: &Tile<'_, T>,
+    which: usize,
+    i: usize,
+    at: usize,
+    s: &mut [T],
+) where
+    O: Octet<T>,
+    F: PairFormula<L, R, P>,
+    T: Float,
+{
+    for (b, s) in s.chunks_mut(LANES).enumerate() {
+        store(Block::<O, L, R, P>::load(tile, s, i, at + b * LANES).partial::<F>(which), s);
+    }
+}
+
+/// Scores of left row `i` and their partial derivatives by the first `N` arguments, as far as the formula has so many.
+#[inline(always)]
+fn differentiate<O, F, T, const L: usize, const R: usize, const P: usize, const N: usize>(
+    tile: &Tile<'_, T>,
+    i: usize,
+    at: usize,
+    s: &mut [T],
+    partials: &mut [T],
+) where
+    O: Octet<T>,
+    F: PairFormula<L, R, P>,
+    T: Float,
+{
+    let count = s.len();
+    for (b, s) in s.chunks_mut(LANES).enumerate() {
+        let y = Block::<O, L, R, P>::load(tile, s, i, at + b * LANES).dual::<F, N>();
+        store(y.value, s);
+        for k in 0..N.min(1 + L + R) {
+            store(y.partials[k], &mut partials[k * count + b * LANES..][..s.len()]);
+        }
     }
 }
 
 /// Pairs of a row whose derivatives are taken together.
 const PIECE: usize = 512;
 
-/// Turns the scores' gradients `g` into the pairings' (`s` holds the pairings), and adds those of the numbers.
+/// Turns the scores' gradients `g` into the pairings' (`s` holds the pairings), and adds those of the numbers. Before,
+/// `upstream` is given a left row, the place of some right ones, their scores and their part of `g`, to change.
 ///
 /// The formula's derivatives are stored before they are used: with the sums in the formula's own loop, whether there is
 /// a gradient to add to is asked inside it, and LLVM's loop unswitching does not come to an end at opt-level 3.
@@ -163,44 +290,45 @@ pub(crate) fn gradient<T: Float>(
     s: &[T],
     g: &mut [T],
     grads: &mut TileGradients<'_, T>,
+    mut upstream: impl FnMut(usize, usize, &[T], &mut [T]),
 ) {
-    let [l, r, p] = kernel.counts();
-    let mut partials = [T::zero(); PIECE];
-    let rows = s.chunks_exact(tile.columns).zip(g.chunks_exact_mut(tile.columns)).enumerate();
-    for (i, (s, g)) in rows {
-        for (at, (s, g)) in s.chunks(PIECE).zip(g.chunks_mut(PIECE)).enumerate() {
-            let at = at * PIECE;
-            let partials = &mut partials[..s.len()];
-            // The pairing comes last: it takes the place of `g`.
-            for which in (1..=l + r + p).chain([0]) {
-                let mut derive = || {
-                    partials.copy_from_slice(s);
-                    kernel.partial(tile, which, i, at, partials);
-                };
-                if which == 0 {
-                    derive();
-                    scale(g, partials);
-                } else if which <= l {
-                    if let Some(sums) = grads.left[which - 1].as_deref_mut() {
-                        derive();
-                        if tile.matched {
-                            add_products(&mut sums[at..][..s.len()], g, partials);
-                        } else {
-                            sums[i] = sums[i] + T::nearest(weighted(g, partials));
-                        }
+    let [l, r, _] = kernel.counts();
+    T::with_scratch((2 + l + r) * PIECE, |scratch| {
+        let rows = s.chunks_exact(tile.columns).zip(g.chunks_exact_mut(tile.columns)).enumerate();
+        for (i, (s, g)) in rows {
+            for (at, (s, g)) in s.chunks(PIECE).zip(g.chunks_mut(PIECE)).enumerate() {
+                let (at, count) = (at * PIECE, s.len());
+                let (scores, partials) = scratch[..(2 + l + r) * count].split_at_mut(count);
+                scores.copy_from_slice(s);
+                kernel.differentiate(tile, i, at, scores, partials);
+                upstream(i, at, scores, g);
+                let mut partials = partials.chunks_exact(count);
+                let of_pairing = partials.next().expect("the pairing");
+                for (sums, partials) in grads.left.iter_mut().zip(&mut partials) {
+                    let Some(sums) = sums else { continue };
+                    if tile.matched {
+                        add_products(&mut sums[at..][..count], g, partials);
+                    } else {
+                        sums[i] = sums[i] + T::nearest(weighted(g, partials));
                     }
-                } else if which <= l + r {
-                    if let Some(sums) = grads.right[which - 1 - l].as_deref_mut() {
-                        derive();
-                        add_products(&mut sums[at..][..s.len()], g, partials);
-                    }
-                } else if let Some(sum) = &mut grads.params[which - 1 - l - r] {
-                    derive();
-                    *sum += weighted(g, partials);
                 }
+                for (sums, partials) in grads.right.iter_mut().zip(&mut partials) {
+                    if let Some(sums) = sums {
+                        add_products(&mut sums[at..][..count], g, partials);
+                    }
+                }
+                for (p, sum) in grads.params.iter_mut().enumerate() {
+                    if let Some(sum) = sum {
+                        scores.copy_from_slice(s);
+                        kernel.partial(tile, 1 + l + r + p, i, at, scores);
+                        *sum += weighted(g, scores);
+                    }
+                }
+                // The last that needs it: the pairing's gradient takes the place of `g`.
+                scale(g, of_pairing);
             }
         }
-    }
+    });
 }
 
 fn weighted<T: Float>(g: &[T], partials: &[T]) -> f64 {
