@@ -138,6 +138,9 @@ struct ModelOptions {
     /// Layers of the encoder, and of the decoder.
     #[arg(long)]
     layers: Option<usize>,
+    /// The recursive transformer: all layers are one and the same.
+    #[arg(long)]
+    recursive: bool,
     /// Width of a layer's rows.
     #[arg(long)]
     width: Option<usize>,
@@ -238,6 +241,7 @@ impl Train {
             hidden,
             norm: self.model.norm,
             positions: self.model.positions,
+            recursive: self.model.recursive,
             vocabulary: self.model.vocabulary,
             longest: self.model.longest,
             epochs: self.epochs,

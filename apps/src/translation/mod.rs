@@ -70,6 +70,8 @@ pub enum PositionsOption {
     Sinusoidal,
     /// A table that is learned.
     Learned,
+    /// Points of the Poincaré ball that are learned: a word and its position are x ⊕ p (López & Strube 2020, section 4.1).
+    Hyperbolic,
 }
 
 /// Everything that determines the result of a run, but for the text.
@@ -81,6 +83,9 @@ pub struct Config {
     pub options: AttentionOptions,
     /// Layers of the encoder, and of the decoder.
     pub layers: usize,
+    /// Whether all layers are one and the same.
+    #[serde(default)]
+    pub recursive: bool,
     /// Width of a layer's rows.
     pub width: usize,
     /// Heads of each attention.
@@ -129,6 +134,7 @@ impl Config {
                 self.options != other.options,
             ),
             ("layers", self.layers != other.layers),
+            ("recursive", self.recursive != other.recursive),
             ("width", self.width != other.width),
             ("heads", self.heads != other.heads),
             ("head-dim", self.head_dim != other.head_dim),
@@ -531,7 +537,7 @@ fn load(path: &Path, fresh: &State, model: &mut Model, adam: &mut RiemannianAdam
 fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
     match sources.iter().position(|source| source.len() >= model.longest) {
         Some(at) => Err(AppError::usage(format!(
-            "sentence {} to translate has {} parts: with --positions learned --longest {} is the most",
+            "sentence {} to translate has {} parts: with positions that are learned --longest {} is the most",
             at + 1,
             sources[at].len(),
             model.longest - 1

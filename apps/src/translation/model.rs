@@ -16,8 +16,12 @@ pub(super) struct Model {
     embedding: Param<Euclidean, f32>,
     /// `[longest, width]`, where they are learned.
     positions: Option<Param<Euclidean, f32>>,
+    /// Whether the positions are those of points of the Poincaré ball.
+    hyperbolic: bool,
     encoder: Vec<EncoderLayer>,
     decoder: Vec<DecoderLayer>,
+    /// How many layers rows go through: the same ones again, if there are fewer.
+    depth: usize,
     /// Of the encoder's and of the decoder's result, where layers normalise before their sublayers.
     norms: Option<[LayerNorm; 2]>,
     dropout: Dropout,
@@ -48,16 +52,17 @@ impl Model {
             Param::new(name, Euclidean, value)
         };
         let embedding = table("embedding", vocabulary);
-        let positions =
-            (config.positions == PositionsOption::Learned).then(|| table("positions", config.longest + 1));
+        let sinusoidal = config.positions == PositionsOption::Sinusoidal;
+        let positions = (!sinusoidal).then(|| table("positions", config.longest + 1));
         let apply = |attention: &mut Attention| config.options.apply(attention);
-        let encoder = (0..config.layers).map(|_| {
+        let layers = if config.recursive { 1 } else { config.layers };
+        let encoder = (0..layers).map(|_| {
             let mut layer = EncoderLayer::new(similarity, sizes, rng);
             apply(&mut layer.attention.attention);
             layer
         });
         let encoder = encoder.collect();
-        let decoder = (0..config.layers).map(|_| {
+        let decoder = (0..layers).map(|_| {
             let mut layer = DecoderLayer::new(similarity, sizes, rng);
             apply(&mut layer.attention.attention);
             apply(&mut layer.across.attention);
@@ -66,14 +71,13 @@ impl Model {
         Model {
             embedding,
             positions,
+            hyperbolic: config.positions == PositionsOption::Hyperbolic,
             encoder,
             decoder: decoder.collect(),
+            depth: config.layers,
             norms: (order == NormOrder::Pre).then(|| [0, 1].map(|_| LayerNorm::new(width))),
             dropout: Dropout { rate: config.dropout },
-            longest: match config.positions {
-                PositionsOption::Learned => config.longest + 1,
-                PositionsOption::Sinusoidal => usize::MAX,
-            },
+            longest: if sinusoidal { usize::MAX } else { config.longest + 1 },
         }
     }
 
@@ -88,11 +92,16 @@ impl Model {
         let table = *tape.point(&self.embedding).coordinates();
         let width = table.shape().width();
         let x = table.gather(sentences).reshape([sentences.len() / len, len, width]);
-        let positions = match &self.positions {
-            Some(positions) => tape.point(positions).coordinates().slice(0, 0..len),
-            None => tape.constant(&position::sinusoidal(len, width)),
+        let scale = (width as f64).sqrt();
+        let learned = self.positions.as_ref().map(|table| tape.point(table).coordinates().slice(0, 0..len));
+        let x = match learned {
+            Some(p) if self.hyperbolic => {
+                let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
+                ball.log0(&ball.add(&ball.exp0(&x), &ball.exp0(&p))) * scale
+            }
+            Some(p) => x * scale + p,
+            None => x * scale + tape.constant(&position::sinusoidal(len, width)),
         };
-        let x = x * (width as f64).sqrt() + positions;
         match rng {
             Some(rng) => self.dropout.forward_in(&Euclidean, x, rng),
             None => x,
@@ -112,7 +121,7 @@ impl Model {
         mut rng: Option<&mut Rng>,
     ) -> Var<'t, f32> {
         let mut x = self.embed(tape, sentences, len, rng.as_deref_mut());
-        for layer in &self.encoder {
+        for layer in self.encoder.iter().cycle().take(self.depth) {
             x = layer.forward(x, Mask::None, rng.as_deref_mut());
         }
         self.normalise(0, x)
@@ -127,7 +136,7 @@ impl Model {
         mut rng: Option<&mut Rng>,
     ) -> Var<'t, f32> {
         let mut x = self.embed(encoded.tape(), sentences, len, rng.as_deref_mut());
-        for layer in &self.decoder {
+        for layer in self.decoder.iter().cycle().take(self.depth) {
             x = layer.forward(x, encoded, Mask::None, rng.as_deref_mut());
         }
         self.normalise(1, x)
@@ -145,8 +154,8 @@ impl Model {
         let encoded = self.encode(&tape, source, source.len(), None);
         let begun = [&[bpe::BEGIN], translation].concat();
         let mut x = self.embed(&tape, &begun, begun.len(), None);
-        let (last, before) = self.decoder.split_last().expect("at least one layer");
-        for layer in before {
+        let last = self.decoder.last().expect("at least one layer");
+        for layer in self.decoder.iter().cycle().take(self.depth - 1) {
             x = layer.forward(x, encoded, Mask::None, None);
         }
         let weights = last.weigh_across(x, encoded, Mask::None).to_tensor();

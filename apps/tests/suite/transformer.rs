@@ -102,6 +102,7 @@ fn every_attention_trains() {
         "--attention distance --aggregate barycentre",
         "--attention distance --coordinates polar --learn-sharpness",
         "--attention half-space --positions learned",
+        "--attention umbral-released --positions hyperbolic --recursive --layers 2",
         "--attention penumbral --weights sigmoid",
         "--attention laplacian --head-dim 4",
         "--attention additive",
