@@ -3,7 +3,7 @@
 use crate::arena::Op;
 use crate::compiled::{Compiled, PerFloat};
 use crate::parallel::split_front;
-use crate::simd::{Octet, OctetF32};
+use crate::simd::{F32x8, F32x16, Register};
 use crate::{Element, Lanes, Operation, scratch};
 
 /// An element type of tensors: `f32` or `f64`.
@@ -20,10 +20,14 @@ pub trait Float: Element + Default + std::fmt::Display + bytemuck::Pod {
     /// Name used in files and messages: `"f32"` or `"f64"`.
     const NAME: &'static str;
 
-    /// Eight of them, as pair formulas are evaluated on.
+    /// Several of them, as pair formulas are evaluated on with AVX2.
     #[doc(hidden)]
     #[allow(private_bounds)]
-    type Octet: Octet<Self>;
+    type Avx2: Register<Self>;
+    /// The same with AVX-512.
+    #[doc(hidden)]
+    #[allow(private_bounds)]
+    type Avx512: Register<Self>;
 
     /// Widens to `f64`, exactly.
     fn to_f64(self) -> f64;
@@ -134,12 +138,13 @@ impl<'a> FloatsMut<'a> {
 }
 
 macro_rules! impl_float {
-    ($t:ident, $compensated:expr, $octet:ty, $erased:ident, $buffers:ident, $tapes:ident, $gemm:ident) => {
+    ($t:ident, $compensated:expr, [$avx2:ty, $avx512:ty], $erased:ident, $buffers:ident, $tapes:ident, $gemm:ident) => {
         impl Float for $t {
             const LARGEST: f64 = $t::MAX as f64;
             const COMPENSATED: bool = $compensated;
             const NAME: &'static str = stringify!($t);
-            type Octet = $octet;
+            type Avx2 = $avx2;
+            type Avx512 = $avx512;
 
             #[inline(always)]
             fn to_f64(self) -> f64 {
@@ -202,5 +207,5 @@ macro_rules! impl_float {
     };
 }
 
-impl_float!(f32, false, OctetF32, F32, OF_F32, TAPES_F32, sgemm);
-impl_float!(f64, true, Lanes<8, f64>, F64, OF_F64, TAPES_F64, dgemm);
+impl_float!(f32, false, [F32x8, F32x16], F32, OF_F32, TAPES_F32, sgemm);
+impl_float!(f64, true, [Lanes<8, f64>, Lanes<8, f64>], F64, OF_F64, TAPES_F64, dgemm);

@@ -7,12 +7,12 @@
 //! The environment variable `COTANGENT_SIMD` lowers the level, for tests: `baseline`, `avx2+fma` or `avx512`.
 
 mod block;
-mod octet;
+mod register;
 
 use std::sync::OnceLock;
 
 pub(crate) use block::{Avx2, Avx512, Block, LANES, add, fill, read, write};
-pub(crate) use octet::{Octet, OctetF32};
+pub(crate) use register::{F32x8, F32x16, Register};
 
 /// Instruction sets that kernels are compiled for, each containing the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,109 +1,118 @@
-//! Eight neighbours as the scalar of a formula: what pair formulas are evaluated on.
+//! Registers of neighbours as the scalar of a formula: what pair formulas are evaluated on.
 //!
 //! As with [`Block`](super::Block): where a formula and its derivatives are one long stretch of code, the compiler no
 //! longer makes vector instructions of arrays of [`Lanes`]. There, the register is named.
 
 use crate::{Float, Lanes, Scalar};
 
-/// Eight numbers of type `T`. Every implementation computes the same bits.
+/// Neighbours of type `T`, `WIDTH` of them. Every implementation computes the same bits.
 #[doc(hidden)]
 #[allow(missing_docs)]
-pub trait Octet<T>: Scalar {
+pub trait Register<T>: Scalar {
+    const WIDTH: usize;
     fn splat(x: T) -> Self;
-    fn load(x: &[T; 8]) -> Self;
-    fn store(self, out: &mut [T; 8]);
+    /// The first numbers of a slice, as many as there are; what else the register holds is some number.
+    fn load(x: &[T]) -> Self;
+    /// Writes the first numbers, as many as there is room for.
+    fn store(self, out: &mut [T]);
 }
 
-impl<T: Float> Octet<T> for Lanes<8, T> {
+impl<T: Float> Register<T> for Lanes<8, T> {
+    const WIDTH: usize = 8;
     #[inline(always)]
     fn splat(x: T) -> Self {
         Lanes::splat(x)
     }
     #[inline(always)]
-    fn load(x: &[T; 8]) -> Self {
-        Lanes::from(*x)
+    fn load(x: &[T]) -> Self {
+        Lanes::load(x, 1.0)
     }
     #[inline(always)]
-    fn store(self, out: &mut [T; 8]) {
-        *out = self.to_array();
+    fn store(self, out: &mut [T]) {
+        Lanes::store(self, out);
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) type OctetF32 = Lanes<8, f32>;
+pub(crate) type F32x8 = Lanes<8, f32>;
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) type F32x16 = Lanes<8, f32>;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86_64::OctetF32;
+pub(crate) use x86_64::{F32x8, F32x16};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use std::arch::x86_64::*;
     use std::ops::{Add, Div, Mul, Neg, Sub};
 
-    use super::Octet;
+    use super::Register;
     use crate::{Lanes, Scalar};
 
-    /// A register of AVX2. Made only in what [`dispatch_lanes`](crate::simd::dispatch_lanes) runs where the processor has
+    /// A register of AVX2. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs where the processor has it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct F32x8(__m256);
+
+    /// A comparison of two of them: all ones or all zeros in each lane.
+    #[derive(Clone, Copy)]
+    pub struct Mask8(__m256);
+
+    /// A register of AVX-512. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs where the processor has
     /// it.
     #[derive(Clone, Copy, Debug)]
-    pub struct OctetF32(__m256);
+    pub struct F32x16(__m512);
 
-    impl OctetF32 {
+    /// A comparison of two of them: a bit for each lane.
+    #[derive(Clone, Copy)]
+    pub struct Mask16(__mmask16);
+
+    impl F32x8 {
         #[inline(always)]
-        fn lanes(self) -> Lanes<8, f32> {
-            let mut lanes = [0.0; 8];
-            self.store(&mut lanes);
-            Lanes::from(lanes)
+        fn less(self, other: Self) -> Mask8 {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { Mask8(_mm256_cmp_ps::<_CMP_LT_OQ>(self.0, other.0)) }
         }
         #[inline(always)]
-        fn of(lanes: Lanes<8, f32>) -> Self {
-            Self::load(&lanes.to_array())
+        fn blend(mask: Mask8, a: Self, b: Self) -> Self {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { F32x8(_mm256_blendv_ps(b.0, a.0, mask.0)) }
+        }
+        /// A bit for each lane.
+        #[inline(always)]
+        fn bits(mask: Mask8) -> u16 {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { _mm256_movemask_ps(mask.0) as u16 }
         }
     }
 
-    impl Octet<f32> for OctetF32 {
+    impl F32x16 {
         #[inline(always)]
-        fn splat(x: f32) -> Self {
-            // SAFETY: only called where the processor has AVX2.
-            unsafe { OctetF32(_mm256_set1_ps(x)) }
+        fn less(self, other: Self) -> Mask16 {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { Mask16(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, other.0)) }
         }
         #[inline(always)]
-        fn load(x: &[f32; 8]) -> Self {
-            // SAFETY: only called where the processor has AVX2; eight elements are read from eight.
-            unsafe { OctetF32(_mm256_loadu_ps(x.as_ptr())) }
+        fn blend(mask: Mask16, a: Self, b: Self) -> Self {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { F32x16(_mm512_mask_blend_ps(mask.0, b.0, a.0)) }
         }
+        /// A bit for each lane.
         #[inline(always)]
-        fn store(self, out: &mut [f32; 8]) {
-            // SAFETY: only called where the processor has AVX2; eight elements are written to eight.
-            unsafe { _mm256_storeu_ps(out.as_mut_ptr(), self.0) }
+        fn bits(mask: Mask16) -> u16 {
+            mask.0
         }
     }
 
     macro_rules! operators {
-        ($($trait:ident $method:ident $instruction:ident;)*) => { $(
-            impl $trait for OctetF32 {
+        ($register:ident; $($trait:ident $method:ident $instruction:ident;)*) => { $(
+            impl $trait for $register {
                 type Output = Self;
                 #[inline(always)]
                 fn $method(self, b: Self) -> Self {
-                    // SAFETY: a value of this type exists only where the processor has AVX2.
-                    unsafe { OctetF32($instruction(self.0, b.0)) }
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $register($instruction(self.0, b.0)) }
                 }
             }
         )* };
-    }
-    operators! {
-        Add add _mm256_add_ps;
-        Sub sub _mm256_sub_ps;
-        Mul mul _mm256_mul_ps;
-        Div div _mm256_div_ps;
-    }
-
-    impl Neg for OctetF32 {
-        type Output = Self;
-        #[inline(always)]
-        fn neg(self) -> Self {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { OctetF32(_mm256_xor_ps(self.0, _mm256_set1_ps(-0.0))) }
-        }
     }
 
     /// The elementary functions are those of lanes.
@@ -125,52 +134,108 @@ mod x86_64 {
         };
     }
 
-    impl Scalar for OctetF32 {
-        type Mask = Mask;
-        const EPSILON: f64 = f32::EPSILON as f64;
+    macro_rules! register {
+        (
+            $register:ident, $mask:ident, $width:literal, $all:literal,
+            $splat:ident $load:ident $store:ident $add:ident $sub:ident $mul:ident $div:ident $sqrt:ident $xor:ident $andnot:ident
+        ) => {
+            operators! { $register; Add add $add; Sub sub $sub; Mul mul $mul; Div div $div; }
 
-        #[inline(always)]
-        fn constant(value: f64) -> Self {
-            Self::splat(value as f32)
-        }
-        #[inline(always)]
-        fn lt(self, other: Self) -> Mask {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { Mask(_mm256_cmp_ps::<_CMP_LT_OQ>(self.0, other.0)) }
-        }
-        #[inline(always)]
-        fn select(mask: Mask, a: Self, b: Self) -> Self {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { OctetF32(_mm256_blendv_ps(b.0, a.0, mask.0)) }
-        }
-        /// Evaluates only what some lane needs.
-        #[inline(always)]
-        fn choose(mask: Mask, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            match unsafe { _mm256_movemask_ps(mask.0) } {
-                0xff => a(),
-                0 => b(),
-                _ => Self::select(mask, a(), b()),
+            impl $register {
+                #[inline(always)]
+                fn lanes(self) -> Lanes<$width, f32> {
+                    let mut lanes = [0.0; $width];
+                    self.store(&mut lanes);
+                    Lanes::from(lanes)
+                }
+                #[inline(always)]
+                fn of(lanes: Lanes<$width, f32>) -> Self {
+                    Self::load(&lanes.to_array())
+                }
             }
-        }
-        #[inline(always)]
-        fn abs(self) -> Self {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { OctetF32(_mm256_andnot_ps(_mm256_set1_ps(-0.0), self.0)) }
-        }
-        #[inline(always)]
-        fn sqrt(self) -> Self {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { OctetF32(_mm256_sqrt_ps(self.0)) }
-        }
-        elementary! {
-            exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu
-            tanc arctanc sinc cosc arcsinc;
-            sin_cos sinh_cosh tanh_with_slope gelu_with_slope sinc_cosc tanc_secant
-        }
-    }
 
-    /// A comparison of two registers: all ones or all zeros in each lane.
-    #[derive(Clone, Copy)]
-    pub struct Mask(__m256);
+            impl Register<f32> for $register {
+                const WIDTH: usize = $width;
+                #[inline(always)]
+                fn splat(x: f32) -> Self {
+                    // SAFETY: only called where the processor has the instruction.
+                    unsafe { $register($splat(x)) }
+                }
+                #[inline(always)]
+                fn load(x: &[f32]) -> Self {
+                    let block = Lanes::<$width, f32>::load(x, 1.0).to_array();
+                    // SAFETY: only called where the processor has the instruction; as many elements are read as there are.
+                    unsafe { $register($load(block.as_ptr())) }
+                }
+                #[inline(always)]
+                fn store(self, out: &mut [f32]) {
+                    let mut block = [0.0; $width];
+                    // SAFETY: only called where the processor has the instruction; as many elements are written as there are.
+                    unsafe { $store(block.as_mut_ptr(), self.0) };
+                    Lanes::from(block).store(out);
+                }
+            }
+
+            impl Neg for $register {
+                type Output = Self;
+                #[inline(always)]
+                fn neg(self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instructions.
+                    unsafe { $register($xor(self.0, $splat(-0.0))) }
+                }
+            }
+
+            impl Scalar for $register {
+                type Mask = $mask;
+                const EPSILON: f64 = f32::EPSILON as f64;
+
+                #[inline(always)]
+                fn constant(value: f64) -> Self {
+                    Self::splat(value as f32)
+                }
+                #[inline(always)]
+                fn lt(self, other: Self) -> $mask {
+                    self.less(other)
+                }
+                #[inline(always)]
+                fn select(mask: $mask, a: Self, b: Self) -> Self {
+                    Self::blend(mask, a, b)
+                }
+                /// Evaluates only what some lane needs.
+                #[inline(always)]
+                fn choose(mask: $mask, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
+                    match Self::bits(mask) {
+                        $all => a(),
+                        0 => b(),
+                        _ => Self::blend(mask, a(), b()),
+                    }
+                }
+                #[inline(always)]
+                fn abs(self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instructions.
+                    unsafe { $register($andnot($splat(-0.0), self.0)) }
+                }
+                #[inline(always)]
+                fn sqrt(self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $register($sqrt(self.0)) }
+                }
+                elementary! {
+                    exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu
+                    tanc arctanc sinc cosc arcsinc;
+                    sin_cos sinh_cosh tanh_with_slope gelu_with_slope sinc_cosc tanc_secant
+                }
+            }
+        };
+    }
+    register! {
+        F32x8, Mask8, 8, 0xff,
+        _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps
+        _mm256_sqrt_ps _mm256_xor_ps _mm256_andnot_ps
+    }
+    register! {
+        F32x16, Mask16, 16, 0xffff,
+        _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps
+        _mm512_sqrt_ps _mm512_xor_ps _mm512_andnot_ps
+    }
 }

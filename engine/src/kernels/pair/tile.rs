@@ -6,10 +6,10 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::{PairFormula, Pairing};
-use crate::kernels::line::{self, line_dot};
+use crate::kernels::line::line_dot;
 use crate::lanes::array;
 use crate::operation::Operation;
-use crate::simd::{Octet, dispatch, dispatch_lanes};
+use crate::simd::{Register, dispatch, dispatch_wide};
 use crate::{Dual, Float, Lanes, Scalar};
 
 /// A tile of pairs with the numbers of its rows.
@@ -88,34 +88,20 @@ struct Block<O, const L: usize, const R: usize, const P: usize> {
     params: [O; P],
 }
 
-/// Some consecutive elements; 1 beyond the end.
-#[inline(always)]
-fn load<T: Float, O: Octet<T>>(x: &[T]) -> O {
-    O::load(&line::load(x, 1.0).to_array())
-}
-
-/// Writes the first elements, as many as there is room for.
-#[inline(always)]
-fn store<T: Float, O: Octet<T>>(block: O, out: &mut [T]) {
-    let mut elements = [T::zero(); LANES];
-    block.store(&mut elements);
-    Lanes::from(elements).store(out);
-}
-
 impl<O: Scalar, const L: usize, const R: usize, const P: usize> Block<O, L, R, P> {
     /// Pairs of left row `i` with the right rows from `at` on.
     #[inline(always)]
     fn load<T: Float>(tile: &Tile<'_, T>, s: &[T], i: usize, at: usize) -> Self
     where
-        O: Octet<T>,
+        O: Register<T>,
     {
         Block {
-            pairing: load(s),
+            pairing: O::load(s),
             left: array(O::zero(), |k| {
                 let numbers = tile.left[k];
-                if tile.matched { load(&numbers[at..][..s.len()]) } else { O::splat(numbers[i]) }
+                if tile.matched { O::load(&numbers[at..][..s.len()]) } else { O::splat(numbers[i]) }
             }),
-            right: array(O::zero(), |k| load(&tile.right[k][at..][..s.len()])),
+            right: array(O::zero(), |k| O::load(&tile.right[k][at..][..s.len()])),
             params: array(O::zero(), |p| O::splat(T::nearest(tile.params[p]))),
         }
     }
@@ -175,10 +161,12 @@ where
     }
 
     fn score(&self, tile: &Tile<'_, T>, s: &mut [T]) {
-        dispatch_lanes(
+        dispatch_wide(
             s,
             #[inline(always)]
-            |s| score::<T::Octet, F, T, L, R, P>(tile, s),
+            |s| score::<T::Avx512, F, T, L, R, P>(tile, s),
+            #[inline(always)]
+            |s| score::<T::Avx2, F, T, L, R, P>(tile, s),
             #[inline(always)]
             |s| score::<Lanes<LANES, T>, F, T, L, R, P>(tile, s),
         );
@@ -187,10 +175,12 @@ where
     fn differentiate(&self, tile: &Tile<'_, T>, i: usize, at: usize, s: &mut [T], partials: &mut [T]) {
         macro_rules! together {
             ($n:literal) => {
-                dispatch_lanes(
+                dispatch_wide(
                     (s, partials),
                     #[inline(always)]
-                    |(s, partials)| differentiate::<T::Octet, F, T, L, R, P, $n>(tile, i, at, s, partials),
+                    |(s, partials)| differentiate::<T::Avx512, F, T, L, R, P, $n>(tile, i, at, s, partials),
+                    #[inline(always)]
+                    |(s, partials)| differentiate::<T::Avx2, F, T, L, R, P, $n>(tile, i, at, s, partials),
                     #[inline(always)]
                     |(s, partials)| {
                         differentiate::<Lanes<LANES, T>, F, T, L, R, P, $n>(tile, i, at, s, partials)
@@ -212,10 +202,12 @@ where
     }
 
     fn partial(&self, tile: &Tile<'_, T>, which: usize, i: usize, at: usize, s: &mut [T]) {
-        dispatch_lanes(
+        dispatch_wide(
             s,
             #[inline(always)]
-            |s| partial::<T::Octet, F, T, L, R, P>(tile, which, i, at, s),
+            |s| partial::<T::Avx512, F, T, L, R, P>(tile, which, i, at, s),
+            #[inline(always)]
+            |s| partial::<T::Avx2, F, T, L, R, P>(tile, which, i, at, s),
             #[inline(always)]
             |s| partial::<Lanes<LANES, T>, F, T, L, R, P>(tile, which, i, at, s),
         );
@@ -225,13 +217,13 @@ where
 #[inline(always)]
 fn score<O, F, T, const L: usize, const R: usize, const P: usize>(tile: &Tile<'_, T>, s: &mut [T])
 where
-    O: Octet<T>,
+    O: Register<T>,
     F: PairFormula<L, R, P>,
     T: Float,
 {
     for (i, s) in s.chunks_exact_mut(tile.columns).enumerate() {
-        for (b, s) in s.chunks_mut(LANES).enumerate() {
-            store(Block::<O, L, R, P>::load(tile, s, i, b * LANES).score::<F>(), s);
+        for (b, s) in s.chunks_mut(O::WIDTH).enumerate() {
+            Block::<O, L, R, P>::load(tile, s, i, b * O::WIDTH).score::<F>().store(s);
         }
     }
 }
@@ -244,12 +236,12 @@ fn partial<O, F, T, const L: usize, const R: usize, const P: usize>(
     at: usize,
     s: &mut [T],
 ) where
-    O: Octet<T>,
+    O: Register<T>,
     F: PairFormula<L, R, P>,
     T: Float,
 {
-    for (b, s) in s.chunks_mut(LANES).enumerate() {
-        store(Block::<O, L, R, P>::load(tile, s, i, at + b * LANES).partial::<F>(which), s);
+    for (b, s) in s.chunks_mut(O::WIDTH).enumerate() {
+        Block::<O, L, R, P>::load(tile, s, i, at + b * O::WIDTH).partial::<F>(which).store(s);
     }
 }
 
@@ -262,16 +254,16 @@ fn differentiate<O, F, T, const L: usize, const R: usize, const P: usize, const 
     s: &mut [T],
     partials: &mut [T],
 ) where
-    O: Octet<T>,
+    O: Register<T>,
     F: PairFormula<L, R, P>,
     T: Float,
 {
     let count = s.len();
-    for (b, s) in s.chunks_mut(LANES).enumerate() {
-        let y = Block::<O, L, R, P>::load(tile, s, i, at + b * LANES).dual::<F, N>();
-        store(y.value, s);
+    for (b, s) in s.chunks_mut(O::WIDTH).enumerate() {
+        let y = Block::<O, L, R, P>::load(tile, s, i, at + b * O::WIDTH).dual::<F, N>();
+        y.value.store(s);
         for k in 0..N.min(1 + L + R) {
-            store(y.partials[k], &mut partials[k * count + b * LANES..][..s.len()]);
+            y.partials[k].store(&mut partials[k * count + b * O::WIDTH..][..s.len()]);
         }
     }
 }
