@@ -89,9 +89,10 @@ pub(crate) fn serial<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: b
     unsafe { T::gemm([m, k, n], a.data.as_ptr(), b.data.as_ptr(), strides, beta, c.as_mut_ptr()) }
 }
 
+/// A tile of a small product, in registers: its rows, and its columns.
+const ROWS: usize = 4;
 const LANES: usize = 8;
 
-/// Eight columns at a time, in registers.
 fn small<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     let (k, n) = (a.columns, b.columns);
     let width = n.next_multiple_of(LANES);
@@ -99,9 +100,10 @@ fn small<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut
         // Copied once, its rows can be loaded as whole lanes.
         return T::with_scratch(k * width, |packed| {
             for (p, row) in packed.chunks_exact_mut(width.max(1)).enumerate() {
-                for (j, x) in row.iter_mut().enumerate() {
-                    *x = if j < n { b.data[p * b.row + j * b.column] } else { T::zero() };
-                }
+                let (row, rest) = row.split_at_mut(n);
+                let given = b.data[p * b.row..].iter().step_by(b.column);
+                row.iter_mut().zip(given).for_each(|(x, y)| *x = *y);
+                rest.fill(T::zero());
             }
             small(a, Matrix { columns: n, ..Matrix::new(packed, k, width) }, accumulate, c);
         });
@@ -109,24 +111,41 @@ fn small<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut
     dispatch(
         #[inline(always)]
         || {
-            for (i, c) in c.chunks_exact_mut(n.max(1)).enumerate() {
-                for (block, c) in c.chunks_mut(LANES).enumerate() {
-                    let first = block * LANES;
-                    let mut sum = Lanes::<LANES, T>::splat(T::zero());
-                    for p in 0..k {
-                        let x = Lanes::splat(a.data[i * a.row + p * a.column]);
-                        let start = p * b.row + first;
-                        sum = x.mul_add(Lanes::load(&b.data[start..start + LANES], 0.0), sum);
-                    }
-                    if accumulate {
-                        for (l, c) in c.iter_mut().enumerate() {
-                            *c = *c + sum.get(l);
-                        }
+            for (block, c) in c.chunks_mut(ROWS * n.max(1)).enumerate() {
+                for first in (0..n).step_by(LANES) {
+                    if c.len() == ROWS * n {
+                        tile::<T, ROWS>(a, b, [block * ROWS, first], accumulate, c);
                     } else {
-                        sum.store(c);
+                        for (i, c) in c.chunks_exact_mut(n).enumerate() {
+                            tile::<T, 1>(a, b, [block * ROWS + i, first], accumulate, c);
+                        }
                     }
                 }
             }
         },
     );
+}
+
+/// Rows from `i` on, `R` of them, and columns from `first` on; `c` holds those rows.
+#[inline(always)]
+fn tile<T: Float, const R: usize>(
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    [i, first]: [usize; 2],
+    accumulate: bool,
+    c: &mut [T],
+) {
+    let n = b.columns;
+    let mut sums = [Lanes::<LANES, T>::splat(T::zero()); R];
+    for p in 0..a.columns {
+        let start = p * b.row + first;
+        let y = Lanes::load(&b.data[start..start + LANES], 0.0);
+        for (r, sum) in sums.iter_mut().enumerate() {
+            *sum = Lanes::splat(a.data[(i + r) * a.row + p * a.column]).mul_add(y, *sum);
+        }
+    }
+    for (sum, c) in sums.into_iter().zip(c.chunks_exact_mut(n)) {
+        let c = &mut c[first..n.min(first + LANES)];
+        if accumulate { (Lanes::load(c, 0.0) + sum).store(c) } else { sum.store(c) }
+    }
 }

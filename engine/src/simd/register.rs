@@ -163,14 +163,26 @@ mod x86_64 {
                 }
                 #[inline(always)]
                 fn load(x: &[f32]) -> Self {
-                    let block = Lanes::<$width, f32>::load(x, 1.0).to_array();
+                    let rest;
+                    let block: &[f32; $width] = match x.first_chunk() {
+                        Some(block) => block,
+                        None => {
+                            rest = Lanes::load(x, 1.0).to_array();
+                            &rest
+                        }
+                    };
                     // SAFETY: only called where the processor has the instruction; as many elements are read as there are.
                     unsafe { $register($load(block.as_ptr())) }
                 }
                 #[inline(always)]
                 fn store(self, out: &mut [f32]) {
+                    if let Some(block) = out.first_chunk_mut::<$width>() {
+                        // SAFETY: only called where the processor has the instruction; as many elements are written as
+                        // there are.
+                        return unsafe { $store(block.as_mut_ptr(), self.0) };
+                    }
                     let mut block = [0.0; $width];
-                    // SAFETY: only called where the processor has the instruction; as many elements are written as there are.
+                    // SAFETY: as above.
                     unsafe { $store(block.as_mut_ptr(), self.0) };
                     Lanes::from(block).store(out);
                 }

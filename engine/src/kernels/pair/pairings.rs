@@ -29,7 +29,12 @@ pub(crate) fn pairings<T: Float>(pairing: Pairing, x: &[T], y: &[T], width: usiz
                 || {
                     for (i, s) in s.chunks_exact_mut(m).enumerate() {
                         if both.distances(i, s) {
-                            both.repair(i, s, |j| square(&x[i * width..][..width], &y[j * width..][..width]));
+                            both.repair(
+                                i,
+                                s,
+                                #[inline(always)]
+                                |j| square(&x[i * width..][..width], &y[j * width..][..width]),
+                            );
                         }
                     }
                 },
@@ -80,6 +85,14 @@ fn square<T: Float>(x: &[T], y: &[T]) -> T {
         sum = d.mul_add(d, sum);
     }
     T::nearest(pairwise(sum.widen()))
+}
+
+/// `d += w (x − y)`.
+#[inline(always)]
+fn add_difference<T: Float>(d: &mut [T], w: T, x: &[T], y: &[T]) {
+    for ((d, x), y) in d.iter_mut().zip(x).zip(y) {
+        *d = *d + w * (*x - *y);
+    }
 }
 
 /// Rows less the mean of the right ones, and their squares: `‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩` makes products of matrices of
@@ -248,17 +261,6 @@ fn distances_gradient<T: Float>(
     mut dy: Option<&mut [T]>,
 ) {
     let (n, m) = (x.len() / width, y.len() / width);
-    // The gradient of one pair.
-    let one = |dx: &mut Option<&mut [T]>, dy: &mut Option<&mut [T]>, i: usize, j: usize, w: T| {
-        let (i, j) = (i * width..(i + 1) * width, j * width..(j + 1) * width);
-        let rows = || x[i.clone()].iter().zip(&y[j.clone()]);
-        if let Some(dx) = dx {
-            dx[i.clone()].iter_mut().zip(rows()).for_each(|(d, (x, y))| *d = *d + w * (*x - *y));
-        }
-        if let Some(dy) = dy {
-            dy[j.clone()].iter_mut().zip(rows()).for_each(|(d, (x, y))| *d = *d - w * (*x - *y));
-        }
-    };
     if width <= NARROW {
         return subtracted_gradient((x, y), width, w, dx, dy);
     }
@@ -271,7 +273,22 @@ fn distances_gradient<T: Float>(
                 || {
                     let rows = w.chunks_exact_mut(m).zip(s.chunks_exact(m)).zip(&mut *of_left);
                     for (i, ((w, s), of_left)) in rows.enumerate() {
-                        both.apart(i, s, w, |i, j, w| one(&mut dx, &mut dy, i, j, w));
+                        both.apart(
+                            i,
+                            s,
+                            w,
+                            #[inline(always)]
+                            |i, j, w| {
+                                let [i, j] = [i, j].map(|row| row * width..(row + 1) * width);
+                                let (x, y) = (&x[i.clone()], &y[j.clone()]);
+                                if let Some(dx) = &mut dx {
+                                    add_difference(&mut dx[i], w, x, y);
+                                }
+                                if let Some(dy) = &mut dy {
+                                    add_difference(&mut dy[j], w, y, x);
+                                }
+                            },
+                        );
                         *of_left = T::nearest(line_total(w));
                         of_right.iter_mut().zip(&*w).for_each(|(sum, w)| *sum = *sum + *w);
                     }

@@ -97,12 +97,24 @@ impl<O: Scalar, const L: usize, const R: usize, const P: usize> Block<O, L, R, P
     {
         Block {
             pairing: O::load(s),
-            left: array(O::zero(), |k| {
-                let numbers = tile.left[k];
-                if tile.matched { O::load(&numbers[at..][..s.len()]) } else { O::splat(numbers[i]) }
-            }),
-            right: array(O::zero(), |k| O::load(&tile.right[k][at..][..s.len()])),
-            params: array(O::zero(), |p| O::splat(T::nearest(tile.params[p]))),
+            left: array(
+                O::zero(),
+                #[inline(always)]
+                |k| {
+                    let numbers = tile.left[k];
+                    if tile.matched { O::load(&numbers[at..][..s.len()]) } else { O::splat(numbers[i]) }
+                },
+            ),
+            right: array(
+                O::zero(),
+                #[inline(always)]
+                |k| O::load(&tile.right[k][at..][..s.len()]),
+            ),
+            params: array(
+                O::zero(),
+                #[inline(always)]
+                |p| O::splat(T::nearest(tile.params[p])),
+            ),
         }
     }
 
