@@ -106,12 +106,12 @@ pub struct AttentionOptions {
     /// What coordinates --attention distance takes queries and keys for.
     #[arg(long, value_enum, default_value_t = CoordinatesOption::Cartesian)]
     pub coordinates: CoordinatesOption,
-    /// Height of the light source of penumbral cones.
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
-    pub light: f64,
-    /// Radius of the balls of umbral cones.
-    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
-    pub radius: f64,
+    /// Height of the light source of penumbral cones [default: 1].
+    #[arg(long, allow_negative_numbers = true)]
+    pub light: Option<f64>,
+    /// Radius of the balls of umbral cones [default: 0.1].
+    #[arg(long, allow_negative_numbers = true)]
+    pub radius: Option<f64>,
     /// What scores are multiplied with: γ, or β of distances [default: 1, and 1/√d for the dot product].
     #[arg(long, allow_negative_numbers = true)]
     pub sharpness: Option<f64>,
@@ -126,12 +126,18 @@ impl AttentionOptions {
     /// # Errors
     /// Names the option.
     pub fn check(&self, score: Score, head_dim: usize) -> Result<()> {
-        options::positive(&[("light", self.light), ("radius", self.radius)])?;
-        options::positive(self.sharpness.map(|sharpness| ("sharpness", sharpness)).as_slice())?;
         let polar = self.coordinates == CoordinatesOption::Polar;
-        if polar && score != Score::Distance {
-            let message = format!("--coordinates polar: not with --attention {}", score.name());
-            return Err(AppError::usage(message));
+        let numbers = [("light", self.light), ("radius", self.radius), ("sharpness", self.sharpness)];
+        for (name, number) in numbers {
+            options::positive(number.map(|number| (name, number)).as_slice())?;
+        }
+        let of_other_scores = [
+            ("coordinates polar", polar && score != Score::Distance),
+            ("light", self.light.is_some() && !matches!(score, Score::Penumbral | Score::PenumbralReleased)),
+            ("radius", self.radius.is_some() && !matches!(score, Score::Umbral | Score::UmbralReleased)),
+        ];
+        if let Some((name, _)) = of_other_scores.iter().find(|(_, given)| *given) {
+            return Err(AppError::usage(format!("--{name}: not with --attention {}", score.name())));
         }
         let heights =
             polar || !matches!(score, Score::Additive | Score::Dot | Score::Distance | Score::Laplacian);
@@ -142,19 +148,34 @@ impl AttentionOptions {
         Ok(())
     }
 
-    /// The similarity of a score.
+    /// The option in which two attentions differ.
+    pub fn difference(&self, other: &Self) -> Option<&'static str> {
+        let differs = [
+            ("weights", self.weights != other.weights),
+            ("aggregate", self.aggregate != other.aggregate),
+            ("coordinates", self.coordinates != other.coordinates),
+            ("light", self.light != other.light),
+            ("radius", self.radius != other.radius),
+            ("sharpness", self.sharpness != other.sharpness),
+            ("learn-sharpness", self.learn_sharpness != other.learn_sharpness),
+        ];
+        differs.iter().find(|(_, differs)| *differs).map(|(name, _)| *name)
+    }
+
+    /// The similarity of a score. The height and the radius are by default those of Tseng et al. 2023.
     pub fn similarity(&self, score: Score) -> Similarity {
+        let (light, radius) = (self.light.unwrap_or(1.0), self.radius.unwrap_or(0.1));
         match score {
             Score::Additive => Similarity::Additive,
             Score::Dot => Similarity::Dot,
             Score::Distance if self.coordinates == CoordinatesOption::Polar => Similarity::PolarDistance,
             Score::Distance => Similarity::Distance,
             Score::HalfSpace => Similarity::HalfSpaceDistance,
-            Score::Penumbral => Similarity::PenumbralCone { light: self.light },
-            Score::Umbral => Similarity::UmbralCone { radius: self.radius },
+            Score::Penumbral => Similarity::PenumbralCone { light },
+            Score::Umbral => Similarity::UmbralCone { radius },
             Score::Laplacian => Similarity::Laplacian,
-            Score::PenumbralReleased => Similarity::ReleasedPenumbralCone { light: self.light },
-            Score::UmbralReleased => Similarity::ReleasedUmbralCone { radius: self.radius },
+            Score::PenumbralReleased => Similarity::ReleasedPenumbralCone { light },
+            Score::UmbralReleased => Similarity::ReleasedUmbralCone { radius },
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::arena::Op;
 use crate::compiled::{Compiled, PerFloat};
 use crate::parallel::split_front;
-use crate::simd::{F32x8, F32x16, Register};
+use crate::simd::{F32x8, F32x16, Key, Register};
 use crate::{Element, Lanes, Operation, scratch};
 
 /// An element type of tensors: `f32` or `f64`.
@@ -20,14 +20,13 @@ pub trait Float: Element + Default + std::fmt::Display + bytemuck::Pod {
     /// Name used in files and messages: `"f32"` or `"f64"`.
     const NAME: &'static str;
 
-    /// Several of them, as pair formulas are evaluated on with AVX2.
+    /// Several of them, as pair formulas are evaluated on with AVX2. Nobody else has a [`Key`], without which there is no
+    /// such type.
     #[doc(hidden)]
-    #[allow(private_bounds)]
-    type Avx2: Register<Self>;
+    type Avx2<K: Key>: Register<Self>;
     /// The same with AVX-512.
     #[doc(hidden)]
-    #[allow(private_bounds)]
-    type Avx512: Register<Self>;
+    type Avx512<K: Key>: Register<Self>;
 
     /// Widens to `f64`, exactly.
     fn to_f64(self) -> f64;
@@ -143,8 +142,8 @@ macro_rules! impl_float {
             const LARGEST: f64 = $t::MAX as f64;
             const COMPENSATED: bool = $compensated;
             const NAME: &'static str = stringify!($t);
-            type Avx2 = $avx2;
-            type Avx512 = $avx512;
+            type Avx2<K: Key> = $avx2;
+            type Avx512<K: Key> = $avx512;
 
             #[inline(always)]
             fn to_f64(self) -> f64 {

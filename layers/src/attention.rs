@@ -76,7 +76,8 @@ pub enum Mask<'t, T: Float> {
     None,
     /// Of n queries and m keys, query i to keys up to i + m − n.
     Causal,
-    /// Those where this, `[…, n, m]` or of fewer axes, is 0.
+    /// Those where this, `[…, n, m]` or of fewer axes, is 0. The others have no weight and no gradient; what they are can
+    /// change the rounding of scores that are functions of distances, no more.
     Hidden(Var<'t, T>),
 }
 
@@ -349,15 +350,7 @@ impl<T: Float> Attention<T> {
                 })))
             }
         };
-        /// A score below all others, so that a softmax has no weight for it, and finite, so that a query without keys has
-        /// weights at all until they are taken away.
-        const LOWEST: f64 = -1e30;
-        let lowered = hidden.map_or(scores, |hidden| scores.masked_fill(hidden, LOWEST));
-        let weights = match self.weights {
-            Weights::Softmax => lowered.softmax(-1),
-            Weights::Sigmoid => lowered.sigmoid(),
-        };
-        hidden.map_or(weights, |hidden| weights.masked_fill(hidden, 0.0))
+        self.weights.of(scores, hidden)
     }
 
     /// γ and c.

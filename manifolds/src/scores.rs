@@ -58,10 +58,11 @@ impl PairFormula<1, 1, 2> for PolarDistance {
     const PAIRING: Pairing = Pairing::SquaredDistance;
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [r]: [S; 1], [s]: [S; 1], [beta, c]: [S; 2]) -> S {
-        let [r, s] = [r, s].map(|r| r.min(S::constant(44.0)).max(S::constant(-44.0)));
+        // Constants come first: with NaN, the result is then NaN.
+        let [r, s] = [r, s].map(|r| S::constant(-44.0).max(S::constant(44.0).min(r)));
         let along = (S::constant(0.5) * (r - s)).sinh().square();
         let across = S::constant(0.25) * square * r.sinh() * s.sinh();
-        S::constant(-2.0) * beta * (along + across).max(S::zero()).sqrt().asinh() - c
+        S::constant(-2.0) * beta * S::zero().max(along + across).sqrt().asinh() - c
     }
 }
 

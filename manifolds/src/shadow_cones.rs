@@ -29,7 +29,8 @@ pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, slope: S) -> S {
 pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
     let (half, quarter) = (S::constant(0.5), S::constant(0.25));
     let overlap = half * ((penumbral_width(q, light) + penumbral_width(k, light)) - delta);
-    let crossing = ((light - overlap) * (light + overlap)).max(S::zero());
+    // Zero comes first: the larger of 0 and NaN is then NaN.
+    let crossing = S::zero().max((light - overlap) * (light + overlap));
     let difference = (q - k) * (q + k) * delta.recip();
     let semicircle = quarter * (delta.square() + difference.square()) + half * (q.square() + k.square());
     // The semicircle through both is higher than either.
@@ -39,7 +40,7 @@ pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
 /// How far from below a point at a height the semicircles of radius `light` through it are centred: √(r² − h²).
 #[inline(always)]
 fn penumbral_width<S: Scalar>(height: S, light: S) -> S {
-    ((light - height) * (light + height)).max(S::zero()).sqrt()
+    S::zero().max((light - height) * (light + height)).sqrt()
 }
 
 /// The partial orders of shadow cones. Heights and horizontal distances are those of the rows; curvature only scales

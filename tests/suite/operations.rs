@@ -3,6 +3,7 @@
 
 use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
 use cotangent::engine::{Sparsity, Weights, check, loss};
+use cotangent::manifolds::scores::{BallDistance, PenumbralCone, UmbralCone};
 use cotangent::prelude::*;
 
 type Loss = for<'t> fn(&[Var<'t, f64>]) -> Var<'t, f64>;
@@ -310,8 +311,9 @@ fn attend_is_attention_and_has_its_derivatives() {
             assert_close(&got, &attention(&q, &k, &v, 0.7, causal), 1e-13);
         }
     }
-    let (q, k, v) = (tensor(&[2, 5, 3], 1), tensor(&[2, 6, 3], 2), tensor(&[2, 6, 4], 3));
-    for causal in [false, true] {
+    // Of more queries than keys the first attend to nothing, if causal.
+    for (n, m, causal) in [(5, 6, false), (5, 6, true), (7, 5, true)] {
+        let (q, k, v) = (tensor(&[2, n, 3], 1), tensor(&[2, m, 3], 2), tensor(&[2, m, 4], 3));
         assert_gradients(&[q.clone(), k.clone(), v.clone()], |x| weigh(x[0].attend(x[1], x[2], 0.7, causal)));
         let inputs = [q.clone(), k.clone(), v.clone()];
         let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape(), 9)).collect();
@@ -340,7 +342,7 @@ impl PairFormula<1, 2, 1> for Bump {
 
 #[test]
 fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
-    // The last has more pairs in a row than are derived together.
+    // The last has more pairs in a row than are derived at a time.
     let shapes: [[&[usize]; 2]; 4] =
         [[&[2, 4, 3], &[2, 5, 3]], [&[2, 4, 3], &[5, 3]], [&[40, 3], &[90, 3]], [&[2, 1], &[530, 1]]];
     for [x, y] in shapes {
@@ -369,6 +371,80 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
             }
         }
     }
+}
+
+/// Scores whose derivatives are taken at once, in single precision and so on whole registers: values and gradients
+/// against those in double precision. A row has more pairs than are derived at a time.
+#[test]
+fn pair_formulas_in_single_precision_are_those_in_double() {
+    fn run<T: Float, F: PairFormula<1, 1, 3>>(
+        formula: F,
+        inputs: &[Tensor<f64>; 5],
+        params: [f64; 3],
+        stored: bool,
+    ) -> Vec<Vec<f64>> {
+        let tape = Tape::<T>::new();
+        let [x, y, a, b, v] = inputs
+            .each_ref()
+            .map(|x| tape.variable(&Tensor::from_fn(x.shape().clone(), |i| T::nearest(x.data()[i]))));
+        let params = params.map(|p| tape.variable(&Tensor::scalar(T::nearest(p))));
+        let out = if stored {
+            tape.pairs(formula, x, y, [a], [b], params)
+        } else {
+            tape.attend(formula, [x, y, v], [a], [b], params, Weights::Softmax, false)
+        };
+        let weights = Tensor::from_fn(out.shape(), |i| T::nearest(0.4 + (i as f64 * 1.7).sin()));
+        let mut all = vec![out.to_tensor().data().iter().map(|x| x.to_f64()).collect()];
+        let of_inputs: Vec<_> =
+            [x, y, a, b].into_iter().chain(params).map(|x| (x, x.shape().len())).collect();
+        let gradients = tape.backward((out * tape.constant(&weights)).sum());
+        for (x, len) in of_inputs {
+            let dense = gradients.wrt(x).expect("a gradient").to_dense(1, len);
+            all.push(dense.iter().map(|x| x.to_f64()).collect());
+        }
+        all
+    }
+    fn compare<F: PairFormula<1, 1, 3>>(formula: F, params: [f64; 3]) {
+        for (m, width) in [(530, 16), (37, 5)] {
+            let numbers = |n: usize, seed| {
+                let x = tensor(&[1, n], seed);
+                Tensor::from_fn([1, n], |i| 0.5 + 0.3 * x.data()[i])
+            };
+            let rows = |n: usize, seed| tensor(&[1, n, width], seed);
+            // What single precision can hold, so that both take the same numbers.
+            let inputs = [rows(3, 1), rows(m, 2), numbers(3, 3), numbers(m, 4), rows(m, 5)]
+                .map(|x| Tensor::from_fn(x.shape().clone(), |i| f64::from(x.data()[i] as f32)));
+            for stored in [true, false] {
+                let single = run::<f32, F>(formula, &inputs, params, stored);
+                let double = run::<f64, F>(formula, &inputs, params, stored);
+                for (which, (single, double)) in single.iter().zip(&double).enumerate() {
+                    let largest = double.iter().fold(0.0_f64, |max, x| max.max(x.abs()));
+                    for (s, d) in single.iter().zip(double) {
+                        let error = (s - d).abs();
+                        // An offset makes no difference to a softmax: its gradient cancels.
+                        assert!(error <= 1e-4 * largest + 1e-6, "{} {m} {which}: {s} {d}", F::NAME);
+                    }
+                }
+            }
+        }
+    }
+    compare(BallDistance, [0.7, 0.2, -1.0]);
+    compare(PenumbralCone, [0.7, 0.2, 1.0]);
+    compare(UmbralCone, [0.7, 0.2, 0.1]);
+}
+
+#[test]
+fn products_do_not_depend_on_the_number_of_threads() {
+    let (a, b) = (tensor(&[33, 512], 1), tensor(&[512, 32], 2));
+    let [a, b] = [a, b].map(|x| Tensor::from_fn(x.shape().clone(), |i| x.data()[i] as f32));
+    let run = |threads| {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
+            let tape = Tape::<f32>::new();
+            tape.constant(&a).matmul(tape.constant(&b)).to_tensor()
+        })
+    };
+    let one = run(1);
+    assert!([2, 3, 8].into_iter().all(|threads| run(threads) == one));
 }
 
 #[test]
@@ -519,6 +595,13 @@ fn bad_shapes_are_named() {
             "attend: there is nothing to pair with: rows [1, 2, 3], [1, 0, 3]",
         ),
         (
+            |t| {
+                let (q, v) = (zeros(t, &[1, 2, 3]), zeros(t, &[1, 2, 0]));
+                q.attend(q, v, 1.0, false);
+            },
+            "attend: values [1, 2, 0] of no elements",
+        ),
+        (
             |t| drop(t.jvp(zeros(t, &[2]), &[(zeros(t, &[2]), zeros(t, &[3]))]).shape()),
             "jvp: a tangent of shape [3] for a variable of shape [2]",
         ),
@@ -640,7 +723,6 @@ fn segment_softmax_is_softmax_of_the_elements_of_each_row() {
 /// Some pairs have the scores that they have among all.
 #[test]
 fn sparse_pairs_are_some_of_all_pairs() {
-    use cotangent::manifolds::scores::UmbralCone;
     let of = sparsity(4, 5, &PLACES);
     let (x, y) = (tensor(&[4, 2, 3], 1), tensor(&[5, 2, 3], 2));
     let heights = |n| Tensor::from_fn([n, 2], |i| 0.3 + 0.1 * i as f64);

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use cotangent_apps::attention::{AttentionOptions, Score};
 use cotangent_apps::device::DeviceOption;
 use cotangent_apps::error::{AppError, Result, exit_code};
-use cotangent_apps::options::RunOptions;
+use cotangent_apps::options::{self, RunOptions};
 use cotangent_apps::parallel_text::ParallelText;
 use cotangent_apps::threads::Threads;
 use cotangent_apps::translation::{
@@ -114,7 +114,8 @@ impl Text {
     fn read(&self) -> Result<ParallelText> {
         let mut text = ParallelText::read(self.path.as_deref(), [&self.train, &self.validation, &self.test])?;
         if let Some(sentences) = self.sentences {
-            text.train.truncate(sentences.max(1));
+            options::at_least_one(&[("sentences", sentences as u64)])?;
+            text.train.truncate(sentences);
         }
         if self.reverse {
             for part in [&mut text.train, &mut text.validation, &mut text.test] {

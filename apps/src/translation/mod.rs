@@ -70,7 +70,8 @@ pub enum PositionsOption {
     Sinusoidal,
     /// A table that is learned.
     Learned,
-    /// Points of the Poincaré ball that are learned: a word and its position are x ⊕ p (López & Strube 2020, section 4.1).
+    /// Points of the Poincaré ball that are learned, from near the origin on: a word and its position are x ⊕ p (López &
+    /// Strube 2020, section 4.1), for words x by exp₀ of their table's rows, and layers are given log₀ of that.
     Hyperbolic,
 }
 
@@ -83,7 +84,8 @@ pub struct Config {
     pub options: AttentionOptions,
     /// Layers of the encoder, and of the decoder.
     pub layers: usize,
-    /// Whether all layers are one and the same.
+    /// Whether all layers are one and the same. Models trained before there was the option can be used, not resumed: the
+    /// checkpoint's format has no names.
     #[serde(default)]
     pub recursive: bool,
     /// Width of a layer's rows.
@@ -129,10 +131,6 @@ impl Config {
     fn difference(&self, other: &Config) -> Option<&'static str> {
         let differs = [
             ("attention", self.attention != other.attention),
-            (
-                "weights, --aggregate, --coordinates, --light, --radius or --sharpness",
-                self.options != other.options,
-            ),
             ("layers", self.layers != other.layers),
             ("recursive", self.recursive != other.recursive),
             ("width", self.width != other.width),
@@ -153,7 +151,8 @@ impl Config {
             ("average", self.average != other.average),
             ("seed", self.seed != other.seed),
         ];
-        differs.iter().find(|(_, differs)| *differs).map(|(name, _)| *name)
+        let found = differs.iter().find(|(_, differs)| *differs).map(|(name, _)| *name);
+        found.or_else(|| self.options.difference(&other.options))
     }
 
     /// Refuses what makes no sense.

@@ -16,8 +16,8 @@ pub(super) struct Model {
     embedding: Param<Euclidean, f32>,
     /// `[longest, width]`, where they are learned.
     positions: Option<Param<Euclidean, f32>>,
-    /// Whether the positions are those of points of the Poincaré ball.
-    hyperbolic: bool,
+    /// As many points, where they are hyperbolic.
+    hyperbolic_positions: Option<Embedding<PoincareBall>>,
     encoder: Vec<EncoderLayer>,
     decoder: Vec<DecoderLayer>,
     /// How many layers rows go through: the same ones again, if there are fewer.
@@ -28,7 +28,11 @@ pub(super) struct Model {
     /// The longest sentences that there are positions for, with their marks.
     pub(super) longest: usize,
 }
-module!(impl[] Module<f32> for Model { embedding, positions, encoder, decoder, norms });
+module!(impl[] Module<f32> for Model { embedding, positions, hyperbolic_positions, encoder, decoder, norms });
+
+fn ball() -> PoincareBall {
+    PoincareBall::ball(-1.0).expect("a negative curvature")
+}
 
 impl Model {
     pub(super) fn new(config: &Config, vocabulary: usize, rng: &mut Rng) -> Self {
@@ -52,8 +56,12 @@ impl Model {
             Param::new(name, Euclidean, value)
         };
         let embedding = table("embedding", vocabulary);
-        let sinusoidal = config.positions == PositionsOption::Sinusoidal;
-        let positions = (!sinusoidal).then(|| table("positions", config.longest + 1));
+        let is = |positions| config.positions == positions;
+        let positions = is(PositionsOption::Learned).then(|| table("positions", config.longest + 1));
+        let hyperbolic_positions = is(PositionsOption::Hyperbolic).then(|| {
+            // The range is López & Strube's, section 5.
+            Embedding::uniform("positions", ball(), config.longest + 1, width, 1e-4, rng)
+        });
         let apply = |attention: &mut Attention| config.options.apply(attention);
         let layers = if config.recursive { 1 } else { config.layers };
         let encoder = (0..layers).map(|_| {
@@ -71,13 +79,13 @@ impl Model {
         Model {
             embedding,
             positions,
-            hyperbolic: config.positions == PositionsOption::Hyperbolic,
+            hyperbolic_positions,
             encoder,
             decoder: decoder.collect(),
             depth: config.layers,
             norms: (order == NormOrder::Pre).then(|| [0, 1].map(|_| LayerNorm::new(width))),
             dropout: Dropout { rate: config.dropout },
-            longest: if sinusoidal { usize::MAX } else { config.longest + 1 },
+            longest: if is(PositionsOption::Sinusoidal) { usize::MAX } else { config.longest + 1 },
         }
     }
 
@@ -93,14 +101,13 @@ impl Model {
         let width = table.shape().width();
         let x = table.gather(sentences).reshape([sentences.len() / len, len, width]);
         let scale = (width as f64).sqrt();
-        let learned = self.positions.as_ref().map(|table| tape.point(table).coordinates().slice(0, 0..len));
-        let x = match learned {
-            Some(p) if self.hyperbolic => {
-                let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
-                ball.log0(&ball.add(&ball.exp0(&x), &ball.exp0(&p))) * scale
-            }
-            Some(p) => x * scale + p,
-            None => x * scale + tape.constant(&position::sinusoidal(len, width)),
+        let x = if let Some(table) = &self.positions {
+            x * scale + tape.point(table).coordinates().slice(0, 0..len)
+        } else if let Some(table) = &self.hyperbolic_positions {
+            let p = tape.point(&table.points).coordinates().slice(0, 0..len);
+            ball().log0(&ball().add(&ball().exp0(&x), &p)) * scale
+        } else {
+            x * scale + tape.constant(&position::sinusoidal(len, width))
         };
         match rng {
             Some(rng) => self.dropout.forward_in(&Euclidean, x, rng),

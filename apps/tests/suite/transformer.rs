@@ -154,6 +154,11 @@ fn bad_input_gets_one_line() {
     assert!(message.contains("to translate has") && message.contains("--longest 3 is the most"), "{message}");
     let message = fails(&["--attention", "dot", "--coordinates", "polar"]);
     assert_eq!(message, "--coordinates polar: not with --attention dot");
+    let message = fails(&["--attention", "umbral", "--light", "2"]);
+    assert_eq!(message, "--light: not with --attention umbral");
+    let message = fails(&["--attention", "penumbral", "--radius", "2"]);
+    assert_eq!(message, "--radius: not with --attention penumbral");
+    assert_eq!(fails(&["--sentences", "0"]), "--sentences 0: at least 1 is needed");
     let message = TRANSFORMER.fails(&["train", "--out", &out]);
     assert_eq!(message, "--path or --train is needed");
     let one = d.write("one.txt", "eins\nzwei\n");
@@ -169,6 +174,8 @@ fn bad_input_gets_one_line() {
     let small: Vec<&str> = SMALL.split_whitespace().collect();
     let message = fails(&[&small[..], &resume, &["--seed", "7"]].concat());
     assert!(message.ends_with("checkpoint of a run with another --seed"), "{message}");
+    let message = fails(&[&small[..], &resume, &["--learn-sharpness"]].concat());
+    assert!(message.ends_with("checkpoint of a run with another --learn-sharpness"), "{message}");
     // What was refused has changed nothing.
     let before = bytes(&out, "config.json");
     let message = fails(&[&small[..], &resume, &["--attention", "umbral"]].concat());

@@ -34,6 +34,26 @@ pub enum Weights {
     Sigmoid,
 }
 
+impl Weights {
+    /// The weights of stored scores, `[…, n, m]`: exactly 0 where `hidden`, `[…, n, m]` or of fewer axes, is not 0. A query
+    /// of which everything is hidden has no weight at all.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn of<'t, T: Float>(self, scores: Var<'t, T>, hidden: Option<Var<'t, T>>) -> Var<'t, T> {
+        /// A score below all others, so that a softmax has no weight for it, and finite, so that a query without keys has
+        /// weights at all until they are taken away.
+        const LOWEST: f64 = -1e30;
+        let lowered = hidden.map_or(scores, |hidden| scores.masked_fill(hidden, LOWEST));
+        let weights = match self {
+            Weights::Softmax => lowered.softmax(-1),
+            Weights::Sigmoid => lowered.sigmoid(),
+        };
+        hidden.map_or(weights, |hidden| weights.masked_fill(hidden, 0.0))
+    }
+}
+
 /// Inputs: queries, keys, values, numbers of the queries, numbers of the keys, parameters of the score.
 pub(crate) struct Attend<T: Float> {
     pub(crate) score: &'static dyn PairKernel<T>,
@@ -98,6 +118,9 @@ impl<T: Float> Attend<T> {
             ));
         }
         let width = values.width();
+        if width == 0 {
+            return Err(format!("values {values} of no elements"));
+        }
         let rows = shape.rows();
         Ok((s, width, rows.with_width(width)))
     }
@@ -356,24 +379,19 @@ impl<T: Float> Operation<T> for Attend<T> {
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let tape = inputs[0].tape();
         let (scored, values) = split(inputs);
-        let mut scores = tape.operation(self.score.operation(), scored);
-        if self.causal {
+        let scores = tape.operation(self.score.operation(), scored);
+        let hidden = self.causal.then(|| {
             let shape = scores.shape();
             let (n, m) = (shape[shape.axes().len() - 2], shape.width());
-            let mask = tape.constant_with([n, m], |mask| {
+            tape.constant_with([n, m], |mask| {
                 for (i, row) in mask.chunks_exact_mut(m).enumerate() {
                     for (j, x) in row.iter_mut().enumerate() {
                         *x = T::constant(f64::from(j + n >= i + 1 + m));
                     }
                 }
-            });
-            scores = scores.masked_fill(mask, f64::NEG_INFINITY);
-        }
-        let weights = match self.weights {
-            Weights::Softmax => scores.softmax(-1),
-            Weights::Sigmoid => scores.sigmoid(),
-        };
-        let stored = weights.matmul(*values);
+            })
+        });
+        let stored = self.weights.of(scores, hidden).matmul(*values);
         let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =
             inputs.iter().zip(tangents).filter_map(|(x, tangent)| tangent.map(|t| (*x, t))).collect();
         tape.jvp(stored, &given)

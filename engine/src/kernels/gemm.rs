@@ -58,11 +58,14 @@ const SMALL: usize = 16 * 1024;
 /// Products of at least this many multiplications are split over threads: about 10 µs of work.
 const LARGE: usize = 512 * 1024;
 
-/// `c = a b`, or `c += a b`; c row-major. The bits do not depend on how the rows are split.
+/// `c = a b`, or `c += a b`; c row-major. The bits do not depend on how the rows are split: one kernel takes all of them.
 pub(crate) fn gemm<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     let (m, n) = (a.rows, b.columns);
     let work = m * a.columns * n;
-    let parts = if work < LARGE { 1 } else { rayon::current_num_threads().min(PIECES) };
+    if work < LARGE {
+        return serial(a, b, accumulate, c);
+    }
+    let parts = rayon::current_num_threads().min(PIECES);
     let step = m.div_ceil(parts).next_multiple_of(16);
     let mut rest = c;
     let mut jobs: SmallVec<[_; PIECES]> = (0..m)
@@ -71,7 +74,7 @@ pub(crate) fn gemm<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: boo
         .map(|range| (range.clone(), split_front(&mut rest, range.len() * n)))
         .collect();
     parallel::run(&mut jobs, |(range, c)| {
-        serial(a.part(range.clone()), b, accumulate, c);
+        packed(a.part(range.clone()), b, accumulate, c);
     });
 }
 
@@ -79,9 +82,13 @@ pub(crate) fn gemm<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: boo
 pub(crate) fn serial<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     let (m, k, n) = (a.rows, a.columns, b.columns);
     assert!(k == b.rows && c.len() == m * n, "a product of matrices that fit");
-    if m * k * n <= SMALL {
-        return small(a, b, accumulate, c);
-    }
+    if m * k * n <= SMALL { small(a, b, accumulate, c) } else { packed(a, b, accumulate, c) }
+}
+
+/// By `matrixmultiply`.
+fn packed<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+    let (m, k, n) = (a.rows, a.columns, b.columns);
+    assert!(k == b.rows && c.len() == m * n, "a product of matrices that fit");
     assert!(a.span() <= a.data.len() && b.span() <= b.data.len(), "matrices within their data");
     let beta = if accumulate { T::one() } else { T::zero() };
     let strides = [a.row, a.column, b.row, b.column].map(|stride| stride as isize);

@@ -12,7 +12,7 @@ mod register;
 use std::sync::OnceLock;
 
 pub(crate) use block::{Avx2, Avx512, Block, LANES, add, fill, read, write};
-pub(crate) use register::{F32x8, F32x16, Register};
+pub(crate) use register::{Dispatched, F32x8, F32x16, Key, Register};
 
 /// Instruction sets that kernels are compiled for, each containing the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

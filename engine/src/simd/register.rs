@@ -5,6 +5,16 @@
 
 use crate::{Float, Lanes, Scalar};
 
+/// What names a register: its methods are safe to call only in what [`dispatch_wide`](super::dispatch_wide) runs for it,
+/// and so no other crate may have one.
+#[doc(hidden)]
+pub trait Key {}
+
+/// The one key there is.
+pub(crate) enum Dispatched {}
+
+impl Key for Dispatched {}
+
 /// Neighbours of type `T`, `WIDTH` of them. Every implementation computes the same bits.
 #[doc(hidden)]
 #[allow(missing_docs)]

@@ -150,6 +150,49 @@ fn hidden_keys_are_not_there() {
     }
 }
 
+/// Squared distances of wide rows are taken together: there, hidden keys can change the last bits of the others, no more.
+#[test]
+fn hidden_keys_of_wide_rows_change_no_more_than_rounding() {
+    let mut rng = rng::stream(4, 3, 0);
+    let [q, k, v] = [[4, 16], [5, 16], [5, 2]].map(|shape| uniform(&shape, 0.3, &mut rng));
+    for similarity in ALL {
+        let layer = Attention::<f64>::new(similarity, 16);
+        let run = |k: &Tensor<f64>| {
+            let tape = Tape::new();
+            let hidden = tape.constant(&Tensor::from_fn([4, 5], |at| f64::from(u8::from(at % 5 == 1))));
+            let [q, k, v] = [&q, k, &v].map(|x| tape.constant(x));
+            layer.forward(q, k, v, Mask::Hidden(hidden), None).to_tensor()
+        };
+        let mut other = k.clone();
+        other.row_mut(1).fill(2.0);
+        close(&run(&other), &run(&k), 1e-12);
+    }
+}
+
+/// A row that is no number shows in every score of it, and in no other.
+#[test]
+fn scores_of_rows_that_are_no_numbers_are_none() {
+    let [q, k, _] = inputs(5);
+    for similarity in ALL {
+        for at in 0..3 {
+            let (mut of_query, mut of_key) = (q.clone(), k.clone());
+            (of_query.row_mut(2)[at], of_key.row_mut(8)[at]) = (f64::NAN, f64::NAN);
+            let tape = Tape::new();
+            let [of_query, of_key] = [&of_query, &of_key].map(|x| tape.constant(x));
+            let scores = attention(similarity).scores(of_query, of_key).to_tensor();
+            for (place, score) in scores.data().iter().enumerate() {
+                let (batch, i, j) = (place / 20, place / 5 % 4, place % 5);
+                let spoilt = (batch, i) == (0, 2) || (batch, j) == (1, 3);
+                assert_eq!(
+                    score.is_nan(),
+                    spoilt,
+                    "{similarity:?}, coordinate {at}: query {i}, key {j}: {score}"
+                );
+            }
+        }
+    }
+}
+
 /// Along edges it is what it is with all other pairs hidden, with the same gradients, head by head.
 #[test]
 fn along_edges_all_else_is_hidden() {

@@ -27,7 +27,8 @@ use crate::{Float, Scalar, Shape, Tape, Var};
 pub enum Pairing {
     /// The inner product `⟨x_i, y_j⟩`.
     Dot,
-    /// The squared distance `‖x_i − y_j‖²`, from differences: accurate for nearby rows.
+    /// The squared distance `‖x_i − y_j‖²`, accurate for nearby rows too: those are subtracted, the others are taken from a
+    /// product of matrices of centred rows. Its last bits may depend on the other right rows.
     SquaredDistance,
 }
 

@@ -9,7 +9,7 @@ use super::{PairFormula, Pairing};
 use crate::kernels::line::line_dot;
 use crate::lanes::array;
 use crate::operation::Operation;
-use crate::simd::{Register, dispatch, dispatch_wide};
+use crate::simd::{Dispatched, Register, dispatch, dispatch_wide};
 use crate::{Dual, Float, Lanes, Scalar};
 
 /// A tile of pairs with the numbers of its rows.
@@ -176,9 +176,9 @@ where
         dispatch_wide(
             s,
             #[inline(always)]
-            |s| score::<T::Avx512, F, T, L, R, P>(tile, s),
+            |s| score::<T::Avx512<Dispatched>, F, T, L, R, P>(tile, s),
             #[inline(always)]
-            |s| score::<T::Avx2, F, T, L, R, P>(tile, s),
+            |s| score::<T::Avx2<Dispatched>, F, T, L, R, P>(tile, s),
             #[inline(always)]
             |s| score::<Lanes<LANES, T>, F, T, L, R, P>(tile, s),
         );
@@ -190,9 +190,13 @@ where
                 dispatch_wide(
                     (s, partials),
                     #[inline(always)]
-                    |(s, partials)| differentiate::<T::Avx512, F, T, L, R, P, $n>(tile, i, at, s, partials),
+                    |(s, partials)| {
+                        differentiate::<T::Avx512<Dispatched>, F, T, L, R, P, $n>(tile, i, at, s, partials)
+                    },
                     #[inline(always)]
-                    |(s, partials)| differentiate::<T::Avx2, F, T, L, R, P, $n>(tile, i, at, s, partials),
+                    |(s, partials)| {
+                        differentiate::<T::Avx2<Dispatched>, F, T, L, R, P, $n>(tile, i, at, s, partials)
+                    },
                     #[inline(always)]
                     |(s, partials)| {
                         differentiate::<Lanes<LANES, T>, F, T, L, R, P, $n>(tile, i, at, s, partials)
@@ -217,9 +221,9 @@ where
         dispatch_wide(
             s,
             #[inline(always)]
-            |s| partial::<T::Avx512, F, T, L, R, P>(tile, which, i, at, s),
+            |s| partial::<T::Avx512<Dispatched>, F, T, L, R, P>(tile, which, i, at, s),
             #[inline(always)]
-            |s| partial::<T::Avx2, F, T, L, R, P>(tile, which, i, at, s),
+            |s| partial::<T::Avx2<Dispatched>, F, T, L, R, P>(tile, which, i, at, s),
             #[inline(always)]
             |s| partial::<Lanes<LANES, T>, F, T, L, R, P>(tile, which, i, at, s),
         );
@@ -358,4 +362,65 @@ fn scale<T: Float>(g: &mut [T], partials: &[T]) {
         #[inline(always)]
         || g.iter_mut().zip(partials).for_each(|(g, partial)| *g = *g * *partial),
     );
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::rng;
+    use crate::simd::{F32x8, F32x16};
+
+    /// Of everything that registers have instructions of their own for, and of what they have not.
+    #[derive(Clone, Copy)]
+    struct Mixed;
+
+    impl PairFormula<1, 1, 1> for Mixed {
+        const NAME: &'static str = "mixed";
+        const PAIRING: Pairing = Pairing::SquaredDistance;
+        #[inline(always)]
+        fn eval<S: Scalar>(square: S, [a]: [S; 1], [b]: [S; 1], [p]: [S; 1]) -> S {
+            let curved = (p * square).arcsinc() * (-a * b).abs().sqrt();
+            curved.max(square / (a + b)) - S::select(a.lt(b), square.exp(), (a - b).tanh())
+        }
+    }
+
+    /// Scores of a tile, then scores and derivatives of a part of a row, in bits.
+    fn bits<O: Register<f32>>(tile: &Tile<'_, f32>, pairings: &[f32]) -> Vec<u32> {
+        let mut scores = pairings.to_vec();
+        score::<O, Mixed, f32, 1, 1, 1>(tile, &mut scores);
+        let (row, at) = (1, 5);
+        let mut part = pairings[tile.columns + at..2 * tile.columns].to_vec();
+        let mut partials = vec![0.0; 3 * part.len()];
+        differentiate::<O, Mixed, f32, 1, 1, 1, 3>(tile, row, at, &mut part, &mut partials);
+        let mut by_parameter = pairings[tile.columns + at..2 * tile.columns].to_vec();
+        partial::<O, Mixed, f32, 1, 1, 1>(tile, 3, row, at, &mut by_parameter);
+        assert_eq!(part, scores[tile.columns + at..2 * tile.columns]);
+        scores.iter().chain(&partials).chain(&by_parameter).map(|x| x.to_bits()).collect()
+    }
+
+    #[test]
+    fn registers_compute_what_lanes_do() {
+        let mut rng = rng::stream(1, 0, 0);
+        for columns in [6, 7, 8, 16, 17, 37, 64] {
+            let mut numbers = |n: usize| (0..n).map(|_| rng.random_range(0.1..2.0_f32)).collect::<Vec<f32>>();
+            let (pairings, left, right) = (numbers(2 * columns), numbers(2), numbers(columns));
+            let tile = Tile {
+                columns,
+                matched: false,
+                left: SmallVec::from_slice(&[&left[..]]),
+                right: SmallVec::from_slice(&[&right[..]]),
+                params: SmallVec::from_slice(&[-0.7]),
+            };
+            let lanes = bits::<Lanes<LANES, f32>>(&tile, &pairings);
+            // Registers are for processors that have them.
+            if is_x86_feature_detected!("avx2") {
+                assert_eq!(bits::<F32x8>(&tile, &pairings), lanes, "{columns}");
+            }
+            if is_x86_feature_detected!("avx512f") {
+                assert_eq!(bits::<F32x16>(&tile, &pairings), lanes, "{columns}");
+            }
+        }
+    }
 }
