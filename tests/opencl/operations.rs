@@ -4,38 +4,7 @@ use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
 use cotangent::engine::{GradientView, Outcome, Sparsity, View, Weights};
 use cotangent::prelude::*;
 
-use crate::{device, difference, run};
-
-fn tensor(shape: &[usize], seed: usize) -> Tensor<f64> {
-    Tensor::from_fn(shape, |i| ((i * 37 + seed * 101 + 11) as f64).sin())
-}
-
-/// A computation on the device is what it is on the processor, in both types: within `ulp` roundings of the largest
-/// element, for the value and for each gradient.
-#[track_caller]
-fn assert_same(ulp: f64, inputs: &[&[usize]], double: &Computation<'_, f64>, single: &Computation<'_, f32>) {
-    let Some(device) = device() else { return };
-    let inputs: Vec<Tensor<f64>> = inputs.iter().enumerate().map(|(k, shape)| tensor(shape, k)).collect();
-    let rounded: Vec<Tensor<f32>> = inputs.iter().map(Tensor::cast).collect();
-    let [got, want] = [&device, &Device::cpu()].map(|d| run(d, &inputs, None, double));
-    for (k, (got, want)) in got.iter().zip(&want).enumerate() {
-        let difference = difference(got, want);
-        assert!(difference <= ulp, "f64, output {k}: {difference} ulp\n{got}\n{want}");
-    }
-    let [got, want] = [&device, &Device::cpu()].map(|d| run(d, &rounded, None, single));
-    for (k, (got, want)) in got.iter().zip(&want).enumerate() {
-        let difference = difference(got, want);
-        assert!(difference <= ulp, "f32, output {k}: {difference} ulp\n{got}\n{want}");
-    }
-}
-
-type Computation<'a, T> = dyn for<'t> Fn(&[Var<'t, T>]) -> Var<'t, T> + 'a;
-
-macro_rules! same {
-    ($ulp:literal, [$($shape:expr),*], $computation:expr) => {
-        assert_same($ulp, &[$(&$shape),*], &$computation, &$computation)
-    };
-}
+use crate::{assert_same, device, run, tensor};
 
 #[test]
 fn matmul_in_every_batching_and_transposition() {
