@@ -59,7 +59,7 @@ impl Model {
         let is = |positions| config.positions == positions;
         let positions = is(PositionsOption::Learned).then(|| table("positions", config.longest + 1));
         let hyperbolic_positions = is(PositionsOption::Hyperbolic).then(|| {
-            // The range is López & Strube's, section 5.
+            // The range is López & Strube's, appendix F.
             Embedding::uniform("positions", ball(), config.longest + 1, width, 1e-4, rng)
         });
         let apply = |attention: &mut Attention| config.options.apply(attention);

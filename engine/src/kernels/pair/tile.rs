@@ -418,7 +418,7 @@ mod tests {
             if is_x86_feature_detected!("avx2") {
                 assert_eq!(bits::<F32x8>(&tile, &pairings), lanes, "{columns}");
             }
-            if is_x86_feature_detected!("avx512f") {
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
                 assert_eq!(bits::<F32x16>(&tile, &pairings), lanes, "{columns}");
             }
         }
