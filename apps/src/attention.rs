@@ -136,7 +136,7 @@ impl AttentionOptions {
             ("light", self.light.is_some() && !matches!(score, Score::Penumbral | Score::PenumbralReleased)),
             ("radius", self.radius.is_some() && !matches!(score, Score::Umbral | Score::UmbralReleased)),
         ];
-        if let Some((name, _)) = of_other_scores.iter().find(|(_, given)| *given) {
+        if let Some(name) = options::first_of(&of_other_scores) {
             return Err(AppError::usage(format!("--{name}: not with --attention {}", score.name())));
         }
         let heights =
@@ -159,7 +159,7 @@ impl AttentionOptions {
             ("sharpness", self.sharpness != other.sharpness),
             ("learn-sharpness", self.learn_sharpness != other.learn_sharpness),
         ];
-        differs.iter().find(|(_, differs)| *differs).map(|(name, _)| *name)
+        options::first_of(&differs)
     }
 
     /// The similarity of a score. The height and the radius are by default those of Tseng et al. 2023.

@@ -61,3 +61,8 @@ pub fn not_negative(options: &[(&str, f64)]) -> Result<()> {
 pub fn below_one(options: &[(&str, f64)]) -> Result<()> {
     check(options, |value| (0.0..1.0).contains(&value), "from 0 to below 1")
 }
+
+/// The first option that something is true of.
+pub fn first_of(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    options.iter().find(|(_, is)| *is).map(|(name, _)| *name)
+}

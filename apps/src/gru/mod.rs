@@ -169,7 +169,7 @@ impl Config {
             ("clip", self.clip != other.clip),
             ("seed", self.seed != other.seed),
         ];
-        differs.iter().find(|(_, differs)| *differs).map(|(name, _)| *name)
+        options::first_of(&differs)
     }
 
     /// Refuses what makes no sense.

@@ -3,181 +3,33 @@
 use std::path::Path;
 use std::time::Instant;
 
-use clap::ValueEnum;
 use cotangent::engine::files::atomic;
 use cotangent::engine::loss::{self, IGNORE};
 use cotangent::optim::{Average, checkpoint};
 use cotangent::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{AttentionOptions, Score};
 use crate::bleu::{self, Bleu};
 use crate::bpe::Bpe;
 use crate::curves::{self, Series};
 use crate::error::{AppError, Result};
-use crate::heatmap::{self, Heatmap};
 use crate::metrics;
-use crate::options::{self, RunOptions};
+use crate::options::RunOptions;
 use crate::parallel_text::{ParallelText, Sentences};
 use crate::progress::Progress;
 
 mod batches;
+mod config;
 mod model;
 mod search;
+mod translator;
 
 use batches::{Batch, Pair, batches};
+pub use config::{Config, NormOption, PositionsOption, Size};
 use model::Model;
 pub use search::Search;
-
-/// Sizes that go by a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Size {
-    /// Two layers each of 128 units, 4 heads, 512 hidden units.
-    Tiny,
-    /// Four layers each of 256 units, 4 heads, 1024 hidden units.
-    Small,
-    /// Six layers each of 512 units, 8 heads, 2048 hidden units: the base model of Vaswani et al. 2017.
-    Base,
-}
-
-impl Size {
-    /// Layers, width, heads, hidden units.
-    pub fn numbers(self) -> [usize; 4] {
-        match self {
-            Size::Tiny => [2, 128, 4, 512],
-            Size::Small => [4, 256, 4, 1024],
-            Size::Base => [6, 512, 8, 2048],
-        }
-    }
-}
-
-/// Where residual blocks normalise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NormOption {
-    /// Before their sublayer.
-    Pre,
-    /// After their sum.
-    Post,
-}
-
-/// Positions of words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PositionsOption {
-    /// Sines and cosines.
-    Sinusoidal,
-    /// A table that is learned.
-    Learned,
-    /// Points of the Poincaré ball that are learned, from near the origin on: a word and its position are x ⊕ p (López &
-    /// Strube 2020, section 4.1), for words x by exp₀ of their table's rows, and layers are given log₀ of that.
-    Hyperbolic,
-}
-
-/// Everything that determines the result of a run, but for the text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Config {
-    /// What scores are made of.
-    pub attention: Score,
-    /// The rest of the attention.
-    pub options: AttentionOptions,
-    /// Layers of the encoder, and of the decoder.
-    pub layers: usize,
-    /// Whether all layers are one and the same. Models trained before there was the option can be used, not resumed: the
-    /// checkpoint's format has no names.
-    #[serde(default)]
-    pub recursive: bool,
-    /// Width of a layer's rows.
-    pub width: usize,
-    /// Heads of each attention.
-    pub heads: usize,
-    /// Dimensions of a head.
-    pub head_dim: usize,
-    /// Hidden units of the feed-forward networks.
-    pub hidden: usize,
-    /// Where residual blocks normalise.
-    pub norm: NormOption,
-    /// Positions of words.
-    pub positions: PositionsOption,
-    /// Parts of words.
-    pub vocabulary: usize,
-    /// Longest sentences to train on, in parts.
-    pub longest: usize,
-    /// Passes over the training sentences.
-    pub epochs: u64,
-    /// Numbers of a batch, on either side.
-    pub batch_tokens: usize,
-    /// Learning rate at the end of the warm-up.
-    pub lr: f64,
-    /// Steps in which the rate rises; then it falls as the inverse square root of the step.
-    pub warm_up: u64,
-    /// Part of the target that is spread over all words.
-    pub label_smoothing: f64,
-    /// Rate of dropout.
-    pub dropout: f64,
-    /// Weight decay, apart from the gradient.
-    pub decay: f64,
-    /// Largest norm of a step's gradient.
-    pub clip: f64,
-    /// The last epochs whose parameters are averaged.
-    pub average: u64,
-    /// Seed of all random draws.
-    pub seed: u64,
-}
-
-impl Config {
-    /// The option in which two runs differ, which must not if one resumes the other.
-    fn difference(&self, other: &Config) -> Option<&'static str> {
-        let differs = [
-            ("attention", self.attention != other.attention),
-            ("layers", self.layers != other.layers),
-            ("recursive", self.recursive != other.recursive),
-            ("width", self.width != other.width),
-            ("heads", self.heads != other.heads),
-            ("head-dim", self.head_dim != other.head_dim),
-            ("hidden", self.hidden != other.hidden),
-            ("norm", self.norm != other.norm),
-            ("positions", self.positions != other.positions),
-            ("vocabulary", self.vocabulary != other.vocabulary),
-            ("longest", self.longest != other.longest),
-            ("batch-tokens", self.batch_tokens != other.batch_tokens),
-            ("lr", self.lr != other.lr),
-            ("warm-up", self.warm_up != other.warm_up),
-            ("label-smoothing", self.label_smoothing != other.label_smoothing),
-            ("dropout", self.dropout != other.dropout),
-            ("decay", self.decay != other.decay),
-            ("clip", self.clip != other.clip),
-            ("average", self.average != other.average),
-            ("seed", self.seed != other.seed),
-        ];
-        let found = differs.iter().find(|(_, differs)| *differs).map(|(name, _)| *name);
-        found.or_else(|| self.options.difference(&other.options))
-    }
-
-    /// Refuses what makes no sense.
-    ///
-    /// # Errors
-    /// Names the option.
-    pub fn check(&self) -> Result<()> {
-        options::at_least_one(&[
-            ("layers", self.layers as u64),
-            ("width", self.width as u64),
-            ("heads", self.heads as u64),
-            ("head-dim", self.head_dim as u64),
-            ("hidden", self.hidden as u64),
-            ("longest", self.longest as u64),
-            ("epochs", self.epochs),
-            ("batch-tokens", self.batch_tokens as u64),
-            ("warm-up", self.warm_up),
-            ("average", self.average),
-        ])?;
-        self.options.check(self.attention, self.head_dim)?;
-        options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
-        options::below_one(&[("label-smoothing", self.label_smoothing), ("dropout", self.dropout)])?;
-        options::not_negative(&[("decay", self.decay)])
-    }
-}
+pub use translator::Translator;
+use translator::fits;
 
 /// What an epoch came to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -530,78 +382,4 @@ fn load(path: &Path, fresh: &State, model: &mut Model, adam: &mut RiemannianAdam
     }
     // A resumed run may have more epochs.
     Ok(State { config: fresh.config.clone(), ..checkpoint::load(path, model, adam)? })
-}
-
-/// Refuses sentences for which a model has no positions.
-fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
-    match sources.iter().position(|source| source.len() >= model.longest) {
-        Some(at) => Err(AppError::usage(format!(
-            "sentence {} to translate has {} parts: with positions that are learned --longest {} is the most",
-            at + 1,
-            sources[at].len(),
-            model.longest - 1
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// A trained model.
-pub struct Translator {
-    model: Model,
-    bpe: Bpe,
-}
-
-impl Translator {
-    /// From the output directory of a run.
-    ///
-    /// # Errors
-    /// If a file is not there or not of a model.
-    pub fn load(directory: &Path) -> Result<Self> {
-        let config: Config = metrics::read_json(&directory.join(CONFIG))?;
-        let bpe = Bpe::load(&directory.join(TOKENIZER))?;
-        let mut model = Model::new(&config, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
-        model.load(&directory.join(MODEL))?;
-        Ok(Translator { model, bpe })
-    }
-
-    /// Translates sentences, one by one; blank ones stay blank.
-    ///
-    /// # Errors
-    /// If one is longer than the model has positions for.
-    pub fn translate(&self, sentences: &[String], search: &Search) -> Result<Vec<String>> {
-        let sources: Vec<Vec<u32>> = sentences.iter().map(|s| self.bpe.encode(s.trim())).collect();
-        fits(&self.model, &sources)?;
-        let some: Vec<Vec<u32>> = sources.iter().filter(|source| !source.is_empty()).cloned().collect();
-        let mut found = search.translate(&self.model, &some).into_iter();
-        let translated = |source: &Vec<u32>| match source.is_empty() {
-            true => String::new(),
-            false => self.bpe.decode(&found.next().expect("a translation of each")),
-        };
-        Ok(sources.iter().map(translated).collect())
-    }
-
-    /// Translates a sentence and draws what the last layer of the decoder attends to at each part of the translation, head
-    /// by head. Tseng et al. 2023, Figure 5.
-    ///
-    /// # Errors
-    /// If the sentence is blank or the file cannot be written.
-    pub fn heatmap(&self, sentence: &str, search: &Search, path: &Path) -> Result<String> {
-        let source = self.bpe.encode(sentence.trim());
-        if source.is_empty() {
-            return Err(AppError::usage("--sentence: there are no words"));
-        }
-        fits(&self.model, std::slice::from_ref(&source))?;
-        let translation = search.translate(&self.model, std::slice::from_ref(&source)).remove(0);
-        let with_end = [&source[..], &[crate::bpe::END]].concat();
-        let maps: Vec<Heatmap> = self
-            .model
-            .weights(&with_end, &translation)
-            .into_iter()
-            .enumerate()
-            .map(|(head, weights)| Heatmap { title: format!("head {}", head + 1), weights })
-            .collect();
-        let rows = self.bpe.parts(&[&translation[..], &[crate::bpe::END]].concat());
-        heatmap::draw(path, &maps, &rows, &self.bpe.parts(&with_end))?;
-        Ok(self.bpe.decode(&translation))
-    }
 }

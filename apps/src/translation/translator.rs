@@ -1,0 +1,86 @@
+//! A trained model at work.
+
+use std::path::Path;
+
+use cotangent::prelude::*;
+
+use super::model::Model;
+use super::{CONFIG, Config, MODEL, Search, TOKENIZER, purpose};
+use crate::bpe::Bpe;
+use crate::error::{AppError, Result};
+use crate::heatmap::{self, Heatmap};
+use crate::metrics;
+
+/// Refuses sentences for which a model has no positions.
+pub(super) fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
+    match sources.iter().position(|source| source.len() >= model.longest) {
+        Some(at) => Err(AppError::usage(format!(
+            "sentence {} to translate has {} parts: with positions that are learned --longest {} is the most",
+            at + 1,
+            sources[at].len(),
+            model.longest - 1
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// A trained model.
+pub struct Translator {
+    model: Model,
+    bpe: Bpe,
+}
+
+impl Translator {
+    /// From the output directory of a run.
+    ///
+    /// # Errors
+    /// If a file is not there or not of a model.
+    pub fn load(directory: &Path) -> Result<Self> {
+        let config: Config = metrics::read_json(&directory.join(CONFIG))?;
+        let bpe = Bpe::load(&directory.join(TOKENIZER))?;
+        let mut model = Model::new(&config, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
+        model.load(&directory.join(MODEL))?;
+        Ok(Translator { model, bpe })
+    }
+
+    /// Translates sentences, one by one; blank ones stay blank.
+    ///
+    /// # Errors
+    /// If one is longer than the model has positions for.
+    pub fn translate(&self, sentences: &[String], search: &Search) -> Result<Vec<String>> {
+        let sources: Vec<Vec<u32>> = sentences.iter().map(|s| self.bpe.encode(s.trim())).collect();
+        fits(&self.model, &sources)?;
+        let some: Vec<Vec<u32>> = sources.iter().filter(|source| !source.is_empty()).cloned().collect();
+        let mut found = search.translate(&self.model, &some).into_iter();
+        let translated = |source: &Vec<u32>| match source.is_empty() {
+            true => String::new(),
+            false => self.bpe.decode(&found.next().expect("a translation of each")),
+        };
+        Ok(sources.iter().map(translated).collect())
+    }
+
+    /// Translates a sentence and draws what the last layer of the decoder attends to at each part of the translation, head
+    /// by head. Tseng et al. 2023, Figure 5.
+    ///
+    /// # Errors
+    /// If the sentence is blank or the file cannot be written.
+    pub fn heatmap(&self, sentence: &str, search: &Search, path: &Path) -> Result<String> {
+        let source = self.bpe.encode(sentence.trim());
+        if source.is_empty() {
+            return Err(AppError::usage("--sentence: there are no words"));
+        }
+        fits(&self.model, std::slice::from_ref(&source))?;
+        let translation = search.translate(&self.model, std::slice::from_ref(&source)).remove(0);
+        let with_end = [&source[..], &[crate::bpe::END]].concat();
+        let maps: Vec<Heatmap> = self
+            .model
+            .weights(&with_end, &translation)
+            .into_iter()
+            .enumerate()
+            .map(|(head, weights)| Heatmap { title: format!("head {}", head + 1), weights })
+            .collect();
+        let rows = self.bpe.parts(&[&translation[..], &[crate::bpe::END]].concat());
+        heatmap::draw(path, &maps, &rows, &self.bpe.parts(&with_end))?;
+        Ok(self.bpe.decode(&translation))
+    }
+}
