@@ -35,6 +35,30 @@ pub struct MultiHeadAttention<T: Float = f32> {
 }
 module!(impl[T: Float] Module<T> for MultiHeadAttention<T> { query, key, value, output, attention });
 
+/// What attention takes of the rows that are attended to. Of rows that come one after another, those that were there
+/// before need not be taken again.
+#[derive(Clone, Copy, Debug)]
+pub struct KeysValues<'t, T: Float> {
+    /// `[batch, heads, m, d]`.
+    pub keys: Var<'t, T>,
+    /// `[batch, heads, m, d]`.
+    pub values: Var<'t, T>,
+}
+
+impl<'t, T: Float> KeysValues<'t, T> {
+    /// Of these rows and then of others.
+    ///
+    /// # Panics
+    /// If they differ in more than their number.
+    #[track_caller]
+    pub fn followed_by(self, others: Self) -> Self {
+        KeysValues {
+            keys: Var::concat(&[self.keys, others.keys], 2),
+            values: Var::concat(&[self.values, others.values], 2),
+        }
+    }
+}
+
 impl<T: Float> MultiHeadAttention<T> {
     /// Of rows of a width, with heads of d dimensions.
     ///
@@ -68,8 +92,32 @@ impl<T: Float> MultiHeadAttention<T> {
         mask: Mask<'t, T>,
         rng: Option<&mut Rng>,
     ) -> Var<'t, T> {
-        let (q, k, v) = (self.split(&self.query, x), self.split(&self.key, to), self.split(&self.value, to));
-        let heads = self.attention.forward(q, k, v, mask, rng).permute(&[0, 2, 1, 3]);
+        self.attend(x, self.keys_values(to), mask, rng)
+    }
+
+    /// What attention takes of rows `[batch, m, width]` that are attended to.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn keys_values<'t>(&self, to: Var<'t, T>) -> KeysValues<'t, T> {
+        KeysValues { keys: self.split(&self.key, to), values: self.split(&self.value, to) }
+    }
+
+    /// As [`forward`](Self::forward), of what [`keys_values`](Self::keys_values) gave of the other rows.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn attend<'t>(
+        &self,
+        x: Var<'t, T>,
+        to: KeysValues<'t, T>,
+        mask: Mask<'t, T>,
+        rng: Option<&mut Rng>,
+    ) -> Var<'t, T> {
+        let queries = self.split(&self.query, x);
+        let heads = self.attention.forward(queries, to.keys, to.values, mask, rng).permute(&[0, 2, 1, 3]);
         let shape = heads.shape();
         let side_by_side = heads.reshape([shape[0], shape[1], shape[2] * shape[3]]);
         self.output.forward_in(&Euclidean, side_by_side)

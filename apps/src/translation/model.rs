@@ -1,7 +1,9 @@
 //! The transformer of a translation model: Vaswani et al. 2017, with attention of any score.
 
+use std::ops::Range;
+
 use cotangent::engine::rng::Rng;
-use cotangent::layers::{DecoderLayer, EncoderLayer, NormOrder, TransformerSizes, position};
+use cotangent::layers::{DecoderLayer, EncoderLayer, KeysValues, NormOrder, TransformerSizes, position};
 use cotangent::prelude::*;
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -89,25 +91,26 @@ impl Model {
         }
     }
 
-    /// Sentences of one length, `[n, len]`, as rows: `[n, len, width]`.
+    /// The same places of sentences, `[n, places]`, as rows: `[n, places, width]`.
     fn embed<'t>(
         &self,
         tape: &'t Tape<f32>,
         sentences: &[u32],
-        len: usize,
+        places: Range<usize>,
         rng: Option<&mut Rng>,
     ) -> Var<'t, f32> {
+        let len = places.len();
         let table = *tape.point(&self.embedding).coordinates();
         let width = table.shape().width();
         let x = table.gather(sentences).reshape([sentences.len() / len, len, width]);
         let scale = (width as f64).sqrt();
         let x = if let Some(table) = &self.positions {
-            x * scale + tape.point(table).coordinates().slice(0, 0..len)
+            x * scale + tape.point(table).coordinates().slice(0, places)
         } else if let Some(table) = &self.hyperbolic_positions {
-            let p = tape.point(&table.points).coordinates().slice(0, 0..len);
+            let p = tape.point(&table.points).coordinates().slice(0, places);
             ball().log0(&ball().add(&ball().exp0(&x), &p)) * scale
         } else {
-            x * scale + tape.constant(&position::sinusoidal(len, width))
+            x * scale + tape.constant(&position::sinusoidal(places.end, width)).slice(0, places)
         };
         match rng {
             Some(rng) => self.dropout.forward_in(&Euclidean, x, rng),
@@ -127,11 +130,16 @@ impl Model {
         len: usize,
         mut rng: Option<&mut Rng>,
     ) -> Var<'t, f32> {
-        let mut x = self.embed(tape, sentences, len, rng.as_deref_mut());
+        let mut x = self.embed(tape, sentences, 0..len, rng.as_deref_mut());
         for layer in self.encoder.iter().cycle().take(self.depth) {
             x = layer.forward(x, Mask::None, rng.as_deref_mut());
         }
         self.normalise(0, x)
+    }
+
+    /// What the layers of the decoder attend to of encoded sentences.
+    pub(super) fn keys_values<'t>(&self, encoded: Var<'t, f32>) -> Vec<KeysValues<'t, f32>> {
+        self.decoder.iter().cycle().take(self.depth).map(|layer| layer.across.keys_values(encoded)).collect()
     }
 
     /// Beginnings of target sentences, `[n, len]`, of encoded ones: `[n, len, width]`.
@@ -140,13 +148,30 @@ impl Model {
         encoded: Var<'t, f32>,
         sentences: &[u32],
         len: usize,
-        mut rng: Option<&mut Rng>,
+        rng: Option<&mut Rng>,
     ) -> Var<'t, f32> {
-        let mut x = self.embed(encoded.tape(), sentences, len, rng.as_deref_mut());
-        for layer in self.decoder.iter().cycle().take(self.depth) {
-            x = layer.forward(x, encoded, Mask::None, rng.as_deref_mut());
+        self.go_on(&[], sentences, 0..len, &self.keys_values(encoded), rng).0
+    }
+
+    /// Places of target sentences, `[n, places]`, given the keys and values of the places before them, if there are any,
+    /// and of the encoded sentences, layer by layer: `[n, places, width]`, and the keys and values of all places so far.
+    pub(super) fn go_on<'t>(
+        &self,
+        before: &[KeysValues<'t, f32>],
+        sentences: &[u32],
+        places: Range<usize>,
+        encoded: &[KeysValues<'t, f32>],
+        mut rng: Option<&mut Rng>,
+    ) -> (Var<'t, f32>, Vec<KeysValues<'t, f32>>) {
+        let tape = encoded[0].keys.tape();
+        let mut x = self.embed(tape, sentences, places, rng.as_deref_mut());
+        let mut so_far = Vec::with_capacity(self.depth);
+        for (i, (layer, encoded)) in self.decoder.iter().cycle().zip(encoded).enumerate() {
+            let (y, kept) = layer.go_on(before.get(i).copied(), x, *encoded, Mask::None, rng.as_deref_mut());
+            x = y;
+            so_far.push(kept);
         }
-        self.normalise(1, x)
+        (self.normalise(1, x), so_far)
     }
 
     /// Logits of what comes next, of rows `[rows, width]`: `[rows, vocabulary]`.
@@ -160,7 +185,7 @@ impl Model {
         let tape = Tape::new();
         let encoded = self.encode(&tape, source, source.len(), None);
         let begun = [&[bpe::BEGIN], translation].concat();
-        let mut x = self.embed(&tape, &begun, begun.len(), None);
+        let mut x = self.embed(&tape, &begun, 0..begun.len(), None);
         let last = self.decoder.last().expect("at least one layer");
         for layer in self.decoder.iter().cycle().take(self.depth - 1) {
             x = layer.forward(x, encoded, Mask::None, None);

@@ -1,5 +1,6 @@
 //! Beam search.
 
+use cotangent::layers::KeysValues;
 use cotangent::prelude::*;
 use rayon::prelude::*;
 
@@ -28,6 +29,24 @@ struct Hypothesis {
     parts: Vec<u32>,
     /// Logarithm of its probability.
     score: f64,
+    /// Its row of what is kept of all beginnings, its last part not yet among it.
+    row: u32,
+}
+
+/// Keys and values of each layer, from one tape to the next.
+struct Kept(Vec<[Tensor<f32>; 2]>);
+
+impl Kept {
+    fn of(layers: &[KeysValues<'_, f32>]) -> Self {
+        Kept(layers.iter().map(|of| [of.keys, of.values].map(Var::to_tensor)).collect())
+    }
+
+    fn gather<'t>(&self, tape: &'t Tape<f32>, rows: &[u32]) -> Vec<KeysValues<'t, f32>> {
+        let gathered = |of: &Tensor<f32>| tape.constant(of).gather(rows);
+        let of_layer =
+            |[keys, values]: &[_; 2]| KeysValues { keys: gathered(keys), values: gathered(values) };
+        self.0.iter().map(of_layer).collect()
+    }
 }
 
 impl Search {
@@ -56,8 +75,8 @@ impl Search {
         self.length_penalty
     }
 
-    /// Translates sentences of parts, none of them empty or longer than the model has positions for, without marks. Those of one length are translated together, groups side by
-    /// side.
+    /// Translates sentences of parts, none of them empty or longer than the model has positions for, without marks. Those
+    /// of one length are translated together, groups side by side.
     pub(super) fn translate(&self, model: &Model, sources: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let mut order: Vec<usize> = (0..sources.len()).collect();
         order.sort_by_key(|&i| sources[i].len());
@@ -68,7 +87,7 @@ impl Search {
                 group.chunks((TOGETHER / places).max(1))
             })
             .collect();
-        let found: Vec<Vec<Vec<u32>>> = groups
+        let found: Vec<Vec<Hypothesis>> = groups
             .par_iter()
             .map(|group| {
                 let together: Vec<&[u32]> = group.iter().map(|&i| sources[i].as_slice()).collect();
@@ -77,20 +96,21 @@ impl Search {
             .collect();
         let mut translations = vec![Vec::new(); sources.len()];
         for (group, found) in groups.iter().zip(found) {
-            group.iter().zip(found).for_each(|(&i, translation)| translations[i] = translation);
+            group.iter().zip(found).for_each(|(&i, best)| translations[i] = best.parts);
         }
         translations
     }
 
-    /// Translates sentences of one length.
-    fn together(&self, model: &Model, sources: &[&[u32]]) -> Vec<Vec<u32>> {
+    /// The best translation of each of some sentences of one length.
+    fn together(&self, model: &Model, sources: &[&[u32]]) -> Vec<Hypothesis> {
         let len = sources[0].len() + 1;
         let numbers: Vec<u32> = sources.iter().flat_map(|s| s.iter().copied().chain([END])).collect();
         let mut tape = Tape::new();
-        let encoded = model.encode(&tape, &numbers, len, None).to_tensor();
+        let encoded = Kept::of(&model.keys_values(model.encode(&tape, &numbers, len, None)));
+        let mut kept = Kept(Vec::new());
         let longest = longest(len).min(model.longest);
-        let start = Hypothesis { parts: Vec::new(), score: 0.0 };
-        let mut alive: Vec<Vec<Hypothesis>> = vec![vec![start]; sources.len()];
+        let start = |row| vec![Hypothesis { parts: Vec::new(), score: 0.0, row }];
+        let mut alive: Vec<Vec<Hypothesis>> = (0..).take(sources.len()).map(start).collect();
         let mut finished: Vec<Vec<Hypothesis>> = vec![Vec::new(); sources.len()];
         for step in 0..longest {
             let rows: Vec<(u32, &Hypothesis)> = alive
@@ -101,61 +121,111 @@ impl Search {
             if rows.is_empty() {
                 break;
             }
-            let (next, count) = self.next(model, &mut tape, &encoded, &rows, step + 1);
-            let mut next = next.chunks_exact(count);
+            let (next, count) = self.next(model, &mut tape, &encoded, &mut kept, &rows, step);
+            let mut next = (0..).zip(next.chunks_exact(count));
             for (alive, finished) in alive.iter_mut().zip(&mut finished) {
-                let mut candidates: Vec<(usize, u32, f64)> = Vec::new();
-                for (at, of) in alive.iter().enumerate() {
-                    let next = next.next().expect("candidates of each");
-                    candidates.extend(next.iter().map(|&(part, log)| (at, part, of.score + log)));
+                let mut candidates: Vec<(&Hypothesis, u32, u32, f64)> = Vec::new();
+                for of in alive.iter() {
+                    let (row, next) = next.next().expect("candidates of each");
+                    candidates.extend(next.iter().map(|&(part, log)| (of, row, part, of.score + log)));
                 }
-                candidates.sort_by(|a, b| b.2.total_cmp(&a.2));
-                let mut kept = Vec::new();
-                for (rank, (at, part, score)) in candidates.into_iter().enumerate() {
-                    let mut parts = alive[at].parts.clone();
+                candidates.sort_by(|a, b| b.3.total_cmp(&a.3));
+                let mut best = Vec::new();
+                for (rank, (of, row, part, score)) in candidates.into_iter().enumerate() {
+                    let mut parts = of.parts.clone();
                     if part != END {
                         parts.push(part);
-                        kept.push(Hypothesis { parts, score });
+                        best.push(Hypothesis { parts, score, row });
                     } else if rank < self.beam {
-                        finished.push(Hypothesis { parts, score });
+                        finished.push(Hypothesis { parts, score, row });
                     }
-                    if kept.len() == self.beam {
+                    if best.len() == self.beam {
                         break;
                     }
                 }
-                *alive = if finished.len() >= self.beam { Vec::new() } else { kept };
+                *alive = if finished.len() >= self.beam { Vec::new() } else { best };
             }
         }
         let best = |finished: Vec<Hypothesis>, alive: Vec<Hypothesis>| {
             // What found no end in time, where nothing else did.
             let all = if finished.is_empty() { alive } else { finished };
             let value = |h: &Hypothesis| h.score / ((h.parts.len() + 1) as f64).powf(self.length_penalty);
-            all.into_iter().max_by(|a, b| value(a).total_cmp(&value(b))).expect("a hypothesis").parts
+            all.into_iter().max_by(|a, b| value(a).total_cmp(&value(b))).expect("a hypothesis")
         };
         finished.into_iter().zip(alive).map(|(finished, alive)| best(finished, alive)).collect()
     }
 
-    /// Of each beginning, with the number of its sentence, the parts most likely to come next, twice as many as are kept,
-    /// with the logarithms of their probabilities; and how many these are of each.
+    /// Of each beginning, with the number of its sentence, the parts most likely to come at a place, twice as many as are
+    /// kept, with the logarithms of their probabilities; and how many these are of each.
     fn next(
         &self,
         model: &Model,
         tape: &mut Tape<f32>,
-        encoded: &Tensor<f32>,
+        encoded: &Kept,
+        kept: &mut Kept,
         rows: &[(u32, &Hypothesis)],
-        len: usize,
+        place: usize,
     ) -> (Vec<(u32, f64)>, usize) {
         tape.reset();
-        let sentences: Vec<u32> = rows.iter().map(|(sentence, _)| *sentence).collect();
-        let given: Vec<u32> =
-            rows.iter().flat_map(|(_, h)| [BEGIN].into_iter().chain(h.parts.iter().copied())).collect();
-        let states = model.decode(tape.constant(encoded).gather(&sentences), &given, len, None);
+        let tape = &*tape;
+        let (sentences, before): (Vec<u32>, Vec<u32>) = rows.iter().map(|(i, h)| (*i, h.row)).unzip();
+        let last: Vec<u32> = rows.iter().map(|(_, h)| h.parts.last().copied().unwrap_or(BEGIN)).collect();
+        let (before, encoded) = (kept.gather(tape, &before), encoded.gather(tape, &sentences));
+        let (states, so_far) = model.go_on(&before, &last, place..place + 1, &encoded, None);
+        *kept = Kept::of(&so_far);
         let width = states.shape().width();
-        let last = states.slice(1, len - 1..len).reshape([rows.len(), width]);
-        let logs = model.logits(last).log_softmax(-1);
+        let logs = model.logits(states.reshape([rows.len(), width])).log_softmax(-1);
         let count = (2 * self.beam).min(logs.shape().width());
         let (largest, parts) = logs.top_k(count);
         let largest = largest.to_tensor();
         (parts.into_iter().zip(largest.data().iter().map(|log| f64::from(*log))).collect(), count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::*;
+
+    fn model(attention: &str, positions: &str) -> Model {
+        let config = serde_json::json!({
+            "attention": attention, "options": {
+                "weights": "softmax", "aggregate": "euclidean", "coordinates": "cartesian", "learn_sharpness": false
+            },
+            "layers": 2, "width": 8, "heads": 2, "head_dim": 4, "hidden": 16, "norm": "pre", "positions": positions,
+            "vocabulary": 12, "longest": 30, "epochs": 1, "batch_tokens": 1, "lr": 1, "warm_up": 1,
+            "label_smoothing": 0, "dropout": 0, "decay": 0, "clip": 1, "average": 1, "seed": 1
+        });
+        let config: Config = serde_json::from_value(config).unwrap();
+        Model::new(&config, config.vocabulary, &mut rng::stream(1, 5, 0))
+    }
+
+    /// The logarithm of the probability of parts, of each given all before.
+    fn probability(model: &Model, source: &[u32], parts: &[u32]) -> f64 {
+        let tape = Tape::new();
+        let given = [&[BEGIN], &parts[..parts.len() - 1]].concat();
+        let source = [source, &[END]].concat();
+        let encoded = model.encode(&tape, &source, source.len(), None);
+        let states = model.decode(encoded, &given, given.len(), None).reshape([given.len(), 8]);
+        let logs = model.logits(states).log_softmax(-1).to_tensor();
+        logs.rows().zip(parts).map(|(row, part)| f64::from(row[*part as usize])).sum()
+    }
+
+    #[test]
+    fn a_translation_found_step_by_step_is_as_probable_as_the_whole() {
+        let sources = [[5, 9, 7], [8, 3, 6], [11, 11, 4]];
+        let together: Vec<&[u32]> = sources.iter().map(|source| source.as_slice()).collect();
+        for (attention, positions) in [("dot", "sinusoidal"), ("umbral", "learned"), ("dot", "hyperbolic")] {
+            let model = model(attention, positions);
+            for beam in [1, 4] {
+                let found = Search::new(beam, 0.6).unwrap().together(&model, &together);
+                for (source, found) in sources.iter().zip(found) {
+                    let cut = found.parts.len() == longest(source.len() + 1);
+                    let parts = if cut { found.parts } else { [&found.parts[..], &[END]].concat() };
+                    let want = probability(&model, source, &parts);
+                    assert!((found.score - want).abs() < 1e-4, "{attention}, {beam}: {} {want}", found.score);
+                }
+            }
+        }
     }
 }

@@ -108,3 +108,26 @@ fn dropout_is_for_training() {
     assert!(run(None) == run(None) && run(Some(1)) == run(Some(1)));
     assert!(run(Some(1)) != run(Some(2)) && run(Some(1)) != run(None));
 }
+
+/// Places that are given one after another, by the keys and values of those before, are those of the whole sequence.
+#[test]
+fn decoders_go_on_where_they_stood() {
+    for (order, similarity) in [NormOrder::Pre, NormOrder::Post].into_iter().zip([Similarity::Dot, CONES]) {
+        let layer = DecoderLayer::<f64>::new(similarity, sizes(order), &mut rng::stream(13, 4, 0));
+        let tape = Tape::new();
+        let (x, encoded) = (tape.constant(&sequence(5, 14)), tape.constant(&sequence(3, 15)));
+        let whole = layer.forward(x, encoded, Mask::None, None);
+        let across = layer.across.keys_values(encoded);
+        let mut so_far = None;
+        for places in [0..1, 1..2, 2..4, 4..5] {
+            let (y, kept) = layer.go_on(so_far, x.slice(1, places.clone()), across, Mask::None, None);
+            assert_eq!(
+                (kept.keys.shape(), kept.values.shape()),
+                ([1, 2, places.end, 3].into(), [1, 2, places.end, 3].into())
+            );
+            so_far = Some(kept);
+            let want = whole.slice(1, places.clone()).to_tensor();
+            assert!(apart(&y.to_tensor(), &want) < 1e-12, "{similarity:?}, {places:?}");
+        }
+    }
+}
