@@ -113,7 +113,7 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
     fn sqrt(self) -> Self {
         let root = self.value.sqrt();
         let positive = S::zero().lt(root);
-        let slope = S::select(positive, S::constant(0.5) / root, S::zero());
+        let slope = S::select(positive, S::constant(0.5) * root.recip(), S::zero());
         self.chain(root, slope)
     }
     #[inline(always)]

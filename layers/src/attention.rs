@@ -10,7 +10,7 @@ use cotangent_manifolds::scores::{
     SquaredPenumbralCone, UmbralCone,
 };
 use cotangent_manifolds::{
-    Barycentre, ConstantCurvature, Euclidean, HalfSpace, Param, ParamOnTape, PoincareBall, direction, module,
+    Barycentre, Euclidean, HalfSpace, Param, ParamOnTape, PoincareBall, direction, module,
 };
 
 use crate::Dropout;
@@ -57,6 +57,22 @@ pub enum Similarity {
     /// `LeakyReLU(Σ q + Σ k)`, with slope 0.2 where that is negative. Of queries and keys that are products of a vector and
     /// what they are of, it is the score of graph attention networks. Veličković et al. 2018, eq. 3.
     Additive,
+}
+
+impl Similarity {
+    /// One of each, with the papers' constants.
+    pub const ALL: [Self; 10] = [
+        Similarity::Dot,
+        Similarity::Distance,
+        Similarity::PolarDistance,
+        Similarity::HalfSpaceDistance,
+        Similarity::PenumbralCone { light: 1.0 },
+        Similarity::UmbralCone { radius: 0.1 },
+        Similarity::ReleasedPenumbralCone { light: 1.0 },
+        Similarity::ReleasedUmbralCone { radius: 0.1 },
+        Similarity::Laplacian,
+        Similarity::Additive,
+    ];
 }
 
 /// What makes one value of several and their weights.
@@ -143,20 +159,25 @@ macro_rules! with_formula {
             Similarity::Distance => {
                 let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
                 let [$q, $k] = [$queries, $keys].map(|x| ball.exp0(&x));
-                let [$left, $right] = [$q, $k].map(|x| [2.0 / ball.lambda(&x)]);
-                let ($formula, $params) = (BallDistance, [gamma, c, tape.scalar(ball.kappa())]);
+                let [$left, $right] = [$q, $k].map(|x| [0.5 * ball.lambda(&x)]);
+                let ($formula, $params) = (BallDistance, [gamma, c]);
                 $body
             }
             Similarity::PolarDistance => {
-                let [[d, left], [e, right]] = [$queries, $keys].map(parts);
-                let ($formula, [$q, $k], $left, $right, $params) =
-                    (PolarDistance, [direction(&d), direction(&e)], [left], [right], [gamma, c]);
+                let [[d, r], [e, s]] = [$queries, $keys].map(parts);
+                let farthest = tape.scalar(PolarDistance::FARTHEST);
+                let [$left, $right] = [r, s].map(|r| {
+                    let r = (-farthest).maximum(farthest.min(r));
+                    [r, r.sinh()]
+                });
+                let ($formula, [$q, $k], $params) =
+                    (PolarDistance, [direction(&d), direction(&e)], [gamma, c]);
                 $body
             }
             Similarity::HalfSpaceDistance => {
                 let [$q, $k] = [$queries, $keys].map(|x| half_space.psi(&x));
-                let [$left, $right] = [$q, $k].map(|x| [parts(x)[1]]);
-                let ($formula, $params) = (HalfSpaceDistance, [gamma, c, tape.scalar(half_space.kappa())]);
+                let [$left, $right] = [$q, $k].map(|x| [parts(x)[1].sqrt().recip()]);
+                let ($formula, $params) = (HalfSpaceDistance, [gamma, c]);
                 $body
             }
             Similarity::PenumbralCone { light } => {
@@ -343,11 +364,7 @@ impl<T: Float> Attention<T> {
             Mask::Hidden(hidden) => Some(hidden),
             Mask::Causal => {
                 let shape = scores.shape();
-                let (n, m) = (queries.shape().rows().width(), shape.width());
-                Some(queries.tape().constant(&Tensor::from_fn([n, m], |i| {
-                    let reached = i % m + n < i / m + 1 + m;
-                    if reached { T::zero() } else { T::one() }
-                })))
+                Some(queries.tape().causal_mask(shape.rows().width(), shape.width()))
             }
         };
         self.weights.of(scores, hidden)

@@ -50,7 +50,7 @@ pub mod formulas {
     ///
     /// Beyond r = 10¹⁰ it is 2 ln r to the last digit, from two logarithms, as r itself may overflow.
     #[inline(always)]
-    pub(crate) fn separation<S: Scalar>(delta: S, a: S, b: S) -> (S::Mask, S, S) {
+    fn separation<S: Scalar>(delta: S, a: S, b: S) -> (S::Mask, S, S) {
         let root = delta.sqrt();
         let (p, q) = (root / a.sqrt(), root / b.sqrt());
         let r = p * q;

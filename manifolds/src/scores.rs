@@ -17,9 +17,7 @@
 use cotangent_engine::registry::{Formula, Range};
 use cotangent_engine::{PairFormula, Pairing, Scalar};
 
-use crate::half_space::formulas::separation;
 use crate::shadow_cones::{penumbral_height, umbral_height};
-use crate::stereographic::formulas::distance;
 
 /// `γ⟨x, y⟩ − c`; parameters γ, c.
 #[derive(Clone, Copy, Debug)]
@@ -34,49 +32,69 @@ impl PairFormula<0, 0, 2> for Dot {
     }
 }
 
-/// `−βd(x, y) − c` in the stereographic model, from the margins `1 + κ‖x‖²` of both; parameters β, c, κ.
+/// `−βd − c` in hyperbolic space of curvature −1, from `sinh(d/2)`.
+#[inline(always)]
+fn of_distance<S: Scalar>(sinh: S, beta: S, c: S) -> S {
+    S::constant(-2.0) * beta * sinh.asinh() - c
+}
+
+/// `−βd(x, y) − c` in the Poincaré ball of curvature −1, from half the conformal factors of both, `1/(1 − ‖x‖²)`;
+/// parameters β, c. `sinh(d/2) = ‖x − y‖ √(λ_x λ_y)/2`.
 #[derive(Clone, Copy, Debug)]
 pub struct BallDistance;
 
-impl PairFormula<1, 1, 3> for BallDistance {
+impl PairFormula<1, 1, 2> for BallDistance {
     const NAME: &'static str = "scores.ball_distance";
     const PAIRING: Pairing = Pairing::SquaredDistance;
     #[inline(always)]
-    fn eval<S: Scalar>(square: S, [mx]: [S; 1], [my]: [S; 1], [beta, c, kappa]: [S; 3]) -> S {
-        -beta * distance(square / (mx * my), kappa) - c
+    fn eval<S: Scalar>(square: S, [x]: [S; 1], [y]: [S; 1], [beta, c]: [S; 2]) -> S {
+        of_distance((square * (x * y)).sqrt(), beta, c)
     }
 }
 
 /// `−βd(x, y) − c` in hyperbolic space of curvature −1, of points in polar coordinates: rows are directions, unit vectors
-/// n, with the distances r from the origin; parameters β, c. `sinh²(d/2) = sinh²((r − s)/2) + sinh r sinh s ‖n − m‖²/4`, in
-/// which nothing cancels. Distances from the origin beyond 44, whose sinh squared is no `f32`, count as 44.
+/// n, with the distances r from the origin and sinh r; parameters β, c. `sinh²(d/2) = sinh²((r − s)/2) + sinh r sinh s
+/// ‖n − m‖²/4`, in which nothing cancels.
 #[derive(Clone, Copy, Debug)]
 pub struct PolarDistance;
 
-impl PairFormula<1, 1, 2> for PolarDistance {
+impl PolarDistance {
+    /// The farthest from the origin: beyond it the square of sinh is no `f32`.
+    pub const FARTHEST: f64 = 44.0;
+}
+
+impl PairFormula<2, 2, 2> for PolarDistance {
     const NAME: &'static str = "scores.polar_distance";
     const PAIRING: Pairing = Pairing::SquaredDistance;
     #[inline(always)]
-    fn eval<S: Scalar>(square: S, [r]: [S; 1], [s]: [S; 1], [beta, c]: [S; 2]) -> S {
-        // Constants come first: with NaN, the result is then NaN.
-        let [r, s] = [r, s].map(|r| S::constant(-44.0).max(S::constant(44.0).min(r)));
+    fn eval<S: Scalar>(square: S, [r, sinh_r]: [S; 2], [s, sinh_s]: [S; 2], [beta, c]: [S; 2]) -> S {
         let along = (S::constant(0.5) * (r - s)).sinh().square();
-        let across = S::constant(0.25) * square * r.sinh() * s.sinh();
-        S::constant(-2.0) * beta * S::zero().max(along + across).sqrt().asinh() - c
+        let across = S::constant(0.25) * square * sinh_r * sinh_s;
+        // Zero comes first: the larger of 0 and NaN is then NaN.
+        of_distance(S::zero().max(along + across).sqrt(), beta, c)
     }
 }
 
-/// `−βd(x, y) − c` in the half-space, from the heights of both; parameters β, c, κ. The rows are whole points, heights
-/// and all.
+/// `−βd(x, y) − c` in the half-space of curvature −1, from the inverse roots of both heights, `1/√x_n`; parameters β, c.
+/// `sinh(d/2) = ‖x − y‖/2√(x_n y_n)`, of which the logarithm counts where it may overflow. The rows are whole points,
+/// heights and all.
 #[derive(Clone, Copy, Debug)]
 pub struct HalfSpaceDistance;
 
-impl PairFormula<1, 1, 3> for HalfSpaceDistance {
+impl PairFormula<1, 1, 2> for HalfSpaceDistance {
     const NAME: &'static str = "scores.half_space_distance";
     const PAIRING: Pairing = Pairing::SquaredDistance;
     #[inline(always)]
-    fn eval<S: Scalar>(square: S, [a]: [S; 1], [b]: [S; 1], [beta, c, kappa]: [S; 3]) -> S {
-        -beta * separation(square.sqrt(), a, b).2 / (-kappa).sqrt() - c
+    fn eval<S: Scalar>(square: S, [x]: [S; 1], [y]: [S; 1], [beta, c]: [S; 2]) -> S {
+        let delta = square.sqrt();
+        let sinh = S::constant(0.5) * delta * (x * y);
+        S::choose(
+            sinh.lt(S::constant(1e10)),
+            #[inline(always)]
+            || of_distance(sinh, beta, c),
+            #[inline(always)]
+            || S::constant(-2.0) * beta * (delta.ln() + (x.ln() + y.ln())) - c,
+        )
     }
 }
 
@@ -150,11 +168,11 @@ impl PairFormula<1, 1, 2> for Additive {
 }
 
 const SQUARE: Range = Range(0.1, 4.0);
-const MARGIN: Range = Range(0.2, 1.0);
+const FACTOR: Range = Range(1.0, 5.0);
 const HEIGHT: Range = Range(0.2, 1.0);
 const SHARPNESS: Range = Range(0.5, 2.0);
 const OFFSET: Range = Range(-1.0, 1.0);
-const NEGATIVE: Range = Range(-1.5, -0.5);
+const POLAR: Range = Range(0.2, 3.0);
 const RADIUS: Range = Range(0.3, 1.2);
 /// So far above the heights that are drawn that there is always a cone with both points: the slope is another where there
 /// is none.
@@ -162,9 +180,9 @@ const LIGHT: Range = Range(1.5, 2.0);
 
 /// All scores, for the test that compares their evaluations.
 pub const ALL: &[Formula] = &[
-    Formula::pair(BallDistance, &[SQUARE, MARGIN, MARGIN, SHARPNESS, OFFSET, NEGATIVE]),
-    Formula::pair(PolarDistance, &[Range(0.1, 3.5), Range(0.2, 3.0), Range(0.2, 3.0), SHARPNESS, OFFSET]),
-    Formula::pair(HalfSpaceDistance, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, NEGATIVE]),
+    Formula::pair(BallDistance, &[SQUARE, FACTOR, FACTOR, SHARPNESS, OFFSET]),
+    Formula::pair(PolarDistance, &[Range(0.1, 3.5), POLAR, POLAR, POLAR, POLAR, SHARPNESS, OFFSET]),
+    Formula::pair(HalfSpaceDistance, &[SQUARE, FACTOR, FACTOR, SHARPNESS, OFFSET]),
     Formula::pair(PenumbralCone, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, LIGHT]),
     Formula::pair(UmbralCone, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, RADIUS]),
     Formula::pair(Laplacian, &[SQUARE, SHARPNESS, OFFSET]),

@@ -1,7 +1,7 @@
 //! Everything on an OpenCL device against the processor. Where there is no device, the tests pass with a message.
 
 macro_rules! same {
-    ($ulp:literal, [$($shape:expr),*], $computation:expr) => {
+    ($ulp:expr, [$($shape:expr),*], $computation:expr) => {
         assert_same($ulp, &[$(&$shape),*], &$computation, &$computation)
     };
 }

@@ -42,10 +42,9 @@ impl Weights {
     /// If the shapes do not fit.
     #[track_caller]
     pub fn of<'t, T: Float>(self, scores: Var<'t, T>, hidden: Option<Var<'t, T>>) -> Var<'t, T> {
-        /// A score below all others, so that a softmax has no weight for it, and finite, so that a query without keys has
-        /// weights at all until they are taken away.
-        const LOWEST: f64 = -1e30;
-        let lowered = hidden.map_or(scores, |hidden| scores.masked_fill(hidden, LOWEST));
+        // A score below all others has no weight in a softmax; a finite one leaves a query without keys weights, until they
+        // are taken away.
+        let lowered = hidden.map_or(scores, |hidden| scores.masked_fill(hidden, -T::LARGEST));
         let weights = match self {
             Weights::Softmax => lowered.softmax(-1),
             Weights::Sigmoid => lowered.sigmoid(),
@@ -99,6 +98,22 @@ impl<T: Float> Tape<T> {
         inputs.push(values);
         self.record(Op::Attend(Attend { score: F::compiled().of_type(), weights, causal }), &inputs)
     }
+
+    /// What causal attention hides of n queries' m keys: `[n, m]`, 0 where query i attends to a key, 1 where it does not.
+    pub fn causal_mask(&self, n: usize, m: usize) -> Var<'_, T> {
+        self.constant_with([n, m], |mask| {
+            for (i, row) in mask.chunks_exact_mut(m.max(1)).enumerate() {
+                let (reached, hidden) = row.split_at_mut(causal_reach(i, n, m));
+                reached.fill(T::zero());
+                hidden.fill(T::one());
+            }
+        })
+    }
+}
+
+/// How many of m keys query `i` of n attends to, if attention is causal: those up to i + m − n.
+fn causal_reach(i: usize, n: usize, m: usize) -> usize {
+    (i + 1 + m).saturating_sub(n).min(m)
 }
 
 /// The score's inputs, and the values.
@@ -127,7 +142,7 @@ impl<T: Float> Attend<T> {
 
     /// How many keys query `i` attends to.
     fn reach(&self, s: Sizes, i: usize) -> usize {
-        if self.causal { (i + 1 + s.m).saturating_sub(s.n).min(s.m) } else { s.m }
+        if self.causal { causal_reach(i, s.n, s.m) } else { s.m }
     }
 
     /// The tiles of some queries: ranges of keys, none of them beyond what the queries attend to.
@@ -382,14 +397,7 @@ impl<T: Float> Operation<T> for Attend<T> {
         let scores = tape.operation(self.score.operation(), scored);
         let hidden = self.causal.then(|| {
             let shape = scores.shape();
-            let (n, m) = (shape[shape.axes().len() - 2], shape.width());
-            tape.constant_with([n, m], |mask| {
-                for (i, row) in mask.chunks_exact_mut(m).enumerate() {
-                    for (j, x) in row.iter_mut().enumerate() {
-                        *x = T::constant(f64::from(j + n >= i + 1 + m));
-                    }
-                }
-            })
+            tape.causal_mask(shape.rows().width(), shape.width())
         });
         let stored = self.weights.of(scores, hidden).matmul(*values);
         let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =

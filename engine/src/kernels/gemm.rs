@@ -81,7 +81,6 @@ pub(crate) fn gemm<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: boo
 /// On the calling thread.
 pub(crate) fn serial<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     let (m, k, n) = (a.rows, a.columns, b.columns);
-    assert!(k == b.rows && c.len() == m * n, "a product of matrices that fit");
     if m * k * n <= SMALL { small(a, b, accumulate, c) } else { packed(a, b, accumulate, c) }
 }
 
@@ -100,8 +99,10 @@ fn packed<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mu
 const ROWS: usize = 4;
 const LANES: usize = 8;
 
+/// In tiles of registers.
 fn small<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
-    let (k, n) = (a.columns, b.columns);
+    let (m, k, n) = (a.rows, a.columns, b.columns);
+    assert!(k == b.rows && c.len() == m * n, "a product of matrices that fit");
     let width = n.next_multiple_of(LANES);
     if b.column != 1 || !b.row.is_multiple_of(LANES) {
         // Copied once, its rows can be loaded as whole lanes.

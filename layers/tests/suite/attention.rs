@@ -8,18 +8,16 @@ use cotangent_manifolds::{HalfSpace, Lorentz, PoincareBall};
 
 use super::*;
 
-const ALL: [Similarity; 10] = [
-    Similarity::Dot,
-    Similarity::Distance,
-    Similarity::PolarDistance,
-    Similarity::HalfSpaceDistance,
-    Similarity::PenumbralCone { light: 1.0 },
-    Similarity::UmbralCone { radius: 0.1 },
-    Similarity::Laplacian,
-    Similarity::Additive,
-    Similarity::ReleasedPenumbralCone { light: 0.8 },
-    Similarity::ReleasedUmbralCone { radius: 0.2 },
-];
+/// One of each, and cones of other constants than the papers'.
+fn similarities() -> impl Iterator<Item = Similarity> {
+    let (light, radius) = (0.8, 0.2);
+    Similarity::ALL.into_iter().chain([
+        Similarity::PenumbralCone { light },
+        Similarity::UmbralCone { radius },
+        Similarity::ReleasedPenumbralCone { light },
+        Similarity::ReleasedUmbralCone { radius },
+    ])
+}
 
 fn attention(similarity: Similarity) -> Attention<f64> {
     let mut attention = Attention::new(similarity, 3);
@@ -70,7 +68,7 @@ fn by_hand(similarity: Similarity, q: &[f64], k: &[f64]) -> f64 {
 #[test]
 fn scores_are_those_of_the_manifolds() {
     let [q, k, _] = inputs(1);
-    for similarity in ALL {
+    for similarity in similarities() {
         let tape = Tape::new();
         let scores = attention(similarity).scores(tape.constant(&q), tape.constant(&k)).to_tensor();
         assert_eq!(scores.shape(), &[2, 4, 5].into());
@@ -86,7 +84,7 @@ fn scores_are_those_of_the_manifolds() {
 #[test]
 fn both_ways_agree() {
     let [q, k, v] = inputs(2);
-    for similarity in ALL {
+    for similarity in similarities() {
         for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
             let layer = Attention { aggregation, ..attention(similarity) };
             let tape = Tape::new();
@@ -112,7 +110,7 @@ fn both_ways_agree() {
 #[test]
 fn hidden_keys_are_not_there() {
     let [q, k, v] = inputs(3);
-    for similarity in ALL {
+    for similarity in similarities() {
         for weights in [Weights::Softmax, Weights::Sigmoid] {
             for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
                 let layer = Attention { aggregation, weights, ..attention(similarity) };
@@ -155,7 +153,7 @@ fn hidden_keys_are_not_there() {
 fn hidden_keys_of_wide_rows_change_no_more_than_rounding() {
     let mut rng = rng::stream(4, 3, 0);
     let [q, k, v] = [[4, 16], [5, 16], [5, 2]].map(|shape| uniform(&shape, 0.3, &mut rng));
-    for similarity in ALL {
+    for similarity in similarities() {
         let layer = Attention::<f64>::new(similarity, 16);
         let run = |k: &Tensor<f64>| {
             let tape = Tape::new();
@@ -173,7 +171,7 @@ fn hidden_keys_of_wide_rows_change_no_more_than_rounding() {
 #[test]
 fn scores_of_rows_that_are_no_numbers_are_none() {
     let [q, k, _] = inputs(5);
-    for similarity in ALL {
+    for similarity in similarities() {
         for at in 0..3 {
             let (mut of_query, mut of_key) = (q.clone(), k.clone());
             (of_query.row_mut(2)[at], of_key.row_mut(8)[at]) = (f64::NAN, f64::NAN);
@@ -202,7 +200,7 @@ fn along_edges_all_else_is_hidden() {
     // Query 2 has no edges; key 4 none either.
     let pairs = [(5, 3), (0, 1), (0, 0), (1, 2), (3, 3), (3, 0), (3, 1), (4, 2), (5, 0)];
     let edges = Arc::new(Sparsity::new(n, m, &pairs));
-    for similarity in ALL {
+    for similarity in similarities() {
         for weights in [Weights::Softmax, Weights::Sigmoid] {
             for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
                 let layer = Attention { aggregation, weights, ..attention(similarity) };
@@ -305,7 +303,7 @@ fn penumbral_scores_are_continuous() {
 #[test]
 fn gradients_agree() {
     let inputs = inputs(7);
-    for similarity in ALL {
+    for similarity in similarities() {
         for (weights, aggregation) in
             [(Weights::Softmax, Aggregation::Sum), (Weights::Sigmoid, Aggregation::Barycentre)]
         {
@@ -322,7 +320,7 @@ fn gradients_agree() {
 #[test]
 fn sharpness_is_learned_if_asked_for() {
     let [q, k, v] = inputs(8);
-    for similarity in ALL {
+    for similarity in similarities() {
         for learned in [false, true] {
             let layer = Attention { learned, weights: Weights::Sigmoid, ..attention(similarity) };
             let tape = Tape::new();
@@ -338,7 +336,7 @@ fn sharpness_is_learned_if_asked_for() {
 /// Far away points, where a naive distance overflows or loses all digits, neither stop training nor hide anything.
 #[test]
 fn far_activations_are_finite() {
-    for similarity in ALL {
+    for similarity in similarities() {
         let tape = Tape::<f32>::new();
         let far = Tensor::from_fn([3, 3], |i| [30.0_f32, -30.0, 0.0][i % 3] * (1.0 + i as f32));
         let x = tape.variable(&far);

@@ -30,7 +30,7 @@ impl RowFormula<2, 3, 4, 1> for Dist {
 
 /// The distance of points with `‖x − y‖²/(m_x m_y) = q`.
 #[inline(always)]
-pub(crate) fn distance<S: Scalar>(q: S, kappa: S) -> S {
+fn distance<S: Scalar>(q: S, kappa: S) -> S {
     S::constant(2.0) * q.sqrt() * half_angle(kappa * q)
 }
 

@@ -204,9 +204,10 @@ where
                 )
             };
         }
-        match 1 + L + R {
+        match const { 1 + L + R } {
             1 => together!(1),
             2 | 3 => together!(3),
+            4 | 5 => together!(5),
             _ => {
                 for (which, partials) in partials.chunks_exact_mut(s.len()).enumerate() {
                     partials.copy_from_slice(s);

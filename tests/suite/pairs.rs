@@ -1,0 +1,171 @@
+//! Scores of pairs and attention: values against plain loops, gradients and forward mode against finite differences, single
+//! precision against double.
+
+use cotangent::engine::{Weights, check};
+use cotangent::manifolds::scores::{
+    BallDistance, HalfSpaceDistance, PenumbralCone, PolarDistance, UmbralCone,
+};
+use cotangent::prelude::*;
+
+use crate::common::{Loss, assert_close, assert_gradients, tensor, value, weigh};
+
+/// Attention with stored scores, in plain loops.
+fn attention(q: &Tensor<f64>, k: &Tensor<f64>, v: &Tensor<f64>, scale: f64, causal: bool) -> Tensor<f64> {
+    let axes = q.shape().axes();
+    let (batch, n) = (axes[0], axes[1]);
+    let (m, e) = (k.shape()[1], v.width());
+    let mut out = Tensor::zeros([batch, n, e]);
+    for b in 0..batch {
+        for i in 0..n {
+            let reach = if causal { (i + 1 + m).saturating_sub(n).min(m) } else { m };
+            let row = |t: &Tensor<f64>, j: usize, len: usize| t.row(b * len + j).to_vec();
+            let dot = |j: usize| row(q, i, n).iter().zip(row(k, j, m)).map(|(a, b)| a * b).sum::<f64>();
+            let weights: Vec<f64> = (0..reach).map(|j| (scale * dot(j)).exp()).collect();
+            let total: f64 = weights.iter().sum();
+            for (j, w) in weights.iter().enumerate() {
+                for (y, x) in out.row_mut(b * n + i).iter_mut().zip(row(v, j, m)) {
+                    *y += w / total * x;
+                }
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn attend_is_attention_and_has_its_derivatives() {
+    for (batch, n, m, d, e) in
+        [(1, 1, 1, 1, 1), (2, 5, 7, 3, 4), (2, 7, 5, 3, 2), (1, 150, 1030, 4, 3), (3, 40, 40, 8, 8)]
+    {
+        let (q, k, v) = (tensor(&[batch, n, d], 1), tensor(&[batch, m, d], 2), tensor(&[batch, m, e], 3));
+        for causal in [false, true] {
+            let got = value([&q, &k, &v], |[q, k, v]| q.attend(k, v, 0.7, causal));
+            assert_close(&got, &attention(&q, &k, &v, 0.7, causal), 1e-13);
+        }
+    }
+    // Of more queries than keys the first attend to nothing, if causal.
+    for (n, m, causal) in [(5, 6, false), (5, 6, true), (7, 5, true)] {
+        let (q, k, v) = (tensor(&[2, n, 3], 1), tensor(&[2, m, 3], 2), tensor(&[2, m, 4], 3));
+        assert_gradients(&[q.clone(), k.clone(), v.clone()], |x| weigh(x[0].attend(x[1], x[2], 0.7, causal)));
+        let inputs = [q.clone(), k.clone(), v.clone()];
+        let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape(), 9)).collect();
+        let worst =
+            check::forward_mode(&inputs, &directions, |x| weigh(x[0].attend(x[1], x[2], 0.7, causal)));
+        assert!(worst < 1e-10, "{worst:e}");
+    }
+    // Many tiles, with the reverse pass through the same scores again.
+    let (q, k, v) = (tensor(&[1, 140, 2], 1), tensor(&[1, 1100, 2], 2), tensor(&[1, 1100, 2], 3));
+    let directions: Vec<Tensor<f64>> = [&q, &k, &v].iter().map(|t| tensor(t.shape(), 9)).collect();
+    let worst = check::forward_mode(&[q, k, v], &directions, |x| weigh(x[0].attend(x[1], x[2], 1.0, true)));
+    assert!(worst < 1e-9, "{worst:e}");
+}
+
+/// A score with numbers of both rows and a parameter, through both of its kernels.
+#[derive(Clone, Copy)]
+struct Bump;
+
+impl PairFormula<1, 2, 1> for Bump {
+    const NAME: &'static str = "bump";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    fn eval<S: Scalar>(square: S, [a]: [S; 1], [b, c]: [S; 2], [s]: [S; 1]) -> S {
+        (a * b - s * square) / (S::one() + c.square()) + a
+    }
+}
+
+#[test]
+fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
+    // The last has more pairs in a row than are derived at a time.
+    let shapes: [[&[usize]; 2]; 4] =
+        [[&[2, 4, 3], &[2, 5, 3]], [&[2, 4, 3], &[5, 3]], [&[40, 3], &[90, 3]], [&[2, 1], &[530, 1]]];
+    for [x, y] in shapes {
+        let rows = |s: &[usize]| s[..s.len() - 1].to_vec();
+        let inputs = [
+            tensor(x, 1),
+            tensor(y, 2),
+            tensor(&rows(x), 3),
+            tensor(&rows(y), 4),
+            tensor(&rows(y), 5),
+            Tensor::scalar(0.7),
+        ];
+        let score: Loss = |v| weigh(v[0].tape().pairs(Bump, v[0], v[1], [v[2]], [v[3], v[4]], [v[5]]));
+        assert_gradients(&inputs, score);
+        let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape(), 9)).collect();
+        let worst = check::forward_mode(&inputs, &directions, score);
+        assert!(worst < 1e-10, "{worst:e}");
+        if x.len() == y.len() {
+            let mut inputs = inputs.to_vec();
+            inputs.push(tensor(y, 6));
+            for weights in [Weights::Softmax, Weights::Sigmoid] {
+                assert_gradients(&inputs, |v| {
+                    let (tape, rows) = (v[0].tape(), [v[0], v[1], v[6]]);
+                    weigh(tape.attend(Bump, rows, [v[2]], [v[3], v[4]], [v[5]], weights, false))
+                });
+            }
+        }
+    }
+}
+
+/// Scores whose derivatives are taken at once, in single precision and so on whole registers: values and gradients
+/// against those in double precision. A row has more pairs than are derived at a time.
+#[test]
+fn pair_formulas_in_single_precision_are_those_in_double() {
+    fn run<T: Float, F: PairFormula<N, N, P>, const N: usize, const P: usize>(
+        formula: F,
+        rows: &[Tensor<f64>; 3],
+        numbers: &[[Tensor<f64>; N]; 2],
+        params: [f64; P],
+        stored: bool,
+    ) -> Vec<Vec<f64>> {
+        let tape = Tape::<T>::new();
+        let variable =
+            |x: &Tensor<f64>| tape.variable(&Tensor::from_fn(x.shape().clone(), |i| T::nearest(x.data()[i])));
+        let [x, y, v] = rows.each_ref().map(variable);
+        let [a, b] = numbers.each_ref().map(|of| of.each_ref().map(variable));
+        let params = params.map(|p| tape.variable(&Tensor::scalar(T::nearest(p))));
+        let out = if stored {
+            tape.pairs(formula, x, y, a, b, params)
+        } else {
+            tape.attend(formula, [x, y, v], a, b, params, Weights::Softmax, false)
+        };
+        let weights = Tensor::from_fn(out.shape(), |i| T::nearest(0.4 + (i as f64 * 1.7).sin()));
+        let mut all = vec![out.to_tensor().data().iter().map(|x| x.to_f64()).collect()];
+        let of_inputs: Vec<_> =
+            [x, y].into_iter().chain(a).chain(b).chain(params).map(|x| (x, x.shape().len())).collect();
+        let gradients = tape.backward((out * tape.constant(&weights)).sum());
+        for (x, len) in of_inputs {
+            let dense = gradients.wrt(x).expect("a gradient").to_dense(1, len);
+            all.push(dense.iter().map(|x| x.to_f64()).collect());
+        }
+        all
+    }
+    fn compare<F: PairFormula<N, N, P>, const N: usize, const P: usize>(formula: F, params: [f64; P]) {
+        for (m, width) in [(530, 16), (37, 5)] {
+            let numbers = |n: usize, seed| {
+                let x = tensor(&[1, n], seed);
+                Tensor::from_fn([1, n], |i| 0.5 + 0.3 * x.data()[i])
+            };
+            // What single precision can hold, so that both take the same numbers.
+            let held = |x: Tensor<f64>| Tensor::from_fn(x.shape().clone(), |i| f64::from(x.data()[i] as f32));
+            let rows = [(3, 1), (m, 2), (m, 5)].map(|(n, seed)| held(tensor(&[1, n, width], seed)));
+            let numbers = [(3, 10), (m, 20)]
+                .map(|(n, seed)| std::array::from_fn(|k| held(numbers(n, seed + k as u64))));
+            for stored in [true, false] {
+                let single = run::<f32, F, N, P>(formula, &rows, &numbers, params, stored);
+                let double = run::<f64, F, N, P>(formula, &rows, &numbers, params, stored);
+                for (which, (single, double)) in single.iter().zip(&double).enumerate() {
+                    let largest = double.iter().fold(0.0_f64, |max, x| max.max(x.abs()));
+                    for (s, d) in single.iter().zip(double) {
+                        let error = (s - d).abs();
+                        // An offset makes no difference to a softmax: its gradient cancels.
+                        assert!(error <= 1e-4 * largest + 1e-6, "{} {m} {which}: {s} {d}", F::NAME);
+                    }
+                }
+            }
+        }
+    }
+    compare(BallDistance, [0.7, 0.2]);
+    compare(PolarDistance, [0.7, 0.2]);
+    compare(HalfSpaceDistance, [0.7, 0.2]);
+    compare(PenumbralCone, [0.7, 0.2, 1.0]);
+    compare(UmbralCone, [0.7, 0.2, 0.1]);
+}
