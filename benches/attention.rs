@@ -41,6 +41,7 @@ fn main() {
             ("sdpa", Similarity::Dot, Aggregation::Sum),
             ("han", Similarity::Distance, barycentre),
             ("distance", Similarity::Distance, Aggregation::Sum),
+            ("polar", Similarity::PolarDistance, Aggregation::Sum),
             ("half-space", Similarity::HalfSpaceDistance, Aggregation::Sum),
             ("penumbral", Similarity::PenumbralCone { light: 1.0 }, Aggregation::Sum),
             ("umbral", Similarity::UmbralCone { radius: 0.1 }, Aggregation::Sum),

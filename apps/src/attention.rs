@@ -136,7 +136,7 @@ impl AttentionOptions {
             ("light", self.light.is_some() && !matches!(score, Score::Penumbral | Score::PenumbralReleased)),
             ("radius", self.radius.is_some() && !matches!(score, Score::Umbral | Score::UmbralReleased)),
         ];
-        if let Some(name) = options::first_of(&of_other_scores) {
+        if let Some(name) = options::first_true(&of_other_scores) {
             return Err(AppError::usage(format!("--{name}: not with --attention {}", score.name())));
         }
         let heights =
@@ -159,7 +159,7 @@ impl AttentionOptions {
             ("sharpness", self.sharpness != other.sharpness),
             ("learn-sharpness", self.learn_sharpness != other.learn_sharpness),
         ];
-        options::first_of(&differs)
+        options::first_true(&differs)
     }
 
     /// The similarity of a score. The height and the radius are by default those of Tseng et al. 2023.

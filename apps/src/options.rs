@@ -63,6 +63,6 @@ pub fn below_one(options: &[(&str, f64)]) -> Result<()> {
 }
 
 /// The first option that something is true of.
-pub fn first_of(options: &[(&'static str, bool)]) -> Option<&'static str> {
+pub fn first_true(options: &[(&'static str, bool)]) -> Option<&'static str> {
     options.iter().find(|(_, is)| *is).map(|(name, _)| *name)
 }

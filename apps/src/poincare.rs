@@ -73,7 +73,7 @@ impl Config {
             ("burn-in-factor", same.burn_in_factor != other.burn_in_factor),
             ("seed", same.seed != other.seed),
         ];
-        options::first_of(&differs)
+        options::first_true(&differs)
     }
 }
 

@@ -24,9 +24,11 @@ pub enum Similarity {
     /// Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8.
     Distance,
     /// As [`Distance`](Self::Distance), of points in pseudo-polar coordinates: the last coordinate is the distance from the
-    /// origin, the others the direction. Gulcehre et al. 2019, section 4.1.
+    /// origin, the others the direction; a negative distance is one in the opposite direction. Points farther than 44 are
+    /// taken as at 44. Gulcehre et al. 2019, section 4.1.
     PolarDistance,
-    /// `−d(ψ(q), ψ(k))` in the half-space. Tseng et al. 2023, eq. 10 for ψ.
+    /// `−d(ψ(q), ψ(k))` in the half-space. Tseng et al. 2023, eq. 10 for ψ. In `f32` squares of distances under- or overflow
+    /// where last coordinates are beyond ±40.
     HalfSpaceDistance,
     /// `−H(ξ(q), ξ(k))`, the height of the lowest penumbral cone with both, of a light source at a height: 1 in the paper.
     /// Tseng et al. 2023, eq. 5 to 7, eq. 11 for ξ.
@@ -164,14 +166,9 @@ macro_rules! with_formula {
                 $body
             }
             Similarity::PolarDistance => {
-                let [[d, r], [e, s]] = [$queries, $keys].map(parts);
-                let farthest = tape.scalar(PolarDistance::FARTHEST);
-                let [$left, $right] = [r, s].map(|r| {
-                    let r = (-farthest).maximum(farthest.min(r));
-                    [r, r.sinh()]
-                });
-                let ($formula, [$q, $k], $params) =
-                    (PolarDistance, [direction(&d), direction(&e)], [gamma, c]);
+                let [[$q, r], [$k, s]] = [$queries, $keys].map(|x| polar(x));
+                let ($formula, $params) = (PolarDistance, [gamma, c]);
+                let [$left, $right] = [r, s].map(|r| [r, r.sinh()]);
                 $body
             }
             Similarity::HalfSpaceDistance => {
@@ -384,6 +381,17 @@ fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
     let shape = x.shape();
     let last = shape.width() - 1;
     [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
+}
+
+/// Directions `[…, n, d − 1]` and distances from the origin, from 0 to [`PolarDistance::FARTHEST`], of points in polar
+/// coordinates.
+fn polar<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
+    let ([d, r], tape) = (parts(x), x.tape());
+    // By its mask no gradient passes.
+    let sign = tape.scalar(1.0).masked_fill((-r).relu(), -1.0);
+    let direction = direction(&d) * sign.reshape(r.shape().with_width(1));
+    // The constant comes first: with NaN, the result is then NaN.
+    [direction, tape.scalar(PolarDistance::FARTHEST).min(r.abs())]
 }
 
 /// Rows with the last of d coordinates divided by d.

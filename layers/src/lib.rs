@@ -82,7 +82,7 @@ pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use logistic_regression::{LogisticRegression, UnidirectionalRegression};
 pub use maps::{exp0, log0};
-pub use multi_head_attention::{KeysValues, MultiHeadAttention};
+pub use multi_head_attention::{KeyValueCache, MultiHeadAttention};
 pub use poincare_linear::PoincareLinear;
 pub use rnn::Rnn;
 pub use transformer::{DecoderLayer, EncoderLayer, NormOrder, TransformerSizes};

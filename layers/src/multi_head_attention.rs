@@ -35,24 +35,24 @@ pub struct MultiHeadAttention<T: Float = f32> {
 }
 module!(impl[T: Float] Module<T> for MultiHeadAttention<T> { query, key, value, output, attention });
 
-/// What attention takes of the rows that are attended to. Of rows that come one after another, those that were there
-/// before need not be taken again.
+/// The keys and values of the rows that are attended to. Where rows come one after another, those of the earlier ones are kept
+/// and not computed again (key-value cache, incremental decoding).
 #[derive(Clone, Copy, Debug)]
-pub struct KeysValues<'t, T: Float> {
+pub struct KeyValueCache<'t, T: Float> {
     /// `[batch, heads, m, d]`.
     pub keys: Var<'t, T>,
     /// `[batch, heads, m, d]`.
     pub values: Var<'t, T>,
 }
 
-impl<'t, T: Float> KeysValues<'t, T> {
-    /// Of these rows and then of others.
+impl<'t, T: Float> KeyValueCache<'t, T> {
+    /// These rows and then others.
     ///
     /// # Panics
     /// If they differ in more than their number.
     #[track_caller]
-    pub fn followed_by(self, others: Self) -> Self {
-        KeysValues {
+    pub fn append(self, others: Self) -> Self {
+        KeyValueCache {
             keys: Var::concat(&[self.keys, others.keys], 2),
             values: Var::concat(&[self.values, others.values], 2),
         }
@@ -92,19 +92,19 @@ impl<T: Float> MultiHeadAttention<T> {
         mask: Mask<'t, T>,
         rng: Option<&mut Rng>,
     ) -> Var<'t, T> {
-        self.attend(x, self.keys_values(to), mask, rng)
+        self.attend(x, self.cache(to), mask, rng)
     }
 
-    /// What attention takes of rows `[batch, m, width]` that are attended to.
+    /// The keys and values of rows `[batch, m, width]`.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn keys_values<'t>(&self, to: Var<'t, T>) -> KeysValues<'t, T> {
-        KeysValues { keys: self.split(&self.key, to), values: self.split(&self.value, to) }
+    pub fn cache<'t>(&self, to: Var<'t, T>) -> KeyValueCache<'t, T> {
+        KeyValueCache { keys: self.split(&self.key, to), values: self.split(&self.value, to) }
     }
 
-    /// As [`forward`](Self::forward), of what [`keys_values`](Self::keys_values) gave of the other rows.
+    /// As [`forward`](Self::forward), of the others' keys and values.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -112,7 +112,7 @@ impl<T: Float> MultiHeadAttention<T> {
     pub fn attend<'t>(
         &self,
         x: Var<'t, T>,
-        to: KeysValues<'t, T>,
+        to: KeyValueCache<'t, T>,
         mask: Mask<'t, T>,
         rng: Option<&mut Rng>,
     ) -> Var<'t, T> {

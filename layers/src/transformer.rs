@@ -5,7 +5,9 @@ use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Euclidean, module};
 
-use crate::{Activation, Dropout, FeedForward, KeysValues, LayerNorm, Mask, MultiHeadAttention, Similarity};
+use crate::{
+    Activation, Dropout, FeedForward, KeyValueCache, LayerNorm, Mask, MultiHeadAttention, Similarity,
+};
 
 /// Where a residual block normalises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,35 +172,35 @@ impl<T: Float> DecoderLayer<T> {
         mask: Mask<'t, T>,
         rng: Option<&mut Rng>,
     ) -> Var<'t, T> {
-        self.go_on(None, x, self.across.keys_values(encoded), mask, rng).0
+        self.forward_cached(None, x, self.across.cache(encoded), mask, rng).0
     }
 
-    /// As [`forward`](Self::forward), of the rows `[batch, n, width]` that come after others of the same sequences: given
-    /// the keys and values of those before them, if there are any, and of the encoded sequences by `across`; with the keys
-    /// and values of all rows so far.
+    /// As [`forward`](Self::forward), of the rows `[batch, n, width]` that come after others of the same sequences (incremental
+    /// decoding): given the keys and values of those before them, if there are any, and by `across` those of the encoded
+    /// sequences, of which `mask` hides some. Also returns the keys and values of all rows so far.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn go_on<'t>(
+    pub fn forward_cached<'t>(
         &self,
-        before: Option<KeysValues<'t, T>>,
+        before: Option<KeyValueCache<'t, T>>,
         x: Var<'t, T>,
-        encoded: KeysValues<'t, T>,
+        encoded: KeyValueCache<'t, T>,
         mask: Mask<'t, T>,
         mut rng: Option<&mut Rng>,
-    ) -> (Var<'t, T>, KeysValues<'t, T>) {
+    ) -> (Var<'t, T>, KeyValueCache<'t, T>) {
         let [first, second, third] = &self.residuals;
-        let mut so_far = before;
+        let mut so_far = None;
         let x = first.around(x, &mut rng, |x, rng| {
-            let these = self.attention.keys_values(x);
-            let all = before.map_or(these, |before| before.followed_by(these));
+            let these = self.attention.cache(x);
+            let all = before.map_or(these, |before| before.append(these));
             so_far = Some(all);
             self.attention.attend(x, all, Mask::Causal, rng)
         });
         let x = second.around(x, &mut rng, |x, rng| self.across.attend(x, encoded, mask, rng));
         let x = third.around(x, &mut rng, |x, _| self.feed_forward.forward_in(&Euclidean, x));
-        (x, so_far.expect("those of x at least"))
+        (x, so_far.expect("the sublayer is run"))
     }
 
     /// The weights with which a sequence attends to the other one, `[batch, heads, n, m]`: for pictures.

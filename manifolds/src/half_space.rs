@@ -45,14 +45,12 @@ pub mod formulas {
     use Invariant::{Along, Dot, Last, Param};
     use Vector::{Difference, Height, Input};
 
-    /// Of two points at heights a and b whose difference has the Euclidean norm `delta`: where they are near,
-    /// `r = delta/√(ab)` (2 sinh of half the distance, at curvature −1), and their distance.
+    /// Of two points at heights a and b whose difference has the Euclidean norm δ, from p = √(δ/a) and q = √(δ/b): where they
+    /// are near, `r = δ/√(ab)` (2 sinh of half the distance, at curvature −1), and their distance.
     ///
     /// Beyond r = 10¹⁰ it is 2 ln r to the last digit, from two logarithms, as r itself may overflow.
     #[inline(always)]
-    fn separation<S: Scalar>(delta: S, a: S, b: S) -> (S::Mask, S, S) {
-        let root = delta.sqrt();
-        let (p, q) = (root / a.sqrt(), root / b.sqrt());
+    pub(crate) fn separation<S: Scalar>(p: S, q: S) -> (S::Mask, S, S) {
         let r = p * q;
         let near = r.lt(S::constant(1e10));
         let distance = S::choose(
@@ -63,6 +61,13 @@ pub mod formulas {
             || S::constant(2.0) * (p.ln() + q.ln()),
         );
         (near, r, distance)
+    }
+
+    /// `√(delta/a)` and `√(delta/b)`.
+    #[inline(always)]
+    fn roots<S: Scalar>(delta: S, a: S, b: S) -> [S; 2] {
+        let root = delta.sqrt();
+        [root / a.sqrt(), root / b.sqrt()]
     }
 
     /// `−r²/4`.
@@ -82,7 +87,8 @@ pub mod formulas {
         const INVARIANTS: [Invariant; 4] = [Along(0, 0), Last(0), Last(1), Param(0)];
         #[inline(always)]
         fn eval<S: Scalar>([delta, a, b, kappa]: [S; 4]) -> [S; 1] {
-            [separation(delta, a, b).2 / (-kappa).sqrt()]
+            let [p, q] = roots(delta, a, b);
+            [separation(p, q).2 / (-kappa).sqrt()]
         }
     }
 
@@ -163,7 +169,8 @@ pub mod formulas {
         const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Last(1)];
         #[inline(always)]
         fn eval<S: Scalar>([delta, a, b]: [S; 3]) -> [S; 2] {
-            let (near, r, distance) = separation(delta, a, b);
+            let [p, q] = roots(delta, a, b);
+            let (near, r, distance) = separation(p, q);
             let s = quarter(r);
             let slowed = s.arcsinc() / (S::one() - s).sqrt();
             // Far apart, sinh D is ‖d‖²/2ab to the last digit.

@@ -17,6 +17,7 @@
 use cotangent_engine::registry::{Formula, Range};
 use cotangent_engine::{PairFormula, Pairing, Scalar};
 
+use crate::half_space::formulas::separation;
 use crate::shadow_cones::{penumbral_height, umbral_height};
 
 /// `γ⟨x, y⟩ − c`; parameters γ, c.
@@ -53,13 +54,13 @@ impl PairFormula<1, 1, 2> for BallDistance {
 }
 
 /// `−βd(x, y) − c` in hyperbolic space of curvature −1, of points in polar coordinates: rows are directions, unit vectors
-/// n, with the distances r from the origin and sinh r; parameters β, c. `sinh²(d/2) = sinh²((r − s)/2) + sinh r sinh s
-/// ‖n − m‖²/4`, in which nothing cancels.
+/// n, with two numbers, the distance r ≥ 0 from the origin and sinh r; parameters β, c.
+/// `sinh²(d/2) = sinh²((r − s)/2) + sinh r sinh s ‖n − m‖²/4`, in which nothing cancels.
 #[derive(Clone, Copy, Debug)]
 pub struct PolarDistance;
 
 impl PolarDistance {
-    /// The farthest from the origin: beyond it the square of sinh is no `f32`.
+    /// The farthest from the origin that a point may be: sinh² of more overflows in `f32`.
     pub const FARTHEST: f64 = 44.0;
 }
 
@@ -75,9 +76,8 @@ impl PairFormula<2, 2, 2> for PolarDistance {
     }
 }
 
-/// `−βd(x, y) − c` in the half-space of curvature −1, from the inverse roots of both heights, `1/√x_n`; parameters β, c.
-/// `sinh(d/2) = ‖x − y‖/2√(x_n y_n)`, of which the logarithm counts where it may overflow. The rows are whole points,
-/// heights and all.
+/// `−βd(x, y) − c` in the half-space of curvature −1, from the inverse roots of both heights, `1/√x_n`; parameters β, c. The
+/// rows are whole points, heights and all.
 #[derive(Clone, Copy, Debug)]
 pub struct HalfSpaceDistance;
 
@@ -86,15 +86,8 @@ impl PairFormula<1, 1, 2> for HalfSpaceDistance {
     const PAIRING: Pairing = Pairing::SquaredDistance;
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [x]: [S; 1], [y]: [S; 1], [beta, c]: [S; 2]) -> S {
-        let delta = square.sqrt();
-        let sinh = S::constant(0.5) * delta * (x * y);
-        S::choose(
-            sinh.lt(S::constant(1e10)),
-            #[inline(always)]
-            || of_distance(sinh, beta, c),
-            #[inline(always)]
-            || S::constant(-2.0) * beta * (delta.ln() + (x.ln() + y.ln())) - c,
-        )
+        let root = square.sqrt().sqrt();
+        -beta * separation(root * x, root * y).2 - c
     }
 }
 

@@ -4,7 +4,7 @@ use cotangent::engine::formulas::EuclideanDistance;
 use cotangent::engine::{Sparsity, loss};
 use cotangent::prelude::*;
 
-use crate::sparse::{PLACES, sparsity};
+use crate::common::{PLACES, sparsity};
 
 /// Shapes that do not fit: the message names the operation and the shapes.
 #[test]

@@ -1,9 +1,18 @@
 //! What the tests of operations have in common: inputs, values, derivatives against finite differences.
 
-use cotangent::engine::check;
+use std::sync::Arc;
+
+use cotangent::engine::{Sparsity, check};
 use cotangent::prelude::*;
 
 pub(crate) type Loss = for<'t> fn(&[Var<'t, f64>]) -> Var<'t, f64>;
+
+/// Some elements of a matrix, two of them at one place.
+pub(crate) const PLACES: [(u32, u32); 8] = [(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (0, 1), (3, 3), (2, 0)];
+
+pub(crate) fn sparsity(rows: usize, columns: usize, pairs: &[(u32, u32)]) -> Arc<Sparsity> {
+    Arc::new(Sparsity::new(rows, columns, pairs))
+}
 
 pub(crate) fn tensor(shape: &[usize], seed: u64) -> Tensor<f64> {
     use rand::RngExt;

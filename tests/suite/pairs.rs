@@ -60,15 +60,16 @@ fn attend_is_attention_and_has_its_derivatives() {
     assert!(worst < 1e-9, "{worst:e}");
 }
 
-/// A score with numbers of both rows and a parameter, through both of its kernels.
+/// A score with numbers of both rows and a parameter, through both of its kernels; with more numbers than its derivatives
+/// are taken by at once.
 #[derive(Clone, Copy)]
 struct Bump;
 
-impl PairFormula<1, 2, 1> for Bump {
+impl PairFormula<2, 3, 1> for Bump {
     const NAME: &'static str = "bump";
     const PAIRING: Pairing = Pairing::SquaredDistance;
-    fn eval<S: Scalar>(square: S, [a]: [S; 1], [b, c]: [S; 2], [s]: [S; 1]) -> S {
-        (a * b - s * square) / (S::one() + c.square()) + a
+    fn eval<S: Scalar>(square: S, [a, e]: [S; 2], [b, c, f]: [S; 3], [s]: [S; 1]) -> S {
+        (a * b - s * square) / (S::one() + c.square()) + a + e * f.square()
     }
 }
 
@@ -86,8 +87,11 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
             tensor(&rows(y), 4),
             tensor(&rows(y), 5),
             Tensor::scalar(0.7),
+            tensor(&rows(x), 7),
+            tensor(&rows(y), 8),
         ];
-        let score: Loss = |v| weigh(v[0].tape().pairs(Bump, v[0], v[1], [v[2]], [v[3], v[4]], [v[5]]));
+        let score: Loss =
+            |v| weigh(v[0].tape().pairs(Bump, v[0], v[1], [v[2], v[6]], [v[3], v[4], v[7]], [v[5]]));
         assert_gradients(&inputs, score);
         let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape(), 9)).collect();
         let worst = check::forward_mode(&inputs, &directions, score);
@@ -97,8 +101,8 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
             inputs.push(tensor(y, 6));
             for weights in [Weights::Softmax, Weights::Sigmoid] {
                 assert_gradients(&inputs, |v| {
-                    let (tape, rows) = (v[0].tape(), [v[0], v[1], v[6]]);
-                    weigh(tape.attend(Bump, rows, [v[2]], [v[3], v[4]], [v[5]], weights, false))
+                    let (tape, rows) = (v[0].tape(), [v[0], v[1], v[8]]);
+                    weigh(tape.attend(Bump, rows, [v[2], v[6]], [v[3], v[4], v[7]], [v[5]], weights, false))
                 });
             }
         }
@@ -168,4 +172,41 @@ fn pair_formulas_in_single_precision_are_those_in_double() {
     compare(HalfSpaceDistance, [0.7, 0.2]);
     compare(PenumbralCone, [0.7, 0.2, 1.0]);
     compare(UmbralCone, [0.7, 0.2, 0.1]);
+}
+
+/// The queries of few batch entries are split, and keys and values have their gradients from all parts: values and gradients
+/// are those of stored weights, and no bit depends on the number of threads.
+#[test]
+fn attention_of_few_batch_entries_is_split() {
+    let run = |batch: usize, causal: bool, stored: bool, threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let tape = Tape::new();
+            let (n, m) = (210, 200);
+            let [q, k, v] =
+                [(n, 1), (m, 2), (m, 3)].map(|(n, seed)| tape.variable(&tensor(&[batch, n, 32], seed)));
+            let [x, y] =
+                [n, m].map(|n| tape.variable(&Tensor::from_fn([batch, n], |i| 1.0 + (i % 7) as f64)));
+            let params = [0.7, 0.2].map(|p| tape.variable(&Tensor::scalar(p)));
+            let out = if stored {
+                let hidden = causal.then(|| tape.causal_mask(n, m));
+                Weights::Softmax.of(tape.pairs(BallDistance, q, k, [x], [y], params), hidden).matmul(v)
+            } else {
+                tape.attend(BallDistance, [q, k, v], [x], [y], params, Weights::Softmax, causal)
+            };
+            let value = out.to_tensor();
+            let of_inputs = [q, k, v, x, y, params[0]].map(|x| (x, x.shape().len()));
+            let gradients = tape.backward(weigh(out));
+            let of_inputs =
+                of_inputs.map(|(x, len)| Tensor::new([len], gradients.wrt(x).unwrap().to_dense(1, len)));
+            [vec![value], of_inputs.to_vec()].concat()
+        })
+    };
+    for (batch, causal) in [(1, true), (3, false)] {
+        let got = run(batch, causal, false, 3);
+        assert_eq!(got, run(batch, causal, false, 1), "{batch}");
+        for (got, want) in got.iter().zip(&run(batch, causal, true, 1)) {
+            assert_close(got, want, 1e-11);
+        }
+    }
 }

@@ -7,15 +7,11 @@ use cotangent::engine::{Sparsity, check};
 use cotangent::manifolds::scores::UmbralCone;
 use cotangent::prelude::*;
 
-use crate::common::{assert_close, assert_derivatives, assert_gradients, product, tensor, value, weigh};
+use crate::common::{
+    PLACES, assert_close, assert_derivatives, assert_gradients, product, sparsity, tensor, value, weigh,
+};
 
 /// Elements of a sparse matrix: a row and a column without any, a place with two, in no order.
-pub(crate) const PLACES: [(u32, u32); 8] = [(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (0, 1), (3, 3), (2, 0)];
-
-pub(crate) fn sparsity(rows: usize, columns: usize, pairs: &[(u32, u32)]) -> Arc<Sparsity> {
-    Arc::new(Sparsity::new(rows, columns, pairs))
-}
-
 /// The matrix itself, of one head.
 fn dense(sparsity: &Sparsity, elements: &Tensor<f64>, head: usize) -> Tensor<f64> {
     let heads = elements.len() / sparsity.pairs().len();

@@ -169,7 +169,7 @@ impl Config {
             ("clip", self.clip != other.clip),
             ("seed", self.seed != other.seed),
         ];
-        options::first_of(&differs)
+        options::first_true(&differs)
     }
 
     /// Refuses what makes no sense.

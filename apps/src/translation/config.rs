@@ -129,7 +129,7 @@ impl Config {
             ("average", self.average != other.average),
             ("seed", self.seed != other.seed),
         ];
-        options::first_of(&differs).or_else(|| self.options.difference(&other.options))
+        options::first_true(&differs).or_else(|| self.options.difference(&other.options))
     }
 
     /// Refuses what makes no sense.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use cotangent::engine::rng::Rng;
-use cotangent::layers::{DecoderLayer, EncoderLayer, KeysValues, NormOrder, TransformerSizes, position};
+use cotangent::layers::{DecoderLayer, EncoderLayer, KeyValueCache, NormOrder, TransformerSizes, position};
 use cotangent::prelude::*;
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -137,9 +137,9 @@ impl Model {
         self.normalise(0, x)
     }
 
-    /// What the layers of the decoder attend to of encoded sentences.
-    pub(super) fn keys_values<'t>(&self, encoded: Var<'t, f32>) -> Vec<KeysValues<'t, f32>> {
-        self.decoder.iter().cycle().take(self.depth).map(|layer| layer.across.keys_values(encoded)).collect()
+    /// The keys and values of encoded sentences for each layer of the decoder.
+    pub(super) fn cache<'t>(&self, encoded: Var<'t, f32>) -> Vec<KeyValueCache<'t, f32>> {
+        self.decoder.iter().cycle().take(self.depth).map(|layer| layer.across.cache(encoded)).collect()
     }
 
     /// Beginnings of target sentences, `[n, len]`, of encoded ones: `[n, len, width]`.
@@ -150,24 +150,26 @@ impl Model {
         len: usize,
         rng: Option<&mut Rng>,
     ) -> Var<'t, f32> {
-        self.go_on(&[], sentences, 0..len, &self.keys_values(encoded), rng).0
+        self.decode_cached(&[], sentences, 0..len, &self.cache(encoded), rng).0
     }
 
     /// Places of target sentences, `[n, places]`, given the keys and values of the places before them, if there are any,
     /// and of the encoded sentences, layer by layer: `[n, places, width]`, and the keys and values of all places so far.
-    pub(super) fn go_on<'t>(
+    pub(super) fn decode_cached<'t>(
         &self,
-        before: &[KeysValues<'t, f32>],
+        before: &[KeyValueCache<'t, f32>],
         sentences: &[u32],
         places: Range<usize>,
-        encoded: &[KeysValues<'t, f32>],
+        encoded: &[KeyValueCache<'t, f32>],
         mut rng: Option<&mut Rng>,
-    ) -> (Var<'t, f32>, Vec<KeysValues<'t, f32>>) {
+    ) -> (Var<'t, f32>, Vec<KeyValueCache<'t, f32>>) {
+        assert!(encoded.len() == self.depth && (before.is_empty() || before.len() == self.depth));
         let tape = encoded[0].keys.tape();
         let mut x = self.embed(tape, sentences, places, rng.as_deref_mut());
         let mut so_far = Vec::with_capacity(self.depth);
         for (i, (layer, encoded)) in self.decoder.iter().cycle().zip(encoded).enumerate() {
-            let (y, kept) = layer.go_on(before.get(i).copied(), x, *encoded, Mask::None, rng.as_deref_mut());
+            let (y, kept) =
+                layer.forward_cached(before.get(i).copied(), x, *encoded, Mask::None, rng.as_deref_mut());
             x = y;
             so_far.push(kept);
         }

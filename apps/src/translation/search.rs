@@ -1,6 +1,6 @@
 //! Beam search.
 
-use cotangent::layers::KeysValues;
+use cotangent::layers::KeyValueCache;
 use cotangent::prelude::*;
 use rayon::prelude::*;
 
@@ -15,7 +15,7 @@ pub struct Search {
     length_penalty: f64,
 }
 
-/// Places that are computed together: sentences, times the beam, times what may be their length.
+/// Places whose keys and values are kept together: sentences, times the beam, times what may be their length.
 const TOGETHER: usize = 16_384;
 
 /// The longest translation of a sentence of so many parts.
@@ -29,22 +29,22 @@ struct Hypothesis {
     parts: Vec<u32>,
     /// Logarithm of its probability.
     score: f64,
-    /// Its row of what is kept of all beginnings, its last part not yet among it.
+    /// Its row in the cache, which does not have its last part yet.
     row: u32,
 }
 
 /// Keys and values of each layer, from one tape to the next.
-struct Kept(Vec<[Tensor<f32>; 2]>);
+struct Cache(Vec<[Tensor<f32>; 2]>);
 
-impl Kept {
-    fn of(layers: &[KeysValues<'_, f32>]) -> Self {
-        Kept(layers.iter().map(|of| [of.keys, of.values].map(Var::to_tensor)).collect())
+impl Cache {
+    fn of(layers: &[KeyValueCache<'_, f32>]) -> Self {
+        Cache(layers.iter().map(|of| [of.keys, of.values].map(Var::to_tensor)).collect())
     }
 
-    fn gather<'t>(&self, tape: &'t Tape<f32>, rows: &[u32]) -> Vec<KeysValues<'t, f32>> {
+    fn gather<'t>(&self, tape: &'t Tape<f32>, rows: &[u32]) -> Vec<KeyValueCache<'t, f32>> {
         let gathered = |of: &Tensor<f32>| tape.constant(of).gather(rows);
         let of_layer =
-            |[keys, values]: &[_; 2]| KeysValues { keys: gathered(keys), values: gathered(values) };
+            |[keys, values]: &[_; 2]| KeyValueCache { keys: gathered(keys), values: gathered(values) };
         self.0.iter().map(of_layer).collect()
     }
 }
@@ -106,8 +106,8 @@ impl Search {
         let len = sources[0].len() + 1;
         let numbers: Vec<u32> = sources.iter().flat_map(|s| s.iter().copied().chain([END])).collect();
         let mut tape = Tape::new();
-        let encoded = Kept::of(&model.keys_values(model.encode(&tape, &numbers, len, None)));
-        let mut kept = Kept(Vec::new());
+        let encoded = Cache::of(&model.cache(model.encode(&tape, &numbers, len, None)));
+        let mut so_far = Cache(Vec::new());
         let longest = longest(len).min(model.longest);
         let start = |row| vec![Hypothesis { parts: Vec::new(), score: 0.0, row }];
         let mut alive: Vec<Vec<Hypothesis>> = (0..).take(sources.len()).map(start).collect();
@@ -121,7 +121,7 @@ impl Search {
             if rows.is_empty() {
                 break;
             }
-            let (next, count) = self.next(model, &mut tape, &encoded, &mut kept, &rows, step);
+            let (next, count) = self.next(model, &mut tape, &encoded, &mut so_far, &rows, step);
             let mut next = (0..).zip(next.chunks_exact(count));
             for (alive, finished) in alive.iter_mut().zip(&mut finished) {
                 let mut candidates: Vec<(&Hypothesis, u32, u32, f64)> = Vec::new();
@@ -161,8 +161,8 @@ impl Search {
         &self,
         model: &Model,
         tape: &mut Tape<f32>,
-        encoded: &Kept,
-        kept: &mut Kept,
+        encoded: &Cache,
+        so_far: &mut Cache,
         rows: &[(u32, &Hypothesis)],
         place: usize,
     ) -> (Vec<(u32, f64)>, usize) {
@@ -170,9 +170,9 @@ impl Search {
         let tape = &*tape;
         let (sentences, before): (Vec<u32>, Vec<u32>) = rows.iter().map(|(i, h)| (*i, h.row)).unzip();
         let last: Vec<u32> = rows.iter().map(|(_, h)| h.parts.last().copied().unwrap_or(BEGIN)).collect();
-        let (before, encoded) = (kept.gather(tape, &before), encoded.gather(tape, &sentences));
-        let (states, so_far) = model.go_on(&before, &last, place..place + 1, &encoded, None);
-        *kept = Kept::of(&so_far);
+        let (before, encoded) = (so_far.gather(tape, &before), encoded.gather(tape, &sentences));
+        let (states, all) = model.decode_cached(&before, &last, place..place + 1, &encoded, None);
+        *so_far = Cache::of(&all);
         let width = states.shape().width();
         let logs = model.logits(states.reshape([rows.len(), width])).log_softmax(-1);
         let count = (2 * self.beam).min(logs.shape().width());

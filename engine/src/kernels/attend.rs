@@ -14,16 +14,14 @@ use crate::formulas::ScaledDot;
 use crate::kernels::gemm::{Matrix, serial};
 use crate::kernels::line::{line_dot, line_map, line_max, line_total, line_zip};
 use crate::kernels::pair::{
-    PairFormula, PairKernel, Part, Sizes, TileGradients, gradient, pairings, pairings_gradient, sizes,
+    Gradients, PairFormula, PairKernel, Part, Sizes, TileGradients, gradient, pairings, pairings_gradient,
+    pieces, sizes, tiles,
 };
 use crate::kernels::softmax::WIDE;
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel::{self, PIECES, split_front};
 use crate::simd::{LANES, dispatch, dispatch_wide};
 use crate::{Float, Lanes, Scalar, Shape, Tape, Var};
-
-/// A gradient that is asked for, or none.
-type Grad<'a, T> = Option<&'a mut [T]>;
 
 /// What makes weights of attention's scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,14 +173,9 @@ impl<T: Float> Attend<T> {
 const QUERIES: usize = 256;
 const KEYS: usize = 256;
 
-/// Ranges of queries.
-fn queries(n: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..n).step_by(QUERIES).map(move |start| start..n.min(start + QUERIES))
-}
-
-/// Batch entries of a job.
-fn entries(s: Sizes, work: usize) -> SmallVec<[Range<usize>; PIECES]> {
-    parallel::pieces(s.batch, 1, 1 + s.n * s.m / 50 * work)
+/// The estimated time of a query in nanoseconds, of rows and values with so many elements together.
+fn cost(s: Sizes, elements: usize) -> usize {
+    1 + s.m * elements / 50
 }
 
 impl<T: Float> Operation<T> for Attend<T> {
@@ -204,53 +197,50 @@ impl<T: Float> Operation<T> for Attend<T> {
         let (s, width, _) = self.sizes(&shapes).expect("checked");
         let (scored, values) = split(inputs);
         let (mut out, mut kept) = (out, kept);
-        let mut jobs: SmallVec<[_; PIECES]> = entries(s, s.width + width)
+        let mut jobs: SmallVec<[_; PIECES]> = pieces(s, PIECES, cost(s, s.width + width))
             .into_iter()
-            .map(|range| {
-                let rows = range.len() * s.n;
-                (range, split_front(&mut out, rows * width), split_front(&mut kept, rows))
+            .map(|rows| {
+                let n = rows.len();
+                (rows, split_front(&mut out, n * width), split_front(&mut kept, n))
             })
             .collect();
-        parallel::run(&mut jobs, |(range, out, kept)| {
+        parallel::run(&mut jobs, |(rows, out, kept)| {
             T::with_scratch((QUERIES.min(s.n)) * (KEYS.min(s.m) + 2), |scratch| {
-                for (e, b) in range.clone().enumerate() {
+                for (b, queries) in tiles(s, rows.clone(), QUERIES) {
                     let part = Part::of(scored, self.score.counts(), s, b, b * s.n..(b + 1) * s.n);
                     let v = &values.data[b * s.m * width..(b + 1) * s.m * width];
-                    for queries in queries(s.n) {
-                        let place = e * s.n + queries.start..e * s.n + queries.end;
-                        let out = &mut out[place.start * width..place.end * width];
-                        let (largest, rest) = scratch.split_at_mut(queries.len());
-                        let (sums, rest) = rest.split_at_mut(queries.len());
-                        out.fill(T::zero());
-                        largest.fill(T::nearest(f64::NEG_INFINITY));
-                        sums.fill(T::zero());
-                        for keys in self.keys(s, &queries) {
-                            let scores = &mut rest[..queries.len() * keys.len()];
-                            let (x, y) = part.rows(queries.clone(), keys.clone());
-                            pairings(self.score.pairing(), x, y, s.width, scores);
-                            self.scores(&part, s, queries.clone(), keys.clone(), scores);
-                            let running = Running { weights: self.weights, largest, sums, out, width };
-                            dispatch_wide(
-                                (running, &mut *scores),
-                                #[inline(always)]
-                                |(running, scores)| running.take::<WIDE>(scores),
-                                #[inline(always)]
-                                |(running, scores)| running.take::<LANES>(scores),
-                                #[inline(always)]
-                                |(running, scores)| running.take::<1>(scores),
-                            );
-                            let p = Matrix::new(scores, queries.len(), keys.len());
-                            let v = Matrix::new(&v[keys.start * width..keys.end * width], keys.len(), width);
-                            serial(p, v, true, out);
-                        }
-                        let logs = &mut kept[place];
-                        match self.weights {
-                            Weights::Softmax => dispatch(
-                                #[inline(always)]
-                                || finish(largest, sums, out, width, logs),
-                            ),
-                            Weights::Sigmoid => logs.fill(T::zero()),
-                        }
+                    let out = split_front(out, queries.len() * width);
+                    let logs = split_front(kept, queries.len());
+                    let (largest, rest) = scratch.split_at_mut(queries.len());
+                    let (sums, rest) = rest.split_at_mut(queries.len());
+                    out.fill(T::zero());
+                    largest.fill(T::nearest(f64::NEG_INFINITY));
+                    sums.fill(T::zero());
+                    for keys in self.keys(s, &queries) {
+                        let scores = &mut rest[..queries.len() * keys.len()];
+                        let (x, y) = part.rows(queries.clone(), keys.clone());
+                        pairings(self.score.pairing(), x, y, s.width, scores);
+                        self.scores(&part, s, queries.clone(), keys.clone(), scores);
+                        let running = Running { weights: self.weights, largest, sums, out, width };
+                        dispatch_wide(
+                            (running, &mut *scores),
+                            #[inline(always)]
+                            |(running, scores)| running.take::<WIDE>(scores),
+                            #[inline(always)]
+                            |(running, scores)| running.take::<LANES>(scores),
+                            #[inline(always)]
+                            |(running, scores)| running.take::<1>(scores),
+                        );
+                        let p = Matrix::new(scores, queries.len(), keys.len());
+                        let v = Matrix::new(&v[keys.start * width..keys.end * width], keys.len(), width);
+                        serial(p, v, true, out);
+                    }
+                    match self.weights {
+                        Weights::Softmax => dispatch(
+                            #[inline(always)]
+                            || finish(largest, sums, out, width, logs),
+                        ),
+                        Weights::Sigmoid => logs.fill(T::zero()),
                     }
                 }
             });
@@ -267,126 +257,84 @@ impl<T: Float> Operation<T> for Attend<T> {
         let shapes = shapes(inputs);
         let (s, width, _) = self.sizes(&shapes).expect("checked");
         let (scored, values) = split(inputs);
-        let [l, r, p] = self.score.counts();
-        grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
-        type Grads<'a, 'b, T> = SmallVec<[(usize, &'a mut Grad<'b, T>); 6]>;
-        let (dparams, others): (Grads<'_, '_, T>, Grads<'_, '_, T>) =
-            grads.iter_mut().enumerate().partition(|(i, _)| (2 + l + r..2 + l + r + p).contains(i));
-        // Elements of one batch entry in each of the others.
-        let sizes = |i: usize| match i {
-            0 => s.n * s.width,
-            1 => s.m * s.width,
-            i if i < 2 + l => s.n,
-            i if i < 2 + l + r => s.m,
-            _ => s.m * width,
-        };
-        let mut rest: SmallVec<[(usize, Grad<'_, T>); 6]> =
-            others.into_iter().map(|(i, grad)| (sizes(i), grad.as_deref_mut())).collect();
-        let mut jobs: SmallVec<[_; PIECES]> = entries(s, 3 * (s.width + width))
-            .into_iter()
-            .map(|range| {
-                let places: SmallVec<[Option<&mut [T]>; 6]> = rest
-                    .iter_mut()
-                    .map(|(size, grad)| grad.as_mut().map(|grad| split_front(grad, range.len() * *size)))
-                    .collect();
-                let of_params: SmallVec<[Option<f64>; 4]> =
-                    dparams.iter().map(|(_, grad)| grad.as_ref().map(|_| 0.0)).collect();
-                (range, places, of_params)
-            })
-            .collect();
-        parallel::run(&mut jobs, |(range, places, of_params)| {
+        let (dv, grads) = grads.split_last_mut().expect("of queries, keys, values");
+        let gradients =
+            Gradients::of(grads, self.score.counts(), s.width).and_right(width, dv.as_deref_mut());
+        gradients.in_jobs(s, cost(s, 3 * (s.width + width)), |job| {
             let size = QUERIES.min(s.n) * KEYS.min(s.m);
             T::with_scratch(3 * size + QUERIES.min(s.n), |scratch| {
                 let (pairs, rest) = scratch.split_at_mut(size);
                 let (weights, rest) = rest.split_at_mut(size);
                 let (upstream, dots) = rest.split_at_mut(size);
-                for (e, b) in range.clone().enumerate() {
+                for (b, queries) in tiles(s, job.rows.clone(), QUERIES) {
                     let part = Part::of(scored, self.score.counts(), s, b, b * s.n..(b + 1) * s.n);
                     let v = &values.data[b * s.m * width..(b + 1) * s.m * width];
-                    for queries in queries(s.n) {
-                        let all = b * s.n + queries.start..b * s.n + queries.end;
-                        let [g, out] = [g, outcome.out].map(|rows| &rows[all.start * width..all.end * width]);
-                        let logs = &outcome.kept[all];
-                        for (dot, (g, out)) in
-                            dots.iter_mut().zip(g.chunks_exact(width).zip(out.chunks_exact(width)))
-                        {
-                            *dot = T::nearest(line_dot(g, out));
+                    let all = b * s.n + queries.start..b * s.n + queries.end;
+                    let [g, out] = [g, outcome.out].map(|rows| &rows[all.start * width..all.end * width]);
+                    let logs = &outcome.kept[all];
+                    for (dot, (g, out)) in
+                        dots.iter_mut().zip(g.chunks_exact(width).zip(out.chunks_exact(width)))
+                    {
+                        *dot = T::nearest(line_dot(g, out));
+                    }
+                    for keys in self.keys(s, &queries) {
+                        let (n, m) = (queries.len(), keys.len());
+                        let [pairs, weights, upstream] =
+                            [&mut *pairs, &mut *weights, &mut *upstream].map(|x| &mut x[..n * m]);
+                        let (x, y) = part.rows(queries.clone(), keys.clone());
+                        let v = Matrix::new(&v[keys.start * width..keys.end * width], m, width);
+                        let g = Matrix::new(g, n, width);
+                        pairings(self.score.pairing(), x, y, s.width, pairs);
+                        serial(g, v.transposed(), false, upstream);
+                        let params = std::mem::take(&mut job.params);
+                        let (left, mut right) = job.gradients(b, queries.clone(), keys.clone());
+                        let dv = right.pop().expect("of the values");
+                        let (mut left, mut right) = (left.into_iter(), right.into_iter());
+                        let (dx, dy) = (left.next().expect("of x"), right.next().expect("of y"));
+                        let mut tile = TileGradients { left: left.collect(), right: right.collect(), params };
+                        gradient(
+                            self.score,
+                            &part.tile(queries.clone(), keys.clone()),
+                            pairs,
+                            upstream,
+                            &mut tile,
+                            |i, at, scores, upstream| {
+                                let reach = self.reach(s, queries.start + i).saturating_sub(keys.start + at);
+                                let (reached, hidden) = scores.split_at(reach.min(scores.len()));
+                                let (p, rest) =
+                                    weights[i * m + at..][..scores.len()].split_at_mut(reached.len());
+                                p.copy_from_slice(reached);
+                                rest.fill(T::zero());
+                                upstream[scores.len() - hidden.len()..].fill(T::zero());
+                                let row = Again {
+                                    weights: self.weights,
+                                    log: logs[i],
+                                    dot: dots[i],
+                                    p,
+                                    u: &mut upstream[..reached.len()],
+                                };
+                                dispatch_wide(
+                                    row,
+                                    #[inline(always)]
+                                    |row| row.scores_gradient::<WIDE>(),
+                                    #[inline(always)]
+                                    |row| row.scores_gradient::<LANES>(),
+                                    #[inline(always)]
+                                    |row| row.scores_gradient::<1>(),
+                                );
+                            },
+                        );
+                        let params = std::mem::take(&mut tile.params);
+                        drop(tile);
+                        if let Some(dv) = dv {
+                            serial(Matrix::new(weights, n, m).transposed(), g, true, dv);
                         }
-                        for keys in self.keys(s, &queries) {
-                            let (n, m) = (queries.len(), keys.len());
-                            let [pairs, weights, upstream] =
-                                [&mut *pairs, &mut *weights, &mut *upstream].map(|x| &mut x[..n * m]);
-                            let (x, y) = part.rows(queries.clone(), keys.clone());
-                            let v = Matrix::new(&v[keys.start * width..keys.end * width], m, width);
-                            let g = Matrix::new(g, n, width);
-                            pairings(self.score.pairing(), x, y, s.width, pairs);
-                            serial(g, v.transposed(), false, upstream);
-                            let mut grads = places.iter_mut();
-                            let mut next = |rows: Range<usize>, size: usize| {
-                                let grad = grads.next().expect("one for each input but the parameters");
-                                grad.as_deref_mut().map(|grad| &mut grad[rows.start * size..rows.end * size])
-                            };
-                            let (of_queries, of_keys) = (
-                                e * s.n + queries.start..e * s.n + queries.end,
-                                e * s.m + keys.start..e * s.m + keys.end,
-                            );
-                            let dx = next(of_queries.clone(), s.width);
-                            let dy = next(of_keys.clone(), s.width);
-                            let mut tile = TileGradients {
-                                left: (0..l).map(|_| next(of_queries.clone(), 1)).collect(),
-                                right: (0..r).map(|_| next(of_keys.clone(), 1)).collect(),
-                                params: of_params.clone(),
-                            };
-                            let dv = next(of_keys, width);
-                            gradient(
-                                self.score,
-                                &part.tile(queries.clone(), keys.clone()),
-                                pairs,
-                                upstream,
-                                &mut tile,
-                                |i, at, scores, upstream| {
-                                    let reach =
-                                        self.reach(s, queries.start + i).saturating_sub(keys.start + at);
-                                    let (reached, hidden) = scores.split_at(reach.min(scores.len()));
-                                    let (p, rest) =
-                                        weights[i * m + at..][..scores.len()].split_at_mut(reached.len());
-                                    p.copy_from_slice(reached);
-                                    rest.fill(T::zero());
-                                    upstream[scores.len() - hidden.len()..].fill(T::zero());
-                                    let row = Again {
-                                        weights: self.weights,
-                                        log: logs[i],
-                                        dot: dots[i],
-                                        p,
-                                        u: &mut upstream[..reached.len()],
-                                    };
-                                    dispatch_wide(
-                                        row,
-                                        #[inline(always)]
-                                        |row| row.scores_gradient::<WIDE>(),
-                                        #[inline(always)]
-                                        |row| row.scores_gradient::<LANES>(),
-                                        #[inline(always)]
-                                        |row| row.scores_gradient::<1>(),
-                                    );
-                                },
-                            );
-                            *of_params = tile.params;
-                            if let Some(dv) = dv {
-                                serial(Matrix::new(weights, n, m).transposed(), g, true, dv);
-                            }
-                            pairings_gradient(self.score.pairing(), (x, y), s.width, pairs, upstream, dx, dy);
-                        }
+                        pairings_gradient(self.score.pairing(), (x, y), s.width, pairs, upstream, dx, dy);
+                        job.params = params;
                     }
                 }
             });
         });
-        for (k, (_, grad)) in dparams.into_iter().enumerate() {
-            if let Some(grad) = grad {
-                let sum: f64 = jobs.iter().map(|(_, _, of_params)| of_params[k].unwrap_or(0.0)).sum();
-                grad[0] = T::nearest(sum);
-            }
-        }
     }
 
     /// Through the scores, which it stores.

@@ -333,12 +333,34 @@ fn sharpness_is_learned_if_asked_for() {
     }
 }
 
+/// Heights and distances from the origin far apart, at which a sinh is beyond 10¹⁰, or of opposite signs.
+#[test]
+fn far_scores_are_those_of_the_manifolds() {
+    let q = Tensor::new([3, 3], vec![0.3, -0.8, 30.0, 1.0, 2.0, -25.0, 0.5, -1.0, 42.0]);
+    let k = Tensor::new([3, 3], vec![-0.3, 0.8, -30.0, 0.4, 0.2, -31.0, 2.0, -1.0, 20.0]);
+    let scores = |similarity, q: &Tensor<f64>| {
+        let tape = Tape::new();
+        attention(similarity).scores(tape.constant(q), tape.constant(&k)).to_tensor()
+    };
+    for similarity in [Similarity::PolarDistance, Similarity::HalfSpaceDistance] {
+        for (at, score) in scores(similarity, &q).data().iter().enumerate() {
+            let want = 0.7 * by_hand(similarity, q.row(at / 3), k.row(at % 3)) - 0.2;
+            assert!((score - want).abs() < 1e-9 * want.abs(), "{similarity:?} {at}: {score} {want}");
+        }
+    }
+    // The first query and the first key are one point in polar coordinates; farther than 44 is as at 44.
+    let polar = scores(Similarity::PolarDistance, &q);
+    assert!((polar.data()[0] + 0.2).abs() < 1e-12);
+    let at = |r: f64| scores(Similarity::PolarDistance, &Tensor::new([1, 3], vec![1.0, 2.0, r]));
+    assert!(at(60.0) == at(44.0) && at(-60.0) == at(-44.0) && at(43.0) != at(44.0));
+}
+
 /// Far away points, where a naive distance overflows or loses all digits, neither stop training nor hide anything.
 #[test]
 fn far_activations_are_finite() {
     for similarity in similarities() {
         let tape = Tape::<f32>::new();
-        let far = Tensor::from_fn([3, 3], |i| [30.0_f32, -30.0, 0.0][i % 3] * (1.0 + i as f32));
+        let far = Tensor::new([3, 3], vec![30.0_f32, -60.0, 6.0, 120.0, -150.0, -35.0, 210.0, -240.0, 38.0]);
         let x = tape.variable(&far);
         let y = Attention::<f32>::new(similarity, 3).forward(x, x, x, Mask::None, None);
         let value = y.to_tensor();

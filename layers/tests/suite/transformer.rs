@@ -117,10 +117,11 @@ fn decoders_go_on_where_they_stood() {
         let tape = Tape::new();
         let (x, encoded) = (tape.constant(&sequence(5, 14)), tape.constant(&sequence(3, 15)));
         let whole = layer.forward(x, encoded, Mask::None, None);
-        let across = layer.across.keys_values(encoded);
+        let across = layer.across.cache(encoded);
         let mut so_far = None;
         for places in [0..1, 1..2, 2..4, 4..5] {
-            let (y, kept) = layer.go_on(so_far, x.slice(1, places.clone()), across, Mask::None, None);
+            let (y, kept) =
+                layer.forward_cached(so_far, x.slice(1, places.clone()), across, Mask::None, None);
             assert_eq!(
                 (kept.keys.shape(), kept.values.shape()),
                 ([1, 2, places.end, 3].into(), [1, 2, places.end, 3].into())

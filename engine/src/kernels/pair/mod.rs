@@ -5,6 +5,7 @@
 //! kernel goes over tiles of pairs, and [`attend`](crate::kernels::attend) runs the same formulas without ever
 //! storing the scores.
 
+mod jobs;
 mod pairings;
 mod reverse;
 mod tile;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+pub(crate) use self::jobs::{Gradients, pieces, tiles};
 pub(crate) use self::pairings::{Part, pairings, pairings_gradient, tile_rows};
 use self::reverse::gradients;
 pub(crate) use self::tile::{ErasedPair, PairKernel, Tile, TileGradients, gradient};

@@ -204,6 +204,7 @@ where
                 )
             };
         }
+        // A constant, so that no code is made for the other cases.
         match const { 1 + L + R } {
             1 => together!(1),
             2 | 3 => together!(3),

@@ -1,0 +1,180 @@
+//! The reverse pass of pairs in jobs: some left rows each, with the right rows of their batch entries.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::Sizes;
+use crate::Float;
+use crate::kernels::index::add;
+use crate::parallel::{self, PIECES, split_front};
+
+/// The left rows of fewer batch entries than this are split, into at most as many chunks: each has its own sum for the right
+/// rows.
+const CHUNKS: usize = 4;
+
+/// Left rows of a split batch entry come in multiples of this.
+const ROWS: usize = 16;
+
+/// Left rows as pieces that are split at multiples of [`ROWS`] if there are fewer batch entries than `few`, else between batch
+/// entries. `cost` is the estimated time of a row in nanoseconds.
+pub(crate) fn pieces(s: Sizes, few: usize, cost: usize) -> SmallVec<[Range<usize>; PIECES]> {
+    let align = if s.batch < few { ROWS.min(s.n) } else { s.n };
+    parallel::pieces(s.batch * s.n, align, cost)
+}
+
+/// Left rows in tiles of at most `step`: the batch entry of each, and which of the entry's rows they are.
+pub(crate) fn tiles(
+    s: Sizes,
+    rows: Range<usize>,
+    step: usize,
+) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let mut start = rows.start;
+    std::iter::from_fn(move || {
+        (start < rows.end).then(|| {
+            let b = start / s.n;
+            let first = start - b * s.n;
+            start = rows.end.min(start + step).min((b + 1) * s.n);
+            (b, first..start - b * s.n)
+        })
+    })
+}
+
+/// Gradients with the number of elements that they have for a row; none where it is not asked for.
+type OfRows<'a, T> = SmallVec<[(usize, Option<&'a mut [T]>); 6]>;
+
+/// The gradients of some rows, one for each input.
+type Slices<'a, T> = SmallVec<[Option<&'a mut [T]>; 6]>;
+
+/// The gradients of the inputs of a pair formula.
+pub(crate) struct Gradients<'a, T> {
+    left: OfRows<'a, T>,
+    right: OfRows<'a, T>,
+    params: SmallVec<[Option<&'a mut [T]>; 4]>,
+}
+
+impl<'a, T: Float> Gradients<'a, T> {
+    /// Of rows of a width, x and y, of numbers of left and of right rows, of parameters.
+    pub(crate) fn of(grads: &'a mut [Option<&mut [T]>], [l, r, _]: [usize; 3], width: usize) -> Self {
+        let mut grads = grads.iter_mut().map(|grad| grad.as_deref_mut());
+        let mut next = |size| (size, grads.next().expect("a gradient for each input"));
+        let (x, y) = (next(width), next(width));
+        Gradients {
+            left: std::iter::once(x).chain((0..l).map(|_| next(1))).collect(),
+            right: std::iter::once(y).chain((0..r).map(|_| next(1))).collect(),
+            params: grads.collect(),
+        }
+    }
+
+    /// And of something else of the right rows, with so many elements for each.
+    pub(crate) fn and_right(mut self, size: usize, grad: Option<&'a mut [T]>) -> Self {
+        self.right.push((size, grad));
+        self
+    }
+
+    /// Runs `work` on jobs, in each of which all gradients are zeros to be added to. `cost` is the estimated time of a left row
+    /// in nanoseconds.
+    pub(crate) fn in_jobs(self, s: Sizes, cost: usize, work: impl Fn(&mut Job<'_, T>) + Sync) {
+        let Gradients { mut left, mut right, params } = self;
+        for (_, grad) in left.iter_mut().chain(&mut right) {
+            grad.iter_mut().for_each(|grad| grad.fill(T::zero()));
+        }
+        let mut ranges = pieces(s, CHUNKS, cost);
+        if s.batch < CHUNKS && ranges.len() > CHUNKS {
+            let (rows, align) = (s.batch * s.n, ROWS.min(s.n));
+            let step = rows.div_ceil(CHUNKS).next_multiple_of(align);
+            ranges = (0..rows).step_by(step).map(|start| start..rows.min(start + step)).collect();
+        }
+        let share = s.batch < CHUNKS && ranges.len() > 1;
+        let mut jobs: SmallVec<[Job<'_, T>; PIECES]> = ranges
+            .into_iter()
+            .map(|rows| {
+                let entries = rows.end.div_ceil(s.n.max(1)) - rows.start / s.n.max(1);
+                let of_left = |(size, rest): &mut (usize, Option<&'a mut [T]>)| {
+                    (*size, rest.as_mut().map(|rest| split_front(rest, rows.len() * *size)))
+                };
+                let of_right = |(size, rest): &mut (usize, Option<&'a mut [T]>)| {
+                    (*size, rest.as_mut().map(|rest| Side::of(rest, share, entries * s.m * *size)))
+                };
+                Job {
+                    s,
+                    left: left.iter_mut().map(of_left).collect(),
+                    right: right.iter_mut().map(of_right).collect(),
+                    params: params.iter().map(|grad| grad.as_ref().map(|_| 0.0)).collect(),
+                    rows,
+                }
+            })
+            .collect();
+        parallel::run(&mut jobs, work);
+        let mut sums: SmallVec<[f64; 4]> = SmallVec::from_elem(0.0, params.len());
+        for job in jobs {
+            for (sum, part) in sums.iter_mut().zip(&job.params) {
+                *sum += part.unwrap_or(0.0);
+            }
+            let first = job.rows.start / s.n.max(1) * s.m;
+            for ((size, grad), (_, side)) in right.iter_mut().zip(job.right) {
+                if let (Some(grad), Some(Side::Share(share))) = (grad, side) {
+                    add(&mut grad[first * *size..][..share.len()], &share);
+                }
+            }
+        }
+        for (grad, sum) in params.into_iter().zip(sums) {
+            if let Some(grad) = grad {
+                grad[0] = T::nearest(sum);
+            }
+        }
+    }
+}
+
+/// The gradient of right rows: in place, or this job's share of a sum.
+enum Side<'a, T> {
+    Own(&'a mut [T]),
+    Share(Vec<T>),
+}
+
+impl<'a, T: Float> Side<'a, T> {
+    /// A share of `len` elements, or the next `len` elements of a gradient.
+    fn of(rest: &mut &'a mut [T], share: bool, len: usize) -> Self {
+        if share { Side::Share(vec![T::zero(); len]) } else { Side::Own(split_front(rest, len)) }
+    }
+
+    fn slice(&mut self) -> &mut [T] {
+        match self {
+            Side::Own(slice) => slice,
+            Side::Share(sum) => sum,
+        }
+    }
+}
+
+/// What a job works on.
+pub(crate) struct Job<'a, T> {
+    s: Sizes,
+    /// Left rows, of all the batch's.
+    pub(crate) rows: Range<usize>,
+    left: OfRows<'a, T>,
+    right: SmallVec<[(usize, Option<Side<'a, T>>); 6]>,
+    /// The gradients of the parameters.
+    pub(crate) params: SmallVec<[Option<f64>; 4]>,
+}
+
+impl<T: Float> Job<'_, T> {
+    /// The gradients of some left and some right rows of a batch entry: of x and of the numbers of left rows; of y, of the
+    /// numbers of right rows, and of what else is theirs.
+    pub(crate) fn gradients(
+        &mut self,
+        b: usize,
+        left: Range<usize>,
+        right: Range<usize>,
+    ) -> (Slices<'_, T>, Slices<'_, T>) {
+        let (n, m) = (self.s.n, self.s.m);
+        let first_left = b * n + left.start - self.rows.start;
+        let first_right = (b - self.rows.start / n) * m + right.start;
+        let of_left = self.left.iter_mut().map(|(size, grad)| {
+            grad.as_deref_mut().map(|grad| &mut grad[first_left * *size..][..left.len() * *size])
+        });
+        let of_right = self.right.iter_mut().map(|(size, side)| {
+            side.as_mut().map(|side| &mut side.slice()[first_right * *size..][..right.len() * *size])
+        });
+        (of_left.collect(), of_right.collect())
+    }
+}
