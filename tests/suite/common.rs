@@ -7,7 +7,7 @@ use cotangent::prelude::*;
 
 pub(crate) type Loss = for<'t> fn(&[Var<'t, f64>]) -> Var<'t, f64>;
 
-/// Some elements of a matrix, two of them at one place.
+/// Elements of a sparse matrix, 4 × 5: a row and a column without any, a place with two, in no order.
 pub(crate) const PLACES: [(u32, u32); 8] = [(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (0, 1), (3, 3), (2, 0)];
 
 pub(crate) fn sparsity(rows: usize, columns: usize, pairs: &[(u32, u32)]) -> Arc<Sparsity> {

@@ -11,7 +11,6 @@ use crate::common::{
     PLACES, assert_close, assert_derivatives, assert_gradients, product, sparsity, tensor, value, weigh,
 };
 
-/// Elements of a sparse matrix: a row and a column without any, a place with two, in no order.
 /// The matrix itself, of one head.
 fn dense(sparsity: &Sparsity, elements: &Tensor<f64>, head: usize) -> Tensor<f64> {
     let heads = elements.len() / sparsity.pairs().len();
