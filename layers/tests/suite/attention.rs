@@ -342,7 +342,7 @@ fn far_scores_are_those_of_the_manifolds() {
         let tape = Tape::new();
         attention(similarity).scores(tape.constant(q), tape.constant(&k)).to_tensor()
     };
-    for similarity in [Similarity::PolarDistance, Similarity::HalfSpaceDistance] {
+    for similarity in [Similarity::Distance, Similarity::PolarDistance, Similarity::HalfSpaceDistance] {
         for (at, score) in scores(similarity, &q).data().iter().enumerate() {
             let want = 0.7 * by_hand(similarity, q.row(at / 3), k.row(at % 3)) - 0.2;
             assert!((score - want).abs() < 1e-9 * want.abs(), "{similarity:?} {at}: {score} {want}");
