@@ -6,7 +6,7 @@
 
 use crate::kernels::line::{line_sum, pairwise};
 use crate::lanes::array;
-use crate::simd::{Block, LANES, dispatch};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
 use crate::{Float, Lanes, Scalar};
 
 /// Where the rows that a formula returns must lie.
@@ -48,16 +48,24 @@ impl Domain {
 /// `f64` the sum is compensated (two-product by fused multiply-add, two-sum).
 #[inline]
 pub fn margin<T: Float>(row: &[T], kappa: f64) -> f64 {
-    dispatch(
+    dispatch_wide(
+        row,
         #[inline(always)]
-        || {
-            let mut squares = Compensated::<Lanes<LANES>>::default();
-            for block in row.chunks(LANES) {
-                squares.add_square::<T>(Lanes::load(block, 0.0).widen());
-            }
-            squares.total::<T>().margin(Lanes::splat(kappa)).get(0)
-        },
+        |row| margin_of::<T, Avx512>(row, kappa),
+        #[inline(always)]
+        |row| margin_of::<T, Avx2>(row, kappa),
+        #[inline(always)]
+        |row| margin_of::<T, Portable>(row, kappa),
     )
+}
+
+#[inline(always)]
+fn margin_of<T: Float, S: Block>(row: &[T], kappa: f64) -> f64 {
+    let mut squares = Compensated::<S>::default();
+    for c in (0..row.len()).step_by(LANES) {
+        squares.add_square::<T>(read(row, c, row.len() - c));
+    }
+    squares.total::<T>().margin(Lanes::splat(kappa)).get(0)
 }
 
 /// A sum of products with its rounding error: of a number, or in every lane.

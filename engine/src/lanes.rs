@@ -7,7 +7,7 @@
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::elementary::{self as e, Element};
-use crate::simd::dispatch;
+use crate::simd::{dispatch, dispatch_widest};
 use crate::{Float, Scalar};
 
 /// `R` numbers, `f64` or `f32`, computed with side by side.
@@ -153,14 +153,6 @@ impl<const R: usize, T: Float> Lanes<R, T> {
     }
 }
 
-impl<const R: usize> Lanes<R> {
-    /// The nearest numbers of a storage type.
-    #[inline(always)]
-    pub(crate) fn narrow<T: Float>(self) -> Lanes<R, T> {
-        Lanes(array(T::zero(), |l| T::nearest(self.0[l])))
-    }
-}
-
 /// `[f(0), f(1), …]`. As `std::array::from_fn`, but sure to be inlined, so that the loop is compiled for the
 /// instruction set of the kernel it stands in.
 #[inline(always)]
@@ -198,25 +190,37 @@ impl<const R: usize, E: Element> Neg for Lanes<R, E> {
 
 /// Up to this many lanes, elementary functions are called out of line: a row formula calls few of them for many
 /// coordinates, and code that is inlined into every formula takes the compiler minutes. Elementwise formulas run on
-/// more lanes and have them inlined.
+/// more lanes and have them inlined, but for those that are circular as well as hyperbolic: several of them in one formula
+/// would take minutes again, and a call for many lanes is little beside what they compute.
 const CALLED: usize = 4;
 
+/// An elementary function out of line, with the registers that the lanes fill.
+#[inline(never)]
+fn call<const R: usize, E: Element, Y>(x: Lanes<R, E>, f: impl FnOnce(Lanes<R, E>) -> Y) -> Y {
+    if size_of::<Lanes<R, E>>() > 32 {
+        dispatch_widest(
+            #[inline(always)]
+            || f(x),
+        )
+    } else {
+        dispatch(
+            #[inline(always)]
+            || f(x),
+        )
+    }
+}
+
 macro_rules! elementary {
-    ($($name:ident)*; $($pair:ident)*) => {
-        $( elementary!(@one $name Self); )*
-        $( elementary!(@one $pair (Self, Self)); )*
+    ($($name:ident)*; $($pair:ident)*; called: $($called:ident)*; $($called_pair:ident)*) => {
+        $( elementary!(@one $name Self, R <= CALLED); )*
+        $( elementary!(@one $pair (Self, Self), R <= CALLED); )*
+        $( elementary!(@one $called Self, true); )*
+        $( elementary!(@one $called_pair (Self, Self), true); )*
     };
-    (@one $name:ident $result:ty) => {
+    (@one $name:ident $result:ty, $called:expr) => {
         #[inline(always)]
         fn $name(self) -> $result {
-            #[inline(never)]
-            fn call<const R: usize, E: Element, Y>(x: Lanes<R, E>, f: impl FnOnce(Lanes<R, E>) -> Y) -> Y {
-                dispatch(
-                    #[inline(always)]
-                    || f(x),
-                )
-            }
-            if R <= CALLED {
+            if $called {
                 call(
                     self,
                     #[inline(always)]
@@ -246,16 +250,12 @@ impl<const R: usize, E: Element> Scalar for Lanes<R, E> {
         let m = mask.0;
         Lanes(array(E::zero(), |l| E::from_bits(a.0[l].to_bits() & m[l] | b.0[l].to_bits() & !m[l])))
     }
-    /// Evaluates only what some lane needs.
+    /// Evaluates only what some lane needs. Each stands in the code once, or nested choices would double it.
     #[inline(always)]
     fn choose(mask: LaneMask<R, E>, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
-        if mask.all() {
-            a()
-        } else if !mask.any() {
-            b()
-        } else {
-            Self::select(mask, a(), b())
-        }
+        let a = if mask.any() { a() } else { Self::zero() };
+        let b = if mask.all() { a } else { b() };
+        Self::select(mask, a, b)
     }
     #[inline(always)]
     fn abs(self) -> Self {
@@ -266,9 +266,9 @@ impl<const R: usize, E: Element> Scalar for Lanes<R, E> {
         self.map(|x| x.sqrt())
     }
     elementary! {
-        exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu
-        tanc arctanc sinc cosc arcsinc;
-        sin_cos sinh_cosh tanh_with_slope gelu_with_slope sinc_cosc tanc_secant
+        exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu arctanc arcsinc;
+        sin_cos sinh_cosh tanh_with_slope gelu_with_slope;
+        called: tanc sinc cosc; sinc_cosc tanc_secant
     }
 }
 

@@ -346,7 +346,7 @@ fn operands<'a, T: Float>(
 ) -> Operands<'a, T> {
     let shapes: SmallVec<[&Shape; 6]> =
         vectors.iter().map(|v| v.shape()).chain(params.iter().map(|p| p.shape())).collect();
-    let rows = match row_shape(&shapes, |i| i < vectors.len(), false) {
+    let rows = match row_shape(&shapes, &|i| i < vectors.len(), false) {
         Ok(rows) => rows,
         Err(message) => panic!("{name}: {message}"),
     };

@@ -25,18 +25,33 @@ impl Path {
 
     /// Does something one name further in.
     pub fn within<R>(&mut self, name: &str, work: impl FnOnce(&mut Self) -> R) -> R {
-        let outside = self.0.len();
-        if outside > 0 {
-            self.0.push('.');
-        }
-        self.0.push_str(name);
+        let outside = self.enter(name);
         let result = work(self);
         self.0.truncate(outside);
         result
     }
 
+    /// Goes one name further in; says how long the path was. Out of line: walks are compiled for every module and visitor.
+    #[inline(never)]
+    fn enter(&mut self, name: &str) -> usize {
+        let outside = self.0.len();
+        if outside > 0 {
+            self.0.push('.');
+        }
+        self.0.push_str(name);
+        outside
+    }
+
     /// As [`within`](Self::within) the member of this number.
     pub fn within_number<R>(&mut self, number: usize, work: impl FnOnce(&mut Self) -> R) -> R {
+        let outside = self.enter_number(number);
+        let result = work(self);
+        self.0.truncate(outside);
+        result
+    }
+
+    #[inline(never)]
+    fn enter_number(&mut self, number: usize) -> usize {
         // Digits on the stack: a walk allocates nothing but a longer path.
         let (mut digits, mut first, mut rest) = ([0; 20], 20, number);
         loop {
@@ -47,7 +62,7 @@ impl Path {
                 break;
             }
         }
-        self.within(std::str::from_utf8(&digits[first..]).expect("digits"), work)
+        self.enter(std::str::from_utf8(&digits[first..]).expect("digits"))
     }
 }
 

@@ -23,7 +23,8 @@ fn one_at_zero<const R: usize, E: Element>(r: Lanes<R, E>, y: Lanes<R, E>) -> La
     Lanes::select(c(0.0).lt(r), y, r + c(1.0))
 }
 
-/// Both functions of a pair, by the sign of s.
+/// Both functions of a pair, by the sign of s. Each branch stands in the code once, so that a formula of several of these
+/// functions does not hold all combinations.
 #[inline(always)]
 fn by_sign<const R: usize, E: Element>(
     s: Lanes<R, E>,
@@ -31,14 +32,9 @@ fn by_sign<const R: usize, E: Element>(
     hyperbolic: impl FnOnce() -> (Lanes<R, E>, Lanes<R, E>),
 ) -> (Lanes<R, E>, Lanes<R, E>) {
     let positive = c(0.0).lt(s);
-    if positive.all() {
-        circular()
-    } else if !positive.any() {
-        hyperbolic()
-    } else {
-        let (a, b) = (circular(), hyperbolic());
-        (Lanes::select(positive, a.0, b.0), Lanes::select(positive, a.1, b.1))
-    }
+    let a = if positive.any() { circular() } else { (s, s) };
+    let b = if positive.all() { a } else { hyperbolic() };
+    (Lanes::select(positive, a.0, b.0), Lanes::select(positive, a.1, b.1))
 }
 
 /// `sin(√s)/√s` and `cos(√s)`; `sinh(√-s)/√-s` and `cosh(√-s)` for s < 0.

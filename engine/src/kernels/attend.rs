@@ -14,8 +14,8 @@ use crate::formulas::ScaledDot;
 use crate::kernels::gemm::{Matrix, serial};
 use crate::kernels::line::{line_dot, line_map, line_max, line_total, line_zip};
 use crate::kernels::pair::{
-    Gradients, PairFormula, PairKernel, Part, Sizes, TileGradients, gradient, pairings, pairings_gradient,
-    pieces, sizes, tiles,
+    Gradients, PairFormula, PairKernel, Part, Sizes, gradient, pairings, pairings_gradient, pieces, sizes,
+    tiles,
 };
 use crate::kernels::softmax::WIDE;
 use crate::operation::{Operation, Outcome, View, shapes};
@@ -286,51 +286,53 @@ impl<T: Float> Operation<T> for Attend<T> {
                         let g = Matrix::new(g, n, width);
                         pairings(self.score.pairing(), x, y, s.width, pairs);
                         serial(g, v.transposed(), false, upstream);
-                        let params = std::mem::take(&mut job.params);
-                        let (left, mut right) = job.gradients(b, queries.clone(), keys.clone());
-                        let dv = right.pop().expect("of the values");
-                        let (mut left, mut right) = (left.into_iter(), right.into_iter());
-                        let (dx, dy) = (left.next().expect("of x"), right.next().expect("of y"));
-                        let mut tile = TileGradients { left: left.collect(), right: right.collect(), params };
-                        gradient(
-                            self.score,
-                            &part.tile(queries.clone(), keys.clone()),
-                            pairs,
-                            upstream,
-                            &mut tile,
-                            |i, at, scores, upstream| {
-                                let reach = self.reach(s, queries.start + i).saturating_sub(keys.start + at);
-                                let (reached, hidden) = scores.split_at(reach.min(scores.len()));
-                                let (p, rest) =
-                                    weights[i * m + at..][..scores.len()].split_at_mut(reached.len());
-                                p.copy_from_slice(reached);
-                                rest.fill(T::zero());
-                                upstream[scores.len() - hidden.len()..].fill(T::zero());
-                                let row = Again {
-                                    weights: self.weights,
-                                    log: logs[i],
-                                    dot: dots[i],
-                                    p,
-                                    u: &mut upstream[..reached.len()],
-                                };
-                                dispatch_wide(
-                                    row,
-                                    #[inline(always)]
-                                    |row| row.scores_gradient::<WIDE>(),
-                                    #[inline(always)]
-                                    |row| row.scores_gradient::<LANES>(),
-                                    #[inline(always)]
-                                    |row| row.scores_gradient::<1>(),
-                                );
-                            },
-                        );
-                        let params = std::mem::take(&mut tile.params);
-                        drop(tile);
-                        if let Some(dv) = dv {
-                            serial(Matrix::new(weights, n, m).transposed(), g, true, dv);
-                        }
-                        pairings_gradient(self.score.pairing(), (x, y), s.width, pairs, upstream, dx, dy);
-                        job.params = params;
+                        job.on_tile(b, queries.clone(), keys.clone(), |of, of_numbers| {
+                            gradient(
+                                self.score,
+                                &part.tile(queries.clone(), keys.clone()),
+                                pairs,
+                                upstream,
+                                of_numbers,
+                                |i, at, scores, upstream| {
+                                    let reach =
+                                        self.reach(s, queries.start + i).saturating_sub(keys.start + at);
+                                    let (reached, hidden) = scores.split_at(reach.min(scores.len()));
+                                    let (p, rest) =
+                                        weights[i * m + at..][..scores.len()].split_at_mut(reached.len());
+                                    p.copy_from_slice(reached);
+                                    rest.fill(T::zero());
+                                    upstream[scores.len() - hidden.len()..].fill(T::zero());
+                                    let row = Again {
+                                        weights: self.weights,
+                                        log: logs[i],
+                                        dot: dots[i],
+                                        p,
+                                        u: &mut upstream[..reached.len()],
+                                    };
+                                    dispatch_wide(
+                                        row,
+                                        #[inline(always)]
+                                        |row| row.scores_gradient::<WIDE>(),
+                                        #[inline(always)]
+                                        |row| row.scores_gradient::<LANES>(),
+                                        #[inline(always)]
+                                        |row| row.scores_gradient::<1>(),
+                                    );
+                                },
+                            );
+                            if let Some(dv) = of.rest {
+                                serial(Matrix::new(weights, n, m).transposed(), g, true, dv);
+                            }
+                            pairings_gradient(
+                                self.score.pairing(),
+                                (x, y),
+                                s.width,
+                                pairs,
+                                upstream,
+                                of.x,
+                                of.y,
+                            );
+                        });
                     }
                 }
             });

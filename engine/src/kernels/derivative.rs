@@ -15,8 +15,8 @@ use crate::kernels::wedge::Wedge;
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
-use crate::simd::LANES;
-use crate::{Dual, Float, Lanes, Scalar, Shape, Tensor, Var, domain};
+use crate::simd::Portable;
+use crate::{Dual, Float, Scalar, Shape, Tensor, Var, domain};
 
 /// Records the derivative of a row formula.
 #[track_caller]
@@ -162,7 +162,7 @@ where
                     products[k] = [aa, ab, ac, bc];
                     // As for a margin: the accurate value.
                     Dual {
-                        value: Wedge::of::<F, f64, Lanes<LANES>, V, B, I, O>(rows, [a, b, c]).value,
+                        value: Wedge::of::<F, f64, Portable, V, B, I, O>(rows, [a, b, c]).value,
                         ..aa * bc - ab * ac
                     }
                 }
@@ -292,11 +292,11 @@ where
     }
 
     fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
-        row_shape(inputs, |i| self.is_vector(i), F::VECTOR)
+        row_shape(inputs, &|i| self.is_vector(i), F::VECTOR)
     }
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        let operands = Operands::of(inputs, |i| self.is_vector(i));
+        let operands = Operands::of(inputs, &|i| self.is_vector(i));
         for (p, out) in out.chunks_exact_mut(if F::VECTOR { operands.width } else { 1 }).enumerate() {
             let (vectors, params) = self.read(&operands, p);
             for (y, x) in out.iter_mut().zip(Self::result(&Self::row(&vectors, params, T::EPSILON))) {
@@ -312,7 +312,7 @@ where
         g: &[T],
         grads: &mut [Option<&mut [T]>],
     ) {
-        let operands = Operands::of(inputs, |i| self.is_vector(i));
+        let operands = Operands::of(inputs, &|i| self.is_vector(i));
         let width = operands.width;
         grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
         for (p, g) in g.chunks_exact(if F::VECTOR { width } else { 1 }).enumerate() {

@@ -8,8 +8,8 @@ use crate::kernels::pieces::{Piece, for_each_piece};
 use crate::operation::{Operation, Outcome, View};
 use crate::parallel;
 use crate::shape::Broadcast;
-use crate::simd::{Avx2, Avx512, Block, LANES, add, dispatch_wide, read, write};
-use crate::{Float, Lanes, Shape, Var};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, add, dispatch_wide, read, write};
+use crate::{Float, Shape, Var};
 
 /// Inputs: rows, gain, bias.
 pub(crate) struct LayerNorm {
@@ -55,7 +55,7 @@ impl<T: Float> Operation<T> for LayerNorm {
                 #[inline(always)]
                 |out| normalise::<T, Avx2>(x, gain, bias, self.epsilon, out),
                 #[inline(always)]
-                |out| normalise::<T, Lanes<LANES>>(x, gain, bias, self.epsilon, out),
+                |out| normalise::<T, Portable>(x, gain, bias, self.epsilon, out),
             );
         });
     }
@@ -84,7 +84,7 @@ impl<T: Float> Operation<T> for LayerNorm {
                     #[inline(always)]
                     |(piece, sums)| gradients::<T, Avx2>(x, gain, self.epsilon, g, piece, sums),
                     #[inline(always)]
-                    |(piece, sums)| gradients::<T, Lanes<LANES>>(x, gain, self.epsilon, g, piece, sums),
+                    |(piece, sums)| gradients::<T, Portable>(x, gain, self.epsilon, g, piece, sums),
                 );
             });
         });

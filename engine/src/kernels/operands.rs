@@ -88,7 +88,7 @@ pub(crate) struct Operands<'a, T> {
 }
 
 /// The common leading axes of a row formula's operands, some of them vectors, the others parameters.
-fn row_axes(inputs: &[&Shape], is_vector: impl Fn(usize) -> bool) -> Option<Shape> {
+fn row_axes(inputs: &[&Shape], is_vector: &dyn Fn(usize) -> bool) -> Option<Shape> {
     let axes: SmallVec<[&[usize]; 6]> = inputs
         .iter()
         .enumerate()
@@ -98,10 +98,10 @@ fn row_axes(inputs: &[&Shape], is_vector: impl Fn(usize) -> bool) -> Option<Shap
 }
 
 impl<'a, T: Float> Operands<'a, T> {
-    pub(crate) fn of(views: &[View<'a, T>], is_vector: impl Fn(usize) -> bool) -> Self {
+    pub(crate) fn of(views: &[View<'a, T>], is_vector: &dyn Fn(usize) -> bool) -> Self {
         let shapes = shapes(views);
         let checked = "shapes were checked when the node was made";
-        let rows = row_axes(&shapes, &is_vector).expect(checked);
+        let rows = row_axes(&shapes, is_vector).expect(checked);
         let operand = |(k, view): (usize, &View<'a, T>)| {
             let own = if is_vector(k) { view.shape.rows() } else { view.shape.clone() };
             Operand {
@@ -112,12 +112,24 @@ impl<'a, T: Float> Operands<'a, T> {
         };
         Operands { all: views.iter().enumerate().map(operand).collect(), width: views[0].shape.width() }
     }
+
+    /// The first ones, which are vectors, and the parameters after them.
+    pub(crate) fn split(&self, vectors: usize) -> (&[Operand<'a, T>], SmallVec<[Parameter<'a>; PARAMS]>) {
+        let (vectors, parameters) = self.all.split_at(vectors);
+        (vectors, parameters.iter().map(Operand::parameter).collect())
+    }
+
+    /// How each is read, and the width of its positions, if the first ones are vectors.
+    pub(crate) fn reads(&self, vectors: usize) -> SmallVec<[(Broadcast, usize); 6]> {
+        let width = |i| if i < vectors { self.width } else { 1 };
+        self.all.iter().enumerate().map(|(i, operand)| (operand.rows, width(i))).collect()
+    }
 }
 
 /// The shape of a row formula's result: one number for each row, or one vector.
 pub(crate) fn row_shape(
     inputs: &[&Shape],
-    is_vector: impl Fn(usize) -> bool,
+    is_vector: &dyn Fn(usize) -> bool,
     vector_result: bool,
 ) -> Result<Shape, String> {
     let shapes = || inputs.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");

@@ -3,7 +3,7 @@
 
 use crate::domain::Compensated;
 
-use crate::simd::{Avx2, Avx512, Block, LANES, dispatch_wide, read};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
 use crate::{Domain, Float, Lanes, Scalar};
 
 /// An operation that commutes with rotations and rewrites the first `W` of its `V` vectors, with `K` numbers that are
@@ -58,7 +58,7 @@ where
         #[inline(always)]
         |(written, numbers)| rewrite::<U, T, Avx2, V, W, K, N>(update, written, read, numbers, width),
         #[inline(always)]
-        |(written, numbers)| rewrite::<U, T, Lanes<LANES>, V, W, K, N>(update, written, read, numbers, width),
+        |(written, numbers)| rewrite::<U, T, Portable, V, W, K, N>(update, written, read, numbers, width),
     )
 }
 

@@ -111,8 +111,9 @@ fn exact<T: Float, S: Block, const V: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Scalar;
     use crate::row_formula::{Invariant, Metric};
-    use crate::{Lanes, Scalar};
+    use crate::simd::Portable;
 
     #[derive(Clone, Copy)]
     struct Area;
@@ -134,25 +135,25 @@ mod tests {
         let (a, b) = ([7.0, 1e3, 1.0], [9.0, 3e3 + far, 3.0 + near]);
         let area = 1e3 * near - far;
         for vectors in [[0, 1, 1], [1, 0, 0], [0, 2, 2], [1, 2, 2], [0, 1, 2]] {
-            let got = Wedge::of::<Area, f64, Lanes<LANES>, 2, 3, 1, 1>([&a, &b], vectors).value;
+            let got = Wedge::of::<Area, f64, Portable, 2, 3, 1, 1>([&a, &b], vectors).value;
             assert!((got / area.powi(2) - 1.0).abs() < 1e-12, "{vectors:?}: {got} {}", area.powi(2));
         }
         // Below what twice the precision of the products holds; and of differences, whose rounding errors count.
         let (a, b) = ([0.0, 2f64.powi(50) + 1.0, 3.0], [0.0, 2f64.powi(50) + 2.0, 3.0]);
         for vectors in [[0, 1, 1], [1, 0, 0], [0, 2, 2], [2, 1, 1]] {
-            let got = Wedge::of::<Area, f64, Lanes<LANES>, 2, 3, 1, 1>([&a, &b], vectors).value;
+            let got = Wedge::of::<Area, f64, Portable, 2, 3, 1, 1>([&a, &b], vectors).value;
             assert!((got / 9.0 - 1.0).abs() < 1e-12, "{vectors:?}: {got}");
         }
         let (a, b) = ([0.0, 3e-9, 1.0], [0.0, 1.0, 3e9]);
         let (single, area) =
             ((a.map(|x| x as f32), b.map(|x| x as f32)), |a: f64, b: f64| (a * b - 1.0).powi(2));
-        let got = Wedge::of::<Area, f32, Lanes<LANES>, 2, 3, 1, 1>([&single.0, &single.1], [0, 1, 1]).value;
+        let got = Wedge::of::<Area, f32, Portable, 2, 3, 1, 1>([&single.0, &single.1], [0, 1, 1]).value;
         let want = area(f64::from(single.0[1]), f64::from(single.1[2]));
         assert!((got / want - 1.0).abs() < 1e-7, "{got} {want}");
-        assert_eq!(Wedge::of::<Area, f64, Lanes<LANES>, 2, 3, 1, 1>([&a, &a], [0, 1, 1]).value, 0.0);
-        assert_eq!(Wedge::of::<Area, f64, Lanes<LANES>, 2, 3, 1, 1>([&[0.0; 3], &a], [0, 1, 1]).value, 0.0);
+        assert_eq!(Wedge::of::<Area, f64, Portable, 2, 3, 1, 1>([&a, &a], [0, 1, 1]).value, 0.0);
+        assert_eq!(Wedge::of::<Area, f64, Portable, 2, 3, 1, 1>([&[0.0; 3], &a], [0, 1, 1]).value, 0.0);
         assert_eq!(
-            Wedge::of::<Area, f32, Lanes<LANES>, 2, 3, 1, 1>([&[1.0; 9], &[1.0; 9]], [0, 1, 1]).value,
+            Wedge::of::<Area, f32, Portable, 2, 3, 1, 1>([&[1.0; 9], &[1.0; 9]], [0, 1, 1]).value,
             0.0
         );
     }

@@ -379,7 +379,7 @@ impl RowForm {
     /// How the operands are read over the common rows, and these.
     fn reads<T: Float>(&self, inputs: &[Array<'_, T>]) -> (SmallVec<[Broadcast; 6]>, usize) {
         let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|input| input.shape).collect();
-        let rows = row_shape(&shapes, |i| i < self.vectors, false).expect("checked");
+        let rows = row_shape(&shapes, &|i| i < self.vectors, false).expect("checked");
         let own =
             |(i, shape): (usize, &&Shape)| if i < self.vectors { shape.rows() } else { (*shape).clone() };
         let reads = shapes.iter().enumerate().map(own);

@@ -6,7 +6,7 @@
 use std::ops::{Add, Div, Mul, Sub};
 
 use crate::kernels::line::pairwise;
-use crate::{Float, Lanes, Scalar};
+use crate::{Float, Lanes};
 
 /// Neighbours that sums run over side by side: the same on every instruction set, as the bits depend on it.
 pub(crate) const LANES: usize = 8;
@@ -70,34 +70,69 @@ pub(crate) trait Block:
     }
 }
 
-impl Block for Lanes<LANES> {
+/// A block for every processor. Each operation is written out lane by lane: the compiler would spend minutes on loops over
+/// eight, in all row formulas together.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable([f64; LANES]);
+
+/// `[f(0), …, f(7)]`.
+macro_rules! each {
+    ($l:ident => $f:expr) => {
+        each!(@ $l $f; 0 1 2 3 4 5 6 7)
+    };
+    (@ $l:ident $f:expr; $($number:literal)*) => {
+        [$({
+            let $l = $number;
+            $f
+        }),*]
+    };
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident)*) => { $(
+        impl $trait for Portable {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, b: Self) -> Self {
+                Portable(each!(l => self.0[l].$method(b.0[l])))
+            }
+        }
+    )* };
+}
+operators! { Add add Sub sub Mul mul Div div }
+
+impl Block for Portable {
     #[inline(always)]
     fn splat(x: f64) -> Self {
-        Lanes::from([x; LANES])
+        Portable([x; LANES])
     }
     #[inline(always)]
     fn load<T: Float>(x: &[T; LANES]) -> Self {
-        Lanes::from(*x).widen()
+        Portable(each!(l => x[l].to_f64()))
     }
     #[inline(always)]
     fn store<T: Float>(self, out: &mut [T; LANES]) {
-        *out = self.narrow::<T>().to_array();
+        *out = each!(l => T::nearest(self.0[l]));
     }
     #[inline(always)]
     fn load_part<T: Float>(x: &[T]) -> Self {
-        <Self as Block>::load(fill(x, &mut [T::zero(); LANES]))
+        Self::load(fill(x, &mut [T::zero(); LANES]))
     }
     #[inline(always)]
     fn store_part<T: Float>(self, out: &mut [T]) {
-        self.narrow::<T>().store(out);
+        let mut block = [T::zero(); LANES];
+        self.store(&mut block);
+        out.copy_from_slice(&block[..out.len()]);
     }
     #[inline(always)]
     fn mul_sub(self, b: Self, c: Self) -> Self {
-        self.mul_add(b, -c)
+        Portable(each!(l => self.0[l].mul_add(b.0[l], -c.0[l])))
     }
     #[inline(always)]
     fn max_magnitude(self, b: Self) -> Self {
-        self.abs().max(b.abs())
+        // As the instructions do it, for NaN too.
+        let larger = |a: f64, b: f64| if a > b { a } else { b };
+        Portable(each!(l => larger(self.0[l].abs(), b.0[l].abs())))
     }
 }
 
@@ -146,9 +181,9 @@ pub(crate) fn add<T: Float, S: Block>(out: &mut [T], at: usize, left: usize, blo
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) type Avx2 = Lanes<LANES>;
+pub(crate) type Avx2 = Portable;
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) type Avx512 = Lanes<LANES>;
+pub(crate) type Avx512 = Portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::{Avx2, Avx512};
 

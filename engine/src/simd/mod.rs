@@ -11,7 +11,7 @@ mod register;
 
 use std::sync::OnceLock;
 
-pub(crate) use block::{Avx2, Avx512, Block, LANES, add, fill, read, write};
+pub(crate) use block::{Avx2, Avx512, Block, LANES, Portable, add, fill, read, write};
 pub(crate) use register::{Dispatched, F32x8, F32x16, Key, Register};
 
 /// Instruction sets that kernels are compiled for, each containing the one before.
@@ -67,6 +67,17 @@ pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
         return unsafe { avx2_fma(work) };
     }
     work()
+}
+
+/// As [`dispatch`], compiled for AVX-512 where the processor has that.
+#[inline(always)]
+pub(crate) fn dispatch_widest<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if in_use() == Level::Avx512 {
+        // SAFETY: the processor has the features that the entry is compiled for.
+        return unsafe { avx512(work) };
+    }
+    dispatch(work)
 }
 
 /// Runs `vector` on a state, compiled for AVX2 + FMA, where the processor has both, else `scalar`: the same work on

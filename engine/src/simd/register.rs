@@ -226,11 +226,10 @@ mod x86_64 {
                 /// Evaluates only what some lane needs.
                 #[inline(always)]
                 fn choose(mask: $mask, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
-                    match Self::bits(mask) {
-                        $all => a(),
-                        0 => b(),
-                        _ => Self::blend(mask, a(), b()),
-                    }
+                    let bits = Self::bits(mask);
+                    let a = if bits != 0 { a() } else { Self::splat(0.0) };
+                    let b = if bits == $all { a } else { b() };
+                    Self::blend(mask, a, b)
                 }
                 #[inline(always)]
                 fn abs(self) -> Self {

@@ -33,7 +33,7 @@ use crate::operation::{Operation, Outcome, View};
 use crate::parallel::{self, PIECES};
 use crate::row_formula::RowFormula;
 use crate::shape::Broadcast;
-use crate::simd::{Avx2, Avx512, Block, LANES, dispatch_lanes, dispatch_wide, write};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_lanes, dispatch_wide, write};
 use crate::{Domain, Float, Lanes, Shape, Var};
 
 /// Rows whose formula is evaluated side by side. Four `f64` are one AVX2 register; with eight, dual numbers spill.
@@ -165,9 +165,7 @@ pub(crate) fn forward_range<F, T, const V: usize, const B: usize, const I: usize
         #[inline(always)]
         |(range, out)| forward_rows::<F, T, Avx2, V, B, I, O, ROWS>(vectors, parameters, width, range, out),
         #[inline(always)]
-        |(range, out)| {
-            forward_rows::<F, T, Lanes<LANES>, V, B, I, O, 1>(vectors, parameters, width, range, out)
-        },
+        |(range, out)| forward_rows::<F, T, Portable, V, B, I, O, 1>(vectors, parameters, width, range, out),
     );
 }
 
@@ -237,15 +235,14 @@ where
     }
 
     fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
-        row_shape(inputs, |i| i < V, F::VECTOR)
+        row_shape(inputs, &|i| i < V, F::VECTOR)
     }
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        let Operands { all, width } = Operands::of(inputs, |i| i < V);
-        let (vectors, parameters) = all.split_at(V);
-        let parameters: SmallVec<[Parameter<'_>; PARAMS]> =
-            parameters.iter().map(Operand::parameter).collect();
-        forward(forward_range::<F, T, V, B, I, O>, vectors, &parameters, width, Results::new(out, F::VECTOR));
+        let operands = Operands::of(inputs, &|i| i < V);
+        let (vectors, parameters) = operands.split(V);
+        let results = Results::new(out, F::VECTOR);
+        forward(forward_range::<F, T, V, B, I, O>, vectors, &parameters, operands.width, results);
     }
 
     fn backward(
@@ -255,20 +252,23 @@ where
         g: &[T],
         grads: &mut [Option<&mut [T]>],
     ) {
-        let Operands { all: operands, width } = Operands::of(inputs, |i| i < V);
-        let g_width = if F::VECTOR { width } else { 1 };
-        let n = g.len() / g_width;
-        let reads: SmallVec<[(Broadcast, usize); 6]> =
-            operands.iter().enumerate().map(|(i, o)| (o.rows, if i < V { width } else { 1 })).collect();
-        for_each_piece(&reads, n, 40 + 3 * width, grads, |piece| {
+        let operands = Operands::of(inputs, &|i| i < V);
+        let width = operands.width;
+        let (vectors, parameters) = operands.split(V);
+        let n = g.len() / if F::VECTOR { width } else { 1 };
+        for_each_piece(&operands.reads(V), n, 40 + 3 * width, grads, |piece| {
             dispatch_wide(
                 piece,
                 #[inline(always)]
-                |piece| backward_piece::<F, T, Avx512, V, B, I, O, ROWS>(&operands, piece, width, g),
+                |piece| {
+                    backward_piece::<F, T, Avx512, V, B, I, O, ROWS>(vectors, &parameters, piece, width, g)
+                },
                 #[inline(always)]
-                |piece| backward_piece::<F, T, Avx2, V, B, I, O, ROWS>(&operands, piece, width, g),
+                |piece| backward_piece::<F, T, Avx2, V, B, I, O, ROWS>(vectors, &parameters, piece, width, g),
                 #[inline(always)]
-                |piece| backward_piece::<F, T, Lanes<LANES>, V, B, I, O, 1>(&operands, piece, width, g),
+                |piece| {
+                    backward_piece::<F, T, Portable, V, B, I, O, 1>(vectors, &parameters, piece, width, g)
+                },
             );
         });
     }

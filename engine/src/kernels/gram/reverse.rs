@@ -1,7 +1,5 @@
 //! The reverse pass: the formula on dual numbers, and what the inputs receive.
 
-use smallvec::SmallVec;
-
 use super::survey::{Rows, Sums, basis, starts, survey};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::pieces::{Piece, Place};
@@ -21,7 +19,8 @@ pub(super) fn backward_piece<
     const O: usize,
     const R: usize,
 >(
-    operands: &[Operand<'_, T>],
+    vectors: &[Operand<'_, T>],
+    parameters: &[Parameter<'_>],
     piece: &mut Piece<'_, T>,
     width: usize,
     g: &[T],
@@ -30,15 +29,12 @@ pub(super) fn backward_piece<
     T: Float,
     S: Block,
 {
-    let (vectors, parameters) = operands.split_at(V);
-    let of_parameters: SmallVec<[Parameter<'_>; PARAMS]> =
-        parameters.iter().map(Operand::parameter).collect();
     let n = if F::VECTOR { g.len() / width } else { g.len() };
     let mut sums = Sums::new();
     for p in piece.range.clone().step_by(R) {
         let at = p..piece.range.end.min(p + R);
         let rows: Rows<Lanes<R>, I, O> =
-            survey::<F, T, S, V, B, I, O, R>(vectors, &of_parameters, width, at.clone(), Some(g), &mut sums);
+            survey::<F, T, S, V, B, I, O, R>(vectors, parameters, width, at.clone(), Some(g), &mut sums);
         let (shares, of_params) = cotangents::<F, V, B, I, O, R>(&rows);
         for (l, p) in at.clone().enumerate() {
             distribute::<F, T, S, V, B, I, O, R>(vectors, &mut piece.places, &shares, (l, p), width, g);

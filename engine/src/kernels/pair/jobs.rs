@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::Sizes;
+use super::{Sizes, TileGradients};
 use crate::Float;
 use crate::kernels::index::add;
 use crate::parallel::{self, PIECES, split_front};
@@ -43,14 +43,21 @@ pub(crate) fn tiles(
 /// Gradients with the number of elements that they have for a row; none where it is not asked for.
 type OfRows<'a, T> = SmallVec<[(usize, Option<&'a mut [T]>); 6]>;
 
-/// The gradients of some rows, one for each input.
-type Slices<'a, T> = SmallVec<[Option<&'a mut [T]>; 6]>;
-
 /// The gradients of the inputs of a pair formula.
 pub(crate) struct Gradients<'a, T> {
+    /// How many numbers right rows have.
+    numbers: usize,
     left: OfRows<'a, T>,
     right: OfRows<'a, T>,
     params: SmallVec<[Option<&'a mut [T]>; 4]>,
+}
+
+/// The gradients of the rows of a tile.
+pub(crate) struct OfTile<'a, T> {
+    pub(crate) x: Option<&'a mut [T]>,
+    pub(crate) y: Option<&'a mut [T]>,
+    /// Of what else the right rows have.
+    pub(crate) rest: Option<&'a mut [T]>,
 }
 
 impl<'a, T: Float> Gradients<'a, T> {
@@ -60,6 +67,7 @@ impl<'a, T: Float> Gradients<'a, T> {
         let mut next = |size| (size, grads.next().expect("a gradient for each input"));
         let (x, y) = (next(width), next(width));
         Gradients {
+            numbers: r,
             left: std::iter::once(x).chain((0..l).map(|_| next(1))).collect(),
             right: std::iter::once(y).chain((0..r).map(|_| next(1))).collect(),
             params: grads.collect(),
@@ -75,7 +83,7 @@ impl<'a, T: Float> Gradients<'a, T> {
     /// Runs `work` on jobs, in each of which all gradients are zeros to be added to. `cost` is the estimated time of a left row
     /// in nanoseconds.
     pub(crate) fn in_jobs(self, s: Sizes, cost: usize, work: impl Fn(&mut Job<'_, T>) + Sync) {
-        let Gradients { mut left, mut right, params } = self;
+        let Gradients { numbers, mut left, mut right, params } = self;
         for (_, grad) in left.iter_mut().chain(&mut right) {
             grad.iter_mut().for_each(|grad| grad.fill(T::zero()));
         }
@@ -98,6 +106,7 @@ impl<'a, T: Float> Gradients<'a, T> {
                 };
                 Job {
                     s,
+                    numbers,
                     left: left.iter_mut().map(of_left).collect(),
                     right: right.iter_mut().map(of_right).collect(),
                     params: params.iter().map(|grad| grad.as_ref().map(|_| 0.0)).collect(),
@@ -151,30 +160,39 @@ pub(crate) struct Job<'a, T> {
     s: Sizes,
     /// Left rows, of all the batch's.
     pub(crate) rows: Range<usize>,
+    /// How many numbers right rows have.
+    numbers: usize,
     left: OfRows<'a, T>,
     right: SmallVec<[(usize, Option<Side<'a, T>>); 6]>,
-    /// The gradients of the parameters.
-    pub(crate) params: SmallVec<[Option<f64>; 4]>,
+    params: SmallVec<[Option<f64>; 4]>,
 }
 
 impl<T: Float> Job<'_, T> {
-    /// The gradients of some left and some right rows of a batch entry: of x and of the numbers of left rows; of y, of the
-    /// numbers of right rows, and of what else is theirs.
-    pub(crate) fn gradients(
+    /// Runs `work` on the gradients of some left and some right rows of a batch entry: those of the rows, and those of their
+    /// numbers and the parameters.
+    pub(crate) fn on_tile(
         &mut self,
         b: usize,
         left: Range<usize>,
         right: Range<usize>,
-    ) -> (Slices<'_, T>, Slices<'_, T>) {
+        work: impl FnOnce(OfTile<'_, T>, &mut TileGradients<'_, T>),
+    ) {
         let (n, m) = (self.s.n, self.s.m);
         let first_left = b * n + left.start - self.rows.start;
         let first_right = (b - self.rows.start / n) * m + right.start;
-        let of_left = self.left.iter_mut().map(|(size, grad)| {
+        let mut of_left = self.left.iter_mut().map(|(size, grad)| {
             grad.as_deref_mut().map(|grad| &mut grad[first_left * *size..][..left.len() * *size])
         });
-        let of_right = self.right.iter_mut().map(|(size, side)| {
+        let mut of_right = self.right.iter_mut().map(|(size, side)| {
             side.as_mut().map(|side| &mut side.slice()[first_right * *size..][..right.len() * *size])
         });
-        (of_left.collect(), of_right.collect())
+        let (x, y) = (of_left.next().flatten(), of_right.next().flatten());
+        let mut of_numbers = TileGradients {
+            left: of_left.collect(),
+            right: of_right.by_ref().take(self.numbers).collect(),
+            params: std::mem::take(&mut self.params),
+        };
+        work(OfTile { x, y, rest: of_right.next().flatten() }, &mut of_numbers);
+        self.params = of_numbers.params;
     }
 }

@@ -146,7 +146,7 @@ where
     }
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        elementwise(inputs, [L, R, P], F::PAIRING, out, |tile, s| PairKernel::score(self, tile, s));
+        elementwise::<T>(inputs, self, out, &|tile, s| PairKernel::score(self, tile, s));
     }
 
     fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
@@ -200,26 +200,20 @@ where
 /// Pairings of all rows, then `work` on them, tile by tile.
 fn elementwise<T: Float>(
     inputs: &[View<'_, T>],
-    counts: [usize; 3],
-    pairing: Pairing,
+    kernel: &dyn PairKernel<T>,
     out: &mut [T],
-    work: impl Fn(&Tile<'_, T>, &mut [T]) + Sync,
+    work: &(dyn Fn(&Tile<'_, T>, &mut [T]) + Sync),
 ) {
-    let shapes = shapes(inputs);
+    let (shapes, counts) = (shapes(inputs), kernel.counts());
     let (s, _) = sizes(&shapes, counts).expect("checked");
     let cost = 1 + s.m * (s.width / 16 + 2);
-    parallel::for_each_part(out, s.m, 16, cost, |range, out| {
+    parallel::for_each_part(out, s.m, 16, cost, |rows, out| {
         let mut rest = out;
-        let mut start = range.start;
-        while start < range.end {
-            // A tile stays within one batch entry.
-            let b = start / s.n;
-            let end = range.end.min(start + tile_rows(s.m)).min((b + 1) * s.n);
-            let part = Part::of(inputs, counts, s, b, start..end);
-            let tile = split_front(&mut rest, (end - start) * s.m);
-            pairings(pairing, part.x, part.y, s.width, tile);
-            work(&part.tile(0..end - start, 0..s.m), tile);
-            start = end;
+        for (b, rows) in tiles(s, rows, tile_rows(s.m)) {
+            let part = Part::of(inputs, counts, s, b, b * s.n + rows.start..b * s.n + rows.end);
+            let tile = split_front(&mut rest, rows.len() * s.m);
+            pairings(kernel.pairing(), part.x, part.y, s.width, tile);
+            work(&part.tile(0..rows.len(), 0..s.m), tile);
         }
     });
 }
@@ -243,7 +237,7 @@ where
     }
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let kernel = F::compiled().of_type::<T>();
-        elementwise(inputs, [L, R, P], F::PAIRING, out, |tile, s| {
+        elementwise(inputs, kernel, out, &|tile, s| {
             let rows = s.chunks_exact_mut(tile.columns).enumerate();
             rows.for_each(|(i, s)| kernel.partial(tile, self.which, i, 0, s));
         });

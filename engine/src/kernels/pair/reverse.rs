@@ -3,7 +3,7 @@
 use super::Sizes;
 use super::jobs::{Gradients, tiles};
 use super::pairings::{Part, pairings, pairings_gradient, tile_rows};
-use super::tile::{PairKernel, TileGradients, gradient};
+use super::tile::{PairKernel, gradient};
 use crate::Float;
 use crate::operation::View;
 
@@ -28,16 +28,11 @@ pub(super) fn gradients<T: Float>(
                 pairings(kernel.pairing(), part.x, part.y, s.width, pairs);
                 weights.copy_from_slice(&g[all.start * s.m..all.end * s.m]);
                 let tile = part.tile(0..rows.len(), 0..s.m);
-                let params = std::mem::take(&mut job.params);
-                let (left, right) = job.gradients(b, rows, 0..s.m);
-                let (mut left, mut right) = (left.into_iter(), right.into_iter());
-                let (dx, dy) = (left.next().expect("of x"), right.next().expect("of y"));
-                let mut of_numbers = TileGradients { left: left.collect(), right: right.collect(), params };
-                gradient(kernel, &tile, pairs, weights, &mut of_numbers, |_, _, _, _| ());
-                let params = std::mem::take(&mut of_numbers.params);
-                drop(of_numbers);
-                pairings_gradient(kernel.pairing(), (part.x, part.y), s.width, pairs, weights, dx, dy);
-                job.params = params;
+                job.on_tile(b, rows, 0..s.m, |of, of_numbers| {
+                    gradient(kernel, &tile, pairs, weights, of_numbers, |_, _, _, _| ());
+                    let rows = (part.x, part.y);
+                    pairings_gradient(kernel.pairing(), rows, s.width, pairs, weights, of.x, of.y);
+                });
             }
         });
     });
