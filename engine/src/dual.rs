@@ -31,16 +31,27 @@ impl<S: Scalar, const N: usize> Dual<S, N> {
     /// The `N` independent variables at the given values.
     #[inline(always)]
     pub fn variables(values: [S; N]) -> [Self; N] {
-        array(Self::constant(0.0), |i| {
-            let partials = array(S::zero(), |j| S::constant(if i == j { 1.0 } else { 0.0 }));
-            Dual { value: values[i], partials }
-        })
+        array(
+            Self::constant(0.0),
+            #[inline(always)]
+            |i| {
+                let partials = array(S::zero(), |j| S::constant(if i == j { 1.0 } else { 0.0 }));
+                Dual { value: values[i], partials }
+            },
+        )
     }
 
     /// Chain rule: a function's value and its derivative at `self.value`.
     #[inline(always)]
     fn chain(self, value: S, derivative: S) -> Self {
-        Dual { value, partials: array(S::zero(), |i| self.partials[i] * derivative) }
+        Dual {
+            value,
+            partials: array(
+                S::zero(),
+                #[inline(always)]
+                |i| self.partials[i] * derivative,
+            ),
+        }
     }
 }
 
@@ -48,7 +59,14 @@ impl<S: Scalar, const N: usize> Add for Dual<S, N> {
     type Output = Self;
     #[inline(always)]
     fn add(self, o: Self) -> Self {
-        Dual { value: self.value + o.value, partials: array(S::zero(), |i| self.partials[i] + o.partials[i]) }
+        Dual {
+            value: self.value + o.value,
+            partials: array(
+                S::zero(),
+                #[inline(always)]
+                |i| self.partials[i] + o.partials[i],
+            ),
+        }
     }
 }
 
@@ -56,7 +74,14 @@ impl<S: Scalar, const N: usize> Sub for Dual<S, N> {
     type Output = Self;
     #[inline(always)]
     fn sub(self, o: Self) -> Self {
-        Dual { value: self.value - o.value, partials: array(S::zero(), |i| self.partials[i] - o.partials[i]) }
+        Dual {
+            value: self.value - o.value,
+            partials: array(
+                S::zero(),
+                #[inline(always)]
+                |i| self.partials[i] - o.partials[i],
+            ),
+        }
     }
 }
 
@@ -66,7 +91,11 @@ impl<S: Scalar, const N: usize> Mul for Dual<S, N> {
     fn mul(self, o: Self) -> Self {
         Dual {
             value: self.value * o.value,
-            partials: array(S::zero(), |i| self.partials[i] * o.value + self.value * o.partials[i]),
+            partials: array(
+                S::zero(),
+                #[inline(always)]
+                |i| self.partials[i] * o.value + self.value * o.partials[i],
+            ),
         }
     }
 }
@@ -77,7 +106,14 @@ impl<S: Scalar, const N: usize> Div for Dual<S, N> {
     fn div(self, o: Self) -> Self {
         let inverse = o.value.recip();
         let value = self.value / o.value;
-        Dual { value, partials: array(S::zero(), |i| (self.partials[i] - value * o.partials[i]) * inverse) }
+        Dual {
+            value,
+            partials: array(
+                S::zero(),
+                #[inline(always)]
+                |i| (self.partials[i] - value * o.partials[i]) * inverse,
+            ),
+        }
     }
 }
 
@@ -85,7 +121,14 @@ impl<S: Scalar, const N: usize> Neg for Dual<S, N> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
-        Dual { value: -self.value, partials: array(S::zero(), |i| -self.partials[i]) }
+        Dual {
+            value: -self.value,
+            partials: array(
+                S::zero(),
+                #[inline(always)]
+                |i| -self.partials[i],
+            ),
+        }
     }
 }
 
@@ -105,7 +148,11 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
     fn select(mask: S::Mask, a: Self, b: Self) -> Self {
         Dual {
             value: S::select(mask, a.value, b.value),
-            partials: array(S::zero(), |i| S::select(mask, a.partials[i], b.partials[i])),
+            partials: array(
+                S::zero(),
+                #[inline(always)]
+                |i| S::select(mask, a.partials[i], b.partials[i]),
+            ),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Shapes, and the ways in which one shape is broadcast over another.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 /// The extent of each axis, outermost first. A scalar has no axes.
@@ -166,6 +168,28 @@ impl Broadcast {
         if q < self.len { q } else { q % self.len }
     }
 
+    /// Whether a run of output positions reads one operand position, not as many consecutive ones.
+    pub(crate) fn holds(self) -> bool {
+        self.len == 1 || self.repeat > 1
+    }
+
+    /// Output positions as runs (see [`holds`](Self::holds)): the first operand position that each reads, and its length.
+    pub(crate) fn runs(self, positions: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
+        let longest = match self.len {
+            1 => usize::MAX,
+            _ if self.repeat > 1 => self.repeat,
+            _ => self.inner,
+        };
+        let mut p = positions.start;
+        std::iter::from_fn(move || {
+            (p < positions.end).then(|| {
+                let (first, count) = (self.at(p), (longest - p % longest).min(positions.end - p));
+                p += count;
+                (first, count)
+            })
+        })
+    }
+
     /// Whether `count` output positions from `p` on read as many consecutive operand positions.
     #[inline(always)]
     pub(crate) fn consecutive(self, p: usize, count: usize) -> bool {
@@ -235,6 +259,10 @@ mod tests {
                 if read.consecutive(p, 2) && p + 1 < 48 {
                     assert_eq!(read.at(p + 1), want + 1, "{operand:?} at {p}");
                 }
+                let runs = read.runs(p..48).flat_map(|(first, count)| {
+                    (0..count).map(move |i| if read.holds() { first } else { first + i })
+                });
+                assert!(runs.eq((p..48).map(|p| read.at(p))), "{operand:?} from {p}");
             }
         }
     }

@@ -58,6 +58,39 @@ fn broadcasting() {
     }
 }
 
+/// Every kind of operand, over more positions than a kernel takes at once, and not a multiple of them.
+#[test]
+fn broadcasting_over_many_positions() {
+    let shape = [3, 7, 5, 101];
+    let (x, g) = (tensor(&shape, -1.0, 1.0, 1), tensor(&shape, -1.0, 1.0, 2));
+    for kept in 0..16 {
+        let axes: Vec<usize> = (0..4).map(|i| if kept >> i & 1 == 1 { shape[i] } else { 1 }).collect();
+        let y = tensor(&axes, 0.5, 1.0, 3);
+        let read = |p: usize| {
+            let at = [p / 3535, p / 505 % 7, p / 101 % 5, p % 101];
+            (0..4).fold(0, |q, i| q * axes[i] + if axes[i] == 1 { 0 } else { at[i] })
+        };
+        let mut wanted = Tensor::<f64>::zeros(y.shape().clone());
+        for (p, (x, g)) in x.data().iter().zip(g.data()).enumerate() {
+            wanted.data_mut()[read(p)] += x * g;
+        }
+        for swapped in [false, true] {
+            let tape = Tape::new();
+            let (x, y) = (tape.variable(&x), tape.variable(&y));
+            let z = if swapped { y * x } else { x * y };
+            let gradients = tape.backward_from(z, &g);
+            let (z, x, y_data) = (z.to_tensor(), x.to_tensor(), y.to_tensor());
+            let of_y: Vec<f64> = gradients.wrt(y).expect("a gradient").to_dense(1, wanted.len());
+            for (p, z) in z.data().iter().enumerate() {
+                assert_eq!(*z, x.data()[p] * y_data.data()[read(p)], "{axes:?} at {p}");
+            }
+            for (got, want) in of_y.iter().zip(wanted.data()) {
+                assert!((got - want).abs() < 1e-12, "{axes:?}: {got}, not {want}");
+            }
+        }
+    }
+}
+
 #[test]
 fn reductions() {
     let x = tensor(&[2, 3, 4], -1.0, 1.0, 1);

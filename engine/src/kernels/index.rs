@@ -495,8 +495,9 @@ pub(crate) fn add<T: Float>(sum: &mut [T], g: &[T]) {
     parallel::for_each_part(sum, 1, 16, 1, |range, sum| add_row(sum, &g[range]));
 }
 
+/// `sum += g`, on the calling thread.
 #[inline(always)]
-fn add_row<T: Float>(sum: &mut [T], g: &[T]) {
+pub(crate) fn add_row<T: Float>(sum: &mut [T], g: &[T]) {
     for (sum, g) in sum.iter_mut().zip(g) {
         *sum = *sum + *g;
     }

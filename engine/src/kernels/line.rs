@@ -125,6 +125,23 @@ pub(crate) fn line_map<T: Float, const R: usize>(y: &mut [T], f: impl Fn(Lanes<R
     }
 }
 
+/// `y ← f(x₁, x₂, …)`, `R` elements side by side.
+#[inline(always)]
+pub(crate) fn line_of<T: Float, const R: usize, const K: usize>(
+    y: &mut [T],
+    x: [&[T]; K],
+    f: impl Fn([Lanes<R, T>; K]) -> Lanes<R, T>,
+) {
+    for (b, y) in y.chunks_mut(R).enumerate() {
+        let x = array(
+            Lanes::splat(T::zero()),
+            #[inline(always)]
+            |k| Lanes::load(&x[k][b * R..], 0.0),
+        );
+        f(x).store(y);
+    }
+}
+
 /// `y ← f(y, x)`, `R` elements side by side.
 #[inline(always)]
 pub(crate) fn line_zip<T: Float, const R: usize>(

@@ -1,17 +1,20 @@
 //! The `map` kernel: elementwise formulas of k operands, broadcast.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::compiled::{self, Compiled};
-use crate::kernels::pieces::{Piece, Place, for_each_piece};
+use crate::kernels::index::add_row;
+use crate::kernels::line::{line_of, line_total};
+use crate::kernels::pieces::{Place, for_each_piece};
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View, shapes};
-use crate::parallel;
+use crate::parallel::{self, split_front};
 use crate::shape::Broadcast;
-use crate::simd::dispatch_wide;
+use crate::simd::{dispatch, dispatch_wide};
 use crate::{Dual, Float, Lanes, Scalar, Shape, Tape, Var};
 
 /// An elementwise operation of `K` operands.
@@ -72,6 +75,10 @@ const WIDE: usize = 16;
 /// Estimated time of one element, in nanoseconds.
 const COST: usize = 1;
 
+/// Output positions that a formula is given at once: what it reads of operands that are not there as they are read is laid out
+/// before, and stays in the first cache.
+const CHUNK: usize = 512;
+
 impl<'a, T: Float> Elements<'a, T> {
     fn of(views: &[View<'a, T>], out: &Shape) -> SmallVec<[Elements<'a, T>; 6]> {
         let elements = |view: &View<'a, T>| {
@@ -81,33 +88,140 @@ impl<'a, T: Float> Elements<'a, T> {
         views.iter().map(elements).collect()
     }
 
-    #[inline(always)]
-    fn blocks<const R: usize>(&self, start: usize, end: usize) -> Blocks<'a, T, R> {
-        if self.read.len == 1 {
-            Blocks::Scalar(Lanes::splat(self.data[0]))
-        } else if self.read.repeat == 1 && self.read.hold == 1 && end <= self.read.len {
-            Blocks::Full(&self.data[start..end])
-        } else {
-            Blocks::Other
+    /// The elements at some output positions: where they are, if they are neighbours, or copied.
+    fn at<'b>(&self, positions: Range<usize>, copy: &'b mut [T]) -> &'b [T]
+    where
+        'a: 'b,
+    {
+        let count = positions.len();
+        if self.read.consecutive(positions.start, count) {
+            return &self.data[self.read.at(positions.start)..][..count];
         }
+        let mut rest = &mut copy[..count];
+        for (first, count) in self.read.runs(positions) {
+            let run = split_front(&mut rest, count);
+            if self.read.holds() {
+                run.fill(self.data[first]);
+            } else {
+                run.copy_from_slice(&self.data[first..first + count]);
+            }
+        }
+        &copy[..count]
     }
+}
 
-    /// The operand's elements at the output positions from `start` on; beyond `end`, the last one again.
-    #[inline(always)]
-    fn load<const R: usize>(&self, start: usize, end: usize) -> Lanes<R, T> {
-        if self.read.len == 1 {
-            return Lanes::splat(self.data[0]);
+/// The elements of all operands at up to [`CHUNK`] output positions. `copies` has room for as many of each.
+fn laid_out<'b, T: Float>(
+    operands: &'b [Elements<'_, T>],
+    positions: &Range<usize>,
+    copies: &'b mut [T],
+) -> SmallVec<[&'b [T]; 6]> {
+    let size = copies.len() / operands.len();
+    let copies = copies.chunks_exact_mut(size);
+    operands.iter().zip(copies).map(|(operand, copy)| operand.at(positions.clone(), copy)).collect()
+}
+
+/// Output positions, [`CHUNK`] at a time.
+fn chunks(positions: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = positions.end;
+    positions.step_by(CHUNK).map(move |start| start..end.min(start + CHUNK))
+}
+
+/// What a formula computes of its operands' elements.
+type Values<'a, T> = dyn Fn(&[&[T]], &mut [T]) + Sync + 'a;
+
+/// The gradients of a formula's operands, given their elements and the upstream gradient.
+type Slopes<'a, T> = dyn Fn(&[&[T]], &[T], &mut [&mut [T]]) + Sync + 'a;
+
+/// A formula over all output positions. Compiled once for each element type.
+fn forward<T: Float>(inputs: &[View<'_, T>], out: &mut [T], values: &Values<'_, T>) {
+    let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
+    let operands = Elements::of(inputs, &shape);
+    parallel::for_each_part(out, 1, WIDE, COST, |range, out| {
+        let size = CHUNK.min(out.len());
+        T::with_scratch(operands.len() * size, |copies| {
+            let mut rest = out;
+            for positions in chunks(range) {
+                let x = laid_out(&operands, &positions, copies);
+                values(&x, split_front(&mut rest, positions.len()));
+            }
+        });
+    });
+}
+
+/// The reverse pass of a formula over all output positions. Compiled once for each element type.
+fn backward<T: Float>(
+    inputs: &[View<'_, T>],
+    g: &[T],
+    grads: &mut [Option<&mut [T]>],
+    slopes: &Slopes<'_, T>,
+) {
+    let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
+    let operands = Elements::of(inputs, &shape);
+    let reads: SmallVec<[(Broadcast, usize); 6]> = operands.iter().map(|operand| (operand.read, 1)).collect();
+    for_each_piece(&reads, g.len(), 3 * COST, grads, |piece| {
+        let (range, places) = (piece.range.clone(), &mut piece.places);
+        let size = CHUNK.min(range.len());
+        let mut sums: SmallVec<[f64; 6]> = SmallVec::from_elem(0.0, operands.len());
+        T::with_scratch(2 * operands.len() * size, |scratch| {
+            let (copies, results) = scratch.split_at_mut(operands.len() * size);
+            for positions in chunks(range) {
+                let count = positions.len();
+                let x = laid_out(&operands, &positions, copies);
+                let mut dx: SmallVec<[&mut [T]; 6]> = operands
+                    .iter()
+                    .zip(places.iter_mut().zip(results.chunks_exact_mut(size)))
+                    .map(|(operand, (place, result))| {
+                        let full = operand.read.is_full(g.len());
+                        let in_place = if full { place.run(positions.start, count) } else { None };
+                        in_place.unwrap_or(&mut result[..count])
+                    })
+                    .collect();
+                slopes(&x, &g[positions.clone()], &mut dx);
+                drop(dx);
+                for (k, result) in results.chunks_exact(size).enumerate() {
+                    let (read, place) = (operands[k].read, &mut places[k]);
+                    if !read.is_full(g.len()) && !matches!(place, Place::Unwanted) {
+                        dispatch(
+                            #[inline(always)]
+                            || add_runs(read, positions.clone(), &result[..count], place, &mut sums[k]),
+                        );
+                    }
+                }
+            }
+        });
+        for (k, sum) in sums.into_iter().enumerate() {
+            let read = operands[k].read;
+            if read.len == 1
+                && !read.is_full(g.len())
+                && let Some(place) = places[k].run(0, 1)
+            {
+                place[0] = T::nearest(sum);
+            }
         }
-        let first = self.read.at(start);
-        if start + R <= end && self.read.consecutive(start, R) {
-            let block = &self.data[first..first + R];
-            Lanes::from(array(T::zero(), |l| block[l]))
-        } else if self.read.repeat > 1
-            && start / self.read.repeat == (start + R - 1).min(end - 1) / self.read.repeat
-        {
-            Lanes::splat(self.data[first])
+    });
+}
+
+/// Adds gradients at some output positions to those of an operand that is not read in full; of one that is a single number,
+/// to `sum`.
+#[inline(always)]
+fn add_runs<T: Float>(
+    read: Broadcast,
+    positions: Range<usize>,
+    mut dx: &[T],
+    place: &mut Place<'_, T>,
+    sum: &mut f64,
+) {
+    for (first, count) in read.runs(positions) {
+        let (run, rest) = dx.split_at(count);
+        dx = rest;
+        if read.len == 1 {
+            *sum += line_total(run);
+        } else if read.holds() {
+            let element = &mut place.run(first, 1).expect("wanted")[0];
+            *element = *element + T::nearest(line_total(run));
         } else {
-            Lanes::from(array(T::zero(), |l| self.data[self.read.at((start + l).min(end - 1))]))
+            add_row(place.run(first, count).expect("wanted"), run);
         }
     }
 }
@@ -140,17 +254,15 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for ErasedMap<F, K
     }
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
-        let operands = Elements::of(inputs, &shape);
-        parallel::for_each_part(out, 1, WIDE, COST, |range, out| {
+        forward(inputs, out, &|x, out| {
             dispatch_wide(
                 out,
                 #[inline(always)]
-                |out| forward_range::<F, T, K, WIDE>(&operands, range.start, out),
+                |out| values::<F, T, K, WIDE>(x, out),
                 #[inline(always)]
-                |out| forward_range::<F, T, K, LANES>(&operands, range.start, out),
+                |out| values::<F, T, K, LANES>(x, out),
                 #[inline(always)]
-                |out| forward_range::<F, T, K, 1>(&operands, range.start, out),
+                |out| values::<F, T, K, 1>(x, out),
             );
         });
     }
@@ -162,18 +274,15 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for ErasedMap<F, K
         g: &[T],
         grads: &mut [Option<&mut [T]>],
     ) {
-        let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
-        let operands = Elements::of(inputs, &shape);
-        let reads: SmallVec<[(Broadcast, usize); 6]> = operands.iter().map(|o| (o.read, 1)).collect();
-        for_each_piece(&reads, g.len(), 3 * COST, grads, |piece| {
+        backward(inputs, g, grads, &|x, g, dx| {
             dispatch_wide(
-                piece,
+                dx,
                 #[inline(always)]
-                |piece| backward_piece::<F, T, K, WIDE>(&operands, g, piece),
+                |dx| slopes::<F, T, K, WIDE>(x, g, dx),
                 #[inline(always)]
-                |piece| backward_piece::<F, T, K, LANES>(&operands, g, piece),
+                |dx| slopes::<F, T, K, LANES>(x, g, dx),
                 #[inline(always)]
-                |piece| backward_piece::<F, T, K, 1>(&operands, g, piece),
+                |dx| slopes::<F, T, K, 1>(x, g, dx),
             );
         });
     }
@@ -198,90 +307,36 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for ErasedMap<F, K
     }
 }
 
-/// The output positions from `start` on, `R` at a time.
+/// The formula of some elements, `R` at a time.
 #[inline(always)]
-fn forward_range<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(
-    operands: &[Elements<'_, T>],
-    start: usize,
-    out: &mut [T],
-) {
-    let end = start + out.len();
-    let blocks: [Blocks<'_, T, R>; K] = array(Blocks::Other, |k| operands[k].blocks(start, end));
-    for (b, out) in out.chunks_mut(R).enumerate() {
-        let x = array(Lanes::<R, T>::splat(T::zero()), |k| match blocks[k] {
-            Blocks::Full(all) if out.len() == R => {
-                let block = &all[b * R..(b + 1) * R];
-                Lanes::from(array(T::zero(), |l| block[l]))
-            }
-            Blocks::Scalar(x) => x,
-            _ => operands[k].load(start + b * R, end),
-        });
-        F::eval(x).store(out);
-    }
+fn values<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(x: &[&[T]], out: &mut [T]) {
+    line_of::<T, R, K>(
+        out,
+        x.try_into().expect("as many operands"),
+        #[inline(always)]
+        |x| F::eval(x),
+    );
 }
 
-/// The usual ways to read an operand over a range of output positions.
-#[derive(Clone, Copy)]
-enum Blocks<'a, T: Float, const R: usize> {
-    /// The range's own elements.
-    Full(&'a [T]),
-    /// One element for all.
-    Scalar(Lanes<R, T>),
-    Other,
-}
-
-/// The reverse pass of a piece, `R` positions at a time.
+/// The gradients of some elements, `R` at a time.
 #[inline(always)]
-fn backward_piece<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(
-    operands: &[Elements<'_, T>],
+fn slopes<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(
+    x: &[&[T]],
     g: &[T],
-    piece: &mut Piece<'_, T>,
+    dx: &mut [&mut [T]],
 ) {
-    let (range, places) = (piece.range.clone(), &mut piece.places);
-    let mut sums = [0.0; K];
-    let blocks: [Blocks<'_, T, R>; K] = array(Blocks::Other, |k| operands[k].blocks(range.start, range.end));
-    for (b, upstream) in g[range.clone()].chunks(R).enumerate() {
-        let (p, count) = (range.start + b * R, upstream.len());
-        let x = array(Lanes::<R, T>::splat(T::zero()), |k| match blocks[k] {
-            Blocks::Full(all) if count == R => {
-                let block = &all[b * R..(b + 1) * R];
-                Lanes::from(array(T::zero(), |l| block[l]))
-            }
-            Blocks::Scalar(x) => x,
-            _ => operands[k].load(p, range.end),
-        });
-        let y = F::eval(Dual::variables(x));
-        let upstream = Lanes::load(upstream, 0.0);
+    let x: &[&[T]; K] = x.try_into().expect("as many operands");
+    let dx: &mut [&mut [T]; K] = dx.try_into().expect("as many operands");
+    for (b, g) in g.chunks(R).enumerate() {
+        let block = array(
+            Lanes::<R, T>::splat(T::zero()),
+            #[inline(always)]
+            |k| Lanes::load(&x[k][b * R..], 0.0),
+        );
+        let y = F::eval(Dual::variables(block));
+        let g = Lanes::load(g, 0.0);
         for k in 0..K {
-            if matches!(places[k], Place::Unwanted) {
-                continue;
-            }
-            let dx = y.partials[k] * upstream;
-            let read = operands[k].read;
-            if read.is_full(g.len()) {
-                dx.store(places[k].run(p, count).expect("wanted"));
-            } else if read.len == 1 {
-                (0..count).for_each(|l| sums[k] += dx.get(l).to_f64());
-            } else if count == R && read.consecutive(p, R) {
-                let sum = places[k].run(read.at(p), R).expect("wanted");
-                for l in 0..R {
-                    sum[l] = sum[l] + dx.get(l);
-                }
-            } else {
-                for l in 0..count {
-                    let sum = places[k].run(read.at(p + l), 1).expect("wanted");
-                    sum[0] = sum[0] + dx.get(l);
-                }
-            }
-        }
-    }
-    for k in 0..K {
-        let read = operands[k].read;
-        if read.len == 1
-            && !read.is_full(g.len())
-            && let Some(sum) = places[k].run(0, 1)
-        {
-            sum[0] = T::nearest(sums[k]);
+            (y.partials[k] * g).store(&mut dx[k][b * R..]);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Along the last axis; another axis is permuted there and back. Sums are taken in `f64`.
 
 use crate::arena::Op;
-use crate::kernels::line::{line_dot, line_map, line_max, line_total, line_zip};
+use crate::kernels::line::{line_dot, line_map, line_max, line_of, line_total};
 use crate::kernels::pieces::for_each_piece;
 use crate::kernels::reduce::Axis;
 use crate::lanes::Lanes;
@@ -115,15 +115,21 @@ impl Softmax {
     #[inline(always)]
     fn rows<T: Float, const R: usize>(&self, x: &[T], width: usize, out: &mut [T]) {
         for (x, y) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
-            y.copy_from_slice(x);
-            let (max, sum) = exponentials::<T, R>(y);
+            let max = Lanes::splat(line_max(x));
+            line_of::<T, R, 1>(
+                y,
+                [x],
+                #[inline(always)]
+                |[x]| (x - max).exp(),
+            );
+            let sum = line_total(y);
             if self.logarithm {
-                let (max, shift) = (Lanes::splat(max), Lanes::splat(T::nearest(sum.ln())));
-                y.copy_from_slice(x);
-                line_map::<T, R>(
+                let shift = Lanes::splat(T::nearest(sum.ln()));
+                line_of::<T, R, 1>(
                     y,
+                    [x],
                     #[inline(always)]
-                    |x| x - max - shift,
+                    |[x]| x - max - shift,
                 );
             } else {
                 let scale = Lanes::splat(T::nearest(1.0 / sum));
@@ -140,37 +146,23 @@ impl Softmax {
     fn gradients<T: Float, const R: usize>(&self, y: &[T], g: &[T], width: usize, dx: &mut [T]) {
         let rows = y.chunks_exact(width).zip(g.chunks_exact(width));
         for ((y, g), dx) in rows.zip(dx.chunks_exact_mut(width)) {
-            dx.copy_from_slice(g);
             if self.logarithm {
                 let sum = Lanes::splat(T::nearest(line_total(g)));
-                line_zip::<T, R>(
+                line_of::<T, R, 2>(
                     dx,
-                    y,
+                    [g, y],
                     #[inline(always)]
-                    |g, y| g - y.exp() * sum,
+                    |[g, y]| g - y.exp() * sum,
                 );
             } else {
                 let dot = Lanes::splat(T::nearest(line_dot(y, g)));
-                line_zip::<T, R>(
+                line_of::<T, R, 2>(
                     dx,
-                    y,
+                    [g, y],
                     #[inline(always)]
-                    |g, y| y * (g - dot),
+                    |[g, y]| y * (g - dot),
                 );
             }
         }
     }
-}
-
-/// A row's maximum; the row becomes `exp(x − maximum)`, whose sum is returned besides.
-#[inline(always)]
-pub(crate) fn exponentials<T: Float, const R: usize>(row: &mut [T]) -> (T, f64) {
-    let max = line_max(row);
-    let lanes = Lanes::splat(max);
-    line_map::<T, R>(
-        row,
-        #[inline(always)]
-        |x| (x - lanes).exp(),
-    );
-    (max, line_total(row))
 }
