@@ -190,14 +190,18 @@ impl<const R: usize, E: Element> Neg for Lanes<R, E> {
 
 /// Up to this many lanes, elementary functions are called out of line: a row formula calls few of them for many
 /// coordinates, and code that is inlined into every formula takes the compiler minutes. Elementwise formulas run on
-/// more lanes and have them inlined, but for those that are circular as well as hyperbolic: several of them in one formula
-/// would take minutes again, and a call for many lanes is little beside what they compute.
+/// more lanes and have them inlined, but for `sinc`, `cosc` and `tanc` with their pairs: sine and cosine with the reduction of the
+/// argument beside hyperbolic functions are so much code that one formula of them took minutes to compile, and so much to compute
+/// that a call is little.
 const CALLED: usize = 4;
+
+/// Bytes of a register of AVX2.
+const REGISTER: usize = 32;
 
 /// An elementary function out of line, with the registers that the lanes fill.
 #[inline(never)]
 fn call<const R: usize, E: Element, Y>(x: Lanes<R, E>, f: impl FnOnce(Lanes<R, E>) -> Y) -> Y {
-    if size_of::<Lanes<R, E>>() > 32 {
+    if size_of::<Lanes<R, E>>() > REGISTER {
         dispatch_widest(
             #[inline(always)]
             || f(x),

@@ -259,10 +259,12 @@ mod tests {
                 if read.consecutive(p, 2) && p + 1 < 48 {
                     assert_eq!(read.at(p + 1), want + 1, "{operand:?} at {p}");
                 }
-                let runs = read.runs(p..48).flat_map(|(first, count)| {
-                    (0..count).map(move |i| if read.holds() { first } else { first + i })
-                });
-                assert!(runs.eq((p..48).map(|p| read.at(p))), "{operand:?} from {p}");
+                for end in p..=48 {
+                    let runs = read.runs(p..end).flat_map(|(first, count)| {
+                        (0..count).map(move |i| if read.holds() { first } else { first + i })
+                    });
+                    assert!(runs.eq((p..end).map(|p| read.at(p))), "{operand:?} from {p} to {end}");
+                }
             }
         }
     }

@@ -58,36 +58,55 @@ fn broadcasting() {
     }
 }
 
-/// Every kind of operand, over more positions than a kernel takes at once, and not a multiple of them.
-#[test]
-fn broadcasting_over_many_positions() {
-    let shape = [3, 7, 5, 101];
-    let (x, g) = (tensor(&shape, -1.0, 1.0, 1), tensor(&shape, -1.0, 1.0, 2));
+/// Every kind of operand, over so many positions that they are split into pieces and a kernel takes them part by part, neither
+/// at multiples of a run. With either operand constant, too.
+fn broadcast_over_many_positions<T: Float>(tolerance: f64) {
+    let shape = [3, 7, 20, 101];
+    let random = |axes: &[usize], low, seed| {
+        let x = tensor(axes, low, 1.0, seed);
+        Tensor::<T>::from_fn(axes, |i| T::nearest(x.data()[i]))
+    };
+    let (x, g) = (random(&shape, -1.0, 1), random(&shape, -1.0, 2));
     for kept in 0..16 {
         let axes: Vec<usize> = (0..4).map(|i| if kept >> i & 1 == 1 { shape[i] } else { 1 }).collect();
-        let y = tensor(&axes, 0.5, 1.0, 3);
+        let y = random(&axes, 0.5, 3);
         let read = |p: usize| {
-            let at = [p / 3535, p / 505 % 7, p / 101 % 5, p % 101];
+            let at = [p / 14140, p / 2020 % 7, p / 101 % 20, p % 101];
             (0..4).fold(0, |q, i| q * axes[i] + if axes[i] == 1 { 0 } else { at[i] })
         };
-        let mut wanted = Tensor::<f64>::zeros(y.shape().clone());
+        let mut of_y = vec![0.0; y.len()];
         for (p, (x, g)) in x.data().iter().zip(g.data()).enumerate() {
-            wanted.data_mut()[read(p)] += x * g;
+            of_y[read(p)] += x.to_f64() * g.to_f64();
         }
-        for swapped in [false, true] {
+        for (x_varies, y_varies) in [(true, true), (true, false), (false, true)] {
             let tape = Tape::new();
-            let (x, y) = (tape.variable(&x), tape.variable(&y));
-            let z = if swapped { y * x } else { x * y };
-            let gradients = tape.backward_from(z, &g);
-            let (z, x, y_data) = (z.to_tensor(), x.to_tensor(), y.to_tensor());
-            let of_y: Vec<f64> = gradients.wrt(y).expect("a gradient").to_dense(1, wanted.len());
-            for (p, z) in z.data().iter().enumerate() {
-                assert_eq!(*z, x.data()[p] * y_data.data()[read(p)], "{axes:?} at {p}");
-            }
-            for (got, want) in of_y.iter().zip(wanted.data()) {
-                assert!((got - want).abs() < 1e-12, "{axes:?}: {got}, not {want}");
+            let leaf = |of, varies| if varies { tape.variable(of) } else { tape.constant(of) };
+            let (a, b) = (leaf(&x, x_varies), leaf(&y, y_varies));
+            for z in [a * b, b * a] {
+                let gradients = tape.backward_from(z, &g);
+                let (z, da, db) = (z.to_tensor(), gradients.wrt(a), gradients.wrt(b));
+                assert_eq!((da.is_some(), db.is_some()), (x_varies, y_varies));
+                let da = da.map(|da| da.to_dense(1, x.len()));
+                for p in 0..x.len() {
+                    let y = y.data()[read(p)];
+                    assert_eq!(z.data()[p], x.data()[p] * y, "{axes:?} at {p}");
+                    assert!(da.as_ref().is_none_or(|da| da[p] == g.data()[p] * y), "{axes:?} at {p}");
+                }
+                let db = db.into_iter().flat_map(|db| db.to_dense(1, of_y.len()));
+                for (got, want) in db.zip(&of_y) {
+                    assert!((got.to_f64() - want).abs() < tolerance, "{axes:?}: {got}, not {want}");
+                }
             }
         }
+    }
+}
+
+#[test]
+fn broadcasting_over_many_positions() {
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| broadcast_over_many_positions::<f64>(1e-12));
+        pool.install(|| broadcast_over_many_positions::<f32>(1e-3));
     }
 }
 

@@ -1,10 +1,10 @@
-//! Matrix products: `matrixmultiply` for large ones, with the rows split over threads; lanes for small ones,
-//! where its packing would cost more than the product.
+//! Matrix products: `matrixmultiply` for large ones, with the rows split over threads; registers for small ones and for those
+//! of few columns, where its packing would cost as much as the product.
 
 use smallvec::SmallVec;
 
 use crate::parallel::{self, PIECES, split_front};
-use crate::simd::dispatch;
+use crate::simd::{Dispatched, Register, dispatch, dispatch_wide};
 use crate::{Float, Lanes};
 
 /// A matrix to be read: element `(i, j)` is `data[i · row + j · column]`.
@@ -52,8 +52,11 @@ impl<'a, T: Float> Matrix<'a, T> {
     }
 }
 
-/// Products of at most this many multiplications go through lanes.
+/// Products of at most this many multiplications go through registers.
 const SMALL: usize = 16 * 1024;
+
+/// And those of `f32` of at most so many columns. In `f64` the packing is less of the time.
+const NARROW: usize = 64;
 
 /// Products of at least this many multiplications are split over threads: about 10 µs of work.
 const LARGE: usize = 512 * 1024;
@@ -74,14 +77,23 @@ pub(crate) fn gemm<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: boo
         .map(|range| (range.clone(), split_front(&mut rest, range.len() * n)))
         .collect();
     parallel::run(&mut jobs, |(range, c)| {
-        packed(a.part(range.clone()), b, accumulate, c);
+        by_shape(a.part(range.clone()), b, accumulate, c);
     });
 }
 
 /// On the calling thread.
 pub(crate) fn serial<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
-    let (m, k, n) = (a.rows, a.columns, b.columns);
-    if m * k * n <= SMALL { small(a, b, accumulate, c) } else { packed(a, b, accumulate, c) }
+    let small = a.rows * a.columns * b.columns <= SMALL;
+    if small { in_registers(a, b, accumulate, c) } else { by_shape(a, b, accumulate, c) }
+}
+
+/// The kernel does not depend on the number of rows.
+fn by_shape<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+    if size_of::<T>() == 4 && b.columns <= NARROW {
+        in_registers(a, b, accumulate, c)
+    } else {
+        packed(a, b, accumulate, c)
+    }
 }
 
 /// By `matrixmultiply`.
@@ -95,48 +107,75 @@ fn packed<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mu
     unsafe { T::gemm([m, k, n], a.data.as_ptr(), b.data.as_ptr(), strides, beta, c.as_mut_ptr()) }
 }
 
-/// A tile of a small product, in registers: its rows, and its columns.
-const ROWS: usize = 4;
-const LANES: usize = 8;
+/// The widest register: rows of b are of as many elements, or a multiple.
+const WIDE: usize = 16;
 
-/// In tiles of registers.
-fn small<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+/// In tiles of sums, each of them in order and rounded once for a term: the same bits for any tile.
+fn in_registers<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     let (m, k, n) = (a.rows, a.columns, b.columns);
     assert!(k == b.rows && c.len() == m * n, "a product of matrices that fit");
-    let width = n.next_multiple_of(LANES);
-    if b.column != 1 || !b.row.is_multiple_of(LANES) {
-        // Copied once, its rows can be loaded as whole lanes.
-        return T::with_scratch(k * width, |packed| {
-            for (p, row) in packed.chunks_exact_mut(width.max(1)).enumerate() {
+    if b.column != 1 || !b.row.is_multiple_of(WIDE) {
+        // Copied once, its rows can be loaded as whole registers.
+        let width = n.next_multiple_of(WIDE);
+        return T::with_scratch(k * width, |copy| {
+            for (p, row) in copy.chunks_exact_mut(width.max(1)).enumerate() {
                 let (row, rest) = row.split_at_mut(n);
                 let given = b.data[p * b.row..].iter().step_by(b.column);
                 row.iter_mut().zip(given).for_each(|(x, y)| *x = *y);
                 rest.fill(T::zero());
             }
-            small(a, Matrix { columns: n, ..Matrix::new(packed, k, width) }, accumulate, c);
+            in_registers(a, Matrix { columns: n, ..Matrix::new(copy, k, width) }, accumulate, c);
         });
     }
-    dispatch(
+    if size_of::<T>() == 8 {
+        // Registers of `f64` have no names.
+        return dispatch(
+            #[inline(always)]
+            || tiles::<T, Lanes<8, T>, 4>(a, b, accumulate, c),
+        );
+    }
+    dispatch_wide(
+        c,
         #[inline(always)]
-        || {
-            for (block, c) in c.chunks_mut(ROWS * n.max(1)).enumerate() {
-                for first in (0..n).step_by(LANES) {
-                    if c.len() == ROWS * n {
-                        tile::<T, ROWS>(a, b, [block * ROWS, first], accumulate, c);
-                    } else {
-                        for (i, c) in c.chunks_exact_mut(n).enumerate() {
-                            tile::<T, 1>(a, b, [block * ROWS + i, first], accumulate, c);
-                        }
-                    }
-                }
+        |c| {
+            if n > T::Avx2::<Dispatched>::WIDTH {
+                tiles::<T, T::Avx512<Dispatched>, 8>(a, b, accumulate, c);
+            } else {
+                tiles::<T, T::Avx2<Dispatched>, 8>(a, b, accumulate, c);
             }
         },
+        #[inline(always)]
+        |c| tiles::<T, T::Avx2<Dispatched>, 8>(a, b, accumulate, c),
+        #[inline(always)]
+        |c| tiles::<T, Lanes<8, T>, 4>(a, b, accumulate, c),
     );
+}
+
+/// Tiles of `R` rows and a register of columns.
+#[inline(always)]
+fn tiles<T: Float, O: Register<T>, const R: usize>(
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    accumulate: bool,
+    c: &mut [T],
+) {
+    let n = b.columns;
+    for (block, c) in c.chunks_mut(R * n.max(1)).enumerate() {
+        for first in (0..n).step_by(O::WIDTH) {
+            if c.len() == R * n {
+                tile::<T, O, R>(a, b, [block * R, first], accumulate, c);
+            } else {
+                for (i, c) in c.chunks_exact_mut(n).enumerate() {
+                    tile::<T, O, 1>(a, b, [block * R + i, first], accumulate, c);
+                }
+            }
+        }
+    }
 }
 
 /// Rows from `i` on, `R` of them, and columns from `first` on; `c` holds those rows.
 #[inline(always)]
-fn tile<T: Float, const R: usize>(
+fn tile<T: Float, O: Register<T>, const R: usize>(
     a: Matrix<'_, T>,
     b: Matrix<'_, T>,
     [i, first]: [usize; 2],
@@ -144,16 +183,16 @@ fn tile<T: Float, const R: usize>(
     c: &mut [T],
 ) {
     let n = b.columns;
-    let mut sums = [Lanes::<LANES, T>::splat(T::zero()); R];
+    let mut sums = [O::splat(T::zero()); R];
+    let a_rows = &a.data[(i * a.row).min(a.data.len())..];
     for p in 0..a.columns {
-        let start = p * b.row + first;
-        let y = Lanes::load(&b.data[start..start + LANES], 0.0);
+        let y = O::load(&b.data[p * b.row + first..][..O::WIDTH]);
         for (r, sum) in sums.iter_mut().enumerate() {
-            *sum = Lanes::splat(a.data[(i + r) * a.row + p * a.column]).mul_add(y, *sum);
+            *sum = O::splat(a_rows[r * a.row + p * a.column]).mul_add(y, *sum);
         }
     }
     for (sum, c) in sums.into_iter().zip(c.chunks_exact_mut(n)) {
-        let c = &mut c[first..n.min(first + LANES)];
-        if accumulate { (Lanes::load(c, 0.0) + sum).store(c) } else { sum.store(c) }
+        let c = &mut c[first..n.min(first + O::WIDTH)];
+        if accumulate { (O::load(c) + sum).store(c) } else { sum.store(c) }
     }
 }

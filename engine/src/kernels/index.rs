@@ -6,6 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::arena::Op;
+use crate::kernels::line::line_add;
 use crate::kernels::reduce::Axis;
 use crate::operation::{Operation, Outcome, View, linear_jvp};
 use crate::parallel;
@@ -486,21 +487,13 @@ impl<T: Float> Operation<T> for Reshape {
 pub(crate) fn scatter_add<T: Float>(g: &[T], rows: &[u32], width: usize, table: &mut [T]) {
     for (&row, g) in rows.iter().zip(g.chunks_exact(width.max(1))) {
         let start = row as usize * width;
-        add_row(&mut table[start..start + width], g);
+        line_add(&mut table[start..start + width], g);
     }
 }
 
 /// `sum += g`.
 pub(crate) fn add<T: Float>(sum: &mut [T], g: &[T]) {
-    parallel::for_each_part(sum, 1, 16, 1, |range, sum| add_row(sum, &g[range]));
-}
-
-/// `sum += g`, on the calling thread.
-#[inline(always)]
-pub(crate) fn add_row<T: Float>(sum: &mut [T], g: &[T]) {
-    for (sum, g) in sum.iter_mut().zip(g) {
-        *sum = *sum + *g;
-    }
+    parallel::for_each_part(sum, 1, 16, 1, |range, sum| line_add(sum, &g[range]));
 }
 
 /// The gradient of a table of which only some rows were read: each touched row once, in the order of
@@ -534,7 +527,7 @@ impl<T: Float> SparseRows<T> {
                 self.values[start..start + width].copy_from_slice(g);
             } else {
                 let start = *slot as usize * width;
-                add_row(&mut self.values[start..start + width], g);
+                line_add(&mut self.values[start..start + width], g);
             }
         }
     }

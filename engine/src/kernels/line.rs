@@ -3,7 +3,7 @@
 //! Sums are accumulated in `f64` in a fixed order: eight lanes, in blocks of 4096.
 
 use crate::lanes::array;
-use crate::simd::{LANES, fill};
+use crate::simd::LANES;
 use crate::{Float, Lanes};
 
 /// Elements whose sums are combined in order.
@@ -93,35 +93,11 @@ pub(crate) fn line_dot<T: Float>(x: &[T], y: &[T]) -> f64 {
     pairwise(sum)
 }
 
-/// `R` elements of a line, or what is left of it, put together in `end`.
-#[inline(always)]
-fn block<'a, T: Float, const R: usize>(x: &'a [T], end: &'a mut [T; R]) -> Lanes<R, T> {
-    Lanes::from(*match x.first_chunk::<R>() {
-        Some(block) => block,
-        None => fill(x, end),
-    })
-}
-
-#[inline(always)]
-fn store<T: Float, const R: usize>(block: Lanes<R, T>, y: &mut [T]) {
-    match y.first_chunk_mut::<R>() {
-        Some(y) => *y = block.to_array(),
-        None => store_part(&block.to_array(), y),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn store_part<T: Float>(block: &[T], y: &mut [T]) {
-    y.copy_from_slice(&block[..y.len()]);
-}
-
 /// `y ← f(y)`, `R` elements side by side.
 #[inline(always)]
 pub(crate) fn line_map<T: Float, const R: usize>(y: &mut [T], f: impl Fn(Lanes<R, T>) -> Lanes<R, T>) {
-    let mut end = [T::zero(); R];
     for y in y.chunks_mut(R) {
-        store(f(block(y, &mut end)), y);
+        f(Lanes::load(y, 0.0)).store(y);
     }
 }
 
@@ -132,6 +108,7 @@ pub(crate) fn line_of<T: Float, const R: usize, const K: usize>(
     x: [&[T]; K],
     f: impl Fn([Lanes<R, T>; K]) -> Lanes<R, T>,
 ) {
+    debug_assert!(x.iter().all(|x| x.len() == y.len()), "lines of one length");
     for (b, y) in y.chunks_mut(R).enumerate() {
         let x = array(
             Lanes::splat(T::zero()),
@@ -142,6 +119,14 @@ pub(crate) fn line_of<T: Float, const R: usize, const K: usize>(
     }
 }
 
+/// `y ← y + x`.
+#[inline(always)]
+pub(crate) fn line_add<T: Float>(y: &mut [T], x: &[T]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y = *y + *x;
+    }
+}
+
 /// `y ← f(y, x)`, `R` elements side by side.
 #[inline(always)]
 pub(crate) fn line_zip<T: Float, const R: usize>(
@@ -149,9 +134,7 @@ pub(crate) fn line_zip<T: Float, const R: usize>(
     x: &[T],
     f: impl Fn(Lanes<R, T>, Lanes<R, T>) -> Lanes<R, T>,
 ) {
-    let mut ends = [[T::zero(); R]; 2];
-    let [end_of_y, end_of_x] = &mut ends;
     for (y, x) in y.chunks_mut(R).zip(x.chunks(R)) {
-        store(f(block(y, end_of_y), block(x, end_of_x)), y);
+        f(Lanes::load(y, 0.0), Lanes::load(x, 0.0)).store(y);
     }
 }

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::compiled::{self, Compiled};
-use crate::kernels::index::add_row;
-use crate::kernels::line::{line_of, line_total};
+use crate::kernels::line::{line_add, line_of, line_total};
 use crate::kernels::pieces::{Place, for_each_piece};
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View, shapes};
@@ -110,13 +109,13 @@ impl<'a, T: Float> Elements<'a, T> {
     }
 }
 
-/// The elements of all operands at up to [`CHUNK`] output positions. `copies` has room for as many of each.
+/// The elements of all operands at some output positions. `copies` has room for `size` of each, at least as many.
 fn laid_out<'b, T: Float>(
     operands: &'b [Elements<'_, T>],
     positions: &Range<usize>,
     copies: &'b mut [T],
+    size: usize,
 ) -> SmallVec<[&'b [T]; 6]> {
-    let size = copies.len() / operands.len();
     let copies = copies.chunks_exact_mut(size);
     operands.iter().zip(copies).map(|(operand, copy)| operand.at(positions.clone(), copy)).collect()
 }
@@ -131,7 +130,7 @@ fn chunks(positions: Range<usize>) -> impl Iterator<Item = Range<usize>> {
 type Values<'a, T> = dyn Fn(&[&[T]], &mut [T]) + Sync + 'a;
 
 /// The gradients of a formula's operands, given their elements and the upstream gradient.
-type Slopes<'a, T> = dyn Fn(&[&[T]], &[T], &mut [&mut [T]]) + Sync + 'a;
+type Gradients<'a, T> = dyn Fn(&[&[T]], &[T], &mut [&mut [T]]) + Sync + 'a;
 
 /// A formula over all output positions. Compiled once for each element type.
 fn forward<T: Float>(inputs: &[View<'_, T>], out: &mut [T], values: &Values<'_, T>) {
@@ -142,7 +141,7 @@ fn forward<T: Float>(inputs: &[View<'_, T>], out: &mut [T], values: &Values<'_, 
         T::with_scratch(operands.len() * size, |copies| {
             let mut rest = out;
             for positions in chunks(range) {
-                let x = laid_out(&operands, &positions, copies);
+                let x = laid_out(&operands, &positions, copies, size);
                 values(&x, split_front(&mut rest, positions.len()));
             }
         });
@@ -154,7 +153,7 @@ fn backward<T: Float>(
     inputs: &[View<'_, T>],
     g: &[T],
     grads: &mut [Option<&mut [T]>],
-    slopes: &Slopes<'_, T>,
+    gradients: &Gradients<'_, T>,
 ) {
     let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
     let operands = Elements::of(inputs, &shape);
@@ -167,7 +166,7 @@ fn backward<T: Float>(
             let (copies, results) = scratch.split_at_mut(operands.len() * size);
             for positions in chunks(range) {
                 let count = positions.len();
-                let x = laid_out(&operands, &positions, copies);
+                let x = laid_out(&operands, &positions, copies, size);
                 let mut dx: SmallVec<[&mut [T]; 6]> = operands
                     .iter()
                     .zip(places.iter_mut().zip(results.chunks_exact_mut(size)))
@@ -177,7 +176,7 @@ fn backward<T: Float>(
                         in_place.unwrap_or(&mut result[..count])
                     })
                     .collect();
-                slopes(&x, &g[positions.clone()], &mut dx);
+                gradients(&x, &g[positions.clone()], &mut dx);
                 drop(dx);
                 for (k, result) in results.chunks_exact(size).enumerate() {
                     let (read, place) = (operands[k].read, &mut places[k]);
@@ -221,7 +220,7 @@ fn add_runs<T: Float>(
             let element = &mut place.run(first, 1).expect("wanted")[0];
             *element = *element + T::nearest(line_total(run));
         } else {
-            add_row(place.run(first, count).expect("wanted"), run);
+            line_add(place.run(first, count).expect("wanted"), run);
         }
     }
 }
@@ -278,11 +277,11 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for ErasedMap<F, K
             dispatch_wide(
                 dx,
                 #[inline(always)]
-                |dx| slopes::<F, T, K, WIDE>(x, g, dx),
+                |dx| gradients::<F, T, K, WIDE>(x, g, dx),
                 #[inline(always)]
-                |dx| slopes::<F, T, K, LANES>(x, g, dx),
+                |dx| gradients::<F, T, K, LANES>(x, g, dx),
                 #[inline(always)]
-                |dx| slopes::<F, T, K, 1>(x, g, dx),
+                |dx| gradients::<F, T, K, 1>(x, g, dx),
             );
         });
     }
@@ -320,7 +319,7 @@ fn values<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(x: &[&[T]]
 
 /// The gradients of some elements, `R` at a time.
 #[inline(always)]
-fn slopes<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(
+fn gradients<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(
     x: &[&[T]],
     g: &[T],
     dx: &mut [&mut [T]],

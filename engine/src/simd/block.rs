@@ -150,7 +150,7 @@ pub(crate) fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize) -> S 
 /// of memmove of both.
 #[cold]
 #[inline(never)]
-pub(crate) fn fill<'a, T: Float, const N: usize>(data: &[T], end: &'a mut [T; N]) -> &'a [T; N] {
+fn fill<'a, T: Float, const N: usize>(data: &[T], end: &'a mut [T; N]) -> &'a [T; N] {
     *end = [T::zero(); N];
     end[..data.len()].copy_from_slice(data);
     end
@@ -468,5 +468,68 @@ mod x86_64 {
             // SAFETY: a value of this type exists only where the processor has AVX-512.
             unsafe { Avx512(_mm512_max_pd(_mm512_abs_pd(self.0), _mm512_abs_pd(b.0))) }
         }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::rng;
+
+    /// What every operation makes of some rows, in bits; the last block of a row is of any length.
+    fn bits<S: Block, T: Float>(a: &[T], b: &[T]) -> Vec<u64> {
+        let mut seen = Vec::new();
+        for count in 0..=LANES {
+            let (a, b): (S, S) = (read(a, 0, count), read(b, 0, count));
+            let larger = a.max_magnitude(b);
+            let results = [a + b, a - b, a * b, a / b, a.mul_sub(b, a * b), larger, b.max_magnitude(a)];
+            for block in results {
+                let mut out = [T::zero(); LANES];
+                let stored = &mut out[..count];
+                if count == LANES {
+                    write(stored, 0, count, block)
+                } else {
+                    block.store_part(stored)
+                }
+                add::<T, S>(stored, 0, count, a);
+                seen.extend(block.lanes().to_array().map(f64::to_bits));
+                seen.extend(out.map(|x| x.to_f64().to_bits()));
+            }
+            seen.extend(S::sums_of_four([a + b, a * b, larger, a]).map(f64::to_bits));
+            seen.extend(S::sums(&[a, b, larger, a, b]).to_array().map(f64::to_bits));
+        }
+        seen
+    }
+
+    fn same<T: Float>() {
+        let mut rng = rng::stream(1, 0, 0);
+        let mut numbers =
+            || -> Vec<T> { (0..LANES).map(|_| T::nearest(rng.random_range(-2.0..2.0))).collect() };
+        for special in [0.5, f64::NAN, f64::INFINITY, -0.0] {
+            let (mut a, b) = (numbers(), numbers());
+            a[3] = T::nearest(special);
+            let portable = bits::<Portable, T>(&a, &b);
+            // Registers are for processors that have them. The sign of a NaN is nobody's.
+            let check = |of: Vec<u64>, name| {
+                for (x, y) in of.iter().zip(&portable) {
+                    let nan = f64::from_bits(*x).is_nan() && f64::from_bits(*y).is_nan();
+                    assert!(x == y || nan, "{name}, {special}: {x:x} {y:x}");
+                }
+            };
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                check(bits::<Avx2, T>(&a, &b), "AVX2");
+            }
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+                check(bits::<Avx512, T>(&a, &b), "AVX-512");
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_compute_the_same_bits() {
+        same::<f32>();
+        same::<f64>();
     }
 }

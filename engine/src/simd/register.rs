@@ -25,6 +25,8 @@ pub trait Register<T>: Scalar {
     fn load(x: &[T]) -> Self;
     /// Writes the first numbers, as many as there is room for.
     fn store(self, out: &mut [T]);
+    /// `self · b + c`, rounded once.
+    fn mul_add(self, b: Self, c: Self) -> Self;
 }
 
 impl<T: Float> Register<T> for Lanes<8, T> {
@@ -40,6 +42,10 @@ impl<T: Float> Register<T> for Lanes<8, T> {
     #[inline(always)]
     fn store(self, out: &mut [T]) {
         Lanes::store(self, out);
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        Lanes::mul_add(self, b, c)
     }
 }
 
@@ -148,6 +154,7 @@ mod x86_64 {
         (
             $register:ident, $mask:ident, $width:literal, $all:literal,
             $splat:ident $load:ident $store:ident $add:ident $sub:ident $mul:ident $div:ident $sqrt:ident $xor:ident $andnot:ident
+            $fmadd:ident
         ) => {
             operators! { $register; Add add $add; Sub sub $sub; Mul mul $mul; Div div $div; }
 
@@ -195,6 +202,11 @@ mod x86_64 {
                     // SAFETY: as above.
                     unsafe { $store(block.as_mut_ptr(), self.0) };
                     Lanes::from(block).store(out);
+                }
+                #[inline(always)]
+                fn mul_add(self, b: Self, c: Self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $register($fmadd(self.0, b.0, c.0)) }
                 }
             }
 
@@ -252,11 +264,11 @@ mod x86_64 {
     register! {
         F32x8, Mask8, 8, 0xff,
         _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps
-        _mm256_sqrt_ps _mm256_xor_ps _mm256_andnot_ps
+        _mm256_sqrt_ps _mm256_xor_ps _mm256_andnot_ps _mm256_fmadd_ps
     }
     register! {
         F32x16, Mask16, 16, 0xffff,
         _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps
-        _mm512_sqrt_ps _mm512_xor_ps _mm512_andnot_ps
+        _mm512_sqrt_ps _mm512_xor_ps _mm512_andnot_ps _mm512_fmadd_ps
     }
 }
