@@ -45,8 +45,7 @@ fn layer_normalisation() {
 
 #[test]
 fn broadcasting_of_every_kind() {
-    // A column's gradient: fifteen terms that cancel, which a device adds in another order.
-    same!(16.0, [[3, 1, 5], [1, 4, 1]], |v| v[0] * v[1]);
+    same!(4.0, [[3, 1, 5], [1, 4, 1]], |v| v[0] * v[1]);
     same!(4.0, [[6, 5], [5]], |v| v[0] / (v[1] + 3.0));
     same!(4.0, [[6, 5], [6, 1]], |v| v[0] - v[1] * 2.0);
     same!(16.0, [[300, 5], []], |v| v[0].square() * v[1]);

@@ -96,6 +96,20 @@ impl<'a, T: Float> Elements<'a, T> {
         if self.read.consecutive(positions.start, count) {
             return &self.data[self.read.at(positions.start)..][..count];
         }
+        let cycle = self.read.len;
+        if !self.read.holds() && self.read.hold == 1 && cycle < count {
+            // One cycle, and then copies of what is there: a run of few elements would be a call for itself.
+            let (first, copy) = (self.read.at(positions.start), &mut copy[..count]);
+            copy[..cycle - first].copy_from_slice(&self.data[first..cycle]);
+            copy[cycle - first..cycle].copy_from_slice(&self.data[..first]);
+            let mut there = cycle;
+            while there < count {
+                let more = there.min(count - there);
+                copy.copy_within(..more, there);
+                there += more;
+            }
+            return copy;
+        }
         let mut rest = &mut copy[..count];
         for (first, count) in self.read.runs(positions) {
             let run = split_front(&mut rest, count);
@@ -218,7 +232,14 @@ fn add_runs<T: Float>(
             *sum += line_total(run);
         } else if read.holds() {
             let element = &mut place.run(first, 1).expect("wanted")[0];
-            *element = *element + T::nearest(line_total(run));
+            // Few are added one by one, as a device does.
+            let few = count < LANES;
+            let before = element.to_f64();
+            *element = T::nearest(if few {
+                run.iter().fold(before, |sum, x| sum + x.to_f64())
+            } else {
+                before + line_total(run)
+            });
         } else {
             line_add(place.run(first, count).expect("wanted"), run);
         }
