@@ -4,9 +4,9 @@
 //! ball or off a hyperboloid. [`Domain::settle`] moves such a row by the least that storage allows, and
 //! leaves every row that is already inside untouched, to the bit.
 
-use crate::kernels::line::{line_sum, pairwise};
+use crate::kernels::line::line_sum;
 use crate::lanes::array;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, compensated, dispatch_wide, read};
 use crate::{Float, Lanes, Scalar};
 
 /// Where the rows that a formula returns must lie.
@@ -65,7 +65,7 @@ fn margin_of<T: Float, S: Block>(row: &[T], kappa: f64) -> f64 {
     for c in (0..row.len()).step_by(LANES) {
         squares.add_square::<T>(read(row, c, row.len() - c));
     }
-    squares.total::<T>().margin(Lanes::splat(kappa)).get(0)
+    Compensated::totals::<T, 1>(&[squares]).margin(Lanes::splat(kappa)).get(0)
 }
 
 /// A sum of products with its rounding error: of a number, or in every lane.
@@ -101,48 +101,43 @@ impl<S: Block> Compensated<S> {
         }
     }
 
-    /// The sum over the lanes.
-    #[inline(always)]
-    pub(crate) fn total<T: Float>(self) -> Compensated<Lanes<1>> {
-        let (sum, error) = (self.sum.lanes(), self.error.lanes());
-        if !T::COMPENSATED {
-            return Compensated { sum: Lanes::splat(pairwise(sum)), error: Lanes::splat(0.0) };
-        }
-        Compensated { sum, error }.halves::<4>().halves::<2>().halves::<1>()
-    }
-
     /// The sums over the lanes of several.
     #[inline(always)]
     pub(crate) fn totals<T: Float, const R: usize>(of: &[Self; R]) -> Compensated<Lanes<R>> {
-        let mut totals = Compensated { sum: Lanes::splat(0.0), error: Lanes::splat(0.0) };
-        if T::COMPENSATED {
-            for l in 0..R {
-                totals.set(l, of[l].total::<T>());
-            }
-        } else {
-            totals.sum = S::sums(&array(
+        if !T::COMPENSATED {
+            let sums = array(
                 S::splat(0.0),
                 #[inline(always)]
                 |l| of[l].sum,
-            ));
+            );
+            return Compensated { sum: S::sums(&sums), error: Lanes::splat(0.0) };
+        }
+        let mut totals = Compensated { sum: Lanes::splat(0.0), error: Lanes::splat(0.0) };
+        for first in (0..R).step_by(4) {
+            let of = |l: usize| of[first + l];
+            if first + 4 <= R {
+                let of = [of(0), of(1), of(2), of(3)];
+                let (sums, errors) = S::compensated_of_four(
+                    [of[0].sum, of[1].sum, of[2].sum, of[3].sum],
+                    [of[0].error, of[1].error, of[2].error, of[3].error],
+                );
+                for l in 0..4 {
+                    totals.sum.set(first + l, sums[l]);
+                    totals.error.set(first + l, errors[l]);
+                }
+            } else {
+                for l in 0..R - first {
+                    let (sum, error) = compensated(of(l).sum.lanes(), of(l).error.lanes());
+                    totals.sum.set(first + l, sum);
+                    totals.error.set(first + l, error);
+                }
+            }
         }
         totals
     }
 }
 
 impl<const R: usize> Compensated<Lanes<R>> {
-    /// The sums of the first half of the lanes and the second, `H` of each.
-    #[inline(always)]
-    fn halves<const H: usize>(self) -> Compensated<Lanes<H>> {
-        let mut halves = [Compensated { sum: Lanes::splat(0.0), error: Lanes::splat(0.0) }; 2];
-        for l in 0..R {
-            halves[l / H].set(l % H, self.lane(l));
-        }
-        let [a, b] = halves;
-        let (sum, rest) = a.sum.two_sum(b.sum);
-        Compensated { sum, error: a.error + b.error + rest }
-    }
-
     /// The sum, rounded once.
     #[inline(always)]
     pub(crate) fn value(self) -> Lanes<R> {
@@ -153,19 +148,6 @@ impl<const R: usize> Compensated<Lanes<R>> {
     #[inline(always)]
     pub(crate) fn margin(self, kappa: Lanes<R>) -> Lanes<R> {
         kappa.mul_add(self.sum, Lanes::splat(1.0)) + kappa * self.error
-    }
-
-    /// Puts a sum into lane `l`.
-    #[inline(always)]
-    pub(crate) fn set(&mut self, l: usize, one: Compensated<Lanes<1>>) {
-        self.sum.set(l, one.sum.get(0));
-        self.error.set(l, one.error.get(0));
-    }
-
-    /// The sum in lane `l`.
-    #[inline(always)]
-    pub(crate) fn lane(&self, l: usize) -> Compensated<Lanes<1>> {
-        Compensated { sum: Lanes::splat(self.sum.get(l)), error: Lanes::splat(self.error.get(l)) }
     }
 }
 

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use crate::lanes::array;
+
 /// The extent of each axis, outermost first. A scalar has no axes.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
@@ -168,6 +170,26 @@ impl Broadcast {
         if q < self.len { q } else { q % self.len }
     }
 
+    /// The operand positions that `count` output positions from `p` on read, at most `R`; then the first one again.
+    #[inline(always)]
+    pub(crate) fn side_by_side<const R: usize>(self, p: usize, count: usize) -> [usize; R] {
+        #[inline(never)]
+        fn each<const R: usize>(read: Broadcast, p: usize, count: usize) -> [usize; R] {
+            array(0, |l| read.at(if l < count { p + l } else { p }))
+        }
+        if self.len == 1 {
+            [0; R]
+        } else if self.repeat == 1 && self.hold == 1 && p + count <= self.len {
+            array(
+                0,
+                #[inline(always)]
+                |l| if l < count { p + l } else { p },
+            )
+        } else {
+            each(self, p, count)
+        }
+    }
+
     /// Whether a run of output positions reads one operand position, not as many consecutive ones.
     pub(crate) fn holds(self) -> bool {
         self.len == 1 || self.repeat > 1
@@ -258,6 +280,11 @@ mod tests {
                 assert_eq!(read.at(p), want, "{operand:?} at {p}");
                 if read.consecutive(p, 2) && p + 1 < 48 {
                     assert_eq!(read.at(p + 1), want + 1, "{operand:?} at {p}");
+                }
+                for count in 1..=4.min(48 - p) {
+                    let want: [usize; 4] =
+                        std::array::from_fn(|l| read.at(if l < count { p + l } else { p }));
+                    assert_eq!(read.side_by_side(p, count), want, "{operand:?}: {count} from {p}");
                 }
                 for end in p..=48 {
                     let runs = read.runs(p..end).flat_map(|(first, count)| {

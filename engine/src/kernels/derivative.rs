@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::kernels::gram::survey::{Rows, Survey};
 use crate::kernels::operands::{Operands, row_shape};
-use crate::kernels::wedge::Wedge;
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
 use crate::simd::Portable;
-use crate::{Dual, Float, Scalar, Shape, Tensor, Var, domain};
+use crate::{Dual, Float, Scalar, Shape, Tensor, Var};
 
 /// Records the derivative of a row formula.
 #[track_caller]
@@ -145,6 +145,15 @@ where
                 })
             })
             .collect();
+        // What the formula is given: of margins and wedges, more digits than their expansions have.
+        let values: [Vec<f64>; V] = std::array::from_fn(|i| vectors[i].iter().map(|x| x.value).collect());
+        let (mut survey, mut read) = (Survey::<Portable, B, I, O, 1>::new(), Rows::new());
+        for (own, param) in read.params.iter_mut().zip(&params) {
+            own.set(0, param.value);
+        }
+        survey.read::<F, f64, V>(&[values.each_ref().map(Vec::as_slice)], width, None, &mut read);
+        let accurate = read.values.map(|value| value.get(0));
+
         let mut products = [[ZERO; 4]; I];
         let mut invariants = [ZERO; I];
         for k in 0..I {
@@ -155,16 +164,9 @@ where
             invariants[k] = match F::INVARIANTS[k] {
                 Invariant::Dot(a, b) | Invariant::Accurate(a, b) => dot(a, b),
                 Invariant::Wedge(a, b, c) => {
-                    let values: [Vec<f64>; V] =
-                        std::array::from_fn(|i| vectors[i].iter().map(|x| x.value).collect());
-                    let rows = values.each_ref().map(Vec::as_slice);
                     let [aa, ab, ac, bc] = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
                     products[k] = [aa, ab, ac, bc];
-                    // As for a margin: the accurate value.
-                    Dual {
-                        value: Wedge::of::<F, f64, Portable, V, B, I, O>(rows, [a, b, c]).value,
-                        ..aa * bc - ab * ac
-                    }
+                    Dual { value: accurate[k], ..aa * bc - ab * ac }
                 }
                 Invariant::Along(a, b) => {
                     let pairs =
@@ -176,11 +178,8 @@ where
                 Invariant::First(i) => vectors[i][0],
                 Invariant::Last(i) => vectors[i][width - 1],
                 Invariant::Margin(a) => {
-                    let coordinates: Vec<f64> = basis.iter().map(|v| v[a].value).collect();
                     products[k][0] = basis.iter().fold(ZERO, |sum, v| sum + v[a] * v[a]);
-                    // The accurate value, and the derivative of 1 + κ‖v‖².
-                    let value = domain::margin(&coordinates, params[0].value);
-                    Dual { value, ..still(1.0) + params[0] * products[k][0] }
+                    Dual { value: accurate[k], ..still(1.0) + params[0] * products[k][0] }
                 }
                 Invariant::Param(q) => params[q],
                 Invariant::Epsilon => still(epsilon),

@@ -1,9 +1,11 @@
 //! Updates in place: rows and elements that are rewritten from their own old values, as the steps of optimisers do.
 //! No gradient flows through them.
 
-use crate::domain::Compensated;
+use std::ops::Range;
 
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
+use crate::domain::Compensated;
+use crate::kernels::gram::GROUPS;
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, for_each_block, read};
 use crate::{Domain, Float, Lanes, Scalar};
 
 /// An operation that commutes with rotations and rewrites the first `W` of its `V` vectors, with `K` numbers that are
@@ -21,7 +23,8 @@ pub trait RowUpdate<const V: usize, const W: usize, const K: usize>: Sync {
     fn eval<S: Scalar>(&self, margin: S, products: [[S; V]; V], numbers: [S; K]) -> ([[S; V]; W], [S; K]);
 }
 
-/// Rows whose update is evaluated side by side.
+/// Rows whose update is evaluated side by side, and how many times as many are read before: see
+/// [`GROUPS`](crate::kernels::gram::GROUPS).
 const ROWS: usize = 4;
 
 /// Applies an update to rows of `width` elements, on the calling thread.
@@ -65,7 +68,7 @@ where
 #[inline(always)]
 fn rewrite<U, T, S, const V: usize, const W: usize, const K: usize, const N: usize>(
     update: &U,
-    written: [&mut [T]; W],
+    mut written: [&mut [T]; W],
     read_only: [&[T]; N],
     numbers: [&mut [T]; K],
     width: usize,
@@ -76,97 +79,167 @@ where
     S: Block,
 {
     let (rows, kappa) = (written[0].len() / width, Lanes::splat(update.kappa()));
+    let zero = Lanes::splat(0.0);
+    let mut old = [Old { margin: zero, products: [[zero; V]; V], numbers: [zero; K] }; GROUPS];
+    let mut new = [([[zero; V]; W], [zero; K]); GROUPS];
+    for start in (0..rows).step_by(GROUPS * ROWS) {
+        let groups = (rows - start).div_ceil(ROWS).min(GROUPS);
+        for (group, old) in old[..groups].iter_mut().enumerate() {
+            let p = start + group * ROWS;
+            let count = ROWS.min(rows - p);
+            *old = survey::<T, S, V, W, K, N>(&written, &read_only, &numbers, p..p + count, width, kappa);
+        }
+        for (old, new) in old[..groups].iter().zip(&mut new) {
+            *new = update.eval(old.margin, old.products, old.numbers);
+        }
+        for (group, (coefficients, kept)) in new[..groups].iter().enumerate() {
+            let p = start + group * ROWS;
+            let count = ROWS.min(rows - p);
+            // 0 · x is NaN for what is not finite.
+            let mut bad = zero;
+            for w in 0..W {
+                for b in 0..V {
+                    bad = bad + coefficients[w][b] * zero;
+                }
+            }
+            for k in 0..K {
+                bad = bad + kept[k] * zero;
+            }
+            let good = bad.to_array().iter().take(count).take_while(|x| x.is_finite()).count();
+            let mut squares = [Compensated::<S>::default(); ROWS];
+            for l in 0..good {
+                let start = (p + l) * width;
+                squares[l] =
+                    combine::<U, T, S, V, W, K, N>(&mut written, &read_only, coefficients, l, start, width);
+                for k in 0..K {
+                    numbers[k][p + l] = T::nearest(kept[k].get(l));
+                }
+            }
+            if U::DOMAIN != Domain::Free {
+                let margins = Compensated::totals::<T, ROWS>(&squares).margin(kappa);
+                for l in 0..good {
+                    if U::DOMAIN != Domain::Ball || !(margins.get(l) > 0.0) {
+                        let start = (p + l) * width;
+                        U::DOMAIN.settle(&mut written[0][start..start + width], update.kappa());
+                    }
+                }
+            }
+            if good < count {
+                return Err(p + good);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an update is evaluated on: a row in each lane.
+#[derive(Clone, Copy)]
+struct Old<const V: usize, const K: usize> {
+    margin: Lanes<ROWS>,
+    products: [[Lanes<ROWS>; V]; V],
+    numbers: [Lanes<ROWS>; K],
+}
+
+/// Reads some rows, at most [`ROWS`].
+#[inline(always)]
+fn survey<T: Float, S: Block, const V: usize, const W: usize, const K: usize, const N: usize>(
+    written: &[&mut [T]; W],
+    read_only: &[&[T]; N],
+    numbers: &[&mut [T]; K],
+    rows: Range<usize>,
+    width: usize,
+    kappa: Lanes<ROWS>,
+) -> Old<V, K> {
     let zero = S::splat(0.0);
-    for p in (0..rows).step_by(ROWS) {
-        let count = ROWS.min(rows - p);
-        let mut sums = [[[zero; ROWS]; V]; V];
-        let mut squares = [Compensated::<S>::default(); ROWS];
-        let mut kept = [Lanes::<ROWS>::splat(0.0); K];
-        for l in 0..count {
-            let start = (p + l) * width;
-            let (mut of_row, mut square) = ([[zero; V]; V], Compensated::<S>::default());
-            for c in (0..width).step_by(LANES) {
-                let v: [S; V] = vectors(&written, &read_only, start + c, width - c);
+    let (mut sums, mut squares) = ([[[zero; ROWS]; V]; V], [Compensated::<S>::default(); ROWS]);
+    let mut old = Old {
+        margin: Lanes::splat(0.0),
+        products: [[Lanes::splat(0.0); V]; V],
+        numbers: [Lanes::splat(0.0); K],
+    };
+    for (l, p) in rows.enumerate() {
+        let start = p * width;
+        let mut row = [[].as_slice(); V];
+        for i in 0..W {
+            row[i] = &written[i][start..][..width];
+        }
+        for i in 0..N {
+            row[W + i] = &read_only[i][start..][..width];
+        }
+        let (mut of_row, mut square) = ([[zero; V]; V], Compensated::<S>::default());
+        for_each_block(
+            width,
+            &row,
+            None,
+            #[inline(always)]
+            |_, v: [S; V], _| {
                 square.add_square::<T>(v[0]);
                 for a in 0..V {
                     for b in a.max(1)..V {
                         of_row[a][b] = of_row[a][b] + v[a] * v[b];
                     }
                 }
-            }
-            squares[l] = square;
-            for a in 0..V {
-                for b in a.max(1)..V {
-                    sums[a][b][l] = of_row[a][b];
-                }
-            }
-            for k in 0..K {
-                kept[k].set(l, numbers[k][p + l].to_f64());
-            }
-        }
-        let mut products = [[Lanes::<ROWS>::splat(0.0); V]; V];
+            },
+        );
+        squares[l] = square;
         for a in 0..V {
             for b in a.max(1)..V {
-                products[a][b] = S::sums(&sums[a][b]);
-                products[b][a] = products[a][b];
-            }
-        }
-        let square = Compensated::totals::<T, ROWS>(&squares);
-        products[0][0] = square.value();
-        let (coefficients, new) = update.eval(square.margin(kappa), products, kept);
-        // 0 · x is NaN for what is not finite.
-        let mut bad = Lanes::<ROWS>::splat(0.0);
-        for w in 0..W {
-            for b in 0..V {
-                bad = bad + coefficients[w][b] * Lanes::splat(0.0);
+                sums[a][b][l] = of_row[a][b];
             }
         }
         for k in 0..K {
-            bad = bad + new[k] * Lanes::splat(0.0);
-        }
-        let good = bad.to_array().iter().take(count).take_while(|x| x.is_finite()).count();
-        let mut squares = [Compensated::<S>::default(); ROWS];
-        for l in 0..good {
-            let start = (p + l) * width;
-            let mut square = Compensated::<S>::default();
-            for c in (0..width).step_by(LANES) {
-                let v: [S; V] = vectors(&written, &read_only, start + c, width - c);
-                for w in 0..W {
-                    let mut y = zero;
-                    for b in 0..V {
-                        y = y + S::splat(coefficients[w][b].get(l)) * v[b];
-                    }
-                    let mut stored = [T::zero(); LANES];
-                    y.store(&mut stored);
-                    if w == 0 && U::DOMAIN == Domain::Ball {
-                        square.add_square::<T>(S::load(&stored));
-                    }
-                    // No more than the row's own: what lies beyond is still to be read.
-                    match written[w][start + c..].first_chunk_mut::<LANES>() {
-                        Some(out) if width - c >= LANES => *out = stored,
-                        _ => written[w][start + c..start + width].copy_from_slice(&stored[..width - c]),
-                    }
-                }
-            }
-            squares[l] = square;
-            for k in 0..K {
-                numbers[k][p + l] = T::nearest(new[k].get(l));
-            }
-        }
-        if U::DOMAIN != Domain::Free {
-            let margins = Compensated::totals::<T, ROWS>(&squares).margin(kappa);
-            for l in 0..good {
-                if U::DOMAIN != Domain::Ball || !(margins.get(l) > 0.0) {
-                    let start = (p + l) * width;
-                    U::DOMAIN.settle(&mut written[0][start..start + width], update.kappa());
-                }
-            }
-        }
-        if good < count {
-            return Err(p + good);
+            old.numbers[k].set(l, numbers[k][p].to_f64());
         }
     }
-    Ok(())
+    for a in 0..V {
+        for b in a.max(1)..V {
+            old.products[a][b] = S::sums(&sums[a][b]);
+            old.products[b][a] = old.products[a][b];
+        }
+    }
+    let square = Compensated::totals::<T, ROWS>(&squares);
+    old.products[0][0] = square.value();
+    old.margin = square.margin(kappa);
+    old
+}
+
+/// Rewrites the vectors of a row that starts at element `start`, in lane `l` of the coefficients: the square of the first one,
+/// where a ball is its domain.
+#[inline(always)]
+fn combine<U, T, S, const V: usize, const W: usize, const K: usize, const N: usize>(
+    written: &mut [&mut [T]; W],
+    read_only: &[&[T]; N],
+    coefficients: &[[Lanes<ROWS>; V]; W],
+    l: usize,
+    start: usize,
+    width: usize,
+) -> Compensated<S>
+where
+    U: RowUpdate<V, W, K>,
+    T: Float,
+    S: Block,
+{
+    let mut square = Compensated::<S>::default();
+    for c in (0..width).step_by(LANES) {
+        let v: [S; V] = vectors(written, read_only, start + c, width - c);
+        for w in 0..W {
+            let mut y = S::splat(0.0);
+            for b in 0..V {
+                y = y + S::splat(coefficients[w][b].get(l)) * v[b];
+            }
+            let mut stored = [T::zero(); LANES];
+            y.store(&mut stored);
+            if w == 0 && U::DOMAIN == Domain::Ball {
+                square.add_square::<T>(S::load(&stored));
+            }
+            // No more than the row's own: what lies beyond is still to be read.
+            match written[w][start + c..].first_chunk_mut::<LANES>() {
+                Some(out) if width - c >= LANES => *out = stored,
+                _ => written[w][start + c..start + width].copy_from_slice(&stored[..width - c]),
+            }
+        }
+    }
+    square
 }
 
 /// Some consecutive elements of all vectors of a row, from element `at` on; `left` of them are in the row.

@@ -5,61 +5,64 @@
 //! a: every coordinate of these is rounded once (fused multiply-add; sums and differences of inputs with their
 //! rounding errors), and what is left along a, because p and q are rounded, is taken off the product.
 
-use crate::Float;
-use crate::kernels::gram::survey::{flip, lower, unit};
+use crate::kernels::gram::survey::{Row, flip, lower, unit};
 use crate::row_formula::{RowFormula, Vector};
-use crate::simd::{Block, LANES, read};
+use crate::simd::{Block, for_each_block};
+use crate::{Float, Lanes, Scalar};
 
-/// The value, and the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]` that its derivative is made of.
-pub(crate) struct Wedge {
-    pub(crate) value: f64,
-    pub(crate) products: [f64; 4],
+/// p and q of the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
+#[inline(always)]
+pub(crate) fn slopes<const R: usize>([aa, ab, ac, _]: &[Lanes<R>; 4]) -> [Lanes<R>; 2] {
+    [*ab / *aa, *ac / *aa]
 }
 
-impl Wedge {
-    /// Of the basis vectors `[a, b, c]` of a formula at some input rows.
-    #[inline(always)]
-    pub(crate) fn of<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
-        rows: [&[T]; V],
-        vectors: [usize; 3],
-    ) -> Self
-    where
-        F: RowFormula<V, B, I, O>,
-        T: Float,
-        S: Block,
-    {
-        let (width, zero) = (rows[0].len(), S::splat(0.0));
-        let basis = vectors.map(
-            #[inline(always)]
-            |b| F::BASIS[b],
-        );
-        let mut sums = [zero; 4];
-        for at in (0..width).step_by(LANES) {
-            let [a, b, c] = exact::<T, S, V>(basis, &rows, at);
-            let c_low = lower(F::METRIC, c.value, at);
-            sums[0] = sums[0] + a.value * lower(F::METRIC, a.value, at);
-            sums[1] = sums[1] + a.value * lower(F::METRIC, b.value, at);
-            sums[2] = sums[2] + a.value * c_low;
-            sums[3] = sums[3] + b.value * c_low;
-        }
-        let products = S::sums_of_four(sums);
-        let [aa, ab, ac, _] = products;
-        if aa == 0.0 {
-            return Wedge { value: -ab * ac, products };
-        }
-        let (p, q) = (S::splat(ab / aa), S::splat(ac / aa));
-        let mut sums = [zero; 4];
-        for at in (0..width).step_by(LANES) {
-            let [a, b, c] = exact::<T, S, V>(basis, &rows, at);
-            let (b, c) = (a.times_less(p, b), a.times_less(q, c));
+/// What is left of b and c beside a, `[⟨b′, c′⟩, ⟨b′, a⟩, ⟨c′, a⟩]` of one row before it is summed over the lanes, for the basis
+/// vectors `[a, b, c]` of a formula.
+#[inline(always)]
+pub(crate) fn left<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    row: &Row<'_, T, V>,
+    vectors: [usize; 3],
+    slopes: [f64; 2],
+) -> [S; 3]
+where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+    S: Block,
+{
+    let basis = [F::BASIS[vectors[0]], F::BASIS[vectors[1]], F::BASIS[vectors[2]]];
+    let (p, q) = (S::splat(slopes[0]), S::splat(slopes[1]));
+    let mut sums = [S::splat(0.0); 3];
+    for_each_block(
+        row[0].len(),
+        row,
+        None,
+        #[inline(always)]
+        |at, inputs, _| {
+            let [a, b, c] = exact::<S, V>(basis, inputs, at);
+            let b = a.times_less(p, b);
+            let c = if vectors[1] == vectors[2] { b } else { a.times_less(q, c) };
             let a_low = lower(F::METRIC, a.value, at);
             sums[0] = sums[0] + b * lower(F::METRIC, c, at);
             sums[1] = sums[1] + b * a_low;
-            sums[2] = sums[2] + c * a_low;
-        }
-        let [bc, ab, ac, _] = S::sums_of_four(sums);
-        Wedge { value: aa * bc - ab * ac, products }
+            if vectors[1] != vectors[2] {
+                sums[2] = sums[2] + c * a_low;
+            }
+        },
+    );
+    if vectors[1] == vectors[2] {
+        sums[2] = sums[1];
     }
+    sums
+}
+
+/// The value, of the products and of what is [`left`].
+#[inline(always)]
+pub(crate) fn value<const R: usize>(
+    [aa, ab, ac, _]: &[Lanes<R>; 4],
+    [bc, ab_left, ac_left]: [Lanes<R>; 3],
+) -> Lanes<R> {
+    let least = Lanes::splat(f64::from_bits(1));
+    Scalar::select(aa.abs().lt(least), -*ab * *ac, *aa * bc - ab_left * ac_left)
 }
 
 /// Some coordinates of a vector, with their rounding errors if there are any.
@@ -82,17 +85,9 @@ impl<S: Block> Exact<S> {
     }
 }
 
-/// The coordinates of three basis vectors from `at` on.
+/// The coordinates of three basis vectors from `at` on, where the inputs have these.
 #[inline(always)]
-fn exact<T: Float, S: Block, const V: usize>(
-    basis: [Vector; 3],
-    rows: &[&[T]; V],
-    at: usize,
-) -> [Exact<S>; 3] {
-    let mut inputs = [S::splat(0.0); V];
-    for i in 0..V {
-        inputs[i] = read(rows[i], at, rows[i].len() - at);
-    }
+fn exact<S: Block, const V: usize>(basis: [Vector; 3], inputs: [S; V], at: usize) -> [Exact<S>; 3] {
     let mut vectors = [Exact { value: S::splat(0.0), error: None }; 3];
     for (exact, vector) in vectors.iter_mut().zip(basis) {
         let rounded = |(value, error)| Exact { value, error: Some(error) };
@@ -111,21 +106,41 @@ fn exact<T: Float, S: Block, const V: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Scalar;
+    use crate::kernels::gram::survey::{Rows, Survey};
     use crate::row_formula::{Invariant, Metric};
     use crate::simd::Portable;
 
+    /// All kinds of three vectors.
+    const VECTORS: [[usize; 3]; 7] =
+        [[0, 1, 1], [1, 0, 0], [0, 2, 2], [1, 2, 2], [0, 1, 2], [2, 0, 0], [2, 1, 1]];
+
     #[derive(Clone, Copy)]
-    struct Area;
-    impl RowFormula<2, 3, 1, 1> for Area {
-        const NAME: &'static str = "area";
+    struct Areas;
+    impl RowFormula<2, 3, 7, 1> for Areas {
+        const NAME: &'static str = "areas";
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 3] = [Vector::Input(0), Vector::Input(1), Vector::Difference(1, 0)];
-        const INVARIANTS: [Invariant; 1] = [Invariant::Wedge(0, 1, 1)];
-        fn eval<S: Scalar>([area]: [S; 1]) -> [S; 1] {
-            [area]
+        const INVARIANTS: [Invariant; 7] = {
+            let mut wedges = [Invariant::Epsilon; 7];
+            let mut k = 0;
+            while k < 7 {
+                let [a, b, c] = VECTORS[k];
+                wedges[k] = Invariant::Wedge(a, b, c);
+                k += 1;
+            }
+            wedges
+        };
+        fn eval<S: Scalar>(_: [S; 7]) -> [S; 1] {
+            [S::zero()]
         }
+    }
+
+    /// The wedges of the vectors a, b and b − a.
+    fn wedges<T: Float>(a: &[T], b: &[T]) -> impl Iterator<Item = ([usize; 3], f64)> {
+        let mut read = Rows::new();
+        Survey::<Portable, 3, 7, 1, 1>::new().read::<Areas, T, 2>(&[[a, b]], a.len(), None, &mut read);
+        VECTORS.into_iter().zip(read.values.map(|value| value.get(0)))
     }
 
     #[test]
@@ -134,27 +149,26 @@ mod tests {
         let (near, far) = (2f64.powi(-20), 2f64.powi(-30));
         let (a, b) = ([7.0, 1e3, 1.0], [9.0, 3e3 + far, 3.0 + near]);
         let area = 1e3 * near - far;
-        for vectors in [[0, 1, 1], [1, 0, 0], [0, 2, 2], [1, 2, 2], [0, 1, 2]] {
-            let got = Wedge::of::<Area, f64, Portable, 2, 3, 1, 1>([&a, &b], vectors).value;
+        for (vectors, got) in wedges(&a, &b) {
             assert!((got / area.powi(2) - 1.0).abs() < 1e-12, "{vectors:?}: {got} {}", area.powi(2));
         }
         // Below what twice the precision of the products holds; and of differences, whose rounding errors count.
         let (a, b) = ([0.0, 2f64.powi(50) + 1.0, 3.0], [0.0, 2f64.powi(50) + 2.0, 3.0]);
-        for vectors in [[0, 1, 1], [1, 0, 0], [0, 2, 2], [2, 1, 1]] {
-            let got = Wedge::of::<Area, f64, Portable, 2, 3, 1, 1>([&a, &b], vectors).value;
+        for (vectors, got) in wedges(&a, &b) {
             assert!((got / 9.0 - 1.0).abs() < 1e-12, "{vectors:?}: {got}");
         }
         let (a, b) = ([0.0, 3e-9, 1.0], [0.0, 1.0, 3e9]);
         let (single, area) =
             ((a.map(|x| x as f32), b.map(|x| x as f32)), |a: f64, b: f64| (a * b - 1.0).powi(2));
-        let got = Wedge::of::<Area, f32, Portable, 2, 3, 1, 1>([&single.0, &single.1], [0, 1, 1]).value;
         let want = area(f64::from(single.0[1]), f64::from(single.1[2]));
-        assert!((got / want - 1.0).abs() < 1e-7, "{got} {want}");
-        assert_eq!(Wedge::of::<Area, f64, Portable, 2, 3, 1, 1>([&a, &a], [0, 1, 1]).value, 0.0);
-        assert_eq!(Wedge::of::<Area, f64, Portable, 2, 3, 1, 1>([&[0.0; 3], &a], [0, 1, 1]).value, 0.0);
-        assert_eq!(
-            Wedge::of::<Area, f32, Portable, 2, 3, 1, 1>([&[1.0; 9], &[1.0; 9]], [0, 1, 1]).value,
-            0.0
-        );
+        for (vectors, got) in wedges(&single.0, &single.1) {
+            assert!((got / want - 1.0).abs() < 1e-7, "{vectors:?}: {got} {want}");
+        }
+        let zeros =
+            |pair: [&[f64]; 2]| wedges(pair[0], pair[1]).for_each(|(v, got)| assert_eq!(got, 0.0, "{v:?}"));
+        zeros([&a, &a]);
+        zeros([&[0.0; 3], &a]);
+        zeros([&a, &[0.0; 3]]);
+        wedges(&[1.0_f32; 9], &[1.0; 9]).for_each(|(v, got)| assert_eq!(got, 0.0, "{v:?}"));
     }
 }

@@ -63,11 +63,11 @@ impl RowForm {
                         upstream: std::array::from_fn(|o| x[5 * I + o]),
                         params: std::array::from_fn(|q| x[5 * I + O + q]),
                     };
-                    let (shares, params) = shares::<F, _, V, B, I, O>(&rows);
+                    let shares = shares::<F, _, V, B, I, O>(&rows);
                     let mut all: Vec<_> = shares.of_basis.as_flattened().as_flattened().to_vec();
                     all.extend(shares.of_upstream.as_flattened());
                     all.extend(shares.of_ends.as_flattened());
-                    all.extend(params);
+                    all.extend(shares.of_params);
                     all
                 })
             },

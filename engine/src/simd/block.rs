@@ -43,6 +43,16 @@ pub(crate) trait Block:
         let [a, b, c, d] = four;
         [pairwise(a.lanes()), pairwise(b.lanes()), pairwise(c.lanes()), pairwise(d.lanes())]
     }
+    /// Sums over the lanes, with their errors, of four sums with their errors: the halves' of each, then the
+    /// quarters', then the eighths'.
+    #[inline(always)]
+    fn compensated_of_four(sums: [Self; 4], errors: [Self; 4]) -> ([f64; 4], [f64; 4]) {
+        let (mut sum, mut error) = ([0.0; 4], [0.0; 4]);
+        for l in 0..4 {
+            (sum[l], error[l]) = compensated(sums[l].lanes(), errors[l].lanes());
+        }
+        (sum, error)
+    }
     /// The sums over the lanes of several.
     #[inline(always)]
     fn sums<const R: usize>(blocks: &[Self; R]) -> Lanes<R> {
@@ -68,6 +78,20 @@ pub(crate) trait Block:
         let part = sum - self;
         (sum, (self - (sum - part)) + (b - part))
     }
+}
+
+/// The sum over the lanes, with its error, of sums with theirs.
+#[inline(never)]
+pub(crate) fn compensated(sum: Lanes<LANES>, error: Lanes<LANES>) -> (f64, f64) {
+    let (mut sum, mut error) = (sum.to_array(), error.to_array());
+    for half in [4, 2, 1] {
+        for l in 0..half {
+            let (both, rest) = Lanes::from([sum[l]]).two_sum(Lanes::from([sum[l + half]]));
+            error[l] = error[l] + error[l + half] + rest.get(0);
+            sum[l] = both.get(0);
+        }
+    }
+    (sum[0], error[0])
 }
 
 /// A block for every processor. Each operation is written out lane by lane: the compiler would spend minutes on loops over
@@ -143,6 +167,44 @@ pub(crate) fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize) -> S 
     match data.first_chunk::<LANES>() {
         Some(block) if left >= LANES => S::load(block),
         _ => S::load_part(&data[..left.min(LANES)]),
+    }
+}
+
+/// Calls `work` for each block of some rows of `width` elements, and of one more if there is one: with the number of its first
+/// element, and the block of every row, zeros beyond the end.
+#[inline(always)]
+pub(crate) fn for_each_block<T: Float, S: Block, const N: usize>(
+    width: usize,
+    rows: &[&[T]; N],
+    more: Option<&[T]>,
+    mut work: impl FnMut(usize, [S; N], S),
+) {
+    let count = width / LANES;
+    let end = count * LANES;
+    // Split before: in the loop there is nothing to check.
+    let mut blocks = [[].as_slice(); N];
+    for i in 0..N {
+        blocks[i] = &rows[i].as_chunks::<LANES>().0[..count];
+    }
+    let of_more = more.map(|row| &row.as_chunks::<LANES>().0[..count]);
+    let (mut x, mut y) = ([S::splat(0.0); N], S::splat(0.0));
+    for b in 0..count {
+        for i in 0..N {
+            x[i] = S::load(&blocks[i][b]);
+        }
+        if let Some(of_more) = of_more {
+            y = S::load(&of_more[b]);
+        }
+        work(b * LANES, x, y);
+    }
+    if end < width {
+        for i in 0..N {
+            x[i] = S::load_part(&rows[i][end..width]);
+        }
+        if let Some(row) = more {
+            y = S::load_part(&row[end..width]);
+        }
+        work(end, x, y);
     }
 }
 
@@ -228,6 +290,66 @@ mod x86_64 {
         unsafe { _mm256_add_pd(_mm256_permute2f128_pd::<0x20>(x, y), _mm256_permute2f128_pd::<0x31>(x, y)) }
     }
 
+    /// Sums and their errors, of halves of four rows, summed over the lanes of each.
+    ///
+    /// # Safety
+    /// The processor must have AVX2.
+    #[inline(always)]
+    unsafe fn compensated_of_halves(
+        sums: [[__m256d; 2]; 4],
+        errors: [[__m256d; 2]; 4],
+    ) -> ([f64; 4], [f64; 4]) {
+        // SAFETY: the caller's promise; four elements are written to four.
+        unsafe {
+            let (mut of_rows, mut rests) = ([_mm256_setzero_pd(); 4], [_mm256_setzero_pd(); 4]);
+            for l in 0..4 {
+                let ([a, b], [x, y]) = (sums[l], errors[l]);
+                (of_rows[l], rests[l]) = plus((a, x), (b, y));
+            }
+            let (s, e) = (transposed(of_rows), transposed(rests));
+            let (even, odd) = (plus((s[0], e[0]), (s[2], e[2])), plus((s[1], e[1]), (s[3], e[3])));
+            let (total, rest) = plus(even, odd);
+            let (mut sum, mut error) = ([0.0; 4], [0.0; 4]);
+            _mm256_storeu_pd(sum.as_mut_ptr(), total);
+            _mm256_storeu_pd(error.as_mut_ptr(), rest);
+            (sum, error)
+        }
+    }
+
+    /// The sum of two sums with their errors (Knuth).
+    ///
+    /// # Safety
+    /// The processor must have AVX2.
+    #[inline(always)]
+    unsafe fn plus((a, x): (__m256d, __m256d), (b, y): (__m256d, __m256d)) -> (__m256d, __m256d) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let sum = _mm256_add_pd(a, b);
+            let part = _mm256_sub_pd(sum, a);
+            let rest = _mm256_add_pd(_mm256_sub_pd(a, _mm256_sub_pd(sum, part)), _mm256_sub_pd(b, part));
+            (sum, _mm256_add_pd(_mm256_add_pd(x, y), rest))
+        }
+    }
+
+    /// Rows as columns.
+    ///
+    /// # Safety
+    /// The processor must have AVX2.
+    #[inline(always)]
+    unsafe fn transposed([a, b, c, d]: [__m256d; 4]) -> [__m256d; 4] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (ab, cd) = (_mm256_unpacklo_pd(a, b), _mm256_unpacklo_pd(c, d));
+            let (ab_odd, cd_odd) = (_mm256_unpackhi_pd(a, b), _mm256_unpackhi_pd(c, d));
+            [
+                _mm256_permute2f128_pd::<0x20>(ab, cd),
+                _mm256_permute2f128_pd::<0x20>(ab_odd, cd_odd),
+                _mm256_permute2f128_pd::<0x31>(ab, cd),
+                _mm256_permute2f128_pd::<0x31>(ab_odd, cd_odd),
+            ]
+        }
+    }
+
     /// The mask of the first `n` of eight 32-bit elements, n at most 8.
     ///
     /// # Safety
@@ -258,12 +380,25 @@ mod x86_64 {
         }
     }
 
+    impl Avx2 {
+        #[inline(always)]
+        fn halves(self) -> [__m256d; 2] {
+            [self.0, self.1]
+        }
+    }
+
     impl Avx512 {
+        #[inline(always)]
+        fn halves(self) -> [__m256d; 2] {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { [_mm512_castpd512_pd256(self.0), _mm512_extractf64x4_pd::<1>(self.0)] }
+        }
         /// The upper half added to the lower one.
         #[inline(always)]
         fn folded(self) -> __m256d {
+            let [low, high] = self.halves();
             // SAFETY: a value of this type exists only where the processor has AVX-512.
-            unsafe { _mm256_add_pd(_mm512_castpd512_pd256(self.0), _mm512_extractf64x4_pd::<1>(self.0)) }
+            unsafe { _mm256_add_pd(low, high) }
         }
     }
 
@@ -295,6 +430,12 @@ mod x86_64 {
     }
 
     impl Block for Avx2 {
+        #[inline(always)]
+        fn compensated_of_four(sums: [Self; 4], errors: [Self; 4]) -> ([f64; 4], [f64; 4]) {
+            let halves = |of: [Self; 4]| [of[0].halves(), of[1].halves(), of[2].halves(), of[3].halves()];
+            // SAFETY: values of this type exist only where the processor has AVX2.
+            unsafe { compensated_of_halves(halves(sums), halves(errors)) }
+        }
         #[inline(always)]
         fn sums_of_four(four: [Self; 4]) -> [f64; 4] {
             let [a, b, c, d] = four;
@@ -402,6 +543,12 @@ mod x86_64 {
 
     impl Block for Avx512 {
         #[inline(always)]
+        fn compensated_of_four(sums: [Self; 4], errors: [Self; 4]) -> ([f64; 4], [f64; 4]) {
+            let halves = |of: [Self; 4]| [of[0].halves(), of[1].halves(), of[2].halves(), of[3].halves()];
+            // SAFETY: values of this type exist only where the processor has AVX-512, and so AVX2.
+            unsafe { compensated_of_halves(halves(sums), halves(errors)) }
+        }
+        #[inline(always)]
         fn sums_of_four(four: [Self; 4]) -> [f64; 4] {
             let [a, b, c, d] = four;
             // SAFETY: values of this type exist only where the processor has AVX-512, and so AVX2.
@@ -499,6 +646,8 @@ mod tests {
             }
             seen.extend(S::sums_of_four([a + b, a * b, larger, a]).map(f64::to_bits));
             seen.extend(S::sums(&[a, b, larger, a, b]).to_array().map(f64::to_bits));
+            let (sums, errors) = S::compensated_of_four([a + b, a * b, larger, a], [b, a - b, a, b * b]);
+            seen.extend([sums, errors].as_flattened().iter().map(|x| x.to_bits()));
         }
         seen
     }

@@ -17,44 +17,54 @@ pub(crate) mod reverse;
 pub(crate) mod survey;
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use smallvec::SmallVec;
 
 use self::reverse::backward_piece;
-use self::survey::{Rows, Sums, basis, starts, survey};
+use self::survey::{Row, Rows, Survey, basis, positions, rows_at};
 use crate::compiled::Forward;
 use crate::domain::Compensated;
 use crate::float::Floats;
 use crate::kernels::derivative;
 use crate::kernels::operands::{Operand, Operands, PARAMS, Parameter, Results, row_shape};
 use crate::kernels::pieces::for_each_piece;
-use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View};
 use crate::parallel::{self, PIECES};
 use crate::row_formula::RowFormula;
 use crate::shape::Broadcast;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_lanes, dispatch_wide, write};
+use crate::simd::{
+    Avx2, Avx512, Block, LANES, Portable, dispatch_lanes, dispatch_wide, for_each_block, write,
+};
 use crate::{Domain, Float, Lanes, Shape, Var};
 
 /// Rows whose formula is evaluated side by side. Four `f64` are one AVX2 register; with eight, dual numbers spill.
 const ROWS: usize = 4;
 
-/// A formula, in a function of its own: four lanes of `f64` are a register of AVX2, whatever the rows are stored in and
-/// the instruction set that reads them.
+/// So many times as many rows are read before their formula is evaluated: it is a chain of operations that wait for each
+/// other, and the processor works on several chains at once.
+pub(crate) const GROUPS: usize = 4;
+
+/// A formula, of several groups of rows, in a function of its own: four lanes of `f64` are a register of AVX2, whatever the
+/// rows are stored in and the instruction set that reads them.
 #[inline(never)]
 fn evaluate<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
-    values: &[Lanes<R>; I],
-) -> [Lanes<R>; O]
-where
+    values: &[[Lanes<R>; I]],
+    outputs: &mut [[Lanes<R>; O]],
+) where
     F: RowFormula<V, B, I, O>,
 {
     if R == 1 {
-        return F::eval(*values);
+        return values.iter().zip(outputs).for_each(|(values, outputs)| *outputs = F::eval(*values));
     }
     dispatch_lanes(
-        *values,
+        outputs,
         #[inline(always)]
-        |values| F::eval(values),
+        |outputs| {
+            for (values, outputs) in values.iter().zip(outputs) {
+                *outputs = F::eval(*values);
+            }
+        },
         |_| unreachable!("several lanes only with AVX2"),
     )
 }
@@ -65,52 +75,56 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
     width: usize,
-    range: std::ops::Range<usize>,
+    range: Range<usize>,
     mut out: Results<'_, T>,
 ) where
     F: RowFormula<V, B, I, O>,
     T: Float,
     S: Block,
 {
-    let mut sums = Sums::new();
-    for p in range.clone().step_by(R) {
-        let at = p..range.end.min(p + R);
-        let rows: Rows<Lanes<R>, I, O> =
-            survey::<F, T, S, V, B, I, O, R>(vectors, parameters, width, at.clone(), None, &mut sums);
-        let outputs = evaluate::<F, V, B, I, O, R>(&rows.values);
-        for (l, p) in at.enumerate() {
-            let first = p - range.start;
+    let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
+    let (mut survey, mut read) = (Survey::<S, B, I, O, R>::new(), Rows::new());
+    let mut rows = [[[[].as_slice(); V]; R]; GROUPS];
+    let zero = Lanes::splat(0.0);
+    let (mut values, mut outputs, mut kappas) = ([[zero; I]; GROUPS], [[zero; O]; GROUPS], [zero; GROUPS]);
+    for start in range.clone().step_by(GROUPS * R) {
+        let groups = groups::<R>(start, range.end);
+        for (group, at) in groups.clone().enumerate() {
+            rows[group] = rows_at::<T, V, R>(vectors, &positions(vectors, &at), width);
+            read.read_parameters(parameters, &at);
+            survey.read::<F, T, V>(&rows[group][..at.len()], width, None, &mut read);
+            (values[group], kappas[group]) = (read.values, read.params[0]);
+        }
+        let count = groups.len();
+        evaluate::<F, V, B, I, O, R>(&values[..count], &mut outputs[..count]);
+        for (group, at) in groups.enumerate() {
+            let first = at.start - range.start;
             match &mut out {
-                Results::Scalars(out) => out.set(first, outputs[0].get(l)),
+                Results::Scalars(out) => {
+                    (0..at.len()).for_each(|l| out.set(first + l, outputs[group][0].get(l)));
+                }
                 Results::Rows(out) => {
-                    let outputs = array(
-                        0.0,
-                        #[inline(always)]
-                        |o| outputs[o].get(l),
-                    );
-                    let starts = starts::<T, V>(vectors, p, width);
-                    let kappa = rows.params[0].get(l);
-                    combine::<F, T, S, V, B, I, O>(
-                        vectors,
-                        &starts,
-                        outputs,
-                        kappa,
-                        width,
-                        &mut out[first * width..],
-                    );
+                    let (rows, out) = (&rows[group][..at.len()], &mut out[first * width..]);
+                    combine::<F, T, S, V, B, I, O, R>(rows, &outputs[group], kappas[group], width, out);
                 }
             }
         }
     }
 }
 
-/// The linear combination of one row's basis, at the front of `out`.
+/// The positions from `start` on, `R` at a time, of at most [`GROUPS`] groups.
 #[inline(always)]
-fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
-    vectors: &[Operand<'_, T>],
-    starts: &[usize; V],
-    outputs: [f64; O],
-    kappa: f64,
+fn groups<const R: usize>(start: usize, end: usize) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
+    let end = end.min(start + GROUPS * R);
+    (start..end).step_by(R).map(move |p| p..end.min(p + R))
+}
+
+/// The linear combinations of the rows' bases, at the front of `out`.
+#[inline(always)]
+fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+    rows: &[Row<'_, T, V>],
+    outputs: &[Lanes<R>; O],
+    kappa: Lanes<R>,
     width: usize,
     out: &mut [T],
 ) where
@@ -122,28 +136,43 @@ fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usi
     if !F::VECTOR {
         return;
     }
-    let mut squares = Compensated::<S>::default();
-    for c in (0..width).step_by(LANES) {
-        let basis = basis::<F, T, S, V, B, I, O>(vectors, starts, c, width);
-        let mut y = S::splat(0.0);
-        for b in 0..O {
-            y = y + S::splat(outputs[b]) * basis[b];
-        }
-        if F::DOMAIN == Domain::Ball {
-            let mut stored = [T::zero(); LANES];
-            y.store(&mut stored);
-            squares.add_square::<T>(S::load(&stored));
-        }
-        write(out, c, width - c, y);
+    let mut squares = [Compensated::<S>::default(); R];
+    for (l, row) in rows.iter().enumerate() {
+        let out = &mut out[l * width..];
+        let mut square = Compensated::<S>::default();
+        for_each_block(
+            width,
+            row,
+            None,
+            #[inline(always)]
+            |c, inputs, _| {
+                let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
+                let mut y = S::splat(0.0);
+                for b in 0..O {
+                    y = y + S::splat(outputs[b].get(l)) * basis[b];
+                }
+                if F::DOMAIN == Domain::Ball {
+                    let mut stored = [T::zero(); LANES];
+                    y.store(&mut stored);
+                    square.add_square::<T>(S::load(&stored));
+                }
+                write(out, c, width - c, y);
+            },
+        );
+        squares[l] = square;
+    }
+    if F::DOMAIN == Domain::Free {
+        return;
     }
     // Only what rounding has put off its domain is settled.
-    let settled = match F::DOMAIN {
-        Domain::Free => true,
-        Domain::Ball => squares.total::<T>().margin(Lanes::splat(kappa)).get(0) > 0.0,
-        Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => false,
+    let margins = match F::DOMAIN {
+        Domain::Ball => Compensated::totals::<T, R>(&squares).margin(kappa),
+        _ => Lanes::splat(0.0),
     };
-    if !settled {
-        F::DOMAIN.settle(&mut out[..width], kappa);
+    for l in 0..rows.len() {
+        if !(margins.get(l) > 0.0) {
+            F::DOMAIN.settle(&mut out[l * width..][..width], kappa.get(l));
+        }
     }
 }
 
@@ -152,7 +181,7 @@ pub(crate) fn forward_range<F, T, const V: usize, const B: usize, const I: usize
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
     width: usize,
-    range: std::ops::Range<usize>,
+    range: Range<usize>,
     out: Results<'_, T>,
 ) where
     F: RowFormula<V, B, I, O>,

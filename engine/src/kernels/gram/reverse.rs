@@ -1,10 +1,10 @@
 //! The reverse pass: the formula on dual numbers, and what the inputs receive.
 
-use super::survey::{Rows, Sums, basis, starts, survey};
+use super::survey::{Row, Rows, Survey, basis, positions, rows_at};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
-use crate::kernels::pieces::{Piece, Place};
+use crate::kernels::pieces::Piece;
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
-use crate::simd::{Block, LANES, add, dispatch_lanes, read, write};
+use crate::simd::{Block, LANES, add, dispatch_lanes, for_each_block, read, write};
 use crate::{Dual, Float, Lanes, Scalar};
 
 /// The reverse pass of a piece, `R` rows at a time.
@@ -29,25 +29,51 @@ pub(super) fn backward_piece<
     T: Float,
     S: Block,
 {
-    let n = if F::VECTOR { g.len() / width } else { g.len() };
-    let mut sums = Sums::new();
+    let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
+    let of_row = if F::VECTOR { width } else { 1 };
+    let n = g.len() / of_row;
+    let (places, of_parameters) = piece.places.split_at_mut(V);
+    let mut gradients = [const { None }; V];
+    for (i, place) in places.iter_mut().enumerate() {
+        let full = vectors[i].rows.is_full(n);
+        gradients[i] = place.slice().map(|(slice, first)| Gradient { slice, first, full });
+    }
+    let (mut survey, mut read) = (Survey::<S, B, I, O, R>::new(), Rows::new());
     for p in piece.range.clone().step_by(R) {
         let at = p..piece.range.end.min(p + R);
-        let rows: Rows<Lanes<R>, I, O> =
-            survey::<F, T, S, V, B, I, O, R>(vectors, parameters, width, at.clone(), Some(g), &mut sums);
-        let (shares, of_params) = cotangents::<F, V, B, I, O, R>(&rows);
-        for (l, p) in at.clone().enumerate() {
-            distribute::<F, T, S, V, B, I, O, R>(vectors, &mut piece.places, &shares, (l, p), width, g);
+        let positions = positions::<T, V, R>(vectors, &at);
+        let rows = &rows_at(vectors, &positions, width)[..at.len()];
+        let g = &g[p * of_row..at.end * of_row];
+        read.read_parameters(parameters, &at);
+        survey.read::<F, T, V>(rows, width, Some(g), &mut read);
+        let shares = cotangents::<F, V, B, I, O, R>(&read);
+        for (l, row) in rows.iter().enumerate() {
+            let mut starts = [0; V];
+            for i in 0..V {
+                let first = gradients[i].as_ref().map_or(positions[i][l], |gradient| gradient.first);
+                starts[i] = (positions[i][l] - first) * width;
+            }
+            let g = &g[l * of_row..][..of_row];
+            distribute::<F, T, S, V, B, I, O, R>(row, &mut gradients, &starts, &shares, l, g);
         }
-        for (q, parameter) in parameters.iter().enumerate() {
+        for (q, (parameter, place)) in parameters.iter().zip(&mut *of_parameters).enumerate() {
+            let Some((slice, first)) = place.slice() else { continue };
             let full = parameter.rows.is_full(n);
             for (l, p) in at.clone().enumerate() {
-                let Some([element]) = piece.places[V + q].at(parameter.rows.at(p), 1) else { continue };
+                let element = &mut slice[parameter.rows.at(p) - first];
                 let before = if full { 0.0 } else { element.to_f64() };
-                *element = T::nearest(before + of_params[q].get(l));
+                *element = T::nearest(before + shares.of_params[q].get(l));
             }
         }
     }
+}
+
+/// Where the gradient of a vector operand goes: the rows from number `first` on. One that is read in full is written, any
+/// other added to.
+struct Gradient<'a, T> {
+    slice: &'a mut [T],
+    first: usize,
+    full: bool,
 }
 
 /// How the inputs' cotangents are made of the basis vectors and the upstream cotangent, of one row or of
@@ -57,13 +83,15 @@ pub(crate) struct Shares<S, const V: usize, const B: usize> {
     pub(crate) of_upstream: [[S; V]; 2],
     /// What the first and the last coordinate receive besides.
     pub(crate) of_ends: [[S; V]; 2],
+    /// The cotangents of the parameters.
+    pub(crate) of_params: [S; PARAMS],
 }
 
-/// The shares of the inputs, and the cotangents of the parameters: as [`evaluate`], in a function of its own.
+/// The shares: as [`evaluate`](super::evaluate), in a function of its own.
 #[inline(never)]
 fn cotangents<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
     rows: &Rows<Lanes<R>, I, O>,
-) -> (Shares<Lanes<R>, V, B>, [Lanes<R>; PARAMS])
+) -> Shares<Lanes<R>, V, B>
 where
     F: RowFormula<V, B, I, O>,
 {
@@ -78,11 +106,11 @@ where
     )
 }
 
-/// The shares and the cotangents of the parameters, in any scalar.
+/// The shares, in any scalar.
 #[inline(always)]
 pub(crate) fn shares<F, S, const V: usize, const B: usize, const I: usize, const O: usize>(
     rows: &Rows<S, I, O>,
-) -> (Shares<S, V, B>, [S; PARAMS])
+) -> Shares<S, V, B>
 where
     F: RowFormula<V, B, I, O>,
     S: Scalar,
@@ -91,9 +119,13 @@ where
     let outputs = F::eval(Dual::variables(rows.values));
     // Cotangents of the invariants, as a symmetric matrix over the basis and one number per parameter.
     let mut pairs = [[zero; B]; B];
-    let mut of_params = [zero; PARAMS];
-    let mut shares =
-        Shares { of_basis: [[[zero; B]; V]; 2], of_upstream: [[zero; V]; 2], of_ends: [[zero; V]; 2] };
+    let mut shares = Shares {
+        of_basis: [[[zero; B]; V]; 2],
+        of_upstream: [[zero; V]; 2],
+        of_ends: [[zero; V]; 2],
+        of_params: [zero; PARAMS],
+    };
+    let of_params = &mut shares.of_params;
     for k in 0..I {
         let mut w = zero;
         for o in 0..O {
@@ -163,67 +195,106 @@ where
             }
         }
     }
-    (shares, of_params)
+    shares
 }
 
-/// The cotangents of the inputs of row position `p`, in lane `l` of the shares.
+/// The cotangents of the inputs of a row, in lane `l` of the shares. `g` is the row's upstream cotangent.
 #[inline(always)]
 fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
-    vectors: &[Operand<'_, T>],
-    places: &mut [Place<'_, T>],
+    row: &Row<'_, T, V>,
+    gradients: &mut [Option<Gradient<'_, T>>; V],
+    starts: &[usize; V],
     shares: &Shares<Lanes<R>, V, B>,
-    (l, p): (usize, usize),
-    width: usize,
+    l: usize,
     g: &[T],
 ) where
     F: RowFormula<V, B, I, O>,
     T: Float,
     S: Block,
 {
-    let starts = starts::<T, V>(vectors, p, width);
-    let n = if F::VECTOR { g.len() / width } else { g.len() };
-    for i in 0..V {
-        let Some((slice, first)) = places[i].slice() else { continue };
-        let slice = &mut slice[starts[i] - first * width..];
-        let full = vectors[i].rows.is_full(n);
-        let before = if full { [T::zero(); 2] } else { [slice[0], slice[width - 1]] };
-        let mut of_basis = [S::splat(0.0); B];
-        for a in 0..B {
-            of_basis[a] = S::splat(shares.of_basis[0][i][a].get(l));
-        }
-        let of_upstream = S::splat(shares.of_upstream[0][i].get(l));
-        for c in (0..width).step_by(LANES) {
-            let left = width - c;
-            let basis = basis::<F, T, S, V, B, I, O>(vectors, &starts, c, width);
-            let mut y = S::splat(0.0);
-            for a in 0..B {
-                y = y + of_basis[a] * basis[a];
-            }
-            if F::VECTOR {
-                y = y + of_upstream * read(g, p * width + c, left);
-            }
-            if full { write(slice, c, left, y) } else { add(slice, c, left, y) }
-        }
-        if const { apart::<F, V, B, I, O>() } {
-            for (which, at) in [0, width - 1].into_iter().enumerate() {
-                let c = at / LANES * LANES;
-                let basis = basis::<F, T, S, V, B, I, O>(vectors, &starts, c, width);
-                let apart =
-                    usize::from(if F::METRIC == Metric::Horizontal { at == width - 1 } else { at == 0 });
-                let mut y = shares.of_ends[which][i].get(l);
-                if width == 1 {
-                    y += shares.of_ends[1 - which][i].get(l);
-                }
-                for a in 0..B {
-                    y += shares.of_basis[apart][i][a].get(l) * basis[a].lanes().get(at - c);
-                }
-                if F::VECTOR {
-                    y += shares.of_upstream[apart][i].get(l) * g[p * width + at].to_f64();
-                }
-                slice[at] = T::nearest(before[which].to_f64() + y);
+    let width = row[0].len();
+    let receives = const { receivers::<F, V, B, I, O>() };
+    let mut before = [[T::zero(); 2]; V];
+    if const { apart::<F, V, B, I, O>() } {
+        for i in 0..V {
+            if let Some(Gradient { slice, full: false, .. }) = &gradients[i] {
+                before[i] = [slice[starts[i]], slice[starts[i] + width - 1]];
             }
         }
     }
+    for_each_block(
+        width,
+        row,
+        Some(g).filter(|_| F::VECTOR),
+        #[inline(always)]
+        |c, inputs, g: S| {
+            let (basis, left) = (basis::<F, S, V, B, I, O>(inputs, c, width), width - c);
+            for i in 0..V {
+                let Some(Gradient { slice, full, .. }) = &mut gradients[i] else { continue };
+                let mut y = S::splat(0.0);
+                for a in 0..B {
+                    if receives[i][a] {
+                        y = y + S::splat(shares.of_basis[0][i][a].get(l)) * basis[a];
+                    }
+                }
+                if F::VECTOR {
+                    y = y + S::splat(shares.of_upstream[0][i].get(l)) * g;
+                }
+                let at = starts[i] + c;
+                if *full { write(slice, at, left, y) } else { add(slice, at, left, y) }
+            }
+        },
+    );
+    if !const { apart::<F, V, B, I, O>() } {
+        return;
+    }
+    for (which, at) in [0, width - 1].into_iter().enumerate() {
+        let c = at / LANES * LANES;
+        let mut inputs = [S::splat(0.0); V];
+        for i in 0..V {
+            inputs[i] = read(row[i], c, width - c);
+        }
+        let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
+        let apart = usize::from(if F::METRIC == Metric::Horizontal { at == width - 1 } else { at == 0 });
+        for i in 0..V {
+            let Some(Gradient { slice, .. }) = &mut gradients[i] else { continue };
+            let mut y = shares.of_ends[which][i].get(l);
+            if width == 1 {
+                y += shares.of_ends[1 - which][i].get(l);
+            }
+            for a in 0..B {
+                if receives[i][a] {
+                    y += shares.of_basis[apart][i][a].get(l) * basis[a].lanes().get(at - c);
+                }
+            }
+            if F::VECTOR {
+                y += shares.of_upstream[apart][i].get(l) * g[at].to_f64();
+            }
+            slice[starts[i] + at] = T::nearest(before[i][which].to_f64() + y);
+        }
+    }
+}
+
+/// Which basis vectors each input's cotangent is made of.
+const fn receivers<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> [[bool; B]; V]
+where
+    F: RowFormula<V, B, I, O>,
+{
+    let mut receivers = [[false; B]; V];
+    let mut i = 0;
+    while i < V {
+        let mut b = 0;
+        while b < B {
+            let mut a = 0;
+            while a < B {
+                receivers[i][a] |= share(F::BASIS[b], i) != 0 && paired(&F::INVARIANTS, a, b);
+                a += 1;
+            }
+            b += 1;
+        }
+        i += 1;
+    }
+    receivers
 }
 
 /// Whether a formula treats a coordinate at an end of the row apart.

@@ -1,10 +1,12 @@
 //! What rows are to a formula: basis vectors, block by block, and their inner products.
 
+use std::ops::Range;
+
 use crate::domain::Compensated;
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
-use crate::kernels::wedge::Wedge;
+use crate::kernels::wedge;
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
-use crate::simd::{Block, LANES, read};
+use crate::simd::{Block, LANES, for_each_block};
 use crate::{Float, Lanes, Scalar};
 
 /// Blocks with a 1 in one lane, and without.
@@ -48,23 +50,49 @@ pub(crate) fn lower<S: Block>(metric: Metric, x: S, c: usize) -> S {
     }
 }
 
-/// Some consecutive coordinates of all basis vectors of one row.
+/// The inputs of one row.
+pub(crate) type Row<'a, T, const V: usize> = [&'a [T]; V];
+
+/// The rows of each vector that some row positions read, at most `R`; where there are fewer, the first one's again.
 #[inline(always)]
-pub(super) fn basis<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
-    vectors: &[Operand<'_, T>],
-    starts: &[usize; V],
+pub(super) fn positions<T, const V: usize, const R: usize>(
+    vectors: &[Operand<'_, T>; V],
+    at: &Range<usize>,
+) -> [[usize; R]; V] {
+    let mut positions = [[0; R]; V];
+    for i in 0..V {
+        positions[i] = vectors[i].rows.side_by_side(at.start, at.len());
+    }
+    positions
+}
+
+/// The inputs of each of some row positions.
+#[inline(always)]
+pub(super) fn rows_at<'a, T, const V: usize, const R: usize>(
+    vectors: &[Operand<'a, T>; V],
+    positions: &[[usize; R]; V],
+    width: usize,
+) -> [Row<'a, T, V>; R] {
+    let mut rows = [[[].as_slice(); V]; R];
+    for i in 0..V {
+        for l in 0..R {
+            rows[l][i] = &vectors[i].data[positions[i][l] * width..][..width];
+        }
+    }
+    rows
+}
+
+/// The basis vectors of a row, where the inputs have these coordinates from `c` on.
+#[inline(always)]
+pub(super) fn basis<F, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    mut inputs: [S; V],
     c: usize,
     width: usize,
 ) -> [S; B]
 where
     F: RowFormula<V, B, I, O>,
-    T: Float,
     S: Block,
 {
-    let mut inputs = [S::splat(0.0); V];
-    for i in 0..V {
-        inputs[i] = read(vectors[i].data, starts[i] + c, width - c);
-    }
     if F::METRIC == Metric::Horizontal {
         for i in 0..V {
             inputs[i] = without(inputs[i], width - 1, c);
@@ -84,20 +112,6 @@ where
     basis
 }
 
-/// Where the vectors of a row position start.
-#[inline(always)]
-pub(super) fn starts<T: Float, const V: usize>(
-    vectors: &[Operand<'_, T>],
-    p: usize,
-    width: usize,
-) -> [usize; V] {
-    let mut starts = [0; V];
-    for i in 0..V {
-        starts[i] = vectors[i].rows.at(p) * width;
-    }
-    starts
-}
-
 /// What rows are to a formula: one row, or one in each lane.
 pub(crate) struct Rows<S, const I: usize, const O: usize> {
     /// The arguments of the formula.
@@ -110,179 +124,211 @@ pub(crate) struct Rows<S, const I: usize, const O: usize> {
     pub(crate) params: [S; PARAMS],
 }
 
-/// The inner products of the rows of a block, before they are summed over the lanes. Made once for all blocks: what
-/// earlier rows leave behind is overwritten or not looked at.
-pub(super) struct Sums<S, const I: usize, const O: usize, const R: usize> {
-    dots: [[S; R]; I],
-    norms: [[S; R]; I],
-    accurate: [[Compensated<S>; R]; I],
-    upstream: [[S; R]; O],
-}
-
-impl<S: Block, const I: usize, const O: usize, const R: usize> Sums<S, I, O, R> {
+impl<const I: usize, const O: usize, const R: usize> Rows<Lanes<R>, I, O> {
     #[inline(always)]
-    pub(super) fn new() -> Self {
-        let zero = S::splat(0.0);
-        Sums {
-            dots: [[zero; R]; I],
-            norms: [[zero; R]; I],
-            accurate: [[Compensated::default(); R]; I],
-            upstream: [[zero; R]; O],
+    pub(crate) fn new() -> Self {
+        let zero = Lanes::splat(0.0);
+        Rows { values: [zero; I], products: [[zero; 4]; I], upstream: [zero; O], params: [zero; PARAMS] }
+    }
+
+    /// Reads the parameters of some positions.
+    #[inline(always)]
+    pub(super) fn read_parameters(&mut self, parameters: &[Parameter<'_>], at: &Range<usize>) {
+        for (param, parameter) in self.params.iter_mut().zip(parameters) {
+            for l in 0..R {
+                param.set(l, parameter.at((at.start + l).min(at.end - 1)));
+            }
         }
     }
 }
 
-/// Reads the rows at positions `at`.
-#[inline(always)]
-pub(super) fn survey<
-    F,
-    T,
-    S,
-    const V: usize,
-    const B: usize,
-    const I: usize,
-    const O: usize,
-    const R: usize,
->(
-    vectors: &[Operand<'_, T>],
-    parameters: &[Parameter<'_>],
-    width: usize,
-    at: std::ops::Range<usize>,
-    g: Option<&[T]>,
-    sums: &mut Sums<S, I, O, R>,
-) -> Rows<Lanes<R>, I, O>
-where
-    F: RowFormula<V, B, I, O>,
-    T: Float,
-    S: Block,
-{
-    let mut rows = Rows {
-        values: [Lanes::splat(0.0); I],
-        products: [[Lanes::splat(0.0); 4]; I],
-        upstream: [Lanes::splat(0.0); O],
-        params: [Lanes::splat(0.0); PARAMS],
-    };
-    for (param, parameter) in rows.params.iter_mut().zip(parameters) {
-        for l in 0..R {
-            param.set(l, parameter.at((at.start + l).min(at.end - 1)));
+/// Reads rows, `R` at a time. Made once for all of them: what earlier rows leave behind is overwritten or not looked at.
+pub(crate) struct Survey<S, const B: usize, const I: usize, const O: usize, const R: usize> {
+    /// Inner products of basis vectors, of each row, before they are summed over the lanes of a block.
+    dots: [[[S; R]; B]; B],
+    accurate: [[Compensated<S>; R]; I],
+    /// Those of a component with its norm, and what is left of a wedge.
+    parts: [[[S; R]; 3]; I],
+    upstream: [[S; R]; O],
+    units: [Lanes<R>; B],
+}
+
+impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> Survey<S, B, I, O, R> {
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        let zero = S::splat(0.0);
+        Survey {
+            dots: [[[zero; R]; B]; B],
+            accurate: [[Compensated::default(); R]; I],
+            parts: [[[zero; R]; 3]; I],
+            upstream: [[zero; R]; O],
+            units: [Lanes::splat(0.0); B],
         }
     }
-    let zero = S::splat(0.0);
-    let mut all_units = [Lanes::<R>::splat(f64::MIN_POSITIVE); B];
-    for (l, p) in at.clone().enumerate() {
-        let starts = starts::<T, V>(vectors, p, width);
-        let units = units::<F, T, S, V, B, I, O>(vectors, &starts, width);
-        let [mut row_dots, mut row_norms] = [[zero; I]; 2];
-        let mut row_accurate = [Compensated::<S>::default(); I];
-        let mut products = [zero; O];
-        for c in (0..width).step_by(LANES) {
-            let basis = basis::<F, T, S, V, B, I, O>(vectors, &starts, c, width);
+
+    /// Reads some rows into `read`, whose parameters are there already; `upstream` has their cotangents one after another,
+    /// of the results' width.
+    #[inline(always)]
+    pub(crate) fn read<F, T, const V: usize>(
+        &mut self,
+        rows: &[Row<'_, T, V>],
+        width: usize,
+        upstream: Option<&[T]>,
+        read: &mut Rows<Lanes<R>, I, O>,
+    ) where
+        F: RowFormula<V, B, I, O>,
+        T: Float,
+    {
+        let zero = S::splat(0.0);
+        let needed = const { inner_products::<B>(&F::INVARIANTS) };
+        for (l, row) in rows.iter().enumerate() {
+            let units = units::<F, T, S, V, B, I, O>(row, width);
+            let (mut dots, mut of_upstream) = ([[zero; B]; B], [zero; O]);
+            let (mut accurate, mut parts) = ([Compensated::<S>::default(); I], [[zero; 2]; I]);
+            for_each_block(
+                width,
+                row,
+                upstream.filter(|_| F::VECTOR).map(|g| &g[l * width..][..width]),
+                #[inline(always)]
+                |c, inputs, g: S| {
+                    let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
+                    for a in 0..B {
+                        for b in a..B {
+                            if needed[a][b] {
+                                dots[a][b] = dots[a][b] + basis[a] * lower(F::METRIC, basis[b], c);
+                            }
+                        }
+                    }
+                    for k in 0..I {
+                        match F::INVARIANTS[k] {
+                            Invariant::Accurate(a, b) => {
+                                accurate[k].add_product::<T>(basis[a], lower(F::METRIC, basis[b], c));
+                            }
+                            Invariant::Margin(a) => accurate[k].add_square::<T>(basis[a]),
+                            Invariant::Along(a, b) => {
+                                let along = lower(F::METRIC, basis[b], c) / S::splat(units[b]);
+                                parts[k][0] = parts[k][0] + basis[a] / S::splat(units[a]) * along;
+                                parts[k][1] = parts[k][1] + along * along;
+                            }
+                            _ => {}
+                        }
+                    }
+                    if F::VECTOR && upstream.is_some() {
+                        for b in 0..O {
+                            of_upstream[b] = of_upstream[b] + basis[b] * g;
+                        }
+                    }
+                },
+            );
+            for a in 0..B {
+                for b in a..B {
+                    if needed[a][b] {
+                        self.dots[a][b][l] = dots[a][b];
+                    }
+                }
+            }
             for k in 0..I {
                 match F::INVARIANTS[k] {
-                    Invariant::Dot(a, b) => {
-                        row_dots[k] = row_dots[k] + basis[a] * lower(F::METRIC, basis[b], c);
+                    Invariant::Accurate(..) | Invariant::Margin(_) => self.accurate[k][l] = accurate[k],
+                    Invariant::Along(..) => {
+                        (self.parts[k][0][l], self.parts[k][1][l]) = (parts[k][0], parts[k][1])
                     }
-                    Invariant::Accurate(a, b) => {
-                        row_accurate[k].add_product::<T>(basis[a], lower(F::METRIC, basis[b], c));
-                    }
-                    Invariant::Along(a, b) => {
-                        let along = lower(F::METRIC, basis[b], c) / S::splat(units[b]);
-                        row_dots[k] = row_dots[k] + basis[a] / S::splat(units[a]) * along;
-                        row_norms[k] = row_norms[k] + along * along;
-                    }
-                    Invariant::Margin(a) => row_accurate[k].add_product::<T>(basis[a], basis[a]),
+                    Invariant::First(i) => read.values[k].set(l, row[i][0].to_f64()),
+                    Invariant::Last(i) => read.values[k].set(l, row[i][width - 1].to_f64()),
                     _ => {}
                 }
             }
-            if F::VECTOR
-                && let Some(g) = g
-            {
-                let g: S = read(g, p * width + c, width - c);
+            if const { asks_for_components(&F::INVARIANTS) } {
+                for b in 0..B {
+                    self.units[b].set(l, units[b]);
+                }
+            }
+            if let Some(g) = upstream {
                 for b in 0..O {
-                    products[b] = products[b] + basis[b] * g;
+                    if F::VECTOR {
+                        self.upstream[b][l] = of_upstream[b];
+                    } else {
+                        read.upstream[b].set(l, g[l].to_f64());
+                    }
                 }
             }
         }
+        self.invariants::<F, T, V>(rows, needed, read);
+        if F::VECTOR && upstream.is_some() {
+            for b in 0..O {
+                read.upstream[b] = S::sums(&self.upstream[b]);
+            }
+        }
+    }
+
+    /// The arguments of the formula, of the inner products.
+    #[inline(always)]
+    fn invariants<F, T, const V: usize>(
+        &mut self,
+        rows: &[Row<'_, T, V>],
+        needed: [[bool; B]; B],
+        read: &mut Rows<Lanes<R>, I, O>,
+    ) where
+        F: RowFormula<V, B, I, O>,
+        T: Float,
+    {
+        let mut dots = [[Lanes::splat(0.0); B]; B];
+        for a in 0..B {
+            for b in a..B {
+                if needed[a][b] {
+                    dots[a][b] = S::sums(&self.dots[a][b]);
+                }
+            }
+        }
+        let dot = |a: usize, b: usize| dots[a.min(b)][a.max(b)];
         for k in 0..I {
-            match F::INVARIANTS[k] {
-                Invariant::Dot(..) => sums.dots[k][l] = row_dots[k],
-                Invariant::Accurate(..) | Invariant::Margin(_) => sums.accurate[k][l] = row_accurate[k],
-                Invariant::Along(..) => {
-                    sums.dots[k][l] = row_dots[k];
-                    sums.norms[k][l] = row_norms[k];
+            let products = &mut read.products[k];
+            read.values[k] = match F::INVARIANTS[k] {
+                Invariant::Dot(a, b) => dot(a, b),
+                Invariant::Accurate(..) => Compensated::totals::<T, R>(&self.accurate[k]).value(),
+                Invariant::Margin(_) => {
+                    let square = Compensated::totals::<T, R>(&self.accurate[k]);
+                    products[0] = square.sum;
+                    square.margin(read.params[0])
+                }
+                Invariant::Along(a, b) => {
+                    let norm = S::sums(&self.parts[k][1]).sqrt();
+                    let component = S::sums(&self.parts[k][0]) / norm * self.units[a];
+                    products[0] = norm * self.units[b];
+                    Scalar::select(Lanes::splat(0.0).lt(norm), component, norm)
                 }
                 Invariant::Wedge(a, b, c) => {
-                    let mut row = [[].as_slice(); V];
-                    for i in 0..V {
-                        row[i] = &vectors[i].data[starts[i]..starts[i] + width];
+                    *products = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
+                    let slopes = wedge::slopes(products);
+                    for (l, row) in rows.iter().enumerate() {
+                        let slopes = [slopes[0].get(l), slopes[1].get(l)];
+                        let left = wedge::left::<F, T, S, V, B, I, O>(row, [a, b, c], slopes);
+                        for i in 0..3 {
+                            self.parts[k][i][l] = left[i];
+                        }
                     }
-                    let wedge = Wedge::of::<F, T, S, V, B, I, O>(row, [a, b, c]);
-                    rows.values[k].set(l, wedge.value);
-                    for i in 0..4 {
-                        rows.products[k][i].set(l, wedge.products[i]);
-                    }
+                    let parts = &self.parts[k];
+                    let left = [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])];
+                    wedge::value(products, left)
                 }
-                Invariant::First(i) => rows.values[k].set(l, vectors[i].data[starts[i]].to_f64()),
-                Invariant::Last(i) => rows.values[k].set(l, vectors[i].data[starts[i] + width - 1].to_f64()),
-                Invariant::Param(_) | Invariant::Epsilon => {}
-            }
+                Invariant::Param(q) => read.params[q],
+                Invariant::Epsilon => Lanes::splat(T::EPSILON),
+                Invariant::First(_) | Invariant::Last(_) => read.values[k],
+            };
         }
-        if const { asks_for_components(&F::INVARIANTS) } {
-            for b in 0..B {
-                all_units[b].set(l, units[b]);
-            }
-        }
-        if let Some(g) = g {
-            for b in 0..O {
-                if F::VECTOR {
-                    sums.upstream[b][l] = products[b];
-                } else {
-                    rows.upstream[b].set(l, g[p].to_f64());
-                }
+        // Lanes without a row of their own compute the first one's again.
+        for l in rows.len()..R {
+            for value in &mut read.values {
+                value.set(l, value.get(0));
             }
         }
     }
-    for k in 0..I {
-        match F::INVARIANTS[k] {
-            Invariant::Dot(..) => rows.values[k] = S::sums(&sums.dots[k]),
-            Invariant::Accurate(..) => {
-                rows.values[k] = Compensated::totals::<T, R>(&sums.accurate[k]).value()
-            }
-            Invariant::Along(a, b) => {
-                let norm = S::sums(&sums.norms[k]).sqrt();
-                let component = S::sums(&sums.dots[k]) / norm * all_units[a];
-                rows.products[k][0] = norm * all_units[b];
-                rows.values[k] = Scalar::select(Lanes::splat(0.0).lt(norm), component, norm);
-            }
-            Invariant::Margin(_) => {
-                let square = Compensated::totals::<T, R>(&sums.accurate[k]);
-                rows.products[k][0] = square.sum;
-                rows.values[k] = square.margin(rows.params[0]);
-            }
-            Invariant::Param(q) => rows.values[k] = rows.params[q],
-            Invariant::Epsilon => rows.values[k] = Lanes::splat(T::EPSILON),
-            Invariant::Wedge(..) | Invariant::First(_) | Invariant::Last(_) => {}
-        }
-    }
-    if F::VECTOR && g.is_some() {
-        for b in 0..O {
-            rows.upstream[b] = S::sums(&sums.upstream[b]);
-        }
-    }
-    // Lanes without a row of their own compute the first one's again.
-    for l in at.len()..R {
-        for k in 0..I {
-            rows.values[k].set(l, rows.values[k].get(0));
-        }
-    }
-    rows
 }
 
 /// The largest coordinates of the basis vectors, where components are asked for: their squares may overflow.
 #[inline(always)]
 fn units<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
-    vectors: &[Operand<'_, T>],
-    starts: &[usize; V],
+    row: &Row<'_, T, V>,
     width: usize,
 ) -> [f64; B]
 where
@@ -295,16 +341,43 @@ where
         return units;
     }
     let mut largest = [S::splat(0.0); B];
-    for c in (0..width).step_by(LANES) {
-        let basis = basis::<F, T, S, V, B, I, O>(vectors, starts, c, width);
-        for b in 0..B {
-            largest[b] = largest[b].max_magnitude(lower(F::METRIC, basis[b], c));
-        }
-    }
+    for_each_block(
+        width,
+        row,
+        None,
+        #[inline(always)]
+        |c, inputs, _: S| {
+            let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
+            for b in 0..B {
+                largest[b] = largest[b].max_magnitude(lower(F::METRIC, basis[b], c));
+            }
+        },
+    );
     for b in 0..B {
         units[b] = largest[b].lanes().to_array().iter().fold(units[b], |unit, &x| unit.max(x.abs()));
     }
     units
+}
+
+/// Which inner products of basis vectors are asked for: `[a][b]`, a at most b.
+const fn inner_products<const B: usize>(invariants: &[Invariant]) -> [[bool; B]; B] {
+    let mut needed = [[false; B]; B];
+    let mut k = 0;
+    while k < invariants.len() {
+        let pairs: &[(usize, usize)] = match invariants[k] {
+            Invariant::Dot(a, b) => &[(a, b)],
+            Invariant::Wedge(a, b, c) => &[(a, a), (a, b), (a, c), (b, c)],
+            _ => &[],
+        };
+        let mut i = 0;
+        while i < pairs.len() {
+            let (a, b) = pairs[i];
+            needed[if a < b { a } else { b }][if a < b { b } else { a }] = true;
+            i += 1;
+        }
+        k += 1;
+    }
+    needed
 }
 
 /// Whether some invariant is a component.
