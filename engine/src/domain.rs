@@ -6,7 +6,7 @@
 
 use crate::kernels::line::line_sum;
 use crate::lanes::array;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, compensated, dispatch_wide, read};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
 use crate::{Float, Lanes, Scalar};
 
 /// Where the rows that a formula returns must lie.
@@ -104,36 +104,21 @@ impl<S: Block> Compensated<S> {
     /// The sums over the lanes of several.
     #[inline(always)]
     pub(crate) fn totals<T: Float, const R: usize>(of: &[Self; R]) -> Compensated<Lanes<R>> {
+        let sums = array(
+            S::splat(0.0),
+            #[inline(always)]
+            |l| of[l].sum,
+        );
         if !T::COMPENSATED {
-            let sums = array(
-                S::splat(0.0),
-                #[inline(always)]
-                |l| of[l].sum,
-            );
             return Compensated { sum: S::sums(&sums), error: Lanes::splat(0.0) };
         }
-        let mut totals = Compensated { sum: Lanes::splat(0.0), error: Lanes::splat(0.0) };
-        for first in (0..R).step_by(4) {
-            let of = |l: usize| of[first + l];
-            if first + 4 <= R {
-                let of = [of(0), of(1), of(2), of(3)];
-                let (sums, errors) = S::compensated_of_four(
-                    [of[0].sum, of[1].sum, of[2].sum, of[3].sum],
-                    [of[0].error, of[1].error, of[2].error, of[3].error],
-                );
-                for l in 0..4 {
-                    totals.sum.set(first + l, sums[l]);
-                    totals.error.set(first + l, errors[l]);
-                }
-            } else {
-                for l in 0..R - first {
-                    let (sum, error) = compensated(of(l).sum.lanes(), of(l).error.lanes());
-                    totals.sum.set(first + l, sum);
-                    totals.error.set(first + l, error);
-                }
-            }
-        }
-        totals
+        let errors = array(
+            S::splat(0.0),
+            #[inline(always)]
+            |l| of[l].error,
+        );
+        let (sum, error) = S::compensated_sums(&sums, &errors);
+        Compensated { sum, error }
     }
 }
 

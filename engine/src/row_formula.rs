@@ -44,7 +44,7 @@ pub enum Invariant {
     /// 1 + κ‖v‖² of a basis vector, with κ = parameter 0, accurate to an ulp near the boundary. Euclidean.
     Margin(usize),
     /// `⟨a∧b, a∧c⟩ = ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩` of three basis vectors, accurate also where they are nearly
-    /// parallel. For b = c: the Gram determinant.
+    /// parallel. For b = c: the Gram determinant. Not in the [horizontal](Metric::Horizontal) metric.
     Wedge(usize, usize, usize),
     /// Parameter `p` of the row.
     Param(usize),

@@ -93,6 +93,18 @@ fn component(pairs: impl Iterator<Item = (Moving, Moving)> + Clone) -> (Moving, 
     (along, norm * still(unit_b))
 }
 
+/// Whether the kernel gives the formula more digits of some invariant than its expansion has.
+const fn has_accurate(invariants: &[Invariant]) -> bool {
+    let mut k = 0;
+    while k < invariants.len() {
+        if matches!(invariants[k], Invariant::Margin(_) | Invariant::Wedge(..)) {
+            return true;
+        }
+        k += 1;
+    }
+    false
+}
+
 impl<F, const V: usize, const B: usize, const I: usize, const O: usize> RowDerivative<F, V, B, I, O>
 where
     F: RowFormula<V, B, I, O>,
@@ -145,14 +157,17 @@ where
                 })
             })
             .collect();
-        // What the formula is given: of margins and wedges, more digits than their expansions have.
-        let values: [Vec<f64>; V] = std::array::from_fn(|i| vectors[i].iter().map(|x| x.value).collect());
-        let (mut survey, mut read) = (Survey::<Portable, B, I, O, 1>::new(), Rows::new());
-        for (own, param) in read.params.iter_mut().zip(&params) {
-            own.set(0, param.value);
+        let mut accurate = [0.0; I];
+        if const { has_accurate(&F::INVARIANTS) } {
+            let values: [Vec<f64>; V] = std::array::from_fn(|i| vectors[i].iter().map(|x| x.value).collect());
+            let mut read = Rows::new();
+            for (own, param) in read.params.iter_mut().zip(&params) {
+                own.set(0, param.value);
+            }
+            let row = values.each_ref().map(Vec::as_slice);
+            Survey::<Portable, B, I, O, 1>::new().read::<F, f64, V>(&[row], width, None, &mut read);
+            accurate = read.values.map(|value| value.get(0));
         }
-        survey.read::<F, f64, V>(&[values.each_ref().map(Vec::as_slice)], width, None, &mut read);
-        let accurate = read.values.map(|value| value.get(0));
 
         let mut products = [[ZERO; 4]; I];
         let mut invariants = [ZERO; I];

@@ -23,8 +23,7 @@ pub trait RowUpdate<const V: usize, const W: usize, const K: usize>: Sync {
     fn eval<S: Scalar>(&self, margin: S, products: [[S; V]; V], numbers: [S; K]) -> ([[S; V]; W], [S; K]);
 }
 
-/// Rows whose update is evaluated side by side, and how many times as many are read before: see
-/// [`GROUPS`](crate::kernels::gram::GROUPS).
+/// Rows whose update is evaluated side by side; [`GROUPS`] times as many are read before.
 const ROWS: usize = 4;
 
 /// Applies an update to rows of `width` elements, on the calling thread.
@@ -203,8 +202,8 @@ fn survey<T: Float, S: Block, const V: usize, const W: usize, const K: usize, co
     old
 }
 
-/// Rewrites the vectors of a row that starts at element `start`, in lane `l` of the coefficients: the square of the first one,
-/// where a ball is its domain.
+/// Rewrites the vectors of the row that starts at element `start` by lane `l` of the coefficients. Returns the square of the
+/// first one, where its domain is a ball.
 #[inline(always)]
 fn combine<U, T, S, const V: usize, const W: usize, const K: usize, const N: usize>(
     written: &mut [&mut [T]; W],
@@ -334,4 +333,46 @@ fn rewrite_elements<T: Float, const W: usize, const K: usize, const N: usize>(
     }
     // A lane beyond the end may be the bad one.
     written[0].iter().position(|x| !x.is_finite()).map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// x ← x − 2⟨x, g⟩ g, and the number with ⟨g, g⟩ added.
+    struct Reflect;
+
+    impl RowUpdate<2, 1, 1> for Reflect {
+        const DOMAIN: Domain = Domain::Ball;
+        fn kappa(&self) -> f64 {
+            -1.0
+        }
+        fn eval<S: Scalar>(&self, _: S, products: [[S; 2]; 2], [n]: [S; 1]) -> ([[S; 2]; 1], [S; 1]) {
+            ([[S::one(), S::constant(-2.0) * products[0][1]]], [n + products[1][1]])
+        }
+    }
+
+    /// Of a bad row, those before it are rewritten, itself and those after it are not, wherever it stands.
+    #[test]
+    fn rows_from_the_first_bad_one_on_are_unchanged() {
+        let (n, width) = (37, 3);
+        let x: Vec<f64> = (0..n * width).map(|i| (i as f64).sin() / 2.0).collect();
+        let g: Vec<f64> = (0..n * width).map(|i| (i as f64).cos()).collect();
+        let update = |g: &[f64]| {
+            let (mut x, mut numbers) = (x.clone(), vec![1.0; n]);
+            let result = update_rows(&Reflect, [&mut x], [g], [&mut numbers], width);
+            (result, x, numbers)
+        };
+        let (result, new, numbers) = update(&g);
+        assert_eq!(result, Ok(()));
+        assert!(numbers.iter().all(|&n| n > 1.0) && new.iter().zip(&x).any(|(new, x)| new != x));
+        for bad in 0..n {
+            let mut g = g.clone();
+            (bad..n).step_by(2).for_each(|row| g[row * width + row % width] = f64::NAN);
+            let (result, rewritten, kept) = update(&g);
+            assert_eq!(result, Err(bad));
+            assert_eq!(rewritten, [&new[..bad * width], &x[bad * width..]].concat(), "{bad}");
+            assert_eq!(kept, [&numbers[..bad], &vec![1.0; n - bad]].concat(), "{bad}");
+        }
+    }
 }

@@ -59,10 +59,11 @@ where
 #[inline(always)]
 pub(crate) fn value<const R: usize>(
     [aa, ab, ac, _]: &[Lanes<R>; 4],
-    [bc, ab_left, ac_left]: [Lanes<R>; 3],
+    [bc_left, ab_left, ac_left]: [Lanes<R>; 3],
 ) -> Lanes<R> {
+    // Below the least positive number there is zero.
     let least = Lanes::splat(f64::from_bits(1));
-    Scalar::select(aa.abs().lt(least), -*ab * *ac, *aa * bc - ab_left * ac_left)
+    Scalar::select(aa.abs().lt(least), -*ab * *ac, *aa * bc_left - ab_left * ac_left)
 }
 
 /// Some coordinates of a vector, with their rounding errors if there are any.

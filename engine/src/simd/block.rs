@@ -71,6 +71,30 @@ pub(crate) trait Block:
         }
         sums
     }
+    /// The sums over the lanes of several sums with their errors, and the errors of these.
+    #[inline(always)]
+    fn compensated_sums<const R: usize>(sums: &[Self; R], errors: &[Self; R]) -> (Lanes<R>, Lanes<R>) {
+        let (mut totals, mut rests) = (Lanes::splat(0.0), Lanes::splat(0.0));
+        for l in (0..R).step_by(4) {
+            if l + 4 <= R {
+                let (sums, errors) = Self::compensated_of_four(
+                    [sums[l], sums[l + 1], sums[l + 2], sums[l + 3]],
+                    [errors[l], errors[l + 1], errors[l + 2], errors[l + 3]],
+                );
+                for i in 0..4 {
+                    totals.set(l + i, sums[i]);
+                    rests.set(l + i, errors[i]);
+                }
+            } else {
+                for l in l..R {
+                    let (sum, error) = compensated(sums[l].lanes(), errors[l].lanes());
+                    totals.set(l, sum);
+                    rests.set(l, error);
+                }
+            }
+        }
+        (totals, rests)
+    }
     /// `self + b` and its rounding error, exactly (Knuth).
     #[inline(always)]
     fn two_sum(self, b: Self) -> (Self, Self) {
@@ -80,9 +104,9 @@ pub(crate) trait Block:
     }
 }
 
-/// The sum over the lanes, with its error, of sums with theirs.
+/// The sum over the lanes, with its error, of sums with theirs. Out of line: of single rows, and on processors without vectors.
 #[inline(never)]
-pub(crate) fn compensated(sum: Lanes<LANES>, error: Lanes<LANES>) -> (f64, f64) {
+fn compensated(sum: Lanes<LANES>, error: Lanes<LANES>) -> (f64, f64) {
     let (mut sum, mut error) = (sum.to_array(), error.to_array());
     for half in [4, 2, 1] {
         for l in 0..half {
@@ -432,9 +456,14 @@ mod x86_64 {
     impl Block for Avx2 {
         #[inline(always)]
         fn compensated_of_four(sums: [Self; 4], errors: [Self; 4]) -> ([f64; 4], [f64; 4]) {
-            let halves = |of: [Self; 4]| [of[0].halves(), of[1].halves(), of[2].halves(), of[3].halves()];
             // SAFETY: values of this type exist only where the processor has AVX2.
-            unsafe { compensated_of_halves(halves(sums), halves(errors)) }
+            unsafe {
+                let ([a, b, c, d], [w, x, y, z]) = (sums, errors);
+                compensated_of_halves(
+                    [a.halves(), b.halves(), c.halves(), d.halves()],
+                    [w.halves(), x.halves(), y.halves(), z.halves()],
+                )
+            }
         }
         #[inline(always)]
         fn sums_of_four(four: [Self; 4]) -> [f64; 4] {
@@ -544,9 +573,14 @@ mod x86_64 {
     impl Block for Avx512 {
         #[inline(always)]
         fn compensated_of_four(sums: [Self; 4], errors: [Self; 4]) -> ([f64; 4], [f64; 4]) {
-            let halves = |of: [Self; 4]| [of[0].halves(), of[1].halves(), of[2].halves(), of[3].halves()];
             // SAFETY: values of this type exist only where the processor has AVX-512, and so AVX2.
-            unsafe { compensated_of_halves(halves(sums), halves(errors)) }
+            unsafe {
+                let ([a, b, c, d], [w, x, y, z]) = (sums, errors);
+                compensated_of_halves(
+                    [a.halves(), b.halves(), c.halves(), d.halves()],
+                    [w.halves(), x.halves(), y.halves(), z.halves()],
+                )
+            }
         }
         #[inline(always)]
         fn sums_of_four(four: [Self; 4]) -> [f64; 4] {

@@ -11,7 +11,7 @@ mod register;
 
 use std::sync::OnceLock;
 
-pub(crate) use block::{Avx2, Avx512, Block, LANES, Portable, add, compensated, for_each_block, read, write};
+pub(crate) use block::{Avx2, Avx512, Block, LANES, Portable, add, for_each_block, read, write};
 pub(crate) use register::{Dispatched, F32x8, F32x16, Key, Register};
 
 /// Instruction sets that kernels are compiled for, each containing the one before.

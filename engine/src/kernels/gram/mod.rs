@@ -31,7 +31,7 @@ use crate::kernels::operands::{Operand, Operands, PARAMS, Parameter, Results, ro
 use crate::kernels::pieces::for_each_piece;
 use crate::operation::{Operation, Outcome, View};
 use crate::parallel::{self, PIECES};
-use crate::row_formula::RowFormula;
+use crate::row_formula::{Invariant, Metric, RowFormula};
 use crate::shape::Broadcast;
 use crate::simd::{
     Avx2, Avx512, Block, LANES, Portable, dispatch_lanes, dispatch_wide, for_each_block, write,
@@ -167,7 +167,7 @@ fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usi
     // Only what rounding has put off its domain is settled.
     let margins = match F::DOMAIN {
         Domain::Ball => Compensated::totals::<T, R>(&squares).margin(kappa),
-        _ => Lanes::splat(0.0),
+        Domain::Free | Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => Lanes::splat(0.0),
     };
     for l in 0..rows.len() {
         if !(margins.get(l) > 0.0) {
@@ -231,6 +231,18 @@ pub(crate) fn forward_one<T: Float, const V: usize>(
     formula(&vectors, &parameters[..params.len()], rows[0].len(), 0..1, out);
 }
 
+/// Whether some invariant is a wedge.
+const fn has_wedge(invariants: &[Invariant]) -> bool {
+    let mut k = 0;
+    while k < invariants.len() {
+        if matches!(invariants[k], Invariant::Wedge(..)) {
+            return true;
+        }
+        k += 1;
+    }
+    false
+}
+
 /// A row formula as an operation: vector operands first, then parameters.
 pub(crate) struct Erased<F, const V: usize, const B: usize, const I: usize, const O: usize>(
     PhantomData<fn() -> F>,
@@ -247,6 +259,10 @@ where
             assert!(
                 O == if F::VECTOR { B } else { 1 },
                 "a vector formula has one coefficient per basis vector"
+            );
+            assert!(
+                !matches!(F::METRIC, Metric::Horizontal) || !has_wedge(&F::INVARIANTS),
+                "a wedge is not of the horizontal metric"
             )
         };
         &Self::VALUE
@@ -315,5 +331,93 @@ where
         tangents: &[Option<Var<'t, T>>],
     ) -> Var<'t, T> {
         derivative::record::<F, T, V, B, I, O>(inputs, tangents)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::row_formula::Vector;
+    use crate::{Scalar, rng};
+
+    /// Every kind of invariant.
+    #[derive(Clone, Copy)]
+    struct Everything;
+
+    impl RowFormula<2, 3, 10, 3> for Everything {
+        const NAME: &'static str = "everything";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Minkowski;
+        const BASIS: [Vector; 3] = [Vector::Input(0), Vector::Difference(1, 0), Vector::Flip(1)];
+        const DOMAIN: Domain = Domain::Ball;
+        const INVARIANTS: [Invariant; 10] = [
+            Invariant::Margin(0),
+            Invariant::Dot(1, 0),
+            Invariant::Accurate(1, 2),
+            Invariant::Along(1, 2),
+            Invariant::Wedge(0, 1, 1),
+            Invariant::Wedge(1, 0, 2),
+            Invariant::First(1),
+            Invariant::Last(0),
+            Invariant::Param(1),
+            Invariant::Epsilon,
+        ];
+        fn eval<S: Scalar>([m, dot, square, along, area, wedge, x, y, t, e]: [S; 10]) -> [S; 3] {
+            [m * dot + area, (square.square() + e).sqrt() / (t + x.square()), wedge - along * y * t]
+        }
+    }
+
+    /// Results and gradients of rows one by one and with the instruction set in use are the same bits.
+    fn same<T: Float>(n: usize, width: usize, single: bool) {
+        let mut rng = rng::stream(n as u64, width as u64, 0);
+        let mut draw =
+            |len: usize| -> Vec<T> { (0..len).map(|_| T::nearest(rng.random_range(-0.5..0.5))).collect() };
+        let of_y = if single { 1 } else { n };
+        let data = [draw(n * width), draw(of_y * width), vec![T::nearest(-1.0)], draw(of_y)];
+        let shapes = [vec![n, width], vec![of_y, width], vec![1], vec![of_y]].map(|axes| Shape::new(&axes));
+        let inputs: Vec<View<'_, T>> =
+            data.iter().zip(&shapes).map(|(data, shape)| View { shape, data, constant: None }).collect();
+        let operands = Operands::of(&inputs, &|i| i < 2);
+        let (vectors, parameters) = operands.split(2);
+        let g = draw(n * width);
+        let (mut out, mut by_one) = (vec![T::zero(); n * width], vec![T::zero(); n * width]);
+        forward_range::<Everything, T, 2, 3, 10, 3>(
+            vectors,
+            &parameters,
+            width,
+            0..n,
+            Results::new(&mut out, true),
+        );
+        let results = Results::new(&mut by_one, true);
+        forward_rows::<Everything, T, Portable, 2, 3, 10, 3, 1>(vectors, &parameters, width, 0..n, results);
+        let bits = |x: &[T]| x.iter().map(|x| x.to_f64().to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&out), bits(&by_one), "{n} rows of {width}");
+
+        let of_len = |data: &Vec<T>| vec![T::nearest(9.0); data.len()];
+        let (mut got, mut want) = (data.each_ref().map(of_len), data.each_ref().map(of_len));
+        let operation = Erased::<Everything, 2, 3, 10, 3>::operation();
+        let outcome = Outcome { out: &out, kept: &[] };
+        operation.backward(&inputs, outcome, &g, &mut got.each_mut().map(|grad| Some(&mut grad[..])));
+        let grads = &mut want.each_mut().map(|grad| Some(&mut grad[..]));
+        for_each_piece(&operands.reads(2), n, 40 + 3 * width, grads, |piece| {
+            backward_piece::<Everything, T, Portable, 2, 3, 10, 3, 1>(vectors, &parameters, piece, width, &g);
+        });
+        for (k, (got, want)) in got.iter().zip(&want).enumerate() {
+            assert_eq!(bits(got), bits(want), "{n} rows of {width}, gradient {k}");
+        }
+    }
+
+    #[test]
+    fn rows_side_by_side_compute_the_bits_of_single_ones() {
+        for n in (0..=9).chain([15, 16, 17, 33]) {
+            for width in [1, 2, 5, 8, 9, 16, 24] {
+                for single in [false, true] {
+                    same::<f32>(n, width, single);
+                    same::<f64>(n, width, single);
+                }
+            }
+        }
     }
 }

@@ -38,20 +38,21 @@ pub(super) fn backward_piece<
         let full = vectors[i].rows.is_full(n);
         gradients[i] = place.slice().map(|(slice, first)| Gradient { slice, first, full });
     }
-    let (mut survey, mut read) = (Survey::<S, B, I, O, R>::new(), Rows::new());
+    let (mut survey, mut of_rows) = (Survey::<S, B, I, O, R>::new(), Rows::new());
     for p in piece.range.clone().step_by(R) {
         let at = p..piece.range.end.min(p + R);
         let positions = positions::<T, V, R>(vectors, &at);
         let rows = &rows_at(vectors, &positions, width)[..at.len()];
         let g = &g[p * of_row..at.end * of_row];
-        read.read_parameters(parameters, &at);
-        survey.read::<F, T, V>(rows, width, Some(g), &mut read);
-        let shares = cotangents::<F, V, B, I, O, R>(&read);
+        of_rows.read_parameters(parameters, &at);
+        survey.read::<F, T, V>(rows, width, Some(g), &mut of_rows);
+        let shares = cotangents::<F, V, B, I, O, R>(&of_rows);
         for (l, row) in rows.iter().enumerate() {
             let mut starts = [0; V];
             for i in 0..V {
-                let first = gradients[i].as_ref().map_or(positions[i][l], |gradient| gradient.first);
-                starts[i] = (positions[i][l] - first) * width;
+                if let Some(gradient) = &gradients[i] {
+                    starts[i] = (positions[i][l] - gradient.first) * width;
+                }
             }
             let g = &g[l * of_row..][..of_row];
             distribute::<F, T, S, V, B, I, O, R>(row, &mut gradients, &starts, &shares, l, g);
@@ -262,8 +263,10 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
             if width == 1 {
                 y += shares.of_ends[1 - which][i].get(l);
             }
+            // Apart, the metric may leave nothing of the basis.
+            let lowered = apart == 0 || matches!(F::METRIC, Metric::Euclidean | Metric::Minkowski);
             for a in 0..B {
-                if receives[i][a] {
+                if lowered && receives[i][a] {
                     y += shares.of_basis[apart][i][a].get(l) * basis[a].lanes().get(at - c);
                 }
             }
