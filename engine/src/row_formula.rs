@@ -116,3 +116,18 @@ pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: us
     /// From invariants to coefficients, or to the one result.
     fn eval<S: Scalar>(invariants: [S; I]) -> [S; O];
 }
+
+/// Whether a formula has an invariant of some kind, `has_invariant!(F, Margin(_) | Wedge(..))`: a constant.
+macro_rules! has_invariant {
+    ($formula:ident, $kind:pat) => {
+        const {
+            let (mut k, mut has) = (0, false);
+            while k < $formula::INVARIANTS.len() {
+                has |= matches!($formula::INVARIANTS[k], $kind);
+                k += 1;
+            }
+            has
+        }
+    };
+}
+pub(crate) use has_invariant;

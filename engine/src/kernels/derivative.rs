@@ -14,7 +14,7 @@ use crate::kernels::gram::survey::{Rows, Survey};
 use crate::kernels::operands::{Operands, row_shape};
 use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View, shapes};
-use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
+use crate::row_formula::{Invariant, Metric, RowFormula, Vector, has_invariant};
 use crate::simd::Portable;
 use crate::{Dual, Float, Scalar, Shape, Tensor, Var};
 
@@ -93,18 +93,6 @@ fn component(pairs: impl Iterator<Item = (Moving, Moving)> + Clone) -> (Moving, 
     (along, norm * still(unit_b))
 }
 
-/// Whether the kernel gives the formula more digits of some invariant than its expansion has.
-const fn has_accurate(invariants: &[Invariant]) -> bool {
-    let mut k = 0;
-    while k < invariants.len() {
-        if matches!(invariants[k], Invariant::Margin(_) | Invariant::Wedge(..)) {
-            return true;
-        }
-        k += 1;
-    }
-    false
-}
-
 impl<F, const V: usize, const B: usize, const I: usize, const O: usize> RowDerivative<F, V, B, I, O>
 where
     F: RowFormula<V, B, I, O>,
@@ -158,7 +146,8 @@ where
             })
             .collect();
         let mut accurate = [0.0; I];
-        if const { has_accurate(&F::INVARIANTS) } {
+        // Of these the kernel gives the formula more digits than their expansions have.
+        if has_invariant!(F, Invariant::Margin(_) | Invariant::Wedge(..)) {
             let values: [Vec<f64>; V] = std::array::from_fn(|i| vectors[i].iter().map(|x| x.value).collect());
             let mut read = Rows::new();
             for (own, param) in read.params.iter_mut().zip(&params) {

@@ -31,7 +31,7 @@ use crate::kernels::operands::{Operand, Operands, PARAMS, Parameter, Results, ro
 use crate::kernels::pieces::for_each_piece;
 use crate::operation::{Operation, Outcome, View};
 use crate::parallel::{self, PIECES};
-use crate::row_formula::{Invariant, Metric, RowFormula};
+use crate::row_formula::{Invariant, Metric, RowFormula, has_invariant};
 use crate::shape::Broadcast;
 use crate::simd::{
     Avx2, Avx512, Block, LANES, Portable, dispatch_lanes, dispatch_wide, for_each_block, write,
@@ -83,7 +83,7 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
     S: Block,
 {
     let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
-    let (mut survey, mut read) = (Survey::<S, B, I, O, R>::new(), Rows::new());
+    let (mut survey, mut of_rows) = (Survey::<S, B, I, O, R>::new(), Rows::new());
     let mut rows = [[[[].as_slice(); V]; R]; GROUPS];
     let zero = Lanes::splat(0.0);
     let (mut values, mut outputs, mut kappas) = ([[zero; I]; GROUPS], [[zero; O]; GROUPS], [zero; GROUPS]);
@@ -91,9 +91,9 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
         let groups = groups::<R>(start, range.end);
         for (group, at) in groups.clone().enumerate() {
             rows[group] = rows_at::<T, V, R>(vectors, &positions(vectors, &at), width);
-            read.read_parameters(parameters, &at);
-            survey.read::<F, T, V>(&rows[group][..at.len()], width, None, &mut read);
-            (values[group], kappas[group]) = (read.values, read.params[0]);
+            of_rows.read_parameters(parameters, &at);
+            survey.read::<F, T, V>(&rows[group][..at.len()], width, None, &mut of_rows);
+            (values[group], kappas[group]) = (of_rows.values, of_rows.params[0]);
         }
         let count = groups.len();
         evaluate::<F, V, B, I, O, R>(&values[..count], &mut outputs[..count]);
@@ -231,18 +231,6 @@ pub(crate) fn forward_one<T: Float, const V: usize>(
     formula(&vectors, &parameters[..params.len()], rows[0].len(), 0..1, out);
 }
 
-/// Whether some invariant is a wedge.
-const fn has_wedge(invariants: &[Invariant]) -> bool {
-    let mut k = 0;
-    while k < invariants.len() {
-        if matches!(invariants[k], Invariant::Wedge(..)) {
-            return true;
-        }
-        k += 1;
-    }
-    false
-}
-
 /// A row formula as an operation: vector operands first, then parameters.
 pub(crate) struct Erased<F, const V: usize, const B: usize, const I: usize, const O: usize>(
     PhantomData<fn() -> F>,
@@ -261,7 +249,7 @@ where
                 "a vector formula has one coefficient per basis vector"
             );
             assert!(
-                !matches!(F::METRIC, Metric::Horizontal) || !has_wedge(&F::INVARIANTS),
+                !matches!(F::METRIC, Metric::Horizontal) || !has_invariant!(F, Invariant::Wedge(..)),
                 "a wedge is not of the horizontal metric"
             )
         };

@@ -3,7 +3,7 @@
 use super::survey::{Row, Rows, Survey, basis, positions, rows_at};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::pieces::Piece;
-use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
+use crate::row_formula::{Invariant, Metric, RowFormula, Vector, has_invariant};
 use crate::simd::{Block, LANES, add, dispatch_lanes, for_each_block, read, write};
 use crate::{Dual, Float, Lanes, Scalar};
 
@@ -311,12 +311,7 @@ where
         apart |= matches!(F::BASIS[b], Vector::Flip(_));
         b += 1;
     }
-    let mut k = 0;
-    while k < I {
-        apart |= matches!(F::INVARIANTS[k], Invariant::First(_) | Invariant::Last(_));
-        k += 1;
-    }
-    apart
+    apart || has_invariant!(F, Invariant::First(_) | Invariant::Last(_))
 }
 
 /// How often input `i` is in a basis vector, with its sign.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::domain::Compensated;
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::wedge;
-use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
+use crate::row_formula::{Invariant, Metric, RowFormula, Vector, has_invariant};
 use crate::simd::{Block, LANES, for_each_block};
 use crate::{Float, Lanes, Scalar};
 
@@ -238,7 +238,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                     _ => {}
                 }
             }
-            if const { asks_for_components(&F::INVARIANTS) } {
+            if has_invariant!(F, Invariant::Along(..)) {
                 for b in 0..B {
                     self.units[b].set(l, units[b]);
                 }
@@ -337,7 +337,7 @@ where
     S: Block,
 {
     let mut units = [f64::MIN_POSITIVE; B];
-    if !const { asks_for_components(&F::INVARIANTS) } {
+    if !has_invariant!(F, Invariant::Along(..)) {
         return units;
     }
     let mut largest = [S::splat(0.0); B];
@@ -378,16 +378,4 @@ const fn inner_products<const B: usize>(invariants: &[Invariant]) -> [[bool; B];
         k += 1;
     }
     needed
-}
-
-/// Whether some invariant is a component.
-const fn asks_for_components(invariants: &[Invariant]) -> bool {
-    let mut k = 0;
-    while k < invariants.len() {
-        if matches!(invariants[k], Invariant::Along(..)) {
-            return true;
-        }
-        k += 1;
-    }
-    false
 }
