@@ -116,7 +116,7 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// [`descend`](Self::descend) in place, on the calling thread: points and gradients are `[rows, width]`.
     ///
     /// # Errors
-    /// The first row that would not be finite. It is unchanged, unless rows are updated in one pass.
+    /// The first row that would not be finite. It is unchanged but in Euclidean space; other rows may have moved.
     fn descend_rows<T: Float>(
         &self,
         points: &mut [T],

@@ -244,6 +244,11 @@ mod tests {
         [x, v, moments, g]
     }
 
+    /// What a distance loses where points are stored near the boundary.
+    fn condition(points: [&Row<f64>; 2], kappa: f64) -> f64 {
+        points.map(|x| 2.0 / cotangent_engine::domain::margin(x, kappa).abs().min(2.0)).iter().sum()
+    }
+
     /// The short form is the long one, at every radius and curvature, for rows of all widths.
     #[test]
     fn a_step_in_the_ball_is_the_composition() {
@@ -269,11 +274,7 @@ mod tests {
                     let row = |v: &[f64]| Row::from(&v[i * width..(i + 1) * width]);
                     let (a, b) = (row(&short.0), row(&long.0));
                     let before = row(&x);
-                    let condition = [&a, &before]
-                        .map(|x| 2.0 / cotangent_engine::domain::margin(x, kappa).abs().min(2.0))
-                        .iter()
-                        .sum::<f64>();
-                    let bound = 32.0 * f64::EPSILON * condition;
+                    let bound = 32.0 * f64::EPSILON * condition([&a, &before], kappa);
                     assert!(m.dist(&a, &b) <= bound, "{kappa} {width}: {:e} {bound:e}", m.dist(&a, &b));
                     let (p, q) = (row(&short.1), row(&long.1));
                     let difference: Row<f64> =
@@ -282,6 +283,59 @@ mod tests {
                     let bound = 64.0 * bound * norm;
                     assert!(error <= bound, "{kappa} {width}: momentum {error:e} {bound:e}");
                     assert!((short.2[i] / long.2[i] - 1.0).abs() < 1e-14);
+                }
+            }
+        }
+    }
+
+    /// A step without momentum is [`Manifold::descend`], and so is the first step with it; also back past the origin, where
+    /// the gradient is nearly parallel to the point and what is between them decides.
+    #[test]
+    fn descending_rows_is_descending() {
+        #[derive(Clone, Copy)]
+        struct Plain;
+        impl Rule<0> for Plain {
+            fn blend(&self) -> [f64; 2] {
+                [0.0, 1.0]
+            }
+            fn length<S: Scalar>(&self, _: S, []: [S; 0]) -> (S, [S; 0]) {
+                (S::constant(0.5), [])
+            }
+        }
+        for (kappa, radius) in [(-1.0, 6.0), (-0.37, 3.0), (0.0, 1.0), (0.6, 0.5)] {
+            let m = Stereographic::new(kappa).unwrap();
+            for (width, aside) in [(1, 1.0), (2, 1e-4), (5, 1.0), (5, 1e-6), (13, 1e-9)] {
+                let (n, mut rng) = (11, rng::stream(6, width as u64, 0));
+                let [x, _, _, mut g] = random::<f64>(&m, n, width, radius);
+                for (x, g) in x.chunks_exact(width).zip(g.chunks_exact_mut(width)) {
+                    // To y, opposite of x.
+                    let x = Row::from(x);
+                    let mut y = m.random_point::<f64>(width, radius, &mut rng);
+                    let by = -m.dist(&m.origin(width), &x).tanh() / 2.0;
+                    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = 0.4 * aside * *y + by * x);
+                    let margin = cotangent_engine::domain::margin(&x, kappa);
+                    let velocity = m.log(&x, &y);
+                    g.iter_mut().zip(velocity.iter()).for_each(|(g, v)| *g = -8.0 * v / margin.powi(2));
+                }
+                let (mut plain, mut with_momentum, mut momenta) =
+                    (x.clone(), x.clone(), vec![0.0; n * width]);
+                m.descend_rows(&mut plain, &g, width, 0.5).unwrap();
+                let rows = Moving {
+                    points: &mut with_momentum,
+                    momenta: &mut momenta,
+                    moments: [],
+                    gradients: &g,
+                    width,
+                };
+                m.step(&Plain, Motion::default(), rows).unwrap();
+                for i in 0..n {
+                    let row = |v: &[f64]| Row::from(&v[i * width..(i + 1) * width]);
+                    let want = m.descend(&row(&x), &row(&g), &0.5);
+                    for moved in [&plain, &with_momentum] {
+                        let miss = m.dist(&row(moved), &want);
+                        let bound = 32.0 * f64::EPSILON * condition([&row(&x), &want], kappa);
+                        assert!(miss <= bound, "{kappa} {width} {aside}: {miss:e} {bound:e}");
+                    }
                 }
             }
         }

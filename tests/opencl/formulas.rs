@@ -28,9 +28,7 @@ fn check<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, devi
             }
             continue;
         }
-        let spread =
-            |x: &Tensor<T>| if x.len() == 1 { Tensor::from_fn([n], |_| x.data()[0]) } else { x.clone() };
-        let [by_row, want_by_row] = both(&inputs.iter().map(spread).collect::<Vec<_>>());
+        let [by_row, want_by_row] = both(&inputs.iter().map(|x| for_each_row(x, n)).collect::<Vec<_>>());
         for (k, (got, want)) in by_row.iter().zip(&want_by_row).enumerate() {
             assert_eq!(difference(got, want), 0.0, "{}: \n{got}\n{want}", name(k));
         }
@@ -43,6 +41,45 @@ fn check<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, devi
                 assert!((a - b).abs() <= bound || a == b || a.is_nan() && b.is_nan(), "{}: {a} {b}", name(k));
             }
         }
+    }
+}
+
+/// A number that holds for all rows, for each of them.
+fn for_each_row<T: Float>(x: &Tensor<T>, n: usize) -> Tensor<T> {
+    if x.len() == 1 { Tensor::from_fn([n], |_| x.data()[0]) } else { x.clone() }
+}
+
+/// Infinities, NaN and the largest number, in one element of one input after another: the same bits, and NaN for NaN.
+fn check_special<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, device: &Device) {
+    let special = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.9 * T::LARGEST];
+    let of = |n: usize| inputs(formula, n, 5, &mut rng::stream(9, 0, 0));
+    let n = of(1).len() * special.len();
+    let mut given: Vec<Tensor<T>> = of(n).iter().map(|x| for_each_row(&x.cast(), n)).collect();
+    for (k, x) in given.iter_mut().enumerate() {
+        let elements = x.len() / n;
+        // The largest number is one for vectors only: each library has its own circular functions of such.
+        for (i, &special) in special[..if elements > 1 { 4 } else { 3 }].iter().enumerate() {
+            x.data_mut()[(k * 4 + i) * elements + elements / 2] = T::constant(special);
+        }
+    }
+    let [got, want] = [device, &Device::cpu()]
+        .map(|device| run(device, &given, None, &|v| v[0].tape().operation(operation, v)));
+    for (k, (got, want)) in got.iter().zip(&want).enumerate() {
+        let elements = got.len() / n;
+        for (i, (a, b)) in got.data().iter().zip(want.data()).enumerate() {
+            let (a, b, row) = (a.to_f64(), b.to_f64(), i / elements);
+            let name = || format!("{} of {}, output {k}, row {row}", formula.name, T::NAME);
+            assert!(a == b || a.is_nan() && b.is_nan(), "{}: {a:e} on the device, {b:e}", name());
+        }
+    }
+}
+
+#[test]
+fn what_is_not_finite_is_alike() {
+    let Some(device) = device() else { return };
+    for formula in all().filter(|formula| !matches!(formula.kind, Kind::Pair { .. })) {
+        check_special(formula, (formula.operation_f64)(), &device);
+        check_special(formula, (formula.operation_f32)(), &device);
     }
 }
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::domain::Compensated;
 use crate::kernels::gram::GROUPS;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, for_each_block, read};
+use crate::kernels::wedge;
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, for_each_block};
 use crate::{Domain, Float, Lanes, Scalar};
 
 /// An operation that commutes with rotations and rewrites the first `W` of its `V` vectors, with `K` numbers that are
@@ -18,9 +19,16 @@ pub trait RowUpdate<const V: usize, const W: usize, const K: usize>: Sync {
     /// Sectional curvature of that domain.
     fn kappa(&self) -> f64;
 
-    /// From the margin 1 + κ‖v₀‖², the inner products of the vectors and the numbers: the coefficients of each
-    /// rewritten vector, and the new numbers.
-    fn eval<S: Scalar>(&self, margin: S, products: [[S; V]; V], numbers: [S; K]) -> ([[S; V]; W], [S; K]);
+    /// From the margin 1 + κ‖v₀‖², the inner products of the vectors, the areas `⟨v₀, v₀⟩⟨vₐ, v_b⟩ − ⟨v₀, vₐ⟩⟨v₀, v_b⟩`, with
+    /// their digits where vectors are nearly parallel to v₀, and the numbers: the coefficients of each rewritten vector, and
+    /// the new numbers.
+    fn eval<S: Scalar>(
+        &self,
+        margin: S,
+        products: [[S; V]; V],
+        areas: [[S; V]; V],
+        numbers: [S; K],
+    ) -> ([[S; V]; W], [S; K]);
 }
 
 /// Rows whose update is evaluated side by side; [`GROUPS`] times as many are read before.
@@ -79,7 +87,8 @@ where
 {
     let (rows, kappa) = (written[0].len() / width, Lanes::splat(update.kappa()));
     let zero = Lanes::splat(0.0);
-    let mut old = [Old { margin: zero, products: [[zero; V]; V], numbers: [zero; K] }; GROUPS];
+    let nothing = Old { margin: zero, products: [[zero; V]; V], areas: [[zero; V]; V], numbers: [zero; K] };
+    let mut old = [nothing; GROUPS];
     let mut new = [([[zero; V]; W], [zero; K]); GROUPS];
     for start in (0..rows).step_by(GROUPS * ROWS) {
         let groups = (rows - start).div_ceil(ROWS).min(GROUPS);
@@ -89,7 +98,7 @@ where
             *old = survey::<T, S, V, W, K, N>(&written, &read_only, &numbers, p..p + count, width, kappa);
         }
         for (old, new) in old[..groups].iter().zip(&mut new) {
-            *new = update.eval(old.margin, old.products, old.numbers);
+            *new = update.eval(old.margin, old.products, old.areas, old.numbers);
         }
         for (group, (coefficients, kept)) in new[..groups].iter().enumerate() {
             let p = start + group * ROWS;
@@ -107,9 +116,8 @@ where
             let good = bad.to_array().iter().take(count).take_while(|x| x.is_finite()).count();
             let mut squares = [Compensated::<S>::default(); ROWS];
             for l in 0..good {
-                let start = (p + l) * width;
-                squares[l] =
-                    combine::<U, T, S, V, W, K, N>(&mut written, &read_only, coefficients, l, start, width);
+                let row = (p + l) * width..(p + l + 1) * width;
+                squares[l] = combine::<U, T, S, V, W, K, N>(&mut written, &read_only, coefficients, l, row);
                 for k in 0..K {
                     numbers[k][p + l] = T::nearest(kept[k].get(l));
                 }
@@ -118,8 +126,8 @@ where
                 let margins = Compensated::totals::<T, ROWS>(&squares).margin(kappa);
                 for l in 0..good {
                     if U::DOMAIN != Domain::Ball || !(margins.get(l) > 0.0) {
-                        let start = (p + l) * width;
-                        U::DOMAIN.settle(&mut written[0][start..start + width], update.kappa());
+                        let row = (p + l) * width..(p + l + 1) * width;
+                        U::DOMAIN.settle(&mut written[0][row], update.kappa());
                     }
                 }
             }
@@ -136,6 +144,7 @@ where
 struct Old<const V: usize, const K: usize> {
     margin: Lanes<ROWS>,
     products: [[Lanes<ROWS>; V]; V],
+    areas: [[Lanes<ROWS>; V]; V],
     numbers: [Lanes<ROWS>; K],
 }
 
@@ -149,22 +158,11 @@ fn survey<T: Float, S: Block, const V: usize, const W: usize, const K: usize, co
     width: usize,
     kappa: Lanes<ROWS>,
 ) -> Old<V, K> {
-    let zero = S::splat(0.0);
+    let (zero, none) = (S::splat(0.0), Lanes::splat(0.0));
     let (mut sums, mut squares) = ([[[zero; ROWS]; V]; V], [Compensated::<S>::default(); ROWS]);
-    let mut old = Old {
-        margin: Lanes::splat(0.0),
-        products: [[Lanes::splat(0.0); V]; V],
-        numbers: [Lanes::splat(0.0); K],
-    };
-    for (l, p) in rows.enumerate() {
-        let start = p * width;
-        let mut row = [[].as_slice(); V];
-        for i in 0..W {
-            row[i] = &written[i][start..][..width];
-        }
-        for i in 0..N {
-            row[W + i] = &read_only[i][start..][..width];
-        }
+    let mut old = Old { margin: none, products: [[none; V]; V], areas: [[none; V]; V], numbers: [none; K] };
+    for (l, p) in rows.clone().enumerate() {
+        let row = row::<T, V, W, N>(written, read_only, p * width..(p + 1) * width);
         let (mut of_row, mut square) = ([[zero; V]; V], Compensated::<S>::default());
         for_each_block(
             width,
@@ -199,19 +197,116 @@ fn survey<T: Float, S: Block, const V: usize, const W: usize, const K: usize, co
     let square = Compensated::totals::<T, ROWS>(&squares);
     old.products[0][0] = square.value();
     old.margin = square.margin(kappa);
+    let mut parallel = [false; ROWS];
+    for a in 1..V {
+        for b in 1..V {
+            let [xx, xa, xb] = [old.products[0][0], old.products[0][a], old.products[0][b]];
+            old.areas[a][b] = xx * old.products[a][b] - xa * xb;
+        }
+        // Of sin² of their angle less than 1/64: six of the area's bits are lost.
+        let (area, product) = (old.areas[a][a], old.products[0][0] * old.products[a][a]);
+        for l in 0..ROWS {
+            parallel[l] |= 64.0 * area.get(l) < product.get(l);
+        }
+    }
+    if parallel != [false; ROWS] {
+        refine::<T, S, V, W, K, N>(&mut old, written, read_only, parallel, rows, width);
+    }
     old
 }
 
-/// Rewrites the vectors of the row that starts at element `start` by lane `l` of the coefficients. Returns the square of the
-/// first one, where its domain is a ball.
+/// The vectors of a row.
+#[inline(always)]
+fn row<'a, T, const V: usize, const W: usize, const N: usize>(
+    written: &'a [&mut [T]; W],
+    read_only: &[&'a [T]; N],
+    range: Range<usize>,
+) -> [&'a [T]; V] {
+    let mut row = [[].as_slice(); V];
+    for i in 0..W {
+        row[i] = &written[i][range.clone()];
+    }
+    for i in 0..N {
+        row[W + i] = &read_only[i][range.clone()];
+    }
+    row
+}
+
+/// The areas once more, of the rows that have nearly parallel vectors: [`wedge`].
+#[inline(always)]
+fn refine<T: Float, S: Block, const V: usize, const W: usize, const K: usize, const N: usize>(
+    old: &mut Old<V, K>,
+    written: &[&mut [T]; W],
+    read_only: &[&[T]; N],
+    parallel: [bool; ROWS],
+    rows: Range<usize>,
+    width: usize,
+) {
+    let (zero, products) = (S::splat(0.0), &old.products);
+    let (mut beside, mut along) = ([[[zero; ROWS]; V]; V], [[zero; ROWS]; V]);
+    let mut slopes = [Lanes::splat(0.0); V];
+    for a in 1..V {
+        slopes[a] = products[0][a] / products[0][0];
+    }
+    for (l, p) in rows.enumerate() {
+        if !parallel[l] {
+            continue;
+        }
+        let row = row::<T, V, W, N>(written, read_only, p * width..(p + 1) * width);
+        let (mut of_row, mut of_first, mut slope) = ([[zero; V]; V], [zero; V], [zero; V]);
+        for a in 1..V {
+            slope[a] = S::splat(slopes[a].get(l));
+        }
+        for_each_block(
+            width,
+            &row,
+            None,
+            #[inline(always)]
+            |_, v: [S; V], _| {
+                let mut left = v;
+                for a in 1..V {
+                    left[a] = slope[a].mul_sub(v[0], v[a]);
+                    of_first[a] = of_first[a] + left[a] * v[0];
+                    for b in 1..=a {
+                        of_row[b][a] = of_row[b][a] + left[b] * left[a];
+                    }
+                }
+            },
+        );
+        for a in 1..V {
+            along[a][l] = of_first[a];
+            for b in a..V {
+                beside[a][b][l] = of_row[a][b];
+            }
+        }
+    }
+    let mut of_first = [Lanes::splat(0.0); V];
+    for a in 1..V {
+        of_first[a] = S::sums(&along[a]);
+    }
+    for a in 1..V {
+        for b in a..V {
+            let left = [S::sums(&beside[a][b]), of_first[a], of_first[b]];
+            let area = wedge::value(&[products[0][0], products[0][a], products[0][b], products[a][b]], left);
+            for l in 0..ROWS {
+                if parallel[l] {
+                    old.areas[a][b].set(l, area.get(l));
+                    old.areas[b][a].set(l, area.get(l));
+                }
+            }
+        }
+    }
+}
+
+/// Rewrites the vectors of a row by lane `l` of the coefficients. Returns the square of the first one, where its domain is a
+/// ball.
 #[inline(always)]
 fn combine<U, T, S, const V: usize, const W: usize, const K: usize, const N: usize>(
     written: &mut [&mut [T]; W],
     read_only: &[&[T]; N],
     coefficients: &[[Lanes<ROWS>; V]; W],
     l: usize,
-    start: usize,
-    width: usize,
+    row: Range<usize>,
 ) -> Compensated<S>
 where
     U: RowUpdate<V, W, K>,
@@ -219,44 +314,70 @@ where
     S: Block,
 {
     let mut square = Compensated::<S>::default();
-    for c in (0..width).step_by(LANES) {
-        let v: [S; V] = vectors(written, read_only, start + c, width - c);
-        for w in 0..W {
-            let mut y = S::splat(0.0);
-            for b in 0..V {
-                y = y + S::splat(coefficients[w][b].get(l)) * v[b];
-            }
-            let mut stored = [T::zero(); LANES];
-            y.store(&mut stored);
-            if w == 0 && U::DOMAIN == Domain::Ball {
-                square.add_square::<T>(S::load(&stored));
-            }
-            // No more than the row's own: what lies beyond is still to be read.
-            match written[w][start + c..].first_chunk_mut::<LANES>() {
-                Some(out) if width - c >= LANES => *out = stored,
-                _ => written[w][start + c..start + width].copy_from_slice(&stored[..width - c]),
-            }
+    let count = row.len() / LANES;
+    // Split before: in the loop there is nothing to check.
+    let (mut out, mut rest) = ([const { empty::<[T; LANES]>() }; W], [const { empty::<T>() }; W]);
+    for (i, written) in written.iter_mut().enumerate() {
+        let (blocks, end) = written[row.clone()].as_chunks_mut();
+        (out[i], rest[i]) = (&mut blocks[..count], end);
+    }
+    let (mut given, mut given_rest) = ([[].as_slice(); N], [[].as_slice(); N]);
+    for (i, read) in read_only.iter().enumerate() {
+        let (blocks, end) = read[row.clone()].as_chunks();
+        (given[i], given_rest[i]) = (&blocks[..count], end);
+    }
+    let mut v = [S::splat(0.0); V];
+    for at in 0..count {
+        for i in 0..W {
+            v[i] = S::load(&out[i][at]);
+        }
+        for i in 0..N {
+            v[W + i] = S::load(&given[i][at]);
+        }
+        let new = combined::<S, V, W>(coefficients, l, v);
+        if U::DOMAIN == Domain::Ball {
+            square.add_square::<T>(new[0].rounded::<T>());
+        }
+        for i in 0..W {
+            new[i].store(&mut out[i][at]);
+        }
+    }
+    if count * LANES < row.len() {
+        for i in 0..W {
+            v[i] = S::load_part(rest[i]);
+        }
+        for i in 0..N {
+            v[W + i] = S::load_part(given_rest[i]);
+        }
+        let new = combined::<S, V, W>(coefficients, l, v);
+        if U::DOMAIN == Domain::Ball {
+            square.add_square::<T>(new[0].rounded::<T>());
+        }
+        for i in 0..W {
+            new[i].store_part(rest[i]);
         }
     }
     square
 }
 
-/// Some consecutive elements of all vectors of a row, from element `at` on; `left` of them are in the row.
+/// The rewritten vectors, of some coordinates of all.
 #[inline(always)]
-fn vectors<T: Float, S: Block, const V: usize, const W: usize, const N: usize>(
-    written: &[&mut [T]; W],
-    read_only: &[&[T]; N],
-    at: usize,
-    left: usize,
-) -> [S; V] {
-    let mut v = [S::splat(0.0); V];
-    for i in 0..W {
-        v[i] = read(&*written[i], at, left);
+fn combined<S: Block, const V: usize, const W: usize>(
+    coefficients: &[[Lanes<ROWS>; V]; W],
+    l: usize,
+    v: [S; V],
+) -> [S; W] {
+    let mut new = [S::splat(0.0); W];
+    for w in 0..W {
+        for b in 0..V {
+            new[w] = new[w] + S::splat(coefficients[w][b].get(l)) * v[b];
+        }
     }
-    for i in 0..N {
-        v[W + i] = read(read_only[i], at, left);
-    }
-    v
+    new
+}
+
+const fn empty<'a, T>() -> &'a mut [T] {
+    &mut []
 }
 
 /// Elements that [`update_elements`] works on side by side.
@@ -347,7 +468,13 @@ mod tests {
         fn kappa(&self) -> f64 {
             -1.0
         }
-        fn eval<S: Scalar>(&self, _: S, products: [[S; 2]; 2], [n]: [S; 1]) -> ([[S; 2]; 1], [S; 1]) {
+        fn eval<S: Scalar>(
+            &self,
+            _: S,
+            products: [[S; 2]; 2],
+            _: [[S; 2]; 2],
+            [n]: [S; 1],
+        ) -> ([[S; 2]; 1], [S; 1]) {
             ([[S::one(), S::constant(-2.0) * products[0][1]]], [n + products[1][1]])
         }
     }

@@ -30,6 +30,13 @@ pub(crate) trait Block:
     /// The larger of the magnitudes, lane by lane.
     fn max_magnitude(self, b: Self) -> Self;
 
+    /// The nearest elements, widened again.
+    #[inline(always)]
+    fn rounded<T: Float>(self) -> Self {
+        let mut elements = [T::zero(); LANES];
+        self.store(&mut elements);
+        Self::load(&elements)
+    }
     /// The numbers.
     #[inline(always)]
     fn lanes(self) -> Lanes<LANES> {

@@ -79,8 +79,9 @@ pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> 
     // Where squares of v overflow, the map has long reached the boundary.
     let largest = S::constant(1e270);
     let vv = vv.min(largest);
-    let (tanc, my) = (kappa * vv / mx.square()).tanc_secant();
-    let tau = tanc / mx;
+    let per_mx = S::one() / mx;
+    let (tanc, my) = (kappa * vv * per_mx.square()).tanc_secant();
+    let tau = tanc * per_mx;
     let (x, v) = (xx.sqrt(), vv.sqrt());
     // ‖x + y‖². With an obtuse angle between them, (‖x‖ − ‖y‖)² + 2 (‖x‖‖y‖ + ⟨x, y⟩), the first difference near
     // the boundary that of the margins.
@@ -96,9 +97,10 @@ pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> 
     let ee = S::select(xv.lt(S::zero()), obtuse, xx + tau * (xv + xv + tau * vv));
     let den = mx * my - kappa * ee;
     let turn = mx - kappa * xx * my;
-    let scale = my / den.square();
+    let per_den = S::one() / den;
+    let scale = my * per_den.square();
     let carried = [-kappa * tau * scale * (den + turn), scale * turn];
-    ([(mx - kappa * ee) / den, mx * tau / den], carried)
+    ([(mx - kappa * ee) * per_den, mx * tau * per_den], carried)
 }
 
 /// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`.
@@ -184,10 +186,16 @@ impl RowFormula<2, 2, 7, 2> for Descend {
     cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, xg, gg, area, kappa, rate]: [S; 7]) -> [S; 2] {
-        let a = -rate * inverse_metric(mx);
-        let [of_x, of_v] = exp(mx, xx, a * xg, a.square() * gg, a.square() * area, kappa);
-        [of_x, a * of_v]
+        descent(mx, xx, xg, gg, area, kappa, rate)
     }
+}
+
+/// Coefficients of x and g in a step of descent; `area` is `‖x‖²‖g‖² − ⟨x, g⟩²`.
+#[inline(always)]
+pub(super) fn descent<S: Scalar>(mx: S, xx: S, xg: S, gg: S, area: S, kappa: S, rate: S) -> [S; 2] {
+    let a = -rate * inverse_metric(mx);
+    let [of_x, of_v] = exp(mx, xx, a * xg, a.square() * gg, a.square() * area, kappa);
+    [of_x, a * of_v]
 }
 
 /// Riemannian inner product of u and v at x: `λ_x²⟨u, v⟩`.

@@ -199,6 +199,15 @@ impl Manifold for Stereographic {
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         self.at(x).descend(x, g, rate)
     }
+    fn descend_rows<T: Float>(
+        &self,
+        points: &mut [T],
+        gradients: &[T],
+        width: usize,
+        rate: f64,
+    ) -> Result<(), usize> {
+        update_rows(&step::Descent { kappa: self.kappa, rate }, [points], [gradients], [], width)
+    }
     fn step<U: Rule<K>, T: Float, const K: usize>(
         &self,
         rule: &U,

@@ -178,13 +178,9 @@ where
                     _ => times,
                 };
                 let share = S::constant(f64::from(sign));
-                let lowered = match F::METRIC {
-                    Metric::Minkowski if apart == 1 => -share,
-                    Metric::Space if apart == 1 => zero,
-                    _ => share,
-                };
+                let lowered = if apart == 1 && F::METRIC == Metric::Minkowski { -share } else { share };
                 for a in 0..B {
-                    if paired(&F::INVARIANTS, a, b) {
+                    if leaves(F::METRIC, apart) && paired(&F::INVARIANTS, a, b) {
                         let of_basis = &mut shares.of_basis[apart][i][a];
                         *of_basis = *of_basis + lowered * pairs[b][a];
                     }
@@ -263,10 +259,8 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
             if width == 1 {
                 y += shares.of_ends[1 - which][i].get(l);
             }
-            // Apart, the metric may leave nothing of the basis.
-            let lowered = apart == 0 || matches!(F::METRIC, Metric::Euclidean | Metric::Minkowski);
             for a in 0..B {
-                if lowered && receives[i][a] {
+                if leaves(F::METRIC, apart) && receives[i][a] {
                     y += shares.of_basis[apart][i][a].get(l) * basis[a].lanes().get(at - c);
                 }
             }
@@ -312,6 +306,11 @@ where
         b += 1;
     }
     apart || has_invariant!(F, Invariant::First(_) | Invariant::Last(_))
+}
+
+/// Whether the metric leaves anything of the basis: where it does not, what is infinite there is not multiplied by 0.
+const fn leaves(metric: Metric, apart: usize) -> bool {
+    apart == 0 || matches!(metric, Metric::Euclidean | Metric::Minkowski)
 }
 
 /// How often input `i` is in a basis vector, with its sign.
