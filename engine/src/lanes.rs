@@ -30,6 +30,11 @@ impl<const R: usize, E: Element> LaneMask<R, E> {
     pub(crate) fn any(self) -> bool {
         self.0.iter().fold(E::ZERO_BITS, |any, m| any | *m) != E::ZERO_BITS
     }
+    /// Whether it holds in a lane.
+    #[inline(always)]
+    pub(crate) fn get(self, lane: usize) -> bool {
+        self.0[lane] != E::ZERO_BITS
+    }
     /// Whether it holds in every lane.
     #[inline(always)]
     pub(crate) fn all(self) -> bool {

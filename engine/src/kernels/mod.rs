@@ -19,4 +19,4 @@ pub(crate) mod reduce;
 pub(crate) mod softmax;
 pub(crate) mod sparse;
 pub(crate) mod update;
-mod wedge;
+pub(crate) mod wedge;

@@ -197,20 +197,19 @@ fn survey<T: Float, S: Block, const V: usize, const W: usize, const K: usize, co
     let square = Compensated::totals::<T, ROWS>(&squares);
     old.products[0][0] = square.value();
     old.margin = square.margin(kappa);
-    let mut parallel = [false; ROWS];
+    let mut narrow = [false; ROWS];
     for a in 1..V {
-        for b in 1..V {
-            let [xx, xa, xb] = [old.products[0][0], old.products[0][a], old.products[0][b]];
-            old.areas[a][b] = xx * old.products[a][b] - xa * xb;
-        }
-        // Of sin² of their angle less than 1/64: six of the area's bits are lost.
-        let (area, product) = (old.areas[a][a], old.products[0][0] * old.products[a][a]);
-        for l in 0..ROWS {
-            parallel[l] |= 64.0 * area.get(l) < product.get(l);
+        for b in a..V {
+            let products = products_of(&old.products, a, b);
+            let area = wedge::by_products(&products);
+            (old.areas[a][b], old.areas[b][a]) = (area, area);
+            for l in 0..ROWS {
+                narrow[l] |= a == b && wedge::narrow(area, &products).get(l);
+            }
         }
     }
-    if parallel != [false; ROWS] {
-        refine::<T, S, V, W, K, N>(&mut old, written, read_only, parallel, rows, width);
+    if narrow != [false; ROWS] {
+        refine::<T, S, V, W, K, N>(&mut old, written, read_only, narrow, rows, width);
     }
     old
 }
@@ -232,13 +231,19 @@ fn row<'a, T, const V: usize, const W: usize, const N: usize>(
     row
 }
 
-/// The areas once more, of the rows that have nearly parallel vectors: [`wedge`].
+/// The products of an area with the first vector.
+#[inline(always)]
+fn products_of<const V: usize>(products: &[[Lanes<ROWS>; V]; V], a: usize, b: usize) -> [Lanes<ROWS>; 4] {
+    [products[0][0], products[0][a], products[0][b], products[a][b]]
+}
+
+/// The areas once more, of the rows where some vector and the first one are [`narrow`](wedge::narrow).
 #[inline(always)]
 fn refine<T: Float, S: Block, const V: usize, const W: usize, const K: usize, const N: usize>(
     old: &mut Old<V, K>,
     written: &[&mut [T]; W],
     read_only: &[&[T]; N],
-    parallel: [bool; ROWS],
+    narrow: [bool; ROWS],
     rows: Range<usize>,
     width: usize,
 ) {
@@ -249,7 +254,7 @@ fn refine<T: Float, S: Block, const V: usize, const W: usize, const K: usize, co
         slopes[a] = products[0][a] / products[0][0];
     }
     for (l, p) in rows.enumerate() {
-        if !parallel[l] {
+        if !narrow[l] {
             continue;
         }
         let row = row::<T, V, W, N>(written, read_only, p * width..(p + 1) * width);
@@ -287,9 +292,9 @@ fn refine<T: Float, S: Block, const V: usize, const W: usize, const K: usize, co
     for a in 1..V {
         for b in a..V {
             let left = [S::sums(&beside[a][b]), of_first[a], of_first[b]];
-            let area = wedge::value(&[products[0][0], products[0][a], products[0][b], products[a][b]], left);
+            let area = wedge::value(&products_of(products, a, b), left);
             for l in 0..ROWS {
-                if parallel[l] {
+                if narrow[l] {
                     old.areas[a][b].set(l, area.get(l));
                     old.areas[b][a].set(l, area.get(l));
                 }

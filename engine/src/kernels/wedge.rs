@@ -3,12 +3,34 @@
 //! For b = c it is the Gram determinant, the squared area that a and b span: what an inner product says of nearly
 //! parallel vectors only in its last digits. It is `⟨a, a⟩⟨b′, c′⟩` with `b′ = b − pa` and `c′ = c − qa` orthogonal to
 //! a: every coordinate of these is rounded once (fused multiply-add; sums and differences of inputs with their
-//! rounding errors), and what is left along a, because p and q are rounded, is taken off the product.
+//! rounding errors), and what is left along a, because p and q are rounded, is taken off the product. That takes one
+//! more pass over the rows: an area whose vectors are not [`narrow`] has its digits as it stands.
 
 use crate::kernels::gram::survey::{Row, flip, lower, unit};
-use crate::row_formula::{RowFormula, Vector};
+use crate::lanes::LaneMask;
+use crate::row_formula::{Metric, RowFormula, Vector};
 use crate::simd::{Block, for_each_block};
 use crate::{Float, Lanes, Scalar};
+
+/// Whether it is the area of two vectors in a definite metric, whose products have all their digits.
+pub(crate) const fn is_area(metric: Metric, [_, b, c]: [usize; 3]) -> bool {
+    b == c && !matches!(metric, Metric::Minkowski)
+}
+
+/// As it stands, of the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
+#[inline(always)]
+pub(crate) fn by_products<const R: usize>([aa, ab, ac, bc]: &[Lanes<R>; 4]) -> Lanes<R> {
+    *aa * *bc - *ab * *ac
+}
+
+/// Where an area [`by_products`] has lost digits, more than two of their bits: where sin² of the angle is less than ¼.
+#[inline(always)]
+pub(crate) fn narrow<const R: usize>(
+    by_products: Lanes<R>,
+    [aa, _, _, bb]: &[Lanes<R>; 4],
+) -> LaneMask<R, f64> {
+    (Lanes::splat(4.0) * by_products).lt(*aa * *bb)
+}
 
 /// p and q of the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
 #[inline(always)]
@@ -108,7 +130,7 @@ fn exact<S: Block, const V: usize>(basis: [Vector; 3], inputs: [S; V], at: usize
 mod tests {
     use super::*;
     use crate::kernels::gram::survey::{Rows, Survey};
-    use crate::row_formula::{Invariant, Metric};
+    use crate::row_formula::Invariant;
     use crate::simd::Portable;
 
     /// All kinds of three vectors.
@@ -142,6 +164,22 @@ mod tests {
         let mut read = Rows::new();
         Survey::<Portable, 3, 7, 1, 1>::new().read::<Areas, T, 2>(&[[a, b]], a.len(), None, &mut read);
         VECTORS.into_iter().zip(read.values.map(|value| value.get(0)))
+    }
+
+    /// Whatever the angle between them: exactly, a₁b₂ − a₂b₁ is two products and their rounding errors.
+    #[test]
+    fn areas_keep_their_digits_at_all_angles() {
+        for i in 0..400 {
+            let (direction, angle) = (f64::from(i), 10f64.powf(-12.0 * f64::from(i) / 400.0));
+            let a = [0.0, 3.0 * direction.cos(), 3.0 * direction.sin()];
+            let b = [0.0, (direction + angle).cos(), (direction + angle).sin()];
+            let (p, q) = (a[1] * b[2], a[2] * b[1]);
+            let area = (p - q) + (a[1].mul_add(b[2], -p) - a[2].mul_add(b[1], -q));
+            for (vectors, got) in wedges(&a, &b).take(2) {
+                let error = (got / area.powi(2) - 1.0).abs();
+                assert!(error < 20.0 * f64::EPSILON, "{vectors:?}, angle {angle:e}: {error:e}");
+            }
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::domain::{largest_time, least_height};
 use crate::kernels::gram::reverse::shares;
 use crate::kernels::gram::survey::Rows;
 use crate::kernels::operands::{PARAMS, row_shape};
+use crate::kernels::wedge::is_area;
 use crate::lanes::array;
 use crate::row_formula::{Invariant, Metric, Vector};
 use crate::shape::Broadcast;
@@ -243,6 +244,11 @@ impl RowForm {
             c + "}\n"
         };
         let of = |x: &str, y: &str| (x.to_owned(), lower(y));
+        let by_products = if is_area(self.metric, vectors) {
+            "const double area = aa * products[3] - ab * ad; if (!(4 * area < aa * products[3])) return area;\n"
+        } else {
+            ""
+        };
         let first = each(&[of("a", "a"), of("a", "b"), of("a", "d"), of("b", "d")]);
         let (b, d) = ("(fma(p, a, -b) + fma(p, a_low, -b_low))", "(fma(q, a, -d) + fma(q, a_low, -d_low))");
         let second = each(&[of(b, d), of(b, "a"), of(d, "a")]);
@@ -251,7 +257,7 @@ impl RowForm {
              double s0[LANES] = {{0}}, s1[LANES] = {{0}}, s2[LANES] = {{0}}, s3[LANES] = {{0}};\n{first}\
              const double aa = pairwise(s0), ab = pairwise(s1), ad = pairwise(s2);\n\
              products[0] = aa; products[1] = ab; products[2] = ad; products[3] = pairwise(s3);\n\
-             if (aa == 0) return -ab * ad;\n\
+             {by_products}if (aa == 0) return -ab * ad;\n\
              const double p = ab / aa, q = ad / aa;\n\
              for (int l = 0; l < LANES; l++) s0[l] = s1[l] = s2[l] = 0;\n{second}\
              return aa * pairwise(s0) - pairwise(s1) * pairwise(s2);\n}}\n"

@@ -299,17 +299,28 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                 }
                 Invariant::Wedge(a, b, c) => {
                     *products = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
-                    let slopes = wedge::slopes(products);
-                    for (l, row) in rows.iter().enumerate() {
-                        let slopes = [slopes[0].get(l), slopes[1].get(l)];
-                        let left = wedge::left::<F, T, S, V, B, I, O>(row, [a, b, c], slopes);
-                        for i in 0..3 {
-                            self.parts[k][i][l] = left[i];
+                    let by_products = wedge::by_products(products);
+                    let narrow = wedge::narrow(by_products, products);
+                    let is_area = wedge::is_area(F::METRIC, [a, b, c]);
+                    if is_area && !narrow.any() {
+                        by_products
+                    } else {
+                        let slopes = wedge::slopes(products);
+                        for (l, row) in rows.iter().enumerate() {
+                            if is_area && !narrow.get(l) {
+                                continue;
+                            }
+                            let slopes = [slopes[0].get(l), slopes[1].get(l)];
+                            let left = wedge::left::<F, T, S, V, B, I, O>(row, [a, b, c], slopes);
+                            for i in 0..3 {
+                                self.parts[k][i][l] = left[i];
+                            }
                         }
+                        let parts = &self.parts[k];
+                        let left = [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])];
+                        let value = wedge::value(products, left);
+                        if is_area { Scalar::select(narrow, value, by_products) } else { value }
                     }
-                    let parts = &self.parts[k];
-                    let left = [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])];
-                    wedge::value(products, left)
                 }
                 Invariant::Param(q) => read.params[q],
                 Invariant::Epsilon => Lanes::splat(T::EPSILON),
