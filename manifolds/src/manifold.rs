@@ -113,10 +113,11 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.exp(x, &R::vector(Scale, [&velocity], [t]))
     }
 
-    /// [`descend`](Self::descend) in place, on the calling thread: points and gradients are `[rows, width]`.
+    /// [`descend`](Self::descend) in place, up to rounding, on the calling thread: points and gradients are `[rows, width]`.
     ///
     /// # Errors
-    /// The first row that would not be finite. It is unchanged but in Euclidean space; other rows may have moved.
+    /// The first row that would not be finite. Other rows may have moved; it has only where its coordinates overflow in
+    /// storage.
     fn descend_rows<T: Float>(
         &self,
         points: &mut [T],

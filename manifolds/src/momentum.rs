@@ -289,7 +289,7 @@ mod tests {
     }
 
     /// A step without momentum is [`Manifold::descend`], and so is the first step with it; also back past the origin, where
-    /// the gradient is nearly parallel to the point and what is between them decides.
+    /// the gradient is nearly parallel to the point and the small area between them decides.
     #[test]
     fn descending_rows_is_descending() {
         #[derive(Clone, Copy)]
@@ -391,6 +391,10 @@ mod tests {
             assert_eq!(outcome, Err(2));
             assert_eq!((x[4], v[5], s[2]), (0.1, 0.0, 0.0));
         }
+        // Finite coefficients, but not in storage.
+        let mut x = [0.0_f32; 4];
+        let flat = Stereographic::new(0.0).unwrap();
+        assert_eq!(flat.descend_rows(&mut x, &[1.0, 1.0, 1.0, 3e38], 2, 8.0), Err(1));
         let (mut x, mut v) = (origin.to_vec(), vec![0.0; 2]);
         let mut s = [f32::INFINITY];
         let rows =

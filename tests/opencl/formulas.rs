@@ -28,7 +28,7 @@ fn check<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, devi
             }
             continue;
         }
-        let [by_row, want_by_row] = both(&inputs.iter().map(|x| for_each_row(x, n)).collect::<Vec<_>>());
+        let [by_row, want_by_row] = both(&inputs.iter().map(|x| spread(x, n)).collect::<Vec<_>>());
         for (k, (got, want)) in by_row.iter().zip(&want_by_row).enumerate() {
             assert_eq!(difference(got, want), 0.0, "{}: \n{got}\n{want}", name(k));
         }
@@ -45,21 +45,25 @@ fn check<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, devi
 }
 
 /// A number that holds for all rows, for each of them.
-fn for_each_row<T: Float>(x: &Tensor<T>, n: usize) -> Tensor<T> {
+fn spread<T: Float>(x: &Tensor<T>, n: usize) -> Tensor<T> {
     if x.len() == 1 { Tensor::from_fn([n], |_| x.data()[0]) } else { x.clone() }
 }
 
-/// Infinities, NaN and the largest number, in one element of one input after another: the same bits, and NaN for NaN.
+/// Infinities, NaN and the largest number, in one element of one input after another, first, last and between: equal
+/// results, and NaN for NaN.
 fn check_special<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, device: &Device) {
     let special = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.9 * T::LARGEST];
     let of = |n: usize| inputs(formula, n, 5, &mut rng::stream(9, 0, 0));
-    let n = of(1).len() * special.len();
-    let mut given: Vec<Tensor<T>> = of(n).iter().map(|x| for_each_row(&x.cast(), n)).collect();
+    let n = of(1).len() * 3 * special.len();
+    let mut given: Vec<Tensor<T>> = of(n).iter().map(|x| spread(&x.cast(), n)).collect();
     for (k, x) in given.iter_mut().enumerate() {
         let elements = x.len() / n;
         // The largest number is one for vectors only: each library has its own circular functions of such.
-        for (i, &special) in special[..if elements > 1 { 4 } else { 3 }].iter().enumerate() {
-            x.data_mut()[(k * 4 + i) * elements + elements / 2] = T::constant(special);
+        let special = &special[..if elements > 1 { 4 } else { 3 }];
+        for (place, element) in [0, elements / 2, elements - 1].into_iter().enumerate() {
+            for (i, &special) in special.iter().enumerate() {
+                x.data_mut()[((k * 3 + place) * 4 + i) * elements + element] = T::constant(special);
+            }
         }
     }
     let [got, want] = [device, &Device::cpu()]

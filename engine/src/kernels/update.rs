@@ -37,7 +37,8 @@ const ROWS: usize = 4;
 /// Applies an update to rows of `width` elements, on the calling thread.
 ///
 /// # Errors
-/// The first row whose coefficients are not finite. It and those after it are unchanged.
+/// The first row whose coefficients are not finite: it and those after it are unchanged. Or, where the curvature is not negative,
+/// the first whose margin is not finite any more, as its coordinates overflow.
 ///
 /// # Panics
 /// If the slices do not hold equally many rows.
@@ -56,7 +57,9 @@ where
     const { assert!(V == W + N && W > 0, "the rewritten vectors come first, then those that are read only") };
     let len = written[0].len();
     assert!(
-        written.iter().all(|w| w.len() == len)
+        width > 0
+            && len.is_multiple_of(width)
+            && written.iter().all(|w| w.len() == len)
             && read.iter().all(|r| r.len() == len)
             && numbers.iter().all(|n| n.len() * width == len),
         "update_rows: as many rows of {width} elements are needed everywhere"
@@ -129,6 +132,9 @@ where
                         let row = (p + l) * width..(p + l + 1) * width;
                         U::DOMAIN.settle(&mut written[0][row], update.kappa());
                     }
+                    if U::DOMAIN == Domain::Ball && update.kappa() >= 0.0 && !margins.get(l).is_finite() {
+                        return Err(p + l);
+                    }
                 }
             }
             if good < count {
@@ -197,19 +203,19 @@ fn survey<T: Float, S: Block, const V: usize, const W: usize, const K: usize, co
     let square = Compensated::totals::<T, ROWS>(&squares);
     old.products[0][0] = square.value();
     old.margin = square.margin(kappa);
-    let mut narrow = [false; ROWS];
+    let mut wide = [true; ROWS];
     for a in 1..V {
         for b in a..V {
             let products = products_of(&old.products, a, b);
             let area = wedge::by_products(&products);
             (old.areas[a][b], old.areas[b][a]) = (area, area);
             for l in 0..ROWS {
-                narrow[l] |= a == b && wedge::narrow(area, &products).get(l);
+                wide[l] &= a != b || wedge::wide(area, &products).get(l);
             }
         }
     }
-    if narrow != [false; ROWS] {
-        refine::<T, S, V, W, K, N>(&mut old, written, read_only, narrow, rows, width);
+    if wide != [true; ROWS] {
+        refine::<T, S, V, W, K, N>(&mut old, written, read_only, wide, rows, width);
     }
     old
 }
@@ -231,19 +237,19 @@ fn row<'a, T, const V: usize, const W: usize, const N: usize>(
     row
 }
 
-/// The products of an area with the first vector.
+/// What the area of v₀ with vₐ and v_b is made of.
 #[inline(always)]
 fn products_of<const V: usize>(products: &[[Lanes<ROWS>; V]; V], a: usize, b: usize) -> [Lanes<ROWS>; 4] {
     [products[0][0], products[0][a], products[0][b], products[a][b]]
 }
 
-/// The areas once more, of the rows where some vector and the first one are [`narrow`](wedge::narrow).
+/// The areas once more, of the rows where some vector and the first one are not at a [`wide`](wedge::wide) angle.
 #[inline(always)]
 fn refine<T: Float, S: Block, const V: usize, const W: usize, const K: usize, const N: usize>(
     old: &mut Old<V, K>,
     written: &[&mut [T]; W],
     read_only: &[&[T]; N],
-    narrow: [bool; ROWS],
+    wide: [bool; ROWS],
     rows: Range<usize>,
     width: usize,
 ) {
@@ -254,7 +260,7 @@ fn refine<T: Float, S: Block, const V: usize, const W: usize, const K: usize, co
         slopes[a] = products[0][a] / products[0][0];
     }
     for (l, p) in rows.enumerate() {
-        if !narrow[l] {
+        if wide[l] {
             continue;
         }
         let row = row::<T, V, W, N>(written, read_only, p * width..(p + 1) * width);
@@ -294,7 +300,7 @@ fn refine<T: Float, S: Block, const V: usize, const W: usize, const K: usize, co
             let left = [S::sums(&beside[a][b]), of_first[a], of_first[b]];
             let area = wedge::value(&products_of(products, a, b), left);
             for l in 0..ROWS {
-                if narrow[l] {
+                if !wide[l] {
                     old.areas[a][b].set(l, area.get(l));
                     old.areas[b][a].set(l, area.get(l));
                 }

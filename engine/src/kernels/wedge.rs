@@ -4,7 +4,7 @@
 //! parallel vectors only in its last digits. It is `⟨a, a⟩⟨b′, c′⟩` with `b′ = b − pa` and `c′ = c − qa` orthogonal to
 //! a: every coordinate of these is rounded once (fused multiply-add; sums and differences of inputs with their
 //! rounding errors), and what is left along a, because p and q are rounded, is taken off the product. That takes one
-//! more pass over the rows: an area whose vectors are not [`narrow`] has its digits as it stands.
+//! more pass over the rows: an area whose vectors are at a [`wide`] angle has its digits as it stands.
 
 use crate::kernels::gram::survey::{Row, flip, lower, unit};
 use crate::lanes::LaneMask;
@@ -23,13 +23,14 @@ pub(crate) fn by_products<const R: usize>([aa, ab, ac, bc]: &[Lanes<R>; 4]) -> L
     *aa * *bc - *ab * *ac
 }
 
-/// Where an area [`by_products`] has lost digits, more than two of their bits: where sin² of the angle is less than ¼.
+/// Where an area [`by_products`] has its digits, all but three of their bits: where sin² of the angle is more than ¼. Not
+/// where products overflow.
 #[inline(always)]
-pub(crate) fn narrow<const R: usize>(
+pub(crate) fn wide<const R: usize>(
     by_products: Lanes<R>,
     [aa, _, _, bb]: &[Lanes<R>; 4],
 ) -> LaneMask<R, f64> {
-    (Lanes::splat(4.0) * by_products).lt(*aa * *bb)
+    (*aa * *bb).lt(Lanes::splat(4.0) * by_products)
 }
 
 /// p and q of the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
@@ -167,19 +168,38 @@ mod tests {
     }
 
     /// Whatever the angle between them: exactly, a₁b₂ − a₂b₁ is two products and their rounding errors.
-    #[test]
-    fn areas_keep_their_digits_at_all_angles() {
-        for i in 0..400 {
-            let (direction, angle) = (f64::from(i), 10f64.powf(-12.0 * f64::from(i) / 400.0));
-            let a = [0.0, 3.0 * direction.cos(), 3.0 * direction.sin()];
-            let b = [0.0, (direction + angle).cos(), (direction + angle).sin()];
-            let (p, q) = (a[1] * b[2], a[2] * b[1]);
-            let area = (p - q) + (a[1].mul_add(b[2], -p) - a[2].mul_add(b[1], -q));
-            for (vectors, got) in wedges(&a, &b).take(2) {
-                let error = (got / area.powi(2) - 1.0).abs();
-                assert!(error < 20.0 * f64::EPSILON, "{vectors:?}, angle {angle:e}: {error:e}");
+    fn check_angles<T: Float>() {
+        for i in 1..1000 {
+            let (direction, part) = (f64::from(i), f64::from(i) / 1000.0);
+            // From 0 to π evenly, and small ones.
+            let angle = std::f64::consts::PI * if i % 2 == 0 { part } else { 10f64.powf(-12.0 * part) };
+            let vector =
+                |length: f64, angle: f64| [0.0, length * angle.cos(), length * angle.sin()].map(T::nearest);
+            let (a, b) = (vector(3.0, direction), vector(1.0, direction + angle));
+            let exact = {
+                let (a, b) = (a.map(T::to_f64), b.map(T::to_f64));
+                let (p, q) = (a[1] * b[2], a[2] * b[1]);
+                (p - q) + (a[1].mul_add(b[2], -p) - a[2].mul_add(b[1], -q))
+            };
+            for (vectors, got) in wedges(&a, &b) {
+                let error = (got - exact.powi(2)).abs();
+                // Of parallel vectors what is left is of twice the precision.
+                let bound = 64.0 * f64::EPSILON * exact.powi(2) + 9.0 * f64::EPSILON.powi(2);
+                assert!(error <= bound, "{vectors:?}, angle {angle:e}: {error:e} {bound:e}");
             }
         }
+    }
+
+    #[test]
+    fn areas_keep_their_digits_at_all_angles() {
+        check_angles::<f32>();
+        check_angles::<f64>();
+    }
+
+    #[test]
+    fn parallel_vectors_have_no_area_where_products_overflow() {
+        let (a, b) = ([0.0, 1e80, 0.0], [0.0, -1e80, 0.0]);
+        wedges(&a, &b).take(2).for_each(|(v, got)| assert_eq!(got, 0.0, "{v:?}"));
     }
 
     #[test]

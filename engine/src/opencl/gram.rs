@@ -205,11 +205,6 @@ impl RowForm {
 
     /// `wedge(x, width, products)` of three basis vectors: [`crate::kernels::wedge`].
     fn wedge_source(&self, k: usize, vectors: [usize; 3]) -> String {
-        let lower = |x: &str| match self.metric {
-            Metric::Minkowski => format!("(c == 0 ? -({x}) : {x})"),
-            Metric::Space => format!("(c == 0 ? 0.0 : {x})"),
-            _ => x.to_owned(),
-        };
         let mut read = String::new();
         for i in 0..self.vectors {
             let _ = writeln!(read, "const double v{i} = c < width ? (double)x[{i}][c] : 0.0;");
@@ -243,9 +238,9 @@ impl RowForm {
             }
             c + "}\n"
         };
-        let of = |x: &str, y: &str| (x.to_owned(), lower(y));
+        let of = |x: &str, y: &str| (x.to_owned(), self.lower(&format!("({y})")));
         let by_products = if is_area(self.metric, vectors) {
-            "const double area = aa * products[3] - ab * ad; if (!(4 * area < aa * products[3])) return area;\n"
+            "const double area = aa * products[3] - ab * ad; if (aa * products[3] < 4 * area) return area;\n"
         } else {
             ""
         };

@@ -33,6 +33,7 @@ impl<U: Rule<K>, const K: usize> RowUpdate<3, 2, K> for Step<'_, U> {
         let of_g = take * inverse;
         let (xv, nn) = (-length * (keep * xm + of_g * xg), square(keep, of_g, [mm, mg, gg]));
         let vv = length.square() * nn;
+        // As accurate as that of m and that of g; less where their parts aside of x cancel.
         let area = length.square() * square(keep, of_g, [beside_mm, beside_mg, beside_gg]);
         let ([of_x, of_v], [bend, turn]) = flow(mx, xx, xv, vv, area, kappa);
         let of_n = -of_v * length;

@@ -33,9 +33,7 @@ use crate::operation::{Operation, Outcome, View};
 use crate::parallel::{self, PIECES};
 use crate::row_formula::{Invariant, Metric, RowFormula, has_invariant};
 use crate::shape::Broadcast;
-use crate::simd::{
-    Avx2, Avx512, Block, LANES, Portable, dispatch_lanes, dispatch_wide, for_each_block, write,
-};
+use crate::simd::{Avx2, Avx512, Block, Portable, dispatch_lanes, dispatch_wide, for_each_block, write};
 use crate::{Domain, Float, Lanes, Shape, Var};
 
 /// Rows whose formula is evaluated side by side. Four `f64` are one AVX2 register; with eight, dual numbers spill.
@@ -152,9 +150,7 @@ fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usi
                     y = y + S::splat(outputs[b].get(l)) * basis[b];
                 }
                 if F::DOMAIN == Domain::Ball {
-                    let mut stored = [T::zero(); LANES];
-                    y.store(&mut stored);
-                    square.add_square::<T>(S::load(&stored));
+                    square.add_square::<T>(y.rounded::<T>());
                 }
                 write(out, c, width - c, y);
             },
@@ -330,14 +326,14 @@ mod tests {
     use crate::row_formula::Vector;
     use crate::{Scalar, rng};
 
-    /// Every kind of invariant.
+    /// Every kind of invariant; areas in an indefinite metric, or a definite one.
     #[derive(Clone, Copy)]
-    struct Everything;
+    struct Everything<const DEFINITE: bool>;
 
-    impl RowFormula<2, 3, 10, 3> for Everything {
+    impl<const DEFINITE: bool> RowFormula<2, 3, 10, 3> for Everything<DEFINITE> {
         const NAME: &'static str = "everything";
         const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Minkowski;
+        const METRIC: Metric = if DEFINITE { Metric::Space } else { Metric::Minkowski };
         const BASIS: [Vector; 3] = [Vector::Input(0), Vector::Difference(1, 0), Vector::Flip(1)];
         const DOMAIN: Domain = Domain::Ball;
         const INVARIANTS: [Invariant; 10] = [
@@ -358,7 +354,7 @@ mod tests {
     }
 
     /// Results and gradients of rows one by one and with the instruction set in use are the same bits.
-    fn same<T: Float>(n: usize, width: usize, single: bool) {
+    fn same<T: Float, const DEFINITE: bool>(n: usize, width: usize, single: bool) {
         let mut rng = rng::stream(n as u64, width as u64, 0);
         let mut draw =
             |len: usize| -> Vec<T> { (0..len).map(|_| T::nearest(rng.random_range(-0.5..0.5))).collect() };
@@ -371,7 +367,7 @@ mod tests {
         let (vectors, parameters) = operands.split(2);
         let g = draw(n * width);
         let (mut out, mut by_one) = (vec![T::zero(); n * width], vec![T::zero(); n * width]);
-        forward_range::<Everything, T, 2, 3, 10, 3>(
+        forward_range::<Everything<DEFINITE>, T, 2, 3, 10, 3>(
             vectors,
             &parameters,
             width,
@@ -379,18 +375,30 @@ mod tests {
             Results::new(&mut out, true),
         );
         let results = Results::new(&mut by_one, true);
-        forward_rows::<Everything, T, Portable, 2, 3, 10, 3, 1>(vectors, &parameters, width, 0..n, results);
+        forward_rows::<Everything<DEFINITE>, T, Portable, 2, 3, 10, 3, 1>(
+            vectors,
+            &parameters,
+            width,
+            0..n,
+            results,
+        );
         let bits = |x: &[T]| x.iter().map(|x| x.to_f64().to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&out), bits(&by_one), "{n} rows of {width}");
 
         let of_len = |data: &Vec<T>| vec![T::nearest(9.0); data.len()];
         let (mut got, mut want) = (data.each_ref().map(of_len), data.each_ref().map(of_len));
-        let operation = Erased::<Everything, 2, 3, 10, 3>::operation();
+        let operation = Erased::<Everything<DEFINITE>, 2, 3, 10, 3>::operation();
         let outcome = Outcome { out: &out, kept: &[] };
         operation.backward(&inputs, outcome, &g, &mut got.each_mut().map(|grad| Some(&mut grad[..])));
         let grads = &mut want.each_mut().map(|grad| Some(&mut grad[..]));
         for_each_piece(&operands.reads(2), n, 40 + 3 * width, grads, |piece| {
-            backward_piece::<Everything, T, Portable, 2, 3, 10, 3, 1>(vectors, &parameters, piece, width, &g);
+            backward_piece::<Everything<DEFINITE>, T, Portable, 2, 3, 10, 3, 1>(
+                vectors,
+                &parameters,
+                piece,
+                width,
+                &g,
+            );
         });
         for (k, (got, want)) in got.iter().zip(&want).enumerate() {
             assert_eq!(bits(got), bits(want), "{n} rows of {width}, gradient {k}");
@@ -402,8 +410,10 @@ mod tests {
         for n in (0..=9).chain([15, 16, 17, 33]) {
             for width in [1, 2, 5, 8, 9, 16, 24] {
                 for single in [false, true] {
-                    same::<f32>(n, width, single);
-                    same::<f64>(n, width, single);
+                    same::<f32, true>(n, width, single);
+                    same::<f32, false>(n, width, single);
+                    same::<f64, true>(n, width, single);
+                    same::<f64, false>(n, width, single);
                 }
             }
         }

@@ -300,14 +300,14 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                 Invariant::Wedge(a, b, c) => {
                     *products = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
                     let by_products = wedge::by_products(products);
-                    let narrow = wedge::narrow(by_products, products);
+                    let wide = wedge::wide(by_products, products);
                     let is_area = wedge::is_area(F::METRIC, [a, b, c]);
-                    if is_area && !narrow.any() {
+                    if is_area && wide.all() {
                         by_products
                     } else {
                         let slopes = wedge::slopes(products);
                         for (l, row) in rows.iter().enumerate() {
-                            if is_area && !narrow.get(l) {
+                            if is_area && wide.get(l) {
                                 continue;
                             }
                             let slopes = [slopes[0].get(l), slopes[1].get(l)];
@@ -319,7 +319,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                         let parts = &self.parts[k];
                         let left = [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])];
                         let value = wedge::value(products, left);
-                        if is_area { Scalar::select(narrow, value, by_products) } else { value }
+                        if is_area { Scalar::select(wide, by_products, value) } else { value }
                     }
                 }
                 Invariant::Param(q) => read.params[q],
