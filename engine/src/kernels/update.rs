@@ -203,13 +203,14 @@ fn survey<T: Float, S: Block, const V: usize, const W: usize, const K: usize, co
     let square = Compensated::totals::<T, ROWS>(&squares);
     old.products[0][0] = square.value();
     old.margin = square.margin(kappa);
+    // Lanes without a row have nothing to refine.
     let mut wide = [true; ROWS];
     for a in 1..V {
         for b in a..V {
             let products = products_of(&old.products, a, b);
             let area = wedge::by_products(&products);
             (old.areas[a][b], old.areas[b][a]) = (area, area);
-            for l in 0..ROWS {
+            for l in 0..rows.len() {
                 wide[l] &= a != b || wedge::wide(area, &products).get(l);
             }
         }
@@ -345,10 +346,7 @@ where
         for i in 0..N {
             v[W + i] = S::load(&given[i][at]);
         }
-        let new = combined::<S, V, W>(coefficients, l, v);
-        if U::DOMAIN == Domain::Ball {
-            square.add_square::<T>(new[0].rounded::<T>());
-        }
+        let new = combined::<U, T, S, V, W, K>(coefficients, l, v, &mut square);
         for i in 0..W {
             new[i].store(&mut out[i][at]);
         }
@@ -360,10 +358,7 @@ where
         for i in 0..N {
             v[W + i] = S::load_part(given_rest[i]);
         }
-        let new = combined::<S, V, W>(coefficients, l, v);
-        if U::DOMAIN == Domain::Ball {
-            square.add_square::<T>(new[0].rounded::<T>());
-        }
+        let new = combined::<U, T, S, V, W, K>(coefficients, l, v, &mut square);
         for i in 0..W {
             new[i].store_part(rest[i]);
         }
@@ -371,18 +366,27 @@ where
     square
 }
 
-/// The rewritten vectors, of some coordinates of all.
+/// The rewritten vectors, of some coordinates of all; the first one's square is added up, where its domain is a ball.
 #[inline(always)]
-fn combined<S: Block, const V: usize, const W: usize>(
+fn combined<U, T, S, const V: usize, const W: usize, const K: usize>(
     coefficients: &[[Lanes<ROWS>; V]; W],
     l: usize,
     v: [S; V],
-) -> [S; W] {
+    square: &mut Compensated<S>,
+) -> [S; W]
+where
+    U: RowUpdate<V, W, K>,
+    T: Float,
+    S: Block,
+{
     let mut new = [S::splat(0.0); W];
     for w in 0..W {
         for b in 0..V {
             new[w] = new[w] + S::splat(coefficients[w][b].get(l)) * v[b];
         }
+    }
+    if U::DOMAIN == Domain::Ball {
+        square.add_square::<T>(new[0].rounded::<T>());
     }
     new
 }

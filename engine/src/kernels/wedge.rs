@@ -23,14 +23,16 @@ pub(crate) fn by_products<const R: usize>([aa, ab, ac, bc]: &[Lanes<R>; 4]) -> L
     *aa * *bc - *ab * *ac
 }
 
-/// Where an area [`by_products`] has its digits, all but three of their bits: where sin² of the angle is more than ¼. Not
-/// where products overflow.
+/// By how much the products of an area that has its digits exceed it at most: sin² of the angle is more than ¼.
+pub(crate) const WIDE: f64 = 4.0;
+
+/// Where an area [`by_products`] has its digits, all but three of their bits. Not where products overflow.
 #[inline(always)]
 pub(crate) fn wide<const R: usize>(
     by_products: Lanes<R>,
     [aa, _, _, bb]: &[Lanes<R>; 4],
 ) -> LaneMask<R, f64> {
-    (*aa * *bb).lt(Lanes::splat(4.0) * by_products)
+    (*aa * *bb).lt(Lanes::splat(WIDE) * by_products)
 }
 
 /// p and q of the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.

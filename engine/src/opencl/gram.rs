@@ -15,7 +15,7 @@ use crate::domain::{largest_time, least_height};
 use crate::kernels::gram::reverse::shares;
 use crate::kernels::gram::survey::Rows;
 use crate::kernels::operands::{PARAMS, row_shape};
-use crate::kernels::wedge::is_area;
+use crate::kernels::wedge::{WIDE, is_area};
 use crate::lanes::array;
 use crate::row_formula::{Invariant, Metric, Vector};
 use crate::shape::Broadcast;
@@ -240,9 +240,12 @@ impl RowForm {
         };
         let of = |x: &str, y: &str| (x.to_owned(), self.lower(&format!("({y})")));
         let by_products = if is_area(self.metric, vectors) {
-            "const double area = aa * products[3] - ab * ad; if (aa * products[3] < 4 * area) return area;\n"
+            format!(
+                "const double area = aa * products[3] - ab * ad;\n\
+                 if (aa * products[3] < {WIDE:e} * area) return area;\n"
+            )
         } else {
-            ""
+            String::new()
         };
         let first = each(&[of("a", "a"), of("a", "b"), of("a", "d"), of("b", "d")]);
         let (b, d) = ("(fma(p, a, -b) + fma(p, a_low, -b_low))", "(fma(q, a, -d) + fma(q, a_low, -d_low))");

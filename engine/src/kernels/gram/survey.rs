@@ -302,7 +302,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                     let by_products = wedge::by_products(products);
                     let wide = wedge::wide(by_products, products);
                     let is_area = wedge::is_area(F::METRIC, [a, b, c]);
-                    if is_area && wide.all() {
+                    if is_area && (0..rows.len()).all(|l| wide.get(l)) {
                         by_products
                     } else {
                         let slopes = wedge::slopes(products);
