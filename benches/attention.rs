@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench attention -- [--threads 1] [--only umbral/512/64]` prints medians in milliseconds of the forward pass
 //! and of forward and backward together, of a batch of 8 with 8 heads, and by how many megabytes they raise the
-//! process's memory at its highest.
+//! process's memory at its highest. `--only one/` is one head of one sequence, up to 16384 long: how memory grows.
 
 mod common;
 #[path = "common/timing.rs"]
@@ -48,10 +48,11 @@ fn main() {
             ("laplacian", Similarity::Laplacian, Aggregation::Sum),
         ];
         for (name, similarity, aggregation) in cases {
-            for (n, d) in [(512, 16), (512, 64), (2048, 16), (2048, 64), (16384, 64)] {
-                // Longer sequences show the memory, in one head.
-                let heads = if n > 2048 { 1 } else { 64 };
-                if only.as_deref().is_some_and(|only| !format!("{name}/{n}/{d}").starts_with(only)) {
+            let batch = [(512, 16), (512, 64), (2048, 16), (2048, 64)].map(|(n, d)| (64, n, d));
+            let one = [512, 1024, 2048, 4096, 8192, 16384].map(|n| (1, n, 64));
+            for (heads, n, d) in batch.into_iter().chain(one) {
+                let case = format!("{}{name}/{n}/{d}", if heads == 1 { "one/" } else { "" });
+                if only.as_deref().is_some_and(|only| !case.starts_with(only)) {
                     continue;
                 }
                 let attention = Attention {

@@ -29,7 +29,10 @@ use cotangent_engine::{MapFormula, Rows, Scalar};
 
 use crate::manifold::{ConstantCurvature, Scale};
 use crate::sets::Sets;
-use crate::{Euclidean, Lorentz, Manifold, Stereographic, euclidean, stereographic};
+use crate::{
+    Euclidean, HalfSpace, Hyperbolic, Isometric, Klein, Lorentz, Manifold, Product, Sphere, Stereographic,
+    euclidean, stereographic,
+};
 
 /// A manifold with a weighted barycentre in closed form.
 ///
@@ -59,11 +62,10 @@ pub trait Barycentre: Manifold {
     /// If the shapes do not fit.
     fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R;
 
-    /// What weighted sums of points are formed in: rows of width `dimension + 1`.
+    /// What weighted sums of points are formed in: rows of width `dimension + 1`, of each factor of a product.
     fn barycentre_features<R: Rows>(&self, points: &R) -> R;
 
-    /// The barycentre from a weighted sum of [features](Self::barycentre_features), on any scale: `[…, dimension + 1]`
-    /// to `[…, ambient]`.
+    /// The barycentre from a weighted sum of [features](Self::barycentre_features), on any scale, to `[…, ambient]`.
     fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R;
 }
 
@@ -118,6 +120,64 @@ impl Barycentre for Lorentz {
         let square = R::scalar(formulas::MinkowskiSquare, [sum], []);
         let scale = R::map(formulas::InverseRoot, [&R::map(Mul, [&square, &sum.constant(self.kappa())])]);
         self.project(&R::vector(Scale, [sum], [&scale]))
+    }
+}
+
+/// The other hyperbolic models have the hyperboloid's centroid; in the Klein model it is Einstein's midpoint, the mean with
+/// weights wᵢγᵢ.
+macro_rules! of_the_hyperboloid {
+    ($model:ty) => {
+        impl Barycentre for $model {
+            #[track_caller]
+            fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
+                let there: Lorentz = self.counterpart();
+                self.of_hyperboloid(&there.barycentre(&self.onto_hyperboloid(points), weights))
+            }
+            fn barycentre_features<R: Rows>(&self, points: &R) -> R {
+                self.onto_hyperboloid(points)
+            }
+            fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
+                let there: Lorentz = self.counterpart();
+                self.of_hyperboloid(&there.barycentre_from_sum(sum))
+            }
+        }
+    };
+}
+of_the_hyperboloid!(Klein);
+of_the_hyperboloid!(HalfSpace);
+
+/// The weighted sum of points, scaled to the sphere.
+impl Barycentre for Sphere {
+    #[track_caller]
+    fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
+        self.barycentre_from_sum(&R::combine(&shares::<R>(weights), points))
+    }
+    fn barycentre_features<R: Rows>(&self, points: &R) -> R {
+        points.clone()
+    }
+    fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
+        let square = R::scalar(euclidean::formulas::Inner, [sum, sum], []);
+        let scale = R::map(formulas::InverseRoot, [&R::map(Mul, [&square, &sum.constant(self.kappa())])]);
+        self.project(&R::vector(Scale, [sum], [&scale]))
+    }
+}
+
+/// Of each factor by itself; features lie side by side.
+impl<A: Barycentre, B: Barycentre> Barycentre for Product<A, B> {
+    #[track_caller]
+    fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
+        let (left, right) = self.parts(points);
+        R::concat(&self.left().barycentre(&left, weights), &self.right().barycentre(&right, weights))
+    }
+    fn barycentre_features<R: Rows>(&self, points: &R) -> R {
+        let (left, right) = self.parts(points);
+        R::concat(&self.left().barycentre_features(&left), &self.right().barycentre_features(&right))
+    }
+    fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
+        let origin = self.left().origin::<f64>(self.left().dimension(self.split()));
+        let split = self.left().barycentre_features(&origin).len();
+        let (left, right) = (sum.columns(0..split), sum.columns(split..sum.width()));
+        R::concat(&self.left().barycentre_from_sum(&left), &self.right().barycentre_from_sum(&right))
     }
 }
 

@@ -184,9 +184,6 @@ impl Manifold for Euclidean {
         .map_err(|element| element / width)
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        if x.iter().all(|c| c.is_finite()) {
-            return Ok(());
-        }
-        Err(OffManifold { manifold: Self::NAME, condition: "finite coordinates", by: f64::INFINITY })
+        OffManifold::unless_finite(Self::NAME, x, 1)
     }
 }

@@ -10,7 +10,7 @@
 use cotangent_engine::domain::least_height;
 use cotangent_engine::{Float, Row, Rows};
 
-use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one};
 
 /// The upper half-space of sectional curvature `kappa` < 0. The last coordinate is the height; the origin is at
 /// height 1.
@@ -288,7 +288,9 @@ impl ConstantCurvature for HalfSpace {
 impl Manifold for HalfSpace {
     const NAME: &'static str = "half_space";
 
+    #[track_caller]
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
+        at_least_one(Self::NAME, dim);
         let mut row = Row::from(vec![T::zero(); dim].as_slice());
         row[dim - 1] = T::one();
         row
@@ -324,11 +326,12 @@ impl Manifold for HalfSpace {
         R::vector(formulas::Descend, [x, g], [&x.constant(self.kappa), rate])
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
-        let off = |condition, by| Err(OffManifold { manifold: Self::NAME, condition, by });
-        if let Some(worst) = x.iter().find(|c| !c.is_finite()) {
-            return off("finite coordinates", worst.to_f64().abs());
-        }
+        OffManifold::unless_finite(Self::NAME, x, 1)?;
         let by = least_height::<T>() - x[x.len() - 1].to_f64();
-        if by <= 0.0 { Ok(()) } else { off("a positive last coordinate, no subnormal one", by) }
+        if by <= 0.0 {
+            return Ok(());
+        }
+        let condition = "a positive last coordinate, no subnormal one";
+        Err(OffManifold { manifold: Self::NAME, condition, by })
     }
 }

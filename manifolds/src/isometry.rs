@@ -20,7 +20,7 @@ use crate::{HalfSpace, Klein, Lorentz, Sphere, Stereographic};
 /// Any two [`Hyperbolic`] models, and the stereographic model for κ > 0 with the sphere. What are not two models of
 /// one space does not convert:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Lorentz, Point, Sphere};
 /// let x = Point::new(Sphere::new(1.0).unwrap(), Row::from([1.0, 0.0]));
@@ -42,7 +42,13 @@ pub trait Isometric<N: ConstantCurvature>: ConstantCurvature {
 }
 
 /// A model of hyperbolic space, by its isometry with the hyperboloid. Any two convert into one another.
+///
+/// Points go by way of the hyperboloid. So do not tangent vectors, whose radial parts are so long there that those of other
+/// models would be lost in their rounding: they go by way of the ball, where neither side is the hyperboloid.
 pub trait Hyperbolic: ConstantCurvature {
+    /// Whether this is the hyperboloid.
+    const HYPERBOLOID: bool = false;
+
     /// The model of the given curvature.
     ///
     /// # Errors
@@ -60,6 +66,12 @@ pub trait Hyperbolic: ConstantCurvature {
 
     /// The differential of [`of_hyperboloid`](Self::of_hyperboloid) at a point `x` of the hyperboloid.
     fn push_of_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R;
+
+    /// Tangent vectors at `x` in the ball: a differential.
+    fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R;
+
+    /// Tangent vectors at a point `x` of the ball in this model: a differential.
+    fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R;
 }
 
 impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
@@ -73,7 +85,11 @@ impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
     }
     fn push<R: Rows>(&self, x: &R, v: &R) -> R {
         let other: N = self.counterpart();
-        other.push_of_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v))
+        if M::HYPERBOLOID || N::HYPERBOLOID {
+            return other.push_of_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v));
+        }
+        let ball = existing(Stereographic::of_curvature(self.kappa()));
+        other.push_of_ball(&ball.of_hyperboloid(&self.onto_hyperboloid(x)), &self.push_onto_ball(x, v))
     }
 }
 
@@ -86,6 +102,8 @@ fn existing<N>(model: Result<N, CurvatureError>) -> N {
 }
 
 impl Hyperbolic for Lorentz {
+    const HYPERBOLOID: bool = true;
+
     fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
         Lorentz::new(kappa)
     }
@@ -101,6 +119,14 @@ impl Hyperbolic for Lorentz {
     fn push_of_hyperboloid<R: Rows>(&self, _x: &R, v: &R) -> R {
         v.clone()
     }
+    fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R {
+        let ball = existing(Stereographic::of_curvature(self.kappa()));
+        ball.push_of_hyperboloid(x, v)
+    }
+    fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R {
+        let ball = existing(Stereographic::of_curvature(self.kappa()));
+        ball.push_onto_hyperboloid(x, v)
+    }
 }
 
 /// A row with a time coordinate of 0 put before it.
@@ -115,7 +141,7 @@ fn space<R: Rows>(x: &R) -> R {
 
 /// A model whose points have one coordinate less than the hyperboloid's.
 macro_rules! hyperbolic {
-    ($model:ident, $new:path, $up:path, $down:path) => {
+    ($model:ident, $new:path, $up:path, $down:path, |$m:ident, $x:ident, $v:ident| $onto:expr, $of:expr) => {
         impl Hyperbolic for $model {
             fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
                 $new(kappa)
@@ -132,13 +158,42 @@ macro_rules! hyperbolic {
             fn push_of_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R {
                 R::differential($down, [&space(x)], [&space(v)], [self.kappa()])
             }
+            fn push_onto_ball<R: Rows>(&self, $x: &R, $v: &R) -> R {
+                let $m = self;
+                $onto
+            }
+            fn push_of_ball<R: Rows>(&self, $x: &R, $v: &R) -> R {
+                let $m = self;
+                $of
+            }
         }
     };
 }
 
-hyperbolic!(Stereographic, Stereographic::ball, formulas::BallToLorentz, formulas::LorentzToBall);
-hyperbolic!(Klein, Klein::new, formulas::KleinToLorentz, formulas::LorentzToKlein);
-hyperbolic!(HalfSpace, HalfSpace::new, formulas::HalfSpaceToLorentz, formulas::LorentzToHalfSpace);
+hyperbolic!(
+    Stereographic,
+    Stereographic::ball,
+    formulas::BallToLorentz,
+    formulas::LorentzToBall,
+    |_m, _x, v| v.clone(),
+    v.clone()
+);
+hyperbolic!(
+    Klein,
+    Klein::new,
+    formulas::KleinToLorentz,
+    formulas::LorentzToKlein,
+    |m, x, v| R::vector(formulas::PushKleinToBall, [x, v], [&x.constant(m.kappa())]),
+    R::vector(formulas::PushBallToKlein, [x, v], [&x.constant(m.kappa())])
+);
+hyperbolic!(
+    HalfSpace,
+    HalfSpace::new,
+    formulas::HalfSpaceToLorentz,
+    formulas::LorentzToHalfSpace,
+    |m, x, v| R::vector(formulas::PushHalfSpaceToBall, [x, v], [&x.constant(m.kappa())]),
+    R::vector(formulas::PushBallToHalfSpace, [x, v], [&x.constant(m.kappa())])
+);
 
 impl Isometric<Sphere> for Stereographic {
     #[track_caller]
@@ -320,6 +375,89 @@ pub mod formulas {
         }
     }
 
+    /// The differential of `2p/(1 + c‖p‖²)`, from the ball to the Klein model, at p along v: `a v + κ⟨p, v⟩a² p`, a = 2/(2 − m).
+    #[derive(Clone, Copy, Debug)]
+    pub struct PushBallToKlein;
+
+    impl RowFormula<2, 2, 3, 2> for PushBallToKlein {
+        const NAME: &'static str = "isometry.push_ball_to_klein";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([m, pv, kappa]: [S; 3]) -> [S; 2] {
+            let two = S::constant(2.0);
+            let a = two / (two - m);
+            [kappa * pv * a.square(), a]
+        }
+    }
+
+    /// The differential of `q/(1 + r)`, r = √(1 − c‖q‖²), from the Klein model to the ball, at q along v:
+    /// `b v − κ⟨q, v⟩b²/r q`, b = 1/(1 + r).
+    #[derive(Clone, Copy, Debug)]
+    pub struct PushKleinToBall;
+
+    impl RowFormula<2, 2, 3, 2> for PushKleinToBall {
+        const NAME: &'static str = "isometry.push_klein_to_ball";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([m, qv, kappa]: [S; 3]) -> [S; 2] {
+            let r = m.sqrt();
+            let b = (S::one() + r).recip();
+            [-kappa * qv * b.square() / r, b]
+        }
+    }
+
+    /// The differential of the inversion that takes the ball to the half-space, at p = (p_t, p_n) along v: with u = √c p,
+    /// g = 1 − u_n and D = ‖u_t‖² + g² the squared distance from the point that goes to infinity,
+    ///
+    /// ```text
+    /// (2√c/D) (v_t − k u_t, −(v_n (‖u_t‖² − g²) + 2g ⟨u_t, v_t⟩)/D),   k = 2 (⟨u_t, v_t⟩ − g v_n)/D
+    /// ```
+    #[derive(Clone, Copy, Debug)]
+    pub struct PushBallToHalfSpace;
+
+    impl RowFormula<2, 3, 5, 3> for PushBallToHalfSpace {
+        const NAME: &'static str = "isometry.push_ball_to_half_space";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Horizontal;
+        const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
+        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([tt, tv, n, v, kappa]: [S; 5]) -> [S; 3] {
+            let (two, s) = (S::constant(2.0), (-kappa).sqrt());
+            let (tt, tv, g) = (-kappa * tt, s * tv, S::one() - s * n);
+            let r = (tt + g.square()).recip();
+            let (k, f) = (two * (tv - g * v) * r, two * s * r);
+            [-f * k * s, f, -f * r * (v * (tt - g.square()) + two * g * tv)]
+        }
+    }
+
+    /// The differential of the same inversion back, at x = (t, y) along v: with g = y + 1 and D = ‖t‖² + g²,
+    ///
+    /// ```text
+    /// (2/√c D) (v_t − k t, (v_n (g² − ‖t‖²) + 2g ⟨t, v_t⟩)/D),   k = 2 (⟨t, v_t⟩ + g v_n)/D
+    /// ```
+    #[derive(Clone, Copy, Debug)]
+    pub struct PushHalfSpaceToBall;
+
+    impl RowFormula<2, 3, 5, 3> for PushHalfSpaceToBall {
+        const NAME: &'static str = "isometry.push_half_space_to_ball";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Horizontal;
+        const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
+        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([tt, tv, y, v, kappa]: [S; 5]) -> [S; 3] {
+            let (two, g) = (S::constant(2.0), y + S::one());
+            let r = (tt + g.square()).recip();
+            let (k, f) = (two * (tv + g * v) * r, two * r / (-kappa).sqrt());
+            [-f * k, f, f * (v * (g.square() - tt) * r + two * g * tv * r)]
+        }
+    }
+
     const NEGATIVE: Range = Range(-1.5, -0.5);
     const POSITIVE: Range = Range(0.4, 1.6);
 
@@ -333,5 +471,9 @@ pub mod formulas {
         Formula::row(LorentzToKlein, Free, &[NEGATIVE]),
         Formula::row(HalfSpaceToLorentz, HalfSpace, &[NEGATIVE]),
         Formula::row(LorentzToHalfSpace, Free, &[NEGATIVE]),
+        Formula::row(PushBallToKlein, Ball, &[NEGATIVE]),
+        Formula::row(PushKleinToBall, Ball, &[NEGATIVE]),
+        Formula::row(PushBallToHalfSpace, Ball, &[NEGATIVE]),
+        Formula::row(PushHalfSpaceToBall, HalfSpace, &[NEGATIVE]),
     ];
 }

@@ -10,7 +10,7 @@ use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Rows};
 
 use crate::formulas::stereographic;
-use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one};
 
 /// The Klein model of hyperbolic space of sectional curvature `kappa` < 0; points have ‖q‖ < 1/√-κ.
 ///
@@ -198,7 +198,9 @@ impl ConstantCurvature for Klein {
 impl Manifold for Klein {
     const NAME: &'static str = "klein";
 
+    #[track_caller]
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
+        at_least_one(Self::NAME, dim);
         Row::from(vec![T::zero(); dim].as_slice())
     }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
@@ -230,8 +232,9 @@ impl Manifold for Klein {
         R::vector(stereographic::Project, [x], [&x.constant(self.kappa)])
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        OffManifold::unless_finite(Self::NAME, x, 1)?;
         let e = margin(x, self.kappa);
-        if e > 0.0 && e.is_finite() {
+        if e > 0.0 {
             return Ok(());
         }
         Err(OffManifold { manifold: Self::NAME, condition: "1 + kappa |x|^2 > 0", by: -e })

@@ -73,7 +73,7 @@ pub use half_space::HalfSpace;
 pub use isometry::{Hyperbolic, Isometric};
 pub use klein::Klein;
 pub use lorentz::Lorentz;
-pub use manifold::{ConstantCurvature, CurvatureError, FactorVisitor, Manifold, OffManifold};
+pub use manifold::{ConstantCurvature, CurvatureError, FactorVisitor, Manifold, OffManifold, OffTangent};
 pub use module::{Module, Path, StateError, Visitor, VisitorMut};
 pub use orthonormal::Retraction;
 pub use param::{Param, ParamOnTape};

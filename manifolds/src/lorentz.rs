@@ -9,7 +9,9 @@
 use cotangent_engine::domain::{largest_time, margin};
 use cotangent_engine::{Float, Row, Rows};
 
-use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+use crate::manifold::{
+    ConstantCurvature, CurvatureError, Manifold, OffManifold, OffTangent, at_least_one, tangent_within,
+};
 
 /// The hyperboloid of sectional curvature `kappa` < 0. Points of dimension n have n + 1 coordinates, time
 /// first: `x₀ = √(‖x_space‖² − 1/κ)`.
@@ -323,7 +325,9 @@ impl Manifold for Lorentz {
     fn dimension(&self, ambient: usize) -> usize {
         ambient.saturating_sub(1)
     }
+    #[track_caller]
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
+        at_least_one(Self::NAME, dim);
         let mut row = Row::from(vec![T::zero(); dim + 1].as_slice());
         row[0] = T::nearest((-1.0 / self.kappa).sqrt());
         row
@@ -356,6 +360,7 @@ impl Manifold for Lorentz {
         R::vector(formulas::Project, [x], [&x.constant(self.kappa)])
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        OffManifold::unless_finite(Self::NAME, x, 2)?;
         let time = x[0].to_f64();
         let right = (margin(&x[1..], -self.kappa) / -self.kappa).sqrt();
         let limit = largest_time::<T>();
@@ -369,5 +374,10 @@ impl Manifold for Lorentz {
             return Ok(());
         }
         Err(OffManifold { manifold: Self::NAME, condition: "x0 = sqrt(|x_space|^2 - 1/kappa)", by })
+    }
+    /// Rounding a vector far out moves it off the tangent space by as much as `|κ|‖x‖²` ulp.
+    fn contains_tangent<T: Float>(&self, x: &Row<T>, v: &Row<T>) -> Result<(), OffTangent> {
+        let square: f64 = x.iter().map(|c| c.to_f64().powi(2)).sum();
+        tangent_within(self, x, v, 1.0 - self.kappa * square)
     }
 }

@@ -21,6 +21,60 @@ pub struct OffManifold {
     pub by: f64,
 }
 
+impl OffManifold {
+    /// What every manifold asks for first: `least` coordinates or more, all finite.
+    pub(crate) fn unless_finite<T: Float>(
+        manifold: &'static str,
+        x: &[T],
+        least: usize,
+    ) -> Result<(), OffManifold> {
+        if x.len() < least {
+            let by = (least - x.len()) as f64;
+            return Err(OffManifold { manifold, condition: "at least one dimension", by });
+        }
+        match x.iter().map(|c| c.to_f64().abs()).find(|c| !c.is_finite()) {
+            Some(by) => Err(OffManifold { manifold, condition: "finite coordinates", by }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// By how much a vector is off a tangent space.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("not a tangent vector of {manifold} at this point: {by:e} of it is off the tangent space")]
+pub struct OffTangent {
+    /// The manifold's name.
+    pub manifold: &'static str,
+    /// The largest coordinate that is off, as a part of the vector's largest; NaN or infinite for a vector with such
+    /// coordinates.
+    pub by: f64,
+}
+
+/// Whether projecting `v` removes no more than rounding of its coordinates may have put there: 4 ulp of the largest
+/// for each, times a condition.
+pub(crate) fn tangent_within<M: Manifold, T: Float>(
+    manifold: &M,
+    x: &Row<T>,
+    v: &Row<T>,
+    condition: f64,
+) -> Result<(), OffTangent> {
+    let largest = |v: &[T]| v.iter().fold(0.0_f64, |m, c| m.max(c.to_f64().abs()));
+    let off = |by| Err(OffTangent { manifold: M::NAME, by });
+    if let Some(by) = v.iter().map(|c| c.to_f64().abs()).find(|c| !c.is_finite()) {
+        return off(by);
+    }
+    let mut removed = manifold.project_tangent(x, v);
+    removed.iter_mut().zip(v.iter()).for_each(|(w, v)| *w = *w - *v);
+    let (removed, size) = (largest(&removed), largest(v));
+    if removed <= 4.0 * T::EPSILON * condition * v.len() as f64 * size { Ok(()) } else { off(removed / size) }
+}
+
+/// Panics where a dimension is none.
+#[track_caller]
+pub(crate) fn at_least_one(manifold: &str, dim: usize) {
+    assert!(dim > 0, "{manifold}: a manifold of dimension 0 has no origin");
+}
+
 /// A curvature that a manifold does not have.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{manifold} needs {needs} curvature, not kappa = {kappa}")]
@@ -166,6 +220,14 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// # Errors
     /// By how much it is off.
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold>;
+
+    /// Whether a row is a tangent vector at the point `x`, but for rounding.
+    ///
+    /// # Errors
+    /// By how much it is off.
+    fn contains_tangent<T: Float>(&self, x: &Row<T>, v: &Row<T>) -> Result<(), OffTangent> {
+        tangent_within(self, x, v, 1.0)
+    }
 
     /// A point in a uniformly random direction from the origin, at a distance uniform in `[0, radius]`.
     fn random_point<T: Float>(&self, dim: usize, radius: f64, rng: &mut Rng) -> Row<T> {

@@ -41,6 +41,7 @@ pub(crate) fn contains<T: Float>(
     x: &[T],
 ) -> Result<(), OffManifold> {
     assert_eq!(x.len(), n * p, "{manifold}: the elements of {n} x {p} matrices");
+    OffManifold::unless_finite(manifold, x, 1)?;
     let by = deviation(&Matrix::from_fn(n, p, |i, j| x[i * p + j].to_f64()));
     if by <= tolerance::<T>(n) {
         return Ok(());

@@ -1,14 +1,14 @@
 //! Points and tangent vectors as types: what belongs to different geometries does not mix.
 
-use cotangent_engine::{Float, Rows, Shape, Var};
+use cotangent_engine::{Float, Row, Rows, Shape, Tensor, Var};
 
-use crate::{ConstantCurvature, Isometric, Manifold};
+use crate::{ConstantCurvature, Isometric, Manifold, OffManifold, OffTangent};
 
 /// Points of a manifold, one per row: of a single row, a tensor or a tape variable.
 ///
 /// There is no `+` on points:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0369
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Point, Stereographic};
 /// let ball = Stereographic::new(-1.0).unwrap();
@@ -18,12 +18,29 @@ use crate::{ConstantCurvature, Isometric, Manifold};
 ///
 /// and points of different manifolds do not mix:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0308
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Lorentz, Point, Stereographic};
 /// let x = Point::new(Stereographic::new(-1.0).unwrap(), Row::from([0.1, 0.2]));
 /// let y = Point::new(Lorentz::new(-1.0).unwrap(), Row::from([1.0, 0.0]));
 /// let d = x.dist(&y);
+/// ```
+///
+/// nor do their tangent vectors, nor a tangent vector and a point:
+///
+/// ```compile_fail,E0308
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{Lorentz, Point, Stereographic, Tangent};
+/// let x = Point::new(Stereographic::new(-1.0).unwrap(), Row::from([0.1, 0.2]));
+/// let v = Tangent::new(Lorentz::new(-1.0).unwrap(), Row::from([0.0, 0.1]));
+/// let y = x.exp(&v);
+/// ```
+///
+/// ```compile_fail,E0308
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{Point, Stereographic};
+/// let x = Point::new(Stereographic::new(-1.0).unwrap(), Row::from([0.1, 0.2]));
+/// let y = x.exp(&x);
 /// ```
 ///
 /// ```
@@ -49,7 +66,7 @@ pub struct Tangent<M, R> {
 }
 
 impl<M: Manifold, R: Rows> Tangent<M, R> {
-    /// Tangent vectors with these coordinates, which are taken as they are.
+    /// Tangent vectors with these coordinates, which are taken as they are: see [`checked`](Tangent::checked).
     pub fn new(manifold: M, coordinates: R) -> Self {
         Tangent { manifold, coordinates }
     }
@@ -75,7 +92,8 @@ impl<M: Manifold, R: Rows> Tangent<M, R> {
 }
 
 impl<M: Manifold, R: Rows> Point<M, R> {
-    /// Points with these coordinates, which are taken as they are: see [`Manifold::project`].
+    /// Points with these coordinates, which are taken as they are: see [`Manifold::project`], and
+    /// [`checked`](Point::checked).
     pub fn new(manifold: M, coordinates: R) -> Self {
         Point { manifold, coordinates }
     }
@@ -159,6 +177,59 @@ impl<M: Manifold, R: Rows> Point<M, R> {
     pub fn geodesic(&self, other: &Self, t: &R::Scalar) -> Self {
         let m = self.same(&other.manifold);
         Point::new(self.manifold, m.geodesic(&self.coordinates, &other.coordinates, t))
+    }
+}
+
+impl<M: Manifold, T: Float> Point<M, Row<T>> {
+    /// The point, looked at.
+    ///
+    /// ```
+    /// use cotangent_engine::Row;
+    /// use cotangent_manifolds::{Point, Stereographic};
+    /// let ball = Stereographic::new(-1.0).unwrap();
+    /// assert!(Point::new(ball, Row::from([0.6, 0.7])).checked().is_ok());
+    /// let off = Point::new(ball, Row::from([3.0, 4.0])).checked().unwrap_err();
+    /// assert_eq!(off.by, 24.0); // of 1 − 25 > 0
+    /// ```
+    ///
+    /// # Errors
+    /// By how much it is off the manifold.
+    pub fn checked(self) -> Result<Self, OffManifold> {
+        self.manifold.contains(&self.coordinates).map(|()| self)
+    }
+}
+
+impl<M: Manifold, T: Float> Point<M, Tensor<T>> {
+    /// The points, looked at.
+    ///
+    /// # Errors
+    /// The first row that is not a point, and by how much it is off the manifold.
+    pub fn checked(self) -> Result<Self, (usize, OffManifold)> {
+        crate::param::contains(&self.manifold, &self.coordinates).map(|()| self)
+    }
+}
+
+impl<M: Manifold, T: Float> Tangent<M, Row<T>> {
+    /// The tangent vector, looked at: whether it is one at `point`.
+    ///
+    /// ```
+    /// use cotangent_engine::Row;
+    /// use cotangent_manifolds::{Point, Sphere, Tangent};
+    /// let sphere = Sphere::new(1.0).unwrap();
+    /// let v = Tangent::new(sphere, Row::from([0.0, 2.0, 0.0]));
+    /// assert!(v.clone().checked(&Point::new(sphere, Row::from([1.0, 0.0, 0.0]))).is_ok());
+    /// let elsewhere = Point::new(sphere, Row::from([0.0, 1.0, 0.0]));
+    /// assert_eq!(v.checked(&elsewhere).unwrap_err().by, 1.0); // all of it
+    /// ```
+    ///
+    /// # Errors
+    /// By how much it is off the tangent space.
+    ///
+    /// # Panics
+    /// If it is of another manifold than the point.
+    #[track_caller]
+    pub fn checked(self, point: &Point<M, Row<T>>) -> Result<Self, OffTangent> {
+        point.same(&self.manifold).contains_tangent(&point.coordinates, &self.coordinates).map(|()| self)
     }
 }
 

@@ -10,7 +10,7 @@ use cotangent_engine::{
     formulas::{Add, Hypot},
 };
 
-use crate::manifold::{FactorVisitor, Manifold, OffManifold};
+use crate::manifold::{FactorVisitor, Manifold, OffManifold, OffTangent};
 
 /// The Riemannian product of two manifolds, `dist² = dist_A² + dist_B²`.
 ///
@@ -164,9 +164,15 @@ impl<A: Manifold, B: Manifold> Manifold for Product<A, B> {
     }
     /// The error is that of the first factor whose part is off, and bears its name.
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        OffManifold::unless_finite(Self::NAME, x, self.split() + 1)?;
         let (left, right) = x.split_at(self.split());
         self.left.contains(left)?;
         self.right.contains(right)
+    }
+    fn contains_tangent<T: Float>(&self, x: &Row<T>, v: &Row<T>) -> Result<(), OffTangent> {
+        let ((x, y), (v, w)) = (self.parts(x), self.parts(v));
+        self.left.contains_tangent(&x, &v)?;
+        self.right.contains_tangent(&y, &w)
     }
     fn random_tangent<T: Float>(&self, x: &Row<T>, rng: &mut Rng) -> Row<T> {
         let (left, right) = self.parts(x);

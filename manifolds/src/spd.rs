@@ -452,6 +452,7 @@ impl Manifold for Spd {
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         let n = self.n;
         assert_eq!(x.len(), n * n, "spd: the elements of {n} x {n} matrices");
+        OffManifold::unless_finite(Self::NAME, x, 1)?;
         let x = Matrix::from_fn(n, n, |i, j| x[i * n + j].to_f64());
         let off = |condition, by| Err(OffManifold { manifold: Self::NAME, condition, by });
         let asymmetry = (&x - &x.t()).largest();

@@ -6,7 +6,9 @@
 use cotangent_engine::domain::{margin, sphere_tolerance};
 use cotangent_engine::{Float, Row, Rows};
 
-use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, euclidean_metric};
+use crate::manifold::{
+    ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, euclidean_metric,
+};
 
 /// The sphere of sectional curvature `kappa` > 0, radius 1/√κ. Points of dimension n have n + 1 coordinates; the
 /// origin is the pole of the first.
@@ -210,7 +212,9 @@ impl Manifold for Sphere {
     fn dimension(&self, ambient: usize) -> usize {
         ambient.saturating_sub(1)
     }
+    #[track_caller]
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
+        at_least_one(Self::NAME, dim);
         let mut row = Row::from(vec![T::zero(); dim + 1].as_slice());
         row[0] = T::nearest(self.kappa.sqrt().recip());
         row
@@ -234,6 +238,7 @@ impl Manifold for Sphere {
         R::vector(formulas::Project, [x], [&x.constant(self.kappa)])
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        OffManifold::unless_finite(Self::NAME, x, 2)?;
         let by = margin(x, -self.kappa).abs();
         if by <= sphere_tolerance::<T>() {
             return Ok(());

@@ -4,9 +4,11 @@ mod common;
 
 use astro_float_num::{BigFloat, RoundingMode};
 use common::*;
+use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Scalar, Tape, Tensor, Var, check, rng};
 use cotangent_manifolds::{
-    Barycentre, ConstantCurvature, Euclidean, Lorentz, Manifold, Sets, Stereographic, barycentre,
+    Barycentre, ConstantCurvature, Euclidean, HalfSpace, Isometric, Klein, Lorentz, Manifold, Product, Sets,
+    Sphere, Stereographic, barycentre,
 };
 use rand::RngExt;
 
@@ -124,8 +126,31 @@ fn two_points_have_their_midpoint() {
     }
     check(Euclidean, 5.0, norm);
     for kappa in [-2.5_f64, -1.0, -0.37] {
-        check(Lorentz::new(kappa).unwrap(), 4.0 / (-kappa).sqrt(), |x| -kappa * x[0] * x[0]);
+        let radius = 4.0 / (-kappa).sqrt();
+        check(Lorentz::new(kappa).unwrap(), radius, |x| -kappa * x[0] * x[0]);
+        check(Klein::new(kappa).unwrap(), radius, |x| margin(x, kappa).powi(-2));
+        let half_space = HalfSpace::new(kappa).unwrap();
+        let origin = half_space.origin::<f64>(3);
+        let cosh = |x: &[f64]| ((-kappa).sqrt() * half_space.dist(&origin, &Row::from(x))).cosh();
+        check(half_space, radius, |x| cosh(x).powi(2));
     }
+    [0.6, 4.0]
+        .iter()
+        .for_each(|&kappa: &f64| check(Sphere::new(kappa).unwrap(), 0.7 / kappa.sqrt(), |x| 4.0 * norm(x)));
+}
+
+/// The barycentre of the same points in another model, taken back.
+fn barycentre_there<N: Barycentre + ConstantCurvature + Isometric<Stereographic>>(
+    ball: &Stereographic,
+    points: &Tensor<f64>,
+    weights: &Tensor<f64>,
+) -> Row<f64>
+where
+    Stereographic: Isometric<N>,
+{
+    let there: N = ball.counterpart();
+    let moved = Isometric::<N>::convert(ball, points);
+    there.convert(&Row::from(there.barycentre(&moved, weights).data()))
 }
 
 /// Law 41: gyromidpoint, Lorentz centroid and Einstein midpoint are one point.
@@ -145,6 +170,10 @@ fn models_agree() {
             let centroid = hyperboloid.barycentre(&lifted, &weights);
             hyperboloid.contains(centroid.data()).unwrap();
             let want = lift(&hyperboloid, &mean);
+            let everywhere = [
+                barycentre_there::<Klein>(&ball, &points, &weights),
+                barycentre_there::<HalfSpace>(&ball, &points, &weights),
+            ];
             let cosh = (-kappa).sqrt() * lifted.rows().map(|x| x[0]).fold(0.0, f64::max);
             let bound = 64.0 * roundoff::<f64>() * cosh * cosh;
             let summed = hyperboloid.barycentre_from_sum(&Tensor::combine(&weights, &lifted));
@@ -152,6 +181,13 @@ fn models_agree() {
                 let error = hyperboloid.dist(&Row::from(got.data()), &want);
                 if bound < 0.1 {
                     lorentz.see(what, error, bound, &(kappa, &points));
+                }
+            }
+
+            for (model, got) in ["Klein", "half-space"].into_iter().zip(&everywhere) {
+                // A Klein coordinate keeps half the digits.
+                if bound * cosh * cosh < 0.1 {
+                    klein.see(model, ball.dist(got, &mean), bound * cosh * cosh, &(kappa, &points));
                 }
             }
 
@@ -251,6 +287,9 @@ fn stationarity() {
     KAPPAS.iter().for_each(|&kappa| check(Stereographic::new(kappa).unwrap()));
     check(Euclidean);
     [-2.5, -0.37].iter().for_each(|&kappa| check(Lorentz::new(kappa).unwrap()));
+    [-2.5, -0.37].iter().for_each(|&kappa| check(Klein::new(kappa).unwrap()));
+    [-2.5, -0.37].iter().for_each(|&kappa| check(HalfSpace::new(kappa).unwrap()));
+    check(Sphere::new(0.6).unwrap());
 }
 
 /// Law 45, and its first order: the gradient with respect to κ is that of finite differences, through 0.
@@ -319,11 +358,15 @@ fn batches_and_gradients() {
             (means * means.tape().constant(direction)).sum()
         }
         let inputs = [points, weights];
-        // Points that are settled onto a surface move along it: coordinates are moved freely and projected.
-        let worst = check::gradients(&inputs, |v| along(m.barycentre(&m.project(&v[0]), &v[1]), &direction));
+        // Points that are settled onto a surface move along it: coordinates are moved freely and projected. On the sphere
+        // they are points of any length as well.
+        fn settled<'t, M: Manifold>(m: &M, v: Var<'t, f64>) -> Var<'t, f64> {
+            if M::NAME == "sphere" { v } else { m.project(&v) }
+        }
+        let worst = check::gradients(&inputs, |v| along(m.barycentre(&settled(&m, v[0]), &v[1]), &direction));
         assert!(worst.relative < 1e-8, "{m:?}: {worst:?}");
         let worst = check::gradients(&inputs, |v| {
-            let features = m.barycentre_features(&m.project(&v[0]));
+            let features = m.barycentre_features(&settled(&m, v[0]));
             along(m.barycentre_from_sum(&Var::combine(&v[1], &features)), &direction)
         });
         assert!(worst.relative < 1e-8, "{m:?}: {worst:?}");
@@ -331,6 +374,11 @@ fn batches_and_gradients() {
     [-1.0, -0.37, 0.0, 0.6].iter().for_each(|&kappa| check(Stereographic::new(kappa).unwrap()));
     check(Euclidean);
     check(Lorentz::new(-0.37).unwrap());
+    check(Klein::new(-0.37).unwrap());
+    check(HalfSpace::new(-0.37).unwrap());
+    check(Sphere::new(0.6).unwrap());
+    check(Product::new(Stereographic::new(-1.0).unwrap(), 1, Lorentz::new(-0.37).unwrap()));
+    check(Product::new(HalfSpace::new(-2.0).unwrap(), 1, Klein::new(-1.0).unwrap()));
 }
 
 /// One point, equal points, no weight, no point; and gradients that stay finite there and at the last radius.

@@ -5,7 +5,8 @@ mod common;
 use common::*;
 use cotangent_engine::{Float, Row, Rows, Tape, Tensor, Var, check, rng};
 use cotangent_manifolds::{
-    Barycentre, ConstantCurvature, Euclidean, FrechetError, FrechetMean, Lorentz, Manifold, Stereographic,
+    Barycentre, ConstantCurvature, Euclidean, FrechetError, FrechetMean, Grassmann, HalfSpace, Klein,
+    Lorentz, Manifold, Product, Spd, Sphere, Stereographic,
 };
 use rand::RngExt;
 
@@ -50,17 +51,33 @@ fn stationarity() {
         }
     }
     worst.report("stationarity");
-    for kappa in [-2.5_f64, -1.0, -0.37] {
-        let m = Lorentz::new(kappa).unwrap();
-        for _ in 0..40 {
-            let points = cluster(&m, [6, 3], 3.0 * rng.random::<f64>(), 3.0 * rng.random::<f64>(), &mut rng);
+}
+
+/// Law 44 on every manifold whose logarithm is exact.
+#[test]
+fn stationarity_everywhere() {
+    fn check<M: Manifold>(m: M, reach: f64) {
+        let (mut rng, dim) = (rng::stream(11, 0, 0), m.fixed_dimension().unwrap_or(3));
+        for _ in 0..20 {
+            let [radius, spread] = [(); 2].map(|()| reach * rng.random::<f64>());
+            let points = cluster(&m, [6, dim], radius, spread, &mut rng);
             let weights = weights(6, &mut rng);
             let mean = mean(&m, &points, &weights);
             m.contains(&mean).unwrap();
             let length = gradient(&m, &mean, &points, &weights);
-            assert!(length < 1e-9, "{kappa}: {length:e}");
+            assert!(length < 1e-9, "{m:?}: {length:e}");
         }
     }
+    for kappa in [-2.5_f64, -1.0, -0.37] {
+        check(Lorentz::new(kappa).unwrap(), 3.0);
+        check(Klein::new(kappa).unwrap(), 2.0);
+        check(HalfSpace::new(kappa).unwrap(), 3.0);
+    }
+    check(Sphere::new(0.6).unwrap(), 0.6);
+    check(Product::new(Stereographic::new(-1.0).unwrap(), 1, Sphere::new(0.6).unwrap()), 0.6);
+    check(Grassmann::new(4, 2), 0.3);
+    check(Spd::affine_invariant(2), 1.0);
+    check(Spd::log_euclidean(2), 1.0);
 }
 
 /// Two points have their midpoint (law 40), in flat space the mean is the weighted mean; on a line through the origin
@@ -133,6 +150,9 @@ fn gradients() {
     }
     check(Lorentz::new(-1.0).unwrap(), 0.5, 1.2);
     check(Lorentz::new(-0.37).unwrap(), 1.0, 2.0);
+    check(Klein::new(-0.37).unwrap(), 0.5, 1.2);
+    check(HalfSpace::new(-0.37).unwrap(), 0.5, 1.2);
+    check(Product::new(Stereographic::new(-1.0).unwrap(), 1, HalfSpace::new(-0.5).unwrap()), 0.5, 1.2);
 }
 
 /// With n = 2 and equal weights the gradient is that of the geodesic's middle, far out too: reverse passes agree.

@@ -61,6 +61,64 @@ fn busemann_functions_are_limits_of_distances() {
     }
 }
 
+/// Law 24: the gradient of a Busemann function is a unit vector everywhere, the points near the ideal one included.
+#[test]
+fn busemann_functions_have_unit_gradients() {
+    for (kappa, x) in [
+        (-1.0, [0.5, -0.3]),
+        (-0.25, [-1.1, 0.4]),
+        (-1.0, [0.0, 0.0]),
+        (-1.0, [0.599_999, 0.799_999]),
+        (-1.0, [-0.599_999, -0.799_999]),
+    ] {
+        let m = Stereographic::new(kappa).unwrap();
+        let tape = Tape::<f64>::new();
+        let row = tape.variable(&Tensor::new([1, 2], x.to_vec()));
+        let omega = tape.constant(&Tensor::new([1, 2], vec![0.6, 0.8]));
+        let gradients = tape.backward(m.busemann(&row, &omega).sum());
+        let g = Row::from(gradients.wrt(row).unwrap().to_dense(1, 2).as_slice());
+        let x = Row::from(x);
+        let norm = m.norm(&x, &m.egrad_to_rgrad(&x, &g));
+        // The reverse pass forms a difference of multiples of x and ω: where they are near each other, rounding of x counts
+        // for λ times as much.
+        assert!((norm - 1.0).abs() < 1e-15 * m.lambda(&x), "{kappa} {x:?}: {norm}");
+    }
+}
+
+/// Law 11, what does not hold: co-addition is not associative, but where the space is flat.
+#[test]
+fn coaddition_is_not_associative() {
+    let [x, y, z] = [[0.5, 0.1], [-0.2, 0.6], [0.3, -0.7]].map(Row::from);
+    for (kappa, so) in [(-1.0, false), (-0.25, false), (0.0, true), (0.5, false)] {
+        let m = Stereographic::new(kappa).unwrap();
+        let (left, right) = (m.coadd(&m.coadd(&x, &y), &z), m.coadd(&x, &m.coadd(&y, &z)));
+        let apart = m.dist(&left, &right);
+        assert!(if so { apart < 1e-15 } else { apart > 1e-3 }, "{kappa}: {apart}");
+    }
+}
+
+/// Law 34: on the hemisphere (2p, 1 − ‖p‖²)/(1 + ‖p‖²), `cosh d = (1 − ⟨a, b⟩)/(a₃b₃)`, the products without the last
+/// coordinates; and its points are unit vectors.
+#[test]
+fn distances_are_those_of_the_hemisphere() {
+    let m = Stereographic::new(-1.0).unwrap();
+    let points = [[0.5, -0.3], [0.0, 0.0], [-0.6, 0.7], [0.1, 0.2]];
+    let lift = |p: [f64; 2]| {
+        let square = p[0] * p[0] + p[1] * p[1];
+        [2.0 * p[0], 2.0 * p[1], 1.0 - square].map(|c| c / (1.0 + square))
+    };
+    for p in points {
+        let a = lift(p);
+        assert!((a.iter().map(|a| a * a).sum::<f64>() - 1.0).abs() < 1e-15);
+        for q in points.into_iter().filter(|&q| q != p) {
+            let b = lift(q);
+            let cosh = (1.0 - a[0] * b[0] - a[1] * b[1]) / (a[2] * b[2]);
+            let d = m.dist(&Row::from(p), &Row::from(q));
+            assert!((d.cosh() / cosh - 1.0).abs() < 1e-13, "{p:?} {q:?}: {d}");
+        }
+    }
+}
+
 #[test]
 #[should_panic(expected = "busemann: negative curvature is needed, not 0")]
 fn flat_space_has_no_ideal_points() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cotangent_engine::Float;
+use cotangent_engine::{Float, Row};
 
 use super::Lawful;
 use super::case::{Case, Draw};
@@ -133,6 +133,22 @@ impl Judge {
         self.checked += 1;
         if let Err(error) = manifold.contains(x) {
             self.holds(identity, false, || format!("{error}: {x:?}"));
+        }
+    }
+}
+
+impl Judge {
+    /// A row that must be a tangent vector at a point.
+    pub(super) fn tangent<M: Lawful, T: Float>(
+        &mut self,
+        identity: &'static str,
+        manifold: &M,
+        x: &Row<T>,
+        v: &Row<T>,
+    ) {
+        self.checked += 1;
+        if let Err(error) = manifold.contains_tangent(x, v) {
+            self.holds(identity, false, || format!("{error}: {:?}", &v[..]));
         }
     }
 }

@@ -252,3 +252,64 @@ law! {
         }
     }
 }
+
+law! {
+    /// `P_{0→x} v = (1 + κ‖x‖²) v` and `x ⊕ exp₀ v = exp_x P_{0→x} v`, within 16 u ‖v‖ and 8 u (rounding of the points).
+    transport_origin of Gyrogroup within ALL, |c, judge| {
+        let origin = scaled(&c.x, 0.0);
+        let longest = 0.5 * c.m.radius::<T>() * c.t;
+        let v = c.vector(&origin, longest, &mut c.rng.clone());
+        let there = c.m.transport(&origin, &c.x, &v);
+        let closed = scaled(&v, margin(&c.x, c.m.kappa()));
+        let within = 16.0 * c.u * c.m.norm(&origin, &v);
+        judge.length("P v = (1 + kappa |x|^2) v", c.gap(&c.x, &there, &closed), within);
+        if wrap(c, [&c.x]) {
+            return;
+        }
+        let end = c.m.exp(&origin, &v);
+        let sum = c.m.add(&c.x, &end);
+        let within = bound(c, [&c.x, &end, &sum]) * c.long(longest);
+        judge.length("x + exp_0 v = exp_x P v", c.m.dist(&sum, &c.m.exp(&c.x, &there)), within);
+    }
+}
+
+law! {
+    /// Transport around the triangle 0, x, y turns as `gyr[y, ⊖x]` does: `P_{y→0} P_{x→y} P_{0→x} v = gyr[y, ⊖x] v`,
+    /// within 64 u ‖v‖, stretched.
+    holonomy of Gyrogroup within ALL, |c, judge| {
+        if wraps(c) {
+            return;
+        }
+        let origin = scaled(&c.x, 0.0);
+        let v = c.vector(&origin, c.unit() * c.t, &mut c.rng.clone());
+        let there = c.m.transport(&c.x, &c.y, &c.m.transport(&origin, &c.x, &v));
+        let around = c.m.transport(&c.y, &origin, &there);
+        let turned = c.m.gyration(&c.y, &neg(&c.x), &v);
+        let within = 64.0 * c.u * c.m.norm(&origin, &v) * c.turn(c.m.dist(&c.x, &c.y));
+        judge.length("around 0, x, y", c.gap(&origin, &around, &turned), within);
+    }
+}
+
+law! {
+    /// `d(Rx, Ry) = d(x, y)` for a reflection R, within 8 u (rounding of the points), and `Rx ⊕ Ry = R(x ⊕ y)`, within
+    /// that of the sum.
+    rotations of Gyrogroup within ALL, |c, judge| {
+        if wraps(c) {
+            return;
+        }
+        let mirror = c.vector(&scaled(&c.x, 0.0), 1.0, &mut c.rng.clone());
+        let square = dot(&mirror, &mirror);
+        let turn = |p: &Row<T>| {
+            let along = 2.0 * dot(&mirror, p) / square;
+            let mut turned = p.clone();
+            turned.iter_mut().zip(mirror.iter()).for_each(|(p, n)| *p = T::nearest(p.to_f64() - along * n.to_f64()));
+            c.m.project(&turned)
+        };
+        let [x, y] = [&c.x, &c.y].map(turn);
+        let within = 2.0 * bound(c, [&x, &y, &c.x, &c.y]);
+        judge.length("d(Rx, Ry) = d(x, y)", c.m.dist(&x, &y) - c.m.dist(&c.x, &c.y), within);
+        let (sum, moved) = (c.m.add(&c.x, &c.y), c.m.add(&x, &y));
+        let within = within + 2.0 * bound(c, [&sum, &moved]) + turned_by(c, &c.y, [&c.x]);
+        judge.length("Rx + Ry = R(x + y)", c.m.dist(&moved, &turn(&sum)), within);
+    }
+}

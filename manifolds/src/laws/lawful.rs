@@ -21,7 +21,7 @@ pub trait Lawful: Manifold {
 
     /// Which dimensions are tried, in order. The default ends beyond one panel of coordinates of the kernels.
     fn dimensions(&self) -> Vec<usize> {
-        self.fixed_dimension().map_or(vec![1, 2, 3, 5, 10, 65], |only| vec![only])
+        self.fixed_dimension().map_or(vec![1, 2, 3, 5, 10, 64, 65], |only| vec![only])
     }
 
     /// Least and greatest sectional curvature, or bounds of them: deviations grow along a geodesic of length d

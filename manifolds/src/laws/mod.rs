@@ -49,8 +49,8 @@ pub use closure::{closed, projection};
 pub use curvature::cosines;
 pub use gradients::gradients;
 pub use gyrogroup::{
-    Gyrogroup, associativity, coaddition, commutativity, gyration, inverse, left_cancellation,
-    left_translation, loops, multiples, sums,
+    Gyrogroup, associativity, coaddition, commutativity, gyration, holonomy, inverse, left_cancellation,
+    left_translation, loops, multiples, rotations, sums, transport_origin,
 };
 pub use lawful::Lawful;
 pub use levels::levels;
@@ -115,6 +115,7 @@ macro_rules! laws {
         $crate::laws! { @$then $of
             inverse left_cancellation left_translation associativity commutativity
             gyration loops coaddition multiples sums
+            transport_origin holonomy rotations
         }
     };
     (@tests [$manifolds:expr] $($law:ident)*) => {

@@ -22,7 +22,7 @@ mod step;
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Rows, update_rows};
 
-use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold};
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one};
 use crate::momentum::{Motion, Moving, Rule, composed};
 pub use curved::Curved;
 pub use matvec::MatVec;
@@ -166,7 +166,9 @@ impl ConstantCurvature for Stereographic {
 impl Manifold for Stereographic {
     const NAME: &'static str = "stereographic";
 
+    #[track_caller]
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
+        at_least_one(Self::NAME, dim);
         Row::from(vec![T::zero(); dim].as_slice())
     }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
@@ -222,8 +224,17 @@ impl Manifold for Stereographic {
         update_rows(&step, [rows.points, rows.momenta], [rows.gradients], rows.moments, rows.width)
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        OffManifold::unless_finite(Self::NAME, x, 1)?;
         let m = margin(x, self.kappa);
-        if m > 0.0 && m.is_finite() {
+        if self.kappa >= 0.0 && !m.is_finite() {
+            let by = x.iter().fold(0.0_f64, |m, c| m.max(c.to_f64().abs()));
+            return Err(OffManifold {
+                manifold: Self::NAME,
+                condition: "coordinates whose squares are numbers",
+                by,
+            });
+        }
+        if m > 0.0 {
             return Ok(());
         }
         Err(OffManifold { manifold: Self::NAME, condition: "1 + kappa |x|^2 > 0", by: -m })

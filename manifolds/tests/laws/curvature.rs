@@ -32,8 +32,18 @@ fn scaling() {
             assert_eq!(large.norm(&x2, &v2), 2.0 * small.norm(&x, &v), "{small:?} {x:?} {v:?}");
         }
     }
+    fn sums(small: Stereographic, large: Stereographic) {
+        for seed in 0..200 {
+            let mut rng = rng::stream(seed, 14, 0);
+            let [x, y] = [(); 2].map(|()| small.random_point::<f64>(4, small.radius::<f64>(), &mut rng));
+            let [x2, y2] = [&x, &y].map(twice);
+            assert_eq!(large.add(&x2, &y2), twice(&small.add(&x, &y)), "{small:?} {x:?} {y:?}");
+            assert_eq!(large.scale(&0.3, &x2), twice(&small.scale(&0.3, &x)), "{small:?} {x:?}");
+        }
+    }
     for kappa in [-2.5, -1.0, -0.37, 0.6] {
         check(Stereographic::new(kappa).unwrap(), Stereographic::new(0.25 * kappa).unwrap());
+        sums(Stereographic::new(kappa).unwrap(), Stereographic::new(0.25 * kappa).unwrap());
         if kappa < 0.0 {
             check(Lorentz::new(kappa).unwrap(), Lorentz::new(0.25 * kappa).unwrap());
         }
@@ -76,6 +86,8 @@ fn operations_tend_to_flat_ones() {
         close("log", &m.log(&x, &y), &Euclidean.log(&x, &y));
         close("transport", &m.transport(&x, &y, &v), &v);
         close("add", &m.add(&x, &y), &Euclidean.exp(&x, &y));
+        close("scale", &m.scale(&0.7, &x), &Row::from([0.7 * x[0], 0.7 * x[1], 0.7 * x[2]]));
+        close("gyration", &m.gyration(&x, &y, &v), &v);
         close("geodesic", &m.geodesic(&x, &y, &0.3), &Euclidean.geodesic(&x, &y, &0.3));
     }
 }

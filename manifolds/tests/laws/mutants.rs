@@ -1,5 +1,5 @@
-//! Wrong manifolds, each with one fault that has been shipped somewhere: every one is rejected, by the laws that it
-//! breaks and no others.
+//! Wrong manifolds, each with one fault that has been shipped somewhere: every one is rejected by the law that is named
+//! beside it.
 
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Invariant, Row, RowFormula, RowFunction, Rows, Scalar, Vector};
@@ -25,8 +25,12 @@ enum Fault {
     ExpOfUnitCurvature,
     /// `exp` without keeping its result inside.
     ExpUnsettled,
-    /// A zero velocity taken out of the graph.
+    /// A zero velocity lost.
+    ExpFrozenAtZero,
+    /// A zero velocity taken out of the graph: its value is right, its gradient 0.
     ExpDetachedAtZero,
+    /// `dist` whose gradient at x = y is 0/0.
+    DistGradientNaN,
     /// The metric's λ not divided out of `log`.
     LogWithoutLambda,
     /// `log` without its curvature: y − x.
@@ -51,6 +55,10 @@ enum Fault {
     DescendUp,
     /// Points kept off the boundary by an epsilon.
     ProjectClamps,
+    /// Coordinates bounded above only.
+    ProjectPositive,
+    /// Points scaled to the boundary itself.
+    ProjectOnto,
     /// y ⊕ x for x ⊕ y.
     AddSwapped,
     /// Co-addition with the denominator 1 + κ²‖x‖²‖y‖².
@@ -62,7 +70,7 @@ enum Fault {
 }
 use Fault::*;
 
-const FAULTS: [(Fault, &str); 24] = [
+const FAULTS: [(Fault, &str); 30] = [
     (DistByArcosh, "log_length"),
     (DistByLogarithms, "distance"),
     (DistClamped, "log_length"),
@@ -70,7 +78,9 @@ const FAULTS: [(Fault, &str); 24] = [
     (ExpTimesLambda, "exp_log"),
     (ExpOfUnitCurvature, "exp_log"),
     (ExpUnsettled, "exp_log"),
-    (ExpDetachedAtZero, "exp_log"),
+    (ExpFrozenAtZero, "exp_log"),
+    (ExpDetachedAtZero, "gradients"),
+    (DistGradientNaN, "gradients"),
     (LogWithoutLambda, "exp_log"),
     (LogFlat, "exp_log"),
     (TransportInverted, "transport_isometry"),
@@ -83,10 +93,14 @@ const FAULTS: [(Fault, &str); 24] = [
     (RetractHalf, "retraction"),
     (DescendUp, "conversion"),
     (ProjectClamps, "projection"),
+    (ProjectPositive, "projection"),
+    (ProjectOnto, "projection"),
     (AddSwapped, "left_cancellation"),
     (CoaddDenominator, "coaddition"),
     (GyrationBack, "associativity"),
     (ScalePlain, "multiples"),
+    (TransportUnturned, "holonomy"),
+    (TransportInverted, "transport_origin"),
 ];
 
 /// Every fault is found by the law that is named beside it; the ball without a fault passes all of them.
@@ -233,6 +247,7 @@ impl Manifold for Mutant {
             DistByArcosh => self.number(Arcosh, [x, y]),
             DistByLogarithms => self.number(Logarithms, [x, y]),
             DistAsymmetric => self.number(Asymmetric, [x, y]),
+            DistGradientNaN => R::scalar_function(Quotient(self.ball), [x, y]),
             DistClamped => {
                 R::map(cotangent_engine::formulas::Min, [&self.ball.dist(x, y), &x.constant(20.0)])
             }
@@ -256,7 +271,8 @@ impl Manifold for Mutant {
                 self.ball.exp(x, &R::vector(Double, [v], [&scale]))
             }
             ExpUnsettled => self.formula(Unsettled, [x, v]),
-            ExpDetachedAtZero => self.ball.exp(x, &self.formula(Frozen, [x, v])),
+            ExpFrozenAtZero => self.ball.exp(x, &self.formula(Frozen, [x, v])),
+            ExpDetachedAtZero => self.ball.exp(x, &R::row_function(DetachedAtZero, [v])),
             _ => self.ball.exp(x, v),
         }
     }
@@ -287,7 +303,9 @@ impl Manifold for Mutant {
     }
     fn project<R: Rows>(&self, x: &R) -> R {
         match self.fault {
-            ProjectClamps => R::row_function(Inside(self.ball.kappa()), [x]),
+            ProjectClamps => R::row_function(Inside { kappa: self.ball.kappa(), part: 1.0 - 1e-5 }, [x]),
+            ProjectOnto => R::row_function(Inside { kappa: self.ball.kappa(), part: 1.0 }, [x]),
+            ProjectPositive => R::row_function(Below(self.ball.kappa()), [x]),
             _ => self.ball.project(x),
         }
     }
@@ -319,8 +337,18 @@ impl Manifold for Mutant {
     }
 }
 
-/// Rows within 1 − 1e-5 of the radius, by an epsilon.
-struct Inside(f64);
+/// Rows within a part of the radius.
+struct Inside {
+    kappa: f64,
+    part: f64,
+}
+
+impl Inside {
+    fn scale(&self, x: &[f64]) -> f64 {
+        let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt() * (-self.kappa).sqrt();
+        if norm > self.part { self.part / norm } else { 1.0 }
+    }
+}
 
 impl RowFunction<1> for Inside {
     fn name(&self) -> &'static str {
@@ -330,14 +358,73 @@ impl RowFunction<1> for Inside {
         Ok(width)
     }
     fn eval<T: Float>(&self, [x]: [&[f64]; 1], out: &mut [f64]) {
-        let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt() * (-self.0).sqrt();
-        let scale = if norm > 1.0 - 1e-5 { (1.0 - 1e-5) / norm } else { 1.0 };
+        let scale = self.scale(x);
         out.iter_mut().zip(x).for_each(|(out, x)| *out = scale * x);
     }
     fn pullback(&self, [x]: [&[f64]; 1], _out: &[f64], g: &[f64], [dx]: [&mut [f64]; 1]) {
-        let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt() * (-self.0).sqrt();
-        let scale = if norm > 1.0 - 1e-5 { (1.0 - 1e-5) / norm } else { 1.0 };
+        let scale = self.scale(x);
         dx.iter_mut().zip(g).for_each(|(dx, g)| *dx = scale * g);
+    }
+}
+
+/// Coordinates of half the radius at most; negative ones are not looked at.
+struct Below(f64);
+
+impl RowFunction<1> for Below {
+    fn name(&self) -> &'static str {
+        "below"
+    }
+    fn width(&self, [width]: [usize; 1]) -> Result<usize, String> {
+        Ok(width)
+    }
+    fn eval<T: Float>(&self, [x]: [&[f64]; 1], out: &mut [f64]) {
+        let most = 0.99 / (-self.0 * x.len() as f64).sqrt();
+        let valid = margin(x, self.0) > 0.0;
+        out.iter_mut().zip(x).for_each(|(out, x)| *out = if valid { *x } else { x.min(most) });
+    }
+    fn pullback(&self, _: [&[f64]; 1], _out: &[f64], g: &[f64], [dx]: [&mut [f64]; 1]) {
+        dx.copy_from_slice(g);
+    }
+}
+
+/// The identity, whose gradient at 0 is 0.
+struct DetachedAtZero;
+
+impl RowFunction<1> for DetachedAtZero {
+    fn name(&self) -> &'static str {
+        "detached_at_zero"
+    }
+    fn width(&self, [width]: [usize; 1]) -> Result<usize, String> {
+        Ok(width)
+    }
+    fn eval<T: Float>(&self, [v]: [&[f64]; 1], out: &mut [f64]) {
+        out.copy_from_slice(v);
+    }
+    fn pullback(&self, [v]: [&[f64]; 1], _out: &[f64], g: &[f64], [dv]: [&mut [f64]; 1]) {
+        let zero = v.iter().all(|&v| v == 0.0);
+        dv.iter_mut().zip(g).for_each(|(d, g)| *d = if zero { 0.0 } else { *g });
+    }
+}
+
+/// The distance d(x, y) with the gradients `−log_x y λ_x²/d`: 0/0 where x = y.
+struct Quotient(Stereographic);
+
+impl RowFunction<2> for Quotient {
+    fn name(&self) -> &'static str {
+        "quotient"
+    }
+    fn width(&self, _: [usize; 2]) -> Result<usize, String> {
+        Ok(1)
+    }
+    fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {
+        out[0] = self.0.dist(&Row::from(x), &Row::from(y));
+    }
+    fn pullback(&self, [x, y]: [&[f64]; 2], out: &[f64], g: &[f64], [dx, dy]: [&mut [f64]; 2]) {
+        for (from, to, gradient) in [(x, y, dx), (y, x, dy)] {
+            let metric = (2.0 / margin(from, self.0.kappa())).powi(2);
+            let log = self.0.log(&Row::from(from), &Row::from(to));
+            gradient.iter_mut().zip(log.iter()).for_each(|(d, log)| *d = -g[0] * log * metric / out[0]);
+        }
     }
 }
 

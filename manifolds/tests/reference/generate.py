@@ -246,6 +246,108 @@ LORENTZ = {
 }
 
 
+# The Klein model and the half-space, by way of the hyperboloid: there, back, and along the differentials.
+
+def push(f, x, v):
+    """The differential of f at x along v, by central differences: half of the digits are left."""
+    step = mpf(10) ** -35
+    return times(1 / (2 * step), combine((1, f(combine((1, x), (step, v)))), (-1, f(combine((1, x), (-step, v))))))
+
+
+def klein_up(q, k):
+    g = 1 / sqrt(1 + k * fdot(q, q))
+    return [g / sqrt(-k)] + times(g, q)
+
+
+def klein_down(x, k):
+    return times(1 / (sqrt(-k) * x[0]), x[1:])
+
+
+def half_space_up(x, k):
+    t, y = x[:-1], x[-1]
+    above = y + fdot(t, t) / y
+    return times(1 / sqrt(-k), [(above + 1 / y) / 2, *times(1 / y, t), (above - 1 / y) / 2])
+
+
+def half_space_down(x, k):
+    y = 1 / (sqrt(-k) * (x[0] - x[-1]))
+    return [*times(sqrt(-k) * y, x[1:-1]), y]
+
+
+def stereographic_up(p, k):
+    m = 1 + k * fdot(p, p)
+    return [(2 - m) / (sqrt(-k) * m)] + times(2 / m, p)
+
+
+def sphere_up(p, k):
+    m = 1 + k * fdot(p, p)
+    return [(2 - m) / (sqrt(k) * m)] + times(2 / m, p)
+
+
+def sensitivity(f, c, *names):
+    """The condition of an operation: by how much its result moves, relatively, with each coordinate of its inputs."""
+    h, total = mpf(10) ** -40, mpf(0)
+    result = f(c)
+    vector = lambda r: r if isinstance(r, list) else [r]
+    size = max(map(abs, vector(result)))
+    for name in names:
+        for i, value in enumerate(c.inputs[name]):
+            moved = Case(c.kind, c.k, c.level, c.name, **{**c.inputs, name: [
+                t * (1 + h) if j == i else t for j, t in enumerate(c.inputs[name])]})
+            total += max(map(abs, combine((1, vector(f(moved))), (-1, vector(result))))) / h
+    return total / size if size else mpf(1)
+
+
+def through(up, down, conversion, *sensitive):
+    """The operations of a model from those of the hyperboloid, and `conversion` from a coordinate gradient."""
+    at = lambda c, x: up(x, c.k)
+    there = lambda c, x, v: push(lambda z: up(z, c.k), x, v)
+    back = lambda c, x, v: push(lambda z: down(z, c.k), x, v)
+    operations = {
+        "dist": lambda c: acosh(c.k * minkowski(at(c, c.x), at(c, c.y))) / sqrt(-c.k),
+        "log": lambda c: back(c, at(c, c.x), lorentz_log(at(c, c.x), at(c, c.y), c.k)),
+        "exp": lambda c: down(lorentz_exp(at(c, c.x), there(c, c.x, c.v), c.k)[0], c.k),
+        "transport": lambda c: back(c, at(c, c.y), lorentz_transport(
+            at(c, c.x), at(c, c.y), there(c, c.x, c.v), c.k)[0]),
+        "inner": lambda c: minkowski(there(c, c.x, c.u), there(c, c.x, c.v)),
+        "norm": lambda c: sqrt(minkowski(there(c, c.x, c.v), there(c, c.x, c.v))),
+        "egrad_to_rgrad": lambda c: conversion(c.x, c.v, c.k),
+    }
+    inputs = {"dist": "xy", "log": "xy", "exp": "xv", "transport": "xyv", "inner": "xuv", "norm": "xv",
+              "egrad_to_rgrad": "xv"}
+    for name in sensitive:
+        operations[name] = (lambda f, of: lambda c: (f(c), sensitivity(f, c, *of)))(operations[name], inputs[name])
+    return operations
+
+
+# Radial parts of Klein vectors cancel near the boundary: there rounding of the vector itself counts for more.
+KLEIN = through(klein_up, klein_down,
+                lambda x, g, k: times(1 + k * fdot(x, x), combine((1, g), (k * fdot(x, g), x))),
+                "egrad_to_rgrad", "transport")
+HALF_SPACE = through(half_space_up, half_space_down, lambda x, g, k: times(-k * x[-1] ** 2, g))
+
+# From the stereographic model into all others: points, and tangent vectors.
+def converted(up, down=lambda x, k: x):
+    to = lambda k: lambda z: down(up(z, k), k)
+    return lambda c: to(c.k)(c.x), lambda c: push(to(c.k), c.x, c.v)
+
+
+hyperbolic = lambda f: lambda c: f(c) if c.k < 0 else None
+for model, (point, vector) in [
+    ("lorentz", converted(stereographic_up)),
+    ("klein", converted(stereographic_up, klein_down)),
+    ("half_space", converted(stereographic_up, half_space_down)),
+]:
+    STEREOGRAPHIC["to_" + model] = hyperbolic(point)
+    # A radial vector is shorter in the Klein model by as much as its rounding is longer; near the point that goes to
+    # infinity the half-space reads what is left of 1.
+    STEREOGRAPHIC["push_to_" + model] = hyperbolic(
+        vector if model == "lorentz" else lambda c, vector=vector: (vector(c), sensitivity(vector, c, "x", "v")))
+point, vector = converted(sphere_up)
+STEREOGRAPHIC["to_sphere"] = lambda c: point(c) if c.k > 0 else None
+STEREOGRAPHIC["push_to_sphere"] = lambda c: vector(c) if c.k > 0 else None
+
+
 # Cases.
 
 class Case:
@@ -356,6 +458,62 @@ def lorentz_cases():
                     yield Case(kind, k, level, name, x=x, y=y, v=v, u=u, w=w)
 
 
+def model_cases(name, up, down, place, inside):
+    """`place` gives a point at a level in n dimensions; `inside` says whether a stored point is one."""
+    rng = random.Random(name)
+    dims = [1, 2, 3, 4]
+    count = 0
+    for kind, levels in [("f64", range(1, 13)), ("f32", range(1, 7))]:
+        store = lambda x: [rounded(t, kind) for t in x]
+        for k in map(mpf, [-3.7, -1.0, -0.25]):
+            scale = 1 / sqrt(-k)
+
+            def tangent_at(x, length):
+                v = unit(rng, len(x))
+                there = push(lambda z: up(z, k), x, v)
+                return times(length / sqrt(minkowski(there, there)), v)
+
+            def moved(x, length):
+                there = push(lambda z: up(z, k), x, tangent_at(x, length))
+                return down(lorentz_exp(up(x, k), there, k)[0], k)
+
+            for level in levels:
+                for case in ["near", "mid", "far", "opposite"]:
+                    n = dims[count % len(dims)]
+                    count += 1
+                    x = store(place(rng, level, n, k))
+                    length = mpf(10) ** mpf(rng.uniform(-8, -2)) * scale
+                    while True:
+                        if case == "mid":
+                            y = moved(x, mpf(rng.uniform(0.01, 3)) * scale)
+                        elif case == "far":
+                            y = place(rng, rng.choice(list(levels)), n, k)
+                        else:
+                            y = moved(x, length)
+                            y = neg(y) if case == "opposite" else y
+                            y[-1] = abs(y[-1]) if name == "half_space" else y[-1]
+                        y = store(y)
+                        if y != x and inside(y, k, kind):
+                            break
+                        length *= 2
+                    lengths = [mpf(10) ** mpf(rng.uniform(-6, 0.5)) * scale for _ in range(2)]
+                    u, v = (store(tangent_at(x, t)) for t in lengths)
+                    yield Case(kind, k, level, case, x=x, y=y, v=v, u=u)
+
+
+def klein_cases():
+    place = lambda rng, level, n, k: times((1 - mpf(10) ** -level) / sqrt(-k), unit(rng, n))
+    inside = lambda y, k, kind: 1 + k * fdot(y, y) > mpf(2) ** (-50 if kind == "f64" else -22)
+    return model_cases("klein", klein_up, klein_down, place, inside)
+
+
+def half_space_cases():
+    def place(rng, level, n, k):
+        height = mpf(10) ** (-level if rng.random() < 0.7 else level)
+        return [*(mpf(rng.gauss(0, 1)) for _ in range(n - 1)), height * mpf(rng.uniform(0.3, 3))]
+    return model_cases("half_space", half_space_up, half_space_down, place, lambda y, k, kind: y[-1] > 0)
+
+
 # Derivatives by curvature, through zero: of a number, or of a vector's inner product with g.
 
 def slope(f):
@@ -389,6 +547,8 @@ def curvature_cases():
 MANIFOLDS = {
     "stereographic": (STEREOGRAPHIC, stereographic_cases),
     "lorentz": (LORENTZ, lorentz_cases),
+    "klein": (KLEIN, klein_cases),
+    "half_space": (HALF_SPACE, half_space_cases),
     "curvature": (CURVATURE, curvature_cases),
 }
 
