@@ -9,7 +9,7 @@ use cotangent_manifolds::{HalfSpace, Lorentz, PoincareBall};
 use super::*;
 
 /// One of each, and cones of other constants than the papers'.
-fn similarities() -> impl Iterator<Item = Similarity> {
+pub(super) fn similarities() -> impl Iterator<Item = Similarity> {
     let (light, radius) = (0.8, 0.2);
     Similarity::ALL.into_iter().chain([
         Similarity::PenumbralCone { light },
@@ -19,7 +19,7 @@ fn similarities() -> impl Iterator<Item = Similarity> {
     ])
 }
 
-fn attention(similarity: Similarity) -> Attention<f64> {
+pub(super) fn attention(similarity: Similarity) -> Attention<f64> {
     let mut attention = Attention::new(similarity, 3);
     attention.sharpness.value_mut().data_mut()[0] = 0.7;
     attention.offset.value_mut().data_mut()[0] = 0.2;
@@ -27,13 +27,13 @@ fn attention(similarity: Similarity) -> Attention<f64> {
 }
 
 /// Queries `[2, 4, 3]`, keys `[2, 5, 3]`, values `[2, 5, 2]`.
-fn inputs(seed: u64) -> [Tensor<f64>; 3] {
+pub(super) fn inputs(seed: u64) -> [Tensor<f64>; 3] {
     let mut rng = rng::stream(seed, 3, 0);
     [[2, 4, 3], [2, 5, 3], [2, 5, 2]].map(|shape| uniform(&shape, 1.5, &mut rng))
 }
 
 /// The similarity of two rows, by the operations of the manifolds on single rows.
-fn by_hand(similarity: Similarity, q: &[f64], k: &[f64]) -> f64 {
+pub(super) fn by_hand(similarity: Similarity, q: &[f64], k: &[f64]) -> f64 {
     let (q, k) = (Row::from(q), Row::from(k));
     let (ball, half_space) = (PoincareBall::ball(-1.0).unwrap(), HalfSpace::new(-1.0).unwrap());
     match similarity {
@@ -236,27 +236,6 @@ fn along_edges_all_else_is_hidden() {
             }
         }
     }
-}
-
-/// Activations whose points are translated.
-fn moved<'t>(ball: &PoincareBall, by: Var<'t, f64>, x: Var<'t, f64>) -> Var<'t, f64> {
-    ball.log0(&ball.add(&by, &ball.exp0(&x)))
-}
-
-/// Law 54: an isometry of queries, keys and values is one of the results.
-#[test]
-fn isometries_go_through() {
-    let [q, k, _] = inputs(4);
-    let v = uniform(&[2, 5, 3], 1.0, &mut rng::stream(5, 3, 0));
-    let ball = PoincareBall::ball(-1.0).unwrap();
-    let layer = Attention { aggregation: Aggregation::Barycentre, ..attention(Similarity::Distance) };
-    let tape = Tape::new();
-    let by = tape.constant(&Tensor::new([3], vec![0.3, -0.5, 0.2]));
-    let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
-    let want = moved(&ball, by, layer.forward(q, k, v, Mask::None, None));
-    let [q, k, v] = [q, k, v].map(|x| moved(&ball, by, x));
-    let have = layer.forward(q, k, v, Mask::None, None);
-    close(&have.to_tensor(), &want.to_tensor(), 1e-12);
 }
 
 /// Law 57: at equal heights h the umbral kernel is Laplacian, `e^{−γh} exp(−γΔ/(2 sinh r))`.
