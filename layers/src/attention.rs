@@ -94,8 +94,9 @@ pub enum Mask<'t, T: Float> {
     None,
     /// Of n queries and m keys, query i to keys up to i + m − n.
     Causal,
-    /// Those where this, `[…, n, m]` or of fewer axes, is 0. The others have no weight and no gradient; what they are can
-    /// change the rounding of scores that are functions of distances, no more.
+    /// Those where this, `[…, n, m]` or of fewer axes, is 0. The others have no weight and no gradient. A key that is hidden
+    /// from all queries, with its value, may be anything, NaN too, and changes nothing; one that some queries attend to
+    /// has to be of numbers, and can change the rounding of the others' scores that are functions of distances, no more.
     Hidden(Var<'t, T>),
 }
 
@@ -257,13 +258,15 @@ impl<T: Float> Attention<T> {
         self.aggregate(values, |values| match (mask, dropped) {
             (Mask::None, None) => self.attend(queries, keys, values, false),
             (Mask::Causal, None) => self.attend(queries, keys, values, true),
+        let values = without_padding(values, mask);
             (_, rng) => self.drop(self.weigh(queries, keys, mask), rng).matmul(values),
         })
     }
 
     /// Along the edges of a graph: query i attends to key j if (i, j) is one. Of queries `[n, heads, d]`, keys
     /// `[m, heads, d]` and values `[m, heads, e]`: `[n, heads, e]`, each without its heads axis if there is one head. An
-    /// `rng` is for dropout while training. Memory is linear in the number of edges. A query without edges gives 0.
+    /// `rng` is for dropout while training. Memory is linear in the number of edges. A query without edges gives 0. What has
+    /// no edge changes nothing and has no gradient, or NaN if it is itself no number.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -355,7 +358,7 @@ impl<T: Float> Attention<T> {
     /// If the shapes do not fit.
     #[track_caller]
     pub fn weigh<'t>(&self, queries: Var<'t, T>, keys: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
-        let scores = self.scores(queries, keys);
+        let scores = self.scores(queries, without_padding(keys, mask));
         let hidden = match mask {
             Mask::None => None,
             Mask::Hidden(hidden) => Some(hidden),
@@ -379,6 +382,17 @@ impl<T: Float> Attention<T> {
 /// The two halves of the rows of a half-space: horizontal parts `[…, n, d − 1]` and heights `[…, n]`.
 fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
     let shape = x.shape();
+/// Keys or values `[…, m, d]` with 0 for those that are hidden from all queries: by a weight of 0 alone, what is no number
+/// would still get through.
+#[track_caller]
+fn without_padding<'t, T: Float>(rows: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+    let Mask::Hidden(hidden) = mask else { return rows };
+    let not = |x: Var<'t, T>| x.tape().scalar(1.0).masked_fill(x, 0.0);
+    let axes = hidden.shape().axes().len();
+    let seen = if axes > 1 { not(hidden).max_axis(-2) } else { not(hidden) };
+    rows.masked_fill(not(seen).insert_axis(axes.max(2) - 1), 0.0)
+}
+
     let last = shape.width() - 1;
     [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
 }

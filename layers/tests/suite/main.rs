@@ -7,6 +7,7 @@ use rand::RngExt;
 
 mod attention;
 mod attention_laws;
+mod attention_masks;
 mod attention_pooling;
 mod gradients;
 mod graph_attention;
