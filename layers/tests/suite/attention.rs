@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cotangent_engine::{Row, Sparsity, check};
+use cotangent_engine::{Float, Row, Sparsity, check};
 use cotangent_layers::{Aggregation, Attention, Mask, MultiHeadAttention, Similarity, Weights};
 use cotangent_manifolds::{HalfSpace, Lorentz, PoincareBall};
 
@@ -308,11 +308,106 @@ fn far_scores_are_those_of_the_manifolds() {
             assert!((score - want).abs() < 1e-9 * want.abs(), "{similarity:?} {at}: {score} {want}");
         }
     }
-    // The first query and the first key are one point in polar coordinates; farther than 44 is as at 44.
+    // The first query and the first key are one point in polar coordinates.
     let polar = scores(Similarity::PolarDistance, &q);
     assert!((polar.data()[0] + 0.2).abs() < 1e-12);
-    let at = |r: f64| scores(Similarity::PolarDistance, &Tensor::new([1, 3], vec![1.0, 2.0, r]));
-    assert!(at(60.0) == at(44.0) && at(-60.0) == at(-44.0) && at(43.0) != at(44.0));
+}
+
+/// The distance of points at distances r and s from the origin that lie `angle` apart, from the logarithms of both terms of
+/// `4 sinh²(d/2) = 4 sinh²((r − s)/2) + 4 sinh r sinh s sin²(angle/2)`, of any size.
+fn polar_distance(r: f64, s: f64, angle: f64) -> f64 {
+    let log_sinh = |x: f64| x + (-(-2.0 * x).exp_m1()).ln(); // of 2 sinh x
+    let terms =
+        [2.0 * log_sinh(0.5 * (r - s).abs()), log_sinh(r) + log_sinh(s) + 2.0 * (0.5 * angle).sin().ln()];
+    let [less, more] = if terms[0] < terms[1] { terms } else { [terms[1], terms[0]] };
+    let log = if more > f64::NEG_INFINITY { more + (less - more).exp().ln_1p() } else { more };
+    if log > 80.0 { log } else { 2.0 * (0.5 * (0.5 * log).exp()).asinh() }
+}
+
+/// Scores of points in polar coordinates and their gradients, in the type, and what they are: at distances r and s from the
+/// origin, `angle` apart.
+fn polar_score<T: Float>(r: f64, s: f64, angle: f64) -> (f64, [Vec<T>; 2]) {
+    let tape = Tape::<T>::new();
+    let row = |angle: f64, r: f64| {
+        tape.variable(&Tensor::new([1, 3], [angle.cos(), angle.sin(), r].map(T::nearest).to_vec()))
+    };
+    let (q, k) = (row(0.0, r), row(angle, s));
+    let score = Attention::<T>::new(Similarity::PolarDistance, 3).scores(q, k);
+    let value = score.item();
+    let gradients = tape.backward(score.sum());
+    (value, [q, k].map(|x| gradients.wrt(x).unwrap().to_dense(1, 3)))
+}
+
+/// Distances in polar coordinates do not end anywhere: they grow with the radius, at all radii that the type has.
+#[test]
+fn polar_distances_have_no_end() {
+    fn check<T: Float>(radii: &[f64], tolerance: f64) {
+        for &r in radii {
+            for &s in radii {
+                for angle in [0.0, 1e-6, 1e-3, 0.5, 3.0, std::f64::consts::PI] {
+                    let (score, [dq, dk]) = polar_score::<T>(r, s, angle);
+                    // The angle as it is stored.
+                    let [x, y] = [angle.cos(), angle.sin()].map(|x| T::nearest(x).to_f64());
+                    let stored = y.atan2(x);
+                    let want = -polar_distance(T::nearest(r).to_f64(), T::nearest(s).to_f64(), stored);
+                    let size = want.abs().max(1.0);
+                    assert!((score - want).abs() < tolerance * size, "{r}, {s}, {angle}: {score} {want}");
+                    // By central differences of the same.
+                    let h = 1e-3 * want.abs().min(r).min(1.0);
+                    let [near, far] = [r - h, r + h].map(|r| -polar_distance(r, s, stored));
+                    let slope = (far - near) / (2.0 * h);
+                    if r != s || stored > 1e-4 {
+                        let (have, margin) = (dq[2].to_f64(), 1e-5 + 1e3 * tolerance);
+                        assert!((have - slope).abs() < margin, "{r}, {s}, {angle}: {have} {slope}");
+                    }
+                    assert!(dq.iter().chain(&dk).all(|x| x.is_finite()), "{r}, {s}, {angle}: {dq:?} {dk:?}");
+                }
+            }
+        }
+    }
+    // Both sides of where the formula is another.
+    let radii = [0.7, 20.0, 43.9, 44.1, 50.0, 90.0, 200.0, 5e3, 1e6];
+    check::<f64>(&radii, 1e-12);
+    check::<f32>(&radii, 2e-5);
+    let at = |r| polar_score::<f32>(r, 3.0, 0.5).0;
+    assert!(at(60.0) < at(44.0) && at(1e30) < at(1e29) && at(-60.0) != at(60.0));
+}
+
+/// Heights of e^±50 and e^±90 beside usual ones, in both types: results and gradients are numbers, the latter as far as
+/// heights are.
+#[test]
+fn far_heights_are_finite() {
+    fn check<T: Float>() {
+        for similarity in similarities() {
+            for weights in [Weights::Softmax, Weights::Sigmoid] {
+                for far in [50.0, -50.0, 90.0, -90.0] {
+                    // All of them far, two of them, one.
+                    for usual in [far, far - 0.5, -far, 0.3] {
+                        let rows = [1.0, -0.4, far, 0.3, 0.8, usual, -0.7, 0.2, usual, 0.5, 0.5, far + 0.2];
+                        let layer = Attention { weights, ..Attention::<T>::new(similarity, 3) };
+                        for hidden in [None, Some(Tensor::zeros([4]))] {
+                            let tape = Tape::<T>::new();
+                            let x = tape.variable(&Tensor::new([4, 3], rows.map(T::nearest).to_vec()));
+                            let mask = hidden.as_ref().map_or(Mask::None, |h| Mask::Hidden(tape.constant(h)));
+                            let y = layer.forward(x, x, x, mask, None);
+                            let value = y.to_tensor();
+                            let gradient = tape.backward(y.sum()).wrt(x).unwrap().to_dense(4, 3);
+                            let what =
+                                format!("{similarity:?}, {weights:?}, {far}, {usual}: {value} {gradient:?}");
+                            assert!(value.data().iter().all(|x| x.is_finite()), "{what}");
+                            // `f32` ends at e^88.
+                            let beyond = T::EPSILON > 1e-10
+                                && far.abs() > 88.0
+                                && matches!(similarity, Similarity::UmbralCone { .. });
+                            assert!(beyond || gradient.iter().all(|x| x.is_finite()), "{what}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    check::<f64>();
+    check::<f32>();
 }
 
 /// Far away points, where a naive distance overflows or loses all digits, neither stop training nor hide anything.
