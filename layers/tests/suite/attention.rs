@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cotangent_engine::{Float, Row, Sparsity, check};
-use cotangent_layers::{Aggregation, Attention, Mask, MultiHeadAttention, Similarity, Weights};
+use cotangent_layers::{Aggregation, Attention, Dropout, Mask, MultiHeadAttention, Similarity, Weights};
 use cotangent_manifolds::{HalfSpace, Lorentz, PoincareBall};
 
 use super::*;
@@ -459,4 +459,34 @@ fn heads_are_attentions() {
 #[should_panic(expected = "attention: UmbralCone { radius: 0.1 } of 1 dimensions")]
 fn cones_have_heights() {
     let _ = Attention::<f64>::new(Similarity::UmbralCone { radius: 0.1 }, 1);
+}
+
+/// Dropout of weights: of a seed, with the mean of its results what they are without, and none of it in use.
+#[test]
+fn weights_are_dropped_while_training() {
+    let [q, k, v] = inputs(13);
+    let hidden = Tensor::from_fn([4, 5], |at| f64::from(u8::from(at % 7 == 0)));
+    for masked in [false, true] {
+        let layer = Attention { dropout: Dropout { rate: 0.4 }, ..attention(Similarity::Distance) };
+        let run = |layer: &Attention<f64>, seed: Option<u64>| {
+            let tape = Tape::new();
+            let mask = if masked { Mask::Hidden(tape.constant(&hidden)) } else { Mask::Causal };
+            let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
+            layer.forward(q, k, v, mask, seed.map(|seed| rng::stream(seed, 5, 0)).as_mut()).to_tensor()
+        };
+        let without = run(&Attention { dropout: Dropout { rate: 0.0 }, ..layer.clone() }, None);
+        assert_eq!(run(&layer, None), without);
+        assert_eq!(run(&layer, Some(1)), run(&layer, Some(1)));
+        assert!(apart(&run(&layer, Some(1)), &run(&layer, Some(2))) > 0.1);
+        let seeds = 4000;
+        let mut mean = Tensor::<f64>::zeros(without.shape().axes());
+        for seed in 0..seeds {
+            let y = run(&layer, Some(seed));
+            mean.data_mut().iter_mut().zip(y.data()).for_each(|(mean, y)| *mean += y / seeds as f64);
+        }
+        // Six standard errors: a result is a sum of weights, 1 together, times values up to 1.5, times a number of variance ⅔.
+        let error = 6.0 * 1.5 * (2.0_f64 / 3.0 / seeds as f64).sqrt();
+        close(&mean, &without, error);
+        assert!(error < 0.12);
+    }
 }

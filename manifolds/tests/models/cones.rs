@@ -482,3 +482,58 @@ fn gradients_of_umbral_scores_on_both_sides_of_their_kinks() {
         }
     }
 }
+
+/// A row with some of its coordinates turned.
+fn rotated(x: &Row<f64>, coordinates: std::ops::Range<usize>) -> Row<f64> {
+    let mut x = x.clone();
+    for (i, angle) in coordinates.skip(1).zip([0.7_f64, -1.1, 2.3]) {
+        let (sin, cos) = angle.sin_cos();
+        (x[i - 1], x[i]) = (cos * x[i - 1] - sin * x[i], sin * x[i - 1] + cos * x[i]);
+    }
+    x
+}
+
+/// 56: rotations about the origin take entailment cones to entailment cones, rotations and translations of the horizontal
+/// coordinates shadow cones to shadow cones.
+#[test]
+fn cones_are_invariant_under_rotations() {
+    fn entailment<M: EntailmentCones + Manifold>(m: M, coordinates: std::ops::Range<usize>) {
+        let mut rng = rng::stream(7, 0, 0);
+        let (mut inside, mut outside) = (0, 0);
+        for _ in 0..200 {
+            let [x, y] = [(); 2].map(|()| m.random_point::<f64>(3, 2.0, &mut rng));
+            let of = |x: &Row<f64>, y: &Row<f64>| {
+                [m.cone_angle(x, y), m.cone_aperture(x, 0.3), m.cone_energy(x, y, 0.3)]
+            };
+            let (want, have) =
+                (of(&x, &y), of(&rotated(&x, coordinates.clone()), &rotated(&y, coordinates.clone())));
+            let apart = want.iter().zip(have).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(apart < 1e-13, "{m:?} {x:?} {y:?}: {want:?} {have:?}");
+            (inside, outside) = if want[2] == 0.0 { (inside + 1, outside) } else { (inside, outside + 1) };
+        }
+        assert!(inside > 10 && outside > 10, "{m:?}: {inside} {outside}");
+    }
+    entailment(ball(-0.7), 0..3);
+    entailment(Lorentz::new(-0.7).unwrap(), 1..4);
+    let (m, mut rng) = (half_space(), rng::stream(8, 0, 0));
+    for _ in 0..200 {
+        let mut point = || Row::from([0, 0, 0, 1].map(|c| f64::from(c) + rng.random_range(-0.9..0.9)));
+        let (x, y) = (point(), point());
+        let of = |x: &Row<f64>, y: &Row<f64>| {
+            [
+                m.umbral_ancestor(x, y, 0.7),
+                m.umbral_slack(x, y, 0.7),
+                m.penumbral_ancestor(x, y, 2.0),
+                m.penumbral_slack(x, y, 2.0),
+            ]
+        };
+        let moved = |x: &Row<f64>| {
+            let mut x = rotated(x, 0..3);
+            (x[0], x[2]) = (x[0] + 0.4, x[2] - 1.3);
+            x
+        };
+        for (want, have) in of(&x, &y).iter().zip(of(&moved(&x), &moved(&y))) {
+            assert!((want - have).abs() < 1e-13, "{x:?} {y:?}: {want} {have}");
+        }
+    }
+}
