@@ -1,4 +1,12 @@
 #![doc = include_str!("../README.md")]
+//!
+//! # A whole model
+//!
+//! The example `12_hyperbolic_gru`:
+//!
+//! ```
+#![doc = include_str!("../examples/12_hyperbolic_gru.rs")]
+//! ```
 
 pub use cotangent_engine as engine;
 pub use cotangent_layers as layers;

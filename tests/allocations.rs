@@ -5,6 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cotangent::engine::loss;
+use cotangent::layers::Aggregation;
 use cotangent::prelude::{loss as distance_loss, *};
 
 /// Counts allocations.
@@ -58,13 +59,14 @@ fn steady(mut step: impl FnMut()) -> usize {
 
 /// The most bytes that attention and its reverse pass take for `n` queries and keys: of the allocator and of the tape,
 /// whose larger buffers do not come from it.
-fn attention_peak(n: usize) -> usize {
-    let rows = Tensor::from_fn([2, n, 16], |i| (i as f32 * 0.37).sin());
+fn attention_peak(n: usize, similarity: Similarity, aggregation: Aggregation) -> usize {
+    let rows = Tensor::from_fn([n, 16], |i| (i as f32 * 0.37).sin());
+    let layer = Attention { aggregation, ..Attention::new(similarity, 16) };
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     let tape = Tape::<f32>::new();
     let [queries, keys, values] = [(); 3].map(|_| tape.variable(&rows));
-    let y = queries.attend(keys, values, 0.25, false);
+    let y = layer.forward(queries, keys, values, Mask::None, None);
     assert!(tape.backward(y.square().sum()).wrt(keys).is_some());
     PEAK.load(Ordering::Relaxed) - before + tape.memory().peak
 }
@@ -72,9 +74,16 @@ fn attention_peak(n: usize) -> usize {
 /// One test, so that nothing else allocates beside it.
 #[test]
 fn steps_allocate_nothing() {
-    // Eight times the rows; all scores together would take 64 times the memory.
-    let (few, many) = (attention_peak(512), attention_peak(4096));
-    assert!(many < 9 * few, "{few} bytes, {many} for eight times the rows");
+    // Four times the rows; all scores together would take 16 times the memory.
+    let all = Similarity::ALL.map(|similarity| (similarity, Aggregation::Sum));
+    for (similarity, aggregation) in all.into_iter().chain([(Similarity::Distance, Aggregation::Barycentre)])
+    {
+        let [few, many] = [256, 1024].map(|n| attention_peak(n, similarity, aggregation));
+        let what = format!("{similarity:?}, {aggregation:?}");
+        assert!(many < 5 * few, "{what}: {few} bytes, {many} for four times the rows");
+        // Less than the scores.
+        assert!(many < 4 * 1024 * 1024, "{what}: {many} bytes");
+    }
 
     let mut rng = rng::stream(1, 0, 0);
 

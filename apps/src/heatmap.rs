@@ -74,3 +74,46 @@ pub fn draw(path: &Path, maps: &[Heatmap], rows: &[String], columns: &[String]) 
     }
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of an attribute, in the order of the file.
+    fn attribute(svg: &str, name: &str) -> Vec<f64> {
+        svg.split(&format!(" {name}=\""))
+            .skip(1)
+            .map(|rest| rest.split_once('"').unwrap().0.parse().unwrap())
+            .collect()
+    }
+
+    /// Each square is where its query and key are, and as dark as their weight.
+    #[test]
+    fn squares_are_as_dark_as_their_weights() {
+        let weights = [[0.0_f32, 1.0, 0.25, 0.5, 0.125, 0.75], [0.3, 0.2, 0.1, 0.9, 0.6, 0.05]];
+        let map = |weights: [f32; 6]| Heatmap {
+            title: "head".to_owned(),
+            weights: Tensor::new([2, 3], weights.to_vec()),
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("map.svg");
+        let labels = |labels: &[&str]| labels.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>();
+        draw(&path, &weights.map(map), &labels(&["p", "q"]), &labels(&["a", "b", "c"])).unwrap();
+        let svg = std::fs::read_to_string(path).unwrap();
+        let opacities = attribute(&svg, "fill-opacity");
+        assert_eq!(opacities.len(), 12);
+        // One square after another, whatever the order of its attributes.
+        let squares: Vec<&str> =
+            svg.split("<rect").filter(|square| square.contains("fill-opacity")).collect();
+        for (at, (square, opacity)) in squares.iter().zip(&opacities).enumerate() {
+            let weight = f64::from(weights[at / 6][at % 6]);
+            assert!((opacity - (0.04 + 0.96 * weight)).abs() < 6e-4, "{at}: {opacity}");
+            let (query, key) = (["p", "q"][at % 6 / 3], ["a", "b", "c"][at % 3]);
+            assert!(square.contains(&format!("{query} {key}: {weight:.3}")), "{at}: {square}");
+            let place = |name| attribute(square, name)[0];
+            let first = |name| attribute(squares[0], name)[0];
+            assert_eq!(place("x") - first("x"), SQUARE * (at % 3) as f64, "{at}");
+            assert_eq!(place("y") - first("y"), SQUARE * (at % 6 / 3) as f64, "{at}");
+        }
+    }
+}

@@ -145,6 +145,14 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
         self.value.lt(other.value)
     }
     #[inline(always)]
+    fn any(mask: S::Mask) -> bool {
+        S::any(mask)
+    }
+    #[inline(always)]
+    fn all(mask: S::Mask) -> bool {
+        S::all(mask)
+    }
+    #[inline(always)]
     fn select(mask: S::Mask, a: Self, b: Self) -> Self {
         Dual {
             value: S::select(mask, a.value, b.value),

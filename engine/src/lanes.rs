@@ -259,12 +259,13 @@ impl<const R: usize, E: Element> Scalar for Lanes<R, E> {
         let m = mask.0;
         Lanes(array(E::zero(), |l| E::from_bits(a.0[l].to_bits() & m[l] | b.0[l].to_bits() & !m[l])))
     }
-    /// Evaluates only what some lane needs. Each stands in the code once, or nested choices would double it.
     #[inline(always)]
-    fn choose(mask: LaneMask<R, E>, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
-        let a = if mask.any() { a() } else { Self::zero() };
-        let b = if mask.all() { a } else { b() };
-        Self::select(mask, a, b)
+    fn any(mask: LaneMask<R, E>) -> bool {
+        mask.any()
+    }
+    #[inline(always)]
+    fn all(mask: LaneMask<R, E>) -> bool {
+        mask.all()
     }
     #[inline(always)]
     fn abs(self) -> Self {

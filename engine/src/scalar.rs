@@ -39,10 +39,23 @@ pub trait Scalar:
     fn lt(self, other: Self) -> Self::Mask;
     /// `a` where the mask holds, else `b`.
     fn select(mask: Self::Mask, a: Self, b: Self) -> Self;
-    /// As [`select`](Self::select), evaluating only what is needed where the scalar is a single number.
+    /// Whether the mask may hold for some of the numbers that a scalar stands for.
+    #[inline(always)]
+    fn any(_mask: Self::Mask) -> bool {
+        true
+    }
+    /// Whether the mask is known to hold for all of them.
+    #[inline(always)]
+    fn all(_mask: Self::Mask) -> bool {
+        false
+    }
+    /// As [`select`](Self::select), evaluating only what some number needs. Each stands in the code once, or nested choices
+    /// would double it.
     #[inline(always)]
     fn choose(mask: Self::Mask, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
-        Self::select(mask, a(), b())
+        let a = if Self::any(mask) { a() } else { Self::zero() };
+        let b = if Self::all(mask) { a } else { b() };
+        Self::select(mask, a, b)
     }
 
     /// `√x`. Its derivative at 0 is 0 by definition, so that distances have a gradient at `x = y`.
@@ -322,8 +335,12 @@ macro_rules! impl_scalar {
                 if mask { a } else { b }
             }
             #[inline(always)]
-            fn choose(mask: bool, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
-                if mask { a() } else { b() }
+            fn any(mask: bool) -> bool {
+                mask
+            }
+            #[inline(always)]
+            fn all(mask: bool) -> bool {
+                mask
             }
             #[inline(always)]
             fn abs(self) -> Self {

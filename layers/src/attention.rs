@@ -24,11 +24,13 @@ pub enum Similarity {
     /// Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8.
     Distance,
     /// As [`Distance`](Self::Distance), of points in pseudo-polar coordinates: the last coordinate is the distance from the
-    /// origin, the others the direction; a negative distance is one in the opposite direction. Points farther than 44 are
-    /// taken as at 44. Gulcehre et al. 2019, section 4.1.
+    /// origin, the others the direction; a negative distance is one in the opposite direction. For all finite distances.
+    /// Gulcehre et al. 2019, section 4.1.
     PolarDistance,
-    /// `−d(ψ(q), ψ(k))` in the half-space. Tseng et al. 2023, eq. 10 for ψ. In `f32` squares of distances under- or overflow
-    /// where last coordinates are beyond ±40.
+    /// `−d(ψ(q), ψ(k))` in the half-space. Tseng et al. 2023, eq. 10 for ψ. For last coordinates up to ±42 (`f64`: ±345).
+    /// Beyond, the square of a distance between coordinates of the half-space is more or less than the type has room for; it
+    /// is then taken as its largest number or as 0, without a gradient, so that scores and gradients are finite, but not
+    /// those of the distance.
     HalfSpaceDistance,
     /// `−H(ξ(q), ξ(k))`, the height of the lowest penumbral cone with both, of a light source at a height: 1 in the paper.
     /// Tseng et al. 2023, eq. 5 to 7, eq. 11 for ξ.
@@ -37,7 +39,9 @@ pub enum Similarity {
         light: f64,
     },
     /// `−H(ψ(q), ψ(k))`, the height of the lowest umbral cone with both, of balls of a hyperbolic radius: 0.1 in the paper.
-    /// Tseng et al. 2023, eq. 8.
+    /// Tseng et al. 2023, eq. 8. For last coordinates up to 88 (`f64`: 709), where the type's largest height is; in `f32`
+    /// horizontal distances end at 1.7·10¹⁹, beyond which they count as that. Scores farther up are finite, gradients need
+    /// not be.
     UmbralCone {
         /// The radius of the balls.
         radius: f64,
@@ -94,8 +98,9 @@ pub enum Mask<'t, T: Float> {
     None,
     /// Of n queries and m keys, query i to keys up to i + m − n.
     Causal,
-    /// Those where this, `[…, n, m]` or of fewer axes, is 0. The others have no weight and no gradient; what they are can
-    /// change the rounding of scores that are functions of distances, no more.
+    /// Those where this, `[…, n, m]` or of fewer axes, is 0. The others have no weight and no gradient. A key that is hidden
+    /// from all queries, with its value, may be anything, NaN too, and changes nothing; one that some queries attend to
+    /// has to be of numbers, and can change the rounding of the others' scores that are functions of distances, no more.
     Hidden(Var<'t, T>),
 }
 
@@ -166,14 +171,13 @@ macro_rules! with_formula {
                 $body
             }
             Similarity::PolarDistance => {
-                let [[$q, r], [$k, s]] = [$queries, $keys].map(|x| polar(x));
+                let [($q, $left), ($k, $right)] = [$queries, $keys].map(|x| polar(x));
                 let ($formula, $params) = (PolarDistance, [gamma, c]);
-                let [$left, $right] = [r, s].map(|r| [r, r.sinh()]);
                 $body
             }
             Similarity::HalfSpaceDistance => {
                 let [$q, $k] = [$queries, $keys].map(|x| half_space.psi(&x));
-                let [$left, $right] = [$q, $k].map(|x| [parts(x)[1].sqrt().recip()]);
+                let [$left, $right] = [$queries, $keys].map(|x| [(parts(x)[1] * -0.5).exp()]);
                 let ($formula, $params) = (HalfSpaceDistance, [gamma, c]);
                 $body
             }
@@ -254,6 +258,7 @@ impl<T: Float> Attention<T> {
         rng: Option<&mut Rng>,
     ) -> Var<'t, T> {
         let dropped = rng.filter(|_| self.dropout.rate > 0.0);
+        let values = without_padding(values, mask);
         self.aggregate(values, |values| match (mask, dropped) {
             (Mask::None, None) => self.attend(queries, keys, values, false),
             (Mask::Causal, None) => self.attend(queries, keys, values, true),
@@ -263,7 +268,8 @@ impl<T: Float> Attention<T> {
 
     /// Along the edges of a graph: query i attends to key j if (i, j) is one. Of queries `[n, heads, d]`, keys
     /// `[m, heads, d]` and values `[m, heads, e]`: `[n, heads, e]`, each without its heads axis if there is one head. An
-    /// `rng` is for dropout while training. Memory is linear in the number of edges. A query without edges gives 0.
+    /// `rng` is for dropout while training. Memory is linear in the number of edges. A query without edges gives 0. What has
+    /// no edge changes nothing and has no gradient, or NaN if it is itself no number.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -355,7 +361,7 @@ impl<T: Float> Attention<T> {
     /// If the shapes do not fit.
     #[track_caller]
     pub fn weigh<'t>(&self, queries: Var<'t, T>, keys: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
-        let scores = self.scores(queries, keys);
+        let scores = self.scores(queries, without_padding(keys, mask));
         let hidden = match mask {
             Mask::None => None,
             Mask::Hidden(hidden) => Some(hidden),
@@ -376,6 +382,17 @@ impl<T: Float> Attention<T> {
     }
 }
 
+/// Keys or values `[…, m, d]` with 0 for those that are hidden from all queries: by a weight of 0 alone, what is no number
+/// would still get through.
+#[track_caller]
+fn without_padding<'t, T: Float>(rows: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+    let Mask::Hidden(hidden) = mask else { return rows };
+    let not = |x: Var<'t, T>| x.tape().scalar(1.0).masked_fill(x, 0.0);
+    let axes = hidden.shape().axes().len();
+    let seen = if axes > 1 { not(hidden).max_axis(-2) } else { not(hidden) };
+    rows.masked_fill(not(seen).insert_axis(axes.max(2) - 1), 0.0)
+}
+
 /// The two halves of the rows of a half-space: horizontal parts `[…, n, d − 1]` and heights `[…, n]`.
 fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
     let shape = x.shape();
@@ -383,15 +400,15 @@ fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
     [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
 }
 
-/// Directions `[…, n, d − 1]` and distances from the origin, from 0 to [`PolarDistance::FARTHEST`], of points in polar
-/// coordinates.
-fn polar<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
+/// Directions `[…, n, d − 1]` of points in polar coordinates, and what the score takes of their distances from the origin.
+fn polar<T: Float>(x: Var<'_, T>) -> (Var<'_, T>, [Var<'_, T>; 2]) {
     let ([d, r], tape) = (parts(x), x.tape());
     // By its mask no gradient passes.
     let sign = tape.scalar(1.0).masked_fill((-r).relu(), -1.0);
     let direction = direction(&d) * sign.reshape(r.shape().with_width(1));
+    let r = r.abs();
     // The constant comes first: with NaN, the result is then NaN.
-    [direction, tape.scalar(PolarDistance::FARTHEST).min(r.abs())]
+    (direction, [r, tape.scalar(PolarDistance::NEAR).min(r).sinh()])
 }
 
 /// Rows with the last of d coordinates divided by d.

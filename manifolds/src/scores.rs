@@ -33,10 +33,10 @@ impl PairFormula<0, 0, 2> for Dot {
     }
 }
 
-/// `−βd − c` in hyperbolic space of curvature −1, from `sinh(d/2)`.
+/// The distance in hyperbolic space of curvature −1, from `sinh(d/2)`.
 #[inline(always)]
-fn of_distance<S: Scalar>(sinh: S, beta: S, c: S) -> S {
-    S::constant(-2.0) * beta * sinh.asinh() - c
+fn distance<S: Scalar>(sinh: S) -> S {
+    S::constant(2.0) * sinh.asinh()
 }
 
 /// `−βd(x, y) − c` in the Poincaré ball of curvature −1, from half the conformal factors of both, `1/(1 − ‖x‖²)`;
@@ -49,19 +49,43 @@ impl PairFormula<1, 1, 2> for BallDistance {
     const PAIRING: Pairing = Pairing::SquaredDistance;
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [x]: [S; 1], [y]: [S; 1], [beta, c]: [S; 2]) -> S {
-        of_distance((square * (x * y)).sqrt(), beta, c)
+        -beta * distance((square * (x * y)).sqrt()) - c
     }
 }
 
 /// `−βd(x, y) − c` in hyperbolic space of curvature −1, of points in polar coordinates: rows are directions, unit vectors
-/// n, with two numbers, the distance r ≥ 0 from the origin and sinh r; parameters β, c.
-/// `sinh²(d/2) = sinh²((r − s)/2) + sinh r sinh s ‖n − m‖²/4`, in which nothing cancels.
+/// n, with two numbers, the distance r ≥ 0 from the origin and sinh r, the latter of 44 where r is more
+/// ([`NEAR`](Self::NEAR)); parameters β, c. `sinh²(d/2) = sinh²((r − s)/2) + sinh r sinh s ‖n − m‖²/4`, in which nothing cancels.
+///
+/// For all distances from the origin that the type has, and different at all of them. In `f32` directions closer than 3·10⁻¹⁹
+/// are one direction where a point is beyond 44.
 #[derive(Clone, Copy, Debug)]
 pub struct PolarDistance;
 
 impl PolarDistance {
-    /// The farthest from the origin that a point may be: sinh² of more overflows in `f32`.
-    pub const FARTHEST: f64 = 44.0;
+    /// Up to this distance from the origin the formula is taken as it stands: sinh² of more overflows in `f32`.
+    pub const NEAR: f64 = 44.0;
+
+    /// The distance of points one of which is farther from the origin than [`NEAR`](Self::NEAR). What r has beyond that is a
+    /// factor `e^(r − 44)` of its sinh, to the last digit: `4 sinh²(d/2) = e^2t rest`, in the logarithm of which
+    /// nothing overflows.
+    #[inline(always)]
+    fn far<S: Scalar>(square: S, [r, sinh_r]: [S; 2], [s, sinh_s]: [S; 2]) -> S {
+        let (half, [least, _]) = (S::constant(0.5), squares::<S>());
+        let excess = |r: S| S::zero().max(r - S::constant(Self::NEAR));
+        let gap = (r - s).abs();
+        let aligned = square.lt(least);
+        let t = half * S::select(aligned, gap, excess(r) + excess(s));
+        let along = -(-gap).exp_m1() * (half * gap - t).exp();
+        let rest = along.square() + S::select(aligned, S::zero(), square * sinh_r * sinh_s);
+        let same = rest.lt(least);
+        let logarithm = t + half * S::select(same, S::one(), rest).ln();
+        // Beyond, the sinh is half of the exponential.
+        let limit = S::constant(40.0);
+        let sinh = half * logarithm.min(limit).exp();
+        let beyond = S::constant(2.0) * S::zero().max(logarithm - limit);
+        S::select(same, S::zero(), distance(sinh) + beyond)
+    }
 }
 
 impl PairFormula<2, 2, 2> for PolarDistance {
@@ -69,11 +93,36 @@ impl PairFormula<2, 2, 2> for PolarDistance {
     const PAIRING: Pairing = Pairing::SquaredDistance;
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [r, sinh_r]: [S; 2], [s, sinh_s]: [S; 2], [beta, c]: [S; 2]) -> S {
-        let along = (S::constant(0.5) * (r - s)).sinh().square();
-        let across = S::constant(0.25) * square * sinh_r * sinh_s;
-        // Zero comes first: the larger of 0 and NaN is then NaN.
-        of_distance(S::zero().max(along + across).sqrt(), beta, c)
+        let distance = S::choose(
+            r.max(s).lt(S::constant(Self::NEAR)),
+            #[inline(always)]
+            || {
+                let along = (S::constant(0.5) * (r - s)).sinh().square();
+                let across = S::constant(0.25) * square * sinh_r * sinh_s;
+                // Zero comes first: the larger of 0 and NaN is then NaN.
+                distance(S::zero().max(along + across).sqrt())
+            },
+            #[inline(always)]
+            || Self::far(square, [r, sinh_r], [s, sinh_s]),
+        );
+        -beta * distance - c
     }
+}
+
+/// The least and the largest square that all formulas here can do with.
+#[inline(always)]
+fn squares<S: Scalar>() -> [S; 2] {
+    if S::EPSILON < 1e-10 { [1e-300, 1e308] } else { [1e-37, 3e38] }.map(S::constant)
+}
+
+/// The square of a distance. Where it is too small for the type, 0, and where it is too large, the largest number: finite,
+/// and without a gradient.
+#[inline(always)]
+fn normal<S: Scalar>(square: S) -> S {
+    let [least, largest] = squares::<S>();
+    // The constant comes first: with NaN, the result is then NaN.
+    let square = largest.min(square);
+    S::select(square.lt(least), S::zero(), square)
 }
 
 /// `−βd(x, y) − c` in the half-space of curvature −1, from the inverse roots of both heights, `1/√x_n`; parameters β, c. The
@@ -86,7 +135,7 @@ impl PairFormula<1, 1, 2> for HalfSpaceDistance {
     const PAIRING: Pairing = Pairing::SquaredDistance;
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [x]: [S; 1], [y]: [S; 1], [beta, c]: [S; 2]) -> S {
-        let root = square.sqrt().sqrt();
+        let root = normal(square).sqrt().sqrt();
         -beta * separation(root * x, root * y).2 - c
     }
 }
@@ -128,7 +177,7 @@ impl PairFormula<1, 1, 3> for UmbralCone {
     const PAIRING: Pairing = Pairing::SquaredDistance;
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [q]: [S; 1], [k]: [S; 1], [gamma, c, slope]: [S; 3]) -> S {
-        -gamma * umbral_height(square.sqrt(), q, k, slope) - c
+        -gamma * umbral_height(normal(square).sqrt(), q, k, slope) - c
     }
 }
 

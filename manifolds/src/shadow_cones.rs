@@ -15,7 +15,9 @@ use crate::HalfSpace;
 /// `max(q, k, ½(Δ/sinh r + q + k))`.
 #[inline(always)]
 pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, slope: S) -> S {
-    let crossing = S::constant(0.5) * (delta / slope + (q + k));
+    // Halves first: the sum of both heights may overflow.
+    let [delta, q_half, k_half] = [delta, q, k].map(|x| S::constant(0.5) * x);
+    let crossing = delta / slope + (q_half + k_half);
     q.max(k).max(crossing)
 }
 

@@ -108,10 +108,23 @@ impl Search {
         let mut tape = Tape::new();
         let encoded = Cache::of(&model.cache(model.encode(&tape, &numbers, len, None)));
         let mut so_far = Cache(Vec::new());
-        let longest = longest(len).min(model.longest);
+        self.best(sources.len(), longest(len).min(model.longest), |rows, step| {
+            self.next(model, &mut tape, &encoded, &mut so_far, rows, step)
+        })
+    }
+
+    /// The best that is found for each of some sentences, of parts up to a number. `next` is given beginnings with the numbers
+    /// of their sentences and how many parts they have, and returns, one after another, the most likely parts to follow each
+    /// with the logarithms of their probabilities; and how many these are of each.
+    fn best(
+        &self,
+        sentences: usize,
+        longest: usize,
+        mut next: impl FnMut(&[(u32, &Hypothesis)], usize) -> (Vec<(u32, f64)>, usize),
+    ) -> Vec<Hypothesis> {
         let start = |row| vec![Hypothesis { parts: Vec::new(), score: 0.0, row }];
-        let mut alive: Vec<Vec<Hypothesis>> = (0..).take(sources.len()).map(start).collect();
-        let mut finished: Vec<Vec<Hypothesis>> = vec![Vec::new(); sources.len()];
+        let mut alive: Vec<Vec<Hypothesis>> = (0..).take(sentences).map(start).collect();
+        let mut finished: Vec<Vec<Hypothesis>> = vec![Vec::new(); sentences];
         for step in 0..longest {
             let rows: Vec<(u32, &Hypothesis)> = alive
                 .iter()
@@ -121,7 +134,7 @@ impl Search {
             if rows.is_empty() {
                 break;
             }
-            let (next, count) = self.next(model, &mut tape, &encoded, &mut so_far, &rows, step);
+            let (next, count) = next(&rows, step);
             let mut next = (0..).zip(next.chunks_exact(count));
             for (alive, finished) in alive.iter_mut().zip(&mut finished) {
                 let mut candidates: Vec<(&Hypothesis, u32, u32, f64)> = Vec::new();
@@ -226,6 +239,51 @@ mod tests {
                     assert!((found.score - want).abs() < 1e-4, "{attention}, {beam}: {} {want}", found.score);
                 }
             }
+        }
+    }
+    /// The most likely first part leads to unlikely ones: greedy search ends with them, a beam finds the most probable
+    /// translation, and with a penalty of length the one that is best by that.
+    #[test]
+    fn a_beam_finds_what_greedy_search_misses() {
+        const A: u32 = 4;
+        const B: u32 = 5;
+        const C: u32 = 6;
+        // After the beginning in parts: 0.5 · 0.3, 0.4 · 0.9 · 0.9, 0.1 · 0.2, and what else there is.
+        let probabilities = |parts: &[u32]| match parts {
+            [] => [(A, 0.5), (B, 0.4), (C, 0.1), (END, 0.0)],
+            [A] => [(END, 0.3), (A, 0.25), (B, 0.25), (C, 0.2)],
+            [B] => [(C, 0.9), (END, 0.05), (A, 0.03), (B, 0.02)],
+            [B, C] => [(END, 0.9), (A, 0.05), (B, 0.03), (C, 0.02)],
+            _ => [(END, 0.4), (A, 0.3), (B, 0.2), (C, 0.1)],
+        };
+        let find = |beam, penalty| {
+            let search = Search::new(beam, penalty).unwrap();
+            // Two sentences, the second with B in the place of A and the other way round.
+            let found = search.best(2, 5, |rows, step| {
+                let of = |&(sentence, hypothesis): &(u32, &Hypothesis)| {
+                    assert_eq!(hypothesis.parts.len(), step);
+                    let swapped = |part| match part {
+                        A if sentence == 1 => B,
+                        B if sentence == 1 => A,
+                        other => other,
+                    };
+                    let parts: Vec<u32> = hypothesis.parts.iter().map(|part| swapped(*part)).collect();
+                    let next = probabilities(&parts).map(|(part, p): (u32, f64)| (swapped(part), p.ln()));
+                    next.into_iter().take(2 * beam).collect::<Vec<_>>()
+                };
+                (rows.iter().flat_map(of).collect(), 4.min(2 * beam))
+            });
+            let [first, second] = &found[..] else { panic!("two sentences") };
+            assert!((first.score - second.score).abs() < 1e-12);
+            assert!(first.parts.iter().zip(&second.parts).all(|(x, y)| x == y && *x == C || x + y == A + B));
+            (first.parts.clone(), first.score)
+        };
+        let is = |(parts, score): (Vec<u32>, f64), want: &[u32], probability: f64| {
+            assert!(parts == want && (score - probability.ln()).abs() < 1e-12, "{parts:?} {score}");
+        };
+        is(find(1, 0.0), &[A], 0.5 * 0.3);
+        for beam in [2, 3, 5] {
+            is(find(beam, 0.0), &[B, C], 0.4 * 0.9 * 0.9);
         }
     }
 }

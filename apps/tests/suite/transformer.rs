@@ -115,6 +115,20 @@ fn every_attention_trains() {
     }
 }
 
+/// Two layers that are one have the parameters of one, and go through it twice.
+#[test]
+fn recursive_layers_share_their_parameters() {
+    let d = Dir::new();
+    let path = numbers(&d);
+    let [one, two, same] = ["--layers 1", "--layers 2", "--layers 2 --recursive"].map(|layers| {
+        let name = layers.replace(' ', "");
+        run(&d, &path, &name, &format!("--attention distance {layers} --epochs 1")).1
+    });
+    assert!(two.parameters > one.parameters + 10_000, "{} {}", one.parameters, two.parameters);
+    assert_eq!(same.parameters, one.parameters);
+    assert_ne!(same.epochs, one.epochs);
+}
+
 #[test]
 fn a_killed_run_goes_on_to_the_same_bits_with_any_number_of_threads() {
     let d = Dir::new();

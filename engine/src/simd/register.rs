@@ -235,13 +235,13 @@ mod x86_64 {
                 fn select(mask: $mask, a: Self, b: Self) -> Self {
                     Self::blend(mask, a, b)
                 }
-                /// Evaluates only what some lane needs.
                 #[inline(always)]
-                fn choose(mask: $mask, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
-                    let bits = Self::bits(mask);
-                    let a = if bits != 0 { a() } else { Self::splat(0.0) };
-                    let b = if bits == $all { a } else { b() };
-                    Self::blend(mask, a, b)
+                fn any(mask: $mask) -> bool {
+                    Self::bits(mask) != 0
+                }
+                #[inline(always)]
+                fn all(mask: $mask) -> bool {
+                    Self::bits(mask) == $all
                 }
                 #[inline(always)]
                 fn abs(self) -> Self {

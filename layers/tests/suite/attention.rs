@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use cotangent_engine::{Row, Sparsity, check};
-use cotangent_layers::{Aggregation, Attention, Mask, MultiHeadAttention, Similarity, Weights};
+use cotangent_engine::{Float, Row, Sparsity, check};
+use cotangent_layers::{Aggregation, Attention, Dropout, Mask, MultiHeadAttention, Similarity, Weights};
 use cotangent_manifolds::{HalfSpace, Lorentz, PoincareBall};
 
 use super::*;
 
 /// One of each, and cones of other constants than the papers'.
-fn similarities() -> impl Iterator<Item = Similarity> {
+pub(super) fn similarities() -> impl Iterator<Item = Similarity> {
     let (light, radius) = (0.8, 0.2);
     Similarity::ALL.into_iter().chain([
         Similarity::PenumbralCone { light },
@@ -19,7 +19,7 @@ fn similarities() -> impl Iterator<Item = Similarity> {
     ])
 }
 
-fn attention(similarity: Similarity) -> Attention<f64> {
+pub(super) fn attention(similarity: Similarity) -> Attention<f64> {
     let mut attention = Attention::new(similarity, 3);
     attention.sharpness.value_mut().data_mut()[0] = 0.7;
     attention.offset.value_mut().data_mut()[0] = 0.2;
@@ -27,13 +27,13 @@ fn attention(similarity: Similarity) -> Attention<f64> {
 }
 
 /// Queries `[2, 4, 3]`, keys `[2, 5, 3]`, values `[2, 5, 2]`.
-fn inputs(seed: u64) -> [Tensor<f64>; 3] {
+pub(super) fn inputs(seed: u64) -> [Tensor<f64>; 3] {
     let mut rng = rng::stream(seed, 3, 0);
     [[2, 4, 3], [2, 5, 3], [2, 5, 2]].map(|shape| uniform(&shape, 1.5, &mut rng))
 }
 
 /// The similarity of two rows, by the operations of the manifolds on single rows.
-fn by_hand(similarity: Similarity, q: &[f64], k: &[f64]) -> f64 {
+pub(super) fn by_hand(similarity: Similarity, q: &[f64], k: &[f64]) -> f64 {
     let (q, k) = (Row::from(q), Row::from(k));
     let (ball, half_space) = (PoincareBall::ball(-1.0).unwrap(), HalfSpace::new(-1.0).unwrap());
     match similarity {
@@ -148,25 +148,6 @@ fn hidden_keys_are_not_there() {
     }
 }
 
-/// Squared distances of wide rows are taken together: there, hidden keys can change the last bits of the others, no more.
-#[test]
-fn hidden_keys_of_wide_rows_change_no_more_than_rounding() {
-    let mut rng = rng::stream(4, 3, 0);
-    let [q, k, v] = [[4, 16], [5, 16], [5, 2]].map(|shape| uniform(&shape, 0.3, &mut rng));
-    for similarity in similarities() {
-        let layer = Attention::<f64>::new(similarity, 16);
-        let run = |k: &Tensor<f64>| {
-            let tape = Tape::new();
-            let hidden = tape.constant(&Tensor::from_fn([4, 5], |at| f64::from(u8::from(at % 5 == 1))));
-            let [q, k, v] = [&q, k, &v].map(|x| tape.constant(x));
-            layer.forward(q, k, v, Mask::Hidden(hidden), None).to_tensor()
-        };
-        let mut other = k.clone();
-        other.row_mut(1).fill(2.0);
-        close(&run(&other), &run(&k), 1e-12);
-    }
-}
-
 /// A row that is no number shows in every score of it, and in no other.
 #[test]
 fn scores_of_rows_that_are_no_numbers_are_none() {
@@ -236,27 +217,6 @@ fn along_edges_all_else_is_hidden() {
             }
         }
     }
-}
-
-/// Activations whose points are translated.
-fn moved<'t>(ball: &PoincareBall, by: Var<'t, f64>, x: Var<'t, f64>) -> Var<'t, f64> {
-    ball.log0(&ball.add(&by, &ball.exp0(&x)))
-}
-
-/// Law 54: an isometry of queries, keys and values is one of the results.
-#[test]
-fn isometries_go_through() {
-    let [q, k, _] = inputs(4);
-    let v = uniform(&[2, 5, 3], 1.0, &mut rng::stream(5, 3, 0));
-    let ball = PoincareBall::ball(-1.0).unwrap();
-    let layer = Attention { aggregation: Aggregation::Barycentre, ..attention(Similarity::Distance) };
-    let tape = Tape::new();
-    let by = tape.constant(&Tensor::new([3], vec![0.3, -0.5, 0.2]));
-    let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
-    let want = moved(&ball, by, layer.forward(q, k, v, Mask::None, None));
-    let [q, k, v] = [q, k, v].map(|x| moved(&ball, by, x));
-    let have = layer.forward(q, k, v, Mask::None, None);
-    close(&have.to_tensor(), &want.to_tensor(), 1e-12);
 }
 
 /// Law 57: at equal heights h the umbral kernel is Laplacian, `e^{−γh} exp(−γΔ/(2 sinh r))`.
@@ -348,11 +308,106 @@ fn far_scores_are_those_of_the_manifolds() {
             assert!((score - want).abs() < 1e-9 * want.abs(), "{similarity:?} {at}: {score} {want}");
         }
     }
-    // The first query and the first key are one point in polar coordinates; farther than 44 is as at 44.
+    // The first query and the first key are one point in polar coordinates.
     let polar = scores(Similarity::PolarDistance, &q);
     assert!((polar.data()[0] + 0.2).abs() < 1e-12);
-    let at = |r: f64| scores(Similarity::PolarDistance, &Tensor::new([1, 3], vec![1.0, 2.0, r]));
-    assert!(at(60.0) == at(44.0) && at(-60.0) == at(-44.0) && at(43.0) != at(44.0));
+}
+
+/// The distance of points at distances r and s from the origin that lie `angle` apart, from the logarithms of both terms of
+/// `4 sinh²(d/2) = 4 sinh²((r − s)/2) + 4 sinh r sinh s sin²(angle/2)`, of any size.
+fn polar_distance(r: f64, s: f64, angle: f64) -> f64 {
+    let log_sinh = |x: f64| x + (-(-2.0 * x).exp_m1()).ln(); // of 2 sinh x
+    let terms =
+        [2.0 * log_sinh(0.5 * (r - s).abs()), log_sinh(r) + log_sinh(s) + 2.0 * (0.5 * angle).sin().ln()];
+    let [less, more] = if terms[0] < terms[1] { terms } else { [terms[1], terms[0]] };
+    let log = if more > f64::NEG_INFINITY { more + (less - more).exp().ln_1p() } else { more };
+    if log > 80.0 { log } else { 2.0 * (0.5 * (0.5 * log).exp()).asinh() }
+}
+
+/// Scores of points in polar coordinates and their gradients, in the type, and what they are: at distances r and s from the
+/// origin, `angle` apart.
+fn polar_score<T: Float>(r: f64, s: f64, angle: f64) -> (f64, [Vec<T>; 2]) {
+    let tape = Tape::<T>::new();
+    let row = |angle: f64, r: f64| {
+        tape.variable(&Tensor::new([1, 3], [angle.cos(), angle.sin(), r].map(T::nearest).to_vec()))
+    };
+    let (q, k) = (row(0.0, r), row(angle, s));
+    let score = Attention::<T>::new(Similarity::PolarDistance, 3).scores(q, k);
+    let value = score.item();
+    let gradients = tape.backward(score.sum());
+    (value, [q, k].map(|x| gradients.wrt(x).unwrap().to_dense(1, 3)))
+}
+
+/// Distances in polar coordinates do not end anywhere: they grow with the radius, at all radii that the type has.
+#[test]
+fn polar_distances_have_no_end() {
+    fn check<T: Float>(radii: &[f64], tolerance: f64) {
+        for &r in radii {
+            for &s in radii {
+                for angle in [0.0, 1e-6, 1e-3, 0.5, 3.0, std::f64::consts::PI] {
+                    let (score, [dq, dk]) = polar_score::<T>(r, s, angle);
+                    // The angle as it is stored.
+                    let [x, y] = [angle.cos(), angle.sin()].map(|x| T::nearest(x).to_f64());
+                    let stored = y.atan2(x);
+                    let want = -polar_distance(T::nearest(r).to_f64(), T::nearest(s).to_f64(), stored);
+                    let size = want.abs().max(1.0);
+                    assert!((score - want).abs() < tolerance * size, "{r}, {s}, {angle}: {score} {want}");
+                    // By central differences of the same.
+                    let h = 1e-3 * want.abs().min(r).min(1.0);
+                    let [near, far] = [r - h, r + h].map(|r| -polar_distance(r, s, stored));
+                    let slope = (far - near) / (2.0 * h);
+                    if r != s || stored > 1e-4 {
+                        let (have, margin) = (dq[2].to_f64(), 1e-5 + 1e3 * tolerance);
+                        assert!((have - slope).abs() < margin, "{r}, {s}, {angle}: {have} {slope}");
+                    }
+                    assert!(dq.iter().chain(&dk).all(|x| x.is_finite()), "{r}, {s}, {angle}: {dq:?} {dk:?}");
+                }
+            }
+        }
+    }
+    // Both sides of where the formula is another.
+    let radii = [0.7, 20.0, 43.9, 44.1, 50.0, 90.0, 200.0, 5e3, 1e6];
+    check::<f64>(&radii, 1e-12);
+    check::<f32>(&radii, 2e-5);
+    let at = |r| polar_score::<f32>(r, 3.0, 0.5).0;
+    assert!(at(60.0) < at(44.0) && at(1e30) < at(1e29) && at(-60.0) != at(60.0));
+}
+
+/// Heights of e^±50 and e^±90 beside usual ones, in both types: results and gradients are numbers, the latter as far as
+/// heights are.
+#[test]
+fn far_heights_are_finite() {
+    fn check<T: Float>() {
+        for similarity in similarities() {
+            for weights in [Weights::Softmax, Weights::Sigmoid] {
+                for far in [50.0, -50.0, 90.0, -90.0] {
+                    // All of them far, two of them, one.
+                    for usual in [far, far - 0.5, -far, 0.3] {
+                        let rows = [1.0, -0.4, far, 0.3, 0.8, usual, -0.7, 0.2, usual, 0.5, 0.5, far + 0.2];
+                        let layer = Attention { weights, ..Attention::<T>::new(similarity, 3) };
+                        for hidden in [None, Some(Tensor::zeros([4]))] {
+                            let tape = Tape::<T>::new();
+                            let x = tape.variable(&Tensor::new([4, 3], rows.map(T::nearest).to_vec()));
+                            let mask = hidden.as_ref().map_or(Mask::None, |h| Mask::Hidden(tape.constant(h)));
+                            let y = layer.forward(x, x, x, mask, None);
+                            let value = y.to_tensor();
+                            let gradient = tape.backward(y.sum()).wrt(x).unwrap().to_dense(4, 3);
+                            let what =
+                                format!("{similarity:?}, {weights:?}, {far}, {usual}: {value} {gradient:?}");
+                            assert!(value.data().iter().all(|x| x.is_finite()), "{what}");
+                            // `f32` ends at e^88.
+                            let beyond = T::EPSILON > 1e-10
+                                && far.abs() > 88.0
+                                && matches!(similarity, Similarity::UmbralCone { .. });
+                            assert!(beyond || gradient.iter().all(|x| x.is_finite()), "{what}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    check::<f64>();
+    check::<f32>();
 }
 
 /// Far away points, where a naive distance overflows or loses all digits, neither stop training nor hide anything.
@@ -404,4 +459,34 @@ fn heads_are_attentions() {
 #[should_panic(expected = "attention: UmbralCone { radius: 0.1 } of 1 dimensions")]
 fn cones_have_heights() {
     let _ = Attention::<f64>::new(Similarity::UmbralCone { radius: 0.1 }, 1);
+}
+
+/// Dropout of weights: of a seed, with the mean of its results what they are without, and none of it in use.
+#[test]
+fn weights_are_dropped_while_training() {
+    let [q, k, v] = inputs(13);
+    let hidden = Tensor::from_fn([4, 5], |at| f64::from(u8::from(at % 7 == 0)));
+    for masked in [false, true] {
+        let layer = Attention { dropout: Dropout { rate: 0.4 }, ..attention(Similarity::Distance) };
+        let run = |layer: &Attention<f64>, seed: Option<u64>| {
+            let tape = Tape::new();
+            let mask = if masked { Mask::Hidden(tape.constant(&hidden)) } else { Mask::Causal };
+            let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
+            layer.forward(q, k, v, mask, seed.map(|seed| rng::stream(seed, 5, 0)).as_mut()).to_tensor()
+        };
+        let without = run(&Attention { dropout: Dropout { rate: 0.0 }, ..layer.clone() }, None);
+        assert_eq!(run(&layer, None), without);
+        assert_eq!(run(&layer, Some(1)), run(&layer, Some(1)));
+        assert!(apart(&run(&layer, Some(1)), &run(&layer, Some(2))) > 0.1);
+        let seeds = 4000;
+        let mut mean = Tensor::<f64>::zeros(without.shape().axes());
+        for seed in 0..seeds {
+            let y = run(&layer, Some(seed));
+            mean.data_mut().iter_mut().zip(y.data()).for_each(|(mean, y)| *mean += y / seeds as f64);
+        }
+        // Six standard errors: a result is a sum of weights, 1 together, times values up to 1.5, times a number of variance ⅔.
+        let error = 6.0 * 1.5 * (2.0_f64 / 3.0 / seeds as f64).sqrt();
+        close(&mean, &without, error);
+        assert!(error < 0.12);
+    }
 }

@@ -6,6 +6,8 @@ use cotangent_manifolds::{Manifold, Module, Param, Path, Point, Stereographic, V
 use rand::RngExt;
 
 mod attention;
+mod attention_laws;
+mod attention_masks;
 mod attention_pooling;
 mod gradients;
 mod graph_attention;

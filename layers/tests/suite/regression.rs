@@ -20,7 +20,7 @@ fn logits(layer: &LogisticRegression<Stereographic, f64>, x: &Tensor<f64>) -> Te
 /// the normal.
 #[test]
 fn logits_are_distances_to_hyperplanes() {
-    for kappa in [-1.0, -0.3, 0.0] {
+    for kappa in [-1.0, -0.3, 0.0, 0.3] {
         let ball = space(kappa);
         let mut layer = regression(kappa, 3, 4, 1);
         let mut rng = rng::stream(1, 1, 0);

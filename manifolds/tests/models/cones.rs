@@ -1,6 +1,7 @@
 //! Entailment cones and shadow cones. Laws 55 to 58.
 
-use cotangent_engine::{Row, Tensor, Var, check, rng};
+use cotangent_engine::{PairFormula, Row, Tape, Tensor, Var, check, rng};
+use cotangent_manifolds::scores::{PenumbralCone, SquaredPenumbralCone, UmbralCone};
 use cotangent_manifolds::{
     ConstantCurvature, EntailmentCones, HalfSpace, Hyperbolic, Lorentz, Manifold, PoincareBall, Point,
 };
@@ -326,5 +327,213 @@ fn gradients_of_cones() {
     for (name, operation) in operations {
         let worst = check::gradients(&inputs, |v| crate::weighted(operation(v)));
         assert!(worst.relative < 2e-8, "{name}: {worst:?}");
+    }
+}
+
+/// Which part of its formula the height of the lowest cone with a query and a key comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Part {
+    /// The higher of the two, whose cone has the other.
+    Higher,
+    /// Where the sides of the two cones cross.
+    Crossing,
+    /// The semicircle through both: there is no cone with both.
+    Semicircle,
+}
+
+/// How near to a change of the formula pairs are, as parts of the horizontal distance at which it changes.
+const GAPS: [f64; 3] = [1e-2, 1e-3, 1e-4];
+/// The step of the differences, all arguments moved by which leave a pair on its side of the change.
+const STEP: f64 = 2e-6;
+
+/// Horizontal distances at which a height comes from each part, of cones for which it changes at `edges`: near them on both
+/// sides, and far from them.
+fn distances(edges: &[f64]) -> Vec<(f64, Part)> {
+    let parts = [Part::Higher, Part::Crossing, Part::Semicircle];
+    let mut all = vec![(0.3 * edges[0], parts[0])];
+    for (i, &edge) in edges.iter().enumerate() {
+        assert!(edge * GAPS[2] > 5.0 * STEP, "{edges:?}");
+        all.extend(GAPS.iter().map(|gap| (edge * (1.0 - gap), parts[i])));
+        all.extend(GAPS.iter().map(|gap| (edge * (1.0 + gap), parts[i + 1])));
+        let next = edges.get(i + 1).map_or(3.0 * edge, |next| 0.5 * (edge + next));
+        all.push((next, parts[i + 1]));
+    }
+    all
+}
+
+/// Scores of a query and keys by their definition and their gradients by query, keys, heights, sharpness, offset and the
+/// cones' own number, light or radius, against central differences. Keys are at the given distances.
+fn check_scores<F: PairFormula<1, 1, 3>>(
+    formula: F,
+    number: for<'t> fn(Var<'t, f64>) -> Var<'t, f64>,
+    height: impl Fn(f64) -> f64,
+    [q, k, of_cones]: [f64; 3],
+    distances: &[(f64, Part)],
+    width: usize,
+) {
+    let (gamma, c, m) = (0.7, 0.2, distances.len());
+    let query: Vec<f64> = (0..width).map(|i| 0.3 - 0.1 * i as f64).collect();
+    // Keys in two directions from the query.
+    let keys = Tensor::from_fn([m, width], |at| {
+        let (j, i) = (at / width, at % width);
+        let along = if j % 2 == 0 { [0.6, 0.8] } else { [-0.8, 0.6] };
+        query[i] + distances[j].0 * along.get(i).unwrap_or(&0.0)
+    });
+    let inputs = [
+        Tensor::new([1, width], query.clone()),
+        keys,
+        Tensor::new([1], vec![q]),
+        Tensor::new([m], vec![k; m]),
+        Tensor::new([1], vec![gamma]),
+        Tensor::new([1], vec![c]),
+        Tensor::new([1], vec![of_cones]),
+    ];
+    fn pairs<'t, F: PairFormula<1, 1, 3>>(
+        formula: F,
+        number: impl Fn(Var<'t, f64>) -> Var<'t, f64>,
+        v: &[Var<'t, f64>],
+    ) -> Var<'t, f64> {
+        v[0].tape().pairs(formula, v[0], v[1], [v[2]], [v[3]], [v[4], v[5], number(v[6])])
+    }
+    let scores = |inputs: &[Tensor<f64>]| {
+        let tape = Tape::new();
+        pairs(formula, number, &inputs.iter().map(|x| tape.constant(x)).collect::<Vec<_>>()).to_tensor()
+    };
+    for (score, (delta, _)) in scores(&inputs).data().iter().zip(distances) {
+        let want = -gamma * height(*delta) - c;
+        assert!((score - want).abs() < 1e-13, "{} {delta}: {score} {want}", F::NAME);
+    }
+    // Every score by itself: in a sum of them one could hide another.
+    for (j, (delta, part)) in distances.iter().enumerate() {
+        let tape = Tape::new();
+        let v: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
+        let gradients = tape.backward(pairs(formula, number, &v).slice(-1, j..j + 1).sum());
+        for (which, input) in inputs.iter().enumerate() {
+            let gradient =
+                gradients.wrt(v[which]).unwrap().to_dense(input.len() / input.width(), input.width());
+            for (at, have) in gradient.iter().enumerate() {
+                let moved = |by: f64| {
+                    let mut inputs = inputs.clone();
+                    inputs[which].data_mut()[at] += by;
+                    scores(&inputs).data()[j]
+                };
+                let want = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
+                assert!(
+                    (have - want).abs() < 2e-9 * want.abs().max(1.0),
+                    "{}: heights {q}, {k}, distance {delta}, {part:?}, input {which}, element {at}: {have} {want}",
+                    F::NAME
+                );
+            }
+        }
+    }
+}
+
+/// Inside one another's cones, outside, and on both sides of where the formula changes, the gradients of penumbral scores are
+/// those of the scores.
+#[test]
+fn gradients_of_penumbral_scores_on_both_sides_of_their_kinks() {
+    for [q, k, light] in [[0.3, 0.6, 1.0], [0.6, 0.3, 1.0], [0.5, 0.2, 0.8]] {
+        let [a, b] = [q, k].map(|h: f64| (light * light - h * h).sqrt());
+        let distances = distances(&[(a - b).abs(), a + b]);
+        // The definition, and with it which part each distance is in.
+        let height = |delta: f64| {
+            let semicircle = ((delta * delta + k * k - q * q) / (2.0 * delta)).powi(2) + q * q;
+            if delta > a + b {
+                semicircle.sqrt()
+            } else {
+                q.max(k).max((light * light - (0.5 * (a + b - delta)).powi(2)).sqrt())
+            }
+        };
+        for &(delta, part) in &distances {
+            let height = height(delta);
+            let from = match () {
+                () if height == q.max(k) => Part::Higher,
+                () if height < light => Part::Crossing,
+                () => Part::Semicircle,
+            };
+            assert_eq!(from, part, "{delta}: {height}");
+        }
+        for width in [2, 12] {
+            check_scores(PenumbralCone, |x| x, height, [q, k, light], &distances, width);
+            check_scores(
+                SquaredPenumbralCone,
+                |x| x,
+                |x| height(x).powi(2),
+                [q, k, light],
+                &distances,
+                width,
+            );
+        }
+    }
+}
+
+/// The same of umbral scores: where the query is the highest, where the key is, and where their cones' sides cross.
+#[test]
+fn gradients_of_umbral_scores_on_both_sides_of_their_kinks() {
+    for [q, k, radius] in [[0.3, 0.9, 0.6], [0.9, 0.3, 0.6], [2.0, 0.4, 0.1]] {
+        let distances = distances(&[f64::sinh(radius) * (q - k).abs()]);
+        let crossing = |delta: f64| 0.5 * (delta / radius.sinh() + q + k);
+        for &(delta, part) in &distances {
+            assert_eq!(crossing(delta) > q.max(k), part == Part::Crossing, "{delta}");
+        }
+        for width in [2, 12] {
+            let height = |delta| crossing(delta).max(q).max(k);
+            check_scores(UmbralCone, |x| x.sinh(), height, [q, k, radius], &distances, width);
+        }
+    }
+}
+
+/// A row with some of its coordinates turned.
+fn rotated(x: &Row<f64>, coordinates: std::ops::Range<usize>) -> Row<f64> {
+    let mut x = x.clone();
+    for (i, angle) in coordinates.skip(1).zip([0.7_f64, -1.1, 2.3]) {
+        let (sin, cos) = angle.sin_cos();
+        (x[i - 1], x[i]) = (cos * x[i - 1] - sin * x[i], sin * x[i - 1] + cos * x[i]);
+    }
+    x
+}
+
+/// 56: rotations about the origin take entailment cones to entailment cones, rotations and translations of the horizontal
+/// coordinates shadow cones to shadow cones.
+#[test]
+fn cones_are_invariant_under_rotations() {
+    fn entailment<M: EntailmentCones + Manifold>(m: M, coordinates: std::ops::Range<usize>) {
+        let mut rng = rng::stream(7, 0, 0);
+        let (mut inside, mut outside) = (0, 0);
+        for _ in 0..200 {
+            let [x, y] = [(); 2].map(|()| m.random_point::<f64>(3, 2.0, &mut rng));
+            let of = |x: &Row<f64>, y: &Row<f64>| {
+                [m.cone_angle(x, y), m.cone_aperture(x, 0.3), m.cone_energy(x, y, 0.3)]
+            };
+            let (want, have) =
+                (of(&x, &y), of(&rotated(&x, coordinates.clone()), &rotated(&y, coordinates.clone())));
+            let apart = want.iter().zip(have).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(apart < 1e-13, "{m:?} {x:?} {y:?}: {want:?} {have:?}");
+            (inside, outside) = if want[2] == 0.0 { (inside + 1, outside) } else { (inside, outside + 1) };
+        }
+        assert!(inside > 10 && outside > 10, "{m:?}: {inside} {outside}");
+    }
+    entailment(ball(-0.7), 0..3);
+    entailment(Lorentz::new(-0.7).unwrap(), 1..4);
+    let (m, mut rng) = (half_space(), rng::stream(8, 0, 0));
+    for _ in 0..200 {
+        let mut point = || Row::from([0, 0, 0, 1].map(|c| f64::from(c) + rng.random_range(-0.9..0.9)));
+        let (x, y) = (point(), point());
+        let of = |x: &Row<f64>, y: &Row<f64>| {
+            [
+                m.umbral_ancestor(x, y, 0.7),
+                m.umbral_slack(x, y, 0.7),
+                m.penumbral_ancestor(x, y, 2.0),
+                m.penumbral_slack(x, y, 2.0),
+            ]
+        };
+        let moved = |x: &Row<f64>| {
+            let mut x = rotated(x, 0..3);
+            (x[0], x[2]) = (x[0] + 0.4, x[2] - 1.3);
+            x
+        };
+        for (want, have) in of(&x, &y).iter().zip(of(&moved(&x), &moved(&y))) {
+            assert!((want - have).abs() < 1e-13, "{x:?} {y:?}: {want} {have}");
+        }
     }
 }

@@ -1,0 +1,236 @@
+//! Law 54: isometries, one key, permutations, and the limits of sharp scores and of flat space.
+
+use cotangent_engine::Row;
+use cotangent_layers::{Aggregation, Attention, Mask, Similarity, Weights};
+use cotangent_manifolds::{HalfSpace, Hyperbolic, PoincareBall, Point};
+
+use super::attention::{attention, by_hand, inputs, similarities};
+use super::*;
+
+const AGGREGATIONS: [Aggregation; 2] = [Aggregation::Sum, Aggregation::Barycentre];
+
+fn ball() -> PoincareBall {
+    PoincareBall::ball(-1.0).unwrap()
+}
+
+/// The result of queries, keys and values that all attend to all.
+fn result(layer: &Attention<f64>, [q, k, v]: [&Tensor<f64>; 3]) -> Tensor<f64> {
+    let tape = Tape::new();
+    let [q, k, v] = [q, k, v].map(|x| tape.constant(x));
+    layer.forward(q, k, v, Mask::None, None).to_tensor()
+}
+
+/// A tensor with each of its rows changed.
+fn each(x: &Tensor<f64>, change: impl Fn(&mut [f64])) -> Tensor<f64> {
+    let mut x = x.clone();
+    let width = x.width();
+    x.data_mut().chunks_exact_mut(width).for_each(change);
+    x
+}
+
+/// A rotation.
+fn rotate(x: &mut [f64]) {
+    for (i, angle) in (1..x.len()).zip([0.7_f64, -1.1, 2.3]) {
+        let (sin, cos) = angle.sin_cos();
+        (x[i - 1], x[i]) = (cos * x[i - 1] - sin * x[i], sin * x[i - 1] + cos * x[i]);
+    }
+}
+
+/// Distances are kept by all isometries of hyperbolic space, whatever its model: one of queries, keys and values is one of the
+/// results.
+#[test]
+fn isometries_go_through() {
+    let mut rng = rng::stream(5, 3, 0);
+    let ball = ball();
+    let [q, k, v] = [4, 5, 5].map(|n| points(&ball, n, 3, 2.0, &mut rng));
+    let by = Row::from([0.3, -0.5, 0.2]);
+    let moved = |x: &Tensor<f64>| {
+        each(x, |x| {
+            rotate(x);
+            x.copy_from_slice(&ball.add(&by, &Row::from(&*x)));
+        })
+    };
+    // A point of the ball as the activation that a score makes it of.
+    let activations = |similarity, x: &Tensor<f64>| {
+        let rows = x.rows().map(|x| {
+            let x = Row::from(x);
+            match similarity {
+                Similarity::PolarDistance => {
+                    // Time is the first coordinate.
+                    let point = ball.onto_hyperboloid(&x);
+                    let sinh = point[1..].iter().map(|x| x * x).sum::<f64>().sqrt();
+                    point[1..].iter().copied().chain([sinh.asinh()]).collect::<Vec<_>>()
+                }
+                Similarity::HalfSpaceDistance => {
+                    let point = Point::new(ball, x).to::<HalfSpace>();
+                    let height = point.coordinates()[2];
+                    let horizontal = point.coordinates()[..2].iter().map(|x| x / height);
+                    horizontal.chain([height.ln()]).collect()
+                }
+                _ => ball.log0(&x).to_vec(),
+            }
+        });
+        let rows: Vec<Vec<f64>> = rows.collect();
+        Tensor::new([rows.len(), rows[0].len()], rows.concat())
+    };
+    let flat = |x: &Tensor<f64>| each(x, |x| x.copy_from_slice(&ball.log0(&Row::from(&*x))));
+    for similarity in [Similarity::Distance, Similarity::PolarDistance, Similarity::HalfSpaceDistance] {
+        for weights in [Weights::Softmax, Weights::Sigmoid] {
+            let aggregation = Aggregation::Barycentre;
+            let layer = Attention { aggregation, weights, ..attention(similarity) };
+            let run = |q: &Tensor<f64>, k: &Tensor<f64>, v: &Tensor<f64>| {
+                let y = result(&layer, [&activations(similarity, q), &activations(similarity, k), &flat(v)]);
+                each(&y, |y| y.copy_from_slice(&ball.exp0(&Row::from(&*y))))
+            };
+            let (before, after) = (run(&q, &k, &v), run(&moved(&q), &moved(&k), &moved(&v)));
+            close(&after, &moved(&before), 1e-12);
+            // Of the values alone as well; of the keys alone, not.
+            close(&run(&q, &k, &moved(&v)), &moved(&before), 1e-12);
+            assert!(apart(&run(&q, &moved(&k), &v), &before) > 1e-3);
+        }
+    }
+}
+
+/// What is a rotation of activations is one of points, and goes through every score that does not add coordinates up; of the
+/// scores with a height or a radius, the last coordinate, a rotation of the others.
+#[test]
+fn rotations_go_through() {
+    let [q, k, _] = inputs(4);
+    let v = uniform(&[2, 5, 3], 1.0, &mut rng::stream(6, 3, 0));
+    for similarity in similarities().filter(|s| *s != Similarity::Additive) {
+        let whole = matches!(similarity, Similarity::Dot | Similarity::Distance | Similarity::Laplacian);
+        let turned = |x: &Tensor<f64>| each(x, |x| rotate(&mut x[..if whole { 3 } else { 2 }]));
+        for aggregation in AGGREGATIONS {
+            let layer = Attention { aggregation, ..attention(similarity) };
+            let before = result(&layer, [&q, &k, &v]);
+            close(&result(&layer, [&turned(&q), &turned(&k), &v]), &before, 1e-13);
+            close(&result(&layer, [&q, &k, &each(&v, rotate)]), &each(&before, rotate), 1e-13);
+            assert!(apart(&result(&layer, [&q, &turned(&k), &v]), &before) > 1e-3, "{similarity:?}");
+        }
+    }
+}
+
+/// Horizontal translations of the half-space keep its distances and its cones; dilations keep distances, and make umbral cones
+/// and the light of penumbral ones higher. Translations of activations keep the Laplacian kernel.
+#[test]
+fn the_half_space_can_be_moved() {
+    let [q, k, v] = inputs(9);
+    let by = [0.4, -1.3];
+    for similarity in similarities() {
+        let height: Box<dyn Fn(f64) -> f64> = match similarity {
+            Similarity::Laplacian => Box::new(|_| 1.0),
+            Similarity::HalfSpaceDistance | Similarity::UmbralCone { .. } => Box::new(f64::exp),
+            Similarity::ReleasedUmbralCone { .. } => Box::new(|x| (x / 3.0).exp()),
+            Similarity::PenumbralCone { light } | Similarity::ReleasedPenumbralCone { light } => {
+                Box::new(move |x| light / (1.0 + (-x).exp()))
+            }
+            _ => continue,
+        };
+        let layer = attention(similarity);
+        let before = result(&layer, [&q, &k, &v]);
+        // ψ and ξ multiply by the height.
+        let moved = |x: &Tensor<f64>| {
+            each(x, |x| {
+                let height = height(x[2]);
+                x.iter_mut().zip(by).for_each(|(x, by)| *x += by / height);
+            })
+        };
+        close(&result(&layer, [&moved(&q), &moved(&k), &v]), &before, 1e-13);
+        assert!(apart(&result(&layer, [&q, &moved(&k), &v]), &before) > 1e-3, "{similarity:?}");
+        let raised = |x: &Tensor<f64>| each(x, |x| x[2] += 0.6);
+        let dilated = result(&layer, [&raised(&q), &raised(&k), &v]);
+        match similarity {
+            Similarity::HalfSpaceDistance | Similarity::Laplacian => close(&dilated, &before, 1e-13),
+            // Heights are multiplied, and so is the sharpness.
+            Similarity::UmbralCone { .. } => {
+                let mut sharper = layer.clone();
+                sharper.sharpness.value_mut().data_mut()[0] *= 0.6_f64.exp();
+                close(&dilated, &result(&sharper, [&q, &k, &v]), 1e-13);
+            }
+            _ => assert!(apart(&dilated, &before) > 1e-3, "{similarity:?}"),
+        }
+    }
+}
+
+/// The order of keys, with their values and what is hidden of them, is no matter.
+#[test]
+fn keys_have_no_order() {
+    let [q, k, v] = inputs(10);
+    let order = [3, 0, 4, 1, 2];
+    let permuted = |x: &Tensor<f64>| {
+        let rows = (0..2).flat_map(|b| order.map(|j| x.row(b * 5 + j)));
+        Tensor::new(x.shape().axes(), rows.flatten().copied().collect())
+    };
+    let hidden = |order: [usize; 5]| {
+        Tensor::from_fn([4, 5], |at| f64::from(u8::from((at / 5 + 2 * order[at % 5]) % 3 == 0)))
+    };
+    for similarity in similarities() {
+        for weights in [Weights::Softmax, Weights::Sigmoid] {
+            for aggregation in AGGREGATIONS {
+                let layer = Attention { aggregation, weights, ..attention(similarity) };
+                let run = |k: &Tensor<f64>, v: &Tensor<f64>, mask: Option<Tensor<f64>>| {
+                    let tape = Tape::new();
+                    let mask = mask.map_or(Mask::None, |mask| Mask::Hidden(tape.constant(&mask)));
+                    let [q, k, v] = [&q, k, v].map(|x| tape.constant(x));
+                    layer.forward(q, k, v, mask, None).to_tensor()
+                };
+                let before = run(&k, &v, None);
+                close(&run(&permuted(&k), &permuted(&v), None), &before, 1e-13);
+                assert!(apart(&run(&permuted(&k), &v, None), &before) > 1e-3, "{similarity:?}");
+                let masked = run(&k, &v, Some(hidden([0, 1, 2, 3, 4])));
+                close(&run(&permuted(&k), &permuted(&v), Some(hidden(order))), &masked, 1e-13);
+                assert!(apart(&masked, &before) > 1e-3, "{similarity:?}");
+            }
+        }
+    }
+}
+
+/// β → ∞: the value of the nearest key.
+#[test]
+fn sharp_attention_is_to_the_nearest_key() {
+    let [q, k, v] = inputs(11);
+    for similarity in [
+        Similarity::Distance,
+        Similarity::PolarDistance,
+        Similarity::HalfSpaceDistance,
+        Similarity::Laplacian,
+    ] {
+        for aggregation in AGGREGATIONS {
+            let run = |sharpness| {
+                let mut layer = Attention { aggregation, ..attention(similarity) };
+                layer.sharpness.value_mut().data_mut()[0] = sharpness;
+                result(&layer, [&q, &k, &v])
+            };
+            let (sharp, dull) = (run(1e4), run(1.0));
+            for i in 0..8 {
+                let distance = |j: usize| -by_hand(similarity, q.row(i), k.row(j));
+                let mut keys: Vec<usize> = (i / 4 * 5..i / 4 * 5 + 5).collect();
+                keys.sort_by(|a, b| distance(*a).total_cmp(&distance(*b)));
+                assert!(distance(keys[1]) - distance(keys[0]) > 4e-3, "{similarity:?} {i}");
+                let off = |y: &Tensor<f64>| {
+                    y.row(i).iter().zip(v.row(keys[0])).map(|(y, v)| (y - v).abs()).fold(0.0, f64::max)
+                };
+                assert!(off(&sharp) < 1e-13 && off(&dull) > 1e-3, "{similarity:?} {i}: {}", off(&sharp));
+            }
+        }
+    }
+}
+
+/// c → 0. The curvature is −1: activations ε times as large, with scores 1/ε times as sharp and results divided by ε, are those
+/// in a space of curvature −ε² (law 47). They tend to the Euclidean weighted mean with the weights of a Laplacian kernel of
+/// twice the sharpness, with an error that is linear in the curvature.
+#[test]
+fn attention_in_flat_space_is_euclidean() {
+    let [q, k, v] = inputs(12);
+    let mut euclidean = attention(Similarity::Laplacian);
+    euclidean.sharpness.value_mut().data_mut()[0] *= 2.0;
+    let want = result(&euclidean, [&q, &k, &v]);
+    let error = |epsilon: f64| {
+        let mut layer = Attention { aggregation: Aggregation::Barycentre, ..attention(Similarity::Distance) };
+        layer.sharpness.value_mut().data_mut()[0] /= epsilon;
+        let [q, k, v] = [&q, &k, &v].map(|x| each(x, |x| x.iter_mut().for_each(|x| *x *= epsilon)));
+        apart(&each(&result(&layer, [&q, &k, &v]), |y| y.iter_mut().for_each(|y| *y /= epsilon)), &want)
+    };
+    let (coarse, fine) = (error(1e-2), error(1e-3));
+    assert!(fine < 1e-5 && (coarse / fine / 100.0 - 1.0).abs() < 0.02, "{coarse:e} {fine:e}");
+}

@@ -1,0 +1,245 @@
+//! What is hidden has no weight and no gradient, whatever it is: in padding, after a query, without an edge.
+
+use std::sync::Arc;
+
+use cotangent_engine::Sparsity;
+use cotangent_layers::{Aggregation, Attention, Mask, Similarity, Weights};
+
+use super::attention::similarities;
+use super::*;
+
+const WEIGHTS: [Weights; 2] = [Weights::Softmax, Weights::Sigmoid];
+const AGGREGATIONS: [Aggregation; 2] = [Aggregation::Sum, Aggregation::Barycentre];
+
+/// What a row of padding may hold, and a row that counts may not.
+const ANYTHING: [f64; 5] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300];
+
+/// Queries `[n, width]`, keys `[m, width]` and values `[m, 2]`.
+fn rows(n: usize, m: usize, width: usize, seed: u64) -> [Tensor<f64>; 3] {
+    let mut rng = rng::stream(seed, 4, 0);
+    [[n, width], [m, width], [m, 2]].map(|shape| uniform(&shape, 2.0 / (width as f64).sqrt(), &mut rng))
+}
+
+/// A result, and gradients of queries, keys and values by a part of it.
+fn with_gradients(
+    inputs: [&Tensor<f64>; 3],
+    forward: impl for<'t> Fn([Var<'t, f64>; 3]) -> Var<'t, f64>,
+    of: impl for<'t> Fn(Var<'t, f64>) -> Var<'t, f64>,
+) -> (Tensor<f64>, [Tensor<f64>; 3]) {
+    let tape = Tape::new();
+    let variables = inputs.map(|x| tape.variable(x));
+    let y = forward(variables);
+    let (value, part) = (y.to_tensor(), of(y));
+    let gradients = tape.backward((part * part).sum() + part.sum());
+    let mut of = variables.iter().zip(inputs).map(|(v, x)| {
+        let gradient = gradients.wrt(*v).map(|g| g.to_dense(x.len() / x.width(), x.width()));
+        Tensor::new(x.shape().axes(), gradient.unwrap_or_else(|| vec![0.0; x.len()]))
+    });
+    let of = [(); 3].map(|()| of.next().expect("three"));
+    (value, of)
+}
+
+fn zero(row: &[f64]) -> bool {
+    row.iter().all(|x| *x == 0.0)
+}
+
+/// Hidden from all queries: exactly no weight and no gradient, in rows of any width; and the result of the other keys alone.
+#[test]
+fn padding_is_not_there() {
+    let hidden = [false, true, false, false, true];
+    let keys = [0, 2, 3];
+    // Of all queries alike.
+    let mask = Tensor::from_fn([5], |j| f64::from(u8::from(hidden[j])));
+    for width in [3, 16, 64] {
+        let [q, k, v] = rows(4, 5, width, 1);
+        let fewer = |x: &Tensor<f64>| {
+            Tensor::new([3, x.width()], keys.iter().flat_map(|&j| x.row(j)).copied().collect())
+        };
+        let (fewer_k, fewer_v) = (fewer(&k), fewer(&v));
+        for similarity in similarities() {
+            for weights in WEIGHTS {
+                for aggregation in AGGREGATIONS {
+                    let layer = Attention { aggregation, weights, ..Attention::new(similarity, width) };
+                    fn whole(y: Var<'_, f64>) -> Var<'_, f64> {
+                        y
+                    }
+                    let run = |k: &Tensor<f64>, v: &Tensor<f64>| {
+                        with_gradients(
+                            [&q, k, v],
+                            |[q, k, v]| layer.forward(q, k, v, Mask::Hidden(q.tape().constant(&mask)), None),
+                            whole,
+                        )
+                    };
+                    let (y, [dq, dk, dv]) = run(&k, &v);
+                    let what = format!("{similarity:?}, {weights:?}, {aggregation:?}, {width}");
+                    for (j, hidden) in hidden.into_iter().enumerate() {
+                        assert_eq!((zero(dk.row(j)), zero(dv.row(j))), (hidden, hidden), "{what}: key {j}");
+                    }
+                    let tape = Tape::new();
+                    let [query, key] = [&q, &k].map(|x| tape.constant(x));
+                    let weighed = layer.weigh(query, key, Mask::Hidden(tape.constant(&mask))).to_tensor();
+                    for (at, weight) in weighed.data().iter().enumerate() {
+                        assert_eq!(*weight == 0.0, hidden[at % 5], "{what}: {weight}");
+                    }
+                    let alone = with_gradients(
+                        [&q, &fewer_k, &fewer_v],
+                        |[q, k, v]| layer.forward(q, k, v, Mask::None, None),
+                        whole,
+                    );
+                    close(&y, &alone.0, 1e-12);
+                    for (have, want) in [dq.clone(), fewer(&dk), fewer(&dv)].iter().zip(&alone.1) {
+                        close(have, want, 1e-11);
+                    }
+                    // To the last bit, whatever is in them.
+                    for anything in ANYTHING {
+                        let (mut k, mut v) = (k.clone(), v.clone());
+                        for j in [1, 4] {
+                            k.row_mut(j).fill(anything);
+                            v.row_mut(j).fill(anything);
+                        }
+                        assert_eq!(
+                            run(&k, &v),
+                            (y.clone(), [dq.clone(), dk.clone(), dv.clone()]),
+                            "{what}: {anything}"
+                        );
+                        let key = tape.constant(&k);
+                        let again = layer.weigh(query, key, Mask::Hidden(tape.constant(&mask))).to_tensor();
+                        assert_eq!(again, weighed, "{what}: {anything}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Padding of the sequences of a batch, in every head.
+#[test]
+fn sequences_have_padding_of_their_own() {
+    let mut rng = rng::stream(2, 4, 0);
+    let [q, k, v] = [[2, 2, 3, 4], [2, 2, 5, 4], [2, 2, 5, 4]].map(|shape| uniform(&shape, 1.0, &mut rng));
+    let lengths = [3, 4];
+    for similarity in similarities() {
+        let layer = Attention::new(similarity, 4);
+        let run = |k: &Tensor<f64>, v: &Tensor<f64>| {
+            with_gradients(
+                [&q, k, v],
+                |[q, k, v]| {
+                    let mask =
+                        Tensor::from_fn([2, 1, 1, 5], |at| f64::from(u8::from(at % 5 >= lengths[at / 5])));
+                    layer.forward(q, k, v, Mask::Hidden(q.tape().constant(&mask)), None)
+                },
+                |y| y,
+            )
+        };
+        let want = run(&k, &v);
+        let (mut k, mut v) = (k.clone(), v.clone());
+        for row in 0..20 {
+            let beyond = row % 5 >= lengths[row / 10];
+            assert_eq!(
+                (zero(want.1[1].row(row)), zero(want.1[2].row(row))),
+                (beyond, beyond),
+                "{similarity:?}"
+            );
+            if beyond {
+                k.row_mut(row).fill(f64::NAN);
+                v.row_mut(row).fill(f64::INFINITY);
+            }
+        }
+        assert_eq!(run(&k, &v), want, "{similarity:?}");
+    }
+}
+
+/// Squared distances of wide rows are taken together: a key that some queries see can change the last bits of the others'
+/// results, no more.
+#[test]
+fn keys_that_others_see_change_no_more_than_rounding() {
+    let [q, k, v] = rows(4, 5, 16, 5);
+    for similarity in similarities() {
+        let layer = Attention::new(similarity, 16);
+        let run = |k: &Tensor<f64>| {
+            let tape = Tape::new();
+            let hidden =
+                tape.constant(&Tensor::from_fn([4, 5], |at| f64::from(u8::from(at / 5 < 3 && at % 5 == 1))));
+            let [q, k, v] = [&q, k, &v].map(|x| tape.constant(x));
+            layer.forward(q, k, v, Mask::Hidden(hidden), None).to_tensor()
+        };
+        let mut other = k.clone();
+        other.row_mut(1).fill(2.0);
+        let (have, want) = (run(&other), run(&k));
+        let of_blind = |y: &Tensor<f64>| Tensor::new([3, 2], y.data()[..6].to_vec());
+        close(&of_blind(&have), &of_blind(&want), 1e-12);
+        assert!(apart(&have, &want) > 1e-3, "{similarity:?}");
+    }
+}
+
+/// No query has a weight or a gradient of a key after it, within a tile and across tiles.
+#[test]
+fn what_comes_later_is_not_there() {
+    let check = |n: usize, m: usize, width, layer: &Attention<f64>| {
+        let inputs = rows(n, m, width, 3);
+        for i in [0, n / 2, n - 1] {
+            let (_, [_, dk, dv]) = with_gradients(
+                inputs.each_ref(),
+                |[q, k, v]| layer.forward(q, k, v, Mask::Causal, None),
+                |y| y.slice(-2, i..i + 1),
+            );
+            for j in 0..m {
+                let later = j > i + m - n;
+                let what =
+                    || format!("{:?}, {:?}, {width}: query {i}, key {j}", layer.similarity, layer.weights);
+                assert!(!later || zero(dk.row(j)), "{}", what());
+                // The gradient of a value is its weight.
+                assert_eq!(zero(dv.row(j)), later, "{}", what());
+            }
+        }
+    };
+    for similarity in similarities() {
+        for weights in WEIGHTS {
+            for width in [3, 16, 64] {
+                check(5, 7, width, &Attention { weights, ..Attention::new(similarity, width) });
+            }
+        }
+    }
+    check(300, 310, 16, &Attention::new(Similarity::Distance, 16));
+    check(300, 310, 4, &Attention::new(Similarity::PenumbralCone { light: 1.0 }, 4));
+}
+
+/// A key without an edge, and a query without one, have no gradient; what they are is no matter to the others.
+#[test]
+fn what_has_no_edge_is_not_there() {
+    let edges = Arc::new(Sparsity::new(4, 5, &[(0, 0), (0, 2), (1, 3), (3, 0), (3, 4)]));
+    for width in [3, 16] {
+        let [q, k, v] = rows(4, 5, width, 4);
+        for similarity in similarities() {
+            for weights in WEIGHTS {
+                for aggregation in AGGREGATIONS {
+                    let layer = Attention { aggregation, weights, ..Attention::new(similarity, width) };
+                    let run = |inputs: [&Tensor<f64>; 3]| {
+                        with_gradients(inputs, |[q, k, v]| layer.along_edges(q, k, v, &edges, None), |y| y)
+                    };
+                    let what = format!("{similarity:?}, {weights:?}, {aggregation:?}, {width}");
+                    let want = run([&q, &k, &v]);
+                    let [dq, dk, dv] = &want.1;
+                    assert!(zero(dq.row(2)) && zero(dk.row(1)) && zero(dv.row(1)), "{what}");
+                    assert!([0, 2, 3, 4].iter().all(|&j| !zero(dv.row(j))), "{what}");
+                    let with = |anything| {
+                        let (mut q, mut k, mut v) = (q.clone(), k.clone(), v.clone());
+                        q.row_mut(2).fill(anything);
+                        k.row_mut(1).fill(anything);
+                        v.row_mut(1).fill(anything);
+                        run([&q, &k, &v])
+                    };
+                    assert_eq!(with(1.7), want, "{what}");
+                    for anything in ANYTHING {
+                        let (y, of) = with(anything);
+                        assert_eq!(y, want.0, "{what}: {anything}");
+                        for ((have, want), unseen) in of.iter().zip(&want.1).zip([2, 1, 1]) {
+                            let mut seen = (0..have.len() / have.width()).filter(|row| *row != unseen);
+                            assert!(seen.all(|row| have.row(row) == want.row(row)), "{what}: {anything}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
