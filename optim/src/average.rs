@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 
-use cotangent_engine::{Float, ParamId, Rows, Tensor};
+use cotangent_engine::{Float, ParamId, Rows, Tape, Tensor};
 use cotangent_manifolds::momentum::Moving;
 use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor, VisitorMut};
 use serde::{Deserialize, Serialize};
 
+use crate::device::all_finite;
 use crate::error::{OptimError, setting};
 use crate::rows::for_each;
 
@@ -191,6 +192,17 @@ fn towards<M: Manifold, T: Float>(
     part: f64,
 ) -> Result<(), usize> {
     let width = to.width();
+    if !to.device().is_cpu() {
+        let tape = Tape::on(to.device());
+        let [x, y] = [&*from, to].map(|points| tape.constant(points).reshape([to.len() / width, width]));
+        let moved = manifold.geodesic(&x, &y, &x.constant(part)).to_tensor();
+        if !all_finite(to.device(), [&moved]) {
+            let bad = moved.data().iter().position(|x| !x.is_finite());
+            return Err(bad.expect("one is not finite") / width);
+        }
+        *from = moved.reshape(to.shape().clone());
+        return Ok(());
+    }
     let rows = Moving { points: from.data_mut(), momenta: &mut [], moments: [], gradients: to.data(), width };
     for_each(rows, &|rows: Moving<'_, T, 0>| {
         T::with_scratch_tape(|tape| {

@@ -211,7 +211,7 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
     /// stays where it is, others may have moved.
     ///
     /// Gradients on a device move points and state there; two numbers are read back in all, whether the gradients and
-    /// whether the results are finite, and [clipping](Self::clip) reads the gradients.
+    /// whether the results are finite, and with [clipping](Self::clip) a third, their norm.
     pub fn step<N: Module<T>>(
         &mut self,
         module: &mut N,
