@@ -156,7 +156,7 @@ impl<T: Float> Average<T> {
                         param: param.called(path).to_owned(),
                         shape: shape.to_string(),
                         what: "an average",
-                        found: values.len(),
+                        found: format!("{} elements", values.len()),
                     });
                     return;
                 }
@@ -180,11 +180,12 @@ fn same_shape<M: Manifold, T: Float>(
     if average.shape() == param.value().shape() {
         return Ok(());
     }
-    let (param, shape) = (param.called(path).to_owned(), param.value().shape().to_string());
-    Err(OptimError::Shape { param, shape, what: "an average", found: average.len() })
+    let [shape, found] = [param.value(), average].map(|of| of.shape().to_string());
+    let param = param.called(path).to_owned();
+    Err(OptimError::Shape { param, shape, what: "an average", found: format!("shape {found}") })
 }
 
-/// Moves every row of `from` a part of the way to that of `to`.
+/// Moves every row of `from` a part of the way to that of `to`, on the device that has these, if there is one.
 fn towards<M: Manifold, T: Float>(
     manifold: &M,
     from: &mut Tensor<T>,
@@ -250,7 +251,7 @@ mod tests {
         }
         *x.value_mut() = Tensor::zeros([2, 2]);
         let message = mean.update(&x).unwrap_err().to_string();
-        assert_eq!(message, "parameter \"x\" of shape [2, 2]: an average of 2 elements");
+        assert_eq!(message, "parameter \"x\" of shape [2, 2]: an average of shape [1, 2]");
         assert!(copy.load_state(&x, &mean.state(&x)).is_err());
     }
 }
