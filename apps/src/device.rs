@@ -1,29 +1,39 @@
-//! The option `--device`: where an application trains.
+//! The option `--device`: where an application computes.
 
 use cotangent::prelude::Device;
 
-use crate::error::{AppError, Result};
+use crate::error::{AppError, Result, report};
 
 /// `--device`, to be flattened into the options of an application.
 #[derive(clap::Args, Clone, Debug)]
 pub struct DeviceOption {
-    /// Where to train: cpu, opencl or opencl:N; list shows the devices there are.
-    #[arg(long, default_value = "cpu")]
+    /// Where to compute: cpu, opencl or opencl:N; list shows the devices there are.
+    #[arg(long, default_value = "cpu", value_parser = listed)]
     device: String,
 }
 
+/// A device's name as it is. For `list` it shows the devices and ends the process, as `--help` does: no other option need
+/// be given.
+fn listed(name: &str) -> std::result::Result<String, std::convert::Infallible> {
+    if name == "list" {
+        std::process::exit(report(list()).into());
+    }
+    Ok(name.to_owned())
+}
+
+fn list() -> Result<()> {
+    println!("cpu       the processor");
+    Device::list()?.iter().for_each(|line| println!("{line}"));
+    Ok(())
+}
+
 impl DeviceOption {
-    /// The device; `None` if they were to be listed, which is done.
+    /// The device.
     ///
     /// # Errors
     /// If there is no such device: what is missing, and how to install it.
-    pub fn choose(&self) -> Result<Option<Device>> {
-        if self.device == "list" {
-            println!("cpu       the processor");
-            Device::list()?.iter().for_each(|line| println!("{line}"));
-            return Ok(None);
-        }
-        Ok(Some(self.device.parse()?))
+    pub fn choose(&self) -> Result<Device> {
+        Ok(self.device.parse()?)
     }
 }
 

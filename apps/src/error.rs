@@ -71,11 +71,16 @@ impl AppError {
 
 /// Prints the error, if any, as one line to standard error. The process's exit code: 0 or 2.
 pub fn exit_code(result: Result<()>) -> std::process::ExitCode {
+    report(result).into()
+}
+
+/// The same, as a number.
+pub(crate) fn report(result: Result<()>) -> u8 {
     match result {
-        Ok(()) => std::process::ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(error) => {
             eprintln!("error: {}", error.to_string().replace('\n', " "));
-            std::process::ExitCode::from(2)
+            2
         }
     }
 }

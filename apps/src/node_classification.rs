@@ -148,13 +148,14 @@ impl Model {
         &self,
         tape: &'t Tape<f32>,
         graph: &LabelledGraph,
+        amounts: &Tensor<f32>,
         mut rng: Option<&mut rng::Rng>,
     ) -> Var<'t, f32> {
         let drop = |x: Features<'t, f32>, rng: &mut Option<&mut rng::Rng>| match rng {
             Some(rng) => x.dropout(self.dropout, rng),
             None => x,
         };
-        let x = drop(features(tape, graph), &mut rng);
+        let x = drop(features(tape, graph, amounts), &mut rng);
         let hidden = self.hidden.forward(&x, &graph.edges, rng.as_deref_mut()).elu();
         let hidden = drop(Features::Dense(hidden), &mut rng);
         self.output.forward(&hidden, &graph.edges, rng)
@@ -168,9 +169,13 @@ impl Model {
     }
 }
 
-fn features<'t>(tape: &'t Tape<f32>, graph: &LabelledGraph) -> Features<'t, f32> {
-    let amounts = Tensor::from_fn([graph.amounts.len()], |i| graph.amounts[i] as f32);
-    Features::Sparse(graph.features.clone(), tape.constant(&amounts))
+/// How much of each feature: a tensor that stays where it is used.
+fn amounts(graph: &LabelledGraph) -> Tensor<f32> {
+    Tensor::from_fn([graph.amounts.len()], |i| graph.amounts[i] as f32)
+}
+
+fn features<'t>(tape: &'t Tape<f32>, graph: &LabelledGraph, amounts: &Tensor<f32>) -> Features<'t, f32> {
+    Features::Sparse(graph.features.clone(), tape.constant(amounts))
 }
 
 /// Trains a model for each seed and writes `metrics.json`, of each seed `seed-N.json`, and of the first
@@ -254,7 +259,7 @@ fn train(
     device: &Device,
 ) -> Result<Outcome> {
     let start = Instant::now();
-    let mut model = Model::new(graph, config, seed);
+    let (mut model, amounts) = (Model::new(graph, config, seed), amounts(graph));
     let mut adam = RiemannianAdam::new(config.lr)?;
     let mut tape = Tape::on(device.clone());
     let [of_train, of_validation, of_test] =
@@ -265,7 +270,7 @@ fn train(
     while outcome.epochs < config.epochs && waited < config.patience {
         tape.reset();
         let mut rng = rng::stream(seed, purpose::DROPOUT, outcome.epochs);
-        let logits = model.forward(&tape, graph, Some(&mut rng)).gather(&graph.train);
+        let logits = model.forward(&tape, graph, &amounts, Some(&mut rng)).gather(&graph.train);
         let loss = loss::cross_entropy(logits, &of_train, 0.0);
         losses.push(loss.item());
         let penalty = model.squares(&tape) * (config.decay / 2.0);
@@ -273,7 +278,7 @@ fn train(
         outcome.epochs += 1;
 
         tape.reset();
-        let logits = model.forward(&tape, graph, None);
+        let logits = model.forward(&tape, graph, &amounts, None);
         let of = |nodes: &[u32]| logits.gather(nodes);
         let validation = Best {
             loss: loss::cross_entropy(of(&graph.validation), &of_validation, 0.0).item(),
@@ -309,7 +314,7 @@ fn train(
             ],
         )?;
         tape.reset();
-        embeddings(&out.join("embeddings.svg"), &model, graph, &tape)?;
+        embeddings(&out.join("embeddings.svg"), &model, graph, features(&tape, graph, &amounts))?;
     }
     Ok(outcome)
 }
@@ -321,8 +326,8 @@ fn accuracy(logits: Var<'_, f32>, classes: &[u32]) -> f64 {
 }
 
 /// Queries and keys of the first head: of distances as points of the Poincaré ball, else as they are.
-fn embeddings(path: &Path, model: &Model, graph: &LabelledGraph, tape: &Tape<f32>) -> Result<()> {
-    let (_, rows) = model.hidden.project(&features(tape, graph));
+fn embeddings(path: &Path, model: &Model, graph: &LabelledGraph, features: Features<'_, f32>) -> Result<()> {
+    let (_, rows) = model.hidden.project(&features);
     let hyperbolic = model.hidden.attention.similarity == Similarity::Distance;
     let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
     let of_first = rows.map(|rows| rows.slice(1, 0..1)).map(|x| if hyperbolic { ball.exp0(&x) } else { x });

@@ -166,6 +166,8 @@ pub struct Metrics {
     pub kappa: f64,
     /// Nodes of the hierarchy.
     pub nodes: usize,
+    /// Where it trained.
+    pub device: String,
     /// A row for each subtree and classifier.
     pub rows: Vec<Row>,
     /// Seconds that all of it took.
@@ -250,6 +252,7 @@ fn fit<G>(
     split: &Split,
     config: &Config,
     seed: u64,
+    device: &Device,
 ) -> Result<Fit>
 where
     G: Manifold + Module<f64> + for<'t> GyrovectorSpace<'t, f64, Learned = G>,
@@ -271,7 +274,7 @@ where
             let mut adam = RiemannianAdam::new(config.lr)?;
             let steps = config.epochs * split.train.len().div_ceil(config.batch) as u64;
             let schedule = Schedule::Cosine { steps, floor: 0.0 };
-            let (mut tape, mut order, mut step) = (Tape::new(), split.train.clone(), 0);
+            let (mut tape, mut order, mut step) = (Tape::on(device.clone()), split.train.clone(), 0);
             for epoch in 0..config.epochs {
                 order.shuffle(&mut rng::stream(seed, purpose::ORDER, epoch));
                 for nodes in order.chunks(config.batch) {
@@ -288,7 +291,7 @@ where
             let (x, classes) = part(&split.train);
             // Both hyperplanes' points, then both normals: p₀ p₁ a₀ a₁.
             let manifold = Product::new(geometry, dim, Product::new(geometry, dim, Euclidean));
-            let mut problem = Problem::on_tape(manifold, |hyperplanes| {
+            let mut problem = Problem::on_device(device.clone(), manifold, |hyperplanes| {
                 let row = *hyperplanes.coordinates();
                 let half = |range| row.slice(0, range).reshape([2, dim]);
                 let x = row.tape().constant(&x);
@@ -304,7 +307,7 @@ where
         }
     }
     let logits = |nodes: &[u32]| {
-        let (tape, (x, classes)) = (Tape::new(), part(nodes));
+        let (tape, (x, classes)) = (Tape::on(device.clone()), part(nodes));
         let logits = regression.forward(Point::new(geometry, tape.constant(&x)));
         (loss(logits, &classes, weight).item(), logits.top_k(1).1, classes)
     };
@@ -346,6 +349,7 @@ pub fn run(
     graph: &Graph,
     config: &Config,
     out: &Path,
+    device: &Device,
 ) -> Result<Metrics> {
     config.check()?;
     if embeddings.geometry.model != Model::Poincare {
@@ -378,9 +382,9 @@ pub fn run(
         .map(|&(_, of, classifier, seed)| {
             let split = Split::new(of, seed);
             match classifier {
-                Classifier::Hyperbolic => fit(ball, &points, of, &split, config, seed),
-                Classifier::Euclidean => fit(Euclidean, &points, of, &split, config, seed),
-                Classifier::Log0 => fit(Euclidean, &logarithms, of, &split, config, seed),
+                Classifier::Hyperbolic => fit(ball, &points, of, &split, config, seed, device),
+                Classifier::Euclidean => fit(Euclidean, &points, of, &split, config, seed, device),
+                Classifier::Log0 => fit(Euclidean, &logarithms, of, &split, config, seed, device),
             }
         })
         .collect::<Result<_>>()?;
@@ -414,6 +418,7 @@ pub fn run(
         dim,
         kappa,
         nodes: graph.names.len(),
+        device: device.to_string(),
         rows,
         seconds: start.elapsed().as_secs_f64(),
     };

@@ -31,6 +31,15 @@ enum Kind {
     OpenCl(crate::opencl::Queue),
 }
 
+/// Bytes that went between the host and a device. See [`Device::transfers`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transfers {
+    /// To the device.
+    pub uploaded: u64,
+    /// From the device.
+    pub read_back: u64,
+}
+
 /// Why a device cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DeviceError {
@@ -97,6 +106,16 @@ impl Device {
         Err(DeviceError::NotBuilt)
     }
 
+    /// What went to and from the device since this process opened it, for all that computes there; nothing for the
+    /// processor.
+    pub fn transfers(&self) -> Transfers {
+        match &self.0 {
+            Kind::Cpu => Transfers::default(),
+            #[cfg(feature = "opencl")]
+            Kind::OpenCl(queue) => queue.transfers(),
+        }
+    }
+
     /// Whether this is the processor.
     pub fn is_cpu(&self) -> bool {
         self.0 == Kind::Cpu
@@ -112,6 +131,11 @@ impl Device {
             _ => Device::cpu(),
         };
         DEVICE.get_or_init(named).clone()
+    }
+
+    #[cfg(feature = "opencl")]
+    pub(crate) fn of_queue(queue: crate::opencl::Queue) -> Self {
+        Device(Kind::OpenCl(queue))
     }
 
     #[cfg(feature = "opencl")]

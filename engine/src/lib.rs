@@ -110,7 +110,7 @@ mod tensor;
 mod trace;
 mod var;
 
-pub use device::{Device, DeviceError};
+pub use device::{Device, DeviceError, Transfers};
 pub use domain::Domain;
 pub use dual::Dual;
 pub use elementary::Element;

@@ -19,6 +19,9 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sparsity {
     pairs: Vec<(u32, u32)>,
+    /// The row of each element.
+    #[cfg(feature = "opencl")]
+    rows: Indices,
     by_row: Lists,
     by_column: Lists,
 }
@@ -27,12 +30,62 @@ pub struct Sparsity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lists {
     /// Where each row's list begins, and the end of the last.
-    pub(crate) starts: Vec<u32>,
+    pub(crate) starts: Indices,
     /// Elements, list after list.
-    pub(crate) elements: Vec<u32>,
+    pub(crate) elements: Indices,
     /// Of each listed element the other number.
-    pub(crate) others: Vec<u32>,
+    pub(crate) others: Indices,
 }
+
+/// Numbers that stay on a device once they have been used there.
+#[derive(Default)]
+pub(crate) struct Indices {
+    numbers: Vec<u32>,
+    #[cfg(feature = "opencl")]
+    device: crate::opencl::Slot,
+}
+
+#[cfg(feature = "opencl")]
+impl Indices {
+    /// Their memory on a device.
+    pub(crate) fn on(&self, device: &crate::opencl::Queue) -> std::sync::Arc<crate::opencl::Memory> {
+        let bytes: &[u8] = bytemuck::cast_slice(&self.numbers);
+        self.device.on(device, bytes.len(), |_| Some(bytes))
+    }
+}
+
+impl From<Vec<u32>> for Indices {
+    fn from(numbers: Vec<u32>) -> Self {
+        Indices { numbers, ..Default::default() }
+    }
+}
+
+impl std::ops::Deref for Indices {
+    type Target = [u32];
+    fn deref(&self) -> &[u32] {
+        &self.numbers
+    }
+}
+
+impl Clone for Indices {
+    fn clone(&self) -> Self {
+        self.numbers.clone().into()
+    }
+}
+
+impl std::fmt::Debug for Indices {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.numbers.fmt(f)
+    }
+}
+
+impl PartialEq for Indices {
+    fn eq(&self, other: &Self) -> bool {
+        self.numbers == other.numbers
+    }
+}
+
+impl Eq for Indices {}
 
 impl Lists {
     /// Of `n` rows. The order within a list is that of the pairs.
@@ -50,7 +103,7 @@ impl Lists {
             (elements[*at as usize], others[*at as usize]) = (element as u32, other);
             *at += 1;
         }
-        Lists { starts, elements, others }
+        Lists { starts: starts.into(), elements: elements.into(), others: others.into() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -87,12 +140,25 @@ impl Sparsity {
         pairs.sort_by_key(|(row, _)| *row);
         let by_row = Lists::new(rows, pairs.iter().copied());
         let by_column = Lists::new(columns, pairs.iter().map(|&(i, j)| (j, i)));
-        Sparsity { pairs, by_row, by_column }
+        Sparsity {
+            #[cfg(feature = "opencl")]
+            rows: pairs.iter().map(|&(row, _)| row).collect::<Vec<u32>>().into(),
+            pairs,
+            by_row,
+            by_column,
+        }
     }
 
     /// (row, column) of each element.
     pub fn pairs(&self) -> &[(u32, u32)] {
         &self.pairs
+    }
+
+    /// The rows and the columns of all elements.
+    #[cfg(feature = "opencl")]
+    pub(crate) fn ends(&self) -> [&Indices; 2] {
+        // Elements are listed row by row.
+        [&self.rows, &self.by_row.others]
     }
 
     /// How many rows there are.

@@ -249,6 +249,10 @@ impl<T: Float> Tape<T> {
         self.arena.borrow_mut().indices(numbers)
     }
 
+    pub(crate) fn shape(&self, id: u32) -> Shape {
+        self.arena.borrow().shape(id).clone()
+    }
+
     pub(crate) fn read<R>(&self, id: u32, read: impl FnOnce(&[T], &Shape) -> R) -> R {
         let arena = self.arena.borrow();
         read(arena.values(id), arena.shape(id))

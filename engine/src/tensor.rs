@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::elements::Elements;
-use crate::{Float, Shape};
+use crate::{Device, Float, Shape};
 
 /// A dense array of `f32` or `f64`, row-major and contiguous. Cloning shares the elements; the first
 /// write to a shared tensor copies them.
@@ -122,6 +122,15 @@ impl<T: Float> Tensor<T> {
             let start = rows.map_or(i, |rows| rows[i] as usize) * width + columns.start;
             table[start..start + own].copy_from_slice(from);
         }
+    }
+
+    /// The device that has its elements, with the host or without it; the processor if none has them.
+    pub fn device(&self) -> Device {
+        #[cfg(feature = "opencl")]
+        if let Some((queue, _)) = self.data.here() {
+            return Device::of_queue(queue);
+        }
+        Device::cpu()
     }
 
     /// Row `i`: `width` elements, all leading axes counted as one.

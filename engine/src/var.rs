@@ -43,7 +43,7 @@ impl<'t, T: Float> Var<'t, T> {
 
     /// Its shape.
     pub fn shape(self) -> Shape {
-        self.tape.read(self.id, |_, shape| shape.clone())
+        self.tape.shape(self.id)
     }
 
     /// A copy of its value, where that is: on a device it is read back when somebody looks at it.

@@ -1,9 +1,9 @@
 //! Euclidean space.
 
-use cotangent_engine::{Float, Lanes, Row, Rows, Scalar, update_elements};
+use cotangent_engine::{Elementwise, Float, Row, Rows, Scalar, Var, update_elements};
 
 use crate::manifold::{ConstantCurvature, Manifold, OffManifold};
-use crate::momentum::{Motion, Moving, Rule};
+use crate::momentum::{Motion, Moving, OnTape, Rule};
 
 /// Euclidean space of any dimension, with the plain metric: `dist = ‖x − y‖`.
 ///
@@ -99,6 +99,66 @@ pub mod formulas {
     ];
 }
 
+/// A coordinate after a step without momentum, in the arithmetic of its type.
+#[inline(always)]
+fn descended<S: Scalar>(x: S, g: S, rate: f64) -> S {
+    x - S::constant(rate) * g
+}
+
+/// A coordinate, its momentum and its moments after a step, in the arithmetic of their type: the Euclidean algorithm.
+#[inline(always)]
+fn stepped<U: Rule<K>, S: Scalar, const K: usize>(
+    rule: &U,
+    motion: Motion,
+    [x, m, g]: [S; 3],
+    moments: [S; K],
+) -> ([S; 2], [S; K]) {
+    let [keep, take] = rule.blend().map(S::constant);
+    let m = keep * m + take * g;
+    let along = if motion.lookahead { keep * m + take * g } else { m };
+    let (length, moments) = rule.length(g.square(), moments);
+    let x = if motion.decay == 0.0 { x } else { S::constant(1.0 - motion.decay) * x };
+    ([x - length * along, m], moments)
+}
+
+/// [`descended`] of a point and a gradient on a tape.
+struct Descended {
+    rate: f64,
+}
+
+impl Elementwise for Descended {
+    fn name(&self) -> &'static str {
+        "euclidean descent"
+    }
+    fn eval<S: Scalar>(&self, operands: &[S]) -> S {
+        descended(operands[0], operands[1], self.rate)
+    }
+}
+
+/// One of the results of [`stepped`] on a tape, from point, momentum, gradient and moments.
+struct Stepped<U, const K: usize> {
+    rule: U,
+    motion: Motion,
+    /// 0 for the point, 1 for the momentum, then the moments.
+    which: usize,
+}
+
+impl<U: Rule<K> + 'static, const K: usize> Elementwise for Stepped<U, K> {
+    fn name(&self) -> &'static str {
+        "euclidean step"
+    }
+    fn eval<S: Scalar>(&self, operands: &[S]) -> S {
+        let moments = std::array::from_fn(|k| operands[3 + k]);
+        let [x, m, g] = [operands[0], operands[1], operands[2]];
+        let ([x, m], moments) = stepped(&self.rule, self.motion, [x, m, g], moments);
+        match self.which {
+            0 => x,
+            1 => m,
+            k => moments[k - 2],
+        }
+    }
+}
+
 impl ConstantCurvature for Euclidean {
     fn kappa(&self) -> f64 {
         0.0
@@ -154,7 +214,7 @@ impl Manifold for Euclidean {
             [],
             [gradients],
             #[inline(always)]
-            |[x], [], [g]| ([x - Lanes::constant(rate) * g], []),
+            |[x], [], [g]| ([descended(x, g, rate)], []),
         )
         .map_err(|element| element / width)
     }
@@ -165,23 +225,36 @@ impl Manifold for Euclidean {
         motion: Motion,
         rows: Moving<'_, T, K>,
     ) -> Result<(), usize> {
-        let [keep, take] = rule.blend();
         let Moving { points, momenta, moments, gradients, width } = rows;
         update_elements(
             [points, momenta],
             moments,
             [gradients],
             #[inline(always)]
-            |[x, m], moments, [g]| {
-                let [keep, take, shrink] = [keep, take, 1.0 - motion.decay].map(Lanes::constant);
-                let m = keep * m + take * g;
-                let along = if motion.lookahead { keep * m + take * g } else { m };
-                let (length, moments) = rule.length(g.square(), moments);
-                let x = if motion.decay == 0.0 { x } else { shrink * x };
-                ([x - length * along, m], moments)
-            },
+            |[x, m], moments, [g]| stepped(rule, motion, [x, m, g], moments),
         )
         .map_err(|element| element / width)
+    }
+    /// Rounded as on the processor.
+    fn descend_on_tape<'t, T: Float>(&self, x: Var<'t, T>, g: Var<'t, T>, rate: f64) -> Var<'t, T> {
+        x.tape().elementwise(Descended { rate }, &[x, g])
+    }
+    /// Rounded as on the processor: the Euclidean algorithm, to the bit.
+    fn step_on_tape<'t, U: Rule<K> + 'static, T: Float, const K: usize>(
+        &self,
+        rule: U,
+        motion: Motion,
+        rows: OnTape<'t, T, K>,
+    ) -> OnTape<'t, T, K> {
+        let OnTape { points: x, momenta, moments, gradients } = rows;
+        let operands: Vec<Var<'t, T>> = [x, momenta, gradients].into_iter().chain(moments).collect();
+        let result = |which| x.tape().elementwise(Stepped { rule, motion, which }, &operands);
+        OnTape {
+            points: result(0),
+            momenta: result(1),
+            moments: std::array::from_fn(|k| result(2 + k)),
+            gradients,
+        }
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         OffManifold::unless_finite(Self::NAME, x, 1)

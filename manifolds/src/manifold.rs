@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, Invariant, Row, RowFormula, Rows, Scalar, Vector};
+use cotangent_engine::{Float, Invariant, Row, RowFormula, Rows, Scalar, Var, Vector};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
-use crate::momentum::{self, Motion, Moving, Rule};
+use crate::momentum::{self, Motion, Moving, OnTape, Rule};
 
 /// By how much a row is off a manifold.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -188,6 +188,12 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.exp(x, &R::vector(Descent, [&gradient], [rate]))
     }
 
+    /// [`descend`](Self::descend) on a tape, for steps on a device: where [`descend_rows`](Self::descend_rows) has a shorter
+    /// form that rounds otherwise, that.
+    fn descend_on_tape<'t, T: Float>(&self, x: Var<'t, T>, g: Var<'t, T>, rate: f64) -> Var<'t, T> {
+        self.descend(&x, &g, &x.constant(rate))
+    }
+
     /// Second moments that adaptive optimisers keep for a row of this width: one, of the Riemannian norm, so that
     /// steps commute with isometries; in Euclidean space one for each coordinate. Bécigneul & Ganea 2019.
     fn moments(&self, width: usize) -> usize {
@@ -207,6 +213,17 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         rows: Moving<'_, T, K>,
     ) -> Result<(), usize> {
         momentum::composed(self, rule, motion, rows)
+    }
+
+    /// [`step`](Self::step) on a tape, for steps on a device: rows that would not be finite are the caller's to find. The
+    /// default is [`on_tape`](momentum::on_tape).
+    fn step_on_tape<'t, U: Rule<K> + 'static, T: Float, const K: usize>(
+        &self,
+        rule: U,
+        motion: Motion,
+        rows: OnTape<'t, T, K>,
+    ) -> OnTape<'t, T, K> {
+        momentum::on_tape(self, rule, motion, rows)
     }
 
     /// Shows the factors that rows of this width consist of, each with its coordinates: the manifold itself, or

@@ -171,8 +171,8 @@ impl<U: Rule<K> + 'static, const K: usize> Elementwise for Number<U, K> {
     }
 }
 
-/// As [`composed`], recorded on the tape of its rows, on a device for one; rows that would not be finite are the
-/// caller's to find.
+/// As [`composed`], with one second moment for each row, recorded on the tape of its rows, on a device for one; rows that
+/// would not be finite are the caller's to find. What [`Manifold::step_on_tape`] is where the manifold has no shorter form.
 pub fn on_tape<'t, M: Manifold, U: Rule<K> + 'static, T: Float, const K: usize>(
     manifold: &M,
     rule: U,
@@ -183,10 +183,7 @@ pub fn on_tape<'t, M: Manifold, U: Rule<K> + 'static, T: Float, const K: usize>(
     let (tape, shape, [keep, take]) = (x.tape(), x.shape(), rule.blend());
     let (n, width) = (shape.rows().len(), shape.width());
     let gradient = manifold.egrad_to_rgrad(&x, &gradients);
-    let square = match manifold.moments(width) {
-        1 => manifold.inner(&x, &gradient, &gradient).reshape([n, 1]),
-        _ => gradient.square(),
-    };
+    let square = manifold.inner(&x, &gradient, &gradient).reshape([n, 1]);
     let momentum = momenta * keep + gradient * take;
     let along = if motion.lookahead { momentum * keep + gradient * take } else { momentum };
     let operands: Vec<Var<'t, T>> = std::iter::once(square).chain(moments).collect();

@@ -9,6 +9,9 @@ use crate::optimiser::GradientSource;
 
 /// The sum of the gradients of several backward passes: a batch that is too large for one.
 ///
+/// It is on the processor: gradients on a device are read back when they are added, and a step by the sum moves the
+/// parameters on the processor. On a device a batch is best one pass.
+///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
 /// use cotangent_manifolds::{Euclidean, Param, ParamOnTape};

@@ -6,7 +6,7 @@
 
 use cotangent_engine::{Float, Scalar};
 use cotangent_manifolds::Manifold;
-use cotangent_manifolds::momentum::{Motion, Moving, Rule, on_tape};
+use cotangent_manifolds::momentum::{Motion, Moving, Rule};
 
 use crate::device::FactorOnTape;
 use crate::error::{OptimError, setting};
@@ -165,9 +165,9 @@ impl Algorithm for Adam {
     ) -> FactorOnTape<'t, T> {
         let rule = self.rule(rate, steps);
         if self.amsgrad {
-            FactorOnTape::from_moments(on_tape(manifold, rule, motion, rows.with_moments::<2>()))
+            FactorOnTape::from_moments(manifold.step_on_tape(rule, motion, rows.with_moments::<2>()))
         } else {
-            FactorOnTape::from_moments(on_tape(manifold, rule, motion, rows.with_moments::<1>()))
+            FactorOnTape::from_moments(manifold.step_on_tape(rule, motion, rows.with_moments::<1>()))
         }
     }
 }

@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 
-use cotangent_engine::{Float, ParamId, Rows, Tensor};
+use cotangent_engine::{Float, ParamId, Rows, Tape, Tensor};
 use cotangent_manifolds::momentum::Moving;
 use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor, VisitorMut};
 use serde::{Deserialize, Serialize};
 
+use crate::device::all_finite;
 use crate::error::{OptimError, setting};
 use crate::rows::for_each;
 
@@ -155,7 +156,7 @@ impl<T: Float> Average<T> {
                         param: param.called(path).to_owned(),
                         shape: shape.to_string(),
                         what: "an average",
-                        found: values.len(),
+                        found: format!("{} elements", values.len()),
                     });
                     return;
                 }
@@ -179,11 +180,12 @@ fn same_shape<M: Manifold, T: Float>(
     if average.shape() == param.value().shape() {
         return Ok(());
     }
-    let (param, shape) = (param.called(path).to_owned(), param.value().shape().to_string());
-    Err(OptimError::Shape { param, shape, what: "an average", found: average.len() })
+    let [shape, found] = [param.value(), average].map(|of| of.shape().to_string());
+    let param = param.called(path).to_owned();
+    Err(OptimError::Shape { param, shape, what: "an average", found: format!("shape {found}") })
 }
 
-/// Moves every row of `from` a part of the way to that of `to`.
+/// Moves every row of `from` a part of the way to that of `to`, on the device that has these, if there is one.
 fn towards<M: Manifold, T: Float>(
     manifold: &M,
     from: &mut Tensor<T>,
@@ -191,6 +193,17 @@ fn towards<M: Manifold, T: Float>(
     part: f64,
 ) -> Result<(), usize> {
     let width = to.width();
+    if !to.device().is_cpu() {
+        let tape = Tape::on(to.device());
+        let [x, y] = [&*from, to].map(|points| tape.constant(points).reshape([to.len() / width, width]));
+        let moved = manifold.geodesic(&x, &y, &x.constant(part)).to_tensor();
+        if !all_finite(to.device(), [&moved]) {
+            let bad = moved.data().iter().position(|x| !x.is_finite());
+            return Err(bad.expect("one is not finite") / width);
+        }
+        *from = moved.reshape(to.shape().clone());
+        return Ok(());
+    }
     let rows = Moving { points: from.data_mut(), momenta: &mut [], moments: [], gradients: to.data(), width };
     for_each(rows, &|rows: Moving<'_, T, 0>| {
         T::with_scratch_tape(|tape| {
@@ -238,7 +251,7 @@ mod tests {
         }
         *x.value_mut() = Tensor::zeros([2, 2]);
         let message = mean.update(&x).unwrap_err().to_string();
-        assert_eq!(message, "parameter \"x\" of shape [2, 2]: an average of 2 elements");
+        assert_eq!(message, "parameter \"x\" of shape [2, 2]: an average of shape [1, 2]");
         assert!(copy.load_state(&x, &mean.state(&x)).is_err());
     }
 }

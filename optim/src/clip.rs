@@ -3,13 +3,15 @@
 use cotangent_engine::{Float, GradientView};
 use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor};
 
+use crate::device;
 use crate::optimiser::GradientSource;
 
 /// Rows that one task works on.
 const ROWS: usize = 256;
 
 /// The norm of the Riemannian gradients of all parameters of a module together: `√Σ ‖egrad_to_rgrad(x, g)‖²_x`. It does
-/// not depend on the coordinates that the manifolds are written in.
+/// not depend on the coordinates that the manifolds are written in. Gradients on a device stay there; this one number is
+/// read back.
 pub fn norm<T: Float, N: Module<T>>(module: &N, gradients: &impl GradientSource<T>) -> f64 {
     norm_at(&mut Path::root(), module, gradients)
 }
@@ -20,6 +22,9 @@ pub(crate) fn norm_at<T: Float, N: Module<T>>(
     module: &N,
     gradients: &impl GradientSource<T>,
 ) -> f64 {
+    if !gradients.device().is_cpu() {
+        return device::norm(path, module, gradients);
+    }
     struct Squares<'a, G> {
         gradients: &'a G,
         sum: f64,

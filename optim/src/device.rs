@@ -1,10 +1,12 @@
 //! Steps on a device: from operations of a tape there. Points, momenta and moments stay where they are.
 
+use std::ops::Range;
+
 use cotangent_engine::{Device, Elementwise, Float, Scalar, Tape, Tensor, Var};
 use cotangent_manifolds::momentum::{Motion, OnTape};
-use cotangent_manifolds::{FactorVisitor, Manifold};
+use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor};
 
-use crate::optimiser::{Algorithm, State};
+use crate::optimiser::{Algorithm, GradientSource, State};
 use crate::rows::Part;
 
 /// Rows of a factor on a tape, before a step and after it: no momenta where the algorithm keeps nothing.
@@ -45,6 +47,21 @@ impl Elementwise for Unless {
     }
 }
 
+/// Some columns of some rows of a table, or of all: `[rows, columns]`.
+fn read<'t, T: Float>(
+    tape: &'t Tape<T>,
+    table: &Tensor<T>,
+    rows: Option<&[u32]>,
+    width: usize,
+    columns: &Range<usize>,
+) -> Var<'t, T> {
+    let mut v = tape.constant(table).reshape([table.len() / width.max(1), width]);
+    if let Some(rows) = rows {
+        v = v.gather(rows);
+    }
+    if *columns == (0..width) { v } else { v.slice(1, columns.clone()) }
+}
+
 /// Moves a parameter factor by factor. Rows that would not be finite stay where they are.
 pub(crate) struct StepFactors<'a, A, T: Float> {
     pub(crate) algorithm: A,
@@ -71,21 +88,14 @@ fn flag<'t, T: Float>(all: impl IntoIterator<Item = Var<'t, T>>, n: usize) -> Va
 }
 
 impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, A, T> {
-    fn factor<M: Manifold>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
+    fn factor<M: Manifold>(&mut self, manifold: &M, columns: Range<usize>) {
         let before = self.moments;
         self.moments += manifold.moments(columns.len());
         let part = Part { columns, moments: before..self.moments };
         let (rows, width, steps) =
             (self.rows, self.points.width(), self.state.as_ref().map_or(0, |s| s.steps));
         let tape = Tape::<T>::on(self.device.clone());
-        let read =
-            |table: &Tensor<T>, rows: Option<&[u32]>, width: usize, columns: &std::ops::Range<usize>| {
-                let mut v = tape.constant(table).reshape([table.len() / width.max(1), width]);
-                if let Some(rows) = rows {
-                    v = v.gather(rows);
-                }
-                if *columns == (0..width) { v } else { v.slice(1, columns.clone()) }
-            };
+        let read = |table, rows, width, columns| read(&tape, table, rows, width, columns);
         let mut gradients = read(&self.gradient, None, width, &part.columns);
         if self.scale != 1.0 {
             gradients = gradients * self.scale;
@@ -130,4 +140,49 @@ pub(crate) fn all_finite<'a, T: Float>(
     let tape = Tape::<T>::on(device);
     let sums = tensors.into_iter().map(|tensor| (tape.constant(tensor) * 0.0).sum());
     sums.reduce(|a, b| a + b).is_none_or(|sum| sum.item() == 0.0)
+}
+
+/// See [`clip::norm`](crate::clip::norm): one number is read back.
+pub(crate) fn norm<T: Float, N: Module<T>>(
+    path: &mut Path,
+    module: &N,
+    gradients: &impl GradientSource<T>,
+) -> f64 {
+    struct OfParams<'a, 't, T: Float, G> {
+        tape: &'t Tape<T>,
+        gradients: &'a G,
+        norms: Vec<Var<'t, T>>,
+    }
+    impl<T: Float, G: GradientSource<T>> Visitor<T> for OfParams<'_, '_, T, G> {
+        fn param<M: Manifold>(&mut self, _: &str, param: &Param<M, T>) {
+            let (points, width) = (param.value(), param.value().width());
+            let Some((rows, gradient)) = self.gradients.tensor(param.id(), width) else { return };
+            if !gradient.is_empty() {
+                let norms = &mut self.norms;
+                let mut factors = OfFactors { tape: self.tape, points, rows, gradient, norms };
+                param.manifold().factors(0..width, &mut factors);
+            }
+        }
+    }
+    struct OfFactors<'a, 't, T: Float> {
+        tape: &'t Tape<T>,
+        points: &'a Tensor<T>,
+        rows: Option<&'a [u32]>,
+        gradient: Tensor<T>,
+        norms: &'a mut Vec<Var<'t, T>>,
+    }
+    impl<T: Float> FactorVisitor for OfFactors<'_, '_, T> {
+        fn factor<M: Manifold>(&mut self, manifold: &M, columns: Range<usize>) {
+            let width = self.points.width();
+            let x = read(self.tape, self.points, self.rows, width, &columns);
+            let g = read(self.tape, &self.gradient, None, width, &columns);
+            let norms = manifold.norm(&x, &manifold.egrad_to_rgrad(&x, &g));
+            // Squares are summed in `f64`: in `f32` that of a norm worth clipping may overflow.
+            self.norms.push(norms.reshape([norms.shape().len()]).norm_axis(0).reshape([1]));
+        }
+    }
+    let tape = Tape::on(gradients.device());
+    let mut of = OfParams { tape: &tape, gradients, norms: Vec::new() };
+    module.visit(path, &mut of);
+    if of.norms.is_empty() { 0.0 } else { Var::concat(&of.norms, 0).norm_axis(0).item() }
 }

@@ -26,7 +26,7 @@ pub enum OptimError {
         source: OffManifold,
     },
     /// A gradient or the optimiser's state has another shape than its parameter.
-    #[error("parameter {param:?} of shape {shape}: {what} of {found} elements")]
+    #[error("parameter {param:?} of shape {shape}: {what} of {found}")]
     Shape {
         /// The parameter's name.
         param: String,
@@ -34,8 +34,8 @@ pub enum OptimError {
         shape: String,
         /// What does not fit.
         what: &'static str,
-        /// Its size.
-        found: usize,
+        /// Its shape, or how many elements it has.
+        found: String,
     },
     /// The learning rate is negative, NaN or infinite.
     #[error("learning rate {0}: a finite number of at least 0 is needed")]

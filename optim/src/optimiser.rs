@@ -211,7 +211,7 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
     /// stays where it is, others may have moved.
     ///
     /// Gradients on a device move points and state there; two numbers are read back in all, whether the gradients and
-    /// whether the results are finite, and [clipping](Self::clip) reads the gradients.
+    /// whether the results are finite, and with [clipping](Self::clip) a third, their norm.
     pub fn step<N: Module<T>>(
         &mut self,
         module: &mut N,
@@ -292,49 +292,57 @@ struct Check<'a, T: Float, G> {
 
 impl<T: Float, G: GradientSource<T>> Check<'_, T, G> {
     fn check<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>) -> Result<(), OptimError> {
-        let (len, width) = (param.value().len(), param.value().width());
-        let name = |param: &Param<M, T>| param.called(path).to_owned();
+        let width = param.value().width();
         if !self.gradients.device().is_cpu() {
             let Some((rows, values)) = self.gradients.tensor(param.id(), width) else { return Ok(()) };
-            if let Err((row, source)) = param.verify() {
-                return Err(OptimError::OffManifold { param: name(param), row, source });
-            }
-            let kept = self.states.get(&param.id()).map_or(len, |state| state.momenta.len());
-            let whole = rows.is_some() || values.len() == len;
-            for (what, found, fits) in [("a gradient", values.len(), whole), ("a state", kept, kept == len)] {
-                if !fits {
-                    let shape = param.value().shape().to_string();
-                    return Err(OptimError::Shape { param: name(param), shape, what, found });
-                }
-            }
-            self.on_device.push(OnDevice { param: name(param), rows: rows.map(<[u32]>::to_vec), values });
+            self.fits(path, param, rows, values.len())?;
+            let (param, rows) = (param.called(path).to_owned(), rows.map(<[u32]>::to_vec));
+            self.on_device.push(OnDevice { param, rows, values });
             return Ok(());
         }
-        let Some(gradient) = self.gradients.of(param.id()) else { return Ok(()) };
-        if let Err((row, source)) = param.verify() {
-            return Err(OptimError::OffManifold { param: name(param), row, source });
-        }
-        let (values, fits) = match gradient {
-            GradientView::Dense(values) => (values, values.len() == len),
-            GradientView::Rows { rows, values, width: w } => {
-                (values, w == width && rows.iter().all(|&row| (row as usize) < len / width))
-            }
+        let (rows, values) = match self.gradients.of(param.id()) {
+            Some(GradientView::Dense(values)) => (None, values),
+            Some(GradientView::Rows { rows, values, .. }) => (Some(rows), values),
+            None => return Ok(()),
         };
-        let kept = self.states.get(&param.id()).map_or(len, |state| state.momenta.len());
-        for (what, found, fits) in [("a gradient", values.len(), fits), ("a state", kept, kept == len)] {
-            if !fits {
-                let shape = param.value().shape().to_string();
-                return Err(OptimError::Shape { param: name(param), shape, what, found });
-            }
-        }
+        self.fits(path, param, rows, values.len())?;
         if let Some(bad) = first_not_finite(values) {
-            let row = match gradient {
-                GradientView::Dense(_) => bad / width,
-                GradientView::Rows { rows, .. } => rows[bad / width] as usize,
-            };
-            return Err(OptimError::NotFinite { param: name(param), row });
+            let row = rows.map_or(bad / width, |rows| rows[bad / width] as usize);
+            return Err(OptimError::NotFinite { param: param.called(path).to_owned(), row });
         }
         Ok(())
+    }
+
+    /// Whether the rows of a parameter are points, and its gradient, of some rows if not of all, and its state have its
+    /// shape.
+    fn fits<M: Manifold>(
+        &self,
+        path: &str,
+        param: &mut Param<M, T>,
+        rows: Option<&[u32]>,
+        elements: usize,
+    ) -> Result<(), OptimError> {
+        let verified = param.verify();
+        let (value, name) = (param.value(), || param.called(path).to_owned());
+        if let Err((row, source)) = verified {
+            return Err(OptimError::OffManifold { param: name(), row, source });
+        }
+        let wrong =
+            |what, found| OptimError::Shape { param: name(), shape: value.shape().to_string(), what, found };
+        let (len, width) = (value.len(), value.width());
+        let fits = match rows {
+            None => elements == len,
+            Some(rows) => {
+                elements == rows.len() * width && rows.iter().all(|&row| (row as usize) < len / width)
+            }
+        };
+        if !fits {
+            return Err(wrong("a gradient", format!("{elements} elements")));
+        }
+        match self.states.get(&param.id()).map(|state| state.momenta.shape()) {
+            Some(shape) if shape != value.shape() => Err(wrong("a state", format!("shape {shape}"))),
+            _ => Ok(()),
+        }
     }
 }
 

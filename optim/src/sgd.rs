@@ -1,9 +1,9 @@
 //! Riemannian stochastic gradient descent, plain, with momentum, and Nesterov's. Bonnabel 2013; Nickel & Kiela 2017,
 //! eq. 5; Sutskever, Martens, Dahl, Hinton 2013.
 
-use cotangent_engine::{Float, Rows, Scalar};
+use cotangent_engine::{Float, Scalar};
 use cotangent_manifolds::Manifold;
-use cotangent_manifolds::momentum::{Motion, Moving, Rule, on_tape};
+use cotangent_manifolds::momentum::{Motion, Moving, Rule};
 
 use crate::device::FactorOnTape;
 use crate::error::{OptimError, setting};
@@ -126,11 +126,11 @@ impl Algorithm for Sgd {
     ) -> FactorOnTape<'t, T> {
         let FactorOnTape { points: x, gradients: g, .. } = rows;
         if rows.momenta.is_none() {
-            return FactorOnTape { points: manifold.descend(&x, &g, &x.constant(rate)), ..rows };
+            return FactorOnTape { points: manifold.descend_on_tape(x, g, rate), ..rows };
         }
         let rule = Heavy { momentum: self.momentum, rate };
         let motion = Motion { lookahead: self.lookahead, ..motion };
-        FactorOnTape::from_moments(on_tape(manifold, rule, motion, rows.with_moments::<0>()))
+        FactorOnTape::from_moments(manifold.step_on_tape(rule, motion, rows.with_moments::<0>()))
     }
 }
 

@@ -453,7 +453,11 @@ fn bad_input_is_refused_by_name_and_changes_nothing() {
     assert!(message.starts_with("parameter \"points\", row 1: not a point of stereographic"), "{message}");
     *x.value_mut() = Tensor::new([1, 2], vec![0.1, 0.2]);
     let message = step(&mut x, 1.0).unwrap_err();
-    assert_eq!(message, "parameter \"points\" of shape [1, 2]: a state of 4 elements");
+    assert_eq!(message, "parameter \"points\" of shape [1, 2]: a state of shape [2, 2]");
+    // As many elements in other rows.
+    *x.value_mut() = Tensor::new([4, 1], vec![0.1, 0.2, 0.3, 0.4]);
+    let message = step(&mut x, 1.0).unwrap_err();
+    assert_eq!(message, "parameter \"points\" of shape [4, 1]: a state of shape [2, 2]");
     *x.value_mut() = before.clone();
     step(&mut x, 1.0).unwrap();
     assert_ne!(*x.value(), before);

@@ -72,7 +72,7 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(cli: Cli) -> Result<()> {
-    let Some(device) = cli.device.choose()? else { return Ok(()) };
+    let device = cli.device.choose()?;
     let config = Config {
         attention: cli.attention,
         options: cli.options,

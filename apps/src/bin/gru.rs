@@ -157,7 +157,7 @@ fn main() -> std::process::ExitCode {
 }
 
 fn train(cli: Cli) -> Result<()> {
-    let Some(device) = cli.device.choose()? else { return Ok(()) };
+    let device = cli.device.choose()?;
     let (kappa, learn_kappa) = curvature(&cli.kappa)?;
     let architecture = cli.architecture.choose();
     let config = Config {

@@ -163,7 +163,7 @@ fn read_edges(path: &std::path::Path) -> Result<Graph> {
 }
 
 fn train(args: Train) -> Result<()> {
-    let Some(device) = args.device.choose()? else { return Ok(()) };
+    let device = args.device.choose()?;
     let config = Config {
         geometry: Geometry::new(args.model, args.kappa)?,
         dim: args.dim,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
+use cotangent_apps::device::DeviceOption;
 use cotangent_apps::edges;
 use cotangent_apps::embeddings::Embeddings;
 use cotangent_apps::error::{Result, exit_code};
@@ -50,6 +51,8 @@ struct Cli {
     /// Threads [default: all].
     #[arg(long)]
     threads: Option<usize>,
+    #[command(flatten)]
+    device: DeviceOption,
     /// Output directory.
     #[arg(long, default_value = "runs/subtree")]
     out: PathBuf,
@@ -60,6 +63,7 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(cli: Cli) -> Result<()> {
+    let device = cli.device.choose()?;
     let roots = if cli.root.is_empty() {
         TABLE_2.iter().map(|subtree| subtree.root.to_owned()).collect()
     } else {
@@ -84,8 +88,8 @@ fn run(cli: Cli) -> Result<()> {
         embeddings.names.len(),
         embeddings.points.width()
     );
-    let metrics =
-        threads.run(|| subtree::run(&cli.embedding, &embeddings, &cli.edges, &graph, &config, &cli.out))?;
+    let metrics = threads
+        .run(|| subtree::run(&cli.embedding, &embeddings, &cli.edges, &graph, &config, &cli.out, &device))?;
     report(&metrics);
     println!("written to {}", cli.out.display());
     Ok(())

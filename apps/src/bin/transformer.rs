@@ -194,6 +194,8 @@ struct Translate {
     /// Threads [default: all].
     #[arg(long)]
     threads: Option<usize>,
+    #[command(flatten)]
+    device: DeviceOption,
 }
 
 #[derive(Args)]
@@ -209,6 +211,8 @@ struct Attend {
     /// The picture.
     #[arg(long, default_value = "attention.svg")]
     out: PathBuf,
+    #[command(flatten)]
+    device: DeviceOption,
 }
 
 fn main() -> std::process::ExitCode {
@@ -221,7 +225,7 @@ fn main() -> std::process::ExitCode {
 
 impl Train {
     fn run(self) -> Result<()> {
-        let Some(device) = self.device.choose()? else { return Ok(()) };
+        let device = self.device.choose()?;
         let ModelOptions { size, layers, width, heads, hidden, head_dim, .. } = self.model;
         let numbers = size.numbers();
         let [layers, width, heads, hidden] = [layers, width, heads, hidden]
@@ -301,7 +305,7 @@ fn report(metrics: &Metrics) {
 impl Translate {
     fn run(self) -> Result<()> {
         let (search, threads) = (self.search.check()?, Threads::new(self.threads)?);
-        let translator = Translator::load(&self.model)?;
+        let translator = Translator::load(&self.model, self.device.choose()?)?;
         let mut lines = Vec::new();
         for (number, line) in std::io::stdin().lock().lines().enumerate() {
             let input = std::path::Path::new("standard input");
@@ -316,7 +320,7 @@ impl Translate {
 
 impl Attend {
     fn run(self) -> Result<()> {
-        let translator = Translator::load(&self.model)?;
+        let translator = Translator::load(&self.model, self.device.choose()?)?;
         println!("{}", translator.heatmap(&self.sentence, &self.search.check()?, &self.out)?);
         println!("written to {}", self.out.display());
         Ok(())

@@ -194,7 +194,7 @@ pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &Ru
     }
     average.swap(&mut model)?;
     model.save(&out.join(MODEL))?;
-    let translations = search.translate(&model, &sources);
+    let translations = search.translate(&model, &sources, &options.device);
     let translations: Vec<String> = translations.iter().map(|numbers| bpe.decode(numbers)).collect();
     let references: Vec<String> = text.test.iter().map(|(_, target)| target.clone()).collect();
     let path = out.join("translations.txt");

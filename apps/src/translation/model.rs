@@ -183,8 +183,8 @@ impl Model {
 
     /// The weights with which the last layer attends to a source sentence at each place of its translation: of each head
     /// `[translation, source]`.
-    pub(super) fn weights(&self, source: &[u32], translation: &[u32]) -> Vec<Tensor<f32>> {
-        let tape = Tape::new();
+    pub(super) fn weights(&self, source: &[u32], translation: &[u32], device: &Device) -> Vec<Tensor<f32>> {
+        let tape = Tape::on(device.clone());
         let encoded = self.encode(&tape, source, source.len(), None);
         let begun = [&[bpe::BEGIN], translation].concat();
         let mut x = self.embed(&tape, &begun, 0..begun.len(), None);

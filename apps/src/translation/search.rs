@@ -77,7 +77,7 @@ impl Search {
 
     /// Translates sentences of parts, none of them empty or longer than the model has positions for, without marks. Those
     /// of one length are translated together, groups side by side.
-    pub(super) fn translate(&self, model: &Model, sources: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    pub(super) fn translate(&self, model: &Model, sources: &[Vec<u32>], device: &Device) -> Vec<Vec<u32>> {
         let mut order: Vec<usize> = (0..sources.len()).collect();
         order.sort_by_key(|&i| sources[i].len());
         let groups: Vec<&[usize]> = order
@@ -91,7 +91,7 @@ impl Search {
             .par_iter()
             .map(|group| {
                 let together: Vec<&[u32]> = group.iter().map(|&i| sources[i].as_slice()).collect();
-                self.together(model, &together)
+                self.together(model, &together, device)
             })
             .collect();
         let mut translations = vec![Vec::new(); sources.len()];
@@ -102,10 +102,10 @@ impl Search {
     }
 
     /// The best translation of each of some sentences of one length.
-    fn together(&self, model: &Model, sources: &[&[u32]]) -> Vec<Hypothesis> {
+    fn together(&self, model: &Model, sources: &[&[u32]], device: &Device) -> Vec<Hypothesis> {
         let len = sources[0].len() + 1;
         let numbers: Vec<u32> = sources.iter().flat_map(|s| s.iter().copied().chain([END])).collect();
-        let mut tape = Tape::new();
+        let mut tape = Tape::on(device.clone());
         let encoded = Cache::of(&model.cache(model.encode(&tape, &numbers, len, None)));
         let mut so_far = Cache(Vec::new());
         self.best(sources.len(), longest(len).min(model.longest), |rows, step| {
@@ -231,7 +231,7 @@ mod tests {
         for (attention, positions) in [("dot", "sinusoidal"), ("umbral", "learned"), ("dot", "hyperbolic")] {
             let model = model(attention, positions);
             for beam in [1, 4] {
-                let found = Search::new(beam, 0.6).unwrap().together(&model, &together);
+                let found = Search::new(beam, 0.6).unwrap().together(&model, &together, &Device::cpu());
                 for (source, found) in sources.iter().zip(found) {
                     let cut = found.parts.len() == longest(source.len() + 1);
                     let parts = if cut { found.parts } else { [&found.parts[..], &[END]].concat() };

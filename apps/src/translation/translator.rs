@@ -28,19 +28,20 @@ pub(super) fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
 pub struct Translator {
     model: Model,
     bpe: Bpe,
+    device: Device,
 }
 
 impl Translator {
-    /// From the output directory of a run.
+    /// From the output directory of a run, to compute on a device.
     ///
     /// # Errors
     /// If a file is not there or not of a model.
-    pub fn load(directory: &Path) -> Result<Self> {
+    pub fn load(directory: &Path, device: Device) -> Result<Self> {
         let config: Config = metrics::read_json(&directory.join(CONFIG))?;
         let bpe = Bpe::load(&directory.join(TOKENIZER))?;
         let mut model = Model::new(&config, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
         model.load(&directory.join(MODEL))?;
-        Ok(Translator { model, bpe })
+        Ok(Translator { model, bpe, device })
     }
 
     /// Translates sentences, one by one; blank ones stay blank.
@@ -51,7 +52,7 @@ impl Translator {
         let sources: Vec<Vec<u32>> = sentences.iter().map(|s| self.bpe.encode(s.trim())).collect();
         fits(&self.model, &sources)?;
         let some: Vec<Vec<u32>> = sources.iter().filter(|source| !source.is_empty()).cloned().collect();
-        let mut found = search.translate(&self.model, &some).into_iter();
+        let mut found = search.translate(&self.model, &some, &self.device).into_iter();
         let translated = |source: &Vec<u32>| match source.is_empty() {
             true => String::new(),
             false => self.bpe.decode(&found.next().expect("a translation of each")),
@@ -70,11 +71,12 @@ impl Translator {
             return Err(AppError::usage("--sentence: there are no words"));
         }
         fits(&self.model, std::slice::from_ref(&source))?;
-        let translation = search.translate(&self.model, std::slice::from_ref(&source)).remove(0);
+        let translation =
+            search.translate(&self.model, std::slice::from_ref(&source), &self.device).remove(0);
         let with_end = [&source[..], &[crate::bpe::END]].concat();
         let maps: Vec<Heatmap> = self
             .model
-            .weights(&with_end, &translation)
+            .weights(&with_end, &translation, &self.device)
             .into_iter()
             .enumerate()
             .map(|(head, weights)| Heatmap { title: format!("head {}", head + 1), weights })

@@ -1,6 +1,7 @@
 //! The applications from the outside.
 
 mod common;
+mod device;
 mod graph;
 mod gru;
 mod poincare;

@@ -29,17 +29,19 @@ fn hierarchy(d: &Dir) -> [String; 2] {
     [d.write("edges.tsv", edges), d.write("points.tsv", points)]
 }
 
+/// What was printed, the metrics, and where they are.
+fn run(d: &Dir, [edges, points]: [&str; 2], out: &str, more: &str) -> (String, Metrics, String) {
+    let out = d.path(out);
+    let args = ["--embedding", points, "--edges", edges, "--root", "left", "--root", "right", "--out", &out];
+    let printed = SUBTREE.succeeds(&args.into_iter().chain(more.split(' ')).collect::<Vec<_>>());
+    (printed, crate::common::metrics::<Metrics>(&out), out)
+}
+
 #[test]
 fn subtrees_are_told_from_the_rest() {
     let d = Dir::new();
     let [edges, points] = hierarchy(&d);
-    let run = |out: &str, more: &str| {
-        let out = d.path(out);
-        let args =
-            ["--embedding", &points, "--edges", &edges, "--root", "left", "--root", "right", "--out", &out];
-        let printed = SUBTREE.succeeds(&args.into_iter().chain(more.split(' ')).collect::<Vec<_>>());
-        (printed, crate::common::metrics::<Metrics>(&out), out)
-    };
+    let run = |out: &str, more: &str| run(&d, [&edges, &points], out, more);
     let (printed, metrics, out) = run("one", "--threads 1 --seeds 2 --epochs 150");
     let names: Vec<&str> = metrics.rows.iter().map(|row| row.classifier.name()).collect();
     assert_eq!(names, ["hyperbolic", "euclidean", "log0"].repeat(2));
@@ -62,6 +64,30 @@ fn subtrees_are_told_from_the_rest() {
     for ((adam, lbfgs), balanced) in metrics.rows.iter().zip(&converged.rows).zip(&balanced.rows).skip(4) {
         assert!(lbfgs.loss[0] <= adam.loss[0] && lbfgs.loss[0] > 0.0, "{adam:?} {lbfgs:?}");
         assert_ne!(lbfgs.loss, balanced.loss);
+    }
+}
+
+#[test]
+fn a_device_trains_to_the_same_metrics() {
+    if !SUBTREE.has_opencl(&[]) {
+        return;
+    }
+    let d = Dir::new();
+    let [edges, points] = hierarchy(&d);
+    for solver in ["adam", "lbfgs"] {
+        let on = |out: &str, device: &str| {
+            let more = format!("--seeds 1 --epochs 20 --solver {solver} --device {device}");
+            run(&d, [&edges, &points], &format!("{solver}-{out}"), &more).1
+        };
+        let (on_cpu, on_device) = (on("cpu", "cpu"), on("device", "opencl"));
+        assert_eq!(on_device.device, "opencl:0");
+        for (a, b) in on_device.rows.iter().zip(&on_cpu.rows) {
+            // Of classes that can be told apart the loss falls to nothing, up to roundings of probabilities near 1.
+            let bound = 1e-9 * b.loss[0] + 8.0 * f64::EPSILON;
+            assert!((a.loss[0] - b.loss[0]).abs() <= bound, "{solver}: {a:?} {b:?}");
+            assert_eq!((&a.f1, &a.confusion), (&b.f1, &b.confusion), "{solver}");
+        }
+        assert_eq!(on_device.rows, on("again", "opencl").rows, "{solver}: two runs differ");
     }
 }
 

@@ -54,8 +54,12 @@ fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String)
 
 /// What the binary makes of its standard input.
 fn translate(model: &str, input: &str) -> String {
+    translate_on("cpu", model, input)
+}
+
+fn translate_on(device: &str, model: &str, input: &str) -> String {
     let mut child = Command::new(TRANSFORMER.0)
-        .args(["translate", "--model", model, "--beam", "3"])
+        .args(["translate", "--model", model, "--beam", "3", "--device", device])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -206,9 +210,12 @@ fn a_device_learns_the_same() {
     }
     let d = Dir::new();
     let path = numbers(&d);
-    let (_, host, _) = run(&d, &path, "host", "--attention penumbral --epochs 2");
+    let (_, host, out) = run(&d, &path, "host", "--attention penumbral --epochs 2");
     let (_, device, _) = run(&d, &path, "device", "--attention penumbral --epochs 2 --device opencl");
     for (host, device) in host.epochs.iter().zip(&device.epochs) {
         assert!((host.validation - device.validation).abs() < 0.05, "{host:?} {device:?}");
     }
+    // What was trained on the processor translates alike.
+    let of = |device: &str| translate_on(device, &out, "eins zwei.\n\nvier.\n");
+    assert_eq!(of("opencl"), of("cpu"));
 }

@@ -60,11 +60,16 @@ pub(super) fn segments<T: Float>(
     launch.memory(&targets).memory(&offsets).memory(&entries).memory(g).memory(table).over(n);
 }
 
-/// Entries of a table by number.
-pub(super) fn gather<T: Float>(queue: &Queue, x: &Memory, rows: &[u32], width: usize, out: &Memory) {
-    let (n, rows) = (rows.len() * width, queue.upload(bytemuck::cast_slice(rows)));
+/// Entries of a table by number: `n` elements, of `width` an entry.
+pub(super) fn gather<T: Float>(
+    queue: &Queue,
+    x: &Memory,
+    rows: &Memory,
+    [n, width]: [usize; 2],
+    out: &Memory,
+) {
     let launch = queue.launch(&program::<T>(queue), "gather").size(n).size(width);
-    launch.memory(&rows).memory(x).memory(out).over(n);
+    launch.memory(rows).memory(x).memory(out).over(n);
 }
 
 /// Moves a part of each `whole` elements, `take` from `start` on: `slice` from the whole to the part, `paste` back, over
@@ -109,8 +114,9 @@ fn permute<T: Float>(queue: &Queue, x: &Memory, shape: &[usize], axes: &[usize],
 impl<T: Float> OnDevice<T> for Gather {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
-        let width = shape.len() / self.rows.len().max(1);
-        gather::<T>(queue, &inputs[0].on(queue), &self.rows, width, out);
+        let (width, rows) =
+            (shape.len() / self.rows.len().max(1), queue.upload(bytemuck::cast_slice(&self.rows)));
+        gather::<T>(queue, &inputs[0].on(queue), &rows, [shape.len(), width], out);
     }
     fn backward(&self, _: &Queue, _: &Reverse<'_, T>) {
         unreachable!("the tape sums the gradient into the table's own, row-sparse where it can be")
@@ -126,8 +132,9 @@ impl<T: Float> OnDevice<T> for ScatterAdd {
     }
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let Some(dx) = &reverse.grads[0] else { return };
-        let width = reverse.inputs[0].shape.len() / self.rows.len().max(1);
-        gather::<T>(queue, reverse.g, &self.rows, width, dx);
+        let n = reverse.inputs[0].shape.len();
+        let (width, rows) = (n / self.rows.len().max(1), queue.upload(bytemuck::cast_slice(&self.rows)));
+        gather::<T>(queue, reverse.g, &rows, [n, width], dx);
     }
 }
 

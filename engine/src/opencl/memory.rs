@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use ocl::core::{self, Event, Mem};
 
 use super::queue::{Queue, lock};
+use crate::Transfers;
 
 /// Memory of a device; dropping it gives it back to the device's pool.
 pub(crate) struct Memory {
@@ -44,6 +45,7 @@ pub(super) struct Pool {
     /// Host memory that uploads read: free once something was read back after them.
     staged: Vec<Box<[u8]>>,
     staged_bytes: usize,
+    transfers: Transfers,
 }
 
 /// Uploads that may be under way at a time.
@@ -100,6 +102,7 @@ impl Queue {
             return memory;
         }
         let mut pool = lock(&self.0.pool);
+        pool.transfers.uploaded += bytes.len() as u64;
         pool.staged_bytes += bytes.len();
         pool.staged.push(bytes.into());
         let staged = pool.staged.last().expect("pushed above");
@@ -122,13 +125,22 @@ impl Queue {
             return;
         }
         // What was staged before is read when this returns; the pool is free meanwhile.
-        let _staged = lock(&self.0.pool).unstage();
+        let _staged = {
+            let mut pool = lock(&self.0.pool);
+            pool.transfers.read_back += bytes.len() as u64;
+            pool.unstage()
+        };
         // SAFETY: the call returns when `bytes` is written.
         let enqueued = unsafe {
             let (queue, mem) = (&self.0.queue, memory.mem());
             core::enqueue_read_buffer(queue, mem, true, 0, bytes, None::<Event>, None::<&mut Event>)
         };
         self.expect("read-back", enqueued);
+    }
+
+    /// See [`Device::transfers`](crate::Device::transfers).
+    pub(crate) fn transfers(&self) -> Transfers {
+        lock(&self.0.pool).transfers
     }
 }
 

@@ -16,10 +16,6 @@ fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("sparse", None), source)
 }
 
-fn upload(queue: &Queue, numbers: &[u32]) -> Arc<Memory> {
-    queue.upload(bytemuck::cast_slice(numbers))
-}
-
 /// As on the host: sums of weighted rows of others, of differences from their own, or of weights alone.
 fn products<T: Float>(
     queue: &Queue,
@@ -30,7 +26,7 @@ fn products<T: Float>(
     out: &Memory,
 ) {
     let n = lists.len() * heads * width;
-    let numbers = [&lists.starts, &lists.elements, &lists.others].map(|numbers| upload(queue, numbers));
+    let numbers = [&lists.starts, &lists.elements, &lists.others].map(|numbers| numbers.on(queue));
     let mut launch = queue.launch(&program::<T>(queue), "products").size(n).size(heads).size(width);
     for numbers in &numbers {
         launch = launch.memory(numbers);
@@ -40,8 +36,7 @@ fn products<T: Float>(
 
 /// The rows and the columns of elements.
 fn pairs(queue: &Queue, sparsity: &Sparsity) -> [Arc<Memory>; 2] {
-    let (rows, columns): (Vec<u32>, Vec<u32>) = sparsity.pairs().iter().copied().unzip();
-    [rows, columns].map(|numbers| upload(queue, &numbers))
+    sparsity.ends().map(|numbers| numbers.on(queue))
 }
 
 /// The pairing of the rows of each element.
@@ -85,7 +80,7 @@ impl<T: Float> OnDevice<T> for SegmentSoftmax {
         let &Forward { inputs, out, .. } = forward;
         let lists = self.sparsity.by_row();
         let heads = SegmentSoftmax::heads(inputs[0].shape);
-        let (n, starts) = (lists.len() * heads, upload(queue, &lists.starts));
+        let (n, starts) = (lists.len() * heads, lists.starts.on(queue));
         let launch = queue.launch(&program::<T>(queue), "segment_softmax").size(n).size(heads);
         launch.memory(&starts).memory(&inputs[0].on(queue)).memory(out).over(n);
     }
@@ -93,7 +88,7 @@ impl<T: Float> OnDevice<T> for SegmentSoftmax {
         let Some(dx) = &reverse.grads[0] else { return };
         let lists = self.sparsity.by_row();
         let heads = SegmentSoftmax::heads(reverse.out.shape);
-        let (n, starts, y) = (lists.len() * heads, upload(queue, &lists.starts), reverse.out.on(queue));
+        let (n, starts, y) = (lists.len() * heads, lists.starts.on(queue), reverse.out.on(queue));
         let launch = queue.launch(&program::<T>(queue), "segment_softmax_gradient").size(n).size(heads);
         launch.memory(&starts).memory(&y).memory(reverse.g).memory(dx).over(n);
     }
@@ -116,13 +111,19 @@ impl<T: Float> SparsePairs<T> {
     }
 
     /// The numbers of the rows of each element, then the parameters.
-    fn operands(&self, queue: &Queue, inputs: &[Array<'_, T>], heads: usize, n: usize) -> Vec<Operand> {
+    fn operands(
+        &self,
+        queue: &Queue,
+        inputs: &[Array<'_, T>],
+        [rows, columns]: &[Arc<Memory>; 2],
+        heads: usize,
+        n: usize,
+    ) -> Vec<Operand> {
         let [l, r, _] = self.score.counts();
-        let (left, right): (Vec<u32>, Vec<u32>) = self.sparsity.pairs().iter().copied().unzip();
         let of_element = |(k, input): (usize, &Array<'_, T>)| {
             let numbers = queue.take(n * size_of::<T>());
-            let rows = if k < l { &left } else { &right };
-            index::gather::<T>(queue, &input.on(queue), rows, heads, &numbers);
+            let of = if k < l { rows } else { columns };
+            index::gather::<T>(queue, &input.on(queue), of, [n, heads], &numbers);
             (Some(numbers), 0.0)
         };
         let (numbers, params) = inputs[2..].split_at(l + r);
@@ -137,7 +138,7 @@ impl<T: Float> OnDevice<T> for SparsePairs<T> {
         let n = shape.len();
         let [x, y] = [&inputs[0], &inputs[1]].map(|input| input.on(queue));
         sampled::<T>(queue, &pairs, self.score.pairing(), [n, heads, width], [&x, &y], out);
-        form.score::<T>(queue, matched(n), &self.operands(queue, inputs, heads, n), false, out);
+        form.score::<T>(queue, matched(n), &self.operands(queue, inputs, &pairs, heads, n), false, out);
     }
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
@@ -159,7 +160,7 @@ impl<T: Float> OnDevice<T> for SparsePairs<T> {
                 Some(if k < l + r { queue.take(n * size_of::<T>()) } else { Arc::clone(grad) })
             })
             .collect();
-        let operands = self.operands(queue, inputs, heads, n);
+        let operands = self.operands(queue, inputs, &pairs, heads, n);
         form.slopes::<T>(queue, matched(n), &operands, [&s, &w], &each);
         let lists = [self.sparsity.by_row(), self.sparsity.by_column()];
         for (k, (grad, each)) in grads[2..2 + l + r].iter().zip(&each).enumerate() {

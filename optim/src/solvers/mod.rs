@@ -16,7 +16,7 @@ mod lbfgs;
 mod line_search;
 mod trust_region;
 
-use cotangent_engine::{Row, Tape, Tensor, Var};
+use cotangent_engine::{Device, Row, Tape, Tensor, Var};
 use cotangent_manifolds::{Manifold, Point};
 
 pub use conjugate_gradient::conjugate_gradient;
@@ -60,7 +60,23 @@ impl<M: Manifold> Problem<M, ()> {
         manifold: M,
         cost: impl for<'t> Fn(Point<M, Var<'t, f64>>) -> Var<'t, f64>,
     ) -> Problem<M, impl FnMut(&Row<f64>) -> (f64, Row<f64>)> {
-        let mut tape = Tape::<f64>::new();
+        Problem::recorded(Tape::new(), manifold, cost)
+    }
+
+    /// The same, computed on a device: points go there, costs and gradients come back.
+    pub fn on_device(
+        device: Device,
+        manifold: M,
+        cost: impl for<'t> Fn(Point<M, Var<'t, f64>>) -> Var<'t, f64>,
+    ) -> Problem<M, impl FnMut(&Row<f64>) -> (f64, Row<f64>)> {
+        Problem::recorded(Tape::on(device), manifold, cost)
+    }
+
+    fn recorded(
+        mut tape: Tape<f64>,
+        manifold: M,
+        cost: impl for<'t> Fn(Point<M, Var<'t, f64>>) -> Var<'t, f64>,
+    ) -> Problem<M, impl FnMut(&Row<f64>) -> (f64, Row<f64>)> {
         Problem::new(manifold, move |x: &Row<f64>| {
             tape.reset();
             let width = x.len();

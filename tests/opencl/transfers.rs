@@ -1,0 +1,122 @@
+//! What goes between host and device in a step. A process of its own: the counters are the device's.
+
+use std::sync::Arc;
+
+use cotangent::engine::Transfers;
+use cotangent::manifolds::Product;
+use cotangent::optim::{Algorithm, Average, Optimiser};
+use cotangent::prelude::*;
+
+/// Rows and columns of every parameter.
+const SHAPE: [usize; 2] = [512, 8];
+/// Rows that a sparse gradient names.
+const ROWS: usize = 4;
+
+struct Model {
+    flat: Param<Euclidean>,
+    ball: Param<PoincareBall>,
+    product: Param<Product<PoincareBall, Euclidean>>,
+    table: Param<PoincareBall>,
+}
+module!(impl[] Module<f32> for Model { flat, ball, product, table });
+
+impl Model {
+    fn new() -> Self {
+        let ball = PoincareBall::ball(-1.0).unwrap();
+        let wave = || Tensor::from_fn(SHAPE, |i| ((i * 37) as f32).sin() * 0.2);
+        Model {
+            flat: Param::new("flat", Euclidean, wave()),
+            ball: Param::new("ball", ball, wave()),
+            product: Param::new("product", Product::new(ball, 3, Euclidean), wave()),
+            table: Param::new("table", ball, wave()),
+        }
+    }
+
+    /// All points are drawn to the origin; of the table, some.
+    fn loss<'t>(&self, tape: &'t Tape<f32>, step: usize) -> Var<'t, f32> {
+        let [flat, ball, product] = [
+            *tape.point(&self.flat).coordinates(),
+            *tape.point(&self.ball).coordinates(),
+            *tape.point(&self.product).coordinates(),
+        ];
+        let rows: [u32; ROWS] = std::array::from_fn(|i| ((i * 7 + step) % SHAPE[0]) as u32);
+        let table = *tape.point(&self.table).rows(&rows).coordinates();
+        [flat, ball, product, table].map(|x| x.square().sum()).into_iter().reduce(|a, b| a + b).unwrap()
+    }
+}
+
+/// The most that a step uploads and reads back, once one has been taken, with or without an average of the points.
+fn of_a_step<A: Algorithm>(
+    device: &Device,
+    mut optimiser: Optimiser<A>,
+    mut average: Option<Average>,
+) -> Transfers {
+    let (mut model, mut tape, mut most) = (Model::new(), Tape::on(device.clone()), Transfers::default());
+    for step in 0..4 {
+        let before = device.transfers();
+        tape.reset();
+        let gradients = tape.backward(model.loss(&tape, step));
+        optimiser.step(&mut model, &gradients).unwrap();
+        if let Some(average) = &mut average {
+            average.update(&model).unwrap();
+        }
+        let after = device.transfers();
+        if step > 0 {
+            most.uploaded = most.uploaded.max(after.uploaded - before.uploaded);
+            most.read_back = most.read_back.max(after.read_back - before.read_back);
+        } else {
+            let all = 4 * (SHAPE[0] * SHAPE[1] * size_of::<f32>()) as u64;
+            assert!(after.uploaded - before.uploaded >= all, "the parameters are uploaded once");
+        }
+    }
+    most
+}
+
+/// Bytes that a pass along the edges of a graph, there and back, uploads after the first one.
+fn uploaded_along_edges(device: &Device, similarity: Similarity) -> u64 {
+    let pairs: Vec<(u32, u32)> = (0..4096).map(|e| (e / 8, e * 7 % 512)).collect();
+    let edges = Arc::new(Sparsity::new(512, 512, &pairs));
+    let rows = Tensor::from_fn([512, 1, 4], |i| (i as f32).sin());
+    let (mut tape, mut uploaded) = (Tape::<f32>::on(device.clone()), 0);
+    for _ in 0..2 {
+        let before = device.transfers().uploaded;
+        tape.reset();
+        let x = tape.variable(&rows);
+        let y = Attention::new(similarity, 4).along_edges(x, x, x, &edges, None);
+        drop(tape.backward(y.square().sum()));
+        uploaded = device.transfers().uploaded - before;
+    }
+    uploaded
+}
+
+/// One test, so that nothing else computes beside it.
+#[test]
+fn points_and_state_stay_on_the_device() {
+    let device = match Device::opencl(0) {
+        Ok(device) => device,
+        Err(error) => return eprintln!("skipped: {error}"),
+    };
+    let number = size_of::<f32>() as u64;
+    let check = |name: &str, most: Transfers, numbers: u64| {
+        // The numbers of rows, several times, and numbers that hold for all rows; a parameter has 16 KiB.
+        assert!(most.uploaded <= 1024, "{name}: {most:?}");
+        assert_eq!(most.read_back, numbers * number, "{name}");
+    };
+    let sgd = || RiemannianSgd::<f32>::new(0.1).unwrap();
+    let adam = || RiemannianAdam::<f32>::new(0.01).unwrap();
+    // Whether all gradients are finite, and whether all points are.
+    check("sgd", of_a_step(&device, sgd(), None), 2);
+    check("nesterov", of_a_step(&device, sgd().nesterov(0.9).unwrap().decay(0.1).unwrap(), None), 2);
+    check("adam", of_a_step(&device, adam(), None), 2);
+    check("amsgrad", of_a_step(&device, adam().amsgrad().decay(0.1).unwrap(), None), 2);
+    // And the norm.
+    check("clipped", of_a_step(&device, adam().clip(0.5).unwrap(), None), 3);
+    // And for each of the four parameters whether its average is finite.
+    check("averaged", of_a_step(&device, adam(), Some(Average::uniform())), 2 + 4);
+    // The lists of edges, of 16 KiB each, stay as well.
+    for similarity in [Similarity::Distance, Similarity::UmbralCone { radius: 0.1 }] {
+        let uploaded = uploaded_along_edges(&device, similarity);
+        assert!(uploaded <= 256, "{similarity:?}: {uploaded} bytes");
+    }
+    assert_eq!(Device::cpu().transfers(), Transfers::default());
+}
