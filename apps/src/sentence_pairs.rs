@@ -327,6 +327,31 @@ mod tests {
         assert!(data.test.iter().all(|pair| pair.first[0] == UNKNOWN && pair.first[1] != UNKNOWN));
     }
 
+    /// Two classes; words that no training pair has are unknown; packed files are read as plain ones.
+    #[test]
+    fn snli_is_entailment_against_the_rest() {
+        use std::io::Write;
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        write("train.tsv", "neutral\ta man\tsleeps\nentailment\ta dog\ta pet\n");
+        write("test.tsv", "contradiction\ta cat\tsleeps\nnot_entailment\tthe dog\ta dog\n");
+        let file = std::fs::File::create(dir.path().join("val.tsv.gz")).unwrap();
+        let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+        packed.write_all(b"entailment\ta man\ta man\n").unwrap();
+        packed.finish().unwrap();
+        let data = snli(dir.path()).unwrap();
+        assert_eq!(data.words, ["<unknown>", "a", "man", "sleeps", "dog", "pet"]);
+        assert_eq!(data.classes, ["rest", "entailment"]);
+        let pair =
+            |first: &[u32], second: &[u32], class| Pair { first: first.into(), second: second.into(), class };
+        assert_eq!(data.train, [pair(&[1, 2], &[3], 0), pair(&[1, 4], &[1, 5], 1)]);
+        assert_eq!(data.validation, [pair(&[1, 2], &[1, 2], 1)]);
+        assert_eq!(data.test, [pair(&[1, UNKNOWN], &[3], 0), pair(&[UNKNOWN, 4], &[1, 4], 0)]);
+        write("test.tsv", "neutral\ta\tb\nyes\ta\tb\n");
+        let error = snli(dir.path()).unwrap_err().to_string();
+        assert!(error.ends_with("test.tsv:2: the label \"yes\" is not known"), "{error}");
+    }
+
     #[test]
     fn sentences_stand_side_by_side() {
         let sentences = [vec![1, 2, 3], vec![4]];

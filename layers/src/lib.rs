@@ -34,7 +34,7 @@
 //! | [`exp0`], [`log0`]: between Euclidean and curved layers | `maps.rs` |
 //! | [`Curvature`]: to be learned | `curvature.rs` |
 //! | [`init`]: where weights start | `init.rs` |
-//! | [`position`]: positions in a sequence | `position.rs` |
+//! | [`PositionEmbedding`]: learned positions; [`position`]: sinusoidal ones | `position.rs` |
 //! | [`loss`]: losses over distances | `loss.rs` |
 
 mod activation;
@@ -84,5 +84,6 @@ pub use logistic_regression::{LogisticRegression, UnidirectionalRegression};
 pub use maps::{exp0, log0};
 pub use multi_head_attention::{KeyValueCache, MultiHeadAttention};
 pub use poincare_linear::PoincareLinear;
+pub use position::PositionEmbedding;
 pub use rnn::Rnn;
 pub use transformer::{DecoderLayer, EncoderLayer, NormOrder, TransformerSizes};

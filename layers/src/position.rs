@@ -1,10 +1,71 @@
-//! Positions in a sequence.
-//!
-//! Learned ones are an [`Embedding`](crate::Embedding) of the numbers 0, 1, …, in any geometry; the point of a word and
-//! its position is `r = x ⊕ p` (López & Strube 2020, section 4.1): [`GyrovectorSpace::add`](crate::GyrovectorSpace::add),
-//! in Euclidean space the sum.
+//! Positions in a sequence: sinusoidal, and learned in any geometry.
 
-use cotangent_engine::{Float, Tensor};
+use std::ops::Range;
+
+use cotangent_engine::rng::Rng;
+use cotangent_engine::{Float, Tensor, Var};
+use cotangent_manifolds::{Manifold, Param, Point, module};
+
+use crate::{Embedding, GyrovectorSpace};
+
+/// Learned positions: the point of a word x and its place i is `x ⊕ p_i`, in Euclidean space the sum. López & Strube 2020,
+/// section 4.1; Gehring et al. 2017, section 3.1.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor, rng};
+/// use cotangent_layers::PositionEmbedding;
+/// use cotangent_manifolds::{Point, PoincareBall};
+/// let ball = PoincareBall::ball(-1.0)?;
+/// let positions = PositionEmbedding::<_, f64>::new(ball, 20, 3, 1e-4, &mut rng::stream(1, 0, 0)); // 20 places, 3 dimensions
+/// let tape = Tape::new();
+/// let words = Point::new(ball, tape.constant(&Tensor::zeros([2, 5, 3]))); // two sentences of five words
+/// let placed = positions.forward(words, 0); // the first five places
+/// assert_eq!(placed.coordinates().shape().axes(), [2, 5, 3]);
+/// # Ok::<(), cotangent_manifolds::CurvatureError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PositionEmbedding<M, T: Float = f32> {
+    /// The points of the places 0, 1, …: `[longest, ambient(dim)]`.
+    pub points: Param<M, T>,
+}
+module!(impl[M: Manifold, T: Float] Module<T> for PositionEmbedding<M, T> { points });
+
+impl<M: Manifold, T: Float> PositionEmbedding<M, T> {
+    /// Of so many places, with coordinates about the origin uniform in `[-range, range]`: 1e-4 in López & Strube 2020,
+    /// appendix F.
+    pub fn new(manifold: M, longest: usize, dim: usize, range: f64, rng: &mut Rng) -> Self {
+        let Embedding { points } = Embedding::uniform("positions", manifold, longest, dim, range, rng);
+        PositionEmbedding { points }
+    }
+
+    /// Points `[…, len, ambient]` of words, the first at the place `first`.
+    ///
+    /// # Panics
+    /// If there are not so many places, or the points are not as wide.
+    #[track_caller]
+    pub fn forward<'t>(&self, words: Point<M, Var<'t, T>>, first: usize) -> Point<M, Var<'t, T>>
+    where
+        M: GyrovectorSpace<'t, T, Learned = M>,
+    {
+        Point::new(*words.manifold(), self.forward_in(words.manifold(), *words.coordinates(), first))
+    }
+
+    /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    #[track_caller]
+    pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+        &self,
+        space: &S,
+        words: Var<'t, T>,
+        first: usize,
+    ) -> Var<'t, T> {
+        let axes = words.shape().axes().len();
+        assert!(axes > 1, "positions: of sentences […, len, ambient], not of shape {}", words.shape());
+        let places: Range<usize> = first..first + words.shape().axes()[axes - 2];
+        let longest = self.points.value().shape().rows().len();
+        assert!(places.end <= longest, "positions: places {places:?} of {longest}");
+        space.add(words, space.learned(words.tape(), &self.points).slice(0, places))
+    }
+}
 
 /// Sinusoidal positions, `[len, width]`: `sin(i/10000^{2k/width})` and its cosine in columns 2k and 2k + 1. Vaswani et
 /// al. 2017, section 3.5.

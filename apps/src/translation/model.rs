@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use cotangent::engine::rng::Rng;
-use cotangent::layers::{DecoderLayer, EncoderLayer, KeyValueCache, NormOrder, TransformerSizes, position};
+use cotangent::layers::{
+    DecoderLayer, EncoderLayer, KeyValueCache, NormOrder, PositionEmbedding, TransformerSizes, position,
+};
 use cotangent::prelude::*;
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -19,7 +21,7 @@ pub(super) struct Model {
     /// `[longest, width]`, where they are learned.
     positions: Option<Param<Euclidean, f32>>,
     /// As many points, where they are hyperbolic.
-    hyperbolic_positions: Option<Embedding<PoincareBall>>,
+    hyperbolic_positions: Option<PositionEmbedding<PoincareBall>>,
     encoder: Vec<EncoderLayer>,
     decoder: Vec<DecoderLayer>,
     /// How many layers rows go through: the same ones again, if there are fewer.
@@ -62,7 +64,7 @@ impl Model {
         let positions = is(PositionsOption::Learned).then(|| table("positions", config.longest + 1));
         let hyperbolic_positions = is(PositionsOption::Hyperbolic).then(|| {
             // The range is López & Strube's, appendix F.
-            Embedding::uniform("positions", ball(), config.longest + 1, width, 1e-4, rng)
+            PositionEmbedding::new(ball(), config.longest + 1, width, 1e-4, rng)
         });
         let apply = |attention: &mut Attention| config.options.apply(attention);
         let layers = if config.recursive { 1 } else { config.layers };
@@ -106,9 +108,8 @@ impl Model {
         let scale = (width as f64).sqrt();
         let x = if let Some(table) = &self.positions {
             x * scale + tape.point(table).coordinates().slice(0, places)
-        } else if let Some(table) = &self.hyperbolic_positions {
-            let p = tape.point(&table.points).coordinates().slice(0, places);
-            ball().log0(&ball().add(&ball().exp0(&x), &p)) * scale
+        } else if let Some(positions) = &self.hyperbolic_positions {
+            ball().log0(&positions.forward_in(&ball(), ball().exp0(&x), places.start)) * scale
         } else {
             x * scale + tape.constant(&position::sinusoidal(places.end, width)).slice(0, places)
         };

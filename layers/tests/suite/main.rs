@@ -13,6 +13,7 @@ mod gradients;
 mod graph_attention;
 mod linear;
 mod modules;
+mod position;
 mod recurrent;
 mod regression;
 mod transformer;
