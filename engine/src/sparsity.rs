@@ -38,7 +38,6 @@ pub(crate) struct Lists {
 }
 
 /// Numbers that stay on a device once they have been used there.
-#[derive(Default)]
 pub(crate) struct Indices {
     numbers: Vec<u32>,
     #[cfg(feature = "opencl")]
@@ -56,7 +55,11 @@ impl Indices {
 
 impl From<Vec<u32>> for Indices {
     fn from(numbers: Vec<u32>) -> Self {
-        Indices { numbers, ..Default::default() }
+        Indices {
+            numbers,
+            #[cfg(feature = "opencl")]
+            device: Default::default(),
+        }
     }
 }
 
