@@ -388,9 +388,17 @@ impl<T: Float> Attention<T> {
 fn without_padding<'t, T: Float>(rows: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
     let Mask::Hidden(hidden) = mask else { return rows };
     let not = |x: Var<'t, T>| x.tape().scalar(1.0).masked_fill(x, 0.0);
-    let axes = hidden.shape().axes().len();
-    let seen = if axes > 1 { not(hidden).max_axis(-2) } else { not(hidden) };
-    rows.masked_fill(not(seen).insert_axis(axes.max(2) - 1), 0.0)
+    let mut seen = match hidden.shape().axes().len() {
+        0 => return rows,
+        1 => not(hidden),
+        _ => not(hidden).max_axis(-2),
+    };
+    // What several sets of queries share is hidden where it is from all of them.
+    let shared = rows.shape().rows();
+    while seen.shape().axes().len() > shared.axes().len() {
+        seen = seen.max_axis(0);
+    }
+    rows.masked_fill(not(seen.broadcast_to(shared.clone())).insert_axis(shared.axes().len()), 0.0)
 }
 
 /// The two halves of the rows of a half-space: horizontal parts `[…, n, d − 1]` and heights `[…, n]`.

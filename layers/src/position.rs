@@ -51,6 +51,9 @@ impl<M: Manifold, T: Float> PositionEmbedding<M, T> {
     }
 
     /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
     #[track_caller]
     pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
         &self,

@@ -123,8 +123,8 @@ impl Barycentre for Lorentz {
     }
 }
 
-/// The other hyperbolic models have the hyperboloid's centroid; in the Klein model it is Einstein's midpoint, the mean with
-/// weights wᵢγᵢ.
+/// The other hyperbolic models have the hyperboloid's centroid, of points within its range: in the half-space coordinates and
+/// their inverses up to 1e18 in `f32`. In the Klein model it is Einstein's midpoint, the mean with weights wᵢγᵢ.
 macro_rules! of_the_hyperboloid {
     ($model:ty) => {
         impl Barycentre for $model {

@@ -2,17 +2,17 @@
 //! for κ < 0; the sphere and its stereographic projection for κ > 0.
 //!
 //! The hyperboloid is the hub of the first four: it holds most radii, and holds them best (its coordinates keep a
-//! radius to an ulp, where the ball's and Klein's run out of digits), so that going through it loses nothing. Each
-//! model brings one formula to it and one from it; tangent vectors go by their differentials. Sources: Cannon, Floyd,
-//! Kenyon, Parry 1997, section 7; curvature is carried along, coordinates of curvature κ being those of curvature −1
-//! divided by √-κ (in the half-space: the same).
+//! radius to an ulp, where the ball's and Klein's run out of digits), so that points lose nothing on the way. Each
+//! model brings one formula to it and one from it, and the differentials of its map to the ball and back, by which tangent
+//! vectors go. Sources: Cannon, Floyd, Kenyon, Parry 1997, section 7; curvature is carried along, coordinates of
+//! curvature κ being those of curvature −1 divided by √-κ (in the half-space: the same).
 //!
 //! The origins of the models are one point.
 
 use cotangent_engine::Rows;
 
 use crate::manifold::{ConstantCurvature, CurvatureError};
-use crate::{HalfSpace, Klein, Lorentz, Sphere, Stereographic};
+use crate::{HalfSpace, Klein, Lorentz, Manifold, Sphere, Stereographic, stereographic};
 
 /// A manifold whose points can be taken to those of `N` without changing a distance. See
 /// [`Point::to`](crate::Point::to) and [`Tangent::to`](crate::Tangent::to).
@@ -85,11 +85,18 @@ impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
     }
     fn push<R: Rows>(&self, x: &R, v: &R) -> R {
         let other: N = self.counterpart();
+        if M::NAME == N::NAME {
+            return v.clone();
+        }
         if M::HYPERBOLOID || N::HYPERBOLOID {
             return other.push_of_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v));
         }
         let ball = existing(Stereographic::of_curvature(self.kappa()));
-        other.push_of_ball(&ball.of_hyperboloid(&self.onto_hyperboloid(x)), &self.push_onto_ball(x, v))
+        let in_ball = match M::NAME == <Stereographic as Manifold>::NAME {
+            true => x.clone(),
+            false => ball.of_hyperboloid(&self.onto_hyperboloid(x)),
+        };
+        other.push_of_ball(&in_ball, &self.push_onto_ball(x, v))
     }
 }
 
@@ -192,7 +199,11 @@ hyperbolic!(
     formulas::HalfSpaceToLorentz,
     formulas::LorentzToHalfSpace,
     |m, x, v| R::vector(formulas::PushHalfSpaceToBall, [x, v], [&x.constant(m.kappa())]),
-    R::vector(formulas::PushBallToHalfSpace, [x, v], [&x.constant(m.kappa())])
+    {
+        let kappa = x.constant(m.kappa());
+        let lambda = R::scalar(stereographic::formulas::Lambda, [x], [&kappa]);
+        R::vector(formulas::PushBallToHalfSpace, [x, v], [&kappa, &lambda])
+    }
 );
 
 impl Isometric<Sphere> for Stereographic {
@@ -410,8 +421,9 @@ pub mod formulas {
         }
     }
 
-    /// The differential of the inversion that takes the ball to the half-space, at p = (p_t, p_n) along v: with u = √c p,
-    /// g = 1 − u_n and D = ‖u_t‖² + g² the squared distance from the point that goes to infinity,
+    /// The differential of the inversion that takes the ball to the half-space, at p = (p_t, p_n) along v, parameter 1 = λ:
+    /// with u = √c p, g = 1 − u_n = (m + ‖u_t‖²)/(1 + u_n), m = 2/λ, and D = ‖u_t‖² + g² the squared distance from the
+    /// point that goes to infinity,
     ///
     /// ```text
     /// (2√c/D) (v_t − k u_t, −(v_n (‖u_t‖² − g²) + 2g ⟨u_t, v_t⟩)/D),   k = 2 (⟨u_t, v_t⟩ − g v_n)/D
@@ -419,16 +431,19 @@ pub mod formulas {
     #[derive(Clone, Copy, Debug)]
     pub struct PushBallToHalfSpace;
 
-    impl RowFormula<2, 3, 5, 3> for PushBallToHalfSpace {
+    impl RowFormula<2, 3, 6, 3> for PushBallToHalfSpace {
         const NAME: &'static str = "isometry.push_ball_to_half_space";
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
-        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Param(0)];
+        const INVARIANTS: [Invariant; 6] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Param(0), Param(1)];
         #[inline(always)]
-        fn eval<S: Scalar>([tt, tv, n, v, kappa]: [S; 5]) -> [S; 3] {
+        fn eval<S: Scalar>([tt, tv, n, v, kappa, lambda]: [S; 6]) -> [S; 3] {
             let (two, s) = (S::constant(2.0), (-kappa).sqrt());
-            let (tt, tv, g) = (-kappa * tt, s * tv, S::one() - s * n);
+            let (tt, tv, n) = (-kappa * tt, s * tv, s * n);
+            // Above the origin 1 − n cancels.
+            let above = (two / lambda + tt) / (S::one() + n.abs());
+            let g = S::select(S::zero().lt(n), above, S::one() - n);
             let r = (tt + g.square()).recip();
             let (k, f) = (two * (tv - g * v) * r, two * s * r);
             [-f * k * s, f, -f * r * (v * (tt - g.square()) + two * g * tv)]
@@ -451,10 +466,12 @@ pub mod formulas {
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Param(0)];
         #[inline(always)]
         fn eval<S: Scalar>([tt, tv, y, v, kappa]: [S; 5]) -> [S; 3] {
-            let (two, g) = (S::constant(2.0), y + S::one());
-            let r = (tt + g.square()).recip();
-            let (k, f) = (two * (tv + g * v) * r, two * r / (-kappa).sqrt());
-            [-f * k, f, f * (v * (g.square() - tt) * r + two * g * tv * r)]
+            let (two, q) = (S::constant(2.0), (y + S::one()).recip());
+            // In units of g: its square may overflow.
+            let (tt, tv) = (tt * q * q, tv * q);
+            let r = (S::one() + tt).recip();
+            let (k, f) = (two * (tv + v) * q * r, two * q * q * r / (-kappa).sqrt());
+            [-f * k, f, f * (v * (S::one() - tt) + two * tv) * r]
         }
     }
 
@@ -473,7 +490,7 @@ pub mod formulas {
         Formula::row(LorentzToHalfSpace, Free, &[NEGATIVE]),
         Formula::row(PushBallToKlein, Ball, &[NEGATIVE]),
         Formula::row(PushKleinToBall, Ball, &[NEGATIVE]),
-        Formula::row(PushBallToHalfSpace, Ball, &[NEGATIVE]),
+        Formula::row(PushBallToHalfSpace, Ball, &[NEGATIVE, Range(2.0, 4.0)]),
         Formula::row(PushHalfSpaceToBall, HalfSpace, &[NEGATIVE]),
     ];
 }

@@ -233,10 +233,6 @@ impl Manifold for Klein {
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         OffManifold::unless_finite(Self::NAME, x, 1)?;
-        let e = margin(x, self.kappa);
-        if e > 0.0 {
-            return Ok(());
-        }
-        Err(OffManifold { manifold: Self::NAME, condition: "1 + kappa |x|^2 > 0", by: -e })
+        OffManifold::unless_inside(Self::NAME, margin(x, self.kappa))
     }
 }

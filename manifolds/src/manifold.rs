@@ -22,6 +22,15 @@ pub struct OffManifold {
 }
 
 impl OffManifold {
+    /// That `1 + κ‖x‖²`, here `margin`, is not positive: by how much; infinitely, where squares overflow.
+    pub(crate) fn unless_inside(manifold: &'static str, margin: f64) -> Result<(), OffManifold> {
+        if margin > 0.0 {
+            return Ok(());
+        }
+        let by = if margin.is_nan() { f64::INFINITY } else { -margin };
+        Err(OffManifold { manifold, condition: "1 + kappa |x|^2 > 0", by })
+    }
+
     /// What every manifold asks for first: `least` coordinates or more, all finite.
     pub(crate) fn unless_finite<T: Float>(
         manifold: &'static str,
@@ -52,13 +61,19 @@ pub struct OffTangent {
 
 /// Whether projecting `v` removes no more than rounding of its coordinates may have put there: 4 ulp of the largest
 /// for each, times a condition.
+#[track_caller]
 pub(crate) fn tangent_within<M: Manifold, T: Float>(
     manifold: &M,
     x: &Row<T>,
     v: &Row<T>,
     condition: f64,
 ) -> Result<(), OffTangent> {
-    let largest = |v: &[T]| v.iter().fold(0.0_f64, |m, c| m.max(c.to_f64().abs()));
+    assert_eq!(v.len(), x.len(), "{}: a vector and a point of as many coordinates", M::NAME);
+    // NaN, where the projection overflows, is kept.
+    let largest = |v: &[T]| {
+        let abs = v.iter().map(|c| c.to_f64().abs());
+        abs.fold(0.0_f64, |m, c| if c > m || c.is_nan() { c } else { m })
+    };
     let off = |by| Err(OffTangent { manifold: M::NAME, by });
     if let Some(by) = v.iter().map(|c| c.to_f64().abs()).find(|c| !c.is_finite()) {
         return off(by);
@@ -188,7 +203,7 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.exp(x, &R::vector(Descent, [&gradient], [rate]))
     }
 
-    /// [`descend`](Self::descend) on a tape, for steps on a device: where [`descend_rows`](Self::descend_rows) has a shorter
+    /// [`descend`](Self::descend) on a tape, of points and gradients `[rows, width]`, for steps on a device: where [`descend_rows`](Self::descend_rows) has a shorter
     /// form that rounds otherwise, that.
     fn descend_on_tape<'t, T: Float>(&self, x: Var<'t, T>, g: Var<'t, T>, rate: f64) -> Var<'t, T> {
         self.descend(&x, &g, &x.constant(rate))
@@ -242,6 +257,10 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     ///
     /// # Errors
     /// By how much it is off.
+    ///
+    /// # Panics
+    /// If it has not as many coordinates as the point.
+    #[track_caller]
     fn contains_tangent<T: Float>(&self, x: &Row<T>, v: &Row<T>) -> Result<(), OffTangent> {
         tangent_within(self, x, v, 1.0)
     }

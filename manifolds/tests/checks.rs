@@ -130,6 +130,13 @@ fn no_dimension_at_all() {
     assert!(Euclidean.contains::<f64>(&[]).is_err());
 }
 
+#[test]
+#[should_panic(expected = "stereographic: a vector and a point of as many coordinates")]
+fn tangent_vectors_have_the_width_of_points() {
+    let ball = Stereographic::new(-1.0).unwrap();
+    let _ = ball.contains_tangent(&Row::from([0.1, 0.2]), &Row::from([0.1, 0.2, 0.3]));
+}
+
 /// By how much points are off, as numbers.
 #[test]
 fn points_off_the_manifold() {
@@ -138,6 +145,8 @@ fn points_off_the_manifold() {
     }
     assert_eq!(by(Stereographic::new(-1.0).unwrap(), &[3.0, 4.0]), 24.0);
     assert_eq!(by(Klein::new(-4.0).unwrap(), &[1.0, 0.0]), 3.0);
+    assert_eq!(by(Stereographic::new(-1.0).unwrap(), &[1e200, 0.0]), f64::INFINITY);
+    assert_eq!(by(Klein::new(-1.0).unwrap(), &[1e200]), f64::INFINITY);
     assert_eq!(by(HalfSpace::new(-1.0).unwrap(), &[7.0, -2.0]), 2.0 + f64::MIN_POSITIVE);
     assert_eq!(by(Sphere::new(1.0).unwrap(), &[2.0, 0.0]), 3.0);
     assert_eq!(by(Lorentz::new(-1.0).unwrap(), &[-1.0, 0.0]), 2.0);

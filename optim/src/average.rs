@@ -60,7 +60,8 @@ impl<T: Float> Average<T> {
         Average { decay: None, updates: 0, values: HashMap::new() }
     }
 
-    /// Takes the parameters as they are now into the average. The first ones are the average.
+    /// Takes the parameters as they are now into the average. The first ones are the average. That of parameters on a device
+    /// is taken there; one number of each is read back, whether it is finite.
     ///
     /// # Errors
     /// If a geodesic to a parameter is not finite, or it has another shape than before.

@@ -241,8 +241,9 @@ mod tests {
             }
         }
     }
+
     /// The most likely first part leads to unlikely ones: greedy search ends with them, a beam finds the most probable
-    /// translation, and with a penalty of length the one that is best by that.
+    /// translation.
     #[test]
     fn a_beam_finds_what_greedy_search_misses() {
         const A: u32 = 4;

@@ -149,6 +149,34 @@ fn sequences_have_padding_of_their_own() {
     }
 }
 
+/// Keys that all sequences and heads share, or all heads, with a mask of each sequence: what all hide may be anything.
+#[test]
+fn shared_keys_have_masks_of_their_own() {
+    let mut rng = rng::stream(7, 4, 0);
+    let q = uniform(&[2, 3, 4, 3], 0.5, &mut rng);
+    // The last key is hidden from both sequences, the first from one.
+    let mask = Tensor::new([2, 1, 1, 5], vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    for shape in [&[5, 3][..], &[2, 3, 5, 3]] {
+        let [k, v] = [(); 2].map(|()| uniform(shape, 0.5, &mut rng));
+        let spoilt = |x: &Tensor<f64>| {
+            let mut x = x.clone();
+            x.data_mut().chunks_exact_mut(15).for_each(|rows| rows[12..].fill(f64::NAN));
+            x
+        };
+        for similarity in [Similarity::Dot, Similarity::Distance] {
+            let of = |k: &Tensor<f64>, v: &Tensor<f64>| {
+                let tape = Tape::new();
+                let [q, k, v, mask] = [&q, k, v, &mask].map(|x| tape.constant(x));
+                let attention = Attention::<f64>::new(similarity, 3);
+                attention.forward(q, k, v, Mask::Hidden(mask), None).to_tensor()
+            };
+            let want = of(&k, &v);
+            assert!(want.shape().axes() == [2, 3, 4, 3] && want.data().iter().all(|x| x.is_finite()));
+            assert_eq!(of(&spoilt(&k), &spoilt(&v)), want, "{shape:?} {similarity:?}");
+        }
+    }
+}
+
 /// Squared distances of wide rows are taken together: a key that some queries see can change the last bits of the others'
 /// results, no more.
 #[test]

@@ -11,8 +11,8 @@ use super::check::{Judge, law};
 const ALL: f64 = f64::INFINITY;
 
 law! {
-    /// `project` returns valid points to the bit, and a point for any row; `project_tangent` a tangent vector, as
-    /// [`contains_tangent`](crate::Manifold::contains_tangent) sees it, and keeps tangent vectors, within 16 u
+    /// `project` returns valid points to the bit, and a point for any row; `project_tangent`, taken twice, a tangent vector, as
+    /// [`contains_tangent`](crate::Manifold::contains_tangent) sees it, and it keeps tangent vectors, within 16 u
     /// (distortion at x)².
     projection within ALL, |c, judge| {
         judge.point("what is drawn is a point", c.m, &c.x);
@@ -28,7 +28,7 @@ law! {
         judge.tangent("what is drawn is a tangent vector", c.m, &c.x, &c.v);
         // Twice: what the first leaves off the tangent space is rounding of the longer row.
         let again = c.m.project_tangent(&c.x, &v);
-        judge.tangent("project_tangent(any row) is a tangent vector", c.m, &c.x, &again);
+        judge.tangent("project_tangent of any row, twice, is a tangent vector", c.m, &c.x, &again);
         let bound = 16.0 * c.u * c.m.distortion(&c.x).powi(2) * length(&row).max(length(&v));
         judge.length("the projection of a tangent vector", length(&difference(&v, &again)), bound);
     }

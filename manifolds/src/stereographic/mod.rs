@@ -234,9 +234,6 @@ impl Manifold for Stereographic {
                 by,
             });
         }
-        if m > 0.0 {
-            return Ok(());
-        }
-        Err(OffManifold { manifold: Self::NAME, condition: "1 + kappa |x|^2 > 0", by: -m })
+        OffManifold::unless_inside(Self::NAME, m)
     }
 }

@@ -474,3 +474,26 @@ fn gradients_flow_through_conversions() {
     of::<_, Sphere>(Stereographic::new(0.7).unwrap());
     of::<_, Stereographic>(Sphere::new(0.7).unwrap());
 }
+
+/// On the axis to the point that goes to infinity, as far out as storage has points, and at heights whose squares overflow.
+#[test]
+fn tangent_vectors_at_the_ends_of_the_half_space() {
+    for kappa in [-1.0_f64, -2.0, -3.7, -0.37] {
+        let ball = Stereographic::ball(kappa).unwrap();
+        let half_space: HalfSpace = Isometric::<HalfSpace>::counterpart(&ball);
+        for x in [[0.0, 2.0], [0.0, -2.0], [1e-9, 2.0]] {
+            let x = ball.project(&Row::from(x.map(|x| x / (-kappa).sqrt())));
+            for v in [[0.0, 1.0], [1.0, 0.0], [0.6, -0.8]].map(Row::from) {
+                let there = Isometric::<HalfSpace>::convert(&ball, &x);
+                let pushed = Isometric::<HalfSpace>::push(&ball, &x, &v);
+                let ratio = half_space.norm(&there, &pushed) / ball.norm(&x, &v);
+                assert!((ratio - 1.0).abs() < 1e-12, "{kappa}: {x:?} {v:?}: {pushed:?}");
+            }
+        }
+        let x = Row::from([1e150, 1e200]);
+        let v = Row::from([0.0, 1e200]);
+        let klein = Isometric::<Klein>::push(&half_space, &x, &v);
+        assert!(klein.iter().all(|c| c.is_finite()), "{klein:?}");
+        assert_eq!(Isometric::<HalfSpace>::push(&half_space, &x, &v), v);
+    }
+}

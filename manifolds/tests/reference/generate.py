@@ -339,10 +339,9 @@ for model, (point, vector) in [
     ("half_space", converted(stereographic_up, half_space_down)),
 ]:
     STEREOGRAPHIC["to_" + model] = hyperbolic(point)
-    # A radial vector is shorter in the Klein model by as much as its rounding is longer; near the point that goes to
-    # infinity the half-space reads what is left of 1.
+    # A radial vector is shorter in the Klein model by as much as its rounding is longer.
     STEREOGRAPHIC["push_to_" + model] = hyperbolic(
-        vector if model == "lorentz" else lambda c, vector=vector: (vector(c), sensitivity(vector, c, "x", "v")))
+        vector if model != "klein" else lambda c, vector=vector: (vector(c), sensitivity(vector, c, "x", "v")))
 point, vector = converted(sphere_up)
 STEREOGRAPHIC["to_sphere"] = lambda c: point(c) if c.k > 0 else None
 STEREOGRAPHIC["push_to_sphere"] = lambda c: vector(c) if c.k > 0 else None
