@@ -203,8 +203,8 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.exp(x, &R::vector(Descent, [&gradient], [rate]))
     }
 
-    /// [`descend`](Self::descend) on a tape, of points and gradients `[rows, width]`, for steps on a device: where [`descend_rows`](Self::descend_rows) has a shorter
-    /// form that rounds otherwise, that.
+    /// [`descend`](Self::descend) on a tape, of points and gradients `[rows, width]`, for steps on a device: where
+    /// [`descend_rows`](Self::descend_rows) has a shorter form that rounds otherwise, that.
     fn descend_on_tape<'t, T: Float>(&self, x: Var<'t, T>, g: Var<'t, T>, rate: f64) -> Var<'t, T> {
         self.descend(&x, &g, &x.constant(rate))
     }

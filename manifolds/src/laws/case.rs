@@ -9,8 +9,11 @@ use super::Lawful;
 use super::check::unit;
 use crate::manifold::Scale;
 
-/// How many cases of each dimension and storage type.
+/// How many cases of each dimension and storage type; half as many of large dimensions, which take most of the time.
 const DRAWS: u64 = 80;
+
+/// From here on a dimension is large.
+const LARGE: usize = 64;
 
 /// What determines a case.
 #[derive(Clone, Copy)]
@@ -25,7 +28,10 @@ impl Draw {
     /// All draws for a manifold, smaller dimensions first.
     pub(super) fn all<M: Lawful>(manifold: &M, size: f64) -> impl Iterator<Item = Draw> + use<M> {
         let dimensions = manifold.dimensions().into_iter();
-        dimensions.flat_map(move |dim| (0..DRAWS).map(move |seed| Draw { dim, seed, size }))
+        dimensions.flat_map(move |dim| {
+            let draws = if dim < LARGE { DRAWS } else { DRAWS / 2 };
+            (0..draws).map(move |seed| Draw { dim, seed, size })
+        })
     }
 }
 
