@@ -5,6 +5,7 @@ use cotangent_engine::{Float, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
 
 use crate::gyrovector_space::origins;
+use crate::position::placed;
 use crate::{GyrovectorSpace, Linear};
 
 /// Distance-based attention over a sequence of points: `r = x ⊕ p` with learned positions p, `q = W^Q ⊗ r ⊕ b^Q`,
@@ -90,8 +91,7 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
             (1..=longest).contains(&len),
             "AttentionPooling: {len} points, there are {longest} positions"
         );
-        let positions = space.learned(tape, &self.positions).slice(0, 0..len);
-        let r = space.add(x, positions);
+        let r = placed(space, x, &self.positions, 0..len);
         let [q, k] = [&self.query, &self.key].map(|linear| linear.forward_in(space, r));
         let scores = space.distance(q, k) * *tape.point(&self.sharpness).coordinates() * -1.0;
         let Some(lengths) = lengths else { return scores.softmax(-1) };

@@ -66,8 +66,19 @@ impl<M: Manifold, T: Float> PositionEmbedding<M, T> {
         let places: Range<usize> = first..first + words.shape().axes()[axes - 2];
         let longest = self.points.value().shape().rows().len();
         assert!(places.end <= longest, "positions: places {places:?} of {longest}");
-        space.add(words, space.learned(words.tape(), &self.points).slice(0, places))
+        placed(space, words, &self.points, places)
     }
+}
+
+/// Points `[…, len, n]` at places that a table has points for: `x ⊕ p`.
+#[track_caller]
+pub(crate) fn placed<'t, T: Float, S: GyrovectorSpace<'t, T>>(
+    space: &S,
+    x: Var<'t, T>,
+    table: &Param<S::Learned, T>,
+    places: Range<usize>,
+) -> Var<'t, T> {
+    space.add(x, space.learned(x.tape(), table).slice(0, places))
 }
 
 /// Sinusoidal positions, `[len, width]`: `sin(i/10000^{2k/width})` and its cosine in columns 2k and 2k + 1. Vaswani et

@@ -117,9 +117,7 @@ impl Barycentre for Lorentz {
         points.clone()
     }
     fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
-        let square = R::scalar(formulas::MinkowskiSquare, [sum], []);
-        let scale = R::map(formulas::InverseRoot, [&R::map(Mul, [&square, &sum.constant(self.kappa())])]);
-        self.project(&R::vector(Scale, [sum], [&scale]))
+        normalised(self, sum, &R::scalar(formulas::MinkowskiSquare, [sum], []))
     }
 }
 
@@ -156,10 +154,14 @@ impl Barycentre for Sphere {
         points.clone()
     }
     fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
-        let square = R::scalar(euclidean::formulas::Inner, [sum, sum], []);
-        let scale = R::map(formulas::InverseRoot, [&R::map(Mul, [&square, &sum.constant(self.kappa())])]);
-        self.project(&R::vector(Scale, [sum], [&scale]))
+        normalised(self, sum, &R::scalar(euclidean::formulas::Inner, [sum, sum], []))
     }
+}
+
+/// A row of the surrounding space as a point, given its square there: `x/√(κ⟨x, x⟩)`.
+fn normalised<M: ConstantCurvature, R: Rows>(manifold: &M, x: &R, square: &R::Scalar) -> R {
+    let scale = R::map(formulas::InverseRoot, [&R::map(Mul, [square, &x.constant(manifold.kappa())])]);
+    manifold.project(&R::vector(Scale, [x], [&scale]))
 }
 
 /// Of each factor by itself; features lie side by side.

@@ -12,7 +12,7 @@
 use cotangent_engine::Rows;
 
 use crate::manifold::{ConstantCurvature, CurvatureError};
-use crate::{HalfSpace, Klein, Lorentz, Manifold, Sphere, Stereographic, stereographic};
+use crate::{HalfSpace, Klein, Lorentz, Sphere, Stereographic, stereographic};
 
 /// A manifold whose points can be taken to those of `N` without changing a distance. See
 /// [`Point::to`](crate::Point::to) and [`Tangent::to`](crate::Tangent::to).
@@ -67,11 +67,28 @@ pub trait Hyperbolic: ConstantCurvature {
     /// The differential of [`of_hyperboloid`](Self::of_hyperboloid) at a point `x` of the hyperboloid.
     fn push_of_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R;
 
-    /// Tangent vectors at `x` in the ball: a differential.
-    fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R;
+    /// The same points in the ball.
+    fn onto_ball<R: Rows>(&self, x: &R) -> R {
+        ball(self.kappa()).of_hyperboloid(&self.onto_hyperboloid(x))
+    }
 
-    /// Tangent vectors at a point `x` of the ball in this model: a differential.
-    fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R;
+    /// The differential of [`onto_ball`](Self::onto_ball) at `x`. By default by way of the hyperboloid: a formula of the model's
+    /// own keeps more digits far out.
+    fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R {
+        ball(self.kappa()).push_of_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v))
+    }
+
+    /// Tangent vectors at a point `x` of the ball in this model. By default as there.
+    fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R {
+        let ball = ball(self.kappa());
+        self.push_of_hyperboloid(&ball.onto_hyperboloid(x), &ball.push_onto_hyperboloid(x, v))
+    }
+}
+
+/// The ball of a curvature that a hyperbolic model has.
+#[track_caller]
+fn ball(kappa: f64) -> Stereographic {
+    existing(Stereographic::ball(kappa))
 }
 
 impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
@@ -91,12 +108,7 @@ impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
         if M::HYPERBOLOID || N::HYPERBOLOID {
             return other.push_of_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v));
         }
-        let ball = existing(Stereographic::of_curvature(self.kappa()));
-        let in_ball = match M::NAME == <Stereographic as Manifold>::NAME {
-            true => x.clone(),
-            false => ball.of_hyperboloid(&self.onto_hyperboloid(x)),
-        };
-        other.push_of_ball(&in_ball, &self.push_onto_ball(x, v))
+        other.push_of_ball(&self.onto_ball(x), &self.push_onto_ball(x, v))
     }
 }
 
@@ -126,14 +138,6 @@ impl Hyperbolic for Lorentz {
     fn push_of_hyperboloid<R: Rows>(&self, _x: &R, v: &R) -> R {
         v.clone()
     }
-    fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R {
-        let ball = existing(Stereographic::of_curvature(self.kappa()));
-        ball.push_of_hyperboloid(x, v)
-    }
-    fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R {
-        let ball = existing(Stereographic::of_curvature(self.kappa()));
-        ball.push_onto_hyperboloid(x, v)
-    }
 }
 
 /// A row with a time coordinate of 0 put before it.
@@ -146,9 +150,10 @@ fn space<R: Rows>(x: &R) -> R {
     x.columns(1..x.width())
 }
 
-/// A model whose points have one coordinate less than the hyperboloid's.
+/// A model whose points have one coordinate less than the hyperboloid's, with its maps up and down, and what it has of its own
+/// to and from the ball.
 macro_rules! hyperbolic {
-    ($model:ident, $new:path, $up:path, $down:path, |$m:ident, $x:ident, $v:ident| $onto:expr, $of:expr) => {
+    ($model:ident, $new:path, $up:path, $down:path, { $($ball:item)* }) => {
         impl Hyperbolic for $model {
             fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
                 $new(kappa)
@@ -165,46 +170,40 @@ macro_rules! hyperbolic {
             fn push_of_hyperboloid<R: Rows>(&self, x: &R, v: &R) -> R {
                 R::differential($down, [&space(x)], [&space(v)], [self.kappa()])
             }
-            fn push_onto_ball<R: Rows>(&self, $x: &R, $v: &R) -> R {
-                let $m = self;
-                $onto
-            }
-            fn push_of_ball<R: Rows>(&self, $x: &R, $v: &R) -> R {
-                let $m = self;
-                $of
-            }
+            $($ball)*
         }
     };
 }
 
-hyperbolic!(
-    Stereographic,
-    Stereographic::ball,
-    formulas::BallToLorentz,
-    formulas::LorentzToBall,
-    |_m, _x, v| v.clone(),
-    v.clone()
-);
-hyperbolic!(
-    Klein,
-    Klein::new,
-    formulas::KleinToLorentz,
-    formulas::LorentzToKlein,
-    |m, x, v| R::vector(formulas::PushKleinToBall, [x, v], [&x.constant(m.kappa())]),
-    R::vector(formulas::PushBallToKlein, [x, v], [&x.constant(m.kappa())])
-);
-hyperbolic!(
-    HalfSpace,
-    HalfSpace::new,
-    formulas::HalfSpaceToLorentz,
-    formulas::LorentzToHalfSpace,
-    |m, x, v| R::vector(formulas::PushHalfSpaceToBall, [x, v], [&x.constant(m.kappa())]),
-    {
-        let kappa = x.constant(m.kappa());
+hyperbolic!(Stereographic, Stereographic::ball, formulas::BallToLorentz, formulas::LorentzToBall, {
+    fn onto_ball<R: Rows>(&self, x: &R) -> R {
+        x.clone()
+    }
+    fn push_onto_ball<R: Rows>(&self, _x: &R, v: &R) -> R {
+        v.clone()
+    }
+    fn push_of_ball<R: Rows>(&self, _x: &R, v: &R) -> R {
+        v.clone()
+    }
+});
+hyperbolic!(Klein, Klein::new, formulas::KleinToLorentz, formulas::LorentzToKlein, {
+    fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R {
+        R::vector(formulas::PushKleinToBall, [x, v], [&x.constant(self.kappa())])
+    }
+    fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R {
+        R::vector(formulas::PushBallToKlein, [x, v], [&x.constant(self.kappa())])
+    }
+});
+hyperbolic!(HalfSpace, HalfSpace::new, formulas::HalfSpaceToLorentz, formulas::LorentzToHalfSpace, {
+    fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R {
+        R::vector(formulas::PushHalfSpaceToBall, [x, v], [&x.constant(self.kappa())])
+    }
+    fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R {
+        let kappa = x.constant(self.kappa());
         let lambda = R::scalar(stereographic::formulas::Lambda, [x], [&kappa]);
         R::vector(formulas::PushBallToHalfSpace, [x, v], [&kappa, &lambda])
     }
-);
+});
 
 impl Isometric<Sphere> for Stereographic {
     #[track_caller]

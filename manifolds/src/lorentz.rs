@@ -376,6 +376,7 @@ impl Manifold for Lorentz {
         Err(OffManifold { manifold: Self::NAME, condition: "x0 = sqrt(|x_space|^2 - 1/kappa)", by })
     }
     /// Rounding a vector far out moves it off the tangent space by as much as `|κ|‖x‖²` ulp.
+    #[track_caller]
     fn contains_tangent<T: Float>(&self, x: &Row<T>, v: &Row<T>) -> Result<(), OffTangent> {
         let square: f64 = x.iter().map(|c| c.to_f64().powi(2)).sum();
         tangent_within(self, x, v, 1.0 - self.kappa * square)

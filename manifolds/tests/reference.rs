@@ -147,6 +147,25 @@ fn check(table: &str, evaluate: [fn(&str, &Case) -> Vec<f64>; 2], bounds: [f64; 
     );
 }
 
+/// The operations that all tables of models have.
+fn model<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+    let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
+    match operation {
+        "dist" => vec![m.dist(&x, &y)],
+        "log" => numbers(m.log(&x, &y)),
+        "exp" => {
+            let z = m.exp(&x, &v);
+            m.contains(&z).unwrap();
+            numbers(z)
+        }
+        "transport" => numbers(m.transport(&x, &y, &v)),
+        "inner" => vec![m.inner(&x, &u, &v)],
+        "norm" => vec![m.norm(&x, &v)],
+        "egrad_to_rgrad" => numbers(m.egrad_to_rgrad(&x, &v)),
+        _ => panic!("{operation}"),
+    }
+}
+
 fn stereographic<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
     let m = Stereographic::new(case.kappa).unwrap();
     let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
@@ -155,15 +174,8 @@ fn stereographic<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
         numbers(z)
     };
     match operation {
-        "dist" => vec![m.dist(&x, &y)],
-        "log" => numbers(m.log(&x, &y)),
-        "exp" => point(m.exp(&x, &v)),
         "exp_back" => point(m.exp(&x, &case.row("w"))),
         "descend" => point(m.descend(&x, &v, &case.number("rate"))),
-        "transport" => numbers(m.transport(&x, &y, &v)),
-        "inner" => vec![m.inner(&x, &u, &v)],
-        "norm" => vec![m.norm(&x, &v)],
-        "egrad_to_rgrad" => numbers(m.egrad_to_rgrad(&x, &v)),
         "add" => point(m.add(&x, &y)),
         "scale" => point(m.scale(&case.number("r"), &x)),
         "lambda" => vec![m.lambda(&x)],
@@ -184,7 +196,7 @@ fn stereographic<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
         "push_to_half_space" => push_to::<HalfSpace, T>(&m, &x, &v),
         "to_sphere" => to::<Sphere, T>(&m, &x),
         "push_to_sphere" => push_to::<Sphere, T>(&m, &x, &v),
-        _ => panic!("{operation}"),
+        _ => model::<_, T>(m, operation, case),
     }
 }
 
@@ -215,16 +227,9 @@ fn stereographic_operations() {
 
 fn lorentz<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
     let m = Lorentz::new(case.kappa).unwrap();
-    let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
     match operation {
-        "dist" => vec![m.dist(&x, &y)],
-        "log" => numbers(m.log(&x, &y)),
-        "exp" => numbers(m.exp(&x, &v)),
-        "exp_back" => numbers(m.exp(&x, &case.row("w"))),
-        "transport" => numbers(m.transport(&x, &y, &v)),
-        "inner" => vec![m.inner(&x, &u, &v)],
-        "norm" => vec![m.norm(&x, &v)],
-        _ => panic!("{operation}"),
+        "exp_back" => numbers(m.exp(&case.row::<T>("x"), &case.row("w"))),
+        _ => model::<_, T>(m, operation, case),
     }
 }
 
@@ -233,25 +238,6 @@ fn lorentz_operations() {
     let table = include_str!("reference/lorentz.txt");
     // A stored time coordinate in f32 is what the logarithm is relative to.
     check(table, [lorentz::<f64>, lorentz::<f32>], [1e-14, 2e-6]);
-}
-
-/// The operations that all tables of models have.
-fn model<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
-    let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
-    match operation {
-        "dist" => vec![m.dist(&x, &y)],
-        "log" => numbers(m.log(&x, &y)),
-        "exp" => {
-            let z = m.exp(&x, &v);
-            m.contains(&z).unwrap();
-            numbers(z)
-        }
-        "transport" => numbers(m.transport(&x, &y, &v)),
-        "inner" => vec![m.inner(&x, &u, &v)],
-        "norm" => vec![m.norm(&x, &v)],
-        "egrad_to_rgrad" => numbers(m.egrad_to_rgrad(&x, &v)),
-        _ => panic!("{operation}"),
-    }
 }
 
 fn klein<T: Float>(operation: &str, case: &Case) -> Vec<f64> {

@@ -31,6 +31,8 @@ enum Fault {
     ExpDetachedAtZero,
     /// `dist` whose gradient at x = y is 0/0.
     DistGradientNaN,
+    /// `dist` that depends on the first coordinate.
+    DistSkewed,
     /// The metric's λ not divided out of `log`.
     LogWithoutLambda,
     /// `log` without its curvature: y − x.
@@ -70,7 +72,7 @@ enum Fault {
 }
 use Fault::*;
 
-const FAULTS: [(Fault, &str); 30] = [
+const FAULTS: [(Fault, &str); 31] = [
     (DistByArcosh, "log_length"),
     (DistByLogarithms, "distance"),
     (DistClamped, "log_length"),
@@ -99,6 +101,7 @@ const FAULTS: [(Fault, &str); 30] = [
     (CoaddDenominator, "coaddition"),
     (GyrationBack, "associativity"),
     (ScalePlain, "multiples"),
+    (DistSkewed, "rotations"),
     (TransportUnturned, "holonomy"),
     (TransportInverted, "transport_origin"),
 ];
@@ -164,7 +167,7 @@ macro_rules! wrong {
     };
 }
 
-use Invariant::{Dot, Margin, Param};
+use Invariant::{Dot, First, Margin, Param};
 use Vector::{Difference, Input};
 
 wrong!(Arcosh<2, 3, 4, 1>, false, [Input(0), Input(1), Difference(1, 0)], [Margin(0), Margin(1), Dot(2, 2), Param(0)],
@@ -181,6 +184,12 @@ wrong!(Asymmetric<2, 3, 4, 1>, false, [Input(0), Input(1), Difference(1, 0)], [M
 |[mx, my, dd, kappa]| {
     let q = dd / mx / my * S::constant(1.0 + 4e-16) ;
     let q = S::select((mx - my).lt(S::zero()), q, dd / (mx * my));
+    [S::constant(2.0) * q.sqrt() * (kappa * q).arcsinc()]
+});
+wrong!(Skewed<2, 3, 5, 1>, false, [Input(0), Input(1), Difference(1, 0)],
+    [Margin(0), Margin(1), Dot(2, 2), First(0), Param(0)],
+|[mx, my, dd, first, kappa]| {
+    let q = dd / (mx * my) * (S::one() - S::constant(1e-3) * kappa * first.square());
     [S::constant(2.0) * q.sqrt() * (kappa * q).arcsinc()]
 });
 wrong!(Unsettled<2, 2, 5, 2>, true, [Input(0), Input(1)], [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Param(0)],
@@ -246,6 +255,7 @@ impl Manifold for Mutant {
         match self.fault {
             DistByArcosh => self.number(Arcosh, [x, y]),
             DistByLogarithms => self.number(Logarithms, [x, y]),
+            DistSkewed => self.number(Skewed, [x, y]),
             DistAsymmetric => self.number(Asymmetric, [x, y]),
             DistGradientNaN => R::scalar_function(Quotient(self.ball), [x, y]),
             DistClamped => {

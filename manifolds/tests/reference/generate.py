@@ -275,13 +275,9 @@ def half_space_down(x, k):
 
 
 def stereographic_up(p, k):
+    """To the hyperboloid, or for k > 0 to the sphere."""
     m = 1 + k * fdot(p, p)
-    return [(2 - m) / (sqrt(-k) * m)] + times(2 / m, p)
-
-
-def sphere_up(p, k):
-    m = 1 + k * fdot(p, p)
-    return [(2 - m) / (sqrt(k) * m)] + times(2 / m, p)
+    return [(2 - m) / (sqrt(abs(k)) * m)] + times(2 / m, p)
 
 
 def sensitivity(f, c, *names):
@@ -342,7 +338,7 @@ for model, (point, vector) in [
     # A radial vector is shorter in the Klein model by as much as its rounding is longer.
     STEREOGRAPHIC["push_to_" + model] = hyperbolic(
         vector if model != "klein" else lambda c, vector=vector: (vector(c), sensitivity(vector, c, "x", "v")))
-point, vector = converted(sphere_up)
+point, vector = converted(stereographic_up)
 STEREOGRAPHIC["to_sphere"] = lambda c: point(c) if c.k > 0 else None
 STEREOGRAPHIC["push_to_sphere"] = lambda c: vector(c) if c.k > 0 else None
 
