@@ -45,6 +45,9 @@ pub trait Format: Copy + 'static {
     /// 1.5 · 2^FRACTION. Adding and subtracting this rounds to an integer, which is left in the low bits in
     /// between, of either sign.
     const ROUND: Self;
+    /// Half of the exponent's bias as a number, and 2 to the minus that.
+    const HALF_BIAS: Self;
+    const DOWN: Self;
     /// √½.
     const ROOT_HALF: Self;
     /// Beyond ± this, eˣ is certainly infinite or 0.
@@ -106,6 +109,8 @@ macro_rules! binary_format {
             const MIN_POSITIVE: Self = $t::MIN_POSITIVE;
             const INTEGERS: Self = 1.0 / $t::EPSILON;
             const ROUND: Self = 1.5 / $t::EPSILON;
+            const HALF_BIAS: Self = ($t::MAX_EXP / 2 - 1) as $t;
+            const DOWN: Self = $t::from_bits(($t::MAX_EXP as $bits / 2) << Self::FRACTION);
             const ROOT_HALF: Self = std::$t::consts::FRAC_1_SQRT_2;
             $($constants)*
 
@@ -136,6 +141,8 @@ macro_rules! binary_format {
                 define("MIN_POSITIVE", Self::MIN_POSITIVE.into());
                 define("INTEGERS", Self::INTEGERS.into());
                 define("ROUND", Self::ROUND.into());
+                define("HALF_BIAS", Self::HALF_BIAS.into());
+                define("DOWN", Self::DOWN.into());
                 define("ROOT_HALF", Self::ROOT_HALF.into());
                 define("EXP_LIMIT", Self::EXP_LIMIT);
                 define("CIRCLE_LIMIT", Self::CIRCLE_LIMIT);
@@ -310,7 +317,7 @@ binary_format! {
 
 binary_format! {
     f32, u32,
-    const EXP_LIMIT: f64 = 160.0;
+    const EXP_LIMIT: f64 = 128.0;
     const CIRCLE_LIMIT: f64 = 65536.0; // 2^16
     const LN_2: [f32; 2] = [std::f32::consts::LN_2, -1.904_654_2e-9];
     const HALF_PI: [f32; 3] = [std::f32::consts::FRAC_PI_2, -4.371_139e-8, -1.715_124_5e-15];

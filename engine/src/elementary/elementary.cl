@@ -60,6 +60,11 @@ static real clamp_(real x, real bound) {
     return x < -bound ? -bound : x;
 }
 
+static real magnitude(real x, real bound) {
+    const real a = fabs(x);
+    return bound < a ? bound : a;
+}
+
 static real quotient(real a, real b, real inverse) {
     const real q = a * inverse;
     return fma(fma(-q, b, a), inverse, q);
@@ -78,8 +83,9 @@ static real scale(real m, real n) {
     return m * power_of_two(half_) * power_of_two(n - half_);
 }
 
+static real scale_down(real m, real n) { return m * power_of_two(n + HALF_BIAS) * DOWN; }
+
 static real reduce(real x, real low, real *rest, real *n) {
-    x = clamp_(x, EXP_LIMIT);
     *n = fma(x, C(1.44269504088896340736), ROUND) - ROUND;
     const real most = fma(-*n, LN_2_0, x);
     const real r = fma(-*n, LN_2_1, most) + low;
@@ -94,15 +100,21 @@ static real exp_parts(real x, real low, real *q, real *n) {
     return r;
 }
 
+static real exp_scaled(real x, real low, real *n) {
+    real rest;
+    const real r = reduce(x, low, &rest, n);
+    return C(1) + fma(r * r, polynomial(r, OF(EXP)), r);
+}
+
 static real exp_(real x) {
-    real rest, n;
-    const real r = reduce(x, EXACT, &rest, &n);
-    return scale(C(1) + fma(r * r, polynomial(r, OF(EXP)), r), n);
+    real n;
+    const real m = exp_scaled(clamp_(x, EXP_LIMIT), EXACT, &n);
+    return scale(m, n);
 }
 
 static real exp_m1_(real x) {
     real q, n;
-    const real r = exp_parts(x, EXACT, &q, &n);
+    const real r = exp_parts(clamp_(x, EXP_LIMIT), EXACT, &q, &n);
     const real factor = near_power(n);
     const real near = fma(factor, q, fma(factor, r, factor - C(1)));
     return copysign(C(40) < x ? scale(C(1) + (r + q), n) : near, x);
@@ -121,26 +133,26 @@ static void sinh_cosh_parts(real x, real low, real *s, real *k, real *n) {
 
 static real sinh_(real x) {
     real s, k, n;
-    sinh_cosh_parts(fabs(x), EXACT, &s, &k, &n);
+    sinh_cosh_parts(magnitude(x, EXP_LIMIT), EXACT, &s, &k, &n);
     return copysign(scale(s, n), x);
 }
 
 static real cosh_(real x) {
     real s, k, n;
-    sinh_cosh_parts(fabs(x), EXACT, &s, &k, &n);
+    sinh_cosh_parts(magnitude(x, EXP_LIMIT), EXACT, &s, &k, &n);
     return scale(k, n);
 }
 
 static real tanh_with_slope(real x, real *slope) {
     real rest_, n;
-    const real r = reduce(C(-2) * fabs(x), EXACT, &rest_, &n);
+    const real r = reduce(C(-2) * magnitude(x, C(0.5) * EXP_LIMIT), EXACT, &rest_, &n);
     const real p = fma(r * r, polynomial(r, OF(EXP)), r);
     const real factor = near_power(n), most = C(1) - factor, less = factor * p;
     const real numerator = most - less, rest = (most - numerator) - less;
     const real denominator = C(2) - numerator, denominator_rest = ((C(2) - denominator) - numerator) - rest;
     const real inverse = C(1) / denominator, q = numerator * inverse;
     const real remainder_ = fma(-q, denominator, numerator) + fma(-q, denominator_rest, rest);
-    *slope = scale(C(4) * (C(1) + p) * inverse * inverse, n);
+    *slope = scale_down(C(4) * (C(1) + p) * inverse * inverse, n);
     return copysign(fma(remainder_, inverse, q), x);
 }
 
@@ -266,10 +278,8 @@ static real atan_(real x) {
 
 // normal.rs
 
-static real tail(real a, real square, real low, real *g, real *n) {
-    real q;
-    const real r = exp_parts(C(-0.5) * square, C(-0.5) * low, &q, n);
-    *g = C(1) + (r + q);
+static real tail(real a, real x, real low, real *g, real *n) {
+    *g = exp_scaled(x, low, n);
     const real k = C(5.5), inverse = C(1) / (a + k);
     real u = (a - k) * inverse;
     u = fma(fma(-a, u, fma(-k, u + C(1), a)), inverse, u);
@@ -278,18 +288,18 @@ static real tail(real a, real square, real low, real *g, real *n) {
 
 static real erf_(real x) {
     real g, n;
-    const real a = clamp_(fabs(x), C(40)), square = a * a;
-    const real m = tail(C(1.41421356237309504880) * a, C(2) * square, C(2) * fma(a, a, -square), &g, &n);
+    const real a = magnitude(x, sqrt(EXP_LIMIT)), square = a * a;
+    const real m = tail(C(1.41421356237309504880) * a, -square, fma(-a, a, square), &g, &n);
     const real far_ = C(1) - m * near_power(n), near = fma(a, polynomial(square, OF(ERF)), a);
     return copysign(C(1) < a ? far_ : near, x);
 }
 
 static real gelu_with_slope(real x, real *slope) {
     real g, n;
-    const real a = clamp_(fabs(x), C(40)), square = a * a;
-    const real m = tail(a, square, fma(a, a, -square), &g, &n);
-    const real half_ = C(0.5) * m, missing = scale(half_ * a, n);
-    *slope = scale(half_ - a * (g * C(0.398942280401432677940)), n);
+    const real a = magnitude(x, sqrt(C(2) * EXP_LIMIT)), factor = C(-0.5) * a, exponent = factor * a;
+    const real m = tail(a, exponent, fma(factor, a, -exponent), &g, &n);
+    const real half_ = C(0.5) * m, missing = scale_down(half_ * a, n);
+    *slope = scale_down(half_ - a * (g * C(0.398942280401432677940)), n);
     if (!(x < C(0))) *slope = C(1) - *slope;
     return x < C(0) ? -missing : x - missing;
 }
@@ -323,7 +333,7 @@ static real sinc_cosc(real s, real *cosc_of_s) {
         return quotient(sin_cos_corrected(r, low, cosc_of_s), r, inverse);
     }
     real sinh_of_r, cosh_of_r, n;
-    const real r = root(-(s < C(-1e6) ? C(-1e6) : s), &inverse, &low);
+    const real far_ = -EXP_LIMIT * EXP_LIMIT, r = root(-(s < far_ ? far_ : s), &inverse, &low);
     sinh_cosh_parts(r, C(0) < r ? low : C(0), &sinh_of_r, &cosh_of_r, &n);
     *cosc_of_s = scale(cosh_of_r, n);
     return one_at_zero(r, scale(quotient(sinh_of_r, r, inverse), n));

@@ -2,7 +2,7 @@
 
 use std::f64::consts::LOG2_E;
 
-use super::{Element, c, clamp, polynomial};
+use super::{Element, c, clamp, magnitude, polynomial};
 use crate::{Lanes, Scalar};
 
 /// 2ⁿ for an integer n in the exponent's range; 0 just below it.
@@ -27,17 +27,22 @@ pub(super) fn scale<const R: usize, E: Element>(m: Lanes<R, E>, n: Lanes<R, E>) 
     m * power_of_two(half) * power_of_two(n - half)
 }
 
+/// [`scale`] for what [`reduce`] makes of x ≤ 0, by one power: n from −`EXP_LIMIT`/ln 2 to 0.
+#[inline(always)]
+pub(super) fn scale_down<const R: usize, E: Element>(m: Lanes<R, E>, n: Lanes<R, E>) -> Lanes<R, E> {
+    m * power_of_two(n + Lanes::splat(E::HALF_BIAS)) * Lanes::splat(E::DOWN)
+}
+
 /// The correction to an argument that is exact: of all zeros, the one that costs no addition.
 const EXACT: f64 = -0.0;
 
-/// `x + low = n ln 2 + r + rest`, |r| ≤ ln 2 / 2, for a correction `low` below x's last place; `rest` is below
-/// that of r. Returns `(r, rest, n)`.
+/// `x + low = n ln 2 + r + rest`, |r| ≤ ln 2 / 2, for |x| ≤ `EXP_LIMIT` and a correction `low` below x's last place;
+/// `rest` is below that of r. Returns `(r, rest, n)`.
 #[inline(always)]
 fn reduce<const R: usize, E: Element>(
     x: Lanes<R, E>,
     low: Lanes<R, E>,
 ) -> (Lanes<R, E>, Lanes<R, E>, Lanes<R, E>) {
-    let x = clamp(x, E::EXP_LIMIT);
     let n = x.mul_add(c(LOG2_E), Lanes::splat(E::ROUND)) - Lanes::splat(E::ROUND);
     // The first difference is exact: a multiple of the last place of ln 2, and small.
     let most = (-n).mul_add(Lanes::splat(E::LN_2[0]), x);
@@ -47,7 +52,7 @@ fn reduce<const R: usize, E: Element>(
 
 /// `e^(x + low) = (1 + r + q) 2ⁿ`, |q| < r²: returns `(r, q, n)`.
 #[inline(always)]
-pub(super) fn exp_parts<const R: usize, E: Element>(
+fn exp_parts<const R: usize, E: Element>(
     x: Lanes<R, E>,
     low: Lanes<R, E>,
 ) -> (Lanes<R, E>, Lanes<R, E>, Lanes<R, E>) {
@@ -55,18 +60,27 @@ pub(super) fn exp_parts<const R: usize, E: Element>(
     (r, (r * r).mul_add(polynomial(r, E::EXP), r.mul_add(rest, rest)), n)
 }
 
+/// `e^(x + low) = m 2ⁿ`: returns `(m, n)`.
+#[inline(always)]
+pub(super) fn exp_scaled<const R: usize, E: Element>(
+    x: Lanes<R, E>,
+    low: Lanes<R, E>,
+) -> (Lanes<R, E>, Lanes<R, E>) {
+    let (r, _, n) = reduce(x, low);
+    (c(1.0) + (r * r).mul_add(polynomial(r, E::EXP), r), n)
+}
+
 /// `eˣ`. Error below 1.0 ulp; `f32` 1.0.
 #[inline(always)]
 pub fn exp<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
-    let (r, _, n) = reduce(x, c(EXACT));
-    let p = (r * r).mul_add(polynomial(r, E::EXP), r);
-    scale(c(1.0) + p, n)
+    let (m, n) = exp_scaled(clamp(x, E::EXP_LIMIT), c(EXACT));
+    scale(m, n)
 }
 
 /// `eˣ − 1`. Error below 1.1 ulp; `f32` 1.2.
 #[inline(always)]
 pub fn exp_m1<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
-    let (r, q, n) = exp_parts(x, c(EXACT));
+    let (r, q, n) = exp_parts(clamp(x, E::EXP_LIMIT), c(EXACT));
     let factor = near_power(n);
     let near = factor.mul_add(q, factor.mul_add(r, factor - c(1.0)));
     // The sign is that of x, of a zero too.
@@ -97,7 +111,7 @@ pub(super) fn sinh_cosh_parts<const R: usize, E: Element>(
 /// `sinh x` and `cosh x`.
 #[inline(always)]
 pub fn sinh_cosh<const R: usize, E: Element>(x: Lanes<R, E>) -> (Lanes<R, E>, Lanes<R, E>) {
-    let (s, k, n) = sinh_cosh_parts(x.abs(), c(EXACT));
+    let (s, k, n) = sinh_cosh_parts(magnitude(x, E::EXP_LIMIT), c(EXACT));
     (scale(s, n).copysign(x), scale(k, n))
 }
 
@@ -122,7 +136,7 @@ pub fn tanh<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
 /// `tanh x` and its derivative `sech² x`, from one exponential. Error of the slope below 4.9 ulp; `f32` 5.7.
 #[inline(always)]
 pub fn tanh_with_slope<const R: usize, E: Element>(x: Lanes<R, E>) -> (Lanes<R, E>, Lanes<R, E>) {
-    let (r, _, n) = reduce(c(-2.0) * x.abs(), c(EXACT));
+    let (r, _, n) = reduce(c(-2.0) * magnitude(x, 0.5 * E::EXP_LIMIT), c(EXACT));
     let p = (r * r).mul_add(polynomial(r, E::EXP), r);
     // (1 − e^-2|x|) / (1 + e^-2|x|), every sum with its rounding error.
     let factor = near_power(n);
@@ -135,6 +149,6 @@ pub fn tanh_with_slope<const R: usize, E: Element>(x: Lanes<R, E>) -> (Lanes<R, 
     let quotient = numerator * inverse;
     let remainder = (-quotient).mul_add(denominator, numerator) + (-quotient).mul_add(denominator_rest, rest);
     let value = remainder.mul_add(inverse, quotient);
-    let slope = scale(c(4.0) * (c(1.0) + p) * inverse * inverse, n);
+    let slope = scale_down(c(4.0) * (c(1.0) + p) * inverse * inverse, n);
     (value.copysign(x), slope)
 }

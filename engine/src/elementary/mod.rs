@@ -65,6 +65,13 @@ fn clamp<const R: usize, E: Element>(x: Lanes<R, E>, bound: f64) -> Lanes<R, E> 
     Lanes::select(x.lt(c(-bound)), c(-bound), x)
 }
 
+/// The magnitude, at most `bound`; NaN is kept.
+#[inline(always)]
+fn magnitude<const R: usize, E: Element>(x: Lanes<R, E>, bound: f64) -> Lanes<R, E> {
+    let a = x.abs();
+    Lanes::select(c(bound).lt(a), c(bound), a)
+}
+
 /// `a/b`, given 1/b, nearly as a division rounds it.
 #[inline(always)]
 fn quotient<const R: usize, E: Element>(a: Lanes<R, E>, b: Lanes<R, E>, inverse: Lanes<R, E>) -> Lanes<R, E> {

@@ -2,22 +2,18 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
-use super::exponential::{exp_parts, near_power, scale};
-use super::{Element, c, clamp, polynomial};
+use super::exponential::{exp_scaled, near_power, scale_down};
+use super::{Element, c, magnitude, polynomial};
 use crate::{Lanes, Scalar};
 
-/// Beyond ± this, `e^(-x²/2)` is certainly 0.
-const LIMIT: f64 = 40.0;
-
-/// `e^(-a²/2) = g 2ⁿ` and `erfc(a/√2) = m 2ⁿ` for a ≥ 0, where `a² = square + low`: returns `(m, g, n)`.
+/// `e^(-a²/2) = g 2ⁿ` and `erfc(a/√2) = m 2ⁿ` for 0 ≥ -a²/2 = x + low ≥ −`EXP_LIMIT`: returns `(m, g, n)`.
 #[inline(always)]
 fn tail<const R: usize, E: Element>(
     a: Lanes<R, E>,
-    square: Lanes<R, E>,
+    x: Lanes<R, E>,
     low: Lanes<R, E>,
 ) -> (Lanes<R, E>, Lanes<R, E>, Lanes<R, E>) {
-    let (r, q, n) = exp_parts(c(-0.5) * square, c(-0.5) * low);
-    let g = c(1.0) + (r + q);
+    let (g, n) = exp_scaled(x, low);
     // (a − k)/(a + k), corrected by its remainder: rounding a + k loses digits of a.
     let k = c(5.5);
     let inverse = (a + k).recip();
@@ -30,9 +26,9 @@ fn tail<const R: usize, E: Element>(
 /// The error function. Error below 1.1 ulp; `f32` 1.2.
 #[inline(always)]
 pub fn erf<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
-    let a = clamp(x.abs(), LIMIT);
+    let a = magnitude(x, E::EXP_LIMIT.sqrt());
     let square = a * a;
-    let (m, _, n) = tail(c(SQRT_2) * a, c(2.0) * square, c(2.0) * a.mul_add(a, -square));
+    let (m, _, n) = tail(c(SQRT_2) * a, -square, (-a).mul_add(a, square));
     let far = c(1.0) - m * near_power(n);
     let near = a.mul_add(polynomial(square, E::ERF), a);
     Lanes::select(c(1.0).lt(a), far, near).copysign(x)
@@ -49,13 +45,14 @@ pub fn gelu<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
 /// Error of the slope below 6.0 ulp; `f32` 8.2; more for −1 < x < −0.5, where it has a zero.
 #[inline(always)]
 pub fn gelu_with_slope<const R: usize, E: Element>(x: Lanes<R, E>) -> (Lanes<R, E>, Lanes<R, E>) {
-    let a = clamp(x.abs(), LIMIT);
-    let square = a * a;
-    let (m, g, n) = tail(a, square, a.mul_add(a, -square));
+    let a = magnitude(x, (2.0 * E::EXP_LIMIT).sqrt());
+    let factor = c(-0.5) * a;
+    let exponent = factor * a;
+    let (m, g, n) = tail(a, exponent, factor.mul_add(a, -exponent));
     // With Q = 1 − Φ: max(x, 0) − |x| Q(|x|), and Q(|x|) − |x| φ(x) or one minus that.
     let half = c(0.5) * m;
-    let missing = scale(half * a, n);
-    let slope = scale(half - a * (g * c((2.0 * PI).sqrt().recip())), n);
+    let missing = scale_down(half * a, n);
+    let slope = scale_down(half - a * (g * c((2.0 * PI).sqrt().recip())), n);
     let negative = x.lt(c(0.0));
     (Lanes::select(negative, -missing, x - missing), Lanes::select(negative, slope, c(1.0) - slope))
 }

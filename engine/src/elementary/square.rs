@@ -50,8 +50,8 @@ pub fn sinc_cosc<const R: usize, E: Element>(s: Lanes<R, E>) -> (Lanes<R, E>, La
         #[inline(always)]
         || {
             // Where both have long overflowed, so that the root of infinity has a rounding error.
-            const FAR: f64 = -1e6;
-            let (r, inverse, low) = root(-Lanes::select(s.lt(c(FAR)), c(FAR), s));
+            let far = c(-E::EXP_LIMIT.powi(2));
+            let (r, inverse, low) = root(-Lanes::select(s.lt(far), far, s));
             let low = Lanes::select(c(0.0).lt(r), low, c(0.0));
             let (sinh, cosh, n) = sinh_cosh_parts(r, low);
             (one_at_zero(r, scale(quotient(sinh, r, inverse), n)), scale(cosh, n))

@@ -289,6 +289,11 @@ impl<T: Float> Operation<T> for Reduce {
                     for (r, dx) in dx.chunks_mut(width.max(1)).enumerate() {
                         let first = start + r * width;
                         let line = if inner == 1 { first / n } else { first / (n * inner) * inner };
+                        if inner == 1 && matches!(reduction, Reduction::Sum | Reduction::Mean) {
+                            let g = Lanes::splat(g[line]);
+                            dx.fill(reduction.gradient(n, g, g, g).get(0));
+                            continue;
+                        }
                         for (b, dx) in dx.chunks_mut(LANES).enumerate() {
                             let at = b * LANES;
                             let (y, g) = if inner == 1 {
