@@ -119,6 +119,30 @@ pub enum Mask<'t, T: Float> {
 /// let y = attention.forward(q, k, v, Mask::None, None); // [1, 1]
 /// assert!((y.item() - 1.0 / (1.0 + 4_f64.exp())).abs() < 1e-15);
 /// ```
+///
+/// A distance takes points of the ball by their logarithms at the origin: here queries and keys by Möbius maps, `W ⊗ x ⊕ b` (López & Strube
+/// 2020, eq. 8).
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor, rng};
+/// use cotangent_layers::{Attention, Linear, Mask, Similarity};
+/// use cotangent_manifolds::{Manifold, Point, PoincareBall};
+/// let (ball, mut rng) = (PoincareBall::ball(-1.0).unwrap(), rng::stream(1, 0, 0));
+/// let [to_q, to_k] = [0, 1].map(|_| {
+///     let mut layer = Linear::new(ball, 3, 3, &mut rng);
+///     *layer.bias.as_mut().unwrap().value_mut() = Tensor::new([3], vec![0.2, -0.1, 0.3]);
+///     layer
+/// });
+/// let tape = Tape::<f64>::new();
+/// let x = Point::new(ball, tape.constant(&Tensor::from_fn([5, 3], |i| 0.4 * (i as f64).sin())));
+/// let [q, k] = [&to_q, &to_k].map(|layer| *layer.forward(x).coordinates()); // [5, 3], in the ball
+/// let attention = Attention::new(Similarity::Distance, 3);
+/// let scores = attention.scores(ball.log0(&q), ball.log0(&k)); // [5, 5]
+/// let first = ball.dist(&q.slice(0, 0..1), &k.slice(0, 0..1));
+/// assert!((scores.to_tensor().data()[0] + first.item()).abs() < 1e-14);
+/// let y = attention.forward(ball.log0(&q), ball.log0(&k), *x.coordinates(), Mask::None, None);
+/// assert_eq!(y.shape(), [5, 3].into());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Attention<T: Float = f32> {
     /// What scores are multiples of.

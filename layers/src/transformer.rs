@@ -65,9 +65,19 @@ impl<T: Float> Residual<T> {
                 None => y,
             }
         };
+        let y = x + sublayer(self.input(x));
         match self.order {
-            NormOrder::Pre => x + sublayer(self.norm.forward(x)),
-            NormOrder::Post => self.norm.forward(x + sublayer(x)),
+            NormOrder::Pre => y,
+            NormOrder::Post => self.norm.forward(y),
+        }
+    }
+
+    /// What the sublayer is given.
+    #[track_caller]
+    fn input<'t>(&self, x: Var<'t, T>) -> Var<'t, T> {
+        match self.order {
+            NormOrder::Pre => self.norm.forward(x),
+            NormOrder::Post => x,
         }
     }
 }
@@ -126,6 +136,16 @@ impl<T: Float> EncoderLayer<T> {
         let [first, second] = &self.residuals;
         let x = first.around(x, &mut rng, |x, rng| self.attention.forward(x, x, mask, rng));
         second.around(x, &mut rng, |x, _| self.feed_forward.forward_in(&Euclidean, x))
+    }
+
+    /// The weights with which a sequence attends to itself, `[batch, heads, n, n]`: for pictures.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn weigh<'t>(&self, x: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+        let x = self.residuals[0].input(x);
+        self.attention.weigh(x, x, mask)
     }
 }
 
@@ -211,10 +231,6 @@ impl<T: Float> DecoderLayer<T> {
     pub fn weigh_across<'t>(&self, x: Var<'t, T>, encoded: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
         let [first, second, _] = &self.residuals;
         let x = first.around(x, &mut None, |x, rng| self.attention.forward(x, x, Mask::Causal, rng));
-        let x = match second.order {
-            NormOrder::Pre => second.norm.forward(x),
-            NormOrder::Post => x,
-        };
-        self.across.weigh(x, encoded, mask)
+        self.across.weigh(second.input(x), encoded, mask)
     }
 }

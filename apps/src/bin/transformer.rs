@@ -11,7 +11,7 @@ use cotangent_apps::options::{self, RunOptions};
 use cotangent_apps::parallel_text::ParallelText;
 use cotangent_apps::threads::Threads;
 use cotangent_apps::translation::{
-    self, Config, Metrics, NormOption, PositionsOption, Search, Size, Translator,
+    self, AttentionOf, Config, Metrics, NormOption, PositionsOption, Search, Size, Translator,
 };
 
 /// Transformers with attention by dot product, hyperbolic distance or cones, for translation (Vaswani et al. 2017;
@@ -208,6 +208,9 @@ struct Attend {
     /// The sentence.
     #[arg(long)]
     sentence: String,
+    /// What attends to the sentence's parts.
+    #[arg(long, value_enum, default_value_t = AttentionOf::Translation)]
+    of: AttentionOf,
     /// The picture.
     #[arg(long, default_value = "attention.svg")]
     out: PathBuf,
@@ -321,7 +324,7 @@ impl Translate {
 impl Attend {
     fn run(self) -> Result<()> {
         let translator = Translator::load(&self.model, self.device.choose()?)?;
-        println!("{}", translator.heatmap(&self.sentence, &self.search.check()?, &self.out)?);
+        println!("{}", translator.heatmap(&self.sentence, self.of, &self.search.check()?, &self.out)?);
         println!("written to {}", self.out.display());
         Ok(())
     }

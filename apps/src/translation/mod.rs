@@ -28,8 +28,8 @@ use batches::{Batch, Pair, batches};
 pub use config::{Config, NormOption, PositionsOption, Size};
 use model::Model;
 pub use search::Search;
-pub use translator::Translator;
 use translator::fits;
+pub use translator::{AttentionOf, Translator};
 
 /// What an epoch came to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -193,9 +193,25 @@ impl Model {
         for layer in self.decoder.iter().cycle().take(self.depth - 1) {
             x = layer.forward(x, encoded, Mask::None, None);
         }
-        let weights = last.weigh_across(x, encoded, Mask::None).to_tensor();
-        let (n, m) = (begun.len(), source.len());
-        let heads = weights.data().chunks_exact(n * m);
-        heads.map(|head| Tensor::new([n, m], head.to_vec())).collect()
+        heads(last.weigh_across(x, encoded, Mask::None))
     }
+
+    /// The weights with which the encoder's last layer attends to a source sentence at each place of it: of each head
+    /// `[source, source]`.
+    pub(super) fn weights_within(&self, source: &[u32], device: &Device) -> Vec<Tensor<f32>> {
+        let tape = Tape::on(device.clone());
+        let mut x = self.embed(&tape, source, 0..source.len(), None);
+        let last = self.encoder.last().expect("at least one layer");
+        for layer in self.encoder.iter().cycle().take(self.depth - 1) {
+            x = layer.forward(x, Mask::None, None);
+        }
+        heads(last.weigh(x, Mask::None))
+    }
+}
+
+/// The matrices `[n, m]` of weights `[1, heads, n, m]`.
+fn heads(weights: Var<'_, f32>) -> Vec<Tensor<f32>> {
+    let weights = weights.to_tensor();
+    let [1, _, n, m] = *weights.shape().axes() else { unreachable!("of one sentence") };
+    weights.data().chunks_exact(n * m).map(|head| Tensor::new([n, m], head.to_vec())).collect()
 }

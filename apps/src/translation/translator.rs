@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clap::ValueEnum;
 use cotangent::prelude::*;
 
 use super::model::Model;
@@ -22,6 +23,15 @@ pub(super) fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
         ))),
         None => Ok(()),
     }
+}
+
+/// What attends to the parts of a source sentence, in a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AttentionOf {
+    /// The sentence itself, in the encoder
+    Source,
+    /// Its translation, in the decoder
+    Translation,
 }
 
 /// A trained model.
@@ -60,12 +70,12 @@ impl Translator {
         Ok(sources.iter().map(translated).collect())
     }
 
-    /// Translates a sentence and draws what the last layer of the decoder attends to at each part of the translation, head
-    /// by head. Tseng et al. 2023, Figure 5.
+    /// Translates a sentence and draws what the last layer of the encoder or the decoder attends to, head by head. Tseng et
+    /// al. 2023, Figure 5.
     ///
     /// # Errors
     /// If the sentence is blank or the file cannot be written.
-    pub fn heatmap(&self, sentence: &str, search: &Search, path: &Path) -> Result<String> {
+    pub fn heatmap(&self, sentence: &str, of: AttentionOf, search: &Search, path: &Path) -> Result<String> {
         let source = self.bpe.encode(sentence.trim());
         if source.is_empty() {
             return Err(AppError::usage("--sentence: there are no words"));
@@ -74,15 +84,18 @@ impl Translator {
         let translation =
             search.translate(&self.model, std::slice::from_ref(&source), &self.device).remove(0);
         let with_end = [&source[..], &[crate::bpe::END]].concat();
-        let maps: Vec<Heatmap> = self
-            .model
-            .weights(&with_end, &translation, &self.device)
-            .into_iter()
-            .enumerate()
-            .map(|(head, weights)| Heatmap { title: format!("head {}", head + 1), weights })
-            .collect();
-        let rows = self.bpe.parts(&[&translation[..], &[crate::bpe::END]].concat());
-        heatmap::draw(path, &maps, &rows, &self.bpe.parts(&with_end))?;
+        let columns = self.bpe.parts(&with_end);
+        let (weights, rows) = match of {
+            AttentionOf::Source => (self.model.weights_within(&with_end, &self.device), columns.clone()),
+            AttentionOf::Translation => (
+                self.model.weights(&with_end, &translation, &self.device),
+                self.bpe.parts(&[&translation[..], &[crate::bpe::END]].concat()),
+            ),
+        };
+        let title = |head: usize| format!("head {}", head + 1);
+        let maps = weights.into_iter().enumerate();
+        let maps: Vec<_> = maps.map(|(head, weights)| Heatmap { title: title(head), weights }).collect();
+        heatmap::draw(path, &maps, &rows, &columns)?;
         Ok(self.bpe.decode(&translation))
     }
 }

@@ -96,6 +96,10 @@ fn it_learns_to_translate() {
     assert!(TRANSFORMER.succeeds(&args).contains("written to"));
     let svg = std::fs::read_to_string(&picture).unwrap();
     assert!(svg.contains("head 2") && svg.contains("zwei") && svg.matches("<rect").count() > 20);
+    // Each part of the sentence to each: its words stand at both sides.
+    TRANSFORMER.succeeds(&[&args[..], &["--of", "source"]].concat());
+    let within = std::fs::read_to_string(&picture).unwrap();
+    assert!(within.matches("zwei").count() > svg.matches("zwei").count(), "{within}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Transformer layers: what sees what, and that everything is learned.
 
-use cotangent_layers::{DecoderLayer, EncoderLayer, Mask, NormOrder, Similarity, TransformerSizes};
+use cotangent_layers::{
+    DecoderLayer, EncoderLayer, LayerNorm, Mask, NormOrder, Similarity, TransformerSizes,
+};
 use cotangent_manifolds::Visitor;
 
 use super::*;
@@ -63,6 +65,20 @@ fn decoders_see_what_they_may() {
     }
     assert_eq!(run(&x, &changed(&encoded, 1)), want);
     assert!(run(&x, &changed(&encoded, 2)) != want);
+}
+
+/// The weights that pictures are drawn of are those of what the attention is given.
+#[test]
+fn weights_are_of_what_attention_is_given() {
+    for order in [NormOrder::Pre, NormOrder::Post] {
+        let layer = EncoderLayer::<f64>::new(CONES, sizes(order), &mut rng::stream(16, 4, 0));
+        let tape = Tape::new();
+        let x = tape.constant(&sequence(5, 17));
+        let given = if order == NormOrder::Pre { LayerNorm::new(6).forward(x) } else { x };
+        let weights = layer.weigh(x, Mask::None).to_tensor();
+        assert_eq!(weights.shape(), &[1, 2, 5, 5].into());
+        assert_eq!(weights, layer.attention.weigh(given, given, Mask::None).to_tensor(), "{order:?}");
+    }
 }
 
 /// Every parameter has a gradient that is not nothing, the fixed ones of the score aside.
