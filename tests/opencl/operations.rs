@@ -3,6 +3,7 @@
 use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
 use cotangent::engine::{GradientView, Outcome, Sparsity, View, Weights};
 use cotangent::prelude::*;
+use rand::RngExt;
 
 use crate::{assert_same, device, run, tensor};
 
@@ -181,6 +182,22 @@ fn row_sparse_gradients_list_the_same_rows() {
         }
     };
     assert_eq!(of(device), of(Device::cpu()));
+}
+
+/// The draws are those of the processor, wherever in the stream they begin, and the stream goes on behind them.
+#[test]
+fn dropout_draws_the_numbers_of_the_stream() {
+    let Some(device) = device() else { return };
+    for (before, n) in [(0, 1), (3, 200), (16, 7), (31, 1000), (64, 0)] {
+        let of = |device: &Device| {
+            let mut stream = rng::stream(5, 7, u64::MAX - 2);
+            let _: Vec<u32> = (0..before).map(|_| stream.random()).collect();
+            let kept =
+                Tape::on(device.clone()).constant(&tensor(&[n], 0)).dropout(0.3, &mut stream).to_tensor();
+            (kept, stream.random::<u64>())
+        };
+        assert_eq!(of(&device), of(&Device::cpu()), "{n} after {before}");
+    }
 }
 
 /// An operation that no device knows: running sums.

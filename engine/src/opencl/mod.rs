@@ -29,6 +29,7 @@ mod memory;
 mod pair;
 mod program;
 mod queue;
+mod random;
 mod sparse;
 mod tape;
 mod team;
