@@ -377,6 +377,15 @@ impl<T: Float> Arena<T> {
     pub(crate) fn propagate_on_device(&mut self, _: usize, _: &Buffer<T>) -> bool {
         false
     }
+    pub(crate) fn dropout_on_device(
+        &self,
+        _: &mut crate::rng::Rng,
+        _: [f64; 2],
+        _: usize,
+        _: &mut Buffer<T>,
+    ) -> bool {
+        false
+    }
     fn add_on_device(&self, _: &mut Buffer<T>, _: &Buffer<T>, _: usize) -> bool {
         false
     }

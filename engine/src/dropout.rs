@@ -1,7 +1,5 @@
 //! Dropout. Srivastava et al. 2014.
 
-use rand::RngExt;
-
 use crate::rng::Rng;
 use crate::{Float, Var};
 
@@ -14,12 +12,6 @@ impl<T: Float> Var<'_, T> {
     #[track_caller]
     pub fn dropout(self, rate: f64, rng: &mut Rng) -> Self {
         assert!((0.0..1.0).contains(&rate), "dropout: a rate of {rate}");
-        let kept = T::nearest(1.0 / (1.0 - rate));
-        let mask = self.tape().constant_with(self.shape(), |mask| {
-            for x in mask {
-                *x = if rng.random::<f64>() < rate { T::zero() } else { kept };
-            }
-        });
-        self * mask
+        self * self.tape().dropout_mask(self.shape(), [rate, 1.0 / (1.0 - rate)], rng)
     }
 }

@@ -7,11 +7,13 @@
 use std::cell::RefCell;
 use std::panic::Location;
 
+use rand::RngExt;
 use smallvec::SmallVec;
 
 use crate::arena::{Arena, Cotangent, Node, Op, Value, first_bad};
 use crate::gradients::{Entry, Gradient, Gradients};
-use crate::pool::{Memory, Pool};
+use crate::pool::{Buffer, Memory, Pool};
+use crate::rng::Rng;
 use crate::{Device, Float, Shape, Tensor, Var};
 
 /// Identifies a parameter that lives outside the tape.
@@ -152,6 +154,23 @@ impl<T: Float> Tape<T> {
     fn generate(&self, op: Op<T>, shape: Shape, fill: impl FnOnce(&mut [T])) -> Var<'_, T> {
         let mut buffer = self.arena.borrow_mut().pool.take(shape.len());
         fill(&mut buffer[..shape.len()]);
+        self.generated(op, shape, buffer)
+    }
+
+    /// Each element 0 with probability `rate`, else `kept`, drawn where the tape computes.
+    #[track_caller]
+    pub(crate) fn dropout_mask(&self, shape: Shape, [rate, kept]: [f64; 2], rng: &mut Rng) -> Var<'_, T> {
+        let (len, mut mask) = (shape.len(), self.arena.borrow_mut().pool.take(shape.len()));
+        if !self.arena.borrow().dropout_on_device(rng, [rate, kept], len, &mut mask) {
+            for x in &mut mask[..len] {
+                *x = T::nearest(if rng.random::<f64>() < rate { 0.0 } else { kept });
+            }
+        }
+        self.generated(Op::Leaf, shape, mask)
+    }
+
+    #[track_caller]
+    fn generated(&self, op: Op<T>, shape: Shape, buffer: Buffer<T>) -> Var<'_, T> {
         self.push(Node {
             op,
             inputs: SmallVec::new(),

@@ -12,7 +12,8 @@ use crate::{device, difference, run};
 /// formula are a matrix product, whose terms are added in another order.
 fn check<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, device: &Device) {
     let is_pair = matches!(formula.kind, Kind::Pair { .. });
-    for (n, width) in [(1, 3), (7, 5), (33, 17)] {
+    // Rows that fill the groups in which a GPU computes them or do not, and their lanes.
+    for (n, width) in [(1, 3), (7, 5), (33, 17), (64, 8), (95, 65)] {
         let mut rng = rng::stream(n as u64, 0, 0);
         let inputs: Vec<Tensor<T>> = inputs(formula, n, width, &mut rng).iter().map(Tensor::cast).collect();
         let both = |inputs: &[Tensor<T>]| {

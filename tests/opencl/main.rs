@@ -26,6 +26,23 @@ fn device() -> Option<Device> {
     }
 }
 
+/// Rows as a GPU computes them, eight work-items for each, on whatever device there is: tests of this file once more, in a
+/// process of their own.
+#[test]
+fn the_same_with_several_work_items_a_row() {
+    const ITEMS: &str = "COTANGENT_ROW_ITEMS";
+    if std::env::var_os(ITEMS).is_some() || device().is_none() {
+        return;
+    }
+    let tests = std::env::current_exe().expect("the tests are a program");
+    let names = ["formulas::every_formula", "formulas::what_is_not_finite", "operations::", "attention::"];
+    let output =
+        std::process::Command::new(tests).args(names).env(ITEMS, "8").output().expect("it is started");
+    let [said, complained] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "{said}\n{complained}");
+    assert!(!said.contains("running 0 tests"), "{said}");
+}
+
 /// The value of a computation on a device and the gradients of its inputs, given that of its result.
 fn run<T: Float>(
     device: &Device,

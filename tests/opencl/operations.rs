@@ -3,6 +3,7 @@
 use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
 use cotangent::engine::{GradientView, Outcome, Sparsity, View, Weights};
 use cotangent::prelude::*;
+use rand::RngExt;
 
 use crate::{assert_same, device, run, tensor};
 
@@ -37,10 +38,35 @@ fn reductions_along_every_axis() {
         .logsumexp(-1));
 }
 
+/// Lines of neighbouring elements are summed in the order of the processor: rows that fill a group and its lanes or do
+/// not, of one block, of more, and of a long line's pieces.
+#[test]
+fn sums_of_lines_have_the_bits_of_the_processor() {
+    for shape in [[1, 1], [3, 7], [32, 8], [33, 9], [65, 65], [3, 4095], [2, 4097], [2, 9000]] {
+        same!(0.0, [shape], |v| v[0].sum_axis(-1));
+        same!(0.0, [shape], |v| v[0].mean_axis(-1));
+        same!(0.0, [shape], |v| v[0].norm_axis(-1));
+        same!(0.0, [shape], |v| v[0].max_axis(-1));
+        same!(0.0, [shape], |v| v[0].softmax(-1));
+        same!(0.0, [shape], |v| v[0].sum());
+    }
+    for shape in [[1, 65_536], [7, 30_011]] {
+        same!(0.0, [shape], |v| v[0].sum());
+        same!(0.0, [shape], |v| v[0].mean());
+    }
+}
+
 #[test]
 fn layer_normalisation() {
     same!(16.0, [[40, 7], [7], [7]], |v| v[0].layer_norm(v[1], v[2], 1e-5));
     same!(16.0, [[2, 3, 65], [65], [65]], |v| v[0].layer_norm(v[1], v[2], 1e-5));
+    // Gain and bias receive sums over the rows, the rows themselves the bits of the processor.
+    for shape in [[1, 1], [7, 3], [32, 8], [33, 9], [31, 16], [65, 65]] {
+        same!(0.0, [shape], |v| {
+            let gain = v[0].tape().zeros([shape[1]]) + 1.5;
+            v[0].layer_norm(gain, gain, 1e-5)
+        });
+    }
 }
 
 #[test]
@@ -158,6 +184,22 @@ fn row_sparse_gradients_list_the_same_rows() {
     assert_eq!(of(device), of(Device::cpu()));
 }
 
+/// The draws are those of the processor, wherever in the stream they begin, and the stream goes on behind them.
+#[test]
+fn dropout_draws_the_numbers_of_the_stream() {
+    let Some(device) = device() else { return };
+    for (before, n) in [(0, 1), (3, 200), (16, 7), (31, 1000), (64, 0)] {
+        let of = |device: &Device| {
+            let mut stream = rng::stream(5, 7, u64::MAX - 2);
+            let _: Vec<u32> = (0..before).map(|_| stream.random()).collect();
+            let kept =
+                Tape::on(device.clone()).constant(&tensor(&[n], 0)).dropout(0.3, &mut stream).to_tensor();
+            (kept, stream.random::<u64>())
+        };
+        assert_eq!(of(&device), of(&Device::cpu()), "{n} after {before}");
+    }
+}
+
 /// An operation that no device knows: running sums.
 struct Cumsum;
 
@@ -235,6 +277,9 @@ fn empty_tensors_are_no_obstacle() {
     same!(0.0, [[0, 3]], |v| v[0].sum_axis(0));
     same!(0.0, [[0, 3], [3, 2]], |v| v[0].matmul(v[1]));
     same!(0.0, [[4, 3]], |v| v[0].gather(&[]));
+    same!(0.0, [[0, 3], [0, 3]], |v| PoincareBall::new(-1.0).unwrap().add(&v[0], &v[1]));
+    same!(0.0, [[0, 3]], |v| v[0].softmax(-1).sum_axis(-1));
+    same!(0.0, [[3, 0]], |v| v[0].sum_axis(-1));
 }
 
 #[test]

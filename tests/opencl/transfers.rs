@@ -118,5 +118,13 @@ fn points_and_state_stay_on_the_device() {
         let uploaded = uploaded_along_edges(&device, similarity);
         assert!(uploaded <= 256, "{similarity:?}: {uploaded} bytes");
     }
+    // Masks are drawn there.
+    let before = device.transfers();
+    let tape = Tape::<f32>::on(device.clone());
+    let dropped = (tape.zeros(SHAPE) + 1.0).dropout(0.5, &mut rng::stream(1, 0, 0));
+    let uploaded = device.transfers().uploaded - before.uploaded;
+    assert!(dropped.to_tensor().data().contains(&0.0));
+    let zeros = (SHAPE[0] * SHAPE[1]) as u64 * number;
+    assert!(uploaded <= zeros, "{uploaded} bytes beside {zeros}");
     assert_eq!(Device::cpu().transfers(), Transfers::default());
 }

@@ -200,7 +200,7 @@ impl Reduce {
 }
 
 /// A line this long is split over threads.
-const LONG: usize = 16 * BLOCK;
+pub(crate) const LONG: usize = 16 * BLOCK;
 
 impl<T: Float> Operation<T> for Reduce {
     fn name(&self) -> &'static str {

@@ -1,58 +1,71 @@
-// A softmax whose scores come tile by tile, as kernels/attend.rs has it. A row is one work-item's.
+// A softmax whose scores come tile by tile, as kernels/attend.rs has it.
+
+#define ROW \
+    LEAVE(FIRST >= rows); \
+    const int here = FIRST + PLACE < rows; \
+    const ulong r = here ? FIRST + PLACE : rows - 1
+
+static elem larger(elem a, elem b) {
+    return b > a || isnan(b) ? b : a;
+}
 
 // Scores of a tile become weights; what was summed before is brought to the same scale.
-__kernel void take(
+__kernel TOGETHER void take(
     ulong rows, ulong columns, ulong width, __global elem *s, __global elem *largest, __global double *sums,
     __global elem *out
 ) {
-    const ulong r = get_global_id(0);
-    if (r >= rows) return;
+    SHARED double team[ROWS * LANES];
+    ROW;
     s += r * columns;
     const elem before = largest[r];
     elem max_ = before;
-    for (ulong j = 0; j < columns; j++) max_ = s[j] > max_ || isnan(s[j]) ? s[j] : max_;
-    if (max_ == -INFINITY) {
-        // Nothing is attended to so far.
-        for (ulong j = 0; j < columns; j++) s[j] = 0;
-        return;
+    for (ulong c = ITEM; here && c < columns; c += ITEMS) max_ = larger(max_, s[c]);
+    team[PLACE * LANES + ITEM] = max_;
+    MEET;
+    for (int i = 0; i < ITEMS; i++) max_ = larger(max_, team[PLACE * LANES + i]);
+    double own[OWN] = {0}, seconds[OWN] = {0};
+    for (ulong c0 = 0; here && c0 < columns; c0 += LANES) {
+        // Pairs of lanes side by side, what is left over in the first.
+        const int second = c0 / LANES % 2 == 1 && c0 + LANES <= columns;
+        for (int l = 0; l < OWN; l++) {
+            const ulong c = c0 + LANE(l);
+            if (c >= columns) break;
+            // Of -infinity only nothing is attended to so far.
+            s[c] = max_ == -INFINITY ? 0 : exp(s[c] - max_);
+            if (second) seconds[l] += s[c];
+            else own[l] += s[c];
+        }
     }
-    double sum = 0;
-    for (ulong j = 0; j < columns; j++) {
-        s[j] = exp(s[j] - max_);
-        sum += s[j];
-    }
-    if (max_ != before) {
-        const elem factor = exp(before - max_);
-        sum += sums[r] * factor;
-        for (ulong c = 0; c < width; c++) out[r * width + c] *= factor;
+    for (int l = 0; l < OWN; l++) own[l] += seconds[l];
+    const double sum = sum_of(own, team);
+    if (!here) return;
+    const elem factor = max_ == before ? 1 : exp(before - max_);
+    for (ulong c = ITEM; max_ != before && c < width; c += ITEMS) out[r * width + c] *= factor;
+    if (ITEM == 0) {
         largest[r] = max_;
-    } else
-        sum += sums[r];
-    sums[r] = sum;
+        sums[r] = sum + sums[r] * factor;
+    }
 }
 
-__kernel void start(ulong rows, ulong width, __global elem *largest, __global double *sums, __global elem *out) {
-    const ulong r = get_global_id(0);
-    if (r >= rows) return;
+__kernel TOGETHER void start(
+    ulong rows, ulong width, __global elem *largest, __global double *sums, __global elem *out
+) {
+    ROW;
+    for (ulong c = ITEM; here && c < width; c += ITEMS) out[r * width + c] = 0;
+    if (ITEM > 0 || !here) return;
     largest[r] = -INFINITY;
     sums[r] = 0;
-    for (ulong c = 0; c < width; c++) out[r * width + c] = 0;
 }
 
 // Weighted sums become weighted means; finds the logarithms of the denominators.
-__kernel void finish(
+__kernel TOGETHER void finish(
     ulong rows, ulong width, __global const elem *largest, __global const double *sums, __global elem *out,
     __global elem *logs
 ) {
-    const ulong r = get_global_id(0);
-    if (r >= rows) return;
-    if (sums[r] == 0) {
-        logs[r] = INFINITY;
-        return;
-    }
-    logs[r] = (elem)(largest[r] + wide_log(sums[r]));
+    ROW;
     const elem factor = (elem)(1 / sums[r]);
-    for (ulong c = 0; c < width; c++) out[r * width + c] *= factor;
+    for (ulong c = ITEM; here && sums[r] != 0 && c < width; c += ITEMS) out[r * width + c] *= factor;
+    if (ITEM == 0 && here) logs[r] = sums[r] == 0 ? INFINITY : (elem)(largest[r] + wide_log(sums[r]));
 }
 
 // Scores s become the softmax P, its gradient u that of the scores: P (u - <g, out>).

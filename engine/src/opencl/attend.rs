@@ -17,7 +17,10 @@ use crate::{Float, Shape};
 const KEYS: usize = 256;
 
 fn program<T: Float>(queue: &Queue) -> Arc<Program> {
-    let source = || WIDE_LOG.to_owned() + &functions(c_type::<T>(), &[]) + include_str!("attend.cl");
+    let source = || {
+        let wide = WIDE_LOG.to_owned() + &functions(c_type::<T>(), &[]);
+        wide + &queue.team(0).source() + include_str!("attend.cl")
+    };
     queue.program::<T>(Key::new::<T>("attend", None), source)
 }
 
@@ -44,12 +47,13 @@ impl<T: Float> OnDevice<T> for Attend<T> {
         let &Forward { inputs, out, kept, .. } = forward;
         let ((sizes, width), program) = (self.sizes_on_device(inputs), program::<T>(queue));
         let (scored, values) = split(inputs);
+        let team = queue.team(0);
         let Sizes { batch, n, m, .. } = sizes;
         let (rows, values) = (batch * n, values.on(queue));
         let [x, y] = [scored[0].on(queue), scored[1].on(queue)];
         let (largest, sums) = (queue.take(rows * size_of::<T>()), queue.take(rows * size_of::<f64>()));
         let launch = queue.launch(&program, "start").size(rows).size(width);
-        launch.memory(&largest).memory(&sums).memory(out).over(rows);
+        launch.memory(&largest).memory(&sums).memory(out).over_rows(team, rows);
         let s = queue.take(rows * KEYS.min(m) * size_of::<T>());
         for tile in tiles(sizes) {
             self.form().pairings::<T>(queue, tile, [&x, &y], &s);
@@ -57,7 +61,7 @@ impl<T: Float> OnDevice<T> for Attend<T> {
             match self.weights {
                 Weights::Softmax => {
                     let launch = queue.launch(&program, "take").size(rows).size(tile.columns).size(width);
-                    launch.memory(&s).memory(&largest).memory(&sums).memory(out).over(rows);
+                    launch.memory(&s).memory(&largest).memory(&sums).memory(out).over_rows(team, rows);
                 }
                 Weights::Sigmoid => {
                     queue.launch(&program, "logistic").size(tile.count()).memory(&s).over(tile.count());
@@ -70,7 +74,7 @@ impl<T: Float> OnDevice<T> for Attend<T> {
         let logs = kept.expect("a logarithm for each row is kept");
         if self.weights == Weights::Softmax {
             let launch = queue.launch(&program, "finish").size(rows).size(width);
-            launch.memory(&largest).memory(&sums).memory(out).memory(logs).over(rows);
+            launch.memory(&largest).memory(&sums).memory(out).memory(logs).over_rows(team, rows);
         }
     }
 

@@ -1,7 +1,43 @@
-// Sums over the output positions that read the same operand position: each work-item takes some of them, in order.
-// The operand has `lens.x` = blocks · inner positions of `width` elements; each is read hold · repeat times in each of
-// some cycles. TERM is what is summed, FINISH makes the result of it.
+// Sums over the output positions that read the same operand position, or other reductions: TERM is what is combined,
+// FINISH makes the result of it.
 
+#define ADD(to, at) { const ulong p = at; to = COMBINE(to, TERM(x[p])); }
+
+// Result j is of the line of `terms` positions from j * terms on, in blocks, as the host has it (line.rs); a block is a
+// row. If lanes are PAIRED, two sets of them lie side by side, and what is left over is in the first.
+__kernel TOGETHER void lines(
+    ulong n, ulong blocks, ulong terms, ulong block, ARGUMENTS __global const IN *x, __global OUT *out
+) {
+    SHARED double team[ROWS * LANES];
+    const ulong q = FIRST + PLACE, j = q % n;
+    LEAVE(FIRST >= n * blocks);
+    const ulong begin = j * terms + q / n * block, to = min(begin + block, (j + 1) * terms);
+    const ulong end = q < n * blocks ? to : begin;
+    const ulong pairs = PAIRED ? begin + (end - begin) / (2 * LANES) * (2 * LANES) : begin;
+    double own[OWN], seconds[OWN], l[LANES];
+    for (int i = 0; i < OWN; i++) own[i] = seconds[i] = START;
+    for (ulong c0 = begin; c0 < pairs; c0 += 2 * LANES)
+        for (int i = 0; i < OWN; i++) {
+            ADD(own[i], c0 + LANE(i));
+            ADD(seconds[i], c0 + LANE(i) + LANES);
+        }
+    for (ulong c0 = pairs; c0 < end; c0 += LANES)
+        for (int i = 0; i < OWN; i++)
+            if (c0 + LANE(i) < end) ADD(own[i], c0 + LANE(i));
+    for (int i = 0; i < OWN; i++) own[i] = COMBINE(own[i], seconds[i]);
+    gather(own, team, l);
+    for (int half_ = LANES / 2; half_ > 0; half_ /= 2)
+        for (int i = 0; i < half_; i++) l[i] = COMBINE(l[i], l[half_ + i]);
+    if (ITEM > 0 || q >= n * blocks) return;
+    if (blocks == 1)
+        out[j] = FINISH(l[0]);
+    else
+        ((__global double *)out)[q] = l[0];
+}
+
+// Where the positions of a result do not lie side by side those of neighbouring results do: each work-item takes some of
+// one result's, in order. The operand has `read.y` = blocks * inner positions of `width` elements; each is read
+// hold * repeat times in each of some cycles.
 __kernel void fold(
     ulong n, ulong chunks, ulong terms, ulong width, ulong4 read, ARGUMENTS
     __global const IN *x, __global OUT *out
@@ -23,11 +59,17 @@ __kernel void fold(
         ((__global double *)out)[gid] = sum;
 }
 
-// The sums of the chunks, in order.
-__kernel void finish(ulong n, ulong chunks, ulong terms, ARGUMENTS __global const double *x, __global OUT *out) {
+// The results of the chunks, in order: in pieces, that are combined in order themselves.
+__kernel void finish(
+    ulong n, ulong chunks, ulong piece, ulong terms, ARGUMENTS __global const double *x, __global OUT *out
+) {
     const ulong j = get_global_id(0);
     if (j >= n) return;
-    double sum = START;
-    for (ulong c = 0; c < chunks; c++) sum = COMBINE(sum, x[c * n + j]);
-    out[j] = FINISH(sum);
+    double all = START;
+    for (ulong first = 0; first < chunks; first += piece) {
+        double sum = START;
+        for (ulong c = first; c < first + piece && c < chunks; c++) sum = COMBINE(sum, x[c * n + j]);
+        all = COMBINE(all, sum);
+    }
+    out[j] = FINISH(all);
 }

@@ -1,11 +1,16 @@
 //! Sums, and other reductions, of what many output positions give to one operand position.
 //!
 //! The gradient of a broadcast operand is one; so is a sum along an axis, whose result would be read that way.
-//! Accumulated in `f64`, by chunks that are combined in order: no work-item waits for another.
+//! Accumulated in `f64`. Lines of neighbouring elements are summed as the processor does; all else in chunks that are
+//! combined in order.
 
 use super::program::{Key, c_type};
+use super::team::Team;
 use super::{Memory, Queue};
 use crate::Float;
+use crate::kernels::line::BLOCK;
+use crate::kernels::reduce::LONG;
+use crate::parallel;
 use crate::shape::Broadcast;
 
 /// What is folded: `n` output positions, of `width` elements each, that read an operand.
@@ -14,6 +19,19 @@ pub(super) struct Broadcasted {
     pub(super) read: Broadcast,
     pub(super) n: usize,
     pub(super) width: usize,
+}
+
+impl Broadcasted {
+    /// How many positions read each operand position.
+    fn terms(self) -> usize {
+        self.n.checked_div(self.read.len).unwrap_or(0)
+    }
+
+    /// Whether those lie side by side.
+    fn is_lines(self) -> bool {
+        let Broadcast { repeat, len, inner, hold } = self.read;
+        self.width == 1 && (hold == 1 || inner == 1) && (len == 1 || repeat * hold == self.terms())
+    }
 }
 
 /// A reduction. `j` is the number of the result.
@@ -32,11 +50,31 @@ pub(super) struct Fold {
     pub(super) given: bool,
     /// Whether the terms are `f64`, whatever the elements are.
     pub(super) wide: bool,
+    pub(super) order: Order,
+}
+
+/// How the processor sums a line of neighbouring elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// In eight lanes, all along.
+    Lanes,
+    /// In blocks, each in pairs of eight lanes.
+    Blocks,
+    /// So, and a long line in pieces of many blocks.
+    Pieces,
 }
 
 /// The plain sum.
-pub(super) const SUM: Fold =
-    Fold { name: "sum", start: "0", combine: "(a) + (b)", term: "x", finish: "s", given: false, wide: false };
+pub(super) const SUM: Fold = Fold {
+    name: "sum",
+    start: "0",
+    combine: "(a) + (b)",
+    term: "x",
+    finish: "s",
+    given: false,
+    wide: false,
+    order: Order::Pieces,
+};
 
 /// The sum of terms that are `f64`.
 pub(super) const WIDE_SUM: Fold = Fold { name: "wide sum", wide: true, ..SUM };
@@ -45,11 +83,17 @@ pub(super) const WIDE_SUM: Fold = Fold { name: "wide sum", wide: true, ..SUM };
 pub(super) const MEAN: Fold = Fold { name: "mean", finish: "s / terms", ..SUM };
 
 /// The norm.
-pub(super) const NORM: Fold = Fold { name: "norm", term: "(double)x * (double)x", finish: "sqrt(s)", ..SUM };
+pub(super) const NORM: Fold =
+    Fold { name: "norm", term: "(double)x * (double)x", finish: "sqrt(s)", order: Order::Blocks, ..SUM };
 
 /// The largest; NaN if there is one.
-pub(super) const MAX: Fold =
-    Fold { name: "max", start: "-INFINITY", combine: "(b) > (a) || isnan(b) ? (b) : (a)", ..SUM };
+pub(super) const MAX: Fold = Fold {
+    name: "max",
+    start: "-INFINITY",
+    combine: "(b) > (a) || isnan(b) ? (b) : (a)",
+    order: Order::Blocks,
+    ..SUM
+};
 
 /// The logarithm of the sum of exponentials, given the largest.
 pub(super) const LOG_SUM_EXP: Fold = Fold {
@@ -57,6 +101,7 @@ pub(super) const LOG_SUM_EXP: Fold = Fold {
     term: "exp(x - m[j])",
     finish: "isfinite(m[j]) ? m[j] + wide_log(s) : m[j]",
     given: true,
+    order: Order::Blocks,
     ..SUM
 };
 
@@ -69,7 +114,8 @@ pub(super) const LOG_SUM: Fold =
     Fold { name: "log_softmax sum", term: "exp(x - m[j])", finish: "wide_log(s)", given: true, ..SUM };
 
 /// The inner product with another, of products rounded to the elements' type.
-pub(super) const DOT: Fold = Fold { name: "dot", term: "(elem)(x * m[p])", given: true, ..SUM };
+pub(super) const DOT: Fold =
+    Fold { name: "dot", term: "(elem)(x * m[p])", given: true, order: Order::Lanes, ..SUM };
 
 /// Terms that a work-item takes at least.
 const TERMS: usize = 64;
@@ -80,19 +126,22 @@ const CHUNKS: usize = 1024;
 pub(super) const WIDE_LOG: &str = "static double wide_log(double x) { return log(x); }\n";
 
 impl Fold {
-    fn source<T: Float>(&self) -> String {
+    fn source<T: Float>(&self, team: Team) -> String {
         let elem = c_type::<T>();
         let input = if self.wide { "double" } else { elem };
         let given = if self.given { "__global const elem *m," } else { "" };
         let Fold { start, combine, term, finish, .. } = self;
         format!(
             "{}#define IN {input}\n#define OUT {elem}\n#define START {start}\n#define COMBINE(a, b) ({combine})\n\
-             #define TERM(x) ({term})\n#define FINISH(s) ({finish})\n#define ARGUMENTS {given}\n{}",
+             #define TERM(x) ({term})\n#define FINISH(s) ({finish})\n#define ARGUMENTS {given}\n\
+             #define PAIRED {}\n{}{}",
             if self.given {
                 format!("{WIDE_LOG}{}", super::program::functions(elem, &[]))
             } else {
                 String::new()
             },
+            u8::from(self.order != Order::Lanes),
+            team.source(),
             include_str!("fold.cl"),
         )
     }
@@ -106,23 +155,27 @@ impl Fold {
         given: Option<&Memory>,
         out: &Memory,
     ) {
-        let program = queue.program::<T>(Key::new::<T>(self.name, None), || self.source::<T>());
-        let results = of.read.len * of.width;
-        let terms = of.n.checked_div(of.read.len).unwrap_or(0);
-        let chunks = terms.div_ceil(TERMS).clamp(1, CHUNKS);
-        let partial = (chunks > 1).then(|| queue.take(results * chunks * size_of::<f64>()));
-        let mut launch = queue.launch(&program, "fold").size(results).size(chunks).size(terms).size(of.width);
-        launch = launch.broadcast(of.read);
-        if let Some(given) = given {
-            launch = launch.memory(given);
+        let team = queue.team(0);
+        let program = queue.program::<T>(Key::new::<T>(self.name, None), || self.source::<T>(team));
+        let (results, terms, lines) = (of.read.len * of.width, of.terms(), of.is_lines());
+        // How many parts a result is first taken in, and how many of these are combined at a time.
+        let block = if self.order == Order::Lanes { terms.max(1) } else { BLOCK };
+        let parts = if lines { terms.div_ceil(block).max(1) } else { terms.div_ceil(TERMS).clamp(1, CHUNKS) };
+        let in_pieces = lines && self.order == Order::Pieces && results == 1 && terms >= LONG;
+        let piece = if in_pieces { parallel::pieces(terms, BLOCK, 1)[0].len() / BLOCK } else { parts };
+        let partial = (parts > 1).then(|| queue.take(results * parts * size_of::<f64>()));
+        let to = partial.as_deref().unwrap_or(out);
+        let launch = |name| queue.launch(&program, name).size(results).size(parts);
+        if lines {
+            let launch = launch("lines").size(terms).size(block).given(given);
+            launch.memory(x).memory(to).over_rows(team, results * parts);
+        } else {
+            let launch = launch("fold").size(terms).size(of.width).broadcast(of.read).given(given);
+            launch.memory(x).memory(to).over(results * parts);
         }
-        launch.memory(x).memory(partial.as_deref().unwrap_or(out)).over(results * chunks);
-        if let Some(partial) = partial {
-            let mut launch = queue.launch(&program, "finish").size(results).size(chunks).size(terms);
-            if let Some(given) = given {
-                launch = launch.memory(given);
-            }
-            launch.memory(&partial).memory(out).over(results);
+        if let Some(partial) = &partial {
+            let launch = launch("finish").size(piece).size(terms).given(given);
+            launch.memory(partial).memory(out).over(results);
         }
     }
 }

@@ -1,56 +1,87 @@
-// Row formulas: V vectors, P parameters, B basis vectors, I invariants, O outputs. A row position is one work-item's.
+// Row formulas: V vectors, P parameters, B basis vectors, I invariants, O outputs. The first members of a team evaluate
+// the formula, each for a row: its INPUTS and OUTPUTS are in the `numbers` of the rows.
 // Printed for each formula: OPERANDS and their loading, the basis at a coordinate, the survey of the invariants.
+
+// A work-item beyond the last row does as that one's, and writes nothing.
+#define ROW(n) \
+    LEAVE(FIRST >= n); \
+    const int here = FIRST + PLACE < n; \
+    const ulong p = here ? FIRST + PLACE : n - 1; \
+    LOAD(p)
 
 #ifdef FORWARD
 #ifdef VECTOR
-static void combine(
-    __global const elem *const *x, const double *coefficients, ulong width, __global elem *row
+// The linear combination, and the sum of its squares.
+INLINE Compensated combine(
+    __global const elem *const *x, SHARED const double *coefficients, ulong width, int here, __global elem *row
 ) {
-    for (ulong c = 0; c < width; c++) {
-        double b[B], y = 0;
-        basis(x, c, width, b);
-        for (int o = 0; o < O; o++) y = y + coefficients[o] * b[o];
-        row[c] = (elem)y;
-    }
+    Compensated squares = {{0}, {0}};
+    for (ulong c0 = 0; here && c0 < width; c0 += LANES)
+        for (int l = 0; l < OWN; l++) {
+            const ulong c = c0 + LANE(l);
+            if (c >= width) break;
+            double b[B], y = 0;
+            basis(x, c, width, b);
+            for (int o = 0; o < O; o++) y = y + coefficients[o * ROWS] * b[o];
+            row[c] = (elem)y;
+            add_product(&squares, l, (elem)y, (elem)y);
+        }
+    return squares;
 }
 #endif
 
-__kernel void forward(ulong n, ulong width, __global elem *out, OPERANDS) {
-    const ulong p = get_global_id(0);
-    if (p >= n) return;
-    LOAD(p);
-    double values[I], products[4 * I], upstream[O], coefficients[O];
-    survey(x, params, width, 0, values, products, upstream);
-    value(values, coefficients);
-#ifndef VECTOR
-    out[p] = (elem)coefficients[0];
+__kernel TOGETHER void forward(ulong n, ulong width, __global elem *out, OPERANDS) {
+    SHARED double team[ROWS * LANES], numbers[ROWS * NUMBERS];
+    ROW(n);
+    survey(x, params, width, 0, team, numbers + PLACE);
+    MEET;
+    if (MEMBER < ROWS) {
+        double in[INPUTS], coefficients[OUTPUTS];
+        TAKE(in, numbers + MEMBER);
+        value(in, coefficients);
+#ifdef VECTOR
+        for (int o = 0; o < O; o++) numbers[o * ROWS + MEMBER] = coefficients[o];
 #else
+        if (FIRST + MEMBER < n) out[FIRST + MEMBER] = (elem)coefficients[0];
+#endif
+    }
+#ifdef VECTOR
+    MEET;
+    SHARED const double *coefficients = numbers + PLACE;
     __global elem *row = out + p * width;
-    combine(x, coefficients, width, row);
+    const Compensated squares = combine(x, coefficients, width, here, row);
 #ifdef BALL
-    if (params[0] >= 0 || margin(row, width, params[0]) > 0) return;
+    const double kappa = params[0], left = margin_of(&squares, kappa, team);
+    int off = here && !(kappa >= 0 || left > 0);
     // The least margin that survives rounding depends on the coordinates; the smallest is tried first.
-    for (double gap = EPSILON / 2;; gap *= 2) {
-        scale_to(row, width, sqrt((1 - gap) / -params[0]));
-        if (!(margin(row, width, params[0]) <= 0)) return;
-        combine(x, coefficients, width, row);
+    for (double gap = EPSILON / 2; any_row(off, team); gap *= 2) {
+        scale_to(row, width, sqrt((1 - gap) / -kappa), off, team);
+        const double scaled = margin(row, width, kappa, off, team);
+        off = off && scaled <= 0;
+        combine(x, coefficients, width, off, row);
     }
 #else
-    SETTLE(row, width, params[0]);
+    SETTLE(row, width, params[0], here, team);
 #endif
 #endif
 }
 #else
 // What each row position gives to its vectors and parameters: GRADS declares places, or null.
-__kernel void backward(ulong n, ulong width, __global const elem *g, OPERANDS, GRADS) {
-    const ulong p = get_global_id(0);
-    if (p >= n) return;
-    LOAD(p);
-    double in[5 * I + O + 4], out[OUTPUTS];
-    survey(x, params, width, g + p * G_WIDTH(width), in, in + I, in + 5 * I);
-    for (int q = 0; q < 4; q++) in[5 * I + O + q] = q < P ? params[q] : 0;
-    shares(in, out);
-    STORE_PARAMS(p);
+__kernel TOGETHER void backward(ulong n, ulong width, __global const elem *g, OPERANDS, GRADS) {
+    SHARED double team[ROWS * LANES], numbers[ROWS * NUMBERS];
+    ROW(n);
+    survey(x, params, width, g + p * G_WIDTH(width), team, numbers + PLACE);
+    MEET;
+    if (MEMBER < ROWS) {
+        double in[INPUTS], out[OUTPUTS];
+        TAKE(in, numbers + MEMBER);
+        shares(in, out);
+        if (FIRST + MEMBER < n) { STORE_PARAMS(FIRST + MEMBER); }
+        for (int o = 0; o < OUTPUTS; o++) numbers[o * ROWS + MEMBER] = out[o];
+    }
+    MEET;
+    if (!here) return;
+    SHARED const double *out = numbers + PLACE;
     STORE_VECTORS(p);
 }
 #endif

@@ -10,6 +10,7 @@ use super::fold::{Broadcasted, SUM, WIDE_SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
 use super::program::{Key, functions};
 use super::queue::Launch;
+use super::team::Team;
 use super::{Memory, Queue};
 use crate::domain::{largest_time, least_height};
 use crate::kernels::gram::reverse::shares;
@@ -35,6 +36,10 @@ pub(crate) struct RowForm {
     /// What [`shares`] computes, from the fields of [`Rows`], one after another.
     shares: fn() -> Expression,
 }
+
+/// What a work-item does with its coordinates of a row, to the end of the last block of lanes.
+const EACH: &str = "for (ulong c0 = 0; c0 < width; c0 += LANES) for (int l = 0; l < OWN; l++) {\n\
+                    const ulong c = c0 + LANE(l);";
 
 impl RowForm {
     pub(crate) const fn of<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> Self
@@ -107,36 +112,67 @@ impl RowForm {
         c + "}\n"
     }
 
-    /// `survey(x, params, width, g, values, products, upstream)`: what a row is to the formula.
-    fn survey_source(&self) -> String {
+    /// The inner products of an invariant that its reverse pass asks for.
+    fn products(invariant: &Invariant) -> usize {
+        match invariant {
+            Invariant::Margin(_) | Invariant::Along(..) => 1,
+            Invariant::Wedge(..) => 4,
+            _ => 0,
+        }
+    }
+
+    /// What the formula takes of a row, as its arguments' numbers: the invariants and, for the reverse pass, also what
+    /// they are made of, the upstream cotangents and the parameters.
+    fn inputs(&self, params: usize, forward: bool) -> Vec<usize> {
+        let i = self.invariants.len();
+        let mut inputs: Vec<usize> = (0..i).collect();
+        if !forward {
+            for (k, invariant) in self.invariants.iter().enumerate() {
+                inputs.extend((0..Self::products(invariant)).map(|product| i + 4 * k + product));
+            }
+            inputs.extend((0..self.outputs).map(|o| 5 * i + o));
+            inputs.extend((0..params).map(|q| 5 * i + self.outputs + q));
+        }
+        inputs
+    }
+
+    /// How many arguments and results the expression has.
+    fn sizes(&self, forward: bool) -> [usize; 2] {
+        let (v, b, i, o) = (self.vectors, self.basis.len(), self.invariants.len(), self.outputs);
+        if forward { [i, o] } else { [5 * i + o + PARAMS, 2 * v * b + 4 * v + PARAMS] }
+    }
+
+    /// How many numbers of each row its team shares.
+    fn numbers(&self, params: usize, forward: bool) -> usize {
+        self.inputs(params, forward).len().max(self.sizes(forward)[1])
+    }
+
+    /// `survey(x, params, width, g, team, numbers)`: what a row is to the formula.
+    fn survey_source(&self, params: usize, forward: bool) -> String {
         let (b, asks) = (self.basis.len(), |k: &Invariant| matches!(k, Invariant::Along(..)));
         let mut c = String::from(
-            "static void survey(__global const elem *const *x, const double *params, ulong width, \
-             __global const elem *g, double *values, double *products, double *upstream) {\n",
+            "INLINE void survey(__global const elem *const *x, const double *params, ulong width, \
+             __global const elem *g, SHARED double *team, SHARED double *numbers) {\n",
         );
-        let each = |text: String| {
-            format!(
-                "for (ulong c0 = 0; c0 < width; c0 += LANES) for (int l = 0; l < LANES; l++) {{\n\
-                 const ulong c = c0 + l; double b[{b}]; basis(x, c, width, b);\n{text}}}\n"
-            )
-        };
+        let each = |text: String| format!("{EACH} double b[{b}]; basis(x, c, width, b);\n{text}}}\n");
         if self.invariants.iter().any(asks) {
             // The largest coordinates, so that no square overflows.
             let _ = writeln!(c, "double units[{b}]; for (int i = 0; i < {b}; i++) units[i] = 0x1p-1022;");
             let largest =
                 |i| format!("units[{i}] = fmax(units[{i}], fabs({}));\n", self.lower(&format!("b[{i}]")));
             c += &each((0..b).map(largest).collect());
+            let _ = writeln!(c, "for (int i = 0; i < {b}; i++) units[i] = largest_of(units[i], team);");
         }
         let mut sums = String::new();
         for (k, invariant) in self.invariants.iter().enumerate() {
             match *invariant {
                 Invariant::Dot(i, j) => {
-                    let _ = writeln!(c, "double dot{k}[LANES] = {{0}};");
+                    let _ = writeln!(c, "double dot{k}[OWN] = {{0}};");
                     let lowered = self.lower(&format!("b[{j}]"));
                     let _ = writeln!(sums, "dot{k}[l] = dot{k}[l] + b[{i}] * ({lowered});");
                 }
                 Invariant::Along(i, j) => {
-                    let _ = writeln!(c, "double dot{k}[LANES] = {{0}}, norm{k}[LANES] = {{0}};");
+                    let _ = writeln!(c, "double dot{k}[OWN] = {{0}}, norm{k}[OWN] = {{0}};");
                     let lowered = self.lower(&format!("b[{j}]"));
                     let _ = writeln!(
                         sums,
@@ -157,49 +193,64 @@ impl RowForm {
                 _ => {}
             }
         }
-        if self.vector {
-            let _ = writeln!(c, "double up[{b}][LANES] = {{{{0}}}};");
+        if self.vector && !forward {
+            let _ = writeln!(c, "double up[{b}][OWN] = {{{{0}}}};");
             let _ = writeln!(
                 sums,
-                "if (g) {{ const double of_g = c < width ? (double)g[c] : 0.0;\n\
-                 for (int i = 0; i < {b}; i++) up[i][l] = up[i][l] + b[i] * of_g; }}"
+                "const double of_g = c < width ? (double)g[c] : 0.0;\n\
+                 for (int i = 0; i < {b}; i++) up[i][l] = up[i][l] + b[i] * of_g;"
             );
         }
         if !sums.is_empty() {
             c += &each(sums);
         }
+        let inputs = self.inputs(params, forward);
+        // Of an argument that the formula does not take nothing is kept.
+        let put = |argument: usize, value: &str| match inputs.iter().position(|&input| input == argument) {
+            Some(at) => format!("if (ITEM == 0) numbers[{at} * ROWS] = {value};\n"),
+            None => String::new(),
+        };
+        let i = self.invariants.len();
         for (k, invariant) in self.invariants.iter().enumerate() {
-            let p = 4 * k;
-            let _ = match *invariant {
-                Invariant::Dot(..) => writeln!(c, "values[{k}] = pairwise(dot{k});"),
-                Invariant::Accurate(..) => writeln!(
-                    c,
-                    "{{ double error; const double sum = total(&dot{k}, &error); values[{k}] = sum + error; }}"
-                ),
-                Invariant::Margin(_) => writeln!(
-                    c,
-                    "{{ double error; const double sum = total(&dot{k}, &error); products[{p}] = sum;\n\
-                     values[{k}] = margin_of_sum(sum, error, params[0]); }}"
-                ),
-                Invariant::Along(i, j) => writeln!(
-                    c,
-                    "{{ const double norm = sqrt(pairwise(norm{k})); products[{p}] = norm * units[{j}];\n\
-                     values[{k}] = norm > 0 ? pairwise(dot{k}) / norm * units[{i}] : norm; }}"
-                ),
-                Invariant::Wedge(..) => {
-                    writeln!(c, "values[{k}] = wedge{k}(x, width, products + {p});")
+            let product = |product: usize, value: &str| put(i + 4 * k + product, value);
+            c += &match *invariant {
+                Invariant::Dot(..) => {
+                    format!("{{ const double sum = sum_of(dot{k}, team);\n{}}}\n", put(k, "sum"))
                 }
-                Invariant::First(i) => writeln!(c, "values[{k}] = x[{i}][0];"),
-                Invariant::Last(i) => writeln!(c, "values[{k}] = x[{i}][width - 1];"),
-                Invariant::Param(q) => writeln!(c, "values[{k}] = params[{q}];"),
-                Invariant::Epsilon => writeln!(c, "values[{k}] = EPSILON;"),
+                Invariant::Accurate(..) => format!(
+                    "{{ double error; const double sum = total(&dot{k}, team, &error);\n{}}}\n",
+                    put(k, "sum + error")
+                ),
+                Invariant::Margin(_) => format!(
+                    "{{ double error; const double sum = total(&dot{k}, team, &error);\n{}{}}}\n",
+                    product(0, "sum"),
+                    put(k, "margin_of_sum(sum, error, params[0])")
+                ),
+                Invariant::Along(i, j) => format!(
+                    "{{ const double norm = sqrt(sum_of(norm{k}, team)), dot = sum_of(dot{k}, team);\n{}{}}}\n",
+                    product(0, &format!("norm * units[{j}]")),
+                    put(k, &format!("norm > 0 ? dot / norm * units[{i}] : norm"))
+                ),
+                Invariant::Wedge(..) => format!(
+                    "{{ double products[4]; const double wedge = wedge{k}(x, width, team, products);\n{}{}}}\n",
+                    put(k, "wedge"),
+                    (0..4).map(|q| product(q, &format!("products[{q}]"))).collect::<String>()
+                ),
+                Invariant::First(i) => put(k, &format!("x[{i}][0]")),
+                Invariant::Last(i) => put(k, &format!("x[{i}][width - 1]")),
+                Invariant::Param(q) => put(k, &format!("params[{q}]")),
+                Invariant::Epsilon => put(k, "EPSILON"),
             };
         }
-        c += if self.vector {
-            "if (g) for (int o = 0; o < O; o++) upstream[o] = pairwise(up[o]);\n"
-        } else {
-            "if (g) upstream[0] = g[0];\n"
-        };
+        if !forward {
+            for o in 0..self.outputs {
+                let sum = if self.vector { format!("sum_of(up[{o}], team)") } else { "g[0]".into() };
+                c += &format!("{{ const double of_g = {sum};\n{}}}\n", put(5 * i + o, "of_g"));
+            }
+            for q in 0..params {
+                c += &put(5 * i + self.outputs + q, &format!("params[{q}]"));
+            }
+        }
         c + "}\n"
     }
 
@@ -229,36 +280,33 @@ impl RowForm {
             read.push('\n');
         }
         let each = |sums: &[(String, String)]| {
-            let mut c = String::from(
-                "for (ulong c0 = 0; c0 < width; c0 += LANES) for (int l = 0; l < LANES; l++) {\nconst ulong c = c0 + l;\n",
-            );
-            c += &read;
+            let mut c = format!("{EACH}\n{read}");
             for (s, (x, y)) in sums.iter().enumerate() {
                 let _ = writeln!(c, "s{s}[l] = s{s}[l] + ({x}) * ({y});");
             }
             c + "}\n"
         };
         let of = |x: &str, y: &str| (x.to_owned(), self.lower(&format!("({y})")));
-        let by_products = if is_area(self.metric, vectors) {
-            format!(
-                "const double area = aa * products[3] - ab * ad;\n\
-                 if (aa * products[3] < {WIDE:e} * area) return area;\n"
-            )
+        let is_wide = if is_area(self.metric, vectors) {
+            format!("aa * products[3] < {WIDE:e} * area")
         } else {
-            String::new()
+            "0".into()
         };
         let first = each(&[of("a", "a"), of("a", "b"), of("a", "d"), of("b", "d")]);
         let (b, d) = ("(fma(p, a, -b) + fma(p, a_low, -b_low))", "(fma(q, a, -d) + fma(q, a_low, -d_low))");
         let second = each(&[of(b, d), of(b, "a"), of(d, "a")]);
         format!(
-            "static double wedge{k}(__global const elem *const *x, ulong width, double *products) {{\n\
-             double s0[LANES] = {{0}}, s1[LANES] = {{0}}, s2[LANES] = {{0}}, s3[LANES] = {{0}};\n{first}\
-             const double aa = pairwise(s0), ab = pairwise(s1), ad = pairwise(s2);\n\
-             products[0] = aa; products[1] = ab; products[2] = ad; products[3] = pairwise(s3);\n\
-             {by_products}if (aa == 0) return -ab * ad;\n\
-             const double p = ab / aa, q = ad / aa;\n\
-             for (int l = 0; l < LANES; l++) s0[l] = s1[l] = s2[l] = 0;\n{second}\
-             return aa * pairwise(s0) - pairwise(s1) * pairwise(s2);\n}}\n"
+            "INLINE double wedge{k}(__global const elem *const *x, ulong width, SHARED double *team, \
+             double *products) {{\n\
+             double s0[OWN] = {{0}}, s1[OWN] = {{0}}, s2[OWN] = {{0}}, s3[OWN] = {{0}};\n{first}\
+             const double aa = sum_of(s0, team), ab = sum_of(s1, team), ad = sum_of(s2, team);\n\
+             products[0] = aa; products[1] = ab; products[2] = ad; products[3] = sum_of(s3, team);\n\
+             const double area = aa * products[3] - ab * ad, p = ab / aa, q = ad / aa;\n\
+             const int is_wide = {is_wide};\n\
+             for (int l = 0; l < OWN; l++) s0[l] = s1[l] = s2[l] = 0;\n\
+             if (!is_wide && aa != 0) {second}\
+             const double bd_left = sum_of(s0, team), b_left = sum_of(s1, team), d_left = sum_of(s2, team);\n\
+             return is_wide ? area : aa == 0 ? -ab * ad : aa * bd_left - b_left * d_left;\n}}\n"
         )
     }
 
@@ -273,26 +321,29 @@ impl RowForm {
     fn store_vectors(&self, shares: &Expression) -> String {
         let (v, b) = (self.vectors, self.basis.len());
         let of_ends = 2 * v * b + 2 * v;
+        let out = |k: usize| format!("out[{k} * ROWS]");
         let terms = |apart: usize, i: usize| {
             // The order of the sum is the processor's.
             let mut terms = String::from("0.0");
             if self.ends() {
                 let (first, last) = (of_ends + i, of_ends + v + i);
-                terms = format!("(c == 0 ? out[{first}] : 0.0) + (c + 1 == width ? out[{last}] : 0.0)");
+                terms = format!("(c == 0 ? {} : 0.0) + (c + 1 == width ? {} : 0.0)", out(first), out(last));
             }
             for a in 0..b {
                 let share = (apart * v + i) * b + a;
                 if shares.constant(share) != Some(0.0) {
-                    let _ = write!(terms, " + out[{share}] * b[{a}]");
+                    let _ = write!(terms, " + {} * b[{a}]", out(share));
                 }
             }
             if self.vector {
-                let _ = write!(terms, " + out[{}] * (double)g[p * width + c]", 2 * v * b + apart * v + i);
+                let _ = write!(terms, " + {} * (double)g[p * width + c]", out(2 * v * b + apart * v + i));
             }
             terms
         };
         let at_end = if self.metric == Metric::Horizontal { "c + 1 == width" } else { "c == 0" };
-        let mut c = String::from("for (ulong c = 0; c < width; c++) { double b[B]; basis(x, c, width, b); ");
+        let mut c = String::from(
+            "for (ulong c = ITEM; c < width; c += ITEMS) { double b[B]; basis(x, c, width, b); ",
+        );
         for i in 0..v {
             let mut value = terms(0, i);
             if self.apart() {
@@ -308,7 +359,7 @@ impl RowForm {
         self.invariants.iter().any(|k| matches!(k, Invariant::First(_) | Invariant::Last(_)))
     }
 
-    fn source<T: Float>(&self, params: usize, forward: bool) -> String {
+    fn source<T: Float>(&self, team: Team, params: usize, forward: bool) -> String {
         let (v, b) = (self.vectors, self.basis.len());
         let expression = if forward { ("value", (self.value)()) } else { ("shares", (self.shares)()) };
         let mut c = String::new();
@@ -327,9 +378,16 @@ impl RowForm {
                 list((0..params).map(|q| format!("p{q} ? (double)p{q}[at(s{q}, p)] : c{q}")).collect()),
             ),
         );
-        for (name, size) in
-            [("V", v), ("P", params), ("B", b), ("I", self.invariants.len()), ("O", self.outputs)]
-        {
+        let [inputs, outputs] = self.sizes(forward);
+        for (name, size) in [
+            ("V", v),
+            ("P", params),
+            ("B", b),
+            ("O", self.outputs),
+            ("INPUTS", inputs),
+            ("OUTPUTS", outputs),
+            ("NUMBERS", self.numbers(params, forward)),
+        ] {
             define(name, size.to_string());
         }
         for (name, on) in [
@@ -342,19 +400,24 @@ impl RowForm {
                 define(name, String::new());
             }
         }
+        let take = self.inputs(params, forward).into_iter().enumerate();
+        let take = take.map(|(at, input)| format!("in[{input}] = (numbers)[{at} * ROWS]"));
+        define("TAKE(in, numbers)", take.collect::<Vec<_>>().join("; "));
         define("LARGEST_TIME", format!("{:e}", largest_time::<T>()));
         define("LARGEST", format!("{:e}", T::LARGEST));
         define("LEAST_HEIGHT", format!("{:e}", least_height::<T>()));
         let settle = match self.domain {
             Domain::Free | Domain::Ball => "",
-            Domain::Hyperboloid => "settle_hyperboloid(row, width, kappa)",
-            Domain::HalfSpace => "settle_half_space(row, width)",
-            Domain::Sphere => "settle_sphere(row, width, kappa)",
+            Domain::Hyperboloid => "settle_hyperboloid",
+            Domain::HalfSpace => "settle_half_space",
+            Domain::Sphere => "settle_sphere",
         };
-        define("SETTLE(row, width, kappa)", settle.into());
+        let arguments = "(row, width, kappa, here, team)";
+        define(
+            &format!("SETTLE{arguments}"),
+            if settle.is_empty() { "".into() } else { settle.to_owned() + arguments },
+        );
         if !forward {
-            let outputs = 2 * v * b + 4 * v + PARAMS;
-            define("OUTPUTS", outputs.to_string());
             define("G_WIDTH(width)", if self.vector { "width" } else { "1" }.into());
             let of_vectors = (0..v).map(|i| format!("__global elem *d{i}"));
             let of_params = (0..params).map(|q| format!("__global double *e{q}"));
@@ -370,11 +433,12 @@ impl RowForm {
         });
         [
             functions("double", &[expression]),
+            team.source(),
             c,
             include_str!("rows.cl").to_owned(),
             self.basis_source(),
             wedges.collect(),
-            self.survey_source(),
+            self.survey_source(params, forward),
             include_str!("gram.cl").to_owned(),
         ]
         .concat()
@@ -414,17 +478,19 @@ impl<T: Float> OnDevice<T> for RowForm {
         let &Forward { inputs, out, .. } = forward;
         let key = Key::new::<T>("gram forward", Some((self.formula)()));
         let params = inputs.len() - self.vectors;
-        let program = queue.program::<T>(key, || self.source::<T>(params, true));
+        let team = queue.team(self.numbers(params, true));
+        let program = queue.program::<T>(key, || self.source::<T>(team, params, true));
         let (reads, n) = self.reads(inputs);
         let launch = queue.launch(&program, "forward").size(n).size(inputs[0].shape.width()).memory(out);
-        self.operands(launch, queue, inputs, &reads).over(n);
+        self.operands(launch, queue, inputs, &reads).over_rows(team, n);
     }
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let inputs = reverse.inputs;
         let key = Key::new::<T>("gram backward", Some((self.formula)()));
         let params = inputs.len() - self.vectors;
-        let program = queue.program::<T>(key, || self.source::<T>(params, false));
+        let team = queue.team(self.numbers(params, false));
+        let program = queue.program::<T>(key, || self.source::<T>(team, params, false));
         let ((reads, n), width) = (self.reads(inputs), inputs[0].shape.width());
         let launch = queue.launch(&program, "backward").size(n).size(width).memory(reverse.g);
         let mut launch = self.operands(launch, queue, inputs, &reads);
@@ -442,7 +508,7 @@ impl<T: Float> OnDevice<T> for RowForm {
                 grad => launch = launch.optional(grad.as_deref()),
             }
         }
-        launch.over(n);
+        launch.over_rows(team, n);
         for (i, all, grad) in sums {
             let (sum, width) = if i < self.vectors { (&SUM, width) } else { (&WIDE_SUM, 1) };
             sum.run::<T>(queue, &all, Broadcasted { read: reads[i], n, width }, None, grad);

@@ -1,48 +1,64 @@
-// Layer normalisation. A row is one work-item's; sums in double, the variance from differences.
+// Layer normalisation. Sums in double, the variance from differences.
 
-static double mean_of(__global const elem *x, ulong width) {
-    double sum = 0;
-    for (ulong c = 0; c < width; c++) sum += x[c];
-    return sum / width;
+#define ROW \
+    SHARED double team[ROWS * LANES]; \
+    LEAVE(FIRST >= rows); \
+    const int here = FIRST + PLACE < rows; \
+    const ulong r = here ? FIRST + PLACE : rows - 1; \
+    x += r * width
+
+// The sum of x - about, or of its squares: in pairs of lanes side by side.
+INLINE double sum_about(
+    double about, int squared, __global const elem *x, ulong width, SHARED double *team
+) {
+    double own[OWN] = {0}, seconds[OWN] = {0};
+    for (ulong c0 = 0; c0 < width; c0 += 2 * LANES)
+        for (int l = 0; l < OWN; l++) {
+            const ulong c = c0 + LANE(l), next = c + LANES;
+            const double d = c < width ? x[c] - about : 0, e = next < width ? x[next] - about : 0;
+            own[l] += squared ? d * d : d;
+            seconds[l] += squared ? e * e : e;
+        }
+    for (int l = 0; l < OWN; l++) own[l] += seconds[l];
+    return sum_of(own, team);
 }
 
-static double inverse_deviation(__global const elem *x, ulong width, double mean, double epsilon) {
-    double square = 0;
-    for (ulong c = 0; c < width; c++) square += (x[c] - mean) * (x[c] - mean);
-    return 1 / sqrt(square / width + epsilon);
+static double inverse_deviation(double squares, ulong width, double epsilon) {
+    return 1 / sqrt(squares / width + epsilon);
 }
 
-__kernel void forward(
+__kernel TOGETHER void forward(
     ulong rows, ulong width, double epsilon, __global const elem *x, __global const elem *gain,
     __global const elem *bias, __global elem *out
 ) {
-    const ulong r = get_global_id(0);
-    if (r >= rows) return;
-    x += r * width;
-    const double mean = mean_of(x, width), scale = inverse_deviation(x, width, mean, epsilon);
-    for (ulong c = 0; c < width; c++)
+    ROW;
+    const double mean = sum_about(0, 0, x, width, team) / width;
+    const double scale = inverse_deviation(sum_about(mean, 1, x, width, team), width, epsilon);
+    for (ulong c = ITEM; here && c < width; c += ITEMS)
         out[r * width + c] = (elem)((x[c] - mean) * scale * gain[c] + bias[c]);
 }
 
 // With u = scale (x - mean) and h = g gain: dx = scale (h - mean(h) - u mean(u h)); the gain receives g u.
-__kernel void backward(
+__kernel TOGETHER void backward(
     ulong rows, ulong width, double epsilon, __global const elem *x, __global const elem *gain,
     __global const elem *g, __global elem *dx, __global elem *of_gain
 ) {
-    const ulong r = get_global_id(0);
-    if (r >= rows) return;
-    x += r * width;
+    ROW;
     g += r * width;
-    const double mean = mean_of(x, width), scale = inverse_deviation(x, width, mean, epsilon);
-    double sum = 0, dot = 0;
-    for (ulong c = 0; c < width; c++) {
-        const double h = (double)g[c] * gain[c];
-        sum += h;
-        dot += h * (x[c] - mean);
-    }
-    sum /= width;
-    dot = scale * dot / width;
-    for (ulong c = 0; c < width; c++) {
+    const double mean = sum_about(0, 0, x, width, team) / width;
+    double squares[OWN] = {0}, sums[OWN] = {0}, dots[OWN] = {0};
+    for (ulong c0 = 0; c0 < width; c0 += LANES)
+        for (int l = 0; l < OWN; l++) {
+            const ulong c = c0 + LANE(l);
+            if (c >= width) break;
+            const double d = x[c] - mean, h = (double)g[c] * gain[c];
+            squares[l] += d * d;
+            sums[l] += h;
+            dots[l] += h * d;
+        }
+    const double scale = inverse_deviation(sum_of(squares, team), width, epsilon);
+    const double sum = sum_of(sums, team) / width, dot = scale * sum_of(dots, team) / width;
+    for (ulong c = ITEM; here && c < width; c += ITEMS) {
         const double u = (x[c] - mean) * scale, h = (double)g[c] * gain[c];
         if (dx) dx[r * width + c] = (elem)(scale * (h - sum - u * dot));
         if (of_gain) of_gain[r * width + c] = (elem)(g[c] * u);

@@ -6,34 +6,38 @@ use super::Queue;
 use super::fold::{Broadcasted, SUM};
 use super::form::{Forward, OnDevice, Reverse};
 use super::program::{Key, Program};
+use super::team::Team;
 use crate::Float;
 use crate::kernels::layer_norm::LayerNorm;
 use crate::shape::Broadcast;
 
-fn program<T: Float>(queue: &Queue) -> Arc<Program> {
-    queue.program::<T>(Key::new::<T>("layer_norm", None), || include_str!("layer_norm.cl").to_owned())
+fn program<T: Float>(queue: &Queue, team: Team) -> Arc<Program> {
+    let source = || team.source() + include_str!("layer_norm.cl");
+    queue.program::<T>(Key::new::<T>("layer_norm", None), source)
 }
 
 impl<T: Float> OnDevice<T> for LayerNorm {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let rows = shape.len() / shape.width();
-        let mut launch = queue.launch(&program::<T>(queue), "forward");
+        let team = queue.team(0);
+        let mut launch = queue.launch(&program::<T>(queue, team), "forward");
         launch = launch.size(rows).size(shape.width()).number(self.epsilon);
         for input in inputs {
             launch = launch.memory(&input.on(queue));
         }
-        launch.memory(out).over(rows);
+        launch.memory(out).over_rows(team, rows);
     }
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let (shape, [x, gain, _]) = (reverse.out.shape, [0, 1, 2].map(|i| &reverse.inputs[i]));
         let (width, rows) = (shape.width(), shape.len() / shape.width());
         let of_gain = reverse.grads[1].as_ref().map(|_| queue.take(shape.len() * size_of::<T>()));
-        let launch = queue.launch(&program::<T>(queue), "backward");
+        let team = queue.team(0);
+        let launch = queue.launch(&program::<T>(queue, team), "backward");
         let launch = launch.size(rows).size(width).number(self.epsilon);
         let launch = launch.memory(&x.on(queue)).memory(&gain.on(queue)).memory(reverse.g);
-        launch.optional(reverse.grads[0].as_deref()).optional(of_gain.as_deref()).over(rows);
+        launch.optional(reverse.grads[0].as_deref()).optional(of_gain.as_deref()).over_rows(team, rows);
         let all = Broadcasted { read: Broadcast::cycled(width), n: shape.len(), width: 1 };
         if let Some((all_of_gain, grad)) = of_gain.zip(reverse.grads[1].as_ref()) {
             SUM.run::<T>(queue, &all_of_gain, all, None, grad);

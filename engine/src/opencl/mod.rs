@@ -7,6 +7,7 @@
 //! | `memory.rs` | device memory, pooled; uploads and read-backs |
 //! | `elementary.cl` | the elementary functions, in the operations of [`crate::elementary`]: the same bits |
 //! | `form.rs` | what an operation is on a device |
+//! | `team.rs` | the work-items that compute a row |
 //! | `tape.rs` | the tape's forward and reverse pass on a device |
 //! | the others | the kernels' skeletons; the formulas in them are printed by [`Expression`](crate::Expression) |
 //!
@@ -28,8 +29,10 @@ mod memory;
 mod pair;
 mod program;
 mod queue;
+mod random;
 mod sparse;
 mod tape;
+mod team;
 
 pub(crate) use self::pair::PairForm;
 pub(crate) use form::{Forward, OnDevice, Reverse};

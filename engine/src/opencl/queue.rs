@@ -10,6 +10,7 @@ use super::memory::{Memory, Pool};
 use super::program::{Key, Program};
 use crate::device::DeviceError;
 use crate::shape::Broadcast;
+use crate::simd::LANES;
 
 /// A device with all that computes on it. Clones are the same device.
 #[derive(Clone)]
@@ -25,6 +26,8 @@ pub(super) struct Inner {
     pub(super) global: u64,
     /// Whether `f32` division and root can be rounded correctly on request.
     pub(super) rounds: bool,
+    /// Work-items of a row: see [`super::team`].
+    pub(super) items: usize,
     pub(super) pool: Mutex<Pool>,
     pub(super) programs: Mutex<HashMap<Key, Arc<Program>>>,
 }
@@ -77,6 +80,15 @@ pub(crate) fn list() -> Result<Vec<String>, DeviceError> {
     Ok(lines.collect())
 }
 
+/// What the environment variable `COTANGENT_ROW_ITEMS` says, for tests: with it a processor does as a GPU does.
+fn named_items() -> Option<usize> {
+    let named = std::env::var("COTANGENT_ROW_ITEMS").ok()?;
+    match named.parse() {
+        Ok(items @ (1 | LANES)) => Some(items),
+        _ => panic!("COTANGENT_ROW_ITEMS={named}: 1 or {LANES} is needed"),
+    }
+}
+
 impl Queue {
     /// The device of a number; opened once per process.
     pub(crate) fn open(index: usize) -> Result<Self, DeviceError> {
@@ -104,6 +116,9 @@ impl Queue {
         }
         let context = core::create_context(None, &[device], None, None).map_err(failed)?;
         let queue = core::create_command_queue(&context, device, None).map_err(failed)?;
+        let kind = core::get_device_info(device, DeviceInfo::Type);
+        let is_cpu =
+            matches!(kind, Ok(core::DeviceInfoResult::Type(kind)) if kind.contains(core::DEVICE_TYPE_CPU));
         let rounds = core::FP_CORRECTLY_ROUNDED_DIVIDE_SQRT.bits();
         let queue = Queue(Arc::new(Inner {
             index,
@@ -112,6 +127,7 @@ impl Queue {
             queue,
             global: number(DeviceInfo::GlobalMemSize),
             rounds: number(DeviceInfo::SingleFpConfig) & rounds != 0,
+            items: named_items().unwrap_or(if is_cpu { 1 } else { LANES }),
             pool: Mutex::default(),
             programs: Mutex::default(),
             name,
@@ -169,6 +185,14 @@ impl Launch<'_> {
         match memory {
             Some(memory) => self.memory(memory),
             None => self.argument(ArgVal::mem_null()),
+        }
+    }
+
+    /// Device memory, of kernels that take some.
+    pub(super) fn given(self, memory: Option<&Memory>) -> Self {
+        match memory {
+            Some(memory) => self.memory(memory),
+            None => self,
         }
     }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::form::{Array, Forward, Reverse, form};
-use super::{Memory, Queue, index};
+use super::{Memory, Queue, index, random};
 use crate::arena::{Arena, Cotangent, Op, check_gradients};
 use crate::kernels::index::{Gather, SparseRows, UNTOUCHED};
 use crate::pool::Buffer;
+use crate::rng::Rng;
 use crate::{Float, Shape};
 
 impl<T: Float> Arena<T> {
@@ -83,6 +84,19 @@ impl<T: Float> Arena<T> {
                 self.accumulate(input, buffer);
             }
         }
+        true
+    }
+
+    /// A mask of [`dropout`](crate::Var::dropout), drawn on the tape's device, if it has one.
+    pub(crate) fn dropout_on_device(
+        &self,
+        rng: &mut Rng,
+        numbers: [f64; 2],
+        len: usize,
+        mask: &mut Buffer<T>,
+    ) -> bool {
+        let Some(queue) = self.queue() else { return false };
+        random::dropout::<T>(&queue, rng, numbers, len, &mask.write_on(&queue));
         true
     }
 

@@ -1,0 +1,35 @@
+// Draws of a random stream: ChaCha with eight rounds (Bernstein 2008), word for word the host's.
+
+#define QUARTER(a, b, c, d) \
+    x[a] += x[b]; x[d] = rotate(x[d] ^ x[a], 16u); \
+    x[c] += x[d]; x[b] = rotate(x[b] ^ x[c], 12u); \
+    x[a] += x[b]; x[d] = rotate(x[d] ^ x[a], 8u); \
+    x[c] += x[d]; x[b] = rotate(x[b] ^ x[c], 7u)
+
+// Sixteen words.
+static void block_of(ulong4 key, ulong stream, ulong number, uint *x) {
+    const ulong halves[8] = {0x3320646e61707865, 0x6b20657479622d32, key.x, key.y, key.z, key.w, number, stream};
+    for (int i = 0; i < 16; i++) x[i] = (uint)(halves[i / 2] >> i % 2 * 32);
+    for (int round_ = 0; round_ < 8; round_ += 2) {
+        QUARTER(0, 4, 8, 12); QUARTER(1, 5, 9, 13); QUARTER(2, 6, 10, 14); QUARTER(3, 7, 11, 15);
+        QUARTER(0, 5, 10, 15); QUARTER(1, 6, 11, 12); QUARTER(2, 7, 8, 13); QUARTER(3, 4, 9, 14);
+    }
+    for (int i = 0; i < 16; i++) x[i] += (uint)(halves[i / 2] >> i % 2 * 32);
+}
+
+// Each element is 0 with probability `rate`, else `kept`. An element is drawn by two words, the first one's by those from
+// `word` of block `number` on; a work-item takes the elements whose first word is in its block.
+__kernel void dropout(
+    ulong n, ulong number, ulong word, ulong stream, ulong4 key, double rate, double kept, __global elem *mask
+) {
+    const ulong k = get_global_id(0);
+    uint x[32];
+    block_of(key, stream, number + k, x);
+    if (word % 2 == 1) block_of(key, stream, number + k + 1, x + 16);
+    for (ulong w = word % 2; w < 16; w += 2) {
+        const ulong i = (16 * k + w - word) / 2;
+        if (16 * k + w < word || i >= n) continue;
+        const ulong draw = (ulong)x[w + 1] << 32 | x[w];
+        mask[i] = (elem)((double)(draw >> 11) * 0x1p-53 < rate ? 0.0 : kept);
+    }
+}

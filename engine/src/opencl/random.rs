@@ -1,0 +1,29 @@
+//! Draws of a random stream.
+
+use super::program::Key;
+use super::{Memory, Queue};
+use crate::Float;
+use crate::rng::Rng;
+
+/// Words of a block of the stream's cipher.
+const BLOCK: usize = 16;
+
+/// `n` elements that are 0 with probability `rate`, else `kept`: of `n` draws of an `f64`, which the stream goes past.
+pub(crate) fn dropout<T: Float>(
+    queue: &Queue,
+    rng: &mut Rng,
+    [rate, kept]: [f64; 2],
+    n: usize,
+    mask: &Memory,
+) {
+    let seed = rng.get_seed();
+    let key = |k: usize| u64::from_le_bytes(seed.as_chunks::<8>().0[k]) as usize;
+    let position = rng.get_word_pos();
+    let (number, first) = ((position / BLOCK as u128) as usize, (position % BLOCK as u128) as usize);
+    let source = || include_str!("random.cl").to_owned();
+    let program = queue.program::<T>(Key::new::<T>("random", None), source);
+    let launch = queue.launch(&program, "dropout").size(n).size(number).size(first);
+    let launch = launch.size(rng.get_stream() as usize).sizes([0, 1, 2, 3].map(key));
+    launch.number(rate).number(kept).memory(mask).over((first + 2 * n).div_ceil(BLOCK));
+    rng.set_word_pos(position + 2 * n as u128);
+}

@@ -1,0 +1,51 @@
+// Rows that work-items compute together. A row is ITEMS work-items': coordinate c is that of number c % ITEMS, so that
+// neighbours read neighbouring memory. A team has ROWS rows: it is a work-group, whose members meet at barriers, or a
+// work-item with a row of its own. Sums over a row are taken in eight lanes, coordinate c in lane c % LANES, that are
+// combined pairwise as on the host.
+
+#define LANES 8
+#define TEAM (ROWS * ITEMS)
+
+// A work-item's number in its team, its number in its row, and that of its row in the team.
+#define MEMBER ((int)(get_local_id(0) % TEAM))
+#define ITEM (MEMBER % ITEMS)
+#define PLACE (MEMBER / ITEMS)
+// The first row of the team.
+#define FIRST (get_global_id(0) / TEAM * ROWS)
+
+// How many lanes are a work-item's own, and their numbers.
+#define OWN (LANES / ITEMS)
+#define LANE(l) (ITEM + (l) * ITEMS)
+
+// MEET: what members wrote before, all see after. All of a team must come to it, whatever their rows are, and those
+// beyond the last row too; a work-item by itself may leave.
+#if TEAM == 1
+#define SHARED
+#define TOGETHER
+#define MEET
+#define LEAVE(beyond) if (beyond) return
+#else
+#define SHARED __local
+#define TOGETHER __attribute__((reqd_work_group_size(TEAM, 1, 1)))
+#define MEET barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define LEAVE(beyond)
+#endif
+
+// A function that asks for a work-item's number, as ITEM does, must become part of its kernel: for others PoCL keeps the
+// number in one place for all of its threads.
+#define INLINE static inline __attribute__((always_inline))
+
+// All lanes of a row, of a work-item's own. `team`: ROWS times LANES numbers.
+INLINE void gather(const double *own, SHARED double *team, double *lanes) {
+    MEET;
+    for (int l = 0; l < OWN; l++) team[PLACE * LANES + LANE(l)] = own[l];
+    MEET;
+    for (int l = 0; l < LANES; l++) lanes[l] = team[PLACE * LANES + l];
+}
+
+// The sum over the lanes of a row.
+INLINE double sum_of(const double *own, SHARED double *team) {
+    double l[LANES];
+    gather(own, team, l);
+    return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+}
