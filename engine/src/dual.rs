@@ -141,6 +141,10 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
         Dual { value: S::constant(value), partials: [S::zero(); N] }
     }
     #[inline(always)]
+    fn detached(self) -> Self {
+        Dual { value: self.value.detached(), partials: [S::zero(); N] }
+    }
+    #[inline(always)]
     fn lt(self, other: Self) -> S::Mask {
         self.value.lt(other.value)
     }

@@ -129,6 +129,11 @@ pub trait Scalar:
     fn one() -> Self {
         Self::constant(1.0)
     }
+    /// The same number as a constant: without derivatives.
+    #[inline(always)]
+    fn detached(self) -> Self {
+        self
+    }
     /// `x²`.
     #[inline(always)]
     fn square(self) -> Self {

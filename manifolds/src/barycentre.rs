@@ -24,7 +24,7 @@
 //!   where nothing cancels for κ ≤ 0: [`Barycentre::barycentre`]. Its error is some `u λ_m`, an ulp of the
 //!   coordinates, at any radius.
 
-use cotangent_engine::formulas::{Mul, Square};
+use cotangent_engine::formulas::{Div, Mul, Square};
 use cotangent_engine::{MapFormula, Rows, Scalar};
 
 use crate::manifold::{ConstantCurvature, Scale};
@@ -121,16 +121,13 @@ impl Barycentre for Lorentz {
     }
 }
 
-/// The other hyperbolic models have the hyperboloid's centroid, of points within its range: in the half-space coordinates and
-/// their inverses up to 1e18 in `f32`. In the Klein model it is Einstein's midpoint, the mean with weights wᵢγᵢ.
+/// The other hyperbolic models have their sums on the hyperboloid.
 macro_rules! of_the_hyperboloid {
-    ($model:ty) => {
+    ($(#[$doc:meta])* $model:ty, { $barycentre:item }) => {
+        $(#[$doc])*
         impl Barycentre for $model {
             #[track_caller]
-            fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
-                let there: Lorentz = self.counterpart();
-                self.of_hyperboloid(&there.barycentre(&self.onto_hyperboloid(points), weights))
-            }
+            $barycentre
             fn barycentre_features<R: Rows>(&self, points: &R) -> R {
                 self.onto_hyperboloid(points)
             }
@@ -141,8 +138,37 @@ macro_rules! of_the_hyperboloid {
         }
     };
 }
-of_the_hyperboloid!(Klein);
-of_the_hyperboloid!(HalfSpace);
+
+of_the_hyperboloid! {
+    /// Einstein's midpoint, the mean with weights wᵢγᵢ: the hyperboloid's centroid.
+    Klein, {
+        fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
+            let there: Lorentz = self.counterpart();
+            self.of_hyperboloid(&there.barycentre(&self.onto_hyperboloid(points), weights))
+        }
+    }
+}
+
+of_the_hyperboloid! {
+    /// The same point without the hyperboloid, whose range is half as many decades: of points (tᵢ, yᵢ) with shares
+    /// `bᵢ = (wᵢ/yᵢ)/Σ w/y` it is `t̄ = Σ bᵢtᵢ` at the height `√Σ bᵢ(‖tᵢ − t̄‖² + yᵢ²)`, in which nothing cancels. Its
+    /// gradients in `f32` ask for heights whose squares it has, between 1e-18 and 1e18.
+    HalfSpace, {
+        fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
+            let shares = shares::<R>(weights);
+            let parts = R::map(Div, [&shares, &R::scalar(formulas::Altitude, [points], [])]);
+            let total = R::beside(&R::total(&parts));
+            let mean = R::combine(&R::map(formulas::Share, [&parts, &total]), points);
+            let foot = R::vector(formulas::AtHeight, [&mean], [&mean.constant(0.0)]);
+            // √b is √w times this, of which the squares may overflow.
+            let reaches = R::scalar(formulas::Reach, [points, &foot.row_beside()], [&total]);
+            let reach = R::total(&R::map(Mul, [&shares, &reaches]));
+            let squares = R::map(formulas::SquareInParts, [&shares, &reaches, &R::beside(&reach)]);
+            let height = R::map(formulas::RootMeanSquare, [&reach, &R::total(&squares)]);
+            R::vector(formulas::AtHeight, [&foot], [&height])
+        }
+    }
+}
 
 /// The weighted sum of points, scaled to the sphere.
 impl Barycentre for Sphere {
@@ -223,7 +249,7 @@ pub mod formulas {
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Vector};
 
     use super::{MapFormula, Scalar};
-    use Invariant::{Dot, Last, Margin, Param};
+    use Invariant::{Along, Dot, Last, Margin, Param};
 
     /// `⟨x, x⟩_L` of any row.
     #[derive(Clone, Copy, Debug)]
@@ -314,6 +340,84 @@ pub mod formulas {
         }
     }
 
+    /// The height of a point of the half-space.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Altitude;
+
+    impl RowFormula<1, 1, 1, 1> for Altitude {
+        const NAME: &'static str = "barycentre.altitude";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 1] = [Vector::Input(0)];
+        const INVARIANTS: [Invariant; 1] = [Last(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([y]: [S; 1]) -> [S; 1] {
+            [y]
+        }
+    }
+
+    /// A row with parameter 0 as its last coordinate.
+    #[derive(Clone, Copy, Debug)]
+    pub struct AtHeight;
+
+    impl RowFormula<1, 2, 1, 2> for AtHeight {
+        const NAME: &'static str = "barycentre.at_height";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Horizontal;
+        const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
+        const INVARIANTS: [Invariant; 1] = [Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([height]: [S; 1]) -> [S; 2] {
+            [S::one(), height]
+        }
+    }
+
+    /// `‖x − f‖/√(y s)` of a point x at height y and the mean's foot f, s = parameter 0; 0 where s is 0.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Reach;
+
+    impl RowFormula<2, 1, 3, 1> for Reach {
+        const NAME: &'static str = "barycentre.reach";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 1] = [Vector::Difference(1, 0)];
+        const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([length, y, sum]: [S; 3]) -> [S; 1] {
+            let some = S::zero().lt(sum);
+            let root = y.sqrt() * S::select(some, sum, S::one()).sqrt();
+            [S::select(some, length / root, S::zero())]
+        }
+    }
+
+    /// `w (x/y)²`, 0 where y is 0: finite also where a point without weight is beyond all others.
+    #[derive(Clone, Copy, Debug)]
+    pub struct SquareInParts;
+
+    impl MapFormula<3> for SquareInParts {
+        const NAME: &'static str = "barycentre.square_in_parts";
+        cotangent_engine::compiled_here!(map);
+        #[inline(always)]
+        fn eval<S: Scalar>([w, x, y]: [S; 3]) -> S {
+            let [limit, root] = if S::EPSILON < 1e-10 { [1e300, 1e150] } else { [1e38, 1e18] };
+            let limit = S::select(S::zero().lt(w), S::constant(limit), S::constant(root));
+            let some = S::zero().lt(y);
+            let part = (x / S::select(some, y, S::one())).min(limit);
+            S::select(some, (w * part) * part, S::zero())
+        }
+    }
+
+    /// `x √q`; 1, the height of the origin, where x is 0.
+    #[derive(Clone, Copy, Debug)]
+    pub struct RootMeanSquare;
+
+    impl MapFormula<2> for RootMeanSquare {
+        const NAME: &'static str = "barycentre.root_mean_square";
+        cotangent_engine::compiled_here!(map);
+        #[inline(always)]
+        fn eval<S: Scalar>([x, q]: [S; 2]) -> S {
+            S::select(S::zero().lt(x), x * q.sqrt(), S::one())
+        }
+    }
+
     /// `((2/√-κ) sinh(√-κ d/2))²`: the squared chord of points of the hyperboloid at distance d.
     #[derive(Clone, Copy, Debug)]
     pub struct SquaredChord;
@@ -364,6 +468,11 @@ pub mod formulas {
         Formula::row(FromSum, HalfSpace, &[Range(0.1, 0.8)]),
         Formula::row(FromMean, Ball, &[KAPPA, Range(0.3, 0.5), Range(0.01, 0.09)]),
         Formula::map(Share, &[Range(0.1, 3.0), Range(0.3, 3.0)]),
+        Formula::row(Altitude, HalfSpace, &[]),
+        Formula::row(AtHeight, HalfSpace, &[Range(0.3, 3.0)]),
+        Formula::row(Reach, HalfSpace, &[Range(0.3, 3.0)]),
+        Formula::map(SquareInParts, &[Range(0.1, 3.0), Range(0.1, 3.0), Range(0.3, 3.0)]),
+        Formula::map(RootMeanSquare, &[Range(0.1, 3.0), Range(1.0, 3.0)]),
         Formula::map(SquaredChord, &[Range(0.1, 3.0), NEGATIVE]),
         Formula::map(InverseNorm, &[Range(0.1, 3.0), Range(0.1, 3.0), NEGATIVE]),
         Formula::map(InverseRoot, &[Range(0.3, 3.0)]),

@@ -267,16 +267,21 @@ impl<'a, M: Manifold> Problem<'a, M> {
             gradient = m.norm(&mean, &pull);
             let square = self.square(&mean);
             let step = solution(&self.derivative(&mean).1, pull.iter().map(|x| -x));
-            let mut step = Row::from(step.data.as_slice());
+            let mut step = m.project_tangent(&mean, &Row::from(step.data.as_slice()));
             let mut slope = m.inner(&mean, &pull, &step);
             if !(slope > 0.0) {
                 // Beyond the strongly convex part of a sphere.
                 (slope, step) = (gradient * gradient, pull.clone());
             }
             length = m.norm(&mean, &step);
-            if length <= options.tolerance * square.sqrt() + 16.0 * self.resolution(&mean) {
+            let close = options.tolerance * square.sqrt() + 16.0 * self.resolution(&mean);
+            if length <= close {
                 // Newton's last step is nearly free of error.
                 return Ok(m.exp(&mean, &step));
+            }
+            if 4.0 * gradient <= close {
+                // The mean is no farther, where no eigenvalue of the Hessian is below ¼: what is longer is rounding.
+                return Ok(m.exp(&mean, &pull));
             }
             let accepted = (0..60).map(|halvings| 0.5_f64.powi(halvings)).find_map(|t| {
                 let next = m.exp(&mean, &Row::vector(Scale, [&step], [&t]));

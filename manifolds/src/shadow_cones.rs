@@ -30,9 +30,11 @@ pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, slope: S) -> S {
 #[inline(always)]
 pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
     let (half, quarter) = (S::constant(0.5), S::constant(0.25));
-    let overlap = half * ((penumbral_width(q, light) + penumbral_width(k, light)) - delta);
+    let (q_width, k_width) = (penumbral_width(q, light), penumbral_width(k, light));
+    let overlap = half * ((q_width + k_width) - delta);
+    let rest = half * (penumbral_rest(q, q_width, light) + penumbral_rest(k, k_width, light) + delta);
     // Zero comes first: the larger of 0 and NaN is then NaN.
-    let crossing = S::zero().max((light - overlap) * (light + overlap));
+    let crossing = S::zero().max(rest * (light + overlap));
     let difference = (q - k) * (q + k) * delta.recip();
     let semicircle = quarter * (delta.square() + difference.square()) + half * (q.square() + k.square());
     // The semicircle through both is higher than either.
@@ -43,6 +45,13 @@ pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
 #[inline(always)]
 fn penumbral_width<S: Scalar>(height: S, light: S) -> S {
     S::zero().max((light - height) * (light + height)).sqrt()
+}
+
+/// The light source's height less that width, h²/(r + √(r² − h²)): far below the source a difference would cancel.
+#[inline(always)]
+fn penumbral_rest<S: Scalar>(height: S, width: S, light: S) -> S {
+    let height = height.min(light);
+    height * (height / (light + width))
 }
 
 /// The partial orders of shadow cones. Heights and horizontal distances are those of the rows; curvature only scales

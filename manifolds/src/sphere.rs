@@ -102,18 +102,18 @@ pub mod formulas {
         }
     }
 
-    /// Logarithm at x of y: `(θ/sin θ)(d + (κ‖d‖²/2) x)`, beyond a right angle with `s − (κ‖s‖²/2) x`, which is the
-    /// same vector.
+    /// Logarithm at x of y: `(θ/sin θ)(d − κ⟨x,d⟩ x)`, beyond a right angle with `s − κ⟨x,s⟩ x`, which is the same
+    /// vector. `⟨x,d⟩` is `−‖d‖²/2` but for the rounding of the rows, of which there may be more than of that.
     #[derive(Clone, Copy, Debug)]
     pub struct Log;
 
-    impl RowFormula<2, 3, 3, 3> for Log {
+    impl RowFormula<2, 3, 5, 3> for Log {
         const NAME: &'static str = "sphere.log";
         const VECTOR: bool = true;
         const BASIS: [Vector; 3] = [Input(0), Difference(1, 0), Sum(0, 1)];
-        const INVARIANTS: [Invariant; 3] = [Dot(1, 1), Dot(2, 2), Param(0)];
+        const INVARIANTS: [Invariant; 5] = [Dot(1, 1), Dot(2, 2), Dot(0, 1), Dot(0, 2), Param(0)];
         #[inline(always)]
-        fn eval<S: Scalar>([dd, ss, kappa]: [S; 3]) -> [S; 3] {
+        fn eval<S: Scalar>([dd, ss, xd, xs, kappa]: [S; 5]) -> [S; 3] {
             let near = dd.lt(ss);
             // θ over 2 sin(θ/2), which is √κ‖d‖.
             let by_chord = S::select(
@@ -122,9 +122,8 @@ pub mod formulas {
                 distance(dd, ss, kappa) / dd.sqrt(),
             );
             let a = unless_antipodal(ss, S::constant(2.0) * by_chord / (kappa * ss).sqrt());
-            let of_x = S::constant(0.5) * kappa * a;
             let zero = S::zero();
-            [S::select(near, of_x * dd, -of_x * ss), S::select(near, a, zero), S::select(near, zero, a)]
+            [-kappa * a * S::select(near, xd, xs), S::select(near, a, zero), S::select(near, zero, a)]
         }
     }
 
@@ -161,7 +160,8 @@ pub mod formulas {
         }
     }
 
-    /// The identity on points; other rows are scaled to the sphere, and the zero row is moved to the origin.
+    /// The identity on points; other rows are scaled to the sphere, and the zero row is moved to the origin. The
+    /// gradient is that of the scaling everywhere: at points the tangent part.
     #[derive(Clone, Copy, Debug)]
     pub struct Project;
 
@@ -177,7 +177,7 @@ pub mod formulas {
             let off = (kappa * norm.square() - S::one()).abs();
             let scaled = (kappa.sqrt() * norm).recip();
             let scaled = S::select(S::zero().lt(norm), scaled, S::one());
-            [S::select(off.lt(S::constant(8.0) * epsilon), S::one(), scaled)]
+            [S::select(off.lt(S::constant(8.0) * epsilon), scaled / scaled.detached(), scaled)]
         }
     }
 

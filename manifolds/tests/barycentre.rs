@@ -358,15 +358,11 @@ fn batches_and_gradients() {
             (means * means.tape().constant(direction)).sum()
         }
         let inputs = [points, weights];
-        // Points that are settled onto a surface move along it: coordinates are moved freely and projected. On the sphere
-        // they are points of any length as well.
-        fn settled<'t, M: Manifold>(m: &M, v: Var<'t, f64>) -> Var<'t, f64> {
-            if M::NAME == "sphere" { v } else { m.project(&v) }
-        }
-        let worst = check::gradients(&inputs, |v| along(m.barycentre(&settled(&m, v[0]), &v[1]), &direction));
+        // Points that are settled onto a surface move along it: coordinates are moved freely and projected.
+        let worst = check::gradients(&inputs, |v| along(m.barycentre(&m.project(&v[0]), &v[1]), &direction));
         assert!(worst.relative < 1e-8, "{m:?}: {worst:?}");
         let worst = check::gradients(&inputs, |v| {
-            let features = m.barycentre_features(&settled(&m, v[0]));
+            let features = m.barycentre_features(&m.project(&v[0]));
             along(m.barycentre_from_sum(&Var::combine(&v[1], &features)), &direction)
         });
         assert!(worst.relative < 1e-8, "{m:?}: {worst:?}");
@@ -419,6 +415,54 @@ fn edges() {
         check::<_, f32>(Lorentz::new(-1.0).unwrap(), radius);
         check::<_, f32>(Euclidean, radius);
     }
+}
+
+/// In the half-space at all heights of the storage type: scaling a set scales its barycentre, and points as far apart
+/// as there are have the one that the formula says.
+fn ends_of_the_half_space<T: Float>(reach: i32) {
+    let m = HalfSpace::new(-0.37).unwrap();
+    let mut rng = rng::stream(11, 0, 0);
+    let power = |e: i32| 2.0_f64.powi(e);
+    let means = |points: &Tensor<T>, weights: &Tensor<f64>| {
+        let mean = m.barycentre(points, weights);
+        m.contains(mean.data()).unwrap();
+        let tape = Tape::new();
+        let on_tape = m.barycentre(&tape.constant(points), &tape.constant(&weights.cast::<T>())).to_tensor();
+        m.contains(on_tape.data()).unwrap();
+        [mean, on_tape].map(|mean| mean.data().iter().map(|x| x.to_f64()).collect::<Vec<f64>>())
+    };
+    let close = |got: &[f64], want: &[f64]| {
+        let size = want.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+        let error = got.iter().zip(want).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs())) / size;
+        assert!(error <= 16.0 * roundoff::<T>(), "{error:e}: {got:?}, not {want:?}");
+    };
+    for _ in 0..20 {
+        let points: Tensor<T> = cluster(&m, [5, 3], 2.0, 3.0, &mut rng);
+        let weights = weights(5, &mut rng).cast::<T>().cast::<f64>();
+        let want = &means(&points, &weights)[0];
+        for e in [-reach, -reach / 2, reach / 2, reach] {
+            let moved = Tensor::from_fn([5, 3], |i| T::nearest(points.data()[i].to_f64() * power(e)));
+            let want: Vec<f64> = want.iter().map(|x| x * power(e)).collect();
+            means(&moved, &weights).iter().for_each(|got| close(got, &want));
+        }
+    }
+    let two = |x: [f64; 4], weights: [f64; 2], want: [f64; 2]| {
+        let points = Tensor::new([2, 2], x.map(T::nearest).to_vec());
+        means(&points, &Tensor::new([2], weights.to_vec())).iter().for_each(|got| close(got, &want));
+    };
+    let (low, high) = (power(-reach), power(reach));
+    two([0.0, low, 0.0, high], [1.0, 1.0], [0.0, 1.0]);
+    two([0.0, low, 0.0, high], [1.0, 4.0], [0.0, 2.0]);
+    two([high, low, -high, low], [0.5, 0.5], [0.0, high]);
+    two([high, high, 1.0, 1.0], [0.0, 3.0], [1.0, 1.0]);
+    two([high, high, 0.0, low], [0.0, 3.0], [0.0, low]);
+    two([high, high, 0.0, low], [0.0, 0.0], [0.0, 1.0]);
+}
+
+#[test]
+fn ends_of_the_half_space_are_in_reach() {
+    ends_of_the_half_space::<f64>(1000);
+    ends_of_the_half_space::<f32>(110);
 }
 
 #[test]

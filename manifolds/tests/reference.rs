@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 
 use cotangent_engine::{Float, Row, Tape, Tensor, Var};
 use cotangent_manifolds::{
-    ConstantCurvature, Curved, HalfSpace, Isometric, Klein, Lorentz, Manifold, Sphere, Stereographic,
+    Barycentre, ConstantCurvature, Curved, EntailmentCones, FrechetMean, Grassmann, HalfSpace, Hyperbolic,
+    Isometric, Klein, Lorentz, Manifold, OriginFrame, Retraction, Spd, Sphere, Spread, Stereographic,
+    Stiefel, WrappedNormal, direction,
 };
 
 struct Case {
@@ -36,6 +38,10 @@ impl Case {
     }
     fn number(&self, name: &str) -> f64 {
         self.inputs[name][0]
+    }
+    /// The number of rows, or of columns, of matrices.
+    fn size(&self, axis: usize) -> usize {
+        self.inputs["size"][axis] as usize
     }
 }
 
@@ -166,6 +172,41 @@ fn model<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> 
     }
 }
 
+/// Those of all models of hyperbolic space.
+fn hyperbolic<M: Hyperbolic, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+    let [x, v] = ["x", "v"].map(|name| case.row::<T>(name));
+    match operation {
+        "to_stereographic" => to::<M, Stereographic, T>(&m, &x),
+        "push_to_stereographic" => push_to::<M, Stereographic, T>(&m, &x, &v),
+        "to_lorentz" => to::<M, Lorentz, T>(&m, &x),
+        "push_to_lorentz" => push_to::<M, Lorentz, T>(&m, &x, &v),
+        "to_klein" => to::<M, Klein, T>(&m, &x),
+        "push_to_klein" => push_to::<M, Klein, T>(&m, &x, &v),
+        "to_half_space" => to::<M, HalfSpace, T>(&m, &x),
+        "push_to_half_space" => push_to::<M, HalfSpace, T>(&m, &x, &v),
+        _ => model::<_, T>(m, operation, case),
+    }
+}
+
+/// Those of models with cones and wrapped normal distributions.
+fn with_cones<M: EntailmentCones + OriginFrame, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+    const K: f64 = 0.1;
+    let [x, y] = ["x", "y"].map(|name| case.row::<T>(name));
+    let density = |spread| vec![WrappedNormal::new(m, x.clone(), spread).log_density(&y)];
+    match operation {
+        "cone_aperture" => vec![m.cone_aperture(&x, K)],
+        "cone_angle" => vec![m.cone_angle(&x, &y)],
+        "cone_energy" => vec![m.cone_energy(&x, &y, K)],
+        "isotropic_density" => density(Spread::Isotropic(case.number("r").abs())),
+        "diagonal_density" => {
+            let mut scales = case.row::<T>("u");
+            scales.iter_mut().for_each(|s| *s = T::nearest(s.to_f64().abs()));
+            density(Spread::Diagonal(scales))
+        }
+        _ => hyperbolic::<_, T>(m, operation, case),
+    }
+}
+
 fn stereographic<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
     let m = Stereographic::new(case.kappa).unwrap();
     let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
@@ -188,35 +229,26 @@ fn stereographic<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
         "logit" => vec![m.logit(&x, &y, &u)],
         "hyperplane" => vec![m.unidirectional_logit(&x, &u, &case.number("r"))],
         "busemann" => vec![m.busemann(&x, &y)],
-        "to_lorentz" => to::<Lorentz, T>(&m, &x),
-        "push_to_lorentz" => push_to::<Lorentz, T>(&m, &x, &v),
-        "to_klein" => to::<Klein, T>(&m, &x),
-        "push_to_klein" => push_to::<Klein, T>(&m, &x, &v),
-        "to_half_space" => to::<HalfSpace, T>(&m, &x),
-        "push_to_half_space" => push_to::<HalfSpace, T>(&m, &x, &v),
-        "to_sphere" => to::<Sphere, T>(&m, &x),
-        "push_to_sphere" => push_to::<Sphere, T>(&m, &x, &v),
-        _ => model::<_, T>(m, operation, case),
+        "matvec" => {
+            let matrix = Tensor::new([2, x.len()], [u.to_vec(), y.to_vec()].concat());
+            point(m.matvec(&matrix, &x))
+        }
+        "to_sphere" => to::<_, Sphere, T>(&m, &x),
+        "push_to_sphere" => push_to::<_, Sphere, T>(&m, &x, &v),
+        _ => with_cones::<_, T>(m, operation, case),
     }
 }
 
 /// The point in another model.
-fn to<N: ConstantCurvature, T: Float>(m: &Stereographic, x: &Row<T>) -> Vec<f64>
-where
-    Stereographic: Isometric<N>,
-{
-    let there = Isometric::<N>::convert(m, x);
-    let model: N = m.counterpart();
-    model.contains(&there).unwrap();
+fn to<M: Isometric<N>, N: ConstantCurvature, T: Float>(m: &M, x: &Row<T>) -> Vec<f64> {
+    let there = m.convert(x);
+    m.counterpart().contains(&there).unwrap();
     numbers(there)
 }
 
 /// A tangent vector in another model.
-fn push_to<N: ConstantCurvature, T: Float>(m: &Stereographic, x: &Row<T>, v: &Row<T>) -> Vec<f64>
-where
-    Stereographic: Isometric<N>,
-{
-    numbers(Isometric::<N>::push(m, x, v))
+fn push_to<M: Isometric<N>, N: ConstantCurvature, T: Float>(m: &M, x: &Row<T>, v: &Row<T>) -> Vec<f64> {
+    numbers(m.push(x, v))
 }
 
 #[test]
@@ -229,7 +261,8 @@ fn lorentz<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
     let m = Lorentz::new(case.kappa).unwrap();
     match operation {
         "exp_back" => numbers(m.exp(&case.row::<T>("x"), &case.row("w"))),
-        _ => model::<_, T>(m, operation, case),
+        "egrad_to_rgrad" => numbers(m.egrad_to_rgrad(&case.row::<T>("x"), &case.row("u"))),
+        _ => with_cones::<_, T>(m, operation, case),
     }
 }
 
@@ -241,7 +274,7 @@ fn lorentz_operations() {
 }
 
 fn klein<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
-    model::<_, T>(Klein::new(case.kappa).unwrap(), operation, case)
+    hyperbolic::<_, T>(Klein::new(case.kappa).unwrap(), operation, case)
 }
 
 #[test]
@@ -250,12 +283,148 @@ fn klein_operations() {
 }
 
 fn half_space<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
-    model::<_, T>(HalfSpace::new(case.kappa).unwrap(), operation, case)
+    let m = HalfSpace::new(case.kappa).unwrap();
+    let [x, y, v] = ["x", "y", "v"].map(|name| case.row::<T>(name));
+    let [radius, light] = ["radius", "light"].map(|name| case.number(name));
+    match operation {
+        "umbral_ancestor" => vec![m.umbral_ancestor(&x, &y, radius)],
+        "umbral_slack" => vec![m.umbral_slack(&x, &y, radius)],
+        "penumbral_ancestor" => vec![m.penumbral_ancestor(&x, &y, light)],
+        "penumbral_slack" => vec![m.penumbral_slack(&x, &y, light)],
+        "descend" => numbers(m.descend(&x, &v, &case.number("rate"))),
+        _ => hyperbolic::<_, T>(m, operation, case),
+    }
 }
 
 #[test]
 fn half_space_operations() {
     check(include_str!("reference/half_space.txt"), [half_space::<f64>, half_space::<f32>], [1e-14, 2e-7]);
+}
+
+fn sphere<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
+    let m = Sphere::new(case.kappa).unwrap();
+    let [x, v] = ["x", "v"].map(|name| case.row::<T>(name));
+    match operation {
+        "egrad_to_rgrad" => numbers(m.egrad_to_rgrad(&x, &case.row("g"))),
+        "project" => {
+            let z = m.project(&case.row::<T>("g"));
+            m.contains(&z).unwrap();
+            numbers(z)
+        }
+        "to_stereographic" => to::<_, Stereographic, T>(&m, &x),
+        "push_to_stereographic" => push_to::<_, Stereographic, T>(&m, &x, &v),
+        _ => model::<_, T>(m, operation, case),
+    }
+}
+
+#[test]
+fn sphere_operations() {
+    check(include_str!("reference/sphere.txt"), [sphere::<f64>, sphere::<f32>], [1e-14, 2e-7]);
+}
+
+/// Maps from activations to points.
+fn maps<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
+    let (l, h) = (Lorentz::new(case.kappa).unwrap(), HalfSpace::new(case.kappa).unwrap());
+    let a = case.row::<T>("a");
+    numbers(match operation {
+        "psi" => h.psi(&a),
+        "xi" => h.xi(&a, case.number("light")),
+        "pseudo_polar" => l.pseudo_polar(&a),
+        "direction" => direction(&a),
+        _ => panic!("{operation}"),
+    })
+}
+
+#[test]
+fn maps_from_activations() {
+    check(include_str!("reference/maps.txt"), [maps::<f64>, maps::<f32>], [1e-14, 2e-7]);
+}
+
+/// Means of weighted points in the model that a case names.
+fn means<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
+    fn mean<M: Barycentre, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+        let points: Vec<Row<T>> = ["x", "y", "z"]
+            .iter()
+            .filter(|name| case.inputs.contains_key(**name))
+            .map(|name| case.row(name))
+            .collect();
+        let points =
+            Tensor::new([points.len(), points[0].len()], points.iter().flat_map(|x| x.to_vec()).collect());
+        let weights = Tensor::new([points.shape()[0]], case.inputs["w"].clone());
+        let mean = match operation {
+            "barycentre" => m.barycentre(&points, &weights),
+            "frechet" => FrechetMean::default()
+                .of(&m, &points, &weights)
+                .unwrap_or_else(|e| panic!("{e} {m:?} {points:?} {weights:?}")),
+            _ => panic!("{operation}"),
+        };
+        m.contains(mean.data()).unwrap();
+        numbers(Row::from(mean.data()))
+    }
+    let kappa = case.kappa;
+    match case.kind.as_str() {
+        "stereographic" => mean::<_, T>(Stereographic::new(kappa).unwrap(), operation, case),
+        "lorentz" => mean::<_, T>(Lorentz::new(kappa).unwrap(), operation, case),
+        "klein" => mean::<_, T>(Klein::new(kappa).unwrap(), operation, case),
+        "half_space" => mean::<_, T>(HalfSpace::new(kappa).unwrap(), operation, case),
+        "sphere" => mean::<_, T>(Sphere::new(kappa).unwrap(), operation, case),
+        model => panic!("{model}"),
+    }
+}
+
+#[test]
+fn means_of_weighted_points() {
+    check(include_str!("reference/means.txt"), [means::<f64>, means::<f32>], [1e-14, 2e-7]);
+}
+
+/// The operations that the manifolds of frames have.
+fn frames<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+    let [x, v, g] = ["x", "v", "g"].map(|name| case.row::<T>(name));
+    let point = |z: Row<T>| {
+        m.contains(&z).unwrap();
+        numbers(z)
+    };
+    match operation {
+        "egrad_to_rgrad" => numbers(m.egrad_to_rgrad(&x, &g)),
+        "project" => point(m.project(&g)),
+        "retract" => point(m.retract(&x, &v)),
+        _ => model::<_, T>(m, operation, case),
+    }
+}
+
+fn stiefel<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
+    let m = Stiefel::new(case.size(0), case.size(1));
+    match operation {
+        "retract_polar" => frames::<_, T>(m.with_retraction(Retraction::Polar), "retract", case),
+        _ => frames::<_, T>(m, operation, case),
+    }
+}
+
+#[test]
+fn stiefel_operations() {
+    check(include_str!("reference/stiefel.txt"), [stiefel::<f64>, stiefel::<f32>], [1e-14, 2e-7]);
+}
+
+fn grassmann<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
+    frames::<_, T>(Grassmann::new(case.size(0), case.size(1)), operation, case)
+}
+
+#[test]
+fn grassmann_operations() {
+    check(include_str!("reference/grassmann.txt"), [grassmann::<f64>, grassmann::<f32>], [1e-14, 2e-7]);
+}
+
+fn spd<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
+    let n = case.size(0);
+    match operation.strip_prefix("flat_") {
+        Some(operation) => model::<_, T>(Spd::log_euclidean(n), operation, case),
+        None => model::<_, T>(Spd::affine_invariant(n), operation, case),
+    }
+}
+
+#[test]
+fn spd_operations() {
+    check(include_str!("reference/spd.txt"), [spd::<f64>, spd::<f32>], [1e-14, 2e-7]);
 }
 
 /// A number, or a vector's inner product with g, of an operation on a tape.

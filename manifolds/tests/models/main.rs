@@ -3,6 +3,8 @@
 
 use cotangent_engine::{Tensor, Var};
 
+#[path = "../common/mod.rs"]
+mod common;
 mod cones;
 mod conversions;
 mod maps;

@@ -1,7 +1,7 @@
 //! Given values of the Klein model, the half-space, the sphere and products, and what they refuse. Their laws are in
 //! `tests/laws`.
 
-use cotangent_engine::{Float, Row, Rows};
+use cotangent_engine::{Float, Row, Rows, Tensor, check};
 use cotangent_manifolds::{Euclidean, HalfSpace, Klein, Manifold, Product, Sphere};
 
 fn difference<T: Float>(x: &Row<T>, y: &Row<T>) -> Row<T> {
@@ -201,4 +201,18 @@ fn a_row_without_a_right_part_is_refused() {
     let m = Product::new(Klein::new(-1.0).unwrap(), 2, Euclidean);
     let x = Row::from([0.1, 0.2]);
     m.dist(&x, &x);
+}
+
+/// At points, which projection returns as they are, as beside them: what is normal to the sphere has no effect.
+#[test]
+fn the_gradient_of_projection_to_the_sphere_is_tangent() {
+    for kappa in [0.25, 1.0, 3.7] {
+        let m = Sphere::new(kappa).unwrap();
+        for by in [1.0, 1.0 + 1e-6, 3.0] {
+            let x = m.project(&Row::from([0.3, -0.5, 0.7, 0.2]));
+            let x = Tensor::new([1, 4], x.iter().map(|c| c * by).collect::<Vec<f64>>());
+            let worst = check::gradients(&[x], |x| crate::weighted(m.project(&x[0])));
+            assert!(worst.relative < 1e-9, "{kappa} {by}: {worst:?}");
+        }
+    }
 }

@@ -9,7 +9,8 @@ the result and, if rounding of exact inputs' products is amplified by cancellati
 
 A file is a list of cases:
 
-    case TYPE KAPPA K KIND      TYPE f64 or f32; 1 - |x| = 10^-K in the ball of radius 1, K = - elsewhere
+    case TYPE KAPPA K KIND      TYPE f64 or f32; 1 - |x| = 10^-K in the ball of radius 1, K = - elsewhere; KIND says
+                                how far y is from x, of means the model
     x WORDS                     inputs by name
     = OPERATION CONDITION WORDS
 
@@ -20,7 +21,7 @@ import struct
 import sys
 from pathlib import Path
 
-from mpmath import acosh, asinh, atan, atanh, asin, cosh, fdot, log, mp, mpf, sinh, sqrt, tan, tanh
+from mpmath import acosh, asinh, atan, atanh, asin, cosh, fdot, fsum, log, mp, mpf, sinh, sqrt, tan, tanh
 
 mp.dps = 100
 
@@ -178,6 +179,65 @@ def coadd(x, y, k):
     return combine((my / den, x), (mx / den, y))
 
 
+def matvec(c):
+    """Of the matrix with the rows u and y."""
+    v = along(lambda n: atan_k(n, c.k), c.x)
+    result = [fdot(c.u, v), fdot(c.y, v)]
+    sizes = [sum(abs(s * t) for s, t in zip(row, v)) for row in [c.u, c.y]]
+    return along(lambda n: tan_k(n, c.k), result), norm(sizes) / norm(result)
+
+
+# Ganea's cones with K = 0.1, in coordinates of the ball.
+K = mpf(0.1)
+
+
+def aperture(x, k):
+    sine = K * (1 + k * fdot(x, x)) / (sqrt(-k) * norm(x))
+    return (asin(sine), sine / (sqrt(1 - sine ** 2) * asin(sine))) if sine < 1 else (mp.pi / 2, mpf(1))
+
+
+def angle(x, y, k):
+    """And where it is a sum of nearly opposite vectors along x, by how much that moves it."""
+    w = add(neg(x), y, k)
+    a, b = times(1 / norm(x), x), times(1 / norm(w), w)
+    result = 2 * mp.atan2(norm(combine((1, b), (-1, a))), norm(combine((1, a), (1, b)))) if len(x) > 1 else (
+        mp.pi if fdot(a, b) < 0 else mpf(0))
+    d = combine((1, y), (-1, x))
+    m, xd, dd, xx = 1 + k * fdot(x, x), fdot(x, d), fdot(d, d), fdot(x, x)
+    terms = abs(m * xd) + abs(k * dd * xx)
+    return result, 1 + mp.sinc(result) * terms / (norm(combine((m, d), (k * dd, x))) * norm(x))
+
+
+def energy(of_aperture, of_angle):
+    (a, moved), (b, turned) = of_aperture, of_angle
+    return (b - a, (b * turned + a * moved) / (b - a)) if b > a else (mpf(0), mpf(1))
+
+
+def log_density(d, n, k, normal):
+    """Of a wrapped normal in n dimensions at distance d of its mean, from the terms of the normal density."""
+    volume = (n - 1) * mp.log(sin_k(d, k) / d)
+    steep = (n - 1) * abs(d * cos_k(d, k) / sin_k(d, k) - 1)
+    result = fdot(normal, [1] * len(normal)) - volume
+    return result, (2 * sum(map(abs, normal)) + abs(volume) + steep) / abs(result)
+
+
+def isotropic(d, n, s):
+    return [-d ** 2 / (2 * s ** 2), -n * mp.log(s), -n * mp.log(2 * mp.pi) / 2]
+
+
+def diagonal(v, scales):
+    """The rounding of every coordinate is that of the largest."""
+    terms = [t for x, s in zip(v, scales) for t in isotropic(x, 1, s)]
+    largest = max(map(abs, v))
+    return terms, sum(largest * abs(x) / s ** 2 for x, s in zip(v, scales))
+
+
+def diagonal_density(c):
+    terms, rounding = diagonal(times(conformal(c.x, c.k), log_map(c.x, c.y, c.k)), list(map(abs, c.u)))
+    result, condition = log_density(dist(c.x, c.y, c.k), len(c.x), c.k, terms)
+    return result, condition + rounding / abs(result)
+
+
 STEREOGRAPHIC = {
     "dist": lambda c: dist(c.x, c.y, c.k),
     "log": lambda c: log_map(c.x, c.y, c.k),
@@ -205,6 +265,15 @@ STEREOGRAPHIC = {
                         gyroplane_condition(c.x, c.y, c.u, c.k)),
     "hyperplane": lambda c: (hyperplane_logit(c.x, c.u, c.r, c.k), hyperplane_condition(c.x, c.u, c.r, c.k)),
     "busemann": lambda c: None if c.k >= 0 else (busemann(c.x, c.y, c.k), busemann_condition(c.x, c.y, c.k)),
+    "matvec": matvec,
+    "cone_aperture": lambda c: None if c.k >= 0 else aperture(c.x, c.k),
+    # On a line all angles are 0, but for rounding, or π.
+    "cone_angle": lambda c: None if c.k >= 0 or len(c.x) == 1 else angle(c.x, c.y, c.k),
+    "cone_energy": lambda c: None if c.k >= 0 else energy(aperture(c.x, c.k), angle(c.x, c.y, c.k)),
+    # Of mean x at y, with one standard deviation or one for each direction.
+    "isotropic_density": lambda c: (lambda d: log_density(d, len(c.x), c.k, isotropic(d, len(c.x), abs(c.r))))(
+        dist(c.x, c.y, c.k)),
+    "diagonal_density": diagonal_density,
 }
 
 
@@ -233,6 +302,24 @@ def lorentz_transport(x, y, v, k):
     return result, spread(result, v, a)
 
 
+def lorentz_gradient(x, g, k):
+    h = [-g[0]] + g[1:]
+    a = times(-k * minkowski(x, h), x)
+    result = combine((1, h), (1, a))
+    return result, spread(result, h, a)
+
+
+def lorentz_angle(x, y, k):
+    """Not of points on a line: rounding of far coordinates turns vectors."""
+    s, t = x[1:], y[1:]
+    result, _ = angle(stereographic_down(x, k), stereographic_down(y, k), k)
+    along = fdot(s, t) / norm(s)
+    out, ahead = (x[0] - norm(s)) * along, (y[0] - along) * norm(s)
+    across = sqrt(abs(fdot(t, t) - along ** 2))
+    terms = sqrt(-k) * (abs(out) + abs(ahead))
+    return result, 1 + mp.sinc(result) * terms / norm([across, sqrt(-k) * (out - ahead)])
+
+
 LORENTZ = {
     "dist": lambda c: acosh(c.k * minkowski(c.x, c.y)) / sqrt(-c.k),
     "log": lambda c: lorentz_log(c.x, c.y, c.k),
@@ -243,6 +330,13 @@ LORENTZ = {
     "inner": lambda c: (minkowski(c.u, c.v),
                         sqrt(minkowski(c.u, c.u) * minkowski(c.v, c.v)) / abs(minkowski(c.u, c.v))),
     "norm": lambda c: sqrt(minkowski(c.v, c.v)),
+    "egrad_to_rgrad": lambda c: lorentz_gradient(c.x, c.u, c.k),
+    "cone_aperture": lambda c: aperture(stereographic_down(c.x, c.k), c.k),
+    "cone_angle": lambda c: lorentz_angle(c.x, c.y, c.k) if len(c.x) > 2 else None,
+    "cone_energy": lambda c: None if len(c.x) == 2 else energy(
+        aperture(stereographic_down(c.x, c.k), c.k), lorentz_angle(c.x, c.y, c.k)),
+    "isotropic_density": lambda c: (lambda d: log_density(d, len(c.x) - 1, c.k, isotropic(d, len(c.x) - 1, c.r)))(
+        acosh(c.k * minkowski(c.x, c.y)) / sqrt(-c.k)),
 }
 
 
@@ -278,6 +372,10 @@ def stereographic_up(p, k):
     """To the hyperboloid, or for k > 0 to the sphere."""
     m = 1 + k * fdot(p, p)
     return [(2 - m) / (sqrt(abs(k)) * m)] + times(2 / m, p)
+
+
+def stereographic_down(x, k):
+    return times(1 / (1 + sqrt(abs(k)) * x[0]), x[1:])
 
 
 def sensitivity(f, c, *names):
@@ -322,25 +420,383 @@ KLEIN = through(klein_up, klein_down,
                 "egrad_to_rgrad", "transport")
 HALF_SPACE = through(half_space_up, half_space_down, lambda x, g, k: times(-k * x[-1] ** 2, g))
 
-# From the stereographic model into all others: points, and tangent vectors.
-def converted(up, down=lambda x, k: x):
-    to = lambda k: lambda z: down(up(z, k), k)
-    return lambda c: to(c.k)(c.x), lambda c: push(to(c.k), c.x, c.v)
+# From each model into all others: points, and tangent vectors. Radial vectors are shorter in the Klein model, longer on
+# the hyperboloid, than their rounding. Between the half-space and the Klein model they go by way of the ball.
+def convert(name, table, up, others, of_sign=-1):
+    for other, down in others.items():
+        to = lambda k, down=down: lambda z: down(up(z, k), k)
+        point = lambda c, to=to: to(c.k)(c.x)
+        vector = lambda c, to=to: push(to(c.k), c.x, c.v)
+        operations = {"to_" + other: point, "push_to_" + other: vector}
+        if name == "lorentz" or (name, other) == ("stereographic", "klein"):
+            operations["push_to_" + other] = lambda c, vector=vector: (vector(c), sensitivity(vector, c, "x", "v"))
+        elif {name, other} == {"half_space", "klein"}:
+            operations["push_to_" + other] = lambda c, vector=vector: (
+                vector(c), sensitivity(vector, c, "v") * conformal(stereographic_down(up(c.x, c.k), c.k), c.k))
+        for operation, f in operations.items():
+            table[operation] = lambda c, f=f: f(c) if c.k * of_sign > 0 else None
 
 
-hyperbolic = lambda f: lambda c: f(c) if c.k < 0 else None
-for model, (point, vector) in [
-    ("lorentz", converted(stereographic_up)),
-    ("klein", converted(stereographic_up, klein_down)),
-    ("half_space", converted(stereographic_up, half_space_down)),
+identity = lambda x, k: x
+DOWN = {"lorentz": identity, "klein": klein_down, "half_space": half_space_down, "stereographic": stereographic_down}
+for name, table, up in [
+    ("stereographic", STEREOGRAPHIC, stereographic_up),
+    ("lorentz", LORENTZ, identity),
+    ("klein", KLEIN, klein_up),
+    ("half_space", HALF_SPACE, half_space_up),
 ]:
-    STEREOGRAPHIC["to_" + model] = hyperbolic(point)
-    # A radial vector is shorter in the Klein model by as much as its rounding is longer.
-    STEREOGRAPHIC["push_to_" + model] = hyperbolic(
-        vector if model != "klein" else lambda c, vector=vector: (vector(c), sensitivity(vector, c, "x", "v")))
-point, vector = converted(stereographic_up)
-STEREOGRAPHIC["to_sphere"] = lambda c: point(c) if c.k > 0 else None
-STEREOGRAPHIC["push_to_sphere"] = lambda c: vector(c) if c.k > 0 else None
+    convert(name, table, up, {other: down for other, down in DOWN.items() if other != name})
+convert("stereographic", STEREOGRAPHIC, stereographic_up, {"sphere": identity}, of_sign=1)
+
+
+# Shadow cones, by Tseng et al. 2023, eq. 5 to 8, as heights and slacks.
+
+def horizontal(c):
+    return norm(combine((1, c.x[:-1]), (-1, c.y[:-1]))) if len(c.x) > 1 else mpf(0)
+
+
+def penumbral_ancestor(c):
+    q, k, delta, r = c.x[-1], c.y[-1], horizontal(c), c.light
+    width = sqrt(r ** 2 - q ** 2) + sqrt(r ** 2 - k ** 2)
+    if delta > width:
+        return sqrt(((delta ** 2 + k ** 2 - q ** 2) / (2 * delta)) ** 2 + q ** 2)
+    return max(q, k, sqrt(r ** 2 - ((width - delta) / 2) ** 2))
+
+
+def slack(up, delta):
+    return up - delta, (abs(up) + delta) / abs(up - delta)
+
+
+HALF_SPACE |= {
+    "umbral_ancestor": lambda c: max(c.x[-1], c.y[-1], (horizontal(c) / sinh(c.radius) + c.x[-1] + c.y[-1]) / 2),
+    "umbral_slack": lambda c: slack((c.x[-1] - c.y[-1]) * sinh(c.radius), horizontal(c)),
+    "penumbral_ancestor": penumbral_ancestor,
+    "penumbral_slack": lambda c: slack(
+        sqrt(c.light ** 2 - c.y[-1] ** 2) - sqrt(c.light ** 2 - c.x[-1] ** 2), horizontal(c)),
+    # A gradient v, at a rate that makes the step about as long as v.
+    "descend": lambda c: half_space_down(lorentz_exp(half_space_up(c.x, c.k), push(
+        lambda z: half_space_up(z, c.k), c.x, times(c.rate * c.k * c.x[-1] ** 2, c.v)), c.k)[0], c.k),
+}
+
+
+# The sphere, of the points and tangent vectors that rows are nearest to.
+
+def sphere_point(x, k):
+    return times(1 / (sqrt(k) * norm(x)), x)
+
+
+def sphere_tangent(x, v, k):
+    return combine((1, v), (-k * fdot(x, v), x))
+
+
+def sphere_dist(x, y, k):
+    return mp.acos(k * fdot(x, y)) / sqrt(k)
+
+
+def sphere_log(x, y, k):
+    across = sphere_tangent(x, y, k)
+    return times(sphere_dist(x, y, k) / norm(across), across)
+
+
+def sphere_exp(x, v, k):
+    n = sqrt(k) * norm(v)
+    return combine((mp.cos(n), x), (mp.sin(n) / n, v))
+
+
+def sphere_transport(x, y, v, k):
+    return combine((1, v), (-k * fdot(y, v) / (1 + k * fdot(x, y)), combine((1, x), (1, y))))
+
+
+def on_sphere(f):
+    """An operation of rows from one of points and vectors on the sphere."""
+    def operation(c):
+        x, y = sphere_point(c.x, c.k), sphere_point(c.y, c.k)
+        u, v = sphere_tangent(x, c.u, c.k), sphere_tangent(x, c.v, c.k)
+        return f(Case(c.kind, c.k, c.level, c.name, x=x, y=y, u=u, v=v))
+    return operation
+
+
+SPHERE = {
+    "dist": on_sphere(lambda c: sphere_dist(c.x, c.y, c.k)),
+    "log": on_sphere(lambda c: sphere_log(c.x, c.y, c.k)),
+    "exp": on_sphere(lambda c: sphere_exp(c.x, c.v, c.k)),
+    # Along the sum of nearly opposite points.
+    "transport": on_sphere(lambda c: (sphere_transport(c.x, c.y, c.v, c.k),
+                                      2 / (sqrt(c.k) * norm(combine((1, c.x), (1, c.y)))))),
+    "inner": lambda c: (fdot(c.u, c.v), norm(c.u) * norm(c.v) / abs(fdot(c.u, c.v))),
+    "norm": on_sphere(lambda c: norm(c.v)),
+    "egrad_to_rgrad": lambda c: (lambda x: (
+        sphere_tangent(x, c.g, c.k), spread(sphere_tangent(x, c.g, c.k), c.g)))(sphere_point(c.x, c.k)),
+    "project": lambda c: sphere_point(c.g, c.k),
+    "to_stereographic": on_sphere(lambda c: stereographic_down(c.x, c.k)),
+    "push_to_stereographic": on_sphere(lambda c: push(lambda z: stereographic_down(z, c.k), c.x, c.v)),
+}
+
+
+# Maps from activations to points.
+
+def pseudo_polar(a, k):
+    d, r = a[:-1], sqrt(-k) * a[-1]
+    return [cosh(r) / sqrt(-k), *times(sinh(r) / (sqrt(-k) * norm(d)), d)]
+
+
+MAPS = {
+    "psi": lambda c: times(mp.exp(c.a[-1]), c.a[:-1] + [mpf(1)]),
+    "xi": lambda c: times(c.light / (1 + mp.exp(-c.a[-1])), c.a[:-1] + [mpf(1)]),
+    "pseudo_polar": lambda c: pseudo_polar(c.a, c.k),
+    "direction": lambda c: times(1 / norm(c.a), c.a),
+}
+
+
+# Means of several weighted points, in the coordinates of the stereographic model.
+
+STEREOGRAPHIC_UP = {"stereographic": identity, "lorentz": stereographic_down, "sphere": stereographic_down,
+                    "klein": lambda x, k: stereographic_down(klein_up(x, k), k),
+                    "half_space": lambda x, k: stereographic_down(half_space_up(x, k), k)}
+STEREOGRAPHIC_DOWN = {"stereographic": identity, "lorentz": stereographic_up, "sphere": stereographic_up,
+                      "klein": lambda x, k: klein_down(stereographic_up(x, k), k),
+                      "half_space": lambda x, k: half_space_down(stereographic_up(x, k), k)}
+
+
+def barycentre(points, weights, k):
+    """The weighted sum on the hyperboloid or the sphere, scaled to it; the weighted mean of flat space."""
+    if not k:
+        return times(1 / fsum(weights), combine(*zip(weights, points)))
+    total = combine(*((w, stereographic_up(x, k)) for w, x in zip(weights, points)))
+    square = minkowski(total, total) if k < 0 else fdot(total, total)
+    return stereographic_down(times(1 / sqrt(k * square), total), k)
+
+
+def frechet_mean(points, weights, k):
+    """By Newton's method: across the direction of a point at distance d its Hessian is d cos_k(d)/sin_k(d)."""
+    mean = barycentre(points, weights, k)
+    for _ in range(100):
+        pull, hessian = mp.matrix(len(mean), 1), mp.matrix(len(mean))
+        for x, w in zip(points, weights):
+            v, d = mp.matrix(log_map(mean, x, k)), dist(mean, x, k)
+            u, across = v / mp.norm(v), d * cos_k(d, k) / sin_k(d, k)
+            pull += w * v
+            hessian += w * (across * mp.eye(len(mean)) + (1 - across) * u * u.T)
+        step = list(mp.lu_solve(hessian, pull))
+        if norm(step) < mpf(10) ** -60 * norm(mean):
+            return mean
+        mean = exp(mean, times(min(1, 1 / (conformal(mean, k) * norm(step))), step), k)
+    raise ArithmeticError("no mean")
+
+
+def mean_of(f):
+    """A mean in a case's model. A sum of far points may be near the origin; the hyperboloid and the Klein model hold a
+    distance to cosh² of the radius."""
+    def operation(c):
+        points = [STEREOGRAPHIC_UP[c.name](sphere_point(x, c.k) if c.name == "sphere" else x, c.k)
+                  for name, x in c.inputs.items() if name != "w"]
+        mean = f(points, c.inputs["w"], c.k)
+        distances = [dist(mean, x, c.k) for x in points]
+        condition = 1 + max(distances) / (conformal(mean, c.k) * norm(mean))
+        if c.name in ["lorentz", "klein"]:
+            condition *= max(cosh(sqrt(-c.k) * dist(times(0, x), x, c.k)) for x in points) ** 2
+        return STEREOGRAPHIC_DOWN[c.name](mean, c.k), condition
+    return operation
+
+
+MEANS = {"barycentre": mean_of(barycentre), "frechet": mean_of(frechet_mean)}
+
+
+# Matrices. Rows are row-major; on the Stiefel and Grassmann manifolds operations are of the nearest ones that are points
+# and tangent vectors.
+
+def matrix(row, cols):
+    cols = int(cols)
+    return mp.matrix([row[i:i + cols] for i in range(0, len(row), cols)])
+
+
+def elements(a):
+    return [a[i, j] for i in range(a.rows) for j in range(a.cols)]
+
+
+def sym(a):
+    return (a + a.T) / 2
+
+
+def polar(a):
+    u, _, v = mp.svd_r(a)
+    return u * v
+
+
+def qr(a):
+    q, r = mp.qr(a, mode="skinny")
+    return q * mp.diag([mp.sign(r[i, i]) for i in range(r.rows)])
+
+
+def spectral(f, a):
+    values, u = mp.eigsy(a)
+    return u * mp.diag([f(t) for t in values]) * u.T
+
+
+def stacked(*rows):
+    """A matrix of blocks."""
+    return mp.matrix([sum((list(block[i, :]) for block in row), []) for row in rows for i in range(row[0].rows)])
+
+
+def stiefel_tangent(x, v):
+    return v - x * sym(x.T * v)
+
+
+def stiefel_exp(x, v):
+    """Edelman et al. 1998, eq. 2.7."""
+    a, p = x.T * v, x.cols
+    e = mp.expm(stacked((a, -v.T * v), (mp.eye(p), a)))
+    return (x * e[:p, :p] + v * e[p:, :p]) * mp.expm(-a)
+
+
+def stiefel_log(x, y, start):
+    """By Newton's method from a tangent vector nearby, with what is not tangent of all vectors sent to itself."""
+    n, p = x.rows, x.cols
+    column = lambda a: mp.matrix(elements(a))
+    miss = lambda v: column(stiefel_exp(x, v) - y)
+    units = [matrix([mpf(i == j) for j in range(n * p)], p) for i in range(n * p)]
+    v, step = stiefel_tangent(x, start), mpf(10) ** -40
+    slope = stacked([(miss(v + step * stiefel_tangent(x, e)) - miss(v)) / step for e in units])
+    system = slope.T * slope + stacked([column(e - stiefel_tangent(x, e)) for e in units])
+    for _ in range(8):
+        v -= matrix(list(mp.lu_solve(system, slope.T * miss(v))), p)
+    assert mp.norm(miss(v)) < mpf(10) ** -50
+    return v
+
+
+def grassmann_parts(x, y):
+    """The logarithm U diag(θ) Vᵀ in parts."""
+    u, tangents, v = mp.svd_r((y - x * (x.T * y)) * mp.inverse(x.T * y))
+    return u, list(map(atan, tangents)), v.T
+
+
+def grassmann_log(x, y):
+    u, angles, v = grassmann_parts(x, y)
+    return u * mp.diag(angles) * v.T
+
+
+def grassmann_exp(x, h):
+    u, angles, v = mp.svd_r(h)
+    cosines, sines = (mp.diag(list(map(f, angles))) for f in [mp.cos, mp.sin])
+    return (x * v.T * cosines + u * sines) * v
+
+
+def grassmann_transport(x, y, h):
+    """Edelman et al. 1998, eq. 2.68, from the frame that the geodesic ends in to that of y."""
+    u, angles, v = grassmann_parts(x, y)
+    cosines, sines = (mp.diag(list(map(f, angles))) for f in [mp.cos, mp.sin])
+    end = (x * v * cosines + u * sines) * v.T
+    return (u * (cosines * (u.T * h)) - x * (v * (sines * (u.T * h))) + h - u * (u.T * h)) * (end.T * y)
+
+
+def on_frames(f, tangent):
+    def operation(c):
+        x, y, u, v, g = (matrix(row, c.size[1]) for row in [c.x, c.y, c.u, c.v, c.g])
+        x, y = polar(x), polar(y)
+        result = f(x, y, tangent(x, u), tangent(x, v), g)
+        result, condition = result if isinstance(result, tuple) else (result, mpf(1))
+        return elements(result) if isinstance(result, mp.matrix) else result, condition
+    return operation
+
+
+def frames(tangent, exp, log, dist, transport, retractions):
+    operations = {
+        "dist": dist,
+        "log": log,
+        "exp": lambda x, y, u, v, g: exp(x, v),
+        "transport": transport,
+        "norm": lambda x, y, u, v, g: mp.norm(v),
+        "egrad_to_rgrad": lambda x, y, u, v, g: tangent(x, g),
+        "project": lambda x, y, u, v, g: polar(g),
+    }
+    operations |= {name: lambda x, y, u, v, g, f=f: f(x + v) for name, f in retractions.items()}
+    return {name: on_frames(f, tangent) for name, f in operations.items()}
+
+
+# The logarithm of a case starts from the vector w that its y comes from.
+def stiefel_velocity(c):
+    x, y, w = (matrix(row, c.size[1]) for row in [c.x, c.y, c.w])
+    return stiefel_log(polar(x), polar(y), w)
+
+
+def turned(f):
+    """Of subspaces near each other in frames that may not be."""
+    return lambda x, y, *_: (f(x, y), mp.norm(y - x) / norm(grassmann_parts(x, y)[1]))
+
+
+GRASSMANN = frames(
+    lambda x, v: v - x * (x.T * v), grassmann_exp,
+    log=turned(grassmann_log),
+    dist=turned(lambda x, y: norm(grassmann_parts(x, y)[1])),
+    transport=lambda x, y, u, v, g: grassmann_transport(x, y, v),
+    retractions={"retract": qr})
+STIEFEL = frames(
+    stiefel_tangent, stiefel_exp, None, None,
+    transport=lambda x, y, u, v, g: stiefel_tangent(y, v),
+    retractions={"retract": qr, "retract_polar": polar})
+# Found by shooting, to an absolute accuracy.
+STIEFEL["log"] = lambda c: (lambda v: (elements(v), 1 / mp.norm(v)))(stiefel_velocity(c))
+STIEFEL["dist"] = lambda c: (lambda v: (mp.norm(v), 1 / mp.norm(v)))(stiefel_velocity(c))
+
+
+# Positive definite matrices: with the square root of one, and with logarithms.
+
+def congruence(a, b):
+    return sym(a * b * a.T)
+
+
+def between(x, f, *others):
+    """A function of matrices seen from x, at x."""
+    root = spectral(sqrt, x)
+    inverse = mp.inverse(root)
+    return congruence(root, f(*(congruence(inverse, a) for a in others)))
+
+
+def spd_transport(x, y, v):
+    """E V Eᵀ, E = (Y X⁻¹)^½."""
+    root = spectral(sqrt, x)
+    inverse = mp.inverse(root)
+    return congruence(root * spectral(sqrt, congruence(inverse, y)) * inverse, v)
+
+
+def differential(f, x, v):
+    """Of a spectral function at x along v, by central differences."""
+    step = mpf(10) ** -35
+    return (spectral(f, x + step * v) - spectral(f, x - step * v)) / (2 * step)
+
+
+def chart(f):
+    """What is Euclidean of the logarithms of x and y, and of u and v in the chart of x."""
+    def operation(x, y, u, v):
+        return f(spectral(log, x), spectral(log, y), *(differential(log, x, w) for w in [u, v]))
+    return operation
+
+
+def on_definite(f):
+    def operation(c):
+        result = f(*(sym(matrix(row, c.size[0])) for row in [c.x, c.y, c.u, c.v]))
+        return elements(result) if isinstance(result, mp.matrix) else result
+    return lambda c: (operation(c), sensitivity(operation, c, "x", "y", "v"))
+
+
+inner = lambda u, v: fdot(elements(u), elements(v))
+SPD = {name: on_definite(f) for name, f in {
+    "dist": lambda x, y, u, v: mp.norm(mp.matrix([log(t) for t in mp.eig(mp.inverse(x) * y, right=False)])),
+    "log": lambda x, y, u, v: between(x, lambda a: spectral(log, a), y),
+    "exp": lambda x, y, u, v: between(x, lambda a: spectral(mp.exp, a), v),
+    "transport": lambda x, y, u, v: spd_transport(x, y, v),
+    "inner": lambda x, y, u, v: inner((mp.inverse(x) * u).T, mp.inverse(x) * v),
+    "norm": lambda x, y, u, v: sqrt(inner((mp.inverse(x) * v).T, mp.inverse(x) * v)),
+    "egrad_to_rgrad": lambda x, y, u, v: congruence(x, v),
+    "flat_dist": chart(lambda s, t, u, v: mp.norm(t - s)),
+    "flat_log": chart(lambda s, t, u, v: differential(mp.exp, s, t - s)),
+    "flat_exp": chart(lambda s, t, u, v: spectral(mp.exp, s + v)),
+    "flat_transport": chart(lambda s, t, u, v: differential(mp.exp, t, v)),
+    "flat_inner": chart(lambda s, t, u, v: inner(u, v)),
+    "flat_norm": chart(lambda s, t, u, v: mp.norm(v)),
+    "flat_egrad_to_rgrad": lambda x, y, u, v: differential(
+        mp.exp, spectral(log, x), differential(mp.exp, spectral(log, x), v)),
+}.items()}
 
 
 # Cases.
@@ -348,7 +804,8 @@ STEREOGRAPHIC["push_to_sphere"] = lambda c: vector(c) if c.k > 0 else None
 class Case:
     def __init__(self, kind, k, level, name, **inputs):
         self.kind, self.k, self.level, self.name, self.inputs = kind, k, level, name, inputs
-        self.__dict__.update(inputs)
+        numbers = ["r", "rate", "radius", "light"]
+        self.__dict__.update({name: value[0] if name in numbers else value for name, value in inputs.items()})
 
 
 def unit(rng, n):
@@ -405,7 +862,7 @@ def stereographic_cases():
 
 
 def lorentz_cases():
-    rng = random.Random("lorentz")
+    rng, more = random.Random("lorentz"), random.Random("lorentz, more")
     dims = [1, 2, 3, 4]
     count = 0
     for kind, levels in [("f64", range(1, 13)), ("f32", range(1, 7))]:
@@ -450,11 +907,13 @@ def lorentz_cases():
                     u, v = (tangent_at(x, t) for t in lengths)
                     w = store(times(mpf(rng.uniform(0.2, 1.2)), lorentz_log(x, y, k)[1:]))
                     w = [fdot(w, x[1:]) / x[0]] + w
-                    yield Case(kind, k, level, name, x=x, y=y, v=v, u=u, w=w)
+                    r = [rounded(more.uniform(0.1, 3), "f64")]
+                    yield Case(kind, k, level, name, x=x, y=y, v=v, u=u, w=w, r=r)
 
 
-def model_cases(name, up, down, place, inside):
-    """`place` gives a point at a level in n dimensions; `inside` says whether a stored point is one."""
+def model_cases(name, up, down, place, inside, more=lambda x, y, k: {}):
+    """`place` gives a point at a level in n dimensions; `inside` says whether a stored point is one; `more` gives
+    further inputs."""
     rng = random.Random(name)
     dims = [1, 2, 3, 4]
     count = 0
@@ -493,7 +952,7 @@ def model_cases(name, up, down, place, inside):
                         length *= 2
                     lengths = [mpf(10) ** mpf(rng.uniform(-6, 0.5)) * scale for _ in range(2)]
                     u, v = (store(tangent_at(x, t)) for t in lengths)
-                    yield Case(kind, k, level, case, x=x, y=y, v=v, u=u)
+                    yield Case(kind, k, level, case, x=x, y=y, v=v, u=u, **more(x, y, k))
 
 
 def klein_cases():
@@ -506,7 +965,129 @@ def half_space_cases():
     def place(rng, level, n, k):
         height = mpf(10) ** (-level if rng.random() < 0.7 else level)
         return [*(mpf(rng.gauss(0, 1)) for _ in range(n - 1)), height * mpf(rng.uniform(0.3, 3))]
-    return model_cases("half_space", half_space_up, half_space_down, place, lambda y, k, kind: y[-1] > 0)
+
+    def more(x, y, k):
+        numbers = {"light": max(x[-1], y[-1]) * mpf(10) ** mpf(rng.uniform(0, 6)), "radius": rng.uniform(0.1, 2),
+                   "rate": rng.uniform(0.5, 1) / (-k * x[-1] ** 2)}
+        return {name: [rounded(value, "f64")] for name, value in numbers.items()}
+
+    rng = random.Random("half-space, more")
+    return model_cases("half_space", half_space_up, half_space_down, place, lambda y, k, kind: y[-1] > 0, more)
+
+
+def sphere_cases():
+    rng = random.Random("sphere")
+    dims = [1, 2, 3, 4]
+    count = 0
+    for kind in ["f64", "f32"]:
+        store = lambda x: [rounded(t, kind) for t in x]
+        # Rows are off the sphere by their rounding, of which the square is not to matter.
+        near = (-7, -2) if kind == "f64" else (-3, -1)
+        for k in map(mpf, [1, 0.25, 3.7]):
+            scale = 1 / sqrt(k)
+            for name in ["near", "mid", "far", "opposite"] * 4:
+                n = dims[count // 4 % len(dims)]
+                count += 1
+                pole = sphere_point([1] + [mpf(0)] * n, k)
+
+                def tangent_at(x, length):
+                    v = sphere_tangent(x, unit(rng, n + 1), k)
+                    return times(length * scale / norm(v), v)
+
+                x = store(sphere_exp(pole, tangent_at(pole, mpf(rng.uniform(0, 3.1))), k))
+                at = sphere_point(x, k)
+                short = mpf(10) ** mpf(rng.uniform(*near))
+                length = {"near": short, "mid": mpf(rng.uniform(0.1, 1.5)), "far": mpf(rng.uniform(1.5, 3)),
+                          "opposite": mp.pi - short}[name]
+                y = store(sphere_exp(at, tangent_at(at, length), k))
+                lengths = [mpf(10) ** mpf(rng.uniform(-6, 0.5)) for _ in range(2)]
+                u, v = (store(tangent_at(at, t)) for t in lengths)
+                g = store(times(mpf(10) ** mpf(rng.uniform(-3, 3)), unit(rng, n + 1)))
+                yield Case(kind, k, None, name, x=x, y=y, v=v, u=u, g=g)
+
+
+def map_cases():
+    rng = random.Random("maps")
+    for kind in ["f64", "f32"]:
+        for k in map(mpf, [-3.7, -1.0, -0.25]):
+            for n in [1, 2, 3, 4] * 2:
+                a = times(mpf(10) ** mpf(rng.uniform(-3, 3)), unit(rng, n)) + [
+                    mpf(rng.choice([-1, 1])) * mpf(10) ** mpf(rng.uniform(-3, 1.6)) / sqrt(-k)]
+                yield Case(kind, k, None, "activation", a=[rounded(t, kind) for t in a],
+                           light=[rounded(rng.uniform(0.5, 2), "f64")])
+
+
+def mean_cases():
+    rng = random.Random("means")
+    for kind, levels in [("f64", [1, 2, 4, 8, 12]), ("f32", [1, 2, 4, 6])]:
+        models = {"stereographic": [-3.7, -1, -1e-9, 0, 1e-9, 1], "lorentz": [-1, -0.25], "klein": [-1, -0.25],
+                  "half_space": [-1, -0.25], "sphere": [0.25, 1]}
+        for model, k, level in [(model, mpf(k), level) for model in models for k in models[model] for level in levels]:
+            down, scale = STEREOGRAPHIC_DOWN[model], 1 / sqrt(abs(k)) if abs(k) > 1e-6 else mpf(1)
+            if level > 2 and (model in ["lorentz", "klein"] or k > -0.1):
+                continue
+            for name, n, count in [("near", 2, 2), ("far", 2, 3), ("far", 3, 3)]:
+                # One at the level and others about it, or all where they happen to be.
+                radius = lambda: (1 - mpf(10) ** -level) * scale if k < -0.1 else mpf(rng.uniform(0.1, 0.3)) * scale
+                first = times(radius(), unit(rng, n))
+                others = [exp(first, times(mpf(rng.uniform(0.1, 1)) * scale / conformal(first, k), unit(rng, n)), k)
+                          if name == "near" else times(mpf(rng.uniform(0.3, 1)) * radius(), unit(rng, n))
+                          for _ in range(count - 1)]
+                points = {name: [rounded(t, kind) for t in down(x, k)] for name, x in zip("xyz", [first, *others])}
+                if model == "lorentz":
+                    points = {name: [sqrt(fdot(x[1:], x[1:]) - 1 / k)] + x[1:] for name, x in points.items()}
+                weights = [rounded(rng.uniform(0.2, 1), kind) for _ in range(count)]
+                yield Case(kind, k, level if k < -0.1 else None, model, **points, w=weights)
+
+
+def frame_cases(name, tangent, exp):
+    rng = random.Random(name)
+    for kind in ["f64", "f32"]:
+        store = lambda a: [rounded(t, kind) for t in elements(a)]
+        free = lambda: mp.matrix([[rng.gauss(0, 1) for _ in range(p)] for _ in range(n)])
+        for n, p in [(2, 1), (3, 2), (4, 2), (4, 3)]:
+            for case, reach in [("near", 1e-3), ("mid", 0.4), ("far", 1.2)] * 2:
+                x = store(polar(free()))
+                at = polar(matrix(x, p))
+
+                def vector(length):
+                    v = tangent(at, free())
+                    return v * (length / mp.norm(v))
+
+                w = vector(reach * rng.uniform(0.5, 1))
+                turn = polar(mp.matrix([[rng.gauss(0, 1) for _ in range(p)] for _ in range(p)]))
+                y = exp(at, w) * (turn if name == "grassmann" and rng.random() < 0.5 else mp.eye(p))
+                u, v = (store(vector(10 ** rng.uniform(-3, 0.3))) for _ in range(2))
+                size = [mpf(n), mpf(p)]
+                yield Case(kind, mpf(0), None, case, size=size, x=x, y=store(y), u=u, v=v, w=store(w), g=store(free()))
+
+
+def stiefel_cases():
+    return frame_cases("stiefel", stiefel_tangent, stiefel_exp)
+
+
+def grassmann_cases():
+    return frame_cases("grassmann", lambda x, v: v - x * (x.T * v), grassmann_exp)
+
+
+def spd_cases():
+    rng = random.Random("spd")
+    for kind, worst in [("f64", 10), ("f32", 4)]:
+        for n in [2, 3]:
+            for case, decades in [("moderate", 1), ("middling", worst / 2), ("ill", worst)] * 2:
+                free = lambda: mp.matrix([[rng.gauss(0, 1) for _ in range(n)] for _ in range(n)])
+                store = lambda a: [rounded(t, kind) for t in elements(sym(a))]
+
+                def definite():
+                    values = [mpf(10) ** mpf(rng.uniform(-decades / 2, decades / 2)) for _ in range(n)]
+                    return congruence(polar(free()), mp.diag(values))
+
+                x, y = definite(), definite()
+                root = spectral(sqrt, x)
+                # Of moderate lengths in the metric.
+                u, v = (congruence(root, sym(free())) * rng.uniform(0.1, 1) for _ in range(2))
+                x, y, u, v = map(store, [x, y, u, v])
+                yield Case(kind, mpf(0), None, case, size=[mpf(n)], x=x, y=y, u=u, v=v)
 
 
 # Derivatives by curvature, through zero: of a number, or of a vector's inner product with g.
@@ -523,7 +1104,7 @@ CURVATURE = {
 
 
 def value(f, c, k):
-    result = f(scalars(Case(c.kind, k, c.level, c.name, **c.inputs)))
+    result = f(Case(c.kind, k, c.level, c.name, **c.inputs))
     result = result[0] if isinstance(result, tuple) else result
     return fdot(result, c.g) if isinstance(result, list) else result
 
@@ -544,23 +1125,21 @@ MANIFOLDS = {
     "lorentz": (LORENTZ, lorentz_cases),
     "klein": (KLEIN, klein_cases),
     "half_space": (HALF_SPACE, half_space_cases),
+    "sphere": (SPHERE, sphere_cases),
+    "maps": (MAPS, map_cases),
+    "means": (MEANS, mean_cases),
+    "stiefel": (STIEFEL, stiefel_cases),
+    "grassmann": (GRASSMANN, grassmann_cases),
+    "spd": (SPD, spd_cases),
     "curvature": (CURVATURE, curvature_cases),
 }
-
-
-def scalars(case):
-    """Numbers among the inputs, as such."""
-    for name in ["r", "rate"]:
-        if name in case.inputs:
-            setattr(case, name, case.inputs[name][0])
-    return case
 
 
 def main():
     for manifold in sys.argv[1:] or MANIFOLDS:
         operations, cases = MANIFOLDS[manifold]
         lines = []
-        for case in map(scalars, cases()):
+        for case in cases():
             level = case.level if case.level else "-"
             lines.append(f"case {case.kind} {bits(case.k)} {level} {case.name}")
             lines += [" ".join([name, *map(bits, value)]) for name, value in case.inputs.items()]
