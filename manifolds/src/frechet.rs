@@ -203,10 +203,11 @@ impl<'a, M: Manifold> Problem<'a, M> {
         })
     }
 
-    /// `Σ w log_μ x`: the negative gradient.
+    /// `Σ w log_μ x`: the negative gradient. Points stored in less than `f64` are off the manifold, and so are logarithms.
     fn pull(&self, mean: &Row<f64>) -> Row<f64> {
         let at = Tensor::new([1, mean.len()], mean.to_vec());
-        Row::from(Tensor::combine(&self.weights, &self.manifold.log(&at, &self.points)).data())
+        let sum = Tensor::combine(&self.weights, &self.manifold.log(&at, &self.points));
+        self.manifold.project_tangent(mean, &Row::from(sum.data()))
     }
 
     /// `Σ w d²`.

@@ -102,18 +102,18 @@ pub mod formulas {
         }
     }
 
-    /// Logarithm at x of y: `(θ/sin θ)(d − κ⟨x,d⟩ x)`, beyond a right angle with `s − κ⟨x,s⟩ x`, which is the same
-    /// vector. `⟨x,d⟩` is `−‖d‖²/2` but for the rounding of the rows, of which there may be more than of that.
+    /// Logarithm at x of y: `(θ/sin θ)(d + (κ‖d‖²/2) x)`, beyond a right angle with `s − (κ‖s‖²/2) x`, which is the
+    /// same vector.
     #[derive(Clone, Copy, Debug)]
     pub struct Log;
 
-    impl RowFormula<2, 3, 5, 3> for Log {
+    impl RowFormula<2, 3, 3, 3> for Log {
         const NAME: &'static str = "sphere.log";
         const VECTOR: bool = true;
         const BASIS: [Vector; 3] = [Input(0), Difference(1, 0), Sum(0, 1)];
-        const INVARIANTS: [Invariant; 5] = [Dot(1, 1), Dot(2, 2), Dot(0, 1), Dot(0, 2), Param(0)];
+        const INVARIANTS: [Invariant; 3] = [Dot(1, 1), Dot(2, 2), Param(0)];
         #[inline(always)]
-        fn eval<S: Scalar>([dd, ss, xd, xs, kappa]: [S; 5]) -> [S; 3] {
+        fn eval<S: Scalar>([dd, ss, kappa]: [S; 3]) -> [S; 3] {
             let near = dd.lt(ss);
             // θ over 2 sin(θ/2), which is √κ‖d‖.
             let by_chord = S::select(
@@ -122,8 +122,9 @@ pub mod formulas {
                 distance(dd, ss, kappa) / dd.sqrt(),
             );
             let a = unless_antipodal(ss, S::constant(2.0) * by_chord / (kappa * ss).sqrt());
+            let of_x = S::constant(0.5) * kappa * a;
             let zero = S::zero();
-            [-kappa * a * S::select(near, xd, xs), S::select(near, a, zero), S::select(near, zero, a)]
+            [S::select(near, of_x * dd, -of_x * ss), S::select(near, a, zero), S::select(near, zero, a)]
         }
     }
 

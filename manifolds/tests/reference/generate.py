@@ -518,7 +518,9 @@ def on_sphere(f):
 
 SPHERE = {
     "dist": on_sphere(lambda c: sphere_dist(c.x, c.y, c.k)),
-    "log": on_sphere(lambda c: sphere_log(c.x, c.y, c.k)),
+    # The rounding of rows is normal to the sphere as well: beside nearby or nearly opposite points it counts for more.
+    "log": on_sphere(lambda c: (sphere_log(c.x, c.y, c.k),
+                                1 / (sqrt(c.k) * norm(sphere_tangent(c.x, c.y, c.k))))),
     "exp": on_sphere(lambda c: sphere_exp(c.x, c.v, c.k)),
     # Along the sum of nearly opposite points.
     "transport": on_sphere(lambda c: (sphere_transport(c.x, c.y, c.v, c.k),
