@@ -16,8 +16,8 @@ use crate::HalfSpace;
 #[inline(always)]
 pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, slope: S) -> S {
     // Halves first: the sum of both heights may overflow.
-    let [delta, q_half, k_half] = [delta, q, k].map(|x| S::constant(0.5) * x);
-    let crossing = delta / slope + (q_half + k_half);
+    let half = S::constant(0.5);
+    let crossing = half * delta / slope + (half * q + half * k);
     q.max(k).max(crossing)
 }
 
