@@ -32,7 +32,7 @@ pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
     let (half, quarter) = (S::constant(0.5), S::constant(0.25));
     let (q_width, k_width) = (penumbral_width(q, light), penumbral_width(k, light));
     let overlap = half * ((q_width + k_width) - delta);
-    let rest = half * (penumbral_rest(q, q_width, light) + penumbral_rest(k, k_width, light) + delta);
+    let rest = half * (penumbral_rests([q, k], [q_width, k_width], light) + delta);
     // Zero comes first: the larger of 0 and NaN is then NaN.
     let crossing = S::zero().max(rest * (light + overlap));
     let difference = (q - k) * (q + k) * delta.recip();
@@ -47,11 +47,14 @@ fn penumbral_width<S: Scalar>(height: S, light: S) -> S {
     S::zero().max((light - height) * (light + height)).sqrt()
 }
 
-/// The light source's height less that width, h²/(r + √(r² − h²)): far below the source a difference would cancel.
+/// The light source's height less that width, of two heights together: h²/(r + √(r² − h²)), as far below the source a
+/// difference would cancel. By one division, as attention asks for every pair.
 #[inline(always)]
-fn penumbral_rest<S: Scalar>(height: S, width: S, light: S) -> S {
-    let height = height.min(light);
-    height * (height / (light + width))
+fn penumbral_rests<S: Scalar>([q, k]: [S; 2], [q_width, k_width]: [S; 2], light: S) -> S {
+    let (q, k) = (q.min(light), k.min(light));
+    let (q_sum, k_sum) = (light + q_width, light + k_width);
+    let inverse = (q_sum * k_sum).recip();
+    (q * inverse) * (q * k_sum) + (k * inverse) * (k * q_sum)
 }
 
 /// The partial orders of shadow cones. Heights and horizontal distances are those of the rows; curvature only scales

@@ -341,7 +341,7 @@ where
     N: ConstantCurvature + Isometric<M>,
     T: Float,
 {
-    let (mut rng, mut worst) = (rng::stream(2, 0, 0), Worst::default());
+    let (mut rng, mut worst, mut seen) = (rng::stream(2, 0, 0), Worst::default(), 0);
     let length = m.kappa().abs().sqrt().recip();
     for (i, dim) in [1, 2, 3, 5, 17].into_iter().cycle().enumerate().take(100) {
         let reach = radius * (i + 1) as f64 / 100.0;
@@ -360,6 +360,7 @@ where
         let mut see = |what: &str, error: f64, size: f64, amplified: f64| {
             let bound = unit * amplified;
             if bound < 0.1 {
+                seen += 1;
                 let context = (m, n.kappa(), N::NAME, reach, &x, &y, &u);
                 worst.see(what, error, bound * size, &context);
             }
@@ -381,6 +382,8 @@ where
         let (end, want) = (fx.exp(&short.to(&x)), x.exp(&short).to::<N>());
         see("exp", end.dist(&want), length + d, (d / length).cosh());
     }
+    // Of six identities a hundred times; beyond, rounding leaves nothing to compare.
+    assert!(seen > 400, "{seen} comparisons");
     worst.report(&format!("{} to {}, kappa {}, {}", M::NAME, N::NAME, m.kappa(), T::NAME));
 }
 
