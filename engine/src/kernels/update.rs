@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::domain::Compensated;
 use crate::kernels::gram::GROUPS;
 use crate::kernels::wedge;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, for_each_block};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide, for_each_block};
 use crate::{Domain, Float, Lanes, Scalar};
 
 /// An operation that commutes with rotations and rewrites the first `W` of its `V` vectors, with `K` numbers that are
@@ -93,16 +93,15 @@ where
     let nothing = Old { margin: zero, products: [[zero; V]; V], areas: [[zero; V]; V], numbers: [zero; K] };
     let mut old = [nothing; GROUPS];
     let mut new = [([[zero; V]; W], [zero; K]); GROUPS];
+    let mut survey = Survey::<S, V>::new(kappa);
     for start in (0..rows).step_by(GROUPS * ROWS) {
         let groups = (rows - start).div_ceil(ROWS).min(GROUPS);
         for (group, old) in old[..groups].iter_mut().enumerate() {
             let p = start + group * ROWS;
             let count = ROWS.min(rows - p);
-            *old = survey::<T, S, V, W, K, N>(&written, &read_only, &numbers, p..p + count, width, kappa);
+            survey.read::<T, W, K, N>(&written, &read_only, &numbers, p..p + count, width, old);
         }
-        for (old, new) in old[..groups].iter().zip(&mut new) {
-            *new = update.eval(old.margin, old.products, old.areas, old.numbers);
-        }
+        evaluate(update, &old[..groups], &mut new[..groups]);
         for (group, (coefficients, kept)) in new[..groups].iter().enumerate() {
             let p = start + group * ROWS;
             let count = ROWS.min(rows - p);
@@ -116,7 +115,10 @@ where
             for k in 0..K {
                 bad = bad + kept[k] * zero;
             }
-            let good = bad.to_array().iter().take(count).take_while(|x| x.is_finite()).count();
+            let mut good = 0;
+            while good < count && bad.get(good).is_finite() {
+                good += 1;
+            }
             let mut squares = [Compensated::<S>::default(); ROWS];
             for l in 0..good {
                 let row = (p + l) * width..(p + l + 1) * width;
@@ -154,71 +156,183 @@ struct Old<const V: usize, const K: usize> {
     numbers: [Lanes<ROWS>; K],
 }
 
-/// Reads some rows, at most [`ROWS`].
-#[inline(always)]
-fn survey<T: Float, S: Block, const V: usize, const W: usize, const K: usize, const N: usize>(
-    written: &[&mut [T]; W],
-    read_only: &[&[T]; N],
-    numbers: &[&mut [T]; K],
-    rows: Range<usize>,
-    width: usize,
+/// What an update makes of them: the coefficients of each rewritten vector, and the new numbers.
+type New<const V: usize, const W: usize, const K: usize> = ([[Lanes<ROWS>; V]; W], [Lanes<ROWS>; K]);
+
+/// An update of several groups of rows, in a function of its own as [row formulas](crate::kernels::gram) are.
+#[inline(never)]
+fn evaluate<U, const V: usize, const W: usize, const K: usize>(
+    update: &U,
+    old: &[Old<V, K>],
+    new: &mut [New<V, W, K>],
+) where
+    U: RowUpdate<V, W, K>,
+{
+    dispatch(
+        #[inline(always)]
+        || {
+            for (old, new) in old.iter().zip(new) {
+                *new = update.eval(old.margin, old.products, old.areas, old.numbers);
+            }
+        },
+    );
+}
+
+/// Reads rows, at most [`ROWS`] at a time. Made once for all of them: what earlier rows leave behind is overwritten or not
+/// looked at.
+struct Survey<S, const V: usize> {
     kappa: Lanes<ROWS>,
-) -> Old<V, K> {
-    let (zero, none) = (S::splat(0.0), Lanes::splat(0.0));
-    let (mut sums, mut squares) = ([[[zero; ROWS]; V]; V], [Compensated::<S>::default(); ROWS]);
-    let mut old = Old { margin: none, products: [[none; V]; V], areas: [[none; V]; V], numbers: [none; K] };
-    for (l, p) in rows.clone().enumerate() {
-        let row = row::<T, V, W, N>(written, read_only, p * width..(p + 1) * width);
-        let (mut of_row, mut square) = ([[zero; V]; V], Compensated::<S>::default());
-        for_each_block(
-            width,
-            &row,
-            None,
-            #[inline(always)]
-            |_, v: [S; V], _| {
-                square.add_square::<T>(v[0]);
-                for a in 0..V {
-                    for b in a.max(1)..V {
-                        of_row[a][b] = of_row[a][b] + v[a] * v[b];
+    /// Inner products of each row, before they are summed over the lanes of a block.
+    sums: [[[S; ROWS]; V]; V],
+    squares: [Compensated<S>; ROWS],
+    /// The same of what is left of the vectors beside the first one, and along it.
+    beside: [[[S; ROWS]; V]; V],
+    along: [[S; ROWS]; V],
+}
+
+impl<S: Block, const V: usize> Survey<S, V> {
+    #[inline(always)]
+    fn new(kappa: Lanes<ROWS>) -> Self {
+        let zero = S::splat(0.0);
+        Survey {
+            kappa,
+            sums: [[[zero; ROWS]; V]; V],
+            squares: [Compensated::default(); ROWS],
+            beside: [[[zero; ROWS]; V]; V],
+            along: [[zero; ROWS]; V],
+        }
+    }
+
+    /// Reads some rows into `old`.
+    #[inline(always)]
+    fn read<T: Float, const W: usize, const K: usize, const N: usize>(
+        &mut self,
+        written: &[&mut [T]; W],
+        read_only: &[&[T]; N],
+        numbers: &[&mut [T]; K],
+        rows: Range<usize>,
+        width: usize,
+        old: &mut Old<V, K>,
+    ) {
+        let zero = S::splat(0.0);
+        for (l, p) in rows.clone().enumerate() {
+            let row = row::<T, V, W, N>(written, read_only, p * width..(p + 1) * width);
+            let (mut of_row, mut square) = ([[zero; V]; V], Compensated::<S>::default());
+            for_each_block(
+                width,
+                &row,
+                None,
+                #[inline(always)]
+                |_, v: [S; V], _| {
+                    square.add_square::<T>(v[0]);
+                    for a in 0..V {
+                        for b in a.max(1)..V {
+                            of_row[a][b] = of_row[a][b] + v[a] * v[b];
+                        }
                     }
+                },
+            );
+            self.squares[l] = square;
+            for a in 0..V {
+                for b in a.max(1)..V {
+                    self.sums[a][b][l] = of_row[a][b];
                 }
-            },
-        );
-        squares[l] = square;
+            }
+            for k in 0..K {
+                old.numbers[k].set(l, numbers[k][p].to_f64());
+            }
+        }
         for a in 0..V {
             for b in a.max(1)..V {
-                sums[a][b][l] = of_row[a][b];
+                old.products[a][b] = S::sums(&self.sums[a][b]);
+                old.products[b][a] = old.products[a][b];
             }
         }
-        for k in 0..K {
-            old.numbers[k].set(l, numbers[k][p].to_f64());
+        let square = Compensated::totals::<T, ROWS>(&self.squares);
+        old.products[0][0] = square.value();
+        old.margin = square.margin(self.kappa);
+        // Lanes without a row have nothing to refine.
+        let mut wide = [true; ROWS];
+        for a in 1..V {
+            for b in a..V {
+                let products = products_of(&old.products, a, b);
+                let area = wedge::by_products(&products);
+                (old.areas[a][b], old.areas[b][a]) = (area, area);
+                for l in 0..rows.len() {
+                    wide[l] &= a != b || wedge::wide(area, &products).get(l);
+                }
+            }
+        }
+        if wide != [true; ROWS] {
+            self.refine::<T, W, K, N>(written, read_only, wide, rows, width, old);
         }
     }
-    for a in 0..V {
-        for b in a.max(1)..V {
-            old.products[a][b] = S::sums(&sums[a][b]);
-            old.products[b][a] = old.products[a][b];
+
+    /// The areas once more, of the rows where some vector and the first one are not at a [`wide`](wedge::wide) angle.
+    #[inline(always)]
+    fn refine<T: Float, const W: usize, const K: usize, const N: usize>(
+        &mut self,
+        written: &[&mut [T]; W],
+        read_only: &[&[T]; N],
+        wide: [bool; ROWS],
+        rows: Range<usize>,
+        width: usize,
+        old: &mut Old<V, K>,
+    ) {
+        let (zero, products) = (S::splat(0.0), &old.products);
+        let mut slopes = [Lanes::splat(0.0); V];
+        for a in 1..V {
+            slopes[a] = products[0][a] / products[0][0];
         }
-    }
-    let square = Compensated::totals::<T, ROWS>(&squares);
-    old.products[0][0] = square.value();
-    old.margin = square.margin(kappa);
-    // Lanes without a row have nothing to refine.
-    let mut wide = [true; ROWS];
-    for a in 1..V {
-        for b in a..V {
-            let products = products_of(&old.products, a, b);
-            let area = wedge::by_products(&products);
-            (old.areas[a][b], old.areas[b][a]) = (area, area);
-            for l in 0..rows.len() {
-                wide[l] &= a != b || wedge::wide(area, &products).get(l);
+        for (l, p) in rows.enumerate() {
+            if wide[l] {
+                continue;
+            }
+            let row = row::<T, V, W, N>(written, read_only, p * width..(p + 1) * width);
+            let (mut of_row, mut of_first, mut slope) = ([[zero; V]; V], [zero; V], [zero; V]);
+            for a in 1..V {
+                slope[a] = S::splat(slopes[a].get(l));
+            }
+            for_each_block(
+                width,
+                &row,
+                None,
+                #[inline(always)]
+                |_, v: [S; V], _| {
+                    let mut left = v;
+                    for a in 1..V {
+                        left[a] = slope[a].mul_sub(v[0], v[a]);
+                        of_first[a] = of_first[a] + left[a] * v[0];
+                        for b in 1..=a {
+                            of_row[b][a] = of_row[b][a] + left[b] * left[a];
+                        }
+                    }
+                },
+            );
+            for a in 1..V {
+                self.along[a][l] = of_first[a];
+                for b in a..V {
+                    self.beside[a][b][l] = of_row[a][b];
+                }
+            }
+        }
+        let mut of_first = [Lanes::splat(0.0); V];
+        for a in 1..V {
+            of_first[a] = S::sums(&self.along[a]);
+        }
+        for a in 1..V {
+            for b in a..V {
+                let left = [S::sums(&self.beside[a][b]), of_first[a], of_first[b]];
+                let area = wedge::value(&products_of(products, a, b), left);
+                for l in 0..ROWS {
+                    if !wide[l] {
+                        old.areas[a][b].set(l, area.get(l));
+                        old.areas[b][a].set(l, area.get(l));
+                    }
+                }
             }
         }
     }
-    if wide != [true; ROWS] {
-        refine::<T, S, V, W, K, N>(&mut old, written, read_only, wide, rows, width);
-    }
-    old
 }
 
 /// The vectors of a row.
@@ -242,72 +356,6 @@ fn row<'a, T, const V: usize, const W: usize, const N: usize>(
 #[inline(always)]
 fn products_of<const V: usize>(products: &[[Lanes<ROWS>; V]; V], a: usize, b: usize) -> [Lanes<ROWS>; 4] {
     [products[0][0], products[0][a], products[0][b], products[a][b]]
-}
-
-/// The areas once more, of the rows where some vector and the first one are not at a [`wide`](wedge::wide) angle.
-#[inline(always)]
-fn refine<T: Float, S: Block, const V: usize, const W: usize, const K: usize, const N: usize>(
-    old: &mut Old<V, K>,
-    written: &[&mut [T]; W],
-    read_only: &[&[T]; N],
-    wide: [bool; ROWS],
-    rows: Range<usize>,
-    width: usize,
-) {
-    let (zero, products) = (S::splat(0.0), &old.products);
-    let (mut beside, mut along) = ([[[zero; ROWS]; V]; V], [[zero; ROWS]; V]);
-    let mut slopes = [Lanes::splat(0.0); V];
-    for a in 1..V {
-        slopes[a] = products[0][a] / products[0][0];
-    }
-    for (l, p) in rows.enumerate() {
-        if wide[l] {
-            continue;
-        }
-        let row = row::<T, V, W, N>(written, read_only, p * width..(p + 1) * width);
-        let (mut of_row, mut of_first, mut slope) = ([[zero; V]; V], [zero; V], [zero; V]);
-        for a in 1..V {
-            slope[a] = S::splat(slopes[a].get(l));
-        }
-        for_each_block(
-            width,
-            &row,
-            None,
-            #[inline(always)]
-            |_, v: [S; V], _| {
-                let mut left = v;
-                for a in 1..V {
-                    left[a] = slope[a].mul_sub(v[0], v[a]);
-                    of_first[a] = of_first[a] + left[a] * v[0];
-                    for b in 1..=a {
-                        of_row[b][a] = of_row[b][a] + left[b] * left[a];
-                    }
-                }
-            },
-        );
-        for a in 1..V {
-            along[a][l] = of_first[a];
-            for b in a..V {
-                beside[a][b][l] = of_row[a][b];
-            }
-        }
-    }
-    let mut of_first = [Lanes::splat(0.0); V];
-    for a in 1..V {
-        of_first[a] = S::sums(&along[a]);
-    }
-    for a in 1..V {
-        for b in a..V {
-            let left = [S::sums(&beside[a][b]), of_first[a], of_first[b]];
-            let area = wedge::value(&products_of(products, a, b), left);
-            for l in 0..ROWS {
-                if !wide[l] {
-                    old.areas[a][b].set(l, area.get(l));
-                    old.areas[b][a].set(l, area.get(l));
-                }
-            }
-        }
-    }
 }
 
 /// Rewrites the vectors of a row by lane `l` of the coefficients. Returns the square of the first one, where its domain is a
