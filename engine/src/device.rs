@@ -11,6 +11,11 @@ use thiserror::Error;
 /// [`Tensor`](crate::Tensor) put on such a tape is uploaded once, and stays on the device until it is written to on the
 /// host.
 ///
+/// A device without `f64` computes in `f32` only: a tape of `f64` panics there. The inner products, margins and
+/// coefficients of rows, elsewhere in `f64`, are then sums of two `f32`, exact to about 2⁻⁴⁰, so that operations of
+/// manifolds are within an ulp of the processor's. Other sums are accumulated in `f32`. Squares of coordinates must stay in
+/// the range of `f32`, and have all their digits from coordinates of 10⁻¹² up.
+///
 /// The environment variable `COTANGENT_DEVICE` names the device of tapes that are made without one, for tests.
 ///
 /// ```
@@ -63,7 +68,7 @@ pub enum DeviceError {
         /// All devices, one a line.
         found: String,
     },
-    /// The device lacks something, or its driver fails.
+    /// Its driver fails.
     #[error("OpenCL device {index}, {name}: {message}")]
     Unfit {
         /// The device's number.
@@ -84,7 +89,7 @@ impl Device {
     /// An OpenCL device by its number in [`list`](Self::list).
     ///
     /// # Errors
-    /// If OpenCL is not in this build, there is no driver or no such device, or the device has no `f64`.
+    /// If OpenCL is not in this build, there is no driver or no such device, or the driver fails.
     pub fn opencl(index: usize) -> Result<Self, DeviceError> {
         #[cfg(feature = "opencl")]
         return crate::opencl::Queue::open(index).map(|queue| Device(Kind::OpenCl(queue)));

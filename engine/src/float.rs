@@ -9,7 +9,7 @@ use crate::{Element, Lanes, Operation, scratch};
 /// An element type of tensors: `f32` or `f64`.
 ///
 /// Elements are *stored* in this type; inner products, margins and coefficients of row formulas are
-/// always computed in `f64`.
+/// always computed in `f64`, or on a [device](crate::Device) without `f64` in two `f32`.
 pub trait Float: Element + Default + std::fmt::Display + bytemuck::Pod {
     /// Largest finite number, as `f64`.
     const LARGEST: f64;

@@ -54,7 +54,16 @@ impl<T: Float> Tape<T> {
     }
 
     /// An empty tape whose values are on a device. See [`Device`].
+    ///
+    /// # Panics
+    /// If the elements are `f64` and the device has none.
+    #[track_caller]
     pub fn on(device: Device) -> Self {
+        #[cfg(feature = "opencl")]
+        if let Some(queue) = device.queue() {
+            let fit = T::NAME != "f64" || queue.has_f64();
+            assert!(fit, "{queue:?}: it has no f64: a tape of f32, or another device, is needed");
+        }
         let tape = Tape::default();
         tape.arena.borrow_mut().pool = Pool::on(device);
         tape

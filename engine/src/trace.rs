@@ -175,19 +175,35 @@ impl Expression {
     /// The expression as a function `void name(const real in[], real out[])`, in the common subset of C99 and
     /// OpenCL C, for the floating-point type `real`. Its functions are those of [`prelude`].
     pub fn to_c(&self, name: &str, real: &str) -> String {
+        self.print(name, real, false)
+    }
+
+    /// As [`to_c`](Self::to_c), for a type whose arithmetic is functions: those of `compensated.cl`.
+    #[cfg(feature = "opencl")]
+    pub(crate) fn to_compensated_c(&self, name: &str, real: &str) -> String {
+        self.print(name, real, true)
+    }
+
+    fn print(&self, name: &str, real: &str, calls: bool) -> String {
+        let binary = |function: &str, operator: &str, a: &u32, b: &u32| {
+            if calls { format!("{function}(t{a}, t{b})") } else { format!("t{a} {operator} t{b}") }
+        };
         let mut c = format!("void {name}(const {real} *in, {real} *out) {{\n");
         for (id, node) in self.nodes.iter().enumerate() {
             let value = match node {
                 Node::Input(i) => format!("in[{i}]"),
+                Node::Constant(bits) if calls => pair(f64::from_bits(*bits), real),
                 Node::Constant(bits) => number(f64::from_bits(*bits), real),
                 Node::Neg(a) => format!("-t{a}"),
-                Node::Add(a, b) => format!("t{a} + t{b}"),
-                Node::Sub(a, b) => format!("t{a} - t{b}"),
-                Node::Mul(a, b) => format!("t{a} * t{b}"),
-                Node::Div(a, b) => format!("t{a} / t{b}"),
-                Node::Less(a, b) => format!("t{a} < t{b}"),
+                Node::Add(a, b) => binary("add", "+", a, b),
+                Node::Sub(a, b) => binary("sub", "-", a, b),
+                Node::Mul(a, b) => binary("mul", "*", a, b),
+                Node::Div(a, b) => binary("div", "/", a, b),
+                Node::Less(a, b) => binary("less", "<", a, b),
                 Node::Select(mask, a, b) => format!("t{mask} ? t{a} : t{b}"),
-                Node::Function(function, a) => format!("{}(t{a})", function.c_name()),
+                Node::Function(function, a) => {
+                    format!("{}{}(t{a})", function.c_name(), if calls { "_of" } else { "" })
+                }
             };
             let of = if matches!(node, Node::Less(..)) { "int" } else { real };
             writeln!(c, "    const {of} t{id} = {value};").expect("writing to a string");
@@ -198,6 +214,19 @@ impl Expression {
         c.push_str("}\n");
         c
     }
+}
+
+/// A number as the sum of the nearest `f32` and another one. Beyond the range of `f32` it is infinite or 0.
+#[cfg_attr(not(feature = "opencl"), expect(dead_code))]
+pub(crate) fn parts(x: f64) -> [f32; 2] {
+    let high = x as f32;
+    [high, if high.is_finite() { (x - f64::from(high)) as f32 } else { 0.0 }]
+}
+
+/// A constant of the vector type of two `float`s, the lower one first.
+fn pair(x: f64, real: &str) -> String {
+    let [high, low] = parts(x).map(|part| number(part.into(), "float"));
+    format!("({real})({low}, {high})")
 }
 
 /// A constant of C.

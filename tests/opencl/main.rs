@@ -12,6 +12,7 @@ mod draws;
 mod formulas;
 mod operations;
 mod training;
+mod without_f64;
 
 use cotangent::prelude::*;
 
@@ -27,6 +28,7 @@ fn device() -> Option<Device> {
 }
 
 const ITEMS: &str = "COTANGENT_ROW_ITEMS";
+const WITHOUT_F64: &str = "COTANGENT_DEVICE_F64";
 
 /// Whether formulas are checked in `f32` too: how work-items share a row does not depend on the type, and each formula's
 /// programs have to be compiled.
@@ -41,10 +43,15 @@ fn the_same_with_several_work_items_a_row() {
     if std::env::var_os(ITEMS).is_some() || device().is_none() {
         return;
     }
-    let tests = std::env::current_exe().expect("the tests are a program");
     let names = ["formulas::every_formula", "formulas::what_is_not_finite", "operations::", "attention::"];
-    let output =
-        std::process::Command::new(tests).args(names).env(ITEMS, "8").output().expect("it is started");
+    in_a_process(&names, &[(ITEMS, "8")]);
+}
+
+/// Tests of this file by name, with some environment variables.
+fn in_a_process(names: &[&str], variables: &[(&str, &str)]) {
+    let tests = std::env::current_exe().expect("the tests are a program");
+    let mut process = std::process::Command::new(tests);
+    let output = process.args(names).envs(variables.iter().copied()).output().expect("it is started");
     let [said, complained] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(output.status.success(), "{said}\n{complained}");
     assert!(!said.contains("running 0 tests"), "{said}");

@@ -11,10 +11,10 @@ static elem larger(elem a, elem b) {
 
 // Scores of a tile become weights; what was summed before is brought to the same scale.
 __kernel TOGETHER void take(
-    ulong rows, ulong columns, ulong width, __global elem *s, __global elem *largest, __global double *sums,
+    ulong rows, ulong columns, ulong width, __global elem *s, __global elem *largest, __global wide *sums,
     __global elem *out
 ) {
-    SHARED double team[ROWS * LANES];
+    SHARED wide team[ROWS * LANES];
     ROW;
     s += r * columns;
     const elem before = largest[r];
@@ -23,7 +23,7 @@ __kernel TOGETHER void take(
     team[PLACE * LANES + ITEM] = max_;
     MEET;
     for (int i = 0; i < ITEMS; i++) max_ = larger(max_, team[PLACE * LANES + i]);
-    double own[OWN] = {0}, seconds[OWN] = {0};
+    wide own[OWN] = {0}, seconds[OWN] = {0};
     for (ulong c0 = 0; here && c0 < columns; c0 += LANES) {
         // Pairs of lanes side by side, what is left over in the first.
         const int second = c0 / LANES % 2 == 1 && c0 + LANES <= columns;
@@ -37,7 +37,7 @@ __kernel TOGETHER void take(
         }
     }
     for (int l = 0; l < OWN; l++) own[l] += seconds[l];
-    const double sum = sum_of(own, team);
+    const wide sum = sum_of(own, team);
     if (!here) return;
     const elem factor = max_ == before ? 1 : exp(before - max_);
     for (ulong c = ITEM; max_ != before && c < width; c += ITEMS) out[r * width + c] *= factor;
@@ -48,7 +48,7 @@ __kernel TOGETHER void take(
 }
 
 __kernel TOGETHER void start(
-    ulong rows, ulong width, __global elem *largest, __global double *sums, __global elem *out
+    ulong rows, ulong width, __global elem *largest, __global wide *sums, __global elem *out
 ) {
     ROW;
     for (ulong c = ITEM; here && c < width; c += ITEMS) out[r * width + c] = 0;
@@ -59,7 +59,7 @@ __kernel TOGETHER void start(
 
 // Weighted sums become weighted means; finds the logarithms of the denominators.
 __kernel TOGETHER void finish(
-    ulong rows, ulong width, __global const elem *largest, __global const double *sums, __global elem *out,
+    ulong rows, ulong width, __global const elem *largest, __global const wide *sums, __global elem *out,
     __global elem *logs
 ) {
     ROW;

@@ -7,6 +7,7 @@ use super::form::{Array, Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
 use super::pair::{PairForm, Tile, operands};
 use super::program::{Key, Program, c_type, functions};
+use super::scalar::PLAIN;
 use super::{Queue, index};
 use crate::kernels::attend::{Attend, Weights, split};
 use crate::kernels::pair::Sizes;
@@ -18,8 +19,8 @@ const KEYS: usize = 256;
 
 fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     let source = || {
-        let wide = WIDE_LOG.to_owned() + &functions(c_type::<T>(), &[]);
-        wide + &queue.team(0).source() + include_str!("attend.cl")
+        let functions = WIDE_LOG.to_owned() + &functions(c_type::<T>(), &[]);
+        functions + PLAIN + &queue.team(0).source() + include_str!("attend.cl")
     };
     queue.program::<T>(Key::new::<T>("attend", None), source)
 }
@@ -51,7 +52,7 @@ impl<T: Float> OnDevice<T> for Attend<T> {
         let Sizes { batch, n, m, .. } = sizes;
         let (rows, values) = (batch * n, values.on(queue));
         let [x, y] = [scored[0].on(queue), scored[1].on(queue)];
-        let (largest, sums) = (queue.take(rows * size_of::<T>()), queue.take(rows * size_of::<f64>()));
+        let (largest, sums) = (queue.take(rows * size_of::<T>()), queue.take(rows * queue.wide()));
         let launch = queue.launch(&program, "start").size(rows).size(width);
         launch.memory(&largest).memory(&sums).memory(out).over_rows(team, rows);
         let s = queue.take(rows * KEYS.min(m) * size_of::<T>());

@@ -56,10 +56,10 @@ __kernel void pool(ulong count, ulong max_, ulong4 image, ulong4 window, __globa
         out[i] = x[largest(x, w, window, py, px)];
         return;
     }
-    double sum = 0;
+    wide sum = 0;
     for (ulong k = 0; k < window.x * window.y; k++)
         sum += x[(py * window.z + k / window.y) * w + px * window.z + k % window.y];
-    out[i] = (elem)(sum / (double)(window.x * window.y));
+    out[i] = (elem)(sum / (wide)(window.x * window.y));
 }
 
 // An element of the image receives of every place whose window it is under, in the order of places.
@@ -79,7 +79,7 @@ __kernel void pool_gradient(
             if (max_) {
                 if (largest(x, w, window, py, px) == y * w + xx) sum += g[py * pw + px];
             } else
-                sum += (elem)((double)g[py * pw + px] / (double)(window.x * window.y));
+                sum += (elem)((wide)g[py * pw + px] / (wide)(window.x * window.y));
         }
     dx[i] = sum;
 }

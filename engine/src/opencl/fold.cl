@@ -8,13 +8,13 @@
 __kernel TOGETHER void lines(
     ulong n, ulong blocks, ulong terms, ulong block, ARGUMENTS __global const IN *x, __global OUT *out
 ) {
-    SHARED double team[ROWS * LANES];
+    SHARED wide team[ROWS * LANES];
     const ulong q = FIRST + PLACE, j = q % n;
     LEAVE(FIRST >= n * blocks);
     const ulong begin = j * terms + q / n * block, to = min(begin + block, (j + 1) * terms);
     const ulong end = q < n * blocks ? to : begin;
     const ulong pairs = PAIRED ? begin + (end - begin) / (2 * LANES) * (2 * LANES) : begin;
-    double own[OWN], seconds[OWN], l[LANES];
+    wide own[OWN], seconds[OWN], l[LANES];
     for (int i = 0; i < OWN; i++) own[i] = seconds[i] = START;
     for (ulong c0 = begin; c0 < pairs; c0 += 2 * LANES)
         for (int i = 0; i < OWN; i++) {
@@ -32,7 +32,7 @@ __kernel TOGETHER void lines(
     if (blocks == 1)
         out[j] = FINISH(l[0]);
     else
-        ((__global double *)out)[q] = l[0];
+        ((__global wide *)out)[q] = l[0];
 }
 
 // Where the positions of a result do not lie side by side those of neighbouring results do: each work-item takes some of
@@ -47,7 +47,7 @@ __kernel void fold(
     const ulong j = gid % n, chunk = gid / n;
     const ulong repeat = read.x, inner = read.z, hold = read.w, blocks = read.y / inner;
     const ulong position = j / width, o = position / inner, i = position % inner;
-    double sum = START;
+    wide sum = START;
     for (ulong t = chunk; t < terms; t += chunks) {
         const ulong r = t % repeat, h = t / repeat % hold, c = t / (repeat * hold);
         const ulong p = (((c * blocks + o) * hold + h) * inner + i) * repeat + r;
@@ -56,18 +56,18 @@ __kernel void fold(
     if (chunks == 1)
         out[j] = FINISH(sum);
     else
-        ((__global double *)out)[gid] = sum;
+        ((__global wide *)out)[gid] = sum;
 }
 
 // The results of the chunks, in order: in pieces, that are combined in order themselves.
 __kernel void finish(
-    ulong n, ulong chunks, ulong piece, ulong terms, ARGUMENTS __global const double *x, __global OUT *out
+    ulong n, ulong chunks, ulong piece, ulong terms, ARGUMENTS __global const wide *x, __global OUT *out
 ) {
     const ulong j = get_global_id(0);
     if (j >= n) return;
-    double all = START;
+    wide all = START;
     for (ulong first = 0; first < chunks; first += piece) {
-        double sum = START;
+        wide sum = START;
         for (ulong c = first; c < first + piece && c < chunks; c++) sum = COMBINE(sum, x[c * n + j]);
         all = COMBINE(all, sum);
     }

@@ -1,10 +1,11 @@
 //! Sums, and other reductions, of what many output positions give to one operand position.
 //!
 //! The gradient of a broadcast operand is one; so is a sum along an axis, whose result would be read that way.
-//! Accumulated in `f64`. Lines of neighbouring elements are summed as the processor does; all else in chunks that are
+//! Accumulated in `f64`, if the device has it. Lines of neighbouring elements are summed as the processor does; all else in chunks that are
 //! combined in order.
 
 use super::program::{Key, c_type};
+use super::scalar::PLAIN;
 use super::team::Team;
 use super::{Memory, Queue};
 use crate::Float;
@@ -48,7 +49,7 @@ pub(super) struct Fold {
     pub(super) finish: &'static str,
     /// Whether `term` and `finish` know `m[j]`, a number of the elements' type for each result.
     pub(super) given: bool,
-    /// Whether the terms are `f64`, whatever the elements are.
+    /// Whether the terms are `wide`, whatever the elements are.
     pub(super) wide: bool,
     pub(super) order: Order,
 }
@@ -76,7 +77,7 @@ pub(super) const SUM: Fold = Fold {
     order: Order::Pieces,
 };
 
-/// The sum of terms that are `f64`.
+/// The sum of terms that are `wide`.
 pub(super) const WIDE_SUM: Fold = Fold { name: "wide sum", wide: true, ..SUM };
 
 /// The mean.
@@ -84,7 +85,7 @@ pub(super) const MEAN: Fold = Fold { name: "mean", finish: "s / terms", ..SUM };
 
 /// The norm.
 pub(super) const NORM: Fold =
-    Fold { name: "norm", term: "(double)x * (double)x", finish: "sqrt(s)", order: Order::Blocks, ..SUM };
+    Fold { name: "norm", term: "(wide)x * (wide)x", finish: "sqrt(s)", order: Order::Blocks, ..SUM };
 
 /// The largest; NaN if there is one.
 pub(super) const MAX: Fold = Fold {
@@ -122,17 +123,17 @@ const TERMS: usize = 64;
 /// Chunks at most: the second pass goes over them.
 const CHUNKS: usize = 1024;
 
-/// A logarithm in `f64`, whatever type the others are of.
-pub(super) const WIDE_LOG: &str = "static double wide_log(double x) { return log(x); }\n";
+/// A logarithm of a `wide`, whatever type the others are of.
+pub(super) const WIDE_LOG: &str = "static wide wide_log(wide x) { return log(x); }\n";
 
 impl Fold {
     fn source<T: Float>(&self, team: Team) -> String {
         let elem = c_type::<T>();
-        let input = if self.wide { "double" } else { elem };
+        let input = if self.wide { "wide" } else { elem };
         let given = if self.given { "__global const elem *m," } else { "" };
         let Fold { start, combine, term, finish, .. } = self;
         format!(
-            "{}#define IN {input}\n#define OUT {elem}\n#define START {start}\n#define COMBINE(a, b) ({combine})\n\
+            "{PLAIN}{}#define IN {input}\n#define OUT {elem}\n#define START {start}\n#define COMBINE(a, b) ({combine})\n\
              #define TERM(x) ({term})\n#define FINISH(s) ({finish})\n#define ARGUMENTS {given}\n\
              #define PAIRED {}\n{}{}",
             if self.given {
@@ -163,7 +164,7 @@ impl Fold {
         let parts = if lines { terms.div_ceil(block).max(1) } else { terms.div_ceil(TERMS).clamp(1, CHUNKS) };
         let in_pieces = lines && self.order == Order::Pieces && results == 1 && terms >= LONG;
         let piece = if in_pieces { parallel::pieces(terms, BLOCK, 1)[0].len() / BLOCK } else { parts };
-        let partial = (parts > 1).then(|| queue.take(results * parts * size_of::<f64>()));
+        let partial = (parts > 1).then(|| queue.take(results * parts * queue.wide()));
         let to = partial.as_deref().unwrap_or(out);
         let launch = |name| queue.launch(&program, name).size(results).size(parts);
         if lines {

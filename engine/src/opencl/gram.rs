@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::fold::{Broadcasted, SUM, WIDE_SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
-use super::program::{Key, functions};
+use super::program::Key;
 use super::queue::Launch;
 use super::team::Team;
 use super::{Memory, Queue};
@@ -92,20 +92,20 @@ impl RowForm {
     /// `basis(x, c, width, b)`: the basis vectors at a coordinate; beyond the row, those of zeros.
     fn basis_source(&self) -> String {
         let mut c = String::from(
-            "static void basis(__global const elem *const *x, ulong c, ulong width, double *b) {\n",
+            "static void basis(__global const elem *const *x, ulong c, ulong width, scalar *b) {\n",
         );
         for i in 0..self.vectors {
             let flat = if self.metric == Metric::Horizontal { " * (c + 1 == width ? 0.0 : 1.0)" } else { "" };
-            let _ = writeln!(c, "const double v{i} = (c < width ? (double)x[{i}][c] : 0.0){flat};");
+            let _ = writeln!(c, "const scalar v{i} = (c < width ? scalar_of(x[{i}][c]) : ZERO){flat};");
         }
         for (b, vector) in self.basis.iter().enumerate() {
             let value = match vector {
                 Vector::Input(i) => format!("v{i}"),
-                Vector::Sum(i, j) => format!("v{i} + v{j}"),
-                Vector::Difference(i, j) => format!("v{i} - v{j}"),
+                Vector::Sum(i, j) => format!("add(v{i}, v{j})"),
+                Vector::Difference(i, j) => format!("sub(v{i}, v{j})"),
                 Vector::Flip(i) => format!("v{i} * (c == 0 ? -1.0 : 1.0)"),
-                Vector::Time => "c == 0 ? 1.0 : 0.0".into(),
-                Vector::Height => "c + 1 == width ? 1.0 : 0.0".into(),
+                Vector::Time => "scalar_of(c == 0 ? 1.0 : 0.0)".into(),
+                Vector::Height => "scalar_of(c + 1 == width ? 1.0 : 0.0)".into(),
             };
             let _ = writeln!(c, "b[{b}] = {value};");
         }
@@ -151,15 +151,16 @@ impl RowForm {
     fn survey_source(&self, params: usize, forward: bool) -> String {
         let (b, asks) = (self.basis.len(), |k: &Invariant| matches!(k, Invariant::Along(..)));
         let mut c = String::from(
-            "INLINE void survey(__global const elem *const *x, const double *params, ulong width, \
-             __global const elem *g, SHARED double *team, SHARED double *numbers) {\n",
+            "INLINE void survey(__global const elem *const *x, const scalar *params, ulong width, \
+             __global const elem *g, SHARED scalar *team, SHARED scalar *numbers) {\n",
         );
-        let each = |text: String| format!("{EACH} double b[{b}]; basis(x, c, width, b);\n{text}}}\n");
+        let each = |text: String| format!("{EACH} scalar b[{b}]; basis(x, c, width, b);\n{text}}}\n");
         if self.invariants.iter().any(asks) {
             // The largest coordinates, so that no square overflows.
-            let _ = writeln!(c, "double units[{b}]; for (int i = 0; i < {b}; i++) units[i] = 0x1p-1022;");
-            let largest =
-                |i| format!("units[{i}] = fmax(units[{i}], fabs({}));\n", self.lower(&format!("b[{i}]")));
+            let _ = writeln!(c, "wide units[{b}]; for (int i = 0; i < {b}; i++) units[i] = LEAST;");
+            let largest = |i| {
+                format!("units[{i}] = fmax(units[{i}], fabs(rounded({})));\n", self.lower(&format!("b[{i}]")))
+            };
             c += &each((0..b).map(largest).collect());
             let _ = writeln!(c, "for (int i = 0; i < {b}; i++) units[i] = largest_of(units[i], team);");
         }
@@ -167,38 +168,41 @@ impl RowForm {
         for (k, invariant) in self.invariants.iter().enumerate() {
             match *invariant {
                 Invariant::Dot(i, j) => {
-                    let _ = writeln!(c, "double dot{k}[OWN] = {{0}};");
+                    let _ = writeln!(c, "scalar dot{k}[OWN] = ZEROS;");
                     let lowered = self.lower(&format!("b[{j}]"));
-                    let _ = writeln!(sums, "dot{k}[l] = dot{k}[l] + b[{i}] * ({lowered});");
+                    let _ = writeln!(sums, "dot{k}[l] = add(dot{k}[l], mul(b[{i}], {lowered}));");
                 }
                 Invariant::Along(i, j) => {
-                    let _ = writeln!(c, "double dot{k}[OWN] = {{0}}, norm{k}[OWN] = {{0}};");
+                    let _ = writeln!(c, "scalar dot{k}[OWN] = ZEROS, norm{k}[OWN] = ZEROS;");
                     let lowered = self.lower(&format!("b[{j}]"));
                     let _ = writeln!(
                         sums,
-                        "{{ const double along = {lowered} / units[{j}];\n\
-                         dot{k}[l] = dot{k}[l] + b[{i}] / units[{i}] * along;\n\
-                         norm{k}[l] = norm{k}[l] + along * along; }}"
+                        "{{ const scalar along = div({lowered}, scalar_of(units[{j}]));\n\
+                         dot{k}[l] = add(dot{k}[l], mul(div(b[{i}], scalar_of(units[{i}])), along));\n\
+                         norm{k}[l] = add(norm{k}[l], mul(along, along)); }}"
                     );
                 }
                 Invariant::Accurate(i, j) => {
-                    let _ = writeln!(c, "Compensated dot{k} = {{{{0}}, {{0}}}};");
+                    let _ = writeln!(c, "Compensated dot{k} = {{ZEROS, ZEROS}};");
                     let lowered = self.lower(&format!("b[{j}]"));
                     let _ = writeln!(sums, "add_product(&dot{k}, l, b[{i}], {lowered});");
                 }
                 Invariant::Margin(i) => {
-                    let _ = writeln!(c, "Compensated dot{k} = {{{{0}}, {{0}}}};");
+                    let _ = writeln!(c, "Compensated dot{k} = {{ZEROS, ZEROS}};");
                     let _ = writeln!(sums, "add_product(&dot{k}, l, b[{i}], b[{i}]);");
                 }
                 _ => {}
             }
         }
         if self.vector && !forward {
-            let _ = writeln!(c, "double up[{b}][OWN] = {{{{0}}}};");
+            let _ = writeln!(
+                c,
+                "scalar up[{b}][OWN]; for (int i = 0; i < {b}; i++) for (int l = 0; l < OWN; l++) up[i][l] = ZERO;"
+            );
             let _ = writeln!(
                 sums,
-                "const double of_g = c < width ? (double)g[c] : 0.0;\n\
-                 for (int i = 0; i < {b}; i++) up[i][l] = up[i][l] + b[i] * of_g;"
+                "const scalar of_g = c < width ? scalar_of(g[c]) : ZERO;\n\
+                 for (int i = 0; i < {b}; i++) up[i][l] = add(up[i][l], mul(b[i], of_g));"
             );
         }
         if !sums.is_empty() {
@@ -215,37 +219,38 @@ impl RowForm {
             let product = |product: usize, value: &str| put(i + 4 * k + product, value);
             c += &match *invariant {
                 Invariant::Dot(..) => {
-                    format!("{{ const double sum = sum_of(dot{k}, team);\n{}}}\n", put(k, "sum"))
+                    format!("{{ const scalar sum = sum_of(dot{k}, team);\n{}}}\n", put(k, "sum"))
                 }
                 Invariant::Accurate(..) => format!(
-                    "{{ double error; const double sum = total(&dot{k}, team, &error);\n{}}}\n",
-                    put(k, "sum + error")
+                    "{{ scalar error; const scalar sum = total(&dot{k}, team, &error);\n{}}}\n",
+                    put(k, "add(sum, error)")
                 ),
                 Invariant::Margin(_) => format!(
-                    "{{ double error; const double sum = total(&dot{k}, team, &error);\n{}{}}}\n",
+                    "{{ scalar error; const scalar sum = total(&dot{k}, team, &error);\n{}{}}}\n",
                     product(0, "sum"),
                     put(k, "margin_of_sum(sum, error, params[0])")
                 ),
                 Invariant::Along(i, j) => format!(
-                    "{{ const double norm = sqrt(sum_of(norm{k}, team)), dot = sum_of(dot{k}, team);\n{}{}}}\n",
-                    product(0, &format!("norm * units[{j}]")),
-                    put(k, &format!("norm > 0 ? dot / norm * units[{i}] : norm"))
+                    "{{ const scalar norm = sqrt_of(sum_of(norm{k}, team)), dot = sum_of(dot{k}, team);\n{}{}}}\n",
+                    product(0, &format!("mul(norm, scalar_of(units[{j}]))")),
+                    put(k, &format!("rounded(norm) > 0 ? mul(div(dot, norm), scalar_of(units[{i}])) : norm"))
                 ),
                 Invariant::Wedge(..) => format!(
-                    "{{ double products[4]; const double wedge = wedge{k}(x, width, team, products);\n{}{}}}\n",
+                    "{{ scalar products[4]; const scalar wedge = wedge{k}(x, width, team, products);\n{}{}}}\n",
                     put(k, "wedge"),
                     (0..4).map(|q| product(q, &format!("products[{q}]"))).collect::<String>()
                 ),
-                Invariant::First(i) => put(k, &format!("x[{i}][0]")),
-                Invariant::Last(i) => put(k, &format!("x[{i}][width - 1]")),
+                Invariant::First(i) => put(k, &format!("scalar_of(x[{i}][0])")),
+                Invariant::Last(i) => put(k, &format!("scalar_of(x[{i}][width - 1])")),
                 Invariant::Param(q) => put(k, &format!("params[{q}]")),
-                Invariant::Epsilon => put(k, "EPSILON"),
+                Invariant::Epsilon => put(k, "scalar_of(EPSILON)"),
             };
         }
         if !forward {
             for o in 0..self.outputs {
-                let sum = if self.vector { format!("sum_of(up[{o}], team)") } else { "g[0]".into() };
-                c += &format!("{{ const double of_g = {sum};\n{}}}\n", put(5 * i + o, "of_g"));
+                let sum =
+                    if self.vector { format!("sum_of(up[{o}], team)") } else { "scalar_of(g[0])".into() };
+                c += &format!("{{ const scalar of_g = {sum};\n{}}}\n", put(5 * i + o, "of_g"));
             }
             for q in 0..params {
                 c += &put(5 * i + self.outputs + q, &format!("params[{q}]"));
@@ -258,22 +263,22 @@ impl RowForm {
     fn wedge_source(&self, k: usize, vectors: [usize; 3]) -> String {
         let mut read = String::new();
         for i in 0..self.vectors {
-            let _ = writeln!(read, "const double v{i} = c < width ? (double)x[{i}][c] : 0.0;");
+            let _ = writeln!(read, "const scalar v{i} = c < width ? scalar_of(x[{i}][c]) : ZERO;");
         }
         for (name, b) in ["a", "b", "d"].into_iter().zip(vectors) {
             let exact = match self.basis[b] {
-                Vector::Input(i) => format!("const double {name} = v{i}, {name}_low = 0;"),
+                Vector::Input(i) => format!("const scalar {name} = v{i}, {name}_low = ZERO;"),
                 Vector::Sum(i, j) => {
-                    format!("double {name}_low; const double {name} = two_sum(v{i}, v{j}, &{name}_low);")
+                    format!("scalar {name}_low; const scalar {name} = two_sum(v{i}, v{j}, &{name}_low);")
                 }
                 Vector::Difference(i, j) => {
-                    format!("double {name}_low; const double {name} = two_sum(v{i}, -v{j}, &{name}_low);")
+                    format!("scalar {name}_low; const scalar {name} = two_sum(v{i}, -v{j}, &{name}_low);")
                 }
                 Vector::Flip(i) => {
-                    format!("const double {name} = c == 0 ? -v{i} : v{i}, {name}_low = 0;")
+                    format!("const scalar {name} = c == 0 ? -v{i} : v{i}, {name}_low = ZERO;")
                 }
                 Vector::Time | Vector::Height => {
-                    format!("const double {name} = c == 0 ? 1.0 : 0.0, {name}_low = 0;")
+                    format!("const scalar {name} = scalar_of(c == 0 ? 1.0 : 0.0), {name}_low = ZERO;")
                 }
             };
             read += &exact;
@@ -282,31 +287,34 @@ impl RowForm {
         let each = |sums: &[(String, String)]| {
             let mut c = format!("{EACH}\n{read}");
             for (s, (x, y)) in sums.iter().enumerate() {
-                let _ = writeln!(c, "s{s}[l] = s{s}[l] + ({x}) * ({y});");
+                let _ = writeln!(c, "s{s}[l] = add(s{s}[l], mul({x}, {y}));");
             }
             c + "}\n"
         };
         let of = |x: &str, y: &str| (x.to_owned(), self.lower(&format!("({y})")));
         let is_wide = if is_area(self.metric, vectors) {
-            format!("aa * products[3] < {WIDE:e} * area")
+            format!("less(mul(aa, products[3]), mul(scalar_of({WIDE:e}), area))")
         } else {
             "0".into()
         };
         let first = each(&[of("a", "a"), of("a", "b"), of("a", "d"), of("b", "d")]);
-        let (b, d) = ("(fma(p, a, -b) + fma(p, a_low, -b_low))", "(fma(q, a, -d) + fma(q, a_low, -d_low))");
-        let second = each(&[of(b, d), of(b, "a"), of(d, "a")]);
+        let left =
+            |p, of| format!("add(multiply_add({p}, a, neg({of})), multiply_add({p}, a_low, neg({of}_low)))");
+        let [b, d] = [left("p", "b"), left("q", "d")];
+        let second = each(&[of(&b, &d), of(&b, "a"), of(&d, "a")]);
         format!(
-            "INLINE double wedge{k}(__global const elem *const *x, ulong width, SHARED double *team, \
-             double *products) {{\n\
-             double s0[OWN] = {{0}}, s1[OWN] = {{0}}, s2[OWN] = {{0}}, s3[OWN] = {{0}};\n{first}\
-             const double aa = sum_of(s0, team), ab = sum_of(s1, team), ad = sum_of(s2, team);\n\
+            "INLINE scalar wedge{k}(__global const elem *const *x, ulong width, SHARED scalar *team, \
+             scalar *products) {{\n\
+             scalar s0[OWN] = ZEROS, s1[OWN] = ZEROS, s2[OWN] = ZEROS, s3[OWN] = ZEROS;\n{first}\
+             const scalar aa = sum_of(s0, team), ab = sum_of(s1, team), ad = sum_of(s2, team);\n\
              products[0] = aa; products[1] = ab; products[2] = ad; products[3] = sum_of(s3, team);\n\
-             const double area = aa * products[3] - ab * ad, p = ab / aa, q = ad / aa;\n\
+             const scalar area = sub(mul(aa, products[3]), mul(ab, ad)), p = div(ab, aa), q = div(ad, aa);\n\
              const int is_wide = {is_wide};\n\
-             for (int l = 0; l < OWN; l++) s0[l] = s1[l] = s2[l] = 0;\n\
-             if (!is_wide && aa != 0) {second}\
-             const double bd_left = sum_of(s0, team), b_left = sum_of(s1, team), d_left = sum_of(s2, team);\n\
-             return is_wide ? area : aa == 0 ? -ab * ad : aa * bd_left - b_left * d_left;\n}}\n"
+             for (int l = 0; l < OWN; l++) s0[l] = s1[l] = s2[l] = ZERO;\n\
+             if (!is_wide && rounded(aa) != 0) {second}\
+             const scalar bd_left = sum_of(s0, team), b_left = sum_of(s1, team), d_left = sum_of(s2, team);\n\
+             if (is_wide) return area;\n\
+             return rounded(aa) == 0 ? mul(neg(ab), ad) : sub(mul(aa, bd_left), mul(b_left, d_left));\n}}\n"
         )
     }
 
@@ -324,32 +332,33 @@ impl RowForm {
         let out = |k: usize| format!("out[{k} * ROWS]");
         let terms = |apart: usize, i: usize| {
             // The order of the sum is the processor's.
-            let mut terms = String::from("0.0");
+            let mut terms = String::from("ZERO");
             if self.ends() {
-                let (first, last) = (of_ends + i, of_ends + v + i);
-                terms = format!("(c == 0 ? {} : 0.0) + (c + 1 == width ? {} : 0.0)", out(first), out(last));
+                let (first, last) = (out(of_ends + i), out(of_ends + v + i));
+                terms = format!("add(c == 0 ? {first} : ZERO, c + 1 == width ? {last} : ZERO)");
             }
+            let mut add = |term: String| terms = format!("add({terms}, {term})");
             for a in 0..b {
                 let share = (apart * v + i) * b + a;
                 if shares.constant(share) != Some(0.0) {
-                    let _ = write!(terms, " + {} * b[{a}]", out(share));
+                    add(format!("mul({}, b[{a}])", out(share)));
                 }
             }
             if self.vector {
-                let _ = write!(terms, " + {} * (double)g[p * width + c]", out(2 * v * b + apart * v + i));
+                add(format!("mul({}, scalar_of(g[p * width + c]))", out(2 * v * b + apart * v + i)));
             }
             terms
         };
         let at_end = if self.metric == Metric::Horizontal { "c + 1 == width" } else { "c == 0" };
         let mut c = String::from(
-            "for (ulong c = ITEM; c < width; c += ITEMS) { double b[B]; basis(x, c, width, b); ",
+            "for (ulong c = ITEM; c < width; c += ITEMS) { scalar b[B]; basis(x, c, width, b); ",
         );
         for i in 0..v {
             let mut value = terms(0, i);
             if self.apart() {
                 value = format!("{at_end} ? {} : {value}", terms(1, i));
             }
-            let _ = write!(c, "if (d{i}) d{i}[p * width + c] = (elem)({value}); ");
+            let _ = write!(c, "if (d{i}) d{i}[p * width + c] = (elem)rounded({value}); ");
         }
         c + "}"
     }
@@ -359,7 +368,7 @@ impl RowForm {
         self.invariants.iter().any(|k| matches!(k, Invariant::First(_) | Invariant::Last(_)))
     }
 
-    fn source<T: Float>(&self, team: Team, params: usize, forward: bool) -> String {
+    fn source<T: Float>(&self, queue: &Queue, team: Team, params: usize, forward: bool) -> String {
         let (v, b) = (self.vectors, self.basis.len());
         let expression = if forward { ("value", (self.value)()) } else { ("shares", (self.shares)()) };
         let mut c = String::new();
@@ -367,15 +376,17 @@ impl RowForm {
             let _ = writeln!(c, "#define {name} {}", text.replace('\n', " "));
         };
         let of_vectors = (0..v).map(|i| format!("__global const elem *x{i}, ulong4 r{i}"));
-        let of_params = (0..params).map(|q| format!("__global const elem *p{q}, double c{q}, ulong4 s{q}"));
+        let of_params = (0..params).map(|q| format!("__global const elem *p{q}, scalar c{q}, ulong4 s{q}"));
         define("OPERANDS", of_vectors.chain(of_params).collect::<Vec<_>>().join(", "));
-        let list = |texts: Vec<String>| if texts.is_empty() { "0".into() } else { texts.join(", ") };
         define(
             "LOAD(p)",
             format!(
-                "__global const elem *x[V] = {{{}}}; const double params[P + 1] = {{{}}}",
-                list((0..v).map(|i| format!("x{i} + at(r{i}, p) * width")).collect()),
-                list((0..params).map(|q| format!("p{q} ? (double)p{q}[at(s{q}, p)] : c{q}")).collect()),
+                "__global const elem *x[V] = {{{}}}; const scalar params[P + 1] = {{{}}}",
+                (0..v).map(|i| format!("x{i} + at(r{i}, p) * width, ")).collect::<String>(),
+                (0..params)
+                    .map(|q| format!("p{q} ? scalar_of(p{q}[at(s{q}, p)]) : c{q}, "))
+                    .collect::<String>()
+                    + "ZERO",
             ),
         );
         let [inputs, outputs] = self.sizes(forward);
@@ -420,10 +431,10 @@ impl RowForm {
         if !forward {
             define("G_WIDTH(width)", if self.vector { "width" } else { "1" }.into());
             let of_vectors = (0..v).map(|i| format!("__global elem *d{i}"));
-            let of_params = (0..params).map(|q| format!("__global double *e{q}"));
+            let of_params = (0..params).map(|q| format!("__global wide *e{q}"));
             define("GRADS", of_vectors.chain(of_params).collect::<Vec<_>>().join(", "));
             let first = outputs - PARAMS;
-            let store = (0..params).map(|q| format!("if (e{q}) e{q}[p] = out[{}]", first + q));
+            let store = (0..params).map(|q| format!("if (e{q}) e{q}[p] = rounded(out[{}])", first + q));
             define("STORE_PARAMS(p)", store.collect::<Vec<_>>().join("; "));
             define("STORE_VECTORS(p)", self.store_vectors(&expression.1));
         }
@@ -432,7 +443,8 @@ impl RowForm {
             _ => None,
         });
         [
-            functions("double", &[expression]),
+            queue.row_scalars(),
+            queue.row_function(expression.0, &expression.1),
             team.source(),
             c,
             include_str!("rows.cl").to_owned(),
@@ -466,7 +478,7 @@ impl RowForm {
                 launch.memory(&input.on(queue)).broadcast(read)
             } else {
                 let memory = input.constant.is_none().then(|| input.on(queue));
-                launch.optional(memory.as_deref()).number(input.constant.unwrap_or(0.0)).broadcast(read)
+                launch.optional(memory.as_deref()).scalar(input.constant.unwrap_or(0.0)).broadcast(read)
             };
         }
         launch
@@ -479,7 +491,7 @@ impl<T: Float> OnDevice<T> for RowForm {
         let key = Key::new::<T>("gram forward", Some((self.formula)()));
         let params = inputs.len() - self.vectors;
         let team = queue.team(self.numbers(params, true));
-        let program = queue.program::<T>(key, || self.source::<T>(team, params, true));
+        let program = queue.program::<T>(key, || self.source::<T>(queue, team, params, true));
         let (reads, n) = self.reads(inputs);
         let launch = queue.launch(&program, "forward").size(n).size(inputs[0].shape.width()).memory(out);
         self.operands(launch, queue, inputs, &reads).over_rows(team, n);
@@ -490,7 +502,7 @@ impl<T: Float> OnDevice<T> for RowForm {
         let key = Key::new::<T>("gram backward", Some((self.formula)()));
         let params = inputs.len() - self.vectors;
         let team = queue.team(self.numbers(params, false));
-        let program = queue.program::<T>(key, || self.source::<T>(team, params, false));
+        let program = queue.program::<T>(key, || self.source::<T>(queue, team, params, false));
         let ((reads, n), width) = (self.reads(inputs), inputs[0].shape.width());
         let launch = queue.launch(&program, "backward").size(n).size(width).memory(reverse.g);
         let mut launch = self.operands(launch, queue, inputs, &reads);
@@ -500,7 +512,7 @@ impl<T: Float> OnDevice<T> for RowForm {
             let is_vector = i < self.vectors;
             match grad {
                 Some(grad) if !is_vector || !reads[i].is_full(n) => {
-                    let bytes = if is_vector { n * width * size_of::<T>() } else { n * size_of::<f64>() };
+                    let bytes = if is_vector { n * width * size_of::<T>() } else { n * queue.wide() };
                     let all = queue.take(bytes);
                     launch = launch.memory(&all);
                     sums.push((i, all, grad));

@@ -6,13 +6,14 @@ use super::Queue;
 use super::fold::{Broadcasted, SUM};
 use super::form::{Forward, OnDevice, Reverse};
 use super::program::{Key, Program};
+use super::scalar::PLAIN;
 use super::team::Team;
 use crate::Float;
 use crate::kernels::layer_norm::LayerNorm;
 use crate::shape::Broadcast;
 
 fn program<T: Float>(queue: &Queue, team: Team) -> Arc<Program> {
-    let source = || team.source() + include_str!("layer_norm.cl");
+    let source = || PLAIN.to_owned() + &team.source() + include_str!("layer_norm.cl");
     queue.program::<T>(Key::new::<T>("layer_norm", None), source)
 }
 

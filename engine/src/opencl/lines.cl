@@ -4,7 +4,7 @@ static ulong line_of(ulong p, ulong n, ulong inner) { return p / (n * inner) * i
 
 #define ELEMENT(count) const ulong p = get_global_id(0); if (p >= count) return; const ulong q = line_of(p, n, inner)
 
-__kernel void sum_gradient(ulong count, ulong n, ulong inner, __global const elem *g, double scale, __global elem *dx) {
+__kernel void sum_gradient(ulong count, ulong n, ulong inner, __global const elem *g, wide scale, __global elem *dx) {
     ELEMENT(count);
     dx[p] = g[q] * (elem)scale;
 }

@@ -45,7 +45,7 @@ fn source<T: Float>(operands: usize, forward: bool, expression: Expression) -> S
     let each = |separator: &str, text: &dyn Fn(usize) -> String| {
         (0..operands).map(text).collect::<Vec<_>>().join(separator)
     };
-    let declared = each(", ", &|k| format!("__global const elem *x{k}, double c{k}, ulong4 r{k}"));
+    let declared = each(", ", &|k| format!("__global const elem *x{k}, wide c{k}, ulong4 r{k}"));
     let load = each("; ", &|k| format!("in[{k}] = x{k} ? x{k}[at(r{k}, p)] : (elem)c{k}"));
     let grads = each(", ", &|k| format!("__global elem *d{k}"));
     let store = each("; ", &|k| format!("if (d{k}) d{k}[p] = slope[{k}] * (g)"));

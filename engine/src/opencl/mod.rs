@@ -8,12 +8,32 @@
 //! | `elementary.cl` | the elementary functions, in the operations of [`crate::elementary`]: the same bits |
 //! | `form.rs` | what an operation is on a device |
 //! | `team.rs` | the work-items that compute a row |
+//! | `scalar.rs` | the scalars of rows, with and without `f64` |
 //! | `tape.rs` | the tape's forward and reverse pass on a device |
 //! | the others | the kernels' skeletons; the formulas in them are printed by [`Expression`](crate::Expression) |
 //!
 //! Everything goes through one in-order queue. Nothing waits for it but a read-back, so memory may be reused as soon as
 //! the last launch that reads it is enqueued. No kernel depends on the order in which work-items run: two runs give the
 //! same bits.
+//!
+//! # Without `f64`
+//!
+//! The skeletons are written in two types, `wide` and `scalar`. Where the device has `f64` both are that, and results of
+//! rows and of elementwise formulas are the processor's to the bit. Where it has none (`cl_khr_fp64`), only tensors of
+//! `f32` are computed, and nothing that is compiled there names a `double`:
+//!
+//! - The scalars of rows are compensated: sums of two `f32`, with 48 bits. Arithmetic is exact to 2⁻⁴⁴ and elementary
+//!   functions to 2⁻⁴⁰ relative, so every row formula of the registry is within an ulp (of a row's largest element) of
+//!   what it is on the processor, values and gradients; in the ball distances, their gradients, sums, logarithms and
+//!   exponentials of points up to `1 − ‖x‖ = 10⁻⁶` are within 2·10⁻⁷ of those in `f64`, close points or far ones.
+//! - Elementwise formulas and scores of pairs are computed in the elements' type anywhere; so are random draws, which
+//!   are compared as integers.
+//! - Reductions, normalisations and the sums of a broadcast operand's gradients are accumulated in `f32`, in lanes and
+//!   blocks.
+//! - The range is that of `f32`: squares of coordinates under 10⁻¹⁹ are 0, those over 10¹⁹ infinite, and digits are lost
+//!   from 10⁻¹² on. On the hyperboloid areas, which have fourth powers, end at coordinates of 10⁹.
+//!
+//! `COTANGENT_DEVICE_F64=0` has any device do so.
 
 mod attend;
 mod conv;
@@ -30,6 +50,7 @@ mod pair;
 mod program;
 mod queue;
 mod random;
+mod scalar;
 mod sparse;
 mod tape;
 mod team;

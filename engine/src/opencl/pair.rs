@@ -80,7 +80,7 @@ impl PairForm {
         let each = |text: &dyn Fn(usize, char, usize) -> String| -> Vec<String> {
             names.iter().enumerate().map(|(i, &(kind, k))| text(i + 1, kind, k)).collect()
         };
-        let operands = each(&|_, kind, k| format!("__global const elem *{kind}{k}, double {kind}_number{k}"));
+        let operands = each(&|_, kind, k| format!("__global const elem *{kind}{k}, wide {kind}_number{k}"));
         let load = each(&|i, kind, k| {
             let at = match kind {
                 'l' => "row",

@@ -34,11 +34,11 @@ pub(super) fn c_type<T: Float>() -> &'static str {
     if T::NAME == "f32" { "float" } else { "double" }
 }
 
-/// The type of the elements, and how an operand is read over an output: [`Broadcast::at`](crate::Broadcast::at).
-fn heading<T: Float>() -> String {
-    let elem = c_type::<T>();
+/// The type of the elements, the widest type that the device has, and how an operand is read over an output: [`Broadcast::at`](crate::Broadcast::at).
+fn heading<T: Float>(queue: &Queue) -> String {
+    let (elem, wide) = (c_type::<T>(), if queue.has_f64() { "double" } else { "float" });
     format!(
-        "#pragma OPENCL FP_CONTRACT OFF\ntypedef {elem} elem;\n#define EPSILON {:e}\n{}",
+        "#pragma OPENCL FP_CONTRACT OFF\ntypedef {elem} elem;\ntypedef {wide} wide;\n#define EPSILON {:e}\n{}",
         T::EPSILON,
         HEADING
     )
@@ -55,7 +55,7 @@ impl Queue {
         if let Some(program) = lock(&self.0.programs).get(&key) {
             return Arc::clone(program);
         }
-        let program = Arc::new(self.compile(key.skeleton, heading::<T>() + &source()));
+        let program = Arc::new(self.compile(key.skeleton, heading::<T>(self) + &source()));
         lock(&self.0.programs).entry(key).or_insert(program).clone()
     }
 
@@ -65,7 +65,10 @@ impl Queue {
         let text = |text: &str| CString::new(text).expect("sources have no NUL in them");
         let program = core::create_program_with_source(&self.0.context, &[text(&source)]);
         let program = self.expect(what, program);
-        let options = text(&format!("-w -cl-std=CL1.2{rounding}"));
+        // Without f64, a constant that says nothing else is an f32.
+        let constants = if self.has_f64() { "" } else { " -cl-single-precision-constant" };
+        debug_assert!(self.has_f64() || !names_double(&source), "{what} needs f64:\n{source}");
+        let options = text(&format!("-w -cl-std=CL1.2{rounding}{constants}"));
         if let Err(error) = core::build_program(&program, Some(&[self.0.device]), &options, None, None) {
             let log = core::get_program_build_info(&program, self.0.device, ProgramBuildInfo::BuildLog);
             let log = log.map_or_else(|_| error.to_string(), |log| log.to_string());
@@ -73,6 +76,12 @@ impl Queue {
         }
         Program(program)
     }
+}
+
+/// Whether a program has the word `double` in it, or asks for the extension that has it.
+fn names_double(source: &str) -> bool {
+    let mut words = source.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.any(|word| word == "double" || word == "cl_khr_fp64")
 }
 
 /// The source lines that a build log names as `:line:column:`.

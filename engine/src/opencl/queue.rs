@@ -24,6 +24,8 @@ pub(super) struct Inner {
     pub(super) queue: core::CommandQueue,
     /// Bytes of the device's memory.
     pub(super) global: u64,
+    /// Whether it computes in `f64`.
+    pub(super) f64: bool,
     /// Whether `f32` division and root can be rounded correctly on request.
     pub(super) rounds: bool,
     /// Work-items of a row: see [`super::team`].
@@ -89,6 +91,15 @@ fn named_items() -> Option<usize> {
     }
 }
 
+/// Whether the environment variable `COTANGENT_DEVICE_F64` says, for tests, that a device is to do without.
+fn without_f64() -> bool {
+    match std::env::var("COTANGENT_DEVICE_F64").as_deref() {
+        Ok("0") => true,
+        Ok("1") | Err(_) => false,
+        Ok(named) => panic!("COTANGENT_DEVICE_F64={named}: 0 or 1 is needed"),
+    }
+}
+
 impl Queue {
     /// The device of a number; opened once per process.
     pub(crate) fn open(index: usize) -> Result<Self, DeviceError> {
@@ -97,6 +108,13 @@ impl Queue {
         if let Some(queue) = open.iter().find(|queue| queue.0.index == index) {
             return Ok(queue.clone());
         }
+        let queue = Self::new(index, without_f64())?;
+        open.push(queue.clone());
+        Ok(queue)
+    }
+
+    /// The device of a number, opened anew.
+    pub(super) fn new(index: usize, without_f64: bool) -> Result<Self, DeviceError> {
         let all = devices()?;
         let Some((name, device)) = all.into_iter().nth(index) else {
             return Err(DeviceError::Index { index, found: list()?.join("\n") });
@@ -111,33 +129,39 @@ impl Queue {
             ) => config.bits(),
             _ => 0,
         };
-        if number(DeviceInfo::DoubleFpConfig) == 0 {
-            return Err(unfit("it has no f64, in which all inner products are summed".into()));
-        }
         let context = core::create_context(None, &[device], None, None).map_err(failed)?;
         let queue = core::create_command_queue(&context, device, None).map_err(failed)?;
         let kind = core::get_device_info(device, DeviceInfo::Type);
         let is_cpu =
             matches!(kind, Ok(core::DeviceInfoResult::Type(kind)) if kind.contains(core::DEVICE_TYPE_CPU));
         let rounds = core::FP_CORRECTLY_ROUNDED_DIVIDE_SQRT.bits();
-        let queue = Queue(Arc::new(Inner {
+        Ok(Queue(Arc::new(Inner {
             index,
             device,
             context,
             queue,
             global: number(DeviceInfo::GlobalMemSize),
+            f64: number(DeviceInfo::DoubleFpConfig) != 0 && !without_f64,
             rounds: number(DeviceInfo::SingleFpConfig) & rounds != 0,
             items: named_items().unwrap_or(if is_cpu { 1 } else { LANES }),
             pool: Mutex::default(),
             programs: Mutex::default(),
             name,
-        }));
-        open.push(queue.clone());
-        Ok(queue)
+        })))
     }
 
     pub(crate) fn index(&self) -> usize {
         self.0.index
+    }
+
+    /// Whether the device computes in `f64`.
+    pub(crate) fn has_f64(&self) -> bool {
+        self.0.f64
+    }
+
+    /// Bytes of a `wide`: an `f64`, if the device has it, else an `f32`.
+    pub(super) fn wide(&self) -> usize {
+        if self.has_f64() { size_of::<f64>() } else { size_of::<f32>() }
     }
 
     /// A device that fails in the middle of a step leaves nothing to go on with.
@@ -158,7 +182,7 @@ impl Queue {
 
 /// A kernel whose arguments are being set.
 pub(super) struct Launch<'q> {
-    queue: &'q Queue,
+    pub(super) queue: &'q Queue,
     kernel: core::Kernel,
     name: &'static str,
     arguments: u32,
@@ -168,7 +192,7 @@ pub(super) struct Launch<'q> {
 const GROUP: usize = 64;
 
 impl Launch<'_> {
-    fn argument(mut self, value: ArgVal<'_>) -> Self {
+    pub(super) fn argument(mut self, value: ArgVal<'_>) -> Self {
         let set = core::set_kernel_arg(&self.kernel, self.arguments, value);
         self.queue.expect(self.name, set);
         self.arguments += 1;
@@ -201,9 +225,13 @@ impl Launch<'_> {
         self.argument(ArgVal::scalar(&(number as u64)))
     }
 
-    /// A number of type `double`.
+    /// A number of type `wide`.
     pub(super) fn number(self, number: f64) -> Self {
-        self.argument(ArgVal::scalar(&number))
+        if self.queue.has_f64() {
+            self.argument(ArgVal::scalar(&number))
+        } else {
+            self.argument(ArgVal::scalar(&(number as f32)))
+        }
     }
 
     /// How an operand is read: `ulong4`.

@@ -17,10 +17,10 @@ static void block_of(ulong4 key, ulong stream, ulong number, uint *x) {
     for (int i = 0; i < 16; i++) x[i] += (uint)(halves[i / 2] >> i % 2 * 32);
 }
 
-// Each element is 0 with probability `rate`, else `kept`. An element is drawn by two words, the first one's by those from
+// Each element is 0 where its draw of 53 bits is below a number, else `kept`. An element is drawn by two words, the first one's by those from
 // `word` of block `number` on; a work-item takes the elements whose first word is in its block.
 __kernel void dropout(
-    ulong n, ulong number, ulong word, ulong stream, ulong4 key, double rate, double kept, __global elem *mask
+    ulong n, ulong number, ulong word, ulong stream, ulong4 key, ulong below, wide kept, __global elem *mask
 ) {
     const ulong k = get_global_id(0);
     uint x[32];
@@ -30,6 +30,6 @@ __kernel void dropout(
         const ulong i = (16 * k + w - word) / 2;
         if (16 * k + w < word || i >= n) continue;
         const ulong draw = (ulong)x[w + 1] << 32 | x[w];
-        mask[i] = (elem)((double)(draw >> 11) * 0x1p-53 < rate ? 0.0 : kept);
+        mask[i] = draw >> 11 < below ? 0 : (elem)kept;
     }
 }

@@ -18,12 +18,14 @@ pub(crate) fn dropout<T: Float>(
 ) {
     let seed = rng.get_seed();
     let key = |k: usize| u64::from_le_bytes(seed.as_chunks::<8>().0[k]) as usize;
+    // A draw is of 53 bits: those below this are less than the rate.
+    let below = (rate * 2f64.powi(53)).ceil() as usize;
     let position = rng.get_word_pos();
     let (number, first) = ((position / BLOCK as u128) as usize, (position % BLOCK as u128) as usize);
     let source = || include_str!("random.cl").to_owned();
     let program = queue.program::<T>(Key::new::<T>("random", None), source);
     let launch = queue.launch(&program, "dropout").size(n).size(number).size(first);
     let launch = launch.size(rng.get_stream() as usize).sizes([0, 1, 2, 3].map(key));
-    launch.number(rate).number(kept).memory(mask).over((first + 2 * n).div_ceil(BLOCK));
+    launch.size(below).number(kept).memory(mask).over((first + 2 * n).div_ceil(BLOCK));
     rng.set_word_pos(position + 2 * n as u128);
 }

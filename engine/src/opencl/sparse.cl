@@ -30,7 +30,7 @@ __kernel void sampled(
     const ulong e = p / heads, h = p % heads;
     x += (rows[e] * heads + h) * width;
     y += (columns[e] * heads + h) * width;
-    double sum = 0;
+    wide sum = 0;
     for (ulong c = 0; c < width; c++) {
         const elem d = x[c] - y[c], product = squared ? d * d : x[c] * y[c];
         sum += product;
@@ -50,7 +50,7 @@ __kernel void segment_softmax(
         const real score = x[e * heads + h];
         if (score > largest || isnan(score)) largest = score;
     }
-    double sum = 0;
+    wide sum = 0;
     for (ulong e = first; e < last; e++) {
         const elem y = exp(x[e * heads + h] - largest);
         out[e * heads + h] = y;
@@ -66,7 +66,7 @@ __kernel void segment_softmax_gradient(
     const ulong p = get_global_id(0);
     if (p >= n) return;
     const ulong h = p % heads, first = starts[p / heads], last = starts[p / heads + 1];
-    double dot = 0;
-    for (ulong e = first; e < last; e++) dot += (double)y[e * heads + h] * (double)g[e * heads + h];
-    for (ulong e = first; e < last; e++) dx[e * heads + h] = (double)y[e * heads + h] * ((double)g[e * heads + h] - dot);
+    wide dot = 0;
+    for (ulong e = first; e < last; e++) dot += (wide)y[e * heads + h] * (wide)g[e * heads + h];
+    for (ulong e = first; e < last; e++) dx[e * heads + h] = (wide)y[e * heads + h] * ((wide)g[e * heads + h] - dot);
 }

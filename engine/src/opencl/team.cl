@@ -36,7 +36,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 // All lanes of a row, of a work-item's own. `team`: ROWS times LANES numbers.
-INLINE void gather(const double *own, SHARED double *team, double *lanes) {
+INLINE void gather(const scalar *own, SHARED scalar *team, scalar *lanes) {
     MEET;
     for (int l = 0; l < OWN; l++) team[PLACE * LANES + LANE(l)] = own[l];
     MEET;
@@ -44,8 +44,8 @@ INLINE void gather(const double *own, SHARED double *team, double *lanes) {
 }
 
 // The sum over the lanes of a row.
-INLINE double sum_of(const double *own, SHARED double *team) {
-    double l[LANES];
+INLINE scalar sum_of(const scalar *own, SHARED scalar *team) {
+    scalar l[LANES];
     gather(own, team, l);
-    return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+    return add(add(add(l[0], l[4]), add(l[2], l[6])), add(add(l[1], l[5]), add(l[3], l[7])));
 }

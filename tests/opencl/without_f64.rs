@@ -1,0 +1,190 @@
+//! What a device computes that has no `f64`, in `f32`: on whatever device there is, by `COTANGENT_DEVICE_F64=0`.
+
+use cotangent::engine::formulas::EuclideanDistance;
+use cotangent::engine::registry::Kind;
+use cotangent::engine::{Sparsity, Weights};
+use cotangent::prelude::*;
+use rand::RngExt;
+
+use crate::draws::all;
+use crate::{Computation, WITHOUT_F64, device, difference, formulas, run, tensor};
+
+/// These tests once more, in a process of their own: a device is opened once, with `f64` or without.
+#[test]
+fn all_of_this_on_a_device_without_f64() {
+    if std::env::var_os(WITHOUT_F64).is_some() || device().is_none() {
+        return;
+    }
+    for items in ["1", "8"] {
+        // How work-items share a row does not depend on the formula.
+        let names = if items == "1" { "without_f64::" } else { "without_f64::near_the_boundary" };
+        crate::in_a_process(&[names, "--ignored"], &[(WITHOUT_F64, "0"), (crate::ITEMS, items)]);
+    }
+}
+
+/// The device, value and gradients in `f32`, against the processor: within `ulp` roundings of the largest element.
+#[track_caller]
+fn close(ulp: f64, inputs: &[&[usize]], computation: &Computation<'_, f32>) {
+    let device = device().expect("there was one");
+    let inputs: Vec<Tensor<f32>> =
+        inputs.iter().enumerate().map(|(k, shape)| tensor(shape, k).cast()).collect();
+    let [got, want] = [&device, &Device::cpu()].map(|device| run(device, &inputs, None, computation));
+    for (k, (got, want)) in got.iter().zip(&want).enumerate() {
+        let difference = difference(got, want);
+        assert!(difference <= ulp, "output {k}: {difference} ulp\n{got}\n{want}");
+    }
+}
+
+#[test]
+#[ignore = "needs COTANGENT_DEVICE_F64=0"]
+fn every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp() {
+    let device = device().expect("there was one");
+    for formula in all() {
+        // An elementwise formula is computed in f32 anywhere.
+        let ulp = if matches!(formula.kind, Kind::Row { .. }) { 1.0 } else { 0.0 };
+        formulas::check(formula, (formula.operation_f32)(), &device, ulp);
+    }
+}
+
+#[test]
+#[ignore = "needs COTANGENT_DEVICE_F64=0"]
+fn two_runs_give_the_same_bits() {
+    let device = device().expect("there was one");
+    let inputs = [[70, 9], [70, 9], [70, 9]].map(|shape| tensor(&shape, 1).cast::<f32>());
+    let once = || {
+        run(&device, &inputs, None, &|v| {
+            let ball = PoincareBall::new(-1.0).unwrap();
+            let moved = ball.exp(&(v[0] * 0.3), &v[1]);
+            let ones = v[0].tape().zeros([9]) + 1.0;
+            moved
+                .attend(v[2], v[2], 0.5, false)
+                .layer_norm(ones, ones, 1e-5)
+                .dropout(0.3, &mut rng::stream(3, 0, 0))
+        })
+    };
+    assert_eq!(once(), once());
+}
+
+#[test]
+#[ignore = "needs COTANGENT_DEVICE_F64=0"]
+#[should_panic(expected = "it has no f64: a tape of f32, or another device, is needed")]
+fn a_tape_of_f64_is_refused() {
+    Tape::<f64>::on(device().expect("there was one"));
+}
+
+#[test]
+#[ignore = "needs COTANGENT_DEVICE_F64=0"]
+fn kernels_that_are_no_formulas() {
+    close(8.0, &[&[130, 70], &[70, 67]], &|v| v[0].matmul(v[1]));
+    for axis in [0, 1, -1] {
+        close(8.0, &[&[3, 700, 5]], &|v| v[0].square().sum_axis(axis));
+        close(8.0, &[&[3, 70, 5]], &|v| v[0].square().mean_axis(axis));
+        close(8.0, &[&[3, 70, 5]], &|v| v[0].max_axis(axis));
+        close(8.0, &[&[3, 70, 5]], &|v| v[0].logsumexp(axis));
+        close(8.0, &[&[3, 70, 5]], &|v| v[0].norm_axis(axis));
+        close(8.0, &[&[3, 70, 5]], &|v| v[0].softmax(axis));
+        close(8.0, &[&[3, 70, 5]], &|v| v[0].log_softmax(axis));
+    }
+    close(32.0, &[&[70_000]], &|v| v[0].square().mean());
+    close(16.0, &[&[300, 5], &[]], &|v| v[0].square() * v[1]);
+    close(32.0, &[&[33, 65], &[65], &[65]], &|v| v[0].layer_norm(v[1], v[2], 1e-5));
+    close(16.0, &[&[3, 2, 9, 7], &[4, 2, 3, 3]], &|v| v[0].conv2d(v[1], 1, 1));
+    close(8.0, &[&[3, 2, 9, 7]], &|v| v[0].mean_pool2d(2, 1));
+    close(64.0, &[&[2, 300, 4], &[2, 290, 4], &[2, 290, 3]], &|v| v[0].attend(v[1], v[2], 0.5, true));
+    close(64.0, &[&[20, 4], &[270, 4], &[270, 3]], &|v| {
+        v[0].tape().attend(EuclideanDistance, [v[0], v[1], v[2]], [], [], [], Weights::Sigmoid, false)
+    });
+    let of = std::sync::Arc::new(Sparsity::new(4, 5, &[(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (3, 3)]));
+    close(16.0, &[&[6, 3]], &|v| v[0].segment_softmax(&of));
+    close(16.0, &[&[4, 3], &[5, 3]], &|v| {
+        v[0].tape().sparse_pairs(EuclideanDistance, &of, [v[0], v[1]], [], [], [])
+    });
+}
+
+/// The same draws as the processor's, of 53 bits each.
+#[test]
+#[ignore = "needs COTANGENT_DEVICE_F64=0"]
+fn dropout_draws_the_numbers_of_the_stream() {
+    let device = device().expect("there was one");
+    for rate in [0.0, 0.3, 0.999] {
+        let of = |device: &Device| {
+            let x = tensor(&[1000], 0).cast::<f32>();
+            Tape::on(device.clone()).constant(&x).dropout(rate, &mut rng::stream(5, 7, 0)).to_tensor()
+        };
+        assert_eq!(of(&device), of(&Device::cpu()), "{rate}");
+    }
+}
+
+/// Points at 1 - |x| from 0.1 to 1e-6, with others as near the boundary: as close as a few roundings of the margin, in
+/// other directions, and opposite.
+fn points(width: usize) -> [Tensor<f32>; 2] {
+    let mut rng = rng::stream(11, 0, 0);
+    let [mut x, mut y] = [Vec::new(), Vec::new()];
+    for k in 0..600 {
+        let gap = 10f64.powf(-1.0 - f64::from(k % 51) / 10.0);
+        let mut direction = || -> Vec<f64> {
+            let v: Vec<f64> = (0..width).map(|_| rng.random_range(-1.0..1.0)).collect();
+            let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+            v.iter().map(|x| x / norm).collect()
+        };
+        let (u, w) = (direction(), direction());
+        let apart = [1e-2 * gap, gap, 1e-1, 1.0][k as usize / 51 % 4];
+        let other: Vec<f64> = match k as usize / 204 {
+            0 | 1 => u.iter().zip(&w).map(|(u, w)| u + apart * w).collect(),
+            _ => u.iter().zip(&w).map(|(u, w)| -u + 1e-3 * apart * w).collect(),
+        };
+        let norm = other.iter().map(|x| x * x).sum::<f64>().sqrt();
+        x.extend(u.iter().map(|x| (x * (1.0 - gap)) as f32));
+        y.extend(other.iter().map(|y| (y / norm * (1.0 - 1.5 * gap)) as f32));
+    }
+    [x, y].map(|rows| Tensor::new([rows.len() / width, width], rows))
+}
+
+/// How far rows are from those in `f64`, relative to their norm.
+fn relative(got: &Tensor<f32>, want: &Tensor<f64>) -> f64 {
+    let mut worst = 0.0;
+    let width = want.shape().len() / 600;
+    for (got, want) in got.data().chunks(width).zip(want.data().chunks(width)) {
+        let of = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+        let off = of(&mut got.iter().zip(want).map(|(got, want)| f64::from(*got) - want));
+        let error = off / of(&mut want.iter().copied());
+        // A NaN is the largest error of all.
+        worst = if error <= worst { worst } else { error };
+    }
+    worst
+}
+
+/// Relative errors of at most 2e-7 against `f64`, for the same points.
+#[test]
+#[ignore = "needs COTANGENT_DEVICE_F64=0"]
+fn near_the_boundary_of_the_ball_digits_are_kept() {
+    let device = device().expect("there was one");
+    let [x, y] = points(5);
+    // As long as a few distances.
+    let margin = |i: usize| cotangent::engine::domain::margin(x.row(i), -1.0);
+    let v = Tensor::from_fn([600, 5], |i| (margin(i / 5) * 3.0 * (i as f64).sin()) as f32);
+    fn of<T: Float>(device: &Device, [x, y, v]: [&Tensor<T>; 3]) -> Vec<(&'static str, Tensor<T>)> {
+        let (ball, tape) = (PoincareBall::ball(-1.0).unwrap(), Tape::on(device.clone()));
+        let [x, y] = [tape.variable(x), tape.variable(y)];
+        let dist = ball.dist(&x, &y);
+        let v = tape.constant(v);
+        let mut all = vec![
+            ("distance", dist.to_tensor()),
+            ("difference", ball.add(&-x, &y).to_tensor()),
+            ("sum", ball.add(&x, &y).to_tensor()),
+            ("logarithm", ball.log(&x, &y).to_tensor()),
+            ("exponential", ball.exp(&x, &v).to_tensor()),
+        ];
+        let gradients = tape.backward(dist.sum());
+        let gradient = |of| Tensor::new([600, 5], gradients.wrt(of).unwrap().to_dense(600, 5));
+        all.extend([("gradient by x", gradient(x)), ("gradient by y", gradient(y))]);
+        all
+    }
+    let got = of(&device, [&x, &y, &v]);
+    let want = of(&Device::cpu(), [&x.cast::<f64>(), &y.cast(), &v.cast()]);
+    for ((name, got), (_, want)) in got.iter().zip(&want) {
+        let error = relative(got, want);
+        println!("{name}: {error:.1e}");
+        assert!(error <= 2e-7, "{name}: {error:e}");
+    }
+}
