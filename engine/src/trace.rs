@@ -217,14 +217,18 @@ impl Expression {
 }
 
 /// A number as the sum of the nearest `f32` and another one. Beyond the range of `f32` it is infinite or 0.
-#[cfg_attr(not(feature = "opencl"), expect(dead_code))]
 pub(crate) fn parts(x: f64) -> [f32; 2] {
     let high = x as f32;
     [high, if high.is_finite() { (x - f64::from(high)) as f32 } else { 0.0 }]
 }
 
-/// A constant of the vector type of two `float`s, the lower one first.
+/// A constant of the vector type of two `float`s, the lower one first. Beyond the range of `f32` are the limits of formulas,
+/// which keep `f64` from overflow and underflow: they become those of `f32`, at the same part of its exponents.
 fn pair(x: f64, real: &str) -> String {
+    const EXPONENTS: f64 = (f32::MIN_EXP - 1) as f64 / (f64::MIN_EXP - 1) as f64;
+    let range = f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX);
+    let is_limit = x.is_finite() && x != 0.0 && !range.contains(&x.abs());
+    let x = if is_limit { x.abs().powf(EXPONENTS).copysign(x) } else { x };
     let [high, low] = parts(x).map(|part| number(part.into(), "float"));
     format!("({real})({low}, {high})")
 }

@@ -46,6 +46,28 @@ fn every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp()
     }
 }
 
+/// Formulas that end what is too long, or too far out, within the exponents of `f64` only.
+const BEYOND: [&str; 7] = [
+    "lorentz.exp",
+    "lorentz.pseudo_polar",
+    "half_space.exp",
+    "half_space.descend",
+    "half_space.psi",
+    "isometry.half_space_to_lorentz",
+    "sphere.exp",
+];
+
+/// Infinities and NaN.
+#[test]
+#[ignore = "needs COTANGENT_DEVICE_F64=0"]
+fn what_is_not_finite_is_alike() {
+    let device = device().expect("there was one");
+    let is_within = |name| !BEYOND.contains(&name);
+    for formula in all().filter(|f| !matches!(f.kind, Kind::Pair { .. }) && is_within(f.name)) {
+        formulas::check_special(formula, (formula.operation_f32)(), &device, 1.0);
+    }
+}
+
 #[test]
 #[ignore = "needs COTANGENT_DEVICE_F64=0"]
 fn two_runs_give_the_same_bits() {

@@ -128,6 +128,14 @@ mod tests {
     }
 
     #[test]
+    fn programs_that_need_f64_are_known_by_their_words() {
+        for source in ["double x;", "float y = (double)x;", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] {
+            assert!(names_double(source), "{source}");
+        }
+        assert!(!names_double("float twice_double = as_double2(x);"));
+    }
+
+    #[test]
     fn complaints_name_the_line() {
         let source = "int a;\nint b = ;\nint c;";
         assert_eq!(complaints(source, "<source>:2:9: error: expected expression"), "line 2: int b = ;\n");

@@ -61,6 +61,19 @@ mod tests {
         all
     }
 
+    #[test]
+    fn constants_keep_their_digits_and_limits_stay_limits() {
+        let [high, low] = parts(0.1);
+        assert!((f64::from(high) + f64::from(low) - 0.1).abs() < 2f64.powi(-49) * 0.1);
+        assert_eq!(parts(1e300), [f32::INFINITY, 0.0]);
+        let limits = [1e300, -1e300, f64::MIN_POSITIVE];
+        let c =
+            Expression::trace(0, |_| limits.map(Scalar::constant).to_vec()).to_compensated_c("f", "scalar");
+        for limit in ["(float)9.7", "(float)-9.7", "(float)1.17549435082228751e-38)"] {
+            assert!(c.contains(limit), "{c}");
+        }
+    }
+
     /// Within 2⁻⁴⁰ of what they are in `f64`, and of what 2⁻⁴⁰ of the arguments changes in them.
     #[test]
     fn compensated_scalars_have_forty_bits() {
