@@ -386,6 +386,9 @@ impl<T: Float> Arena<T> {
     ) -> bool {
         false
     }
+    pub(crate) fn top_k_on_device(&self, _: u32, _: usize) -> Option<Vec<u32>> {
+        None
+    }
     fn add_on_device(&self, _: &mut Buffer<T>, _: &Buffer<T>, _: usize) -> bool {
         false
     }

@@ -286,6 +286,11 @@ impl<T: Float> Tape<T> {
         read(arena.values(id), arena.shape(id))
     }
 
+    /// The positions of the `k` largest elements of each row of a node, if they are found on a device.
+    pub(crate) fn top_k_on_device(&self, id: u32, k: usize) -> Option<Vec<u32>> {
+        self.arena.borrow().top_k_on_device(id, k)
+    }
+
     /// A copy of a node's value.
     pub(crate) fn copy(&self, id: u32) -> Tensor<T> {
         let arena = self.arena.borrow();

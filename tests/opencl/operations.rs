@@ -114,6 +114,21 @@ fn indexing() {
     same!(0.0, [[4, 9]], |v| v[0].top_k(3).0);
 }
 
+/// Of equals the first, and NaN before all; of rows that fill the groups in which a GPU computes them or do not.
+#[test]
+fn the_largest_of_each_row_are_in_the_order_of_the_processor() {
+    let Some(device) = device() else { return };
+    for [n, width, k] in [[1, 1, 1], [33, 7, 7], [64, 70, 5], [3, 5, 0], [0, 5, 2], [2, 0, 0]] {
+        let x = Tensor::<f32>::from_fn([n, width], |i| match i * 7 % 11 {
+            0 => f32::NAN,
+            1 => f32::NEG_INFINITY,
+            rest => (rest / 3) as f32 * [1.0, -0.0][i % 2],
+        });
+        let of = |device: &Device| Tape::on(device.clone()).constant(&x).top_k(k).1;
+        assert_eq!(of(&device), of(&Device::cpu()), "{k} of {n} rows of {width}");
+    }
+}
+
 #[test]
 fn convolution_and_pooling() {
     same!(16.0, [[3, 2, 9, 7], [4, 2, 3, 3]], |v| v[0].conv2d(v[1], 1, 1));

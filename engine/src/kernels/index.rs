@@ -56,7 +56,7 @@ impl<'t, T: Float> Var<'t, T> {
         let shape = self.shape();
         let width = shape.width();
         assert!(k <= width, "top_k: {k} of rows of {width}, shape {shape}");
-        let columns = self.tape().read(self.id(), |data, _| {
+        let on_host = |data: &[T], _: &Shape| {
             let mut columns = Vec::with_capacity(data.len() / width.max(1) * k);
             let mut order: Vec<u32> = Vec::with_capacity(width);
             for row in data.chunks_exact(width.max(1)) {
@@ -78,7 +78,9 @@ impl<'t, T: Float> Var<'t, T> {
                 columns.extend_from_slice(&order[..k]);
             }
             columns
-        });
+        };
+        let columns = self.tape().top_k_on_device(self.id(), k);
+        let columns = columns.unwrap_or_else(|| self.tape().read(self.id(), on_host));
         (self.take_along(&columns), columns)
     }
 

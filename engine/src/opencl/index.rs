@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::form::{Array, Forward, OnDevice, Reverse};
 use super::program::{Key, Program};
+use super::scalar::PLAIN;
 use super::{Memory, Queue};
 use crate::kernels::index::{Concat, Gather, Permute, ScatterAdd, Slice, TakeAlong};
 use crate::kernels::reduce::Axis;
@@ -98,6 +99,19 @@ pub(crate) fn set_rows<T: Float>(
     let launch =
         queue.launch(&program::<T>(queue), "set_rows").size(n * own).size(own).size(width).size(start);
     launch.optional(rows.as_deref()).memory(values).memory(table).over(n * own);
+}
+
+/// The positions of the `k` largest elements of each row, in descending order, read back.
+pub(super) fn top_k<T: Float>(queue: &Queue, x: &Memory, [rows, width, k]: [usize; 3]) -> Vec<u32> {
+    let team = queue.team(0);
+    let source = || PLAIN.to_owned() + &team.source() + include_str!("top_k.cl");
+    let program = queue.program::<T>(Key::new::<T>("top_k", None), source);
+    let mut columns = vec![0_u32; rows * k];
+    let out = queue.take(size_of_val(columns.as_slice()));
+    let launch = queue.launch(&program, "top_k").size(rows).size(width).size(k);
+    launch.memory(x).memory(&out).over_rows(team, rows);
+    queue.read(&out, bytemuck::cast_slice_mut(&mut columns));
+    columns
 }
 
 /// A tensor with its axes in another order.

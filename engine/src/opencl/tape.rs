@@ -100,6 +100,13 @@ impl<T: Float> Arena<T> {
         true
     }
 
+    /// The positions of the `k` largest elements of each row of a node, on the tape's device, if it has one.
+    pub(crate) fn top_k_on_device(&self, id: u32, k: usize) -> Option<Vec<u32>> {
+        let (queue, shape) = (self.queue()?, self.shape(id));
+        let rows = shape.len() / shape.width().max(1);
+        Some(index::top_k::<T>(&queue, &self.elements(id).on(&queue), [rows, shape.width(), k]))
+    }
+
     /// `sum += g` on the tape's device, if it has one.
     pub(crate) fn add_on_device(&self, sum: &mut Buffer<T>, g: &Buffer<T>, len: usize) -> bool {
         let Some(queue) = self.queue() else { return false };
