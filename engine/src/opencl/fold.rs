@@ -1,8 +1,8 @@
 //! Sums, and other reductions, of what many output positions give to one operand position.
 //!
 //! The gradient of a broadcast operand is one; so is a sum along an axis, whose result would be read that way.
-//! Accumulated in `f64`, if the device has it. Lines of neighbouring elements are summed as the processor does; all else in chunks that are
-//! combined in order.
+//! Accumulated in `f64`, if the device has it. Lines of neighbouring elements are summed as the processor does; all
+//! else in chunks that are combined in order.
 
 use super::program::{Key, c_type};
 use super::scalar::PLAIN;

@@ -34,7 +34,8 @@ pub(super) fn c_type<T: Float>() -> &'static str {
     if T::NAME == "f32" { "float" } else { "double" }
 }
 
-/// The type of the elements, the widest type that the device has, and how an operand is read over an output: [`Broadcast::at`](crate::Broadcast::at).
+/// The type of the elements, the widest that the device has, and how an operand is read over an output:
+/// [`Broadcast::at`](crate::Broadcast::at).
 fn heading<T: Float>(queue: &Queue) -> String {
     let (elem, wide) = (c_type::<T>(), if queue.has_f64() { "double" } else { "float" });
     format!(
