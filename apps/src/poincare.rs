@@ -172,6 +172,7 @@ pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Met
 }
 
 fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &RunOptions) -> Result<Metrics> {
+    options.device.computes::<T>()?;
     std::fs::create_dir_all(&options.out).map_err(AppError::io(&options.out))?;
     let path = options.out.join(CHECKPOINT);
     let n = graph.names.len();

@@ -352,6 +352,7 @@ pub fn run(
     device: &Device,
 ) -> Result<Metrics> {
     config.check()?;
+    device.computes::<f64>()?;
     if embeddings.geometry.model != Model::Poincare {
         let message = format!("an embedding in {}: the Poincaré ball is needed", embeddings.geometry.model);
         return Err(AppError::content(embedding, message));

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use thiserror::Error;
 
+use crate::Float;
+
 /// The processor, or an OpenCL device (feature `opencl`).
 ///
 /// A [`Tape`](crate::Tape) made on a device keeps its values there. They are read back when somebody looks at them; a
@@ -78,6 +80,9 @@ pub enum DeviceError {
         /// What is wrong.
         message: String,
     },
+    /// It does not compute in `f64`.
+    #[error("{0} has no f64: a computation in f32, or another device, is needed")]
+    NoF64(String),
 }
 
 impl Device {
@@ -119,6 +124,21 @@ impl Device {
             #[cfg(feature = "opencl")]
             Kind::OpenCl(queue) => queue.transfers(),
         }
+    }
+
+    /// Whether it computes with elements of a type.
+    ///
+    /// # Errors
+    /// If the elements are `f64` and the device has none.
+    pub fn computes<T: Float>(&self) -> Result<(), DeviceError> {
+        #[cfg(feature = "opencl")]
+        if let Kind::OpenCl(queue) = &self.0
+            && T::NAME == "f64"
+            && !queue.has_f64()
+        {
+            return Err(DeviceError::NoF64(format!("{queue:?}")));
+        }
+        Ok(())
     }
 
     /// Whether this is the processor.

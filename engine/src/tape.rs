@@ -59,11 +59,7 @@ impl<T: Float> Tape<T> {
     /// If the elements are `f64` and the device has none.
     #[track_caller]
     pub fn on(device: Device) -> Self {
-        #[cfg(feature = "opencl")]
-        if let Some(queue) = device.queue() {
-            let fit = T::NAME != "f64" || queue.has_f64();
-            assert!(fit, "{queue:?}: it has no f64: a tape of f32, or another device, is needed");
-        }
+        device.computes::<T>().unwrap_or_else(|error| panic!("{error}"));
         let tape = Tape::default();
         tape.arena.borrow_mut().pool = Pool::on(device);
         tape

@@ -16,9 +16,10 @@ fn all_of_this_on_a_device_without_f64() {
         return;
     }
     for items in ["1", "8"] {
-        // How work-items share a row does not depend on the formula.
-        let names = if items == "1" { "without_f64::" } else { "without_f64::near_the_boundary" };
-        crate::in_a_process(&[names, "--ignored"], &[(WITHOUT_F64, "0"), (crate::ITEMS, items)]);
+        // How work-items share a row does not depend on the formula, but for its domain.
+        let of_rows = ["without_f64::near_the_boundary", "without_f64::every_domain", "without_f64::kernels"];
+        let names = if items == "1" { &["without_f64::"][..] } else { &of_rows };
+        crate::in_a_process(&[names, &["--ignored"]].concat(), &[(WITHOUT_F64, "0"), (crate::ITEMS, items)]);
     }
 }
 
@@ -43,6 +44,16 @@ fn every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp()
         // An elementwise formula is computed in f32 anywhere.
         let ulp = if matches!(formula.kind, Kind::Row { .. }) { 1.0 } else { 0.0 };
         formulas::check(formula, (formula.operation_f32)(), &device, ulp);
+    }
+}
+
+#[test]
+#[ignore = "needs COTANGENT_DEVICE_F64=0"]
+fn every_domain_is_kept() {
+    let device = device().expect("there was one");
+    let of_domains = ["lorentz.exp", "half_space.exp", "sphere.exp"];
+    for formula in all().filter(|formula| of_domains.contains(&formula.name)) {
+        formulas::check(formula, (formula.operation_f32)(), &device, 1.0);
     }
 }
 
@@ -89,7 +100,7 @@ fn two_runs_give_the_same_bits() {
 
 #[test]
 #[ignore = "needs COTANGENT_DEVICE_F64=0"]
-#[should_panic(expected = "it has no f64: a tape of f32, or another device, is needed")]
+#[should_panic(expected = "has no f64: a computation in f32, or another device, is needed")]
 fn a_tape_of_f64_is_refused() {
     Tape::<f64>::on(device().expect("there was one"));
 }

@@ -1,6 +1,9 @@
 //! The option `--device` of every application.
 
+use std::path::Path;
 use std::process::Command;
+
+use crate::common::{App, Dir};
 
 const APPS: [(&str, &[&str]); 5] = [
     (env!("CARGO_BIN_EXE_poincare"), &["train"]),
@@ -52,4 +55,24 @@ fn devices_are_listed_whatever_else_is_missing() {
         says_what_to_install(&error);
         assert_eq!(code, Some(2), "{app}");
     }
+}
+
+/// By `COTANGENT_DEVICE_F64=0`: what computes in `f64` says so before anything is written.
+#[test]
+fn a_device_without_f64_is_refused_by_what_computes_in_it() {
+    let poincare = env!("CARGO_BIN_EXE_poincare");
+    if !App(poincare).has_opencl(&["train"]) {
+        return;
+    }
+    let dir = Dir::new();
+    let out = dir.path("out");
+    let output = Command::new(poincare)
+        .args(["train", "--device", "opencl", "--precision", "f64", "--out", &out])
+        .env("COTANGENT_DEVICE_F64", "0")
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("has no f64: a computation in f32, or another device, is needed"), "{error}");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!Path::new(&out).exists());
 }

@@ -136,10 +136,12 @@ static scalar ln_1p_near(scalar x) {
 }
 
 static scalar log1p_of(scalar x) {
+    if (x.hi < -1) return scalar_of(NAN);
     return x.hi < -0.5f ? -ln_1p_near(div(-x, add(ONE, x))) : ln_1p_near(x);
 }
 
 static scalar log_of(scalar x) {
+    if (x.hi < 0) return scalar_of(NAN);
     return x.hi < 0.5f ? -ln_1p_near(div(sub(ONE, x), x)) : ln_1p_near(sub(x, ONE));
 }
 
