@@ -68,6 +68,7 @@ pub mod formulas {
     };
     use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector};
 
+    use crate::lorentz::formulas::outward;
     use Invariant::{Accurate, Dot, Margin, Param, Wedge};
     use Vector::{Difference, Input};
 
@@ -135,9 +136,8 @@ pub mod formulas {
         }
     }
 
-    /// The angle Ξ on the hyperboloid, as of [`BallAngle`]. With Y's space coordinates along and across those of X,
-    /// and g = X₀ − ‖X_s‖, h = Y₀ − Y_along taken as quotients: that of the components
-    /// `(Y_across, √c (g Y_along − h‖X_s‖))`.
+    /// The angle Ξ on the hyperboloid, as of [`BallAngle`]: that of Y's components across and along X, the latter as seen
+    /// from X.
     #[derive(Clone, Copy, Debug)]
     pub struct LorentzAngle;
 
@@ -149,16 +149,11 @@ pub mod formulas {
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
         #[inline(always)]
         fn eval<S: Scalar>([xx, xy, yy, wedge, kappa]: [S; 5]) -> [S; 1] {
-            let square = -kappa.recip();
             let elsewhere = S::zero().lt(xx);
             let xx = S::select(elsewhere, xx, S::one());
             let x = xx.sqrt();
             let (along, across) = (xy / x, wedge / xx);
-            let (x_time, y_time) = ((xx + square).sqrt(), (yy + square).sqrt());
-            let g = square / (x_time + x);
-            let ahead = S::zero().lt(along);
-            let h = S::select(ahead, (square + across) / (y_time + along), y_time - along);
-            let outward = (-kappa).sqrt() * (g * along - h * x);
+            let outward = outward(xx, yy, along, across, kappa);
             [S::select(elsewhere, angle(across.sqrt(), outward), S::zero())]
         }
     }

@@ -89,6 +89,20 @@ pub mod formulas {
         }
     }
 
+    /// Signed distance `⟨x − p, a⟩/‖a‖` from x to the hyperplane through p with normal a; 0 for a = 0.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Gyroplane;
+
+    impl RowFormula<3, 2, 1, 1> for Gyroplane {
+        const NAME: &'static str = "euclidean.gyroplane";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 2] = [Vector::Difference(0, 1), Vector::Input(2)];
+        const INVARIANTS: [Invariant; 1] = [Invariant::Along(0, 1)];
+        fn eval<S: Scalar>([along]: [S; 1]) -> [S; 1] {
+            [along]
+        }
+    }
+
     /// All formulas of the space, for the test that compares their evaluations.
     pub const ALL: &[Formula] = &[
         Formula::row(Inner, Free, &[]),
@@ -96,6 +110,7 @@ pub mod formulas {
         Formula::row(Norm, Free, &[]),
         Formula::row(Add, Free, &[]),
         Formula::row(Sub, Free, &[]),
+        Formula::row(Gyroplane, Free, &[]),
     ];
 }
 

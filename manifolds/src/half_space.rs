@@ -39,10 +39,14 @@ impl HalfSpace {
 
 /// The row formulas of the model. Parameter 0 is κ where there is one.
 pub mod formulas {
-    use cotangent_engine::registry::{Formula, Range, Sample::HalfSpace};
+    use cotangent_engine::registry::{
+        Formula, Range,
+        Sample::{HalfSpace, Hyperboloid},
+    };
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
 
-    use Invariant::{Along, Dot, Last, Param};
+    use crate::busemann::by_ratio;
+    use Invariant::{Along, Dot, First, Last, Param, Wedge};
     use Vector::{Difference, Height, Input};
 
     /// Of two points at heights a and b whose difference has the Euclidean norm δ, from p = √(δ/a) and q = √(δ/b): where they
@@ -169,14 +173,47 @@ pub mod formulas {
         const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Last(1)];
         #[inline(always)]
         fn eval<S: Scalar>([delta, a, b]: [S; 3]) -> [S; 2] {
-            let [p, q] = roots(delta, a, b);
-            let (near, r, distance) = separation(p, q);
-            let s = quarter(r);
-            let slowed = s.arcsinc() / (S::one() - s).sqrt();
-            // Far apart, sinh D is ‖d‖²/2ab to the last digit.
-            let of_d = S::select(near, slowed * a / b, S::constant(2.0) * distance * (a / delta).square());
-            let up = S::select(near, S::constant(0.5) * slowed * delta * (delta / b), a * distance);
-            [of_d, up]
+            log(delta, a, b)
+        }
+    }
+
+    /// The coefficients of the difference and of the height, δ the norm of the difference.
+    #[inline(always)]
+    fn log<S: Scalar>(delta: S, a: S, b: S) -> [S; 2] {
+        let [p, q] = roots(delta, a, b);
+        let (near, r, distance) = separation(p, q);
+        let s = quarter(r);
+        let slowed = s.arcsinc() / (S::one() - s).sqrt();
+        // Far apart, sinh D is ‖d‖²/2ab to the last digit.
+        let of_d = S::select(near, slowed * a / b, S::constant(2.0) * distance * (a / delta).square());
+        let up = S::select(near, S::constant(0.5) * slowed * delta * (delta / b), a * distance);
+        [of_d, up]
+    }
+
+    /// The point at time t = parameter 0 of the geodesic from x to y: [`Exp`] of t times [`Log`], which no row has to hold.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Geodesic;
+
+    impl RowFormula<2, 3, 4, 3> for Geodesic {
+        const NAME: &'static str = "half_space.geodesic";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Horizontal;
+        const BASIS: [Vector; 3] = [Input(0), Difference(1, 0), Height];
+        const INVARIANTS: [Invariant; 4] = [Along(1, 1), Last(0), Last(1), Param(0)];
+        const DOMAIN: Domain = Domain::HalfSpace;
+        #[inline(always)]
+        fn eval<S: Scalar>([horizontal, a, b, t]: [S; 4]) -> [S; 3] {
+            let rise = b - a;
+            let larger = horizontal.max(rise.abs());
+            let apart = S::zero().lt(larger);
+            let larger = S::select(apart, larger, S::one());
+            let delta = larger * ((horizontal / larger).square() + (rise / larger).square()).sqrt();
+            // Instead of 0, at which roots have no derivative.
+            let delta = S::select(apart, delta, S::constant(1e-100) * a);
+            let [of_d, up] = log(delta, a, b);
+            let of_d = t * of_d;
+            let [of_v, height] = exp(of_d * (horizontal / a), (of_d * rise + t * up) / a);
+            [S::one(), finite(of_v * of_d), finite(a * height)]
         }
     }
 
@@ -263,6 +300,74 @@ pub mod formulas {
         }
     }
 
+    /// Signed distance from x at height y to the gyroplane through p at height b with normal a, a half-sphere or a vertical
+    /// hyperplane: with d = x − p, `(1/√c) arsinh((⟨d, a⟩ + ‖d‖² a_n/2b)/(y‖a‖))`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Gyroplane;
+
+    impl RowFormula<3, 2, 7, 1> for Gyroplane {
+        const NAME: &'static str = "half_space.gyroplane";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 2] = [Difference(0, 1), Input(2)];
+        const INVARIANTS: [Invariant; 7] =
+            [Along(0, 0), Along(0, 1), Along(1, 1), Last(0), Last(1), Last(2), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([delta, along, norm, y, b, up, kappa]: [S; 7]) -> [S; 1] {
+            let elsewhere = S::select(S::zero().lt(delta), S::one(), S::zero()) * norm;
+            let defined = S::zero().lt(elsewhere);
+            let delta = S::select(defined, delta, S::one());
+            let [q, p] = roots(delta, y, b);
+            let (cosine, half) = (along / delta, S::constant(0.5) * up / norm);
+            let sine = q * (q * (cosine + p * (p * half)));
+            let size = sine.abs();
+            // Beyond, ln 2s to the last digit; squares of p and q may overflow.
+            let distance = S::choose(
+                size.lt(S::constant(1e150)),
+                #[inline(always)]
+                || sine.asinh(),
+                #[inline(always)]
+                || {
+                    let twice = S::constant(2.0) * q.ln() + p.ln() + (cosine / p + p * half).abs().ln();
+                    let far = twice + S::constant(std::f64::consts::LN_2);
+                    S::select(S::zero().lt(sine), far, -far)
+                },
+            );
+            [S::select(defined, distance, S::zero()) / (-kappa).sqrt()]
+        }
+    }
+
+    /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first: with w = ‖ω‖ and
+    /// g = w − ω_n, `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity that is −(1/√c) ln y. Law 24.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Busemann;
+
+    impl RowFormula<2, 2, 7, 1> for Busemann {
+        const NAME: &'static str = "half_space.busemann";
+        const VECTOR: bool = false;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 7] =
+            [Dot(0, 0), Along(0, 1), Along(1, 1), Wedge(1, 0, 0), First(0), First(1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([tt, along, norm, area, y, up, kappa]: [S; 7]) -> [S; 1] {
+            let (two, zero, ww) = (S::constant(2.0), S::zero(), norm.square());
+            let w = (ww + up.square()).sqrt();
+            // The roots of g and w + ω_n, of which the product is ‖ω_t‖.
+            let larger = (w + up.abs()).sqrt();
+            let smaller = norm / larger;
+            let above = zero.lt(up);
+            let (root, other) = (S::select(above, smaller, larger), S::select(above, larger, smaller));
+            let g = root.square();
+            // What t has beside ω_t, squared.
+            let across = S::select(zero.lt(ww), area / ww, tt);
+            let size = S::constant(0.5) / (w * y);
+            let ratio = size * ((root * along - other).square() + g * (across + y.square()));
+            let rise = y - S::one();
+            let excess = size * (g * (tt + rise.square()) - two * (along * norm + rise * up));
+            [by_ratio(ratio, excess, kappa)]
+        }
+    }
+
     const KAPPA: Range = Range(-1.5, -0.5);
 
     /// All formulas of the model, for the test that compares their evaluations.
@@ -271,11 +376,15 @@ pub mod formulas {
         Formula::row(Exp, HalfSpace, &[]),
         Formula::row(Descend, HalfSpace, &[KAPPA, Range(0.2, 0.9)]),
         Formula::row(Log, HalfSpace, &[]),
+        Formula::row(Geodesic, HalfSpace, &[Range(0.2, 0.9)]),
         Formula::row(Transport, HalfSpace, &[]),
         Formula::row(EgradToRgrad, HalfSpace, &[KAPPA]),
         Formula::row(Inner, HalfSpace, &[KAPPA]),
         Formula::row(Norm, HalfSpace, &[KAPPA]),
         Formula::row(Project, HalfSpace, &[]),
+        Formula::row(Gyroplane, HalfSpace, &[KAPPA]),
+        // The first coordinate is the height.
+        Formula::row(Busemann, Hyperboloid(1), &[KAPPA]),
     ];
 }
 
@@ -309,6 +418,9 @@ impl Manifold for HalfSpace {
     }
     fn log<R: Rows>(&self, x: &R, y: &R) -> R {
         R::vector(formulas::Log, [x, y], [])
+    }
+    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
+        R::vector(formulas::Geodesic, [x, y], [t])
     }
     fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
         R::vector(formulas::Transport, [x, y, v], [])

@@ -41,8 +41,9 @@ pub mod formulas {
     use cotangent_engine::registry::{Formula, Range, Sample::Ball};
     use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
 
+    use crate::busemann::by_components;
     use crate::lorentz::formulas::{distance_of_chord, velocity_of_chord};
-    use Invariant::{Dot, Margin, Param};
+    use Invariant::{Along, Dot, Margin, Param, Wedge};
     use Vector::{Difference, Input, Sum};
 
     /// The squared chord of the points on the hyperboloid: with d the difference and s the sum,
@@ -175,6 +176,45 @@ pub mod formulas {
         }
     }
 
+    /// Signed distance from x to the gyroplane through p with normal a, with d = x − p and the metric at p:
+    /// `(1/√c) arsinh(√c √(e_p/e_x) g_p(d, a)/‖a‖_p)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Gyroplane;
+
+    impl RowFormula<3, 4, 7, 1> for Gyroplane {
+        const NAME: &'static str = "klein.gyroplane";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 4] = [Input(0), Input(1), Input(2), Difference(0, 1)];
+        const INVARIANTS: [Invariant; 7] =
+            [Margin(0), Margin(1), Dot(1, 3), Dot(1, 2), Dot(3, 2), Dot(2, 2), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([ex, ep, pd, pa, da, aa, kappa]: [S; 7]) -> [S; 1] {
+            let ([inner], [norm]) = (Inner::eval([ep, pd, pa, da, kappa]), Norm::eval([ep, pa, aa, kappa]));
+            let c = (-kappa).sqrt();
+            let sine = c * (ep / ex).sqrt() * inner / norm;
+            [S::select(S::zero().lt(aa), sine, S::zero()).asinh() / c]
+        }
+    }
+
+    /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln((1 − √c⟨x,u⟩)/√e)`. Law 24.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Busemann;
+
+    impl RowFormula<2, 2, 6, 1> for Busemann {
+        const NAME: &'static str = "klein.busemann";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 6] =
+            [Margin(0), Dot(0, 0), Along(0, 1), Dot(1, 1), Wedge(1, 0, 0), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([e, xx, xu, ww, area, kappa]: [S; 6]) -> [S; 1] {
+            let (c, root) = (-kappa, e.sqrt());
+            // 1 − √e is c‖x‖²/(1 + √e).
+            let rise = c * xx / (root + e);
+            [by_components(rise, c.sqrt() * xu / root, c * (area / ww) / e, kappa)]
+        }
+    }
+
     const KAPPA: Range = Range(-1.5, -0.5);
 
     /// All formulas of the model, for the test that compares their evaluations.
@@ -186,6 +226,8 @@ pub mod formulas {
         Formula::row(EgradToRgrad, Ball, &[KAPPA]),
         Formula::row(Inner, Ball, &[KAPPA]),
         Formula::row(Norm, Ball, &[KAPPA]),
+        Formula::row(Gyroplane, Ball, &[KAPPA]),
+        Formula::row(Busemann, Ball, &[KAPPA]),
     ];
 }
 

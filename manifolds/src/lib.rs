@@ -22,6 +22,7 @@
 //! | on them | file |
 //! |---|---|
 //! | isometries between the models of one space: [`Point::to`], [`Isometric`] | `isometry.rs` |
+//! | signed distances to hyperplanes and horospheres: [`Gyroplanes`], [`Busemann`] | `gyroplane.rs`, `busemann.rs` |
 //! | activations as points: [`Lorentz::pseudo_polar`], [`HalfSpace::psi`], [`HalfSpace::xi`] | `pseudo_polar.rs`, `psi_xi.rs` |
 //! | entailment cones: [`EntailmentCones`], [`shadow_cones`] | `cones.rs`, `shadow_cones.rs` |
 //! | attention scores of all pairs: [`scores`] | `scores.rs` |
@@ -35,10 +36,13 @@
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
 pub mod barycentre;
+mod busemann;
 mod cones;
 mod euclidean;
 mod frechet;
+mod geodesic;
 mod grassmann;
+mod gyroplane;
 mod half_space;
 mod isometry;
 mod klein;
@@ -65,10 +69,12 @@ mod stiefel;
 mod wrapped_normal;
 
 pub use barycentre::Barycentre;
+pub use busemann::Busemann;
 pub use cones::EntailmentCones;
 pub use euclidean::Euclidean;
 pub use frechet::{FrechetError, FrechetMean};
 pub use grassmann::Grassmann;
+pub use gyroplane::Gyroplanes;
 pub use half_space::HalfSpace;
 pub use isometry::{Hyperbolic, Isometric};
 pub use klein::Klein;

@@ -48,7 +48,9 @@ pub mod formulas {
     };
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
 
-    use Invariant::{Dot, First, Param, Wedge};
+    use crate::busemann::by_components;
+    use crate::geodesic::parts;
+    use Invariant::{Along, Dot, First, Param, Wedge};
     use Vector::{Difference, Flip, Input, Sum, Time};
 
     /// Beyond this, squared areas are given up: they overflow.
@@ -171,9 +173,39 @@ pub mod formulas {
         }
     }
 
+    /// The point at time t = parameter 1 of the geodesic from x to y, a sum of these.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Geodesic;
+
+    impl RowFormula<2, 3, 7, 3> for Geodesic {
+        const NAME: &'static str = "lorentz.geodesic";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
+        const INVARIANTS: [Invariant; 7] =
+            [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(2, 2), Wedge(0, 2, 2), Param(0), Param(1)];
+        const DOMAIN: Domain = Domain::Hyperboloid;
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa, t]: [S; 7]) -> [S; 3] {
+            let h = kappa * chord(xx, yy, xy, dd, area, kappa);
+            let [a, b] = parts(h * (S::constant(0.25) * h).arcsinc().square(), t);
+            [a, b, S::zero()]
+        }
+    }
+
+    /// ⟨d, v⟩_L of a chord d = y − x and a tangent vector v at x, from half the chord's square, h/2, and products of space
+    /// coordinates, `turn = xx dv − xd xv`: `x₀² ⟨d, v⟩_L = turn + dv/c − (h/2) xv`.
+    #[inline(always)]
+    fn chord_product<S: Scalar>(xx: S, yy: S, half: S, xv: S, dv: S, turn: S, kappa: S) -> S {
+        let inverse = -kappa.recip();
+        let square = xx + inverse;
+        let product = (turn + inverse * dv - half * xv) / square;
+        let time = (yy + inverse).sqrt() - square.sqrt();
+        let finite = turn.abs().lt(S::constant(LARGEST));
+        S::select(finite, product, dv - time * (xv / square.sqrt()))
+    }
+
     /// Parallel transport of v from x to y: `v − κ⟨d, v⟩_L/(2 − κh/2) (x + y)`, h the squared chord.
-    ///
-    /// `x₀² ⟨d, v⟩_L = (xx dv − xd xv) + dv/c − (h/2) xv`, products of space coordinates.
     #[derive(Clone, Copy, Debug)]
     pub struct Transport;
 
@@ -196,14 +228,8 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, dd, area, xv, dv, turn, kappa]: [S; 9]) -> [S; 5] {
-            let h = chord(xx, yy, xy, dd, area, kappa);
-            let half = S::constant(0.5) * h;
-            let inverse = -kappa.recip();
-            let square = xx + inverse;
-            let product = (turn + inverse * dv - half * xv) / square;
-            let time = (yy + inverse).sqrt() - square.sqrt();
-            let finite = turn.abs().lt(S::constant(LARGEST));
-            let product = S::select(finite, product, dv - time * (xv / square.sqrt()));
+            let half = S::constant(0.5) * chord(xx, yy, xy, dd, area, kappa);
+            let product = chord_product(xx, yy, half, xv, dv, turn, kappa);
             let den = S::constant(2.0) - kappa * half;
             [S::zero(), S::zero(), S::zero(), S::one(), -kappa * product / den]
         }
@@ -294,6 +320,110 @@ pub mod formulas {
         }
     }
 
+    /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: what a boost that takes x to the origin makes
+    /// of the component `along`. From x₀ − ‖x‖ and y₀ − `along` as quotients; `across` is the square of what y has beside x.
+    #[inline(always)]
+    pub(crate) fn outward<S: Scalar>(xx: S, yy: S, along: S, across: S, kappa: S) -> S {
+        let (square, x) = (-kappa.recip(), xx.sqrt());
+        let (x_time, y_time) = ((xx + square).sqrt(), (yy + square).sqrt());
+        let g = square / (x_time + x);
+        let ahead = S::zero().lt(along);
+        let h = S::select(ahead, (square + across) / (y_time + along), y_time - along);
+        (-kappa).sqrt() * (g * along - h * x)
+    }
+
+    /// The logarithm at x of y carried to the origin: that of y moved by the boost that takes x there. With u = x/‖x‖ and d = y − x
+    /// it is `arcsinc(κh/4)/√(1 − κh/4) (d + (r − ⟨d, u⟩) u)`, r the component [`outward`], h the squared chord, or with
+    /// `−(d₀ + √c h/2)/(x₀ + 1/√c) x` for the last; in space coordinates: it has no time.
+    ///
+    /// Far out the logarithm itself has coordinates that are 2√c x₀ times as long as it is, and transport from there leaves
+    /// the rounding of these.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Centred;
+
+    impl RowFormula<2, 4, 9, 4> for Centred {
+        const NAME: &'static str = "lorentz.centred";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Time];
+        const INVARIANTS: [Invariant; 9] = [
+            Dot(0, 0),
+            Dot(1, 1),
+            Dot(0, 1),
+            Dot(0, 2),
+            Dot(2, 2),
+            Wedge(0, 2, 2),
+            First(0),
+            First(1),
+            Param(0),
+        ];
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, yy, xy, xd, dd, area, x_time, y_time, kappa]: [S; 9]) -> [S; 4] {
+            let (h, inverse) = (chord(xx, yy, xy, dd, area, kappa), -kappa.recip());
+            let a = velocity_of_chord(h, kappa);
+            // Beside the origin x has no direction, and nothing cancels.
+            let (first, second) = ((xx + inverse).sqrt(), (yy + inverse).sqrt());
+            let rise = (xd + xd + dd) / (first + second) + S::constant(0.5) * (-kappa).sqrt() * h;
+            let far = inverse.lt(xx);
+            let xx = S::select(far, xx, inverse);
+            let x = xx.sqrt();
+            let r = outward(xx, yy, xy / x, area / xx, kappa);
+            let of_x = a * S::select(far, (r - xd / x) / x, -rise / (first + inverse.sqrt()));
+            [of_x, S::zero(), a, -(of_x * x_time + a * (y_time - x_time))]
+        }
+    }
+
+    /// Signed distance from x to the gyroplane through p with normal a, `(1/√c) arsinh(√c ⟨x, a⟩_L/√⟨a, a⟩_L)`, where
+    /// ⟨x, a⟩_L is the product of the chord from p with a.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Gyroplane;
+
+    impl RowFormula<3, 4, 11, 1> for Gyroplane {
+        const NAME: &'static str = "lorentz.gyroplane";
+        const VECTOR: bool = false;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 4] = [Input(0), Input(1), Input(2), Difference(0, 1)];
+        const INVARIANTS: [Invariant; 11] = [
+            Dot(0, 0),
+            Dot(1, 1),
+            Dot(0, 1),
+            Dot(3, 3),
+            Wedge(1, 3, 3),
+            Dot(1, 2),
+            Dot(3, 2),
+            Wedge(1, 3, 2),
+            Dot(2, 2),
+            Wedge(1, 2, 2),
+            Param(0),
+        ];
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, pp, xp, dd, area, pa, da, turn, aa, of_a, kappa]: [S; 11]) -> [S; 1] {
+            let half = S::constant(0.5) * chord(pp, xx, xp, dd, area, kappa);
+            let product = chord_product(pp, xx, half, pa, da, turn, kappa);
+            let norm = tangent_product(pp, pa, pa, aa, of_a, kappa).sqrt();
+            let c = (-kappa).sqrt();
+            [S::select(S::zero().lt(norm), c * product / norm, S::zero()).asinh() / c]
+        }
+    }
+
+    /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln √c (x₀ − ⟨x, u⟩)`, from space coordinates. Law 24.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Busemann;
+
+    impl RowFormula<2, 2, 5, 1> for Busemann {
+        const NAME: &'static str = "lorentz.busemann";
+        const VECTOR: bool = false;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Along(0, 1), Dot(1, 1), Wedge(1, 0, 0), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, xu, ww, area, kappa]: [S; 5]) -> [S; 1] {
+            let (c, one) = (-kappa, S::one());
+            let rise = c * xx / (one + (one + c * xx).sqrt());
+            [by_components(rise, c.sqrt() * xu, c * (area / ww), kappa)]
+        }
+    }
+
     const KAPPA: Range = Range(-1.5, -0.5);
 
     /// All formulas of the model, for the test that compares their evaluations.
@@ -301,12 +431,16 @@ pub mod formulas {
         Formula::row(Dist, Hyperboloid(2), &[KAPPA]),
         Formula::row(Exp, Hyperboloid(1), &[KAPPA]),
         Formula::row(Log, Hyperboloid(2), &[KAPPA]),
+        Formula::row(Geodesic, Hyperboloid(2), &[KAPPA, Range(0.2, 0.9)]),
+        Formula::row(Centred, Hyperboloid(2), &[KAPPA]),
         Formula::row(Transport, Hyperboloid(2), &[KAPPA]),
         Formula::row(EgradToRgrad, Hyperboloid(1), &[KAPPA]),
         Formula::row(ProjectTangent, Hyperboloid(1), &[KAPPA]),
         Formula::row(Inner, Hyperboloid(1), &[KAPPA]),
         Formula::row(Norm, Hyperboloid(1), &[KAPPA]),
         Formula::row(Project, Free, &[KAPPA]),
+        Formula::row(Gyroplane, Hyperboloid(2), &[KAPPA]),
+        Formula::row(Busemann, Hyperboloid(1), &[KAPPA]),
     ];
 }
 
@@ -346,6 +480,9 @@ impl Manifold for Lorentz {
     }
     fn log<R: Rows>(&self, x: &R, y: &R) -> R {
         R::vector(formulas::Log, [x, y], [&x.constant(self.kappa)])
+    }
+    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
+        R::vector(formulas::Geodesic, [x, y], [&x.constant(self.kappa), t])
     }
     fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
         R::vector(formulas::Transport, [x, y, v], [&x.constant(self.kappa)])

@@ -49,7 +49,7 @@ pub mod formulas {
     };
     use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
 
-    use Invariant::{Along, Dot, Epsilon, Param};
+    use Invariant::{Along, Dot, Epsilon, Param, Wedge};
     use Vector::{Difference, Input, Sum};
 
     /// The distance, from the squared norms of difference and sum. Neither arc sine is taken beyond 1/√2.
@@ -145,6 +145,26 @@ pub mod formulas {
         }
     }
 
+    /// Signed distance from x to the great hypersphere through p with normal a: `(1/√κ) arctan(⟨x,a⟩/‖x∧a‖)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Gyroplane;
+
+    impl RowFormula<3, 4, 6, 1> for Gyroplane {
+        const NAME: &'static str = "sphere.gyroplane";
+        const VECTOR: bool = false;
+        const BASIS: [Vector; 4] = [Input(0), Input(2), Difference(0, 1), Sum(0, 1)];
+        const INVARIANTS: [Invariant; 6] =
+            [Dot(2, 2), Dot(3, 3), Dot(2, 1), Dot(3, 1), Wedge(1, 0, 0), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([dd, ss, da, sa, area, kappa]: [S; 6]) -> [S; 1] {
+            // From the shorter of d and s: a is orthogonal to p.
+            let xa = S::select(dd.lt(ss), da, sa);
+            let product = (xa.square() + area).sqrt();
+            let half = S::select(S::zero().lt(product), xa / (product + area.sqrt()), S::zero());
+            [S::constant(2.0) * half.atan() / kappa.sqrt()]
+        }
+    }
+
     /// The tangent vector at x nearest to v, and the Riemannian gradient of a coordinate gradient:
     /// `v − κ⟨x,v⟩ x`.
     #[derive(Clone, Copy, Debug)]
@@ -193,6 +213,7 @@ pub mod formulas {
         Formula::row(Transport, Free, &[]),
         Formula::row(ProjectTangent, Sphere(1), &[KAPPA]),
         Formula::row(Project, Free, &[KAPPA]),
+        Formula::row(Gyroplane, Sphere(2), &[KAPPA]),
     ];
 }
 

@@ -18,7 +18,7 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 
 use crate::manifold::{ConstantCurvature, Scale};
-use crate::{Euclidean, Lorentz, Stereographic};
+use crate::{Euclidean, Lorentz, Stereographic, lorentz};
 
 /// A manifold with an orthonormal frame of the tangent space at its origin.
 pub trait OriginFrame: ConstantCurvature {
@@ -27,6 +27,12 @@ pub trait OriginFrame: ConstantCurvature {
 
     /// Orthonormal coordinates of tangent vectors at the origin: `[…, ambient]` to `[…, dimension]`.
     fn in_frame<R: Rows>(&self, tangents: &R) -> R;
+
+    /// Logarithms at means of points, `[…, ambient]`, carried to the origin: their orthonormal coordinates there,
+    /// `[…, dimension]`.
+    fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
+        self.in_frame(&self.transport(means, &self.origins(means), &self.log(means, points)))
+    }
 
     /// The origin, as often as there are rows of points.
     fn origins<R: Rows>(&self, points: &R) -> R {
@@ -60,6 +66,11 @@ impl OriginFrame for Lorentz {
     }
     fn in_frame<R: Rows>(&self, tangents: &R) -> R {
         tangents.columns(1..tangents.width())
+    }
+    /// By a formula of its own: far out the logarithm's coordinates are much longer than it is.
+    fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
+        let kappa = means.constant(self.kappa());
+        self.in_frame(&R::vector(lorentz::formulas::Centred, [means, points], [&kappa]))
     }
 }
 
@@ -140,9 +151,7 @@ impl<M: OriginFrame, R: Rows> WrappedNormal<M, R> {
                 R::map(formulas::IsotropicNormal, [&distance, scale, &points.constant(n)])
             }
             Spread::Diagonal(scales) => {
-                let velocity = m.log(&self.mean, points);
-                let v = m.transport(&self.mean, &m.origins(&self.mean), &velocity);
-                R::scalar_function(DiagonalNormal, [&m.in_frame(&v), scales])
+                R::scalar_function(DiagonalNormal, [&m.log_in_frame(&self.mean, points), scales])
             }
         };
         let [kappa, power] = [m.kappa(), n - 1.0].map(|value| points.constant(value));

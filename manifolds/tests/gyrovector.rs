@@ -2,7 +2,7 @@
 //! a curvature for each row.
 
 use cotangent_engine::{Row, Tape, Tensor};
-use cotangent_manifolds::{Curved, Manifold, Stereographic};
+use cotangent_manifolds::{Busemann, Curved, Manifold, Stereographic};
 
 fn close(got: &[f64], want: &[f64]) {
     assert_eq!(got.len(), want.len());

@@ -8,11 +8,11 @@
 
 use std::collections::BTreeMap;
 
-use cotangent_engine::{Float, Row, Tape, Tensor, Var};
+use cotangent_engine::{Float, Row, Rows, Tape, Tensor, Var};
 use cotangent_manifolds::{
-    Barycentre, ConstantCurvature, Curved, EntailmentCones, FrechetMean, Grassmann, HalfSpace, Hyperbolic,
-    Isometric, Klein, Lorentz, Manifold, OriginFrame, Retraction, Spd, Sphere, Spread, Stereographic,
-    Stiefel, WrappedNormal, direction,
+    Barycentre, Busemann, ConstantCurvature, Curved, EntailmentCones, Euclidean, FrechetMean, Grassmann,
+    Gyroplanes, HalfSpace, Isometric, Klein, Lorentz, Manifold, OriginFrame, Product, Retraction, Spd,
+    Sphere, Spread, Stereographic, Stiefel, WrappedNormal, direction,
 };
 
 struct Case {
@@ -168,14 +168,21 @@ fn model<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> 
         "inner" => vec![m.inner(&x, &u, &v)],
         "norm" => vec![m.norm(&x, &v)],
         "egrad_to_rgrad" => numbers(m.egrad_to_rgrad(&x, &v)),
+        "geodesic" | "geodesic_beyond" => {
+            let z = m.geodesic(&x, &y, if operation == "geodesic" { &0.375 } else { &-0.25 });
+            m.contains(&z).unwrap();
+            numbers(z)
+        }
         _ => panic!("{operation}"),
     }
 }
 
 /// Those of all models of hyperbolic space.
-fn hyperbolic<M: Hyperbolic, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
-    let [x, v] = ["x", "v"].map(|name| case.row::<T>(name));
+fn hyperbolic<M: Busemann + Gyroplanes, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+    let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
     match operation {
+        "gyroplane" => vec![m.gyroplane(&y, &x, &u)],
+        "busemann" => vec![m.busemann(&x, &y)],
         "to_stereographic" => to::<M, Stereographic, T>(&m, &x),
         "push_to_stereographic" => push_to::<M, Stereographic, T>(&m, &x, &v),
         "to_lorentz" => to::<M, Lorentz, T>(&m, &x),
@@ -189,7 +196,10 @@ fn hyperbolic<M: Hyperbolic, T: Float>(m: M, operation: &str, case: &Case) -> Ve
 }
 
 /// Those of models with cones and wrapped normal distributions.
-fn with_cones<M: EntailmentCones + OriginFrame, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+fn with_cones<M, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64>
+where
+    M: EntailmentCones + OriginFrame + Busemann + Gyroplanes,
+{
     const K: f64 = 0.1;
     let [x, y] = ["x", "y"].map(|name| case.row::<T>(name));
     let density = |spread| vec![WrappedNormal::new(m, x.clone(), spread).log_density(&y)];
@@ -262,6 +272,13 @@ fn lorentz<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
     match operation {
         "exp_back" => numbers(m.exp(&case.row::<T>("x"), &case.row("w"))),
         "egrad_to_rgrad" => numbers(m.egrad_to_rgrad(&case.row::<T>("x"), &case.row("u"))),
+        "diagonal_density" => {
+            let [x, y] = ["x", "y"].map(|name| case.row::<T>(name));
+            let scale = |i: usize| T::nearest(case.number("r") * (1.0 + 0.5 * i as f64));
+            let scales: Vec<T> = (0..x.len() - 1).map(scale).collect();
+            let normal = WrappedNormal::new(m, x, Spread::Diagonal(Row::from(scales.as_slice())));
+            vec![normal.log_density(&y)]
+        }
         _ => with_cones::<_, T>(m, operation, case),
     }
 }
@@ -292,6 +309,7 @@ fn half_space<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
         "penumbral_ancestor" => vec![m.penumbral_ancestor(&x, &y, light)],
         "penumbral_slack" => vec![m.penumbral_slack(&x, &y, light)],
         "descend" => numbers(m.descend(&x, &v, &case.number("rate"))),
+        "busemann" => vec![m.busemann(&x, &case.row("omega"))],
         _ => hyperbolic::<_, T>(m, operation, case),
     }
 }
@@ -303,8 +321,9 @@ fn half_space_operations() {
 
 fn sphere<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
     let m = Sphere::new(case.kappa).unwrap();
-    let [x, v] = ["x", "v"].map(|name| case.row::<T>(name));
+    let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
     match operation {
+        "gyroplane" => vec![m.gyroplane(&y, &x, &u)],
         "egrad_to_rgrad" => numbers(m.egrad_to_rgrad(&x, &case.row("g"))),
         "project" => {
             let z = m.project(&case.row::<T>("g"));
@@ -320,6 +339,18 @@ fn sphere<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
 #[test]
 fn sphere_operations() {
     check(include_str!("reference/sphere.txt"), [sphere::<f64>, sphere::<f32>], [1e-14, 2e-7]);
+}
+
+/// A ball of two dimensions, a sphere of two and a line: coordinates [2], [3], [1].
+fn product<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
+    let ball = Stereographic::ball(case.kappa).unwrap();
+    let rest = Product::new(Sphere::new(0.25).unwrap(), 2, Euclidean);
+    model::<_, T>(Product::new(ball, 2, rest), operation, case)
+}
+
+#[test]
+fn product_operations() {
+    check(include_str!("reference/product.txt"), [product::<f64>, product::<f32>], [1e-14, 2e-7]);
 }
 
 /// Maps from activations to points.
@@ -444,6 +475,7 @@ fn on_tape<'t, T: Float>(
         "scale" => along(m.scale(&r, x)),
         "exp0" => along(m.exp0(u)),
         "log0" => along(m.log0(x)),
+        "geodesic" => along(m.geodesic(x, y, &x.constant(0.375))),
         "gyroplane" => m.gyroplane(x, y, u).sum(),
         "hyperplane" => m.unidirectional_logit(x, u, &r).sum(),
         _ => panic!("{operation}"),
@@ -514,9 +546,17 @@ fn edges<T: Float>() {
                 for v in
                     [zero.clone(), row([1e-30; 3]), inner.clone(), outer.clone(), row([-long, long, 0.0])]
                 {
-                    for operation in
-                        ["dist", "log", "exp", "transport", "add", "scale", "gyroplane", "hyperplane"]
-                    {
+                    for operation in [
+                        "dist",
+                        "log",
+                        "exp",
+                        "transport",
+                        "add",
+                        "scale",
+                        "geodesic",
+                        "gyroplane",
+                        "hyperplane",
+                    ] {
                         gradients(operation, kappa, &[x.clone(), y.clone(), v.clone(), v.clone(), g.clone()]);
                     }
                 }
@@ -536,6 +576,8 @@ fn edges<T: Float>() {
             equal(&of("exp", &x, &x)[0], 1.0);
             equal(&of("exp", &x, &x)[2], 1.0);
             equal(&of("add", &zero, &x)[1], 1.0);
+            equal(&of("geodesic", &x, &x)[0], 0.625);
+            equal(&of("geodesic", &x, &x)[1], 0.375);
             equal(&of("exp0", &zero, &zero)[3], 1.0);
             equal(&of("log0", &zero, &zero)[0], 1.0);
         }

@@ -210,7 +210,9 @@ fn tails_do_not_overflow() {
 fn gradients() {
     fn check<M: OriginFrame>(m: M) {
         let mut rng = rng::stream(5, 0, 0);
-        let means: Tensor<f64> = cluster(&m, [4, 3], 0.5, 0.8, &mut rng);
+        let mut means: Tensor<f64> = cluster(&m, [4, 3], 0.5, 0.8, &mut rng);
+        // The mean of a prior.
+        means.row_mut(0).copy_from_slice(&m.origin::<f64>(3));
         let points: Tensor<f64> = cluster(&m, [4, 3], 0.5, 0.8, &mut rng);
         let scales = Tensor::from_fn([4, 3], |i| 0.5 + 0.1 * i as f64);
         let each = Tensor::from_fn([4], |i| 0.5 + 0.1 * i as f64);

@@ -5,7 +5,7 @@ use cotangent_layers::{
     Activation, BatchNorm, BatchStatistics, Concat, Dropout, FeedForward, GyrovectorSpace, Linear,
 };
 use cotangent_layers::{PoincareLinear, exp0, log0};
-use cotangent_manifolds::{Curved, Euclidean, Manifold, Module, Stereographic};
+use cotangent_manifolds::{Curved, Euclidean, Gyroplanes, Manifold, Module, Stereographic};
 
 use super::*;
 

@@ -79,6 +79,11 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Log0, [x], [&self.kappa])
     }
 
+    /// The point at time t of the geodesic from x (t = 0) to y (t = 1).
+    pub fn geodesic(&self, x: &R, y: &R, t: &R::Scalar) -> R {
+        R::vector(f::Geodesic, [x, y], [&self.kappa, t])
+    }
+
     /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`.
     pub fn transport(&self, x: &R, y: &R, v: &R) -> R {
         R::vector(f::Transport, [x, y, v], [&self.kappa])

@@ -8,6 +8,7 @@ use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
 pub use super::busemann::Busemann;
 pub use super::gyroplane::{Gyroplane, Logit, UnidirectionalLogit, UnidirectionalLogits};
 pub use super::gyrovector::{Add, CoAdd, Exp0, Gyration, Log0, Scale};
+use crate::geodesic::{parts, rest};
 use Invariant::{Dot, Epsilon, Margin, Param, Wedge};
 use Vector::{Difference, Input};
 
@@ -119,6 +120,32 @@ impl RowFormula<2, 3, 4, 3> for Log {
         let den = mm - kappa * dd;
         let a = mx * half_angle(kappa * dd / mm) / (mm * den).sqrt();
         [a * kappa * dd, S::zero(), a * mx]
+    }
+}
+
+/// The point at time t = parameter 1 of the geodesic from x to y: the sum `(A x/m_x + B y/m_y)/h` with the parts A and B of
+/// the ends, `h = A/m_x + B/m_y + (1 − A − B)/2`, as what it is beside the nearer end. Every term of h is positive for κ < 0
+/// and t in [0, 1]; elsewhere the sums may cancel.
+#[derive(Clone, Copy, Debug)]
+pub struct Geodesic;
+
+impl RowFormula<2, 3, 5, 3> for Geodesic {
+    const NAME: &'static str = "stereographic.geodesic";
+    const VECTOR: bool = true;
+    const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
+    const INVARIANTS: [Invariant; 5] = [Margin(0), Margin(1), Dot(2, 2), Param(0), Param(1)];
+    const DOMAIN: Domain = Domain::Ball;
+    cotangent_engine::compiled_here!(row);
+    #[inline(always)]
+    fn eval<S: Scalar>([mx, my, dd, kappa, t]: [S; 5]) -> [S; 3] {
+        let quarter = kappa * dd / (mx * my);
+        let s = S::constant(4.0) * quarter * half_angle(quarter).square();
+        let ([a, b], rest) = (parts(s, t), rest(s, t));
+        let (of_x, of_y, zero) = (a / mx, b / my, S::zero());
+        let h = of_x + of_y + rest;
+        let whole = S::one() - rest / h;
+        let first = of_y.lt(of_x);
+        [S::select(first, whole, zero), S::select(first, zero, whole), S::select(first, of_y, -of_x) / h]
     }
 }
 
@@ -274,6 +301,7 @@ pub const ALL: &[Formula] = &[
     Formula::row(Dist, Ball, &[KAPPA]),
     Formula::row(Exp, Ball, &[KAPPA]),
     Formula::row(Log, Ball, &[KAPPA]),
+    Formula::row(Geodesic, Ball, &[KAPPA, STEP]),
     Formula::row(Transport, Ball, &[KAPPA]),
     Formula::row(EgradToRgrad, Ball, &[KAPPA]),
     Formula::row(Descend, Ball, &[KAPPA, STEP]),

@@ -120,11 +120,6 @@ impl Stereographic {
         self.at(x).lambda(x)
     }
 
-    /// Signed distance to the gyroplane through p with normal a: see [`Curved::gyroplane`].
-    pub fn gyroplane<R: Rows>(&self, x: &R, p: &R, a: &R) -> R::Scalar {
-        self.at(x).gyroplane(x, p, a)
-    }
-
     /// The logit of the class whose gyroplane goes through p with normal a: see [`Curved::logit`].
     pub fn logit<R: Rows>(&self, x: &R, p: &R, a: &R) -> R::Scalar {
         self.at(x).logit(x, p, a)
@@ -144,16 +139,6 @@ impl Stereographic {
     #[track_caller]
     pub fn matvec<R: MatVec>(&self, m: &R::Matrix, x: &R) -> R {
         self.at(x).matvec(m, x)
-    }
-
-    /// The Busemann function of the ideal point in direction ω: see [`Curved::busemann`].
-    ///
-    /// # Panics
-    /// If the curvature is not negative: there are no ideal points.
-    #[track_caller]
-    pub fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
-        assert!(self.kappa < 0.0, "busemann: negative curvature is needed, not {}", self.kappa);
-        self.at(x).busemann(x, omega)
     }
 }
 
@@ -185,6 +170,9 @@ impl Manifold for Stereographic {
     }
     fn log<R: Rows>(&self, x: &R, y: &R) -> R {
         self.at(x).log(x, y)
+    }
+    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
+        self.at(x).geodesic(x, y, t)
     }
     fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
         self.at(x).transport(x, y, v)

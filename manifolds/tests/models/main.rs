@@ -1,12 +1,14 @@
-//! The models of hyperbolic space and the sphere, products, conversions and cones. One binary: the formulas are compiled
-//! once.
+//! The models of hyperbolic space and the sphere, products, conversions, cones, gyroplanes and Busemann functions. One
+//! binary: the formulas are compiled once.
 
 use cotangent_engine::{Tensor, Var};
 
+mod busemann;
 #[path = "../common/mod.rs"]
 mod common;
 mod cones;
 mod conversions;
+mod gyroplane;
 mod maps;
 mod mutants;
 mod values;

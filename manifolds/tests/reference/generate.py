@@ -121,12 +121,39 @@ def dist(x, y, k):
     return 2 * atan_k(norm(add(neg(x), y, k)), k)
 
 
+# Of geodesics from x to y the points at these times, 0 at x and 1 at y.
+TIMES = {"geodesic": mpf(3) / 8, "geodesic_beyond": mpf(-1) / 4}
+
+
+def shares(d, t, k):
+    """The parts that the ends, a distance d apart, have in the point at time t of the geodesic between them in flat
+    coordinates of one dimension more; and by how much each part's relative error exceeds that of d."""
+    def share(s):
+        slope = lambda r: r * cos_k(r, k) / sin_k(r, k) if r else 1
+        return sin_k(s * d, k) / sin_k(d, k), abs(slope(s * d) - slope(d))
+    return share(1 - t), share(t)
+
+
+def sum_condition(result, *terms):
+    """Of terms (a, x) with relative errors e, the last of three."""
+    return sum((1 + e) * norm(times(a, x)) for a, x, e in terms) / norm(result)
+
+
 def exp_condition(x, v, k):
     y = along(lambda n: tan_k(conformal(x, k) * n / 2, k), v)
     xy, xx, yy = fdot(x, y), fdot(x, x), fdot(y, y)
     den = 1 - 2 * k * xy + k * k * xx * yy
     a, b = (1 - 2 * k * xy - k * yy) / den, (1 + k * xx) / den
     return spread(combine((a, x), (b, y)), times(a, x), times(b, y))
+
+
+def geodesic(x, y, t, k):
+    """And its condition as a sum of the ends in the coordinates of the hyperboloid, projected."""
+    result = exp(x, times(t, log_map(x, y, k)), k)
+    (a, moved), (b, turned) = shares(dist(x, y, k), t, k)
+    lift = lambda z: conformal(z, k)
+    height = 1 + a * (lift(x) - 1) + b * (lift(y) - 1)
+    return result, sum_condition(result, (a * lift(x) / height, x, moved), (b * lift(y) / height, y, turned))
 
 
 def gyroplane(x, p, a, k):
@@ -275,6 +302,14 @@ STEREOGRAPHIC = {
         dist(c.x, c.y, c.k)),
     "diagonal_density": diagonal_density,
 }
+for name, t in TIMES.items():
+    STEREOGRAPHIC[name] = lambda c, t=t: inside(c, geodesic(c.x, c.y, t, c.k))
+
+
+def inside(c, found):
+    """Unless storage has no such point of the ball."""
+    result = found[0]
+    return found if 1 + c.k * fdot(result, result) > mpf(2) ** (-50 if c.kind == "f64" else -22) else None
 
 
 # The Lorentz model; a vector is [time, space ...].
@@ -320,6 +355,58 @@ def lorentz_angle(x, y, k):
     return result, 1 + mp.sinc(result) * terms / norm([across, sqrt(-k) * (out - ahead)])
 
 
+def lorentz_dist(x, y, k):
+    return acosh(k * minkowski(x, y)) / sqrt(-k)
+
+
+def lorentz_geodesic(x, y, t, k):
+    (a, moved), (b, turned) = shares(lorentz_dist(x, y, k), t, k)
+    result, _ = lorentz_exp(x, times(t, lorentz_log(x, y, k)), k)
+    return result, sum_condition(result, (a, x, moved), (b, y, turned))
+
+
+def lorentz_gyroplane(x, p, a, k):
+    return asin_k(minkowski(x, a) / sqrt(minkowski(a, a)), k)
+
+
+def flattened(distance, k):
+    """What a relative error of sinh(√-k distance) is one of the distance times."""
+    r = sqrt(-k) * abs(distance)
+    return tanh(r) / r
+
+
+def cosine_condition(x, p, a, k):
+    """By Cauchy and Schwarz: the product of the norms of log_p x and a over their inner product."""
+    sine = sin_k(lorentz_dist(p, x, k), k)
+    return sine * sqrt(minkowski(a, a)) / abs(minkowski(x, a)) * flattened(lorentz_gyroplane(x, p, a, k), k)
+
+
+def lorentz_busemann(x, w, k):
+    """Of the ideal point in the direction w, space coordinates."""
+    return log(sqrt(-k) * (x[0] - fdot(x[1:], w) / norm(w))) / sqrt(-k)
+
+
+def lorentz_busemann_condition(x, w, k):
+    """As in the ball."""
+    excess = mp.expm1(sqrt(-k) * lorentz_busemann(x, w, k))
+    if abs(excess) >= mpf("0.5"):
+        return 1 / abs(mp.log(1 + excess))
+    size = sqrt(-k) * (x[0] + sum(abs(s * t) for s, t in zip(x[1:], w)) / norm(w)) - 1
+    return size / abs(mp.log(1 + excess))
+
+
+def lorentz_diagonal_density(c):
+    """Of mean x at y. Carried to the origin the logarithm is a sum of multiples of y - x and x."""
+    n = len(c.x) - 1
+    scales = [rounded(c.r * (1 + mpf(i) / 2), c.kind) for i in range(n)]
+    pole = [1 / sqrt(-c.k)] + [mpf(0)] * n
+    v, d = lorentz_transport(c.x, pole, lorentz_log(c.x, c.y, c.k), c.k)[0][1:], lorentz_dist(c.x, c.y, c.k)
+    result, condition = log_density(d, n, c.k, diagonal(v, scales)[0])
+    step = times(sqrt(-c.k) * d / sinh(sqrt(-c.k) * d), combine((1, c.y[1:]), (-1, c.x[1:])))
+    size = norm(step) + norm(combine((1, v), (-1, step)))
+    return result, condition + sum(size * abs(t) / s ** 2 for t, s in zip(v, scales)) / abs(result)
+
+
 LORENTZ = {
     "dist": lambda c: acosh(c.k * minkowski(c.x, c.y)) / sqrt(-c.k),
     "log": lambda c: lorentz_log(c.x, c.y, c.k),
@@ -337,7 +424,14 @@ LORENTZ = {
         aperture(stereographic_down(c.x, c.k), c.k), lorentz_angle(c.x, c.y, c.k)),
     "isotropic_density": lambda c: (lambda d: log_density(d, len(c.x) - 1, c.k, isotropic(d, len(c.x) - 1, c.r)))(
         acosh(c.k * minkowski(c.x, c.y)) / sqrt(-c.k)),
+    "diagonal_density": lorentz_diagonal_density,
+    # From y to the gyroplane through x.
+    "gyroplane": lambda c: (lorentz_gyroplane(c.y, c.x, c.u, c.k), cosine_condition(c.y, c.x, c.u, c.k)),
+    # Of the ideal point in the direction of y.
+    "busemann": lambda c: (lorentz_busemann(c.x, c.y[1:], c.k), lorentz_busemann_condition(c.x, c.y[1:], c.k)),
 }
+for name, t in TIMES.items():
+    LORENTZ[name] = lambda c, t=t: lorentz_geodesic(c.x, c.y, t, c.k)
 
 
 # The Klein model and the half-space, by way of the hyperboloid: there, back, and along the differentials.
@@ -419,6 +513,56 @@ KLEIN = through(klein_up, klein_down,
                 lambda x, g, k: times(1 + k * fdot(x, x), combine((1, g), (k * fdot(x, g), x))),
                 "egrad_to_rgrad", "transport")
 HALF_SPACE = through(half_space_up, half_space_down, lambda x, g, k: times(-k * x[-1] ** 2, g))
+
+
+def klein_gyroplane_condition(x, p, a, k):
+    """A sum of products of d = x - p and p with a."""
+    d, e = combine((1, x), (-1, p)), 1 + k * fdot(p, p)
+    size = lambda x, y: sum(abs(s * t) for s, t in zip(x, y))
+    return (e * size(d, a) - k * size(p, d) * size(p, a)) / abs(e * fdot(d, a) - k * fdot(p, d) * fdot(p, a))
+
+
+def half_space_gyroplane_condition(x, p, a, k):
+    d = combine((1, x), (-1, p))
+    lean, square = 2 * p[-1], fdot(d, d) * a[-1]
+    return (lean * sum(abs(s * t) for s, t in zip(d, a)) + abs(square)) / abs(lean * fdot(d, a) + square)
+
+
+def half_space_busemann_condition(x, w, k):
+    """Of a quotient that has a square of g, or near the horosphere through the origin of a sum."""
+    t, y, across, up, n = x[:-1], x[-1], w[:-1], w[-1], norm(w)
+    g, h, excess = n - up, n + up, mp.expm1(sqrt(-k) * lorentz_busemann(half_space_up(x, k), w, k))
+    size = sum(abs(s * t) for s, t in zip(t, across))
+    if abs(excess) >= mpf("0.5"):
+        along = 1 / norm(across) if norm(across) else mpf(0)
+        moved = 2 * (sqrt(g) * size * along + sqrt(h)) * abs(sqrt(g) * fdot(t, across) * along - sqrt(h))
+        return (1 + moved / (2 * n * y * (1 + excess))) / abs(mp.log(1 + excess))
+    size = g * (fdot(t, t) + (y - 1) ** 2) + 2 * (size + abs((y - 1) * up))
+    return size / (2 * n * y) / abs(mp.log(1 + excess))
+
+
+for table, up, down, condition in [(KLEIN, klein_up, klein_down, klein_gyroplane_condition),
+                                   (HALF_SPACE, half_space_up, half_space_down, half_space_gyroplane_condition)]:
+    # From y to the gyroplane through x.
+    table["gyroplane"] = lambda c, up=up, condition=condition: (
+        lambda d: (d, condition(c.y, c.x, c.u, c.k) * flattened(d, c.k)))(
+            lorentz_gyroplane(up(c.y, c.k), up(c.x, c.k), push(lambda z: up(z, c.k), c.x, c.u), c.k))
+    for name, t in TIMES.items():
+        def point(c, t=t, up=up, down=down):
+            x, y = up(c.x, c.k), up(c.y, c.k)
+            result = down(lorentz_geodesic(x, y, t, c.k)[0], c.k)
+            (a, moved), (b, turned) = shares(lorentz_dist(x, y, c.k), t, c.k)
+            # The parts of the ends in these coordinates, by what is 1 of them on the hyperboloid in this scale.
+            scale = lambda z: z[0] if down == klein_down else z[0] - z[-1]
+            whole = scale(combine((a, x), (b, y)))
+            return result, sum_condition(
+                result, (a * scale(x) / whole, c.x, moved), (b * scale(y) / whole, c.y, turned))
+        table[name] = point
+KLEIN["geodesic_beyond"] = lambda c, point=KLEIN["geodesic_beyond"]: inside(c, point(c))
+KLEIN["busemann"] = lambda c: (lorentz_busemann(klein_up(c.x, c.k), c.y, c.k),
+                               lorentz_busemann_condition(klein_up(c.x, c.k), klein_up(c.y, c.k)[1:], c.k))
+HALF_SPACE["busemann"] = lambda c: (lorentz_busemann(half_space_up(c.x, c.k), c.omega, c.k),
+                                    half_space_busemann_condition(c.x, c.omega, c.k))
 
 # From each model into all others: points, and tangent vectors. Radial vectors are shorter in the Klein model, longer on
 # the hyperboloid, than their rounding. Between the half-space and the Klein model they go by way of the ball.
@@ -532,7 +676,53 @@ SPHERE = {
     "project": lambda c: sphere_point(c.g, c.k),
     "to_stereographic": on_sphere(lambda c: stereographic_down(c.x, c.k)),
     "push_to_stereographic": on_sphere(lambda c: push(lambda z: stereographic_down(z, c.k), c.x, c.v)),
+    # From y to the great hypersphere through x.
+    "gyroplane": on_sphere(lambda c: (
+        asin_k(fdot(c.y, c.u) / norm(c.u), c.k),
+        min(norm(combine((1, c.y), (s, c.x))) for s in [1, -1]) * norm(c.u) / abs(fdot(c.y, c.u)))),
 }
+
+
+def sphere_geodesic(x, y, t, k):
+    (a, moved), (b, turned) = shares(sphere_dist(x, y, k), t, k)
+    result = sphere_exp(x, times(t, sphere_log(x, y, k)), k)
+    return result, sum_condition(result, (a, x, moved), (b, y, turned))
+
+
+for name, t in TIMES.items():
+    SPHERE[name] = on_sphere(lambda c, t=t: sphere_geodesic(c.x, c.y, t, c.k))
+
+
+# A product: factors with their curvature, None for that of the case, and their coordinates.
+
+FLAT = {
+    "dist": lambda c: norm(combine((1, c.x), (-1, c.y))),
+    "log": lambda c: combine((1, c.y), (-1, c.x)),
+    "exp": lambda c: combine((1, c.x), (1, c.v)),
+    "transport": lambda c: c.v,
+    "inner": lambda c: fdot(c.u, c.v),
+    "norm": lambda c: norm(c.v),
+    **{name: lambda c, t=t: combine((1 - t, c.x), (t, c.y)) for name, t in TIMES.items()},
+}
+FACTORS = [(STEREOGRAPHIC, None, slice(0, 2)), (SPHERE, mpf(1) / 4, slice(2, 5)), (FLAT, mpf(0), slice(5, 6))]
+
+
+def of_factors(name, together):
+    """An operation from the results and conditions of those of the factors."""
+    def operation(c):
+        found = [table[name](Case(c.kind, c.k if k is None else k, c.level, c.name,
+                                  **{of: row[at] for of, row in c.inputs.items()})) for table, k, at in FACTORS]
+        return None if None in found else together(
+            [result if isinstance(result, tuple) else (result, mpf(1)) for result in found])
+    return operation
+
+
+beside = lambda found: (sum((row for row, _ in found), []), max(condition for _, condition in found))
+length = lambda found: (norm([part for part, _ in found]), max(condition for _, condition in found))
+total = lambda found: (sum(part for part, _ in found),
+                       sum(abs(part) * condition for part, condition in found) / abs(sum(part for part, _ in found)))
+PRODUCT = {name: of_factors(name, together) for names, together in [
+    (["dist", "norm"], length), (["inner"], total), (["log", "exp", "transport", *TIMES], beside)] for name in names}
 
 
 # Maps from activations to points.
@@ -913,7 +1103,7 @@ def lorentz_cases():
                     yield Case(kind, k, level, name, x=x, y=y, v=v, u=u, w=w, r=r)
 
 
-def model_cases(name, up, down, place, inside, more=lambda x, y, k: {}):
+def model_cases(name, up, down, place, inside, more=lambda x, y, k, store: {}):
     """`place` gives a point at a level in n dimensions; `inside` says whether a stored point is one; `more` gives
     further inputs."""
     rng = random.Random(name)
@@ -954,7 +1144,7 @@ def model_cases(name, up, down, place, inside, more=lambda x, y, k: {}):
                         length *= 2
                     lengths = [mpf(10) ** mpf(rng.uniform(-6, 0.5)) * scale for _ in range(2)]
                     u, v = (store(tangent_at(x, t)) for t in lengths)
-                    yield Case(kind, k, level, case, x=x, y=y, v=v, u=u, **more(x, y, k))
+                    yield Case(kind, k, level, case, x=x, y=y, v=v, u=u, **more(x, y, k, store))
 
 
 def klein_cases():
@@ -968,10 +1158,23 @@ def half_space_cases():
         height = mpf(10) ** (-level if rng.random() < 0.7 else level)
         return [*(mpf(rng.gauss(0, 1)) for _ in range(n - 1)), height * mpf(rng.uniform(0.3, 3))]
 
-    def more(x, y, k):
+    def more(x, y, k, store):
         numbers = {"light": max(x[-1], y[-1]) * mpf(10) ** mpf(rng.uniform(0, 6)), "radius": rng.uniform(0.1, 2),
                    "rate": rng.uniform(0.5, 1) / (-k * x[-1] ** 2)}
-        return {name: [rounded(value, "f64")] for name, value in numbers.items()}
+        return {name: [rounded(value, "f64")] for name, value in numbers.items()} | {"omega": store(omega(x))}
+
+    directions = random.Random("half-space, directions")
+
+    def omega(x):
+        """To an ideal point that x is near, or anywhere; up or down."""
+        n, draw = len(x), directions.random()
+        if draw < 0.5:
+            foot = combine((1, x[:-1]), (x[-1] * mpf(10) ** mpf(directions.uniform(0, 3)), unit(directions, n - 1))) \
+                if n > 1 else []
+            w = [*times(2, foot), fdot(foot, foot) - 1]
+        else:
+            w = unit(directions, n) if draw < 0.8 else [mpf(0)] * (n - 1) + [mpf(directions.choice([-1, 1]))]
+        return times(mpf(10) ** mpf(directions.uniform(-2, 2)), w)
 
     rng = random.Random("half-space, more")
     return model_cases("half_space", half_space_up, half_space_down, place, lambda y, k, kind: y[-1] > 0, more)
@@ -1006,6 +1209,26 @@ def sphere_cases():
                 u, v = (store(tangent_at(at, t)) for t in lengths)
                 g = store(times(mpf(10) ** mpf(rng.uniform(-3, 3)), unit(rng, n + 1)))
                 yield Case(kind, k, None, name, x=x, y=y, v=v, u=u, g=g)
+
+
+def product_cases():
+    rng = random.Random("product")
+    for kind in ["f64", "f32"]:
+        store = lambda x: [rounded(t, kind) for t in x]
+        for k in map(mpf, [-3.7, -1.0, -0.25]):
+            for name, reach in [("near", "1e-2"), ("mid", "0.5"), ("far", "1.5"), ("outer", "1")]:
+                scale, radius = 1 / sqrt(-k), mpf("0.9999") if name == "outer" else mpf(rng.uniform(0.1, 0.8))
+                length = lambda: mpf(reach) * mpf(rng.uniform(0.5, 1))
+                ball = times(radius * scale, unit(rng, 2))
+                other = exp(ball, times(2 * length() * scale / conformal(ball, k), unit(rng, 2)), k)
+                vectors = [times(length() * scale / conformal(ball, k), unit(rng, 2)) for _ in range(2)]
+                pole, free = times(2, unit(rng, 3)), lambda: times(length(), unit(rng, 3))
+                at = sphere_point(store(pole), mpf(1) / 4)
+                tangents = [sphere_tangent(at, free(), mpf(1) / 4) for _ in range(3)]
+                end = sphere_exp(at, tangents[0], mpf(1) / 4)
+                line = lambda: [mpf(reach) * mpf(rng.gauss(0, 1))]
+                yield Case(kind, k, None, name, x=store(ball + pole + line()), y=store(other + end + line()),
+                           v=store(vectors[0] + tangents[1] + line()), u=store(vectors[1] + tangents[2] + line()))
 
 
 def map_cases():
@@ -1101,7 +1324,8 @@ def slope(f):
 
 CURVATURE = {
     name: slope(STEREOGRAPHIC[name])
-    for name in ["dist", "log", "exp", "transport", "add", "scale", "exp0", "log0", "gyroplane", "hyperplane"]
+    for name in ["dist", "log", "exp", "transport", "add", "scale", "exp0", "log0", "gyroplane", "hyperplane",
+                 "geodesic"]
 }
 
 
@@ -1128,6 +1352,7 @@ MANIFOLDS = {
     "klein": (KLEIN, klein_cases),
     "half_space": (HALF_SPACE, half_space_cases),
     "sphere": (SPHERE, sphere_cases),
+    "product": (PRODUCT, product_cases),
     "maps": (MAPS, map_cases),
     "means": (MEANS, mean_cases),
     "stiefel": (STIEFEL, stiefel_cases),

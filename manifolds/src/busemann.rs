@@ -1,0 +1,92 @@
+//! Busemann functions of hyperbolic space: signed distances to the horospheres of an ideal point, a direction in which
+//! geodesics leave. Source: Busemann 1955; law 24.
+//!
+//! An ideal point is named in every model by a direction ω at the origin, of any length. With γ the geodesic of speed 1
+//! that leaves the origin in this direction, and u = ω/‖ω‖, on the hyperboloid of curvature κ = −c
+//!
+//! ```text
+//! B_ω(x) = lim d(x, γ(t)) − t = (1/√c) ln √c (X₀ − ⟨X_s, u⟩)
+//! ```
+
+use cotangent_engine::{Rows, Scalar};
+
+use crate::manifold::ConstantCurvature;
+use crate::{HalfSpace, Hyperbolic, Klein, Lorentz, Stereographic};
+
+/// Busemann functions in a model of hyperbolic space.
+///
+/// ```
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{Busemann, HalfSpace, Lorentz, Point};
+/// let half_space = HalfSpace::new(-1.0).unwrap();
+/// let (x, up) = (Point::new(half_space, Row::from([3.0, 4.0])), Row::from([0.0, 1.0]));
+/// // Horospheres of the point at infinity are horizontal.
+/// assert!((half_space.busemann(x.coordinates(), &up) + 4.0_f64.ln()).abs() < 1e-15);
+/// let x = x.to::<Lorentz>();
+/// let up = Row::from([0.0, 0.0, 1.0]); // the time coordinate is not read
+/// assert!((x.manifold().busemann(x.coordinates(), &up) + 4.0_f64.ln()).abs() < 1e-15);
+/// ```
+pub trait Busemann: Hyperbolic {
+    /// The Busemann function of the ideal point in direction ω, a tangent vector at the origin of any length: the signed
+    /// distance of x from the horosphere through the origin, negative towards ω. On the hyperboloid ω may as well be
+    /// a light-like vector: its time coordinate is not read.
+    ///
+    /// # Panics
+    /// If the curvature is not negative: there are no ideal points.
+    #[track_caller]
+    fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar;
+}
+
+impl Busemann for Stereographic {
+    #[track_caller]
+    fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
+        assert!(self.kappa() < 0.0, "busemann: negative curvature is needed, not {}", self.kappa());
+        R::scalar(crate::stereographic::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
+    }
+}
+
+impl Busemann for Lorentz {
+    fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
+        R::scalar(crate::lorentz::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
+    }
+}
+
+impl Busemann for Klein {
+    fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
+        R::scalar(crate::klein::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
+    }
+}
+
+impl Busemann for HalfSpace {
+    fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
+        let rows = [&height_first(x), &height_first(omega)];
+        R::scalar(crate::half_space::formulas::Busemann, rows, [&x.constant(self.kappa())])
+    }
+}
+
+/// Rows of a half-space with the height before the other coordinates.
+fn height_first<R: Rows>(x: &R) -> R {
+    let last = x.width() - 1;
+    if last == 0 { x.clone() } else { R::concat(&x.columns(last..last + 1), &x.columns(0..last)) }
+}
+
+/// The function of a point of the hyperboloid, from `rise = √c X₀ − 1`, `along = √c ⟨X_s, u⟩` and
+/// `across = c (‖X_s‖² − ⟨X_s, u⟩²)`, what is beside u.
+///
+/// Towards ω, `(X₀ − ⟨X_s, u⟩)(X₀ + ⟨X_s, u⟩) = 1/c + ‖X_s‖² − ⟨X_s, u⟩²`.
+#[inline(always)]
+pub(crate) fn by_components<S: Scalar>(rise: S, along: S, across: S, kappa: S) -> S {
+    let one = S::one();
+    let excess = rise - along;
+    let towards = S::zero().lt(along);
+    let ratio = S::select(towards, (one + across) / (one + rise + along), one + excess);
+    by_ratio(ratio, excess, kappa)
+}
+
+/// The function from `ratio = √c (X₀ − ⟨X_s, u⟩)` and, for points near the horosphere through the origin,
+/// `excess = ratio − 1`.
+#[inline(always)]
+pub(crate) fn by_ratio<S: Scalar>(ratio: S, excess: S, kappa: S) -> S {
+    let near = excess.abs().lt(S::constant(0.5));
+    S::select(near, excess.ln_1p(), ratio.ln()) / (-kappa).sqrt()
+}

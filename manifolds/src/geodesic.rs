@@ -1,0 +1,42 @@
+//! Points of geodesics as sums of their ends. In flat coordinates of one dimension more, those of the hyperboloid or the
+//! sphere, with d the distance of the ends and sin_κ(s) = sinh(√-κ s)/√-κ for κ < 0, sin(√κ s)/√κ for κ > 0,
+//!
+//! ```text
+//! γ(t) = (sin_κ((1 − t) d) x + sin_κ(t d) y)/sin_κ d
+//! ```
+//!
+//! Source: Shoemake 1985, section 3.3 (spherical linear interpolation). Between far points the exponential map of the
+//! logarithm would amplify the rounding of the velocity by sinh(√-κ d); here nothing does.
+
+use cotangent_engine::Scalar;
+
+/// The parts of x and y in the point at time t, from s = κd².
+#[inline(always)]
+pub(crate) fn parts<S: Scalar>(s: S, t: S) -> [S; 2] {
+    [part(s, S::one() - t), part(s, t)]
+}
+
+/// Half of what the parts lack to 1: `sin_κ(t d/2) sin_κ((1 − t) d/2)/cos_κ(d/2)` times −κ.
+#[inline(always)]
+pub(crate) fn rest<S: Scalar>(s: S, t: S) -> S {
+    let (r, quarter) = (S::one() - t, S::constant(0.25) * s);
+    let sines = t * r * (t.square() * quarter).sinc() * (r.square() * quarter).sinc();
+    -quarter * sines / quarter.cosc()
+}
+
+/// `sin_κ(r d)/sin_κ d`. More than e³⁰⁰ is as good as infinite.
+#[inline(always)]
+fn part<S: Scalar>(s: S, r: S) -> S {
+    let long = S::constant(-900.0);
+    S::choose(
+        s.lt(long),
+        // The sine is half an exponential function, which may overflow.
+        #[inline(always)]
+        || {
+            let (d, one, longest) = ((-s.min(long)).sqrt(), S::one(), S::constant(300.0));
+            ((r - one) * d).min(longest).exp() - (-(r + one) * d).min(longest).exp()
+        },
+        #[inline(always)]
+        || r * (r.square() * s).max(S::constant(-1e5)).sinc() / s.max(long).sinc(),
+    )
+}

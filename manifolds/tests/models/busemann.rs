@@ -1,0 +1,121 @@
+//! Busemann functions in the models. Law 24; those of the ball alone are in `tests/gyrovector.rs`.
+
+use cotangent_engine::{Float, Row, Rows, Tape, Tensor, rng};
+use cotangent_manifolds::{
+    Busemann, HalfSpace, Hyperbolic, Isometric, Klein, Lorentz, Manifold, PoincareBall, Point, Stereographic,
+};
+
+use crate::common::Worst;
+
+/// A direction at the origin in a model's coordinates.
+fn direction<M: Hyperbolic, T: Float>(omega: &Row<T>) -> Row<T> {
+    if M::HYPERBOLOID { Row::concat(&omega.zeros(1), omega) } else { omega.clone() }
+}
+
+/// The values of the ball, to the last radius that storage holds; towards the ideal point, away from it and elsewhere.
+fn isometry<N: Busemann, T: Float>(kappa: f64, radius: f64, condition: impl Fn(f64) -> f64) {
+    let (m, mut rng, mut worst) =
+        (PoincareBall::ball(kappa).unwrap(), rng::stream(31, 0, 0), Worst::default());
+    let length = (-kappa).sqrt().recip();
+    for (i, dim) in [1, 2, 3, 5, 17].into_iter().cycle().enumerate().take(200) {
+        let x = Point::new(m, m.random_point::<T>(dim, radius * (i + 1) as f64 / 200.0, &mut rng));
+        let mut omega = x.coordinates().clone();
+        match i % 3 {
+            0 => omega = m.random_tangent(&m.origin::<T>(dim), &mut rng),
+            1 => omega.iter_mut().for_each(|c| *c = -*c),
+            _ => {}
+        }
+        let there: Point<N, _> = x.to();
+        let got = there.manifold().busemann(there.coordinates(), &direction::<N, T>(&omega));
+        let want = m.busemann(x.coordinates(), &omega);
+        // It changes by no more than its argument moves.
+        let bound = 8.0 * T::EPSILON * condition(m.dist(&m.origin(dim), x.coordinates()));
+        if bound < 0.1 {
+            worst.see("busemann", (got - want).abs(), bound * (length + want.abs()), &(kappa, &x, &omega));
+        }
+    }
+    worst.report(&format!("Busemann functions, {}, kappa {kappa}, {}", N::NAME, T::NAME));
+}
+
+#[test]
+fn busemann_functions_are_the_same_in_all_models() {
+    for kappa in [-2.5_f64, -1.0, -0.37, -1e-6] {
+        let c = (-kappa).sqrt();
+        let (plain, klein) = (|r: f64| (c * r).cosh(), |r: f64| (c * r).cosh().powi(2));
+        isometry::<HalfSpace, f64>(kappa, 36.0 / c, plain);
+        isometry::<Lorentz, f64>(kappa, 36.0 / c, plain);
+        isometry::<Klein, f64>(kappa, 17.0 / c, klein);
+        isometry::<HalfSpace, f32>(kappa, 16.0 / c, plain);
+        isometry::<Lorentz, f32>(kappa, 16.0 / c, plain);
+        isometry::<Klein, f32>(kappa, 7.5 / c, klein);
+    }
+}
+
+/// The limit of d(x, γ(t)) − t, and a gradient of length 1 that leads away from the ideal point: a step of length t along it
+/// changes the function by t.
+fn distance<M: Busemann + Isometric<Stereographic>>(m: M) {
+    let (mut rng, length) = (rng::stream(32, 0, 0), (-m.kappa()).sqrt().recip());
+    for dim in [1, 2, 3, 5] {
+        let origin = m.origin::<f64>(dim);
+        for i in 0..12 {
+            let x = if i == 0 { origin.clone() } else { m.random_point(dim, length, &mut rng) };
+            let omega = m.random_tangent(&origin, &mut rng);
+            let what = format!("{m:?}: {x:?} {omega:?}");
+            let value = m.busemann(&x, &omega);
+            // The rest is less than e^-2(t − d).
+            let t = 9.0 * length;
+            let mut far = omega.clone();
+            far.iter_mut().for_each(|c| *c *= t / m.norm(&origin, &omega));
+            let want = m.dist(&x, &m.exp(&origin, &far)) - t;
+            assert!((value - want).abs() < 1e-6 * length, "{what}: {value}, not {want}");
+
+            let tape = Tape::new();
+            let [row, ideal] =
+                [&x, &omega].map(|row| tape.variable(&Tensor::new([1, row.len()], row.to_vec())));
+            let gradients = tape.backward(m.busemann(&row, &ideal).sum());
+            let g = gradients.wrt(row).unwrap().to_dense(1, x.len());
+            let mut g = m.egrad_to_rgrad(&x, &Row::from(g.as_slice()));
+            assert!((m.norm(&x, &g) - 1.0).abs() < 1e-12, "{what}: gradient {}", m.norm(&x, &g));
+            let ideal = gradients.wrt(ideal).unwrap().to_dense(1, x.len());
+            assert!(ideal.iter().all(|g| g.is_finite()), "{what}: {ideal:?}");
+            g.iter_mut().for_each(|c| *c *= length);
+            let moved = m.busemann(&m.exp(&x, &g), &omega) - value;
+            assert!((moved - length).abs() < 1e-12 * length, "{what}: {moved}");
+        }
+    }
+}
+
+#[test]
+fn busemann_functions_are_distances() {
+    for kappa in [-2.5, -1.0, -0.37] {
+        distance(PoincareBall::ball(kappa).unwrap());
+        distance(Lorentz::new(kappa).unwrap());
+        distance(Klein::new(kappa).unwrap());
+        distance(HalfSpace::new(kappa).unwrap());
+    }
+}
+
+/// Straight up and down, and with rows that have no coordinate but the height.
+#[test]
+fn busemann_functions_of_the_vertical_directions() {
+    let m = HalfSpace::new(-0.25).unwrap();
+    for (x, up, want) in [
+        (vec![7.0], vec![0.3], -2.0 * 7.0_f64.ln()),
+        (vec![7.0], vec![-2.0], 2.0 * 7.0_f64.ln()),
+        (vec![3.0, -4.0, 7.0], vec![0.0, 0.0, 1.0], -2.0 * 7.0_f64.ln()),
+        (vec![3.0, -4.0, 7.0], vec![0.0, 0.0, -5.0], 2.0 * (74.0_f64 / 7.0).ln()),
+        (vec![0.0, 0.0, 7.0], vec![0.0, 0.0, -1.0], 2.0 * 7.0_f64.ln()),
+        (vec![0.0, 0.0, 1.0], vec![0.0, 0.0, -1.0], 0.0),
+    ] {
+        let tape = Tape::new();
+        let [x, up] = [x, up].map(|row| tape.variable(&Tensor::new([1, row.len()], row)));
+        let value = m.busemann(&x, &up);
+        let got = value.to_tensor().data()[0];
+        assert!((got - want).abs() <= 4e-16 * want.abs(), "{got}, not {want}");
+        let gradients = tape.backward(value.sum());
+        for row in [x, up] {
+            let g = gradients.wrt(row).unwrap().to_dense(1, row.shape().width());
+            assert!(g.iter().all(|g| g.is_finite()), "{g:?}");
+        }
+    }
+}
