@@ -27,8 +27,8 @@ pub mod prelude {
         UnidirectionalRegression, exp0, log0, loss,
     };
     pub use cotangent_manifolds::{
-        ConstantCurvature, Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall, Point,
-        Stereographic, Tangent, module,
+        Busemann, ConstantCurvature, Euclidean, Gyroplanes, Lorentz, Manifold, Module, Param, ParamOnTape,
+        PoincareBall, Point, Stereographic, Tangent, module,
     };
     pub use cotangent_optim::{DataParallel, RiemannianAdam, RiemannianSgd, Schedule};
 }

@@ -31,6 +31,9 @@ pub trait Busemann: Hyperbolic {
     /// distance of x from the horosphere through the origin, negative towards ω. On the hyperboloid ω may as well be
     /// a light-like vector: its time coordinate is not read.
     ///
+    /// Squares of ω are taken: its length should be between 1e-100 and 1e100. At ω = 0, a direction that is still to be
+    /// learned, the function is ln(cosh √c r)/√c, r the distance from the origin.
+    ///
     /// # Panics
     /// If the curvature is not negative: there are no ideal points.
     #[track_caller]
@@ -77,9 +80,11 @@ fn height_first<R: Rows>(x: &R) -> R {
 #[inline(always)]
 pub(crate) fn by_components<S: Scalar>(rise: S, along: S, across: S, kappa: S) -> S {
     let one = S::one();
-    let excess = rise - along;
     let towards = S::zero().lt(along);
-    let ratio = S::select(towards, (one + across) / (one + rise + along), one + excess);
+    let (short, long) = (rise - along, rise + along);
+    let ratio = S::select(towards, (one + across) / (one + long), one + short);
+    // Far out rise and along are alike, as across and their sum are near the horosphere through the origin only.
+    let excess = S::select(towards, (across - long) / (one + long), short);
     by_ratio(ratio, excess, kappa)
 }
 

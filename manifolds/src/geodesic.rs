@@ -10,7 +10,19 @@
 
 use cotangent_engine::Scalar;
 
-/// The parts of x and y in the point at time t, from s = κd².
+/// t, but for κ < 0 no more than a distance of 100/√-κ beyond the ends: that is the boundary in every storage format. From
+/// s = κd².
+#[inline(always)]
+pub(crate) fn within<S: Scalar>(s: S, t: S) -> S {
+    let (zero, one) = (S::zero(), S::one());
+    let curved = s.lt(zero);
+    let length = S::select(curved, -s, one).sqrt();
+    let beyond = S::select(curved, S::constant(100.0) / length, S::constant(1e300));
+    let (least, most) = (-beyond, one + beyond);
+    S::select(t.lt(least), least, S::select(most.lt(t), most, t))
+}
+
+/// The parts of x and y in the point at time t [`within`] its bounds, from s = κd².
 #[inline(always)]
 pub(crate) fn parts<S: Scalar>(s: S, t: S) -> [S; 2] {
     [part(s, S::one() - t), part(s, t)]
@@ -24,7 +36,7 @@ pub(crate) fn rest<S: Scalar>(s: S, t: S) -> S {
     -quarter * sines / quarter.cosc()
 }
 
-/// `sin_κ(r d)/sin_κ d`. More than e³⁰⁰ is as good as infinite.
+/// `sin_κ(r d)/sin_κ d`.
 #[inline(always)]
 fn part<S: Scalar>(s: S, r: S) -> S {
     let long = S::constant(-900.0);
@@ -33,10 +45,10 @@ fn part<S: Scalar>(s: S, r: S) -> S {
         // The sine is half an exponential function, which may overflow.
         #[inline(always)]
         || {
-            let (d, one, longest) = ((-s.min(long)).sqrt(), S::one(), S::constant(300.0));
-            ((r - one) * d).min(longest).exp() - (-(r + one) * d).min(longest).exp()
+            let (d, one) = ((-s.min(long)).sqrt(), S::one());
+            ((r - one) * d).exp() - (-(r + one) * d).exp()
         },
         #[inline(always)]
-        || r * (r.square() * s).max(S::constant(-1e5)).sinc() / s.max(long).sinc(),
+        || r * (r.square() * s).sinc() / s.max(long).sinc(),
     )
 }

@@ -313,12 +313,12 @@ pub mod formulas {
             [Along(0, 0), Along(0, 1), Along(1, 1), Last(0), Last(1), Last(2), Param(0)];
         #[inline(always)]
         fn eval<S: Scalar>([delta, along, norm, y, b, up, kappa]: [S; 7]) -> [S; 1] {
-            let elsewhere = S::select(S::zero().lt(delta), S::one(), S::zero()) * norm;
-            let defined = S::zero().lt(elsewhere);
-            let delta = S::select(defined, delta, S::one());
+            let (apart, defined) = (S::zero().lt(delta), S::zero().lt(norm));
+            let delta = S::select(apart, delta, S::one());
             let [q, p] = roots(delta, y, b);
             let (cosine, half) = (along / delta, S::constant(0.5) * up / norm);
-            let sine = q * (q * (cosine + p * (p * half)));
+            // At p itself it is linear.
+            let sine = S::select(apart, q * (q * (cosine + p * (p * half))), along / y);
             let size = sine.abs();
             // Beyond, ln 2s to the last digit; squares of p and q may overflow.
             let distance = S::choose(
@@ -341,29 +341,37 @@ pub mod formulas {
     #[derive(Clone, Copy, Debug)]
     pub struct Busemann;
 
-    impl RowFormula<2, 2, 7, 1> for Busemann {
+    impl RowFormula<2, 2, 8, 1> for Busemann {
         const NAME: &'static str = "half_space.busemann";
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 7] =
-            [Dot(0, 0), Along(0, 1), Along(1, 1), Wedge(1, 0, 0), First(0), First(1), Param(0)];
+        const INVARIANTS: [Invariant; 8] =
+            [Dot(0, 0), Dot(0, 1), Along(0, 1), Along(1, 1), Wedge(1, 0, 0), First(0), First(1), Param(0)];
         #[inline(always)]
-        fn eval<S: Scalar>([tt, along, norm, area, y, up, kappa]: [S; 7]) -> [S; 1] {
-            let (two, zero, ww) = (S::constant(2.0), S::zero(), norm.square());
+        fn eval<S: Scalar>([tt, dot, along, norm, area, y, up, kappa]: [S; 8]) -> [S; 1] {
+            let (zero, one, two, ww) = (S::zero(), S::one(), S::constant(2.0), norm.square());
             let w = (ww + up.square()).sqrt();
+            // For ω = 0, g = w = 1 and w + ω_n = 1.
+            let defined = zero.lt(w);
+            let w = S::select(defined, w, one);
             // The roots of g and w + ω_n, of which the product is ‖ω_t‖.
             let larger = (w + up.abs()).sqrt();
             let smaller = norm / larger;
             let above = zero.lt(up);
             let (root, other) = (S::select(above, smaller, larger), S::select(above, larger, smaller));
+            let other = S::select(defined, other, one);
             let g = root.square();
-            // What t has beside ω_t, squared.
-            let across = S::select(zero.lt(ww), area / ww, tt);
             let size = S::constant(0.5) / (w * y);
-            let ratio = size * ((root * along - other).square() + g * (across + y.square()));
-            let rise = y - S::one();
-            let excess = size * (g * (tt + rise.square()) - two * (along * norm + rise * up));
+            // From what t has along ω_t and beside it, if that has a direction.
+            let apart = (root * along - other).square() + g * (area / ww + y.square());
+            let plain = g * (tt + y.square()) - two * dot + other.square();
+            let ratio = size * S::select(zero.lt(ww), apart, plain);
+            let rise = y - one;
+            let (square, lean, climb) = (g * (tt + rise.square()), two * dot, two * rise * up);
+            // Beside low ideal points the terms are large, and only the ratio has its digits.
+            let small = (size * (square + lean.abs() + climb.abs())).lt(one);
+            let excess = S::select(small, size * (square - lean - climb), one);
             [by_ratio(ratio, excess, kappa)]
         }
     }

@@ -49,7 +49,7 @@ pub mod formulas {
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
 
     use crate::busemann::by_components;
-    use crate::geodesic::parts;
+    use crate::geodesic::{parts, within};
     use Invariant::{Along, Dot, First, Param, Wedge};
     use Vector::{Difference, Flip, Input, Sum, Time};
 
@@ -188,7 +188,8 @@ pub mod formulas {
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa, t]: [S; 7]) -> [S; 3] {
             let h = kappa * chord(xx, yy, xy, dd, area, kappa);
-            let [a, b] = parts(h * (S::constant(0.25) * h).arcsinc().square(), t);
+            let s = h * (S::constant(0.25) * h).arcsinc().square();
+            let [a, b] = parts(s, within(s, t));
             [a, b, S::zero()]
         }
     }
@@ -337,7 +338,7 @@ pub mod formulas {
     /// `−(d₀ + √c h/2)/(x₀ + 1/√c) x` for the last; in space coordinates: it has no time.
     ///
     /// Far out the logarithm itself has coordinates that are 2√c x₀ times as long as it is, and transport from there leaves
-    /// the rounding of these.
+    /// the rounding of these. What cancels here is r − ⟨d, u⟩ between nearby points at different radii far out.
     #[derive(Clone, Copy, Debug)]
     pub struct Centred;
 
@@ -400,7 +401,7 @@ pub mod formulas {
         fn eval<S: Scalar>([xx, pp, xp, dd, area, pa, da, turn, aa, of_a, kappa]: [S; 11]) -> [S; 1] {
             let half = S::constant(0.5) * chord(pp, xx, xp, dd, area, kappa);
             let product = chord_product(pp, xx, half, pa, da, turn, kappa);
-            let norm = tangent_product(pp, pa, pa, aa, of_a, kappa).sqrt();
+            let norm = tangent_product(pp, pa, pa, aa, of_a, kappa).max(S::zero()).sqrt();
             let c = (-kappa).sqrt();
             [S::select(S::zero().lt(norm), c * product / norm, S::zero()).asinh() / c]
         }

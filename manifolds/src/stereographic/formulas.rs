@@ -8,7 +8,7 @@ use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
 pub use super::busemann::Busemann;
 pub use super::gyroplane::{Gyroplane, Logit, UnidirectionalLogit, UnidirectionalLogits};
 pub use super::gyrovector::{Add, CoAdd, Exp0, Gyration, Log0, Scale};
-use crate::geodesic::{parts, rest};
+use crate::geodesic::{parts, rest, within};
 use Invariant::{Dot, Epsilon, Margin, Param, Wedge};
 use Vector::{Difference, Input};
 
@@ -125,28 +125,52 @@ impl RowFormula<2, 3, 4, 3> for Log {
 
 /// The point at time t = parameter 1 of the geodesic from x to y: the sum `(A x/m_x + B y/m_y)/h` with the parts A and B of
 /// the ends, `h = A/m_x + B/m_y + (1 − A − B)/2`, as what it is beside the nearer end. Every term of h is positive for κ < 0
-/// and t in [0, 1]; elsewhere the sums may cancel.
+/// and t in [0, 1]; beyond the ends for κ < 0 it is that of `height_beyond`; on the sphere the sums may cancel.
 #[derive(Clone, Copy, Debug)]
 pub struct Geodesic;
 
-impl RowFormula<2, 3, 5, 3> for Geodesic {
+impl RowFormula<2, 3, 8, 3> for Geodesic {
     const NAME: &'static str = "stereographic.geodesic";
     const VECTOR: bool = true;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
-    const INVARIANTS: [Invariant; 5] = [Margin(0), Margin(1), Dot(2, 2), Param(0), Param(1)];
+    const INVARIANTS: [Invariant; 8] =
+        [Margin(0), Margin(1), Dot(0, 2), Dot(1, 2), Dot(2, 2), Wedge(0, 2, 2), Param(0), Param(1)];
     const DOMAIN: Domain = Domain::Ball;
     cotangent_engine::compiled_here!(row);
     #[inline(always)]
-    fn eval<S: Scalar>([mx, my, dd, kappa, t]: [S; 5]) -> [S; 3] {
+    fn eval<S: Scalar>([mx, my, xd, yd, dd, area, kappa, t]: [S; 8]) -> [S; 3] {
         let quarter = kappa * dd / (mx * my);
         let s = S::constant(4.0) * quarter * half_angle(quarter).square();
+        let t = within(s, t);
         let ([a, b], rest) = (parts(s, t), rest(s, t));
-        let (of_x, of_y, zero) = (a / mx, b / my, S::zero());
-        let h = of_x + of_y + rest;
-        let whole = S::one() - rest / h;
+        let (of_x, of_y, zero, one) = (a / mx, b / my, S::zero(), S::one());
         let first = of_y.lt(of_x);
+        let beyond = S::select(kappa.lt(zero), t * (one - t), one).lt(zero);
+        let margins = [S::select(first, mx, my), S::select(first, my, mx)];
+        let (outward, part) = (S::select(first, xd, -yd), S::select(first, b, a));
+        let cosh = (S::select(first, t, one - t).square() * s).cosc();
+        let there = height_beyond(margins, outward, dd, area, part, cosh, kappa);
+        let h = S::select(beyond, there, of_x + of_y + rest);
+        let whole = one - rest / h;
         [S::select(first, whole, zero), S::select(first, zero, whole), S::select(first, of_y, -of_x) / h]
     }
+}
+
+/// Half of 1 + Z₀ for the point Z beyond the end E of a geodesic to O, on the hyperboloid of curvature −1: `Z = C E + B V`,
+/// `V = O − cosh d E`, C the cosh of the distance from E and B < 0 the part of O; from E's margin m and O's, the product
+/// `outward` of E with o − e, and the squared area that the ends span.
+///
+/// Where Z lies back past the origin, `C E₀ + B V₀` is `(E₀² + C² − 1 + B² ‖E_s ∧ O_s‖²)/(C E₀ − B V₀)`, as
+/// `sinh² d E₀² − V₀² = sinh² d + ‖E_s ∧ O_s‖²`.
+#[inline(always)]
+fn height_beyond<S: Scalar>([m, other]: [S; 2], outward: S, dd: S, area: S, part: S, cosh: S, kappa: S) -> S {
+    let (one, four, half) = (S::one(), S::constant(4.0), S::constant(0.5));
+    let both = four * kappa / (m * other);
+    let time = (S::constant(2.0) - m) / m;
+    let (along, lean) = (cosh * time, part * both * (dd * (one - m) / m - outward));
+    let square = time.square() + cosh.square() - one + (part * both).square() * area;
+    let back = lean.lt(S::zero());
+    half * (one + S::select(back, square / (along - lean), along + lean))
 }
 
 /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`.

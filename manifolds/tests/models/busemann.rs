@@ -108,14 +108,60 @@ fn busemann_functions_of_the_vertical_directions() {
         (vec![0.0, 0.0, 1.0], vec![0.0, 0.0, -1.0], 0.0),
     ] {
         let tape = Tape::new();
-        let [x, up] = [x, up].map(|row| tape.variable(&Tensor::new([1, row.len()], row)));
-        let value = m.busemann(&x, &up);
+        let height = *x.last().unwrap();
+        let square = x.iter().map(|x| x * x).sum::<f64>();
+        let w = *up.last().unwrap();
+        let [row, ideal] = [&x, &up].map(|row| tape.variable(&Tensor::new([1, row.len()], row.clone())));
+        let value = m.busemann(&row, &ideal);
         let got = value.to_tensor().data()[0];
         assert!((got - want).abs() <= 4e-16 * want.abs(), "{got}, not {want}");
         let gradients = tape.backward(value.sum());
-        for row in [x, up] {
-            let g = gradients.wrt(row).unwrap().to_dense(1, row.shape().width());
-            assert!(g.iter().all(|g| g.is_finite()), "{g:?}");
+        // Of the sum in the logarithm, 2w upwards and 2|w| ‖x‖² downwards, of which −2⟨t, ω_t⟩ is a term.
+        let [of_x, of_ideal] = [row, ideal].map(|row| gradients.wrt(row).unwrap().to_dense(1, x.len()));
+        let mut want = [x.clone(), x.clone()];
+        for i in 0..x.len() {
+            let (above, last) = (w > 0.0, i + 1 == x.len());
+            want[1][i] = if last { 0.0 } else { -2.0 * x[i] / if above { w } else { -w * square } };
+            want[0][i] =
+                if above { 0.0 } else { 4.0 * x[i] / square } - if last { 2.0 / height } else { 0.0 };
+        }
+        for (got, want) in [of_x, of_ideal].iter().zip(&want) {
+            let near =
+                got.iter().zip(want).all(|(got, want)| (got - want).abs() <= 1e-14 * (1.0 + want.abs()));
+            assert!(near, "{x:?} {up:?}: {got:?}, not {want:?}");
+        }
+    }
+}
+
+/// Towards no direction the function is even, ln(cosh √c r)/√c in all models.
+#[test]
+fn busemann_functions_without_a_direction() {
+    fn check<N: Busemann>(x: &Point<PoincareBall, Row<f64>>) {
+        let there: Point<N, _> = x.to();
+        let length = (-there.manifold().kappa()).sqrt().recip();
+        let r = x.manifold().dist(&x.manifold().origin(x.coordinates().len()), x.coordinates());
+        let want = (r / length).cosh().ln() * length;
+        let tape = Tape::new();
+        let rows = [there.coordinates().clone(), there.coordinates().zeros(there.coordinates().len())]
+            .map(|row| tape.variable(&Tensor::new([1, row.len()], row.to_vec())));
+        let value = there.manifold().busemann(&rows[0], &rows[1]);
+        let got = value.to_tensor().data()[0];
+        assert!((got - want).abs() < 1e-14 * length, "{} {x:?}: {got}, not {want}", N::NAME);
+        let gradients = tape.backward(value.sum());
+        for row in rows {
+            let g = gradients.wrt(row).map_or(vec![], |g| g.to_dense(1, row.shape().width()));
+            assert!(g.iter().all(|g| g.is_finite()), "{} {x:?}: {g:?}", N::NAME);
+        }
+    }
+    let mut rng = rng::stream(33, 0, 0);
+    for kappa in [-2.5, -1.0, -0.37] {
+        let m = PoincareBall::ball(kappa).unwrap();
+        for dim in [1, 2, 3] {
+            let x = Point::new(m, m.random_point::<f64>(dim, 1.5 / f64::sqrt(-kappa), &mut rng));
+            check::<PoincareBall>(&x);
+            check::<Lorentz>(&x);
+            check::<Klein>(&x);
+            check::<HalfSpace>(&x);
         }
     }
 }

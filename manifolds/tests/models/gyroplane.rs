@@ -163,6 +163,37 @@ fn gyroplanes_without_a_normal() {
     check(Sphere::new(0.7).unwrap());
 }
 
+/// Through the point itself the gradient is the normal, of length 1.
+#[test]
+fn gyroplanes_through_the_point() {
+    fn check<M: Gyroplanes>(m: M) {
+        let mut rng = rng::stream(24, 0, 0);
+        for dim in [1, 2, 3, 5] {
+            let p = m.random_point::<f64>(dim, 1.2 * unit(&m), &mut rng);
+            let a = m.random_tangent(&p, &mut rng);
+            let tape = Tape::new();
+            let rows = [&p, &p, &a].map(|row| tape.variable(&Tensor::new([1, row.len()], row.to_vec())));
+            let gradients = tape.backward(m.gyroplane(&rows[0], &rows[1], &rows[2]).sum());
+            let g = gradients.wrt(rows[0]).unwrap().to_dense(1, p.len());
+            let g = m.egrad_to_rgrad(&p, &Row::from(g.as_slice()));
+            let [length, along] = [m.norm(&p, &g), m.inner(&p, &g, &a) / m.norm(&p, &a)];
+            assert!((length - 1.0).abs() < 1e-13, "{m:?} {p:?} {a:?}: {length}");
+            assert!((along - 1.0).abs() < 1e-13, "{m:?} {p:?} {a:?}: {along}");
+        }
+    }
+    check(Euclidean);
+    for kappa in [-2.5, -1.0, -0.37] {
+        check(Stereographic::new(kappa).unwrap());
+        check(Lorentz::new(kappa).unwrap());
+        check(Klein::new(kappa).unwrap());
+        check(HalfSpace::new(kappa).unwrap());
+    }
+    for kappa in [0.4, 1.7] {
+        check(Stereographic::new(kappa).unwrap());
+        check(Sphere::new(kappa).unwrap());
+    }
+}
+
 /// At heights whose quotients overflow.
 #[test]
 fn gyroplanes_of_the_half_space_at_all_heights() {

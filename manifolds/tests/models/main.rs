@@ -1,5 +1,5 @@
-//! The models of hyperbolic space and the sphere, products, conversions, cones, gyroplanes and Busemann functions. One
-//! binary: the formulas are compiled once.
+//! The models of hyperbolic space and the sphere, products, conversions, cones, geodesics beyond their ends, gyroplanes and
+//! Busemann functions. One binary: the formulas are compiled once.
 
 use cotangent_engine::{Tensor, Var};
 
@@ -8,6 +8,7 @@ mod busemann;
 mod common;
 mod cones;
 mod conversions;
+mod geodesic;
 mod gyroplane;
 mod maps;
 mod mutants;

@@ -190,14 +190,21 @@ def busemann(x, w, k):
     return mp.log(fdot(e, e) / (1 + k * fdot(x, x))) / c
 
 
-def busemann_condition(x, w, k):
-    """Near the horosphere through the origin the logarithm's argument is 1 + t, and t a sum."""
-    c, m = sqrt(-k), 1 + k * fdot(x, x)
-    t = mp.expm1(c * busemann(x, w, k))
+def horosphere_condition(rise, along, size, across):
+    """Near the horosphere through the origin the logarithm's argument is 1 + t and t = rise - along a sum, towards the
+    ideal point a quotient of one; `size` is what the terms of `along` amount to."""
+    t = rise - along
     if abs(t) >= mpf("0.5"):
         return 1 / abs(mp.log(1 + t))
-    size = 2 * c * (c * fdot(x, x) + sum(abs(p * q) for p, q in zip(x, w)) / norm(w)) / m
-    return size / abs(mp.log(1 + t))
+    terms = (across + rise + size) / (1 + rise + along) if along > 0 else rise + size
+    return terms / abs(mp.log(1 + t))
+
+
+def busemann_condition(x, w, k):
+    c, m, xx = sqrt(-k), 1 + k * fdot(x, x), fdot(x, x)
+    along, size = fdot(x, w) / norm(w), sum(abs(p * q) for p, q in zip(x, w)) / norm(w)
+    return horosphere_condition(
+        2 * c * c * xx / m, 2 * c * along / m, 2 * c * size / m, 4 * c * c * (xx - along ** 2) / m ** 2)
 
 
 def coadd(x, y, k):
@@ -388,11 +395,9 @@ def lorentz_busemann(x, w, k):
 
 def lorentz_busemann_condition(x, w, k):
     """As in the ball."""
-    excess = mp.expm1(sqrt(-k) * lorentz_busemann(x, w, k))
-    if abs(excess) >= mpf("0.5"):
-        return 1 / abs(mp.log(1 + excess))
-    size = sqrt(-k) * (x[0] + sum(abs(s * t) for s, t in zip(x[1:], w)) / norm(w)) - 1
-    return size / abs(mp.log(1 + excess))
+    c, s = sqrt(-k), x[1:]
+    along, size = fdot(s, w) / norm(w), sum(abs(p * q) for p, q in zip(s, w)) / norm(w)
+    return horosphere_condition(c * x[0] - 1, c * along, c * size, c * c * (fdot(s, s) - along ** 2))
 
 
 def lorentz_diagonal_density(c):
@@ -529,16 +534,17 @@ def half_space_gyroplane_condition(x, p, a, k):
 
 
 def half_space_busemann_condition(x, w, k):
-    """Of a quotient that has a square of g, or near the horosphere through the origin of a sum."""
+    """Of a quotient that has a square of g, or near the horosphere through the origin of a sum if its terms are small."""
     t, y, across, up, n = x[:-1], x[-1], w[:-1], w[-1], norm(w)
     g, h, excess = n - up, n + up, mp.expm1(sqrt(-k) * lorentz_busemann(half_space_up(x, k), w, k))
     size = sum(abs(s * t) for s, t in zip(t, across))
-    if abs(excess) >= mpf("0.5"):
-        along = 1 / norm(across) if norm(across) else mpf(0)
-        moved = 2 * (sqrt(g) * size * along + sqrt(h)) * abs(sqrt(g) * fdot(t, across) * along - sqrt(h))
-        return (1 + moved / (2 * n * y * (1 + excess))) / abs(mp.log(1 + excess))
-    size = g * (fdot(t, t) + (y - 1) ** 2) + 2 * (size + abs((y - 1) * up))
-    return size / (2 * n * y) / abs(mp.log(1 + excess))
+    along = 1 / norm(across) if norm(across) else mpf(0)
+    moved = 2 * (sqrt(g) * size * along + sqrt(h)) * abs(sqrt(g) * fdot(t, across) * along - sqrt(h))
+    moved = 1 + moved / (2 * n * y * (1 + excess))
+    if abs(excess) < mpf("0.5"):
+        terms = g * (fdot(t, t) + (y - 1) ** 2) + 2 * (size + abs((y - 1) * up))
+        moved = min(moved, terms / (2 * n * y))
+    return moved / abs(mp.log(1 + excess))
 
 
 for table, up, down, condition in [(KLEIN, klein_up, klein_down, klein_gyroplane_condition),
@@ -996,6 +1002,7 @@ SPD = {name: on_definite(f) for name, f in {
 class Case:
     def __init__(self, kind, k, level, name, **inputs):
         self.kind, self.k, self.level, self.name, self.inputs = kind, k, level, name, inputs
+        self.only = ["busemann"] if name == "horosphere" else None
         numbers = ["r", "rate", "radius", "light"]
         self.__dict__.update({name: value[0] if name in numbers else value for name, value in inputs.items()})
 
@@ -1009,6 +1016,25 @@ def tangent(rng, x, k, top):
     """A stored-precision-free tangent vector at x, its Riemannian length log-uniform."""
     length = mpf(10) ** mpf(rng.uniform(-6, float(mp.log10(top))))
     return times(length / conformal(x, k), unit(rng, len(x)))
+
+
+def horosphere_cases(model, down, reach, of_direction=lambda u: u):
+    """Far points near the horosphere through the origin, and its ideal point. `reach` says how far along it storage goes,
+    in powers of 10 for f64 and f32."""
+    rng = random.Random(model + ", horospheres")
+    for kind, far in zip(["f64", "f32"], reach):
+        store = lambda x: [rounded(t, kind) for t in x]
+        for k in map(mpf, [-3.7, -1.0, -0.25]):
+            for n in [2, 3, 4] * 3:
+                b, e = mpf(10) ** mpf(rng.uniform(0, far)), mp.exp(mpf(10) ** mpf(rng.uniform(-8, -1)))
+                u, v = unit(rng, n), unit(rng, n)
+                v = combine((1, v), (-fdot(u, v), u))
+                space = combine(((1 + b * b - e * e) / (2 * e), u), (b / norm(v), v))
+                x = store(down(times(1 / sqrt(-k), [(1 + b * b + e * e) / (2 * e), *space]), k))
+                if model == "lorentz":
+                    x = [sqrt(fdot(x, x) - 1 / k)] + x
+                y = of_direction(store(times(mpf(rng.uniform(0.1, 0.4)), u)))
+                yield Case(kind, k, None, "horosphere", x=x, y=y, v=y, u=y)
 
 
 def stereographic_cases():
@@ -1051,6 +1077,7 @@ def stereographic_cases():
                            u=store(times(mpf(rng.uniform(0.05, 1.5)) * (scale if level else 1), unit(rng, n))),
                            w=store(times(mpf(rng.uniform(0.2, 1.2)) if level else mpf(1), log_map(x, y, k))),
                            r=[r], rate=[rate])
+    yield from horosphere_cases("stereographic", stereographic_down, (6, 2.5))
 
 
 def lorentz_cases():
@@ -1101,6 +1128,7 @@ def lorentz_cases():
                     w = [fdot(w, x[1:]) / x[0]] + w
                     r = [rounded(more.uniform(0.1, 3), "f64")]
                     yield Case(kind, k, level, name, x=x, y=y, v=v, u=u, w=w, r=r)
+    yield from horosphere_cases("lorentz", lambda x, k: x[1:], (6, 3), lambda u: [mpf(0)] + u)
 
 
 def model_cases(name, up, down, place, inside, more=lambda x, y, k, store: {}):
@@ -1150,7 +1178,8 @@ def model_cases(name, up, down, place, inside, more=lambda x, y, k, store: {}):
 def klein_cases():
     place = lambda rng, level, n, k: times((1 - mpf(10) ** -level) / sqrt(-k), unit(rng, n))
     inside = lambda y, k, kind: 1 + k * fdot(y, y) > mpf(2) ** (-50 if kind == "f64" else -22)
-    return model_cases("klein", klein_up, klein_down, place, inside)
+    yield from model_cases("klein", klein_up, klein_down, place, inside)
+    yield from horosphere_cases("klein", klein_down, (3, 1.2))
 
 
 def half_space_cases():
@@ -1177,7 +1206,20 @@ def half_space_cases():
         return times(mpf(10) ** mpf(directions.uniform(-2, 2)), w)
 
     rng = random.Random("half-space, more")
-    return model_cases("half_space", half_space_up, half_space_down, place, lambda y, k, kind: y[-1] > 0, more)
+    yield from model_cases("half_space", half_space_up, half_space_down, place, lambda y, k, kind: y[-1] > 0, more)
+
+    # Low points near the horosphere through the origin of an ideal point that is near them.
+    rng = random.Random("half_space, horospheres")
+    for kind, low in [("f64", -10), ("f32", -5)]:
+        store = lambda x: [rounded(t, kind) for t in x]
+        for k in map(mpf, [-3.7, -1.0, -0.25]):
+            for n in [2, 3, 4] * 3:
+                y, e = mpf(10) ** mpf(rng.uniform(low, -2)), mp.exp(mpf(rng.uniform(-0.3, 0.3)))
+                foot = times(mpf(10) ** mpf(rng.uniform(-1, 1)), unit(rng, n - 1))
+                whole = 1 + fdot(foot, foot)
+                x = store([*combine((1, foot), (sqrt(y * (whole * e - y)), unit(rng, n - 1))), y])
+                w = store(times(mpf(10) ** mpf(rng.uniform(-2, 2)), [*times(2, foot), whole - 2]))
+                yield Case(kind, k, None, "horosphere", x=x, y=x, v=x, u=x, omega=w, light=[mpf(1)], radius=[mpf(1)])
 
 
 def sphere_cases():
@@ -1371,7 +1413,7 @@ def main():
             lines.append(f"case {case.kind} {bits(case.k)} {level} {case.name}")
             lines += [" ".join([name, *map(bits, value)]) for name, value in case.inputs.items()]
             for name, operation in operations.items():
-                result = operation(case)
+                result = operation(case) if name in (case.only or operations) else None
                 if result is None:
                     continue
                 result, condition = result if isinstance(result, tuple) else (result, mpf(1))

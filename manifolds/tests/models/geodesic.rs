@@ -1,0 +1,88 @@
+//! Geodesics beyond their ends, to the last distance that storage holds.
+
+use cotangent_engine::{Row, Tape, Tensor, rng};
+use cotangent_manifolds::{
+    HalfSpace, Hyperbolic, Klein, Lorentz, Manifold, PoincareBall, Point, Stereographic,
+};
+
+use crate::common::at_distance;
+use crate::weighted;
+
+type Ball = Point<Stereographic, Row<f64>>;
+
+fn times(v: &Row<f64>, by: f64) -> Row<f64> {
+    let mut w = v.clone();
+    w.iter_mut().for_each(|c| *c *= by);
+    w
+}
+
+/// The largest coordinate of a difference.
+fn apart(x: &Row<f64>, y: &Row<f64>) -> f64 {
+    x.iter().zip(y.iter()).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
+}
+
+/// The point at time t, a valid one; and finite gradients.
+fn point<M: Manifold>(m: &M, [x, y]: [&Row<f64>; 2], t: f64) -> Row<f64> {
+    let z = m.geodesic(x, y, &t);
+    let what = format!("{m:?} {x:?} {y:?} t {t}: {z:?}");
+    m.contains(&z).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let tape = Tape::new();
+    let rows = [x, y].map(|x| tape.variable(&Tensor::new([1, x.len()], x.to_vec())));
+    let time = tape.variable(&Tensor::scalar(t));
+    let gradients = tape.backward(weighted(m.geodesic(&rows[0], &rows[1], &time)));
+    for (variable, width) in [(rows[0], x.len()), (rows[1], x.len()), (time, 1)] {
+        let g = gradients.wrt(variable).map_or(vec![], |g| g.to_dense(1, width));
+        assert!(g.iter().all(|g| g.is_finite()), "{what}: gradient {g:?}");
+    }
+    z
+}
+
+/// The point of another model's geodesic is in the ball where its coordinates are to be `want`.
+fn check<N: Hyperbolic>([x, y]: [&Ball; 2], t: f64, want: &Row<f64>, tolerance: f64) {
+    let [there, end]: [Point<N, _>; 2] = [x.to(), y.to()];
+    let m = there.manifold();
+    let z = Point::new(*m, point(m, [there.coordinates(), end.coordinates()], t));
+    let back: Ball = z.to();
+    let miss = apart(back.coordinates(), want) * (-m.kappa()).sqrt();
+    assert!(miss <= tolerance, "{x:?} {y:?} t {t}: {z:?} is {back:?}, not {want:?}: {miss:e}");
+}
+
+/// By the exponential map of t times the logarithm in the ball.
+#[test]
+fn geodesics_beyond_their_ends() {
+    let mut rng = rng::stream(41, 0, 0);
+    for kappa in [-1.0, -3.7] {
+        let (m, length) = (PoincareBall::ball(kappa).unwrap(), f64::sqrt(-kappa).recip());
+        for (i, dim) in [1, 2, 3, 5].into_iter().cycle().enumerate().take(24) {
+            let far = i % 2 == 1;
+            let (radius, distance) = if far { (0.999, [8.7, 8.3]) } else { (0.3, [0.8, 1.3]) };
+            let direction = m.random_tangent(&m.origin::<f64>(dim), &mut rng);
+            let norm = direction.iter().map(|c| c * c).sum::<f64>().sqrt();
+            let x = times(&direction, radius * length / norm);
+            // Anywhere, or straight out and in.
+            let y = match i % 3 {
+                0 => at_distance(&m, &x, distance[0] * length, &mut rng),
+                k => {
+                    let v = times(&x, if k == 1 { 1.0 } else { -1.0 });
+                    m.exp(&x, &times(&v, distance[1] * length / m.norm(&x, &v)))
+                }
+            };
+            for t in [3.0, 40.0, 1000.0, -3.0, -40.0, -1000.0] {
+                let z = m.exp(&x, &times(&m.log(&x, &y), t));
+                let [a, b] = [&x, &y].map(|x| Point::new(m, x.clone()));
+                let got = point(&m, [&x, &y], t);
+                let miss = apart(&got, &z) / length;
+                assert!(
+                    miss < if far { 1e-11 } else { 1e-12 },
+                    "{x:?} {y:?} t {t}: {got:?}, not {z:?}: {miss:e}"
+                );
+                check::<Lorentz>([&a, &b], t, &z, 1e-7);
+                check::<Klein>([&a, &b], t, &z, 1e-7);
+                check::<HalfSpace>([&a, &b], t, &z, 1e-7);
+                assert_eq!(point(&m, [&x, &x], t), x);
+                check::<Lorentz>([&a, &a], t, &x, 1e-12);
+                check::<HalfSpace>([&a, &a], t, &x, 1e-12);
+            }
+        }
+    }
+}
