@@ -32,8 +32,8 @@
 //!   blocks.
 //! - The range is that of `f32`: squares of coordinates under 10⁻¹⁹ are 0, those over 10¹⁹ infinite, and digits are lost
 //!   from 10⁻¹² on. On the hyperboloid areas, which have fourth powers, end at coordinates of 10⁹. Limits that formulas
-//!   have against overflow are moved into the range; exponentials, of tangent vectors of a hyperboloid or a half-space,
-//!   are infinite from arguments of 89 on, and what is infinite may become NaN there.
+//!   have against overflow are moved into the range; exponentials, of tangent vectors of a hyperboloid or a half-space
+//!   and of geodesics far beyond their ends, are infinite from arguments of 89 on, and what is infinite may become NaN there.
 //!
 //! `COTANGENT_DEVICE_F64=0` has any device do so.
 
