@@ -334,7 +334,7 @@ pub mod formulas {
     }
 
     /// The logarithm at x of y carried to the origin: that of y moved by the boost that takes x there. With u = x/‖x‖ and d = y − x
-    /// it is `arcsinc(κh/4)/√(1 − κh/4) (d + (r − ⟨d, u⟩) u)`, r the component [`outward`], h the squared chord, or with
+    /// it is `arcsinc(κh/4)/√(1 − κh/4) (d + (r − ⟨d, u⟩) u)`, r the component `outward`, h the squared chord, or with
     /// `−(d₀ + √c h/2)/(x₀ + 1/√c) x` for the last; in space coordinates: it has no time.
     ///
     /// Far out the logarithm itself has coordinates that are 2√c x₀ times as long as it is, and transport from there leaves
