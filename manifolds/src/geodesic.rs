@@ -10,14 +10,14 @@
 
 use cotangent_engine::Scalar;
 
-/// t, but for κ < 0 no more than a distance of 100/√-κ beyond the ends: that is the boundary in every storage format. From
-/// s = κd².
+/// t, but for κ < 0 no more than a distance of `far`/√-κ beyond the ends: far enough to be at the boundary in every storage
+/// format. From s = κd².
 #[inline(always)]
-pub(crate) fn within<S: Scalar>(s: S, t: S) -> S {
+pub(crate) fn within<S: Scalar>(s: S, t: S, far: f64) -> S {
     let (zero, one) = (S::zero(), S::one());
     let curved = s.lt(zero);
     let length = S::select(curved, -s, one).sqrt();
-    let beyond = S::select(curved, S::constant(100.0) / length, S::constant(1e300));
+    let beyond = S::select(curved, S::constant(far) / length, S::constant(1e300));
     let (least, most) = (-beyond, one + beyond);
     S::select(t.lt(least), least, S::select(most.lt(t), most, t))
 }

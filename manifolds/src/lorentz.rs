@@ -56,6 +56,9 @@ pub mod formulas {
     /// Beyond this, squared areas are given up: they overflow.
     const LARGEST: f64 = 1e300;
 
+    /// How far [`Geodesic`] goes beyond an end, at curvature −1: from one boundary of the hyperboloid in `f64` to the other.
+    const FARTHEST: f64 = 350.0;
+
     /// The squared chord ⟨d, d⟩_L of two points, from inner products of their space coordinates and the squared
     /// area `xx yy − xy²` that these span: every term is positive.
     ///
@@ -70,6 +73,20 @@ pub mod formulas {
         let two = S::constant(2.0);
         let h = two * (area + inverse * dd) / (sum + inverse);
         S::select(area.lt(S::constant(LARGEST)), h, two * (difference - inverse).max(S::zero()))
+    }
+
+    /// Of what formulas of the chord d = y − x make a vector.
+    const CHORD: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Time];
+
+    /// What they read.
+    const OF_CHORD: [Invariant; 9] =
+        [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(0, 2), Dot(2, 2), Wedge(0, 2, 2), First(0), First(1), Param(0)];
+
+    /// The time coordinate of the chord from the space coordinates, `⟨d, x + y⟩/(x₀ + y₀)`: between nearby points far out,
+    /// stored ones differ by their rounding only.
+    #[inline(always)]
+    fn time_of_chord<S: Scalar>(x_time: S, y_time: S, xd: S, dd: S) -> S {
+        (xd + xd + dd) / (x_time + y_time)
     }
 
     /// ⟨u, v⟩_L of tangent vectors at x, from inner products of the space coordinates and `xx uv − xu xv`: for u = v,
@@ -140,9 +157,6 @@ pub mod formulas {
     }
 
     /// Logarithm at x of y: `arcsinc(κh/4)/√(1 − κh/4) (d + (κh/2) x)`, h the squared chord.
-    ///
-    /// The time coordinate of d is formed from the space coordinates, `⟨d, x + y⟩/(x₀ + y₀)`: between nearby points far
-    /// out, stored ones differ by their rounding only.
     #[derive(Clone, Copy, Debug)]
     pub struct Log;
 
@@ -150,25 +164,15 @@ pub mod formulas {
         const NAME: &'static str = "lorentz.log";
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Time];
-        const INVARIANTS: [Invariant; 9] = [
-            Dot(0, 0),
-            Dot(1, 1),
-            Dot(0, 1),
-            Dot(0, 2),
-            Dot(2, 2),
-            Wedge(0, 2, 2),
-            First(0),
-            First(1),
-            Param(0),
-        ];
+        const BASIS: [Vector; 4] = CHORD;
+        const INVARIANTS: [Invariant; 9] = OF_CHORD;
         cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, xd, dd, area, x_time, y_time, kappa]: [S; 9]) -> [S; 4] {
             let h = chord(xx, yy, xy, dd, area, kappa);
             let a = velocity_of_chord(h, kappa);
             let inverse = -kappa.recip();
-            let time = (xd + xd + dd) / ((xx + inverse).sqrt() + (yy + inverse).sqrt());
+            let time = time_of_chord((xx + inverse).sqrt(), (yy + inverse).sqrt(), xd, dd);
             [S::constant(0.5) * kappa * h * a, S::zero(), a, a * (time - (y_time - x_time))]
         }
     }
@@ -189,7 +193,7 @@ pub mod formulas {
         fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa, t]: [S; 7]) -> [S; 3] {
             let h = kappa * chord(xx, yy, xy, dd, area, kappa);
             let s = h * (S::constant(0.25) * h).arcsinc().square();
-            let [a, b] = parts(s, within(s, t));
+            let [a, b] = parts(s, within(s, t, FARTHEST));
             [a, b, S::zero()]
         }
     }
@@ -346,25 +350,15 @@ pub mod formulas {
         const NAME: &'static str = "lorentz.centred";
         const VECTOR: bool = true;
         const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Time];
-        const INVARIANTS: [Invariant; 9] = [
-            Dot(0, 0),
-            Dot(1, 1),
-            Dot(0, 1),
-            Dot(0, 2),
-            Dot(2, 2),
-            Wedge(0, 2, 2),
-            First(0),
-            First(1),
-            Param(0),
-        ];
+        const BASIS: [Vector; 4] = CHORD;
+        const INVARIANTS: [Invariant; 9] = OF_CHORD;
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, xd, dd, area, x_time, y_time, kappa]: [S; 9]) -> [S; 4] {
             let (h, inverse) = (chord(xx, yy, xy, dd, area, kappa), -kappa.recip());
             let a = velocity_of_chord(h, kappa);
             // Beside the origin x has no direction, and nothing cancels.
             let (first, second) = ((xx + inverse).sqrt(), (yy + inverse).sqrt());
-            let rise = (xd + xd + dd) / (first + second) + S::constant(0.5) * (-kappa).sqrt() * h;
+            let rise = time_of_chord(first, second, xd, dd) + S::constant(0.5) * (-kappa).sqrt() * h;
             let far = inverse.lt(xx);
             let xx = S::select(far, xx, inverse);
             let x = xx.sqrt();

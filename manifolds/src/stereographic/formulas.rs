@@ -123,6 +123,9 @@ impl RowFormula<2, 3, 4, 3> for Log {
     }
 }
 
+/// How far [`Geodesic`] goes beyond an end, at curvature −1: from one boundary of the ball in `f64` to the other, and on.
+const FARTHEST: f64 = 100.0;
+
 /// The point at time t = parameter 1 of the geodesic from x to y: the sum `(A x/m_x + B y/m_y)/h` with the parts A and B of
 /// the ends, `h = A/m_x + B/m_y + (1 − A − B)/2`, as what it is beside the nearer end. Every term of h is positive for κ < 0
 /// and t in [0, 1]; beyond the ends for κ < 0 it is that of `height_beyond`; on the sphere the sums may cancel.
@@ -141,7 +144,7 @@ impl RowFormula<2, 3, 8, 3> for Geodesic {
     fn eval<S: Scalar>([mx, my, xd, yd, dd, area, kappa, t]: [S; 8]) -> [S; 3] {
         let quarter = kappa * dd / (mx * my);
         let s = S::constant(4.0) * quarter * half_angle(quarter).square();
-        let t = within(s, t);
+        let t = within(s, t, FARTHEST);
         let ([a, b], rest) = (parts(s, t), rest(s, t));
         let (of_x, of_y, zero, one) = (a / mx, b / my, S::zero(), S::one());
         let first = of_y.lt(of_x);

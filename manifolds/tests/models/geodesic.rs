@@ -1,8 +1,9 @@
 //! Geodesics beyond their ends, to the last distance that storage holds.
 
-use cotangent_engine::{Row, Tape, Tensor, rng};
+use cotangent_engine::domain::largest_time;
+use cotangent_engine::{Float, Row, Tape, Tensor, rng};
 use cotangent_manifolds::{
-    HalfSpace, Hyperbolic, Klein, Lorentz, Manifold, PoincareBall, Point, Stereographic,
+    ConstantCurvature, HalfSpace, Hyperbolic, Klein, Lorentz, Manifold, PoincareBall, Point, Stereographic,
 };
 
 use crate::common::at_distance;
@@ -84,5 +85,40 @@ fn geodesics_beyond_their_ends() {
                 check::<HalfSpace>([&a, &a], t, &x, 1e-12);
             }
         }
+    }
+}
+
+/// The distances from both ends to the radius that the hyperboloid holds.
+fn reach<M: ConstantCurvature, T: Float>(m: M) {
+    let (mut rng, c) = (rng::stream(42, 0, 0), (-m.kappa()).sqrt());
+    let farthest = largest_time::<T>().ln();
+    for dim in [1, 2, 3, 5] {
+        let x = m.random_point::<T>(dim, 0.3 / c, &mut rng);
+        let y = at_distance(&m, &x, 1.0 / c, &mut rng);
+        let d = m.dist(&x, &y);
+        for part in [0.05, 0.3, 0.9] {
+            for t in [part, -part].map(|part| farthest * part) {
+                let z = m.geodesic(&x, &y, &t);
+                m.contains(&z).unwrap();
+                for (got, times) in [(m.dist(&x, &z), t), (m.dist(&y, &z), t - 1.0)] {
+                    let (want, bound) = (times.abs() * d, 64.0 * T::EPSILON * (1.0 + t.abs()) / c);
+                    assert!(
+                        (got - want).abs() < bound,
+                        "{m:?} {}: {x:?} {y:?} t {t}: {z:?} is {got} away, not {want}",
+                        T::NAME
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn geodesics_as_far_as_storage_holds() {
+    for kappa in [-1.0, -3.7] {
+        reach::<_, f64>(Lorentz::new(kappa).unwrap());
+        reach::<_, f32>(Lorentz::new(kappa).unwrap());
+        reach::<_, f64>(HalfSpace::new(kappa).unwrap());
+        reach::<_, f32>(HalfSpace::new(kappa).unwrap());
     }
 }

@@ -10,6 +10,23 @@ use crate::common::{Worst, at_distance};
 
 const KAPPAS: [f64; 4] = [-2.5, -1.0, -0.37, -1e-6];
 
+/// A check in every model, of the models with curvature at these.
+macro_rules! everywhere {
+    ($check:ident, $negative:expr, $positive:expr) => {
+        $check(Euclidean);
+        for kappa in $negative {
+            $check(Stereographic::new(kappa).unwrap());
+            $check(Lorentz::new(kappa).unwrap());
+            $check(Klein::new(kappa).unwrap());
+            $check(HalfSpace::new(kappa).unwrap());
+        }
+        for kappa in $positive {
+            $check(Stereographic::new(kappa).unwrap());
+            $check(Sphere::new(kappa).unwrap());
+        }
+    };
+}
+
 /// `κ`'s unit of length.
 fn unit<M: Gyroplanes>(m: &M) -> f64 {
     if m.kappa() == 0.0 { 1.0 } else { m.kappa().abs().sqrt().recip() }
@@ -123,17 +140,7 @@ fn distance<M: Gyroplanes>(m: M) {
 
 #[test]
 fn gyroplane_distances_are_the_least_ones() {
-    distance(Euclidean);
-    for kappa in [-2.5, -1.0, -0.37] {
-        distance(Stereographic::new(kappa).unwrap());
-        distance(Lorentz::new(kappa).unwrap());
-        distance(Klein::new(kappa).unwrap());
-        distance(HalfSpace::new(kappa).unwrap());
-    }
-    for kappa in [0.4, 1.7] {
-        distance(Stereographic::new(kappa).unwrap());
-        distance(Sphere::new(kappa).unwrap());
-    }
+    everywhere!(distance, [-2.5, -1.0, -0.37], [0.4, 1.7]);
 }
 
 /// A normal that is still to be learned, of length 0, and the point of the gyroplane itself: 0, and finite gradients.
@@ -155,12 +162,7 @@ fn gyroplanes_without_a_normal() {
             }
         }
     }
-    check(Euclidean);
-    check(Stereographic::new(-0.7).unwrap());
-    check(Lorentz::new(-0.7).unwrap());
-    check(Klein::new(-0.7).unwrap());
-    check(HalfSpace::new(-0.7).unwrap());
-    check(Sphere::new(0.7).unwrap());
+    everywhere!(check, [-0.7], [0.7]);
 }
 
 /// Through the point itself the gradient is the normal, of length 1.
@@ -181,17 +183,7 @@ fn gyroplanes_through_the_point() {
             assert!((along - 1.0).abs() < 1e-13, "{m:?} {p:?} {a:?}: {along}");
         }
     }
-    check(Euclidean);
-    for kappa in [-2.5, -1.0, -0.37] {
-        check(Stereographic::new(kappa).unwrap());
-        check(Lorentz::new(kappa).unwrap());
-        check(Klein::new(kappa).unwrap());
-        check(HalfSpace::new(kappa).unwrap());
-    }
-    for kappa in [0.4, 1.7] {
-        check(Stereographic::new(kappa).unwrap());
-        check(Sphere::new(kappa).unwrap());
-    }
+    everywhere!(check, [-2.5, -1.0, -0.37], [0.4, 1.7]);
 }
 
 /// At heights whose quotients overflow.
