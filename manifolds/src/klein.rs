@@ -109,6 +109,24 @@ pub mod formulas {
         }
     }
 
+    /// The logarithm at x of y carried to the origin: with D the distance at curvature −1 and d = y − x,
+    /// `(D/sinh D)(d + c⟨x,d⟩/(√e_x (1 + √e_x)) x)/√e_y`. That is the part of d along x over √e_x, and the part beside it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Centred;
+
+    impl RowFormula<2, 4, 6, 4> for Centred {
+        const NAME: &'static str = "klein.centred";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
+        const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(2, 3), Dot(0, 2), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([ex, ey, dd, ds, xd, kappa]: [S; 6]) -> [S; 4] {
+            let of_d = velocity_of_chord(chord(ex, ey, dd, ds, kappa), kappa) / ey.sqrt();
+            let root = ex.sqrt();
+            [-kappa * xd / (root + ex) * of_d, S::zero(), of_d, S::zero()]
+        }
+    }
+
     /// Parallel transport of v from x to y: with d = y − x, A = 1 + κ⟨x,y⟩ and G = ⟨d,v⟩ − κ⟨x,d⟩⟨x,v⟩/e_x,
     /// `√(e_y/e_x) (v + κ(⟨x,v⟩/e_x + G/(√(e_x e_y) + A)) d)`.
     #[derive(Clone, Copy, Debug)]
@@ -222,6 +240,7 @@ pub mod formulas {
         Formula::row(Dist, Ball, &[KAPPA]),
         Formula::row(Exp, Ball, &[KAPPA]),
         Formula::row(Log, Ball, &[KAPPA]),
+        Formula::row(Centred, Ball, &[KAPPA]),
         Formula::row(Transport, Ball, &[KAPPA]),
         Formula::row(EgradToRgrad, Ball, &[KAPPA]),
         Formula::row(Inner, Ball, &[KAPPA]),

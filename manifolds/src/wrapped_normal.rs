@@ -11,17 +11,19 @@
 //! with sin for κ > 0 and without the second term for κ = 0. For κ > 0 it is the density of what does not overshoot
 //! the antipode of the mean, d = π/√κ: to be used where the scale is well below that.
 
-use cotangent_engine::formulas::Sub;
+use cotangent_engine::formulas::{Add, Sub};
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, MapFormula, Row, RowFunction, Rows, Scalar, Shape, Tensor};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
-use crate::manifold::{ConstantCurvature, Scale};
-use crate::{Euclidean, Lorentz, Stereographic, lorentz};
+use crate::isometry::Hyperbolic;
+use crate::manifold::{ConstantCurvature, Manifold, Scale};
+use crate::{Euclidean, HalfSpace, Klein, Lorentz, Product, Sphere, Stereographic, klein, lorentz};
 
-/// A manifold with an orthonormal frame of the tangent space at its origin.
-pub trait OriginFrame: ConstantCurvature {
+/// A manifold with an orthonormal frame of the tangent space at its origin. The frames of two models of one space are the
+/// same: what has equal coordinates is one vector.
+pub trait OriginFrame: Manifold {
     /// The tangent vectors at the origin of given orthonormal coordinates: `[…, dimension]` to `[…, ambient]`.
     fn frame<R: Rows>(&self, coordinates: &R) -> R;
 
@@ -38,6 +40,20 @@ pub trait OriginFrame: ConstantCurvature {
     fn origins<R: Rows>(&self, points: &R) -> R {
         self.project(&points.zeros(points.width()))
     }
+
+    /// The logarithm of what the exponential map at means does to volume on the way to points: a number for each.
+    fn log_volume<R: Rows>(&self, means: &R, points: &R) -> R::Scalar;
+}
+
+/// That of a manifold of constant curvature.
+macro_rules! log_volume_by_distance {
+    () => {
+        fn log_volume<R: Rows>(&self, means: &R, points: &R) -> R::Scalar {
+            let power = self.dimension(points.width()) as f64 - 1.0;
+            let [kappa, power] = [self.kappa(), power].map(|value| points.constant(value));
+            R::map(formulas::LogVolume, [&self.dist(means, points), &kappa, &power])
+        }
+    };
 }
 
 impl OriginFrame for Euclidean {
@@ -47,6 +63,7 @@ impl OriginFrame for Euclidean {
     fn in_frame<R: Rows>(&self, tangents: &R) -> R {
         tangents.clone()
     }
+    log_volume_by_distance!();
 }
 
 /// The metric at the origin is λ₀² = 4 times that of the coordinates, whatever the curvature.
@@ -57,20 +74,88 @@ impl OriginFrame for Stereographic {
     fn in_frame<R: Rows>(&self, tangents: &R) -> R {
         R::vector(Scale, [tangents], [&tangents.constant(2.0)])
     }
+    log_volume_by_distance!();
 }
 
-/// Tangent vectors at the origin have no time coordinate.
+/// Tangent vectors at the origin, a pole of the first coordinate, have 0 there.
+macro_rules! frame_beside_the_first_coordinate {
+    () => {
+        fn frame<R: Rows>(&self, coordinates: &R) -> R {
+            R::concat(&coordinates.zeros(1), coordinates)
+        }
+        fn in_frame<R: Rows>(&self, tangents: &R) -> R {
+            tangents.columns(1..tangents.width())
+        }
+    };
+}
+
 impl OriginFrame for Lorentz {
-    fn frame<R: Rows>(&self, coordinates: &R) -> R {
-        R::concat(&coordinates.zeros(1), coordinates)
-    }
-    fn in_frame<R: Rows>(&self, tangents: &R) -> R {
-        tangents.columns(1..tangents.width())
-    }
+    frame_beside_the_first_coordinate!();
     /// By a formula of its own: far out the logarithm's coordinates are much longer than it is.
     fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
         let kappa = means.constant(self.kappa());
         self.in_frame(&R::vector(lorentz::formulas::Centred, [means, points], [&kappa]))
+    }
+    log_volume_by_distance!();
+}
+
+impl OriginFrame for Sphere {
+    frame_beside_the_first_coordinate!();
+    log_volume_by_distance!();
+}
+
+/// The metric at the origin is that of the coordinates.
+impl OriginFrame for Klein {
+    fn frame<R: Rows>(&self, coordinates: &R) -> R {
+        coordinates.clone()
+    }
+    fn in_frame<R: Rows>(&self, tangents: &R) -> R {
+        tangents.clone()
+    }
+    /// By a formula of its own: far out the logarithm's radial part is lost in the rounding of its coordinates.
+    fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
+        R::vector(klein::formulas::Centred, [means, points], [&means.constant(self.kappa())])
+    }
+    log_volume_by_distance!();
+}
+
+/// The metric at the origin, which is at height 1, is 1/c times that of the coordinates.
+impl OriginFrame for HalfSpace {
+    fn frame<R: Rows>(&self, coordinates: &R) -> R {
+        R::vector(Scale, [coordinates], [&coordinates.constant((-self.kappa()).sqrt())])
+    }
+    fn in_frame<R: Rows>(&self, tangents: &R) -> R {
+        R::vector(Scale, [tangents], [&tangents.constant((-self.kappa()).sqrt().recip())])
+    }
+    fn origins<R: Rows>(&self, points: &R) -> R {
+        // That of the hyperboloid has no space coordinates, and its time is not looked at.
+        self.of_hyperboloid(&points.zeros(points.width() + 1))
+    }
+    log_volume_by_distance!();
+}
+
+/// The frames of both factors.
+impl<A: OriginFrame, B: OriginFrame> OriginFrame for Product<A, B> {
+    fn frame<R: Rows>(&self, coordinates: &R) -> R {
+        let split = self.left().dimension(self.split());
+        let [left, right] = [0..split, split..coordinates.width()].map(|part| coordinates.columns(part));
+        R::concat(&self.left().frame(&left), &self.right().frame(&right))
+    }
+    fn in_frame<R: Rows>(&self, tangents: &R) -> R {
+        let (left, right) = self.parts(tangents);
+        R::concat(&self.left().in_frame(&left), &self.right().in_frame(&right))
+    }
+    fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
+        let ((a, b), (x, y)) = (self.parts(means), self.parts(points));
+        R::concat(&self.left().log_in_frame(&a, &x), &self.right().log_in_frame(&b, &y))
+    }
+    fn origins<R: Rows>(&self, points: &R) -> R {
+        let (x, y) = self.parts(points);
+        R::concat(&self.left().origins(&x), &self.right().origins(&y))
+    }
+    fn log_volume<R: Rows>(&self, means: &R, points: &R) -> R::Scalar {
+        let ((a, b), (x, y)) = (self.parts(means), self.parts(points));
+        R::map(Add, [&self.left().log_volume(&a, &x), &self.right().log_volume(&b, &y)])
     }
 }
 
@@ -145,17 +230,16 @@ impl<M: OriginFrame, R: Rows> WrappedNormal<M, R> {
     pub fn log_density(&self, points: &R) -> R::Scalar {
         let m = &self.manifold;
         let n = m.dimension(points.width()) as f64;
-        let distance = m.dist(&self.mean, points);
         let normal = match &self.spread {
             Spread::Isotropic(scale) => {
+                let distance = m.dist(&self.mean, points);
                 R::map(formulas::IsotropicNormal, [&distance, scale, &points.constant(n)])
             }
             Spread::Diagonal(scales) => {
                 R::scalar_function(DiagonalNormal, [&m.log_in_frame(&self.mean, points), scales])
             }
         };
-        let [kappa, power] = [m.kappa(), n - 1.0].map(|value| points.constant(value));
-        R::map(Sub, [&normal, &R::map(formulas::LogVolume, [&distance, &kappa, &power])])
+        R::map(Sub, [&normal, &m.log_volume(&self.mean, points)])
     }
 }
 

@@ -153,8 +153,23 @@ fn check(table: &str, evaluate: [fn(&str, &Case) -> Vec<f64>; 2], bounds: [f64; 
     );
 }
 
-/// The operations that all tables of models have.
-fn model<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+/// The operations that all models of constant curvature have.
+fn model<M: OriginFrame, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+    let [x, y] = ["x", "y"].map(|name| case.row::<T>(name));
+    let density = |spread| vec![WrappedNormal::new(m, x.clone(), spread).log_density(&y)];
+    match operation {
+        "isotropic_density" => density(Spread::Isotropic(case.number("r").abs())),
+        "diagonal_density" => {
+            let scale = |i: usize| T::nearest(case.number("r").abs() * (1.0 + 0.5 * i as f64));
+            let scales: Vec<T> = (0..m.dimension(x.len())).map(scale).collect();
+            density(Spread::Diagonal(Row::from(scales.as_slice())))
+        }
+        _ => manifold::<_, T>(m, operation, case),
+    }
+}
+
+/// Those of all manifolds.
+fn manifold<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
     let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
     match operation {
         "dist" => vec![m.dist(&x, &y)],
@@ -178,7 +193,11 @@ fn model<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> 
 }
 
 /// Those of all models of hyperbolic space.
-fn hyperbolic<M: Busemann + Gyroplanes, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
+fn hyperbolic<M: Busemann + Gyroplanes + OriginFrame, T: Float>(
+    m: M,
+    operation: &str,
+    case: &Case,
+) -> Vec<f64> {
     let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
     match operation {
         "gyroplane" => vec![m.gyroplane(&y, &x, &u)],
@@ -195,24 +214,17 @@ fn hyperbolic<M: Busemann + Gyroplanes, T: Float>(m: M, operation: &str, case: &
     }
 }
 
-/// Those of models with cones and wrapped normal distributions.
+/// Those of models with cones.
 fn with_cones<M, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64>
 where
     M: EntailmentCones + OriginFrame + Busemann + Gyroplanes,
 {
     const K: f64 = 0.1;
     let [x, y] = ["x", "y"].map(|name| case.row::<T>(name));
-    let density = |spread| vec![WrappedNormal::new(m, x.clone(), spread).log_density(&y)];
     match operation {
         "cone_aperture" => vec![m.cone_aperture(&x, K)],
         "cone_angle" => vec![m.cone_angle(&x, &y)],
         "cone_energy" => vec![m.cone_energy(&x, &y, K)],
-        "isotropic_density" => density(Spread::Isotropic(case.number("r").abs())),
-        "diagonal_density" => {
-            let mut scales = case.row::<T>("u");
-            scales.iter_mut().for_each(|s| *s = T::nearest(s.to_f64().abs()));
-            density(Spread::Diagonal(scales))
-        }
         _ => hyperbolic::<_, T>(m, operation, case),
     }
 }
@@ -272,13 +284,6 @@ fn lorentz<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
     match operation {
         "exp_back" => numbers(m.exp(&case.row::<T>("x"), &case.row("w"))),
         "egrad_to_rgrad" => numbers(m.egrad_to_rgrad(&case.row::<T>("x"), &case.row("u"))),
-        "diagonal_density" => {
-            let [x, y] = ["x", "y"].map(|name| case.row::<T>(name));
-            let scale = |i: usize| T::nearest(case.number("r") * (1.0 + 0.5 * i as f64));
-            let scales: Vec<T> = (0..x.len() - 1).map(scale).collect();
-            let normal = WrappedNormal::new(m, x, Spread::Diagonal(Row::from(scales.as_slice())));
-            vec![normal.log_density(&y)]
-        }
         _ => with_cones::<_, T>(m, operation, case),
     }
 }
@@ -345,7 +350,7 @@ fn sphere_operations() {
 fn product<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
     let ball = Stereographic::ball(case.kappa).unwrap();
     let rest = Product::new(Sphere::new(0.25).unwrap(), 2, Euclidean);
-    model::<_, T>(Product::new(ball, 2, rest), operation, case)
+    manifold::<_, T>(Product::new(ball, 2, rest), operation, case)
 }
 
 #[test]
@@ -419,7 +424,7 @@ fn frames<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64>
         "egrad_to_rgrad" => numbers(m.egrad_to_rgrad(&x, &g)),
         "project" => point(m.project(&g)),
         "retract" => point(m.retract(&x, &v)),
-        _ => model::<_, T>(m, operation, case),
+        _ => manifold::<_, T>(m, operation, case),
     }
 }
 
@@ -448,8 +453,8 @@ fn grassmann_operations() {
 fn spd<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
     let n = case.size(0);
     match operation.strip_prefix("flat_") {
-        Some(operation) => model::<_, T>(Spd::log_euclidean(n), operation, case),
-        None => model::<_, T>(Spd::affine_invariant(n), operation, case),
+        Some(operation) => manifold::<_, T>(Spd::log_euclidean(n), operation, case),
+        None => manifold::<_, T>(Spd::affine_invariant(n), operation, case),
     }
 }
 

@@ -6,11 +6,16 @@ use common::*;
 use cotangent_engine::{Float, MapFormula, Row, Rows, Tape, Tensor, check, rng};
 use cotangent_manifolds::formulas::wrapped_normal::LogVolume;
 use cotangent_manifolds::{
-    Euclidean, Lorentz, Manifold, OriginFrame, Spread, Stereographic, WrappedNormal, standard_normal,
+    ConstantCurvature, Euclidean, HalfSpace, Isometric, Klein, Lorentz, Manifold, OriginFrame, Product,
+    Sphere, Spread, Stereographic, WrappedNormal, standard_normal,
 };
 
 /// `∫ p dvol` in two dimensions, by the trapezoidal rule in geodesic polar coordinates about the origin.
-fn integral<M: OriginFrame>(m: M, normal: &WrappedNormal<M, Row<f64>>, reach: f64) -> f64 {
+fn integral<M: OriginFrame + ConstantCurvature>(
+    m: M,
+    normal: &WrappedNormal<M, Row<f64>>,
+    reach: f64,
+) -> f64 {
     let (radii, angles) = (120, 640);
     let origin = m.origin::<f64>(2);
     let mut total = 0.0;
@@ -31,7 +36,7 @@ fn integral<M: OriginFrame>(m: M, normal: &WrappedNormal<M, Row<f64>>, reach: f6
 
 #[test]
 fn density_integrates_to_one() {
-    fn check<M: OriginFrame>(m: M, size: f64, reach: f64) {
+    fn check<M: OriginFrame + ConstantCurvature>(m: M, size: f64, reach: f64) {
         let mean = at_distance(&m, &m.origin(2), size, &mut rng::stream(1, 0, 0));
         for spread in [Spread::Isotropic(0.4 * size), Spread::Diagonal(Row::from([0.3 * size, 0.5 * size]))] {
             let normal = WrappedNormal::new(m, mean.clone(), spread);
@@ -44,10 +49,14 @@ fn density_integrates_to_one() {
         check(Stereographic::new(kappa).unwrap(), size, 5.5 * size);
     }
     check(Lorentz::new(-1.0).unwrap(), 1.0, 5.5);
+    check(Klein::new(-1.0).unwrap(), 1.0, 5.5);
+    check(HalfSpace::new(-1.0).unwrap(), 1.0, 5.5);
     check(Stereographic::new(0.0).unwrap(), 1.0, 5.0);
     check(Euclidean, 1.0, 5.0);
     // On the sphere: seven standard deviations are short of the antipode.
-    check(Stereographic::new(0.1).unwrap(), 1.0, std::f64::consts::PI / 0.1_f64.sqrt() * (1.0 - 1e-12));
+    let antipode = std::f64::consts::PI / 0.1_f64.sqrt();
+    check(Stereographic::new(0.1).unwrap(), 1.0, antipode * (1.0 - 1e-12));
+    check(Sphere::new(0.1).unwrap(), 1.0, antipode * (1.0 - 1e-12));
 }
 
 /// The logarithm of a sample, carried to the origin, has the covariance asked for; its coordinates are Riemannian.
@@ -88,11 +97,15 @@ fn samples_have_the_moments() {
     check(Stereographic::new(-0.37).unwrap());
     check(Stereographic::new(0.0).unwrap());
     check(Lorentz::new(-1.0).unwrap());
+    check(Klein::new(-0.37).unwrap());
+    check(HalfSpace::new(-0.37).unwrap());
+    check(Sphere::new(0.1).unwrap());
+    check(Product::new(HalfSpace::new(-0.37).unwrap(), 2, Sphere::new(0.1).unwrap()));
     check(Euclidean);
 }
 
 /// At the origin, wrapping is the exponential map; isotropic is diagonal of equal entries; tensors, tape and rows
-/// agree; the ball and the hyperboloid have the same densities.
+/// agree; the models of one space have the same samples and densities.
 #[test]
 fn samplers_and_models_agree() {
     fn check<M: OriginFrame>(m: M) -> (Tensor<f64>, Tensor<f64>) {
@@ -144,18 +157,52 @@ fn samplers_and_models_agree() {
         let scaled: Vec<f64> = noise.row(i).iter().map(|x| scale * x).collect();
         Row::from(scaled.as_slice())
     }
-    for kappa in [-1.0, -0.37] {
-        let hyperboloid = Lorentz::new(kappa).unwrap();
-        let (p, x) = check(Stereographic::new(kappa).unwrap());
-        let (q, y) = check(hyperboloid);
+    /// The samples of the other model are those of this one.
+    fn alike<M: Isometric<N>, N: OriginFrame + ConstantCurvature>(m: M, (p, x): &(Tensor<f64>, Tensor<f64>)) {
+        let other = m.counterpart();
+        let (q, y) = check(other);
         for i in 0..10 {
-            assert!((p.data()[i] - q.data()[i]).abs() < 1e-10, "{kappa}");
-            assert!(hyperboloid.dist(&lift(&hyperboloid, x.row(i)), &row(&y, i)) < 1e-12, "{kappa}");
+            assert!((p.data()[i] - q.data()[i]).abs() < 1e-10, "{other:?}: {} {}", p.data()[i], q.data()[i]);
+            assert!(other.dist(&m.convert(&row(x, i)), &row(&y, i)) < 1e-12, "{other:?}");
         }
     }
+    for kappa in [-1.0, -0.37] {
+        let ball = Stereographic::new(kappa).unwrap();
+        let samples = check(ball);
+        alike::<_, Lorentz>(ball, &samples);
+        alike::<_, Klein>(ball, &samples);
+        alike::<_, HalfSpace>(ball, &samples);
+    }
+    let projected = Stereographic::new(0.05).unwrap();
+    alike::<_, Sphere>(projected, &check(projected));
     check(Stereographic::new(0.0).unwrap());
-    check(Stereographic::new(0.05).unwrap());
+    let sphere = Sphere::new(0.05).unwrap();
+    check(Product::new(Klein::new(-0.37).unwrap(), 2, sphere));
     check(Euclidean);
+}
+
+/// A product's density is the product of its factors'.
+#[test]
+fn factors_are_independent() {
+    let (left, right) = (HalfSpace::new(-0.37).unwrap(), Sphere::new(0.1).unwrap());
+    let m = Product::new(left, 2, Product::new(right, 1, Euclidean));
+    let mut rng = rng::stream(6, 0, 0);
+    let [x, y] = [0, 0].map(|_| m.random_point::<f64>(5, 0.7, &mut rng));
+    let ((a, rest), (b, others)) = (m.parts(&x), m.parts(&y));
+    let scales = [0.3, 0.5, 0.7, 0.9, 1.1];
+    let diagonal = |range: std::ops::Range<usize>| Spread::Diagonal(Row::from(&scales[range]));
+    let got = WrappedNormal::new(m, x.clone(), diagonal(0..5)).log_density(&y);
+    let ((c, d), (e, f)) = (m.right().parts(&rest), m.right().parts(&others));
+    let want = WrappedNormal::new(left, a.clone(), diagonal(0..2)).log_density(&b)
+        + WrappedNormal::new(right, c.clone(), diagonal(2..3)).log_density(&e)
+        + WrappedNormal::new(Euclidean, d.clone(), diagonal(3..5)).log_density(&f);
+    assert!((got - want).abs() < 1e-13, "{got} {want}");
+    let isotropic = || Spread::Isotropic(0.4);
+    let got = WrappedNormal::new(m, x, isotropic()).log_density(&y);
+    let want = WrappedNormal::new(left, a, isotropic()).log_density(&b)
+        + WrappedNormal::new(right, c, isotropic()).log_density(&e)
+        + WrappedNormal::new(Euclidean, d, isotropic()).log_density(&f);
+    assert!((got - want).abs() < 1e-13, "{got} {want}");
 }
 
 /// `ln (sinh(r)/r)` by its definition where that does not overflow, by its asymptote beyond; densities far out.
@@ -177,7 +224,7 @@ fn tails_do_not_overflow() {
     assert_eq!(LogVolume::eval([0.0_f64, -1.0, 1.0]), 0.0);
     assert_eq!(LogVolume::eval([1e100_f64, 0.0, 1.0]), 0.0);
 
-    fn far<M: OriginFrame, T: Float>(m: M, radius: f64) {
+    fn far<M: OriginFrame + ConstantCurvature, T: Float>(m: M, radius: f64) {
         let mut rng = rng::stream(4, 0, 0);
         let (x, y) = (at_distance::<_, T>(&m, &m.origin(3), radius, &mut rng), {
             at_distance::<_, T>(&m, &m.origin(3), radius, &mut rng)
@@ -203,6 +250,10 @@ fn tails_do_not_overflow() {
     far::<_, f64>(Stereographic::new(-1.0).unwrap(), 36.0);
     far::<_, f32>(Stereographic::new(-1.0).unwrap(), 16.0);
     far::<_, f64>(Lorentz::new(-1.0).unwrap(), 8.0);
+    far::<_, f64>(Klein::new(-1.0).unwrap(), 17.0);
+    far::<_, f32>(Klein::new(-1.0).unwrap(), 7.5);
+    far::<_, f64>(HalfSpace::new(-1.0).unwrap(), 300.0);
+    far::<_, f32>(HalfSpace::new(-1.0).unwrap(), 40.0);
 }
 
 /// Gradients of the density in points, means and spreads, and of samples (the reparametrisation).
@@ -236,6 +287,10 @@ fn gradients() {
     }
     [-1.0, -0.37, 0.0, 0.3].iter().for_each(|&kappa| check(Stereographic::new(kappa).unwrap()));
     check(Lorentz::new(-0.37).unwrap());
+    check(Klein::new(-0.37).unwrap());
+    check(HalfSpace::new(-0.37).unwrap());
+    check(Sphere::new(0.3).unwrap());
+    check(Product::new(HalfSpace::new(-0.37).unwrap(), 1, Sphere::new(0.3).unwrap()));
     check(Euclidean);
 }
 

@@ -259,6 +259,10 @@ def isotropic(d, n, s):
     return [-d ** 2 / (2 * s ** 2), -n * mp.log(s), -n * mp.log(2 * mp.pi) / 2]
 
 
+def isotropic_density(c, d, n):
+    return log_density(d, n, c.k, isotropic(d, n, abs(c.r)))
+
+
 def diagonal(v, scales):
     """The rounding of every coordinate is that of the largest."""
     terms = [t for x, s in zip(v, scales) for t in isotropic(x, 1, s)]
@@ -266,10 +270,15 @@ def diagonal(v, scales):
     return terms, sum(largest * abs(x) / s ** 2 for x, s in zip(v, scales))
 
 
-def diagonal_density(c):
-    terms, rounding = diagonal(times(conformal(c.x, c.k), log_map(c.x, c.y, c.k)), list(map(abs, c.u)))
-    result, condition = log_density(dist(c.x, c.y, c.k), len(c.x), c.k, terms)
-    return result, condition + rounding / abs(result)
+def scales_of(c, n):
+    return [rounded(abs(c.r) * (1 + mpf(i) / 2), c.kind) for i in range(n)]
+
+
+def diagonal_density(c, d, v, moved=1):
+    """Of a logarithm that has the coordinates v in the frame at the origin, rounded by as much as `moved` says."""
+    terms, rounding = diagonal(v, scales_of(c, len(v)))
+    result, condition = log_density(d, len(v), c.k, terms)
+    return result, condition + moved * rounding / abs(result)
 
 
 STEREOGRAPHIC = {
@@ -305,9 +314,9 @@ STEREOGRAPHIC = {
     "cone_angle": lambda c: None if c.k >= 0 or len(c.x) == 1 else angle(c.x, c.y, c.k),
     "cone_energy": lambda c: None if c.k >= 0 else energy(aperture(c.x, c.k), angle(c.x, c.y, c.k)),
     # Of mean x at y, with one standard deviation or one for each direction.
-    "isotropic_density": lambda c: (lambda d: log_density(d, len(c.x), c.k, isotropic(d, len(c.x), abs(c.r))))(
-        dist(c.x, c.y, c.k)),
-    "diagonal_density": diagonal_density,
+    "isotropic_density": lambda c: isotropic_density(c, dist(c.x, c.y, c.k), len(c.x)),
+    "diagonal_density": lambda c: diagonal_density(
+        c, dist(c.x, c.y, c.k), times(conformal(c.x, c.k), log_map(c.x, c.y, c.k))),
 }
 for name, t in TIMES.items():
     STEREOGRAPHIC[name] = lambda c, t=t: inside(c, geodesic(c.x, c.y, t, c.k))
@@ -403,13 +412,18 @@ def lorentz_busemann_condition(x, w, k):
 def lorentz_diagonal_density(c):
     """Of mean x at y. Carried to the origin the logarithm is a sum of multiples of y - x and x."""
     n = len(c.x) - 1
-    scales = [rounded(c.r * (1 + mpf(i) / 2), c.kind) for i in range(n)]
-    pole = [1 / sqrt(-c.k)] + [mpf(0)] * n
-    v, d = lorentz_transport(c.x, pole, lorentz_log(c.x, c.y, c.k), c.k)[0][1:], lorentz_dist(c.x, c.y, c.k)
+    scales = scales_of(c, n)
+    v, d = lorentz_centred(c.x, c.y, c.k), lorentz_dist(c.x, c.y, c.k)
     result, condition = log_density(d, n, c.k, diagonal(v, scales)[0])
     step = times(sqrt(-c.k) * d / sinh(sqrt(-c.k) * d), combine((1, c.y[1:]), (-1, c.x[1:])))
     size = norm(step) + norm(combine((1, v), (-1, step)))
     return result, condition + sum(size * abs(t) / s ** 2 for t, s in zip(v, scales)) / abs(result)
+
+
+def lorentz_centred(x, y, k):
+    """The logarithm at x of y carried to the origin."""
+    pole = [1 / sqrt(-k)] + [mpf(0)] * (len(x) - 1)
+    return lorentz_transport(x, pole, lorentz_log(x, y, k), k)[0][1:]
 
 
 LORENTZ = {
@@ -427,8 +441,7 @@ LORENTZ = {
     "cone_angle": lambda c: lorentz_angle(c.x, c.y, c.k) if len(c.x) > 2 else None,
     "cone_energy": lambda c: None if len(c.x) == 2 else energy(
         aperture(stereographic_down(c.x, c.k), c.k), lorentz_angle(c.x, c.y, c.k)),
-    "isotropic_density": lambda c: (lambda d: log_density(d, len(c.x) - 1, c.k, isotropic(d, len(c.x) - 1, c.r)))(
-        acosh(c.k * minkowski(c.x, c.y)) / sqrt(-c.k)),
+    "isotropic_density": lambda c: isotropic_density(c, lorentz_dist(c.x, c.y, c.k), len(c.x) - 1),
     "diagonal_density": lorentz_diagonal_density,
     # From y to the gyroplane through x.
     "gyroplane": lambda c: (lorentz_gyroplane(c.y, c.x, c.u, c.k), cosine_condition(c.y, c.x, c.u, c.k)),
@@ -518,6 +531,13 @@ KLEIN = through(klein_up, klein_down,
                 lambda x, g, k: times(1 + k * fdot(x, x), combine((1, g), (k * fdot(x, g), x))),
                 "egrad_to_rgrad", "transport")
 HALF_SPACE = through(half_space_up, half_space_down, lambda x, g, k: times(-k * x[-1] ** 2, g))
+
+
+for table, up in [(KLEIN, klein_up), (HALF_SPACE, half_space_up)]:
+    table["isotropic_density"] = lambda c, up=up: isotropic_density(
+        c, lorentz_dist(up(c.x, c.k), up(c.y, c.k), c.k), len(c.x))
+    table["diagonal_density"] = lambda c, up=up: (lambda x, y: diagonal_density(
+        c, lorentz_dist(x, y, c.k), lorentz_centred(x, y, c.k)))(up(c.x, c.k), up(c.y, c.k))
 
 
 def klein_gyroplane_condition(x, p, a, k):
@@ -662,24 +682,40 @@ def on_sphere(f):
     def operation(c):
         x, y = sphere_point(c.x, c.k), sphere_point(c.y, c.k)
         u, v = sphere_tangent(x, c.u, c.k), sphere_tangent(x, c.v, c.k)
-        return f(Case(c.kind, c.k, c.level, c.name, x=x, y=y, u=u, v=v))
+        return f(Case(c.kind, c.k, c.level, c.name, **{**c.inputs, "x": x, "y": y, "u": u, "v": v}))
     return operation
+
+
+def sphere_log_condition(x, y, k):
+    """The rounding of rows is normal to the sphere as well: beside nearby or nearly opposite points it counts for more."""
+    return 1 / (sqrt(k) * norm(sphere_tangent(x, y, k)))
+
+
+def sphere_transport_condition(x, y, k):
+    """Along the sum of nearly opposite points."""
+    return 2 / (sqrt(k) * norm(combine((1, x), (1, y))))
+
+
+def sphere_diagonal_density(c):
+    pole = sphere_point([1] + [mpf(0)] * (len(c.x) - 1), c.k)
+    v = sphere_transport(c.x, pole, sphere_log(c.x, c.y, c.k), c.k)[1:]
+    moved = sphere_log_condition(c.x, c.y, c.k) * sphere_transport_condition(c.x, pole, c.k)
+    return diagonal_density(c, sphere_dist(c.x, c.y, c.k), v, moved)
 
 
 SPHERE = {
     "dist": on_sphere(lambda c: sphere_dist(c.x, c.y, c.k)),
-    # The rounding of rows is normal to the sphere as well: beside nearby or nearly opposite points it counts for more.
-    "log": on_sphere(lambda c: (sphere_log(c.x, c.y, c.k),
-                                1 / (sqrt(c.k) * norm(sphere_tangent(c.x, c.y, c.k))))),
+    "log": on_sphere(lambda c: (sphere_log(c.x, c.y, c.k), sphere_log_condition(c.x, c.y, c.k))),
     "exp": on_sphere(lambda c: sphere_exp(c.x, c.v, c.k)),
-    # Along the sum of nearly opposite points.
     "transport": on_sphere(lambda c: (sphere_transport(c.x, c.y, c.v, c.k),
-                                      2 / (sqrt(c.k) * norm(combine((1, c.x), (1, c.y)))))),
+                                      sphere_transport_condition(c.x, c.y, c.k))),
     "inner": lambda c: (fdot(c.u, c.v), norm(c.u) * norm(c.v) / abs(fdot(c.u, c.v))),
     "norm": on_sphere(lambda c: norm(c.v)),
     "egrad_to_rgrad": lambda c: (lambda x: (
         sphere_tangent(x, c.g, c.k), spread(sphere_tangent(x, c.g, c.k), c.g)))(sphere_point(c.x, c.k)),
     "project": lambda c: sphere_point(c.g, c.k),
+    "isotropic_density": on_sphere(lambda c: isotropic_density(c, sphere_dist(c.x, c.y, c.k), len(c.x) - 1)),
+    "diagonal_density": on_sphere(sphere_diagonal_density),
     "to_stereographic": on_sphere(lambda c: stereographic_down(c.x, c.k)),
     "push_to_stereographic": on_sphere(lambda c: push(lambda z: stereographic_down(z, c.k), c.x, c.v)),
     # From y to the great hypersphere through x.
@@ -1134,7 +1170,7 @@ def lorentz_cases():
 def model_cases(name, up, down, place, inside, more=lambda x, y, k, store: {}):
     """`place` gives a point at a level in n dimensions; `inside` says whether a stored point is one; `more` gives
     further inputs."""
-    rng = random.Random(name)
+    rng, deviation = random.Random(name), random.Random(name + ", deviations")
     dims = [1, 2, 3, 4]
     count = 0
     for kind, levels in [("f64", range(1, 13)), ("f32", range(1, 7))]:
@@ -1172,7 +1208,8 @@ def model_cases(name, up, down, place, inside, more=lambda x, y, k, store: {}):
                         length *= 2
                     lengths = [mpf(10) ** mpf(rng.uniform(-6, 0.5)) * scale for _ in range(2)]
                     u, v = (store(tangent_at(x, t)) for t in lengths)
-                    yield Case(kind, k, level, case, x=x, y=y, v=v, u=u, **more(x, y, k, store))
+                    r = [rounded(deviation.uniform(0.1, 3), "f64")]
+                    yield Case(kind, k, level, case, x=x, y=y, v=v, u=u, r=r, **more(x, y, k, store))
 
 
 def klein_cases():
@@ -1223,7 +1260,7 @@ def half_space_cases():
 
 
 def sphere_cases():
-    rng = random.Random("sphere")
+    rng, deviation = random.Random("sphere"), random.Random("sphere, deviations")
     dims = [1, 2, 3, 4]
     count = 0
     for kind in ["f64", "f32"]:
@@ -1250,7 +1287,8 @@ def sphere_cases():
                 lengths = [mpf(10) ** mpf(rng.uniform(-6, 0.5)) for _ in range(2)]
                 u, v = (store(tangent_at(at, t)) for t in lengths)
                 g = store(times(mpf(10) ** mpf(rng.uniform(-3, 3)), unit(rng, n + 1)))
-                yield Case(kind, k, None, name, x=x, y=y, v=v, u=u, g=g)
+                r = [rounded(deviation.uniform(0.1, 3), "f64")]
+                yield Case(kind, k, None, name, x=x, y=y, v=v, u=u, g=g, r=r)
 
 
 def product_cases():
