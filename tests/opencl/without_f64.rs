@@ -9,51 +9,28 @@ use rand::RngExt;
 use crate::draws::all;
 use crate::{Computation, WITHOUT_F64, device, difference, formulas, run, tensor};
 
-/// These tests once more, in a process of their own: a device is opened once, with `f64` or without.
-#[test]
-fn all_of_this_on_a_device_without_f64() {
-    if std::env::var_os(WITHOUT_F64).is_some() || device().is_none() {
-        return;
+/// A test of this file on a device without `f64`, with so many work-items a row: in processes of their own, as a device is
+/// opened once, with `f64` or without.
+fn without_f64(name: &str, items: &[&str], test: impl FnOnce(&Device)) {
+    let Some(device) = device() else { return };
+    if std::env::var_os(WITHOUT_F64).is_some() {
+        return test(&device);
     }
-    for items in ["1", "8"] {
-        // How work-items share a row does not depend on the formula, but for its domain.
-        let of_rows = ["without_f64::near_the_boundary", "without_f64::every_domain", "without_f64::kernels"];
-        let names = if items == "1" { &["without_f64::"][..] } else { &of_rows };
-        crate::in_a_process(&[names, &["--ignored"]].concat(), &[(WITHOUT_F64, "0"), (crate::ITEMS, items)]);
+    let name = format!("without_f64::{name}");
+    for items in items {
+        crate::in_a_process(&[&name, "--exact"], &[(WITHOUT_F64, "0"), (crate::ITEMS, items)]);
     }
 }
 
 /// The device, value and gradients in `f32`, against the processor: within `ulp` roundings of the largest element.
 #[track_caller]
-fn close(ulp: f64, inputs: &[&[usize]], computation: &Computation<'_, f32>) {
-    let device = device().expect("there was one");
+fn close(device: &Device, ulp: f64, inputs: &[&[usize]], computation: &Computation<'_, f32>) {
     let inputs: Vec<Tensor<f32>> =
         inputs.iter().enumerate().map(|(k, shape)| tensor(shape, k).cast()).collect();
-    let [got, want] = [&device, &Device::cpu()].map(|device| run(device, &inputs, None, computation));
+    let [got, want] = [device, &Device::cpu()].map(|device| run(device, &inputs, None, computation));
     for (k, (got, want)) in got.iter().zip(&want).enumerate() {
         let difference = difference(got, want);
         assert!(difference <= ulp, "output {k}: {difference} ulp\n{got}\n{want}");
-    }
-}
-
-#[test]
-#[ignore = "needs COTANGENT_DEVICE_F64=0"]
-fn every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp() {
-    let device = device().expect("there was one");
-    for formula in all() {
-        // An elementwise formula is computed in f32 anywhere.
-        let ulp = if matches!(formula.kind, Kind::Row { .. }) { 1.0 } else { 0.0 };
-        formulas::check(formula, (formula.operation_f32)(), &device, ulp);
-    }
-}
-
-#[test]
-#[ignore = "needs COTANGENT_DEVICE_F64=0"]
-fn every_domain_is_kept() {
-    let device = device().expect("there was one");
-    let of_domains = ["lorentz.exp", "half_space.exp", "sphere.exp"];
-    for formula in all().filter(|formula| of_domains.contains(&formula.name)) {
-        formulas::check(formula, (formula.operation_f32)(), &device, 1.0);
     }
 }
 
@@ -71,84 +48,108 @@ const BEYOND: [&str; 10] = [
     "sphere.exp",
 ];
 
-/// Infinities and NaN.
+/// And of what is not finite alike, in one process with the same programs.
 #[test]
-#[ignore = "needs COTANGENT_DEVICE_F64=0"]
-fn what_is_not_finite_is_alike() {
-    let device = device().expect("there was one");
-    let is_within = |name| !BEYOND.contains(&name);
-    for formula in all().filter(|f| !matches!(f.kind, Kind::Pair { .. }) && is_within(f.name)) {
-        formulas::check_special(formula, (formula.operation_f32)(), &device, 1.0);
-    }
-}
-
-#[test]
-#[ignore = "needs COTANGENT_DEVICE_F64=0"]
-fn two_runs_give_the_same_bits() {
-    let device = device().expect("there was one");
-    let inputs = [[70, 9], [70, 9], [70, 9]].map(|shape| tensor(&shape, 1).cast::<f32>());
-    let once = || {
-        run(&device, &inputs, None, &|v| {
-            let ball = PoincareBall::new(-1.0).unwrap();
-            let moved = ball.exp(&(v[0] * 0.3), &v[1]);
-            let ones = v[0].tape().zeros([9]) + 1.0;
-            moved
-                .attend(v[2], v[2], 0.5, false)
-                .layer_norm(ones, ones, 1e-5)
-                .dropout(0.3, &mut rng::stream(3, 0, 0))
-        })
-    };
-    assert_eq!(once(), once());
-}
-
-#[test]
-#[ignore = "needs COTANGENT_DEVICE_F64=0"]
-#[should_panic(expected = "has no f64: a computation in f32, or another device, is needed")]
-fn a_tape_of_f64_is_refused() {
-    Tape::<f64>::on(device().expect("there was one"));
-}
-
-#[test]
-#[ignore = "needs COTANGENT_DEVICE_F64=0"]
-fn kernels_that_are_no_formulas() {
-    close(8.0, &[&[130, 70], &[70, 67]], &|v| v[0].matmul(v[1]));
-    for axis in [0, 1, -1] {
-        close(8.0, &[&[3, 700, 5]], &|v| v[0].square().sum_axis(axis));
-        close(8.0, &[&[3, 70, 5]], &|v| v[0].square().mean_axis(axis));
-        close(8.0, &[&[3, 70, 5]], &|v| v[0].max_axis(axis));
-        close(8.0, &[&[3, 70, 5]], &|v| v[0].logsumexp(axis));
-        close(8.0, &[&[3, 70, 5]], &|v| v[0].norm_axis(axis));
-        close(8.0, &[&[3, 70, 5]], &|v| v[0].softmax(axis));
-        close(8.0, &[&[3, 70, 5]], &|v| v[0].log_softmax(axis));
-    }
-    close(32.0, &[&[70_000]], &|v| v[0].square().mean());
-    close(16.0, &[&[300, 5], &[]], &|v| v[0].square() * v[1]);
-    close(32.0, &[&[33, 65], &[65], &[65]], &|v| v[0].layer_norm(v[1], v[2], 1e-5));
-    close(16.0, &[&[3, 2, 9, 7], &[4, 2, 3, 3]], &|v| v[0].conv2d(v[1], 1, 1));
-    close(8.0, &[&[3, 2, 9, 7]], &|v| v[0].mean_pool2d(2, 1));
-    close(64.0, &[&[2, 300, 4], &[2, 290, 4], &[2, 290, 3]], &|v| v[0].attend(v[1], v[2], 0.5, true));
-    close(64.0, &[&[20, 4], &[270, 4], &[270, 3]], &|v| {
-        v[0].tape().attend(EuclideanDistance, [v[0], v[1], v[2]], [], [], [], Weights::Sigmoid, false)
+fn every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp() {
+    let name = "every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp";
+    without_f64(name, &["1"], |device| {
+        for formula in all() {
+            // An elementwise formula is computed in f32 anywhere.
+            let ulp = if matches!(formula.kind, Kind::Row { .. }) { 1.0 } else { 0.0 };
+            formulas::check(formula, (formula.operation_f32)(), device, ulp);
+            if !matches!(formula.kind, Kind::Pair { .. }) && !BEYOND.contains(&formula.name) {
+                formulas::check_special(formula, (formula.operation_f32)(), device, 1.0);
+            }
+        }
     });
-    let of = std::sync::Arc::new(Sparsity::new(4, 5, &[(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (3, 3)]));
-    close(16.0, &[&[6, 3]], &|v| v[0].segment_softmax(&of));
-    close(16.0, &[&[4, 3], &[5, 3]], &|v| {
-        v[0].tape().sparse_pairs(EuclideanDistance, &of, [v[0], v[1]], [], [], [])
+}
+
+/// How work-items share a row does not depend on the formula, but for its domain.
+#[test]
+fn every_domain_is_kept() {
+    without_f64("every_domain_is_kept", &["8"], |device| {
+        let of_domains = ["lorentz.exp", "half_space.exp", "sphere.exp"];
+        for formula in all().filter(|formula| of_domains.contains(&formula.name)) {
+            formulas::check(formula, (formula.operation_f32)(), device, 1.0);
+        }
+    });
+}
+
+#[test]
+fn two_runs_give_the_same_bits() {
+    without_f64("two_runs_give_the_same_bits", &["1"], |device| {
+        let inputs = [[70, 9], [70, 9], [70, 9]].map(|shape| tensor(&shape, 1).cast::<f32>());
+        let once = || {
+            run(device, &inputs, None, &|v| {
+                let ball = PoincareBall::new(-1.0).unwrap();
+                let moved = ball.exp(&(v[0] * 0.3), &v[1]);
+                let ones = v[0].tape().zeros([9]) + 1.0;
+                moved
+                    .attend(v[2], v[2], 0.5, false)
+                    .layer_norm(ones, ones, 1e-5)
+                    .dropout(0.3, &mut rng::stream(3, 0, 0))
+            })
+        };
+        assert_eq!(once(), once());
+    });
+}
+
+#[test]
+fn a_tape_of_f64_is_refused() {
+    without_f64("a_tape_of_f64_is_refused", &["1"], |device| {
+        let error = device.computes::<f64>().unwrap_err().to_string();
+        assert!(error.contains("has no f64: a computation in f32, or another device, is needed"), "{error}");
+        assert_eq!(device.computes::<f32>(), Ok(()));
+        let refused = std::panic::catch_unwind(|| Tape::<f64>::on(device.clone()));
+        let said = refused.err().and_then(|panic| panic.downcast::<String>().ok());
+        assert_eq!(said.as_deref(), Some(&error));
+    });
+}
+
+#[test]
+fn kernels_that_are_no_formulas() {
+    without_f64("kernels_that_are_no_formulas", &["1", "8"], |device| {
+        close(device, 8.0, &[&[130, 70], &[70, 67]], &|v| v[0].matmul(v[1]));
+        for axis in [0, 1, -1] {
+            close(device, 8.0, &[&[3, 700, 5]], &|v| v[0].square().sum_axis(axis));
+            close(device, 8.0, &[&[3, 70, 5]], &|v| v[0].square().mean_axis(axis));
+            close(device, 8.0, &[&[3, 70, 5]], &|v| v[0].max_axis(axis));
+            close(device, 8.0, &[&[3, 70, 5]], &|v| v[0].logsumexp(axis));
+            close(device, 8.0, &[&[3, 70, 5]], &|v| v[0].norm_axis(axis));
+            close(device, 8.0, &[&[3, 70, 5]], &|v| v[0].softmax(axis));
+            close(device, 8.0, &[&[3, 70, 5]], &|v| v[0].log_softmax(axis));
+        }
+        close(device, 32.0, &[&[70_000]], &|v| v[0].square().mean());
+        close(device, 16.0, &[&[300, 5], &[]], &|v| v[0].square() * v[1]);
+        close(device, 32.0, &[&[33, 65], &[65], &[65]], &|v| v[0].layer_norm(v[1], v[2], 1e-5));
+        close(device, 16.0, &[&[3, 2, 9, 7], &[4, 2, 3, 3]], &|v| v[0].conv2d(v[1], 1, 1));
+        close(device, 8.0, &[&[3, 2, 9, 7]], &|v| v[0].mean_pool2d(2, 1));
+        close(device, 64.0, &[&[2, 300, 4], &[2, 290, 4], &[2, 290, 3]], &|v| {
+            v[0].attend(v[1], v[2], 0.5, true)
+        });
+        close(device, 64.0, &[&[20, 4], &[270, 4], &[270, 3]], &|v| {
+            v[0].tape().attend(EuclideanDistance, [v[0], v[1], v[2]], [], [], [], Weights::Sigmoid, false)
+        });
+        let of = std::sync::Arc::new(Sparsity::new(4, 5, &[(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (3, 3)]));
+        close(device, 16.0, &[&[6, 3]], &|v| v[0].segment_softmax(&of));
+        close(device, 16.0, &[&[4, 3], &[5, 3]], &|v| {
+            v[0].tape().sparse_pairs(EuclideanDistance, &of, [v[0], v[1]], [], [], [])
+        });
     });
 }
 
 /// The same draws as the processor's, of 53 bits each.
 #[test]
-#[ignore = "needs COTANGENT_DEVICE_F64=0"]
 fn dropout_draws_the_numbers_of_the_stream() {
-    let device = device().expect("there was one");
-    for rate in [0.0, 0.3, 0.999] {
-        let of = |device: &Device| {
-            let x = tensor(&[1000], 0).cast::<f32>();
-            Tape::on(device.clone()).constant(&x).dropout(rate, &mut rng::stream(5, 7, 0)).to_tensor()
-        };
-        assert_eq!(of(&device), of(&Device::cpu()), "{rate}");
-    }
+    without_f64("dropout_draws_the_numbers_of_the_stream", &["1"], |device| {
+        for rate in [0.0, 0.3, 0.999] {
+            let of = |device: &Device| {
+                let x = tensor(&[1000], 0).cast::<f32>();
+                Tape::on(device.clone()).constant(&x).dropout(rate, &mut rng::stream(5, 7, 0)).to_tensor()
+            };
+            assert_eq!(of(device), of(&Device::cpu()), "{rate}");
+        }
+    });
 }
 
 /// Points at 1 - |x| from 0.1 to 1e-6, with others as near the boundary: as close as a few roundings of the margin, in
@@ -192,35 +193,35 @@ fn relative(got: &Tensor<f32>, want: &Tensor<f64>) -> f64 {
 
 /// Relative errors of at most 2e-7 against `f64`, for the same points.
 #[test]
-#[ignore = "needs COTANGENT_DEVICE_F64=0"]
 fn near_the_boundary_of_the_ball_digits_are_kept() {
-    let device = device().expect("there was one");
-    let [x, y] = points(5);
-    // As long as a few distances.
-    let margin = |i: usize| cotangent::engine::domain::margin(x.row(i), -1.0);
-    let v = Tensor::from_fn([600, 5], |i| (margin(i / 5) * 3.0 * (i as f64).sin()) as f32);
-    fn of<T: Float>(device: &Device, [x, y, v]: [&Tensor<T>; 3]) -> Vec<(&'static str, Tensor<T>)> {
-        let (ball, tape) = (PoincareBall::ball(-1.0).unwrap(), Tape::on(device.clone()));
-        let [x, y] = [tape.variable(x), tape.variable(y)];
-        let dist = ball.dist(&x, &y);
-        let v = tape.constant(v);
-        let mut all = vec![
-            ("distance", dist.to_tensor()),
-            ("difference", ball.add(&-x, &y).to_tensor()),
-            ("sum", ball.add(&x, &y).to_tensor()),
-            ("logarithm", ball.log(&x, &y).to_tensor()),
-            ("exponential", ball.exp(&x, &v).to_tensor()),
-        ];
-        let gradients = tape.backward(dist.sum());
-        let gradient = |of| Tensor::new([600, 5], gradients.wrt(of).unwrap().to_dense(600, 5));
-        all.extend([("gradient by x", gradient(x)), ("gradient by y", gradient(y))]);
-        all
-    }
-    let got = of(&device, [&x, &y, &v]);
-    let want = of(&Device::cpu(), [&x.cast::<f64>(), &y.cast(), &v.cast()]);
-    for ((name, got), (_, want)) in got.iter().zip(&want) {
-        let error = relative(got, want);
-        println!("{name}: {error:.1e}");
-        assert!(error <= 2e-7, "{name}: {error:e}");
-    }
+    without_f64("near_the_boundary_of_the_ball_digits_are_kept", &["1", "8"], |device| {
+        let [x, y] = points(5);
+        // As long as a few distances.
+        let margin = |i: usize| cotangent::engine::domain::margin(x.row(i), -1.0);
+        let v = Tensor::from_fn([600, 5], |i| (margin(i / 5) * 3.0 * (i as f64).sin()) as f32);
+        fn of<T: Float>(device: &Device, [x, y, v]: [&Tensor<T>; 3]) -> Vec<(&'static str, Tensor<T>)> {
+            let (ball, tape) = (PoincareBall::ball(-1.0).unwrap(), Tape::on(device.clone()));
+            let [x, y] = [tape.variable(x), tape.variable(y)];
+            let dist = ball.dist(&x, &y);
+            let v = tape.constant(v);
+            let mut all = vec![
+                ("distance", dist.to_tensor()),
+                ("difference", ball.add(&-x, &y).to_tensor()),
+                ("sum", ball.add(&x, &y).to_tensor()),
+                ("logarithm", ball.log(&x, &y).to_tensor()),
+                ("exponential", ball.exp(&x, &v).to_tensor()),
+            ];
+            let gradients = tape.backward(dist.sum());
+            let gradient = |of| Tensor::new([600, 5], gradients.wrt(of).unwrap().to_dense(600, 5));
+            all.extend([("gradient by x", gradient(x)), ("gradient by y", gradient(y))]);
+            all
+        }
+        let got = of(device, [&x, &y, &v]);
+        let want = of(&Device::cpu(), [&x.cast::<f64>(), &y.cast(), &v.cast()]);
+        for ((name, got), (_, want)) in got.iter().zip(&want) {
+            let error = relative(got, want);
+            println!("{name}: {error:.1e}");
+            assert!(error <= 2e-7, "{name}: {error:e}");
+        }
+    });
 }
