@@ -13,6 +13,7 @@ use crate::elements::Elements;
 use crate::gradients::{Entry, Gradient};
 use crate::kernels::attend::Attend;
 use crate::kernels::conv::Conv2d;
+use crate::kernels::finite::first_not_finite;
 use crate::kernels::index::{
     self, Concat, Gather, Permute, Reshape, ScatterAdd, Slice, SparseRows, TakeAlong, UNTOUCHED,
 };
@@ -406,7 +407,7 @@ fn released(name: &str) -> ! {
 
 /// The first element that is not finite, and its position.
 pub(crate) fn first_bad<T: Float>(values: &[T]) -> Option<(usize, T)> {
-    values.iter().copied().enumerate().find(|(_, x)| !x.is_finite())
+    first_not_finite(values).map(|at| (at, values[at]))
 }
 
 pub(crate) fn check_gradients<'a, T: Float>(node: &Node<T>, grads: impl Iterator<Item = Option<&'a [T]>>) {

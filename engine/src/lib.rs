@@ -118,6 +118,7 @@ pub use float::Float;
 pub use gradients::{GradientView, Gradients};
 pub use kernels::attend::Weights;
 pub use kernels::elementwise::Elementwise;
+pub use kernels::finite::first_not_finite;
 pub use kernels::map::MapFormula;
 pub use kernels::pair::{PairFormula, Pairing};
 pub use kernels::update::{ELEMENTS, RowUpdate, update_elements, update_rows};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cotangent_engine::{Device, Float, GradientView, Gradients, ParamId, Tensor};
+use cotangent_engine::{Device, Float, GradientView, Gradients, ParamId, Tensor, first_not_finite};
 use cotangent_manifolds::momentum::Motion;
 use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, VisitorMut};
 
@@ -352,21 +352,6 @@ impl<T: Float, G: GradientSource<T>> VisitorMut<T> for Check<'_, T, G> {
             self.outcome = self.check(path, param);
         }
     }
-}
-
-/// The first element that is NaN or infinite.
-fn first_not_finite<T: Float>(values: &[T]) -> Option<usize> {
-    const PART: usize = 1 << 16;
-    if values.len() > PART {
-        let half = values.len() / 2;
-        let (left, right) = values.split_at(half);
-        let (left, right) = rayon::join(|| first_not_finite(left), || first_not_finite(right));
-        return left.or(right.map(|at| half + at));
-    }
-    // Whole blocks at a time, without a branch for each element.
-    let finite = |block: &[T]| block.iter().fold(true, |all, x| all & x.is_finite());
-    let bad = values.chunks(1024).position(|block| !finite(block))?;
-    values[bad * 1024..].iter().position(|x| !x.is_finite()).map(|at| bad * 1024 + at)
 }
 
 /// Moves every parameter.

@@ -4,6 +4,7 @@ pub(crate) mod attend;
 pub(crate) mod conv;
 pub(crate) mod derivative;
 pub(crate) mod elementwise;
+pub(crate) mod finite;
 mod gemm;
 pub(crate) mod gram;
 pub(crate) mod index;

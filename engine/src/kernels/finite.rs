@@ -1,0 +1,74 @@
+//! Whether elements are finite.
+
+use crate::kernels::line::{BLOCK, load};
+use crate::simd::{LANES, dispatch};
+use crate::{Float, Lanes};
+
+/// Elements that one thread looks at.
+const PART: usize = 1 << 16;
+
+/// The first element that is NaN or infinite: one read at the speed of memory.
+pub fn first_not_finite<T: Float>(values: &[T]) -> Option<usize> {
+    if values.len() > PART {
+        let half = values.len() / 2;
+        let (left, right) = values.split_at(half);
+        let (left, right) = rayon::join(|| first_not_finite(left), || first_not_finite(right));
+        return left.or(right.map(|at| half + at));
+    }
+    dispatch(
+        #[inline(always)]
+        || {
+            let bad = values.chunks(BLOCK).position(|block| !all_finite(block))?;
+            let at = values[bad * BLOCK..].iter().position(|x| !x.is_finite())?;
+            Some(bad * BLOCK + at)
+        },
+    )
+}
+
+/// Without a branch for each element: 0 · x is NaN for what is not finite.
+#[inline(always)]
+fn all_finite<T: Float>(block: &[T]) -> bool {
+    let zero = Lanes::<LANES, T>::splat(T::zero());
+    let mut sums = [zero; 4];
+    let mut lines = block.chunks_exact(4 * LANES);
+    for line in &mut lines {
+        for i in 0..4 {
+            sums[i] = sums[i] + load(&line[i * LANES..(i + 1) * LANES], 0.0) * zero;
+        }
+    }
+    for rest in lines.remainder().chunks(LANES) {
+        sums[0] = sums[0] + load(rest, 0.0) * zero;
+    }
+    let sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    sum.to_array().iter().all(|x| x.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found_where_it_is<T: Float>() {
+        for len in [0, 1, 7, 31, 32, 33, 100, BLOCK + 5, 2 * PART + 17] {
+            let mut values = vec![T::nearest(T::LARGEST); len];
+            assert_eq!(first_not_finite(&values), None);
+            for at in [0, 1, 30, len / 2, len.saturating_sub(40), len.saturating_sub(1)] {
+                for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                    let Some(value) = values.get_mut(at) else { continue };
+                    *value = T::nearest(bad);
+                    assert_eq!(first_not_finite(&values), Some(at), "{bad} of {len}");
+                    let last = len - 1;
+                    let before = std::mem::replace(&mut values[last], T::nearest(bad));
+                    assert_eq!(first_not_finite(&values), Some(at), "{bad} of {len}");
+                    values[last] = before;
+                    values[at] = T::nearest(T::LARGEST);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_is_found_where_it_is() {
+        found_where_it_is::<f32>();
+        found_where_it_is::<f64>();
+    }
+}
