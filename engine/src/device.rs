@@ -13,6 +13,9 @@ use crate::Float;
 /// [`Tensor`](crate::Tensor) put on such a tape is uploaded once, and stays on the device until it is written to on the
 /// host.
 ///
+/// Every operation has a form for devices but row functions, [`RowFunction`](crate::RowFunction)s, which are code of the host
+/// (factorisations of matrices, for one): their rows are read back, and their results uploaded.
+///
 /// A device without `f64` computes in `f32` only: a tape of `f64` panics there. The inner products, margins and
 /// coefficients of rows, elsewhere in `f64`, are then sums of two `f32`, exact to about 2⁻⁴⁰, so that operations of
 /// manifolds are within an ulp of the processor's. Other sums are accumulated in `f32`. Squares of coordinates must stay in

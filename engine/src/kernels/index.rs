@@ -47,7 +47,7 @@ impl<'t, T: Float> Var<'t, T> {
     }
 
     /// The `k` largest elements of each row of the last axis, in descending order (of equals, the first first),
-    /// and their positions row by row: `[…, k]`. NaN counts as larger than all.
+    /// and their positions row by row: `[…, k]`. NaN counts as larger than all. On a device, `k` passes over each row.
     ///
     /// # Panics
     /// If the rows have fewer than `k` elements.
