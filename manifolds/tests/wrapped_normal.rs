@@ -16,7 +16,7 @@ fn integral<M: OriginFrame + ConstantCurvature>(
     normal: &WrappedNormal<M, Row<f64>>,
     reach: f64,
 ) -> f64 {
-    let (radii, angles) = (120, 640);
+    let (radii, angles) = (120, 240);
     let origin = m.origin::<f64>(2);
     let mut total = 0.0;
     for i in 1..radii {
