@@ -592,14 +592,14 @@ mod tests {
         let x: Vec<T> =
             (0..n * width).map(|i| T::nearest(if i % 2 == 0 { 0.8 * unit } else { -0.8 * unit })).collect();
         let norms = [0.1, 0.9, 0.9999, 1.0 - 1e-7, 1.0, 1.0 + 1e-7, 1.3, 1e3, 0.5];
-        let mut numbers: Vec<T> = (0..n).map(|row| T::nearest(norms[row * row % 17 % 9] / 0.8)).collect();
+        let mut numbers: Vec<T> = (0..n).map(|row| T::nearest(norms[row * 5 % 9] / 0.8)).collect();
         let (mut rows, factors) = (x.clone(), numbers.clone());
         assert_eq!(update_rows(&Scale(kappa), [&mut rows], [], [&mut numbers], width), Ok(()));
         assert_eq!(numbers, factors);
         for (row, (new, old)) in rows.chunks(width).zip(x.chunks(width)).enumerate() {
             let margin = crate::domain::margin(new, kappa);
             assert!(margin > 0.0, "{kappa}, {} times {old:?} is {new:?}: {margin:e}", factors[row]);
-            if kappa > 0.0 || factors[row].to_f64() < 1.2 {
+            if kappa > 0.0 || norms[row * 5 % 9] < 1.0 - 1e-6 {
                 for (new, old) in new.iter().zip(old) {
                     assert_eq!(*new, T::nearest(factors[row].to_f64() * old.to_f64()));
                 }
