@@ -10,8 +10,8 @@
 
 use cotangent_engine::Scalar;
 
-/// t, but for κ < 0 no more than a distance of `far`/√-κ beyond the ends: far enough to be at the boundary in every storage
-/// format. From s = κd².
+/// t, but for κ < 0 no more than a distance of `far`/√-κ beyond the ends, from s = κd². `far` is to be enough to be at the
+/// boundary in every storage format.
 #[inline(always)]
 pub(crate) fn within<S: Scalar>(s: S, t: S, far: f64) -> S {
     let (zero, one) = (S::zero(), S::one());

@@ -190,6 +190,44 @@ pub mod formulas {
         [of_d, up]
     }
 
+    /// [`log`], from the norm of the difference's horizontal part.
+    #[inline(always)]
+    fn log_apart<S: Scalar>(horizontal: S, a: S, b: S) -> [S; 2] {
+        let rise = (b - a).abs();
+        let larger = horizontal.max(rise);
+        let apart = S::zero().lt(larger);
+        let larger = S::select(apart, larger, S::one());
+        let delta = larger * ((horizontal / larger).square() + (rise / larger).square()).sqrt();
+        // Instead of 0, at which roots have no derivative.
+        log(S::select(apart, delta, S::constant(1e-100) * a), a, b)
+    }
+
+    /// The logarithm at x of y carried to the origin, in the frame there: a turn of the velocity over the height, w, by that of
+    /// [`Transport`], over √c. With t the horizontal part of x, σ = a + 1 and Q = ‖t‖² + σ²,
+    /// `(w_h − (2/Q)(σ w_n + ⟨t,w⟩) t, w_n − (2/Q)(‖t‖² w_n − σ⟨t,w⟩))`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Centred;
+
+    impl RowFormula<2, 3, 6, 3> for Centred {
+        const NAME: &'static str = "half_space.centred";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Horizontal;
+        const BASIS: [Vector; 3] = [Input(0), Difference(1, 0), Height];
+        const INVARIANTS: [Invariant; 6] = [Along(1, 1), Dot(0, 0), Dot(0, 1), Last(0), Last(1), Param(0)];
+        #[inline(always)]
+        fn eval<S: Scalar>([horizontal, tt, td, a, b, kappa]: [S; 6]) -> [S; 3] {
+            let ([of_d, up], rise) = (log_apart(horizontal, a, b), b - a);
+            let (of_d, vertical) = (of_d / a, (of_d * rise + up) / a);
+            let sum = a + S::one();
+            // In units of σ, whose square may overflow.
+            let tangent = (tt / sum / sum).min(S::constant(1e300));
+            let along = of_d * td / sum;
+            let (k, c) = (S::constant(2.0) / (S::one() + tangent), (-kappa).sqrt());
+            let turned = vertical - k * (tangent * vertical - along);
+            [-k * (vertical + along) / sum / c, of_d / c, turned / c]
+        }
+    }
+
     /// The point at time t = parameter 0 of the geodesic from x to y: [`Exp`] of t times [`Log`], which no row has to hold.
     #[derive(Clone, Copy, Debug)]
     pub struct Geodesic;
@@ -203,14 +241,7 @@ pub mod formulas {
         const DOMAIN: Domain = Domain::HalfSpace;
         #[inline(always)]
         fn eval<S: Scalar>([horizontal, a, b, t]: [S; 4]) -> [S; 3] {
-            let rise = b - a;
-            let larger = horizontal.max(rise.abs());
-            let apart = S::zero().lt(larger);
-            let larger = S::select(apart, larger, S::one());
-            let delta = larger * ((horizontal / larger).square() + (rise / larger).square()).sqrt();
-            // Instead of 0, at which roots have no derivative.
-            let delta = S::select(apart, delta, S::constant(1e-100) * a);
-            let [of_d, up] = log(delta, a, b);
+            let ([of_d, up], rise) = (log_apart(horizontal, a, b), b - a);
             let of_d = t * of_d;
             let [of_v, height] = exp(of_d * (horizontal / a), (of_d * rise + t * up) / a);
             [S::one(), finite(of_v * of_d), finite(a * height)]
@@ -384,6 +415,7 @@ pub mod formulas {
         Formula::row(Exp, HalfSpace, &[]),
         Formula::row(Descend, HalfSpace, &[KAPPA, Range(0.2, 0.9)]),
         Formula::row(Log, HalfSpace, &[]),
+        Formula::row(Centred, HalfSpace, &[KAPPA]),
         Formula::row(Geodesic, HalfSpace, &[Range(0.2, 0.9)]),
         Formula::row(Transport, HalfSpace, &[]),
         Formula::row(EgradToRgrad, HalfSpace, &[KAPPA]),

@@ -75,10 +75,10 @@ pub mod formulas {
         S::select(area.lt(S::constant(LARGEST)), h, two * (difference - inverse).max(S::zero()))
     }
 
-    /// Of what formulas of the chord d = y − x make a vector.
+    /// The basis of vectors that formulas of the chord d = y − x make.
     const CHORD: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Time];
 
-    /// What they read.
+    /// The invariants of these formulas.
     const OF_CHORD: [Invariant; 9] =
         [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(0, 2), Dot(2, 2), Wedge(0, 2, 2), First(0), First(1), Param(0)];
 

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! with sin for κ > 0 and without the second term for κ = 0. For κ > 0 it is the density of what does not overshoot
-//! the antipode of the mean, d = π/√κ: to be used where the scale is well below that.
+//! the antipode of the mean, d = π/√κ: to be used where the scale is well below that. On a product the second term is the sum
+//! of those of its factors.
 
 use cotangent_engine::formulas::{Add, Sub};
 use cotangent_engine::rng::Rng;
@@ -19,7 +20,9 @@ use rand_distr::StandardNormal;
 
 use crate::isometry::Hyperbolic;
 use crate::manifold::{ConstantCurvature, Manifold, Scale};
-use crate::{Euclidean, HalfSpace, Klein, Lorentz, Product, Sphere, Stereographic, klein, lorentz};
+use crate::{
+    Euclidean, HalfSpace, Klein, Lorentz, Product, Sphere, Stereographic, half_space, klein, lorentz,
+};
 
 /// A manifold with an orthonormal frame of the tangent space at its origin. The frames of two models of one space are the
 /// same: what has equal coordinates is one vector.
@@ -41,7 +44,8 @@ pub trait OriginFrame: Manifold {
         self.project(&points.zeros(points.width()))
     }
 
-    /// The logarithm of what the exponential map at means does to volume on the way to points: a number for each.
+    /// The logarithm of the Jacobian determinant of the exponential map at means, between Riemannian volumes, where it leads to
+    /// points: a number for each.
     fn log_volume<R: Rows>(&self, means: &R, points: &R) -> R::Scalar;
 }
 
@@ -127,6 +131,10 @@ impl OriginFrame for HalfSpace {
     fn in_frame<R: Rows>(&self, tangents: &R) -> R {
         R::vector(Scale, [tangents], [&tangents.constant((-self.kappa()).sqrt().recip())])
     }
+    /// By a formula of its own: the logarithm is as long as the height, which storage need not hold.
+    fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
+        R::vector(half_space::formulas::Centred, [means, points], [&means.constant(self.kappa())])
+    }
     fn origins<R: Rows>(&self, points: &R) -> R {
         // That of the hyperboloid has no space coordinates, and its time is not looked at.
         self.of_hyperboloid(&points.zeros(points.width() + 1))
@@ -136,9 +144,14 @@ impl OriginFrame for HalfSpace {
 
 /// The frames of both factors.
 impl<A: OriginFrame, B: OriginFrame> OriginFrame for Product<A, B> {
+    #[track_caller]
     fn frame<R: Rows>(&self, coordinates: &R) -> R {
-        let split = self.left().dimension(self.split());
-        let [left, right] = [0..split, split..coordinates.width()].map(|part| coordinates.columns(part));
+        let (split, width) = (self.left().dimension(self.split()), coordinates.width());
+        assert!(
+            split < width,
+            "product: {width} coordinates of a tangent vector, of which the left factor alone takes {split}"
+        );
+        let [left, right] = [0..split, split..width].map(|part| coordinates.columns(part));
         R::concat(&self.left().frame(&left), &self.right().frame(&right))
     }
     fn in_frame<R: Rows>(&self, tangents: &R) -> R {
@@ -222,7 +235,8 @@ impl<M: OriginFrame, R: Rows> WrappedNormal<M, R> {
     }
 
     /// Logarithm of the density by the Riemannian volume at points `[…, ambient]`: a number for each. Accurate at any
-    /// distance from the mean; differentiable in everything.
+    /// distance from the mean; differentiable in everything. At the exact antipode of the mean, to which no direction leads,
+    /// a density with a spread for each direction has no value, and its result no meaning.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -325,9 +339,9 @@ pub mod formulas {
                 let r = (-s.min(edge)).sqrt();
                 r - (r + r).ln() + (-(-(r + r)).exp()).ln_1p()
             },
-            // The sine of π, rounded, may be negative.
+            // The sine of π, rounded, may be 0 or negative.
             #[inline(always)]
-            || s.max(edge).sinc().max(S::zero()).ln(),
+            || s.max(edge).sinc().max(S::constant(1e-30)).ln(),
         )
     }
 

@@ -238,9 +238,8 @@ fn tails_do_not_overflow() {
         let r = (-m.kappa()).sqrt() * d;
         let want = -2.0 * d * d - 3.0 * (0.5_f64.ln() + 0.918_938_533_204_672_8) - 2.0 * (r - (2.0 * r).ln());
         for got in [diagonal.item(), isotropic.item()] {
-            // The transported logarithm is of the right length to the accuracy of a far point's coordinates.
-            let bound = 1e-2 * want.abs();
-            assert!((got - want).abs() < bound, "{m:?} {}: {got} {want}", T::NAME);
+            let miss = (got - want).abs() / want.abs();
+            assert!(miss < 32.0 * T::EPSILON, "{m:?} {}: {got} {want}: {miss:e}", T::NAME);
         }
         let g = tape.backward((diagonal + isotropic).sum());
         for v in [a, b, s] {
@@ -299,4 +298,75 @@ fn gradients() {
 fn widths_that_do_not_fit_are_named() {
     let normal = WrappedNormal::new(Euclidean, Row::from([0.0; 3]), Spread::Diagonal(Row::from([1.0; 2])));
     normal.log_density(&Row::from([0.0; 3]));
+}
+
+/// The logarithm at a mean, in the frame: that of other models too, coordinate by coordinate.
+#[test]
+fn frames_of_models_are_the_same() {
+    fn in_frame<M: OriginFrame>(m: M, x: &Row<f64>, y: &Row<f64>) -> Row<f64> {
+        let got = m.log_in_frame(x, y);
+        let want = m.in_frame(&m.transport(x, &m.origins(x), &m.log(x, y)));
+        assert!(got.iter().zip(want.iter()).all(|(a, b)| (a - b).abs() < 1e-13), "{m:?}: {got:?} {want:?}");
+        let (back, again) = (m.in_frame(&m.frame(&got)), m.exp(&m.origins(x), &m.frame(&got)));
+        assert!(back.iter().zip(got.iter()).all(|(a, b)| (a - b).abs() < 1e-15), "{m:?}: {back:?} {got:?}");
+        assert!((m.dist(&m.origins(x), &again) - m.dist(x, y)).abs() < 1e-13, "{m:?}");
+        got
+    }
+    fn alike<M: Isometric<N> + OriginFrame, N: OriginFrame + ConstantCurvature>(m: M) {
+        let mut rng = rng::stream(7, 0, 0);
+        for dim in [1, 2, 3, 5] {
+            let x = at_distance(&m, &m.origin::<f64>(dim), 1.3, &mut rng);
+            let y = at_distance(&m, &x, 0.9, &mut rng);
+            let (here, there) =
+                (in_frame(m, &x, &y), in_frame(m.counterpart(), &m.convert(&x), &m.convert(&y)));
+            let apart = here.iter().zip(there.iter()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(apart < 1e-13, "{m:?}, {}: {here:?} {there:?}", N::NAME);
+        }
+    }
+    for kappa in [-1.0, -0.37] {
+        let ball = Stereographic::new(kappa).unwrap();
+        alike::<_, Lorentz>(ball);
+        alike::<_, Klein>(ball);
+        alike::<_, HalfSpace>(ball);
+    }
+    alike::<_, Sphere>(Stereographic::new(0.1).unwrap());
+}
+
+/// What the storage of a logarithm would not hold.
+#[test]
+fn means_at_all_heights() {
+    let m = HalfSpace::new(-1.0).unwrap();
+    for (height, other) in [(1e37_f32, 1.0_f32), (1e-37, 1.0), (1e37, 1e-37), (1.0, 1e37)] {
+        let [x, y] = [height, other].map(|height| Row::from([0.3, height]));
+        let d = m.dist(&x, &y);
+        let v = m.log_in_frame(&x, &y);
+        assert!((f64::from(v[0].hypot(v[1])) - d).abs() < 1e-6 * d, "{x:?} {y:?}: {v:?}, not {d}");
+        let [isotropic, diagonal] = [Spread::Isotropic(9.0), Spread::Diagonal(Row::from([9.0; 2]))]
+            .map(|spread| WrappedNormal::new(m, x.clone(), spread).log_density(&y));
+        assert!((isotropic - diagonal).abs() < 1e-6 * isotropic.abs(), "{x:?} {y:?}: {isotropic} {diagonal}");
+    }
+}
+
+/// No direction leads there, but its density by distance is finite.
+#[test]
+fn antipodes_of_the_mean() {
+    for kappa in [0.05, 0.1, 0.37, 0.4, 1.0, 3.7] {
+        let m = Sphere::new(kappa).unwrap();
+        for dim in [1, 2, 3] {
+            let x: Row<f64> = m.random_point(dim, 1.0, &mut rng::stream(8, 0, 0));
+            let mut y = x.clone();
+            y.iter_mut().for_each(|c| *c = -*c);
+            let density = WrappedNormal::new(m, x, Spread::Isotropic(0.5)).log_density(&y);
+            assert!(density.is_finite(), "{m:?}, {dim}: {density}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(
+    expected = "product: 1 coordinates of a tangent vector, of which the left factor alone takes 2"
+)]
+fn noise_that_does_not_fit_is_named() {
+    let m = Product::new(HalfSpace::new(-1.0).unwrap(), 2, Euclidean);
+    WrappedNormal::new(m, m.origin::<f64>(3), Spread::Isotropic(1.0)).sample_from(&Row::from([0.0]));
 }

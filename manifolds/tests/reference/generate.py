@@ -687,7 +687,8 @@ def on_sphere(f):
 
 
 def sphere_log_condition(x, y, k):
-    """The rounding of rows is normal to the sphere as well: beside nearby or nearly opposite points it counts for more."""
+    """The rounding of rows is normal to the sphere as well: beside nearby or nearly opposite points it counts for more, in
+    the form that does not project it away."""
     return 1 / (sqrt(k) * norm(sphere_tangent(x, y, k)))
 
 
@@ -1143,7 +1144,7 @@ def lorentz_cases():
 
             for level in levels:
                 for name in ["near", "mid", "far", "opposite"]:
-                    n = dims[count % len(dims)]
+                    n = dims[count // 4 % len(dims)]
                     count += 1
                     x = lift(at(level, unit(rng, n)))
                     length = mpf(10) ** mpf(rng.uniform(-8, -2)) * scale
@@ -1172,6 +1173,7 @@ def model_cases(name, up, down, place, inside, more=lambda x, y, k, store: {}):
     further inputs."""
     rng, deviation = random.Random(name), random.Random(name + ", deviations")
     dims = [1, 2, 3, 4]
+    cases = ["near", "mid", "far", "opposite"] + ["beside"] * (name == "klein")
     count = 0
     for kind, levels in [("f64", range(1, 13)), ("f32", range(1, 7))]:
         store = lambda x: [rounded(t, kind) for t in x]
@@ -1188,8 +1190,8 @@ def model_cases(name, up, down, place, inside, more=lambda x, y, k, store: {}):
                 return down(lorentz_exp(up(x, k), there, k)[0], k)
 
             for level in levels:
-                for case in ["near", "mid", "far", "opposite"]:
-                    n = dims[count % len(dims)]
+                for case in cases:
+                    n = dims[count // len(cases) % len(dims)]
                     count += 1
                     x = store(place(rng, level, n, k))
                     length = mpf(10) ** mpf(rng.uniform(-8, -2)) * scale
@@ -1198,6 +1200,12 @@ def model_cases(name, up, down, place, inside, more=lambda x, y, k, store: {}):
                             y = moved(x, mpf(rng.uniform(0.01, 3)) * scale)
                         elif case == "far":
                             y = place(rng, rng.choice(list(levels)), n, k)
+                        elif case == "beside" and n > 1:
+                            # At the same radius, where differences are across it.
+                            u = unit(rng, n)
+                            u = combine((1, u), (-fdot(u, x) / fdot(x, x), x))
+                            angle = sqrt(1 + k * fdot(x, x)) * mpf(10) ** mpf(rng.uniform(-2, 0.5))
+                            y = combine((mp.cos(angle), x), (mp.sin(angle) * norm(x) / norm(u), u))
                         else:
                             y = moved(x, length)
                             y = neg(y) if case == "opposite" else y
