@@ -49,31 +49,32 @@ pub mod formulas {
     /// The squared chord of the points on the hyperboloid: with d the difference and s the sum,
     /// `(‖d‖² − κ⟨d,s⟩²/(√e_x + √e_y)²)/√(e_x e_y)`, all of it positive.
     ///
-    /// `⟨d,s⟩ = ‖y‖² − ‖x‖²` is `2⟨x,d⟩ + ‖d‖²` of points that are nearer to each other than to the boundary, in the sense that
+    /// `⟨d,s⟩ = ‖y‖² − ‖x‖²` is `⟨x,d⟩ + ⟨y,d⟩` of points that are nearer to each other than to the boundary, in the sense that
     /// c‖d‖² < e, and `(e_y − e_x)/κ` of others.
     #[inline(always)]
-    fn chord<S: Scalar>(ex: S, ey: S, dd: S, xd: S, kappa: S) -> S {
+    fn chord<S: Scalar>(ex: S, ey: S, dd: S, xd: S, yd: S, kappa: S) -> S {
         let (rx, ry) = (ex.sqrt(), ey.sqrt());
         let near = (-kappa * dd).lt(ex.max(ey));
-        let ds = S::select(near, xd + xd + dd, (ey - ex) / kappa);
+        let ds = S::select(near, xd + yd, (ey - ex) / kappa);
         (dd - kappa * (ds / (rx + ry)).square()) / (rx * ry)
     }
 
     /// What formulas of the chord read.
-    const OF_CHORD: [Invariant; 5] = [Margin(0), Margin(1), Dot(2, 2), Accurate(0, 2), Param(0)];
+    const OF_CHORD: [Invariant; 6] =
+        [Margin(0), Margin(1), Dot(2, 2), Accurate(0, 2), Accurate(1, 2), Param(0)];
 
     /// Distance between x and y.
     #[derive(Clone, Copy, Debug)]
     pub struct Dist;
 
-    impl RowFormula<2, 3, 5, 1> for Dist {
+    impl RowFormula<2, 3, 6, 1> for Dist {
         const NAME: &'static str = "klein.dist";
         const VECTOR: bool = false;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
-        const INVARIANTS: [Invariant; 5] = OF_CHORD;
+        const INVARIANTS: [Invariant; 6] = OF_CHORD;
         #[inline(always)]
-        fn eval<S: Scalar>([ex, ey, dd, xd, kappa]: [S; 5]) -> [S; 1] {
-            [distance_of_chord(chord(ex, ey, dd, xd, kappa), kappa)]
+        fn eval<S: Scalar>([ex, ey, dd, xd, yd, kappa]: [S; 6]) -> [S; 1] {
+            [distance_of_chord(chord(ex, ey, dd, xd, yd, kappa), kappa)]
         }
     }
 
@@ -105,14 +106,14 @@ pub mod formulas {
     #[derive(Clone, Copy, Debug)]
     pub struct Log;
 
-    impl RowFormula<2, 3, 5, 3> for Log {
+    impl RowFormula<2, 3, 6, 3> for Log {
         const NAME: &'static str = "klein.log";
         const VECTOR: bool = true;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
-        const INVARIANTS: [Invariant; 5] = OF_CHORD;
+        const INVARIANTS: [Invariant; 6] = OF_CHORD;
         #[inline(always)]
-        fn eval<S: Scalar>([ex, ey, dd, xd, kappa]: [S; 5]) -> [S; 3] {
-            let velocity = velocity_of_chord(chord(ex, ey, dd, xd, kappa), kappa);
+        fn eval<S: Scalar>([ex, ey, dd, xd, yd, kappa]: [S; 6]) -> [S; 3] {
+            let velocity = velocity_of_chord(chord(ex, ey, dd, xd, yd, kappa), kappa);
             [S::zero(), S::zero(), (ex / ey).sqrt() * velocity]
         }
     }
@@ -122,14 +123,14 @@ pub mod formulas {
     #[derive(Clone, Copy, Debug)]
     pub struct Centred;
 
-    impl RowFormula<2, 3, 5, 3> for Centred {
+    impl RowFormula<2, 3, 6, 3> for Centred {
         const NAME: &'static str = "klein.centred";
         const VECTOR: bool = true;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
-        const INVARIANTS: [Invariant; 5] = OF_CHORD;
+        const INVARIANTS: [Invariant; 6] = OF_CHORD;
         #[inline(always)]
-        fn eval<S: Scalar>([ex, ey, dd, xd, kappa]: [S; 5]) -> [S; 3] {
-            let of_d = velocity_of_chord(chord(ex, ey, dd, xd, kappa), kappa) / ey.sqrt();
+        fn eval<S: Scalar>([ex, ey, dd, xd, yd, kappa]: [S; 6]) -> [S; 3] {
+            let of_d = velocity_of_chord(chord(ex, ey, dd, xd, yd, kappa), kappa) / ey.sqrt();
             let root = ex.sqrt();
             [-kappa * xd / (root + ex) * of_d, S::zero(), of_d]
         }
