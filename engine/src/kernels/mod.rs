@@ -19,5 +19,6 @@ pub(crate) mod pool2d;
 pub(crate) mod reduce;
 pub(crate) mod softmax;
 pub(crate) mod sparse;
-pub(crate) mod update;
+pub(crate) mod update_elements;
+pub(crate) mod update_rows;
 pub(crate) mod wedge;
