@@ -218,13 +218,10 @@ pub mod formulas {
         fn eval<S: Scalar>([horizontal, tt, td, a, b, kappa]: [S; 6]) -> [S; 3] {
             let ([of_d, up], rise) = (log_apart(horizontal, a, b), b - a);
             let (of_d, vertical) = (of_d / a, (of_d * rise + up) / a);
-            let sum = a + S::one();
-            // In units of σ, whose square may overflow.
-            let tangent = (tt / sum / sum).min(S::constant(1e300));
-            let along = of_d * td / sum;
-            let (k, c) = (S::constant(2.0) / (S::one() + tangent), (-kappa).sqrt());
-            let turned = vertical - k * (tangent * vertical - along);
-            [-k * (vertical + along) / sum / c, of_d / c, turned / c]
+            // From x to the origin: the difference is −t.
+            let [of_h, turned] = turn(tt, -of_d * td, vertical, a + S::one());
+            let c = (-kappa).sqrt();
+            [-of_h / c, of_d / c, turned / c]
         }
     }
 
@@ -261,13 +258,20 @@ pub mod formulas {
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Last(2)];
         #[inline(always)]
         fn eval<S: Scalar>([hh, hv, a, b, vn]: [S; 5]) -> [S; 3] {
-            let sum = a + b;
-            let tangent = (hh / sum / sum).min(S::constant(1e300));
-            let hv = hv / sum;
-            let k = S::constant(2.0) / (S::one() + tangent);
-            let ratio = b / a;
-            [ratio * k * (vn - hv) / sum, ratio, ratio * (vn - k * (tangent * vn + hv))]
+            let ([of_h, turned], ratio) = (turn(hh, hv, vn, a + b), b / a);
+            [ratio * of_h, ratio, ratio * turned]
         }
+    }
+
+    /// The turn of a vector v by 2 arctan(‖h‖/σ) in the plane of h and the height: the coefficient of h that is added to
+    /// v_h, and the new v_n.
+    #[inline(always)]
+    fn turn<S: Scalar>(hh: S, hv: S, vn: S, sum: S) -> [S; 2] {
+        // In units of σ, whose square may overflow.
+        let tangent = (hh / sum / sum).min(S::constant(1e300));
+        let hv = hv / sum;
+        let k = S::constant(2.0) / (S::one() + tangent);
+        [k * (vn - hv) / sum, vn - k * (tangent * vn + hv)]
     }
 
     /// Riemannian gradient from the coordinate gradient g: `c a² g`.
