@@ -59,7 +59,10 @@ pub mod formulas {
         (dd - kappa * (ds / (rx + ry)).square()) / (rx * ry)
     }
 
-    /// What formulas of the chord read.
+    /// The vectors of formulas of the chord.
+    const CHORD: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
+
+    /// What they read.
     const OF_CHORD: [Invariant; 6] =
         [Margin(0), Margin(1), Dot(2, 2), Accurate(0, 2), Accurate(1, 2), Param(0)];
 
@@ -70,7 +73,7 @@ pub mod formulas {
     impl RowFormula<2, 3, 6, 1> for Dist {
         const NAME: &'static str = "klein.dist";
         const VECTOR: bool = false;
-        const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
+        const BASIS: [Vector; 3] = CHORD;
         const INVARIANTS: [Invariant; 6] = OF_CHORD;
         #[inline(always)]
         fn eval<S: Scalar>([ex, ey, dd, xd, yd, kappa]: [S; 6]) -> [S; 1] {
@@ -109,7 +112,7 @@ pub mod formulas {
     impl RowFormula<2, 3, 6, 3> for Log {
         const NAME: &'static str = "klein.log";
         const VECTOR: bool = true;
-        const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
+        const BASIS: [Vector; 3] = CHORD;
         const INVARIANTS: [Invariant; 6] = OF_CHORD;
         #[inline(always)]
         fn eval<S: Scalar>([ex, ey, dd, xd, yd, kappa]: [S; 6]) -> [S; 3] {
@@ -126,7 +129,7 @@ pub mod formulas {
     impl RowFormula<2, 3, 6, 3> for Centred {
         const NAME: &'static str = "klein.centred";
         const VECTOR: bool = true;
-        const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
+        const BASIS: [Vector; 3] = CHORD;
         const INVARIANTS: [Invariant; 6] = OF_CHORD;
         #[inline(always)]
         fn eval<S: Scalar>([ex, ey, dd, xd, yd, kappa]: [S; 6]) -> [S; 3] {
