@@ -12,7 +12,7 @@
 //! the antipode of the mean, d = π/√κ: to be used where the scale is well below that. On a product the second term is the sum
 //! of those of its factors.
 
-use cotangent_engine::formulas::{Add, Sub};
+use cotangent_engine::formulas::{Add, Hypot, Sub};
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, MapFormula, Row, RowFunction, Rows, Scalar, Shape, Tensor};
 use rand::RngExt;
@@ -44,18 +44,20 @@ pub trait OriginFrame: Manifold {
         self.project(&points.zeros(points.width()))
     }
 
-    /// The logarithm of the Jacobian determinant of the exponential map at means, between Riemannian volumes, where it leads to
-    /// points: a number for each.
-    fn log_volume<R: Rows>(&self, means: &R, points: &R) -> R::Scalar;
+    /// Distances of points to means, and the logarithms of the Jacobian determinant of the exponential map at the means,
+    /// between Riemannian volumes, where it leads to the points: two numbers for each.
+    fn dist_and_log_volume<R: Rows>(&self, means: &R, points: &R) -> (R::Scalar, R::Scalar);
 }
 
 /// That of a manifold of constant curvature.
-macro_rules! log_volume_by_distance {
+macro_rules! log_volume_of_distance {
     () => {
-        fn log_volume<R: Rows>(&self, means: &R, points: &R) -> R::Scalar {
+        fn dist_and_log_volume<R: Rows>(&self, means: &R, points: &R) -> (R::Scalar, R::Scalar) {
             let power = self.dimension(points.width()) as f64 - 1.0;
             let [kappa, power] = [self.kappa(), power].map(|value| points.constant(value));
-            R::map(formulas::LogVolume, [&self.dist(means, points), &kappa, &power])
+            let distance = self.dist(means, points);
+            let volume = R::map(formulas::LogVolume, [&distance, &kappa, &power]);
+            (distance, volume)
         }
     };
 }
@@ -67,7 +69,7 @@ impl OriginFrame for Euclidean {
     fn in_frame<R: Rows>(&self, tangents: &R) -> R {
         tangents.clone()
     }
-    log_volume_by_distance!();
+    log_volume_of_distance!();
 }
 
 /// The metric at the origin is λ₀² = 4 times that of the coordinates, whatever the curvature.
@@ -78,7 +80,7 @@ impl OriginFrame for Stereographic {
     fn in_frame<R: Rows>(&self, tangents: &R) -> R {
         R::vector(Scale, [tangents], [&tangents.constant(2.0)])
     }
-    log_volume_by_distance!();
+    log_volume_of_distance!();
 }
 
 /// Tangent vectors at the origin, a pole of the first coordinate, have 0 there.
@@ -100,12 +102,12 @@ impl OriginFrame for Lorentz {
         let kappa = means.constant(self.kappa());
         self.in_frame(&R::vector(lorentz::formulas::Centred, [means, points], [&kappa]))
     }
-    log_volume_by_distance!();
+    log_volume_of_distance!();
 }
 
 impl OriginFrame for Sphere {
     frame_beside_the_first_coordinate!();
-    log_volume_by_distance!();
+    log_volume_of_distance!();
 }
 
 /// The metric at the origin is that of the coordinates.
@@ -120,7 +122,7 @@ impl OriginFrame for Klein {
     fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
         R::vector(klein::formulas::Centred, [means, points], [&means.constant(self.kappa())])
     }
-    log_volume_by_distance!();
+    log_volume_of_distance!();
 }
 
 /// The metric at the origin, which is at height 1, is 1/c times that of the coordinates.
@@ -139,7 +141,7 @@ impl OriginFrame for HalfSpace {
         // That of the hyperboloid has no space coordinates, and its time is not looked at.
         self.of_hyperboloid(&points.zeros(points.width() + 1))
     }
-    log_volume_by_distance!();
+    log_volume_of_distance!();
 }
 
 /// The frames of both factors.
@@ -166,9 +168,11 @@ impl<A: OriginFrame, B: OriginFrame> OriginFrame for Product<A, B> {
         let (x, y) = self.parts(points);
         R::concat(&self.left().origins(&x), &self.right().origins(&y))
     }
-    fn log_volume<R: Rows>(&self, means: &R, points: &R) -> R::Scalar {
+    fn dist_and_log_volume<R: Rows>(&self, means: &R, points: &R) -> (R::Scalar, R::Scalar) {
         let ((a, b), (x, y)) = (self.parts(means), self.parts(points));
-        R::map(Add, [&self.left().log_volume(&a, &x), &self.right().log_volume(&b, &y)])
+        let (of_left, left) = self.left().dist_and_log_volume(&a, &x);
+        let (of_right, right) = self.right().dist_and_log_volume(&b, &y);
+        (R::map(Hypot, [&of_left, &of_right]), R::map(Add, [&left, &right]))
     }
 }
 
@@ -244,16 +248,16 @@ impl<M: OriginFrame, R: Rows> WrappedNormal<M, R> {
     pub fn log_density(&self, points: &R) -> R::Scalar {
         let m = &self.manifold;
         let n = m.dimension(points.width()) as f64;
+        let (distance, log_volume) = m.dist_and_log_volume(&self.mean, points);
         let normal = match &self.spread {
             Spread::Isotropic(scale) => {
-                let distance = m.dist(&self.mean, points);
                 R::map(formulas::IsotropicNormal, [&distance, scale, &points.constant(n)])
             }
             Spread::Diagonal(scales) => {
                 R::scalar_function(DiagonalNormal, [&m.log_in_frame(&self.mean, points), scales])
             }
         };
-        R::map(Sub, [&normal, &m.log_volume(&self.mean, points)])
+        R::map(Sub, [&normal, &log_volume])
     }
 }
 
