@@ -4,10 +4,10 @@
 //! ball or off a hyperboloid. [`Domain::settle`] moves such a row by the least that storage allows, and
 //! leaves every row that is already inside untouched, to the bit.
 
-use crate::kernels::line::line_sum;
+use crate::kernels::line::line_square;
 use crate::lanes::array;
 use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
-use crate::{Float, Lanes, Scalar};
+use crate::{Float, Lanes};
 
 /// Where the rows that a formula returns must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,10 +195,14 @@ fn settle_hyperboloid<T: Float>(row: &mut [T], kappa: f64) {
 /// The time coordinate that belongs to a row's space coordinates.
 #[inline(always)]
 fn time_of<T: Float>(row: &[T], kappa: f64) -> f64 {
-    let square = line_sum(
+    let square = dispatch_wide(
         &row[1..],
         #[inline(always)]
-        |x| x.widen().square(),
+        |x| line_square::<T, Avx512>(x),
+        #[inline(always)]
+        |x| line_square::<T, Avx2>(x),
+        #[inline(always)]
+        |x| line_square::<T, Portable>(x),
     );
     (square - 1.0 / kappa).sqrt()
 }

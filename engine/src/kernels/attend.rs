@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::arena::Op;
 use crate::formulas::ScaledDot;
 use crate::kernels::gemm::{Matrix, serial};
-use crate::kernels::line::{line_dot, line_map, line_max, line_total, line_zip};
+use crate::kernels::line::{self, line_map, line_max, line_total, line_zip};
 use crate::kernels::pair::{
     Gradients, PairFormula, PairKernel, Part, Sizes, gradient, pairings, pairings_gradient, pieces, sizes,
     tiles,
@@ -20,7 +20,7 @@ use crate::kernels::pair::{
 use crate::kernels::softmax::WIDE;
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel::{self, PIECES, split_front};
-use crate::simd::{LANES, dispatch, dispatch_wide};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
 use crate::{Float, Lanes, Scalar, Shape, Tape, Var};
 
 /// What makes weights of attention's scores.
@@ -225,11 +225,11 @@ impl<T: Float> Operation<T> for Attend<T> {
                         dispatch_wide(
                             (running, &mut *scores),
                             #[inline(always)]
-                            |(running, scores)| running.take::<WIDE>(scores),
+                            |(running, scores)| running.take::<Avx512, WIDE>(scores),
                             #[inline(always)]
-                            |(running, scores)| running.take::<LANES>(scores),
+                            |(running, scores)| running.take::<Avx2, LANES>(scores),
                             #[inline(always)]
-                            |(running, scores)| running.take::<1>(scores),
+                            |(running, scores)| running.take::<Portable, 1>(scores),
                         );
                         let p = Matrix::new(scores, queries.len(), keys.len());
                         let v = Matrix::new(&v[keys.start * width..keys.end * width], keys.len(), width);
@@ -275,7 +275,7 @@ impl<T: Float> Operation<T> for Attend<T> {
                     for (dot, (g, out)) in
                         dots.iter_mut().zip(g.chunks_exact(width).zip(out.chunks_exact(width)))
                     {
-                        *dot = T::nearest(line_dot(g, out));
+                        *dot = T::nearest(line::dot(g, out));
                     }
                     for keys in self.keys(s, &queries) {
                         let (n, m) = (queries.len(), keys.len());
@@ -370,7 +370,7 @@ struct Running<'a, T> {
 impl<T: Float> Running<'_, T> {
     /// Scores of a tile become weights, `R` side by side; what was summed before is brought to the same scale.
     #[inline(always)]
-    fn take<const R: usize>(self, scores: &mut [T]) {
+    fn take<S: Block, const R: usize>(self, scores: &mut [T]) {
         if self.weights == Weights::Sigmoid {
             return line_map::<T, R>(
                 scores,
@@ -394,7 +394,7 @@ impl<T: Float> Running<'_, T> {
                 #[inline(always)]
                 |x| (x - lanes).exp(),
             );
-            let mut sum = line_total(row);
+            let mut sum = line_total::<T, S>(row);
             if max != before {
                 let factor = (before - max).exp();
                 sum += self.sums[i].to_f64() * factor.to_f64();

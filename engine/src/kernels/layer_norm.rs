@@ -3,12 +3,12 @@
 //! Sums are taken in `f64`; the variance from differences, in a second pass.
 
 use crate::arena::Op;
-use crate::kernels::line::pairwise;
+use crate::kernels::line::{line_sum, line_total, pairwise};
 use crate::kernels::pieces::{Piece, for_each_piece};
 use crate::operation::{Operation, Outcome, View};
 use crate::parallel;
 use crate::shape::Broadcast;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, add, dispatch_wide, read, write};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, for_each_block, read, write};
 use crate::{Float, Shape, Var};
 
 /// Inputs: rows, gain, bias.
@@ -48,15 +48,18 @@ impl<T: Float> Operation<T> for LayerNorm {
         let [x, gain, bias] = [0, 1, 2].map(|i| inputs[i].data);
         parallel::for_each_part(out, width, 1, width / 2, |range, out| {
             let x = &x[range.start * width..range.end * width];
-            dispatch_wide(
-                out,
-                #[inline(always)]
-                |out| normalise::<T, Avx512>(x, gain, bias, self.epsilon, out),
-                #[inline(always)]
-                |out| normalise::<T, Avx2>(x, gain, bias, self.epsilon, out),
-                #[inline(always)]
-                |out| normalise::<T, Portable>(x, gain, bias, self.epsilon, out),
-            );
+            f64::with_scratch(2 * width.next_multiple_of(LANES), |wide| {
+                let wide = wide.as_chunks_mut().0;
+                dispatch_wide(
+                    (out, wide),
+                    #[inline(always)]
+                    |(out, wide)| normalise::<T, Avx512>(x, gain, bias, self.epsilon, out, wide),
+                    #[inline(always)]
+                    |(out, wide)| normalise::<T, Avx2>(x, gain, bias, self.epsilon, out, wide),
+                    #[inline(always)]
+                    |(out, wide)| normalise::<T, Portable>(x, gain, bias, self.epsilon, out, wide),
+                );
+            });
         });
     }
 
@@ -72,19 +75,18 @@ impl<T: Float> Operation<T> for LayerNorm {
         let one = Broadcast::cycled(1);
         let reads = [(Broadcast::cycled(rows), width), (one, width), (one, width)];
         let (x, gain) = (inputs[0].data, inputs[1].data);
-        let padded = width.next_multiple_of(LANES);
         for_each_piece(&reads, rows, 2 * width, grads, |piece| {
-            f64::with_scratch(2 * padded, |sums| {
-                sums.fill(0.0);
-                let sums = sums.split_at_mut(padded);
+            f64::with_scratch(2 * width.next_multiple_of(LANES), |wide| {
+                wide.fill(0.0);
+                let wide = wide.as_chunks_mut().0;
                 dispatch_wide(
-                    (piece, sums),
+                    (piece, wide),
                     #[inline(always)]
-                    |(piece, sums)| gradients::<T, Avx512>(x, gain, self.epsilon, g, piece, sums),
+                    |(piece, wide)| gradients::<T, Avx512>(x, gain, self.epsilon, g, piece, wide),
                     #[inline(always)]
-                    |(piece, sums)| gradients::<T, Avx2>(x, gain, self.epsilon, g, piece, sums),
+                    |(piece, wide)| gradients::<T, Avx2>(x, gain, self.epsilon, g, piece, wide),
                     #[inline(always)]
-                    |(piece, sums)| gradients::<T, Portable>(x, gain, self.epsilon, g, piece, sums),
+                    |(piece, wide)| gradients::<T, Portable>(x, gain, self.epsilon, g, piece, wide),
                 );
             });
         });
@@ -109,55 +111,65 @@ impl<T: Float> Operation<T> for LayerNorm {
     }
 }
 
-/// The mean of a row, to be taken from its blocks: in every lane, and in those that the last block fills.
+/// A mean, to be taken from the blocks of a row: in every lane, and in those that the last block fills.
 #[inline(always)]
-fn means<T: Float, S: Block>(x: &[T]) -> [S; 2] {
-    let width = x.len();
-    let mut sums = [S::splat(0.0); 2];
-    for c in (0..width).step_by(2 * LANES) {
-        sums[0] = sums[0] + read(x, c, width - c);
-        let next = (c + LANES).min(width);
-        sums[1] = sums[1] + read(x, next, width - next);
-    }
-    let mean = pairwise((sums[0] + sums[1]).lanes()) / width as f64;
+fn in_lanes<S: Block>(mean: f64, width: usize) -> [S; 2] {
     let mut last = [0.0; LANES];
     last[..width % LANES].fill(mean);
     [S::splat(mean), S::load(&last)]
 }
 
-/// 1/√(variance + epsilon), given the sums of squares about the mean.
+/// 1/√(variance + epsilon), given the sum of squares about the mean.
 #[inline(always)]
-fn inverse_deviation<S: Block>(squares: S, width: usize, epsilon: f64) -> f64 {
-    (pairwise(squares.lanes()) / width as f64 + epsilon).sqrt().recip()
+fn inverse_deviation(squares: f64, width: usize, epsilon: f64) -> f64 {
+    (squares / width as f64 + epsilon).sqrt().recip()
 }
 
+/// A row's elements in `f64`, in whole blocks.
+fn widen<T: Float>(row: &[T], to: &mut [[f64; LANES]]) {
+    to.as_flattened_mut().iter_mut().zip(row).for_each(|(to, x)| *to = x.to_f64());
+}
+
+/// `wide`: room for two rows in whole blocks.
 #[inline(always)]
-fn normalise<T: Float, S: Block>(x: &[T], gain: &[T], bias: &[T], epsilon: f64, out: &mut [T]) {
+fn normalise<T: Float, S: Block>(
+    x: &[T],
+    gain: &[T],
+    bias: &[T],
+    epsilon: f64,
+    out: &mut [T],
+    wide: &mut [[f64; LANES]],
+) {
     let width = gain.len();
-    for (r, x) in x.chunks_exact(width).enumerate() {
-        let means = means::<T, S>(x);
-        let mut squares = [S::splat(0.0); 2];
-        for c in (0..width).step_by(2 * LANES) {
-            let next = (c + LANES).min(width);
-            let a = read::<T, S>(x, c, width - c) - means[usize::from(width - c < LANES)];
-            let b = read::<T, S>(x, next, width - next)
-                - if next < width { means[usize::from(width - next < LANES)] } else { S::splat(0.0) };
-            squares[0] = squares[0] + a * a;
-            squares[1] = squares[1] + b * b;
-        }
-        let scale = S::splat(inverse_deviation(squares[0] + squares[1], width, epsilon));
-        let out = &mut out[r * width..];
-        for c in (0..width).step_by(LANES) {
-            let left = width - c;
-            let unit = (read::<T, S>(x, c, left) - means[0]) * scale;
-            let y = unit * read(gain, c, left) + read(bias, c, left);
-            write(out, c, left, y);
-        }
+    let (wide_gain, wide_bias) = wide.split_at_mut(wide.len() / 2);
+    widen(gain, wide_gain);
+    widen(bias, wide_bias);
+    for (x, out) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
+        let means = in_lanes::<S>(line_total::<T, S>(x) / width as f64, width);
+        let squares = line_sum(
+            [x],
+            #[inline(always)]
+            |[x]| {
+                let d = read::<T, S>(x, 0, x.len()) - means[usize::from(x.len() < LANES)];
+                d * d
+            },
+        );
+        let scale = S::splat(inverse_deviation(squares, width, epsilon));
+        for_each_block(
+            width,
+            &[x],
+            None,
+            #[inline(always)]
+            |c, [x], _: S| {
+                let (gain, bias) = (S::load(&wide_gain[c / LANES]), S::load(&wide_bias[c / LANES]));
+                write(out, c, width - c, (x - means[0]) * scale * gain + bias);
+            },
+        );
     }
 }
 
 /// With `d` the row about its mean, `u = scale d` and `h = g · gain`: `dx = scale (h − mean(h) − u mean(u h))`, the
-/// gain receives `g u` and the bias `g`.
+/// gain receives `g u` and the bias `g`. `wide`: room for two rows in whole blocks, zeros.
 #[inline(always)]
 fn gradients<T: Float, S: Block>(
     x: &[T],
@@ -165,41 +177,52 @@ fn gradients<T: Float, S: Block>(
     epsilon: f64,
     g: &[T],
     piece: &mut Piece<'_, T>,
-    (of_gain, of_bias): (&mut [f64], &mut [f64]),
+    wide: &mut [[f64; LANES]],
 ) {
     let width = gain.len();
+    let (of_gain, of_bias) = wide.split_at_mut(wide.len() / 2);
     for r in piece.range.clone() {
         let (x, g) = (&x[r * width..][..width], &g[r * width..][..width]);
-        let means = means::<T, S>(x);
+        let means = in_lanes::<S>(line_total::<T, S>(x) / width as f64, width);
         let [mut squares, mut sum, mut dot] = [S::splat(0.0); 3];
-        for c in (0..width).step_by(LANES) {
-            let left = width - c;
-            let d = read::<T, S>(x, c, left) - means[usize::from(left < LANES)];
-            let h = read::<T, S>(g, c, left) * read(gain, c, left);
-            squares = squares + d * d;
-            sum = sum + h;
-            dot = dot + h * d;
-        }
-        let scale = inverse_deviation(squares, width, epsilon);
+        for_each_block(
+            width,
+            &[x, g, gain],
+            None,
+            #[inline(always)]
+            |c, [x, g, gain], _: S| {
+                let d = x - means[usize::from(width - c < LANES)];
+                let h = g * gain;
+                squares = squares + d * d;
+                sum = sum + h;
+                dot = dot + h * d;
+            },
+        );
+        let scale = inverse_deviation(pairwise(squares.lanes()), width, epsilon);
         let sum = S::splat(pairwise(sum.lanes()) / width as f64);
         let dot = S::splat(scale * pairwise(dot.lanes()) / width as f64);
         let scale = S::splat(scale);
-        let mut dx = piece.places[0].slice().map(|(dx, first)| &mut dx[(r - first) * width..]);
-        for c in (0..width).step_by(LANES) {
-            let left = width - c;
-            let u = (read::<T, S>(x, c, left) - means[0]) * scale;
-            let g = read::<T, S>(g, c, left);
-            add(of_gain, c, LANES, g * u);
-            add(of_bias, c, LANES, g);
-            if let Some(dx) = dx.as_deref_mut() {
-                let h = g * read(gain, c, left);
-                write(dx, c, left, scale * (h - sum - u * dot));
-            }
-        }
+        let mut dx = piece.places[0].slice().map(|(dx, first)| &mut dx[(r - first) * width..][..width]);
+        for_each_block(
+            width,
+            &[x, g, gain],
+            None,
+            #[inline(always)]
+            |c, [x, g, gain], _: S| {
+                let u = (x - means[0]) * scale;
+                let (to_gain, to_bias) = (&mut of_gain[c / LANES], &mut of_bias[c / LANES]);
+                (S::load(to_gain) + g * u).store(to_gain);
+                (S::load(to_bias) + g).store(to_bias);
+                if let Some(dx) = dx.as_deref_mut() {
+                    write(dx, c, width - c, scale * (g * gain - sum - u * dot));
+                }
+            },
+        );
     }
     for (place, sums) in piece.places[1..].iter_mut().zip([of_gain, of_bias]) {
         if let Some(sums_of_piece) = place.at(0, width) {
-            sums_of_piece.iter_mut().zip(sums).for_each(|(to, &mut sum)| *to = T::nearest(sum));
+            let sums = sums.as_flattened();
+            sums_of_piece.iter_mut().zip(sums).for_each(|(to, &sum)| *to = T::nearest(sum));
         }
     }
 }

@@ -1,13 +1,18 @@
 //! What kernels do to a line of neighbouring elements, inlined into their own loops.
 //!
-//! Sums are accumulated in `f64` in a fixed order: eight lanes, in blocks of 4096.
+//! Sums are accumulated in `f64` in a fixed order: four sets of eight lanes, in blocks of 4096.
+
+use std::ops::Range;
 
 use crate::lanes::array;
-use crate::simd::LANES;
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
 use crate::{Float, Lanes};
 
 /// Elements whose sums are combined in order.
 pub(crate) const BLOCK: usize = 4096;
+
+/// Sets of lanes that sums run over side by side, as an addition waits for the one before.
+pub(crate) const SETS: usize = 4;
 
 /// Some consecutive elements; `pad` beyond the end.
 #[inline(always)]
@@ -22,56 +27,139 @@ pub(crate) fn pairwise(lanes: Lanes<LANES>) -> f64 {
     ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
 }
 
-/// `Σ f(x)`, in a fixed order.
+/// `Σ f(x₁, x₂, …)` over lines of one length, in a fixed order. `f` is given up to eight neighbours of each, and makes a block
+/// of them, zeros beyond the end.
 #[inline(always)]
-pub(crate) fn line_sum<T: Float>(x: &[T], f: impl Fn(Lanes<LANES, T>) -> Lanes<LANES>) -> f64 {
+pub(crate) fn line_sum<T: Float, S: Block, const K: usize>(x: [&[T]; K], f: impl Fn([&[T]; K]) -> S) -> f64 {
+    let width = x[0].len();
+    debug_assert!(x.iter().all(|x| x.len() == width), "lines of one length");
+    let zero = S::splat(0.0);
     let mut total = 0.0;
-    for block in x.chunks(BLOCK) {
-        let mut sums = [Lanes::splat(0.0); 2];
-        let mut pairs = block.chunks_exact(2 * LANES);
-        for pair in &mut pairs {
-            let (a, b) = pair.split_at(LANES);
-            sums[0] = sums[0] + f(load(a, 0.0));
-            sums[1] = sums[1] + f(load(b, 0.0));
+    for start in (0..width).step_by(BLOCK) {
+        let end = width.min(start + BLOCK);
+        let whole = (end - start) / (SETS * LANES);
+        let mut sets = [[].as_slice(); K];
+        for k in 0..K {
+            sets[k] = &x[k][start..].as_chunks::<{ SETS * LANES }>().0[..whole];
         }
-        for rest in pairs.remainder().chunks(LANES) {
-            let mut y = f(load(rest, 0.0));
-            (rest.len()..LANES).for_each(|l| y.set(l, 0.0));
-            sums[0] = sums[0] + y;
+        let [mut a, mut b, mut c, mut d] = [zero; SETS];
+        for i in 0..whole {
+            let mut x = [[].as_slice(); K];
+            for k in 0..K {
+                x[k] = &sets[k][i];
+            }
+            a = a + f(part(&x, 0..LANES));
+            b = b + f(part(&x, LANES..2 * LANES));
+            c = c + f(part(&x, 2 * LANES..3 * LANES));
+            d = d + f(part(&x, 3 * LANES..4 * LANES));
         }
-        total += pairwise(sums[0] + sums[1]);
+        let rest = (start + whole * SETS * LANES..end).step_by(LANES);
+        for (sum, at) in [&mut a, &mut b, &mut c, &mut d].into_iter().zip(rest) {
+            *sum = *sum + f(part(&x, at..end.min(at + LANES)));
+        }
+        total += pairwise(((a + b) + (c + d)).lanes());
     }
     total
 }
 
+/// Some neighbours of each line.
+#[inline(always)]
+fn part<'a, T, const K: usize>(x: &[&'a [T]; K], range: Range<usize>) -> [&'a [T]; K] {
+    let mut part = [[].as_slice(); K];
+    for k in 0..K {
+        part[k] = &x[k][range.clone()];
+    }
+    part
+}
+
 /// The sum.
 #[inline(always)]
-pub(crate) fn line_total<T: Float>(x: &[T]) -> f64 {
+pub(crate) fn line_total<T: Float, S: Block>(x: &[T]) -> f64 {
     line_sum(
-        x,
+        [x],
         #[inline(always)]
-        |x| x.widen(),
+        |[x]| read::<T, S>(x, 0, x.len()),
     )
 }
+
+/// The sum of squares.
+#[inline(always)]
+pub(crate) fn line_square<T: Float, S: Block>(x: &[T]) -> f64 {
+    line_sum(
+        [x],
+        #[inline(always)]
+        |[x]| {
+            let x = read::<T, S>(x, 0, x.len());
+            x * x
+        },
+    )
+}
+
+/// `Σ x y`, of products rounded to the element type.
+#[inline(always)]
+pub(crate) fn line_dot<T: Float, S: Block>(x: &[T], y: &[T]) -> f64 {
+    line_sum(
+        [x, y],
+        #[inline(always)]
+        |[x, y]| S::load(&(load(x, 0.0) * load(y, 0.0)).to_array()),
+    )
+}
+
+/// [`line_dot`], compiled for the instruction set in use.
+pub(crate) fn dot<T: Float>(x: &[T], y: &[T]) -> f64 {
+    dispatch_wide(
+        (x, y),
+        #[inline(always)]
+        |(x, y)| line_dot::<T, Avx512>(x, y),
+        #[inline(always)]
+        |(x, y)| line_dot::<T, Avx2>(x, y),
+        #[inline(always)]
+        |(x, y)| line_dot::<T, Portable>(x, y),
+    )
+}
+
+/// Elements that the largest is sought among side by side.
+const WIDE: usize = 16;
 
 /// The largest element; NaN if there is one, −∞ if there is none.
 #[inline(always)]
 pub(crate) fn line_max<T: Float>(x: &[T]) -> T {
-    let least = Lanes::<LANES, T>::splat(T::nearest(f64::NEG_INFINITY));
-    // Side by side: one comparison waits for the one before.
-    let mut maxima = [least; 4];
-    let mut blocks = x.chunks_exact(4 * LANES);
-    for block in &mut blocks {
-        for i in 0..4 {
-            maxima[i] = larger(maxima[i], load(&block[i * LANES..(i + 1) * LANES], f64::NEG_INFINITY));
+    let lowest = T::nearest(f64::NEG_INFINITY);
+    let [mut a, mut b] = [Lanes::<WIDE, T>::splat(lowest); 2];
+    // A comparison passes over NaN; a sum does not.
+    let mut sum = Lanes::<WIDE, T>::splat(T::zero());
+    let (pairs, rest) = x.as_chunks::<{ 2 * WIDE }>();
+    for x in pairs {
+        let (x, y) = (Lanes::load(&x[..WIDE], 0.0), Lanes::load(&x[WIDE..], 0.0));
+        (a, b) = (above(x, a), above(y, b));
+        sum = sum + (x + y);
+    }
+    a = above(b, a);
+    for x in rest.chunks(WIDE) {
+        let x = Lanes::load(x, f64::NEG_INFINITY);
+        a = above(x, a);
+        sum = sum + x;
+    }
+    let (mut max, sum) = (a.to_array(), sum.to_array());
+    for half in [8, 4, 2, 1] {
+        for l in 0..half {
+            max[l] = if max[l + half] > max[l] { max[l + half] } else { max[l] };
         }
     }
-    for block in blocks.remainder().chunks(LANES) {
-        maxima[0] = larger(maxima[0], load(block, f64::NEG_INFINITY));
-    }
-    let max = larger(larger(maxima[0], maxima[1]), larger(maxima[2], maxima[3]));
-    let first = Lanes::from([max.get(0)]);
-    (1..LANES).fold(first, |m, l| larger(m, Lanes::from([max.get(l)]))).get(0)
+    if sum.iter().any(|x| x.is_nan()) { with_nan(x, max[0]) } else { max[0] }
+}
+
+/// The larger of two, lane by lane; the second where one is NaN.
+#[inline(always)]
+fn above<const R: usize, T: Float>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lanes<R, T> {
+    Lanes::from(array(T::zero(), |l| if a.get(l) > b.get(l) { a.get(l) } else { b.get(l) }))
+}
+
+/// NaN if there is one, else the largest element.
+#[cold]
+#[inline(never)]
+fn with_nan<T: Float>(x: &[T], max: T) -> T {
+    x.iter().copied().find(|x| x.is_nan()).unwrap_or(max)
 }
 
 /// The larger of two, lane by lane; NaN if one is.
@@ -81,16 +169,6 @@ pub(crate) fn larger<const R: usize, T: Float>(a: Lanes<R, T>, b: Lanes<R, T>) -
         let (a, b) = (a.get(l), b.get(l));
         if b > a || b.is_nan() { b } else { a }
     }))
-}
-
-/// `Σ x y`, of products rounded to the element type.
-#[inline(always)]
-pub(crate) fn line_dot<T: Float>(x: &[T], y: &[T]) -> f64 {
-    let mut sum = Lanes::splat(0.0);
-    for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
-        sum = sum + (load(x, 0.0) * load(y, 0.0)).widen();
-    }
-    pairwise(sum)
 }
 
 /// `y ← f(y)`, `R` elements side by side.
@@ -136,5 +214,62 @@ pub(crate) fn line_zip<T: Float, const R: usize>(
 ) {
     for (y, x) in y.chunks_mut(R).zip(x.chunks(R)) {
         f(Lanes::load(y, 0.0), Lanes::load(x, 0.0)).store(y);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::rng;
+
+    fn lines<T: Float>(len: usize, special: &[T], mut check: impl FnMut(&[T])) {
+        let mut rng = rng::stream(1, 0, 0);
+        let mut x: Vec<T> = (0..len).map(|_| T::nearest(rng.random_range(-2.0..2.0))).collect();
+        check(&x);
+        for _ in 0..if len > 0 { 10 } else { 0 } {
+            for &special in special {
+                x[rng.random_range(0..len)] = special;
+            }
+            check(&x);
+        }
+    }
+
+    #[test]
+    fn the_largest_of_a_line() {
+        let (nan, infinity) = (f32::NAN, f32::INFINITY);
+        for special in [[nan, -infinity], [infinity, -infinity], [-infinity, -infinity], [f32::MAX, f32::MAX]]
+        {
+            for len in 0..=70 {
+                lines::<f32>(len, &special, |x| {
+                    let expected = x.iter().fold(-infinity, |m, &x| if x > m || x.is_nan() { x } else { m });
+                    let expected = if x.iter().any(|x| x.is_nan()) { nan } else { expected };
+                    let max = line_max(x);
+                    assert!(max == expected || max.is_nan() && expected.is_nan(), "{x:?}: {max}");
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn sums_of_a_line() {
+        for len in (0..=70).chain([BLOCK, BLOCK + 1, 2 * BLOCK + 37]) {
+            lines::<f64>(len, &[1e-9, -1e3], |x| {
+                // Element i is in lane i of its block: eight lanes, in four sets, block after block.
+                let mut total = 0.0;
+                for block in x.chunks(BLOCK) {
+                    let mut sets = [[0.0; LANES]; SETS];
+                    for (i, &x) in block.iter().enumerate() {
+                        sets[i / LANES % SETS][i % LANES] += x;
+                    }
+                    let [a, b, c, d] = sets.map(Lanes::from);
+                    total += pairwise((a + b) + (c + d));
+                }
+                assert_eq!(line_total::<f64, Portable>(x), total);
+                let ones = vec![1.0; len];
+                assert_eq!(dot(x, &ones), total);
+            });
+        }
     }
 }

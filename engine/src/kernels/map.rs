@@ -13,7 +13,7 @@ use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel::{self, split_front};
 use crate::shape::Broadcast;
-use crate::simd::{dispatch, dispatch_wide};
+use crate::simd::{Avx2, Avx512, Block, Portable, dispatch_wide};
 use crate::{Dual, Float, Lanes, Scalar, Shape, Tape, Var};
 
 /// An elementwise operation of `K` operands.
@@ -195,9 +195,15 @@ fn backward<T: Float>(
                 for (k, result) in results.chunks_exact(size).enumerate() {
                     let (read, place) = (operands[k].read, &mut places[k]);
                     if !read.is_full(g.len()) && !matches!(place, Place::Unwanted) {
-                        dispatch(
+                        let (result, at) = (&result[..count], positions.clone());
+                        dispatch_wide(
+                            (place, &mut sums[k]),
                             #[inline(always)]
-                            || add_runs(read, positions.clone(), &result[..count], place, &mut sums[k]),
+                            |(place, sum)| add_runs::<T, Avx512>(read, at.clone(), result, place, sum),
+                            #[inline(always)]
+                            |(place, sum)| add_runs::<T, Avx2>(read, at.clone(), result, place, sum),
+                            #[inline(always)]
+                            |(place, sum)| add_runs::<T, Portable>(read, at.clone(), result, place, sum),
                         );
                     }
                 }
@@ -218,7 +224,7 @@ fn backward<T: Float>(
 /// Adds gradients at some output positions to those of an operand that is not read in full; of one that is a single number,
 /// to `sum`.
 #[inline(always)]
-fn add_runs<T: Float>(
+fn add_runs<T: Float, S: Block>(
     read: Broadcast,
     positions: Range<usize>,
     mut dx: &[T],
@@ -229,7 +235,7 @@ fn add_runs<T: Float>(
         let (run, rest) = dx.split_at(count);
         dx = rest;
         if read.len == 1 {
-            *sum += line_total(run);
+            *sum += line_total::<T, S>(run);
         } else if read.holds() {
             let element = &mut place.run(first, 1).expect("wanted")[0];
             // Few are added one by one, as a device does.
@@ -238,7 +244,7 @@ fn add_runs<T: Float>(
             *element = T::nearest(if few {
                 run.iter().fold(before, |sum, x| sum + x.to_f64())
             } else {
-                before + line_total(run)
+                before + line_total::<T, S>(run)
             });
         } else {
             line_add(place.run(first, count).expect("wanted"), run);

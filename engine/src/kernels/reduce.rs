@@ -6,10 +6,10 @@
 use smallvec::SmallVec;
 
 use crate::arena::Op;
-use crate::kernels::line::{BLOCK, larger, line_max, line_sum, line_total, load};
+use crate::kernels::line::{BLOCK, larger, line_max, line_square, line_sum, line_total, load};
 use crate::operation::{Operation, Outcome, View};
 use crate::parallel::{self, PIECES};
-use crate::simd::{LANES, dispatch};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
 use crate::{Float, Lanes, Scalar, Shape, Var};
 
 /// What a reduction computes.
@@ -100,30 +100,25 @@ impl<T: Float> Var<'_, T> {
 impl Reduction {
     /// One contiguous line.
     #[inline(always)]
-    fn line<T: Float>(self, x: &[T]) -> f64 {
+    fn line<T: Float, S: Block>(self, x: &[T]) -> f64 {
         let n = x.len() as f64;
         match self {
-            Reduction::Sum => line_total(x),
-            Reduction::Mean => line_total(x) / n,
-            Reduction::Norm => line_sum(
-                x,
-                #[inline(always)]
-                |x| x.widen().square(),
-            )
-            .sqrt(),
+            Reduction::Sum => line_total::<T, S>(x),
+            Reduction::Mean => line_total::<T, S>(x) / n,
+            Reduction::Norm => line_square::<T, S>(x).sqrt(),
             Reduction::Max => line_max(x).to_f64(),
             Reduction::LogSumExp => {
                 let max = line_max(x);
                 if !max.is_finite() {
                     return max.to_f64();
                 }
-                let max = Lanes::splat(max);
+                let lanes = Lanes::splat(max);
                 let sum = line_sum(
-                    x,
+                    [x],
                     #[inline(always)]
-                    |x| (x - max).exp().widen(),
+                    |[x]| S::load(&(load(x, f64::NEG_INFINITY) - lanes).exp().to_array()),
                 );
-                max.get(0).to_f64() + sum.ln()
+                max.to_f64() + sum.ln()
             }
         }
     }
@@ -161,6 +156,27 @@ impl Reduction {
                 let wide = Lanes::select(bounded, Lanes::splat(T::one()), Lanes::splat(T::zero())).widen();
                 Lanes::select(Lanes::splat(0.5).lt(wide), finite, max.widen())
             }
+        }
+    }
+
+    /// The results from number `start` on.
+    #[inline(always)]
+    fn results<T: Float, S: Block>(self, x: &[T], axis: Axis, start: usize, out: &mut [T]) {
+        if axis.inner == 1 {
+            for (i, y) in out.iter_mut().enumerate() {
+                *y = T::nearest(self.line::<T, S>(&x[(start + i) * axis.n..][..axis.n]));
+            }
+            return;
+        }
+        let mut i = 0;
+        while i < out.len() {
+            let (o, c) = ((start + i) / axis.inner, (start + i) % axis.inner);
+            let count = LANES.min(out.len() - i).min(axis.inner - c);
+            let y = self.lines(x, axis, o * axis.n * axis.inner + c, count);
+            for (l, out) in out[i..i + count].iter_mut().enumerate() {
+                *out = T::nearest(y.get(l));
+            }
+            i += count;
         }
     }
 
@@ -226,9 +242,15 @@ impl<T: Float> Operation<T> for Reduce {
             let mut jobs: SmallVec<[_; PIECES]> =
                 parallel::pieces(x.len(), BLOCK, 1).into_iter().map(|range| (range, 0.0)).collect();
             parallel::run(&mut jobs, |(range, sum)| {
-                *sum = dispatch(
+                let x = &x[range.clone()];
+                *sum = dispatch_wide(
+                    x,
                     #[inline(always)]
-                    || Reduction::Sum.line(&x[range.clone()]),
+                    |x| line_total::<T, Avx512>(x),
+                    #[inline(always)]
+                    |x| line_total::<T, Avx2>(x),
+                    #[inline(always)]
+                    |x| line_total::<T, Portable>(x),
                 );
             });
             let sum = jobs.iter().fold(0.0, |total, (_, sum)| total + sum);
@@ -238,27 +260,14 @@ impl<T: Float> Operation<T> for Reduce {
         let cost = 1 + axis.n * if self.reduction == Reduction::LogSumExp { 2 } else { 1 } / 4;
         let reduction = self.reduction;
         parallel::for_each_part(out, 1, 1, cost, |range, out| {
-            let start = range.start;
-            dispatch(
+            dispatch_wide(
+                out,
                 #[inline(always)]
-                || {
-                    if axis.inner == 1 {
-                        for (i, y) in out.iter_mut().enumerate() {
-                            *y = T::nearest(reduction.line(&x[(start + i) * axis.n..][..axis.n]));
-                        }
-                        return;
-                    }
-                    let mut i = 0;
-                    while i < out.len() {
-                        let (o, c) = ((start + i) / axis.inner, (start + i) % axis.inner);
-                        let count = LANES.min(out.len() - i).min(axis.inner - c);
-                        let y = reduction.lines(x, axis, o * axis.n * axis.inner + c, count);
-                        for (l, out) in out[i..i + count].iter_mut().enumerate() {
-                            *out = T::nearest(y.get(l));
-                        }
-                        i += count;
-                    }
-                },
+                |out| reduction.results::<T, Avx512>(x, axis, range.start, out),
+                #[inline(always)]
+                |out| reduction.results::<T, Avx2>(x, axis, range.start, out),
+                #[inline(always)]
+                |out| reduction.results::<T, Portable>(x, axis, range.start, out),
             );
         });
     }

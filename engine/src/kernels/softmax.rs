@@ -10,7 +10,7 @@ use crate::lanes::Lanes;
 use crate::operation::{Operation, Outcome, View};
 use crate::parallel;
 use crate::shape::Broadcast;
-use crate::simd::{LANES, dispatch_wide};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
 use crate::{Float, Scalar, Shape, Var};
 
 /// Elements side by side with AVX-512.
@@ -62,11 +62,11 @@ impl<T: Float> Operation<T> for Softmax {
             dispatch_wide(
                 out,
                 #[inline(always)]
-                |out| self.rows::<T, WIDE>(x, width, out),
+                |out| self.rows::<T, Avx512, WIDE>(x, width, out),
                 #[inline(always)]
-                |out| self.rows::<T, LANES>(x, width, out),
+                |out| self.rows::<T, Avx2, LANES>(x, width, out),
                 #[inline(always)]
-                |out| self.rows::<T, 1>(x, width, out),
+                |out| self.rows::<T, Portable, 1>(x, width, out),
             );
         });
     }
@@ -87,11 +87,11 @@ impl<T: Float> Operation<T> for Softmax {
             dispatch_wide(
                 dx,
                 #[inline(always)]
-                |dx| self.gradients::<T, WIDE>(y, g, width, dx),
+                |dx| self.gradients::<T, Avx512, WIDE>(y, g, width, dx),
                 #[inline(always)]
-                |dx| self.gradients::<T, LANES>(y, g, width, dx),
+                |dx| self.gradients::<T, Avx2, LANES>(y, g, width, dx),
                 #[inline(always)]
-                |dx| self.gradients::<T, 1>(y, g, width, dx),
+                |dx| self.gradients::<T, Portable, 1>(y, g, width, dx),
             );
         });
     }
@@ -113,7 +113,7 @@ impl<T: Float> Operation<T> for Softmax {
 impl Softmax {
     /// `R` elements side by side.
     #[inline(always)]
-    fn rows<T: Float, const R: usize>(&self, x: &[T], width: usize, out: &mut [T]) {
+    fn rows<T: Float, S: Block, const R: usize>(&self, x: &[T], width: usize, out: &mut [T]) {
         for (x, y) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
             let max = Lanes::splat(line_max(x));
             line_of::<T, R, 1>(
@@ -122,7 +122,7 @@ impl Softmax {
                 #[inline(always)]
                 |[x]| (x - max).exp(),
             );
-            let sum = line_total(y);
+            let sum = line_total::<T, S>(y);
             if self.logarithm {
                 let shift = Lanes::splat(T::nearest(sum.ln()));
                 line_of::<T, R, 1>(
@@ -143,11 +143,11 @@ impl Softmax {
     }
 
     #[inline(always)]
-    fn gradients<T: Float, const R: usize>(&self, y: &[T], g: &[T], width: usize, dx: &mut [T]) {
+    fn gradients<T: Float, S: Block, const R: usize>(&self, y: &[T], g: &[T], width: usize, dx: &mut [T]) {
         let rows = y.chunks_exact(width).zip(g.chunks_exact(width));
         for ((y, g), dx) in rows.zip(dx.chunks_exact_mut(width)) {
             if self.logarithm {
-                let sum = Lanes::splat(T::nearest(line_total(g)));
+                let sum = Lanes::splat(T::nearest(line_total::<T, S>(g)));
                 line_of::<T, R, 2>(
                     dx,
                     [g, y],
@@ -155,7 +155,7 @@ impl Softmax {
                     |[g, y]| g - y.exp() * sum,
                 );
             } else {
-                let dot = Lanes::splat(T::nearest(line_dot(y, g)));
+                let dot = Lanes::splat(T::nearest(line_dot::<T, S>(y, g)));
                 line_of::<T, R, 2>(
                     dx,
                     [g, y],

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::arena::Op;
-use crate::kernels::line::{line_dot, line_map, load, pairwise};
+use crate::kernels::line::{line_dot, line_map, line_sum, load};
 use crate::kernels::pair::{PairFormula, PairKernel, Pairing, Tile, TileGradients, gradient};
-use crate::lanes::Lanes;
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel::{self, PIECES, split_front};
-use crate::simd::{LANES, dispatch};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
 use crate::sparsity::{Lists, Sparsity};
 use crate::{Float, Scalar, Shape, Tape, Var};
 
@@ -128,32 +127,44 @@ fn sampled<T: Float>(
     out: &mut [T],
 ) {
     parallel::for_each_part(out, heads, 1, heads * (4 + width / 2), |range, out| {
-        dispatch(
+        let pairs = &sparsity.pairs()[range];
+        dispatch_wide(
+            out,
             #[inline(always)]
-            || {
-                let pairs = &sparsity.pairs()[range.clone()];
-                for (&(i, j), out) in pairs.iter().zip(out.chunks_exact_mut(heads.max(1))) {
-                    for (h, out) in out.iter_mut().enumerate() {
-                        let [x, y] = [(x, i), (y, j)].map(|(rows, i)| {
-                            let at = (i as usize * heads + h) * width;
-                            &rows[at..at + width]
-                        });
-                        *out = T::nearest(match pairing {
-                            Pairing::Dot => line_dot(x, y),
-                            Pairing::SquaredDistance => {
-                                let mut sum = Lanes::splat(0.0);
-                                for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
-                                    let difference = load(x, 0.0) - load(y, 0.0);
-                                    sum = sum + (difference * difference).widen();
-                                }
-                                pairwise(sum)
-                            }
-                        });
-                    }
-                }
-            },
+            |out| sample::<T, Avx512>(pairs, pairing, [heads, width], [x, y], out),
+            #[inline(always)]
+            |out| sample::<T, Avx2>(pairs, pairing, [heads, width], [x, y], out),
+            #[inline(always)]
+            |out| sample::<T, Portable>(pairs, pairing, [heads, width], [x, y], out),
         );
     });
+}
+
+#[inline(always)]
+fn sample<T: Float, S: Block>(
+    pairs: &[(u32, u32)],
+    pairing: Pairing,
+    [heads, width]: [usize; 2],
+    [x, y]: [&[T]; 2],
+    out: &mut [T],
+) {
+    for (&(i, j), out) in pairs.iter().zip(out.chunks_exact_mut(heads.max(1))) {
+        for (h, out) in out.iter_mut().enumerate() {
+            let (i, j) = (i as usize * heads + h, j as usize * heads + h);
+            let (x, y) = (&x[i * width..(i + 1) * width], &y[j * width..(j + 1) * width]);
+            *out = T::nearest(match pairing {
+                Pairing::Dot => line_dot::<T, S>(x, y),
+                Pairing::SquaredDistance => line_sum(
+                    [x, y],
+                    #[inline(always)]
+                    |[x, y]| {
+                        let difference = load(x, 0.0) - load(y, 0.0);
+                        S::load(&(difference * difference).to_array())
+                    },
+                ),
+            });
+        }
+    }
 }
 
 /// Heads and width of the rows `[n, d]` or `[n, heads, d]` that belong to elements `[elements]` or `[elements, heads]`.

@@ -1,30 +1,18 @@
 // Sums over the output positions that read the same operand position, or other reductions: TERM is what is combined,
 // FINISH makes the result of it.
 
-#define ADD(to, at) { const ulong p = at; to = COMBINE(to, TERM(x[p])); }
-
 // Result j is of the line of `terms` positions from j * terms on, in blocks, as the host has it (line.rs); a block is a
-// row. If lanes are PAIRED, two sets of them lie side by side, and what is left over is in the first.
+// row.
 __kernel TOGETHER void lines(
-    ulong n, ulong blocks, ulong terms, ulong block, ARGUMENTS __global const IN *x, __global OUT *out
+    ulong n, ulong blocks, ulong terms, ARGUMENTS __global const IN *x, __global OUT *out
 ) {
     SHARED wide team[ROWS * LANES];
     const ulong q = FIRST + PLACE, j = q % n;
     LEAVE(FIRST >= n * blocks);
-    const ulong begin = j * terms + q / n * block, to = min(begin + block, (j + 1) * terms);
+    const ulong begin = j * terms + q / n * BLOCK, to = min(begin + BLOCK, (j + 1) * terms);
     const ulong end = q < n * blocks ? to : begin;
-    const ulong pairs = PAIRED ? begin + (end - begin) / (2 * LANES) * (2 * LANES) : begin;
-    wide own[OWN], seconds[OWN], l[LANES];
-    for (int i = 0; i < OWN; i++) own[i] = seconds[i] = START;
-    for (ulong c0 = begin; c0 < pairs; c0 += 2 * LANES)
-        for (int i = 0; i < OWN; i++) {
-            ADD(own[i], c0 + LANE(i));
-            ADD(seconds[i], c0 + LANE(i) + LANES);
-        }
-    for (ulong c0 = pairs; c0 < end; c0 += LANES)
-        for (int i = 0; i < OWN; i++)
-            if (c0 + LANE(i) < end) ADD(own[i], c0 + LANE(i));
-    for (int i = 0; i < OWN; i++) own[i] = COMBINE(own[i], seconds[i]);
+    wide own[OWN], l[LANES];
+    IN_SETS(own, START, COMBINE, begin, end, TERM(x[p]))
     gather(own, team, l);
     for (int half_ = LANES / 2; half_ > 0; half_ /= 2)
         for (int i = 0; i < half_; i++) l[i] = COMBINE(l[i], l[half_ + i]);

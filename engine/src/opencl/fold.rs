@@ -57,9 +57,7 @@ pub(super) struct Fold {
 /// How the processor sums a line of neighbouring elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// In eight lanes, all along.
-    Lanes,
-    /// In blocks, each in pairs of eight lanes.
+    /// In blocks.
     Blocks,
     /// So, and a long line in pieces of many blocks.
     Pieces,
@@ -116,7 +114,7 @@ pub(super) const LOG_SUM: Fold =
 
 /// The inner product with another, of products rounded to the elements' type.
 pub(super) const DOT: Fold =
-    Fold { name: "dot", term: "(elem)(x * m[p])", given: true, order: Order::Lanes, ..SUM };
+    Fold { name: "dot", term: "(elem)(x * m[p])", given: true, order: Order::Blocks, ..SUM };
 
 /// Terms that a work-item takes at least.
 const TERMS: usize = 64;
@@ -135,13 +133,12 @@ impl Fold {
         format!(
             "{PLAIN}{}#define IN {input}\n#define OUT {elem}\n#define START {start}\n#define COMBINE(a, b) ({combine})\n\
              #define TERM(x) ({term})\n#define FINISH(s) ({finish})\n#define ARGUMENTS {given}\n\
-             #define PAIRED {}\n{}{}",
+             {}{}",
             if self.given {
                 format!("{WIDE_LOG}{}", super::program::functions(elem, &[]))
             } else {
                 String::new()
             },
-            u8::from(self.order != Order::Lanes),
             team.source(),
             include_str!("fold.cl"),
         )
@@ -160,15 +157,14 @@ impl Fold {
         let program = queue.program::<T>(Key::new::<T>(self.name, None), || self.source::<T>(team));
         let (results, terms, lines) = (of.read.len * of.width, of.terms(), of.is_lines());
         // How many parts a result is first taken in, and how many of these are combined at a time.
-        let block = if self.order == Order::Lanes { terms.max(1) } else { BLOCK };
-        let parts = if lines { terms.div_ceil(block).max(1) } else { terms.div_ceil(TERMS).clamp(1, CHUNKS) };
+        let parts = if lines { terms.div_ceil(BLOCK).max(1) } else { terms.div_ceil(TERMS).clamp(1, CHUNKS) };
         let in_pieces = lines && self.order == Order::Pieces && results == 1 && terms >= LONG;
         let piece = if in_pieces { parallel::pieces(terms, BLOCK, 1)[0].len() / BLOCK } else { parts };
         let partial = (parts > 1).then(|| queue.take(results * parts * queue.wide()));
         let to = partial.as_deref().unwrap_or(out);
         let launch = |name| queue.launch(&program, name).size(results).size(parts);
         if lines {
-            let launch = launch("lines").size(terms).size(block).given(given);
+            let launch = launch("lines").size(terms).given(given);
             launch.memory(x).memory(to).over_rows(team, results * parts);
         } else {
             let launch = launch("fold").size(terms).size(of.width).broadcast(of.read).given(given);

@@ -7,22 +7,6 @@
     const ulong r = here ? FIRST + PLACE : rows - 1; \
     x += r * width
 
-// The sum of x - about, or of its squares: in pairs of lanes side by side.
-INLINE wide sum_about(
-    wide about, int squared, __global const elem *x, ulong width, SHARED wide *team
-) {
-    wide own[OWN] = {0}, seconds[OWN] = {0};
-    for (ulong c0 = 0; c0 < width; c0 += 2 * LANES)
-        for (int l = 0; l < OWN; l++) {
-            const ulong c = c0 + LANE(l), next = c + LANES;
-            const wide d = c < width ? x[c] - about : 0, e = next < width ? x[next] - about : 0;
-            own[l] += squared ? d * d : d;
-            seconds[l] += squared ? e * e : e;
-        }
-    for (int l = 0; l < OWN; l++) own[l] += seconds[l];
-    return sum_of(own, team);
-}
-
 static wide inverse_deviation(wide squares, ulong width, wide epsilon) {
     return 1 / sqrt(squares / width + epsilon);
 }
@@ -32,8 +16,11 @@ __kernel TOGETHER void forward(
     __global const elem *bias, __global elem *out
 ) {
     ROW;
-    const wide mean = sum_about(0, 0, x, width, team) / width;
-    const wide scale = inverse_deviation(sum_about(mean, 1, x, width, team), width, epsilon);
+    wide mean, squares;
+    LINE_SUM(mean, width, here, team, x[p])
+    mean /= width;
+    LINE_SUM(squares, width, here, team, (x[p] - mean) * (x[p] - mean))
+    const wide scale = inverse_deviation(squares, width, epsilon);
     for (ulong c = ITEM; here && c < width; c += ITEMS)
         out[r * width + c] = (elem)((x[c] - mean) * scale * gain[c] + bias[c]);
 }
@@ -45,7 +32,9 @@ __kernel TOGETHER void backward(
 ) {
     ROW;
     g += r * width;
-    const wide mean = sum_about(0, 0, x, width, team) / width;
+    wide mean;
+    LINE_SUM(mean, width, here, team, x[p])
+    mean /= width;
     wide squares[OWN] = {0}, sums[OWN] = {0}, dots[OWN] = {0};
     for (ulong c0 = 0; c0 < width; c0 += LANES)
         for (int l = 0; l < OWN; l++) {

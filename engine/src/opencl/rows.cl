@@ -4,8 +4,6 @@
 // A sum of products with its rounding error, in a work-item's lanes.
 typedef struct { scalar sum[OWN], error[OWN]; } Compensated;
 
-#define ZERO scalar_of(0.0)
-#define ZEROS {ZERO}
 
 static void add_product(Compensated *to, int l, scalar x, scalar y) {
     const scalar product = mul(x, y);
@@ -102,23 +100,8 @@ INLINE void scale_to(__global elem *row, ulong width, scalar norm, int off, SHAR
 }
 
 INLINE scalar time_of(__global const elem *row, ulong width, scalar kappa, int here, SHARED scalar *team) {
-    scalar square = ZERO;
-    for (ulong block = 1; block < width; block += 4096) {
-        const ulong end = block + 4096 < width ? block + 4096 : width;
-        scalar sums[OWN] = ZEROS, seconds[OWN] = ZEROS;
-        for (ulong c0 = block; here && c0 < end; c0 += LANES) {
-            // Pairs of lanes side by side, what is left over in the first.
-            const int second = (c0 - block) / LANES % 2 == 1 && c0 + LANES <= end;
-            for (int l = 0; l < OWN; l++) {
-                const ulong c = c0 + LANE(l);
-                const scalar x = c < end ? scalar_of(row[c]) : ZERO;
-                if (second) seconds[l] = add(seconds[l], mul(x, x));
-                else sums[l] = add(sums[l], mul(x, x));
-            }
-        }
-        for (int l = 0; l < OWN; l++) sums[l] = add(sums[l], seconds[l]);
-        square = add(square, sum_of(sums, team));
-    }
+    scalar square;
+    LINE_SUM(square, width - 1, here, team, mul(scalar_of(row[1 + p]), scalar_of(row[1 + p])))
     return sqrt_of(sub(square, div(scalar_of(1), kappa)));
 }
 

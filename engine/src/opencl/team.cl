@@ -1,9 +1,11 @@
 // Rows that work-items compute together. A row is ITEMS work-items': coordinate c is that of number c % ITEMS, so that
 // neighbours read neighbouring memory. A team has ROWS rows: it is a work-group, whose members meet at barriers, or a
 // work-item with a row of its own. Sums over a row are taken in eight lanes, coordinate c in lane c % LANES, that are
-// combined pairwise as on the host.
+// combined pairwise as on the host; those along a line in SETS of lanes side by side, in blocks of BLOCK elements.
 
 #define LANES 8
+#define ZERO scalar_of(0.0)
+#define ZEROS {ZERO}
 #define TEAM (ROWS * ITEMS)
 
 // A work-item's number in its team, its number in its row, and that of its row in the team.
@@ -48,4 +50,31 @@ INLINE scalar sum_of(const scalar *own, SHARED scalar *team) {
     scalar l[LANES];
     gather(own, team, l);
     return add(add(add(l[0], l[4]), add(l[2], l[6])), add(add(l[1], l[5]), add(l[3], l[7])));
+}
+
+// What terms of p from `begin` to `end` are combined to, in lanes of a work-item's own: in the order of line_sum on the host,
+// of a block.
+#define IN_SETS(own, start, combine, begin, end, term) { \
+    scalar sets[SETS][OWN]; \
+    for (int set = 0; set < SETS; set++) \
+        for (int i = 0; i < OWN; i++) sets[set][i] = start; \
+    for (ulong first = begin; first < (end); first += SETS * LANES) \
+        for (int set = 0; set < SETS; set++) \
+            for (int i = 0; i < OWN; i++) { \
+                const ulong p = first + set * LANES + LANE(i); \
+                if (p < (end)) sets[set][i] = combine(sets[set][i], term); \
+            } \
+    for (int i = 0; i < OWN; i++) \
+        own[i] = combine(combine(sets[0][i], sets[1][i]), combine(sets[2][i], sets[3][i])); \
+}
+
+// The sum of terms of p below `width` for rows that are `here`.
+#define LINE_SUM(sum, width, here, team, term) { \
+    sum = ZERO; \
+    for (ulong block = 0; block < (width); block += BLOCK) { \
+        const ulong end = block + BLOCK < (width) ? block + BLOCK : (width); \
+        scalar own[OWN]; \
+        IN_SETS(own, ZERO, add, block, (here) ? end : block, term) \
+        sum = add(sum, sum_of(own, team)); \
+    } \
 }

@@ -2,6 +2,7 @@
 
 use super::Queue;
 use super::queue::Launch;
+use crate::kernels::line::{BLOCK, SETS};
 use crate::simd::LANES;
 
 /// `items` work-items for each of `rows` rows.
@@ -31,7 +32,10 @@ impl Team {
     /// What a program of such rows begins with.
     pub(super) fn source(self) -> String {
         let Team { items, rows } = self;
-        format!("#define ITEMS {items}\n#define ROWS {rows}\n{}", include_str!("team.cl"))
+        format!(
+            "#define ITEMS {items}\n#define ROWS {rows}\n#define SETS {SETS}\n#define BLOCK {BLOCK}\n{}",
+            include_str!("team.cl")
+        )
     }
 }
 

@@ -10,7 +10,7 @@ use crate::kernels::gemm::{Matrix, serial};
 use crate::kernels::line::{line_total, line_zip, load, pairwise};
 use crate::lanes::LaneMask;
 use crate::operation::View;
-use crate::simd::dispatch;
+use crate::simd::{Portable, dispatch};
 use crate::{Float, Lanes, Scalar};
 
 /// Rows of at most this many elements are subtracted pair by pair: products would save nothing.
@@ -289,7 +289,7 @@ fn distances_gradient<T: Float>(
                                 }
                             },
                         );
-                        *of_left = T::nearest(line_total(w));
+                        *of_left = T::nearest(line_total::<T, Portable>(w));
                         of_right.iter_mut().zip(&*w).for_each(|(sum, w)| *sum = *sum + *w);
                     }
                 },

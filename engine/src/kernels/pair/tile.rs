@@ -6,7 +6,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::{PairFormula, Pairing};
-use crate::kernels::line::line_dot;
+use crate::kernels::line::dot;
 use crate::lanes::array;
 use crate::operation::Operation;
 use crate::simd::{Dispatched, Register, dispatch, dispatch_wide};
@@ -319,7 +319,7 @@ pub(crate) fn gradient<T: Float>(
                     if tile.matched {
                         add_products(&mut sums[at..][..count], g, partials);
                     } else {
-                        sums[i] = sums[i] + T::nearest(weighted(g, partials));
+                        sums[i] = sums[i] + T::nearest(dot(g, partials));
                     }
                 }
                 for (sums, partials) in grads.right.iter_mut().zip(&mut partials) {
@@ -331,7 +331,7 @@ pub(crate) fn gradient<T: Float>(
                     if let Some(sum) = sum {
                         scores.copy_from_slice(s);
                         kernel.partial(tile, 1 + l + r + p, i, at, scores);
-                        *sum += weighted(g, scores);
+                        *sum += dot(g, scores);
                     }
                 }
                 // The last that needs it: the pairing's gradient takes the place of `g`.
@@ -339,13 +339,6 @@ pub(crate) fn gradient<T: Float>(
             }
         }
     });
-}
-
-fn weighted<T: Float>(g: &[T], partials: &[T]) -> f64 {
-    dispatch(
-        #[inline(always)]
-        || line_dot(g, partials),
-    )
 }
 
 fn add_products<T: Float>(sums: &mut [T], g: &[T], partials: &[T]) {
