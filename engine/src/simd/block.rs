@@ -201,6 +201,9 @@ pub(crate) fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize) -> S 
     }
 }
 
+/// A row of so many bytes or more is worth asking for ahead.
+const LONG: usize = 1024;
+
 /// Calls `work` for each block of some rows of `width` elements, and of one more if there is one: with the number of its first
 /// element, and the block of every row, zeros beyond the end.
 #[inline(always)]
@@ -219,8 +222,13 @@ pub(crate) fn for_each_block<T: Float, S: Block, const N: usize>(
     }
     let of_more = more.map(|row| &row.as_chunks::<LANES>().0[..count]);
     let (mut x, mut y) = ([S::splat(0.0); N], S::splat(0.0));
+    // Of loads that are shorter than a line the processor does not read far enough ahead by itself.
+    let ask = LANES * size_of::<T>() < LINE && width * size_of::<T>() >= LONG;
     for b in 0..count {
         for i in 0..N {
+            if ask {
+                ask_ahead(&blocks[i][b]);
+            }
             x[i] = S::load(&blocks[i][b]);
         }
         if let Some(of_more) = of_more {
@@ -273,10 +281,17 @@ pub(crate) fn add<T: Float, S: Block>(out: &mut [T], at: usize, left: usize, blo
     }
 }
 
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
+
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type Avx2 = Portable;
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type Avx512 = Portable;
+#[cfg(not(target_arch = "x86_64"))]
+fn ask_ahead<T>(_: &[T; LANES]) {}
+#[cfg(target_arch = "x86_64")]
+use x86_64::ask_ahead;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::{Avx2, Avx512};
 
