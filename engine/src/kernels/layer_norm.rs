@@ -159,6 +159,7 @@ fn normalise<T: Float, S: Block>(
             width,
             &[x],
             None,
+            false,
             #[inline(always)]
             |c, [x], _: S| {
                 let (gain, bias) = (S::load(&wide_gain[c / LANES]), S::load(&wide_bias[c / LANES]));
@@ -189,6 +190,7 @@ fn gradients<T: Float, S: Block>(
             width,
             &[x, g, gain],
             None,
+            false,
             #[inline(always)]
             |c, [x, g, gain], _: S| {
                 let d = x - means[usize::from(width - c < LANES)];
@@ -207,6 +209,7 @@ fn gradients<T: Float, S: Block>(
             width,
             &[x, g, gain],
             None,
+            false,
             #[inline(always)]
             |c, [x, g, gain], _: S| {
                 let u = (x - means[0]) * scale;

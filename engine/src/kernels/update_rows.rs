@@ -222,6 +222,7 @@ impl<S: Block, const V: usize> Survey<S, V> {
                 width,
                 &row,
                 None,
+                false,
                 #[inline(always)]
                 |_, v: [S; V], _| {
                     square.add_square::<T>(v[0]);
@@ -297,6 +298,7 @@ impl<S: Block, const V: usize> Survey<S, V> {
                 width,
                 &row,
                 None,
+                false,
                 #[inline(always)]
                 |_, v: [S; V], _| {
                     let mut left = v;

@@ -61,6 +61,7 @@ where
         row[0].len(),
         row,
         None,
+        true,
         #[inline(always)]
         |at, inputs, _| {
             let [a, b, c] = exact::<S, V>(basis, inputs, at);

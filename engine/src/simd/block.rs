@@ -205,12 +205,13 @@ pub(crate) fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize) -> S 
 const LONG: usize = 1024;
 
 /// Calls `work` for each block of some rows of `width` elements, and of one more if there is one: with the number of its first
-/// element, and the block of every row, zeros beyond the end.
+/// element, and the block of every row, zeros beyond the end. `ahead`: whether long rows are asked for ahead.
 #[inline(always)]
 pub(crate) fn for_each_block<T: Float, S: Block, const N: usize>(
     width: usize,
     rows: &[&[T]; N],
     more: Option<&[T]>,
+    ahead: bool,
     mut work: impl FnMut(usize, [S; N], S),
 ) {
     let count = width / LANES;
@@ -223,7 +224,7 @@ pub(crate) fn for_each_block<T: Float, S: Block, const N: usize>(
     let of_more = more.map(|row| &row.as_chunks::<LANES>().0[..count]);
     let (mut x, mut y) = ([S::splat(0.0); N], S::splat(0.0));
     // Of loads that are shorter than a line the processor does not read far enough ahead by itself.
-    let ask = LANES * size_of::<T>() < LINE && width * size_of::<T>() >= LONG;
+    let ask = ahead && LANES * size_of::<T>() < LINE && width * size_of::<T>() >= LONG;
     for b in 0..count {
         for i in 0..N {
             if ask {

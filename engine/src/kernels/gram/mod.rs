@@ -142,6 +142,7 @@ fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usi
             width,
             row,
             None,
+            true,
             #[inline(always)]
             |c, inputs, _| {
                 let basis = basis::<F, S, V, B, I, O>(inputs, c, width);

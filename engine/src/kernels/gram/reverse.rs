@@ -223,6 +223,7 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
         width,
         row,
         Some(g).filter(|_| F::VECTOR),
+        true,
         #[inline(always)]
         |c, inputs, g: S| {
             let (basis, left) = (basis::<F, S, V, B, I, O>(inputs, c, width), width - c);

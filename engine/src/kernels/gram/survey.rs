@@ -189,6 +189,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                 width,
                 row,
                 upstream.filter(|_| F::VECTOR).map(|g| &g[l * width..][..width]),
+                true,
                 #[inline(always)]
                 |c, inputs, g: S| {
                     let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
@@ -356,6 +357,7 @@ where
         width,
         row,
         None,
+        true,
         #[inline(always)]
         |c, inputs, _: S| {
             let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
