@@ -12,12 +12,11 @@ use smallvec::SmallVec;
 use crate::arena::Op;
 use crate::formulas::ScaledDot;
 use crate::kernels::gemm::{Matrix, serial};
-use crate::kernels::line::{self, line_map, line_max, line_total, line_zip};
+use crate::kernels::line::{self, WIDE, line_map, line_max, line_total, line_zip};
 use crate::kernels::pair::{
     Gradients, PairFormula, PairKernel, Part, Sizes, gradient, pairings, pairings_gradient, pieces, sizes,
     tiles,
 };
-use crate::kernels::softmax::WIDE;
 use crate::operation::{Operation, Outcome, View, shapes};
 use crate::parallel::{self, PIECES, split_front};
 use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};

@@ -118,8 +118,8 @@ pub(crate) fn dot<T: Float>(x: &[T], y: &[T]) -> f64 {
     )
 }
 
-/// Elements that the largest is sought among side by side.
-const WIDE: usize = 16;
+/// Elements side by side with AVX-512.
+pub(crate) const WIDE: usize = 16;
 
 /// The largest element; NaN if there is one, −∞ if there is none.
 #[inline(always)]

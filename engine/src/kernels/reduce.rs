@@ -1,6 +1,6 @@
 //! The `reduce` kernel: sum, mean, maximum, log-sum-exp and norm along an axis, or over everything.
 //!
-//! Accumulated in `f64` in a fixed order: eight lanes along the last axis, in blocks combined in order;
+//! Accumulated in `f64` in a fixed order: four sets of eight lanes along the last axis, in blocks combined in order;
 //! along another axis the lanes are neighbouring lines. The bits do not depend on the number of threads.
 
 use smallvec::SmallVec;

@@ -3,7 +3,7 @@
 //! Along the last axis; another axis is permuted there and back. Sums are taken in `f64`.
 
 use crate::arena::Op;
-use crate::kernels::line::{line_dot, line_map, line_max, line_of, line_total};
+use crate::kernels::line::{WIDE, line_dot, line_map, line_max, line_of, line_total};
 use crate::kernels::pieces::for_each_piece;
 use crate::kernels::reduce::Axis;
 use crate::lanes::Lanes;
@@ -12,9 +12,6 @@ use crate::parallel;
 use crate::shape::Broadcast;
 use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
 use crate::{Float, Scalar, Shape, Var};
-
-/// Elements side by side with AVX-512.
-pub(crate) const WIDE: usize = 16;
 
 /// Softmax, or its logarithm, of each row.
 pub(crate) struct Softmax {
