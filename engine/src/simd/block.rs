@@ -201,8 +201,8 @@ pub(crate) fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize) -> S 
     }
 }
 
-/// A row of so many bytes or more is worth asking for ahead.
-const LONG: usize = 1024;
+/// How many bytes ahead memory is asked for, of rows of as many at least.
+const AHEAD: usize = 1024;
 
 /// Calls `work` for each block of some rows of `width` elements, and of one more if there is one: with the number of its first
 /// element, and the block of every row, zeros beyond the end. `ahead`: whether long rows are asked for ahead.
@@ -224,7 +224,7 @@ pub(crate) fn for_each_block<T: Float, S: Block, const N: usize>(
     let of_more = more.map(|row| &row.as_chunks::<LANES>().0[..count]);
     let (mut x, mut y) = ([S::splat(0.0); N], S::splat(0.0));
     // Of loads that are shorter than a line the processor does not read far enough ahead by itself.
-    let ask = ahead && LANES * size_of::<T>() < LINE && width * size_of::<T>() >= LONG;
+    let ask = ahead && LANES * size_of::<T>() < LINE && width * size_of::<T>() >= AHEAD;
     for b in 0..count {
         for i in 0..N {
             if ask {

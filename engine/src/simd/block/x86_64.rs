@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Add, Block, Div, Float, LANES, Mul, Sub};
+use super::{AHEAD, Add, Block, Div, Float, LANES, Mul, Sub};
 use crate::float::{Floats, FloatsMut};
 
 /// Two registers of AVX2. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs where the
@@ -15,11 +15,11 @@ pub(crate) struct Avx2(__m256d, __m256d);
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(__m512d);
 
-/// Asks for the memory a kilobyte behind a block, where that of the row, or of the next ones, goes on.
+/// Asks for the memory [`AHEAD`] bytes behind a block, where that of the row, or of the next ones, goes on.
 #[inline(always)]
 pub(super) fn ask_ahead<T>(block: &[T; LANES]) {
     // SAFETY: a hint: no address makes it fail, and nothing is read.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(block.as_ptr().cast::<i8>().wrapping_add(1024)) };
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(block.as_ptr().cast::<i8>().wrapping_add(AHEAD)) };
 }
 
 /// The sums of four quarters each: `(l₀ + l₂) + (l₁ + l₃)`.
