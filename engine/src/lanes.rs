@@ -169,6 +169,17 @@ pub(crate) fn array<T: Copy, const N: usize>(zero: T, mut f: impl FnMut(usize) -
     out
 }
 
+/// `work(0)`, `work(1)`, … below `N`, at most 12, each with a number that is known when compiled: of a `match` on what a
+/// constant has there, one arm is left. The compiler does not unroll loops as long as that.
+#[inline(always)]
+pub(crate) fn unrolled<const N: usize>(mut work: impl FnMut(usize)) {
+    const { assert!(N <= 12, "an unrolled loop is at most 12 long") };
+    macro_rules! steps {
+        ($($k:literal)*) => { $(if $k < N { work($k) })* };
+    }
+    steps! { 0 1 2 3 4 5 6 7 8 9 10 11 }
+}
+
 macro_rules! operator {
     ($trait:ident $method:ident) => {
         impl<const R: usize, E: Element> $trait for Lanes<R, E> {

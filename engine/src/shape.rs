@@ -4,8 +4,6 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use crate::lanes::array;
-
 /// The extent of each axis, outermost first. A scalar has no axes.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
@@ -157,6 +155,12 @@ impl Broadcast {
         self.repeat == 1 && self.hold == 1 && self.len == positions
     }
 
+    /// Whether every output position before `end` reads the operand position of the same number.
+    #[inline(always)]
+    pub(crate) fn in_step(self, end: usize) -> bool {
+        self.repeat == 1 && self.hold == 1 && end <= self.len
+    }
+
     /// The operand position that output position `p` reads.
     #[inline(always)]
     pub fn at(self, p: usize) -> usize {
@@ -168,26 +172,6 @@ impl Broadcast {
             q = q / (self.inner * self.hold) * self.inner + q % self.inner;
         }
         if q < self.len { q } else { q % self.len }
-    }
-
-    /// The operand positions that `count` output positions from `p` on read, at most `R`; then the first one again.
-    #[inline(always)]
-    pub(crate) fn side_by_side<const R: usize>(self, p: usize, count: usize) -> [usize; R] {
-        #[inline(never)]
-        fn each<const R: usize>(read: Broadcast, p: usize, count: usize) -> [usize; R] {
-            array(0, |l| read.at(if l < count { p + l } else { p }))
-        }
-        if self.len == 1 {
-            [0; R]
-        } else if self.repeat == 1 && self.hold == 1 && p + count <= self.len {
-            array(
-                0,
-                #[inline(always)]
-                |l| if l < count { p + l } else { p },
-            )
-        } else {
-            each(self, p, count)
-        }
     }
 
     /// Whether a run of output positions reads one operand position, not as many consecutive ones.
@@ -281,10 +265,10 @@ mod tests {
                 if read.consecutive(p, 2) && p + 1 < 48 {
                     assert_eq!(read.at(p + 1), want + 1, "{operand:?} at {p}");
                 }
-                for count in 1..=4.min(48 - p) {
-                    let want: [usize; 4] =
-                        std::array::from_fn(|l| read.at(if l < count { p + l } else { p }));
-                    assert_eq!(read.side_by_side(p, count), want, "{operand:?}: {count} from {p}");
+                if read.in_step(p + 1) {
+                    assert_eq!(read.at(p), p, "{operand:?} at {p}");
+                } else {
+                    assert_ne!(operand, output, "{p}");
                 }
                 for end in p..=48 {
                     let runs = read.runs(p..end).flat_map(|(first, count)| {

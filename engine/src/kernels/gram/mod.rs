@@ -22,7 +22,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use self::reverse::backward_piece;
-use self::survey::{Row, Rows, Survey, basis, positions, rows_at};
+use self::survey::{Row, Rows, Survey, basis, rows_at};
 use crate::compiled::Forward;
 use crate::domain::Compensated;
 use crate::float::Floats;
@@ -47,20 +47,20 @@ pub(crate) const GROUPS: usize = 4;
 /// rows are stored in and the instruction set that reads them.
 #[inline(never)]
 fn evaluate<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
-    values: &[[Lanes<R>; I]],
+    read: &[Rows<Lanes<R>, I, O>],
     outputs: &mut [[Lanes<R>; O]],
 ) where
     F: RowFormula<V, B, I, O>,
 {
     if R == 1 {
-        return values.iter().zip(outputs).for_each(|(values, outputs)| *outputs = F::eval(*values));
+        return read.iter().zip(outputs).for_each(|(read, outputs)| *outputs = F::eval(read.values));
     }
     dispatch_lanes(
         outputs,
         #[inline(always)]
         |outputs| {
-            for (values, outputs) in values.iter().zip(outputs) {
-                *outputs = F::eval(*values);
+            for (read, outputs) in read.iter().zip(outputs) {
+                *outputs = F::eval(read.values);
             }
         },
         |_| unreachable!("several lanes only with AVX2"),
@@ -81,20 +81,20 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
     S: Block,
 {
     let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
-    let (mut survey, mut of_rows) = (Survey::<S, B, I, O, R>::new(), Rows::new());
+    let mut survey = Survey::<S, B, I, O, R>::new();
+    // Written in place, group by group: what is copied right after it was written makes the processor wait.
     let mut rows = [[[[].as_slice(); V]; R]; GROUPS];
-    let zero = Lanes::splat(0.0);
-    let (mut values, mut outputs, mut kappas) = ([[zero; I]; GROUPS], [[zero; O]; GROUPS], [zero; GROUPS]);
+    let mut read = [Rows::<Lanes<R>, I, O>::new(); GROUPS];
+    let mut outputs = [[Lanes::splat(0.0); O]; GROUPS];
     for start in range.clone().step_by(GROUPS * R) {
-        let groups = groups::<R>(start, range.end);
+        let groups = groups::<R>(start, range.end, GROUPS);
         for (group, at) in groups.clone().enumerate() {
-            rows[group] = rows_at::<T, V, R>(vectors, &positions(vectors, &at), width);
-            of_rows.read_parameters(parameters, &at);
-            survey.read::<F, T, V>(&rows[group][..at.len()], width, None, &mut of_rows);
-            (values[group], kappas[group]) = (of_rows.values, of_rows.params[0]);
+            rows_at::<T, V, R>(vectors, &at, width, &mut rows[group]);
+            read[group].read_parameters(parameters, &at);
+            survey.read::<F, T, V>(&rows[group][..at.len()], width, None, &mut read[group]);
         }
         let count = groups.len();
-        evaluate::<F, V, B, I, O, R>(&values[..count], &mut outputs[..count]);
+        evaluate::<F, V, B, I, O, R>(&read[..count], &mut outputs[..count]);
         for (group, at) in groups.enumerate() {
             let first = at.start - range.start;
             match &mut out {
@@ -103,17 +103,27 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
                 }
                 Results::Rows(out) => {
                     let (rows, out) = (&rows[group][..at.len()], &mut out[first * width..]);
-                    combine::<F, T, S, V, B, I, O, R>(rows, &outputs[group], kappas[group], width, out);
+                    combine::<F, T, S, V, B, I, O, R>(
+                        rows,
+                        &outputs[group],
+                        read[group].params[0],
+                        width,
+                        out,
+                    );
                 }
             }
         }
     }
 }
 
-/// The positions from `start` on, `R` at a time, of at most [`GROUPS`] groups.
+/// The positions from `start` on, `R` at a time, of at most `most` groups.
 #[inline(always)]
-fn groups<const R: usize>(start: usize, end: usize) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
-    let end = end.min(start + GROUPS * R);
+fn groups<const R: usize>(
+    start: usize,
+    end: usize,
+    most: usize,
+) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
+    let end = end.min(start + most * R);
     (start..end).step_by(R).map(move |p| p..end.min(p + R))
 }
 

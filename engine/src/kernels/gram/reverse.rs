@@ -1,11 +1,17 @@
 //! The reverse pass: the formula on dual numbers, and what the inputs receive.
 
-use super::survey::{Row, Rows, Survey, basis, positions, rows_at};
+use super::survey::{Row, Rows, Survey, basis, rows_at};
+use super::{GROUPS, groups};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::pieces::Piece;
+use crate::lanes::unrolled;
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector, has_invariant};
 use crate::simd::{Block, LANES, add, dispatch_lanes, for_each_block, read, write};
 use crate::{Dual, Float, Lanes, Scalar};
+
+/// Bytes of rows so narrow that several groups are read before gradients are written; of wider ones, what was read is no
+/// longer near by then.
+const NARROW: usize = 256;
 
 /// The reverse pass of a piece, `R` rows at a time.
 #[inline(always)]
@@ -38,32 +44,42 @@ pub(super) fn backward_piece<
         let full = vectors[i].rows.is_full(n);
         gradients[i] = place.slice().map(|(slice, first)| Gradient { slice, first, full });
     }
-    let (mut survey, mut of_rows) = (Survey::<S, B, I, O, R>::new(), Rows::new());
-    for p in piece.range.clone().step_by(R) {
-        let at = p..piece.range.end.min(p + R);
-        let positions = positions::<T, V, R>(vectors, &at);
-        let rows = &rows_at(vectors, &positions, width)[..at.len()];
-        let g = &g[p * of_row..at.end * of_row];
-        of_rows.read_parameters(parameters, &at);
-        survey.read::<F, T, V>(rows, width, Some(g), &mut of_rows);
-        let shares = cotangents::<F, V, B, I, O, R>(&of_rows);
-        for (l, row) in rows.iter().enumerate() {
-            let mut starts = [0; V];
-            for i in 0..V {
-                if let Some(gradient) = &gradients[i] {
-                    starts[i] = (positions[i][l] - gradient.first) * width;
-                }
-            }
-            let g = &g[l * of_row..][..of_row];
-            distribute::<F, T, S, V, B, I, O, R>(row, &mut gradients, &starts, &shares, l, g);
+    let mut survey = Survey::<S, B, I, O, R>::new();
+    let mut rows = [[[[].as_slice(); V]; R]; GROUPS];
+    let mut read = [Rows::<Lanes<R>, I, O>::new(); GROUPS];
+    let mut shares = [Shares::<Lanes<R>, V, B>::new(); GROUPS];
+    let most = if width * size_of::<T>() <= NARROW { GROUPS } else { 1 };
+    for start in piece.range.clone().step_by(most * R) {
+        let groups = groups::<R>(start, piece.range.end, most);
+        for (group, at) in groups.clone().enumerate() {
+            rows_at::<T, V, R>(vectors, &at, width, &mut rows[group]);
+            let g = &g[at.start * of_row..at.end * of_row];
+            read[group].read_parameters(parameters, &at);
+            survey.read::<F, T, V>(&rows[group][..at.len()], width, Some(g), &mut read[group]);
         }
-        for (q, (parameter, place)) in parameters.iter().zip(&mut *of_parameters).enumerate() {
-            let Some((slice, first)) = place.slice() else { continue };
-            let full = parameter.rows.is_full(n);
+        let count = groups.len();
+        cotangents::<F, V, B, I, O, R>(&read[..count], &mut shares[..count]);
+        for (group, at) in groups.enumerate() {
+            let (rows, shares) = (&rows[group], &shares[group]);
             for (l, p) in at.clone().enumerate() {
-                let element = &mut slice[parameter.rows.at(p) - first];
-                let before = if full { 0.0 } else { element.to_f64() };
-                *element = T::nearest(before + shares.of_params[q].get(l));
+                let mut starts = [0; V];
+                for i in 0..V {
+                    if let Some(gradient) = &gradients[i] {
+                        let of_row = if gradient.full { p } else { vectors[i].rows.at(p) };
+                        starts[i] = (of_row - gradient.first) * width;
+                    }
+                }
+                let g = &g[p * of_row..][..of_row];
+                distribute::<F, T, S, V, B, I, O, R>(&rows[l], &mut gradients, &starts, shares, l, g);
+            }
+            for (q, (parameter, place)) in parameters.iter().zip(&mut *of_parameters).enumerate() {
+                let Some((slice, first)) = place.slice() else { continue };
+                let full = parameter.rows.is_full(n);
+                for (l, p) in at.clone().enumerate() {
+                    let element = &mut slice[parameter.rows.at(p) - first];
+                    let before = if full { 0.0 } else { element.to_f64() };
+                    *element = T::nearest(before + shares.of_params[q].get(l));
+                }
             }
         }
     }
@@ -79,6 +95,7 @@ struct Gradient<'a, T> {
 
 /// How the inputs' cotangents are made of the basis vectors and the upstream cotangent, of one row or of
 /// one in each lane; first for most coordinates, then for the end that the formula treats apart.
+#[derive(Clone, Copy)]
 pub(crate) struct Shares<S, const V: usize, const B: usize> {
     pub(crate) of_basis: [[[S; B]; V]; 2],
     pub(crate) of_upstream: [[S; V]; 2],
@@ -88,21 +105,41 @@ pub(crate) struct Shares<S, const V: usize, const B: usize> {
     pub(crate) of_params: [S; PARAMS],
 }
 
-/// The shares: as [`evaluate`](super::evaluate), in a function of its own.
+impl<S: Scalar, const V: usize, const B: usize> Shares<S, V, B> {
+    #[inline(always)]
+    fn new() -> Self {
+        let zero = S::zero();
+        Shares {
+            of_basis: [[[zero; B]; V]; 2],
+            of_upstream: [[zero; V]; 2],
+            of_ends: [[zero; V]; 2],
+            of_params: [zero; PARAMS],
+        }
+    }
+}
+
+/// The shares, of several groups of rows: as [`evaluate`](super::evaluate), in a function of its own.
 #[inline(never)]
 fn cotangents<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
-    rows: &Rows<Lanes<R>, I, O>,
-) -> Shares<Lanes<R>, V, B>
-where
+    read: &[Rows<Lanes<R>, I, O>],
+    of_rows: &mut [Shares<Lanes<R>, V, B>],
+) where
     F: RowFormula<V, B, I, O>,
 {
     if R == 1 {
-        return shares::<F, Lanes<R>, V, B, I, O>(rows);
+        for (read, of_rows) in read.iter().zip(of_rows) {
+            *of_rows = shares::<F, Lanes<R>, V, B, I, O>(read);
+        }
+        return;
     }
     dispatch_lanes(
-        rows,
+        of_rows,
         #[inline(always)]
-        |rows| shares::<F, Lanes<R>, V, B, I, O>(rows),
+        |of_rows| {
+            for (read, of_rows) in read.iter().zip(of_rows) {
+                *of_rows = shares::<F, Lanes<R>, V, B, I, O>(read);
+            }
+        },
         |_| unreachable!("several lanes only with AVX2"),
     )
 }
@@ -120,51 +157,49 @@ where
     let outputs = F::eval(Dual::variables(rows.values));
     // Cotangents of the invariants, as a symmetric matrix over the basis and one number per parameter.
     let mut pairs = [[zero; B]; B];
-    let mut shares = Shares {
-        of_basis: [[[zero; B]; V]; 2],
-        of_upstream: [[zero; V]; 2],
-        of_ends: [[zero; V]; 2],
-        of_params: [zero; PARAMS],
-    };
+    let mut shares = Shares::new();
     let of_params = &mut shares.of_params;
-    for k in 0..I {
-        let mut w = zero;
-        for o in 0..O {
-            w = w + rows.upstream[o] * outputs[o].partials[k];
-        }
-        match F::INVARIANTS[k] {
-            Invariant::Dot(a, b) | Invariant::Accurate(a, b) => {
-                pairs[a][b] = pairs[a][b] + w;
-                pairs[b][a] = pairs[b][a] + w;
+    unrolled::<I>(
+        #[inline(always)]
+        |k| {
+            let mut w = zero;
+            for o in 0..O {
+                w = w + rows.upstream[o] * outputs[o].partials[k];
             }
-            Invariant::Margin(a) => {
-                pairs[a][a] = pairs[a][a] + S::constant(2.0) * rows.params[0] * w;
-                of_params[0] = of_params[0] + w * rows.products[k][0];
-            }
-            Invariant::Along(a, b) => {
-                // ∂(⟨a, b⟩/‖b‖) = (⟨∂a, b⟩ + ⟨a, ∂b⟩)/‖b‖ − (⟨a, b⟩/‖b‖) ⟨b, ∂b⟩/‖b‖².
-                let norm = rows.products[k][0];
-                let positive = zero.lt(norm);
-                let per = S::select(positive, w / norm, zero);
-                let lost = S::select(positive, per * (rows.values[k] / norm), zero);
-                pairs[a][b] = pairs[a][b] + per;
-                pairs[b][a] = pairs[b][a] + per;
-                pairs[b][b] = pairs[b][b] - lost;
-            }
-            Invariant::Wedge(a, b, c) => {
-                // The product rule on ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩.
-                let [aa, ab, ac, bc] = rows.products[k];
-                for (i, j, y) in [(a, a, bc), (b, c, aa), (a, b, -ac), (a, c, -ab)] {
-                    pairs[i][j] = pairs[i][j] + w * y;
-                    pairs[j][i] = pairs[j][i] + w * y;
+            match F::INVARIANTS[k] {
+                Invariant::Dot(a, b) | Invariant::Accurate(a, b) => {
+                    pairs[a][b] = pairs[a][b] + w;
+                    pairs[b][a] = pairs[b][a] + w;
                 }
+                Invariant::Margin(a) => {
+                    pairs[a][a] = pairs[a][a] + S::constant(2.0) * rows.params[0] * w;
+                    of_params[0] = of_params[0] + w * rows.products[k][0];
+                }
+                Invariant::Along(a, b) => {
+                    // ∂(⟨a, b⟩/‖b‖) = (⟨∂a, b⟩ + ⟨a, ∂b⟩)/‖b‖ − (⟨a, b⟩/‖b‖) ⟨b, ∂b⟩/‖b‖².
+                    let norm = rows.products[k][0];
+                    let positive = zero.lt(norm);
+                    let per = S::select(positive, w / norm, zero);
+                    let lost = S::select(positive, per * (rows.values[k] / norm), zero);
+                    pairs[a][b] = pairs[a][b] + per;
+                    pairs[b][a] = pairs[b][a] + per;
+                    pairs[b][b] = pairs[b][b] - lost;
+                }
+                Invariant::Wedge(a, b, c) => {
+                    // The product rule on ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩.
+                    let [aa, ab, ac, bc] = rows.products[k];
+                    for (i, j, y) in [(a, a, bc), (b, c, aa), (a, b, -ac), (a, c, -ab)] {
+                        pairs[i][j] = pairs[i][j] + w * y;
+                        pairs[j][i] = pairs[j][i] + w * y;
+                    }
+                }
+                Invariant::First(i) => shares.of_ends[0][i] = shares.of_ends[0][i] + w,
+                Invariant::Last(i) => shares.of_ends[1][i] = shares.of_ends[1][i] + w,
+                Invariant::Param(p) => of_params[p] = of_params[p] + w,
+                Invariant::Epsilon => {}
             }
-            Invariant::First(i) => shares.of_ends[0][i] = shares.of_ends[0][i] + w,
-            Invariant::Last(i) => shares.of_ends[1][i] = shares.of_ends[1][i] + w,
-            Invariant::Param(p) => of_params[p] = of_params[p] + w,
-            Invariant::Epsilon => {}
-        }
-    }
+        },
+    );
     for i in 0..V {
         for b in 0..B {
             let times = share(F::BASIS[b], i);

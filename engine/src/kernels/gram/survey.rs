@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::domain::Compensated;
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::wedge;
+use crate::lanes::unrolled;
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector, has_invariant};
 use crate::simd::{Block, LANES, for_each_block};
 use crate::{Float, Lanes, Scalar};
@@ -53,33 +54,24 @@ pub(crate) fn lower<S: Block>(metric: Metric, x: S, c: usize) -> S {
 /// The inputs of one row.
 pub(crate) type Row<'a, T, const V: usize> = [&'a [T]; V];
 
-/// The rows of each vector that some row positions read, at most `R`; where there are fewer, the first one's again.
-#[inline(always)]
-pub(super) fn positions<T, const V: usize, const R: usize>(
-    vectors: &[Operand<'_, T>; V],
-    at: &Range<usize>,
-) -> [[usize; R]; V] {
-    let mut positions = [[0; R]; V];
-    for i in 0..V {
-        positions[i] = vectors[i].rows.side_by_side(at.start, at.len());
-    }
-    positions
-}
-
-/// The inputs of each of some row positions.
+/// The inputs of each of some row positions, at most `R`.
 #[inline(always)]
 pub(super) fn rows_at<'a, T, const V: usize, const R: usize>(
     vectors: &[Operand<'a, T>; V],
-    positions: &[[usize; R]; V],
+    at: &Range<usize>,
     width: usize,
-) -> [Row<'a, T, V>; R] {
-    let mut rows = [[[].as_slice(); V]; R];
+    rows: &mut [Row<'a, T, V>; R],
+) {
+    let mut in_step = [false; V];
     for i in 0..V {
-        for l in 0..R {
-            rows[l][i] = &vectors[i].data[positions[i][l] * width..][..width];
+        in_step[i] = vectors[i].rows.in_step(at.end);
+    }
+    for (row, p) in rows.iter_mut().zip(at.clone()) {
+        for i in 0..V {
+            let first = if in_step[i] { p } else { vectors[i].rows.at(p) };
+            row[i] = &vectors[i].data[first * width..][..width];
         }
     }
-    rows
 }
 
 /// The basis vectors of a row, where the inputs have these coordinates from `c` on.
@@ -113,6 +105,7 @@ where
 }
 
 /// What rows are to a formula: one row, or one in each lane.
+#[derive(Clone, Copy)]
 pub(crate) struct Rows<S, const I: usize, const O: usize> {
     /// The arguments of the formula.
     pub(crate) values: [S; I],
@@ -200,8 +193,9 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                             }
                         }
                     }
-                    for k in 0..I {
-                        match F::INVARIANTS[k] {
+                    unrolled::<I>(
+                        #[inline(always)]
+                        |k| match F::INVARIANTS[k] {
                             Invariant::Accurate(a, b) => {
                                 accurate[k].add_product::<T>(basis[a], lower(F::METRIC, basis[b], c));
                             }
@@ -212,8 +206,8 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                                 parts[k][1] = parts[k][1] + along * along;
                             }
                             _ => {}
-                        }
-                    }
+                        },
+                    );
                     if F::VECTOR && upstream.is_some() {
                         for b in 0..O {
                             of_upstream[b] = of_upstream[b] + basis[b] * g;
@@ -228,8 +222,9 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                     }
                 }
             }
-            for k in 0..I {
-                match F::INVARIANTS[k] {
+            unrolled::<I>(
+                #[inline(always)]
+                |k| match F::INVARIANTS[k] {
                     Invariant::Accurate(..) | Invariant::Margin(_) => self.accurate[k][l] = accurate[k],
                     Invariant::Along(..) => {
                         (self.parts[k][0][l], self.parts[k][1][l]) = (parts[k][0], parts[k][1])
@@ -237,8 +232,8 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                     Invariant::First(i) => read.values[k].set(l, row[i][0].to_f64()),
                     Invariant::Last(i) => read.values[k].set(l, row[i][width - 1].to_f64()),
                     _ => {}
-                }
-            }
+                },
+            );
             if has_invariant!(F, Invariant::Along(..)) {
                 for b in 0..B {
                     self.units[b].set(l, units[b]);
@@ -282,52 +277,55 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
             }
         }
         let dot = |a: usize, b: usize| dots[a.min(b)][a.max(b)];
-        for k in 0..I {
-            let products = &mut read.products[k];
-            read.values[k] = match F::INVARIANTS[k] {
-                Invariant::Dot(a, b) => dot(a, b),
-                Invariant::Accurate(..) => Compensated::totals::<T, R>(&self.accurate[k]).value(),
-                Invariant::Margin(_) => {
-                    let square = Compensated::totals::<T, R>(&self.accurate[k]);
-                    products[0] = square.sum;
-                    square.margin(read.params[0])
-                }
-                Invariant::Along(a, b) => {
-                    let norm = S::sums(&self.parts[k][1]).sqrt();
-                    let component = S::sums(&self.parts[k][0]) / norm * self.units[a];
-                    products[0] = norm * self.units[b];
-                    Scalar::select(Lanes::splat(0.0).lt(norm), component, norm)
-                }
-                Invariant::Wedge(a, b, c) => {
-                    *products = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
-                    let by_products = wedge::by_products(products);
-                    let wide = wedge::wide(by_products, products);
-                    let is_area = wedge::is_area(F::METRIC, [a, b, c]);
-                    if is_area && (0..rows.len()).all(|l| wide.get(l)) {
-                        by_products
-                    } else {
-                        let slopes = wedge::slopes(products);
-                        for (l, row) in rows.iter().enumerate() {
-                            if is_area && wide.get(l) {
-                                continue;
-                            }
-                            let slopes = [slopes[0].get(l), slopes[1].get(l)];
-                            let left = wedge::left::<F, T, S, V, B, I, O>(row, [a, b, c], slopes);
-                            for i in 0..3 {
-                                self.parts[k][i][l] = left[i];
-                            }
-                        }
-                        let parts = &self.parts[k];
-                        let left = [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])];
-                        let value = wedge::value(products, left);
-                        if is_area { Scalar::select(wide, by_products, value) } else { value }
+        unrolled::<I>(
+            #[inline(always)]
+            |k| {
+                let products = &mut read.products[k];
+                read.values[k] = match F::INVARIANTS[k] {
+                    Invariant::Dot(a, b) => dot(a, b),
+                    Invariant::Accurate(..) => Compensated::totals::<T, R>(&self.accurate[k]).value(),
+                    Invariant::Margin(_) => {
+                        let square = Compensated::totals::<T, R>(&self.accurate[k]);
+                        products[0] = square.sum;
+                        square.margin(read.params[0])
                     }
-                }
-                Invariant::Param(q) => read.params[q],
-                Invariant::Epsilon => Lanes::splat(T::EPSILON),
-                Invariant::First(_) | Invariant::Last(_) => read.values[k],
-            };
-        }
+                    Invariant::Along(a, b) => {
+                        let norm = S::sums(&self.parts[k][1]).sqrt();
+                        let component = S::sums(&self.parts[k][0]) / norm * self.units[a];
+                        products[0] = norm * self.units[b];
+                        Scalar::select(Lanes::splat(0.0).lt(norm), component, norm)
+                    }
+                    Invariant::Wedge(a, b, c) => {
+                        *products = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
+                        let by_products = wedge::by_products(products);
+                        let wide = wedge::wide(by_products, products);
+                        let is_area = wedge::is_area(F::METRIC, [a, b, c]);
+                        if is_area && (0..rows.len()).all(|l| wide.get(l)) {
+                            by_products
+                        } else {
+                            let slopes = wedge::slopes(products);
+                            for (l, row) in rows.iter().enumerate() {
+                                if is_area && wide.get(l) {
+                                    continue;
+                                }
+                                let slopes = [slopes[0].get(l), slopes[1].get(l)];
+                                let left = wedge::left::<F, T, S, V, B, I, O>(row, [a, b, c], slopes);
+                                for i in 0..3 {
+                                    self.parts[k][i][l] = left[i];
+                                }
+                            }
+                            let parts = &self.parts[k];
+                            let left = [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])];
+                            let value = wedge::value(products, left);
+                            if is_area { Scalar::select(wide, by_products, value) } else { value }
+                        }
+                    }
+                    Invariant::Param(q) => read.params[q],
+                    Invariant::Epsilon => Lanes::splat(T::EPSILON),
+                    Invariant::First(_) | Invariant::Last(_) => read.values[k],
+                };
+            },
+        );
         // Lanes without a row of their own compute the first one's again.
         for l in rows.len()..R {
             for value in &mut read.values {
