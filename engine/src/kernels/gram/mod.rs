@@ -103,13 +103,8 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
                 }
                 Results::Rows(out) => {
                     let (rows, out) = (&rows[group][..at.len()], &mut out[first * width..]);
-                    combine::<F, T, S, V, B, I, O, R>(
-                        rows,
-                        &outputs[group],
-                        read[group].params[0],
-                        width,
-                        out,
-                    );
+                    let kappa = read[group].params[0];
+                    combine::<F, T, S, V, B, I, O, R>(rows, &outputs[group], kappa, width, out);
                 }
             }
         }

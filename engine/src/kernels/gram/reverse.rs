@@ -65,8 +65,8 @@ pub(super) fn backward_piece<
                 let mut starts = [0; V];
                 for i in 0..V {
                     if let Some(gradient) = &gradients[i] {
-                        let of_row = if gradient.full { p } else { vectors[i].rows.at(p) };
-                        starts[i] = (of_row - gradient.first) * width;
+                        let position = if gradient.full { p } else { vectors[i].rows.at(p) };
+                        starts[i] = (position - gradient.first) * width;
                     }
                 }
                 let g = &g[p * of_row..][..of_row];
