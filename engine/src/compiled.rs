@@ -113,6 +113,9 @@ impl Compiled<Pair> {
 
 /// Within the `impl` of a formula that has no type parameters: its kernels are compiled in this crate, once.
 ///
+/// `compiled_here!(row, in tests)` is for a formula that few programs use and many tests: so in builds with debug assertions; in
+/// others it is compiled where it is used, and a program that does not use it does not wait for it.
+///
 /// ```
 /// use cotangent_engine::{MapFormula, Scalar, compiled_here};
 ///
@@ -141,6 +144,10 @@ macro_rules! compiled_here {
         fn compiled() -> &'static $crate::compiled::Compiled<$crate::compiled::Row> {
             $crate::compiled::Compiled::row::<Self, _, _, _, _>()
         }
+    };
+    (row, in tests) => {
+        #[cfg(debug_assertions)]
+        $crate::compiled_here!(row);
     };
     (pair) => {
         #[inline(never)]

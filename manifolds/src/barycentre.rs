@@ -261,6 +261,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 1] = [Vector::Input(0)];
         const INVARIANTS: [Invariant; 1] = [Dot(0, 0)];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([xx]: [S; 1]) -> [S; 1] {
             [xx]
@@ -276,6 +277,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
         const INVARIANTS: [Invariant; 1] = [Margin(0)];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([m]: [S; 1]) -> [S; 2] {
             let two = S::constant(2.0);
@@ -301,6 +303,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Last(0), Param(0)];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([ss, t, kappa]: [S; 3]) -> [S; 2] {
             let curved = kappa * ss;
@@ -319,6 +322,7 @@ pub mod formulas {
         const BASIS: [Vector; 1] = [Vector::Input(0)];
         const INVARIANTS: [Invariant; 4] = [Dot(0, 0), Param(0), Param(1), Param(2)];
         const DOMAIN: Domain = Domain::Ball;
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([xx, kappa, g, variance]: [S; 4]) -> [S; 1] {
             let rho = (g.square() - kappa * variance).max(S::zero()).sqrt();
@@ -349,6 +353,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Vector::Input(0)];
         const INVARIANTS: [Invariant; 1] = [Last(0)];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([y]: [S; 1]) -> [S; 1] {
             [y]
@@ -365,6 +370,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
         const INVARIANTS: [Invariant; 1] = [Param(0)];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([height]: [S; 1]) -> [S; 2] {
             [S::one(), height]
@@ -380,6 +386,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Vector::Difference(1, 0)];
         const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Param(0)];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([length, y, sum]: [S; 3]) -> [S; 1] {
             let some = S::zero().lt(sum);

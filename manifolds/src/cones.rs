@@ -97,6 +97,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Param(1)];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([m, xx, kappa, k]: [S; 4]) -> [S; 1] {
             [aperture(k * m / (-kappa * xx).sqrt())]
@@ -113,6 +114,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Param(0), Param(1)];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([xx, kappa, k]: [S; 3]) -> [S; 1] {
             [aperture((k + k) / (-kappa * xx).sqrt())]
@@ -130,6 +132,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Difference(1, 0)];
         const INVARIANTS: [Invariant; 6] =
             [Margin(0), Dot(0, 0), Accurate(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([m, xx, xd, dd, wedge, kappa]: [S; 6]) -> [S; 1] {
             [angle(m * wedge.sqrt(), m * xd + kappa * dd * xx)]
@@ -147,6 +150,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([xx, xy, yy, wedge, kappa]: [S; 5]) -> [S; 1] {
             let elsewhere = S::zero().lt(xx);

@@ -189,6 +189,7 @@ pub mod formulas {
         const INVARIANTS: [Invariant; 7] =
             [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(2, 2), Wedge(0, 2, 2), Param(0), Param(1)];
         const DOMAIN: Domain = Domain::Hyperboloid;
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa, t]: [S; 7]) -> [S; 3] {
             let h = kappa * chord(xx, yy, xy, dd, area, kappa);
@@ -267,6 +268,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 2] = [Dot(0, 1), Param(0)];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>(invariants: [S; 2]) -> [S; 2] {
             EgradToRgrad::eval(invariants)
@@ -318,6 +320,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Time];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Dot(0, 1), Param(0)];
         const DOMAIN: Domain = Domain::Hyperboloid;
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([xx, time, kappa]: [S; 3]) -> [S; 2] {
             let space = (xx - time.square()).max(S::zero());
@@ -352,6 +355,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 4] = CHORD;
         const INVARIANTS: [Invariant; 9] = OF_CHORD;
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, xd, dd, area, x_time, y_time, kappa]: [S; 9]) -> [S; 4] {
             let (h, inverse) = (chord(xx, yy, xy, dd, area, kappa), -kappa.recip());
@@ -391,6 +395,7 @@ pub mod formulas {
             Wedge(1, 2, 2),
             Param(0),
         ];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([xx, pp, xp, dd, area, pa, da, turn, aa, of_a, kappa]: [S; 11]) -> [S; 1] {
             let half = S::constant(0.5) * chord(pp, xx, xp, dd, area, kappa);
@@ -411,6 +416,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Along(0, 1), Dot(1, 1), Wedge(1, 0, 0), Param(0)];
+        cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([xx, xu, ww, area, kappa]: [S; 5]) -> [S; 1] {
             let (c, one) = (-kappa, S::one());

@@ -310,6 +310,7 @@ impl RowFormula<1, 1, 4, 1> for Project {
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Epsilon];
     const DOMAIN: Domain = Domain::Ball;
+    cotangent_engine::compiled_here!(row, in tests);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, kappa, epsilon]: [S; 4]) -> [S; 1] {
         let inside = S::zero().lt(mx);
