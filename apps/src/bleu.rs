@@ -175,8 +175,7 @@ mod tests {
             print(sacrebleu.corpus_bleu(a, [b]))";
         let run = Command::new("python3").arg("-c").arg(PROGRAM).args(&files).output();
         let Some(output) = run.ok().filter(|output| output.status.success()) else {
-            eprintln!("skipped: no Python with sacrebleu (pip install sacrebleu)");
-            return;
+            cotangent::engine::skip!("no Python with sacrebleu (pip install sacrebleu)");
         };
         let want = String::from_utf8(output.stdout).unwrap();
         assert_eq!(corpus(&owned(&TRANSLATIONS), &owned(&REFERENCES)).to_string(), want.trim_end());

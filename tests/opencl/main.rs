@@ -21,7 +21,7 @@ fn device() -> Option<Device> {
     match Device::opencl(0) {
         Ok(device) => Some(device),
         Err(error) => {
-            eprintln!("skipped: {error}");
+            cotangent::engine::skipped(format_args!("{error}"));
             None
         }
     }

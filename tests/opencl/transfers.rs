@@ -94,7 +94,7 @@ fn uploaded_along_edges(device: &Device, similarity: Similarity) -> u64 {
 fn points_and_state_stay_on_the_device() {
     let device = match Device::opencl(0) {
         Ok(device) => device,
-        Err(error) => return eprintln!("skipped: {error}"),
+        Err(error) => cotangent::engine::skip!("{error}"),
     };
     let number = size_of::<f32>() as u64;
     let check = |name: &str, most: Transfers, numbers: u64| {

@@ -63,7 +63,7 @@ impl App {
             let reason = String::from_utf8(list.stderr).unwrap();
             let built = cfg!(feature = "opencl");
             assert!(reason.contains(if built { "install" } else { "--features opencl" }), "{reason}");
-            eprintln!("skipped: {reason}");
+            cotangent::engine::skipped(format_args!("{reason}"));
         }
         list.status.success()
     }

@@ -145,7 +145,7 @@ fn cora_and_citeseer_are_read() {
     {
         let path = Path::new("../../shared/data").join(name);
         if !path.exists() {
-            eprintln!("skipped: no {}", path.display());
+            cotangent::engine::skipped(format_args!("no {}", path.display()));
             continue;
         }
         let d = Dir::new();
