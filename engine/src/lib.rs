@@ -35,7 +35,8 @@
 //!   Hessian-vector products.
 //! - **Your own operations**: an elementwise formula is a [`MapFormula`], a geometric one a [`RowFormula`], a score
 //!   of pairs a [`PairFormula`], a function of rows a [`RowFunction`]; for the rest there is [`Operation`].
-//! - **Threads**: the current rayon pool's; results do not depend on their number.
+//! - **Threads**: the current rayon pool's; results do not depend on their number. The bits of large matrix products
+//!   depend on the processor's instruction set: [`instruction_set`] names it.
 //!
 //! # Devices
 //!
@@ -132,7 +133,7 @@ pub use row_function::RowFunction;
 pub use rows::{Row, Rows};
 pub use scalar::Scalar;
 pub use shape::{Broadcast, Shape};
-pub use skip::skipped;
+pub use simd::instruction_set;
 pub use sparsity::Sparsity;
 pub use tape::{ParamId, Tape};
 pub use tensor::Tensor;

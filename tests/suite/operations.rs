@@ -227,6 +227,27 @@ fn products_do_not_depend_on_the_number_of_threads() {
     assert!([2, 3, 8].into_iter().all(|threads| run(threads) == one));
 }
 
+/// The name tells whether a product's terms are rounded before they are summed.
+#[test]
+fn the_instruction_set_of_products_is_the_one_that_is_named() {
+    use cotangent::engine::{instruction_set, simd};
+    let named = instruction_set();
+    let (kernels, products) = named.split_once(", matrix products ").expect("the names of two");
+    assert_eq!(kernels, simd::level());
+    fn remainder<T: Float>(digits: i32) -> f64 {
+        // Two products that cancel, but for what rounding takes off the second where it is rounded at all.
+        let x = 1.0 + 0.5_f64.powi(digits / 2 + 2);
+        let first_two = |by: [f64; 2]| Tensor::from_fn([80, 80], |i| T::nearest(*by.get(i).unwrap_or(&0.0)));
+        let tape = Tape::<T>::new();
+        let [a, b] = [first_two([x, x]), first_two([-x, x])].map(|of| tape.constant(&of));
+        a.matmul_nt(b).to_tensor().data()[0].to_f64()
+    }
+    let fused = ["avx512", "avx2+fma", "neon"].contains(&products);
+    for remainder in [remainder::<f32>(24), remainder::<f64>(53)] {
+        assert_eq!(remainder != 0.0, fused, "{named}: {remainder:e}");
+    }
+}
+
 #[test]
 fn convolution_and_pooling_are_those_of_plain_loops() {
     let (x, w) = (tensor(&[2, 3, 6, 7], 1), tensor(&[4, 3, 3, 2], 2));
