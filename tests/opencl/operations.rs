@@ -291,6 +291,8 @@ fn empty_tensors_are_no_obstacle() {
     same!(0.0, [[0, 3], [3]], |v| v[0] * v[1]);
     same!(0.0, [[0, 3]], |v| v[0].sum_axis(0));
     same!(0.0, [[0, 3], [3, 2]], |v| v[0].matmul(v[1]));
+    same!(0.0, [[2, 5], [3, 5, 0]], |v| v[0].matmul(v[1]));
+    same!(0.0, [[3, 2, 0], [0, 4]], |v| v[0].matmul(v[1]));
     same!(0.0, [[4, 3]], |v| v[0].gather(&[]));
     same!(0.0, [[0, 3], [0, 3]], |v| PoincareBall::new(-1.0).unwrap().add(&v[0], &v[1]));
     same!(0.0, [[0, 3]], |v| v[0].softmax(-1).sum_axis(-1));

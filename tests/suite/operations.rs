@@ -59,6 +59,42 @@ fn matmul_has_its_derivatives_in_every_batching() {
     }
 }
 
+/// Matrices without elements, for each axis that may be 0: the result and the gradients are zeros of the right shape.
+#[test]
+fn products_of_empty_matrices_are_zeros_in_every_batching() {
+    let leads: [(&[usize], &[usize]); 5] = [(&[], &[]), (&[], &[3]), (&[3], &[]), (&[3], &[3]), (&[], &[0])];
+    let extents = || [0, 2, 5].into_iter();
+    for (lead_a, lead_b) in leads {
+        let sizes = extents().flat_map(|m| extents().flat_map(move |k| extents().map(move |n| [m, k, n])));
+        for [m, k, n] in sizes.filter(|sizes| sizes.contains(&0) || lead_b == [0]) {
+            for (ta, tb) in [(false, false), (true, false), (false, true)] {
+                let of = |lead: &[usize], rows, columns, transposed| {
+                    let matrix = if transposed { [columns, rows] } else { [rows, columns] };
+                    tensor(&[lead, &matrix].concat(), 1)
+                };
+                let (a, b) = (of(lead_a, m, k, ta), of(lead_b, k, n, tb));
+                let tape = Tape::new();
+                let (x, y) = (tape.variable(&a), tape.variable(&b));
+                let product = if ta {
+                    x.matmul_tn(y)
+                } else if tb {
+                    x.matmul_nt(y)
+                } else {
+                    x.matmul(y)
+                };
+                let lead = if lead_a.is_empty() { lead_b } else { lead_a };
+                assert_eq!(product.to_tensor(), Tensor::zeros([lead, &[m, n]].concat().as_slice()));
+                let gradients = tape.backward(product.sum());
+                for (v, t) in [(x, &a), (y, &b)] {
+                    let width = t.width();
+                    let dense = gradients.wrt(v).unwrap().to_dense(t.len() / width.max(1), width);
+                    assert_eq!(dense, vec![0.0; t.len()], "{a} {b}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn normalisations_have_their_values_and_derivatives() {
     let x = tensor(&[2, 3, 11], 1);

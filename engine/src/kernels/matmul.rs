@@ -42,15 +42,34 @@ impl<T: Float> Var<'_, T> {
     }
 }
 
-/// The sizes of a batched product. A factor that serves the whole batch has stride 0.
+/// The sizes of a batched product.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     pub(crate) batch: usize,
     pub(crate) m: usize,
     pub(crate) k: usize,
     pub(crate) n: usize,
-    pub(crate) stride_a: usize,
-    pub(crate) stride_b: usize,
+    /// Whether one `A` serves the whole batch.
+    pub(crate) one_a: bool,
+    /// Whether one `B` does.
+    pub(crate) one_b: bool,
+}
+
+impl Sizes {
+    /// Multiplications of one product.
+    fn work(self) -> usize {
+        self.m.saturating_mul(self.k).saturating_mul(self.n)
+    }
+
+    /// Elements from one `A` of the batch to the next.
+    pub(crate) fn stride_a(self) -> usize {
+        if self.one_a { 0 } else { self.m * self.k }
+    }
+
+    /// Elements from one `B` of the batch to the next.
+    pub(crate) fn stride_b(self) -> usize {
+        if self.one_b { 0 } else { self.k * self.n }
+    }
 }
 
 impl Matmul {
@@ -76,28 +95,26 @@ impl Matmul {
         let lead = if lead_a.is_empty() { lead_b } else { lead_a };
         let batch = lead.iter().product();
         let shape = Shape::new(lead).with_width(m).with_width(n);
-        let stride = |lead: &[usize], size| if lead.is_empty() { 0 } else { size };
-        let sizes =
-            Sizes { batch, m, k, n, stride_a: stride(lead_a, m * k), stride_b: stride(lead_b, k * n) };
+        let sizes = Sizes { batch, m, k, n, one_a: lead_a.is_empty(), one_b: lead_b.is_empty() };
         Ok((self.collapsed(sizes), shape))
     }
 
     /// One factor for a batch of others is one product of the batch's rows.
     fn collapsed(self, s: Sizes) -> Sizes {
-        if s.stride_b == 0 && !self.transpose_a && s.batch != 1 {
-            return Sizes { batch: 1, m: s.batch * s.m, stride_a: 0, ..s };
+        if s.one_b && !self.transpose_a && s.batch != 1 {
+            return Sizes { batch: 1, m: s.batch * s.m, one_a: true, ..s };
         }
         s
     }
 
     fn a<'a, T: Float>(self, a: &'a [T], s: Sizes, i: usize) -> Matrix<'a, T> {
         let (rows, columns) = if self.transpose_a { (s.k, s.m) } else { (s.m, s.k) };
-        Matrix::stored(&a[i * s.stride_a..], rows, columns, self.transpose_a)
+        Matrix::stored(&a[i * s.stride_a()..], rows, columns, self.transpose_a)
     }
 
     fn b<'a, T: Float>(self, b: &'a [T], s: Sizes, i: usize) -> Matrix<'a, T> {
         let (rows, columns) = if self.transpose_b { (s.n, s.k) } else { (s.k, s.n) };
-        Matrix::stored(&b[i * s.stride_b..], rows, columns, self.transpose_b)
+        Matrix::stored(&b[i * s.stride_b()..], rows, columns, self.transpose_b)
     }
 }
 
@@ -132,7 +149,7 @@ impl<T: Float> Operation<T> for Matmul {
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
         let (a, b) = (inputs[0].data, inputs[1].data);
-        batched(out, s.batch, s.m * s.n, s.m * s.k * s.n, |i, c, gemm| {
+        batched(out, s.batch, s.m * s.n, s.work(), |i, c, gemm| {
             gemm(self.a(a, s, i), self.b(b, s, i), false, c);
         });
     }
@@ -142,7 +159,7 @@ impl<T: Float> Operation<T> for Matmul {
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
         let (a, b) = (inputs[0].data, inputs[1].data);
         let of = |i: usize| Matrix::new(&g[i * s.m * s.n..], s.m, s.n);
-        let work = s.m * s.k * s.n;
+        let work = s.work();
         if let Some(da) = grads[0].as_deref_mut() {
             let product =
                 |i, da: &mut [T], accumulate, gemm: fn(Matrix<'_, T>, Matrix<'_, T>, bool, &mut [T])| {
@@ -153,7 +170,7 @@ impl<T: Float> Operation<T> for Matmul {
                         gemm(g, b.transposed(), accumulate, da)
                     }
                 };
-            if s.stride_a == 0 {
+            if s.one_a {
                 (0..s.batch).for_each(|i| product(i, da, i > 0, gemm));
                 if s.batch == 0 {
                     da.fill(T::zero());
@@ -172,7 +189,7 @@ impl<T: Float> Operation<T> for Matmul {
                         gemm(a.transposed(), g, accumulate, db)
                     }
                 };
-            if s.stride_b == 0 {
+            if s.one_b {
                 (0..s.batch).for_each(|i| product(i, db, i > 0, gemm));
                 if s.batch == 0 {
                     db.fill(T::zero());

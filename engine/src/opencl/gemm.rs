@@ -67,7 +67,7 @@ impl Matmul {
             let (rows, columns) = if transposed { (columns, rows) } else { (rows, columns) };
             Matrices::new(memory, rows, columns).every(stride).transposed_if(transposed)
         };
-        [of(a, [s.m, s.k], self.transpose_a, s.stride_a), of(b, [s.k, s.n], self.transpose_b, s.stride_b)]
+        [of(a, [s.m, s.k], self.transpose_a, s.stride_a()), of(b, [s.k, s.n], self.transpose_b, s.stride_b())]
     }
 }
 
@@ -88,10 +88,10 @@ impl<T: Float> OnDevice<T> for Matmul {
         let (a, b) = (inputs[0].on(queue), inputs[1].on(queue));
         let [a, b] = self.factors(s, &a, &b);
         let g = Matrices::new(reverse.g, s.m, s.n);
-        let product = |sizes: [usize; 3], x: Matrices<'_>, y: Matrices<'_>, out: &Memory, stride: usize| {
+        let product = |sizes: [usize; 3], x: Matrices<'_>, y: Matrices<'_>, out: &Memory, one: bool| {
             let [m, k, n] = sizes;
-            if stride > 0 || s.batch == 1 {
-                return gemm::<T>(queue, [s.batch, m, k, n], x, y, (out, 0, stride), false);
+            if !one || s.batch == 1 {
+                return gemm::<T>(queue, [s.batch, m, k, n], x, y, (out, 0, m * n), false);
             }
             index::fill::<T>(queue, out, m * n);
             for i in 0..s.batch {
@@ -101,16 +101,16 @@ impl<T: Float> OnDevice<T> for Matmul {
         };
         if let Some(da) = &reverse.grads[0] {
             if self.transpose_a {
-                product([s.k, s.n, s.m], b, g.transposed(), da, s.stride_a);
+                product([s.k, s.n, s.m], b, g.transposed(), da, s.one_a);
             } else {
-                product([s.m, s.n, s.k], g, b.transposed(), da, s.stride_a);
+                product([s.m, s.n, s.k], g, b.transposed(), da, s.one_a);
             }
         }
         if let Some(db) = &reverse.grads[1] {
             if self.transpose_b {
-                product([s.n, s.m, s.k], g.transposed(), a, db, s.stride_b);
+                product([s.n, s.m, s.k], g.transposed(), a, db, s.one_b);
             } else {
-                product([s.k, s.m, s.n], a.transposed(), g, db, s.stride_b);
+                product([s.k, s.m, s.n], a.transposed(), g, db, s.one_b);
             }
         }
     }
