@@ -103,9 +103,8 @@ impl Queue {
         }
         let mut pool = lock(&self.0.pool);
         pool.transfers.uploaded += bytes.len() as u64;
-        pool.staged_bytes += bytes.len();
-        pool.staged.push(bytes.into());
-        let staged = pool.staged.last().expect("pushed above");
+        pool.stage([bytes.into()]);
+        let staged = pool.staged.last().expect("staged above");
         // SAFETY: the staged copy lives until the queue has gone past this.
         let enqueued = unsafe {
             let (queue, mem) = (&self.0.queue, memory.mem());
@@ -124,8 +123,8 @@ impl Queue {
         if bytes.is_empty() {
             return;
         }
-        // What was staged before is read when this returns; the pool is free meanwhile.
-        let _staged = {
+        // What was staged before is read when this has succeeded; the pool is free meanwhile.
+        let staged = {
             let mut pool = lock(&self.0.pool);
             pool.transfers.read_back += bytes.len() as u64;
             pool.unstage()
@@ -135,6 +134,9 @@ impl Queue {
             let (queue, mem) = (&self.0.queue, memory.mem());
             core::enqueue_read_buffer(queue, mem, true, 0, bytes, None::<Event>, None::<&mut Event>)
         };
+        if enqueued.is_err() {
+            lock(&self.0.pool).stage(staged);
+        }
         self.expect("read-back", enqueued);
     }
 
@@ -145,6 +147,14 @@ impl Queue {
 }
 
 impl Pool {
+    /// Keeps what uploads read.
+    fn stage(&mut self, staged: impl IntoIterator<Item = Box<[u8]>>) {
+        for bytes in staged {
+            self.staged_bytes += bytes.len();
+            self.staged.push(bytes);
+        }
+    }
+
     /// What may go once everything that is enqueued now is done.
     fn unstage(&mut self) -> Vec<Box<[u8]>> {
         self.staged_bytes = 0;
