@@ -1,6 +1,6 @@
-//! What goes between host and device in a step. A process of its own: the counters are the device's.
+//! What goes between host and device, in a step and of several threads. A process of its own: the counters are the device's.
 
-use std::sync::Arc;
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
 
 use cotangent::engine::Transfers;
 use cotangent::manifolds::Product;
@@ -89,9 +89,40 @@ fn uploaded_along_edges(device: &Device, similarity: Similarity) -> u64 {
     uploaded
 }
 
-/// One test, so that nothing else computes beside it.
+/// Nothing else computes beside a test.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Threads that put one host tensor on a device at one time share one upload, and read it while others come and go.
+#[test]
+fn threads_share_the_upload_of_a_tensor() {
+    const THREADS: usize = 8;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = match Device::opencl(0) {
+        Ok(device) => device,
+        Err(error) => return eprintln!("skipped: {error}"),
+    };
+    for round in 0..10 {
+        let shared = Tensor::from_fn([1 << 18], |i| ((i + round) % 1024) as f32);
+        let at_once = Barrier::new(THREADS);
+        let before = device.transfers().uploaded;
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    let tape = Tape::<f32>::on(device.clone());
+                    at_once.wait();
+                    let twice = (tape.constant(&shared) * 2.0).to_tensor();
+                    assert!(twice.data().iter().zip(shared.data()).all(|(y, x)| *y == 2.0 * x));
+                });
+            }
+        });
+        let uploaded = device.transfers().uploaded - before;
+        assert_eq!(uploaded, (shared.len() * size_of::<f32>()) as u64, "of {THREADS} threads");
+    }
+}
+
 #[test]
 fn points_and_state_stay_on_the_device() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let device = match Device::opencl(0) {
         Ok(device) => device,
         Err(error) => cotangent::engine::skip!("{error}"),

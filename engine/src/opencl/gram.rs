@@ -475,10 +475,10 @@ impl RowForm {
     ) -> Launch<'q> {
         for (i, (input, &read)) in inputs.iter().zip(reads).enumerate() {
             launch = if i < self.vectors {
-                launch.memory(&input.on(queue)).broadcast(read)
+                launch.keep(input.on(queue)).broadcast(read)
             } else {
                 let memory = input.constant.is_none().then(|| input.on(queue));
-                launch.optional(memory.as_deref()).scalar(input.constant.unwrap_or(0.0)).broadcast(read)
+                launch.keep_optional(memory).scalar(input.constant.unwrap_or(0.0)).broadcast(read)
             };
         }
         launch
@@ -514,7 +514,7 @@ impl<T: Float> OnDevice<T> for RowForm {
                 Some(grad) if !is_vector || !reads[i].is_full(n) => {
                     let bytes = if is_vector { n * width * size_of::<T>() } else { n * queue.wide() };
                     let all = queue.take(bytes);
-                    launch = launch.memory(&all);
+                    launch = launch.keep(Arc::clone(&all));
                     sums.push((i, all, grad));
                 }
                 grad => launch = launch.optional(grad.as_deref()),

@@ -25,7 +25,7 @@ impl<T: Float> OnDevice<T> for LayerNorm {
         let mut launch = queue.launch(&program::<T>(queue, team), "forward");
         launch = launch.size(rows).size(shape.width()).number(self.epsilon);
         for input in inputs {
-            launch = launch.memory(&input.on(queue));
+            launch = launch.keep(input.on(queue));
         }
         launch.memory(out).over_rows(team, rows);
     }
@@ -37,7 +37,7 @@ impl<T: Float> OnDevice<T> for LayerNorm {
         let team = queue.team(0);
         let launch = queue.launch(&program::<T>(queue, team), "backward");
         let launch = launch.size(rows).size(width).number(self.epsilon);
-        let launch = launch.memory(&x.on(queue)).memory(&gain.on(queue)).memory(reverse.g);
+        let launch = launch.keep(x.on(queue)).keep(gain.on(queue)).memory(reverse.g);
         launch.optional(reverse.grads[0].as_deref()).optional(of_gain.as_deref()).over_rows(team, rows);
         let all = Broadcasted { read: Broadcast::cycled(width), n: shape.len(), width: 1 };
         if let Some((all_of_gain, grad)) = of_gain.zip(reverse.grads[1].as_ref()) {

@@ -62,8 +62,8 @@ impl<T: Float> OnDevice<T> for Reduce {
             Reduction::Norm => "norm_gradient",
             Reduction::Max => "max_gradient",
         };
-        let launch = launch::<T>(queue, name, of).memory(g).memory(&input.on(queue));
-        launch.memory(&reverse.out.on(queue)).memory(dx).over(input.shape.len());
+        let launch = launch::<T>(queue, name, of).memory(g).keep(input.on(queue));
+        launch.keep(reverse.out.on(queue)).memory(dx).over(input.shape.len());
     }
 }
 

@@ -87,7 +87,7 @@ fn operands<'q, T: Float>(
     for input in inputs {
         let read = Broadcast::new(input.shape, shape).expect("shapes were checked when the node was made");
         let memory = input.constant.is_none().then(|| input.on(queue));
-        launch = launch.optional(memory.as_deref()).number(input.constant.unwrap_or(0.0)).broadcast(read);
+        launch = launch.keep_optional(memory).number(input.constant.unwrap_or(0.0)).broadcast(read);
     }
     launch
 }
@@ -114,7 +114,7 @@ impl<T: Float> OnDevice<T> for MapForm {
             match grad {
                 Some(grad) if !read.is_full(n) => {
                     let all = queue.take(n * size_of::<T>());
-                    launch = launch.memory(&all);
+                    launch = launch.keep(Arc::clone(&all));
                     sums.push((read, all, grad));
                 }
                 grad => launch = launch.optional(grad.as_deref()),

@@ -167,22 +167,32 @@ impl Pool {
 pub(crate) struct Slot(Mutex<Option<Arc<Memory>>>);
 
 impl Slot {
-    /// The memory on a device; it is made there, with `content(whether they are on another device)`, if there is any.
+    /// The memory on a device; it is made there, with `content(whether they are on another device)`, if there is any. Of
+    /// threads that ask at one time one makes it, and the others wait.
     pub(crate) fn on<'a>(
         &self,
         queue: &Queue,
         bytes: usize,
         content: impl FnOnce(bool) -> Option<&'a [u8]>,
     ) -> Arc<Memory> {
+        let on_queue = |here: &Option<Arc<Memory>>| {
+            here.as_ref().filter(|memory| memory.queue == *queue).map(Arc::clone)
+        };
         let here = lock(&self.0).clone();
-        if let Some(memory) = here.as_ref().filter(|memory| memory.queue == *queue) {
-            return Arc::clone(memory);
+        if let Some(memory) = on_queue(&here) {
+            return memory;
         }
-        let memory = match content(here.is_some()) {
+        // Before the lock is taken once more: what another device has is read back through this slot.
+        let content = content(here.is_some());
+        let mut slot = lock(&self.0);
+        if let Some(memory) = on_queue(&slot) {
+            return memory;
+        }
+        let memory = match content {
             Some(content) => queue.upload(content),
             None => queue.take(bytes),
         };
-        *lock(&self.0) = Some(Arc::clone(&memory));
+        *slot = Some(Arc::clone(&memory));
         memory
     }
 

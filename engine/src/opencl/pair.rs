@@ -106,7 +106,7 @@ impl PairForm {
         )
     }
 
-    fn pass<'q>(mut launch: Launch<'q>, operands: &[Operand]) -> Launch<'q> {
+    fn pass<'a>(mut launch: Launch<'a>, operands: &'a [Operand]) -> Launch<'a> {
         for (memory, number) in operands {
             launch = launch.optional(memory.as_deref()).number(*number);
         }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ocl::core::{self, ArgVal, DeviceId, DeviceInfo, Event, PlatformInfo};
 use ocl::prm::Ulong4;
+use smallvec::SmallVec;
 
 use super::memory::{Memory, Pool};
 use super::program::{Key, Program};
@@ -176,22 +177,31 @@ impl Queue {
     /// Launches a kernel of a program: its arguments follow, then [`Launch::over`].
     pub(super) fn launch(&self, program: &Program, name: &'static str) -> Launch<'_> {
         let kernel = self.expect(name, core::create_kernel(&program.0, name));
-        Launch { queue: self, kernel, name, arguments: 0 }
+        Launch { queue: self, kernel, name, arguments: 0, kept: SmallVec::new() }
     }
 }
 
-/// A kernel whose arguments are being set.
-pub(super) struct Launch<'q> {
-    pub(super) queue: &'q Queue,
+impl Drop for Inner {
+    /// Uploads that are under way read host memory that goes with the pool.
+    fn drop(&mut self) {
+        let _ = core::finish(&self.queue);
+    }
+}
+
+/// A kernel whose arguments are being set. Memory that it is given lives until it is enqueued, borrowed or kept here: what
+/// goes back to the pool before may be another's, whose kernels are enqueued first.
+pub(super) struct Launch<'a> {
+    pub(super) queue: &'a Queue,
     kernel: core::Kernel,
     name: &'static str,
     arguments: u32,
+    kept: SmallVec<[Arc<Memory>; 4]>,
 }
 
 /// Work-items of a group where a kernel does not say.
 const GROUP: usize = 64;
 
-impl Launch<'_> {
+impl<'a> Launch<'a> {
     pub(super) fn argument(mut self, value: ArgVal<'_>) -> Self {
         let set = core::set_kernel_arg(&self.kernel, self.arguments, value);
         self.queue.expect(self.name, set);
@@ -200,12 +210,27 @@ impl Launch<'_> {
     }
 
     /// Device memory.
-    pub(super) fn memory(self, memory: &Memory) -> Self {
+    pub(super) fn memory(self, memory: &'a Memory) -> Self {
         self.argument(ArgVal::mem(memory.mem()))
     }
 
+    /// Device memory that is kept until the kernel is enqueued.
+    pub(super) fn keep(self, memory: Arc<Memory>) -> Self {
+        let mut launch = self.argument(ArgVal::mem(memory.mem()));
+        launch.kept.push(memory);
+        launch
+    }
+
+    /// As [`keep`](Self::keep), or a null pointer.
+    pub(super) fn keep_optional(self, memory: Option<Arc<Memory>>) -> Self {
+        match memory {
+            Some(memory) => self.keep(memory),
+            None => self.optional(None),
+        }
+    }
+
     /// Device memory, or a null pointer.
-    pub(super) fn optional(self, memory: Option<&Memory>) -> Self {
+    pub(super) fn optional(self, memory: Option<&'a Memory>) -> Self {
         match memory {
             Some(memory) => self.memory(memory),
             None => self.argument(ArgVal::mem_null()),
@@ -213,7 +238,7 @@ impl Launch<'_> {
     }
 
     /// Device memory, of kernels that take some.
-    pub(super) fn given(self, memory: Option<&Memory>) -> Self {
+    pub(super) fn given(self, memory: Option<&'a Memory>) -> Self {
         match memory {
             Some(memory) => self.memory(memory),
             None => self,
