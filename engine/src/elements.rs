@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use memmap2::MmapMut;
 
 use crate::Float;
+use crate::shape::elements;
 
 /// Bytes of a huge page.
 const HUGE: usize = 2 << 20;
@@ -33,8 +34,9 @@ enum Host<T> {
 
 impl<T: Float> Host<T> {
     /// Zeros.
+    #[track_caller]
     fn zeroed(len: usize) -> Self {
-        let bytes = len * size_of::<T>();
+        let bytes = elements(&[len]) * size_of::<T>();
         if bytes >= HUGE
             && let Ok(pages) = MmapMut::map_anon(bytes + HUGE)
         {
@@ -63,6 +65,7 @@ impl<T: Float> Elements<T> {
     }
 
     /// Zeros.
+    #[track_caller]
     pub(crate) fn zeroed(len: usize) -> Self {
         Elements::on_host(len, Host::zeroed(len))
     }
@@ -97,7 +100,7 @@ impl<T: Float> Elements<T> {
 
     /// Their memory on a device, uploaded if they are not there.
     pub(crate) fn on(&self, device: &crate::opencl::Queue) -> std::sync::Arc<crate::opencl::Memory> {
-        self.device.on(device, self.len * size_of::<T>(), |other| {
+        self.device.on(device, elements(&[self.len]) * size_of::<T>(), |other| {
             // Elements of another device go through the host.
             (other || self.host.get().is_some()).then(|| bytemuck::cast_slice(self))
         })

@@ -7,6 +7,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::elements::Elements;
+use crate::shape::elements;
 use crate::{Device, Float};
 
 /// Bytes of a tape's buffers. See [`Tape::memory`](crate::Tape::memory).
@@ -112,8 +113,9 @@ impl<T> Pool<T> {
 
 impl<T: Float> Pool<T> {
     /// A buffer of at least `len` elements, of unspecified content.
+    #[track_caller]
     pub(crate) fn take(&mut self, len: usize) -> Buffer<T> {
-        let class = len.next_power_of_two().trailing_zeros();
+        let class = elements(&[len]).next_power_of_two().trailing_zeros();
         let bytes = size_of::<T>() << class;
         let memory = &mut self.memory;
         memory.in_use += bytes;
@@ -129,6 +131,7 @@ impl<T: Float> Pool<T> {
     }
 
     /// A buffer whose first `len` elements are zero.
+    #[track_caller]
     pub(crate) fn take_zeroed(&mut self, len: usize) -> Buffer<T> {
         let mut buffer = self.take(len);
         buffer[..len].fill(T::zero());

@@ -299,12 +299,13 @@ impl<T: Float> Rows for Tensor<T> {
         let rows = common("concat", leading.each_ref().map(|shape| shape.axes()));
         let [l, r] = leading.map(|shape| Broadcast::new(&shape, &rows).expect("a common shape fits all"));
         let width = left.width() + right.width();
-        let mut data = Vec::with_capacity(rows.len() * width);
+        let shape = rows.with_width(width);
+        let mut data = Vec::with_capacity(shape.len());
         for p in 0..rows.len() {
             data.extend_from_slice(left.row(l.at(p)));
             data.extend_from_slice(right.row(r.at(p)));
         }
-        Tensor::new(rows.with_width(width), data)
+        Tensor::new(shape, data)
     }
     fn zeros(&self, width: usize) -> Self {
         Tensor::zeros(self.shape().rows().with_width(width))

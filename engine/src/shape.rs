@@ -4,6 +4,21 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+/// The product of sizes, if there can be so many elements: if those other than 0 have a product, and the bytes of as many
+/// `f64` an address. Then the product of any of them fits too, in any order, and so do their bytes.
+pub(crate) fn product(sizes: &[usize]) -> Option<usize> {
+    const MOST: usize = isize::MAX as usize / size_of::<f64>();
+    let mut others = sizes.iter().filter(|&&n| n > 0);
+    let product = others.try_fold(1_usize, |product, &n| product.checked_mul(n).filter(|&p| p <= MOST))?;
+    Some(if sizes.contains(&0) { 0 } else { product })
+}
+
+/// As [`product`], where there must be so many.
+#[track_caller]
+pub(crate) fn elements(sizes: &[usize]) -> usize {
+    product(sizes).unwrap_or_else(|| panic!("shape {sizes:?} has more elements than memory can hold"))
+}
+
 /// The extent of each axis, outermost first. A scalar has no axes.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
@@ -15,8 +30,20 @@ impl Shape {
     }
 
     /// Number of elements.
+    ///
+    /// # Panics
+    /// If the extents other than 0 have a product of more elements than memory can hold. No tensor has such a shape.
+    #[track_caller]
     pub fn len(&self) -> usize {
-        self.0.iter().product()
+        elements(self)
+    }
+
+    /// The shape, if there can be a tensor of it.
+    pub(crate) fn checked(self) -> Result<Self, String> {
+        match product(&self) {
+            Some(_) => Ok(self),
+            None => Err(format!("shape {self} has more elements than memory can hold")),
+        }
     }
 
     /// Whether there is no element.
@@ -127,27 +154,34 @@ impl Broadcast {
     /// How `operand` is read over `output`, if its axes, aligned at the last one, are ones, a run of axes equal
     /// to the output's, ones, another run, and ones again, where any of the five may be missing.
     pub fn new(operand: &[usize], output: &[usize]) -> Option<Broadcast> {
-        if operand.len() > output.len() {
-            return None;
-        }
+        let [run, held] = Broadcast::runs_of(operand, output)?;
         let tail = &output[output.len() - operand.len()..];
+        let len = elements(operand);
+        let repeat = elements(&tail[run.end..]);
+        Some(if held.is_empty() {
+            Broadcast { repeat, len, inner: len, hold: 1 }
+        } else {
+            Broadcast { repeat, len, inner: elements(&operand[run]), hold: elements(&tail[held]) }
+        })
+    }
+
+    /// The axes of an operand that fits an output, as [`new`](Self::new) reads it: those of the last run, and those before
+    /// it along which it is held.
+    fn runs_of(operand: &[usize], output: &[usize]) -> Option<[Range<usize>; 2]> {
+        let tail = &output[output.len().checked_sub(operand.len())?..];
         let differs = |i: &usize| operand[*i] != tail[*i];
         // A lone number is a run of one.
         let run_end = (0..operand.len()).rev().find(|i| operand[*i] != 1).map_or(operand.len(), |i| i + 1);
         let run_start = (0..run_end).rev().find(differs).map_or(0, |i| i + 1);
-        let repeat = tail[run_end..].iter().product();
-        let len = operand.iter().product();
-        let inner = operand[run_start..run_end].iter().product();
         let hold_start = (0..run_start).rev().find(|i| operand[*i] != 1).map_or(0, |i| i + 1);
         if hold_start == 0 {
             let ones = operand[..run_start].iter().all(|&n| n == 1);
-            return ones.then_some(Broadcast { repeat, len, inner: len, hold: 1 });
+            return ones.then_some([run_start..run_end, 0..0]);
         }
         let outer_start = (0..hold_start).rev().find(differs).map_or(0, |i| i + 1);
         let fits = operand[..outer_start].iter().all(|&n| n == 1)
             && operand[hold_start..run_start].iter().all(|&n| n == 1);
-        let hold = tail[hold_start..run_start].iter().product();
-        fits.then_some(Broadcast { repeat, len, inner, hold })
+        fits.then_some([run_start..run_end, hold_start..run_start])
     }
 
     /// Whether every output position reads the operand position of the same number.
@@ -216,7 +250,7 @@ impl Broadcast {
                 }
             }
         }
-        shapes.iter().all(|s| Broadcast::new(s, &common).is_some()).then_some(Shape(common))
+        shapes.iter().all(|s| Broadcast::runs_of(s, &common).is_some()).then_some(Shape(common))
     }
 }
 

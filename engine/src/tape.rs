@@ -228,7 +228,7 @@ impl<T: Float> Tape<T> {
         let inputs = self.ids(name, inputs);
         let arena = &mut *self.arena.borrow_mut();
         let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|&i| arena.shape(i)).collect();
-        let shape = match operation.shape(&shapes) {
+        let shape = match operation.shape(&shapes).and_then(Shape::checked) {
             Ok(shape) => shape,
             Err(message) => panic!("{name}: {message}"),
         };

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::elements::Elements;
+use crate::shape::product;
 use crate::{Device, Float, Shape};
 
 /// A dense array of `f32` or `f64`, row-major and contiguous. Cloning shares the elements; the first
@@ -33,6 +34,10 @@ impl<T: Float> Tensor<T> {
     }
 
     /// Zeros.
+    ///
+    /// # Panics
+    /// If the shape has more elements than memory can hold.
+    #[track_caller]
     pub fn zeros(shape: impl Into<Shape>) -> Self {
         let shape = shape.into();
         let data = Arc::new(Elements::zeroed(shape.len()));
@@ -45,6 +50,7 @@ impl<T: Float> Tensor<T> {
     }
 
     /// Elements computed from their position.
+    #[track_caller]
     pub fn from_fn(shape: impl Into<Shape>, mut f: impl FnMut(usize) -> T) -> Self {
         let mut tensor = Tensor::zeros(shape);
         tensor.data_mut().iter_mut().enumerate().for_each(|(i, x)| *x = f(i));
@@ -106,7 +112,7 @@ impl<T: Float> Tensor<T> {
         let n = rows.map_or(all, <[u32]>::len);
         let inside = rows.is_none_or(|rows| rows.iter().all(|&row| (row as usize) < all));
         assert!(
-            values.len() == n * own && columns.end <= width && inside,
+            product(&[n, own]) == Some(values.len()) && columns.end <= width && inside,
             "set_rows: {n} rows, columns {columns:?} of {}, from {}",
             self.shape,
             values.shape

@@ -1,7 +1,7 @@
 //! The kernels that are no formulas, and what a tape does with them.
 
 use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
-use cotangent::engine::{GradientView, Outcome, Sparsity, View, Weights};
+use cotangent::engine::{Elementwise, GradientView, Outcome, Sparsity, View, Weights};
 use cotangent::prelude::*;
 use rand::RngExt;
 
@@ -284,6 +284,30 @@ fn tensors_stay_on_the_device_until_they_are_written_to() {
     assert_eq!(before, sum(&x.clone()));
     x.data_mut()[2] += 1.0;
     assert!((sum(&x) - before - 1.0).abs() < 1e-14);
+}
+
+/// Byte counts that wrap where the counts of elements do not: refused before anything is taken on the device.
+#[test]
+fn more_elements_than_memory_can_hold_are_refused() {
+    let Some(device) = device() else { return };
+    let refused = std::panic::catch_unwind(|| {
+        let tape = Tape::<f32>::on(device);
+        let sides = [[1 << 21, 1, 1], [1, 1 << 21, 1], [1, 1, 1 << 20]].map(|axes| tape.zeros(axes));
+        tape.elementwise(SumOfThree, &sides).shape()
+    });
+    let message = refused.expect_err("2^62 elements");
+    let message = message.downcast_ref::<String>().expect("a message");
+    assert!(message.starts_with("sum of three: shape [2097152, 2097152, 1048576]"), "{message}");
+}
+
+struct SumOfThree;
+impl Elementwise for SumOfThree {
+    fn name(&self) -> &'static str {
+        "sum of three"
+    }
+    fn eval<S: Scalar>(&self, x: &[S]) -> S {
+        x[0] + x[1] + x[2]
+    }
 }
 
 #[test]

@@ -1,25 +1,91 @@
 //! Messages of shapes that do not fit.
 
 use cotangent::engine::formulas::EuclideanDistance;
-use cotangent::engine::{Sparsity, loss};
+use cotangent::engine::{Elementwise, Sparsity, loss};
 use cotangent::prelude::*;
 
 use crate::common::{PLACES, sparsity};
 
+type Bad = fn(&Tape<f64>);
+
+/// What a bad computation says.
+fn message(bad: Bad) -> String {
+    let panic = std::panic::catch_unwind(|| bad(&Tape::new())).unwrap_err();
+    panic.downcast_ref::<String>().cloned().unwrap_or_else(|| (*panic.downcast_ref::<&str>().unwrap()).into())
+}
+
+fn zeros<'t>(tape: &'t Tape<f64>, shape: &[usize]) -> Var<'t, f64> {
+    tape.zeros(shape)
+}
+
+/// Sizes whose product is no size, or whose bytes are none: no tensor has them, and no kernel sees them.
+#[test]
+fn more_elements_than_memory_can_hold_are_refused() {
+    struct Sum;
+    impl Elementwise for Sum {
+        fn name(&self) -> &'static str {
+            "sum of three"
+        }
+        fn eval<S: Scalar>(&self, x: &[S]) -> S {
+            x[0] + x[1] + x[2]
+        }
+    }
+    // Three times as much is 2 in 64 bits.
+    const WRAPS: usize = 6_148_914_691_236_517_206;
+    const LARGE: usize = 1 << 40;
+    let cases: &[(Bad, &str)] = &[
+        (|_| drop(Tensor::new([3, WRAPS], vec![0.0_f64; 2])), "shape [3, 6148914691236517206]"),
+        (|_| drop(Tensor::<f64>::zeros([(1 << 61) + (1 << 18)])), "shape [2305843009213956096]"),
+        (|_| drop(Tensor::<f64>::zeros([2, 0, LARGE, LARGE])), "shape [2, 0, 1099511627776, 1099511627776]"),
+        (|t| drop(zeros(t, &[2]).reshape([3, WRAPS]).shape()), "shape [3, 6148914691236517206]"),
+        (|t| drop(zeros(t, &[LARGE, LARGE]).shape()), "shape [1099511627776, 1099511627776]"),
+        (
+            |t| {
+                let sides = [[1 << 21, 1, 1], [1, 1 << 21, 1], [1, 1, 1 << 20]].map(|axes| zeros(t, &axes));
+                t.elementwise(Sum, &sides);
+            },
+            "sum of three: shape [2097152, 2097152, 1048576]",
+        ),
+        (
+            |t| drop(zeros(t, &[LARGE, 0]).matmul(zeros(t, &[0, LARGE])).shape()),
+            "matmul: shape [1099511627776, 1099511627776]",
+        ),
+        (
+            |t| drop(zeros(t, &[0, LARGE, 1]).broadcast_to([0, LARGE, LARGE]).shape()),
+            "shape [0, 1099511627776, 1099511627776]",
+        ),
+        (
+            |t| drop(zeros(t, &[1, 1, 1, 1]).conv2d(zeros(t, &[1, 1, 1, 1]), 1, LARGE).shape()),
+            "conv2d: images [1, 1, 1, 1] and filters [1, 1, 1, 1]: shape [1, 1, 1, 1, 2199023255553, 2199023255553]",
+        ),
+        (
+            |t| drop(zeros(t, &[1, 1, 1, 1]).conv2d(zeros(t, &[1, 1, 1, 1]), 1, usize::MAX).shape()),
+            "conv2d: images [1, 1, 1, 1]",
+        ),
+        (
+            |t| drop(zeros(t, &[1, 2]).scatter_add(&[0], usize::MAX).shape()),
+            "scatter_add: shape [18446744073709551615, 2]",
+        ),
+        (|t| drop(t.one_hot(&[0], usize::MAX).shape()), "shape [1, 18446744073709551615]"),
+        (
+            |t| drop(Var::concat(&[zeros(t, &[1 << 59, 0]); 32], 0).shape()),
+            "concat: shape [18446744073709551615, 0]",
+        ),
+    ];
+    for (bad, want) in cases {
+        let got = message(*bad);
+        assert!(
+            got.contains(want) && got.contains("more elements than memory can hold"),
+            "{got:?}, {want:?}"
+        );
+    }
+    // What is empty takes no memory, however long it is.
+    assert!(Tensor::<f64>::zeros([LARGE, 0]).is_empty());
+}
+
 /// Shapes that do not fit: the message names the operation and the shapes.
 #[test]
 fn bad_shapes_are_named() {
-    fn message(f: impl FnOnce(&Tape<f64>) + std::panic::UnwindSafe) -> String {
-        let panic = std::panic::catch_unwind(|| f(&Tape::new())).unwrap_err();
-        panic
-            .downcast_ref::<String>()
-            .cloned()
-            .unwrap_or_else(|| (*panic.downcast_ref::<&str>().unwrap()).into())
-    }
-    fn zeros<'t>(tape: &'t Tape<f64>, shape: &[usize]) -> Var<'t, f64> {
-        tape.zeros(shape)
-    }
-    type Bad = fn(&Tape<f64>);
     let cases: &[(Bad, &str)] = &[
         (|t| drop(zeros(t, &[2, 3]).matmul(zeros(t, &[4, 5])).shape()), "matmul: [2, 3] × [4, 5]: matrices"),
         (

@@ -1,19 +1,15 @@
 //! Elements of tensors as the bytes of files.
 
-use crate::{Float, Shape};
+use crate::{Float, Shape, shape};
 
-/// Checks that the elements of a shape, each of `width` bytes, are exactly `found` bytes. Also that its extents other
-/// than zero, and the bytes of an `f64`, have a product: a tensor is multiplied in any order, and converted, later.
+/// Checks that there can be a tensor of a shape, and that its elements, each of `width` bytes, are exactly `found` bytes.
 pub(super) fn check_size(shape: &[usize], width: usize, found: usize) -> Result<(), String> {
-    let mut extents = shape.iter().filter(|&&n| n > 0);
-    if extents.try_fold(size_of::<f64>(), |product, &n| product.checked_mul(n)).is_none() {
-        return Err(format!("shape {} overflows", Shape::new(shape)));
-    }
-    let needed = width * shape.iter().product::<usize>();
-    if found == needed {
-        Ok(())
-    } else {
-        Err(format!("shape {} needs {needed} bytes of elements, {found} are there", Shape::new(shape)))
+    match shape::product(shape).map(|elements| width * elements) {
+        None => Err(format!("shape {} overflows", Shape::new(shape))),
+        Some(needed) if needed != found => {
+            Err(format!("shape {} needs {needed} bytes of elements, {found} are there", Shape::new(shape)))
+        }
+        Some(_) => Ok(()),
     }
 }
 

@@ -20,8 +20,10 @@ impl Window {
         if self.stride == 0 || self.size.contains(&0) {
             return Err(format!("a window {:?} of stride {}", self.size, self.stride));
         }
+        // A padding that is no extent makes a result that is no shape.
+        let padded = |i: usize| self.padding.saturating_mul(2).saturating_add(image[i]);
         let place =
-            |i: usize| (image[i] + 2 * self.padding).checked_sub(self.size[i]).map(|n| n / self.stride + 1);
+            |i: usize| padded(i).checked_sub(self.size[i]).map(|n| (n / self.stride).saturating_add(1));
         match (place(0), place(1)) {
             (Some(h), Some(w)) => Ok([h, w]),
             _ => Err(format!(
@@ -79,7 +81,7 @@ impl Sizes {
     }
     /// Estimated time of an image, in nanoseconds.
     fn cost(&self) -> usize {
-        1 + self.patch() * self.places() * (1 + self.filters / 50)
+        (self.patch() * self.places()).saturating_mul(1 + self.filters / 50)
     }
 
     /// Calls `run(row of the patch, place, position in the image)` for every element under the window; the
@@ -124,6 +126,10 @@ impl Conv2d {
         }
         let window = Window { size: [kh, kw], stride: self.stride, padding: self.padding };
         let places = window.places([h, w])?;
+        // What is under the window at each place, of all images, is stored as matrices.
+        Shape::new(&[batch, channels, kh, kw, places[0], places[1]])
+            .checked()
+            .map_err(|error| format!("images {images} and filters {filters}: {error}"))?;
         let sizes = Sizes { batch, filters: count, channels, image: [h, w], window, places };
         Ok((sizes, Shape::new(&[batch, count, places[0], places[1]])))
     }

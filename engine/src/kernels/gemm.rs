@@ -4,6 +4,7 @@
 use smallvec::SmallVec;
 
 use crate::parallel::{self, PIECES, split_front};
+use crate::shape::product;
 use crate::simd::{Dispatched, Register, dispatch, dispatch_wide};
 use crate::{Float, Lanes};
 
@@ -20,7 +21,7 @@ pub(crate) struct Matrix<'a, T> {
 impl<'a, T: Float> Matrix<'a, T> {
     /// Row-major.
     pub(crate) fn new(data: &'a [T], rows: usize, columns: usize) -> Self {
-        assert!(data.len() >= rows * columns);
+        assert!(product(&[rows, columns]).is_some_and(|n| n <= data.len()), "a matrix within its data");
         Matrix { data, rows, columns, row: columns, column: 1 }
     }
 
@@ -61,11 +62,21 @@ const NARROW: usize = 64;
 /// Products of at least this many multiplications are split over threads: about 10 µs of work.
 const LARGE: usize = 512 * 1024;
 
+/// Multiplications of a product.
+fn work<T>(a: Matrix<'_, T>, b: Matrix<'_, T>) -> usize {
+    a.rows.saturating_mul(a.columns).saturating_mul(b.columns)
+}
+
+/// That they fit one another, and the product `c`.
+fn assert_fit<T>(a: Matrix<'_, T>, b: Matrix<'_, T>, c: &[T]) {
+    let fit = a.columns == b.rows && product(&[a.rows, b.columns]) == Some(c.len());
+    assert!(fit, "a product of matrices that fit");
+}
+
 /// `c = a b`, or `c += a b`; c row-major. The bits do not depend on how the rows are split: one kernel takes all of them.
 pub(crate) fn gemm<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     let (m, n) = (a.rows, b.columns);
-    let work = m * a.columns * n;
-    if work < LARGE {
+    if work(a, b) < LARGE {
         return serial(a, b, accumulate, c);
     }
     let parts = rayon::current_num_threads().min(PIECES);
@@ -83,8 +94,7 @@ pub(crate) fn gemm<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: boo
 
 /// On the calling thread.
 pub(crate) fn serial<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
-    let small = a.rows * a.columns * b.columns <= SMALL;
-    if small { in_registers(a, b, accumulate, c) } else { by_shape(a, b, accumulate, c) }
+    if work(a, b) <= SMALL { in_registers(a, b, accumulate, c) } else { by_shape(a, b, accumulate, c) }
 }
 
 /// The kernel does not depend on the number of rows.
@@ -98,8 +108,8 @@ fn by_shape<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &
 
 /// By `matrixmultiply`.
 fn packed<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+    assert_fit(a, b, c);
     let (m, k, n) = (a.rows, a.columns, b.columns);
-    assert!(k == b.rows && c.len() == m * n, "a product of matrices that fit");
     assert!(a.span() <= a.data.len() && b.span() <= b.data.len(), "matrices within their data");
     let beta = if accumulate { T::one() } else { T::zero() };
     let strides = [a.row, a.column, b.row, b.column].map(|stride| stride as isize);
@@ -112,8 +122,8 @@ const WIDE: usize = 16;
 
 /// In tiles of sums, each of them in order and rounded once for a term: the same bits for any tile.
 fn in_registers<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
-    let (m, k, n) = (a.rows, a.columns, b.columns);
-    assert!(k == b.rows && c.len() == m * n, "a product of matrices that fit");
+    assert_fit(a, b, c);
+    let (k, n) = (a.columns, b.columns);
     if b.column != 1 || !b.row.is_multiple_of(WIDE) {
         // Copied once, its rows can be loaded as whole registers.
         let width = n.next_multiple_of(WIDE);

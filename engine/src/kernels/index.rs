@@ -343,7 +343,7 @@ impl<T: Float> Operation<T> for Concat {
             let shapes = inputs.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");
             return Err(format!("shapes {shapes} differ in more than axis {}", self.axis));
         }
-        Ok(first.with(at, inputs.iter().map(|s| s.axes()[at]).sum()))
+        Ok(first.with(at, inputs.iter().map(|s| s.axes()[at]).fold(0, usize::saturating_add)))
     }
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         self.for_each_part(inputs, |i, from, to| {

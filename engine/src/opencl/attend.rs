@@ -52,10 +52,10 @@ impl<T: Float> OnDevice<T> for Attend<T> {
         let Sizes { batch, n, m, .. } = sizes;
         let (rows, values) = (batch * n, values.on(queue));
         let [x, y] = [scored[0].on(queue), scored[1].on(queue)];
-        let (largest, sums) = (queue.take(rows * size_of::<T>()), queue.take(rows * queue.wide()));
+        let (largest, sums) = (queue.take_for::<T>(&[rows]), queue.take_wide(&[rows]));
         let launch = queue.launch(&program, "start").size(rows).size(width);
         launch.memory(&largest).memory(&sums).memory(out).over_rows(team, rows);
-        let s = queue.take(rows * KEYS.min(m) * size_of::<T>());
+        let s = queue.take_for::<T>(&[rows, KEYS.min(m)]);
         for tile in tiles(sizes) {
             self.form().pairings::<T>(queue, tile, [&x, &y], &s);
             self.form().score::<T>(queue, tile, &operands(queue, &scored[2..]), self.causal, &s);
@@ -88,11 +88,11 @@ impl<T: Float> OnDevice<T> for Attend<T> {
         let (rows, values) = (batch * n, values.on(queue));
         let [x, y] = [scored[0].on(queue), scored[1].on(queue)];
         let logs = reverse.kept.as_deref().expect("a logarithm for each row is kept");
-        let dots = queue.take(rows * size_of::<T>());
+        let dots = queue.take_for::<T>(&[rows]);
         let read = Broadcast { repeat: width, ..Broadcast::cycled(rows) };
         let all = Broadcasted { read, n: rows * width, width: 1 };
         DOT.run::<T>(queue, &reverse.out.on(queue), all, Some(g), &dots);
-        let [s, p, u] = [(); 3].map(|_| queue.take(rows * KEYS.min(m) * size_of::<T>()));
+        let [s, p, u] = [(); 3].map(|_| queue.take_for::<T>(&[rows, KEYS.min(m)]));
         for tile in tiles(sizes) {
             let Tile { start, columns, .. } = tile;
             self.form().pairings::<T>(queue, tile, [&x, &y], &s);

@@ -30,7 +30,7 @@ fn launch<'q, T: Float>(
 impl Sizes {
     fn columns<T: Float>(&self, queue: &Queue, images: &Memory) -> Arc<Memory> {
         let count = self.batch * self.patch() * self.places();
-        let columns = queue.take(count * size_of::<T>());
+        let columns = queue.take_for::<T>(&[count]);
         let extents = [self.image, self.places];
         let launch = launch::<T>(queue, "im2col", [count, self.channels], extents, self.window);
         launch.memory(images).memory(&columns).over(count);
@@ -57,7 +57,7 @@ impl<T: Float> OnDevice<T> for Conv2d {
         if let Some(dx) = dx {
             let count = s.batch * s.image_len();
             let (filters, columns) =
-                (inputs[1].on(queue), queue.take(s.batch * s.patch() * s.places() * size_of::<T>()));
+                (inputs[1].on(queue), queue.take_for::<T>(&[s.batch, s.patch(), s.places()]));
             let filters = Matrices::new(&filters, s.filters, s.patch()).every(0).transposed();
             let (sizes, to) =
                 ([s.batch, s.patch(), s.filters, s.places()], (&*columns, 0, s.patch() * s.places()));

@@ -160,7 +160,7 @@ impl Fold {
         let parts = if lines { terms.div_ceil(BLOCK).max(1) } else { terms.div_ceil(TERMS).clamp(1, CHUNKS) };
         let in_pieces = lines && self.order == Order::Pieces && results == 1 && terms >= LONG;
         let piece = if in_pieces { parallel::pieces(terms, BLOCK, 1)[0].len() / BLOCK } else { parts };
-        let partial = (parts > 1).then(|| queue.take(results * parts * queue.wide()));
+        let partial = (parts > 1).then(|| queue.take_wide(&[results, parts]));
         let to = partial.as_deref().unwrap_or(out);
         let launch = |name| queue.launch(&program, name).size(results).size(parts);
         if lines {

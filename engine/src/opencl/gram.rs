@@ -512,8 +512,8 @@ impl<T: Float> OnDevice<T> for RowForm {
             let is_vector = i < self.vectors;
             match grad {
                 Some(grad) if !is_vector || !reads[i].is_full(n) => {
-                    let bytes = if is_vector { n * width * size_of::<T>() } else { n * queue.wide() };
-                    let all = queue.take(bytes);
+                    let all =
+                        if is_vector { queue.take_for::<T>(&[n, width]) } else { queue.take_wide(&[n]) };
                     launch = launch.keep(Arc::clone(&all));
                     sums.push((i, all, grad));
                 }

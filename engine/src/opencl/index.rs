@@ -8,6 +8,7 @@ use super::scalar::PLAIN;
 use super::{Memory, Queue};
 use crate::kernels::index::{Concat, Gather, Permute, ScatterAdd, Slice, TakeAlong};
 use crate::kernels::reduce::Axis;
+use crate::shape::elements;
 use crate::{Float, Shape};
 
 fn program<T: Float>(queue: &Queue) -> Arc<Program> {
@@ -106,8 +107,8 @@ pub(super) fn top_k<T: Float>(queue: &Queue, x: &Memory, [rows, width, k]: [usiz
     let team = queue.team(0);
     let source = || PLAIN.to_owned() + &team.source() + include_str!("top_k.cl");
     let program = queue.program::<T>(Key::new::<T>("top_k", None), source);
-    let mut columns = vec![0_u32; rows * k];
-    let out = queue.take(size_of_val(columns.as_slice()));
+    let mut columns = vec![0_u32; elements(&[rows, k])];
+    let out = queue.take_for::<u32>(&[rows, k]);
     let launch = queue.launch(&program, "top_k").size(rows).size(width).size(k);
     launch.memory(x).memory(&out).over_rows(team, rows);
     queue.read(&out, bytemuck::cast_slice_mut(&mut columns));

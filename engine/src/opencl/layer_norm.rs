@@ -33,7 +33,7 @@ impl<T: Float> OnDevice<T> for LayerNorm {
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let (shape, [x, gain, _]) = (reverse.out.shape, [0, 1, 2].map(|i| &reverse.inputs[i]));
         let (width, rows) = (shape.width(), shape.len() / shape.width());
-        let of_gain = reverse.grads[1].as_ref().map(|_| queue.take(shape.len() * size_of::<T>()));
+        let of_gain = reverse.grads[1].as_ref().map(|_| queue.take_for::<T>(shape));
         let team = queue.team(0);
         let launch = queue.launch(&program::<T>(queue, team), "backward");
         let launch = launch.size(rows).size(width).number(self.epsilon);

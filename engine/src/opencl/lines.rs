@@ -26,7 +26,7 @@ fn launch<'q, T: Float>(queue: &'q Queue, name: &'static str, of: Axis) -> Launc
 
 /// A reduction to memory of its own.
 fn folded<T: Float>(queue: &Queue, fold: &Fold, x: &Memory, of: Axis, given: Option<&Memory>) -> Arc<Memory> {
-    let out = queue.take(of.outer * of.inner * size_of::<T>());
+    let out = queue.take_for::<T>(&[of.outer, of.inner]);
     fold.run::<T>(queue, x, lines(of), given, &out);
     out
 }

@@ -113,7 +113,7 @@ impl<T: Float> OnDevice<T> for MapForm {
             let read = Broadcast::new(input.shape, shape).expect("checked");
             match grad {
                 Some(grad) if !read.is_full(n) => {
-                    let all = queue.take(n * size_of::<T>());
+                    let all = queue.take_for::<T>(&[n]);
                     launch = launch.keep(Arc::clone(&all));
                     sums.push((read, all, grad));
                 }

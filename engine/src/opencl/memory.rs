@@ -6,6 +6,7 @@ use ocl::core::{self, Event, Mem};
 
 use super::queue::{Queue, lock};
 use crate::Transfers;
+use crate::shape::elements;
 
 /// Memory of a device; dropping it gives it back to the device's pool.
 pub(crate) struct Memory {
@@ -55,6 +56,18 @@ const STAGED: usize = 64 << 20;
 const SMALLEST: u32 = 8;
 
 impl Queue {
+    /// Memory for elements of a type, as many as the product of some sizes, of unspecified content.
+    #[track_caller]
+    pub(super) fn take_for<T>(&self, sizes: &[usize]) -> Arc<Memory> {
+        self.take(elements(sizes) * size_of::<T>())
+    }
+
+    /// As [`take_for`](Self::take_for), for elements of type `wide`.
+    #[track_caller]
+    pub(super) fn take_wide(&self, sizes: &[usize]) -> Arc<Memory> {
+        self.take(elements(sizes) * self.wide())
+    }
+
     /// Memory of at least so many bytes, of unspecified content.
     #[track_caller]
     pub(crate) fn take(&self, bytes: usize) -> Arc<Memory> {

@@ -159,7 +159,7 @@ impl PairForm {
         let program = queue.program::<T>(key, || self.source::<T>(false));
         let launch = tile.launch(queue, &program, "slope").memory(s).memory(w);
         let mut launch = Self::pass(launch, operands);
-        let take = |len: usize| queue.take(len * size_of::<T>());
+        let take = |len: usize| queue.take_for::<T>(&[len]);
         let all: Vec<Option<Arc<Memory>>> =
             grads.iter().map(|grad| grad.as_ref().map(|_| take(tile.count()))).collect();
         for all in &all {
@@ -291,7 +291,7 @@ impl<T: Float> OnDevice<T> for PairForm {
         let tile = Tile::all(sizes_of(inputs, self.counts));
         let rows = [inputs[0].on(queue), inputs[1].on(queue)];
         let rows = rows.each_ref().map(|rows| &**rows);
-        let [s, w] = [(); 2].map(|_| queue.take(tile.count() * size_of::<T>()));
+        let [s, w] = [(); 2].map(|_| queue.take_for::<T>(&[tile.count()]));
         self.pairings::<T>(queue, tile, rows, &s);
         index::copy::<T>(queue, reverse.g, &w, tile.count());
         self.slopes::<T>(queue, tile, &operands(queue, &inputs[2..]), [&s, &w], &grads[2..]);

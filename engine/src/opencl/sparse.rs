@@ -121,7 +121,7 @@ impl<T: Float> SparsePairs<T> {
     ) -> Vec<Operand> {
         let [l, r, _] = self.score.counts();
         let of_element = |(k, input): (usize, &Array<'_, T>)| {
-            let numbers = queue.take(n * size_of::<T>());
+            let numbers = queue.take_for::<T>(&[n]);
             let of = if k < l { rows } else { columns };
             index::gather::<T>(queue, &input.on(queue), of, [n, heads], &numbers);
             (Some(numbers), 0.0)
@@ -147,7 +147,7 @@ impl<T: Float> OnDevice<T> for SparsePairs<T> {
         let n = reverse.out.shape.len();
         let rows = [&inputs[0], &inputs[1]].map(|input| input.on(queue));
         let [x, y] = rows.each_ref().map(|rows| &**rows);
-        let [s, w] = [(); 2].map(|_| queue.take(n * size_of::<T>()));
+        let [s, w] = [(); 2].map(|_| queue.take_for::<T>(&[n]));
         sampled::<T>(queue, &pairs, self.score.pairing(), [n, heads, width], [x, y], &s);
         index::copy::<T>(queue, g, &w, n);
         let [l, r, _] = self.score.counts();
@@ -157,7 +157,7 @@ impl<T: Float> OnDevice<T> for SparsePairs<T> {
             .enumerate()
             .map(|(k, grad)| {
                 let grad = grad.as_ref()?;
-                Some(if k < l + r { queue.take(n * size_of::<T>()) } else { Arc::clone(grad) })
+                Some(if k < l + r { queue.take_for::<T>(&[n]) } else { Arc::clone(grad) })
             })
             .collect();
         let operands = self.operands(queue, inputs, &pairs, heads, n);
