@@ -121,6 +121,7 @@ pub use gradients::{GradientView, Gradients};
 pub use kernels::attend::Weights;
 pub use kernels::elementwise::Elementwise;
 pub use kernels::finite::first_not_finite;
+pub use kernels::index::row_numbers;
 pub use kernels::map::MapFormula;
 pub use kernels::pair::{PairFormula, Pairing};
 pub use kernels::update_elements::{ELEMENTS, update_elements};

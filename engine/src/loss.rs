@@ -1,6 +1,6 @@
 //! Losses: cross-entropy, binary cross-entropy, mean squared error. All are means over the batch.
 
-use crate::{Float, Tensor, Var};
+use crate::{Float, Tensor, Var, row_numbers};
 
 /// A label that takes no part in [`cross_entropy`].
 pub const IGNORE: u32 = u32::MAX;
@@ -36,7 +36,7 @@ pub fn cross_entropy<'t, T: Float>(logits: Var<'t, T>, labels: &[u32], smoothing
         let log_softmax = logits.log_softmax(-1);
         (log_softmax, log_softmax.take_along(labels))
     } else {
-        let kept: Vec<u32> = (0..rows as u32).filter(|&row| labels[row as usize] != IGNORE).collect();
+        let kept: Vec<u32> = row_numbers(rows).filter(|&row| labels[row as usize] != IGNORE).collect();
         let targets: Vec<u32> = kept.iter().map(|&row| labels[row as usize]).collect();
         let log_softmax = logits.gather(&kept).log_softmax(-1);
         (log_softmax, log_softmax.take_along(&targets))

@@ -1,6 +1,6 @@
 //! Sequences read both ways. Schuster & Paliwal 1997.
 
-use cotangent_engine::{Float, Var};
+use cotangent_engine::{Float, Var, row_numbers};
 use cotangent_manifolds::{Manifold, Module, Point, module};
 
 use crate::cell::extents;
@@ -77,7 +77,7 @@ fn reversed<'t, T: Float>(x: Var<'t, T>, d: usize, lengths: Option<&[usize]>) ->
         let n = lengths.map_or(len, |lengths| lengths[b]);
         if t < n { n - 1 - t } else { t }
     };
-    let rows: Vec<u32> =
-        (0..len * batch).map(|i| (from(i / batch, i % batch) * batch + i % batch) as u32).collect();
+    let place = |i: usize| from(i / batch, i % batch) * batch + i % batch;
+    let rows: Vec<u32> = row_numbers(len * batch).map(|i| place(i as usize) as u32).collect();
     x.reshape([len * batch, d]).gather(&rows).reshape(x.shape())
 }

@@ -1,6 +1,6 @@
 //! Recurrent cells, and how they are run over sequences of different lengths.
 
-use cotangent_engine::{Float, Var};
+use cotangent_engine::{Float, Var, row_numbers};
 use cotangent_manifolds::{Manifold, Module, Point};
 
 use crate::GyrovectorSpace;
@@ -59,9 +59,10 @@ pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
         let at = inputs.shape().without(0);
         let mut h = x.tape().zeros([batch, m]);
         let mut states = Vec::with_capacity(longest);
-        for t in 0..longest {
+        for number in row_numbers(longest) {
+            let t = number as usize;
             // Gathered: a slice would have a gradient as large as the whole sequence in every step.
-            let input = inputs.gather(&[t as u32]).reshape(at.clone());
+            let input = inputs.gather(&[number]).reshape(at.clone());
             let next = self.step(space, h, input);
             h = match lengths {
                 Some(lengths) if lengths.iter().any(|&n| n <= t) => next.fill_where(ended(x, lengths, t), h),

@@ -56,12 +56,13 @@ impl<'t, T: Float> Var<'t, T> {
         let shape = self.shape();
         let width = shape.width();
         assert!(k <= width, "top_k: {k} of rows of {width}, shape {shape}");
+        let all = row_numbers(width);
         let on_host = |data: &[T], _: &Shape| {
             let mut columns = Vec::with_capacity(data.len() / width.max(1) * k);
             let mut order: Vec<u32> = Vec::with_capacity(width);
             for row in data.chunks_exact(width.max(1)) {
                 order.clear();
-                order.extend(0..width as u32);
+                order.extend(all.clone());
                 let key = |&i: &u32| (row[i as usize].to_f64(), i);
                 let descending = |a: &u32, b: &u32| {
                     let ((x, i), (y, j)) = (key(a), key(b));
@@ -155,6 +156,18 @@ impl<T: Float> Tape<T> {
                 row[column as usize] = T::one();
             }
         })
+    }
+}
+
+/// The numbers of so many rows, `0..n`.
+///
+/// # Panics
+/// If there are 2³² or more: the numbers of rows are `u32`.
+#[track_caller]
+pub fn row_numbers(n: usize) -> std::ops::Range<u32> {
+    match u32::try_from(n) {
+        Ok(n) => 0..n,
+        Err(_) => panic!("{n} rows: their numbers are u32"),
     }
 }
 
@@ -514,13 +527,19 @@ pub(crate) struct SparseRows<T> {
 pub(crate) const UNTOUCHED: u32 = u32::MAX;
 
 impl<T: Float> SparseRows<T> {
+    /// The position of the next row to be touched.
+    pub(crate) fn next(&self) -> u32 {
+        row_numbers(self.rows.len() + 1).end - 1
+    }
+
     /// Adds `g[i]` to row `rows[i]`. `grow(values, len)` makes room for `len` elements.
     pub(crate) fn add(&mut self, g: &[T], rows: &[u32], mut grow: impl FnMut(&mut Buffer<T>, usize)) {
         let width = self.width;
         for (&row, g) in rows.iter().zip(g.chunks_exact(width.max(1))) {
+            let next = self.next();
             let slot = &mut self.slots[row as usize];
             if *slot == UNTOUCHED {
-                *slot = self.rows.len() as u32;
+                *slot = next;
                 let start = self.rows.len() * width;
                 self.rows.push(row);
                 if self.values.len() < start + width {

@@ -9,7 +9,7 @@ use super::{Memory, Queue};
 use crate::kernels::index::{Concat, Gather, Permute, ScatterAdd, Slice, TakeAlong};
 use crate::kernels::reduce::Axis;
 use crate::shape::elements;
-use crate::{Float, Shape};
+use crate::{Float, Shape, row_numbers};
 
 fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("index", None), || include_str!("index.cl").to_owned())
@@ -30,13 +30,19 @@ pub(super) fn add<T: Float>(queue: &Queue, sum: &Memory, g: &Memory, len: usize)
     queue.launch(&program::<T>(queue), "add").size(len).memory(sum).memory(g).over(len);
 }
 
+/// The entries of a list of rows, by row, those of each row in order: sorted on the host, where the numbers are.
+fn by_row(rows: &[u32]) -> Vec<u32> {
+    let mut entries: Vec<u32> = row_numbers(rows.len()).collect();
+    entries.sort_by_key(|&i| rows[i as usize]);
+    entries
+}
+
 /// `table[rows[i]] += g[i]`, in the order of `i` for each row.
 pub(super) fn scatter_add<T: Float>(queue: &Queue, g: &Memory, rows: &[u32], width: usize, table: &Memory) {
     segments::<T>(queue, g, rows, width, usize::MAX, table);
 }
 
-/// As [`scatter_add`]; what rows from `fresh` on hold does not count. Entries are sorted by row on the host, where their
-/// numbers are, so that a row is one work-item's for each of its elements.
+/// As [`scatter_add`]; what rows from `fresh` on hold does not count. A row is one work-item's for each of its elements.
 pub(super) fn segments<T: Float>(
     queue: &Queue,
     g: &Memory,
@@ -45,16 +51,16 @@ pub(super) fn segments<T: Float>(
     fresh: usize,
     table: &Memory,
 ) {
-    let mut entries: Vec<u32> = (0..rows.len() as u32).collect();
-    entries.sort_by_key(|&i| rows[i as usize]);
+    let entries = by_row(rows);
     let (mut targets, mut offsets): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
-    for (k, &i) in entries.iter().enumerate() {
+    let places = row_numbers(entries.len());
+    for (k, &i) in places.clone().zip(&entries) {
         if targets.last() != Some(&rows[i as usize]) {
             targets.push(rows[i as usize]);
-            offsets.push(k as u32);
+            offsets.push(k);
         }
     }
-    offsets.push(rows.len() as u32);
+    offsets.push(places.end);
     let n = targets.len() * width;
     let [targets, offsets, entries] =
         [targets, offsets, entries].map(|numbers| queue.upload(bytemuck::cast_slice(&numbers)));

@@ -153,9 +153,10 @@ impl<T: Float> Arena<T> {
         let before = sparse.rows.len();
         let mut slots = self.indices(&[]);
         for &row in rows {
+            let next = sparse.next();
             let slot = &mut sparse.slots[row as usize];
             if *slot == UNTOUCHED {
-                *slot = sparse.rows.len() as u32;
+                *slot = next;
                 sparse.rows.push(row);
             }
             slots.push(*slot);
