@@ -95,7 +95,8 @@ impl<T: Float> Tensor<T> {
         Tensor { shape, data: Arc::new(elements) }
     }
 
-    /// Writes the columns `columns` of some rows, or of all, where the values are: what is on a device stays there.
+    /// Writes the columns `columns` of some rows, or of all, where the values are: what is on a device stays there. Of a row
+    /// that is listed more than once, the last values stay.
     ///
     /// ```
     /// use cotangent_engine::Tensor;

@@ -286,6 +286,24 @@ fn tensors_stay_on_the_device_until_they_are_written_to() {
     assert!((sum(&x) - before - 1.0).abs() < 1e-14);
 }
 
+/// Of several values for a row the last stays, as on the host.
+#[test]
+fn rows_that_are_written_twice_keep_the_last_values() {
+    let Some(device) = device() else { return };
+    let rows: Vec<u32> = (0..100_000).map(|i| i * 7919 % 11).collect();
+    let values = Tensor::from_fn([rows.len(), 3], |i| i as f64);
+    let mut want = Tensor::zeros([11, 4]);
+    want.set_rows(Some(&rows), 1..4, &values);
+    let tape = Tape::<f64>::on(device);
+    let on_device = (tape.constant(&values) + 0.0).to_tensor();
+    assert!(!on_device.device().is_cpu());
+    for _ in 0..10 {
+        let mut got = Tensor::zeros([11, 4]);
+        got.set_rows(Some(&rows), 1..4, &on_device);
+        assert_eq!(got, want);
+    }
+}
+
 /// Byte counts that wrap where the counts of elements do not: refused before anything is taken on the device.
 #[test]
 fn more_elements_than_memory_can_hold_are_refused() {

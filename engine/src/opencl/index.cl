@@ -96,13 +96,13 @@ __kernel void permute(
     out[i] = x[from];
 }
 
-// Columns from `start` on of rows of a table, or of its first rows where none are listed.
+// Columns from `start` on of rows of a table: row targets[t] gets values entries[t]; where none are listed, all rows, in order.
 __kernel void set_rows(
-    ulong n, ulong own, ulong width, ulong start, __global const uint *rows, __global const elem *values,
-    __global elem *table
+    ulong n, ulong own, ulong width, ulong start, __global const uint *targets, __global const uint *entries,
+    __global const elem *values, __global elem *table
 ) {
     const ulong i = get_global_id(0);
     if (i >= n) return;
-    const ulong row = rows ? rows[i / own] : i / own;
-    table[row * width + start + i % own] = values[i];
+    const ulong t = i / own, c = i % own, row = targets ? targets[t] : t, entry = targets ? entries[t] : t;
+    table[row * width + start + c] = values[entry * own + c];
 }

@@ -94,7 +94,8 @@ pub(super) fn part<T: Float>(
     launch.memory(from).memory(to).over(n);
 }
 
-/// Some columns of some rows of a table, or of all, are written.
+/// Some columns of some rows of a table, or of all, are written; of a row that is listed more than once, as its last entry
+/// says. Work-items have no order, so that the others are left out before.
 pub(crate) fn set_rows<T: Float>(
     queue: &Queue,
     values: &Memory,
@@ -102,10 +103,20 @@ pub(crate) fn set_rows<T: Float>(
     [n, own, width, start]: [usize; 4],
     table: &Memory,
 ) {
-    let rows = rows.map(|rows| queue.upload(bytemuck::cast_slice(rows)));
-    let launch =
-        queue.launch(&program::<T>(queue), "set_rows").size(n * own).size(own).size(width).size(start);
-    launch.optional(rows.as_deref()).memory(values).memory(table).over(n * own);
+    let lists = rows.map(|rows| {
+        let mut entries = by_row(rows);
+        entries.reverse();
+        entries.dedup_by_key(|i| rows[*i as usize]);
+        let targets: Vec<u32> = entries.iter().map(|&i| rows[i as usize]).collect();
+        [targets, entries]
+    });
+    let n = own * lists.as_ref().map_or(n, |[targets, _]| targets.len());
+    let [targets, entries] = match lists {
+        Some(lists) => lists.map(|numbers| Some(queue.upload(bytemuck::cast_slice(&numbers)))),
+        None => [None, None],
+    };
+    let launch = queue.launch(&program::<T>(queue), "set_rows").size(n).size(own).size(width).size(start);
+    launch.keep_optional(targets).keep_optional(entries).memory(values).memory(table).over(n);
 }
 
 /// The positions of the `k` largest elements of each row, in descending order, read back.
