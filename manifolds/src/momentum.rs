@@ -164,8 +164,8 @@ impl<U: Rule<K> + 'static, const K: usize> Elementwise for Number<U, K> {
         "step length"
     }
     fn eval<S: Scalar>(&self, operands: &[S]) -> S {
-        // Rounding may leave the square of a vanishing vector negative in Minkowski space.
-        let square = operands[0].max(S::zero());
+        // Rounding may leave the square of a vanishing vector negative in Minkowski space; what is NaN stays so.
+        let square = S::zero().max(operands[0]);
         let (length, moments) = self.rule.length(square, std::array::from_fn(|k| operands[1 + k]));
         if self.which == 0 { length } else { moments[self.which - 1] }
     }

@@ -1,6 +1,7 @@
-//! What is no point and no tangent vector is refused, with by how much it is off.
+//! What is no point and no tangent vector is refused, with by how much it is off, and a step that is none too.
 
-use cotangent_engine::{Float, Row, Tensor, rng};
+use cotangent_engine::{Float, Row, Scalar, Tape, Tensor, rng};
+use cotangent_manifolds::momentum::{Motion, Moving, OnTape, Rule};
 use cotangent_manifolds::{
     Euclidean, Grassmann, HalfSpace, Klein, Lorentz, Manifold, OffManifold, PoincareBall, Point, Product,
     Spd, Sphere, Stereographic, Stiefel, Tangent,
@@ -34,6 +35,46 @@ fn everywhere<C: Check>(check: &mut C) {
     both(check, Stiefel::new(4, 2), 5);
     both(check, Spd::affine_invariant(3), 6);
     both(check, Spd::log_euclidean(3), 6);
+}
+
+/// A gradient whose inner product with itself overflows to NaN is reported by both forms of a step: as the row, and as
+/// numbers of the row that are not finite. It is no gradient of length 0, whose step would be `rate/ε` long.
+#[test]
+fn an_inner_product_that_overflows_is_no_zero() {
+    #[derive(Clone, Copy)]
+    struct Adam;
+    impl Rule<1> for Adam {
+        fn blend(&self) -> [f64; 2] {
+            [0.9, 0.1]
+        }
+        fn length<S: Scalar>(&self, square: S, [v]: [S; 1]) -> (S, [S; 1]) {
+            let v = S::constant(0.99) * v + S::constant(0.01) * square;
+            (S::constant(0.3) / (v.sqrt() + S::constant(1e-8)), [v])
+        }
+    }
+    let lorentz = Lorentz::new(-1.0).unwrap();
+    let (x, g) = ([1.25, 0.75], [1e200, 2e200]);
+    assert!(lorentz.contains(&x[..]).is_ok());
+    let tape = Tape::<f64>::new();
+    let row = |row: [f64; 2]| tape.constant(&Tensor::new([1, 2], row.to_vec()));
+    let rows = OnTape {
+        points: row(x),
+        momenta: row([0.0; 2]),
+        moments: [tape.constant(&Tensor::new([1, 1], vec![1e300]))],
+        gradients: row(g),
+    };
+    let stepped = lorentz.step_on_tape(Adam, Motion::default(), rows);
+    let [moment] = stepped.moments;
+    assert!(!moment.to_tensor().data()[0].is_finite(), "{}", moment.to_tensor());
+    let (mut points, mut momenta, mut moments) = (x, [0.0; 2], [1e300]);
+    let rows = Moving {
+        points: &mut points,
+        momenta: &mut momenta,
+        moments: [&mut moments],
+        gradients: &g,
+        width: 2,
+    };
+    assert_eq!(lorentz.step(&Adam, Motion::default(), rows), Err(0));
 }
 
 #[test]

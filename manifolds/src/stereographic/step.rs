@@ -41,10 +41,10 @@ impl<U: Rule<K>, const K: usize> RowUpdate<3, 2, K> for Step<'_, U> {
     }
 }
 
-/// `‖a m + b g‖²`, of the products of m and g.
+/// `‖a m + b g‖²`, of the products of m and g. What is NaN stays so.
 #[inline(always)]
 fn square<S: Scalar>(a: S, b: S, [mm, mg, gg]: [S; 3]) -> S {
-    (a.square() * mm + b * (S::constant(2.0) * a * mg + b * gg)).max(S::zero())
+    S::zero().max(a.square() * mm + b * (S::constant(2.0) * a * mg + b * gg))
 }
 
 /// A step of gradient descent.
