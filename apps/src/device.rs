@@ -3,6 +3,7 @@
 use cotangent::prelude::Device;
 
 use crate::error::{AppError, Result, report};
+use crate::say;
 
 /// `--device`, to be flattened into the options of an application.
 #[derive(clap::Args, Clone, Debug)]
@@ -22,8 +23,8 @@ fn listed(name: &str) -> std::result::Result<String, std::convert::Infallible> {
 }
 
 fn list() -> Result<()> {
-    println!("cpu       the processor");
-    Device::list()?.iter().for_each(|line| println!("{line}"));
+    say!("cpu       the processor");
+    Device::list()?.iter().for_each(|line| say!("{line}"));
     Ok(())
 }
 

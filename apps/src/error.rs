@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use cotangent::engine::files::{FileError, checkpoint::CheckpointError};
 
+use crate::{note, print};
+
 /// An application's result.
 pub type Result<T> = std::result::Result<T, AppError>;
 
@@ -76,10 +78,12 @@ pub fn exit_code(result: Result<()>) -> std::process::ExitCode {
 
 /// The same, as a number.
 pub(crate) fn report(result: Result<()>) -> u8 {
-    match result {
+    let printed =
+        || print::failure().map_or(Ok(()), |error| Err(AppError::io(Path::new("standard output"))(error)));
+    match result.and_then(|()| printed()) {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("error: {}", error.to_string().replace('\n', " "));
+            note!("error: {}", error.to_string().replace('\n', " "));
             2
         }
     }

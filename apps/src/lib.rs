@@ -22,6 +22,9 @@
 //! | [`curves`] | pictures of training curves |
 //! | [`options`], [`device`], [`threads`] | options of several applications |
 //! | [`progress`] | progress bars, or plain lines |
+//! | [`print`] | lines of output that may be closed |
+
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod attention;
 pub mod bleu;
@@ -44,6 +47,7 @@ pub mod options;
 pub mod parallel_text;
 pub mod poincare;
 pub mod precision;
+pub mod print;
 pub mod progress;
 pub mod reconstruction;
 pub mod sentence_pairs;

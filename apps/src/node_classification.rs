@@ -17,6 +17,7 @@ use crate::error::{AppError, Result};
 use crate::interval::Interval;
 use crate::labelled_graph::LabelledGraph;
 use crate::metrics;
+use crate::note;
 use crate::options::{self, RunOptions};
 
 /// Everything that determines the result of a run, but for the graph.
@@ -198,7 +199,7 @@ pub fn run(graph: &LabelledGraph, config: &Config, options: &RunOptions) -> Resu
         let outcome = train(graph, config, seed, (seed == config.seed).then_some(out), &options.device)?;
         let done = Done { config: config.clone(), graph: fingerprint, outcome: outcome.clone() };
         metrics::write_json(&path, &done)?;
-        eprintln!(
+        note!(
             "seed {seed}: {} epochs in {:.1} s, validation {:.1} %, test {:.1} %",
             outcome.epochs,
             outcome.seconds,

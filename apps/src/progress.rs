@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::note;
+
 /// Shows how far a loop has come.
 pub struct Progress {
     bar: Option<ProgressBar>,
@@ -35,7 +37,7 @@ impl Progress {
             bar.set_position(done);
             bar.set_message(message());
         } else if done == self.total || self.last.is_none_or(|last| last.elapsed() >= INTERVAL) {
-            eprintln!("{} {done}/{} {}", self.what, self.total, message());
+            note!("{} {done}/{} {}", self.what, self.total, message());
             self.last = Some(Instant::now());
         }
     }

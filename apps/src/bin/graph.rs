@@ -1,5 +1,7 @@
 //! Node classification by graph attention, from the command line.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -9,6 +11,7 @@ use cotangent_apps::error::{Result, exit_code};
 use cotangent_apps::labelled_graph::LabelledGraph;
 use cotangent_apps::node_classification::{self, Config, Metrics};
 use cotangent_apps::options::RunOptions;
+use cotangent_apps::say;
 use cotangent_apps::threads::Threads;
 
 /// Learns the classes of a graph's nodes from those of a few, by graph attention with any score (Veličković et al. 2018;
@@ -90,7 +93,7 @@ fn run(cli: Cli) -> Result<()> {
     config.check()?;
     let threads = Threads::new(cli.threads)?;
     let graph = LabelledGraph::read(&cli.path)?;
-    println!(
+    say!(
         "{}: {} nodes, {} edges with both directions and loops, {} features, {} classes; {} to train on, {} to select by, {} to test on",
         graph.name,
         graph.nodes(),
@@ -104,14 +107,14 @@ fn run(cli: Cli) -> Result<()> {
     let options = RunOptions { out: cli.out, resume: cli.resume, checkpoint_every: 0, device };
     let metrics = threads.run(|| node_classification::run(&graph, &config, &options))?;
     report(&metrics);
-    println!("written to {}", options.out.display());
+    say!("written to {}", options.out.display());
     Ok(())
 }
 
 fn report(metrics: &Metrics) {
-    println!("test accuracy in %, mean and 95 % interval of {} seeds", metrics.outcomes.len());
-    println!("{:>15}  this run, {} parameters", metrics.test.percent(), metrics.parameters);
+    say!("test accuracy in %, mean and 95 % interval of {} seeds", metrics.outcomes.len());
+    say!("{:>15}  this run, {} parameters", metrics.test.percent(), metrics.parameters);
     for (accuracy, source) in node_classification::published(&metrics.graph, metrics.config.attention) {
-        println!("{accuracy:>15.1}  {source}");
+        say!("{accuracy:>15.1}  {source}");
     }
 }

@@ -1,5 +1,7 @@
 //! Sentence-pair classification with hyperbolic and Euclidean recurrent networks, from the command line.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
@@ -8,6 +10,7 @@ use cotangent_apps::error::{AppError, Result, exit_code};
 use cotangent_apps::gru::{self, Architecture, Config, Encoder, Metrics, Nonlinearity, Space};
 use cotangent_apps::options::RunOptions;
 use cotangent_apps::precision::Precision;
+use cotangent_apps::say;
 use cotangent_apps::sentence_pairs::{self, Prefix, SentencePairs};
 use cotangent_apps::threads::Threads;
 
@@ -179,7 +182,7 @@ fn train(cli: Cli) -> Result<()> {
     let threads = Threads::new(cli.threads)?;
     let data = cli.data.read()?;
     let [train, validation, test] = [&data.train, &data.validation, &data.test].map(Vec::len);
-    println!(
+    say!(
         "{}: {train} pairs to train on, {validation} to select by, {test} to test on; {} words",
         data.name,
         data.words.len()
@@ -188,14 +191,14 @@ fn train(cli: Cli) -> Result<()> {
         RunOptions { out: cli.out, resume: cli.resume, checkpoint_every: cli.checkpoint_every, device };
     let metrics = threads.run(|| gru::train(&data, &config, &options))?;
     report(&metrics);
-    println!("written to {}", options.out.display());
+    say!("written to {}", options.out.display());
     Ok(())
 }
 
 fn report(metrics: &Metrics) {
     let Metrics { config, seconds, .. } = metrics;
     let pairs = metrics.pairs[0] as f64 * config.epochs as f64;
-    println!(
+    say!(
         "trained {} numbers for {} epochs in {seconds:.1} s ({:.0} pairs/s, {} threads); best: epoch {}, validation {:.2} %",
         metrics.parameters,
         config.epochs,
@@ -206,13 +209,13 @@ fn report(metrics: &Metrics) {
     );
     for (part, kappa) in ["body", "head"].iter().zip(metrics.learned_kappa) {
         if let Some(kappa) = kappa {
-            println!("learned curvature of the {part}: {kappa:.4}");
+            say!("learned curvature of the {part}: {kappa:.4}");
         }
     }
-    print!("{}", metrics.confusion.table(&metrics.classes));
-    println!("test accuracy");
-    println!("{:>8.2} %  this run", 100.0 * metrics.test);
+    say!("{}", metrics.confusion.table(&metrics.classes).trim_end());
+    say!("test accuracy");
+    say!("{:>8.2} %  this run", 100.0 * metrics.test);
     if let Some(accuracy) = gru::published(config.architecture, &metrics.data) {
-        println!("{accuracy:>8.2} %  Ganea et al. 2018, Table 1: d = 5, best of three runs");
+        say!("{accuracy:>8.2} %  Ganea et al. 2018, Table 1: d = 5, best of three runs");
     }
 }

@@ -1,5 +1,7 @@
 //! Poincaré embeddings from the command line: train, evaluate, plot, and the WordNet closure.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -9,6 +11,7 @@ use cotangent_apps::error::{AppError, Result, exit_code};
 use cotangent_apps::graph::Graph;
 use cotangent_apps::poincare::{self, Config, Metrics, RunOptions};
 use cotangent_apps::precision::Precision;
+use cotangent_apps::say;
 use cotangent_apps::threads::Threads;
 use cotangent_apps::{disk, edges, reconstruction, wordnet};
 
@@ -157,7 +160,7 @@ fn main() -> std::process::ExitCode {
 fn read_edges(path: &std::path::Path) -> Result<Graph> {
     let graph = edges::read(path)?;
     if graph.self_loops + graph.duplicates > 0 {
-        println!("left out: {} self loops, {} duplicate edges", graph.self_loops, graph.duplicates);
+        say!("left out: {} self loops, {} duplicate edges", graph.self_loops, graph.duplicates);
     }
     Ok(graph)
 }
@@ -182,27 +185,28 @@ fn train(args: Train) -> Result<()> {
         Some(path) => (read_edges(path)?, path.display().to_string()),
         None => (edges::mammals(), "embedded: WordNet 3.0 mammals closure".to_owned()),
     };
-    println!("{} nodes, {} pairs ({source})", graph.names.len(), graph.pairs.len());
+    say!("{} nodes, {} pairs ({source})", graph.names.len(), graph.pairs.len());
     let (out, resume, checkpoint_every) = (args.out, args.resume, args.checkpoint_every);
     let options = RunOptions { out, resume, checkpoint_every, source, device };
     let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
     report(&metrics, args.edges.is_none());
-    println!("written to {}", options.out.display());
+    say!("written to {}", options.out.display());
     Ok(())
 }
 
 fn report(metrics: &Metrics, mammals: bool) {
     let Metrics { config, train_seconds, pairs_per_second, evaluation_seconds, .. } = metrics;
-    println!(
+    say!(
         "trained {} epochs in {train_seconds:.1} s ({pairs_per_second:.0} pairs/s, {} threads), evaluated in {evaluation_seconds:.1} s",
-        config.epochs, metrics.threads
+        config.epochs,
+        metrics.threads
     );
-    println!("{:>10} {:>8}", "mean rank", "MAP");
+    say!("{:>10} {:>8}", "mean rank", "MAP");
     let this = format!("this run: {}, d = {}, {} epochs", config.geometry.model, config.dim, config.epochs);
-    println!("{:>10.4} {:>8.4}  {this}", metrics.mean_rank, metrics.map);
+    say!("{:>10.4} {:>8.4}  {this}", metrics.mean_rank, metrics.map);
     if mammals {
         for published in poincare::published_mammals(config.dim) {
-            println!("{:>10.4} {:>8.4}  {}", published.mean_rank, published.map, published.what);
+            say!("{:>10.4} {:>8.4}  {}", published.mean_rank, published.map, published.what);
         }
     }
 }
@@ -216,14 +220,14 @@ fn evaluate(args: &Evaluate) -> Result<()> {
     let score = threads
         .run(|| reconstruction::evaluate(&embeddings.points, embeddings.geometry, &at, &graph.neighbours()));
     let Geometry { model, kappa } = embeddings.geometry;
-    println!(
+    say!(
         "{} points in {model} (kappa {kappa}), {} nodes with neighbours, {} pairs, {:.1} s",
         embeddings.names.len(),
         score.nodes,
         score.pairs,
         start.elapsed().as_secs_f64()
     );
-    println!("mean rank {:.4}\nMAP {:.5}", score.mean_rank, score.map);
+    say!("mean rank {:.4}\nMAP {:.5}", score.mean_rank, score.map);
     Ok(())
 }
 
@@ -240,7 +244,7 @@ fn plot(args: &Plot) -> Result<()> {
     };
     let Embeddings { names, points, geometry } = &embeddings;
     disk::plot(&args.out, names, points, *geometry, &edges, "")?;
-    println!("wrote {}", args.out.display());
+    say!("wrote {}", args.out.display());
     Ok(())
 }
 
@@ -252,7 +256,7 @@ fn build_wordnet(args: &Wordnet) -> Result<()> {
     })
     .map_err(AppError::io(&args.out))?;
     let nodes: std::collections::HashSet<&str> = pairs.iter().flat_map(|(u, v)| [*u, *v]).collect();
-    println!(
+    say!(
         "{} nouns, {} direct edges; wrote {} nodes, {} pairs to {}",
         nouns.names.len(),
         nouns.edges(),

@@ -1,5 +1,7 @@
 //! Subtrees of a hierarchy, told from an embedding by logistic regression, from the command line.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -7,6 +9,7 @@ use cotangent_apps::device::DeviceOption;
 use cotangent_apps::edges;
 use cotangent_apps::embeddings::Embeddings;
 use cotangent_apps::error::{Result, exit_code};
+use cotangent_apps::say;
 use cotangent_apps::subtree::{self, Config, Metrics, Solver, TABLE_2};
 use cotangent_apps::threads::Threads;
 
@@ -82,30 +85,26 @@ fn run(cli: Cli) -> Result<()> {
     let threads = Threads::new(cli.threads)?;
     let embeddings = Embeddings::read(&cli.embedding, None, cli.kappa)?;
     let graph = edges::read(&cli.edges)?;
-    println!(
-        "{} nodes, {} points, d = {}",
-        graph.names.len(),
-        embeddings.names.len(),
-        embeddings.points.width()
-    );
+    say!("{} nodes, {} points, d = {}", graph.names.len(), embeddings.names.len(), embeddings.points.width());
     let metrics = threads
         .run(|| subtree::run(&cli.embedding, &embeddings, &cli.edges, &graph, &config, &cli.out, &device))?;
     report(&metrics);
-    println!("written to {}", cli.out.display());
+    say!("written to {}", cli.out.display());
     Ok(())
 }
 
 fn report(metrics: &Metrics) {
-    println!(
+    say!(
         "test F1 in %, mean and 95 % interval of {} seeds, {:.1} s; beside it Ganea et al. 2018, Table 2",
-        metrics.config.seeds, metrics.seconds
+        metrics.config.seeds,
+        metrics.seconds
     );
     let width = metrics.rows.iter().map(|row| row.root.chars().count()).max().unwrap_or(0);
     for row in &metrics.rows {
         let published = subtree::published(&row.root, row.classifier, metrics.dim);
         let published = published.map_or(String::new(), |(f1, half)| format!("{f1:.2} ± {half:.2}"));
         let [train, test] = row.positives;
-        println!(
+        say!(
             "{:<width$} {train:>5}/{test:<5} {:<10} {:>15}  {published:>14}",
             row.root,
             row.classifier.name(),

@@ -1,6 +1,8 @@
 //! Translation by transformers, from the command line.
 
-use std::io::{BufRead, Write};
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+use std::io::BufRead;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -9,6 +11,7 @@ use cotangent_apps::device::DeviceOption;
 use cotangent_apps::error::{AppError, Result, exit_code};
 use cotangent_apps::options::{self, RunOptions};
 use cotangent_apps::parallel_text::ParallelText;
+use cotangent_apps::say;
 use cotangent_apps::threads::Threads;
 use cotangent_apps::translation::{
     self, AttentionOf, Config, Metrics, NormOption, PositionsOption, Search, Size, Translator,
@@ -267,7 +270,7 @@ impl Train {
         let search = self.search.check()?;
         let threads = Threads::new(self.threads)?;
         let text = self.text.read()?;
-        println!(
+        say!(
             "{} sentences to train on, {} to select by, {} to test on",
             text.train.len(),
             text.validation.len(),
@@ -281,7 +284,7 @@ impl Train {
         };
         let metrics = threads.run(|| translation::train(&text, &config, &search, &options))?;
         report(&metrics);
-        println!("written to {}", options.out.display());
+        say!("written to {}", options.out.display());
         Ok(())
     }
 }
@@ -290,9 +293,9 @@ fn report(metrics: &Metrics) {
     let epochs = metrics.epochs.len();
     if metrics.left_out != [0, 0] {
         let [train, validation] = metrics.left_out;
-        println!("longer than --longest and left out: {train} training sentences, {validation} to select by");
+        say!("longer than --longest and left out: {train} training sentences, {validation} to select by");
     }
-    println!(
+    say!(
         "trained {} numbers for {epochs} epochs of {} parts in {:.1} s ({:.0} parts/s, {} threads); validation loss {:.4}",
         metrics.parameters,
         metrics.tokens,
@@ -301,8 +304,8 @@ fn report(metrics: &Metrics) {
         metrics.threads,
         metrics.validation
     );
-    println!("{}", metrics.test);
-    println!("{}", metrics.signature);
+    say!("{}", metrics.test);
+    say!("{}", metrics.signature);
 }
 
 impl Translate {
@@ -315,17 +318,16 @@ impl Translate {
             lines.push(line.map_err(|e| AppError::line(input, number as u64 + 1, e.to_string()))?);
         }
         let translations = threads.run(|| translator.translate(&lines, &search))?;
-        let mut out = std::io::stdout().lock();
-        let written = translations.iter().try_for_each(|line| writeln!(out, "{line}"));
-        written.map_err(AppError::io(std::path::Path::new("standard output")))
+        translations.iter().for_each(|line| say!("{line}"));
+        Ok(())
     }
 }
 
 impl Attend {
     fn run(self) -> Result<()> {
         let translator = Translator::load(&self.model, self.device.choose()?)?;
-        println!("{}", translator.heatmap(&self.sentence, self.of, &self.search.check()?, &self.out)?);
-        println!("written to {}", self.out.display());
+        say!("{}", translator.heatmap(&self.sentence, self.of, &self.search.check()?, &self.out)?);
+        say!("written to {}", self.out.display());
         Ok(())
     }
 }

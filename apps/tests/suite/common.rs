@@ -31,6 +31,24 @@ impl App {
         line.strip_prefix("error: ").unwrap_or_else(|| panic!("{line}")).to_owned()
     }
 
+    /// Runs with both outputs closed by their reader: as in `app 2>&1 | head -0`.
+    #[track_caller]
+    pub(crate) fn succeeds_unheard(&self, args: &[&str]) {
+        let closed = || {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            writer
+        };
+        let mut child = Command::new(self.0)
+            .args(args)
+            .stdout(closed())
+            .stderr(closed())
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}");
+    }
+
     /// Runs with an output directory, killed three times and resumed each time, to the end.
     pub(crate) fn survives_kills(&self, args: &[&str], out: &str) {
         let checkpoint = Path::new(out).join("checkpoint.bin");

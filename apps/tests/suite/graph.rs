@@ -23,7 +23,7 @@ const SCORES: [&str; 9] = [
 
 /// Three groups of thirty nodes: most edges are within a group, a node has two of its group's ten words and one of all;
 /// of each group four nodes are to train on and six to select by.
-fn groups(d: &Dir, features: bool) -> String {
+pub(crate) fn groups(d: &Dir, features: bool) -> String {
     let directory = d.path("groups");
     std::fs::create_dir_all(&directory).unwrap();
     let (mut labels, mut edges, mut split, mut words) =

@@ -13,7 +13,7 @@ fn metrics(dir: &str) -> Metrics {
 
 /// Few pairs, fewer to select by and test on than `--data prefix` has: class yes if the second sentence ends as the
 /// first.
-fn echoes(d: &Dir) -> String {
+pub(crate) fn echoes(d: &Dir) -> String {
     let mut text = String::new();
     for i in 0..600_u32 {
         let word = |k: u32| ["a", "b", "c"][((i / 2 + k * k) % 3) as usize];
@@ -25,7 +25,7 @@ fn echoes(d: &Dir) -> String {
     d.write("echoes.tsv", text)
 }
 
-const SHORT: [&str; 6] = ["--epochs", "2", "--batch", "100", "--dim", "3"];
+pub(crate) const SHORT: [&str; 6] = ["--epochs", "2", "--batch", "100", "--dim", "3"];
 
 #[test]
 fn every_model_of_table_1_has_the_same_bits_for_any_number_of_threads() {

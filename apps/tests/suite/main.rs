@@ -5,5 +5,6 @@ mod device;
 mod graph;
 mod gru;
 mod poincare;
+mod printing;
 mod subtree;
 mod transformer;

@@ -19,7 +19,7 @@ fn fails(args: &[&str]) -> String {
 
 impl Dir {
     /// The closure of a binary tree of 63 nodes.
-    fn tree(&self) -> String {
+    pub(crate) fn tree(&self) -> String {
         let mut text = String::new();
         for i in 2..64_u32 {
             let ancestors = std::iter::successors(Some(i / 2), |a| Some(a / 2)).take_while(|&a| a > 0);
@@ -33,7 +33,7 @@ fn metrics(dir: &str) -> Metrics {
     crate::common::metrics(dir)
 }
 
-const SHORT: [&str; 8] = ["--epochs", "12", "--negatives", "10", "--burn-in", "2", "--lr", "0.2"];
+pub(crate) const SHORT: [&str; 8] = ["--epochs", "12", "--negatives", "10", "--burn-in", "2", "--lr", "0.2"];
 
 #[test]
 fn same_seed_same_bits_for_any_number_of_threads() {

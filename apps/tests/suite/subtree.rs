@@ -10,7 +10,7 @@ const SUBTREE: App = App(env!("CARGO_BIN_EXE_subtree"));
 
 /// A hierarchy of a root, two branches and their leaves, and an embedding in the disk: leaves far out, those of `left` in
 /// a narrow sector that a geodesic cuts off.
-fn hierarchy(d: &Dir) -> [String; 2] {
+pub(crate) fn hierarchy(d: &Dir) -> [String; 2] {
     let (mut edges, mut points) = (String::from("left\troot\nright\troot\n"), String::from("root\t0\t0\n"));
     let mut point = |name: &str, angle: f64, radius: f64| {
         writeln!(points, "{name}\t{}\t{}", radius * angle.cos(), radius * angle.sin()).unwrap();

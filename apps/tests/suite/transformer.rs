@@ -22,7 +22,7 @@ const WORDS: [(&str, &str); 8] = [
 ];
 
 /// Numbers of one to three words.
-fn numbers(d: &Dir) -> String {
+pub(crate) fn numbers(d: &Dir) -> String {
     let directory = d.path("text");
     std::fs::create_dir_all(&directory).unwrap();
     let sentence = |i: usize| {
@@ -39,7 +39,7 @@ fn numbers(d: &Dir) -> String {
     directory
 }
 
-const SMALL: &str = "--layers 1 --width 32 --heads 2 --hidden 64 --vocabulary 320 --batch-tokens 512 --lr 0.01 \
+pub(crate) const SMALL: &str = "--layers 1 --width 32 --heads 2 --hidden 64 --vocabulary 320 --batch-tokens 512 --lr 0.01 \
     --warm-up 40 --dropout 0 --average 2 --beam 3";
 
 fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String) {
