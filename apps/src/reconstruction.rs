@@ -83,6 +83,9 @@ impl Keys {
                 }
                 Model::Euclidean => {}
             }
+            // The distance of coordinates that are none, or of an overflow minus another: no candidate is
+            // farther.
+            keys.iter_mut().filter(|key| key.is_nan()).for_each(|key| *key = f64::INFINITY);
         }
     }
 }
@@ -124,11 +127,11 @@ pub fn evaluate(
 fn score_node(keys: &mut [f64], u: usize, near: &[usize]) -> (f64, usize, f64) {
     let mut sorted: Vec<f64> = near.iter().map(|&v| keys[v]).collect();
     sorted.sort_unstable_by(f64::total_cmp);
-    // What is no candidate is put beyond all: infinitely far, and nearer than no neighbour.
-    for &v in near {
-        keys[v] = f64::INFINITY;
+    // What is no candidate has no distance: NaN, which no comparison counts. A candidate may be infinitely
+    // far.
+    for &v in near.iter().chain([&u]) {
+        keys[v] = f64::NAN;
     }
-    keys[u] = f64::INFINITY;
     let k = sorted.len();
     let farthest = sorted[k - 1];
     // For each neighbour i, twice the number of candidates nearer than it, ties counted once.
@@ -226,6 +229,32 @@ mod tests {
             let ball = PoincareBall::ball(kappa).unwrap();
             agrees(ball, Geometry::new(Model::Poincare, Some(kappa)).unwrap());
             agrees(Lorentz::new(kappa).unwrap(), Geometry::new(Model::Lorentz, Some(kappa)).unwrap());
+        }
+    }
+
+    /// Squares overflow, or are no numbers: such a neighbour is as far as can be, and excluded nodes are
+    /// still excluded.
+    #[test]
+    fn a_neighbour_may_be_infinitely_far() {
+        let geometry = Geometry::new(Model::Euclidean, None).unwrap();
+        let mut b = Builder::default();
+        for (u, v) in [("0", "1"), ("0", "2"), ("3", "0")] {
+            b.add(u, v, None);
+        }
+        let neighbours = b.finish().neighbours();
+        for distant in [1e200, f64::INFINITY, f64::NAN] {
+            let mut points = Tensor::new([4, 1], vec![0.0, 1.0, distant, 5.0]);
+            let score = |points: &Tensor<f64>| evaluate(points, geometry, &[0, 1, 2, 3], &neighbours);
+            // Of node 0: 1 before 3, 2 after it. Of node 3: 0 is beyond 1 and before 2.
+            let found = score(&points);
+            assert_eq!(
+                (found.mean_rank, found.map),
+                (5.0 / 3.0, ((1.0 + 2.0 / 3.0) / 2.0 + 0.5) / 2.0),
+                "{distant}"
+            );
+            // A candidate that is as far as the neighbour is a tie.
+            points.data_mut()[3] = -distant;
+            assert_eq!(score(&points).mean_rank, (1.0 + 1.5 + 2.0) / 3.0, "{distant}");
         }
     }
 
