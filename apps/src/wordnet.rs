@@ -31,7 +31,8 @@ pub fn read(directory: &Path) -> Result<Nouns> {
         let fields: Vec<&str> = line.split(" | ").next().unwrap_or_default().split(' ').collect();
         let field = |i: usize| fields.get(i).copied().ok_or_else(|| bad("too few fields"));
         let offset = field(0)?;
-        let words = usize::from_str_radix(field(3)?, 16).map_err(|_| bad("no word count"))?;
+        // Two hexadecimal digits.
+        let words: usize = u8::from_str_radix(field(3)?, 16).map_err(|_| bad("no word count"))?.into();
         let lemma = field(4)?.to_lowercase();
         let sense =
             senses.get(&(lemma.clone(), offset.to_owned())).ok_or_else(|| bad("not in index.noun"))?;
@@ -188,6 +189,8 @@ mod tests {
         assert!(
             error(INDEX, "00000002 05 n 01 dog 0 001 @ 00000077 n 0000 | x").contains("pointer to 00000077")
         );
+        let words = "00000002 05 n 7fffffffffffffff dog 0 000 | a dog";
+        assert!(error(INDEX, words).ends_with("data.noun:1: not a WordNet data line: no word count"));
         assert!(error(INDEX, "").ends_with("no nouns"));
         assert!(read(Path::new("nowhere")).is_err());
     }
