@@ -61,17 +61,12 @@ impl Config {
             ("output-heads", self.output_heads as u64),
             ("patience", self.patience),
             ("epochs", self.epochs),
-            ("seeds", self.seeds),
         ])?;
+        options::seeds(self.seed, self.seeds)?;
         self.options.check(self.attention, self.head_dim)?;
         options::below_one(&[("dropout", self.dropout)])?;
         options::positive(&[("lr", self.lr)])?;
-        options::not_negative(&[("decay", self.decay)])?;
-        if self.seed.checked_add(self.seeds).is_none() {
-            let message = format!("--seed {}: with --seeds {} it is too large", self.seed, self.seeds);
-            return Err(AppError::usage(message));
-        }
-        Ok(())
+        options::not_negative(&[("decay", self.decay)])
     }
 }
 
@@ -189,7 +184,7 @@ pub fn run(graph: &LabelledGraph, config: &Config, options: &RunOptions) -> Resu
     config.check()?;
     let out = &options.out;
     std::fs::create_dir_all(out).map_err(AppError::io(out))?;
-    let seeds: Vec<u64> = (config.seed..config.seed + config.seeds).collect();
+    let seeds: Vec<u64> = options::seeds(config.seed, config.seeds)?.collect();
     let fingerprint = graph.fingerprint();
     let one = |&seed: &u64| {
         let path = out.join(format!("seed-{seed}.json"));

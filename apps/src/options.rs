@@ -38,6 +38,17 @@ pub fn at_least_one(options: &[(&str, u64)]) -> Result<()> {
     check(options, |value| value > 0, "at least 1")
 }
 
+/// The seeds of several runs, one after the other.
+///
+/// # Errors
+/// If there are none, or the last would not be a number.
+pub fn seeds(first: u64, count: u64) -> Result<std::ops::Range<u64>> {
+    at_least_one(&[("seeds", count)])?;
+    let end = first.checked_add(count);
+    let message = || AppError::usage(format!("--seed {first}: with --seeds {count} it is too large"));
+    Ok(first..end.ok_or_else(message)?)
+}
+
 /// Numbers are positive and finite.
 ///
 /// # Errors

@@ -126,8 +126,8 @@ pub struct Config {
 
 impl Config {
     fn check(&self) -> Result<()> {
-        let counts = [("epochs", self.epochs), ("batch", self.batch as u64), ("seeds", self.seeds)];
-        options::at_least_one(&counts)?;
+        options::at_least_one(&[("epochs", self.epochs), ("batch", self.batch as u64)])?;
+        options::seeds(self.seed, self.seeds)?;
         options::positive(&[("lr", self.lr)])
     }
 }
@@ -371,12 +371,11 @@ pub fn run(
     let subtrees: Vec<(&String, Vec<u32>)> =
         config.roots.iter().map(|root| Ok((root, subtree(edges, graph, root)?))).collect::<Result<_>>()?;
 
+    let seeds = options::seeds(config.seed, config.seeds)?;
     let tasks: Vec<(&String, &[u32], Classifier, u64)> = subtrees
         .iter()
         .flat_map(|(root, of)| Classifier::ALL.map(|classifier| (*root, of.as_slice(), classifier)))
-        .flat_map(|(root, of, classifier)| {
-            (config.seed..config.seed + config.seeds).map(move |seed| (root, of, classifier, seed))
-        })
+        .flat_map(|(root, of, classifier)| seeds.clone().map(move |seed| (root, of, classifier, seed)))
         .collect();
     let fits: Vec<Fit> = tasks
         .par_iter()
