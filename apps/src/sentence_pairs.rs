@@ -1,6 +1,6 @@
 //! Labelled pairs of sentences: PREFIX, SNLI, and anyone's own files.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use cotangent::engine::rng::{self, Rng};
@@ -117,6 +117,10 @@ mod purpose {
     pub(super) const SPLIT: u64 = 21;
 }
 
+/// The most classes: what is counted of them takes memory for each two, and a first column that has more is
+/// hardly one of labels.
+const CLASSES: usize = 1000;
+
 /// A pair in words.
 struct Text {
     label: String,
@@ -134,7 +138,12 @@ pub fn snli(directory: &Path) -> Result<SentencePairs> {
     const POSITIVE: &str = "entailment";
     const LABELS: [&str; 4] = [POSITIVE, "neutral", "contradiction", "not_entailment"];
     let part = |name: &str| {
-        read(&table::plain_or_packed(directory, &format!("{name}.tsv")), |label| LABELS.contains(&label))
+        read(&table::plain_or_packed(directory, &format!("{name}.tsv")), |label| {
+            match LABELS.contains(&label) {
+                true => Ok(()),
+                false => Err(format!("the label {label:?} is not known")),
+            }
+        })
     };
     let [train, validation, test] = [part("train")?, part("val")?, part("test")?];
     let classes = vec!["rest".to_owned(), POSITIVE.to_owned()];
@@ -147,13 +156,25 @@ pub fn snli(directory: &Path) -> Result<SentencePairs> {
 /// seed, serve to select by and to test on.
 ///
 /// # Errors
-/// If the file cannot be read, a line has not three columns or an empty one, there are fewer than two classes, or
-/// fewer than ten lines.
+/// If the file cannot be read, a line has not three columns or an empty one, there are fewer than two classes
+/// or more than a thousand, or fewer than ten lines.
 pub fn read_file(path: &Path, seed: u64) -> Result<SentencePairs> {
-    let mut texts = read(path, |label| !label.is_empty())?;
-    let mut classes: Vec<String> = texts.iter().map(|text| text.label.clone()).collect();
-    classes.sort();
-    classes.dedup();
+    let mut classes = BTreeSet::new();
+    let mut texts = read(path, |label| {
+        if label.is_empty() {
+            return Err("an empty label".to_owned());
+        }
+        if !classes.contains(label) {
+            if classes.len() == CLASSES {
+                return Err(format!(
+                    "the label {label:?} is one more than {CLASSES}, the most classes there can be"
+                ));
+            }
+            classes.insert(label.to_owned());
+        }
+        Ok(())
+    })?;
+    let classes: Vec<String> = classes.into_iter().collect();
     if classes.len() < 2 || texts.len() < 10 {
         let message =
             format!("{} classes in {} pairs: at least 2 in 10 are needed", classes.len(), texts.len());
@@ -168,8 +189,8 @@ pub fn read_file(path: &Path, seed: u64) -> Result<SentencePairs> {
     Ok(numbered(name, [texts, validation, test], classes, |label| at[label]))
 }
 
-/// The lines of a file: a label that is `known`, and two sentences.
-fn read(path: &Path, known: impl Fn(&str) -> bool) -> Result<Vec<Text>> {
+/// The lines of a file: a label that passes a `check`, and two sentences.
+fn read(path: &Path, mut check: impl FnMut(&str) -> std::result::Result<(), String>) -> Result<Vec<Text>> {
     let mut texts = Vec::new();
     table::read(path, |_, record| {
         let columns: Vec<&str> = record.iter().collect();
@@ -179,9 +200,7 @@ fn read(path: &Path, known: impl Fn(&str) -> bool) -> Result<Vec<Text>> {
                 record.len()
             ));
         };
-        if !known(label) {
-            return Err(format!("the label {label:?} is not known"));
-        }
+        check(label)?;
         let [first, second] =
             [first, second].map(|s| s.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
         if first.is_empty() || second.is_empty() {
@@ -316,9 +335,14 @@ mod tests {
             error("a,x,y\n\nb,\"x,y\n"),
             ":3: 2 columns where label, first and second sentence are needed"
         );
-        assert_eq!(error("a\tx\ty\n\tx\ty\n"), ":2: the label \"\" is not known");
+        assert_eq!(error("a\tx\ty\n\tx\ty\n"), ":2: an empty label");
         assert_eq!(error(""), ": no pairs");
         assert_eq!(error("a\tx\ty\n"), ": 1 classes in 1 pairs: at least 2 in 10 are needed");
+        let many: String = (0..500_000).map(|i| format!("n{i}\tx\ty\n")).collect();
+        assert_eq!(
+            error(&many),
+            ":1001: the label \"n1000\" is one more than 1000, the most classes there can be"
+        );
         let lines: String = (0..20).map(|i| format!("{}\tx{i} y\tz\n", ["no", "yes"][i % 2])).collect();
         let data = of(&lines).unwrap();
         assert_eq!(data.classes, ["no", "yes"]);
