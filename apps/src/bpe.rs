@@ -23,6 +23,42 @@ pub const END: u32 = 2;
 #[derive(Clone, Debug)]
 pub struct Bpe(Tokenizer);
 
+/// What stands for [`PAD`], [`BEGIN`] and [`END`].
+fn marks() -> [AddedToken; 3] {
+    ["<pad>", "<s>", "</s>"].map(|mark| AddedToken::from(mark, true))
+}
+
+/// All there is around a vocabulary and its merges.
+fn whole(model: BPE) -> Tokenizer {
+    let mut whole = Tokenizer::new(ModelWrapper::from(model));
+    whole.with_pre_tokenizer(Some(PreTokenizerWrapper::ByteLevel(ByteLevel::default())));
+    whole.with_decoder(Some(DecoderWrapper::ByteLevel(ByteLevel::default())));
+    whole.add_special_tokens(&marks());
+    whole
+}
+
+/// A tokenizer's settings: its file without vocabulary and merges.
+fn settings(tokenizer: &Tokenizer) -> std::result::Result<serde_json::Value, String> {
+    let json = tokenizer.to_string(false).map_err(|e| e.to_string())?;
+    let mut settings: serde_json::Value = serde_json::from_str(&json).map_err(|e| e.to_string())?;
+    for part in ["vocab", "merges"] {
+        settings["model"][part].take();
+    }
+    Ok(settings)
+}
+
+/// Whether every text has an encoding: the settings are those of [`whole`], every byte is a part, and the parts are
+/// numbered from 0 on without a gap.
+fn encodes_all(tokenizer: &Tokenizer) -> std::result::Result<bool, String> {
+    let vocabulary = tokenizer.get_vocab(true);
+    let mut numbers: Vec<u32> = vocabulary.values().copied().collect();
+    numbers.sort_unstable();
+    let whole = settings(&whole(BPE::default()))?;
+    Ok(settings(tokenizer)? == whole
+        && numbers.iter().copied().eq(0..numbers.len() as u32)
+        && ByteLevel::alphabet().into_iter().all(|byte| vocabulary.contains_key(&byte.to_string())))
+}
+
 impl Bpe {
     /// Learns from sentences, all languages together: as many parts as are asked for, 256 bytes and three marks among
     /// them.
@@ -34,11 +70,10 @@ impl Bpe {
             return Err(AppError::usage(format!("--vocabulary {size}: 300 or more are needed")));
         }
         let failed = |error: tokenizers::Error| AppError::usage(format!("byte-pair encoding: {error}"));
-        let marks = ["<pad>", "<s>", "</s>"].map(|mark| AddedToken::from(mark, true));
         let mut trainer = BpeTrainerBuilder::new()
             .vocab_size(size)
             .show_progress(false)
-            .special_tokens(marks.to_vec())
+            .special_tokens(marks().to_vec())
             .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
             .build();
         let mut tokenizer =
@@ -49,11 +84,7 @@ impl Bpe {
                 .build()
                 .map_err(failed)?;
         tokenizer.train(&mut trainer, sentences).map_err(failed)?;
-        let mut whole = Tokenizer::new(ModelWrapper::from(tokenizer.get_model().clone()));
-        whole.with_pre_tokenizer(Some(PreTokenizerWrapper::ByteLevel(ByteLevel::default())));
-        whole.with_decoder(Some(DecoderWrapper::ByteLevel(ByteLevel::default())));
-        whole.add_special_tokens(&marks);
-        Ok(Bpe::of(whole))
+        Ok(Bpe::of(whole(tokenizer.get_model().clone())))
     }
 
     /// Marks in a text are text.
@@ -108,14 +139,11 @@ impl Bpe {
     pub fn load(path: &Path) -> Result<Self> {
         let json = std::fs::read(path).map_err(AppError::io(path))?;
         let tokenizer = Tokenizer::from_bytes(json).map_err(|e| AppError::content(path, e.to_string()))?;
-        let marks = [("<pad>", PAD), ("<s>", BEGIN), ("</s>", END)];
-        if marks.iter().any(|(mark, number)| tokenizer.token_to_id(mark) != Some(*number)) {
-            return Err(AppError::content(
-                path,
-                "not the encoding of a translation model: marks 0, 1 and 2 are missing",
-            ));
+        if encodes_all(&tokenizer).map_err(|message| AppError::content(path, message))? {
+            Ok(Bpe::of(tokenizer))
+        } else {
+            Err(AppError::content(path, "not the byte-pair encoding of a translation model"))
         }
-        Ok(Bpe::of(tokenizer))
     }
 }
 
@@ -148,5 +176,35 @@ mod tests {
         std::fs::write(&path, "{}").unwrap();
         assert!(Bpe::load(&path).unwrap_err().to_string().contains("tokenizer.json: "));
         assert!(Bpe::train(text.iter().copied(), 200).is_err());
+        // Tokenizers of other kinds, each with the three marks.
+        bpe.save(&path).unwrap();
+        let ours = std::fs::read_to_string(&path).unwrap();
+        let mut other: serde_json::Value = serde_json::from_str(&ours).unwrap();
+        let refused = |change: fn(&mut serde_json::Value)| {
+            let mut json = other.clone();
+            change(&mut json);
+            std::fs::write(&path, json.to_string()).unwrap();
+            let error = Bpe::load(&path).unwrap_err().to_string();
+            assert!(
+                error.ends_with("tokenizer.json: not the byte-pair encoding of a translation model"),
+                "{error}"
+            );
+        };
+        refused(|json| json["pre_tokenizer"] = serde_json::json!({"type": "Whitespace"}));
+        refused(|json| json["normalizer"] = serde_json::json!({"type": "Lowercase"}));
+        refused(|json| json["model"]["dropout"] = 0.5.into());
+        refused(|json| {
+            let words = serde_json::json!({"<pad>": 0, "<s>": 1, "</s>": 2, "a": 3});
+            json["model"] = serde_json::json!({"type": "WordLevel", "vocab": words, "unk_token": "<s>"});
+        });
+        refused(|json| {
+            json["model"]["vocab"] = serde_json::json!({"<pad>": 0, "<s>": 1, "</s>": 2, "a": 3});
+            json["model"]["merges"] = serde_json::json!([]);
+        });
+        let last = bpe.size();
+        let vocabulary = other["model"]["vocab"].as_object_mut().unwrap();
+        vocabulary.values_mut().filter(|n| **n == last - 1).for_each(|n| *n = 1_000_000.into());
+        std::fs::write(&path, other.to_string()).unwrap();
+        assert!(Bpe::load(&path).is_err());
     }
 }

@@ -9,6 +9,7 @@ use cotangent::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AppError, Result};
+use crate::table;
 
 /// The models that embeddings live in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -61,6 +62,26 @@ impl Geometry {
         }
     }
 
+    /// Says why a row is no point; a hyperboloid's time coordinate may be as rough as `f32`.
+    fn check(self, row: &[f64]) -> std::result::Result<(), String> {
+        struct Check<'a>(Model, &'a [f64]);
+        impl ForManifold for Check<'_> {
+            type Output = std::result::Result<(), String>;
+            fn run<M: Manifold>(self, m: M) -> Self::Output {
+                let Check(model, row) = self;
+                let checked = match model {
+                    Model::Lorentz => m.contains(&row.iter().map(|&x| x as f32).collect::<Vec<_>>()),
+                    _ => m.contains(row),
+                };
+                checked.map_err(|error| error.to_string())
+            }
+        }
+        if self.model == Model::Lorentz && row.len() < 2 {
+            return Err("points of the Lorentz model have at least two coordinates".to_owned());
+        }
+        self.with(Check(self.model, row))
+    }
+
     /// Coordinates of the points of a `dim`-dimensional embedding.
     pub fn ambient(self, dim: usize) -> usize {
         dim + usize::from(self.model == Model::Lorentz)
@@ -95,14 +116,15 @@ pub struct Embeddings {
     pub geometry: Geometry,
 }
 
-/// Writes `name<TAB>x1<TAB>…`, each number with the digits that give it back exactly.
+/// Writes `name<TAB>x1<TAB>…`, each number with the digits that give it back exactly, and a name that would
+/// not be read back as it is between quotes ([`table::quoted`]).
 ///
 /// # Errors
 /// If the file cannot be written.
 pub fn write_tsv<T: Float>(path: &Path, names: &[String], points: &Tensor<T>) -> Result<()> {
     atomic::write(path, |w| {
         for (name, row) in names.iter().zip(points.rows()) {
-            write!(w, "{name}")?;
+            write!(w, "{}", table::quoted(name))?;
             for x in row {
                 write!(w, "\t{x}")?;
             }
@@ -149,38 +171,28 @@ impl Embeddings {
                 ));
             }
         }
-        embeddings.check(path)?;
         Ok(embeddings)
     }
 
     fn read_tsv(path: &Path, geometry: Geometry) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(AppError::io(path))?;
         let (mut names, mut data, mut width) = (Vec::new(), Vec::new(), None);
-        let lines = bytes.split(|&b| b == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
-        for (i, line) in lines {
-            let number = i as u64 + 1;
-            let line =
-                std::str::from_utf8(line).map_err(|_| AppError::line(path, number, "invalid UTF-8"))?;
-            let mut fields = line.trim_end_matches('\r').split('\t');
-            names.push(fields.next().unwrap_or_default().to_owned());
+        table::read_quoted(path, |_, record| {
             let before = data.len();
-            for field in fields {
-                let x = field
-                    .parse()
-                    .map_err(|_| AppError::line(path, number, format!("{field:?} is not a number")))?;
-                data.push(x);
+            for field in record.iter().skip(1) {
+                data.push(field.parse::<f64>().map_err(|_| format!("{field:?} is not a number"))?);
             }
-            let found = data.len() - before;
-            match width {
-                _ if found == 0 => return Err(AppError::line(path, number, "a name without coordinates")),
-                None => width = Some(found),
-                Some(width) if width != found => {
-                    let message = format!("{found} coordinates, {width} in the lines before");
-                    return Err(AppError::line(path, number, message));
+            let (name, row) = (record[0].to_owned(), &data[before..]);
+            match width.replace(row.len()) {
+                _ if row.is_empty() => return Err("a name without coordinates".to_owned()),
+                Some(width) if width != row.len() => {
+                    return Err(format!("{} coordinates, {width} in the lines before", row.len()));
                 }
-                Some(_) => {}
+                _ => {}
             }
-        }
+            geometry.check(row).map_err(|error| format!("{name:?}: {error}"))?;
+            names.push(name);
+            Ok(())
+        })?;
         let Some(width) = width else { return Err(AppError::content(path, "no embedding")) };
         Ok(Embeddings { points: Tensor::new([names.len(), width], data), names, geometry })
     }
@@ -203,35 +215,10 @@ impl Embeddings {
             return Err(AppError::usage(format!("--model: {} is an embedding in {stored}", path.display())));
         }
         let geometry = Geometry::new(stored, kappa.or(Some(stored_kappa)))?;
+        for (name, row) in names.iter().zip(points.rows()) {
+            geometry.check(row).map_err(|error| AppError::content(path, format!("{name:?}: {error}")))?;
+        }
         Ok(Embeddings { names, points, geometry })
-    }
-
-    /// All rows must be points; a hyperboloid row's time coordinate may be as rough as `f32`.
-    fn check(&self, path: &Path) -> Result<()> {
-        struct Check<'a>(&'a Embeddings);
-        impl ForManifold for Check<'_> {
-            type Output = Option<(usize, String)>;
-            fn run<M: Manifold>(self, m: M) -> Self::Output {
-                let off = |row: &[f64]| match self.0.geometry.model {
-                    Model::Lorentz => m.contains(&row.iter().map(|&x| x as f32).collect::<Vec<_>>()),
-                    _ => m.contains(row),
-                };
-                self.0
-                    .points
-                    .rows()
-                    .enumerate()
-                    .find_map(|(i, row)| off(row).err().map(|e| (i, e.to_string())))
-            }
-        }
-        if self.geometry.model == Model::Lorentz && self.points.width() < 2 {
-            return Err(AppError::content(path, "points of the Lorentz model have at least two coordinates"));
-        }
-        match self.geometry.with(Check(self)) {
-            None => Ok(()),
-            Some((i, error)) => {
-                Err(AppError::line(path, i as u64 + 1, format!("{:?}: {error}", self.names[i])))
-            }
-        }
     }
 
     /// The points in the order of other names.
@@ -255,8 +242,11 @@ mod tests {
     #[test]
     fn both_formats_give_every_bit_back() {
         let dir = tempfile::tempdir().unwrap();
-        let names = vec!["a b".to_owned(), "ü".to_owned()];
-        let points = Tensor::new([2, 2], vec![0.1, -1e-300, 1.0 - f64::EPSILON / 2.0, 0.0]);
+        let names = ["a b", "ü", "a\tb", "one\nline, \"another\"", "\r\n", "\"", "a \"b\""]
+            .map(str::to_owned)
+            .to_vec();
+        let points =
+            Tensor::new([7, 2], [&[0.1, -1e-300, 1.0 - f64::EPSILON / 2.0][..], &[0.0; 11]].concat());
         let geometry = Geometry::new(Model::Poincare, Some(-1.0)).unwrap();
         let (tsv, st) = (dir.path().join("e.tsv"), dir.path().join("e.safetensors"));
         write_tsv(&tsv, &names, &points).unwrap();

@@ -135,21 +135,37 @@ impl LabelledGraph {
     }
 }
 
+/// The numbers of features that any graph may have; larger ones must be as many.
+const FEATURES: usize = 1 << 16;
+
 /// Which features nodes have, and how much of each.
 fn read_features(directory: &Path, nodes: usize) -> Result<(Arc<Sparsity>, Vec<f64>)> {
     let mut rows: Vec<Vec<(u32, f64)>> = Vec::new();
     let (list, table) =
         (plain_or_packed(directory, "features.txt"), plain_or_packed(directory, "features.tsv"));
-    let number = |text: &str| format!("feature {text:?} is not a number from 0");
     let path = if list.exists() {
-        read_lines(&list, |_, line| {
+        // The largest feature, where it stands, and how many there are.
+        let (mut largest, mut line_of_largest, mut count) = (0, 0, 0);
+        read_lines(&list, |number, line| {
             let features = line.split_whitespace().map(|text| {
-                let feature = text.parse::<u32>().ok().filter(|feature| *feature < 1 << 24);
-                feature.map(|feature| (feature, 1.0)).ok_or_else(|| number(text))
+                let feature =
+                    text.parse::<u32>().map_err(|_| format!("feature {text:?} is not a number from 0"))?;
+                if feature > largest {
+                    (largest, line_of_largest) = (feature, number as u64 + 1);
+                }
+                count += 1;
+                Ok::<_, String>((feature, 1.0))
             });
             rows.push(features.collect::<std::result::Result<_, _>>()?);
             Ok(())
         })?;
+        // A model has weights for all numbers up to the largest, whether a node has that feature or not.
+        let limit = FEATURES.max(count);
+        if largest as usize >= limit {
+            let message =
+                format!("feature {largest}: of {count} in the file, numbers below {limit} are read");
+            return Err(AppError::line(&list, line_of_largest, message));
+        }
         list
     } else if table.exists() {
         read_lines(&table, |_, line| {

@@ -1,25 +1,38 @@
 //! Tables in files: TSV or CSV, plain or gzip.
 
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::borrow::Cow;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
 use crate::error::{AppError, Result};
 
-/// Opens a file, unpacking it if it begins as gzip does.
+/// How much a packed file may unpack to: so many times its size, but at least and at most so many bytes. Text
+/// is packed to a tenth or a thirtieth; a file that is packed to a thousandth is made to fill the memory of
+/// whoever reads it.
+const UNPACKED: (u64, [u64; 2]) = (100, [64 << 20, 1 << 30]);
+
+/// The text of a file, unpacked if it begins as gzip does.
 ///
 /// # Errors
-/// If it cannot be read.
-pub fn open(path: &Path) -> Result<Box<dyn Read>> {
-    let mut magic = [0; 2];
-    let packed = {
-        let mut file = File::open(path).map_err(AppError::io(path))?;
-        file.read(&mut magic).map_err(AppError::io(path))? == 2 && magic == [0x1f, 0x8b]
-    };
-    let file = BufReader::new(File::open(path).map_err(AppError::io(path))?);
-    Ok(if packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) })
+/// If it cannot be read, or unpacks to much more than text does: with the line that is too much.
+fn text(path: &Path) -> Result<Vec<u8>> {
+    let mut text = std::fs::read(path).map_err(AppError::io(path))?;
+    if !text.starts_with(&[0x1f, 0x8b]) {
+        return Ok(text);
+    }
+    let packed = std::mem::take(&mut text);
+    let (ratio, [least, largest]) = UNPACKED;
+    let limit = (ratio * packed.len() as u64).clamp(least, largest);
+    let mut unpacked = MultiGzDecoder::new(packed.as_slice()).take(limit + 1);
+    unpacked.read_to_end(&mut text).map_err(AppError::io(path))?;
+    if text.len() as u64 > limit {
+        let message =
+            format!("{} bytes unpack to more than {limit}: unpack them to have them read", packed.len());
+        return Err(AppError::line(path, line_at(&text, limit), message));
+    }
+    Ok(text)
 }
 
 /// A file of a directory, plain or with `.gz` added to its name: the plain one if it is there.
@@ -36,8 +49,7 @@ pub fn read_lines(
     path: &Path,
     mut line: impl FnMut(usize, &str) -> std::result::Result<(), String>,
 ) -> Result<()> {
-    let mut text = Vec::new();
-    open(path)?.read_to_end(&mut text).map_err(AppError::io(path))?;
+    let text = text(path)?;
     for (number, bytes) in text.strip_suffix(b"\n").unwrap_or(&text).split(|&b| b == b'\n').enumerate() {
         let read = std::str::from_utf8(bytes).map_err(|_| "invalid UTF-8".to_owned());
         read.and_then(|text| line(number, text.strip_suffix('\r').unwrap_or(text)))
@@ -53,18 +65,49 @@ pub fn read_lines(
 /// If the file cannot be read or is not UTF-8; or with a message of `row`, beside the line's number.
 pub fn read(
     path: &Path,
-    mut row: impl FnMut(usize, &csv::StringRecord) -> std::result::Result<(), String>,
+    row: impl FnMut(usize, &csv::StringRecord) -> std::result::Result<(), String>,
 ) -> Result<()> {
-    let mut text = Vec::new();
-    open(path)?.read_to_end(&mut text).map_err(AppError::io(path))?;
+    let text = text(path)?;
     let first = text.split(|&b| b == b'\n').next().unwrap_or_default();
     let delimiter = if first.contains(&b'\t') { b'\t' } else { b',' };
+    records(path, &text, delimiter, delimiter == b',', row)
+}
+
+/// As [`read`], of a file that tabs split, and whose columns may stand between quotes as [`quoted`] writes
+/// them.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_quoted(
+    path: &Path,
+    row: impl FnMut(usize, &csv::StringRecord) -> std::result::Result<(), String>,
+) -> Result<()> {
+    records(path, &text(path)?, b'\t', true, row)
+}
+
+/// A column of a file that tabs split: as it is, or between quotes if it has a tab or the end of a line, or
+/// begins with a quote. A quote within is then doubled.
+pub fn quoted(column: &str) -> Cow<'_, str> {
+    if column.starts_with('"') || column.contains(['\t', '\n', '\r']) {
+        Cow::Owned(format!("\"{}\"", column.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(column)
+    }
+}
+
+fn records(
+    path: &Path,
+    text: &[u8],
+    delimiter: u8,
+    quoting: bool,
+    mut row: impl FnMut(usize, &csv::StringRecord) -> std::result::Result<(), String>,
+) -> Result<()> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter)
-        .quoting(delimiter == b',')
-        .from_reader(text.as_slice());
+        .quoting(quoting)
+        .from_reader(text);
     let mut record = csv::StringRecord::new();
     for number in 0.. {
         let (position, message) = match reader.read_record(&mut record) {
@@ -79,7 +122,7 @@ pub fn read(
             },
         };
         let at = position.map_or(0, |position| position.byte());
-        return Err(AppError::line(path, line_at(&text, at), message));
+        return Err(AppError::line(path, line_at(text, at), message));
     }
     Ok(())
 }
@@ -89,4 +132,36 @@ fn line_at(text: &[u8], byte: u64) -> u64 {
     let start = usize::try_from(byte).unwrap_or(0).min(text.len());
     let blank = text[start..].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count();
     1 + text[..start + blank].iter().filter(|&&b| b == b'\n').count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// Members of gzip one after the other, each a mebibyte of one line.
+    #[test]
+    fn what_unpacks_to_more_than_text_does_is_refused() {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&[b'x'; (1 << 20) - 1]).and_then(|()| gzip.write_all(b"\n")).unwrap();
+        let member = gzip.finish().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bomb.gz");
+        std::fs::write(&path, member.repeat(66)).unwrap();
+        let error = read_lines(&path, |_, _| Ok(())).unwrap_err().to_string();
+        let size = 66 * member.len();
+        let message =
+            format!("bomb.gz:65: {size} bytes unpack to more than 67108864: unpack them to have them read");
+        assert!(error.ends_with(&message), "{error}");
+        assert_eq!(read(&path, |_, _| Ok(())).unwrap_err().to_string(), error);
+        std::fs::write(&path, member.repeat(63)).unwrap();
+        let mut lines = 0;
+        read_lines(&path, |_, line| {
+            lines += usize::from(line.len() == (1 << 20) - 1);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(lines, 63);
+    }
 }

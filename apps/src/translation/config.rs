@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::attention::{AttentionOptions, Score};
-use crate::error::Result;
+use crate::error::{AppError, Result};
 use crate::options;
 
 /// Sizes that go by a name.
@@ -29,6 +29,10 @@ impl Size {
         }
     }
 }
+
+/// The most layers, and the most numbers of a model: 16 GiB of them.
+const LAYERS: usize = 1024;
+const NUMBERS: f64 = 4e9;
 
 /// Where residual blocks normalise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -132,6 +136,15 @@ impl Config {
         options::first_true(&differs).or_else(|| self.options.difference(&other.options))
     }
 
+    /// The numbers that a model has at least: those of its tables, of queries, keys and values, and of hidden units. A float,
+    /// which does not wrap, whatever a file says.
+    pub(super) fn least_numbers(&self, vocabulary: usize) -> f64 {
+        let layers = 2.0 * if self.recursive { 1.0 } else { self.layers as f64 };
+        let of_layer = 3.0 * self.heads as f64 * self.head_dim as f64 + 2.0 * self.hidden as f64;
+        let positions = if self.positions == PositionsOption::Sinusoidal { 0.0 } else { self.longest as f64 };
+        self.width as f64 * (vocabulary as f64 + positions + layers * of_layer)
+    }
+
     /// Refuses what makes no sense.
     ///
     /// # Errors
@@ -149,6 +162,14 @@ impl Config {
             ("warm-up", self.warm_up),
             ("average", self.average),
         ])?;
+        if self.layers > LAYERS {
+            return Err(AppError::usage(format!("--layers {}: at most {LAYERS} are possible", self.layers)));
+        }
+        let numbers = self.least_numbers(self.vocabulary);
+        if numbers > NUMBERS {
+            let message = format!("a model of {numbers:.1e} numbers: fewer or narrower layers are needed");
+            return Err(AppError::usage(message));
+        }
         self.options.check(self.attention, self.head_dim)?;
         options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
         options::below_one(&[("label-smoothing", self.label_smoothing), ("dropout", self.dropout)])?;

@@ -47,10 +47,19 @@ impl Translator {
     /// # Errors
     /// If a file is not there or not of a model.
     pub fn load(directory: &Path, device: Device) -> Result<Self> {
-        let config: Config = metrics::read_json(&directory.join(CONFIG))?;
+        let (path, of_model) = (directory.join(CONFIG), directory.join(MODEL));
+        let config: Config = metrics::read_json(&path)?;
+        config.check().map_err(|e| AppError::content(&path, e.to_string()))?;
         let bpe = Bpe::load(&directory.join(TOKENIZER))?;
+        // Before memory is asked for it.
+        let numbers = config.least_numbers(bpe.size());
+        let bytes = std::fs::metadata(&of_model).map_err(AppError::io(&of_model))?.len();
+        if numbers * size_of::<f32>() as f64 > bytes as f64 {
+            let message = format!("a model of {numbers} numbers or more; {MODEL} has {bytes} bytes");
+            return Err(AppError::content(&path, message));
+        }
         let mut model = Model::new(&config, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
-        model.load(&directory.join(MODEL))?;
+        model.load(&of_model)?;
         Ok(Translator { model, bpe, device })
     }
 

@@ -187,6 +187,10 @@ fn bad_input_gets_one_line() {
         file("features.txt", "1 2\n3 -4\n")
             .ends_with("features.txt:2: feature \"-4\" is not a number from 0")
     );
+    let text = format!("{}1 16777215\n{0}", "1 2\n".repeat(44)) + "1\n";
+    let message = file("features.txt", &text);
+    let end = "features.txt:45: feature 16777215: of 179 in the file, numbers below 65536 are read";
+    assert!(message.ends_with(end), "{message}");
     assert!(file("features.txt", "1 2\n").ends_with("features.txt: 1 lines; labels.txt has 90 nodes"));
     let missing = GRAPH.fails(&["--path", &d.path("nowhere"), "--out", &out]);
     assert!(missing.contains("nowhere/labels.txt.gz: No such file"), "{missing}");

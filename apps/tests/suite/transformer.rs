@@ -203,6 +203,21 @@ fn bad_input_gets_one_line() {
     let message = fails(&[&small[..], &resume, &["--attention", "umbral"]].concat());
     assert!(message.ends_with("checkpoint of a run with another --attention"), "{message}");
     assert_eq!((bytes(&out, "config.json"), translate(&out, "eins.").lines().count()), (before, 1));
+    // A model's files that are not what they should be.
+    let whole = String::from_utf8(bytes(&out, "config.json")).unwrap();
+    for (from, to, message) in [
+        ("\"heads\": 2", "\"heads\": 0", "config.json: --heads 0: at least 1 is needed"),
+        ("\"width\": 32", "\"width\": 4611686018427387904", "fewer or narrower layers are needed"),
+        ("\"layers\": 1", "\"layers\": 18446744073709551615", "at most 1024 are possible"),
+        ("\"hidden\": 64", "\"hidden\": 1000000", "numbers or more; model.safetensors has"),
+        ("\"dropout\": 0.0", "\"dropout\": 1.0", "config.json: --dropout 1: from 0 to below 1 is needed"),
+    ] {
+        assert!(whole.contains(from), "{whole}");
+        std::fs::write(Path::new(&out).join("config.json"), whole.replace(from, to)).unwrap();
+        let error = TRANSFORMER.fails(&["translate", "--model", &out]);
+        assert!(error.contains("config.json: ") && error.contains(message), "{error}");
+    }
+    std::fs::write(Path::new(&out).join("config.json"), whole).unwrap();
     let message = fails(&[&small[..], &resume, &["--sentences", "100"]].concat());
     assert!(message.ends_with("checkpoint of a run on other text"), "{message}");
 }
