@@ -12,6 +12,8 @@ use tempfile::TempDir;
 
 mod formats;
 mod properties;
+#[cfg(unix)]
+mod replacement;
 
 use properties::npy_by_specification;
 
