@@ -6,6 +6,7 @@ use cotangent::engine::files::atomic;
 use plotters::prelude::*;
 
 use crate::error::{AppError, Result};
+use crate::lettering;
 
 /// Width of a panel and height of the picture, in pixels.
 const PANEL: (u32, u32) = (520, 400);
@@ -37,7 +38,8 @@ fn draw(title: &str, series: &[Series]) -> std::result::Result<String, String> {
         let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         let failed = |e: DrawingAreaErrorKind<_>| e.to_string();
         area.fill(&WHITE).map_err(failed)?;
-        let area = area.titled(title, ("sans-serif", 18)).map_err(failed)?;
+        let title = lettering::shorten(title, 18.0, f64::from(size.0) - 24.0);
+        let area = area.titled(&title, ("sans-serif", 18)).map_err(failed)?;
         for (panel, Series { name, values, better }) in
             area.split_evenly((1, series.len())).iter().zip(series)
         {
@@ -52,11 +54,13 @@ fn draw(title: &str, series: &[Series]) -> std::result::Result<String, String> {
             let points =
                 || values.iter().enumerate().map(|(i, &v)| ((i + 1) as f64, v)).filter(|p| p.1.is_finite());
             let best = points().find(|p| p.1 == target).expect("one of them is the extreme");
+            let caption = format!("{name}: best {:.4}, epoch {}", best.1, best.0);
+            let caption = lettering::shorten(&caption, 15.0, f64::from(PANEL.0) - 24.0);
             let mut chart = ChartBuilder::on(panel)
                 .margin(12)
-                .caption(format!("{name}: best {:.4}, epoch {}", best.1, best.0), ("sans-serif", 15))
+                .caption(caption, ("sans-serif", 15))
                 .x_label_area_size(36)
-                .y_label_area_size(52)
+                .y_label_area_size(60)
                 .build_cartesian_2d(1.0..(values.len() as f64).max(2.0), low - margin..high + margin)
                 .map_err(failed)?;
             let mut mesh = chart.configure_mesh();

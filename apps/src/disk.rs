@@ -15,6 +15,7 @@ use svg::node::element::{Circle, Group, Path as SvgPath, Text};
 
 use crate::embeddings::{ForManifold, Geometry, Model};
 use crate::error::{AppError, Result};
+use crate::lettering;
 
 /// Radius of the disk in the picture, in pixels.
 const RADIUS: f64 = 440.0;
@@ -22,8 +23,14 @@ const RADIUS: f64 = 440.0;
 const CENTRE: f64 = 480.0;
 /// Width of the picture; the caption stands below.
 const SIZE: f64 = 2.0 * CENTRE;
-/// Height of a label in pixels, and its width for each character.
-const LABEL: (f64, f64) = (13.0, 7.2);
+/// Font size and line height of the caption, in pixels, and the room at its sides.
+const CAPTION: (f64, f64) = (18.0, 24.0);
+const MARGIN: f64 = 16.0;
+/// Font size and height of a label in pixels, and the most width for a name.
+const LABEL: (f64, f64) = (14.0, 15.0);
+const NAME: f64 = CENTRE / 2.0;
+/// At most this many lines of a legend.
+const NAMES: usize = 12;
 /// At most this many labels.
 const LABELS: usize = 40;
 /// At most this many edges: more would be a solid disk. Those nearest the origin are drawn.
@@ -128,7 +135,9 @@ pub fn draw(
 ) -> Result<()> {
     let points = &layout.points;
     let depth = |i: u32| layout.depth[i as usize];
-    let mut document = page();
+    let omitted =
+        if edges.len() > EDGES { format!(", {EDGES} of {} edges drawn", edges.len()) } else { String::new() };
+    let mut document = page(&format!("{}{omitted}", layout.caption));
 
     // Edges nearest the origin first, so that what is left out is at the rim.
     let mut shown: Vec<(u32, u32)> = edges.to_vec();
@@ -150,32 +159,28 @@ pub fn draw(
         dots = dots.add(Circle::new().set("cx", round(x)).set("cy", round(y)).set("r", round(radius)));
     }
     document = document.add(lines).add(dots).add(labels(layout, names));
-    let omitted = if shown.len() < edges.len() {
-        format!(", {} of {} edges drawn", shown.len(), edges.len())
-    } else {
-        String::new()
-    };
-    document = document.add(caption(&format!("{}{omitted}", layout.caption)));
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
 }
 
-/// The disk and its boundary on white paper.
-fn page() -> Document {
-    let sheet = svg::node::element::Rectangle::new().set("width", SIZE).set("height", SIZE + 30.0);
+/// The disk and its boundary on white paper, with a caption below.
+fn page(caption: &str) -> Document {
+    let lines = lettering::wrap(caption, CAPTION.0, SIZE - 2.0 * MARGIN);
+    let height = SIZE + CAPTION.1 * lines.len() as f64;
+    let sheet = svg::node::element::Rectangle::new().set("width", SIZE).set("height", height);
+    let mut text = Group::new().set("text-anchor", "middle").set("font-size", CAPTION.0).set("fill", "#333");
+    for (i, line) in lines.iter().enumerate() {
+        let y = SIZE + CAPTION.1 * (i as f64 + 0.4);
+        text = text.add(Text::new(line.as_str()).set("x", CENTRE).set("y", round(y)));
+    }
     let boundary = Circle::new().set("cx", CENTRE).set("cy", CENTRE).set("r", RADIUS);
     Document::new()
-        .set("viewBox", (0, 0, SIZE, SIZE + 30.0))
+        .set("viewBox", (0, 0, SIZE, height))
         .set("width", SIZE)
-        .set("height", SIZE + 30.0)
+        .set("height", height)
         .set("font-family", "Helvetica, Arial, sans-serif")
         .add(sheet.set("fill", "white"))
         .add(boundary.set("fill", "#fbfbfd").set("stroke", "#333").set("stroke-width", 1.2))
-}
-
-/// A line of text under the disk.
-fn caption(text: &str) -> Text {
-    let text = Text::new(text).set("x", CENTRE).set("y", SIZE + 12.0);
-    text.set("text-anchor", "middle").set("font-size", 14).set("fill", "#333")
+        .add(text)
 }
 
 /// Names of the nodes nearest the origin, as far as there is room for them.
@@ -183,7 +188,7 @@ fn labels(Layout { points, depth, .. }: &Layout, names: &[String]) -> Group {
     let mut order: Vec<usize> = (0..points.len()).collect();
     order.sort_by(|&a, &b| depth[a].total_cmp(&depth[b]).then(a.cmp(&b)));
     let mut group = Group::new()
-        .set("font-size", 12)
+        .set("font-size", LABEL.0)
         .set("fill", "#111")
         .set("stroke", "white")
         .set("stroke-width", 3)
@@ -195,13 +200,14 @@ fn labels(Layout { points, depth, .. }: &Layout, names: &[String]) -> Group {
             break;
         }
         let [x, y] = pixel(points[i]);
-        let width = names[i].chars().count() as f64 * LABEL.1;
-        let left = if x + 6.0 + width > 2.0 * CENTRE { x - 6.0 - width } else { x + 6.0 };
-        let area = [left, y - LABEL.0 / 2.0, left + width, y + LABEL.0 / 2.0];
+        let name = lettering::shorten(&names[i], LABEL.0, NAME);
+        let width = lettering::width(&name, LABEL.0);
+        let left = if x + 6.0 + width > SIZE { x - 6.0 - width } else { x + 6.0 };
+        let area = [left, y - LABEL.1 / 2.0, left + width, y + LABEL.1 / 2.0];
         let free = |o: &[f64; 4]| area[2] < o[0] || o[2] < area[0] || area[3] < o[1] || o[3] < area[1];
         if taken.iter().all(free) {
             taken.push(area);
-            group = group.add(Text::new(names[i].as_str()).set("x", round(left)).set("y", round(y + 4.0)));
+            group = group.add(Text::new(name).set("x", round(left)).set("y", round(y + 5.0)));
         }
     }
     group
@@ -269,7 +275,7 @@ pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
         0.98 / all.map(|p| p[0].hypot(p[1])).fold(f64::MIN_POSITIVE, f64::max)
     };
     let inside = |p: &[f64; 2]| p.map(|x| x * shrink);
-    let mut document = page();
+    let mut document = page(title);
     let mut dots = Group::new().set("fill-opacity", 0.55);
     let radius = (60.0 / (points.len().max(1) as f64).sqrt()).clamp(1.2, 3.5);
     for (p, &class) in points.iter().zip(of) {
@@ -283,17 +289,23 @@ pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
             lines = lines.add(SvgPath::new().set("d", arc(start, end, geodesics)));
         }
     }
-    let mut legend = Group::new().set("font-size", 14);
-    for (i, name) in names.iter().enumerate() {
-        let y = 24.0 + 20.0 * i as f64;
+    // As many names as there is room for beside the disk.
+    let (size, line) = CAPTION;
+    let mut legend = Group::new().set("font-size", size);
+    let shown = if names.len() > NAMES { NAMES - 1 } else { names.len() };
+    let more = format!("{} more", names.len() - shown);
+    let named = names[..shown].iter().chain((shown < names.len()).then_some(&more));
+    for (i, name) in named.enumerate() {
+        let y = line * (i as f64 + 1.0);
         let dot = Circle::new()
             .set("cx", 20)
             .set("cy", y - 5.0)
             .set("r", 5)
             .set("fill", COLOURS[i % COLOURS.len()]);
-        legend = legend.add(dot).add(Text::new(name.as_str()).set("x", 32).set("y", y));
+        let name = lettering::shorten(name, size, NAME);
+        legend = legend.add(dot).add(Text::new(name).set("x", 32).set("y", y));
     }
-    document = document.add(dots).add(lines).add(legend).add(caption(title));
+    document = document.add(dots).add(lines).add(legend);
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
 }
 

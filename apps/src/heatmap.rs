@@ -8,6 +8,7 @@ use svg::Document;
 use svg::node::element::{Group, Rectangle, Text, Title};
 
 use crate::error::{AppError, Result};
+use crate::lettering;
 
 /// The weights of a head.
 pub struct Heatmap {
@@ -17,10 +18,11 @@ pub struct Heatmap {
     pub weights: Tensor<f32>,
 }
 
-/// Side of a square, width of a letter, room for a title.
+/// Side of a square, font size, room for a title, the most room for a label.
 const SQUARE: f64 = 22.0;
-const LETTER: f64 = 7.5;
+const LETTERS: f64 = 13.0;
 const TITLE: f64 = 24.0;
+const LABEL: f64 = 200.0;
 /// Heads side by side.
 const ACROSS: usize = 4;
 
@@ -32,29 +34,41 @@ const ACROSS: usize = 4;
 /// # Panics
 /// If there are not as many labels as rows and columns.
 pub fn draw(path: &Path, maps: &[Heatmap], rows: &[String], columns: &[String]) -> Result<()> {
-    let longest = |labels: &[String]| labels.iter().map(|l| l.chars().count()).max().unwrap_or(0) as f64;
-    let (left, top) = (LETTER * longest(rows) + 16.0, LETTER * longest(columns) + TITLE + 12.0);
-    let (width, height) = (left + SQUARE * columns.len() as f64, top + SQUARE * rows.len() as f64);
+    let shortened = |labels: &[String]| -> Vec<String> {
+        labels.iter().map(|label| lettering::shorten(label, LETTERS, LABEL)).collect()
+    };
+    let (shown_rows, shown_columns) = (shortened(rows), shortened(columns));
+    let widest = |labels: &[String]| labels.iter().map(|l| lettering::width(l, LETTERS)).fold(0.0, f64::max);
+    let (left, top) = (widest(&shown_rows) + 16.0, widest(&shown_columns) + TITLE + 12.0);
+    // A title is bold, which is a tenth wider.
+    let title = maps.iter().map(|map| 1.1 * lettering::width(&map.title, LETTERS)).fold(0.0, f64::max);
+    let (width, height) =
+        ((left + SQUARE * columns.len() as f64).max(title + 16.0), top + SQUARE * rows.len() as f64);
     let across = maps.len().clamp(1, ACROSS);
     let size = (width * across as f64 + 16.0, height * maps.len().div_ceil(across) as f64 + 16.0);
     let mut document = Document::new()
         .set("viewBox", (0, 0, size.0, size.1))
         .set("font-family", "sans-serif")
-        .set("font-size", 13)
+        .set("width", size.0)
+        .set("height", size.1)
+        .set("font-size", LETTERS)
         .add(Rectangle::new().set("width", size.0).set("height", size.1).set("fill", "white"));
     for (at, map) in maps.iter().enumerate() {
         assert_eq!(map.weights.shape(), &[rows.len(), columns.len()].into(), "a label for each");
         let (x, y) = (width * (at % across) as f64, height * (at / across) as f64);
         let mut head = Group::new().set("transform", format!("translate({x:.1} {y:.1})"));
         head = head.add(
-            Text::new(map.title.as_str()).set("x", left).set("y", TITLE - 6.0).set("font-weight", "bold"),
+            Text::new(map.title.as_str())
+                .set("x", left.min(width - title))
+                .set("y", TITLE - 6.0)
+                .set("font-weight", "bold"),
         );
-        for (j, label) in columns.iter().enumerate() {
+        for (j, label) in shown_columns.iter().enumerate() {
             let x = left + SQUARE * (j as f64 + 0.5) + 4.0;
             let turned = format!("translate({x:.1} {:.1}) rotate(-90)", top - 4.0);
             head = head.add(Text::new(label.as_str()).set("transform", turned));
         }
-        for (i, label) in rows.iter().enumerate() {
+        for (i, label) in shown_rows.iter().enumerate() {
             let y = top + SQUARE * i as f64;
             let text = Text::new(label.as_str()).set("x", left - 6.0).set("y", y + 0.7 * SQUARE);
             head = head.add(text.set("text-anchor", "end"));

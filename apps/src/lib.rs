@@ -17,6 +17,7 @@
 //! | [`translation`] | translation by transformers |
 //! | [`parallel_text`], [`bpe`], [`bleu`] | what they read, how they see it, how they are measured |
 //! | [`heatmap`] | pictures of attention |
+//! | [`lettering`] | text in pictures, as wide as there is room |
 //! | [`attention`] | the options that choose an attention |
 //! | [`confusion`] | confusion matrices: accuracy, precision, recall, F1 |
 //! | [`curves`] | pictures of training curves |
@@ -41,6 +42,7 @@ pub mod gru;
 pub mod heatmap;
 pub mod interval;
 pub mod labelled_graph;
+pub mod lettering;
 pub mod metrics;
 pub mod node_classification;
 pub mod options;

@@ -4,6 +4,7 @@ mod common;
 mod device;
 mod graph;
 mod gru;
+mod pictures;
 mod poincare;
 mod printing;
 mod subtree;

@@ -1,0 +1,89 @@
+//! How wide text is in a picture, so that all of it can be read. A picture does not know the font that it
+//! will be shown with: widths are those of a wide one, DejaVu Sans.
+
+/// The width of a character, in parts of the font's size.
+fn advance(character: char) -> f64 {
+    match character {
+        'i' | 'j' | 'l' | '\'' | '|' => 0.34,
+        ' ' | '.' | ',' | ':' | ';' | 'I' | 'f' | 't' | '(' | ')' | '[' | ']' | '/' | '-' | '!' => 0.42,
+        'r' | 's' | 'c' | 'k' | 'v' | 'x' | 'y' | 'z' | 'J' | '"' | '*' => 0.6,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '—' | '…' => 1.01,
+        'A'..='Z' | '+' | '=' | '<' | '>' | '#' | '&' | '~' | '±' | '≤' | '→' => 0.84,
+        // Beyond the alphabets, signs are as wide as they are high.
+        '\u{1100}'.. => 1.0,
+        _ => 0.66,
+    }
+}
+
+/// The width of a text, or somewhat more.
+pub fn width(text: &str, size: f64) -> f64 {
+    size * text.chars().map(advance).sum::<f64>()
+}
+
+/// A text in lines of at most some width. Words that are wider by themselves are broken.
+pub fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is always a line");
+        let longer = format!("{line} {word}");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if width(&longer, size) <= room {
+            *line = longer;
+        } else {
+            lines.push(word.to_owned());
+        }
+        while let Some(line) = lines.pop() {
+            let cut = fitting(&line, size, room).max(1);
+            match line.char_indices().nth(cut) {
+                Some((at, _)) => lines.extend([line[..at].to_owned(), line[at..].to_owned()]),
+                None => {
+                    lines.push(line);
+                    break;
+                }
+            }
+        }
+    }
+    lines
+}
+
+/// A text of at most some width: what is too much at its end is an ellipsis.
+pub fn shorten(text: &str, size: f64, room: f64) -> String {
+    if width(text, size) <= room {
+        return text.to_owned();
+    }
+    let kept = fitting(text, size, room - width("…", size));
+    text.chars().take(kept).chain(['…']).collect()
+}
+
+/// How many of a text's first characters fit.
+fn fitting(text: &str, size: f64, room: f64) -> usize {
+    let ends = text.chars().scan(0.0, |end, character| {
+        *end += size * advance(character);
+        Some(*end)
+    });
+    ends.take_while(|&end| end <= room).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_fit_and_have_all_words() {
+        let text = "some words, an extraordinarylongonethatfitsnoline, and 犬犬犬犬犬犬犬犬犬犬犬犬 WWWWWWWW";
+        for room in [20.0, 75.0, 110.0, 1e4] {
+            let lines = wrap(text, 14.0, room);
+            assert!(lines.iter().all(|line| width(line, 14.0) <= room && !line.is_empty()), "{lines:?}");
+            let letters = |text: &str| text.chars().filter(|c| *c != ' ').collect::<String>();
+            assert_eq!(letters(&lines.concat()), letters(text));
+            let short = shorten(text, 14.0, room);
+            assert!(width(&short, 14.0) <= room && (short == text) == (room > 1e3), "{short}");
+        }
+        assert_eq!(wrap("", 14.0, 10.0), [""]);
+        assert_eq!(wrap("two lines", 10.0, 55.0), ["two lines"]);
+        assert_eq!(wrap("two lines", 10.0, 35.0), ["two", "lines"]);
+        // No room at all still ends.
+        assert_eq!(wrap("ab", 10.0, 0.0), ["a", "b"]);
+    }
+}
