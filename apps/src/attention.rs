@@ -120,6 +120,21 @@ pub struct AttentionOptions {
     pub learn_sharpness: bool,
 }
 
+impl Default for AttentionOptions {
+    /// As without any of the options.
+    fn default() -> Self {
+        AttentionOptions {
+            weights: WeightsOption::Softmax,
+            aggregate: AggregateOption::Euclidean,
+            coordinates: CoordinatesOption::Cartesian,
+            light: None,
+            radius: None,
+            sharpness: None,
+            learn_sharpness: false,
+        }
+    }
+}
+
 impl AttentionOptions {
     /// Refuses what makes no sense.
     ///

@@ -9,7 +9,7 @@ use cotangent::prelude::*;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{AttentionOptions, Score};
+use crate::attention::{AggregateOption, AttentionOptions, CoordinatesOption, Score};
 use crate::curves::{self, Series};
 use crate::disk::{self, Classes};
 use crate::embeddings::{Geometry as OfPoints, Model as ModelOfPoints};
@@ -175,8 +175,9 @@ fn features<'t>(tape: &'t Tape<f32>, graph: &LabelledGraph, amounts: &Tensor<f32
 }
 
 /// Trains a model for each seed and writes `metrics.json`, of each seed `seed-N.json`, and of the first
-/// `model.safetensors`, `curves.svg` and `embeddings.svg`, the queries and keys of the first head (Gulcehre et al. 2019, Figure 8). The current thread pool is
-/// used; the result does not depend on its size.
+/// `model.safetensors`, `curves.svg` and, for both layers, `embeddings-N.svg`, the queries and keys of the
+/// first head (Gulcehre et al. 2019, Figure 8). The current thread pool is used; the result does not depend
+/// on its size.
 ///
 /// # Errors
 /// If the configuration makes no sense, the output cannot be written, or training diverges.
@@ -310,7 +311,7 @@ fn train(
             ],
         )?;
         tape.reset();
-        embeddings(&out.join("embeddings.svg"), &model, graph, features(&tape, graph, &amounts))?;
+        embeddings(out, &model, graph, features(&tape, graph, &amounts))?;
     }
     Ok(outcome)
 }
@@ -321,38 +322,79 @@ fn accuracy(logits: Var<'_, f32>, classes: &[u32]) -> f64 {
     largest.iter().zip(classes).filter(|(a, b)| a == b).count() as f64 / classes.len() as f64
 }
 
-/// Queries and keys of the first head: of distances as points of the Poincaré ball, else as they are.
-fn embeddings(path: &Path, model: &Model, graph: &LabelledGraph, features: Features<'_, f32>) -> Result<()> {
-    let (_, rows) = model.hidden.project(&features);
-    let hyperbolic = model.hidden.attention.similarity == Similarity::Distance;
-    let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
-    let of_first = rows.map(|rows| rows.slice(1, 0..1)).map(|x| if hyperbolic { ball.exp0(&x) } else { x });
-    let points = Var::concat(&of_first, 0).to_tensor().cast::<f64>();
-    let points = Tensor::new([points.len() / points.width(), points.width()], points.data().to_vec());
-    let (model, kappa) =
-        if hyperbolic { (ModelOfPoints::Poincare, -1.0) } else { (ModelOfPoints::Euclidean, 0.0) };
-    let layout = disk::layout(&points, OfPoints { model, kappa })?;
-    let nodes = graph.nodes() as u32;
-    disk::classes(
-        path,
-        &Classes {
-            points: &layout.points,
-            of: &(0..2 * nodes).map(|i| 1 - i / nodes).collect::<Vec<u32>>(),
-            names: &["keys", "queries"].map(str::to_owned),
-            hyperplanes: &[],
-            kappa,
-            geodesics: hyperbolic,
-            title: &format!("{}, first head: {}", graph.name, layout.caption),
-        },
-    )
+/// Queries and keys of the first head of both layers: those that distances are of as points of the Poincaré
+/// ball, else as they are.
+fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Features<'_, f32>) -> Result<()> {
+    let hidden = Features::Dense(model.hidden.forward(&features, &graph.edges, None).elu());
+    for (number, layer, features) in [(1, &model.hidden, features), (2, &model.output, hidden)] {
+        let (_, rows) = layer.project(&features);
+        let rows = Var::concat(&rows.map(|rows| rows.slice(1, 0..1)), 0).to_tensor().cast::<f64>();
+        let rows = Tensor::new([rows.len() / rows.width(), rows.width()], rows.data().to_vec());
+        let (points, geometry) = placed(&rows, layer.attention.similarity);
+        let layout = disk::layout(&points, geometry)?;
+        let nodes = graph.nodes() as u32;
+        disk::classes(
+            &out.join(format!("embeddings-{number}.svg")),
+            &Classes {
+                points: &layout.points,
+                of: &(0..2 * nodes).map(|i| 1 - i / nodes).collect::<Vec<u32>>(),
+                names: &["keys", "queries"].map(str::to_owned),
+                hyperplanes: &[],
+                kappa: geometry.kappa,
+                geodesics: geometry.kappa < 0.0,
+                title: &format!("{}, layer {number}, first head: {}", graph.name, layout.caption),
+            },
+        )?;
+    }
+    Ok(())
 }
 
-/// A published test accuracy in percent, and where.
-pub fn published(graph: &str, attention: Score) -> Vec<(f64, &'static str)> {
+/// Where the rows of queries and keys are, in which geometry.
+fn placed(rows: &Tensor<f64>, similarity: Similarity) -> (Tensor<f64>, OfPoints) {
+    let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
+    let geometry = OfPoints { model: ModelOfPoints::Poincare, kappa: -1.0 };
+    match similarity {
+        Similarity::Distance => (ball.exp0(rows), geometry),
+        Similarity::PolarDistance => {
+            // The last coordinate r is the distance from the origin in the direction of the others: tanh(r/2)
+            // in the ball.
+            let place = |row: &[f64]| {
+                let (r, direction) = row.split_last().expect("two coordinates or more");
+                let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+                let scale = if norm > 0.0 { (r / 2.0).tanh() / norm } else { 0.0 };
+                direction.iter().map(|x| x * scale).collect::<Vec<f64>>()
+            };
+            let points = rows.rows().flat_map(place).collect();
+            (Tensor::new([rows.shape()[0], rows.width() - 1], points), geometry)
+        }
+        _ => (rows.clone(), OfPoints { model: ModelOfPoints::Euclidean, kappa: 0.0 }),
+    }
+}
+
+/// Published test accuracies in percent, and where, of runs with the same setting: the protocol of Veličković
+/// et al. 2018, and of the score what the paper has.
+pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
     const VELICKOVIC: &str = "Veličković et al. 2018";
     const GULCEHRE: &str = "Gulcehre et al. 2019, H-GAT";
     const TSENG: &str = "Tseng et al. 2023";
-    match (graph, attention) {
+    let sizes = [config.heads, config.head_dim, config.output_heads] == [8, 8, 1];
+    let rates = [config.dropout, config.lr, config.decay] == [0.6, 0.005, 0.0005];
+    if !(sizes && rates && config.patience >= 100 && config.epochs >= 10_000) {
+        return Vec::new();
+    }
+    let plain = AttentionOptions::default();
+    // Sections 4 and 5.3: pseudo-polar coordinates, β and c that are learned, softmax, the Einstein midpoint.
+    let h_gat = AttentionOptions {
+        aggregate: AggregateOption::Barycentre,
+        coordinates: CoordinatesOption::Polar,
+        learn_sharpness: true,
+        ..plain
+    };
+    let of_paper = if config.attention == Score::Distance { h_gat } else { plain };
+    if config.options != of_paper {
+        return Vec::new();
+    }
+    match (graph, config.attention) {
         ("cora", Score::Additive) => vec![(83.0, VELICKOVIC), (83.1, TSENG)],
         ("cora", Score::Dot) => vec![(83.4, TSENG)],
         ("cora", Score::Distance) => vec![(83.5, GULCEHRE)],
@@ -363,5 +405,28 @@ pub fn published(graph: &str, attention: Score) -> Vec<(f64, &'static str)> {
         ("citeseer", Score::Additive) => vec![(72.5, VELICKOVIC)],
         ("citeseer", Score::Distance) => vec![(72.9, GULCEHRE)],
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Queries and keys in polar coordinates are drawn as far from each other as their score takes them to
+    /// be.
+    #[test]
+    fn polar_rows_are_points_of_the_ball() {
+        let rows = Tensor::new([3, 3], vec![3.0, 4.0, 1.5, -1.0, 0.0, -0.7, 0.0, 0.0, 2.0]);
+        let (points, geometry) = placed(&rows, Similarity::PolarDistance);
+        assert_eq!((geometry.model, points.shape().axes()), (ModelOfPoints::Poincare, &[3, 2][..]));
+        let ball = PoincareBall::ball(-1.0).unwrap();
+        let dist = |a: &[f64], b: &[f64]| ball.dist(&Row::from(a), &Row::from(b));
+        let [p, q] = [0, 1].map(|i| points.row(i));
+        assert!((dist(p, &[0.0; 2]) - 1.5).abs() < 1e-12 && (dist(q, &[0.0; 2]) - 0.7).abs() < 1e-12);
+        // The law of cosines, of directions (0.6, 0.8) and, as its radius is negative, (1, 0).
+        let (r, s) = (1.5_f64, 0.7_f64);
+        let cosh = r.cosh() * s.cosh() - r.sinh() * s.sinh() * 0.6;
+        assert!((dist(p, q) - cosh.acosh()).abs() < 1e-12);
+        assert_eq!(points.row(2), [0.0, 0.0]);
     }
 }

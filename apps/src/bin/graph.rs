@@ -114,7 +114,7 @@ fn run(cli: Cli) -> Result<()> {
 fn report(metrics: &Metrics) {
     say!("test accuracy in %, mean and 95 % interval of {} seeds", metrics.outcomes.len());
     say!("{:>15}  this run, {} parameters", metrics.test.percent(), metrics.parameters);
-    for (accuracy, source) in node_classification::published(&metrics.graph, metrics.config.attention) {
+    for (accuracy, source) in node_classification::published(&metrics.graph, &metrics.config) {
         say!("{accuracy:>15.1}  {source}");
     }
 }

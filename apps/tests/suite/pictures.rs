@@ -77,7 +77,7 @@ fn text_is_within_its_picture() {
 
     let path = graph::groups(&d, true);
     App(env!("CARGO_BIN_EXE_graph")).succeeds(&["--path", &path, "--epochs", "2", "--out", &out]);
-    text_fits(&file("embeddings.svg"), &["groups, first head", "of the spread)"]);
+    text_fits(&file("embeddings-1.svg"), &["groups, layer 1, first head", "of the spread)"]);
     text_fits(&file("curves.svg"), &["additive attention"]);
 
     let [edges, points] = subtree::hierarchy(&d).map(|path| {
