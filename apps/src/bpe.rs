@@ -47,8 +47,8 @@ fn settings(tokenizer: &Tokenizer) -> std::result::Result<serde_json::Value, Str
     Ok(settings)
 }
 
-/// Whether every text has an encoding: the settings are those of [`whole`], every byte is a part, and the parts are
-/// numbered from 0 on without a gap.
+/// Whether every text has an encoding: the settings are those of [`whole`], every byte is a part, and the
+/// parts are numbered from 0 on without a gap.
 fn encodes_all(tokenizer: &Tokenizer) -> std::result::Result<bool, String> {
     let vocabulary = tokenizer.get_vocab(true);
     let mut numbers: Vec<u32> = vocabulary.values().copied().collect();
@@ -96,6 +96,11 @@ impl Bpe {
     /// How many parts there are.
     pub fn size(&self) -> usize {
         self.0.get_vocab_size(true)
+    }
+
+    /// A checksum.
+    pub fn fingerprint(&self) -> u32 {
+        crc32fast::hash(self.0.to_string(false).expect("it is JSON").as_bytes())
     }
 
     /// The numbers of a sentence's parts, without marks.

@@ -22,6 +22,7 @@
 //! | [`confusion`] | confusion matrices: accuracy, precision, recall, F1 |
 //! | [`curves`] | pictures of training curves |
 //! | [`options`], [`device`], [`threads`] | options of several applications |
+//! | [`output`] | the output directory of a run |
 //! | [`progress`] | progress bars, or plain lines |
 //! | [`print`] | lines of output that may be closed |
 
@@ -46,6 +47,7 @@ pub mod lettering;
 pub mod metrics;
 pub mod node_classification;
 pub mod options;
+pub mod output;
 pub mod parallel_text;
 pub mod poincare;
 pub mod precision;

@@ -19,6 +19,7 @@ use crate::labelled_graph::LabelledGraph;
 use crate::metrics;
 use crate::note;
 use crate::options::{self, RunOptions};
+use crate::output;
 
 /// Everything that determines the result of a run, but for the graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -184,7 +185,7 @@ fn features<'t>(tape: &'t Tape<f32>, graph: &LabelledGraph, amounts: &Tensor<f32
 pub fn run(graph: &LabelledGraph, config: &Config, options: &RunOptions) -> Result<Metrics> {
     config.check()?;
     let out = &options.out;
-    std::fs::create_dir_all(out).map_err(AppError::io(out))?;
+    let _held = output::hold(out)?;
     let seeds: Vec<u64> = options::seeds(config.seed, config.seeds)?.collect();
     let fingerprint = graph.fingerprint();
     let one = |&seed: &u64| {

@@ -17,7 +17,7 @@ use crate::options;
 use crate::precision::Precision;
 use crate::progress::Progress;
 use crate::reconstruction::{self, Score};
-use crate::{disk, metrics};
+use crate::{disk, metrics, output};
 
 /// Everything that determines the result of a run, but for the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -173,7 +173,7 @@ pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Met
 
 fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &RunOptions) -> Result<Metrics> {
     options.device.computes::<T>()?;
-    std::fs::create_dir_all(&options.out).map_err(AppError::io(&options.out))?;
+    let _held = output::hold(&options.out)?;
     let path = options.out.join(CHECKPOINT);
     let n = graph.names.len();
     let mut rng = rng::stream(config.seed, purpose::INITIAL, 0);

@@ -19,6 +19,7 @@ use crate::graph::Graph;
 use crate::interval::Interval;
 use crate::metrics;
 use crate::options;
+use crate::output;
 
 /// What a classifier makes of an embedding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -359,7 +360,7 @@ pub fn run(
     }
     let kappa = embeddings.geometry.kappa;
     let start = std::time::Instant::now();
-    std::fs::create_dir_all(out).map_err(AppError::io(out))?;
+    let _held = output::hold(out)?;
     let at = embeddings.index(embedding, &graph.names)?;
     let dim = embeddings.points.width();
     let ball = PoincareBall::ball(kappa).expect("checked when read");

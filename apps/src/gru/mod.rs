@@ -16,6 +16,7 @@ use crate::disk::{self, Classes};
 use crate::error::{AppError, Result};
 use crate::metrics;
 use crate::options::{self, RunOptions};
+use crate::output;
 use crate::precision::Precision;
 use crate::progress::Progress;
 use crate::sentence_pairs::{Pair, SentencePairs};
@@ -317,7 +318,7 @@ impl Run<'_> {
     {
         let Run { data, config, options } = *self;
         let out = &options.out;
-        std::fs::create_dir_all(out).map_err(AppError::io(out))?;
+        let _held = output::hold(out)?;
         let (checkpoint, best_model) = (out.join(CHECKPOINT), out.join(MODEL));
         let mut state = State {
             config: config.clone(),
@@ -327,6 +328,7 @@ impl Run<'_> {
             epochs: Vec::new(),
             seconds: 0.0,
         };
+        let run = output::fingerprint(config, state.data);
         let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
         if options.resume {
             state = load(&checkpoint, &state, &mut model, &mut adam)?;
@@ -372,7 +374,7 @@ impl Run<'_> {
                 state.loss = 0.0;
                 if validation > best {
                     // Before the checkpoint that knows of it: whoever goes on from the one before comes here again.
-                    model.save(&best_model)?;
+                    output::save(&model, &best_model, &run)?;
                 }
             }
             if last_save.elapsed().as_secs() >= options.checkpoint_every || state.steps == steps {
@@ -394,7 +396,7 @@ impl Run<'_> {
             });
         }
         progress.finish();
-        model.load(&best_model)?;
+        output::load(&mut model, &best_model, Some(&run))?;
         self.finish(&model, &state, &mut tape)
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attention::{AttentionOptions, Score};
 use crate::error::{AppError, Result};
-use crate::options;
+use crate::{options, output};
 
 /// Sizes that go by a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -136,8 +136,13 @@ impl Config {
         options::first_true(&differs).or_else(|| self.options.difference(&other.options))
     }
 
-    /// The numbers that a model has at least: those of its tables, of queries, keys and values, and of hidden units. A float,
-    /// which does not wrap, whatever a file says.
+    /// What tells the run from others, with the checksum of its text. It may go on for more epochs.
+    pub(super) fn fingerprint(&self, text: u32) -> String {
+        output::fingerprint(&Config { epochs: 0, ..self.clone() }, text)
+    }
+
+    /// The numbers that a model has at least: those of its tables, of queries, keys and values, and of hidden
+    /// units. A float, which does not wrap, whatever a file says.
     pub(super) fn least_numbers(&self, vocabulary: usize) -> f64 {
         let layers = 2.0 * if self.recursive { 1.0 } else { self.layers as f64 };
         let of_layer = 3.0 * self.heads as f64 * self.head_dim as f64 + 2.0 * self.hidden as f64;

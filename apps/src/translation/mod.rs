@@ -15,6 +15,7 @@ use crate::curves::{self, Series};
 use crate::error::{AppError, Result};
 use crate::metrics;
 use crate::options::RunOptions;
+use crate::output;
 use crate::parallel_text::{ParallelText, Sentences};
 use crate::progress::Progress;
 
@@ -89,6 +90,19 @@ struct State {
     seconds: f64,
 }
 
+/// `config.json`.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    #[serde(flatten)]
+    config: Config,
+    /// The run, as in the files of its parameters. None of an older program.
+    #[serde(default)]
+    run: Option<String>,
+    /// The checksum of the encoding.
+    #[serde(default)]
+    tokenizer: Option<u32>,
+}
+
 /// The files of a model.
 const CHECKPOINT: &str = "checkpoint.bin";
 const MODEL: &str = "model.safetensors";
@@ -141,7 +155,7 @@ impl Encoded {
 pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &RunOptions) -> Result<Metrics> {
     config.check()?;
     let out = &options.out;
-    std::fs::create_dir_all(out).map_err(AppError::io(out))?;
+    let _held = output::hold(out)?;
     let bpe = if options.resume {
         Bpe::load(&out.join(TOKENIZER))?
     } else {
@@ -164,6 +178,7 @@ pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &Ru
         epochs: Vec::new(),
         seconds: 0.0,
     };
+    let fingerprint = config.fingerprint(data.fingerprint);
     let checkpoint = out.join(CHECKPOINT);
     if options.resume {
         state = load(&checkpoint, &state, &mut model, &mut adam)?;
@@ -180,20 +195,23 @@ pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &Ru
             _ => bpe.save(&out.join(TOKENIZER))?,
         }
     }
-    metrics::write_json(&out.join(CONFIG), config)?;
+    let saved =
+        Saved { config: config.clone(), run: Some(fingerprint.clone()), tokenizer: Some(bpe.fingerprint()) };
+    metrics::write_json(&out.join(CONFIG), &saved)?;
     checkpoint::save(&checkpoint, &model, &adam, &state)?;
-    let mut run = Run { data: &data, config, options, parallel: DataParallel::new(options.device.clone()) };
+    let parallel = DataParallel::new(options.device.clone());
+    let mut run = Run { data: &data, config, options, fingerprint: &fingerprint, parallel };
     run.epochs(&mut model, &mut adam, &mut state)?;
 
     // The average of the last epochs.
     let mut average = Average::uniform();
     let last = state.epochs.len() as u64;
     for epoch in (last - config.average.min(last)..last).map(|epoch| epoch + 1) {
-        model.load(&out.join(epoch_file(epoch)))?;
+        output::load(&mut model, &out.join(epoch_file(epoch)), Some(&fingerprint))?;
         average.update(&model)?;
     }
     average.swap(&mut model)?;
-    model.save(&out.join(MODEL))?;
+    output::save(&model, &out.join(MODEL), &fingerprint)?;
     let translations = search.translate(&model, &sources, &options.device);
     let translations: Vec<String> = translations.iter().map(|numbers| bpe.decode(numbers)).collect();
     let references: Vec<String> = text.test.iter().map(|(_, target)| target.clone()).collect();
@@ -240,6 +258,7 @@ struct Run<'a> {
     data: &'a Encoded,
     config: &'a Config,
     options: &'a RunOptions,
+    fingerprint: &'a str,
     parallel: DataParallel<f32>,
 }
 
@@ -272,7 +291,7 @@ impl Run<'_> {
                     let (loss, validation) = (state.loss / tokens as f64, self.validate(model));
                     state.epochs.push(Epoch { loss, validation });
                     (state.loss, state.batch) = (0.0, 0);
-                    model.save(&out.join(epoch_file(epoch + 1)))?;
+                    output::save(model, &out.join(epoch_file(epoch + 1)), self.fingerprint)?;
                     self.save(model, adam, state, before + start.elapsed().as_secs_f64())?;
                     if let Some(old) = (epoch + 1).checked_sub(config.average) {
                         // A file that stays is no harm.

@@ -6,11 +6,11 @@ use clap::ValueEnum;
 use cotangent::prelude::*;
 
 use super::model::Model;
-use super::{CONFIG, Config, MODEL, Search, TOKENIZER, purpose};
+use super::{CONFIG, MODEL, Saved, Search, TOKENIZER, purpose};
 use crate::bpe::Bpe;
 use crate::error::{AppError, Result};
 use crate::heatmap::{self, Heatmap};
-use crate::metrics;
+use crate::{metrics, output};
 
 /// Refuses sentences for which a model has no positions.
 pub(super) fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
@@ -48,9 +48,13 @@ impl Translator {
     /// If a file is not there or not of a model.
     pub fn load(directory: &Path, device: Device) -> Result<Self> {
         let (path, of_model) = (directory.join(CONFIG), directory.join(MODEL));
-        let config: Config = metrics::read_json(&path)?;
+        let Saved { config, run, tokenizer } = metrics::read_json(&path)?;
         config.check().map_err(|e| AppError::content(&path, e.to_string()))?;
-        let bpe = Bpe::load(&directory.join(TOKENIZER))?;
+        let of_parts = directory.join(TOKENIZER);
+        let bpe = Bpe::load(&of_parts)?;
+        if tokenizer.is_some_and(|tokenizer| tokenizer != bpe.fingerprint()) {
+            return Err(AppError::content(&of_parts, "the encoding of another run"));
+        }
         // Before memory is asked for it.
         let numbers = config.least_numbers(bpe.size());
         let bytes = std::fs::metadata(&of_model).map_err(AppError::io(&of_model))?.len();
@@ -59,7 +63,7 @@ impl Translator {
             return Err(AppError::content(&path, message));
         }
         let mut model = Model::new(&config, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
-        model.load(&of_model)?;
+        output::load(&mut model, &of_model, run.as_deref())?;
         Ok(Translator { model, bpe, device })
     }
 

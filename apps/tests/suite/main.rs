@@ -4,6 +4,7 @@ mod common;
 mod device;
 mod graph;
 mod gru;
+mod output;
 mod pictures;
 mod poincare;
 mod printing;

@@ -1,0 +1,77 @@
+//! A run's output directory: one run at a time writes there, and models know the run that they are of.
+
+use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use cotangent::engine::files::safetensors;
+use cotangent::prelude::*;
+use serde::Serialize;
+
+use crate::error::{AppError, Result};
+
+/// The file that is locked. It stays when the run has ended: the lock ends with the process, however that
+/// ends.
+const LOCK: &str = ".lock";
+
+/// What a model's file says of its run: the metadata of this name.
+const RUN: &str = "cotangent.run";
+
+/// Keeps other runs out of a directory until it is dropped.
+#[must_use = "the directory is free when this is dropped"]
+#[derive(Debug)]
+pub struct Held {
+    _lock: File,
+}
+
+/// Makes an output directory, unless there is one, and holds it.
+///
+/// # Errors
+/// If it cannot be written to, or another run writes there.
+pub fn hold(directory: &Path) -> Result<Held> {
+    std::fs::create_dir_all(directory).map_err(AppError::io(directory))?;
+    let path = directory.join(LOCK);
+    let file = File::options().write(true).create(true).truncate(false).open(&path);
+    let file = file.map_err(AppError::io(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Held { _lock: file }),
+        Err(TryLockError::WouldBlock) => {
+            Err(AppError::content(directory, "another run writes there; choose another --out"))
+        }
+        // Some file systems have no locks.
+        Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(Held { _lock: file }),
+        Err(TryLockError::Error(error)) => Err(AppError::io(&path)(error)),
+    }
+}
+
+/// What tells runs apart: checksums of the options that a run resumed must have as well, and of the data.
+///
+/// # Panics
+/// If the options are not to be written as JSON.
+pub fn fingerprint(options: &impl Serialize, data: u32) -> String {
+    let options = serde_json::to_vec(options).expect("options are JSON");
+    format!("{:08x}-{data:08x}", crc32fast::hash(&options))
+}
+
+/// Writes a model's parameters and its run.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn save<T: Float>(model: &impl Module<T>, path: &Path, run: &str) -> Result<()> {
+    let state = model.state();
+    let tensors: Vec<(&str, &Tensor<T>)> = state.iter().map(|(name, value)| (name.as_str(), value)).collect();
+    Ok(safetensors::write(path, &tensors, Some((RUN, run)))?)
+}
+
+/// Reads a model's parameters, which must be of a run; or, if that is `None`, of an older program, which
+/// wrote none.
+///
+/// # Errors
+/// If the file cannot be read, or is of another run or model.
+pub fn load<T: Float>(model: &mut impl Module<T>, path: &Path, run: Option<&str>) -> Result<()> {
+    let (values, metadata) = safetensors::read(path)?;
+    if metadata.get(RUN).map(String::as_str) != run {
+        return Err(AppError::content(path, "a model of another run: other options, or other data"));
+    }
+    model.load_state(values.into_iter().collect()).map_err(|e| AppError::content(path, e.to_string()))
+}
