@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cotangent::engine::files::{FileError, checkpoint::CheckpointError};
+use cotangent::optim::OptimError;
 
 use crate::{note, print};
 
@@ -47,12 +48,34 @@ pub enum AppError {
     /// A file of tensors that cannot be written or read.
     #[error(transparent)]
     Tensors(#[from] FileError),
-    /// A step of the optimiser that was refused.
-    #[error("training stopped: {0}; a lower --lr may help")]
-    Diverged(#[from] cotangent::optim::OptimError),
+    /// A setting that an optimiser refuses.
+    #[error(transparent)]
+    Optimiser(#[from] OptimError),
+    /// Training that cannot go on.
+    #[error("training stopped at step {step}: {cause}; a lower --lr may help{kept}")]
+    Diverged {
+        /// The step, from 1.
+        step: u64,
+        /// What happened.
+        cause: String,
+        /// What there still is.
+        kept: String,
+    },
+}
+
+/// The loss of a step, counted from 1.
+///
+/// # Errors
+/// If it is not finite: training stops, before anything that was written is replaced.
+pub fn finite(step: u64, loss: f64) -> Result<f64> {
+    if loss.is_finite() { Ok(loss) } else { Err(AppError::diverged(step, format!("the loss is {loss}"))) }
 }
 
 impl AppError {
+    /// A step, counted from 1, after which training cannot go on.
+    pub fn diverged(step: u64, cause: impl ToString) -> Self {
+        AppError::Diverged { step, cause: cause.to_string(), kept: String::new() }
+    }
     /// A wrong option.
     pub fn usage(message: impl Into<String>) -> Self {
         AppError::Usage(message.into())

@@ -22,6 +22,7 @@
 //! | [`confusion`] | confusion matrices: accuracy, precision, recall, F1 |
 //! | [`curves`] | pictures of training curves |
 //! | [`options`], [`device`], [`threads`] | options of several applications |
+//! | [`checkpoints`] | checkpoints of a training that may diverge |
 //! | [`output`] | the output directory of a run |
 //! | [`progress`] | progress bars, or plain lines |
 //! | [`print`] | lines of output that may be closed |
@@ -31,6 +32,7 @@
 pub mod attention;
 pub mod bleu;
 pub mod bpe;
+pub mod checkpoints;
 pub mod confusion;
 pub mod curves;
 pub mod device;

@@ -13,7 +13,7 @@ use crate::attention::{AggregateOption, AttentionOptions, CoordinatesOption, Sco
 use crate::curves::{self, Series};
 use crate::disk::{self, Classes};
 use crate::embeddings::{Geometry as OfPoints, Model as ModelOfPoints};
-use crate::error::{AppError, Result};
+use crate::error::{AppError, Result, finite};
 use crate::interval::Interval;
 use crate::labelled_graph::LabelledGraph;
 use crate::metrics;
@@ -270,16 +270,20 @@ fn train(
         let mut rng = rng::stream(seed, purpose::DROPOUT, outcome.epochs);
         let logits = model.forward(&tape, graph, &amounts, Some(&mut rng)).gather(&graph.train);
         let loss = loss::cross_entropy(logits, &of_train, 0.0);
-        losses.push(loss.item());
-        let penalty = model.squares(&tape) * (config.decay / 2.0);
-        adam.step(&mut model, &tape.backward(loss + penalty))?;
         outcome.epochs += 1;
+        losses.push(finite(outcome.epochs, loss.item())?);
+        let penalty = model.squares(&tape) * (config.decay / 2.0);
+        adam.step(&mut model, &tape.backward(loss + penalty))
+            .map_err(|e| AppError::diverged(outcome.epochs, e))?;
 
         tape.reset();
         let logits = model.forward(&tape, graph, &amounts, None);
         let of = |nodes: &[u32]| logits.gather(nodes);
         let validation = Best {
-            loss: loss::cross_entropy(of(&graph.validation), &of_validation, 0.0).item(),
+            loss: finite(
+                outcome.epochs,
+                loss::cross_entropy(of(&graph.validation), &of_validation, 0.0).item(),
+            )?,
             accuracy: accuracy(of(&graph.validation), &of_validation),
         };
         accuracies.push(validation.accuracy);

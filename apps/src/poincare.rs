@@ -10,6 +10,7 @@ use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoints::{CHECKPOINT, Checkpoints};
 use crate::embeddings::{self, ForManifold, Geometry, Model};
 use crate::error::{AppError, Result};
 use crate::graph::{Graph, Neighbours};
@@ -136,9 +137,6 @@ struct State {
     seconds: f64,
 }
 
-/// The checkpoint's name in the output directory.
-pub const CHECKPOINT: &str = "checkpoint.bin";
-
 /// Purposes of random streams.
 mod purpose {
     pub(super) const INITIAL: u64 = 1;
@@ -190,19 +188,20 @@ fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &Ru
     if options.resume {
         state = load(&path, &state, &mut embedding.points, &mut sgd)?;
     }
-    // Written at once, so that an output directory that cannot be written to is found before the work.
-    checkpoint::save(&path, &embedding.points, &sgd, &state)?;
+    let mut checkpoints = Checkpoints::new(&options.out, "epoch", state.epochs_done, |path| {
+        checkpoint::save(path, &embedding.points, &sgd, &state)
+    })?;
 
     let sampler = Sampler { graph, neighbours: graph.neighbours(), config };
     let mut tape = Tape::on(options.device.clone());
     let mut progress = Progress::new("epoch", state.epochs_done, config.epochs);
-    let (mut trained, mut since_start, mut last_save) = (0_usize, 0.0, Instant::now());
+    let (mut trained, mut since_start) = (0_usize, 0.0);
     while state.epochs_done < config.epochs {
         let start = Instant::now();
         let epoch = state.epochs_done;
         let burning_in = epoch < config.burn_in;
         sgd.set_rate(if burning_in { config.lr * config.burn_in_factor } else { config.lr })?;
-        let loss = run_epoch(epoch, &sampler, &mut embedding, &mut sgd, &mut tape)?;
+        let loss = run_epoch(epoch, &sampler, &mut embedding, &mut sgd, &mut tape, &mut checkpoints)?;
         let seconds = start.elapsed().as_secs_f64();
         state.epochs_done += 1;
         state.loss.push(loss);
@@ -211,11 +210,11 @@ fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &Ru
         since_start += seconds;
         let due = match options.checkpoint_every {
             Some(every) => state.epochs_done.is_multiple_of(every.max(1)),
-            None => last_save.elapsed().as_secs() >= 10,
+            None => checkpoints.due(10),
         };
         if due || state.epochs_done == config.epochs {
-            checkpoint::save(&path, &embedding.points, &sgd, &state)?;
-            last_save = Instant::now();
+            checkpoints
+                .write(state.epochs_done, |path| checkpoint::save(path, &embedding.points, &sgd, &state))?;
         }
         progress.update(state.epochs_done, || {
             let rate = trained as f64 / since_start;
@@ -228,6 +227,7 @@ fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &Ru
         });
     }
     progress.finish();
+    checkpoints.keep()?;
     finish(graph, config, options, &state, embedding.points.value(), &sampler.neighbours)
 }
 
@@ -375,12 +375,14 @@ fn run_epoch<M: Manifold, T: Float>(
     embedding: &mut Embedding<M, T>,
     sgd: &mut RiemannianSgd<T>,
     tape: &mut Tape<T>,
+    checkpoints: &mut Checkpoints,
 ) -> Result<f64> {
     let Sampler { graph, config, .. } = sampler;
     let order = sampler.order(epoch);
     let candidates_width = 1 + config.negatives;
     let coordinates = embedding.points.value().width();
     let (mut candidates, mut heads, mut total) = (Vec::new(), Vec::new(), 0.0);
+    let mut step = epoch * order.len().div_ceil(config.batch) as u64;
     let batches = (DRAWN_TOGETHER / config.batch).max(1);
     for (block, pairs) in order.chunks(batches * config.batch).enumerate() {
         sampler.candidates(epoch, block * batches, pairs, &mut candidates);
@@ -397,9 +399,12 @@ fn run_epoch<M: Manifold, T: Float>(
                 losses = losses * tape.constant(&Tensor::new([pairs.len()], weights));
             }
             let batch_loss = losses.sum();
-            total += batch_loss.item();
-            let gradients = tape.backward(batch_loss);
-            sgd.step(&mut embedding.points, &gradients)?;
+            step += 1;
+            let loss = batch_loss.item();
+            let stepped = sgd.step(&mut embedding.points, &tape.backward(batch_loss));
+            // A loss that is not finite is why a step is refused.
+            let loss = if loss.is_finite() { stepped.map(|_| loss) } else { Ok(loss) };
+            total += checkpoints.checked(step, loss)?;
         }
     }
     Ok(total / order.len() as f64)

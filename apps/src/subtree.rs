@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::confusion::Confusion;
 use crate::disk::{self, Classes};
 use crate::embeddings::{Embeddings, Model};
-use crate::error::{AppError, Result};
+use crate::error::{AppError, Result, finite};
 use crate::graph::Graph;
 use crate::interval::Interval;
 use crate::metrics;
@@ -270,10 +270,11 @@ where
     });
     let mut rng = rng::stream(seed, purpose::INITIAL, 0);
     let mut regression = LogisticRegression::<G, f64>::new(geometry, dim, 2, &mut rng);
+    let mut steps = config.epochs;
     match config.solver {
         Solver::Adam => {
             let mut adam = RiemannianAdam::new(config.lr)?;
-            let steps = config.epochs * split.train.len().div_ceil(config.batch) as u64;
+            steps = config.epochs * split.train.len().div_ceil(config.batch) as u64;
             let schedule = Schedule::Cosine { steps, floor: 0.0 };
             let (mut tape, mut order, mut step) = (Tape::on(device.clone()), split.train.clone(), 0);
             for epoch in 0..config.epochs {
@@ -283,8 +284,11 @@ where
                     tape.reset();
                     let (x, classes) = part(nodes);
                     let logits = regression.forward(Point::new(geometry, tape.constant(&x)));
-                    adam.step(&mut regression, &tape.backward(loss(logits, &classes, weight)))?;
                     step += 1;
+                    let loss = loss(logits, &classes, weight);
+                    finite(step, loss.item())?;
+                    adam.step(&mut regression, &tape.backward(loss))
+                        .map_err(|e| AppError::diverged(step, e))?;
                 }
             }
         }
@@ -315,7 +319,7 @@ where
     let mut confusion = Confusion::new(2);
     let (_, found, classes) = logits(&split.test);
     classes.iter().zip(found).for_each(|(&class, found)| confusion.add(class, found));
-    let loss = logits(&split.train).0;
+    let loss = finite(steps, logits(&split.train).0)?;
     let LogisticRegression { points, normals } = regression;
     Ok(Fit { points: points.value().clone(), normals: normals.value().clone(), confusion, loss })
 }

@@ -10,6 +10,7 @@ use cotangent::prelude::*;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoints::{CHECKPOINT, Checkpoints};
 use crate::confusion::Confusion;
 use crate::curves::{self, Series};
 use crate::disk::{self, Classes};
@@ -247,8 +248,7 @@ struct State {
     seconds: f64,
 }
 
-/// The files of a run.
-const CHECKPOINT: &str = "checkpoint.bin";
+/// The best model of a run.
 const MODEL: &str = "model.safetensors";
 
 mod purpose {
@@ -319,7 +319,7 @@ impl Run<'_> {
         let Run { data, config, options } = *self;
         let out = &options.out;
         let _held = output::hold(out)?;
-        let (checkpoint, best_model) = (out.join(CHECKPOINT), out.join(MODEL));
+        let best_model = out.join(MODEL);
         let mut state = State {
             config: config.clone(),
             data: data.fingerprint(),
@@ -331,10 +331,10 @@ impl Run<'_> {
         let run = output::fingerprint(config, state.data);
         let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
         if options.resume {
-            state = load(&checkpoint, &state, &mut model, &mut adam)?;
+            state = load(&out.join(CHECKPOINT), &state, &mut model, &mut adam)?;
         }
-        // Written at once, so that an output directory that cannot be written to is found before the work.
-        checkpoint::save(&checkpoint, &model, &adam, &state)?;
+        let mut checkpoints =
+            Checkpoints::new(out, "step", state.steps, |path| checkpoint::save(path, &model, &adam, &state))?;
 
         let mut parallel = DataParallel::new(options.device.clone());
         let mut tape = Tape::on(options.device.clone());
@@ -343,7 +343,6 @@ impl Run<'_> {
         let schedule = Schedule::Cosine { steps, floor: config.lr_floor };
         let mut progress = Progress::new("step", state.steps, steps);
         let (first_step, start, before) = (state.steps, Instant::now(), state.seconds);
-        let mut last_save = Instant::now();
         let mut order = Vec::new();
         while state.steps < steps {
             let (epoch, batch) = (state.steps / in_epoch, (state.steps % in_epoch) as usize);
@@ -362,9 +361,10 @@ impl Run<'_> {
                 let (sentences, classes) = side_by_side(part);
                 let [_, logits] = model.forward(tape, &sentences);
                 loss::cross_entropy(logits, &classes, 0.0) * (part.len() as f64 / pairs.len() as f64)
-            })?;
-            state.loss += loss * pairs.len() as f64;
+            });
             state.steps += 1;
+            let loss = checkpoints.checked(state.steps, loss)?;
+            state.loss += loss * pairs.len() as f64;
             if state.steps.is_multiple_of(in_epoch) {
                 order.clear();
                 let confusion = classify(&model, &data.validation, data.classes.len(), &mut tape);
@@ -377,10 +377,9 @@ impl Run<'_> {
                     output::save(&model, &best_model, &run)?;
                 }
             }
-            if last_save.elapsed().as_secs() >= options.checkpoint_every || state.steps == steps {
+            if checkpoints.due(options.checkpoint_every) || state.steps == steps {
                 state.seconds = before + start.elapsed().as_secs_f64();
-                checkpoint::save(&checkpoint, &model, &adam, &state)?;
-                last_save = Instant::now();
+                checkpoints.write(state.steps, |path| checkpoint::save(path, &model, &adam, &state))?;
             }
             progress.update(state.steps, || {
                 let rate = (state.steps - first_step) as f64 / start.elapsed().as_secs_f64();
@@ -396,6 +395,7 @@ impl Run<'_> {
             });
         }
         progress.finish();
+        checkpoints.keep()?;
         output::load(&mut model, &best_model, Some(&run))?;
         self.finish(&model, &state, &mut tape)
     }

@@ -5,12 +5,13 @@ use std::time::Instant;
 
 use cotangent::engine::files::atomic;
 use cotangent::engine::loss::{self, IGNORE};
-use cotangent::optim::{Average, checkpoint};
+use cotangent::optim::{Average, OptimError, checkpoint};
 use cotangent::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::bleu::{self, Bleu};
 use crate::bpe::Bpe;
+use crate::checkpoints::{CHECKPOINT, Checkpoints};
 use crate::curves::{self, Series};
 use crate::error::{AppError, Result};
 use crate::metrics;
@@ -104,7 +105,6 @@ struct Saved {
 }
 
 /// The files of a model.
-const CHECKPOINT: &str = "checkpoint.bin";
 const MODEL: &str = "model.safetensors";
 const TOKENIZER: &str = "tokenizer.json";
 const CONFIG: &str = "config.json";
@@ -179,9 +179,8 @@ pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &Ru
         seconds: 0.0,
     };
     let fingerprint = config.fingerprint(data.fingerprint);
-    let checkpoint = out.join(CHECKPOINT);
     if options.resume {
-        state = load(&checkpoint, &state, &mut model, &mut adam)?;
+        state = load(&out.join(CHECKPOINT), &state, &mut model, &mut adam)?;
     }
     let sources: Vec<Vec<u32>> = text.test.iter().map(|(source, _)| bpe.encode(source)).collect();
     fits(&model, &sources)?;
@@ -198,9 +197,10 @@ pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &Ru
     let saved =
         Saved { config: config.clone(), run: Some(fingerprint.clone()), tokenizer: Some(bpe.fingerprint()) };
     metrics::write_json(&out.join(CONFIG), &saved)?;
-    checkpoint::save(&checkpoint, &model, &adam, &state)?;
+    let checkpoints =
+        Checkpoints::new(out, "step", state.steps, |path| checkpoint::save(path, &model, &adam, &state))?;
     let parallel = DataParallel::new(options.device.clone());
-    let mut run = Run { data: &data, config, options, fingerprint: &fingerprint, parallel };
+    let mut run = Run { data: &data, config, options, fingerprint: &fingerprint, checkpoints, parallel };
     run.epochs(&mut model, &mut adam, &mut state)?;
 
     // The average of the last epochs.
@@ -259,6 +259,7 @@ struct Run<'a> {
     config: &'a Config,
     options: &'a RunOptions,
     fingerprint: &'a str,
+    checkpoints: Checkpoints,
     parallel: DataParallel<f32>,
 }
 
@@ -268,7 +269,7 @@ impl Run<'_> {
         let out = &options.out;
         let schedule = Schedule::InverseSquareRoot { warm_up: config.warm_up };
         let tokens: usize = data.train.iter().map(|pair| pair.target.len() + 1).sum();
-        let (start, before, mut last_save) = (Instant::now(), state.seconds, Instant::now());
+        let (start, before) = (Instant::now(), state.seconds);
         let mut done = 0;
         let mut progress = Progress::new("epoch", state.epochs.len() as u64, config.epochs);
         while (state.epochs.len() as u64) < config.epochs {
@@ -282,13 +283,16 @@ impl Run<'_> {
             while (state.batch as usize) < count {
                 let pairs = &order[state.batch as usize];
                 adam.set_rate(config.lr * schedule.factor(state.steps))?;
-                let (loss, places) = self.step(model, adam, pairs, state.steps)?;
+                let (loss, places) = self.step(model, adam, pairs, state.steps);
+                let loss = self.checkpoints.checked(state.steps + 1, loss)?;
                 state.loss += loss * places as f64;
                 state.steps += 1;
                 state.batch += 1;
                 done += places;
                 if state.batch as usize == count {
-                    let (loss, validation) = (state.loss / tokens as f64, self.validate(model));
+                    let validation = self.validate(model);
+                    let validation = self.checkpoints.checked(state.steps, Ok(validation))?;
+                    let loss = state.loss / tokens as f64;
                     state.epochs.push(Epoch { loss, validation });
                     (state.loss, state.batch) = (0.0, 0);
                     output::save(model, &out.join(epoch_file(epoch + 1)), self.fingerprint)?;
@@ -297,9 +301,8 @@ impl Run<'_> {
                         // A file that stays is no harm.
                         let _ = std::fs::remove_file(out.join(epoch_file(old)));
                     }
-                } else if last_save.elapsed().as_secs() >= options.checkpoint_every {
+                } else if self.checkpoints.due(options.checkpoint_every) {
                     self.save(model, adam, state, before + start.elapsed().as_secs_f64())?;
-                    last_save = Instant::now();
                 }
                 progress.update(state.epochs.len() as u64, || {
                     let last = state.epochs.last().map_or(String::new(), |epoch| {
@@ -314,12 +317,18 @@ impl Run<'_> {
             }
         }
         progress.finish();
-        Ok(())
+        self.checkpoints.keep()
     }
 
-    fn save(&self, model: &Model, adam: &RiemannianAdam<f32>, state: &mut State, seconds: f64) -> Result<()> {
+    fn save(
+        &mut self,
+        model: &Model,
+        adam: &RiemannianAdam<f32>,
+        state: &mut State,
+        seconds: f64,
+    ) -> Result<()> {
         state.seconds = seconds;
-        Ok(checkpoint::save(&self.options.out.join(CHECKPOINT), model, adam, &*state)?)
+        self.checkpoints.write(state.steps, |path| checkpoint::save(path, model, adam, &*state))
     }
 
     /// A step; the mean loss of its places, and how many there are.
@@ -329,7 +338,7 @@ impl Run<'_> {
         adam: &mut RiemannianAdam<f32>,
         pairs: &[&Pair],
         step: u64,
-    ) -> Result<(f64, usize)> {
+    ) -> (std::result::Result<f64, OptimError>, usize) {
         let Run { config, options, parallel, .. } = self;
         let places: usize = pairs.iter().map(|pair| pair.target.len() + 1).sum();
         let parts: Vec<(u64, Batch)> = pairs
@@ -341,8 +350,8 @@ impl Run<'_> {
             let mut rng = rng::stream(config.seed, purpose::DROPOUT, step * PARTS.0 as u64 + part);
             let loss = loss_of(model, tape, batch, config.label_smoothing, Some(&mut rng));
             loss * (batch.tokens as f64 / places as f64)
-        })?;
-        Ok((loss, places))
+        });
+        (loss, places)
     }
 
     /// The mean loss of a validation place.

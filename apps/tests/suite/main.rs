@@ -2,6 +2,7 @@
 
 mod common;
 mod device;
+mod divergence;
 mod graph;
 mod gru;
 mod output;
