@@ -9,7 +9,7 @@ use cotangent_manifolds::{Manifold, Param, Point, module};
 use crate::{Embedding, GyrovectorSpace};
 
 /// Learned positions: the point of a word x and its place i is `x ⊕ p_i`, in Euclidean space the sum. López & Strube 2020,
-/// section 4.1; Gehring et al. 2017, section 3.1.
+/// section 4.4; Gehring et al. 2017, section 3.1.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};

@@ -1,5 +1,6 @@
 //! Pseudo-polar coordinates: an activation as a direction and a radius, taken to the hyperboloid. Source: Gulcehre et
-//! al. 2019, section 4.1; Tseng et al. 2023, eq. 13.
+//! al. 2019, section 4.1, where directions have length 1; Tseng et al. 2023, eq. 13, takes them as they are.
+//! Here any is brought to length 1.
 
 use cotangent_engine::Rows;
 

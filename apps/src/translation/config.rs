@@ -53,7 +53,8 @@ pub enum PositionsOption {
     /// A table that is learned.
     Learned,
     /// Points of the Poincaré ball that are learned, from near the origin on: a word and its position are x ⊕ p (López &
-    /// Strube 2020, section 4.1), for words x by exp₀ of their table's rows, and layers are given log₀ of that.
+    /// Strube 2020, section 4.4), for words x by exp₀ of their table's rows, and layers are given
+    /// log₀ of that.
     Hyperbolic,
 }
 

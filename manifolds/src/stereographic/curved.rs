@@ -58,23 +58,23 @@ impl<R: Rows> Curved<R> {
         R::scalar(f::Lambda, [x], [&self.kappa])
     }
 
-    /// Exponential map at x of v. Ganea et al. 2018, eq. 12.
+    /// Exponential map at x of v. Ganea et al. 2018, eq. 10.
     pub fn exp(&self, x: &R, v: &R) -> R {
         R::vector(f::Exp, [x, v], [&self.kappa])
     }
 
-    /// Logarithm at x of y. Ganea et al. 2018, eq. 12.
+    /// Logarithm at x of y. Ganea et al. 2018, eq. 10.
     pub fn log(&self, x: &R, y: &R) -> R {
         R::vector(f::Log, [x, y], [&self.kappa])
     }
 
     /// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`: the Riemannian one, as λ₀ = 2, so a v of norm s leads to
-    /// a point at distance 2s. Ganea et al. 2018, eq. 13.
+    /// a point at distance 2s. Ganea et al. 2018, eq. 11.
     pub fn exp0(&self, v: &R) -> R {
         R::vector(f::Exp0, [v], [&self.kappa])
     }
 
-    /// The logarithm at the origin, inverse of [`exp0`](Self::exp0). Ganea et al. 2018, eq. 13.
+    /// The logarithm at the origin, inverse of [`exp0`](Self::exp0). Ganea et al. 2018, eq. 11.
     pub fn log0(&self, x: &R) -> R {
         R::vector(f::Log0, [x], [&self.kappa])
     }
@@ -135,13 +135,13 @@ impl<R: Rows> Curved<R> {
     }
 
     /// The Möbius version `exp₀(f(log₀ x))` of a function of vectors: a pointwise nonlinearity, a linear map. The
-    /// width may change. Ganea et al. 2018, eq. 26.
+    /// width may change. Ganea et al. 2018, eq. 24.
     pub fn map(&self, x: &R, f: impl FnOnce(&R) -> R) -> R {
         self.exp0(&f(&self.log0(x)))
     }
 
     /// Möbius matrix multiplication M ⊗ x of rows x, `[…, n]`, and a matrix `[m, n]`: `[…, m]`. Ganea et al. 2018,
-    /// eq. 27.
+    /// eq. 25.
     ///
     /// # Panics
     /// If the matrix is not `[m, n]`.
@@ -155,13 +155,13 @@ impl<R: Rows> Curved<R> {
     }
 
     /// Signed distance from x to the gyroplane through p with normal a, positive on the side that a points to; 0 for
-    /// a = 0. Ganea et al. 2018, eq. 24.
+    /// a = 0. Ganea et al. 2018, eq. 21.
     pub fn gyroplane(&self, x: &R, p: &R, a: &R) -> R::Scalar {
         R::scalar(f::Gyroplane, [x, p, a], [&self.kappa])
     }
 
     /// The logit of x for the class whose gyroplane goes through p with normal a: `λ_p‖a‖` times the signed distance.
-    /// Tends to `4⟨x − p, a⟩` as κ → 0. Ganea et al. 2018, eq. 25.
+    /// Tends to `4⟨x − p, a⟩` as κ → 0. Ganea et al. 2018, eq. 23.
     pub fn logit(&self, x: &R, p: &R, a: &R) -> R::Scalar {
         R::scalar(f::Logit, [x, p, a], [&self.kappa])
     }

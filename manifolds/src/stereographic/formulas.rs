@@ -43,7 +43,7 @@ pub(super) fn half_angle<S: Scalar>(s: S) -> S {
     S::select(below, arc, S::constant(FRAC_PI_2))
 }
 
-/// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018, eq. 12.
+/// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018, eq. 10.
 ///
 /// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both coefficients have all
 /// their digits. Where v takes the geodesic back past the origin they are large, up to λ_x, and cancel: the

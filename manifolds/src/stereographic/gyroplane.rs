@@ -29,7 +29,7 @@ fn weighed<S: Scalar>([mx, mp, dd, da, pa, aa, kappa]: [S; 7]) -> (S, S) {
     arc(t, aa, kappa)
 }
 
-/// Signed distance from x to the gyroplane through p with normal a. Ganea et al. 2018, eq. 24; law 49.
+/// Signed distance from x to the gyroplane through p with normal a. Ganea et al. 2018, eq. 21; law 49.
 #[derive(Clone, Copy, Debug)]
 pub struct Gyroplane;
 
@@ -47,7 +47,7 @@ impl RowFormula<3, 4, 7, 1> for Gyroplane {
 }
 
 /// The logit of x for the class whose gyroplane goes through p with normal a: `λ_p ‖a‖` times the signed distance.
-/// Ganea et al. 2018, eq. 25.
+/// Ganea et al. 2018, eq. 23.
 #[derive(Clone, Copy, Debug)]
 pub struct Logit;
 

@@ -110,7 +110,7 @@ impl RowFormula<1, 1, 4, 1> for Scale {
     }
 }
 
-/// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`. Ganea et al. 2018, eq. 13.
+/// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`. Ganea et al. 2018, eq. 11.
 #[derive(Clone, Copy, Debug)]
 pub struct Exp0;
 
@@ -127,7 +127,7 @@ impl RowFormula<1, 1, 2, 1> for Exp0 {
     }
 }
 
-/// The logarithm at the origin, `tan_κ⁻¹(‖x‖) x/‖x‖`. Ganea et al. 2018, eq. 13.
+/// The logarithm at the origin, `tan_κ⁻¹(‖x‖) x/‖x‖`. Ganea et al. 2018, eq. 11.
 #[derive(Clone, Copy, Debug)]
 pub struct Log0;
 
