@@ -140,24 +140,25 @@ pub mod formulas {
     }
 
     /// The angle Ξ on the hyperboloid, as of [`BallAngle`]: that of Y's components across and along X, the latter as seen
-    /// from X.
+    /// from X. From d = y − x, so that nearby points keep their digits and equal ones have the angle 0.
     #[derive(Clone, Copy, Debug)]
     pub struct LorentzAngle;
 
-    impl RowFormula<2, 2, 5, 1> for LorentzAngle {
+    impl RowFormula<2, 3, 6, 1> for LorentzAngle {
         const NAME: &'static str = "cones.lorentz_angle";
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
+        const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
+        const INVARIANTS: [Invariant; 6] =
+            [Dot(0, 0), Dot(0, 1), Dot(0, 2), Dot(1, 1), Wedge(0, 2, 2), Param(0)];
         cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
-        fn eval<S: Scalar>([xx, xy, yy, wedge, kappa]: [S; 5]) -> [S; 1] {
+        fn eval<S: Scalar>([xx, xy, xd, yy, wedge, kappa]: [S; 6]) -> [S; 1] {
             let elsewhere = S::zero().lt(xx);
             let xx = S::select(elsewhere, xx, S::one());
             let x = xx.sqrt();
-            let (along, across) = (xy / x, wedge / xx);
-            let outward = outward(xx, yy, along, across, kappa);
+            let across = wedge / xx;
+            let outward = outward(xx, yy, xy / x, xd / x, across, kappa);
             [S::select(elsewhere, angle(across.sqrt(), outward), S::zero())]
         }
     }

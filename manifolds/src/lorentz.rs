@@ -329,15 +329,23 @@ pub mod formulas {
     }
 
     /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: what a boost that takes x to the origin makes
-    /// of the component `along`. From x₀ − ‖x‖ and y₀ − `along` as quotients; `across` is the square of what y has beside x.
+    /// of the component `along`. `ahead` is that of y − x; `across` is the square of what y has beside x.
+    ///
+    /// With s = x₀ + y₀ it is `√c (2 s ahead/c − across (s ‖x‖ − ahead x₀))/(s² − ahead²)`, 0 to the bit
+    /// where y is x. Where y is far ahead or behind, s² − ahead² cancels, and x₀ − ‖x‖ and y₀ − `along` are
+    /// taken as quotients instead.
     #[inline(always)]
-    pub(crate) fn outward<S: Scalar>(xx: S, yy: S, along: S, across: S, kappa: S) -> S {
+    pub(crate) fn outward<S: Scalar>(xx: S, yy: S, along: S, ahead: S, across: S, kappa: S) -> S {
         let (square, x) = (-kappa.recip(), xx.sqrt());
         let (x_time, y_time) = ((xx + square).sqrt(), (yy + square).sqrt());
+        let sum = x_time + y_time;
+        let beside = (S::constant(2.0) * square * ahead * sum - across * (x * sum - ahead * x_time))
+            / ((sum - ahead) * (sum + ahead));
         let g = square / (x_time + x);
-        let ahead = S::zero().lt(along);
-        let h = S::select(ahead, (square + across) / (y_time + along), y_time - along);
-        (-kappa).sqrt() * (g * along - h * x)
+        let positive = S::zero().lt(along);
+        let h = S::select(positive, (square + across) / (y_time + along), y_time - along);
+        let near = (ahead + ahead).abs().lt(sum);
+        (-kappa).sqrt() * S::select(near, beside, g * along - h * x)
     }
 
     /// The logarithm at x of y carried to the origin: that of y moved by the boost that takes x there. With u = x/‖x‖ and d = y − x
@@ -366,7 +374,7 @@ pub mod formulas {
             let far = inverse.lt(xx);
             let xx = S::select(far, xx, inverse);
             let x = xx.sqrt();
-            let r = outward(xx, yy, xy / x, area / xx, kappa);
+            let r = outward(xx, yy, xy / x, xd / x, area / xx, kappa);
             let of_x = a * S::select(far, (r - xd / x) / x, -rise / (first + inverse.sqrt()));
             [of_x, S::zero(), a, -(of_x * x_time + a * (y_time - x_time))]
         }

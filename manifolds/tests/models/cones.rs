@@ -1,6 +1,6 @@
 //! Entailment cones and shadow cones. Laws 55 to 58.
 
-use cotangent_engine::{PairFormula, Row, Tape, Tensor, Var, check, rng};
+use cotangent_engine::{Float, PairFormula, Row, Tape, Tensor, Var, check, rng};
 use cotangent_manifolds::scores::{PenumbralCone, SquaredPenumbralCone, UmbralCone};
 use cotangent_manifolds::{
     ConstantCurvature, EntailmentCones, HalfSpace, Hyperbolic, Lorentz, Manifold, PoincareBall, Point,
@@ -73,7 +73,7 @@ const BALL: [(f64, [f64; 3], [f64; 3], f64); 12] = [
     (-0.37, [1e-09, 0.0, 0.0], [0.3, 0.4, 0.0], 0.9272952197496123),
 ];
 /// Space coordinates of points of the hyperboloid.
-const HYPERBOLOID: [(f64, [f64; 3], [f64; 3], f64); 12] = [
+const HYPERBOLOID: [(f64, [f64; 3], [f64; 3], f64); 22] = [
     (-1.0, [1.0, 2.0, -3.0], [2.0, 4.5, -6.0], 0.5219318098516321),
     (-1.0, [1000000.0, 2000000.0, 3000000.0], [1000000000.0, 2000000000.0, 3000010000.0], 2.8100000368496367),
     (-1.0, [1000000.0, 2000000.0, 3000000.0], [1000000.0, 2000000.0, 3000001.0], 1.8611580186910723),
@@ -91,6 +91,21 @@ const HYPERBOLOID: [(f64, [f64; 3], [f64; 3], f64); 12] = [
     (-0.37, [1000000000.0, 0.0, 0.0], [-100000.0, 1000000000.0, 0.0], 3.1415926519459676),
     (-0.37, [1e-07, 0.0, 0.0], [1.0, 1.0, 0.0], 0.7853982293519816),
     (-0.37, [100000000.0, 100000000.0, 0.0], [150000000.0, 150000001.0, 0.0], 0.8807831583958106),
+    (-1.0, [1.0, 2.0, -3.0], [1.0000000000009095, 2.0, -2.9999999999997726], 1.5540260789529572),
+    (-1.0, [0.3, -0.4, 0.1], [0.3000000000145519, -0.40000000002910385, 0.1], 0.29707624051582056),
+    (-1.0, [1000.0, 2000.0, 3000.0], [1000.0000000009313, 2000.0000000004657, 3000.0], 1.5706508486648982),
+    (-1.0, [1000000.0, -2000000.0, 500000.0], [1000000.5, -2000001.0, 500000.2502441406], 1.5688167851656915),
+    (-1.0, [1e-09, 2e-09, 0.0], [1e-09, 2.000000000867362e-09, 2.168404344971009e-19], 0.5201958857812699),
+    (-0.37, [1.0, 2.0, -3.0], [1.0000000000009095, 2.0, -2.9999999999997726], 1.5446727415406589),
+    (-0.37, [0.3, -0.4, 0.1], [0.3000000000145519, -0.40000000002910385, 0.1], 0.27814247903889737),
+    (-0.37, [1000.0, 2000.0, 3000.0], [1000.0000000009313, 2000.0000000004657, 3000.0], 1.5705571617662441),
+    (
+        -0.37,
+        [1000000.0, -2000000.0, 500000.0],
+        [1000000.5, -2000001.0, 500000.2502441406],
+        1.5674186061253545,
+    ),
+    (-0.37, [1e-09, 2e-09, 0.0], [1e-09, 2.000000000867362e-09, 2.168404344971009e-19], 0.5201958857812699),
 ];
 
 fn ball(kappa: f64) -> PoincareBall {
@@ -149,18 +164,29 @@ fn angle_is_that_of_the_logarithm() {
     }
 }
 
+/// In every model that has cones, at all radii: no direction is 0 to the bit, and that back to the
+/// origin is π.
 #[test]
 fn angles_without_a_direction_are_zero() {
-    let (m, l) = (ball(-1.0), Lorentz::new(-1.0).unwrap());
-    let (o, x) = (m.origin::<f64>(2), Row::from([0.3, 0.4]));
-    assert_eq!(m.cone_angle(&o, &x), 0.0);
-    assert_eq!(m.cone_angle(&x, &x), 0.0);
-    assert_eq!(m.cone_angle(&x, &o), std::f64::consts::PI);
-    assert_eq!(m.cone_aperture(&o, 0.1), std::f64::consts::FRAC_PI_2);
-    let there = Point::new(m, x).to::<Lorentz>();
-    assert_eq!(l.cone_angle(&l.origin(2), there.coordinates()), 0.0);
-    assert_eq!(l.cone_angle(there.coordinates(), &l.origin(2)), std::f64::consts::PI);
-    assert_eq!(l.cone_aperture(&l.origin::<f64>(2), 0.1), std::f64::consts::FRAC_PI_2);
+    fn of<M: EntailmentCones, T: Float>() {
+        let mut rng = rng::stream(9, 0, 0);
+        for kappa in [-2.5, -1.0, -0.37, -1e-6] {
+            let m = M::of_curvature(kappa).unwrap();
+            let o = m.origin::<T>(3);
+            assert_eq!(m.cone_aperture(&o, 0.1), std::f64::consts::FRAC_PI_2);
+            for _ in 0..500 {
+                let x = m.random_point::<T>(3, 0.4 * (0.1 / T::EPSILON).ln() / (-kappa).sqrt(), &mut rng);
+                assert_eq!(m.cone_angle(&x, &x), 0.0, "{m:?} {x:?}");
+                assert_eq!(m.cone_angle(&o, &x), 0.0, "{m:?} {x:?}");
+                let back = m.cone_angle(&x, &o);
+                assert!((back - std::f64::consts::PI).abs() < 1e-15, "{m:?} {x:?}: {back}");
+            }
+        }
+    }
+    of::<PoincareBall, f64>();
+    of::<PoincareBall, f32>();
+    of::<Lorentz, f64>();
+    of::<Lorentz, f32>();
 }
 
 /// 56: transitivity, and an energy of exactly 0 inside, also close to the boundary.
