@@ -27,8 +27,10 @@ pub mod prelude {
         UnidirectionalRegression, exp0, log0, loss,
     };
     pub use cotangent_manifolds::{
-        Busemann, ConstantCurvature, Euclidean, Gyroplanes, Lorentz, Manifold, Module, Param, ParamOnTape,
-        PoincareBall, Point, Stereographic, Tangent, module,
+        Barycentre, Busemann, ConstantCurvature, EntailmentCones, Euclidean, FrechetMean, Grassmann,
+        Gyroplanes, HalfSpace, Hyperbolic, Isometric, Klein, Lorentz, Manifold, Module, OriginFrame, Param,
+        ParamOnTape, PoincareBall, Point, Product, Retraction, Sets, Spd, Sphere, Spread, Stereographic,
+        Stiefel, Tangent, WrappedNormal, module,
     };
     pub use cotangent_optim::{DataParallel, RiemannianAdam, RiemannianSgd, Schedule};
 }

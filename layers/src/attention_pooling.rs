@@ -68,7 +68,7 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         x: Var<'t, T>,
         lengths: Option<&[usize]>,
     ) -> Var<'t, T> {
-        space.barycentre(x, self.weigh(space, x, lengths))
+        space.gyromidpoint(x, self.weigh(space, x, lengths))
     }
 
     /// The weights of the points, `[batch, len]`: 0 for those that do not count.

@@ -122,7 +122,7 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
         let count = x.shape().len() / n;
         assert!(count > 0, "BatchNorm: no points in a batch of shape {}", x.shape());
         let rows = x.reshape([count, n]);
-        let mean = space.barycentre(rows, x.tape().constant_with([count], |ones| ones.fill(T::one())));
+        let mean = space.gyromidpoint(rows, x.tape().constant_with([count], |ones| ones.fill(T::one())));
         let variance = space.distance(rows, mean).square().mean().reshape([1]);
         let batch =
             BatchStatistics { mean: space.coordinates(mean).to_tensor(), variance: variance.to_tensor() };

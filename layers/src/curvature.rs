@@ -42,7 +42,7 @@ impl<T: Float> Geometry<T> for Curvature<T> {
     type Learned = Euclidean;
     type On<'t> = Curved<Var<'t, T>>;
 
-    fn learned(&self) -> Euclidean {
+    fn manifold(&self) -> Euclidean {
         Euclidean
     }
     fn on<'t>(&self, tape: &'t Tape<T>) -> Curved<Var<'t, T>> {

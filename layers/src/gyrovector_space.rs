@@ -39,9 +39,9 @@ pub trait GyrovectorSpace<'t, T: Float> {
     /// Geodesic distance of points: `[…]`. Eq. 6.
     fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T>;
 
-    /// The barycentre of each set of points, `[…, n, d]`, with weights `[…, n]` that are not negative: `[…, d]`. See
-    /// [`Barycentre`](cotangent_manifolds::Barycentre).
-    fn barycentre(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T>;
+    /// The gyromidpoint of each set of points, `[…, n, d]`, with weights `[…, n]` that are not negative:
+    /// `[…, d]`. It is the [`Barycentre`](cotangent_manifolds::Barycentre).
+    fn gyromidpoint(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T>;
 
     /// Logits of points x, `[…, n]`, for classes whose hyperplanes go through p, `[k, n]`, with normals that are a,
     /// `[k, n]`, transported from the origin: `[…, k]`. Eq. 23.
@@ -111,7 +111,7 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
         Manifold::dist(self, &x, &y)
     }
     #[track_caller]
-    fn barycentre(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
+    fn gyromidpoint(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
         Barycentre::barycentre(self, &points, &weights)
     }
     /// `⟨x − p, a⟩`: the Euclidean metric has λ = 1, where the flat limit of the curved ones has 2 and four times as
@@ -153,7 +153,7 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
         Curved::dist(self, &x, &y)
     }
     #[track_caller]
-    fn barycentre(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
+    fn gyromidpoint(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
         barycentre::barycentre(&points, &weights, self.kappa())
     }
     #[track_caller]
@@ -209,7 +209,7 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
         Manifold::dist(self, &x, &y)
     }
     #[track_caller]
-    fn barycentre(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
+    fn gyromidpoint(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
         Barycentre::barycentre(self, &points, &weights)
     }
     #[track_caller]
@@ -223,8 +223,8 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
 }
 
 /// A geometry that a model is built in and that belongs to it: a manifold, or a [`Curvature`](crate::Curvature) that is
-/// learned with the model. Layers are made on [`learned`](Self::learned) and run by their methods `forward_in`
-/// [`on`](Self::on) a tape.
+/// learned with the model. Layers are made on [`manifold`](Self::manifold) and run by their methods
+/// `forward_in` [`on`](Self::on) a tape.
 pub trait Geometry<T: Float>: Module<T> + Clone + Send + Sync + std::fmt::Debug {
     /// The manifold of the parameters that stand for points, such as biases.
     type Learned: Manifold;
@@ -233,7 +233,7 @@ pub trait Geometry<T: Float>: Module<T> + Clone + Send + Sync + std::fmt::Debug 
     type On<'t>: GyrovectorSpace<'t, T, Learned = Self::Learned>;
 
     /// The manifold to make layers on.
-    fn learned(&self) -> Self::Learned;
+    fn manifold(&self) -> Self::Learned;
 
     /// The operations on a tape.
     fn on<'t>(&self, tape: &'t Tape<T>) -> Self::On<'t>;
@@ -244,7 +244,7 @@ macro_rules! fixed {
         impl<T: Float> Geometry<T> for $manifold {
             type Learned = Self;
             type On<'t> = Self;
-            fn learned(&self) -> Self {
+            fn manifold(&self) -> Self {
                 *self
             }
             fn on(&self, _: &Tape<T>) -> Self {

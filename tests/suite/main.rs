@@ -8,5 +8,6 @@ mod gradients;
 mod laws;
 mod operations;
 mod pairs;
+mod prelude;
 mod sparse;
 mod tape;

@@ -36,13 +36,13 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
         [words, classes]: [usize; 2],
     ) -> Self {
         let (mut rng, dim) = (rng::stream(config.seed, purpose::INITIAL, 0), config.dim);
-        let of_body = body.learned();
+        let of_body = body.manifold();
         Model {
             words: Embedding::uniform("words", of_body, words, dim, WORD_RANGE, &mut rng),
             first: cell(of_body, &mut rng),
             second: cell(of_body, &mut rng),
             join: Concat::new(of_body, &[dim, dim], 1, dim, &mut rng),
-            regression: LogisticRegression::new(head.learned(), dim, classes, &mut rng),
+            regression: LogisticRegression::new(head.manifold(), dim, classes, &mut rng),
             feed_forward: config.feed_forward.activation(),
             body,
             head,

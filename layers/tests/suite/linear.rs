@@ -254,7 +254,7 @@ fn batches_are_brought_to_a_mean_and_a_deviation() {
         let tape = Tape::new();
         let (y, _) = norm.forward_batch(on(&tape, ball, &x));
         let weights = tape.constant(&Tensor::from_fn([40], |_| 1.0));
-        let mean = GyrovectorSpace::barycentre(&ball, *y.coordinates(), weights).to_tensor();
+        let mean = GyrovectorSpace::gyromidpoint(&ball, *y.coordinates(), weights).to_tensor();
         close(&mean, norm.bias.value(), 1e-12);
         // The running statistics, once they are the batch's, give the batch's result.
         norm.momentum = 1.0;
