@@ -77,7 +77,15 @@ impl Case {
     /// What Möbius sums on the sphere lose where they go through the antipode of the origin, the point at infinity: by
     /// how much their denominators cancel. 1 in the ball, where nothing does.
     fn antipodal(&self, operation: &str) -> f64 {
-        if self.kappa <= 0.0 || !["add", "sub", "coadd", "gyr"].contains(&operation) {
+        // Of gradients the square: theirs is the square of a denominator.
+        let (of_value, of_gradient) = (["add", "sub", "coadd", "gyr"], ["add", "coadd", "gyr"]);
+        let slope = operation.strip_prefix("stereographic.").and_then(|name| name.split('.').next());
+        let power = match slope {
+            Some(name) if of_gradient.contains(&name) => 2,
+            _ if of_value.contains(&operation) => 1,
+            _ => return 1.0,
+        };
+        if self.kappa <= 0.0 {
             return 1.0;
         }
         let [x, y] = ["x", "y"].map(|name| self.row::<f64>(name));
@@ -87,7 +95,7 @@ impl Case {
         let whole = (1.0 + self.kappa * xx) * (1.0 + self.kappa * yy);
         let denominators =
             [1.0 - 2.0 * self.kappa * xy + square, 1.0 + 2.0 * self.kappa * xy + square, 1.0 - square];
-        denominators.iter().fold(1.0, |worst: f64, d| worst.max(whole / d.abs()))
+        denominators.iter().fold(1.0, |worst: f64, d| worst.max(whole / d.abs())).powi(power)
     }
 }
 
@@ -113,7 +121,8 @@ fn check(table: &str, evaluate: [fn(&str, &Case) -> Vec<f64>; 2], bounds: [f64; 
     for case in read(table) {
         for reference in &case.results {
             let got = evaluate[usize::from(case.single)](&reference.operation, &case);
-            let condition = reference.condition * case.antipodal(&reference.operation);
+            let name = &reference.operation;
+            let condition = reference.condition * case.antipodal(name) * case.reverse(name);
             let error = error(&got, &reference.value);
             let entry = plain.entry((case.single, reference.operation.clone())).or_insert(0.0);
             *entry = entry.max(error);
@@ -504,6 +513,104 @@ fn tensor<T: Float>(row: &Row<T>) -> Tensor<T> {
 #[test]
 fn derivatives_by_curvature() {
     check(include_str!("reference/curvature.txt"), [slope::<f64>, slope::<f32>], [1e-12, 1e-6]);
+}
+
+/// Rows of a case on a tape, by name.
+struct OnTape<'a, 't, T: Float> {
+    case: &'a Case,
+    tape: &'t Tape<T>,
+    rows: BTreeMap<String, Var<'t, T>>,
+}
+
+impl<'a, 't, T: Float> OnTape<'a, 't, T> {
+    fn new(case: &'a Case, tape: &'t Tape<T>) -> Self {
+        let names = case.inputs.keys().filter(|name| case.inputs[*name].len() > 1);
+        let rows = names.map(|name| (name.clone(), tape.variable(&tensor(&case.row(name))))).collect();
+        OnTape { case, tape, rows }
+    }
+    fn number(&self, name: &str) -> Var<'t, T> {
+        self.tape.scalar(self.case.number(name))
+    }
+    /// The inner product of a row with g.
+    fn along(&self, z: Var<'t, T>) -> Var<'t, T> {
+        (self.rows["g"] * z).sum()
+    }
+    /// What all models have.
+    fn model<M: Gyroplanes>(&self, m: &M, operation: &str) -> Var<'t, T> {
+        let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| self.rows[name]);
+        match operation {
+            "dist" => m.dist(&x, &y).sum(),
+            "log" => self.along(m.log(&x, &y)),
+            "exp" => self.along(m.exp(&x, &v)),
+            "transport" => self.along(m.transport(&x, &y, &v)),
+            "geodesic" => self.along(m.geodesic(&x, &y, &x.constant(0.375))),
+            "descend" => self.along(m.descend(&x, &v, &self.number("rate"))),
+            "inner" => m.inner(&x, &u, &v).sum(),
+            "norm" => m.norm(&x, &v).sum(),
+            "gyroplane" => m.gyroplane(&y, &x, &u).sum(),
+            _ => panic!("{operation}"),
+        }
+    }
+    fn with_cones<M: EntailmentCones + Gyroplanes>(&self, m: &M, operation: &str) -> Var<'t, T> {
+        match operation {
+            "cone_aperture" => m.cone_aperture(&self.rows["x"], 0.1).sum(),
+            _ => self.model(m, operation),
+        }
+    }
+    fn stereographic(&self, m: &Stereographic, operation: &str) -> Var<'t, T> {
+        let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| self.rows[name]);
+        match operation {
+            "add" => self.along(m.add(&x, &y)),
+            "coadd" => self.along(m.coadd(&x, &y)),
+            "gyr" => self.along(m.gyration(&x, &y, &v)),
+            "scale" => self.along(m.scale(&self.number("r"), &x)),
+            "exp0" => self.along(m.exp0(&u)),
+            "log0" => self.along(m.log0(&x)),
+            "lambda" => m.lambda(&x).sum(),
+            "gyroplane" => m.gyroplane(&x, &y, &u).sum(),
+            "logit" => m.logit(&x, &y, &u).sum(),
+            "hyperplane" => m.unidirectional_logit(&x, &u, &self.number("r")).sum(),
+            _ => self.with_cones(m, operation),
+        }
+    }
+}
+
+impl Case {
+    /// What gradients lose besides, because coordinates are longer there than what they stand for: on the
+    /// hyperboloid, of areas, and of normals in the Klein model.
+    fn reverse(&self, name: &str) -> f64 {
+        let kappa = self.kappa;
+        if name.starts_with("lorentz.") {
+            ["x", "y"].iter().map(|x| (-kappa).sqrt() * self.inputs[*x][0]).fold(1.0, f64::max)
+        } else if name.starts_with("klein.gyroplane.") {
+            (1.0 + kappa * self.inputs["x"].iter().map(|x| x * x).sum::<f64>()).recip()
+        } else {
+            1.0
+        }
+    }
+}
+
+/// The gradient of `model.operation` by an input, `model.operation.input`; on the hyperboloid by the space
+/// coordinates.
+fn gradient<T: Float>(name: &str, case: &Case) -> Vec<f64> {
+    let [model, operation, input] = name.split('.').collect::<Vec<_>>().try_into().unwrap();
+    let (tape, kappa) = (Tape::<T>::new(), case.kappa);
+    let rows = OnTape::new(case, &tape);
+    let value = match model {
+        "stereographic" => rows.stereographic(&Stereographic::new(kappa).unwrap(), operation),
+        "lorentz" => rows.with_cones(&Lorentz::new(kappa).unwrap(), operation),
+        "klein" => rows.model(&Klein::new(kappa).unwrap(), operation),
+        "half_space" => rows.model(&HalfSpace::new(kappa).unwrap(), operation),
+        model => panic!("{model}"),
+    };
+    let (by, width) = (rows.rows[input], case.inputs[input].len());
+    let all = tape.backward(value).wrt(by).map_or(vec![T::zero(); width], |g| g.to_dense(1, width));
+    all[usize::from(model == "lorentz")..].iter().map(|g| g.to_f64()).collect()
+}
+
+#[test]
+fn gradients_to_the_boundary() {
+    check(include_str!("reference/gradients.txt"), [gradient::<f64>, gradient::<f32>], [1e-13, 2e-7]);
 }
 
 /// Gradients by x, y, v, u of an operation, and whether that by curvature is finite too.

@@ -46,7 +46,8 @@ pub(super) fn half_angle<S: Scalar>(s: S) -> S {
 /// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018, eq. 10.
 ///
 /// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both coefficients have all
-/// their digits. Where v takes the geodesic back past the origin they are large, up to λ_x, and cancel: the
+/// their digits. That of x is near 1 at the boundary: it is 1 and a product, as the derivative of a quotient near 1 cancels.
+/// Where v takes the geodesic back past the origin they are large, up to λ_x, and cancel: the
 /// coordinates of the result then have an error of an ulp of theirs, as much as rounding v itself has.
 #[derive(Clone, Copy, Debug)]
 pub struct Exp;
@@ -101,7 +102,8 @@ pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> 
     let per_den = S::one() / den;
     let scale = my * per_den.square();
     let carried = [-kappa * tau * scale * (den + turn), scale * turn];
-    ([(mx - kappa * ee) * per_den, mx * tau * per_den], carried)
+    let of_x = S::one() - kappa * (tau * vv * tau) * mx * per_den;
+    ([of_x, mx * tau * per_den], carried)
 }
 
 /// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`.

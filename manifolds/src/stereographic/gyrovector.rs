@@ -20,9 +20,11 @@ impl RowFormula<2, 3, 4, 3> for Add {
     cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, ee, kappa]: [S; 4]) -> [S; 3] {
-        let ke = kappa * ee;
-        let den = mx * my - ke;
-        [-ke / den, S::zero(), mx / den]
+        let (mm, ke) = (mx * my, kappa * ee);
+        let den = mm - ke;
+        // Near 1, at the boundary, what is missing to that: the derivative of a quotient near 1 cancels.
+        let of_x = S::select(mm.lt(-ke), S::one() - mm / den, -ke / den);
+        [of_x, S::zero(), mx / den]
     }
 }
 
@@ -42,12 +44,23 @@ impl RowFormula<2, 4, 6, 4> for CoAdd {
     cotangent_engine::compiled_here!(row, in tests);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, ee, dd, ed, kappa]: [S; 6]) -> [S; 4] {
-        let sum = mx + my;
+        let (sum, mm, half, zero) = (mx + my, mx * my, S::constant(0.5), S::zero());
         // m_x − m_y = −κ⟨e, d⟩: the form with the smaller terms.
         let by_product = (kappa.square() * ee * dd).lt(sum.square());
         let difference = S::select(by_product, -kappa * ed, mx - my);
-        let half = S::constant(0.5) / (sum - mx * my);
-        [S::zero(), S::zero(), half * sum, half * difference]
+        let den = sum - mm;
+        // Of one point much nearer to the boundary the coefficient is near 1, and what is missing to that is
+        // taken, as the derivative of a quotient near 1 cancels; likewise near ½.
+        let first = mx.lt(my);
+        let [smaller, larger] = [S::select(first, mx, my), S::select(first, my, mx)];
+        let [major, minor] = [S::one() - smaller * (S::one() - larger) / den, smaller / den];
+        let uneven = (half * sum).lt((mx - my).abs());
+        [
+            S::select(uneven, S::select(first, major, minor), zero),
+            S::select(uneven, S::select(first, minor, major), zero),
+            S::select(uneven, zero, half + half * mm / den),
+            S::select(uneven, zero, half * difference / den),
+        ]
     }
 }
 
@@ -106,7 +119,10 @@ impl RowFormula<1, 1, 4, 1> for Scale {
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, kappa, r]: [S; 4]) -> [S; 1] {
         let a = r * stretched(mx, xx, kappa);
-        [a * shrunk(xx * a.square(), kappa)]
+        // Beyond 1 the tangent itself: its slope is small there, which products of quotients only cancel to.
+        let long = (kappa * xx * a.square()).lt(-S::one());
+        let norm = S::select(long, -kappa * xx, S::one()).sqrt();
+        [S::select(long, (norm * a).tanh() / norm, a * shrunk(xx * a.square(), kappa))]
     }
 }
 

@@ -1434,6 +1434,72 @@ def curvature_cases():
                 yield Case(kind, mpf(k), None, "plain", x=x, y=y, v=v, u=u, g=g, r=r)
 
 
+# Gradients: of a number, or of a vector's inner product with g, by the coordinates of each input.
+
+def gradient(f, name):
+    """The points of the hyperboloid are functions of their space coordinates. A sum that cancels in the result does so in
+    its derivative."""
+    def operation(c):
+        lorentz, h = c.name.startswith("lorentz"), mpf(10) ** -45
+        found = f(c)
+        if found is None:
+            return None
+
+        def at(i, t):
+            inputs = {**c.inputs, name: [s + t if j == i else s for j, s in enumerate(c.inputs[name])]}
+            for point in ["x", "y"] if lorentz else []:
+                inputs[point] = [sqrt(fdot(inputs[point][1:], inputs[point][1:]) - 1 / c.k)] + inputs[point][1:]
+            for v in ["v", "u", "w"] if lorentz else []:
+                inputs[v] = [fdot(inputs[v][1:], inputs["x"][1:]) / inputs["x"][0]] + inputs[v][1:]
+            return value(f, Case(c.kind, c.k, c.level, c.name, **inputs), c.k)
+
+        with mp.workdps(150):
+            result = [(at(i, h) - at(i, -h)) / (2 * h) for i in range(int(lorentz), len(c.inputs[name]))]
+        # A sum has g itself among its terms.
+        size = max(map(abs, result))
+        beside = norm(c.g) / size if isinstance(found, tuple) and isinstance(found[0], list) and size else mpf(1)
+        return result, max(beside, found[1] if isinstance(found, tuple) else mpf(1))
+    return operation
+
+
+# Not what has an area of nearly parallel vectors in the ball, whose cotangents cancel: Busemann functions, angles of cones,
+# exponential maps back past the origin.
+INPUTS = {
+    "dist": "xy", "log": "xy", "exp": "xv", "transport": "xyv", "geodesic": "xy", "inner": "xuv", "norm": "xv",
+    "gyroplane": "xyu", "cone_aperture": "x", "add": "xy", "coadd": "xy", "gyr": "xyv", "scale": "x", "exp0": "u",
+    "log0": "x", "logit": "xyu", "hyperplane": "xu", "descend": "xv", "lambda": "x",
+}
+OF_MODELS = {
+    "stereographic": (STEREOGRAPHIC, stereographic_cases),
+    "lorentz": (LORENTZ, lorentz_cases),
+    "klein": (KLEIN, klein_cases),
+    "half_space": (HALF_SPACE, half_space_cases),
+}
+GRADIENTS = {
+    f"{model}.{name}.{by}": gradient(table[name], by)
+    for model, (table, _) in OF_MODELS.items()
+    for name in INPUTS if name in table
+    for by in INPUTS[name]
+}
+
+
+def gradient_cases():
+    """Some of every model's."""
+    rng = random.Random("gradients")
+    for model, (_, cases) in OF_MODELS.items():
+        for c in cases():
+            levels = [2, 5, 8, 12] if c.kind == "f64" else [2, 4, 6]
+            flat = len(c.x) == 1 + (model == "lorentz")
+            wanted = c.level in levels and c.k in [-1, mpf("-0.25")] or c.level is None and c.k in [1, mpf("0.25")]
+            if flat or not wanted or c.name == "horosphere":
+                continue
+            g = [rounded(t, c.kind) for t in unit(rng, len(c.x))]
+            g = [mpf(0)] + g[1:] if model == "lorentz" else g
+            case = Case(c.kind, c.k, c.level, model + "." + c.name, **{**c.inputs, "g": g})
+            case.only = [name for name in GRADIENTS if name.startswith(model + ".")]
+            yield case
+
+
 MANIFOLDS = {
     "stereographic": (STEREOGRAPHIC, stereographic_cases),
     "lorentz": (LORENTZ, lorentz_cases),
@@ -1447,6 +1513,7 @@ MANIFOLDS = {
     "grassmann": (GRASSMANN, grassmann_cases),
     "spd": (SPD, spd_cases),
     "curvature": (CURVATURE, curvature_cases),
+    "gradients": (GRADIENTS, gradient_cases),
 }
 
 
