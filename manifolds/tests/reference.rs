@@ -650,7 +650,15 @@ fn edges<T: Float>() {
             // Antipodes, but for rounding.
             let square = inner.iter().map(|x| x.to_f64().powi(2)).sum::<f64>();
             let antipode = row([0, 1, 2].map(|i| -inner[i].to_f64() / square));
-            gradients("dist", kappa, &[inner.clone(), antipode, zero.clone(), zero.clone(), g.clone()]);
+            for (x, y) in [(inner.clone(), antipode), (row([1.0, 0.0, 0.0]), row([-1.0, 0.0, 0.0]))] {
+                for operation in ["dist", "log", "transport"] {
+                    gradients(
+                        operation,
+                        kappa,
+                        &[x.clone(), y.clone(), inner.clone(), zero.clone(), g.clone()],
+                    );
+                }
+            }
         }
         for x in &points {
             for y in &points {

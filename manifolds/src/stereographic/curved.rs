@@ -63,7 +63,8 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Exp, [x, v], [&self.kappa])
     }
 
-    /// Logarithm at x of y. Ganea et al. 2018, eq. 10.
+    /// Logarithm at x of y; 0 where y is the antipode of x, κ > 0, to which no direction leads. Ganea et al.
+    /// 2018, eq. 10.
     pub fn log(&self, x: &R, y: &R) -> R {
         R::vector(f::Log, [x, y], [&self.kappa])
     }
@@ -84,7 +85,8 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Geodesic, [x, y], [&self.kappa, t])
     }
 
-    /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`.
+    /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`. To the antipode of x, κ > 0, it is that
+    /// of the sphere, where v stays what it is in space.
     pub fn transport(&self, x: &R, y: &R, v: &R) -> R {
         R::vector(f::Transport, [x, y, v], [&self.kappa])
     }

@@ -46,8 +46,8 @@ pub(super) fn half_angle<S: Scalar>(s: S) -> S {
 /// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018, eq. 10.
 ///
 /// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both coefficients have all
-/// their digits. That of x is near 1 at the boundary: it is 1 and a product, as the derivative of a quotient near 1 cancels.
-/// Where v takes the geodesic back past the origin they are large, up to λ_x, and cancel: the
+/// their digits. That of x is near 1 at the boundary: it is 1 and a product, as the derivative of a quotient
+/// near 1 cancels. Where v takes the geodesic back past the origin they are large, up to λ_x, and cancel: the
 /// coordinates of the result then have an error of an ulp of theirs, as much as rounding v itself has.
 #[derive(Clone, Copy, Debug)]
 pub struct Exp;
@@ -106,22 +106,71 @@ pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> 
     ([of_x, mx * tau * per_den], carried)
 }
 
-/// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`.
+/// Two points as operations that are not defined at antipodes see them, d = y − x.
+///
+/// Beyond a right angle, κ > 0, `D = m_x m_y − κ‖d‖²` cancels, and so do combinations of x and d. There it is
+/// `(1 + κ⟨x, y⟩)² + κ² area`, and y is taken as `p x` and what is beside that, p = ⟨x, y⟩/‖x‖². Relative
+/// errors are then those of the angle to the antipode.
+struct Opposite<S: Scalar> {
+    beyond: S::Mask,
+    /// Whether y is not the antipode of x, but for rounding.
+    defined: S::Mask,
+    /// `m_x m_y` and `κ‖d‖²`, which is that times the squared sine of half the angle.
+    whole: S,
+    sine: S,
+    /// D, which is the same for the cosine.
+    cosine: S,
+    /// `1 + κ⟨x, y⟩`.
+    inner: S,
+    /// ‖x‖², not 0.
+    square: S,
+    p: S,
+}
+
+impl<S: Scalar> Opposite<S> {
+    #[inline(always)]
+    fn new([mx, my, dd, xx, xy, area]: [S; 6], kappa: S) -> Self {
+        let (whole, sine, inner) = (mx * my, kappa * dd, S::one() + kappa * xy);
+        let beyond = whole.lt(sine + sine);
+        let cosine = S::select(beyond, inner.square() + kappa.square() * area, whole - sine);
+        let square = S::select(S::zero().lt(xx), xx, S::one());
+        let defined = (S::constant(1e-30) * whole).lt(cosine);
+        Opposite { beyond, defined, whole, sine, cosine, inner, square, p: xy / square }
+    }
+
+    /// `arcsinc` of the squared sine of half the angle; beyond a right angle by way of the cosine.
+    #[inline(always)]
+    fn half_angle(&self) -> S {
+        let square = self.sine / self.whole;
+        let arc = half_angle(S::select(self.beyond, self.cosine / self.whole, square));
+        let complement = S::constant(FRAC_PI_2) - (self.cosine / self.whole).sqrt() * arc;
+        S::select(self.beyond, complement / square.sqrt(), arc)
+    }
+}
+
+/// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`; at the antipode 0, as
+/// on the sphere.
 #[derive(Clone, Copy, Debug)]
 pub struct Log;
 
-impl RowFormula<2, 3, 4, 3> for Log {
+impl RowFormula<2, 3, 7, 3> for Log {
     const NAME: &'static str = "stereographic.log";
     const VECTOR: bool = true;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
-    const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
+    const INVARIANTS: [Invariant; 7] =
+        [Margin(0), Margin(1), Dot(2, 2), Dot(0, 0), Dot(0, 1), Wedge(0, 1, 1), Param(0)];
     cotangent_engine::compiled_here!(row);
     #[inline(always)]
-    fn eval<S: Scalar>([mx, my, dd, kappa]: [S; 4]) -> [S; 3] {
-        let mm = mx * my;
-        let den = mm - kappa * dd;
-        let a = mx * half_angle(kappa * dd / mm) / (mm * den).sqrt();
-        [a * kappa * dd, S::zero(), a * mx]
+    fn eval<S: Scalar>([mx, my, dd, xx, xy, area, kappa]: [S; 7]) -> [S; 3] {
+        let (pair, zero) = (Opposite::new([mx, my, dd, xx, xy, area], kappa), S::zero());
+        let a = mx * pair.half_angle() / (pair.whole * pair.cosine).sqrt();
+        let scale = S::select(pair.defined, a, zero);
+        let outward = (pair.p - S::one()) * pair.inner + kappa * area / pair.square;
+        [
+            S::select(pair.beyond, scale * (outward - mx * pair.p), a * kappa * dd),
+            S::select(pair.beyond, scale * mx, zero),
+            S::select(pair.beyond, zero, a * mx),
+        ]
     }
 }
 
@@ -179,20 +228,46 @@ fn height_beyond<S: Scalar>([m, other]: [S; 2], outward: S, dd: S, area: S, part
 }
 
 /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`.
+///
+/// The gyration turns v by the angle `2 arctan(κ √area/(1 + κ⟨x, y⟩))` in the plane of x and y. At the
+/// antipode, where that is no angle, v is reflected in x, which leaves it what it is on the sphere.
 #[derive(Clone, Copy, Debug)]
 pub struct Transport;
 
-impl RowFormula<3, 4, 6, 4> for Transport {
+impl RowFormula<3, 4, 10, 4> for Transport {
     const NAME: &'static str = "stereographic.transport";
     const VECTOR: bool = true;
     const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Input(2)];
-    const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(0, 3), Dot(2, 3), Param(0)];
+    const INVARIANTS: [Invariant; 10] = [
+        Margin(0),
+        Margin(1),
+        Dot(2, 2),
+        Dot(0, 0),
+        Dot(0, 1),
+        Wedge(0, 1, 1),
+        Dot(0, 3),
+        Dot(1, 3),
+        Dot(2, 3),
+        Param(0),
+    ];
     cotangent_engine::compiled_here!(row);
     #[inline(always)]
-    fn eval<S: Scalar>([mx, my, dd, xv, dv, kappa]: [S; 6]) -> [S; 4] {
-        let ratio = my / mx;
+    fn eval<S: Scalar>([mx, my, dd, xx, xy, area, xv, yv, dv, kappa]: [S; 10]) -> [S; 4] {
+        let (ratio, zero, two) = (my / mx, S::zero(), S::constant(2.0));
         let [of_x, of_d] = turn(mx, my, dd, xv, dv, kappa);
-        [ratio * of_x, S::zero(), ratio * of_d, ratio]
+        let pair = Opposite::new([mx, my, dd, xx, xy, area], kappa);
+        // ⟨x∧y, x∧v⟩.
+        let aside = xx * yv - xy * xv;
+        let factor = two * kappa / pair.cosine;
+        let beside = S::select(pair.defined, factor * (pair.inner * xv - kappa * aside), zero);
+        let along = -factor * (kappa * area * xv + pair.inner * aside) / pair.square;
+        let along = S::select(pair.defined, along, -two * xv / pair.square);
+        [
+            ratio * S::select(pair.beyond, along - pair.p * beside, of_x),
+            ratio * S::select(pair.beyond, beside, zero),
+            ratio * S::select(pair.beyond, zero, of_d),
+            ratio,
+        ]
     }
 }
 

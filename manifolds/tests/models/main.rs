@@ -3,6 +3,7 @@
 
 use cotangent_engine::{Tensor, Var};
 
+mod antipodes;
 mod busemann;
 #[path = "../common/mod.rs"]
 mod common;
