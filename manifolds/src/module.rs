@@ -1,16 +1,20 @@
 //! Modules: whatever has parameters, and the walk over them in a fixed order under fixed names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path as File;
 
 use cotangent_engine::files::{FileError, safetensors};
-use cotangent_engine::{Float, Tensor};
+use cotangent_engine::{Float, ParamId, Tensor};
 
 use crate::{Manifold, Param};
 
-/// Where a walk over parameters is: names from the outside in, joined by dots, as in `encoder.0.weight`.
+/// Where a walk over parameters is: names from the outside in, joined by dots, as in `encoder.0.weight`; and
+/// which parameters it has shown, as it shows each of them once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Path(String);
+pub struct Path {
+    names: String,
+    shown: HashSet<ParamId>,
+}
 
 impl Path {
     /// The outermost module itself.
@@ -18,27 +22,33 @@ impl Path {
         Path::default()
     }
 
+    /// The outermost module, for another walk. The path's memory is used again.
+    pub fn restart(&mut self) {
+        self.names.clear();
+        self.shown.clear();
+    }
+
     /// The names so far.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.names
     }
 
     /// Does something one name further in.
     pub fn within<R>(&mut self, name: &str, work: impl FnOnce(&mut Self) -> R) -> R {
         let outside = self.enter(name);
         let result = work(self);
-        self.0.truncate(outside);
+        self.names.truncate(outside);
         result
     }
 
     /// Goes one name further in; says how long the path was. Out of line: walks are compiled for every module and visitor.
     #[inline(never)]
     fn enter(&mut self, name: &str) -> usize {
-        let outside = self.0.len();
+        let outside = self.names.len();
         if outside > 0 {
-            self.0.push('.');
+            self.names.push('.');
         }
-        self.0.push_str(name);
+        self.names.push_str(name);
         outside
     }
 
@@ -46,7 +56,7 @@ impl Path {
     pub fn within_number<R>(&mut self, number: usize, work: impl FnOnce(&mut Self) -> R) -> R {
         let outside = self.enter_number(number);
         let result = work(self);
-        self.0.truncate(outside);
+        self.names.truncate(outside);
         result
     }
 
@@ -80,6 +90,9 @@ pub trait VisitorMut<T: Float> {
 
 /// Something with parameters: a layer, a model, a single [`Param`]; also vectors, arrays, boxes, options and pairs of
 /// such. The macro [`module!`](crate::module!) implements it from a list of fields.
+///
+/// A walk shows every parameter once. One that is used in several places (tied weights) may be shown in each
+/// of them: it goes by the first of these paths, and whatever is done to all parameters is done to it once.
 ///
 /// ```
 /// use cotangent_engine::{Float, Tensor};
@@ -235,10 +248,14 @@ impl<T: Float> Visitor<T> for Check<'_, T> {
 
 impl<M: Manifold, T: Float> Module<T> for Param<M, T> {
     fn visit<V: Visitor<T>>(&self, path: &mut Path, visitor: &mut V) {
-        visitor.param(path.as_str(), self);
+        if path.shown.insert(self.id()) {
+            visitor.param(path.as_str(), self);
+        }
     }
     fn visit_mut<V: VisitorMut<T>>(&mut self, path: &mut Path, visitor: &mut V) {
-        visitor.param(path.as_str(), self);
+        if path.shown.insert(self.id()) {
+            visitor.param(path.as_str(), self);
+        }
     }
 }
 

@@ -5,7 +5,28 @@ use cotangent_engine::{Float, ParamId, Tape, Tensor, Var};
 use crate::{Manifold, OffManifold, Point};
 
 /// A tensor of points that an optimiser moves on their manifold. Lives outside the tape.
-#[derive(Clone, Debug)]
+///
+/// Every parameter has an identity of its own: gradients, the state of optimisers and averages are kept by
+/// it. A clone is another parameter that starts at the same points. It gets gradients and steps of its own,
+/// and so does a clone of a layer or of a model. To go back to earlier weights and remain the same
+/// parameters, keep [`state`](crate::Module::state) and restore it by
+/// [`load_state`](crate::Module::load_state).
+///
+/// Weights are shared (tied) by using one parameter, or one layer, in several places. On a tape it is one
+/// variable, whose gradient is the sum over these places. A module that shows it in several places is stepped
+/// once for it: see [`Module`](crate::Module).
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor};
+/// use cotangent_manifolds::{Euclidean, Param, ParamOnTape};
+/// let a = Param::new("a", Euclidean, Tensor::new([1], vec![3.0_f64]));
+/// let mut b = a.clone();
+/// *b.value_mut() = Tensor::new([1], vec![30.0]);
+/// let tape = Tape::new();
+/// let sum = (*tape.point(&a).coordinates() + *tape.point(&b).coordinates()).sum();
+/// assert_eq!(sum.item(), 33.0);
+/// ```
+#[derive(Debug)]
 pub struct Param<M, T: Float = f32> {
     id: ParamId,
     name: String,
@@ -13,6 +34,19 @@ pub struct Param<M, T: Float = f32> {
     value: Tensor<T>,
     /// Whether the rows are known to be points.
     verified: bool,
+}
+
+/// Another parameter at the same points, under the same name.
+impl<M: Clone, T: Float> Clone for Param<M, T> {
+    fn clone(&self) -> Self {
+        Param {
+            id: ParamId::unique(),
+            name: self.name.clone(),
+            manifold: self.manifold.clone(),
+            value: self.value.clone(),
+            verified: self.verified,
+        }
+    }
 }
 
 impl<M: Manifold, T: Float> Param<M, T> {

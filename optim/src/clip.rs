@@ -22,6 +22,7 @@ pub(crate) fn norm_at<T: Float, N: Module<T>>(
     module: &N,
     gradients: &impl GradientSource<T>,
 ) -> f64 {
+    path.restart();
     if !gradients.device().is_cpu() {
         return device::norm(path, module, gradients);
     }

@@ -231,6 +231,7 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         gradients: &impl GradientSource<T>,
     ) -> Result<(), OptimError> {
         let mut check = Check { states: &self.states, gradients, on_device: Vec::new(), outcome: Ok(()) };
+        path.restart();
         module.visit_mut(path, &mut check);
         check.outcome?;
         device_finite(gradients, &check.on_device)?;
@@ -240,6 +241,7 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         };
         let mut advance =
             Advance { optimiser: self, gradients, scale, on_device: Vec::new(), outcome: Ok(()) };
+        path.restart();
         module.visit_mut(path, &mut advance);
         advance.outcome?;
         device_finite(gradients, &advance.on_device)

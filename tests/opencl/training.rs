@@ -119,7 +119,7 @@ fn what_is_not_finite_is_named_and_changes_nothing() {
     assert_eq!(error.to_string(), {
         let tape = Tape::new();
         let gradients = tape.backward(tape.point(&x).coordinates().ln().sum());
-        RiemannianSgd::new(0.1).unwrap().step(&mut x.clone(), &gradients).unwrap_err().to_string()
+        RiemannianSgd::new(0.1).unwrap().step(&mut x, &gradients).unwrap_err().to_string()
     });
     assert_eq!(*x.value(), before);
     // A finite gradient that leads too far: that row stays.

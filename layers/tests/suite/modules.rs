@@ -107,18 +107,80 @@ fn weights_go_through_a_file_to_the_bit() {
     assert_eq!(logits(&source), logits(&target));
 }
 
+/// Copies of a layer are layers of their own: six of one, both directions from one cell, a student from its
+/// teacher.
+#[test]
+fn copies_of_layers_learn_apart() {
+    let rng = &mut rng::stream(8, 0, 0);
+    let x = points(&ball(), 5, 2, 1.0, rng);
+    // Gradients of the same layers, made one by one with the same weights.
+    let gradients_of = |layers: &[Linear<PoincareBall, f64>]| -> Vec<Vec<f64>> {
+        let tape = Tape::new();
+        let y = layers.iter().fold(on(&tape, ball(), &x), |x, layer| layer.forward(x));
+        let gradients = tape.backward(y.coordinates().square().sum());
+        layers.iter().map(|layer| gradients.param(layer.weight.id()).unwrap().to_dense(2, 2)).collect()
+    };
+    let layer = Linear::new(ball(), 2, 2, rng);
+    let remade: Vec<Linear<_, f64>> = (0..6)
+        .map(|_| {
+            let mut own = Linear::new(ball(), 2, 2, rng);
+            own.load_state(layer.state()).unwrap();
+            own
+        })
+        .collect();
+    let copied = vec![layer; 6];
+    assert_eq!(gradients_of(&copied), gradients_of(&remade));
+    assert_ne!(gradients_of(&copied)[0], gradients_of(&copied)[5]);
+
+    let cell = Rnn::new(ball(), 2, 2, rng);
+    let mut both = Bidirectional { onward: cell.clone(), backward: cell };
+    let input =
+        |both: &Bidirectional<Rnn<_, f64>>| [&both.onward, &both.backward].map(|c| c.input.value().clone());
+    let tape = Tape::new();
+    let sequences = on(&tape, ball(), &points(&ball(), 6, 2, 1.0, rng)).reshape([3, 2, 2]);
+    let [onward, _] = both.forward(sequences, None);
+    let gradients = tape.backward(onward[2].coordinates().square().sum());
+    let [before, still] = input(&both);
+    descend_some(&mut both, &gradients, 0.1);
+    let [after, untouched] = input(&both);
+    assert!(before != after && still == untouched);
+
+    let teacher = Classifier::new(ball(), 5);
+    let mut student = teacher.clone();
+    let kept = teacher.state();
+    let (tokens, lengths) = ([0, 1, 2, 3, 1, 1], [3, 2]);
+    let tape = Tape::new();
+    let [of_student, of_teacher] = [&student, &teacher].map(|model| model.forward(&tape, &tokens, &lengths));
+    let gradients = tape.backward((of_student.square() + 2.0 * of_teacher).sum());
+    let alone = Tape::new();
+    let expected = alone.backward(student.forward(&alone, &tokens, &lengths).square().sum());
+    let id = student.words.points.id();
+    assert_eq!(gradients.param(id).unwrap().to_dense(4, 2), expected.param(id).unwrap().to_dense(4, 2));
+    descend(&mut student, &gradients, 0.1);
+    assert!(teacher.state() == kept && student.state() != kept);
+}
+
 /// One step of Riemannian gradient descent of all parameters.
 fn descend(module: &mut impl Module<f64>, gradients: &Gradients<'_, f64>, rate: f64) {
-    struct Descend<'a, 't>(&'a Gradients<'t, f64>, f64);
+    assert_eq!(descend_some(module, gradients, rate), module.state().len());
+}
+
+/// The same of those that have a gradient: how many.
+fn descend_some(module: &mut impl Module<f64>, gradients: &Gradients<'_, f64>, rate: f64) -> usize {
+    struct Descend<'a, 't>(&'a Gradients<'t, f64>, f64, usize);
     impl VisitorMut<f64> for Descend<'_, '_> {
         fn param<M: Manifold>(&mut self, _: &str, param: &mut Param<M, f64>) {
             let (manifold, width, rows) = (*param.manifold(), param.value().width(), param.value().len());
-            let gradient = self.0.param(param.id()).unwrap().to_dense(rows / width, width);
+            let Some(gradient) = self.0.param(param.id()) else { return };
+            self.2 += 1;
+            let gradient = gradient.to_dense(rows / width, width);
             manifold.descend_rows(param.value_mut().data_mut(), &gradient, width, self.1).unwrap();
             param.verify().unwrap();
         }
     }
-    module.visit_mut(&mut Path::root(), &mut Descend(gradients, rate));
+    let mut descend = Descend(gradients, rate, 0);
+    module.visit_mut(&mut Path::root(), &mut descend);
+    descend.2
 }
 
 /// Whether the token 1 occurs in a sequence: all sequences of three tokens of four, the last one padding for some.
