@@ -11,17 +11,20 @@ const ROWS: usize = 256;
 
 /// The norm of the Riemannian gradients of all parameters of a module together: `√Σ ‖egrad_to_rgrad(x, g)‖²_x`. It does
 /// not depend on the coordinates that the manifolds are written in. Gradients on a device stay there; this one number is
-/// read back.
+/// read back. It is infinite or NaN where it cannot be computed in the type of the elements.
 pub fn norm<T: Float, N: Module<T>>(module: &N, gradients: &impl GradientSource<T>) -> f64 {
-    norm_at(&mut Path::root(), module, gradients)
+    norm_at(&mut Path::root(), module, gradients).unwrap_or_else(|(_, norm)| norm)
 }
 
 /// The same, with the memory of a path.
+///
+/// # Errors
+/// If it is not finite: the first parameter with which it is not, and what it is.
 pub(crate) fn norm_at<T: Float, N: Module<T>>(
     path: &mut Path,
     module: &N,
     gradients: &impl GradientSource<T>,
-) -> f64 {
+) -> Result<f64, (String, f64)> {
     path.restart();
     if !gradients.device().is_cpu() {
         return device::norm(path, module, gradients);
@@ -29,19 +32,25 @@ pub(crate) fn norm_at<T: Float, N: Module<T>>(
     struct Squares<'a, G> {
         gradients: &'a G,
         sum: f64,
+        /// The parameter with which the sum is no longer finite.
+        beyond: Option<String>,
     }
     impl<T: Float, G: GradientSource<T>> Visitor<T> for Squares<'_, G> {
-        fn param<M: Manifold>(&mut self, _: &str, param: &Param<M, T>) {
+        fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
             if let Some(gradient) = self.gradients.of(param.id()) {
                 let mut factors = Factors { points: param.value(), gradient, sum: 0.0 };
                 param.manifold().factors(0..param.value().width(), &mut factors);
                 self.sum += factors.sum;
+                if !self.sum.is_finite() && self.beyond.is_none() {
+                    self.beyond = Some(param.called(path).to_owned());
+                }
             }
         }
     }
-    let mut squares = Squares { gradients, sum: 0.0 };
+    let mut squares = Squares { gradients, sum: 0.0, beyond: None };
     module.visit(path, &mut squares);
-    squares.sum.sqrt()
+    let norm = squares.sum.sqrt();
+    squares.beyond.map_or(Ok(norm), |param| Err((param, norm)))
 }
 
 /// Sums the squares of one parameter's gradient, factor by factor.

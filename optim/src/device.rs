@@ -142,25 +142,32 @@ pub(crate) fn all_finite<'a, T: Float>(
     sums.reduce(|a, b| a + b).is_none_or(|sum| sum.item() == 0.0)
 }
 
-/// See [`clip::norm`](crate::clip::norm): one number is read back.
+/// See [`clip::norm`](crate::clip::norm): one number is read back, and more only where it is not finite.
+///
+/// # Errors
+/// If it is not finite: the first parameter with which it is not, and what it is.
 pub(crate) fn norm<T: Float, N: Module<T>>(
     path: &mut Path,
     module: &N,
     gradients: &impl GradientSource<T>,
-) -> f64 {
+) -> Result<f64, (String, f64)> {
     struct OfParams<'a, 't, T: Float, G> {
         tape: &'t Tape<T>,
         gradients: &'a G,
+        /// Of the factors of all parameters.
         norms: Vec<Var<'t, T>>,
+        /// Each parameter, and how many factors there are up to its last one.
+        names: Vec<(String, usize)>,
     }
     impl<T: Float, G: GradientSource<T>> Visitor<T> for OfParams<'_, '_, T, G> {
-        fn param<M: Manifold>(&mut self, _: &str, param: &Param<M, T>) {
+        fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
             let (points, width) = (param.value(), param.value().width());
             let Some((rows, gradient)) = self.gradients.tensor(param.id(), width) else { return };
             if !gradient.is_empty() {
                 let norms = &mut self.norms;
                 let mut factors = OfFactors { tape: self.tape, points, rows, gradient, norms };
                 param.manifold().factors(0..width, &mut factors);
+                self.names.push((param.called(path).to_owned(), self.norms.len()));
             }
         }
     }
@@ -182,7 +189,16 @@ pub(crate) fn norm<T: Float, N: Module<T>>(
         }
     }
     let tape = Tape::on(gradients.device());
-    let mut of = OfParams { tape: &tape, gradients, norms: Vec::new() };
+    let mut of = OfParams { tape: &tape, gradients, norms: Vec::new(), names: Vec::new() };
     module.visit(path, &mut of);
-    if of.norms.is_empty() { 0.0 } else { Var::concat(&of.norms, 0).norm_axis(0).item() }
+    if of.norms.is_empty() {
+        return Ok(0.0);
+    }
+    let norm = Var::concat(&of.norms, 0).norm_axis(0).item();
+    if norm.is_finite() {
+        return Ok(norm);
+    }
+    let so_far = |factors: usize| Var::concat(&of.norms[..factors], 0).norm_axis(0).item();
+    let beyond = of.names.iter().find(|(_, factors)| !so_far(*factors).is_finite());
+    Err((beyond.expect("the last one, with all factors").0.clone(), norm))
 }

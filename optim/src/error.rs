@@ -15,6 +15,14 @@ pub enum OptimError {
         /// The row.
         row: usize,
     },
+    /// The norm of all gradients together, which clipping compares, is not finite.
+    #[error("parameter {param:?}: with its gradient the norm of all is {norm}; clipping needs a finite norm")]
+    Norm {
+        /// The first parameter with which it is not finite.
+        param: String,
+        /// The norm: NaN or infinite.
+        norm: f64,
+    },
     /// Someone has moved a row off its manifold.
     #[error("parameter {param:?}, row {row}: {source}")]
     OffManifold {

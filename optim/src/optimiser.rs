@@ -175,7 +175,7 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
     }
 
     /// With clipping: gradients whose norm over all parameters together (see [`clip::norm`]) is larger are scaled down
-    /// to it. Pascanu, Mikolov, Bengio 2013.
+    /// to it. Pascanu, Mikolov, Bengio 2013. A step with a norm that is not finite is refused.
     ///
     /// # Errors
     /// If the norm is not positive.
@@ -236,7 +236,10 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         check.outcome?;
         device_finite(gradients, &check.on_device)?;
         let scale = match self.max_norm {
-            Some(max) => (max / clip::norm_at(path, module, gradients)).min(1.0),
+            Some(max) => {
+                let norm = clip::norm_at(path, module, gradients);
+                (max / norm.map_err(|(param, norm)| OptimError::Norm { param, norm })?).min(1.0)
+            }
             None => 1.0,
         };
         let mut advance =

@@ -3,9 +3,9 @@
 mod common;
 
 use common::*;
-use cotangent_engine::{Device, Tape, Tensor, rng};
-use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, PoincareBall};
-use cotangent_optim::{Accumulated, DataParallel, GradientSource, RiemannianSgd, clip};
+use cotangent_engine::{Device, Float, Tape, Tensor, rng};
+use cotangent_manifolds::{Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall};
+use cotangent_optim::{Accumulated, DataParallel, GradientSource, OptimError, RiemannianSgd, clip};
 
 /// The gradient of half the squared distance has the distance for its norm: clipped to a length, a step of rate 1 goes
 /// as far as that, all rows together.
@@ -62,6 +62,51 @@ fn large_gradients_are_clipped_and_not_lost() {
     let gradients = tape.backward(loss);
     RiemannianSgd::new(1.0).unwrap().clip(5.0).unwrap().step(&mut x, &gradients).unwrap();
     assert!((x.value().data()[0] + 3.0).abs() < 1e-6 && (x.value().data()[1] - 4.0).abs() < 1e-6);
+}
+
+/// A norm that overflows, or is NaN by that, clips nothing and is no reason to make gradients 0: the step is
+/// refused, and says with which parameter.
+#[test]
+fn norms_that_are_not_finite_are_refused_by_name() {
+    type Model<M, T> = (Param<Euclidean, T>, (Param<M, T>, Param<Euclidean, T>));
+    fn tensor<T: Float>(values: &[f64]) -> Tensor<T> {
+        Tensor::new([1, values.len()], values.iter().map(|&x| T::nearest(x)).collect::<Vec<T>>())
+    }
+    fn step<M: Manifold, T: Float>(
+        model: &mut Model<M, T>,
+        sgd: &mut RiemannianSgd<T>,
+        gradient: f64,
+    ) -> Result<(), OptimError> {
+        let tape = Tape::<T>::new();
+        let (x, y) = (*tape.point(&model.0).coordinates(), *tape.point(&model.1.0).coordinates());
+        let z = *tape.point(&model.1.1).coordinates();
+        let weights = tape.constant(&tensor(&vec![gradient; y.shape().width()]));
+        sgd.step(model, &tape.backward(x.sum() + (y * weights).sum() + z.sum()))
+    }
+    fn refused<M: Manifold, T: Float>(m: M, point: &[f64], gradient: f64) -> String {
+        let flat = |name: &str| Param::new(name, Euclidean, tensor(&[0.5]));
+        let mut model: Model<M, T> = (flat("first"), (Param::new("second", m, tensor(point)), flat("third")));
+        let before = model.state();
+        let clipped = || RiemannianSgd::new(0.1).unwrap().momentum(0.5).unwrap().clip(5.0).unwrap();
+        let mut sgd = clipped();
+        let message = step(&mut model, &mut sgd, gradient).unwrap_err().to_string();
+        assert_eq!(model.state(), before);
+        // Nor did momenta go on: the next step is a first one.
+        let mut fresh = model.clone();
+        step(&mut model, &mut sgd, 0.1).unwrap();
+        step(&mut fresh, &mut clipped(), 0.1).unwrap();
+        assert_eq!(model.state(), fresh.state());
+        message
+    }
+    let says = |norm: &str| {
+        format!(
+            "parameter \"1.0\": with its gradient the norm of all is {norm}; clipping needs a finite norm"
+        )
+    };
+    assert_eq!(refused::<_, f32>(Euclidean, &[0.0, 0.0], 3e38), says("inf"));
+    assert_eq!(refused::<_, f64>(Euclidean, &[0.0, 0.0], 1e200), says("inf"));
+    let lorentz = Lorentz::new(-1.0).unwrap();
+    assert_eq!(refused::<_, f32>(lorentz, &[1.25, 0.75], 3e38), says("NaN"));
 }
 
 /// Sparse and dense gradients, in any order: their sum is the gradient of the sum.

@@ -129,3 +129,18 @@ fn what_is_not_finite_is_named_and_changes_nothing() {
     assert!(RiemannianSgd::new(10.0).unwrap().step(&mut x, &gradients).is_err());
     assert_eq!(x.value().data(), [1.0, -10.0]);
 }
+
+#[test]
+fn a_norm_that_is_not_finite_is_named_and_changes_nothing() {
+    let Some(device) = device() else { return };
+    let param = |name: &str| Param::new(name, Euclidean, Tensor::new([1, 2], vec![1.0_f32, 2.0]));
+    let mut model = [param("a"), param("b")];
+    let before = model.state();
+    let tape = Tape::on(device);
+    let [a, b] = model.each_ref().map(|param| *tape.point(param).coordinates());
+    let gradients = tape.backward((a + b * 3e38).sum());
+    let mut adam = RiemannianAdam::new(0.1).unwrap().clip(1.0).unwrap();
+    let message = adam.step(&mut model, &gradients).unwrap_err().to_string();
+    assert!(message.starts_with("parameter \"1\": with its gradient the norm of all is inf"), "{message}");
+    assert_eq!(model.state(), before);
+}
