@@ -10,7 +10,7 @@ use cotangent_manifolds::momentum::{Motion, Moving, Rule};
 
 use crate::device::FactorOnTape;
 use crate::error::{OptimError, setting};
-use crate::optimiser::{Algorithm, FactorRows, Optimiser};
+use crate::optimiser::{Algorithm, FactorRows, Optimiser, named};
 use crate::rows::with_gradient;
 
 /// Adaptive moments: see [`RiemannianAdam`].
@@ -123,6 +123,14 @@ impl Adam {
 
 impl Algorithm for Adam {
     const NAME: &'static str = "adam";
+
+    fn settings(&self) -> Vec<(String, String)> {
+        let Adam { beta1, beta2, epsilon, amsgrad } = self;
+        let numbers = [("beta1", beta1), ("beta2", beta2), ("epsilon", epsilon)];
+        let mut settings = numbers.map(|(name, number)| named(name, number)).to_vec();
+        settings.push(named("amsgrad", amsgrad));
+        settings
+    }
 
     fn keeps(&self, _: Motion) -> Option<usize> {
         Some(if self.amsgrad { 2 } else { 1 })

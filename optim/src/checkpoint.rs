@@ -1,6 +1,7 @@
 //! Checkpoints of training: parameters, the optimiser's state, and whatever else a run needs to go on as if it had never
 //! been stopped, to the bit.
 
+use std::io::Write;
 use std::path::Path as File;
 
 use cotangent_engine::files::checkpoint::{self, CheckpointError};
@@ -12,12 +13,16 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::optimiser::{Algorithm, Optimiser, State, moments_of_row};
 
 /// Raised when [`Content`] changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Content<P> {
     element: String,
     algorithm: String,
+    /// All that a step of the algorithm depends on, by name.
+    settings: Vec<(String, String)>,
+    /// What the run computed with: see [`instruction_set`].
+    instruction_set: String,
     params: Vec<Saved>,
     progress: P,
 }
@@ -45,8 +50,9 @@ fn encode<T: Float>(elements: &[T]) -> Vec<u8> {
     bytes
 }
 
-/// Writes a checkpoint, atomically: parameters, the optimiser's state, and the caller's `progress`, such as the number of
-/// the step, the [`Schedule`](crate::Schedule), the seed and indices of random streams and the place in the data.
+/// Writes a checkpoint, atomically: parameters, the optimiser's settings and state, and the caller's
+/// `progress`, such as the number of the step, the [`Schedule`](crate::Schedule), the seed and indices of
+/// random streams and the place in the data.
 ///
 /// ```
 /// use cotangent_engine::Tensor;
@@ -89,24 +95,45 @@ pub fn save<A: Algorithm, T: Float, N: Module<T>, P: Serialize>(
     }
     let mut save = Save(optimiser, Vec::new());
     module.visit(&mut Path::root(), &mut save);
-    let (element, algorithm) = (T::NAME.to_owned(), A::NAME.to_owned());
-    checkpoint::save(file, VERSION, &Content { element, algorithm, params: save.1, progress })
+    let content = Content {
+        element: T::NAME.to_owned(),
+        algorithm: A::NAME.to_owned(),
+        settings: optimiser.settings(),
+        instruction_set: cotangent_engine::instruction_set(),
+        params: save.1,
+        progress,
+    };
+    checkpoint::save(file, VERSION, &content)
 }
 
 /// Reads a checkpoint into a module and an optimiser that were made as those it was written from, and returns the
-/// caller's progress.
+/// caller's progress. The rate alone may be another.
+///
+/// Results have the same bits on one instruction set only. Where the checkpoint was written on another than
+/// that in use, the run goes on, and a line on stderr says so: see [`instruction_set`].
 ///
 /// # Errors
-/// If the file cannot be read, is damaged, or is the checkpoint of another model, optimiser or element type: the message
-/// names the parameter. Nothing is changed.
+/// If the file cannot be read, is damaged, of another version, or is the checkpoint of another model,
+/// optimiser or element type: the message names the parameter, or the setting of the optimiser that differs.
+/// Nothing is changed.
 pub fn load<A: Algorithm, T: Float, N: Module<T>, P: DeserializeOwned>(
     file: &File,
     module: &mut N,
     optimiser: &mut Optimiser<A, T>,
 ) -> Result<P, CheckpointError> {
     let content: Content<P> = checkpoint::load(file, VERSION)?;
-    read(content, module, optimiser)
-        .map_err(|message| CheckpointError::Content { path: file.to_path_buf(), message })
+    let (was, is) = (content.instruction_set.clone(), cotangent_engine::instruction_set());
+    let progress = read(content, module, optimiser)
+        .map_err(|message| CheckpointError::Content { path: file.to_path_buf(), message })?;
+    if was != is {
+        // Whether anyone reads it is no matter to the run.
+        let _ = writeln!(
+            std::io::stderr(),
+            "{}: written on the instruction set {was:?}; on {is:?} the run may go on with other last bits",
+            file.display()
+        );
+    }
+    Ok(progress)
 }
 
 /// Reads the caller's progress alone: for those who need it to make the model, or to see what run a checkpoint is of.
@@ -116,6 +143,16 @@ pub fn load<A: Algorithm, T: Float, N: Module<T>, P: DeserializeOwned>(
 pub fn progress<P: DeserializeOwned>(file: &File) -> Result<P, CheckpointError> {
     let content: Content<P> = checkpoint::load(file, VERSION)?;
     Ok(content.progress)
+}
+
+/// The instruction set that the run of a checkpoint computed with, as [`cotangent_engine::instruction_set`]
+/// names it. On another it may go on with other bits.
+///
+/// # Errors
+/// As [`progress`], of this type.
+pub fn instruction_set<P: DeserializeOwned>(file: &File) -> Result<String, CheckpointError> {
+    let content: Content<P> = checkpoint::load(file, VERSION)?;
+    Ok(content.instruction_set)
 }
 
 fn read<A: Algorithm, T: Float, N: Module<T>, P>(
@@ -130,6 +167,7 @@ fn read<A: Algorithm, T: Float, N: Module<T>, P>(
             return Err(format!("{what} {found:?}, this run has {ours:?}"));
         }
     }
+    same_settings(&content.settings, &optimiser.settings())?;
     let moments = optimiser.algorithm.keeps(Motion::default()).unwrap_or(0);
     let mut decode = Decode { saved: content.params.iter(), moments, done: Vec::new(), outcome: Ok(()) };
     module.visit(&mut Path::root(), &mut decode);
@@ -140,6 +178,20 @@ fn read<A: Algorithm, T: Float, N: Module<T>, P>(
     let mut take = Take { optimiser, decoded: decode.done.into_iter() };
     module.visit_mut(&mut Path::root(), &mut take);
     Ok(content.progress)
+}
+
+/// Whether settings of an optimiser are those of the checkpoint; names the first that is not.
+fn same_settings(found: &[(String, String)], ours: &[(String, String)]) -> Result<(), String> {
+    fn value<'a>(settings: &'a [(String, String)], name: &str) -> &'a str {
+        settings.iter().find(|(own, _)| own == name).map_or("none", |(_, value)| value)
+    }
+    for (name, _) in found.iter().chain(ours) {
+        let [found, ours] = [found, ours].map(|settings| value(settings, name));
+        if found != ours {
+            return Err(format!("optimiser with {name}: {found} in the checkpoint, {ours} in this run"));
+        }
+    }
+    Ok(())
 }
 
 /// Turns what was saved into tensors, and compares it with the module.

@@ -74,6 +74,9 @@ pub trait Algorithm: Copy + Send + Sync + 'static {
     /// The name in checkpoints.
     const NAME: &'static str;
 
+    /// Its settings by name, for checkpoints: all that a step depends on.
+    fn settings(&self) -> Vec<(String, String)>;
+
     /// How many second moments it keeps besides momenta; `None` if it keeps nothing for such a motion.
     fn keeps(&self, motion: Motion) -> Option<usize>;
 
@@ -190,14 +193,16 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         self
     }
 
-    /// With another rate, `factor` times the optimiser's, and another weight decay for all parameters whose path starts
-    /// with `prefix`. The longest prefix counts.
+    /// With another rate, `factor` times the optimiser's, and another weight decay for all parameters whose
+    /// path starts with `prefix`. The longest prefix counts; a group takes the place of one that was given
+    /// for the same prefix before.
     ///
     /// # Errors
     /// If one of them is negative or not finite.
     pub fn group(mut self, prefix: &str, factor: f64, decay: f64) -> Result<Self, OptimError> {
         let factor = setting("rate factor", factor, 0.0, f64::INFINITY)?;
         let decay = setting("weight decay", decay, 0.0, f64::INFINITY)?;
+        self.groups.retain(|group| group.prefix != prefix);
         self.groups.push(Group { prefix: prefix.to_owned(), factor, decay });
         Ok(self)
     }
@@ -250,6 +255,23 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         device_finite(gradients, &advance.on_device)
     }
 
+    /// All that a step depends on, the rate excepted, by name: what a run that goes on must have as it was.
+    pub(crate) fn settings(&self) -> Vec<(String, String)> {
+        // Without a gap: a setting that is added here does not compile before it is stored.
+        let Optimiser { algorithm, rate: _, decay, max_norm, retraction, groups, states: _, path: _ } = self;
+        let mut settings = algorithm.settings();
+        settings.push(named("weight decay", decay));
+        settings.push(named(
+            "largest gradient norm",
+            max_norm.map_or("none".to_owned(), |norm| norm.to_string()),
+        ));
+        settings.push(named("retraction", retraction));
+        settings.extend(groups.iter().map(|Group { prefix, factor, decay }| {
+            (format!("group {prefix:?}"), format!("rate factor {factor}, weight decay {decay}"))
+        }));
+        settings
+    }
+
     /// The rate and how to move, for a parameter.
     fn motion(&self, path: &str) -> (f64, Motion) {
         let fitting = self.groups.iter().filter(|group| path.starts_with(&group.prefix));
@@ -260,6 +282,11 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         let rate = self.rate * factor;
         (rate, Motion { lookahead: false, decay: rate * decay, retraction: self.retraction })
     }
+}
+
+/// A setting as checkpoints have it: numbers so that they read back to the bit.
+pub(crate) fn named(name: &str, value: impl ToString) -> (String, String) {
+    (name.to_owned(), value.to_string())
 }
 
 /// Rows on a device that must be finite: their parameter's name, and their numbers if not all.

@@ -7,7 +7,7 @@ use cotangent_manifolds::momentum::{Motion, Moving, Rule};
 
 use crate::device::FactorOnTape;
 use crate::error::{OptimError, setting};
-use crate::optimiser::{Algorithm, FactorRows, Optimiser};
+use crate::optimiser::{Algorithm, FactorRows, Optimiser, named};
 use crate::rows::with_gradient;
 
 /// Stochastic gradient descent: see [`RiemannianSgd`].
@@ -88,6 +88,11 @@ impl Rule<0> for Heavy {
 
 impl Algorithm for Sgd {
     const NAME: &'static str = "sgd";
+
+    fn settings(&self) -> Vec<(String, String)> {
+        let Sgd { momentum, lookahead } = self;
+        vec![named("momentum", momentum), named("Nesterov", lookahead)]
+    }
 
     fn keeps(&self, motion: Motion) -> Option<usize> {
         (self.momentum > 0.0 || motion.decay != 0.0 || motion.retraction).then_some(0)
