@@ -231,10 +231,10 @@ impl Manifold for Euclidean {
             [points],
             [],
             [gradients],
+            width,
             #[inline(always)]
             |[x], [], [g]| ([descended(x, g, rate)], []),
         )
-        .map_err(|element| element / width)
     }
     /// Coordinate by coordinate, in the arithmetic of their type: the Euclidean algorithm, to the bit.
     fn step<U: Rule<K>, T: Float, const K: usize>(
@@ -248,10 +248,10 @@ impl Manifold for Euclidean {
             [points, momenta],
             moments,
             [gradients],
+            width,
             #[inline(always)]
             |[x, m], moments, [g]| stepped(rule, motion, [x, m, g], moments),
         )
-        .map_err(|element| element / width)
     }
     /// Rounded as on the processor.
     fn descend_on_tape<'t, T: Float>(&self, x: Var<'t, T>, g: Var<'t, T>, rate: f64) -> Var<'t, T> {

@@ -185,8 +185,7 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// [`descend`](Self::descend) in place, up to rounding, on the calling thread: points and gradients are `[rows, width]`.
     ///
     /// # Errors
-    /// The first row that would not be finite. Other rows may have moved; it has only where its coordinates overflow in
-    /// storage.
+    /// The first row that would not be finite. It is unchanged, other rows may have moved.
     fn descend_rows<T: Float>(
         &self,
         points: &mut [T],
@@ -220,7 +219,8 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// [`composed`](momentum::composed); a manifold may know a shorter form of the same.
     ///
     /// # Errors
-    /// The first row that would not be finite. It is unchanged, those before it need not be.
+    /// The first row of which a point, a momentum or a moment would not be finite. It is unchanged, those
+    /// before it need not be.
     fn step<U: Rule<K>, T: Float, const K: usize>(
         &self,
         rule: &U,

@@ -11,7 +11,7 @@ use cotangent_manifolds::momentum::{Motion, Moving, Rule};
 use crate::device::FactorOnTape;
 use crate::error::{OptimError, setting};
 use crate::optimiser::{Algorithm, FactorRows, Optimiser, named};
-use crate::rows::with_gradient;
+use crate::rows::{Tables, with_factor};
 
 /// Adaptive moments: see [`RiemannianAdam`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -141,25 +141,19 @@ impl Algorithm for Adam {
         manifold: &M,
         rate: f64,
         motion: Motion,
-        FactorRows { tables, part }: FactorRows<'_, '_, T>,
+        FactorRows { tables, part, steps, scale }: FactorRows<'_, '_, T>,
     ) -> Result<(), usize> {
-        let (width, of_row, gradient) = (tables.points.width(), tables.of_row, tables.gradient);
-        let state = tables.state.as_deref_mut().expect("Adam keeps a state");
-        let rule = self.rule(rate, state.steps);
-        let (points, momenta) = (tables.points.data_mut(), state.momenta.data_mut());
-        match state.moments.as_mut_slice() {
-            [v] => {
-                let rows = Moving { points, momenta, moments: [v.data_mut()], gradients: &[], width };
-                let work = |rows: Moving<'_, T, 1>| manifold.step(&rule, motion, rows);
-                with_gradient(rows, of_row, &part, gradient, tables.scale, work)
-            }
-            [v, largest] => {
-                let moments = [v.data_mut(), largest.data_mut()];
-                let rows = Moving { points, momenta, moments, gradients: &[], width };
-                let work = |rows: Moving<'_, T, 2>| manifold.step(&rule, motion, rows);
-                with_gradient(rows, of_row, &part, gradient, tables.scale, work)
-            }
-            others => unreachable!("Adam keeps one or two moments, not {}", others.len()),
+        let Tables { points, momenta, moments: [v, largest], gradients, width, of_row } = tables;
+        let (width, of_row) = (*width, *of_row);
+        let rule = self.rule(rate, steps.expect("Adam keeps a state"));
+        if self.amsgrad {
+            let rows = Moving { points, momenta, moments: [v, largest], gradients, width };
+            let work = |rows: Moving<'_, T, 2>| manifold.step(&rule, motion, rows);
+            with_factor(rows, of_row, &part, scale, work)
+        } else {
+            let rows = Moving { points, momenta, moments: [v], gradients, width };
+            let work = |rows: Moving<'_, T, 1>| manifold.step(&rule, motion, rows);
+            with_factor(rows, of_row, &part, scale, work)
         }
     }
 

@@ -62,12 +62,8 @@ fn read<'t, T: Float>(
     if *columns == (0..width) { v } else { v.slice(1, columns.clone()) }
 }
 
-/// Moves a parameter factor by factor. Rows that would not be finite stay where they are.
-pub(crate) struct StepFactors<'a, A, T: Float> {
-    pub(crate) algorithm: A,
-    pub(crate) rate: f64,
-    pub(crate) motion: Motion,
-    pub(crate) device: Device,
+/// A parameter's tables in one step on a device.
+pub(crate) struct Tables<'a, T: Float> {
     pub(crate) points: &'a mut Tensor<T>,
     pub(crate) state: Option<&'a mut State<T>>,
     /// The rows that have a gradient, if not all, and the gradients.
@@ -75,10 +71,80 @@ pub(crate) struct StepFactors<'a, A, T: Float> {
     pub(crate) gradient: Tensor<T>,
     pub(crate) scale: f64,
     pub(crate) of_row: usize,
+}
+
+impl<T: Float> Tables<'_, T> {
+    /// Moves the parameter. Rows of which something would not be finite stay where they are, with all that is
+    /// kept for them. Returns 0 for each row, or NaN where that did not move: `[rows, 1]`.
+    pub(crate) fn step<A: Algorithm, M: Manifold>(
+        self,
+        algorithm: A,
+        manifold: &M,
+        rate: f64,
+        motion: Motion,
+        device: Device,
+    ) -> Tensor<T> {
+        let tape = Tape::<T>::on(device);
+        let mut step = StepFactors {
+            tape: &tape,
+            algorithm,
+            rate,
+            motion,
+            tables: &self,
+            moments: 0,
+            moved: Vec::new(),
+        };
+        manifold.factors(0..self.points.width(), &mut step);
+        let moved = step.moved;
+        let flag = moved.iter().map(|moved| moved.flag).reduce(|a, b| a + b).expect("a factor at least");
+        let kept = |new: Var<'_, T>, old: Var<'_, T>| tape.elementwise(Unless, &[new, old, flag]).to_tensor();
+        let both = |new: Option<_>, old: Option<_>| new.zip(old).map(|(new, old)| kept(new, old));
+        let written: Vec<_> = moved
+            .into_iter()
+            .map(|Moved { part, old, new, .. }| {
+                let moments = [0, 1].map(|k| both(new.moments[k], old.moments[k]));
+                (part, kept(new.points, old.points), both(new.momenta, old.momenta), moments)
+            })
+            .collect();
+        let flag = flag.to_tensor();
+        // The tape shares the tables, and one that is shared would be copied.
+        drop(tape);
+        let Tables { points: table, mut state, rows, .. } = self;
+        for (part, points, momenta, moments) in written {
+            table.set_rows(rows, part.columns.clone(), &points);
+            let Some(state) = state.as_deref_mut() else { continue };
+            if let Some(momenta) = momenta {
+                state.momenta.set_rows(rows, part.columns, &momenta);
+            }
+            for (table, moments) in state.moments.iter_mut().zip(moments) {
+                if let Some(moments) = moments {
+                    table.set_rows(rows, part.moments.clone(), &moments);
+                }
+            }
+        }
+        flag
+    }
+}
+
+/// Moves a parameter factor by factor.
+struct StepFactors<'a, 't, A, T: Float> {
+    tape: &'t Tape<T>,
+    algorithm: A,
+    rate: f64,
+    motion: Motion,
+    tables: &'a Tables<'a, T>,
     /// Moments of a row that belong to the factors before.
-    pub(crate) moments: usize,
-    /// For each factor, 0 for each row, or NaN where that did not move: `[rows, 1]`.
-    pub(crate) flags: Vec<Tensor<T>>,
+    moments: usize,
+    moved: Vec<Moved<'t, T>>,
+}
+
+/// A factor before and after a step.
+struct Moved<'t, T: Float> {
+    part: Part,
+    old: FactorOnTape<'t, T>,
+    new: FactorOnTape<'t, T>,
+    /// See [`flag`].
+    flag: Var<'t, T>,
 }
 
 /// 0, or NaN if something in a row is not finite: `[rows, 1]`.
@@ -87,48 +153,29 @@ fn flag<'t, T: Float>(all: impl IntoIterator<Item = Var<'t, T>>, n: usize) -> Va
     all.into_iter().map(of).reduce(|a, b| a + b).expect("points at least").reshape([n, 1])
 }
 
-impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, A, T> {
+impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, '_, A, T> {
     fn factor<M: Manifold>(&mut self, manifold: &M, columns: Range<usize>) {
         let before = self.moments;
         self.moments += manifold.moments(columns.len());
         let part = Part { columns, moments: before..self.moments };
-        let (rows, width, steps) =
-            (self.rows, self.points.width(), self.state.as_ref().map_or(0, |s| s.steps));
-        let tape = Tape::<T>::on(self.device.clone());
-        let read = |table, rows, width, columns| read(&tape, table, rows, width, columns);
-        let mut gradients = read(&self.gradient, None, width, &part.columns);
-        if self.scale != 1.0 {
-            gradients = gradients * self.scale;
+        let Tables { points, state, rows, gradient, scale, of_row } = self.tables;
+        let (tape, width, rows, state) = (self.tape, points.width(), *rows, state.as_deref());
+        let mut gradients = read(tape, gradient, None, width, &part.columns);
+        if *scale != 1.0 {
+            gradients = gradients * *scale;
         }
-        let state = self.state.as_deref();
         let moments = |k: usize| state.and_then(|state| state.moments.get(k));
         let old = FactorOnTape {
-            points: read(self.points, rows, width, &part.columns),
-            momenta: state.map(|state| read(&state.momenta, rows, width, &part.columns)),
-            moments: [0, 1].map(|k| moments(k).map(|table| read(table, rows, self.of_row, &part.moments))),
+            points: read(tape, points, rows, width, &part.columns),
+            momenta: state.map(|state| read(tape, &state.momenta, rows, width, &part.columns)),
+            moments: [0, 1].map(|k| moments(k).map(|table| read(tape, table, rows, *of_row, &part.moments))),
             gradients,
         };
+        let steps = state.map_or(0, |state| state.steps);
         let new = self.algorithm.step_on_tape(manifold, self.rate, self.motion, steps, old);
-        let n = old.points.shape()[0];
         let written = [Some(new.points), new.momenta, new.moments[0], new.moments[1]];
-        let flag = flag(written.into_iter().flatten(), n);
-        let kept = |new: Var<'_, T>, old: Var<'_, T>| tape.elementwise(Unless, &[new, old, flag]).to_tensor();
-        let points = kept(new.points, old.points);
-        let momenta = new.momenta.zip(old.momenta).map(|(new, old)| kept(new, old));
-        let moments = [0, 1].map(|k| new.moments[k].zip(old.moments[k]).map(|(new, old)| kept(new, old)));
-        self.flags.push(flag.to_tensor());
-        // The tape shares the tables, and one that is shared would be copied.
-        drop(tape);
-        self.points.set_rows(rows, part.columns.clone(), &points);
-        let Some(state) = self.state.as_deref_mut() else { return };
-        if let Some(momenta) = momenta {
-            state.momenta.set_rows(rows, part.columns, &momenta);
-        }
-        for (table, moments) in state.moments.iter_mut().zip(moments) {
-            if let Some(moments) = moments {
-                table.set_rows(rows, part.moments.clone(), &moments);
-            }
-        }
+        let flag = flag(written.into_iter().flatten(), old.points.shape()[0]);
+        self.moved.push(Moved { part, old, new, flag });
     }
 }
 

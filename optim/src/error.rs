@@ -5,7 +5,8 @@ use cotangent_manifolds::OffManifold;
 /// Why a step or a setting was refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OptimError {
-    /// The gradient of a row is NaN or infinite, or leads off to a non-finite point.
+    /// The gradient of a row is NaN or infinite, or leads off to a point, a momentum or a moment that is not
+    /// finite.
     #[error(
         "parameter {param:?}: the step of row {row} is not finite (a NaN or infinite gradient, or one too large)"
     )]

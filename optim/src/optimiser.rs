@@ -9,7 +9,7 @@ use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, VisitorM
 use crate::clip;
 use crate::device::{self, FactorOnTape};
 use crate::error::{OptimError, setting};
-use crate::rows::Part;
+use crate::rows::{Part, Tables, with_copies};
 
 /// Where a step finds gradients: those of a backward pass, or [`Accumulated`](crate::Accumulated) ones.
 pub trait GradientSource<T: Float> {
@@ -58,17 +58,6 @@ pub(crate) struct State<T: Float> {
     pub(crate) moments: Vec<Tensor<T>>,
 }
 
-/// A parameter's tables in one step.
-pub(crate) struct Tables<'a, T: Float> {
-    pub(crate) points: &'a mut Tensor<T>,
-    pub(crate) state: Option<&'a mut State<T>>,
-    pub(crate) gradient: GradientView<'a, T>,
-    /// Factor of the gradient.
-    pub(crate) scale: f64,
-    /// Moments of a row, those of all factors together.
-    pub(crate) of_row: usize,
-}
-
 /// What distinguishes the optimisers. [`Sgd`](crate::Sgd), [`Adam`](crate::Adam).
 pub trait Algorithm: Copy + Send + Sync + 'static {
     /// The name in checkpoints.
@@ -107,6 +96,10 @@ pub trait Algorithm: Copy + Send + Sync + 'static {
 pub struct FactorRows<'a, 'b, T: Float> {
     pub(crate) tables: &'a mut Tables<'b, T>,
     pub(crate) part: Part,
+    /// Steps taken, this one too; `None` where the algorithm keeps nothing.
+    pub(crate) steps: Option<u64>,
+    /// Factor of the gradient.
+    pub(crate) scale: f64,
 }
 
 /// Parameters that are treated apart.
@@ -211,9 +204,13 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
     /// on stay where they are.
     ///
     /// # Errors
-    /// If a gradient is not finite, a parameter was moved off its manifold by hand, or one was replaced by one of another
-    /// shape: nothing is changed then. If a finite gradient leads to a point that is not finite, by overflow: that row
-    /// stays where it is, others may have moved.
+    /// If a gradient is not finite, a parameter was moved off its manifold by hand, one was replaced by one
+    /// of another shape, or with [clipping](Self::clip) the norm of all gradients is not finite: nothing is
+    /// changed then.
+    ///
+    /// If a finite gradient leads to a point, a momentum or a moment that is not finite, by overflow, or
+    /// [weight decay](Self::decay) finds no geodesic: that row stays where it is, with its momentum and
+    /// moments, others may have moved.
     ///
     /// Gradients on a device move points and state there; two numbers are read back in all, whether the gradients and
     /// whether the results are finite, and with [clipping](Self::clip) a third, their norm.
@@ -412,7 +409,7 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
         if gradient.is_none() && on_device.is_none() {
             return;
         }
-        let of_row = moments_of_row(&manifold, width);
+        let Count { factors, moments: of_row } = Count::of(&manifold, width);
         let Optimiser { algorithm, states, .. } = &mut *self.optimiser;
         let mut state = algorithm.keeps(motion).map(|moments| {
             states.entry(param.id()).or_insert_with(|| State {
@@ -426,30 +423,47 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
         }
         let (algorithm, scale) = (*algorithm, self.scale);
         if let Some((rows, gradient)) = on_device {
-            let mut step = device::StepFactors {
-                algorithm,
-                rate,
-                motion,
-                device,
-                points: param.points_mut(),
-                state,
-                rows,
-                gradient,
-                scale,
-                of_row,
-                moments: 0,
-                flags: Vec::new(),
-            };
-            manifold.factors(0..width, &mut step);
-            for values in step.flags {
-                let rows = rows.map(<[u32]>::to_vec);
-                self.on_device.push(OnDevice { param: param.called(path).to_owned(), rows, values });
-            }
+            let tables = device::Tables { points: param.points_mut(), state, rows, gradient, scale, of_row };
+            let values = tables.step(algorithm, &manifold, rate, motion, device);
+            let rows = rows.map(<[u32]>::to_vec);
+            self.on_device.push(OnDevice { param: param.called(path).to_owned(), rows, values });
         } else if let Some(gradient) = gradient {
-            let tables = Tables { points: param.points_mut(), state, gradient, scale, of_row };
-            let mut step = StepFactors { algorithm, rate, motion, tables, moments: 0, outcome: Ok(()) };
-            manifold.factors(0..width, &mut step);
-            if let Err(row) = step.outcome {
+            let (gradients, listed) = match gradient {
+                GradientView::Dense(values) => (values, None),
+                GradientView::Rows { rows, values, .. } => (values, Some(rows)),
+            };
+            let (mut momenta, mut moments, mut steps) =
+                ([].as_mut_slice(), [(); 2].map(|()| [].as_mut_slice()), None);
+            if let Some(state) = state {
+                (momenta, steps) = (state.momenta.data_mut(), Some(state.steps));
+                for (to, table) in moments.iter_mut().zip(&mut state.moments) {
+                    *to = table.data_mut();
+                }
+            }
+            let tables =
+                Tables { points: param.points_mut().data_mut(), momenta, moments, gradients, width, of_row };
+            let step = |tables: Tables<'_, T>| {
+                let mut step = StepFactors {
+                    algorithm,
+                    rate,
+                    motion,
+                    steps,
+                    scale,
+                    tables,
+                    moments: 0,
+                    outcome: Ok(()),
+                };
+                manifold.factors(0..width, &mut step);
+                step.outcome
+            };
+            // The kernels leave a row of which something would not be finite as it is: that is enough where
+            // it is one factor's, and all rows have a gradient.
+            let outcome = if factors == 1 && listed.is_none() {
+                step(tables)
+            } else {
+                with_copies(tables, listed, step)
+            };
+            if let Err(row) = outcome {
                 self.outcome = Err(OptimError::NotFinite { param: param.called(path).to_owned(), row });
             }
         }
@@ -461,6 +475,8 @@ struct StepFactors<'a, A, T: Float> {
     algorithm: A,
     rate: f64,
     motion: Motion,
+    steps: Option<u64>,
+    scale: f64,
     tables: Tables<'a, T>,
     /// Moments of a row that belong to the factors before.
     moments: usize,
@@ -473,21 +489,30 @@ impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, A, T> {
         self.moments += manifold.moments(columns.len());
         if self.outcome.is_ok() {
             let part = Part { columns, moments: before..self.moments };
-            let rows = FactorRows { tables: &mut self.tables, part };
+            let (steps, scale) = (self.steps, self.scale);
+            let rows = FactorRows { tables: &mut self.tables, part, steps, scale };
             self.outcome = self.algorithm.step(manifold, self.rate, self.motion, rows);
         }
     }
 }
 
-/// Moments of a row of all factors together.
-pub(crate) fn moments_of_row<M: Manifold>(manifold: &M, width: usize) -> usize {
-    struct Count(usize);
-    impl FactorVisitor for Count {
-        fn factor<M: Manifold>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
-            self.0 += manifold.moments(columns.len());
-        }
+/// How many factors there are, and moments of a row of all of them together.
+pub(crate) struct Count {
+    pub(crate) factors: usize,
+    pub(crate) moments: usize,
+}
+
+impl Count {
+    pub(crate) fn of<M: Manifold>(manifold: &M, width: usize) -> Self {
+        let mut count = Count { factors: 0, moments: 0 };
+        manifold.factors(0..width, &mut count);
+        count
     }
-    let mut count = Count(0);
-    manifold.factors(0..width, &mut count);
-    count.0
+}
+
+impl FactorVisitor for Count {
+    fn factor<M: Manifold>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
+        self.factors += 1;
+        self.moments += manifold.moments(columns.len());
+    }
 }

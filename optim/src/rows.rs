@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use cotangent_engine::{Float, GradientView};
+use cotangent_engine::Float;
 use cotangent_manifolds::momentum::Moving;
 
 /// Elements that one task works on: a few microseconds, and small enough to stay in a cache with all that is computed
@@ -67,17 +67,65 @@ impl<T: Float> Table<'_, T> {
     fn row(&self, i: usize) -> Range<usize> {
         i * self.width + self.columns.start..i * self.width + self.columns.end
     }
-    fn gather(&self, rows: impl Iterator<Item = usize>, to: &mut [T]) {
-        for (to, i) in to.chunks_exact_mut(self.columns.len().max(1)).zip(rows) {
+    fn gather(&self, to: &mut [T]) {
+        for (i, to) in to.chunks_exact_mut(self.columns.len().max(1)).enumerate() {
             to.copy_from_slice(&self.data[self.row(i)]);
         }
     }
-    fn scatter(&mut self, rows: impl Iterator<Item = usize>, from: &[T]) {
-        for (from, i) in from.chunks_exact(self.columns.len().max(1)).zip(rows) {
+    fn scatter(&mut self, from: &[T]) {
+        for (i, from) in from.chunks_exact(self.columns.len().max(1)).enumerate() {
             let row = self.row(i);
             self.data[row].copy_from_slice(from);
         }
     }
+}
+
+/// Rows in the course of a step, with all of their columns: points, what an optimiser keeps beside them, and
+/// gradients.
+pub(crate) struct Tables<'a, T> {
+    pub(crate) points: &'a mut [T],
+    /// Empty if the optimiser keeps nothing.
+    pub(crate) momenta: &'a mut [T],
+    /// Those that it keeps none of are empty.
+    pub(crate) moments: [&'a mut [T]; 2],
+    pub(crate) gradients: &'a [T],
+    pub(crate) width: usize,
+    /// Moments of a row, those of all factors together.
+    pub(crate) of_row: usize,
+}
+
+/// Does something with the rows that are listed, all if none are, and have gradients in this order: with
+/// copies, which are put back if all went well. Else all rows are as they were.
+pub(crate) fn with_copies<T: Float>(
+    tables: Tables<'_, T>,
+    listed: Option<&[u32]>,
+    work: impl FnOnce(Tables<'_, T>) -> Result<(), usize>,
+) -> Result<(), usize> {
+    let Tables { points, momenta, moments: [first, second], gradients, width, of_row } = tables;
+    let n = gradients.len() / width;
+    let row_of = |i: usize| listed.map_or(i, |listed| listed[i] as usize);
+    let mut all = [(points, width), (momenta, width), (first, of_row), (second, of_row)]
+        .map(|(data, width)| if data.is_empty() { (data, 0) } else { (data, width) });
+    let total = all.iter().map(|(_, width)| n * width).sum();
+    T::with_scratch(total, |mut scratch| {
+        let mut copies = all.each_mut().map(|(data, width)| {
+            let (copy, others) = std::mem::take(&mut scratch).split_at_mut(n * *width);
+            scratch = others;
+            for (i, to) in copy.chunks_exact_mut((*width).max(1)).enumerate() {
+                to.copy_from_slice(&data[row_of(i) * *width..][..*width]);
+            }
+            copy
+        });
+        let [points, momenta, first, second] = copies.each_mut().map(|copy| &mut **copy);
+        work(Tables { points, momenta, moments: [first, second], gradients, width, of_row })
+            .map_err(row_of)?;
+        for ((data, width), copy) in all.iter_mut().zip(&copies) {
+            for (i, from) in copy.chunks_exact((*width).max(1)).enumerate() {
+                data[row_of(i) * *width..][..*width].copy_from_slice(from);
+            }
+        }
+        Ok(())
+    })
 }
 
 /// What a factor of the manifold has of each row.
@@ -88,13 +136,13 @@ pub(crate) struct Part {
     pub(crate) moments: Range<usize>,
 }
 
-/// Does something with the rows that have a gradient, `scale` times it: in place where that is all of all rows, else
-/// gathered and, if all went well, put back. `rows.momenta` may be empty. `of_row` is the number of moments of a row.
-pub(crate) fn with_gradient<T: Float, const K: usize>(
+/// Does something with a factor of rows and `scale` times their gradients: in place where the factor is all
+/// that there is of them, else gathered and, if all went well, put back. `rows.momenta` may be empty.
+/// `of_row` is the number of moments of a row.
+pub(crate) fn with_factor<T: Float, const K: usize>(
     rows: Moving<'_, T, K>,
     of_row: usize,
     part: &Part,
-    gradient: GradientView<'_, T>,
     scale: f64,
     work: impl Fn(Moving<'_, T, K>) -> Result<(), usize> + Sync,
 ) -> Result<(), usize> {
@@ -110,16 +158,10 @@ pub(crate) fn with_gradient<T: Float, const K: usize>(
         })
     };
     let width = rows.width;
-    let (values, listed) = match gradient {
-        GradientView::Dense(values) if part.columns.len() == width => {
-            return for_each(Moving { gradients: values, ..rows }, &scaled);
-        }
-        GradientView::Dense(values) => (values, None),
-        GradientView::Rows { rows, values, .. } => (values, Some(rows)),
-    };
-    let n = values.len() / width;
-    let row_of = |i: usize| listed.map_or(i, |listed| listed[i] as usize);
-    let numbers = || (0..n).map(row_of);
+    if part.columns.len() == width {
+        return for_each(rows, &scaled);
+    }
+    let n = rows.gradients.len() / width;
     let momenta_width = if rows.momenta.is_empty() { 0 } else { width };
     let mut points = Table { data: rows.points, width, columns: part.columns.clone() };
     let columns = if momenta_width == 0 { 0..0 } else { part.columns.clone() };
@@ -131,10 +173,10 @@ pub(crate) fn with_gradient<T: Float, const K: usize>(
         let (at_points, rest) = scratch.split_at_mut(n * own);
         let (at_gradients, rest) = rest.split_at_mut(n * own);
         let (at_momenta, mut rest) = rest.split_at_mut(n * momenta.columns.len());
-        points.gather(numbers(), at_points);
-        momenta.gather(numbers(), at_momenta);
+        points.gather(at_points);
+        momenta.gather(at_momenta);
         for (i, to) in at_gradients.chunks_exact_mut(own).enumerate() {
-            to.copy_from_slice(&values[i * width..][part.columns.clone()]);
+            to.copy_from_slice(&rows.gradients[i * width..][part.columns.clone()]);
         }
         let mut at_moments = std::array::from_fn(|_| {
             let (first, others) = std::mem::take(&mut rest).split_at_mut(n * own_moments);
@@ -142,7 +184,7 @@ pub(crate) fn with_gradient<T: Float, const K: usize>(
             first
         });
         for k in 0..K {
-            moments[k].gather(numbers(), at_moments[k]);
+            moments[k].gather(at_moments[k]);
         }
         let rows = Moving {
             points: &mut *at_points,
@@ -151,11 +193,11 @@ pub(crate) fn with_gradient<T: Float, const K: usize>(
             gradients: at_gradients,
             width: own,
         };
-        for_each(rows, &scaled).map_err(row_of)?;
-        points.scatter(numbers(), at_points);
-        momenta.scatter(numbers(), at_momenta);
+        for_each(rows, &scaled)?;
+        points.scatter(at_points);
+        momenta.scatter(at_momenta);
         for k in 0..K {
-            moments[k].scatter(numbers(), at_moments[k]);
+            moments[k].scatter(at_moments[k]);
         }
         Ok(())
     })

@@ -8,7 +8,7 @@ use cotangent_manifolds::momentum::{Motion, Moving, Rule};
 use crate::device::FactorOnTape;
 use crate::error::{OptimError, setting};
 use crate::optimiser::{Algorithm, FactorRows, Optimiser, named};
-use crate::rows::with_gradient;
+use crate::rows::{Tables, with_factor};
 
 /// Stochastic gradient descent: see [`RiemannianSgd`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,22 +103,19 @@ impl Algorithm for Sgd {
         manifold: &M,
         rate: f64,
         motion: Motion,
-        FactorRows { tables, part }: FactorRows<'_, '_, T>,
+        FactorRows { tables, part, steps, scale }: FactorRows<'_, '_, T>,
     ) -> Result<(), usize> {
-        let (width, gradient) = (tables.points.width(), tables.gradient);
-        let points = tables.points.data_mut();
-        let Some(state) = &mut tables.state else {
-            let rows = Moving { points, momenta: &mut [], moments: [], gradients: &[], width };
+        let Tables { points, momenta, gradients, width, .. } = tables;
+        let rows = Moving { points, momenta, moments: [], gradients, width: *width };
+        if steps.is_none() {
             let work =
                 |rows: Moving<'_, T, 0>| manifold.descend_rows(rows.points, rows.gradients, rows.width, rate);
-            return with_gradient(rows, 0, &part, gradient, tables.scale, work);
-        };
-        let momenta = state.momenta.data_mut();
-        let rows = Moving { points, momenta, moments: [], gradients: &[], width };
+            return with_factor(rows, 0, &part, scale, work);
+        }
         let rule = Heavy { momentum: self.momentum, rate };
         let motion = Motion { lookahead: self.lookahead, ..motion };
         let work = |rows: Moving<'_, T, 0>| manifold.step(&rule, motion, rows);
-        with_gradient(rows, 0, &part, gradient, tables.scale, work)
+        with_factor(rows, 0, &part, scale, work)
     }
 
     fn step_on_tape<'t, M: Manifold, T: Float>(

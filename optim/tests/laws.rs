@@ -9,7 +9,8 @@ use cotangent_manifolds::{
     Point, Product, Spd, Sphere, Stereographic, Stiefel, Visitor, VisitorMut,
 };
 use cotangent_optim::{
-    Accumulated, Algorithm, Average, GradientSource, Optimiser, RiemannianAdam, RiemannianSgd, clip,
+    Accumulated, Algorithm, Average, GradientSource, OptimError, Optimiser, RiemannianAdam, RiemannianSgd,
+    clip,
 };
 use rand::RngExt;
 
@@ -545,6 +546,76 @@ fn tied_weights_are_stepped_once() {
     assert_ne!(tied.0.value(), plain.value());
     average.swap(&mut tied).unwrap();
     assert_eq!(tied.0.value(), plain.value());
+}
+
+/// A step by the gradient `weights` of some rows, or of all.
+fn step_by<M: Manifold, A: Algorithm>(
+    x: &mut Param<M, f32>,
+    optimiser: &mut Optimiser<A, f32>,
+    rows: Option<&[u32]>,
+    weights: &Tensor<f32>,
+) -> Result<(), OptimError> {
+    let tape = Tape::new();
+    let all = *tape.point(x).coordinates();
+    let read = rows.map_or(all, |rows| all.gather(rows));
+    optimiser.step(x, &tape.backward((read * tape.constant(weights)).sum()))
+}
+
+/// A finite gradient that leads to something that is not, by overflow, leaves its row as it is, with all that
+/// is kept for it, in dense and in sparse steps.
+#[test]
+fn rows_whose_step_is_not_finite_stay() {
+    fn stays<M: Manifold, A: Algorithm>(
+        m: M,
+        dim: usize,
+        bad: &[f32],
+        fresh: impl Fn() -> Optimiser<A, f32>,
+    ) {
+        let mut rng = rng::stream(12, 0, 0);
+        // More rows than a task of a step has.
+        let (n, at, width) = (900, 411, bad.len());
+        let start: Tensor<f32> = points(&m, n, dim, 0.5, &mut rng);
+        let small = Tensor::from_fn([n, width], |i| (i as f32).sin() * 0.1);
+        let mut large = small.clone();
+        large.row_mut(at).copy_from_slice(bad);
+        let order: Vec<u32> = (0..n as u32).rev().collect();
+        let turned = |of: &Tensor<f32>| Tensor::from_fn([n, width], |i| of.row(n - 1 - i / width)[i % width]);
+        for rows in [None, Some(&order[..])] {
+            let weights = |of: &Tensor<f32>| if rows.is_none() { of.clone() } else { turned(of) };
+            let mut x = Param::new("w", m, start.clone());
+            let mut optimiser = fresh();
+            let error = step_by(&mut x, &mut optimiser, rows, &weights(&large)).unwrap_err();
+            assert_eq!(error, OptimError::NotFinite { param: "w".into(), row: at }, "{}", M::NAME);
+            assert_eq!(x.value().row(at), start.row(at), "{}", M::NAME);
+            assert!(x.value().data().iter().all(|x| x.is_finite()));
+            // Nothing is left of it: the row goes as one whose first step this is.
+            let mut again = x.clone();
+            step_by(&mut x, &mut optimiser, rows, &weights(&small)).unwrap();
+            step_by(&mut again, &mut fresh(), rows, &weights(&small)).unwrap();
+            assert_ne!(x.value().row(at), start.row(at));
+            if A::NAME == "sgd" {
+                assert_eq!(x.value().row(at), again.value().row(at), "{}", M::NAME);
+            }
+        }
+    }
+    let (flat, ball) = (Stereographic::new(0.0).unwrap(), Stereographic::new(-1.0).unwrap());
+    let sgd = || RiemannianSgd::new(10.0).unwrap();
+    let momentum = || RiemannianSgd::new(1e-3).unwrap().momentum(0.9).unwrap();
+    let adam = || RiemannianAdam::new(0.01).unwrap();
+    let wide: Vec<f32> = (0..700).map(|i| if i == 690 { 3e38 } else { 0.1 }).collect();
+    stays(Euclidean, 3, &[0.1, 3e38, 0.1], sgd);
+    stays(Euclidean, 700, &wide, sgd);
+    stays(Euclidean, 3, &[0.1, 3e38, 0.1], || momentum().decay(0.1).unwrap().group("", 1e5, 0.1).unwrap());
+    // Their squares are beyond `f32`: steps of length 0 for ever after.
+    stays(Euclidean, 3, &[0.1, 1e20, 0.1], adam);
+    stays(Euclidean, 3, &[0.1, 1e20, 0.1], || adam().amsgrad());
+    stays(ball, 3, &[0.1, 1e30, 0.1], adam);
+    stays(ball, 3, &[0.1, 1e30, 0.1], || adam().amsgrad());
+    stays(flat, 2, &[0.1, 3e38], sgd);
+    stays(flat, 2, &[0.1, 3e38], || momentum().group("", 1e5, 0.0).unwrap());
+    // Of a product all factors.
+    stays(Product::new(ball, 2, Euclidean), 3, &[0.1, 0.1, 3e38], sgd);
+    stays(Product::new(ball, 2, Euclidean), 3, &[0.1, 0.1, 1e20], adam);
 }
 
 #[test]

@@ -1,5 +1,7 @@
-//! Updates in place: elements that are rewritten from their own old values, as the steps of Euclidean optimisers do. No
-//! gradient flows through them.
+//! Updates in place: rows whose elements are rewritten from their own old values, as the steps of Euclidean
+//! optimisers do. No gradient flows through them.
+
+use std::ops::Range;
 
 use crate::kernels::finite::first_not_finite;
 use crate::simd::dispatch_wide;
@@ -11,50 +13,112 @@ pub const ELEMENTS: usize = 16;
 /// So many elements of a type.
 type Elements<T> = Lanes<ELEMENTS, T>;
 
-/// Rewrites elements, each from its own old values, `K` numbers that are kept for it and those that are read only, on
-/// the calling thread, in the arithmetic of their type.
+/// Elements that are rewritten before it is looked whether they are finite: whole rows, small enough to stay
+/// in a cache.
+const BATCH: usize = 512;
+
+/// Rewrites the elements of rows of `width`, each from its own old values, `K` numbers that are kept for it
+/// and those that are read only, on the calling thread, in the arithmetic of their type.
 ///
 /// # Errors
-/// The first element of the first slice that is not finite now. All are rewritten.
+/// The first row in which something would not be finite: it and those after it are unchanged.
 ///
 /// # Panics
-/// If the slices are not of one length.
+/// If the slices do not hold equally many rows.
 #[track_caller]
 pub fn update_elements<T: Float, const W: usize, const K: usize, const N: usize>(
     written: [&mut [T]; W],
     numbers: [&mut [T]; K],
     read: [&[T]; N],
+    width: usize,
     update: impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> ([Elements<T>; W], [Elements<T>; K]),
 ) -> Result<(), usize> {
     let len = written[0].len();
     assert!(
-        written.iter().chain(&numbers).all(|w| w.len() == len) && read.iter().all(|r| r.len() == len),
-        "update_elements: slices of one length are needed"
+        width > 0
+            && len.is_multiple_of(width)
+            && written.iter().chain(&numbers).all(|w| w.len() == len)
+            && read.iter().all(|r| r.len() == len),
+        "update_elements: as many rows of {width} elements are needed everywhere"
     );
-    dispatch_wide(
-        (written, numbers),
-        #[inline(always)]
-        |(written, numbers)| rewrite_elements(written, numbers, read, &update),
-        #[inline(always)]
-        |(written, numbers)| rewrite_elements(written, numbers, read, &update),
-        #[inline(always)]
-        |(written, numbers)| rewrite_elements(written, numbers, read, &update),
-    )
+    let batch = len.min((BATCH / width).max(1) * width);
+    T::with_scratch((W + K) * batch, |before| {
+        dispatch_wide(
+            (written, numbers, before),
+            #[inline(always)]
+            |(written, numbers, before)| rewrite_rows(written, numbers, read, width, batch, before, &update),
+            #[inline(always)]
+            |(written, numbers, before)| rewrite_rows(written, numbers, read, width, batch, before, &update),
+            #[inline(always)]
+            |(written, numbers, before)| rewrite_rows(written, numbers, read, width, batch, before, &update),
+        )
+    })
 }
 
+/// Batch by batch. What one was before it is kept in `before`.
 #[inline(always)]
-fn rewrite_elements<T: Float, const W: usize, const K: usize, const N: usize>(
-    written: [&mut [T]; W],
-    numbers: [&mut [T]; K],
+fn rewrite_rows<T: Float, const W: usize, const K: usize, const N: usize>(
+    mut written: [&mut [T]; W],
+    mut numbers: [&mut [T]; K],
     read: [&[T]; N],
+    width: usize,
+    batch: usize,
+    before: &mut [T],
     update: &impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> ([Elements<T>; W], [Elements<T>; K]),
 ) -> Result<(), usize> {
     let len = written[0].len();
+    for start in (0..len).step_by(batch.max(1)) {
+        let range = start..len.min(start + batch);
+        let mut saved = before.chunks_exact_mut(batch);
+        for i in 0..W {
+            saved.next().expect("one for each")[..range.len()].copy_from_slice(&written[i][range.clone()]);
+        }
+        for k in 0..K {
+            saved.next().expect("one for each")[..range.len()].copy_from_slice(&numbers[k][range.clone()]);
+        }
+        if !rewrite_elements(&mut written, &mut numbers, &read, range.clone(), update) {
+            let mut all: [&mut [T]; W] = written.each_mut().map(|w| &mut w[range.clone()]);
+            let mut kept: [&mut [T]; K] = numbers.each_mut().map(|n| &mut n[range.clone()]);
+            if let Some(row) = restore(&mut all, &mut kept, before, width, batch) {
+                return Err(start / width + row);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes rows what they were before, from the first one that is not finite; which that is.
+#[cold]
+#[inline(never)]
+fn restore<'a, T: Float>(
+    written: &mut [&'a mut [T]],
+    numbers: &mut [&'a mut [T]],
+    before: &[T],
+    width: usize,
+    batch: usize,
+) -> Option<usize> {
+    let bad = written.iter().chain(&*numbers).filter_map(|all| first_not_finite(all)).min()? / width;
+    for (all, before) in written.iter_mut().chain(numbers).zip(before.chunks_exact(batch)) {
+        let len = all.len();
+        all[bad * width..].copy_from_slice(&before[bad * width..len]);
+    }
+    Some(bad)
+}
+
+/// Rewrites some elements; whether all may be finite now.
+#[inline(always)]
+fn rewrite_elements<T: Float, const W: usize, const K: usize, const N: usize>(
+    written: &mut [&mut [T]; W],
+    numbers: &mut [&mut [T]; K],
+    read: &[&[T]; N],
+    range: Range<usize>,
+    update: &impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> ([Elements<T>; W], [Elements<T>; K]),
+) -> bool {
     let zero = Elements::<T>::splat(T::zero());
     // 0 · x is NaN for what is not finite.
     let mut bad = zero;
-    for at in (0..len).step_by(ELEMENTS) {
-        let end = len.min(at + ELEMENTS);
+    for at in range.clone().step_by(ELEMENTS) {
+        let end = range.end.min(at + ELEMENTS);
         let (mut old, mut kept, mut given) = ([zero; W], [zero; K], [zero; N]);
         for i in 0..W {
             old[i] = Lanes::load(&written[i][at..end], 0.0);
@@ -66,17 +130,15 @@ fn rewrite_elements<T: Float, const W: usize, const K: usize, const N: usize>(
             given[i] = Lanes::load(&read[i][at..end], 0.0);
         }
         let (new, kept) = update(old, kept, given);
-        bad = bad + new[0] * zero;
         for i in 0..W {
+            bad = bad + new[i] * zero;
             new[i].store(&mut written[i][at..end]);
         }
         for k in 0..K {
+            bad = bad + kept[k] * zero;
             kept[k].store(&mut numbers[k][at..end]);
         }
     }
-    if bad.to_array().iter().all(|x| x.is_finite()) {
-        return Ok(());
-    }
-    // A lane beyond the end may be the bad one.
-    first_not_finite(written[0]).map_or(Ok(()), Err)
+    // A lane beyond the end may be a bad one.
+    bad.to_array().iter().all(|x| x.is_finite())
 }

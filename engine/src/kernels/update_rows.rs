@@ -37,8 +37,8 @@ const ROWS: usize = 4;
 /// Applies an update to rows of `width` elements, on the calling thread.
 ///
 /// # Errors
-/// The first row whose coefficients are not finite: it and those after it are unchanged. Or, where the curvature is not negative,
-/// the first whose margin is not finite any more, as its coordinates overflow.
+/// The first row in which something would not be finite in storage: a coordinate, a number or, where the
+/// curvature is not negative, the margin. It and those after it are unchanged.
 ///
 /// # Panics
 /// If the slices do not hold equally many rows.
@@ -94,6 +94,8 @@ where
     let mut old = [nothing; GROUPS];
     let mut new = [([[zero; V]; W], [zero; K]); GROUPS];
     let mut survey = Survey::<S, V>::new(kappa);
+    let (kappa_above_one, largest_square) =
+        (update.kappa().max(1.0), (T::LARGEST * T::LARGEST).min(f64::MAX));
     for start in (0..rows).step_by(GROUPS * ROWS) {
         let groups = (rows - start).div_ceil(ROWS).min(GROUPS);
         for (group, old) in old[..groups].iter_mut().enumerate() {
@@ -105,18 +107,24 @@ where
         for (group, (coefficients, kept)) in new[..groups].iter().enumerate() {
             let p = start + group * ROWS;
             let count = ROWS.min(rows - p);
-            // 0 · x is NaN for what is not finite.
-            let mut bad = zero;
-            for w in 0..W {
-                for b in 0..V {
-                    bad = bad + coefficients[w][b] * zero;
-                }
-            }
-            for k in 0..K {
-                bad = bad + kept[k] * zero;
-            }
+            let bounds = bounds(coefficients, &old[group].products);
             let mut good = 0;
-            while good < count && bad.get(good).is_finite() {
+            while good < count {
+                let fits = |bound: Lanes<ROWS>| bound.get(good) * kappa_above_one <= largest_square;
+                let row = (p + good) * width..(p + good + 1) * width;
+                if !(bounds.iter().all(|&bound| fits(bound))
+                    || fits_exactly::<T, V, W, N>(
+                        &written,
+                        &read_only,
+                        coefficients,
+                        good,
+                        row,
+                        update.kappa(),
+                    ))
+                    || kept.iter().any(|kept| !T::nearest(kept.get(good)).is_finite())
+                {
+                    break;
+                }
                 good += 1;
             }
             let mut squares = [Compensated::<S>::default(); ROWS];
@@ -134,9 +142,6 @@ where
                         let row = (p + l) * width..(p + l + 1) * width;
                         U::DOMAIN.settle(&mut written[0][row], update.kappa());
                     }
-                    if U::DOMAIN == Domain::Ball && update.kappa() >= 0.0 && !margins.get(l).is_finite() {
-                        return Err(p + l);
-                    }
                 }
             }
             if good < count {
@@ -145,6 +150,49 @@ where
         }
     }
     Ok(())
+}
+
+/// For each rewritten vector a bound of its square, from the squares of what it is combined of; not a number
+/// where a coefficient is not finite. `‖Σ cᵦ vᵦ‖² ≤ V Σ cᵦ² ‖vᵦ‖²`.
+#[inline(always)]
+fn bounds<const V: usize, const W: usize>(
+    coefficients: &[[Lanes<ROWS>; V]; W],
+    products: &[[Lanes<ROWS>; V]; V],
+) -> [Lanes<ROWS>; W] {
+    let mut bounds = [Lanes::splat(0.0); W];
+    for w in 0..W {
+        for b in 0..V {
+            let c = coefficients[w][b];
+            bounds[w] = bounds[w] + c * c * products[b][b];
+        }
+        bounds[w] = bounds[w] * Lanes::splat(V as f64);
+    }
+    bounds
+}
+
+/// Whether the rewritten vectors of a row would be finite in storage, and the margin of the first where the
+/// curvature is not negative: for rows beyond the [`bounds`].
+#[cold]
+#[inline(never)]
+fn fits_exactly<T: Float, const V: usize, const W: usize, const N: usize>(
+    written: &[&mut [T]; W],
+    read_only: &[&[T]; N],
+    coefficients: &[[Lanes<ROWS>; V]; W],
+    l: usize,
+    row: Range<usize>,
+    kappa: f64,
+) -> bool {
+    let vectors = self::row::<T, V, W, N>(written, read_only, row);
+    coefficients.iter().enumerate().all(|(w, coefficients)| {
+        let mut square = 0.0;
+        let finite = (0..vectors[0].len()).all(|i| {
+            let terms = (0..V).map(|b| coefficients[b].get(l) * vectors[b][i].to_f64());
+            let new = T::nearest(terms.sum());
+            square += new.to_f64() * new.to_f64();
+            new.is_finite()
+        });
+        finite && (w > 0 || kappa < 0.0 || (kappa.max(1.0) * square).is_finite())
+    })
 }
 
 /// What an update is evaluated on: a row in each lane.
