@@ -13,8 +13,8 @@ use crate::orthonormal::{Retraction, dist_pullback, nearest, orthonormal_columns
 /// - [`exp`](Manifold::exp) follows the geodesics of this metric, in closed form.
 /// - [`dist`](Manifold::dist) and [`log`](Manifold::log) have none. They are found by shooting, to an absolute
 ///   accuracy of a few roundings: within 40 iterations to a distance of 2, some hundreds near π, the injectivity
-///   radius (Zimmermann, Stoye 2024), below which a geodesic is a shortest one. They panic where it does not
-///   converge: beyond, or in different components of the orthogonal group.
+///   radius (Zimmermann, Stoye 2024), below which a geodesic is a shortest one. They are NaN, and so are their
+///   gradients, where it does not converge: beyond, or in different components of the orthogonal group.
 /// - [`transport`](Manifold::transport) is the projection onto the other tangent space, unscaled: a vector transport,
 ///   which shortens vectors. Parallel transport in this metric has no closed form.
 /// - [`retract`](Manifold::retract) is the [`Retraction`] of choice.
@@ -195,9 +195,9 @@ struct Shot {
 }
 
 impl Shot {
-    /// By shooting: the velocity is corrected by what its geodesic misses, carried back along it.
-    #[track_caller]
-    fn new([n, p]: [usize; 2], x: &[f64], y: &[f64]) -> Self {
+    /// By shooting: the velocity is corrected by what its geodesic misses, carried back along it. None where
+    /// that does not converge: the frames are too far apart for a shortest geodesic to be found.
+    fn new([n, p]: [usize; 2], x: &[f64], y: &[f64]) -> Option<Self> {
         // Stored frames are orthonormal to the roundings of storage: shooting could not hit them otherwise.
         let [x, y] = [x, y].map(|row| nearest(&Matrix::new(n, p, row)));
         let difference = &y - &x;
@@ -217,16 +217,12 @@ impl Shot {
             let (left, right) = (w.exp(), a.scale(-1.0).exp());
             let miss = &difference - &(&(&(&left * &start) * &right) - &start);
             if stopped.at(miss.norm()) {
-                return Shot { x, basis, v, w, a, left, right };
+                return Some(Shot { x, basis, v, w, a, left, right });
             }
             let back = tangent(&start, &(&(&left.t() * &miss) * &right.t()));
             v = &v + &parallel(&start, |z| &w * z, &a, back);
         }
-        panic!(
-            "stiefel.log: no convergence in {ITERATIONS} iterations; the frames are too far apart for a shortest \
-             geodesic to be found, {:e} in the space of matrices",
-            difference.norm()
-        )
+        None
     }
 
     fn log(&self) -> Matrix {
@@ -241,6 +237,11 @@ impl Shot {
         let turned = inside(&(&self.left - &Matrix::identity(self.left.rows)), &z);
         &(&z + &turned) * &self.right
     }
+}
+
+/// The logarithm, NaN where it is not found.
+fn log([n, p]: [usize; 2], x: &[f64], y: &[f64]) -> Matrix {
+    Shot::new([n, p], x, y).map_or_else(|| Matrix::from_fn(n, p, |_, _| f64::NAN), |shot| shot.log())
 }
 
 const ITERATIONS: usize = 1000;
@@ -291,12 +292,14 @@ impl RowFunction<2> for Log {
         matrices(self.size, widths, widths[0])
     }
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {
-        Shot::new(self.size, x, y).log().write(out);
+        log(self.size, x, y).write(out);
     }
     // By the implicit function theorem on exp(X, V) = Y: λ, the cotangent of Y, is what the pullback of exp makes
     // the tangent part of G of. It is found as V is, corrections being carried the other way.
     fn pullback(&self, [x, y]: [&[f64]; 2], _out: &[f64], g: &[f64], [dx, dy]: [&mut [f64]; 2]) {
-        let shot = Shot::new(self.size, x, y);
+        let Some(shot) = Shot::new(self.size, x, y) else {
+            return [dx, dy].into_iter().for_each(|cotangent| cotangent.fill(f64::NAN));
+        };
         let (x, v, g) = (&shot.x, shot.log(), Matrix::new(self.size[0], self.size[1], g));
         let size = g.norm();
         let g = if size > 0.0 { g.scale(size.recip()) } else { g };
@@ -316,7 +319,7 @@ impl RowFunction<2> for Log {
             }
             lambda = &lambda + &shot.carry(miss);
         }
-        panic!("stiefel.log: no convergence of its reverse pass in {ITERATIONS} iterations")
+        [dx, dy].into_iter().for_each(|cotangent| cotangent.fill(f64::NAN));
     }
 }
 
@@ -334,10 +337,10 @@ impl RowFunction<2> for Dist {
         matrices(self.size, widths, 1)
     }
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {
-        out[0] = Shot::new(self.size, x, y).log().norm();
+        out[0] = log(self.size, x, y).norm();
     }
     fn pullback(&self, points: [&[f64]; 2], _out: &[f64], g: &[f64], cotangents: [&mut [f64]; 2]) {
-        dist_pullback(|x, y| Shot::new(self.size, x, y).log(), points, g[0], cotangents);
+        dist_pullback(|x, y| log(self.size, x, y), points, g[0], cotangents);
     }
 }
 

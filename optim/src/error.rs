@@ -16,6 +16,15 @@ pub enum OptimError {
         /// The row.
         row: usize,
     },
+    /// Weight decay goes along a geodesic to the manifold's origin, and none is found: the row is in another
+    /// component (of the orthogonal group, for one), or too far from there.
+    #[error("parameter {param:?}, row {row}: no geodesic to the manifold's origin is found for weight decay")]
+    Decay {
+        /// The parameter's name.
+        param: String,
+        /// The row.
+        row: usize,
+    },
     /// The norm of all gradients together, which clipping compares, is not finite.
     #[error("parameter {param:?}: with its gradient the norm of all is {norm}; clipping needs a finite norm")]
     Norm {

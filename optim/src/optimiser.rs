@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use cotangent_engine::{Device, Float, GradientView, Gradients, ParamId, Tensor, first_not_finite};
+use cotangent_engine::{Device, Float, GradientView, Gradients, ParamId, Row, Tensor, first_not_finite};
 use cotangent_manifolds::momentum::Motion;
-use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, VisitorMut};
+use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor, VisitorMut};
 
 use crate::clip;
 use crate::device::{self, FactorOnTape};
@@ -160,8 +160,9 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         Ok(())
     }
 
-    /// With weight decay: every step also goes `rate · decay` of the way to the manifold's origin, along the geodesic
-    /// there. Independent of the gradient and its moments: Loshchilov & Hutter 2019, algorithm 2 (AdamW).
+    /// With weight decay: every step also goes `rate · decay` of the way to the manifold's origin, along the
+    /// geodesic there; a step is refused where there is none. Independent of the gradient and its moments:
+    /// Loshchilov & Hutter 2019, algorithm 2 (AdamW).
     ///
     /// # Errors
     /// If it is negative or not finite.
@@ -248,8 +249,36 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
             Advance { optimiser: self, gradients, scale, on_device: Vec::new(), outcome: Ok(()) };
         path.restart();
         module.visit_mut(path, &mut advance);
-        advance.outcome?;
-        device_finite(gradients, &advance.on_device)
+        let Advance { outcome, on_device, .. } = advance;
+        outcome
+            .and_then(|()| device_finite(gradients, &on_device))
+            .map_err(|error| self.explained(error, path, module))
+    }
+
+    /// Why the step of a row, which stayed where it is, is not finite.
+    fn explained<N: Module<T>>(&self, error: OptimError, path: &mut Path, module: &N) -> OptimError {
+        struct Explain<'a, A, T: Float> {
+            optimiser: &'a Optimiser<A, T>,
+            param: &'a str,
+            row: usize,
+            by_decay: bool,
+        }
+        impl<A: Algorithm, T: Float> Visitor<T> for Explain<'_, A, T> {
+            fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+                let (_, motion) = self.optimiser.motion(path);
+                if param.called(path) != self.param || motion.decay == 0.0 {
+                    return;
+                }
+                let (manifold, x) = (param.manifold(), Row::from(param.value().row(self.row)));
+                let velocity = manifold.log(&x, &manifold.origin(manifold.dimension(x.len())));
+                self.by_decay = velocity.iter().any(|v| !v.is_finite());
+            }
+        }
+        let OptimError::NotFinite { param, row } = error else { return error };
+        path.restart();
+        let mut explain = Explain { optimiser: self, param: &param, row, by_decay: false };
+        module.visit(path, &mut explain);
+        if explain.by_decay { OptimError::Decay { param, row } } else { OptimError::NotFinite { param, row } }
     }
 
     /// All that a step depends on, the rate excepted, by name: what a run that goes on must have as it was.

@@ -618,6 +618,48 @@ fn rows_whose_step_is_not_finite_stay() {
     stays(Product::new(ball, 2, Euclidean), 3, &[0.1, 0.1, 1e20], adam);
 }
 
+/// Weight decay goes to the origin, and no way leads there from the other component of the orthogonal group.
+#[test]
+fn decay_without_a_way_to_the_origin_is_refused() {
+    let m = Stiefel::new(2, 2);
+    let frames = |last: f32| Tensor::new([2, 4], vec![0.6_f32, -0.8, 0.8, 0.6, 1.0, 0.0, 0.0, last]);
+    let weights = Tensor::from_fn([2, 4], |i| (i as f32).cos());
+    fn refused<M: Manifold, A: Algorithm>(
+        m: M,
+        start: &Tensor<f32>,
+        weights: &Tensor<f32>,
+        optimiser: Optimiser<A, f32>,
+    ) {
+        for rows in [None, Some(&[0_u32, 1][..])] {
+            let mut x = Param::new("frames", m, start.clone());
+            let error = step_by(&mut x, &mut optimiser.clone(), rows, weights).unwrap_err();
+            assert_eq!(error, OptimError::Decay { param: "frames".into(), row: 1 });
+            let want =
+                "parameter \"frames\", row 1: no geodesic to the manifold's origin is found for weight decay";
+            assert_eq!(error.to_string(), want);
+            assert_eq!(x.value().row(1), start.row(1));
+        }
+    }
+    let sgd = || RiemannianSgd::new(0.1).unwrap();
+    refused(m, &frames(-1.0), &weights, sgd().decay(0.1).unwrap());
+    refused(m, &frames(-1.0), &weights, sgd().decay(0.1).unwrap().by_retraction());
+    refused(m, &frames(-1.0), &weights, RiemannianAdam::new(0.1).unwrap().decay(0.1).unwrap());
+    let start = Tensor::new([2, 5], [&[0.5][..], frames(-1.0).row(0), &[0.5], frames(-1.0).row(1)].concat());
+    let wide = Tensor::from_fn([2, 5], |i| (i as f32).cos());
+    refused(Product::new(Euclidean, 1, m), &start, &wide, sgd().decay(0.1).unwrap());
+    // In its own component, and without decay, it goes on; and what is too large by itself is no matter of
+    // decay.
+    let mut x = Param::new("frames", m, frames(1.0));
+    step_by(&mut x, &mut sgd().decay(0.1).unwrap(), None, &weights).unwrap();
+    let mut x = Param::new("frames", m, frames(-1.0));
+    step_by(&mut x, &mut sgd(), None, &weights).unwrap();
+    step_by(&mut x, &mut sgd().decay(0.1).unwrap().group("", 1.0, 0.0).unwrap(), None, &weights).unwrap();
+    let mut x = Param::new("x", Euclidean, Tensor::zeros([1, 2]));
+    let large = Tensor::new([1, 2], vec![3e38, 0.0]);
+    let error = step_by(&mut x, &mut RiemannianSgd::new(10.0).unwrap().decay(0.01).unwrap(), None, &large);
+    assert_eq!(error.unwrap_err(), OptimError::NotFinite { param: "x".into(), row: 0 });
+}
+
 #[test]
 fn bad_input_is_refused_by_name_and_changes_nothing() {
     let ball = Stereographic::new(-1.0).unwrap();

@@ -144,3 +144,39 @@ fn a_norm_that_is_not_finite_is_named_and_changes_nothing() {
     assert!(message.starts_with("parameter \"1\": with its gradient the norm of all is inf"), "{message}");
     assert_eq!(model.state(), before);
 }
+
+/// A row of a product of which one factor would not be finite stays as a whole, as on the processor; where
+/// weight decay finds no way, the step says that.
+#[test]
+fn rows_whose_step_is_not_finite_stay() {
+    use cotangent::manifolds::{Product, Stiefel};
+    let Some(device) = device() else { return };
+    fn step<M: Manifold>(
+        m: M,
+        values: &[f32],
+        last: f32,
+        decay: f64,
+        device: &Device,
+    ) -> (String, Tensor<f32>) {
+        let mut x = Param::new("x", m, Tensor::new([2, values.len() / 2], values.to_vec()));
+        let weights =
+            Tensor::from_fn([2, values.len() / 2], |i| if i + 1 == values.len() { last } else { 0.1 });
+        let tape = Tape::on(device.clone());
+        let gradients = tape.backward_from(*tape.point(&x).coordinates() * 1.0, &weights);
+        let mut adam = RiemannianAdam::new(0.1).unwrap().decay(decay).unwrap();
+        let message = adam.step(&mut x, &gradients).unwrap_err().to_string();
+        (message, x.value().clone())
+    }
+    let product = Product::new(Stereographic::new(-1.0).unwrap(), 2, Euclidean);
+    let start = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
+    let (message, moved) = step(product, &start, 1e20, 0.0, &device);
+    assert_eq!(message, step(product, &start, 1e20, 0.0, &Device::cpu()).0);
+    assert!(message.starts_with("parameter \"x\": the step of row 1 is not finite"), "{message}");
+    assert_eq!(moved.row(1), &start[3..]);
+    assert_ne!(moved.row(0), &start[..3]);
+    let frames = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -1.0];
+    let (message, moved) = step(Stiefel::new(2, 2), &frames, 0.1, 0.1, &device);
+    assert_eq!(message, step(Stiefel::new(2, 2), &frames, 0.1, 0.1, &Device::cpu()).0);
+    assert!(message.contains("no geodesic to the manifold's origin"), "{message}");
+    assert_eq!(moved.row(1), &frames[4..]);
+}
