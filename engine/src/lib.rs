@@ -135,6 +135,7 @@ pub use rows::{Row, Rows};
 pub use scalar::Scalar;
 pub use shape::{Broadcast, Shape};
 pub use simd::instruction_set;
+pub use skip::skipped;
 pub use sparsity::Sparsity;
 pub use tape::{ParamId, Tape};
 pub use tensor::Tensor;

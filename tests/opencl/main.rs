@@ -14,6 +14,7 @@ mod operations;
 mod training;
 mod without_f64;
 
+use cotangent::engine::registry::{Formula, Kind};
 use cotangent::prelude::*;
 
 /// The first device; `None`, with a message, where there is none.
@@ -30,10 +31,39 @@ fn device() -> Option<Device> {
 const ITEMS: &str = "COTANGENT_ROW_ITEMS";
 const WITHOUT_F64: &str = "COTANGENT_DEVICE_F64";
 
-/// Whether formulas are checked in `f32` too: how work-items share a row does not depend on the type, and each formula's
-/// programs have to be compiled.
-fn every_type() -> bool {
-    std::env::var_os(ITEMS).is_none()
+/// A few formulas that have, together, every manifold, domain, count of operands and elementary function that there is. A
+/// device's variants compute all formulas by the same skeletons: each variant is tested with these, as every formula's
+/// programs have to be compiled for it.
+fn sample() -> Vec<&'static Formula> {
+    let features = |formula: &Formula| {
+        let mut all = match formula.kind {
+            Kind::Map(operands) => vec![format!("{} operands", operands.len())],
+            Kind::Pair { counts, pairing, .. } => vec![format!("{pairing:?}"), format!("{counts:?}")],
+            Kind::Row { vectors, params, vector, domain, .. } => {
+                let manifold = formula.name.split('.').next().unwrap_or_default().to_owned();
+                let results = if vector { format!("{domain:?}") } else { "numbers".into() };
+                vec![manifold, results, format!("{vectors} vectors, {} parameters", params.len())]
+            }
+        };
+        let source = (formula.trace)().to_c("formula", "real");
+        let words = source.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned);
+        all.extend(words.filter(|word| word.starts_with(char::is_alphabetic)));
+        all
+    };
+    let mut seen = std::collections::HashSet::new();
+    // The expressions' variables have numbers.
+    let is_variable =
+        |word: &String| word.strip_prefix('t').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+    let is_new = |formula: &&Formula| {
+        let features = features(formula).into_iter().filter(|word| !is_variable(word));
+        features.fold(false, |new, feature| seen.insert(feature) | new)
+    };
+    draws::all().filter(is_new).collect()
+}
+
+/// All formulas in `f64` with one work-item a row; in the variants, [a few](sample).
+fn formulas_of<T: Float>() -> Vec<&'static Formula> {
+    if T::NAME == "f64" && std::env::var_os(ITEMS).is_none() { draws::all().collect() } else { sample() }
 }
 
 /// Rows as a GPU computes them, eight work-items for each, on whatever device there is: tests of this file once more, in a
