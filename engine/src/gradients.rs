@@ -75,8 +75,13 @@ impl<'t, T: Float> Gradients<'t, T> {
     }
 
     /// The gradient with respect to an input variable; `None` if the loss does not depend on it.
+    ///
+    /// # Panics
+    /// If the variable is on another tape than the loss.
+    #[track_caller]
     pub fn wrt(&self, variable: Var<'_, T>) -> Option<GradientView<'_, T>> {
-        self.entries.iter().find(|e| e.node == variable.id()).map(Self::view)
+        let node = self.tape.id("wrt", variable);
+        self.entries.iter().find(|e| e.node == node).map(Self::view)
     }
 
     /// Where they are.

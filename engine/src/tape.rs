@@ -213,11 +213,11 @@ impl<T: Float> Tape<T> {
         Var::new(self, id)
     }
 
+    /// The number of a variable's node, which is to be on this tape.
     #[track_caller]
-    fn ids(&self, name: &str, inputs: &[Var<'_, T>]) -> SmallVec<[u32; 4]> {
-        let same = |v: &Var<'_, T>| std::ptr::eq(v.tape(), self);
-        assert!(inputs.iter().all(same), "{name}: the variables are on different tapes");
-        inputs.iter().map(|v| v.id()).collect()
+    pub(crate) fn id(&self, name: &str, variable: Var<'_, T>) -> u32 {
+        assert!(std::ptr::eq(variable.tape(), self), "{name}: the variables are on different tapes");
+        variable.id()
     }
 
     /// Computes an operation of earlier nodes and records it.
@@ -225,7 +225,11 @@ impl<T: Float> Tape<T> {
     pub(crate) fn record(&self, op: Op<T>, inputs: &[Var<'_, T>]) -> Var<'_, T> {
         let operation = op.operation().expect("an operation");
         let name = operation.name();
-        let inputs = self.ids(name, inputs);
+        let mut ids: SmallVec<[u32; 4]> = SmallVec::new();
+        for &input in inputs {
+            ids.push(self.id(name, input));
+        }
+        let inputs = ids;
         let arena = &mut *self.arena.borrow_mut();
         let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|&i| arena.shape(i)).collect();
         let shape = match operation.shape(&shapes).and_then(Shape::checked) {
@@ -302,26 +306,26 @@ impl<T: Float> Tape<T> {
     /// If the loss has more than one element, or is on another tape.
     #[track_caller]
     pub fn backward(&self, loss: Var<'_, T>) -> Gradients<'_, T> {
-        let shape = loss.shape();
+        let (root, shape) = (self.id("backward", loss), loss.shape());
         assert_eq!(shape.len(), 1, "backward: the loss must be a single number, not {shape}");
-        self.propagate(loss, &[T::one()])
+        self.propagate(root, &[T::one()])
     }
 
     /// As [`backward`](Self::backward), from any variable with a given gradient of its own: the gradients of `⟨g,
     /// output⟩`.
     ///
     /// # Panics
-    /// If `g` has another shape than `output`, which is on this tape.
+    /// If `g` has another shape than `output`, or as [`backward`](Self::backward).
     #[track_caller]
     pub fn backward_from(&self, output: Var<'_, T>, g: &Tensor<T>) -> Gradients<'_, T> {
-        let shape = output.shape();
+        let (root, shape) = (self.id("backward_from", output), output.shape());
         assert_eq!(shape, *g.shape(), "backward_from: a gradient {} of an output {shape}", g.shape());
-        self.propagate(output, g.data())
+        self.propagate(root, g.data())
     }
 
     #[track_caller]
-    fn propagate(&self, output: Var<'_, T>, g: &[T]) -> Gradients<'_, T> {
-        let root = self.ids("backward", &[output])[0] as usize;
+    fn propagate(&self, root: u32, g: &[T]) -> Gradients<'_, T> {
+        let root = root as usize;
         let mut arena = self.arena.borrow_mut();
         arena.cotangents.clear();
         arena.cotangents.resize_with(root + 1, || None);
@@ -393,7 +397,7 @@ impl<T: Float> Tape<T> {
     /// between them offers no forward mode.
     #[track_caller]
     pub fn jvp<'t>(&'t self, output: Var<'t, T>, tangents: &[(Var<'t, T>, Var<'t, T>)]) -> Var<'t, T> {
-        let root = self.ids("jvp", &[output])[0] as usize;
+        let root = self.id("jvp", output) as usize;
         // What the output depends on.
         let mut wanted = vec![false; root + 1];
         wanted[root] = true;
@@ -404,11 +408,12 @@ impl<T: Float> Tape<T> {
         }
         let mut of_node: Vec<Option<Var<'t, T>>> = vec![None; root + 1];
         for &(x, tangent) in tangents {
-            let ids = self.ids("jvp", &[x, tangent]);
+            let id = self.id("jvp", x) as usize;
+            self.id("jvp", tangent);
             let (shape, given) = (x.shape(), tangent.shape());
             assert_eq!(shape, given, "jvp: a tangent of shape {given} for a variable of shape {shape}");
-            if (ids[0] as usize) <= root {
-                of_node[ids[0] as usize] = Some(tangent);
+            if id <= root {
+                of_node[id] = Some(tangent);
             }
         }
         for id in 0..=root {

@@ -75,6 +75,30 @@ fn variables_of_two_tapes_do_not_mix() {
     let _ = x * y;
 }
 
+/// What takes a variable, and is given one of another tape.
+#[test]
+fn variables_of_another_tape_are_refused() {
+    type Use = for<'t> fn(&'t Tape<f64>, Var<'t, f64>, Var<'t, f64>);
+    let uses: [(&str, Use); 6] = [
+        ("wrt", |tape, own, other| {
+            let gradients = tape.backward(own.sum());
+            let _ = gradients.wrt(other);
+        }),
+        ("backward", |tape, _, other| drop(tape.backward(other))),
+        ("backward_from", |tape, _, other| drop(tape.backward_from(other, &Tensor::zeros([3])))),
+        ("jvp", |tape, own, other| _ = tape.jvp(other, &[(own, own)])),
+        ("jvp", |tape, own, other| _ = tape.jvp(own, &[(other, own)])),
+        ("jvp", |tape, own, other| _ = tape.jvp(own, &[(own, other)])),
+    ];
+    for (name, with) in uses {
+        let message = panic_message(move || {
+            let (a, b) = (Tape::new(), Tape::new());
+            with(&a, a.variable(&Tensor::zeros([3])), b.variable(&Tensor::zeros([3])));
+        });
+        assert_eq!(message, format!("{name}: the variables are on different tapes"));
+    }
+}
+
 #[test]
 #[should_panic(expected = "gather: row 5 of a table of 5 rows")]
 fn rows_out_of_range_are_named() {
