@@ -212,6 +212,15 @@ impl<T: Float> Arena<T> {
         Outcome { out: self.values(id), kept }
     }
 
+    /// That no backward pass has released what a node was computed from, as a derivative is made of that.
+    #[track_caller]
+    pub(crate) fn assert_unreleased(&self, name: &str, id: usize) {
+        let node = &self.nodes[id];
+        if node.inputs.iter().any(|&input| matches!(self.value(input), Value::Released)) {
+            released(&format!("{name} through {}", node.op.name()));
+        }
+    }
+
     pub(crate) fn shape(&self, id: u32) -> &Shape {
         &self.nodes[id as usize].shape
     }
@@ -324,37 +333,39 @@ impl<T: Float> Arena<T> {
 
     /// One node of the backward pass: turns its cotangent into those of its inputs.
     pub(crate) fn propagate(&mut self, id: usize, g: &[T]) {
-        let inputs = std::mem::take(&mut self.nodes[id].inputs);
-        let len = self.nodes[id].shape.len();
-        match &mut self.nodes[id].op {
+        let node = &mut self.nodes[id];
+        let len = node.shape.len();
+        match &mut node.op {
             // The table's gradient is summed in place, not through a buffer of its own.
             Op::Gather(Gather { rows }) => {
-                let rows = std::mem::take(rows);
-                self.accumulate_rows(inputs[0], &g[..len], &rows);
+                let (rows, input) = (std::mem::take(rows), node.inputs[0]);
+                self.accumulate_rows(input, &g[..len], &rows);
                 self.index_buffers.push(rows);
             }
             _ => {
                 // Gradients are written to fresh buffers and then moved or added to the inputs' cotangents.
                 let mut buffers: SmallVec<[Option<Buffer<T>>; 6]> = SmallVec::new();
-                for &input in &inputs {
+                for &input in &self.nodes[id].inputs {
                     let node = &self.nodes[input as usize];
                     buffers.push(node.needs_gradient.then(|| self.pool.take(node.shape.len())));
                 }
                 let node = &self.nodes[id];
                 if let Some(operation) = node.op.operation() {
-                    let mut grads: SmallVec<[Option<&mut [T]>; 6]> = inputs
+                    let mut grads: SmallVec<[Option<&mut [T]>; 6]> = node
+                        .inputs
                         .iter()
                         .zip(&mut buffers)
                         .map(|(&i, b)| b.as_mut().map(|b| &mut b[..self.shape(i).len()]))
                         .collect();
-                    operation.backward(&self.views(&inputs), self.outcome(id as u32), &g[..len], &mut grads);
+                    let (inputs, outcome) = (self.views(&node.inputs), self.outcome(id as u32));
+                    operation.backward(&inputs, outcome, &g[..len], &mut grads);
                     if self.checked {
                         check_gradients(node, grads.iter().map(|grad| grad.as_deref()));
                     }
                 }
-                for (&input, buffer) in inputs.iter().zip(buffers) {
+                for (k, buffer) in buffers.into_iter().enumerate() {
                     if let Some(buffer) = buffer {
-                        self.accumulate(input, buffer);
+                        self.accumulate(self.nodes[id].inputs[k], buffer);
                     }
                 }
             }
@@ -398,10 +409,10 @@ impl<T: Float> Arena<T> {
     }
 }
 
+#[track_caller]
 fn released(name: &str) -> ! {
     panic!(
-        "{name}: the value of this variable was released by the backward pass; read it before, or build the \
-         graph again"
+        "{name}: a value that this needs was released by the backward pass; take it before, or build the graph again"
     )
 }
 

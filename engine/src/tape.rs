@@ -303,12 +303,13 @@ impl<T: Float> Tape<T> {
     /// falls as the pass goes.
     ///
     /// # Panics
-    /// If the loss has more than one element, or is on another tape.
+    /// If the loss has more than one element, or is on another tape, or depends on what an earlier backward pass has
+    /// released.
     #[track_caller]
     pub fn backward(&self, loss: Var<'_, T>) -> Gradients<'_, T> {
         let (root, shape) = (self.id("backward", loss), loss.shape());
         assert_eq!(shape.len(), 1, "backward: the loss must be a single number, not {shape}");
-        self.propagate(root, &[T::one()])
+        self.propagate("backward", root, &[T::one()])
     }
 
     /// As [`backward`](Self::backward), from any variable with a given gradient of its own: the gradients of `⟨g,
@@ -320,11 +321,11 @@ impl<T: Float> Tape<T> {
     pub fn backward_from(&self, output: Var<'_, T>, g: &Tensor<T>) -> Gradients<'_, T> {
         let (root, shape) = (self.id("backward_from", output), output.shape());
         assert_eq!(shape, *g.shape(), "backward_from: a gradient {} of an output {shape}", g.shape());
-        self.propagate(root, g.data())
+        self.propagate("backward_from", root, g.data())
     }
 
     #[track_caller]
-    fn propagate(&self, root: u32, g: &[T]) -> Gradients<'_, T> {
+    fn propagate(&self, name: &str, root: u32, g: &[T]) -> Gradients<'_, T> {
         let root = root as usize;
         let mut arena = self.arena.borrow_mut();
         arena.cotangents.clear();
@@ -340,11 +341,15 @@ impl<T: Float> Tape<T> {
             seed[..g.len()].copy_from_slice(g);
             arena.cotangents[root] = Some(Cotangent::Dense(seed));
         } else if arena.nodes[root].needs_gradient {
+            arena.assert_unreleased(name, root);
             arena.propagate(root, g);
         }
         for id in (0..root + usize::from(is_moved)).rev() {
             let cotangent = arena.cotangents[id].take();
             let node = &arena.nodes[id];
+            if cotangent.is_some() && node.needs_gradient {
+                arena.assert_unreleased(name, id);
+            }
             match cotangent {
                 Some(cotangent) if node.needs_gradient && matches!(node.op, Op::Leaf) => {
                     let gradient = match cotangent {
@@ -393,8 +398,9 @@ impl<T: Float> Tape<T> {
     /// ```
     ///
     /// # Panics
-    /// If a tangent has not its variable's shape, the variables are on different tapes, or an operation
-    /// between them offers no forward mode.
+    /// If a tangent has not its variable's shape, the variables are on different tapes, a backward pass has released
+    /// what the derivative is made of, or an operation between them offers no forward mode. The tape stays as it was,
+    /// but for what was recorded until then.
     #[track_caller]
     pub fn jvp<'t>(&'t self, output: Var<'t, T>, tangents: &[(Var<'t, T>, Var<'t, T>)]) -> Var<'t, T> {
         let root = self.id("jvp", output) as usize;
@@ -420,20 +426,21 @@ impl<T: Float> Tape<T> {
             if !wanted[id] || of_node[id].is_some() {
                 continue;
             }
-            let (inputs, op) = {
-                let node = &mut self.arena.borrow_mut().nodes[id];
-                if node.inputs.iter().all(|&i| of_node[i as usize].is_none()) {
+            let inputs: SmallVec<[u32; 4]> = {
+                let arena = self.arena.borrow();
+                let inputs = &arena.nodes[id].inputs;
+                if inputs.iter().all(|&i| of_node[i as usize].is_none()) {
                     continue;
                 }
-                let inputs: SmallVec<[u32; 4]> = node.inputs.clone();
-                (inputs, std::mem::replace(&mut node.op, Op::Leaf))
+                arena.assert_unreleased("jvp", id);
+                inputs.clone()
             };
             let variables: SmallVec<[Var<'t, T>; 4]> = inputs.iter().map(|&i| Var::new(self, i)).collect();
             let of_inputs: SmallVec<[Option<Var<'t, T>>; 4]> =
                 inputs.iter().map(|&i| of_node[i as usize]).collect();
-            let operation = op.operation().expect("a node with inputs is an operation");
+            let taken = TakenOp::of(self, id);
+            let operation = taken.op.operation().expect("a node with inputs is an operation");
             of_node[id] = Some(operation.jvp(&variables, Var::new(self, id as u32), &of_inputs));
-            self.arena.borrow_mut().nodes[id].op = op;
         }
         of_node[root].unwrap_or_else(|| self.zeros(output.shape()))
     }
@@ -444,5 +451,26 @@ impl<T: Float> Tape<T> {
             entries.drain(..).for_each(|entry| arena.recycle(entry.gradient));
             arena.entries = entries;
         }
+    }
+}
+
+/// A node's operation while that records others on the tape. The node has it back in the end, after a panic too.
+struct TakenOp<'t, T: Float> {
+    tape: &'t Tape<T>,
+    id: usize,
+    op: Op<T>,
+}
+
+impl<'t, T: Float> TakenOp<'t, T> {
+    fn of(tape: &'t Tape<T>, id: usize) -> Self {
+        let op = std::mem::replace(&mut tape.arena.borrow_mut().nodes[id].op, Op::Leaf);
+        TakenOp { tape, id, op }
+    }
+}
+
+impl<T: Float> Drop for TakenOp<'_, T> {
+    fn drop(&mut self) {
+        let op = std::mem::replace(&mut self.op, Op::Leaf);
+        self.tape.arena.borrow_mut().nodes[self.id].op = op;
     }
 }

@@ -124,6 +124,54 @@ fn reading_a_released_value_says_why() {
     let _ = y.to_tensor();
 }
 
+/// Both passes need values, which a backward pass releases: what it has passed has no derivatives any more.
+#[test]
+fn a_graph_that_was_passed_has_no_derivatives() {
+    type Loss = for<'t> fn(Var<'t, f64>) -> Var<'t, f64>;
+    // Also where a derivative would be a number without the values.
+    let losses: [(&str, Loss); 3] = [
+        ("sum", |x| (x * x * x).sum()),
+        ("sum", |x| x.gather(&[0, 1]).sum()),
+        ("reshape", |x| x.slice(0, 1..2).reshape([])),
+    ];
+    for (last, loss) in losses {
+        let tape = Tape::new();
+        let leaves = || {
+            let x = tape.variable(&Tensor::new([2, 1], vec![1.0, 2.0]));
+            (x, tape.constant(&Tensor::new([2, 1], vec![0.5, -1.0])))
+        };
+        let (x, v) = leaves();
+        let f = loss(x);
+        let slope = tape.jvp(f, &[(x, v)]);
+        let first = tape.backward(f).wrt(x).unwrap().to_dense(2, 1);
+        assert_eq!(slope.item(), 0.5 * first[0] - first[1]);
+        let message = |f: &dyn Fn()| panic_message(std::panic::AssertUnwindSafe(f));
+        let said = message(&|| _ = tape.jvp(f, &[(x, v)]));
+        assert!(said.contains("jvp through ") && said.contains("released by the backward pass"), "{said}");
+        let said = message(&|| drop(tape.backward(f)));
+        assert!(said.contains(&format!("backward through {last}: ")), "{said}");
+        // What is recorded later has.
+        let (x, v) = leaves();
+        let f = loss(x);
+        assert_eq!(tape.jvp(f, &[(x, v)]).item(), 0.5 * first[0] - first[1]);
+        assert_eq!(tape.backward(f).wrt(x).unwrap().to_dense(2, 1), first);
+    }
+}
+
+#[test]
+fn a_jvp_that_panics_leaves_the_tape_whole() {
+    let tape = Tape::new();
+    let x = tape.variable(&Tensor::new([2], vec![1.0, 2.0]));
+    let v = tape.constant(&Tensor::new([2], vec![1.0, 1.0]));
+    let (square, f) = (x * x, (x * x).max());
+    for _ in 0..2 {
+        let said = panic_message(std::panic::AssertUnwindSafe(|| _ = tape.jvp(f, &[(x, v)])));
+        assert_eq!(said, "max: forward mode is not offered for this operation");
+    }
+    assert_eq!(tape.jvp(square, &[(x, v)]).to_tensor().data(), [2.0, 4.0]);
+    assert_eq!(tape.backward(f).wrt(x).unwrap().to_dense(1, 2), [0.0, 4.0]);
+}
+
 /// Half the nodes of a deep network are gone half way through the backward pass.
 #[test]
 fn memory_in_use_falls_during_the_backward_pass() {
