@@ -1,10 +1,12 @@
 //! The kernels that are not formulas: values against plain loops, gradients and forward mode against finite
 //! differences.
 
-use cotangent::engine::loss;
+use cotangent::engine::{check, loss};
 use cotangent::prelude::*;
 
-use crate::common::{assert_close, assert_derivatives, assert_gradients, product, tensor, value, weigh};
+use crate::common::{
+    Loss, assert_close, assert_derivatives, assert_gradients, product, tensor, value, weigh,
+};
 
 #[test]
 fn matmul_is_the_product_for_all_sizes_and_transposes() {
@@ -181,6 +183,38 @@ fn the_gradient_of_a_norm_at_zero_is_zero() {
     let x = tape.variable(&Tensor::zeros([2, 3]));
     let gradients = tape.backward(x.norm_axis(1).sum());
     assert_eq!(gradients.wrt(x).unwrap().to_dense(2, 3), [0.0; 6]);
+}
+
+/// Where a derivative is 0 by definition, or terms of it would cancel, both modes give the same, and so do second
+/// derivatives.
+#[test]
+fn singular_points_have_the_same_derivatives_in_both_modes() {
+    let infinity = f64::INFINITY;
+    let zero_row = Tensor::new([3, 2], vec![0.0, 0.0, 3.0, 4.0, 1.0, 2.0]);
+    let empty_line = Tensor::new([3, 2], vec![-infinity, -infinity, 1.0, -infinity, 0.5, 2.0]);
+    let directions = [tensor(&[3, 2], 5)];
+    let losses: [(&Tensor<f64>, Loss); 4] = [
+        (&zero_row, |v| weigh(v[0].norm_axis(1))),
+        (&zero_row, |v| weigh(v[0].swap_axes(0, 1).norm_axis(0))),
+        (&empty_line, |v| v[0].logsumexp(1).slice(0, 1..3).sum() + v[0].logsumexp(1).exp().sum()),
+        (&empty_line, |v| weigh(v[0].swap_axes(0, 1).logsumexp(0).exp())),
+    ];
+    for (x, loss) in losses {
+        let worst = check::forward_mode(std::slice::from_ref(x), &directions, loss);
+        assert!(worst < 1e-12, "forward mode differs by {worst:e} at\n{x}");
+        let tape = Tape::new();
+        let v = tape.variable(x);
+        let slope = tape.jvp(loss(&[v]), &[(v, tape.constant(&directions[0]))]);
+        let second = tape.backward(slope).wrt(v).unwrap().to_dense(3, 2);
+        assert!(second.iter().all(|x| x.is_finite()), "second derivatives {second:?} at\n{x}");
+    }
+    // A row of length 0 has the derivative 0, a line of -infinity too.
+    let tape = Tape::new();
+    let row = tape.variable(&Tensor::zeros([1, 2]));
+    let line = tape.variable(&Tensor::from_fn([1, 2], |_| -infinity));
+    let ones = tape.constant(&Tensor::from_fn([1, 2], |_| 1.0));
+    assert_eq!(tape.jvp(row.norm_axis(1), &[(row, ones)]).item(), 0.0);
+    assert_eq!(tape.jvp(line.logsumexp(1), &[(line, ones)]).item(), 0.0);
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Scores of pairs and attention: values against plain loops, gradients and forward mode against finite differences, single
 //! precision against double.
 
+use cotangent::engine::formulas::EuclideanDistance;
 use cotangent::engine::{Weights, check};
 use cotangent::manifolds::scores::{
     BallDistance, HalfSpaceDistance, PenumbralCone, PolarDistance, UmbralCone,
 };
 use cotangent::prelude::*;
 
-use crate::common::{Loss, assert_close, assert_gradients, tensor, value, weigh};
+use crate::common::{Loss, PLACES, assert_close, assert_gradients, sparsity, tensor, value, weigh};
 
 /// Attention with stored scores, in plain loops.
 fn attention(q: &Tensor<f64>, k: &Tensor<f64>, v: &Tensor<f64>, scale: f64, causal: bool) -> Tensor<f64> {
@@ -105,6 +106,28 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
                     weigh(tape.attend(Bump, rows, [v[2], v[6]], [v[3], v[4], v[7]], [v[5]], weights, false))
                 });
             }
+        }
+    }
+}
+
+/// Squared distances of nearby rows far from the origin: forward mode takes differences as the reverse pass does.
+#[test]
+fn forward_mode_of_distances_does_not_cancel() {
+    for width in [3, 20] {
+        let near = |x: Tensor<f64>| Tensor::from_fn(x.shape().clone(), |i| 1e8 + x.data()[i]);
+        let [x, y] = [([4, width], 1), ([5, width], 2)].map(|(shape, seed)| near(tensor(&shape, seed)));
+        let directions = [tensor(&[4, width], 3), tensor(&[5, width], 4)];
+        let scores: [Loss; 3] = [
+            |v| weigh(v[0].tape().pairs(EuclideanDistance, v[0], v[1], [], [], [])),
+            |v| weigh(v[0].tape().pairs(EuclideanDistance, v[0], v[0], [], [], [])) + v[1].sum(),
+            |v| {
+                let places = sparsity(4, 5, &PLACES);
+                weigh(v[0].tape().sparse_pairs(EuclideanDistance, &places, [v[0], v[1]], [], [], []))
+            },
+        ];
+        for score in scores {
+            let worst = check::forward_mode(&[x.clone(), y.clone()], &directions, score);
+            assert!(worst < 1e-9, "width {width}: {worst:e}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::kernels::line::{BLOCK, larger, line_max, line_square, line_sum, line_
 use crate::operation::{Operation, Outcome, View};
 use crate::parallel::{self, PIECES};
 use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
-use crate::{Float, Lanes, Scalar, Shape, Var};
+use crate::{Float, Lanes, MapFormula, Scalar, Shape, Var, compiled_here};
 
 /// What a reduction computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -333,10 +333,38 @@ impl<T: Float> Operation<T> for Reduce {
         };
         match self.reduction {
             Reduction::Sum | Reduction::Mean => dx.reduce(self.reduction, axis),
-            Reduction::LogSumExp => sum((x - spread(out)).exp() * dx),
-            Reduction::Norm => sum(x * dx) / out,
+            Reduction::LogSumExp => sum(x.tape().map(OfLogSumExp, [x, spread(out)]) * dx),
+            Reduction::Norm => sum(x.tape().map(OfNorm, [x, spread(out)]) * dx),
             Reduction::Max => panic!("max: forward mode is not offered for this operation"),
         }
+    }
+}
+
+/// The derivative of `ln Σ eˣ` by an element x, `e^(x − y)` with y the result: 0 where the whole line is −∞.
+#[derive(Clone, Copy)]
+struct OfLogSumExp;
+
+impl MapFormula<2> for OfLogSumExp {
+    const NAME: &'static str = "logsumexp_slope";
+    compiled_here!(map);
+    #[inline(always)]
+    fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
+        let some = S::constant(f64::NEG_INFINITY).lt(y);
+        // Of -∞ and of NaN the exponential function is what is wanted.
+        S::select(some, x - y, y.detached()).exp()
+    }
+}
+
+/// The derivative of a norm y by an element x, `x/y`: 0 where the norm is.
+#[derive(Clone, Copy)]
+struct OfNorm;
+
+impl MapFormula<2> for OfNorm {
+    const NAME: &'static str = "norm_slope";
+    compiled_here!(map);
+    #[inline(always)]
+    fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
+        S::select(S::zero().lt(y), x / y, y.detached())
     }
 }
 

@@ -170,14 +170,14 @@ where
         let (dx, dy) = (tangents[0], tangents[1]);
         let column = |v: Var<'t, T>| v.reshape(v.shape().with_width(1));
         let row = |v: Var<'t, T>| v.reshape(v.shape().insert(v.shape().axes().len() - 1));
-        let last = |v: Var<'t, T>| v.sum_axis(-1);
         let of_pairing = match F::PAIRING {
             Pairing::Dot => Var::sum_of([dx.map(|dx| dx.matmul_nt(y)), dy.map(|dy| x.matmul_nt(dy))]),
-            Pairing::SquaredDistance => {
-                let of_x = dx.map(|dx| column(last(x * dx)) - dx.matmul_nt(y));
-                let of_y = dy.map(|dy| row(last(y * dy)) - x.matmul_nt(dy));
-                Var::sum_of([of_x, of_y]).map(|d| d * 2.0)
-            }
+            Pairing::SquaredDistance => (dx.is_some() || dy.is_some()).then(|| {
+                let operation = DistanceTangent { of_x: dx.is_some(), of_y: dy.is_some() };
+                let operands: SmallVec<[Var<'t, T>; 4]> =
+                    [Some(x), Some(y), dx, dy].into_iter().flatten().collect();
+                tape.shared_operation(Arc::new(operation), &operands)
+            }),
         };
         let mut terms: SmallVec<[Option<Var<'t, T>>; 6]> = SmallVec::new();
         terms.push(of_pairing.map(|d| partial(0) * d));
@@ -216,6 +216,43 @@ fn elementwise<T: Float>(
             work(&part.tile(0..rows.len(), 0..s.m), tile);
         }
     });
+}
+
+/// The tangents `2⟨x − y, ẋ − ẏ⟩` of the squared distances of all pairs of rows x and y. The operands are x, y, and the
+/// tangents that are not zero. Row by row in `f64`, of differences: they are accurate for nearby rows too.
+struct DistanceTangent {
+    of_x: bool,
+    of_y: bool,
+}
+
+impl<T: Float> Operation<T> for DistanceTangent {
+    fn name(&self) -> &'static str {
+        "squared_distance"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        Ok(sizes(&inputs[..2], [0; 3])?.1)
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let (s, _) = sizes(&[inputs[0].shape, inputs[1].shape], [0; 3]).expect("checked");
+        let [x, y] = [inputs[0].data, inputs[1].data];
+        let of_x = self.of_x.then(|| inputs[2].data);
+        let of_y = self.of_y.then(|| inputs[2 + usize::from(self.of_x)].data);
+        parallel::for_each_part(out, s.m, 1, s.m * s.width, |rows, out| {
+            for (i, out) in rows.zip(out.chunks_exact_mut(s.m)) {
+                for (j, out) in out.iter_mut().enumerate() {
+                    let (i, j) = (i * s.width, (i / s.n * s.m + j) * s.width);
+                    let moved = |tangent: Option<&[T]>, at: usize| tangent.map_or(0.0, |t| t[at].to_f64());
+                    let term = |c: usize| {
+                        (x[i + c].to_f64() - y[j + c].to_f64()) * (moved(of_x, i + c) - moved(of_y, j + c))
+                    };
+                    *out = T::nearest(2.0 * (0..s.width).map(term).sum::<f64>());
+                }
+            }
+        });
+    }
+    fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, _: &[T], _: &mut [Option<&mut [T]>]) {
+        panic!("second derivatives of pair formulas are not offered")
+    }
 }
 
 /// The partial derivative of a pair formula by its pairing (0) or one of its numbers, of all pairs.
