@@ -142,8 +142,15 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The distinguished point that coordinates are taken about.
     fn origin<T: Float>(&self, dim: usize) -> Row<T>;
 
-    /// Geodesic distance.
+    /// Geodesic distance. It has no derivative at `x = y`, and there 0 stands for it: its square has second derivatives
+    /// of 0 there, where [`squared_dist`](Self::squared_dist) has those of the metric.
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar;
+
+    /// The square of the geodesic distance, `⟨log_x y, log_x y⟩_x`, which is smooth at `x = y` too.
+    fn squared_dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+        let v = self.log(x, y);
+        self.inner(x, &v, &v)
+    }
 
     /// Riemannian inner product of two tangent vectors at `x`.
     fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar;

@@ -147,6 +147,12 @@ impl<M: Manifold, R: Rows> Point<M, R> {
         self.same(&other.manifold).dist(&self.coordinates, &other.coordinates)
     }
 
+    /// The square of the geodesic distance, row by row: smooth where points coincide, too.
+    #[track_caller]
+    pub fn squared_dist(&self, other: &Self) -> R::Scalar {
+        self.same(&other.manifold).squared_dist(&self.coordinates, &other.coordinates)
+    }
+
     /// The points that geodesics from here with the given velocities reach at time 1.
     #[track_caller]
     pub fn exp(&self, v: &Tangent<M, R>) -> Self {

@@ -1,7 +1,78 @@
 //! Laws that need more than a manifold. Those of the manifolds themselves are tested beside them, in
 //! `manifolds/tests/laws`.
 
+use cotangent::engine::check;
+use cotangent::manifolds::{HalfSpace, Klein, Product, Sphere};
 use cotangent::prelude::*;
+
+/// Half the squared distance: the gradient of both modes is −log, at x = y too, and the product of its Hessian there with v
+/// is v, from coordinates to the tangent space.
+#[test]
+fn half_the_squared_distance_is_smooth_where_points_coincide() {
+    fn half<'t, M: Manifold>(m: M, v: &[Var<'t, f64>]) -> Var<'t, f64> {
+        0.5 * m.squared_dist(&v[0], &v[1]).sum()
+    }
+    fn differentiate<M: Manifold>(m: M) {
+        let mut rng = rng::stream(6, 5, 0);
+        for radius in [0.0, 1e-9, 2.0, 2.0, 2.0, 2.0] {
+            let x = m.random_point::<f64>(4, radius, &mut rng);
+            let far = m.random_point::<f64>(4, 1.0, &mut rng);
+            let near = m.exp(
+                &x,
+                &Row::from(
+                    m.random_tangent(&x, &mut rng).iter().map(|v| 1e-9 * v).collect::<Vec<_>>().as_slice(),
+                ),
+            );
+            let v = m.random_tangent(&x, &mut rng);
+            let shape = [1, x.len()];
+            let [at, direction] = [&x, &v].map(|row| Tensor::new(shape, row.to_vec()));
+            for y in [&x, &near, &far] {
+                let target = Tensor::new(shape, y.to_vec());
+                // Cotangents have components off the tangent spaces, which directions have not.
+                let along = m.random_tangent(y, &mut rng);
+                let directions = [direction.clone(), Tensor::new(shape, along.to_vec())];
+                let worst = check::forward_mode(&[at.clone(), target.clone()], &directions, |v| half(m, v));
+                assert!(worst < 1e-9, "{m:?}: forward mode differs by {worst:e}");
+                let tape = Tape::new();
+                let [x_, y_] = [tape.variable(&at), tape.constant(&target)];
+                let half = half(m, &[x_, y_]);
+                let d = m.dist(&x, y);
+                assert!(
+                    (half.item() - 0.5 * d * d).abs() <= 1e-12 * (d * d + 1e-12 * d),
+                    "{m:?}: {}",
+                    half.item()
+                );
+                let slope = tape.jvp(half, &[(x_, tape.constant(&direction))]);
+                let hessian = tape.backward(slope).wrt(x_).unwrap().to_dense(1, x.len());
+                let hessian = m.egrad_to_rgrad(&x, &Row::from(hessian.as_slice()));
+                if y != &far {
+                    // What the curvature changes near by is the square of the distance.
+                    let worst = hessian.iter().zip(v.iter()).map(|(h, v)| (h - v).abs()).fold(0.0, f64::max);
+                    assert!(worst < 1e-7 * (1.0 + m.norm(&x, &v)), "{m:?}: H v is {worst:e} off v");
+                }
+                let tape = Tape::new();
+                let x_ = tape.variable(&at);
+                let half = 0.5 * m.squared_dist(&x_, &tape.constant(&target)).sum();
+                let gradient = tape.backward(half).wrt(x_).unwrap().to_dense(1, x.len());
+                let gradient = m.egrad_to_rgrad(&x, &Row::from(gradient.as_slice()));
+                for (g, log) in gradient.iter().zip(m.log(&x, y).iter()) {
+                    assert!((g + log).abs() < 1e-9 * d, "{m:?}: the gradient has {g}, -log {}", -log);
+                }
+            }
+        }
+    }
+    differentiate(Euclidean);
+    for kappa in [-1.0, -0.37, 0.0, 0.6] {
+        differentiate(Stereographic::new(kappa).unwrap());
+    }
+    for kappa in [-1.0, -0.37] {
+        differentiate(Lorentz::new(kappa).unwrap());
+        differentiate(Klein::new(kappa).unwrap());
+        differentiate(HalfSpace::new(kappa).unwrap());
+    }
+    differentiate(Sphere::new(0.6).unwrap());
+    differentiate(Product::new(PoincareBall::ball(-1.0).unwrap(), 2, Lorentz::new(-0.37).unwrap()));
+}
 
 /// A step of gradient descent at rate 1 on half the squared distance lands on the target.
 #[test]
