@@ -9,7 +9,9 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::lanes::array;
-use crate::scalar::{Scalar, arcsinc_slope, arctanc_slope, sigmoid_with_slope, sinc_slope, tanc_slope};
+use crate::scalar::{
+    Scalar, arcsinc_slope, arctanc_slope, chosen, sigmoid_with_slope, sinc_slope, tanc_slope,
+};
 
 /// `value + Σ partials[i] εᵢ` with `εᵢ εⱼ = 0`.
 ///
@@ -53,6 +55,12 @@ impl<S: Scalar, const N: usize> Dual<S, N> {
             ),
         }
     }
+}
+
+/// `1/u`, the slope of `ln u`; NaN for u < 0, where the logarithm is.
+#[inline(always)]
+fn slope_of_ln<S: Scalar>(u: S) -> S {
+    S::select(u.lt(S::zero()), S::constant(f64::NAN), u.recip())
 }
 
 impl<S: Scalar, const N: usize> Add for Dual<S, N> {
@@ -149,6 +157,10 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
         self.value.lt(other.value)
     }
     #[inline(always)]
+    fn unordered(self, other: Self) -> S::Mask {
+        self.value.unordered(other.value)
+    }
+    #[inline(always)]
     fn any(mask: S::Mask) -> bool {
         S::any(mask)
     }
@@ -169,10 +181,15 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
     }
 
     #[inline(always)]
+    fn abs(self) -> Self {
+        chosen(self, self, Self::select(self.lt(Self::zero()), -self, self))
+    }
+    #[inline(always)]
     fn sqrt(self) -> Self {
         let root = self.value.sqrt();
         let positive = S::zero().lt(root);
-        let slope = S::select(positive, S::constant(0.5) * root.recip(), S::zero());
+        // The root itself where it is 0 or NaN.
+        let slope = S::select(positive, S::constant(0.5) * root.recip(), root);
         self.chain(root, slope)
     }
     #[inline(always)]
@@ -187,11 +204,11 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
     }
     #[inline(always)]
     fn ln(self) -> Self {
-        self.chain(self.value.ln(), self.value.recip())
+        self.chain(self.value.ln(), slope_of_ln(self.value))
     }
     #[inline(always)]
     fn ln_1p(self) -> Self {
-        self.chain(self.value.ln_1p(), (S::one() + self.value).recip())
+        self.chain(self.value.ln_1p(), slope_of_ln(S::one() + self.value))
     }
     #[inline(always)]
     fn sin(self) -> Self {
@@ -238,7 +255,7 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
     }
     #[inline(always)]
     fn atanh(self) -> Self {
-        self.chain(self.value.atanh(), ((S::one() - self.value) * (S::one() + self.value)).recip())
+        self.chain(self.value.atanh(), slope_of_ln((S::one() - self.value) * (S::one() + self.value)))
     }
     #[inline(always)]
     fn erf(self) -> Self {

@@ -57,9 +57,9 @@ elementwise! {
     Div div (x in -3.0..3.0, y in 0.3..3.0) = x / y;
     /// `−x`.
     Neg neg (x in -3.0..3.0) = -x;
-    /// The smaller of two; equals share the gradient of the second.
+    /// The smaller of two, NaN where one is; equals share the gradient of the second.
     Min min (x in -3.0..0.0, y in 0.1..3.0) = x.min(y);
-    /// The larger of two; equals share the gradient of the second.
+    /// The larger of two, NaN where one is; equals share the gradient of the second.
     Maximum maximum (x in -3.0..0.0, y in 0.1..3.0) = x.max(y);
     /// `√(x² + y²)`, with derivative 0 where both are 0. Squares of an `f32` do not overflow, and underflow below
     /// 1e-36 only.
@@ -116,7 +116,7 @@ elementwise! {
     /// `x Φ(x)`, Φ the normal distribution function (Hendrycks & Gimpel 2016).
     Gelu gelu (x in -6.0..6.0) = x.gelu();
     /// `max(x, 0)`, with derivative 0 at 0.
-    Relu relu (x in 0.1..3.0) = S::select(S::zero().lt(x), x, S::zero());
+    Relu relu (x in 0.1..3.0) = x.max(S::zero());
     /// `x` where it is positive, else `eˣ − 1`, with derivative 1 at 0. Clevert et al. 2016.
     Elu elu (x in -3.0..3.0) = S::select(S::zero().lt(x), x, S::zero().min(x).exp_m1());
     /// `value` where the mask is not 0, else x. See [`Var::masked_fill`].

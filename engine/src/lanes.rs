@@ -266,6 +266,12 @@ impl<const R: usize, E: Element> Scalar for Lanes<R, E> {
         LaneMask(array(E::ZERO_BITS, |l| if self.0[l] < other.0[l] { !E::ZERO_BITS } else { E::ZERO_BITS }))
     }
     #[inline(always)]
+    fn unordered(self, other: Self) -> LaneMask<R, E> {
+        LaneMask(array(E::ZERO_BITS, |l| {
+            if self.0[l].unordered(other.0[l]) { !E::ZERO_BITS } else { E::ZERO_BITS }
+        }))
+    }
+    #[inline(always)]
     fn select(mask: LaneMask<R, E>, a: Self, b: Self) -> Self {
         let m = mask.0;
         Lanes(array(E::zero(), |l| E::from_bits(a.0[l].to_bits() & m[l] | b.0[l].to_bits() & !m[l])))

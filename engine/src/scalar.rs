@@ -37,6 +37,8 @@ pub trait Scalar:
     fn constant(value: f64) -> Self;
     /// `self < other`.
     fn lt(self, other: Self) -> Self::Mask;
+    /// Whether one of the two is NaN.
+    fn unordered(self, other: Self) -> Self::Mask;
     /// `a` where the mask holds, else `b`.
     fn select(mask: Self::Mask, a: Self, b: Self) -> Self;
     /// Whether the mask may hold for some of the numbers that a scalar stands for.
@@ -149,15 +151,15 @@ pub trait Scalar:
     fn abs(self) -> Self {
         Self::select(self.lt(Self::zero()), -self, self)
     }
-    /// The smaller of two; `other` where `self` is NaN.
+    /// The smaller of two; NaN where one is. Equals have the derivatives of `other`.
     #[inline(always)]
     fn min(self, other: Self) -> Self {
-        Self::select(self.lt(other), self, other)
+        chosen(self, other, Self::select(self.lt(other), self, other))
     }
-    /// The larger of two; `other` where `self` is NaN.
+    /// The larger of two; NaN where one is. Equals have the derivatives of `other`.
     #[inline(always)]
     fn max(self, other: Self) -> Self {
-        Self::select(other.lt(self), self, other)
+        chosen(self, other, Self::select(other.lt(self), self, other))
     }
     /// `xⁿ` for any integer n. Relative error below 3|n|/2 units of rounding.
     #[inline(always)]
@@ -186,6 +188,14 @@ pub trait Scalar:
     fn softplus(self) -> Self {
         self.max(Self::zero()) + (-self.abs()).exp().ln_1p()
     }
+}
+
+/// What was chosen of two numbers by comparing them. Where one is NaN, so are the result and all its derivatives.
+#[inline(always)]
+pub(crate) fn chosen<S: Scalar>(a: S, b: S, choice: S) -> S {
+    // A product of constants: that has the derivatives NaN.
+    let nan = S::constant(f64::NAN) * S::constant(f64::NAN);
+    S::select(a.unordered(b), nan, choice)
 }
 
 /// [`Scalar::sigmoid`] and its derivative, which does not cancel where the function comes near 1.
@@ -334,6 +344,10 @@ macro_rules! impl_scalar {
             #[inline(always)]
             fn lt(self, other: Self) -> bool {
                 self < other
+            }
+            #[inline(always)]
+            fn unordered(self, other: Self) -> bool {
+                self.is_nan() | other.is_nan()
             }
             #[inline(always)]
             fn select(mask: bool, a: Self, b: Self) -> Self {

@@ -24,8 +24,9 @@ enum Node {
     Sub(u32, u32),
     Mul(u32, u32),
     Div(u32, u32),
-    /// A truth value.
+    /// Truth values: whether the first is less, and whether one is NaN.
     Less(u32, u32),
+    Unordered(u32, u32),
     /// Where the first holds the second, else the third.
     Select(u32, u32, u32),
     Function(Function, u32),
@@ -161,10 +162,14 @@ impl Expression {
                 Node::Sub(a, b) => at(a) - at(b),
                 Node::Mul(a, b) => at(a) * at(b),
                 Node::Div(a, b) => at(a) / at(b),
-                Node::Less(..) => S::zero(),
+                Node::Less(..) | Node::Unordered(..) => S::zero(),
                 Node::Select(mask, a, b) => {
-                    let Node::Less(x, y) = self.nodes[mask as usize] else { unreachable!("a truth value") };
-                    S::select(at(x).lt(at(y)), at(a), at(b))
+                    let mask = match self.nodes[mask as usize] {
+                        Node::Less(x, y) => at(x).lt(at(y)),
+                        Node::Unordered(x, y) => at(x).unordered(at(y)),
+                        _ => unreachable!("a truth value"),
+                    };
+                    S::select(mask, at(a), at(b))
                 }
                 Node::Function(function, a) => function.apply(at(a)),
             });
@@ -200,12 +205,14 @@ impl Expression {
                 Node::Mul(a, b) => binary("mul", "*", a, b),
                 Node::Div(a, b) => binary("div", "/", a, b),
                 Node::Less(a, b) => binary("less", "<", a, b),
+                Node::Unordered(a, b) if calls => format!("isunordered(t{a}.hi, t{b}.hi)"),
+                Node::Unordered(a, b) => format!("isunordered(t{a}, t{b})"),
                 Node::Select(mask, a, b) => format!("t{mask} ? t{a} : t{b}"),
                 Node::Function(function, a) => {
                     format!("{}{}(t{a})", function.c_name(), if calls { "_of" } else { "" })
                 }
             };
-            let of = if matches!(node, Node::Less(..)) { "int" } else { real };
+            let of = if matches!(node, Node::Less(..) | Node::Unordered(..)) { "int" } else { real };
             writeln!(c, "    const {of} t{id} = {value};").expect("writing to a string");
         }
         for (i, id) in self.outputs.iter().enumerate() {
@@ -298,6 +305,9 @@ macro_rules! functions {
             }
             fn lt(self, other: Self) -> TraceMask {
                 TraceMask(record(Node::Less(self.0, other.0)))
+            }
+            fn unordered(self, other: Self) -> TraceMask {
+                TraceMask(record(Node::Unordered(self.0, other.0)))
             }
             fn select(mask: TraceMask, a: Self, b: Self) -> Self {
                 Trace::of(Node::Select(mask.0, a.0, b.0))

@@ -1,8 +1,8 @@
 //! All formulas of the registry: every evaluation of one agrees with every other, and its derivatives with finite
 //! differences; as kernels they agree with plain loops, over shapes from empty to a million elements.
 
-use cotangent::engine::Domain;
 use cotangent::engine::registry::{Formula, Kind};
+use cotangent::engine::{Domain, Operation};
 use cotangent::prelude::*;
 
 use crate::draws::{all, draw, inputs, vectors};
@@ -246,6 +246,131 @@ fn kernels_have_the_gradients_of_finite_differences() {
             }
         }
     }
+}
+
+/// Positions of NaN among 37 elements, whole registers and what is left over.
+const NAN_AT: [usize; 3] = [0, 19, 36];
+
+/// Elementwise formulas of operands with NaN, and outside of their domains, on the tape: a result that is NaN has a gradient
+/// that says so.
+fn nan_stays<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, inputs: &[Tensor<T>]) {
+    let tape = Tape::<T>::new();
+    let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
+    let y = tape.operation(operation, &variables);
+    let values = y.to_tensor();
+    let gradients = tape.backward(y.sum());
+    let gradients: Vec<Vec<T>> =
+        variables.iter().map(|v| gradients.wrt(*v).unwrap().to_dense(1, values.len())).collect();
+    // Whatever a sum is of, its slope is a number; a choice that cannot be made has none, and what has no value neither.
+    let linear = ["add", "sub", "neg", "fill_where", "binary_cross_entropy"].contains(&formula.name);
+    for (i, y) in values.data().iter().enumerate() {
+        let name = || format!("{} of {}, element {i}", formula.name, T::NAME);
+        assert_eq!(y.is_nan(), NAN_AT.contains(&i), "{}: {y}", name());
+        for g in &gradients {
+            assert!(g[i].is_finite() || NAN_AT.contains(&i), "{}: a gradient of {}", name(), g[i]);
+        }
+        if y.is_nan() {
+            let nan = gradients.iter().filter(|g| g[i].is_nan()).count();
+            let choice = ["min", "maximum"].contains(&formula.name);
+            let least = if choice { inputs.len() } else { usize::from(!linear) };
+            assert!(nan >= least, "{}: {nan} gradients are NaN", name());
+            assert!(gradients.iter().any(|g| g[i] != T::zero()), "{}: all gradients are 0", name());
+        }
+    }
+}
+
+#[test]
+fn elementwise_formulas_keep_nan_in_both_passes() {
+    let mut rng = rng::stream(8, 0, 0);
+    let outside = [
+        ("sqrt", -1.0),
+        ("ln", -1.0),
+        ("ln_1p", -2.0),
+        ("asin", 2.0),
+        ("acosh", 0.5),
+        ("atanh", 2.0),
+        ("atanh", -2.0),
+        ("sin", f64::INFINITY),
+        ("cos", f64::NEG_INFINITY),
+        ("tan", f64::INFINITY),
+    ];
+    for formula in all() {
+        let Kind::Map(ranges) = formula.kind else { continue };
+        for k in 0..ranges.len() {
+            // A mask is no number.
+            if formula.name == "fill_where" && k == 1 {
+                continue;
+            }
+            let mut x = arguments(formula, &mut rng);
+            x[k] = f64::NAN;
+            if formula.name == "fill_where" && k == 2 {
+                x[1] = 1.0;
+            }
+            let single: Vec<f32> = x.iter().map(|&x| x as f32).collect();
+            let values = [
+                (formula.plain)(&x)[0],
+                (formula.lanes)(&x)[0],
+                (formula.dual)(&x)[0].0,
+                (formula.trace)().evaluate(&x)[0],
+                (formula.plain_f32)(&single)[0].into(),
+            ];
+            assert!(values.iter().all(|y| y.is_nan()), "{} of {x:?}: {values:?}", formula.name);
+            let here = outside.iter().filter(|(name, _)| *name == formula.name).map(|(_, x)| *x);
+            for special in here.chain([f64::NAN]) {
+                let mut inputs = inputs(formula, 37, 1, &mut rng);
+                for x in &mut inputs {
+                    *x = Tensor::from_fn([37], |i| x.data()[if x.len() == 1 { 0 } else { i }]);
+                }
+                if formula.name == "fill_where" && k == 2 {
+                    inputs[1] = Tensor::from_fn([37], |_| 1.0);
+                }
+                NAN_AT.iter().for_each(|&i| inputs[k].data_mut()[i] = special);
+                let rounded: Vec<Tensor<f32>> = inputs.iter().map(Tensor::cast).collect();
+                nan_stays(formula, (formula.operation_f64)(), &inputs);
+                nan_stays(formula, (formula.operation_f32)(), &rounded);
+            }
+        }
+    }
+}
+
+/// Rows and pairs of a vector with NaN in it are NaN, or a part of them is, in both types: a formula that loses it would
+/// hide where a computation has gone wrong.
+fn rows_keep_nan<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, lost: &mut Vec<String>) {
+    let mut rng = rng::stream(9, 0, 0);
+    let vectors = match formula.kind {
+        Kind::Map(_) => return,
+        Kind::Row { vectors, .. } => vectors,
+        Kind::Pair { .. } => 2,
+    };
+    for k in 0..vectors {
+        for c in [0, 2, 4] {
+            let mut inputs: Vec<Tensor<T>> =
+                inputs(formula, 3, 5, &mut rng).iter().map(Tensor::cast).collect();
+            inputs[k].row_mut(1)[c] = T::constant(f64::NAN);
+            let tape = Tape::<T>::new();
+            let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
+            let y = tape.operation(operation, &variables);
+            let (values, rows) = (y.to_tensor(), inputs[k].len() / 5);
+            let gradients = tape.backward(y.sum());
+            let gradient = gradients.wrt(variables[k]).unwrap().to_dense(rows, 5);
+            let name = format!("{} of {}, vector {k}, coordinate {c}", formula.name, T::NAME);
+            if !values.data().iter().any(|y| y.is_nan()) {
+                lost.push(name);
+            } else if gradient[5..10].iter().all(|g| *g == T::zero()) {
+                lost.push(format!("{name}: the gradient"));
+            }
+        }
+    }
+}
+
+#[test]
+fn row_and_pair_formulas_keep_nan_in_both_passes() {
+    let mut lost = Vec::new();
+    for formula in all() {
+        rows_keep_nan(formula, (formula.operation_f64)(), &mut lost);
+        rows_keep_nan(formula, (formula.operation_f32)(), &mut lost);
+    }
+    assert!(lost.is_empty(), "NaN is lost: {lost:#?}");
 }
 
 /// The printed expressions are C: a compiler takes them, and the program computes the same.

@@ -218,6 +218,55 @@ fn singular_points_have_the_same_derivatives_in_both_modes() {
 }
 
 #[test]
+fn nan_stays_nan_in_reductions_and_their_gradients() {
+    type Reduced = for<'t> fn(Var<'t, f64>) -> Var<'t, f64>;
+    let reductions: [(&str, Reduced); 8] = [
+        ("norm", |x| x.norm_axis(2)),
+        ("norm along another axis", |x| x.swap_axes(1, 2).norm_axis(1)),
+        ("max", |x| x.max_axis(2)),
+        ("max along another axis", |x| x.swap_axes(1, 2).max_axis(1)),
+        ("logsumexp", |x| x.logsumexp(2)),
+        ("softmax", |x| x.softmax(2)),
+        ("log_softmax", |x| x.log_softmax(2)),
+        ("max_pool2d", |x| x.reshape([1, 3, 37]).max_pool2d(1, 1).reshape([3, 1, 37]) + x),
+    ];
+    for (name, reduction) in reductions {
+        for at in [0, 17, 36] {
+            let mut x = tensor(&[3, 1, 37], 8);
+            x.data_mut()[37 + at] = f64::NAN;
+            let tape = Tape::new();
+            let v = tape.variable(&x);
+            let y = reduction(v);
+            let values = y.to_tensor();
+            let gradients = tape.backward(weigh(y)).wrt(v).unwrap().to_dense(3, 37);
+            let whole = name != "max_pool2d";
+            for (values, what) in [(values.data(), "values"), (&gradients, "gradients")] {
+                for (i, line) in values.chunks(values.len() / 3).enumerate() {
+                    let nan = line.iter().enumerate().filter(|(_, x)| x.is_nan()).map(|(j, _)| j);
+                    let nan: Vec<usize> = nan.collect();
+                    let want = match (i, whole) {
+                        (1, true) => (0..line.len()).collect(),
+                        (1, false) => vec![at],
+                        _ => vec![],
+                    };
+                    assert_eq!(nan, want, "{name}: {what} of line {i}, NaN at {at}");
+                }
+            }
+        }
+    }
+    // Of the window that has it.
+    let mut x = tensor(&[1, 4, 4], 8);
+    x.data_mut()[1] = f64::NAN;
+    let tape = Tape::new();
+    let v = tape.variable(&x);
+    let y = v.max_pool2d(2, 2);
+    assert!(y.to_tensor().data()[0].is_nan());
+    let gradients = tape.backward(y.sum()).wrt(v).unwrap().to_dense(4, 4);
+    let nan: Vec<usize> = (0..16).filter(|&i| gradients[i].is_nan()).collect();
+    assert_eq!(nan, [0, 1, 4, 5]);
+}
+
+#[test]
 fn indexing_moves_the_right_elements() {
     let x = Tensor::from_fn([2, 3, 4], |i| i as f64);
     let permuted = value([&x], |[x]| x.permute(&[2, 0, 1]));

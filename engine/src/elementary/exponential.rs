@@ -14,10 +14,11 @@ fn power_of_two<const R: usize, E: Element>(n: Lanes<R, E>) -> Lanes<R, E> {
     )
 }
 
-/// 2ⁿ for n ≥ −64, and as there below, where what it stands beside makes up for it.
+/// 2ⁿ for n ≥ −64, and as there below and at NaN, where what it stands beside makes up for it.
 #[inline(always)]
 pub(super) fn near_power<const R: usize, E: Element>(n: Lanes<R, E>) -> Lanes<R, E> {
-    power_of_two(n.max(c(-64.0)))
+    let least = c(-64.0);
+    power_of_two(Lanes::select(least.lt(n), n, least))
 }
 
 /// `m 2ⁿ`, to subnormal numbers and to infinity, rounded once.

@@ -89,7 +89,8 @@ fn component(pairs: impl Iterator<Item = (Moving, Moving)> + Clone) -> (Moving, 
         square = square + b * b;
     }
     let norm = square.sqrt();
-    let along = if norm.value > 0.0 { dot / norm * still(unit_a) } else { ZERO };
+    // Of a vector b of length 0 the component is 0, of one with NaN in it NaN.
+    let along = if norm.value > 0.0 { dot / norm * still(unit_a) } else { norm };
     (along, norm * still(unit_b))
 }
 
@@ -245,7 +246,7 @@ where
                             of_basis[j] = of_basis[j] + w * v[i];
                         }
                     }
-                    Invariant::Along(a, b) if row.products[k][0].value > 0.0 => {
+                    Invariant::Along(a, b) if row.products[k][0].value != 0.0 => {
                         let norm = row.products[k][0];
                         let w = of_invariants[k] * lower(F::METRIC, c, width) / norm;
                         of_basis[a] = of_basis[a] + w * v[b];

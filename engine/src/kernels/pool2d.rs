@@ -113,8 +113,13 @@ impl<T: Float> Operation<T> for Pool2d {
             for (g, under) in g.iter().zip(self.under(image, places)) {
                 match self.pooling {
                     Pooling::Max => {
-                        let at = largest(x, under);
-                        dx[at] = dx[at] + *g;
+                        let at = largest(x, under.clone());
+                        if x[at].is_nan() {
+                            // Which is the largest is unknown.
+                            under.for_each(|of_window| dx[of_window] = x[at]);
+                        } else {
+                            dx[at] = dx[at] + *g;
+                        }
                     }
                     Pooling::Mean => {
                         let count = (self.window.size[0] * self.window.size[1]) as f64;

@@ -80,7 +80,8 @@ impl<T: Float> Var<'_, T> {
     pub fn mean_axis(self, axis: isize) -> Self {
         self.reduce(Reduction::Mean, Some(axis))
     }
-    /// Maxima along an axis, which disappears; −∞ if it is empty. The gradient goes to the first maximum.
+    /// Maxima along an axis, which disappears; −∞ if it is empty, NaN if there is one. The gradient goes to the first
+    /// maximum; where that is NaN, the whole line has the gradient NaN.
     #[track_caller]
     pub fn max_axis(self, axis: isize) -> Self {
         self.reduce(Reduction::Max, Some(axis))
@@ -197,10 +198,8 @@ impl Reduction {
                 let empty = y.lt(Lanes::splat(T::nearest(-T::LARGEST)));
                 g * Lanes::select(empty, Lanes::splat(T::zero()), (x - y).exp())
             }
-            Reduction::Norm => {
-                let zero = Lanes::splat(T::zero());
-                Lanes::select(zero.lt(y), g * (x / y), zero)
-            }
+            // The norm itself where it is 0 or NaN.
+            Reduction::Norm => Lanes::select(Lanes::splat(T::zero()).lt(y), g * (x / y), y),
             Reduction::Max => unreachable!("goes to one element"),
         }
     }
@@ -368,13 +367,15 @@ impl MapFormula<2> for OfNorm {
     }
 }
 
-/// The whole gradient of a line goes to its first maximum.
+/// The whole gradient of a line goes to its first maximum; that of a line with NaN in it is NaN.
 fn max_gradient<T: Float>(Axis { outer, n, inner }: Axis, x: &[T], y: &[T], g: &[T], dx: &mut [T]) {
     dx.fill(T::zero());
     for (o, i) in (0..outer).flat_map(|o| (0..inner).map(move |i| (o, i))) {
         let at = |j: usize| (o * n + j) * inner + i;
         let p = o * inner + i;
-        if let Some(j) = (0..n).find(|&j| x[at(j)] == y[p]) {
+        if y[p].is_nan() {
+            (0..n).for_each(|j| dx[at(j)] = y[p]);
+        } else if let Some(j) = (0..n).find(|&j| x[at(j)] == y[p]) {
             dx[at(j)] = g[p];
         }
     }

@@ -77,7 +77,10 @@ __kernel void pool_gradient(
     for (ulong py = y < window.x ? 0 : (y - window.x) / stride + 1; py < ph && py * stride <= y; py++)
         for (ulong px = xx < window.y ? 0 : (xx - window.y) / stride + 1; px < pw && px * stride <= xx; px++) {
             if (max_) {
-                if (largest(x, w, window, py, px) == y * w + xx) sum += g[py * pw + px];
+                const ulong best = largest(x, w, window, py, px);
+                // Under a window with NaN in it which is the largest is unknown.
+                if (isnan(x[best])) sum = x[best];
+                else if (best == y * w + xx) sum += g[py * pw + px];
             } else
                 sum += (elem)((wide)g[py * pw + px] / (wide)(window.x * window.y));
         }

@@ -23,10 +23,11 @@ __kernel void norm_gradient(
     __global elem *dx
 ) {
     ELEMENT(count);
-    dx[p] = y[q] > 0 ? g[q] * (x[p] / y[q]) : 0;
+    // The norm itself where it is 0 or NaN.
+    dx[p] = y[q] > 0 ? g[q] * (x[p] / y[q]) : y[q];
 }
 
-// The whole gradient of a line goes to its first maximum.
+// The whole gradient of a line goes to its first maximum; that of a line with NaN in it is NaN.
 __kernel void max_gradient(
     ulong count, ulong n, ulong inner, __global const elem *g, __global const elem *x, __global const elem *y,
     __global elem *dx
@@ -37,7 +38,7 @@ __kernel void max_gradient(
         before -= inner;
         first = x[before] != y[q];
     }
-    dx[p] = first ? g[q] : 0;
+    dx[p] = isnan(y[q]) ? y[q] : first ? g[q] : 0;
 }
 
 __kernel void softmax(

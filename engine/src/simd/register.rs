@@ -88,6 +88,11 @@ mod x86_64 {
             unsafe { Mask8(_mm256_cmp_ps::<_CMP_LT_OQ>(self.0, other.0)) }
         }
         #[inline(always)]
+        fn is_unordered(self, other: Self) -> Mask8 {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { Mask8(_mm256_cmp_ps::<_CMP_UNORD_Q>(self.0, other.0)) }
+        }
+        #[inline(always)]
         fn blend(mask: Mask8, a: Self, b: Self) -> Self {
             // SAFETY: a value of this type exists only where the processor has AVX2.
             unsafe { F32x8(_mm256_blendv_ps(b.0, a.0, mask.0)) }
@@ -105,6 +110,11 @@ mod x86_64 {
         fn less(self, other: Self) -> Mask16 {
             // SAFETY: a value of this type exists only where the processor has AVX-512.
             unsafe { Mask16(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, other.0)) }
+        }
+        #[inline(always)]
+        fn is_unordered(self, other: Self) -> Mask16 {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { Mask16(_mm512_cmp_ps_mask::<_CMP_UNORD_Q>(self.0, other.0)) }
         }
         #[inline(always)]
         fn blend(mask: Mask16, a: Self, b: Self) -> Self {
@@ -230,6 +240,10 @@ mod x86_64 {
                 #[inline(always)]
                 fn lt(self, other: Self) -> $mask {
                     self.less(other)
+                }
+                #[inline(always)]
+                fn unordered(self, other: Self) -> $mask {
+                    self.is_unordered(other)
                 }
                 #[inline(always)]
                 fn select(mask: $mask, a: Self, b: Self) -> Self {

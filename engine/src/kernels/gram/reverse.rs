@@ -179,8 +179,9 @@ where
                     // ∂(⟨a, b⟩/‖b‖) = (⟨∂a, b⟩ + ⟨a, ∂b⟩)/‖b‖ − (⟨a, b⟩/‖b‖) ⟨b, ∂b⟩/‖b‖².
                     let norm = rows.products[k][0];
                     let positive = zero.lt(norm);
-                    let per = S::select(positive, w / norm, zero);
-                    let lost = S::select(positive, per * (rows.values[k] / norm), zero);
+                    // The norm itself where it is 0 or NaN.
+                    let per = S::select(positive, w / norm, norm);
+                    let lost = S::select(positive, per * (rows.values[k] / norm), norm);
                     pairs[a][b] = pairs[a][b] + per;
                     pairs[b][a] = pairs[b][a] + per;
                     pairs[b][b] = pairs[b][b] - lost;
