@@ -54,6 +54,9 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// All devices of all platforms, with the names of both.
 fn devices() -> Result<Vec<(String, DeviceId)>, DeviceError> {
+    // A driver that another thread still asks for the first time may answer with devices that have no name yet: PoCL does.
+    static ASKED: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = lock(&ASKED);
     let platforms = core::get_platform_ids().map_err(|e| DeviceError::NotFound(brief(&e)))?;
     let mut all = Vec::new();
     for platform in platforms {
