@@ -196,20 +196,3 @@ impl<T: Float> PartialEq for Elements<T> {
         **self == **other
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn large_and_small_memory_is_zero_and_copies() {
-        for len in [0, 3, 1 << 20] {
-            let mut memory = Elements::<f32>::zeroed(len);
-            assert!(memory.len() == len && memory.iter().all(|&x| x == 0.0));
-            assert_eq!(matches!(memory.host.get(), Some(Host::Pages(..))), len > 3);
-            memory.iter_mut().for_each(|x| *x = 1.0);
-            let copy = memory.clone();
-            assert!(copy == memory && copy.iter().sum::<f32>() == len as f32);
-        }
-    }
-}

@@ -88,6 +88,9 @@ pub mod files;
 mod float;
 pub mod formulas;
 mod gradients;
+#[cfg(feature = "opencl")]
+#[doc(hidden)]
+pub mod internal;
 mod kernels;
 mod lanes;
 pub mod loss;

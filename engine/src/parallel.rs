@@ -3,6 +3,7 @@
 //! The split depends on the sizes alone, never on the number of threads, and partial results are
 //! combined in order: the same bits come out for any thread count.
 
+use std::ops::Range;
 use std::sync::Mutex;
 
 use rayon::prelude::*;
@@ -17,12 +18,12 @@ const WORTH_SPLITTING: usize = 40_000;
 
 /// The pieces `0..n` is split into: boundaries are multiples of `align`, `cost` is the estimated time
 /// of one position in nanoseconds.
-pub(crate) fn pieces(n: usize, align: usize, cost: usize) -> SmallVec<[std::ops::Range<usize>; PIECES]> {
+pub(crate) fn pieces(n: usize, align: usize, cost: usize) -> SmallVec<[Range<usize>; PIECES]> {
     let work = n.saturating_mul(cost.max(1));
     let count = if work < WORTH_SPLITTING { 1 } else { (work / (WORTH_SPLITTING / 2)).clamp(2, PIECES) };
     let align = align.max(1);
     let step = n.div_ceil(count).next_multiple_of(align).max(align);
-    let mut ranges = SmallVec::new();
+    let mut ranges: SmallVec<[Range<usize>; PIECES]> = SmallVec::new();
     let mut start = 0;
     while start < n || ranges.is_empty() {
         let end = (start + step).min(n);
@@ -32,6 +33,10 @@ pub(crate) fn pieces(n: usize, align: usize, cost: usize) -> SmallVec<[std::ops:
             break;
         }
     }
+    debug_assert!(ranges.len() <= PIECES, "{n} positions in {} pieces", ranges.len());
+    debug_assert!(ranges[0].start == 0 && ranges[ranges.len() - 1].end == n, "{ranges:?} of {n}");
+    let meet = |pair: &[Range<usize>]| pair[0].end == pair[1].start && pair[0].end.is_multiple_of(align);
+    debug_assert!(ranges.windows(2).all(meet), "{ranges:?} meet at multiples of {align}");
     ranges
 }
 
@@ -55,7 +60,7 @@ pub(crate) fn for_each_part<T: Send>(
     width: usize,
     align: usize,
     cost: usize,
-    work: impl Fn(std::ops::Range<usize>, &mut [T]) + Sync,
+    work: impl Fn(Range<usize>, &mut [T]) + Sync,
 ) {
     in_parts(out, width, align, cost, &work);
 }
@@ -66,7 +71,7 @@ fn in_parts<T: Send>(
     width: usize,
     align: usize,
     cost: usize,
-    work: &(dyn Fn(std::ops::Range<usize>, &mut [T]) + Sync),
+    work: &(dyn Fn(Range<usize>, &mut [T]) + Sync),
 ) {
     let mut rest = out;
     let mut jobs: SmallVec<[_; PIECES]> = pieces(rest.len() / width.max(1), align, cost)
@@ -81,25 +86,4 @@ pub(crate) fn split_front<'a, T>(slice: &mut &'a mut [T], n: usize) -> &'a mut [
     let (front, rest) = std::mem::take(slice).split_at_mut(n);
     *slice = rest;
     front
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_cover_everything_once_and_align() {
-        for (n, align, cost) in
-            [(0, 1, 1), (1, 1, 1), (1000, 51, 1000), (10_000_000, 8, 1), (17, 100, 1_000_000)]
-        {
-            let ranges = pieces(n, align, cost);
-            assert!(ranges.len() <= PIECES);
-            assert_eq!(ranges[0].start, 0);
-            assert_eq!(ranges.last().unwrap().end, n);
-            for pair in ranges.windows(2) {
-                assert_eq!(pair[0].end, pair[1].start);
-                assert_eq!(pair[0].end % align, 0);
-            }
-        }
-    }
 }

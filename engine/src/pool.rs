@@ -150,23 +150,3 @@ impl<T: Float> Pool<T> {
         self.memory
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buffers_are_reused_and_counted() {
-        let mut pool = Pool::<f32>::default();
-        let buffer = pool.take(1000);
-        let address = buffer.as_ptr();
-        assert_eq!(address.addr() % 64, 0);
-        assert_eq!(pool.memory(), Memory { in_use: 4096, peak: 4096, held: 4096 });
-        pool.give(buffer);
-        assert_eq!(pool.memory(), Memory { in_use: 0, peak: 4096, held: 4096 });
-        let again = pool.take(600);
-        assert_eq!(again.as_ptr(), address);
-        assert_eq!(pool.take_zeroed(0).len(), 1);
-        assert_eq!(pool.memory(), Memory { in_use: 4100, peak: 4100, held: 4100 });
-    }
-}

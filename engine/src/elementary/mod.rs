@@ -17,8 +17,6 @@ mod exponential;
 mod logarithm;
 mod normal;
 mod square;
-#[cfg(test)]
-mod tests;
 mod trigonometric;
 
 use crate::{Lanes, Scalar};

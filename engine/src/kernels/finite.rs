@@ -42,33 +42,3 @@ fn all_finite<T: Float>(block: &[T]) -> bool {
     let sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     sum.to_array().iter().all(|x| x.is_finite())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found_where_it_is<T: Float>() {
-        for len in [0, 1, 7, 31, 32, 33, 100, BLOCK + 5, 2 * PART + 17] {
-            let mut values = vec![T::nearest(T::LARGEST); len];
-            assert_eq!(first_not_finite(&values), None);
-            for at in [0, 1, 30, len / 2, len.saturating_sub(40), len.saturating_sub(1)] {
-                for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-                    let Some(value) = values.get_mut(at) else { continue };
-                    *value = T::nearest(bad);
-                    assert_eq!(first_not_finite(&values), Some(at), "{bad} of {len}");
-                    let last = len - 1;
-                    let before = std::mem::replace(&mut values[last], T::nearest(bad));
-                    assert_eq!(first_not_finite(&values), Some(at), "{bad} of {len}");
-                    values[last] = before;
-                    values[at] = T::nearest(T::LARGEST);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_not_finite_is_found_where_it_is() {
-        found_where_it_is::<f32>();
-        found_where_it_is::<f64>();
-    }
-}

@@ -9,7 +9,7 @@ use crate::Transfers;
 use crate::shape::elements;
 
 /// Memory of a device; dropping it gives it back to the device's pool.
-pub(crate) struct Memory {
+pub struct Memory {
     /// `None` once it is given back.
     mem: Option<Mem>,
     class: u32,
@@ -23,7 +23,8 @@ impl std::fmt::Debug for Memory {
 }
 
 impl Memory {
-    pub(super) fn mem(&self) -> &Mem {
+    /// What OpenCL knows it by.
+    pub fn mem(&self) -> &Mem {
         self.mem.as_ref().expect("given back when it is dropped, not before")
     }
 }
@@ -70,7 +71,7 @@ impl Queue {
 
     /// Memory of at least so many bytes, of unspecified content.
     #[track_caller]
-    pub(crate) fn take(&self, bytes: usize) -> Arc<Memory> {
+    pub fn take(&self, bytes: usize) -> Arc<Memory> {
         let class = bytes.next_power_of_two().trailing_zeros().max(SMALLEST);
         let mut pool = lock(&self.0.pool);
         pool.in_use += 1 << class;
@@ -109,7 +110,7 @@ impl Queue {
     }
 
     /// Memory with some content.
-    pub(crate) fn upload(&self, bytes: &[u8]) -> Arc<Memory> {
+    pub fn upload(&self, bytes: &[u8]) -> Arc<Memory> {
         let memory = self.take(bytes.len());
         if bytes.is_empty() {
             return memory;
@@ -132,7 +133,7 @@ impl Queue {
     }
 
     /// Waits for all that is enqueued, and reads.
-    pub(crate) fn read(&self, memory: &Memory, bytes: &mut [u8]) {
+    pub fn read(&self, memory: &Memory, bytes: &mut [u8]) {
         if bytes.is_empty() {
             return;
         }
@@ -223,39 +224,5 @@ impl Slot {
 
     pub(crate) fn forget(&mut self) {
         *self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The first device, if there is one.
-    fn queue() -> Option<Queue> {
-        Queue::open(0).inspect_err(|error| eprintln!("skipped: {error}")).ok()
-    }
-
-    #[test]
-    fn what_is_uploaded_is_read_back_and_memory_is_reused() {
-        let Some(queue) = queue() else { return };
-        let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-        let memory = queue.upload(&bytes);
-        let mut back = vec![0; bytes.len()];
-        queue.read(&memory, &mut back);
-        assert_eq!(back, bytes);
-        // Nobody else takes so much.
-        let large = queue.take(200 << 20);
-        let address = large.mem().as_ptr();
-        drop(large);
-        assert_eq!(queue.take(150 << 20).mem().as_ptr(), address);
-    }
-
-    #[test]
-    fn memory_that_is_not_there_is_refused_with_the_sizes() {
-        let Some(queue) = queue() else { return };
-        let refused = std::panic::catch_unwind(|| queue.take(1 << 50)).expect_err("a pebibyte");
-        let message = refused.downcast_ref::<String>().expect("a message");
-        assert!(message.contains("out of memory: 1125899906842624 bytes"), "{message}");
-        assert!(message.contains(" in use, of "), "{message}");
     }
 }

@@ -11,11 +11,11 @@ use crate::Float;
 use crate::trace::prelude;
 
 /// A compiled program.
-pub(super) struct Program(pub(super) core::Program);
+pub struct Program(pub(super) core::Program);
 
 /// What a program is of: a skeleton, the formula in it, and the type of its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub struct Key {
     pub(super) skeleton: &'static str,
     pub(super) formula: Option<TypeId>,
     /// Of an expression that is not a formula's.
@@ -24,7 +24,8 @@ pub(super) struct Key {
 }
 
 impl Key {
-    pub(super) fn new<T: Float>(skeleton: &'static str, formula: Option<TypeId>) -> Self {
+    /// Of a skeleton, with a formula in it or not.
+    pub fn new<T: Float>(skeleton: &'static str, formula: Option<TypeId>) -> Self {
         Key { skeleton, formula, fingerprint: 0, element: T::NAME }
     }
 }
@@ -52,7 +53,7 @@ impl Queue {
     ///
     /// # Panics
     /// If it does not compile: with the lines that the compiler complains of, and its log.
-    pub(super) fn program<T: Float>(&self, key: Key, source: impl FnOnce() -> String) -> Arc<Program> {
+    pub fn program<T: Float>(&self, key: Key, source: impl FnOnce() -> String) -> Arc<Program> {
         if let Some(program) = lock(&self.0.programs).get(&key) {
             return Arc::clone(program);
         }
@@ -80,13 +81,13 @@ impl Queue {
 }
 
 /// Whether a program has the word `double` in it, or asks for the extension that has it.
-fn names_double(source: &str) -> bool {
+pub fn names_double(source: &str) -> bool {
     let mut words = source.split(|c: char| !c.is_alphanumeric() && c != '_');
     words.any(|word| word == "double" || word == "cl_khr_fp64")
 }
 
 /// The source lines that a build log names as `:line:column:`.
-fn complaints(source: &str, log: &str) -> String {
+pub fn complaints(source: &str, log: &str) -> String {
     let lines: Vec<&str> = source.lines().collect();
     let number = |field: &&str| field.trim().parse::<usize>().ok();
     let place = |line: &str| {
@@ -109,38 +110,4 @@ pub(super) fn functions(real: &str, expressions: &[(&str, crate::Expression)]) -
         source += &expression.to_c(name, "real");
     }
     source
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_kernel_that_does_not_compile_shows_the_line_and_the_log() {
-        let Ok(queue) = Queue::open(0).inspect_err(|error| eprintln!("skipped: {error}")) else { return };
-        let source = || "__kernel void broken(__global elem *x) {\n    x[0] = no_such_thing;\n}\n".to_owned();
-        let compile = || queue.program::<f32>(Key::new::<f32>("broken", None), source).0.clone();
-        let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(compile)).expect_err("broken");
-        let message = refused.downcast_ref::<String>().expect("a message");
-        for part in ["the kernel broken does not compile", ": x[0] = no_such_thing;", "undeclared identifier"]
-        {
-            assert!(message.contains(part), "{message}");
-        }
-    }
-
-    #[test]
-    fn programs_that_need_f64_are_known_by_their_words() {
-        for source in ["double x;", "float y = (double)x;", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] {
-            assert!(names_double(source), "{source}");
-        }
-        assert!(!names_double("float twice_double = as_double2(x);"));
-    }
-
-    #[test]
-    fn complaints_name_the_line() {
-        let source = "int a;\nint b = ;\nint c;";
-        assert_eq!(complaints(source, "<source>:2:9: error: expected expression"), "line 2: int b = ;\n");
-        assert_eq!(complaints(source, "error: /tmp/x.cl:2:9: expected"), "line 2: int b = ;\n");
-        assert_eq!(complaints(source, "no line"), "");
-    }
 }

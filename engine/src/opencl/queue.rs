@@ -118,7 +118,7 @@ impl Queue {
     }
 
     /// The device of a number, opened anew.
-    pub(super) fn new(index: usize, without_f64: bool) -> Result<Self, DeviceError> {
+    pub fn new(index: usize, without_f64: bool) -> Result<Self, DeviceError> {
         let all = devices()?;
         let Some((name, device)) = all.into_iter().nth(index) else {
             return Err(DeviceError::Index { index, found: list()?.join("\n") });
@@ -178,7 +178,7 @@ impl Queue {
     }
 
     /// Launches a kernel of a program: its arguments follow, then [`Launch::over`].
-    pub(super) fn launch(&self, program: &Program, name: &'static str) -> Launch<'_> {
+    pub fn launch(&self, program: &Program, name: &'static str) -> Launch<'_> {
         let kernel = self.expect(name, core::create_kernel(&program.0, name));
         Launch { queue: self, kernel, name, arguments: 0, kept: SmallVec::new() }
     }
@@ -193,7 +193,7 @@ impl Drop for Inner {
 
 /// A kernel whose arguments are being set. Memory that it is given lives until it is enqueued, borrowed or kept here: what
 /// goes back to the pool before may be another's, whose kernels are enqueued first.
-pub(super) struct Launch<'a> {
+pub struct Launch<'a> {
     pub(super) queue: &'a Queue,
     kernel: core::Kernel,
     name: &'static str,
@@ -213,7 +213,7 @@ impl<'a> Launch<'a> {
     }
 
     /// Device memory.
-    pub(super) fn memory(self, memory: &'a Memory) -> Self {
+    pub fn memory(self, memory: &'a Memory) -> Self {
         self.argument(ArgVal::mem(memory.mem()))
     }
 
@@ -249,7 +249,7 @@ impl<'a> Launch<'a> {
     }
 
     /// A number of type `ulong`.
-    pub(super) fn size(self, number: usize) -> Self {
+    pub fn size(self, number: usize) -> Self {
         self.argument(ArgVal::scalar(&(number as u64)))
     }
 
@@ -269,13 +269,13 @@ impl<'a> Launch<'a> {
     }
 
     /// Numbers of type `ulong4`.
-    pub(super) fn sizes(self, numbers: [usize; 4]) -> Self {
+    pub fn sizes(self, numbers: [usize; 4]) -> Self {
         let [x, y, z, w] = numbers.map(|number| number as u64);
         self.argument(ArgVal::vector(&Ulong4::new(x, y, z, w)))
     }
 
     /// Over so many work-items; a kernel leaves those beyond `n` idle.
-    pub(super) fn over(self, n: usize) {
+    pub fn over(self, n: usize) {
         self.in_groups([n.div_ceil(GROUP), 1, 1], [GROUP, 1, 1]);
     }
 

@@ -54,13 +54,36 @@ fn npy_of_other_writers_is_read() {
 }
 
 #[test]
+fn npy_columns_become_rows() {
+    let shape = [2, 1, 3, 4];
+    let at = |i: usize, j: usize, k: usize| (100 * i + 10 * j + k) as f64;
+    let mut columns = Vec::new();
+    let mut rows = Vec::new();
+    for k in 0..4 {
+        for j in 0..3 {
+            (0..2).for_each(|i| columns.push(at(i, j, k)));
+        }
+    }
+    for i in 0..2 {
+        for j in 0..3 {
+            (0..4).for_each(|k| rows.push(at(i, j, k)));
+        }
+    }
+    let header = "{'descr': '>f8', 'fortran_order': True, 'shape': (2, 1, 3, 4)}";
+    let file = npy_file(1, header, &big_endian(&columns));
+    assert_eq!(Scratch::new().read(&file, npy::read), Ok(Tensor::new(shape, rows)));
+}
+
+#[test]
 fn what_is_wrong_with_a_npy_file_is_named() {
     let scratch = Scratch::new();
     let with = |descr: &str, order: &str, shape: &str| {
         npy_file(1, format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}}}"), &[0; 24])
     };
     let float = |shape| with("'<f4'", "False", shape);
-    assert!(scratch.read(&float("(2, 3)"), npy::read::<f32>).is_ok());
+    for shape in ["(2, 3)", "(2, 3,)", "(6,)", " ( 6 , ) "] {
+        assert!(scratch.read(&float(shape), npy::read::<f32>).is_ok(), "{shape}");
+    }
     let header = |text: &[u8]| npy_file(1, text, &[0; 24]);
     let cases = [
         (b"".to_vec(), "not a .npy file"),
@@ -84,7 +107,12 @@ fn what_is_wrong_with_a_npy_file_is_named() {
         (with("[('x', '<f4')]", "False", "(6,)"), "a string expected, not \"[('x', '<f4')]"),
         (with("'<f4'", "0", "(6,)"), "True or False expected"),
         (float("(6)"), ", expected"),
+        (float("6"), "( expected"),
         (float("[6]"), "( expected"),
+        (float("(,)"), "an extent expected"),
+        (float("(6,,)"), "an extent expected"),
+        (float("(2, 3"), ") expected"),
+        (float("(2 3)"), ", expected"),
         (float("(-6,)"), "an extent expected, not \"-6,)}\""),
         (float("(18446744073709551616,)"), "an extent expected"),
         (

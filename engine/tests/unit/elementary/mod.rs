@@ -1,12 +1,13 @@
 //! The errors stated in the doc comments, asserted: of `f64` against arbitrary precision, and of `f32` against
 //! the `f64` functions.
 
+// As in the functions themselves.
+#![allow(clippy::redundant_closure)]
+
 mod big;
 
-use super::element::Format;
-use super::*;
-use crate::Dual;
 use big::Big;
+use cotangent_engine::{Dual, Element, Lanes, Scalar};
 
 type F<E> = fn(Lanes<1, E>) -> Lanes<1, E>;
 
@@ -101,8 +102,12 @@ macro_rules! cases {
 
 const MAX: f64 = f64::MAX;
 /// Up to here sine and cosine are of this crate, for `f64` and for `f32`.
-const CIRCLE: f64 = f64::CIRCLE_LIMIT;
-const SQUARED: f64 = f32::CIRCLE_LIMIT * f32::CIRCLE_LIMIT;
+const CIRCLE: f64 = circle::<f64>();
+const SQUARED: f64 = circle::<f32>() * circle::<f32>();
+
+const fn circle<E: Element>() -> f64 {
+    E::CIRCLE_LIMIT
+}
 
 /// By the sign of s.
 fn by_sign(s: &Big, circular: fn(Big) -> Big, hyperbolic: fn(Big) -> Big) -> Big {

@@ -1,0 +1,15 @@
+//! What this project's own tests need of devices and cannot reach through the public interface. No part of that: it
+//! changes without notice.
+
+use crate::Expression;
+pub use crate::opencl::{Key, Launch, Memory, Program, Queue, complaints, names_double};
+
+/// A number as the sum of the nearest `f32` and another one.
+pub fn parts(x: f64) -> [f32; 2] {
+    crate::trace::parts(x)
+}
+
+/// An [`Expression`] as [`Expression::to_c`] prints it, in compensated arithmetic.
+pub fn compensated_c(expression: &Expression, name: &str, real: &str) -> String {
+    expression.to_compensated_c(name, real)
+}

@@ -1,0 +1,2 @@
+mod atomic;
+mod checkpoint;

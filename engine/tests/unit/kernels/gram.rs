@@ -1,0 +1,139 @@
+//! The same bits come out of row formulas for rows among others and by themselves.
+
+use cotangent_engine::{
+    Device, Domain, Float, Invariant, Metric, Row, RowFormula, Rows, Scalar, Tape, Tensor, Var, Vector, rng,
+};
+use rand::RngExt;
+
+use crate::simd::{Digest, bits};
+
+/// Every kind of invariant; areas in an indefinite metric, or a definite one.
+#[derive(Clone, Copy)]
+struct Everything<const DEFINITE: bool>;
+
+impl<const DEFINITE: bool> RowFormula<2, 3, 10, 3> for Everything<DEFINITE> {
+    const NAME: &'static str = "everything";
+    const VECTOR: bool = true;
+    const METRIC: Metric = if DEFINITE { Metric::Space } else { Metric::Minkowski };
+    const BASIS: [Vector; 3] = [Vector::Input(0), Vector::Difference(1, 0), Vector::Flip(1)];
+    const DOMAIN: Domain = Domain::Ball;
+    const INVARIANTS: [Invariant; 10] = [
+        Invariant::Margin(0),
+        Invariant::Dot(1, 0),
+        Invariant::Accurate(1, 2),
+        Invariant::Along(1, 2),
+        Invariant::Wedge(0, 1, 1),
+        Invariant::Wedge(1, 0, 2),
+        Invariant::First(1),
+        Invariant::Last(0),
+        Invariant::Param(1),
+        Invariant::Epsilon,
+    ];
+    fn eval<S: Scalar>([m, dot, square, along, area, wedge, x, y, t, e]: [S; 10]) -> [S; 3] {
+        [m * dot + area, (square.square() + e).sqrt() / (t + x.square()), wedge - along * y * t]
+    }
+}
+
+/// Rows, as many right ones as left ones or a single one, κ, a number for each right row, and the result's gradient.
+struct Case<T: Float> {
+    inputs: [Tensor<T>; 4],
+    g: Tensor<T>,
+}
+
+/// A result, and the gradients of the inputs.
+type Outcome<T> = [Vec<T>; 5];
+
+impl<T: Float> Case<T> {
+    fn new(n: usize, width: usize, single: bool) -> Self {
+        let mut rng = rng::stream(n as u64, width as u64, 0);
+        let mut draw = |axes: &[usize]| Tensor::from_fn(axes, |_| T::nearest(rng.random_range(-0.5..0.5)));
+        let of_y = if single { 1 } else { n };
+        let [x, y, t] = [draw(&[n, width]), draw(&[of_y, width]), draw(&[of_y])];
+        let inputs = [x, y, Tensor::new([1], vec![T::nearest(-1.0)]), t];
+        Case { inputs, g: draw(&[n, width]) }
+    }
+
+    /// One row of it.
+    fn row(&self, i: usize) -> Self {
+        let part = |table: &Tensor<T>| {
+            let of = if table.shape()[0] == 1 { 0 } else { i };
+            let size = table.len() / table.shape()[0];
+            let mut axes = table.shape().to_vec();
+            axes[0] = 1;
+            Tensor::new(&axes[..], table.data()[of * size..][..size].to_vec())
+        };
+        Case { inputs: self.inputs.each_ref().map(part), g: part(&self.g) }
+    }
+
+    fn on(&self, tape: &mut Tape<T>, formula: impl RowFormula<2, 3, 10, 3>) -> Outcome<T> {
+        tape.reset();
+        let [x, y, kappa, t] = self.inputs.each_ref().map(|input| tape.variable(input));
+        let out = Var::vector(formula, [&x, &y], [&kappa, &t]);
+        let result = out.to_tensor().data().to_vec();
+        let gradients = tape.backward_from(out, &self.g);
+        let of = |input: Var<'_, T>| gradients.wrt(input).unwrap().to_dense(1, input.shape().len());
+        [result, of(x), of(y), of(kappa), of(t)]
+    }
+}
+
+/// Calls `work` with every size of what is compared: rows, width, whether there is a single right row.
+fn sizes(mut work: impl FnMut(usize, usize, bool)) {
+    for n in (0..=9).chain([15, 16, 17, 33]) {
+        // The last one is of rows too wide for several groups in the reverse pass.
+        for width in [1, 2, 5, 8, 9, 16, 24, 72] {
+            [false, true].into_iter().for_each(|single| work(n, width, single));
+        }
+    }
+}
+
+#[test]
+fn rows_side_by_side_compute_the_bits_of_single_ones() {
+    fn same<T: Float, const DEFINITE: bool>(tape: &mut Tape<T>, n: usize, width: usize, single: bool) {
+        let (case, formula) = (Case::<T>::new(n, width, single), Everything::<DEFINITE>);
+        let many = case.on(tape, formula);
+        for i in 0..n {
+            let alone = case.row(i);
+            let [x, y, _, t] = &alone.inputs;
+            let number = t.data()[0].to_f64();
+            let rows = [x, y].map(|x| Row::from(x.data()));
+            let row = Row::vector(formula, rows.each_ref(), [&-1.0, &number]);
+            let name = format!("row {i} of {n}, of {width}");
+            assert_eq!(bits(&many[0][i * width..][..width]), bits(&row), "{name}");
+            let [result, dx, dy, _, dt] = alone.on(tape, formula);
+            assert_eq!(bits(&result), bits(&row), "{name}");
+            assert_eq!(bits(&many[1][i * width..][..width]), bits(&dx), "{name}, gradient of x");
+            // What rows share has the sum of their gradients.
+            if !single {
+                assert_eq!(bits(&many[2][i * width..][..width]), bits(&dy), "{name}, gradient of y");
+                assert_eq!(bits(&many[4][i..][..1]), bits(&dt), "{name}, gradient of t");
+            }
+        }
+    }
+    let (mut narrow, mut wide) = (Tape::on(Device::cpu()), Tape::on(Device::cpu()));
+    sizes(|n, width, single| {
+        same::<f32, true>(&mut narrow, n, width, single);
+        same::<f32, false>(&mut narrow, n, width, single);
+        same::<f64, true>(&mut wide, n, width, single);
+        same::<f64, false>(&mut wide, n, width, single);
+    });
+}
+
+/// Results and gradients of all sizes, then of rows with special numbers in them.
+pub(crate) fn digest<T: Float>(digest: &mut Digest) {
+    let mut tape = Tape::on(Device::cpu());
+    let mut line = |case: &Case<T>, name: String| {
+        digest.line(format_args!("{name}, a definite metric"), &case.on(&mut tape, Everything::<true>));
+        digest.line(format_args!("{name}, an indefinite one"), &case.on(&mut tape, Everything::<false>));
+    };
+    sizes(|n, width, single| {
+        let name = format!("{n} rows of {width} {}, {}", T::NAME, if single { "and one" } else { "each" });
+        line(&Case::new(n, width, single), name);
+    });
+    for width in 1..=9 {
+        for special in [0.5, f64::NAN, f64::INFINITY, -0.0] {
+            let mut case = Case::new(5, width, false);
+            case.inputs[0].data_mut()[3] = T::nearest(special);
+            line(&case, format!("5 rows of {width} {} with {special}", T::NAME));
+        }
+    }
+}

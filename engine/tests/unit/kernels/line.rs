@@ -1,0 +1,113 @@
+//! Maxima, sums and inner products of lines of elements.
+
+use std::sync::Arc;
+
+use cotangent_engine::formulas::ScaledDot;
+use cotangent_engine::{Device, Float, Sparsity, Tape, Tensor, Var, rng};
+use rand::RngExt;
+
+use crate::simd::Digest;
+
+/// Elements whose sums are combined in order; sets of lanes that a block's sums run over side by side.
+const BLOCK: usize = 4096;
+const SETS: usize = 4;
+const LANES: usize = 8;
+
+/// A line of random numbers, and ten more with ever more special ones in it.
+fn lines<T: Float>(len: usize, special: &[T]) -> Tensor<T> {
+    let mut rng = rng::stream(1, 0, 0);
+    let mut x: Vec<T> = (0..len).map(|_| T::nearest(rng.random_range(-2.0..2.0))).collect();
+    let mut lines = x.clone();
+    let more = if len > 0 { 10 } else { 0 };
+    for _ in 0..more {
+        for &special in special {
+            x[rng.random_range(0..len)] = special;
+        }
+        lines.extend(&x);
+    }
+    Tensor::new([1 + more, len], lines)
+}
+
+#[test]
+fn the_largest_of_a_line() {
+    let (nan, infinity) = (f32::NAN, f32::INFINITY);
+    for special in [[nan, -infinity], [infinity, -infinity], [-infinity, -infinity], [f32::MAX, f32::MAX]] {
+        for len in 0..=70 {
+            let (tape, lines) = (Tape::on(Device::cpu()), lines::<f32>(len, &special));
+            let largest = tape.constant(&lines).max_axis(-1).to_tensor();
+            for (i, &max) in largest.data().iter().enumerate() {
+                let x = lines.row(i);
+                let expected = x.iter().fold(-infinity, |m, &x| if x > m || x.is_nan() { x } else { m });
+                let expected = if x.iter().any(|x| x.is_nan()) { nan } else { expected };
+                assert!(max == expected || max.is_nan() && expected.is_nan(), "{x:?}: {max}");
+            }
+        }
+    }
+}
+
+/// Element i is in lane i of its block: eight lanes, in four sets, block after block.
+fn sum_in_order(x: &[f64]) -> f64 {
+    let mut total = 0.0;
+    for block in x.chunks(BLOCK) {
+        let mut sets = [[0.0; LANES]; SETS];
+        for (i, &x) in block.iter().enumerate() {
+            sets[i / LANES % SETS][i % LANES] += x;
+        }
+        let [a, b, c, d] = sets;
+        let l: [f64; LANES] = std::array::from_fn(|l| (a[l] + b[l]) + (c[l] + d[l]));
+        total += ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+    }
+    total
+}
+
+#[test]
+fn sums_of_a_line() {
+    for len in (0..=70).chain([BLOCK, BLOCK + 1, 2 * BLOCK + 37]) {
+        let lines = lines::<f64>(len, &[1e-9, -1e3]);
+        let want: Vec<f64> = (0..lines.shape()[0]).map(|i| sum_in_order(lines.row(i))).collect();
+        let tape = Tape::on(Device::cpu());
+        let x = tape.constant(&lines);
+        assert_eq!(x.sum_axis(-1).to_tensor().data(), want, "{len}");
+        if len == 0 {
+            // Pairs of rows without elements are refused.
+            continue;
+        }
+        // Inner products with ones, of single pairs of rows.
+        let ones = tape.constant(&Tensor::from_fn([1, len], |_| 1.0));
+        let pairs: Vec<(u32, u32)> = (0..want.len() as u32).map(|i| (i, 0)).collect();
+        let pairs = Arc::new(Sparsity::new(want.len(), 1, &pairs));
+        let dots = tape.sparse_pairs(ScaledDot, &pairs, [x, ones], [], [], [tape.scalar(1.0)]);
+        assert_eq!(dots.to_tensor().data(), want, "{len}");
+    }
+}
+
+type Of<T> = for<'t> fn(Var<'t, T>) -> Var<'t, T>;
+
+/// What reductions and normalisations make of lines, and their gradients.
+pub(crate) fn digest<T: Float>(digest: &mut Digest) {
+    let of_lines: [(&str, Of<T>); 6] = [
+        ("sum", |x| x.sum_axis(-1)),
+        ("mean", |x| x.mean_axis(-1)),
+        ("norm", |x| x.norm_axis(-1)),
+        ("logsumexp", |x| x.logsumexp(-1)),
+        ("softmax", |x| x.softmax(-1)),
+        ("layer norm", |x| {
+            let width = x.shape().width();
+            let weights = x.tape().constant(&Tensor::from_fn([width], |i| T::nearest(1.0 + i as f64)));
+            x.layer_norm(weights, weights, 1e-5)
+        }),
+    ];
+    for len in (1..=20).chain([40, 70, BLOCK + 3]) {
+        let lines = lines::<T>(len, &[T::nearest(1e-9), T::nearest(-30.0)]);
+        for (name, of_lines) in of_lines {
+            let tape = Tape::on(Device::cpu());
+            let x = tape.variable(&lines);
+            let y = of_lines(x);
+            let result = y.to_tensor();
+            let g = Tensor::from_fn(result.shape().clone(), |i| T::nearest((i as f64).sin()));
+            let gradients = tape.backward_from(y, &g);
+            let gradient = gradients.wrt(x).unwrap().to_dense(1, lines.len());
+            digest.line(format_args!("{name} of {len} {}", T::NAME), &[result.data().to_vec(), gradient]);
+        }
+    }
+}

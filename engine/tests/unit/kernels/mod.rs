@@ -1,0 +1,6 @@
+mod finite;
+pub(crate) mod gram;
+pub(crate) mod line;
+pub(crate) mod pairings;
+mod update_rows;
+mod wedge;

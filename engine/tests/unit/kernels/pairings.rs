@@ -1,0 +1,135 @@
+use cotangent_engine::{Device, PairFormula, Pairing, Scalar, Tape, Tensor, rng};
+use rand::RngExt;
+
+use crate::simd::Digest;
+
+/// The squared distance itself.
+#[derive(Clone, Copy)]
+struct Square;
+
+impl PairFormula<0, 0, 0> for Square {
+    const NAME: &'static str = "square";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    fn eval<S: Scalar>(square: S, _: [S; 0], _: [S; 0], _: [S; 0]) -> S {
+        square
+    }
+}
+
+/// Squared distances of all pairs of rows.
+fn squares(x: &[f32], y: &[f32], width: usize) -> Vec<f32> {
+    let tape = Tape::on(Device::cpu());
+    let [x, y] = [x, y].map(|rows| tape.constant(&table(rows, width)));
+    tape.pairs(Square, x, y, [], [], []).to_tensor().data().to_vec()
+}
+
+fn table(rows: &[f32], width: usize) -> Tensor<f32> {
+    Tensor::new([rows.len() / width, width], rows.to_vec())
+}
+
+/// Rows in clusters: within one they are `gap` apart, the clusters are at distances of about 1 from each other, and
+/// all of them far from the origin.
+fn clusters(rows: usize, width: usize, gap: f64, seed: u64) -> Vec<f32> {
+    let mut rng = rng::stream(seed, 0, 0);
+    let centres: Vec<f64> = {
+        let mut rng = rng::stream(7, 0, 0);
+        (0..4 * width).map(|_| 30.0 + rng.random_range(-1.0..1.0)).collect()
+    };
+    (0..rows * width)
+        .map(|i| (centres[(i / width % 4) * width + i % width] + gap * rng.random_range(-1.0..1.0)) as f32)
+        .collect()
+}
+
+fn difference(x: &[f32], y: &[f32]) -> Vec<f64> {
+    x.iter().zip(y).map(|(x, y)| f64::from(*x) - f64::from(*y)).collect()
+}
+
+#[test]
+fn squared_distances_and_their_gradients_are_accurate_near_and_far() {
+    for width in [1, 3, 8, 9, 16, 37, 64] {
+        for (n, m) in [(1, 1), (5, 1), (13, 29), (64, 64)] {
+            for gap in [1e-3, 0.3] {
+                let (x, y) = (clusters(n, width, gap, 1), clusters(m, width, gap, 2));
+                let tape = Tape::on(Device::cpu());
+                let [left, right] = [&x, &y].map(|rows| tape.variable(&table(rows, width)));
+                let pairs = tape.pairs(Square, left, right, [], [], []);
+                let s = pairs.to_tensor().data().to_vec();
+                let mut rng = rng::stream(3, 0, 0);
+                let w: Vec<f32> = s.iter().map(|s| rng.random_range(0.5..1.0) / (s.sqrt() + 1e-6)).collect();
+                let gradients = tape.backward_from(pairs, &Tensor::new([n, m], w.clone()));
+                let [dx, dy] = [(left, n), (right, m)]
+                    .map(|(rows, count)| gradients.wrt(rows).unwrap().to_dense(count, width));
+                // The same in f64, and the sums of what is added up: rounding is relative to those.
+                let (mut ex, mut ey) = (vec![0.0; n * width], vec![0.0; m * width]);
+                let (mut of_x, mut of_y) = (vec![0.0_f64; n], vec![0.0_f64; m]);
+                for i in 0..n {
+                    for j in 0..m {
+                        let d = difference(&x[i * width..][..width], &y[j * width..][..width]);
+                        let square: f64 = d.iter().map(|d| d * d).sum();
+                        let (got, w) = (f64::from(s[i * m + j]), f64::from(w[i * m + j]));
+                        assert!((got - square).abs() <= 4e-6 * square, "{width} {gap}: {got} {square}");
+                        for (c, d) in d.iter().enumerate() {
+                            ex[i * width + c] += 2.0 * w * d;
+                            ey[j * width + c] -= 2.0 * w * d;
+                        }
+                        of_x[i] += w * square.sqrt();
+                        of_y[j] += w * square.sqrt();
+                    }
+                }
+                for (d, e, sums) in [(&dx, &ex, &of_x), (&dy, &ey, &of_y)] {
+                    for (at, (d, e)) in d.iter().zip(e).enumerate() {
+                        let error = (f64::from(*d) - e).abs();
+                        assert!(error <= 4e-6 * sums[at / width], "{width} {gap}: {d} {e}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_no_numbers_spoil_only_their_own_distances() {
+    let width = 16;
+    let (x, mut y) = (clusters(9, width, 0.3, 1), clusters(11, width, 0.3, 2));
+    let expected = squares(&x, &y, width);
+    (y[0], y[width], y[2 * width]) = (f32::NAN, f32::INFINITY, 3e38);
+    let s = squares(&x, &y, width);
+    for (s, expected) in s.chunks(11).zip(expected.chunks(11)) {
+        assert!(s[0].is_nan() && s[1] == f32::INFINITY && s[2] == f32::INFINITY, "{s:?}");
+        assert!(
+            s[3..].iter().zip(&expected[3..]).all(|(a, b)| (a - b).abs() <= 1e-5 * b),
+            "{s:?} {expected:?}"
+        );
+    }
+}
+
+/// Of everything that registers have instructions of their own for, and of what they have not.
+#[derive(Clone, Copy)]
+struct Mixed;
+
+impl PairFormula<1, 1, 1> for Mixed {
+    const NAME: &'static str = "mixed";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    #[inline(always)]
+    fn eval<S: Scalar>(square: S, [a]: [S; 1], [b]: [S; 1], [p]: [S; 1]) -> S {
+        let curved = (p * square).arcsinc() * (-a * b).abs().sqrt();
+        curved.max(square / (a + b)) - S::select(a.lt(b), square.exp(), (a - b).tanh())
+    }
+}
+
+/// Scores of tiles with whole registers of columns and without, and the gradients of all that they are made of.
+pub(crate) fn digest(digest: &mut Digest) {
+    let mut rng = rng::stream(1, 0, 0);
+    let mut draw = |axes: &[usize]| Tensor::from_fn(axes, |_| rng.random_range(0.1..2.0_f32));
+    for columns in [6, 7, 8, 16, 17, 37, 64] {
+        let inputs = [draw(&[2, 3]), draw(&[columns, 3]), draw(&[2]), draw(&[columns]), Tensor::scalar(-0.7)];
+        let tape = Tape::on(Device::cpu());
+        let [x, y, left, right, p] = inputs.each_ref().map(|input| tape.variable(input));
+        let scores = tape.pairs(Mixed, x, y, [left], [right], [p]);
+        let mut results = vec![scores.to_tensor().data().to_vec()];
+        let gradients = tape.backward_from(scores, &draw(&[2, columns]));
+        for (input, tensor) in [x, y, left, right, p].into_iter().zip(&inputs) {
+            results.push(gradients.wrt(input).unwrap().to_dense(1, tensor.len()));
+        }
+        digest.line(format_args!("scores of 2 rows with {columns}"), &results);
+    }
+}

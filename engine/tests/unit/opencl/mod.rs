@@ -1,0 +1,3 @@
+mod memory;
+mod program;
+mod scalar;

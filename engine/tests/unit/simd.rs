@@ -1,0 +1,68 @@
+//! Every instruction set computes the same bits.
+
+use std::fmt::{Display, Write};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::process::Command;
+
+use cotangent_engine::{Float, simd};
+
+use crate::kernels::{gram, line, pairings};
+
+/// The bits of some elements. The sign of a NaN is nobody's.
+pub(crate) fn bits<T: Float>(x: &[T]) -> Vec<u64> {
+    x.iter().map(|x| if x.is_nan() { f64::NAN } else { x.to_f64() }.to_bits()).collect()
+}
+
+/// Hashes of results, line by line.
+#[derive(Default)]
+pub(crate) struct Digest(String);
+
+impl Digest {
+    /// A line of what was computed, and the results.
+    pub(crate) fn line<T: Float>(&mut self, name: impl Display, results: &[Vec<T>]) {
+        let hash = |x: &Vec<T>| {
+            let mut hasher = DefaultHasher::new();
+            bits(x).hash(&mut hasher);
+            hasher.finish()
+        };
+        writeln!(self.0, "{name}: {:x?}", results.iter().map(hash).collect::<Vec<_>>()).unwrap();
+    }
+
+    /// What is written with the instruction set in use.
+    fn of_kernels() -> String {
+        let mut digest = Digest::default();
+        gram::digest::<f32>(&mut digest);
+        gram::digest::<f64>(&mut digest);
+        line::digest::<f32>(&mut digest);
+        line::digest::<f64>(&mut digest);
+        pairings::digest(&mut digest);
+        digest.0
+    }
+}
+
+/// The instruction set is chosen once in a process: this test runs itself as a child with each of the others. Baseline
+/// code has lanes for registers, and one row at a time.
+#[test]
+fn every_instruction_set_computes_the_same_bits() {
+    const TO: &str = "COTANGENT_TEST_DIGEST";
+    if let Some(to) = std::env::var_os(TO) {
+        return std::fs::write(to, simd::level().to_owned() + "\n" + &Digest::of_kernels()).unwrap();
+    }
+    let here = Digest::of_kernels();
+    let dir = tempfile::tempdir().unwrap();
+    for level in ["baseline", "avx2+fma"] {
+        let file = dir.path().join(level);
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "simd::every_instruction_set_computes_the_same_bits"]);
+        let output = child.env("COTANGENT_SIMD", level).env(TO, &file).output().unwrap();
+        assert!(output.status.success(), "{level}: {}", String::from_utf8_lossy(&output.stdout));
+        let there = std::fs::read_to_string(&file).unwrap();
+        let (used, there) = there.split_once('\n').unwrap();
+        // A processor that has not the one named uses what it has.
+        assert!(used == level || used == "baseline");
+        for (here, there) in here.lines().zip(there.lines()) {
+            assert_eq!(here, there, "{} and {used}", simd::level());
+        }
+        assert_eq!(here.len(), there.len());
+    }
+}
