@@ -93,6 +93,13 @@ pub use stereographic::{Curved, MatVec, PoincareBall, Stereographic};
 pub use stiefel::Stiefel;
 pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 
+/// What this project's own tests cannot reach through the public interface. No part of that: it changes without notice.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::matrix::Matrix;
+    pub use crate::spectral::{exp_divided, exp_divided_twice};
+}
+
 /// The row formulas, for those who apply them directly.
 pub mod formulas {
     pub use crate::barycentre::formulas as barycentre;

@@ -10,19 +10,21 @@ use cotangent_engine::Float;
 
 /// A `rows × cols` matrix, row-major.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Matrix {
+pub struct Matrix {
     pub(crate) rows: usize,
     pub(crate) cols: usize,
     pub(crate) data: Vec<f64>,
 }
 
 impl Matrix {
-    pub(crate) fn new(rows: usize, cols: usize, data: &[f64]) -> Self {
+    /// Of its elements.
+    pub fn new(rows: usize, cols: usize, data: &[f64]) -> Self {
         debug_assert_eq!(data.len(), rows * cols);
         Matrix { rows, cols, data: data.to_vec() }
     }
 
-    pub(crate) fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> f64) -> Self {
+    /// Element (i, j) is `f(i, j)`.
+    pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> f64) -> Self {
         let data = (0..rows * cols).map(|k| f(k / cols, k % cols)).collect();
         Matrix { rows, cols, data }
     }
@@ -32,17 +34,18 @@ impl Matrix {
         Matrix::new(n, n, data).sym()
     }
 
-    pub(crate) fn identity(n: usize) -> Self {
+    /// The identity.
+    pub fn identity(n: usize) -> Self {
         Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)))
     }
 
     /// The transpose.
-    pub(crate) fn t(&self) -> Self {
+    pub fn t(&self) -> Self {
         Matrix::from_fn(self.cols, self.rows, |i, j| self[(j, i)])
     }
 
     /// `½(A + Aᵀ)`: symmetric to the bit, and A itself where A is that.
-    pub(crate) fn sym(&self) -> Self {
+    pub fn sym(&self) -> Self {
         Matrix::from_fn(self.rows, self.cols, |i, j| match (self[(i, j)], self[(j, i)]) {
             (a, b) if a == b => a,
             (a, b) => 0.5 * a + 0.5 * b,
@@ -53,22 +56,23 @@ impl Matrix {
         Matrix { data: self.data.iter().map(|&x| f(x)).collect(), ..*self }
     }
 
-    pub(crate) fn scale(&self, factor: f64) -> Self {
+    /// Times a number.
+    pub fn scale(&self, factor: f64) -> Self {
         self.map(|x| factor * x)
     }
 
     /// The elementwise product with `f(i, j)`.
-    pub(crate) fn weigh(&self, f: impl Fn(usize, usize) -> f64) -> Self {
+    pub fn weigh(&self, f: impl Fn(usize, usize) -> f64) -> Self {
         Matrix::from_fn(self.rows, self.cols, |i, j| self[(i, j)] * f(i, j))
     }
 
     /// `Σ Aᵢⱼ Bᵢⱼ`.
-    pub(crate) fn dot(&self, other: &Self) -> f64 {
+    pub fn dot(&self, other: &Self) -> f64 {
         self.data.iter().zip(&other.data).map(|(a, b)| a * b).sum()
     }
 
     /// The Frobenius norm, also where the squares would leave `f64`.
-    pub(crate) fn norm(&self) -> f64 {
+    pub fn norm(&self) -> f64 {
         let square = self.dot(self);
         if (1e-280..1e280).contains(&square) {
             return square.sqrt();
@@ -80,7 +84,7 @@ impl Matrix {
     }
 
     /// The largest magnitude of an element; NaN if there is one.
-    pub(crate) fn largest(&self) -> f64 {
+    pub fn largest(&self) -> f64 {
         self.data.iter().fold(0.0, |m: f64, x| if m.is_nan() || x.abs() <= m { m } else { x.abs() })
     }
 
@@ -94,7 +98,7 @@ impl Matrix {
     }
 
     /// `L⁻¹ A` for lower triangular L = `self`.
-    pub(crate) fn solve_lower(&self, a: &Self) -> Self {
+    pub fn solve_lower(&self, a: &Self) -> Self {
         let mut x = a.clone();
         for i in 0..x.rows {
             for k in 0..i {
@@ -109,7 +113,7 @@ impl Matrix {
     }
 
     /// `L⁻ᵀ A` for lower triangular L = `self`.
-    pub(crate) fn solve_upper(&self, a: &Self) -> Self {
+    pub fn solve_upper(&self, a: &Self) -> Self {
         let mut x = a.clone();
         for i in (0..x.rows).rev() {
             for k in i + 1..x.rows {
@@ -124,7 +128,7 @@ impl Matrix {
     }
 
     /// The lower triangular L with `L Lᵀ = A`, of a symmetric A; NaN if A is not positive definite.
-    pub(crate) fn cholesky(&self) -> Self {
+    pub fn cholesky(&self) -> Self {
         let n = self.rows;
         let mut l = Matrix::from_fn(n, n, |_, _| 0.0);
         for j in 0..n {
@@ -143,12 +147,12 @@ impl Matrix {
     }
 
     /// Whether a symmetric matrix is positive definite, to the accuracy of `f64`: whether it has a Cholesky factor.
-    pub(crate) fn is_positive_definite(&self) -> bool {
+    pub fn is_positive_definite(&self) -> bool {
         self.cholesky().data.iter().all(|x| x.is_finite())
     }
 
     /// Eigenvectors (columns) and eigenvalues of a symmetric matrix, in no order: cyclic Jacobi rotations.
-    pub(crate) fn eigen(&self) -> (Self, Vec<f64>) {
+    pub fn eigen(&self) -> (Self, Vec<f64>) {
         let n = self.rows;
         // The rows of `v` are the eigenvectors until the end: rotations then run along memory.
         let (mut a, mut v) = (self.clone(), Matrix::identity(n));
@@ -182,7 +186,7 @@ impl Matrix {
     /// U, σ, V of the thin singular value decomposition `A = U diag(σ) Vᵀ` of a matrix with at least as many rows
     /// as columns, σ in no order: one-sided Jacobi rotations (Hestenes 1958). U has orthonormal columns, also
     /// where σ is 0.
-    pub(crate) fn svd(&self) -> (Self, Vec<f64>, Self) {
+    pub fn svd(&self) -> (Self, Vec<f64>, Self) {
         let n = self.cols;
         // Columns as rows, so that they are contiguous.
         let (mut a, mut v) = (self.t(), Matrix::identity(n));
@@ -219,7 +223,7 @@ impl Matrix {
     }
 
     /// `e^A`, by scaling and squaring of the exponential series.
-    pub(crate) fn exp(&self) -> Self {
+    pub fn exp(&self) -> Self {
         let squarings = (2.0 * self.norm()).log2().ceil().clamp(0.0, 1000.0) as i32;
         let (small, one) = (self.scale(0.5_f64.powi(squarings)), Matrix::identity(self.rows));
         // 0.5¹⁶/16! is beyond the last digit.
@@ -232,7 +236,7 @@ impl Matrix {
 
     /// The cotangent of A, given that of `e^A`: the derivative of the exponential at Aᵀ along it, which is a block
     /// of `exp [[Aᵀ, G], [0, Aᵀ]]` (Najfeld, Havel 1995).
-    pub(crate) fn exp_pullback(&self, g: &Self) -> Self {
+    pub fn exp_pullback(&self, g: &Self) -> Self {
         let (n, size) = (self.rows, g.norm());
         if size == 0.0 {
             return g.clone();
@@ -269,7 +273,7 @@ impl Matrix {
 
     /// The Q of the QR decomposition with a positive diagonal, by Gram–Schmidt as often as it takes; columns that
     /// depend on those before them are replaced.
-    pub(crate) fn orthonormal_columns(&self) -> Self {
+    pub fn orthonormal_columns(&self) -> Self {
         let mut q = self.t();
         for i in 0..q.rows {
             let mut norm = q.dot_rows(i, i).sqrt();
@@ -387,111 +391,4 @@ pub(crate) fn matrices<const V: usize>(
         return Ok(result);
     }
     Err(format!("rows of {rows} x {cols} matrices are needed, {} elements each, not {widths:?}", rows * cols))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use cotangent_engine::rng;
-    use rand::RngExt;
-
-    fn random(rows: usize, cols: usize, seed: u64) -> Matrix {
-        let mut rng = rng::stream(seed, 70, (rows * 100 + cols) as u64);
-        Matrix::new(rows, cols, &(0..rows * cols).map(|_| rng.random_range(-1.0..1.0)).collect::<Vec<_>>())
-    }
-
-    fn columns(u: &Matrix, d: &[f64]) -> Matrix {
-        u.weigh(|_, j| d[j])
-    }
-
-    #[test]
-    fn decompositions_multiply_back() {
-        for (rows, cols) in [(1, 1), (2, 2), (3, 3), (7, 7), (20, 20), (4, 1), (5, 2), (9, 8)] {
-            let a = random(rows, cols, 1);
-            let (u, sigma, v) = a.svd();
-            let bound = 8.0 * rows as f64 * f64::EPSILON;
-            assert!((&(&columns(&u, &sigma) * &v.t()) - &a).largest() < bound, "svd {rows} {cols}");
-            assert!((&(&u.t() * &u) - &Matrix::identity(cols)).largest() < bound);
-            assert!((&(&v.t() * &v) - &Matrix::identity(cols)).largest() < bound);
-            let q = a.orthonormal_columns();
-            assert!((&(&q.t() * &q) - &Matrix::identity(cols)).largest() < bound, "qr {rows} {cols}");
-            let r = &q.t() * &a;
-            assert!((&(&q * &r) - &a).largest() < bound);
-            assert!((0..cols).all(|i| r[(i, i)] > 0.0 && (0..i).all(|j| r[(i, j)].abs() < bound)));
-            if rows != cols {
-                continue;
-            }
-            let s = a.sym();
-            let (u, values) = s.eigen();
-            assert!((&(&columns(&u, &values) * &u.t()) - &s).largest() < bound, "eigen {rows}");
-            assert!((&(&u.t() * &u) - &Matrix::identity(cols)).largest() < bound);
-            let square = &(&a * &a.t()) + &Matrix::identity(rows);
-            let l = square.cholesky();
-            assert!((&(&l * &l.t()) - &square).largest() < bound * square.largest(), "cholesky {rows}");
-            assert!((&(&l * &l.solve_lower(&a)) - &a).largest() < bound, "lower {rows}");
-            assert!((&(&l.t() * &l.solve_upper(&a)) - &a).largest() < bound, "upper {rows}");
-        }
-    }
-
-    /// Of a graded matrix D B D with well-conditioned B, the small eigenvalues have all their digits: the product
-    /// of all is the determinant, and a congruence by a power of two is exact.
-    #[test]
-    fn small_eigenvalues_of_graded_matrices_are_accurate() {
-        let grade = [1.0, 2f64.powi(-20), 2f64.powi(-45), 2f64.powi(-70)];
-        let b = &random(4, 4, 2) * &random(4, 4, 2).t();
-        let b = &b + &Matrix::identity(4);
-        let graded = b.weigh(|i, j| grade[i] * grade[j]);
-        let (_, sigma, _) = graded.cholesky().svd();
-        let product: f64 = sigma.iter().product();
-        let determinant: f64 = (0..4).map(|i| b.cholesky()[(i, i)] * grade[i]).product();
-        assert!((product / determinant - 1.0).abs() < 1e-14, "{product:e} {determinant:e}");
-        // Column by column of the elimination, the eigenvalues are nearly the pivots.
-        let mut sorted = sigma.clone();
-        sorted.sort_by(|a, b| b.total_cmp(a));
-        for i in 0..4 {
-            let pivot = b.cholesky()[(i, i)] * grade[i];
-            assert!((sorted[i] / pivot - 1.0).abs() < 1e-9, "{i}: {sorted:?}");
-        }
-    }
-
-    /// Of an antisymmetric matrix, a rotation; against its inverse, and its derivative against differences.
-    #[test]
-    fn exponentials() {
-        for scale in [1e-9, 0.3, 4.0, 50.0] {
-            let a = random(4, 4, 3);
-            let skew = (&a - &a.t()).scale(scale);
-            let rotation = skew.exp();
-            let bound = 64.0 * (1.0 + scale) * f64::EPSILON;
-            assert!((&(&rotation.t() * &rotation) - &Matrix::identity(4)).largest() < bound, "{scale}");
-        }
-        let plane = Matrix::new(2, 2, &[0.0, -1.0, 1.0, 0.0]);
-        assert!(
-            (&plane.exp() - &Matrix::new(2, 2, &[1f64.cos(), -1f64.sin(), 1f64.sin(), 1f64.cos()])).largest()
-                < 1e-15
-        );
-        let (a, g, v) = (random(3, 3, 4), random(3, 3, 5), random(3, 3, 6).scale(1e-5));
-        let difference = (&(&a + &v).exp() - &(&a - &v).exp()).scale(0.5);
-        assert!((difference.dot(&g) - a.exp_pullback(&g).dot(&v)).abs() < 1e-13);
-    }
-
-    #[test]
-    fn deficient_matrices_have_orthonormal_factors() {
-        for a in [
-            Matrix::from_fn(3, 3, |_, _| 0.0),
-            Matrix::from_fn(4, 3, |_, _| 1.0),
-            Matrix::from_fn(3, 2, |i, j| f64::from(u8::from(i == 0 && j == 1))),
-        ] {
-            let (u, sigma, v) = a.svd();
-            assert!((&(&u.t() * &u) - &Matrix::identity(a.cols)).largest() < 1e-14, "{u:?}");
-            assert!((&(&columns(&u, &sigma) * &v.t()) - &a).largest() < 1e-14);
-            let q = a.orthonormal_columns();
-            assert!((&(&q.t() * &q) - &Matrix::identity(a.cols)).largest() < 1e-14, "{q:?}");
-        }
-        assert!(!Matrix::from_fn(2, 2, |_, _| 1.0).is_positive_definite());
-        let nan = Matrix::from_fn(2, 2, |_, _| f64::NAN);
-        assert!(nan.largest().is_nan() && nan.norm().is_nan());
-        assert!(Matrix::new(1, 3, &[0.0, f64::NAN, 1.0]).largest().is_nan());
-        assert!((Matrix::new(1, 2, &[3e200, -4e200]).norm() / 5e200 - 1.0).abs() <= f64::EPSILON);
-        assert!(!nan.is_positive_definite() && nan.eigen().1[0].is_nan() && nan.svd().1[0].is_nan());
-    }
 }

@@ -3,8 +3,10 @@
 //! Errors are compared with `C · u · condition`: u the unit roundoff of storage, the condition of a positive
 //! definite matrix its condition number (an ulp of an element is that distance), 1 for orthonormal columns.
 
+mod decompositions;
 mod grassmann;
 mod spd;
+mod spectral;
 mod stiefel;
 
 use cotangent_engine::{Float, Row, Rows, Tape, Tensor, Var, check, rng};

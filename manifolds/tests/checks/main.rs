@@ -1,4 +1,7 @@
-//! What is no point and no tangent vector is refused, with by how much it is off, and a step that is none too.
+//! What is no point and no tangent vector is refused, with by how much it is off; so are a step that is none and a state
+//! that is not a module's.
+
+mod module;
 
 use cotangent_engine::{Float, Row, Scalar, Tape, Tensor, rng};
 use cotangent_manifolds::momentum::{Motion, Moving, OnTape, Rule};

@@ -1,5 +1,7 @@
 //! Gyrovector operations that are compositions: Möbius matrices and maps, Busemann functions, tables of logits,
-//! a curvature for each row.
+//! a curvature for each row, steps of optimisers.
+
+mod momentum;
 
 use cotangent_engine::{Row, Tape, Tensor};
 use cotangent_manifolds::{Busemann, Curved, Manifold, Stereographic};
