@@ -99,7 +99,7 @@ fn threads_share_the_upload_of_a_tensor() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let device = match Device::opencl(0) {
         Ok(device) => device,
-        Err(error) => return eprintln!("skipped: {error}"),
+        Err(error) => cotangent::engine::skip!("{error}"),
     };
     for round in 0..10 {
         let shared = Tensor::from_fn([1 << 18], |i| ((i + round) % 1024) as f32);

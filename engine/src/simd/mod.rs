@@ -57,9 +57,36 @@ pub fn level() -> &'static str {
     LEVELS.iter().find(|(_, l)| *l == level).expect("every level has a name").0
 }
 
-/// The same as text, for files that record what they were computed with.
+/// What the bits of results on the processor depend on beside sizes and seeds: the instruction set of the kernels and
+/// that of large matrix products, as in `"avx512, matrix products avx512"`.
+///
+/// Two runs of one build with the same seeds have the same bits, for any number of threads, where this is the same. On
+/// another instruction set sums of matrix products are formed in another order or rounded at other places; the kernels'
+/// own results do not change. Large products are those of `matrixmultiply`, which detects the instruction set for itself:
+/// `COTANGENT_SIMD` lowers that of the kernels alone.
 pub fn instruction_set() -> String {
-    level().to_owned()
+    format!("{}, matrix products {}", level(), level_of_products())
+}
+
+/// What `matrixmultiply` 0.3 chooses, by the same tests in the same order.
+fn level_of_products() -> &'static str {
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            return "avx512";
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            return "avx2+fma";
+        }
+        if is_x86_feature_detected!("avx") {
+            return "avx";
+        }
+    }
+    #[cfg(target_arch = "aarch64")]
+    if std::arch::is_aarch64_feature_detected!("neon") {
+        return "neon";
+    }
+    "baseline"
 }
 
 /// Runs `work`, compiled for AVX2 + FMA where the processor has both.
