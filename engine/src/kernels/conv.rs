@@ -4,6 +4,7 @@ use crate::arena::Op;
 use crate::kernels::gemm::{Matrix, gemm, serial};
 use crate::operation::{Operation, Outcome, View};
 use crate::parallel;
+use crate::shape::product;
 use crate::{Float, Shape, Var};
 
 /// A window that slides over images: its size, the step between its places, and the zeros around the image.
@@ -127,9 +128,9 @@ impl Conv2d {
         let window = Window { size: [kh, kw], stride: self.stride, padding: self.padding };
         let places = window.places([h, w])?;
         // What is under the window at each place, of all images, is stored as matrices.
-        Shape::new(&[batch, channels, kh, kw, places[0], places[1]])
-            .checked()
-            .map_err(|error| format!("images {images} and filters {filters}: {error}"))?;
+        product(&[batch, channels, kh, kw, places[0], places[1]]).ok_or_else(|| {
+            format!("images {images} and filters {filters}: there are more elements under the window than memory can hold")
+        })?;
         let sizes = Sizes { batch, filters: count, channels, image: [h, w], window, places };
         Ok((sizes, Shape::new(&[batch, count, places[0], places[1]])))
     }
