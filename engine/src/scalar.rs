@@ -190,9 +190,16 @@ pub trait Scalar:
     }
 }
 
-/// What was chosen of two numbers by comparing them. Where one is NaN, so are the result and all its derivatives.
+/// What was chosen by comparing two numbers. Where one of them is NaN, so are the result and all its derivatives.
+///
+/// ```
+/// use cotangent_engine::{Scalar, scalar::chosen};
+/// let positive_part = |x: f64| chosen(x, 0.0, f64::select(0.0 < x, x, 0.0));
+/// assert_eq!(positive_part(-2.0), 0.0);
+/// assert!(positive_part(f64::NAN).is_nan());
+/// ```
 #[inline(always)]
-pub(crate) fn chosen<S: Scalar>(a: S, b: S, choice: S) -> S {
+pub fn chosen<S: Scalar>(a: S, b: S, choice: S) -> S {
     // A product of constants: that has the derivatives NaN.
     let nan = S::constant(f64::NAN) * S::constant(f64::NAN);
     S::select(a.unordered(b), nan, choice)

@@ -246,6 +246,7 @@ pub mod formulas {
         Formula, Range,
         Sample::{Ball, Free, HalfSpace},
     };
+    use cotangent_engine::scalar::chosen;
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Vector};
 
     use super::{MapFormula, Scalar};
@@ -340,7 +341,7 @@ pub mod formulas {
         #[inline(always)]
         fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
             let some = S::zero().lt(y);
-            S::select(some, x / S::select(some, y, S::one()), S::zero())
+            chosen(y, y, S::select(some, x / S::select(some, y, S::one()), S::zero()))
         }
     }
 
@@ -391,7 +392,7 @@ pub mod formulas {
         fn eval<S: Scalar>([length, y, sum]: [S; 3]) -> [S; 1] {
             let some = S::zero().lt(sum);
             let root = y.sqrt() * S::select(some, sum, S::one()).sqrt();
-            [S::select(some, length / root, S::zero())]
+            [chosen(sum, sum, S::select(some, length / root, S::zero()))]
         }
     }
 
@@ -408,7 +409,7 @@ pub mod formulas {
             let limit = S::select(S::zero().lt(w), S::constant(limit), S::constant(root));
             let some = S::zero().lt(y);
             let part = (x / S::select(some, y, S::one())).min(limit);
-            S::select(some, (w * part) * part, S::zero())
+            chosen(y, y, S::select(some, (w * part) * part, S::zero()))
         }
     }
 
@@ -421,7 +422,7 @@ pub mod formulas {
         cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([x, q]: [S; 2]) -> S {
-            S::select(S::zero().lt(x), x * q.sqrt(), S::one())
+            chosen(x, x, S::select(S::zero().lt(x), x * q.sqrt(), S::one()))
         }
     }
 
@@ -460,7 +461,7 @@ pub mod formulas {
         cotangent_engine::compiled_here!(map);
         #[inline(always)]
         fn eval<S: Scalar>([q]: [S; 1]) -> S {
-            S::select(S::zero().lt(q), q, S::one()).sqrt().recip()
+            chosen(q, q, S::select(S::zero().lt(q), q, S::one()).sqrt().recip())
         }
     }
 

@@ -66,6 +66,7 @@ pub mod formulas {
         Formula, Range,
         Sample::{Ball, Hyperboloid},
     };
+    use cotangent_engine::scalar::chosen;
     use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector};
 
     use crate::lorentz::formulas::outward;
@@ -76,7 +77,8 @@ pub mod formulas {
     #[inline(always)]
     fn angle<S: Scalar>(across: S, along: S) -> S {
         let length = (across.square() + along.square()).sqrt();
-        let tangent = S::select(S::zero().lt(length), across / (length + along.abs()), S::zero());
+        // The length itself where it is 0 or NaN.
+        let tangent = S::select(S::zero().lt(length), across / (length + along.abs()), length);
         let acute = S::constant(2.0) * tangent.atan();
         S::select(along.lt(S::zero()), S::constant(PI) - acute, acute)
     }
@@ -85,7 +87,8 @@ pub mod formulas {
     #[inline(always)]
     fn aperture<S: Scalar>(sine: S) -> S {
         let defined = sine.lt(S::one());
-        S::select(defined, S::select(defined, sine, S::zero()).asin(), S::constant(FRAC_PI_2))
+        let arc = S::select(defined, S::select(defined, sine, S::zero()).asin(), S::constant(FRAC_PI_2));
+        chosen(sine, sine, arc)
     }
 
     /// Half-aperture in the ball, `arcsin(K m/(√c‖x‖))`. Tseng et al. 2023, eq. 20.
@@ -155,11 +158,11 @@ pub mod formulas {
         #[inline(always)]
         fn eval<S: Scalar>([xx, xy, xd, yy, wedge, kappa]: [S; 6]) -> [S; 1] {
             let elsewhere = S::zero().lt(xx);
-            let xx = S::select(elsewhere, xx, S::one());
-            let x = xx.sqrt();
-            let across = wedge / xx;
-            let outward = outward(xx, yy, xy / x, xd / x, across, kappa);
-            [S::select(elsewhere, angle(across.sqrt(), outward), S::zero())]
+            let square = S::select(elsewhere, xx, S::one());
+            let x = square.sqrt();
+            let across = wedge / square;
+            let outward = outward(square, yy, xy / x, xd / x, across, kappa);
+            [chosen(xx, xx, S::select(elsewhere, angle(across.sqrt(), outward), S::zero()))]
         }
     }
 

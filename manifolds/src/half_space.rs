@@ -43,6 +43,7 @@ pub mod formulas {
         Formula, Range,
         Sample::{HalfSpace, Hyperboloid},
     };
+    use cotangent_engine::scalar::chosen;
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
 
     use crate::busemann::by_ratio;
@@ -379,7 +380,7 @@ pub mod formulas {
                     S::select(S::zero().lt(sine), far, -far)
                 },
             );
-            [S::select(defined, distance, S::zero()) / (-kappa).sqrt()]
+            [chosen(norm, norm, S::select(defined, distance, S::zero())) / (-kappa).sqrt()]
         }
     }
 

@@ -39,6 +39,7 @@ impl Klein {
 /// The row formulas of the model. Parameter 0 is κ.
 pub mod formulas {
     use cotangent_engine::registry::{Formula, Range, Sample::Ball};
+    use cotangent_engine::scalar::chosen;
     use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
 
     use crate::busemann::by_components;
@@ -231,7 +232,7 @@ pub mod formulas {
             let ([inner], [norm]) = (Inner::eval([ep, pd, pa, da, kappa]), Norm::eval([ep, pa, aa, kappa]));
             let c = (-kappa).sqrt();
             let sine = c * (ep / ex).sqrt() * inner / norm;
-            [S::select(S::zero().lt(aa), sine, S::zero()).asinh() / c]
+            [chosen(aa, aa, S::select(S::zero().lt(aa), sine, S::zero())).asinh() / c]
         }
     }
 

@@ -410,7 +410,8 @@ pub mod formulas {
             let product = chord_product(pp, xx, half, pa, da, turn, kappa);
             let norm = tangent_product(pp, pa, pa, aa, of_a, kappa).max(S::zero()).sqrt();
             let c = (-kappa).sqrt();
-            [S::select(S::zero().lt(norm), c * product / norm, S::zero()).asinh() / c]
+            // The norm itself where it is 0 or NaN.
+            [S::select(S::zero().lt(norm), c * product / norm, norm).asinh() / c]
         }
     }
 

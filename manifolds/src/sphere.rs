@@ -165,7 +165,8 @@ pub mod formulas {
             // From the shorter of d and s: a is orthogonal to p.
             let xa = S::select(dd.lt(ss), da, sa);
             let product = (xa.square() + area).sqrt();
-            let half = S::select(S::zero().lt(product), xa / (product + area.sqrt()), S::zero());
+            // The product itself where it is 0 or NaN.
+            let half = S::select(S::zero().lt(product), xa / (product + area.sqrt()), product);
             [S::constant(2.0) * half.atan() / kappa.sqrt()]
         }
     }

@@ -346,6 +346,18 @@ fn rows_keep_nan<T: Float>(formula: &Formula, operation: &'static dyn Operation<
         for c in [0, 2, 4] {
             let mut inputs: Vec<Tensor<T>> =
                 inputs(formula, 3, 5, &mut rng).iter().map(Tensor::cast).collect();
+            let of = |inputs: &[Tensor<T>]| {
+                let tape = Tape::<T>::new();
+                let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
+                tape.operation(operation, &variables).to_tensor()
+            };
+            let before = of(&inputs);
+            let element = &mut inputs[k].row_mut(1)[c];
+            *element = *element + T::constant(0.01);
+            if of(&inputs) == before {
+                // A coordinate that is not read.
+                continue;
+            }
             inputs[k].row_mut(1)[c] = T::constant(f64::NAN);
             let tape = Tape::<T>::new();
             let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();

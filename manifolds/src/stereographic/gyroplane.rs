@@ -17,7 +17,8 @@ const INVARIANTS: [Invariant; 7] =
 #[inline(always)]
 fn arc<S: Scalar>(t: S, aa: S, kappa: S) -> (S, S) {
     let a = aa.sqrt();
-    let sine = S::select(S::zero().lt(a), t / a, S::zero());
+    // a itself where it is 0 or NaN.
+    let sine = S::select(S::zero().lt(a), t / a, a);
     (t * half_angle(kappa * sine.square()), a)
 }
 
@@ -42,7 +43,7 @@ impl RowFormula<3, 4, 7, 1> for Gyroplane {
     #[inline(always)]
     fn eval<S: Scalar>(invariants: [S; 7]) -> [S; 1] {
         let (distance, a) = weighed(invariants);
-        [S::select(S::zero().lt(a), distance / a, S::zero())]
+        [S::select(S::zero().lt(a), distance / a, a)]
     }
 }
 
