@@ -39,7 +39,8 @@ fn hyperbolic<M: Hyperbolic + Busemann>(m: M) {
     let mut rng = rng::stream(2, 0, 0);
     let x = m.random_point::<f64>(2, 1.0, &mut rng);
     let v = m.random_tangent(&x, &mut rng);
-    let omega = Row::from([0.6, 0.8]);
+    // On the hyperboloid there is a time coordinate before it.
+    let omega = Row::from(&[0.0, 0.6, 0.8][3 - x.len()..]);
     assert!(m.busemann(&x, &omega).is_finite() && m.kappa() < 0.0);
     let (image, carried) = (m.onto_hyperboloid(&x), m.push_onto_hyperboloid(&x, &v));
     assert_eq!([m.of_hyperboloid(&image).len(), m.push_of_hyperboloid(&image, &carried).len()], [x.len(); 2]);

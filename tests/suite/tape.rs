@@ -201,7 +201,7 @@ fn memory_in_use_falls_during_the_backward_pass() {
 
 fn panic_message(f: impl FnOnce() + std::panic::UnwindSafe) -> String {
     let panic = std::panic::catch_unwind(f).unwrap_err();
-    panic.downcast_ref::<String>().cloned().unwrap_or_default()
+    panic.downcast_ref::<String>().cloned().unwrap_or_else(|| (*panic.downcast_ref::<&str>().unwrap()).into())
 }
 
 #[test]
