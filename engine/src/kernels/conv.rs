@@ -128,8 +128,10 @@ impl Conv2d {
         let window = Window { size: [kh, kw], stride: self.stride, padding: self.padding };
         let places = window.places([h, w])?;
         // What is under the window at each place, of all images, is stored as matrices.
-        product(&[batch, channels, kh, kw, places[0], places[1]]).ok_or_else(|| {
-            format!("images {images} and filters {filters}: there are more elements under the window than memory can hold")
+        let under = [batch, channels, kh, kw, places[0], places[1]];
+        product(&under).ok_or_else(|| {
+            let large = "has more elements than memory can hold";
+            format!("images {images} and filters {filters}: shape {under:?} {large}")
         })?;
         let sizes = Sizes { batch, filters: count, channels, image: [h, w], window, places };
         Ok((sizes, Shape::new(&[batch, count, places[0], places[1]])))
