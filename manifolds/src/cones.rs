@@ -138,7 +138,8 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([m, xx, xd, dd, wedge, kappa]: [S; 6]) -> [S; 1] {
-            [angle(m * wedge.sqrt(), m * xd + kappa * dd * xx)]
+            // Rounding may leave the area of parallel vectors negative.
+            [angle(m * wedge.max(S::zero()).sqrt(), m * xd + kappa * dd * xx)]
         }
     }
 
@@ -160,7 +161,8 @@ pub mod formulas {
             let elsewhere = S::zero().lt(xx);
             let square = S::select(elsewhere, xx, S::one());
             let x = square.sqrt();
-            let across = wedge / square;
+            // Rounding may leave the area of parallel vectors negative.
+            let across = wedge.max(S::zero()) / square;
             let outward = outward(square, yy, xy / x, xd / x, across, kappa);
             [chosen(xx, xx, S::select(elsewhere, angle(across.sqrt(), outward), S::zero()))]
         }

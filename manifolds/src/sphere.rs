@@ -164,6 +164,8 @@ pub mod formulas {
         fn eval<S: Scalar>([dd, ss, da, sa, area, kappa]: [S; 6]) -> [S; 1] {
             // From the shorter of d and s: a is orthogonal to p.
             let xa = S::select(dd.lt(ss), da, sa);
+            // Rounding may leave the area of parallel vectors negative.
+            let area = area.max(S::zero());
             let product = (xa.square() + area).sqrt();
             // The product itself where it is 0 or NaN.
             let half = S::select(S::zero().lt(product), xa / (product + area.sqrt()), product);
