@@ -48,9 +48,10 @@ fn a_loss_that_is_no_number_stops_training() {
     }
 
     let (app, path) = (env!("CARGO_BIN_EXE_transformer"), transformer::numbers(&d));
-    let small: Vec<&str> = transformer::SMALL.split_whitespace().collect();
+    let small = transformer::SMALL.replace("--lr 0.01", &rate.join(" "));
+    let small: Vec<&str> = small.split_whitespace().collect();
     let args = ["train", "--path", &path, "--epochs", "2", "--out", &out("transformer")];
-    let line = stops(app, &[&args[..], &small, &rate].concat());
+    let line = stops(app, &[&args[..], &small].concat());
     assert!(line.ends_with("checkpoint.bin is that of step 0"), "{line}");
 
     let (app, path) = (env!("CARGO_BIN_EXE_graph"), graph::groups(&d, true));
