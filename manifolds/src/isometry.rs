@@ -358,11 +358,11 @@ pub mod formulas {
         fn eval<S: Scalar>([tt, y, kappa]: [S; 3]) -> [S; 3] {
             // Finite also where the quotients are not: what follows multiplies them by 0.
             let limit = S::constant(1e300);
-            let factor = ((-kappa).sqrt() * y).recip();
+            let factor = ((-kappa).sqrt() * y).recip().min(limit);
             let half = S::constant(0.5) * factor;
             let up = (half * (tt - S::one()) + half * y * y).min(limit).max(-limit);
             let time = (half * (tt + S::one()) + half * y * y).min(limit);
-            [factor.min(limit), up, time]
+            [factor, up, time]
         }
     }
 
