@@ -25,7 +25,7 @@
 //! | [`checkpoints`] | checkpoints of a training that may diverge |
 //! | [`output`] | the output directory of a run |
 //! | [`progress`] | progress bars, or plain lines |
-//! | [`print`] | lines of output that may be closed |
+//! | [`mod@print`] | lines of output that may be closed |
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
