@@ -150,9 +150,9 @@ pub mod formulas {
         fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 2] {
             let square = tangent_product(xx, xv, xv, vv, area, kappa);
             // Beyond this radius the result is off every storage type's hyperboloid, and is settled.
-            // Where the square of v overflows its length is not known, but for that it is too long.
-            let (least, long) = (S::constant(-1e5), S::constant(f64::MAX).lt(vv));
-            let s = S::select(long, least, (kappa * square).max(least));
+            // And where v overflows, so that its length is no number: what is NaN in v is NaN in the sum below.
+            let (s, least) = (kappa * square, S::constant(-1e5));
+            let s = S::select(least.lt(s), s, least);
             let (sinc, cosc) = s.sinc_cosc();
             [cosc, sinc]
         }
