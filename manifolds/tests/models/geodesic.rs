@@ -73,9 +73,9 @@ fn geodesics_beyond_their_ends() {
                 let [a, b] = [&x, &y].map(|x| Point::new(m, x.clone()));
                 let got = point(&m, [&x, &y], t);
                 let miss = apart(&got, &z) / length;
-                // An estimate: rounding turns the logarithm by ε/m at a point of margin m, and the other side of the
-                // ball turns by 2/m times that. The bound was 1e-11 until the exponential map rounded otherwise; one
-                // case of t = -40 then missed by 1.6e-11. Whether the map or the drawn points are why is not known.
+                // Rounding turns the logarithm by ε/m at a point of margin m, and the far side of the ball turns by 2/m
+                // times that. Two forms of a coefficient of the exponential map that differ by an ulp miss by 1e-11 and
+                // 1.6e-11 here.
                 let margin = 1.0 - radius * radius;
                 assert!(
                     miss < if far { 2.0 * f64::EPSILON / (margin * margin) } else { 1e-12 },
