@@ -7,8 +7,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use cotangent::engine::files::atomic;
+use cotangent::manifolds::symmetric_eigen;
 use cotangent::prelude::*;
-use faer::{Mat, Side};
 use svg::Document;
 use svg::node::element::path::Data;
 use svg::node::element::{Circle, Group, Path as SvgPath, Text};
@@ -101,25 +101,21 @@ fn project(vectors: &[Vec<f64>], dim: usize) -> Result<(Vec<[f64; 2]>, String)> 
         let pad = |v: &Vec<f64>| [v.first().copied().unwrap_or(0.0), v.get(1).copied().unwrap_or(0.0)];
         return Ok((vectors.iter().map(pad).collect(), String::new()));
     }
-    let moment = Mat::from_fn(dim, dim, |i, j| vectors.iter().map(|v| v[i] * v[j]).sum::<f64>());
-    let failed = |_| AppError::usage("the principal directions of the embedding could not be found");
-    let eigen = moment.self_adjoint_eigen(Side::Lower).map_err(failed)?;
-    let (values, directions) = (eigen.S(), eigen.U());
-    let values: Vec<f64> = (0..dim).map(|i| values.column_vector()[i].max(0.0)).collect();
-    // Eigenvalues ascend. A direction's sign is free: its largest coordinate is made positive.
-    let direction = |k: usize| {
-        let column: Vec<f64> = (0..dim).map(|i| directions[(i, k)]).collect();
-        let largest = column.iter().copied().fold(0.0, |a: f64, x| if x.abs() > a.abs() { x } else { a });
-        column.into_iter().map(|x| x * largest.signum()).collect::<Vec<f64>>()
-    };
-    let (first, second) = (direction(dim - 1), direction(dim - 2));
+    let moment = |k: usize| vectors.iter().map(|v| v[k / dim] * v[k % dim]).sum::<f64>();
+    // Eigenvalues descend, and each direction has the sign that makes its largest coordinate positive.
+    let (values, directions) = symmetric_eigen(&Tensor::from_fn([dim, dim], moment));
+    if !values.iter().all(|x| x.is_finite()) {
+        return Err(AppError::usage("the principal directions of the embedding could not be found"));
+    }
+    let values: Vec<f64> = values.into_iter().map(|x| x.max(0.0)).collect();
+    let (first, second) = (directions.row(0), directions.row(1));
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
-    let kept = (values[dim - 1] + values[dim - 2]) / values.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let kept = (values[0] + values[1]) / values.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let how = format!(
         ", projected to its two principal tangent directions at the origin ({:.0} % of the spread)",
         100.0 * kept
     );
-    Ok((vectors.iter().map(|v| [dot(v, &first), dot(v, &second)]).collect(), how))
+    Ok((vectors.iter().map(|v| [dot(v, first), dot(v, second)]).collect(), how))
 }
 
 /// Writes a picture of named points and the edges between them.

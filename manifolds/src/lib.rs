@@ -32,6 +32,7 @@
 //! | [`Barycentre`]: gyromidpoint, Einstein midpoint, Lorentz centroid | `barycentre.rs` |
 //! | [`FrechetMean`]: of least squared distances, differentiable | `frechet.rs` |
 //! | [`WrappedNormal`]: a distribution with a closed density | `wrapped_normal.rs` |
+//! | [`symmetric_eigen`]: principal directions | `matrix.rs` |
 //!
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
@@ -80,6 +81,7 @@ pub use isometry::{Hyperbolic, Isometric};
 pub use klein::Klein;
 pub use lorentz::Lorentz;
 pub use manifold::{ConstantCurvature, CurvatureError, FactorVisitor, Manifold, OffManifold, OffTangent};
+pub use matrix::symmetric_eigen;
 pub use module::{Module, Path, StateError, Visitor, VisitorMut};
 pub use orthonormal::Retraction;
 pub use param::{Param, ParamOnTape};

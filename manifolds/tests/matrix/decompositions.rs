@@ -1,7 +1,8 @@
 //! Decompositions of small matrices, and the exponential.
 
-use cotangent_engine::rng;
+use cotangent_engine::{Tensor, rng};
 use cotangent_manifolds::internal::Matrix;
+use cotangent_manifolds::symmetric_eigen;
 use rand::RngExt;
 
 fn random(rows: usize, cols: usize, seed: u64) -> Matrix {
@@ -40,6 +41,23 @@ fn decompositions_multiply_back() {
         assert!((&(&l * &l.solve_lower(&a)) - &a).largest() < bound, "lower {rows}");
         assert!((&(&l.t() * &l.solve_upper(&a)) - &a).largest() < bound, "upper {rows}");
     }
+}
+
+/// A reflection of diag(1, 5, −2): the eigenvectors are known, and so are their signs.
+#[test]
+fn eigenvectors_descend_and_have_one_sign() {
+    let normal = [2.0 / 3.0, -1.0 / 3.0, 2.0 / 3.0];
+    let reflection = Matrix::from_fn(3, 3, |i, j| f64::from(u8::from(i == j)) - 2.0 * normal[i] * normal[j]);
+    let a = &columns(&reflection, &[1.0, 5.0, -2.0]) * &reflection.t();
+    let (values, vectors) = symmetric_eigen(&Tensor::from_fn([3, 3], |k| a[(k / 3, k % 3)]));
+    let close = |found: &[f64], want: [f64; 3]| found.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-14);
+    assert!(close(&values, [5.0, 1.0, -2.0]), "{values:?}");
+    let ninths = [[4.0, 7.0, 4.0], [-1.0, -4.0, 8.0], [8.0, -4.0, -1.0]];
+    for (row, want) in vectors.rows().zip(ninths) {
+        assert!(close(row, want.map(|x| x / 9.0)), "{vectors}");
+    }
+    let (values, _) = symmetric_eigen(&Tensor::new([2, 2], vec![1.0, f64::INFINITY, 0.0, 1.0]));
+    assert!(values.iter().all(|x| x.is_nan()));
 }
 
 /// Of a graded matrix D B D with well-conditioned B, the small eigenvalues have all their digits: the product
