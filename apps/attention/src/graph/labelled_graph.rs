@@ -1,0 +1,209 @@
+//! Graphs whose nodes have features and classes, some to train on: Cora, Citeseer, and others in the same plain files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cotangent::prelude::*;
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::table::{plain_or_packed, read, read_lines};
+
+/// A graph with features, classes and a split.
+#[derive(Clone, Debug)]
+pub struct LabelledGraph {
+    /// The name of its directory.
+    pub name: String,
+    /// Edges in both directions, and one from each node to itself.
+    pub edges: Arc<Sparsity>,
+    /// Which features each node has: `[nodes, features]`.
+    pub features: Arc<Sparsity>,
+    /// How much of each, row by row summing to 1.
+    pub amounts: Vec<f64>,
+    /// The class of each node; none of some.
+    pub classes: Vec<Option<u32>>,
+    /// How many classes there are.
+    pub class_count: usize,
+    /// Nodes to train on.
+    pub train: Vec<u32>,
+    /// Nodes to select by.
+    pub validation: Vec<u32>,
+    /// Nodes to test on.
+    pub test: Vec<u32>,
+}
+
+impl LabelledGraph {
+    /// A checksum of everything but the name.
+    pub fn fingerprint(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        for (i, j) in self.edges.pairs().iter().chain(self.features.pairs()) {
+            hasher.update(&i.to_le_bytes());
+            hasher.update(&j.to_le_bytes());
+        }
+        self.amounts.iter().for_each(|amount| hasher.update(&amount.to_le_bytes()));
+        self.classes.iter().for_each(|class| hasher.update(&class.unwrap_or(u32::MAX).to_le_bytes()));
+        for nodes in [&self.train, &self.validation, &self.test] {
+            nodes.iter().for_each(|node| hasher.update(&node.to_le_bytes()));
+            hasher.update(&u32::MAX.to_le_bytes());
+        }
+        hasher.finalize()
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// The classes of some nodes, which have one.
+    pub fn classes_of(&self, nodes: &[u32]) -> Vec<u32> {
+        nodes.iter().map(|&node| self.classes[node as usize].expect("checked when read")).collect()
+    }
+
+    /// Reads a directory. Its files may be plain or gzip; nodes, features and classes are numbers from 0.
+    ///
+    /// - `labels.txt`: a line for each node, its class, or -1 for none;
+    /// - `edges.tsv`: two nodes a line; direction, repetition and loops do not matter;
+    /// - `split.tsv`: node, then `train`, `val` or `test`;
+    /// - `features.txt`: a line for each node, the features it has; or `features.tsv`: a line for each node, all
+    ///   features as numbers; or neither, and each node is a feature of its own. Absolute values of a row are made to
+    ///   sum to 1.
+    ///
+    /// # Errors
+    /// If a file is not there or a line makes no sense.
+    pub fn read(directory: &Path) -> Result<Self> {
+        let name = directory.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let labels = plain_or_packed(directory, "labels.txt");
+        let mut classes = Vec::new();
+        read_lines(&labels, |_, line| {
+            let class: i64 = line.trim().parse().map_err(|_| format!("class {line:?} is not a number"))?;
+            if class >= 1 << 20 {
+                return Err(format!("class {class}: classes are numbers from 0"));
+            }
+            classes.push(u32::try_from(class).ok());
+            Ok(())
+        })?;
+        let nodes = classes.len();
+        let class_count = classes.iter().flatten().max().map_or(0, |max| *max as usize + 1);
+        if class_count < 2 {
+            return Err(AppError::content(&labels, "at least two classes are needed"));
+        }
+        if class_count > nodes {
+            let message = format!("class {}, of {nodes} nodes: classes are numbers from 0", class_count - 1);
+            return Err(AppError::content(&labels, message));
+        }
+        let node = |text: Option<&str>| {
+            let text = text.ok_or("two columns are needed, split by tabs or commas")?.trim();
+            let node: usize = text.parse().map_err(|_| format!("node {text:?} is not a number"))?;
+            if node < nodes { Ok(node as u32) } else { Err(format!("node {node}, of {nodes} in labels.txt")) }
+        };
+
+        let mut pairs: Vec<(u32, u32)> = (0..nodes as u32).map(|i| (i, i)).collect();
+        read(&plain_or_packed(directory, "edges.tsv"), |_, record| {
+            let (u, v) = (node(record.get(0))?, node(record.get(1))?);
+            pairs.extend([(u, v), (v, u)]);
+            Ok(())
+        })?;
+        pairs.sort_unstable();
+        pairs.dedup();
+
+        let split = plain_or_packed(directory, "split.tsv");
+        let mut parts: [Vec<u32>; 3] = Default::default();
+        let mut seen = vec![false; nodes];
+        read(&split, |_, record| {
+            let i = node(record.get(0))?;
+            let part = record.get(1).ok_or("two columns are needed: node, and train, val or test")?.trim();
+            let part = ["train", "val", "test"].iter().position(|name| *name == part);
+            let part = part.ok_or_else(|| "the second column must be train, val or test".to_owned())?;
+            if classes[i as usize].is_none() {
+                return Err(format!("node {i} has no class"));
+            }
+            if std::mem::replace(&mut seen[i as usize], true) {
+                return Err(format!("node {i} is there already"));
+            }
+            parts[part].push(i);
+            Ok(())
+        })?;
+        for (part, name) in parts.iter().zip(["train", "val", "test"]) {
+            if part.is_empty() {
+                return Err(AppError::content(&split, format!("no {name} nodes")));
+            }
+        }
+        let [train, validation, test] = parts;
+
+        let (features, amounts) = read_features(directory, nodes)?;
+        let edges = Arc::new(Sparsity::new(nodes, nodes, &pairs));
+        Ok(LabelledGraph { name, edges, features, amounts, classes, class_count, train, validation, test })
+    }
+}
+
+/// The numbers of features that any graph may have; larger ones must be as many.
+const FEATURES: usize = 1 << 16;
+
+/// Which features nodes have, and how much of each.
+fn read_features(directory: &Path, nodes: usize) -> Result<(Arc<Sparsity>, Vec<f64>)> {
+    let mut rows: Vec<Vec<(u32, f64)>> = Vec::new();
+    let (list, table) =
+        (plain_or_packed(directory, "features.txt"), plain_or_packed(directory, "features.tsv"));
+    let path = if list.exists() {
+        // The largest feature, where it stands, and how many there are.
+        let (mut largest, mut line_of_largest, mut count) = (0, 0, 0);
+        read_lines(&list, |number, line| {
+            let features = line.split_whitespace().map(|text| {
+                let feature =
+                    text.parse::<u32>().map_err(|_| format!("feature {text:?} is not a number from 0"))?;
+                if feature > largest {
+                    (largest, line_of_largest) = (feature, number as u64 + 1);
+                }
+                count += 1;
+                Ok::<_, String>((feature, 1.0))
+            });
+            rows.push(features.collect::<std::result::Result<_, _>>()?);
+            Ok(())
+        })?;
+        // A model has weights for all numbers up to the largest, whether a node has that feature or not.
+        let limit = FEATURES.max(count);
+        if largest as usize >= limit {
+            let message =
+                format!("feature {largest}: of {count} in the file, numbers below {limit} are read");
+            return Err(AppError::line(&list, line_of_largest, message));
+        }
+        list
+    } else if table.exists() {
+        read_lines(&table, |_, line| {
+            let amounts = line.split('\t').enumerate().map(|(feature, text)| {
+                let amount: f64 = text.trim().parse().map_err(|_| format!("{text:?} is not a number"))?;
+                if !amount.is_finite() {
+                    return Err(format!("{text:?} is not finite"));
+                }
+                Ok((feature as u32, amount))
+            });
+            let row: Vec<(u32, f64)> = amounts.collect::<std::result::Result<_, _>>()?;
+            if let Some(first) = rows.first()
+                && first.len() != row.len()
+            {
+                return Err(format!("{} features, the first line has {}", row.len(), first.len()));
+            }
+            rows.push(row);
+            Ok(())
+        })?;
+        table
+    } else {
+        rows = (0..nodes as u32).map(|node| vec![(node, 1.0)]).collect();
+        list
+    };
+    if rows.len() != nodes {
+        let message = format!("{} lines; labels.txt has {nodes} nodes", rows.len());
+        return Err(AppError::content(&path, message));
+    }
+    let width = rows.iter().flatten().map(|(feature, _)| *feature as usize + 1).max().unwrap_or(0);
+    if width == 0 {
+        return Err(AppError::content(&path, "no features"));
+    }
+    let (mut pairs, mut amounts) = (Vec::new(), Vec::new());
+    for (node, row) in rows.iter().enumerate() {
+        let total: f64 = row.iter().map(|(_, amount)| amount.abs()).sum();
+        for &(feature, amount) in row.iter().filter(|(_, amount)| *amount != 0.0) {
+            pairs.push((node as u32, feature));
+            amounts.push(amount / total);
+        }
+    }
+    Ok((Arc::new(Sparsity::new(nodes, width, &pairs)), amounts))
+}

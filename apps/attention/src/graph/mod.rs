@@ -1,0 +1,440 @@
+//! Classes of a graph's nodes by graph attention: Veličković et al. 2018; Gulcehre et al. 2019, Table 1; Tseng et al. 2023,
+//! Table 1.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use cotangent::engine::loss;
+use cotangent::prelude::*;
+use cotangent_apps_common::curves::{self, Series};
+use cotangent_apps_common::disk::{self, Classes};
+use cotangent_apps_common::error::{AppError, Result, finite};
+use cotangent_apps_common::geometry::{Geometry as OfPoints, Model as ModelOfPoints};
+use cotangent_apps_common::interval::Interval;
+use cotangent_apps_common::metrics;
+use cotangent_apps_common::note;
+use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::output;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::attention::{AggregateOption, AttentionOptions, CoordinatesOption, Score};
+
+pub mod labelled_graph;
+
+use labelled_graph::LabelledGraph;
+
+/// Everything that determines the result of a run, but for the graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// What weights are made of.
+    pub attention: Score,
+    /// The rest of the attention.
+    pub options: AttentionOptions,
+    /// Heads of the first layer.
+    pub heads: usize,
+    /// Dimensions of each of them.
+    pub head_dim: usize,
+    /// Heads of the last layer, whose mean is the result.
+    pub output_heads: usize,
+    /// Rate of dropout of features, weights and values.
+    pub dropout: f64,
+    /// Learning rate of Adam.
+    pub lr: f64,
+    /// The loss has half this times the square of each weight, biases apart.
+    pub decay: f64,
+    /// Epochs with a worse validation loss and accuracy than the best after which training ends.
+    pub patience: u64,
+    /// Most epochs.
+    pub epochs: u64,
+    /// The first seed, of weights and dropout.
+    pub seed: u64,
+    /// How many seeds there are, one after the other.
+    pub seeds: u64,
+}
+
+impl Config {
+    /// Refuses what makes no sense.
+    ///
+    /// # Errors
+    /// Names the option.
+    pub fn check(&self) -> Result<()> {
+        options::at_least_one(&[
+            ("heads", self.heads as u64),
+            ("head-dim", self.head_dim as u64),
+            ("output-heads", self.output_heads as u64),
+            ("patience", self.patience),
+            ("epochs", self.epochs),
+        ])?;
+        options::seeds(self.seed, self.seeds)?;
+        self.options.check(self.attention, self.head_dim)?;
+        options::below_one(&[("dropout", self.dropout)])?;
+        options::positive(&[("lr", self.lr)])?;
+        options::not_negative(&[("decay", self.decay)])
+    }
+}
+
+/// What one seed came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The seed.
+    pub seed: u64,
+    /// Epochs until the end.
+    pub epochs: u64,
+    /// The epoch, from 1, whose model was tested.
+    pub best_epoch: u64,
+    /// Accuracy on the validation nodes after that epoch.
+    pub validation: f64,
+    /// Accuracy on the test nodes after that epoch.
+    pub test: f64,
+    /// Seconds from its start to its end, in which other seeds may have had the processor as well.
+    pub seconds: f64,
+}
+
+/// `metrics.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Hyperparameters and seeds.
+    pub config: Config,
+    /// The graph's name.
+    pub graph: String,
+    /// Its nodes, edges (both directions and loops) and features.
+    pub sizes: [usize; 3],
+    /// Nodes to train on, select by and test on.
+    pub split: [usize; 3],
+    /// Numbers of the model.
+    pub parameters: usize,
+    /// Where it trained.
+    pub device: String,
+    /// Each seed.
+    pub outcomes: Vec<Outcome>,
+    /// Test accuracy: the mean of the seeds and its 95 % interval.
+    pub test: Interval,
+}
+
+/// Two layers of graph attention.
+#[derive(Clone)]
+struct Model {
+    hidden: GraphAttention,
+    output: GraphAttention,
+    dropout: Dropout,
+}
+module!(impl[] Module<f32> for Model { hidden, output });
+
+mod purpose {
+    pub(super) const INITIAL: u64 = 27;
+    pub(super) const DROPOUT: u64 = 28;
+}
+
+impl Model {
+    fn new(graph: &LabelledGraph, config: &Config, seed: u64) -> Self {
+        let mut rng = rng::stream(seed, purpose::INITIAL, 0);
+        let similarity = config.options.similarity(config.attention);
+        let dropout = Dropout { rate: config.dropout };
+        let mut layer = |width, heads, d, join| {
+            let mut layer = GraphAttention::new(similarity, width, heads, d, join, &mut rng);
+            config.options.apply(&mut layer.attention);
+            layer.attention.dropout = dropout;
+            layer
+        };
+        let (heads, d) = (config.heads, config.head_dim);
+        let hidden = layer(graph.features.columns(), heads, d, Heads::Concat);
+        let output = layer(heads * d, config.output_heads, graph.class_count, Heads::Mean);
+        Model { hidden, output, dropout }
+    }
+
+    /// Logits of all nodes, `[nodes, classes]`; an `rng` for dropout while training.
+    fn forward<'t>(
+        &self,
+        tape: &'t Tape<f32>,
+        graph: &LabelledGraph,
+        amounts: &Tensor<f32>,
+        mut rng: Option<&mut rng::Rng>,
+    ) -> Var<'t, f32> {
+        let drop = |x: Features<'t, f32>, rng: &mut Option<&mut rng::Rng>| match rng {
+            Some(rng) => x.dropout(self.dropout, rng),
+            None => x,
+        };
+        let x = drop(features(tape, graph, amounts), &mut rng);
+        let hidden = self.hidden.forward(&x, &graph.edges, rng.as_deref_mut()).elu();
+        let hidden = drop(Features::Dense(hidden), &mut rng);
+        self.output.forward(&hidden, &graph.edges, rng)
+    }
+
+    /// The sum of the squares of all weights but biases.
+    fn squares<'t>(&self, tape: &'t Tape<f32>) -> Var<'t, f32> {
+        let weights = [&self.hidden, &self.output].map(|layer| [&layer.weight, &layer.query, &layer.key]);
+        let squares = weights.iter().flatten().map(|w| tape.point(w).coordinates().square().sum());
+        squares.reduce(|a, b| a + b).expect("two layers")
+    }
+}
+
+/// How much of each feature: a tensor that stays where it is used.
+fn amounts(graph: &LabelledGraph) -> Tensor<f32> {
+    Tensor::from_fn([graph.amounts.len()], |i| graph.amounts[i] as f32)
+}
+
+fn features<'t>(tape: &'t Tape<f32>, graph: &LabelledGraph, amounts: &Tensor<f32>) -> Features<'t, f32> {
+    Features::Sparse(graph.features.clone(), tape.constant(amounts))
+}
+
+/// Trains a model for each seed and writes `metrics.json`, of each seed `seed-N.json`, and of the first
+/// `model.safetensors`, `curves.svg` and, for both layers, `embeddings-N.svg`, the queries and keys of the
+/// first head (Gulcehre et al. 2019, Figure 8). The current thread pool is used; the result does not depend
+/// on its size.
+///
+/// # Errors
+/// If the configuration makes no sense, the output cannot be written, or training diverges.
+pub fn run(graph: &LabelledGraph, config: &Config, options: &RunOptions) -> Result<Metrics> {
+    config.check()?;
+    let out = &options.out;
+    let _held = output::hold(out)?;
+    let seeds: Vec<u64> = options::seeds(config.seed, config.seeds)?.collect();
+    let fingerprint = graph.fingerprint();
+    let one = |&seed: &u64| {
+        let path = out.join(format!("seed-{seed}.json"));
+        if options.resume && path.exists() {
+            return read_outcome(&path, config, fingerprint);
+        }
+        let outcome = train(graph, config, seed, (seed == config.seed).then_some(out), &options.device)?;
+        let done = Done { config: config.clone(), graph: fingerprint, outcome: outcome.clone() };
+        metrics::write_json(&path, &done)?;
+        note!(
+            "seed {seed}: {} epochs in {:.1} s, validation {:.1} %, test {:.1} %",
+            outcome.epochs,
+            outcome.seconds,
+            100.0 * outcome.validation,
+            100.0 * outcome.test
+        );
+        Ok(outcome)
+    };
+    let outcomes: Vec<Outcome> = seeds.par_iter().map(one).collect::<Result<_>>()?;
+    let tests: Vec<f64> = outcomes.iter().map(|outcome| outcome.test).collect();
+    let metrics = Metrics {
+        config: config.clone(),
+        graph: graph.name.clone(),
+        sizes: [graph.nodes(), graph.edges.pairs().len(), graph.features.columns()],
+        split: [&graph.train, &graph.validation, &graph.test].map(Vec::len),
+        parameters: Model::new(graph, config, config.seed).count(),
+        device: options.device.to_string(),
+        outcomes,
+        test: Interval::of_mean(&tests),
+    };
+    metrics::write(out, &metrics)?;
+    Ok(metrics)
+}
+
+/// `seed-N.json`.
+#[derive(Serialize, Deserialize)]
+struct Done {
+    config: Config,
+    /// Its checksum.
+    graph: u32,
+    outcome: Outcome,
+}
+
+fn read_outcome(path: &Path, config: &Config, graph: u32) -> Result<Outcome> {
+    let done: Done = metrics::read_json(path)?;
+    // Which seeds there are does not matter to this one.
+    let same = Config { seed: config.seed, seeds: config.seeds, ..done.config };
+    if same != *config || done.graph != graph {
+        return Err(AppError::content(path, "a seed of a run with other options or on another graph"));
+    }
+    Ok(done.outcome)
+}
+
+/// Validation loss and accuracy, as the best so far.
+#[derive(Clone, Copy)]
+struct Best {
+    loss: f64,
+    accuracy: f64,
+}
+
+/// Trains with one seed until neither validation loss nor accuracy has been better for a while. Tested is the model of the
+/// last epoch in which both were as good as ever, as in the program of Veličković et al.
+fn train(
+    graph: &LabelledGraph,
+    config: &Config,
+    seed: u64,
+    pictures: Option<&PathBuf>,
+    device: &Device,
+) -> Result<Outcome> {
+    let start = Instant::now();
+    let (mut model, amounts) = (Model::new(graph, config, seed), amounts(graph));
+    let mut adam = RiemannianAdam::new(config.lr)?;
+    let mut tape = Tape::on(device.clone());
+    let [of_train, of_validation, of_test] =
+        [&graph.train, &graph.validation, &graph.test].map(|nodes| graph.classes_of(nodes));
+    let mut best = Best { loss: f64::INFINITY, accuracy: 0.0 };
+    let mut outcome = Outcome { seed, epochs: 0, best_epoch: 0, validation: 0.0, test: 0.0, seconds: 0.0 };
+    let (mut kept, mut losses, mut accuracies, mut waited) = (None, Vec::new(), Vec::new(), 0);
+    while outcome.epochs < config.epochs && waited < config.patience {
+        tape.reset();
+        let mut rng = rng::stream(seed, purpose::DROPOUT, outcome.epochs);
+        let logits = model.forward(&tape, graph, &amounts, Some(&mut rng)).gather(&graph.train);
+        let loss = loss::cross_entropy(logits, &of_train, 0.0);
+        outcome.epochs += 1;
+        losses.push(finite(outcome.epochs, loss.item())?);
+        let penalty = model.squares(&tape) * (config.decay / 2.0);
+        adam.step(&mut model, &tape.backward(loss + penalty))
+            .map_err(|e| AppError::diverged(outcome.epochs, e))?;
+
+        tape.reset();
+        let logits = model.forward(&tape, graph, &amounts, None);
+        let of = |nodes: &[u32]| logits.gather(nodes);
+        let validation = Best {
+            loss: finite(
+                outcome.epochs,
+                loss::cross_entropy(of(&graph.validation), &of_validation, 0.0).item(),
+            )?,
+            accuracy: accuracy(of(&graph.validation), &of_validation),
+        };
+        accuracies.push(validation.accuracy);
+        let (less, more) = (validation.loss <= best.loss, validation.accuracy >= best.accuracy);
+        if less && more {
+            outcome.best_epoch = outcome.epochs;
+            outcome.validation = validation.accuracy;
+            outcome.test = accuracy(of(&graph.test), &of_test);
+            kept = pictures.map(|_| model.clone());
+        }
+        waited = if less || more { 0 } else { waited + 1 };
+        best.loss = best.loss.min(validation.loss);
+        best.accuracy = best.accuracy.max(validation.accuracy);
+    }
+    outcome.seconds = start.elapsed().as_secs_f64();
+    if let Some((out, model)) = pictures.zip(kept) {
+        model.save(&out.join("model.safetensors"))?;
+        let title = format!(
+            "{}, {} attention: test accuracy {:.1} %",
+            graph.name,
+            config.attention.name(),
+            100.0 * outcome.test
+        );
+        curves::plot(
+            &out.join("curves.svg"),
+            &title,
+            &[
+                Series { name: "training loss", values: losses, better: f64::min },
+                Series { name: "validation accuracy", values: accuracies, better: f64::max },
+            ],
+        )?;
+        tape.reset();
+        embeddings(out, &model, graph, features(&tape, graph, &amounts))?;
+    }
+    Ok(outcome)
+}
+
+/// The part of some nodes whose largest logit is that of their class.
+fn accuracy(logits: Var<'_, f32>, classes: &[u32]) -> f64 {
+    let (_, largest) = logits.top_k(1);
+    largest.iter().zip(classes).filter(|(a, b)| a == b).count() as f64 / classes.len() as f64
+}
+
+/// Queries and keys of the first head of both layers: those that distances are of as points of the Poincaré
+/// ball, else as they are.
+fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Features<'_, f32>) -> Result<()> {
+    let hidden = Features::Dense(model.hidden.forward(&features, &graph.edges, None).elu());
+    for (number, layer, features) in [(1, &model.hidden, features), (2, &model.output, hidden)] {
+        let (_, rows) = layer.project(&features);
+        let rows = Var::concat(&rows.map(|rows| rows.slice(1, 0..1)), 0).to_tensor().cast::<f64>();
+        let rows = Tensor::new([rows.len() / rows.width(), rows.width()], rows.data().to_vec());
+        let (points, geometry) = placed(&rows, layer.attention.similarity);
+        let layout = disk::layout(&points, geometry)?;
+        let nodes = graph.nodes() as u32;
+        disk::classes(
+            &out.join(format!("embeddings-{number}.svg")),
+            &Classes {
+                points: &layout.points,
+                of: &(0..2 * nodes).map(|i| 1 - i / nodes).collect::<Vec<u32>>(),
+                names: &["keys", "queries"].map(str::to_owned),
+                hyperplanes: &[],
+                kappa: geometry.kappa,
+                geodesics: geometry.kappa < 0.0,
+                title: &format!("{}, layer {number}, first head: {}", graph.name, layout.caption),
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// Where the rows of queries and keys are, in which geometry.
+fn placed(rows: &Tensor<f64>, similarity: Similarity) -> (Tensor<f64>, OfPoints) {
+    let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
+    let geometry = OfPoints { model: ModelOfPoints::Poincare, kappa: -1.0 };
+    match similarity {
+        Similarity::Distance => (ball.exp0(rows), geometry),
+        Similarity::PolarDistance => {
+            // The last coordinate r is the distance from the origin in the direction of the others: tanh(r/2)
+            // in the ball.
+            let place = |row: &[f64]| {
+                let (r, direction) = row.split_last().expect("two coordinates or more");
+                let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+                let scale = if norm > 0.0 { (r / 2.0).tanh() / norm } else { 0.0 };
+                direction.iter().map(|x| x * scale).collect::<Vec<f64>>()
+            };
+            let points = rows.rows().flat_map(place).collect();
+            (Tensor::new([rows.shape()[0], rows.width() - 1], points), geometry)
+        }
+        _ => (rows.clone(), OfPoints { model: ModelOfPoints::Euclidean, kappa: 0.0 }),
+    }
+}
+
+/// Published test accuracies in percent, and where, of runs with the same setting: the protocol of Veličković
+/// et al. 2018, and of the score what the paper has.
+pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
+    const VELICKOVIC: &str = "Veličković et al. 2018";
+    const GULCEHRE: &str = "Gulcehre et al. 2019, H-GAT";
+    const TSENG: &str = "Tseng et al. 2023";
+    let sizes = [config.heads, config.head_dim, config.output_heads] == [8, 8, 1];
+    let rates = [config.dropout, config.lr, config.decay] == [0.6, 0.005, 0.0005];
+    if !(sizes && rates && config.patience >= 100 && config.epochs >= 10_000) {
+        return Vec::new();
+    }
+    let plain = AttentionOptions::default();
+    // Sections 4 and 5.3: pseudo-polar coordinates, β and c that are learned, softmax, the Einstein midpoint.
+    let h_gat = AttentionOptions {
+        aggregate: AggregateOption::Barycentre,
+        coordinates: CoordinatesOption::Polar,
+        learn_sharpness: true,
+        ..plain
+    };
+    let of_paper = if config.attention == Score::Distance { h_gat } else { plain };
+    if config.options != of_paper {
+        return Vec::new();
+    }
+    match (graph, config.attention) {
+        ("cora", Score::Additive) => vec![(83.0, VELICKOVIC), (83.1, TSENG)],
+        ("cora", Score::Dot) => vec![(83.4, TSENG)],
+        ("cora", Score::Distance) => vec![(83.5, GULCEHRE)],
+        ("cora", Score::HalfSpace) => vec![(83.4, TSENG)],
+        ("cora", Score::Penumbral) => vec![(83.5, TSENG)],
+        ("cora", Score::Umbral) => vec![(83.6, TSENG)],
+        ("cora", Score::Laplacian) => vec![(82.3, TSENG)],
+        ("citeseer", Score::Additive) => vec![(72.5, VELICKOVIC)],
+        ("citeseer", Score::Distance) => vec![(72.9, GULCEHRE)],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Queries and keys in polar coordinates are drawn as far from each other as their score takes them to
+    /// be.
+    #[test]
+    fn polar_rows_are_points_of_the_ball() {
+        let rows = Tensor::new([3, 3], vec![3.0, 4.0, 1.5, -1.0, 0.0, -0.7, 0.0, 0.0, 2.0]);
+        let (points, geometry) = placed(&rows, Similarity::PolarDistance);
+        assert_eq!((geometry.model, points.shape().axes()), (ModelOfPoints::Poincare, &[3, 2][..]));
+        let ball = PoincareBall::ball(-1.0).unwrap();
+        let dist = |a: &[f64], b: &[f64]| ball.dist(&Row::from(a), &Row::from(b));
+        let [p, q] = [0, 1].map(|i| points.row(i));
+        assert!((dist(p, &[0.0; 2]) - 1.5).abs() < 1e-12 && (dist(q, &[0.0; 2]) - 0.7).abs() < 1e-12);
+        // The law of cosines, of directions (0.6, 0.8) and, as its radius is negative, (1, 0).
+        let (r, s) = (1.5_f64, 0.7_f64);
+        let cosh = r.cosh() * s.cosh() - r.sinh() * s.sinh() * 0.6;
+        assert!((dist(p, q) - cosh.acosh()).abs() < 1e-12);
+        assert_eq!(points.row(2), [0.0, 0.0]);
+    }
+}

@@ -1,0 +1,217 @@
+//! The transformer of a translation model: Vaswani et al. 2017, with attention of any score.
+
+use std::ops::Range;
+
+use cotangent::engine::rng::Rng;
+use cotangent::layers::{
+    DecoderLayer, EncoderLayer, KeyValueCache, NormOrder, PositionEmbedding, TransformerSizes, position,
+};
+use cotangent::prelude::*;
+use rand::RngExt;
+use rand_distr::StandardNormal;
+
+use super::bpe;
+use super::{Config, NormOption, PositionsOption};
+
+/// Encoder and decoder. One table is that of both languages' parts of words and of the logits (Press & Wolf 2017).
+#[derive(Clone, Debug)]
+pub(super) struct Model {
+    /// `[vocabulary, width]`.
+    embedding: Param<Euclidean, f32>,
+    /// `[longest, width]`, where they are learned.
+    positions: Option<Param<Euclidean, f32>>,
+    /// As many points, where they are hyperbolic.
+    hyperbolic_positions: Option<PositionEmbedding<PoincareBall>>,
+    encoder: Vec<EncoderLayer>,
+    decoder: Vec<DecoderLayer>,
+    /// How many layers rows go through: the same ones again, if there are fewer.
+    depth: usize,
+    /// Of the encoder's and of the decoder's result, where layers normalise before their sublayers.
+    norms: Option<[LayerNorm; 2]>,
+    dropout: Dropout,
+    /// The longest sentences that there are positions for, with their marks.
+    pub(super) longest: usize,
+}
+module!(impl[] Module<f32> for Model { embedding, positions, hyperbolic_positions, encoder, decoder, norms });
+
+fn ball() -> PoincareBall {
+    PoincareBall::ball(-1.0).expect("a negative curvature")
+}
+
+impl Model {
+    pub(super) fn new(config: &Config, vocabulary: usize, rng: &mut Rng) -> Self {
+        let (width, similarity) = (config.width, config.options.similarity(config.attention));
+        let order = match config.norm {
+            NormOption::Pre => NormOrder::Pre,
+            NormOption::Post => NormOrder::Post,
+        };
+        let sizes = TransformerSizes {
+            width,
+            heads: config.heads,
+            head: config.head_dim,
+            hidden: config.hidden,
+            dropout: config.dropout,
+            order,
+        };
+        let deviation = (width as f64).powf(-0.5);
+        let mut table = |name: &str, rows: usize| {
+            let value =
+                Tensor::from_fn([rows, width], |_| (deviation * rng.sample::<f64, _>(StandardNormal)) as f32);
+            Param::new(name, Euclidean, value)
+        };
+        let embedding = table("embedding", vocabulary);
+        let is = |positions| config.positions == positions;
+        let positions = is(PositionsOption::Learned).then(|| table("positions", config.longest + 1));
+        let hyperbolic_positions = is(PositionsOption::Hyperbolic).then(|| {
+            // The range is López & Strube's, appendix F.
+            PositionEmbedding::new(ball(), config.longest + 1, width, 1e-4, rng)
+        });
+        let apply = |attention: &mut Attention| config.options.apply(attention);
+        let layers = if config.recursive { 1 } else { config.layers };
+        let encoder = (0..layers).map(|_| {
+            let mut layer = EncoderLayer::new(similarity, sizes, rng);
+            apply(&mut layer.attention.attention);
+            layer
+        });
+        let encoder = encoder.collect();
+        let decoder = (0..layers).map(|_| {
+            let mut layer = DecoderLayer::new(similarity, sizes, rng);
+            apply(&mut layer.attention.attention);
+            apply(&mut layer.across.attention);
+            layer
+        });
+        Model {
+            embedding,
+            positions,
+            hyperbolic_positions,
+            encoder,
+            decoder: decoder.collect(),
+            depth: config.layers,
+            norms: (order == NormOrder::Pre).then(|| [0, 1].map(|_| LayerNorm::new(width))),
+            dropout: Dropout { rate: config.dropout },
+            longest: if is(PositionsOption::Sinusoidal) { usize::MAX } else { config.longest + 1 },
+        }
+    }
+
+    /// The same places of sentences, `[n, places]`, as rows: `[n, places, width]`.
+    fn embed<'t>(
+        &self,
+        tape: &'t Tape<f32>,
+        sentences: &[u32],
+        places: Range<usize>,
+        rng: Option<&mut Rng>,
+    ) -> Var<'t, f32> {
+        let len = places.len();
+        let table = *tape.point(&self.embedding).coordinates();
+        let width = table.shape().width();
+        let x = table.gather(sentences).reshape([sentences.len() / len, len, width]);
+        let scale = (width as f64).sqrt();
+        let x = if let Some(table) = &self.positions {
+            x * scale + tape.point(table).coordinates().slice(0, places)
+        } else if let Some(positions) = &self.hyperbolic_positions {
+            ball().log0(&positions.forward_in(&ball(), ball().exp0(&x), places.start)) * scale
+        } else {
+            x * scale + tape.constant(&position::sinusoidal(places.end, width)).slice(0, places)
+        };
+        match rng {
+            Some(rng) => self.dropout.forward_in(&Euclidean, x, rng),
+            None => x,
+        }
+    }
+
+    fn normalise<'t>(&self, which: usize, x: Var<'t, f32>) -> Var<'t, f32> {
+        self.norms.as_ref().map_or(x, |norms| norms[which].forward(x))
+    }
+
+    /// Source sentences of one length, `[n, len]`: `[n, len, width]`.
+    pub(super) fn encode<'t>(
+        &self,
+        tape: &'t Tape<f32>,
+        sentences: &[u32],
+        len: usize,
+        mut rng: Option<&mut Rng>,
+    ) -> Var<'t, f32> {
+        let mut x = self.embed(tape, sentences, 0..len, rng.as_deref_mut());
+        for layer in self.encoder.iter().cycle().take(self.depth) {
+            x = layer.forward(x, Mask::None, rng.as_deref_mut());
+        }
+        self.normalise(0, x)
+    }
+
+    /// The keys and values of encoded sentences for each layer of the decoder.
+    pub(super) fn cache<'t>(&self, encoded: Var<'t, f32>) -> Vec<KeyValueCache<'t, f32>> {
+        self.decoder.iter().cycle().take(self.depth).map(|layer| layer.across.cache(encoded)).collect()
+    }
+
+    /// Beginnings of target sentences, `[n, len]`, of encoded ones: `[n, len, width]`.
+    pub(super) fn decode<'t>(
+        &self,
+        encoded: Var<'t, f32>,
+        sentences: &[u32],
+        len: usize,
+        rng: Option<&mut Rng>,
+    ) -> Var<'t, f32> {
+        self.decode_cached(&[], sentences, 0..len, &self.cache(encoded), rng).0
+    }
+
+    /// Places of target sentences, `[n, places]`, given the keys and values of the places before them, if there are any,
+    /// and of the encoded sentences, layer by layer: `[n, places, width]`, and the keys and values of all places so far.
+    pub(super) fn decode_cached<'t>(
+        &self,
+        before: &[KeyValueCache<'t, f32>],
+        sentences: &[u32],
+        places: Range<usize>,
+        encoded: &[KeyValueCache<'t, f32>],
+        mut rng: Option<&mut Rng>,
+    ) -> (Var<'t, f32>, Vec<KeyValueCache<'t, f32>>) {
+        assert!(encoded.len() == self.depth && (before.is_empty() || before.len() == self.depth));
+        let tape = encoded[0].keys.tape();
+        let mut x = self.embed(tape, sentences, places, rng.as_deref_mut());
+        let mut so_far = Vec::with_capacity(self.depth);
+        for (i, (layer, encoded)) in self.decoder.iter().cycle().zip(encoded).enumerate() {
+            let (y, kept) =
+                layer.forward_cached(before.get(i).copied(), x, *encoded, Mask::None, rng.as_deref_mut());
+            x = y;
+            so_far.push(kept);
+        }
+        (self.normalise(1, x), so_far)
+    }
+
+    /// Logits of what comes next, of rows `[rows, width]`: `[rows, vocabulary]`.
+    pub(super) fn logits<'t>(&self, x: Var<'t, f32>) -> Var<'t, f32> {
+        x.matmul_nt(*x.tape().point(&self.embedding).coordinates())
+    }
+
+    /// The weights with which the last layer attends to a source sentence at each place of its translation: of each head
+    /// `[translation, source]`.
+    pub(super) fn weights(&self, source: &[u32], translation: &[u32], device: &Device) -> Vec<Tensor<f32>> {
+        let tape = Tape::on(device.clone());
+        let encoded = self.encode(&tape, source, source.len(), None);
+        let begun = [&[bpe::BEGIN], translation].concat();
+        let mut x = self.embed(&tape, &begun, 0..begun.len(), None);
+        let last = self.decoder.last().expect("at least one layer");
+        for layer in self.decoder.iter().cycle().take(self.depth - 1) {
+            x = layer.forward(x, encoded, Mask::None, None);
+        }
+        heads(last.weigh_across(x, encoded, Mask::None))
+    }
+
+    /// The weights with which the encoder's last layer attends to a source sentence at each place of it: of each head
+    /// `[source, source]`.
+    pub(super) fn weights_within(&self, source: &[u32], device: &Device) -> Vec<Tensor<f32>> {
+        let tape = Tape::on(device.clone());
+        let mut x = self.embed(&tape, source, 0..source.len(), None);
+        let last = self.encoder.last().expect("at least one layer");
+        for layer in self.encoder.iter().cycle().take(self.depth - 1) {
+            x = layer.forward(x, Mask::None, None);
+        }
+        heads(last.weigh(x, Mask::None))
+    }
+}
+
+/// The matrices `[n, m]` of weights `[1, heads, n, m]`.
+fn heads(weights: Var<'_, f32>) -> Vec<Tensor<f32>> {
+    let weights = weights.to_tensor();
+    let [1, _, n, m] = *weights.shape().axes() else { unreachable!("of one sentence") };
+    weights.data().chunks_exact(n * m).map(|head| Tensor::new([n, m], head.to_vec())).collect()
+}

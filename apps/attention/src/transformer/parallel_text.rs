@@ -1,0 +1,126 @@
+//! Parallel text: sentences and their translations.
+
+use std::path::{Path, PathBuf};
+
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::table::{plain_or_packed, read_lines};
+
+/// A sentence and its translation.
+pub type Sentences = (String, String);
+
+/// Text to train on, select by and test on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ParallelText {
+    /// To train on.
+    pub train: Vec<Sentences>,
+    /// To select by.
+    pub validation: Vec<Sentences>,
+    /// To test on.
+    pub test: Vec<Sentences>,
+}
+
+impl ParallelText {
+    /// Reads `train.tsv`, `val.tsv` and `test.tsv` of a directory, each plain or gzip; or, in place of one, given files.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn read(directory: Option<&Path>, given: [&[PathBuf]; 3]) -> Result<Self> {
+        let part = |name: &str, option: &str, files: &[PathBuf]| match (files, directory) {
+            ([], None) => Err(AppError::usage(format!("--path or --{option} is needed"))),
+            ([], Some(directory)) => read(&[plain_or_packed(directory, &format!("{name}.tsv"))]),
+            (files, _) => read(files),
+        };
+        let [train, validation, test] = given;
+        Ok(ParallelText {
+            train: part("train", "train", train)?,
+            validation: part("val", "validation", validation)?,
+            test: part("test", "test", test)?,
+        })
+    }
+}
+
+/// Reads one file with two columns split by a tab, or two files, line by line; plain or gzip. Blank lines are left out, of
+/// two files together with the other's line.
+///
+/// # Errors
+/// If a file cannot be read or is empty, a line is not UTF-8 or has not two columns, one of two sentences is empty, or two
+/// files have different numbers of lines.
+pub fn read(files: &[PathBuf]) -> Result<Vec<Sentences>> {
+    let mut text: Vec<Sentences> = Vec::new();
+    match files {
+        [file] => read_lines(file, |_, line| {
+            if line.trim().is_empty() {
+                return Ok(());
+            }
+            let columns: Vec<&str> = line.split('\t').collect();
+            let [source, target] = columns[..] else {
+                let count = columns.len();
+                return Err(format!(
+                    "two columns split by a tab are needed: a sentence and its translation; this line has {count}"
+                ));
+            };
+            text.push(pair(source, target)?);
+            Ok(())
+        })?,
+        [sources, targets] => {
+            let mut lines = Vec::new();
+            read_lines(sources, |_, line| {
+                lines.push(line.to_owned());
+                Ok(())
+            })?;
+            let mut count = 0;
+            read_lines(targets, |at, target| {
+                count = at + 1;
+                let Some(source) = lines.get(at) else {
+                    return Err(format!("{} has only {} lines", sources.display(), lines.len()));
+                };
+                if !(source.trim().is_empty() && target.trim().is_empty()) {
+                    text.push(pair(source, target)?);
+                }
+                Ok(())
+            })?;
+            if count < lines.len() {
+                let message = format!("{count} lines; {} has {}", sources.display(), lines.len());
+                return Err(AppError::content(targets, message));
+            }
+        }
+        _ => return Err(AppError::usage("one file with two columns, or two files, are needed")),
+    }
+    if text.is_empty() {
+        return Err(AppError::content(&files[0], "no sentences"));
+    }
+    Ok(text)
+}
+
+fn pair(source: &str, target: &str) -> std::result::Result<Sentences, String> {
+    match (source.trim(), target.trim()) {
+        ("", _) | (_, "") => Err("an empty sentence".to_owned()),
+        (source, target) => Ok((source.to_owned(), target.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_file_or_two() {
+        let d = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = d.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let want = vec![("a b".to_owned(), "x".to_owned()), ("c".to_owned(), "y z".to_owned())];
+        let table = file("t.tsv", "a b\tx\n\n c \ty z\r\n");
+        assert_eq!(read(&[table]).unwrap(), want);
+        let (de, en) = (file("de", "a b\n\nc\n"), file("en", "x\n\ny z\n"));
+        assert_eq!(read(&[de.clone(), en]).unwrap(), want);
+        let message = |files: &[PathBuf]| read(files).unwrap_err().to_string();
+        assert!(message(&[de.clone(), file("short", "x\n\n")]).contains("short: 2 lines; "));
+        assert!(message(&[de.clone(), file("long", "x\n\ny\nz\n")]).contains("long:4: "));
+        assert!(message(&[file("three", "a\tb\nc\td\te\n")]).ends_with("this line has 3"));
+        assert!(message(&[file("half", "a\tb\nc\t \n")]).ends_with("half:2: an empty sentence"));
+        assert!(message(&[file("none", "\n")]).ends_with("none: no sentences"));
+    }
+}

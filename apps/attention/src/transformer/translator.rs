@@ -1,0 +1,114 @@
+//! A trained model at work.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use cotangent::prelude::*;
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::{metrics, output};
+
+use super::bpe::{Bpe, END};
+use super::heatmap::{self, Heatmap};
+use super::model::Model;
+use super::{CONFIG, MODEL, Saved, Search, TOKENIZER, purpose};
+
+/// Refuses sentences for which a model has no positions.
+pub(super) fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
+    match sources.iter().position(|source| source.len() >= model.longest) {
+        Some(at) => Err(AppError::usage(format!(
+            "sentence {} to translate has {} parts: with positions that are learned --longest {} is the most",
+            at + 1,
+            sources[at].len(),
+            model.longest - 1
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What attends to the parts of a source sentence, in a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AttentionOf {
+    /// The sentence itself, in the encoder
+    Source,
+    /// Its translation, in the decoder
+    Translation,
+}
+
+/// A trained model.
+pub struct Translator {
+    model: Model,
+    bpe: Bpe,
+    device: Device,
+}
+
+impl Translator {
+    /// From the output directory of a run, to compute on a device.
+    ///
+    /// # Errors
+    /// If a file is not there or not of a model.
+    pub fn load(directory: &Path, device: Device) -> Result<Self> {
+        let (path, of_model) = (directory.join(CONFIG), directory.join(MODEL));
+        let Saved { config, run, tokenizer } = metrics::read_json(&path)?;
+        config.check().map_err(|e| AppError::content(&path, e.to_string()))?;
+        let of_parts = directory.join(TOKENIZER);
+        let bpe = Bpe::load(&of_parts)?;
+        if tokenizer.is_some_and(|tokenizer| tokenizer != bpe.fingerprint()) {
+            return Err(AppError::content(&of_parts, "the encoding of another run"));
+        }
+        // Before memory is asked for it.
+        let numbers = config.least_numbers(bpe.size());
+        let bytes = std::fs::metadata(&of_model).map_err(AppError::io(&of_model))?.len();
+        if numbers * size_of::<f32>() as f64 > bytes as f64 {
+            let message = format!("a model of {numbers} numbers or more; {MODEL} has {bytes} bytes");
+            return Err(AppError::content(&path, message));
+        }
+        let mut model = Model::new(&config, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
+        output::load(&mut model, &of_model, run.as_deref())?;
+        Ok(Translator { model, bpe, device })
+    }
+
+    /// Translates sentences, one by one; blank ones stay blank.
+    ///
+    /// # Errors
+    /// If one is longer than the model has positions for.
+    pub fn translate(&self, sentences: &[String], search: &Search) -> Result<Vec<String>> {
+        let sources: Vec<Vec<u32>> = sentences.iter().map(|s| self.bpe.encode(s.trim())).collect();
+        fits(&self.model, &sources)?;
+        let some: Vec<Vec<u32>> = sources.iter().filter(|source| !source.is_empty()).cloned().collect();
+        let mut found = search.translate(&self.model, &some, &self.device).into_iter();
+        let translated = |source: &Vec<u32>| match source.is_empty() {
+            true => String::new(),
+            false => self.bpe.decode(&found.next().expect("a translation of each")),
+        };
+        Ok(sources.iter().map(translated).collect())
+    }
+
+    /// Translates a sentence and draws what the last layer of the encoder or the decoder attends to, head by head. Tseng et
+    /// al. 2023, Figure 5.
+    ///
+    /// # Errors
+    /// If the sentence is blank or the file cannot be written.
+    pub fn heatmap(&self, sentence: &str, of: AttentionOf, search: &Search, path: &Path) -> Result<String> {
+        let source = self.bpe.encode(sentence.trim());
+        if source.is_empty() {
+            return Err(AppError::usage("--sentence: there are no words"));
+        }
+        fits(&self.model, std::slice::from_ref(&source))?;
+        let translation =
+            search.translate(&self.model, std::slice::from_ref(&source), &self.device).remove(0);
+        let with_end = [&source[..], &[END]].concat();
+        let columns = self.bpe.parts(&with_end);
+        let (weights, rows) = match of {
+            AttentionOf::Source => (self.model.weights_within(&with_end, &self.device), columns.clone()),
+            AttentionOf::Translation => (
+                self.model.weights(&with_end, &translation, &self.device),
+                self.bpe.parts(&[&translation[..], &[END]].concat()),
+            ),
+        };
+        let title = |head: usize| format!("head {}", head + 1);
+        let maps = weights.into_iter().enumerate();
+        let maps: Vec<_> = maps.map(|(head, weights)| Heatmap { title: title(head), weights }).collect();
+        heatmap::draw(path, &maps, &rows, &columns)?;
+        Ok(self.bpe.decode(&translation))
+    }
+}

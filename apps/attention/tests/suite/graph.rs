@@ -1,0 +1,297 @@
+//! The application `graph` from the outside: results, files, and what bad input gets.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use cotangent_apps_attention::graph::labelled_graph::LabelledGraph;
+use cotangent_apps_attention::graph::{Metrics, published};
+
+use crate::common::{App, Dir, bytes};
+use crate::pictures::{long_name, text_fits};
+
+const GRAPH: App = App(env!("CARGO_BIN_EXE_graph"));
+
+const SCORES: [&str; 9] = [
+    "additive",
+    "dot",
+    "distance",
+    "half-space",
+    "penumbral",
+    "umbral",
+    "laplacian",
+    "penumbral-released",
+    "umbral-released",
+];
+
+/// Three groups of thirty nodes: most edges are within a group, a node has two of its group's ten words and one of all;
+/// of each group four nodes are to train on and six to select by.
+fn groups(d: &Dir, features: bool) -> String {
+    let directory = d.path("groups");
+    std::fs::create_dir_all(&directory).unwrap();
+    let (mut labels, mut edges, mut split, mut words) =
+        (String::new(), String::new(), String::new(), String::new());
+    for i in 0..90_usize {
+        let (group, k) = (i % 3, i / 3);
+        writeln!(labels, "{}", if i == 89 { -1 } else { group as i32 }).unwrap();
+        for step in [1, 5, 11] {
+            writeln!(edges, "{i}\t{}", (k + step) % 30 * 3 + group).unwrap();
+        }
+        writeln!(edges, "{i}\t{}", (i * 7 + 1) % 90).unwrap();
+        let part = ["train", "val", "test"][usize::from(k >= 4) + usize::from(k >= 10)];
+        if i != 89 {
+            writeln!(split, "{i}\t{part}").unwrap();
+        }
+        // One node has no words.
+        let row = [group * 10 + k % 10, group * 10 + k * 7 % 10, i * 13 % 30];
+        let row = row.map(|word| word.to_string()).join(" ");
+        words += &if i == 40 { "\n".to_owned() } else { row + "\n" };
+    }
+    for (name, text) in [("labels.txt", labels), ("edges.tsv", edges), ("split.tsv", split)] {
+        std::fs::write(Path::new(&directory).join(name), text).unwrap();
+    }
+    if features {
+        std::fs::write(Path::new(&directory).join("features.txt"), words).unwrap();
+    }
+    directory
+}
+
+fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String) {
+    let out = d.path(name);
+    let args = ["--path", path, "--out", &out];
+    let more = more.split_whitespace();
+    let printed = GRAPH.succeeds(&args.into_iter().chain(more).collect::<Vec<_>>());
+    let metrics = crate::common::metrics::<Metrics>(&out);
+    (printed, metrics, out)
+}
+
+#[test]
+fn every_attention_learns_groups() {
+    let d = Dir::new();
+    let path = groups(&d, true);
+    for score in SCORES {
+        let more = format!("--attention {score} --lr 0.02 --patience 30 --epochs 120 --dropout 0.3");
+        let (printed, metrics, out) = run(&d, &path, score, &more);
+        assert_eq!((metrics.sizes, metrics.split), ([90, 810, 30], [12, 18, 59]), "{printed}");
+        assert!(metrics.test.mean > 0.9, "{score}: {:?}", metrics.outcomes);
+        let outcome = &metrics.outcomes[0];
+        assert!(0 < outcome.best_epoch && outcome.best_epoch <= outcome.epochs && outcome.epochs <= 120);
+        for (picture, text) in [
+            ("curves.svg", score),
+            ("embeddings-1.svg", "layer 1, first head: 180 nodes, 8-dimensional"),
+            ("embeddings-2.svg", "layer 2, first head: 180 nodes, 3-dimensional"),
+        ] {
+            assert!(
+                String::from_utf8(bytes(&out, picture)).unwrap().replace("\n", " ").contains(text),
+                "{picture}"
+            );
+        }
+        assert!(bytes(&out, "model.safetensors").len() > 30 * 64 * 4);
+    }
+}
+
+#[test]
+fn seeds_are_the_same_for_any_number_of_threads_and_are_not_done_twice() {
+    let d = Dir::new();
+    let path = groups(&d, false);
+    let more = "--attention umbral --weights sigmoid --aggregate barycentre --learn-sharpness --epochs 15";
+    let (_, one, out) = run(&d, &path, "one", &format!("{more} --seeds 3 --threads 1"));
+    let (_, two, _) = run(&d, &path, "two", &format!("{more} --seeds 3 --threads 2"));
+    let results = |m: &Metrics| -> Vec<_> {
+        m.outcomes.iter().map(|o| (o.seed, o.epochs, o.best_epoch, o.validation, o.test)).collect()
+    };
+    assert_eq!(results(&one), results(&two));
+    assert!(one.test.half_width.is_some() && one.sizes[2] == 90);
+    // A fourth seed; the others are taken as they are.
+    let (_, more_seeds, _) = run(&d, &path, "one", &format!("{more} --seeds 4 --resume"));
+    assert_eq!(more_seeds.outcomes[..3], one.outcomes[..]);
+    let args = ["--path", &path, "--out", &out, "--seeds", "4", "--resume"];
+    let other = "a seed of a run with other options or on another graph";
+    assert!(GRAPH.fails(&args).contains(other));
+    std::fs::write(Path::new(&path).join("features.txt"), "1\n2 3\n".repeat(45)).unwrap();
+    let args: Vec<&str> = args.into_iter().chain(more.split(' ')).collect();
+    assert!(GRAPH.fails(&args).contains(other));
+}
+
+#[test]
+fn a_device_learns_the_same() {
+    if !GRAPH.has_opencl(&[]) {
+        return;
+    }
+    let d = Dir::new();
+    let path = groups(&d, true);
+    let more = "--attention distance --lr 0.02 --epochs 40 --dropout 0.3";
+    let (_, host, _) = run(&d, &path, "host", more);
+    let (_, device, _) = run(&d, &path, "device", &format!("{more} --device opencl"));
+    assert!(device.test.mean > 0.9 && (device.test.mean - host.test.mean).abs() < 0.06);
+}
+
+/// Published figures stand beside runs with the setting that they were published for, and no others.
+#[test]
+fn published_figures_are_of_their_own_setting() {
+    use cotangent_apps_attention::attention::{AggregateOption, AttentionOptions, CoordinatesOption, Score};
+    use cotangent_apps_attention::graph::Config;
+    let plain = AttentionOptions::default();
+    let protocol = Config {
+        attention: Score::Distance,
+        options: plain,
+        heads: 8,
+        head_dim: 8,
+        output_heads: 1,
+        dropout: 0.6,
+        lr: 0.005,
+        decay: 0.0005,
+        patience: 100,
+        epochs: 100_000,
+        seed: 1,
+        seeds: 20,
+    };
+    let of = |graph: &str, attention: Score, options: AttentionOptions| {
+        let found = published(graph, &Config { attention, options, ..protocol.clone() });
+        found.into_iter().map(|(accuracy, _)| accuracy).collect::<Vec<_>>()
+    };
+    let (learn_sharpness, coordinates) = (true, CoordinatesOption::Polar);
+    let polar = AttentionOptions { coordinates, ..plain };
+    let learned = AttentionOptions { learn_sharpness, ..polar };
+    let h_gat = AttentionOptions { aggregate: AggregateOption::Barycentre, ..learned };
+    assert_eq!(of("cora", Score::Distance, h_gat), [83.5]);
+    assert_eq!(of("citeseer", Score::Distance, h_gat), [72.9]);
+    for other in [plain, polar, learned] {
+        assert!(of("cora", Score::Distance, other).is_empty());
+    }
+    assert_eq!(of("cora", Score::Additive, plain), [83.0, 83.1]);
+    assert_eq!(of("cora", Score::Dot, plain), [83.4]);
+    assert!(of("cora", Score::Dot, AttentionOptions { learn_sharpness, ..plain }).is_empty());
+    assert!(of("airport", Score::Dot, plain).is_empty());
+    let fewer = Config { attention: Score::Dot, heads: 4, ..protocol.clone() };
+    assert!(published("cora", &fewer).is_empty());
+}
+
+/// Features as a table of numbers: those that are 0 are not there, and rows are scaled.
+#[test]
+fn features_may_be_a_table() {
+    let d = Dir::new();
+    let path = groups(&d, false);
+    let row =
+        |i: usize| if i == 7 { "0\t0\t0\n".to_owned() } else { format!("{}\t0\t-{}\n", 1 + i % 3, i % 3) };
+    std::fs::write(Path::new(&path).join("features.tsv"), (0..90).map(row).collect::<String>()).unwrap();
+    let graph = LabelledGraph::read(Path::new(&path)).unwrap();
+    assert_eq!((graph.features.columns(), graph.features.pairs().len()), (3, 89 + 60 - 1));
+    assert_eq!(
+        (graph.features.pairs()[..3].to_vec(), &graph.amounts[..3]),
+        (vec![(0, 0), (1, 0), (1, 2)], &[1.0, 2.0 / 3.0, -1.0 / 3.0][..])
+    );
+    let (_, metrics, out) = run(&d, &path, "out", "--attention distance --coordinates polar --epochs 3");
+    assert_eq!(metrics.sizes[2], 3);
+    // The last coordinate of eight, and of three, is the distance from the origin.
+    for (picture, text) in [
+        ("embeddings-1.svg", "7-dimensional Poincaré ball"),
+        ("embeddings-2.svg", "2-dimensional Poincaré ball"),
+    ] {
+        assert!(
+            String::from_utf8(bytes(&out, picture)).unwrap().replace("\n", " ").contains(text),
+            "{picture}"
+        );
+    }
+    std::fs::write(Path::new(&path).join("features.tsv"), "1\t2\n1\n").unwrap();
+    let message = GRAPH.fails(&["--path", &path, "--out", &d.path("out")]);
+    assert!(message.ends_with("features.tsv:2: 1 features, the first line has 2"), "{message}");
+}
+
+/// The public graphs, where they are.
+#[test]
+fn cora_and_citeseer_are_read() {
+    for (name, sizes) in
+        [("cora", [2708, 2708 + 2 * 5278, 1433]), ("citeseer", [3327, 3327 + 2 * 4552, 3703])]
+    {
+        let path = Path::new("../../shared/data").join(name);
+        if !path.exists() {
+            cotangent::engine::skipped(format_args!("no {}", path.display()));
+            continue;
+        }
+        let d = Dir::new();
+        let (printed, metrics, _) = run(&d, path.to_str().unwrap(), name, "--epochs 3 --attention dot");
+        assert_eq!((metrics.sizes, metrics.split[1..].to_vec()), (sizes, vec![500, 1000]));
+        // Three epochs are not what was published.
+        assert!(!printed.contains("Tseng"), "{printed}");
+    }
+}
+
+#[test]
+fn bad_input_gets_one_line() {
+    let d = Dir::new();
+    let path = groups(&d, true);
+    let out = d.path("out");
+    let fails = |args: &[&str]| GRAPH.fails(&[&["--path", &path, "--out", &out], args].concat());
+    assert_eq!(fails(&["--seeds", "0"]), "--seeds 0: at least 1 is needed");
+    assert_eq!(fails(&["--dropout", "1"]), "--dropout 1: from 0 to below 1 is needed");
+    assert_eq!(fails(&["--light", "-2"]), "--light -2: a positive number is needed");
+    let message = fails(&["--attention", "umbral", "--head-dim", "1"]);
+    assert_eq!(message, "--head-dim 1: --attention umbral needs 2 or more");
+    let file = |name: &str, text: &str| {
+        let path = Path::new(&path).join(name);
+        let before = std::fs::read(&path).unwrap();
+        std::fs::write(&path, text).unwrap();
+        let message = fails(&[]);
+        std::fs::write(&path, before).unwrap();
+        message
+    };
+    assert!(file("labels.txt", "0\n1\nx\n").ends_with("labels.txt:3: class \"x\" is not a number"));
+    assert!(file("labels.txt", "0\n3\n").ends_with("class 3, of 2 nodes: classes are numbers from 0"));
+    assert!(file("labels.txt", "0\n0\n").ends_with("labels.txt: at least two classes are needed"));
+    assert!(file("edges.tsv", "0\t1\n2\t90\n").ends_with("edges.tsv:2: node 90, of 90 in labels.txt"));
+    assert!(file("split.tsv", "0\ttrain\n0\tval\n").ends_with("split.tsv:2: node 0 is there already"));
+    assert!(file("split.tsv", "89\ttrain\n").ends_with("split.tsv:1: node 89 has no class"));
+    assert!(file("split.tsv", "1\tdev\n").ends_with("the second column must be train, val or test"));
+    assert!(file("split.tsv", "1\ttrain\n").ends_with("split.tsv: no val nodes"));
+    assert!(
+        file("features.txt", "1 2\n3 -4\n")
+            .ends_with("features.txt:2: feature \"-4\" is not a number from 0")
+    );
+    let text = format!("{}1 16777215\n{0}", "1 2\n".repeat(44)) + "1\n";
+    let message = file("features.txt", &text);
+    let end = "features.txt:45: feature 16777215: of 179 in the file, numbers below 65536 are read";
+    assert!(message.ends_with(end), "{message}");
+    assert!(file("features.txt", "1 2\n").ends_with("features.txt: 1 lines; labels.txt has 90 nodes"));
+    let missing = GRAPH.fails(&["--path", &d.path("nowhere"), "--out", &out]);
+    assert!(missing.contains("nowhere/labels.txt.gz: No such file"), "{missing}");
+}
+
+#[test]
+fn a_loss_that_is_no_number_stops_training() {
+    let d = Dir::new();
+    let (path, out) = (groups(&d, true), d.path("out"));
+    let line = GRAPH.diverges(&["--path", &path, "--epochs", "9", "--out", &out, "--lr", "1e30"]);
+    assert!(line.ends_with("a lower --lr may help"), "{line}");
+}
+
+#[test]
+fn a_second_run_in_one_directory_is_refused() {
+    let d = Dir::new();
+    GRAPH.is_refused_in_a_held_directory(&["--path", &groups(&d, true)], &d.path("out"));
+}
+
+/// A reader that went away ends nothing but the printing.
+#[test]
+fn closed_outputs_end_nothing() {
+    let d = Dir::new();
+    let (path, out) = (groups(&d, true), d.path("out"));
+    GRAPH.succeeds_unheard(&["--path", &path, "--epochs", "3", "--out", &out]);
+    assert!(Path::new(&out).join("metrics.json").exists());
+}
+
+#[test]
+fn text_is_within_its_picture() {
+    let d = Dir::new();
+    let (short, out) = (groups(&d, true), d.path("out"));
+    GRAPH.succeeds(&["--path", &short, "--epochs", "2", "--out", &out]);
+    let parts = ["groups, layer 1, first head", "of the spread)"];
+    text_fits(&format!("{out}/embeddings-1.svg"), &parts);
+    text_fits(&format!("{out}/curves.svg"), &["additive attention"]);
+
+    let name = long_name();
+    let path = d.path(&name[..name.len().min(150)]);
+    std::fs::rename(short, &path).unwrap();
+    GRAPH.succeeds(&["--path", &path, "--epochs", "1", "--out", &out]);
+    text_fits(&format!("{out}/embeddings-1.svg"), &["a name that is", "layer 1, first head"]);
+    text_fits(&format!("{out}/curves.svg"), &["a name that is"]);
+}

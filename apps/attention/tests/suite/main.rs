@@ -1,0 +1,16 @@
+//! The applications `transformer` and `graph` from the outside.
+
+#[path = "../../../tests/common.rs"]
+mod common;
+#[path = "../../../tests/device.rs"]
+mod device;
+mod graph;
+#[path = "../../../tests/pictures.rs"]
+mod pictures;
+mod transformer;
+
+/// Each with the arguments that it cannot do without.
+const APPS: [(&str, &[&str]); 2] = [
+    (env!("CARGO_BIN_EXE_transformer"), &["train", "--path", "none"]),
+    (env!("CARGO_BIN_EXE_graph"), &["--path", "none"]),
+];

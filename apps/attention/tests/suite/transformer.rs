@@ -1,0 +1,320 @@
+//! The application `transformer` from the outside: results, files, and what bad input gets.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use cotangent_apps_attention::transformer::{Metrics, bleu};
+
+use crate::common::{App, Dir, bytes};
+
+const TRANSFORMER: App = App(env!("CARGO_BIN_EXE_transformer"));
+
+const WORDS: [(&str, &str); 8] = [
+    ("eins", "one"),
+    ("zwei", "two"),
+    ("drei", "three"),
+    ("vier", "four"),
+    ("fünf", "five"),
+    ("sechs", "six"),
+    ("sieben", "seven"),
+    ("acht", "eight"),
+];
+
+/// Numbers of one to three words.
+fn numbers(d: &Dir) -> String {
+    let directory = d.path("text");
+    std::fs::create_dir_all(&directory).unwrap();
+    let sentence = |i: usize| {
+        let len = 1 + i * 7919 % 3;
+        let of: Vec<usize> = (0..len).map(|k| (i * 31 + k * (i / 5 + 3) + i * k * k) % 8).collect();
+        let source: Vec<&str> = of.iter().map(|&w| WORDS[w].0).collect();
+        let target: Vec<&str> = of.iter().map(|&w| WORDS[w].1).collect();
+        format!("{}.\t{}.\n", source.join(" "), target.join(" "))
+    };
+    for (name, range) in [("train", 0..800), ("val", 800..840), ("test", 840..880)] {
+        let text: String = range.map(sentence).collect();
+        std::fs::write(Path::new(&directory).join(format!("{name}.tsv")), text).unwrap();
+    }
+    directory
+}
+
+const SMALL: &str = "--layers 1 --width 32 --heads 2 --hidden 64 --vocabulary 320 --batch-tokens 512 --lr 0.01 \
+    --warm-up 40 --dropout 0 --average 2 --beam 3";
+
+fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String) {
+    let out = d.path(name);
+    let args = ["train", "--path", path, "--out", &out];
+    let small = if more.contains("--layers") { SMALL.replace("--layers 1", "") } else { SMALL.to_owned() };
+    let more = small.split_whitespace().chain(more.split_whitespace());
+    let printed = TRANSFORMER.succeeds(&args.into_iter().chain(more).collect::<Vec<_>>());
+    let metrics = crate::common::metrics::<Metrics>(&out);
+    (printed, metrics, out)
+}
+
+/// What the binary makes of its standard input.
+fn translate(model: &str, input: &str) -> String {
+    translate_on("cpu", model, input)
+}
+
+fn translate_on(device: &str, model: &str, input: &str) -> String {
+    let mut child = Command::new(TRANSFORMER.0)
+        .args(["translate", "--model", model, "--beam", "3", "--device", device])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn it_learns_to_translate() {
+    let d = Dir::new();
+    let path = numbers(&d);
+    let (printed, metrics, out) = run(&d, &path, "umbral", "--attention umbral --epochs 14");
+    assert!(metrics.test.score > 60.0, "{printed}");
+    assert!(printed.contains(&metrics.test.to_string()) && printed.contains(bleu::SIGNATURE), "{printed}");
+    assert_eq!((metrics.sentences, metrics.epochs.len(), metrics.left_out), ([800, 40, 40], 14, [0, 0]));
+    assert!(metrics.epochs[13].validation < 0.5 * metrics.epochs[0].validation);
+    // The file of translations is what the score is of, and what the model gives by itself.
+    let test = std::fs::read_to_string(Path::new(&path).join("test.tsv")).unwrap();
+    let (sources, references): (Vec<&str>, Vec<String>) =
+        test.lines().map(|line| line.split_once('\t').unwrap()).map(|(s, t)| (s, t.to_owned())).unzip();
+    let written = String::from_utf8(bytes(&out, "translations.txt")).unwrap();
+    let lines: Vec<String> = written.lines().map(str::to_owned).collect();
+    assert_eq!(bleu::corpus(&lines, &references).to_string(), metrics.test.to_string());
+    assert_eq!(translate(&out, &sources.join("\n")), written);
+    assert_eq!(translate(&out, "\n  \n"), "\n\n");
+    // Only the averaged epochs are kept.
+    let kept = |epoch: u64| Path::new(&out).join(format!("epoch-{epoch}.safetensors")).exists();
+    assert_eq!((1..=14).filter(|&epoch| kept(epoch)).collect::<Vec<_>>(), [13, 14]);
+    let picture = d.path("attention.svg");
+    let args = ["attend", "--model", &out, "--sentence", "eins zwei drei.", "--out", &picture, "--beam", "3"];
+    assert!(TRANSFORMER.succeeds(&args).contains("written to"));
+    let svg = std::fs::read_to_string(&picture).unwrap();
+    assert!(svg.contains("head 2") && svg.contains("zwei") && svg.matches("<rect").count() > 20);
+    // Each part of the sentence to each: its words stand at both sides.
+    TRANSFORMER.succeeds(&[&args[..], &["--of", "source"]].concat());
+    let within = std::fs::read_to_string(&picture).unwrap();
+    assert!(within.matches("zwei").count() > svg.matches("zwei").count(), "{within}");
+}
+
+#[test]
+fn every_attention_trains() {
+    let d = Dir::new();
+    let path = numbers(&d);
+    let runs = [
+        "--attention dot --norm post",
+        "--attention distance --aggregate barycentre",
+        "--attention distance --coordinates polar --learn-sharpness",
+        "--attention half-space --positions learned",
+        "--attention umbral-released --positions hyperbolic --recursive --layers 2",
+        "--attention penumbral --weights sigmoid",
+        "--attention laplacian --head-dim 4",
+        "--attention additive",
+    ];
+    for (i, more) in runs.into_iter().enumerate() {
+        let (printed, metrics, _) = run(&d, &path, &format!("run{i}"), &format!("{more} --epochs 2"));
+        let [first, second] = metrics.epochs[..] else { panic!("two epochs") };
+        assert!(second.validation < first.validation && second.loss < first.loss, "{more}: {printed}");
+    }
+}
+
+/// Two layers that are one have the parameters of one, and go through it twice.
+#[test]
+fn recursive_layers_share_their_parameters() {
+    let d = Dir::new();
+    let path = numbers(&d);
+    let [one, two, same] = ["--layers 1", "--layers 2", "--layers 2 --recursive"].map(|layers| {
+        let name = layers.replace(' ', "");
+        run(&d, &path, &name, &format!("--attention distance {layers} --epochs 1")).1
+    });
+    assert!(two.parameters > one.parameters + 10_000, "{} {}", one.parameters, two.parameters);
+    assert_eq!(same.parameters, one.parameters);
+    assert_ne!(same.epochs, one.epochs);
+}
+
+#[test]
+fn a_killed_run_goes_on_to_the_same_bits_with_any_number_of_threads() {
+    let d = Dir::new();
+    let path = numbers(&d);
+    let more = "--attention distance --epochs 3 --threads 1";
+    let (_, whole, out) = run(&d, &path, "whole", more);
+    let killed = d.path("killed");
+    let args: Vec<&str> = ["train", "--path", &path, "--checkpoint-every", "0", "--attention", "distance"]
+        .into_iter()
+        .chain(SMALL.split_whitespace())
+        .chain(["--epochs", "3", "--threads", "2"])
+        .collect();
+    TRANSFORMER.survives_kills(&args, &killed);
+    let resumed = crate::common::metrics::<Metrics>(&killed);
+    assert_eq!((&resumed.epochs, resumed.test), (&whole.epochs, whole.test));
+    for file in ["model.safetensors", "translations.txt"] {
+        assert_eq!(bytes(&killed, file), bytes(&out, file), "{file}");
+    }
+    // More epochs may follow.
+    let (_, longer, _) = run(&d, &path, "whole", "--attention distance --epochs 4 --threads 1 --resume");
+    assert_eq!((longer.epochs.len(), &longer.epochs[..3]), (4, &resumed.epochs[..]));
+}
+
+#[test]
+fn bad_input_gets_one_line() {
+    let d = Dir::new();
+    let path = numbers(&d);
+    let out = d.path("out");
+    let fails =
+        |args: &[&str]| TRANSFORMER.fails(&[&["train", "--path", &path, "--out", &out], args].concat());
+    assert_eq!(fails(&["--epochs", "0"]), "--epochs 0: at least 1 is needed");
+    assert_eq!(fails(&["--label-smoothing", "1"]), "--label-smoothing 1: from 0 to below 1 is needed");
+    assert_eq!(fails(&["--beam", "0"]), "--beam 0: from 1 to 100 is needed");
+    assert_eq!(fails(&["--vocabulary", "20"]), "--vocabulary 20: 300 or more are needed");
+    assert_eq!(fails(&["--longest", "1"]), "--longest 1: no sentence is as short");
+    let message = fails(&["--longest", "3", "--positions", "learned"]);
+    assert!(message.contains("to translate has") && message.contains("--longest 3 is the most"), "{message}");
+    let message = fails(&["--attention", "dot", "--coordinates", "polar"]);
+    assert_eq!(message, "--coordinates polar: not with --attention dot");
+    let message = fails(&["--attention", "umbral", "--light", "2"]);
+    assert_eq!(message, "--light: not with --attention umbral");
+    let message = fails(&["--attention", "penumbral", "--radius", "2"]);
+    assert_eq!(message, "--radius: not with --attention penumbral");
+    assert_eq!(fails(&["--sentences", "0"]), "--sentences 0: at least 1 is needed");
+    let message = TRANSFORMER.fails(&["train", "--out", &out]);
+    assert_eq!(message, "--path or --train is needed");
+    let one = d.write("one.txt", "eins\nzwei\n");
+    let message = fails(&["--train", &one]);
+    assert!(message.ends_with("one.txt:1: two columns split by a tab are needed: a sentence and its translation; this line has 1"), "{message}");
+    let three = d.write("three.txt", "one\ntwo\nthree\n");
+    assert!(fails(&["--train", &one, &three]).ends_with("one.txt has only 2 lines"));
+    let message = TRANSFORMER.fails(&["translate", "--model", &d.path("nowhere")]);
+    assert!(message.contains("config.json: No such file"), "{message}");
+    // A checkpoint of other options, of other text.
+    run(&d, &path, "out", "--epochs 1");
+    let resume = ["--epochs", "2", "--resume"];
+    let small: Vec<&str> = SMALL.split_whitespace().collect();
+    let message = fails(&[&small[..], &resume, &["--seed", "7"]].concat());
+    assert!(message.ends_with("checkpoint of a run with another --seed"), "{message}");
+    let message = fails(&[&small[..], &resume, &["--learn-sharpness"]].concat());
+    assert!(message.ends_with("checkpoint of a run with another --learn-sharpness"), "{message}");
+    // What was refused has changed nothing.
+    let before = bytes(&out, "config.json");
+    let message = fails(&[&small[..], &resume, &["--attention", "umbral"]].concat());
+    assert!(message.ends_with("checkpoint of a run with another --attention"), "{message}");
+    assert_eq!((bytes(&out, "config.json"), translate(&out, "eins.").lines().count()), (before, 1));
+    // A model's files that are not what they should be.
+    let whole = String::from_utf8(bytes(&out, "config.json")).unwrap();
+    for (from, to, message) in [
+        ("\"heads\": 2", "\"heads\": 0", "config.json: --heads 0: at least 1 is needed"),
+        ("\"width\": 32", "\"width\": 4611686018427387904", "fewer or narrower layers are needed"),
+        ("\"layers\": 1", "\"layers\": 18446744073709551615", "at most 1024 are possible"),
+        ("\"hidden\": 64", "\"hidden\": 1000000", "numbers or more; model.safetensors has"),
+        ("\"dropout\": 0.0", "\"dropout\": 1.0", "config.json: --dropout 1: from 0 to below 1 is needed"),
+    ] {
+        assert!(whole.contains(from), "{whole}");
+        std::fs::write(Path::new(&out).join("config.json"), whole.replace(from, to)).unwrap();
+        let error = TRANSFORMER.fails(&["translate", "--model", &out]);
+        assert!(error.contains("config.json: ") && error.contains(message), "{error}");
+    }
+    std::fs::write(Path::new(&out).join("config.json"), whole).unwrap();
+    let message = fails(&[&small[..], &resume, &["--sentences", "100"]].concat());
+    assert!(message.ends_with("checkpoint of a run on other text"), "{message}");
+}
+
+#[test]
+fn a_device_learns_the_same() {
+    if !TRANSFORMER.has_opencl(&["train"]) {
+        return;
+    }
+    let d = Dir::new();
+    let path = numbers(&d);
+    let (_, host, out) = run(&d, &path, "host", "--attention penumbral --epochs 2");
+    let (_, device, _) = run(&d, &path, "device", "--attention penumbral --epochs 2 --device opencl");
+    for (host, device) in host.epochs.iter().zip(&device.epochs) {
+        assert!((host.validation - device.validation).abs() < 0.05, "{host:?} {device:?}");
+    }
+    // What was trained on the processor translates alike.
+    let of = |device: &str| translate_on(device, &out, "eins zwei.\n\nvier.\n");
+    assert_eq!(of("opencl"), of("cpu"));
+}
+
+/// What was written before is still there.
+#[test]
+fn a_loss_that_is_no_number_stops_training() {
+    let d = Dir::new();
+    let (path, out) = (numbers(&d), d.path("out"));
+    let small = SMALL.replace("--lr 0.01", "--lr 1e30");
+    let small: Vec<&str> = small.split_whitespace().collect();
+    let args = ["train", "--path", &path, "--epochs", "2", "--out", &out];
+    let line = TRANSFORMER.diverges(&[&args[..], &small].concat());
+    assert!(line.ends_with("checkpoint.bin is that of step 0"), "{line}");
+}
+
+#[test]
+fn a_second_run_in_one_directory_is_refused() {
+    let d = Dir::new();
+    let args = ["train", "--path", &numbers(&d), "--vocabulary", "320"];
+    TRANSFORMER.is_refused_in_a_held_directory(&args, &d.path("out"));
+}
+
+fn replace(from: &str, to: &str, name: &str) {
+    std::fs::copy(Path::new(from).join(name), Path::new(to).join(name)).unwrap();
+}
+
+#[test]
+fn parameters_of_several_runs_are_neither_averaged_nor_used() {
+    let d = Dir::new();
+    let text = numbers(&d);
+    let args = |out: &str, seed: &str, epochs: &str, more: &[&str]| -> Vec<String> {
+        let args = ["train", "--path", &text, "--out", out, "--seed", seed, "--epochs", epochs];
+        let small = SMALL.split_whitespace();
+        args.into_iter().chain(small).chain(more.iter().copied()).map(str::to_owned).collect()
+    };
+    let run = |args: Vec<String>| TRANSFORMER.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let (one, two) = (d.path("one"), d.path("two"));
+    assert!(run(args(&one, "1", "1", &[])).status.success());
+    assert!(run(args(&two, "2", "1", &[])).status.success());
+    let whole = ["epoch-1.safetensors", "model.safetensors", "tokenizer.json"].map(|name| bytes(&one, name));
+
+    replace(&two, &one, "epoch-1.safetensors");
+    let output = run(args(&one, "1", "2", &["--resume"]));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        error.ends_with("epoch-1.safetensors: a model of another run: other options, or other data\n"),
+        "{error}"
+    );
+    std::fs::write(Path::new(&one).join("epoch-1.safetensors"), &whole[0]).unwrap();
+    // More epochs are of the same run.
+    assert!(run(args(&one, "1", "2", &["--resume"])).status.success());
+
+    replace(&two, &one, "model.safetensors");
+    let error = TRANSFORMER.fails(&["translate", "--model", &one]);
+    assert!(
+        error.ends_with("model.safetensors: a model of another run: other options, or other data"),
+        "{error}"
+    );
+    // An encoding of the same size, of other text.
+    replace(&one, &two, "config.json");
+    std::fs::write(Path::new(&one).join("model.safetensors"), &whole[1]).unwrap();
+    TRANSFORMER.succeeds(&["translate", "--model", &one]);
+    let other = String::from_utf8(whole[2].clone()).unwrap();
+    let swapped = other.replace("\"a\":", "\"@@\":").replace("\"b\":", "\"a\":").replace("\"@@\":", "\"b\":");
+    assert_ne!(other, swapped);
+    std::fs::write(Path::new(&one).join("tokenizer.json"), swapped).unwrap();
+    let error = TRANSFORMER.fails(&["translate", "--model", &one]);
+    assert!(error.ends_with("tokenizer.json: the encoding of another run"), "{error}");
+}
+
+/// A reader that went away ends nothing but the printing.
+#[test]
+fn closed_outputs_end_nothing() {
+    let d = Dir::new();
+    let (path, out) = (numbers(&d), d.path("out"));
+    let small: Vec<&str> = SMALL.split_whitespace().collect();
+    let args = ["train", "--path", &path, "--epochs", "1", "--out", &out];
+    TRANSFORMER.succeeds_unheard(&[&args[..], &small].concat());
+    assert!(Path::new(&out).join("metrics.json").exists());
+    TRANSFORMER.succeeds_unheard(&["translate", "--model", &out]);
+    TRANSFORMER.succeeds_unheard(&["--help"]);
+}

@@ -1,0 +1,442 @@
+//! Pictures of the Poincaré disk, as SVG: edges as geodesic arcs, labels on the nodes nearest the origin.
+//!
+//! A 2-D embedding is drawn as it is. A higher-dimensional one is projected: logarithm at the origin,
+//! the two principal directions of the tangent vectors there, exponential map back. The picture says so.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use cotangent::engine::files::atomic;
+use cotangent::manifolds::symmetric_eigen;
+use cotangent::prelude::*;
+use svg::Document;
+use svg::node::element::path::Data;
+use svg::node::element::{Circle, Group, Path as SvgPath, Text};
+
+use crate::error::{AppError, Result};
+use crate::geometry::{ForManifold, Geometry, Model};
+use crate::lettering;
+
+/// Radius of the disk in the picture, in pixels.
+const RADIUS: f64 = 440.0;
+/// Centre of the disk, and the margin around it.
+const CENTRE: f64 = 480.0;
+/// Width of the picture; the caption stands below.
+const SIZE: f64 = 2.0 * CENTRE;
+/// Font size and line height of the caption, in pixels, and the room at its sides.
+const CAPTION: (f64, f64) = (18.0, 24.0);
+const MARGIN: f64 = 16.0;
+/// Font size and height of a label in pixels, and the most width for a name.
+const LABEL: (f64, f64) = (14.0, 15.0);
+const NAME: f64 = CENTRE / 2.0;
+/// At most this many lines of a legend.
+const NAMES: usize = 12;
+/// At most this many labels.
+const LABELS: usize = 40;
+/// At most this many edges: more would be a solid disk. Those nearest the origin are drawn.
+const EDGES: usize = 20_000;
+
+/// A picture's points in the unit disk, and what they are.
+pub struct Layout {
+    /// One point for each node, of norm below 1.
+    pub points: Vec<[f64; 2]>,
+    /// Distance of each node from the origin, before any projection.
+    pub depth: Vec<f64>,
+    /// How they came about, as it is written under the picture.
+    pub caption: String,
+}
+
+/// Lays out the points of an embedding in the disk.
+///
+/// # Errors
+/// If the principal directions cannot be found.
+pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
+    struct AtOrigin<'a>(&'a Tensor<f64>, Geometry);
+    impl ForManifold for AtOrigin<'_> {
+        /// Tangent vectors at the origin whose length is the distance from it.
+        type Output = Vec<Vec<f64>>;
+        fn run<M: Manifold>(self, m: M) -> Self::Output {
+            let AtOrigin(points, geometry) = self;
+            let dim = m.dimension(points.width());
+            let origin = m.origin::<f64>(dim);
+            let tangent = |row: &[f64]| {
+                let v = m.log(&origin, &Row::from(row));
+                let length =
+                    m.norm(&origin, &v) * (-geometry.kappa).sqrt().max(f64::from(geometry.kappa == 0.0));
+                let v = &v[v.len() - dim..];
+                let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+                v.iter().map(|x| if norm > 0.0 { x * (length / norm) } else { 0.0 }).collect()
+            };
+            points.rows().map(tangent).collect()
+        }
+    }
+    let tangents = geometry.with(AtOrigin(points, geometry));
+    let dim = tangents.first().map_or(0, Vec::len);
+    let model = match geometry.model {
+        Model::Poincare => "Poincaré ball",
+        Model::Lorentz => "hyperboloid",
+        Model::Euclidean => "Euclidean space",
+    };
+    let (flat, how) = project(&tangents, dim)?;
+    let points: Vec<[f64; 2]> = if geometry.model == Model::Euclidean {
+        let largest = flat.iter().map(|p| p[0].hypot(p[1])).fold(f64::MIN_POSITIVE, f64::max);
+        flat.iter().map(|p| p.map(|x| 0.98 * x / largest)).collect()
+    } else {
+        // A point at distance r from the origin is at norm tanh(r/2).
+        let shrink = |p: &[f64; 2]| {
+            let r = p[0].hypot(p[1]);
+            let scale = if r > 0.0 { ((r / 2.0).tanh() / r).min((1.0 - 1e-9) / r) } else { 0.5 };
+            p.map(|x| x * scale)
+        };
+        flat.iter().map(shrink).collect()
+    };
+    let caption = format!("{} nodes, {dim}-dimensional {model}{how}", points.len());
+    let depth = tangents.iter().map(|v| v.iter().map(|x| x * x).sum::<f64>().sqrt()).collect();
+    Ok(Layout { points, depth, caption })
+}
+
+/// The vectors in two dimensions, and how they got there.
+fn project(vectors: &[Vec<f64>], dim: usize) -> Result<(Vec<[f64; 2]>, String)> {
+    if dim <= 2 {
+        let pad = |v: &Vec<f64>| [v.first().copied().unwrap_or(0.0), v.get(1).copied().unwrap_or(0.0)];
+        return Ok((vectors.iter().map(pad).collect(), String::new()));
+    }
+    let moment = |k: usize| vectors.iter().map(|v| v[k / dim] * v[k % dim]).sum::<f64>();
+    // Eigenvalues descend, and each direction has the sign that makes its largest coordinate positive.
+    let (values, directions) = symmetric_eigen(&Tensor::from_fn([dim, dim], moment));
+    if !values.iter().all(|x| x.is_finite()) {
+        return Err(AppError::usage("the principal directions of the embedding could not be found"));
+    }
+    let values: Vec<f64> = values.into_iter().map(|x| x.max(0.0)).collect();
+    let (first, second) = (directions.row(0), directions.row(1));
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    let kept = (values[0] + values[1]) / values.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let how = format!(
+        ", projected to its two principal tangent directions at the origin ({:.0} % of the spread)",
+        100.0 * kept
+    );
+    Ok((vectors.iter().map(|v| [dot(v, first), dot(v, second)]).collect(), how))
+}
+
+/// Writes a picture of named points and the edges between them.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn draw(
+    path: &Path,
+    layout: &Layout,
+    names: &[String],
+    edges: &[(u32, u32)],
+    geodesics: bool,
+) -> Result<()> {
+    let points = &layout.points;
+    let depth = |i: u32| layout.depth[i as usize];
+    let omitted =
+        if edges.len() > EDGES { format!(", {EDGES} of {} edges drawn", edges.len()) } else { String::new() };
+    let mut document = page(&format!("{}{omitted}", layout.caption));
+
+    // Edges nearest the origin first, so that what is left out is at the rim.
+    let mut shown: Vec<(u32, u32)> = edges.to_vec();
+    shown.sort_by(|a, b| depth(a.0).min(depth(a.1)).total_cmp(&depth(b.0).min(depth(b.1))).then(a.cmp(b)));
+    shown.truncate(EDGES);
+    let opacity = (400.0 / shown.len().max(1) as f64).clamp(0.12, 0.6);
+    let mut lines = Group::new()
+        .set("fill", "none")
+        .set("stroke", "#4a6fa5")
+        .set("stroke-width", 0.8)
+        .set("stroke-opacity", format!("{opacity:.2}"));
+    for &(u, v) in &shown {
+        lines = lines.add(SvgPath::new().set("d", arc(points[u as usize], points[v as usize], geodesics)));
+    }
+    let mut dots = Group::new().set("fill", "#c0392b");
+    let radius = (60.0 / (points.len() as f64).sqrt()).clamp(0.8, 3.5);
+    for p in points {
+        let [x, y] = pixel(*p);
+        dots = dots.add(Circle::new().set("cx", round(x)).set("cy", round(y)).set("r", round(radius)));
+    }
+    document = document.add(lines).add(dots).add(labels(layout, names));
+    atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
+}
+
+/// The disk and its boundary on white paper, with a caption below.
+fn page(caption: &str) -> Document {
+    let lines = lettering::wrap(caption, CAPTION.0, SIZE - 2.0 * MARGIN);
+    let height = SIZE + CAPTION.1 * lines.len() as f64;
+    let sheet = svg::node::element::Rectangle::new().set("width", SIZE).set("height", height);
+    let mut text = Group::new().set("text-anchor", "middle").set("font-size", CAPTION.0).set("fill", "#333");
+    for (i, line) in lines.iter().enumerate() {
+        let y = SIZE + CAPTION.1 * (i as f64 + 0.4);
+        text = text.add(Text::new(line.as_str()).set("x", CENTRE).set("y", round(y)));
+    }
+    let boundary = Circle::new().set("cx", CENTRE).set("cy", CENTRE).set("r", RADIUS);
+    Document::new()
+        .set("viewBox", (0, 0, SIZE, height))
+        .set("width", SIZE)
+        .set("height", height)
+        .set("font-family", "Helvetica, Arial, sans-serif")
+        .add(sheet.set("fill", "white"))
+        .add(boundary.set("fill", "#fbfbfd").set("stroke", "#333").set("stroke-width", 1.2))
+        .add(text)
+}
+
+/// Names of the nodes nearest the origin, as far as there is room for them.
+fn labels(Layout { points, depth, .. }: &Layout, names: &[String]) -> Group {
+    let mut order: Vec<usize> = (0..points.len()).collect();
+    order.sort_by(|&a, &b| depth[a].total_cmp(&depth[b]).then(a.cmp(&b)));
+    let mut group = Group::new()
+        .set("font-size", LABEL.0)
+        .set("fill", "#111")
+        .set("stroke", "white")
+        .set("stroke-width", 3)
+        .set("paint-order", "stroke");
+    let mut taken: Vec<[f64; 4]> = Vec::new();
+    // Beyond the first few hundred a label would say nothing of the hierarchy's top.
+    for i in order.into_iter().take(10 * LABELS) {
+        if taken.len() == LABELS {
+            break;
+        }
+        let [x, y] = pixel(points[i]);
+        let name = lettering::shorten(&names[i], LABEL.0, NAME);
+        let width = lettering::width(&name, LABEL.0);
+        let left = if x + 6.0 + width > SIZE { x - 6.0 - width } else { x + 6.0 };
+        let area = [left, y - LABEL.1 / 2.0, left + width, y + LABEL.1 / 2.0];
+        let free = |o: &[f64; 4]| area[2] < o[0] || o[2] < area[0] || area[3] < o[1] || o[3] < area[1];
+        if taken.iter().all(free) {
+            taken.push(area);
+            group = group.add(Text::new(name).set("x", round(left)).set("y", round(y + 5.0)));
+        }
+    }
+    group
+}
+
+/// The geodesic between two points of the unit disk: an arc of the circle through both that meets the
+/// boundary at right angles; a chord where that circle is too large to matter, or in flat space.
+fn arc(p: [f64; 2], q: [f64; 2], geodesic: bool) -> Data {
+    let ([px, py], [qx, qy]) = (pixel(p), pixel(q));
+    let start = Data::new().move_to((round(px), round(py)));
+    let cross = p[0] * q[1] - p[1] * q[0];
+    if !geodesic || cross.abs() < 1e-4 {
+        return start.line_to((round(qx), round(qy)));
+    }
+    // The centre c satisfies 2⟨c, x⟩ = 1 + |x|² for both points.
+    let (a, b) = ((1.0 + p[0] * p[0] + p[1] * p[1]) / 2.0, (1.0 + q[0] * q[0] + q[1] * q[1]) / 2.0);
+    let centre = [(a * q[1] - b * p[1]) / cross, (b * p[0] - a * q[0]) / cross];
+    let radius = RADIUS * (p[0] - centre[0]).hypot(p[1] - centre[1]);
+    // The short way round: the origin is outside the circle, and the arc bends towards it.
+    let sweep = u8::from(cross < 0.0);
+    start.elliptical_arc_to((round(radius), round(radius), 0, 0, 1 - sweep, round(qx), round(qy)))
+}
+
+fn pixel([x, y]: [f64; 2]) -> [f64; 2] {
+    [CENTRE + RADIUS * x, CENTRE - RADIUS * y]
+}
+
+/// Hundredths of a pixel are enough, and keep the file small.
+fn round(x: f64) -> f64 {
+    (x * 100.0).round() / 100.0
+}
+
+/// Colours of classes.
+const COLOURS: [&str; 6] = ["#d4a017", "#c0392b", "#4a6fa5", "#2e8b57", "#7d3c98", "#555555"];
+
+/// Points with classes, and hyperplanes between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Classes<'a> {
+    /// Points of the Poincaré ball of two dimensions, or of the plane for κ = 0.
+    pub points: &'a [[f64; 2]],
+    /// The class of each, by which it is coloured.
+    pub of: &'a [u32],
+    /// The classes' names.
+    pub names: &'a [String],
+    /// Each a point and a normal.
+    pub hyperplanes: &'a [([f64; 2], [f64; 2])],
+    /// Sectional curvature.
+    pub kappa: f64,
+    /// Whether the hyperplanes are geodesics of the ball, and not straight lines.
+    pub geodesics: bool,
+    /// A caption.
+    pub title: &'a str,
+}
+
+/// Draws points by class, and hyperplanes.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
+    let &Classes { points, of, names, hyperplanes, kappa, geodesics, title } = classes;
+    let shrink = if kappa < 0.0 {
+        (-kappa).sqrt()
+    } else {
+        let all = points.iter().chain(hyperplanes.iter().map(|(p, _)| p));
+        0.98 / all.map(|p| p[0].hypot(p[1])).fold(f64::MIN_POSITIVE, f64::max)
+    };
+    let inside = |p: &[f64; 2]| p.map(|x| x * shrink);
+    let mut document = page(title);
+    let mut dots = Group::new().set("fill-opacity", 0.55);
+    let radius = (60.0 / (points.len().max(1) as f64).sqrt()).clamp(1.2, 3.5);
+    for (p, &class) in points.iter().zip(of) {
+        let [x, y] = pixel(inside(p));
+        let dot = Circle::new().set("cx", round(x)).set("cy", round(y)).set("r", round(radius));
+        dots = dots.add(dot.set("fill", COLOURS[class as usize % COLOURS.len()]));
+    }
+    let mut lines = Group::new().set("fill", "none").set("stroke", "#2e8b57").set("stroke-width", 2);
+    for (p, a) in hyperplanes {
+        if let Some([start, end]) = ends(inside(p), *a, geodesics) {
+            lines = lines.add(SvgPath::new().set("d", arc(start, end, geodesics)));
+        }
+    }
+    // As many names as there is room for beside the disk.
+    let (size, line) = CAPTION;
+    let mut legend = Group::new().set("font-size", size);
+    let shown = if names.len() > NAMES { NAMES - 1 } else { names.len() };
+    let more = format!("{} more", names.len() - shown);
+    let named = names[..shown].iter().chain((shown < names.len()).then_some(&more));
+    for (i, name) in named.enumerate() {
+        let y = line * (i as f64 + 1.0);
+        let dot = Circle::new()
+            .set("cx", 20)
+            .set("cy", y - 5.0)
+            .set("r", 5)
+            .set("fill", COLOURS[i % COLOURS.len()]);
+        let name = lettering::shorten(name, size, NAME);
+        legend = legend.add(dot).add(Text::new(name).set("x", 32).set("y", y));
+    }
+    document = document.add(dots).add(lines).add(legend);
+    atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
+}
+
+/// Where the geodesic through a point p of the unit disk at a right angle to a direction a leaves the disk; `None` for
+/// no direction or if it does not come into the disk. Flat: where the line does.
+fn ends(p: [f64; 2], a: [f64; 2], curved: bool) -> Option<[[f64; 2]; 2]> {
+    let norm = a[0].hypot(a[1]);
+    if !(norm > 0.0 && norm.is_finite()) {
+        return None;
+    }
+    let along = [-a[1] / norm, a[0] / norm];
+    // The line's distance from the origin.
+    if !curved && (p[0] * a[0] + p[1] * a[1]).abs() >= norm {
+        return None;
+    }
+    Some([-1.0, 1.0].map(|sign| {
+        let u = along.map(|x| sign * x);
+        if curved {
+            // p ⊕ u, of norm 1 as u is.
+            let (pp, pu) = (p[0] * p[0] + p[1] * p[1], p[0] * u[0] + p[1] * u[1]);
+            let [x, y] = [0, 1].map(|k| (2.0 + 2.0 * pu) * p[k] + (1.0 - pp) * u[k]);
+            let scale = x.hypot(y);
+            [x / scale, y / scale]
+        } else {
+            let (pu, pp) = (p[0] * u[0] + p[1] * u[1], p[0] * p[0] + p[1] * p[1]);
+            let t = -pu + (pu * pu + 1.0 - pp).sqrt();
+            [0, 1].map(|k| p[k] + t * u[k])
+        }
+    }))
+}
+
+/// Draws an embedding with its edges, reduced to those that no path explains.
+///
+/// # Errors
+/// As [`layout`] and [`draw`].
+pub fn plot(
+    path: &Path,
+    names: &[String],
+    points: &Tensor<f64>,
+    geometry: Geometry,
+    edges: &[(u32, u32)],
+    title: &str,
+) -> Result<()> {
+    let mut layout = layout(points, geometry)?;
+    if !title.is_empty() {
+        let _ = write!(layout.caption, "; {title}");
+    }
+    draw(path, &layout, names, edges, geometry.model != Model::Euclidean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The arc's circle is orthogonal to the unit circle, and the arc bends towards the origin.
+    #[test]
+    fn arcs_are_geodesics() {
+        let ball = PoincareBall::ball(-1.0).unwrap();
+        for (p, q) in [([0.5, 0.1], [-0.2, 0.7]), ([-0.2, 0.7], [0.5, 0.1]), ([0.9, 0.1], [0.6, -0.7])] {
+            let data = svg::node::Value::from(arc(p, q, true)).to_string();
+            let numbers: Vec<f64> = data
+                .split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'))
+                .filter_map(|t| t.parse().ok())
+                .collect();
+            let [x0, y0, radius, _, _, large, sweep, x1, y1] = numbers[..] else { panic!("{data}") };
+            assert_eq!(large, 0.0);
+            // The middle of an SVG arc: on the side of the chord that the sweep flag says.
+            let (dx, dy) = (x1 - x0, y1 - y0);
+            let half = dx.hypot(dy) / 2.0;
+            let sagitta = radius - (radius * radius - half * half).sqrt();
+            let side = if sweep == 1.0 { 1.0 } else { -1.0 };
+            let middle = [
+                (x0 + x1) / 2.0 + side * sagitta * dy / (2.0 * half),
+                (y0 + y1) / 2.0 - side * sagitta * dx / (2.0 * half),
+            ];
+            let middle = [(middle[0] - CENTRE) / RADIUS, (CENTRE - middle[1]) / RADIUS];
+            let dist = |a: [f64; 2], b: [f64; 2]| ball.dist(&Row::from(a), &Row::from(b));
+            let detour = dist(p, middle) + dist(middle, q) - dist(p, q);
+            assert!(detour.abs() < 1e-3, "{p:?} {q:?}: {data}, {detour}");
+        }
+    }
+
+    /// The ends of a hyperplane are on the boundary, and its geodesic meets p, at a right angle to a.
+    #[test]
+    fn hyperplanes_pass_through_their_points() {
+        for (p, a) in [([0.3, -0.5], [1.0, 2.0]), ([0.0, 0.0], [1.0, 0.0]), ([-0.9, 0.1], [0.5, -3.0])] {
+            let [start, end] = ends(p, a, true).unwrap();
+            let ball = PoincareBall::ball(-1.0).unwrap();
+            let of_p = |q: [f64; 2]| ball.log(&Row::from(p), &Row::from(q.map(|x| x * (1.0 - 1e-9))));
+            let [u, v] = [of_p(start), of_p(end)];
+            assert!((start[0].hypot(start[1]) - 1.0).abs() < 1e-12);
+            for w in [&u, &v] {
+                let cosine = (w[0] * a[0] + w[1] * a[1]) / (w[0].hypot(w[1]) * a[0].hypot(a[1]));
+                assert!(cosine.abs() < 1e-7, "{p:?} {a:?}: {cosine}");
+            }
+            assert!(u[0] * v[0] + u[1] * v[1] < 0.0);
+            let [start, end] = ends(p, a, false).unwrap();
+            let cross = (start[0] - p[0]) * (end[1] - p[1]) - (start[1] - p[1]) * (end[0] - p[0]);
+            assert!(cross.abs() < 1e-12 && (end[0].hypot(end[1]) - 1.0).abs() < 1e-12);
+        }
+        assert!(ends([0.0, 0.0], [0.0, 0.0], true).is_none());
+    }
+
+    #[test]
+    fn projection_keeps_the_principal_directions() {
+        let v: Vec<Vec<f64>> = (0..50)
+            .map(|i| (f64::from(i) * 0.7).sin_cos())
+            .map(|(s, c)| vec![0.01 * s * c, 3.0 * s, c])
+            .collect();
+        let (flat, how) = project(&v, 3).unwrap();
+        assert!(how.contains("100 %"), "{how}");
+        for (p, v) in flat.iter().zip(&v) {
+            assert!((p[0].hypot(p[1]) - v[1].hypot(v[2])).abs() < 0.02);
+        }
+    }
+
+    #[test]
+    fn hyperboloid_and_ball_give_one_picture() {
+        let lorentz = Lorentz::new(-2.0).unwrap();
+        let p = [0.3, -0.4]; // in the unit disk
+        let r = 0.5_f64.atanh() * 2.0; // its distance from the origin at κ = −1
+        let x = lorentz.project(&Row::from([
+            0.0,
+            p[0] / 0.5 * r.sinh() / 2f64.sqrt(),
+            p[1] / 0.5 * r.sinh() / 2f64.sqrt(),
+        ]));
+        let l = layout(&Tensor::new([1, 3], x.to_vec()), Geometry::new(Model::Lorentz, Some(-2.0)).unwrap())
+            .unwrap();
+        let b = layout(
+            &Tensor::new([1, 2], p.map(|x| x / 2f64.sqrt()).to_vec()),
+            Geometry::new(Model::Poincare, Some(-2.0)).unwrap(),
+        )
+        .unwrap();
+        for k in 0..2 {
+            assert!((l.points[0][k] - p[k]).abs() < 1e-12 && (b.points[0][k] - p[k]).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What the applications share: options, files, metrics, pictures, progress. A module is
+//! here if two packages use it.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`options`], [`device`], [`precision`], [`threads`] | options of several applications |
+//! | [`error`] | errors as one line |
+//! | [`mod@print`] | lines of output that may be closed |
+//! | [`progress`] | progress bars, or plain lines |
+//! | [`table`] | TSV or CSV, plain or gzip |
+//! | [`output`] | the output directory of a run |
+//! | [`checkpoints`] | checkpoints of a training that may diverge |
+//! | [`metrics`] | `metrics.json` |
+//! | [`confusion`] | confusion matrices: accuracy, precision, recall, F1 |
+//! | [`interval`] | means of a few runs and how sure they are |
+//! | [`geometry`] | a model of space at a curvature |
+//! | [`disk`] | pictures of the Poincaré disk |
+//! | [`curves`] | pictures of training curves |
+//! | [`lettering`] | text in pictures, as wide as there is room |
+
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+pub mod checkpoints;
+pub mod confusion;
+pub mod curves;
+pub mod device;
+pub mod disk;
+pub mod error;
+pub mod geometry;
+pub mod interval;
+pub mod lettering;
+pub mod metrics;
+pub mod options;
+pub mod output;
+pub mod precision;
+pub mod print;
+pub mod progress;
+pub mod table;
+pub mod threads;
+
+pub use error::{AppError, Result};

@@ -1,0 +1,114 @@
+//! Subtrees of a hierarchy, told from an embedding by logistic regression, from the command line.
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use cotangent_apps_common::device::DeviceOption;
+use cotangent_apps_common::error::{Result, exit_code};
+use cotangent_apps_common::say;
+use cotangent_apps_common::threads::Threads;
+use cotangent_apps_embeddings::edges;
+use cotangent_apps_embeddings::embeddings::Embeddings;
+use cotangent_apps_embeddings::subtree::{self, Config, Metrics, Solver, TABLE_2};
+
+/// Tells the nodes below a root from all others by their Poincaré embedding: logistic regression in the ball, of the
+/// ball's coordinates, and of the logarithms at the origin (Ganea, Bécigneul, Hofmann 2018, Table 2).
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    /// Embedding in the Poincaré ball: .safetensors or .tsv, as `poincare train` writes them.
+    #[arg(long)]
+    embedding: PathBuf,
+    /// The hierarchy: node and parent, or node and ancestor, as `poincare train --edges` takes it.
+    #[arg(long)]
+    edges: PathBuf,
+    /// Root of a subtree; may be given several times [default: those of Table 2].
+    #[arg(long)]
+    root: Vec<String>,
+    /// Sectional curvature, if a .tsv does not have -1.
+    #[arg(long, allow_negative_numbers = true)]
+    kappa: Option<f64>,
+    /// How a classifier is trained.
+    #[arg(long, value_enum, default_value_t = Solver::Adam)]
+    solver: Solver,
+    /// Passes over the training nodes; of L-BFGS the most iterations.
+    #[arg(long, default_value_t = 20)]
+    epochs: u64,
+    /// Nodes of a step of Adam.
+    #[arg(long, default_value_t = 64)]
+    batch: usize,
+    /// Learning rate of Adam, which falls to nothing along half a cosine.
+    #[arg(long, default_value_t = 0.05, allow_negative_numbers = true)]
+    lr: f64,
+    /// Let subtree and rest count the same in the loss, and not every node.
+    #[arg(long)]
+    balanced: bool,
+    /// First seed, of split, weights and order.
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    /// Seeds, for the 95 % interval.
+    #[arg(long, default_value_t = 3)]
+    seeds: u64,
+    /// Threads [default: all].
+    #[arg(long)]
+    threads: Option<usize>,
+    #[command(flatten)]
+    device: DeviceOption,
+    /// Output directory.
+    #[arg(long, default_value = "runs/subtree")]
+    out: PathBuf,
+}
+
+fn main() -> std::process::ExitCode {
+    exit_code(run(Cli::parse()))
+}
+
+fn run(cli: Cli) -> Result<()> {
+    let device = cli.device.choose()?;
+    let roots = if cli.root.is_empty() {
+        TABLE_2.iter().map(|subtree| subtree.root.to_owned()).collect()
+    } else {
+        cli.root
+    };
+    let config = Config {
+        roots,
+        solver: cli.solver,
+        epochs: cli.epochs,
+        batch: cli.batch,
+        lr: cli.lr,
+        balanced: cli.balanced,
+        seed: cli.seed,
+        seeds: cli.seeds,
+    };
+    let threads = Threads::new(cli.threads)?;
+    let embeddings = Embeddings::read(&cli.embedding, None, cli.kappa)?;
+    let graph = edges::read(&cli.edges)?;
+    say!("{} nodes, {} points, d = {}", graph.names.len(), embeddings.names.len(), embeddings.points.width());
+    let metrics = threads
+        .run(|| subtree::run(&cli.embedding, &embeddings, &cli.edges, &graph, &config, &cli.out, &device))?;
+    report(&metrics);
+    say!("written to {}", cli.out.display());
+    Ok(())
+}
+
+fn report(metrics: &Metrics) {
+    say!(
+        "test F1 in %, mean and 95 % interval of {} seeds, {:.1} s; beside it Ganea et al. 2018, Table 2",
+        metrics.config.seeds,
+        metrics.seconds
+    );
+    let width = metrics.rows.iter().map(|row| row.root.chars().count()).max().unwrap_or(0);
+    for row in &metrics.rows {
+        let published = subtree::published(&row.root, row.classifier, metrics.dim);
+        let published = published.map_or(String::new(), |(f1, half)| format!("{f1:.2} ± {half:.2}"));
+        let [train, test] = row.positives;
+        say!(
+            "{:<width$} {train:>5}/{test:<5} {:<10} {:>15}  {published:>14}",
+            row.root,
+            row.classifier.name(),
+            row.interval.percent(),
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! Named points in files: TSV (name, coordinates) and safetensors.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use cotangent::engine::files::{atomic, safetensors};
+use cotangent::prelude::*;
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::geometry::{Geometry, Model};
+use cotangent_apps_common::table;
+use serde::{Deserialize, Serialize};
+
+/// What a safetensors file says of its points, under the metadata key `ABOUT`.
+#[derive(Serialize, Deserialize)]
+struct About {
+    names: Vec<String>,
+    geometry: Geometry,
+}
+
+const ABOUT: &str = "cotangent.embedding";
+
+/// Named points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embeddings {
+    /// A name for each point.
+    pub names: Vec<String>,
+    /// The points: `[n, ambient(dim)]`.
+    pub points: Tensor<f64>,
+    /// Where they live.
+    pub geometry: Geometry,
+}
+
+/// Writes `name<TAB>x1<TAB>…`, each number with the digits that give it back exactly, and a name that would
+/// not be read back as it is between quotes ([`table::quoted`]).
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_tsv<T: Float>(path: &Path, names: &[String], points: &Tensor<T>) -> Result<()> {
+    atomic::write(path, |w| {
+        for (name, row) in names.iter().zip(points.rows()) {
+            write!(w, "{}", table::quoted(name))?;
+            for x in row {
+                write!(w, "\t{x}")?;
+            }
+            writeln!(w)?;
+        }
+        Ok(())
+    })
+    .map_err(AppError::io(path))
+}
+
+/// Writes the tensor `embedding`, with names, model and curvature as metadata.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_safetensors<T: Float>(
+    path: &Path,
+    names: &[String],
+    points: &Tensor<T>,
+    geometry: Geometry,
+) -> Result<()> {
+    let about = About { names: names.to_vec(), geometry };
+    let about = serde_json::to_string(&about).map_err(|e| AppError::content(path, e.to_string()))?;
+    Ok(safetensors::write(path, &[("embedding", points)], Some((ABOUT, &about)))?)
+}
+
+impl Embeddings {
+    /// Reads a `.safetensors` file, which knows its geometry, or a TSV of the given one (the Poincaré ball
+    /// if none is given).
+    ///
+    /// # Errors
+    /// If the file cannot be read or a line is not a name and the coordinates of a point.
+    pub fn read(path: &Path, model: Option<Model>, kappa: Option<f64>) -> Result<Self> {
+        let embeddings = if path.extension().is_some_and(|e| e == "safetensors") {
+            Self::read_safetensors(path, model, kappa)?
+        } else {
+            Self::read_tsv(path, Geometry::new(model.unwrap_or(Model::Poincare), kappa)?)?
+        };
+        let mut seen = HashMap::new();
+        for (i, name) in embeddings.names.iter().enumerate() {
+            if let Some(first) = seen.insert(name, i) {
+                return Err(AppError::content(
+                    path,
+                    format!("{name:?} is there twice, as points {} and {}", first + 1, i + 1),
+                ));
+            }
+        }
+        Ok(embeddings)
+    }
+
+    fn read_tsv(path: &Path, geometry: Geometry) -> Result<Self> {
+        let (mut names, mut data, mut width) = (Vec::new(), Vec::new(), None);
+        table::read_quoted(path, |_, record| {
+            let before = data.len();
+            for field in record.iter().skip(1) {
+                data.push(field.parse::<f64>().map_err(|_| format!("{field:?} is not a number"))?);
+            }
+            let (name, row) = (record[0].to_owned(), &data[before..]);
+            match width.replace(row.len()) {
+                _ if row.is_empty() => return Err("a name without coordinates".to_owned()),
+                Some(width) if width != row.len() => {
+                    return Err(format!("{} coordinates, {width} in the lines before", row.len()));
+                }
+                _ => {}
+            }
+            geometry.check(row).map_err(|error| format!("{name:?}: {error}"))?;
+            names.push(name);
+            Ok(())
+        })?;
+        let Some(width) = width else { return Err(AppError::content(path, "no embedding")) };
+        Ok(Embeddings { points: Tensor::new([names.len(), width], data), names, geometry })
+    }
+
+    fn read_safetensors(path: &Path, model: Option<Model>, kappa: Option<f64>) -> Result<Self> {
+        let (mut tensors, metadata) = safetensors::read::<f64>(path)?;
+        let missing = |what: &str| AppError::content(path, format!("no {what}: not an embedding"));
+        let points = tensors.remove("embedding").ok_or_else(|| missing("tensor \"embedding\""))?;
+        let about = metadata.get(ABOUT).ok_or_else(|| missing("metadata"))?;
+        let about: About = serde_json::from_str(about).map_err(|e| AppError::content(path, e.to_string()))?;
+        let names = about.names;
+        if points.shape().axes().len() != 2 || points.shape()[0] != names.len() {
+            return Err(AppError::content(
+                path,
+                format!("{} names for a tensor of shape {}", names.len(), points.shape()),
+            ));
+        }
+        let Geometry { model: stored, kappa: stored_kappa } = about.geometry;
+        if model.is_some_and(|model| model != stored) {
+            return Err(AppError::usage(format!("--model: {} is an embedding in {stored}", path.display())));
+        }
+        let geometry = Geometry::new(stored, kappa.or(Some(stored_kappa)))?;
+        for (name, row) in names.iter().zip(points.rows()) {
+            geometry.check(row).map_err(|error| AppError::content(path, format!("{name:?}: {error}")))?;
+        }
+        Ok(Embeddings { names, points, geometry })
+    }
+
+    /// The points in the order of other names.
+    ///
+    /// # Errors
+    /// If one of the names has no point.
+    pub fn index(&self, path: &Path, names: &[String]) -> Result<Vec<u32>> {
+        let at: HashMap<&str, u32> = self.names.iter().map(String::as_str).zip(0..).collect();
+        let find = |name: &String| {
+            let message = || format!("no point for the edges' node {name:?}: the names do not match");
+            at.get(name.as_str()).copied().ok_or_else(|| AppError::content(path, message()))
+        };
+        names.iter().map(find).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_formats_give_every_bit_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ["a b", "ü", "a\tb", "one\nline, \"another\"", "\r\n", "\"", "a \"b\""]
+            .map(str::to_owned)
+            .to_vec();
+        let points =
+            Tensor::new([7, 2], [&[0.1, -1e-300, 1.0 - f64::EPSILON / 2.0][..], &[0.0; 11]].concat());
+        let geometry = Geometry::new(Model::Poincare, Some(-1.0)).unwrap();
+        let (tsv, st) = (dir.path().join("e.tsv"), dir.path().join("e.safetensors"));
+        write_tsv(&tsv, &names, &points).unwrap();
+        write_safetensors(&st, &names, &points, geometry).unwrap();
+        let want = Embeddings { names, points, geometry };
+        assert_eq!(Embeddings::read(&tsv, None, None).unwrap(), want);
+        assert_eq!(Embeddings::read(&st, None, None).unwrap(), want);
+        assert!(Embeddings::read(&st, Some(Model::Lorentz), None).is_err());
+    }
+
+    #[test]
+    fn bad_files_name_the_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("e.tsv");
+        let error = |text: &[u8], model| {
+            std::fs::write(&path, text).unwrap();
+            let message = Embeddings::read(&path, model, None).unwrap_err().to_string();
+            message.rsplit_once("e.tsv").unwrap().1.to_owned()
+        };
+        assert_eq!(error(b"", None), ": no embedding");
+        assert_eq!(error(b"a\t0.1\nb\tx\n", None), ":2: \"x\" is not a number");
+        assert_eq!(error(b"a\t0.1\nb\n", None), ":2: a name without coordinates");
+        assert_eq!(error(b"a\t0.1\nb\t0.1\t0.2\n", None), ":2: 2 coordinates, 1 in the lines before");
+        assert_eq!(error(b"a\t0.1\nb\t\xff\n", None), ":2: invalid UTF-8");
+        assert_eq!(error(b"a\t0.1\na\t0.2\n", None), ": \"a\" is there twice, as points 1 and 2");
+        assert!(error(b"a\t0.1\nb\t1.0\n", None).starts_with(":2: \"b\": not a point of stereographic"));
+        assert!(
+            error(b"a\t1\t0\nb\t1\t1\n", Some(Model::Lorentz))
+                .starts_with(":2: \"b\": not a point of lorentz")
+        );
+        assert!(error(b"a\tNaN\n", Some(Model::Euclidean)).starts_with(":1: "));
+    }
+}

@@ -1,0 +1,535 @@
+//! Which nodes of a hierarchy are below a root, told from their Poincaré embedding alone: Ganea, Bécigneul, Hofmann 2018,
+//! section 4, Table 2 and Figure 2.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use cotangent::manifolds::Product;
+use cotangent::optim::solvers::{Problem, Stopping, lbfgs};
+use cotangent::prelude::*;
+use cotangent_apps_common::confusion::Confusion;
+use cotangent_apps_common::disk::{self, Classes};
+use cotangent_apps_common::error::{AppError, Result, finite};
+use cotangent_apps_common::geometry::Model;
+use cotangent_apps_common::interval::Interval;
+use cotangent_apps_common::metrics;
+use cotangent_apps_common::options;
+use cotangent_apps_common::output;
+use rand::seq::SliceRandom;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::embeddings::Embeddings;
+use crate::graph::Graph;
+
+/// What a classifier makes of an embedding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Classifier {
+    /// Logistic regression in the Poincaré ball.
+    Hyperbolic,
+    /// Euclidean logistic regression of the ball's coordinates.
+    Euclidean,
+    /// Euclidean logistic regression of the logarithms at the origin.
+    Log0,
+}
+
+impl Classifier {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Classifier::Hyperbolic, Classifier::Euclidean, Classifier::Log0];
+
+    /// As in files and options.
+    pub fn name(self) -> &'static str {
+        ["hyperbolic", "euclidean", "log0"][self as usize]
+    }
+}
+
+/// How a classifier is trained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Solver {
+    /// Riemannian Adam on batches.
+    Adam,
+    /// L-BFGS on all nodes, until the gradient's norm is 1e-8.
+    Lbfgs,
+}
+
+/// A subtree of Table 2.
+pub struct Published {
+    /// Its root.
+    pub root: &'static str,
+    /// For each classifier F1 in percent and its 95 % interval in 2, 3, 5 and 10 dimensions.
+    pub f1: [[(f64, f64); 4]; 3],
+}
+
+/// Ganea et al. 2018, Table 2.
+pub const TABLE_2: [Published; 4] = [
+    Published {
+        root: "animal.n.01",
+        f1: [
+            [(47.43, 1.07), (91.92, 0.61), (98.07, 0.55), (99.26, 0.59)],
+            [(41.69, 0.19), (68.43, 3.90), (95.59, 1.18), (99.36, 0.18)],
+            [(38.89, 0.01), (62.57, 0.61), (89.21, 1.34), (98.27, 0.70)],
+        ],
+    },
+    Published {
+        root: "group.n.01",
+        f1: [
+            [(81.72, 0.17), (89.87, 2.73), (87.89, 0.80), (91.91, 3.07)],
+            [(61.13, 0.42), (63.56, 1.22), (67.82, 0.81), (91.38, 1.19)],
+            [(60.75, 0.24), (61.98, 0.57), (67.92, 0.74), (91.41, 0.18)],
+        ],
+    },
+    Published {
+        root: "worker.n.01",
+        f1: [
+            [(12.68, 0.82), (24.09, 1.49), (55.46, 5.49), (66.83, 11.38)],
+            [(10.86, 0.01), (22.39, 0.04), (35.23, 3.16), (47.29, 3.93)],
+            [(9.04, 0.06), (22.57, 0.20), (26.47, 0.78), (36.66, 2.74)],
+        ],
+    },
+    Published {
+        root: "mammal.n.01",
+        f1: [
+            [(32.01, 17.14), (87.54, 4.55), (88.73, 3.22), (91.37, 6.09)],
+            [(15.58, 0.04), (44.68, 1.87), (59.35, 1.31), (77.76, 5.08)],
+            [(13.10, 0.13), (44.89, 1.18), (52.51, 0.85), (56.11, 2.21)],
+        ],
+    },
+];
+
+/// The published F1 and its interval, in percent.
+pub fn published(root: &str, classifier: Classifier, dim: usize) -> Option<(f64, f64)> {
+    let subtree = TABLE_2.iter().find(|subtree| subtree.root == root)?;
+    let column = [2, 3, 5, 10].iter().position(|&d| d == dim)?;
+    Some(subtree.f1[classifier as usize][column])
+}
+
+/// Everything that determines the result, but for the embedding and the hierarchy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// Subtrees to tell from the rest, by the names of their roots.
+    pub roots: Vec<String>,
+    /// How it is trained.
+    pub solver: Solver,
+    /// Passes over the training nodes; of L-BFGS the most iterations.
+    pub epochs: u64,
+    /// Nodes of a step of Adam.
+    pub batch: usize,
+    /// Learning rate of Adam, which falls to nothing along half a cosine.
+    pub lr: f64,
+    /// Whether subtree and rest count the same in the loss, and not every node.
+    pub balanced: bool,
+    /// The first seed, of split, weights and order.
+    pub seed: u64,
+    /// How many seeds there are, one after the other.
+    pub seeds: u64,
+}
+
+impl Config {
+    fn check(&self) -> Result<()> {
+        options::at_least_one(&[("epochs", self.epochs), ("batch", self.batch as u64)])?;
+        options::seeds(self.seed, self.seeds)?;
+        options::positive(&[("lr", self.lr)])
+    }
+}
+
+/// What one classifier came to for one subtree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The subtree's root.
+    pub root: String,
+    /// Nodes of the subtree to train on and to test on, the root among them.
+    pub positives: [usize; 2],
+    /// The other nodes to train on and to test on.
+    pub negatives: [usize; 2],
+    /// The classifier.
+    pub classifier: Classifier,
+    /// Test F1 of each seed.
+    pub f1: Vec<f64>,
+    /// Their mean and its 95 % interval.
+    pub interval: Interval,
+    /// Training loss of each seed.
+    pub loss: Vec<f64>,
+    /// What was taken for what in the test of the first seed.
+    pub confusion: Confusion,
+}
+
+/// `metrics.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Hyperparameters and seeds.
+    pub config: Config,
+    /// Where the embedding came from.
+    pub embedding: PathBuf,
+    /// Its dimension.
+    pub dim: usize,
+    /// Its curvature.
+    pub kappa: f64,
+    /// Nodes of the hierarchy.
+    pub nodes: usize,
+    /// Where it trained.
+    pub device: String,
+    /// A row for each subtree and classifier.
+    pub rows: Vec<Row>,
+    /// Seconds that all of it took.
+    pub seconds: f64,
+}
+
+mod purpose {
+    pub(super) const SPLIT: u64 = 24;
+    pub(super) const INITIAL: u64 = 25;
+    pub(super) const ORDER: u64 = 26;
+}
+
+/// The nodes from which pairs (node, ancestor) lead to a root, the root itself among them: 1 for each, 0 for others.
+pub fn below(graph: &Graph, root: u32) -> Vec<u32> {
+    let children = Graph { pairs: graph.pairs.iter().map(|&(u, v)| (v, u)).collect(), ..graph.clone() };
+    let children = children.neighbours();
+    let mut of = vec![0; graph.names.len()];
+    let mut reached = vec![root];
+    of[root as usize] = 1;
+    while let Some(node) = reached.pop() {
+        for &child in children.of(node) {
+            if std::mem::replace(&mut of[child as usize], 1) == 0 {
+                reached.push(child);
+            }
+        }
+    }
+    of
+}
+
+/// Nodes to train on and to test on.
+struct Split {
+    train: Vec<u32>,
+    test: Vec<u32>,
+}
+
+impl Split {
+    /// Four fifths of each class to train on, the rest to test on.
+    fn new(of: &[u32], seed: u64) -> Self {
+        let mut split = Split { train: Vec::new(), test: Vec::new() };
+        for class in [1, 0] {
+            let mut nodes: Vec<u32> = (0..of.len() as u32).filter(|&i| of[i as usize] == class).collect();
+            nodes.shuffle(&mut rng::stream(seed, purpose::SPLIT, u64::from(class)));
+            let rest = nodes.split_off(nodes.len() * 4 / 5);
+            split.train.extend(nodes);
+            split.test.extend(rest);
+        }
+        split
+    }
+
+    /// Nodes of a class, to train on and to test on.
+    fn count(&self, of: &[u32], class: u32) -> [usize; 2] {
+        [&self.train, &self.test].map(|nodes| nodes.iter().filter(|&&i| of[i as usize] == class).count())
+    }
+}
+
+/// What a classifier has learned, and what it takes for what.
+struct Fit {
+    /// A point on the hyperplane of each class.
+    points: Tensor<f64>,
+    /// Their normals.
+    normals: Tensor<f64>,
+    confusion: Confusion,
+    /// That of the training nodes.
+    loss: f64,
+}
+
+/// Cross-entropy with a weight for each of two classes.
+fn loss<'t>(logits: Var<'t, f64>, classes: &[u32], weight: [f64; 2]) -> Var<'t, f64> {
+    let of_class = logits.log_softmax(-1).take_along(classes); // [nodes, 1]
+    let weights = logits.tape().constant_with(of_class.shape(), |to| {
+        to.iter_mut().zip(classes).for_each(|(to, &class)| *to = weight[class as usize]);
+    });
+    (of_class * weights).mean() * -1.0
+}
+
+/// Fits logistic regression to some points and tests it on others. A hyperplane for each of the two classes, eq. 23 of
+/// the paper.
+fn fit<G>(
+    geometry: G,
+    points: &Tensor<f64>,
+    of: &[u32],
+    split: &Split,
+    config: &Config,
+    seed: u64,
+    device: &Device,
+) -> Result<Fit>
+where
+    G: Manifold + Module<f64> + for<'t> GyrovectorSpace<'t, f64, Learned = G>,
+{
+    let dim = points.width();
+    let part = |nodes: &[u32]| {
+        let rows = nodes.iter().flat_map(|&i| points.row(i as usize)).copied().collect();
+        let classes: Vec<u32> = nodes.iter().map(|&i| of[i as usize]).collect();
+        (Tensor::new([nodes.len(), dim], rows), classes)
+    };
+    let weight = [0, 1].map(|class| {
+        let share = split.count(of, class)[0] as f64 / split.train.len() as f64;
+        if config.balanced { 0.5 / share } else { 1.0 }
+    });
+    let mut rng = rng::stream(seed, purpose::INITIAL, 0);
+    let mut regression = LogisticRegression::<G, f64>::new(geometry, dim, 2, &mut rng);
+    let mut steps = config.epochs;
+    match config.solver {
+        Solver::Adam => {
+            let mut adam = RiemannianAdam::new(config.lr)?;
+            steps = config.epochs * split.train.len().div_ceil(config.batch) as u64;
+            let schedule = Schedule::Cosine { steps, floor: 0.0 };
+            let (mut tape, mut order, mut step) = (Tape::on(device.clone()), split.train.clone(), 0);
+            for epoch in 0..config.epochs {
+                order.shuffle(&mut rng::stream(seed, purpose::ORDER, epoch));
+                for nodes in order.chunks(config.batch) {
+                    adam.set_rate(config.lr * schedule.factor(step))?;
+                    tape.reset();
+                    let (x, classes) = part(nodes);
+                    let logits = regression.forward(Point::new(geometry, tape.constant(&x)));
+                    step += 1;
+                    let loss = loss(logits, &classes, weight);
+                    finite(step, loss.item())?;
+                    adam.step(&mut regression, &tape.backward(loss))
+                        .map_err(|e| AppError::diverged(step, e))?;
+                }
+            }
+        }
+        Solver::Lbfgs => {
+            let (x, classes) = part(&split.train);
+            // Both hyperplanes' points, then both normals: p₀ p₁ a₀ a₁.
+            let manifold = Product::new(geometry, dim, Product::new(geometry, dim, Euclidean));
+            let mut problem = Problem::on_device(device.clone(), manifold, |hyperplanes| {
+                let row = *hyperplanes.coordinates();
+                let half = |range| row.slice(0, range).reshape([2, dim]);
+                let x = row.tape().constant(&x);
+                let (p, a) = (half(0..2 * dim), half(2 * dim..4 * dim));
+                loss(GyrovectorSpace::logits(&geometry, x, p, a), &classes, weight)
+            });
+            let [p, a] = [regression.points.value().data(), regression.normals.value().data()];
+            let start = cotangent::prelude::Row::from([p, a].concat().as_slice());
+            let stopping = Stopping { iterations: config.epochs as usize, ..Stopping::default() };
+            let found = lbfgs(&mut problem, start, stopping).point;
+            regression.points.value_mut().data_mut().copy_from_slice(&found[..2 * dim]);
+            regression.normals.value_mut().data_mut().copy_from_slice(&found[2 * dim..]);
+        }
+    }
+    let logits = |nodes: &[u32]| {
+        let (tape, (x, classes)) = (Tape::on(device.clone()), part(nodes));
+        let logits = regression.forward(Point::new(geometry, tape.constant(&x)));
+        (loss(logits, &classes, weight).item(), logits.top_k(1).1, classes)
+    };
+    let mut confusion = Confusion::new(2);
+    let (_, found, classes) = logits(&split.test);
+    classes.iter().zip(found).for_each(|(&class, found)| confusion.add(class, found));
+    let loss = finite(steps, logits(&split.train).0)?;
+    let LogisticRegression { points, normals } = regression;
+    Ok(Fit { points: points.value().clone(), normals: normals.value().clone(), confusion, loss })
+}
+
+impl Fit {
+    /// A point and a normal of what separates the classes in two dimensions: the hyperplane of the subtree, as in the
+    /// paper's Figure 2, and for Euclidean regression the line on which both classes are as likely.
+    fn boundary(&self, classifier: Classifier) -> ([f64; 2], [f64; 2]) {
+        let [[p, a], [q, b]] =
+            [1, 0].map(|class| [&self.points, &self.normals].map(|of| [of.row(class)[0], of.row(class)[1]]));
+        if classifier == Classifier::Hyperbolic {
+            return (p, a);
+        }
+        let dot = |x: [f64; 2], y: [f64; 2]| x[0] * y[0] + x[1] * y[1];
+        let normal = [a[0] - b[0], a[1] - b[1]];
+        let along = (dot(p, a) - dot(q, b)) / dot(normal, normal);
+        (normal.map(|x| along * x), normal)
+    }
+}
+
+/// Trains and tests all classifiers on all subtrees and seeds, in parallel in the current thread pool, and writes
+/// `metrics.json` and, in two dimensions, `ROOT-CLASSIFIER.svg` of the first seed. The result does not depend on the
+/// number of threads.
+///
+/// # Errors
+/// If the configuration makes no sense, the embedding is not of the Poincaré ball or lacks nodes, a root is not in the
+/// hierarchy or its subtree is too small to split, or the output cannot be written.
+pub fn run(
+    embedding: &Path,
+    embeddings: &Embeddings,
+    edges: &Path,
+    graph: &Graph,
+    config: &Config,
+    out: &Path,
+    device: &Device,
+) -> Result<Metrics> {
+    config.check()?;
+    device.computes::<f64>()?;
+    if embeddings.geometry.model != Model::Poincare {
+        let message = format!("an embedding in {}: the Poincaré ball is needed", embeddings.geometry.model);
+        return Err(AppError::content(embedding, message));
+    }
+    let kappa = embeddings.geometry.kappa;
+    let start = std::time::Instant::now();
+    let _held = output::hold(out)?;
+    let at = embeddings.index(embedding, &graph.names)?;
+    let dim = embeddings.points.width();
+    let ball = PoincareBall::ball(kappa).expect("checked when read");
+    let points = Tensor::new(
+        [at.len(), dim],
+        at.iter().flat_map(|&i| embeddings.points.row(i as usize)).copied().collect(),
+    );
+    let logarithms = ball.log0(&points);
+    let subtrees: Vec<(&String, Vec<u32>)> =
+        config.roots.iter().map(|root| Ok((root, subtree(edges, graph, root)?))).collect::<Result<_>>()?;
+
+    let seeds = options::seeds(config.seed, config.seeds)?;
+    let tasks: Vec<(&String, &[u32], Classifier, u64)> = subtrees
+        .iter()
+        .flat_map(|(root, of)| Classifier::ALL.map(|classifier| (*root, of.as_slice(), classifier)))
+        .flat_map(|(root, of, classifier)| seeds.clone().map(move |seed| (root, of, classifier, seed)))
+        .collect();
+    let fits: Vec<Fit> = tasks
+        .par_iter()
+        .map(|&(_, of, classifier, seed)| {
+            let split = Split::new(of, seed);
+            match classifier {
+                Classifier::Hyperbolic => fit(ball, &points, of, &split, config, seed, device),
+                Classifier::Euclidean => fit(Euclidean, &points, of, &split, config, seed, device),
+                Classifier::Log0 => fit(Euclidean, &logarithms, of, &split, config, seed, device),
+            }
+        })
+        .collect::<Result<_>>()?;
+
+    let mut rows = Vec::new();
+    let seeds = config.seeds as usize;
+    for (tasks, fits) in tasks.chunks(seeds).zip(fits.chunks(seeds)) {
+        let (root, of, classifier, seed) = tasks[0];
+        let split = Split::new(of, seed);
+        let f1: Vec<f64> = fits.iter().map(|fit| fit.confusion.f1(1)).collect();
+        let [positives, negatives] = [1, 0].map(|class| split.count(of, class));
+        let row = Row {
+            root: root.clone(),
+            positives,
+            negatives,
+            classifier,
+            interval: Interval::of_mean(&f1),
+            f1,
+            loss: fits.iter().map(|fit| fit.loss).collect(),
+            confusion: fits[0].confusion.clone(),
+        };
+        if dim == 2 {
+            let seen = if classifier == Classifier::Log0 { &logarithms } else { &points };
+            picture(out, &row, seen, of, &fits[0], kappa)?;
+        }
+        rows.push(row);
+    }
+    let metrics = Metrics {
+        config: config.clone(),
+        embedding: embedding.into(),
+        dim,
+        kappa,
+        nodes: graph.names.len(),
+        device: device.to_string(),
+        rows,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    metrics::write(out, &metrics)?;
+    Ok(metrics)
+}
+
+/// The nodes of a subtree that can be split.
+fn subtree(edges: &Path, graph: &Graph, root: &str) -> Result<Vec<u32>> {
+    let at = graph.names.iter().position(|name| name == root);
+    let at = at.ok_or_else(|| AppError::content(edges, format!("--root {root}: no such node")))?;
+    let of = below(graph, at as u32);
+    let size = of.iter().filter(|&&class| class == 1).count();
+    if size < 5 || of.len() - size < 5 {
+        let message = format!(
+            "--root {root}: {size} of {} nodes are in its subtree; 5 in it and 5 outside are needed",
+            of.len()
+        );
+        return Err(AppError::content(edges, message));
+    }
+    Ok(of)
+}
+
+/// The subtree, some of the other nodes, and what separates them.
+fn picture(out: &Path, row: &Row, points: &Tensor<f64>, of: &[u32], fit: &Fit, kappa: f64) -> Result<()> {
+    /// Nodes of each class that are drawn, those first that the hierarchy names first.
+    const SHOWN: usize = 10_000;
+    let drawn = |class: u32| (0..of.len()).filter(move |&i| of[i] == class).take(SHOWN);
+    let nodes: Vec<usize> = drawn(0).chain(drawn(1)).collect();
+    let pair = |row: &[f64]| [row[0], row[1]];
+    let title =
+        format!("{} in two dimensions, {}: F1 {:.2} %", row.root, row.classifier.name(), 100.0 * row.f1[0]);
+    let flat = row.classifier == Classifier::Log0;
+    disk::classes(
+        &out.join(format!("{}-{}.svg", row.root.replace('/', "_"), row.classifier.name())),
+        &Classes {
+            points: &nodes.iter().map(|&i| pair(points.row(i))).collect::<Vec<_>>(),
+            of: &nodes.iter().map(|&i| of[i]).collect::<Vec<_>>(),
+            names: &["other nodes".to_owned(), format!("{} and below", row.root)],
+            hyperplanes: &[fit.boundary(row.classifier)],
+            kappa: if flat { 0.0 } else { kappa },
+            geodesics: row.classifier == Classifier::Hyperbolic,
+            title: &title,
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Builder;
+
+    #[test]
+    fn subtrees_follow_edges_and_closures_alike() {
+        let build = |pairs: &[(&str, &str)]| {
+            let mut builder = Builder::default();
+            pairs.iter().for_each(|(u, v)| builder.add(u, v, None));
+            builder.finish()
+        };
+        let edges = build(&[("b", "a"), ("c", "b"), ("d", "b"), ("d", "e"), ("f", "a")]);
+        let closure =
+            build(&[("b", "a"), ("c", "b"), ("c", "a"), ("d", "b"), ("d", "a"), ("d", "e"), ("f", "a")]);
+        for graph in [edges, closure] {
+            let at = |name: &str| graph.names.iter().position(|n| n == name).unwrap() as u32;
+            let of = below(&graph, at("b"));
+            let mut names: Vec<&str> =
+                (0..of.len()).filter(|&i| of[i] == 1).map(|i| graph.names[i].as_str()).collect();
+            names.sort_unstable();
+            assert_eq!(names, ["b", "c", "d"]);
+        }
+    }
+
+    #[test]
+    fn a_split_takes_every_node_once_and_a_fifth_of_each_class() {
+        let of: Vec<u32> = (0..1000).map(|i| u32::from(i % 10 == 3)).collect();
+        let split = Split::new(&of, 1);
+        assert_eq!((split.count(&of, 1), split.count(&of, 0)), ([80, 20], [720, 180]));
+        let mut all: Vec<u32> = split.train.iter().chain(&split.test).copied().collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..1000).collect::<Vec<_>>());
+        assert_ne!(split.train, Split::new(&of, 2).train);
+    }
+
+    /// Both classes are as likely on the line, which is drawn through a point of it.
+    #[test]
+    fn the_line_between_the_classes() {
+        let points = Tensor::new([2, 2], vec![0.1, 0.2, -0.3, 0.5]);
+        let normals = Tensor::new([2, 2], vec![2.0, 1.0, -1.0, 3.0]);
+        let fit = Fit { points, normals, confusion: Confusion::new(2), loss: 0.0 };
+        let (on, normal) = fit.boundary(Classifier::Euclidean);
+        for t in [-2.0, 0.0, 1.0] {
+            let x = [on[0] - t * normal[1], on[1] + t * normal[0]];
+            let logit = |class: usize| {
+                let (p, a) = (fit.points.row(class), fit.normals.row(class));
+                (x[0] - p[0]) * a[0] + (x[1] - p[1]) * a[1]
+            };
+            assert!((logit(0) - logit(1)).abs() < 1e-12);
+        }
+        assert_eq!(fit.boundary(Classifier::Hyperbolic), ([-0.3, 0.5], [-1.0, 3.0]));
+    }
+
+    #[test]
+    fn published_figures_are_found() {
+        assert_eq!(published("worker.n.01", Classifier::Euclidean, 5), Some((35.23, 3.16)));
+        assert_eq!(published("worker.n.01", Classifier::Euclidean, 4), None);
+        assert_eq!(published("dog.n.01", Classifier::Euclidean, 5), None);
+    }
+}

@@ -1,0 +1,16 @@
+//! The applications `poincare` and `subtree` from the outside.
+
+#[path = "../../../tests/common.rs"]
+mod common;
+#[path = "../../../tests/device.rs"]
+mod device;
+#[path = "../../../tests/pictures.rs"]
+mod pictures;
+mod poincare;
+mod subtree;
+
+/// Each with the arguments that it cannot do without.
+const APPS: [(&str, &[&str]); 2] = [
+    (env!("CARGO_BIN_EXE_poincare"), &["train"]),
+    (env!("CARGO_BIN_EXE_subtree"), &["--embedding", "none", "--edges", "none"]),
+];

@@ -1,0 +1,543 @@
+//! Sentence-pair classification with recurrent networks of any geometry: Ganea, Bécigneul, Hofmann 2018, section 4.
+
+use std::path::Path;
+use std::time::Instant;
+
+use clap::ValueEnum;
+use cotangent::engine::loss;
+use cotangent::optim::checkpoint;
+use cotangent::prelude::*;
+use cotangent_apps_common::checkpoints::{CHECKPOINT, Checkpoints};
+use cotangent_apps_common::confusion::Confusion;
+use cotangent_apps_common::curves::{self, Series};
+use cotangent_apps_common::disk::{self, Classes};
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::metrics;
+use cotangent_apps_common::options::{self, RunOptions};
+use cotangent_apps_common::output;
+use cotangent_apps_common::precision::Precision;
+use cotangent_apps_common::progress::Progress;
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+
+use crate::sentence_pairs::{Pair, SentencePairs};
+
+mod model;
+
+use model::{Model, classify, learned_kappa, side_by_side};
+
+/// The recurrent layer that reads sentences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Encoder {
+    /// Simple recurrent layers.
+    Rnn,
+    /// Gated recurrent units.
+    Gru,
+}
+
+/// The geometry of a part of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Space {
+    /// Euclidean space.
+    Euclidean,
+    /// The Poincaré ball.
+    Hyperbolic,
+}
+
+/// The nonlinearity φ of recurrent and feed-forward layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Nonlinearity {
+    /// None.
+    Identity,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// max(x, 0).
+    Relu,
+}
+
+impl Nonlinearity {
+    /// That of the recurrent cells in the authors' own program.
+    pub fn of_authors(body: Space) -> Self {
+        match body {
+            Space::Euclidean => Nonlinearity::Tanh,
+            Space::Hyperbolic => Nonlinearity::Identity,
+        }
+    }
+
+    fn activation<T: Float>(self) -> Activation<T> {
+        match self {
+            Nonlinearity::Identity => Activation::IDENTITY,
+            Nonlinearity::Tanh => Activation::TANH,
+            Nonlinearity::Relu => Activation::RELU,
+        }
+    }
+}
+
+/// A model: encoder, and geometry of the words, encoders and feed-forward layer (body) and of the logistic regression
+/// (head).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Architecture {
+    /// The recurrent layer.
+    pub encoder: Encoder,
+    /// Geometry of all but the last layer.
+    pub body: Space,
+    /// Geometry of the logistic regression.
+    pub head: Space,
+}
+
+/// A model of Table 1, by name, and its test accuracies there, in percent.
+pub struct Published {
+    /// As `--model` takes it.
+    pub name: &'static str,
+    /// What it is.
+    pub architecture: Architecture,
+    /// SNLI, PREFIX-10%, -30%, -50%.
+    pub accuracies: [f64; 4],
+}
+
+/// Ganea et al. 2018, Table 1.
+pub const TABLE_1: [Published; 6] = {
+    use Encoder::{Gru, Rnn};
+    use Space::{Euclidean as E, Hyperbolic as H};
+    const fn row(
+        name: &'static str,
+        encoder: Encoder,
+        body: Space,
+        head: Space,
+        accuracies: [f64; 4],
+    ) -> Published {
+        Published { name, architecture: Architecture { encoder, body, head }, accuracies }
+    }
+    [
+        row("euclidean-rnn", Rnn, E, E, [79.34, 89.62, 81.71, 72.10]),
+        row("hyperbolic-rnn-euclidean-mlr", Rnn, H, E, [79.18, 96.36, 87.83, 76.50]),
+        row("hyperbolic-rnn", Rnn, H, H, [78.21, 96.91, 87.25, 62.94]),
+        row("euclidean-gru", Gru, E, E, [81.52, 95.96, 86.47, 75.04]),
+        row("hyperbolic-gru-euclidean-mlr", Gru, H, E, [79.76, 97.36, 88.47, 76.87]),
+        row("hyperbolic-gru", Gru, H, H, [81.19, 97.14, 88.26, 76.44]),
+    ]
+};
+
+/// Everything that determines the result of a run, but for the data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// Encoder and geometries.
+    pub architecture: Architecture,
+    /// Dimension of words, sentences and the feed-forward layer: 5 in the paper.
+    pub dim: usize,
+    /// Sectional curvature of the hyperbolic parts, to begin with if it is learned.
+    pub kappa: f64,
+    /// Whether the curvatures are learned, one for the body and one for the head.
+    pub learn_kappa: bool,
+    /// φ of the recurrent cells.
+    pub cell: Nonlinearity,
+    /// φ of the feed-forward layer.
+    pub feed_forward: Nonlinearity,
+    /// Passes over the training pairs.
+    pub epochs: u64,
+    /// Pairs of a step.
+    pub batch: usize,
+    /// Storage type.
+    pub precision: Precision,
+    /// Learning rate of Riemannian Adam.
+    pub lr: f64,
+    /// The rate's factor at the end, to which it falls along half a cosine.
+    pub lr_floor: f64,
+    /// The largest norm of a step's gradient, all parameters together, longer ones are shortened.
+    pub clip: f64,
+    /// Seed of all random draws.
+    pub seed: u64,
+}
+
+impl Config {
+    /// The option in which two runs differ, which must not if one resumes the other.
+    fn difference(&self, other: &Config) -> Option<&'static str> {
+        let differs = [
+            ("encoder", self.architecture.encoder != other.architecture.encoder),
+            ("body", self.architecture.body != other.architecture.body),
+            ("head", self.architecture.head != other.architecture.head),
+            ("dim", self.dim != other.dim),
+            ("kappa", self.kappa != other.kappa || self.learn_kappa != other.learn_kappa),
+            ("cell", self.cell != other.cell),
+            ("feed-forward", self.feed_forward != other.feed_forward),
+            ("epochs", self.epochs != other.epochs),
+            ("batch", self.batch != other.batch),
+            ("precision", self.precision != other.precision),
+            ("lr", self.lr != other.lr),
+            ("lr-floor", self.lr_floor != other.lr_floor),
+            ("clip", self.clip != other.clip),
+            ("seed", self.seed != other.seed),
+        ];
+        options::first_true(&differs)
+    }
+
+    /// Refuses what makes no sense.
+    ///
+    /// # Errors
+    /// Names the option.
+    pub fn check(&self) -> Result<()> {
+        let counts = [("dim", self.dim as u64), ("epochs", self.epochs), ("batch", self.batch as u64)];
+        options::at_least_one(&counts)?;
+        options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
+        if !(0.0..=1.0).contains(&self.lr_floor) {
+            return Err(AppError::usage(format!("--lr-floor {}: between 0 and 1 is needed", self.lr_floor)));
+        }
+        if !(self.kappa < 0.0 && self.kappa.is_finite()) {
+            return Err(AppError::usage(format!("--kappa {}: a negative number is needed", self.kappa)));
+        }
+        Ok(())
+    }
+}
+
+/// What an epoch came to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// Mean loss of a training pair.
+    pub loss: f64,
+    /// Accuracy on the validation pairs after it.
+    pub validation: f64,
+}
+
+/// `metrics.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Hyperparameters and seed.
+    pub config: Config,
+    /// What the pairs are.
+    pub data: String,
+    /// Pairs to train on, select by and test on.
+    pub pairs: [usize; 3],
+    /// Words of the vocabulary.
+    pub words: usize,
+    /// Names of the classes.
+    pub classes: Vec<String>,
+    /// Numbers that were learned.
+    pub parameters: usize,
+    /// Threads of this run.
+    pub threads: usize,
+    /// Where it trained.
+    pub device: String,
+    /// Every epoch.
+    pub epochs: Vec<Epoch>,
+    /// The epoch, from 1, of the best validation accuracy: its model is kept and tested.
+    pub best_epoch: usize,
+    /// That accuracy.
+    pub validation: f64,
+    /// Accuracy of that model on the test pairs.
+    pub test: f64,
+    /// What it took for what.
+    pub confusion: Confusion,
+    /// Seconds of training and validation, all resumed parts together.
+    pub seconds: f64,
+    /// Curvatures of body and head at the end, where they were learned.
+    pub learned_kappa: [Option<f64>; 2],
+}
+
+/// What a checkpoint holds besides the model and the optimiser.
+#[derive(Clone, Serialize, Deserialize)]
+struct State {
+    config: Config,
+    data: u32,
+    steps: u64,
+    /// Sum of the losses of this epoch's pairs so far.
+    loss: f64,
+    epochs: Vec<Epoch>,
+    seconds: f64,
+}
+
+/// The best model of a run.
+const MODEL: &str = "model.safetensors";
+
+mod purpose {
+    pub(super) const INITIAL: u64 = 22;
+    pub(super) const ORDER: u64 = 23;
+}
+
+/// Trains a model and writes `metrics.json`, `model.safetensors` (the best by validation), `curves.svg`, in two
+/// dimensions `sentences.svg`, and the checkpoint. The current thread pool is used; the result does not depend on its
+/// size.
+///
+/// # Errors
+/// If the configuration makes no sense, the output cannot be written, the checkpoint is not of this run, or training
+/// diverges.
+pub fn train(data: &SentencePairs, config: &Config, options: &RunOptions) -> Result<Metrics> {
+    config.check()?;
+    match config.precision {
+        Precision::F32 => Run { data, config, options }.in_precision::<f32>(),
+        Precision::F64 => Run { data, config, options }.in_precision::<f64>(),
+    }
+}
+struct Run<'a> {
+    data: &'a SentencePairs,
+    config: &'a Config,
+    options: &'a RunOptions,
+}
+
+impl Run<'_> {
+    fn in_precision<T: Float>(&self) -> Result<Metrics> {
+        let ball =
+            PoincareBall::ball(self.config.kappa).map_err(|e| AppError::usage(format!("--kappa: {e}")))?;
+        let Architecture { body, head, .. } = self.config.architecture;
+        let learned = || Curvature::<T>::new(self.config.kappa);
+        use Space::{Euclidean as E, Hyperbolic as H};
+        match (body, head, self.config.learn_kappa) {
+            (E, E, _) => self.with::<T, _, _>(Euclidean, Euclidean),
+            (E, H, false) => self.with::<T, _, _>(Euclidean, ball),
+            (H, E, false) => self.with::<T, _, _>(ball, Euclidean),
+            (H, H, false) => self.with::<T, _, _>(ball, ball),
+            (E, H, true) => self.with::<T, _, _>(Euclidean, learned()),
+            (H, E, true) => self.with::<T, _, _>(learned(), Euclidean),
+            (H, H, true) => self.with::<T, _, _>(learned(), learned()),
+        }
+    }
+
+    fn with<T: Float, B: Geometry<T>, H: Geometry<T>>(&self, body: B, head: H) -> Result<Metrics> {
+        let (dim, sizes) = (self.config.dim, [self.data.words.len(), self.data.classes.len()]);
+        let activation = self.config.cell.activation();
+        match self.config.architecture.encoder {
+            Encoder::Rnn => {
+                let cell = |m, rng: &mut _| Rnn { activation, ..Rnn::new(m, dim, dim, rng) };
+                self.train(Model::new(body, head, cell, self.config, sizes))
+            }
+            Encoder::Gru => {
+                let cell = |m, rng: &mut _| Gru { activation, ..Gru::new(m, dim, dim, rng) };
+                self.train(Model::new(body, head, cell, self.config, sizes))
+            }
+        }
+    }
+
+    fn train<T, B, H, C>(&self, mut model: Model<T, B, H, C>) -> Result<Metrics>
+    where
+        T: Float,
+        B: Geometry<T>,
+        H: Geometry<T>,
+        C: Cell<B::Learned, T>,
+    {
+        let Run { data, config, options } = *self;
+        let out = &options.out;
+        let _held = output::hold(out)?;
+        let best_model = out.join(MODEL);
+        let mut state = State {
+            config: config.clone(),
+            data: data.fingerprint(),
+            steps: 0,
+            loss: 0.0,
+            epochs: Vec::new(),
+            seconds: 0.0,
+        };
+        let run = output::fingerprint(config, state.data);
+        let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
+        if options.resume {
+            state = load(&out.join(CHECKPOINT), &state, &mut model, &mut adam)?;
+        }
+        let mut checkpoints =
+            Checkpoints::new(out, "step", state.steps, |path| checkpoint::save(path, &model, &adam, &state))?;
+
+        let mut parallel = DataParallel::new(options.device.clone());
+        let mut tape = Tape::on(options.device.clone());
+        let in_epoch = data.train.len().div_ceil(config.batch) as u64;
+        let steps = config.epochs * in_epoch;
+        let schedule = Schedule::Cosine { steps, floor: config.lr_floor };
+        let mut progress = Progress::new("step", state.steps, steps);
+        let (first_step, start, before) = (state.steps, Instant::now(), state.seconds);
+        let mut order = Vec::new();
+        while state.steps < steps {
+            let (epoch, batch) = (state.steps / in_epoch, (state.steps % in_epoch) as usize);
+            if order.is_empty() {
+                order = (0..data.train.len() as u32).collect();
+                order.shuffle(&mut rng::stream(config.seed, purpose::ORDER, epoch));
+            }
+            let pairs: Vec<&Pair> = order[batch * config.batch..]
+                .iter()
+                .take(config.batch)
+                .map(|&i| &data.train[i as usize])
+                .collect();
+            adam.set_rate(config.lr * schedule.factor(state.steps))?;
+            let parts: Vec<&[&Pair]> = pairs.chunks(part_size(pairs.len(), &options.device)).collect();
+            let loss = parallel.step(&mut model, &mut adam, &parts, |model, tape, part| {
+                let (sentences, classes) = side_by_side(part);
+                let [_, logits] = model.forward(tape, &sentences);
+                loss::cross_entropy(logits, &classes, 0.0) * (part.len() as f64 / pairs.len() as f64)
+            });
+            state.steps += 1;
+            let loss = checkpoints.checked(state.steps, loss)?;
+            state.loss += loss * pairs.len() as f64;
+            if state.steps.is_multiple_of(in_epoch) {
+                order.clear();
+                let confusion = classify(&model, &data.validation, data.classes.len(), &mut tape);
+                let best = best(&state.epochs).map_or(-1.0, |(_, accuracy)| accuracy);
+                let (loss, validation) = (state.loss / data.train.len() as f64, confusion.accuracy());
+                state.epochs.push(Epoch { loss, validation });
+                state.loss = 0.0;
+                if validation > best {
+                    // Before the checkpoint that knows of it: whoever goes on from the one before comes here again.
+                    output::save(&model, &best_model, &run)?;
+                }
+            }
+            if checkpoints.due(options.checkpoint_every) || state.steps == steps {
+                state.seconds = before + start.elapsed().as_secs_f64();
+                checkpoints.write(state.steps, |path| checkpoint::save(path, &model, &adam, &state))?;
+            }
+            progress.update(state.steps, || {
+                let rate = (state.steps - first_step) as f64 / start.elapsed().as_secs_f64();
+                let validation = state.epochs.last().map_or(String::new(), |epoch| {
+                    format!(", loss {:.4}, validation {:.2} %", epoch.loss, 100.0 * epoch.validation)
+                });
+                format!(
+                    "epoch {}{validation}, {:.0} pairs/s, {:.0} s left",
+                    state.epochs.len(),
+                    rate * config.batch as f64,
+                    (steps - state.steps) as f64 / rate
+                )
+            });
+        }
+        progress.finish();
+        checkpoints.keep()?;
+        output::load(&mut model, &best_model, Some(&run))?;
+        self.finish(&model, &state, &mut tape)
+    }
+
+    /// Tests the best model and writes everything.
+    fn finish<T, B, H, C>(
+        &self,
+        model: &Model<T, B, H, C>,
+        state: &State,
+        tape: &mut Tape<T>,
+    ) -> Result<Metrics>
+    where
+        T: Float,
+        B: Geometry<T>,
+        H: Geometry<T>,
+        C: Cell<B::Learned, T>,
+    {
+        let Run { data, config, options } = *self;
+        let confusion = classify(model, &data.test, data.classes.len(), tape);
+        let (best_epoch, validation) = best(&state.epochs).expect("at least one epoch");
+        let metrics = Metrics {
+            config: config.clone(),
+            data: data.name.clone(),
+            pairs: [data.train.len(), data.validation.len(), data.test.len()],
+            words: data.words.len(),
+            classes: data.classes.clone(),
+            parameters: model.count(),
+            threads: rayon::current_num_threads(),
+            device: options.device.to_string(),
+            epochs: state.epochs.clone(),
+            best_epoch,
+            validation,
+            test: confusion.accuracy(),
+            confusion,
+            seconds: state.seconds,
+            learned_kappa: [learned_kappa(&model.body), learned_kappa(&model.head)],
+        };
+        metrics::write(&options.out, &metrics)?;
+        let title = format!("{}: test accuracy {:.2} %", data.name, 100.0 * metrics.test);
+        let of = |f: fn(&Epoch) -> f64| state.epochs.iter().map(f).collect::<Vec<f64>>();
+        curves::plot(
+            &options.out.join("curves.svg"),
+            &title,
+            &[
+                Series { name: "training loss", values: of(|epoch| epoch.loss), better: f64::min },
+                Series {
+                    name: "validation accuracy",
+                    values: of(|epoch| epoch.validation),
+                    better: f64::max,
+                },
+            ],
+        )?;
+        if config.dim == 2 {
+            self.picture(model, &title, tape)?;
+        }
+        Ok(metrics)
+    }
+
+    /// The points that the logistic regression sees of the first test pairs, and its hyperplanes.
+    fn picture<T, B, H, C>(&self, model: &Model<T, B, H, C>, title: &str, tape: &mut Tape<T>) -> Result<()>
+    where
+        T: Float,
+        B: Geometry<T>,
+        H: Geometry<T>,
+        C: Cell<B::Learned, T>,
+    {
+        const SHOWN: usize = 2000;
+        let pairs: Vec<&Pair> = self.data.test.iter().take(SHOWN).collect();
+        let (sentences, classes) = side_by_side(&pairs);
+        tape.reset();
+        let [seen, _] = model.forward(tape, &sentences);
+        let head = model.head.on(tape);
+        let [points, normals] = [
+            head.learned(tape, &model.regression.points),
+            *tape.point(&model.regression.normals).coordinates(),
+        ];
+        let rows = |x: Var<'_, T>| -> Vec<[f64; 2]> {
+            x.to_tensor().rows().map(|row| [row[0].to_f64(), row[1].to_f64()]).collect()
+        };
+        let kappa = match self.config.architecture.head {
+            Space::Euclidean => 0.0,
+            Space::Hyperbolic => learned_kappa(&model.head).unwrap_or(self.config.kappa),
+        };
+        // Of two classes the hyperplane of the positive one separates them.
+        let hyperplanes: Vec<_> = rows(points).into_iter().zip(rows(normals)).collect();
+        let hyperplanes = if self.data.classes.len() == 2 { &hyperplanes[1..] } else { &hyperplanes };
+        let path = self.options.out.join("sentences.svg");
+        disk::classes(
+            &path,
+            &Classes {
+                points: &rows(seen),
+                of: &classes,
+                names: &self.data.classes,
+                hyperplanes,
+                kappa,
+                geodesics: kappa < 0.0,
+                title,
+            },
+        )
+    }
+}
+
+/// Pairs of a batch that share a tape. The parts are trained side by side; on a device there is one.
+fn part_size(batch: usize, device: &Device) -> usize {
+    /// Most parts, and pairs that are worth one.
+    const PARTS: (usize, usize) = (8, 32);
+    if *device == Device::cpu() { batch.div_ceil(PARTS.0).max(PARTS.1) } else { batch }
+}
+
+/// The epoch, from 1, of the best validation accuracy, the first of several, and that accuracy.
+fn best(epochs: &[Epoch]) -> Option<(usize, f64)> {
+    let accuracies = epochs.iter().map(|epoch| epoch.validation).enumerate();
+    let (at, accuracy) = accuracies.reduce(|best, next| if next.1 > best.1 { next } else { best })?;
+    Some((at + 1, accuracy))
+}
+
+/// Reads a checkpoint of the same run as `fresh`.
+fn load<T, B, H, C>(
+    path: &Path,
+    fresh: &State,
+    model: &mut Model<T, B, H, C>,
+    adam: &mut RiemannianAdam<T>,
+) -> Result<State>
+where
+    T: Float,
+    B: Geometry<T>,
+    H: Geometry<T>,
+    C: Cell<B::Learned, T>,
+{
+    let state: State = checkpoint::progress(path)?;
+    if let Some(option) = state.config.difference(&fresh.config) {
+        return Err(AppError::content(path, format!("checkpoint of a run with another --{option}")));
+    }
+    if state.data != fresh.data {
+        return Err(AppError::content(path, "checkpoint of a run on other pairs"));
+    }
+    Ok(checkpoint::load(path, model, adam)?)
+}
+
+/// The published accuracy of an architecture on some data, in percent.
+pub fn published(architecture: Architecture, data: &str) -> Option<f64> {
+    let column = ["SNLI", "PREFIX-10%", "PREFIX-30%", "PREFIX-50%"].iter().position(|&name| name == data)?;
+    let row = TABLE_1.iter().find(|row| row.architecture == architecture)?;
+    Some(row.accuracies[column])
+}

@@ -1,0 +1,107 @@
+//! The model: two encoders, a feed-forward layer, logistic regression.
+
+use cotangent::manifolds::module;
+use cotangent::prelude::*;
+use cotangent_apps_common::confusion::Confusion;
+
+use super::{Config, purpose};
+use crate::sentence_pairs::{Padded, Pair};
+
+/// Largest initial coordinate of a word.
+const WORD_RANGE: f64 = 0.1;
+
+/// Two encoders, one for each sentence, whose states and squared distance go through a feed-forward layer into a
+/// logistic regression. Ganea et al. 2018, section 4, "Models architecture".
+#[derive(Clone, Debug)]
+pub(super) struct Model<T: Float, B: Geometry<T>, H: Geometry<T>, C> {
+    pub(super) body: B,
+    pub(super) head: H,
+    words: Embedding<B::Learned, T>,
+    first: C,
+    second: C,
+    join: Concat<B::Learned, T>,
+    pub(super) regression: LogisticRegression<H::Learned, T>,
+    feed_forward: Activation<T>,
+}
+module!(impl[T: Float, B: Geometry<T>, H: Geometry<T>, C: Module<T>] Module<T> for Model<T, B, H, C> {
+    body, head, words, first, second, join, regression
+});
+
+impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, B, H, C> {
+    pub(super) fn new(
+        body: B,
+        head: H,
+        cell: impl Fn(B::Learned, &mut rng::Rng) -> C,
+        config: &Config,
+        [words, classes]: [usize; 2],
+    ) -> Self {
+        let (mut rng, dim) = (rng::stream(config.seed, purpose::INITIAL, 0), config.dim);
+        let of_body = body.manifold();
+        Model {
+            words: Embedding::uniform("words", of_body, words, dim, WORD_RANGE, &mut rng),
+            first: cell(of_body, &mut rng),
+            second: cell(of_body, &mut rng),
+            join: Concat::new(of_body, &[dim, dim], 1, dim, &mut rng),
+            regression: LogisticRegression::new(head.manifold(), dim, classes, &mut rng),
+            feed_forward: config.feed_forward.activation(),
+            body,
+            head,
+        }
+    }
+
+    /// What the logistic regression sees of some pairs, `[batch, dim]`, and its logits, `[batch, classes]`.
+    pub(super) fn forward<'t>(&self, tape: &'t Tape<T>, [first, second]: &[Padded; 2]) -> [Var<'t, T>; 2] {
+        let (body, head) = (self.body.on(tape), self.head.on(tape));
+        let encode = |cell: &C, sentences: &Padded| {
+            let [len, batch] = sentences.shape();
+            let words = self.words.forward_in(&body, tape, &sentences.words);
+            let words = words.reshape([len, batch, words.shape().width()]);
+            let states = cell.forward_in(&body, words, Some(&sentences.lengths));
+            states[states.len() - 1]
+        };
+        let (first, second) = (encode(&self.first, first), encode(&self.second, second));
+        let apart = body.distance(first, second).square().insert_axis(1);
+        let joined = self.join.forward_in(&body, &[first, second], Some(apart));
+        // Where body and head are one geometry, this is the Möbius version of φ.
+        let seen = head.exp0(self.feed_forward.apply(body.log0(joined)));
+        [seen, self.regression.forward_in(&head, seen)]
+    }
+}
+
+/// Sentences and classes of some pairs, as the model takes them.
+pub(super) fn side_by_side(pairs: &[&Pair]) -> ([Padded; 2], Vec<u32>) {
+    let first = Padded::new(pairs.iter().map(|pair| pair.first.as_slice()));
+    let second = Padded::new(pairs.iter().map(|pair| pair.second.as_slice()));
+    ([first, second], pairs.iter().map(|pair| pair.class).collect())
+}
+
+/// Pairs that are classified together.
+const CLASSIFIED_TOGETHER: usize = 512;
+
+pub(super) fn classify<T, B, H, C>(
+    model: &Model<T, B, H, C>,
+    pairs: &[Pair],
+    classes: usize,
+    tape: &mut Tape<T>,
+) -> Confusion
+where
+    T: Float,
+    B: Geometry<T>,
+    H: Geometry<T>,
+    C: Cell<B::Learned, T>,
+{
+    let mut confusion = Confusion::new(classes);
+    for pairs in pairs.chunks(CLASSIFIED_TOGETHER) {
+        let (sentences, classes) = side_by_side(&pairs.iter().collect::<Vec<_>>());
+        tape.reset();
+        let [_, logits] = model.forward(tape, &sentences);
+        classes.iter().zip(logits.top_k(1).1).for_each(|(&class, found)| confusion.add(class, found));
+    }
+    confusion
+}
+
+/// The curvature that a geometry has learned.
+pub(super) fn learned_kappa<T: Float>(geometry: &impl Geometry<T>) -> Option<f64> {
+    let state = geometry.state();
+    state.first().map(|(_, kappa)| kappa.data()[0].to_f64())
+}

@@ -1,0 +1,11 @@
+//! Classification of pairs of sentences: the application `gru`.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`gru`] | training of recurrent networks |
+//! | [`sentence_pairs`] | labelled pairs of sentences: PREFIX, SNLI, files |
+
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+pub mod gru;
+pub mod sentence_pairs;

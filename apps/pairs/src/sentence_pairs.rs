@@ -1,0 +1,385 @@
+//! Labelled pairs of sentences: PREFIX, SNLI, and anyone's own files.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+use cotangent::engine::rng::{self, Rng};
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::table;
+use rand::RngExt;
+use rand::seq::SliceRandom;
+
+/// The number of a word that is not in the vocabulary.
+pub const UNKNOWN: u32 = 0;
+
+/// Two sentences, as numbers of words, and the number of their class.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pair {
+    /// The first sentence. At least one word.
+    pub first: Vec<u32>,
+    /// The second sentence. At least one word.
+    pub second: Vec<u32>,
+    /// The class.
+    pub class: u32,
+}
+
+/// Pairs to train on, to select by and to test on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SentencePairs {
+    /// What it is, for the record.
+    pub name: String,
+    /// The words, by number. The first stands for all others: [`UNKNOWN`].
+    pub words: Vec<String>,
+    /// The names of the classes. Of two, the second is the positive one.
+    pub classes: Vec<String>,
+    /// To train on.
+    pub train: Vec<Pair>,
+    /// To select by.
+    pub validation: Vec<Pair>,
+    /// To test on.
+    pub test: Vec<Pair>,
+}
+
+/// How PREFIX-Z% is made: Ganea et al. 2018, section 4.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prefix {
+    /// Z: how many of a hundred words of a prefix are replaced.
+    pub noise: u32,
+    /// Words of the vocabulary: 100 in the paper.
+    pub vocabulary: u32,
+    /// Words of the longest sentence: 20 in the paper.
+    pub longest: usize,
+    /// Pairs of the three parts, even numbers: 500,000, 10,000 and 10,000 in the paper.
+    pub sizes: [usize; 3],
+}
+
+impl Prefix {
+    /// The data of the paper with this noise.
+    pub fn of_paper(noise: u32) -> Self {
+        Prefix { noise, vocabulary: 100, longest: 20, sizes: [500_000, 10_000, 10_000] }
+    }
+
+    /// Two pairs for each random first sentence, of the same two lengths: of class 1 with a prefix of it, in which Z%
+    /// of the words, rounded down, are replaced by random ones; of class 0 with a random sentence.
+    ///
+    /// The length of the prefix is uniform between 1 and `longest`, the sentence's between that and `longest`, as in the
+    /// authors' own generator.
+    ///
+    /// # Errors
+    /// If the noise is above 100, a size is odd or 0, or there is no word.
+    pub fn generate(&self, seed: u64) -> Result<SentencePairs> {
+        let Prefix { noise, vocabulary, longest, sizes } = *self;
+        if noise > 100 {
+            return Err(AppError::usage(format!("--noise {noise}: a percentage is needed")));
+        }
+        if let Some(size) = sizes.iter().find(|&&size| size == 0 || !size.is_multiple_of(2)) {
+            return Err(AppError::usage(format!("--pairs {size}: an even number is needed, at least 2")));
+        }
+        if vocabulary == 0 || longest == 0 {
+            return Err(AppError::usage("PREFIX of no words"));
+        }
+        let part = |index: usize| {
+            let mut rng = rng::stream(seed, purpose::PREFIX, index as u64);
+            (0..sizes[index] / 2).flat_map(|_| self.pairs(&mut rng)).collect::<Vec<_>>()
+        };
+        let names = (1..=vocabulary).map(|w| format!("w{w}"));
+        Ok(SentencePairs {
+            name: format!("PREFIX-{noise}%"),
+            words: std::iter::once("<unknown>".to_owned()).chain(names).collect(),
+            classes: vec!["random".to_owned(), "prefix".to_owned()],
+            train: part(0),
+            validation: part(1),
+            test: part(2),
+        })
+    }
+
+    fn pairs(&self, rng: &mut Rng) -> [Pair; 2] {
+        let sentence = |rng: &mut Rng, len: usize| -> Vec<u32> {
+            (0..len).map(|_| rng.random_range(1..=self.vocabulary)).collect()
+        };
+        let len = rng.random_range(1..=self.longest);
+        let whole = rng.random_range(len..=self.longest);
+        let first = sentence(rng, whole);
+        let random = sentence(rng, len);
+        let mut noisy = first[..len].to_vec();
+        let mut places: Vec<usize> = (0..len).collect();
+        let replaced = len * self.noise as usize / 100;
+        for &mut at in places.partial_shuffle(rng, replaced).0 {
+            noisy[at] = rng.random_range(1..=self.vocabulary);
+        }
+        [Pair { first: first.clone(), second: random, class: 0 }, Pair { first, second: noisy, class: 1 }]
+    }
+}
+
+mod purpose {
+    pub(super) const PREFIX: u64 = 20;
+    pub(super) const SPLIT: u64 = 21;
+}
+
+/// The most classes: what is counted of them takes memory for each two, and a first column that has more is
+/// hardly one of labels.
+const CLASSES: usize = 1000;
+
+/// A pair in words.
+struct Text {
+    label: String,
+    first: Vec<String>,
+    second: Vec<String>,
+}
+
+/// Reads SNLI from a directory of `train.tsv`, `val.tsv` and `test.tsv`, each plain or gzip (`.tsv.gz`): label,
+/// premise, hypothesis. Two classes: entailment against the rest (Ganea et al. 2018, section 4). Words that the
+/// training pairs do not have are [`UNKNOWN`].
+///
+/// # Errors
+/// If a file is not there, or a line has not three columns, an empty sentence or a label that SNLI does not have.
+pub fn snli(directory: &Path) -> Result<SentencePairs> {
+    const POSITIVE: &str = "entailment";
+    const LABELS: [&str; 4] = [POSITIVE, "neutral", "contradiction", "not_entailment"];
+    let part = |name: &str| {
+        read(&table::plain_or_packed(directory, &format!("{name}.tsv")), |label| {
+            match LABELS.contains(&label) {
+                true => Ok(()),
+                false => Err(format!("the label {label:?} is not known")),
+            }
+        })
+    };
+    let [train, validation, test] = [part("train")?, part("val")?, part("test")?];
+    let classes = vec!["rest".to_owned(), POSITIVE.to_owned()];
+    let class = |label: &str| u32::from(label == POSITIVE);
+    Ok(numbered("SNLI".to_owned(), [train, validation, test], classes, class))
+}
+
+/// Reads labelled pairs from a file, TSV or CSV, plain or gzip: label, first sentence, second sentence. Words are
+/// what white space separates. The classes are the labels in alphabetical order. A tenth of the lines each, drawn by
+/// seed, serve to select by and to test on.
+///
+/// # Errors
+/// If the file cannot be read, a line has not three columns or an empty one, there are fewer than two classes
+/// or more than a thousand, or fewer than ten lines.
+pub fn read_file(path: &Path, seed: u64) -> Result<SentencePairs> {
+    let mut classes = BTreeSet::new();
+    let mut texts = read(path, |label| {
+        if label.is_empty() {
+            return Err("an empty label".to_owned());
+        }
+        if !classes.contains(label) {
+            if classes.len() == CLASSES {
+                return Err(format!(
+                    "the label {label:?} is one more than {CLASSES}, the most classes there can be"
+                ));
+            }
+            classes.insert(label.to_owned());
+        }
+        Ok(())
+    })?;
+    let classes: Vec<String> = classes.into_iter().collect();
+    if classes.len() < 2 || texts.len() < 10 {
+        let message =
+            format!("{} classes in {} pairs: at least 2 in 10 are needed", classes.len(), texts.len());
+        return Err(AppError::content(path, message));
+    }
+    texts.shuffle(&mut rng::stream(seed, purpose::SPLIT, 0));
+    let tenth = texts.len() / 10;
+    let test = texts.split_off(texts.len() - tenth);
+    let validation = texts.split_off(texts.len() - tenth);
+    let at: HashMap<String, u32> = classes.iter().cloned().zip(0..).collect();
+    let name = path.display().to_string();
+    Ok(numbered(name, [texts, validation, test], classes, |label| at[label]))
+}
+
+/// The lines of a file: a label that passes a `check`, and two sentences.
+fn read(path: &Path, mut check: impl FnMut(&str) -> std::result::Result<(), String>) -> Result<Vec<Text>> {
+    let mut texts = Vec::new();
+    table::read(path, |_, record| {
+        let columns: Vec<&str> = record.iter().collect();
+        let [label, first, second] = columns[..] else {
+            return Err(format!(
+                "{} columns where label, first and second sentence are needed",
+                record.len()
+            ));
+        };
+        check(label)?;
+        let [first, second] =
+            [first, second].map(|s| s.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        if first.is_empty() || second.is_empty() {
+            return Err("a sentence without words".to_owned());
+        }
+        texts.push(Text { label: label.to_owned(), first, second });
+        Ok(())
+    })?;
+    if texts.is_empty() {
+        return Err(AppError::content(path, "no pairs"));
+    }
+    Ok(texts)
+}
+
+/// Words by number, in the order in which the training pairs bring them.
+fn numbered(
+    name: String,
+    [train, validation, test]: [Vec<Text>; 3],
+    classes: Vec<String>,
+    class: impl Fn(&str) -> u32,
+) -> SentencePairs {
+    let mut words = vec!["<unknown>".to_owned()];
+    let mut at: HashMap<String, u32> = HashMap::new();
+    for word in train.iter().flat_map(|text| text.first.iter().chain(&text.second)) {
+        at.entry(word.clone()).or_insert_with(|| {
+            words.push(word.clone());
+            words.len() as u32 - 1
+        });
+    }
+    let number = |word: &String| at.get(word).copied().unwrap_or(UNKNOWN);
+    let pairs = |texts: Vec<Text>| -> Vec<Pair> {
+        let pair = |text: Text| Pair {
+            first: text.first.iter().map(number).collect(),
+            second: text.second.iter().map(number).collect(),
+            class: class(&text.label),
+        };
+        texts.into_iter().map(pair).collect()
+    };
+    let [train, validation, test] = [pairs(train), pairs(validation), pairs(test)];
+    SentencePairs { name, words, classes, train, validation, test }
+}
+
+impl SentencePairs {
+    /// A number that other data would not have.
+    pub fn fingerprint(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        for name in self.words.iter().chain([&String::new()]).chain(&self.classes) {
+            hasher.update(name.as_bytes());
+            hasher.update(&[0]);
+        }
+        for pair in [&self.train, &self.validation, &self.test].into_iter().flatten() {
+            let words =
+                pair.first.iter().chain([&u32::MAX]).chain(&pair.second).chain([&pair.class, &u32::MAX]);
+            words.for_each(|w| hasher.update(&w.to_le_bytes()));
+        }
+        hasher.finalize()
+    }
+}
+
+/// Sentences side by side, as recurrent layers take them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Padded {
+    /// `[longest, batch]`, row by row; shorter sentences are followed by [`UNKNOWN`].
+    pub words: Vec<u32>,
+    /// Words of each sentence.
+    pub lengths: Vec<usize>,
+}
+
+impl Padded {
+    /// Some sentences.
+    pub fn new<'a>(sentences: impl Iterator<Item = &'a [u32]> + Clone) -> Self {
+        let lengths: Vec<usize> = sentences.clone().map(<[u32]>::len).collect();
+        let (longest, batch) = (lengths.iter().copied().max().unwrap_or(0), lengths.len());
+        let mut words = vec![UNKNOWN; longest * batch];
+        for (b, sentence) in sentences.enumerate() {
+            sentence.iter().enumerate().for_each(|(t, &word)| words[t * batch + b] = word);
+        }
+        Padded { words, lengths }
+    }
+
+    /// `[longest, batch]`.
+    pub fn shape(&self) -> [usize; 2] {
+        let batch = self.lengths.len();
+        [self.words.len() / batch.max(1), batch]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_are_as_noisy_as_asked() {
+        for noise in [0, 10, 30, 50, 100] {
+            let prefix = Prefix { sizes: [4000, 2, 2], ..Prefix::of_paper(noise) };
+            let data = prefix.generate(7).unwrap();
+            let (mut words, mut replaced) = (0, 0);
+            for [negative, positive] in data.train.as_chunks().0 {
+                assert_eq!((negative.class, positive.class), (0, 1));
+                assert_eq!(negative.first, positive.first);
+                let len = positive.second.len();
+                assert!(negative.second.len() == len && (1..=20).contains(&len));
+                assert!(positive.first.len() >= len && positive.first.len() <= 20);
+                let differ = positive.first.iter().zip(&positive.second).filter(|(a, b)| a != b).count();
+                let most = len * noise as usize / 100;
+                assert!(differ <= most);
+                (words, replaced) = (words + most, replaced + differ);
+                assert!(negative.second.iter().chain(&positive.first).all(|w| (1..=100).contains(w)));
+            }
+            // A word is replaced by itself once in a hundred times.
+            assert!(replaced as f64 >= 0.985 * words as f64, "{replaced} of {words}");
+            assert!(data == prefix.generate(7).unwrap() && data.train != prefix.generate(8).unwrap().train);
+        }
+        assert!(Prefix::of_paper(101).generate(1).is_err());
+    }
+
+    #[test]
+    fn files_are_read_or_refused_by_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.tsv");
+        let of = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            read_file(&path, 1)
+        };
+        let error = |text: &str| of(text).unwrap_err().to_string().rsplit_once("p.tsv").unwrap().1.to_owned();
+        assert_eq!(
+            error("a\tx\ty\nb\tx\n"),
+            ":2: 2 columns where label, first and second sentence are needed"
+        );
+        assert_eq!(error("a\tx\t \n"), ":1: a sentence without words");
+        assert_eq!(
+            error("a,x,y\n\nb,\"x,y\n"),
+            ":3: 2 columns where label, first and second sentence are needed"
+        );
+        assert_eq!(error("a\tx\ty\n\tx\ty\n"), ":2: an empty label");
+        assert_eq!(error(""), ": no pairs");
+        assert_eq!(error("a\tx\ty\n"), ": 1 classes in 1 pairs: at least 2 in 10 are needed");
+        let many: String = (0..500_000).map(|i| format!("n{i}\tx\ty\n")).collect();
+        assert_eq!(
+            error(&many),
+            ":1001: the label \"n1000\" is one more than 1000, the most classes there can be"
+        );
+        let lines: String = (0..20).map(|i| format!("{}\tx{i} y\tz\n", ["no", "yes"][i % 2])).collect();
+        let data = of(&lines).unwrap();
+        assert_eq!(data.classes, ["no", "yes"]);
+        assert_eq!([data.train.len(), data.validation.len(), data.test.len()], [16, 2, 2]);
+        assert!(data.train.iter().all(|pair| !pair.first.contains(&UNKNOWN)));
+        assert!(data.test.iter().all(|pair| pair.first[0] == UNKNOWN && pair.first[1] != UNKNOWN));
+    }
+
+    /// Two classes; words that no training pair has are unknown; packed files are read as plain ones.
+    #[test]
+    fn snli_is_entailment_against_the_rest() {
+        use std::io::Write;
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        write("train.tsv", "neutral\ta man\tsleeps\nentailment\ta dog\ta pet\n");
+        write("test.tsv", "contradiction\ta cat\tsleeps\nnot_entailment\tthe dog\ta dog\n");
+        let file = std::fs::File::create(dir.path().join("val.tsv.gz")).unwrap();
+        let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+        packed.write_all(b"entailment\ta man\ta man\n").unwrap();
+        packed.finish().unwrap();
+        let data = snli(dir.path()).unwrap();
+        assert_eq!(data.words, ["<unknown>", "a", "man", "sleeps", "dog", "pet"]);
+        assert_eq!(data.classes, ["rest", "entailment"]);
+        let pair =
+            |first: &[u32], second: &[u32], class| Pair { first: first.into(), second: second.into(), class };
+        assert_eq!(data.train, [pair(&[1, 2], &[3], 0), pair(&[1, 4], &[1, 5], 1)]);
+        assert_eq!(data.validation, [pair(&[1, 2], &[1, 2], 1)]);
+        assert_eq!(data.test, [pair(&[1, UNKNOWN], &[3], 0), pair(&[UNKNOWN, 4], &[1, 4], 0)]);
+        write("test.tsv", "neutral\ta\tb\nyes\ta\tb\n");
+        let error = snli(dir.path()).unwrap_err().to_string();
+        assert!(error.ends_with("test.tsv:2: the label \"yes\" is not known"), "{error}");
+    }
+
+    #[test]
+    fn sentences_stand_side_by_side() {
+        let sentences = [vec![1, 2, 3], vec![4]];
+        let padded = Padded::new(sentences.iter().map(Vec::as_slice));
+        assert_eq!(padded.words, [1, 4, 2, UNKNOWN, 3, UNKNOWN]);
+        assert_eq!((padded.lengths.as_slice(), padded.shape()), (&[3, 1][..], [3, 2]));
+    }
+}

@@ -1,0 +1,235 @@
+//! The application `gru` from the outside: results, files, resumption, and what bad input gets.
+
+use std::path::Path;
+
+use cotangent_apps_pairs::gru::{Metrics, TABLE_1};
+
+use crate::common::{App, Dir, bytes};
+use crate::pictures::{long_name, text_fits};
+
+const GRU: App = App(env!("CARGO_BIN_EXE_gru"));
+
+fn metrics(dir: &str) -> Metrics {
+    crate::common::metrics(dir)
+}
+
+/// Few pairs, fewer to select by and test on than `--data prefix` has: class yes if the second sentence ends as the
+/// first.
+fn echoes(d: &Dir) -> String {
+    let mut text = String::new();
+    for i in 0..600_u32 {
+        let word = |k: u32| ["a", "b", "c"][((i / 2 + k * k) % 3) as usize];
+        let (label, last) = if i % 2 == 0 { ("yes", word(2)) } else { ("no", word(2 + i % 4 / 3 + 1)) };
+        let label = if last == word(2) { "yes" } else { label };
+        text +=
+            &format!("{label}\t{} {}\t{}{last}\n", word(5), word(2), ["", "c ", "b a "][(i % 3) as usize]);
+    }
+    d.write("echoes.tsv", text)
+}
+
+const SHORT: [&str; 6] = ["--epochs", "2", "--batch", "100", "--dim", "3"];
+
+#[test]
+fn every_model_of_table_1_has_the_same_bits_for_any_number_of_threads() {
+    let d = Dir::new();
+    let file = echoes(&d);
+    for row in TABLE_1 {
+        let run = |name: &str, rest: &[&str]| {
+            let out = d.path(name);
+            GRU.succeeds(
+                &[&["--model", row.name, "--data", &file, "--out", &out][..], &SHORT[..], rest].concat(),
+            );
+            (bytes(&out, "model.safetensors"), metrics(&out))
+        };
+        let (one, of_one) = run("one", &["--threads", "1"]);
+        let (two, of_two) = run("two", &["--threads", "2"]);
+        let (other, _) = run("other", &["--seed", "7"]);
+        assert!(one == two && one != other, "{}", row.name);
+        assert_eq!((&of_one.epochs, of_one.test), (&of_two.epochs, of_two.test));
+        assert_eq!(of_one.config.architecture, row.architecture);
+        assert_eq!((of_one.epochs.len(), of_one.confusion.total()), (2, 60));
+        assert!(of_one.epochs.iter().all(|epoch| epoch.loss.is_finite()), "{of_one:?}");
+    }
+}
+
+#[test]
+fn it_learns_and_draws() {
+    let d = Dir::new();
+    let (file, out) = (echoes(&d), d.path("out"));
+    let args =
+        ["--data", &file, "--out", &out, "--epochs", "60", "--batch", "20", "--dim", "2", "--lr", "0.03"];
+    let printed = GRU.succeeds(&args);
+    let metrics = metrics(&out);
+    assert!(metrics.test > 0.9, "{metrics:?}");
+    assert!(metrics.validation >= metrics.epochs.iter().map(|epoch| epoch.validation).fold(0.0, f64::max));
+    assert!(printed.contains(&format!("{:.2} %  this run", 100.0 * metrics.test)), "{printed}");
+    for file in ["curves.svg", "sentences.svg", "checkpoint.bin"] {
+        assert!(Path::new(&out).join(file).exists(), "{file} is missing");
+    }
+}
+
+#[test]
+fn curvatures_are_learned() {
+    let d = Dir::new();
+    let file = echoes(&d);
+    for (body, head) in
+        [("hyperbolic", "hyperbolic"), ("euclidean", "hyperbolic"), ("hyperbolic", "euclidean")]
+    {
+        let out = d.path("out");
+        let args =
+            ["--data", &file, "--out", &out, "--kappa", "learned:-0.5", "--body", body, "--head", head];
+        GRU.succeeds(&[&args[..], &SHORT[..]].concat());
+        let metrics = metrics(&out);
+        let moved = metrics.learned_kappa.map(|kappa| kappa.is_some_and(|kappa| kappa != -0.5));
+        assert_eq!(moved, [body == "hyperbolic", head == "hyperbolic"], "{metrics:?}");
+    }
+}
+
+#[test]
+fn killed_at_any_moment_it_resumes() {
+    let d = Dir::new();
+    let file = echoes(&d);
+    let (whole, killed) = (d.path("whole"), d.path("killed"));
+    // A checkpoint at every step.
+    let args = ["--data", &file, "--epochs", "40", "--batch", "25", "--dim", "3", "--checkpoint-every", "0"];
+    GRU.survives_kills(&args, &killed);
+    GRU.succeeds(&[&args[..], &["--out", &whole]].concat());
+    assert!(bytes(&whole, "model.safetensors") == bytes(&killed, "model.safetensors"));
+    assert_eq!(metrics(&whole).epochs, metrics(&killed).epochs);
+}
+
+#[test]
+fn a_device_trains_to_the_same_metrics() {
+    let d = Dir::new();
+    let file = echoes(&d);
+    if !GRU.has_opencl(&[]) {
+        return;
+    }
+    let train = |name: &str, device: &str| {
+        let out = d.path(name);
+        GRU.succeeds(&[&["--data", &file, "--device", device, "--out", &out][..], &SHORT[..]].concat());
+        (metrics(&out), bytes(&out, "model.safetensors"))
+    };
+    let (on_cpu, _) = train("cpu", "cpu");
+    let (on_device, model) = train("device", "opencl");
+    assert_eq!(on_device.device, "opencl:0");
+    for (a, b) in on_device.epochs.iter().zip(&on_cpu.epochs) {
+        assert!((a.loss - b.loss).abs() <= 1e-5 * b.loss && a.validation == b.validation, "{a:?} {b:?}");
+    }
+    assert_eq!(on_device.test, on_cpu.test);
+    assert!(model == train("again", "opencl").1, "two runs differ");
+}
+
+#[test]
+fn prefixes_are_generated() {
+    let d = Dir::new();
+    let out = d.path("out");
+    let printed = GRU.succeeds(&[
+        "--noise",
+        "30",
+        "--pairs",
+        "400",
+        "--epochs",
+        "1",
+        "--batch",
+        "200",
+        "--model",
+        "euclidean-rnn",
+        "--out",
+        &out,
+    ]);
+    assert!(printed.starts_with("PREFIX-30%: 400 pairs to train on, 10000 to select by, 10000 to test on"));
+    assert!(printed.contains("81.71 %  Ganea et al. 2018"), "{printed}");
+}
+
+#[test]
+fn bad_input_is_named() {
+    let d = Dir::new();
+    let (file, out) = (echoes(&d), d.path("out"));
+    let fails = |args: &[&str]| GRU.fails(&[args, &["--out", &out]].concat());
+    assert!(fails(&["--data", "no-such-file"]).starts_with("no-such-file: "));
+    assert!(fails(&["--data", "snli"]).contains("--path is needed"));
+    assert!(fails(&["--data", "snli", "--path", &d.path("none")]).contains("train.tsv"));
+    assert!(fails(&["--data", &d.write("bad.tsv", "yes\ta\tb\nno\ta\n")]).contains("bad.tsv:2: 2 columns"));
+    assert!(fails(&["--data", &file, "--kappa", "1"]).contains("a negative number is needed"));
+    assert!(fails(&["--data", &file, "--kappa", "flat"]).contains("learned:NUMBER is needed"));
+    assert!(fails(&["--data", &file, "--lr", "0"]).contains("--lr 0"));
+    assert!(fails(&["--data", &file, "--dim", "0"]).contains("--dim 0"));
+    assert!(fails(&["--noise", "200"]).contains("--noise 200"));
+    assert!(fails(&["--data", &file, "--resume"]).contains("checkpoint.bin: No such file"));
+    let train = [&["--data", &file][..], &SHORT[..]].concat();
+    GRU.succeeds(&[&train[..], &["--out", &out]].concat());
+    assert!(fails(&[&train[..], &["--resume", "--seed", "1"]].concat()).ends_with("another --seed"));
+    assert!(fails(&[&train[..], &["--resume", "--clip", "2"]].concat()).ends_with("another --clip"));
+    assert!(fails(&["--data", &file, "--clip", "0"]).contains("--clip 0"));
+    let other = d.write("other.tsv", std::fs::read_to_string(&file).unwrap().replace("yes", "ok"));
+    let other = [&["--data", &other, "--resume"][..], &SHORT[..]].concat();
+    assert!(fails(&other).ends_with("checkpoint of a run on other pairs"));
+    let mut damaged = bytes(&out, "checkpoint.bin");
+    *damaged.last_mut().unwrap() ^= 1;
+    std::fs::write(Path::new(&out).join("checkpoint.bin"), damaged).unwrap();
+    assert!(fails(&[&train[..], &["--resume"]].concat()).contains("damaged checkpoint"));
+}
+
+/// What was written before is still there.
+#[test]
+fn a_loss_that_is_no_number_stops_training() {
+    let d = Dir::new();
+    let file = echoes(&d);
+    for model in ["euclidean-rnn", "hyperbolic-gru"] {
+        let out = d.path(model);
+        // Checkpoints at every step: that of the step before the last leads to no number, and is not kept.
+        let args = ["--data", &file, "--model", model, "--checkpoint-every", "0", "--out", &out];
+        let args = [&args[..], &SHORT[..], &["--lr", "1e30"]].concat();
+        let line = GRU.diverges(&args);
+        assert!(line.contains("a lower --lr may help; "), "{line}");
+        assert!(line.ends_with("checkpoint.bin is that of step 0"), "{line}");
+        assert!(!Path::new(&out).join("checkpoint.next").exists());
+        assert_eq!(GRU.diverges(&[&args[..], &["--resume"]].concat()), line);
+    }
+}
+
+#[test]
+fn a_second_run_in_one_directory_is_refused() {
+    let d = Dir::new();
+    GRU.is_refused_in_a_held_directory(&["--data", &echoes(&d)], &d.path("out"));
+}
+
+/// The parameters of a run with another seed have the shapes of this one's, and nothing else would show.
+#[test]
+fn the_model_of_another_run_is_not_tested() {
+    let d = Dir::new();
+    let file = echoes(&d);
+    let train = |name: &str, seed: &str, more: &[&str]| {
+        let out = d.path(name);
+        let args = ["--data", &file, "--seed", seed, "--out", &out];
+        (out.clone(), GRU.run(&[&args[..], &SHORT[..], more].concat()))
+    };
+    let ((one, _), (two, _)) = (train("one", "1", &[]), train("two", "2", &[]));
+    assert!(train("one", "1", &["--resume"]).1.status.success());
+    std::fs::write(Path::new(&one).join("model.safetensors"), bytes(&two, "model.safetensors")).unwrap();
+    let (_, output) = train("one", "1", &["--resume"]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    let end = "model.safetensors: a model of another run: other options, or other data\n";
+    assert!(error.ends_with(end) && output.status.code() == Some(2), "{error}");
+}
+
+/// A reader that went away ends nothing but the printing.
+#[test]
+fn closed_outputs_end_nothing() {
+    let d = Dir::new();
+    let (file, out) = (echoes(&d), d.path("out"));
+    GRU.succeeds_unheard(&[&["--data", &file, "--out", &out][..], &SHORT[..]].concat());
+    assert!(Path::new(&out).join("metrics.json").exists());
+}
+
+#[test]
+fn text_is_within_its_picture() {
+    let d = Dir::new();
+    let (out, name) = (d.path("out"), long_name());
+    let pairs = std::fs::read_to_string(echoes(&d)).unwrap().replace("yes\t", &format!("{name}\t"));
+    let data = d.write(&name[..name.len().min(150)], pairs);
+    GRU.succeeds(&["--data", &data, "--epochs", "1", "--dim", "2", "--out", &out]);
+    text_fits(&format!("{out}/curves.svg"), &["training loss: best"]);
+    text_fits(&format!("{out}/sentences.svg"), &["test accuracy", "a name that is", "no"]);
+}

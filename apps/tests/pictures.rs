@@ -1,0 +1,57 @@
+//! Pictures: their text can be read.
+
+/// The value of an attribute of an element.
+fn attribute<'a>(element: &'a str, name: &str) -> Option<&'a str> {
+    let (_, value) = element.split_once(&format!(" {name}=\""))?;
+    value.split('"').next()
+}
+
+/// Each line of text of a picture with where it begins and ends: at half the font's size for each character,
+/// which is less than any font takes.
+fn lines(svg: &str) -> Vec<(f64, f64, String)> {
+    let mut groups = vec![(12.0, "start".to_owned())];
+    let mut lines = Vec::new();
+    for element in svg.split('<').skip(1) {
+        let (tag, content) = element.split_once('>').unwrap();
+        let (size, anchor) = groups.last().unwrap().clone();
+        let size =
+            attribute(tag, "font-size").map_or(size, |size| size.trim_end_matches("px").parse().unwrap());
+        let anchor = attribute(tag, "text-anchor").map_or(anchor, str::to_owned);
+        match tag.split_whitespace().next().unwrap() {
+            "g" => groups.push((size, anchor)),
+            "/g" => drop(groups.pop()),
+            "text" => {
+                let text = content.trim();
+                let width = 0.5 * size * text.chars().count() as f64;
+                let x: f64 = attribute(tag, "x").unwrap().parse().unwrap();
+                let start = x - width
+                    * match anchor.as_str() {
+                        "start" => 0.0,
+                        "middle" => 0.5,
+                        _ => 1.0,
+                    };
+                lines.push((start, start + width, text.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// The text of a picture, which has some words, is within it.
+#[track_caller]
+pub(crate) fn text_fits(path: &str, contains: &[&str]) {
+    let svg = std::fs::read_to_string(path).unwrap();
+    let width: f64 = attribute(svg.split_once("<svg").unwrap().1, "width").unwrap().parse().unwrap();
+    let lines = lines(&svg);
+    for (start, end, text) in &lines {
+        assert!(*start >= 0.0 && *end <= width, "{path}: {text:?} from {start} to {end} of {width}");
+    }
+    let all = lines.into_iter().map(|(_, _, text)| text).collect::<Vec<_>>().join(" ");
+    contains.iter().for_each(|text| assert!(all.contains(text), "{path}: {text:?} is not in {all:?}"));
+}
+
+/// A name for which no picture has room.
+pub(crate) fn long_name() -> String {
+    "a name that is longer than half of any picture is wide, and then some more of it, ".repeat(2)
+}
