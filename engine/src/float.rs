@@ -167,9 +167,11 @@ macro_rules! impl_float {
             fn read_le(bytes: &[u8]) -> Self {
                 $t::from_le_bytes(bytes.try_into().expect("one element's bytes"))
             }
+            #[inline(always)]
             fn erase(elements: &[Self]) -> Floats<'_> {
                 Floats::$erased(elements)
             }
+            #[inline(always)]
             fn erase_mut(elements: &mut [Self]) -> FloatsMut<'_> {
                 FloatsMut::$erased(elements)
             }

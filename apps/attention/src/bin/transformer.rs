@@ -20,7 +20,7 @@ use cotangent_apps_common::threads::Threads;
 /// Transformers with attention by dot product, hyperbolic distance or cones, for translation (Vaswani et al. 2017;
 /// Gulcehre et al. 2019; Tseng et al. 2023).
 #[derive(Parser)]
-#[command(version)]
+#[command(name = "transformer", version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -22,7 +22,7 @@ use cotangent_apps_embeddings::{edges, reconstruction, wordnet};
 /// Without a command: trains on the mammals of WordNet, in 5 dimensions, and prints mean rank and MAP
 /// beside the published figures.
 #[derive(Parser)]
-#[command(version)]
+#[command(name = "poincare", version)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,

@@ -16,7 +16,7 @@ use cotangent_apps_embeddings::subtree::{self, Config, Metrics, Solver, TABLE_2}
 /// Tells the nodes below a root from all others by their Poincaré embedding: logistic regression in the ball, of the
 /// ball's coordinates, and of the logarithms at the origin (Ganea, Bécigneul, Hofmann 2018, Table 2).
 #[derive(Parser)]
-#[command(version)]
+#[command(name = "subtree", version)]
 struct Cli {
     /// Embedding in the Poincaré ball: .safetensors or .tsv, as `poincare train` writes them.
     #[arg(long)]

@@ -19,7 +19,7 @@ use cotangent_apps_pairs::sentence_pairs::{self, Prefix, SentencePairs};
 /// Without options: a fully hyperbolic GRU learns to tell noisy prefixes of sentences from random sentences
 /// (PREFIX-10%), and its accuracy is printed beside the published one.
 #[derive(Parser)]
-#[command(version)]
+#[command(name = "gru", version)]
 struct Cli {
     #[command(flatten)]
     data: Data,
