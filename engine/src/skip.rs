@@ -7,7 +7,7 @@ use std::io::Write;
 /// the environment variable `COTANGENT_SKIPPED` names. The test runner has no skip at run time and counts such a test as
 /// passed; `./test` sets the variable, and counts and names what was skipped.
 ///
-/// ```
+/// ```no_run
 /// cotangent_engine::skipped(format_args!("no compiler"));
 /// ```
 ///

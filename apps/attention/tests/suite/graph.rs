@@ -203,7 +203,7 @@ fn cora_and_citeseer_are_read() {
     for (name, sizes) in
         [("cora", [2708, 2708 + 2 * 5278, 1433]), ("citeseer", [3327, 3327 + 2 * 4552, 3703])]
     {
-        let path = Path::new("../../shared/data").join(name);
+        let path = Path::new("../../../shared/data").join(name);
         if !path.exists() {
             cotangent::engine::skipped(format_args!("no {}", path.display()));
             continue;
