@@ -3,15 +3,12 @@
 mod common;
 
 use common::*;
-use cotangent_engine::{Float, Gradients, Row, Rows, Tape, Tensor, rng};
+use cotangent_engine::{Float, Row, Rows, Tape, Tensor, rng};
 use cotangent_manifolds::{
-    Euclidean, Grassmann, HalfSpace, Lorentz, Manifold, Module, Param, ParamOnTape, Path, PoincareBall,
-    Point, Product, Spd, Sphere, Stereographic, Stiefel, Visitor, VisitorMut,
+    Euclidean, Grassmann, HalfSpace, Lorentz, Manifold, Param, ParamOnTape, PoincareBall, Point, Product,
+    Spd, Sphere, Stereographic, Stiefel,
 };
-use cotangent_optim::{
-    Accumulated, Algorithm, Average, GradientSource, OptimError, Optimiser, RiemannianAdam, RiemannianSgd,
-    clip,
-};
+use cotangent_optim::{Algorithm, Average, OptimError, Optimiser, RiemannianAdam, RiemannianSgd};
 use rand::RngExt;
 
 /// Law 23: an exact step of rate 1 lands on the target.
@@ -434,118 +431,6 @@ fn threads_do_not_show() {
         })
     };
     assert_eq!(run(1), run(3));
-}
-
-/// A clone is a parameter of its own: on a tape, for an optimiser and for an average.
-#[test]
-fn clones_are_parameters_of_their_own() {
-    let teacher = Param::new("w", Euclidean, Tensor::new([1], vec![3.0_f64]));
-    let mut student = teacher.clone();
-    assert_eq!((student.value(), student.name()), (teacher.value(), teacher.name()));
-    *student.value_mut() = Tensor::new([1], vec![30.0]);
-    let tape = Tape::new();
-    let [a, b] = [&teacher, &student].map(|param| *tape.point(param).coordinates());
-    let loss = (2.0 * a + 5.0 * b).sum();
-    assert_eq!(loss.item(), 156.0);
-    let gradients = tape.backward(loss);
-    let of = |param: &Param<Euclidean, f64>| gradients.param(param.id()).unwrap().to_dense(1, 1)[0];
-    assert_eq!((of(&teacher), of(&student)), (2.0, 5.0));
-
-    // Six from one: momenta, averages and steps are those of six.
-    let mut many = vec![Param::new("w", Euclidean, Tensor::new([1], vec![0.0_f64])); 6];
-    let mut alone = many.clone();
-    let mut together = RiemannianSgd::new(1.0).unwrap().momentum(0.5).unwrap();
-    let mut each = [(); 6].map(|()| together.clone());
-    let mut average = Average::uniform();
-    for _ in 0..3 {
-        let tape = Tape::new();
-        let loss = |params: &[Param<Euclidean, f64>]| {
-            let of = |(i, param)| (i as f64 - 2.5) * *tape.point::<Euclidean>(param).coordinates();
-            params.iter().enumerate().map(of).reduce(|a, b| a + b).unwrap().sum()
-        };
-        let gradients = tape.backward(loss(&many) + loss(&alone));
-        together.step(&mut many, &gradients).unwrap();
-        for (param, sgd) in alone.iter_mut().zip(&mut each) {
-            sgd.step(param, &gradients).unwrap();
-        }
-        average.update(&many).unwrap();
-    }
-    let values = |params: &[Param<Euclidean, f64>]| -> Vec<f64> {
-        params.iter().map(|param| param.value().data()[0]).collect()
-    };
-    assert_eq!(values(&many), values(&alone));
-    assert_eq!(values(&many), [0, 1, 2, 3, 4, 5].map(|i| (2.5 - f64::from(i)) * (1.0 + 1.5 + 1.75)));
-    average.swap(&mut many).unwrap();
-    let mean = (1.0 + 2.5 + 4.25) / 3.0;
-    for (i, value) in values(&many).into_iter().enumerate() {
-        assert!((value - (2.5 - i as f64) * mean).abs() < 1e-14, "{i}: {value}");
-    }
-}
-
-/// Going back to the best model keeps its parameters, and with them what the optimiser knows.
-#[test]
-fn a_restored_state_keeps_momenta() {
-    let mut x = Param::new("x", Euclidean, Tensor::new([1], vec![0.0_f64]));
-    let mut sgd = RiemannianSgd::new(1.0).unwrap().momentum(0.5).unwrap();
-    let mut step = |x: &mut Param<Euclidean, f64>| {
-        let tape = Tape::new();
-        sgd.step(x, &tape.backward(tape.point(x).coordinates().sum())).unwrap();
-        x.value().data()[0]
-    };
-    assert_eq!(step(&mut x), -1.0);
-    let best = x.state();
-    assert_eq!(step(&mut x), -2.5);
-    x.load_state(best).unwrap();
-    assert_eq!(step(&mut x), -1.0 - 1.75);
-}
-
-/// A parameter in two places of a module counts once: its gradient is the sum over them, and it goes one
-/// step.
-#[test]
-fn tied_weights_are_stepped_once() {
-    struct Tied(Param<Euclidean, f64>);
-    impl Module<f64> for Tied {
-        fn visit<V: Visitor<f64>>(&self, path: &mut Path, visitor: &mut V) {
-            path.within("encoder", |path| self.0.visit(path, visitor));
-            path.within("decoder", |path| self.0.visit(path, visitor));
-        }
-        fn visit_mut<V: VisitorMut<f64>>(&mut self, path: &mut Path, visitor: &mut V) {
-            path.within("encoder", |path| self.0.visit_mut(path, visitor));
-            path.within("decoder", |path| self.0.visit_mut(path, visitor));
-        }
-    }
-    let start = || Param::new("w", Euclidean, Tensor::new([2], vec![3.0, 4.0]));
-    fn gradients<'t>(tape: &'t Tape<f64>, param: &Param<Euclidean, f64>) -> Gradients<'t, f64> {
-        let places = [(); 2].map(|()| *tape.point(param).coordinates());
-        tape.backward((places[0] * places[1]).sum())
-    }
-    let (mut tied, mut plain) = (Tied(start()), start());
-    assert_eq!(tied.count(), 2);
-    assert_eq!(tied.state(), [("encoder".to_owned(), start().value().clone())]);
-    let optimiser = || RiemannianSgd::new(0.1).unwrap().momentum(0.5).unwrap().clip(5.0).unwrap();
-    let (mut of_tied, mut of_plain) = (optimiser(), optimiser());
-    let (mut average, mut sum) = (Average::uniform(), Accumulated::new());
-    for _ in 0..3 {
-        let tape = Tape::new();
-        let found = gradients(&tape, &tied.0);
-        assert_eq!(clip::norm(&tied, &found), clip::norm(&tied.0, &found));
-        sum.clear();
-        sum.add(&tied, &found, 1.0);
-        assert_eq!(
-            sum.of(tied.0.id()).unwrap().to_dense(1, 2),
-            found.param(tied.0.id()).unwrap().to_dense(1, 2)
-        );
-        of_tied.step(&mut tied, &found).unwrap();
-        let tape = Tape::new();
-        let found = gradients(&tape, &plain);
-        of_plain.step(&mut plain, &found).unwrap();
-        assert_eq!(tied.0.value(), plain.value());
-        average.update(&tied).unwrap();
-    }
-    average.swap(&mut tied).unwrap();
-    assert_ne!(tied.0.value(), plain.value());
-    average.swap(&mut tied).unwrap();
-    assert_eq!(tied.0.value(), plain.value());
 }
 
 /// A step by the gradient `weights` of some rows, or of all.
