@@ -149,8 +149,9 @@ pub mod formulas {
         #[inline(always)]
         fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 2] {
             let square = tangent_product(xx, xv, xv, vv, area, kappa);
-            // Beyond this radius the result is off every storage type's hyperboloid, and is settled.
-            // And where v overflows, so that its length is no number: what is NaN in v is NaN in the sum below.
+            // Beyond this radius the result is off every storage type's hyperboloid, and is settled. So
+            // it is where v overflows and the square is NaN: a NaN in v itself reaches the result through
+            // the sum.
             let (s, least) = (kappa * square, S::constant(-1e5));
             let s = S::select(least.lt(s), s, least);
             let (sinc, cosc) = s.sinc_cosc();

@@ -322,12 +322,13 @@ impl Matrix {
     }
 }
 
-/// Eigenvalues and eigenvectors of a symmetric matrix `[n, n]`: values descending, and as rows of `[n, n]` unit vectors
-/// in their order. Of both signs of a vector it is that which makes the first of its largest coordinates positive.
+/// Eigenvalues of a symmetric matrix `[n, n]`, descending, and its unit eigenvectors in the same order,
+/// as the rows of a tensor `[n, n]`. The sign of each vector makes the first of its largest coordinates
+/// positive.
 ///
-/// Cyclic Jacobi rotations (Golub, Van Loan 2013, "Matrix Computations", §8.5): meant for tens or hundreds of rows, and
-/// accurate also for small eigenvalues of a graded matrix. Of a matrix that is not symmetric it takes the symmetric
-/// part; values of one that is not finite are NaN.
+/// Cyclic Jacobi rotations (Golub, Van Loan 2013, "Matrix Computations", §8.5): for tens or hundreds of
+/// rows, and accurate also for small eigenvalues of a graded matrix. Only the symmetric part of the
+/// matrix counts. If an element is not finite, all results are NaN.
 ///
 /// # Panics
 /// If the matrix is not square.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use cotangent_apps_attention::attention::Score;
 use cotangent_apps_attention::graph::labelled_graph::LabelledGraph;
 use cotangent_apps_attention::graph::{Metrics, published};
 
@@ -10,18 +11,6 @@ use crate::common::{App, Dir, bytes};
 use crate::pictures::{long_name, text_fits};
 
 const GRAPH: App = App(env!("CARGO_BIN_EXE_graph"));
-
-const SCORES: [&str; 9] = [
-    "additive",
-    "dot",
-    "distance",
-    "half-space",
-    "penumbral",
-    "umbral",
-    "laplacian",
-    "penumbral-released",
-    "umbral-released",
-];
 
 /// Three groups of thirty nodes: most edges are within a group, a node has two of its group's ten words and one of all;
 /// of each group four nodes are to train on and six to select by.
@@ -68,7 +57,7 @@ fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String)
 fn every_attention_learns_groups() {
     let d = Dir::new();
     let path = groups(&d, true);
-    for score in SCORES {
+    for score in Score::ALL.map(Score::name) {
         let more = format!("--attention {score} --lr 0.02 --patience 30 --epochs 120 --dropout 0.3");
         let (printed, metrics, out) = run(&d, &path, score, &more);
         assert_eq!((metrics.sizes, metrics.split), ([90, 810, 30], [12, 18, 59]), "{printed}");
@@ -128,7 +117,7 @@ fn a_device_learns_the_same() {
 /// Published figures stand beside runs with the setting that they were published for, and no others.
 #[test]
 fn published_figures_are_of_their_own_setting() {
-    use cotangent_apps_attention::attention::{AggregateOption, AttentionOptions, CoordinatesOption, Score};
+    use cotangent_apps_attention::attention::{AggregateOption, AttentionOptions, CoordinatesOption};
     use cotangent_apps_attention::graph::Config;
     let plain = AttentionOptions::default();
     let protocol = Config {

@@ -39,8 +39,8 @@ fn numbers(d: &Dir) -> String {
     directory
 }
 
-const SMALL: &str = "--layers 1 --width 32 --heads 2 --hidden 64 --vocabulary 320 --batch-tokens 512 --lr 0.01 \
-    --warm-up 40 --dropout 0 --average 2 --beam 3";
+const SMALL: &str = "--layers 1 --width 32 --heads 2 --hidden 64 --vocabulary 320 --batch-tokens 512 \
+    --lr 0.01 --warm-up 40 --dropout 0 --average 2 --beam 3";
 
 fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String) {
     let out = d.path(name);
