@@ -1,19 +1,21 @@
 //! What formulas are compiled to, and where.
 //!
-//! A generic function is compiled in each crate that calls it. The kernels of a formula, of both passes, for both
-//! element types and three instruction sets, take seconds. A formula that says [`compiled_here!`](crate::compiled_here)
-//! has them compiled once, in its own crate; one that does not is compiled wherever it is used, and works as well.
+//! A generic function is compiled in each crate that calls it. The kernels of an elementwise or a pair formula, of both
+//! passes, for both element types and three instruction sets, take seconds; a row formula has a
+//! [plan](crate::RowPlan) instead. A formula that says [`compiled_here!`](crate::compiled_here) has all that is
+//! compiled for it compiled once, in its own crate; one that does not has it compiled wherever it is used, and
+//! works as well.
 
-use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::kernels::gram::Erased;
+use crate::kernels::gram::specialised;
 use crate::kernels::map::ErasedMap;
 use crate::kernels::operands::{Operand, Parameter, Results};
 use crate::kernels::pair::{ErasedPair, PairKernel};
-use crate::{Float, MapFormula, Operation, PairFormula, RowFormula, Tensor};
+use crate::kernels::pieces::Piece;
+use crate::{Float, MapFormula, Operation, PairFormula, RowFormula};
 
-/// Something that there is for each element type.
+/// Maps an element type to its compiled kernels.
 #[doc(hidden)]
 pub trait PerFloat: 'static {
     /// What there is for one.
@@ -47,49 +49,36 @@ impl Compiled<Map> {
     }
 }
 
-/// Kernels of row formulas.
+/// Kernels of a row formula, if some are compiled for it alone.
 #[derive(Clone, Copy, Debug)]
-pub struct Row;
+pub struct RowKernels;
 
-/// The kernels of a row formula for one element type.
+/// Kernels that are compiled for one row formula, for one element type.
 #[derive(Clone, Copy)]
 pub struct RowKernel<T: Float> {
-    pub(crate) operation: &'static dyn Operation<T>,
     pub(crate) forward: Forward<T>,
-    pub(crate) differential: Differential<T>,
-    element: PhantomData<T>,
+    pub(crate) backward: Backward<T>,
 }
 
 /// Computes some row positions, on the calling thread: vectors, parameters, the width, positions, results.
 pub(crate) type Forward<T> = fn(&[Operand<'_, T>], &[Parameter<'_>], usize, Range<usize>, Results<'_, T>);
 
-/// The derivative along tangents: vectors, tangents, parameters.
-pub(crate) type Differential<T> = fn(&[&Tensor<T>], &[&Tensor<T>], &[f64]) -> Tensor<T>;
+/// The reverse pass of a piece: vectors, parameters, the piece, the width, the gradient of the results.
+pub(crate) type Backward<T> = fn(&[Operand<'_, T>], &[Parameter<'_>], &mut Piece<'_, T>, usize, &[T]);
 
-impl PerFloat for Row {
-    type Of<T: Float> = RowKernel<T>;
+impl PerFloat for RowKernels {
+    type Of<T: Float> = Option<RowKernel<T>>;
 }
 
-impl Compiled<Row> {
-    /// Those of a formula.
-    pub const fn row<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> &'static Self
+impl<T: Float> RowKernel<T> {
+    pub(crate) const fn of<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> Self
     where
         F: RowFormula<V, B, I, O>,
     {
-        const { &Compiled { f32: row_kernel::<F, _, V, B, I, O>(), f64: row_kernel::<F, _, V, B, I, O>() } }
-    }
-}
-
-const fn row_kernel<F, T, const V: usize, const B: usize, const I: usize, const O: usize>() -> RowKernel<T>
-where
-    F: RowFormula<V, B, I, O>,
-    T: Float,
-{
-    RowKernel {
-        operation: Erased::<F, V, B, I, O>::operation(),
-        forward: crate::kernels::gram::forward_range::<F, T, V, B, I, O>,
-        differential: crate::kernels::derivative::of_tensors::<F, T, V, B, I, O>,
-        element: PhantomData,
+        RowKernel {
+            forward: specialised::forward::<F, T, V, B, I, O>,
+            backward: specialised::backward::<F, T, V, B, I, O>,
+        }
     }
 }
 
@@ -111,10 +100,10 @@ impl Compiled<Pair> {
     }
 }
 
-/// Within the `impl` of a formula that has no type parameters: its kernels are compiled in this crate, once.
+/// Within the `impl` of a formula that has no type parameters: what is compiled for it is compiled in this crate, once.
 ///
-/// `compiled_here!(row, in tests)` is for a formula that few programs use and many tests: so in builds with debug assertions; in
-/// others it is compiled where it is used, and a program that does not use it does not wait for it.
+/// A row formula has no kernels of its own: the engine's read its [plan](crate::RowPlan). `compiled_here!(row, specialised)`
+/// compiles kernels for it, which takes seconds: for the few that a training spends its time in.
 ///
 /// ```
 /// use cotangent_engine::{MapFormula, Scalar, compiled_here};
@@ -141,13 +130,15 @@ macro_rules! compiled_here {
     };
     (row) => {
         #[inline(never)]
-        fn compiled() -> &'static $crate::compiled::Compiled<$crate::compiled::Row> {
-            $crate::compiled::Compiled::row::<Self, _, _, _, _>()
+        fn plan() -> &'static $crate::RowPlan {
+            $crate::RowPlan::of::<Self, _, _, _, _>()
         }
     };
-    (row, in tests) => {
-        #[cfg(debug_assertions)]
-        $crate::compiled_here!(row);
+    (row, specialised) => {
+        #[inline(never)]
+        fn plan() -> &'static $crate::RowPlan {
+            $crate::RowPlan::specialised::<Self, _, _, _, _>()
+        }
     };
     (pair) => {
         #[inline(never)]

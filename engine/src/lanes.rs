@@ -206,17 +206,15 @@ impl<const R: usize, E: Element> Neg for Lanes<R, E> {
 
 /// Up to this many lanes, elementary functions are called out of line: a row formula calls few of them for many
 /// coordinates, and code that is inlined into every formula takes the compiler minutes. Elementwise formulas run on
-/// more lanes and have them inlined, but for `sinc`, `cosc` and `tanc` with their pairs: sine and cosine with the reduction of the
-/// argument beside hyperbolic functions are so much code that one formula of them took minutes to compile, and so much to compute
-/// that a call is little.
+/// more lanes and have them inlined, but for those of [`CalledAlways`].
 const CALLED: usize = 4;
 
 /// Bytes of a register of AVX2.
 const REGISTER: usize = 32;
 
-/// An elementary function out of line, with the registers that the lanes fill.
-#[inline(never)]
-fn call<const R: usize, E: Element, Y>(x: Lanes<R, E>, f: impl FnOnce(Lanes<R, E>) -> Y) -> Y {
+/// An elementary function, with the registers that the lanes fill.
+#[inline(always)]
+fn dispatched<const R: usize, E: Element, Y>(x: Lanes<R, E>, f: impl FnOnce(Lanes<R, E>) -> Y) -> Y {
     if size_of::<Lanes<R, E>>() > REGISTER {
         dispatch_widest(
             #[inline(always)]
@@ -230,25 +228,108 @@ fn call<const R: usize, E: Element, Y>(x: Lanes<R, E>, f: impl FnOnce(Lanes<R, E
     }
 }
 
+/// Declares traits of elementary functions out of line on `R` lanes, and implements them for both element types. Their methods
+/// are not generic, so they are compiled in this crate alone.
+macro_rules! out_of_line {
+    (
+        $(#[$doc:meta])* $trait:ident ($($width:literal)*): $functions:tt
+    ) => {
+        $(#[$doc])*
+        #[allow(missing_docs)]
+        pub trait $trait<const R: usize>: Sized {
+            out_of_line!(@declare $functions);
+        }
+        $( out_of_line!(@implement f32 $width $trait $functions); out_of_line!(@implement f64 $width $trait $functions); )*
+    };
+    (@declare ($($name:ident)*; $($pair:ident)*)) => {
+        $( fn $name(x: Lanes<R, Self>) -> Lanes<R, Self>; )*
+        $( fn $pair(x: Lanes<R, Self>) -> (Lanes<R, Self>, Lanes<R, Self>); )*
+    };
+    (@implement $t:ident $width:literal $trait:ident ($($name:ident)*; $($pair:ident)*)) => {
+        impl $trait<$width> for $t {
+            $( out_of_line!(@one $t $width $name Lanes<$width, $t>); )*
+            $( out_of_line!(@one $t $width $pair (Lanes<$width, $t>, Lanes<$width, $t>)); )*
+        }
+    };
+    (@one $t:ident $width:literal $name:ident $result:ty) => {
+        #[inline(never)]
+        fn $name(x: Lanes<$width, $t>) -> $result {
+            dispatched(
+                x,
+                #[inline(always)]
+                |x| e::$name(x),
+            )
+        }
+    };
+}
+
+out_of_line! {
+    /// Elementary functions out of line.
+    Called (1 4): (
+        exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu arctanc arcsinc;
+        sin_cos sinh_cosh tanh_with_slope gelu_with_slope
+    )
+}
+out_of_line! {
+    /// Those that are called on any number of lanes. Sine and cosine with the reduction of the argument beside hyperbolic
+    /// functions are so much code that one formula of them took minutes to compile, and so much to compute that a call is
+    /// little.
+    CalledAlways (1 4 8 16): (tanc sinc cosc; sinc_cosc tanc_secant)
+}
+
+impl<const R: usize, E: Element> Lanes<R, E> {
+    /// The first lanes, and more of the last one.
+    #[inline(always)]
+    fn resized<const N: usize>(self) -> Lanes<N, E> {
+        Lanes(array(E::zero(), |l| self.0[if l < R { l } else { R - 1 }]))
+    }
+}
+
 macro_rules! elementary {
     ($($name:ident)*; $($pair:ident)*; called: $($called:ident)*; $($called_pair:ident)*) => {
-        $( elementary!(@one $name Self, R <= CALLED); )*
-        $( elementary!(@one $pair (Self, Self), R <= CALLED); )*
-        $( elementary!(@one $called Self, true); )*
-        $( elementary!(@one $called_pair (Self, Self), true); )*
+        $( elementary!(@function $name Called inlined); )*
+        $( elementary!(@pair $pair Called inlined); )*
+        $( elementary!(@function $called CalledAlways called); )*
+        $( elementary!(@pair $called_pair CalledAlways called); )*
     };
-    (@one $name:ident $result:ty, $called:expr) => {
+    (@function $name:ident $trait:ident $how:ident) => {
         #[inline(always)]
-        fn $name(self) -> $result {
-            if $called {
-                call(
-                    self,
-                    #[inline(always)]
-                    |x| e::$name(x),
-                )
-            } else {
-                e::$name(self)
+        fn $name(self) -> Self {
+            match R {
+                1 => <E as $trait<1>>::$name(self.resized()).resized(),
+                2..=CALLED => <E as $trait<4>>::$name(self.resized()).resized(),
+                _ => elementary!(@wide $how $name self, |y| y.resized()),
             }
+        }
+    };
+    (@pair $name:ident $trait:ident $how:ident) => {
+        #[inline(always)]
+        fn $name(self) -> (Self, Self) {
+            match R {
+                1 => {
+                    let (a, b) = <E as $trait<1>>::$name(self.resized());
+                    (a.resized(), b.resized())
+                }
+                2..=CALLED => {
+                    let (a, b) = <E as $trait<4>>::$name(self.resized());
+                    (a.resized(), b.resized())
+                }
+                _ => elementary!(@wide $how $name self, |(a, b)| (a.resized(), b.resized())),
+            }
+        }
+    };
+    (@wide inlined $name:ident $self:ident, $resized:expr) => { e::$name($self) };
+    (@wide called $name:ident $self:ident, |$y:pat_param| $resized:expr) => {
+        match R {
+            ..=8 => {
+                let $y = <E as CalledAlways<8>>::$name($self.resized());
+                $resized
+            }
+            ..=16 => {
+                let $y = <E as CalledAlways<16>>::$name($self.resized());
+                $resized
+            }
+            _ => e::$name($self),
         }
     };
 }

@@ -58,6 +58,7 @@
 //! |---|---|
 //! | [`scalar`], [`elementary`] | the scalar that formulas are generic over; its functions and their errors |
 //! | [`RowFormula`] | operations of geometry, as functions of inner products; kernel `gram` |
+//! | [`RowPlan`] | a row formula as data, which kernels, devices and forward mode read |
 //! | [`MapFormula`] | elementwise operations; kernel `map` |
 //! | [`PairFormula`] | scores of pairs of rows; kernels `pair` and `attend` |
 //! | [`Sparsity`] | sparse matrices: products, scores and softmax at their elements; kernel `sparse` |
@@ -103,6 +104,7 @@ pub mod registry;
 pub mod rng;
 mod row_formula;
 mod row_function;
+mod row_plan;
 mod rows;
 pub mod scalar;
 mod scratch;
@@ -134,6 +136,7 @@ pub use operation::{Operation, Outcome, View};
 pub use pool::Memory;
 pub use row_formula::{Invariant, Metric, RowFormula, Vector};
 pub use row_function::RowFunction;
+pub use row_plan::RowPlan;
 pub use rows::{Row, Rows};
 pub use scalar::Scalar;
 pub use shape::{Broadcast, Shape};

@@ -3,10 +3,11 @@
 //! Lists of formulas ([`crate::formulas::ALL`] and those of other crates) let one test compare all evaluations of
 //! each: plain, dual, lanes, traced, as a kernel of the tape, and finite differences.
 
+use crate::kernels::gram::entries;
 use crate::lanes::array;
 use crate::{
-    Domain, Dual, Expression, Invariant, Lanes, MapFormula, Metric, Operation, PairFormula, Pairing,
-    RowFormula, Scalar, Trace, Vector, domain,
+    Dual, Expression, Invariant, Lanes, MapFormula, Metric, Operation, PairFormula, Pairing, RowFormula,
+    RowPlan, Scalar, Trace, Vector, domain,
 };
 
 /// The range in which an argument is tested.
@@ -18,22 +19,14 @@ pub struct Range(pub f64, pub f64);
 pub enum Kind {
     /// An elementwise formula: the operands.
     Map(&'static [Range]),
-    /// A row formula of some vectors and parameters.
+    /// A row formula.
     Row {
-        /// Number of vectors.
-        vectors: usize,
+        /// The formula as data.
+        plan: fn() -> &'static RowPlan,
         /// Ranges of the parameters.
         params: &'static [Range],
         /// Where the vectors lie.
         sample: Sample,
-        /// The invariants of vectors and parameters.
-        invariants: fn(&[&[f64]], &[f64]) -> Vec<f64>,
-        /// Whether the result is a vector.
-        vector: bool,
-        /// Where the results lie.
-        domain: Domain,
-        /// The linear combination of the basis at some coefficients.
-        combine: fn(&[&[f64]], &[f64]) -> Vec<f64>,
     },
     /// A pair formula: the pairing, numbers of left and of right rows, parameters.
     Pair {
@@ -196,19 +189,11 @@ impl Formula {
     ) -> Self {
         Formula::new::<OfRow<F, V, B, I, O>>(
             F::NAME,
-            Kind::Row {
-                vectors: V,
-                params,
-                sample,
-                invariants: invariants::<F, V, B, I, O>,
-                vector: F::VECTOR,
-                domain: F::DOMAIN,
-                combine: combine::<F, V, B, I, O>,
-            },
+            Kind::Row { plan: F::plan, params, sample },
             I,
             || Expression::trace(I, OfRow::<F, V, B, I, O>::eval::<Trace>),
-            || F::compiled().of_type::<f32>().operation,
-            || F::compiled().of_type::<f64>().operation,
+            || (entries().operation)(F::plan()),
+            || (entries().operation)(F::plan()),
         )
     }
 
@@ -229,74 +214,62 @@ impl Formula {
     }
 }
 
-/// The basis vectors of a row formula at its inputs, coordinate by coordinate, in plain loops.
-fn basis<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usize, const O: usize>(
-    vectors: &[&[f64]],
-) -> Vec<[f64; B]> {
-    let width = vectors[0].len();
-    (0..width)
-        .map(|c| {
-            array(0.0, |b| match F::BASIS[b] {
-                Vector::Time => f64::from(c == 0),
-                Vector::Height => f64::from(c + 1 == width),
-                _ if F::METRIC == Metric::Horizontal && c + 1 == width => 0.0,
-                Vector::Input(i) => vectors[i][c],
-                Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
-                Vector::Difference(i, j) => vectors[i][c] - vectors[j][c],
-                Vector::Flip(i) => {
-                    if c == 0 {
-                        -vectors[i][c]
-                    } else {
-                        vectors[i][c]
-                    }
+/// A row formula in plain loops, for tests.
+impl RowPlan {
+    /// The basis vectors at some inputs, coordinate by coordinate.
+    fn basis_at(&self, vectors: &[&[f64]]) -> Vec<Vec<f64>> {
+        let width = vectors[0].len();
+        let at = |c: usize, vector: Vector| match vector {
+            Vector::Time => f64::from(c == 0),
+            Vector::Height => f64::from(c + 1 == width),
+            _ if self.metric == Metric::Horizontal && c + 1 == width => 0.0,
+            Vector::Input(i) => vectors[i][c],
+            Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
+            Vector::Difference(i, j) => vectors[i][c] - vectors[j][c],
+            Vector::Flip(i) if c == 0 => -vectors[i][c],
+            Vector::Flip(i) => vectors[i][c],
+        };
+        (0..width).map(|c| self.basis.iter().map(|&vector| at(c, vector)).collect()).collect()
+    }
+
+    /// The invariants of vectors and parameters.
+    pub fn invariants_at(&self, vectors: &[&[f64]], params: &[f64]) -> Vec<f64> {
+        let basis = self.basis_at(vectors);
+        let sign = |c: usize| match (self.metric, c) {
+            (Metric::Minkowski, 0) => -1.0,
+            (Metric::Space, 0) => 0.0,
+            (Metric::Horizontal, c) if c + 1 == basis.len() => 0.0,
+            _ => 1.0,
+        };
+        let dot = |a: usize, b: usize| -> f64 {
+            basis.iter().enumerate().map(|(c, v)| sign(c) * v[a] * v[b]).sum()
+        };
+        self.invariants
+            .iter()
+            .map(|invariant| match *invariant {
+                Invariant::Dot(a, b) | Invariant::Accurate(a, b) => dot(a, b),
+                Invariant::Along(a, b) => dot(a, b) / dot(b, b).sqrt(),
+                Invariant::First(i) => vectors[i][0],
+                Invariant::Last(i) => vectors[i][vectors[i].len() - 1],
+                Invariant::Margin(a) => {
+                    domain::margin(&basis.iter().map(|v| v[a]).collect::<Vec<f64>>(), params[0])
                 }
+                Invariant::Wedge(a, b, d) => {
+                    // Lagrange's identity.
+                    let minor =
+                        |i: usize, j: usize, b: usize| basis[i][a] * basis[j][b] - basis[j][a] * basis[i][b];
+                    let pairs = (0..basis.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
+                    pairs.map(|(i, j)| sign(i) * sign(j) * minor(i, j, b) * minor(i, j, d)).sum()
+                }
+                Invariant::Param(p) => params[p],
+                Invariant::Epsilon => f64::EPSILON,
             })
-        })
-        .collect()
-}
+            .collect()
+    }
 
-fn invariants<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usize, const O: usize>(
-    vectors: &[&[f64]],
-    params: &[f64],
-) -> Vec<f64> {
-    let basis = basis::<F, V, B, I, O>(vectors);
-    let sign = |c: usize| match (F::METRIC, c) {
-        (Metric::Minkowski, 0) => -1.0,
-        (Metric::Space, 0) => 0.0,
-        (Metric::Horizontal, c) if c + 1 == basis.len() => 0.0,
-        _ => 1.0,
-    };
-    let dot =
-        |a: usize, b: usize| -> f64 { basis.iter().enumerate().map(|(c, v)| sign(c) * v[a] * v[b]).sum() };
-    F::INVARIANTS
-        .iter()
-        .map(|invariant| match *invariant {
-            Invariant::Dot(a, b) | Invariant::Accurate(a, b) => dot(a, b),
-            Invariant::Along(a, b) => dot(a, b) / dot(b, b).sqrt(),
-            Invariant::First(i) => vectors[i][0],
-            Invariant::Last(i) => vectors[i][vectors[i].len() - 1],
-            Invariant::Margin(a) => {
-                domain::margin(&basis.iter().map(|v| v[a]).collect::<Vec<f64>>(), params[0])
-            }
-            Invariant::Wedge(a, b, d) => {
-                // Lagrange's identity.
-                let minor =
-                    |i: usize, j: usize, b: usize| basis[i][a] * basis[j][b] - basis[j][a] * basis[i][b];
-                let pairs = (0..basis.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
-                pairs.map(|(i, j)| sign(i) * sign(j) * minor(i, j, b) * minor(i, j, d)).sum()
-            }
-            Invariant::Param(p) => params[p],
-            Invariant::Epsilon => f64::EPSILON,
-        })
-        .collect()
-}
-
-fn combine<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usize, const O: usize>(
-    vectors: &[&[f64]],
-    coefficients: &[f64],
-) -> Vec<f64> {
-    basis::<F, V, B, I, O>(vectors)
-        .iter()
-        .map(|v| v.iter().zip(coefficients).map(|(v, a)| v * a).sum())
-        .collect()
+    /// The linear combination of the basis at some coefficients.
+    pub fn combination_at(&self, vectors: &[&[f64]], coefficients: &[f64]) -> Vec<f64> {
+        let at = |v: &Vec<f64>| v.iter().zip(coefficients).map(|(v, a)| v * a).sum();
+        self.basis_at(vectors).iter().map(at).collect()
+    }
 }

@@ -5,8 +5,7 @@
 //! the Minkowski product). So an operation of hyperbolic, spherical or Euclidean geometry *is* a small scalar
 //! function: from inner products and parameters to coefficients, or to a number.
 
-use crate::compiled::{self, Compiled};
-use crate::{Domain, Scalar};
+use crate::{Domain, RowPlan, Scalar};
 
 /// A basis vector of a row formula, from its input rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +47,7 @@ pub enum Invariant {
     Wedge(usize, usize, usize),
     /// Parameter `p` of the row.
     Param(usize),
-    /// The unit roundoff's double of the storage type: `T::EPSILON`.
+    /// Machine epsilon of the storage type, `T::EPSILON`.
     Epsilon,
 }
 
@@ -108,9 +107,9 @@ pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: us
     /// Where the resulting rows must lie; κ is parameter 0.
     const DOMAIN: Domain = Domain::Free;
 
-    /// The formula's kernels: see [`compiled_here!`](crate::compiled_here).
-    fn compiled() -> &'static Compiled<compiled::Row> {
-        Compiled::row::<Self, V, B, I, O>()
+    /// The formula as data, which kernels read: see [`compiled_here!`](crate::compiled_here).
+    fn plan() -> &'static RowPlan {
+        RowPlan::of::<Self, V, B, I, O>()
     }
 
     /// From invariants to coefficients, or to the one result.

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::float::{Floats, FloatsMut};
-use crate::kernels::gram::{forward, forward_one};
+use crate::kernels::gram::entries;
 use crate::kernels::operands::{Operand, Parameter, Results, row_shape};
 use crate::shape::Broadcast;
 use crate::{Float, MapFormula, RowFormula, RowFunction, Shape, Tensor, row_function};
@@ -124,7 +124,7 @@ impl<T: Float> Rows for Row<T> {
         same_width(F::NAME, &vectors);
         let mut out = [0.0];
         let results = Results::Scalars(FloatsMut::F64(&mut out));
-        forward_one(F::compiled().of_type().forward, vectors.map(|v| &**v), &params.map(|p| *p), results);
+        (entries().one)(F::plan(), &vectors.map(|v| &**v), &params.map(|p| *p), results);
         out[0]
     }
     #[inline]
@@ -139,12 +139,7 @@ impl<T: Float> Rows for Row<T> {
     {
         same_width(F::NAME, &vectors);
         let mut out = Row(SmallVec::from_elem(T::zero(), vectors[0].len()));
-        forward_one(
-            F::compiled().of_type().forward,
-            vectors.map(|v| &**v),
-            &params.map(|p| *p),
-            Results::Rows(&mut out),
-        );
+        (entries().one)(F::plan(), &vectors.map(|v| &**v), &params.map(|p| *p), Results::Rows(&mut out));
         out
     }
     #[track_caller]
@@ -159,8 +154,8 @@ impl<T: Float> Rows for Row<T> {
     {
         let [vectors, tangents] =
             [vectors, tangents].map(|rows| rows.map(|row| Tensor::new([row.len()], row.to_vec())));
-        let differential = F::compiled().of_type::<T>().differential;
-        Row::from(differential(&vectors.each_ref(), &tangents.each_ref(), &constants).data())
+        let (vectors, tangents) = (vectors.each_ref(), tangents.each_ref());
+        Row::from((entries().differential)(F::plan(), &vectors, &tangents, &constants).data())
     }
     fn map<F: MapFormula<K>, const K: usize>(_formula: F, scalars: [&f64; K]) -> f64 {
         F::eval(scalars.map(|x| *x))
@@ -249,7 +244,7 @@ impl<T: Float> Rows for Tensor<T> {
         let (rows, width, vectors, params) = operands(F::NAME, &vectors, &params);
         let mut out = Tensor::zeros(rows);
         let results = Results::Scalars(FloatsMut::F64(out.data_mut()));
-        forward(F::compiled().of_type().forward, &vectors, &params, width, results);
+        (entries().forward)(F::plan(), &vectors, &params, width, results);
         out
     }
     #[track_caller]
@@ -263,7 +258,7 @@ impl<T: Float> Rows for Tensor<T> {
     {
         let (rows, width, vectors, params) = operands(F::NAME, &vectors, &params);
         let mut out = Tensor::zeros(rows.with_width(width));
-        forward(F::compiled().of_type().forward, &vectors, &params, width, Results::Rows(out.data_mut()));
+        (entries().forward)(F::plan(), &vectors, &params, width, Results::Rows(out.data_mut()));
         out
     }
     #[track_caller]
@@ -276,7 +271,7 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        (F::compiled().of_type::<T>().differential)(&vectors, &tangents, &constants)
+        (entries().differential)(F::plan(), &vectors, &tangents, &constants)
     }
     #[track_caller]
     fn map<F: MapFormula<K>, const K: usize>(_formula: F, scalars: [&Tensor<f64>; K]) -> Tensor<f64> {

@@ -32,6 +32,24 @@ enum Node {
     Function(Function, u32),
 }
 
+impl Node {
+    /// The same operation of other operands.
+    fn map(self, mut operand: impl FnMut(u32) -> u32) -> Self {
+        match self {
+            Node::Input(_) | Node::Constant(_) => self,
+            Node::Neg(a) => Node::Neg(operand(a)),
+            Node::Add(a, b) => Node::Add(operand(a), operand(b)),
+            Node::Sub(a, b) => Node::Sub(operand(a), operand(b)),
+            Node::Mul(a, b) => Node::Mul(operand(a), operand(b)),
+            Node::Div(a, b) => Node::Div(operand(a), operand(b)),
+            Node::Less(a, b) => Node::Less(operand(a), operand(b)),
+            Node::Unordered(a, b) => Node::Unordered(operand(a), operand(b)),
+            Node::Select(mask, a, b) => Node::Select(operand(mask), operand(a), operand(b)),
+            Node::Function(function, a) => Node::Function(function, operand(a)),
+        }
+    }
+}
+
 /// A scalar that records what is done to it, in place of an `E`. Exists within [`Expression::trace`] only.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace<E = f64>(u32, PhantomData<E>);
@@ -102,7 +120,29 @@ impl Expression {
         let arguments: Vec<Trace<E>> = (0..inputs).map(|i| Trace::of(Node::Input(i as u32))).collect();
         let outputs = formula(&arguments).into_iter().map(|Trace(id, _)| id).collect();
         let recorder = RECORDER.with_borrow_mut(Option::take).expect("set above");
-        Expression { nodes: recorder.nodes, inputs, outputs }
+        Expression { nodes: recorder.nodes, inputs, outputs }.pruned()
+    }
+
+    /// Without the nodes that no output is made of.
+    fn pruned(self) -> Self {
+        let mut needed = vec![false; self.nodes.len()];
+        self.outputs.iter().for_each(|&output| needed[output as usize] = true);
+        let mut position = vec![0; self.nodes.len()];
+        let mut nodes = Vec::new();
+        for id in (0..self.nodes.len()).rev() {
+            if needed[id] {
+                self.nodes[id].map(|operand| {
+                    needed[operand as usize] = true;
+                    operand
+                });
+            }
+        }
+        for (id, node) in self.nodes.iter().enumerate().filter(|(id, _)| needed[*id]) {
+            position[id] = nodes.len() as u32;
+            nodes.push(node.map(|operand| position[operand as usize]));
+        }
+        let outputs = self.outputs.iter().map(|&output| position[output as usize]).collect();
+        Expression { nodes, inputs: self.inputs, outputs }
     }
 
     /// Number of nodes.

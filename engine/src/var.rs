@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::formulas as f;
+use crate::kernels::gram::entries;
 use crate::{
     Broadcast, Float, MapFormula, Operation, RowFormula, RowFunction, Rows, Shape, Tape, Tensor, row_function,
 };
@@ -122,7 +123,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
-        row_formula(F::compiled().of_type().operation, vectors, params)
+        row_formula((entries().operation)(F::plan()), vectors, params)
     }
     #[track_caller]
     fn vector<F, const V: usize, const P: usize, const B: usize, const I: usize>(
@@ -133,7 +134,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        row_formula(F::compiled().of_type().operation, vectors, params)
+        row_formula((entries().operation)(F::plan()), vectors, params)
     }
     #[track_caller]
     fn differential<F, const V: usize, const P: usize, const B: usize, const I: usize>(
@@ -151,7 +152,7 @@ impl<T: Float> Rows for Var<'_, T> {
         let mut along: SmallVec<[Option<Self>; 6]> = tangents.into_iter().map(|v| Some(*v)).collect();
         along.resize(V + P, None);
         // A row formula's derivative does not read its result.
-        F::compiled().of_type().operation.jvp(&inputs, inputs[0], &along)
+        (entries().operation)(F::plan()).jvp(&inputs, inputs[0], &along)
     }
     #[track_caller]
     fn map<F: MapFormula<K>, const K: usize>(formula: F, scalars: [&Self; K]) -> Self {

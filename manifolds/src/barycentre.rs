@@ -262,7 +262,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 1] = [Vector::Input(0)];
         const INVARIANTS: [Invariant; 1] = [Dot(0, 0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx]: [S; 1]) -> [S; 1] {
             [xx]
@@ -278,7 +278,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
         const INVARIANTS: [Invariant; 1] = [Margin(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([m]: [S; 1]) -> [S; 2] {
             let two = S::constant(2.0);
@@ -304,7 +304,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Last(0), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([ss, t, kappa]: [S; 3]) -> [S; 2] {
             let curved = kappa * ss;
@@ -323,7 +323,7 @@ pub mod formulas {
         const BASIS: [Vector; 1] = [Vector::Input(0)];
         const INVARIANTS: [Invariant; 4] = [Dot(0, 0), Param(0), Param(1), Param(2)];
         const DOMAIN: Domain = Domain::Ball;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, kappa, g, variance]: [S; 4]) -> [S; 1] {
             let rho = (g.square() - kappa * variance).max(S::zero()).sqrt();
@@ -354,7 +354,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Vector::Input(0)];
         const INVARIANTS: [Invariant; 1] = [Last(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([y]: [S; 1]) -> [S; 1] {
             [y]
@@ -371,7 +371,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
         const INVARIANTS: [Invariant; 1] = [Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([height]: [S; 1]) -> [S; 2] {
             [S::one(), height]
@@ -387,7 +387,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Vector::Difference(1, 0)];
         const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([length, y, sum]: [S; 3]) -> [S; 1] {
             let some = S::zero().lt(sum);

@@ -100,7 +100,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Param(1)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([m, xx, kappa, k]: [S; 4]) -> [S; 1] {
             [aperture(k * m / (-kappa * xx).sqrt())]
@@ -117,7 +117,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Param(0), Param(1)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, kappa, k]: [S; 3]) -> [S; 1] {
             [aperture((k + k) / (-kappa * xx).sqrt())]
@@ -135,7 +135,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Difference(1, 0)];
         const INVARIANTS: [Invariant; 6] =
             [Margin(0), Dot(0, 0), Accurate(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([m, xx, xd, dd, wedge, kappa]: [S; 6]) -> [S; 1] {
             // Rounding may leave the area of parallel vectors negative.
@@ -155,7 +155,7 @@ pub mod formulas {
         const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
         const INVARIANTS: [Invariant; 6] =
             [Dot(0, 0), Dot(0, 1), Dot(0, 2), Dot(1, 1), Wedge(0, 2, 2), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, xy, xd, yy, wedge, kappa]: [S; 6]) -> [S; 1] {
             let elsewhere = S::zero().lt(xx);

@@ -70,7 +70,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Vector::Sum(0, 1)];
         const INVARIANTS: [Invariant; 0] = [];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         fn eval<S: Scalar>([]: [S; 0]) -> [S; 1] {
             [S::one()]
         }
@@ -85,7 +85,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Vector::Difference(1, 0)];
         const INVARIANTS: [Invariant; 0] = [];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         fn eval<S: Scalar>([]: [S; 0]) -> [S; 1] {
             [S::one()]
         }
@@ -100,7 +100,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 2] = [Vector::Difference(0, 1), Vector::Input(2)];
         const INVARIANTS: [Invariant; 1] = [Invariant::Along(0, 1)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         fn eval<S: Scalar>([along]: [S; 1]) -> [S; 1] {
             [along]
         }

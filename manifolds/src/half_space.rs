@@ -90,7 +90,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Difference(1, 0)];
         const INVARIANTS: [Invariant; 4] = [Along(0, 0), Last(0), Last(1), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([delta, a, b, kappa]: [S; 4]) -> [S; 1] {
             let [p, q] = roots(delta, a, b);
@@ -114,7 +114,7 @@ pub mod formulas {
         const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
         const INVARIANTS: [Invariant; 3] = [Along(1, 1), Last(0), Last(1)];
         const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([horizontal, a, vertical]: [S; 3]) -> [S; 3] {
             let [of_v, height] = exp(horizontal / a, vertical / a);
@@ -156,7 +156,7 @@ pub mod formulas {
         const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
         const INVARIANTS: [Invariant; 5] = [Along(1, 1), Last(0), Last(1), Param(0), Param(1)];
         const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([horizontal, a, vertical, kappa, rate]: [S; 5]) -> [S; 3] {
             let step = rate * kappa * a;
@@ -175,7 +175,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Difference(1, 0), Height];
         const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Last(1)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([delta, a, b]: [S; 3]) -> [S; 2] {
             log(delta, a, b)
@@ -219,7 +219,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 3] = [Input(0), Difference(1, 0), Height];
         const INVARIANTS: [Invariant; 6] = [Along(1, 1), Dot(0, 0), Dot(0, 1), Last(0), Last(1), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([horizontal, tt, td, a, b, kappa]: [S; 6]) -> [S; 3] {
             let ([of_d, up], rise) = (log_apart(horizontal, a, b), b - a);
@@ -242,7 +242,7 @@ pub mod formulas {
         const BASIS: [Vector; 3] = [Input(0), Difference(1, 0), Height];
         const INVARIANTS: [Invariant; 4] = [Along(1, 1), Last(0), Last(1), Param(0)];
         const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([horizontal, a, b, t]: [S; 4]) -> [S; 3] {
             let ([of_d, up], rise) = (log_apart(horizontal, a, b), b - a);
@@ -263,7 +263,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 3] = [Difference(1, 0), Input(2), Height];
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Last(2)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([hh, hv, a, b, vn]: [S; 5]) -> [S; 3] {
             let ([of_h, turned], ratio) = (turn(hh, hv, vn, a + b), b / a);
@@ -291,7 +291,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Input(1)];
         const INVARIANTS: [Invariant; 2] = [Last(0), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([a, kappa]: [S; 2]) -> [S; 1] {
             [-kappa * a.square()]
@@ -307,7 +307,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 2] = [Input(1), Input(2)];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 1), Last(0), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([uv, a, kappa]: [S; 3]) -> [S; 1] {
             [-uv / a / a / kappa]
@@ -323,7 +323,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 1] = [Input(1)];
         const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([v, a, kappa]: [S; 3]) -> [S; 1] {
             [v / a / (-kappa).sqrt()]
@@ -340,7 +340,7 @@ pub mod formulas {
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 0] = [];
         const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([]: [S; 0]) -> [S; 1] {
             [S::one()]
@@ -358,7 +358,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Difference(0, 1), Input(2)];
         const INVARIANTS: [Invariant; 7] =
             [Along(0, 0), Along(0, 1), Along(1, 1), Last(0), Last(1), Last(2), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([delta, along, norm, y, b, up, kappa]: [S; 7]) -> [S; 1] {
             let (apart, defined) = (S::zero().lt(delta), S::zero().lt(norm));
@@ -396,7 +396,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 8] =
             [Dot(0, 0), Dot(0, 1), Along(0, 1), Along(1, 1), Wedge(1, 0, 0), First(0), First(1), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([tt, dot, along, norm, area, y, up, kappa]: [S; 8]) -> [S; 1] {
             let (zero, one, two, ww) = (S::zero(), S::one(), S::constant(2.0), norm.square());

@@ -332,7 +332,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), First(0), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, first, kappa]: [S; 3]) -> [S; 1] {
             let cosine = kappa.sqrt() * first;
@@ -353,7 +353,7 @@ pub mod formulas {
         const BASIS: [Vector; 3] = [Input(0), Height, Time];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Last(0), Param(0)];
         const DOMAIN: Domain = Domain::Hyperboloid;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([tt, y, kappa]: [S; 3]) -> [S; 3] {
             // Finite also where the quotients are not: what follows multiplies them by 0.
@@ -377,7 +377,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Height];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Last(0), Param(0)];
         const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([tt, last, kappa]: [S; 3]) -> [S; 2] {
             let rest = tt - kappa.recip();
@@ -397,7 +397,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 1), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([m, pv, kappa]: [S; 3]) -> [S; 2] {
             let two = S::constant(2.0);
@@ -416,7 +416,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 1), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([m, qv, kappa]: [S; 3]) -> [S; 2] {
             let r = m.sqrt();
@@ -441,7 +441,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
         const INVARIANTS: [Invariant; 6] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Param(0), Param(1)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([tt, tv, n, v, kappa, lambda]: [S; 6]) -> [S; 3] {
             let (two, s) = (S::constant(2.0), (-kappa).sqrt());
@@ -469,7 +469,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Horizontal;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([tt, tv, y, v, kappa]: [S; 5]) -> [S; 3] {
             let (two, q) = (S::constant(2.0), (y + S::one()).recip());

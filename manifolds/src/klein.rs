@@ -76,7 +76,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 3] = CHORD;
         const INVARIANTS: [Invariant; 6] = OF_CHORD;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([ex, ey, dd, xd, yd, kappa]: [S; 6]) -> [S; 1] {
             [distance_of_chord(chord(ex, ey, dd, xd, yd, kappa), kappa)]
@@ -93,7 +93,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 1), Dot(1, 1), Param(0)];
         const DOMAIN: Domain = Domain::Ball;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([e, xv, vv, kappa]: [S; 4]) -> [S; 2] {
             // Beyond this the map has long reached the boundary, and the squares would overflow.
@@ -117,7 +117,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 3] = CHORD;
         const INVARIANTS: [Invariant; 6] = OF_CHORD;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([ex, ey, dd, xd, yd, kappa]: [S; 6]) -> [S; 3] {
             let velocity = velocity_of_chord(chord(ex, ey, dd, xd, yd, kappa), kappa);
@@ -135,7 +135,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 3] = CHORD;
         const INVARIANTS: [Invariant; 6] = OF_CHORD;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([ex, ey, dd, xd, yd, kappa]: [S; 6]) -> [S; 3] {
             let of_d = velocity_of_chord(chord(ex, ey, dd, xd, yd, kappa), kappa) / ey.sqrt();
@@ -155,7 +155,7 @@ pub mod formulas {
         const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Input(2)];
         const INVARIANTS: [Invariant; 7] =
             [Margin(0), Margin(1), Dot(2, 2), Dot(0, 2), Dot(0, 3), Dot(2, 3), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([ex, ey, dd, xd, xv, dv, kappa]: [S; 7]) -> [S; 4] {
             let along = xv / ex;
@@ -175,7 +175,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 1), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([e, xg, kappa]: [S; 3]) -> [S; 2] {
             [e * kappa * xg, e]
@@ -191,7 +191,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
         const INVARIANTS: [Invariant; 5] = [Margin(0), Dot(0, 1), Dot(0, 2), Dot(1, 2), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([e, xu, xv, uv, kappa]: [S; 5]) -> [S; 1] {
             [uv / e - kappa * (xu / e) * (xv / e)]
@@ -207,7 +207,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 1), Dot(1, 1), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([e, xv, vv, kappa]: [S; 4]) -> [S; 1] {
             let [square] = Inner::eval([e, xv, xv, vv, kappa]);
@@ -226,7 +226,7 @@ pub mod formulas {
         const BASIS: [Vector; 4] = [Input(0), Input(1), Input(2), Difference(0, 1)];
         const INVARIANTS: [Invariant; 7] =
             [Margin(0), Margin(1), Dot(1, 3), Dot(1, 2), Dot(3, 2), Dot(2, 2), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([ex, ep, pd, pa, da, aa, kappa]: [S; 7]) -> [S; 1] {
             let ([inner], [norm]) = (Inner::eval([ep, pd, pa, da, kappa]), Norm::eval([ep, pa, aa, kappa]));
@@ -246,7 +246,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 6] =
             [Margin(0), Dot(0, 0), Along(0, 1), Dot(1, 1), Wedge(1, 0, 0), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([e, xx, xu, ww, area, kappa]: [S; 6]) -> [S; 1] {
             let (c, root) = (-kappa, e.sqrt());

@@ -124,7 +124,7 @@ pub mod formulas {
         // The area that sum and difference span is twice that of the points, and the same from both sides.
         const INVARIANTS: [Invariant; 6] =
             [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(2, 2), Wedge(3, 2, 2), Param(0)];
-        cotangent_engine::compiled_here!(row);
+        cotangent_engine::compiled_here!(row, specialised);
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa]: [S; 6]) -> [S; 1] {
             [distance_of_chord(chord(xx, yy, xy, dd, S::constant(0.25) * area, kappa), kappa)]
@@ -145,7 +145,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
         const DOMAIN: Domain = Domain::Hyperboloid;
-        cotangent_engine::compiled_here!(row);
+        cotangent_engine::compiled_here!(row, specialised);
         #[inline(always)]
         fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 2] {
             let square = tangent_product(xx, xv, xv, vv, area, kappa);
@@ -192,7 +192,7 @@ pub mod formulas {
         const INVARIANTS: [Invariant; 7] =
             [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(2, 2), Wedge(0, 2, 2), Param(0), Param(1)];
         const DOMAIN: Domain = Domain::Hyperboloid;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa, t]: [S; 7]) -> [S; 3] {
             let h = kappa * chord(xx, yy, xy, dd, area, kappa);
@@ -271,7 +271,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Minkowski;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 2] = [Dot(0, 1), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>(invariants: [S; 2]) -> [S; 2] {
             EgradToRgrad::eval(invariants)
@@ -323,7 +323,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Time];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Dot(0, 1), Param(0)];
         const DOMAIN: Domain = Domain::Hyperboloid;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, time, kappa]: [S; 3]) -> [S; 2] {
             let space = (xx - time.square()).max(S::zero());
@@ -366,7 +366,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 4] = CHORD;
         const INVARIANTS: [Invariant; 9] = OF_CHORD;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, yy, xy, xd, dd, area, x_time, y_time, kappa]: [S; 9]) -> [S; 4] {
             let (h, inverse) = (chord(xx, yy, xy, dd, area, kappa), -kappa.recip());
@@ -406,7 +406,7 @@ pub mod formulas {
             Wedge(1, 2, 2),
             Param(0),
         ];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, pp, xp, dd, area, pa, da, turn, aa, of_a, kappa]: [S; 11]) -> [S; 1] {
             let half = S::constant(0.5) * chord(pp, xx, xp, dd, area, kappa);
@@ -428,7 +428,7 @@ pub mod formulas {
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Along(0, 1), Dot(1, 1), Wedge(1, 0, 0), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xx, xu, ww, area, kappa]: [S; 5]) -> [S; 1] {
             let (c, one) = (-kappa, S::one());

@@ -331,7 +331,7 @@ impl RowFormula<1, 1, 1, 1> for Scale {
     const VECTOR: bool = true;
     const BASIS: [Vector; 1] = [Vector::Input(0)];
     const INVARIANTS: [Invariant; 1] = [Invariant::Param(0)];
-    cotangent_engine::compiled_here!(row, in tests);
+    cotangent_engine::compiled_here!(row);
     fn eval<S: Scalar>([t]: [S; 1]) -> [S; 1] {
         [t]
     }

@@ -64,7 +64,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Time];
         const INVARIANTS: [Invariant; 3] = [Along(0, 0), First(0), Param(0)];
         const DOMAIN: Domain = Domain::Hyperboloid;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([norm, radius, kappa]: [S; 3]) -> [S; 2] {
             let (longest, limit) = (S::constant(360.0), S::constant(1e300));
@@ -87,7 +87,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 1] = [Along(0, 0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([norm]: [S; 1]) -> [S; 1] {
             // Kept finite: a row of 0 multiplies it as well.

@@ -58,7 +58,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Height];
         const INVARIANTS: [Invariant; 1] = [Last(0)];
         const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([x]: [S; 1]) -> [S; 2] {
             // Finite, as it multiplies zeros too.
@@ -78,7 +78,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Height];
         const INVARIANTS: [Invariant; 2] = [Last(0), Param(0)];
         const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([x, light]: [S; 2]) -> [S; 2] {
             let f = light * x.sigmoid();

@@ -76,7 +76,7 @@ pub mod formulas {
         const VECTOR: bool = false;
         const BASIS: [Vector; 2] = [Difference(1, 0), Sum(0, 1)];
         const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Dot(1, 1), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([dd, ss, kappa]: [S; 3]) -> [S; 1] {
             [distance(dd, ss, kappa)]
@@ -93,7 +93,7 @@ pub mod formulas {
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 2] = [Dot(1, 1), Param(0)];
         const DOMAIN: Domain = Domain::Sphere;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([vv, kappa]: [S; 2]) -> [S; 2] {
             // Longer geodesics end here: after millions of turns rounding has long decided where.
@@ -114,7 +114,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 3] = [Input(0), Difference(1, 0), Sum(0, 1)];
         const INVARIANTS: [Invariant; 3] = [Dot(1, 1), Dot(2, 2), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([dd, ss, kappa]: [S; 3]) -> [S; 3] {
             let near = dd.lt(ss);
@@ -140,7 +140,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 3] = [Difference(1, 0), Sum(0, 1), Input(2)];
         const INVARIANTS: [Invariant; 4] = [Dot(0, 0), Dot(1, 1), Dot(0, 2), Dot(1, 2)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([dd, ss, dv, sv]: [S; 4]) -> [S; 3] {
             // ⟨y,v⟩ from the shorter of d and s: v is orthogonal to x.
@@ -159,7 +159,7 @@ pub mod formulas {
         const BASIS: [Vector; 4] = [Input(0), Input(2), Difference(0, 1), Sum(0, 1)];
         const INVARIANTS: [Invariant; 6] =
             [Dot(2, 2), Dot(3, 3), Dot(2, 1), Dot(3, 1), Wedge(1, 0, 0), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([dd, ss, da, sa, area, kappa]: [S; 6]) -> [S; 1] {
             // From the shorter of d and s: a is orthogonal to p.
@@ -183,7 +183,7 @@ pub mod formulas {
         const VECTOR: bool = true;
         const BASIS: [Vector; 2] = [Input(0), Input(1)];
         const INVARIANTS: [Invariant; 2] = [Dot(0, 1), Param(0)];
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([xv, kappa]: [S; 2]) -> [S; 2] {
             [-kappa * xv, S::one()]
@@ -201,7 +201,7 @@ pub mod formulas {
         const BASIS: [Vector; 1] = [Input(0)];
         const INVARIANTS: [Invariant; 3] = [Along(0, 0), Param(0), Epsilon];
         const DOMAIN: Domain = Domain::Sphere;
-        cotangent_engine::compiled_here!(row, in tests);
+        cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([norm, kappa, epsilon]: [S; 3]) -> [S; 1] {
             // Twice the tolerance of a point: what lies between is left to the domain, which looks closer.

@@ -39,10 +39,11 @@ fn sample() -> Vec<&'static Formula> {
         let mut all = match formula.kind {
             Kind::Map(operands) => vec![format!("{} operands", operands.len())],
             Kind::Pair { counts, pairing, .. } => vec![format!("{pairing:?}"), format!("{counts:?}")],
-            Kind::Row { vectors, params, vector, domain, .. } => {
+            Kind::Row { plan, params, .. } => {
+                let plan = plan();
                 let manifold = formula.name.split('.').next().unwrap_or_default().to_owned();
-                let results = if vector { format!("{domain:?}") } else { "numbers".into() };
-                vec![manifold, results, format!("{vectors} vectors, {} parameters", params.len())]
+                let results = if plan.vector { format!("{:?}", plan.domain) } else { "numbers".into() };
+                vec![manifold, results, format!("{} vectors, {} parameters", plan.vectors, params.len())]
             }
         };
         let source = (formula.trace)().to_c("formula", "real");

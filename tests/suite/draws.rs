@@ -73,7 +73,8 @@ pub(crate) fn inputs(formula: &Formula, n: usize, width: usize, rng: &mut rng::R
                 Tensor::from_fn(shape, |_| draw(range, rng))
             })
             .collect(),
-        Kind::Row { vectors: count, params, sample, .. } => {
+        Kind::Row { plan, params, sample } => {
+            let count = plan().vectors;
             let params: Vec<f64> = params.iter().map(|&r| draw(r, rng)).collect();
             let kappa = params.first().copied().unwrap_or(0.0);
             let mut tables = vec![Vec::with_capacity(n * width); count];

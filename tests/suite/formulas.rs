@@ -2,7 +2,7 @@
 //! differences; as kernels they agree with plain loops, over shapes from empty to a million elements.
 
 use cotangent::engine::registry::{Formula, Kind};
-use cotangent::engine::{Domain, Operation};
+use cotangent::engine::{Domain, Operation, RowPlan};
 use cotangent::prelude::*;
 
 use crate::draws::{all, draw, inputs, vectors};
@@ -11,11 +11,12 @@ use crate::draws::{all, draw, inputs, vectors};
 fn arguments(formula: &Formula, rng: &mut rng::Rng) -> Vec<f64> {
     match formula.kind {
         Kind::Map(ranges) | Kind::Pair { ranges, .. } => ranges.iter().map(|&r| draw(r, rng)).collect(),
-        Kind::Row { vectors: count, params, sample, invariants, .. } => {
+        Kind::Row { plan, params, sample } => {
+            let plan = plan();
             let params: Vec<f64> = params.iter().map(|&r| draw(r, rng)).collect();
             let kappa = params.first().copied().unwrap_or(0.0);
-            let vectors = vectors(sample, count, 4, kappa, rng);
-            invariants(&vectors.iter().map(Vec::as_slice).collect::<Vec<_>>(), &params)
+            let vectors = vectors(sample, plan.vectors, 4, kappa, rng);
+            plan.invariants_at(&vectors.iter().map(Vec::as_slice).collect::<Vec<_>>(), &params)
         }
     }
 }
@@ -122,20 +123,21 @@ fn expected(formula: &Formula, inputs: &[Tensor<f64>]) -> Vec<f64> {
                 (formula.plain)(&x)
             })
             .collect(),
-        Kind::Row { vectors, invariants, vector, combine, domain, .. } => {
-            let (of_vectors, params) = inputs.split_at(vectors);
+        Kind::Row { plan, .. } => {
+            let plan = plan();
+            let (of_vectors, params) = inputs.split_at(plan.vectors);
             let params: Vec<f64> = params.iter().map(|p| p.data()[0]).collect();
             let width = of_vectors[0].width();
             (0..of_vectors[0].len() / width)
                 .flat_map(|i| {
                     let rows: Vec<&[f64]> = of_vectors.iter().map(|v| v.row(i)).collect();
-                    let coefficients = (formula.plain)(&invariants(&rows, &params));
-                    if !vector {
+                    let coefficients = (formula.plain)(&plan.invariants_at(&rows, &params));
+                    if !plan.vector {
                         return coefficients;
                     }
-                    let mut row = combine(&rows, &coefficients);
-                    if domain != Domain::Free {
-                        domain.settle(&mut row, params.first().copied().unwrap_or_default());
+                    let mut row = plan.combination_at(&rows, &coefficients);
+                    if plan.domain != Domain::Free {
+                        plan.domain.settle(&mut row, params.first().copied().unwrap_or_default());
                     }
                     row
                 })
@@ -203,7 +205,9 @@ fn kernels_have_the_gradients_of_finite_differences() {
     let mut rng = rng::stream(5, 0, 0);
     for formula in all() {
         // A point that is settled onto a surface moves along it only: the laws of the manifolds have these.
-        if matches!(formula.kind, Kind::Row { domain: Domain::Hyperboloid | Domain::Sphere, .. }) {
+        let is_settled =
+            |plan: fn() -> &'static RowPlan| matches!(plan().domain, Domain::Hyperboloid | Domain::Sphere);
+        if matches!(formula.kind, Kind::Row { plan, .. } if is_settled(plan)) {
             continue;
         }
         for (n, width) in [(1, 3), (5, 4)] {
@@ -339,7 +343,7 @@ fn rows_keep_nan<T: Float>(formula: &Formula, operation: &'static dyn Operation<
     let mut rng = rng::stream(9, 0, 0);
     let vectors = match formula.kind {
         Kind::Map(_) => return,
-        Kind::Row { vectors, .. } => vectors,
+        Kind::Row { plan, .. } => plan().vectors,
         Kind::Pair { .. } => 2,
     };
     for k in 0..vectors {

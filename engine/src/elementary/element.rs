@@ -5,9 +5,21 @@ use std::num::Wrapping;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Not, Shl, Shr, Sub};
 
 use crate::Scalar;
+use crate::lanes::{Called, CalledAlways};
 
 /// What lanes are made of: `f32` or `f64`.
-pub trait Element: Format + Scalar<Mask = bool> + PartialOrd {}
+pub trait Element:
+    Format
+    + Scalar<Mask = bool>
+    + PartialOrd
+    + Called<1>
+    + Called<4>
+    + CalledAlways<1>
+    + CalledAlways<4>
+    + CalledAlways<8>
+    + CalledAlways<16>
+{
+}
 
 impl Element for f32 {}
 impl Element for f64 {}

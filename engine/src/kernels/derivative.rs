@@ -2,56 +2,51 @@
 //!
 //! With `v̇` the tangents of the basis vectors and `Ġ` those of the invariants, the coefficients have tangents
 //! `ȧ = (∂a/∂G) Ġ`, from the formula on dual numbers, and the result `Σ ȧ_b v_b + a_b v̇_b`. The reverse pass of
-//! that, which makes Hessian-vector products, takes the formula on nested dual numbers. Row by row in `f64`:
-//! second derivatives are for checking and for small problems, not for speed.
+//! that, which makes Hessian-vector products, takes the formula on nested dual numbers, one partial derivative at a
+//! time. Row by row in `f64`: second derivatives are for checking and for small problems, not for speed.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::kernels::gram::survey::{Rows, Survey};
+use crate::kernels::gram::shares::{Shares, Surveyed};
+use crate::kernels::gram::survey_one;
 use crate::kernels::operands::{Operands, row_shape};
-use crate::lanes::array;
 use crate::operation::{Operation, Outcome, View, shapes};
-use crate::row_formula::{Invariant, Metric, RowFormula, Vector, has_invariant};
-use crate::simd::Portable;
+use crate::row_formula::{Invariant, Metric, Vector};
+use crate::row_plan::{RowPlan, leaves};
 use crate::{Dual, Float, Scalar, Shape, Tensor, Var};
 
 /// Records the derivative of a row formula.
 #[track_caller]
-pub(crate) fn record<'t, F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+pub(crate) fn record<'t, T: Float>(
+    plan: &'static RowPlan,
     inputs: &[Var<'t, T>],
     tangents: &[Option<Var<'t, T>>],
-) -> Var<'t, T>
-where
-    F: RowFormula<V, B, I, O>,
-    T: Float,
-{
+) -> Var<'t, T> {
     let mut operands: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(inputs);
     operands.extend(tangents.iter().flatten().copied());
     let present = tangents.iter().map(Option::is_some).collect();
-    let operation = RowDerivative::<F, V, B, I, O> { present, formula: PhantomData };
-    inputs[0].tape().shared_operation(Arc::new(operation), &operands)
+    inputs[0].tape().shared_operation(Arc::new(RowDerivative { plan, present }), &operands)
 }
 
 /// The operands, then the tangents of those that have one.
-struct RowDerivative<F, const V: usize, const B: usize, const I: usize, const O: usize> {
+struct RowDerivative {
+    plan: &'static RowPlan,
     present: Vec<bool>,
-    formula: PhantomData<fn() -> F>,
 }
 
 /// A number with its tangent.
 type Moving = Dual<f64, 1>;
 
 /// One row: what the formula sees of it.
-struct Row<const B: usize, const I: usize> {
+struct Row {
     /// The basis vectors, coordinate by coordinate.
-    basis: Vec<[Moving; B]>,
+    basis: Vec<Vec<Moving>>,
     params: Vec<Moving>,
-    invariants: [Moving; I],
-    /// `‖v‖²` behind each margin; `‖b‖` behind each component along b; the products behind each wedge.
-    products: [[Moving; 4]; I],
+    invariants: Vec<Moving>,
+    /// See [`Surveyed`].
+    products: Vec<[Moving; 4]>,
 }
 
 /// Cotangents of a row's operands: dual numbers whose value is the cotangent of the tangent, and whose partial is
@@ -94,10 +89,7 @@ fn component(pairs: impl Iterator<Item = (Moving, Moving)> + Clone) -> (Moving, 
     (along, norm * still(unit_b))
 }
 
-impl<F, const V: usize, const B: usize, const I: usize, const O: usize> RowDerivative<F, V, B, I, O>
-where
-    F: RowFormula<V, B, I, O>,
-{
+impl RowDerivative {
     /// The operand that holds the tangent of operand `i`.
     fn tangent(&self, i: usize) -> Option<usize> {
         let before = self.present[..i].iter().filter(|p| **p).count();
@@ -106,10 +98,10 @@ where
 
     fn is_vector(&self, i: usize) -> bool {
         match i.checked_sub(self.present.len()) {
-            None => i < V,
+            None => i < self.plan.vectors,
             Some(k) => {
                 let of = self.present.iter().enumerate().filter(|(_, p)| **p).nth(k);
-                of.is_some_and(|(i, _)| i < V)
+                of.is_some_and(|(i, _)| i < self.plan.vectors)
             }
         }
     }
@@ -127,46 +119,38 @@ where
             value: all[i].param(p),
             partials: [self.tangent(i).map_or(0.0, |j| all[j].param(p))],
         };
-        ((0..V).map(vector).collect(), (V..self.present.len()).map(param).collect())
+        let v = self.plan.vectors;
+        ((0..v).map(vector).collect(), (v..self.present.len()).map(param).collect())
     }
 
-    fn row(vectors: &[Vec<Moving>], params: Vec<Moving>, epsilon: f64) -> Row<B, I> {
-        let width = vectors[0].len();
-        let basis: Vec<[Moving; B]> = (0..width)
-            .map(|c| {
-                array(ZERO, |b| match F::BASIS[b] {
-                    Vector::Time => still(f64::from(c == 0)),
-                    Vector::Height => still(f64::from(c + 1 == width)),
-                    _ if F::METRIC == Metric::Horizontal && c + 1 == width => ZERO,
-                    Vector::Input(i) => vectors[i][c],
-                    Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
-                    Vector::Difference(i, j) => vectors[i][c] - vectors[j][c],
-                    Vector::Flip(i) if c == 0 => -vectors[i][c],
-                    Vector::Flip(i) => vectors[i][c],
-                })
-            })
-            .collect();
-        let mut accurate = [0.0; I];
-        // Of these the kernel gives the formula more digits than their expansions have.
-        if has_invariant!(F, Invariant::Margin(_) | Invariant::Wedge(..)) {
-            let values: [Vec<f64>; V] = std::array::from_fn(|i| vectors[i].iter().map(|x| x.value).collect());
-            let mut read = Rows::new();
-            for (own, param) in read.params.iter_mut().zip(&params) {
-                own.set(0, param.value);
-            }
-            let row = values.each_ref().map(Vec::as_slice);
-            Survey::<Portable, B, I, O, 1>::new().read::<F, f64, V>(&[row], width, None, &mut read);
-            accurate = read.values.map(|value| value.get(0));
-        }
+    fn row(&self, vectors: &[Vec<Moving>], params: Vec<Moving>, epsilon: f64) -> Row {
+        let (plan, width) = (self.plan, vectors[0].len());
+        let at = |c: usize, vector: Vector| match vector {
+            Vector::Time => still(f64::from(c == 0)),
+            Vector::Height => still(f64::from(c + 1 == width)),
+            _ if plan.metric == Metric::Horizontal && c + 1 == width => ZERO,
+            Vector::Input(i) => vectors[i][c],
+            Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
+            Vector::Difference(i, j) => vectors[i][c] - vectors[j][c],
+            Vector::Flip(i) if c == 0 => -vectors[i][c],
+            Vector::Flip(i) => vectors[i][c],
+        };
+        let basis: Vec<Vec<Moving>> =
+            (0..width).map(|c| plan.basis.iter().map(|&vector| at(c, vector)).collect()).collect();
+        // Of margins and wedges the kernel gives the formula more digits than their expansions have.
+        let values: Vec<Vec<f64>> = vectors.iter().map(|v| v.iter().map(|x| x.value).collect()).collect();
+        let of_params: Vec<f64> = params.iter().map(|x| x.value).collect();
+        let rows: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
+        let accurate = survey_one(plan, &rows, &of_params);
 
-        let mut products = [[ZERO; 4]; I];
-        let mut invariants = [ZERO; I];
-        for k in 0..I {
+        let mut products = vec![[ZERO; 4]; plan.invariants.len()];
+        let mut invariants = Vec::with_capacity(plan.invariants.len());
+        for (k, &invariant) in plan.invariants.iter().enumerate() {
             let dot = |a: usize, b: usize| {
-                let terms = basis.iter().enumerate().map(|(c, v)| v[a] * v[b] * lower(F::METRIC, c, width));
+                let terms = basis.iter().enumerate().map(|(c, v)| v[a] * v[b] * lower(plan.metric, c, width));
                 terms.fold(ZERO, |sum, x| sum + x)
             };
-            invariants[k] = match F::INVARIANTS[k] {
+            invariants.push(match invariant {
                 Invariant::Dot(a, b) | Invariant::Accurate(a, b) => dot(a, b),
                 Invariant::Wedge(a, b, c) => {
                     let [aa, ab, ac, bc] = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
@@ -174,9 +158,8 @@ where
                     Dual { value: accurate[k], ..aa * bc - ab * ac }
                 }
                 Invariant::Along(a, b) => {
-                    let pairs =
-                        basis.iter().enumerate().map(|(c, v)| (v[a], v[b] * lower(F::METRIC, c, width)));
-                    let (along, norm) = component(pairs);
+                    let lowered = |(c, v): (usize, &Vec<Moving>)| (v[a], v[b] * lower(plan.metric, c, width));
+                    let (along, norm) = component(basis.iter().enumerate().map(lowered));
                     products[k][0] = norm;
                     along
                 }
@@ -188,122 +171,84 @@ where
                 }
                 Invariant::Param(q) => params[q],
                 Invariant::Epsilon => still(epsilon),
-            };
+            });
         }
         Row { basis, params, invariants, products }
     }
 
     /// The tangent of the result.
-    fn result(row: &Row<B, I>) -> Vec<f64> {
-        let outputs = F::eval(row.invariants);
-        if !F::VECTOR {
-            return vec![outputs[0].partials[0]];
+    fn result(&self, row: &Row) -> Vec<f64> {
+        let arguments: Vec<_> =
+            row.invariants.iter().map(|&value| Dual { value, partials: [ZERO] }).collect();
+        let mut outputs = vec![Dual { value: ZERO, partials: [ZERO] }; self.plan.outputs];
+        (self.plan.functions.nested)(&arguments, &mut outputs);
+        if !self.plan.vector {
+            return vec![outputs[0].value.partials[0]];
         }
-        let at = |v: &[Moving; B]| (0..B).fold(ZERO, |sum, b| sum + outputs[b] * v[b]).partials[0];
-        row.basis.iter().map(at).collect()
+        let at = |v: &Vec<Moving>| v.iter().zip(&outputs).fold(ZERO, |sum, (&v, a)| sum + a.value * v);
+        row.basis.iter().map(|v| at(v).partials[0]).collect()
     }
 
     /// With L = Σ ȧ_b ⟨g, v_b⟩ + a_b ⟨g, v̇_b⟩ and the dual number u_b = ⟨g, v_b⟩, the invariants have the cotangents
     /// Σ_b u_b ∂a_b/∂G.
-    fn cotangents(row: &Row<B, I>, g: &[f64]) -> Cotangents {
-        let outputs = F::eval(Dual::variables(row.invariants));
-        let upstream: [Moving; O] = array(ZERO, |b| {
-            if !F::VECTOR {
-                return still(g[0]);
+    fn cotangents(&self, row: &Row, g: &[f64]) -> Cotangents {
+        let (plan, width) = (self.plan, row.basis.len());
+        let upstream: Vec<Moving> = (0..plan.outputs)
+            .map(|b| {
+                if !plan.vector {
+                    return still(g[0]);
+                }
+                row.basis.iter().zip(g).fold(ZERO, |sum, (v, &g)| sum + v[b] * still(g))
+            })
+            .collect();
+        let mut outputs = vec![ZERO; plan.outputs];
+        let mut of_invariants = vec![ZERO; plan.invariants.len()];
+        let eval = plan.functions.nested;
+        plan.cotangents(eval, &row.invariants, &upstream, &mut outputs, &mut of_invariants);
+        let mut shares = Shares::none();
+        let surveyed = Surveyed {
+            values: &row.invariants,
+            products: &row.products,
+            kappa: row.params.first().copied().unwrap_or(ZERO),
+            outputs: &outputs,
+            cotangents: &of_invariants,
+        };
+        shares.compute(plan, surveyed);
+        let mut vectors = vec![vec![ZERO; width]; plan.vectors];
+        for (i, vector) in vectors.iter_mut().enumerate() {
+            for (c, x) in vector.iter_mut().enumerate() {
+                let is_apart = if plan.metric == Metric::Horizontal { c + 1 == width } else { c == 0 };
+                let apart = usize::from(plan.layout.apart && is_apart);
+                for (a, &v) in row.basis[c].iter().enumerate() {
+                    if leaves(plan.metric, apart) && plan.layout.receives[i][a] {
+                        *x = *x + shares.of_basis[apart][i][a] * v;
+                    }
+                }
+                if plan.vector {
+                    *x = *x + shares.of_upstream[apart][i] * still(g[c]);
+                }
             }
-            row.basis.iter().zip(g).fold(ZERO, |sum, (v, &g)| sum + v[b] * still(g))
-        });
-        let of_invariants: [Moving; I] =
-            array(ZERO, |k| (0..O).fold(ZERO, |sum, o| sum + upstream[o] * outputs[o].partials[k]));
-        let mut params = vec![ZERO; row.params.len()];
-        for k in 0..I {
-            match F::INVARIANTS[k] {
-                Invariant::Param(q) => params[q] = params[q] + of_invariants[k],
-                Invariant::Margin(_) => params[0] = params[0] + of_invariants[k] * row.products[k][0],
-                _ => {}
-            }
+            vector[0] = vector[0] + shares.of_ends[0][i];
+            vector[width - 1] = vector[width - 1] + shares.of_ends[1][i];
         }
-        let width = row.basis.len();
-        let mut vectors = vec![vec![ZERO; width]; V];
-        for (c, v) in row.basis.iter().enumerate() {
-            let mut of_basis = [ZERO; B];
-            for k in 0..I {
-                match F::INVARIANTS[k] {
-                    Invariant::Dot(a, b) | Invariant::Accurate(a, b) => {
-                        let w = of_invariants[k] * lower(F::METRIC, c, width);
-                        of_basis[a] = of_basis[a] + w * v[b];
-                        of_basis[b] = of_basis[b] + w * v[a];
-                    }
-                    Invariant::Margin(a) => {
-                        let w = of_invariants[k] * still(2.0) * row.params[0];
-                        of_basis[a] = of_basis[a] + w * v[a];
-                    }
-                    Invariant::Wedge(a, b, d) => {
-                        let [aa, ab, ac, bc] = row.products[k];
-                        for (i, j, y) in [(a, a, bc), (b, d, aa), (a, b, -ac), (a, d, -ab)] {
-                            let w = of_invariants[k] * y * lower(F::METRIC, c, width);
-                            of_basis[i] = of_basis[i] + w * v[j];
-                            of_basis[j] = of_basis[j] + w * v[i];
-                        }
-                    }
-                    Invariant::Along(a, b) if row.products[k][0].value != 0.0 => {
-                        let norm = row.products[k][0];
-                        let w = of_invariants[k] * lower(F::METRIC, c, width) / norm;
-                        of_basis[a] = of_basis[a] + w * v[b];
-                        of_basis[b] = of_basis[b] + w * (v[a] - row.invariants[k] / norm * v[b]);
-                    }
-                    Invariant::First(i) if c == 0 => vectors[i][c] = vectors[i][c] + of_invariants[k],
-                    Invariant::Last(i) if c + 1 == width => vectors[i][c] = vectors[i][c] + of_invariants[k],
-                    _ => {}
-                }
-            }
-            for b in 0..B {
-                let mut w = of_basis[b];
-                if F::VECTOR {
-                    w = w + outputs[b].value * still(g[c]);
-                }
-                if F::METRIC == Metric::Horizontal && c + 1 == width {
-                    continue;
-                }
-                let mut give = |i: usize, w: Moving| vectors[i][c] = vectors[i][c] + w;
-                match F::BASIS[b] {
-                    Vector::Flip(i) if c == 0 => give(i, -w),
-                    Vector::Input(i) | Vector::Flip(i) => give(i, w),
-                    Vector::Sum(i, j) => {
-                        give(i, w);
-                        give(j, w);
-                    }
-                    Vector::Difference(i, j) => {
-                        give(i, w);
-                        give(j, -w);
-                    }
-                    Vector::Time | Vector::Height => {}
-                }
-            }
-        }
-        Cotangents { vectors, params }
+        Cotangents { vectors, params: shares.of_params[..row.params.len()].to_vec() }
     }
 }
 
-impl<F, T, const V: usize, const B: usize, const I: usize, const O: usize> Operation<T>
-    for RowDerivative<F, V, B, I, O>
-where
-    F: RowFormula<V, B, I, O>,
-    T: Float,
-{
+impl<T: Float> Operation<T> for RowDerivative {
     fn name(&self) -> &'static str {
-        F::NAME
+        self.plan.name
     }
 
     fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
-        row_shape(inputs, &|i| self.is_vector(i), F::VECTOR)
+        row_shape(inputs, &|i| self.is_vector(i), self.plan.vector)
     }
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let operands = Operands::of(inputs, &|i| self.is_vector(i));
-        for (p, out) in out.chunks_exact_mut(if F::VECTOR { operands.width } else { 1 }).enumerate() {
+        for (p, out) in out.chunks_exact_mut(if self.plan.vector { operands.width } else { 1 }).enumerate() {
             let (vectors, params) = self.read(&operands, p);
-            for (y, x) in out.iter_mut().zip(Self::result(&Self::row(&vectors, params, T::EPSILON))) {
+            for (y, x) in out.iter_mut().zip(self.result(&self.row(&vectors, params, T::EPSILON))) {
                 *y = T::nearest(x);
             }
         }
@@ -319,10 +264,10 @@ where
         let operands = Operands::of(inputs, &|i| self.is_vector(i));
         let width = operands.width;
         grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
-        for (p, g) in g.chunks_exact(if F::VECTOR { width } else { 1 }).enumerate() {
+        for (p, g) in g.chunks_exact(if self.plan.vector { width } else { 1 }).enumerate() {
             let (vectors, params) = self.read(&operands, p);
             let g: Vec<f64> = g.iter().map(|g| g.to_f64()).collect();
-            let of = Self::cotangents(&Self::row(&vectors, params, T::EPSILON), &g);
+            let of = self.cotangents(&self.row(&vectors, params, T::EPSILON), &g);
             let mut add = |j: usize, at: usize, x: f64| {
                 if let Some(grad) = grads[j].as_deref_mut() {
                     grad[at] = grad[at] + T::nearest(x);
@@ -331,7 +276,9 @@ where
             let elements = of.vectors.into_iter().chain(of.params.into_iter().map(|w| vec![w]));
             for (i, cotangents) in elements.enumerate() {
                 for (c, w) in cotangents.iter().enumerate() {
-                    let row = |j: usize| operands.all[j].rows.at(p) * if i < V { width } else { 1 } + c;
+                    let row = |j: usize| {
+                        operands.all[j].rows.at(p) * if i < self.plan.vectors { width } else { 1 } + c
+                    };
                     add(i, row(i), w.partials[0]);
                     if let Some(j) = self.tangent(i) {
                         add(j, row(j), w.value);
@@ -344,18 +291,15 @@ where
 
 /// A row formula's derivative along tangents of its vectors, off the tape. The parameters are constants.
 #[track_caller]
-pub(crate) fn of_tensors<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+pub(crate) fn of_tensors<T: Float>(
+    plan: &'static RowPlan,
     vectors: &[&Tensor<T>],
     tangents: &[&Tensor<T>],
     constants: &[f64],
-) -> Tensor<T>
-where
-    F: RowFormula<V, B, I, O>,
-    T: Float,
-{
-    let mut present = vec![true; V];
-    present.resize(V + constants.len(), false);
-    let operation = RowDerivative::<F, V, B, I, O> { present, formula: PhantomData };
+) -> Tensor<T> {
+    let mut present = vec![true; plan.vectors];
+    present.resize(plan.vectors + constants.len(), false);
+    let operation = RowDerivative { plan, present };
     let number = Shape::default();
     let rounded: Vec<[T; 1]> = constants.iter().map(|&value| [T::nearest(value)]).collect();
     let views: SmallVec<[View<'_, T>; 6]> = vectors
@@ -371,7 +315,7 @@ where
     let shapes = shapes(&views);
     let shape = match Operation::<T>::shape(&operation, &shapes) {
         Ok(shape) => shape,
-        Err(message) => panic!("{}: {message}", F::NAME),
+        Err(message) => panic!("{}: {message}", plan.name),
     };
     let mut out = Tensor::zeros(shape);
     operation.forward(&views, out.data_mut(), &mut []);

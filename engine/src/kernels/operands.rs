@@ -45,6 +45,11 @@ pub(crate) struct Parameter<'a> {
 }
 
 impl Parameter<'_> {
+    /// A parameter that is one number.
+    pub(crate) fn of_constant(value: f64) -> Self {
+        Parameter { data: Floats::F64(&[]), rows: Broadcast::cycled(1), constant: Some(value) }
+    }
+
     #[inline(always)]
     pub(crate) fn at(&self, p: usize) -> f64 {
         self.constant.unwrap_or_else(|| self.data.get(self.rows.at(p)))

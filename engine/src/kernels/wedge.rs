@@ -6,11 +6,11 @@
 //! rounding errors), and what is left along a, because p and q are rounded, is taken off the product. That takes one
 //! more pass over the rows: an area whose vectors are at a [`wide`] angle has its digits as it stands.
 
-use crate::kernels::gram::survey::{Row, flip, lower, unit};
+use crate::kernels::gram::basis::{flip, lower, unit};
 use crate::lanes::LaneMask;
-use crate::row_formula::{Metric, RowFormula, Vector};
-use crate::simd::{Block, for_each_block};
-use crate::{Float, Lanes, Scalar};
+use crate::row_formula::{Metric, Vector};
+use crate::simd::Block;
+use crate::{Lanes, Scalar};
 
 /// Whether it is the area of two vectors in a definite metric, whose products have all their digits.
 pub(crate) const fn is_area(metric: Metric, [_, b, c]: [usize; 3]) -> bool {
@@ -23,7 +23,7 @@ pub(crate) fn by_products<const R: usize>([aa, ab, ac, bc]: &[Lanes<R>; 4]) -> L
     *aa * *bc - *ab * *ac
 }
 
-/// By how much the products of an area that has its digits exceed it at most: sin² of the angle is more than ¼.
+/// No second pass where sin² of the angle is more than ¼.
 pub(crate) const WIDE: f64 = 4.0;
 
 /// Where an area [`by_products`] has its digits, all but three of their bits. Not where products overflow.
@@ -41,47 +41,44 @@ pub(crate) fn slopes<const R: usize>([aa, ab, ac, _]: &[Lanes<R>; 4]) -> [Lanes<
     [*ab / *aa, *ac / *aa]
 }
 
-/// What is left of b and c beside a, `[⟨b′, c′⟩, ⟨b′, a⟩, ⟨c′, a⟩]` of one row before it is summed over the lanes, for the basis
-/// vectors `[a, b, c]` of a formula.
-#[inline(always)]
-pub(crate) fn left<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
-    row: &Row<'_, T, V>,
-    vectors: [usize; 3],
-    slopes: [f64; 2],
-) -> [S; 3]
-where
-    F: RowFormula<V, B, I, O>,
-    T: Float,
-    S: Block,
-{
-    let basis = [F::BASIS[vectors[0]], F::BASIS[vectors[1]], F::BASIS[vectors[2]]];
-    let (p, q) = (S::splat(slopes[0]), S::splat(slopes[1]));
-    let mut sums = [S::splat(0.0); 3];
-    for_each_block(
-        row[0].len(),
-        row,
-        None,
-        true,
-        #[inline(always)]
-        |at, inputs, _| {
-            let [a, b, c] = exact::<S, V>(basis, inputs, at);
-            let b = a.times_less(p, b);
-            let c = if vectors[1] == vectors[2] { b } else { a.times_less(q, c) };
-            let a_low = lower(F::METRIC, a.value, at);
-            sums[0] = sums[0] + b * lower(F::METRIC, c, at);
-            sums[1] = sums[1] + b * a_low;
-            if vectors[1] != vectors[2] {
-                sums[2] = sums[2] + c * a_low;
-            }
-        },
-    );
-    if vectors[1] == vectors[2] {
-        sums[2] = sums[1];
-    }
-    sums
+/// What is left of b and c beside a, summed block by block: `[⟨b′, c′⟩, ⟨b′, a⟩, ⟨c′, a⟩]` of one row.
+pub(crate) struct Left<S> {
+    metric: Metric,
+    /// Whether b and c are one vector.
+    same: bool,
+    slopes: [S; 2],
+    sums: [S; 3],
 }
 
-/// The value, of the products and of what is [`left`].
+impl<S: Block> Left<S> {
+    #[inline(always)]
+    pub(crate) fn new(metric: Metric, same: bool, [p, q]: [f64; 2]) -> Self {
+        Left { metric, same, slopes: [S::splat(p), S::splat(q)], sums: [S::splat(0.0); 3] }
+    }
+
+    /// Adds the coordinates from `at` on.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, [a, b, c]: [Exact<S>; 3], at: usize) {
+        let [p, q] = self.slopes;
+        let b = a.times_less(p, b);
+        let c = if self.same { b } else { a.times_less(q, c) };
+        let a_low = lower(self.metric, a.value, at);
+        self.sums[0] = self.sums[0] + b * lower(self.metric, c, at);
+        self.sums[1] = self.sums[1] + b * a_low;
+        if !self.same {
+            self.sums[2] = self.sums[2] + c * a_low;
+        }
+    }
+
+    /// Before they are summed over the lanes.
+    #[inline(always)]
+    pub(crate) fn sums(self) -> [S; 3] {
+        let [bc, ab, ac] = self.sums;
+        [bc, ab, if self.same { ab } else { ac }]
+    }
+}
+
+/// The value, of the products and of what is [left](Left).
 #[inline(always)]
 pub(crate) fn value<const R: usize>(
     [aa, ab, ac, _]: &[Lanes<R>; 4],
@@ -94,7 +91,7 @@ pub(crate) fn value<const R: usize>(
 
 /// Some coordinates of a vector, with their rounding errors if there are any.
 #[derive(Clone, Copy)]
-struct Exact<S> {
+pub(crate) struct Exact<S> {
     value: S,
     error: Option<S>,
 }
@@ -112,20 +109,16 @@ impl<S: Block> Exact<S> {
     }
 }
 
-/// The coordinates of three basis vectors from `at` on, where the inputs have these.
+/// The coordinates of a basis vector from `at` on, where the inputs have these.
 #[inline(always)]
-fn exact<S: Block, const V: usize>(basis: [Vector; 3], inputs: [S; V], at: usize) -> [Exact<S>; 3] {
-    let mut vectors = [Exact { value: S::splat(0.0), error: None }; 3];
-    for (exact, vector) in vectors.iter_mut().zip(basis) {
-        let rounded = |(value, error)| Exact { value, error: Some(error) };
-        *exact = match vector {
-            Vector::Input(i) => Exact { value: inputs[i], error: None },
-            Vector::Sum(i, j) => rounded(inputs[i].two_sum(inputs[j])),
-            Vector::Difference(i, j) => rounded(inputs[i].two_sum(S::splat(0.0) - inputs[j])),
-            Vector::Flip(i) => Exact { value: flip(inputs[i], at), error: None },
-            Vector::Time => Exact { value: unit(0, at), error: None },
-            Vector::Height => unreachable!("a wedge is of vectors of the other metrics"),
-        };
+pub(crate) fn exact<S: Block>(vector: Vector, input: impl Fn(usize) -> S, at: usize) -> Exact<S> {
+    let rounded = |(value, error)| Exact { value, error: Some(error) };
+    match vector {
+        Vector::Input(i) => Exact { value: input(i), error: None },
+        Vector::Sum(i, j) => rounded(input(i).two_sum(input(j))),
+        Vector::Difference(i, j) => rounded(input(i).two_sum(S::splat(0.0) - input(j))),
+        Vector::Flip(i) => Exact { value: flip(input(i), at), error: None },
+        Vector::Time => Exact { value: unit(0, at), error: None },
+        Vector::Height => unreachable!("a wedge is of vectors of the other metrics"),
     }
-    vectors
 }

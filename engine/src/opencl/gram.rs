@@ -1,6 +1,5 @@
 //! The `gram` kernel: row formulas.
 
-use std::any::TypeId;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -13,71 +12,50 @@ use super::queue::Launch;
 use super::team::Team;
 use super::{Memory, Queue};
 use crate::domain::{largest_time, least_height};
-use crate::kernels::gram::reverse::shares;
-use crate::kernels::gram::survey::Rows;
+use crate::kernels::gram::shares::{Shares, Surveyed};
 use crate::kernels::operands::{PARAMS, row_shape};
 use crate::kernels::wedge::{WIDE, is_area};
-use crate::lanes::array;
 use crate::row_formula::{Invariant, Metric, Vector};
 use crate::shape::Broadcast;
-use crate::{Domain, Expression, Float, RowFormula, Shape};
-
-/// A row formula with its type erased.
-pub(crate) struct RowForm {
-    formula: fn() -> TypeId,
-    vectors: usize,
-    basis: &'static [Vector],
-    invariants: &'static [Invariant],
-    metric: Metric,
-    domain: Domain,
-    vector: bool,
-    outputs: usize,
-    value: fn() -> Expression,
-    /// What [`shares`] computes, from the fields of [`Rows`], one after another.
-    shares: fn() -> Expression,
-}
+use crate::{Domain, Dual, Expression, Float, RowPlan, Scalar, Shape, Trace};
 
 /// What a work-item does with its coordinates of a row, to the end of the last block of lanes.
 const EACH: &str = "for (ulong c0 = 0; c0 < width; c0 += LANES) for (int l = 0; l < OWN; l++) {\n\
                     const ulong c = c0 + LANE(l);";
 
-impl RowForm {
-    pub(crate) const fn of<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> Self
-    where
-        F: RowFormula<V, B, I, O>,
-    {
-        RowForm {
-            formula: TypeId::of::<F>,
-            vectors: V,
-            basis: const { &F::BASIS },
-            invariants: const { &F::INVARIANTS },
-            metric: F::METRIC,
-            domain: F::DOMAIN,
-            vector: F::VECTOR,
-            outputs: O,
-            value: || {
-                Expression::trace(I, |x| {
-                    let values = std::array::from_fn(|k| x[k]);
-                    F::eval::<crate::Trace>(values).to_vec()
-                })
-            },
-            shares: || {
-                Expression::trace(5 * I + O + PARAMS, |x| {
-                    let rows = Rows::<crate::Trace, I, O> {
-                        values: std::array::from_fn(|k| x[k]),
-                        products: std::array::from_fn(|k| array(x[0], |i| x[I + 4 * k + i])),
-                        upstream: std::array::from_fn(|o| x[5 * I + o]),
-                        params: std::array::from_fn(|q| x[5 * I + O + q]),
-                    };
-                    let shares = shares::<F, _, V, B, I, O>(&rows);
-                    let mut all: Vec<_> = shares.of_basis.as_flattened().as_flattened().to_vec();
-                    all.extend(shares.of_upstream.as_flattened());
-                    all.extend(shares.of_ends.as_flattened());
-                    all.extend(shares.of_params);
-                    all
-                })
-            },
-        }
+impl RowPlan {
+    /// The scalar function, from the invariants.
+    fn value(&self) -> Expression {
+        Expression::trace(self.invariants.len(), |x| {
+            let x: Vec<_> = x.iter().map(|&value| Dual { value, partials: [Trace::zero()] }).collect();
+            (self.functions.traced)(&x).into_iter().map(|y| y.value).collect()
+        })
+    }
+
+    /// The [`Shares`], from the invariants, what they are made of, the upstream cotangents and the parameters, one after
+    /// another.
+    fn shares(&self) -> Expression {
+        let (v, b, i, o) = (self.vectors, self.basis.len(), self.invariants.len(), self.outputs);
+        Expression::trace(5 * i + o + PARAMS, |x| {
+            let products: Vec<[Trace; 4]> =
+                (0..i).map(|k| std::array::from_fn(|product| x[i + 4 * k + product])).collect();
+            let (mut outputs, mut cotangents) = (vec![Trace::zero(); o], vec![Trace::zero(); i]);
+            let eval = |x: &[_], out: &mut [_]| out.copy_from_slice(&(self.functions.traced)(x));
+            self.cotangents(eval, &x[..i], &x[5 * i..][..o], &mut outputs, &mut cotangents);
+            let rows = Surveyed {
+                values: &x[..i],
+                products: &products,
+                kappa: x[5 * i + o],
+                outputs: &outputs,
+                cotangents: &cotangents,
+            };
+            let mut shares = Shares::none();
+            shares.compute(self, rows);
+            let of_basis = shares.of_basis.iter().flat_map(|of| of[..v].iter().flat_map(|of| &of[..b]));
+            let of_upstream = shares.of_upstream.iter().flat_map(|of| &of[..v]);
+            let of_ends = shares.of_ends.iter().flat_map(|of| &of[..v]);
+            of_basis.chain(of_upstream).chain(of_ends).chain(&shares.of_params).copied().collect()
+        })
     }
 
     /// The index lowered by the metric: the factor of a coordinate.
@@ -318,13 +296,6 @@ impl RowForm {
         )
     }
 
-    /// Whether a coordinate at an end of the row is treated apart.
-    fn apart(&self) -> bool {
-        self.metric != Metric::Euclidean
-            || self.basis.iter().any(|b| matches!(b, Vector::Flip(_)))
-            || self.ends()
-    }
-
     /// What the vectors receive, coordinate by coordinate: of each share that is not always 0.
     fn store_vectors(&self, shares: &Expression) -> String {
         let (v, b) = (self.vectors, self.basis.len());
@@ -333,7 +304,7 @@ impl RowForm {
         let terms = |apart: usize, i: usize| {
             // The order of the sum is the processor's.
             let mut terms = String::from("ZERO");
-            if self.ends() {
+            if self.layout.ends {
                 let (first, last) = (out(of_ends + i), out(of_ends + v + i));
                 terms = format!("add(c == 0 ? {first} : ZERO, c + 1 == width ? {last} : ZERO)");
             }
@@ -355,7 +326,7 @@ impl RowForm {
         );
         for i in 0..v {
             let mut value = terms(0, i);
-            if self.apart() {
+            if self.layout.apart {
                 value = format!("{at_end} ? {} : {value}", terms(1, i));
             }
             let _ = write!(c, "if (d{i}) d{i}[p * width + c] = (elem)rounded({value}); ");
@@ -363,14 +334,9 @@ impl RowForm {
         c + "}"
     }
 
-    /// Whether an end of a row is an invariant of its own.
-    fn ends(&self) -> bool {
-        self.invariants.iter().any(|k| matches!(k, Invariant::First(_) | Invariant::Last(_)))
-    }
-
     fn source<T: Float>(&self, queue: &Queue, team: Team, params: usize, forward: bool) -> String {
         let (v, b) = (self.vectors, self.basis.len());
-        let expression = if forward { ("value", (self.value)()) } else { ("shares", (self.shares)()) };
+        let expression = if forward { ("value", self.value()) } else { ("shares", self.shares()) };
         let mut c = String::new();
         let mut define = |name: &str, text: String| {
             let _ = writeln!(c, "#define {name} {}", text.replace('\n', " "));
@@ -485,10 +451,10 @@ impl RowForm {
     }
 }
 
-impl<T: Float> OnDevice<T> for RowForm {
+impl<T: Float> OnDevice<T> for RowPlan {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
-        let key = Key::new::<T>("gram forward", Some((self.formula)()));
+        let key = Key::new::<T>("gram forward", Some((self.functions.formula)()));
         let params = inputs.len() - self.vectors;
         let team = queue.team(self.numbers(params, true));
         let program = queue.program::<T>(key, || self.source::<T>(queue, team, params, true));
@@ -499,7 +465,7 @@ impl<T: Float> OnDevice<T> for RowForm {
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let inputs = reverse.inputs;
-        let key = Key::new::<T>("gram backward", Some((self.formula)()));
+        let key = Key::new::<T>("gram backward", Some((self.functions.formula)()));
         let params = inputs.len() - self.vectors;
         let team = queue.team(self.numbers(params, false));
         let program = queue.program::<T>(key, || self.source::<T>(queue, team, params, false));

@@ -59,7 +59,6 @@ mod team;
 
 pub(crate) use self::pair::PairForm;
 pub(crate) use form::{Forward, OnDevice, Reverse};
-pub(crate) use gram::RowForm;
 pub(crate) use index::{copy, set_rows};
 pub(crate) use map::{MapForm, map_expression};
 pub use memory::Memory;

@@ -204,6 +204,13 @@ pub(crate) fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize) -> S 
 /// How many bytes ahead memory is asked for, of rows of as many at least.
 const AHEAD: usize = 1024;
 
+/// Whether rows of `width` elements are long enough for memory to be asked for ahead. Of loads that are shorter than a line
+/// the processor does not read far enough ahead by itself.
+#[inline(always)]
+pub(crate) fn asks_ahead<T>(width: usize) -> bool {
+    LANES * size_of::<T>() < LINE && width * size_of::<T>() >= AHEAD
+}
+
 /// Calls `work` for each block of some rows of `width` elements, and of one more if there is one: with the number of its first
 /// element, and the block of every row, zeros beyond the end. `ahead`: whether long rows are asked for ahead.
 #[inline(always)]
@@ -223,8 +230,7 @@ pub(crate) fn for_each_block<T: Float, S: Block, const N: usize>(
     }
     let of_more = more.map(|row| &row.as_chunks::<LANES>().0[..count]);
     let (mut x, mut y) = ([S::splat(0.0); N], S::splat(0.0));
-    // Of loads that are shorter than a line the processor does not read far enough ahead by itself.
-    let ask = ahead && LANES * size_of::<T>() < LINE && width * size_of::<T>() >= AHEAD;
+    let ask = ahead && asks_ahead::<T>(width);
     for b in 0..count {
         for i in 0..N {
             if ask {
@@ -290,11 +296,9 @@ pub(crate) type Avx2 = Portable;
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type Avx512 = Portable;
 #[cfg(not(target_arch = "x86_64"))]
-fn ask_ahead<T>(_: &[T; LANES]) {}
+pub(crate) fn ask_ahead<T>(_: &[T; LANES]) {}
 #[cfg(target_arch = "x86_64")]
-use x86_64::ask_ahead;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use x86_64::{Avx2, Avx512};
+pub(crate) use x86_64::{Avx2, Avx512, ask_ahead};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;

@@ -12,8 +12,10 @@ mod register;
 
 use std::sync::OnceLock;
 
-pub(crate) use block::{Avx2, Avx512, Block, LANES, Portable, add, for_each_block, read, write};
-pub(crate) use register::{Dispatched, F32x8, F32x16, Key, Register};
+pub(crate) use block::{
+    Avx2, Avx512, Block, LANES, Portable, add, ask_ahead, asks_ahead, for_each_block, read, write,
+};
+pub(crate) use register::{Dispatched, F32x8, F32x16, F64x4, Key, Register};
 
 /// Instruction sets that kernels are compiled for, each containing the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

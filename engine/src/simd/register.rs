@@ -29,8 +29,8 @@ pub trait Register<T>: Scalar {
     fn mul_add(self, b: Self, c: Self) -> Self;
 }
 
-impl<T: Float> Register<T> for Lanes<8, T> {
-    const WIDTH: usize = 8;
+impl<T: Float, const R: usize> Register<T> for Lanes<R, T> {
+    const WIDTH: usize = R;
     #[inline(always)]
     fn splat(x: T) -> Self {
         Lanes::splat(x)
@@ -53,8 +53,10 @@ impl<T: Float> Register<T> for Lanes<8, T> {
 pub(crate) type F32x8 = Lanes<8, f32>;
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type F32x16 = Lanes<8, f32>;
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) type F64x4 = Lanes<4, f64>;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86_64::{F32x8, F32x16};
+pub(crate) use x86_64::{F32x8, F32x16, F64x4};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
@@ -80,6 +82,39 @@ mod x86_64 {
     /// A comparison of two of them: a bit for each lane.
     #[derive(Clone, Copy)]
     pub struct Mask16(__mmask16);
+
+    /// A register of AVX2. Made only in what [`dispatch_lanes`](crate::simd::dispatch_lanes) runs where the processor has
+    /// it.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct F64x4(__m256d);
+
+    /// A comparison of two of them: all ones or all zeros in each lane.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Mask4(__m256d);
+
+    impl F64x4 {
+        #[inline(always)]
+        fn less(self, other: Self) -> Mask4 {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { Mask4(_mm256_cmp_pd::<_CMP_LT_OQ>(self.0, other.0)) }
+        }
+        #[inline(always)]
+        fn is_unordered(self, other: Self) -> Mask4 {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { Mask4(_mm256_cmp_pd::<_CMP_UNORD_Q>(self.0, other.0)) }
+        }
+        #[inline(always)]
+        fn blend(mask: Mask4, a: Self, b: Self) -> Self {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { F64x4(_mm256_blendv_pd(b.0, a.0, mask.0)) }
+        }
+        /// A bit for each lane.
+        #[inline(always)]
+        fn bits(mask: Mask4) -> u16 {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { _mm256_movemask_pd(mask.0) as u16 }
+        }
+    }
 
     impl F32x8 {
         #[inline(always)]
@@ -162,7 +197,7 @@ mod x86_64 {
 
     macro_rules! register {
         (
-            $register:ident, $mask:ident, $width:literal, $all:literal,
+            $register:ident, $mask:ident, $t:ident, $width:literal, $all:literal,
             $splat:ident $load:ident $store:ident $add:ident $sub:ident $mul:ident $div:ident $sqrt:ident $xor:ident $andnot:ident
             $fmadd:ident
         ) => {
@@ -170,28 +205,28 @@ mod x86_64 {
 
             impl $register {
                 #[inline(always)]
-                fn lanes(self) -> Lanes<$width, f32> {
+                fn lanes(self) -> Lanes<$width, $t> {
                     let mut lanes = [0.0; $width];
                     self.store(&mut lanes);
                     Lanes::from(lanes)
                 }
                 #[inline(always)]
-                fn of(lanes: Lanes<$width, f32>) -> Self {
+                fn of(lanes: Lanes<$width, $t>) -> Self {
                     Self::load(&lanes.to_array())
                 }
             }
 
-            impl Register<f32> for $register {
+            impl Register<$t> for $register {
                 const WIDTH: usize = $width;
                 #[inline(always)]
-                fn splat(x: f32) -> Self {
+                fn splat(x: $t) -> Self {
                     // SAFETY: only called where the processor has the instruction.
                     unsafe { $register($splat(x)) }
                 }
                 #[inline(always)]
-                fn load(x: &[f32]) -> Self {
+                fn load(x: &[$t]) -> Self {
                     let rest;
-                    let block: &[f32; $width] = match x.first_chunk() {
+                    let block: &[$t; $width] = match x.first_chunk() {
                         Some(block) => block,
                         None => {
                             rest = Lanes::load(x, 1.0).to_array();
@@ -202,7 +237,7 @@ mod x86_64 {
                     unsafe { $register($load(block.as_ptr())) }
                 }
                 #[inline(always)]
-                fn store(self, out: &mut [f32]) {
+                fn store(self, out: &mut [$t]) {
                     if let Some(block) = out.first_chunk_mut::<$width>() {
                         // SAFETY: only called where the processor has the instruction; as many elements are written as
                         // there are.
@@ -231,11 +266,11 @@ mod x86_64 {
 
             impl Scalar for $register {
                 type Mask = $mask;
-                const EPSILON: f64 = f32::EPSILON as f64;
+                const EPSILON: f64 = $t::EPSILON as f64;
 
                 #[inline(always)]
                 fn constant(value: f64) -> Self {
-                    Self::splat(value as f32)
+                    Self::splat(value as $t)
                 }
                 #[inline(always)]
                 fn lt(self, other: Self) -> $mask {
@@ -276,12 +311,17 @@ mod x86_64 {
         };
     }
     register! {
-        F32x8, Mask8, 8, 0xff,
+        F32x8, Mask8, f32, 8, 0xff,
         _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps
         _mm256_sqrt_ps _mm256_xor_ps _mm256_andnot_ps _mm256_fmadd_ps
     }
     register! {
-        F32x16, Mask16, 16, 0xffff,
+        F64x4, Mask4, f64, 4, 0xf,
+        _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd
+        _mm256_sqrt_pd _mm256_xor_pd _mm256_andnot_pd _mm256_fmadd_pd
+    }
+    register! {
+        F32x16, Mask16, f32, 16, 0xffff,
         _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps
         _mm512_sqrt_ps _mm512_xor_ps _mm512_andnot_ps _mm512_fmadd_ps
     }

@@ -18,7 +18,7 @@ impl RowFormula<2, 2, 6, 1> for Busemann {
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 6] =
         [Margin(0), Dot(0, 0), Along(0, 1), Dot(1, 1), Wedge(1, 0, 0), Param(0)];
-    cotangent_engine::compiled_here!(row, in tests);
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, xu, ww, area, kappa]: [S; 6]) -> [S; 1] {
         let (scale, c) = (S::constant(2.0) / mx, -kappa);

@@ -22,7 +22,7 @@ impl RowFormula<2, 3, 4, 1> for Dist {
     const VECTOR: bool = false;
     const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
-    cotangent_engine::compiled_here!(row);
+    cotangent_engine::compiled_here!(row, specialised);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, dd, kappa]: [S; 4]) -> [S; 1] {
         [distance(dd / (mx * my), kappa)]
@@ -58,7 +58,7 @@ impl RowFormula<2, 2, 6, 2> for Exp {
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 6] = [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
     const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row);
+    cotangent_engine::compiled_here!(row, specialised);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, xv, vv, area, kappa]: [S; 6]) -> [S; 2] {
         exp(mx, xx, xv, vv, area, kappa)
@@ -159,7 +159,7 @@ impl RowFormula<2, 3, 7, 3> for Log {
     const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
     const INVARIANTS: [Invariant; 7] =
         [Margin(0), Margin(1), Dot(2, 2), Dot(0, 0), Dot(0, 1), Wedge(0, 1, 1), Param(0)];
-    cotangent_engine::compiled_here!(row);
+    cotangent_engine::compiled_here!(row, specialised);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, dd, xx, xy, area, kappa]: [S; 7]) -> [S; 3] {
         let (pair, zero) = (Opposite::new([mx, my, dd, xx, xy, area], kappa), S::zero());
@@ -250,7 +250,7 @@ impl RowFormula<3, 4, 10, 4> for Transport {
         Dot(2, 3),
         Param(0),
     ];
-    cotangent_engine::compiled_here!(row);
+    cotangent_engine::compiled_here!(row, specialised);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, dd, xx, xy, area, xv, yv, dv, kappa]: [S; 10]) -> [S; 4] {
         let (ratio, zero, two) = (my / mx, S::zero(), S::constant(2.0));
@@ -314,7 +314,7 @@ impl RowFormula<2, 2, 7, 2> for Descend {
     const INVARIANTS: [Invariant; 7] =
         [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0), Param(1)];
     const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row);
+    cotangent_engine::compiled_here!(row, specialised);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, xg, gg, area, kappa, rate]: [S; 7]) -> [S; 2] {
         descent(mx, xx, xg, gg, area, kappa, rate)
@@ -387,7 +387,7 @@ impl RowFormula<1, 1, 4, 1> for Project {
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Epsilon];
     const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row, in tests);
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, kappa, epsilon]: [S; 4]) -> [S; 1] {
         let inside = S::zero().lt(mx);

@@ -39,7 +39,7 @@ impl RowFormula<3, 4, 7, 1> for Gyroplane {
     const VECTOR: bool = false;
     const BASIS: [Vector; 4] = BASIS;
     const INVARIANTS: [Invariant; 7] = INVARIANTS;
-    cotangent_engine::compiled_here!(row, in tests);
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>(invariants: [S; 7]) -> [S; 1] {
         let (distance, a) = weighed(invariants);
@@ -87,7 +87,7 @@ impl RowFormula<2, 2, 5, 1> for UnidirectionalLogit {
     const VECTOR: bool = false;
     const BASIS: [Vector; 2] = [Input(0), Input(1)];
     const INVARIANTS: [Invariant; 5] = [Margin(0), Dot(0, 1), Dot(1, 1), Param(1), Param(0)];
-    cotangent_engine::compiled_here!(row, in tests);
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xz, zz, r, kappa]: [S; 5]) -> [S; 1] {
         [unidirectional(mx, xz, zz, r, kappa)]

@@ -17,7 +17,7 @@ impl RowFormula<2, 3, 4, 3> for Add {
     const BASIS: [Vector; 3] = [Input(0), Input(1), Sum(0, 1)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
     const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row);
+    cotangent_engine::compiled_here!(row, specialised);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, ee, kappa]: [S; 4]) -> [S; 3] {
         let (mm, ke) = (mx * my, kappa * ee);
@@ -41,7 +41,7 @@ impl RowFormula<2, 4, 6, 4> for CoAdd {
     const BASIS: [Vector; 4] = [Input(0), Input(1), Sum(0, 1), Difference(1, 0)];
     const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(3, 3), Dot(2, 3), Param(0)];
     const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row, in tests);
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, ee, dd, ed, kappa]: [S; 6]) -> [S; 4] {
         let (sum, mm, half, zero) = (mx + my, mx * my, S::constant(0.5), S::zero());
@@ -74,7 +74,7 @@ impl RowFormula<3, 4, 6, 4> for Gyration {
     const VECTOR: bool = true;
     const BASIS: [Vector; 4] = [Input(0), Input(1), Sum(0, 1), Input(2)];
     const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(1, 3), Dot(2, 3), Param(0)];
-    cotangent_engine::compiled_here!(row, in tests);
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, ee, yw, ew, kappa]: [S; 6]) -> [S; 4] {
         // From ⊖y, of which e is the difference to x.
@@ -115,7 +115,7 @@ impl RowFormula<1, 1, 4, 1> for Scale {
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Param(1)];
     const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row, in tests);
+    cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, kappa, r]: [S; 4]) -> [S; 1] {
         let a = r * stretched(mx, xx, kappa);

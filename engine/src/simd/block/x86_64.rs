@@ -17,7 +17,7 @@ pub(crate) struct Avx512(__m512d);
 
 /// Asks for the memory [`AHEAD`] bytes behind a block, where that of the row, or of the next ones, goes on.
 #[inline(always)]
-pub(super) fn ask_ahead<T>(block: &[T; LANES]) {
+pub(crate) fn ask_ahead<T>(block: &[T; LANES]) {
     // SAFETY: a hint: no address makes it fail, and nothing is read.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(block.as_ptr().cast::<i8>().wrapping_add(AHEAD)) };
 }

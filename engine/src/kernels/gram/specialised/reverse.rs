@@ -1,17 +1,16 @@
 //! The reverse pass: the formula on dual numbers, and what the inputs receive.
 
+use super::groups;
 use super::survey::{Row, Rows, Survey, basis, rows_at};
-use super::{GROUPS, groups};
-use crate::kernels::operands::{Operand, PARAMS, Parameter};
+use crate::kernels::gram::shares::Shares;
+use crate::kernels::gram::{GROUPS, Gradient, NARROW, give_parameters, gradients_of};
+use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::pieces::Piece;
 use crate::lanes::unrolled;
-use crate::row_formula::{Invariant, Metric, RowFormula, Vector, has_invariant};
+use crate::row_formula::{Metric, RowFormula};
+use crate::row_plan::{Receiver, has_apart, has_ends, leaves, of_invariant, paired, share, share_of};
 use crate::simd::{Block, LANES, add, dispatch_lanes, for_each_block, read, write};
 use crate::{Dual, Float, Lanes, Scalar};
-
-/// Bytes of rows so narrow that several groups are read before gradients are written; of wider ones, what was read is no
-/// longer near by then.
-const NARROW: usize = 256;
 
 /// The reverse pass of a piece, `R` rows at a time.
 #[inline(always)]
@@ -39,11 +38,7 @@ pub(super) fn backward_piece<
     let of_row = if F::VECTOR { width } else { 1 };
     let n = g.len() / of_row;
     let (places, of_parameters) = piece.places.split_at_mut(V);
-    let mut gradients = [const { None }; V];
-    for (i, place) in places.iter_mut().enumerate() {
-        let full = vectors[i].rows.is_full(n);
-        gradients[i] = place.slice().map(|(slice, first)| Gradient { slice, first, full });
-    }
+    let mut gradients = gradients_of::<T, V>(vectors, places, n);
     let mut survey = Survey::<S, B, I, O, R>::new();
     let mut rows = [[[[].as_slice(); V]; R]; GROUPS];
     let mut read = [Rows::<Lanes<R>, I, O>::new(); GROUPS];
@@ -72,48 +67,7 @@ pub(super) fn backward_piece<
                 let g = &g[p * of_row..][..of_row];
                 distribute::<F, T, S, V, B, I, O, R>(&rows[l], &mut gradients, &starts, shares, l, g);
             }
-            for (q, (parameter, place)) in parameters.iter().zip(&mut *of_parameters).enumerate() {
-                let Some((slice, first)) = place.slice() else { continue };
-                let full = parameter.rows.is_full(n);
-                for (l, p) in at.clone().enumerate() {
-                    let element = &mut slice[parameter.rows.at(p) - first];
-                    let before = if full { 0.0 } else { element.to_f64() };
-                    *element = T::nearest(before + shares.of_params[q].get(l));
-                }
-            }
-        }
-    }
-}
-
-/// Where the gradient of a vector operand goes: the rows from number `first` on. One that is read in full is written, any
-/// other added to.
-struct Gradient<'a, T> {
-    slice: &'a mut [T],
-    first: usize,
-    full: bool,
-}
-
-/// How the inputs' cotangents are made of the basis vectors and the upstream cotangent, of one row or of
-/// one in each lane; first for most coordinates, then for the end that the formula treats apart.
-#[derive(Clone, Copy)]
-pub(crate) struct Shares<S, const V: usize, const B: usize> {
-    pub(crate) of_basis: [[[S; B]; V]; 2],
-    pub(crate) of_upstream: [[S; V]; 2],
-    /// What the first and the last coordinate receive besides.
-    pub(crate) of_ends: [[S; V]; 2],
-    /// The cotangents of the parameters.
-    pub(crate) of_params: [S; PARAMS],
-}
-
-impl<S: Scalar, const V: usize, const B: usize> Shares<S, V, B> {
-    #[inline(always)]
-    fn new() -> Self {
-        let zero = S::zero();
-        Shares {
-            of_basis: [[[zero; B]; V]; 2],
-            of_upstream: [[zero; V]; 2],
-            of_ends: [[zero; V]; 2],
-            of_params: [zero; PARAMS],
+            give_parameters(parameters, of_parameters, n, at, &shares.of_params);
         }
     }
 }
@@ -146,7 +100,7 @@ fn cotangents<F, const V: usize, const B: usize, const I: usize, const O: usize,
 
 /// The shares, in any scalar.
 #[inline(always)]
-pub(crate) fn shares<F, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+fn shares<F, S, const V: usize, const B: usize, const I: usize, const O: usize>(
     rows: &Rows<S, I, O>,
 ) -> Shares<S, V, B>
 where
@@ -158,7 +112,7 @@ where
     // Cotangents of the invariants, as a symmetric matrix over the basis and one number per parameter.
     let mut pairs = [[zero; B]; B];
     let mut shares = Shares::new();
-    let of_params = &mut shares.of_params;
+    let (of_params, of_ends) = (&mut shares.of_params, &mut shares.of_ends);
     unrolled::<I>(
         #[inline(always)]
         |k| {
@@ -166,55 +120,27 @@ where
             for o in 0..O {
                 w = w + rows.upstream[o] * outputs[o].partials[k];
             }
-            match F::INVARIANTS[k] {
-                Invariant::Dot(a, b) | Invariant::Accurate(a, b) => {
-                    pairs[a][b] = pairs[a][b] + w;
-                    pairs[b][a] = pairs[b][a] + w;
-                }
-                Invariant::Margin(a) => {
-                    pairs[a][a] = pairs[a][a] + S::constant(2.0) * rows.params[0] * w;
-                    of_params[0] = of_params[0] + w * rows.products[k][0];
-                }
-                Invariant::Along(a, b) => {
-                    // ∂(⟨a, b⟩/‖b‖) = (⟨∂a, b⟩ + ⟨a, ∂b⟩)/‖b‖ − (⟨a, b⟩/‖b‖) ⟨b, ∂b⟩/‖b‖².
-                    let norm = rows.products[k][0];
-                    let positive = zero.lt(norm);
-                    // The norm itself where it is 0 or NaN.
-                    let per = S::select(positive, w / norm, norm);
-                    let lost = S::select(positive, per * (rows.values[k] / norm), norm);
-                    pairs[a][b] = pairs[a][b] + per;
-                    pairs[b][a] = pairs[b][a] + per;
-                    pairs[b][b] = pairs[b][b] - lost;
-                }
-                Invariant::Wedge(a, b, c) => {
-                    // The product rule on ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩.
-                    let [aa, ab, ac, bc] = rows.products[k];
-                    for (i, j, y) in [(a, a, bc), (b, c, aa), (a, b, -ac), (a, c, -ab)] {
-                        pairs[i][j] = pairs[i][j] + w * y;
-                        pairs[j][i] = pairs[j][i] + w * y;
-                    }
-                }
-                Invariant::First(i) => shares.of_ends[0][i] = shares.of_ends[0][i] + w,
-                Invariant::Last(i) => shares.of_ends[1][i] = shares.of_ends[1][i] + w,
-                Invariant::Param(p) => of_params[p] = of_params[p] + w,
-                Invariant::Epsilon => {}
-            }
+            of_invariant(
+                F::INVARIANTS[k],
+                w,
+                rows.values[k],
+                &rows.products[k],
+                rows.params[0],
+                #[inline(always)]
+                |receiver, w| match receiver {
+                    Receiver::Pair(a, b) => pairs[a][b] = pairs[a][b] + w,
+                    Receiver::Param(p) => of_params[p] = of_params[p] + w,
+                    Receiver::First(i) => of_ends[0][i] = of_ends[0][i] + w,
+                    Receiver::Last(i) => of_ends[1][i] = of_ends[1][i] + w,
+                },
+            );
         },
     );
     for i in 0..V {
         for b in 0..B {
-            let times = share(F::BASIS[b], i);
-            if times == 0 {
-                continue;
-            }
             for apart in 0..2 {
-                let sign = match (F::BASIS[b], F::METRIC) {
-                    (_, Metric::Horizontal) if apart == 1 => continue,
-                    (Vector::Flip(_), _) if apart == 1 => -times,
-                    _ => times,
-                };
-                let share = S::constant(f64::from(sign));
-                let lowered = if apart == 1 && F::METRIC == Metric::Minkowski { -share } else { share };
+                let Some([sign, lowered]) = share_of(F::BASIS[b], F::METRIC, apart, i) else { continue };
+                let (sign, lowered) = (S::constant(f64::from(sign)), S::constant(f64::from(lowered)));
                 for a in 0..B {
                     if leaves(F::METRIC, apart) && paired(&F::INVARIANTS, a, b) {
                         let of_basis = &mut shares.of_basis[apart][i][a];
@@ -223,7 +149,7 @@ where
                 }
                 if F::VECTOR {
                     let of_upstream = &mut shares.of_upstream[apart][i];
-                    *of_upstream = *of_upstream + share * outputs[b].value;
+                    *of_upstream = *of_upstream + sign * outputs[b].value;
                 }
             }
         }
@@ -336,51 +262,5 @@ const fn apart<F, const V: usize, const B: usize, const I: usize, const O: usize
 where
     F: RowFormula<V, B, I, O>,
 {
-    let mut apart = !matches!(F::METRIC, Metric::Euclidean);
-    let mut b = 0;
-    while b < B {
-        apart |= matches!(F::BASIS[b], Vector::Flip(_));
-        b += 1;
-    }
-    apart || has_invariant!(F, Invariant::First(_) | Invariant::Last(_))
-}
-
-/// Whether the metric leaves anything of the basis: where it does not, what is infinite there is not multiplied by 0.
-const fn leaves(metric: Metric, apart: usize) -> bool {
-    apart == 0 || matches!(metric, Metric::Euclidean | Metric::Minkowski)
-}
-
-/// How often input `i` is in a basis vector, with its sign.
-#[inline(always)]
-const fn share(vector: Vector, i: usize) -> i32 {
-    match vector {
-        Vector::Input(j) | Vector::Flip(j) => (i == j) as i32,
-        Vector::Sum(j, k) => (i == j) as i32 + (i == k) as i32,
-        Vector::Difference(j, k) => (i == j) as i32 - (i == k) as i32,
-        Vector::Time | Vector::Height => 0,
-    }
-}
-
-const fn among(a: usize, [b, c, d]: [usize; 3]) -> bool {
-    a == b || a == c || a == d
-}
-
-/// Whether some invariant is of the basis vectors `a` and `b`.
-#[inline(always)]
-const fn paired(invariants: &[Invariant], a: usize, b: usize) -> bool {
-    let mut k = 0;
-    while k < invariants.len() {
-        match invariants[k] {
-            Invariant::Dot(c, d) | Invariant::Accurate(c, d) | Invariant::Along(c, d)
-                if (a == c && b == d) || (a == d && b == c) =>
-            {
-                return true;
-            }
-            Invariant::Along(_, c) | Invariant::Margin(c) if a == c && b == c => return true,
-            Invariant::Wedge(c, d, e) if among(a, [c, d, e]) && among(b, [c, d, e]) => return true,
-            _ => {}
-        }
-        k += 1;
-    }
-    false
+    has_apart(F::METRIC, &F::BASIS) || has_ends(&F::INVARIANTS)
 }

@@ -3,56 +3,17 @@
 use std::ops::Range;
 
 use crate::domain::Compensated;
+use crate::kernels::gram::basis::{flip, lower, unit, without};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::wedge;
 use crate::lanes::unrolled;
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector, has_invariant};
-use crate::simd::{Block, LANES, for_each_block};
+use crate::row_plan::multiplies;
+use crate::simd::{Block, for_each_block};
 use crate::{Float, Lanes, Scalar};
 
-/// Blocks with a 1 in one lane, and without.
-static UNITS: [[f64; LANES]; LANES + 1] = {
-    let mut units = [[0.0; LANES]; LANES + 1];
-    let mut l = 0;
-    while l < LANES {
-        units[l][l] = 1.0;
-        l += 1;
-    }
-    units
-};
-
-/// The coordinates from `c` on of the unit vector of a coordinate.
-#[inline(always)]
-pub(crate) fn unit<S: Block>(coordinate: usize, c: usize) -> S {
-    S::load(&UNITS[coordinate.wrapping_sub(c).min(LANES)])
-}
-
-/// The coordinates from `c` on without one of them.
-#[inline(always)]
-fn without<S: Block>(x: S, coordinate: usize, c: usize) -> S {
-    x * (S::splat(1.0) - unit(coordinate, c))
-}
-
-/// The first coordinate, which is time, negated.
-#[inline(always)]
-pub(crate) fn flip<S: Block>(x: S, c: usize) -> S {
-    let time = unit::<S>(0, c);
-    x * (S::splat(1.0) - (time + time))
-}
-
-/// The coordinates from `c` on with their index lowered by the metric.
-#[inline(always)]
-pub(crate) fn lower<S: Block>(metric: Metric, x: S, c: usize) -> S {
-    match metric {
-        // The basis is horizontal itself.
-        Metric::Euclidean | Metric::Horizontal => x,
-        Metric::Minkowski => flip(x, c),
-        Metric::Space => without(x, 0, c),
-    }
-}
-
 /// The inputs of one row.
-pub(crate) type Row<'a, T, const V: usize> = [&'a [T]; V];
+pub(super) type Row<'a, T, const V: usize> = [&'a [T]; V];
 
 /// The inputs of each of some row positions, at most `R`.
 #[inline(always)]
@@ -173,7 +134,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
         T: Float,
     {
         let zero = S::splat(0.0);
-        let needed = const { inner_products::<B>(&F::INVARIANTS) };
+        let needed = const { inner_products::<F, V, B, I, O>() };
         for (l, row) in rows.iter().enumerate() {
             let units = units::<F, T, S, V, B, I, O>(row, width);
             let (mut dots, mut of_upstream) = ([[zero; B]; B], [zero; O]);
@@ -309,7 +270,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                                     continue;
                                 }
                                 let slopes = [slopes[0].get(l), slopes[1].get(l)];
-                                let left = wedge::left::<F, T, S, V, B, I, O>(row, [a, b, c], slopes);
+                                let left = left::<F, T, S, V, B, I, O>(row, [a, b, c], slopes);
                                 for i in 0..3 {
                                     self.parts[k][i][l] = left[i];
                                 }
@@ -371,22 +332,50 @@ where
 }
 
 /// Which inner products of basis vectors are asked for: `[a][b]`, a at most b.
-const fn inner_products<const B: usize>(invariants: &[Invariant]) -> [[bool; B]; B] {
+const fn inner_products<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> [[bool; B]; B]
+where
+    F: RowFormula<V, B, I, O>,
+{
     let mut needed = [[false; B]; B];
-    let mut k = 0;
-    while k < invariants.len() {
-        let pairs: &[(usize, usize)] = match invariants[k] {
-            Invariant::Dot(a, b) => &[(a, b)],
-            Invariant::Wedge(a, b, c) => &[(a, a), (a, b), (a, c), (b, c)],
-            _ => &[],
-        };
-        let mut i = 0;
-        while i < pairs.len() {
-            let (a, b) = pairs[i];
-            needed[if a < b { a } else { b }][if a < b { b } else { a }] = true;
-            i += 1;
+    let mut a = 0;
+    while a < B {
+        let mut b = a;
+        while b < B {
+            needed[a][b] = multiplies(&F::INVARIANTS, a, b);
+            b += 1;
         }
-        k += 1;
+        a += 1;
     }
     needed
+}
+
+/// What is [left](wedge::Left) of two of the basis vectors `vectors` beside the first, of one row.
+#[inline(always)]
+fn left<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    row: &Row<'_, T, V>,
+    vectors: [usize; 3],
+    slopes: [f64; 2],
+) -> [S; 3]
+where
+    F: RowFormula<V, B, I, O>,
+    T: Float,
+    S: Block,
+{
+    let basis = [F::BASIS[vectors[0]], F::BASIS[vectors[1]], F::BASIS[vectors[2]]];
+    let mut left = wedge::Left::new(F::METRIC, vectors[1] == vectors[2], slopes);
+    for_each_block(
+        row[0].len(),
+        row,
+        None,
+        true,
+        #[inline(always)]
+        |at, inputs, _| {
+            let vectors = basis.map(
+                #[inline(always)]
+                |vector| wedge::exact::<S>(vector, |i| inputs[i], at),
+            );
+            left.add(vectors, at);
+        },
+    );
+    left.sums()
 }

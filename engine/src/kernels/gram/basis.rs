@@ -1,0 +1,45 @@
+//! Coordinates of basis vectors, block by block.
+
+use crate::row_formula::Metric;
+use crate::simd::{Block, LANES};
+
+/// Blocks with a 1 in one lane, and without.
+static UNITS: [[f64; LANES]; LANES + 1] = {
+    let mut units = [[0.0; LANES]; LANES + 1];
+    let mut l = 0;
+    while l < LANES {
+        units[l][l] = 1.0;
+        l += 1;
+    }
+    units
+};
+
+/// The coordinates from `c` on of the unit vector of a coordinate.
+#[inline(always)]
+pub(crate) fn unit<S: Block>(coordinate: usize, c: usize) -> S {
+    S::load(&UNITS[coordinate.wrapping_sub(c).min(LANES)])
+}
+
+/// The coordinates from `c` on without one of them.
+#[inline(always)]
+pub(crate) fn without<S: Block>(x: S, coordinate: usize, c: usize) -> S {
+    x * (S::splat(1.0) - unit(coordinate, c))
+}
+
+/// The first coordinate, which is time, negated.
+#[inline(always)]
+pub(crate) fn flip<S: Block>(x: S, c: usize) -> S {
+    let time = unit::<S>(0, c);
+    x * (S::splat(1.0) - (time + time))
+}
+
+/// The coordinates from `c` on with their index lowered by the metric.
+#[inline(always)]
+pub(crate) fn lower<S: Block>(metric: Metric, x: S, c: usize) -> S {
+    match metric {
+        // The basis is horizontal itself.
+        Metric::Euclidean | Metric::Horizontal => x,
+        Metric::Minkowski => flip(x, c),
+        Metric::Space => without(x, 0, c),
+    }
+}

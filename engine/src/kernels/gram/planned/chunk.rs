@@ -1,0 +1,412 @@
+//! What some rows are to a formula: their basis vectors, block by block, and the invariants.
+
+use std::ops::Range;
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::domain::Compensated;
+use crate::kernels::gram::{GROUPS, NARROW, basis};
+use crate::kernels::operands::{Operand, PARAMS, Parameter};
+use crate::kernels::wedge;
+use crate::row_formula::{Invariant, Metric, Vector};
+use crate::row_plan::{Number, ROWS, RowPlan, VECTORS};
+use crate::simd::{Block, LANES, ask_ahead, asks_ahead, read};
+use crate::{Float, Scalar};
+
+/// Basis vectors and numbers of a chunk of rows, up to [`GROUPS`] groups of [`ROWS`]. Memory is taken once for all chunks,
+/// and what an earlier chunk leaves behind is overwritten or not looked at.
+pub(super) struct Chunk<'a, T, S> {
+    plan: &'a RowPlan,
+    pub(super) width: usize,
+    /// Blocks of a vector.
+    pub(super) blocks: usize,
+    /// Rows that there is room for.
+    pub(super) rows: usize,
+    inputs: SmallVec<[&'a [T]; 16]>,
+    /// The basis vectors, then the upstream cotangent: of each all rows, of each row its blocks.
+    pub(super) vectors: SmallVec<[S; 48]>,
+    /// Blocks of a vector of all rows.
+    pub(super) stride: usize,
+    /// The inner products of a group that invariants are made of.
+    dots: SmallVec<[Number; 8]>,
+    /// Invariants of each group.
+    pub(super) values: SmallVec<[Number; 16]>,
+    /// What their derivatives are made of.
+    pub(super) products: SmallVec<[[Number; 4]; 8]>,
+    /// Inner products of the basis vectors with the upstream cotangent, of each group.
+    pub(super) upstream: SmallVec<[Number; 8]>,
+    /// The outputs of the scalar function, of each group.
+    pub(super) outputs: SmallVec<[Number; 8]>,
+    /// The parameters, of each group.
+    pub(super) params: SmallVec<[[Number; PARAMS]; 2]>,
+}
+
+/// Whether the vectors that the rows `at` read are as many consecutive ones.
+pub(super) fn in_step<T>(vectors: &[Operand<'_, T>], end: usize) -> [bool; VECTORS] {
+    let mut in_step = [false; VECTORS];
+    for (in_step, vector) in in_step.iter_mut().zip(vectors) {
+        *in_step = vector.rows.in_step(end);
+    }
+    in_step
+}
+
+impl<'a, T: Float, S: Block> Chunk<'a, T, S> {
+    /// For at most `count` rows of `width` elements.
+    #[inline(always)]
+    pub(super) fn new(plan: &'a RowPlan, width: usize, count: usize, reverse: bool) -> Self {
+        let most = if width * size_of::<T>() <= NARROW { GROUPS * ROWS } else { ROWS };
+        let rows = most.min(count.max(1));
+        let (blocks, groups) = (width.div_ceil(LANES), rows.div_ceil(ROWS));
+        let slots = plan.basis.len() + usize::from(reverse && plan.vector);
+        let zero = Number::splat(0.0);
+        Chunk {
+            plan,
+            width,
+            blocks,
+            rows,
+            inputs: SmallVec::new(),
+            vectors: smallvec![S::splat(0.0); slots * rows * blocks],
+            stride: rows * blocks,
+            dots: smallvec![zero; plan.layout.pairs().len()],
+            values: smallvec![zero; groups * plan.invariants.len()],
+            products: smallvec![[zero; 4]; groups * plan.invariants.len()],
+            upstream: smallvec![zero; groups * plan.outputs],
+            outputs: smallvec![zero; groups * plan.outputs],
+            params: smallvec![[zero; PARAMS]; groups],
+        }
+    }
+
+    /// Reads the row positions `at`; `upstream` has their cotangents one after another.
+    #[inline(always)]
+    pub(super) fn read(
+        &mut self,
+        vectors: &[Operand<'a, T>],
+        in_step: &[bool; VECTORS],
+        parameters: &[Parameter<'_>],
+        at: Range<usize>,
+        upstream: Option<&[T]>,
+    ) {
+        let (plan, width, count) = (self.plan, self.width, at.len());
+        self.inputs.clear();
+        for p in at.clone() {
+            for (vector, &in_step) in vectors.iter().zip(in_step) {
+                let first = if in_step { p } else { vector.rows.at(p) };
+                self.inputs.push(&vector.data[first * width..][..width]);
+            }
+        }
+        for b in 0..plan.basis.len() {
+            self.fill(b, count);
+        }
+        for (g, params) in self.params[..count.div_ceil(ROWS)].iter_mut().enumerate() {
+            let start = at.start + g * ROWS;
+            let end = at.end.min(start + ROWS);
+            for (param, parameter) in params.iter_mut().zip(parameters) {
+                for l in 0..ROWS {
+                    param.set(l, parameter.at((start + l).min(end - 1)));
+                }
+            }
+        }
+        if let Some(upstream) = upstream.filter(|_| plan.vector) {
+            let slot = &mut self.vectors[plan.basis.len() * self.stride..];
+            for (row, slot) in upstream.chunks_exact(width).zip(slot.chunks_exact_mut(self.blocks)) {
+                fill::<T, S>(row, slot, false, |x| x);
+            }
+        }
+        for g in 0..count.div_ceil(ROWS) {
+            let first = g * ROWS;
+            let rows = ROWS.min(count - first);
+            self.group(g, rows);
+            let Some(upstream) = upstream else { continue };
+            for o in 0..plan.outputs {
+                self.upstream[g * plan.outputs + o] = if plan.vector {
+                    S::sums(&self.dot(o, plan.basis.len(), first, rows, Metric::Euclidean))
+                } else {
+                    let mut of_rows = Number::splat(0.0);
+                    for l in 0..rows {
+                        of_rows.set(l, upstream[first + l].to_f64());
+                    }
+                    of_rows
+                };
+            }
+        }
+    }
+
+    /// Writes the coordinates of a basis vector.
+    #[inline(always)]
+    fn fill(&mut self, b: usize, count: usize) {
+        let (plan, blocks, width) = (self.plan, self.blocks, self.width);
+        let slot = &mut self.vectors[b * self.stride..][..count * blocks];
+        let horizontal = plan.metric == Metric::Horizontal;
+        let inputs = self.inputs.chunks_exact(plan.vectors);
+        let rows = slot.chunks_exact_mut(blocks).zip(inputs);
+        match plan.basis[b] {
+            Vector::Input(i) => rows.for_each(|(row, x)| {
+                fill::<T, S>(
+                    x[i],
+                    row,
+                    horizontal,
+                    #[inline(always)]
+                    |x| x,
+                )
+            }),
+            Vector::Flip(i) => rows.for_each(|(row, x)| {
+                fill::<T, S>(
+                    x[i],
+                    row,
+                    horizontal,
+                    #[inline(always)]
+                    |x| x,
+                );
+                row[0] = basis::flip(row[0], 0);
+            }),
+            Vector::Sum(i, j) => rows.for_each(|(row, x)| {
+                fill_from_two(
+                    [x[i], x[j]],
+                    row,
+                    horizontal,
+                    #[inline(always)]
+                    |x: S, y| x + y,
+                )
+            }),
+            Vector::Difference(i, j) => rows.for_each(|(row, x)| {
+                fill_from_two(
+                    [x[i], x[j]],
+                    row,
+                    horizontal,
+                    #[inline(always)]
+                    |x: S, y| x - y,
+                )
+            }),
+            Vector::Time => rows.for_each(|(row, _)| row[0] = basis::unit(0, 0)),
+            Vector::Height => {
+                rows.for_each(|(row, _)| row[blocks - 1] = basis::unit(width - 1, (blocks - 1) * LANES));
+            }
+        }
+    }
+
+    /// The blocks of a vector of the rows from `first` on, in place of rows that are missing those of the first.
+    #[inline(always)]
+    fn of_rows(&self, slot: usize, first: usize, rows: usize) -> [&[S]; ROWS] {
+        let mut of_rows = [[].as_slice(); ROWS];
+        for (l, row) in of_rows.iter_mut().enumerate() {
+            let r = if l < rows { first + l } else { first };
+            *row = &self.vectors[slot * self.stride + r * self.blocks..][..self.blocks];
+        }
+        of_rows
+    }
+
+    /// Inner products of two vectors, of each row, before they are summed over the lanes of a block.
+    #[inline(always)]
+    fn dot(&self, a: usize, b: usize, first: usize, rows: usize, metric: Metric) -> [S; ROWS] {
+        let (x, y) = (self.of_rows(a, first, rows), self.of_rows(b, first, rows));
+        let mut sums = [S::splat(0.0); ROWS];
+        for l in 0..ROWS {
+            sums[l] = sums[l] + x[l][0] * basis::lower(metric, y[l][0], 0);
+        }
+        for k in 1..self.blocks {
+            for l in 0..ROWS {
+                sums[l] = sums[l] + x[l][k] * y[l][k];
+            }
+        }
+        sums
+    }
+
+    /// The same with twice the digits.
+    #[inline(always)]
+    fn accurate(&self, a: usize, b: usize, first: usize, rows: usize, metric: Metric) -> Compensated<Number> {
+        if !T::COMPENSATED {
+            let error = Number::splat(0.0);
+            return Compensated { sum: S::sums(&self.dot(a, b, first, rows, metric)), error };
+        }
+        let (x, y) = (self.of_rows(a, first, rows), self.of_rows(b, first, rows));
+        let mut sums = [Compensated::<S>::default(); ROWS];
+        for l in 0..ROWS {
+            sums[l].add_product::<T>(x[l][0], basis::lower(metric, y[l][0], 0));
+        }
+        for k in 1..self.blocks {
+            for l in 0..ROWS {
+                sums[l].add_product::<T>(x[l][k], y[l][k]);
+            }
+        }
+        Compensated::totals::<T, ROWS>(&sums)
+    }
+
+    /// The invariants of a group, of which there are `rows` rows.
+    #[inline(always)]
+    fn group(&mut self, g: usize, rows: usize) {
+        let (plan, metric, first) = (self.plan, self.plan.metric, g * ROWS);
+        for (position, &(a, b)) in plan.layout.pairs().iter().enumerate() {
+            self.dots[position] = S::sums(&self.dot(a, b, first, rows, metric));
+        }
+        let params = self.params[g];
+        for (k, &invariant) in plan.invariants.iter().enumerate() {
+            let at = g * plan.invariants.len() + k;
+            let mut products = [Number::splat(0.0); 4];
+            let mut value = match invariant {
+                Invariant::Dot(a, b) => self.product(a, b),
+                Invariant::Accurate(a, b) => self.accurate(a, b, first, rows, metric).value(),
+                Invariant::Margin(a) => {
+                    let square = self.accurate(a, a, first, rows, Metric::Euclidean);
+                    products[0] = square.sum;
+                    square.margin(params[0])
+                }
+                Invariant::Along(a, b) => {
+                    let (along, norm) = self.along(a, b, first, rows);
+                    products[0] = norm;
+                    along
+                }
+                Invariant::Wedge(a, b, c) => {
+                    products = [(a, a), (a, b), (a, c), (b, c)].map(|(a, b)| self.product(a, b));
+                    self.wedge([a, b, c], &products, first, rows)
+                }
+                Invariant::First(i) => self.coordinate(i, 0, first, rows),
+                Invariant::Last(i) => self.coordinate(i, self.width - 1, first, rows),
+                Invariant::Param(q) => params[q],
+                Invariant::Epsilon => Number::splat(T::EPSILON),
+            };
+            // Lanes without a row of their own compute the first one's again.
+            for l in rows..ROWS {
+                value.set(l, value.get(0));
+            }
+            self.values[at] = value;
+            self.products[at] = products;
+        }
+    }
+
+    /// The inner product of two basis vectors, summed.
+    #[inline(always)]
+    fn product(&self, a: usize, b: usize) -> Number {
+        self.dots[self.plan.layout.position(a, b)]
+    }
+
+    #[inline(always)]
+    fn coordinate(&self, input: usize, c: usize, first: usize, rows: usize) -> Number {
+        let mut coordinates = Number::splat(0.0);
+        for l in 0..rows {
+            coordinates.set(l, self.inputs[(first + l) * self.plan.vectors + input][c].to_f64());
+        }
+        coordinates
+    }
+
+    /// The components ⟨a, b⟩/‖b‖ and the norms ‖b‖, in units of the largest coordinates: their squares may overflow.
+    #[inline(always)]
+    fn along(&self, a: usize, b: usize, first: usize, rows: usize) -> (Number, Number) {
+        let metric = self.plan.metric;
+        let (x, y) = (self.of_rows(a, first, rows), self.of_rows(b, first, rows));
+        let (mut units, mut unit_of_b) = (Number::splat(0.0), Number::splat(0.0));
+        let (mut dots, mut squares) = ([S::splat(0.0); ROWS], [S::splat(0.0); ROWS]);
+        for l in 0..ROWS {
+            let (of_x, of_y) = (largest(metric, x[l]), largest(metric, y[l]));
+            for k in 0..self.blocks {
+                let along = basis::lower(metric, y[l][k], k * LANES) / S::splat(of_y);
+                dots[l] = dots[l] + x[l][k] / S::splat(of_x) * along;
+                squares[l] = squares[l] + along * along;
+            }
+            units.set(l, of_x);
+            unit_of_b.set(l, of_y);
+        }
+        let norm = S::sums(&squares).sqrt();
+        let component = S::sums(&dots) / norm * units;
+        (Scalar::select(Number::splat(0.0).lt(norm), component, norm), norm * unit_of_b)
+    }
+
+    #[inline(always)]
+    fn wedge(&self, vectors: [usize; 3], products: &[Number; 4], first: usize, rows: usize) -> Number {
+        let metric = self.plan.metric;
+        let by_products = wedge::by_products(products);
+        let wide = wedge::wide(by_products, products);
+        let is_area = wedge::is_area(metric, vectors);
+        if is_area && (0..rows).all(|l| wide.get(l)) {
+            return by_products;
+        }
+        let slopes = wedge::slopes(products);
+        let mut parts = [[S::splat(0.0); ROWS]; 3];
+        for l in 0..rows {
+            if is_area && wide.get(l) {
+                continue;
+            }
+            let left = self.left(vectors, [slopes[0].get(l), slopes[1].get(l)], first + l);
+            for i in 0..3 {
+                parts[i][l] = left[i];
+            }
+        }
+        let value = wedge::value(products, [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])]);
+        if is_area { Scalar::select(wide, by_products, value) } else { value }
+    }
+
+    /// What is [left](wedge::Left) of two of the basis vectors `vectors` beside the first, of one row.
+    fn left(&self, vectors: [usize; 3], slopes: [f64; 2], row: usize) -> [S; 3] {
+        let inputs = &self.inputs[row * self.plan.vectors..][..self.plan.vectors];
+        let mut left = wedge::Left::new(self.plan.metric, vectors[1] == vectors[2], slopes);
+        for at in (0..self.width).step_by(LANES) {
+            let vectors = vectors.map(
+                #[inline(always)]
+                |b| {
+                    wedge::exact::<S>(
+                        self.plan.basis[b],
+                        #[inline(always)]
+                        |i| read(inputs[i], at, self.width - at),
+                        at,
+                    )
+                },
+            );
+            left.add(vectors, at);
+        }
+        left.sums()
+    }
+}
+
+/// The largest coordinate of a basis vector.
+#[inline(always)]
+fn largest<S: Block>(metric: Metric, vector: &[S]) -> f64 {
+    let mut largest = S::splat(0.0);
+    for (k, &block) in vector.iter().enumerate() {
+        largest = largest.max_magnitude(basis::lower(metric, block, k * LANES));
+    }
+    largest.lanes().to_array().iter().fold(f64::MIN_POSITIVE, |unit, &x| unit.max(x.abs()))
+}
+
+/// Writes the blocks of a vector that is made of one row; `horizontal`: without the last coordinate.
+#[inline(always)]
+fn fill<T: Float, S: Block>(row: &[T], blocks: &mut [S], horizontal: bool, f: impl Fn(S) -> S) {
+    let (whole, end) = row.as_chunks::<LANES>();
+    let ask = asks_ahead::<T>(row.len());
+    for (block, x) in blocks.iter_mut().zip(whole) {
+        if ask {
+            ask_ahead(x);
+        }
+        *block = f(S::load(x));
+    }
+    let (last, at) = (blocks.len() - 1, (blocks.len() - 1) * LANES);
+    if !end.is_empty() {
+        blocks[last] = f(S::load_part(end));
+    }
+    if horizontal {
+        blocks[last] = basis::without(blocks[last], row.len() - 1, at);
+    }
+}
+
+/// Writes the blocks of a vector that is made of two rows.
+#[inline(always)]
+fn fill_from_two<T: Float, S: Block>(
+    [x, y]: [&[T]; 2],
+    blocks: &mut [S],
+    horizontal: bool,
+    f: impl Fn(S, S) -> S,
+) {
+    let ((whole, end), (of_y, end_of_y)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    for (block, (x, y)) in blocks.iter_mut().zip(whole.iter().zip(of_y)) {
+        *block = f(S::load(x), S::load(y));
+    }
+    let (last, at) = (blocks.len() - 1, (blocks.len() - 1) * LANES);
+    if !end.is_empty() {
+        blocks[last] = f(S::load_part(end), S::load_part(end_of_y));
+    }
+    if horizontal {
+        let [x, y] = [x, y].map(
+            #[inline(always)]
+            |row| basis::without(read::<T, S>(row, at, row.len() - at), row.len() - 1, at),
+        );
+        blocks[last] = f(x, y);
+    }
+}

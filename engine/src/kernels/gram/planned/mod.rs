@@ -1,0 +1,291 @@
+//! The kernel that runs every formula by its plan: compiled once for each element type and instruction set.
+//!
+//! A chunk of rows at a time: their basis vectors are written to a buffer, the plan's inner products are taken of that,
+//! the scalar function is called once for all rows, and the linear combinations are taken of the same buffer. What the
+//! plan says is looked at once for many rows or many coordinates, never within a loop over them.
+
+mod chunk;
+mod linear;
+
+use std::ops::Range;
+
+use self::chunk::{Chunk, in_step};
+use self::linear::linear;
+use super::shares::{Shares, Surveyed};
+use super::{Gradient, give_parameters, gradients_of};
+use crate::domain::Compensated;
+use crate::kernels::operands::{Operand, Parameter, Results};
+use crate::kernels::pieces::Piece;
+use crate::row_formula::Metric;
+use crate::row_plan::{BASIS, Number, ROWS, RowPlan, VECTORS, leaves};
+use crate::shape::Broadcast;
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, add, dispatch_wide, write};
+use crate::{Domain, Float};
+
+/// The row positions `range`, on the calling thread.
+pub(super) fn forward<T: Float>(
+    plan: &RowPlan,
+    vectors: &[Operand<'_, T>],
+    parameters: &[Parameter<'_>],
+    width: usize,
+    range: Range<usize>,
+    out: Results<'_, T>,
+) {
+    dispatch_wide(
+        (range, out),
+        #[inline(always)]
+        |(range, out)| forward_rows::<T, Avx512>(plan, vectors, parameters, width, range, out),
+        #[inline(always)]
+        |(range, out)| forward_rows::<T, Avx2>(plan, vectors, parameters, width, range, out),
+        #[inline(always)]
+        |(range, out)| forward_rows::<T, Portable>(plan, vectors, parameters, width, range, out),
+    );
+}
+
+/// The reverse pass of a piece.
+pub(super) fn backward<T: Float>(
+    plan: &RowPlan,
+    vectors: &[Operand<'_, T>],
+    parameters: &[Parameter<'_>],
+    piece: &mut Piece<'_, T>,
+    width: usize,
+    g: &[T],
+) {
+    dispatch_wide(
+        piece,
+        #[inline(always)]
+        |piece| backward_rows::<T, Avx512>(plan, vectors, parameters, piece, width, g),
+        #[inline(always)]
+        |piece| backward_rows::<T, Avx2>(plan, vectors, parameters, piece, width, g),
+        #[inline(always)]
+        |piece| backward_rows::<T, Portable>(plan, vectors, parameters, piece, width, g),
+    );
+}
+
+/// The invariants of one row.
+pub(crate) fn survey_one(plan: &RowPlan, rows: &[&[f64]], params: &[f64]) -> Vec<f64> {
+    let (width, one) = (rows[0].len(), Broadcast::cycled(1));
+    let vectors: Vec<_> = rows.iter().map(|&data| Operand { data, rows: one, constant: None }).collect();
+    let parameters: Vec<_> = params.iter().map(|value| Parameter::of_constant(*value)).collect();
+    let mut chunk = Chunk::<f64, Portable>::new(plan, width, 1, false);
+    chunk.read(&vectors, &[true; VECTORS], &parameters, 0..1, None);
+    chunk.values.iter().map(|value| value.get(0)).collect()
+}
+
+#[inline(always)]
+fn forward_rows<T: Float, S: Block>(
+    plan: &RowPlan,
+    vectors: &[Operand<'_, T>],
+    parameters: &[Parameter<'_>],
+    width: usize,
+    range: Range<usize>,
+    mut out: Results<'_, T>,
+) {
+    let in_step = in_step(vectors, range.end);
+    let mut chunk = Chunk::<T, S>::new(plan, width, range.len(), false);
+    for start in range.clone().step_by(chunk.rows) {
+        let at = start..range.end.min(start + chunk.rows);
+        let (count, first) = (at.len(), start - range.start);
+        chunk.read(vectors, &in_step, parameters, at, None);
+        let groups = count.div_ceil(ROWS);
+        let invariants = &chunk.values[..groups * plan.invariants.len()];
+        (plan.functions.values)(invariants, &mut chunk.outputs[..groups * plan.outputs]);
+        match &mut out {
+            Results::Scalars(out) => {
+                for r in 0..count {
+                    out.set(first + r, chunk.outputs[r / ROWS].get(r % ROWS));
+                }
+            }
+            Results::Rows(out) => {
+                for g in 0..groups {
+                    let rows = ROWS.min(count - g * ROWS);
+                    combine(plan, &chunk, g, rows, width, &mut out[(first + g * ROWS) * width..]);
+                }
+            }
+        }
+    }
+}
+
+/// The linear combinations of a group's bases, at the front of `out`.
+#[inline(always)]
+fn combine<T: Float, S: Block>(
+    plan: &RowPlan,
+    chunk: &Chunk<'_, T, S>,
+    g: usize,
+    rows: usize,
+    width: usize,
+    out: &mut [T],
+) {
+    let count = plan.basis.len();
+    let outputs = &chunk.outputs[g * count..][..count];
+    let ball = plan.domain == Domain::Ball;
+    let mut squares = [Compensated::<S>::default(); ROWS];
+    for l in 0..rows {
+        let (mut starts, mut weights) = ([0; BASIS], [S::splat(0.0); BASIS]);
+        for b in 0..count {
+            starts[b] = b * chunk.stride + (g * ROWS + l) * chunk.blocks;
+            weights[b] = S::splat(outputs[b].get(l));
+        }
+        let out = &mut out[l * width..];
+        let mut square = Compensated::<S>::default();
+        linear(
+            &chunk.vectors,
+            &starts[..count],
+            &weights,
+            chunk.blocks,
+            #[inline(always)]
+            |block, y| {
+                if ball {
+                    square.add_square::<T>(y.rounded::<T>());
+                }
+                write(out, block * LANES, width - block * LANES, y);
+            },
+        );
+        squares[l] = square;
+    }
+    if plan.domain == Domain::Free {
+        return;
+    }
+    // Only what rounding has put off its domain is settled.
+    let kappa = chunk.params[g][0];
+    let margins = match plan.domain {
+        Domain::Ball => Compensated::totals::<T, ROWS>(&squares).margin(kappa),
+        Domain::Free | Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => Number::splat(0.0),
+    };
+    for l in 0..rows {
+        if !(margins.get(l) > 0.0) {
+            plan.domain.settle(&mut out[l * width..][..width], kappa.get(l));
+        }
+    }
+}
+
+#[inline(always)]
+fn backward_rows<T: Float, S: Block>(
+    plan: &RowPlan,
+    vectors: &[Operand<'_, T>],
+    parameters: &[Parameter<'_>],
+    piece: &mut Piece<'_, T>,
+    width: usize,
+    g: &[T],
+) {
+    let of_row = if plan.vector { width } else { 1 };
+    let n = g.len() / of_row;
+    let range = piece.range.clone();
+    let (places, of_parameters) = piece.places.split_at_mut(plan.vectors);
+    let mut gradients = gradients_of::<T, VECTORS>(vectors, places, n);
+    let in_step = in_step(vectors, range.end);
+    let mut chunk = Chunk::<T, S>::new(plan, width, range.len(), true);
+    let mut cotangents = chunk.values.clone();
+    let mut shares = Shares::none();
+    let (inputs, results) = (plan.invariants.len(), plan.outputs);
+    for start in range.clone().step_by(chunk.rows) {
+        let at = start..range.end.min(start + chunk.rows);
+        chunk.read(vectors, &in_step, parameters, at.clone(), Some(&g[at.start * of_row..at.end * of_row]));
+        let groups = at.len().div_ceil(ROWS);
+        (plan.functions.slopes)(
+            &chunk.values[..groups * inputs],
+            &chunk.upstream[..groups * results],
+            &mut chunk.outputs[..groups * results],
+            &mut cotangents[..groups * inputs],
+        );
+        for group in 0..groups {
+            let (invariants, results) =
+                (group * inputs..(group + 1) * inputs, group * results..(group + 1) * results);
+            let rows = Surveyed {
+                values: &chunk.values[invariants.clone()],
+                products: &chunk.products[invariants.clone()],
+                kappa: chunk.params[group][0],
+                outputs: &chunk.outputs[results],
+                cotangents: &cotangents[invariants],
+            };
+            shares.compute(plan, rows);
+            let first = at.start + group * ROWS;
+            let at = first..at.end.min(first + ROWS);
+            for (l, p) in at.clone().enumerate() {
+                let mut starts = [0; VECTORS];
+                for (i, vector) in vectors.iter().enumerate() {
+                    if let Some(gradient) = &gradients[i] {
+                        let position = if gradient.full { p } else { vector.rows.at(p) };
+                        starts[i] = (position - gradient.first) * width;
+                    }
+                }
+                let g = &g[p * of_row..][..of_row];
+                distribute(plan, &chunk, &mut gradients, &starts, &shares, [group * ROWS + l, l], g);
+            }
+            give_parameters(parameters, of_parameters, n, at, &shares.of_params);
+        }
+    }
+}
+
+/// The cotangents of the inputs of row `row` of the chunk, in lane `l` of the shares. `g` is the row's upstream cotangent.
+#[inline(always)]
+fn distribute<T: Float, S: Block>(
+    plan: &RowPlan,
+    chunk: &Chunk<'_, T, S>,
+    gradients: &mut [Option<Gradient<'_, T>>; VECTORS],
+    gradient_starts: &[usize; VECTORS],
+    shares: &Shares<Number, VECTORS, BASIS>,
+    [row, l]: [usize; 2],
+    g: &[T],
+) {
+    let (basis, width) = (plan.basis.len(), chunk.width);
+    let start_of = |slot: usize| slot * chunk.stride + row * chunk.blocks;
+    for (i, gradient) in gradients[..plan.vectors].iter_mut().enumerate() {
+        let Some(Gradient { slice, full, .. }) = gradient else { continue };
+        let slice = &mut slice[gradient_starts[i]..];
+        let before = [0, width - 1].map(|at| if *full { 0.0 } else { slice[at].to_f64() });
+        let (mut starts, mut weights, mut terms) = ([0; BASIS + 1], [S::splat(0.0); BASIS + 1], 0);
+        let mut term = |slot: usize, weight: Number| {
+            (starts[terms], weights[terms]) = (start_of(slot), S::splat(weight.get(l)));
+            terms += 1;
+        };
+        for a in 0..basis {
+            if plan.layout.receives[i][a] {
+                term(a, shares.of_basis[0][i][a]);
+            }
+        }
+        if plan.vector {
+            term(basis, shares.of_upstream[0][i]);
+        }
+        if *full {
+            linear(
+                &chunk.vectors,
+                &starts[..terms],
+                &weights,
+                chunk.blocks,
+                #[inline(always)]
+                |block, y| write(slice, block * LANES, width - block * LANES, y),
+            );
+        } else {
+            linear(
+                &chunk.vectors,
+                &starts[..terms],
+                &weights,
+                chunk.blocks,
+                #[inline(always)]
+                |block, y| add(slice, block * LANES, width - block * LANES, y),
+            );
+        }
+        if !plan.layout.apart {
+            continue;
+        }
+        for (which, at) in [0, width - 1].into_iter().enumerate() {
+            let apart =
+                usize::from(if plan.metric == Metric::Horizontal { at == width - 1 } else { at == 0 });
+            let mut y = shares.of_ends[which][i].get(l);
+            if width == 1 {
+                y += shares.of_ends[1 - which][i].get(l);
+            }
+            for a in 0..basis {
+                if leaves(plan.metric, apart) && plan.layout.receives[i][a] {
+                    let coordinate = chunk.vectors[start_of(a) + at / LANES].lanes().get(at % LANES);
+                    y += shares.of_basis[apart][i][a].get(l) * coordinate;
+                }
+            }
+            if plan.vector {
+                y += shares.of_upstream[apart][i].get(l) * g[at].to_f64();
+            }
+            slice[at] = T::nearest(before[which] + y);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What the inputs of a row receive in the reverse pass, from the cotangents of the invariants.
+
+use crate::Scalar;
+use crate::kernels::operands::PARAMS;
+use crate::row_plan::{BASIS, Receiver, RowPlan, VECTORS, leaves, of_invariant, share_of};
+
+/// How the inputs' cotangents are made of the basis vectors and the upstream cotangent, of one row or of
+/// one in each lane; first for most coordinates, then for the end that the formula treats apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Shares<S, const V: usize, const B: usize> {
+    pub(crate) of_basis: [[[S; B]; V]; 2],
+    pub(crate) of_upstream: [[S; V]; 2],
+    /// What the first and the last coordinate receive besides.
+    pub(crate) of_ends: [[S; V]; 2],
+    /// The cotangents of the parameters.
+    pub(crate) of_params: [S; PARAMS],
+}
+
+impl<S: Scalar, const V: usize, const B: usize> Shares<S, V, B> {
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        let zero = S::zero();
+        Shares {
+            of_basis: [[[zero; B]; V]; 2],
+            of_upstream: [[zero; V]; 2],
+            of_ends: [[zero; V]; 2],
+            of_params: [zero; PARAMS],
+        }
+    }
+}
+
+/// A row, or one in each lane, as the reverse pass sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct Surveyed<'a, S> {
+    /// The invariants.
+    pub(crate) values: &'a [S],
+    /// What their derivatives are made of: the squared norm behind a margin, the norm behind a component, the
+    /// products behind a wedge.
+    pub(crate) products: &'a [[S; 4]],
+    /// Parameter 0, if there is one.
+    pub(crate) kappa: S,
+    /// The outputs of the scalar function.
+    pub(crate) outputs: &'a [S],
+    /// The cotangents of the invariants.
+    pub(crate) cotangents: &'a [S],
+}
+
+impl<S: Scalar> Shares<S, VECTORS, BASIS> {
+    /// No shares, of any formula.
+    #[inline(always)]
+    pub(crate) fn none() -> Self {
+        Self::new()
+    }
+
+    /// The shares of rows.
+    #[inline(always)]
+    pub(crate) fn compute(&mut self, plan: &RowPlan, rows: Surveyed<'_, S>) {
+        let (zero, count) = (S::zero(), plan.basis.len());
+        // Cotangents of the invariants, as a symmetric matrix over the basis and one number per parameter.
+        let mut pairs = [[zero; BASIS]; BASIS];
+        let (of_params, of_ends) = (&mut self.of_params, &mut self.of_ends);
+        *of_params = [zero; PARAMS];
+        *of_ends = [[zero; VECTORS]; 2];
+        for (k, &invariant) in plan.invariants.iter().enumerate() {
+            of_invariant(
+                invariant,
+                rows.cotangents[k],
+                rows.values[k],
+                &rows.products[k],
+                rows.kappa,
+                #[inline(always)]
+                |receiver, w| match receiver {
+                    Receiver::Pair(a, b) => pairs[a][b] = pairs[a][b] + w,
+                    Receiver::Param(p) => of_params[p] = of_params[p] + w,
+                    Receiver::First(i) => of_ends[0][i] = of_ends[0][i] + w,
+                    Receiver::Last(i) => of_ends[1][i] = of_ends[1][i] + w,
+                },
+            );
+        }
+        for apart in 0..1 + usize::from(plan.layout.apart) {
+            for i in 0..plan.vectors {
+                let of_basis = &mut self.of_basis[apart][i][..count];
+                of_basis.fill(zero);
+                let mut of_upstream = zero;
+                for (b, &vector) in plan.basis.iter().enumerate() {
+                    let Some([sign, lowered]) = share_of(vector, plan.metric, apart, i) else { continue };
+                    if leaves(plan.metric, apart) {
+                        let lowered = S::constant(f64::from(lowered));
+                        for a in 0..count {
+                            of_basis[a] = of_basis[a] + lowered * pairs[b][a];
+                        }
+                    }
+                    if plan.vector {
+                        of_upstream = of_upstream + S::constant(f64::from(sign)) * rows.outputs[b];
+                    }
+                }
+                self.of_upstream[apart][i] = of_upstream;
+            }
+        }
+    }
+}
