@@ -151,7 +151,7 @@ impl<T: Float> OnDevice<T> for SparsePairs<T> {
         sampled::<T>(queue, &pairs, self.score.pairing(), [n, heads, width], [x, y], &s);
         index::copy::<T>(queue, g, &w, n);
         let [l, r, _] = self.score.counts();
-        // Of the numbers, the gradients of each element's come first.
+        // For the numbers, the gradients of each element come first.
         let each: Vec<Option<Arc<Memory>>> = grads[2..]
             .iter()
             .enumerate()
