@@ -236,7 +236,7 @@ impl Broadcast {
         })
     }
 
-    /// Whether `count` output positions from `p` on read as many consecutive operand positions.
+    /// Whether `count` output positions from `p` on read `count` consecutive operand positions.
     #[inline(always)]
     pub fn consecutive(self, p: usize, count: usize) -> bool {
         self.repeat == 1 && p % self.inner + count <= self.inner

@@ -24,7 +24,7 @@ fn one_at_zero<const R: usize, E: Element>(r: Lanes<R, E>, y: Lanes<R, E>) -> La
     Lanes::select(c(0.0).lt(r), y, r + c(1.0))
 }
 
-/// Both functions of a pair, by the sign of s. Each branch stands in the code once.
+/// Both functions of a pair, by the sign of s. Each branch is in the code once.
 #[inline(always)]
 fn by_sign<const R: usize, E: Element>(
     s: Lanes<R, E>,

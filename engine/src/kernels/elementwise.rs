@@ -13,7 +13,7 @@ use crate::{Float, Scalar, Shape, Tape, Var};
 pub trait Elementwise: Send + Sync + 'static {
     /// The name shown in messages.
     fn name(&self) -> &'static str;
-    /// The function, of as many operands as it is applied to.
+    /// The function. It is given as many operands as it is applied to.
     fn eval<S: Scalar>(&self, operands: &[S]) -> S;
 }
 

@@ -4,7 +4,7 @@ use crate::kernels::line::{BLOCK, load};
 use crate::simd::{LANES, dispatch};
 use crate::{Float, Lanes};
 
-/// Elements that one thread looks at.
+/// Elements that one thread checks.
 const PART: usize = 1 << 16;
 
 /// The first element that is NaN or infinite, found in one pass at the speed of memory.

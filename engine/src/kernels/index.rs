@@ -161,7 +161,7 @@ impl<T: Float> Tape<T> {
     }
 }
 
-/// The numbers of so many rows, `0..n`.
+/// The numbers of `n` rows, `0..n`.
 ///
 /// # Panics
 /// If there are 2³² or more: the numbers of rows are `u32`.

@@ -32,7 +32,7 @@ pub trait RowUpdate<const V: usize, const W: usize, const K: usize>: Sync {
     ) -> ([[S; V]; W], [S; K]);
 }
 
-/// Rows whose update is evaluated side by side; [`GROUPS`] times as many are read before.
+/// Rows whose update is evaluated side by side. [`GROUPS`] times as many are read before that.
 const ROWS: usize = 4;
 
 /// Applies an update to rows of `width` elements, on the calling thread.

@@ -17,7 +17,7 @@ pub(super) struct Matrices<'a> {
 }
 
 impl<'a> Matrices<'a> {
-    /// Row-major, of so many columns, one entry after another.
+    /// Row-major, with `columns` columns, one entry after another.
     pub(super) fn new(memory: &'a Memory, rows: usize, columns: usize) -> Self {
         Matrices { memory, offset: 0, batch: rows * columns, row: columns, column: 1 }
     }

@@ -58,7 +58,7 @@ const STAGED: usize = 64 << 20;
 const SMALLEST: u32 = 8;
 
 impl Queue {
-    /// Memory for elements of a type, as many as the product of some sizes, of unspecified content.
+    /// Memory for elements of a type, of unspecified content. Their number is the product of `sizes`.
     #[track_caller]
     pub(super) fn take_for<T>(&self, sizes: &[usize]) -> Arc<Memory> {
         self.take(elements(sizes) * size_of::<T>())
@@ -70,7 +70,7 @@ impl Queue {
         self.take(elements(sizes) * self.wide())
     }
 
-    /// Memory of at least so many bytes, of unspecified content.
+    /// Memory of at least `bytes` bytes, of unspecified content.
     #[track_caller]
     pub fn take(&self, bytes: usize) -> Arc<Memory> {
         let class = bytes.next_power_of_two().trailing_zeros().max(SMALLEST);

@@ -21,7 +21,7 @@ pub struct PairForm {
     /// How many numbers of left rows, of right rows, and parameters.
     counts: [usize; 3],
     value: fn() -> Expression,
-    /// The partial derivatives by the pairing and all others.
+    /// The partial derivatives by the pairing and by all other arguments.
     slopes: fn() -> Expression,
 }
 

@@ -16,7 +16,8 @@ fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("sparse", None), source)
 }
 
-/// As on the host: sums of weighted rows of others, of differences from their own, or of weights alone.
+/// As on the host: weighted sums of other rows, of their differences from the own row, or of the weights
+/// alone.
 fn products<T: Float>(
     queue: &Queue,
     lists: &Lists,

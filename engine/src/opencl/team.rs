@@ -20,7 +20,7 @@ const ROWS: usize = 32;
 const LOCAL: usize = 16 << 10;
 
 impl Queue {
-    /// The team for rows that share so many numbers each, besides their lanes. On a processor, one
+    /// The team for rows that share `numbers` numbers each, besides their lanes. On a processor, one
     /// work-item computes a whole row: there, neighbours are computed one after another, and a barrier
     /// is the end of a loop over them.
     pub(super) fn team(&self, numbers: usize) -> Team {
@@ -42,7 +42,7 @@ impl Team {
 }
 
 impl Launch<'_> {
-    /// Over so many rows.
+    /// Runs over `n` rows.
     pub(super) fn over_rows(self, team: Team, n: usize) {
         let Team { items, rows } = team;
         if items == 1 { self.over(n) } else { self.in_groups([n.div_ceil(rows), 1, 1], [items * rows, 1, 1]) }
