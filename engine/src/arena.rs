@@ -1,7 +1,7 @@
 //! The tape's memory: nodes in the order of computation, and the reverse pass through one of them.
 //!
-//! The first gradient of a node is moved in, later ones accumulate in place, and what is no longer needed goes
-//! back to the buffer pool at once.
+//! The first gradient of a node is moved in; later ones are added in place. What is no longer needed
+//! goes back to the buffer pool at once.
 
 use std::collections::HashMap;
 use std::panic::Location;
@@ -57,8 +57,8 @@ pub(crate) enum Op<T: Float> {
 }
 
 impl<T: Float> Op<T> {
-    /// The operation, unless the node was given from outside. In the engine's own code, through the element type:
-    /// the kernels are compiled there.
+    /// The operation, unless the node was given from outside. Goes through the element type in the
+    /// engine's own code: the kernels are compiled there.
     pub(crate) fn operation(&self) -> Option<&dyn Operation<T>> {
         T::operation(self)
     }
@@ -143,7 +143,7 @@ pub(crate) struct Arena<T: Float> {
     pub(crate) pool: Pool<T>,
     /// Whether every result is searched for NaN and infinity.
     pub(crate) checked: bool,
-    /// The list of the last backward pass, for the next.
+    /// The list of the last backward pass, kept for the next one.
     pub(crate) entries: Vec<Entry<T>>,
     pub(crate) index_buffers: Vec<Vec<u32>>,
     /// Slot maps of sparse gradients, all entries untouched.
@@ -166,7 +166,7 @@ impl<T: Float> Default for Arena<T> {
 }
 
 impl<T: Float> Arena<T> {
-    /// The value of the node that has a node's elements: an alias is never one of an alias.
+    /// The value of the node that holds a node's elements. An alias never refers to another alias.
     fn value(&self, id: u32) -> &Value<T> {
         match &self.nodes[id as usize].value {
             Value::Alias(source) => &self.nodes[*source as usize].value,
@@ -192,7 +192,7 @@ impl<T: Float> Arena<T> {
         }
     }
 
-    /// As [`values`](Self::values), which may be on a device.
+    /// As [`values`](Self::values), but possibly on a device.
     #[cfg(feature = "opencl")]
     pub(crate) fn elements(&self, id: u32) -> &Elements<T> {
         match self.value(id) {
@@ -212,7 +212,7 @@ impl<T: Float> Arena<T> {
         Outcome { out: self.values(id), kept }
     }
 
-    /// That no backward pass has released what a node was computed from, as a derivative is made of that.
+    /// Panics if a backward pass has released what a node was computed from: a derivative needs that.
     #[track_caller]
     pub(crate) fn assert_unreleased(&self, name: &str, id: usize) {
         let node = &self.nodes[id];
@@ -244,7 +244,7 @@ impl<T: Float> Arena<T> {
         if let Some((buffer, _)) = node.kept.take() {
             self.pool.give(buffer);
         }
-        // A list that was given back before leaves an empty one, without memory.
+        // A list that was given back before has left an empty one without memory.
         if let Some(indices) = node.op.indices().filter(|indices| indices.capacity() > 0) {
             self.index_buffers.push(std::mem::take(indices));
         }

@@ -9,19 +9,22 @@ use crate::Float;
 
 /// The processor, or an OpenCL device (feature `opencl`).
 ///
-/// A [`Tape`](crate::Tape) made on a device keeps its values there. They are read back when somebody looks at them; a
-/// [`Tensor`](crate::Tensor) put on such a tape is uploaded once, and stays on the device until it is written to on the
-/// host.
+/// A [`Tape`](crate::Tape) made on a device keeps its values there. They are read back when the host
+/// needs them. A [`Tensor`](crate::Tensor) put on such a tape is uploaded once, and stays on the device
+/// until it is written to on the host.
 ///
-/// Every operation has a form for devices but row functions, [`RowFunction`](crate::RowFunction)s, which are code of the host
-/// (factorisations of matrices, for one): their rows are read back, and their results uploaded.
+/// Every operation has a device form except row functions ([`RowFunction`](crate::RowFunction)), which are
+/// host code (factorisations of matrices, for example): their rows are read back and their results
+/// uploaded.
 ///
-/// A device without `f64` computes in `f32` only: a tape of `f64` panics there. The inner products, margins and
-/// coefficients of rows, elsewhere in `f64`, are then sums of two `f32`, exact to about 2⁻⁴⁰, so that operations of
-/// manifolds are within an ulp of the processor's. Other sums are accumulated in `f32`. Squares of coordinates must stay in
-/// the range of `f32`, and have all their digits from coordinates of 10⁻¹² up.
+/// A device without `f64` computes in `f32` only: a tape of `f64` panics there. The inner products,
+/// margins and coefficients of rows, elsewhere in `f64`, are then sums of two `f32`, exact to about
+/// 2⁻⁴⁰, so that operations of manifolds are within an ulp of the processor's. Other sums are
+/// accumulated in `f32`. Squares of coordinates must stay in the range of `f32`; they have all their
+/// digits from coordinates of 10⁻¹² up.
 ///
-/// The environment variable `COTANGENT_DEVICE` names the device of tapes that are made without one, for tests.
+/// For tests, the environment variable `COTANGENT_DEVICE` names the device of tapes that are made
+/// without one.
 ///
 /// ```
 /// use cotangent_engine::{Device, Tape, Tensor};
@@ -119,8 +122,8 @@ impl Device {
         Err(DeviceError::NotBuilt)
     }
 
-    /// What went to and from the device since this process opened it, for all that computes there; nothing for the
-    /// processor.
+    /// The bytes that went to and from the device since this process opened it, for everything that
+    /// computes there. Zero for the processor.
     pub fn transfers(&self) -> Transfers {
         match &self.0 {
             Kind::Cpu => Transfers::default(),
@@ -149,7 +152,8 @@ impl Device {
         self.0 == Kind::Cpu
     }
 
-    /// The device that the environment variable `COTANGENT_DEVICE` names, for tests; else the processor.
+    /// The device that the environment variable `COTANGENT_DEVICE` names (for tests), else the
+    /// processor.
     pub(crate) fn of_environment() -> Self {
         static DEVICE: OnceLock<Device> = OnceLock::new();
         let named = || match std::env::var("COTANGENT_DEVICE") {

@@ -4,8 +4,8 @@ use crate::rng::Rng;
 use crate::{Float, Var};
 
 impl<T: Float> Var<'_, T> {
-    /// Each element is 0 with probability `rate`, else divided by `1 − rate`, so that the mean stays. The draws are
-    /// the stream's: the same stream drops the same elements.
+    /// Each element is 0 with probability `rate`, else divided by `1 − rate`, so that the mean stays the
+    /// same. The draws are the stream's: the same stream drops the same elements.
     ///
     /// # Panics
     /// If the rate is not in [0, 1).

@@ -2,7 +2,7 @@
 //!
 //! Elementary functions use their analytic derivative, never dual arithmetic through a polynomial.
 
-// A product's rule has a sum in it.
+// The product rule has a sum in it.
 #![allow(clippy::suspicious_arithmetic_impl)]
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
@@ -57,7 +57,7 @@ impl<S: Scalar, const N: usize> Dual<S, N> {
     }
 }
 
-/// `1/u`, the slope of `ln u`; NaN for u < 0, where the logarithm is.
+/// `1/u`, the slope of `ln u`; NaN for u < 0, as the logarithm is.
 #[inline(always)]
 fn slope_of_ln<S: Scalar>(u: S) -> S {
     S::select(u.lt(S::zero()), S::constant(f64::NAN), u.recip())

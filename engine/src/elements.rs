@@ -1,7 +1,9 @@
-//! Elements of tensors and of a tape's buffers: huge pages for what is large, and a copy on a device.
+//! Elements of tensors and of a tape's buffers: in huge pages if there are many, with a copy on a
+//! device.
 //!
-//! A page of 4 KiB costs a fault when it is first touched and a walk of the page table when it is read again; on a
-//! virtual machine, a sum of two tensors of 16 MiB takes 1.7 ms in small pages and 1.1 ms in pages of 2 MiB.
+//! A page of 4 KiB costs a fault when it is first touched and a walk of the page table when it is read
+//! again; on a virtual machine, a sum of two tensors of 16 MiB takes 1.7 ms in small pages and 1.1 ms in
+//! pages of 2 MiB.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -15,8 +17,8 @@ use crate::shape::elements;
 /// Bytes of a huge page.
 const HUGE: usize = 2 << 20;
 
-/// A fixed number of elements, owned: on the host, on a device, or the same on both. Whoever looks at elements that are
-/// on a device only reads them back; whoever writes to one side makes the other forget.
+/// A fixed number of elements, owned: on the host, on a device, or the same on both. Reading elements
+/// that are only on a device copies them back. Writing to one side drops the other side's copy.
 pub(crate) struct Elements<T> {
     len: usize,
     host: OnceLock<Host<T>>,
@@ -70,7 +72,7 @@ impl<T: Float> Elements<T> {
         Elements::on_host(len, Host::zeroed(len))
     }
 
-    /// Of unspecified content, in no memory yet.
+    /// Elements of unspecified content; no memory is allocated yet.
     pub(crate) fn unwritten(len: usize) -> Self {
         Elements {
             len,
@@ -80,7 +82,7 @@ impl<T: Float> Elements<T> {
         }
     }
 
-    /// On the host, read back if they are not there.
+    /// The elements in host memory, read back if they are on a device.
     #[cold]
     fn fetch(&self) -> Host<T> {
         #[allow(unused_mut)]
@@ -106,7 +108,7 @@ impl<T: Float> Elements<T> {
         })
     }
 
-    /// Their memory on a device, to be written there: the host forgets them.
+    /// Their memory on a device, to be written there. The host's copy is dropped.
     pub(crate) fn write_on(
         &mut self,
         device: &crate::opencl::Queue,

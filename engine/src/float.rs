@@ -20,8 +20,8 @@ pub trait Float: Element + Default + std::fmt::Display + bytemuck::Pod {
     /// Name used in files and messages: `"f32"` or `"f64"`.
     const NAME: &'static str;
 
-    /// Several of them, as pair formulas are evaluated on with AVX2. Nobody else has a [`Key`], without which there is no
-    /// such type.
+    /// The register of this type on which pair formulas are evaluated with AVX2. Naming it takes a
+    /// [`Key`], which no other crate has.
     #[doc(hidden)]
     type Avx2<K: Key>: Register<Self>;
     /// The same with AVX-512.
@@ -51,7 +51,7 @@ pub trait Float: Element + Default + std::fmt::Display + bytemuck::Pod {
     #[doc(hidden)]
     fn erase_mut(elements: &mut [Self]) -> FloatsMut<'_>;
 
-    /// What there is for this type.
+    /// Picks what `kernels` holds for this type.
     #[doc(hidden)]
     fn pick<K: PerFloat>(kernels: &Compiled<K>) -> K::Of<Self>;
 
@@ -64,13 +64,13 @@ pub trait Float: Element + Default + std::fmt::Display + bytemuck::Pod {
     #[doc(hidden)]
     fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [Self]) -> R) -> R;
 
-    /// Calls `work` with an empty tape of this thread, whose memory is that of earlier calls: nothing is
-    /// allocated in the steady state.
+    /// Calls `work` with an empty tape of this thread. Its memory is reused from earlier calls, so
+    /// nothing is allocated in the steady state.
     #[doc(hidden)]
     fn with_scratch_tape<R>(work: impl FnOnce(&crate::Tape<Self>) -> R) -> R;
 
-    /// `C = A B + beta C` by matrixmultiply, for sizes `[m, k, n]` and the strides of rows and columns of A and
-    /// B; C is row-major.
+    /// `C = A B + beta C` by matrixmultiply, for sizes `[m, k, n]` and the strides of rows and columns
+    /// of A and B; C is row-major.
     ///
     /// # Safety
     /// The pointers must be valid for matrices of those sizes and strides, and C for writing.

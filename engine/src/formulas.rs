@@ -1,8 +1,8 @@
 //! The elementwise formulas and pair scores of the engine.
 //!
-//! One entry declares an operation: its type, its name, its operands with a range to test each in, and its formula.
-//! The method of [`Var`], the reverse pass, forward mode, SIMD lanes, the expression for OpenCL, and the
-//! entry in [`ALL`] that has it tested come with it.
+//! One entry declares an operation: its type, its name, its operands with a range to test each in, and
+//! its formula. The method of [`Var`], the reverse pass, forward mode, SIMD lanes, the expression for
+//! OpenCL, and the entry in [`ALL`] for the tests come with it.
 
 use crate::registry::{Formula, Range};
 use crate::{Float, MapFormula, PairFormula, Pairing, Scalar, Var, compiled_here};
@@ -57,12 +57,12 @@ elementwise! {
     Div div (x in -3.0..3.0, y in 0.3..3.0) = x / y;
     /// `−x`.
     Neg neg (x in -3.0..3.0) = -x;
-    /// The smaller of two, NaN where one is; equals share the gradient of the second.
+    /// The smaller of two, NaN where one is NaN; where they are equal, the second gets the gradient.
     Min min (x in -3.0..0.0, y in 0.1..3.0) = x.min(y);
-    /// The larger of two, NaN where one is; equals share the gradient of the second.
+    /// The larger of two, NaN where one is NaN; where they are equal, the second gets the gradient.
     Maximum maximum (x in -3.0..0.0, y in 0.1..3.0) = x.max(y);
-    /// `√(x² + y²)`, with derivative 0 where both are 0. Squares of an `f32` do not overflow, and underflow below
-    /// 1e-36 only.
+    /// `√(x² + y²)`, with derivative 0 where both are 0. In `f32` the squares do not overflow, and
+    /// underflow only below 1e-36.
     Hypot hypot (x in -3.0..3.0, y in -3.0..3.0) = {
         let size = x.abs() + y.abs();
         let tiny = S::select(size.lt(S::constant(1e-15)), S::constant(2f64.powi(60)), S::one());

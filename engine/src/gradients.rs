@@ -84,13 +84,14 @@ impl<'t, T: Float> Gradients<'t, T> {
         self.entries.iter().find(|e| e.node == node).map(Self::view)
     }
 
-    /// Where they are.
+    /// The device that they are on.
     pub fn device(&self) -> Device {
         self.tape.device()
     }
 
-    /// The gradient with respect to a parameter as a tensor where it is, on a device for one: its rows, of `width`
-    /// elements, and which they are if not all.
+    /// The gradient with respect to a parameter, as a tensor of rows of `width` elements that stays
+    /// where it is (on a device, for example). The numbers of the rows come with it unless all rows are
+    /// there.
     pub fn tensor(&self, id: ParamId, width: usize) -> Option<(Option<&[u32]>, Tensor<T>)> {
         let entry = self.entries.iter().find(|e| e.param == Some(id))?;
         let (rows, values, len) = match &entry.gradient {

@@ -1,5 +1,5 @@
-//! What this project's own tests need of devices and cannot reach through the public interface. No part of that: it
-//! changes without notice.
+//! What this project's own tests need of devices and cannot reach through the public interface. It is
+//! not part of that interface and changes without notice.
 
 use crate::Expression;
 pub use crate::opencl::{Key, Launch, Memory, Program, Queue, complaints, names_double};

@@ -5,8 +5,9 @@
 //!
 //! # The tape in five minutes
 //!
-//! A [`Tape`] records what is computed on its variables. A [`Var`] is an id, `Copy`, and behaves like a number on
-//! paper; its elements are a tensor's. [`Tape::backward`] goes back over the record, node by node:
+//! A [`Tape`] records what is computed on its variables. A [`Var`] is an id, `Copy`, and behaves like a
+//! number on paper; its elements are a tensor's. [`Tape::backward`] goes back over the record, node by
+//! node:
 //!
 //! ```
 //! use cotangent_engine::{Tape, Tensor};
@@ -26,31 +27,36 @@
 //! }
 //! ```
 //!
-//! - **Shapes** are run-time values. Those that do not fit panic with the operation, the shapes and your line.
+//! - **Shapes** are run-time values. Those that do not fit panic with the operation, the shapes and your
+//!   line.
 //! - **Broadcasting** aligns axes at the last one; each is equal or 1 ([`Broadcast`] has the five kinds).
-//! - **Rows**: the last axis is a row. Gathered rows of an input have a row-sparse gradient ([`GradientView`]).
+//! - **Rows**: the last axis is a row. Gathered rows of an input have a row-sparse gradient
+//!   ([`GradientView`]).
 //! - **Values** are read with [`Var::to_tensor`] or [`Var::item`] until the backward pass releases them.
 //! - **NaN**: [`Tape::checked`] names the operation that made the first one.
 //! - **Second derivatives**: [`Tape::jvp`] is forward mode on the tape; going back through it gives
 //!   Hessian-vector products.
-//! - **Your own operations**: an elementwise formula is a [`MapFormula`], a geometric one a [`RowFormula`], a score
-//!   of pairs a [`PairFormula`], a function of rows a [`RowFunction`]; for the rest there is [`Operation`].
-//! - **Threads**: the current rayon pool's; results do not depend on their number. The bits of large matrix products
-//!   depend on the processor's instruction set: [`instruction_set`] names it.
+//! - **Your own operations**: an elementwise formula is a [`MapFormula`], a geometric one a
+//!   [`RowFormula`], a score of pairs a [`PairFormula`], a function of rows a [`RowFunction`]; for the
+//!   rest there is [`Operation`].
+//! - **Threads** are those of the current rayon pool; results do not depend on their number. The bits of
+//!   large matrix products depend on the processor's instruction set: [`instruction_set`] names it.
 //!
 //! # Devices
 //!
-//! With the feature `opencl`, [`Tape::on`] computes on an OpenCL device: `Tape::on("opencl".parse()?)`. Nothing else
-//! changes. Formulas are printed as OpenCL C and compiled once per process; values, gradients, parameters and the state of
-//! optimisers stay on the device, and are read back where somebody looks at them.
+//! With the feature `opencl`, [`Tape::on`] computes on an OpenCL device: `Tape::on("opencl".parse()?)`.
+//! Nothing else changes. Formulas are printed as OpenCL C and compiled once per process. Values,
+//! gradients, parameters and the state of optimisers stay on the device; they are read back when the
+//! host needs them.
 //!
-//! Elementwise and row formulas give the same bits as on the processor, in both passes and both types (where the device
-//! rounds `f32` division correctly), and two runs give the same bits. Sums in another order differ by roundings: sums
-//! along axes by a few ulp of their terms together, products of matrices and attention likewise. Measured on PoCL 3.1.
-//! The device needs `f64`, in which inner products are summed.
+//! Elementwise and row formulas give the same bits as on the processor, in both passes and both types
+//! (where the device rounds `f32` division correctly), and two runs give the same bits. Sums in another
+//! order differ by roundings: sums along axes by a few ulp of their terms together, products of matrices
+//! and attention likewise. Measured on PoCL 3.1. The device needs `f64`, in which inner products are
+//! summed.
 //!
-//! **The exceptions**: an [`Operation`] of your own, a [`RowFunction`] and the derivatives of forward mode
-//! ([`Tape::jvp`]) are computed on the host: their inputs are read back, their results uploaded.
+//! **The exceptions**: an [`Operation`] of your own, a [`RowFunction`] and the derivatives of forward
+//! mode ([`Tape::jvp`]) are computed on the host: their inputs are read back, their results uploaded.
 //!
 //! # Where things are
 //!
@@ -62,7 +68,7 @@
 //! | [`MapFormula`] | elementwise operations; kernel `map` |
 //! | [`PairFormula`] | scores of pairs of rows; kernels `pair` and `attend` |
 //! | [`Sparsity`] | sparse matrices: products, scores and softmax at their elements; kernel `sparse` |
-//! | [`RowFunction`] | operations on rows that inner products do not express, with a hand-written reverse pass |
+//! | [`RowFunction`] | operations on rows that inner products do not express; reverse pass written by hand |
 //! | [`Operation`] | operations with a hand-written reverse pass |
 //! | [`formulas`], [`registry`] | all declared formulas |
 //! | [`Expression`] | formulas as expressions, printed as OpenCL C |

@@ -5,10 +5,11 @@ use crate::{Float, Tensor, Var, row_numbers};
 /// A label that takes no part in [`cross_entropy`].
 pub const IGNORE: u32 = u32::MAX;
 
-/// Cross-entropy of rows of logits `[…, classes]` with one label for each: the mean over the rows of `−ln
-/// softmax(logits)[label]`. Rows labelled [`IGNORE`] take no part; if all are, the loss is 0.
+/// Cross-entropy of rows of logits `[…, classes]` with one label for each: the mean over the rows of
+/// `−ln softmax(logits)[label]`. Rows labelled [`IGNORE`] take no part; if all are, the loss is 0.
 ///
-/// With `smoothing` ε the target is 1 − ε at the label plus ε/classes everywhere (Szegedy et al. 2016, section 7).
+/// With `smoothing` ε the target is 1 − ε at the label plus ε/classes everywhere (Szegedy et al. 2016,
+/// section 7).
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, loss};
@@ -18,8 +19,8 @@ pub const IGNORE: u32 = u32::MAX;
 /// ```
 ///
 /// # Panics
-/// If there are not as many labels as rows, a label is not below the number of classes, or `smoothing` is not in
-/// [0, 1].
+/// If there are not as many labels as rows, a label is not below the number of classes, or `smoothing`
+/// is not in [0, 1].
 #[track_caller]
 pub fn cross_entropy<'t, T: Float>(logits: Var<'t, T>, labels: &[u32], smoothing: f64) -> Var<'t, T> {
     let shape = logits.shape();
@@ -41,7 +42,7 @@ pub fn cross_entropy<'t, T: Float>(logits: Var<'t, T>, labels: &[u32], smoothing
         let log_softmax = logits.gather(&kept).log_softmax(-1);
         (log_softmax, log_softmax.take_along(&targets))
     };
-    // Sums, so that there may be no row at all.
+    // Sums rather than means, so that there may be no row at all.
     let counted = counted.max(1) as f64;
     let loss = of_labels.sum() * (-1.0 / counted);
     if smoothing == 0.0 {
@@ -50,8 +51,8 @@ pub fn cross_entropy<'t, T: Float>(logits: Var<'t, T>, labels: &[u32], smoothing
     loss * (1.0 - smoothing) - log_softmax.sum() * (smoothing / (counted * classes as f64))
 }
 
-/// Binary cross-entropy of logits with targets in [0, 1], of one shape: the mean of `softplus(x) − t x`, which is
-/// `−t ln σ(x) − (1 − t) ln(1 − σ(x))` without overflow.
+/// Binary cross-entropy of logits with targets in [0, 1], of one shape: the mean of `softplus(x) − t x`,
+/// which is `−t ln σ(x) − (1 − t) ln(1 − σ(x))` without overflow.
 #[track_caller]
 pub fn binary_cross_entropy<'t, T: Float>(logits: Var<'t, T>, targets: &Tensor<T>) -> Var<'t, T> {
     logits.binary_cross_entropy(logits.tape().constant(targets)).mean()

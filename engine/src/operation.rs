@@ -114,8 +114,8 @@ pub trait Operation<T: Float>: Send + Sync + 'static {
         grads: &mut [Option<&mut [T]>],
     );
 
-    /// How an OpenCL device computes it. An operation without such a form is computed on the host: what it reads is
-    /// read back, what it writes is uploaded.
+    /// How an OpenCL device computes it. An operation without such a form is computed on the host: what
+    /// it reads is read back, and what it writes is uploaded.
     #[cfg(feature = "opencl")]
     #[doc(hidden)]
     fn on_device(&self) -> Option<&dyn crate::opencl::OnDevice<T>> {
@@ -134,8 +134,8 @@ pub trait Operation<T: Float>: Send + Sync + 'static {
     }
 }
 
-/// The tangent of an operation that is linear in all its inputs together: the operation itself, of the
-/// tangents.
+/// The tangent of an operation that is linear in all its inputs together: the operation itself, applied
+/// to the tangents.
 pub(crate) fn linear_jvp<'t, T: Float>(
     inputs: &[Var<'t, T>],
     tangents: &[Option<Var<'t, T>>],

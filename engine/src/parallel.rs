@@ -54,7 +54,8 @@ fn for_each_index(n: usize, work: &(dyn Fn(usize) + Sync)) {
     (0..n).into_par_iter().with_max_len(1).for_each(work);
 }
 
-/// Runs `work` on the pieces of `out`, which holds `width` elements for each position, with the positions of each.
+/// Runs `work` on the pieces of `out`, which holds `width` elements for each position, with the
+/// positions of each piece.
 pub(crate) fn for_each_part<T: Send>(
     out: &mut [T],
     width: usize,
@@ -65,7 +66,8 @@ pub(crate) fn for_each_part<T: Send>(
     in_parts(out, width, align, cost, &work);
 }
 
-/// As [`for_each_part`], the work behind a reference: compiled once for each element type.
+/// As [`for_each_part`], but with `work` behind a reference, so that it is compiled once for each
+/// element type.
 fn in_parts<T: Send>(
     out: &mut [T],
     width: usize,

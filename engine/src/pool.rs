@@ -21,10 +21,11 @@ pub struct Memory {
     pub held: usize,
 }
 
-/// A cache line, and the widest vector register: where every buffer starts.
+/// The bytes of a cache line, and of the widest vector register. Every buffer starts at a multiple of this.
 const ALIGNMENT: usize = 64;
 
-/// A power of two of elements, the first at the start of a cache line; on a device, as many as were asked for.
+/// A power of two of elements, the first at the start of a cache line. On a device, as many elements as
+/// were asked for.
 #[derive(Debug)]
 pub(crate) struct Buffer<T> {
     memory: Elements<T>,
@@ -40,7 +41,7 @@ impl<T: Float> Buffer<T> {
         Buffer { memory, start, len: 1 << class, class }
     }
 
-    /// Its elements on a device: what is on the host only starts somewhere among them.
+    /// Its elements, for a device. On the host, the buffer starts somewhere within them.
     #[cfg(feature = "opencl")]
     pub(crate) fn elements(&self) -> &Elements<T> {
         &self.memory
@@ -85,7 +86,7 @@ impl<T: Float> DerefMut for Buffer<T> {
     }
 }
 
-/// Buffers by size class (powers of two). Those on a device are the device's own to reuse.
+/// Buffers by size class (powers of two). The device itself reuses those that are on a device.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     device: Device,

@@ -1,8 +1,8 @@
 //! Seeded random streams.
 //!
-//! Every use of chance has a stream of its own, found from the seed, a purpose and a number: the draws of
-//! epoch 7 do not depend on what epoch 6 drew, so a resumed run and a run on more threads see the same. A stream
-//! that is in use can be stored in a checkpoint, and goes on from where it was.
+//! Every use of chance has its own stream, found from the seed, a purpose and a number. The draws of
+//! epoch 7 do not depend on what epoch 6 drew, so a resumed run and a run on more threads see the same
+//! draws. A stream that is in use can be stored in a checkpoint, and goes on from where it was.
 
 use rand::SeedableRng;
 pub use rand_chacha::ChaCha8Rng as Rng;

@@ -1,8 +1,8 @@
 //! Row functions: operations on rows that no [`RowFormula`](crate::RowFormula) expresses.
 //!
-//! A row formula sees its rows through their inner products. A function that looks at the coordinates
-//! themselves, as functions of matrices do (a row holding a matrix), is written on slices, with its reverse
-//! pass by hand.
+//! A row formula sees its rows through their inner products. A function that needs the coordinates
+//! themselves, such as a function of a matrix that is stored in a row, is written on slices, with its
+//! reverse pass by hand.
 
 use std::sync::Arc;
 
@@ -18,11 +18,12 @@ use crate::{Float, Shape, Var};
 
 /// A function of `V` rows to a row, computed in `f64` on slices.
 ///
-/// [`Rows::row_function`](crate::Rows::row_function) applies it to single rows, to tensors row by row (in
-/// parallel, with broadcasting of leading axes) and to tape variables, where its
-/// [`pullback`](Self::pullback) is the reverse pass; [`Rows::scalar_function`](crate::Rows::scalar_function)
-/// reads a result of one element as a number. It may carry data, a matrix size for one. Forward mode is not
-/// offered; on a tape whose values are on a device it is computed on the host.
+/// [`Rows::row_function`](crate::Rows::row_function) applies it to single rows, to tensors row by row
+/// (in parallel, with broadcasting of leading axes) and to tape variables, where its
+/// [`pullback`](Self::pullback) is the reverse pass.
+/// [`Rows::scalar_function`](crate::Rows::scalar_function) reads a result of one element as a number.
+/// A row function may carry data, such as a matrix size. Forward mode is not offered. On a tape whose
+/// values are on a device, the function is computed on the host.
 ///
 /// ```
 /// use cotangent_engine::{Float, Row, RowFunction, Rows, Tape, Tensor, Var};
@@ -76,8 +77,8 @@ pub trait RowFunction<const V: usize>: Send + Sync + 'static {
 
     /// Writes every element of the result, which comes with unspecified content.
     ///
-    /// `T` is the type that rows are stored in and the result will be rounded to: a function whose result must
-    /// satisfy something may need `T::EPSILON`; most do not ask.
+    /// `T` is the type that rows are stored in and that the result will be rounded to. A function whose
+    /// result must satisfy something may need `T::EPSILON`; most do not.
     fn eval<T: Float>(&self, rows: [&[f64]; V], out: &mut [f64]);
 
     /// Writes every element of the cotangent of each row, given the result and its cotangent `g`. The
@@ -91,7 +92,7 @@ pub trait RowFunction<const V: usize>: Send + Sync + 'static {
     }
 }
 
-/// What a row takes at least, in nanoseconds: a matrix function of a handful of coordinates.
+/// The least time of a row, in nanoseconds: that of a matrix function of a handful of coordinates.
 const COST: usize = 500;
 
 /// Widens an operand row.
@@ -226,7 +227,7 @@ impl<F: RowFunction<V>, T: Float, const V: usize> Operation<T> for OnTape<F, V> 
                     for (i, cotangent) in cut(cotangents, widths).into_iter().enumerate() {
                         let read = operands[i].rows;
                         let Some(place) = piece.places[i].at(read.at(p), widths[i]) else { continue };
-                        // A row that is read once is written, one that is read more often summed.
+                        // A row that is read once is written; one that is read more often is summed.
                         let sum = !read.is_full(n);
                         for (place, &x) in place.iter_mut().zip(&*cotangent) {
                             let before = if sum { place.to_f64() } else { 0.0 };

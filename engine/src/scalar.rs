@@ -51,8 +51,8 @@ pub trait Scalar:
     fn all(_mask: Self::Mask) -> bool {
         false
     }
-    /// As [`select`](Self::select), evaluating only what some number needs. Each stands in the code once, or nested choices
-    /// would double it.
+    /// As [`select`](Self::select), evaluating only what some number needs. Each branch is in the code
+    /// once: otherwise nested choices would double the code.
     #[inline(always)]
     fn choose(mask: Self::Mask, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
         let a = if Self::any(mask) { a() } else { Self::zero() };
@@ -164,7 +164,7 @@ pub trait Scalar:
     /// `xⁿ` for any integer n. Relative error below 3|n|/2 units of rounding.
     #[inline(always)]
     fn powi(self, n: i32) -> Self {
-        // Not the inverse of a power, which may overflow where its inverse is a number.
+        // Not the inverse of the power, which may overflow where its inverse is a number.
         let mut square = if n < 0 { self.recip() } else { self };
         let mut power = Self::one();
         let mut bits = n.unsigned_abs();
@@ -190,7 +190,8 @@ pub trait Scalar:
     }
 }
 
-/// What was chosen by comparing two numbers. Where one of them is NaN, so are the result and all its derivatives.
+/// The `choice` that was made by comparing two numbers. Where one of them is NaN, so are the result and
+/// all its derivatives.
 ///
 /// ```
 /// use cotangent_engine::{Scalar, scalar::chosen};
@@ -200,7 +201,7 @@ pub trait Scalar:
 /// ```
 #[inline(always)]
 pub fn chosen<S: Scalar>(a: S, b: S, choice: S) -> S {
-    // A product of constants: that has the derivatives NaN.
+    // A product of constants, because its derivatives are NaN too.
     let nan = S::constant(f64::NAN) * S::constant(f64::NAN);
     S::select(a.unordered(b), nan, choice)
 }

@@ -24,7 +24,7 @@ pub(crate) fn with<T: Copy, R>(
     result
 }
 
-/// Calls `work` with an empty tape of this thread, whose memory is that of earlier calls.
+/// Calls `work` with an empty tape of this thread. Its memory is reused from earlier calls.
 pub(crate) fn with_tape<T: Float, R>(
     tapes: &'static LocalKey<RefCell<Vec<Tape<T>>>>,
     work: impl FnOnce(&Tape<T>) -> R,

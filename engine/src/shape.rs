@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// The product of sizes, if there can be so many elements: if those other than 0 have a product, and the bytes of as many
-/// `f64` an address. Then the product of any of them fits too, in any order, and so do their bytes.
+/// The product of sizes, if there can be so many elements: the product of the sizes other than 0 must
+/// not overflow, and that many `f64` must be addressable. Then the product of any of the sizes fits too,
+/// in any order, and so do their bytes.
 pub(crate) fn product(sizes: &[usize]) -> Option<usize> {
     const MOST: usize = isize::MAX as usize / size_of::<f64>();
     let mut others = sizes.iter().filter(|&&n| n > 0);
@@ -13,7 +14,7 @@ pub(crate) fn product(sizes: &[usize]) -> Option<usize> {
     Some(if sizes.contains(&0) { 0 } else { product })
 }
 
-/// As [`product`], where there must be so many.
+/// As [`product`], but panics if there cannot be so many.
 #[track_caller]
 pub(crate) fn elements(sizes: &[usize]) -> usize {
     product(sizes).unwrap_or_else(|| panic!("shape {sizes:?} has more elements than memory can hold"))
@@ -32,7 +33,8 @@ impl Shape {
     /// Number of elements.
     ///
     /// # Panics
-    /// If the extents other than 0 have a product of more elements than memory can hold. No tensor has such a shape.
+    /// If the extents other than 0 have a product of more elements than memory can hold. No tensor has
+    /// such a shape.
     #[track_caller]
     pub fn len(&self) -> usize {
         elements(self)
@@ -129,10 +131,13 @@ impl From<&[usize]> for Shape {
 /// How an operand is read over an output: output position `p` reads operand position
 /// `(q / (inner · hold) · inner + q % inner) % len` with `q = p / repeat`.
 ///
-/// Five kinds, for an operand of `len` positions over `n`: *full* (`len = n`), *scalar* (`len = 1`), *row* (the
-/// operand is cycled, as a bias over the rows of a matrix), *column* (`repeat > 1`: each position is held for a
-/// while, as a factor for each row) and *held* (`hold > 1`: each run of `inner` positions is read several times
-/// before the next, `[a, 1, b]` over `[a, hold, b]`).
+/// Five kinds, for an operand of `len` positions over `n`:
+/// - *full*: `len = n`;
+/// - *scalar*: `len = 1`;
+/// - *row*: the operand is cycled, as a bias over the rows of a matrix;
+/// - *column*: `repeat > 1`, each position is held for a while, as a factor for each row;
+/// - *held*: `hold > 1`, each run of `inner` positions is read several times before the next,
+///   `[a, 1, b]` over `[a, hold, b]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broadcast {
     /// Consecutive output positions that read the same operand position.
@@ -151,8 +156,8 @@ impl Broadcast {
         Broadcast { repeat: 1, len, inner: len, hold: 1 }
     }
 
-    /// How `operand` is read over `output`, if its axes, aligned at the last one, are ones, a run of axes equal
-    /// to the output's, ones, another run, and ones again, where any of the five may be missing.
+    /// How `operand` is read over `output`. Its axes, aligned at the last one, must be ones, a run of
+    /// axes equal to the output's, ones, another run, and ones again; any of the five may be missing.
     pub fn new(operand: &[usize], output: &[usize]) -> Option<Broadcast> {
         let [run, held] = Broadcast::runs_of(operand, output)?;
         let tail = &output[output.len() - operand.len()..];
@@ -165,8 +170,8 @@ impl Broadcast {
         })
     }
 
-    /// The axes of an operand that fits an output, as [`new`](Self::new) reads it: those of the last run, and those before
-    /// it along which it is held.
+    /// The axes of an operand that fits an output, as [`new`](Self::new) reads it: those of the last
+    /// run, and those before it along which it is held.
     fn runs_of(operand: &[usize], output: &[usize]) -> Option<[Range<usize>; 2]> {
         let tail = &output[output.len().checked_sub(operand.len())?..];
         let differs = |i: &usize| operand[*i] != tail[*i];
@@ -208,12 +213,13 @@ impl Broadcast {
         if q < self.len { q } else { q % self.len }
     }
 
-    /// Whether a run of output positions reads one operand position, not as many consecutive ones.
+    /// Whether a run of output positions reads one operand position rather than as many consecutive ones.
     pub fn holds(self) -> bool {
         self.len == 1 || self.repeat > 1
     }
 
-    /// Output positions as runs (see [`holds`](Self::holds)): the first operand position that each reads, and its length.
+    /// Output positions as runs (see [`holds`](Self::holds)): the first operand position that each
+    /// reads, and its length.
     pub fn runs(self, positions: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
         let longest = match self.len {
             1 => usize::MAX,
@@ -230,7 +236,7 @@ impl Broadcast {
         })
     }
 
-    /// Whether `count` output positions from `p` on read as many consecutive operand positions.
+    /// Whether `count` output positions from `p` on read `count` consecutive operand positions.
     #[inline(always)]
     pub fn consecutive(self, p: usize, count: usize) -> bool {
         self.repeat == 1 && p % self.inner + count <= self.inner

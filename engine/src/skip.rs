@@ -3,9 +3,10 @@
 use std::fmt::Arguments;
 use std::io::Write;
 
-/// Says that the running test, or a part of it, is skipped, and why: on standard error, and as a line of the file that
-/// the environment variable `COTANGENT_SKIPPED` names. The test runner has no skip at run time and counts such a test as
-/// passed; `./test` sets the variable, and counts and names what was skipped.
+/// Says that the running test, or a part of it, is skipped, and why: on standard error, and as a line of
+/// the file that the environment variable `COTANGENT_SKIPPED` names. The test runner has no skip at run
+/// time and counts such a test as passed. `./test` sets the variable, and counts and names what was
+/// skipped.
 ///
 /// ```no_run
 /// cotangent_engine::skipped(format_args!("no compiler"));
@@ -19,7 +20,7 @@ pub fn skipped(reason: Arguments<'_>) {
     let thread = std::thread::current();
     let reason = reason.to_string().replace('\n', " ");
     let line = format!("{}: {}\n", thread.name().unwrap_or("a test"), reason.trim());
-    // One write of a whole line: tests of several processes append at the same time.
+    // One write of a whole line, because tests of several processes append at the same time.
     let appended = std::fs::OpenOptions::new()
         .create(true)
         .append(true)

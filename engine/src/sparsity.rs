@@ -2,8 +2,8 @@
 
 /// The positions of a sparse matrix's elements, row by row: edges of a graph, words of documents.
 ///
-/// Element `e` is at `pairs()[e] = (row, column)`; what the elements are, is a variable `[elements]` or, of several
-/// matrices with elements at the same places, `[elements, heads]`.
+/// Element `e` is at `pairs()[e] = (row, column)`. The values of the elements are a variable
+/// `[elements]`, or `[elements, heads]` for several matrices with elements at the same places.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -26,14 +26,14 @@ pub struct Sparsity {
     by_column: Lists,
 }
 
-/// For each row the elements in it, and the columns that they are in; or the reverse.
+/// For each row, the elements in it and the columns that they are in; or the same for each column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lists {
     /// Where each row's list begins, and the end of the last.
     pub(crate) starts: Indices,
     /// Elements, list after list.
     pub(crate) elements: Indices,
-    /// Of each listed element the other number.
+    /// The other number of each listed element.
     pub(crate) others: Indices,
 }
 
@@ -91,7 +91,7 @@ impl PartialEq for Indices {
 impl Eq for Indices {}
 
 impl Lists {
-    /// Of `n` rows. The order within a list is that of the pairs.
+    /// The lists of `n` rows. The order within a list is that of the pairs.
     fn new(n: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut starts = vec![0; n + 1];
         pairs.clone().for_each(|(row, _)| starts[row as usize + 1] += 1);
@@ -118,7 +118,7 @@ impl Lists {
         self.starts[i] as usize..self.starts[i + 1] as usize
     }
 
-    /// Element and other number of all in the list of row `i`.
+    /// The element and the other number, for all in the list of row `i`.
     pub(crate) fn of(&self, i: usize) -> impl Iterator<Item = (usize, usize)> {
         let range = self.range(i);
         let elements = self.elements[range.clone()].iter().zip(&self.others[range]);
@@ -127,8 +127,8 @@ impl Lists {
 }
 
 impl Sparsity {
-    /// Of a matrix of some rows and columns, from (row, column) of its elements in any order. A pair may be listed more
-    /// than once.
+    /// The positions in a matrix of some rows and columns, from the (row, column) of its elements in any
+    /// order. A pair may be listed more than once.
     ///
     /// # Panics
     /// If a pair is outside, or there are 2³² or more.

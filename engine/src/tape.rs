@@ -65,7 +65,7 @@ impl<T: Float> Tape<T> {
         tape
     }
 
-    /// Where its values are.
+    /// The device that its values are on.
     pub fn device(&self) -> Device {
         self.arena.borrow().pool.device().clone()
     }
@@ -86,8 +86,8 @@ impl<T: Float> Tape<T> {
         tape
     }
 
-    /// Forgets all nodes and keeps their memory. No [`Var`] or [`Gradients`] of the tape may be alive,
-    /// which the borrow checker sees to.
+    /// Forgets all nodes and keeps their memory. No [`Var`] or [`Gradients`] of the tape may be alive;
+    /// the borrow checker makes sure of that.
     pub fn reset(&mut self) {
         let arena = self.arena.get_mut();
         for id in 0..arena.nodes.len() {
@@ -162,7 +162,7 @@ impl<T: Float> Tape<T> {
         self.generated(op, shape, buffer)
     }
 
-    /// Each element 0 with probability `rate`, else `kept`, drawn where the tape computes.
+    /// Each element is 0 with probability `rate`, else `kept`. Drawn where the tape computes.
     #[track_caller]
     pub(crate) fn dropout_mask(&self, shape: Shape, [rate, kept]: [f64; 2], rng: &mut Rng) -> Var<'_, T> {
         let (len, mut mask) = (shape.len(), self.arena.borrow_mut().pool.take(shape.len()));
@@ -213,7 +213,7 @@ impl<T: Float> Tape<T> {
         Var::new(self, id)
     }
 
-    /// The number of a variable's node, which is to be on this tape.
+    /// The number of a variable's node. The variable must be on this tape.
     #[track_caller]
     pub(crate) fn id(&self, name: &str, variable: Var<'_, T>) -> u32 {
         assert!(std::ptr::eq(variable.tape(), self), "{name}: the variables are on different tapes");
@@ -240,7 +240,7 @@ impl<T: Float> Tape<T> {
         drop(shapes);
         let mut kept = (kept > 0).then(|| (arena.pool.take(kept), kept));
         let value = match op {
-            // The elements stay where they are; an alias of an alias is one of the original.
+            // The elements stay where they are. An alias of an alias refers to the original.
             Op::Reshape(_) => match arena.nodes[inputs[0] as usize].value {
                 Value::Alias(source) => Value::Alias(source),
                 _ => Value::Alias(inputs[0]),
@@ -303,8 +303,8 @@ impl<T: Float> Tape<T> {
     /// falls as the pass goes.
     ///
     /// # Panics
-    /// If the loss has more than one element, or is on another tape, or depends on what an earlier backward pass has
-    /// released.
+    /// If the loss has more than one element, or is on another tape, or depends on what an earlier
+    /// backward pass has released.
     #[track_caller]
     pub fn backward(&self, loss: Var<'_, T>) -> Gradients<'_, T> {
         let (root, shape) = (self.id("backward", loss), loss.shape());
@@ -312,8 +312,8 @@ impl<T: Float> Tape<T> {
         self.propagate("backward", root, &[T::one()])
     }
 
-    /// As [`backward`](Self::backward), from any variable with a given gradient of its own: the gradients of `⟨g,
-    /// output⟩`.
+    /// As [`backward`](Self::backward), but from any variable, whose gradient `g` is given: the
+    /// gradients of `⟨g, output⟩`.
     ///
     /// # Panics
     /// If `g` has another shape than `output`, or as [`backward`](Self::backward).
@@ -332,8 +332,8 @@ impl<T: Float> Tape<T> {
         arena.cotangents.resize_with(root + 1, || None);
 
         let mut gradients = Gradients::new(self, std::mem::take(&mut arena.entries));
-        // The root's gradient is the caller's and is not copied, unless the root has no elements of its own making, or
-        // they are on a device.
+        // The root's gradient is the caller's. It is not copied, unless the root has no elements of its
+        // own making or they are on a device.
         let is_moved =
             matches!(arena.nodes[root].op, Op::Leaf | Op::Reshape(_)) || !arena.pool.device().is_cpu();
         if is_moved {
@@ -358,7 +358,7 @@ impl<T: Float> Tape<T> {
                     };
                     gradients.insert(id as u32, node.param, node.shape.len(), gradient);
                 }
-                // The elements of a reshaped node are its input's: so is the gradient.
+                // The elements of a reshaped node are its input's, and so is the gradient.
                 Some(Cotangent::Dense(g)) if node.needs_gradient && matches!(node.op, Op::Reshape(_)) => {
                     let input = node.inputs[0];
                     arena.accumulate(input, g);
@@ -381,9 +381,10 @@ impl<T: Float> Tape<T> {
         gradients
     }
 
-    /// Forward mode: the derivative of `output` along given tangents of some variables, `(variable,
-    /// tangent)`. It is recorded on the tape like any other result, so that a backward pass through it gives
-    /// second derivatives: the gradient of `⟨∇f, v⟩` is the Hessian-vector product `H v`.
+    /// Forward mode: the derivative of `output` along given tangents of some variables,
+    /// `(variable, tangent)`. It is recorded on the tape like any other result, so that a backward pass
+    /// through it gives second derivatives: the gradient of `⟨∇f, v⟩` is the Hessian-vector product
+    /// `H v`.
     ///
     /// ```
     /// use cotangent_engine::{Tape, Tensor};
@@ -398,9 +399,9 @@ impl<T: Float> Tape<T> {
     /// ```
     ///
     /// # Panics
-    /// If a tangent has not its variable's shape, the variables are on different tapes, a backward pass has released
-    /// what the derivative is made of, or an operation between them offers no forward mode. The tape stays as it was,
-    /// but for what was recorded until then.
+    /// If a tangent does not have its variable's shape, the variables are on different tapes, a backward
+    /// pass has released what the derivative is made of, or an operation between them offers no forward
+    /// mode. The tape stays as it was, except for what was recorded until then.
     #[track_caller]
     pub fn jvp<'t>(&'t self, output: Var<'t, T>, tangents: &[(Var<'t, T>, Var<'t, T>)]) -> Var<'t, T> {
         let root = self.id("jvp", output) as usize;
@@ -454,7 +455,8 @@ impl<T: Float> Tape<T> {
     }
 }
 
-/// A node's operation while that records others on the tape. The node has it back in the end, after a panic too.
+/// A node's operation, taken out while it records others on the tape. The node gets it back in the end,
+/// also after a panic.
 struct TakenOp<'t, T: Float> {
     tape: &'t Tape<T>,
     id: usize,

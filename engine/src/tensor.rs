@@ -95,8 +95,8 @@ impl<T: Float> Tensor<T> {
         Tensor { shape, data: Arc::new(elements) }
     }
 
-    /// Writes the columns `columns` of some rows, or of all, where the values are: what is on a device stays there. Of a row
-    /// that is listed more than once, the last values stay.
+    /// Writes the columns `columns` of some rows, or of all, where the values are: what is on a device
+    /// stays there. If a row is listed more than once, the last values stay.
     ///
     /// ```
     /// use cotangent_engine::Tensor;
@@ -131,7 +131,8 @@ impl<T: Float> Tensor<T> {
         }
     }
 
-    /// The device that has its elements, with the host or without it; the processor if none has them.
+    /// The device that holds its elements, whether or not the host holds them too; the processor if no
+    /// device does.
     pub fn device(&self) -> Device {
         #[cfg(feature = "opencl")]
         if let Some((queue, _)) = self.data.here() {
@@ -173,9 +174,9 @@ impl<T: Float> Tensor<T> {
     }
 }
 
-/// Element type, shape and elements: a tensor of at most one axis on one line; others as matrices over the last two
-/// axes, under the place on the leading ones. Long axes are cut short, elements rounded to six significant digits, or
-/// to the decimals that a precision asks for.
+/// Element type, shape and elements. A tensor of at most one axis is on one line. Others are matrices
+/// over the last two axes, under their place on the leading ones. Long axes are cut short, and elements
+/// are rounded to six significant digits, or to the decimals that a precision asks for.
 ///
 /// ```
 /// use cotangent_engine::Tensor;
@@ -226,7 +227,8 @@ impl<T: Float> fmt::Display for Tensor<T> {
     }
 }
 
-/// The first and last `edge` of `n` positions with `None` for those between, or all where that leaves out one at most.
+/// The first and last `edge` of `n` positions, with `None` for those between; or all positions, if at
+/// most one would be left out.
 fn shown(n: usize, edge: usize) -> impl Iterator<Item = Option<usize>> {
     let cut = n > 2 * edge + 1;
     let (head, tail) = if cut { (edge, n - edge) } else { (n, n) };

@@ -47,7 +47,7 @@ impl<'t, T: Float> Var<'t, T> {
         self.tape.shape(self.id)
     }
 
-    /// A copy of its value, where that is: on a device it is read back when somebody looks at it.
+    /// A copy of its value, where the value is. On a device it is read back when the host needs it.
     pub fn to_tensor(self) -> Tensor<T> {
         self.tape.copy(self.id)
     }

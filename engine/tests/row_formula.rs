@@ -1,5 +1,5 @@
-//! Invariants and vectors of row formulas that the manifolds' own tests do not reach: components without overflow,
-//! accurate inner products, ends of rows; columns of rows at all three levels.
+//! Invariants and vectors of row formulas that the manifolds' own tests do not reach: components without
+//! overflow, accurate inner products, ends of rows; columns of rows at all three levels.
 
 use cotangent_engine::{
     Invariant, Metric, Row, RowFormula, Rows, Scalar, Tape, Tensor, Var, Vector, formulas, rng,

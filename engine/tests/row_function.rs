@@ -59,7 +59,7 @@ fn levels_agree_and_rows_broadcast() {
         let row = Row::row_function(Outer, [&Row::from(x.row(i)), &Row::from(y.row(i % 3))]);
         assert_eq!(row[..], *tensor.row(i));
     }
-    // A number for each row is f64 whatever the rows are.
+    // A number for each row is f64, whatever the type of the rows.
     let largest: Tensor<f64> = Tensor::scalar_function(Largest, [&x.cast::<f32>()]);
     assert_eq!(largest.shape()[..], [500, 3]);
     let first = x.row(0)[0].max(x.row(0)[1]) as f32;
@@ -82,7 +82,8 @@ fn gradients_are_those_of_finite_differences() {
     }
 }
 
-/// Enough rows to be split, of which one operand is summed over all: the same bits for any number of threads.
+/// Enough rows to be split; one operand is summed over all of them. The bits are the same for any number
+/// of threads.
 #[test]
 fn gradients_do_not_depend_on_threads() {
     let (x, y) = (numbers(&[3000, 3], 0.1).cast::<f32>(), numbers(&[4], 0.2).cast::<f32>());

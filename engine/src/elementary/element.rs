@@ -1,4 +1,4 @@
-//! The element types of lanes, and all that the elementary functions need to know of them.
+//! The element types of lanes, and what the elementary functions need to know about them.
 
 use std::fmt::Debug;
 use std::num::Wrapping;
@@ -24,8 +24,8 @@ pub trait Element:
 impl Element for f32 {}
 impl Element for f64 {}
 
-/// A binary floating-point format with its constants and polynomials. Out of reach from outside, which seals
-/// [`Element`].
+/// A binary floating-point format with its constants and polynomials. It cannot be reached from outside
+/// the crate, which seals [`Element`].
 pub trait Format: Copy + 'static {
     /// The bits of a number, as an unsigned integer that wraps around.
     type Bits: Copy
@@ -54,8 +54,8 @@ pub trait Format: Copy + 'static {
     const MIN_POSITIVE: Self;
     /// 2^FRACTION: above it are only integers, and the low bits count them.
     const INTEGERS: Self;
-    /// 1.5 · 2^FRACTION. Adding and subtracting this rounds to an integer, which is left in the low bits in
-    /// between, of either sign.
+    /// 1.5 · 2^FRACTION. Adding and then subtracting this rounds to an integer of either sign; in
+    /// between, the integer is in the low bits.
     const ROUND: Self;
     /// Half of the exponent's bias as a number, and 2 to the minus that.
     const HALF_BIAS: Self;

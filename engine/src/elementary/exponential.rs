@@ -14,7 +14,7 @@ fn power_of_two<const R: usize, E: Element>(n: Lanes<R, E>) -> Lanes<R, E> {
     )
 }
 
-/// 2ⁿ for n ≥ −64, and as there below and at NaN, where what it stands beside makes up for it.
+/// 2ⁿ for n ≥ −64. Below that and at NaN it is 2⁻⁶⁴; what it is combined with makes up for that.
 #[inline(always)]
 pub(super) fn near_power<const R: usize, E: Element>(n: Lanes<R, E>) -> Lanes<R, E> {
     let least = c(-64.0);
@@ -28,17 +28,19 @@ pub(super) fn scale<const R: usize, E: Element>(m: Lanes<R, E>, n: Lanes<R, E>) 
     m * power_of_two(half) * power_of_two(n - half)
 }
 
-/// [`scale`] for what [`reduce`] makes of x ≤ 0, by one power: n from −`EXP_LIMIT`/ln 2 to 0.
+/// [`scale`] for what [`reduce`] returns for x ≤ 0, with one power of two: n from −`EXP_LIMIT`/ln 2
+/// to 0.
 #[inline(always)]
 pub(super) fn scale_down<const R: usize, E: Element>(m: Lanes<R, E>, n: Lanes<R, E>) -> Lanes<R, E> {
     m * power_of_two(n + Lanes::splat(E::HALF_BIAS)) * Lanes::splat(E::DOWN)
 }
 
-/// The correction to an argument that is exact: of all zeros, the one that costs no addition.
+/// The correction of an exact argument. It is −0, the zero whose addition changes nothing and so costs
+/// nothing.
 const EXACT: f64 = -0.0;
 
-/// `x + low = n ln 2 + r + rest`, |r| ≤ ln 2 / 2, for |x| ≤ `EXP_LIMIT` and a correction `low` below x's last place;
-/// `rest` is below that of r. Returns `(r, rest, n)`.
+/// `x + low = n ln 2 + r + rest`, |r| ≤ ln 2 / 2, for |x| ≤ `EXP_LIMIT` and a correction `low` below x's
+/// last place; `rest` is below that of r. Returns `(r, rest, n)`.
 #[inline(always)]
 fn reduce<const R: usize, E: Element>(
     x: Lanes<R, E>,
@@ -84,7 +86,7 @@ pub fn exp_m1<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
     let (r, q, n) = exp_parts(clamp(x, E::EXP_LIMIT), c(EXACT));
     let factor = near_power(n);
     let near = factor.mul_add(q, factor.mul_add(r, factor - c(1.0)));
-    // The sign is that of x, of a zero too.
+    // The sign is that of x, also for zero.
     Lanes::select(c(40.0).lt(x), scale(c(1.0) + (r + q), n), near).copysign(x)
 }
 
@@ -104,7 +106,7 @@ pub(super) fn sinh_cosh_parts<const R: usize, E: Element>(
     let inverse = near_power(c(-2.0) * n);
     let (sum, difference) = (c(1.0) + inverse, c(1.0) - inverse);
     let s = difference + sum.mul_add(r, difference.mul_add(cosh_m1, sum * q));
-    // 1 + inverse is rounded; here it counts.
+    // The rounding of `1 + inverse` would count here, so `inverse` is added by itself.
     let k = c(1.0) + difference.mul_add(r, sum.mul_add(cosh_m1, difference.mul_add(q, inverse)));
     (s, k, n - c(1.0))
 }

@@ -6,8 +6,8 @@ use super::exponential::near_power;
 use super::{Element, c, polynomial};
 use crate::{Lanes, Scalar};
 
-/// `ln u + correction(f, k)` where `u = 2^k (1 + f)`, √½ ≤ 1 + f < √2, for a correction that is small beside
-/// ln u; and the values of a logarithm outside its domain and at its ends.
+/// `ln u + correction(f, k)` where `u = 2^k (1 + f)`, √½ ≤ 1 + f < √2, for a correction that is small
+/// beside ln u. Outside its domain and at its ends it has the values of a logarithm.
 #[inline(always)]
 fn ln_corrected<const R: usize, E: Element>(
     u: Lanes<R, E>,

@@ -9,7 +9,8 @@
 //! in the smallest subnormal), rounded up; the tests assert exactly these bounds, against arbitrary-precision
 //! arithmetic.
 
-// A closure can be inlined into the kernel's instruction set; a function passed by name is called.
+// A closure can be inlined and so uses the kernel's instruction set; a function passed by name is
+// called.
 #![allow(clippy::redundant_closure)]
 
 mod element;
@@ -34,8 +35,8 @@ fn c<const R: usize, E: Element>(x: f64) -> Lanes<R, E> {
     Lanes::constant(x)
 }
 
-/// `Σ k[i] xⁱ`. A long one as two chains that run side by side, joined before the last step so that its
-/// rounding is the only one that counts.
+/// `Σ k[i] xⁱ`. A long polynomial is computed as two chains side by side, joined before the last step,
+/// so that only the rounding of that step counts.
 #[inline(always)]
 fn polynomial<const R: usize, E: Element>(x: Lanes<R, E>, k: &[E]) -> Lanes<R, E> {
     if k.len() < 9 {

@@ -1,7 +1,8 @@
 //! Functions of the square s: circular for s > 0, hyperbolic for s ≤ 0. See [`Scalar`]'s module.
 //!
-//! Each branch is computed only where some lane needs it. The errors of sine, cosine and tangent hold for √s up
-//! to [`CIRCLE_LIMIT`](super::element::Format::CIRCLE_LIMIT): beyond, that of the root enters.
+//! Each branch is computed only where some lane needs it. The errors of sine, cosine and tangent hold
+//! for √s up to [`CIRCLE_LIMIT`](super::element::Format::CIRCLE_LIMIT): beyond that, the error of the
+//! root enters.
 
 use super::exponential::{scale, sinh_cosh_parts, tanh_with_slope};
 use super::logarithm::{asinh_of_square, ln_1p};
@@ -23,7 +24,7 @@ fn one_at_zero<const R: usize, E: Element>(r: Lanes<R, E>, y: Lanes<R, E>) -> La
     Lanes::select(c(0.0).lt(r), y, r + c(1.0))
 }
 
-/// Both functions of a pair, by the sign of s. Each branch stands in the code once.
+/// Both functions of a pair, by the sign of s. Each branch is in the code once.
 #[inline(always)]
 fn by_sign<const R: usize, E: Element>(
     s: Lanes<R, E>,
@@ -49,7 +50,8 @@ pub fn sinc_cosc<const R: usize, E: Element>(s: Lanes<R, E>) -> (Lanes<R, E>, La
         },
         #[inline(always)]
         || {
-            // Where both have long overflowed, so that the root of infinity has a rounding error.
+            // Both have overflowed long before `far`. Stopping there keeps the root's rounding error a
+            // number where s is infinite.
             let far = c(-E::EXP_LIMIT.powi(2));
             let (r, inverse, low) = root(-Lanes::select(s.lt(far), far, s));
             let low = Lanes::select(c(0.0).lt(r), low, c(0.0));

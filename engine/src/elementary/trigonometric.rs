@@ -6,16 +6,17 @@ use super::{Element, c, polynomial};
 use crate::lanes::array;
 use crate::{Lanes, Scalar};
 
-/// `sin x` and `cos x`, at one reduction's price.
+/// `sin x` and `cos x` from one argument reduction.
 #[inline(always)]
 pub fn sin_cos<const R: usize, E: Element>(x: Lanes<R, E>) -> (Lanes<R, E>, Lanes<R, E>) {
     sin_cos_corrected(x, c(-0.0))
 }
 
-/// `sin x` and `cos x` of `|x| + low` for a correction below x's last place, the sine with the sign of x.
+/// Sine and cosine of `|x| + low` for a correction `low` below x's last place; the sine has the sign of
+/// x.
 ///
-/// Beyond [`Format::CIRCLE_LIMIT`](super::element::Format::CIRCLE_LIMIT) they are the standard library's, lane
-/// by lane, and the correction is dropped.
+/// Beyond [`Format::CIRCLE_LIMIT`](super::element::Format::CIRCLE_LIMIT) they are the standard
+/// library's, lane by lane, and the correction is dropped.
 #[inline(always)]
 pub(super) fn sin_cos_corrected<const R: usize, E: Element>(
     x: Lanes<R, E>,
@@ -49,7 +50,7 @@ pub(super) fn sin_cos_corrected<const R: usize, E: Element>(
     (Lanes::select(huge, library.0, sin), Lanes::select(huge, library.1, cos))
 }
 
-/// Out of line: the compiler takes the library's functions for cheap, and would compute them always.
+/// Out of line: the compiler takes the library's functions to be cheap and would always compute them.
 #[cold]
 #[inline(never)]
 fn library_sin_cos<const R: usize, E: Element>(x: &Lanes<R, E>) -> (Lanes<R, E>, Lanes<R, E>) {

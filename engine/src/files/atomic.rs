@@ -18,7 +18,8 @@ const PREFIX: &str = ".cotangent-partial-";
 /// killed at any moment, the old content stays as it was.
 ///
 /// A symbolic link stays, and the file that it leads to is written. A file that is replaced keeps its
-/// permissions. What is no regular file, as a device or a pipe, is not replaced but written to.
+/// permissions. A target that is not a regular file, such as a device or a pipe, is written to and not
+/// replaced.
 ///
 /// # Errors
 /// Those of `content`, and of creating, flushing and renaming.
@@ -46,7 +47,7 @@ pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>
     sync(directory)
 }
 
-/// Where a symbolic link to nothing leads to, link by link; another path as it is.
+/// Where a symbolic link to nothing leads, link by link; any other path is returned as it is.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     /// As many as Linux follows.
     const LINKS: usize = 40;
@@ -60,8 +61,8 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// A new file with the permissions of the one that it will replace, or those that the process gives to new
-/// files; locked, where the file system has locks.
+/// A new file with the permissions of the file that it will replace, or else those that the process
+/// gives to new files. It is locked, where the file system has locks.
 fn temporary(directory: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX);
@@ -89,8 +90,8 @@ fn temporary(directory: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFi
     }
 }
 
-/// Removes temporary files that nobody writes any more, once for each directory. What cannot be removed
-/// stays: it is in nobody's way.
+/// Removes temporary files that nobody writes any more, once for each directory. Files that cannot be
+/// removed stay; they do no harm.
 fn remove_leftovers(directory: &Path) {
     static DONE: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
     if !DONE.lock().unwrap_or_else(PoisonError::into_inner).insert(directory.to_path_buf()) {

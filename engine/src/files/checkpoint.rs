@@ -79,8 +79,9 @@ pub fn load<S: DeserializeOwned>(path: &Path, version: u32) -> Result<S, Checkpo
     }
 }
 
-/// The state and the number of bytes that it took. What bincode may claim is part of its configuration's type, hence the
-/// steps: at least 16 times the payload, as a number of 16 bytes may be stored in one, and at most 256 times.
+/// The state and the number of bytes that it took. The limit on what bincode may claim is part of its
+/// configuration's type, hence the steps. The limit is at least 16 times the payload, as a number of 16
+/// bytes may be stored in one byte, and at most 256 times.
 fn decode<S: DeserializeOwned>(payload: &[u8]) -> Result<(S, usize), DecodeError> {
     macro_rules! up_to {
         ($($bits:literal)*) => { $(

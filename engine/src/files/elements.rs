@@ -2,7 +2,8 @@
 
 use crate::{Float, Shape, shape};
 
-/// Checks that there can be a tensor of a shape, and that its elements, each of `width` bytes, are exactly `found` bytes.
+/// Checks that a tensor of this shape is possible, and that its elements, of `width` bytes each, are
+/// exactly `found` bytes.
 pub(super) fn check_size(shape: &[usize], width: usize, found: usize) -> Result<(), String> {
     match shape::product(shape).map(|elements| width * elements) {
         None => Err(format!("shape {} overflows", Shape::new(shape))),
@@ -13,8 +14,8 @@ pub(super) fn check_size(shape: &[usize], width: usize, found: usize) -> Result<
     }
 }
 
-/// Elements from little-endian bytes of `f32` (`width` 4) or `f64` (`width` 8). Those of `T` itself keep every bit,
-/// NaN payloads included; others are rounded to nearest.
+/// Elements from little-endian bytes of `f32` (`width` 4) or `f64` (`width` 8). Those of `T` itself keep
+/// every bit, NaN payloads included; others are rounded to nearest.
 pub(super) fn decode<T: Float>(bytes: &[u8], width: usize) -> Vec<T> {
     let element: fn(&[u8]) -> T = match width {
         _ if width == size_of::<T>() => T::read_le,

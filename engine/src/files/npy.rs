@@ -1,9 +1,10 @@
 //! One tensor in a `.npy` file, NumPy's own format.
 //!
-//! Source: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>. A file is the magic `\x93NUMPY`,
-//! the version in two bytes, the header's length (`u16` in version 1.0, `u32` in 2.0 and 3.0, little-endian), the
-//! header, and the elements. The header is a Python dictionary literal of element type, order and shape, filled up
-//! with spaces and a newline so that the elements start at a multiple of 64 bytes.
+//! Source: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>. A file is the magic
+//! `\x93NUMPY`, the version in two bytes, the header's length (`u16` in version 1.0, `u32` in 2.0 and
+//! 3.0, little-endian), the header, and the elements. The header is a Python dictionary literal of
+//! element type, order and shape, filled up with spaces and a newline so that the elements start at a
+//! multiple of 64 bytes.
 
 use std::path::Path;
 
@@ -40,12 +41,12 @@ pub fn write<T: Float>(path: &Path, tensor: &Tensor<T>) -> Result<(), FileError>
     .map_err(FileError::io(path))
 }
 
-/// Reads a tensor: versions 1.0 to 3.0, `f4` or `f8` of either byte order, row-major or column-major. Elements of
-/// the other float type are converted.
+/// Reads a tensor: versions 1.0 to 3.0, `f4` or `f8` of either byte order, row-major or column-major.
+/// Elements of the other float type are converted.
 ///
 /// # Errors
-/// If the file cannot be read, is not in the format, holds another element type, or is longer or shorter than its
-/// header says.
+/// If the file cannot be read, is not in the format, holds another element type, or is longer or shorter
+/// than its header says.
 pub fn read<T: Float>(path: &Path) -> Result<Tensor<T>, FileError> {
     let bytes = std::fs::read(path).map_err(FileError::io(path))?;
     parse(&bytes).map_err(FileError::content(path))
@@ -79,7 +80,7 @@ fn parse<T: Float>(bytes: &[u8]) -> Result<Tensor<T>, String> {
 
 /// Elements in row-major order from those in column-major order.
 fn row_major<T: Float>(shape: &[usize], columns: &[T]) -> Vec<T> {
-    // Axes of one element move nothing; without them there are no more axes than bits in a length.
+    // Axes of extent 1 move nothing. Without them there are no more axes than bits in a length.
     let shape: Vec<usize> = shape.iter().copied().filter(|&n| n != 1).collect();
     let mut index = vec![0; shape.len()];
     let mut next = || {

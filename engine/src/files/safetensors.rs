@@ -1,10 +1,12 @@
-//! Named tensors in a safetensors file, the format that the field's frameworks exchange weights in.
+//! Named tensors in a safetensors file, the format in which machine-learning frameworks exchange
+//! weights.
 //!
-//! Source: <https://github.com/huggingface/safetensors#format>. A file is the header's length as little-endian
-//! `u64`, the header, and the elements. The header is a JSON object of each tensor's element type, shape and range
-//! of bytes, and of `__metadata__`, an object of strings. The ranges cover the elements without gap or overlap.
+//! Source: <https://github.com/huggingface/safetensors#format>. A file is the header's length as
+//! little-endian `u64`, the header, and the elements. The header is a JSON object of each tensor's
+//! element type, shape and range of bytes, and of `__metadata__`, an object of strings. The ranges cover
+//! the elements without gap or overlap.
 //!
-//! Files are written by the crate of that name. They are read here, so that an error names the tensor.
+//! Files are written with the crate of that name. They are read here, so that an error names the tensor.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -36,11 +38,12 @@ impl<T: Float> View for Stored<'_, T> {
     }
 }
 
-/// Writes named tensors with at most one entry of metadata, atomically. The same input gives the same bytes; the
-/// order of several entries would differ from run to run.
+/// Writes named tensors with at most one entry of metadata, atomically. The same input gives the same
+/// bytes; the order of several entries would differ from run to run.
 ///
 /// # Errors
-/// If the file cannot be written, a name is given twice, or a name is `__metadata__`, which the format reserves.
+/// If the file cannot be written, a name is given twice, or a name is `__metadata__`, which the format
+/// reserves.
 pub fn write<T: Float>(
     path: &Path,
     tensors: &[(&str, &Tensor<T>)],
@@ -94,7 +97,7 @@ fn parse<T: Float>(bytes: &[u8]) -> Result<Contents<T>, String> {
     Ok((tensors, metadata))
 }
 
-/// The tensor whose range must start where the one before it ended.
+/// A tensor. Its range must start where the previous one ended.
 fn tensor<T: Float>(info: &TensorInfo, data: &[u8], covered: usize) -> Result<Tensor<T>, String> {
     let (start, end) = info.data_offsets;
     if start != covered {

@@ -1,9 +1,11 @@
-//! The `attend` kernel: `softmax(scores) V` or `sigmoid(scores) V`, tile by tile, never storing the n × m scores.
+//! The `attend` kernel: `softmax(scores) V` or `sigmoid(scores) V`, tile by tile. The n × m scores are
+//! never stored.
 //!
-//! A tile is some rows of queries against some of keys, small enough for the cache. The softmax is taken as the tiles
-//! go by, with the largest score so far (Dao et al. 2022, FlashAttention, algorithm 1). The forward pass keeps one
-//! number per row, the logarithm of its softmax's denominator; the reverse pass computes the scores again from it.
-//! Memory is linear in n. Any [`PairFormula`] can be the score.
+//! A tile is some rows of queries against some rows of keys, small enough for the cache. The softmax is
+//! computed as the tiles go by, with the largest score so far (Dao et al. 2022, FlashAttention,
+//! algorithm 1). The forward pass keeps one number per row, the logarithm of its softmax's denominator;
+//! the reverse pass computes the scores again from it. Memory is linear in n. Any [`PairFormula`] can be
+//! the score.
 
 use std::ops::Range;
 
@@ -22,7 +24,7 @@ use crate::parallel::{self, PIECES, split_front};
 use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
 use crate::{Float, Lanes, Scalar, Shape, Tape, Var};
 
-/// What makes weights of attention's scores.
+/// How attention turns scores into weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weights {
     /// `softmax` over the keys.
@@ -32,15 +34,15 @@ pub enum Weights {
 }
 
 impl Weights {
-    /// The weights of stored scores, `[…, n, m]`: exactly 0 where `hidden`, `[…, n, m]` or of fewer axes, is not 0. A query
-    /// of which everything is hidden has no weight at all.
+    /// The weights of stored scores, `[…, n, m]`: exactly 0 where `hidden`, `[…, n, m]` or of fewer
+    /// axes, is not 0. A query whose keys are all hidden has no weight at all.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
     pub fn of<'t, T: Float>(self, scores: Var<'t, T>, hidden: Option<Var<'t, T>>) -> Var<'t, T> {
-        // A score below all others has no weight in a softmax; a finite one leaves a query without keys weights, until they
-        // are taken away.
+        // The lowest score has no weight in a softmax beside others. It is finite, so a query whose keys
+        // are all hidden gets weights too; the second fill sets them to 0.
         let lowered = hidden.map_or(scores, |hidden| scores.masked_fill(hidden, -T::LARGEST));
         let weights = match self {
             Weights::Softmax => lowered.softmax(-1),
@@ -58,9 +60,9 @@ pub(crate) struct Attend<T: Float> {
 }
 
 impl<'t, T: Float> Var<'t, T> {
-    /// Scaled dot-product attention (Vaswani et al. 2017, eq. 1): `softmax(scale · Q Kᵀ) V` with `self` as queries
-    /// `[…, n, d]`, keys `[…, m, d]`, values `[…, m, e]`: `[…, n, e]`. If `causal`, query i attends to keys up to
-    /// i + m − n. A query that attends to nothing gives 0.
+    /// Scaled dot-product attention (Vaswani et al. 2017, eq. 1): `softmax(scale · Q Kᵀ) V` with `self`
+    /// as queries `[…, n, d]`, keys `[…, m, d]`, values `[…, m, e]`: `[…, n, e]`. If `causal`, query i
+    /// attends to keys up to i + m − n. A query that attends to nothing gives 0.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -72,9 +74,10 @@ impl<'t, T: Float> Var<'t, T> {
 }
 
 impl<T: Float> Tape<T> {
-    /// Attention whose scores are a [`PairFormula`] of queries and keys: `weights(scores) V` for `[queries, keys,
-    /// values]`, with numbers of the queries and of the keys, and parameters, as [`pairs`](Tape::pairs) has them. If
-    /// `causal`, of n queries and m keys, query i attends to keys up to i + m − n. A query that attends to nothing gives 0.
+    /// Attention whose scores are a [`PairFormula`] of queries and keys: `weights(scores) V` for
+    /// `[queries, keys, values]`, with numbers of the queries and of the keys, and parameters, as
+    /// [`pairs`](Tape::pairs) has them. If `causal`, of n queries and m keys, query i attends to keys up
+    /// to i + m − n. A query that attends to nothing gives 0.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -96,7 +99,8 @@ impl<T: Float> Tape<T> {
         self.record(Op::Attend(Attend { score: F::compiled().of_type(), weights, causal }), &inputs)
     }
 
-    /// What causal attention hides of n queries' m keys: `[n, m]`, 0 where query i attends to a key, 1 where it does not.
+    /// The keys that causal attention hides, for n queries and m keys: `[n, m]`, 0 where query i attends
+    /// to a key, 1 where it does not.
     pub fn causal_mask(&self, n: usize, m: usize) -> Var<'_, T> {
         self.constant_with([n, m], |mask| {
             for (i, row) in mask.chunks_exact_mut(m.max(1)).enumerate() {
@@ -108,7 +112,7 @@ impl<T: Float> Tape<T> {
     }
 }
 
-/// How many of m keys query `i` of n attends to, if attention is causal: those up to i + m − n.
+/// How many of m keys query `i` of n attends to if attention is causal: those up to i + m − n.
 fn causal_reach(i: usize, n: usize, m: usize) -> usize {
     (i + 1 + m).saturating_sub(n).min(m)
 }
@@ -167,12 +171,12 @@ impl<T: Float> Attend<T> {
     }
 }
 
-/// Queries and keys of a tile: 256 KiB of scores in f32. Fewer rows would leave the products with more packing than
-/// arithmetic.
+/// Queries and keys of a tile: 256 KiB of scores in f32. With fewer rows the products would spend more
+/// on packing than on arithmetic.
 const QUERIES: usize = 256;
 const KEYS: usize = 256;
 
-/// The estimated time of a query in nanoseconds, of rows and values with so many elements together.
+/// The estimated time of a query in nanoseconds, for rows and values of `elements` elements together.
 fn cost(s: Sizes, elements: usize) -> usize {
     1 + s.m * elements / 50
 }
@@ -186,7 +190,7 @@ impl<T: Float> Operation<T> for Attend<T> {
         Ok(self.sizes(inputs)?.2)
     }
 
-    /// The logarithm of each row's denominator, for a softmax.
+    /// For a softmax, the logarithm of each row's denominator.
     fn keeps(&self, inputs: &[&Shape]) -> usize {
         inputs[0].rows().len()
     }
@@ -338,7 +342,7 @@ impl<T: Float> Operation<T> for Attend<T> {
         });
     }
 
-    /// Through the scores, which it stores.
+    /// Goes through the scores, all of which it stores.
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let tape = inputs[0].tape();
@@ -355,7 +359,7 @@ impl<T: Float> Operation<T> for Attend<T> {
     }
 }
 
-/// Weights whose scores come tile by tile, and their product with the values so far.
+/// Weights of scores that come tile by tile, and their product with the values so far.
 struct Running<'a, T> {
     weights: Weights,
     /// For a softmax, of each row: the largest score, and the sum of `exp(score − largest)`.
@@ -367,7 +371,8 @@ struct Running<'a, T> {
 }
 
 impl<T: Float> Running<'_, T> {
-    /// Scores of a tile become weights, `R` side by side; what was summed before is brought to the same scale.
+    /// Turns the scores of a tile into weights, `R` side by side, and rescales what was summed before to
+    /// match.
     #[inline(always)]
     fn take<S: Block, const R: usize>(self, scores: &mut [T]) {
         if self.weights == Weights::Sigmoid {
@@ -417,7 +422,7 @@ fn scale<T: Float>(row: &mut [T], factor: T) {
     );
 }
 
-/// Weighted sums become weighted means; finds the logarithms of the denominators.
+/// Turns weighted sums into weighted means, and finds the logarithms of the denominators.
 #[inline(always)]
 fn finish<T: Float>(largest: &[T], sums: &[T], out: &mut [T], width: usize, logs: &mut [T]) {
     for (i, out) in out.chunks_exact_mut(width).enumerate() {
@@ -445,8 +450,8 @@ struct Again<'a, T> {
 }
 
 impl<T: Float> Again<'_, T> {
-    /// The weights again, and the gradient of the scores, `R` side by side: `p ∘ (u − ⟨g, out⟩)` for a softmax,
-    /// `p ∘ (1 − p) ∘ u` for the logistic function.
+    /// The weights again, and the gradient of the scores, `R` side by side: `p ∘ (u − ⟨g, out⟩)` for a
+    /// softmax, `p ∘ (1 − p) ∘ u` for the logistic function.
     #[inline(always)]
     fn scores_gradient<const R: usize>(self) {
         if self.weights == Weights::Sigmoid {

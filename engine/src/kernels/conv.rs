@@ -21,7 +21,7 @@ impl Window {
         if self.stride == 0 || self.size.contains(&0) {
             return Err(format!("a window {:?} of stride {}", self.size, self.stride));
         }
-        // A padding that is no extent makes a result that is no shape.
+        // Saturates: with a padding too large for an extent, the result is too large for a shape.
         let padded = |i: usize| self.padding.saturating_mul(2).saturating_add(image[i]);
         let place =
             |i: usize| padded(i).checked_sub(self.size[i]).map(|n| (n / self.stride).saturating_add(1));
@@ -48,8 +48,9 @@ pub(crate) struct Conv2d {
 }
 
 impl<T: Float> Var<'_, T> {
-    /// 2-D convolution (cross-correlation, as is usual): images `[batch, channels, height, width]` with filters
-    /// `[filters, channels, h, w]`, zeros around: `[batch, filters, …]`. A bias is added as `[filters, 1, 1]`.
+    /// 2-D convolution (cross-correlation, as is usual): images `[batch, channels, height, width]` with
+    /// zeros around them, and filters `[filters, channels, h, w]`, give `[batch, filters, …]`. A bias is
+    /// added as `[filters, 1, 1]`.
     ///
     /// # Panics
     /// If the shapes do not fit, or the filter is larger than the padded image.
@@ -127,7 +128,7 @@ impl Conv2d {
         }
         let window = Window { size: [kh, kw], stride: self.stride, padding: self.padding };
         let places = window.places([h, w])?;
-        // What is under the window at each place, of all images, is stored as matrices.
+        // For all images, what is under the window at each place is stored as matrices.
         let under = [batch, channels, kh, kw, places[0], places[1]];
         product(&under).ok_or_else(|| {
             let large = "has more elements than memory can hold";
@@ -161,8 +162,8 @@ impl<T: Float> Operation<T> for Conv2d {
         });
     }
 
-    /// With `Y = W C` for the columns C of an image: `dC = Wᵀ G`, summed back where each element was read, and
-    /// `dW = Σ G Cᵀ`.
+    /// With `Y = W C` for the columns C of an image: `dC = Wᵀ G`, summed back where each element was
+    /// read, and `dW = Σ G Cᵀ`.
     fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
         let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
         let (images, filters) = (inputs[0].data, inputs[1].data);

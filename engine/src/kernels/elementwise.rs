@@ -1,5 +1,5 @@
-//! Elementwise functions with numbers of their own, which may differ from call to call: what optimisers compute of
-//! moments. No gradient flows through them.
+//! Elementwise functions with numbers of their own, which may differ from call to call: optimisers
+//! compute with them on moments. No gradient flows through them.
 
 use smallvec::SmallVec;
 
@@ -8,12 +8,12 @@ use crate::operation::{Operation, Outcome, View, shapes};
 use crate::shape::Broadcast;
 use crate::{Float, Scalar, Shape, Tape, Var};
 
-/// A function of elements. As a [`MapFormula`](crate::MapFormula), but its constants are of this value, not of its type:
-/// a rate that changes with every step takes no new kernel.
+/// A function of elements: like a [`MapFormula`](crate::MapFormula), but its constants belong to the
+/// value and not to the type, so a rate that changes with every step needs no new kernel.
 pub trait Elementwise: Send + Sync + 'static {
     /// The name shown in messages.
     fn name(&self) -> &'static str;
-    /// The function, of as many operands as it is applied to.
+    /// The function. It is given as many operands as it is applied to.
     fn eval<S: Scalar>(&self, operands: &[S]) -> S;
 }
 

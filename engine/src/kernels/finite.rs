@@ -4,10 +4,10 @@ use crate::kernels::line::{BLOCK, load};
 use crate::simd::{LANES, dispatch};
 use crate::{Float, Lanes};
 
-/// Elements that one thread looks at.
+/// Elements that one thread checks.
 const PART: usize = 1 << 16;
 
-/// The first element that is NaN or infinite: one read at the speed of memory.
+/// The first element that is NaN or infinite, found in one pass at the speed of memory.
 pub fn first_not_finite<T: Float>(values: &[T]) -> Option<usize> {
     if values.len() > PART {
         let half = values.len() / 2;
@@ -25,7 +25,7 @@ pub fn first_not_finite<T: Float>(values: &[T]) -> Option<usize> {
     )
 }
 
-/// Without a branch for each element: 0 · x is NaN for what is not finite.
+/// Without a branch for each element: 0 · x is NaN where x is not finite.
 #[inline(always)]
 fn all_finite<T: Float>(block: &[T]) -> bool {
     let zero = Lanes::<LANES, T>::splat(T::zero());

@@ -1,5 +1,5 @@
-//! Matrix products: `matrixmultiply` for large ones, with the rows split over threads; registers for small ones and for those
-//! of few columns, where its packing would cost as much as the product.
+//! Matrix products. Large ones use `matrixmultiply`, with the rows split over threads. Small ones and
+//! those of few columns, where its packing would cost as much as the product, are computed in registers.
 
 use smallvec::SmallVec;
 
@@ -56,7 +56,7 @@ impl<'a, T: Float> Matrix<'a, T> {
 /// Products of at most this many multiplications go through registers.
 const SMALL: usize = 16 * 1024;
 
-/// And those of `f32` of at most so many columns. In `f64` the packing is less of the time.
+/// So do those of `f32` with at most this many columns. In `f64` packing takes a smaller share of the time.
 const NARROW: usize = 64;
 
 /// Products of at least this many multiplications are split over threads: about 10 µs of work.
@@ -67,13 +67,14 @@ fn work<T>(a: Matrix<'_, T>, b: Matrix<'_, T>) -> usize {
     a.rows.saturating_mul(a.columns).saturating_mul(b.columns)
 }
 
-/// That they fit one another, and the product `c`.
+/// Checks that the factors fit each other and the product `c`.
 fn assert_fit<T>(a: Matrix<'_, T>, b: Matrix<'_, T>, c: &[T]) {
     let fit = a.columns == b.rows && product(&[a.rows, b.columns]) == Some(c.len());
     assert!(fit, "a product of matrices that fit");
 }
 
-/// `c = a b`, or `c += a b`; c row-major. The bits do not depend on how the rows are split: one kernel takes all of them.
+/// `c = a b`, or `c += a b`; c is row-major. The bits do not depend on how the rows are split: the same
+/// kernel takes all of them.
 pub(crate) fn gemm<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     let (m, n) = (a.rows, b.columns);
     if work(a, b) < LARGE {
@@ -97,7 +98,7 @@ pub(crate) fn serial<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: b
     if work(a, b) <= SMALL { in_registers(a, b, accumulate, c) } else { by_shape(a, b, accumulate, c) }
 }
 
-/// The kernel does not depend on the number of rows.
+/// The choice of the kernel does not depend on the number of rows.
 fn by_shape<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     if size_of::<T>() == 4 && b.columns <= NARROW {
         in_registers(a, b, accumulate, c)
@@ -117,10 +118,11 @@ fn packed<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mu
     unsafe { T::gemm([m, k, n], a.data.as_ptr(), b.data.as_ptr(), strides, beta, c.as_mut_ptr()) }
 }
 
-/// The widest register: rows of b are of as many elements, or a multiple.
+/// Elements of the widest register. Rows of b have this many elements or a multiple of it.
 const WIDE: usize = 16;
 
-/// In tiles of sums, each of them in order and rounded once for a term: the same bits for any tile.
+/// In tiles of sums. Each sum is taken in order and rounded once per term, so the bits are the same for
+/// any tile.
 fn in_registers<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     assert_fit(a, b, c);
     let (k, n) = (a.columns, b.columns);
@@ -138,7 +140,7 @@ fn in_registers<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, 
         });
     }
     if size_of::<T>() == 8 {
-        // Registers of `f64` have no names.
+        // There are no named registers of `f64`.
         return dispatch(
             #[inline(always)]
             || tiles::<T, Lanes<8, T>, 4>(a, b, accumulate, c),

@@ -1,7 +1,7 @@
 //! The `index` kernel: elements taken by number, moved, and gradients summed back.
 //!
-//! Gather, scatter-add, take-along, slice, concat, permute, reshape. All are linear, so forward mode is the same
-//! operation on the tangents.
+//! Gather, scatter-add, take-along, slice, concat, permute, reshape. All are linear, so forward mode is
+//! the same operation on the tangents.
 
 use smallvec::SmallVec;
 
@@ -14,7 +14,8 @@ use crate::pool::Buffer;
 use crate::{Float, Shape, Tape, Var, formulas};
 
 impl<'t, T: Float> Var<'t, T> {
-    /// Entries of a table `[n, …]` by number: `[rows.len(), …]`. The gradient of an input table is row-sparse.
+    /// Entries of a table `[n, …]` by number: `[rows.len(), …]`. The gradient of an input table is
+    /// row-sparse.
     ///
     /// # Panics
     /// If a number is not below `n`.
@@ -24,8 +25,8 @@ impl<'t, T: Float> Var<'t, T> {
         self.tape().record(Op::Gather(Gather { rows }), &[self])
     }
 
-    /// The reverse of [`gather`](Self::gather): entry `i` of `[rows.len(), …]` is added to entry `rows[i]` of a
-    /// table `[n, …]` of zeros, in the order of `i`.
+    /// The reverse of [`gather`](Self::gather): entry `i` of `[rows.len(), …]` is added to entry
+    /// `rows[i]` of a table `[n, …]` of zeros, in the order of `i`.
     ///
     /// # Panics
     /// If there are not as many entries as numbers, or a number is not below `n`.
@@ -35,8 +36,8 @@ impl<'t, T: Float> Var<'t, T> {
         self.tape().record(Op::ScatterAdd(ScatterAdd { rows, n }), &[self])
     }
 
-    /// From each row of the last axis, the elements at some positions: `columns` lists as many for each row.
-    /// `[…, width]` becomes `[…, columns.len() / rows]`.
+    /// From each row of the last axis, the elements at some positions. `columns` lists equally many for
+    /// each row. `[…, width]` becomes `[…, columns.len() / rows]`.
     ///
     /// # Panics
     /// If the positions are not equally many for each row, or one is not below `width`.
@@ -46,8 +47,9 @@ impl<'t, T: Float> Var<'t, T> {
         self.tape().record(Op::TakeAlong(TakeAlong { columns }), &[self])
     }
 
-    /// The `k` largest elements of each row of the last axis, in descending order (of equals, the first first),
-    /// and their positions row by row: `[…, k]`. NaN counts as larger than all. On a device, `k` passes over each row.
+    /// The `k` largest elements of each row of the last axis, in descending order, and their positions
+    /// row by row: `[…, k]`. Of equal elements the first comes first. NaN counts as larger than all. On
+    /// a device this takes `k` passes over each row.
     ///
     /// # Panics
     /// If the rows have fewer than `k` elements.
@@ -125,15 +127,15 @@ impl<'t, T: Float> Var<'t, T> {
         self.reshape(self.shape().insert(at))
     }
 
-    /// Repeated over a larger shape, as arithmetic does by itself.
+    /// Repeated over a larger shape. Arithmetic does this by itself.
     #[track_caller]
     pub fn broadcast_to(self, shape: impl Into<Shape>) -> Self {
         let zeros = self.tape().zeros(shape);
         self.tape().map(formulas::Add, [self, zeros])
     }
 
-    /// The elements where `mask` is 0, `value` where it is not. No gradient flows where it is not 0, nor to the
-    /// mask.
+    /// The elements where `mask` is 0, `value` where it is not. No gradient flows where the mask is not
+    /// 0, nor to the mask.
     #[track_caller]
     pub fn masked_fill(self, mask: Self, value: f64) -> Self {
         self.tape().map(formulas::MaskedFill, [self, mask, self.tape().scalar(value)])
@@ -141,7 +143,7 @@ impl<'t, T: Float> Var<'t, T> {
 }
 
 impl<T: Float> Tape<T> {
-    /// Rows with a 1 at a position each and zeros elsewhere: `[columns.len(), width]`.
+    /// Rows with a 1 at one position each and zeros elsewhere: `[columns.len(), width]`.
     ///
     /// # Panics
     /// If a position is not below `width`.
@@ -159,7 +161,7 @@ impl<T: Float> Tape<T> {
     }
 }
 
-/// The numbers of so many rows, `0..n`.
+/// The numbers of `n` rows, `0..n`.
 ///
 /// # Panics
 /// If there are 2³² or more: the numbers of rows are `u32`.
@@ -475,7 +477,7 @@ pub(crate) struct Reshape {
     shape: Shape,
 }
 
-/// The tape lets the elements stay where they are: nothing is computed.
+/// The elements stay where they are on the tape: nothing is computed.
 impl<T: Float> Operation<T> for Reshape {
     fn name(&self) -> &'static str {
         "reshape"

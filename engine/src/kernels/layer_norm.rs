@@ -18,8 +18,9 @@ pub(crate) struct LayerNorm {
 }
 
 impl<T: Float> Var<'_, T> {
-    /// Layer normalisation over the last axis (Ba, Kiros, Hinton 2016): `(x − mean)/√(variance + epsilon) · gain +
-    /// bias`, with `gain` and `bias` of shape `[width]`. The epsilon (1e-5 is usual) is part of its definition.
+    /// Layer normalisation over the last axis (Ba, Kiros, Hinton 2016): `(x − mean)/√(variance +
+    /// epsilon) · gain + bias`, with `gain` and `bias` of shape `[width]`. The epsilon (1e-5 is usual)
+    /// is part of its definition.
     ///
     /// # Panics
     /// If `gain` or `bias` has not the shape `[width]`, or the rows are empty.
@@ -111,7 +112,8 @@ impl<T: Float> Operation<T> for LayerNorm {
     }
 }
 
-/// A mean, to be taken from the blocks of a row: in every lane, and in those that the last block fills.
+/// A mean to be subtracted from the blocks of a row: in every lane, and for the last block in the lanes
+/// that it fills.
 #[inline(always)]
 fn in_lanes<S: Block>(mean: f64, width: usize) -> [S; 2] {
     let mut last = [0.0; LANES];
@@ -169,8 +171,9 @@ fn normalise<T: Float, S: Block>(
     }
 }
 
-/// With `d` the row about its mean, `u = scale d` and `h = g · gain`: `dx = scale (h − mean(h) − u mean(u h))`, the
-/// gain receives `g u` and the bias `g`. `wide`: room for two rows in whole blocks, zeros.
+/// With `d` the row about its mean, `u = scale d` and `h = g · gain`:
+/// `dx = scale (h − mean(h) − u mean(u h))`, the gain receives `g u` and the bias `g`. `wide`: room for
+/// two rows in whole blocks, zeros.
 #[inline(always)]
 fn gradients<T: Float, S: Block>(
     x: &[T],

@@ -11,7 +11,7 @@ use crate::{Float, Lanes};
 /// Elements whose sums are combined in order.
 pub(crate) const BLOCK: usize = 4096;
 
-/// Sets of lanes that sums run over side by side, as an addition waits for the one before.
+/// Sums run over this many sets of lanes side by side, because an addition has to wait for the one before it.
 pub(crate) const SETS: usize = 4;
 
 /// Some consecutive elements; `pad` beyond the end.
@@ -27,8 +27,8 @@ pub(crate) fn pairwise(lanes: Lanes<LANES>) -> f64 {
     ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
 }
 
-/// `Σ f(x₁, x₂, …)` over lines of one length, in a fixed order. `f` is given up to eight neighbours of each, and makes a block
-/// of them, zeros beyond the end.
+/// `Σ f(x₁, x₂, …)` over lines of one length, in a fixed order. `f` is given up to eight neighbours of
+/// each line and makes a block of them, with zeros beyond the end.
 #[inline(always)]
 pub(crate) fn line_sum<T: Float, S: Block, const K: usize>(x: [&[T]; K], f: impl Fn([&[T]; K]) -> S) -> f64 {
     let width = x[0].len();
@@ -126,7 +126,7 @@ pub(crate) const WIDE: usize = 16;
 pub(crate) fn line_max<T: Float>(x: &[T]) -> T {
     let lowest = T::nearest(f64::NEG_INFINITY);
     let [mut a, mut b] = [Lanes::<WIDE, T>::splat(lowest); 2];
-    // A comparison passes over NaN; a sum does not.
+    // A comparison loses a NaN; a sum keeps it.
     let mut sum = Lanes::<WIDE, T>::splat(T::zero());
     let (pairs, rest) = x.as_chunks::<{ 2 * WIDE }>();
     for x in pairs {

@@ -74,8 +74,8 @@ const WIDE: usize = 16;
 /// Estimated time of one element, in nanoseconds.
 const COST: usize = 1;
 
-/// Output positions that a formula is given at once: what it reads of operands that are not there as they are read is laid out
-/// before, and stays in the first cache.
+/// Output positions that a formula is given at once. Operands that are not stored in the order in which
+/// they are read are copied into that order first; the copies stay in the first cache.
 const CHUNK: usize = 512;
 
 impl<'a, T: Float> Elements<'a, T> {
@@ -87,7 +87,7 @@ impl<'a, T: Float> Elements<'a, T> {
         views.iter().map(elements).collect()
     }
 
-    /// The elements at some output positions: where they are, if they are neighbours, or copied.
+    /// The elements at some output positions: in place if they are neighbours, else copied.
     fn at<'b>(&self, positions: Range<usize>, copy: &'b mut [T]) -> &'b [T]
     where
         'a: 'b,
@@ -98,7 +98,8 @@ impl<'a, T: Float> Elements<'a, T> {
         }
         let cycle = self.read.len;
         if !self.read.holds() && self.read.hold == 1 && cycle < count {
-            // One cycle, and then copies of what is there: a run of few elements would be a call for itself.
+            // One cycle is laid out and then copied over and over: with runs of few elements, each run
+            // would be a call of its own.
             let (first, copy) = (self.read.at(positions.start), &mut copy[..count]);
             copy[..cycle - first].copy_from_slice(&self.data[first..cycle]);
             copy[cycle - first..cycle].copy_from_slice(&self.data[..first]);
@@ -123,7 +124,8 @@ impl<'a, T: Float> Elements<'a, T> {
     }
 }
 
-/// The elements of all operands at some output positions. `copies` has room for `size` of each, at least as many.
+/// The elements of all operands at some output positions. `copies` has room for `size` elements of each
+/// operand; `size` is at least the number of positions.
 fn laid_out<'b, T: Float>(
     operands: &'b [Elements<'_, T>],
     positions: &Range<usize>,
@@ -221,8 +223,8 @@ fn backward<T: Float>(
     });
 }
 
-/// Adds gradients at some output positions to those of an operand that is not read in full; of one that is a single number,
-/// to `sum`.
+/// Adds gradients at some output positions to those of an operand that is not read in full, or to `sum`
+/// if the operand is a single number.
 #[inline(always)]
 fn add_runs<T: Float, S: Block>(
     read: Broadcast,
@@ -238,7 +240,7 @@ fn add_runs<T: Float, S: Block>(
             *sum += line_total::<T, S>(run);
         } else if read.holds() {
             let element = &mut place.run(first, 1).expect("wanted")[0];
-            // Few are added one by one, as a device does.
+            // Few elements are added one by one, as a device does.
             let few = count < LANES;
             let before = element.to_f64();
             *element = T::nearest(if few {
@@ -367,8 +369,8 @@ fn gradients<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(
     }
 }
 
-/// The derivative of a formula along tangents: the operands, then the tangents that are not zero. Its own
-/// reverse pass takes nested dual numbers.
+/// The derivative of a formula along tangents. Its operands are those of the formula, then the tangents
+/// that are not zero. Its own reverse pass uses nested dual numbers.
 struct MapDerivative<F, const K: usize> {
     present: [bool; K],
     formula: PhantomData<fn() -> F>,

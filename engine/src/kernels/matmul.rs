@@ -19,8 +19,8 @@ impl<T: Float> Var<'_, T> {
         self.tape().record(Op::Matmul(Matmul { transpose_a, transpose_b }), &[self, b])
     }
 
-    /// `A B`: `[…, m, k] × […, k, n] → […, m, n]`. The leading axes are equal, or one factor has none and serves
-    /// the whole batch.
+    /// `A B`: `[…, m, k] × […, k, n] → […, m, n]`. The leading axes are equal, or one factor has none
+    /// and serves the whole batch.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -99,7 +99,7 @@ impl Matmul {
         Ok((self.collapsed(sizes), shape))
     }
 
-    /// One factor for a batch of others is one product of the batch's rows.
+    /// A batch with one common B is a single product of all the batch's rows.
     fn collapsed(self, s: Sizes) -> Sizes {
         if s.one_b && !self.transpose_a && s.batch != 1 {
             return Sizes { batch: 1, m: s.batch * s.m, one_a: true, ..s };

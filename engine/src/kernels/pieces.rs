@@ -1,8 +1,8 @@
 //! Gradients of broadcast operands, split over pieces of the output.
 //!
-//! An operand position that only one piece reads is written by that piece in place. One that several read
-//! (a bias over all rows, a learned curvature) is summed per piece and the sums are added in order, so
-//! the result does not depend on the number of threads.
+//! An operand position that only one piece reads is written by that piece in place. One that several
+//! pieces read (a bias over all rows, a learned curvature) is summed per piece, and the sums are added
+//! in order, so the result does not depend on the number of threads.
 
 use smallvec::SmallVec;
 
@@ -56,8 +56,8 @@ pub(crate) struct Piece<'a, T> {
 /// Runs `work` over `0..n` in pieces. `reads` says how each operand is read and the width of its
 /// positions; `cost` estimates a position's time in nanoseconds.
 ///
-/// Gradients of operands that are not read in full are zeroed first: `work` adds to them, and overwrites
-/// the others.
+/// Gradients of operands that are not read in full are zeroed first, and `work` adds to them. It
+/// overwrites the others.
 pub(crate) fn for_each_piece<T: Float>(
     reads: &[(Broadcast, usize)],
     n: usize,
@@ -68,7 +68,8 @@ pub(crate) fn for_each_piece<T: Float>(
     in_pieces(reads, n, cost, grads, &work);
 }
 
-/// As [`for_each_piece`], the work behind a reference: compiled once for each element type.
+/// As [`for_each_piece`], but with `work` behind a reference, so that it is compiled once for each
+/// element type.
 fn in_pieces<T: Float>(
     reads: &[(Broadcast, usize)],
     n: usize,

@@ -25,8 +25,8 @@ impl<T: Float> Var<'_, T> {
         self.tape().record(Op::Pool2d(Pool2d { pooling, window }), &[self])
     }
 
-    /// The largest element under a square window, over the last two axes: `[…, h, w]`. The gradient goes to the
-    /// first of equals.
+    /// The largest element under a square window, over the last two axes: `[…, h, w]`. Of equal
+    /// elements, the first gets the gradient.
     ///
     /// # Panics
     /// If the window is larger than the image.
@@ -115,7 +115,7 @@ impl<T: Float> Operation<T> for Pool2d {
                     Pooling::Max => {
                         let at = largest(x, under.clone());
                         if x[at].is_nan() {
-                            // Which is the largest is unknown.
+                            // With NaN, it is unknown which element is the largest.
                             under.for_each(|of_window| dx[of_window] = x[at]);
                         } else {
                             dx[at] = dx[at] + *g;

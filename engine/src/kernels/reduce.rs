@@ -1,7 +1,8 @@
 //! The `reduce` kernel: sum, mean, maximum, log-sum-exp and norm along an axis, or over everything.
 //!
-//! Accumulated in `f64` in a fixed order: four sets of eight lanes along the last axis, in blocks combined in order;
-//! along another axis the lanes are neighbouring lines. The bits do not depend on the number of threads.
+//! Accumulated in `f64` in a fixed order: four sets of eight lanes along the last axis, in blocks
+//! combined in order; along another axis the lanes are neighbouring lines. The bits do not depend on the
+//! number of threads.
 
 use smallvec::SmallVec;
 
@@ -31,7 +32,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// An axis of a shape and its number; a negative one counts from the last.
+    /// An axis of a shape and its index; a negative one counts from the last.
     pub(crate) fn of(shape: &[usize], axis: isize) -> Result<(usize, Axis), String> {
         let i = if axis < 0 { axis + shape.len() as isize } else { axis };
         let i = usize::try_from(i)
@@ -43,7 +44,7 @@ impl Axis {
     }
 }
 
-/// A reduction along an axis, which disappears; of everything if there is none.
+/// A reduction along an axis, which disappears, or of everything if there is none.
 pub(crate) struct Reduce {
     pub(crate) reduction: Reduction,
     axis: Option<isize>,
@@ -80,8 +81,8 @@ impl<T: Float> Var<'_, T> {
     pub fn mean_axis(self, axis: isize) -> Self {
         self.reduce(Reduction::Mean, Some(axis))
     }
-    /// Maxima along an axis, which disappears; −∞ if it is empty, NaN if there is one. The gradient goes to the first
-    /// maximum; where that is NaN, the whole line has the gradient NaN.
+    /// Maxima along an axis, which disappears; −∞ if it is empty, NaN if it contains one. The gradient
+    /// goes to the first maximum; where that is NaN, the whole line has the gradient NaN.
     #[track_caller]
     pub fn max_axis(self, axis: isize) -> Self {
         self.reduce(Reduction::Max, Some(axis))
@@ -284,7 +285,7 @@ impl<T: Float> Operation<T> for Reduce {
         if self.reduction == Reduction::Max {
             return max_gradient(axis, x, y, g, dx);
         }
-        // The rows of elements that lie side by side: of one line, or of neighbouring ones.
+        // The rows of elements that lie side by side: those of one line, or of neighbouring lines.
         let Axis { n, inner, .. } = axis;
         let width = if inner == 1 { n } else { inner };
         let reduction = self.reduction;
@@ -349,12 +350,12 @@ impl MapFormula<2> for OfLogSumExp {
     #[inline(always)]
     fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
         let some = S::constant(f64::NEG_INFINITY).lt(y);
-        // Of -∞ and of NaN the exponential function is what is wanted.
+        // For -∞ and for NaN, the exponential function gives the right value.
         S::select(some, x - y, y.detached()).exp()
     }
 }
 
-/// The derivative of a norm y by an element x, `x/y`: 0 where the norm is.
+/// The derivative of a norm y by an element x, `x/y`; 0 where the norm is 0.
 #[derive(Clone, Copy)]
 struct OfNorm;
 

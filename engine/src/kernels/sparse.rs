@@ -1,5 +1,6 @@
-//! The `sparse` kernel: products with sparse matrices, scores at the places of their elements, softmax of their rows.
-//! Attention over the edges of a graph is these three. Memory is linear in the number of elements.
+//! The `sparse` kernel: products with sparse matrices, scores at the places of their elements, and
+//! softmax of their rows. Attention over the edges of a graph consists of these three. Memory is linear
+//! in the number of elements.
 
 use std::sync::Arc;
 
@@ -15,9 +16,9 @@ use crate::sparsity::{Lists, Sparsity};
 use crate::{Float, Scalar, Shape, Tape, Var};
 
 impl<'t, T: Float> Var<'t, T> {
-    /// The product of a sparse matrix, whose elements this is, and a dense one. Elements `[elements]` and `[columns, d]`
-    /// give `[rows, d]`; elements `[elements, heads]`, of a matrix for each head, and `[columns, heads, d]` give
-    /// `[rows, heads, d]`.
+    /// The product of a sparse matrix, whose elements this is, and a dense one. Elements `[elements]`
+    /// and `[columns, d]` give `[rows, d]`. With a matrix for each head, elements `[elements, heads]`
+    /// and `[columns, heads, d]` give `[rows, heads, d]`.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -27,7 +28,8 @@ impl<'t, T: Float> Var<'t, T> {
         self.tape().record(Op::SparseMatmul(operation), &[self, dense])
     }
 
-    /// Softmax over the elements of each row of a sparse matrix, for each head by itself: `[elements, …]`, as it was.
+    /// Softmax over the elements of each row of a sparse matrix, separately for each head. The shape
+    /// `[elements, …]` stays.
     ///
     /// # Panics
     /// If there are not as many as the matrix has elements.
@@ -39,9 +41,9 @@ impl<'t, T: Float> Var<'t, T> {
 }
 
 impl<T: Float> Tape<T> {
-    /// The scores of those pairs of a row of `x` and a row of `y` that are elements of a sparse matrix. `[n, d]` and
-    /// `[m, d]` give `[elements]`; `[n, heads, d]` and `[m, heads, d]` give `[elements, heads]`. Numbers of the rows and
-    /// parameters are as [`pairs`](Tape::pairs) has them.
+    /// The scores of those pairs of a row of `x` and a row of `y` that are elements of a sparse matrix.
+    /// `[n, d]` and `[m, d]` give `[elements]`; `[n, heads, d]` and `[m, heads, d]` give
+    /// `[elements, heads]`. Numbers of the rows and parameters are as [`pairs`](Tape::pairs) has them.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -62,17 +64,17 @@ impl<T: Float> Tape<T> {
     }
 }
 
-/// What rows are summed with the weights of elements.
+/// The rows that are summed, weighted by the elements.
 pub(crate) enum Terms<'a, T> {
-    /// Rows by the element's other number.
+    /// Rows, by the element's other number.
     Rows(&'a [T]),
-    /// Twice the differences of the row's own and those.
+    /// Twice the differences of the row's own and those rows.
     Differences(&'a [T], &'a [T]),
     /// Ones: the weights are summed.
     Ones,
 }
 
-/// `out[i] = Σ w[e] x[j]` over the elements of a list, of `heads` rows of `width` each.
+/// `out[i] = Σ w[e] x[j]` over the elements of a list, for `heads` rows of `width` elements each.
 fn products<T: Float>(
     lists: &Lists,
     [heads, width]: [usize; 2],
@@ -118,7 +120,7 @@ fn products<T: Float>(
     });
 }
 
-/// The pairing of the rows of each element, of each head.
+/// For each element and each head, the pairing of the element's rows.
 fn sampled<T: Float>(
     sparsity: &Sparsity,
     pairing: Pairing,
@@ -167,7 +169,8 @@ fn sample<T: Float, S: Block>(
     }
 }
 
-/// Heads and width of the rows `[n, d]` or `[n, heads, d]` that belong to elements `[elements]` or `[elements, heads]`.
+/// Heads and width of the rows `[n, d]` or `[n, heads, d]` that belong to elements `[elements]` or
+/// `[elements, heads]`.
 fn rows_of(shape: &Shape, n: usize) -> Result<[usize; 2], String> {
     match *shape.axes() {
         [rows, d] if rows == n => Ok([1, d]),
@@ -229,7 +232,7 @@ pub(crate) struct SegmentSoftmax {
 }
 
 impl SegmentSoftmax {
-    /// Matrices with elements at the same places.
+    /// The number of matrices with elements at the same places.
     pub(crate) fn heads(shape: &Shape) -> usize {
         shape.axes()[1..].iter().product()
     }
@@ -438,7 +441,8 @@ impl<T: Float> Operation<T> for SparsePairs<T> {
         let data = [inputs[0].data, inputs[1].data];
         let lists = [self.sparsity.by_row(), self.sparsity.by_column()];
         let pairing = self.score.pairing();
-        // Of each element: its pairing, the gradient of its score and then of its pairing, and those of its numbers.
+        // For each element: its pairing, the gradient of its score and then of its pairing, and the
+        // gradients of its numbers.
         let (mut pairs, mut weights) = (vec![T::zero(); g.len()], g.to_vec());
         sampled(&self.sparsity, pairing, sizes, data, &mut pairs);
         let mut each: SmallVec<[Option<Vec<T>>; 4]> =
@@ -493,7 +497,7 @@ impl<T: Float> Operation<T> for SparsePairs<T> {
         }
     }
 
-    /// Through rows put side by side, which it stores.
+    /// Goes through rows that are put side by side and stored.
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let [l, r, _] = self.score.counts();

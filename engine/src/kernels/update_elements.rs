@@ -1,5 +1,5 @@
-//! Updates in place: rows whose elements are rewritten from their own old values, as the steps of Euclidean
-//! optimisers do. No gradient flows through them.
+//! Updates in place: rows whose elements are rewritten from their own old values, as the steps of
+//! Euclidean optimisers do. No gradient flows through them.
 
 use std::ops::Range;
 
@@ -10,18 +10,19 @@ use crate::{Float, Lanes};
 /// Elements that [`update_elements`] works on side by side.
 pub const ELEMENTS: usize = 16;
 
-/// So many elements of a type.
+/// `ELEMENTS` elements of a type.
 type Elements<T> = Lanes<ELEMENTS, T>;
 
-/// Elements that are rewritten before it is looked whether they are finite: whole rows, small enough to stay
-/// in a cache.
+/// Elements that are rewritten before the check whether they are finite: whole rows, small enough to
+/// stay in a cache.
 const BATCH: usize = 512;
 
-/// Rewrites the elements of rows of `width`, each from its own old values, `K` numbers that are kept for it
-/// and those that are read only, on the calling thread, in the arithmetic of their type.
+/// Rewrites the elements of rows of `width`, on the calling thread and in the arithmetic of their type.
+/// Each element is computed from its own old values, `K` numbers that are kept for it, and those that
+/// are only read.
 ///
 /// # Errors
-/// The first row in which something would not be finite: it and those after it are unchanged.
+/// The first row in which something would not be finite. That row and those after it are unchanged.
 ///
 /// # Panics
 /// If the slices do not hold equally many rows.
@@ -55,7 +56,7 @@ pub fn update_elements<T: Float, const W: usize, const K: usize, const N: usize>
     })
 }
 
-/// Batch by batch. What one was before it is kept in `before`.
+/// Works batch by batch. `before` keeps the values that a batch had before.
 #[inline(always)]
 fn rewrite_rows<T: Float, const W: usize, const K: usize, const N: usize>(
     mut written: [&mut [T]; W],
@@ -87,7 +88,7 @@ fn rewrite_rows<T: Float, const W: usize, const K: usize, const N: usize>(
     Ok(())
 }
 
-/// Makes rows what they were before, from the first one that is not finite; which that is.
+/// Restores the rows from the first one that is not finite on. Returns which row that is.
 #[cold]
 #[inline(never)]
 fn restore<'a, T: Float>(
@@ -105,7 +106,7 @@ fn restore<'a, T: Float>(
     Some(bad)
 }
 
-/// Rewrites some elements; whether all may be finite now.
+/// Rewrites some elements. Returns whether all may be finite now.
 #[inline(always)]
 fn rewrite_elements<T: Float, const W: usize, const K: usize, const N: usize>(
     written: &mut [&mut [T]; W],
@@ -115,7 +116,7 @@ fn rewrite_elements<T: Float, const W: usize, const K: usize, const N: usize>(
     update: &impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> ([Elements<T>; W], [Elements<T>; K]),
 ) -> bool {
     let zero = Elements::<T>::splat(T::zero());
-    // 0 · x is NaN for what is not finite.
+    // 0 · x is NaN where x is not finite.
     let mut bad = zero;
     for at in range.clone().step_by(ELEMENTS) {
         let end = range.end.min(at + ELEMENTS);
@@ -139,6 +140,6 @@ fn rewrite_elements<T: Float, const W: usize, const K: usize, const N: usize>(
             kept[k].store(&mut numbers[k][at..end]);
         }
     }
-    // A lane beyond the end may be a bad one.
+    // A lane beyond the end may be bad too.
     bad.to_array().iter().all(|x| x.is_finite())
 }

@@ -1,5 +1,5 @@
-//! Updates in place: rows that are rewritten from their own old values, as the steps of optimisers on manifolds do. No
-//! gradient flows through them.
+//! Updates in place: rows that are rewritten from their own old values, as the steps of optimisers on
+//! manifolds do. No gradient flows through them.
 
 use std::ops::Range;
 
@@ -9,9 +9,9 @@ use crate::kernels::wedge;
 use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide, for_each_block};
 use crate::{Domain, Float, Lanes, Scalar};
 
-/// An operation that commutes with rotations and rewrites the first `W` of its `V` vectors, with `K` numbers that are
-/// kept for each row: one read and one write of each. See [`RowFormula`](crate::RowFormula) for why inner products are
-/// all that it needs.
+/// An operation that commutes with rotations and rewrites the first `W` of its `V` vectors, with `K`
+/// numbers that are kept for each row. Each is read once and written once. See
+/// [`RowFormula`](crate::RowFormula) for why inner products are all that it needs.
 pub trait RowUpdate<const V: usize, const W: usize, const K: usize>: Sync {
     /// Where the first vector must lie.
     const DOMAIN: Domain;
@@ -19,9 +19,10 @@ pub trait RowUpdate<const V: usize, const W: usize, const K: usize>: Sync {
     /// Sectional curvature of that domain.
     fn kappa(&self) -> f64;
 
-    /// From the margin 1 + κ‖v₀‖², the inner products of the vectors, the areas `⟨v₀, v₀⟩⟨vₐ, v_b⟩ − ⟨v₀, vₐ⟩⟨v₀, v_b⟩`, with
-    /// their digits where vectors are nearly parallel to v₀, and the numbers: the coefficients of each rewritten vector, and
-    /// the new numbers.
+    /// Takes the margin 1 + κ‖v₀‖², the inner products of the vectors, the areas
+    /// `⟨v₀, v₀⟩⟨vₐ, v_b⟩ − ⟨v₀, vₐ⟩⟨v₀, v_b⟩`, and the numbers. The areas have their digits where
+    /// vectors are nearly parallel to v₀. Returns the coefficients of each rewritten vector, and the new
+    /// numbers.
     fn eval<S: Scalar>(
         &self,
         margin: S,
@@ -31,14 +32,14 @@ pub trait RowUpdate<const V: usize, const W: usize, const K: usize>: Sync {
     ) -> ([[S; V]; W], [S; K]);
 }
 
-/// Rows whose update is evaluated side by side; [`GROUPS`] times as many are read before.
+/// Rows whose update is evaluated side by side. [`GROUPS`] times as many are read before that.
 const ROWS: usize = 4;
 
 /// Applies an update to rows of `width` elements, on the calling thread.
 ///
 /// # Errors
 /// The first row in which something would not be finite in storage: a coordinate, a number or, where the
-/// curvature is not negative, the margin. It and those after it are unchanged.
+/// curvature is not negative, the margin. That row and those after it are unchanged.
 ///
 /// # Panics
 /// If the slices do not hold equally many rows.
@@ -152,8 +153,8 @@ where
     Ok(())
 }
 
-/// For each rewritten vector a bound of its square, from the squares of what it is combined of; not a number
-/// where a coefficient is not finite. `‖Σ cᵦ vᵦ‖² ≤ V Σ cᵦ² ‖vᵦ‖²`.
+/// For each rewritten vector a bound of its square, from the squares of the vectors that it combines:
+/// `‖Σ cᵦ vᵦ‖² ≤ V Σ cᵦ² ‖vᵦ‖²`. Not finite where a coefficient is not finite.
 #[inline(always)]
 fn bounds<const V: usize, const W: usize>(
     coefficients: &[[Lanes<ROWS>; V]; W],
@@ -170,8 +171,8 @@ fn bounds<const V: usize, const W: usize>(
     bounds
 }
 
-/// Whether the rewritten vectors of a row would be finite in storage, and the margin of the first where the
-/// curvature is not negative: for rows beyond the [`bounds`].
+/// For rows beyond the [`bounds`]: whether the rewritten vectors of a row would be finite in storage
+/// and, where the curvature is not negative, the margin of the first one too.
 #[cold]
 #[inline(never)]
 fn fits_exactly<T: Float, const V: usize, const W: usize, const N: usize>(
@@ -204,7 +205,7 @@ struct Old<const V: usize, const K: usize> {
     numbers: [Lanes<ROWS>; K],
 }
 
-/// What an update makes of them: the coefficients of each rewritten vector, and the new numbers.
+/// What an update returns for them: the coefficients of each rewritten vector, and the new numbers.
 type New<const V: usize, const W: usize, const K: usize> = ([[Lanes<ROWS>; V]; W], [Lanes<ROWS>; K]);
 
 /// An update of several groups of rows, in a function of its own as [row formulas](crate::kernels::gram) are.
@@ -226,14 +227,15 @@ fn evaluate<U, const V: usize, const W: usize, const K: usize>(
     );
 }
 
-/// Reads rows, at most [`ROWS`] at a time. Made once for all of them: what earlier rows leave behind is overwritten or not
-/// looked at.
+/// Reads rows, at most [`ROWS`] at a time. It is made once for all of them: what earlier rows leave
+/// behind is overwritten or ignored.
 struct Survey<S, const V: usize> {
     kappa: Lanes<ROWS>,
     /// Inner products of each row, before they are summed over the lanes of a block.
     sums: [[[S; ROWS]; V]; V],
     squares: [Compensated<S>; ROWS],
-    /// The same of what is left of the vectors beside the first one, and along it.
+    /// The same for what is left of the vectors without their parts along the first one: among each
+    /// other, and with the first one.
     beside: [[[S; ROWS]; V]; V],
     along: [[S; ROWS]; V],
 }
@@ -317,7 +319,8 @@ impl<S: Block, const V: usize> Survey<S, V> {
         }
     }
 
-    /// The areas once more, of the rows where some vector and the first one are not at a [`wide`](wedge::wide) angle.
+    /// Computes the areas again for the rows where some vector is not at a [`wide`](wedge::wide) angle
+    /// to the first one.
     #[inline(always)]
     fn refine<T: Float, const W: usize, const K: usize, const N: usize>(
         &mut self,
@@ -402,14 +405,14 @@ fn row<'a, T, const V: usize, const W: usize, const N: usize>(
     row
 }
 
-/// What the area of v₀ with vₐ and v_b is made of.
+/// What the area of v₀ with vₐ and v_b is computed from.
 #[inline(always)]
 fn products_of<const V: usize>(products: &[[Lanes<ROWS>; V]; V], a: usize, b: usize) -> [Lanes<ROWS>; 4] {
     [products[0][0], products[0][a], products[0][b], products[a][b]]
 }
 
-/// Rewrites the vectors of a row by lane `l` of the coefficients. Returns the square of the first one, where its domain is a
-/// ball.
+/// Rewrites the vectors of a row by lane `l` of the coefficients. Returns the square of the first one,
+/// where its domain is a ball.
 #[inline(always)]
 fn combine<U, T, S, const V: usize, const W: usize, const K: usize, const N: usize>(
     written: &mut [&mut [T]; W],
@@ -425,7 +428,7 @@ where
 {
     let mut square = Compensated::<S>::default();
     let count = row.len() / LANES;
-    // Split before: in the loop there is nothing to check.
+    // Split beforehand, so that the loop has nothing to check.
     let (mut out, mut rest) = ([const { empty::<[T; LANES]>() }; W], [const { empty::<T>() }; W]);
     for (i, written) in written.iter_mut().enumerate() {
         let (blocks, end) = written[row.clone()].as_chunks_mut();
@@ -464,7 +467,8 @@ where
     square
 }
 
-/// The rewritten vectors, of some coordinates of all; the first one's square is added up, where its domain is a ball.
+/// The rewritten vectors at some of the coordinates. The square of the first one is added up where its
+/// domain is a ball.
 #[inline(always)]
 fn combined<U, T, S, const V: usize, const W: usize, const K: usize>(
     coefficients: &[[Lanes<ROWS>; V]; W],

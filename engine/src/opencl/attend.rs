@@ -1,4 +1,5 @@
-//! The `attend` kernel: all queries against tiles of keys, whose scores alone are stored. Memory is linear in n.
+//! The `attend` kernel: all queries against one tile of keys after another. Only a tile's scores are
+//! stored, so memory is linear in n.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("attend", None), source)
 }
 
-/// Queries against tiles of keys, in order.
+/// All queries against tiles of keys, in order.
 fn tiles(sizes: Sizes) -> impl Iterator<Item = Tile> {
     let tile = move |start| Tile { sizes, start, columns: KEYS.min(sizes.m - start) };
     (0..sizes.m).step_by(KEYS).map(tile)

@@ -15,7 +15,7 @@ fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("conv", None), || include_str!("conv.cl").to_owned())
 }
 
-/// A kernel over so many elements, with the extents of image and result, and the window.
+/// A kernel over `count` elements, with the extents of image and result, and the window.
 fn launch<'q, T: Float>(
     queue: &'q Queue,
     name: &'static str,

@@ -1,8 +1,8 @@
 //! Sums, and other reductions, of what many output positions give to one operand position.
 //!
-//! The gradient of a broadcast operand is one; so is a sum along an axis, whose result would be read that way.
-//! Accumulated in `f64`, if the device has it. Lines of neighbouring elements are summed as the processor does; all
-//! else in chunks that are combined in order.
+//! The gradient of a broadcast operand is one. So is a sum along an axis: its result could be read that
+//! way. Accumulated in `f64`, if the device has it. Lines of neighbouring elements are summed as the
+//! processor does; all else is summed in chunks that are combined in order.
 
 use super::program::{Key, c_type};
 use super::scalar::PLAIN;
@@ -28,7 +28,7 @@ impl Broadcasted {
         self.n.checked_div(self.read.len).unwrap_or(0)
     }
 
-    /// Whether those lie side by side.
+    /// Whether those positions lie side by side.
     fn is_lines(self) -> bool {
         let Broadcast { repeat, len, inner, hold } = self.read;
         self.width == 1 && (hold == 1 || inner == 1) && (len == 1 || repeat * hold == self.terms())
@@ -39,15 +39,15 @@ impl Broadcasted {
 pub(super) struct Fold {
     /// The program's name.
     pub(super) name: &'static str,
-    /// Where it starts: a number.
+    /// The initial value: a number.
     pub(super) start: &'static str,
-    /// Two numbers become one.
+    /// Combines the numbers `a` and `b`.
     pub(super) combine: &'static str,
-    /// Of an element.
+    /// The term of an element `x`.
     pub(super) term: &'static str,
-    /// Of the combined terms, of which there were `terms`.
+    /// The result from the combined terms `s`, of which there were `terms`.
     pub(super) finish: &'static str,
-    /// Whether `term` and `finish` know `m[j]`, a number of the elements' type for each result.
+    /// Whether `term` and `finish` use `m[j]`, a number of the elements' type for each result.
     pub(super) given: bool,
     /// Whether the terms are `wide`, whatever the elements are.
     pub(super) wide: bool,
@@ -59,7 +59,7 @@ pub(super) struct Fold {
 pub(super) enum Order {
     /// In blocks.
     Blocks,
-    /// So, and a long line in pieces of many blocks.
+    /// In blocks, and a long line in pieces of many blocks.
     Pieces,
 }
 
@@ -112,16 +112,16 @@ pub(super) const INVERSE_SUM_EXP: Fold =
 pub(super) const LOG_SUM: Fold =
     Fold { name: "log_softmax sum", term: "exp(x - m[j])", finish: "wide_log(s)", given: true, ..SUM };
 
-/// The inner product with another, of products rounded to the elements' type.
+/// The inner product with another array. Products are rounded to the elements' type.
 pub(super) const DOT: Fold =
     Fold { name: "dot", term: "(elem)(x * m[p])", given: true, order: Order::Blocks, ..SUM };
 
-/// Terms that a work-item takes at least.
+/// The least number of terms of a work-item.
 const TERMS: usize = 64;
-/// Chunks at most: the second pass goes over them.
+/// The largest number of chunks: the second pass goes over them.
 const CHUNKS: usize = 1024;
 
-/// A logarithm of a `wide`, whatever type the others are of.
+/// The logarithm of a `wide`, whatever the type of the other functions.
 pub(super) const WIDE_LOG: &str = "static wide wide_log(wide x) { return log(x); }\n";
 
 impl Fold {
@@ -156,7 +156,7 @@ impl Fold {
         let team = queue.team(0);
         let program = queue.program::<T>(Key::new::<T>(self.name, None), || self.source::<T>(team));
         let (results, terms, lines) = (of.read.len * of.width, of.terms(), of.is_lines());
-        // How many parts a result is first taken in, and how many of these are combined at a time.
+        // How many parts the first pass computes for a result, and how many of these are combined at a time.
         let parts = if lines { terms.div_ceil(BLOCK).max(1) } else { terms.div_ceil(TERMS).clamp(1, CHUNKS) };
         let in_pieces = lines && self.order == Order::Pieces && results == 1 && terms >= LONG;
         let piece = if in_pieces { parallel::pieces(terms, BLOCK, 1)[0].len() / BLOCK } else { parts };

@@ -23,7 +23,7 @@ impl<T: Float> Array<'_, T> {
     }
 }
 
-/// What a forward pass on a device has: as [`Operation::forward`](crate::Operation::forward).
+/// What a forward pass on a device is given: as [`Operation::forward`](crate::Operation::forward).
 pub struct Forward<'a, T: Float> {
     pub(super) inputs: &'a [Array<'a, T>],
     /// The shape of the result.
@@ -33,7 +33,7 @@ pub struct Forward<'a, T: Float> {
     pub(super) kept: Option<&'a Memory>,
 }
 
-/// What a reverse pass on a device has: as [`Operation::backward`](crate::Operation::backward).
+/// What a reverse pass on a device is given: as [`Operation::backward`](crate::Operation::backward).
 pub struct Reverse<'a, T: Float> {
     pub(super) inputs: &'a [Array<'a, T>],
     pub(super) out: Array<'a, T>,
@@ -44,7 +44,7 @@ pub struct Reverse<'a, T: Float> {
     pub(super) grads: &'a [Option<Arc<Memory>>],
 }
 
-/// An operation on a device. Launches only: nothing is waited for.
+/// An operation on a device. It only launches kernels and waits for nothing.
 pub trait OnDevice<T: Float> {
     /// Writes the result, and what is kept for the reverse pass.
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>);
@@ -53,7 +53,8 @@ pub trait OnDevice<T: Float> {
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>);
 }
 
-/// The device form of an operation: of every kernel. Operations of users, and row functions, are computed on the host.
+/// The device form of an operation. Every kernel has one. Operations of users and row functions have
+/// none and are computed on the host.
 pub(super) fn form<T: Float>(op: &Op<T>) -> Option<&dyn OnDevice<T>> {
     Some(match op {
         Op::Leaf | Op::Constant(_) | Op::Reshape(_) => unreachable!("nothing is computed"),

@@ -17,7 +17,7 @@ pub(super) struct Matrices<'a> {
 }
 
 impl<'a> Matrices<'a> {
-    /// Row-major, of so many columns, one entry after another.
+    /// Row-major, with `columns` columns, one entry after another.
     pub(super) fn new(memory: &'a Memory, rows: usize, columns: usize) -> Self {
         Matrices { memory, offset: 0, batch: rows * columns, row: columns, column: 1 }
     }
@@ -80,8 +80,8 @@ impl<T: Float> OnDevice<T> for Matmul {
         gemm::<T>(queue, [s.batch, s.m, s.k, s.n], a, b, (out, 0, s.m * s.n), false);
     }
 
-    /// As on the host: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed again where its factor is stored so; the gradient of
-    /// a factor that serves the whole batch is summed, entry after entry.
+    /// As on the host: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed again where its factor is stored so.
+    /// The gradient of a factor that serves the whole batch is summed, entry after entry.
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let inputs = reverse.inputs;
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");

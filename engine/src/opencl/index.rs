@@ -15,12 +15,12 @@ fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("index", None), || include_str!("index.cl").to_owned())
 }
 
-/// Zeros.
+/// Writes zeros.
 pub(super) fn fill<T: Float>(queue: &Queue, x: &Memory, len: usize) {
     queue.launch(&program::<T>(queue), "fill").size(len).memory(x).over(len);
 }
 
-/// The first `len` elements.
+/// Copies the first `len` elements.
 pub(crate) fn copy<T: Float>(queue: &Queue, x: &Memory, out: &Memory, len: usize) {
     queue.launch(&program::<T>(queue), "copy").size(len).memory(x).memory(out).over(len);
 }
@@ -30,7 +30,8 @@ pub(super) fn add<T: Float>(queue: &Queue, sum: &Memory, g: &Memory, len: usize)
     queue.launch(&program::<T>(queue), "add").size(len).memory(sum).memory(g).over(len);
 }
 
-/// The entries of a list of rows, by row, those of each row in order: sorted on the host, where the numbers are.
+/// The entries of a list of rows, sorted by row; those of one row stay in order. Sorted on the host,
+/// where the numbers are.
 fn by_row(rows: &[u32]) -> Vec<u32> {
     let mut entries: Vec<u32> = row_numbers(rows.len()).collect();
     entries.sort_by_key(|&i| rows[i as usize]);
@@ -42,7 +43,8 @@ pub(super) fn scatter_add<T: Float>(queue: &Queue, g: &Memory, rows: &[u32], wid
     segments::<T>(queue, g, rows, width, usize::MAX, table);
 }
 
-/// As [`scatter_add`]; what rows from `fresh` on hold does not count. A row is one work-item's for each of its elements.
+/// As [`scatter_add`], but the old content of rows from `fresh` on does not count. One work-item
+/// computes one element of a row.
 pub(super) fn segments<T: Float>(
     queue: &Queue,
     g: &Memory,
@@ -80,8 +82,9 @@ pub(super) fn gather<T: Float>(
     launch.memory(rows).memory(x).memory(out).over(n);
 }
 
-/// Moves a part of each `whole` elements, `take` from `start` on: `slice` from the whole to the part, `paste` back, over
-/// the part's elements; `unslice` over the whole's.
+/// Copies a part of each run of `whole` elements: `take` elements from `start` on. The kernel `slice`
+/// copies from the whole to the part and `paste` copies back, both over the part's elements; `unslice`
+/// goes over the whole's.
 pub(super) fn part<T: Float>(
     queue: &Queue,
     kernel: &'static str,
@@ -94,8 +97,8 @@ pub(super) fn part<T: Float>(
     launch.memory(from).memory(to).over(n);
 }
 
-/// Some columns of some rows of a table, or of all, are written; of a row that is listed more than once, as its last entry
-/// says. Work-items have no order, so that the others are left out before.
+/// Writes some columns of some rows of a table, or of all rows. A row that is listed more than once gets
+/// its last entry. Work-items have no order, so the other entries are left out beforehand.
 pub(crate) fn set_rows<T: Float>(
     queue: &Queue,
     values: &Memory,
@@ -191,7 +194,7 @@ impl<T: Float> OnDevice<T> for TakeAlong {
 }
 
 impl Slice {
-    /// As [`part`] takes them.
+    /// The sizes for [`part`].
     fn sizes(&self, shape: &Shape) -> [usize; 3] {
         let (_, Axis { n, inner, .. }) = Axis::of(shape, self.axis).expect("checked");
         [self.range.len() * inner, n * inner, self.range.start * inner]
@@ -212,7 +215,7 @@ impl<T: Float> OnDevice<T> for Slice {
 }
 
 impl Concat {
-    /// For each input, as [`part`] takes them.
+    /// For each input, the sizes for [`part`].
     fn sizes<T: Float>(&self, inputs: &[Array<'_, T>], shape: &Shape) -> Vec<[usize; 3]> {
         let (_, Axis { n, inner, .. }) = Axis::of(shape, self.axis).expect("checked");
         let mut start = 0;

@@ -12,7 +12,7 @@ use crate::kernels::softmax::Softmax;
 use crate::shape::Broadcast;
 use crate::{Float, Shape};
 
-/// The lines along an axis as what an operand of one element for each would be read by.
+/// The lines along an axis, described by how an operand with one element for each would be read.
 fn lines(Axis { outer, n, inner }: Axis) -> Broadcasted {
     let read = Broadcast { repeat: 1, len: outer * inner, inner: inner.max(1), hold: n };
     Broadcasted { read, n: outer * n * inner, width: 1 }
@@ -24,7 +24,7 @@ fn launch<'q, T: Float>(queue: &'q Queue, name: &'static str, of: Axis) -> Launc
     queue.launch(&program, name).size(of.outer * of.n * of.inner).size(of.n).size(of.inner)
 }
 
-/// A reduction to memory of its own.
+/// A reduction into new memory.
 fn folded<T: Float>(queue: &Queue, fold: &Fold, x: &Memory, of: Axis, given: Option<&Memory>) -> Arc<Memory> {
     let out = queue.take_for::<T>(&[of.outer, of.inner]);
     fold.run::<T>(queue, x, lines(of), given, &out);

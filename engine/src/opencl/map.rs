@@ -40,7 +40,7 @@ impl MapForm {
     }
 }
 
-/// The source of an expression over operands: its values, or what they receive.
+/// The source of an expression over operands: of its values, or of what the operands receive.
 fn source<T: Float>(operands: usize, forward: bool, expression: Expression) -> String {
     let each = |separator: &str, text: &dyn Fn(usize) -> String| {
         (0..operands).map(text).collect::<Vec<_>>().join(separator)
@@ -58,7 +58,7 @@ fn source<T: Float>(operands: usize, forward: bool, expression: Expression) -> S
     )
 }
 
-/// An expression over operands that broadcast; it is compiled once for all values of its constants.
+/// An expression over operands that broadcast. It is compiled once for all values of its constants.
 pub(crate) fn map_expression<T: Float>(
     queue: &Queue,
     forward: &Forward<'_, T>,
@@ -107,7 +107,8 @@ impl<T: Float> OnDevice<T> for MapForm {
         let program = queue.program::<T>(key, || source::<T>(self.operands, false, (self.slopes)()));
         let launch = queue.launch(&program, "backward").size(n).memory(reverse.g);
         let mut launch = operands(launch, queue, reverse.inputs, shape);
-        // Operands that are read in full have their gradients written in place, the others' are summed.
+        // Operands that are read in full have their gradients written in place; those of the others are
+        // summed.
         let mut sums: SmallVec<[(Broadcast, Arc<Memory>, &Memory); 6]> = SmallVec::new();
         for (input, grad) in reverse.inputs.iter().zip(reverse.grads) {
             let read = Broadcast::new(input.shape, shape).expect("checked");

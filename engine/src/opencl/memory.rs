@@ -23,7 +23,7 @@ impl std::fmt::Debug for Memory {
 }
 
 impl Memory {
-    /// What OpenCL knows it by.
+    /// Its OpenCL object.
     pub fn mem(&self) -> &Mem {
         self.mem.as_ref().expect("given back when it is dropped, not before")
     }
@@ -33,7 +33,8 @@ impl Drop for Memory {
     fn drop(&mut self) {
         let mut pool = lock(&self.queue.0.pool);
         pool.in_use -= 1 << self.class;
-        // The queue is in order: whoever takes this memory next computes after all that is enqueued now.
+        // The queue is in order: whoever takes this memory next computes after everything that is
+        // enqueued now.
         pool.classes.entry(self.class).or_default().extend(self.mem.take());
     }
 }
@@ -44,20 +45,20 @@ pub(super) struct Pool {
     classes: std::collections::BTreeMap<u32, Vec<Mem>>,
     in_use: u64,
     held: u64,
-    /// Host memory that uploads read: free once something was read back after them.
+    /// Host memory that uploads read. It is free once something was read back after them.
     staged: Vec<Box<[u8]>>,
     staged_bytes: usize,
     transfers: Transfers,
 }
 
-/// Uploads that may be under way at a time.
+/// Bytes of uploads that may be under way at a time.
 const STAGED: usize = 64 << 20;
 
 /// The smallest class.
 const SMALLEST: u32 = 8;
 
 impl Queue {
-    /// Memory for elements of a type, as many as the product of some sizes, of unspecified content.
+    /// Memory for elements of a type, of unspecified content. Their number is the product of `sizes`.
     #[track_caller]
     pub(super) fn take_for<T>(&self, sizes: &[usize]) -> Arc<Memory> {
         self.take(elements(sizes) * size_of::<T>())
@@ -69,7 +70,7 @@ impl Queue {
         self.take(elements(sizes) * self.wide())
     }
 
-    /// Memory of at least so many bytes, of unspecified content.
+    /// Memory of at least `bytes` bytes, of unspecified content.
     #[track_caller]
     pub fn take(&self, bytes: usize) -> Arc<Memory> {
         let class = bytes.next_power_of_two().trailing_zeros().max(SMALLEST);
@@ -77,7 +78,7 @@ impl Queue {
         pool.in_use += 1 << class;
         let waiting = pool.classes.get_mut(&class).and_then(Vec::pop);
         let mem = waiting.or_else(|| self.create(&mut pool, class)).or_else(|| {
-            // What waits for reuse in other classes is given up.
+            // Memory that waits for reuse in other classes is given up.
             let mut waiting = std::mem::take(&mut pool.classes);
             pool.held -= waiting.iter().map(|(class, mems)| (mems.len() as u64) << class).sum::<u64>();
             waiting.clear();
@@ -119,7 +120,7 @@ impl Queue {
         pool.transfers.uploaded += bytes.len() as u64;
         pool.stage([bytes.into()]);
         let staged = pool.staged.last().expect("staged above");
-        // SAFETY: the staged copy lives until the queue has gone past this.
+        // SAFETY: the staged copy lives until the queue has gone past this upload.
         let enqueued = unsafe {
             let (queue, mem) = (&self.0.queue, memory.mem());
             core::enqueue_write_buffer(queue, mem, false, 0, staged, None::<Event>, None::<&mut Event>)
@@ -137,7 +138,7 @@ impl Queue {
         if bytes.is_empty() {
             return;
         }
-        // What was staged before is read when this has succeeded; the pool is free meanwhile.
+        // When this has succeeded, everything staged before has been read. The pool is not locked meanwhile.
         let staged = {
             let mut pool = lock(&self.0.pool);
             pool.transfers.read_back += bytes.len() as u64;
@@ -169,7 +170,7 @@ impl Pool {
         }
     }
 
-    /// What may go once everything that is enqueued now is done.
+    /// The staged memory, which may be freed once everything that is enqueued now is done.
     fn unstage(&mut self) -> Vec<Box<[u8]>> {
         self.staged_bytes = 0;
         std::mem::take(&mut self.staged)
@@ -181,8 +182,9 @@ impl Pool {
 pub(crate) struct Slot(Mutex<Option<Arc<Memory>>>);
 
 impl Slot {
-    /// The memory on a device; it is made there, with `content(whether they are on another device)`, if there is any. Of
-    /// threads that ask at one time one makes it, and the others wait.
+    /// The memory on a device. If there is none yet, it is made there, from
+    /// `content(whether they are on another device)` if that gives any. If several threads ask at the
+    /// same time, one makes it and the others wait.
     pub(crate) fn on<'a>(
         &self,
         queue: &Queue,
@@ -196,7 +198,7 @@ impl Slot {
         if let Some(memory) = on_queue(&here) {
             return memory;
         }
-        // Before the lock is taken once more: what another device has is read back through this slot.
+        // Called before the lock is taken again: what another device has is read back through this slot.
         let content = content(here.is_some());
         let mut slot = lock(&self.0);
         if let Some(memory) = on_queue(&slot) {
@@ -215,7 +217,7 @@ impl Slot {
         lock(&self.0).clone().map(|memory| (memory.queue.clone(), memory))
     }
 
-    /// Reads back, if there is something.
+    /// Reads the memory back, if there is any.
     pub(crate) fn read<T: bytemuck::Pod>(&self, to: &mut [T]) {
         if let Some((queue, memory)) = self.here() {
             queue.read(&memory, bytemuck::cast_slice_mut(to));

@@ -10,32 +10,35 @@
 //! | `team.rs` | the work-items that compute a row |
 //! | `scalar.rs` | the scalars of rows, with and without `f64` |
 //! | `tape.rs` | the tape's forward and reverse pass on a device |
-//! | the others | the kernels' skeletons; the formulas in them are printed by [`Expression`](crate::Expression) |
+//! | the others | the kernels' skeletons, whose formulas [`Expression`](crate::Expression) prints |
 //!
-//! Everything goes through one in-order queue. Nothing waits for it but a read-back, so memory may be reused as soon as
-//! the last launch that reads it is enqueued. No kernel depends on the order in which work-items run: two runs give the
-//! same bits.
+//! Everything goes through one in-order queue. Only a read-back waits for it, so memory may be reused as
+//! soon as the last launch that reads it is enqueued. No kernel depends on the order in which work-items
+//! run: two runs give the same bits.
 //!
 //! # Without `f64`
 //!
-//! The skeletons are written in two types, `wide` and `scalar`. Where the device has `f64` both are that, and results of
-//! rows and of elementwise formulas are the processor's to the bit. Where it has none (`cl_khr_fp64`), only tensors of
-//! `f32` are computed, and nothing that is compiled there names a `double`:
+//! The skeletons are written in two types, `wide` and `scalar`. Where the device has `f64`, both are
+//! `f64`, and results of rows and of elementwise formulas are the processor's to the bit. Where it has
+//! none (`cl_khr_fp64`), only tensors of `f32` are computed, and nothing that is compiled there names a
+//! `double`:
 //!
-//! - The scalars of rows are compensated: sums of two `f32`, with 48 bits. Arithmetic is exact to 2⁻⁴⁴ and elementary
-//!   functions to 2⁻⁴⁰ relative, so every row formula of the registry is within an ulp (of a row's largest element) of
-//!   what it is on the processor, values and gradients; in the ball distances, their gradients, sums, logarithms and
-//!   exponentials of points up to `1 − ‖x‖ = 10⁻⁶` are within 2·10⁻⁷ of those in `f64`, close points or far ones.
-//! - Elementwise formulas and scores of pairs are computed in the elements' type anywhere; so are random draws, which
-//!   are compared as integers.
-//! - Reductions, normalisations and the sums of a broadcast operand's gradients are accumulated in `f32`, in lanes and
-//!   blocks.
-//! - The range is that of `f32`: squares of coordinates under 10⁻¹⁹ are 0, those over 10¹⁹ infinite, and digits are lost
-//!   from 10⁻¹² on. On the hyperboloid areas, which have fourth powers, end at coordinates of 10⁹. Limits that formulas
-//!   have against overflow are moved into the range; exponentials, of tangent vectors of a hyperboloid or a half-space
-//!   and of geodesics far beyond their ends, are infinite from arguments of 89 on, and what is infinite may become NaN there.
+//! - The scalars of rows are compensated: sums of two `f32`, with 48 bits. Arithmetic is exact to 2⁻⁴⁴
+//!   and elementary functions to 2⁻⁴⁰ relative, so the values and gradients of every row formula of the
+//!   registry are within an ulp (of a row's largest element) of what they are on the processor. In the
+//!   ball, distances, their gradients, sums, logarithms and exponentials of points up to
+//!   `1 − ‖x‖ = 10⁻⁶` are within 2·10⁻⁷ of those in `f64`, for close points and far ones.
+//! - Elementwise formulas and scores of pairs are computed in the elements' type on every device; so are
+//!   random draws, which are compared as integers.
+//! - Reductions, normalisations and the sums of a broadcast operand's gradients are accumulated in
+//!   `f32`, in lanes and blocks.
+//! - The range is that of `f32`. Coordinates under 10⁻¹⁹ have the square 0, those over 10¹⁹ an infinite
+//!   one, and digits are lost from 10⁻¹² on. On the hyperboloid, areas have fourth powers and end at
+//!   coordinates of 10⁹. Limits that formulas have against overflow are moved into the range.
+//!   Exponentials, of tangent vectors of a hyperboloid or a half-space and of geodesics far beyond their
+//!   ends, are infinite from arguments of 89 on, and what is infinite may become NaN there.
 //!
-//! `COTANGENT_DEVICE_F64=0` has any device do so.
+//! With `COTANGENT_DEVICE_F64=0`, any device does so.
 
 mod attend;
 mod conv;

@@ -21,11 +21,11 @@ pub struct PairForm {
     /// How many numbers of left rows, of right rows, and parameters.
     counts: [usize; 3],
     value: fn() -> Expression,
-    /// The partial derivatives by the pairing and all others.
+    /// The partial derivatives by the pairing and by all other arguments.
     slopes: fn() -> Expression,
 }
 
-/// A number of rows or a parameter: in memory, or as it is.
+/// A number of rows or a parameter: in memory, or as a value.
 pub(super) type Operand = (Option<Arc<Memory>>, f64);
 
 /// The numbers of rows and the parameters of a score.
@@ -130,7 +130,7 @@ impl PairForm {
         }
     }
 
-    /// Pairings become scores, in place.
+    /// Turns pairings into scores, in place.
     pub(super) fn score<T: Float>(
         &self,
         queue: &Queue,
@@ -145,8 +145,8 @@ impl PairForm {
         Self::pass(launch, operands).over(tile.count());
     }
 
-    /// Gradients `w` of the scores become those of the pairings `s`, in place; those of the numbers and parameters are
-    /// written, or added where the tile is not the first.
+    /// Turns the gradients `w` of the scores into those of the pairings `s`, in place. The gradients of
+    /// the numbers and parameters are written, or added where the tile is not the first.
     pub(super) fn slopes<T: Float>(
         &self,
         queue: &Queue,
@@ -195,8 +195,8 @@ impl PairForm {
         }
     }
 
-    /// Gradients of the rows from those of their pairings: of the left ones written, or added where the tile is not the
-    /// first; of the right ones written.
+    /// The gradients of the rows from those of their pairings. Those of the left rows are written, or
+    /// added where the tile is not the first; those of the right rows are written.
     pub(super) fn rows_gradient<T: Float>(
         &self,
         queue: &Queue,

@@ -13,18 +13,18 @@ use crate::trace::prelude;
 /// A compiled program.
 pub struct Program(pub(super) core::Program);
 
-/// What a program is of: a skeleton, the formula in it, and the type of its elements.
+/// What identifies a program: a skeleton, the formula in it, and the type of its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub(super) skeleton: &'static str,
     pub(super) formula: Option<TypeId>,
-    /// Of an expression that is not a formula's.
+    /// Identifies an expression that does not belong to a formula.
     pub(super) fingerprint: u64,
     pub(super) element: &'static str,
 }
 
 impl Key {
-    /// Of a skeleton, with a formula in it or not.
+    /// The key of a skeleton, with or without a formula in it.
     pub fn new<T: Float>(skeleton: &'static str, formula: Option<TypeId>) -> Self {
         Key { skeleton, formula, fingerprint: 0, element: T::NAME }
     }
@@ -35,8 +35,8 @@ pub(super) fn c_type<T: Float>() -> &'static str {
     if T::NAME == "f32" { "float" } else { "double" }
 }
 
-/// The type of the elements, the widest that the device has, and how an operand is read over an output:
-/// [`Broadcast::at`](crate::Broadcast::at).
+/// Declares the type of the elements, the widest type that the device has, and how an operand is read
+/// over an output: [`Broadcast::at`](crate::Broadcast::at).
 fn heading<T: Float>(queue: &Queue) -> String {
     let (elem, wide) = (c_type::<T>(), if queue.has_f64() { "double" } else { "float" });
     format!(
@@ -67,7 +67,7 @@ impl Queue {
         let text = |text: &str| CString::new(text).expect("sources have no NUL in them");
         let program = core::create_program_with_source(&self.0.context, &[text(&source)]);
         let program = self.expect(what, program);
-        // Without f64, a constant that says nothing else is an f32.
+        // Without f64, a constant without a suffix is an f32.
         let constants = if self.has_f64() { "" } else { " -cl-single-precision-constant" };
         debug_assert!(self.has_f64() || !names_double(&source), "{what} needs f64:\n{source}");
         let options = text(&format!("-w -cl-std=CL1.2{rounding}{constants}"));

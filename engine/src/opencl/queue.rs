@@ -47,14 +47,16 @@ impl PartialEq for Queue {
     }
 }
 
-/// A panic while it was held leaves nothing half done: what it guards is only added to.
+/// Locks even after a panic while the lock was held: what it guards is only added to, so nothing is left
+/// half done.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// All devices of all platforms, with the names of both.
 fn devices() -> Result<Vec<(String, DeviceId)>, DeviceError> {
-    // A driver that another thread still asks for the first time may answer with devices that have no name yet: PoCL does.
+    // While another thread asks a driver for the first time, the driver may answer with devices that
+    // have no name yet: PoCL does.
     static ASKED: Mutex<()> = Mutex::new(());
     let _one_at_a_time = lock(&ASKED);
     let platforms = core::get_platform_ids().map_err(|e| DeviceError::NotFound(brief(&e)))?;
@@ -86,7 +88,8 @@ pub(crate) fn list() -> Result<Vec<String>, DeviceError> {
     Ok(lines.collect())
 }
 
-/// What the environment variable `COTANGENT_ROW_ITEMS` says, for tests: with it a processor does as a GPU does.
+/// The value of the environment variable `COTANGENT_ROW_ITEMS`, for tests: with it, a processor does as
+/// a GPU does.
 fn named_items() -> Option<usize> {
     let named = std::env::var("COTANGENT_ROW_ITEMS").ok()?;
     match named.parse() {
@@ -95,7 +98,8 @@ fn named_items() -> Option<usize> {
     }
 }
 
-/// Whether the environment variable `COTANGENT_DEVICE_F64` says, for tests, that a device is to do without.
+/// Whether the environment variable `COTANGENT_DEVICE_F64` says, for tests, that a device must do
+/// without `f64`.
 fn without_f64() -> bool {
     match std::env::var("COTANGENT_DEVICE_F64").as_deref() {
         Ok("0") => true,
@@ -105,7 +109,7 @@ fn without_f64() -> bool {
 }
 
 impl Queue {
-    /// The device of a number; opened once per process.
+    /// The device with this number; opened once per process.
     pub(crate) fn open(index: usize) -> Result<Self, DeviceError> {
         static OPEN: Mutex<Vec<Queue>> = Mutex::new(Vec::new());
         let mut open = lock(&OPEN);
@@ -117,7 +121,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// The device of a number, opened anew.
+    /// The device with this number, opened anew.
     pub fn new(index: usize, without_f64: bool) -> Result<Self, DeviceError> {
         let all = devices()?;
         let Some((name, device)) = all.into_iter().nth(index) else {
@@ -168,7 +172,7 @@ impl Queue {
         if self.has_f64() { size_of::<f64>() } else { size_of::<f32>() }
     }
 
-    /// A device that fails in the middle of a step leaves nothing to go on with.
+    /// Panics on an error: after a device has failed in the middle of a step, there is nothing to go on with.
     #[track_caller]
     pub(super) fn expect<R>(&self, what: &str, result: Result<R, core::Error>) -> R {
         match result {
@@ -185,14 +189,15 @@ impl Queue {
 }
 
 impl Drop for Inner {
-    /// Uploads that are under way read host memory that goes with the pool.
+    /// Waits: uploads under way read host memory that is freed with the pool.
     fn drop(&mut self) {
         let _ = core::finish(&self.queue);
     }
 }
 
-/// A kernel whose arguments are being set. Memory that it is given lives until it is enqueued, borrowed or kept here: what
-/// goes back to the pool before may be another's, whose kernels are enqueued first.
+/// A kernel whose arguments are being set. The memory that it is given is borrowed or kept here until
+/// the kernel is enqueued. Memory that goes back to the pool earlier may be given to another kernel,
+/// which may be enqueued first.
 pub struct Launch<'a> {
     pub(super) queue: &'a Queue,
     kernel: core::Kernel,
@@ -201,7 +206,7 @@ pub struct Launch<'a> {
     kept: SmallVec<[Arc<Memory>; 4]>,
 }
 
-/// Work-items of a group where a kernel does not say.
+/// Work-items of a group where a kernel does not say how many.
 const GROUP: usize = 64;
 
 impl<'a> Launch<'a> {
@@ -240,7 +245,7 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// Device memory, of kernels that take some.
+    /// Device memory, for kernels that take some; else no argument.
     pub(super) fn given(self, memory: Option<&'a Memory>) -> Self {
         match memory {
             Some(memory) => self.memory(memory),
@@ -274,20 +279,20 @@ impl<'a> Launch<'a> {
         self.argument(ArgVal::vector(&Ulong4::new(x, y, z, w)))
     }
 
-    /// Over so many work-items; a kernel leaves those beyond `n` idle.
+    /// Runs over `n` work-items; a kernel leaves those beyond `n` idle.
     pub fn over(self, n: usize) {
         self.in_groups([n.div_ceil(GROUP), 1, 1], [GROUP, 1, 1]);
     }
 
-    /// Over work-groups of a size.
+    /// Runs over work-groups of a size.
     pub(super) fn in_groups(self, groups: [usize; 3], size: [usize; 3]) {
         if groups.contains(&0) {
             return;
         }
         let global = std::array::from_fn(|i| groups[i] * size[i]);
         let dimensions = 3;
-        // SAFETY: every kernel of this module keeps within the memory it is given: an element for each position that
-        // its sizes name, and memory was made for the shapes that those sizes come from.
+        // SAFETY: every kernel of this module stays within the memory it is given: an element for each
+        // position that its sizes name, and memory was made for the shapes that those sizes come from.
         let enqueued = unsafe {
             core::enqueue_kernel(
                 &self.queue.0.queue,

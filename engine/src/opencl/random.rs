@@ -8,7 +8,8 @@ use crate::rng::Rng;
 /// Words of a block of the stream's cipher.
 const BLOCK: usize = 16;
 
-/// `n` elements that are 0 with probability `rate`, else `kept`: of `n` draws of an `f64`, which the stream goes past.
+/// `n` elements that are 0 with probability `rate`, else `kept`. They take `n` draws of an `f64`; the
+/// stream moves past these.
 pub(crate) fn dropout<T: Float>(
     queue: &Queue,
     rng: &mut Rng,
@@ -18,7 +19,7 @@ pub(crate) fn dropout<T: Float>(
 ) {
     let seed = rng.get_seed();
     let key = |k: usize| u64::from_le_bytes(seed.as_chunks::<8>().0[k]) as usize;
-    // A draw is of 53 bits: those below this are less than the rate.
+    // A draw has 53 bits: draws below this are less than the rate.
     let below = (rate * 2f64.powi(53)).ceil() as usize;
     let position = rng.get_word_pos();
     let (number, first) = ((position / BLOCK as u128) as usize, (position % BLOCK as u128) as usize);

@@ -1,5 +1,5 @@
-//! The scalars of rows: inner products, margins, coefficients. They are `f64` where the device has it (`plain.cl`), and
-//! else compensated, sums of two `f32` (`compensated.cl`), by the same skeletons.
+//! The scalars of rows: inner products, margins, coefficients. They are `f64` where the device has it
+//! (`plain.cl`), else compensated sums of two `f32` (`compensated.cl`). The skeletons are the same.
 
 use ocl::core::ArgVal;
 use ocl::prm::Float2;
@@ -14,7 +14,7 @@ use crate::trace::parts;
 pub(super) const PLAIN: &str = include_str!("plain.cl");
 
 impl Queue {
-    /// What the scalars of rows are, with the elementary functions of them.
+    /// The type of the scalars of rows, and the elementary functions of it.
     pub fn row_scalars(&self) -> String {
         if self.has_f64() {
             functions("double", &[]) + PLAIN

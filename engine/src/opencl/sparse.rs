@@ -16,7 +16,8 @@ fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("sparse", None), source)
 }
 
-/// As on the host: sums of weighted rows of others, of differences from their own, or of weights alone.
+/// As on the host: weighted sums of other rows, of their differences from the own row, or of the weights
+/// alone.
 fn products<T: Float>(
     queue: &Queue,
     lists: &Lists,
@@ -151,7 +152,7 @@ impl<T: Float> OnDevice<T> for SparsePairs<T> {
         sampled::<T>(queue, &pairs, self.score.pairing(), [n, heads, width], [x, y], &s);
         index::copy::<T>(queue, g, &w, n);
         let [l, r, _] = self.score.counts();
-        // Of the numbers, the gradients of each element's come first.
+        // For the numbers, the gradients of each element come first.
         let each: Vec<Option<Arc<Memory>>> = grads[2..]
             .iter()
             .enumerate()

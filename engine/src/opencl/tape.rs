@@ -29,7 +29,7 @@ impl<T: Float> Arena<T> {
         ids.iter().map(|&id| self.array(id)).collect()
     }
 
-    /// Computes an operation on the tape's device, if it has one and the operation a form for it.
+    /// Computes an operation on the tape's device, if the tape has one and the operation has a form for it.
     pub(crate) fn forward_on_device(
         &self,
         op: &Op<T>,
@@ -45,7 +45,8 @@ impl<T: Float> Arena<T> {
         true
     }
 
-    /// One node of the backward pass on the tape's device: `false` if there is none, or the operation has no form.
+    /// One node of the backward pass on the tape's device. `false` if there is no device, or the
+    /// operation has no form.
     pub(crate) fn propagate_on_device(&mut self, id: usize, g: &Buffer<T>) -> bool {
         let Some(queue) = self.queue() else { return false };
         if let Op::Gather(Gather { rows }) = &mut self.nodes[id].op {

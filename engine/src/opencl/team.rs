@@ -12,15 +12,17 @@ pub(super) struct Team {
     rows: usize,
 }
 
-/// Rows of a team: as many members as a work-group of any GPU may have, if there is local memory for them.
+/// Rows of a team. A team has as many members as a work-group of any GPU may have, if there is local
+/// memory for them.
 const ROWS: usize = 32;
 
 /// Bytes of local memory that a team may take: half of what every device has, so that two work side by side.
 const LOCAL: usize = 16 << 10;
 
 impl Queue {
-    /// The team for rows that share so many numbers each, besides their lanes. On a processor every row is one
-    /// work-item's: neighbours are computed one after another there, and a barrier is the end of a loop over them.
+    /// The team for rows that share `numbers` numbers each, besides their lanes. On a processor, one
+    /// work-item computes a whole row: there, neighbours are computed one after another, and a barrier
+    /// is the end of a loop over them.
     pub(super) fn team(&self, numbers: usize) -> Team {
         let items = self.0.items;
         let fit = LOCAL / ((LANES + numbers) * size_of::<f64>());
@@ -40,7 +42,7 @@ impl Team {
 }
 
 impl Launch<'_> {
-    /// Over so many rows.
+    /// Runs over `n` rows.
     pub(super) fn over_rows(self, team: Team, n: usize) {
         let Team { items, rows } = team;
         if items == 1 { self.over(n) } else { self.in_groups([n.div_ceil(rows), 1, 1], [items * rows, 1, 1]) }

@@ -119,11 +119,11 @@ fn what_is_wrong_with_a_npy_file_is_named() {
             float("(4294967296, 4294967296, 4294967296)"),
             "shape [4294967296, 4294967296, 4294967296] overflows",
         ),
-        // 2^64 bytes: zero, were the product to wrap.
+        // 2^64 bytes, which would be zero if the product wrapped.
         (float("(4611686018427387904,)"), "overflows"),
         (float("(4611686018427387910,)"), "overflows"),
         (float("(0, 4294967296, 4294967296)"), "overflows"),
-        // Bytes of f32 could still be counted, those of f64 not.
+        // The bytes of f32 could still be counted, those of f64 could not.
         (float("(0, 4611686018427387903)"), "overflows"),
         (float("(1000000000000, 1)"), "needs 4000000000000 bytes of elements, 24 are there"),
         (float("(7,)"), "shape [7] needs 28 bytes of elements, 24 are there"),

@@ -1,5 +1,6 @@
-//! Tensors in and out of files: fixtures by the formats' specifications, round trips to the bit, and hostile files,
-//! which must end in an error that names the file, without a panic and without a large allocation.
+//! Tensors in and out of files: fixtures by the formats' specifications, round trips to the bit, and
+//! hostile files, which must end in an error that names the file, without a panic and without a large
+//! allocation.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -28,8 +29,8 @@ fn watch(size: usize) {
     LARGEST.set(LARGEST.get().max(size));
 }
 
-// SAFETY: every call goes to the system's allocator as it came; a constant thread-local without a destructor neither
-// allocates nor panics.
+// SAFETY: every call goes to the system's allocator as it came. A constant thread-local without a
+// destructor neither allocates nor panics.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         watch(layout.size());
@@ -67,10 +68,11 @@ impl Scratch {
         self.0.path().join("file")
     }
 
-    /// Reads a file of these bytes, watching what is allocated; an error as its message without the file's name.
+    /// Reads a file of these bytes and watches what is allocated. An error is returned as its message
+    /// without the file's name.
     fn read<R>(&self, bytes: &[u8], read: impl Fn(&Path) -> Result<R, FileError>) -> Result<R, String> {
         let path = self.path();
-        // Some file systems wait for the disk where a file is written over, but not where it is new.
+        // Some file systems wait for the disk when a file is written over, but not when it is new.
         let _ = fs::remove_file(&path);
         fs::write(&path, bytes).unwrap();
         LARGEST.set(0);

@@ -10,8 +10,8 @@ fn shape() -> impl Strategy<Value = Vec<usize>> {
     prop::collection::vec(prop_oneof![1 => Just(0_usize), 8 => 1..5_usize], 0..5)
 }
 
-/// Bits of an element, of which `f32` takes the lower half: zeros, subnormals, infinities and NaNs of any payload are
-/// as likely as numbers.
+/// Bits of an element, of which `f32` takes the lower half: zeros, subnormals, infinities and NaNs of
+/// any payload are as likely as numbers.
 fn element() -> impl Strategy<Value = u64> {
     const SPECIAL: [u64; 12] = [
         0x0000_0000_0000_0000,
@@ -56,7 +56,7 @@ fn round_trips<T: Float, U: Float>(scratch: &Scratch, a: &Tensor<T>, b: &Tensor<
     same_bits(&scratch.read(&bytes, safetensors::read::<U>).unwrap().0["a"], &a.cast());
 }
 
-/// A file by the specification, written element by element: not by the code under test.
+/// A file by the specification, written element by element and not by the code under test.
 pub(crate) fn npy_by_specification(
     (shape, bits): &(Vec<usize>, Vec<u64>),
     (double, big, columns): (bool, bool, bool),
@@ -113,7 +113,7 @@ fn change(bytes: &mut Vec<u8>, &(kind, at, byte): &Change) {
         2 => bytes.insert(at, byte),
         3 => drop(bytes.remove(at)),
         4 => bytes.truncate(at),
-        // A digit makes another number of a number.
+        // A digit turns a number into another number.
         5 => bytes[at] = b'0' + byte % 10,
         6 => bytes.insert(at, b'0' + byte % 10),
         _ => bytes.extend_from_within(at..),
@@ -169,7 +169,7 @@ fn safetensors_dictionary() -> impl Strategy<Value = String> {
     });
     let metadata =
         one_of(&["\"__metadata__\":{\"k\":\"v\"}", "\"__metadata__\":{}", "\"__metadata__\":[[[]]]"]);
-    // Ranges in a row, as they should be, with shapes that need not fit them.
+    // Ranges one after another, as they should be, with shapes that need not fit them.
     let row = prop::collection::vec((0..4_usize, extents()), 0..4).prop_map(|tensors| {
         let mut end = 0;
         let entry = |(i, (n, shape)): (usize, (usize, String))| {

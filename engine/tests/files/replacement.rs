@@ -41,7 +41,7 @@ fn links_stay_and_what_they_lead_to_is_written() {
     assert!(atomic::write(&one.join("round"), |_| Ok(())).is_err());
 }
 
-/// A pipe stands for all of them: should it be replaced, nothing is lost, as it would be of a device.
+/// A pipe stands for all such files: if it were replaced, nothing would be lost, unlike with a device.
 #[test]
 fn what_is_no_regular_file_is_written_to() {
     let d = tempfile::tempdir().unwrap();
@@ -68,7 +68,7 @@ fn permissions_are_kept() {
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         atomic::write(&path, |w| {
-            // Nor can others read the new content before it is there.
+            // Others cannot read the new content before it is there, either.
             let partial = names(d.path()).into_iter().find(|name| name != "file").unwrap();
             let while_written = fs::metadata(d.path().join(partial)).unwrap().permissions().mode();
             assert_eq!(while_written & !mode & 0o777, 0);
@@ -81,7 +81,7 @@ fn permissions_are_kept() {
     }
 }
 
-/// A file that a killed process left is removed, one that is being written is not.
+/// A file that a killed process left is removed; one that is being written is not.
 #[test]
 fn leftovers_are_removed() {
     let d = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@ use cotangent_engine::domain::margin;
 
 #[test]
 fn margin_is_exact_near_the_boundary() {
-    // 0.6² + 0.8² in f64: the rounding errors of both coordinates are what the margin is made of.
+    // 0.6² + 0.8² in f64: the margin consists of the rounding errors of both coordinates.
     // Exact rationals: 0.6 = 5404319552844595/2^53, 0.8 = 3602879701896397/2^52.
     let (a, b) = (5_404_319_552_844_595_i128, 2 * 3_602_879_701_896_397_i128);
     let exact = ((1_i128 << 106) - a * a - b * b) as f64 / 2f64.powi(106);

@@ -56,7 +56,7 @@ fn second_derivatives_by_nesting() {
     let x = Dual { value: inner, partials: [Dual::constant(1.0)] };
     let y = x * x * x + x.tanc();
     assert!((y.partials[0].partials[0] - 4.0 / 15.0).abs() < 1e-15);
-    // What brings its slope along must have the slope's slope right.
+    // Functions that compute their slope with their value must have the slope's slope right.
     macro_rules! check_all {
         ($($f:ident)*) => { $(
             let first: fn(f64) -> f64 = |x| Dual::variables([x])[0].$f().partials[0];

@@ -1,6 +1,6 @@
 use cotangent_engine::{Element, Lanes, Scalar};
 
-/// Out of line, for the sake of the compiler: one function with all of them in it takes it minutes.
+/// Out of line: the compiler takes minutes for one function with all of them in it.
 #[inline(never)]
 fn lane_by_lane<E: Element>(
     name: &str,
@@ -11,7 +11,7 @@ fn lane_by_lane<E: Element>(
     let lanes = f(Lanes::from(x)).to_array();
     for l in 0..8 {
         let (a, b) = (lanes[l], g(x[l]));
-        // The sign of a NaN is nobody's.
+        // The sign of a NaN does not matter.
         let nan = a.partial_cmp(&a).or(b.partial_cmp(&b)).is_none();
         assert!(nan || a.to_bits() == b.to_bits(), "{name}({:?}): {a:?} {b:?}", x[l]);
     }
@@ -34,7 +34,7 @@ fn every_lane_computes_what_a_scalar_does() {
 
 #[test]
 fn a_lane_does_not_depend_on_its_neighbours() {
-    // Neighbours that need another branch, the library's sine, or no number at all.
+    // Neighbours that need another branch or the library's sine, or that are NaN.
     let x = [0.3, -2.0, 1e300, f64::NAN, 1.0, -0.1, 0.0, -1e3];
     macro_rules! check {
         ($($f:ident)*) => { $(

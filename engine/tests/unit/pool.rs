@@ -10,7 +10,7 @@ fn buffers_are_reused_and_counted() {
     tape.reset();
     assert_eq!(tape.memory(), Memory { in_use: 0, peak: 4096, held: 4096 });
     assert_eq!(address(&tape, 600), first);
-    // No elements are in a buffer of one.
+    // A buffer for no elements has room for one.
     tape.zeros([0]);
     assert_eq!(tape.memory(), Memory { in_use: 4100, peak: 4100, held: 4100 });
 }

@@ -8,7 +8,7 @@ use cotangent_engine::{Float, simd};
 
 use crate::kernels::{gram, line, pairings};
 
-/// The bits of some elements. The sign of a NaN is nobody's.
+/// The bits of some elements. The sign of a NaN does not matter.
 pub(crate) fn bits<T: Float>(x: &[T]) -> Vec<u64> {
     x.iter().map(|x| if x.is_nan() { f64::NAN } else { x.to_f64() }.to_bits()).collect()
 }
@@ -28,7 +28,7 @@ impl Digest {
         writeln!(self.0, "{name}: {:x?}", results.iter().map(hash).collect::<Vec<_>>()).unwrap();
     }
 
-    /// What is written with the instruction set in use.
+    /// The digest with the instruction set in use.
     fn of_kernels() -> String {
         let mut digest = Digest::default();
         gram::digest::<f32>(&mut digest);
@@ -40,8 +40,8 @@ impl Digest {
     }
 }
 
-/// The instruction set is chosen once in a process: this test runs itself as a child with each of the others. Baseline
-/// code has lanes for registers, and one row at a time.
+/// The instruction set is chosen once in a process, so this test runs itself as a child with each of the
+/// others. Baseline code has lanes in place of registers, and one row at a time.
 #[test]
 fn every_instruction_set_computes_the_same_bits() {
     const TO: &str = "COTANGENT_TEST_DIGEST";
@@ -58,7 +58,7 @@ fn every_instruction_set_computes_the_same_bits() {
         assert!(output.status.success(), "{level}: {}", String::from_utf8_lossy(&output.stdout));
         let there = std::fs::read_to_string(&file).unwrap();
         let (used, there) = there.split_once('\n').unwrap();
-        // A processor that has not the one named uses what it has.
+        // A processor without the named instruction set uses what it has.
         assert!(used == level || used == "baseline");
         for (here, there) in here.lines().zip(there.lines()) {
             assert_eq!(here, there, "{} and {used}", simd::level());

@@ -1,4 +1,4 @@
-//! The reverse pass of pairs in jobs: some left rows each, with the right rows of their batch entries.
+//! The reverse pass of pairs in jobs: each takes some left rows, with the right rows of their batch entries.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use crate::Float;
 use crate::kernels::index::add;
 use crate::parallel::{self, PIECES, split_front};
 
-/// The left rows of fewer batch entries than this are split, into at most as many chunks: each has its own sum for the right
-/// rows.
+/// With fewer batch entries than this, their left rows are split into at most this many chunks. Each has
+/// its own sum for the right rows.
 const CHUNKS: usize = 4;
 
 /// Left rows of a split batch entry come in multiples of this.
 const ROWS: usize = 16;
 
-/// Left rows as pieces that are split at multiples of [`ROWS`] if there are fewer batch entries than `few`, else between batch
-/// entries. `cost` is the estimated time of a row in nanoseconds.
+/// Splits left rows into pieces: at multiples of [`ROWS`] if there are fewer batch entries than `few`,
+/// else between batch entries. `cost` is the estimated time of a row in nanoseconds.
 pub(crate) fn pieces(s: Sizes, few: usize, cost: usize) -> SmallVec<[Range<usize>; PIECES]> {
     let align = if s.batch < few { ROWS.min(s.n) } else { s.n };
     parallel::pieces(s.batch * s.n, align, cost)
@@ -40,7 +40,7 @@ pub(crate) fn tiles(
     })
 }
 
-/// Gradients with the number of elements that they have for a row; none where it is not asked for.
+/// Gradients, each with its number of elements per row; none where it is not asked for.
 type OfRows<'a, T> = SmallVec<[(usize, Option<&'a mut [T]>); 6]>;
 
 /// The gradients of the inputs of a pair formula.
@@ -56,12 +56,13 @@ pub(crate) struct Gradients<'a, T> {
 pub(crate) struct OfTile<'a, T> {
     pub(crate) x: Option<&'a mut [T]>,
     pub(crate) y: Option<&'a mut [T]>,
-    /// Of what else the right rows have.
+    /// The gradient of the right rows' further input, if there is one.
     pub(crate) rest: Option<&'a mut [T]>,
 }
 
 impl<'a, T: Float> Gradients<'a, T> {
-    /// Of rows of a width, x and y, of numbers of left and of right rows, of parameters.
+    /// The gradients of x and y (rows of `width` elements), of the numbers of left and of right rows,
+    /// and of parameters.
     pub(crate) fn of(grads: &'a mut [Option<&mut [T]>], [l, r, _]: [usize; 3], width: usize) -> Self {
         let mut grads = grads.iter_mut().map(|grad| grad.as_deref_mut());
         let mut next = |size| (size, grads.next().expect("a gradient for each input"));
@@ -74,14 +75,14 @@ impl<'a, T: Float> Gradients<'a, T> {
         }
     }
 
-    /// And of something else of the right rows, with so many elements for each.
+    /// Adds a further input of the right rows, with `size` elements for each row.
     pub(crate) fn and_right(mut self, size: usize, grad: Option<&'a mut [T]>) -> Self {
         self.right.push((size, grad));
         self
     }
 
-    /// Runs `work` on jobs, in each of which all gradients are zeros to be added to. `cost` is the estimated time of a left row
-    /// in nanoseconds.
+    /// Runs `work` on jobs, in each of which all gradients are zeros to be added to. `cost` is the
+    /// estimated time of a left row in nanoseconds.
     pub(crate) fn in_jobs(self, s: Sizes, cost: usize, work: impl Fn(&mut Job<'_, T>) + Sync) {
         let Gradients { numbers, mut left, mut right, params } = self;
         for (_, grad) in left.iter_mut().chain(&mut right) {
@@ -158,7 +159,7 @@ impl<'a, T: Float> Side<'a, T> {
 /// What a job works on.
 pub(crate) struct Job<'a, T> {
     s: Sizes,
-    /// Left rows, of all the batch's.
+    /// Left rows, counted over the whole batch.
     pub(crate) rows: Range<usize>,
     /// How many numbers right rows have.
     numbers: usize,
@@ -168,8 +169,8 @@ pub(crate) struct Job<'a, T> {
 }
 
 impl<T: Float> Job<'_, T> {
-    /// Runs `work` on the gradients of some left and some right rows of a batch entry: those of the rows, and those of their
-    /// numbers and the parameters.
+    /// Runs `work` on the gradients of some left and some right rows of a batch entry: those of the
+    /// rows, and those of their numbers and of the parameters.
     pub(crate) fn on_tile(
         &mut self,
         b: usize,

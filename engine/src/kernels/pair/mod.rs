@@ -1,9 +1,9 @@
-//! The `pair` kernel: a score of all pairs of rows (i, j), from their inner product or their distance and from
-//! numbers of each row.
+//! The `pair` kernel: a score of all pairs of rows (i, j), computed from their inner product or their
+//! distance and from numbers of each row.
 //!
-//! Distance matrices, attention scores, logits of hyperplanes. The formula is written once ([`PairFormula`]); the
-//! kernel goes over tiles of pairs, and [`attend`](crate::kernels::attend) runs the same formulas without ever
-//! storing the scores.
+//! Distance matrices, attention scores, logits of hyperplanes. The formula is written once
+//! ([`PairFormula`]). The kernel goes over tiles of pairs; [`attend`](crate::kernels::attend) runs the
+//! same formulas without ever storing the scores.
 
 mod jobs;
 mod pairings;
@@ -29,13 +29,14 @@ use crate::{Float, Scalar, Shape, Tape, Var};
 pub enum Pairing {
     /// The inner product `⟨x_i, y_j⟩`.
     Dot,
-    /// The squared distance `‖x_i − y_j‖²`, accurate for nearby rows too: those are subtracted, the others are taken from a
-    /// product of matrices of centred rows. Its last bits may depend on the other right rows.
+    /// The squared distance `‖x_i − y_j‖²`, accurate for nearby rows too: those are subtracted, the
+    /// others are computed from a matrix product of centred rows. Its last bits may depend on the other
+    /// right rows.
     SquaredDistance,
 }
 
-/// A score of a pair of rows: a function of their inner product or squared distance, of `L` numbers of the left
-/// row, `R` of the right one, and `P` parameters.
+/// A score of a pair of rows: a function of their inner product or squared distance, of `L` numbers of
+/// the left row, `R` of the right one, and `P` parameters.
 ///
 /// ```
 /// use cotangent_engine::{PairFormula, Pairing, Scalar, Tape, Tensor};
@@ -72,9 +73,9 @@ pub trait PairFormula<const L: usize, const R: usize, const P: usize>: Copy + Se
 }
 
 impl<T: Float> Tape<T> {
-    /// The score of every pair of a row of `x` and a row of `y`: `[…, n, d]` and `[…, m, d]` give `[…, n, m]`.
-    /// `left` and `right` are numbers of the rows, `[…, n]` and `[…, m]`; `params` single numbers. The leading
-    /// axes are equal, or `y` (and `right`) has none.
+    /// The score of every pair of a row of `x` and a row of `y`: `[…, n, d]` and `[…, m, d]` give
+    /// `[…, n, m]`. `left` and `right` are numbers of the rows, `[…, n]` and `[…, m]`; `params` are
+    /// single numbers. The leading axes are equal, or `y` (and `right`) has none.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -103,8 +104,8 @@ pub(crate) struct Sizes {
     pub(crate) width: usize,
 }
 
-/// Checks the inputs of a pair formula and finds its sizes: inputs are x, y, numbers of left and right rows,
-/// parameters.
+/// Checks the inputs of a pair formula and finds its sizes. The inputs are x, y, numbers of left and
+/// right rows, and parameters.
 pub(crate) fn sizes(inputs: &[&Shape], [l, r, _]: [usize; 3]) -> Result<(Sizes, Shape), String> {
     let shapes = || inputs.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");
     let (x, y) = (inputs[0], inputs[1]);
@@ -127,7 +128,7 @@ pub(crate) fn sizes(inputs: &[&Shape], [l, r, _]: [usize; 3]) -> Result<(Sizes, 
         return Err(format!("parameters must be single numbers: shapes {}", shapes()));
     }
     let shape = x.rows().with_width(*m);
-    // One set of right rows for a whole batch: the batch's left rows are as one.
+    // If one set of right rows serves the whole batch, the batch's left rows count as one entry's.
     let batch: usize = if lead_y.is_empty() { 1 } else { lead_x.iter().product() };
     Ok((Sizes { batch, n: if lead_y.is_empty() { x.rows().len() } else { *n }, m: *m, width: *d }, shape))
 }
@@ -197,7 +198,7 @@ where
     }
 }
 
-/// Pairings of all rows, then `work` on them, tile by tile.
+/// Computes the pairings of all rows, then runs `work` on them, tile by tile.
 fn elementwise<T: Float>(
     inputs: &[View<'_, T>],
     kernel: &dyn PairKernel<T>,
@@ -218,8 +219,9 @@ fn elementwise<T: Float>(
     });
 }
 
-/// The tangents `2⟨x − y, ẋ − ẏ⟩` of the squared distances of all pairs of rows x and y. The operands are x, y, and the
-/// tangents that are not zero. Row by row in `f64`, of differences: they are accurate for nearby rows too.
+/// The tangents `2⟨x − y, ẋ − ẏ⟩` of the squared distances of all pairs of rows x and y. The operands
+/// are x, y, and the tangents that are not zero. They are computed row by row in `f64`, from
+/// differences, so they are accurate for nearby rows too.
 struct DistanceTangent {
     of_x: bool,
     of_y: bool,
@@ -255,7 +257,7 @@ impl<T: Float> Operation<T> for DistanceTangent {
     }
 }
 
-/// The partial derivative of a pair formula by its pairing (0) or one of its numbers, of all pairs.
+/// For all pairs, the partial derivative of a pair formula by its pairing (0) or by one of its numbers.
 struct PairPartial<F, const L: usize, const R: usize, const P: usize> {
     which: usize,
     formula: PhantomData<fn() -> F>,

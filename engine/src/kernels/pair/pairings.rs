@@ -95,9 +95,9 @@ fn add_difference<T: Float>(d: &mut [T], w: T, x: &[T], y: &[T]) {
     }
 }
 
-/// Rows less the mean of the right ones, and their squares: `‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩` makes products of matrices of
-/// distances. Where a distance is small beside the rows the terms cancel: such pairs are *near*, and taken from
-/// differences, the distances and their gradients alike.
+/// Rows minus the mean of the right rows, and their squares. `‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩` turns
+/// distances into a matrix product. Where a distance is small compared with the rows, the terms cancel:
+/// such pairs are *near*, and their distances and gradients are computed from differences.
 struct Centred<'a, T> {
     rows: &'a [T],
     squares: &'a [T],
@@ -105,7 +105,7 @@ struct Centred<'a, T> {
     width: usize,
 }
 
-/// Of how much of the sum of the squares a squared distance that does not cancel is.
+/// Below FAR·(‖x‖² + ‖y‖²) a squared distance has cancelled; it is recomputed from the difference.
 const FAR: f64 = 0.25;
 
 /// Calls `work` with left and right rows less the mean of the right ones.
@@ -124,7 +124,7 @@ fn centred<T: Float, R>(x: &[T], y: &[T], width: usize, work: impl FnOnce(Centre
                 let scale = T::nearest(1.0 / m as f64);
                 for mean in mean.iter_mut() {
                     let scaled = *mean * scale;
-                    // Rows that are no numbers are nobody's but their own.
+                    // Rows with NaN or infinity must not affect other rows.
                     *mean = if scaled.to_f64().is_finite() { scaled } else { T::zero() };
                 }
                 let given = x.chunks_exact(width).chain(y.chunks_exact(width));
@@ -154,7 +154,8 @@ impl<T: Float> Centred<'_, T> {
         Matrix::new(&self.rows[self.n * self.width..], self.squares.len() - self.n, self.width)
     }
 
-    /// Where squared distances `s` are neither too small beside the squares `x` and `y` of their rows, nor no numbers.
+    /// Where the squared distances `s` are finite and not too small compared with the squares `x` and
+    /// `y` of their rows.
     #[inline(always)]
     fn far<const R: usize>([x, y, s]: [Lanes<R, T>; 3]) -> LaneMask<R, T> {
         let finite =
@@ -162,7 +163,8 @@ impl<T: Float> Centred<'_, T> {
         (Lanes::splat(T::constant(FAR)) * (x + y)).lt(finite)
     }
 
-    /// Inner products of left row `i` with the right rows become squared distances; whether any is near.
+    /// Turns inner products of left row `i` with the right rows into squared distances. Returns whether
+    /// any is near.
     #[inline(always)]
     fn distances(&self, i: usize, s: &mut [T]) -> bool {
         let x = Lanes::splat(self.squares[i]);
@@ -176,7 +178,7 @@ impl<T: Float> Centred<'_, T> {
         any
     }
 
-    /// Puts `of(j)` for the distances of left row `i` that are near.
+    /// Replaces the near distances of left row `i` by `of(j)`.
     #[inline(always)]
     fn repair(&self, i: usize, s: &mut [T], of: impl Fn(usize) -> T) {
         for (j, s) in s.iter_mut().enumerate() {
@@ -186,8 +188,8 @@ impl<T: Float> Centred<'_, T> {
         }
     }
 
-    /// Gradients `w` of the squared distances `s` of left row `i` become what the products of matrices take, `−2w`, and 0
-    /// for near pairs, which go to `of_pair`.
+    /// Turns the gradients `w` of the squared distances `s` of left row `i` into what the matrix
+    /// products take: `−2w`, and 0 for near pairs, which are passed to `of_pair`.
     #[inline(always)]
     fn apart(&self, i: usize, s: &[T], w: &mut [T], mut of_pair: impl FnMut(usize, usize, T)) {
         let x = Lanes::splat(self.squares[i]);
@@ -206,7 +208,7 @@ impl<T: Float> Centred<'_, T> {
         }
     }
 
-    /// Subtracts from gradients those rows, from row `first` on, times `factors`.
+    /// Subtracts the rows from number `first` on, times `factors`, from gradients.
     fn subtract(&self, factors: &[T], first: usize, d: &mut [T]) {
         let rows = self.rows[first * self.width..].chunks_exact(self.width);
         dispatch(
@@ -219,14 +221,15 @@ impl<T: Float> Centred<'_, T> {
         );
     }
 
-    /// Whether left row `i` and right row `j` are near, whose squared distance is `s`.
+    /// Whether left row `i` and right row `j`, at squared distance `s`, are near.
     #[inline(always)]
     fn near(&self, i: usize, j: usize, s: T) -> bool {
         !Self::far([self.squares[i], self.squares[self.n + j], s].map(|x| Lanes::from([x]))).all()
     }
 }
 
-/// Gradients of rows, added to `dx` and `dy`, from their pairings `s` and the gradients `w` of those, which are lost.
+/// Adds the gradients of rows to `dx` and `dy`, from their pairings `s` and the gradients `w` of those.
+/// `w` is overwritten.
 pub(crate) fn pairings_gradient<T: Float>(
     pairing: Pairing,
     (x, y): (&[T], &[T]),

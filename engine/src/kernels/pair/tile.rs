@@ -18,7 +18,7 @@ use crate::{Dual, Float, Lanes, Scalar};
 pub struct Tile<'a, T> {
     /// Right rows.
     pub(crate) columns: usize,
-    /// Whether there is a left row for each right one, and only those are pairs: `left` is as long as `right`.
+    /// Whether each right row is paired with one left row only: `left` is then as long as `right`.
     pub(crate) matched: bool,
     /// For each number, one element per left row.
     pub(crate) left: SmallVec<[&'a [T]; 4]>,
@@ -55,11 +55,13 @@ pub trait PairKernel<T: Float>: Send + Sync {
     fn counts(&self) -> [usize; 3];
     /// Turns pairings into scores, in place.
     fn score(&self, tile: &Tile<'_, T>, s: &mut [T]);
-    /// Turns pairings of left row `i` with right rows from `at` on into scores, in place, and finds their partial
-    /// derivatives by the pairing, the numbers of the left row and of the right rows: `partials`, one after another.
+    /// Turns pairings of left row `i` with right rows from `at` on into scores, in place, and finds
+    /// their partial derivatives by the pairing, the numbers of the left row and of the right rows:
+    /// `partials`, one after another.
     fn differentiate(&self, tile: &Tile<'_, T>, i: usize, at: usize, s: &mut [T], partials: &mut [T]);
-    /// Turns pairings of left row `i` with right rows from `at` on into the partial derivatives by one of the
-    /// arguments, in place: the pairing (0), the numbers of the left row, of the right rows, the parameters.
+    /// Turns pairings of left row `i` with right rows from `at` on into the partial derivatives by one
+    /// of the arguments, in place: the pairing (0), the numbers of the left row, of the right rows, the
+    /// parameters.
     fn partial(&self, tile: &Tile<'_, T>, which: usize, i: usize, at: usize, s: &mut [T]);
     /// The operation that computes the scores of all pairs.
     fn operation(&self) -> &'static dyn Operation<T>;
@@ -123,8 +125,8 @@ impl<O: Scalar, const L: usize, const R: usize, const P: usize> Block<O, L, R, P
         F::eval(self.pairing, self.left, self.right, self.params)
     }
 
-    /// The score and its partial derivatives by the first `N` arguments, at once: what they have in common is computed
-    /// once.
+    /// The score and its partial derivatives by the first `N` arguments together, so that what they have
+    /// in common is computed once.
     #[inline(always)]
     fn dual<F: PairFormula<L, R, P>, const N: usize>(self) -> Dual<O, N> {
         let zero = Dual::constant(0.0);
@@ -263,7 +265,8 @@ fn partial<O, F, T, const L: usize, const R: usize, const P: usize>(
     }
 }
 
-/// Scores of left row `i` and their partial derivatives by the first `N` arguments, as far as the formula has so many.
+/// Scores of left row `i` and their partial derivatives by the first `N` arguments, or by all if the
+/// formula has fewer.
 #[inline(always)]
 fn differentiate<O, F, T, const L: usize, const R: usize, const P: usize, const N: usize>(
     tile: &Tile<'_, T>,
@@ -286,14 +289,16 @@ fn differentiate<O, F, T, const L: usize, const R: usize, const P: usize, const 
     }
 }
 
-/// Pairs of a row whose derivatives are taken together.
+/// Pairs of a row whose derivatives are computed together.
 const PIECE: usize = 512;
 
-/// Turns the scores' gradients `g` into the pairings' (`s` holds the pairings), and adds those of the numbers. Before,
-/// `upstream` is given a left row, the place of some right ones, their scores and their part of `g`, to change.
+/// Turns the gradients `g` of the scores into those of the pairings (`s` holds the pairings), and adds
+/// those of the numbers. Before that, `upstream` is given a left row, the place of some right rows,
+/// their scores and their part of `g`, which it may change.
 ///
-/// The formula's derivatives are stored before they are used: with the sums in the formula's own loop, whether there is
-/// a gradient to add to is asked inside it, and LLVM's loop unswitching does not come to an end at opt-level 3.
+/// The formula's derivatives are stored before they are used. With the sums in the formula's own loop,
+/// the test whether a gradient is wanted is inside it, and LLVM's loop unswitching does not come to an
+/// end at opt-level 3.
 pub(crate) fn gradient<T: Float>(
     kernel: &dyn PairKernel<T>,
     tile: &Tile<'_, T>,
@@ -334,7 +339,7 @@ pub(crate) fn gradient<T: Float>(
                         *sum += dot(g, scores);
                     }
                 }
-                // The last that needs it: the pairing's gradient takes the place of `g`.
+                // This is the last use of `g`: the pairing's gradient takes its place.
                 scale(g, of_pairing);
             }
         }

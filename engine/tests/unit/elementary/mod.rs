@@ -1,5 +1,5 @@
-//! The errors stated in the doc comments, asserted: of `f64` against arbitrary precision, and of `f32` against
-//! the `f64` functions.
+//! The errors stated in the doc comments, asserted: of `f64` against arbitrary precision, and of `f32`
+//! against the `f64` functions.
 
 // As in the functions themselves.
 #![allow(clippy::redundant_closure)]
@@ -11,7 +11,7 @@ use cotangent_engine::{Dual, Element, Lanes, Scalar};
 
 type F<E> = fn(Lanes<1, E>) -> Lanes<1, E>;
 
-/// A function with its reference, and where it is asked for.
+/// A function with its reference, and where they are compared.
 struct Case {
     double: F<f64>,
     single: F<f32>,
@@ -101,7 +101,7 @@ macro_rules! cases {
 }
 
 const MAX: f64 = f64::MAX;
-/// Up to here sine and cosine are of this crate, for `f64` and for `f32`.
+/// Up to here this crate computes sine and cosine itself, for `f64` and for `f32`.
 const CIRCLE: f64 = circle::<f64>();
 const SQUARED: f64 = circle::<f32>() * circle::<f32>();
 
@@ -176,7 +176,8 @@ fn slope<E: Element>(x: Lanes<1, E>, f: fn(Dual<Lanes<1, E>, 1>) -> Dual<Lanes<1
     f(Dual::variables([x])[0]).partials[0]
 }
 
-/// Slopes of the functions of s: `(g(s) − f(s))/2s`, and at 1e-18 for smaller |s|, which comes to the same.
+/// Slopes of the functions of s: `(g(s) − f(s))/2s`, and the slope at 1e-18 for smaller |s|, which
+/// comes to the same.
 macro_rules! square_slopes {
     ($($name:ident = $f:expr; $value:ident, $other:expr; on $domain:expr, $dense:expr; $double:expr, $single:expr;)*) => { cases! { $(
         $name = |s| slope(s, $f);
@@ -198,7 +199,7 @@ square_slopes! {
     arcsinc_slope = |s| s.arcsinc(); arcsinc_of, |s| (-(s - 1.0)).sqrt().recip(); on [-1e100, 1.0 - f64::EPSILON], [-9.0, 1.0]; 44.0, 54.0;
 }
 
-/// Zeros with their signs, infinities, NaN and what lies outside the domain, alike for both elements.
+/// Zeros with their signs, infinities, NaN and what lies outside the domain, the same for both elements.
 macro_rules! edges {
     ($d:tt $($test:ident $t:ident)*) => { $(
         #[test]
@@ -248,7 +249,7 @@ macro_rules! edges {
 }
 edges!($ edges_of_double f64 edges_of_single f32);
 
-/// Beyond [`CIRCLE`] the library's, itself within an ulp.
+/// Beyond [`CIRCLE`] these are the library's functions, themselves within an ulp.
 #[test]
 fn huge_angles() {
     for x in [1e10, -3e15, 1e22, 1e300, f64::MAX] {

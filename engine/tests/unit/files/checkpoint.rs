@@ -32,7 +32,7 @@ fn roundtrip_and_every_damage_is_named() {
     assert!(load::<u64>(&dir.path().join("none"), 3).unwrap_err().to_string().contains("No such file"));
 }
 
-/// A length that no file has, in a file that is whole: refused before memory is asked for it.
+/// A length that no file has, in an undamaged file: it is refused before memory is asked for.
 #[test]
 fn hostile_lengths_are_refused() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 use cotangent_engine::{Float, first_not_finite};
 
-/// Elements that are looked at together, and that one thread looks at.
+/// Elements that are checked together, and elements that one thread checks.
 const BLOCK: usize = 4096;
 const PART: usize = 1 << 16;
 

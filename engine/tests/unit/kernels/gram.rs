@@ -1,4 +1,4 @@
-//! The same bits come out of row formulas for rows among others and by themselves.
+//! Row formulas compute the same bits for a row among others and by itself.
 
 use cotangent_engine::{
     Device, Domain, Float, Invariant, Metric, Row, RowFormula, Rows, Scalar, Tape, Tensor, Var, Vector, rng,
@@ -7,7 +7,7 @@ use rand::RngExt;
 
 use crate::simd::{Digest, bits};
 
-/// Every kind of invariant; areas in an indefinite metric, or a definite one.
+/// Every kind of invariant, with areas in an indefinite metric or a definite one.
 #[derive(Clone, Copy)]
 struct Everything<const DEFINITE: bool>;
 
@@ -34,7 +34,8 @@ impl<const DEFINITE: bool> RowFormula<2, 3, 10, 3> for Everything<DEFINITE> {
     }
 }
 
-/// Rows, as many right ones as left ones or a single one, κ, a number for each right row, and the result's gradient.
+/// Rows (as many right ones as left ones, or a single one), κ, a number for each right row, and the
+/// result's gradient.
 struct Case<T: Float> {
     inputs: [Tensor<T>; 4],
     g: Tensor<T>,
@@ -79,7 +80,7 @@ impl<T: Float> Case<T> {
 /// Calls `work` with every size of what is compared: rows, width, whether there is a single right row.
 fn sizes(mut work: impl FnMut(usize, usize, bool)) {
     for n in (0..=9).chain([15, 16, 17, 33]) {
-        // The last one is of rows too wide for several groups in the reverse pass.
+        // At the last width, rows are too wide for several groups in the reverse pass.
         for width in [1, 2, 5, 8, 9, 16, 24, 72] {
             [false, true].into_iter().for_each(|single| work(n, width, single));
         }
@@ -102,7 +103,7 @@ fn rows_side_by_side_compute_the_bits_of_single_ones() {
             let [result, dx, dy, _, dt] = alone.on(tape, formula);
             assert_eq!(bits(&result), bits(&row), "{name}");
             assert_eq!(bits(&many[1][i * width..][..width]), bits(&dx), "{name}, gradient of x");
-            // What rows share has the sum of their gradients.
+            // An operand that rows share has the sum of their gradients.
             if !single {
                 assert_eq!(bits(&many[2][i * width..][..width]), bits(&dy), "{name}, gradient of y");
                 assert_eq!(bits(&many[4][i..][..1]), bits(&dt), "{name}, gradient of t");

@@ -83,7 +83,7 @@ fn sums_of_a_line() {
 
 type Of<T> = for<'t> fn(Var<'t, T>) -> Var<'t, T>;
 
-/// What reductions and normalisations make of lines, and their gradients.
+/// What reductions and normalisations compute from lines, and their gradients.
 pub(crate) fn digest<T: Float>(digest: &mut Digest) {
     let of_lines: [(&str, Of<T>); 6] = [
         ("sum", |x| x.sum_axis(-1)),

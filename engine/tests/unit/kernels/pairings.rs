@@ -26,8 +26,8 @@ fn table(rows: &[f32], width: usize) -> Tensor<f32> {
     Tensor::new([rows.len() / width, width], rows.to_vec())
 }
 
-/// Rows in clusters: within one they are `gap` apart, the clusters are at distances of about 1 from each other, and
-/// all of them far from the origin.
+/// Rows in clusters. Rows of one cluster are `gap` apart; the clusters are at distances of about 1 from
+/// each other, and all of them are far from the origin.
 fn clusters(rows: usize, width: usize, gap: f64, seed: u64) -> Vec<f32> {
     let mut rng = rng::stream(seed, 0, 0);
     let centres: Vec<f64> = {
@@ -102,7 +102,7 @@ fn rows_that_are_no_numbers_spoil_only_their_own_distances() {
     }
 }
 
-/// Of everything that registers have instructions of their own for, and of what they have not.
+/// Uses functions that registers have their own instructions for, and functions that they do not have.
 #[derive(Clone, Copy)]
 struct Mixed;
 
@@ -116,7 +116,8 @@ impl PairFormula<1, 1, 1> for Mixed {
     }
 }
 
-/// Scores of tiles with whole registers of columns and without, and the gradients of all that they are made of.
+/// Scores of tiles with whole registers of columns and without, and the gradients of all that they are
+/// made of.
 pub(crate) fn digest(digest: &mut Digest) {
     let mut rng = rng::stream(1, 0, 0);
     let mut draw = |axes: &[usize]| Tensor::from_fn(axes, |_| rng.random_range(0.1..2.0_f32));

@@ -20,7 +20,7 @@ impl RowUpdate<2, 1, 1> for Reflect {
     }
 }
 
-/// Of a bad row, those before it are rewritten, itself and those after it are not, wherever it stands.
+/// Rows before a bad row are rewritten; the bad row and those after it are not, wherever it stands.
 #[test]
 fn rows_from_the_first_bad_one_on_are_unchanged() {
     let (n, width) = (37, 3);
@@ -57,7 +57,8 @@ impl RowUpdate<1, 1, 1> for Scale {
     }
 }
 
-/// Wherever in a group it stands; what stays inside is multiplied and no more.
+/// Rows that leave the ball are settled wherever they stand in a group. Those that stay inside are only
+/// multiplied.
 fn settled<T: Float>(kappa: f64) {
     let (n, width) = (61, 3);
     let unit = kappa.abs().sqrt().recip() / (width as f64).sqrt();

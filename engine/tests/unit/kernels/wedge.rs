@@ -38,7 +38,7 @@ fn wedges<T: Float>(a: &[T], b: &[T]) -> impl Iterator<Item = ([usize; 3], f64)>
     VECTORS.into_iter().enumerate().map(move |(k, vectors)| (vectors, area(k)))
 }
 
-/// Whatever the angle between them: exactly, a₁b₂ − a₂b₁ is two products and their rounding errors.
+/// Checks areas at all angles. The exact a₁b₂ − a₂b₁ is two products and their rounding errors.
 fn check_angles<T: Float>() {
     for i in 1..1000 {
         let (direction, part) = (f64::from(i), f64::from(i) / 1000.0);
@@ -54,7 +54,7 @@ fn check_angles<T: Float>() {
         };
         for (vectors, got) in wedges(&a, &b) {
             let error = (got - exact.powi(2)).abs();
-            // Of parallel vectors what is left is of twice the precision.
+            // For parallel vectors, what is left has twice the precision.
             let bound = 64.0 * f64::EPSILON * exact.powi(2) + 9.0 * f64::EPSILON.powi(2);
             assert!(error <= bound, "{vectors:?}, angle {angle:e}: {error:e} {bound:e}");
         }

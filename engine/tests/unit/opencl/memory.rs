@@ -13,7 +13,7 @@ fn what_is_uploaded_is_read_back_and_memory_is_reused() {
     let mut back = vec![0; bytes.len()];
     queue.read(&memory, &mut back);
     assert_eq!(back, bytes);
-    // Nobody else takes so much.
+    // No other test takes so much.
     let large = queue.take(200 << 20);
     let address = large.mem().as_ptr();
     drop(large);

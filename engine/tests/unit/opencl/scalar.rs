@@ -27,7 +27,8 @@ fn constants_keep_their_digits_and_limits_stay_limits() {
     }
 }
 
-/// Within 2⁻⁴⁰ of what they are in `f64`, and of what 2⁻⁴⁰ of the arguments changes in them.
+/// The error is at most 2⁻⁴⁰ of the value in `f64`, plus what a relative change of 2⁻⁴⁰ in the arguments
+/// changes in it.
 #[test]
 fn compensated_scalars_have_forty_bits() {
     let queue = match Queue::new(0, true) {
@@ -47,7 +48,7 @@ fn compensated_scalars_have_forty_bits() {
             )
     };
     let program = queue.program::<f32>(Key::new::<f32>("evaluate", None), source);
-    // Near 0, 1 and -1 from both sides, over the range of exponentials, and what is special.
+    // Near 0, 1 and -1 from both sides, over the range of exponentials, and special numbers.
     let mut numbers = vec![0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
     for k in 0..400 {
         let (small, sign) = (2f64.powf(-0.05 * f64::from(k)), f64::from(1 - k % 2 * 2));
