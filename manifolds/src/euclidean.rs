@@ -123,7 +123,8 @@ fn descended<S: Scalar>(x: S, g: S, rate: f64) -> S {
     x - S::constant(rate) * g
 }
 
-/// A coordinate, its momentum and its moments after a step, in the arithmetic of their type: the Euclidean algorithm.
+/// A coordinate, its momentum and its moments after a step, in the arithmetic of their type: the
+/// Euclidean algorithm.
 #[inline(always)]
 fn stepped<U: Rule<K>, S: Scalar, const K: usize>(
     rule: &U,

@@ -8,8 +8,8 @@
 //! log_X Y = R B (θ/sin θ) Aᵀ,      θ/sin θ = arcsinc((1−c)/2)/√((1+c)/2)
 //! ```
 //!
-//! which is as accurate for angles near 0, where R is small and the factor flat, as near π/2, where the cosine is
-//! small and R flat. R is formed from the difference Y − X.
+//! which is as accurate for angles near 0, where R is small and the factor flat, as near π/2, where the
+//! cosine is small and R flat. R is formed from the difference Y − X.
 
 use cotangent_engine::{Dual, Float, RowFunction, Rows, Scalar};
 
@@ -18,12 +18,12 @@ use crate::matrix::{Matrix, matrices};
 use crate::orthonormal::{Retraction, dist_pullback, orthonormal_columns, settle};
 use crate::spectral::Eigen;
 
-/// The p-dimensional subspaces of ℝⁿ. A row holds an n × p matrix X with orthonormal columns, row-major, which
-/// stands for their span; a tangent vector is H with `XᵀH = 0`, in the gauge of X.
+/// The p-dimensional subspaces of ℝⁿ. A row holds an n × p matrix X with orthonormal columns, row-major,
+/// which stands for their span; a tangent vector is H with `XᵀH = 0`, in the gauge of X.
 ///
-/// Points are compared as subspaces: X and X Q are the same point for every orthogonal Q, at distance 0 but for
-/// rounding. [`log`](Manifold::log) has its closed form where no principal angle is π/2, and is a shortest geodesic
-/// there too. Its gradient does not exist there. The retraction is QR.
+/// Points are compared as subspaces: X and X Q are the same point for every orthogonal Q, at distance 0
+/// but for rounding. [`log`](Manifold::log) has its closed form where no principal angle is π/2, and is
+/// a shortest geodesic there too. Its gradient does not exist there. The retraction is QR.
 ///
 /// ```
 /// use cotangent_engine::Row;
@@ -150,8 +150,8 @@ impl RowFunction<2> for Log {
     }
 }
 
-/// `(f(a) − f(b))/(a − b)`: by the definition, or where a and b are near by the mean of the derivative between
-/// them (Gauss's quadrature, exact for polynomials of degree 9).
+/// `(f(a) − f(b))/(a − b)`: by the definition, or where a and b are near by the mean of the derivative
+/// between them (Gauss's quadrature, exact for polynomials of degree 9).
 fn divided(a: f64, b: f64, f: impl Fn(f64) -> f64, dual: impl Fn(Dual<f64, 1>) -> Dual<f64, 1>) -> f64 {
     const NODES: [(f64, f64); 5] = [
         (-0.906_179_845_938_664, 0.236_926_885_056_189_08),

@@ -1,19 +1,20 @@
-//! The upper half-space model: rows whose last coordinate, the height, is positive, with the metric `‖v‖²/(c y²)` at
-//! height y, c = −κ. Sources: Tseng, Yu, Liu, De Sa 2023, section 2.2 and eq. 9; the accurate forms are this
-//! project's own.
+//! The upper half-space model: rows whose last coordinate, the height, is positive, with the metric
+//! `‖v‖²/(c y²)` at height y, c = −κ. Sources: Tseng, Yu, Liu, De Sa 2023, section 2.2 and eq. 9; the
+//! accurate forms are this project's own.
 //!
-//! The metric of curvature κ is that of curvature −1 times a constant, so geodesics, exp, log and transport do not
-//! depend on κ, and moving and scaling a configuration changes none of its distances: no formula compares a
-//! coordinate with 1. Distances, logarithms and the exponential map keep their digits at every representable height;
-//! transport and inner products square heights, which f64 has room for between 1e-150 and 1e150.
+//! The metric of curvature κ is that of curvature −1 times a constant, so geodesics, exp, log and
+//! transport do not depend on κ, and moving and scaling a configuration changes none of its distances:
+//! no formula compares a coordinate with 1. Distances, logarithms and the exponential map keep their
+//! digits at every representable height; transport and inner products square heights, which f64 has room
+//! for between 1e-150 and 1e150.
 
 use cotangent_engine::domain::least_height;
 use cotangent_engine::{Float, Row, Rows};
 
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one};
 
-/// The upper half-space of sectional curvature `kappa` < 0. The last coordinate is the height; the origin is at
-/// height 1.
+/// The upper half-space of sectional curvature `kappa` < 0. The last coordinate is the height; the
+/// origin is at height 1.
 ///
 /// ```
 /// use cotangent_engine::Row;
@@ -50,8 +51,9 @@ pub mod formulas {
     use Invariant::{Along, Dot, First, Last, Param, Wedge};
     use Vector::{Difference, Height, Input};
 
-    /// Of two points at heights a and b whose difference has the Euclidean norm δ, from p = √(δ/a) and q = √(δ/b): where they
-    /// are near, `r = δ/√(ab)` (2 sinh of half the distance, at curvature −1), and their distance.
+    /// Of two points at heights a and b whose difference has the Euclidean norm δ, from p = √(δ/a) and q
+    /// = √(δ/b): where they are near, `r = δ/√(ab)` (2 sinh of half the distance, at curvature −1), and
+    /// their distance.
     ///
     /// Beyond r = 10¹⁰ it is 2 ln r to the last digit, from two logarithms, as r itself may overflow.
     #[inline(always)]
@@ -98,12 +100,14 @@ pub mod formulas {
         }
     }
 
-    /// The longest geodesic that [`Exp`] follows, at curvature −1: from height 1 to 10^±152, beyond every `f32`.
+    /// The longest geodesic that [`Exp`] follows, at curvature −1: from height 1 to 10^±152, beyond
+    /// every `f32`.
     const LONGEST: f64 = 350.0;
 
-    /// Exponential map at x of v, Tseng et al. 2023, eq. 9, in half the length: with `u = tanh(‖w‖/2) w/‖w‖` of
-    /// w = v/a and D = ‖u_h‖² + (1 − u_n)², the point moves horizontally by `2a u_h/D`, to the height
-    /// `a sech²(‖w‖/2)/D`. A geodesic is followed to the length 350/√c at most.
+    /// Exponential map at x of v, Tseng et al. 2023, eq. 9, in half the length: with
+    /// `u = tanh(‖w‖/2) w/‖w‖` of w = v/a and D = ‖u_h‖² + (1 − u_n)², the point moves horizontally by
+    /// `2a u_h/D`, to the height `a sech²(‖w‖/2)/D`. A geodesic is followed to the length 350/√c at
+    /// most.
     #[derive(Clone, Copy, Debug)]
     pub struct Exp;
 
@@ -144,8 +148,8 @@ pub mod formulas {
         [(half + half) / den, secant / den]
     }
 
-    /// A step of Riemannian gradient descent, `exp_x(−t c a² g)`, t = parameter 1: gradients that a row could not hold
-    /// are no obstacle.
+    /// A step of Riemannian gradient descent, `exp_x(−t c a² g)`, t = parameter 1: gradients that a row
+    /// could not hold are no obstacle.
     #[derive(Clone, Copy, Debug)]
     pub struct Descend;
 
@@ -207,9 +211,9 @@ pub mod formulas {
         log(S::select(apart, delta, S::constant(1e-100) * a), a, b)
     }
 
-    /// The logarithm at x of y carried to the origin, in the frame there: a turn of the velocity over the height, w, by that of
-    /// [`Transport`], over √c. With t the horizontal part of x, σ = a + 1 and Q = ‖t‖² + σ²,
-    /// `(w_h − (2/Q)(σ w_n + ⟨t,w⟩) t, w_n − (2/Q)(‖t‖² w_n − σ⟨t,w⟩))`.
+    /// The logarithm at x of y carried to the origin, in the frame there: a turn of the velocity over
+    /// the height, w, by that of [`Transport`], over √c. With t the horizontal part of x, σ = a + 1 and
+    /// Q = ‖t‖² + σ², `(w_h − (2/Q)(σ w_n + ⟨t,w⟩) t, w_n − (2/Q)(‖t‖² w_n − σ⟨t,w⟩))`.
     #[derive(Clone, Copy, Debug)]
     pub struct Centred;
 
@@ -231,7 +235,8 @@ pub mod formulas {
         }
     }
 
-    /// The point at time t = parameter 0 of the geodesic from x to y: [`Exp`] of t times [`Log`], which no row has to hold.
+    /// The point at time t = parameter 0 of the geodesic from x to y: [`Exp`] of t times [`Log`], which
+    /// no row has to hold.
     #[derive(Clone, Copy, Debug)]
     pub struct Geodesic;
 
@@ -271,8 +276,8 @@ pub mod formulas {
         }
     }
 
-    /// The turn of a vector v by 2 arctan(‖h‖/σ) in the plane of h and the height: the coefficient of h that is added to
-    /// v_h, and the new v_n.
+    /// The turn of a vector v by 2 arctan(‖h‖/σ) in the plane of h and the height: the coefficient of h
+    /// that is added to v_h, and the new v_n.
     #[inline(always)]
     fn turn<S: Scalar>(hh: S, hv: S, vn: S, sum: S) -> [S; 2] {
         // In units of σ, whose square may overflow.
@@ -347,8 +352,9 @@ pub mod formulas {
         }
     }
 
-    /// Signed distance from x at height y to the gyroplane through p at height b with normal a, a half-sphere or a vertical
-    /// hyperplane: with d = x − p, `(1/√c) arsinh((⟨d, a⟩ + ‖d‖² a_n/2b)/(y‖a‖))`.
+    /// Signed distance from x at height y to the gyroplane through p at height b with normal a, a
+    /// half-sphere or a vertical hyperplane: with d = x − p,
+    /// `(1/√c) arsinh((⟨d, a⟩ + ‖d‖² a_n/2b)/(y‖a‖))`.
     #[derive(Clone, Copy, Debug)]
     pub struct Gyroplane;
 
@@ -384,8 +390,9 @@ pub mod formulas {
         }
     }
 
-    /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first: with w = ‖ω‖ and
-    /// g = w − ω_n, `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity that is −(1/√c) ln y. Law 24.
+    /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first: with w
+    /// = ‖ω‖ and g = w − ω_n, `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity
+    /// that is −(1/√c) ln y. Law 24.
     #[derive(Clone, Copy, Debug)]
     pub struct Busemann;
 

@@ -1,10 +1,11 @@
-//! The Klein (Beltrami) model: the ball of radius 1/√-κ in which geodesics are straight chords. Sources: Ungar 2005
-//! for the model; the accurate forms are this project's own.
+//! The Klein (Beltrami) model: the ball of radius 1/√-κ in which geodesics are straight chords. Sources:
+//! Ungar 2005 for the model; the accurate forms are this project's own.
 //!
-//! With e = 1 + κ‖q‖² and the metric `‖v‖²/e − κ⟨q,v⟩²/e²`, the logarithm is a multiple of the difference, the
-//! exponential map moves along v, and transport adds a multiple of the difference. Nothing here cancels for κ < 0,
-//! but a Klein coordinate holds half the digits of a radius: `e` is the square of what the Poincaré ball keeps, so
-//! f64 reaches the radius 18.7/√-κ and f32 8.7/√-κ, and an ulp of a coordinate is a distance of u cosh²r.
+//! With e = 1 + κ‖q‖² and the metric `‖v‖²/e − κ⟨q,v⟩²/e²`, the logarithm is a multiple of the
+//! difference, the exponential map moves along v, and transport adds a multiple of the difference.
+//! Nothing here cancels for κ < 0, but a Klein coordinate holds half the digits of a radius: `e` is the
+//! square of what the Poincaré ball keeps, so f64 reaches the radius 18.7/√-κ and f32 8.7/√-κ, and an
+//! ulp of a coordinate is a distance of u cosh²r.
 
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Rows};
@@ -50,8 +51,8 @@ pub mod formulas {
     /// The squared chord of the points on the hyperboloid: with d the difference and s the sum,
     /// `(‖d‖² − κ⟨d,s⟩²/(√e_x + √e_y)²)/√(e_x e_y)`, all of it positive.
     ///
-    /// `⟨d,s⟩ = ‖y‖² − ‖x‖²` is `⟨x,d⟩ + ⟨y,d⟩` of points that are nearer to each other than to the boundary, in the sense that
-    /// c‖d‖² < e, and `(e_y − e_x)/κ` of others.
+    /// `⟨d,s⟩ = ‖y‖² − ‖x‖²` is `⟨x,d⟩ + ⟨y,d⟩` of points that are nearer to each other than to the
+    /// boundary, in the sense that c‖d‖² < e, and `(e_y − e_x)/κ` of others.
     #[inline(always)]
     fn chord<S: Scalar>(ex: S, ey: S, dd: S, xd: S, yd: S, kappa: S) -> S {
         let (rx, ry) = (ex.sqrt(), ey.sqrt());
@@ -126,7 +127,8 @@ pub mod formulas {
     }
 
     /// The logarithm at x of y carried to the origin: with D the distance at curvature −1 and d = y − x,
-    /// `(D/sinh D)(d + c⟨x,d⟩/(√e_x (1 + √e_x)) x)/√e_y`. That is the part of d along x over √e_x, and the part beside it.
+    /// `(D/sinh D)(d + c⟨x,d⟩/(√e_x (1 + √e_x)) x)/√e_y`. That is the part of d along x over √e_x, and
+    /// the part beside it.
     #[derive(Clone, Copy, Debug)]
     pub struct Centred;
 

@@ -3,8 +3,8 @@
 //! A [`Manifold`] knows its distance, exponential map, parallel transport, retraction and the conversion
 //! of Euclidean into Riemannian gradients. Each operation is one row formula and works at three levels:
 //! on a single row ([`Row`](cotangent_engine::Row)), on a tensor row by row, and on tape variables.
-//! [`Point`] and [`Tangent`] keep the geometries apart in the type system; [`Param`] is a table of points
-//! to be learned, and a [`Module`] whatever has some.
+//! [`Point`] and [`Tangent`] keep the geometries apart in the type system; [`Param`] is a table of
+//! points to be learned, and a [`Module`] is anything that has parameters.
 //!
 //! | manifold | file |
 //! |---|---|
@@ -30,7 +30,7 @@
 //! | of several points | file |
 //! |---|---|
 //! | [`Barycentre`]: gyromidpoint, Einstein midpoint, Lorentz centroid | `barycentre.rs` |
-//! | [`FrechetMean`]: of least squared distances, differentiable | `frechet.rs` |
+//! | [`FrechetMean`]: the point of least squared distances, differentiable | `frechet.rs` |
 //! | [`WrappedNormal`]: a distribution with a closed density | `wrapped_normal.rs` |
 //! | [`symmetric_eigen`]: principal directions | `matrix.rs` |
 //!
@@ -95,14 +95,14 @@ pub use stereographic::{Curved, MatVec, PoincareBall, Stereographic};
 pub use stiefel::Stiefel;
 pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 
-/// What this project's own tests cannot reach through the public interface. No part of that: it changes without notice.
+/// For this project's own tests: what they need beyond the public interface. It changes without notice.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::matrix::Matrix;
     pub use crate::spectral::{exp_divided, exp_divided_twice};
 }
 
-/// The row formulas, for those who apply them directly.
+/// The row formulas, for direct use.
 pub mod formulas {
     pub use crate::barycentre::formulas as barycentre;
     pub use crate::cones::formulas as cones;

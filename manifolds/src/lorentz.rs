@@ -1,10 +1,10 @@
 //! The Lorentz model: the upper sheet of the hyperboloid ⟨x, x⟩_L = 1/κ in Minkowski space, κ < 0, time
 //! coordinate first. Sources: Nickel & Kiela 2018; the accurate forms are this project's own.
 //!
-//! The time coordinates of points and tangent vectors are determined by the others, `x₀² = ‖x‖² − 1/κ` and
-//! `x₀v₀ = ⟨x, v⟩` in space coordinates, so what is measured reads the space coordinates only. Rounding of a stored
-//! time coordinate, which in f32 is soon larger than the distance itself, does no harm; and with squared areas
-//! `‖x‖²‖y‖² − ⟨x, y⟩²` taken as such, nothing cancels however far out.
+//! The time coordinates of points and tangent vectors are determined by the others, `x₀² = ‖x‖² − 1/κ`
+//! and `x₀v₀ = ⟨x, v⟩` in space coordinates, so what is measured reads the space coordinates only.
+//! Rounding of a stored time coordinate, which in f32 is soon larger than the distance itself, does no
+//! harm; and with squared areas `‖x‖²‖y‖² − ⟨x, y⟩²` taken as such, nothing cancels however far out.
 
 use cotangent_engine::domain::{largest_time, margin};
 use cotangent_engine::{Float, Row, Rows};
@@ -56,13 +56,15 @@ pub mod formulas {
     /// Beyond this, squared areas are given up: they overflow.
     const LARGEST: f64 = 1e300;
 
-    /// How far [`Geodesic`] goes beyond an end, at curvature −1: from one boundary of the hyperboloid in `f64` to the other.
+    /// How far [`Geodesic`] goes beyond an end, at curvature −1: from one boundary of the hyperboloid in
+    /// `f64` to the other.
     const FARTHEST: f64 = 350.0;
 
-    /// The squared chord ⟨d, d⟩_L of two points, from inner products of their space coordinates and the squared
-    /// area `xx yy − xy²` that these span: every term is positive.
+    /// The squared chord ⟨d, d⟩_L of two points, from inner products of their space coordinates and the
+    /// squared area `xx yy − xy²` that these span: every term is positive.
     ///
-    /// With `1/c = −1/κ`: `h = 2 (area + ‖d‖²/c)/(x₀y₀ + ⟨x, y⟩ + 1/c)`, which follows from `d₀(x₀ + y₀) = ⟨d, x + y⟩`.
+    /// With `1/c = −1/κ`: `h = 2 (area + ‖d‖²/c)/(x₀y₀ + ⟨x, y⟩ + 1/c)`, which follows from
+    /// `d₀(x₀ + y₀) = ⟨d, x + y⟩`.
     #[inline(always)]
     fn chord<S: Scalar>(xx: S, yy: S, xy: S, dd: S, area: S, kappa: S) -> S {
         let inverse = -kappa.recip();
@@ -82,15 +84,15 @@ pub mod formulas {
     const OF_CHORD: [Invariant; 9] =
         [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(0, 2), Dot(2, 2), Wedge(0, 2, 2), First(0), First(1), Param(0)];
 
-    /// The time coordinate of the chord from the space coordinates, `⟨d, x + y⟩/(x₀ + y₀)`: between nearby points far out,
-    /// stored ones differ by their rounding only.
+    /// The time coordinate of the chord from the space coordinates, `⟨d, x + y⟩/(x₀ + y₀)`: between
+    /// nearby points far out, stored ones differ by their rounding only.
     #[inline(always)]
     fn time_of_chord<S: Scalar>(x_time: S, y_time: S, xd: S, dd: S) -> S {
         (xd + xd + dd) / (x_time + y_time)
     }
 
-    /// ⟨u, v⟩_L of tangent vectors at x, from inner products of the space coordinates and `xx uv − xu xv`: for u = v,
-    /// every term is positive.
+    /// ⟨u, v⟩_L of tangent vectors at x, from inner products of the space coordinates and
+    /// `xx uv − xu xv`: for u = v, every term is positive.
     #[inline(always)]
     fn tangent_product<S: Scalar>(xx: S, xu: S, xv: S, uv: S, area: S, kappa: S) -> S {
         let inverse = -kappa.recip();
@@ -133,8 +135,8 @@ pub mod formulas {
 
     /// Exponential map at x of v: `cosc(κ‖v‖²) x + sinc(κ‖v‖²) v`.
     ///
-    /// Where v takes the geodesic back past the origin the two cancel: the coordinates of the result have an error of
-    /// an ulp of theirs, as much as rounding v itself has.
+    /// Where v takes the geodesic back past the origin the two cancel: the coordinates of the result
+    /// have an error of an ulp of theirs, as much as rounding v itself has.
     #[derive(Clone, Copy, Debug)]
     pub struct Exp;
 
@@ -202,8 +204,8 @@ pub mod formulas {
         }
     }
 
-    /// ⟨d, v⟩_L of a chord d = y − x and a tangent vector v at x, from half the chord's square, h/2, and products of space
-    /// coordinates, `turn = xx dv − xd xv`: `x₀² ⟨d, v⟩_L = turn + dv/c − (h/2) xv`.
+    /// ⟨d, v⟩_L of a chord d = y − x and a tangent vector v at x, from half the chord's square, h/2, and
+    /// products of space coordinates, `turn = xx dv − xd xv`: `x₀² ⟨d, v⟩_L = turn + dv/c − (h/2) xv`.
     #[inline(always)]
     fn chord_product<S: Scalar>(xx: S, yy: S, half: S, xv: S, dv: S, turn: S, kappa: S) -> S {
         let inverse = -kappa.recip();
@@ -331,8 +333,9 @@ pub mod formulas {
         }
     }
 
-    /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: what a boost that takes x to the origin makes
-    /// of the component `along`. `ahead` is that of y − x; `across` is the square of what y has beside x.
+    /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: what a boost that takes
+    /// x to the origin makes of the component `along`. `ahead` is that of y − x; `across` is the square
+    /// of what y has beside x.
     ///
     /// With s = x₀ + y₀ it is `√c (2 s ahead/c − across (s ‖x‖ − ahead x₀))/(s² − ahead²)`, 0 to the bit
     /// where y is x. Where y is far ahead or behind, s² − ahead² cancels, and x₀ − ‖x‖ and y₀ − `along` are
@@ -351,12 +354,14 @@ pub mod formulas {
         (-kappa).sqrt() * S::select(near, beside, g * along - h * x)
     }
 
-    /// The logarithm at x of y carried to the origin: that of y moved by the boost that takes x there. With u = x/‖x‖ and d = y − x
-    /// it is `arcsinc(κh/4)/√(1 − κh/4) (d + (r − ⟨d, u⟩) u)`, r the component `outward`, h the squared chord, or with
-    /// `−(d₀ + √c h/2)/(x₀ + 1/√c) x` for the last; in space coordinates: it has no time.
+    /// The logarithm at x of y carried to the origin: that of y moved by the boost that takes x there.
+    /// With u = x/‖x‖ and d = y − x it is `arcsinc(κh/4)/√(1 − κh/4) (d + (r − ⟨d, u⟩) u)`, r the
+    /// component `outward`, h the squared chord, or with `−(d₀ + √c h/2)/(x₀ + 1/√c) x` for the last; in
+    /// space coordinates: it has no time.
     ///
-    /// Far out the logarithm itself has coordinates that are 2√c x₀ times as long as it is, and transport from there leaves
-    /// the rounding of these. What cancels here is r − ⟨d, u⟩ between nearby points at different radii far out.
+    /// Far out the logarithm itself has coordinates that are 2√c x₀ times as long as it is, and
+    /// transport from there leaves the rounding of these. What cancels here is r − ⟨d, u⟩ between nearby
+    /// points at different radii far out.
     #[derive(Clone, Copy, Debug)]
     pub struct Centred;
 
@@ -383,8 +388,8 @@ pub mod formulas {
         }
     }
 
-    /// Signed distance from x to the gyroplane through p with normal a, `(1/√c) arsinh(√c ⟨x, a⟩_L/√⟨a, a⟩_L)`, where
-    /// ⟨x, a⟩_L is the product of the chord from p with a.
+    /// Signed distance from x to the gyroplane through p with normal a,
+    /// `(1/√c) arsinh(√c ⟨x, a⟩_L/√⟨a, a⟩_L)`, where ⟨x, a⟩_L is the product of the chord from p with a.
     #[derive(Clone, Copy, Debug)]
     pub struct Gyroplane;
 
@@ -418,7 +423,8 @@ pub mod formulas {
         }
     }
 
-    /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln √c (x₀ − ⟨x, u⟩)`, from space coordinates. Law 24.
+    /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln √c (x₀ − ⟨x, u⟩)`, from space
+    /// coordinates. Law 24.
     #[derive(Clone, Copy, Debug)]
     pub struct Busemann;
 

@@ -1,8 +1,9 @@
 //! Dense matrices of `f64`, for functions of the matrix that a row holds, and their decompositions.
 //!
-//! Eigenvalues and singular values are found by Jacobi's method: on the small matrices that rows hold it is as
-//! fast as any, and it alone keeps the small ones of a graded matrix to full relative accuracy (Demmel, Veselić
-//! 1992, "Jacobi's method is more accurate than QR"), which logarithms of eigenvalues need.
+//! Eigenvalues and singular values are found by Jacobi's method: on the small matrices that rows hold it
+//! is as fast as any, and it alone keeps the small ones of a graded matrix to full relative accuracy
+//! (Demmel, Veselić 1992, "Jacobi's method is more accurate than QR"), which logarithms of eigenvalues
+//! need.
 
 use std::ops::{Add, Index, IndexMut, Mul, Range, Sub};
 
@@ -146,7 +147,8 @@ impl Matrix {
         l
     }
 
-    /// Whether a symmetric matrix is positive definite, to the accuracy of `f64`: whether it has a Cholesky factor.
+    /// Whether a symmetric matrix is positive definite, to the accuracy of `f64`: whether it has a
+    /// Cholesky factor.
     pub fn is_positive_definite(&self) -> bool {
         self.cholesky().data.iter().all(|x| x.is_finite())
     }
@@ -183,9 +185,9 @@ impl Matrix {
         (v.t(), values)
     }
 
-    /// U, σ, V of the thin singular value decomposition `A = U diag(σ) Vᵀ` of a matrix with at least as many rows
-    /// as columns, σ in no order: one-sided Jacobi rotations (Hestenes 1958). U has orthonormal columns, also
-    /// where σ is 0.
+    /// U, σ, V of the thin singular value decomposition `A = U diag(σ) Vᵀ` of a matrix with at least as
+    /// many rows as columns, σ in no order: one-sided Jacobi rotations (Hestenes 1958). U has
+    /// orthonormal columns, also where σ is 0.
     pub fn svd(&self) -> (Self, Vec<f64>, Self) {
         let n = self.cols;
         // Columns as rows, so that they are contiguous.
@@ -234,8 +236,8 @@ impl Matrix {
         (0..squarings).fold(sum, |power, _| &power * &power)
     }
 
-    /// The cotangent of A, given that of `e^A`: the derivative of the exponential at Aᵀ along it, which is a block
-    /// of `exp [[Aᵀ, G], [0, Aᵀ]]` (Najfeld, Havel 1995).
+    /// The cotangent of A, given that of `e^A`: the derivative of the exponential at Aᵀ along it, which
+    /// is a block of `exp [[Aᵀ, G], [0, Aᵀ]]` (Najfeld, Havel 1995).
     pub fn exp_pullback(&self, g: &Self) -> Self {
         let (n, size) = (self.rows, g.norm());
         if size == 0.0 {
@@ -271,8 +273,8 @@ impl Matrix {
         }
     }
 
-    /// The Q of the QR decomposition with a positive diagonal, by Gram–Schmidt as often as it takes; columns that
-    /// depend on those before them are replaced.
+    /// The Q of the QR decomposition with a positive diagonal, by Gram–Schmidt as often as it takes;
+    /// columns that depend on those before them are replaced.
     pub fn orthonormal_columns(&self) -> Self {
         let mut q = self.t();
         for i in 0..q.rows {

@@ -1,6 +1,6 @@
-//! Products of two manifolds, of any kind and curvature each: rows are those of the left factor followed by those of
-//! the right one, and squared distances add up. A factor may be a product itself. Source: Gu, Sala, Gunel, Ré 2019,
-//! section 3.
+//! Products of two manifolds, of any kind and curvature each: rows are those of the left factor followed
+//! by those of the right one, and squared distances add up. A factor may be a product itself. Source:
+//! Gu, Sala, Gunel, Ré 2019, section 3.
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
-//! Pseudo-polar coordinates: an activation as a direction and a radius, taken to the hyperboloid. Source: Gulcehre et
-//! al. 2019, section 4.1, where directions have length 1; Tseng et al. 2023, eq. 13, takes them as they are.
-//! Here any is brought to length 1.
+//! Pseudo-polar coordinates: an activation as a direction and a radius, taken to the hyperboloid.
+//! Source: Gulcehre et al. 2019, section 4.1, where directions have length 1; Tseng et al. 2023, eq. 13,
+//! takes them as they are. Here any is brought to length 1.
 
 use cotangent_engine::Rows;
 
@@ -8,12 +8,13 @@ use crate::Lorentz;
 use crate::manifold::ConstantCurvature;
 
 impl Lorentz {
-    /// The point at distance |r| from the origin in the direction of d, or of −d for r < 0, of rows (d, r): any n
-    /// numbers, then the radius, as the paper has them. `(cosh √c r, sinh(√c r) d/‖d‖)/√c`, time first.
+    /// The point at distance |r| from the origin in the direction of d, or of −d for r < 0, of rows (d,
+    /// r): any n numbers, then the radius, as the paper has them. `(cosh √c r, sinh(√c r) d/‖d‖)/√c`,
+    /// time first.
     ///
-    /// Defined for all finite rows. Where d = 0, which is no direction, it is the origin, with gradient 0. Radii
-    /// beyond 360/√c, and smaller ones that a coordinate of the storage type cannot reach (44/√c in f32), end at the
-    /// outermost point in their direction.
+    /// Defined for all finite rows. Where d = 0, which is no direction, it is the origin, with gradient
+    /// 0. Radii beyond 360/√c, and smaller ones that a coordinate of the storage type cannot reach
+    /// (44/√c in f32), end at the outermost point in their direction.
     ///
     /// ```
     /// use cotangent_engine::Row;

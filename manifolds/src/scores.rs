@@ -1,5 +1,6 @@
-//! Attention scores of all pairs of a query and a key, as pair formulas: for [`Tape::pairs`](cotangent_engine::Tape::pairs),
-//! and for [`Tape::attend`](cotangent_engine::Tape::attend), which never stores them.
+//! Attention scores of all pairs of a query and a key, as pair formulas: for
+//! [`Tape::pairs`](cotangent_engine::Tape::pairs), and for
+//! [`Tape::attend`](cotangent_engine::Tape::attend), which never stores them.
 //!
 //! | score | formula | source |
 //! |---|---|---|
@@ -39,8 +40,8 @@ fn distance<S: Scalar>(sinh: S) -> S {
     S::constant(2.0) * sinh.asinh()
 }
 
-/// `−βd(x, y) − c` in the Poincaré ball of curvature −1, from half the conformal factors of both, `1/(1 − ‖x‖²)`;
-/// parameters β, c. `sinh(d/2) = ‖x − y‖ √(λ_x λ_y)/2`.
+/// `−βd(x, y) − c` in the Poincaré ball of curvature −1, from half the conformal factors of both,
+/// `1/(1 − ‖x‖²)`; parameters β, c. `sinh(d/2) = ‖x − y‖ √(λ_x λ_y)/2`.
 #[derive(Clone, Copy, Debug)]
 pub struct BallDistance;
 
@@ -53,22 +54,24 @@ impl PairFormula<1, 1, 2> for BallDistance {
     }
 }
 
-/// `−βd(x, y) − c` in hyperbolic space of curvature −1, of points in polar coordinates: rows are directions, unit vectors
-/// n, with two numbers, the distance r ≥ 0 from the origin and sinh r, the latter of 44 where r is more
-/// ([`NEAR`](Self::NEAR)); parameters β, c. `sinh²(d/2) = sinh²((r − s)/2) + sinh r sinh s ‖n − m‖²/4`, in which nothing cancels.
+/// `−βd(x, y) − c` in hyperbolic space of curvature −1, of points in polar coordinates: rows are
+/// directions, unit vectors n, with two numbers, the distance r ≥ 0 from the origin and sinh r, the
+/// latter of 44 where r is more ([`NEAR`](Self::NEAR)); parameters β, c.
+/// `sinh²(d/2) = sinh²((r − s)/2) + sinh r sinh s ‖n − m‖²/4`, in which nothing cancels.
 ///
-/// For all distances from the origin that the type has, and different at all of them. In `f32` directions closer than 3·10⁻¹⁹
-/// are one direction where a point is beyond 44.
+/// For all distances from the origin that the type has, and different at all of them. In `f32`
+/// directions closer than 3·10⁻¹⁹ are one direction where a point is beyond 44.
 #[derive(Clone, Copy, Debug)]
 pub struct PolarDistance;
 
 impl PolarDistance {
-    /// Up to this distance from the origin the formula is taken as it stands: sinh² of more overflows in `f32`.
+    /// Up to this distance from the origin the formula is taken as it stands: sinh² of more overflows in
+    /// `f32`.
     pub const NEAR: f64 = 44.0;
 
-    /// The distance of points one of which is farther from the origin than [`NEAR`](Self::NEAR). What r has beyond that is a
-    /// factor `e^(r − 44)` of its sinh, to the last digit: `4 sinh²(d/2) = e^2t rest`, in the logarithm of which
-    /// nothing overflows.
+    /// The distance of points one of which is farther from the origin than [`NEAR`](Self::NEAR). What r
+    /// has beyond that is a factor `e^(r − 44)` of its sinh, to the last digit:
+    /// `4 sinh²(d/2) = e^2t rest`, in the logarithm of which nothing overflows.
     #[inline(always)]
     fn far<S: Scalar>(square: S, [r, sinh_r]: [S; 2], [s, sinh_s]: [S; 2]) -> S {
         let (half, [least, _]) = (S::constant(0.5), squares::<S>());
@@ -117,8 +120,8 @@ fn squares<S: Scalar>() -> [S; 2] {
     if S::EPSILON < 1e-10 { [1e-300, 1e308] } else { [1e-37, 3e38] }.map(S::constant)
 }
 
-/// The square of a distance. Where it is too small for the type, 0, and where it is too large, the largest number: finite,
-/// and without a gradient.
+/// The square of a distance. Where it is too small for the type, 0, and where it is too large, the
+/// largest number: finite, and without a gradient.
 #[inline(always)]
 fn normal<S: Scalar>(square: S) -> S {
     let [least, largest] = squares::<S>();
@@ -127,8 +130,8 @@ fn normal<S: Scalar>(square: S) -> S {
     S::select(square.lt(least), S::zero(), square)
 }
 
-/// `−βd(x, y) − c` in the half-space of curvature −1, from the inverse roots of both heights, `1/√x_n`; parameters β, c. The
-/// rows are whole points, heights and all.
+/// `−βd(x, y) − c` in the half-space of curvature −1, from the inverse roots of both heights, `1/√x_n`;
+/// parameters β, c. The rows are whole points, heights and all.
 #[derive(Clone, Copy, Debug)]
 pub struct HalfSpaceDistance;
 
@@ -142,8 +145,9 @@ impl PairFormula<1, 1, 2> for HalfSpaceDistance {
     }
 }
 
-/// `−γH − c`, H the height of the lowest penumbral cone with both: see [`penumbral_height`]. From the heights of query and
-/// key; parameters γ, c and the height of the light source. The rows are the horizontal parts alone.
+/// `−γH − c`, H the height of the lowest penumbral cone with both: see [`penumbral_height`]. From the
+/// heights of query and key; parameters γ, c and the height of the light source. The rows are the
+/// horizontal parts alone.
 #[derive(Clone, Copy, Debug)]
 pub struct PenumbralCone;
 
@@ -169,8 +173,9 @@ impl PairFormula<1, 1, 3> for SquaredPenumbralCone {
     }
 }
 
-/// `−γH − c`, H the height of the lowest umbral cone with both: see [`umbral_height`]. From the heights of query and key;
-/// parameters γ, c and sinh r of the radius r of the balls. The rows are the horizontal parts alone.
+/// `−γH − c`, H the height of the lowest umbral cone with both: see [`umbral_height`]. From the heights
+/// of query and key; parameters γ, c and sinh r of the radius r of the balls. The rows are the
+/// horizontal parts alone.
 #[derive(Clone, Copy, Debug)]
 pub struct UmbralCone;
 
@@ -196,8 +201,8 @@ impl PairFormula<0, 0, 2> for Laplacian {
     }
 }
 
-/// `γ LeakyReLU(x + y) − c` of a number of each row, with slope 0.2 where it is negative; parameters γ, c. The rows
-/// themselves do not count.
+/// `γ LeakyReLU(x + y) − c` of a number of each row, with slope 0.2 where it is negative; parameters γ,
+/// c. The rows themselves do not count.
 #[derive(Clone, Copy, Debug)]
 pub struct Additive;
 
@@ -218,8 +223,8 @@ const SHARPNESS: Range = Range(0.5, 2.0);
 const OFFSET: Range = Range(-1.0, 1.0);
 const POLAR: Range = Range(0.2, 3.0);
 const RADIUS: Range = Range(0.3, 1.2);
-/// So far above the heights that are drawn that there is always a cone with both points: the slope is another where there
-/// is none.
+/// So far above the heights that are drawn that there is always a cone with both points: the slope is
+/// another where there is none.
 const LIGHT: Range = Range(1.5, 2.0);
 
 /// All scores, for the test that compares their evaluations.

@@ -2,8 +2,8 @@
 //! `f(S)ᵢⱼ = f(λᵢ) δᵢⱼ` and `Df(S)[V]ᵢⱼ = f[λᵢ, λⱼ] Vᵢⱼ` with the divided differences
 //! `f[a, b] = (f(a) − f(b))/(a − b)`, `f[a, a] = f′(a)`.
 //!
-//! All are written in divided differences of exp, which is convex with all its derivatives: they do not cancel.
-//! Those of ln at `eᵃ, eᵇ` are the inverses `1/exp[a, b]`.
+//! All are written in divided differences of exp, which is convex with all its derivatives: they do not
+//! cancel. Those of ln at `eᵃ, eᵇ` are the inverses `1/exp[a, b]`.
 
 use cotangent_engine::{Float, RowFunction, Scalar};
 
@@ -13,8 +13,8 @@ use crate::spd::settle;
 /// The exponents beyond which e^a times a matrix could leave `f64`: they are bounded by it.
 const STEEPEST: f64 = 300.0;
 
-/// Eigenvectors (columns) of a symmetric S with its eigenvalues, or of a positive definite eˢ with those of S: the
-/// logarithms of its own.
+/// Eigenvectors (columns) of a symmetric S with its eigenvalues, or of a positive definite eˢ with those
+/// of S: the logarithms of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Eigen {
     pub(crate) u: Matrix,
@@ -39,8 +39,8 @@ impl Eigen {
         Eigen::relative(&Matrix::identity(x.rows), &Matrix::identity(x.rows), x)
     }
 
-    /// Of `L⁻¹ Y L⁻ᵀ`, with `L Lᵀ = X`: from `Y − X` where the two are near, so that small logarithms have all
-    /// their digits, and from the factors of both where they are far.
+    /// Of `L⁻¹ Y L⁻ᵀ`, with `L Lᵀ = X`: from `Y − X` where the two are near, so that small logarithms
+    /// have all their digits, and from the factors of both where they are far.
     pub(crate) fn relative(l: &Matrix, x: &Matrix, y: &Matrix) -> Self {
         let difference = whiten(l, &(y - x));
         if difference.norm() < 0.5 {
@@ -71,8 +71,8 @@ impl Eigen {
         self.leave(&self.enter(v).weigh(|i, j| divided(self.logs[i], self.logs[j])))
     }
 
-    /// The second derivative along V and W, from second divided differences: symmetric in the three of V, W and
-    /// what it is multiplied with.
+    /// The second derivative along V and W, from second divided differences: symmetric in the three of
+    /// V, W and what it is multiplied with.
     fn second(&self, divided: impl Fn(f64, f64, f64) -> f64, v: &Matrix, w: &Matrix) -> Matrix {
         let (v, w, a) = (self.enter(v), self.enter(w), &self.logs);
         let term = |i, k, j| divided(a[i], a[k], a[j]) * (v[(i, k)] * w[(k, j)] + w[(i, k)] * v[(k, j)]);
@@ -160,8 +160,8 @@ impl Function {
     }
 }
 
-/// The exponential or logarithm of a symmetric n × n matrix: the points and the coordinates of the log-Euclidean
-/// geometry.
+/// The exponential or logarithm of a symmetric n × n matrix: the points and the coordinates of the
+/// log-Euclidean geometry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spectral {
     pub(crate) n: usize,

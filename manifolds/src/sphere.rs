@@ -1,7 +1,7 @@
 //! The sphere ⟨x, x⟩ = 1/κ, κ > 0, in a Euclidean space of one dimension more.
 //!
-//! Nearby points are compared by their difference d, points near to antipodes by their sum s: `‖d‖ = (2/√κ) sin(θ/2)`,
-//! `‖s‖ = (2/√κ) cos(θ/2)`. No arc cosine of anything near ±1.
+//! Nearby points are compared by their difference d, points near to antipodes by their sum s:
+//! `‖d‖ = (2/√κ) sin(θ/2)`, `‖s‖ = (2/√κ) cos(θ/2)`. No arc cosine of anything near ±1.
 
 use cotangent_engine::domain::{margin, sphere_tolerance};
 use cotangent_engine::{Float, Row, Rows};
@@ -10,11 +10,11 @@ use crate::manifold::{
     ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, euclidean_metric,
 };
 
-/// The sphere of sectional curvature `kappa` > 0, radius 1/√κ. Points of dimension n have n + 1 coordinates; the
-/// origin is the pole of the first.
+/// The sphere of sectional curvature `kappa` > 0, radius 1/√κ. Points of dimension n have n + 1
+/// coordinates; the origin is the pole of the first.
 ///
-/// Logarithms and transport to the exact antipode, where no one geodesic is the shortest, are 0 and the identity by
-/// definition.
+/// Logarithms and transport to the exact antipode, where no one geodesic is the shortest, are 0 and the
+/// identity by definition.
 ///
 /// ```
 /// use cotangent_engine::Row;
@@ -104,8 +104,8 @@ pub mod formulas {
         }
     }
 
-    /// Logarithm at x of y: `(θ/sin θ)(d + (κ‖d‖²/2) x)`, beyond a right angle with `s − (κ‖s‖²/2) x`, which is the
-    /// same vector.
+    /// Logarithm at x of y: `(θ/sin θ)(d + (κ‖d‖²/2) x)`, beyond a right angle with `s − (κ‖s‖²/2) x`,
+    /// which is the same vector.
     #[derive(Clone, Copy, Debug)]
     pub struct Log;
 
@@ -190,8 +190,8 @@ pub mod formulas {
         }
     }
 
-    /// The identity on points; other rows are scaled to the sphere, and the zero row is moved to the origin. The
-    /// gradient is that of the scaling everywhere: at points the tangent part.
+    /// The identity on points; other rows are scaled to the sphere, and the zero row is moved to the
+    /// origin. The gradient is that of the scaling everywhere: at points the tangent part.
     #[derive(Clone, Copy, Debug)]
     pub struct Project;
 

@@ -1,5 +1,6 @@
-//! The Stiefel manifold of orthonormal p-frames in ℝⁿ, with the metric of the space of matrices. Sources: Edelman,
-//! Arias, Smith 1998; Absil, Mahony, Sepulchre 2008; Zimmermann, Hüper 2022 (logarithms by shooting).
+//! The Stiefel manifold of orthonormal p-frames in ℝⁿ, with the metric of the space of matrices.
+//! Sources: Edelman, Arias, Smith 1998; Absil, Mahony, Sepulchre 2008; Zimmermann, Hüper 2022
+//! (logarithms by shooting).
 
 use cotangent_engine::{Float, RowFunction, Rows};
 
@@ -8,15 +9,17 @@ use crate::matrix::{Matrix, matrices};
 use crate::orthonormal::{Retraction, dist_pullback, nearest, orthonormal_columns, settle};
 
 /// The n × p matrices X with orthonormal columns, one in each row, row-major; tangent vectors V have
-/// `XᵀV + VᵀX = 0`. The metric is the Euclidean one, `tr UᵀV`: p = 1 is the unit sphere, p = n the orthogonal group.
+/// `XᵀV + VᵀX = 0`. The metric is the Euclidean one, `tr UᵀV`: p = 1 is the unit sphere, p = n the
+/// orthogonal group.
 ///
 /// - [`exp`](Manifold::exp) follows the geodesics of this metric, in closed form.
-/// - [`dist`](Manifold::dist) and [`log`](Manifold::log) have none. They are found by shooting, to an absolute
-///   accuracy of a few roundings: within 40 iterations to a distance of 2, some hundreds near π, the injectivity
-///   radius (Zimmermann, Stoye 2024), below which a geodesic is a shortest one. They are NaN, and so are their
-///   gradients, where it does not converge: beyond, or in different components of the orthogonal group.
-/// - [`transport`](Manifold::transport) is the projection onto the other tangent space, unscaled: a vector transport,
-///   which shortens vectors. Parallel transport in this metric has no closed form.
+/// - [`dist`](Manifold::dist) and [`log`](Manifold::log) have none. They are found by shooting, to an
+///   absolute accuracy of a few roundings: within 40 iterations to a distance of 2, some hundreds near
+///   π, the injectivity radius (Zimmermann, Stoye 2024), below which a geodesic is a shortest one. They
+///   are NaN, and so are their gradients, where it does not converge: beyond, or in different components
+///   of the orthogonal group.
+/// - [`transport`](Manifold::transport) is the projection onto the other tangent space, unscaled: a
+///   vector transport, which shortens vectors. Parallel transport in this metric has no closed form.
 /// - [`retract`](Manifold::retract) is the [`Retraction`] of choice.
 ///
 /// ```
@@ -86,11 +89,12 @@ impl RowFunction<2> for Tangent {
     }
 }
 
-/// Norm of a tangent vector beyond which it is shortened: its geodesic has by then gone round thousands of times.
+/// Norm of a tangent vector beyond which it is shortened: its geodesic has by then gone round thousands
+/// of times.
 const LONGEST: f64 = 1e4;
 
-/// The geodesic at time 1, `(X, V/ν) exp [[A, −S/ν], [ν I, A]] (I, 0)ᵀ exp(−A)` with `A = XᵀV`, `S = VᵀV`: Edelman
-/// et al. 1998, eq. 2.7, with its blocks balanced by ν = ‖V‖.
+/// The geodesic at time 1, `(X, V/ν) exp [[A, −S/ν], [ν I, A]] (I, 0)ᵀ exp(−A)` with `A = XᵀV`,
+/// `S = VᵀV`: Edelman et al. 1998, eq. 2.7, with its blocks balanced by ν = ‖V‖.
 #[derive(Clone, Copy, Debug)]
 struct Exp {
     size: [usize; 2],
@@ -183,7 +187,8 @@ impl RowFunction<2> for Exp {
 /// A geodesic from X to Y, `exp(tW) X exp(−tA)` with `W = V Xᵀ − X Vᵀ` and `A = XᵀV`.
 struct Shot {
     x: Matrix,
-    /// Orthonormal columns whose span has both frames, those of X first. What follows is in these coordinates.
+    /// Orthonormal columns whose span has both frames, those of X first. What follows is in these
+    /// coordinates.
     basis: Matrix,
     v: Matrix,
     w: Matrix,
@@ -264,9 +269,9 @@ impl Stop {
     }
 }
 
-/// Parallel transport to X of `exp(W) Z exp(−A)`, tangent at the end of the geodesic. A field `exp(tW) Z exp(−tA)`
-/// along it is parallel if `dZ/dt = −P(W Z − Z A)`, P the tangent part at X: the exponential series of that, as far
-/// as a correction needs.
+/// Parallel transport to X of `exp(W) Z exp(−A)`, tangent at the end of the geodesic. A field
+/// `exp(tW) Z exp(−tA)` along it is parallel if `dZ/dt = −P(W Z − Z A)`, P the tangent part at X: the
+/// exponential series of that, as far as a correction needs.
 fn parallel(x: &Matrix, w: impl Fn(&Matrix) -> Matrix, a: &Matrix, z: Matrix) -> Matrix {
     let (mut term, mut sum) = (z.clone(), z);
     for k in 1..100 {
@@ -294,8 +299,8 @@ impl RowFunction<2> for Log {
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {
         log(self.size, x, y).write(out);
     }
-    // By the implicit function theorem on exp(X, V) = Y: λ, the cotangent of Y, is what the pullback of exp makes
-    // the tangent part of G of. It is found as V is, corrections being carried the other way.
+    // By the implicit function theorem on exp(X, V) = Y: λ, the cotangent of Y, is what the pullback of
+    // exp makes the tangent part of G of. It is found as V is, corrections being carried the other way.
     fn pullback(&self, [x, y]: [&[f64]; 2], _out: &[f64], g: &[f64], [dx, dy]: [&mut [f64]; 2]) {
         let Some(shot) = Shot::new(self.size, x, y) else {
             return [dx, dy].into_iter().for_each(|cotangent| cotangent.fill(f64::NAN));

@@ -1,16 +1,16 @@
 //! The wrapped normal distribution. Nagano, Yamaguchi, Fujita, Koyama 2019, algorithms 1 and 2.
 //!
-//! A normal vector v of the tangent space at the origin, in coordinates that are orthonormal for the *metric*, is
-//! carried to the mean μ along the geodesic and followed by the exponential map. With d = d(μ, y) the density by the
-//! Riemannian volume, in n dimensions, is exactly
+//! A normal vector v of the tangent space at the origin, in coordinates that are orthonormal for the
+//! *metric*, is carried to the mean μ along the geodesic and followed by the exponential map. With d =
+//! d(μ, y) the density by the Riemannian volume, in n dimensions, is exactly
 //!
 //! ```text
 //! ln p(y) = ln N(P_{μ→0} log_μ y; 0, Σ) − (n − 1) ln (sinh(√-κ d)/(√-κ d))
 //! ```
 //!
-//! with sin for κ > 0 and without the second term for κ = 0. For κ > 0 it is the density of what does not overshoot
-//! the antipode of the mean, d = π/√κ: to be used where the scale is well below that. On a product the second term is the sum
-//! of those of its factors.
+//! with sin for κ > 0 and without the second term for κ = 0. For κ > 0 it is the density of what does
+//! not overshoot the antipode of the mean, d = π/√κ: to be used where the scale is well below that. On a
+//! product the second term is the sum of those of its factors.
 
 use cotangent_engine::formulas::{Add, Hypot, Sub};
 use cotangent_engine::rng::Rng;
@@ -24,17 +24,18 @@ use crate::{
     Euclidean, HalfSpace, Klein, Lorentz, Product, Sphere, Stereographic, half_space, klein, lorentz,
 };
 
-/// A manifold with an orthonormal frame of the tangent space at its origin. The frames of two models of one space are the
-/// same: what has equal coordinates is one vector.
+/// A manifold with an orthonormal frame of the tangent space at its origin. The frames of two models of
+/// one space are the same: what has equal coordinates is one vector.
 pub trait OriginFrame: Manifold {
-    /// The tangent vectors at the origin of given orthonormal coordinates: `[…, dimension]` to `[…, ambient]`.
+    /// The tangent vectors at the origin of given orthonormal coordinates: `[…, dimension]` to
+    /// `[…, ambient]`.
     fn frame<R: Rows>(&self, coordinates: &R) -> R;
 
     /// Orthonormal coordinates of tangent vectors at the origin: `[…, ambient]` to `[…, dimension]`.
     fn in_frame<R: Rows>(&self, tangents: &R) -> R;
 
-    /// Logarithms at means of points, `[…, ambient]`, carried to the origin: their orthonormal coordinates there,
-    /// `[…, dimension]`.
+    /// Logarithms at means of points, `[…, ambient]`, carried to the origin: their orthonormal
+    /// coordinates there, `[…, dimension]`.
     fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
         self.in_frame(&self.transport(means, &self.origins(means), &self.log(means, points)))
     }
@@ -44,8 +45,8 @@ pub trait OriginFrame: Manifold {
         self.project(&points.zeros(points.width()))
     }
 
-    /// Distances of points to means, and the logarithms of the Jacobian determinant of the exponential map at the means,
-    /// between Riemannian volumes, where it leads to the points: two numbers for each.
+    /// Distances of points to means, and the logarithms of the Jacobian determinant of the exponential
+    /// map at the means, between Riemannian volumes, where it leads to the points: two numbers for each.
     fn dist_and_log_volume<R: Rows>(&self, means: &R, points: &R) -> (R::Scalar, R::Scalar);
 }
 
@@ -118,7 +119,8 @@ impl OriginFrame for Klein {
     fn in_frame<R: Rows>(&self, tangents: &R) -> R {
         tangents.clone()
     }
-    /// By a formula of its own: far out the logarithm's radial part is lost in the rounding of its coordinates.
+    /// By a formula of its own: far out the logarithm's radial part is lost in the rounding of its
+    /// coordinates.
     fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
         R::vector(klein::formulas::Centred, [means, points], [&means.constant(self.kappa())])
     }
@@ -222,8 +224,8 @@ impl<M: OriginFrame, R: Rows> WrappedNormal<M, R> {
         &self.spread
     }
 
-    /// Samples from standard normal noise `[…, dimension]`: points `[…, ambient]`. On a tape they are differentiable
-    /// in means and spreads (the reparametrisation of Kingma & Welling 2014).
+    /// Samples from standard normal noise `[…, dimension]`: points `[…, ambient]`. On a tape they are
+    /// differentiable in means and spreads (the reparametrisation of Kingma & Welling 2014).
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -238,9 +240,10 @@ impl<M: OriginFrame, R: Rows> WrappedNormal<M, R> {
         m.exp(&self.mean, &velocity)
     }
 
-    /// Logarithm of the density by the Riemannian volume at points `[…, ambient]`: a number for each. Accurate at any
-    /// distance from the mean; differentiable in everything. At the exact antipode of the mean, to which no direction leads,
-    /// a density with a spread for each direction has no value, and its result no meaning.
+    /// Logarithm of the density by the Riemannian volume at points `[…, ambient]`: a number for each.
+    /// Accurate at any distance from the mean; differentiable in everything. At the exact antipode of
+    /// the mean, to which no direction leads, a density with a spread for each direction has no value,
+    /// and its result no meaning.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -304,7 +307,8 @@ impl RowFunction<2> for Stretch {
 /// `ln √(2π)`.
 const LN_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 
-/// The logarithm of a normal density of independent coordinates, given a row of them and one of standard deviations.
+/// The logarithm of a normal density of independent coordinates, given a row of them and one of standard
+/// deviations.
 struct DiagonalNormal;
 
 impl RowFunction<2> for DiagonalNormal {
@@ -362,8 +366,8 @@ pub mod formulas {
         }
     }
 
-    /// The logarithm of an isotropic normal density in n dimensions at distance d of its mean, standard deviation σ:
-    /// `−d²/2σ² − n (ln σ + ln √(2π))`.
+    /// The logarithm of an isotropic normal density in n dimensions at distance d of its mean, standard
+    /// deviation σ: `−d²/2σ² − n (ln σ + ln √(2π))`.
     #[derive(Clone, Copy, Debug)]
     pub struct IsotropicNormal;
 

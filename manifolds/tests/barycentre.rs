@@ -15,8 +15,8 @@ use rand::RngExt;
 const BITS: usize = 256;
 const NEAREST: RoundingMode = RoundingMode::ToEven;
 
-/// The defining formula in 256 bits, in the ball at κ: `Σ wλx / (t + √(t² + κ‖s‖²))`, t = Σ w(λ − 1). Returns the
-/// distance from it to `got`, to first order.
+/// The defining formula in 256 bits, in the ball at κ: `Σ wλx / (t + √(t² + κ‖s‖²))`, t = Σ w(λ − 1).
+/// Returns the distance from it to `got`, to first order.
 fn distance_to_reference<T: Float>(points: &Tensor<T>, weights: &Tensor<f64>, kappa: f64, got: &[T]) -> f64 {
     let big = |x: f64| BigFloat::from_f64(x, BITS);
     let [zero, one, two, kappa] = [0.0, 1.0, 2.0, kappa].map(big);
@@ -324,7 +324,8 @@ fn flat_limit_and_learned_curvature() {
     }
 }
 
-/// Batches, shared points and shared weights; tensors and tape agree; gradients are those of finite differences.
+/// Batches, shared points and shared weights; tensors and tape agree; gradients are those of finite
+/// differences.
 #[test]
 fn batches_and_gradients() {
     fn check<M: Barycentre>(m: M) {
@@ -417,8 +418,8 @@ fn edges() {
     }
 }
 
-/// In the half-space at all heights of the storage type: scaling a set scales its barycentre, and points as far apart
-/// as there are have the one that the formula says.
+/// In the half-space at all heights of the storage type: scaling a set scales its barycentre, and points
+/// as far apart as there are have the one that the formula says.
 fn ends_of_the_half_space<T: Float>(reach: i32) {
     let m = HalfSpace::new(-0.37).unwrap();
     let mut rng = rng::stream(11, 0, 0);

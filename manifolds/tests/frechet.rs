@@ -80,8 +80,8 @@ fn stationarity_everywhere() {
     check(Spd::log_euclidean(2), 1.0);
 }
 
-/// Two points have their midpoint (law 40), in flat space the mean is the weighted mean; on a line through the origin
-/// it is the mean of the coordinates.
+/// Two points have their midpoint (law 40), in flat space the mean is the weighted mean; on a line
+/// through the origin it is the mean of the coordinates.
 #[test]
 fn closed_forms() {
     let mut rng = rng::stream(2, 0, 0);
@@ -155,7 +155,8 @@ fn gradients() {
     check(Product::new(Stereographic::new(-1.0).unwrap(), 1, HalfSpace::new(-0.5).unwrap()), 0.5, 1.2);
 }
 
-/// With n = 2 and equal weights the gradient is that of the geodesic's middle, far out too: reverse passes agree.
+/// With n = 2 and equal weights the gradient is that of the geodesic's middle, far out too: reverse
+/// passes agree.
 #[test]
 fn gradient_of_the_midpoint_far_out() {
     let m = Stereographic::ball(-1.0).unwrap();

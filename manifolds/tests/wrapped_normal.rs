@@ -1,4 +1,5 @@
-//! Wrapped normal distributions: law 59. Densities integrate to 1, samples have the moments, far tails are right.
+//! Wrapped normal distributions: law 59. Densities integrate to 1, samples have the moments, far tails
+//! are right.
 
 mod common;
 
@@ -59,7 +60,8 @@ fn density_integrates_to_one() {
     check(Sphere::new(0.1).unwrap(), 1.0, antipode * (1.0 - 1e-12));
 }
 
-/// The logarithm of a sample, carried to the origin, has the covariance asked for; its coordinates are Riemannian.
+/// The logarithm of a sample, carried to the origin, has the covariance asked for; its coordinates are
+/// Riemannian.
 #[test]
 fn samples_have_the_moments() {
     fn check<M: OriginFrame>(m: M) {
@@ -104,8 +106,8 @@ fn samples_have_the_moments() {
     check(Euclidean);
 }
 
-/// At the origin, wrapping is the exponential map; isotropic is diagonal of equal entries; tensors, tape and rows
-/// agree; the models of one space have the same samples and densities.
+/// At the origin, wrapping is the exponential map; isotropic is diagonal of equal entries; tensors, tape
+/// and rows agree; the models of one space have the same samples and densities.
 #[test]
 fn samplers_and_models_agree() {
     fn check<M: OriginFrame>(m: M) -> (Tensor<f64>, Tensor<f64>) {
@@ -205,7 +207,8 @@ fn factors_are_independent() {
     assert!((got - want).abs() < 1e-13, "{got} {want}");
 }
 
-/// `ln (sinh(r)/r)` by its definition where that does not overflow, by its asymptote beyond; densities far out.
+/// `ln (sinh(r)/r)` by its definition where that does not overflow, by its asymptote beyond; densities
+/// far out.
 #[test]
 fn tails_do_not_overflow() {
     let mut worst = Worst::default();

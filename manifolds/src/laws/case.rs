@@ -9,7 +9,8 @@ use super::Lawful;
 use super::check::unit;
 use crate::manifold::Scale;
 
-/// How many cases of each dimension and storage type; half as many of large dimensions, which take most of the time.
+/// How many cases of each dimension and storage type; half as many of large dimensions, which take most
+/// of the time.
 const DRAWS: u64 = 80;
 
 /// From here on a dimension is large.

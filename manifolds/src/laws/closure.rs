@@ -11,9 +11,9 @@ use super::check::{Judge, law};
 const ALL: f64 = f64::INFINITY;
 
 law! {
-    /// `project` returns valid points to the bit, and a point for any row; `project_tangent`, taken twice, a tangent vector, as
-    /// [`contains_tangent`](crate::Manifold::contains_tangent) sees it, and it keeps tangent vectors, within 16 u
-    /// (distortion at x)².
+    /// `project` returns valid points to the bit, and a point for any row; `project_tangent`, taken
+    /// twice, a tangent vector, as [`contains_tangent`](crate::Manifold::contains_tangent) sees it, and
+    /// it keeps tangent vectors, within 16 u (distortion at x)².
     projection within ALL, |c, judge| {
         judge.point("what is drawn is a point", c.m, &c.x);
         judge.same("project(x) = x", &c.m.project(&c.x), &c.x);
@@ -35,8 +35,9 @@ law! {
 }
 
 law! {
-    /// No operation on valid points returns a row off the manifold, NaN or infinity: with tangent vectors of any
-    /// length (in positive curvature, up to the radius), and once more on the points that those reach.
+    /// No operation on valid points returns a row off the manifold, NaN or infinity: with tangent
+    /// vectors of any length (in positive curvature, up to the radius), and once more on the points that
+    /// those reach.
     closed within ALL, |c, judge| {
         // Many operations: one draw in three is enough.
         if c.rng.clone().random_range(0..3) != 0 {

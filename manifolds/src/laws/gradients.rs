@@ -9,9 +9,9 @@ use super::check::{Judge, law};
 use super::levels::{OPERATIONS, Outcome, operation};
 
 law! {
-    /// The gradient of every operation on the tape, along curves in the manifold, is that of central differences
-    /// (extrapolated once; `f64`): also at the origin, where points coincide and at vectors of length 0, but for
-    /// distance and norm, whose gradients need be finite there.
+    /// The gradient of every operation on the tape, along curves in the manifold, is that of central
+    /// differences (extrapolated once; `f64`): also at the origin, where points coincide and at vectors
+    /// of length 0, but for distance and norm, whose gradients need be finite there.
     gradients within 3.0, |c, judge| {
         let mut rng = c.rng.clone();
         // A tape for each operation: one draw in four is enough.
@@ -66,8 +66,8 @@ fn derivative<M: Lawful, T: Float>(
         let width = c.x.len();
         gradients.wrt(v).map_or(vec![T::zero(); width], |g| g.to_dense(1, width))
     });
-    // A vector taken for a gradient may be a step to where coordinates are so large that their derivatives are no
-    // numbers.
+    // A vector taken for a gradient may be a step to where coordinates are so large that their
+    // derivatives are no numbers.
     let far = name == "descend" && length(&c.m.descend(&c.x, &c.v, &0.5)) > 1e-6 * T::LARGEST.sqrt();
     if !far {
         gradients.iter().for_each(|g| judge.finite(name, g));

@@ -24,9 +24,9 @@ pub trait Lawful: Manifold {
         self.fixed_dimension().map_or(vec![1, 2, 3, 5, 10, 64, 65], |only| vec![only])
     }
 
-    /// Least and greatest sectional curvature, or bounds of them: deviations grow along a geodesic of length d
-    /// at most as cosh(√−κ d) with the least, and velocities are found from end points with
-    /// √κ d/sin(√κ d) of the greatest.
+    /// Least and greatest sectional curvature, or bounds of them: deviations grow along a geodesic of
+    /// length d at most as cosh(√−κ d) with the least, and velocities are found from end points with √κ
+    /// d/sin(√κ d) of the greatest.
     fn curvature_bounds(&self) -> [f64; 2];
 
     /// Distance from the origin up to which points are drawn, and length up to which tangent vectors are.
@@ -57,19 +57,20 @@ pub trait Lawful: Manifold {
         longest * length(&x)
     }
 
-    /// The relative error of the norm of a tangent vector at x in units of that of its coordinates: the largest
-    /// ratio of norms of vectors of equal coordinates' length, 1 where the metric is conformal.
+    /// The relative error of the norm of a tangent vector at x in units of that of its coordinates: the
+    /// largest ratio of norms of vectors of equal coordinates' length, 1 where the metric is conformal.
     fn distortion<T: Float>(&self, _x: &Row<T>) -> f64 {
         1.0
     }
 
-    /// What gradients and projections lose besides, because products of coordinates cancel in them: 1 where they do not.
+    /// What gradients and projections lose besides, because products of coordinates cancel in them: 1
+    /// where they do not.
     fn cancellation<T: Float>(&self, _x: &Row<T>) -> f64 {
         1.0
     }
 
-    /// How far off the manifold storing a point puts it, in units of u: 0 where coordinates are free. Differences of
-    /// points that are as near have no direction.
+    /// How far off the manifold storing a point puts it, in units of u: 0 where coordinates are free.
+    /// Differences of points that are as near have no direction.
     fn off<T: Float>(&self, _x: &Row<T>) -> f64 {
         0.0
     }
@@ -150,7 +151,8 @@ impl Lawful for Spd {
     }
 }
 
-/// A Klein coordinate has half the digits of a ball's: an ulp near the boundary is a distance of cosh² of the radius.
+/// A Klein coordinate has half the digits of a ball's: an ulp near the boundary is a distance of cosh²
+/// of the radius.
 impl Lawful for Klein {
     fn curvature_bounds(&self) -> [f64; 2] {
         [self.kappa(); 2]

@@ -43,9 +43,9 @@ pub(super) fn operation<M: Lawful, R: Rows>(
 }
 
 law! {
-    /// A single row, a tensor and a tape give the same to the bit, whatever the number of rows: so a row does not
-    /// depend on its neighbours. Numbers for rows of `f32` are `f64` off the tape; on it they are rounded, and
-    /// may differ by 4 u where an operation is made of several.
+    /// A single row, a tensor and a tape give the same to the bit, whatever the number of rows: so a row
+    /// does not depend on its neighbours. Numbers for rows of `f32` are `f64` off the tape; on it they
+    /// are rounded, and may differ by 4 u where an operation is made of several.
     levels within f64::INFINITY, |c, judge| {
         let mut rng = c.rng.clone();
         let n = rng.random_range(1..10);

@@ -16,8 +16,8 @@ law! {
 }
 
 law! {
-    /// `log_x(exp_x v) = v` and `d(x, exp_x v) = ‖v‖`, within 8 u (rounding of exp v + stretched rounding of x +
-    /// length of v).
+    /// `log_x(exp_x v) = v` and `d(x, exp_x v) = ‖v‖`, within 8 u (rounding of exp v + stretched
+    /// rounding of x + length of v).
     log_exp within ALL, |c, judge| {
         let length = c.m.norm(&c.x, &c.v);
         let z = c.m.exp(&c.x, &c.v);
@@ -41,8 +41,8 @@ law! {
 }
 
 law! {
-    /// d is finite, not negative, 0 between equal points, symmetric (both to the bit if the manifold says so), and
-    /// satisfies the triangle inequality, within 8 u d of `f64`.
+    /// d is finite, not negative, 0 between equal points, symmetric (both to the bit if the manifold
+    /// says so), and satisfies the triangle inequality, within 8 u d of `f64`.
     distance within ALL, |c, judge| {
         let d = c.m.dist(&c.x, &c.y);
         judge.finite("d is finite", &[d]);

@@ -46,8 +46,8 @@ law! {
 }
 
 law! {
-    /// `P_{x→y} log_x y = −log_y x` within 16 u (d (distortion at x and y) + off), and the way through a point of the
-    /// geodesic is the same, within 16 u (rounding of that point) as well.
+    /// `P_{x→y} log_x y = −log_y x` within 16 u (d (distortion at x and y) + off), and the way through a
+    /// point of the geodesic is the same, within 16 u (rounding of that point) as well.
     transport_geodesic within ALL, |c, judge| {
         if !M::PARALLEL {
             return judge.finite("not parallel", &[c.t]);

@@ -45,10 +45,11 @@ pub(super) fn half_angle<S: Scalar>(s: S) -> S {
 
 /// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018, eq. 10.
 ///
-/// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both coefficients have all
-/// their digits. That of x is near 1 at the boundary: it is 1 and a product, as the derivative of a quotient
-/// near 1 cancels. Where v takes the geodesic back past the origin they are large, up to λ_x, and cancel: the
-/// coordinates of the result then have an error of an ulp of theirs, as much as rounding v itself has.
+/// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both coefficients
+/// have all their digits. That of x is near 1 at the boundary: it is 1 and a product, as the derivative
+/// of a quotient near 1 cancels. Where v takes the geodesic back past the origin they are large, up to
+/// λ_x, and cancel: the coordinates of the result then have an error of an ulp of theirs, as much as
+/// rounding v itself has.
 #[derive(Clone, Copy, Debug)]
 pub struct Exp;
 
@@ -71,11 +72,12 @@ fn exp<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> [S; 2] {
     flow(mx, xx, xv, vv, area, kappa).0
 }
 
-/// Coefficients of x and v in the exponential map, and the parallel transport along the geodesic of a vector w that
-/// is a multiple of v: it becomes `a ⟨v, w⟩ x + b w`.
+/// Coefficients of x and v in the exponential map, and the parallel transport along the geodesic of a
+/// vector w that is a multiple of v: it becomes `a ⟨v, w⟩ x + b w`.
 ///
-/// With y = τ v as in the exponential map, D = m_x m_y − κ‖x + y‖² and E = m_x − κ‖x‖² m_y, the differential of
-/// y ↦ x ⊕ y takes w to `(m_y/D²) (E w − κ τ ⟨v, w⟩ (D + E) x)`: no cancellation for κ < 0.
+/// With y = τ v as in the exponential map, D = m_x m_y − κ‖x + y‖² and E = m_x − κ‖x‖² m_y, the
+/// differential of y ↦ x ⊕ y takes w to `(m_y/D²) (E w − κ τ ⟨v, w⟩ (D + E) x)`: no cancellation for κ <
+/// 0.
 #[inline(always)]
 pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> ([S; 2], [S; 2]) {
     // Where squares of v overflow, the map has long reached the boundary.
@@ -85,8 +87,8 @@ pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> 
     let (tanc, my) = (kappa * vv * per_mx.square()).tanc_secant();
     let tau = tanc * per_mx;
     let (x, v) = (xx.sqrt(), vv.sqrt());
-    // ‖x + y‖². With an obtuse angle between them, (‖x‖ − ‖y‖)² + 2 (‖x‖‖y‖ + ⟨x, y⟩), the first difference near
-    // the boundary that of the margins.
+    // ‖x + y‖². With an obtuse angle between them, (‖x‖ − ‖y‖)² + 2 (‖x‖‖y‖ + ⟨x, y⟩), the first
+    // difference near the boundary that of the margins.
     let y = tau * v;
     let sum = x + y;
     let by_margins = mx.max(my).lt(kappa.abs() * sum.square());
@@ -174,12 +176,14 @@ impl RowFormula<2, 3, 7, 3> for Log {
     }
 }
 
-/// How far [`Geodesic`] goes beyond an end, at curvature −1: from one boundary of the ball in `f64` to the other, and on.
+/// How far [`Geodesic`] goes beyond an end, at curvature −1: from one boundary of the ball in `f64` to
+/// the other, and on.
 const FARTHEST: f64 = 100.0;
 
-/// The point at time t = parameter 1 of the geodesic from x to y: the sum `(A x/m_x + B y/m_y)/h` with the parts A and B of
-/// the ends, `h = A/m_x + B/m_y + (1 − A − B)/2`, as what it is beside the nearer end. Every term of h is positive for κ < 0
-/// and t in [0, 1]; beyond the ends for κ < 0 it is that of `height_beyond`; on the sphere the sums may cancel.
+/// The point at time t = parameter 1 of the geodesic from x to y: the sum `(A x/m_x + B y/m_y)/h` with
+/// the parts A and B of the ends, `h = A/m_x + B/m_y + (1 − A − B)/2`, as what it is beside the nearer
+/// end. Every term of h is positive for κ < 0 and t in [0, 1]; beyond the ends for κ < 0 it is that of
+/// `height_beyond`; on the sphere the sums may cancel.
 #[derive(Clone, Copy, Debug)]
 pub struct Geodesic;
 
@@ -210,9 +214,10 @@ impl RowFormula<2, 3, 8, 3> for Geodesic {
     }
 }
 
-/// Half of 1 + Z₀ for the point Z beyond the end E of a geodesic to O, on the hyperboloid of curvature −1: `Z = C E + B V`,
-/// `V = O − cosh d E`, C the cosh of the distance from E and B < 0 the part of O; from E's margin m and O's, the product
-/// `outward` of E with o − e, and the squared area that the ends span.
+/// Half of 1 + Z₀ for the point Z beyond the end E of a geodesic to O, on the hyperboloid of curvature
+/// −1: `Z = C E + B V`, `V = O − cosh d E`, C the cosh of the distance from E and B < 0 the part of O;
+/// from E's margin m and O's, the product `outward` of E with o − e, and the squared area that the ends
+/// span.
 ///
 /// Where Z lies back past the origin, `C E₀ + B V₀` is `(E₀² + C² − 1 + B² ‖E_s ∧ O_s‖²)/(C E₀ − B V₀)`, as
 /// `sinh² d E₀² − V₀² = sinh² d + ‖E_s ∧ O_s‖²`.

@@ -30,8 +30,8 @@ impl RowFormula<2, 3, 4, 3> for Add {
 
 /// Möbius co-addition x ⊞ y, commutative: `(m_y x + m_x y)/(1 − κ²‖x‖²‖y‖²)`. Law 11.
 ///
-/// With e = x + y and d = y − x the numerator is `((m_x + m_y) e + (m_x − m_y) d)/2`, which keeps its digits where the
-/// points are nearly opposite, and the denominator `m_x + m_y − m_x m_y`.
+/// With e = x + y and d = y − x the numerator is `((m_x + m_y) e + (m_x − m_y) d)/2`, which keeps its
+/// digits where the points are nearly opposite, and the denominator `m_x + m_y − m_x m_y`.
 #[derive(Clone, Copy, Debug)]
 pub struct CoAdd;
 
@@ -64,8 +64,8 @@ impl RowFormula<2, 4, 6, 4> for CoAdd {
     }
 }
 
-/// Gyration gyr[x, y] w: the rotation by which x ⊕ (y ⊕ w) and (x ⊕ y) ⊕ w differ. Ungar 2008; law 6, with e = x + y
-/// in place of the products that cancel.
+/// Gyration gyr[x, y] w: the rotation by which x ⊕ (y ⊕ w) and (x ⊕ y) ⊕ w differ. Ungar 2008; law 6,
+/// with e = x + y in place of the products that cancel.
 #[derive(Clone, Copy, Debug)]
 pub struct Gyration;
 

@@ -1,5 +1,5 @@
-//! What is no point and no tangent vector is refused, with by how much it is off; so are a step that is none and a state
-//! that is not a module's.
+//! What is no point and no tangent vector is refused, with by how much it is off; so are a step that is
+//! none and a state that is not a module's.
 
 mod module;
 
@@ -40,8 +40,9 @@ fn everywhere<C: Check>(check: &mut C) {
     both(check, Spd::log_euclidean(3), 6);
 }
 
-/// A gradient whose inner product with itself overflows to NaN is reported by both forms of a step: as the row, and as
-/// numbers of the row that are not finite. It is no gradient of length 0, whose step would be `rate/ε` long.
+/// A gradient whose inner product with itself overflows to NaN is reported by both forms of a step: as
+/// the row, and as numbers of the row that are not finite. It is no gradient of length 0, whose step
+/// would be `rate/ε` long.
 #[test]
 fn an_inner_product_that_overflows_is_no_zero() {
     #[derive(Clone, Copy)]

@@ -1,5 +1,5 @@
-//! Gyrovector operations that are compositions: Möbius matrices and maps, Busemann functions, tables of logits,
-//! a curvature for each row, steps of optimisers.
+//! Gyrovector operations that are compositions: Möbius matrices and maps, Busemann functions, tables of
+//! logits, a curvature for each row, steps of optimisers.
 
 mod momentum;
 
@@ -63,7 +63,8 @@ fn busemann_functions_are_limits_of_distances() {
     }
 }
 
-/// Law 24: the gradient of a Busemann function is a unit vector everywhere, the points near the ideal one included.
+/// Law 24: the gradient of a Busemann function is a unit vector everywhere, the points near the ideal
+/// one included.
 #[test]
 fn busemann_functions_have_unit_gradients() {
     for (kappa, x) in [
@@ -81,8 +82,8 @@ fn busemann_functions_have_unit_gradients() {
         let g = Row::from(gradients.wrt(row).unwrap().to_dense(1, 2).as_slice());
         let x = Row::from(x);
         let norm = m.norm(&x, &m.egrad_to_rgrad(&x, &g));
-        // The reverse pass forms a difference of multiples of x and ω: where they are near each other, rounding of x counts
-        // for λ times as much.
+        // The reverse pass forms a difference of multiples of x and ω: where they are near each other,
+        // rounding of x counts for λ times as much.
         assert!((norm - 1.0).abs() < 1e-15 * m.lambda(&x), "{kappa} {x:?}: {norm}");
     }
 }
@@ -99,8 +100,8 @@ fn coaddition_is_not_associative() {
     }
 }
 
-/// Law 34: on the hemisphere (2p, 1 − ‖p‖²)/(1 + ‖p‖²), `cosh d = (1 − ⟨a, b⟩)/(a₃b₃)`, the products without the last
-/// coordinates; and its points are unit vectors.
+/// Law 34: on the hemisphere (2p, 1 − ‖p‖²)/(1 + ‖p‖²), `cosh d = (1 − ⟨a, b⟩)/(a₃b₃)`, the products
+/// without the last coordinates; and its points are unit vectors.
 #[test]
 fn distances_are_those_of_the_hemisphere() {
     let m = Stereographic::new(-1.0).unwrap();

@@ -82,8 +82,9 @@ fn a_step_in_the_ball_is_the_composition() {
     }
 }
 
-/// A step without momentum is [`Manifold::descend`], and so is the first step with it; also back past the origin, where
-/// the gradient is nearly parallel to the point and the small area between them decides.
+/// A step without momentum is [`Manifold::descend`], and so is the first step with it; also back past
+/// the origin, where the gradient is nearly parallel to the point and the small area between them
+/// decides.
 #[test]
 fn descending_rows_is_descending() {
     #[derive(Clone, Copy)]

@@ -70,7 +70,8 @@ fn flat_limit() {
     }
 }
 
-/// The operations of the flat model are those of Euclidean space, and those of tiny curvature differ by its order.
+/// The operations of the flat model are those of Euclidean space, and those of tiny curvature differ by
+/// its order.
 #[test]
 fn operations_tend_to_flat_ones() {
     let mut rng = rng::stream(13, 0, 0);

@@ -1,5 +1,5 @@
-//! Wrong manifolds, each with one fault that has been shipped somewhere: every one is rejected by the law that is named
-//! beside it.
+//! Wrong manifolds, each with one fault that has been shipped somewhere: every one is rejected by the
+//! law that is named beside it.
 
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Invariant, Row, RowFormula, RowFunction, Rows, Scalar, Vector};

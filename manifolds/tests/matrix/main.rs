@@ -136,7 +136,8 @@ impl<M: Manifold> Laws<M> {
     }
 }
 
-/// Gradients of every operation by finite differences, at points and tangents made of free coordinates by `m`.
+/// Gradients of every operation by finite differences, at points and tangents made of free coordinates
+/// by `m`.
 fn gradients<M: Manifold>(m: M, seed: u64) {
     let dim = m.fixed_dimension().unwrap();
     let width = m.ambient(dim);

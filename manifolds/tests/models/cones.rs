@@ -7,7 +7,8 @@ use cotangent_manifolds::{
 };
 use rand::RngExt;
 
-// Two points each and the angle of the second at the first, from arithmetic of 100 digits on their `f64` coordinates.
+// Two points each and the angle of the second at the first, from arithmetic of 100 digits on their `f64`
+// coordinates.
 const BALL: [(f64, [f64; 3], [f64; 3], f64); 12] = [
     (
         -1.0,
@@ -116,7 +117,8 @@ fn length(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// A few units, and for tiny angles what the bivector's square has in twice the precision: u² of the squared angle.
+/// A few units, and for tiny angles what the bivector's square has in twice the precision: u² of the
+/// squared angle.
 #[test]
 fn angles_of_given_points_are_exact_to_their_conditioning() {
     let bound = |angle: f64| 4e-15 * angle + 32.0 * (f64::EPSILON / 2.0).powi(2) / angle;
@@ -372,8 +374,8 @@ const GAPS: [f64; 3] = [1e-2, 1e-3, 1e-4];
 /// The step of the differences, all arguments moved by which leave a pair on its side of the change.
 const STEP: f64 = 2e-6;
 
-/// Horizontal distances at which a height comes from each part, of cones for which it changes at `edges`: near them on both
-/// sides, and far from them.
+/// Horizontal distances at which a height comes from each part, of cones for which it changes at
+/// `edges`: near them on both sides, and far from them.
 fn distances(edges: &[f64]) -> Vec<(f64, Part)> {
     let parts = [Part::Higher, Part::Crossing, Part::Semicircle];
     let mut all = vec![(0.3 * edges[0], parts[0])];
@@ -387,8 +389,9 @@ fn distances(edges: &[f64]) -> Vec<(f64, Part)> {
     all
 }
 
-/// Scores of a query and keys by their definition and their gradients by query, keys, heights, sharpness, offset and the
-/// cones' own number, light or radius, against central differences. Keys are at the given distances.
+/// Scores of a query and keys by their definition and their gradients by query, keys, heights,
+/// sharpness, offset and the cones' own number, light or radius, against central differences. Keys are
+/// at the given distances.
 fn check_scores<F: PairFormula<1, 1, 3>>(
     formula: F,
     number: for<'t> fn(Var<'t, f64>) -> Var<'t, f64>,
@@ -454,8 +457,8 @@ fn check_scores<F: PairFormula<1, 1, 3>>(
     }
 }
 
-/// Inside one another's cones, outside, and on both sides of where the formula changes, the gradients of penumbral scores are
-/// those of the scores.
+/// Inside one another's cones, outside, and on both sides of where the formula changes, the gradients of
+/// penumbral scores are those of the scores.
 #[test]
 fn gradients_of_penumbral_scores_on_both_sides_of_their_kinks() {
     for [q, k, light] in [[0.3, 0.6, 1.0], [0.6, 0.3, 1.0], [0.5, 0.2, 0.8]] {
@@ -493,7 +496,8 @@ fn gradients_of_penumbral_scores_on_both_sides_of_their_kinks() {
     }
 }
 
-/// The same of umbral scores: where the query is the highest, where the key is, and where their cones' sides cross.
+/// The same of umbral scores: where the query is the highest, where the key is, and where their cones'
+/// sides cross.
 #[test]
 fn gradients_of_umbral_scores_on_both_sides_of_their_kinks() {
     for [q, k, radius] in [[0.3, 0.9, 0.6], [0.9, 0.3, 0.6], [2.0, 0.4, 0.1]] {
@@ -519,8 +523,8 @@ fn rotated(x: &Row<f64>, coordinates: std::ops::Range<usize>) -> Row<f64> {
     x
 }
 
-/// 56: rotations about the origin take entailment cones to entailment cones, rotations and translations of the horizontal
-/// coordinates shadow cones to shadow cones.
+/// 56: rotations about the origin take entailment cones to entailment cones, rotations and translations
+/// of the horizontal coordinates shadow cones to shadow cones.
 #[test]
 fn cones_are_invariant_under_rotations() {
     fn entailment<M: EntailmentCones + Manifold>(m: M, coordinates: std::ops::Range<usize>) {

@@ -1,4 +1,5 @@
-//! Conversions between the models of one space: against values of 80 digits, and the laws that make them isometries.
+//! Conversions between the models of one space: against values of 80 digits, and the laws that make them
+//! isometries.
 
 use cotangent_engine::{Float, Row, Tape, Tensor, check, rng};
 use cotangent_manifolds::{
@@ -36,7 +37,8 @@ fn assert_close(what: &str, got: &Row<f64>, want: &[f64]) {
     assert!(error <= 1e-15 * largest(want), "{what}: {got:?}, not {want:?}");
 }
 
-/// A point of one model and the same point in others, from exact arithmetic on the `f64` coordinates of the first.
+/// A point of one model and the same point in others, from exact arithmetic on the `f64` coordinates of
+/// the first.
 struct Entry {
     kappa: f64,
     at: [f64; 3],
@@ -276,7 +278,8 @@ fn conversions_of_given_points_are_exact_to_a_few_units() {
     }
 }
 
-/// Out to a radius and back: the error as a distance, in units of u times what an ulp of a coordinate moves a point.
+/// Out to a radius and back: the error as a distance, in units of u times what an ulp of a coordinate
+/// moves a point.
 fn roundtrip<M, N, T>(m: M, radius: f64, condition: impl Fn(f64) -> f64)
 where
     M: Isometric<N>,
@@ -332,9 +335,9 @@ fn conversions_go_out_and_back() {
     }
 }
 
-/// Distances, inner products, exp, log and transport are the same before and after, to the last radius that storage
-/// holds. Laws 29 to 34. `condition` says by how much the rounding of points and vectors at a radius is amplified, in
-/// the worse of the models.
+/// Distances, inner products, exp, log and transport are the same before and after, to the last radius
+/// that storage holds. Laws 29 to 34. `condition` says by how much the rounding of points and vectors at
+/// a radius is amplified, in the worse of the models.
 fn isometry<M, N, T>(m: M, radius: f64, condition: impl Fn(f64) -> f64)
 where
     M: Isometric<N>,
@@ -500,7 +503,8 @@ fn gradients_flow_through_conversions() {
     of::<_, Stereographic>(Sphere::new(0.7).unwrap());
 }
 
-/// On the axis to the point that goes to infinity, as far out as storage has points, and at heights whose squares overflow.
+/// On the axis to the point that goes to infinity, as far out as storage has points, and at heights
+/// whose squares overflow.
 #[test]
 fn tangent_vectors_at_the_ends_of_the_half_space() {
     for kappa in [-1.0_f64, -2.0, -3.7, -0.37] {

@@ -46,8 +46,8 @@ fn across<M: Manifold>(m: &M, p: &Row<f64>, v: &Row<f64>, a: &Row<f64>) -> Row<f
     w
 }
 
-/// The same in two models, to the last radius that storage holds. `condition` says by how much the rounding of points at a
-/// radius is amplified in the worse one.
+/// The same in two models, to the last radius that storage holds. `condition` says by how much the
+/// rounding of points at a radius is amplified in the worse one.
 fn isometry<M, N, T>(m: M, radius: f64, condition: impl Fn(f64) -> f64)
 where
     M: Gyroplanes + Isometric<N>,
@@ -100,8 +100,8 @@ fn gyroplanes_are_the_same_in_all_models() {
     }
 }
 
-/// The points of the gyroplane have the distance 0; the gradient has length 1 and leads to a foot there, as far away as the
-/// distance says, and no other point of it is nearer.
+/// The points of the gyroplane have the distance 0; the gradient has length 1 and leads to a foot there,
+/// as far away as the distance says, and no other point of it is nearer.
 fn distance<M: Gyroplanes>(m: M) {
     let (mut rng, length) = (rng::stream(22, 0, 0), unit(&m));
     for (i, dim) in [1, 2, 3, 5].into_iter().cycle().enumerate().take(60) {
@@ -143,7 +143,8 @@ fn gyroplane_distances_are_the_least_ones() {
     everywhere!(distance, [-2.5, -1.0, -0.37], [0.4, 1.7]);
 }
 
-/// A normal that is still to be learned, of length 0, and the point of the gyroplane itself: 0, and finite gradients.
+/// A normal that is still to be learned, of length 0, and the point of the gyroplane itself: 0, and
+/// finite gradients.
 #[test]
 fn gyroplanes_without_a_normal() {
     fn check<M: Gyroplanes>(m: M) {

@@ -5,7 +5,8 @@ use cotangent_manifolds::{HalfSpace, Lorentz, Manifold};
 
 use crate::weighted;
 
-/// The radius is the distance from the origin, whatever the length of the direction. Gulcehre et al. 2019, section 4.1.
+/// The radius is the distance from the origin, whatever the length of the direction. Gulcehre et al.
+/// 2019, section 4.1.
 #[test]
 fn pseudo_polar_radius_is_distance() {
     for kappa in [-2.5, -1.0, -0.37] {

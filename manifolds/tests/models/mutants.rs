@@ -1,5 +1,5 @@
-//! Wrong conversions, cone angles, samplers and expansions that have been shipped elsewhere: for each the law that the
-//! right one obeys and the wrong one does not. Wrong manifolds are in `tests/laws`.
+//! Wrong conversions, cone angles, samplers and expansions that have been shipped elsewhere: for each
+//! the law that the right one obeys and the wrong one does not. Wrong manifolds are in `tests/laws`.
 
 use cotangent_engine::{Row, Rows, Scalar, rng};
 use cotangent_manifolds::{

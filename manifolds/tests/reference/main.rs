@@ -1,10 +1,11 @@
 //! Accuracy against reference values in 100-digit arithmetic, by `generate.py`: every operation over radii
 //! to the representable limit, stored inputs taken as exact.
 //!
-//! A number's error is relative. A vector's is its largest coordinate's over the largest coordinate, so that one unit
-//! is an ulp of the coordinates that matter. Where the result is a sum that cancels, by its definition and whatever the
-//! form, the table says by how much, and the bound is that many times larger. `--nocapture` prints the worst at each
-//! level in units of that condition, and the worst of all as it is.
+//! A number's error is relative. A vector's is its largest coordinate's over the largest coordinate, so
+//! that one unit is an ulp of the coordinates that matter. Where the result is a sum that cancels, by
+//! its definition and whatever the form, the table says by how much, and the bound is that many times
+//! larger. `--nocapture` prints the worst at each level in units of that condition, and the worst of all
+//! as it is.
 
 mod gradients;
 
@@ -76,8 +77,8 @@ fn read(table: &str) -> Vec<Case> {
 }
 
 impl Case {
-    /// What Möbius sums on the sphere lose where they go through the antipode of the origin, the point at infinity: by
-    /// how much their denominators cancel. 1 in the ball, where nothing does.
+    /// What Möbius sums on the sphere lose where they go through the antipode of the origin, the point
+    /// at infinity: by how much their denominators cancel. 1 in the ball, where nothing does.
     fn antipodal(&self, operation: &str) -> f64 {
         // Of gradients the square: theirs is the square of a denominator.
         let (of_value, of_gradient) = (["add", "sub", "coadd", "gyr"], ["add", "coadd", "gyr"]);
