@@ -1,9 +1,10 @@
-//! Gyroplanes: totally geodesic hypersurfaces, which a space of constant curvature has through every
-//! point with every normal. In Euclidean space the hyperplanes, on the sphere the great ones, in
+//! Gyroplanes: totally geodesic hypersurfaces. A space of constant curvature has one through every point
+//! with every normal. In Euclidean space they are the hyperplanes, on the sphere the great ones, in
 //! hyperbolic space the decision boundaries of Ganea, Bécigneul, Hofmann 2018, section 3.1.
 //!
 //! At distance d(p, x) in a direction that has the angle φ with the normal, the signed distance δ of x
-//! is, with sin_κ(s) = sinh(√c s)/√c for κ = −c < 0, s for 0, sin(√κ s)/√κ for κ > 0,
+//! is given by the following, with sin_κ(s) = sinh(√c s)/√c for κ = −c < 0, s for 0, sin(√κ s)/√κ for κ
+//! > 0:
 //!
 //! ```text
 //! sin_κ δ = sin_κ d(p, x) cos φ
@@ -35,7 +36,7 @@ pub trait Gyroplanes: ConstantCurvature {
     fn gyroplane<R: Rows>(&self, x: &R, p: &R, a: &R) -> R::Scalar;
 }
 
-/// By the model's formula, of which the parameters are these numbers.
+/// Implements the trait by the model's formula with these parameters.
 macro_rules! gyroplanes {
     ($($model:ident, $formula:path, [$($kappa:ident)?];)*) => {$(
         impl Gyroplanes for $model {

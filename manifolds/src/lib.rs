@@ -8,7 +8,7 @@
 //!
 //! | manifold | file |
 //! |---|---|
-//! | [`Stereographic`]: the Poincaré ball for κ < 0, flat at 0, the projected sphere for κ > 0 | `stereographic/` |
+//! | [`Stereographic`]: Poincaré ball for κ < 0, flat at 0, projected sphere for κ > 0 | `stereographic/` |
 //! | [`Lorentz`]: the hyperboloid | `lorentz.rs` |
 //! | [`Klein`]: the ball with straight geodesics | `klein.rs` |
 //! | [`HalfSpace`]: the upper half-space | `half_space.rs` |
@@ -22,8 +22,10 @@
 //! | on them | file |
 //! |---|---|
 //! | isometries between the models of one space: [`Point::to`], [`Isometric`] | `isometry.rs` |
-//! | signed distances to hyperplanes and horospheres: [`Gyroplanes`], [`Busemann`] | `gyroplane.rs`, `busemann.rs` |
-//! | activations as points: [`Lorentz::pseudo_polar`], [`HalfSpace::psi`], [`HalfSpace::xi`] | `pseudo_polar.rs`, `psi_xi.rs` |
+//! | signed distances to hyperplanes: [`Gyroplanes`] | `gyroplane.rs` |
+//! | signed distances to horospheres: [`Busemann`] | `busemann.rs` |
+//! | activations as points of the hyperboloid: [`Lorentz::pseudo_polar`] | `pseudo_polar.rs` |
+//! | activations as points of the half-space: [`HalfSpace::psi`], [`HalfSpace::xi`] | `psi_xi.rs` |
 //! | entailment cones: [`EntailmentCones`], [`shadow_cones`] | `cones.rs`, `shadow_cones.rs` |
 //! | attention scores of all pairs: [`scores`] | `scores.rs` |
 //!

@@ -8,9 +8,9 @@ use crate::HalfSpace;
 impl HalfSpace {
     /// ψ, Tseng et al. 2023, eq. 10: `f(x_n) = exp(x_n)`, onto the whole half-space. For umbral cones.
     ///
-    /// Defined for all finite rows. Heights that the storage type does not have become its largest or
-    /// its smallest one of full precision (f32: beyond x_n = 88 and −86); coordinates that overflow
-    /// become its largest number.
+    /// Defined for all finite rows. Heights outside the range of the storage type become its largest
+    /// number, or its smallest of full precision (f32: beyond x_n = 88 and −86); coordinates that
+    /// overflow become its largest number.
     ///
     /// ```
     /// use cotangent_engine::Row;
@@ -64,7 +64,7 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([x]: [S; 1]) -> [S; 2] {
-            // Finite, as it multiplies zeros too.
+            // Kept finite, because zeros are multiplied by it too.
             let f = x.min(S::constant(709.0)).exp();
             [f, f]
         }
