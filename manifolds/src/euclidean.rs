@@ -237,7 +237,7 @@ impl Manifold for Euclidean {
             |[x], [], [g]| ([descended(x, g, rate)], []),
         )
     }
-    /// Coordinate by coordinate, in the arithmetic of their type: the Euclidean algorithm, to the bit.
+    /// Coordinate by coordinate, in the arithmetic of their type: bit for bit the Euclidean algorithm.
     fn step<U: Rule<K>, T: Float, const K: usize>(
         &self,
         rule: &U,
@@ -258,7 +258,7 @@ impl Manifold for Euclidean {
     fn descend_on_tape<'t, T: Float>(&self, x: Var<'t, T>, g: Var<'t, T>, rate: f64) -> Var<'t, T> {
         x.tape().elementwise(Descended { rate }, &[x, g])
     }
-    /// Rounded as on the processor: the Euclidean algorithm, to the bit.
+    /// Rounded as on the processor: bit for bit the Euclidean algorithm.
     fn step_on_tape<'t, U: Rule<K> + 'static, T: Float, const K: usize>(
         &self,
         rule: U,

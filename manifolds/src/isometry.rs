@@ -1,25 +1,25 @@
 //! Isometries between the models of one space: the Poincaré ball, the hyperboloid, the Klein model and
 //! the half-space for κ < 0; the sphere and its stereographic projection for κ > 0.
 //!
-//! The hyperboloid is the hub of the first four: it holds most radii, and holds them best (its
-//! coordinates keep a radius to an ulp, where the ball's and Klein's run out of digits), so that points
-//! lose nothing on the way. Each model brings one formula to it and one from it, and the differentials
-//! of its map to the ball and back, by which tangent vectors go. Sources: Cannon, Floyd, Kenyon, Parry
-//! 1997, section 7; curvature is carried along, coordinates of curvature κ being those of curvature −1
-//! divided by √-κ (in the half-space: the same).
+//! The hyperboloid is the hub of the first four, so that points lose nothing on the way. It holds the
+//! most radii, and holds them best: its coordinates keep a radius to an ulp, where the ball's and
+//! Klein's run out of digits. Each model brings one formula to it and one from it. Tangent vectors are
+//! converted by the differentials of these, and of each model's map to the ball and back. Sources:
+//! Cannon, Floyd, Kenyon, Parry 1997, section 7. Curvature is kept: coordinates of curvature κ are those
+//! of curvature −1 divided by √-κ (in the half-space: the same).
 //!
-//! The origins of the models are one point.
+//! The origins of the models are the same point.
 
 use cotangent_engine::Rows;
 
 use crate::manifold::{ConstantCurvature, CurvatureError};
 use crate::{HalfSpace, Klein, Lorentz, Sphere, Stereographic, stereographic};
 
-/// A manifold whose points can be taken to those of `N` without changing a distance. See
+/// A manifold whose points can be converted to those of `N` without changing a distance. See
 /// [`Point::to`](crate::Point::to) and [`Tangent::to`](crate::Tangent::to).
 ///
-/// Any two [`Hyperbolic`] models, and the stereographic model for κ > 0 with the sphere. What are not
-/// two models of one space does not convert:
+/// Holds for any two [`Hyperbolic`] models, and for the stereographic model for κ > 0 with the sphere.
+/// Manifolds that are not two models of one space do not convert:
 ///
 /// ```compile_fail,E0277
 /// use cotangent_engine::Row;
@@ -31,8 +31,8 @@ pub trait Isometric<N: ConstantCurvature>: ConstantCurvature {
     /// The other model of this space.
     ///
     /// # Panics
-    /// If there is none at this curvature: a stereographic model is the hyperboloid's for κ < 0, the
-    /// sphere's for κ > 0.
+    /// If there is none at this curvature: a stereographic model corresponds to the hyperboloid for κ <
+    /// 0, to the sphere for κ > 0.
     fn counterpart(&self) -> N;
 
     /// The same points in the other model.
@@ -42,11 +42,12 @@ pub trait Isometric<N: ConstantCurvature>: ConstantCurvature {
     fn push<R: Rows>(&self, x: &R, v: &R) -> R;
 }
 
-/// A model of hyperbolic space, by its isometry with the hyperboloid. Any two convert into one another.
+/// A model of hyperbolic space, given by its isometry with the hyperboloid. Any two convert into one
+/// another.
 ///
-/// Points go by way of the hyperboloid. So do not tangent vectors, whose radial parts are so long there
-/// that those of other models would be lost in their rounding: they go by way of the ball, where neither
-/// side is the hyperboloid.
+/// Points are converted by way of the hyperboloid. Tangent vectors are not: their radial parts are so
+/// long there that those of other models would be lost in their rounding. They go by way of the ball,
+/// unless one side is the hyperboloid.
 pub trait Hyperbolic: ConstantCurvature {
     /// Whether this is the hyperboloid.
     const HYPERBOLOID: bool = false;
@@ -74,20 +75,21 @@ pub trait Hyperbolic: ConstantCurvature {
         ball(self.kappa()).of_hyperboloid(&self.onto_hyperboloid(x))
     }
 
-    /// The differential of [`onto_ball`](Self::onto_ball) at `x`. By default by way of the hyperboloid:
-    /// a formula of the model's own keeps more digits far out.
+    /// The differential of [`onto_ball`](Self::onto_ball) at `x`. By default it goes by way of the
+    /// hyperboloid; a formula of the model's own keeps more digits far out.
     fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R {
         ball(self.kappa()).push_of_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v))
     }
 
-    /// Tangent vectors at a point `x` of the ball in this model. By default as there.
+    /// Tangent vectors at a point `x` of the ball in this model. By default by way of the hyperboloid,
+    /// too.
     fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R {
         let ball = ball(self.kappa());
         self.push_of_hyperboloid(&ball.onto_hyperboloid(x), &ball.push_onto_hyperboloid(x, v))
     }
 }
 
-/// The ball of a curvature that a hyperbolic model has.
+/// The ball with the curvature of a hyperbolic model.
 #[track_caller]
 fn ball(kappa: f64) -> Stereographic {
     existing(Stereographic::ball(kappa))
@@ -152,8 +154,8 @@ fn space<R: Rows>(x: &R) -> R {
     x.columns(1..x.width())
 }
 
-/// A model whose points have one coordinate less than the hyperboloid's, with its maps up and down, and
-/// what it has of its own to and from the ball.
+/// A model whose points have one coordinate less than the hyperboloid's: with its maps up and down, and
+/// its own methods to and from the ball.
 macro_rules! hyperbolic {
     ($model:ident, $new:path, $up:path, $down:path, { $($ball:item)* }) => {
         impl Hyperbolic for $model {
@@ -220,7 +222,7 @@ impl Isometric<Sphere> for Stereographic {
     }
 }
 
-/// The projection from the pole opposite to the origin, which has no image: it becomes NaN.
+/// The projection from the pole opposite to the origin. That pole has no image and becomes NaN.
 impl Isometric<Stereographic> for Sphere {
     fn counterpart(&self) -> Stereographic {
         existing(Stereographic::new(self.kappa()))
@@ -234,7 +236,7 @@ impl Isometric<Stereographic> for Sphere {
 }
 
 /// The row formulas of the isometries. Parameter 0 is κ. Rows that go up to the hyperboloid or the
-/// sphere come with a first coordinate of 0; rows that come down leave it behind.
+/// sphere have a first coordinate of 0 added; rows that come down lose their first.
 pub mod formulas {
     use cotangent_engine::registry::{
         Formula, Range,
@@ -253,7 +255,7 @@ pub mod formulas {
         [factor, (factor - S::one()) / kappa.abs().sqrt()]
     }
 
-    /// A formula upwards, by the margin of a point: coefficients of the point and of time.
+    /// A formula upwards, from the margin of a point: coefficients of the point and of time.
     macro_rules! up {
         ($(#[$doc:meta])* $formula:ident, $name:literal, $domain:expr, |$margin:ident, $kappa:ident| $eval:expr) => {
             $(#[$doc])*
@@ -360,7 +362,7 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row, in tests);
         #[inline(always)]
         fn eval<S: Scalar>([tt, y, kappa]: [S; 3]) -> [S; 3] {
-            // Finite also where the quotients are not: what follows multiplies them by 0.
+            // Kept finite where the quotients are not, because they are multiplied by 0 later.
             let limit = S::constant(1e300);
             let factor = ((-kappa).sqrt() * y).recip().min(limit);
             let half = S::constant(0.5) * factor;

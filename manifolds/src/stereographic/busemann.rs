@@ -9,8 +9,7 @@ use Invariant::{Along, Dot, Margin, Param, Wedge};
 use Vector::Input;
 
 /// `B_ω(x) = (1/√c) ln(‖u − √c x‖²/m_x)`, u = ω/‖ω‖ and κ = −c < 0: the limit of d(x, γ(t)) − t along
-/// the unit speed geodesic γ from the origin towards ω, which gives a direction and need not be of any
-/// length. Law 24.
+/// the unit speed geodesic γ from the origin towards ω. The length of ω does not matter. Law 24.
 #[derive(Clone, Copy, Debug)]
 pub struct Busemann;
 

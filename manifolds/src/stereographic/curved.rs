@@ -1,4 +1,4 @@
-//! The operations of the model with the curvature as a number for each row: one that can be learned.
+//! The operations of the model with the curvature as a number for each row, which can be learned.
 
 use cotangent_engine::{Float, Rows, Var};
 
@@ -6,10 +6,11 @@ use super::formulas as f;
 use super::matvec::MatVec;
 use crate::manifold;
 
-/// The operations of the κ-stereographic model at some curvature, which may be a variable of a tape and
-/// has a gradient there, through zero as elsewhere.
+/// The operations of the κ-stereographic model at some curvature. It may be a variable of a tape and
+/// then has a gradient, at zero as elsewhere.
 ///
-/// [`Stereographic`](crate::Stereographic) is this with a constant. One number for all rows, or one for each.
+/// [`Stereographic`](crate::Stereographic) is this with a constant. The curvature is one number for all
+/// rows, or one for each.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -63,8 +64,8 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Exp, [x, v], [&self.kappa])
     }
 
-    /// Logarithm at x of y; 0 where y is the antipode of x, κ > 0, to which no direction leads. Ganea et al.
-    /// 2018, eq. 10.
+    /// Logarithm at x of y; 0 where y is the antipode of x (κ > 0), to which no single direction leads.
+    /// Ganea et al. 2018, eq. 10.
     pub fn log(&self, x: &R, y: &R) -> R {
         R::vector(f::Log, [x, y], [&self.kappa])
     }
@@ -85,8 +86,8 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Geodesic, [x, y], [&self.kappa, t])
     }
 
-    /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`. To the antipode of x, κ > 0, it is that
-    /// of the sphere, where v stays what it is in space.
+    /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`. To the antipode of x (κ > 0) it is
+    /// that of the sphere, where v stays the same vector of the surrounding space.
     pub fn transport(&self, x: &R, y: &R, v: &R) -> R {
         R::vector(f::Transport, [x, y, v], [&self.kappa])
     }
@@ -101,7 +102,8 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Descend, [x, g], [&self.kappa, rate])
     }
 
-    /// Points are returned to the bit; a row on or outside the boundary is scaled to just inside.
+    /// Points are returned unchanged, bit for bit; a row on or outside the boundary is scaled to just
+    /// inside.
     pub fn project(&self, x: &R) -> R {
         R::vector(f::Project, [x], [&self.kappa])
     }
@@ -136,8 +138,8 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Gyration, [x, y, w], [&self.kappa])
     }
 
-    /// The Möbius version `exp₀(f(log₀ x))` of a function of vectors: a pointwise nonlinearity, a linear
-    /// map. The width may change. Ganea et al. 2018, eq. 24.
+    /// The Möbius version `exp₀(f(log₀ x))` of a function of vectors, such as a pointwise nonlinearity
+    /// or a linear map. The width may change. Ganea et al. 2018, eq. 24.
     pub fn map(&self, x: &R, f: impl FnOnce(&R) -> R) -> R {
         self.exp0(&f(&self.log0(x)))
     }
