@@ -46,7 +46,8 @@ fn distance_to_reference<T: Float>(points: &Tensor<T>, weights: &Tensor<f64>, ka
     scale.mul(&error.sqrt(BITS, NEAREST), BITS, NEAREST).to_string().parse().unwrap()
 }
 
-/// A set of points somewhere in the representable ball: radius and spread uniform, some sets of one place.
+/// A set of points somewhere in the representable ball, with random radius and spread; some sets are at
+/// one place.
 fn set<T: Float>(m: &Stereographic, rng: &mut rng::Rng) -> (Tensor<T>, Tensor<f64>) {
     let (n, dim) = (rng.random_range(1..9), rng.random_range(1..6));
     let limit = limit::<T>(m.kappa());
@@ -345,7 +346,8 @@ fn batches_and_gradients() {
             let alone = m.barycentre(set, &Tensor::new([4], weights.row(i).to_vec()));
             assert_eq!(alone.data(), means.row(i), "neighbours do not matter");
         }
-        // Six sets of weights for one set of points, as attention has; one for six sets of points.
+        // Six sets of weights for one set of points, as in attention; then one set of weights for six
+        // sets of points.
         let many = m.barycentre(&sets[0], &weights);
         let many_on_tape = m.barycentre(&tape.constant(&sets[0]), &tape.constant(&weights)).to_tensor();
         assert!(many.shape() == means.shape() && close(many.data(), many_on_tape.data()));
@@ -359,7 +361,8 @@ fn batches_and_gradients() {
             (means * means.tape().constant(direction)).sum()
         }
         let inputs = [points, weights];
-        // Points that are settled onto a surface move along it: coordinates are moved freely and projected.
+        // Points that are settled onto a surface can only move along it, so free coordinates are moved
+        // and then projected.
         let worst = check::gradients(&inputs, |v| along(m.barycentre(&m.project(&v[0]), &v[1]), &direction));
         assert!(worst.relative < 1e-8, "{m:?}: {worst:?}");
         let worst = check::gradients(&inputs, |v| {
@@ -378,7 +381,7 @@ fn batches_and_gradients() {
     check(Product::new(HalfSpace::new(-2.0).unwrap(), 1, Klein::new(-1.0).unwrap()));
 }
 
-/// One point, equal points, no weight, no point; and gradients that stay finite there and at the last radius.
+/// One point, equal points, no weight, no point. Gradients stay finite there and at the last radius.
 #[test]
 fn edges() {
     fn check<M: Barycentre, T: Float>(m: M, radius: f64) {
@@ -419,7 +422,7 @@ fn edges() {
 }
 
 /// In the half-space at all heights of the storage type: scaling a set scales its barycentre, and points
-/// as far apart as there are have the one that the formula says.
+/// as far apart as possible have the barycentre that the formula gives.
 fn ends_of_the_half_space<T: Float>(reach: i32) {
     let m = HalfSpace::new(-0.37).unwrap();
     let mut rng = rng::stream(11, 0, 0);

@@ -12,14 +12,15 @@ const ALL: f64 = f64::INFINITY;
 
 law! {
     /// `⟨egrad_to_rgrad(g), v⟩_x = Σ gᵢ vᵢ`, the derivative along v of a function with the gradient g in
-    /// coordinates, within 16 u (distortion at x)² |g||v| in coordinates; and it is tangent.
+    /// coordinates, within 16 u (distortion at x)² |g||v| in coordinates. The Riemannian gradient is
+    /// tangent.
     conversion within ALL, |c, judge| {
         let mut rng = c.rng.clone();
         let mut g = c.x.clone();
         g.iter_mut().for_each(|g| *g = T::nearest(rng.sample(StandardNormal)));
         let v = c.m.random_tangent(&c.x, &mut rng);
         let gradient = c.m.egrad_to_rgrad(&c.x, &g);
-        // Once for each side of the metric.
+        // The distortion counts once for each side of the metric.
         let bound = 16.0 * c.u * c.m.distortion(&c.x).powi(2);
         let size = length(&g) * length(&v);
         let error = c.m.inner(&c.x, &gradient, &v) - dot(&g, &v);
@@ -68,7 +69,7 @@ law! {
             let v = scaled(&v, t);
             c.m.dist(&c.m.retract(&c.x, &v), &c.m.exp(&c.x, &v))
         };
-        // Of second order: four times less at half the way, with room for the next order.
+        // Of second order: four times less at half the way; the bound leaves room for the next order.
         let rounding = 64.0 * c.u * (c.m.rounding(&c.x) + scale);
         judge.length("retract = exp to first order", apart(0.125), 0.3 * apart(0.25) + rounding);
     }
@@ -105,7 +106,7 @@ law! {
     }
 }
 
-/// What errors of the gradient of half the squared distance are multiplied with.
+/// The factor of rounding errors in the gradient of half the squared distance.
 fn condition<M: Lawful, T: Float>(c: &Case<'_, M, T>, d: f64) -> f64 {
     let metric: f64 = [&c.x, &c.y].map(|x| c.m.distortion(x) * c.m.cancellation(x)).into_iter().sum();
     d * metric * c.turn(d) * c.long(d) + c.off([&c.x, &c.y])

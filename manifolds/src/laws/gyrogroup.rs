@@ -9,7 +9,7 @@ use super::case::{Case, difference, dot, length, scaled};
 use super::check::law;
 use crate::{ConstantCurvature, Stereographic};
 
-/// A manifold with the operations of a gyrovector space, here of single rows; the inverse is −x, and the
+/// A manifold with the operations of a gyrovector space, here on single rows. The inverse is −x, and the
 /// model is conformal about 0.
 pub trait Gyrogroup: Lawful + ConstantCurvature {
     /// x ⊕ y.
@@ -43,12 +43,12 @@ fn neg<T: Float>(x: &Row<T>) -> Row<T> {
     scaled(x, -1.0)
 }
 
-/// 8 u times how far the rounding of some points moves them. Translations are isometries: errors add.
+/// 8 u times how far rounding moves these points. Translations are isometries, so errors add.
 fn bound<M: Gyrogroup, T: Float, const N: usize>(c: &Case<'_, M, T>, points: [&Row<T>; N]) -> f64 {
     8.0 * c.u * points.into_iter().map(|x| c.m.rounding(x)).sum::<f64>()
 }
 
-/// By how much a gyration of z turns when the points that it is made of are rounded.
+/// How much a gyration of z turns when the points that it is made of are rounded.
 fn turned_by<M: Gyrogroup, T: Float, const N: usize>(
     c: &Case<'_, M, T>,
     z: &Row<T>,
@@ -116,7 +116,7 @@ law! {
         let add = |x: &Row<T>, y: &Row<T>| c.m.add(x, y);
         let (xy, yz) = (add(&c.x, &c.y), add(&c.y, &c.z));
         let (left, turned) = (add(&c.x, &yz), c.m.gyration(&c.x, &c.y, &c.z));
-        // On the right a sum is no isometry: its rounding turns what is added.
+        // Adding on the right is not an isometry: the sum's rounding turns what is added.
         let turn = turned_by(c, &c.z, [&c.x, &c.y, &xy]);
         let within = bound(c, [&c.x, &c.y, &c.z, &xy, &yz, &left, &turned]) + turn;
         judge.length("x + (y + z) = (x + y) + gyr[x, y] z", c.m.dist(&left, &add(&xy, &turned)), within);
@@ -140,10 +140,10 @@ law! {
 }
 
 law! {
-    /// A gyration is linear, an isometry of inner products and distances, respects ⊕ and ⊗, and is
-    /// undone by `gyr[y, x]`; `gyr[⊖x, ⊖y] = gyr[x, y]`, and `gyr[r ⊗ x, s ⊗ x]` is the identity. Within
-    /// 16 u (rounding of z) for each gyration, and what the rounding of the points that it is made of
-    /// turns.
+    /// A gyration is linear, preserves inner products and distances, respects ⊕ and ⊗, and is undone by
+    /// `gyr[y, x]`; `gyr[⊖x, ⊖y] = gyr[x, y]`, and `gyr[r ⊗ x, s ⊗ x]` is the identity. Within 16 u
+    /// (rounding of z) for each gyration, plus the turn that comes from rounding the points that it is
+    /// made of.
     gyration of Gyrogroup within ALL, |c, judge| {
         if wraps(c) {
             return;
@@ -174,8 +174,8 @@ law! {
 }
 
 law! {
-    /// `gyr[x ⊕ y, y] = gyr[x, y] = gyr[x, y ⊕ x]`: the loop properties, within what the rounding of the
-    /// sums turns.
+    /// `gyr[x ⊕ y, y] = gyr[x, y] = gyr[x, y ⊕ x]`: the loop properties, within the turn that comes from
+    /// rounding the sums.
     loops of Gyrogroup within ALL, |c, judge| {
         if wrap(c, [&c.x, &c.x, &c.y, &c.y, &c.z]) {
             return;
@@ -191,7 +191,7 @@ law! {
 
 law! {
     /// `x ⊞ y = x ⊕ gyr[x, ⊖y] y`, `x ⊞ y = y ⊞ x` and `(x ⊞ y) ⊖ y = x`, within 8 u (rounding of the
-    /// points). The first within what rounding turns, too.
+    /// points). For the first, the turn that comes from rounding is added.
     coaddition of Gyrogroup within ALL, |c, judge| {
         if wraps(c) {
             return;

@@ -1,4 +1,4 @@
-//! How geometry depends on curvature: scaling, and the limit of none.
+//! How geometry depends on curvature: scaling, and the flat limit.
 
 use cotangent_engine::{Row, Rows, Tape, Tensor, Var, rng};
 use cotangent_manifolds::laws::Lawful;
@@ -10,7 +10,7 @@ fn twice(x: &Row<f64>) -> Row<f64> {
     y
 }
 
-/// `f_κ(x) = f_{4κ}(x/2) · 2` for points and lengths; powers of two round nothing, so to the bit.
+/// `f_κ(x) = f_{4κ}(x/2) · 2` for points and lengths, bit for bit, because powers of two round nothing.
 #[test]
 fn scaling() {
     fn check<M: Lawful>(small: M, large: M) {

@@ -1,5 +1,5 @@
-//! Conversions between the models of one space: against values of 80 digits, and the laws that make them
-//! isometries.
+//! Conversions between the models of one space: against values of 80 digits, and against the laws that
+//! make them isometries.
 
 use cotangent_engine::{Float, Row, Tape, Tensor, check, rng};
 use cotangent_manifolds::{
@@ -278,8 +278,8 @@ fn conversions_of_given_points_are_exact_to_a_few_units() {
     }
 }
 
-/// Out to a radius and back: the error as a distance, in units of u times what an ulp of a coordinate
-/// moves a point.
+/// There and back again, for points up to a radius. The error is a distance, in units of u times the
+/// distance that an ulp of a coordinate moves a point.
 fn roundtrip<M, N, T>(m: M, radius: f64, condition: impl Fn(f64) -> f64)
 where
     M: Isometric<N>,
@@ -335,9 +335,9 @@ fn conversions_go_out_and_back() {
     }
 }
 
-/// Distances, inner products, exp, log and transport are the same before and after, to the last radius
-/// that storage holds. Laws 29 to 34. `condition` says by how much the rounding of points and vectors at
-/// a radius is amplified, in the worse of the models.
+/// Distances, inner products, exp, log and transport are the same before and after, up to the last
+/// radius that storage holds. Laws 29 to 34. `condition` says how much the rounding of points and
+/// vectors at a radius is amplified in the worse model.
 fn isometry<M, N, T>(m: M, radius: f64, condition: impl Fn(f64) -> f64)
 where
     M: Isometric<N>,
@@ -385,7 +385,7 @@ where
         let (end, want) = (fx.exp(&short.to(&x)), x.exp(&short).to::<N>());
         see("exp", end.dist(&want), length + d, (d / length).cosh());
     }
-    // Of six identities a hundred times; beyond, rounding leaves nothing to compare.
+    // There are six identities for each draw. Beyond some radius rounding leaves nothing to compare.
     assert!(seen > 400, "{seen} comparisons");
     worst.report(&format!("{} to {}, kappa {}, {}", M::NAME, N::NAME, m.kappa(), T::NAME));
 }
@@ -419,7 +419,7 @@ fn conversions_are_isometries() {
     }
 }
 
-/// The origins of the models are one point.
+/// The origins of the models are the same point.
 #[test]
 fn origins_correspond() {
     for kappa in KAPPAS {
@@ -433,7 +433,7 @@ fn origins_correspond() {
     assert_eq!(*o.coordinates(), Sphere::new(0.7).unwrap().origin(3));
 }
 
-/// Half-space points beyond the range of the hyperboloid settle at its end; nothing is NaN.
+/// Half-space points beyond the range of the hyperboloid settle at its end; nothing becomes NaN.
 #[test]
 fn extreme_points_stay_points() {
     for kappa in [-1.0, -1e-6, -1e6] {
