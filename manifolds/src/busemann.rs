@@ -2,8 +2,8 @@
 //! ideal point is a direction in which geodesics leave. Source: Busemann 1955; law 24.
 //!
 //! In every model a direction ω at the origin, of any length, names an ideal point. With γ the geodesic
-//! of speed 1 that leaves the origin in this direction, and u = ω/‖ω‖, on the hyperboloid of curvature κ
-//! = −c
+//! of speed 1 that leaves the origin in this direction, and u = ω/‖ω‖, on the hyperboloid of curvature
+//! κ = −c
 //!
 //! ```text
 //! B_ω(x) = lim d(x, γ(t)) − t = (1/√c) ln √c (X₀ − ⟨X_s, u⟩)

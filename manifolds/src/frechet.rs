@@ -277,7 +277,7 @@ impl<'a, M: Manifold> Problem<'a, M> {
             let mut step = m.project_tangent(&mean, &Row::from(step.data.as_slice()));
             let mut slope = m.inner(&mean, &pull, &step);
             if !(slope > 0.0) {
-                // Beyond the strongly convex part of a sphere.
+                // Beyond the strongly convex part of a sphere the step is the negative gradient.
                 (slope, step) = (gradient * gradient, pull.clone());
             }
             length = m.norm(&mean, &step);

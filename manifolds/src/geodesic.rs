@@ -1,6 +1,6 @@
-//! Points of geodesics as linear combinations of their ends. This takes flat coordinates with one
-//! dimension more, those of the hyperboloid or the sphere. With d the distance of the ends and sin_κ(s)
-//! = sinh(√-κ s)/√-κ for κ < 0, sin(√κ s)/√κ for κ > 0,
+//! Points of geodesics as linear combinations of their ends. The combinations are in flat coordinates
+//! with one dimension more, those of the hyperboloid or the sphere. With d the distance of the ends and
+//! sin_κ(s) = sinh(√-κ s)/√-κ for κ < 0, sin(√κ s)/√κ for κ > 0,
 //!
 //! ```text
 //! γ(t) = (sin_κ((1 − t) d) x + sin_κ(t d) y)/sin_κ d

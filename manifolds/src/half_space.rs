@@ -393,8 +393,8 @@ pub mod formulas {
         }
     }
 
-    /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first: with w
-    /// = ‖ω‖ and g = w − ω_n, `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity
+    /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first: with
+    /// w = ‖ω‖ and g = w − ω_n, `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity
     /// that is −(1/√c) ln y. Law 24.
     #[derive(Clone, Copy, Debug)]
     pub struct Busemann;

@@ -31,8 +31,8 @@ pub trait Isometric<N: ConstantCurvature>: ConstantCurvature {
     /// The other model of this space.
     ///
     /// # Panics
-    /// If there is none at this curvature: a stereographic model corresponds to the hyperboloid for κ <
-    /// 0, to the sphere for κ > 0.
+    /// If there is none at this curvature: a stereographic model corresponds to the hyperboloid for
+    /// κ < 0, to the sphere for κ > 0.
     fn counterpart(&self) -> N;
 
     /// The same points in the other model.
@@ -433,8 +433,8 @@ pub mod formulas {
     }
 
     /// The differential of the inversion that takes the ball to the half-space, at p = (p_t, p_n) along
-    /// v, parameter 1 = λ: with u = √c p, g = 1 − u_n = (m + ‖u_t‖²)/(1 + u_n), m = 2/λ, and D = ‖u_t‖²
-    /// + g² the squared distance from the point that goes to infinity,
+    /// v, parameter 1 = λ: with u = √c p, g = 1 − u_n = (m + ‖u_t‖²)/(1 + u_n), m = 2/λ, and
+    /// D = ‖u_t‖² + g² the squared distance from the point that goes to infinity,
     ///
     /// ```text
     /// (2√c/D) (v_t − k u_t, −(v_n (‖u_t‖² − g²) + 2g ⟨u_t, v_t⟩)/D),   k = 2 (⟨u_t, v_t⟩ − g v_n)/D

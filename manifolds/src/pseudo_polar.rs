@@ -12,9 +12,9 @@ impl Lorentz {
     /// r): any n numbers, then the radius, as in the paper. The point is
     /// `(cosh √c r, sinh(√c r) d/‖d‖)/√c`, time first.
     ///
-    /// Defined for all finite rows. d = 0 has no direction; the result is then the origin, with gradient
-    /// 0. Radii beyond 360/√c, and smaller ones that a coordinate of the storage type cannot reach
-    /// (44/√c in f32), end at the outermost point in their direction.
+    /// Defined for all finite rows. d = 0 has no direction; the result is then the origin, with a
+    /// gradient of 0. Radii beyond 360/√c, and smaller ones that a coordinate of the storage type cannot
+    /// reach (44/√c in f32), end at the outermost point in their direction.
     ///
     /// ```
     /// use cotangent_engine::Row;

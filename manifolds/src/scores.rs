@@ -57,8 +57,8 @@ impl PairFormula<1, 1, 2> for BallDistance {
 }
 
 /// `−βd(x, y) − c` in hyperbolic space of curvature −1, of points in polar coordinates; parameters β, c.
-/// Rows are directions, unit vectors n, with two numbers: the distance r ≥ 0 from the origin, and sinh
-/// r, or sinh 44 where r is larger ([`NEAR`](Self::NEAR)).
+/// Rows are directions, unit vectors n, with two numbers: the distance r ≥ 0 from the origin, and
+/// sinh r, or sinh 44 where r is larger ([`NEAR`](Self::NEAR)).
 /// `sinh²(d/2) = sinh²((r − s)/2) + sinh r sinh s ‖n − m‖²/4`, in which nothing cancels.
 ///
 /// Works for all distances from the origin that the type can hold, and tells them apart. In `f32`

@@ -51,9 +51,9 @@ fn penumbral_width<S: Scalar>(height: S, light: S) -> S {
     S::zero().max((light - height) * (light + height)).sqrt()
 }
 
-/// The light source's height minus that width, summed over two heights. Each term is h²/(r + √(r² −
-/// h²)), because far below the source the difference would cancel. Both terms share one division,
-/// because attention computes this for every pair.
+/// The light source's height minus that width, summed over two heights. Each term is
+/// `h²/(r + √(r² − h²))`, because far below the source the difference would cancel. Both terms share one
+/// division, because attention computes this for every pair.
 #[inline(always)]
 fn penumbral_rests<S: Scalar>([q, k]: [S; 2], [q_width, k_width]: [S; 2], light: S) -> S {
     let (q, k) = (q.min(light), k.min(light));

@@ -13,8 +13,8 @@ const ALL: f64 = f64::INFINITY;
 law! {
     /// `project` returns valid points unchanged, bit for bit, and a point for any row.
     /// `project_tangent`, applied twice, gives a tangent vector according to
-    /// [`contains_tangent`](crate::Manifold::contains_tangent), and it keeps tangent vectors, within 16
-    /// u (distortion at x)².
+    /// [`contains_tangent`](crate::Manifold::contains_tangent), and it keeps tangent vectors, within
+    /// 16 u (distortion at x)².
     projection within ALL, |c, judge| {
         judge.point("what is drawn is a point", c.m, &c.x);
         judge.same("project(x) = x", &c.m.project(&c.x), &c.x);

@@ -76,8 +76,8 @@ fn exp<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> [S; 2] {
 /// vector w that is a multiple of v: it becomes `a ⟨v, w⟩ x + b w`.
 ///
 /// With y = τ v as in the exponential map, D = m_x m_y − κ‖x + y‖² and E = m_x − κ‖x‖² m_y, the
-/// differential of y ↦ x ⊕ y takes w to `(m_y/D²) (E w − κ τ ⟨v, w⟩ (D + E) x)`. Nothing cancels for κ <
-/// 0.
+/// differential of y ↦ x ⊕ y takes w to `(m_y/D²) (E w − κ τ ⟨v, w⟩ (D + E) x)`. Nothing cancels for
+/// κ < 0.
 #[inline(always)]
 pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> ([S; 2], [S; 2]) {
     // Where squares of v overflow, the map has long reached the boundary.
@@ -183,8 +183,8 @@ const FARTHEST: f64 = 100.0;
 
 /// The point at time t = parameter 1 of the geodesic from x to y: the sum `(A x/m_x + B y/m_y)/h` with
 /// the parts A and B of the ends, `h = A/m_x + B/m_y + (1 − A − B)/2`. It is computed as a difference
-/// from the nearer end. Every term of h is positive for κ < 0 and t in [0, 1]. Beyond the ends, for κ <
-/// 0, h comes from `height_beyond`; on the sphere the sums may cancel.
+/// from the nearer end. Every term of h is positive for κ < 0 and t in [0, 1]. Beyond the ends, for
+/// κ < 0, h comes from `height_beyond`; on the sphere the sums may cancel.
 #[derive(Clone, Copy, Debug)]
 pub struct Geodesic;
 

@@ -32,7 +32,7 @@ fn matrices_act_as_on_vectors() {
         let tape = Tape::<f64>::new();
         let on_tape = m.matvec(&tape.constant(&wide), &tape.constant(&table));
         close(on_tape.to_tensor().data(), y.data());
-        // Through the origin, a map of nothing is nothing.
+        // A map takes the origin to the origin.
         assert_eq!(m.map(&Row::from([0.0; 3]), |v| m.neg(v))[..], [0.0; 3]);
         close(&m.map(&x, |v| m.neg(v)), &m.neg(&x));
     }

@@ -1,4 +1,4 @@
-//! Busemann functions in the models. Law 24; those of the ball alone are in `tests/gyrovector.rs`.
+//! Busemann functions in the models. Law 24; those of the ball alone are in `tests/gyrovector`.
 
 use cotangent_engine::{Float, Row, Rows, Tape, Tensor, rng};
 use cotangent_manifolds::{

@@ -483,7 +483,7 @@ fn gradients_flow_through_conversions() {
             weighted(*Tangent::new(m, x[1]).to::<N>(&Point::new(m, x[0])).coordinates())
         });
         assert!(worst.relative < 1e-8, "tangents, {m:?} {}: {worst:?}", N::NAME);
-        // All three levels are the same.
+        // All three levels give the same.
         let tape = Tape::new();
         let on_tape = Point::new(m, tape.constant(&x)).to::<N>().coordinates().to_tensor();
         assert_eq!(on_tape, *Point::new(m, x).to::<N>().coordinates());

@@ -90,7 +90,7 @@ fn geodesics_beyond_their_ends() {
     }
 }
 
-/// The distances from both ends to the radius that the hyperboloid holds.
+/// The distances from both ends, up to the radius that the hyperboloid holds.
 fn reach<M: ConstantCurvature, T: Float>(m: M) {
     let (mut rng, c) = (rng::stream(42, 0, 0), (-m.kappa()).sqrt());
     let farthest = largest_time::<T>().ln();
