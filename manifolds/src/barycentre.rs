@@ -1,5 +1,6 @@
-//! Weighted barycentres: the gyromidpoint of the κ-stereographic model, which is the Einstein midpoint of the Klein
-//! model and the normalised centroid of the hyperboloid, and for κ > 0 the normalised mean on the sphere.
+//! Weighted barycentres: the gyromidpoint of the κ-stereographic model, which is the Einstein midpoint
+//! of the Klein model and the normalised centroid of the hyperboloid, and for κ > 0 the normalised mean
+//! on the sphere.
 //!
 //! Ungar 2010; Law et al. 2019, eq. 11; Bachmann et al. 2020, eq. 6: with λ the conformal factor,
 //!
@@ -7,15 +8,16 @@
 //! m = ½ ⊗ Σ wᵢλᵢxᵢ / Σ wᵢ(λᵢ − 1)
 //! ```
 //!
-//! It minimises `Σ wᵢ (cosh(√-κ d(m, xᵢ)) − 1)`, not the squared distances: for that see the Fréchet mean. Two
-//! forms of it:
+//! It minimises `Σ wᵢ (cosh(√-κ d(m, xᵢ)) − 1)`, not the squared distances: for those see the Fréchet
+//! mean. There are two forms of it:
 //!
-//! - **From a sum.** `Σ wᵢ (λᵢxᵢ, λᵢ − 1)` determines m, so an aggregation of many sets (attention) is a matrix
-//!   product of weights and [features](Barycentre::barycentre_features), and
-//!   [one formula](Barycentre::barycentre_from_sum). Up to scale the sum (s, t) is a point of Minkowski space, whose
-//!   norm `ρ² = t² + κ‖s‖²` cancels far from the origin: at radius r the error is a distance of `u cosh² √-κ r`.
-//! - **Centred.** In terms of the shares `bᵢ = wᵢλᵢ/Σ wλ`, the mean `x̄ = Σ bᵢxᵢ`, the variance `V = Σ bᵢ‖xᵢ − x̄‖²`
-//!   and `g = Σ wᵢ/Σ wλ`
+//! - **From a sum.** `Σ wᵢ (λᵢxᵢ, λᵢ − 1)` determines m, so an aggregation of many sets (attention) is a
+//!   matrix product of weights and [features](Barycentre::barycentre_features), and [one
+//!   formula](Barycentre::barycentre_from_sum). Up to scale the sum (s, t) is a point of Minkowski
+//!   space, whose norm `ρ² = t² + κ‖s‖²` cancels far from the origin: at radius r the error is a
+//!   distance of `u cosh² √-κ r`.
+//! - **Centred.** In terms of the shares `bᵢ = wᵢλᵢ/Σ wλ`, the mean `x̄ = Σ bᵢxᵢ`, the variance
+//!   `V = Σ bᵢ‖xᵢ − x̄‖²` and `g = Σ wᵢ/Σ wλ`
 //!
 //!   ```text
 //!   m = x̄ / (1 − g + √(g² − κV))
@@ -36,8 +38,8 @@ use crate::{
 
 /// A manifold with a weighted barycentre in closed form.
 ///
-/// Weights are not negative; a set without weight has the origin as its barycentre. On a sphere the barycentre of a
-/// set is not defined if the points balance (antipodal points of equal weights).
+/// Weights are not negative; a set without weight has the origin as its barycentre. On a sphere the
+/// barycentre of a set is not defined if the points balance (antipodal points of equal weights).
 ///
 /// ```
 /// use cotangent_engine::{Row, Tensor};
@@ -62,10 +64,12 @@ pub trait Barycentre: Manifold {
     /// If the shapes do not fit.
     fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R;
 
-    /// What weighted sums of points are formed in: rows of width `dimension + 1`, of each factor of a product.
+    /// The features that are summed with weights: rows of width `dimension + 1`; for a product, those of
+    /// each factor.
     fn barycentre_features<R: Rows>(&self, points: &R) -> R;
 
-    /// The barycentre from a weighted sum of [features](Self::barycentre_features), on any scale, to `[…, ambient]`.
+    /// The barycentre from a weighted sum of [features](Self::barycentre_features), or any multiple of
+    /// it, to `[…, ambient]`.
     fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R;
 }
 
@@ -98,8 +102,8 @@ impl Barycentre for Euclidean {
 
 /// The weighted sum of points, normalised: `X̄/(√-κ ‖X̄‖_L)`. Law et al. 2019, eq. 11.
 ///
-/// The norm cancels far out. With Y the point of the hyperboloid that has the space coordinates of the mean X̄, every
-/// term of `κ⟨X̄, X̄⟩ = 1 − κ(Σ bᵢ⟨Xᵢ − Y, Xᵢ − Y⟩ + (X̄₀ − Y₀)²)` is positive.
+/// The norm cancels far out. With Y the point of the hyperboloid that has the space coordinates of the
+/// mean X̄, every term of `κ⟨X̄, X̄⟩ = 1 − κ(Σ bᵢ⟨Xᵢ − Y, Xᵢ − Y⟩ + (X̄₀ − Y₀)²)` is positive.
 impl Barycentre for Lorentz {
     #[track_caller]
     fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
@@ -121,7 +125,7 @@ impl Barycentre for Lorentz {
     }
 }
 
-/// The other hyperbolic models have their sums on the hyperboloid.
+/// The other hyperbolic models form their sums on the hyperboloid.
 macro_rules! of_the_hyperboloid {
     ($(#[$doc:meta])* $model:ty, { $barycentre:item }) => {
         $(#[$doc])*
@@ -150,9 +154,10 @@ of_the_hyperboloid! {
 }
 
 of_the_hyperboloid! {
-    /// The same point without the hyperboloid, whose range is half as many decades: of points (tᵢ, yᵢ) with shares
-    /// `bᵢ = (wᵢ/yᵢ)/Σ w/y` it is `t̄ = Σ bᵢtᵢ` at the height `√Σ bᵢ(‖tᵢ − t̄‖² + yᵢ²)`, in which nothing cancels. Its
-    /// gradients in `f32` ask for heights whose squares it has, between 1e-18 and 1e18.
+    /// The same point, computed without the hyperboloid, whose range is half as many decades. For points
+    /// (tᵢ, yᵢ) with shares `bᵢ = (wᵢ/yᵢ)/Σ w/y` it is `t̄ = Σ bᵢtᵢ` at the height
+    /// `√Σ bᵢ(‖tᵢ − t̄‖² + yᵢ²)`, in which nothing cancels. Its gradients in `f32` need heights whose
+    /// squares `f32` can represent, between 1e-18 and 1e18.
     HalfSpace, {
         fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
             let shares = shares::<R>(weights);
@@ -160,7 +165,7 @@ of_the_hyperboloid! {
             let total = R::beside(&R::total(&parts));
             let mean = R::combine(&R::map(formulas::Share, [&parts, &total]), points);
             let foot = R::vector(formulas::AtHeight, [&mean], [&mean.constant(0.0)]);
-            // √b is √w times this, of which the squares may overflow.
+            // √b times the distance is √w times this reach. Squares of reaches may overflow.
             let reaches = R::scalar(formulas::Reach, [points, &foot.row_beside()], [&total]);
             let reach = R::total(&R::map(Mul, [&shares, &reaches]));
             let squares = R::map(formulas::SquareInParts, [&shares, &reaches, &R::beside(&reach)]);
@@ -184,13 +189,13 @@ impl Barycentre for Sphere {
     }
 }
 
-/// A row of the surrounding space as a point, given its square there: `x/√(κ⟨x, x⟩)`.
+/// A row of the surrounding space scaled to a point, given its square there: `x/√(κ⟨x, x⟩)`.
 fn normalised<M: ConstantCurvature, R: Rows>(manifold: &M, x: &R, square: &R::Scalar) -> R {
     let scale = R::map(formulas::InverseRoot, [&R::map(Mul, [square, &x.constant(manifold.kappa())])]);
     manifold.project(&R::vector(Scale, [x], [&scale]))
 }
 
-/// Of each factor by itself; features lie side by side.
+/// Factor by factor; features lie side by side.
 impl<A: Barycentre, B: Barycentre> Barycentre for Product<A, B> {
     #[track_caller]
     fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
@@ -209,14 +214,14 @@ impl<A: Barycentre, B: Barycentre> Barycentre for Product<A, B> {
     }
 }
 
-/// Weights as parts of 1.
+/// Weights divided by their sum.
 #[track_caller]
 fn shares<R: Sets>(weights: &R::Scalar) -> R::Scalar {
     R::map(formulas::Share, [weights, &R::beside(&R::total(weights))])
 }
 
-/// [`Barycentre::barycentre`] of the κ-stereographic model, for a curvature that may be learned: points `[…, n, d]`,
-/// weights `[…, n]`. Smooth through κ = 0.
+/// [`Barycentre::barycentre`] of the κ-stereographic model, for a curvature that may be learned: points
+/// `[…, n, d]`, weights `[…, n]`. Smooth through κ = 0.
 #[track_caller]
 pub fn barycentre<R: Sets>(points: &R, weights: &R::Scalar, kappa: &R::Scalar) -> R {
     let weighted = R::map(Mul, [weights, &R::scalar(stereographic::formulas::Lambda, [points], [kappa])]);
@@ -229,7 +234,8 @@ pub fn barycentre<R: Sets>(points: &R, weights: &R::Scalar, kappa: &R::Scalar) -
     R::vector(formulas::FromMean, [&mean], [kappa, &gap, &variance])
 }
 
-/// [`Barycentre::barycentre_features`] of the κ-stereographic model, for a curvature that may be learned: `(λx, λ − 1)`.
+/// [`Barycentre::barycentre_features`] of the κ-stereographic model, for a curvature that may be
+/// learned: `(λx, λ − 1)`.
 pub fn features<R: Rows>(points: &R, kappa: &R::Scalar) -> R {
     R::vector(formulas::Features, [&R::concat(points, &points.zeros(1))], [kappa])
 }
@@ -331,7 +337,7 @@ pub mod formulas {
         }
     }
 
-    /// `x/y`, 0 where y is 0: the share of nothing in nothing.
+    /// `x/y`; 0 where y is 0, for a set without weight.
     #[derive(Clone, Copy, Debug)]
     pub struct Share;
 
@@ -396,7 +402,7 @@ pub mod formulas {
         }
     }
 
-    /// `w (x/y)²`, 0 where y is 0: finite also where a point without weight is beyond all others.
+    /// `w (x/y)²`; 0 where y is 0. Finite also where a point of weight 0 is farther than all others.
     #[derive(Clone, Copy, Debug)]
     pub struct SquareInParts;
 

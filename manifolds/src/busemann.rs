@@ -1,8 +1,9 @@
-//! Busemann functions of hyperbolic space: signed distances to the horospheres of an ideal point, a direction in which
-//! geodesics leave. Source: Busemann 1955; law 24.
+//! Busemann functions of hyperbolic space: signed distances to the horospheres of an ideal point. An
+//! ideal point is a direction in which geodesics leave. Source: Busemann 1955; law 24.
 //!
-//! An ideal point is named in every model by a direction ω at the origin, of any length. With γ the geodesic of speed 1
-//! that leaves the origin in this direction, and u = ω/‖ω‖, on the hyperboloid of curvature κ = −c
+//! In every model a direction ω at the origin, of any length, names an ideal point. With γ the geodesic
+//! of speed 1 that leaves the origin in this direction, and u = ω/‖ω‖, on the hyperboloid of curvature
+//! κ = −c
 //!
 //! ```text
 //! B_ω(x) = lim d(x, γ(t)) − t = (1/√c) ln √c (X₀ − ⟨X_s, u⟩)
@@ -27,12 +28,13 @@ use crate::{HalfSpace, Hyperbolic, Klein, Lorentz, Stereographic};
 /// assert!((x.manifold().busemann(x.coordinates(), &up) + 4.0_f64.ln()).abs() < 1e-15);
 /// ```
 pub trait Busemann: Hyperbolic {
-    /// The Busemann function of the ideal point in direction ω, a tangent vector at the origin of any length: the signed
-    /// distance of x from the horosphere through the origin, negative towards ω. On the hyperboloid ω may as well be
-    /// a light-like vector: its time coordinate is not read.
+    /// The Busemann function of the ideal point in direction ω, a tangent vector at the origin of any
+    /// length: the signed distance of x from the horosphere through the origin, negative towards ω. On
+    /// the hyperboloid ω may as well be a light-like vector: its time coordinate is not read.
     ///
-    /// Squares of ω are taken: its length should be between 1e-100 and 1e100. At ω = 0, a direction that is still to be
-    /// learned, the function is ln(cosh √c r)/√c, r the distance from the origin.
+    /// Squares of ω are taken: its length should be between 1e-100 and 1e100. At ω = 0, a direction that
+    /// is still to be learned, the function is ln(cosh √c r)/√c, where r is the distance from the
+    /// origin.
     ///
     /// # Panics
     /// If the curvature is not negative: there are no ideal points.
@@ -73,17 +75,18 @@ fn height_first<R: Rows>(x: &R) -> R {
     if last == 0 { x.clone() } else { R::concat(&x.columns(last..last + 1), &x.columns(0..last)) }
 }
 
-/// The function of a point of the hyperboloid, from `rise = √c X₀ − 1`, `along = √c ⟨X_s, u⟩` and
-/// `across = c (‖X_s‖² − ⟨X_s, u⟩²)`, what is beside u.
+/// The Busemann function of a point of the hyperboloid, from `rise = √c X₀ − 1`, `along = √c ⟨X_s, u⟩`
+/// and `across = c (‖X_s‖² − ⟨X_s, u⟩²)`, the part orthogonal to u.
 ///
-/// Towards ω, `(X₀ − ⟨X_s, u⟩)(X₀ + ⟨X_s, u⟩) = 1/c + ‖X_s‖² − ⟨X_s, u⟩²`.
+/// Towards ω it uses `(X₀ − ⟨X_s, u⟩)(X₀ + ⟨X_s, u⟩) = 1/c + ‖X_s‖² − ⟨X_s, u⟩²`.
 #[inline(always)]
 pub(crate) fn by_components<S: Scalar>(rise: S, along: S, across: S, kappa: S) -> S {
     let one = S::one();
     let towards = S::zero().lt(along);
     let (short, long) = (rise - along, rise + along);
     let ratio = S::select(towards, (one + across) / (one + long), one + short);
-    // Far out rise and along are alike, as across and their sum are near the horosphere through the origin only.
+    // Far out `rise − along` always cancels, `across − long` only near the horosphere through the
+    // origin.
     let excess = S::select(towards, (across - long) / (one + long), short);
     by_ratio(ratio, excess, kappa)
 }

@@ -1,10 +1,11 @@
-//! Entailment cones: y is entailed by x if it lies in a cone at x that opens away from the origin. Sources: Ganea,
-//! Bécigneul, Hofmann 2018, Hyperbolic Entailment Cones; Tseng, Yu, Liu, De Sa 2023, eq. 20; the accurate forms are this
-//! project's own.
+//! Entailment cones: y is entailed by x if it lies in a cone at x that opens away from the origin.
+//! Sources: Ganea, Bécigneul, Hofmann 2018, Hyperbolic Entailment Cones; Tseng, Yu, Liu, De Sa 2023, eq.
+//! 20; the accurate forms are this project's own.
 //!
-//! With K fixed, the half-aperture is `ψ(x) = arcsin(K(1 − c‖x‖²)/(√c‖x‖))`, and where it is defined the relation is
-//! transitive. The angle Ξ(x, y) at x between the ray away from the origin and the geodesic to y comes from its sine
-//! and cosine, that from a bivector and this without a difference of large numbers; no arc cosine.
+//! With K fixed, the half-aperture is `ψ(x) = arcsin(K(1 − c‖x‖²)/(√c‖x‖))`, and where it is defined the
+//! relation is transitive. Ξ(x, y) is the angle at x between the ray away from the origin and the
+//! geodesic to y. It is computed from its sine and cosine and without an arc cosine: the sine from a
+//! bivector, the cosine without a difference of large numbers.
 
 use cotangent_engine::Rows;
 use cotangent_engine::formulas::{Relu, Sub};
@@ -23,14 +24,15 @@ use crate::{Hyperbolic, Lorentz, PoincareBall};
 /// assert!(ball.cone_energy(&x, &beside, 0.1) > 1.0);
 /// ```
 pub trait EntailmentCones: Hyperbolic {
-    /// Half the aperture of the cone at x, `arcsin(K(1 − c‖x‖²)/(√c‖x‖))` in the ball's coordinates, in radians.
+    /// Half the aperture of the cone at x, `arcsin(K(1 − c‖x‖²)/(√c‖x‖))` in the ball's coordinates, in
+    /// radians.
     ///
-    /// Nearer to the origin than where this is a right angle, √c‖x‖ = 2K/(1 + √(1 + 4K²)), Ganea et al. define no
-    /// cones; here they stay half-spaces, with gradient 0.
+    /// Nearer to the origin than √c‖x‖ = 2K/(1 + √(1 + 4K²)), where this is a right angle, Ganea et al.
+    /// define no cones; here they stay half-spaces, with gradient 0.
     fn cone_aperture<R: Rows>(&self, x: &R, k: f64) -> R::Scalar;
 
-    /// The angle Ξ(x, y) in [0, π] at x between the ray away from the origin and the geodesic to y. 0 where x is the
-    /// origin or y is x.
+    /// The angle Ξ(x, y) in [0, π] at x between the ray away from the origin and the geodesic to y. 0
+    /// where x is the origin or y is x.
     fn cone_angle<R: Rows>(&self, x: &R, y: &R) -> R::Scalar;
 
     /// `max(0, Ξ(x, y) − ψ(x))`: 0 exactly where y lies in the cone at x. Ganea et al. 2018, section 4.
@@ -73,17 +75,18 @@ pub mod formulas {
     use Invariant::{Accurate, Dot, Margin, Param, Wedge};
     use Vector::{Difference, Input};
 
-    /// The angle in [0, π] of a vector with these components, the first of them not negative; 0 of no vector.
+    /// The angle in [0, π] of a vector with these components, the first of which is not negative; 0 for
+    /// the zero vector.
     #[inline(always)]
     fn angle<S: Scalar>(across: S, along: S) -> S {
         let length = (across.square() + along.square()).sqrt();
-        // The length itself where it is 0 or NaN.
+        // Where the length is 0 or NaN, the result is the length itself.
         let tangent = S::select(S::zero().lt(length), across / (length + along.abs()), length);
         let acute = S::constant(2.0) * tangent.atan();
         S::select(along.lt(S::zero()), S::constant(PI) - acute, acute)
     }
 
-    /// The arc sine, a right angle beyond 1.
+    /// The arc sine; a right angle for arguments beyond 1.
     #[inline(always)]
     fn aperture<S: Scalar>(sine: S) -> S {
         let defined = sine.lt(S::one());
@@ -124,8 +127,7 @@ pub mod formulas {
         }
     }
 
-    /// The angle Ξ in the ball: between x and the direction `m_x d + κ‖d‖² x` of y,
-    /// d = y − x.
+    /// The angle Ξ in the ball: between x and the direction `m_x d + κ‖d‖² x` of y, where d = y − x.
     #[derive(Clone, Copy, Debug)]
     pub struct BallAngle;
 
@@ -143,8 +145,9 @@ pub mod formulas {
         }
     }
 
-    /// The angle Ξ on the hyperboloid, as of [`BallAngle`]: that of Y's components across and along X, the latter as seen
-    /// from X. From d = y − x, so that nearby points keep their digits and equal ones have the angle 0.
+    /// The angle Ξ on the hyperboloid, as for [`BallAngle`]: from Y's components across and along X, the
+    /// latter as seen from X. It uses d = y − x, so that nearby points keep their digits and the angle
+    /// of equal points is 0.
     #[derive(Clone, Copy, Debug)]
     pub struct LorentzAngle;
 

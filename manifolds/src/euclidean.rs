@@ -123,7 +123,8 @@ fn descended<S: Scalar>(x: S, g: S, rate: f64) -> S {
     x - S::constant(rate) * g
 }
 
-/// A coordinate, its momentum and its moments after a step, in the arithmetic of their type: the Euclidean algorithm.
+/// A coordinate, its momentum and its moments after a step, in the arithmetic of their type: the
+/// Euclidean algorithm.
 #[inline(always)]
 fn stepped<U: Rule<K>, S: Scalar, const K: usize>(
     rule: &U,
@@ -236,7 +237,7 @@ impl Manifold for Euclidean {
             |[x], [], [g]| ([descended(x, g, rate)], []),
         )
     }
-    /// Coordinate by coordinate, in the arithmetic of their type: the Euclidean algorithm, to the bit.
+    /// Coordinate by coordinate, in the arithmetic of their type: bit for bit the Euclidean algorithm.
     fn step<U: Rule<K>, T: Float, const K: usize>(
         &self,
         rule: &U,
@@ -257,7 +258,7 @@ impl Manifold for Euclidean {
     fn descend_on_tape<'t, T: Float>(&self, x: Var<'t, T>, g: Var<'t, T>, rate: f64) -> Var<'t, T> {
         x.tape().elementwise(Descended { rate }, &[x, g])
     }
-    /// Rounded as on the processor: the Euclidean algorithm, to the bit.
+    /// Rounded as on the processor: bit for bit the Euclidean algorithm.
     fn step_on_tape<'t, U: Rule<K> + 'static, T: Float, const K: usize>(
         &self,
         rule: U,

@@ -1,20 +1,23 @@
-//! The Fréchet (Karcher) mean: the point μ of least `½ Σ wᵢ d(μ, xᵢ)²`, where `F(μ) = Σ wᵢ log_μ xᵢ` vanishes.
+//! The Fréchet (Karcher) mean: the point μ of least `½ Σ wᵢ d(μ, xᵢ)²`, where `F(μ) = Σ wᵢ log_μ xᵢ`
+//! vanishes.
 //!
-//! It exists and is unique on manifolds of curvature ≤ 0 (Karcher 1977), and for points within a ball of radius
-//! π/(4√κ) on the sphere (Afsari 2011). F is the negative gradient of the objective, and its covariant derivative
-//! the negative Hessian, which for curvature ≤ 0 is at least the identity (weights that sum to 1).
+//! It exists and is unique on manifolds of curvature ≤ 0 (Karcher 1977), and for points within a ball of
+//! radius π/(4√κ) on the sphere (Afsari 2011). F is the negative gradient of the objective, and its
+//! covariant derivative is the negative Hessian. For curvature ≤ 0 the Hessian is at least the identity
+//! (weights that sum to 1).
 //!
-//! **The mean** is found by Newton's method on the manifold: μ ← exp_μ ξ with Hess ξ = F. A step is taken if it
-//! halves ‖F‖; else it is shortened until the objective falls sufficiently (Armijo). As the objective is strongly
-//! convex along geodesics either converges from any start: halving trivially, descent by Absil, Mahony, Sepulchre
-//! 2008, theorem 4.3.1; near the mean whole steps converge quadratically (theorem 6.3.2).
+//! **The mean** is found by Newton's method on the manifold: μ ← exp_μ ξ with Hess ξ = F. A step is
+//! taken if it halves ‖F‖; otherwise it is shortened until the objective falls sufficiently (Armijo). As
+//! the objective is strongly convex along geodesics, both converge from any start: the halving
+//! trivially, the descent by Absil, Mahony, Sepulchre 2008, theorem 4.3.1. Near the mean whole steps
+//! converge quadratically (theorem 6.3.2).
 //!
 //! **Its derivative** is implicit (Lou et al. 2020, theorem 3.2): F(μ, x, w) = 0 defines μ, so
 //! `∂μ = −(∂F/∂μ)⁻¹ ∂F`. A reverse pass solves one linear system per set, whatever the number of iterations.
 //!
-//! Both need only `exp`, `log` and `transport` of a manifold. The derivative of F comes from a reverse pass through
-//! `v ↦ P_{exp_μ v→μ} F(exp_μ v)` at v = 0, where P is the transport. With the projection Π onto the tangent space
-//! `Π F′ Π + 1 − Π` is invertible in all coordinates of the space that a manifold lies in.
+//! Both need only `exp`, `log` and `transport` of a manifold. The derivative of F comes from a reverse
+//! pass through `v ↦ P_{exp_μ v→μ} F(exp_μ v)` at v = 0, where P is the transport. With the projection Π
+//! onto the tangent space, `Π F′ Π + 1 − Π` is invertible as a matrix over all ambient coordinates.
 
 use cotangent_engine::{Broadcast, Float, Operation, Outcome, Row, Rows, Shape, Tape, Tensor, Var, View};
 
@@ -31,7 +34,7 @@ pub enum FrechetError {
         /// The number of the set, in row-major order.
         set: usize,
     },
-    /// A weight that is none.
+    /// A weight that is negative or not finite.
     #[error("Fréchet mean: the weight {weight} of point {point} in set {set} is not finite and at least 0")]
     Weight {
         /// The number of the set, in row-major order.
@@ -41,7 +44,7 @@ pub enum FrechetError {
         /// What was given.
         weight: f64,
     },
-    /// The iteration did not arrive.
+    /// The iteration did not converge.
     #[error(
         "Fréchet mean: after {iterations} iterations on set {set} the gradient has norm {gradient:e}, the mean \
          is some {step:e} away"
@@ -58,7 +61,7 @@ pub enum FrechetError {
     },
 }
 
-/// Computes Fréchet means. See the mathematics in this file's head.
+/// Computes Fréchet means. The mathematics is described at the head of this file.
 ///
 /// ```
 /// use cotangent_engine::Tensor;
@@ -71,10 +74,11 @@ pub enum FrechetError {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrechetMean {
-    /// At most so many iterations; 64 by default.
+    /// At most this many iterations; 64 by default.
     pub iterations: usize,
-    /// How far from the mean the result may be, in parts of the points' mean distance from it (root mean square);
-    /// `1e-12` by default. What 16 units in the last place of its coordinates are as a distance is allowed too.
+    /// How far from the mean the result may be, relative to the points' root mean square distance from
+    /// it; `1e-12` by default. The distance that 16 units in the last place of its coordinates make is
+    /// allowed in addition.
     pub tolerance: f64,
 }
 
@@ -85,8 +89,8 @@ impl Default for FrechetMean {
 }
 
 impl FrechetMean {
-    /// The mean of each set: points `[…, n, ambient]` and weights `[…, n]` to `[…, ambient]`. The leading axes
-    /// broadcast. Computed in `f64` whatever the type.
+    /// The mean of each set: points `[…, n, ambient]` and weights `[…, n]` to `[…, ambient]`. The
+    /// leading axes broadcast. Computed in `f64` whatever the type.
     ///
     /// # Errors
     /// If a set is empty, a weight is negative or not finite, or the iteration does not converge.
@@ -170,7 +174,7 @@ struct Problem<'a, M> {
     manifold: &'a M,
     points: Tensor<f64>,
     weights: Tensor<f64>,
-    /// What the weights summed to.
+    /// The sum of the weights as given.
     total: f64,
 }
 
@@ -203,7 +207,8 @@ impl<'a, M: Manifold> Problem<'a, M> {
         })
     }
 
-    /// `Σ w log_μ x`: the negative gradient. Points stored in less than `f64` are off the manifold, and so are logarithms.
+    /// `Σ w log_μ x`: the negative gradient. It is projected because points stored in less than `f64`
+    /// are off the manifold, and their logarithms off the tangent space.
     fn pull(&self, mean: &Row<f64>) -> Row<f64> {
         let at = Tensor::new([1, mean.len()], mean.to_vec());
         let sum = Tensor::combine(&self.weights, &self.manifold.log(&at, &self.points));
@@ -225,7 +230,8 @@ impl<'a, M: Manifold> Problem<'a, M> {
         let at = Tensor::new([1, a], mean.to_vec());
         let projection = Matrix::new(a, a, m.project_tangent(&at, &identity).data()).t();
 
-        // One copy of the velocity for each coordinate of F: one pass gives all rows of the derivative.
+        // One copy of the velocity for each coordinate of F, so that one pass gives all rows of the
+        // derivative.
         let tape = Tape::<f64>::new();
         let v = tape.variable(&Tensor::zeros([a, 1, a]));
         let at = tape.constant(&at);
@@ -237,7 +243,7 @@ impl<'a, M: Manifold> Problem<'a, M> {
         (projection, system)
     }
 
-    /// What an ulp of the coordinates of μ is as a distance.
+    /// The distance that an ulp of the coordinates of μ makes.
     fn resolution(&self, mean: &Row<f64>) -> f64 {
         let mut next = mean.clone();
         for (i, x) in next.iter_mut().enumerate() {
@@ -246,7 +252,7 @@ impl<'a, M: Manifold> Problem<'a, M> {
         self.manifold.dist(mean, &self.manifold.project(&next))
     }
 
-    /// The mean of the points one after another (Sturm 2003), to start from.
+    /// The mean of the points taken one after another (Sturm 2003): where the iteration starts.
     fn start(&self) -> Row<f64> {
         let mut mean = Row::from(self.points.row(0));
         let mut total = 0.0;
@@ -271,7 +277,7 @@ impl<'a, M: Manifold> Problem<'a, M> {
             let mut step = m.project_tangent(&mean, &Row::from(step.data.as_slice()));
             let mut slope = m.inner(&mean, &pull, &step);
             if !(slope > 0.0) {
-                // Beyond the strongly convex part of a sphere.
+                // Beyond the strongly convex part of a sphere the step is the negative gradient.
                 (slope, step) = (gradient * gradient, pull.clone());
             }
             length = m.norm(&mean, &step);
@@ -281,7 +287,8 @@ impl<'a, M: Manifold> Problem<'a, M> {
                 return Ok(m.exp(&mean, &step));
             }
             if 4.0 * gradient <= close {
-                // The mean is no farther, where no eigenvalue of the Hessian is below ¼: what is longer is rounding.
+                // Where no eigenvalue of the Hessian is below ¼, the mean is no farther than 4‖F‖: a
+                // longer Newton step is rounding.
                 return Ok(m.exp(&mean, &pull));
             }
             let accepted = (0..60).map(|halvings| 0.5_f64.powi(halvings)).find_map(|t| {
@@ -328,7 +335,8 @@ impl<M: Manifold, T: Float> Operation<T> for Implicit<M, T> {
         out.copy_from_slice(self.means.data());
     }
 
-    /// With the cotangent g of μ, that of F is `−Πᵀ (Π F′ Π + 1 − Π)⁻ᵀ g`; F gives those of points and weights.
+    /// With the cotangent g of μ, that of F is `−Πᵀ (Π F′ Π + 1 − Π)⁻ᵀ g`; F gives those of points and
+    /// weights.
     fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
         let wide = |view: &View<'_, T>| {
             Tensor::new(view.shape.clone(), view.data.iter().map(|x| x.to_f64()).collect::<Vec<f64>>())

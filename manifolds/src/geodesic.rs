@@ -1,17 +1,19 @@
-//! Points of geodesics as sums of their ends. In flat coordinates of one dimension more, those of the hyperboloid or the
-//! sphere, with d the distance of the ends and sin_κ(s) = sinh(√-κ s)/√-κ for κ < 0, sin(√κ s)/√κ for κ > 0,
+//! Points of geodesics as linear combinations of their ends. The combinations are in flat coordinates
+//! with one dimension more, those of the hyperboloid or the sphere. With d the distance of the ends and
+//! sin_κ(s) = sinh(√-κ s)/√-κ for κ < 0, sin(√κ s)/√κ for κ > 0,
 //!
 //! ```text
 //! γ(t) = (sin_κ((1 − t) d) x + sin_κ(t d) y)/sin_κ d
 //! ```
 //!
-//! Source: Shoemake 1985, section 3.3 (spherical linear interpolation). Between far points the exponential map of the
-//! logarithm would amplify the rounding of the velocity by sinh(√-κ d); here nothing does.
+//! Source: Shoemake 1985, section 3.3 (spherical linear interpolation). Between distant points the
+//! exponential map of the logarithm would amplify the rounding of the velocity by sinh(√-κ d); this form
+//! does not.
 
 use cotangent_engine::Scalar;
 
-/// t, but for κ < 0 no more than a distance of `far`/√-κ beyond the ends, from s = κd². `far` is to be enough to be at the
-/// boundary in every storage format.
+/// t, limited for κ < 0 to a distance of `far`/√-κ beyond the ends, given s = κd². `far` must be enough
+/// to reach the boundary in every storage format.
 #[inline(always)]
 pub(crate) fn within<S: Scalar>(s: S, t: S, far: f64) -> S {
     let (zero, one) = (S::zero(), S::one());
@@ -22,13 +24,13 @@ pub(crate) fn within<S: Scalar>(s: S, t: S, far: f64) -> S {
     S::select(t.lt(least), least, S::select(most.lt(t), most, t))
 }
 
-/// The parts of x and y in the point at time t [`within`] its bounds, from s = κd².
+/// The coefficients of x and y in the point at time t, given s = κd². t must be [`within`] its bounds.
 #[inline(always)]
 pub(crate) fn parts<S: Scalar>(s: S, t: S) -> [S; 2] {
     [part(s, S::one() - t), part(s, t)]
 }
 
-/// Half of what the parts lack to 1: `sin_κ(t d/2) sin_κ((1 − t) d/2)/cos_κ(d/2)` times −κ.
+/// Half of 1 minus the sum of the parts: `sin_κ(t d/2) sin_κ((1 − t) d/2)/cos_κ(d/2)` times −κ.
 #[inline(always)]
 pub(crate) fn rest<S: Scalar>(s: S, t: S) -> S {
     let (r, quarter) = (S::one() - t, S::constant(0.25) * s);
@@ -42,7 +44,8 @@ fn part<S: Scalar>(s: S, r: S) -> S {
     let long = S::constant(-900.0);
     S::choose(
         s.lt(long),
-        // The sine is half an exponential function, which may overflow.
+        // The sine of d is half an exponential here and may overflow; the quotient is formed in the
+        // exponents.
         #[inline(always)]
         || {
             let (d, one) = ((-s.min(long)).sqrt(), S::one());

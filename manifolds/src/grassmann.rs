@@ -1,15 +1,15 @@
 //! The Grassmann manifold of the p-dimensional subspaces of ℝⁿ, with the canonical metric. Sources: Edelman,
 //! Arias, Smith 1998; Bendokat, Zimmermann, Absil 2024 ("A Grassmann manifold handbook").
 //!
-//! With `M = XᵀY = A C Bᵀ`, whose singular values C are the cosines of the principal angles, and the residual
-//! `R = (I − X Xᵀ) Y`, whose are their sines,
+//! With `M = XᵀY = A C Bᵀ`, whose singular values C are the cosines of the principal angles, and the
+//! residual `R = (I − X Xᵀ) Y`, whose singular values are their sines,
 //!
 //! ```text
 //! log_X Y = R B (θ/sin θ) Aᵀ,      θ/sin θ = arcsinc((1−c)/2)/√((1+c)/2)
 //! ```
 //!
-//! which is as accurate for angles near 0, where R is small and the factor flat, as near π/2, where the cosine is
-//! small and R flat. R is formed from the difference Y − X.
+//! which is as accurate for angles near 0, where R is small and the factor flat, as near π/2, where the
+//! cosine is small and R flat. R is formed from the difference Y − X.
 
 use cotangent_engine::{Dual, Float, RowFunction, Rows, Scalar};
 
@@ -18,12 +18,12 @@ use crate::matrix::{Matrix, matrices};
 use crate::orthonormal::{Retraction, dist_pullback, orthonormal_columns, settle};
 use crate::spectral::Eigen;
 
-/// The p-dimensional subspaces of ℝⁿ. A row holds an n × p matrix X with orthonormal columns, row-major, which
-/// stands for their span; a tangent vector is H with `XᵀH = 0`, in the gauge of X.
+/// The p-dimensional subspaces of ℝⁿ. A row holds an n × p matrix X with orthonormal columns, row-major,
+/// which stands for the span of its columns; a tangent vector is H with `XᵀH = 0`, in the gauge of X.
 ///
-/// Points are compared as subspaces: X and X Q are the same point for every orthogonal Q, at distance 0 but for
-/// rounding. [`log`](Manifold::log) has its closed form where no principal angle is π/2, and is a shortest geodesic
-/// there too. Its gradient does not exist there. The retraction is QR.
+/// Points are compared as subspaces: X and X Q are the same point for every orthogonal Q, at distance 0
+/// up to rounding. [`log`](Manifold::log) has its closed form where no principal angle is π/2. Where one
+/// is, it still gives a shortest geodesic, but has no gradient. The retraction is QR.
 ///
 /// ```
 /// use cotangent_engine::Row;
@@ -55,7 +55,8 @@ impl Grassmann {
     }
 }
 
-/// `(I − X Xᵀ) V`, subtracted twice: what rounding leaves along X is then that of the result, not of V.
+/// `(I − X Xᵀ) V`, subtracted twice, so that the rounding left along X is relative to the result, not to
+/// V.
 fn horizontal(x: &Matrix, v: &Matrix) -> Matrix {
     let once = v - &(x * &(&x.t() * v));
     &once - &(x * &(&x.t() * &once))
@@ -92,8 +93,8 @@ impl Pair {
         &self.a.weigh(|_, j| f(self.cosines[j])) * &self.b.t()
     }
 
-    /// The cotangent of M = XᵀY, given that of [`function`](Self::function): on the parts of `AᵀGB` that are
-    /// symmetric and antisymmetric, divided differences and sums.
+    /// The cotangent of M = XᵀY, given that of [`function`](Self::function): divided differences
+    /// multiply the symmetric part of `AᵀGB`, divided sums the antisymmetric part.
     fn of_function(
         &self,
         f: impl Fn(f64) -> f64,
@@ -150,8 +151,8 @@ impl RowFunction<2> for Log {
     }
 }
 
-/// `(f(a) − f(b))/(a − b)`: by the definition, or where a and b are near by the mean of the derivative between
-/// them (Gauss's quadrature, exact for polynomials of degree 9).
+/// `(f(a) − f(b))/(a − b)`: by the definition, or for nearby a and b as the mean of the derivative
+/// between them (Gauss's quadrature, exact for polynomials of degree 9).
 fn divided(a: f64, b: f64, f: impl Fn(f64) -> f64, dual: impl Fn(Dual<f64, 1>) -> Dual<f64, 1>) -> f64 {
     const NODES: [(f64, f64); 5] = [
         (-0.906_179_845_938_664, 0.236_926_885_056_189_08),
@@ -184,7 +185,7 @@ impl RowFunction<2> for Dist {
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {
         out[0] = Pair::new(self.size, x, y).log().norm();
     }
-    // No other part of a cotangent moves a subspace.
+    // By the Riemannian gradients: no other part of a cotangent moves a subspace.
     fn pullback(&self, points: [&[f64]; 2], _out: &[f64], g: &[f64], cotangents: [&mut [f64]; 2]) {
         dist_pullback(|x, y| Pair::new(self.size, x, y).log(), points, g[0], cotangents);
     }
@@ -227,7 +228,8 @@ impl RowFunction<2> for Exp {
 }
 
 /// Parallel transport along the geodesic from X to Y: Edelman et al. 1998, eq. 2.68, which is
-/// `(V − (X Q + Y)(I + P)⁻¹ Yᵀ V) Q` with the polar decomposition `XᵀY = Q P`: for p = 1 that of the sphere.
+/// `(V − (X Q + Y)(I + P)⁻¹ Yᵀ V) Q` with the polar decomposition `XᵀY = Q P`. For p = 1 it is the
+/// transport of the sphere.
 #[derive(Clone, Copy, Debug)]
 struct Transport {
     size: [usize; 2],
@@ -254,7 +256,8 @@ impl RowFunction<3> for Transport {
         let (q, m, shrink) = (pair.function(|_| 1.0), pair.function(|c| c), pair.shrink());
         let sum = &(x * &q) + y;
         let along = &shrink * &(&y.t() * &v);
-        // out = O Q, O = V − S T, S = X Q + Y, T = (I + P)⁻¹ YᵀV, P = QᵀM, each in its turn.
+        // out = O Q, O = V − S T, S = X Q + Y, T = (I + P)⁻¹ YᵀV, P = QᵀM: the cotangent of each in
+        // turn.
         let of_o = &g * &q.t();
         let of_sum = (&of_o * &along.t()).scale(-1.0);
         let of_product = (&shrink * &(&sum.t() * &of_o)).scale(-1.0);

@@ -1,9 +1,9 @@
-//! Gyroplanes: totally geodesic hypersurfaces, which a space of constant curvature has through every point with every
-//! normal. In Euclidean space the hyperplanes, on the sphere the great ones, in hyperbolic space the decision boundaries
-//! of Ganea, Bécigneul, Hofmann 2018, section 3.1.
+//! Gyroplanes: totally geodesic hypersurfaces. A space of constant curvature has one through every point
+//! with every normal. In Euclidean space they are the hyperplanes, on the sphere the great ones, in
+//! hyperbolic space the decision boundaries of Ganea, Bécigneul, Hofmann 2018, section 3.1.
 //!
-//! At distance d(p, x) in a direction that has the angle φ with the normal, the signed distance δ of x is, with
-//! sin_κ(s) = sinh(√c s)/√c for κ = −c < 0, s for 0, sin(√κ s)/√κ for κ > 0,
+//! At distance d(p, x) in a direction that has the angle φ with the normal, the signed distance δ of x
+//! is as follows. Here sin_κ(s) = sinh(√c s)/√c for κ = −c < 0, s for κ = 0 and sin(√κ s)/√κ for κ > 0:
 //!
 //! ```text
 //! sin_κ δ = sin_κ d(p, x) cos φ
@@ -30,12 +30,12 @@ use crate::{Euclidean, HalfSpace, Klein, Lorentz, Sphere, Stereographic};
 /// assert!((there - distance).abs() < 1e-15);
 /// ```
 pub trait Gyroplanes: ConstantCurvature {
-    /// Signed distance from x to the gyroplane through p with the normal a, a tangent vector at p of any length:
-    /// positive on the side that a points to; 0 for a = 0. Ganea et al. 2018, eq. 21; law 49.
+    /// Signed distance from x to the gyroplane through p with the normal a, a tangent vector at p of any
+    /// length: positive on the side that a points to; 0 for a = 0. Ganea et al. 2018, eq. 21; law 49.
     fn gyroplane<R: Rows>(&self, x: &R, p: &R, a: &R) -> R::Scalar;
 }
 
-/// By the model's formula, of which the parameters are these numbers.
+/// Implements the trait by the model's formula with these parameters.
 macro_rules! gyroplanes {
     ($($model:ident, $formula:path, [$($kappa:ident)?];)*) => {$(
         impl Gyroplanes for $model {

@@ -1,19 +1,20 @@
-//! The upper half-space model: rows whose last coordinate, the height, is positive, with the metric `‖v‖²/(c y²)` at
-//! height y, c = −κ. Sources: Tseng, Yu, Liu, De Sa 2023, section 2.2 and eq. 9; the accurate forms are this
-//! project's own.
+//! The upper half-space model: rows whose last coordinate, the height, is positive, with the metric
+//! `‖v‖²/(c y²)` at height y, c = −κ. Sources: Tseng, Yu, Liu, De Sa 2023, section 2.2 and eq. 9; the
+//! accurate forms are this project's own.
 //!
-//! The metric of curvature κ is that of curvature −1 times a constant, so geodesics, exp, log and transport do not
-//! depend on κ, and moving and scaling a configuration changes none of its distances: no formula compares a
-//! coordinate with 1. Distances, logarithms and the exponential map keep their digits at every representable height;
-//! transport and inner products square heights, which f64 has room for between 1e-150 and 1e150.
+//! The metric of curvature κ is that of curvature −1 times a constant, so geodesics, exp, log and
+//! transport do not depend on κ. Moving and scaling a configuration changes none of its distances, so no
+//! formula compares a coordinate with 1. Distances, logarithms and the exponential map keep their digits
+//! at every representable height; transport and inner products square heights, for which f64 has room
+//! between 1e-150 and 1e150.
 
 use cotangent_engine::domain::least_height;
 use cotangent_engine::{Float, Row, Rows};
 
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one};
 
-/// The upper half-space of sectional curvature `kappa` < 0. The last coordinate is the height; the origin is at
-/// height 1.
+/// The upper half-space of sectional curvature `kappa` < 0. The last coordinate is the height; the
+/// origin is at height 1.
 ///
 /// ```
 /// use cotangent_engine::Row;
@@ -50,10 +51,12 @@ pub mod formulas {
     use Invariant::{Along, Dot, First, Last, Param, Wedge};
     use Vector::{Difference, Height, Input};
 
-    /// Of two points at heights a and b whose difference has the Euclidean norm δ, from p = √(δ/a) and q = √(δ/b): where they
-    /// are near, `r = δ/√(ab)` (2 sinh of half the distance, at curvature −1), and their distance.
+    /// For two points at heights a and b whose difference has the Euclidean norm δ, given p = √(δ/a) and
+    /// q = √(δ/b): whether they are near; `r = δ/√(ab)`, which is 2 sinh of half the distance at
+    /// curvature −1; and that distance.
     ///
-    /// Beyond r = 10¹⁰ it is 2 ln r to the last digit, from two logarithms, as r itself may overflow.
+    /// Beyond r = 10¹⁰ the distance is 2 ln r to the last digit. It is then computed from two
+    /// logarithms, because r itself may overflow.
     #[inline(always)]
     pub(crate) fn separation<S: Scalar>(p: S, q: S) -> (S::Mask, S, S) {
         let r = p * q;
@@ -98,12 +101,14 @@ pub mod formulas {
         }
     }
 
-    /// The longest geodesic that [`Exp`] follows, at curvature −1: from height 1 to 10^±152, beyond every `f32`.
+    /// The longest geodesic that [`Exp`] follows, at curvature −1: from height 1 to 10^±152, beyond
+    /// every `f32`.
     const LONGEST: f64 = 350.0;
 
-    /// Exponential map at x of v, Tseng et al. 2023, eq. 9, in half the length: with `u = tanh(‖w‖/2) w/‖w‖` of
-    /// w = v/a and D = ‖u_h‖² + (1 − u_n)², the point moves horizontally by `2a u_h/D`, to the height
-    /// `a sech²(‖w‖/2)/D`. A geodesic is followed to the length 350/√c at most.
+    /// Exponential map at x of v, Tseng et al. 2023, eq. 9, written with half the length: with
+    /// `u = tanh(‖w‖/2) w/‖w‖` of w = v/a and D = ‖u_h‖² + (1 − u_n)², the point moves horizontally by
+    /// `2a u_h/D`, to the height `a sech²(‖w‖/2)/D`. A geodesic is followed to the length 350/√c at
+    /// most.
     #[derive(Clone, Copy, Debug)]
     pub struct Exp;
 
@@ -122,13 +127,13 @@ pub mod formulas {
         }
     }
 
-    /// A coefficient of what may be 0.
+    /// A finite coefficient, because it may multiply 0.
     #[inline(always)]
     fn finite<S: Scalar>(x: S) -> S {
         x.min(S::constant(1e308)).max(S::constant(-1e308))
     }
 
-    /// For v = a w at height a: the coefficient of v's horizontal part, and what the height is multiplied by.
+    /// For v = a w at height a: the coefficient of v's horizontal part, and the factor of the height.
     #[inline(always)]
     fn exp<S: Scalar>(horizontal: S, vertical: S) -> [S; 2] {
         let limit = S::constant(1e150); // the squares stay finite
@@ -138,14 +143,14 @@ pub mod formulas {
         let (t, secant) = (S::constant(-0.25) * square * shorter).tanc_secant();
         let half = S::constant(0.5) * shorter.sqrt() * t;
         let (uu, un) = ((wh * half).square(), wn * half);
-        // 1 − u_n, which cancels on the way up, from 1 − ‖u‖² = sech².
+        // 1 − u_n cancels on the way up; there it comes from 1 − ‖u‖² = sech².
         let rest = S::select(S::zero().lt(un), (secant + uu) / (S::one() + un), S::one() - un);
         let den = uu + rest.square();
         [(half + half) / den, secant / den]
     }
 
-    /// A step of Riemannian gradient descent, `exp_x(−t c a² g)`, t = parameter 1: gradients that a row could not hold
-    /// are no obstacle.
+    /// A step of Riemannian gradient descent, `exp_x(−t c a² g)`, t = parameter 1. The Riemannian
+    /// gradient may be more than a row can hold.
     #[derive(Clone, Copy, Debug)]
     pub struct Descend;
 
@@ -182,7 +187,8 @@ pub mod formulas {
         }
     }
 
-    /// The coefficients of the difference and of the height, δ the norm of the difference.
+    /// The coefficients of the difference and of the height in the logarithm; δ is the norm of the
+    /// difference.
     #[inline(always)]
     fn log<S: Scalar>(delta: S, a: S, b: S) -> [S; 2] {
         let [p, q] = roots(delta, a, b);
@@ -195,7 +201,7 @@ pub mod formulas {
         [of_d, up]
     }
 
-    /// [`log`], from the norm of the difference's horizontal part.
+    /// [`log`], given the norm of the difference's horizontal part.
     #[inline(always)]
     fn log_apart<S: Scalar>(horizontal: S, a: S, b: S) -> [S; 2] {
         let rise = (b - a).abs();
@@ -203,12 +209,13 @@ pub mod formulas {
         let apart = S::zero().lt(larger);
         let larger = S::select(apart, larger, S::one());
         let delta = larger * ((horizontal / larger).square() + (rise / larger).square()).sqrt();
-        // Instead of 0, at which roots have no derivative.
+        // Takes the place of 0, where roots have no derivative.
         log(S::select(apart, delta, S::constant(1e-100) * a), a, b)
     }
 
-    /// The logarithm at x of y carried to the origin, in the frame there: a turn of the velocity over the height, w, by that of
-    /// [`Transport`], over √c. With t the horizontal part of x, σ = a + 1 and Q = ‖t‖² + σ²,
+    /// The logarithm at x of y carried to the origin, in the frame there: w, the velocity divided by the
+    /// height, turned as by [`Transport`] and divided by √c. With t the horizontal part of x, σ = a + 1
+    /// and Q = ‖t‖² + σ², the turned vector is
     /// `(w_h − (2/Q)(σ w_n + ⟨t,w⟩) t, w_n − (2/Q)(‖t‖² w_n − σ⟨t,w⟩))`.
     #[derive(Clone, Copy, Debug)]
     pub struct Centred;
@@ -231,7 +238,8 @@ pub mod formulas {
         }
     }
 
-    /// The point at time t = parameter 0 of the geodesic from x to y: [`Exp`] of t times [`Log`], which no row has to hold.
+    /// The point at time t = parameter 0 of the geodesic from x to y: [`Exp`] of t times [`Log`],
+    /// without storing the logarithm in a row.
     #[derive(Clone, Copy, Debug)]
     pub struct Geodesic;
 
@@ -271,8 +279,8 @@ pub mod formulas {
         }
     }
 
-    /// The turn of a vector v by 2 arctan(‖h‖/σ) in the plane of h and the height: the coefficient of h that is added to
-    /// v_h, and the new v_n.
+    /// The turn of a vector v by 2 arctan(‖h‖/σ) in the plane of h and the height: the coefficient of h
+    /// that is added to v_h, and the new v_n.
     #[inline(always)]
     fn turn<S: Scalar>(hh: S, hv: S, vn: S, sum: S) -> [S; 2] {
         // In units of σ, whose square may overflow.
@@ -347,8 +355,9 @@ pub mod formulas {
         }
     }
 
-    /// Signed distance from x at height y to the gyroplane through p at height b with normal a, a half-sphere or a vertical
-    /// hyperplane: with d = x − p, `(1/√c) arsinh((⟨d, a⟩ + ‖d‖² a_n/2b)/(y‖a‖))`.
+    /// Signed distance from x at height y to the gyroplane through p at height b with normal a, a
+    /// half-sphere or a vertical hyperplane: with d = x − p,
+    /// `(1/√c) arsinh((⟨d, a⟩ + ‖d‖² a_n/2b)/(y‖a‖))`.
     #[derive(Clone, Copy, Debug)]
     pub struct Gyroplane;
 
@@ -368,7 +377,7 @@ pub mod formulas {
             // At p itself it is linear.
             let sine = S::select(apart, q * (q * (cosine + p * (p * half))), along / y);
             let size = sine.abs();
-            // Beyond, ln 2s to the last digit; squares of p and q may overflow.
+            // Beyond this it is ln 2s to the last digit; squares of p and q may overflow.
             let distance = S::choose(
                 size.lt(S::constant(1e150)),
                 #[inline(always)]
@@ -384,8 +393,9 @@ pub mod formulas {
         }
     }
 
-    /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first: with w = ‖ω‖ and
-    /// g = w − ω_n, `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity that is −(1/√c) ln y. Law 24.
+    /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first: with
+    /// w = ‖ω‖ and g = w − ω_n, `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity
+    /// that is −(1/√c) ln y. Law 24.
     #[derive(Clone, Copy, Debug)]
     pub struct Busemann;
 
@@ -404,7 +414,7 @@ pub mod formulas {
             // For ω = 0, g = w = 1 and w + ω_n = 1.
             let defined = zero.lt(w);
             let w = S::select(defined, w, one);
-            // The roots of g and w + ω_n, of which the product is ‖ω_t‖.
+            // The square roots of g and of w + ω_n; their product is ‖ω_t‖.
             let larger = (w + up.abs()).sqrt();
             let smaller = norm / larger;
             let above = zero.lt(up);
@@ -412,13 +422,13 @@ pub mod formulas {
             let other = S::select(defined, other, one);
             let g = root.square();
             let size = S::constant(0.5) / (w * y);
-            // From what t has along ω_t and beside it, if that has a direction.
+            // From the parts of t along ω_t and orthogonal to it, if ω_t has a direction.
             let apart = (root * along - other).square() + g * (area / ww + y.square());
             let plain = g * (tt + y.square()) - two * dot + other.square();
             let ratio = size * S::select(zero.lt(ww), apart, plain);
             let rise = y - one;
             let (square, lean, climb) = (g * (tt + rise.square()), two * dot, two * rise * up);
-            // Beside low ideal points the terms are large, and only the ratio has its digits.
+            // Near low ideal points the terms are large, and only the ratio has its digits.
             let small = (size * (square + lean.abs() + climb.abs())).lt(one);
             let excess = S::select(small, size * (square - lean - climb), one);
             [by_ratio(ratio, excess, kappa)]

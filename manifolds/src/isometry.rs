@@ -1,24 +1,25 @@
-//! Isometries between the models of one space: the Poincaré ball, the hyperboloid, the Klein model and the half-space
-//! for κ < 0; the sphere and its stereographic projection for κ > 0.
+//! Isometries between the models of one space: the Poincaré ball, the hyperboloid, the Klein model and
+//! the half-space for κ < 0; the sphere and its stereographic projection for κ > 0.
 //!
-//! The hyperboloid is the hub of the first four: it holds most radii, and holds them best (its coordinates keep a
-//! radius to an ulp, where the ball's and Klein's run out of digits), so that points lose nothing on the way. Each
-//! model brings one formula to it and one from it, and the differentials of its map to the ball and back, by which tangent
-//! vectors go. Sources: Cannon, Floyd, Kenyon, Parry 1997, section 7; curvature is carried along, coordinates of
-//! curvature κ being those of curvature −1 divided by √-κ (in the half-space: the same).
+//! The hyperboloid is the hub of the first four, so that points lose nothing on the way. It holds the
+//! most radii, and holds them best: its coordinates keep a radius to an ulp, where the ball's and
+//! Klein's run out of digits. Each model brings one formula to it and one from it. Tangent vectors are
+//! converted by the differentials of these, and of each model's map to the ball and back. Sources:
+//! Cannon, Floyd, Kenyon, Parry 1997, section 7. Curvature is kept: coordinates of curvature κ are those
+//! of curvature −1 divided by √-κ (in the half-space: the same).
 //!
-//! The origins of the models are one point.
+//! The origins of the models are the same point.
 
 use cotangent_engine::Rows;
 
 use crate::manifold::{ConstantCurvature, CurvatureError};
 use crate::{HalfSpace, Klein, Lorentz, Sphere, Stereographic, stereographic};
 
-/// A manifold whose points can be taken to those of `N` without changing a distance. See
+/// A manifold whose points can be converted to those of `N` without changing a distance. See
 /// [`Point::to`](crate::Point::to) and [`Tangent::to`](crate::Tangent::to).
 ///
-/// Any two [`Hyperbolic`] models, and the stereographic model for κ > 0 with the sphere. What are not two models of
-/// one space does not convert:
+/// Holds for any two [`Hyperbolic`] models, and for the stereographic model for κ > 0 with the sphere.
+/// Manifolds that are not two models of one space do not convert:
 ///
 /// ```compile_fail,E0277
 /// use cotangent_engine::Row;
@@ -30,8 +31,8 @@ pub trait Isometric<N: ConstantCurvature>: ConstantCurvature {
     /// The other model of this space.
     ///
     /// # Panics
-    /// If there is none at this curvature: a stereographic model is the hyperboloid's for κ < 0, the sphere's for
-    /// κ > 0.
+    /// If there is none at this curvature: a stereographic model corresponds to the hyperboloid for
+    /// κ < 0, to the sphere for κ > 0.
     fn counterpart(&self) -> N;
 
     /// The same points in the other model.
@@ -41,10 +42,12 @@ pub trait Isometric<N: ConstantCurvature>: ConstantCurvature {
     fn push<R: Rows>(&self, x: &R, v: &R) -> R;
 }
 
-/// A model of hyperbolic space, by its isometry with the hyperboloid. Any two convert into one another.
+/// A model of hyperbolic space, given by its isometry with the hyperboloid. Any two convert into one
+/// another.
 ///
-/// Points go by way of the hyperboloid. So do not tangent vectors, whose radial parts are so long there that those of other
-/// models would be lost in their rounding: they go by way of the ball, where neither side is the hyperboloid.
+/// Points are converted by way of the hyperboloid. Tangent vectors are not: their radial parts are so
+/// long there that those of other models would be lost in their rounding. They go by way of the ball,
+/// unless one side is the hyperboloid.
 pub trait Hyperbolic: ConstantCurvature {
     /// Whether this is the hyperboloid.
     const HYPERBOLOID: bool = false;
@@ -72,20 +75,21 @@ pub trait Hyperbolic: ConstantCurvature {
         ball(self.kappa()).of_hyperboloid(&self.onto_hyperboloid(x))
     }
 
-    /// The differential of [`onto_ball`](Self::onto_ball) at `x`. By default by way of the hyperboloid: a formula of the model's
-    /// own keeps more digits far out.
+    /// The differential of [`onto_ball`](Self::onto_ball) at `x`. By default it goes by way of the
+    /// hyperboloid; a formula of the model's own keeps more digits far out.
     fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R {
         ball(self.kappa()).push_of_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v))
     }
 
-    /// Tangent vectors at a point `x` of the ball in this model. By default as there.
+    /// Tangent vectors at a point `x` of the ball in this model. By default by way of the hyperboloid,
+    /// too.
     fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R {
         let ball = ball(self.kappa());
         self.push_of_hyperboloid(&ball.onto_hyperboloid(x), &ball.push_onto_hyperboloid(x, v))
     }
 }
 
-/// The ball of a curvature that a hyperbolic model has.
+/// The ball with the curvature of a hyperbolic model.
 #[track_caller]
 fn ball(kappa: f64) -> Stereographic {
     existing(Stereographic::ball(kappa))
@@ -150,8 +154,8 @@ fn space<R: Rows>(x: &R) -> R {
     x.columns(1..x.width())
 }
 
-/// A model whose points have one coordinate less than the hyperboloid's, with its maps up and down, and what it has of its own
-/// to and from the ball.
+/// A model whose points have one coordinate less than the hyperboloid's: with its maps up and down, and
+/// its own methods to and from the ball.
 macro_rules! hyperbolic {
     ($model:ident, $new:path, $up:path, $down:path, { $($ball:item)* }) => {
         impl Hyperbolic for $model {
@@ -218,7 +222,7 @@ impl Isometric<Sphere> for Stereographic {
     }
 }
 
-/// The projection from the pole opposite to the origin, which has no image: it becomes NaN.
+/// The projection from the pole opposite to the origin. That pole has no image and becomes NaN.
 impl Isometric<Stereographic> for Sphere {
     fn counterpart(&self) -> Stereographic {
         existing(Stereographic::new(self.kappa()))
@@ -231,8 +235,8 @@ impl Isometric<Stereographic> for Sphere {
     }
 }
 
-/// The row formulas of the isometries. Parameter 0 is κ. Rows that go up to the hyperboloid or the sphere come with a
-/// first coordinate of 0; rows that come down leave it behind.
+/// The row formulas of the isometries. Parameter 0 is κ. Rows that go up to the hyperboloid or the
+/// sphere have a first coordinate of 0 added; rows that come down lose their first.
 pub mod formulas {
     use cotangent_engine::registry::{
         Formula, Range,
@@ -243,15 +247,15 @@ pub mod formulas {
     use Invariant::{Dot, First, Last, Margin, Param};
     use Vector::{Height, Input, Time};
 
-    /// Stereographic projection upwards, for either sign of κ: `X_s = 2x/m`, `X₀ = (2/m − 1)/√|κ|`. For κ < 0 these
-    /// are the coordinates of law 29, the sum in X₀'s numerator being 2 − m.
+    /// Stereographic projection upwards, for either sign of κ: `X_s = 2x/m`, `X₀ = (2/m − 1)/√|κ|`. For
+    /// κ < 0 these are the coordinates of law 29, the sum in X₀'s numerator being 2 − m.
     #[inline(always)]
     fn stereographic_up<S: Scalar>(m: S, kappa: S) -> [S; 2] {
         let factor = S::constant(2.0) / m;
         [factor, (factor - S::one()) / kappa.abs().sqrt()]
     }
 
-    /// A formula upwards, by the margin of a point: coefficients of the point and of time.
+    /// A formula upwards, from the margin of a point: coefficients of the point and of time.
     macro_rules! up {
         ($(#[$doc:meta])* $formula:ident, $name:literal, $domain:expr, |$margin:ident, $kappa:ident| $eval:expr) => {
             $(#[$doc])*
@@ -322,7 +326,8 @@ pub mod formulas {
         LorentzToKlein, "isometry.lorentz_to_klein", |time| time.recip()
     }
 
-    /// From the sphere to the stereographic model: `X_s/(1 + √κ X₀)`, for negative X₀ `X_s (1 − √κ X₀)/(κ‖X_s‖²)`.
+    /// From the sphere to the stereographic model: `X_s/(1 + √κ X₀)`, for negative X₀
+    /// `X_s (1 − √κ X₀)/(κ‖X_s‖²)`.
     #[derive(Clone, Copy, Debug)]
     pub struct SphereToStereographic;
 
@@ -342,7 +347,8 @@ pub mod formulas {
     }
 
     /// From the half-space to the hyperboloid: a row (0, t, y) becomes
-    /// `(‖t‖² + y² + 1, 2t, ‖t‖² + y² − 1)/(2y√c)`. Points beyond the hyperboloid's range are settled at its end.
+    /// `(‖t‖² + y² + 1, 2t, ‖t‖² + y² − 1)/(2y√c)`. Points beyond the hyperboloid's range are settled at
+    /// its end.
     #[derive(Clone, Copy, Debug)]
     pub struct HalfSpaceToLorentz;
 
@@ -356,7 +362,7 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([tt, y, kappa]: [S; 3]) -> [S; 3] {
-            // Finite also where the quotients are not: what follows multiplies them by 0.
+            // Kept finite where the quotients are not, because they are multiplied by 0 later.
             let limit = S::constant(1e300);
             let factor = ((-kappa).sqrt() * y).recip().min(limit);
             let half = S::constant(0.5) * factor;
@@ -388,7 +394,8 @@ pub mod formulas {
         }
     }
 
-    /// The differential of `2p/(1 + c‖p‖²)`, from the ball to the Klein model, at p along v: `a v + κ⟨p, v⟩a² p`, a = 2/(2 − m).
+    /// The differential of `2p/(1 + c‖p‖²)`, from the ball to the Klein model, at p along v:
+    /// `a v + κ⟨p, v⟩a² p`, a = 2/(2 − m).
     #[derive(Clone, Copy, Debug)]
     pub struct PushBallToKlein;
 
@@ -425,9 +432,9 @@ pub mod formulas {
         }
     }
 
-    /// The differential of the inversion that takes the ball to the half-space, at p = (p_t, p_n) along v, parameter 1 = λ:
-    /// with u = √c p, g = 1 − u_n = (m + ‖u_t‖²)/(1 + u_n), m = 2/λ, and D = ‖u_t‖² + g² the squared distance from the
-    /// point that goes to infinity,
+    /// The differential of the inversion that takes the ball to the half-space, at p = (p_t, p_n) along
+    /// v, parameter 1 = λ: with u = √c p, g = 1 − u_n = (m + ‖u_t‖²)/(1 + u_n), m = 2/λ, and
+    /// D = ‖u_t‖² + g² the squared distance from the point that goes to infinity,
     ///
     /// ```text
     /// (2√c/D) (v_t − k u_t, −(v_n (‖u_t‖² − g²) + 2g ⟨u_t, v_t⟩)/D),   k = 2 (⟨u_t, v_t⟩ − g v_n)/D

@@ -1,10 +1,11 @@
-//! The Klein (Beltrami) model: the ball of radius 1/√-κ in which geodesics are straight chords. Sources: Ungar 2005
-//! for the model; the accurate forms are this project's own.
+//! The Klein (Beltrami) model: the ball of radius 1/√-κ in which geodesics are straight chords. Sources:
+//! Ungar 2005 for the model; the accurate forms are this project's own.
 //!
-//! With e = 1 + κ‖q‖² and the metric `‖v‖²/e − κ⟨q,v⟩²/e²`, the logarithm is a multiple of the difference, the
-//! exponential map moves along v, and transport adds a multiple of the difference. Nothing here cancels for κ < 0,
-//! but a Klein coordinate holds half the digits of a radius: `e` is the square of what the Poincaré ball keeps, so
-//! f64 reaches the radius 18.7/√-κ and f32 8.7/√-κ, and an ulp of a coordinate is a distance of u cosh²r.
+//! With e = 1 + κ‖q‖² and the metric `‖v‖²/e − κ⟨q,v⟩²/e²`, the logarithm is a multiple of the
+//! difference, the exponential map moves along v, and transport adds a multiple of the difference.
+//! Nothing here cancels for κ < 0, but a Klein coordinate holds half the digits of a radius: `e` is the
+//! square of what the Poincaré ball keeps, so f64 reaches the radius 18.7/√-κ and f32 8.7/√-κ, and an
+//! ulp of a coordinate is a distance of u cosh²r.
 
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Rows};
@@ -50,8 +51,8 @@ pub mod formulas {
     /// The squared chord of the points on the hyperboloid: with d the difference and s the sum,
     /// `(‖d‖² − κ⟨d,s⟩²/(√e_x + √e_y)²)/√(e_x e_y)`, all of it positive.
     ///
-    /// `⟨d,s⟩ = ‖y‖² − ‖x‖²` is `⟨x,d⟩ + ⟨y,d⟩` of points that are nearer to each other than to the boundary, in the sense that
-    /// c‖d‖² < e, and `(e_y − e_x)/κ` of others.
+    /// `⟨d,s⟩ = ‖y‖² − ‖x‖²` is computed as `⟨x,d⟩ + ⟨y,d⟩` for points that are nearer to each other
+    /// than to the boundary, in the sense that c‖d‖² < e, and as `(e_y − e_x)/κ` for others.
     #[inline(always)]
     fn chord<S: Scalar>(ex: S, ey: S, dd: S, xd: S, yd: S, kappa: S) -> S {
         let (rx, ry) = (ex.sqrt(), ey.sqrt());
@@ -60,10 +61,10 @@ pub mod formulas {
         (dd - kappa * (ds / (rx + ry)).square()) / (rx * ry)
     }
 
-    /// The vectors of formulas of the chord.
+    /// The basis of the formulas that use the chord.
     const CHORD: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
 
-    /// What they read.
+    /// The invariants of these formulas.
     const OF_CHORD: [Invariant; 6] =
         [Margin(0), Margin(1), Dot(2, 2), Accurate(0, 2), Accurate(1, 2), Param(0)];
 
@@ -101,7 +102,8 @@ pub mod formulas {
             let along = xv.min(limit).max(-limit) / e;
             let (t, secant) = (kappa * (vv / e - kappa * along.square())).tanc_secant();
             let outward = -kappa * t * along;
-            // 1 + `outward`, which cancels on the way in, from the product with its conjugate.
+            // 1 + `outward` cancels on the way in; there it is computed from the product with its
+            // conjugate.
             let conjugate = secant - kappa * t.square() * vv / e;
             let inward = outward.lt(S::zero());
             [S::one(), t / S::select(inward, conjugate / (S::one() - outward), S::one() + outward)]
@@ -126,7 +128,8 @@ pub mod formulas {
     }
 
     /// The logarithm at x of y carried to the origin: with D the distance at curvature −1 and d = y − x,
-    /// `(D/sinh D)(d + c⟨x,d⟩/(√e_x (1 + √e_x)) x)/√e_y`. That is the part of d along x over √e_x, and the part beside it.
+    /// `(D/sinh D)(d + c⟨x,d⟩/(√e_x (1 + √e_x)) x)/√e_y`. The bracket is d with its part along x divided
+    /// by √e_x.
     #[derive(Clone, Copy, Debug)]
     pub struct Centred;
 

@@ -3,12 +3,12 @@
 //! A [`Manifold`] knows its distance, exponential map, parallel transport, retraction and the conversion
 //! of Euclidean into Riemannian gradients. Each operation is one row formula and works at three levels:
 //! on a single row ([`Row`](cotangent_engine::Row)), on a tensor row by row, and on tape variables.
-//! [`Point`] and [`Tangent`] keep the geometries apart in the type system; [`Param`] is a table of points
-//! to be learned, and a [`Module`] whatever has some.
+//! [`Point`] and [`Tangent`] keep the geometries apart in the type system; [`Param`] is a table of
+//! points to be learned, and a [`Module`] is anything that has parameters.
 //!
 //! | manifold | file |
 //! |---|---|
-//! | [`Stereographic`]: the Poincaré ball for κ < 0, flat at 0, the projected sphere for κ > 0 | `stereographic/` |
+//! | [`Stereographic`]: Poincaré ball for κ < 0, flat at 0, projected sphere for κ > 0 | `stereographic/` |
 //! | [`Lorentz`]: the hyperboloid | `lorentz.rs` |
 //! | [`Klein`]: the ball with straight geodesics | `klein.rs` |
 //! | [`HalfSpace`]: the upper half-space | `half_space.rs` |
@@ -22,15 +22,17 @@
 //! | on them | file |
 //! |---|---|
 //! | isometries between the models of one space: [`Point::to`], [`Isometric`] | `isometry.rs` |
-//! | signed distances to hyperplanes and horospheres: [`Gyroplanes`], [`Busemann`] | `gyroplane.rs`, `busemann.rs` |
-//! | activations as points: [`Lorentz::pseudo_polar`], [`HalfSpace::psi`], [`HalfSpace::xi`] | `pseudo_polar.rs`, `psi_xi.rs` |
+//! | signed distances to hyperplanes: [`Gyroplanes`] | `gyroplane.rs` |
+//! | signed distances to horospheres: [`Busemann`] | `busemann.rs` |
+//! | activations as points of the hyperboloid: [`Lorentz::pseudo_polar`] | `pseudo_polar.rs` |
+//! | activations as points of the half-space: [`HalfSpace::psi`], [`HalfSpace::xi`] | `psi_xi.rs` |
 //! | entailment cones: [`EntailmentCones`], [`shadow_cones`] | `cones.rs`, `shadow_cones.rs` |
 //! | attention scores of all pairs: [`scores`] | `scores.rs` |
 //!
 //! | of several points | file |
 //! |---|---|
 //! | [`Barycentre`]: gyromidpoint, Einstein midpoint, Lorentz centroid | `barycentre.rs` |
-//! | [`FrechetMean`]: of least squared distances, differentiable | `frechet.rs` |
+//! | [`FrechetMean`]: the point of least squared distances, differentiable | `frechet.rs` |
 //! | [`WrappedNormal`]: a distribution with a closed density | `wrapped_normal.rs` |
 //! | [`symmetric_eigen`]: principal directions | `matrix.rs` |
 //!
@@ -95,14 +97,14 @@ pub use stereographic::{Curved, MatVec, PoincareBall, Stereographic};
 pub use stiefel::Stiefel;
 pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 
-/// What this project's own tests cannot reach through the public interface. No part of that: it changes without notice.
+/// For this project's own tests: what they need beyond the public interface. It changes without notice.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::matrix::Matrix;
     pub use crate::spectral::{exp_divided, exp_divided_twice};
 }
 
-/// The row formulas, for those who apply them directly.
+/// The row formulas, for direct use.
 pub mod formulas {
     pub use crate::barycentre::formulas as barycentre;
     pub use crate::cones::formulas as cones;

@@ -1,10 +1,10 @@
 //! The Lorentz model: the upper sheet of the hyperboloid ⟨x, x⟩_L = 1/κ in Minkowski space, κ < 0, time
 //! coordinate first. Sources: Nickel & Kiela 2018; the accurate forms are this project's own.
 //!
-//! The time coordinates of points and tangent vectors are determined by the others, `x₀² = ‖x‖² − 1/κ` and
-//! `x₀v₀ = ⟨x, v⟩` in space coordinates, so what is measured reads the space coordinates only. Rounding of a stored
-//! time coordinate, which in f32 is soon larger than the distance itself, does no harm; and with squared areas
-//! `‖x‖²‖y‖² − ⟨x, y⟩²` taken as such, nothing cancels however far out.
+//! The time coordinates of points and tangent vectors are determined by the others, `x₀² = ‖x‖² − 1/κ`
+//! and `x₀v₀ = ⟨x, v⟩` in space coordinates, so measurements read the space coordinates only. A stored
+//! time coordinate has a rounding error which in f32 soon exceeds the distance itself; this does no harm
+//! here. Squared areas `‖x‖²‖y‖² − ⟨x, y⟩²` are computed as such, so nothing cancels however far out.
 
 use cotangent_engine::domain::{largest_time, margin};
 use cotangent_engine::{Float, Row, Rows};
@@ -53,16 +53,18 @@ pub mod formulas {
     use Invariant::{Along, Dot, First, Param, Wedge};
     use Vector::{Difference, Flip, Input, Sum, Time};
 
-    /// Beyond this, squared areas are given up: they overflow.
+    /// Squared areas beyond this overflow; other forms are used instead.
     const LARGEST: f64 = 1e300;
 
-    /// How far [`Geodesic`] goes beyond an end, at curvature −1: from one boundary of the hyperboloid in `f64` to the other.
+    /// How far [`Geodesic`] goes beyond an end, at curvature −1: from one boundary of the hyperboloid in
+    /// `f64` to the other.
     const FARTHEST: f64 = 350.0;
 
-    /// The squared chord ⟨d, d⟩_L of two points, from inner products of their space coordinates and the squared
-    /// area `xx yy − xy²` that these span: every term is positive.
+    /// The squared chord ⟨d, d⟩_L of two points, from inner products of their space coordinates and the
+    /// squared area `xx yy − xy²` that these span: every term is positive.
     ///
-    /// With `1/c = −1/κ`: `h = 2 (area + ‖d‖²/c)/(x₀y₀ + ⟨x, y⟩ + 1/c)`, which follows from `d₀(x₀ + y₀) = ⟨d, x + y⟩`.
+    /// With `1/c = −1/κ`: `h = 2 (area + ‖d‖²/c)/(x₀y₀ + ⟨x, y⟩ + 1/c)`, which follows from
+    /// `d₀(x₀ + y₀) = ⟨d, x + y⟩`.
     #[inline(always)]
     fn chord<S: Scalar>(xx: S, yy: S, xy: S, dd: S, area: S, kappa: S) -> S {
         let inverse = -kappa.recip();
@@ -75,22 +77,22 @@ pub mod formulas {
         S::select(area.lt(S::constant(LARGEST)), h, two * (difference - inverse).max(S::zero()))
     }
 
-    /// The basis of vectors that formulas of the chord d = y − x make.
+    /// The basis of the formulas that use the chord d = y − x.
     const CHORD: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Time];
 
     /// The invariants of these formulas.
     const OF_CHORD: [Invariant; 9] =
         [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(0, 2), Dot(2, 2), Wedge(0, 2, 2), First(0), First(1), Param(0)];
 
-    /// The time coordinate of the chord from the space coordinates, `⟨d, x + y⟩/(x₀ + y₀)`: between nearby points far out,
-    /// stored ones differ by their rounding only.
+    /// The time coordinate of the chord from the space coordinates, `⟨d, x + y⟩/(x₀ + y₀)`. Stored time
+    /// coordinates of nearby points far out differ only by their rounding.
     #[inline(always)]
     fn time_of_chord<S: Scalar>(x_time: S, y_time: S, xd: S, dd: S) -> S {
         (xd + xd + dd) / (x_time + y_time)
     }
 
-    /// ⟨u, v⟩_L of tangent vectors at x, from inner products of the space coordinates and `xx uv − xu xv`: for u = v,
-    /// every term is positive.
+    /// ⟨u, v⟩_L of tangent vectors at x, from inner products of the space coordinates and
+    /// `xx uv − xu xv`: for u = v, every term is positive.
     #[inline(always)]
     fn tangent_product<S: Scalar>(xx: S, xu: S, xv: S, uv: S, area: S, kappa: S) -> S {
         let inverse = -kappa.recip();
@@ -121,7 +123,8 @@ pub mod formulas {
         const VECTOR: bool = false;
         const METRIC: Metric = Metric::Space;
         const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
-        // The area that sum and difference span is twice that of the points, and the same from both sides.
+        // The area spanned by sum and difference is twice that of the points, and the same from both
+        // sides.
         const INVARIANTS: [Invariant; 6] =
             [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(2, 2), Wedge(3, 2, 2), Param(0)];
         cotangent_engine::compiled_here!(row, specialised);
@@ -133,8 +136,8 @@ pub mod formulas {
 
     /// Exponential map at x of v: `cosc(κ‖v‖²) x + sinc(κ‖v‖²) v`.
     ///
-    /// Where v takes the geodesic back past the origin the two cancel: the coordinates of the result have an error of
-    /// an ulp of theirs, as much as rounding v itself has.
+    /// Where v takes the geodesic back past the origin the two terms cancel. The error of the result's
+    /// coordinates is then an ulp of these terms, as much as rounding v itself causes.
     #[derive(Clone, Copy, Debug)]
     pub struct Exp;
 
@@ -149,9 +152,9 @@ pub mod formulas {
         #[inline(always)]
         fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 2] {
             let square = tangent_product(xx, xv, xv, vv, area, kappa);
-            // Beyond this radius the result is off every storage type's hyperboloid, and is settled. So
-            // it is where v overflows and the square is NaN: a NaN in v itself reaches the result through
-            // the sum.
+            // Beyond this radius the result is off every storage type's hyperboloid, and the domain
+            // settles it. The same happens where v overflows and the square is NaN. A NaN in v itself
+            // reaches the result through the sum.
             let (s, least) = (kappa * square, S::constant(-1e5));
             let s = S::select(least.lt(s), s, least);
             let (sinc, cosc) = s.sinc_cosc();
@@ -180,7 +183,7 @@ pub mod formulas {
         }
     }
 
-    /// The point at time t = parameter 1 of the geodesic from x to y, a sum of these.
+    /// The point at time t = parameter 1 of the geodesic from x to y, as a combination of x and y.
     #[derive(Clone, Copy, Debug)]
     pub struct Geodesic;
 
@@ -202,8 +205,8 @@ pub mod formulas {
         }
     }
 
-    /// ⟨d, v⟩_L of a chord d = y − x and a tangent vector v at x, from half the chord's square, h/2, and products of space
-    /// coordinates, `turn = xx dv − xd xv`: `x₀² ⟨d, v⟩_L = turn + dv/c − (h/2) xv`.
+    /// ⟨d, v⟩_L of a chord d = y − x and a tangent vector v at x, from half the chord's square, h/2, and
+    /// products of space coordinates, `turn = xx dv − xd xv`: `x₀² ⟨d, v⟩_L = turn + dv/c − (h/2) xv`.
     #[inline(always)]
     fn chord_product<S: Scalar>(xx: S, yy: S, half: S, xv: S, dv: S, turn: S, kappa: S) -> S {
         let inverse = -kappa.recip();
@@ -331,12 +334,13 @@ pub mod formulas {
         }
     }
 
-    /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: what a boost that takes x to the origin makes
-    /// of the component `along`. `ahead` is that of y − x; `across` is the square of what y has beside x.
+    /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: the image of the
+    /// component `along` under the boost that takes x to the origin. `ahead` is the component of y − x;
+    /// `across` is the square of y's part orthogonal to x.
     ///
-    /// With s = x₀ + y₀ it is `√c (2 s ahead/c − across (s ‖x‖ − ahead x₀))/(s² − ahead²)`, 0 to the bit
-    /// where y is x. Where y is far ahead or behind, s² − ahead² cancels, and x₀ − ‖x‖ and y₀ − `along` are
-    /// taken as quotients instead.
+    /// With s = x₀ + y₀ it is `√c (2 s ahead/c − across (s ‖x‖ − ahead x₀))/(s² − ahead²)`, exactly 0
+    /// where y is x. Where y is far ahead or behind, s² − ahead² cancels; then x₀ − ‖x‖ and y₀ − `along`
+    /// are computed as quotients instead.
     #[inline(always)]
     pub(crate) fn outward<S: Scalar>(xx: S, yy: S, along: S, ahead: S, across: S, kappa: S) -> S {
         let (square, x) = (-kappa.recip(), xx.sqrt());
@@ -351,12 +355,15 @@ pub mod formulas {
         (-kappa).sqrt() * S::select(near, beside, g * along - h * x)
     }
 
-    /// The logarithm at x of y carried to the origin: that of y moved by the boost that takes x there. With u = x/‖x‖ and d = y − x
-    /// it is `arcsinc(κh/4)/√(1 − κh/4) (d + (r − ⟨d, u⟩) u)`, r the component `outward`, h the squared chord, or with
-    /// `−(d₀ + √c h/2)/(x₀ + 1/√c) x` for the last; in space coordinates: it has no time.
+    /// The logarithm at x of y carried to the origin. It is the logarithm, at the origin, of y moved by
+    /// the boost that takes x there. With u = x/‖x‖ and d = y − x it is
+    /// `arcsinc(κh/4)/√(1 − κh/4) (d + (r − ⟨d, u⟩) u)`, with r the component `outward` and h the
+    /// squared chord; or with `−(d₀ + √c h/2)/(x₀ + 1/√c) x` as the last term. These are space
+    /// coordinates; the time coordinate is 0.
     ///
-    /// Far out the logarithm itself has coordinates that are 2√c x₀ times as long as it is, and transport from there leaves
-    /// the rounding of these. What cancels here is r − ⟨d, u⟩ between nearby points at different radii far out.
+    /// Far out the coordinates of the logarithm itself are 2√c x₀ times as long as it is, and after
+    /// transport their rounding remains. Here only r − ⟨d, u⟩ cancels, between nearby points at
+    /// different radii far out.
     #[derive(Clone, Copy, Debug)]
     pub struct Centred;
 
@@ -371,7 +378,8 @@ pub mod formulas {
         fn eval<S: Scalar>([xx, yy, xy, xd, dd, area, x_time, y_time, kappa]: [S; 9]) -> [S; 4] {
             let (h, inverse) = (chord(xx, yy, xy, dd, area, kappa), -kappa.recip());
             let a = velocity_of_chord(h, kappa);
-            // Beside the origin x has no direction, and nothing cancels.
+            // Near the origin x has no direction; the other form is used there, in which nothing
+            // cancels.
             let (first, second) = ((xx + inverse).sqrt(), (yy + inverse).sqrt());
             let rise = time_of_chord(first, second, xd, dd) + S::constant(0.5) * (-kappa).sqrt() * h;
             let far = inverse.lt(xx);
@@ -383,8 +391,8 @@ pub mod formulas {
         }
     }
 
-    /// Signed distance from x to the gyroplane through p with normal a, `(1/√c) arsinh(√c ⟨x, a⟩_L/√⟨a, a⟩_L)`, where
-    /// ⟨x, a⟩_L is the product of the chord from p with a.
+    /// Signed distance from x to the gyroplane through p with normal a,
+    /// `(1/√c) arsinh(√c ⟨x, a⟩_L/√⟨a, a⟩_L)`, where ⟨x, a⟩_L is the product of the chord from p with a.
     #[derive(Clone, Copy, Debug)]
     pub struct Gyroplane;
 
@@ -413,12 +421,13 @@ pub mod formulas {
             let product = chord_product(pp, xx, half, pa, da, turn, kappa);
             let norm = tangent_product(pp, pa, pa, aa, of_a, kappa).max(S::zero()).sqrt();
             let c = (-kappa).sqrt();
-            // The norm itself where it is 0 or NaN.
+            // Where the norm is 0 or NaN, the sine is the norm itself.
             [S::select(S::zero().lt(norm), c * product / norm, norm).asinh() / c]
         }
     }
 
-    /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln √c (x₀ − ⟨x, u⟩)`, from space coordinates. Law 24.
+    /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln √c (x₀ − ⟨x, u⟩)`, from space
+    /// coordinates. Law 24.
     #[derive(Clone, Copy, Debug)]
     pub struct Busemann;
 
@@ -519,7 +528,7 @@ impl Manifold for Lorentz {
             return Err(OffManifold { manifold: Self::NAME, condition, by: time - limit });
         }
         let by = (time - right).abs();
-        // One rounding of the time coordinate, and one of this check.
+        // The tolerance is one rounding of the time coordinate and one of this check.
         if by <= 2.0 * T::EPSILON * right {
             return Ok(());
         }

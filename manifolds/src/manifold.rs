@@ -9,7 +9,7 @@ use rand_distr::StandardNormal;
 
 use crate::momentum::{self, Motion, Moving, OnTape, Rule};
 
-/// By how much a row is off a manifold.
+/// A row that is not a point of the manifold, and by how much.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("not a point of {manifold}: {condition} fails by {by:e}")]
 pub struct OffManifold {
@@ -22,7 +22,8 @@ pub struct OffManifold {
 }
 
 impl OffManifold {
-    /// That `1 + κ‖x‖²`, here `margin`, is not positive: by how much; infinitely, where squares overflow.
+    /// Fails unless `margin`, which is `1 + κ‖x‖²`, is positive. A NaN margin, where squares overflow,
+    /// is off by infinity.
     pub(crate) fn unless_inside(manifold: &'static str, margin: f64) -> Result<(), OffManifold> {
         if margin > 0.0 {
             return Ok(());
@@ -31,7 +32,7 @@ impl OffManifold {
         Err(OffManifold { manifold, condition: "1 + kappa |x|^2 > 0", by })
     }
 
-    /// What every manifold asks for first: `least` coordinates or more, all finite.
+    /// What every manifold requires first: at least `least` coordinates, all finite.
     pub(crate) fn unless_finite<T: Float>(
         manifold: &'static str,
         x: &[T],
@@ -48,19 +49,19 @@ impl OffManifold {
     }
 }
 
-/// By how much a vector is off a tangent space.
+/// A vector that is not in the tangent space, and by how much.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("not a tangent vector of {manifold} at this point: {by:e} of it is off the tangent space")]
 pub struct OffTangent {
     /// The manifold's name.
     pub manifold: &'static str,
-    /// The largest coordinate that is off, as a part of the vector's largest; NaN or infinite for a vector with such
-    /// coordinates.
+    /// The largest coordinate of the part off the tangent space, relative to the vector's largest
+    /// coordinate; NaN or infinite for a vector with such coordinates.
     pub by: f64,
 }
 
-/// Whether projecting `v` removes no more than rounding of its coordinates may have put there: 4 ulp of the largest
-/// for each, times a condition.
+/// Accepts `v` if projecting it removes no more than the rounding of its coordinates explains: for each
+/// coordinate 4 ulp of the largest, times `condition`.
 #[track_caller]
 pub(crate) fn tangent_within<M: Manifold, T: Float>(
     manifold: &M,
@@ -69,7 +70,7 @@ pub(crate) fn tangent_within<M: Manifold, T: Float>(
     condition: f64,
 ) -> Result<(), OffTangent> {
     assert_eq!(v.len(), x.len(), "{}: a vector and a point of as many coordinates", M::NAME);
-    // NaN, where the projection overflows, is kept.
+    // Keeps NaN, which arises where the projection overflows.
     let largest = |v: &[T]| {
         let abs = v.iter().map(|c| c.to_f64().abs());
         abs.fold(0.0_f64, |m, c| if c > m || c.is_nan() { c } else { m })
@@ -84,7 +85,7 @@ pub(crate) fn tangent_within<M: Manifold, T: Float>(
     if removed <= 4.0 * T::EPSILON * condition * v.len() as f64 * size { Ok(()) } else { off(removed / size) }
 }
 
-/// Panics where a dimension is none.
+/// Panics if the dimension is 0.
 #[track_caller]
 pub(crate) fn at_least_one(manifold: &str, dim: usize) {
     assert!(dim > 0, "{manifold}: a manifold of dimension 0 has no origin");
@@ -123,8 +124,8 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The name used in files and messages.
     const NAME: &'static str;
 
-    /// The one dimension of a manifold that knows its size; `None` for a family with a member of every
-    /// dimension. Where there is one, methods that take a dimension take no other.
+    /// The only dimension of a manifold of fixed size; `None` for a family with a member of every
+    /// dimension. If there is one, methods that take a dimension accept no other.
     fn fixed_dimension(&self) -> Option<usize> {
         None
     }
@@ -142,8 +143,9 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The distinguished point that coordinates are taken about.
     fn origin<T: Float>(&self, dim: usize) -> Row<T>;
 
-    /// Geodesic distance. It has no derivative at `x = y`, and there 0 stands for it: its square has second derivatives
-    /// of 0 there, where [`squared_dist`](Self::squared_dist) has those of the metric.
+    /// Geodesic distance. It has no derivative at `x = y`; 0 is used in its place. So its square has
+    /// second derivatives of 0 there, while [`squared_dist`](Self::squared_dist) has those of the
+    /// metric.
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar;
 
     /// The square of the geodesic distance, `⟨log_x y, log_x y⟩_x`, which is smooth at `x = y` too.
@@ -174,7 +176,7 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The tangent vector at `x` nearest to an arbitrary vector.
     fn project_tangent<R: Rows>(&self, x: &R, v: &R) -> R;
 
-    /// A point near an arbitrary row; valid points are returned to the bit.
+    /// A point near an arbitrary row; valid points are returned unchanged, bit for bit.
     fn project<R: Rows>(&self, x: &R) -> R;
 
     /// A retraction: agrees with [`exp`](Self::exp) to first order. The default *is* `exp`, which costs no
@@ -189,10 +191,11 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.exp(x, &R::vector(Scale, [&velocity], [t]))
     }
 
-    /// [`descend`](Self::descend) in place, up to rounding, on the calling thread: points and gradients are `[rows, width]`.
+    /// [`descend`](Self::descend) in place on the calling thread, with the same result up to rounding.
+    /// Points and gradients are `[rows, width]`.
     ///
     /// # Errors
-    /// The first row that would not be finite. It is unchanged, other rows may have moved.
+    /// The first row whose result would not be finite. It is unchanged; other rows may have moved.
     fn descend_rows<T: Float>(
         &self,
         points: &mut [T],
@@ -209,25 +212,27 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         self.exp(x, &R::vector(Descent, [&gradient], [rate]))
     }
 
-    /// [`descend`](Self::descend) on a tape, of points and gradients `[rows, width]`, for steps on a device: where
-    /// [`descend_rows`](Self::descend_rows) has a shorter form that rounds otherwise, that.
+    /// [`descend`](Self::descend) on a tape, for steps on a device: points and gradients are
+    /// `[rows, width]`. A manifold whose [`descend_rows`](Self::descend_rows) has a shorter form that
+    /// rounds differently uses that form here too.
     fn descend_on_tape<'t, T: Float>(&self, x: Var<'t, T>, g: Var<'t, T>, rate: f64) -> Var<'t, T> {
         self.descend(&x, &g, &x.constant(rate))
     }
 
-    /// Second moments that adaptive optimisers keep for a row of this width: one, of the Riemannian norm, so that
-    /// steps commute with isometries; in Euclidean space one for each coordinate. Bécigneul & Ganea 2019.
+    /// Number of second moments that adaptive optimisers keep for a row of this width. It is one, of the
+    /// Riemannian norm, so that steps commute with isometries; in Euclidean space it is one for each
+    /// coordinate. Bécigneul & Ganea 2019.
     fn moments(&self, width: usize) -> usize {
         let _ = width;
         1
     }
 
     /// A step of rows with momentum, on the calling thread. The default is
-    /// [`composed`](momentum::composed); a manifold may know a shorter form of the same.
+    /// [`composed`](momentum::composed); a manifold may have a shorter form of the same.
     ///
     /// # Errors
-    /// The first row of which a point, a momentum or a moment would not be finite. It is unchanged, those
-    /// before it need not be.
+    /// The first row whose point, momentum or moment would not be finite. It is unchanged; rows before
+    /// it may have changed.
     fn step<U: Rule<K>, T: Float, const K: usize>(
         &self,
         rule: &U,
@@ -237,8 +242,8 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         momentum::composed(self, rule, motion, rows)
     }
 
-    /// [`step`](Self::step) on a tape, for steps on a device: rows that would not be finite are the caller's to find. The
-    /// default is [`on_tape`](momentum::on_tape).
+    /// [`step`](Self::step) on a tape, for steps on a device. The caller must look for rows that are not
+    /// finite. The default is [`on_tape`](momentum::on_tape).
     fn step_on_tape<'t, U: Rule<K> + 'static, T: Float, const K: usize>(
         &self,
         rule: U,
@@ -248,8 +253,8 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         momentum::on_tape(self, rule, motion, rows)
     }
 
-    /// Shows the factors that rows of this width consist of, each with its coordinates: the manifold itself, or
-    /// those of a product. Steps are taken factor by factor.
+    /// Shows `visitor` the factors of which rows of this width consist, each with its coordinates: the
+    /// manifold itself, or the factors of a product. Steps are taken factor by factor.
     fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
         visitor.factor(self, coordinates);
     }
@@ -260,13 +265,13 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// By how much it is off.
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold>;
 
-    /// Whether a row is a tangent vector at the point `x`, but for rounding.
+    /// Whether a row is a tangent vector at the point `x`, up to rounding.
     ///
     /// # Errors
     /// By how much it is off.
     ///
     /// # Panics
-    /// If it has not as many coordinates as the point.
+    /// If `v` and `x` differ in their number of coordinates.
     #[track_caller]
     fn contains_tangent<T: Float>(&self, x: &Row<T>, v: &Row<T>) -> Result<(), OffTangent> {
         tangent_within(self, x, v, 1.0)
@@ -288,13 +293,14 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         for c in v.iter_mut() {
             *c = T::nearest(rng.sample(StandardNormal));
         }
-        // Twice: what is left off the tangent space is rounding of the longer vector, and may be much of a short one.
+        // Twice: the rounding that the first projection leaves is relative to the longer vector, and may
+        // be large relative to a short result.
         self.project_tangent(x, &self.project_tangent(x, &v))
     }
 }
 
-/// What a submanifold of Euclidean space with its metric has in common: `inner`, `norm`, and the Riemannian gradient,
-/// which is the tangent part of the coordinate gradient.
+/// Methods shared by all submanifolds of Euclidean space with its metric: `inner`, `norm`, and the
+/// Riemannian gradient, which is the tangent part of the coordinate gradient.
 macro_rules! euclidean_metric {
     () => {
         fn inner<R: Rows>(&self, _x: &R, u: &R, v: &R) -> R::Scalar {
@@ -310,7 +316,7 @@ macro_rules! euclidean_metric {
 }
 pub(crate) use euclidean_metric;
 
-/// Is shown the factors of a product.
+/// Receives the factors of a product.
 pub trait FactorVisitor {
     /// A factor, and the coordinates of a row that are its own.
     fn factor<M: Manifold>(&mut self, manifold: &M, coordinates: Range<usize>);

@@ -1,8 +1,9 @@
-//! Dense matrices of `f64`, for functions of the matrix that a row holds, and their decompositions.
+//! Dense matrices of `f64` and their decompositions, for functions of rows that hold a matrix.
 //!
-//! Eigenvalues and singular values are found by Jacobi's method: on the small matrices that rows hold it is as
-//! fast as any, and it alone keeps the small ones of a graded matrix to full relative accuracy (Demmel, Veselić
-//! 1992, "Jacobi's method is more accurate than QR"), which logarithms of eigenvalues need.
+//! Eigenvalues and singular values are found by Jacobi's method. On the small matrices that rows hold it
+//! is as fast as any, and it alone finds the small values of a graded matrix to full relative accuracy
+//! (Demmel, Veselić 1992, "Jacobi's method is more accurate than QR"). Logarithms of eigenvalues need
+//! this.
 
 use std::ops::{Add, Index, IndexMut, Mul, Range, Sub};
 
@@ -17,7 +18,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Of its elements.
+    /// From its elements.
     pub fn new(rows: usize, cols: usize, data: &[f64]) -> Self {
         debug_assert_eq!(data.len(), rows * cols);
         Matrix { rows, cols, data: data.to_vec() }
@@ -29,7 +30,7 @@ impl Matrix {
         Matrix { rows, cols, data }
     }
 
-    /// The symmetric part of a square row.
+    /// The symmetric part of a square matrix, given as a row.
     pub(crate) fn symmetric(n: usize, data: &[f64]) -> Self {
         Matrix::new(n, n, data).sym()
     }
@@ -44,7 +45,7 @@ impl Matrix {
         Matrix::from_fn(self.cols, self.rows, |i, j| self[(j, i)])
     }
 
-    /// `½(A + Aᵀ)`: symmetric to the bit, and A itself where A is that.
+    /// `½(A + Aᵀ)`: exactly symmetric, and A itself if A is symmetric.
     pub fn sym(&self) -> Self {
         Matrix::from_fn(self.rows, self.cols, |i, j| match (self[(i, j)], self[(j, i)]) {
             (a, b) if a == b => a,
@@ -56,7 +57,7 @@ impl Matrix {
         Matrix { data: self.data.iter().map(|&x| f(x)).collect(), ..*self }
     }
 
-    /// Times a number.
+    /// The matrix times a number.
     pub fn scale(&self, factor: f64) -> Self {
         self.map(|x| factor * x)
     }
@@ -71,7 +72,7 @@ impl Matrix {
         self.data.iter().zip(&other.data).map(|(a, b)| a * b).sum()
     }
 
-    /// The Frobenius norm, also where the squares would leave `f64`.
+    /// The Frobenius norm, also where the squares would leave the range of `f64`.
     pub fn norm(&self) -> f64 {
         let square = self.dot(self);
         if (1e-280..1e280).contains(&square) {
@@ -135,7 +136,7 @@ impl Matrix {
             for i in j..n {
                 let sum: f64 = (0..j).map(|k| l[(i, k)] * l[(j, k)]).sum();
                 let rest = self[(i, j)] - sum;
-                // A pivot of 0 is as indefinite as a negative one.
+                // With a pivot of 0 a matrix is not positive definite either.
                 l[(i, j)] = match i == j {
                     true if rest > 0.0 => rest.sqrt(),
                     true => f64::NAN,
@@ -146,15 +147,17 @@ impl Matrix {
         l
     }
 
-    /// Whether a symmetric matrix is positive definite, to the accuracy of `f64`: whether it has a Cholesky factor.
+    /// Whether a symmetric matrix is positive definite to the accuracy of `f64`, that is, whether it has
+    /// a Cholesky factor.
     pub fn is_positive_definite(&self) -> bool {
         self.cholesky().data.iter().all(|x| x.is_finite())
     }
 
-    /// Eigenvectors (columns) and eigenvalues of a symmetric matrix, in no order: cyclic Jacobi rotations.
+    /// Eigenvectors (columns) and eigenvalues of a symmetric matrix, in no particular order: cyclic
+    /// Jacobi rotations.
     pub fn eigen(&self) -> (Self, Vec<f64>) {
         let n = self.rows;
-        // The rows of `v` are the eigenvectors until the end: rotations then run along memory.
+        // Until the end the rows of `v` are the eigenvectors, so that rotations run along memory.
         let (mut a, mut v) = (self.clone(), Matrix::identity(n));
         for _ in 0..SWEEPS {
             let mut rotated = false;
@@ -183,9 +186,9 @@ impl Matrix {
         (v.t(), values)
     }
 
-    /// U, σ, V of the thin singular value decomposition `A = U diag(σ) Vᵀ` of a matrix with at least as many rows
-    /// as columns, σ in no order: one-sided Jacobi rotations (Hestenes 1958). U has orthonormal columns, also
-    /// where σ is 0.
+    /// U, σ, V of the thin singular value decomposition `A = U diag(σ) Vᵀ` of a matrix with at least as
+    /// many rows as columns, by one-sided Jacobi rotations (Hestenes 1958). σ is in no particular order.
+    /// U has orthonormal columns, also where σ is 0.
     pub fn svd(&self) -> (Self, Vec<f64>, Self) {
         let n = self.cols;
         // Columns as rows, so that they are contiguous.
@@ -234,8 +237,8 @@ impl Matrix {
         (0..squarings).fold(sum, |power, _| &power * &power)
     }
 
-    /// The cotangent of A, given that of `e^A`: the derivative of the exponential at Aᵀ along it, which is a block
-    /// of `exp [[Aᵀ, G], [0, Aᵀ]]` (Najfeld, Havel 1995).
+    /// The cotangent of A, given that of `e^A`: the derivative of the exponential at Aᵀ along it, which
+    /// is a block of `exp [[Aᵀ, G], [0, Aᵀ]]` (Najfeld, Havel 1995).
     pub fn exp_pullback(&self, g: &Self) -> Self {
         let (n, size) = (self.rows, g.norm());
         if size == 0.0 {
@@ -249,7 +252,7 @@ impl Matrix {
         block.exp().block(0..n, n..2 * n).scale(size)
     }
 
-    /// Some rows of some columns.
+    /// The block of these rows and columns.
     pub(crate) fn block(&self, rows: Range<usize>, columns: Range<usize>) -> Self {
         Matrix::from_fn(rows.len(), columns.len(), |i, j| self[(rows.start + i, columns.start + j)])
     }
@@ -271,8 +274,8 @@ impl Matrix {
         }
     }
 
-    /// The Q of the QR decomposition with a positive diagonal, by Gram–Schmidt as often as it takes; columns that
-    /// depend on those before them are replaced.
+    /// The Q of the QR decomposition with a positive diagonal, by Gram–Schmidt, repeated as often as
+    /// necessary. Columns that depend on those before them are replaced.
     pub fn orthonormal_columns(&self) -> Self {
         let mut q = self.t();
         for i in 0..q.rows {
@@ -281,7 +284,7 @@ impl Matrix {
                 let before = norm;
                 q.deflate(i, |k| k < i);
                 norm = q.dot_rows(i, i).sqrt();
-                // What is orthogonal already loses next to nothing; NaN ends the loop, too.
+                // A row that is orthogonal already loses next to nothing. NaN ends the loop, too.
                 if !(norm < 0.5 * before) {
                     break;
                 }
@@ -303,7 +306,8 @@ impl Matrix {
                 self.deflate(i, &taken);
             }
             let norm = self.dot_rows(i, i).sqrt();
-            // Of all axes, one at least is that far from the span of fewer rows than there are axes.
+            // At least one axis is this far from the span of the taken rows, which are fewer than the
+            // axes.
             if norm * norm > 0.5 / self.cols as f64 {
                 (0..self.cols).for_each(|j| self[(i, j)] /= norm);
                 return;
@@ -311,7 +315,7 @@ impl Matrix {
         }
     }
 
-    /// Takes out of row i what it has of the orthonormal rows that are `taken`.
+    /// Removes from row i its components along the orthonormal rows that are `taken`.
     fn deflate(&mut self, i: usize, taken: impl Fn(usize) -> bool) {
         for k in (0..self.rows).filter(|&k| taken(k)) {
             let along = self.dot_rows(i, k);
@@ -328,7 +332,7 @@ impl Matrix {
 ///
 /// Cyclic Jacobi rotations (Golub, Van Loan 2013, "Matrix Computations", §8.5): for tens or hundreds of
 /// rows, and accurate also for small eigenvalues of a graded matrix. Only the symmetric part of the
-/// matrix counts. If an element is not finite, all results are NaN.
+/// matrix is used. If an element is not finite, all results are NaN.
 ///
 /// # Panics
 /// If the matrix is not square.
@@ -353,10 +357,10 @@ pub fn symmetric_eigen(matrix: &Tensor<f64>) -> (Vec<f64>, Tensor<f64>) {
     (order.iter().map(|&k| values[k]).collect(), Tensor::from_fn([n, n], element))
 }
 
-/// Far more than Jacobi's method needs: NaN ends it, too.
+/// Far more sweeps than Jacobi's method needs. NaN ends the iteration, too.
 const SWEEPS: usize = 60;
 
-/// Whether an off-diagonal element is beyond the last digit of a diagonal one.
+/// Whether an off-diagonal element is below the last digit of a diagonal one.
 fn negligible(off: f64, diagonal: f64) -> bool {
     off.abs() <= 0.25 * f64::EPSILON * diagonal.abs()
 }
@@ -412,7 +416,7 @@ impl Sub for &Matrix {
     }
 }
 
-/// The width of the result where every row must hold a `rows × cols` matrix.
+/// `result` if every row holds a `rows × cols` matrix; else a message.
 pub(crate) fn matrices<const V: usize>(
     [rows, cols]: [usize; 2],
     widths: [usize; V],

@@ -1,4 +1,4 @@
-//! Modules: whatever has parameters, and the walk over them in a fixed order under fixed names.
+//! Modules: anything with parameters, and the walk over these in a fixed order under fixed names.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path as File;
@@ -8,8 +8,8 @@ use cotangent_engine::{Float, ParamId, Tensor};
 
 use crate::{Manifold, Param};
 
-/// Where a walk over parameters is: names from the outside in, joined by dots, as in `encoder.0.weight`; and
-/// which parameters it has shown, as it shows each of them once.
+/// The state of a walk over parameters: names from the outside in, joined by dots, as in
+/// `encoder.0.weight`; and the parameters already shown, because each is shown once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path {
     names: String,
@@ -22,7 +22,7 @@ impl Path {
         Path::default()
     }
 
-    /// The outermost module, for another walk. The path's memory is used again.
+    /// Goes back to the outermost module, for another walk. The path's memory is used again.
     pub fn restart(&mut self) {
         self.names.clear();
         self.shown.clear();
@@ -33,7 +33,7 @@ impl Path {
         &self.names
     }
 
-    /// Does something one name further in.
+    /// Does `work` one name further in.
     pub fn within<R>(&mut self, name: &str, work: impl FnOnce(&mut Self) -> R) -> R {
         let outside = self.enter(name);
         let result = work(self);
@@ -41,7 +41,8 @@ impl Path {
         result
     }
 
-    /// Goes one name further in; says how long the path was. Out of line: walks are compiled for every module and visitor.
+    /// Goes one name further in; returns how long the path was before. Not inlined, because walks are
+    /// compiled for every module and visitor.
     #[inline(never)]
     fn enter(&mut self, name: &str) -> usize {
         let outside = self.names.len();
@@ -52,7 +53,7 @@ impl Path {
         outside
     }
 
-    /// As [`within`](Self::within) the member of this number.
+    /// As [`within`](Self::within), for the member of this number.
     pub fn within_number<R>(&mut self, number: usize, work: impl FnOnce(&mut Self) -> R) -> R {
         let outside = self.enter_number(number);
         let result = work(self);
@@ -62,7 +63,7 @@ impl Path {
 
     #[inline(never)]
     fn enter_number(&mut self, number: usize) -> usize {
-        // Digits on the stack: a walk allocates nothing but a longer path.
+        // The digits are on the stack: a walk allocates only when the path gets longer.
         let (mut digits, mut first, mut rest) = ([0; 20], 20, number);
         loop {
             first -= 1;
@@ -76,7 +77,7 @@ impl Path {
     }
 }
 
-/// Is shown every parameter of a module.
+/// Receives every parameter of a module.
 pub trait Visitor<T: Float> {
     /// A parameter and its path; the path of a parameter that is a module by itself is empty.
     fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>);
@@ -88,11 +89,12 @@ pub trait VisitorMut<T: Float> {
     fn param<M: Manifold>(&mut self, path: &str, param: &mut Param<M, T>);
 }
 
-/// Something with parameters: a layer, a model, a single [`Param`]; also vectors, arrays, boxes, options and pairs of
-/// such. The macro [`module!`](crate::module!) implements it from a list of fields.
+/// Something with parameters: a layer, a model, a single [`Param`]; also vectors, arrays, boxes, options
+/// and pairs of such. The macro [`module!`](crate::module!) implements it from a list of fields.
 ///
-/// A walk shows every parameter once. One that is used in several places (tied weights) may be shown in each
-/// of them: it goes by the first of these paths, and whatever is done to all parameters is done to it once.
+/// A walk shows every parameter once. A module may show a parameter that it uses in several places (tied
+/// weights) in each of them: the parameter goes by the first of these paths, and whatever is done to all
+/// parameters is done to it once.
 ///
 /// ```
 /// use cotangent_engine::{Float, Tensor};
@@ -125,7 +127,8 @@ pub trait Module<T: Float> {
         self.state().iter().map(|(_, value)| value.len()).sum()
     }
 
-    /// The parameters' values by name. Nothing is copied. A parameter that is a module by itself goes by its own name.
+    /// The parameters' values by name. Nothing is copied. A parameter that is a module by itself goes by
+    /// its own name.
     fn state(&self) -> Vec<(String, Tensor<T>)> {
         struct Values<T: Float>(Vec<(String, Tensor<T>)>);
         impl<T: Float> Visitor<T> for Values<T> {
@@ -138,11 +141,11 @@ pub trait Module<T: Float> {
         values.0
     }
 
-    /// Takes over values by name.
+    /// Sets the parameters' values by name.
     ///
     /// # Errors
-    /// If a parameter has no value, or one of another shape or off its manifold, or a value has no parameter. Nothing
-    /// is changed.
+    /// If a parameter has no value, or its value has another shape or is off its manifold, or if a value
+    /// has no parameter. Then nothing is changed.
     fn load_state(&mut self, values: Vec<(String, Tensor<T>)>) -> Result<(), StateError> {
         let mut values: HashMap<String, Tensor<T>> = values.into_iter().collect();
         let mut check = Check { values: &values, known: 0, outcome: Ok(()) };
@@ -180,7 +183,7 @@ pub trait Module<T: Float> {
     /// Reads all parameters from a safetensors file.
     ///
     /// # Errors
-    /// If the file cannot be read, or as for [`load_state`](Self::load_state). Nothing is changed.
+    /// If the file cannot be read, or as for [`load_state`](Self::load_state). Then nothing is changed.
     fn load(&mut self, file: &File) -> Result<(), FileError> {
         let (values, _) = safetensors::read(file)?;
         self.load_state(values.into_iter().collect())
@@ -188,7 +191,7 @@ pub trait Module<T: Float> {
     }
 }
 
-/// Why values are not those of a module's parameters.
+/// Why values do not fit a module's parameters.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StateError {
     /// No value for a parameter.
@@ -272,7 +275,7 @@ impl<T: Float, N: Module<T>> Module<T> for [N] {
     }
 }
 
-/// Containers that are walked as what is in them.
+/// Containers whose walk is that of their contents.
 macro_rules! transparent {
     ($([$($generic:tt)*] $container:ty, |$this:ident| $read:expr, $write:expr;)*) => { $(
         impl<T: Float, N: Module<T>, $($generic)*> Module<T> for $container {
@@ -310,7 +313,7 @@ impl<T: Float, A: Module<T>, B: Module<T>> Module<T> for (A, B) {
     }
 }
 
-/// A manifold has nothing to learn: one can be a model's field.
+/// A manifold has nothing to learn, but can be a field of a model.
 macro_rules! constant {
     ($($manifold:ty),*) => { $(
         impl<T: Float> Module<T> for $manifold {

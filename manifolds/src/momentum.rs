@@ -13,27 +13,29 @@ use cotangent_engine::{Elementwise, Float, Rows, Scalar, Tape, Var};
 
 use crate::Manifold;
 
-/// What distinguishes one optimiser from another: a rule of numbers, with `K` second moments.
+/// What distinguishes one optimiser from another: a rule for scalars, with `K` second moments.
 pub trait Rule<const K: usize>: Copy + Send + Sync {
-    /// What is kept of the old momentum, and what is taken of the gradient.
+    /// How much is kept of the old momentum, and how much is taken of the gradient.
     fn blend(&self) -> [f64; 2];
 
-    /// The length of the step for each unit of momentum, and the new moments, from the square of the gradient.
+    /// The length of the step per unit of momentum, and the new moments, from the gradient's squared
+    /// norm.
     fn length<S: Scalar>(&self, square: S, moments: [S; K]) -> (S, [S; K]);
 }
 
 /// How a point moves, given a momentum.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Motion {
-    /// Nesterov's: along `keep · m + take · r` with the new momentum m, instead of along m.
+    /// Nesterov's: moves along `keep · m + take · r` with the new momentum m, instead of along m.
     pub lookahead: bool,
-    /// This part of the way to the origin, besides: `rate · weight decay`. Loshchilov & Hutter 2019.
+    /// Moves this fraction of the way to the origin as well: `rate · weight decay`. Loshchilov & Hutter
+    /// 2019.
     pub decay: f64,
-    /// By [`Manifold::retract`] instead of [`Manifold::exp`].
+    /// Moves by [`Manifold::retract`] instead of [`Manifold::exp`].
     pub retraction: bool,
 }
 
-/// Rows in the course of a step.
+/// Rows during a step.
 #[derive(Debug)]
 pub struct Moving<'a, T, const K: usize> {
     /// The points, `[rows, width]`.
@@ -48,11 +50,11 @@ pub struct Moving<'a, T, const K: usize> {
     pub width: usize,
 }
 
-/// A step without momentum, put together from [`Manifold::descend`]: what [`Manifold::descend_rows`] is where the
-/// manifold has no shorter form.
+/// A step without momentum, composed of [`Manifold::descend`]: the default of
+/// [`Manifold::descend_rows`].
 ///
 /// # Errors
-/// The first row that would not be finite. Nothing is changed.
+/// The first row whose result would not be finite. Nothing is changed.
 pub fn descended<M: Manifold, T: Float>(
     manifold: &M,
     points: &mut [T],
@@ -76,11 +78,11 @@ pub fn descended<M: Manifold, T: Float>(
     })
 }
 
-/// A step put together from the operations of a manifold, with one second moment for each row: what
-/// [`Manifold::step`] is where the manifold has no shorter form.
+/// A step composed of the operations of a manifold, with one second moment for each row: the default of
+/// [`Manifold::step`].
 ///
 /// # Errors
-/// The first row that would not be finite. Nothing is changed.
+/// The first row whose result would not be finite. Nothing is changed.
 pub fn composed<M: Manifold, U: Rule<K>, T: Float, const K: usize>(
     manifold: &M,
     rule: &U,
@@ -101,7 +103,7 @@ pub fn composed<M: Manifold, U: Rule<K>, T: Float, const K: usize>(
             square.with_data(|square| {
                 for i in 0..n {
                     let old = std::array::from_fn(|k| rows.moments[k][i].to_f64());
-                    // Rounding may leave the square of a vanishing vector negative in Minkowski space.
+                    // In Minkowski space rounding may make the square of a vanishing vector negative.
                     let square = square[i].to_f64();
                     let (length, new) = rule.length(if square < 0.0 { 0.0 } else { square }, old);
                     lengths[i] = T::nearest(length);
@@ -139,7 +141,7 @@ pub fn composed<M: Manifold, U: Rule<K>, T: Float, const K: usize>(
     })
 }
 
-/// Rows on a tape in the course of a step: as [`Moving`].
+/// Rows on a tape during a step: as [`Moving`].
 #[derive(Clone, Copy, Debug)]
 pub struct OnTape<'t, T: Float, const K: usize> {
     /// The points, `[rows, width]`.
@@ -152,7 +154,7 @@ pub struct OnTape<'t, T: Float, const K: usize> {
     pub gradients: Var<'t, T>,
 }
 
-/// A number of a [`Rule`]: the length of the step, or one of the new moments.
+/// One result of a [`Rule`]: the length of the step, or one of the new moments.
 struct Number<U, const K: usize> {
     rule: U,
     /// 0 for the length.
@@ -164,15 +166,16 @@ impl<U: Rule<K> + 'static, const K: usize> Elementwise for Number<U, K> {
         "step length"
     }
     fn eval<S: Scalar>(&self, operands: &[S]) -> S {
-        // Rounding may leave the square of a vanishing vector negative in Minkowski space; what is NaN stays so.
+        // In Minkowski space rounding may make the square of a vanishing vector negative. NaN stays NaN.
         let square = S::zero().max(operands[0]);
         let (length, moments) = self.rule.length(square, std::array::from_fn(|k| operands[1 + k]));
         if self.which == 0 { length } else { moments[self.which - 1] }
     }
 }
 
-/// As [`composed`], with one second moment for each row, recorded on the tape of its rows, on a device for one; rows that
-/// would not be finite are the caller's to find. What [`Manifold::step_on_tape`] is where the manifold has no shorter form.
+/// As [`composed`], with one second moment for each row, but recorded on the tape of the rows, which may
+/// be a device's. The caller must look for rows that are not finite. The default of
+/// [`Manifold::step_on_tape`].
 pub fn on_tape<'t, M: Manifold, U: Rule<K> + 'static, T: Float, const K: usize>(
     manifold: &M,
     rule: U,

@@ -28,7 +28,8 @@ fn deviation(x: &Matrix) -> f64 {
     (&(&x.t() * x) - &Matrix::identity(x.cols)).largest()
 }
 
-/// By how much `XᵀX` of a point may differ from I: a few roundings of its elements, and those of this check.
+/// How much `XᵀX` of a point may differ from I: a few roundings of its elements, and those of this
+/// check.
 fn tolerance<T: Float>(n: usize) -> f64 {
     4.0 * T::EPSILON + 0.5 * n as f64 * f64::EPSILON
 }
@@ -49,7 +50,7 @@ pub(crate) fn contains<T: Float>(
     Err(OffManifold { manifold, condition: "X^T X = I", by })
 }
 
-/// What manifolds of such matrices, with fields `n` and `p`, have in common.
+/// Methods shared by the manifolds of such matrices, which have fields `n` and `p`.
 macro_rules! orthonormal_columns {
     () => {
         #[track_caller]
@@ -80,7 +81,7 @@ macro_rules! orthonormal_columns {
 }
 pub(crate) use orthonormal_columns;
 
-/// The reverse pass of a distance d(x, y), by its Riemannian gradients −log_x y/d and −log_y x/d.
+/// The reverse pass of a distance d(x, y), from its Riemannian gradients −log_x y/d and −log_y x/d.
 pub(crate) fn dist_pullback(
     log: impl Fn(&[f64], &[f64]) -> Matrix,
     [x, y]: [&[f64]; 2],
@@ -94,7 +95,7 @@ pub(crate) fn dist_pullback(
     }
 }
 
-/// The polar factor of a matrix, rounded to storage; the matrix itself where that is a point already.
+/// The polar factor of a matrix, rounded to storage; the matrix itself if it is a point already.
 pub(crate) fn settle<T: Float>(x: &Matrix, out: &mut [f64]) {
     let mut x = x.clone();
     for _ in 0..10 {

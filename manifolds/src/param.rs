@@ -6,15 +6,15 @@ use crate::{Manifold, OffManifold, Point};
 
 /// A tensor of points that an optimiser moves on their manifold. Lives outside the tape.
 ///
-/// Every parameter has an identity of its own: gradients, the state of optimisers and averages are kept by
-/// it. A clone is another parameter that starts at the same points. It gets gradients and steps of its own,
-/// and so does a clone of a layer or of a model. To go back to earlier weights and remain the same
+/// Every parameter has an identity of its own, by which gradients, the state of optimisers and averages
+/// are kept. A clone is another parameter that starts at the same points: it gets gradients and steps of
+/// its own. So does a clone of a layer or of a model. To go back to earlier weights with the same
 /// parameters, keep [`state`](crate::Module::state) and restore it by
 /// [`load_state`](crate::Module::load_state).
 ///
-/// Weights are shared (tied) by using one parameter, or one layer, in several places. On a tape it is one
-/// variable, whose gradient is the sum over these places. A module that shows it in several places is stepped
-/// once for it: see [`Module`](crate::Module).
+/// Weights are shared (tied) by using one parameter, or one layer, in several places. On a tape it is
+/// one variable, whose gradient is the sum over these places. If a module shows it in several places, it
+/// is stepped only once: see [`Module`](crate::Module).
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -71,18 +71,19 @@ impl<M: Manifold, T: Float> Param<M, T> {
     pub fn value(&self) -> &Tensor<T> {
         &self.value
     }
-    /// Its points, for writing. Whether they still are points is looked at before the next step.
+    /// Its points, for writing. They are checked again before the next step.
     pub fn value_mut(&mut self) -> &mut Tensor<T> {
         self.verified = false;
         &mut self.value
     }
 
-    /// Its points, for those who write points: nothing is looked at again.
+    /// Its points, for callers that only write valid points: they are not checked again.
     pub fn points_mut(&mut self) -> &mut Tensor<T> {
         &mut self.value
     }
 
-    /// Makes sure that every row is a point. Costs nothing if no one has written to the parameter since the last time.
+    /// Checks that every row is a point. Costs nothing if the parameter was not written to since the
+    /// last check.
     ///
     /// # Errors
     /// The first row that is not, and by how much.
@@ -94,13 +95,13 @@ impl<M: Manifold, T: Float> Param<M, T> {
         Ok(())
     }
 
-    /// What it goes by in messages and files: its path within a module, or its own name where it is all there is.
+    /// Its name in messages and files: its path within a module, or its own name if that path is empty.
     pub fn called<'a>(&'a self, path: &'a str) -> &'a str {
         if path.is_empty() { &self.name } else { path }
     }
 }
 
-/// Whether every row is a point; the first that is not.
+/// Checks that every row is a point; else returns the first that is not.
 pub(crate) fn contains<M: Manifold, T: Float>(
     manifold: &M,
     value: &Tensor<T>,

@@ -1,4 +1,4 @@
-//! Points and tangent vectors as types: what belongs to different geometries does not mix.
+//! Points and tangent vectors as types, so that those of different geometries cannot be mixed.
 
 use cotangent_engine::{Float, Row, Rows, Shape, Tensor, Var};
 
@@ -66,7 +66,7 @@ pub struct Tangent<M, R> {
 }
 
 impl<M: Manifold, R: Rows> Tangent<M, R> {
-    /// Tangent vectors with these coordinates, which are taken as they are: see [`checked`](Tangent::checked).
+    /// Tangent vectors with these coordinates, which are not checked: see [`checked`](Tangent::checked).
     pub fn new(manifold: M, coordinates: R) -> Self {
         Tangent { manifold, coordinates }
     }
@@ -80,7 +80,7 @@ impl<M: Manifold, R: Rows> Tangent<M, R> {
     /// [`Point::to`].
     ///
     /// # Panics
-    /// As there, and if the vectors are of another manifold than the point.
+    /// As for [`Point::to`], and if the vectors and the point are of different manifolds.
     #[track_caller]
     pub fn to<N: ConstantCurvature>(&self, point: &Point<M, R>) -> Tangent<N, R>
     where
@@ -92,7 +92,7 @@ impl<M: Manifold, R: Rows> Tangent<M, R> {
 }
 
 impl<M: Manifold, R: Rows> Point<M, R> {
-    /// Points with these coordinates, which are taken as they are: see [`Manifold::project`], and
+    /// Points with these coordinates, which are not checked: see [`Manifold::project`], and
     /// [`checked`](Point::checked).
     pub fn new(manifold: M, coordinates: R) -> Self {
         Point { manifold, coordinates }
@@ -108,7 +108,7 @@ impl<M: Manifold, R: Rows> Point<M, R> {
         &self.coordinates
     }
 
-    /// Panics where two points are on manifolds of one type but different curvature.
+    /// Panics if two points are on manifolds of one type but different curvature.
     #[track_caller]
     fn same(&self, other: &M) -> &M {
         assert!(self.manifold == *other, "points of {:?} and {other:?} do not mix", self.manifold);
@@ -147,7 +147,7 @@ impl<M: Manifold, R: Rows> Point<M, R> {
         self.same(&other.manifold).dist(&self.coordinates, &other.coordinates)
     }
 
-    /// The square of the geodesic distance, row by row: smooth where points coincide, too.
+    /// The square of the geodesic distance, row by row; smooth also where points coincide.
     #[track_caller]
     pub fn squared_dist(&self, other: &Self) -> R::Scalar {
         self.same(&other.manifold).squared_dist(&self.coordinates, &other.coordinates)
@@ -187,7 +187,7 @@ impl<M: Manifold, R: Rows> Point<M, R> {
 }
 
 impl<M: Manifold, T: Float> Point<M, Row<T>> {
-    /// The point, looked at.
+    /// Validates the point.
     ///
     /// ```
     /// use cotangent_engine::Row;
@@ -206,7 +206,7 @@ impl<M: Manifold, T: Float> Point<M, Row<T>> {
 }
 
 impl<M: Manifold, T: Float> Point<M, Tensor<T>> {
-    /// The points, looked at.
+    /// Validates the points.
     ///
     /// # Errors
     /// The first row that is not a point, and by how much it is off the manifold.
@@ -216,7 +216,7 @@ impl<M: Manifold, T: Float> Point<M, Tensor<T>> {
 }
 
 impl<M: Manifold, T: Float> Tangent<M, Row<T>> {
-    /// The tangent vector, looked at: whether it is one at `point`.
+    /// Validates the tangent vector: it must be tangent at `point`.
     ///
     /// ```
     /// use cotangent_engine::Row;

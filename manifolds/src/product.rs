@@ -1,6 +1,6 @@
-//! Products of two manifolds, of any kind and curvature each: rows are those of the left factor followed by those of
-//! the right one, and squared distances add up. A factor may be a product itself. Source: Gu, Sala, Gunel, Ré 2019,
-//! section 3.
+//! Products of two manifolds, each of any kind and curvature. A row is a row of the left factor followed
+//! by one of the right, and squared distances add up. A factor may be a product itself. Source: Gu,
+//! Sala, Gunel, Ré 2019, section 3.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::manifold::{FactorVisitor, Manifold, OffManifold, OffTangent};
 
 /// The Riemannian product of two manifolds, `dist² = dist_A² + dist_B²`.
 ///
-/// The left factor's dimension is fixed; in a product of dimension n the right one has the rest.
+/// The left factor's dimension is fixed; in a product of dimension n the right factor gets the rest.
 ///
 /// ```
 /// use cotangent_engine::Row;
@@ -34,7 +34,7 @@ impl<A: Manifold, B: Manifold> Product<A, B> {
     /// The product of `left` in dimension `left_dimension` with `right`.
     ///
     /// # Panics
-    /// If the dimension is 0, or another one than that of a left factor that has only one.
+    /// If the dimension is 0, or if the left factor has a fixed dimension and this is not it.
     #[track_caller]
     pub fn new(left: A, left_dimension: usize, right: B) -> Self {
         let fits = left.fixed_dimension().is_none_or(|only| only == left_dimension);
@@ -57,10 +57,10 @@ impl<A: Manifold, B: Manifold> Product<A, B> {
         self.left.ambient(self.left_dimension)
     }
 
-    /// The coordinates in each factor.
+    /// The coordinates of each factor.
     ///
     /// # Panics
-    /// If the rows have too few for a right factor.
+    /// If the rows are too narrow for a right factor.
     #[track_caller]
     pub fn parts<R: Rows>(&self, x: &R) -> (R, R) {
         let (split, width) = (self.split(), x.width());
@@ -71,7 +71,7 @@ impl<A: Manifold, B: Manifold> Product<A, B> {
         (x.columns(0..split), x.columns(split..width))
     }
 
-    /// A number of each factor.
+    /// One number from each factor.
     fn scalars<R: Rows, const K: usize>(
         &self,
         rows: [&R; K],
@@ -83,7 +83,7 @@ impl<A: Manifold, B: Manifold> Product<A, B> {
         [of_left(&self.left, parts.map(|(left, _)| left)), right]
     }
 
-    /// Rows of each factor, side by side.
+    /// One row from each factor, side by side.
     fn rows<R: Rows, const K: usize>(
         &self,
         rows: [&R; K],
@@ -162,7 +162,7 @@ impl<A: Manifold, B: Manifold> Manifold for Product<A, B> {
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         self.rows([x, g], |m, [x, g]| m.descend(&x, &g, rate), |m, [x, g]| m.descend(&x, &g, rate))
     }
-    /// The error is that of the first factor whose part is off, and bears its name.
+    /// The error is that of the first factor whose part is off, and has that factor's name.
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         OffManifold::unless_finite(Self::NAME, x, self.split() + 1)?;
         let (left, right) = x.split_at(self.split());

@@ -1,6 +1,6 @@
-//! Pseudo-polar coordinates: an activation as a direction and a radius, taken to the hyperboloid. Source: Gulcehre et
-//! al. 2019, section 4.1, where directions have length 1; Tseng et al. 2023, eq. 13, takes them as they are.
-//! Here any is brought to length 1.
+//! Pseudo-polar coordinates: an activation as a direction and a radius, taken to the hyperboloid.
+//! Source: Gulcehre et al. 2019, section 4.1, where directions have length 1; Tseng et al. 2023, eq. 13,
+//! takes them as they are. Here every direction is scaled to length 1.
 
 use cotangent_engine::Rows;
 
@@ -8,12 +8,13 @@ use crate::Lorentz;
 use crate::manifold::ConstantCurvature;
 
 impl Lorentz {
-    /// The point at distance |r| from the origin in the direction of d, or of −d for r < 0, of rows (d, r): any n
-    /// numbers, then the radius, as the paper has them. `(cosh √c r, sinh(√c r) d/‖d‖)/√c`, time first.
+    /// The point at distance |r| from the origin in the direction of d, or of −d for r < 0. Rows are (d,
+    /// r): any n numbers, then the radius, as in the paper. The point is
+    /// `(cosh √c r, sinh(√c r) d/‖d‖)/√c`, time first.
     ///
-    /// Defined for all finite rows. Where d = 0, which is no direction, it is the origin, with gradient 0. Radii
-    /// beyond 360/√c, and smaller ones that a coordinate of the storage type cannot reach (44/√c in f32), end at the
-    /// outermost point in their direction.
+    /// Defined for all finite rows. d = 0 has no direction; the result is then the origin, with a
+    /// gradient of 0. Radii beyond 360/√c, and smaller ones that a coordinate of the storage type cannot
+    /// reach (44/√c in f32), end at the outermost point in their direction.
     ///
     /// ```
     /// use cotangent_engine::Row;
@@ -34,7 +35,7 @@ impl Lorentz {
             "pseudo_polar: a direction and a radius are needed, not rows of width {}",
             x.width()
         );
-        // The radius where the time coordinate will be.
+        // Moves the radius to where the time coordinate will be.
         let row = R::concat(&x.columns(dim..dim + 1), &x.columns(0..dim));
         R::vector(formulas::PseudoPolar, [&row], [&x.constant(self.kappa())])
     }
@@ -45,7 +46,7 @@ pub fn direction<R: Rows>(d: &R) -> R {
     R::vector(formulas::Direction, [d], [])
 }
 
-/// The row formulas. Parameter 0 of the map's is κ.
+/// The row formulas. Parameter 0 of the map's formula is κ.
 pub mod formulas {
     use cotangent_engine::registry::{Formula, Range, Sample::Free};
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
@@ -70,10 +71,10 @@ pub mod formulas {
             let (longest, limit) = (S::constant(360.0), S::constant(1e300));
             let c = (-kappa).sqrt();
             let (sinh, cosh) = (c * radius).min(longest).max(-longest).sinh_cosh();
-            // Kept finite: the combination multiplies it by 0 as well.
+            // Kept finite, because the combination also multiplies it by 0.
             let finite = |x: S| x.min(limit).max(-limit);
             let factor = S::select(S::zero().lt(norm), finite(sinh / (c * norm)), S::zero());
-            // The radius leaves the place that time takes.
+            // Subtracts the radius, which is in the place of the time coordinate.
             [factor, finite(cosh / c - factor * radius)]
         }
     }
@@ -90,7 +91,7 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([norm]: [S; 1]) -> [S; 1] {
-            // Kept finite: a row of 0 multiplies it as well.
+            // Kept finite, because a row of zeros is multiplied by it too.
             let factor = norm.recip().min(S::constant(1e300));
             [S::select(S::zero().lt(norm), factor, S::zero())]
         }

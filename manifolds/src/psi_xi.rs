@@ -1,5 +1,5 @@
-//! The maps ψ and ξ from activations to the half-space: of the form `(x_h, x_n) ↦ (x_h f(x_n), f(x_n))`, with f
-//! exponential towards the boundary. Source: Tseng, Yu, Liu, De Sa 2023, section 3.2.
+//! The maps ψ and ξ from activations to the half-space: of the form `(x_h, x_n) ↦ (x_h f(x_n), f(x_n))`,
+//! with f exponential towards the boundary. Source: Tseng, Yu, Liu, De Sa 2023, section 3.2.
 
 use cotangent_engine::Rows;
 
@@ -8,8 +8,9 @@ use crate::HalfSpace;
 impl HalfSpace {
     /// ψ, Tseng et al. 2023, eq. 10: `f(x_n) = exp(x_n)`, onto the whole half-space. For umbral cones.
     ///
-    /// Defined for all finite rows. Heights that the storage type does not have become its largest or its smallest
-    /// one of full precision (f32: beyond x_n = 88 and −86); coordinates that overflow become its largest number.
+    /// Defined for all finite rows. Heights outside the range of the storage type become its largest
+    /// number, or its smallest of full precision (f32: beyond x_n = 88 and −86); coordinates that
+    /// overflow become its largest number.
     ///
     /// ```
     /// use cotangent_engine::Row;
@@ -21,11 +22,13 @@ impl HalfSpace {
         R::vector(formulas::Psi, [x], [])
     }
 
-    /// ξ, Tseng et al. 2023, eq. 11 (whose x in the exponent is the last coordinate): `f(x_n) = h/(1 + exp(−x_n))`,
-    /// into the region below the light source at height `light` = h. For penumbral cones.
+    /// ξ, Tseng et al. 2023, eq. 11 (whose x in the exponent is the last coordinate):
+    /// `f(x_n) = h/(1 + exp(−x_n))`, into the region below the light source at height `light` = h. For
+    /// penumbral cones.
     ///
-    /// Defined for all finite rows. From x_n = 37 on (f32: 17) the height rounds to h itself, which penumbral cones
-    /// admit; far down it becomes the smallest number of full precision, as for [`psi`](Self::psi).
+    /// Defined for all finite rows. From x_n = 37 on (f32: 17) the height rounds to h itself, which
+    /// penumbral cones admit; far down it becomes the smallest number of full precision, as for
+    /// [`psi`](Self::psi).
     ///
     /// # Panics
     /// If `light` is not positive and finite.
@@ -61,7 +64,7 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([x]: [S; 1]) -> [S; 2] {
-            // Finite, as it multiplies zeros too.
+            // Kept finite, because zeros are multiplied by it too.
             let f = x.min(S::constant(709.0)).exp();
             [f, f]
         }

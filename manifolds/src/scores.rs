@@ -1,10 +1,11 @@
-//! Attention scores of all pairs of a query and a key, as pair formulas: for [`Tape::pairs`](cotangent_engine::Tape::pairs),
-//! and for [`Tape::attend`](cotangent_engine::Tape::attend), which never stores them.
+//! Attention scores of all pairs of a query and a key, as pair formulas: for
+//! [`Tape::pairs`](cotangent_engine::Tape::pairs), and for
+//! [`Tape::attend`](cotangent_engine::Tape::attend), which never stores them.
 //!
 //! | score | formula | source |
 //! |---|---|---|
 //! | dot product | [`Dot`] | Vaswani et al. 2017, eq. 1 |
-//! | distance in the ball or, by its image there, on the hyperboloid | [`BallDistance`] | Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8 |
+//! | distance in the ball | [`BallDistance`] | Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8 |
 //! | distance of points in polar coordinates | [`PolarDistance`] | Gulcehre et al. 2019, eq. 2, section 4.1 |
 //! | distance in the half-space | [`HalfSpaceDistance`] | the same, over ψ |
 //! | penumbral cones | [`PenumbralCone`] | Tseng et al. 2023, eq. 5 to 7 |
@@ -13,6 +14,8 @@
 //! | the same, as released | [`SquaredPenumbralCone`] | the program of Tseng et al. 2023 |
 //! | additive | [`Additive`] | Veličković et al. 2018, eq. 3 |
 //!
+//! [`BallDistance`] also gives the distance on the hyperboloid, from the images of its points in the
+//! ball.
 
 use cotangent_engine::registry::{Formula, Range};
 use cotangent_engine::{PairFormula, Pairing, Scalar};
@@ -39,8 +42,8 @@ fn distance<S: Scalar>(sinh: S) -> S {
     S::constant(2.0) * sinh.asinh()
 }
 
-/// `−βd(x, y) − c` in the Poincaré ball of curvature −1, from half the conformal factors of both, `1/(1 − ‖x‖²)`;
-/// parameters β, c. `sinh(d/2) = ‖x − y‖ √(λ_x λ_y)/2`.
+/// `−βd(x, y) − c` in the Poincaré ball of curvature −1, from half the conformal factors of both,
+/// `1/(1 − ‖x‖²)`; parameters β, c. `sinh(d/2) = ‖x − y‖ √(λ_x λ_y)/2`.
 #[derive(Clone, Copy, Debug)]
 pub struct BallDistance;
 
@@ -53,22 +56,24 @@ impl PairFormula<1, 1, 2> for BallDistance {
     }
 }
 
-/// `−βd(x, y) − c` in hyperbolic space of curvature −1, of points in polar coordinates: rows are directions, unit vectors
-/// n, with two numbers, the distance r ≥ 0 from the origin and sinh r, the latter of 44 where r is more
-/// ([`NEAR`](Self::NEAR)); parameters β, c. `sinh²(d/2) = sinh²((r − s)/2) + sinh r sinh s ‖n − m‖²/4`, in which nothing cancels.
+/// `−βd(x, y) − c` in hyperbolic space of curvature −1, of points in polar coordinates; parameters β, c.
+/// Rows are directions, unit vectors n, with two numbers: the distance r ≥ 0 from the origin, and
+/// sinh r, or sinh 44 where r is larger ([`NEAR`](Self::NEAR)).
+/// `sinh²(d/2) = sinh²((r − s)/2) + sinh r sinh s ‖n − m‖²/4`, in which nothing cancels.
 ///
-/// For all distances from the origin that the type has, and different at all of them. In `f32` directions closer than 3·10⁻¹⁹
-/// are one direction where a point is beyond 44.
+/// Works for all distances from the origin that the type can hold, and tells them apart. In `f32`
+/// directions closer than 3·10⁻¹⁹ count as one direction where a point is beyond 44.
 #[derive(Clone, Copy, Debug)]
 pub struct PolarDistance;
 
 impl PolarDistance {
-    /// Up to this distance from the origin the formula is taken as it stands: sinh² of more overflows in `f32`.
+    /// Up to this distance from the origin the formula is used as it stands: sinh² of more overflows in
+    /// `f32`.
     pub const NEAR: f64 = 44.0;
 
-    /// The distance of points one of which is farther from the origin than [`NEAR`](Self::NEAR). What r has beyond that is a
-    /// factor `e^(r − 44)` of its sinh, to the last digit: `4 sinh²(d/2) = e^2t rest`, in the logarithm of which
-    /// nothing overflows.
+    /// The distance of points one of which is farther from the origin than [`NEAR`](Self::NEAR). The
+    /// part of r beyond that is a factor `e^(r − 44)` of its sinh, to the last digit:
+    /// `4 sinh²(d/2) = e^2t rest`. In the logarithm of this nothing overflows.
     #[inline(always)]
     fn far<S: Scalar>(square: S, [r, sinh_r]: [S; 2], [s, sinh_s]: [S; 2]) -> S {
         let (half, [least, _]) = (S::constant(0.5), squares::<S>());
@@ -76,13 +81,13 @@ impl PolarDistance {
         let (gap, nearer) = ((r - s).abs(), r.min(s));
         let aligned = square.lt(least);
         let t = half * S::select(aligned, gap, excess(r) + excess(s));
-        // ½ gap − t, without what cancels of it.
+        // ½ gap − t, without the terms that cancel.
         let left = r.max(s).min(S::constant(Self::NEAR)) - nearer - excess(nearer);
         let along = -(-gap).exp_m1() * (half * S::select(aligned, S::zero(), left)).exp();
         let rest = along.square() + S::select(aligned, S::zero(), square * sinh_r * sinh_s);
         let same = rest.lt(least);
         let logarithm = t + half * S::select(same, S::one(), rest).ln();
-        // Beyond, the sinh is half of the exponential.
+        // Beyond this, sinh is half of the exponential.
         let limit = S::constant(40.0);
         let sinh = half * logarithm.min(limit).exp();
         let beyond = S::constant(2.0) * S::zero().max(logarithm - limit);
@@ -101,7 +106,7 @@ impl PairFormula<2, 2, 2> for PolarDistance {
             || {
                 let along = (S::constant(0.5) * (r - s)).sinh().square();
                 let across = S::constant(0.25) * square * sinh_r * sinh_s;
-                // Zero comes first: the larger of 0 and NaN is then NaN.
+                // Zero comes first, so that NaN gives NaN.
                 distance(S::zero().max(along + across).sqrt())
             },
             #[inline(always)]
@@ -111,24 +116,24 @@ impl PairFormula<2, 2, 2> for PolarDistance {
     }
 }
 
-/// The least and the largest square that all formulas here can do with.
+/// The smallest and the largest square that all formulas here can handle.
 #[inline(always)]
 fn squares<S: Scalar>() -> [S; 2] {
     if S::EPSILON < 1e-10 { [1e-300, 1e308] } else { [1e-37, 3e38] }.map(S::constant)
 }
 
-/// The square of a distance. Where it is too small for the type, 0, and where it is too large, the largest number: finite,
-/// and without a gradient.
+/// The square of a distance: 0 if it is too small for the type, and the largest number if it is too
+/// large, which is finite. Both have no gradient.
 #[inline(always)]
 fn normal<S: Scalar>(square: S) -> S {
     let [least, largest] = squares::<S>();
-    // The constant comes first: with NaN, the result is then NaN.
+    // The constant comes first, so that NaN gives NaN.
     let square = largest.min(square);
     S::select(square.lt(least), S::zero(), square)
 }
 
-/// `−βd(x, y) − c` in the half-space of curvature −1, from the inverse roots of both heights, `1/√x_n`; parameters β, c. The
-/// rows are whole points, heights and all.
+/// `−βd(x, y) − c` in the half-space of curvature −1, from the inverse roots of both heights, `1/√x_n`;
+/// parameters β, c. The rows are whole points, including the heights.
 #[derive(Clone, Copy, Debug)]
 pub struct HalfSpaceDistance;
 
@@ -142,8 +147,9 @@ impl PairFormula<1, 1, 2> for HalfSpaceDistance {
     }
 }
 
-/// `−γH − c`, H the height of the lowest penumbral cone with both: see [`penumbral_height`]. From the heights of query and
-/// key; parameters γ, c and the height of the light source. The rows are the horizontal parts alone.
+/// `−γH − c`, with H the height of the lowest penumbral cone that contains both points: see
+/// [`penumbral_height`]. From the heights of query and key; parameters γ, c and the height of the light
+/// source. The rows are the horizontal parts alone.
 #[derive(Clone, Copy, Debug)]
 pub struct PenumbralCone;
 
@@ -156,7 +162,7 @@ impl PairFormula<1, 1, 3> for PenumbralCone {
     }
 }
 
-/// `−γH² − c`, H as for [`PenumbralCone`], as the released program of Tseng et al. 2023 has it.
+/// `−γH² − c`, with H as for [`PenumbralCone`], as in the released program of Tseng et al. 2023.
 #[derive(Clone, Copy, Debug)]
 pub struct SquaredPenumbralCone;
 
@@ -169,8 +175,9 @@ impl PairFormula<1, 1, 3> for SquaredPenumbralCone {
     }
 }
 
-/// `−γH − c`, H the height of the lowest umbral cone with both: see [`umbral_height`]. From the heights of query and key;
-/// parameters γ, c and sinh r of the radius r of the balls. The rows are the horizontal parts alone.
+/// `−γH − c`, with H the height of the lowest umbral cone that contains both points: see
+/// [`umbral_height`]. From the heights of query and key; parameters γ, c and sinh r of the radius r of
+/// the balls. The rows are the horizontal parts alone.
 #[derive(Clone, Copy, Debug)]
 pub struct UmbralCone;
 
@@ -196,8 +203,8 @@ impl PairFormula<0, 0, 2> for Laplacian {
     }
 }
 
-/// `γ LeakyReLU(x + y) − c` of a number of each row, with slope 0.2 where it is negative; parameters γ, c. The rows
-/// themselves do not count.
+/// `γ LeakyReLU(x + y) − c` from one number of each row, with slope 0.2 where the sum is negative;
+/// parameters γ, c. The rows themselves are not used.
 #[derive(Clone, Copy, Debug)]
 pub struct Additive;
 
@@ -218,8 +225,8 @@ const SHARPNESS: Range = Range(0.5, 2.0);
 const OFFSET: Range = Range(-1.0, 1.0);
 const POLAR: Range = Range(0.2, 3.0);
 const RADIUS: Range = Range(0.3, 1.2);
-/// So far above the heights that are drawn that there is always a cone with both points: the slope is another where there
-/// is none.
+/// Far enough above the heights that are drawn that some cone always contains both points: without one
+/// the slope is different.
 const LIGHT: Range = Range(1.5, 2.0);
 
 /// All scores, for the test that compares their evaluations.

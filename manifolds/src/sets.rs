@@ -4,8 +4,8 @@ use cotangent_engine::{Broadcast, Float, Rows, Shape, Tensor, Var};
 
 /// Collections of rows that can be summed over sets: tensors and tape variables of at least two axes.
 ///
-/// Numbers for each row of the sets, weights for one, have shape `[…, n]`; the leading axes of weights and rows are
-/// equal, or one of them has none and serves all sets.
+/// Numbers for each row of a set, such as weights, have shape `[…, n]`. The leading axes of weights and
+/// rows are equal, or one of the two has none and applies to all sets.
 pub trait Sets: Rows {
     /// The sum over each set: `[…, n] → […]`.
     ///
@@ -16,8 +16,8 @@ pub trait Sets: Rows {
     /// One number for each set, to stand beside the set's rows: `[…] → […, 1]`.
     fn beside(numbers: &Self::Scalar) -> Self::Scalar;
 
-    /// The combination `Σ wᵢ xᵢ` of each set: weights `[…, n]` and rows `[…, n, d]` to `[…, d]`. On a tape it is a
-    /// matrix product.
+    /// The combination `Σ wᵢ xᵢ` of each set: weights `[…, n]` and rows `[…, n, d]` to `[…, d]`. On a
+    /// tape it is a matrix product.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -27,7 +27,7 @@ pub trait Sets: Rows {
     fn row_beside(&self) -> Self;
 }
 
-/// Panics unless weights `[…, n]` are for rows `[…, n, d]`.
+/// Panics unless weights `[…, n]` fit rows `[…, n, d]`.
 #[track_caller]
 fn check(weights: &Shape, rows: &Shape) {
     let fits = weights.axes().last().is_some_and(|n| rows.axes().iter().rev().nth(1) == Some(n));

@@ -1,18 +1,20 @@
-//! Shadow cones: partial orders of the half-space in which a point's descendants lie in the shadow that it casts.
-//! Source: Tseng, Yu, Liu, De Sa 2023, sections 2.3 and 3.1 and appendices 7.2 and 7.3, light from infinitely far up.
+//! Shadow cones: partial orders of the half-space in which a point's descendants lie in the shadow that
+//! it casts. Source: Tseng, Yu, Liu, De Sa 2023, sections 2.3 and 3.1 and appendices 7.2 and 7.3, light
+//! from infinitely far up.
 //!
-//! A cone is a function of heights and of the horizontal distance Δ. In the penumbral order light comes from the
-//! horosphere at a height r and a shadow lies below two semicircles of radius r; in the umbral one it falls straight
-//! down on balls of hyperbolic radius r and the cone is a triangle. The height H of the lowest common ancestor of two
-//! points is an attention score, `−γH`, with [`penumbral_height`] and [`umbral_height`] as its formulas.
+//! A cone is a function of heights and of the horizontal distance Δ. In the penumbral order light comes
+//! from the horosphere at a height r, and a shadow lies below two semicircles of radius r. In the umbral
+//! order light falls straight down on balls of hyperbolic radius r, and the cone is a triangle. The
+//! height H of the lowest common ancestor of two points is an attention score, `−γH`, with
+//! [`penumbral_height`] and [`umbral_height`] as its formulas.
 
 use cotangent_engine::{Rows, Scalar};
 
 use crate::HalfSpace;
 
-/// Height of the lowest cone with both points in the umbral order, from their heights and horizontal distance
-/// `delta`, for balls of hyperbolic radius r at curvature −1, of which `slope` = sinh r is given. Tseng et al. 2023, eq. 8:
-/// `max(q, k, ½(Δ/sinh r + q + k))`.
+/// Height of the lowest cone that contains both points in the umbral order, from their heights and
+/// horizontal distance `delta`, for balls of hyperbolic radius r at curvature −1; `slope` is sinh r.
+/// Tseng et al. 2023, eq. 8: `max(q, k, ½(Δ/sinh r + q + k))`.
 #[inline(always)]
 pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, slope: S) -> S {
     // Halves first: the sum of both heights may overflow.
@@ -21,19 +23,20 @@ pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, slope: S) -> S {
     q.max(k).max(crossing)
 }
 
-/// Height of the lowest cone with both points in the penumbral order of a light source at height `light` = r; where
-/// there is none, of the lowest light source that has one. Tseng et al. 2023, eq. 5 and 6. With a = √(r² − q²) and
-/// b = √(r² − k²): for Δ ≤ a + b `max(q, k, √(r² − ((a + b − Δ)/2)²))`, else the radius of the semicircle through both,
+/// Height of the lowest cone that contains both points in the penumbral order of a light source at
+/// height `light` = r. If there is no such cone, it is the height of the lowest light source that has
+/// one. Tseng et al. 2023, eq. 5 and 6. With a = √(r² − q²) and b = √(r² − k²): for Δ ≤ a + b
+/// `max(q, k, √(r² − ((a + b − Δ)/2)²))`, else the radius of the semicircle through both,
 /// `√(Δ²/4 + (q² + k²)/2 + ((q² − k²)/2Δ)²)`.
 ///
-/// Heights up to r; a point above the light source is taken as having a cone of no width.
+/// For heights up to r; a point above the light source is treated as if its cone had no width.
 #[inline(always)]
 pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
     let (half, quarter) = (S::constant(0.5), S::constant(0.25));
     let (q_width, k_width) = (penumbral_width(q, light), penumbral_width(k, light));
     let overlap = half * ((q_width + k_width) - delta);
     let rest = half * (penumbral_rests([q, k], [q_width, k_width], light) + delta);
-    // Zero comes first: the larger of 0 and NaN is then NaN.
+    // Zero comes first, so that NaN gives NaN.
     let crossing = S::zero().max(rest * (light + overlap));
     let difference = (q - k) * (q + k) * delta.recip();
     let semicircle = quarter * (delta.square() + difference.square()) + half * (q.square() + k.square());
@@ -41,14 +44,16 @@ pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
     q.max(k).max(S::select(overlap.lt(S::zero()), semicircle, crossing).sqrt())
 }
 
-/// How far from below a point at a height the semicircles of radius `light` through it are centred: √(r² − h²).
+/// Horizontal distance of a point at this height from the centres of the semicircles of radius `light`
+/// through it: √(r² − h²).
 #[inline(always)]
 fn penumbral_width<S: Scalar>(height: S, light: S) -> S {
     S::zero().max((light - height) * (light + height)).sqrt()
 }
 
-/// The light source's height less that width, of two heights together: h²/(r + √(r² − h²)), as far below the source a
-/// difference would cancel. By one division, as attention asks for every pair.
+/// The light source's height minus that width, summed over two heights. Each term is
+/// `h²/(r + √(r² − h²))`, because far below the source the difference would cancel. Both terms share one
+/// division, because attention computes this for every pair.
 #[inline(always)]
 fn penumbral_rests<S: Scalar>([q, k]: [S; 2], [q_width, k_width]: [S; 2], light: S) -> S {
     let (q, k) = (q.min(light), k.min(light));
@@ -57,8 +62,8 @@ fn penumbral_rests<S: Scalar>([q, k]: [S; 2], [q_width, k_width]: [S; 2], light:
     (q * inverse) * (q * k_sum) + (k * inverse) * (k * q_sum)
 }
 
-/// The partial orders of shadow cones. Heights and horizontal distances are those of the rows; curvature only scales
-/// distances and leaves the cones alone.
+/// The partial orders of shadow cones. Heights and horizontal distances are those of the rows; curvature
+/// only scales distances and does not change the cones.
 impl HalfSpace {
     /// Height of the lowest common ancestor of x and y in the umbral order: see [`umbral_height`].
     ///
@@ -74,8 +79,8 @@ impl HalfSpace {
         R::scalar(formulas::UmbralAncestor, [x, y], [&x.constant(radius)])
     }
 
-    /// By how much, as a horizontal distance, y is inside the umbral cone at x: `(x_n − y_n) sinh r − Δ`, negative
-    /// outside. x precedes y where it is not negative.
+    /// By how much, as a horizontal distance, y is inside the umbral cone at x:
+    /// `(x_n − y_n) sinh r − Δ`, negative outside. x precedes y where it is not negative.
     pub fn umbral_slack<R: Rows>(&self, x: &R, y: &R, radius: f64) -> R::Scalar {
         R::scalar(formulas::UmbralSlack, [x, y], [&x.constant(radius)])
     }
@@ -85,8 +90,8 @@ impl HalfSpace {
         R::scalar(formulas::PenumbralAncestor, [x, y], [&x.constant(light)])
     }
 
-    /// By how much, as a horizontal distance, y is inside the penumbral cone at x: `√(r² − y_n²) − √(r² − x_n²) − Δ`,
-    /// negative outside. x precedes y where it is not negative.
+    /// By how much, as a horizontal distance, y is inside the penumbral cone at x:
+    /// `√(r² − y_n²) − √(r² − x_n²) − Δ`, negative outside. x precedes y where it is not negative.
     pub fn penumbral_slack<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
         R::scalar(formulas::PenumbralSlack, [x, y], [&x.constant(light)])
     }
@@ -143,7 +148,7 @@ pub mod formulas {
     }
 
     const RADIUS: Range = Range(0.3, 1.2);
-    /// Above the heights that points are drawn at.
+    /// Above the heights at which points are drawn.
     const LIGHT: Range = Range(2.0, 3.0);
 
     /// All formulas of the cones, for the test that compares their evaluations.

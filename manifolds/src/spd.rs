@@ -2,10 +2,10 @@
 //! Sources: Pennec, Fillard, Ayache 2006 (affine-invariant); Arsigny, Fillard, Pennec, Ayache 2007
 //! (log-Euclidean); Bhatia 2007, *Positive Definite Matrices*.
 //!
-//! Both geometries are spectral functions. The affine-invariant one at X is that at the identity after the
-//! congruence by a factor, `L⁻¹ · L⁻ᵀ` with `L Lᵀ = X`: which factor makes no difference, and Cholesky's keeps the
-//! small eigenvalues of a graded matrix. The log-Euclidean one is flat: `X ↦ log X` is an isometry onto the
-//! symmetric matrices.
+//! Both geometries are spectral functions. The affine-invariant one at X is the one at the identity
+//! after the congruence by a factor, `L⁻¹ · L⁻ᵀ` with `L Lᵀ = X`. Every such factor gives the same;
+//! Cholesky's keeps the small eigenvalues of a graded matrix. The log-Euclidean one is flat: `X ↦ log X`
+//! is an isometry onto the symmetric matrices.
 
 use cotangent_engine::{Float, Row, RowFunction, Rows};
 
@@ -17,9 +17,9 @@ use crate::spectral::{Differential, Eigen, Function, Spectral, unwhiten, whiten}
 /// The symmetric positive definite n × n matrices, one in each row, row-major; tangent vectors are symmetric
 /// matrices. Operations read the symmetric part of their rows.
 ///
-/// A row is a point if it is symmetric to the bit and `f64` finds a Cholesky factor of it. The eigenvalues of one
-/// stored matrix span a factor of 1/ε at most, of its storage type, unless it is graded: a result beyond has its
-/// small eigenvalues raised by what storage needs.
+/// A row is a point if it is exactly symmetric and `f64` finds a Cholesky factor of it. With ε that of
+/// the storage type, the eigenvalues of a stored matrix span a factor of 1/ε at most, unless it is
+/// graded. If those of a result span more, the small ones are raised as far as storage needs.
 ///
 /// ```
 /// use cotangent_engine::Row;
@@ -69,7 +69,7 @@ impl Spd {
         self.flat
     }
 
-    /// Symmetric coordinates of points in which the log-Euclidean geometry is Euclidean: `log X`.
+    /// Symmetric coordinates of points, `log X`, in which the log-Euclidean geometry is Euclidean.
     fn chart<R: Rows>(&self, x: &R) -> R {
         R::row_function(Spectral { n: self.n, function: Function::Log }, [x])
     }
@@ -87,8 +87,9 @@ impl Spd {
     }
 }
 
-/// A symmetric matrix rounded to storage. If that is not positive definite there, its eigenvalues are raised to a
-/// common least value, as little as makes it so; if it would overflow, it is scaled down. NaN stays NaN.
+/// A symmetric matrix rounded to storage. If the rounded one is not positive definite, its eigenvalues
+/// are raised to the smallest common bound that makes it so. If it would overflow, it is scaled down.
+/// NaN stays NaN.
 pub(crate) fn settle<T: Float>(x: &Matrix, out: &mut [f64]) {
     let largest = x.largest();
     // Its tangent vectors are at most as long as it times the logarithm of the range of T.
@@ -131,8 +132,8 @@ fn congruence(a: &Matrix, b: &Matrix) -> Matrix {
     (&(a * b) * &a.t()).sym()
 }
 
-/// `L f(L⁻¹ A L⁻ᵀ) Lᵀ` with `L Lᵀ = X`: the exponential map at X of A, the logarithm at X of A. Pennec et al. 2006,
-/// eq. 5 and 6.
+/// `L f(L⁻¹ A L⁻ᵀ) Lᵀ` with `L Lᵀ = X`: the exponential map at X of A, or the logarithm at X of A.
+/// Pennec et al. 2006, eq. 5 and 6.
 #[derive(Clone, Copy, Debug)]
 struct Congruent {
     n: usize,
@@ -172,7 +173,7 @@ impl RowFunction<2> for Congruent {
     }
     fn pullback(&self, [x, a]: [&[f64]; 2], _out: &[f64], g: &[f64], [dx, da]: [&mut [f64]; 2]) {
         let Pair { l, relation } = self.pair(x, a);
-        // As functions of W = L⁻¹ A L⁻ᵀ and of L; the latter's cotangent is 2 X̄ L.
+        // As functions of W = L⁻¹ A L⁻ᵀ and of L; the cotangent of L is 2 X̄ L.
         let g = congruence(&l.t(), &Matrix::symmetric(self.n, g));
         let of_w = self.function.derivative(&relation, &g);
         let w = match self.function {
@@ -214,8 +215,8 @@ fn norm(values: &[f64]) -> f64 {
     values.iter().map(|a| a * a).sum::<f64>().sqrt()
 }
 
-/// Parallel transport `E V Eᵀ` along the affine-invariant geodesic from X to Y, `E = (Y X⁻¹)^½ = L W^½ L⁻¹`. Sra,
-/// Hosseini 2015, eq. 3.4.
+/// Parallel transport `E V Eᵀ` along the affine-invariant geodesic from X to Y,
+/// `E = (Y X⁻¹)^½ = L W^½ L⁻¹`. Sra, Hosseini 2015, eq. 3.4.
 #[derive(Clone, Copy, Debug)]
 struct Transport {
     n: usize,
@@ -330,7 +331,7 @@ impl RowFunction<2> for Gradient {
     }
 }
 
-/// What makes a symmetric or a positive definite matrix of any other.
+/// Ways to make any matrix symmetric or positive definite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Symmetrise,
@@ -365,7 +366,8 @@ impl RowFunction<1> for Operation {
         if self.kind == Kind::Symmetrise || x.is_positive_definite() {
             return g.write(dx);
         }
-        // The positive part of a symmetric matrix, but for the height that its other eigenvalues are raised to.
+        // The positive part of a symmetric matrix, except for the value to which its other eigenvalues
+        // are raised.
         let (u, logs) = x.eigen();
         let divided = |a: f64, b: f64| match (a > 0.0, b > 0.0) {
             (true, true) => 1.0,
@@ -456,7 +458,7 @@ impl Manifold for Spd {
         let x = Matrix::from_fn(n, n, |i, j| x[i * n + j].to_f64());
         let off = |condition, by| Err(OffManifold { manifold: Self::NAME, condition, by });
         let asymmetry = (&x - &x.t()).largest();
-        // Not equal to 0: NaN too, and infinity minus infinity.
+        // Written as not equal to 0, so that it also holds for NaN and for infinity minus infinity.
         if !(asymmetry == 0.0) {
             return off("x = x^T", asymmetry);
         }

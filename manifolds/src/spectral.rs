@@ -2,19 +2,19 @@
 //! `f(S)ᵢⱼ = f(λᵢ) δᵢⱼ` and `Df(S)[V]ᵢⱼ = f[λᵢ, λⱼ] Vᵢⱼ` with the divided differences
 //! `f[a, b] = (f(a) − f(b))/(a − b)`, `f[a, a] = f′(a)`.
 //!
-//! All are written in divided differences of exp, which is convex with all its derivatives: they do not cancel.
-//! Those of ln at `eᵃ, eᵇ` are the inverses `1/exp[a, b]`.
+//! All are written in divided differences of exp. These do not cancel, because exp is convex with all
+//! its derivatives. Those of ln at `eᵃ, eᵇ` are the inverses `1/exp[a, b]`.
 
 use cotangent_engine::{Float, RowFunction, Scalar};
 
 use crate::matrix::{Matrix, matrices};
 use crate::spd::settle;
 
-/// The exponents beyond which e^a times a matrix could leave `f64`: they are bounded by it.
+/// Bound on exponents: beyond it e^a times a matrix could leave the range of `f64`.
 const STEEPEST: f64 = 300.0;
 
-/// Eigenvectors (columns) of a symmetric S with its eigenvalues, or of a positive definite eˢ with those of S: the
-/// logarithms of its own.
+/// Eigenvectors (columns) and eigenvalues of a symmetric S. For a positive definite eˢ it holds the
+/// eigenvalues of S, the logarithms of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Eigen {
     pub(crate) u: Matrix,
@@ -22,7 +22,7 @@ pub(crate) struct Eigen {
 }
 
 impl Eigen {
-    /// Of a symmetric matrix, its eigenvalues bounded by [`STEEPEST`].
+    /// Of a symmetric matrix, with eigenvalues bounded by [`STEEPEST`].
     pub(crate) fn of_logarithm(s: &Matrix) -> Self {
         let (u, logs) = s.eigen();
         Eigen {
@@ -39,8 +39,8 @@ impl Eigen {
         Eigen::relative(&Matrix::identity(x.rows), &Matrix::identity(x.rows), x)
     }
 
-    /// Of `L⁻¹ Y L⁻ᵀ`, with `L Lᵀ = X`: from `Y − X` where the two are near, so that small logarithms have all
-    /// their digits, and from the factors of both where they are far.
+    /// Of `L⁻¹ Y L⁻ᵀ`, with `L Lᵀ = X`: from `Y − X` if the two are near, so that small logarithms have
+    /// all their digits, and from the factors of both if they are far apart.
     pub(crate) fn relative(l: &Matrix, x: &Matrix, y: &Matrix) -> Self {
         let difference = whiten(l, &(y - x));
         if difference.norm() < 0.5 {
@@ -66,13 +66,13 @@ impl Eigen {
         (&(&self.u * v) * &self.u.t()).sym()
     }
 
-    /// The derivative along V of a function with these divided differences: its own adjoint.
+    /// The derivative along V of a function with these divided differences. The map is its own adjoint.
     pub(crate) fn derivative(&self, divided: impl Fn(f64, f64) -> f64, v: &Matrix) -> Matrix {
         self.leave(&self.enter(v).weigh(|i, j| divided(self.logs[i], self.logs[j])))
     }
 
-    /// The second derivative along V and W, from second divided differences: symmetric in the three of V, W and
-    /// what it is multiplied with.
+    /// The second derivative along V and W, from second divided differences. Its product with a third
+    /// matrix is symmetric in all three.
     fn second(&self, divided: impl Fn(f64, f64, f64) -> f64, v: &Matrix, w: &Matrix) -> Matrix {
         let (v, w, a) = (self.enter(v), self.enter(w), &self.logs);
         let term = |i, k, j| divided(a[i], a[k], a[j]) * (v[(i, k)] * w[(k, j)] + w[(i, k)] * v[(k, j)]);
@@ -101,7 +101,7 @@ pub fn exp_divided_twice(a: f64, b: f64, c: f64) -> f64 {
     let mut sorted = [a, b, c];
     sorted.sort_by(f64::total_cmp);
     let [a, b, c] = sorted;
-    // At this distance the difference has lost one bit at most.
+    // At this distance the difference loses one bit at most.
     if c - a > 1.0 {
         return (exp_divided(b, c) - exp_divided(a, b)) / (c - a);
     }
@@ -160,8 +160,8 @@ impl Function {
     }
 }
 
-/// The exponential or logarithm of a symmetric n × n matrix: the points and the coordinates of the log-Euclidean
-/// geometry.
+/// The exponential or the logarithm of a symmetric n × n matrix: these give the points and the
+/// coordinates of the log-Euclidean geometry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spectral {
     pub(crate) n: usize,

@@ -1,7 +1,7 @@
 //! The sphere ⟨x, x⟩ = 1/κ, κ > 0, in a Euclidean space of one dimension more.
 //!
-//! Nearby points are compared by their difference d, points near to antipodes by their sum s: `‖d‖ = (2/√κ) sin(θ/2)`,
-//! `‖s‖ = (2/√κ) cos(θ/2)`. No arc cosine of anything near ±1.
+//! Nearby points are compared by their difference d, nearly antipodal points by their sum s:
+//! `‖d‖ = (2/√κ) sin(θ/2)`, `‖s‖ = (2/√κ) cos(θ/2)`. No arc cosine is taken near ±1.
 
 use cotangent_engine::domain::{margin, sphere_tolerance};
 use cotangent_engine::{Float, Row, Rows};
@@ -10,11 +10,11 @@ use crate::manifold::{
     ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, euclidean_metric,
 };
 
-/// The sphere of sectional curvature `kappa` > 0, radius 1/√κ. Points of dimension n have n + 1 coordinates; the
-/// origin is the pole of the first.
+/// The sphere of sectional curvature `kappa` > 0, radius 1/√κ. Points of dimension n have n + 1
+/// coordinates; the origin is the pole of the first.
 ///
-/// Logarithms and transport to the exact antipode, where no one geodesic is the shortest, are 0 and the identity by
-/// definition.
+/// To the exact antipode, where no one geodesic is the shortest, logarithms are 0 and transport is the
+/// identity by definition.
 ///
 /// ```
 /// use cotangent_engine::Row;
@@ -96,7 +96,8 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([vv, kappa]: [S; 2]) -> [S; 2] {
-            // Longer geodesics end here: after millions of turns rounding has long decided where.
+            // Longer geodesics are cut off here: after millions of turns only rounding decides where
+            // they end.
             let (square, longest) = (kappa * vv, S::constant(1e15));
             let shorter = (longest / square).min(S::one()).sqrt();
             let (sinc, cosc) = square.min(longest).sinc_cosc();
@@ -104,8 +105,8 @@ pub mod formulas {
         }
     }
 
-    /// Logarithm at x of y: `(θ/sin θ)(d + (κ‖d‖²/2) x)`, beyond a right angle with `s − (κ‖s‖²/2) x`, which is the
-    /// same vector.
+    /// Logarithm at x of y: `(θ/sin θ)(d + (κ‖d‖²/2) x)`; beyond a right angle it is computed with
+    /// `s − (κ‖s‖²/2) x`, which is the same vector.
     #[derive(Clone, Copy, Debug)]
     pub struct Log;
 
@@ -143,7 +144,7 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([dd, ss, dv, sv]: [S; 4]) -> [S; 3] {
-            // ⟨y,v⟩ from the shorter of d and s: v is orthogonal to x.
+            // ⟨y,v⟩ from the shorter of d and s: both give it, because v is orthogonal to x.
             let yv = S::select(dd.lt(ss), dv, sv);
             [S::zero(), unless_antipodal(ss, S::constant(-2.0) * yv / ss), S::one()]
         }
@@ -162,12 +163,12 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([dd, ss, da, sa, area, kappa]: [S; 6]) -> [S; 1] {
-            // From the shorter of d and s: a is orthogonal to p.
+            // From the shorter of d and s: both give it, because a is orthogonal to p.
             let xa = S::select(dd.lt(ss), da, sa);
             // Rounding may leave the area of parallel vectors negative.
             let area = area.max(S::zero());
             let product = (xa.square() + area).sqrt();
-            // The product itself where it is 0 or NaN.
+            // Where the product is 0 or NaN, the result is the product itself.
             let half = S::select(S::zero().lt(product), xa / (product + area.sqrt()), product);
             [S::constant(2.0) * half.atan() / kappa.sqrt()]
         }
@@ -190,8 +191,8 @@ pub mod formulas {
         }
     }
 
-    /// The identity on points; other rows are scaled to the sphere, and the zero row is moved to the origin. The
-    /// gradient is that of the scaling everywhere: at points the tangent part.
+    /// The identity on points; other rows are scaled to the sphere, and the zero row is moved to the
+    /// origin. The gradient is that of the scaling everywhere: at points the tangent part.
     #[derive(Clone, Copy, Debug)]
     pub struct Project;
 
@@ -204,7 +205,8 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([norm, kappa, epsilon]: [S; 3]) -> [S; 1] {
-            // Twice the tolerance of a point: what lies between is left to the domain, which looks closer.
+            // Twice the tolerance of a point: rows between are left to the domain, which checks more
+            // closely.
             let off = (kappa * norm.square() - S::one()).abs();
             let scaled = (kappa.sqrt() * norm).recip();
             let scaled = S::select(S::zero().lt(norm), scaled, S::one());
@@ -219,7 +221,7 @@ pub mod formulas {
         Formula::row(Dist, Sphere(2), &[KAPPA]),
         Formula::row(Exp, Sphere(1), &[KAPPA]),
         Formula::row(Log, Sphere(2), &[KAPPA]),
-        // κ only places the points.
+        // The formula has no κ, which only places the points.
         Formula::row(Transport, Free, &[]),
         Formula::row(ProjectTangent, Sphere(1), &[KAPPA]),
         Formula::row(Project, Free, &[KAPPA]),

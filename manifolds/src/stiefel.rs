@@ -1,5 +1,6 @@
-//! The Stiefel manifold of orthonormal p-frames in ℝⁿ, with the metric of the space of matrices. Sources: Edelman,
-//! Arias, Smith 1998; Absil, Mahony, Sepulchre 2008; Zimmermann, Hüper 2022 (logarithms by shooting).
+//! The Stiefel manifold of orthonormal p-frames in ℝⁿ, with the metric of the space of matrices.
+//! Sources: Edelman, Arias, Smith 1998; Absil, Mahony, Sepulchre 2008; Zimmermann, Hüper 2022
+//! (logarithms by shooting).
 
 use cotangent_engine::{Float, RowFunction, Rows};
 
@@ -8,16 +9,18 @@ use crate::matrix::{Matrix, matrices};
 use crate::orthonormal::{Retraction, dist_pullback, nearest, orthonormal_columns, settle};
 
 /// The n × p matrices X with orthonormal columns, one in each row, row-major; tangent vectors V have
-/// `XᵀV + VᵀX = 0`. The metric is the Euclidean one, `tr UᵀV`: p = 1 is the unit sphere, p = n the orthogonal group.
+/// `XᵀV + VᵀX = 0`. The metric is the Euclidean one, `tr UᵀV`: p = 1 is the unit sphere, p = n the
+/// orthogonal group.
 ///
 /// - [`exp`](Manifold::exp) follows the geodesics of this metric, in closed form.
-/// - [`dist`](Manifold::dist) and [`log`](Manifold::log) have none. They are found by shooting, to an absolute
-///   accuracy of a few roundings: within 40 iterations to a distance of 2, some hundreds near π, the injectivity
-///   radius (Zimmermann, Stoye 2024), below which a geodesic is a shortest one. They are NaN, and so are their
-///   gradients, where it does not converge: beyond, or in different components of the orthogonal group.
-/// - [`transport`](Manifold::transport) is the projection onto the other tangent space, unscaled: a vector transport,
-///   which shortens vectors. Parallel transport in this metric has no closed form.
-/// - [`retract`](Manifold::retract) is the [`Retraction`] of choice.
+/// - [`dist`](Manifold::dist) and [`log`](Manifold::log) have no closed form. They are found by
+///   shooting, to an absolute accuracy of a few roundings. This takes at most 40 iterations up to a
+///   distance of 2, and some hundreds near π, the injectivity radius (Zimmermann, Stoye 2024), below
+///   which a geodesic is a shortest one. Where shooting does not converge, they and their gradients are
+///   NaN: beyond that distance, or in different components of the orthogonal group.
+/// - [`transport`](Manifold::transport) is the projection onto the other tangent space, unscaled: a
+///   vector transport, which shortens vectors. Parallel transport in this metric has no closed form.
+/// - [`retract`](Manifold::retract) is the chosen [`Retraction`].
 ///
 /// ```
 /// use cotangent_engine::Row;
@@ -60,7 +63,7 @@ fn tangent(x: &Matrix, v: &Matrix) -> Matrix {
     v - &(x * &(&x.t() * v).sym())
 }
 
-/// The tangent part `V − X sym(XᵀV)`: the gradient, too. Edelman et al. 1998, eq. 2.4.
+/// The tangent part `V − X sym(XᵀV)`, which also gives the gradient. Edelman et al. 1998, eq. 2.4.
 #[derive(Clone, Copy, Debug)]
 struct Tangent {
     size: [usize; 2],
@@ -86,11 +89,12 @@ impl RowFunction<2> for Tangent {
     }
 }
 
-/// Norm of a tangent vector beyond which it is shortened: its geodesic has by then gone round thousands of times.
+/// A tangent vector beyond this norm is shortened to it: its geodesic has by then gone round thousands
+/// of times.
 const LONGEST: f64 = 1e4;
 
-/// The geodesic at time 1, `(X, V/ν) exp [[A, −S/ν], [ν I, A]] (I, 0)ᵀ exp(−A)` with `A = XᵀV`, `S = VᵀV`: Edelman
-/// et al. 1998, eq. 2.7, with its blocks balanced by ν = ‖V‖.
+/// The geodesic at time 1, `(X, V/ν) exp [[A, −S/ν], [ν I, A]] (I, 0)ᵀ exp(−A)` with `A = XᵀV`,
+/// `S = VᵀV`: Edelman et al. 1998, eq. 2.7, with its blocks balanced by ν = ‖V‖.
 #[derive(Clone, Copy, Debug)]
 struct Exp {
     size: [usize; 2],
@@ -102,7 +106,7 @@ struct Geodesic {
     /// V/ν.
     direction: Matrix,
     nu: f64,
-    /// By how much the tangent vector was shortened.
+    /// The factor by which the tangent vector was shortened.
     factor: f64,
     /// A.
     turn: Matrix,
@@ -170,7 +174,7 @@ impl RowFunction<2> for Exp {
         let of_block = block.exp_pullback(&of_e);
         let of_turn = &(&of_block.block(0..p, 0..p) + &of_block.block(p..2 * p, p..2 * p))
             - &back.exp_pullback(&(&geodesic.before_turn(&coefficients).t() * &g));
-        // ν is no variable: nothing depends on it. V is `ν direction`.
+        // ν is not a variable: the result does not depend on it. V is `ν direction`.
         let of_square = of_block.block(0..p, p..2 * p).sym().scale(-2.0);
         let of_x = &(&of_sum * &coefficients[0].t()) + &(direction * &of_turn.t()).scale(*nu);
         of_x.write(dx);
@@ -183,7 +187,8 @@ impl RowFunction<2> for Exp {
 /// A geodesic from X to Y, `exp(tW) X exp(−tA)` with `W = V Xᵀ − X Vᵀ` and `A = XᵀV`.
 struct Shot {
     x: Matrix,
-    /// Orthonormal columns whose span has both frames, those of X first. What follows is in these coordinates.
+    /// Orthonormal columns whose span contains both frames, those of X first. The fields that follow are
+    /// in these coordinates.
     basis: Matrix,
     v: Matrix,
     w: Matrix,
@@ -195,13 +200,16 @@ struct Shot {
 }
 
 impl Shot {
-    /// By shooting: the velocity is corrected by what its geodesic misses, carried back along it. None where
-    /// that does not converge: the frames are too far apart for a shortest geodesic to be found.
+    /// By shooting: the velocity is corrected by the difference by which its geodesic misses Y, carried
+    /// back along it. None if that does not converge, where the frames are too far apart for a shortest
+    /// geodesic to be found.
     fn new([n, p]: [usize; 2], x: &[f64], y: &[f64]) -> Option<Self> {
-        // Stored frames are orthonormal to the roundings of storage: shooting could not hit them otherwise.
+        // Stored frames are orthonormal only to the rounding of storage. Shooting could not hit them, so
+        // it takes the nearest orthonormal ones.
         let [x, y] = [x, y].map(|row| nearest(&Matrix::new(n, p, row)));
         let difference = &y - &x;
-        // In the whole space where it is not larger than the span of both: X and anything.
+        // If the whole space is not larger than the span of both, it is used: X and arbitrary other
+        // columns.
         let frames = match 2 * p < n {
             true => Matrix::from_fn(n, 2 * p, |i, j| if j < p { x[(i, j)] } else { difference[(i, j - p)] }),
             false => Matrix::from_fn(n, n, |i, j| if j < p { x[(i, j)] } else { 0.0 }),
@@ -246,7 +254,7 @@ fn log([n, p]: [usize; 2], x: &[f64], y: &[f64]) -> Matrix {
 
 const ITERATIONS: usize = 1000;
 
-/// When an iteration has converged: what it misses is of the size of rounding and no longer shrinks.
+/// Decides when an iteration has converged: the miss is of the size of rounding and no longer shrinks.
 struct Stop {
     rounding: f64,
     least: f64,
@@ -264,9 +272,9 @@ impl Stop {
     }
 }
 
-/// Parallel transport to X of `exp(W) Z exp(−A)`, tangent at the end of the geodesic. A field `exp(tW) Z exp(−tA)`
-/// along it is parallel if `dZ/dt = −P(W Z − Z A)`, P the tangent part at X: the exponential series of that, as far
-/// as a correction needs.
+/// Parallel transport to X of `exp(W) Z exp(−A)`, tangent at the end of the geodesic. A field
+/// `exp(tW) Z exp(−tA)` along the geodesic is parallel if `dZ/dt = −P(W Z − Z A)`, P the tangent part at
+/// X. This sums the exponential series of that, as far as a correction needs it.
 fn parallel(x: &Matrix, w: impl Fn(&Matrix) -> Matrix, a: &Matrix, z: Matrix) -> Matrix {
     let (mut term, mut sum) = (z.clone(), z);
     for k in 1..100 {
@@ -294,8 +302,9 @@ impl RowFunction<2> for Log {
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {
         log(self.size, x, y).write(out);
     }
-    // By the implicit function theorem on exp(X, V) = Y: λ, the cotangent of Y, is what the pullback of exp makes
-    // the tangent part of G of. It is found as V is, corrections being carried the other way.
+    // By the implicit function theorem on exp(X, V) = Y. λ, the cotangent of Y, is the one that the
+    // pullback of exp takes to the tangent part of G. It is found in the same way as V, with corrections
+    // carried in the opposite direction.
     fn pullback(&self, [x, y]: [&[f64]; 2], _out: &[f64], g: &[f64], [dx, dy]: [&mut [f64]; 2]) {
         let Some(shot) = Shot::new(self.size, x, y) else {
             return [dx, dy].into_iter().for_each(|cotangent| cotangent.fill(f64::NAN));
@@ -312,7 +321,7 @@ impl RowFunction<2> for Log {
             let rest = &g - &of_v;
             let miss = tangent(x, &rest);
             if stopped.at(miss.norm()) {
-                // V is tangent at X, and turns with it.
+                // V is tangent at X, and turns with X.
                 let turned = &v * &(&x.t() * &rest).sym();
                 (&of_x + &turned).scale(-size).write(dx);
                 return lambda.scale(size).write(dy);

@@ -1,16 +1,17 @@
 //! The wrapped normal distribution. Nagano, Yamaguchi, Fujita, Koyama 2019, algorithms 1 and 2.
 //!
-//! A normal vector v of the tangent space at the origin, in coordinates that are orthonormal for the *metric*, is
-//! carried to the mean μ along the geodesic and followed by the exponential map. With d = d(μ, y) the density by the
-//! Riemannian volume, in n dimensions, is exactly
+//! A normally distributed vector v of the tangent space at the origin, in coordinates that are
+//! orthonormal for the *metric*, is carried to the mean μ along the geodesic; then the exponential map
+//! is applied. With d = d(μ, y) the density with respect to the Riemannian volume, in n dimensions, is
+//! exactly
 //!
 //! ```text
 //! ln p(y) = ln N(P_{μ→0} log_μ y; 0, Σ) − (n − 1) ln (sinh(√-κ d)/(√-κ d))
 //! ```
 //!
-//! with sin for κ > 0 and without the second term for κ = 0. For κ > 0 it is the density of what does not overshoot
-//! the antipode of the mean, d = π/√κ: to be used where the scale is well below that. On a product the second term is the sum
-//! of those of its factors.
+//! with sin for κ > 0 and without the second term for κ = 0. For κ > 0 it is the density of the vectors
+//! that do not overshoot the antipode of the mean, d = π/√κ: use it where the scale is well below that.
+//! On a product the second term is the sum of those of its factors.
 
 use cotangent_engine::formulas::{Add, Hypot, Sub};
 use cotangent_engine::rng::Rng;
@@ -24,32 +25,34 @@ use crate::{
     Euclidean, HalfSpace, Klein, Lorentz, Product, Sphere, Stereographic, half_space, klein, lorentz,
 };
 
-/// A manifold with an orthonormal frame of the tangent space at its origin. The frames of two models of one space are the
-/// same: what has equal coordinates is one vector.
+/// A manifold with an orthonormal frame of the tangent space at its origin. The frames of two models of
+/// one space agree: equal coordinates mean the same vector.
 pub trait OriginFrame: Manifold {
-    /// The tangent vectors at the origin of given orthonormal coordinates: `[…, dimension]` to `[…, ambient]`.
+    /// The tangent vectors at the origin with these orthonormal coordinates: `[…, dimension]` to
+    /// `[…, ambient]`.
     fn frame<R: Rows>(&self, coordinates: &R) -> R;
 
     /// Orthonormal coordinates of tangent vectors at the origin: `[…, ambient]` to `[…, dimension]`.
     fn in_frame<R: Rows>(&self, tangents: &R) -> R;
 
-    /// Logarithms at means of points, `[…, ambient]`, carried to the origin: their orthonormal coordinates there,
-    /// `[…, dimension]`.
+    /// The logarithms of points at means, `[…, ambient]`, carried to the origin: their orthonormal
+    /// coordinates there, `[…, dimension]`.
     fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
         self.in_frame(&self.transport(means, &self.origins(means), &self.log(means, points)))
     }
 
-    /// The origin, as often as there are rows of points.
+    /// The origin, once for each row of points.
     fn origins<R: Rows>(&self, points: &R) -> R {
         self.project(&points.zeros(points.width()))
     }
 
-    /// Distances of points to means, and the logarithms of the Jacobian determinant of the exponential map at the means,
-    /// between Riemannian volumes, where it leads to the points: two numbers for each.
+    /// Two numbers for each point: its distance from the mean, and the logarithm of the Jacobian
+    /// determinant of the exponential map at the mean. The determinant is between Riemannian volumes,
+    /// where the map leads to the point.
     fn dist_and_log_volume<R: Rows>(&self, means: &R, points: &R) -> (R::Scalar, R::Scalar);
 }
 
-/// That of a manifold of constant curvature.
+/// `dist_and_log_volume` of a manifold of constant curvature.
 macro_rules! log_volume_of_distance {
     () => {
         fn dist_and_log_volume<R: Rows>(&self, means: &R, points: &R) -> (R::Scalar, R::Scalar) {
@@ -83,7 +86,7 @@ impl OriginFrame for Stereographic {
     log_volume_of_distance!();
 }
 
-/// Tangent vectors at the origin, a pole of the first coordinate, have 0 there.
+/// The origin is a pole of the first coordinate, so tangent vectors there have 0 in it.
 macro_rules! frame_beside_the_first_coordinate {
     () => {
         fn frame<R: Rows>(&self, coordinates: &R) -> R {
@@ -97,7 +100,7 @@ macro_rules! frame_beside_the_first_coordinate {
 
 impl OriginFrame for Lorentz {
     frame_beside_the_first_coordinate!();
-    /// By a formula of its own: far out the logarithm's coordinates are much longer than it is.
+    /// A formula of its own, because far out the logarithm's coordinates are much longer than it is.
     fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
         let kappa = means.constant(self.kappa());
         self.in_frame(&R::vector(lorentz::formulas::Centred, [means, points], [&kappa]))
@@ -118,7 +121,8 @@ impl OriginFrame for Klein {
     fn in_frame<R: Rows>(&self, tangents: &R) -> R {
         tangents.clone()
     }
-    /// By a formula of its own: far out the logarithm's radial part is lost in the rounding of its coordinates.
+    /// A formula of its own, because far out the logarithm's radial part is lost in the rounding of its
+    /// coordinates.
     fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
         R::vector(klein::formulas::Centred, [means, points], [&means.constant(self.kappa())])
     }
@@ -133,18 +137,19 @@ impl OriginFrame for HalfSpace {
     fn in_frame<R: Rows>(&self, tangents: &R) -> R {
         R::vector(Scale, [tangents], [&tangents.constant((-self.kappa()).sqrt().recip())])
     }
-    /// By a formula of its own: the logarithm is as long as the height, which storage need not hold.
+    /// A formula of its own, because the logarithm is as long as the height, and the storage type may
+    /// not hold that.
     fn log_in_frame<R: Rows>(&self, means: &R, points: &R) -> R {
         R::vector(half_space::formulas::Centred, [means, points], [&means.constant(self.kappa())])
     }
     fn origins<R: Rows>(&self, points: &R) -> R {
-        // That of the hyperboloid has no space coordinates, and its time is not looked at.
+        // The origin of the hyperboloid has space coordinates 0, and its time coordinate is not read.
         self.of_hyperboloid(&points.zeros(points.width() + 1))
     }
     log_volume_of_distance!();
 }
 
-/// The frames of both factors.
+/// The frames of both factors, side by side.
 impl<A: OriginFrame, B: OriginFrame> OriginFrame for Product<A, B> {
     #[track_caller]
     fn frame<R: Rows>(&self, coordinates: &R) -> R {
@@ -176,7 +181,7 @@ impl<A: OriginFrame, B: OriginFrame> OriginFrame for Product<A, B> {
     }
 }
 
-/// Standard deviations, as Riemannian lengths. Positive.
+/// Standard deviations, as Riemannian lengths; positive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread<R: Rows> {
     /// The same in all directions: one number for each row, or one for all.
@@ -185,8 +190,8 @@ pub enum Spread<R: Rows> {
     Diagonal(R),
 }
 
-/// Wrapped normal distributions, one for each row of means: single rows, tensors or tape variables. See the
-/// equations in this file's head.
+/// Wrapped normal distributions, one for each row of means: single rows, tensors or tape variables. The
+/// equations are at the head of this file.
 ///
 /// ```
 /// use cotangent_engine::{Row, rng};
@@ -222,8 +227,8 @@ impl<M: OriginFrame, R: Rows> WrappedNormal<M, R> {
         &self.spread
     }
 
-    /// Samples from standard normal noise `[…, dimension]`: points `[…, ambient]`. On a tape they are differentiable
-    /// in means and spreads (the reparametrisation of Kingma & Welling 2014).
+    /// Samples from standard normal noise `[…, dimension]`: points `[…, ambient]`. On a tape they are
+    /// differentiable in means and spreads (the reparametrisation of Kingma & Welling 2014).
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -238,9 +243,10 @@ impl<M: OriginFrame, R: Rows> WrappedNormal<M, R> {
         m.exp(&self.mean, &velocity)
     }
 
-    /// Logarithm of the density by the Riemannian volume at points `[…, ambient]`: a number for each. Accurate at any
-    /// distance from the mean; differentiable in everything. At the exact antipode of the mean, to which no direction leads,
-    /// a density with a spread for each direction has no value, and its result no meaning.
+    /// Logarithm of the density with respect to the Riemannian volume at points `[…, ambient]`: a number
+    /// for each. Accurate at any distance from the mean; differentiable in everything. No single
+    /// direction leads to the exact antipode of the mean: there a density with a spread for each
+    /// direction is undefined, and the result has no meaning.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -274,7 +280,7 @@ pub fn standard_normal<T: Float>(shape: impl Into<Shape>, rng: &mut Rng) -> Tens
     Tensor::from_fn(shape, |_| T::nearest(rng.sample(StandardNormal)))
 }
 
-/// Two rows of one width, or what they are instead.
+/// The common width of two rows, or a message that names both widths.
 fn same_width([a, b]: [usize; 2]) -> Result<usize, String> {
     if a == b { Ok(a) } else { Err(format!("{a} coordinates and {b} standard deviations")) }
 }
@@ -304,7 +310,8 @@ impl RowFunction<2> for Stretch {
 /// `ln √(2π)`.
 const LN_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 
-/// The logarithm of a normal density of independent coordinates, given a row of them and one of standard deviations.
+/// The logarithm of a normal density of independent coordinates, given a row of these and a row of
+/// standard deviations.
 struct DiagonalNormal;
 
 impl RowFunction<2> for DiagonalNormal {
@@ -343,7 +350,7 @@ pub mod formulas {
                 let r = (-s.min(edge)).sqrt();
                 r - (r + r).ln() + (-(-(r + r)).exp()).ln_1p()
             },
-            // The sine of π, rounded, may be 0 or negative.
+            // The sine of the rounded π may be 0 or negative.
             #[inline(always)]
             || s.max(edge).sinc().max(S::constant(1e-30)).ln(),
         )
@@ -362,8 +369,8 @@ pub mod formulas {
         }
     }
 
-    /// The logarithm of an isotropic normal density in n dimensions at distance d of its mean, standard deviation σ:
-    /// `−d²/2σ² − n (ln σ + ln √(2π))`.
+    /// The logarithm of an isotropic normal density in n dimensions at distance d from its mean, with
+    /// standard deviation σ: `−d²/2σ² − n (ln σ + ln √(2π))`.
     #[derive(Clone, Copy, Debug)]
     pub struct IsotropicNormal;
 

@@ -15,8 +15,8 @@ use rand::RngExt;
 const BITS: usize = 256;
 const NEAREST: RoundingMode = RoundingMode::ToEven;
 
-/// The defining formula in 256 bits, in the ball at κ: `Σ wλx / (t + √(t² + κ‖s‖²))`, t = Σ w(λ − 1). Returns the
-/// distance from it to `got`, to first order.
+/// The defining formula in 256 bits, in the ball at κ: `Σ wλx / (t + √(t² + κ‖s‖²))`, t = Σ w(λ − 1).
+/// Returns the distance from it to `got`, to first order.
 fn distance_to_reference<T: Float>(points: &Tensor<T>, weights: &Tensor<f64>, kappa: f64, got: &[T]) -> f64 {
     let big = |x: f64| BigFloat::from_f64(x, BITS);
     let [zero, one, two, kappa] = [0.0, 1.0, 2.0, kappa].map(big);
@@ -46,7 +46,8 @@ fn distance_to_reference<T: Float>(points: &Tensor<T>, weights: &Tensor<f64>, ka
     scale.mul(&error.sqrt(BITS, NEAREST), BITS, NEAREST).to_string().parse().unwrap()
 }
 
-/// A set of points somewhere in the representable ball: radius and spread uniform, some sets of one place.
+/// A set of points somewhere in the representable ball, with random radius and spread; some sets are at
+/// one place.
 fn set<T: Float>(m: &Stereographic, rng: &mut rng::Rng) -> (Tensor<T>, Tensor<f64>) {
     let (n, dim) = (rng.random_range(1..9), rng.random_range(1..6));
     let limit = limit::<T>(m.kappa());
@@ -324,7 +325,8 @@ fn flat_limit_and_learned_curvature() {
     }
 }
 
-/// Batches, shared points and shared weights; tensors and tape agree; gradients are those of finite differences.
+/// Batches, shared points and shared weights; tensors and tape agree; gradients are those of finite
+/// differences.
 #[test]
 fn batches_and_gradients() {
     fn check<M: Barycentre>(m: M) {
@@ -344,7 +346,8 @@ fn batches_and_gradients() {
             let alone = m.barycentre(set, &Tensor::new([4], weights.row(i).to_vec()));
             assert_eq!(alone.data(), means.row(i), "neighbours do not matter");
         }
-        // Six sets of weights for one set of points, as attention has; one for six sets of points.
+        // Six sets of weights for one set of points, as in attention; then one set of weights for six
+        // sets of points.
         let many = m.barycentre(&sets[0], &weights);
         let many_on_tape = m.barycentre(&tape.constant(&sets[0]), &tape.constant(&weights)).to_tensor();
         assert!(many.shape() == means.shape() && close(many.data(), many_on_tape.data()));
@@ -358,7 +361,8 @@ fn batches_and_gradients() {
             (means * means.tape().constant(direction)).sum()
         }
         let inputs = [points, weights];
-        // Points that are settled onto a surface move along it: coordinates are moved freely and projected.
+        // Points that are settled onto a surface can only move along it, so free coordinates are moved
+        // and then projected.
         let worst = check::gradients(&inputs, |v| along(m.barycentre(&m.project(&v[0]), &v[1]), &direction));
         assert!(worst.relative < 1e-8, "{m:?}: {worst:?}");
         let worst = check::gradients(&inputs, |v| {
@@ -377,7 +381,7 @@ fn batches_and_gradients() {
     check(Product::new(HalfSpace::new(-2.0).unwrap(), 1, Klein::new(-1.0).unwrap()));
 }
 
-/// One point, equal points, no weight, no point; and gradients that stay finite there and at the last radius.
+/// One point, equal points, no weight, no point. Gradients stay finite there and at the last radius.
 #[test]
 fn edges() {
     fn check<M: Barycentre, T: Float>(m: M, radius: f64) {
@@ -417,8 +421,8 @@ fn edges() {
     }
 }
 
-/// In the half-space at all heights of the storage type: scaling a set scales its barycentre, and points as far apart
-/// as there are have the one that the formula says.
+/// In the half-space at all heights of the storage type: scaling a set scales its barycentre, and points
+/// as far apart as possible have the barycentre that the formula gives.
 fn ends_of_the_half_space<T: Float>(reach: i32) {
     let m = HalfSpace::new(-0.37).unwrap();
     let mut rng = rng::stream(11, 0, 0);

@@ -39,7 +39,7 @@ fn stationarity() {
             let weights = weights(n, &mut rng);
             let mean = mean(&m, &points, &weights);
             m.contains(&mean).unwrap();
-            // What stays of the last step, times the largest eigenvalue of the Hessian.
+            // What remains of the last step, times the largest eigenvalue of the Hessian.
             let hessian = 1.0 + (-kappa).max(0.0).sqrt() * 2.0 * reach;
             let bound = hessian * (2e-13 * reach + 32.0 * f64::EPSILON * lambda(&m, &mean) * norm(&mean));
             worst.see(
@@ -80,8 +80,8 @@ fn stationarity_everywhere() {
     check(Spd::log_euclidean(2), 1.0);
 }
 
-/// Two points have their midpoint (law 40), in flat space the mean is the weighted mean; on a line through the origin
-/// it is the mean of the coordinates.
+/// Two points have their midpoint as mean (law 40); in flat space the mean is the weighted mean; on a
+/// line through the origin it is the mean of the coordinates.
 #[test]
 fn closed_forms() {
     let mut rng = rng::stream(2, 0, 0);
@@ -107,7 +107,7 @@ fn closed_forms() {
     assert!(Euclidean.dist(&got, &Row::from(Euclidean.barycentre(&points, &w).data())) < 2e-13);
 }
 
-/// Law 43: isometries, permutations and the scale of the weights; and it is not the barycentre.
+/// Law 43: isometries, permutations and the scale of the weights. The mean is not the barycentre.
 #[test]
 fn equivariance() {
     let mut rng = rng::stream(3, 0, 0);
@@ -155,7 +155,8 @@ fn gradients() {
     check(Product::new(Stereographic::new(-1.0).unwrap(), 1, HalfSpace::new(-0.5).unwrap()), 0.5, 1.2);
 }
 
-/// With n = 2 and equal weights the gradient is that of the geodesic's middle, far out too: reverse passes agree.
+/// With n = 2 and equal weights the gradient is that of the geodesic's middle, also far out: the reverse
+/// passes of both agree.
 #[test]
 fn gradient_of_the_midpoint_far_out() {
     let m = Stereographic::ball(-1.0).unwrap();
@@ -218,7 +219,7 @@ fn edges() {
     check::<_, f64>(Lorentz::new(-1.0).unwrap());
 }
 
-/// What does not work says so.
+/// Sets without a mean are reported as errors.
 #[test]
 fn errors() {
     let m = Stereographic::ball(-1.0).unwrap();

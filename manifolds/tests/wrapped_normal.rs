@@ -1,4 +1,5 @@
-//! Wrapped normal distributions: law 59. Densities integrate to 1, samples have the moments, far tails are right.
+//! Wrapped normal distributions: law 59. Densities integrate to 1, samples have the right moments, far
+//! tails are right.
 
 mod common;
 
@@ -20,7 +21,8 @@ fn integral<M: OriginFrame + ConstantCurvature>(
     let origin = m.origin::<f64>(2);
     let mut total = 0.0;
     for i in 1..radii {
-        // At equal steps of √r: what is proportional to r at 0 costs the rule nothing then.
+        // Equal steps in √r, so that an integrand that is proportional to r at 0 costs the rule no
+        // accuracy.
         let t = f64::from(i) / f64::from(radii);
         let r = reach * t * t;
         // sin_κ(r) dr dφ
@@ -59,7 +61,8 @@ fn density_integrates_to_one() {
     check(Sphere::new(0.1).unwrap(), 1.0, antipode * (1.0 - 1e-12));
 }
 
-/// The logarithm of a sample, carried to the origin, has the covariance asked for; its coordinates are Riemannian.
+/// The logarithm of a sample, carried to the origin, has the covariance asked for; its coordinates are
+/// Riemannian.
 #[test]
 fn samples_have_the_moments() {
     fn check<M: OriginFrame>(m: M) {
@@ -104,8 +107,8 @@ fn samples_have_the_moments() {
     check(Euclidean);
 }
 
-/// At the origin, wrapping is the exponential map; isotropic is diagonal of equal entries; tensors, tape and rows
-/// agree; the models of one space have the same samples and densities.
+/// At the origin, wrapping is the exponential map; an isotropic spread is a diagonal one with equal
+/// entries; tensors, tape and rows agree; the models of one space have the same samples and densities.
 #[test]
 fn samplers_and_models_agree() {
     fn check<M: OriginFrame>(m: M) -> (Tensor<f64>, Tensor<f64>) {
@@ -205,7 +208,8 @@ fn factors_are_independent() {
     assert!((got - want).abs() < 1e-13, "{got} {want}");
 }
 
-/// `ln (sinh(r)/r)` by its definition where that does not overflow, by its asymptote beyond; densities far out.
+/// `ln (sinh(r)/r)` against its definition where that does not overflow, against its asymptote beyond;
+/// densities far out.
 #[test]
 fn tails_do_not_overflow() {
     let mut worst = Worst::default();
@@ -300,7 +304,7 @@ fn widths_that_do_not_fit_are_named() {
     normal.log_density(&Row::from([0.0; 3]));
 }
 
-/// The logarithm at a mean, in the frame: that of other models too, coordinate by coordinate.
+/// The logarithm at a mean, in the frame, has the same coordinates in the other models.
 #[test]
 fn frames_of_models_are_the_same() {
     fn in_frame<M: OriginFrame>(m: M, x: &Row<f64>, y: &Row<f64>) -> Row<f64> {
@@ -332,7 +336,7 @@ fn frames_of_models_are_the_same() {
     alike::<_, Sphere>(Stereographic::new(0.1).unwrap());
 }
 
-/// What the storage of a logarithm would not hold.
+/// Means and points whose logarithm storage could not hold.
 #[test]
 fn means_at_all_heights() {
     let m = HalfSpace::new(-1.0).unwrap();
@@ -347,7 +351,7 @@ fn means_at_all_heights() {
     }
 }
 
-/// No direction leads there, but its density by distance is finite.
+/// No single direction leads there, but the density by distance is finite.
 #[test]
 fn antipodes_of_the_mean() {
     for kappa in [0.05, 0.1, 0.37, 0.4, 1.0, 3.7] {

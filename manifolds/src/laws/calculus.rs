@@ -11,15 +11,16 @@ use super::check::law;
 const ALL: f64 = f64::INFINITY;
 
 law! {
-    /// `⟨egrad_to_rgrad(g), v⟩_x = Σ gᵢ vᵢ`, the derivative along v of a function with the gradient g in coordinates,
-    /// within 16 u (distortion at x)² |g||v| in coordinates; and it is tangent.
+    /// `⟨egrad_to_rgrad(g), v⟩_x = Σ gᵢ vᵢ`, the derivative along v of a function with the gradient g in
+    /// coordinates, within 16 u (distortion at x)² |g||v| in coordinates. The Riemannian gradient is
+    /// tangent.
     conversion within ALL, |c, judge| {
         let mut rng = c.rng.clone();
         let mut g = c.x.clone();
         g.iter_mut().for_each(|g| *g = T::nearest(rng.sample(StandardNormal)));
         let v = c.m.random_tangent(&c.x, &mut rng);
         let gradient = c.m.egrad_to_rgrad(&c.x, &g);
-        // Once for each side of the metric.
+        // The distortion counts once for each side of the metric.
         let bound = 16.0 * c.u * c.m.distortion(&c.x).powi(2);
         let size = length(&g) * length(&v);
         let error = c.m.inner(&c.x, &gradient, &v) - dot(&g, &v);
@@ -39,8 +40,8 @@ law! {
 }
 
 law! {
-    /// `R_x(0) = x`, `d/dt R_x(tv) = v` at 0 (central differences) and `d(R_x(tv), exp_x(tv)) = O(t²)`; the same
-    /// derivative for exp.
+    /// `R_x(0) = x`, `d/dt R_x(tv) = v` at 0 (central differences) and `d(R_x(tv), exp_x(tv)) = O(t²)`;
+    /// the same derivative for exp.
     retraction within 3.0, |c, judge| {
         let at_rest = c.m.retract(&c.x, &scaled(&c.v, 0.0));
         judge.length("retract(0) = x", c.m.dist(&c.x, &at_rest), 8.0 * c.u * c.m.rounding(&c.x));
@@ -68,7 +69,7 @@ law! {
             let v = scaled(&v, t);
             c.m.dist(&c.m.retract(&c.x, &v), &c.m.exp(&c.x, &v))
         };
-        // Of second order: four times less at half the way, with room for the next order.
+        // Of second order: four times less at half the way; the bound leaves room for the next order.
         let rounding = 64.0 * c.u * (c.m.rounding(&c.x) + scale);
         judge.length("retract = exp to first order", apart(0.125), 0.3 * apart(0.25) + rounding);
     }
@@ -89,7 +90,8 @@ fn gradient<M: Lawful, T: Float>(
 }
 
 law! {
-    /// `‖grad_x d(x, y)‖ = 1` within 16 u ((1 + d) (distortion at x and y, cancellation) + off/d), and 0 by definition at x = y.
+    /// `‖grad_x d(x, y)‖ = 1` within 16 u ((1 + d) (distortion at x and y, cancellation) + off/d), and 0
+    /// by definition at x = y.
     unit_gradient within ALL, |c, judge| {
         let norm = c.m.norm(&c.x, &gradient(c, |d| d));
         judge.finite("the gradient of the distance", &[norm]);
@@ -104,15 +106,15 @@ law! {
     }
 }
 
-/// What errors of the gradient of half the squared distance are multiplied with.
+/// The factor of rounding errors in the gradient of half the squared distance.
 fn condition<M: Lawful, T: Float>(c: &Case<'_, M, T>, d: f64) -> f64 {
     let metric: f64 = [&c.x, &c.y].map(|x| c.m.distortion(x) * c.m.cancellation(x)).into_iter().sum();
     d * metric * c.turn(d) * c.long(d) + c.off([&c.x, &c.y])
 }
 
 law! {
-    /// `grad_x ½d² = −log_x y` within 16 u (d (1 + d) (distortion at x and y, cancellation) + off): one step of
-    /// gradient descent at rate 1 on half the squared distance lands on y, with the tolerance of
+    /// `grad_x ½d² = −log_x y` within 16 u (d (1 + d) (distortion at x and y, cancellation) + off): one
+    /// step of gradient descent at rate 1 on half the squared distance lands on y, with the tolerance of
     /// [`exp_log`](super::exp_log) times the cancellation.
     one_step within ALL, |c, judge| {
         let half_square = gradient(c, |d| d.square() * 0.5);

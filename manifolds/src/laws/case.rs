@@ -9,10 +9,11 @@ use super::Lawful;
 use super::check::unit;
 use crate::manifold::Scale;
 
-/// How many cases of each dimension and storage type; half as many of large dimensions, which take most of the time.
+/// Number of cases for each dimension and storage type; half as many for large dimensions, which take
+/// most of the time.
 const DRAWS: u64 = 80;
 
-/// From here on a dimension is large.
+/// The least large dimension.
 const LARGE: usize = 64;
 
 /// What determines a case.
@@ -20,7 +21,7 @@ const LARGE: usize = 64;
 pub(super) struct Draw {
     pub(super) dim: usize,
     pub(super) seed: u64,
-    /// By what all lengths are multiplied.
+    /// The factor of all lengths.
     pub(super) size: f64,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct Case<'m, M, T: Float> {
     pub(super) w: Row<T>,
     /// In [0, 1].
     pub(super) t: f64,
-    /// A stream for what else a law draws.
+    /// A stream for whatever else a law draws.
     pub(super) rng: rng::Rng,
     /// Unit roundoff.
     pub(super) u: f64,
@@ -85,7 +86,8 @@ impl<'m, M: Lawful, T: Float> Case<'m, M, T> {
         Case { m, x, y, z, v, w, t, rng, u: T::EPSILON / 2.0 }
     }
 
-    /// How far the rounding of points, in units of u, moves the end of a geodesic of length `d` between them.
+    /// How far the rounding of points moves the end of a geodesic of length `d` between them, in units
+    /// of u.
     pub(super) fn spread<const N: usize>(&self, d: f64, points: [&Row<T>; N]) -> f64 {
         points.into_iter().map(|x| self.m.rounding(x)).sum::<f64>() * self.stretch(d) * self.long(d)
     }
@@ -100,13 +102,13 @@ impl<'m, M: Lawful, T: Float> Case<'m, M, T> {
         (self.m.curvature_bounds()[0].min(0.0).abs().sqrt() * d).cosh()
     }
 
-    /// How the velocity of a geodesic of length `d` deviates with its end, relatively to flat space.
+    /// How the velocity of a geodesic of length `d` deviates with its end, relative to flat space.
     pub(super) fn turn(&self, d: f64) -> f64 {
         let angle = self.m.curvature_bounds()[1].max(0.0).sqrt() * d;
         if angle > 0.0 { (angle / angle.sin()).abs() } else { 1.0 }
     }
 
-    /// 1 + the length `d` in units of the curvature's.
+    /// 1 plus the length `d` in units of the curvature's length scale.
     pub(super) fn long(&self, d: f64) -> f64 {
         let [least, greatest] = self.m.curvature_bounds();
         1.0 + least.abs().max(greatest.abs()).sqrt() * d

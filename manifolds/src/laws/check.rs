@@ -1,4 +1,4 @@
-//! Running a law over many cases, and what is found.
+//! Runs a law over many cases and collects what is found.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub struct Report {
     pub at: (&'static str, &'static str, usize),
     /// How many comparisons were made.
     pub checked: usize,
-    /// How many were not, as rounding alone may make the error as large as the manifold.
+    /// How many were not made, because rounding alone may make the error as large as the manifold.
     pub meaningless: usize,
 }
 
@@ -57,7 +57,7 @@ pub struct Violation {
     pub case: Box<str>,
 }
 
-/// Panics where a law does not hold on one of some manifolds, and prints what it found on the others.
+/// Panics if a law does not hold on one of the manifolds; prints what it found on the others.
 #[track_caller]
 pub fn obey<M: Lawful>(
     manifolds: impl IntoIterator<Item = M>,
@@ -78,19 +78,19 @@ pub(super) struct Judge {
     fault: Option<(&'static str, String)>,
     checked: usize,
     meaningless: usize,
-    /// Lengths that are as good as 0.
+    /// Lengths that count as 0.
     floor: f64,
     /// Lengths that are as large as the manifold.
     large: f64,
 }
 
 impl Judge {
-    /// A length that should be 0 and may be `bound`.
+    /// A length that should be 0 and may be up to `bound`.
     pub(super) fn length(&mut self, identity: &'static str, error: f64, bound: f64) {
         self.compare(identity, error, bound + self.floor, self.large);
     }
 
-    /// A number without a unit that should be 0 and may be `bound`.
+    /// A number without a unit that should be 0 and may be up to `bound`.
     pub(super) fn number(&mut self, identity: &'static str, error: f64, bound: f64) {
         self.compare(identity, error, bound + f64::MIN_POSITIVE, 0.05);
     }
@@ -109,7 +109,7 @@ impl Judge {
         self.holds(identity, (0.0..=1.0).contains(&ratio), || format!("error {error:e}, bound {bound:e}"));
     }
 
-    /// Something that must be so.
+    /// A condition that must hold.
     pub(super) fn holds(&mut self, identity: &'static str, so: bool, fault: impl FnOnce() -> String) {
         if !so && self.fault.is_none() {
             self.fault = Some((identity, fault()));
@@ -122,7 +122,7 @@ impl Judge {
         self.holds(identity, numbers.iter().all(|x| x.is_finite()), || format!("{numbers:?}"));
     }
 
-    /// Rows that must agree to the bit, but for the sign of 0.
+    /// Rows that must agree bit for bit, except for the sign of 0.
     pub(super) fn same<T: Float>(&mut self, identity: &'static str, a: &[T], b: &[T]) {
         self.checked += 1;
         self.holds(identity, a == b, || format!("{a:?} and {b:?}"));
@@ -223,7 +223,7 @@ pub(super) fn unit<M: Lawful>(manifold: &M) -> f64 {
 
 fn judge<M: Lawful, T: Float>(manifold: &M, draw: Draw, identity: Identity<M, T>) -> Judge {
     let case = Case::new(manifold, draw);
-    // Below it squares underflow in `f64`, and coordinates in `T`.
+    // Below this floor, squares underflow in `f64`, and coordinates in `T`.
     let floor = 1e-150_f64.max(16.0 / T::LARGEST) * unit(manifold);
     let large = 0.02 * manifold.radius::<T>();
     let mut judge = Judge { identity: "", worst: 0.0, fault: None, checked: 0, meaningless: 0, floor, large };
@@ -248,8 +248,8 @@ fn smallest<M: Lawful, T: Float>(
     (Case::<M, T>::new(manifold, draw).to_string(), fault)
 }
 
-/// A public law from an identity that is generic over the storage type. `reach` in units of the curvature's
-/// length scale, `f64::INFINITY` for all of the radius.
+/// Makes a public law from an identity that is generic over the storage type. `reach` is in units of the
+/// curvature's length scale; `f64::INFINITY` stands for all of the radius.
 macro_rules! law {
     ($(#[$doc:meta])* $name:ident $(of $bound:ident)? within $reach:expr, |$case:ident, $judge:ident| $body:block) => {
         $(#[$doc])*

@@ -11,9 +11,10 @@ use super::check::{Judge, law};
 const ALL: f64 = f64::INFINITY;
 
 law! {
-    /// `project` returns valid points to the bit, and a point for any row; `project_tangent`, taken twice, a tangent vector, as
-    /// [`contains_tangent`](crate::Manifold::contains_tangent) sees it, and it keeps tangent vectors, within 16 u
-    /// (distortion at x)².
+    /// `project` returns valid points unchanged, bit for bit, and a point for any row.
+    /// `project_tangent`, applied twice, gives a tangent vector according to
+    /// [`contains_tangent`](crate::Manifold::contains_tangent), and it keeps tangent vectors, within
+    /// 16 u (distortion at x)².
     projection within ALL, |c, judge| {
         judge.point("what is drawn is a point", c.m, &c.x);
         judge.same("project(x) = x", &c.m.project(&c.x), &c.x);
@@ -26,7 +27,7 @@ law! {
         judge.same("project(project(row)) = project(row)", &c.m.project(&point), &point);
         let v = c.m.project_tangent(&c.x, &row);
         judge.tangent("what is drawn is a tangent vector", c.m, &c.x, &c.v);
-        // Twice: what the first leaves off the tangent space is rounding of the longer row.
+        // Twice: what the first projection leaves off the tangent space is rounding of the longer row.
         let again = c.m.project_tangent(&c.x, &v);
         judge.tangent("project_tangent of any row, twice, is a tangent vector", c.m, &c.x, &again);
         let bound = 16.0 * c.u * c.m.distortion(&c.x).powi(2) * length(&row).max(length(&v));
@@ -35,8 +36,9 @@ law! {
 }
 
 law! {
-    /// No operation on valid points returns a row off the manifold, NaN or infinity: with tangent vectors of any
-    /// length (in positive curvature, up to the radius), and once more on the points that those reach.
+    /// No operation on valid points returns a row off the manifold, NaN or infinity. This is tried with
+    /// tangent vectors of any length (in positive curvature, up to the radius), and again at the points
+    /// that those reach.
     closed within ALL, |c, judge| {
         // Many operations: one draw in three is enough.
         if c.rng.clone().random_range(0..3) != 0 {
@@ -72,13 +74,13 @@ fn every_operation<M: Lawful, T: Float>(
     judge.same("project(x) = x", &m.project(x), x);
     judge.finite("dist", &[m.dist(x, y)]);
     judge.finite("norm", &[m.norm(x, v)]);
-    // Products of coordinates beyond are no numbers.
+    // Beyond this, products of coordinates are not finite.
     if length(v) < 1e150 {
         judge.finite("inner", &[m.inner(x, v, v)]);
     }
     judge.finite("log", &m.log(x, y));
     judge.finite("transport", &m.transport(x, y, v));
-    // Rounding may put a vector so far off the tangent space that its projection is no row.
+    // Rounding may put a vector so far off the tangent space that its projection is not finite.
     if c.u * m.cancellation(x).powi(2) < 1.0 {
         judge.finite("project_tangent", &m.project_tangent(x, v));
     }

@@ -8,8 +8,8 @@ use crate::ConstantCurvature;
 
 law! {
     /// The law of cosines for the triangle of three points, in half-angles,
-    /// `S²(C/2) = S²((A − B)/2) + S(A) S(B) sin²(θ/2)` with S = sin_κ: no side cancels. The angle comes from the
-    /// logarithms; within 16 u (sides + distortion · the shorter side, stretched).
+    /// `S²(C/2) = S²((A − B)/2) + S(A) S(B) sin²(θ/2)` with S = sin_κ: no side cancels. The angle comes
+    /// from the logarithms; within 16 u (sides + distortion · the shorter side, stretched).
     cosines of ConstantCurvature within f64::INFINITY, |c, judge| {
         let kappa = c.m.kappa();
         let sides = [&c.y, &c.z].map(|p| (c.m.log(&c.x, p), c.m.dist(&c.x, p)));
@@ -22,7 +22,7 @@ law! {
         let half = 0.5 * c.m.norm(&c.x, &between);
         let sine = |t: f64| t * (kappa * t * t).sinc();
         let square = sine(0.5 * (side_a - side_b)).powi(2) + sine(*side_a) * sine(*side_b) * half * half;
-        // Rounding may exceed the greatest distance of a sphere.
+        // Rounding may take the result beyond the greatest distance of a sphere.
         let want = 2.0 * square.sqrt() * f64::min(kappa * square, 1.0).arcsinc();
         let shorter = side_a.min(*side_b);
         let distortion = [&c.x, &c.y, &c.z].map(|p| c.m.distortion(p)).into_iter().sum::<f64>();

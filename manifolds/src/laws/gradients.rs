@@ -9,9 +9,9 @@ use super::check::{Judge, law};
 use super::levels::{OPERATIONS, Outcome, operation};
 
 law! {
-    /// The gradient of every operation on the tape, along curves in the manifold, is that of central differences
-    /// (extrapolated once; `f64`): also at the origin, where points coincide and at vectors of length 0, but for
-    /// distance and norm, whose gradients need be finite there.
+    /// The gradient of every operation on the tape, along curves in the manifold, is that of central
+    /// differences (extrapolated once; `f64`). This also holds at the origin, where points coincide and
+    /// at vectors of length 0, except for distance and norm, whose gradients need only be finite there.
     gradients within 3.0, |c, judge| {
         let mut rng = c.rng.clone();
         // A tape for each operation: one draw in four is enough.
@@ -20,7 +20,7 @@ law! {
         }
         let scale = c.unit().min(c.m.radius::<T>());
         let [a, b, e] = [&c.x, &c.y, &c.x].map(|x| c.vector(x, 0.5 * scale, &mut rng));
-        // Where all inputs are a time h later.
+        // All inputs at time h.
         let later = |h: f64| {
             let x = c.m.exp(&c.x, &scaled(&a, h));
             let y = c.m.exp(&c.y, &scaled(&b, h));
@@ -66,18 +66,18 @@ fn derivative<M: Lawful, T: Float>(
         let width = c.x.len();
         gradients.wrt(v).map_or(vec![T::zero(); width], |g| g.to_dense(1, width))
     });
-    // A vector taken for a gradient may be a step to where coordinates are so large that their derivatives are no
-    // numbers.
+    // With a vector as gradient, a step may lead to where coordinates are so large that their
+    // derivatives are not finite.
     let far = name == "descend" && length(&c.m.descend(&c.x, &c.v, &0.5)) > 1e-6 * T::LARGEST.sqrt();
     if !far {
         gradients.iter().for_each(|g| judge.finite(name, g));
     }
-    // Finite differences want more digits than `f32` has.
+    // Finite differences need more digits than `f32` has.
     let near = 0.1 * c.unit().min(c.m.radius::<T>());
     let rough = match name {
         "dist" => c.m.dist(&c.x, &c.y) < near,
         "norm" => c.m.norm(&c.x, &c.v) < near,
-        // A vector taken for a gradient may be a long step.
+        // With a vector as gradient, a step may be long.
         "descend" => c.m.norm(&c.x, &c.m.egrad_to_rgrad(&c.x, &c.v)) > 2.0 * c.unit(),
         _ => false,
     };
@@ -90,7 +90,8 @@ fn derivative<M: Lawful, T: Float>(
     });
     let [coarse, fine, want] = slopes(values, h);
     let (mut got, mut truncation) = (0.0, (fine - coarse).abs());
-    // What rounding of the operands and of the result may be multiplied with, and the derivative's own size.
+    // The size that multiplies the rounding of the operands and of the result, and the derivative's own
+    // size.
     let (mut size, mut slope) = (values[0].abs(), want.abs());
     for (i, g) in gradients.iter().enumerate() {
         let [far_behind, behind, ahead, far_ahead] = inputs.each_ref().map(|rows| &rows[i]);

@@ -1,5 +1,5 @@
-//! The laws of gyrogroups and gyrovector spaces. Ungar 2008, *A Gyrovector Space Approach to Hyperbolic Geometry*;
-//! Ganea, Bécigneul, Hofmann 2018.
+//! The laws of gyrogroups and gyrovector spaces. Ungar 2008, *A Gyrovector Space Approach to Hyperbolic
+//! Geometry*; Ganea, Bécigneul, Hofmann 2018.
 
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row};
@@ -9,8 +9,8 @@ use super::case::{Case, difference, dot, length, scaled};
 use super::check::law;
 use crate::{ConstantCurvature, Stereographic};
 
-/// A manifold with the operations of a gyrovector space, here of single rows; the inverse is −x, and the model is
-/// conformal about 0.
+/// A manifold with the operations of a gyrovector space, here on single rows. The inverse is −x, and the
+/// model is conformal about 0.
 pub trait Gyrogroup: Lawful + ConstantCurvature {
     /// x ⊕ y.
     fn add<T: Float>(&self, x: &Row<T>, y: &Row<T>) -> Row<T>;
@@ -43,12 +43,12 @@ fn neg<T: Float>(x: &Row<T>) -> Row<T> {
     scaled(x, -1.0)
 }
 
-/// 8 u times how far the rounding of some points moves them. Translations are isometries: errors add.
+/// 8 u times how far rounding moves these points. Translations are isometries, so errors add.
 fn bound<M: Gyrogroup, T: Float, const N: usize>(c: &Case<'_, M, T>, points: [&Row<T>; N]) -> f64 {
     8.0 * c.u * points.into_iter().map(|x| c.m.rounding(x)).sum::<f64>()
 }
 
-/// By how much a gyration of z turns when the points that it is made of are rounded.
+/// How much a gyration of z turns when the points that it is made of are rounded.
 fn turned_by<M: Gyrogroup, T: Float, const N: usize>(
     c: &Case<'_, M, T>,
     z: &Row<T>,
@@ -107,8 +107,8 @@ law! {
 }
 
 law! {
-    /// `x ⊕ (y ⊕ z) = (x ⊕ y) ⊕ gyr[x, y] z` and `(x ⊕ y) ⊕ z = x ⊕ (y ⊕ gyr[y, x] z)`, within 8 u (rounding of all
-    /// points).
+    /// `x ⊕ (y ⊕ z) = (x ⊕ y) ⊕ gyr[x, y] z` and `(x ⊕ y) ⊕ z = x ⊕ (y ⊕ gyr[y, x] z)`, within 8 u
+    /// (rounding of all points).
     associativity of Gyrogroup within ALL, |c, judge| {
         if wraps(c) {
             return;
@@ -116,7 +116,7 @@ law! {
         let add = |x: &Row<T>, y: &Row<T>| c.m.add(x, y);
         let (xy, yz) = (add(&c.x, &c.y), add(&c.y, &c.z));
         let (left, turned) = (add(&c.x, &yz), c.m.gyration(&c.x, &c.y, &c.z));
-        // On the right a sum is no isometry: its rounding turns what is added.
+        // Adding on the right is not an isometry: the sum's rounding turns what is added.
         let turn = turned_by(c, &c.z, [&c.x, &c.y, &xy]);
         let within = bound(c, [&c.x, &c.y, &c.z, &xy, &yz, &left, &turned]) + turn;
         judge.length("x + (y + z) = (x + y) + gyr[x, y] z", c.m.dist(&left, &add(&xy, &turned)), within);
@@ -140,9 +140,10 @@ law! {
 }
 
 law! {
-    /// A gyration is linear, an isometry of inner products and distances, respects ⊕ and ⊗, and is undone by
-    /// `gyr[y, x]`; `gyr[⊖x, ⊖y] = gyr[x, y]`, and `gyr[r ⊗ x, s ⊗ x]` is the identity. Within 16 u (rounding of z) for each gyration, and what
-    /// the rounding of the points that it is made of turns.
+    /// A gyration is linear, preserves inner products and distances, respects ⊕ and ⊗, and is undone by
+    /// `gyr[y, x]`; `gyr[⊖x, ⊖y] = gyr[x, y]`, and `gyr[r ⊗ x, s ⊗ x]` is the identity. Within 16 u
+    /// (rounding of z) for each gyration, plus the turn that comes from rounding the points that it is
+    /// made of.
     gyration of Gyrogroup within ALL, |c, judge| {
         if wraps(c) {
             return;
@@ -173,7 +174,8 @@ law! {
 }
 
 law! {
-    /// `gyr[x ⊕ y, y] = gyr[x, y] = gyr[x, y ⊕ x]`: the loop properties, within what the rounding of the sums turns.
+    /// `gyr[x ⊕ y, y] = gyr[x, y] = gyr[x, y ⊕ x]`: the loop properties, within the turn that comes from
+    /// rounding the sums.
     loops of Gyrogroup within ALL, |c, judge| {
         if wrap(c, [&c.x, &c.x, &c.y, &c.y, &c.z]) {
             return;
@@ -188,8 +190,8 @@ law! {
 }
 
 law! {
-    /// `x ⊞ y = x ⊕ gyr[x, ⊖y] y`, `x ⊞ y = y ⊞ x` and `(x ⊞ y) ⊖ y = x`, within 8 u (rounding of the points). The
-    /// first within what rounding turns, too.
+    /// `x ⊞ y = x ⊕ gyr[x, ⊖y] y`, `x ⊞ y = y ⊞ x` and `(x ⊞ y) ⊖ y = x`, within 8 u (rounding of the
+    /// points). For the first, the turn that comes from rounding is added.
     coaddition of Gyrogroup within ALL, |c, judge| {
         if wraps(c) {
             return;
@@ -232,8 +234,8 @@ law! {
 }
 
 law! {
-    /// `1 + κ‖x ⊕ y‖² = (1 + κ‖x‖²)(1 + κ‖y‖²)/(m_x m_y − κ‖x + y‖²)`, and where κ ≤ 0 the gyrotriangle inequality
-    /// `d(0, x ⊕ y) ≤ d(0, x) + d(0, y)`, within 8 u (rounding of the sum).
+    /// `1 + κ‖x ⊕ y‖² = (1 + κ‖x‖²)(1 + κ‖y‖²)/(m_x m_y − κ‖x + y‖²)`, and where κ ≤ 0 the gyrotriangle
+    /// inequality `d(0, x ⊕ y) ≤ d(0, x) + d(0, y)`, within 8 u (rounding of the sum).
     sums of Gyrogroup within ALL, |c, judge| {
         if wraps(c) {
             return;
@@ -254,7 +256,8 @@ law! {
 }
 
 law! {
-    /// `P_{0→x} v = (1 + κ‖x‖²) v` and `x ⊕ exp₀ v = exp_x P_{0→x} v`, within 16 u ‖v‖ and 8 u (rounding of the points).
+    /// `P_{0→x} v = (1 + κ‖x‖²) v` and `x ⊕ exp₀ v = exp_x P_{0→x} v`, within 16 u ‖v‖ and 8 u (rounding
+    /// of the points).
     transport_origin of Gyrogroup within ALL, |c, judge| {
         let origin = scaled(&c.x, 0.0);
         let longest = 0.5 * c.m.radius::<T>() * c.t;
@@ -274,8 +277,8 @@ law! {
 }
 
 law! {
-    /// Transport around the triangle 0, x, y turns as `gyr[y, ⊖x]` does: `P_{y→0} P_{x→y} P_{0→x} v = gyr[y, ⊖x] v`,
-    /// within 64 u ‖v‖, stretched.
+    /// Transport around the triangle 0, x, y turns as `gyr[y, ⊖x]` does:
+    /// `P_{y→0} P_{x→y} P_{0→x} v = gyr[y, ⊖x] v`, within 64 u ‖v‖, stretched.
     holonomy of Gyrogroup within ALL, |c, judge| {
         if wraps(c) {
             return;
@@ -291,8 +294,8 @@ law! {
 }
 
 law! {
-    /// `d(Rx, Ry) = d(x, y)` for a reflection R, within 8 u (rounding of the points), and `Rx ⊕ Ry = R(x ⊕ y)`, within
-    /// that of the sum.
+    /// `d(Rx, Ry) = d(x, y)` for a reflection R, within 8 u (rounding of the points), and
+    /// `Rx ⊕ Ry = R(x ⊕ y)`, within that of the sum.
     rotations of Gyrogroup within ALL, |c, judge| {
         if wraps(c) {
             return;

@@ -11,22 +11,25 @@ use crate::{
     Stereographic, Stiefel,
 };
 
-/// A manifold whose laws can be tested: how accurate its operations can be.
+/// A manifold whose laws can be tested: it says how accurate its operations can be.
 pub trait Lawful: Manifold {
-    /// Whether [`transport`](Manifold::transport) is parallel transport. If not, it must be tangent only.
+    /// Whether [`transport`](Manifold::transport) is parallel transport. If not, results need only be
+    /// tangent.
     const PARALLEL: bool = true;
 
-    /// Whether `dist` is symmetric and 0 between equal points to the bit, as it is where it is one formula.
+    /// Whether `dist` is exactly symmetric and exactly 0 between equal points, as it is where it is one
+    /// formula.
     const SYMMETRIC: bool = true;
 
-    /// Which dimensions are tried, in order. The default ends beyond one panel of coordinates of the kernels.
+    /// The dimensions that are tried, in order. The default ends beyond one panel of coordinates of the
+    /// kernels.
     fn dimensions(&self) -> Vec<usize> {
         self.fixed_dimension().map_or(vec![1, 2, 3, 5, 10, 64, 65], |only| vec![only])
     }
 
-    /// Least and greatest sectional curvature, or bounds of them: deviations grow along a geodesic of length d
-    /// at most as cosh(√−κ d) with the least, and velocities are found from end points with
-    /// √κ d/sin(√κ d) of the greatest.
+    /// Least and greatest sectional curvature, or bounds of them. With κ the least, deviations grow
+    /// along a geodesic of length d at most as cosh(√−κ d). With κ the greatest, errors of end points
+    /// appear in velocities times √κ d/sin(√κ d).
     fn curvature_bounds(&self) -> [f64; 2];
 
     /// Distance from the origin up to which points are drawn, and length up to which tangent vectors are.
@@ -44,8 +47,8 @@ pub trait Lawful: Manifold {
         }
     }
 
-    /// How far a point moves when its coordinates change by as much, relatively: in units of u, the error of
-    /// storing it. By default the norm of the longest coordinate vector times the size of the row.
+    /// The error of storing a point, in units of u: how far it moves when its coordinates change by u,
+    /// relatively. By default the norm of the longest coordinate vector times the length of the row.
     fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
         let x = wide(x);
         let mut longest = 0.0_f64;
@@ -57,19 +60,21 @@ pub trait Lawful: Manifold {
         longest * length(&x)
     }
 
-    /// The relative error of the norm of a tangent vector at x in units of that of its coordinates: the largest
-    /// ratio of norms of vectors of equal coordinates' length, 1 where the metric is conformal.
+    /// The relative error of the norm of a tangent vector at x, in units of that of its coordinates.
+    /// This is the largest ratio of norms between vectors whose coordinates have equal length; 1 where
+    /// the metric is conformal.
     fn distortion<T: Float>(&self, _x: &Row<T>) -> f64 {
         1.0
     }
 
-    /// What gradients and projections lose besides, because products of coordinates cancel in them: 1 where they do not.
+    /// What gradients and projections lose in addition, because products of coordinates cancel in them;
+    /// 1 where they do not.
     fn cancellation<T: Float>(&self, _x: &Row<T>) -> f64 {
         1.0
     }
 
-    /// How far off the manifold storing a point puts it, in units of u: 0 where coordinates are free. Differences of
-    /// points that are as near have no direction.
+    /// How far off the manifold storing a point puts it, in units of u; 0 where coordinates are free.
+    /// Between points as near as that, the difference has no direction.
     fn off<T: Float>(&self, _x: &Row<T>) -> f64 {
         0.0
     }
@@ -94,7 +99,7 @@ impl Lawful for Stereographic {
     fn curvature_bounds(&self) -> [f64; 2] {
         [self.kappa(); 2]
     }
-    /// In the ball, all that the format reaches.
+    /// In the ball, as far as the format reaches.
     fn radius<T: Float>(&self) -> f64 {
         let kappa = self.kappa();
         if kappa < 0.0 {
@@ -120,7 +125,7 @@ impl Lawful for Lorentz {
     fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
         (-self.kappa()).sqrt() * length(x)
     }
-    /// The reverse pass of an area, and `⟨x, v⟩_L`.
+    /// From the reverse pass of an area, and from `⟨x, v⟩_L`.
     fn cancellation<T: Float>(&self, x: &Row<T>) -> f64 {
         self.distortion(x)
     }
@@ -130,18 +135,18 @@ impl Lawful for Lorentz {
 impl Lawful for Spd {
     const SYMMETRIC: bool = false;
 
-    /// Of the affine-invariant metric, −½ to 0.
+    /// Of the affine-invariant metric: −½ to 0.
     fn curvature_bounds(&self) -> [f64; 2] {
         [if self.is_flat() { 0.0 } else { -0.5 }, 0.0]
     }
-    /// Where condition numbers are the square root of what storage allows.
+    /// The radius at which condition numbers are the square root of what storage allows.
     fn radius<T: Float>(&self) -> f64 {
         0.25 * (0.1 / T::EPSILON).ln()
     }
     fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
         let x = wide(x);
         let identity = self.origin::<f64>(self.dimension(x.len()));
-        // ‖x‖‖x⁻¹‖, of logarithms that large.
+        // The condition number, ‖x‖‖x⁻¹‖. The result also has a factor for the size of logarithms.
         let condition = length(&x) * self.norm(&x, &identity);
         self.size() as f64 * condition * (1.0 + self.dist(&identity, &x))
     }
@@ -150,7 +155,8 @@ impl Lawful for Spd {
     }
 }
 
-/// A Klein coordinate has half the digits of a ball's: an ulp near the boundary is a distance of cosh² of the radius.
+/// A Klein coordinate has half the digits of a ball's: an ulp near the boundary is a distance of cosh²
+/// of the radius.
 impl Lawful for Klein {
     fn curvature_bounds(&self) -> [f64; 2] {
         [self.kappa(); 2]
@@ -158,7 +164,7 @@ impl Lawful for Klein {
     fn rounding<T: Float>(&self, x: &Row<T>) -> f64 {
         length(x) / margin(x, self.kappa())
     }
-    /// Of its inner products, which cancel near the boundary.
+    /// From its inner products, which cancel near the boundary.
     fn distortion<T: Float>(&self, x: &Row<T>) -> f64 {
         margin(x, self.kappa()).recip()
     }

@@ -1,4 +1,4 @@
-//! One row, a tensor of rows and a tape give the same.
+//! A single row, a tensor of rows and a tape give the same results.
 
 use cotangent_engine::{Float, Row, Rows, Tape, Tensor};
 use rand::RngExt;
@@ -7,7 +7,7 @@ use super::Lawful;
 use super::case::{Case, Draw};
 use super::check::{Judge, law};
 
-/// How many operations there are.
+/// The number of operations.
 pub(super) const OPERATIONS: usize = 12;
 
 /// A number for each row, or a row.
@@ -16,7 +16,7 @@ pub(super) enum Outcome<R: Rows> {
     Row(R),
 }
 
-/// The operations of a manifold by number, of x, y, and v and w at x.
+/// The operations of a manifold by number, applied to x and y, and to v and w at x.
 pub(super) fn operation<M: Lawful, R: Rows>(
     m: &M,
     k: usize,
@@ -43,9 +43,9 @@ pub(super) fn operation<M: Lawful, R: Rows>(
 }
 
 law! {
-    /// A single row, a tensor and a tape give the same to the bit, whatever the number of rows: so a row does not
-    /// depend on its neighbours. Numbers for rows of `f32` are `f64` off the tape; on it they are rounded, and
-    /// may differ by 4 u where an operation is made of several.
+    /// A single row, a tensor and a tape give the same result bit for bit, whatever the number of rows:
+    /// so a row does not depend on its neighbours. Numbers for rows of `f32` are `f64` off the tape. On
+    /// the tape they are rounded, and may differ by 4 u where an operation is composed of several.
     levels within f64::INFINITY, |c, judge| {
         let mut rng = c.rng.clone();
         let n = rng.random_range(1..10);
@@ -53,7 +53,7 @@ law! {
         if rng.random_range(0..8) != 0 {
             return;
         }
-        // Around the width of a panel of coordinates, and beyond several.
+        // Dimensions around the width of a panel of coordinates, and beyond several panels.
         let mut dimensions = c.m.dimensions();
         if c.m.fixed_dimension().is_none() {
             dimensions.extend([63, 65, 200]);
@@ -84,10 +84,10 @@ fn levels_of<M: Lawful, T: Float>(m: &M, cases: &[Case<'_, M, T>], judge: &mut J
                     judge.same(name, &[one], &[tensor.data()[i]]);
                     let tape = tape.with_data(|data| data[i].to_f64());
                     let one = T::nearest(one).to_f64();
-                    // An inner product may be a difference.
+                    // An inner product may be a difference, so its error is relative to the norms.
                     let size =
                         if name == "inner" { m.norm(&c.x, &c.v) * m.norm(&c.x, &c.w) } else { one.abs() };
-                    // Subnormal numbers aside.
+                    // The last term is for subnormal numbers.
                     let bound = if T::COMPENSATED { 0.0 } else { 2.0 * T::EPSILON * size + 4.0 / T::LARGEST };
                     judge.holds(name, (tape - one).abs() <= bound, || format!("{tape:e} on a tape, {one:e}"));
                 }

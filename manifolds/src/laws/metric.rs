@@ -16,8 +16,8 @@ law! {
 }
 
 law! {
-    /// `log_x(exp_x v) = v` and `d(x, exp_x v) = ‖v‖`, within 8 u (rounding of exp v + stretched rounding of x +
-    /// length of v).
+    /// `log_x(exp_x v) = v` and `d(x, exp_x v) = ‖v‖`, within 8 u (rounding of exp v + stretched
+    /// rounding of x + length of v).
     log_exp within ALL, |c, judge| {
         let length = c.m.norm(&c.x, &c.v);
         let z = c.m.exp(&c.x, &c.v);
@@ -41,8 +41,8 @@ law! {
 }
 
 law! {
-    /// d is finite, not negative, 0 between equal points, symmetric (both to the bit if the manifold says so), and
-    /// satisfies the triangle inequality, within 8 u d of `f64`.
+    /// d is finite, not negative, 0 between equal points, symmetric (the last two exactly, if the
+    /// manifold says so), and satisfies the triangle inequality, within 8 u d of `f64`.
     distance within ALL, |c, judge| {
         let d = c.m.dist(&c.x, &c.y);
         judge.finite("d is finite", &[d]);
@@ -50,14 +50,14 @@ law! {
         let (zero, back) = (c.m.dist(&c.x, &c.x), c.m.dist(&c.y, &c.x));
         let wide = 0.5 * f64::EPSILON;
         let distortion = [&c.x, &c.y, &c.z].map(|p| c.m.distortion(p)).into_iter().sum::<f64>();
-        // Stored off the manifold, points are those of another one.
+        // Points that storage puts off the manifold are points of another one.
         let off = 8.0 * c.u * c.off([&c.x, &c.y, &c.z]);
         let off = |d: f64| off * (d / c.unit() + c.u);
         if M::SYMMETRIC {
             judge.same("d(x, x) = 0", &[zero], &[0.0]);
             judge.same("d(x, y) = d(y, x)", &[d], &[back]);
         } else {
-            // Nothing but rounding separates equal points, and no more.
+            // Only rounding separates equal points.
             judge.length("d(x, x) = 0", zero, 64.0 * c.u * c.m.rounding(&c.x));
             let within = 64.0 * wide * (c.spread(d, [&c.x, &c.y]) + distortion * d) + off(d);
             judge.length("d(x, y) = d(y, x)", d - back, within);

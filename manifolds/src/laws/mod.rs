@@ -1,7 +1,7 @@
 //! The laws that manifolds satisfy, as tests that anyone can run on a manifold of their own.
 //!
-//! `laws!(name, manifold)` expands to a module of tests, one for each law. It needs [`Lawful`], which says what
-//! the tolerances depend on; its defaults serve most manifolds:
+//! `laws!(name, manifold)` expands to a module of tests, one for each law. It needs [`Lawful`], which
+//! says what the tolerances depend on; its defaults serve most manifolds:
 //!
 //! ```
 //! use cotangent_manifolds::{Euclidean, laws};
@@ -9,8 +9,9 @@
 //! # fn main() {}
 //! ```
 //!
-//! and for a family, or several curvatures, `laws!(name in [first, second])`. Groups of laws beyond those of every
-//! manifold go before the name: `laws!(curvature: name, manifold)`, `laws!(gyrogroup: name, manifold)`.
+//! and for a family, or several curvatures, `laws!(name in [first, second])`. Groups of laws beyond
+//! those of every manifold go before the name: `laws!(curvature: name, manifold)`,
+//! `laws!(gyrogroup: name, manifold)`.
 //!
 //! Every law is a function as well, here exp_x(log_x y) = y:
 //!
@@ -20,16 +21,17 @@
 //! assert!(report.worst <= 1.0 && report.checked > 500);
 //! ```
 //!
-//! **Draws.** Rows of `f64` and of `f32`, of dimensions 1 to 65, points at distances from the origin uniform up to
-//! [`Lawful::radius`]; among them the origin, equal and nearly equal points, points on one line with the origin
-//! and opposite each other, points and vectors so small that their squares underflow. The draws are the same in
-//! every run.
+//! **Draws.** Rows of `f64` and of `f32`, of dimensions 1 to 65. Points are at distances from the origin
+//! that are uniform up to [`Lawful::radius`]. Among them are the origin, equal and nearly equal points,
+//! points on one line with the origin and opposite each other, and points and vectors so small that
+//! their squares underflow. The draws are the same in every run.
 //!
-//! **Tolerance.** A result may be off by `C · u · condition`: u the unit roundoff of the storage type, C a small
-//! number stated with each law, and the condition what an exact operation makes of the rounding of its
-//! operands. Two things enter it: by how much rounding moves a point ([`Lawful::rounding`]), and how geodesics
-//! spread ([`Lawful::curvature_bounds`]). A bound so large that it says nothing is not checked, and counted. A
-//! [`Report`] names the largest error in units of its bound; a [`Violation`] the smallest case found.
+//! **Tolerance.** A result may be off by `C · u · condition`: u is the unit roundoff of the storage
+//! type, C a small number stated with each law, and the condition what an exact operation makes of the
+//! rounding of its operands. Two things enter the condition: how far rounding moves a point
+//! ([`Lawful::rounding`]), and how geodesics spread ([`Lawful::curvature_bounds`]). If a bound is so
+//! large that it says nothing, the case is counted but not checked. A [`Report`] names the largest error
+//! in units of its bound; a [`Violation`] the smallest failing case found.
 
 mod calculus;
 mod case;
@@ -59,7 +61,7 @@ pub use transport::{transport_geodesic, transport_inverse, transport_isometry};
 
 use crate::ConstantCurvature;
 
-/// A law by its name: what it finds on a manifold.
+/// A law with its name: a function that reports what it finds on a manifold.
 pub type Law<M> = (&'static str, fn(&M) -> Result<Report, Violation>);
 
 /// The laws of every manifold, by name.

@@ -7,15 +7,15 @@ use cotangent_engine::Float;
 
 const ALL: f64 = f64::INFINITY;
 
-/// By how much rounding changes a transported vector, relatively, in units of u.
+/// How much rounding changes a transported vector, relatively, in units of u.
 fn condition<M: Lawful, T: Float>(c: &Case<'_, M, T>) -> f64 {
     (c.m.distortion(&c.x) + c.m.distortion(&c.y)) * c.turn(c.m.dist(&c.x, &c.y))
 }
 
 law! {
-    /// `g_y(Pv, Pw) = g_x(v, w)` within 16 u (distortion at x and y) ‖v‖‖w‖; what is transported is tangent,
-    /// within the cancellation at y times that.
-    /// Of a transport that is not parallel only the latter.
+    /// `g_y(Pv, Pw) = g_x(v, w)` within 16 u (distortion at x and y) ‖v‖‖w‖; what is transported is
+    /// tangent, within that times the cancellation at y. For a transport that is not parallel only the
+    /// latter is checked.
     transport_isometry within ALL, |c, judge| {
         let carry = |v| c.m.transport(&c.x, &c.y, v);
         let (v, w) = (carry(&c.v), carry(&c.w));
@@ -46,8 +46,8 @@ law! {
 }
 
 law! {
-    /// `P_{x→y} log_x y = −log_y x` within 16 u (d (distortion at x and y) + off), and the way through a point of the
-    /// geodesic is the same, within 16 u (rounding of that point) as well.
+    /// `P_{x→y} log_x y = −log_y x` within 16 u (d (distortion at x and y) + off). Transport through a
+    /// point of the geodesic gives the same, within 16 u (rounding of that point) in addition.
     transport_geodesic within ALL, |c, judge| {
         if !M::PARALLEL {
             return judge.finite("not parallel", &[c.t]);

@@ -1,4 +1,5 @@
-//! The Busemann function of an ideal point, as a row formula: the signed distance to its horosphere through the origin.
+//! The Busemann function of an ideal point, as a row formula: the signed distance to its horosphere
+//! through the origin.
 
 use cotangent_engine::{Invariant, RowFormula, Scalar, Vector};
 
@@ -7,8 +8,8 @@ use crate::busemann::by_components;
 use Invariant::{Along, Dot, Margin, Param, Wedge};
 use Vector::Input;
 
-/// `B_ω(x) = (1/√c) ln(‖u − √c x‖²/m_x)`, u = ω/‖ω‖ and κ = −c < 0: the limit of d(x, γ(t)) − t along the unit speed
-/// geodesic γ from the origin towards ω, which gives a direction and need not be of any length. Law 24.
+/// `B_ω(x) = (1/√c) ln(‖u − √c x‖²/m_x)`, u = ω/‖ω‖ and κ = −c < 0: the limit of d(x, γ(t)) − t along
+/// the unit speed geodesic γ from the origin towards ω. The length of ω does not matter. Law 24.
 #[derive(Clone, Copy, Debug)]
 pub struct Busemann;
 

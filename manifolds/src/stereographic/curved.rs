@@ -1,4 +1,4 @@
-//! The operations of the model with the curvature as a number for each row: one that can be learned.
+//! The operations of the model with the curvature as a number for each row, which can be learned.
 
 use cotangent_engine::{Float, Rows, Var};
 
@@ -6,10 +6,11 @@ use super::formulas as f;
 use super::matvec::MatVec;
 use crate::manifold;
 
-/// The operations of the κ-stereographic model at some curvature, which may be a variable of a tape and has a gradient
-/// there, through zero as elsewhere.
+/// The operations of the κ-stereographic model at some curvature. It may be a variable of a tape and
+/// then has a gradient, at zero as elsewhere.
 ///
-/// [`Stereographic`](crate::Stereographic) is this with a constant. One number for all rows, or one for each.
+/// [`Stereographic`](crate::Stereographic) is this with a constant. The curvature is one number for all
+/// rows, or one for each.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -63,14 +64,14 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Exp, [x, v], [&self.kappa])
     }
 
-    /// Logarithm at x of y; 0 where y is the antipode of x, κ > 0, to which no direction leads. Ganea et al.
-    /// 2018, eq. 10.
+    /// Logarithm at x of y; 0 where y is the antipode of x (κ > 0), to which no single direction leads.
+    /// Ganea et al. 2018, eq. 10.
     pub fn log(&self, x: &R, y: &R) -> R {
         R::vector(f::Log, [x, y], [&self.kappa])
     }
 
-    /// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`: the Riemannian one, as λ₀ = 2, so a v of norm s leads to
-    /// a point at distance 2s. Ganea et al. 2018, eq. 11.
+    /// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`: the Riemannian one, as λ₀ = 2, so a v of
+    /// norm s leads to a point at distance 2s. Ganea et al. 2018, eq. 11.
     pub fn exp0(&self, v: &R) -> R {
         R::vector(f::Exp0, [v], [&self.kappa])
     }
@@ -85,8 +86,8 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Geodesic, [x, y], [&self.kappa, t])
     }
 
-    /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`. To the antipode of x, κ > 0, it is that
-    /// of the sphere, where v stays what it is in space.
+    /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`. To the antipode of x (κ > 0) it is
+    /// that of the sphere, where v stays the same vector of the surrounding space.
     pub fn transport(&self, x: &R, y: &R, v: &R) -> R {
         R::vector(f::Transport, [x, y, v], [&self.kappa])
     }
@@ -101,7 +102,8 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Descend, [x, g], [&self.kappa, rate])
     }
 
-    /// Points are returned to the bit; a row on or outside the boundary is scaled to just inside.
+    /// Points are returned unchanged, bit for bit; a row on or outside the boundary is scaled to just
+    /// inside.
     pub fn project(&self, x: &R) -> R {
         R::vector(f::Project, [x], [&self.kappa])
     }
@@ -136,14 +138,14 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Gyration, [x, y, w], [&self.kappa])
     }
 
-    /// The Möbius version `exp₀(f(log₀ x))` of a function of vectors: a pointwise nonlinearity, a linear map. The
-    /// width may change. Ganea et al. 2018, eq. 24.
+    /// The Möbius version `exp₀(f(log₀ x))` of a function of vectors, such as a pointwise nonlinearity
+    /// or a linear map. The width may change. Ganea et al. 2018, eq. 24.
     pub fn map(&self, x: &R, f: impl FnOnce(&R) -> R) -> R {
         self.exp0(&f(&self.log0(x)))
     }
 
-    /// Möbius matrix multiplication M ⊗ x of rows x, `[…, n]`, and a matrix `[m, n]`: `[…, m]`. Ganea et al. 2018,
-    /// eq. 25.
+    /// Möbius matrix multiplication M ⊗ x of rows x, `[…, n]`, and a matrix `[m, n]`: `[…, m]`. Ganea et
+    /// al. 2018, eq. 25.
     ///
     /// # Panics
     /// If the matrix is not `[m, n]`.
@@ -156,34 +158,37 @@ impl<R: Rows> Curved<R> {
         self.exp0(&v.matvec(m))
     }
 
-    /// Signed distance from x to the gyroplane through p with normal a, positive on the side that a points to; 0 for
-    /// a = 0. Ganea et al. 2018, eq. 21.
+    /// Signed distance from x to the gyroplane through p with normal a, positive on the side that a
+    /// points to; 0 for a = 0. Ganea et al. 2018, eq. 21.
     pub fn gyroplane(&self, x: &R, p: &R, a: &R) -> R::Scalar {
         R::scalar(f::Gyroplane, [x, p, a], [&self.kappa])
     }
 
-    /// The logit of x for the class whose gyroplane goes through p with normal a: `λ_p‖a‖` times the signed distance.
-    /// Tends to `4⟨x − p, a⟩` as κ → 0. Ganea et al. 2018, eq. 23.
+    /// The logit of x for the class whose gyroplane goes through p with normal a: `λ_p‖a‖` times the
+    /// signed distance. Tends to `4⟨x − p, a⟩` as κ → 0. Ganea et al. 2018, eq. 23.
     pub fn logit(&self, x: &R, p: &R, a: &R) -> R::Scalar {
         R::scalar(f::Logit, [x, p, a], [&self.kappa])
     }
 
-    /// The logit of x for the class of direction z and offset r: [`logit`](Self::logit) with p = exp₀(r z/‖z‖) and
-    /// a = z/cosh²(√-κ r). Tends to `4(⟨x, z⟩ − r‖z‖)` as κ → 0. Shimizu et al. 2021 (HNN++), eq. 6.
+    /// The logit of x for the class of direction z and offset r: [`logit`](Self::logit) with p = exp₀(r
+    /// z/‖z‖) and a = z/cosh²(√-κ r). Tends to `4(⟨x, z⟩ − r‖z‖)` as κ → 0. Shimizu et al. 2021 (HNN++),
+    /// eq. 6.
     pub fn unidirectional_logit(&self, x: &R, z: &R, r: &R::Scalar) -> R::Scalar {
         R::scalar(f::UnidirectionalLogit, [x, z], [&self.kappa, r])
     }
 
-    /// The Busemann function of the ideal point in direction ω, which need not be of length 1: the signed distance of
-    /// x from the horosphere through the origin, negative towards ω. For κ < 0; NaN for κ > 0. Law 24.
+    /// The Busemann function of the ideal point in direction ω, which need not be of length 1: the
+    /// signed distance of x from the horosphere through the origin, negative towards ω. For κ < 0; NaN
+    /// for κ > 0. Law 24.
     pub fn busemann(&self, x: &R, omega: &R) -> R::Scalar {
         R::scalar(f::Busemann, [x, omega], [&self.kappa])
     }
 }
 
 impl<'t, T: Float> Curved<Var<'t, T>> {
-    /// The logits of all points x, `[…, n, d]`, for all classes of directions z, `[m, d]`, and offsets r, `[m]`:
-    /// `[…, n, m]`. The curvature is one number. See [`unidirectional_logit`](Self::unidirectional_logit).
+    /// The logits of all points x, `[…, n, d]`, for all classes of directions z, `[m, d]`, and offsets
+    /// r, `[m]`: `[…, n, m]`. The curvature is one number. See
+    /// [`unidirectional_logit`](Self::unidirectional_logit).
     ///
     /// # Panics
     /// If the shapes do not fit.

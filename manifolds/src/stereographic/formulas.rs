@@ -35,7 +35,7 @@ fn distance<S: Scalar>(q: S, kappa: S) -> S {
     S::constant(2.0) * q.sqrt() * half_angle(kappa * q)
 }
 
-/// `arcsinc`; where rounding puts its argument beyond 1 (antipodal points, κ > 0), π/2 with slope 0.
+/// `arcsinc`; where rounding takes its argument beyond 1 (antipodal points, κ > 0), π/2 with slope 0.
 #[inline(always)]
 pub(super) fn half_angle<S: Scalar>(s: S) -> S {
     let below = s.lt(S::one());
@@ -45,10 +45,11 @@ pub(super) fn half_angle<S: Scalar>(s: S) -> S {
 
 /// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018, eq. 10.
 ///
-/// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both coefficients have all
-/// their digits. That of x is near 1 at the boundary: it is 1 and a product, as the derivative of a quotient
-/// near 1 cancels. Where v takes the geodesic back past the origin they are large, up to λ_x, and cancel: the
-/// coordinates of the result then have an error of an ulp of theirs, as much as rounding v itself has.
+/// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both coefficients
+/// have all their digits. The coefficient of x is near 1 at the boundary; it is computed as 1 minus a
+/// product, because the derivative of a quotient near 1 cancels. Where v takes the geodesic back past
+/// the origin the coefficients are large, up to λ_x, and their terms cancel. The error of the result's
+/// coordinates is then an ulp of these terms, as much as rounding v itself causes.
 #[derive(Clone, Copy, Debug)]
 pub struct Exp;
 
@@ -71,11 +72,12 @@ fn exp<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> [S; 2] {
     flow(mx, xx, xv, vv, area, kappa).0
 }
 
-/// Coefficients of x and v in the exponential map, and the parallel transport along the geodesic of a vector w that
-/// is a multiple of v: it becomes `a ⟨v, w⟩ x + b w`.
+/// Coefficients of x and v in the exponential map, and the parallel transport along the geodesic of a
+/// vector w that is a multiple of v: it becomes `a ⟨v, w⟩ x + b w`.
 ///
-/// With y = τ v as in the exponential map, D = m_x m_y − κ‖x + y‖² and E = m_x − κ‖x‖² m_y, the differential of
-/// y ↦ x ⊕ y takes w to `(m_y/D²) (E w − κ τ ⟨v, w⟩ (D + E) x)`: no cancellation for κ < 0.
+/// With y = τ v as in the exponential map, D = m_x m_y − κ‖x + y‖² and E = m_x − κ‖x‖² m_y, the
+/// differential of y ↦ x ⊕ y takes w to `(m_y/D²) (E w − κ τ ⟨v, w⟩ (D + E) x)`. Nothing cancels for
+/// κ < 0.
 #[inline(always)]
 pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> ([S; 2], [S; 2]) {
     // Where squares of v overflow, the map has long reached the boundary.
@@ -85,13 +87,13 @@ pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> 
     let (tanc, my) = (kappa * vv * per_mx.square()).tanc_secant();
     let tau = tanc * per_mx;
     let (x, v) = (xx.sqrt(), vv.sqrt());
-    // ‖x + y‖². With an obtuse angle between them, (‖x‖ − ‖y‖)² + 2 (‖x‖‖y‖ + ⟨x, y⟩), the first difference near
-    // the boundary that of the margins.
+    // ‖x + y‖². With an obtuse angle between them it is (‖x‖ − ‖y‖)² + 2 (‖x‖‖y‖ + ⟨x, y⟩); near the
+    // boundary the first difference comes from the margins.
     let y = tau * v;
     let sum = x + y;
     let by_margins = mx.max(my).lt(kappa.abs() * sum.square());
     let apart = S::select(by_margins, (mx - my) / (kappa * sum), x - y);
-    // Where squares underflow, the two are as good as parallel.
+    // Where squares underflow, the two are treated as parallel.
     let wide = S::constant(f64::MIN_POSITIVE).lt(x * v - xv);
     let spread = S::select(wide, x * v - xv, S::one());
     let aside = S::select(wide, S::select(vv.lt(largest), tau * area / spread, S::zero()), S::zero());
@@ -106,23 +108,23 @@ pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> 
     ([of_x, mx * tau * per_den], carried)
 }
 
-/// Two points as operations that are not defined at antipodes see them, d = y − x.
+/// Two points, for operations that are not defined at antipodes; d = y − x.
 ///
-/// Beyond a right angle, κ > 0, `D = m_x m_y − κ‖d‖²` cancels, and so do combinations of x and d. There it is
-/// `(1 + κ⟨x, y⟩)² + κ² area`, and y is taken as `p x` and what is beside that, p = ⟨x, y⟩/‖x‖². Relative
-/// errors are then those of the angle to the antipode.
+/// Beyond a right angle (κ > 0) `D = m_x m_y − κ‖d‖²` cancels, and so do combinations of x and d. There
+/// D is computed as `(1 + κ⟨x, y⟩)² + κ² area`, and y is split into `p x`, with p = ⟨x, y⟩/‖x‖², and the
+/// part orthogonal to x. Relative errors are then those of the angle to the antipode.
 struct Opposite<S: Scalar> {
     beyond: S::Mask,
-    /// Whether y is not the antipode of x, but for rounding.
+    /// False where y is the antipode of x, up to rounding.
     defined: S::Mask,
-    /// `m_x m_y` and `κ‖d‖²`, which is that times the squared sine of half the angle.
+    /// `m_x m_y`; and `κ‖d‖²`, which is `m_x m_y` times the squared sine of half the angle.
     whole: S,
     sine: S,
-    /// D, which is the same for the cosine.
+    /// D, which is `m_x m_y` times the squared cosine of half the angle.
     cosine: S,
     /// `1 + κ⟨x, y⟩`.
     inner: S,
-    /// ‖x‖², not 0.
+    /// ‖x‖²; 1 where that is 0.
     square: S,
     p: S,
 }
@@ -138,7 +140,8 @@ impl<S: Scalar> Opposite<S> {
         Opposite { beyond, defined, whole, sine, cosine, inner, square, p: xy / square }
     }
 
-    /// `arcsinc` of the squared sine of half the angle; beyond a right angle by way of the cosine.
+    /// `arcsinc` of the squared sine of half the angle; beyond a right angle it is computed from the
+    /// cosine.
     #[inline(always)]
     fn half_angle(&self) -> S {
         let square = self.sine / self.whole;
@@ -174,12 +177,14 @@ impl RowFormula<2, 3, 7, 3> for Log {
     }
 }
 
-/// How far [`Geodesic`] goes beyond an end, at curvature −1: from one boundary of the ball in `f64` to the other, and on.
+/// How far [`Geodesic`] goes beyond an end, at curvature −1: more than from one boundary of the ball in
+/// `f64` to the other.
 const FARTHEST: f64 = 100.0;
 
-/// The point at time t = parameter 1 of the geodesic from x to y: the sum `(A x/m_x + B y/m_y)/h` with the parts A and B of
-/// the ends, `h = A/m_x + B/m_y + (1 − A − B)/2`, as what it is beside the nearer end. Every term of h is positive for κ < 0
-/// and t in [0, 1]; beyond the ends for κ < 0 it is that of `height_beyond`; on the sphere the sums may cancel.
+/// The point at time t = parameter 1 of the geodesic from x to y: the sum `(A x/m_x + B y/m_y)/h` with
+/// the parts A and B of the ends, `h = A/m_x + B/m_y + (1 − A − B)/2`. It is computed as a difference
+/// from the nearer end. Every term of h is positive for κ < 0 and t in [0, 1]. Beyond the ends, for
+/// κ < 0, h comes from `height_beyond`; on the sphere the sums may cancel.
 #[derive(Clone, Copy, Debug)]
 pub struct Geodesic;
 
@@ -210,11 +215,13 @@ impl RowFormula<2, 3, 8, 3> for Geodesic {
     }
 }
 
-/// Half of 1 + Z₀ for the point Z beyond the end E of a geodesic to O, on the hyperboloid of curvature −1: `Z = C E + B V`,
-/// `V = O − cosh d E`, C the cosh of the distance from E and B < 0 the part of O; from E's margin m and O's, the product
-/// `outward` of E with o − e, and the squared area that the ends span.
+/// Half of 1 + Z₀ for the point Z beyond the end E of a geodesic to O, on the hyperboloid of curvature
+/// −1: `Z = C E + B V`, `V = O − cosh d E`, with C the cosh of the distance from E and B < 0 the part of
+/// O. It is computed from E's margin m and O's, the product `outward` of E with o − e, and the squared
+/// area that the ends span.
 ///
-/// Where Z lies back past the origin, `C E₀ + B V₀` is `(E₀² + C² − 1 + B² ‖E_s ∧ O_s‖²)/(C E₀ − B V₀)`, as
+/// Where Z lies back past the origin, `C E₀ + B V₀` is computed as
+/// `(E₀² + C² − 1 + B² ‖E_s ∧ O_s‖²)/(C E₀ − B V₀)`. This holds because
 /// `sinh² d E₀² − V₀² = sinh² d + ‖E_s ∧ O_s‖²`.
 #[inline(always)]
 fn height_beyond<S: Scalar>([m, other]: [S; 2], outward: S, dd: S, area: S, part: S, cosh: S, kappa: S) -> S {
@@ -230,7 +237,8 @@ fn height_beyond<S: Scalar>([m, other]: [S; 2], outward: S, dd: S, area: S, part
 /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`.
 ///
 /// The gyration turns v by the angle `2 arctan(κ √area/(1 + κ⟨x, y⟩))` in the plane of x and y. At the
-/// antipode, where that is no angle, v is reflected in x, which leaves it what it is on the sphere.
+/// antipode that angle is undefined; there v is reflected in x, so that on the sphere it stays the same
+/// vector.
 #[derive(Clone, Copy, Debug)]
 pub struct Transport;
 
@@ -361,7 +369,7 @@ impl RowFormula<2, 2, 2, 1> for Norm {
     }
 }
 
-/// The conformal factor `λ_x = 2/m_x`, by which the metric at x exceeds that of the coordinates.
+/// The conformal factor `λ_x = 2/m_x`: Riemannian lengths at x are this times those of the coordinates.
 #[derive(Clone, Copy, Debug)]
 pub struct Lambda;
 

@@ -1,5 +1,6 @@
-//! Gyroplanes, the hyperplanes of the model, and the logits of multinomial regression with them, as row formulas.
-//! Sources: Ganea, Bécigneul, Hofmann 2018, section 3.1; Shimizu, Mukuta, Harada 2021 (HNN++), section 3.1.
+//! Gyroplanes, the hyperplanes of the model, and the logits of multinomial regression with them, as row
+//! formulas. Sources: Ganea, Bécigneul, Hofmann 2018, section 3.1; Shimizu, Mukuta, Harada 2021 (HNN++),
+//! section 3.1.
 
 use cotangent_engine::{Invariant, PairFormula, Pairing, RowFormula, Scalar, Vector};
 
@@ -17,7 +18,7 @@ const INVARIANTS: [Invariant; 7] =
 #[inline(always)]
 fn arc<S: Scalar>(t: S, aa: S, kappa: S) -> (S, S) {
     let a = aa.sqrt();
-    // a itself where it is 0 or NaN.
+    // Where a is 0 or NaN, the sine is a itself.
     let sine = S::select(S::zero().lt(a), t / a, a);
     (t * half_angle(kappa * sine.square()), a)
 }
@@ -47,8 +48,8 @@ impl RowFormula<3, 4, 7, 1> for Gyroplane {
     }
 }
 
-/// The logit of x for the class whose gyroplane goes through p with normal a: `λ_p ‖a‖` times the signed distance.
-/// Ganea et al. 2018, eq. 23.
+/// The logit of x for the class whose gyroplane goes through p with normal a: `λ_p ‖a‖` times the signed
+/// distance. Ganea et al. 2018, eq. 23.
 #[derive(Clone, Copy, Debug)]
 pub struct Logit;
 
@@ -67,8 +68,8 @@ impl RowFormula<3, 4, 7, 1> for Logit {
 /// The logit of x for the class of direction z and offset r,
 /// `2‖z‖ sin_κ⁻¹(λ_x ⟨x, z/‖z‖⟩ cosh(2√c r) − (λ_x − 1) sinh(2√c r)/√c)` for κ = −c < 0 and its continuation.
 ///
-/// Shimizu et al. 2021, eq. 6; law 50: [`Logit`] with p = exp₀(r z/‖z‖) and a = sech²(√c r) z, and no p or a to be
-/// kept on a manifold.
+/// Shimizu et al. 2021, eq. 6; law 50: [`Logit`] with p = exp₀(r z/‖z‖) and a = sech²(√c r) z, so that
+/// no p or a must be kept on a manifold.
 #[inline(always)]
 fn unidirectional<S: Scalar>(mx: S, xz: S, zz: S, r: S, kappa: S) -> S {
     let two = S::constant(2.0);
@@ -78,7 +79,8 @@ fn unidirectional<S: Scalar>(mx: S, xz: S, zz: S, r: S, kappa: S) -> S {
     two * arc(t, zz, kappa).0
 }
 
-/// The logit of x for the class of direction z and offset r = parameter 1, row by row. Shimizu et al. 2021, eq. 6.
+/// The logit of x for the class of direction z and offset r = parameter 1, row by row. Shimizu et al.
+/// 2021, eq. 6.
 #[derive(Clone, Copy, Debug)]
 pub struct UnidirectionalLogit;
 
@@ -94,8 +96,8 @@ impl RowFormula<2, 2, 5, 1> for UnidirectionalLogit {
     }
 }
 
-/// The logits of all pairs of a point and a class; numbers of the left rows are margins m_x, of the right rows ‖z‖²
-/// and r, the parameter κ. Shimizu et al. 2021, eq. 6.
+/// The logits of all pairs of a point and a class. The number of a left row is its margin m_x, those of
+/// a right row are ‖z‖² and r, the parameter is κ. Shimizu et al. 2021, eq. 6.
 #[derive(Clone, Copy, Debug)]
 pub struct UnidirectionalLogits;
 

@@ -22,7 +22,8 @@ impl RowFormula<2, 3, 4, 3> for Add {
     fn eval<S: Scalar>([mx, my, ee, kappa]: [S; 4]) -> [S; 3] {
         let (mm, ke) = (mx * my, kappa * ee);
         let den = mm - ke;
-        // Near 1, at the boundary, what is missing to that: the derivative of a quotient near 1 cancels.
+        // At the boundary the coefficient is near 1. The derivative of a quotient near 1 cancels, so it
+        // is computed as 1 minus the rest.
         let of_x = S::select(mm.lt(-ke), S::one() - mm / den, -ke / den);
         [of_x, S::zero(), mx / den]
     }
@@ -30,8 +31,8 @@ impl RowFormula<2, 3, 4, 3> for Add {
 
 /// Möbius co-addition x ⊞ y, commutative: `(m_y x + m_x y)/(1 − κ²‖x‖²‖y‖²)`. Law 11.
 ///
-/// With e = x + y and d = y − x the numerator is `((m_x + m_y) e + (m_x − m_y) d)/2`, which keeps its digits where the
-/// points are nearly opposite, and the denominator `m_x + m_y − m_x m_y`.
+/// With e = x + y and d = y − x the numerator is `((m_x + m_y) e + (m_x − m_y) d)/2`, which keeps its
+/// digits where the points are nearly opposite. The denominator is `m_x + m_y − m_x m_y`.
 #[derive(Clone, Copy, Debug)]
 pub struct CoAdd;
 
@@ -45,12 +46,12 @@ impl RowFormula<2, 4, 6, 4> for CoAdd {
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, ee, dd, ed, kappa]: [S; 6]) -> [S; 4] {
         let (sum, mm, half, zero) = (mx + my, mx * my, S::constant(0.5), S::zero());
-        // m_x − m_y = −κ⟨e, d⟩: the form with the smaller terms.
+        // m_x − m_y = −κ⟨e, d⟩: takes the form with the smaller terms.
         let by_product = (kappa.square() * ee * dd).lt(sum.square());
         let difference = S::select(by_product, -kappa * ed, mx - my);
         let den = sum - mm;
-        // Of one point much nearer to the boundary the coefficient is near 1, and what is missing to that is
-        // taken, as the derivative of a quotient near 1 cancels; likewise near ½.
+        // If one point is much nearer to the boundary, its coefficient is near 1. The derivative of a
+        // quotient near 1 cancels, so it is computed as 1 minus the rest; likewise near ½.
         let first = mx.lt(my);
         let [smaller, larger] = [S::select(first, mx, my), S::select(first, my, mx)];
         let [major, minor] = [S::one() - smaller * (S::one() - larger) / den, smaller / den];
@@ -64,8 +65,8 @@ impl RowFormula<2, 4, 6, 4> for CoAdd {
     }
 }
 
-/// Gyration gyr[x, y] w: the rotation by which x ⊕ (y ⊕ w) and (x ⊕ y) ⊕ w differ. Ungar 2008; law 6, with e = x + y
-/// in place of the products that cancel.
+/// Gyration gyr[x, y] w: the rotation by which x ⊕ (y ⊕ w) and (x ⊕ y) ⊕ w differ. Ungar 2008; law 6,
+/// written with e = x + y in place of the products that cancel.
 #[derive(Clone, Copy, Debug)]
 pub struct Gyration;
 
@@ -77,7 +78,7 @@ impl RowFormula<3, 4, 6, 4> for Gyration {
     cotangent_engine::compiled_here!(row);
     #[inline(always)]
     fn eval<S: Scalar>([mx, my, ee, yw, ew, kappa]: [S; 6]) -> [S; 4] {
-        // From ⊖y, of which e is the difference to x.
+        // The turn from ⊖y to x: their difference is e.
         let [of_y, of_e] = turn(my, mx, ee, -yw, ew, kappa);
         [S::zero(), -of_y, of_e, S::one()]
     }
@@ -85,7 +86,8 @@ impl RowFormula<3, 4, 6, 4> for Gyration {
 
 /// `artanh(√-κ‖x‖)/(√-κ‖x‖)` for κ < 0, `arctan(√κ‖x‖)/(√κ‖x‖)` for κ > 0.
 ///
-/// `artanh` is taken through the margin, `arctanc(s) = arcsinc(s/(1+s))/√(1+s)`: accurate at the boundary.
+/// `artanh` is computed from the margin, `arctanc(s) = arcsinc(s/(1+s))/√(1+s)`, which is accurate at
+/// the boundary.
 #[inline(always)]
 fn stretched<S: Scalar>(mx: S, xx: S, kappa: S) -> S {
     let s = kappa * xx;
@@ -119,7 +121,8 @@ impl RowFormula<1, 1, 4, 1> for Scale {
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, kappa, r]: [S; 4]) -> [S; 1] {
         let a = r * stretched(mx, xx, kappa);
-        // Beyond 1 the tangent itself: its slope is small there, which products of quotients only cancel to.
+        // Beyond 1 the tangent itself is used. Its slope is small there, and products of quotients reach
+        // that only by cancelling.
         let long = (kappa * xx * a.square()).lt(-S::one());
         let norm = S::select(long, -kappa * xx, S::one()).sqrt();
         [S::select(long, (norm * a).tanh() / norm, a * shrunk(xx * a.square(), kappa))]

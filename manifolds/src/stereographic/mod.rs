@@ -70,7 +70,7 @@ impl Stereographic {
         Err(CurvatureError { manifold: "the Poincaré ball", needs: "negative", kappa })
     }
 
-    /// The operations with this curvature, at the level of some rows.
+    /// The operations at this curvature, for rows of the same level as these.
     fn at<R: Rows>(&self, rows: &R) -> Curved<R> {
         Curved::new(rows.constant(self.kappa))
     }
@@ -204,7 +204,7 @@ impl Manifold for Stereographic {
         motion: Motion,
         rows: Moving<'_, T, K>,
     ) -> Result<(), usize> {
-        // The momentum is carried along its own geodesic, or it takes more than `flow`.
+        // `flow` carries the momentum along its own geodesic only: not with lookahead or decay.
         if motion.lookahead || motion.decay != 0.0 {
             return composed(self, rule, motion, rows);
         }

@@ -1,4 +1,5 @@
-//! Steps of optimisers by one reading of their rows: points, momenta and gradients span all that comes out.
+//! Steps of optimisers that read their rows once: all results are combinations of points, momenta and
+//! gradients.
 
 use cotangent_engine::{Domain, RowUpdate, Scalar};
 
@@ -33,7 +34,7 @@ impl<U: Rule<K>, const K: usize> RowUpdate<3, 2, K> for Step<'_, U> {
         let of_g = take * inverse;
         let (xv, nn) = (-length * (keep * xm + of_g * xg), square(keep, of_g, [mm, mg, gg]));
         let vv = length.square() * nn;
-        // As accurate as that of m and that of g; less where their parts aside of x cancel.
+        // As accurate as the areas of m and of g; less where their parts orthogonal to x cancel.
         let area = length.square() * square(keep, of_g, [beside_mm, beside_mg, beside_gg]);
         let ([of_x, of_v], [bend, turn]) = flow(mx, xx, xv, vv, area, kappa);
         let of_n = -of_v * length;
@@ -41,7 +42,7 @@ impl<U: Rule<K>, const K: usize> RowUpdate<3, 2, K> for Step<'_, U> {
     }
 }
 
-/// `‖a m + b g‖²`, of the products of m and g. What is NaN stays so.
+/// `‖a m + b g‖²` from the products of m and g. NaN stays NaN.
 #[inline(always)]
 fn square<S: Scalar>(a: S, b: S, [mm, mg, gg]: [S; 3]) -> S {
     S::zero().max(a.square() * mm + b * (S::constant(2.0) * a * mg + b * gg))

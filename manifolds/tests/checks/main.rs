@@ -1,5 +1,5 @@
-//! What is no point and no tangent vector is refused, with by how much it is off; so are a step that is none and a state
-//! that is not a module's.
+//! Rows that are not points and vectors that are not tangent are refused, with how far they are off. So
+//! are invalid steps, and states that do not fit a module.
 
 mod module;
 
@@ -10,7 +10,7 @@ use cotangent_manifolds::{
     Spd, Sphere, Stereographic, Stiefel, Tangent,
 };
 
-/// What is asked of every manifold.
+/// A check of every manifold.
 trait Check {
     fn check<M: Manifold, T: Float>(&mut self, m: &M, dim: usize);
 }
@@ -40,8 +40,9 @@ fn everywhere<C: Check>(check: &mut C) {
     both(check, Spd::log_euclidean(3), 6);
 }
 
-/// A gradient whose inner product with itself overflows to NaN is reported by both forms of a step: as the row, and as
-/// numbers of the row that are not finite. It is no gradient of length 0, whose step would be `rate/ε` long.
+/// A gradient whose inner product with itself overflows to NaN is reported by both forms of a step: by
+/// one as the row, by the other as numbers of the row that are not finite. It does not count as a
+/// gradient of length 0, whose step would be `rate/ε` long.
 #[test]
 fn an_inner_product_that_overflows_is_no_zero() {
     #[derive(Clone, Copy)]
@@ -127,7 +128,8 @@ fn tangent_vectors() {
     }
 }
 
-/// Vectors that are tangent elsewhere, or nowhere: what is off is named as a part of the vector.
+/// Vectors that are tangent elsewhere, or nowhere: the error is the part that is off, relative to the
+/// vector.
 #[test]
 fn vectors_off_the_tangent_space() {
     let off = |m: &dyn Fn() -> f64, want: f64| assert!((m() - want).abs() < 1e-6, "{} {want}", m());
@@ -181,7 +183,7 @@ fn tangent_vectors_have_the_width_of_points() {
     let _ = ball.contains_tangent(&Row::from([0.1, 0.2]), &Row::from([0.1, 0.2, 0.3]));
 }
 
-/// By how much points are off, as numbers.
+/// How far points are off, as numbers.
 #[test]
 fn points_off_the_manifold() {
     fn by<M: Manifold>(m: M, x: &[f64]) -> f64 {

@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers that the tests of this crate share.
 #![allow(dead_code)]
 
 use cotangent_engine::domain::margin;
@@ -15,8 +15,8 @@ pub(crate) fn roundoff<T: Float>() -> f64 {
     T::EPSILON / 2.0
 }
 
-/// Radius up to which points of the κ-stereographic model are drawn: what the format reaches in the ball, half a
-/// hemisphere on the sphere.
+/// Radius up to which points of the κ-stereographic model are drawn: what the format reaches in the
+/// ball, half a hemisphere on the sphere.
 pub(crate) fn limit<T: Float>(kappa: f64) -> f64 {
     let limit = match kappa {
         k if k < 0.0 => (2.0 / T::EPSILON).ln() / (-k).sqrt(),

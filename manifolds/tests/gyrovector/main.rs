@@ -1,5 +1,5 @@
-//! Gyrovector operations that are compositions: Möbius matrices and maps, Busemann functions, tables of logits,
-//! a curvature for each row, steps of optimisers.
+//! Gyrovector operations that are compositions: Möbius matrices and maps, Busemann functions, tables of
+//! logits, a curvature for each row, steps of optimisers.
 
 mod momentum;
 
@@ -32,7 +32,7 @@ fn matrices_act_as_on_vectors() {
         let tape = Tape::<f64>::new();
         let on_tape = m.matvec(&tape.constant(&wide), &tape.constant(&table));
         close(on_tape.to_tensor().data(), y.data());
-        // Through the origin, a map of nothing is nothing.
+        // A map takes the origin to the origin.
         assert_eq!(m.map(&Row::from([0.0; 3]), |v| m.neg(v))[..], [0.0; 3]);
         close(&m.map(&x, |v| m.neg(v)), &m.neg(&x));
     }
@@ -45,7 +45,7 @@ fn a_matrix_that_does_not_fit_is_refused() {
     let _ = m.matvec(&Tensor::zeros([2, 3]), &Row::from([0.1_f64, 0.2]));
 }
 
-/// Law 24: the limit of d(x, γ(t)) − t, the length of ω being of no account.
+/// Law 24: the limit of d(x, γ(t)) − t. The length of ω does not matter.
 #[test]
 fn busemann_functions_are_limits_of_distances() {
     for (kappa, x) in
@@ -56,14 +56,14 @@ fn busemann_functions_are_limits_of_distances() {
         let t = 30.0 / c;
         let far = m.exp0(&Row::from([0.3 * t, 0.4 * t])); // ‖v‖ = t/2
         let want = m.dist(&x, &far) - t;
-        // The far point is as far out as storage has it.
+        // The far point is not at t exactly, but as far out as storage has it.
         let at = m.dist(&Row::from([0.0, 0.0]), &far);
         let got = m.busemann(&x, &Row::from([300.0, 400.0]));
         assert!((got - (want + t - at)).abs() < 1e-9, "{kappa} {x:?}: {got} {want}");
     }
 }
 
-/// Law 24: the gradient of a Busemann function is a unit vector everywhere, the points near the ideal one included.
+/// Law 24: the gradient of a Busemann function is a unit vector everywhere, also near the ideal point.
 #[test]
 fn busemann_functions_have_unit_gradients() {
     for (kappa, x) in [
@@ -81,13 +81,13 @@ fn busemann_functions_have_unit_gradients() {
         let g = Row::from(gradients.wrt(row).unwrap().to_dense(1, 2).as_slice());
         let x = Row::from(x);
         let norm = m.norm(&x, &m.egrad_to_rgrad(&x, &g));
-        // The reverse pass forms a difference of multiples of x and ω: where they are near each other, rounding of x counts
-        // for λ times as much.
+        // The reverse pass forms a difference of multiples of x and ω. Where these are near each other,
+        // rounding of x counts λ times as much.
         assert!((norm - 1.0).abs() < 1e-15 * m.lambda(&x), "{kappa} {x:?}: {norm}");
     }
 }
 
-/// Law 11, what does not hold: co-addition is not associative, but where the space is flat.
+/// Law 11, a negative statement: co-addition is not associative, except where the space is flat.
 #[test]
 fn coaddition_is_not_associative() {
     let [x, y, z] = [[0.5, 0.1], [-0.2, 0.6], [0.3, -0.7]].map(Row::from);
@@ -99,8 +99,8 @@ fn coaddition_is_not_associative() {
     }
 }
 
-/// Law 34: on the hemisphere (2p, 1 − ‖p‖²)/(1 + ‖p‖²), `cosh d = (1 − ⟨a, b⟩)/(a₃b₃)`, the products without the last
-/// coordinates; and its points are unit vectors.
+/// Law 34: on the hemisphere (2p, 1 − ‖p‖²)/(1 + ‖p‖²), `cosh d = (1 − ⟨a, b⟩)/(a₃b₃)`, where the
+/// products leave out the last coordinates. The points of the hemisphere are unit vectors.
 #[test]
 fn distances_are_those_of_the_hemisphere() {
     let m = Stereographic::new(-1.0).unwrap();

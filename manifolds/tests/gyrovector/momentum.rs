@@ -38,12 +38,12 @@ fn random<T: Float>(m: &Stereographic, n: usize, width: usize, radius: f64) -> [
     [x, v, moments, g]
 }
 
-/// What a distance loses where points are stored near the boundary.
+/// The digits that a distance loses where points are stored near the boundary.
 fn condition(points: [&Row<f64>; 2], kappa: f64) -> f64 {
     points.map(|x| 2.0 / margin(x, kappa).abs().min(2.0)).iter().sum()
 }
 
-/// The short form is the long one, at every radius and curvature, for rows of all widths.
+/// The short form agrees with the long one, at every radius and curvature, for rows of all widths.
 #[test]
 fn a_step_in_the_ball_is_the_composition() {
     for (kappa, radius) in [(-1.0, 12.0), (-0.37, 3.0), (0.0, 1.0), (0.6, 0.5)] {
@@ -82,8 +82,9 @@ fn a_step_in_the_ball_is_the_composition() {
     }
 }
 
-/// A step without momentum is [`Manifold::descend`], and so is the first step with it; also back past the origin, where
-/// the gradient is nearly parallel to the point and the small area between them decides.
+/// A step without momentum is [`Manifold::descend`], and so is the first step with momentum. This
+/// includes steps back past the origin, where the gradient is nearly parallel to the point and the small
+/// area between them decides.
 #[test]
 fn descending_rows_is_descending() {
     #[derive(Clone, Copy)]
@@ -134,7 +135,7 @@ fn descending_rows_is_descending() {
     }
 }
 
-/// Law 61, where the difference of two points loses digits: the carried momentum keeps its norm.
+/// Law 61: the carried momentum keeps its norm, also where the difference of two points loses digits.
 #[test]
 fn momenta_keep_their_norm_to_the_boundary() {
     #[derive(Clone, Copy)]
@@ -184,7 +185,7 @@ fn a_row_that_is_not_finite_is_named() {
         assert_eq!(outcome, Err(2));
         assert_eq!((x[4], v[5], s[2]), (0.1, 0.0, 0.0));
     }
-    // Finite coefficients, but not in storage.
+    // The coefficients are finite, but the result does not fit storage.
     let mut x = [0.0_f32; 4];
     let flat = Stereographic::new(0.0).unwrap();
     assert_eq!(flat.descend_rows(&mut x, &[1.0, 1.0, 1.0, 3e38], 2, 8.0), Err(1));

@@ -1,4 +1,4 @@
-//! How geometry depends on curvature: scaling, and the limit of none.
+//! How geometry depends on curvature: scaling, and the flat limit.
 
 use cotangent_engine::{Row, Rows, Tape, Tensor, Var, rng};
 use cotangent_manifolds::laws::Lawful;
@@ -10,7 +10,7 @@ fn twice(x: &Row<f64>) -> Row<f64> {
     y
 }
 
-/// `f_κ(x) = f_{4κ}(x/2) · 2` for points and lengths; powers of two round nothing, so to the bit.
+/// `f_κ(x) = f_{4κ}(x/2) · 2` for points and lengths, bit for bit, because powers of two round nothing.
 #[test]
 fn scaling() {
     fn check<M: Lawful>(small: M, large: M) {
@@ -70,7 +70,8 @@ fn flat_limit() {
     }
 }
 
-/// The operations of the flat model are those of Euclidean space, and those of tiny curvature differ by its order.
+/// The operations of the flat model are those of Euclidean space, and those of tiny curvature differ by
+/// its order.
 #[test]
 fn operations_tend_to_flat_ones() {
     let mut rng = rng::stream(13, 0, 0);

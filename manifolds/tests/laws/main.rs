@@ -1,8 +1,8 @@
-//! The laws of all manifolds, over curvatures of every sign and size, and manifolds that are wrong on purpose, which
-//! the laws must reject.
+//! The laws of all manifolds, over curvatures of every sign and size, and manifolds that are wrong on
+//! purpose, which the laws must reject.
 //!
-//! `cargo test -p cotangent-manifolds --test laws -- --nocapture` prints the largest error of each law in units of
-//! its bound.
+//! `cargo test -p cotangent-manifolds --test laws -- --nocapture` prints the largest error of each law
+//! in units of its bound.
 
 mod curvature;
 mod mutants;

@@ -1,5 +1,5 @@
-//! Wrong manifolds, each with one fault that has been shipped somewhere: every one is rejected by the law that is named
-//! beside it.
+//! Wrong manifolds, each with one fault that has been shipped somewhere. The law named beside a fault
+//! rejects it.
 
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Invariant, Row, RowFormula, RowFunction, Rows, Scalar, Vector};
@@ -9,7 +9,7 @@ use cotangent_manifolds::{ConstantCurvature, Manifold, OffManifold, Stereographi
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
-    /// Nothing: the mutants' machinery itself obeys.
+    /// Nothing: the mutants' machinery itself obeys the laws.
     None,
     /// `dist` by arcosh of 1 + small.
     DistByArcosh,
@@ -25,7 +25,7 @@ enum Fault {
     ExpOfUnitCurvature,
     /// `exp` without keeping its result inside.
     ExpUnsettled,
-    /// A zero velocity lost.
+    /// Velocities near 0 are dropped.
     ExpFrozenAtZero,
     /// A zero velocity taken out of the graph: its value is right, its gradient 0.
     ExpDetachedAtZero,
@@ -49,7 +49,7 @@ enum Fault {
     GradientHalfLambda,
     /// λ read without its gradient.
     NormDetached,
-    /// The straight chord for a geodesic.
+    /// The straight chord instead of a geodesic.
     GeodesicChord,
     /// A retraction that goes half as far.
     RetractHalf,
@@ -61,13 +61,13 @@ enum Fault {
     ProjectPositive,
     /// Points scaled to the boundary itself.
     ProjectOnto,
-    /// y ⊕ x for x ⊕ y.
+    /// y ⊕ x instead of x ⊕ y.
     AddSwapped,
     /// Co-addition with the denominator 1 + κ²‖x‖²‖y‖².
     CoaddDenominator,
-    /// gyr[y, x] for gyr[x, y].
+    /// gyr[y, x] instead of gyr[x, y].
     GyrationBack,
-    /// r x for r ⊗ x.
+    /// r x instead of r ⊗ x.
     ScalePlain,
 }
 use Fault::*;
@@ -106,7 +106,7 @@ const FAULTS: [(Fault, &str); 31] = [
     (TransportInverted, "transport_origin"),
 ];
 
-/// Every fault is found by the law that is named beside it; the ball without a fault passes all of them.
+/// Every fault is rejected by the law named beside it; the ball without a fault passes all of them.
 #[test]
 fn are_rejected_by_name() {
     let ball = Stereographic::new(-0.37).unwrap();
@@ -122,7 +122,7 @@ fn are_rejected_by_name() {
     assert!(passed.is_empty(), "{passed:?}");
 }
 
-/// The Poincaré ball but for a fault.
+/// The Poincaré ball with one fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Mutant {
     ball: Stereographic,
@@ -347,7 +347,7 @@ impl Manifold for Mutant {
     }
 }
 
-/// Rows within a part of the radius.
+/// Scales rows to lie within a part of the radius.
 struct Inside {
     kappa: f64,
     part: f64,
@@ -377,7 +377,7 @@ impl RowFunction<1> for Inside {
     }
 }
 
-/// Coordinates of half the radius at most; negative ones are not looked at.
+/// Bounds coordinates from above only; negative ones are not checked.
 struct Below(f64);
 
 impl RowFunction<1> for Below {
@@ -397,7 +397,7 @@ impl RowFunction<1> for Below {
     }
 }
 
-/// The identity, whose gradient at 0 is 0.
+/// The identity, with gradient 0 at 0.
 struct DetachedAtZero;
 
 impl RowFunction<1> for DetachedAtZero {
@@ -439,7 +439,7 @@ impl RowFunction<2> for Quotient {
 }
 
 impl Lawful for Mutant {
-    /// Few, as there are many mutants.
+    /// Only a few, because there are many mutants.
     fn dimensions(&self) -> Vec<usize> {
         vec![1, 2, 3]
     }

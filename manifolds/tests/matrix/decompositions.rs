@@ -60,8 +60,8 @@ fn eigenvectors_descend_and_have_one_sign() {
     assert!(values.iter().all(|x| x.is_nan()));
 }
 
-/// Of a graded matrix D B D with well-conditioned B, the small eigenvalues have all their digits: the product
-/// of all is the determinant, and a congruence by a power of two is exact.
+/// The small eigenvalues of a graded matrix D B D with well-conditioned B have all their digits: the
+/// product of all is the determinant, and a congruence by a power of two is exact.
 #[test]
 fn small_eigenvalues_of_graded_matrices_are_accurate() {
     let grade = [1.0, 2f64.powi(-20), 2f64.powi(-45), 2f64.powi(-70)];
@@ -81,7 +81,8 @@ fn small_eigenvalues_of_graded_matrices_are_accurate() {
     }
 }
 
-/// Of an antisymmetric matrix, a rotation; against its inverse, and its derivative against differences.
+/// The exponential of an antisymmetric matrix is a rotation, so its transpose is its inverse; the
+/// derivative against differences.
 #[test]
 fn exponentials() {
     for scale in [1e-9, 0.3, 4.0, 50.0] {

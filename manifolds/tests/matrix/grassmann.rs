@@ -9,7 +9,7 @@ const SIZES: [[usize; 2]; 7] = [[1, 1], [2, 1], [3, 3], [5, 1], [5, 2], [4, 3], 
 #[test]
 fn laws() {
     for [n, p] in SIZES {
-        // The angles of a tangent are no larger than its norm: short of a right angle.
+        // The angles of a tangent are no larger than its norm, so they stay below a right angle.
         Laws { m: Grassmann::new(n, p), radius: 0.7, condition: |_| 1.0, parallel: true }.all();
     }
 }
@@ -27,7 +27,7 @@ fn levels_agree_bit_for_bit() {
     levels::<_, f32>(Grassmann::new(5, 2));
 }
 
-/// Points with the principal angles of choice, in gauges of their own: from 1e-15 to a right angle.
+/// Points with chosen principal angles, from 1e-15 to a right angle, in different gauges.
 #[test]
 fn principal_angles_are_accurate() {
     let right = std::f64::consts::FRAC_PI_2;
@@ -40,14 +40,14 @@ fn principal_angles_are_accurate() {
         let y = Row::from([cos[0], 0.0, 0.0, cos[1], sin[0], 0.0, 0.0, sin[1]]);
         let want = angles[0].hypot(angles[1]);
         assert!((m.dist(&x, &y) / want - 1.0).abs() < 4.0 * f64::EPSILON, "{angles:?} {}", m.dist(&x, &y));
-        // In another gauge it is only the subspaces that are near, each known to an ulp.
+        // In another gauge only the subspaces are near each other, each known to an ulp.
         let turn = Row::from([0.6, -0.8, 0.8, 0.6]);
         let turned = product(&y, &turn, 2);
         assert!((m.dist(&x, &turned) - want).abs() < 8.0 * f64::EPSILON, "{angles:?}");
     }
 }
 
-/// A subspace has no gauge: distances do not see it, logarithms and transports turn with it.
+/// Distances do not depend on the gauge of a subspace; logarithms and transports turn with it.
 #[test]
 fn gauge() {
     let m = Grassmann::new(6, 2);
@@ -67,7 +67,7 @@ fn gauge() {
     near(&m.exp(&turned(&x), &turned(&v)), &turned(&m.exp(&x, &v)));
 }
 
-/// Orthogonal subspaces are π/2 √p apart, by geodesics of which any will do.
+/// Orthogonal subspaces are π/2 √p apart. There are several geodesics between them, and any will do.
 #[test]
 fn orthogonal_subspaces() {
     let m = Grassmann::new(4, 2);
@@ -81,7 +81,7 @@ fn orthogonal_subspaces() {
 
 #[test]
 fn retraction_is_of_second_order_and_agrees_with_exp() {
-    // As subspaces, QR and polar factor are the same: the error is of the third power of the step.
+    // As subspaces, QR and polar factor are the same, so the error is of the third power of the step.
     let m = Grassmann::new(5, 2);
     assert_slope(m, 3.0);
 }

@@ -1,7 +1,9 @@
-//! Laws of the manifolds of matrices, numbered as in the list of laws that the manifolds are tested by.
+//! Laws of the manifolds of matrices, with the numbers of the list of laws that the manifolds are tested
+//! by.
 //!
-//! Errors are compared with `C · u · condition`: u the unit roundoff of storage, the condition of a positive
-//! definite matrix its condition number (an ulp of an element is that distance), 1 for orthonormal columns.
+//! Errors are compared with `C · u · condition`, u the unit roundoff of storage. The condition is 1 for
+//! orthonormal columns. For a positive definite matrix it is its condition number: an ulp of an element
+//! is that distance.
 
 mod decompositions;
 mod grassmann;
@@ -32,12 +34,12 @@ fn dot<T: Float>(a: &Row<T>, b: &Row<T>) -> f64 {
     a.iter().zip(b.iter()).map(|(a, b)| a.to_f64() * b.to_f64()).sum()
 }
 
-/// What the laws need to know of a manifold.
+/// A manifold with what the laws need to know about it.
 struct Laws<M> {
     m: M,
-    /// Points are drawn at this distance of the origin at most, tangents with this norm at most.
+    /// Points are drawn at most at this distance from the origin, tangents with at most this norm.
     radius: f64,
-    /// By how much the manifold stretches an ulp of an element, at this distance of the origin.
+    /// How much the manifold stretches an ulp of an element, at this distance from the origin.
     condition: fn(f64) -> f64,
     /// Whether transport is along geodesics.
     parallel: bool,
@@ -124,7 +126,7 @@ impl<M: Manifold> Laws<M> {
             close(
                 "idempotent",
                 difference(&x, &m.project_tangent(&x, &once), &once),
-                // The first projection rounds with what it takes away.
+                // The rounding of the first projection is relative to what it takes away.
                 bound * m.norm(&x, &once).max(dot(&g, &g).sqrt()),
             );
             for factor in [0.0, 1e-30, 1e4, 1e10, 1e30] {
@@ -136,7 +138,8 @@ impl<M: Manifold> Laws<M> {
     }
 }
 
-/// Gradients of every operation by finite differences, at points and tangents made of free coordinates by `m`.
+/// Gradients of every operation against finite differences. `m` makes the points and tangents from free
+/// coordinates.
 fn gradients<M: Manifold>(m: M, seed: u64) {
     let dim = m.fixed_dimension().unwrap();
     let width = m.ambient(dim);
@@ -176,7 +179,7 @@ fn for_each_operation<M: Manifold>(
 
 fn weighted(v: Var<'_, f64>) -> Var<'_, f64> {
     let w = v.tape().constant(&Tensor::from_fn(v.shape(), |i| 0.3 + (i as f64).sin()));
-    // Near 10, which derivatives and rounding are then measured against.
+    // The sum is near 10; derivatives and rounding are measured against it.
     10.0 + (v * w).sum()
 }
 

@@ -10,7 +10,7 @@ fn both(n: usize) -> [Spd; 2] {
     [Spd::affine_invariant(n), Spd::log_euclidean(n)]
 }
 
-/// Two eigenvalues of a matrix at distance r of the identity are a factor of e^(√2 r) apart at most.
+/// Two eigenvalues of a matrix at distance r from the identity differ at most by a factor of e^(√2 r).
 fn condition(radius: f64) -> f64 {
     (2f64.sqrt() * radius).exp()
 }
@@ -31,7 +31,7 @@ fn gradients_equal_finite_differences() {
     }
 }
 
-/// Off the manifold, projection is onto the positive part.
+/// Off the manifold, projection takes the positive part.
 #[test]
 fn gradient_of_projection() {
     let x = Tensor::new([1, 9], vec![1.0, 0.3, -0.2, 0.5, -2.0, 0.4, 0.1, -0.7, 0.5]);
@@ -94,7 +94,7 @@ fn diagonal_matrices() {
     }
 }
 
-/// Nearby points: relative to the distance, not to the points.
+/// Nearby points: accuracy is relative to the distance, not to the points.
 #[test]
 fn small_distances_are_accurate() {
     let m = Spd::affine_invariant(2);
@@ -152,7 +152,7 @@ fn rows_off_the_manifold_are_told_by_how_much() {
     assert_eq!(m.contains(&[1.0, 0.5, 0.25, 1.0]).unwrap_err().by, 0.25);
     assert!(m.contains(&[f64::NAN, 0.0, 0.0, 1.0]).is_err());
     assert!(m.contains(&[f64::INFINITY, 0.0, 0.0, 1.0]).is_err());
-    // Projection of what is not positive definite at all.
+    // Projection of rows that are not positive definite at all.
     for row in [[0.0, 0.0, 0.0, 0.0], [-1.0, 0.0, 0.0, -2.0], [1.0, 1.0, 1.0, 1.0], [1e300, 0.0, 0.0, 1.0]] {
         m.contains(&m.project(&Row::from(row))).unwrap();
         m.contains(&m.project(&Row::from(row.map(|x| x as f32).map(|x| x.min(f32::MAX))))).unwrap();

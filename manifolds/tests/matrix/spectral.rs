@@ -2,7 +2,7 @@
 
 use cotangent_manifolds::internal::{exp_divided, exp_divided_twice};
 
-/// Divided differences by their definition where that is accurate, and continuous where it is not.
+/// Divided differences agree with their definition where that is accurate, and are continuous elsewhere.
 #[test]
 fn divided_differences() {
     for (a, b, c) in [(-3.0, 1.0, 2.5), (0.1, 0.4, 0.9), (5.0, 4.2, 4.6), (-0.3, 0.8, 0.2)] {

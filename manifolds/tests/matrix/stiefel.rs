@@ -6,7 +6,8 @@ use super::*;
 
 const SIZES: [[usize; 2]; 7] = [[1, 1], [2, 1], [3, 3], [5, 1], [5, 2], [4, 3], [20, 6]];
 
-/// By how much shooting at this distance stretches an error of rounding in a point, where curvature is 1.
+/// The factor by which shooting at this distance stretches a rounding error of a point, where curvature
+/// is 1.
 fn stretch(radius: f64) -> f64 {
     if radius > 0.0 { 2.0 * radius / radius.sin() } else { 2.0 }
 }
@@ -90,8 +91,8 @@ fn logarithms_reach_far() {
     }
 }
 
-/// No geodesic goes to the other component of the orthogonal group: NaN, in both passes, and exp of that as
-/// well.
+/// No geodesic leads to the other component of the orthogonal group: both passes give NaN, and so does
+/// exp of the NaN.
 #[test]
 fn other_component() {
     let m = Stiefel::new(2, 2);

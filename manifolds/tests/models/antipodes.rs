@@ -1,5 +1,5 @@
-//! Logarithm and parallel transport at antipodes and near them: where the direction of a geodesic comes from
-//! differences of coordinates, and its relative error is an ulp over the angle to the antipode.
+//! Logarithm and parallel transport at antipodes and near them. There the direction of a geodesic comes
+//! from differences of coordinates, and its relative error is an ulp over the angle to the antipode.
 
 use cotangent_engine::{Float, Row, rng};
 use cotangent_manifolds::{ConstantCurvature, Isometric, Manifold, Sphere, Stereographic};
@@ -18,8 +18,8 @@ fn difference<T: Float>(a: &Row<T>, b: &Row<T>) -> Row<T> {
     Row::from(difference.as_slice())
 }
 
-/// What is defined at antipodes is that of the sphere: image is no direction, and v stays what it is in
-/// space.
+/// At antipodes results are those of the sphere: the logarithm there is 0, and v stays the same vector
+/// of space.
 #[test]
 fn antipodes_are_those_of_the_sphere() {
     let (m, sphere) = (stereographic(1.0), Sphere::new(1.0).unwrap());

@@ -1,4 +1,4 @@
-//! Busemann functions in the models. Law 24; those of the ball alone are in `tests/gyrovector.rs`.
+//! Busemann functions in the models. Law 24; those of the ball alone are in `tests/gyrovector`.
 
 use cotangent_engine::{Float, Row, Rows, Tape, Tensor, rng};
 use cotangent_manifolds::{
@@ -12,7 +12,8 @@ fn direction<M: Hyperbolic, T: Float>(omega: &Row<T>) -> Row<T> {
     if M::HYPERBOLOID { Row::concat(&omega.zeros(1), omega) } else { omega.clone() }
 }
 
-/// The values of the ball, to the last radius that storage holds; towards the ideal point, away from it and elsewhere.
+/// The values agree with those of the ball, up to the last radius that storage holds: towards the ideal
+/// point, away from it and elsewhere.
 fn isometry<N: Busemann, T: Float>(kappa: f64, radius: f64, condition: impl Fn(f64) -> f64) {
     let (m, mut rng, mut worst) =
         (PoincareBall::ball(kappa).unwrap(), rng::stream(31, 0, 0), Worst::default());
@@ -28,7 +29,7 @@ fn isometry<N: Busemann, T: Float>(kappa: f64, radius: f64, condition: impl Fn(f
         let there: Point<N, _> = x.to();
         let got = there.manifold().busemann(there.coordinates(), &direction::<N, T>(&omega));
         let want = m.busemann(x.coordinates(), &omega);
-        // It changes by no more than its argument moves.
+        // The function changes by no more than its argument moves.
         let bound = 8.0 * T::EPSILON * condition(m.dist(&m.origin(dim), x.coordinates()));
         if bound < 0.1 {
             worst.see("busemann", (got - want).abs(), bound * (length + want.abs()), &(kappa, &x, &omega));
@@ -51,8 +52,8 @@ fn busemann_functions_are_the_same_in_all_models() {
     }
 }
 
-/// The limit of d(x, γ(t)) − t, and a gradient of length 1 that leads away from the ideal point: a step of length t along it
-/// changes the function by t.
+/// The function is the limit of d(x, γ(t)) − t. Its gradient has length 1 and leads away from the ideal
+/// point: a step of length t along it changes the function by t.
 fn distance<M: Busemann + Isometric<Stereographic>>(m: M) {
     let (mut rng, length) = (rng::stream(32, 0, 0), (-m.kappa()).sqrt().recip());
     for dim in [1, 2, 3, 5] {

@@ -7,7 +7,8 @@ use cotangent_manifolds::{
 };
 use rand::RngExt;
 
-// Two points each and the angle of the second at the first, from arithmetic of 100 digits on their `f64` coordinates.
+// Two points each and the angle of the second at the first, from arithmetic of 100 digits on their `f64`
+// coordinates.
 const BALL: [(f64, [f64; 3], [f64; 3], f64); 12] = [
     (
         -1.0,
@@ -116,7 +117,8 @@ fn length(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// A few units, and for tiny angles what the bivector's square has in twice the precision: u² of the squared angle.
+/// Accurate to a few units. For tiny angles the limit is what the bivector's square has in twice the
+/// precision: u² of the squared angle.
 #[test]
 fn angles_of_given_points_are_exact_to_their_conditioning() {
     let bound = |angle: f64| 4e-15 * angle + 32.0 * (f64::EPSILON / 2.0).powi(2) / angle;
@@ -132,7 +134,8 @@ fn angles_of_given_points_are_exact_to_their_conditioning() {
     }
 }
 
-/// 55: the angle between x and log_x y; the same on the hyperboloid, and by the arc cosine there.
+/// 55: the angle is that between x and log_x y; it is the same on the hyperboloid, and by the arc cosine
+/// there.
 #[test]
 fn angle_is_that_of_the_logarithm() {
     let mut rng = rng::stream(1, 0, 0);
@@ -149,7 +152,7 @@ fn angle_is_that_of_the_logarithm() {
             let l = *lx.manifold();
             let there = l.cone_angle(lx.coordinates(), ly.coordinates());
             assert!((there - angle).abs() < 1e-12, "{kappa} {x:?} {y:?}: {angle} {there}");
-            // At curvature −1; 0.3 from each other the arc cosine still has its digits.
+            // At curvature −1. At a distance of 0.3 or more the arc cosine still has its digits.
             let [p, q] = [&lx, &ly].map(|p| p.coordinates().iter().map(|x| c * x).collect::<Vec<f64>>());
             let product = p[1..].iter().zip(&q[1..]).map(|(p, q)| p * q).sum::<f64>() - p[0] * q[0];
             if c * m.dist(&x, &y) > 0.3 {
@@ -164,8 +167,8 @@ fn angle_is_that_of_the_logarithm() {
     }
 }
 
-/// In every model that has cones, at all radii: no direction is 0 to the bit, and that back to the
-/// origin is π.
+/// In every model that has cones, at all radii: without a direction the angle is exactly 0, and for the
+/// direction back to the origin it is π.
 #[test]
 fn angles_without_a_direction_are_zero() {
     fn of<M: EntailmentCones, T: Float>() {
@@ -247,7 +250,7 @@ fn umbral_cones() {
         // The lowest common ancestor is one of the two where that one precedes the other.
         let slack = m.umbral_slack(&x, &y, radius);
         assert!((h == x[2]) == (slack >= 0.0) || slack.abs() < 1e-15, "{x:?} {y:?} {h} {slack}");
-        // It has both on the border of its cone where neither does.
+        // Where neither precedes the other, both are on the border of its cone.
         if slack < 0.0 && m.umbral_slack(&y, &x, radius) < 0.0 {
             let t = (h - x[2]) * radius.sinh() / delta;
             let top = Row::from([x[0] + t * (y[0] - x[0]), x[1] + t * (y[1] - x[1]), h]);
@@ -356,24 +359,25 @@ fn gradients_of_cones() {
     }
 }
 
-/// Which part of its formula the height of the lowest cone with a query and a key comes from.
+/// The part of its formula that gives the height of the lowest cone with a query and a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Part {
-    /// The higher of the two, whose cone has the other.
+    /// The higher of the two points; its cone contains the other.
     Higher,
     /// Where the sides of the two cones cross.
     Crossing,
-    /// The semicircle through both: there is no cone with both.
+    /// The semicircle through both: no cone contains both.
     Semicircle,
 }
 
-/// How near to a change of the formula pairs are, as parts of the horizontal distance at which it changes.
+/// How near pairs are to a change of the formula, relative to the horizontal distance at which it
+/// changes.
 const GAPS: [f64; 3] = [1e-2, 1e-3, 1e-4];
-/// The step of the differences, all arguments moved by which leave a pair on its side of the change.
+/// The step of the differences. Moving all arguments by it leaves a pair on its side of the change.
 const STEP: f64 = 2e-6;
 
-/// Horizontal distances at which a height comes from each part, of cones for which it changes at `edges`: near them on both
-/// sides, and far from them.
+/// Horizontal distances at which a height comes from each part, for cones whose formula changes at
+/// `edges`: near these on both sides, and far from them.
 fn distances(edges: &[f64]) -> Vec<(f64, Part)> {
     let parts = [Part::Higher, Part::Crossing, Part::Semicircle];
     let mut all = vec![(0.3 * edges[0], parts[0])];
@@ -387,8 +391,9 @@ fn distances(edges: &[f64]) -> Vec<(f64, Part)> {
     all
 }
 
-/// Scores of a query and keys by their definition and their gradients by query, keys, heights, sharpness, offset and the
-/// cones' own number, light or radius, against central differences. Keys are at the given distances.
+/// Compares scores of a query and keys with their definition. Compares their gradients by query, keys,
+/// heights, sharpness, offset and the cones' own number (light or radius) with central differences. Keys
+/// are at the given distances.
 fn check_scores<F: PairFormula<1, 1, 3>>(
     formula: F,
     number: for<'t> fn(Var<'t, f64>) -> Var<'t, f64>,
@@ -429,7 +434,7 @@ fn check_scores<F: PairFormula<1, 1, 3>>(
         let want = -gamma * height(*delta) - c;
         assert!((score - want).abs() < 1e-13, "{} {delta}: {score} {want}", F::NAME);
     }
-    // Every score by itself: in a sum of them one could hide another.
+    // Every score by itself, because in a sum one error could hide another.
     for (j, (delta, part)) in distances.iter().enumerate() {
         let tape = Tape::new();
         let v: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
@@ -454,8 +459,8 @@ fn check_scores<F: PairFormula<1, 1, 3>>(
     }
 }
 
-/// Inside one another's cones, outside, and on both sides of where the formula changes, the gradients of penumbral scores are
-/// those of the scores.
+/// The gradients of penumbral scores are those of the scores: inside one another's cones, outside, and
+/// on both sides of where the formula changes.
 #[test]
 fn gradients_of_penumbral_scores_on_both_sides_of_their_kinks() {
     for [q, k, light] in [[0.3, 0.6, 1.0], [0.6, 0.3, 1.0], [0.5, 0.2, 0.8]] {
@@ -493,7 +498,8 @@ fn gradients_of_penumbral_scores_on_both_sides_of_their_kinks() {
     }
 }
 
-/// The same of umbral scores: where the query is the highest, where the key is, and where their cones' sides cross.
+/// The same for umbral scores: where the query is the highest, where the key is, and where the sides of
+/// their cones cross.
 #[test]
 fn gradients_of_umbral_scores_on_both_sides_of_their_kinks() {
     for [q, k, radius] in [[0.3, 0.9, 0.6], [0.9, 0.3, 0.6], [2.0, 0.4, 0.1]] {
@@ -519,8 +525,8 @@ fn rotated(x: &Row<f64>, coordinates: std::ops::Range<usize>) -> Row<f64> {
     x
 }
 
-/// 56: rotations about the origin take entailment cones to entailment cones, rotations and translations of the horizontal
-/// coordinates shadow cones to shadow cones.
+/// 56: rotations about the origin take entailment cones to entailment cones, rotations and translations
+/// of the horizontal coordinates shadow cones to shadow cones.
 #[test]
 fn cones_are_invariant_under_rotations() {
     fn entailment<M: EntailmentCones + Manifold>(m: M, coordinates: std::ops::Range<usize>) {

@@ -1,4 +1,5 @@
-//! Conversions between the models of one space: against values of 80 digits, and the laws that make them isometries.
+//! Conversions between the models of one space: against values of 80 digits, and against the laws that
+//! make them isometries.
 
 use cotangent_engine::{Float, Row, Tape, Tensor, check, rng};
 use cotangent_manifolds::{
@@ -36,7 +37,8 @@ fn assert_close(what: &str, got: &Row<f64>, want: &[f64]) {
     assert!(error <= 1e-15 * largest(want), "{what}: {got:?}, not {want:?}");
 }
 
-/// A point of one model and the same point in others, from exact arithmetic on the `f64` coordinates of the first.
+/// A point of one model and the same point in others, from exact arithmetic on the `f64` coordinates of
+/// the first.
 struct Entry {
     kappa: f64,
     at: [f64; 3],
@@ -276,7 +278,8 @@ fn conversions_of_given_points_are_exact_to_a_few_units() {
     }
 }
 
-/// Out to a radius and back: the error as a distance, in units of u times what an ulp of a coordinate moves a point.
+/// There and back again, for points up to a radius. The error is a distance, in units of u times the
+/// distance that an ulp of a coordinate moves a point.
 fn roundtrip<M, N, T>(m: M, radius: f64, condition: impl Fn(f64) -> f64)
 where
     M: Isometric<N>,
@@ -332,9 +335,9 @@ fn conversions_go_out_and_back() {
     }
 }
 
-/// Distances, inner products, exp, log and transport are the same before and after, to the last radius that storage
-/// holds. Laws 29 to 34. `condition` says by how much the rounding of points and vectors at a radius is amplified, in
-/// the worse of the models.
+/// Distances, inner products, exp, log and transport are the same before and after, up to the last
+/// radius that storage holds. Laws 29 to 34. `condition` says how much the rounding of points and
+/// vectors at a radius is amplified in the worse model.
 fn isometry<M, N, T>(m: M, radius: f64, condition: impl Fn(f64) -> f64)
 where
     M: Isometric<N>,
@@ -382,7 +385,7 @@ where
         let (end, want) = (fx.exp(&short.to(&x)), x.exp(&short).to::<N>());
         see("exp", end.dist(&want), length + d, (d / length).cosh());
     }
-    // Of six identities a hundred times; beyond, rounding leaves nothing to compare.
+    // There are six identities for each draw. Beyond some radius rounding leaves nothing to compare.
     assert!(seen > 400, "{seen} comparisons");
     worst.report(&format!("{} to {}, kappa {}, {}", M::NAME, N::NAME, m.kappa(), T::NAME));
 }
@@ -416,7 +419,7 @@ fn conversions_are_isometries() {
     }
 }
 
-/// The origins of the models are one point.
+/// The origins of the models are the same point.
 #[test]
 fn origins_correspond() {
     for kappa in KAPPAS {
@@ -430,7 +433,7 @@ fn origins_correspond() {
     assert_eq!(*o.coordinates(), Sphere::new(0.7).unwrap().origin(3));
 }
 
-/// Half-space points beyond the range of the hyperboloid settle at its end; nothing is NaN.
+/// Half-space points beyond the range of the hyperboloid settle at its end; nothing becomes NaN.
 #[test]
 fn extreme_points_stay_points() {
     for kappa in [-1.0, -1e-6, -1e6] {
@@ -480,7 +483,7 @@ fn gradients_flow_through_conversions() {
             weighted(*Tangent::new(m, x[1]).to::<N>(&Point::new(m, x[0])).coordinates())
         });
         assert!(worst.relative < 1e-8, "tangents, {m:?} {}: {worst:?}", N::NAME);
-        // All three levels are the same.
+        // All three levels give the same.
         let tape = Tape::new();
         let on_tape = Point::new(m, tape.constant(&x)).to::<N>().coordinates().to_tensor();
         assert_eq!(on_tape, *Point::new(m, x).to::<N>().coordinates());
@@ -500,7 +503,8 @@ fn gradients_flow_through_conversions() {
     of::<_, Stereographic>(Sphere::new(0.7).unwrap());
 }
 
-/// On the axis to the point that goes to infinity, as far out as storage has points, and at heights whose squares overflow.
+/// On the axis to the point that goes to infinity, as far out as storage has points, and at heights
+/// whose squares overflow.
 #[test]
 fn tangent_vectors_at_the_ends_of_the_half_space() {
     for kappa in [-1.0_f64, -2.0, -3.7, -0.37] {

@@ -22,7 +22,7 @@ fn apart(x: &Row<f64>, y: &Row<f64>) -> f64 {
     x.iter().zip(y.iter()).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
 }
 
-/// The point at time t, a valid one; and finite gradients.
+/// The point at time t, checked to be valid and to have finite gradients.
 fn point<M: Manifold>(m: &M, [x, y]: [&Row<f64>; 2], t: f64) -> Row<f64> {
     let z = m.geodesic(x, y, &t);
     let what = format!("{m:?} {x:?} {y:?} t {t}: {z:?}");
@@ -38,7 +38,7 @@ fn point<M: Manifold>(m: &M, [x, y]: [&Row<f64>; 2], t: f64) -> Row<f64> {
     z
 }
 
-/// The point of another model's geodesic is in the ball where its coordinates are to be `want`.
+/// Checks that the point of another model's geodesic, taken to the ball, has the coordinates `want`.
 fn check<N: Hyperbolic>([x, y]: [&Ball; 2], t: f64, want: &Row<f64>, tolerance: f64) {
     let [there, end]: [Point<N, _>; 2] = [x.to(), y.to()];
     let m = there.manifold();
@@ -48,7 +48,7 @@ fn check<N: Hyperbolic>([x, y]: [&Ball; 2], t: f64, want: &Row<f64>, tolerance: 
     assert!(miss <= tolerance, "{x:?} {y:?} t {t}: {z:?} is {back:?}, not {want:?}: {miss:e}");
 }
 
-/// By the exponential map of t times the logarithm in the ball.
+/// Compared with the exponential map of t times the logarithm in the ball.
 #[test]
 fn geodesics_beyond_their_ends() {
     let mut rng = rng::stream(41, 0, 0);
@@ -60,7 +60,7 @@ fn geodesics_beyond_their_ends() {
             let direction = m.random_tangent(&m.origin::<f64>(dim), &mut rng);
             let norm = direction.iter().map(|c| c * c).sum::<f64>().sqrt();
             let x = times(&direction, radius * length / norm);
-            // Anywhere, or straight out and in.
+            // Anywhere, or straight outwards or inwards.
             let y = match i % 3 {
                 0 => at_distance(&m, &x, distance[0] * length, &mut rng),
                 k => {
@@ -74,7 +74,7 @@ fn geodesics_beyond_their_ends() {
                 let got = point(&m, [&x, &y], t);
                 let miss = apart(&got, &z) / length;
                 // Rounding turns the logarithm, and the far side of the ball turns by up to 2/m² times
-                // that, m the margin of x. The largest miss that was seen is 1.6e-11, at t = -40.
+                // that, where m is the margin of x. The largest miss seen is 1.6e-11, at t = -40.
                 assert!(
                     miss < if far { 2e-11 } else { 1e-12 },
                     "{x:?} {y:?} t {t}: {got:?}, not {z:?}: {miss:e}"
@@ -90,7 +90,7 @@ fn geodesics_beyond_their_ends() {
     }
 }
 
-/// The distances from both ends to the radius that the hyperboloid holds.
+/// The distances from both ends, up to the radius that the hyperboloid holds.
 fn reach<M: ConstantCurvature, T: Float>(m: M) {
     let (mut rng, c) = (rng::stream(42, 0, 0), (-m.kappa()).sqrt());
     let farthest = largest_time::<T>().ln();

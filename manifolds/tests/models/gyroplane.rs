@@ -1,4 +1,4 @@
-//! Distances to gyroplanes. Law 49, and what makes them distances.
+//! Distances to gyroplanes: law 49, and the properties that make them distances.
 
 use cotangent_engine::{Float, Row, Tape, Tensor, rng};
 use cotangent_manifolds::{
@@ -10,7 +10,7 @@ use crate::common::{Worst, at_distance};
 
 const KAPPAS: [f64; 4] = [-2.5, -1.0, -0.37, -1e-6];
 
-/// A check in every model, of the models with curvature at these.
+/// Runs a check in every model; models with a curvature are tried at these values.
 macro_rules! everywhere {
     ($check:ident, $negative:expr, $positive:expr) => {
         $check(Euclidean);
@@ -46,8 +46,8 @@ fn across<M: Manifold>(m: &M, p: &Row<f64>, v: &Row<f64>, a: &Row<f64>) -> Row<f
     w
 }
 
-/// The same in two models, to the last radius that storage holds. `condition` says by how much the rounding of points at a
-/// radius is amplified in the worse one.
+/// Two models give the same, up to the last radius that storage holds. `condition` says how much the
+/// rounding of points at a radius is amplified in the worse model.
 fn isometry<M, N, T>(m: M, radius: f64, condition: impl Fn(f64) -> f64)
 where
     M: Gyroplanes + Isometric<N>,
@@ -58,7 +58,7 @@ where
     for (i, dim) in [1, 2, 3, 5, 17].into_iter().cycle().enumerate().take(200) {
         let reach = radius * (i + 1) as f64 / 200.0;
         let p = Point::new(m, m.random_point::<T>(dim, reach, &mut rng));
-        // Near the other one or anywhere.
+        // Near the other point, or anywhere.
         let x = if i % 2 == 0 {
             m.random_point(dim, reach, &mut rng)
         } else {
@@ -70,7 +70,7 @@ where
             there.0.manifold().gyroplane(there.0.coordinates(), there.1.coordinates(), there.2.coordinates());
         let want = m.gyroplane(x.coordinates(), p.coordinates(), a.coordinates());
         let r = |p: &Point<M, Row<T>>| m.dist(&m.origin(dim), p.coordinates());
-        // The gyroplane's own rounding moves it by that at p, and by more where it is far from there.
+        // Rounding moves the gyroplane by that at p, and by more far from p.
         let lever = if m.kappa() < 0.0 { (x.dist(&p) / length).cosh() / (want / length).cosh() } else { 1.0 };
         let bound = 8.0 * T::EPSILON * condition(r(&x).max(r(&p))) * lever;
         if bound < 0.1 {
@@ -100,8 +100,8 @@ fn gyroplanes_are_the_same_in_all_models() {
     }
 }
 
-/// The points of the gyroplane have the distance 0; the gradient has length 1 and leads to a foot there, as far away as the
-/// distance says, and no other point of it is nearer.
+/// The points of the gyroplane have the distance 0. The gradient has length 1 and leads to a foot on the
+/// gyroplane, as far away as the distance says; no other point of the gyroplane is nearer.
 fn distance<M: Gyroplanes>(m: M) {
     let (mut rng, length) = (rng::stream(22, 0, 0), unit(&m));
     for (i, dim) in [1, 2, 3, 5].into_iter().cycle().enumerate().take(60) {
@@ -143,7 +143,8 @@ fn gyroplane_distances_are_the_least_ones() {
     everywhere!(distance, [-2.5, -1.0, -0.37], [0.4, 1.7]);
 }
 
-/// A normal that is still to be learned, of length 0, and the point of the gyroplane itself: 0, and finite gradients.
+/// With a normal of length 0, which is still to be learned, and at a point of the gyroplane itself, the
+/// distance is 0 and gradients are finite.
 #[test]
 fn gyroplanes_without_a_normal() {
     fn check<M: Gyroplanes>(m: M) {

@@ -1,5 +1,5 @@
-//! The models of hyperbolic space and the sphere, products, conversions, cones, geodesics beyond their ends, gyroplanes and
-//! Busemann functions. One binary: the formulas are compiled once.
+//! The models of hyperbolic space and the sphere, products, conversions, cones, geodesics beyond their
+//! ends, gyroplanes and Busemann functions. One binary: the formulas are compiled once.
 
 use cotangent_engine::{Tensor, Var};
 

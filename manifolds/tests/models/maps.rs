@@ -5,7 +5,8 @@ use cotangent_manifolds::{HalfSpace, Lorentz, Manifold};
 
 use crate::weighted;
 
-/// The radius is the distance from the origin, whatever the length of the direction. Gulcehre et al. 2019, section 4.1.
+/// The radius is the distance from the origin, whatever the length of the direction. Gulcehre et al.
+/// 2019, section 4.1.
 #[test]
 fn pseudo_polar_radius_is_distance() {
     for kappa in [-2.5, -1.0, -0.37] {
@@ -15,7 +16,7 @@ fn pseudo_polar_radius_is_distance() {
                 let d = [1.0, -2.0, 2.0].map(|d| d * scale);
                 let x = m.pseudo_polar(&Row::from([d[0], d[1], d[2], radius]));
                 m.contains(&x).unwrap();
-                // Not by `dist`, whose chord cancels that far from the origin.
+                // Not by `dist`, whose chord cancels so far from the origin.
                 let c = f64::sqrt(-kappa);
                 let distance = x[1..].iter().fold(0.0, |m: f64, x| m.hypot(c * x)).asinh() / c;
                 assert!((distance / radius - 1.0).abs() < 1e-14, "{kappa} {scale} {radius}: {x:?}");

@@ -1,5 +1,6 @@
-//! Wrong conversions, cone angles, samplers and expansions that have been shipped elsewhere: for each the law that the
-//! right one obeys and the wrong one does not. Wrong manifolds are in `tests/laws`.
+//! Wrong conversions, cone angles, samplers and expansions that have been shipped elsewhere. For each
+//! there is a law that the right one obeys and the wrong one does not. Wrong manifolds are in
+//! `tests/laws`.
 
 use cotangent_engine::{Row, Rows, Scalar, rng};
 use cotangent_manifolds::{
@@ -22,7 +23,8 @@ fn onto_lorentz(ball: PoincareBall, x: &Row<f64>) -> Row<f64> {
     Isometric::<Lorentz>::convert(&ball, x)
 }
 
-/// A conversion that ignores the scale of the curvature is not onto the hyperboloid, and no isometry.
+/// A conversion that ignores the scale of the curvature does not lead onto the hyperboloid and is no
+/// isometry.
 #[test]
 fn a_conversion_without_the_scale() {
     let ([x, y], there) = (points(), Lorentz::new(KAPPA).unwrap());

@@ -3,7 +3,8 @@
 use cotangent_engine::{Dual, PairFormula, Scalar};
 use cotangent_manifolds::scores::PolarDistance;
 
-/// How the distance to a point changes with its own distance from the origin is the same however far the other is.
+/// The slope of the distance between two points by one's distance from the origin does not depend on how
+/// far the other is.
 #[test]
 fn slopes_of_polar_distances_from_afar() {
     let slope = |r: f64, square: f64| {

@@ -1,5 +1,5 @@
-//! Given values of the Klein model, the half-space, the sphere and products, and what they refuse. Their laws are in
-//! `tests/laws`.
+//! Known values of the Klein model, the half-space, the sphere and products, and what they refuse. Their
+//! laws are in `tests/laws`.
 
 use cotangent_engine::{Float, Row, Rows, Tensor, check};
 use cotangent_manifolds::{Euclidean, HalfSpace, Klein, Manifold, Product, Sphere};
@@ -203,7 +203,8 @@ fn a_row_without_a_right_part_is_refused() {
     m.dist(&x, &x);
 }
 
-/// At points, which projection returns as they are, as beside them: what is normal to the sphere has no effect.
+/// Both at points, which projection returns unchanged, and beside them: the part normal to the sphere
+/// has no effect.
 #[test]
 fn the_gradient_of_projection_to_the_sphere_is_tangent() {
     for kappa in [0.25, 1.0, 3.7] {

@@ -65,7 +65,7 @@ impl<'a, 't, T: Float> OnTape<'a, 't, T> {
     fn along(&self, z: Var<'t, T>) -> Var<'t, T> {
         (self.rows["g"] * z).sum()
     }
-    /// What all models have.
+    /// The operations that all models have.
     fn model<M: Gyroplanes>(&self, m: &M, operation: &str) -> Var<'t, T> {
         let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| self.rows[name]);
         match operation {
@@ -106,8 +106,8 @@ impl<'a, 't, T: Float> OnTape<'a, 't, T> {
 }
 
 impl Case {
-    /// What gradients lose besides, because coordinates are longer there than what they stand for: on the
-    /// hyperboloid, of areas, and of normals in the Klein model.
+    /// What gradients lose in addition, because coordinates are longer there than what they stand for:
+    /// of areas on the hyperboloid, and of normals in the Klein model.
     pub(super) fn reverse(&self, name: &str) -> f64 {
         let kappa = self.kappa;
         if name.starts_with("lorentz.") {
@@ -119,8 +119,8 @@ impl Case {
         }
     }
 
-    /// How many times the bound is what an operation reaches: gradients of Klein's geodesic between
-    /// points that are beside each other near the boundary lose digits.
+    /// The factor by which an operation misses the bound: gradients of Klein's geodesic lose digits
+    /// between neighbouring points near the boundary.
     pub(super) fn unreached(&self, operation: &str) -> f64 {
         match (self.single, self.level) {
             _ if !operation.starts_with("klein.geodesic.") => 1.0,
@@ -180,7 +180,7 @@ fn edges<T: Float>() {
     for kappa in [-3.75_f64, -1.0, -1e-9, 0.0, 1e-9, 1.0] {
         let m = Stereographic::new(kappa).unwrap();
         let scale = if kappa < -1e-3 { (-kappa).sqrt().recip() } else { 0.5 };
-        // Outermost where the curvature is negative enough.
+        // This point is outermost where the curvature is negative enough.
         let outer = m.project(&row([0.6 * scale, -0.8 * scale, 1e-3 * scale]));
         let inner = row([0.2 * scale, 0.1 * scale, -0.3 * scale]);
         let mut points = vec![zero.clone(), inner.clone(), outer.clone()];
@@ -188,7 +188,7 @@ fn edges<T: Float>() {
             points.extend([m.neg(&outer), m.project(&row([0.6 * scale, -0.8 * scale, 1.1e-3 * scale]))]);
         }
         if kappa == 1.0 {
-            // Antipodes, but for rounding.
+            // Antipodes, up to rounding.
             let square = inner.iter().map(|x| x.to_f64().powi(2)).sum::<f64>();
             let antipode = row([0, 1, 2].map(|i| -inner[i].to_f64() / square));
             for (x, y) in [(inner.clone(), antipode), (row([1.0, 0.0, 0.0]), row([-1.0, 0.0, 0.0]))] {

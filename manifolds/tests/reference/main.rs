@@ -1,10 +1,11 @@
 //! Accuracy against reference values in 100-digit arithmetic, by `generate.py`: every operation over radii
 //! to the representable limit, stored inputs taken as exact.
 //!
-//! A number's error is relative. A vector's is its largest coordinate's over the largest coordinate, so that one unit
-//! is an ulp of the coordinates that matter. Where the result is a sum that cancels, by its definition and whatever the
-//! form, the table says by how much, and the bound is that many times larger. `--nocapture` prints the worst at each
-//! level in units of that condition, and the worst of all as it is.
+//! A number's error is relative. A vector's is the largest error of a coordinate over the largest
+//! coordinate, so that one unit is an ulp of the coordinates that matter. Some results are by definition
+//! a sum that cancels, whatever the form. There the table says by how much, and the bound is that many
+//! times larger. `--nocapture` prints the worst error at each level in units of that condition, and the
+//! worst of all as it is.
 
 mod gradients;
 
@@ -76,10 +77,10 @@ fn read(table: &str) -> Vec<Case> {
 }
 
 impl Case {
-    /// What Möbius sums on the sphere lose where they go through the antipode of the origin, the point at infinity: by
-    /// how much their denominators cancel. 1 in the ball, where nothing does.
+    /// The factor by which denominators of Möbius sums on the sphere cancel, where sums go through the
+    /// antipode of the origin, the point at infinity. It is 1 in the ball, where nothing cancels.
     fn antipodal(&self, operation: &str) -> f64 {
-        // Of gradients the square: theirs is the square of a denominator.
+        // For gradients the square of this factor: they contain the square of a denominator.
         let (of_value, of_gradient) = (["add", "sub", "coadd", "gyr"], ["add", "coadd", "gyr"]);
         let slope = operation.strip_prefix("stereographic.").and_then(|name| name.split('.').next());
         let power = match slope {
@@ -179,7 +180,7 @@ fn model<M: OriginFrame, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f6
     }
 }
 
-/// Those of all manifolds.
+/// The operations of all manifolds.
 fn manifold<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64> {
     let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
     match operation {
@@ -203,7 +204,7 @@ fn manifold<M: Manifold, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f6
     }
 }
 
-/// Those of all models of hyperbolic space.
+/// The operations of all models of hyperbolic space.
 fn hyperbolic<M: Busemann + Gyroplanes + OriginFrame, T: Float>(
     m: M,
     operation: &str,
@@ -225,7 +226,7 @@ fn hyperbolic<M: Busemann + Gyroplanes + OriginFrame, T: Float>(
     }
 }
 
-/// Those of models with cones.
+/// The operations of models with cones.
 fn with_cones<M, T: Float>(m: M, operation: &str, case: &Case) -> Vec<f64>
 where
     M: EntailmentCones + OriginFrame + Busemann + Gyroplanes,
@@ -302,7 +303,7 @@ fn lorentz<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
 #[test]
 fn lorentz_operations() {
     let table = include_str!("lorentz.txt");
-    // A stored time coordinate in f32 is what the logarithm is relative to.
+    // The errors of logarithms are relative to a stored time coordinate in f32.
     check(table, [lorentz::<f64>, lorentz::<f32>], [1e-14, 2e-6]);
 }
 
