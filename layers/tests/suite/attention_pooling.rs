@@ -92,7 +92,7 @@ fn gradients_agree() {
     assert!(worst.relative < 1e-7 && worst.reverse != 0.0, "{worst:?}");
 }
 
-/// Of Euclidean space, and of a curvature that is learned and near it.
+/// As the curvature, which is a variable, tends to 0, the layer tends to the one in Euclidean space.
 #[test]
 fn it_becomes_euclidean() {
     let mut flat = AttentionPooling::<Euclidean, f64>::new(Euclidean, 3, 6, &mut rng::stream(1, 6, 0));
