@@ -41,7 +41,8 @@ impl Confusion {
         self.counts[class][class] as f64 / self.counts[class].iter().sum::<u64>() as f64
     }
 
-    /// The harmonic mean of precision and recall, `2 TP / (2 TP + FP + FN)`; 0 if nothing of the class was found.
+    /// The harmonic mean of precision and recall, `2 TP / (2 TP + FP + FN)`; 0 if nothing of the class
+    /// was found.
     pub fn f1(&self, class: usize) -> f64 {
         let found = self.counts[class][class];
         let wrong =
