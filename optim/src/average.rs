@@ -1,5 +1,6 @@
-//! Averages of a parameter's points during training, along geodesics: exponential (Tarvainen & Valpola
-//! 2017) and uniform (Polyak & Juditsky 1992). On manifolds: Tripuraneni, Flammarion, Bach, Jordan 2018.
+//! Averages of a parameter's points during training, along geodesics: exponential
+//! (Tarvainen & Valpola 2017) and uniform (Polyak & Juditsky 1992). On manifolds: Tripuraneni,
+//! Flammarion, Bach, Jordan 2018.
 
 use std::collections::HashMap;
 

@@ -84,8 +84,7 @@ fn isometries_go_through() {
             };
             let (before, after) = (run(&q, &k, &v), run(&moved(&q), &moved(&k), &moved(&v)));
             close(&after, &moved(&before), 1e-12);
-            // Moving the values alone also moves the results; moving the keys alone does not leave them
-            // unchanged.
+            // Moving the values alone moves the results, too. Moving the keys alone changes the results.
             close(&run(&q, &k, &moved(&v)), &moved(&before), 1e-12);
             assert!(apart(&run(&q, &moved(&k), &v), &before) > 1e-3);
         }
