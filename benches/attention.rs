@@ -1,8 +1,10 @@
-//! Attention with every score beside its peers: one JSON line for each measurement, with the names of the peers' script.
+//! Attention with every score, for comparison with its peers. Prints one JSON line per measurement, with
+//! the names of the peers' script.
 //!
-//! `cargo bench --bench attention -- [--threads 1] [--only umbral/512/64]` prints medians in milliseconds of the forward pass
-//! and of forward and backward together, of a batch of 8 with 8 heads, and by how many megabytes they raise the
-//! process's memory at its highest. `--only one/` is one head of one sequence, up to 16384 long: how memory grows.
+//! `cargo bench --bench attention -- [--threads 1] [--only umbral/512/64]`
+//! prints medians in milliseconds of the forward pass and of forward and backward together, for a batch
+//! of 8 with 8 heads. It also prints by how many megabytes each raises the process's peak memory.
+//! `--only one/` takes one head of one sequence, up to 16384 long, to show how memory grows.
 
 mod common;
 #[path = "common/timing.rs"]
@@ -13,20 +15,20 @@ use cotangent::layers::{Aggregation, Weights};
 use cotangent::prelude::*;
 use timing::{median_ms, uniform};
 
-/// The most memory that the process has had since [`forget_memory`], in megabytes.
+/// The peak memory of the process since [`forget_memory`], in megabytes.
 fn memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1024.0)
 }
 
-/// From here on the highest memory is that of now.
+/// Resets the peak memory to the current one.
 fn forget_memory() {
-    // Elsewhere than on Linux there is no such file, and no figure.
+    // Only Linux has this file. Elsewhere there is no figure.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// By how many megabytes some work raises the memory.
+/// By how many megabytes some work raises the peak memory.
 fn rise(work: impl FnOnce()) -> f64 {
     forget_memory();
     let before = memory();

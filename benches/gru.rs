@@ -1,8 +1,10 @@
-//! A training step of a GRU beside its peers: one JSON line for each measurement, with the names of the peers' script.
+//! A training step of a GRU, for comparison with its peers. Prints one JSON line per measurement, with
+//! the names of the peers' script.
 //!
-//! `cargo bench --bench gru -- [--threads 1] [--only hyp/64/512]` prints the median time of a step: two sentences of
-//! length 20 over 100 words, a GRU each, `M₁ ⊗ h₁ ⊕ M₂ ⊗ h₂ ⊕ b`, logistic regression of two classes, cross-entropy,
-//! forward, backward and Riemannian Adam.
+//! `cargo bench --bench gru -- [--threads 1] [--only hyp/64/512]`
+//! prints the median time of a step. A step has two sentences of length 20 over 100 words, a GRU for
+//! each, `M₁ ⊗ h₁ ⊕ M₂ ⊗ h₂ ⊕ b`, logistic regression with two classes, cross-entropy, forward, backward
+//! and Riemannian Adam.
 
 mod common;
 
@@ -76,7 +78,7 @@ impl Bench {
             [0, 1].map(|_| (0..LEN * batch).map(|_| rng.random_range(0..WORDS)).collect::<Vec<u32>>());
         let labels: Vec<u32> = (0..batch).map(|_| rng.random_range(0..2)).collect();
         let mut adam = RiemannianAdam::new(1e-3).expect("a rate");
-        // The parts of a batch side by side, as many as there are threads.
+        // The parts of a batch run in parallel, one per thread.
         let parts: Vec<Range<usize>> =
             (0..batch).step_by(batch / self.threads).map(|b| b..b + batch / self.threads).collect();
         let mut parallel = DataParallel::new(Device::cpu());

@@ -1,8 +1,8 @@
-//! The kernels beside their peer: one JSON line for each measurement, with the names and shapes of the peers'
-//! scripts.
+//! The kernels, for comparison with their peers. Prints one JSON line per measurement, with the names
+//! and shapes of the peers' scripts.
 //!
-//! `cargo bench --bench kernels -- [--threads 1] [--only gram]` prints medians in milliseconds of the forward pass
-//! and of forward and backward together.
+//! `cargo bench --bench kernels -- [--threads 1] [--only gram]`
+//! prints medians in milliseconds of the forward pass and of forward and backward together.
 
 mod common;
 #[path = "common/timing.rs"]
@@ -23,7 +23,8 @@ impl Bench {
         self.only.as_deref().is_none_or(|only| only == part)
     }
 
-    /// An operation of some inputs, forward, and with the backward pass from a given gradient of the result.
+    /// Measures an operation: the forward pass alone, and with the backward pass from a given gradient
+    /// of the result.
     fn run<T: Float>(
         &self,
         op: &str,
@@ -117,7 +118,7 @@ impl Bench {
         }
     }
 
-    /// The bandwidth of a copy of 2^25 elements, which bounds everything above.
+    /// The bandwidth of a copy of 2^25 elements. It limits all kernels above.
     fn copy<T: Float>(&self) {
         let x = uniform::<T>(&[1 << 25], -1.0, 1.0, 1);
         let mut y = vec![T::zero(); 1 << 25];
@@ -138,7 +139,7 @@ impl Bench {
         );
     }
 
-    /// A step of a small perceptron: what the engine costs besides arithmetic.
+    /// A step of a small perceptron, to show the engine's cost besides arithmetic.
     fn overhead(&self) {
         let x = uniform::<f32>(&[16, 8], -1.0, 1.0, 1);
         let target = uniform::<f32>(&[16, 1], -1.0, 1.0, 2);

@@ -1,8 +1,8 @@
-//! Optimiser steps beside their peers: one JSON line for each measurement, with the names and shapes of the peers'
-//! script.
+//! Optimiser steps, for comparison with their peers. Prints one JSON line per measurement, with the
+//! names and shapes of the peers' script.
 //!
-//! `cargo bench --bench optimizers -- [--threads 1] [--only RiemannianAdam]` prints the median time of a step with a
-//! dense gradient, in milliseconds.
+//! `cargo bench --bench optimizers -- [--threads 1] [--only RiemannianAdam]`
+//! prints the median time of a step with a dense gradient, in milliseconds.
 
 mod common;
 
@@ -13,7 +13,7 @@ use cotangent::engine::ParamId;
 use cotangent::optim::{Algorithm, GradientSource, Optimiser};
 use cotangent::prelude::*;
 
-/// The gradient of a step.
+/// A gradient source with a fixed gradient.
 struct Fixed<'a, T>(ParamId, &'a [T]);
 
 impl<T: Float> GradientSource<T> for Fixed<'_, T> {
@@ -25,7 +25,7 @@ impl<T: Float> GradientSource<T> for Fixed<'_, T> {
 fn normal<T: Float>(shape: [usize; 2], scale: f64, seed: u64) -> Tensor<T> {
     use rand::RngExt;
     let mut rng = rng::stream(seed, 0, 0);
-    // The sum of uniform numbers is near enough to normal.
+    // A sum of uniform numbers is close enough to normal.
     Tensor::from_fn(shape, |_| T::nearest(scale * (0..6).map(|_| rng.random_range(-0.7..0.7)).sum::<f64>()))
 }
 
@@ -46,7 +46,8 @@ impl Bench {
             return;
         }
         let mut param = Param::new("x", manifold, normal([rows, width], 0.01, 1));
-        // In turn: points that always follow one gradient come to be parallel to it, as in no training.
+        // Gradients alternate. Points that always follow one gradient become parallel to it, which never
+        // happens in training.
         let gradients = [2, 3, 4, 5].map(|seed| normal::<T>([rows, width], 1e-3, seed));
         let mut turn = gradients.iter().cycle();
         let mut step = || {

@@ -1,5 +1,5 @@
-//! In the steady state a training step allocates nothing: not in the tape, its kernels, its gradients, nor in the
-//! optimiser. Attention takes memory that is linear in the number of rows.
+//! A training step allocates nothing after the first few: not in the tape, its kernels, its gradients,
+//! nor in the optimiser. The memory of attention is linear in the number of rows.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use cotangent::prelude::{loss as distance_loss, *};
 struct Counting;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// Bytes in use, and the most that were.
+/// Bytes in use, and the largest number so far.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
@@ -26,22 +26,22 @@ fn shrink(size: usize) {
     LIVE.fetch_sub(size, Ordering::Relaxed);
 }
 
-// SAFETY: everything is passed on to the system's allocator.
+// SAFETY: every call is passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the contract.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         shrink(layout.size());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the contract.
         unsafe { System.dealloc(pointer, layout) }
     }
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         grow(size);
         shrink(layout.size());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the contract.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
@@ -49,7 +49,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations of one step after several have run.
+/// The number of allocations of one step, after several steps have run.
 fn steady(mut step: impl FnMut()) -> usize {
     (0..5).for_each(|_| step());
     let before = COUNT.load(Ordering::Relaxed);
@@ -57,8 +57,8 @@ fn steady(mut step: impl FnMut()) -> usize {
     COUNT.load(Ordering::Relaxed) - before
 }
 
-/// The most bytes that attention and its reverse pass take for `n` queries and keys: of the allocator and of the tape,
-/// whose larger buffers do not come from it.
+/// The peak memory of attention and its reverse pass for `n` queries and keys, in bytes. The tape's
+/// memory is added, because its larger buffers do not come from this allocator.
 fn attention_peak(n: usize, similarity: Similarity, aggregation: Aggregation) -> usize {
     let rows = Tensor::from_fn([n, 16], |i| (i as f32 * 0.37).sin());
     let layer = Attention { aggregation, ..Attention::new(similarity, 16) };
@@ -71,17 +71,17 @@ fn attention_peak(n: usize, similarity: Similarity, aggregation: Aggregation) ->
     PEAK.load(Ordering::Relaxed) - before + tape.memory().peak
 }
 
-/// One test, so that nothing else allocates beside it.
+/// A single test, so that nothing else allocates at the same time.
 #[test]
 fn steps_allocate_nothing() {
-    // Four times the rows; all scores together would take 16 times the memory.
+    // Four times the rows. If all scores were stored, this would take 16 times the memory.
     let all = Similarity::ALL.map(|similarity| (similarity, Aggregation::Sum));
     for (similarity, aggregation) in all.into_iter().chain([(Similarity::Distance, Aggregation::Barycentre)])
     {
         let [few, many] = [256, 1024].map(|n| attention_peak(n, similarity, aggregation));
         let what = format!("{similarity:?}, {aggregation:?}");
         assert!(many < 5 * few, "{what}: {few} bytes, {many} for four times the rows");
-        // Less than the scores.
+        // Less memory than the scores.
         assert!(many < 4 * 1024 * 1024, "{what}: {many} bytes");
     }
 
@@ -127,7 +127,7 @@ fn steps_allocate_nothing() {
     let (mut left, mut right) = (vec![0; 40], vec![0; 40]);
     let mut round = 0_u32;
     let mut step = || {
-        // Other rows in every step, as many of them each time.
+        // Different rows in every step, but always the same number of them.
         round += 1;
         for i in 0..40 {
             left[i] = (i as u32 / 8 * 7 + round) % 200;

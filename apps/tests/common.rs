@@ -1,4 +1,4 @@
-//! What the tests of all applications use: the binary from the outside, a directory, kills.
+//! Shared by the tests of all applications: running the binary, a directory, kills.
 //!
 //! The files of this folder are modules of each package's tests.
 
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 
-/// A binary.
+/// The binary of an application.
 pub(crate) struct App(pub(crate) &'static str);
 
 impl App {
@@ -16,7 +16,7 @@ impl App {
         Command::new(self.0).args(args).output().unwrap()
     }
 
-    /// Its standard output.
+    /// Runs it and returns its standard output.
     #[track_caller]
     pub(crate) fn succeeds(&self, args: &[&str]) -> String {
         let output = self.run(args);
@@ -24,7 +24,7 @@ impl App {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The one line that a bad input gets, with exit code 2.
+    /// Runs it with bad input and returns its error, which must be one line, with exit code 2.
     #[track_caller]
     pub(crate) fn fails(&self, args: &[&str]) -> String {
         let output = self.run(args);
@@ -35,7 +35,7 @@ impl App {
         line.strip_prefix("error: ").unwrap_or_else(|| panic!("{line}")).to_owned()
     }
 
-    /// What the error says after the step of a training whose loss stops being a number.
+    /// Runs a training whose loss becomes NaN, and returns the error message from the step number on.
     #[track_caller]
     pub(crate) fn diverges(&self, args: &[&str]) -> String {
         let output = self.run(args);
@@ -47,7 +47,7 @@ impl App {
             .to_owned()
     }
 
-    /// An output directory that another process holds is refused with one line.
+    /// Checks that an output directory that another process holds is refused with one line.
     #[track_caller]
     pub(crate) fn is_refused_in_a_held_directory(&self, args: &[&str], out: &str) {
         let _held = cotangent_apps_common::output::hold(Path::new(out)).unwrap();
@@ -55,7 +55,7 @@ impl App {
         assert!(error.ends_with("another run writes there; choose another --out"), "{error}");
     }
 
-    /// Runs with both outputs closed by their reader: as in `app 2>&1 | head -0`.
+    /// Runs it with both outputs closed by their reader, as in `app 2>&1 | head -0`.
     #[track_caller]
     pub(crate) fn succeeds_unheard(&self, args: &[&str]) {
         let closed = || {
@@ -73,7 +73,7 @@ impl App {
         assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}");
     }
 
-    /// Runs with an output directory, killed three times and resumed each time, to the end.
+    /// Runs it with an output directory, kills and resumes it three times, and lets it finish.
     pub(crate) fn survives_kills(&self, args: &[&str], out: &str) {
         let checkpoint = Path::new(out).join("checkpoint.bin");
         let start = |resume: bool| {
@@ -98,7 +98,7 @@ impl App {
         assert!(start(true).wait().unwrap().success());
     }
 
-    /// Whether there is an OpenCL device; if not, says why, as the binary does.
+    /// Whether there is an OpenCL device. If not, prints the binary's reason.
     pub(crate) fn has_opencl(&self, command: &[&str]) -> bool {
         let list = self.run(&[command, &["--device", "list"]].concat());
         if !list.status.success() {
@@ -111,7 +111,7 @@ impl App {
     }
 }
 
-/// A directory that goes with the test.
+/// A directory that is deleted at the end of the test.
 pub(crate) struct Dir(tempfile::TempDir);
 
 impl Dir {

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use crate::APPS;
 
-/// As on a computer without a driver, whatever there is here: exit code, and both outputs.
+/// Runs it as on a computer without a driver, whatever is installed here. Returns exit code and both
+/// outputs.
 fn without_drivers(app: &str, args: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(app).args(args).env("OCL_ICD_VENDORS", "/nonexistent").output().unwrap();
     let [out, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
@@ -35,7 +36,7 @@ fn without_a_driver_the_error_says_what_to_install() {
     }
 }
 
-/// The processor is listed first, and no other option is needed.
+/// The processor is listed first. `--device list` needs no other option.
 #[test]
 fn devices_are_listed_whatever_else_is_missing() {
     for (app, needed) in APPS {

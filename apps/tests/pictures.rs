@@ -1,4 +1,4 @@
-//! Pictures: their text can be read.
+//! The text of pictures can be read.
 
 /// The value of an attribute of an element.
 fn attribute<'a>(element: &'a str, name: &str) -> Option<&'a str> {
@@ -6,8 +6,8 @@ fn attribute<'a>(element: &'a str, name: &str) -> Option<&'a str> {
     value.split('"').next()
 }
 
-/// Each line of text of a picture with where it begins and ends: at half the font's size for each character,
-/// which is less than any font takes.
+/// Each line of text of a picture, with its start and end. A character counts as half the font size,
+/// which is less than in any font.
 fn lines(svg: &str) -> Vec<(f64, f64, String)> {
     let mut groups = vec![(12.0, "start".to_owned())];
     let mut lines = Vec::new();
@@ -38,7 +38,7 @@ fn lines(svg: &str) -> Vec<(f64, f64, String)> {
     lines
 }
 
-/// The text of a picture, which has some words, is within it.
+/// Checks that the text of a picture is within it, and that it contains these words.
 #[track_caller]
 pub(crate) fn text_fits(path: &str, contains: &[&str]) {
     let svg = std::fs::read_to_string(path).unwrap();
@@ -51,7 +51,7 @@ pub(crate) fn text_fits(path: &str, contains: &[&str]) {
     contains.iter().for_each(|text| assert!(all.contains(text), "{path}: {text:?} is not in {all:?}"));
 }
 
-/// A name for which no picture has room.
+/// A name that fits no picture.
 pub(crate) fn long_name() -> String {
     "a name that is longer than half of any picture is wide, and then some more of it, ".repeat(2)
 }

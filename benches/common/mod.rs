@@ -1,13 +1,13 @@
-//! What the benchmarks are told on the command line.
+//! Command-line options of the benchmarks.
 
-/// Threads, and what to restrict the measurements to.
+/// The number of threads, and the only measurements to run.
 pub(crate) struct Options {
     pub(crate) threads: usize,
     pub(crate) only: Option<String>,
 }
 
-/// Runs measurements in a pool of as many threads as `--threads` says (1). Under `cargo test` the benchmarks are compiled
-/// and not run.
+/// Runs measurements in a pool with as many threads as `--threads` says (default 1). Under `cargo test`
+/// the benchmarks are compiled but not run.
 pub(crate) fn run(measure: impl FnOnce(Options) + Send) {
     let arguments: Vec<String> = std::env::args().collect();
     let value = |name: &str| {

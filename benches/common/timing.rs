@@ -1,11 +1,11 @@
-//! What measurements of single operations need.
+//! Helpers for measurements of single operations.
 
 use std::time::Instant;
 
 use cotangent::prelude::*;
 use rand::RngExt;
 
-/// The median time of a call in milliseconds: at least 7 calls, and a quarter of a second.
+/// The median time of a call in milliseconds, over at least 7 calls and a quarter of a second.
 pub(crate) fn median_ms(mut f: impl FnMut()) -> f64 {
     (0..3).for_each(|_| f());
     let (start, mut times) = (Instant::now(), Vec::new());

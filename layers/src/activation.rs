@@ -5,7 +5,7 @@ use cotangent_manifolds::{Manifold, Point};
 
 use crate::GyrovectorSpace;
 
-/// The Möbius version `exp₀(φ(log₀ x))` of any pointwise φ, eq. 24. In Euclidean space φ itself.
+/// The Möbius version `exp₀(φ(log₀ x))` of any pointwise φ, eq. 24. In Euclidean space it is φ itself.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -51,7 +51,7 @@ impl<T: Float> Activation<T> {
         Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates()))
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given.
+    /// Same as [`forward`](Self::forward), with the geometry as an argument.
     #[track_caller]
     pub fn forward_in<'t>(&self, space: &impl GyrovectorSpace<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
         self.0.map_or(x, |phi| space.map(x, phi))

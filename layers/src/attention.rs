@@ -1,5 +1,5 @@
-//! Attention with a score of any geometry: Vaswani et al. 2017; Gulcehre et al. 2019 (*Hyperbolic Attention Networks*);
-//! López & Strube 2020; Tseng et al. 2023 (*Coneheads*).
+//! Attention with a score of any geometry: Vaswani et al. 2017; Gulcehre et al. 2019 (*Hyperbolic
+//! Attention Networks*); López & Strube 2020; Tseng et al. 2023 (*Coneheads*).
 
 use std::sync::Arc;
 
@@ -15,58 +15,62 @@ use cotangent_manifolds::{
 
 use crate::Dropout;
 
-/// What the score of a query q and a key k is a multiple of. Activations are any rows; a score maps them to its space.
+/// The similarity of a query q and a key k, of which a score is a multiple. Activations are any rows;
+/// each score maps them to its own space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Similarity {
     /// `⟨q, k⟩`. Vaswani et al. 2017, eq. 1.
     Dot,
-    /// `−d(exp₀ q, exp₀ k)` in the Poincaré ball of curvature −1, or on the hyperboloid, where the distance is the same.
-    /// Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8.
+    /// `−d(exp₀ q, exp₀ k)` in the Poincaré ball of curvature −1. The distance on the hyperboloid is the
+    /// same. Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8.
     Distance,
-    /// As [`Distance`](Self::Distance), of points in pseudo-polar coordinates: the last coordinate is the distance from the
-    /// origin, the others the direction; a negative distance is one in the opposite direction. For all finite distances.
-    /// Gulcehre et al. 2019, section 4.1.
+    /// Same as [`Distance`](Self::Distance), for points in pseudo-polar coordinates: the last coordinate
+    /// is the distance from the origin, the others the direction. A negative distance means the opposite
+    /// direction. Works for all finite distances. Gulcehre et al. 2019, section 4.1.
     PolarDistance,
-    /// `−d(ψ(q), ψ(k))` in the half-space. Tseng et al. 2023, eq. 10 for ψ. For last coordinates up to ±42 (`f64`: ±345).
-    /// Beyond, the square of a distance between coordinates of the half-space is more or less than the type has room for; it
-    /// is then taken as its largest number or as 0, without a gradient, so that scores and gradients are finite, but not
-    /// those of the distance.
+    /// `−d(ψ(q), ψ(k))` in the half-space. Tseng et al. 2023, eq. 10 for ψ. For last coordinates up to
+    /// ±42 (`f64`: ±345). Beyond that, the square of a distance between half-space coordinates overflows
+    /// or underflows. It is then taken as the type's largest number or as 0, without a gradient. Scores
+    /// and gradients stay finite, but are not those of the distance.
     HalfSpaceDistance,
-    /// `−H(ξ(q), ξ(k))`, the height of the lowest penumbral cone with both, of a light source at a height: 1 in the paper.
-    /// Tseng et al. 2023, eq. 5 to 7, eq. 11 for ξ.
+    /// `−H(ξ(q), ξ(k))`: H is the height of the lowest penumbral cone that contains both, for a light
+    /// source at a given height (1 in the paper). Tseng et al. 2023, eq. 5 to 7, eq. 11 for ξ.
     PenumbralCone {
         /// The height of the light source, h = r.
         light: f64,
     },
-    /// `−H(ψ(q), ψ(k))`, the height of the lowest umbral cone with both, of balls of a hyperbolic radius: 0.1 in the paper.
-    /// Tseng et al. 2023, eq. 8. For last coordinates up to 88 (`f64`: 709), where the type's largest height is; in `f32`
-    /// horizontal distances end at 1.7·10¹⁹, beyond which they count as that. Scores farther up are finite, gradients need
-    /// not be.
+    /// `−H(ψ(q), ψ(k))`: H is the height of the lowest umbral cone that contains both, for balls of a
+    /// given hyperbolic radius (0.1 in the paper). Tseng et al. 2023, eq. 8. For last coordinates up to
+    /// 88 (`f64`: 709), where the height reaches the type's largest number. In `f32`, horizontal
+    /// distances above 1.7·10¹⁹ count as 1.7·10¹⁹. Farther up, scores are finite, but gradients need not
+    /// be.
     UmbralCone {
         /// The radius of the balls.
         radius: f64,
     },
-    /// `−H²` in place of `−H` of [`PenumbralCone`](Self::PenumbralCone), as the released program of Tseng et al. 2023 has it,
-    /// from which the paper's figures come.
+    /// `−H²` in place of the `−H` of [`PenumbralCone`](Self::PenumbralCone), as in the released program
+    /// of Tseng et al. 2023, which produced the paper's figures.
     ReleasedPenumbralCone {
         /// The height of the light source, h = r.
         light: f64,
     },
-    /// As [`UmbralCone`](Self::UmbralCone), with heights `exp(x_d/d)` in place of `exp x_d` of d-dimensional activations, as
-    /// the released program of Tseng et al. 2023 has it, from which the paper's figures come.
+    /// Same as [`UmbralCone`](Self::UmbralCone), with heights `exp(x_d/d)` in place of `exp x_d` for
+    /// d-dimensional activations, as in the released program of Tseng et al. 2023, which produced the
+    /// paper's figures.
     ReleasedUmbralCone {
         /// The radius of the balls.
         radius: f64,
     },
     /// `−‖q − k‖`, for weights of a Laplacian kernel. Tseng et al. 2023, section 4.
     Laplacian,
-    /// `LeakyReLU(Σ q + Σ k)`, with slope 0.2 where that is negative. Of queries and keys that are products of a vector and
-    /// what they are of, it is the score of graph attention networks. Veličković et al. 2018, eq. 3.
+    /// `LeakyReLU(Σ q + Σ k)`, with slope 0.2 for negative arguments. If queries and keys are the values
+    /// times a vector, coordinate by coordinate, it is the score of graph attention networks. Veličković
+    /// et al. 2018, eq. 3.
     Additive,
 }
 
 impl Similarity {
-    /// One of each, with the papers' constants.
+    /// One similarity of each kind, with the papers' constants.
     pub const ALL: [Self; 10] = [
         Similarity::Dot,
         Similarity::Distance,
@@ -81,13 +85,13 @@ impl Similarity {
     ];
 }
 
-/// What makes one value of several and their weights.
+/// How several values and their weights become one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregation {
     /// The weighted sum.
     Sum,
-    /// `log₀` of the barycentre of the values' images by exp₀ in the Poincaré ball of curvature −1: the Einstein midpoint.
-    /// Gulcehre et al. 2019, eq. 3.
+    /// `log₀` of the barycentre of the points exp₀ v, v the values, in the Poincaré ball of curvature
+    /// −1: the Einstein midpoint. Gulcehre et al. 2019, eq. 3.
     Barycentre,
 }
 
@@ -96,17 +100,20 @@ pub enum Aggregation {
 pub enum Mask<'t, T: Float> {
     /// All.
     None,
-    /// Of n queries and m keys, query i to keys up to i + m − n.
+    /// With n queries and m keys, query i attends to keys up to i + m − n.
     Causal,
-    /// Those where this, `[…, n, m]` or of fewer axes, is 0. The others have no weight and no gradient. A key that is hidden
-    /// from all queries, with its value, may be anything, NaN too, and changes nothing; one that some queries attend to
-    /// has to be of numbers, and can change the rounding of the others' scores that are functions of distances, no more.
+    /// Those where this tensor, `[…, n, m]` or with fewer axes, is 0. The others have no weight and no
+    /// gradient. A key that is hidden from all queries, and its value, may be anything, even NaN, and
+    /// change nothing. A key that some queries attend to has to consist of numbers. Where scores are
+    /// functions of distances, it can change the rounding of the other queries' scores, but no more.
     Hidden(Var<'t, T>),
 }
 
-/// Attention: `score = γ · similarity − c`, weights of the scores, one value of the weighted values.
+/// Attention: `score = γ · similarity − c`; the scores give weights, and the weighted values give the
+/// result.
 ///
-/// With no mask but a causal one and no dropout, scores are never stored: memory is linear in the number of keys.
+/// With no mask or a causal one, and without dropout, scores are never stored: memory is linear in the
+/// number of keys.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -120,8 +127,8 @@ pub enum Mask<'t, T: Float> {
 /// assert!((y.item() - 1.0 / (1.0 + 4_f64.exp())).abs() < 1e-15);
 /// ```
 ///
-/// A distance takes points of the ball by their logarithms at the origin: here queries and keys by Möbius maps, `W ⊗ x ⊕ b` (López & Strube
-/// 2020, eq. 8).
+/// For a distance, pass points of the ball as their logarithms at the origin. Here queries and keys are
+/// Möbius maps `W ⊗ x ⊕ b` of the points (López & Strube 2020, eq. 8).
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -145,25 +152,25 @@ pub enum Mask<'t, T: Float> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Attention<T: Float = f32> {
-    /// What scores are multiples of.
+    /// The similarity that scores are multiples of.
     pub similarity: Similarity,
-    /// γ, or β of distances: `[1]`.
+    /// γ; for distances the papers write β: `[1]`.
     pub sharpness: Param<Euclidean, T>,
     /// c: `[1]`. It makes no difference to a softmax.
     pub offset: Param<Euclidean, T>,
     /// Whether γ and c are learned; if not, no gradient reaches them.
     pub learned: bool,
-    /// How weights come of scores.
+    /// How scores become weights.
     pub weights: Weights,
     /// How values are put together.
     pub aggregation: Aggregation,
-    /// Of weights, while training.
+    /// Dropout of weights, while training.
     pub dropout: Dropout,
 }
 module!(impl[T: Float] Module<T> for Attention<T> { sharpness, offset });
 
-/// An expression in the pair formula of an attention's score and what it takes: rows, numbers of the rows of queries and
-/// of keys, parameters.
+/// Evaluates an expression with the pair formula of an attention's score and the formula's arguments:
+/// rows, numbers of the query rows and of the key rows, parameters.
 macro_rules! with_formula {
     ($self:expr, $queries:expr, $keys:expr, |$formula:ident, [$q:ident, $k:ident], $left:ident, $right:ident, $params:ident| $body:expr) => {{
         let tape = $queries.tape();
@@ -176,7 +183,7 @@ macro_rules! with_formula {
                 $body
             }
             Similarity::Additive => {
-                // The rows themselves do not count: they need not be wide.
+                // Only the sums count, so the rows themselves need not be wide.
                 let [$left, $right] = [$queries, $keys].map(|x| [x.sum_axis(-1)]);
                 let [$q, $k] = [$left[0], $right[0]].map(|x| x.reshape(x.shape().with_width(1)));
                 let ($formula, $params) = (Additive, [gamma, c]);
@@ -235,8 +242,8 @@ macro_rules! with_formula {
 }
 
 impl<T: Float> Attention<T> {
-    /// Softmax of scores of d-dimensional queries and keys, and sums of values. γ is 1/√d for [`Similarity::Dot`], else 1;
-    /// c is 0; they are not learned.
+    /// Softmax of scores of d-dimensional queries and keys, and weighted sums of values. γ is 1/√d for
+    /// [`Similarity::Dot`], else 1; c is 0. Neither is learned.
     ///
     /// # Panics
     /// If the score needs a height and d is less than 2, or its light or radius is not positive.
@@ -267,8 +274,8 @@ impl<T: Float> Attention<T> {
         }
     }
 
-    /// Of queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]`: `[…, n, e]`; an `rng` for dropout while training. A
-    /// query that attends to no key gives 0.
+    /// From queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]` to results `[…, n, e]`. Pass an
+    /// `rng` for dropout while training. The result of a query that attends to no key is 0.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -290,10 +297,11 @@ impl<T: Float> Attention<T> {
         })
     }
 
-    /// Along the edges of a graph: query i attends to key j if (i, j) is one. Of queries `[n, heads, d]`, keys
-    /// `[m, heads, d]` and values `[m, heads, e]`: `[n, heads, e]`, each without its heads axis if there is one head. An
-    /// `rng` is for dropout while training. Memory is linear in the number of edges. A query without edges gives 0. What has
-    /// no edge changes nothing and has no gradient, or NaN if it is itself no number.
+    /// Attention along the edges of a graph: query i attends to key j if (i, j) is an edge. From queries
+    /// `[n, heads, d]`, keys `[m, heads, d]` and values `[m, heads, e]` to results `[n, heads, e]`; with
+    /// one head the heads axis may be left out. Pass an `rng` for dropout while training. Memory is
+    /// linear in the number of edges. The result of a query without edges is 0. A row without edges
+    /// changes nothing and has no gradient, unless it is NaN: then its gradient is NaN.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -310,7 +318,8 @@ impl<T: Float> Attention<T> {
         self.aggregate(values, |values| self.drop(weights, rng).sparse_matmul(edges, values))
     }
 
-    /// The weight of each edge of a graph, `[edges, heads]`, as [`along_edges`](Self::along_edges) takes queries and keys.
+    /// The weight of each edge of a graph, `[edges, heads]`. Queries and keys are as in
+    /// [`along_edges`](Self::along_edges).
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -331,7 +340,7 @@ impl<T: Float> Attention<T> {
         }
     }
 
-    /// Weighted values, as `sum` adds them, put together.
+    /// Aggregates weighted values; `sum` computes their weighted sum.
     #[track_caller]
     fn aggregate<'t>(&self, values: Var<'t, T>, sum: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
         match self.aggregation {
@@ -344,7 +353,7 @@ impl<T: Float> Attention<T> {
         }
     }
 
-    /// While training, some weights are 0.
+    /// Dropout, while training: sets some weights to 0.
     fn drop<'t>(&self, weights: Var<'t, T>, rng: Option<&mut Rng>) -> Var<'t, T> {
         match rng {
             Some(rng) => self.dropout.forward_in(&Euclidean, weights, rng),
@@ -406,8 +415,8 @@ impl<T: Float> Attention<T> {
     }
 }
 
-/// Keys or values `[…, m, d]` with 0 for those that are hidden from all queries: by a weight of 0 alone, what is no number
-/// would still get through.
+/// Keys or values `[…, m, d]`, set to 0 where they are hidden from all queries. A weight of 0 alone
+/// would let NaN through.
 #[track_caller]
 fn without_padding<'t, T: Float>(rows: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
     let Mask::Hidden(hidden) = mask else { return rows };
@@ -417,7 +426,7 @@ fn without_padding<'t, T: Float>(rows: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t,
         1 => not(hidden),
         _ => not(hidden).max_axis(-2),
     };
-    // What several sets of queries share is hidden where it is from all of them.
+    // A key that several sets of queries share is hidden only if it is hidden from all of them.
     let shared = rows.shape().rows();
     while seen.shape().axes().len() > shared.axes().len() {
         seen = seen.max_axis(0);
@@ -425,17 +434,18 @@ fn without_padding<'t, T: Float>(rows: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t,
     rows.masked_fill(not(seen.broadcast_to(shared.clone())).insert_axis(shared.axes().len()), 0.0)
 }
 
-/// The two halves of the rows of a half-space: horizontal parts `[…, n, d − 1]` and heights `[…, n]`.
+/// Splits points of the half-space into horizontal parts `[…, n, d − 1]` and heights `[…, n]`.
 fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
     let shape = x.shape();
     let last = shape.width() - 1;
     [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
 }
 
-/// Directions `[…, n, d − 1]` of points in polar coordinates, and what the score takes of their distances from the origin.
+/// Directions `[…, n, d − 1]` of points in polar coordinates, and the numbers that the score computes
+/// from their distances from the origin.
 fn polar<T: Float>(x: Var<'_, T>) -> (Var<'_, T>, [Var<'_, T>; 2]) {
     let ([d, r], tape) = (parts(x), x.tape());
-    // By its mask no gradient passes.
+    // No gradient passes through the mask.
     let sign = tape.scalar(1.0).masked_fill((-r).relu(), -1.0);
     let direction = direction(&d) * sign.reshape(r.shape().with_width(1));
     let r = r.abs();

@@ -1,4 +1,4 @@
-//! One point of a sequence by attention: López & Strube 2020, section 4.4.
+//! Attention that pools a sequence to one point: López & Strube 2020, section 4.4.
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Tensor, Var};
@@ -8,9 +8,9 @@ use crate::gyrovector_space::origins;
 use crate::position::placed;
 use crate::{GyrovectorSpace, Linear};
 
-/// Distance-based attention over a sequence of points: `r = x ⊕ p` with learned positions p, `q = W^Q ⊗ r ⊕ b^Q`,
-/// `k = W^K ⊗ r ⊕ b^K`, weights `softmax(−β d(q, k))` along the sequence (eq. 8), and the points' barycentre with these
-/// weights, the Möbius midpoint (eq. 9).
+/// Distance-based attention over a sequence of points. With learned positions p, `r = x ⊕ p`,
+/// `q = W^Q ⊗ r ⊕ b^Q` and `k = W^K ⊗ r ⊕ b^K`. The weights are `softmax(−β d(q, k))` along the sequence
+/// (eq. 8). The result is the barycentre of the points with these weights, the Möbius midpoint (eq. 9).
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -28,9 +28,9 @@ use crate::{GyrovectorSpace, Linear};
 pub struct AttentionPooling<M, T: Float = f32> {
     /// p: points, `[longest, n]`.
     pub positions: Param<M, T>,
-    /// To q.
+    /// The map to q.
     pub query: Linear<M, T>,
-    /// To k.
+    /// The map to k.
     pub key: Linear<M, T>,
     /// β: `[1]`.
     pub sharpness: Param<Euclidean, T>,
@@ -38,7 +38,7 @@ pub struct AttentionPooling<M, T: Float = f32> {
 module!(impl[M: Manifold, T: Float] Module<T> for AttentionPooling<M, T> { positions, query, key, sharpness });
 
 impl<M: Manifold, T: Float> AttentionPooling<M, T> {
-    /// For sequences of up to so many points of n dimensions. Positions are the origin to begin with, β is 1.
+    /// For sequences of up to `longest` points of n dimensions. Positions start at the origin, β at 1.
     pub fn new(manifold: M, n: usize, longest: usize, rng: &mut Rng) -> Self {
         AttentionPooling {
             positions: Param::new("positions", manifold, origins(&manifold, &[longest], n)),
@@ -48,10 +48,12 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         }
     }
 
-    /// Sequences `[batch, len, n]`, of which the first points count, or all: `[batch, n]`.
+    /// Pools sequences `[batch, len, n]` to `[batch, n]`. Of each sequence the first `lengths` points
+    /// count; without lengths, all do.
     ///
     /// # Panics
-    /// If a sequence is empty or longer than there are positions, or lengths are not as many as sequences.
+    /// If a sequence is empty or longer than the table of positions, or there is not one length per
+    /// sequence.
     #[track_caller]
     pub fn forward<'t>(&self, x: Point<M, Var<'t, T>>, lengths: Option<&[usize]>) -> Point<M, Var<'t, T>>
     where
@@ -60,7 +62,7 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates(), lengths))
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given.
+    /// Same as [`forward`](Self::forward), with the geometry as an argument.
     #[track_caller]
     pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
@@ -71,7 +73,7 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         space.gyromidpoint(x, self.weigh(space, x, lengths))
     }
 
-    /// The weights of the points, `[batch, len]`: 0 for those that do not count.
+    /// The weights of the points, `[batch, len]`. Points beyond a sequence's length have weight 0.
     ///
     /// # Panics
     /// As [`forward`](Self::forward).

@@ -1,5 +1,5 @@
-//! Batch normalisation on manifolds: Lou et al. 2020 (*Differentiating through the Fréchet Mean*), section 5; in
-//! Euclidean space Ioffe & Szegedy 2015.
+//! Batch normalisation on manifolds: Lou et al. 2020 (*Differentiating through the Fréchet Mean*),
+//! section 5. In Euclidean space: Ioffe & Szegedy 2015.
 
 use cotangent_engine::{Float, Shape, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
@@ -7,17 +7,19 @@ use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module
 use crate::GyrovectorSpace;
 use crate::gyrovector_space::origins;
 
-/// Brings a batch to mean β and deviation |γ|, both learned: with m its barycentre and v the mean of `d(x, m)²`,
+/// Brings a batch to mean β and deviation |γ|, both learned. With m the batch's barycentre and v the
+/// mean of `d(x, m)²`:
 ///
 /// ```text
 /// x ↦ β ⊕ (γ/√(v + ε)) ⊗ (⊖m ⊕ x)
 /// ```
 ///
-/// The barycentre is in closed form and stands for the Fréchet mean. There is one variance for all coordinates, as a
-/// scaling of one coordinate is no operation of curved space.
+/// The barycentre, which has a closed form, takes the place of the Fréchet mean. There is one variance
+/// for all coordinates, because curved space has no operation that scales a single coordinate.
 ///
-/// In training, [`forward_batch`](Self::forward_batch) normalises by the batch's own mean and variance and returns
-/// them, for [`observe`](Self::observe) to add to the running ones, which [`forward`](Self::forward) uses.
+/// In training, [`forward_batch`](Self::forward_batch) normalises by the batch's own mean and variance
+/// and returns them. Pass them to [`observe`](Self::observe), which updates the running ones.
+/// [`forward`](Self::forward) normalises by the running ones.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -44,7 +46,7 @@ pub struct BatchNorm<M, T: Float = f32> {
     pub variance: Param<Euclidean, T>,
     /// ε: 10⁻⁵ at first.
     pub epsilon: f64,
-    /// How far the running mean and variance go to those of a batch: 0.1 at first.
+    /// How far one batch moves the running mean and variance towards its own: 0.1 at first.
     pub momentum: f64,
 }
 module!(impl[M: Manifold, T: Float] Module<T> for BatchNorm<M, T> { bias, scale, mean, variance });
@@ -52,14 +54,15 @@ module!(impl[M: Manifold, T: Float] Module<T> for BatchNorm<M, T> { bias, scale,
 /// Mean and variance of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchStatistics<T: Float = f32> {
-    /// The barycentre, as a [`BatchNorm`]'s points are learned: `[n]`.
+    /// The barycentre, in the coordinates that a [`BatchNorm`]'s points are learned in: `[n]`.
     pub mean: Tensor<T>,
     /// The mean squared distance from it: `[1]`.
     pub variance: Tensor<T>,
 }
 
 impl<M: Manifold, T: Float> BatchNorm<M, T> {
-    /// For points of n dimensions: to the origin and deviation 1, as the running statistics are at first.
+    /// For points of n dimensions. β and the running mean start at the origin, the deviation and the
+    /// running variance at 1.
     pub fn new(manifold: M, n: usize) -> Self {
         let one = || Tensor::new([1], vec![T::one()]);
         BatchNorm {
@@ -84,7 +87,8 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
         Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates()))
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
+    /// [`Curvature`](crate::Curvature).
     #[track_caller]
     pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
@@ -110,7 +114,7 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
         (Point::new(*x.manifold(), y), batch)
     }
 
-    /// As [`forward_batch`](Self::forward_batch), in a geometry that is given.
+    /// Same as [`forward_batch`](Self::forward_batch), with the geometry as an argument.
     #[track_caller]
     pub fn forward_batch_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
@@ -129,7 +133,7 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
         (self.normalise(space, x, mean, variance), batch)
     }
 
-    /// Moves the running mean, along a geodesic, and variance towards those of a batch.
+    /// Moves the running mean (along a geodesic) and the running variance towards those of a batch.
     pub fn observe(&mut self, batch: &BatchStatistics<T>) {
         fn towards<M: Manifold, T: Float>(param: &mut Param<M, T>, to: &Tensor<T>, rate: f64) {
             let (from, to): (Tensor<f64>, _) = (param.value().cast(), to.cast());

@@ -1,4 +1,4 @@
-//! Sequences read both ways. Schuster & Paliwal 1997.
+//! Reads sequences in both directions. Schuster & Paliwal 1997.
 
 use cotangent_engine::{Float, Var, row_numbers};
 use cotangent_manifolds::{Manifold, Module, Point, module};
@@ -6,7 +6,7 @@ use cotangent_manifolds::{Manifold, Module, Point, module};
 use crate::cell::extents;
 use crate::{Cell, GyrovectorSpace};
 
-/// Two cells: one reads sequences from their start, the other from their end.
+/// Two cells: one reads sequences from start to end, the other from end to start.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -31,11 +31,12 @@ pub struct Bidirectional<C> {
 module!(impl[C: Module<T>, T: Float] Module<T> for Bidirectional<C> { onward, backward });
 
 impl<C> Bidirectional<C> {
-    /// The states of both cells after each element that they have read: as [`Cell::forward`] of the sequences, and of
-    /// the sequences in reverse. The last ones have read everything.
+    /// The states of both cells after each element that they have read. The first are those of
+    /// [`Cell::forward`] on the sequences, the second those on the reversed sequences. The last state of
+    /// each cell has read everything.
     ///
     /// # Panics
-    /// As there.
+    /// As [`Cell::forward`].
     #[track_caller]
     pub fn forward<'t, M, T>(
         &self,
@@ -51,7 +52,8 @@ impl<C> Bidirectional<C> {
         states.map(|states| states.into_iter().map(|h| Point::new(*x.manifold(), h)).collect())
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
+    /// [`Curvature`](crate::Curvature).
     #[track_caller]
     pub fn forward_in<'t, S, T>(
         &self,
@@ -69,7 +71,7 @@ impl<C> Bidirectional<C> {
     }
 }
 
-/// The sequences `[len, batch, d]` from their last element to their first; padding stays behind.
+/// Reverses the sequences `[len, batch, d]`. Padding stays at the end.
 #[track_caller]
 fn reversed<'t, T: Float>(x: Var<'t, T>, d: usize, lengths: Option<&[usize]>) -> Var<'t, T> {
     let [len, batch] = extents(x, d, lengths);

@@ -1,24 +1,25 @@
-//! Recurrent cells, and how they are run over sequences of different lengths.
+//! Recurrent cells, and how they run over sequences of different lengths.
 
 use cotangent_engine::{Float, Var, row_numbers};
 use cotangent_manifolds::{Manifold, Module, Point};
 
 use crate::GyrovectorSpace;
 
-/// A recurrent layer: a state h of m dimensions, moved by one input of d dimensions after another. [`Rnn`](crate::Rnn),
-/// [`Gru`](crate::Gru).
+/// A recurrent layer. Its state h has m dimensions; each input has d dimensions and updates the state.
+/// See [`Rnn`](crate::Rnn) and [`Gru`](crate::Gru).
 ///
-/// A batch of sequences is `[len, batch, d]`: element t of all sequences is a slice. Shorter ones are padded with any
-/// points; their state stays, to the bit, where their last element has put it.
+/// A batch of sequences is `[len, batch, d]`: slice t holds element t of every sequence. Shorter
+/// sequences are padded with any points. After its last element, a sequence's state stays the same to
+/// the bit.
 pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
-    /// d and m.
+    /// d and m: the dimensions of inputs and of states.
     fn dims(&self) -> [usize; 2];
 
-    /// What a step needs of its input and no state: `U ⊗ x` for each of the cell's gates, `[…, batch, d]` to
-    /// `[…, batch, gates, m]`.
+    /// The part of a step that depends on the input only: `U ⊗ x` for each of the cell's gates,
+    /// `[…, batch, d]` to `[…, batch, gates, m]`.
     fn of_inputs<'t, S: GyrovectorSpace<'t, T, Learned = M>>(&self, space: &S, x: Var<'t, T>) -> Var<'t, T>;
 
-    /// The states `[batch, m]` after one more input, which is given as
+    /// The states `[batch, m]` after one more input. `inputs` is the result of
     /// [`of_inputs`](Self::of_inputs), `[batch, gates, m]`.
     fn step<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
@@ -27,12 +28,13 @@ pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
         inputs: Var<'t, T>,
     ) -> Var<'t, T>;
 
-    /// Runs over sequences `[len, batch, d]` from the origin and returns the states after each element, `[batch, m]`,
-    /// as many as the longest sequence has. `lengths` are those of the sequences; `None` if all are whole.
+    /// Runs over sequences `[len, batch, d]`, starting at the origin. Returns the states `[batch, m]`
+    /// after each element, as many as the longest sequence has elements. `lengths` has one length per
+    /// sequence; `None` means that all have `len` elements.
     ///
     /// # Panics
-    /// If the points are not d wide, there is not one length for each sequence, or one is larger than `len`; if no
-    /// sequence has an element; if the cell's points are on another manifold.
+    /// If the points are not d wide, if there is not one length for each sequence, if a length is larger
+    /// than `len`, if no sequence has an element, or if the cell's points are on another manifold.
     #[track_caller]
     fn forward<'t>(&self, x: Point<M, Var<'t, T>>, lengths: Option<&[usize]>) -> Vec<Point<M, Var<'t, T>>>
     where
@@ -42,7 +44,8 @@ pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
         states.into_iter().map(|h| Point::new(*x.manifold(), h)).collect()
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
+    /// [`Curvature`](crate::Curvature).
     #[track_caller]
     fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
@@ -61,7 +64,8 @@ pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
         let mut states = Vec::with_capacity(longest);
         for number in row_numbers(longest) {
             let t = number as usize;
-            // Gathered: a slice would have a gradient as large as the whole sequence in every step.
+            // A gather, because a slice would have a gradient as large as the whole sequence in every
+            // step.
             let input = inputs.gather(&[number]).reshape(at.clone());
             let next = self.step(space, h, input);
             h = match lengths {
@@ -74,7 +78,7 @@ pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
     }
 }
 
-/// 1 for sequences without an element t, else 0: `[batch, 1]`.
+/// 1 for sequences that have no element t, else 0: `[batch, 1]`.
 fn ended<'t, T: Float>(x: Var<'t, T>, lengths: &[usize], t: usize) -> Var<'t, T> {
     x.tape().constant_with([lengths.len(), 1], |mask| {
         for (mask, &n) in mask.iter_mut().zip(lengths) {
@@ -83,7 +87,7 @@ fn ended<'t, T: Float>(x: Var<'t, T>, lengths: &[usize], t: usize) -> Var<'t, T>
     })
 }
 
-/// `len` and `batch` of sequences that a cell of d-dimensional inputs can be run over.
+/// `len` and `batch` of sequences. Checks that their inputs are d-dimensional and that the lengths fit.
 #[track_caller]
 pub(crate) fn extents<T: Float>(x: Var<'_, T>, d: usize, lengths: Option<&[usize]>) -> [usize; 2] {
     let shape = x.shape();

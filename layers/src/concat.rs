@@ -1,4 +1,5 @@
-//! Several inputs as one: Ganea, Bécigneul, Hofmann 2018, section 3.2, "Concatenation of multiple input vectors".
+//! A linear layer of several inputs: Ganea, Bécigneul, Hofmann 2018, section 3.2, "Concatenation of
+//! multiple input vectors".
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Row, Rows, Tensor, Var};
@@ -7,9 +8,9 @@ use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module
 use crate::gyrovector_space::origins;
 use crate::{GyrovectorSpace, init};
 
-/// `y = M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ … ⊕ f₁ ⊗ c₁ ⊕ … ⊕ b`, summed from the left: the linear layer of inputs side by side, some
-/// of them points xᵢ, `[…, rows, nᵢ]`, some real features fⱼ. In Euclidean space it is [`Linear`](crate::Linear) of
-/// their concatenation.
+/// `y = M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ … ⊕ f₁ ⊗ c₁ ⊕ … ⊕ b`, summed from the left. The inputs are points xᵢ,
+/// `[…, rows, nᵢ]`, and real features fⱼ. In Euclidean space this is [`Linear`](crate::Linear) of their
+/// concatenation.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -36,8 +37,9 @@ pub struct Concat<M, T: Float = f32> {
 module!(impl[M: Manifold, T: Float] Module<T> for Concat<M, T> { weights, features, bias });
 
 impl<M: Manifold, T: Float> Concat<M, T> {
-    /// A layer from points of `widths` dimensions and some real features to m dimensions. The weights are blocks of one
-    /// by [`init::glorot_uniform`]; so are the features' points, as tangent vectors; the bias is the origin.
+    /// A layer from points of `widths` dimensions and `features` real features to m dimensions. One
+    /// matrix is drawn by [`init::glorot_uniform`]. The weights are blocks of its columns; the features'
+    /// points are columns too, as tangent vectors. The bias starts at the origin.
     pub fn new(manifold: M, widths: &[usize], features: usize, m: usize, rng: &mut Rng) -> Self {
         let n = widths.iter().sum::<usize>() + features;
         let whole = init::glorot_uniform::<T>(m, n, rng);
@@ -63,7 +65,7 @@ impl<M: Manifold, T: Float> Concat<M, T> {
     /// The sum of all inputs. `features` are `[…, rows, number of features]`.
     ///
     /// # Panics
-    /// If the inputs are not as many as the layer's, of their widths, or of the layer's manifold.
+    /// If the number of inputs, their widths or their manifold are not those of the layer.
     #[track_caller]
     pub fn forward<'t>(
         &self,
@@ -83,7 +85,8 @@ impl<M: Manifold, T: Float> Concat<M, T> {
         Point::new(manifold, self.forward_in(&manifold, &of, features))
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
+    /// [`Curvature`](crate::Curvature).
     #[track_caller]
     pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
         &self,

@@ -1,4 +1,4 @@
-//! A curvature to be learned.
+//! A curvature that is learned.
 
 use cotangent_engine::{Float, Tape, Tensor, Var};
 use cotangent_manifolds::{Curved, Euclidean, Param, ParamOnTape, module};
@@ -7,9 +7,9 @@ use crate::Geometry;
 
 /// The curvature of a geometry, as a parameter. It may pass through zero.
 ///
-/// Every layer has a method `forward_in` that takes the geometry; with a curvature that moves, the layers' parameters
-/// stay valid because they are Euclidean, tangent vectors at the origin. For κ > 0 such a vector v should not reach as far
-/// as the point opposite the origin, √κ‖v‖ < π/2.
+/// Every layer has a method `forward_in` that takes the geometry. The layers' parameters stay valid
+/// while the curvature changes, because they are Euclidean: tangent vectors at the origin. For κ > 0
+/// such a vector v should stay short of the point opposite the origin: √κ‖v‖ < π/2.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};

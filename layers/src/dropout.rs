@@ -7,7 +7,8 @@ use cotangent_manifolds::{Manifold, Point};
 use crate::GyrovectorSpace;
 
 /// Dropout in the tangent space at the origin: the Möbius version (eq. 24 of Ganea et al. 2018) of
-/// [`Var::dropout`], which this is in Euclidean space. The rate is 0 while a model is used and not trained.
+/// [`Var::dropout`]. In Euclidean space it is [`Var::dropout`] itself. Set the rate to 0 when a model is
+/// not being trained.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -27,7 +28,8 @@ pub struct Dropout {
 }
 
 impl Dropout {
-    /// Rows `[…, n]` with some coordinates of their logarithms dropped.
+    /// Maps rows `[…, n]` to the tangent space at the origin, drops some coordinates there, and maps
+    /// back.
     ///
     /// # Panics
     /// If the rate is not in [0, 1).
@@ -40,7 +42,7 @@ impl Dropout {
         Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates(), rng))
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given.
+    /// Same as [`forward`](Self::forward), with the geometry as an argument.
     #[track_caller]
     pub fn forward_in<'t, T: Float>(
         &self,

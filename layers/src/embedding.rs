@@ -7,7 +7,7 @@ use rand::RngExt;
 
 use crate::GyrovectorSpace;
 
-/// A table of points, one per object, looked up by number: `[n, ambient(dim)]`.
+/// A table of points, one per object, looked up by the object's number: `[n, ambient(dim)]`.
 #[derive(Clone, Debug)]
 pub struct Embedding<M, T: Float = f32> {
     /// The points.
@@ -38,7 +38,8 @@ impl<M: Manifold, T: Float> Embedding<M, T> {
         tape.point(&self.points).rows(rows)
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
+    /// [`Curvature`](crate::Curvature).
     #[track_caller]
     pub fn forward_in<'t>(
         &self,

@@ -21,7 +21,7 @@ use crate::{Activation, GyrovectorSpace, Linear};
 /// ```
 #[derive(Clone, Debug)]
 pub struct FeedForward<M, T: Float = f32> {
-    /// The linear layers, from the input on.
+    /// The linear layers, from input to output.
     pub layers: Vec<Linear<M, T>>,
     /// φ of all layers but the last.
     pub activation: Activation<T>,
@@ -31,8 +31,8 @@ pub struct FeedForward<M, T: Float = f32> {
 module!(impl[M: Manifold, T: Float] Module<T> for FeedForward<M, T> { layers });
 
 impl<M: Manifold, T: Float> FeedForward<M, T> {
-    /// A network through spaces of these dimensions, with an activation after every layer; set
-    /// [`output`](Self::output) for another after the last.
+    /// A network through spaces of these dimensions, with the same activation after every layer. Set
+    /// [`output`](Self::output) for another one after the last layer.
     pub fn new(manifold: M, dims: &[usize], activation: Activation<T>, rng: &mut Rng) -> Self {
         let layers = dims.windows(2).map(|of| Linear::new(manifold, of[0], of[1], rng)).collect();
         FeedForward { layers, activation, output: activation }
@@ -50,7 +50,8 @@ impl<M: Manifold, T: Float> FeedForward<M, T> {
         Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates()))
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
+    /// [`Curvature`](crate::Curvature).
     #[track_caller]
     pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
         &self,

@@ -1,5 +1,5 @@
-//! Graph attention networks: Veličković et al. 2018; with hyperbolic distance, Gulcehre et al. 2019, section 5.3; with
-//! cones, Tseng et al. 2023.
+//! Graph attention networks: Veličković et al. 2018. With hyperbolic distance: Gulcehre et al. 2019,
+//! section 5.3. With cones: Tseng et al. 2023.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use rand::RngExt;
 
 use crate::{Attention, Dropout, Similarity, init};
 
-/// What nodes are described by: `[nodes, width]`.
+/// The features of nodes: `[nodes, width]`.
 #[derive(Clone)]
 pub enum Features<'t, T: Float> {
-    /// All numbers.
+    /// All features.
     Dense(Var<'t, T>),
-    /// Where there are numbers, and these: words of documents.
+    /// The places of the nonzero features, and their values: for example the words of documents.
     Sparse(Arc<Sparsity>, Var<'t, T>),
 }
 
 impl<'t, T: Float> Features<'t, T> {
-    /// How many a node has.
+    /// The number of features of a node.
     pub fn width(&self) -> usize {
         match self {
             Features::Dense(x) => x.shape().width(),
@@ -40,7 +40,7 @@ impl<'t, T: Float> Features<'t, T> {
         }
     }
 
-    /// With some of the numbers 0, the others larger.
+    /// Dropout: sets some features to 0 and scales the others up.
     pub fn dropout(self, dropout: Dropout, rng: &mut Rng) -> Self {
         let mut drop = |x| dropout.forward_in(&Euclidean, x, rng);
         match self {
@@ -59,11 +59,13 @@ pub enum Heads {
     Mean,
 }
 
-/// A graph attention layer: each node takes the values of the nodes that it has edges to, with weights by attention.
+/// A graph attention layer: each node takes the values of the nodes that it has edges to, weighted by
+/// attention.
 ///
-/// The values of a head are `h = x W`; its queries and keys are these, coordinate by coordinate times a vector for queries
-/// and one for keys. With [`Similarity::Additive`] it is the layer of Veličković et al., eq. 1 to 6, without the
-/// nonlinearity; other scores have as many parameters.
+/// The values of a head are `h = x W`. Its queries and keys are the values times a vector, coordinate by
+/// coordinate: one vector for queries, another for keys. With [`Similarity::Additive`] this is the layer
+/// of Veličković et al., eq. 1 to 6, without the nonlinearity. With other scores it has as many
+/// parameters.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -82,22 +84,22 @@ pub enum Heads {
 pub struct GraphAttention<T: Float = f32> {
     /// W of all heads: `[width, heads · d]`.
     pub weight: Param<Euclidean, T>,
-    /// What makes queries of values: `[heads, d]`.
+    /// The vectors that make queries of values: `[heads, d]`.
     pub query: Param<Euclidean, T>,
-    /// What makes keys of values: `[heads, d]`.
+    /// The vectors that make keys of values: `[heads, d]`.
     pub key: Param<Euclidean, T>,
     /// Added to the result: `[heads · d]` or `[d]`.
     pub bias: Param<Euclidean, T>,
-    /// What each head does. Its dropout is also that of the values.
+    /// The attention of each head. Its dropout also applies to the values.
     pub attention: Attention<T>,
-    /// How heads are put together.
+    /// How the heads' results become one.
     pub heads: Heads,
 }
 module!(impl[T: Float] Module<T> for GraphAttention<T> { weight, query, key, bias, attention });
 
 impl<T: Float> GraphAttention<T> {
-    /// Of nodes with some features, with heads of d dimensions. Weights are uniform as Glorot & Bengio have them, vectors
-    /// for queries and keys in `±√(6/(d + 1))`.
+    /// For nodes with `width` features, with heads of d dimensions. Weights are uniform as in Glorot &
+    /// Bengio; the vectors for queries and keys are uniform in `±√(6/(d + 1))`.
     ///
     /// # Panics
     /// As [`Attention::new`]; if there is no head.
@@ -121,8 +123,8 @@ impl<T: Float> GraphAttention<T> {
         GraphAttention { weight, query, key, bias, attention: Attention::new(similarity, d), heads: join }
     }
 
-    /// Of nodes with edges (i, j) where i attends to j: `[nodes, heads · d]`, or `[nodes, d]`. An `rng` is for dropout of
-    /// weights and of values while training.
+    /// The results for nodes with edges (i, j), where i attends to j: `[nodes, heads · d]` or
+    /// `[nodes, d]`. Pass an `rng` for dropout of weights and of values while training.
     ///
     /// # Panics
     /// If the shapes do not fit.

@@ -14,8 +14,8 @@ use crate::{Activation, Cell, GyrovectorSpace, init};
 /// h̃ = φ^⊗((W diag(r)) ⊗ h ⊕ U ⊗ x ⊕ b)        h ← h ⊕ diag(z) ⊗ (⊖h ⊕ h̃)
 /// ```
 ///
-/// The gates' points are rows side by side: one product with all inputs of a sequence, one a step with the state for
-/// both gates and one for the candidate h̃.
+/// The gates' points are stacked as rows, so that few products are needed: one for all inputs of a
+/// sequence, and in each step one with the state for both gates and one for the candidate h̃.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -49,8 +49,8 @@ pub struct Gru<M, T: Float = f32> {
 module!(impl[M: Manifold, T: Float] Module<T> for Gru<M, T> { input, gates, hidden, gate_biases, bias });
 
 impl<M: Manifold, T: Float> Gru<M, T> {
-    /// A layer of inputs of d and states of m dimensions: each U by [`init::glorot_uniform`], each W by
-    /// [`init::orthogonal`], the biases at the origin, φ = tanh.
+    /// A layer of d-dimensional inputs and m-dimensional states: each U by [`init::glorot_uniform`],
+    /// each W by [`init::orthogonal`], the biases at the origin, φ = tanh.
     pub fn new(manifold: M, d: usize, m: usize, rng: &mut Rng) -> Self {
         let input = init::stacked(3, || init::glorot_uniform(m, d, rng));
         let gates = init::stacked(2, || init::orthogonal(m, m, rng));
@@ -98,7 +98,8 @@ impl<M: Manifold, T: Float> Cell<M, T> for Gru<M, T> {
     }
 }
 
-/// M ⊗ x for several M at once, `[count · m, n]`, of x with logarithms v, `[…, n]`: `[…, count, m]`.
+/// M ⊗ x for several M at once, stacked to `[count · m, n]`: `[…, count, m]`. v is the logarithm of x,
+/// `[…, n]`.
 #[track_caller]
 fn side_by_side<'t, T: Float>(
     space: &impl GyrovectorSpace<'t, T>,

@@ -1,5 +1,5 @@
-//! What layers ask of a geometry: the operations of a gyrovector space, and where its points are learned.
-//! Ganea, Bécigneul, Hofmann 2018, section 2.
+//! The operations that layers need of a geometry: those of a gyrovector space, and the manifold on which
+//! its points are learned. Ganea, Bécigneul, Hofmann 2018, section 2.
 
 use cotangent_engine::{Float, Shape, Tape, Tensor, Var};
 use cotangent_manifolds::{
@@ -13,15 +13,15 @@ use cotangent_manifolds::{
 /// |---|---|
 /// | [`Euclidean`]: the layer is the ordinary one | vectors |
 /// | [`Stereographic`], the Poincaré ball for κ < 0 | points |
-/// | [`Curved`], whose curvature is a variable: see [`Curvature`](crate::Curvature) | tangent vectors at the origin |
+/// | [`Curved`], a variable curvature: see [`Curvature`](crate::Curvature) | tangent vectors at the origin |
 pub trait GyrovectorSpace<'t, T: Float> {
     /// The manifold of the parameters that stand for points, such as biases.
     type Learned: Manifold;
 
-    /// The points that coordinates on the manifold of parameters stand for.
+    /// The points that learned coordinates stand for.
     ///
     /// # Panics
-    /// If that manifold is of another curvature.
+    /// If the learned coordinates are on a manifold of another curvature.
     fn points(&self, learned: Point<Self::Learned, Var<'t, T>>) -> Var<'t, T>;
 
     /// The coordinates that points are learned in: the inverse of [`points`](Self::points).
@@ -43,12 +43,12 @@ pub trait GyrovectorSpace<'t, T: Float> {
     /// `[…, d]`. It is the [`Barycentre`](cotangent_manifolds::Barycentre).
     fn gyromidpoint(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T>;
 
-    /// Logits of points x, `[…, n]`, for classes whose hyperplanes go through p, `[k, n]`, with normals that are a,
-    /// `[k, n]`, transported from the origin: `[…, k]`. Eq. 23.
+    /// Logits of points x, `[…, n]`, for k classes: `[…, k]`. The hyperplane of a class goes through p,
+    /// `[k, n]`; its normal is a, `[k, n]`, transported from the origin. Eq. 23.
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T>;
 
-    /// As [`logits`](Self::logits), for classes of directions z, `[k, n]`, and offsets r, `[k]`:
-    /// p = exp₀(r z/‖z‖), a = z. Shimizu et al. 2021 (HNN++), eq. 6.
+    /// Same as [`logits`](Self::logits), for classes given by directions z, `[k, n]`, and offsets r,
+    /// `[k]`: p = exp₀(r z/‖z‖), a = z. Shimizu et al. 2021 (HNN++), eq. 6.
     fn unidirectional_logits(&self, x: Var<'t, T>, z: Var<'t, T>, r: Var<'t, T>) -> Var<'t, T>;
 
     /// The points that a parameter stands for.
@@ -75,7 +75,7 @@ pub trait GyrovectorSpace<'t, T: Float> {
     /// Möbius matrix multiplication M ⊗ x, M `[m, n]`: `[…, m]`. Eq. 25.
     ///
     /// # Panics
-    /// If the rows of x are not n wide, or x is a single row without an axis for several.
+    /// If the rows of x are not n wide, or x has a single axis: it needs one for several rows.
     #[track_caller]
     fn matvec(&self, m: Var<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
         let (of, axes) = (m.shape(), x.shape());
@@ -114,8 +114,8 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
     fn gyromidpoint(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
         Barycentre::barycentre(self, &points, &weights)
     }
-    /// `⟨x − p, a⟩`: the Euclidean metric has λ = 1, where the flat limit of the curved ones has 2 and four times as
-    /// much.
+    /// `⟨x − p, a⟩`. The Euclidean metric has λ = 1. The flat limit of the curved metrics has λ = 2, and
+    /// its logits are four times as large.
     #[track_caller]
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
         x.matmul_nt(a) - (p * a).sum_axis(-1)
@@ -222,9 +222,9 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
     }
 }
 
-/// A geometry that a model is built in and that belongs to it: a manifold, or a [`Curvature`](crate::Curvature) that is
-/// learned with the model. Layers are made on [`manifold`](Self::manifold) and run by their methods
-/// `forward_in` [`on`](Self::on) a tape.
+/// The geometry that a model is built in and owns: a manifold, or a [`Curvature`](crate::Curvature) that
+/// is learned with the model. Layers are built on [`manifold`](Self::manifold). Their methods
+/// `forward_in` run them in the geometry that [`on`](Self::on) returns for a tape.
 pub trait Geometry<T: Float>: Module<T> + Clone + Send + Sync + std::fmt::Debug {
     /// The manifold of the parameters that stand for points, such as biases.
     type Learned: Manifold;
@@ -255,7 +255,7 @@ macro_rules! fixed {
 }
 fixed!(Euclidean, Stereographic);
 
-/// The origin of a manifold, as many times as `rows` says: where biases start.
+/// The origin of a manifold, repeated to the shape `rows`. Biases start there.
 pub(crate) fn origins<M: Manifold, T: Float>(manifold: &M, rows: &[usize], dim: usize) -> Tensor<T> {
     let origin = manifold.origin::<T>(dim);
     Tensor::from_fn(Shape::new(rows).with_width(origin.len()), |i| origin[i % origin.len()])

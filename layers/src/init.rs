@@ -1,4 +1,4 @@
-//! Where weights start.
+//! Initial values of weights.
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Tensor};
@@ -18,14 +18,15 @@ pub fn glorot_uniform<T: Float>(m: usize, n: usize, rng: &mut Rng) -> Tensor<T> 
     Tensor::from_fn([m, n], |_| T::nearest(rng.random_range(-range..=range)))
 }
 
-/// A weight `[m, n]`, normal with standard deviation `√(2/n)`, for layers before a ReLU. He et al. 2015, eq. 10.
+/// A weight `[m, n]`, normal with standard deviation `√(2/n)`, for layers before a ReLU. He et al. 2015,
+/// eq. 10.
 pub fn he_normal<T: Float>(m: usize, n: usize, rng: &mut Rng) -> Tensor<T> {
     let deviation = (2.0 / n as f64).sqrt();
     Tensor::from_fn([m, n], |_| T::nearest(deviation * rng.sample::<f64, _>(StandardNormal)))
 }
 
-/// A weight `[m, n]` with orthonormal columns, or rows where m < n, uniform among such: the polar factor of a normal
-/// matrix. Saxe, McClelland, Ganguli 2014; for recurrent weights.
+/// A weight `[m, n]` with orthonormal columns, or orthonormal rows where m < n, uniform among all such
+/// matrices: the polar factor of a normal matrix. For recurrent weights. Saxe, McClelland, Ganguli 2014.
 pub fn orthogonal<T: Float>(m: usize, n: usize, rng: &mut Rng) -> Tensor<T> {
     let (long, short) = (m.max(n), m.min(n));
     let normal = Tensor::from_fn([1, long * short], |_| T::nearest(rng.sample(StandardNormal)));

@@ -3,7 +3,8 @@
 use cotangent_engine::{Float, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Param, ParamOnTape, module};
 
-/// Rows to mean 0 and variance 1, then gain and bias: [`Var::layer_norm`] with what is learned. Of Euclidean rows.
+/// Brings rows to mean 0 and variance 1, then applies a gain and a bias: [`Var::layer_norm`] with
+/// learned parameters. For Euclidean rows.
 #[derive(Clone, Debug)]
 pub struct LayerNorm<T: Float = f32> {
     /// `[width]`, 1 at first.
@@ -17,7 +18,7 @@ impl<T: Float> LayerNorm<T> {
     /// What is added to the variance.
     pub const EPSILON: f64 = 1e-5;
 
-    /// Of rows of a width.
+    /// For rows of this width.
     pub fn new(width: usize) -> Self {
         LayerNorm {
             gain: Param::new("gain", Euclidean, Tensor::from_fn([width], |_| T::one())),
@@ -25,10 +26,10 @@ impl<T: Float> LayerNorm<T> {
         }
     }
 
-    /// Rows `[…, width]`.
+    /// Normalises rows `[…, width]`.
     ///
     /// # Panics
-    /// If they are of another width.
+    /// If the rows are of another width.
     #[track_caller]
     pub fn forward<'t>(&self, x: Var<'t, T>) -> Var<'t, T> {
         let [gain, bias] = [&self.gain, &self.bias].map(|param| *x.tape().point(param).coordinates());

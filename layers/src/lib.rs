@@ -1,39 +1,41 @@
-//! Layers written against the operations of a manifold, so that one layer serves every geometry.
+//! Layers written in terms of a manifold's operations, so that one layer serves every geometry.
 //!
-//! A layer takes points and returns points of one manifold: `Gru<PoincareBall>` is that of Ganea, Bécigneul, Hofmann 2018
-//! (*Hyperbolic Neural Networks*, whose equations are cited by number), `Gru<Euclidean>` the ordinary one. Between
-//! geometries stand [`exp0`] and [`log0`]. What a geometry must offer is a [`GyrovectorSpace`]; one whose
-//! [`Curvature`] is learned is taken by the methods `forward_in`. Every layer is a
-//! [`Module`](cotangent_manifolds::Module) and its fields are public.
+//! A layer takes points of one manifold and returns points of the same manifold. `Gru<PoincareBall>` is
+//! the layer of Ganea, Bécigneul, Hofmann 2018 (*Hyperbolic Neural Networks*, whose equations are cited
+//! by number); `Gru<Euclidean>` is the ordinary one. [`exp0`] and [`log0`] lead from one geometry to
+//! another. [`GyrovectorSpace`] lists the operations that a geometry must offer. For a geometry whose
+//! [`Curvature`] is learned, use the methods `forward_in`. Every layer is a
+//! [`Module`](cotangent_manifolds::Module), and its fields are public.
 //!
 //! | layer | file |
 //! |---|---|
 //! | [`Embedding`]: a table of points, looked up by number | `embedding.rs` |
 //! | [`Linear`]: `M ⊗ x ⊕ b` | `linear.rs` |
-//! | [`PoincareLinear`]: a point by its distances to hyperplanes | `poincare_linear.rs` |
+//! | [`PoincareLinear`]: a point given by its distances to hyperplanes | `poincare_linear.rs` |
 //! | [`Concat`]: several inputs as one, points and real features | `concat.rs` |
 //! | [`Activation`]: any pointwise map | `activation.rs` |
 //! | [`Dropout`] | `dropout.rs` |
-//! | [`BatchNorm`]: batches to a learned mean and deviation | `batch_norm.rs` |
+//! | [`BatchNorm`]: brings batches to a learned mean and deviation | `batch_norm.rs` |
 //! | [`FeedForward`]: linear layers and activations | `feed_forward.rs` |
 //! | [`LogisticRegression`], [`UnidirectionalRegression`]: logits of classes | `logistic_regression.rs` |
 //! | [`Cell`]: recurrent layers over sequences of different lengths | `cell.rs` |
 //! | [`Rnn`] | `rnn.rs` |
 //! | [`Gru`] | `gru.rs` |
 //! | [`Bidirectional`]: sequences read both ways | `bidirectional.rs` |
-//! | [`Attention`]: scores by dot product, distance, cones | `attention.rs` |
+//! | [`Attention`]: scores by dot product, distance or cones | `attention.rs` |
 //! | [`MultiHeadAttention`] | `multi_head_attention.rs` |
-//! | [`AttentionPooling`]: one point of a sequence | `attention_pooling.rs` |
+//! | [`AttentionPooling`]: a sequence as one point | `attention_pooling.rs` |
 //! | [`GraphAttention`]: attention along the edges of a graph | `graph_attention.rs` |
 //! | [`EncoderLayer`], [`DecoderLayer`] of transformers | `transformer.rs` |
 //! | [`LayerNorm`] | `layer_norm.rs` |
 //!
-//! | for them | file |
+//! | what layers use | file |
 //! |---|---|
-//! | [`GyrovectorSpace`]: what layers ask of a geometry; [`Geometry`]: what models are built in | `gyrovector_space.rs` |
+//! | [`GyrovectorSpace`]: the operations that layers need of a geometry | `gyrovector_space.rs` |
+//! | [`Geometry`]: the geometry that a model is built in | `gyrovector_space.rs` |
 //! | [`exp0`], [`log0`]: between Euclidean and curved layers | `maps.rs` |
-//! | [`Curvature`]: to be learned | `curvature.rs` |
-//! | [`init`]: where weights start | `init.rs` |
+//! | [`Curvature`]: a curvature that is learned | `curvature.rs` |
+//! | [`init`]: initial values of weights | `init.rs` |
 //! | [`PositionEmbedding`]: learned positions; [`position`]: sinusoidal ones | `position.rs` |
 //! | [`loss`]: losses over distances | `loss.rs` |
 

@@ -7,7 +7,7 @@ use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module
 use crate::gyrovector_space::origins;
 use crate::{GyrovectorSpace, init};
 
-/// `y = M ⊗ x ⊕ b`, eq. 25 and 26: `[…, rows, n]` to `[…, rows, m]`. In Euclidean space `M x + b`.
+/// `y = M ⊗ x ⊕ b`, eq. 25 and 26: `[…, rows, n]` to `[…, rows, m]`. In Euclidean space it is `M x + b`.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -32,7 +32,8 @@ pub struct Linear<M, T: Float = f32> {
 module!(impl[M: Manifold, T: Float] Module<T> for Linear<M, T> { weight, bias });
 
 impl<M: Manifold, T: Float> Linear<M, T> {
-    /// A layer from n to m dimensions, with a weight by [`init::glorot_uniform`] and the origin for a bias.
+    /// A layer from n to m dimensions. The weight is drawn by [`init::glorot_uniform`]; the bias starts
+    /// at the origin.
     pub fn new(manifold: M, n: usize, m: usize, rng: &mut Rng) -> Self {
         Linear {
             weight: Param::new("weight", Euclidean, init::glorot_uniform(m, n, rng)),
@@ -57,7 +58,8 @@ impl<M: Manifold, T: Float> Linear<M, T> {
         Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates()))
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
+    /// [`Curvature`](crate::Curvature).
     #[track_caller]
     pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
         &self,

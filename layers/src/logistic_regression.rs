@@ -1,5 +1,6 @@
-//! Multinomial logistic regression: Ganea, Bécigneul, Hofmann 2018, section 3.1; Shimizu, Mukuta, Harada 2021 (HNN++),
-//! section 3.1. The logits go into [`cross_entropy`](cotangent_engine::loss::cross_entropy).
+//! Multinomial logistic regression: Ganea, Bécigneul, Hofmann 2018, section 3.1; Shimizu, Mukuta, Harada
+//! 2021 (HNN++), section 3.1. The logits go into
+//! [`cross_entropy`](cotangent_engine::loss::cross_entropy).
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Tensor, Var};
@@ -8,10 +9,12 @@ use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module
 use crate::gyrovector_space::origins;
 use crate::{GyrovectorSpace, init};
 
-/// Logits of points `[…, rows, n]` for k classes, `λ_p‖a‖` times the signed distance to the hyperplane of each through p
-/// with normal a: `[…, rows, k]`. Eq. 23, with a = (λ₀/λ_p) a′ for an a′ in the tangent space at the origin.
+/// Logits of points `[…, rows, n]` for k classes: `[…, rows, k]`. A logit is `λ_p‖a‖` times the signed
+/// distance to the class's hyperplane, which goes through p and has normal a. Eq. 23, with a = (λ₀/λ_p)
+/// a′ for an a′ in the tangent space at the origin.
 ///
-/// They tend to `4⟨x − p, a′⟩` as κ → 0; in Euclidean space, whose metric has no factor 4, they are `⟨x − p, a′⟩`.
+/// As κ → 0, the logits tend to `4⟨x − p, a′⟩`. In Euclidean space, whose metric has no factor 4, they
+/// are `⟨x − p, a′⟩`.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -27,9 +30,9 @@ use crate::{GyrovectorSpace, init};
 /// ```
 #[derive(Clone, Debug)]
 pub struct LogisticRegression<M, T: Float = f32> {
-    /// p: a point of each hyperplane, `[k, n]`.
+    /// p: one point of each hyperplane, `[k, n]`.
     pub points: Param<M, T>,
-    /// a′: a normal for each, at the origin, `[k, n]`.
+    /// a′: the normal of each hyperplane, transported to the origin, `[k, n]`.
     pub normals: Param<Euclidean, T>,
 }
 module!(impl[M: Manifold, T: Float] Module<T> for LogisticRegression<M, T> { points, normals });
@@ -56,7 +59,8 @@ impl<M: Manifold, T: Float> LogisticRegression<M, T> {
         self.forward_in(x.manifold(), *x.coordinates())
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
+    /// [`Curvature`](crate::Curvature).
     #[track_caller]
     pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
@@ -69,8 +73,9 @@ impl<M: Manifold, T: Float> LogisticRegression<M, T> {
     }
 }
 
-/// As [`LogisticRegression`], with p = exp₀(r z/‖z‖) and a the transported z: a direction and a number for each class,
-/// both Euclidean, and the logits of all classes in one product. HNN++, eq. 6; the two agree by law.
+/// Same as [`LogisticRegression`], with p = exp₀(r z/‖z‖) and a the transported z. The parameters of a
+/// class are a direction and a number, both Euclidean, and one product gives the logits of all classes.
+/// HNN++, eq. 6. A test checks that the two layers agree.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -115,7 +120,8 @@ impl<T: Float> UnidirectionalRegression<T> {
         self.forward_in(x.manifold(), *x.coordinates())
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
+    /// [`Curvature`](crate::Curvature).
     #[track_caller]
     pub fn forward_in<'t>(&self, space: &impl GyrovectorSpace<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
         let [z, r] = [&self.directions, &self.offsets].map(|param| *x.tape().point(param).coordinates());

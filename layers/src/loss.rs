@@ -2,8 +2,8 @@
 
 use cotangent_engine::{Float, Var};
 
-/// The ranking loss of Nickel & Kiela 2017, eq. 6: a softmax over one positive and its negatives,
-/// `d₊ + ln Σ_j e^{−d_j}` for each row: `[batch]`.
+/// The ranking loss of Nickel & Kiela 2017, eq. 6: a softmax over one positive and its negatives. For
+/// each row it is `d₊ + ln Σ_j e^{−d_j}`: `[batch]`.
 ///
 /// `distances` is `[batch, 1 + negatives]` with the positive's distance first.
 #[track_caller]

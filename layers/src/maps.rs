@@ -1,13 +1,16 @@
-//! Between Euclidean and curved layers: the exponential map and the logarithm at the origin, by name.
+//! Maps between Euclidean and curved layers: the exponential map and the logarithm at the origin, by
+//! name.
 //!
-//! A network is mixed where one of these stands between two of its layers. Ganea et al. 2018, section 4.
+//! A network that has one of these between two of its layers mixes geometries. Ganea et al. 2018,
+//! section 4.
 
 use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Euclidean, Manifold, Point};
 
 use crate::GyrovectorSpace;
 
-/// The points of a manifold that vectors `[…, n]`, taken as tangent vectors at its origin, lead to. Eq. 11.
+/// The exponential map at the origin: takes vectors `[…, n]` as tangent vectors there and returns
+/// points. Eq. 11.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -28,7 +31,8 @@ where
     Point::new(manifold, manifold.exp0(*v.coordinates()))
 }
 
-/// The tangent vectors at the origin that lead to points: the inverse of [`exp0`]. Eq. 11.
+/// The logarithm at the origin: the tangent vectors there that lead to the points. Inverse of [`exp0`].
+/// Eq. 11.
 #[track_caller]
 pub fn log0<'t, M, T>(x: Point<M, Var<'t, T>>) -> Point<Euclidean, Var<'t, T>>
 where

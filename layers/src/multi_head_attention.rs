@@ -1,4 +1,4 @@
-//! Several attentions side by side: Vaswani et al. 2017, section 3.2.2.
+//! Several heads of attention in parallel: Vaswani et al. 2017, section 3.2.2.
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
@@ -6,7 +6,8 @@ use cotangent_manifolds::{Euclidean, module};
 
 use crate::{Attention, Linear, Mask, Similarity};
 
-/// Heads of attention, each with queries, keys and values by matrices of its own, and a linear layer over their results.
+/// Heads of attention, each with its own matrices for queries, keys and values, and a linear layer over
+/// their results.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -20,23 +21,23 @@ use crate::{Attention, Linear, Mask, Similarity};
 /// ```
 #[derive(Clone, Debug)]
 pub struct MultiHeadAttention<T: Float = f32> {
-    /// To the queries of all heads: `[heads · d, width]`.
+    /// The map to the queries of all heads: `[heads · d, width]`.
     pub query: Linear<Euclidean, T>,
-    /// To the keys of all heads: `[heads · d, width]`.
+    /// The map to the keys of all heads: `[heads · d, width]`.
     pub key: Linear<Euclidean, T>,
-    /// To the values of all heads: `[heads · d, width]`.
+    /// The map to the values of all heads: `[heads · d, width]`.
     pub value: Linear<Euclidean, T>,
-    /// From the results of all heads: `[width, heads · d]`.
+    /// The map from the results of all heads: `[width, heads · d]`.
     pub output: Linear<Euclidean, T>,
-    /// What each head does.
+    /// The attention of each head.
     pub attention: Attention<T>,
-    /// How many there are.
+    /// The number of heads.
     pub heads: usize,
 }
 module!(impl[T: Float] Module<T> for MultiHeadAttention<T> { query, key, value, output, attention });
 
-/// The keys and values of the rows that are attended to. Where rows come one after another, those of the earlier ones are kept
-/// and not computed again (key-value cache, incremental decoding).
+/// The keys and values of the rows that are attended to. When rows come one after another, those of the
+/// earlier rows are kept and not computed again (key-value cache, incremental decoding).
 #[derive(Clone, Copy, Debug)]
 pub struct KeyValueCache<'t, T: Float> {
     /// `[batch, heads, m, d]`.
@@ -46,10 +47,10 @@ pub struct KeyValueCache<'t, T: Float> {
 }
 
 impl<'t, T: Float> KeyValueCache<'t, T> {
-    /// These rows and then others.
+    /// These rows, followed by the others.
     ///
     /// # Panics
-    /// If they differ in more than their number.
+    /// If their shapes differ in more than the number of rows.
     #[track_caller]
     pub fn append(self, others: Self) -> Self {
         KeyValueCache {
@@ -60,7 +61,7 @@ impl<'t, T: Float> KeyValueCache<'t, T> {
 }
 
 impl<T: Float> MultiHeadAttention<T> {
-    /// Of rows of a width, with heads of d dimensions.
+    /// For rows of this width, with heads of d dimensions.
     ///
     /// # Panics
     /// As [`Attention::new`]; if there is no head.
@@ -79,8 +80,9 @@ impl<T: Float> MultiHeadAttention<T> {
         }
     }
 
-    /// Of rows `[batch, n, width]` that attend to others, `[batch, m, width]`: `[batch, n, width]`. A mask is as
-    /// [`Attention`] takes it, `[batch, 1, n, m]` or of fewer axes; an `rng` is for dropout of weights while training.
+    /// Rows `[batch, n, width]` attend to the rows `to`, `[batch, m, width]`: `[batch, n, width]`. The
+    /// mask is as in [`Attention`], `[batch, 1, n, m]` or with fewer axes. Pass an `rng` for dropout of
+    /// weights while training.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -104,7 +106,7 @@ impl<T: Float> MultiHeadAttention<T> {
         KeyValueCache { keys: self.split(&self.key, to), values: self.split(&self.value, to) }
     }
 
-    /// As [`forward`](Self::forward), of the others' keys and values.
+    /// Same as [`forward`](Self::forward), with the keys and values of `to` already computed.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -123,7 +125,7 @@ impl<T: Float> MultiHeadAttention<T> {
         self.output.forward_in(&Euclidean, side_by_side)
     }
 
-    /// The weights of all heads, `[batch, heads, n, m]`: for pictures.
+    /// The weights of all heads, `[batch, heads, n, m]`, for pictures.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -132,7 +134,7 @@ impl<T: Float> MultiHeadAttention<T> {
         self.attention.weigh(self.split(&self.query, x), self.split(&self.key, to), mask)
     }
 
-    /// What a linear layer makes of rows, head by head: `[batch, heads, n, d]`.
+    /// The result of a linear layer on rows, split into heads: `[batch, heads, n, d]`.
     #[track_caller]
     fn split<'t>(&self, linear: &Linear<Euclidean, T>, x: Var<'t, T>) -> Var<'t, T> {
         let y = linear.forward_in(&Euclidean, x);

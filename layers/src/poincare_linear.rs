@@ -6,9 +6,9 @@ use cotangent_manifolds::{ConstantCurvature, Hyperbolic, Lorentz, Manifold, Poin
 
 use crate::UnidirectionalRegression;
 
-/// The point whose signed distance to the k-th axis hyperplane is the k-th logit `vₖ(x)`: `[…, rows, n]` to
-/// `[…, rows, m]`. HNN++, eq. 7: `y = w/(1 + √(1 − κ‖w‖²))`, `wₖ = sinh(√-κ vₖ)/√-κ`, which are the space coordinates
-/// of y on the hyperboloid.
+/// Returns the point y whose signed distance to the k-th axis hyperplane is the k-th logit `vₖ(x)`:
+/// `[…, rows, n]` to `[…, rows, m]`. HNN++, eq. 7: `y = w/(1 + √(1 − κ‖w‖²))`, where
+/// `wₖ = sinh(√-κ vₖ)/√-κ` are the space coordinates of y on the hyperboloid.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};

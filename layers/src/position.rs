@@ -1,4 +1,4 @@
-//! Positions in a sequence: sinusoidal, and learned in any geometry.
+//! Positions in a sequence: sinusoidal ones, and learned ones in any geometry.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use cotangent_manifolds::{Manifold, Param, Point, module};
 
 use crate::{Embedding, GyrovectorSpace};
 
-/// Learned positions: the point of a word x and its place i is `x ⊕ p_i`, in Euclidean space the sum. López & Strube 2020,
-/// section 4.4; Gehring et al. 2017, section 3.1.
+/// Learned positions: a word with point x at place i gets the point `x ⊕ p_i`, in Euclidean space the
+/// sum. López & Strube 2020, section 4.4; Gehring et al. 2017, section 3.1.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -31,17 +31,17 @@ pub struct PositionEmbedding<M, T: Float = f32> {
 module!(impl[M: Manifold, T: Float] Module<T> for PositionEmbedding<M, T> { points });
 
 impl<M: Manifold, T: Float> PositionEmbedding<M, T> {
-    /// Of so many places, with coordinates about the origin uniform in `[-range, range]`: 1e-4 in López & Strube 2020,
-    /// appendix F.
+    /// For `longest` places, with coordinates about the origin uniform in `[-range, range]`: 1e-4 in
+    /// López & Strube 2020, appendix F.
     pub fn new(manifold: M, longest: usize, dim: usize, range: f64, rng: &mut Rng) -> Self {
         let Embedding { points } = Embedding::uniform("positions", manifold, longest, dim, range, rng);
         PositionEmbedding { points }
     }
 
-    /// Points `[…, len, ambient]` of words, the first at the place `first`.
+    /// Adds positions to points `[…, len, ambient]` of words; the first word is at place `first`.
     ///
     /// # Panics
-    /// If there are not so many places, or the points are not as wide.
+    /// If there are fewer places than the words need, or the points have another width.
     #[track_caller]
     pub fn forward<'t>(&self, words: Point<M, Var<'t, T>>, first: usize) -> Point<M, Var<'t, T>>
     where
@@ -50,7 +50,8 @@ impl<M: Manifold, T: Float> PositionEmbedding<M, T> {
         Point::new(*words.manifold(), self.forward_in(words.manifold(), *words.coordinates(), first))
     }
 
-    /// As [`forward`](Self::forward), in a geometry that is given: see [`Curvature`](crate::Curvature).
+    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
+    /// [`Curvature`](crate::Curvature).
     ///
     /// # Panics
     /// As [`forward`](Self::forward).
@@ -70,7 +71,7 @@ impl<M: Manifold, T: Float> PositionEmbedding<M, T> {
     }
 }
 
-/// Points `[…, len, n]` at places that a table has points for: `x ⊕ p`.
+/// `x ⊕ p` for points x, `[…, len, n]`, at these places of a table of points p.
 #[track_caller]
 pub(crate) fn placed<'t, T: Float, S: GyrovectorSpace<'t, T>>(
     space: &S,
@@ -81,8 +82,8 @@ pub(crate) fn placed<'t, T: Float, S: GyrovectorSpace<'t, T>>(
     space.add(x, space.learned(x.tape(), table).slice(0, places))
 }
 
-/// Sinusoidal positions, `[len, width]`: `sin(i/10000^{2k/width})` and its cosine in columns 2k and 2k + 1. Vaswani et
-/// al. 2017, section 3.5.
+/// Sinusoidal positions, `[len, width]`: column 2k holds `sin(i/10000^{2k/width})`, column 2k + 1 its
+/// cosine. Vaswani et al. 2017, section 3.5.
 ///
 /// ```
 /// let p = cotangent_layers::position::sinusoidal::<f64>(3, 4);

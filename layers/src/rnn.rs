@@ -37,8 +37,8 @@ pub struct Rnn<M, T: Float = f32> {
 module!(impl[M: Manifold, T: Float] Module<T> for Rnn<M, T> { input, hidden, bias });
 
 impl<M: Manifold, T: Float> Rnn<M, T> {
-    /// A layer of inputs of d and states of m dimensions: U by [`init::glorot_uniform`], W by [`init::orthogonal`], the
-    /// bias at the origin, φ = tanh.
+    /// A layer of d-dimensional inputs and m-dimensional states: U by [`init::glorot_uniform`], W by
+    /// [`init::orthogonal`], the bias at the origin, φ = tanh.
     pub fn new(manifold: M, d: usize, m: usize, rng: &mut Rng) -> Self {
         Rnn {
             input: Param::new("input", Euclidean, init::glorot_uniform(m, d, rng)),

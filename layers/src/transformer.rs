@@ -1,5 +1,5 @@
-//! Layers of transformers, with attention of any score: Vaswani et al. 2017, section 3.1; normalisation before the
-//! sublayers as in Xiong et al. 2020.
+//! Transformer layers, with attention of any score: Vaswani et al. 2017, section 3.1. Normalisation
+//! before the sublayers is as in Xiong et al. 2020.
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
@@ -21,21 +21,22 @@ pub enum NormOrder {
 /// The sizes of a transformer's layers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransformerSizes {
-    /// Of the rows that go through.
+    /// Width of the rows.
     pub width: usize,
-    /// Heads of attention.
+    /// Number of attention heads.
     pub heads: usize,
     /// Dimensions of a head.
     pub head: usize,
     /// Hidden units of the feed-forward network.
     pub hidden: usize,
-    /// Rate of dropout of every sublayer's result while training; that of attention's weights is each attention's own.
+    /// Dropout rate of every sublayer's result while training. Attention weights have their own rate in
+    /// each attention.
     pub dropout: f64,
     /// Where the blocks normalise.
     pub order: NormOrder,
 }
 
-/// A sublayer's normalisation, dropout and sum.
+/// A residual connection around a sublayer, with normalisation and dropout.
 #[derive(Clone, Debug)]
 struct Residual<T: Float> {
     norm: LayerNorm<T>,
@@ -50,7 +51,7 @@ impl<T: Float> Residual<T> {
         Residual { norm: LayerNorm::new(sizes.width), dropout, order: sizes.order }
     }
 
-    /// Around a sublayer; with an `rng` while training.
+    /// Applies the sublayer f with its residual connection. Pass an `rng` while training.
     #[track_caller]
     fn around<'t>(
         &self,
@@ -72,7 +73,7 @@ impl<T: Float> Residual<T> {
         }
     }
 
-    /// What the sublayer is given.
+    /// The input of the sublayer.
     #[track_caller]
     fn input<'t>(&self, x: Var<'t, T>) -> Var<'t, T> {
         match self.order {
@@ -87,8 +88,8 @@ fn feed_forward<T: Float>(sizes: TransformerSizes, rng: &mut Rng) -> FeedForward
     FeedForward { output: Activation::IDENTITY, ..FeedForward::new(Euclidean, &dims, Activation::RELU, rng) }
 }
 
-/// Attention of a sequence to itself, then a feed-forward network. Applied several times it is the recursive
-/// transformer, whose layers share their weights.
+/// Attention of a sequence to itself, then a feed-forward network. Applied several times, it is the
+/// recursive transformer, whose layers share their weights.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -105,16 +106,16 @@ fn feed_forward<T: Float>(sizes: TransformerSizes, rng: &mut Rng) -> FeedForward
 /// ```
 #[derive(Clone, Debug)]
 pub struct EncoderLayer<T: Float = f32> {
-    /// Of the sequence to itself.
+    /// Attention of the sequence to itself.
     pub attention: MultiHeadAttention<T>,
-    /// Position by position.
+    /// Applied at each position.
     pub feed_forward: FeedForward<Euclidean, T>,
     residuals: [Residual<T>; 2],
 }
 module!(impl[T: Float] Module<T> for EncoderLayer<T> { attention, feed_forward, residuals });
 
 impl<T: Float> EncoderLayer<T> {
-    /// With a score.
+    /// A layer whose attention uses this score.
     ///
     /// # Panics
     /// As [`MultiHeadAttention::new`].
@@ -127,7 +128,7 @@ impl<T: Float> EncoderLayer<T> {
         }
     }
 
-    /// Sequences `[batch, n, width]`; an `rng` for dropout while training.
+    /// Sequences `[batch, n, width]`. Pass an `rng` for dropout while training.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -138,7 +139,7 @@ impl<T: Float> EncoderLayer<T> {
         second.around(x, &mut rng, |x, _| self.feed_forward.forward_in(&Euclidean, x))
     }
 
-    /// The weights with which a sequence attends to itself, `[batch, heads, n, n]`: for pictures.
+    /// The weights with which a sequence attends to itself, `[batch, heads, n, n]`, for pictures.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -149,21 +150,22 @@ impl<T: Float> EncoderLayer<T> {
     }
 }
 
-/// Attention of a sequence to what it has so far, then to another sequence, then a feed-forward network.
+/// Causal attention of a sequence to itself, then attention to another sequence, then a feed-forward
+/// network.
 #[derive(Clone, Debug)]
 pub struct DecoderLayer<T: Float = f32> {
-    /// Of the sequence to itself, causal.
+    /// Attention of the sequence to itself, causal.
     pub attention: MultiHeadAttention<T>,
-    /// To the other sequence.
+    /// Attention to the other sequence.
     pub across: MultiHeadAttention<T>,
-    /// Position by position.
+    /// Applied at each position.
     pub feed_forward: FeedForward<Euclidean, T>,
     residuals: [Residual<T>; 3],
 }
 module!(impl[T: Float] Module<T> for DecoderLayer<T> { attention, across, feed_forward, residuals });
 
 impl<T: Float> DecoderLayer<T> {
-    /// With a score.
+    /// A layer whose attentions use this score.
     ///
     /// # Panics
     /// As [`MultiHeadAttention::new`].
@@ -179,8 +181,8 @@ impl<T: Float> DecoderLayer<T> {
         }
     }
 
-    /// Sequences `[batch, n, width]` and the encoded ones, `[batch, m, width]`, of which `mask` hides some; an `rng` for
-    /// dropout while training.
+    /// Sequences `[batch, n, width]` and encoded sequences `[batch, m, width]`, of which `mask` hides
+    /// some rows. Pass an `rng` for dropout while training.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -195,9 +197,10 @@ impl<T: Float> DecoderLayer<T> {
         self.forward_cached(None, x, self.across.cache(encoded), mask, rng).0
     }
 
-    /// As [`forward`](Self::forward), of the rows `[batch, n, width]` that come after others of the same sequences (incremental
-    /// decoding): given the keys and values of those before them, if there are any, and by `across` those of the encoded
-    /// sequences, of which `mask` hides some. Also returns the keys and values of all rows so far.
+    /// Same as [`forward`](Self::forward), for rows `[batch, n, width]` that continue sequences
+    /// (incremental decoding). `before` has the keys and values of the rows before them, if there are
+    /// any; `encoded` has those that `across` computed of the encoded sequences, of which `mask` hides
+    /// some. Also returns the keys and values of all rows so far.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -223,7 +226,7 @@ impl<T: Float> DecoderLayer<T> {
         (x, so_far.expect("the sublayer is run"))
     }
 
-    /// The weights with which a sequence attends to the other one, `[batch, heads, n, m]`: for pictures.
+    /// The weights with which a sequence attends to the other one, `[batch, heads, n, m]`, for pictures.
     ///
     /// # Panics
     /// If the shapes do not fit.

@@ -1,4 +1,4 @@
-//! Gradients of several backward passes as one.
+//! Sums the gradients of several backward passes.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,11 @@ use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor};
 
 use crate::optimiser::GradientSource;
 
-/// The sum of the gradients of several backward passes: a batch that is too large for one.
+/// The sum of the gradients of several backward passes, for a batch that is too large for one pass.
 ///
-/// It is on the processor: gradients on a device are read back when they are added, and a step by the sum moves the
-/// parameters on the processor. On a device a batch is best one pass.
+/// The sum is kept on the processor. Gradients on a device are read back when they are added, and a step
+/// with the sum moves the parameters on the processor. On a device it is best to take a batch in one
+/// pass.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -45,7 +46,7 @@ fn add<T: Float>(to: &mut [T], from: &[T], weight: f64) {
 }
 
 impl<T: Float> Sum<T> {
-    /// Adds a gradient of a table with this many elements.
+    /// Adds a gradient of a table with `len` elements.
     fn add(&mut self, gradient: GradientView<'_, T>, len: usize, weight: f64) {
         if let (Sum::Rows { rows, values, width, .. }, GradientView::Dense(_)) = (&*self, gradient) {
             let sparse = GradientView::Rows { rows, values, width: *width };
@@ -74,7 +75,7 @@ impl<T: Float> Sum<T> {
 }
 
 impl<T: Float> Accumulated<T> {
-    /// Nothing yet.
+    /// An empty sum.
     pub fn new() -> Self {
         Accumulated { sums: HashMap::new() }
     }

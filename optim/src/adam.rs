@@ -1,8 +1,9 @@
-//! Adam, AdamW and AMSGrad, each by the geometry of the parameter's manifold.
+//! Adam, AdamW and AMSGrad, each in the geometry of the parameter's manifold.
 //!
-//! Kingma & Ba 2015; Reddi, Kale, Kumar 2018; Loshchilov & Hutter 2019; on manifolds Bécigneul & Ganea 2019, algorithm
-//! 1: one second moment, of the gradient's Riemannian norm, for each row and factor of a product, and momenta carried by
-//! parallel transport. In Euclidean space one for each coordinate: Adam itself.
+//! Kingma & Ba 2015; Reddi, Kale, Kumar 2018; Loshchilov & Hutter 2019. On manifolds: Bécigneul & Ganea
+//! 2019, algorithm 1. There is one second moment for each row and each factor of a product, of the
+//! gradient's Riemannian norm. Momenta move by parallel transport. In Euclidean space there is one
+//! second moment for each coordinate, which is Adam itself.
 
 use cotangent_engine::{Float, Scalar};
 use cotangent_manifolds::Manifold;
@@ -29,8 +30,8 @@ pub struct Adam {
 /// x ← exp_x(−rate √(1 − β₂ᵗ)/(1 − β₁ᵗ) m/(√v + ε √(1 − β₂ᵗ))),    m carried along
 /// ```
 ///
-/// Rows that a row-sparse gradient does not name keep point and moments to the bit; t counts for all rows together.
-/// With [`decay`](Optimiser::decay) it is AdamW.
+/// Rows that a row-sparse gradient does not name keep their points and moments to the bit. t is one
+/// counter for all rows together. With [`decay`](Optimiser::decay) it is AdamW.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -69,23 +70,24 @@ impl<T: Float> RiemannianAdam<T> {
         Ok(self)
     }
 
-    /// With another ε, a gradient norm that is small.
+    /// With another ε. It is on the scale of a gradient norm and should be small.
     ///
     /// # Errors
-    /// If it is not positive: a row without a gradient so far would divide 0 by 0.
+    /// If it is not positive. With ε = 0, a row that has had no gradient so far would divide 0 by 0.
     pub fn epsilon(mut self, epsilon: f64) -> Result<Self, OptimError> {
         self.algorithm.epsilon = setting("epsilon", epsilon, f64::MIN_POSITIVE, f64::INFINITY)?;
         Ok(self)
     }
 
-    /// AMSGrad: v is the largest so far. Reddi, Kale, Kumar 2018.
+    /// AMSGrad: v is the largest value so far. Reddi, Kale, Kumar 2018.
     pub fn amsgrad(mut self) -> Self {
         self.algorithm.amsgrad = true;
         self
     }
 }
 
-/// The numbers of a step. `K` = 1 for Adam; 2 for AMSGrad, whose second is the largest v so far.
+/// The coefficients of a step. `K` is 1 for Adam and 2 for AMSGrad, whose second moment is the largest v
+/// so far.
 #[derive(Clone, Copy)]
 struct Adaptive {
     beta1: f64,
@@ -108,7 +110,7 @@ impl<const K: usize> Rule<K> for Adaptive {
 }
 
 impl Adam {
-    /// The numbers of step number `steps`.
+    /// The coefficients of step number `steps`.
     fn rule(&self, rate: f64, steps: u64) -> Adaptive {
         let steps = i32::try_from(steps).unwrap_or(i32::MAX);
         let bias = (1.0 - self.beta2.powi(steps)).sqrt();

@@ -1,5 +1,6 @@
-//! Averages of the points that a parameter passes: exponential (Tarvainen & Valpola 2017) and uniform (Polyak & Juditsky
-//! 1992), along geodesics. Tripuraneni, Flammarion, Bach, Jordan 2018 for manifolds.
+//! Averages of a parameter's points during training, along geodesics: exponential
+//! (Tarvainen & Valpola 2017) and uniform (Polyak & Juditsky 1992). On manifolds: Tripuraneni,
+//! Flammarion, Bach, Jordan 2018.
 
 use std::collections::HashMap;
 
@@ -32,13 +33,13 @@ use crate::rows::for_each;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Average<T: Float = f32> {
-    /// How much of the average is kept at each update; `None` for the uniform average.
+    /// The part of the average that is kept at each update; `None` for the uniform average.
     decay: Option<f64>,
     updates: u64,
     values: HashMap<ParamId, Tensor<T>>,
 }
 
-/// What [`Average`] holds, by the names of the parameters: for checkpoints.
+/// The content of an [`Average`], by parameter name, for checkpoints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AverageState {
     updates: u64,
@@ -46,7 +47,7 @@ pub struct AverageState {
 }
 
 impl<T: Float> Average<T> {
-    /// The exponential average: at each update, the part `1 − decay` of the way to the parameter.
+    /// The exponential average: each update moves it the part `1 − decay` of the way to the parameter.
     ///
     /// # Errors
     /// If the decay is not in `[0, 1)`.
@@ -55,16 +56,17 @@ impl<T: Float> Average<T> {
         Ok(Average { decay, ..Self::uniform() })
     }
 
-    /// The uniform average: at update k, the part `1/k` of the way to the parameter.
+    /// The uniform average: update k moves it the part `1/k` of the way to the parameter.
     pub fn uniform() -> Self {
         Average { decay: None, updates: 0, values: HashMap::new() }
     }
 
-    /// Takes the parameters as they are now into the average. The first ones are the average. That of parameters on a device
-    /// is taken there; one number of each is read back, whether it is finite.
+    /// Adds the current parameters to the average. At the first update they are the average. Averages of
+    /// parameters on a device are computed there; per parameter, one number is read back: whether the
+    /// average is finite.
     ///
     /// # Errors
-    /// If a geodesic to a parameter is not finite, or it has another shape than before.
+    /// If a geodesic to a parameter is not finite, or a parameter has another shape than before.
     pub fn update<N: Module<T>>(&mut self, module: &N) -> Result<(), OptimError> {
         struct Update<'a, T: Float> {
             values: &'a mut HashMap<ParamId, Tensor<T>>,
@@ -122,7 +124,7 @@ impl<T: Float> Average<T> {
         swap.outcome
     }
 
-    /// What it holds for a module.
+    /// The averages of a module's parameters.
     pub fn state<N: Module<T>>(&self, module: &N) -> AverageState {
         struct Read<'a, T: Float>(&'a HashMap<ParamId, Tensor<T>>, Vec<(String, Vec<f64>)>);
         impl<T: Float> Visitor<T> for Read<'_, T> {
@@ -138,7 +140,7 @@ impl<T: Float> Average<T> {
         AverageState { updates: self.updates, values: read.1 }
     }
 
-    /// Goes on from what was held for the same module.
+    /// Restores the averages that [`state`](Self::state) returned for the same module.
     ///
     /// # Errors
     /// If a parameter has another size than its average.
@@ -186,7 +188,8 @@ fn same_shape<M: Manifold, T: Float>(
     Err(OptimError::Shape { param, shape, what: "an average", found: format!("shape {found}") })
 }
 
-/// Moves every row of `from` a part of the way to that of `to`, on the device that has these, if there is one.
+/// Moves every row of `from` a part of the way to the same row of `to`. Runs on the device of `to`, if
+/// it is on one.
 fn towards<M: Manifold, T: Float>(
     manifold: &M,
     from: &mut Tensor<T>,
@@ -231,7 +234,8 @@ mod tests {
     #[test]
     fn averages_stay_on_geodesics_and_travel() {
         let ball = PoincareBall::ball(-1.0).unwrap();
-        // Points at equal distances on a geodesic through the origin: the mean of the first 2k + 1 is the middle one.
+        // Points at equal distances on a geodesic through the origin. The mean of the first 2k + 1 is
+        // the middle one.
         let at = |r: f64| Tensor::new([1, 2], vec![0.6 * (r / 2.0).tanh(), 0.8 * (r / 2.0).tanh()]);
         let mut x = Param::new("x", ball, at(0.0));
         let mut mean = Average::uniform();

@@ -1,5 +1,5 @@
-//! Checkpoints of training: parameters, the optimiser's state, and whatever else a run needs to go on as if it had never
-//! been stopped, to the bit.
+//! Checkpoints of training: parameters, the optimiser's state, and whatever else a run needs to go on as
+//! if it had never been stopped, to the bit.
 
 use std::io::Write;
 use std::path::Path as File;
@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::optimiser::{Algorithm, Count, Optimiser, State};
 
-/// Raised when [`Content`] changes.
+/// Raise this when [`Content`] changes.
 const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Content<P> {
     element: String,
     algorithm: String,
-    /// All that a step of the algorithm depends on, by name.
+    /// Every setting that a step of the algorithm depends on, by name.
     settings: Vec<(String, String)>,
-    /// What the run computed with: see [`instruction_set`].
+    /// The instruction set that the run used: see [`instruction_set`].
     instruction_set: String,
     params: Vec<Saved>,
     progress: P,
@@ -51,8 +51,8 @@ fn encode<T: Float>(elements: &[T]) -> Vec<u8> {
 }
 
 /// Writes a checkpoint, atomically: parameters, the optimiser's settings and state, and the caller's
-/// `progress`, such as the number of the step, the [`Schedule`](crate::Schedule), the seed and indices of
-/// random streams and the place in the data.
+/// `progress`. The progress may hold the step number, the [`Schedule`](crate::Schedule), the seed and
+/// indices of random streams, and the place in the data.
 ///
 /// ```
 /// use cotangent_engine::Tensor;
@@ -106,16 +106,16 @@ pub fn save<A: Algorithm, T: Float, N: Module<T>, P: Serialize>(
     checkpoint::save(file, VERSION, &content)
 }
 
-/// Reads a checkpoint into a module and an optimiser that were made as those it was written from, and returns the
-/// caller's progress. The rate alone may be another.
+/// Reads a checkpoint into a module and an optimiser, and returns the caller's progress. Build both as
+/// they were built for the run that wrote the checkpoint. Only the rate may differ.
 ///
-/// Results have the same bits on one instruction set only. Where the checkpoint was written on another than
-/// that in use, the run goes on, and a line on stderr says so: see [`instruction_set`].
+/// Results have the same bits only on the same instruction set. If the checkpoint was written on another
+/// one, the run goes on, and a line on stderr says so: see [`instruction_set`].
 ///
 /// # Errors
-/// If the file cannot be read, is damaged, of another version, or is the checkpoint of another model,
-/// optimiser or element type: the message names the parameter, or the setting of the optimiser that differs.
-/// Nothing is changed.
+/// If the file cannot be read, is damaged, has another version, or belongs to another model, optimiser
+/// or element type. The message names the parameter or the optimiser's setting that differs. Nothing is
+/// changed then.
 pub fn load<A: Algorithm, T: Float, N: Module<T>, P: DeserializeOwned>(
     file: &File,
     module: &mut N,
@@ -126,7 +126,7 @@ pub fn load<A: Algorithm, T: Float, N: Module<T>, P: DeserializeOwned>(
     let progress = read(content, module, optimiser)
         .map_err(|message| CheckpointError::Content { path: file.to_path_buf(), message })?;
     if was != is {
-        // Whether anyone reads it is no matter to the run.
+        // A failure to write this line must not stop the run.
         let _ = writeln!(
             std::io::stderr(),
             "{}: written on the instruction set {was:?}; on {is:?} the run may go on with other last bits",
@@ -136,7 +136,8 @@ pub fn load<A: Algorithm, T: Float, N: Module<T>, P: DeserializeOwned>(
     Ok(progress)
 }
 
-/// Reads the caller's progress alone: for those who need it to make the model, or to see what run a checkpoint is of.
+/// Reads only the caller's progress: to build the model from it, or to see which run a checkpoint
+/// belongs to.
 ///
 /// # Errors
 /// If the file cannot be read, is damaged, or holds another type of progress.
@@ -145,11 +146,11 @@ pub fn progress<P: DeserializeOwned>(file: &File) -> Result<P, CheckpointError> 
     Ok(content.progress)
 }
 
-/// The instruction set that the run of a checkpoint computed with, as [`cotangent_engine::instruction_set`]
-/// names it. On another it may go on with other bits.
+/// The instruction set that a checkpoint's run used, as named by [`cotangent_engine::instruction_set`].
+/// On another one, the run may go on with other bits.
 ///
 /// # Errors
-/// As [`progress`], of this type.
+/// As [`progress`], with this type of progress.
 pub fn instruction_set<P: DeserializeOwned>(file: &File) -> Result<String, CheckpointError> {
     let content: Content<P> = checkpoint::load(file, VERSION)?;
     Ok(content.instruction_set)
@@ -180,7 +181,7 @@ fn read<A: Algorithm, T: Float, N: Module<T>, P>(
     Ok(content.progress)
 }
 
-/// Whether settings of an optimiser are those of the checkpoint; names the first that is not.
+/// Checks that an optimiser's settings are those of the checkpoint. Names the first one that differs.
 fn same_settings(found: &[(String, String)], ours: &[(String, String)]) -> Result<(), String> {
     fn value<'a>(settings: &'a [(String, String)], name: &str) -> &'a str {
         settings.iter().find(|(own, _)| own == name).map_or("none", |(_, value)| value)
@@ -194,10 +195,10 @@ fn same_settings(found: &[(String, String)], ours: &[(String, String)]) -> Resul
     Ok(())
 }
 
-/// Turns what was saved into tensors, and compares it with the module.
+/// Decodes the saved parameters into tensors, and compares them with the module.
 struct Decode<'a, T: Float> {
     saved: std::slice::Iter<'a, Saved>,
-    /// How many second moments this optimiser keeps.
+    /// The number of second moments that this optimiser keeps.
     moments: usize,
     done: Vec<(Tensor<T>, Option<State<T>>)>,
     outcome: Result<(), String>,
@@ -262,7 +263,7 @@ impl<T: Float> Visitor<T> for Decode<'_, T> {
     }
 }
 
-/// Hands every parameter what was decoded for it.
+/// Gives every parameter its decoded value and state.
 struct Take<'a, A, T: Float> {
     optimiser: &'a mut Optimiser<A, T>,
     decoded: std::vec::IntoIter<(Tensor<T>, Option<State<T>>)>,

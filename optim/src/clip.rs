@@ -1,4 +1,4 @@
-//! The norm of all gradients together.
+//! The norm of all gradients together, for clipping.
 
 use cotangent_engine::{Float, GradientView};
 use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor};
@@ -6,20 +6,21 @@ use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor}
 use crate::device;
 use crate::optimiser::GradientSource;
 
-/// Rows that one task works on.
+/// Rows of one task.
 const ROWS: usize = 256;
 
-/// The norm of the Riemannian gradients of all parameters of a module together: `√Σ ‖egrad_to_rgrad(x, g)‖²_x`. It does
-/// not depend on the coordinates that the manifolds are written in. Gradients on a device stay there; this one number is
-/// read back. It is infinite or NaN where it cannot be computed in the type of the elements.
+/// The norm of the Riemannian gradients of all parameters of a module together:
+/// `√Σ ‖egrad_to_rgrad(x, g)‖²_x`. It does not depend on the manifolds' coordinates. Gradients on a
+/// device stay there; only this number is read back. The norm is infinite or NaN if it cannot be
+/// computed in the element type.
 pub fn norm<T: Float, N: Module<T>>(module: &N, gradients: &impl GradientSource<T>) -> f64 {
     norm_at(&mut Path::root(), module, gradients).unwrap_or_else(|(_, norm)| norm)
 }
 
-/// The same, with the memory of a path.
+/// Same as [`norm`], with a path whose memory is reused.
 ///
 /// # Errors
-/// If it is not finite: the first parameter with which it is not, and what it is.
+/// If the norm is not finite: returns the first parameter at which it is not, and the norm.
 pub(crate) fn norm_at<T: Float, N: Module<T>>(
     path: &mut Path,
     module: &N,
@@ -32,7 +33,7 @@ pub(crate) fn norm_at<T: Float, N: Module<T>>(
     struct Squares<'a, G> {
         gradients: &'a G,
         sum: f64,
-        /// The parameter with which the sum is no longer finite.
+        /// The first parameter at which the sum is not finite.
         beyond: Option<String>,
     }
     impl<T: Float, G: GradientSource<T>> Visitor<T> for Squares<'_, G> {
@@ -53,7 +54,7 @@ pub(crate) fn norm_at<T: Float, N: Module<T>>(
     squares.beyond.map_or(Ok(norm), |param| Err((param, norm)))
 }
 
-/// Sums the squares of one parameter's gradient, factor by factor.
+/// Sums the squares of the gradient of one parameter, factor by factor.
 struct Factors<'a, T: Float> {
     points: &'a cotangent_engine::Tensor<T>,
     gradient: GradientView<'a, T>,
@@ -81,7 +82,8 @@ impl<T: Float> FactorVisitor for Factors<'_, T> {
                 };
                 let (x, g) = (gather(&row, self.points.data()), gather(&|i| i, values));
                 let gradient = manifold.egrad_to_rgrad(&x, &g);
-                // Squared here: in `f32` the square of a norm worth clipping may overflow.
+                // Squared in `f64`, because in `f32` the square of a norm that needs clipping may
+                // overflow.
                 let norms = manifold.norm(&x, &gradient);
                 norms.with_data(|norms| norms.iter().map(|norm| norm.to_f64().powi(2)).sum::<f64>())
             })

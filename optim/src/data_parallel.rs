@@ -1,4 +1,4 @@
-//! The parts of a batch in parallel, each on a tape of its own.
+//! Processes the parts of a batch in parallel, each on its own tape.
 
 use cotangent_engine::{Device, Float, Tape, Var};
 use cotangent_manifolds::Module;
@@ -6,11 +6,11 @@ use rayon::prelude::*;
 
 use crate::{Accumulated, Algorithm, OptimError, Optimiser};
 
-/// Steps by the gradient of a loss that is a sum over the parts of a batch. Where a model's own operations are too small to be worth
-/// more than one thread, the parts are.
+/// Steps by the gradient of a loss that is a sum over the parts of a batch. Use it when a model's single
+/// operations are too small for several threads: the parts then run in parallel.
 ///
-/// The parts' gradients are added in their order: the result depends on how a batch is parted, not on the number of
-/// threads.
+/// The parts' gradients are added in the order of the parts. So the result depends on how the batch is
+/// split, but not on the number of threads.
 ///
 /// ```
 /// use cotangent_engine::{Device, Tensor};
@@ -33,7 +33,7 @@ pub struct DataParallel<T: Float = f32> {
     sum: Accumulated<T>,
 }
 
-/// A part's own tape, whose memory serves the next batch, and what came of it.
+/// The tape of a part, whose memory is reused for the next batch, and the part's results.
 struct Part<T: Float> {
     tape: Tape<T>,
     loss: f64,
@@ -41,19 +41,19 @@ struct Part<T: Float> {
 }
 
 impl<T: Float> DataParallel<T> {
-    /// Tapes on a device.
+    /// With tapes on this device.
     pub fn new(device: Device) -> Self {
         DataParallel { device, parts: Vec::new(), sum: Accumulated::new() }
     }
 
-    /// A step of an optimiser; returns the loss, the sum over the parts. On a device, where gradients should stay, a
-    /// batch is best given as one part.
+    /// Takes a step of an optimiser and returns the loss, the sum over the parts. On a device, pass the
+    /// batch as one part, so that the gradients stay on the device.
     ///
     /// # Errors
     /// As [`Optimiser::step`].
     ///
     /// # Panics
-    /// As the loss and [`Tape::backward`] do; if there are no parts.
+    /// If the loss or [`Tape::backward`] panics, or there are no parts.
     pub fn step<A, N, P>(
         &mut self,
         module: &mut N,

@@ -1,4 +1,4 @@
-//! Steps on a device: from operations of a tape there. Points, momenta and moments stay where they are.
+//! Steps on a device, by operations of a tape there. Points, momenta and moments stay on the device.
 
 use std::ops::Range;
 
@@ -9,7 +9,8 @@ use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor}
 use crate::optimiser::{Algorithm, GradientSource, State};
 use crate::rows::Part;
 
-/// Rows of a factor on a tape, before a step and after it: no momenta where the algorithm keeps nothing.
+/// The rows of a factor on a tape, before or after a step. There are no momenta if the algorithm keeps
+/// no state.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct FactorOnTape<'t, T: Float> {
@@ -47,7 +48,7 @@ impl Elementwise for Unless {
     }
 }
 
-/// Some columns of some rows of a table, or of all: `[rows, columns]`.
+/// Some columns of the given rows of a table, or of all rows: `[rows, columns]`.
 fn read<'t, T: Float>(
     tape: &'t Tape<T>,
     table: &Tensor<T>,
@@ -62,11 +63,11 @@ fn read<'t, T: Float>(
     if *columns == (0..width) { v } else { v.slice(1, columns.clone()) }
 }
 
-/// A parameter's tables in one step on a device.
+/// The tables of a parameter in one step on a device.
 pub(crate) struct Tables<'a, T: Float> {
     pub(crate) points: &'a mut Tensor<T>,
     pub(crate) state: Option<&'a mut State<T>>,
-    /// The rows that have a gradient, if not all, and the gradients.
+    /// The rows that have a gradient (`None` for all); the field below has the gradients.
     pub(crate) rows: Option<&'a [u32]>,
     pub(crate) gradient: Tensor<T>,
     pub(crate) scale: f64,
@@ -74,8 +75,8 @@ pub(crate) struct Tables<'a, T: Float> {
 }
 
 impl<T: Float> Tables<'_, T> {
-    /// Moves the parameter. Rows of which something would not be finite stay where they are, with all that is
-    /// kept for them. Returns 0 for each row, or NaN where that did not move: `[rows, 1]`.
+    /// Moves the parameter. If a result of a row would not be finite, the row and its state stay
+    /// unchanged. Returns 0 for each row that moved and NaN for each row that did not: `[rows, 1]`.
     pub(crate) fn step<A: Algorithm, M: Manifold>(
         self,
         algorithm: A,
@@ -107,7 +108,7 @@ impl<T: Float> Tables<'_, T> {
             })
             .collect();
         let flag = flag.to_tensor();
-        // The tape shares the tables, and one that is shared would be copied.
+        // The tape shares the tables. While it lives, writing to one would copy it.
         drop(tape);
         let Tables { points: table, mut state, rows, .. } = self;
         for (part, points, momenta, moments) in written {
@@ -133,7 +134,7 @@ struct StepFactors<'a, 't, A, T: Float> {
     rate: f64,
     motion: Motion,
     tables: &'a Tables<'a, T>,
-    /// Moments of a row that belong to the factors before.
+    /// The number of moments per row of the factors before this one.
     moments: usize,
     moved: Vec<Moved<'t, T>>,
 }
@@ -147,7 +148,7 @@ struct Moved<'t, T: Float> {
     flag: Var<'t, T>,
 }
 
-/// 0, or NaN if something in a row is not finite: `[rows, 1]`.
+/// 0, or NaN for rows in which something is not finite: `[rows, 1]`.
 fn flag<'t, T: Float>(all: impl IntoIterator<Item = Var<'t, T>>, n: usize) -> Var<'t, T> {
     let of = |v: Var<'t, T>| (v * 0.0).reshape([n, v.shape().len() / n.max(1)]).sum_axis(-1);
     all.into_iter().map(of).reduce(|a, b| a + b).expect("points at least").reshape([n, 1])
@@ -179,7 +180,7 @@ impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, '_, A, T> {
     }
 }
 
-/// Whether all of some tensors is finite: one number is read back.
+/// Whether all elements of some tensors are finite. One number is read back.
 pub(crate) fn all_finite<'a, T: Float>(
     device: Device,
     tensors: impl IntoIterator<Item = &'a Tensor<T>>,
@@ -189,10 +190,10 @@ pub(crate) fn all_finite<'a, T: Float>(
     sums.reduce(|a, b| a + b).is_none_or(|sum| sum.item() == 0.0)
 }
 
-/// See [`clip::norm`](crate::clip::norm): one number is read back, and more only where it is not finite.
+/// See [`clip::norm`](crate::clip::norm). One number is read back, and more only if it is not finite.
 ///
 /// # Errors
-/// If it is not finite: the first parameter with which it is not, and what it is.
+/// If the norm is not finite: returns the first parameter at which it is not, and the norm.
 pub(crate) fn norm<T: Float, N: Module<T>>(
     path: &mut Path,
     module: &N,
@@ -201,9 +202,9 @@ pub(crate) fn norm<T: Float, N: Module<T>>(
     struct OfParams<'a, 't, T: Float, G> {
         tape: &'t Tape<T>,
         gradients: &'a G,
-        /// Of the factors of all parameters.
+        /// The norms of the factors of all parameters.
         norms: Vec<Var<'t, T>>,
-        /// Each parameter, and how many factors there are up to its last one.
+        /// Each parameter, and the number of factors up to and including its last one.
         names: Vec<(String, usize)>,
     }
     impl<T: Float, G: GradientSource<T>> Visitor<T> for OfParams<'_, '_, T, G> {
@@ -231,7 +232,8 @@ pub(crate) fn norm<T: Float, N: Module<T>>(
             let x = read(self.tape, self.points, self.rows, width, &columns);
             let g = read(self.tape, &self.gradient, None, width, &columns);
             let norms = manifold.norm(&x, &manifold.egrad_to_rgrad(&x, &g));
-            // Squares are summed in `f64`: in `f32` that of a norm worth clipping may overflow.
+            // Squares are summed in `f64`, because in `f32` the square of a norm that needs clipping may
+            // overflow.
             self.norms.push(norms.reshape([norms.shape().len()]).norm_axis(0).reshape([1]));
         }
     }

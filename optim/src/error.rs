@@ -5,7 +5,7 @@ use cotangent_manifolds::OffManifold;
 /// Why a step or a setting was refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OptimError {
-    /// The gradient of a row is NaN or infinite, or leads off to a point, a momentum or a moment that is not
+    /// The gradient of a row is NaN or infinite, or leads to a point, a momentum or a moment that is not
     /// finite.
     #[error(
         "parameter {param:?}: the step of row {row} is not finite (a NaN or infinite gradient, or one too large)"
@@ -16,8 +16,8 @@ pub enum OptimError {
         /// The row.
         row: usize,
     },
-    /// Weight decay goes along a geodesic to the manifold's origin, and none is found: the row is in another
-    /// component (of the orthogonal group, for one), or too far from there.
+    /// Weight decay moves along a geodesic to the manifold's origin, and none was found: the row is in
+    /// another component (for example of the orthogonal group), or too far from the origin.
     #[error("parameter {param:?}, row {row}: no geodesic to the manifold's origin is found for weight decay")]
     Decay {
         /// The parameter's name.
@@ -25,34 +25,34 @@ pub enum OptimError {
         /// The row.
         row: usize,
     },
-    /// The norm of all gradients together, which clipping compares, is not finite.
+    /// Clipping compares the norm of all gradients together, and this norm is not finite.
     #[error("parameter {param:?}: with its gradient the norm of all is {norm}; clipping needs a finite norm")]
     Norm {
-        /// The first parameter with which it is not finite.
+        /// The first parameter at which the norm is no longer finite.
         param: String,
         /// The norm: NaN or infinite.
         norm: f64,
     },
-    /// Someone has moved a row off its manifold.
+    /// A row is no longer on its manifold, because someone changed it.
     #[error("parameter {param:?}, row {row}: {source}")]
     OffManifold {
         /// The parameter's name.
         param: String,
         /// The row.
         row: usize,
-        /// By how much.
+        /// By how much it is off.
         source: OffManifold,
     },
-    /// A gradient or the optimiser's state has another shape than its parameter.
+    /// A gradient or the optimiser's state has another shape than the parameter.
     #[error("parameter {param:?} of shape {shape}: {what} of {found}")]
     Shape {
         /// The parameter's name.
         param: String,
         /// Its shape.
         shape: String,
-        /// What does not fit.
+        /// The item that does not fit.
         what: &'static str,
-        /// Its shape, or how many elements it has.
+        /// Its shape, or its number of elements.
         found: String,
     },
     /// The learning rate is negative, NaN or infinite.
@@ -63,14 +63,14 @@ pub enum OptimError {
     Setting {
         /// The setting.
         name: &'static str,
-        /// What it was to be.
+        /// The value that was given.
         value: f64,
-        /// What it may be.
+        /// The values that are allowed.
         needs: &'static str,
     },
 }
 
-/// A setting in `[low, high)`.
+/// Checks that a setting is in `[low, high)`.
 pub(crate) fn setting(name: &'static str, value: f64, low: f64, high: f64) -> Result<f64, OptimError> {
     if value >= low && value < high && value.is_finite() {
         return Ok(value);

@@ -1,20 +1,21 @@
 //! Optimisers for parameters that live on manifolds.
 //!
-//! The optimiser computes how far to go; the parameter's own [`Manifold`](cotangent_manifolds::Manifold)
-//! converts the gradient and retracts. Tables of which only some rows were read are stepped on those rows.
+//! The optimiser computes the length of a step. The parameter's own
+//! [`Manifold`](cotangent_manifolds::Manifold) converts the gradient and retracts. If only some rows of
+//! a table were read, only those rows are stepped.
 //!
 //! | what | file |
 //! |---|---|
 //! | [`RiemannianSgd`]: plain, with momentum, Nesterov's | `sgd.rs` |
 //! | [`RiemannianAdam`]: Adam, AdamW, AMSGrad | `adam.rs` |
-//! | [`Optimiser`]: what they have in common; rates by group, weight decay, clipping | `optimiser.rs` |
+//! | [`Optimiser`]: the common part; rates by group, weight decay, clipping | `optimiser.rs` |
 //! | [`clip::norm`]: the Riemannian norm of all gradients together | `clip.rs` |
 //! | [`Accumulated`]: gradients of several passes as one | `accumulate.rs` |
-//! | [`DataParallel`]: the parts of a batch side by side | `data_parallel.rs` |
+//! | [`DataParallel`]: the parts of a batch in parallel | `data_parallel.rs` |
 //! | [`Schedule`], [`Plateau`]: rates that change | `schedule.rs` |
 //! | [`Average`]: averages of weights along geodesics | `average.rs` |
 //! | [`checkpoint`]: everything a run needs to go on, in a file | `checkpoint.rs` |
-//! | [`solvers`]: minima without chance: line search, conjugate gradients, L-BFGS, trust regions | `solvers/` |
+//! | [`solvers`]: line search, conjugate gradients, L-BFGS, trust regions; deterministic | `solvers/` |
 
 mod accumulate;
 mod adam;

@@ -1,4 +1,5 @@
-//! What all optimisers have in common: a rate, groups of parameters, clipping, and state for each parameter.
+//! The common part of all optimisers: a rate, groups of parameters, clipping, and state for each
+//! parameter.
 
 use std::collections::HashMap;
 
@@ -11,18 +12,18 @@ use crate::device::{self, FactorOnTape};
 use crate::error::{OptimError, setting};
 use crate::rows::{Part, Tables, with_copies};
 
-/// Where a step finds gradients: those of a backward pass, or [`Accumulated`](crate::Accumulated) ones.
+/// Source of a step's gradients: those of a backward pass, or [`Accumulated`](crate::Accumulated) ones.
 pub trait GradientSource<T: Float> {
     /// The gradient with respect to a parameter; `None` if there is none.
     fn of(&self, id: ParamId) -> Option<GradientView<'_, T>>;
 
-    /// Where they are. What is on a device moves its parameters there.
+    /// The device that holds the gradients. Parameters with gradients on a device are moved there.
     fn device(&self) -> Device {
         Device::cpu()
     }
 
-    /// The gradient with respect to a parameter as a tensor where it is: its rows, of `width` elements, and which they
-    /// are if not all.
+    /// The gradient with respect to a parameter as a tensor on its device: rows of `width` elements, and
+    /// their numbers if they are not all rows.
     fn tensor(&self, id: ParamId, width: usize) -> Option<(Option<&[u32]>, Tensor<T>)> {
         self.of(id).map(|view| match view {
             GradientView::Dense(values) => {
@@ -47,26 +48,27 @@ impl<T: Float> GradientSource<T> for Gradients<'_, T> {
     }
 }
 
-/// What an optimiser keeps for a parameter.
+/// The optimiser's state for a parameter.
 #[derive(Clone, Debug)]
 pub(crate) struct State<T: Float> {
     /// Steps taken.
     pub(crate) steps: u64,
-    /// Momenta, tangent vectors at the points: the parameter's shape.
+    /// Momenta: tangent vectors at the points, in the parameter's shape.
     pub(crate) momenta: Tensor<T>,
     /// Second moments: `[rows, moments]` each.
     pub(crate) moments: Vec<Tensor<T>>,
 }
 
-/// What distinguishes the optimisers. [`Sgd`](crate::Sgd), [`Adam`](crate::Adam).
+/// The part in which the optimisers differ. See [`Sgd`](crate::Sgd) and [`Adam`](crate::Adam).
 pub trait Algorithm: Copy + Send + Sync + 'static {
     /// The name in checkpoints.
     const NAME: &'static str;
 
-    /// Its settings by name, for checkpoints: all that a step depends on.
+    /// Every setting that a step depends on, by name, for checkpoints.
     fn settings(&self) -> Vec<(String, String)>;
 
-    /// How many second moments it keeps besides momenta; `None` if it keeps nothing for such a motion.
+    /// The number of second moments that it keeps besides momenta; `None` if it keeps no state for such
+    /// a motion.
     fn keeps(&self, motion: Motion) -> Option<usize>;
 
     /// Steps one factor of a parameter's manifold.
@@ -79,7 +81,7 @@ pub trait Algorithm: Copy + Send + Sync + 'static {
         part: FactorRows<'_, '_, T>,
     ) -> Result<(), usize>;
 
-    /// The same on a tape, for step number `steps` of the parameter.
+    /// Same as [`step`](Self::step) on a tape, for step number `steps` of the parameter.
     #[doc(hidden)]
     fn step_on_tape<'t, M: Manifold, T: Float>(
         &self,
@@ -96,13 +98,13 @@ pub trait Algorithm: Copy + Send + Sync + 'static {
 pub struct FactorRows<'a, 'b, T: Float> {
     pub(crate) tables: &'a mut Tables<'b, T>,
     pub(crate) part: Part,
-    /// Steps taken, this one too; `None` where the algorithm keeps nothing.
+    /// Number of steps including this one; `None` if the algorithm keeps no state.
     pub(crate) steps: Option<u64>,
-    /// Factor of the gradient.
+    /// The factor that multiplies the gradient.
     pub(crate) scale: f64,
 }
 
-/// Parameters that are treated apart.
+/// Parameters with their own rate and weight decay.
 #[derive(Clone, Debug, PartialEq)]
 struct Group {
     prefix: String,
@@ -110,11 +112,12 @@ struct Group {
     decay: f64,
 }
 
-/// An optimiser: moves the parameters of a module against their gradients, each by the geometry of its own manifold.
+/// An optimiser: moves the parameters of a module against their gradients, each in the geometry of its
+/// own manifold.
 ///
-/// [`RiemannianSgd`](crate::RiemannianSgd) and [`RiemannianAdam`](crate::RiemannianAdam) are this type. State is kept for
-/// each parameter by its id, from its first step on. Row-sparse gradients move the rows they name, with their state, and
-/// leave all others untouched, to the bit.
+/// [`RiemannianSgd`](crate::RiemannianSgd) and [`RiemannianAdam`](crate::RiemannianAdam) are this type.
+/// The state of a parameter is kept by the parameter's id, from its first step on. A row-sparse gradient
+/// moves the rows it names, and their state, and does not change a bit of the others.
 #[derive(Clone, Debug)]
 pub struct Optimiser<A, T: Float = f32> {
     pub(crate) algorithm: A,
@@ -160,9 +163,9 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         Ok(())
     }
 
-    /// With weight decay: every step also goes `rate · decay` of the way to the manifold's origin, along the
-    /// geodesic there; a step is refused where there is none. Independent of the gradient and its moments:
-    /// Loshchilov & Hutter 2019, algorithm 2 (AdamW).
+    /// With weight decay: every step also moves the part `rate · decay` of the way along the geodesic to
+    /// the manifold's origin. If there is no such geodesic, the step is refused. The decay does not
+    /// depend on the gradient and its moments: Loshchilov & Hutter 2019, algorithm 2 (AdamW).
     ///
     /// # Errors
     /// If it is negative or not finite.
@@ -171,8 +174,9 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         Ok(self)
     }
 
-    /// With clipping: gradients whose norm over all parameters together (see [`clip::norm`]) is larger are scaled down
-    /// to it. Pascanu, Mikolov, Bengio 2013. A step with a norm that is not finite is refused.
+    /// With clipping: if the norm of all gradients together (see [`clip::norm`]) is larger than
+    /// `max_norm`, they are scaled down to it. Pascanu, Mikolov, Bengio 2013. If the norm is not finite,
+    /// the step is refused.
     ///
     /// # Errors
     /// If the norm is not positive.
@@ -187,9 +191,9 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         self
     }
 
-    /// With another rate, `factor` times the optimiser's, and another weight decay for all parameters whose
-    /// path starts with `prefix`. The longest prefix counts; a group takes the place of one that was given
-    /// for the same prefix before.
+    /// With another rate (`factor` times the optimiser's) and another weight decay for all parameters
+    /// whose path starts with `prefix`. If several prefixes fit, the longest counts. A group replaces an
+    /// earlier one with the same prefix.
     ///
     /// # Errors
     /// If one of them is negative or not finite.
@@ -201,20 +205,21 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         Ok(self)
     }
 
-    /// Moves all parameters of a module, or a single one, against their gradients. Those that the loss does not depend
-    /// on stay where they are.
+    /// Moves all parameters of a module, or a single one, against their gradients. Parameters that the
+    /// loss does not depend on stay unchanged.
     ///
     /// # Errors
-    /// If a gradient is not finite, a parameter was moved off its manifold by hand, one was replaced by one
-    /// of another shape, or with [clipping](Self::clip) the norm of all gradients is not finite: nothing is
-    /// changed then.
+    /// Nothing is changed if a gradient is not finite, if a parameter was moved off its manifold by
+    /// hand, if one was replaced by one of another shape, or if with [clipping](Self::clip) the norm of
+    /// all gradients is not finite.
     ///
-    /// If a finite gradient leads to a point, a momentum or a moment that is not finite, by overflow, or
-    /// [weight decay](Self::decay) finds no geodesic: that row stays where it is, with its momentum and
-    /// moments, others may have moved.
+    /// If a finite gradient leads by overflow to a point, a momentum or a moment that is not finite, or
+    /// if [weight decay](Self::decay) finds no geodesic, that row stays unchanged, with its momentum and
+    /// moments. Other rows may have moved.
     ///
-    /// Gradients on a device move points and state there; two numbers are read back in all, whether the gradients and
-    /// whether the results are finite, and with [clipping](Self::clip) a third, their norm.
+    /// Gradients on a device move points and state there. Two numbers are read back: whether the
+    /// gradients are finite, and whether the results are. With [clipping](Self::clip) a third one is:
+    /// their norm.
     pub fn step<N: Module<T>>(
         &mut self,
         module: &mut N,
@@ -255,7 +260,7 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
             .map_err(|error| self.explained(error, path, module))
     }
 
-    /// Why the step of a row, which stayed where it is, is not finite.
+    /// Finds out why the step of a row is not finite. The row itself is unchanged.
     fn explained<N: Module<T>>(&self, error: OptimError, path: &mut Path, module: &N) -> OptimError {
         struct Explain<'a, A, T: Float> {
             optimiser: &'a Optimiser<A, T>,
@@ -281,9 +286,10 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         if explain.by_decay { OptimError::Decay { param, row } } else { OptimError::NotFinite { param, row } }
     }
 
-    /// All that a step depends on, the rate excepted, by name: what a run that goes on must have as it was.
+    /// Every setting that a step depends on, except the rate, by name. They must be the same when a run
+    /// is resumed.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
-        // Without a gap: a setting that is added here does not compile before it is stored.
+        // Destructured in full, so that a new setting does not compile until it is stored here.
         let Optimiser { algorithm, rate: _, decay, max_norm, retraction, groups, states: _, path: _ } = self;
         let mut settings = algorithm.settings();
         settings.push(named("weight decay", decay));
@@ -298,7 +304,7 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         settings
     }
 
-    /// The rate and how to move, for a parameter.
+    /// The rate and the kind of motion for a parameter.
     fn motion(&self, path: &str) -> (f64, Motion) {
         let fitting = self.groups.iter().filter(|group| path.starts_with(&group.prefix));
         let (factor, decay) = match fitting.max_by_key(|group| group.prefix.len()) {
@@ -310,12 +316,13 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
     }
 }
 
-/// A setting as checkpoints have it: numbers so that they read back to the bit.
+/// A setting in the form used by checkpoints. Numbers read back to the bit.
 pub(crate) fn named(name: &str, value: impl ToString) -> (String, String) {
     (name.to_owned(), value.to_string())
 }
 
-/// Rows on a device that must be finite: their parameter's name, and their numbers if not all.
+/// Rows on a device that must be finite: the parameter's name, and the row numbers if they are not all
+/// rows.
 struct OnDevice<T: Float> {
     param: String,
     rows: Option<Vec<u32>>,
@@ -371,8 +378,8 @@ impl<T: Float, G: GradientSource<T>> Check<'_, T, G> {
         Ok(())
     }
 
-    /// Whether the rows of a parameter are points, and its gradient, of some rows if not of all, and its state have its
-    /// shape.
+    /// Rows are points; gradient and state match the parameter's shape. `rows` are those of a sparse
+    /// gradient.
     fn fits<M: Manifold>(
         &self,
         path: &str,
@@ -417,7 +424,7 @@ struct Advance<'a, A, T: Float, G> {
     optimiser: &'a mut Optimiser<A, T>,
     gradients: &'a G,
     scale: f64,
-    /// What must have been finite.
+    /// Values that must be finite.
     on_device: Vec<OnDevice<T>>,
     outcome: Result<(), OptimError>,
 }
@@ -485,8 +492,9 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
                 manifold.factors(0..width, &mut step);
                 step.outcome
             };
-            // The kernels leave a row of which something would not be finite as it is: that is enough where
-            // it is one factor's, and all rows have a gradient.
+            // The kernels leave a row unchanged if one of its results would not be finite. That is
+            // enough if there is one factor and all rows have a gradient. Otherwise the step works on
+            // copies.
             let outcome = if factors == 1 && listed.is_none() {
                 step(tables)
             } else {
@@ -507,7 +515,7 @@ struct StepFactors<'a, A, T: Float> {
     steps: Option<u64>,
     scale: f64,
     tables: Tables<'a, T>,
-    /// Moments of a row that belong to the factors before.
+    /// The number of moments per row of the factors before this one.
     moments: usize,
     outcome: Result<(), usize>,
 }
@@ -525,7 +533,7 @@ impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, A, T> {
     }
 }
 
-/// How many factors there are, and moments of a row of all of them together.
+/// The number of factors, and of moments per row for all of them together.
 pub(crate) struct Count {
     pub(crate) factors: usize,
     pub(crate) moments: usize,

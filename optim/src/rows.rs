@@ -1,15 +1,17 @@
-//! The rows of a parameter and of what an optimiser keeps beside them: all of them in place, or some gathered.
+//! The rows of a parameter and of an optimiser's state beside them: all of them in place, or a gathered
+//! selection.
 
 use std::ops::Range;
 
 use cotangent_engine::Float;
 use cotangent_manifolds::momentum::Moving;
 
-/// Elements that one task works on: a few microseconds, and small enough to stay in a cache with all that is computed
-/// of them.
+/// Elements of one task: a few microseconds of work, and small enough to stay in a cache with all
+/// intermediate results.
 const TASK: usize = 4096;
 
-/// Does something with all rows, in parallel. Rows do not depend on each other, so the split does not show.
+/// Runs `work` on all rows, in parallel. Rows do not depend on each other, so the split does not change
+/// the result.
 pub(crate) fn for_each<T: Float, const K: usize>(
     rows: Moving<'_, T, K>,
     work: &(impl Fn(Moving<'_, T, K>) -> Result<(), usize> + Sync),
@@ -56,7 +58,7 @@ fn split<T, const K: usize>(
     )
 }
 
-/// A table of rows, and which of their columns are meant.
+/// A table of rows, and the range of columns to use.
 struct Table<'a, T> {
     data: &'a mut [T],
     width: usize,
@@ -80,22 +82,22 @@ impl<T: Float> Table<'_, T> {
     }
 }
 
-/// Rows in the course of a step, with all of their columns: points, what an optimiser keeps beside them, and
-/// gradients.
+/// The rows of a step with all their columns: points, the optimiser's state beside them, and gradients.
 pub(crate) struct Tables<'a, T> {
     pub(crate) points: &'a mut [T],
-    /// Empty if the optimiser keeps nothing.
+    /// Empty if the optimiser keeps no state.
     pub(crate) momenta: &'a mut [T],
-    /// Those that it keeps none of are empty.
+    /// Empty for each moment that the optimiser does not keep.
     pub(crate) moments: [&'a mut [T]; 2],
     pub(crate) gradients: &'a [T],
     pub(crate) width: usize,
-    /// Moments of a row, those of all factors together.
+    /// Moments per row, of all factors together.
     pub(crate) of_row: usize,
 }
 
-/// Does something with the rows that are listed, all if none are, and have gradients in this order: with
-/// copies, which are put back if all went well. Else all rows are as they were.
+/// Runs `work` on copies of the rows that are listed, or of all rows if there is no list. Gradients are
+/// in the order of the list. If all went well, the copies are written back; otherwise all rows stay
+/// unchanged.
 pub(crate) fn with_copies<T: Float>(
     tables: Tables<'_, T>,
     listed: Option<&[u32]>,
@@ -128,17 +130,17 @@ pub(crate) fn with_copies<T: Float>(
     })
 }
 
-/// What a factor of the manifold has of each row.
+/// The part of each row that belongs to one factor of the manifold.
 pub(crate) struct Part {
-    /// Coordinates, of the points and of the momenta.
+    /// Columns of the points and of the momenta.
     pub(crate) columns: Range<usize>,
-    /// Second moments.
+    /// Columns of the second moments.
     pub(crate) moments: Range<usize>,
 }
 
-/// Does something with a factor of rows and `scale` times their gradients: in place where the factor is all
-/// that there is of them, else gathered and, if all went well, put back. `rows.momenta` may be empty.
-/// `of_row` is the number of moments of a row.
+/// Runs `work` on one factor of the rows, with gradients multiplied by `scale`. If the factor spans the
+/// whole rows, it works in place; otherwise on a gathered copy, which is written back if all went well.
+/// `rows.momenta` may be empty. `of_row` is the number of moments of a row.
 pub(crate) fn with_factor<T: Float, const K: usize>(
     rows: Moving<'_, T, K>,
     of_row: usize,

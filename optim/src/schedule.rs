@@ -25,25 +25,26 @@ pub enum Schedule {
     /// 1.
     #[default]
     Constant,
-    /// A lower rate at first. Nickel & Kiela 2017, section 4: a tenth for the first steps.
+    /// A lower rate at the start. Nickel & Kiela 2017, section 4: a tenth for the first steps.
     BurnIn {
         /// Steps with the lower rate.
         steps: u64,
-        /// That rate's factor.
+        /// The factor of that rate.
         factor: f64,
         /// What follows; its steps count from 0.
         then: Box<Schedule>,
     },
-    /// `(step + 1)/steps` at first, which ends at 1. Goyal et al. 2017.
+    /// `(step + 1)/steps` at the start, which ends at 1. Goyal et al. 2017.
     WarmUp {
         /// Steps of the warm-up.
         steps: u64,
         /// What follows; its steps count from 0.
         then: Box<Schedule>,
     },
-    /// From 1 to `floor` along half a cosine, then `floor`. Loshchilov & Hutter 2017, eq. 5, without restarts.
+    /// From 1 to `floor` along half a cosine, then `floor`. Loshchilov & Hutter 2017, eq. 5, without
+    /// restarts.
     Cosine {
-        /// Steps from 1 to the floor.
+        /// Steps to get from 1 to the floor.
         steps: u64,
         /// The last factor.
         floor: f64,
@@ -55,8 +56,9 @@ pub enum Schedule {
         /// Factor of a change.
         factor: f64,
     },
-    /// The transformer's: linear for `warm_up` steps, then as the inverse square root of the step,
-    /// `min(s/w, √(w/s))` with s = step + 1. Vaswani et al. 2017, eq. 3, is this with the rate `1/√(d w)`.
+    /// The transformer's schedule: linear for `warm_up` steps, then proportional to the inverse square
+    /// root of the step. `min(s/w, √(w/s))` with s = step + 1. Vaswani et al. 2017, eq. 3, is this with
+    /// the rate `1/√(d w)`.
     InverseSquareRoot {
         /// Steps of the warm-up.
         warm_up: u64,
@@ -95,7 +97,7 @@ impl Schedule {
         Schedule::WarmUp { steps, then: Box::new(self) }
     }
 
-    /// Half a cosine after this schedule's burn-in and warm-up, in place of what followed them.
+    /// Keeps this schedule's burn-in and warm-up, and replaces what follows them by half a cosine.
     pub fn cosine(self, steps: u64, floor: f64) -> Self {
         match self {
             Schedule::BurnIn { steps: first, factor, then } => {
@@ -109,7 +111,7 @@ impl Schedule {
     }
 }
 
-/// Reduces the rate whenever a loss has stopped to fall. In other libraries: `ReduceLROnPlateau`.
+/// Reduces the rate when a loss has stopped falling. Called `ReduceLROnPlateau` in other libraries.
 ///
 /// ```
 /// use cotangent_optim::Plateau;
@@ -129,8 +131,8 @@ pub struct Plateau {
 }
 
 impl Plateau {
-    /// Multiplies the rate by `by` after more than `patience` observations without a loss that is lower than the lowest
-    /// by one part in 10⁴.
+    /// Multiplies the rate by `by` after more than `patience` observations without improvement. A loss
+    /// is an improvement if it is below the lowest so far by more than one part in 10⁴.
     ///
     /// # Errors
     /// If `by` is not in `[0, 1)`.
@@ -139,7 +141,7 @@ impl Plateau {
         Ok(Plateau { by, patience, threshold: 1e-4, best: f64::INFINITY, waited: 0, factor: 1.0 })
     }
 
-    /// Takes note of a loss, and returns the factor of the rate from here on. NaN is no improvement.
+    /// Records a loss, and returns the factor of the rate from now on. NaN counts as no improvement.
     pub fn observe(&mut self, loss: f64) -> f64 {
         let needed =
             if self.best.is_finite() { self.best - self.threshold * self.best.abs() } else { self.best };
@@ -186,7 +188,8 @@ mod tests {
             assert!((ours / rate(step as f64) - 1.0).abs() < 1e-14);
         }
     }
-    /// NaN is no improvement, nor is a gain of less than one part in 10⁴, whatever the sign of the loss.
+    /// NaN is no improvement, and neither is a gain of less than one part in 10⁴, whatever the sign of
+    /// the loss.
     #[test]
     fn plateaus_end_with_a_real_improvement() {
         let mut plateau = Plateau::new(0.5, 1).unwrap();

@@ -1,5 +1,5 @@
-//! Riemannian stochastic gradient descent, plain, with momentum, and Nesterov's. Bonnabel 2013; Nickel & Kiela 2017,
-//! eq. 5; Sutskever, Martens, Dahl, Hinton 2013.
+//! Riemannian stochastic gradient descent: plain, with momentum, and with Nesterov's momentum. Bonnabel
+//! 2013; Nickel & Kiela 2017, eq. 5; Sutskever, Martens, Dahl, Hinton 2013.
 
 use cotangent_engine::{Float, Scalar};
 use cotangent_manifolds::Manifold;
@@ -19,7 +19,7 @@ pub struct Sgd {
 
 /// `x ← exp_x(−rate · egrad_to_rgrad(x, g))`, row by row.
 ///
-/// A row-sparse gradient moves the rows it names and leaves all others untouched, to the bit.
+/// A row-sparse gradient moves the rows it names and does not change a bit of the others.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -49,7 +49,8 @@ impl<T: Float> RiemannianSgd<T> {
         Optimiser::with(Sgd { momentum: 0.0, lookahead: false }, rate)
     }
 
-    /// With momentum: `m ← momentum · m + r`, `x ← exp_x(−rate · m)`, and m is carried along. Heavy ball, Polyak 1964.
+    /// With momentum: `m ← momentum · m + r`, `x ← exp_x(−rate · m)`, then m is transported to the new
+    /// x. Heavy ball, Polyak 1964.
     ///
     /// # Errors
     /// If it is not in `[0, 1)`.
@@ -58,7 +59,7 @@ impl<T: Float> RiemannianSgd<T> {
         Ok(self)
     }
 
-    /// With Nesterov's momentum: the step is along `momentum · m + r` with the new m.
+    /// With Nesterov's momentum: the step is along `momentum · m + r`, where m is already updated.
     ///
     /// # Errors
     /// If the momentum is not in `[0, 1)`.
@@ -68,7 +69,7 @@ impl<T: Float> RiemannianSgd<T> {
     }
 }
 
-/// The numbers of a step with momentum.
+/// The coefficients of a step with momentum.
 #[derive(Clone, Copy)]
 struct Heavy {
     momentum: f64,

@@ -1,4 +1,4 @@
-//! What is done with gradients before a step: their norm, clipping, sums of several passes.
+//! Operations on gradients before a step: their norm, clipping, sums of several passes.
 
 mod common;
 
@@ -7,8 +7,8 @@ use cotangent_engine::{Device, Float, Tape, Tensor, rng};
 use cotangent_manifolds::{Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall};
 use cotangent_optim::{Accumulated, DataParallel, GradientSource, OptimError, RiemannianSgd, clip};
 
-/// The gradient of half the squared distance has the distance for its norm: clipped to a length, a step of rate 1 goes
-/// as far as that, all rows together.
+/// The gradient of half the squared distance has the distance as its norm. If it is clipped to a length,
+/// a step of rate 1 moves all rows together by that length.
 #[test]
 fn clipped_steps_have_the_length_that_was_asked_for() {
     struct Clip;
@@ -34,7 +34,7 @@ fn clipped_steps_have_the_length_that_was_asked_for() {
     every_manifold(&mut Clip);
 }
 
-/// Several parameters count as one; of a table, the rows that have a gradient.
+/// Several parameters have one norm together. Of a table, only the rows with a gradient count.
 #[test]
 fn the_norm_is_of_all_parameters_together() {
     let ball = PoincareBall::ball(-1.0).unwrap();
@@ -53,7 +53,7 @@ fn the_norm_is_of_all_parameters_together() {
     assert_eq!((model.0.value().row(0), model.0.value().row(2)), (&[0.0][..], &[0.9][..]));
 }
 
-/// Gradients that explode are what clipping is for: their squares are beyond `f32`.
+/// Clipping must work on exploding gradients, whose squares overflow `f32`.
 #[test]
 fn large_gradients_are_clipped_and_not_lost() {
     let mut x = Param::new("x", Euclidean, Tensor::new([2], vec![0.0_f32, 0.0]));
@@ -64,8 +64,8 @@ fn large_gradients_are_clipped_and_not_lost() {
     assert!((x.value().data()[0] + 3.0).abs() < 1e-6 && (x.value().data()[1] - 4.0).abs() < 1e-6);
 }
 
-/// A norm that overflows, or is NaN by that, clips nothing and is no reason to make gradients 0: the step is
-/// refused, and says with which parameter.
+/// If the norm overflows, or becomes NaN by overflow, gradients must not be clipped to 0. The step is
+/// refused, with the name of the parameter.
 #[test]
 fn norms_that_are_not_finite_are_refused_by_name() {
     type Model<M, T> = (Param<Euclidean, T>, (Param<M, T>, Param<Euclidean, T>));
@@ -91,7 +91,7 @@ fn norms_that_are_not_finite_are_refused_by_name() {
         let mut sgd = clipped();
         let message = step(&mut model, &mut sgd, gradient).unwrap_err().to_string();
         assert_eq!(model.state(), before);
-        // Nor did momenta go on: the next step is a first one.
+        // Momenta did not change either: the next step is like a first one.
         let mut fresh = model.clone();
         step(&mut model, &mut sgd, 0.1).unwrap();
         step(&mut fresh, &mut clipped(), 0.1).unwrap();
@@ -109,7 +109,7 @@ fn norms_that_are_not_finite_are_refused_by_name() {
     assert_eq!(refused::<_, f32>(lorentz, &[1.25, 0.75], 3e38), says("NaN"));
 }
 
-/// Sparse and dense gradients, in any order: their sum is the gradient of the sum.
+/// Sums of sparse and dense gradients in any order are the gradient of the sum.
 #[test]
 fn accumulated_gradients_are_those_of_the_sum() {
     let x = Param::new("x", Euclidean, Tensor::from_fn([4, 2], |i| i as f64));
@@ -131,7 +131,8 @@ fn accumulated_gradients_are_those_of_the_sum() {
     }
 }
 
-/// A batch in parts, of which some touch the same rows, steps as the whole does; for any number of threads to the bit.
+/// A batch in parts, some of which touch the same rows, gives the same step as the whole batch. The bits
+/// do not depend on the number of threads.
 #[test]
 fn a_batch_in_parts_is_a_batch() {
     let ball = PoincareBall::ball(-1.0).unwrap();
@@ -155,7 +156,7 @@ fn a_batch_in_parts_is_a_batch() {
                 });
                 loss.unwrap()
             };
-            // Fewer parts after more: what is left of them must not count.
+            // Fewer parts than before: leftovers of earlier parts must not count.
             [&rows[..], &rows[..20], &rows[5..]].map(step).to_vec()
         });
         (losses, model.0.value().clone(), model.1.value().clone())

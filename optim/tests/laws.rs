@@ -1,4 +1,4 @@
-//! Laws 23, 60 and 61 of the optimisers: what a step must be, whatever the manifold.
+//! Laws 23, 60 and 61 of the optimisers: properties of a step on any manifold.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn one_exact_step_lands_on_the_target() {
     every_manifold(&mut Lands);
 }
 
-/// Steps go along geodesics, and by retraction only where that is asked for.
+/// Steps go along geodesics. Retractions are used only on request.
 #[test]
 fn retractions_are_used_on_request() {
     fn compare<M: Manifold>(m: M) {
@@ -77,7 +77,7 @@ trait Stepping {
     fn run_adam(&mut self, adam: RiemannianAdam<f64>);
 }
 
-/// Law 60: the trajectory of moved points towards moved targets is the moved trajectory.
+/// Law 60: if start and targets are moved by an isometry, the trajectory is the moved trajectory.
 #[test]
 fn trajectories_commute_with_isometries() {
     struct Run<M> {
@@ -113,7 +113,8 @@ fn trajectories_commute_with_isometries() {
             Tensor::new(table.shape().clone(), moved.collect())
         };
         all(|name, optimise| {
-            // A second moment for each coordinate is for the axes of Euclidean space: see the mutant below.
+            // One second moment per coordinate depends on the axes of Euclidean space: see the mutant
+            // below.
             if m.moments(m.ambient(dim)) > 1 && name != "sgd" {
                 return;
             }
@@ -137,7 +138,7 @@ fn trajectories_commute_with_isometries() {
         y
     };
     commutes(Euclidean, 3, 2.0, turned);
-    // In the ball, a translation besides.
+    // In the ball, followed by a translation.
     for kappa in [-1.0, 0.5] {
         let ball = Stereographic::new(kappa).unwrap();
         let by = Row::from([0.3, -0.4, 0.2]);
@@ -152,7 +153,7 @@ fn trajectories_commute_with_isometries() {
     commutes(Sphere::new(1.0).unwrap(), 3, 1.2, turned);
     let product = Product::new(PoincareBall::ball(-1.0).unwrap(), 2, Sphere::new(1.0).unwrap());
     commutes(product, 4, 1.2, |x| [&[-x[1], x[0]], &turned(&x[2..])[..]].concat());
-    // The rows of a frame, turned; the congruence with an invertible matrix.
+    // A rotation of a frame's rows, and the congruence with an invertible matrix.
     let rows = |x: &[f64]| {
         let n = x.len() / 2;
         let columns = [0, 1].map(|j| turned(&(0..n).map(|i| x[2 * i + j]).collect::<Vec<_>>()));
@@ -168,7 +169,7 @@ fn trajectories_commute_with_isometries() {
     commutes(Spd::affine_invariant(2), 3, 1.5, congruence);
 }
 
-/// Law 60: in Euclidean space every algorithm is the Euclidean one, to the bit, in either type.
+/// Law 60: in Euclidean space every algorithm is the textbook one, to the bit, in either type.
 #[test]
 fn euclidean_trajectories_are_the_textbook_ones() {
     fn textbook<T: Float>(which: &str) {
@@ -250,8 +251,8 @@ fn a_second_moment_for_each_coordinate_is_not_equivariant() {
     assert!((a[0] - 2.0_f64.sqrt() * b[0]).abs() > 0.01);
 }
 
-/// Law 61: a sparse step is the dense one on the rows that have a gradient, and leaves the others, to the bit; rows
-/// that are read twice have their gradients summed first.
+/// Law 61: a sparse step equals the dense one on the rows that have a gradient, and does not change a
+/// bit of the others. Gradients of rows that are read twice are summed first.
 #[test]
 fn sparse_steps_equal_dense_ones_on_touched_rows() {
     fn compare<M: Manifold, A: Algorithm>(m: M, optimiser: Optimiser<A, f64>) {
@@ -299,9 +300,10 @@ fn sparse_steps_equal_dense_ones_on_touched_rows() {
     compare(Spd::affine_invariant(2), adam());
 }
 
-/// Law 61: a momentum is tangent at the point it was carried to, and kept its norm. With gradients that are zero from the
-/// second step on it is only scaled and carried, and the points go on along a geodesic: 0.5, 0.25, … of the first step.
-/// Stiefel's transport is none that keeps norms, and says so.
+/// Law 61: a transported momentum is tangent at the new point and keeps its norm. If gradients are zero
+/// from the second step on, the momentum is only scaled and transported. The points then continue along
+/// a geodesic, with steps of 0.5, 0.25, … times the first. Stiefel is left out, because its transport
+/// does not keep norms, as documented.
 #[test]
 fn momenta_are_carried_isometrically() {
     struct Glide;
@@ -328,7 +330,7 @@ fn momenta_are_carried_isometrically() {
     every_manifold(&mut Glide);
 }
 
-/// Weight decay goes along the geodesic to the origin.
+/// Weight decay moves along the geodesic to the origin.
 #[test]
 fn decay_shrinks_distances_to_the_origin() {
     struct Shrink;
@@ -354,14 +356,15 @@ fn decay_shrinks_distances_to_the_origin() {
     every_manifold(&mut Shrink);
 }
 
-/// The factors of a product have momenta and second moments of their own: a step of each is the step of the product.
+/// The factors of a product have their own momenta and second moments: a step of the product is a step
+/// of each factor.
 #[test]
 fn products_are_stepped_factor_by_factor() {
     fn compare<A: Algorithm>(optimiser: Optimiser<A, f64>) {
         let (ball, sphere) = (PoincareBall::ball(-1.0).unwrap(), Sphere::new(1.0).unwrap());
         let product = Product::new(ball, 2, sphere);
         let mut rng = rng::stream(11, 0, 0);
-        // A target far off in one factor and near in the other.
+        // A target that is far away in one factor and near in the other.
         let [start, near] = [0.5, 0.6].map(|radius| points(&product, 10, 4, radius, &mut rng));
         let target = (points(&ball, 10, 2, 3.0, &mut rng), product.parts(&near).1);
         let (left, right) = product.parts(&start);
@@ -388,7 +391,8 @@ fn products_are_stepped_factor_by_factor() {
     compare(RiemannianSgd::new(0.1).unwrap().nesterov(0.9).unwrap().decay(0.1).unwrap());
 }
 
-/// Averages of parameters go along geodesics, the uniform one half of the way to the second point.
+/// Averages of parameters move along geodesics. The uniform one goes half of the way to the second
+/// point.
 #[test]
 fn averages_go_along_geodesics() {
     struct Averages;
@@ -433,7 +437,7 @@ fn threads_do_not_show() {
     assert_eq!(run(1), run(3));
 }
 
-/// A step by the gradient `weights` of some rows, or of all.
+/// Takes a step with the gradient `weights` of some rows, or of all rows.
 fn step_by<M: Manifold, A: Algorithm>(
     x: &mut Param<M, f32>,
     optimiser: &mut Optimiser<A, f32>,
@@ -446,8 +450,8 @@ fn step_by<M: Manifold, A: Algorithm>(
     optimiser.step(x, &tape.backward((read * tape.constant(weights)).sum()))
 }
 
-/// A finite gradient that leads to something that is not, by overflow, leaves its row as it is, with all that
-/// is kept for it, in dense and in sparse steps.
+/// If a finite gradient overflows to a result that is not finite, the row and its state stay unchanged,
+/// in dense and in sparse steps.
 #[test]
 fn rows_whose_step_is_not_finite_stay() {
     fn stays<M: Manifold, A: Algorithm>(
@@ -457,7 +461,7 @@ fn rows_whose_step_is_not_finite_stay() {
         fresh: impl Fn() -> Optimiser<A, f32>,
     ) {
         let mut rng = rng::stream(12, 0, 0);
-        // More rows than a task of a step has.
+        // More rows than one task of a step.
         let (n, at, width) = (900, 411, bad.len());
         let start: Tensor<f32> = points(&m, n, dim, 0.5, &mut rng);
         let small = Tensor::from_fn([n, width], |i| (i as f32).sin() * 0.1);
@@ -473,7 +477,7 @@ fn rows_whose_step_is_not_finite_stay() {
             assert_eq!(error, OptimError::NotFinite { param: "w".into(), row: at }, "{}", M::NAME);
             assert_eq!(x.value().row(at), start.row(at), "{}", M::NAME);
             assert!(x.value().data().iter().all(|x| x.is_finite()));
-            // Nothing is left of it: the row goes as one whose first step this is.
+            // No trace of the failed step is left: the row's next step is like its first one.
             let mut again = x.clone();
             step_by(&mut x, &mut optimiser, rows, &weights(&small)).unwrap();
             step_by(&mut again, &mut fresh(), rows, &weights(&small)).unwrap();
@@ -491,19 +495,20 @@ fn rows_whose_step_is_not_finite_stay() {
     stays(Euclidean, 3, &[0.1, 3e38, 0.1], sgd);
     stays(Euclidean, 700, &wide, sgd);
     stays(Euclidean, 3, &[0.1, 3e38, 0.1], || momentum().decay(0.1).unwrap().group("", 1e5, 0.1).unwrap());
-    // Their squares are beyond `f32`: steps of length 0 for ever after.
+    // Their squares overflow `f32`. Without the check, all later steps would have length 0.
     stays(Euclidean, 3, &[0.1, 1e20, 0.1], adam);
     stays(Euclidean, 3, &[0.1, 1e20, 0.1], || adam().amsgrad());
     stays(ball, 3, &[0.1, 1e30, 0.1], adam);
     stays(ball, 3, &[0.1, 1e30, 0.1], || adam().amsgrad());
     stays(flat, 2, &[0.1, 3e38], sgd);
     stays(flat, 2, &[0.1, 3e38], || momentum().group("", 1e5, 0.0).unwrap());
-    // Of a product all factors.
+    // In a product, all factors of the row stay.
     stays(Product::new(ball, 2, Euclidean), 3, &[0.1, 0.1, 3e38], sgd);
     stays(Product::new(ball, 2, Euclidean), 3, &[0.1, 0.1, 1e20], adam);
 }
 
-/// Weight decay goes to the origin, and no way leads there from the other component of the orthogonal group.
+/// Weight decay moves to the origin. From the other component of the orthogonal group there is no
+/// geodesic to it.
 #[test]
 fn decay_without_a_way_to_the_origin_is_refused() {
     let m = Stiefel::new(2, 2);
@@ -532,8 +537,8 @@ fn decay_without_a_way_to_the_origin_is_refused() {
     let start = Tensor::new([2, 5], [&[0.5][..], frames(-1.0).row(0), &[0.5], frames(-1.0).row(1)].concat());
     let wide = Tensor::from_fn([2, 5], |i| (i as f32).cos());
     refused(Product::new(Euclidean, 1, m), &start, &wide, sgd().decay(0.1).unwrap());
-    // In its own component, and without decay, it goes on; and what is too large by itself is no matter of
-    // decay.
+    // In the origin's component, or without decay, the step succeeds. A gradient that is too large by
+    // itself is not blamed on decay.
     let mut x = Param::new("frames", m, frames(1.0));
     step_by(&mut x, &mut sgd().decay(0.1).unwrap(), None, &weights).unwrap();
     let mut x = Param::new("frames", m, frames(-1.0));
@@ -566,7 +571,7 @@ fn bad_input_is_refused_by_name_and_changes_nothing() {
     *x.value_mut() = Tensor::new([1, 2], vec![0.1, 0.2]);
     let message = step(&mut x, 1.0).unwrap_err();
     assert_eq!(message, "parameter \"points\" of shape [1, 2]: a state of shape [2, 2]");
-    // As many elements in other rows.
+    // The same number of elements in other rows.
     *x.value_mut() = Tensor::new([4, 1], vec![0.1, 0.2, 0.3, 0.4]);
     let message = step(&mut x, 1.0).unwrap_err();
     assert_eq!(message, "parameter \"points\" of shape [4, 1]: a state of shape [2, 2]");
@@ -574,7 +579,7 @@ fn bad_input_is_refused_by_name_and_changes_nothing() {
     step(&mut x, 1.0).unwrap();
     assert_ne!(*x.value(), before);
 
-    // Of several parameters none is moved; the one to blame goes by its path.
+    // If one of several parameters is bad, none is moved. The error names its path.
     let mut layers = [x.clone(), Param::new("points", ball, before)];
     let still = layers.each_ref().map(|layer| layer.value().clone());
     let tape = Tape::new();

@@ -1,4 +1,5 @@
-//! Wrong optimisers that have been shipped elsewhere: for each the law that the right one obeys and the wrong one does not.
+//! Wrong optimisers that have been released elsewhere. For each, a law that the right one obeys and the
+//! wrong one breaks.
 
 mod common;
 
@@ -7,16 +8,16 @@ use cotangent_engine::{Row, Tape, Tensor, rng};
 use cotangent_manifolds::{Manifold, Param, ParamOnTape, Stereographic};
 use cotangent_optim::{RiemannianAdam, RiemannianSgd};
 
-/// What is wrong.
+/// The fault of an optimiser.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
     /// The momentum starts from the gradient with respect to the coordinates.
     StartedFromEuclideanGradient,
-    /// The momentum is left behind when its point moves.
+    /// The momentum is not transported when its point moves.
     NotTransported,
-    /// The step counter goes up twice a step.
+    /// The step counter is increased twice per step.
     CountedTwice,
 }
 use Fault::*;
@@ -42,7 +43,7 @@ fn table(x: &Row<f64>) -> Tensor<f64> {
     Tensor::new([1, x.len()], x.to_vec())
 }
 
-/// Where momentum takes a point that is pulled to a target once, and then not any more.
+/// The end point of momentum steps: the point is pulled to a target in the first step only.
 fn glide(fault: Fault) -> Row<f64> {
     let (m, [mut x, target]) = (ball(), start_and_target());
     // The Riemannian gradient of half the squared distance.
@@ -62,7 +63,8 @@ fn glide(fault: Fault) -> Row<f64> {
     x
 }
 
-/// Laws 23 and 61: the point goes along the geodesic to its target, each step half as far as the one before.
+/// Laws 23 and 61: the point moves along the geodesic to its target, and each step is `MU` times as long
+/// as the one before.
 fn glides(end: &Row<f64>) -> bool {
     let (m, [start, target]) = (ball(), start_and_target());
     let part = RATE * (0..STEPS).map(|k| MU.powi(k)).sum::<f64>();
@@ -86,7 +88,7 @@ fn momenta() {
     }
 }
 
-/// The first step of Adam is as long as its rate, whatever the gradient (Kingma & Ba 2015, section 2.1).
+/// The length of Adam's first step is the rate, for any gradient (Kingma & Ba 2015, section 2.1).
 fn first_step(x: &Row<f64>) -> bool {
     (ball().dist(&start_and_target()[0], x) / RATE - 1.0).abs() < 1e-6
 }

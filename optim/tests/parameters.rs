@@ -1,10 +1,10 @@
-//! Which parameters are one and which are two, and what their optimisers keep of them.
+//! Identity of parameters: which are the same and which are separate, and what optimisers keep for them.
 
 use cotangent_engine::{Gradients, Tape, Tensor};
 use cotangent_manifolds::{Euclidean, Module, Param, ParamOnTape, Path, Visitor, VisitorMut};
 use cotangent_optim::{Accumulated, Average, GradientSource, RiemannianSgd, clip};
 
-/// A clone is a parameter of its own: on a tape, for an optimiser and for an average.
+/// A clone is a separate parameter: on a tape, for an optimiser and for an average.
 #[test]
 fn clones_are_parameters_of_their_own() {
     let teacher = Param::new("w", Euclidean, Tensor::new([1], vec![3.0_f64]));
@@ -19,7 +19,7 @@ fn clones_are_parameters_of_their_own() {
     let of = |param: &Param<Euclidean, f64>| gradients.param(param.id()).unwrap().to_dense(1, 1)[0];
     assert_eq!((of(&teacher), of(&student)), (2.0, 5.0));
 
-    // Six from one: momenta, averages and steps are those of six.
+    // Six clones of one: momenta, averages and steps are those of six parameters.
     let mut many = vec![Param::new("w", Euclidean, Tensor::new([1], vec![0.0_f64])); 6];
     let mut alone = many.clone();
     let mut together = RiemannianSgd::new(1.0).unwrap().momentum(0.5).unwrap();
@@ -50,7 +50,7 @@ fn clones_are_parameters_of_their_own() {
     }
 }
 
-/// Going back to the best model keeps its parameters, and with them what the optimiser knows.
+/// Restoring the best model's values keeps the parameters' identity, and so the optimiser's state.
 #[test]
 fn a_restored_state_keeps_momenta() {
     let mut x = Param::new("x", Euclidean, Tensor::new([1], vec![0.0_f64]));
@@ -67,8 +67,8 @@ fn a_restored_state_keeps_momenta() {
     assert_eq!(step(&mut x), -1.0 - 1.75);
 }
 
-/// A parameter in two places of a module counts once: its gradient is the sum over them, and it goes one
-/// step.
+/// A parameter that a module has in two places counts once. Its gradient is the sum over both places,
+/// and it takes one step.
 #[test]
 fn tied_weights_are_stepped_once() {
     struct Tied(Param<Euclidean, f64>);

@@ -1,7 +1,9 @@
-//! Every solver on every manifold finds the known minimum: of half the squared distance to a point, and of Rosenbrock's
-//! function in normal coordinates, whose valley is curved and 250 times as steep across as along.
+//! Every solver on every manifold finds the known minimum of two functions: half the squared distance to
+//! a point, and Rosenbrock's function in normal coordinates, whose valley is curved and 250 times as
+//! steep across as along.
 //!
-//! `cargo test -p cotangent-optim --test rates -- --nocapture --test-threads 1` prints how fast: the tables of RESULTS.md.
+//! `cargo test -p cotangent-optim --test rates -- --nocapture --test-threads 1`
+//! prints how fast they are: the tables of RESULTS.md.
 
 mod common;
 
@@ -10,8 +12,8 @@ use cotangent_engine::{Row, Tensor, rng};
 use cotangent_manifolds::{HalfSpace, Klein, Lorentz, Manifold, PoincareBall, Point};
 use cotangent_optim::solvers::{Problem, Solution, Stopping};
 
-/// A line of a table: iterations and evaluations of each solver, and the decades that the gradient loses in an iteration,
-/// in the mean.
+/// Prints a line of a table. For each solver: iterations, evaluations, and by how many decades the
+/// gradient shrinks per iteration on average.
 fn tabulate(name: &str, solutions: &[Solution]) {
     let entries = solutions.iter().map(|solution| {
         let iterations = solution.log.len() - 1;
@@ -21,7 +23,7 @@ fn tabulate(name: &str, solutions: &[Solution]) {
     println!("| {name} |{}", entries.collect::<String>());
 }
 
-/// The solutions by every solver, all of them near the minimum.
+/// The solutions of every solver. Checks that all are near the minimum.
 fn solutions<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
     name: &str,
     problem: &mut Problem<M, F>,
@@ -40,7 +42,7 @@ fn solutions<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
     found
 }
 
-/// Quadratic along every geodesic through its minimum: a few steps.
+/// This cost is quadratic along every geodesic through its minimum, so a few steps suffice.
 #[test]
 fn distances_are_minimised_in_a_few_steps() {
     struct Distance;
@@ -59,8 +61,8 @@ fn distances_are_minimised_in_a_few_steps() {
     every_manifold(&mut Distance);
 }
 
-/// `10 (c₂ − c₁²)² + (1 − c₁)² + Σ_{i>2} cᵢ²` of the coordinates of log_p x about a point p, in units of [`Valley::UNIT`].
-/// Rosenbrock 1960, with 10 for his 100, from his start (−1.2, 1).
+/// `10 (c₂ − c₁²)² + (1 − c₁)² + Σ_{i>2} cᵢ²`, where c are the coordinates of log_p x at a point p, in
+/// units of [`Valley::UNIT`]. Rosenbrock 1960, with 10 in place of his 100, from his start (−1.2, 1).
 struct Valley {
     /// From tangent vectors to coordinates: `[width, dim]`.
     coordinates: Tensor<f64>,
@@ -75,7 +77,7 @@ impl Valley {
     fn new<M: Manifold>(m: &M, dim: usize, radius: f64) -> Self {
         let mut rng = rng::stream(2, 0, 0);
         let p: Row<f64> = m.random_point(dim, 0.3 * radius, &mut rng);
-        // An orthonormal basis, by Gram and Schmidt.
+        // An orthonormal basis, by Gram–Schmidt.
         let mut basis: Vec<Row<f64>> = Vec::new();
         while basis.len() < dim {
             let mut v = m.random_tangent(&p, &mut rng);
@@ -95,7 +97,7 @@ impl Valley {
     }
 }
 
-/// Every solver in the valley.
+/// Every solver's solution in the valley.
 fn valley<M: Manifold>(name: &str, m: M, dim: usize, radius: f64) -> Vec<Solution> {
     let valley = Valley::new(&m, dim, radius);
     let mut problem = Problem::on_tape(m, |x| {
@@ -126,7 +128,8 @@ fn the_end_of_a_curved_valley_is_found() {
     every_manifold(&mut Rosenbrock);
 }
 
-/// The space looks the same from every point and in every model, so the solvers take the same steps in all of them.
+/// The space looks the same from every point and in every model, so the solvers take the same steps in
+/// all models.
 #[test]
 fn solvers_take_the_same_steps_in_every_model() {
     let models = [
@@ -135,7 +138,7 @@ fn solvers_take_the_same_steps_in_every_model() {
         valley("Klein", Klein::new(-1.0).unwrap(), 3, 2.0),
         valley("half-space", HalfSpace::new(-1.0).unwrap(), 3, 2.0),
     ];
-    // The trust region's Hessian is a difference of gradients.
+    // The trust region has a lower tolerance, because its Hessian is a difference of gradients.
     let tolerances = [1e-8, 1e-8, 1e-8, 1e-4];
     for model in &models[1..] {
         for (i, (solution, expected)) in model.iter().zip(&models[0]).enumerate() {

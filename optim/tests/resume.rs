@@ -1,4 +1,4 @@
-//! Law 62: a run that is resumed from a checkpoint is the run that was not stopped, to the bit.
+//! Law 62: a run that is resumed from a checkpoint equals the run without a stop, to the bit.
 
 use std::path::Path;
 
@@ -33,9 +33,9 @@ impl<T: Float> Model<T> {
 #[derive(Serialize, Deserialize)]
 struct Progress {
     step: u64,
-    /// Of the streams that every step has of its own.
+    /// Seed of the random streams that each step makes anew.
     seed: u64,
-    /// A stream that all steps draw from.
+    /// A random stream that all steps share.
     random: rng::Rng,
     schedule: Schedule,
     average: AverageState,
@@ -85,10 +85,10 @@ fn resumes<A: Algorithm, T: Float>(file: &Path, optimiser: &Optimiser<A, T>) {
         schedule: schedule.clone(),
         average: Average::<T>::uniform().state(&Model::<T>::new(20)),
     };
-    // Without a stop.
+    // A run without a stop.
     let (mut model, mut whole, mut progress) = (Model::new(20), optimiser.clone(), fresh());
     train(&mut model, &mut whole, &mut averages[0], &mut progress, 20);
-    // Stopped, and resumed in a new model.
+    // A run that is stopped, and resumed in a new model.
     let (mut first, mut half, mut part) = (Model::new(20), optimiser.clone(), fresh());
     train(&mut first, &mut half, &mut averages[1], &mut part, 11);
     checkpoint::save(file, &first, &half, &part).unwrap();
@@ -164,8 +164,8 @@ fn checkpoints_of_something_else_are_refused_by_name() {
     );
 }
 
-/// A run that goes on with another setting goes on to another result: each is compared, the rate alone is
-/// free.
+/// A run resumed with another setting would get another result. So every setting is compared, except the
+/// rate.
 #[test]
 fn checkpoints_of_other_settings_are_refused_by_name() {
     type Changed<A> = (&'static str, fn(Optimiser<A, f64>) -> Optimiser<A, f64>);
@@ -176,7 +176,7 @@ fn checkpoints_of_other_settings_are_refused_by_name() {
         let load =
             |model: &mut _, optimiser: &mut _| checkpoint::load::<A, _, _, u64>(&file, model, optimiser);
         for &(want, change) in all {
-            // In either run.
+            // The changed setting may be in either run.
             checkpoint::save(&file, &model, &fresh(), &5_u64).unwrap();
             let found = load(&mut model, &mut change(fresh())).unwrap_err().to_string();
             assert!(found.ends_with(&format!("optimiser with {want} in this run")), "{found}");
@@ -186,7 +186,7 @@ fn checkpoints_of_other_settings_are_refused_by_name() {
             assert!(found.contains(&format!("optimiser with {name}: ")), "{found}");
             load(&mut model, &mut change(fresh())).unwrap();
         }
-        // Groups have no order.
+        // The order of groups does not matter.
         let mut other_rate = fresh();
         other_rate.set_rate(0.7).unwrap();
         let ordered = |a: &str, b: &str| fresh().group(a, 0.5, 0.0).unwrap().group(b, 0.5, 0.0).unwrap();
@@ -223,9 +223,9 @@ fn checkpoints_of_other_settings_are_refused_by_name() {
     refused(|| RiemannianSgd::new(0.05).unwrap().momentum(0.5).unwrap(), &[&sgd[..], &everywhere()].concat());
 }
 
-/// A checkpoint says on which instruction set it was written. A run that goes on on another has other bits,
-/// and says so. The variable that lowers the instruction set is read once in a process: this test is run in
-/// two.
+/// A checkpoint says on which instruction set it was written. A run resumed on another one may get other
+/// bits, and says so. The variable that lowers the instruction set is read once per process, so the test
+/// starts itself again in other processes.
 #[test]
 fn another_instruction_set_is_said() {
     const FILE: &str = "COTANGENT_TEST_CHECKPOINT";
@@ -282,10 +282,10 @@ fn damaged_and_hostile_checkpoints_are_refused_and_change_nothing() {
         std::fs::write(&file, damaged).unwrap();
         message();
     }
-    // Whole files: a name of 2⁵⁰ bytes, and a point that is none.
+    // Files with a correct checksum: one with a name of 2⁵⁰ bytes, one with a point off its manifold.
     cotangent_engine::files::checkpoint::save(&file, 2, &(1_u64 << 50)).unwrap();
     assert!(message().ends_with("LimitExceeded"));
-    // One that was written before there were settings in it.
+    // A file from the version before settings were stored.
     cotangent_engine::files::checkpoint::save(&file, 1, &(1_u64 << 50)).unwrap();
     let found = message();
     assert!(found.ends_with("checkpoint of version 1, this program reads version 2"), "{found}");

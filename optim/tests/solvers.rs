@@ -1,4 +1,4 @@
-//! The solvers find the known minima, from far off, to the last digits that the cost has.
+//! The solvers find known minima from far away, to the last digits of the cost.
 
 mod common;
 
@@ -8,7 +8,7 @@ use cotangent_manifolds::{Euclidean, Lorentz, Manifold, PoincareBall, Point, Spd
 use cotangent_optim::solvers::{Outcome, Problem, Stopping, gradient_descent, trust_region};
 use rand::RngExt;
 
-/// Law 44: at the Fréchet mean the logarithms of the points vanish in sum.
+/// Law 44: at the Fréchet mean, the logarithms of the points add up to zero.
 #[test]
 fn frechet_means_are_stationary() {
     fn mean<M: Manifold>(m: M, dim: usize, radius: f64) {
@@ -43,7 +43,8 @@ fn frechet_means_are_stationary() {
     mean(Euclidean, 3, 3.0);
 }
 
-/// A quadratic with eigenvalues from 1 to 100: conjugate gradients and the others, by far, beat steepest descent.
+/// A quadratic with eigenvalues from 1 to 100. Conjugate gradients and L-BFGS need fewer evaluations
+/// than steepest descent.
 #[test]
 fn quadratics_are_solved_in_few_evaluations() {
     let n = 20;
@@ -64,7 +65,7 @@ fn quadratics_are_solved_in_few_evaluations() {
     assert!(cg < descent && bfgs < descent / 2, "{evaluations:?}");
 }
 
-/// Newton's convergence near the minimum: the gradient is squared in each step.
+/// Newton's convergence near the minimum: each step squares the gradient.
 #[test]
 fn trust_regions_converge_quadratically() {
     let ball = PoincareBall::ball(-1.0).unwrap();
@@ -120,7 +121,7 @@ fn the_sample_covariance_is_the_most_likely_one() {
     }
 }
 
-/// What is not a number stops the solver, and a gradient that is not the cost's is noticed.
+/// NaN stops the solver, and a wrong gradient is noticed.
 #[test]
 fn bad_problems_end() {
     let mut nan = Problem::new(Euclidean, |x: &Row<f64>| (f64::NAN, x.clone()));

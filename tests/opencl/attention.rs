@@ -1,4 +1,4 @@
-//! Attention of every score, in each of its forms.
+//! Attention with every score, in each of its forms.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ fn along_edges() {
     let pairs = [(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (0, 1), (3, 3), (2, 0)];
     let edges = Arc::new(Sparsity::new(4, 5, &pairs)); // a row and a column without elements
     for similarity in Similarity::ALL {
-        // Queries above all their keys' cones only shift their scores: what adds up to next to no gradient is a hundred
-        // times as large.
+        // Where queries are above the cones of all their keys, only their scores shift. Their gradients
+        // then cancel to almost nothing, from terms that are a hundred times as large.
         let cancels = matches!(similarity, Similarity::UmbralCone { .. });
         same!(if cancels { 1024.0 } else { 32.0 }, [[4, 2, 4], [5, 2, 4], [5, 2, 3]], |v| {
             Attention::new(similarity, 4).along_edges(v[0], v[1], v[2], &edges, None)

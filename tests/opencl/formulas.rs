@@ -1,4 +1,4 @@
-//! All formulas of the registry, both passes, in both types.
+//! All formulas of the registry, in both passes and both types.
 
 use cotangent::engine::registry::{Formula, Kind};
 use cotangent::prelude::*;
@@ -6,12 +6,14 @@ use cotangent::prelude::*;
 use crate::draws::{all, inputs};
 use crate::{device, difference, formulas_of, run};
 
-/// With numbers for each row, elementwise and row formulas give the same bits, values and gradients. A number that holds
-/// for all rows has the sum of their gradients for its own, which the processor adds up in the elements' type and a
-/// device in `f64`: each addition may round by half an ulp of what all terms come to together. The pairings of a pair
-/// formula are a matrix product, whose terms are added in another order.
+/// If every parameter is given as one number per row, elementwise and row formulas give the same bits,
+/// in values and gradients. A number for all rows has a gradient that is a sum over the rows. The
+/// processor adds it up in the elements' type, a device in `f64`. Each addition may round by half an ulp
+/// of the sum of all terms' absolute values. The pairings of a pair formula are a matrix product, whose
+/// terms are added in another order.
 ///
-/// Rows may differ by `ulp` roundings of their largest element, the gradients of numbers by as many of the largest of them.
+/// Rows may differ by `ulp` roundings of their largest element, gradients of numbers by `ulp` roundings
+/// of the largest one.
 pub(crate) fn check<T: Float>(
     formula: &Formula,
     operation: &'static dyn Operation<T>,
@@ -19,7 +21,8 @@ pub(crate) fn check<T: Float>(
     ulp: f64,
 ) {
     let is_pair = matches!(formula.kind, Kind::Pair { .. });
-    // Rows that fill the groups in which a GPU computes them or do not, and their lanes.
+    // Numbers of rows that fill the groups of a GPU or do not, and widths that fill their lanes or do
+    // not.
     for (n, width) in [(1, 3), (7, 5), (33, 17), (64, 8), (95, 65)] {
         let mut rng = rng::stream(n as u64, 0, 0);
         let inputs: Vec<Tensor<T>> = inputs(formula, n, width, &mut rng).iter().map(Tensor::cast).collect();
@@ -38,7 +41,8 @@ pub(crate) fn check<T: Float>(
         }
         let [by_row, want_by_row] = both(&inputs.iter().map(|x| spread(x, n)).collect::<Vec<_>>());
         for (k, (got, want)) in by_row.iter().zip(&want_by_row).enumerate() {
-            // What a number for each row receives may cancel: its unit is the largest of all rows.
+            // The gradient of a number for each row may cancel, so it is measured against the largest of
+            // all rows.
             let elements = if k > 0 && inputs[k - 1].len() <= n { got.len() } else { got.len() / n };
             for row in 0..got.len() / elements {
                 let of_row =
@@ -62,14 +66,14 @@ pub(crate) fn check<T: Float>(
     }
 }
 
-/// A number that holds for all rows, for each of them.
+/// Repeats a number that holds for all rows, once for each row.
 fn spread<T: Float>(x: &Tensor<T>, n: usize) -> Tensor<T> {
     if x.len() == 1 { Tensor::from_fn([n], |_| x.data()[0]) } else { x.clone() }
 }
 
-/// Infinities, NaN and the largest number, in one element of one input after another, first, last and between: equal
-/// results, and NaN for NaN. Rows may differ by `ulp` roundings of their largest element; the largest number is left out
-/// where they may.
+/// Puts infinities, NaN and the largest number into one element of one input at a time: the first, the
+/// last and one between. Results are equal, and NaN where they are NaN. Rows may differ by `ulp`
+/// roundings of their largest element. If `ulp` is not 0, the largest number is left out.
 pub(crate) fn check_special<T: Float>(
     formula: &Formula,
     operation: &'static dyn Operation<T>,
@@ -83,7 +87,8 @@ pub(crate) fn check_special<T: Float>(
     let mut given: Vec<Tensor<T>> = of(n).iter().map(|x| spread(&x.cast(), n)).collect();
     for (k, x) in given.iter_mut().enumerate() {
         let elements = x.len() / n;
-        // The largest number is one for vectors only: each library has its own circular functions of such.
+        // The largest number is used for vectors only, because libraries differ in circular functions of
+        // such large arguments.
         let special = &special[..if elements > 1 { 4 } else { 3 }];
         for (place, element) in [0, elements / 2, elements - 1].into_iter().enumerate() {
             for (i, &special) in special.iter().enumerate() {
@@ -141,7 +146,7 @@ fn every_formula_of_the_registry_is_what_it_is_on_the_processor() {
     }
 }
 
-/// Many arguments, so that a function that is rounded otherwise now and then is found.
+/// Many arguments, to find a function that rounds differently now and then.
 #[test]
 fn what_is_rounded_is_rounded_alike() {
     let Some(device) = device() else { return };

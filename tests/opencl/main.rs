@@ -1,4 +1,5 @@
-//! Everything on an OpenCL device against the processor. Where there is no device, the tests pass with a message.
+//! Compares every computation on an OpenCL device with the processor. Without a device, the tests pass
+//! with a message.
 
 macro_rules! same {
     ($ulp:expr, [$($shape:expr),*], $computation:expr) => {
@@ -17,7 +18,7 @@ mod without_f64;
 use cotangent::engine::registry::{Formula, Kind};
 use cotangent::prelude::*;
 
-/// The first device; `None`, with a message, where there is none.
+/// The first device, or `None` with a message if there is none.
 fn device() -> Option<Device> {
     match Device::opencl(0) {
         Ok(device) => Some(device),
@@ -31,9 +32,9 @@ fn device() -> Option<Device> {
 const ITEMS: &str = "COTANGENT_ROW_ITEMS";
 const WITHOUT_F64: &str = "COTANGENT_DEVICE_F64";
 
-/// A few formulas that have, together, every manifold, domain, count of operands and elementary function that there is. A
-/// device's variants compute all formulas by the same skeletons: each variant is tested with these, as every formula's
-/// programs have to be compiled for it.
+/// A few formulas that together have every manifold, domain, operand count and elementary function. A
+/// device's variants compute all formulas by the same skeletons, and every formula's programs have to be
+/// compiled again for each variant. So each variant is tested with these formulas only.
 fn sample() -> Vec<&'static Formula> {
     let features = |formula: &Formula| {
         let mut all = match formula.kind {
@@ -52,7 +53,7 @@ fn sample() -> Vec<&'static Formula> {
         all
     };
     let mut seen = std::collections::HashSet::new();
-    // The expressions' variables have numbers.
+    // Variables of the expressions have numbered names.
     let is_variable =
         |word: &String| word.strip_prefix('t').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
     let is_new = |formula: &&Formula| {
@@ -62,13 +63,13 @@ fn sample() -> Vec<&'static Formula> {
     draws::all().filter(is_new).collect()
 }
 
-/// All formulas in `f64` with one work-item a row; in the variants, [a few](sample).
+/// All formulas in `f64` with one work-item per row; in the variants, [a few](sample).
 fn formulas_of<T: Float>() -> Vec<&'static Formula> {
     if T::NAME == "f64" && std::env::var_os(ITEMS).is_none() { draws::all().collect() } else { sample() }
 }
 
-/// Rows as a GPU computes them, eight work-items for each, on whatever device there is: tests of this file once more, in a
-/// process of their own.
+/// Runs tests of this file again in another process, where rows are computed as on a GPU: with eight
+/// work-items for each, whatever the device.
 #[test]
 fn the_same_with_several_work_items_a_row() {
     if std::env::var_os(ITEMS).is_some() || device().is_none() {
@@ -78,7 +79,7 @@ fn the_same_with_several_work_items_a_row() {
     in_a_process(&names, &[(ITEMS, "8")]);
 }
 
-/// Tests of this file by name, with some environment variables.
+/// Runs the named tests of this file in another process with these environment variables.
 fn in_a_process(names: &[&str], variables: &[(&str, &str)]) {
     let tests = std::env::current_exe().expect("the tests are a program");
     let mut process = std::process::Command::new(tests);
@@ -88,7 +89,8 @@ fn in_a_process(names: &[&str], variables: &[(&str, &str)]) {
     assert!(!said.contains("running 0 tests"), "{said}");
 }
 
-/// The value of a computation on a device and the gradients of its inputs, given that of its result.
+/// The value of a computation on a device, and the gradients of its inputs for the given gradient of the
+/// result.
 fn run<T: Float>(
     device: &Device,
     inputs: &[Tensor<T>],
@@ -109,7 +111,8 @@ fn run<T: Float>(
     all
 }
 
-/// The largest difference of two tensors, in units of the rounding of their largest element; 0 for the same bits.
+/// The largest difference of two tensors, in units of the rounding of their largest element. It is 0 if
+/// the bits are the same.
 fn difference<T: Float>(got: &Tensor<T>, want: &Tensor<T>) -> f64 {
     assert_eq!(got.shape(), want.shape());
     let finite = |x: &T| if x.is_finite() { x.to_f64().abs() } else { 0.0 };
@@ -119,7 +122,7 @@ fn difference<T: Float>(got: &Tensor<T>, want: &Tensor<T>) -> f64 {
         if a == b || (a.is_nan() && b.is_nan()) {
             worst
         } else {
-            // A NaN is the largest difference of all.
+            // NaN counts as the largest difference.
             let difference = (a - b).abs() / (size * T::EPSILON);
             if difference <= worst { worst } else { difference }
         }
@@ -130,8 +133,8 @@ fn tensor(shape: &[usize], seed: usize) -> Tensor<f64> {
     Tensor::from_fn(shape, |i| ((i * 37 + seed * 101 + 11) as f64).sin())
 }
 
-/// A computation on the device is what it is on the processor, in both types: within `ulp` roundings of the largest
-/// element, for the value and for each gradient.
+/// Checks that a computation gives the same on the device as on the processor, in both types: the value
+/// and each gradient, within `ulp` roundings of the largest element.
 #[track_caller]
 fn assert_same(ulp: f64, inputs: &[&[usize]], double: &Computation<'_, f64>, single: &Computation<'_, f32>) {
     let Some(device) = device() else { return };

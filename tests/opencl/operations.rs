@@ -1,4 +1,4 @@
-//! The kernels that are no formulas, and what a tape does with them.
+//! Kernels that are not formulas, and operations of the tape.
 
 use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
 use cotangent::engine::{Elementwise, GradientView, Outcome, Sparsity, View, Weights};
@@ -19,7 +19,7 @@ fn matmul_in_every_batching_and_transposition() {
 
 #[test]
 fn reductions_along_every_axis() {
-    // Terms of one sign: a sum that cancels has fewer digits of its own.
+    // All terms have one sign, because a sum that cancels has fewer correct digits.
     same!(4.0, [[3, 70, 5]], |v| v[0].square().sum());
     same!(4.0, [[3, 700, 5]], |v| v[0].square().mean());
     for axis in [0, 1, -1] {
@@ -38,8 +38,9 @@ fn reductions_along_every_axis() {
         .logsumexp(-1));
 }
 
-/// Lines of neighbouring elements are summed in the order of the processor: rows that fill a group and its lanes or do
-/// not, of one block, of more, and of a long line's pieces.
+/// Lines of neighbouring elements are summed in the same order as on the processor. The shapes: rows
+/// that fill a group and its lanes or do not, of one block, of several blocks, and of the pieces of a
+/// long line.
 #[test]
 fn sums_of_lines_have_the_bits_of_the_processor() {
     for shape in [[1, 1], [3, 7], [32, 8], [33, 9], [65, 65], [3, 4095], [2, 4097], [2, 9000]] {
@@ -60,7 +61,7 @@ fn sums_of_lines_have_the_bits_of_the_processor() {
 fn layer_normalisation() {
     same!(16.0, [[40, 7], [7], [7]], |v| v[0].layer_norm(v[1], v[2], 1e-5));
     same!(16.0, [[2, 3, 65], [65], [65]], |v| v[0].layer_norm(v[1], v[2], 1e-5));
-    // Gain and bias receive sums over the rows, the rows themselves the bits of the processor.
+    // Gain and bias receive sums over the rows. The rows themselves have the bits of the processor.
     for shape in [[1, 1], [7, 3], [32, 8], [33, 9], [31, 16], [65, 65]] {
         same!(0.0, [shape], |v| {
             let gain = v[0].tape().zeros([shape[1]]) + 1.5;
@@ -114,7 +115,8 @@ fn indexing() {
     same!(0.0, [[4, 9]], |v| v[0].top_k(3).0);
 }
 
-/// Of equals the first, and NaN before all; of rows that fill the groups in which a GPU computes them or do not.
+/// The first of equal elements comes first, and NaN before all. The rows fill the groups of a GPU, or do
+/// not.
 #[test]
 fn the_largest_of_each_row_are_in_the_order_of_the_processor() {
     let Some(device) = device() else { return };
@@ -141,7 +143,7 @@ fn convolution_and_pooling() {
 fn attention_in_tiles() {
     for causal in [false, true] {
         same!(32.0, [[2, 7, 4], [2, 9, 4], [2, 9, 3]], |v| v[0].attend(v[1], v[2], 0.5, causal));
-        // More keys than one tile has; queries that attend to nothing.
+        // More keys than one tile has, and queries that attend to nothing.
         same!(64.0, [[2, 300, 4], [2, 290, 4], [2, 290, 3]], |v| v[0].attend(v[1], v[2], 0.5, causal));
     }
     for weights in [Weights::Softmax, Weights::Sigmoid] {
@@ -199,7 +201,8 @@ fn row_sparse_gradients_list_the_same_rows() {
     assert_eq!(of(device), of(Device::cpu()));
 }
 
-/// The draws are those of the processor, wherever in the stream they begin, and the stream goes on behind them.
+/// The draws are those of the processor, wherever in the stream they begin. Afterwards the stream
+/// continues behind them.
 #[test]
 fn dropout_draws_the_numbers_of_the_stream() {
     let Some(device) = device() else { return };
@@ -215,7 +218,7 @@ fn dropout_draws_the_numbers_of_the_stream() {
     }
 }
 
-/// An operation that no device knows: running sums.
+/// An operation without a device form: running sums.
 struct Cumsum;
 
 impl Operation<f64> for Cumsum {
@@ -286,7 +289,7 @@ fn tensors_stay_on_the_device_until_they_are_written_to() {
     assert!((sum(&x) - before - 1.0).abs() < 1e-14);
 }
 
-/// Of several values for a row the last stays, as on the host.
+/// If a row is written several times, the last values stay, as on the host.
 #[test]
 fn rows_that_are_written_twice_keep_the_last_values() {
     let Some(device) = device() else { return };
@@ -304,7 +307,8 @@ fn rows_that_are_written_twice_keep_the_last_values() {
     }
 }
 
-/// Byte counts that wrap where the counts of elements do not: refused before anything is taken on the device.
+/// Numbers of bytes that overflow although the numbers of elements do not. They are refused before any
+/// memory is taken on the device.
 #[test]
 fn more_elements_than_memory_can_hold_are_refused() {
     let Some(device) = device() else { return };

@@ -1,4 +1,5 @@
-//! Training loops on a device: parameters and state stay there, and come out as on the processor.
+//! Training loops on a device: parameters and state stay there, and the results are those of the
+//! processor.
 
 use cotangent::engine::loss::cross_entropy;
 use cotangent::manifolds::Stereographic;
@@ -9,8 +10,8 @@ use rand::RngExt;
 
 use crate::{device, difference};
 
-/// Steps of an optimiser on embeddings of a ring in the ball: every point is drawn to its neighbours and away from one
-/// that is far. The gradients are row-sparse.
+/// Takes optimiser steps on embeddings of a ring in the ball. Every point is pulled to its neighbours
+/// and pushed away from a distant one. The gradients are row-sparse.
 fn embed<A: Algorithm, T: Float>(mut optimiser: Optimiser<A, T>, device: &Device) -> Tensor<T> {
     let (ball, n, mut rng) = (Stereographic::new(-1.0).unwrap(), 40_u32, rng::stream(3, 0, 0));
     let start = Tensor::from_fn([n as usize, 5], |_| T::nearest(rng.random_range(-0.1..0.1)));
@@ -30,7 +31,7 @@ fn embed<A: Algorithm, T: Float>(mut optimiser: Optimiser<A, T>, device: &Device
     points.value().clone()
 }
 
-/// 20 steps amplify roundings; the points of both runs are still the same to some digits of their type.
+/// 20 steps amplify rounding errors. The points of both runs still agree to some digits of their type.
 fn assert_same_embedding<A: Algorithm, T: Float>(new: impl Fn() -> Optimiser<A, T>) {
     let Some(device) = device() else { return };
     let (got, want) = (embed(new(), &device), embed(new(), &Device::cpu()));
@@ -72,7 +73,7 @@ fn classify(device: &Device) -> (Vec<f64>, Vec<Tensor<f32>>) {
     let (mut data, mut losses) = (rng::stream(8, 1, 0), Vec::new());
     let mut tape = Tape::on(device.clone());
     for _ in 0..30 {
-        // Bars that lie or stand.
+        // Horizontal and vertical bars.
         let labels: Vec<u32> = (0..16).map(|_| data.random_range(0..2)).collect();
         let mut pixels = Vec::new();
         for &label in &labels {
@@ -100,7 +101,8 @@ fn classify(device: &Device) -> (Vec<f64>, Vec<Tensor<f32>>) {
 fn a_classifier() {
     let Some(device) = device() else { return };
     let (got, want) = (classify(&device), classify(&Device::cpu()));
-    // It learns, and as on the processor: 30 steps amplify roundings.
+    // It learns, and it follows the processor. The tolerance is there because 30 steps amplify rounding
+    // errors.
     assert!(got.0[29] < 0.5 * got.0[0], "{:?}", got.0);
     for (a, b) in got.0.iter().zip(&want.0) {
         assert!((a - b).abs() <= 1e-3 * b, "{a} {b}");
@@ -122,7 +124,7 @@ fn what_is_not_finite_is_named_and_changes_nothing() {
         RiemannianSgd::new(0.1).unwrap().step(&mut x, &gradients).unwrap_err().to_string()
     });
     assert_eq!(*x.value(), before);
-    // A finite gradient that leads too far: that row stays.
+    // A finite gradient whose step overflows: that row stays.
     let huge = Tensor::new([2, 1], vec![f64::MAX, 1.0]);
     let tape = Tape::on(device);
     let gradients = tape.backward_from(*tape.point(&x).coordinates() * 1.0, &huge);
@@ -145,8 +147,8 @@ fn a_norm_that_is_not_finite_is_named_and_changes_nothing() {
     assert_eq!(model.state(), before);
 }
 
-/// A row of a product of which one factor would not be finite stays as a whole, as on the processor; where
-/// weight decay finds no way, the step says that.
+/// In a product, a row stays as a whole if one of its factors would not be finite, as on the processor.
+/// If weight decay finds no geodesic, the step says so.
 #[test]
 fn rows_whose_step_is_not_finite_stay() {
     use cotangent::manifolds::{Product, Stiefel};

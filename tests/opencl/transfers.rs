@@ -1,4 +1,5 @@
-//! What goes between host and device, in a step and of several threads. A process of its own: the counters are the device's.
+//! Transfers between host and device, in a step and from several threads. These tests run in their own
+//! process, because the device has only one set of counters.
 
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 
@@ -9,7 +10,7 @@ use cotangent::prelude::*;
 
 /// Rows and columns of every parameter.
 const SHAPE: [usize; 2] = [512, 8];
-/// Rows that a sparse gradient names.
+/// Number of rows in a sparse gradient.
 const ROWS: usize = 4;
 
 struct Model {
@@ -32,7 +33,7 @@ impl Model {
         }
     }
 
-    /// All points are drawn to the origin; of the table, some.
+    /// Pulls all points to the origin; of the table, only some rows.
     fn loss<'t>(&self, tape: &'t Tape<f32>, step: usize) -> Var<'t, f32> {
         let [flat, ball, product] = [
             *tape.point(&self.flat).coordinates(),
@@ -45,7 +46,8 @@ impl Model {
     }
 }
 
-/// The most that a step uploads and reads back, once one has been taken, with or without an average of the points.
+/// The most that a step uploads and reads back, not counting the first step. With or without an average
+/// of the points.
 fn of_a_step<A: Algorithm>(
     device: &Device,
     mut optimiser: Optimiser<A>,
@@ -72,7 +74,7 @@ fn of_a_step<A: Algorithm>(
     most
 }
 
-/// Bytes that a pass along the edges of a graph, there and back, uploads after the first one.
+/// Bytes that a forward and backward pass along the edges of a graph uploads after the first one.
 fn uploaded_along_edges(device: &Device, similarity: Similarity) -> u64 {
     let pairs: Vec<(u32, u32)> = (0..4096).map(|e| (e / 8, e * 7 % 512)).collect();
     let edges = Arc::new(Sparsity::new(512, 512, &pairs));
@@ -89,10 +91,11 @@ fn uploaded_along_edges(device: &Device, similarity: Similarity) -> u64 {
     uploaded
 }
 
-/// Nothing else computes beside a test.
+/// Held by each test, so that nothing else computes at the same time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Threads that put one host tensor on a device at one time share one upload, and read it while others come and go.
+/// Threads that put the same host tensor on a device at the same time share one upload. They can read it
+/// while other threads start and end.
 #[test]
 fn threads_share_the_upload_of_a_tensor() {
     const THREADS: usize = 8;
@@ -129,27 +132,28 @@ fn points_and_state_stay_on_the_device() {
     };
     let number = size_of::<f32>() as u64;
     let check = |name: &str, most: Transfers, numbers: u64| {
-        // The numbers of rows, several times, and numbers that hold for all rows; a parameter has 16 KiB.
+        // Row numbers, several times, and numbers that hold for all rows. For comparison, a parameter
+        // has 16 KiB.
         assert!(most.uploaded <= 1024, "{name}: {most:?}");
         assert_eq!(most.read_back, numbers * number, "{name}");
     };
     let sgd = || RiemannianSgd::<f32>::new(0.1).unwrap();
     let adam = || RiemannianAdam::<f32>::new(0.01).unwrap();
-    // Whether all gradients are finite, and whether all points are.
+    // Two numbers: whether all gradients are finite, and whether all points are.
     check("sgd", of_a_step(&device, sgd(), None), 2);
     check("nesterov", of_a_step(&device, sgd().nesterov(0.9).unwrap().decay(0.1).unwrap(), None), 2);
     check("adam", of_a_step(&device, adam(), None), 2);
     check("amsgrad", of_a_step(&device, adam().amsgrad().decay(0.1).unwrap(), None), 2);
-    // And the norm.
+    // A third number: the norm.
     check("clipped", of_a_step(&device, adam().clip(0.5).unwrap(), None), 3);
-    // And for each of the four parameters whether its average is finite.
+    // One more number for each of the four parameters: whether its average is finite.
     check("averaged", of_a_step(&device, adam(), Some(Average::uniform())), 2 + 4);
-    // The lists of edges, of 16 KiB each, stay as well.
+    // The lists of edges, of 16 KiB each, also stay on the device.
     for similarity in [Similarity::Distance, Similarity::UmbralCone { radius: 0.1 }] {
         let uploaded = uploaded_along_edges(&device, similarity);
         assert!(uploaded <= 256, "{similarity:?}: {uploaded} bytes");
     }
-    // Masks are drawn there.
+    // Dropout masks are drawn on the device.
     let before = device.transfers();
     let tape = Tape::<f32>::on(device.clone());
     let dropped = (tape.zeros(SHAPE) + 1.0).dropout(0.5, &mut rng::stream(1, 0, 0));

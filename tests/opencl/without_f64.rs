@@ -1,4 +1,5 @@
-//! What a device computes that has no `f64`, in `f32`: on whatever device there is, by `COTANGENT_DEVICE_F64=0`.
+//! Computations in `f32` on a device that has no `f64`. `COTANGENT_DEVICE_F64=0` makes any device one
+//! without `f64`.
 
 use cotangent::engine::formulas::EuclideanDistance;
 use cotangent::engine::registry::Kind;
@@ -9,8 +10,8 @@ use rand::RngExt;
 use crate::draws::all;
 use crate::{Computation, WITHOUT_F64, device, difference, formulas, run, tensor};
 
-/// A test of this file on a device without `f64`, with so many work-items a row: in processes of their own, as a device is
-/// opened once, with `f64` or without.
+/// Runs a test of this file on a device without `f64`, once for each number of work-items per row. Each
+/// run has its own process, because a process opens a device only once, with `f64` or without.
 fn without_f64(name: &str, items: &[&str], test: impl FnOnce(&Device)) {
     let Some(device) = device() else { return };
     if std::env::var_os(WITHOUT_F64).is_some() {
@@ -22,7 +23,8 @@ fn without_f64(name: &str, items: &[&str], test: impl FnOnce(&Device)) {
     }
 }
 
-/// The device, value and gradients in `f32`, against the processor: within `ulp` roundings of the largest element.
+/// Compares the device's value and gradients in `f32` with the processor's, within `ulp` roundings of
+/// the largest element.
 #[track_caller]
 fn close(device: &Device, ulp: f64, inputs: &[&[usize]], computation: &Computation<'_, f32>) {
     let inputs: Vec<Tensor<f32>> =
@@ -34,7 +36,7 @@ fn close(device: &Device, ulp: f64, inputs: &[&[usize]], computation: &Computati
     }
 }
 
-/// Formulas that end what is too long, or too far out, within the exponents of `f64` only.
+/// Formulas that cut off what is too long, or too far out, only within the exponents of `f64`.
 const BEYOND: [&str; 10] = [
     "stereographic.geodesic",
     "lorentz.geodesic",
@@ -48,13 +50,13 @@ const BEYOND: [&str; 10] = [
     "sphere.exp",
 ];
 
-/// And of what is not finite alike, in one process with the same programs.
+/// Also tests values that are not finite, in the same process, to use the same programs.
 #[test]
 fn every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp() {
     let name = "every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp";
     without_f64(name, &["1"], |device| {
         for formula in all() {
-            // An elementwise formula is computed in f32 anywhere.
+            // Elementwise formulas are computed in `f32` on every device.
             let ulp = if matches!(formula.kind, Kind::Row { .. }) { 1.0 } else { 0.0 };
             formulas::check(formula, (formula.operation_f32)(), device, ulp);
             if !matches!(formula.kind, Kind::Pair { .. }) && !BEYOND.contains(&formula.name) {
@@ -64,7 +66,7 @@ fn every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp()
     });
 }
 
-/// How work-items share a row does not depend on the formula, but for its domain.
+/// Apart from its domain, the formula does not change how work-items share a row.
 #[test]
 fn every_domain_is_kept() {
     without_f64("every_domain_is_kept", &["8"], |device| {
@@ -138,7 +140,7 @@ fn kernels_that_are_no_formulas() {
     });
 }
 
-/// The same draws as the processor's, of 53 bits each.
+/// The draws are those of the processor, of 53 bits each.
 #[test]
 fn dropout_draws_the_numbers_of_the_stream() {
     without_f64("dropout_draws_the_numbers_of_the_stream", &["1"], |device| {
@@ -152,8 +154,8 @@ fn dropout_draws_the_numbers_of_the_stream() {
     });
 }
 
-/// Points at 1 - |x| from 0.1 to 1e-6, with others as near the boundary: as close as a few roundings of the margin, in
-/// other directions, and opposite.
+/// Points with 1 - |x| from 0.1 to 1e-6, each paired with another point about as near the boundary: as
+/// close as a few roundings of the margin, in another direction, or opposite.
 fn points(width: usize) -> [Tensor<f32>; 2] {
     let mut rng = rng::stream(11, 0, 0);
     let [mut x, mut y] = [Vec::new(), Vec::new()];
@@ -177,7 +179,7 @@ fn points(width: usize) -> [Tensor<f32>; 2] {
     [x, y].map(|rows| Tensor::new([rows.len() / width, width], rows))
 }
 
-/// How far rows are from those in `f64`, relative to their norm.
+/// The largest distance of rows from those in `f64`, relative to their norm.
 fn relative(got: &Tensor<f32>, want: &Tensor<f64>) -> f64 {
     let mut worst = 0.0;
     let width = want.shape().len() / 600;
@@ -185,18 +187,18 @@ fn relative(got: &Tensor<f32>, want: &Tensor<f64>) -> f64 {
         let of = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
         let off = of(&mut got.iter().zip(want).map(|(got, want)| f64::from(*got) - want));
         let error = off / of(&mut want.iter().copied());
-        // A NaN is the largest error of all.
+        // NaN counts as the largest error.
         worst = if error <= worst { worst } else { error };
     }
     worst
 }
 
-/// Relative errors of at most 2e-7 against `f64`, for the same points.
+/// Errors relative to `f64` are at most 2e-7 for the same points.
 #[test]
 fn near_the_boundary_of_the_ball_digits_are_kept() {
     without_f64("near_the_boundary_of_the_ball_digits_are_kept", &["1", "8"], |device| {
         let [x, y] = points(5);
-        // As long as a few distances.
+        // Tangent vectors of a few units of hyperbolic length.
         let margin = |i: usize| cotangent::engine::domain::margin(x.row(i), -1.0);
         let v = Tensor::from_fn([600, 5], |i| (margin(i / 5) * 3.0 * (i as f64).sin()) as f32);
         fn of<T: Float>(device: &Device, [x, y, v]: [&Tensor<T>; 3]) -> Vec<(&'static str, Tensor<T>)> {

@@ -1,4 +1,4 @@
-//! Messages of shapes that do not fit.
+//! Error messages for shapes that do not fit.
 
 use cotangent::engine::formulas::EuclideanDistance;
 use cotangent::engine::{Elementwise, Sparsity, loss};
@@ -8,7 +8,7 @@ use crate::common::{PLACES, sparsity};
 
 type Bad = fn(&Tape<f64>);
 
-/// What a bad computation says.
+/// The panic message of a bad computation.
 fn message(bad: Bad) -> String {
     let panic = std::panic::catch_unwind(|| bad(&Tape::new())).unwrap_err();
     panic.downcast_ref::<String>().cloned().unwrap_or_else(|| (*panic.downcast_ref::<&str>().unwrap()).into())
@@ -18,7 +18,8 @@ fn zeros<'t>(tape: &'t Tape<f64>, shape: &[usize]) -> Var<'t, f64> {
     tape.zeros(shape)
 }
 
-/// Sizes whose product is no size, or whose bytes are none: no tensor has them, and no kernel sees them.
+/// Sizes whose product, or whose number of bytes, overflows: no tensor may have them, and no kernel may
+/// see them.
 #[test]
 fn more_elements_than_memory_can_hold_are_refused() {
     struct Sum;
@@ -30,7 +31,7 @@ fn more_elements_than_memory_can_hold_are_refused() {
             x[0] + x[1] + x[2]
         }
     }
-    // Three times as much is 2 in 64 bits.
+    // Three times this number wraps around to 2 in 64 bits.
     const WRAPS: usize = 6_148_914_691_236_517_206;
     const LARGE: usize = 1 << 40;
     let cases: &[(Bad, &str)] = &[
@@ -79,11 +80,11 @@ fn more_elements_than_memory_can_hold_are_refused() {
             "{got:?}, {want:?}"
         );
     }
-    // What is empty takes no memory, however long it is.
+    // An empty tensor takes no memory, however large its other axes are.
     assert!(Tensor::<f64>::zeros([LARGE, 0]).is_empty());
 }
 
-/// Shapes that do not fit: the message names the operation and the shapes.
+/// For shapes that do not fit, the message names the operation and the shapes.
 #[test]
 fn bad_shapes_are_named() {
     let cases: &[(Bad, &str)] = &[

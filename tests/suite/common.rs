@@ -1,4 +1,4 @@
-//! What the tests of operations have in common: inputs, values, derivatives against finite differences.
+//! Shared by the tests of operations: inputs, values, and derivatives against finite differences.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use cotangent::prelude::*;
 
 pub(crate) type Loss = for<'t> fn(&[Var<'t, f64>]) -> Var<'t, f64>;
 
-/// Elements of a sparse matrix, 4 × 5: a row and a column without any, a place with two, in no order.
+/// Elements of a sparse 4 × 5 matrix, unordered. One row and one column are empty, and one place occurs
+/// twice.
 pub(crate) const PLACES: [(u32, u32); 8] = [(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (0, 1), (3, 3), (2, 0)];
 
 pub(crate) fn sparsity(rows: usize, columns: usize, pairs: &[(u32, u32)]) -> Arc<Sparsity> {
@@ -20,14 +21,14 @@ pub(crate) fn tensor(shape: &[usize], seed: u64) -> Tensor<f64> {
     Tensor::from_fn(shape, |_| rng.random_range(-1.0..1.0))
 }
 
-/// A number that depends on every element differently.
+/// A number that depends on every element in a different way.
 pub(crate) fn weigh(v: Var<'_, f64>) -> Var<'_, f64> {
     let weights = Tensor::from_fn(v.shape(), |i| 0.4 + (i as f64 * 1.7).sin());
     10.0 + (v * v.tape().constant(&weights)).sum()
 }
 
-/// The reverse pass against finite differences, forward mode against the reverse pass, and second derivatives
-/// against finite differences of first ones.
+/// Compares the reverse pass with finite differences, forward mode with the reverse pass, and second
+/// derivatives with finite differences of first ones.
 #[track_caller]
 pub(crate) fn assert_derivatives(
     inputs: &[Tensor<f64>],

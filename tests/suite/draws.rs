@@ -10,12 +10,12 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Formula> {
     engine.chain(cotangent::manifolds::formulas::ALL).flatten()
 }
 
-/// A number in a range.
+/// A random number in a range.
 pub(crate) fn draw(range: Range, rng: &mut rng::Rng) -> f64 {
     if range.0 == range.1 { range.0 } else { rng.random_range(range.0..range.1) }
 }
 
-/// Vectors for a row formula.
+/// Random vectors for a row formula.
 pub(crate) fn vectors(
     sample: Sample,
     count: usize,

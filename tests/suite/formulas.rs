@@ -1,5 +1,6 @@
-//! All formulas of the registry: every evaluation of one agrees with every other, and its derivatives with finite
-//! differences; as kernels they agree with plain loops, over shapes from empty to a million elements.
+//! All formulas of the registry. All evaluations of a formula agree with each other, and its derivatives
+//! agree with finite differences. The kernels agree with plain loops, for shapes from empty to a million
+//! elements.
 
 use cotangent::engine::registry::{Formula, Kind};
 use cotangent::engine::{Domain, Operation, RowPlan};
@@ -7,7 +8,7 @@ use cotangent::prelude::*;
 
 use crate::draws::{all, draw, inputs, vectors};
 
-/// Random arguments of the scalar formula.
+/// Random arguments of a scalar formula.
 fn arguments(formula: &Formula, rng: &mut rng::Rng) -> Vec<f64> {
     match formula.kind {
         Kind::Map(ranges) | Kind::Pair { ranges, .. } => ranges.iter().map(|&r| draw(r, rng)).collect(),
@@ -63,7 +64,8 @@ fn single_precision_is_close_to_double() {
             let (single, double) = ((formula.plain_f32)(&x), (formula.plain)(&wide));
             let slopes = if x.is_empty() { Vec::new() } else { (formula.dual)(&wide) };
             for (o, (got, want)) in single.into_iter().zip(double).enumerate() {
-                // What the rounding of every argument may do, and some of the result's own.
+                // The error that the rounding of every argument may cause, plus some for the result
+                // itself.
                 let condition: f64 =
                     slopes.get(o).map_or(0.0, |(_, p)| p.iter().zip(&wide).map(|(d, x)| (d * x).abs()).sum());
                 let scale = want.abs() + condition + 1e-2;
@@ -114,7 +116,7 @@ fn derivatives_are_those_of_finite_differences() {
     }
 }
 
-/// What a formula should give for given inputs of its operation, in plain loops; `f64` throughout.
+/// The expected results of a formula's operation, in plain loops. All in `f64`.
 fn expected(formula: &Formula, inputs: &[Tensor<f64>]) -> Vec<f64> {
     match formula.kind {
         Kind::Map(_) => (0..inputs[0].len())
@@ -169,7 +171,8 @@ fn expected(formula: &Formula, inputs: &[Tensor<f64>]) -> Vec<f64> {
 fn kernels_agree_with_plain_loops_over_all_shapes() {
     let mut rng = rng::stream(4, 0, 0);
     for formula in all() {
-        // How elements are split over threads is the same for all formulas.
+        // Elements are split over threads in the same way for all formulas, so few formulas suffice
+        // here.
         let million = ["tanh", "add", "fill_where"].contains(&formula.name).then_some((1_000_003, 1));
         let shapes = [(0, 3), (1, 2), (1, 3), (7, 5), (64, 64), (65, 65), (300, 2)];
         for (n, width) in shapes.into_iter().chain(million) {
@@ -185,7 +188,8 @@ fn kernels_agree_with_plain_loops_over_all_shapes() {
             let wide: Vec<Tensor<f64>> = rounded.iter().map(Tensor::cast).collect();
             let want_single = expected(formula, &wide);
             assert_eq!(got.len(), want.len(), "{} {n} {width}", formula.name);
-            // A row is a sum of many terms: what cancels is measured against the whole.
+            // A row is a sum of many terms. Where they cancel, the error is measured against the largest
+            // element.
             let size = want.iter().fold(1e-2, |m: f64, x| m.max(x.abs()));
             for i in 0..want.len() {
                 let what = || format!("{} [{n}, {width}] element {i}", formula.name);
@@ -198,13 +202,14 @@ fn kernels_agree_with_plain_loops_over_all_shapes() {
     }
 }
 
-/// Gradients of the kernels, forward mode and second derivatives, against finite differences.
+/// Gradients of the kernels, forward mode and second derivatives, compared with finite differences.
 #[test]
 fn kernels_have_the_gradients_of_finite_differences() {
     use cotangent::engine::check;
     let mut rng = rng::stream(5, 0, 0);
     for formula in all() {
-        // A point that is settled onto a surface moves along it only: the laws of the manifolds have these.
+        // A point that is put back onto a surface moves only along it. The laws of the manifolds test
+        // these.
         let is_settled =
             |plan: fn() -> &'static RowPlan| matches!(plan().domain, Domain::Hyperboloid | Domain::Sphere);
         if matches!(formula.kind, Kind::Row { plan, .. } if is_settled(plan)) {
@@ -252,11 +257,11 @@ fn kernels_have_the_gradients_of_finite_differences() {
     }
 }
 
-/// Positions of NaN among 37 elements, whole registers and what is left over.
+/// Positions of NaN among 37 elements: in whole registers and in the rest.
 const NAN_AT: [usize; 3] = [0, 19, 36];
 
-/// Elementwise formulas of operands with NaN, and outside of their domains, on the tape: a result that is NaN has a gradient
-/// that says so.
+/// Checks elementwise formulas on the tape with operands that are NaN or outside of the domain. If the
+/// result is NaN, the gradient shows it.
 fn nan_stays<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, inputs: &[Tensor<T>]) {
     let tape = Tape::<T>::new();
     let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
@@ -265,7 +270,8 @@ fn nan_stays<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, 
     let gradients = tape.backward(y.sum());
     let gradients: Vec<Vec<T>> =
         variables.iter().map(|v| gradients.wrt(*v).unwrap().to_dense(1, values.len())).collect();
-    // Whatever a sum is of, its slope is a number; a choice that cannot be made has none, and what has no value neither.
+    // The slope of a linear formula is a number even where the value is NaN. If a choice cannot be made,
+    // all slopes are NaN; in all other formulas at least one is.
     let linear = ["add", "sub", "neg", "fill_where", "binary_cross_entropy"].contains(&formula.name);
     for (i, y) in values.data().iter().enumerate() {
         let name = || format!("{} of {}, element {i}", formula.name, T::NAME);
@@ -337,8 +343,8 @@ fn elementwise_formulas_keep_nan_in_both_passes() {
     }
 }
 
-/// Rows and pairs of a vector with NaN in it are NaN, or a part of them is, in both types: a formula that loses it would
-/// hide where a computation has gone wrong.
+/// If a vector of a row or pair formula has a NaN, the result is NaN, at least in part, in both types. A
+/// formula that loses NaN would hide where a computation has gone wrong.
 fn rows_keep_nan<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, lost: &mut Vec<String>) {
     let mut rng = rng::stream(9, 0, 0);
     let vectors = match formula.kind {
@@ -359,7 +365,7 @@ fn rows_keep_nan<T: Float>(formula: &Formula, operation: &'static dyn Operation<
             let element = &mut inputs[k].row_mut(1)[c];
             *element = *element + T::constant(0.01);
             if of(&inputs) == before {
-                // A coordinate that is not read.
+                // This coordinate is not read.
                 continue;
             }
             inputs[k].row_mut(1)[c] = T::constant(f64::NAN);
@@ -389,7 +395,7 @@ fn row_and_pair_formulas_keep_nan_in_both_passes() {
     assert!(lost.is_empty(), "NaN is lost: {lost:#?}");
 }
 
-/// The printed expressions are C: a compiler takes them, and the program computes the same.
+/// The printed expressions are C: a compiler accepts them, and the program computes the same values.
 #[test]
 fn printed_expressions_compile_and_compute_the_same() {
     use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! Gradients of the operations of the tape, against finite differences. Those of the manifolds are a law:
-//! `manifolds/tests/laws`.
+//! Gradients of the operations of the tape, compared with finite differences. Those of the manifolds are
+//! tested as a law in `manifolds/tests/laws`.
 
 use cotangent::engine::check;
 use cotangent::prelude::*;
@@ -15,7 +15,7 @@ fn tensor(shape: &[usize], low: f64, high: f64, seed: u64) -> Tensor<f64> {
 mod draws {
     use cotangent::prelude::rng::Rng;
 
-    /// Uniform in `[low, high)`, from the stream's words.
+    /// Uniform in `[low, high)`, drawn from the stream.
     pub(super) fn uniform(rng: &mut Rng, low: f64, high: f64) -> f64 {
         use rand::RngExt;
         rng.random_range(low..high)
@@ -58,8 +58,9 @@ fn broadcasting() {
     }
 }
 
-/// Every kind of operand, over so many positions that they are split into pieces and a kernel takes them part by part, neither
-/// at multiples of a run. With either operand constant, too.
+/// Every kind of operand, over so many positions that they are split into pieces and a kernel computes
+/// them part by part. Neither split is at multiples of a run of the broadcast operand. Also with either
+/// operand constant.
 fn broadcast_over_many_positions<T: Float>(tolerance: f64) {
     let shape = [3, 7, 20, 101];
     let random = |axes: &[usize], low, seed| {
@@ -125,7 +126,7 @@ fn reductions() {
 fn indexing() {
     let x = tensor(&[5, 3], -1.0, 1.0, 1);
     assert_gradients(std::slice::from_ref(&x), |v| v[0].gather(&[4, 0, 4, 2]).square().sum());
-    // Twice from the same leaf, from a computed table, and both dense and sparse.
+    // Two gathers from the same leaf, from a computed table, and both dense and sparse.
     assert_gradients(std::slice::from_ref(&x), |v| (v[0].gather(&[4, 0]) * v[0].gather(&[1, 4])).sum());
     assert_gradients(std::slice::from_ref(&x), |v| v[0].tanh().gather(&[4, 0, 4]).square().sum());
     assert_gradients(std::slice::from_ref(&x), |v| v[0].gather(&[1, 1]).square().sum() + v[0].tanh().sum());
@@ -145,7 +146,7 @@ fn loss_functions() {
     assert_gradients(&[distances], |v| loss::ranking(v[0]).square().sum());
 }
 
-/// Rows that broadcast: full, one, column-like and cycled.
+/// Rows that broadcast: full, single, column-like and repeated.
 #[test]
 fn row_formulas_broadcast() {
     let ball = Stereographic::new(-1.0).unwrap();
@@ -157,7 +158,7 @@ fn row_formulas_broadcast() {
     }
 }
 
-/// The gradient with respect to curvature comes with every formula: also at κ = 0.
+/// Every formula has a gradient with respect to curvature, also at κ = 0.
 #[test]
 fn curvature() {
     use cotangent::manifolds::formulas::stereographic as f;
@@ -181,7 +182,7 @@ fn curvature() {
     }
 }
 
-/// Many rows: the split over pieces and threads changes nothing.
+/// With many rows, the split over pieces and threads does not change the result.
 #[test]
 fn results_do_not_depend_on_threads() {
     let n = 20_000;
@@ -204,7 +205,7 @@ fn results_do_not_depend_on_threads() {
     let one = run(1);
     assert_eq!(one, run(2));
     assert_eq!(one, run(3));
-    // And it is right: against the sum over small pieces.
+    // The result is also right: it equals the sum computed row by row.
     let small: f64 = (0..n)
         .map(|i| {
             let (row, c) = (Row::from(x.row(i)), Row::from(center.data()));

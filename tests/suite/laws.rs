@@ -1,12 +1,13 @@
-//! Laws that need more than a manifold. Those of the manifolds themselves are tested beside them, in
+//! Laws that need more than a manifold. Laws of the manifolds themselves are tested in
 //! `manifolds/tests/laws`.
 
 use cotangent::engine::check;
 use cotangent::manifolds::{HalfSpace, Klein, Product, Sphere};
 use cotangent::prelude::*;
 
-/// Half the squared distance: the gradient of both modes is −log, at x = y too, and the product of its Hessian there with v
-/// is v, from coordinates to the tangent space.
+/// Half the squared distance is smooth where the points coincide. In both modes its gradient is −log,
+/// also at x = y. There, its Hessian times v is v, after conversion from coordinates to the tangent
+/// space.
 #[test]
 fn half_the_squared_distance_is_smooth_where_points_coincide() {
     fn half<'t, M: Manifold>(m: M, v: &[Var<'t, f64>]) -> Var<'t, f64> {
@@ -28,7 +29,7 @@ fn half_the_squared_distance_is_smooth_where_points_coincide() {
             let [at, direction] = [&x, &v].map(|row| Tensor::new(shape, row.to_vec()));
             for y in [&x, &near, &far] {
                 let target = Tensor::new(shape, y.to_vec());
-                // Cotangents have components off the tangent spaces, which directions have not.
+                // Cotangents have components off the tangent spaces; directions have none.
                 let along = m.random_tangent(y, &mut rng);
                 let directions = [direction.clone(), Tensor::new(shape, along.to_vec())];
                 let worst = check::forward_mode(&[at.clone(), target.clone()], &directions, |v| half(m, v));
@@ -46,7 +47,8 @@ fn half_the_squared_distance_is_smooth_where_points_coincide() {
                 let hessian = tape.backward(slope).wrt(x_).unwrap().to_dense(1, x.len());
                 let hessian = m.egrad_to_rgrad(&x, &Row::from(hessian.as_slice()));
                 if y != &far {
-                    // What the curvature changes near by is the square of the distance.
+                    // At nearby points, curvature changes the Hessian only by the square of the
+                    // distance.
                     let worst = hessian.iter().zip(v.iter()).map(|(h, v)| (h - v).abs()).fold(0.0, f64::max);
                     assert!(worst < 1e-7 * (1.0 + m.norm(&x, &v)), "{m:?}: H v is {worst:e} off v");
                 }
@@ -56,7 +58,7 @@ fn half_the_squared_distance_is_smooth_where_points_coincide() {
                 let gradient = tape.backward(half).wrt(x_).unwrap().to_dense(1, x.len());
                 let gradient = m.egrad_to_rgrad(&x, &Row::from(gradient.as_slice()));
                 for (g, log) in gradient.iter().zip(m.log(&x, y).iter()) {
-                    // The projection onto the tangent space rounds as coordinates do.
+                    // The projection onto the tangent space rounds like coordinates.
                     let bound = 1e-9 * d + 2.0 * f64::EPSILON;
                     assert!((g + log).abs() <= bound, "{m:?}: the gradient has {g}, -log {}", -log);
                 }
@@ -76,7 +78,7 @@ fn half_the_squared_distance_is_smooth_where_points_coincide() {
     differentiate(Product::new(PoincareBall::ball(-1.0).unwrap(), 2, Lorentz::new(-0.37).unwrap()));
 }
 
-/// A step of gradient descent at rate 1 on half the squared distance lands on the target.
+/// A step of gradient descent with rate 1 on half the squared distance lands on the target.
 #[test]
 fn one_exact_step_lands_on_the_target() {
     fn check<M: Manifold>(m: M) {

@@ -1,4 +1,5 @@
-//! The facade's tests. One binary: the kernels of every formula are compiled once for all of them.
+//! Tests of the facade. They are one binary, so that the kernels of every formula are compiled only
+//! once.
 
 mod bad_shapes;
 mod common;

@@ -1,5 +1,5 @@
-//! The kernels that are not formulas: values against plain loops, gradients and forward mode against finite
-//! differences.
+//! Kernels that are not formulas: values compared with plain loops, gradients and forward mode with
+//! finite differences.
 
 use cotangent::engine::{check, loss};
 use cotangent::prelude::*;
@@ -20,7 +20,7 @@ fn matmul_is_the_product_for_all_sizes_and_transposes() {
         let at = tensor(&[k, m], 4);
         assert_close(&value([&at, &b], |[a, b]| a.matmul_tn(b)), &product(&at, &b, true, false), 1e-12);
     }
-    // Nothing to sum over, nothing to compute.
+    // An empty sum, and an empty result.
     let zero = value([&tensor(&[2, 0], 1), &tensor(&[0, 3], 2)], |[a, b]| a.matmul(b));
     assert_eq!(zero, Tensor::zeros([2, 3]));
     assert_eq!(
@@ -49,7 +49,7 @@ fn matmul_has_its_derivatives_in_every_batching() {
         assert_derivatives(&[tensor(a, 1), tensor(&swap(b), 2)], |v| weigh(v[0].matmul_nt(v[1])));
         assert_derivatives(&[tensor(&swap(a), 1), tensor(b, 2)], |v| weigh(v[0].matmul_tn(v[1])));
     }
-    // Batched products are those of the entries.
+    // Batched products equal the products of their entries.
     let (a, b) = (tensor(&[3, 4, 5], 1), tensor(&[3, 5, 6], 2));
     let all = value([&a, &b], |[a, b]| a.matmul(b));
     for i in 0..3 {
@@ -61,7 +61,8 @@ fn matmul_has_its_derivatives_in_every_batching() {
     }
 }
 
-/// Matrices without elements, for each axis that may be 0: the result and the gradients are zeros of the right shape.
+/// Matrices without elements, for each axis that may be 0. The result and the gradients are zeros of the
+/// right shape.
 #[test]
 fn products_of_empty_matrices_are_zeros_in_every_batching() {
     let leads: [(&[usize], &[usize]); 5] = [(&[], &[]), (&[], &[3]), (&[3], &[]), (&[3], &[3]), (&[], &[0])];
@@ -109,7 +110,7 @@ fn normalisations_have_their_values_and_derivatives() {
         assert_derivatives(std::slice::from_ref(&x), |v| weigh(v[0].softmax(axis)));
         assert_derivatives(std::slice::from_ref(&x), |v| weigh(v[0].log_softmax(axis)));
     }
-    // Far from where exp overflows, and shifted by any amount.
+    // Scores so large that exp alone would overflow, shifted by any amount.
     let far = Tensor::new([1, 3], vec![1e4, 1e4 + 1.0, -1e4]);
     let e = 1_f64.exp();
     assert_close(
@@ -122,7 +123,7 @@ fn normalisations_have_their_values_and_derivatives() {
         weigh(v[0].layer_norm(v[1], v[2], 1e-5))
     });
     assert_derivatives(&[tensor(&[1, 11], 5), gain, bias], |v| weigh(v[0].layer_norm(v[1], v[2], 1e-5)));
-    // Mean 0 and variance 1, also far from zero.
+    // Mean 0 and variance 1, also for rows far from zero.
     let ones = Tensor::from_fn([64], |_| 1.0_f32);
     let far = Tensor::from_fn([4, 64], |i| 1000.0 + (i % 64) as f32 * 0.25);
     let tape = Tape::new();
@@ -185,8 +186,8 @@ fn the_gradient_of_a_norm_at_zero_is_zero() {
     assert_eq!(gradients.wrt(x).unwrap().to_dense(2, 3), [0.0; 6]);
 }
 
-/// Where a derivative is 0 by definition, or terms of it would cancel, both modes give the same, and so do second
-/// derivatives.
+/// Both modes agree where a derivative is 0 by definition or where its terms would cancel, and so do
+/// second derivatives.
 #[test]
 fn singular_points_have_the_same_derivatives_in_both_modes() {
     let infinity = f64::INFINITY;
@@ -208,7 +209,7 @@ fn singular_points_have_the_same_derivatives_in_both_modes() {
         let second = tape.backward(slope).wrt(v).unwrap().to_dense(3, 2);
         assert!(second.iter().all(|x| x.is_finite()), "second derivatives {second:?} at\n{x}");
     }
-    // A row of length 0 has the derivative 0, a line of -infinity too.
+    // The derivative is 0 for a row of length 0, and for a line of -infinity.
     let tape = Tape::new();
     let row = tape.variable(&Tensor::zeros([1, 2]));
     let line = tape.variable(&Tensor::from_fn([1, 2], |_| -infinity));
@@ -254,7 +255,7 @@ fn nan_stays_nan_in_reductions_and_their_gradients() {
             }
         }
     }
-    // Of the window that has it.
+    // NaN spreads over the window that contains it.
     let mut x = tensor(&[1, 4, 4], 8);
     x.data_mut()[1] = f64::NAN;
     let tape = Tape::new();
@@ -354,7 +355,8 @@ fn the_instruction_set_of_products_is_the_one_that_is_named() {
     let (kernels, products) = named.split_once(", matrix products ").expect("the names of two");
     assert_eq!(kernels, simd::level());
     fn remainder<T: Float>(digits: i32) -> f64 {
-        // Two products that cancel, but for what rounding takes off the second where it is rounded at all.
+        // Two products that cancel. With a fused multiply-add the second is not rounded before it is
+        // added, so the rounding error of the first is left.
         let x = 1.0 + 0.5_f64.powi(digits / 2 + 2);
         let first_two = |by: [f64; 2]| Tensor::from_fn([80, 80], |i| T::nearest(*by.get(i).unwrap_or(&0.0)));
         let tape = Tape::<T>::new();

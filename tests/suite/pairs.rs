@@ -1,5 +1,5 @@
-//! Scores of pairs and attention: values against plain loops, gradients and forward mode against finite differences, single
-//! precision against double.
+//! Scores of pairs and attention: values against plain loops, gradients and forward mode against finite
+//! differences, single precision against double.
 
 use cotangent::engine::formulas::EuclideanDistance;
 use cotangent::engine::{Weights, check};
@@ -44,7 +44,7 @@ fn attend_is_attention_and_has_its_derivatives() {
             assert_close(&got, &attention(&q, &k, &v, 0.7, causal), 1e-13);
         }
     }
-    // Of more queries than keys the first attend to nothing, if causal.
+    // With more queries than keys, a causal mask leaves the first queries without keys.
     for (n, m, causal) in [(5, 6, false), (5, 6, true), (7, 5, true)] {
         let (q, k, v) = (tensor(&[2, n, 3], 1), tensor(&[2, m, 3], 2), tensor(&[2, m, 4], 3));
         assert_gradients(&[q.clone(), k.clone(), v.clone()], |x| weigh(x[0].attend(x[1], x[2], 0.7, causal)));
@@ -54,15 +54,15 @@ fn attend_is_attention_and_has_its_derivatives() {
             check::forward_mode(&inputs, &directions, |x| weigh(x[0].attend(x[1], x[2], 0.7, causal)));
         assert!(worst < 1e-10, "{worst:e}");
     }
-    // Many tiles, with the reverse pass through the same scores again.
+    // Many tiles. The reverse pass computes the same scores again.
     let (q, k, v) = (tensor(&[1, 140, 2], 1), tensor(&[1, 1100, 2], 2), tensor(&[1, 1100, 2], 3));
     let directions: Vec<Tensor<f64>> = [&q, &k, &v].iter().map(|t| tensor(t.shape(), 9)).collect();
     let worst = check::forward_mode(&[q, k, v], &directions, |x| weigh(x[0].attend(x[1], x[2], 1.0, true)));
     assert!(worst < 1e-9, "{worst:e}");
 }
 
-/// A score with numbers of both rows and a parameter, through both of its kernels; with more numbers than its derivatives
-/// are taken by at once.
+/// A score with numbers of both rows and a parameter, for both kernels of pair formulas. It has more
+/// numbers than the kernels differentiate at once.
 #[derive(Clone, Copy)]
 struct Bump;
 
@@ -76,7 +76,7 @@ impl PairFormula<2, 3, 1> for Bump {
 
 #[test]
 fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
-    // The last has more pairs in a row than are derived at a time.
+    // In the last shape, a row has more pairs than are differentiated at once.
     let shapes: [[&[usize]; 2]; 4] =
         [[&[2, 4, 3], &[2, 5, 3]], [&[2, 4, 3], &[5, 3]], [&[40, 3], &[90, 3]], [&[2, 1], &[530, 1]]];
     for [x, y] in shapes {
@@ -110,7 +110,8 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
     }
 }
 
-/// Squared distances of nearby rows far from the origin: forward mode takes differences as the reverse pass does.
+/// Squared distances of nearby rows far from the origin. Forward mode uses differences, as the reverse
+/// pass does, so that nothing cancels.
 #[test]
 fn forward_mode_of_distances_does_not_cancel() {
     for width in [3, 20] {
@@ -132,8 +133,9 @@ fn forward_mode_of_distances_does_not_cancel() {
     }
 }
 
-/// Scores whose derivatives are taken at once, in single precision and so on whole registers: values and gradients
-/// against those in double precision. A row has more pairs than are derived at a time.
+/// Scores whose derivatives are computed together, which in single precision fills whole registers.
+/// Values and gradients are compared with those in double precision. A row has more pairs than are
+/// differentiated at once.
 #[test]
 fn pair_formulas_in_single_precision_are_those_in_double() {
     fn run<T: Float, F: PairFormula<N, N, P>, const N: usize, const P: usize>(
@@ -171,7 +173,7 @@ fn pair_formulas_in_single_precision_are_those_in_double() {
                 let x = tensor(&[1, n], seed);
                 Tensor::from_fn([1, n], |i| 0.5 + 0.3 * x.data()[i])
             };
-            // What single precision can hold, so that both take the same numbers.
+            // Inputs are rounded to single precision, so that both types get the same numbers.
             let held = |x: Tensor<f64>| Tensor::from_fn(x.shape().clone(), |i| f64::from(x.data()[i] as f32));
             let rows = [(3, 1), (m, 2), (m, 5)].map(|(n, seed)| held(tensor(&[1, n, width], seed)));
             let numbers = [(3, 10), (m, 20)]
@@ -183,7 +185,7 @@ fn pair_formulas_in_single_precision_are_those_in_double() {
                     let largest = double.iter().fold(0.0_f64, |max, x| max.max(x.abs()));
                     for (s, d) in single.iter().zip(double) {
                         let error = (s - d).abs();
-                        // An offset makes no difference to a softmax: its gradient cancels.
+                        // An offset makes no difference to a softmax, so its gradient cancels.
                         assert!(error <= 1e-4 * largest + 1e-6, "{} {m} {which}: {s} {d}", F::NAME);
                     }
                 }
@@ -197,8 +199,9 @@ fn pair_formulas_in_single_precision_are_those_in_double() {
     compare(UmbralCone, [0.7, 0.2, 0.1]);
 }
 
-/// The queries of few batch entries are split, and keys and values have their gradients from all parts: values and gradients
-/// are those of stored weights, and no bit depends on the number of threads.
+/// With few batch entries the queries are split, and the gradients of keys and values are summed over
+/// all parts. Values and gradients equal those with stored weights, and no bit depends on the number of
+/// threads.
 #[test]
 fn attention_of_few_batch_entries_is_split() {
     let run = |batch: usize, causal: bool, stored: bool, threads: usize| {

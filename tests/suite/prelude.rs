@@ -1,9 +1,9 @@
-//! Every method of every manifold by its plain name, with the prelude alone. That this compiles is the test:
-//! a method that two traits of the prelude have, or that none has, does not.
+//! Calls every method of every manifold by its plain name, with only the prelude in scope. The test is
+//! that this compiles: it does not if a method is in two traits of the prelude, or in none.
 
 use cotangent::prelude::*;
 
-/// What all manifolds have.
+/// Methods of all manifolds.
 fn manifold<M: Manifold>(m: M) {
     let mut rng = rng::stream(1, 0, 0);
     let dim = m.fixed_dimension().unwrap_or(2);
@@ -34,12 +34,12 @@ fn manifold<M: Manifold>(m: M) {
     assert_eq!(m.descend_on_tape(p, g, 0.1).shape().axes(), [1, x.len()]);
 }
 
-/// What the models of hyperbolic space have.
+/// Methods of the models of hyperbolic space.
 fn hyperbolic<M: Hyperbolic + Busemann>(m: M) {
     let mut rng = rng::stream(2, 0, 0);
     let x = m.random_point::<f64>(2, 1.0, &mut rng);
     let v = m.random_tangent(&x, &mut rng);
-    // On the hyperboloid there is a time coordinate before it.
+    // On the hyperboloid, a time coordinate comes first.
     let omega = Row::from(&[0.0, 0.6, 0.8][3 - x.len()..]);
     assert!(m.busemann(&x, &omega).is_finite() && m.kappa() < 0.0);
     let (image, carried) = (m.onto_hyperboloid(&x), m.push_onto_hyperboloid(&x, &v));
@@ -48,7 +48,7 @@ fn hyperbolic<M: Hyperbolic + Busemann>(m: M) {
     assert_eq!([image.len(), m.push_of_ball(&image, &carried).len()], [2, x.len()]);
 }
 
-/// What goes to another model of the same space.
+/// Methods that convert to another model of the same space.
 fn isometric<N: ConstantCurvature, M: Isometric<N>>(m: M) {
     let mut rng = rng::stream(3, 0, 0);
     let x = m.random_point::<f64>(2, 1.0, &mut rng);
@@ -60,7 +60,7 @@ fn isometric<N: ConstantCurvature, M: Isometric<N>>(m: M) {
     assert_eq!(tangent.to::<N>(&point).coordinates().len(), image.ambient(2));
 }
 
-/// What has distances to hyperplanes, a frame at its origin and means.
+/// Methods of spaces of constant curvature: distances to hyperplanes, a frame at the origin, means.
 macro_rules! of_constant_curvature {
     ($m:expr) => {{
         let (m, mut rng) = ($m, rng::stream(4, 0, 0));
@@ -77,7 +77,7 @@ macro_rules! of_constant_curvature {
     }};
 }
 
-/// The mean of two points, of tensors and on a tape.
+/// The mean of two points, as tensors and on a tape.
 macro_rules! barycentre {
     ($m:ident, $x:ident, $y:ident) => {{
         let points = Tensor::new([2, $x.len()], [$x.to_vec(), $y.to_vec()].concat());
@@ -97,7 +97,7 @@ macro_rules! barycentre {
     }};
 }
 
-/// What layers ask of a geometry.
+/// Operations that layers need of a geometry.
 macro_rules! gyrovectors {
     ($m:ident, $tape:ident) => {{
         let param = Param::new("p", $m, Tensor::<f64>::new([3, 2], vec![0.1, 0.2, -0.3, 0.1, 0.2, -0.1]));

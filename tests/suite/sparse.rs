@@ -1,4 +1,5 @@
-//! Sparse matrices: products, softmax of their rows, pair formulas at their elements, against the matrices themselves.
+//! Sparse matrices: products, softmax of their rows, and pair formulas at their elements, compared with
+//! dense matrices.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::common::{
     PLACES, assert_close, assert_derivatives, assert_gradients, product, sparsity, tensor, value, weigh,
 };
 
-/// The matrix itself, of one head.
+/// The dense matrix of one head.
 fn dense(sparsity: &Sparsity, elements: &Tensor<f64>, head: usize) -> Tensor<f64> {
     let heads = elements.len() / sparsity.pairs().len();
     let mut matrix = Tensor::zeros([sparsity.rows(), sparsity.columns()]);
@@ -30,7 +31,7 @@ fn sparse_products_are_those_of_the_matrices() {
         let (w, x) = (tensor(&[count], 1), tensor(&[of.columns(), d], 2));
         let want = product(&dense(&of, &w, 0), &x, false, false);
         assert_close(&value([&w, &x], |[w, x]| w.sparse_matmul(&of, x)), &want, 1e-12);
-        // Of each head its own.
+        // Each head has its own elements.
         let (w, x) = (tensor(&[count, 2], 3), tensor(&[of.columns(), 2, d], 4));
         let have = value([&w, &x], |[w, x]| w.sparse_matmul(&of, x).swap_axes(0, 1));
         for head in 0..2 {
@@ -47,7 +48,7 @@ fn sparse_products_are_those_of_the_matrices() {
     assert_derivatives(&[tensor(&[8, 2], 1), tensor(&[5, 2, 3], 2)], |v| {
         weigh(v[0].sparse_matmul(&of, v[1]))
     });
-    // Nothing at all.
+    // A matrix without elements.
     let none = sparsity(2, 3, &[]);
     assert_eq!(
         value([&tensor(&[0], 1), &tensor(&[3, 2], 2)], |[w, x]| w.sparse_matmul(&none, x)),
@@ -69,12 +70,12 @@ fn segment_softmax_is_softmax_of_the_elements_of_each_row() {
             }
         }
     }
-    // Far from where exp overflows.
+    // Scores so large that exp alone would overflow.
     let far = value([&x], |[x]| (x * 0.0 + 1e4).segment_softmax(&of));
     assert!((far.data()[0] - 1.0 / 3.0).abs() < 1e-15);
     assert_derivatives(&[tensor(&[8], 3)], |v| weigh(v[0].segment_softmax(&of)));
     assert_derivatives(std::slice::from_ref(&x), |v| weigh(v[0].segment_softmax(&of)));
-    // As many as several threads share: each row sums to 1.
+    // Enough elements that several threads share them. Each row sums to 1.
     let many: Vec<(u32, u32)> = (0..50_000).map(|e| (e * 7919 % 900, 0)).collect();
     let of = sparsity(1000, 1, &many);
     let ones = value([&tensor(&[1, 3], 2)], |[x]| {
@@ -85,7 +86,7 @@ fn segment_softmax_is_softmax_of_the_elements_of_each_row() {
     assert_close(&ones, &want, 1e-12);
 }
 
-/// Some pairs have the scores that they have among all.
+/// The scores of some pairs are the same as in the scores of all pairs.
 #[test]
 fn sparse_pairs_are_some_of_all_pairs() {
     let of = sparsity(4, 5, &PLACES);
@@ -126,7 +127,7 @@ fn sparse_pairs_are_some_of_all_pairs() {
         let worst = check::forward_mode(&inputs, &directions, |v| weigh(score(&of, v, true)));
         assert!(worst < 1e-10, "forward mode differs by {worst:e}");
     }
-    // As many as several threads share, with numbers of rows and parameters.
+    // Enough pairs that several threads share them, with numbers of rows and parameters.
     let many: Vec<(u32, u32)> = (0..20_000).map(|e| (e * 7919 % 70, e * 104_729 % 300)).collect();
     let of = sparsity(70, 300, &many);
     let run = |sparse: bool, threads: usize| {

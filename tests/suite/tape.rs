@@ -75,7 +75,7 @@ fn variables_of_two_tapes_do_not_mix() {
     let _ = x * y;
 }
 
-/// What takes a variable, and is given one of another tape.
+/// Every operation that takes a variable refuses one of another tape.
 #[test]
 fn variables_of_another_tape_are_refused() {
     type Use = for<'t> fn(&'t Tape<f64>, Var<'t, f64>, Var<'t, f64>);
@@ -124,11 +124,12 @@ fn reading_a_released_value_says_why() {
     let _ = y.to_tensor();
 }
 
-/// Both passes need values, which a backward pass releases: what it has passed has no derivatives any more.
+/// Both passes need values, and a backward pass releases them. So a graph has no derivatives after a
+/// backward pass.
 #[test]
 fn a_graph_that_was_passed_has_no_derivatives() {
     type Loss = for<'t> fn(Var<'t, f64>) -> Var<'t, f64>;
-    // Also where a derivative would be a number without the values.
+    // Also where a derivative could be computed without the values.
     let losses: [(&str, Loss); 3] = [
         ("sum", |x| (x * x * x).sum()),
         ("sum", |x| x.gather(&[0, 1]).sum()),
@@ -150,7 +151,7 @@ fn a_graph_that_was_passed_has_no_derivatives() {
         assert!(said.contains("jvp through ") && said.contains("released by the backward pass"), "{said}");
         let said = message(&|| drop(tape.backward(f)));
         assert!(said.contains(&format!("backward through {last}: ")), "{said}");
-        // What is recorded later has.
+        // Computations that are recorded later have derivatives.
         let (x, v) = leaves();
         let f = loss(x);
         assert_eq!(tape.jvp(f, &[(x, v)]).item(), 0.5 * first[0] - first[1]);
@@ -172,7 +173,7 @@ fn a_jvp_that_panics_leaves_the_tape_whole() {
     assert_eq!(tape.backward(f).wrt(x).unwrap().to_dense(1, 2), [0.0, 4.0]);
 }
 
-/// Half the nodes of a deep network are gone half way through the backward pass.
+/// In a deep network, half the nodes are released half way through the backward pass.
 #[test]
 fn memory_in_use_falls_during_the_backward_pass() {
     let mut tape = Tape::<f32>::new();
@@ -191,7 +192,8 @@ fn memory_in_use_falls_during_the_backward_pass() {
         let gradients = tape.backward(loss);
         let after = tape.memory();
         peaks.push(after.peak);
-        // The gradient of x and the loss are left; the pass needed two cotangents beyond the forward values.
+        // The gradient of x and the loss are left. The pass needed two cotangents beyond the forward
+        // values.
         assert!(after.in_use <= 2 * x.len() * 4, "{after:?}");
         assert!(after.peak <= forward + 3 * x.len() * 4, "{after:?} after {forward}");
         drop(gradients);
@@ -216,7 +218,8 @@ fn a_checked_tape_names_the_first_operation_that_is_not_finite() {
         }
     });
     assert_eq!(message, "ln: the result of shape [3] is -inf at element 1; inputs of shapes [3]");
-    // A finite result with an infinite derivative: the reverse pass names the line of the forward one.
+    // A finite result with an infinite derivative: the reverse pass names the line that recorded the
+    // operation.
     let message = panic_message(move || {
         let tape = Tape::checked();
         let v = tape.variable(&x);

@@ -7,7 +7,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options;
 use serde::{Deserialize, Serialize};
 
-/// What scores are made of.
+/// The score of an attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Score {
@@ -27,13 +27,13 @@ pub enum Score {
     Laplacian,
     /// Penumbral cones as the released program of Tseng et al. 2023 has them: squared heights.
     PenumbralReleased,
-    /// Umbral cones as the released program of Tseng et al. 2023 has them: the logarithm of a height divided by the head's
-    /// dimensions.
+    /// Umbral cones as the released program of Tseng et al. 2023 has them: the logarithm of a height
+    /// divided by the head's dimensions.
     UmbralReleased,
 }
 
 impl Score {
-    /// All of them.
+    /// All scores.
     pub const ALL: [Self; 9] = [
         Score::Additive,
         Score::Dot,
@@ -46,7 +46,7 @@ impl Score {
         Score::UmbralReleased,
     ];
 
-    /// As in files and options.
+    /// The name in files and options.
     pub fn name(self) -> &'static str {
         const NAMES: [&str; 9] = [
             "additive",
@@ -63,7 +63,7 @@ impl Score {
     }
 }
 
-/// What makes weights of scores.
+/// How scores become weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WeightsOption {
@@ -73,7 +73,7 @@ pub enum WeightsOption {
     Sigmoid,
 }
 
-/// What makes one value of several.
+/// How weighted values become one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AggregateOption {
@@ -83,7 +83,7 @@ pub enum AggregateOption {
     Barycentre,
 }
 
-/// What coordinates the points of hyperbolic distances are in.
+/// The coordinates of the points whose hyperbolic distance is the score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CoordinatesOption {
@@ -120,7 +120,7 @@ pub struct AttentionOptions {
 }
 
 impl Default for AttentionOptions {
-    /// As without any of the options.
+    /// The values without any of the options.
     fn default() -> Self {
         AttentionOptions {
             weights: WeightsOption::Softmax,
@@ -135,7 +135,7 @@ impl Default for AttentionOptions {
 }
 
 impl AttentionOptions {
-    /// Refuses what makes no sense.
+    /// Refuses settings that make no sense.
     ///
     /// # Errors
     /// Names the option.
@@ -162,7 +162,7 @@ impl AttentionOptions {
         Ok(())
     }
 
-    /// The option in which two attentions differ.
+    /// The first option in which two attentions differ.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let differs = [
             ("weights", self.weights != other.weights),
@@ -176,7 +176,7 @@ impl AttentionOptions {
         options::first_true(&differs)
     }
 
-    /// The similarity of a score. The height and the radius are by default those of Tseng et al. 2023.
+    /// The similarity of a score. The defaults of height and radius are those of Tseng et al. 2023.
     pub fn similarity(&self, score: Score) -> Similarity {
         let (light, radius) = (self.light.unwrap_or(1.0), self.radius.unwrap_or(0.1));
         match score {
@@ -193,7 +193,7 @@ impl AttentionOptions {
         }
     }
 
-    /// Changes an attention to what the options say.
+    /// Applies the options to an attention.
     pub fn apply<T: Float>(&self, attention: &mut Attention<T>) {
         attention.weights = match self.weights {
             WeightsOption::Softmax => Weights::Softmax,

@@ -3,9 +3,9 @@
 //! | module | what |
 //! |---|---|
 //! | [`transformer`] | translation by transformers |
-//! | [`transformer::parallel_text`] | what they read |
-//! | [`transformer::bpe`] | how they see it |
-//! | [`transformer::bleu`] | how they are measured |
+//! | [`transformer::parallel_text`] | their training text |
+//! | [`transformer::bpe`] | sentences as numbers |
+//! | [`transformer::bleu`] | the score of translations |
 //! | [`transformer::heatmap`] | pictures of attention |
 //! | [`graph`] | classes of a graph's nodes by graph attention |
 //! | [`graph::labelled_graph`] | graphs whose nodes have features and classes |

@@ -1,7 +1,7 @@
 //! Checkpoints of a training that may diverge.
 //!
-//! A checkpoint is good when the loss of the step that follows it is finite. Until that is known it stands
-//! beside the last good one, and then takes its place.
+//! A checkpoint is good if the loss of the step after it is finite. Until that is known, it is kept
+//! beside the last good one. Then it replaces the last good one.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -14,23 +14,24 @@ use crate::error::{AppError, Result};
 /// The checkpoint's name in the output directory.
 pub const CHECKPOINT: &str = "checkpoint.bin";
 
-/// The last good checkpoint of a run, and perhaps the next.
+/// The last good checkpoint of a run, and possibly the next.
 pub struct Checkpoints {
     path: PathBuf,
     next: PathBuf,
     what: &'static str,
-    /// How many steps or epochs were done at the good one, and at the next if there is one.
+    /// Number of steps or epochs done at the good checkpoint, and at the next one if there is one.
     good: u64,
     pending: Option<u64>,
     last: Instant,
 }
 
 impl Checkpoints {
-    /// Those of a run in a directory that has done so many of what it counts: "step" or "epoch". Writes the
-    /// first at once, so that a directory that cannot be written to is found before the work.
+    /// Checkpoints of a run in a directory. `what` is the unit, "step" or "epoch", and `done` the number
+    /// of them so far. Writes the first checkpoint at once, so that a directory that cannot be written
+    /// to is found before the work.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// If `write` fails.
     pub fn new(
         directory: &Path,
         what: &'static str,
@@ -42,15 +43,15 @@ impl Checkpoints {
         Ok(Checkpoints { path, next, what, good: done, pending: None, last: Instant::now() })
     }
 
-    /// Whether so many seconds have passed since the last one.
+    /// Whether this many seconds have passed since the last checkpoint.
     pub fn due(&self, seconds: u64) -> bool {
         self.last.elapsed().as_secs() >= seconds
     }
 
-    /// Writes the next one.
+    /// Writes the next checkpoint.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// If `write` fails.
     pub fn write(
         &mut self,
         done: u64,
@@ -61,11 +62,11 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// The loss of a step, counted from 1, or why it was not taken: says whether the checkpoint before it is
-    /// good.
+    /// Takes the loss of a step (counted from 1), or the reason why the step was refused, and so learns
+    /// whether the checkpoint before it is good.
     ///
     /// # Errors
-    /// If training cannot go on: the last good checkpoint stays.
+    /// If training cannot go on. The last good checkpoint is kept.
     pub fn checked(&mut self, step: u64, loss: std::result::Result<f64, OptimError>) -> Result<f64> {
         let error = match loss {
             Ok(loss) if loss.is_finite() => return self.keep().map(|()| loss),
@@ -73,17 +74,17 @@ impl Checkpoints {
             Err(error) => error.to_string(),
         };
         if self.pending.take().is_some() {
-            // A file that stays is no harm.
+            // It does no harm if this file stays.
             let _ = std::fs::remove_file(&self.next);
         }
         let kept = format!("; {} is that of {} {}", self.path.display(), self.what, self.good);
         Err(AppError::Diverged { step, cause: error, kept })
     }
 
-    /// The next checkpoint, if there is one, is good.
+    /// Marks the next checkpoint, if there is one, as good.
     ///
     /// # Errors
-    /// If it cannot take the place of the last.
+    /// If it cannot replace the last one.
     pub fn keep(&mut self) -> Result<()> {
         if let Some(done) = self.pending.take() {
             std::fs::rename(&self.next, &self.path).map_err(AppError::io(&self.path))?;

@@ -2,46 +2,47 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How often an object of one class was taken for each other.
+/// How often objects of one class were taken for another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confusion {
-    /// `counts[i][j]`: objects of class i that were taken for class j.
+    /// `counts[i][j]`: number of objects of class i that were taken for class j.
     pub counts: Vec<Vec<u64>>,
 }
 
 impl Confusion {
-    /// Nothing has been classified yet.
+    /// A matrix without any classified objects.
     pub fn new(classes: usize) -> Self {
         Confusion { counts: vec![vec![0; classes]; classes] }
     }
 
-    /// An object of one class was taken for another.
+    /// Counts an object of `class` that was taken for `taken_for`.
     pub fn add(&mut self, class: u32, taken_for: u32) {
         self.counts[class as usize][taken_for as usize] += 1;
     }
 
-    /// Objects classified.
+    /// Number of classified objects.
     pub fn total(&self) -> u64 {
         self.counts.iter().flatten().sum()
     }
 
-    /// The part that was classified rightly; NaN of nothing.
+    /// The part of the objects that was classified correctly; NaN if there are no objects.
     pub fn accuracy(&self) -> f64 {
         let right: u64 = self.counts.iter().enumerate().map(|(i, row)| row[i]).sum();
         right as f64 / self.total() as f64
     }
 
-    /// The part of what was taken for a class that belongs to it; NaN if nothing was.
+    /// Of the objects that were taken for a class, the part that belongs to it; NaN if there are none.
     pub fn precision(&self, class: usize) -> f64 {
         self.counts[class][class] as f64 / self.counts.iter().map(|row| row[class]).sum::<u64>() as f64
     }
 
-    /// The part of a class that was found; NaN of an empty one.
+    /// Of the objects of a class, the part that was found; NaN if there are none.
     pub fn recall(&self, class: usize) -> f64 {
         self.counts[class][class] as f64 / self.counts[class].iter().sum::<u64>() as f64
     }
 
-    /// The harmonic mean of precision and recall, `2 TP / (2 TP + FP + FN)`; 0 if nothing of the class was found.
+    /// The harmonic mean of precision and recall, `2 TP / (2 TP + FP + FN)`; 0 if nothing of the class
+    /// was found.
     pub fn f1(&self, class: usize) -> f64 {
         let found = self.counts[class][class];
         let wrong =

@@ -11,18 +11,18 @@ use crate::lettering;
 /// Width of a panel and height of the picture, in pixels.
 const PANEL: (u32, u32) = (520, 400);
 
-/// Values over the epochs, from 1.
+/// Values over the epochs, starting with epoch 1.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What they are.
+    /// The name of the values.
     pub name: &'static str,
-    /// One for each epoch; those that are not finite are left out.
+    /// One value per epoch; values that are not finite are left out.
     pub values: Vec<f64>,
     /// The better of two: `f64::min` for a loss, `f64::max` for an accuracy.
     pub better: fn(f64, f64) -> f64,
 }
 
-/// Draws series, each in a panel of its own with its best value marked.
+/// Draws series, each in its own panel with its best value marked.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -13,8 +13,8 @@ pub struct DeviceOption {
     device: String,
 }
 
-/// A device's name as it is. For `list` it shows the devices and ends the process, as `--help` does: no other option need
-/// be given.
+/// Returns a device's name unchanged. For `list` it prints the devices and ends the process, as `--help`
+/// does, so that no other option is needed.
 fn listed(name: &str) -> std::result::Result<String, std::convert::Infallible> {
     if name == "list" {
         std::process::exit(report(list()).into());
@@ -32,7 +32,7 @@ impl DeviceOption {
     /// The device.
     ///
     /// # Errors
-    /// If there is no such device: what is missing, and how to install it.
+    /// If there is no such device. The message says what is missing, and how to install it.
     pub fn choose(&self) -> Result<Device> {
         Ok(self.device.parse()?)
     }

@@ -1,7 +1,8 @@
 //! Pictures of the Poincaré disk, as SVG: edges as geodesic arcs, labels on the nodes nearest the origin.
 //!
-//! A 2-D embedding is drawn as it is. A higher-dimensional one is projected: logarithm at the origin,
-//! the two principal directions of the tangent vectors there, exponential map back. The picture says so.
+//! A 2-D embedding is drawn as it is. A higher-dimensional one is projected: by the logarithm at the
+//! origin, onto the two principal directions of the tangent vectors there, and back by the exponential
+//! map. The picture says so.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -21,28 +22,28 @@ use crate::lettering;
 const RADIUS: f64 = 440.0;
 /// Centre of the disk, and the margin around it.
 const CENTRE: f64 = 480.0;
-/// Width of the picture; the caption stands below.
+/// Width of the picture; the caption is below.
 const SIZE: f64 = 2.0 * CENTRE;
-/// Font size and line height of the caption, in pixels, and the room at its sides.
+/// Font size and line height of the caption, in pixels; below, the margin at its sides.
 const CAPTION: (f64, f64) = (18.0, 24.0);
 const MARGIN: f64 = 16.0;
-/// Font size and height of a label in pixels, and the most width for a name.
+/// Font size and height of a label in pixels; below, the largest width of a name.
 const LABEL: (f64, f64) = (14.0, 15.0);
 const NAME: f64 = CENTRE / 2.0;
 /// At most this many lines of a legend.
 const NAMES: usize = 12;
 /// At most this many labels.
 const LABELS: usize = 40;
-/// At most this many edges: more would be a solid disk. Those nearest the origin are drawn.
+/// At most this many edges, those nearest the origin. More would make the disk solid.
 const EDGES: usize = 20_000;
 
-/// A picture's points in the unit disk, and what they are.
+/// The points of a picture in the unit disk, with depths and a caption.
 pub struct Layout {
     /// One point for each node, of norm below 1.
     pub points: Vec<[f64; 2]>,
     /// Distance of each node from the origin, before any projection.
     pub depth: Vec<f64>,
-    /// How they came about, as it is written under the picture.
+    /// The text under the picture, which says how the points were obtained.
     pub caption: String,
 }
 
@@ -82,7 +83,7 @@ pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
         let largest = flat.iter().map(|p| p[0].hypot(p[1])).fold(f64::MIN_POSITIVE, f64::max);
         flat.iter().map(|p| p.map(|x| 0.98 * x / largest)).collect()
     } else {
-        // A point at distance r from the origin is at norm tanh(r/2).
+        // A point at distance r from the origin is drawn at norm tanh(r/2).
         let shrink = |p: &[f64; 2]| {
             let r = p[0].hypot(p[1]);
             let scale = if r > 0.0 { ((r / 2.0).tanh() / r).min((1.0 - 1e-9) / r) } else { 0.5 };
@@ -95,14 +96,15 @@ pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
     Ok(Layout { points, depth, caption })
 }
 
-/// The vectors in two dimensions, and how they got there.
+/// The vectors in two dimensions, and a text that says how they were projected.
 fn project(vectors: &[Vec<f64>], dim: usize) -> Result<(Vec<[f64; 2]>, String)> {
     if dim <= 2 {
         let pad = |v: &Vec<f64>| [v.first().copied().unwrap_or(0.0), v.get(1).copied().unwrap_or(0.0)];
         return Ok((vectors.iter().map(pad).collect(), String::new()));
     }
     let moment = |k: usize| vectors.iter().map(|v| v[k / dim] * v[k % dim]).sum::<f64>();
-    // Eigenvalues descend, and each direction has the sign that makes its largest coordinate positive.
+    // Eigenvalues are in descending order. Each direction has the sign that makes its largest coordinate
+    // positive.
     let (values, directions) = symmetric_eigen(&Tensor::from_fn([dim, dim], moment));
     if !values.iter().all(|x| x.is_finite()) {
         return Err(AppError::usage("the principal directions of the embedding could not be found"));
@@ -135,7 +137,7 @@ pub fn draw(
         if edges.len() > EDGES { format!(", {EDGES} of {} edges drawn", edges.len()) } else { String::new() };
     let mut document = page(&format!("{}{omitted}", layout.caption));
 
-    // Edges nearest the origin first, so that what is left out is at the rim.
+    // Edges nearest the origin come first, so that those left out are at the rim.
     let mut shown: Vec<(u32, u32)> = edges.to_vec();
     shown.sort_by(|a, b| depth(a.0).min(depth(a.1)).total_cmp(&depth(b.0).min(depth(b.1))).then(a.cmp(b)));
     shown.truncate(EDGES);
@@ -179,7 +181,7 @@ fn page(caption: &str) -> Document {
         .add(text)
 }
 
-/// Names of the nodes nearest the origin, as far as there is room for them.
+/// Names of the nodes nearest the origin, as many as there is room for.
 fn labels(Layout { points, depth, .. }: &Layout, names: &[String]) -> Group {
     let mut order: Vec<usize> = (0..points.len()).collect();
     order.sort_by(|&a, &b| depth[a].total_cmp(&depth[b]).then(a.cmp(&b)));
@@ -190,7 +192,7 @@ fn labels(Layout { points, depth, .. }: &Layout, names: &[String]) -> Group {
         .set("stroke-width", 3)
         .set("paint-order", "stroke");
     let mut taken: Vec<[f64; 4]> = Vec::new();
-    // Beyond the first few hundred a label would say nothing of the hierarchy's top.
+    // Labels beyond the first few hundred nodes would not show the top of the hierarchy.
     for i in order.into_iter().take(10 * LABELS) {
         if taken.len() == LABELS {
             break;
@@ -210,7 +212,8 @@ fn labels(Layout { points, depth, .. }: &Layout, names: &[String]) -> Group {
 }
 
 /// The geodesic between two points of the unit disk: an arc of the circle through both that meets the
-/// boundary at right angles; a chord where that circle is too large to matter, or in flat space.
+/// boundary at right angles. In flat space, or if the circle is so large that it makes no difference, a
+/// chord.
 fn arc(p: [f64; 2], q: [f64; 2], geodesic: bool) -> Data {
     let ([px, py], [qx, qy]) = (pixel(p), pixel(q));
     let start = Data::new().move_to((round(px), round(py)));
@@ -222,7 +225,7 @@ fn arc(p: [f64; 2], q: [f64; 2], geodesic: bool) -> Data {
     let (a, b) = ((1.0 + p[0] * p[0] + p[1] * p[1]) / 2.0, (1.0 + q[0] * q[0] + q[1] * q[1]) / 2.0);
     let centre = [(a * q[1] - b * p[1]) / cross, (b * p[0] - a * q[0]) / cross];
     let radius = RADIUS * (p[0] - centre[0]).hypot(p[1] - centre[1]);
-    // The short way round: the origin is outside the circle, and the arc bends towards it.
+    // Take the short arc: the origin is outside the circle, and the arc bends towards it.
     let sweep = u8::from(cross < 0.0);
     start.elliptical_arc_to((round(radius), round(radius), 0, 0, 1 - sweep, round(qx), round(qy)))
 }
@@ -231,7 +234,7 @@ fn pixel([x, y]: [f64; 2]) -> [f64; 2] {
     [CENTRE + RADIUS * x, CENTRE - RADIUS * y]
 }
 
-/// Hundredths of a pixel are enough, and keep the file small.
+/// Rounds to hundredths of a pixel. That is precise enough, and keeps the file small.
 fn round(x: f64) -> f64 {
     (x * 100.0).round() / 100.0
 }
@@ -244,15 +247,15 @@ const COLOURS: [&str; 6] = ["#d4a017", "#c0392b", "#4a6fa5", "#2e8b57", "#7d3c98
 pub struct Classes<'a> {
     /// Points of the Poincaré ball of two dimensions, or of the plane for κ = 0.
     pub points: &'a [[f64; 2]],
-    /// The class of each, by which it is coloured.
+    /// The class of each point, which gives its colour.
     pub of: &'a [u32],
     /// The classes' names.
     pub names: &'a [String],
-    /// Each a point and a normal.
+    /// A point and a normal for each hyperplane.
     pub hyperplanes: &'a [([f64; 2], [f64; 2])],
     /// Sectional curvature.
     pub kappa: f64,
-    /// Whether the hyperplanes are geodesics of the ball, and not straight lines.
+    /// Whether the hyperplanes are geodesics of the ball (true) or straight lines (false).
     pub geodesics: bool,
     /// A caption.
     pub title: &'a str,
@@ -285,7 +288,7 @@ pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
             lines = lines.add(SvgPath::new().set("d", arc(start, end, geodesics)));
         }
     }
-    // As many names as there is room for beside the disk.
+    // As many names as fit beside the disk.
     let (size, line) = CAPTION;
     let mut legend = Group::new().set("font-size", size);
     let shown = if names.len() > NAMES { NAMES - 1 } else { names.len() };
@@ -305,8 +308,9 @@ pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
 }
 
-/// Where the geodesic through a point p of the unit disk at a right angle to a direction a leaves the disk; `None` for
-/// no direction or if it does not come into the disk. Flat: where the line does.
+/// The two points where a geodesic leaves the unit disk. It goes through p, at a right angle to the
+/// direction a. `None` if a is no direction, or if a line does not meet the disk. In flat space, the
+/// points where the straight line leaves the disk.
 fn ends(p: [f64; 2], a: [f64; 2], curved: bool) -> Option<[[f64; 2]; 2]> {
     let norm = a[0].hypot(a[1]);
     if !(norm > 0.0 && norm.is_finite()) {
@@ -320,7 +324,7 @@ fn ends(p: [f64; 2], a: [f64; 2], curved: bool) -> Option<[[f64; 2]; 2]> {
     Some([-1.0, 1.0].map(|sign| {
         let u = along.map(|x| sign * x);
         if curved {
-            // p ⊕ u, of norm 1 as u is.
+            // p ⊕ u. It has norm 1 because u has.
             let (pp, pu) = (p[0] * p[0] + p[1] * p[1], p[0] * u[0] + p[1] * u[1]);
             let [x, y] = [0, 1].map(|k| (2.0 + 2.0 * pu) * p[k] + (1.0 - pp) * u[k]);
             let scale = x.hypot(y);
@@ -333,7 +337,7 @@ fn ends(p: [f64; 2], a: [f64; 2], curved: bool) -> Option<[[f64; 2]; 2]> {
     }))
 }
 
-/// Draws an embedding with its edges, reduced to those that no path explains.
+/// Draws an embedding with its edges, except those that a longer path explains.
 ///
 /// # Errors
 /// As [`layout`] and [`draw`].
@@ -368,7 +372,7 @@ mod tests {
                 .collect();
             let [x0, y0, radius, _, _, large, sweep, x1, y1] = numbers[..] else { panic!("{data}") };
             assert_eq!(large, 0.0);
-            // The middle of an SVG arc: on the side of the chord that the sweep flag says.
+            // The middle of an SVG arc. The sweep flag says on which side of the chord it is.
             let (dx, dy) = (x1 - x0, y1 - y0);
             let half = dx.hypot(dy) / 2.0;
             let sagitta = radius - (radius * radius - half * half).sqrt();
@@ -384,7 +388,8 @@ mod tests {
         }
     }
 
-    /// The ends of a hyperplane are on the boundary, and its geodesic meets p, at a right angle to a.
+    /// The ends of a hyperplane are on the boundary, and its geodesic goes through p, at a right angle
+    /// to a.
     #[test]
     fn hyperplanes_pass_through_their_points() {
         for (p, a) in [([0.3, -0.5], [1.0, 2.0]), ([0.0, 0.0], [1.0, 0.0]), ([-0.9, 0.1], [0.5, -3.0])] {

@@ -7,10 +7,10 @@ use cotangent::optim::OptimError;
 
 use crate::{note, print};
 
-/// An application's result.
+/// The result type of the applications.
 pub type Result<T> = std::result::Result<T, AppError>;
 
-/// What stopped an application. Shown as one line; the exit code is 2.
+/// An error that stops an application. It is shown as one line; the exit code is 2.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// An option that makes no sense.
@@ -58,48 +58,49 @@ pub enum AppError {
         step: u64,
         /// What happened.
         cause: String,
-        /// What there still is.
+        /// What is left, such as a checkpoint.
         kept: String,
     },
 }
 
-/// The loss of a step, counted from 1.
+/// Returns the loss of a step, counted from 1.
 ///
 /// # Errors
-/// If it is not finite: training stops, before anything that was written is replaced.
+/// If the loss is not finite. Training stops before any earlier output is replaced.
 pub fn finite(step: u64, loss: f64) -> Result<f64> {
     if loss.is_finite() { Ok(loss) } else { Err(AppError::diverged(step, format!("the loss is {loss}"))) }
 }
 
 impl AppError {
-    /// A step, counted from 1, after which training cannot go on.
+    /// The error for a step (counted from 1) after which training cannot go on.
     pub fn diverged(step: u64, cause: impl ToString) -> Self {
         AppError::Diverged { step, cause: cause.to_string(), kept: String::new() }
     }
-    /// A wrong option.
+    /// The error for a wrong option.
     pub fn usage(message: impl Into<String>) -> Self {
         AppError::Usage(message.into())
     }
-    /// A file that cannot be read or written.
+    /// The error for a file that cannot be read or written.
     pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
         move |source| AppError::Io { path: path.into(), source }
     }
-    /// A file whose content is wrong.
+    /// The error for a file whose content is wrong.
     pub fn content(path: &Path, message: impl Into<String>) -> Self {
         AppError::Content { path: path.into(), message: message.into() }
     }
-    /// A line, counted from 1, that is wrong.
+    /// The error for a wrong line, counted from 1.
     pub fn line(path: &Path, line: u64, message: impl Into<String>) -> Self {
         AppError::Line { path: path.into(), line, message: message.into() }
     }
 }
 
-/// Prints the error, if any, as one line to standard error. The process's exit code: 0 or 2.
+/// Prints the error, if any, as one line to standard error. Returns the exit code of the process: 0 or
+/// 2.
 pub fn exit_code(result: Result<()>) -> std::process::ExitCode {
     report(result).into()
 }
 
-/// The same, as a number.
+/// Same as [`exit_code`], as a number.
 pub(crate) fn report(result: Result<()>) -> u8 {
     let printed =
         || print::failure().map_or(Ok(()), |error| Err(AppError::io(Path::new("standard output"))(error)));

@@ -24,7 +24,7 @@ impl std::fmt::Display for Model {
     }
 }
 
-/// A model at a curvature.
+/// A model of space with its curvature.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Geometry {
     /// The model.
@@ -57,10 +57,11 @@ impl Geometry {
         }
     }
 
-    /// Whether a row is a point; a hyperboloid's time coordinate may be as rough as `f32`.
+    /// Checks that a row is a point. A hyperboloid's time coordinate is checked only to the accuracy of
+    /// `f32`.
     ///
     /// # Errors
-    /// Says why it is none.
+    /// Says why it is not a point.
     pub fn check(self, row: &[f64]) -> std::result::Result<(), String> {
         struct Check<'a>(Model, &'a [f64]);
         impl ForManifold for Check<'_> {
@@ -80,7 +81,7 @@ impl Geometry {
         self.with(Check(self.model, row))
     }
 
-    /// Coordinates of the points of a `dim`-dimensional embedding.
+    /// Number of coordinates of the points of a `dim`-dimensional embedding.
     pub fn ambient(self, dim: usize) -> usize {
         dim + usize::from(self.model == Model::Lorentz)
     }

@@ -1,4 +1,4 @@
-//! Means of a few runs and how sure they are.
+//! Means of a few runs, with confidence intervals.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -8,12 +8,12 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// Half the interval's width; none of a single value.
+    /// Half the interval's width; `None` for a single value.
     pub half_width: Option<f64>,
 }
 
 impl Interval {
-    /// That of the mean of independent values.
+    /// The interval of the mean of independent values.
     ///
     /// # Panics
     /// If there are none.

@@ -1,7 +1,7 @@
-//! How wide text is in a picture, so that all of it can be read. A picture does not know the font that it
-//! will be shown with: widths are those of a wide one, DejaVu Sans.
+//! Width of text in a picture, so that all of it can be read. A picture does not know the font that it
+//! will be shown with. So widths are those of a wide font, DejaVu Sans.
 
-/// The width of a character, in parts of the font's size.
+/// The width of a character, as a multiple of the font size.
 fn advance(character: char) -> f64 {
     match character {
         'i' | 'j' | 'l' | '\'' | '|' => 0.34,
@@ -9,18 +9,18 @@ fn advance(character: char) -> f64 {
         'r' | 's' | 'c' | 'k' | 'v' | 'x' | 'y' | 'z' | 'J' | '"' | '*' => 0.6,
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '—' | '…' => 1.01,
         'A'..='Z' | '+' | '=' | '<' | '>' | '#' | '&' | '~' | '±' | '≤' | '→' => 0.84,
-        // Beyond the alphabets, signs are as wide as they are high.
+        // Characters of other scripts are taken to be as wide as they are high.
         '\u{1100}'.. => 1.0,
         _ => 0.66,
     }
 }
 
-/// The width of a text, or somewhat more.
+/// An upper estimate of the width of a text.
 pub fn width(text: &str, size: f64) -> f64 {
     size * text.chars().map(advance).sum::<f64>()
 }
 
-/// A text in lines of at most some width. Words that are wider by themselves are broken.
+/// Splits a text into lines of at most this width. Words that are wider than a line are broken.
 pub fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -47,7 +47,7 @@ pub fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     lines
 }
 
-/// A text of at most some width: what is too much at its end is an ellipsis.
+/// Shortens a text to at most this width. An ellipsis replaces its end.
 pub fn shorten(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
@@ -56,7 +56,7 @@ pub fn shorten(text: &str, size: f64, room: f64) -> String {
     text.chars().take(kept).chain(['…']).collect()
 }
 
-/// How many of a text's first characters fit.
+/// The number of first characters of a text that fit.
 fn fitting(text: &str, size: f64, room: f64) -> usize {
     let ends = text.chars().scan(0.0, |end, character| {
         *end += size * advance(character);
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(wrap("", 14.0, 10.0), [""]);
         assert_eq!(wrap("two lines", 10.0, 55.0), ["two lines"]);
         assert_eq!(wrap("two lines", 10.0, 35.0), ["two", "lines"]);
-        // No room at all still ends.
+        // Without any room it still ends.
         assert_eq!(wrap("ab", 10.0, 0.0), ["a", "b"]);
     }
 }

@@ -1,22 +1,22 @@
-//! What the applications share: options, files, metrics, pictures, progress. A module is
-//! here if two packages use it.
+//! Shared by the applications: options, files, metrics, pictures, progress. A module is here if two
+//! packages use it.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`options`], [`device`], [`precision`], [`threads`] | options of several applications |
 //! | [`error`] | errors as one line |
-//! | [`mod@print`] | lines of output that may be closed |
+//! | [`mod@print`] | lines of output, which the reader may close |
 //! | [`progress`] | progress bars, or plain lines |
 //! | [`table`] | TSV or CSV, plain or gzip |
 //! | [`output`] | the output directory of a run |
 //! | [`checkpoints`] | checkpoints of a training that may diverge |
 //! | [`metrics`] | `metrics.json` |
 //! | [`confusion`] | confusion matrices: accuracy, precision, recall, F1 |
-//! | [`interval`] | means of a few runs and how sure they are |
+//! | [`interval`] | means of a few runs, with confidence intervals |
 //! | [`geometry`] | a model of space at a curvature |
 //! | [`disk`] | pictures of the Poincaré disk |
 //! | [`curves`] | pictures of training curves |
-//! | [`lettering`] | text in pictures, as wide as there is room |
+//! | [`lettering`] | text in pictures, fitted to the width there is |
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 

@@ -1,4 +1,4 @@
-//! What a run came to, as JSON.
+//! Results of a run, as JSON.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub fn write(directory: &Path, metrics: &impl Serialize) -> Result<()> {
     write_json(&directory.join("metrics.json"), metrics)
 }
 
-/// Writes a file of JSON.
+/// Writes a JSON file.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -25,10 +25,10 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     atomic::write(path, |w| w.write_all(&json)).map_err(AppError::io(path))
 }
 
-/// Reads a file of JSON.
+/// Reads a JSON file.
 ///
 /// # Errors
-/// If it cannot be read, or is of something else.
+/// If it cannot be read, or has another content.
 pub fn read_json<V: DeserializeOwned>(path: &Path) -> Result<V> {
     let json = std::fs::read(path).map_err(AppError::io(path))?;
     serde_json::from_slice(&json).map_err(|e| AppError::content(path, e.to_string()))

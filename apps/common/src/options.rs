@@ -1,4 +1,4 @@
-//! What the options of several applications have in common: what makes sense, and how a training runs.
+//! Options that several applications have in common: checks of their values, and how a training runs.
 
 use std::path::PathBuf;
 
@@ -6,16 +6,16 @@ use cotangent::prelude::Device;
 
 use crate::error::{AppError, Result};
 
-/// How a training runs, without any influence on its result but for the device's.
+/// How a training runs. None of this changes the result, except the device.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Where everything is written.
+    /// The directory for all output.
     pub out: PathBuf,
-    /// Go on from what is in `out`.
+    /// Whether to go on from the state in `out`.
     pub resume: bool,
-    /// Seconds between checkpoints, where there are any.
+    /// Seconds between checkpoints, if the application writes any.
     pub checkpoint_every: u64,
-    /// Where it trains.
+    /// The device to train on.
     pub device: Device,
 }
 
@@ -30,18 +30,18 @@ fn check<N: Copy + std::fmt::Display>(
     }
 }
 
-/// Counts are not 0.
+/// Checks that counts are not 0.
 ///
 /// # Errors
-/// Names the option.
+/// Names the option that is 0.
 pub fn at_least_one(options: &[(&str, u64)]) -> Result<()> {
     check(options, |value| value > 0, "at least 1")
 }
 
-/// The seeds of several runs, one after the other.
+/// The seeds of several runs: consecutive numbers.
 ///
 /// # Errors
-/// If there are none, or the last would not be a number.
+/// If `count` is 0, or the last seed would be too large.
 pub fn seeds(first: u64, count: u64) -> Result<std::ops::Range<u64>> {
     at_least_one(&[("seeds", count)])?;
     let end = first.checked_add(count);
@@ -49,31 +49,31 @@ pub fn seeds(first: u64, count: u64) -> Result<std::ops::Range<u64>> {
     Ok(first..end.ok_or_else(message)?)
 }
 
-/// Numbers are positive and finite.
+/// Checks that numbers are positive and finite.
 ///
 /// # Errors
-/// Names the option.
+/// Names the option that is not.
 pub fn positive(options: &[(&str, f64)]) -> Result<()> {
     check(options, |value| value > 0.0 && value.is_finite(), "a positive number")
 }
 
-/// Numbers are 0 or more, and finite.
+/// Checks that numbers are at least 0 and finite.
 ///
 /// # Errors
-/// Names the option.
+/// Names the option that is not.
 pub fn not_negative(options: &[(&str, f64)]) -> Result<()> {
     check(options, |value| value >= 0.0 && value.is_finite(), "0 or more")
 }
 
-/// Rates are from 0 to below 1.
+/// Checks that rates are at least 0 and below 1.
 ///
 /// # Errors
-/// Names the option.
+/// Names the option that is not.
 pub fn below_one(options: &[(&str, f64)]) -> Result<()> {
     check(options, |value| (0.0..1.0).contains(&value), "from 0 to below 1")
 }
 
-/// The first option that something is true of.
+/// The name of the first option whose condition is true.
 pub fn first_true(options: &[(&'static str, bool)]) -> Option<&'static str> {
     options.iter().find(|(_, is)| *is).map(|(name, _)| *name)
 }

@@ -1,4 +1,4 @@
-//! A run's output directory: one run at a time writes there, and models know the run that they are of.
+//! The output directory of a run. Only one run at a time writes there, and a model's file names its run.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use crate::error::{AppError, Result};
 
-/// The file that is locked. It stays when the run has ended: the lock ends with the process, however that
-/// ends.
+/// The file that is locked. The file stays after the run, but the lock ends with the process, however
+/// that ends.
 const LOCK: &str = ".lock";
 
-/// What a model's file says of its run: the metadata of this name.
+/// The name of the metadata in a model's file that names its run.
 const RUN: &str = "cotangent.run";
 
 /// Keeps other runs out of a directory until it is dropped.
@@ -24,7 +24,7 @@ pub struct Held {
     _lock: File,
 }
 
-/// Makes an output directory, unless there is one, and holds it.
+/// Creates an output directory, unless it exists, and locks it.
 ///
 /// # Errors
 /// If it cannot be written to, or another run writes there.
@@ -44,16 +44,17 @@ pub fn hold(directory: &Path) -> Result<Held> {
     }
 }
 
-/// What tells runs apart: checksums of the options that a run resumed must have as well, and of the data.
+/// A text that tells runs apart: checksums of the options that must be the same when a run is resumed,
+/// and of the data.
 ///
 /// # Panics
-/// If the options are not to be written as JSON.
+/// If the options cannot be written as JSON.
 pub fn fingerprint(options: &impl Serialize, data: u32) -> String {
     let options = serde_json::to_vec(options).expect("options are JSON");
     format!("{:08x}-{data:08x}", crc32fast::hash(&options))
 }
 
-/// Writes a model's parameters and its run.
+/// Writes a model's parameters and the name of its run.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -63,11 +64,11 @@ pub fn save<T: Float>(model: &impl Module<T>, path: &Path, run: &str) -> Result<
     Ok(safetensors::write(path, &tensors, Some((RUN, run)))?)
 }
 
-/// Reads a model's parameters, which must be of a run; or, if that is `None`, of an older program, which
-/// wrote none.
+/// Reads a model's parameters. The file must be of the given run. `None` accepts a file of an older
+/// program, which did not write the run.
 ///
 /// # Errors
-/// If the file cannot be read, or is of another run or model.
+/// If the file cannot be read, or belongs to another run or model.
 pub fn load<T: Float>(model: &mut impl Module<T>, path: &Path, run: Option<&str>) -> Result<()> {
     let (values, metadata) = safetensors::read(path)?;
     if metadata.get(RUN).map(String::as_str) != run {

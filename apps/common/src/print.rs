@@ -1,11 +1,11 @@
-//! What is printed. An output that the reader closes ends nothing but the printing: `poincare train | head`
-//! trains to the end. `println!` would panic.
+//! Printing. If the reader closes an output, only the printing ends: `poincare train | head` trains to
+//! the end. `println!` would panic.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Mutex, PoisonError};
 
-/// The first failure of standard output that is no closed reader: a full disk, say.
+/// The first failure of standard output that is not a closed reader: for example a full disk.
 static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Prints a line to standard output, as `println!` does.
@@ -20,7 +20,7 @@ macro_rules! note {
     ($($text:tt)*) => { $crate::print::error_line(format_args!($($text)*)) };
 }
 
-/// What [`say!`](crate::say) does.
+/// The function behind [`say!`](crate::say).
 pub fn line(text: Arguments<'_>) {
     if let Err(error) = writeln!(io::stdout().lock(), "{text}")
         && error.kind() != ErrorKind::BrokenPipe
@@ -29,12 +29,12 @@ pub fn line(text: Arguments<'_>) {
     }
 }
 
-/// What [`note!`](crate::note) does. There is nowhere to say that it failed.
+/// The function behind [`note!`](crate::note). If it fails, there is nowhere to report it.
 pub fn error_line(text: Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// What went wrong with standard output since the last call, a closed reader apart.
+/// The failure of standard output since the last call, if any. A closed reader does not count.
 pub(crate) fn failure() -> Option<io::Error> {
     FAILED.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::note;
 
-/// Shows how far a loop has come.
+/// Shows the progress of a loop.
 pub struct Progress {
     bar: Option<ProgressBar>,
     what: &'static str,
@@ -15,11 +15,11 @@ pub struct Progress {
     last: Option<Instant>,
 }
 
-/// Plain lines come at most this often.
+/// The shortest time between plain lines.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 impl Progress {
-    /// A loop of `total` steps (`what`: "epoch", "node") of which `done` are behind us.
+    /// A loop of `total` steps, of which `done` are already done. `what` names a step: "epoch", "node".
     pub fn new(what: &'static str, done: u64, total: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{prefix} {pos}/{len} {wide_bar} {msg}");
@@ -31,7 +31,7 @@ impl Progress {
         Progress { bar, what, total, last: None }
     }
 
-    /// `done` steps are behind us. `message` is made only when it is shown.
+    /// Shows that `done` steps are done. `message` is called only when it is shown.
     pub fn update(&mut self, done: u64, message: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.set_position(done);

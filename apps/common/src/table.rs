@@ -8,15 +8,16 @@ use flate2::read::MultiGzDecoder;
 
 use crate::error::{AppError, Result};
 
-/// How much a packed file may unpack to: so many times its size, but at least and at most so many bytes. Text
-/// is packed to a tenth or a thirtieth; a file that is packed to a thousandth is made to fill the memory of
-/// whoever reads it.
+/// The largest size that a packed file may unpack to: this factor times its size, but clamped to these
+/// bounds in bytes. Text is packed to a tenth or a thirtieth. A file that is packed to a thousandth was
+/// made to fill its reader's memory.
 const UNPACKED: (u64, [u64; 2]) = (100, [64 << 20, 1 << 30]);
 
-/// The text of a file, unpacked if it begins as gzip does.
+/// The text of a file, unpacked if the file begins like gzip.
 ///
 /// # Errors
-/// If it cannot be read, or unpacks to much more than text does: with the line that is too much.
+/// If the file cannot be read, or unpacks to much more than text does. The error names the line at the
+/// limit.
 fn text(path: &Path) -> Result<Vec<u8>> {
     let mut text = std::fs::read(path).map_err(AppError::io(path))?;
     if !text.starts_with(&[0x1f, 0x8b]) {
@@ -35,16 +36,16 @@ fn text(path: &Path) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A file of a directory, plain or with `.gz` added to its name: the plain one if it is there.
+/// A file of a directory, either plain or with `.gz` added to its name. The plain one is preferred.
 pub fn plain_or_packed(directory: &Path, name: &str) -> PathBuf {
     let plain = directory.join(name);
     if plain.exists() { plain } else { directory.join(format!("{name}.gz")) }
 }
 
-/// Gives `line` the number, from 0, and the text of each line, blank ones too.
+/// Calls `line` with the number, from 0, and the text of each line, including blank ones.
 ///
 /// # Errors
-/// If the file cannot be read or is not UTF-8; or with a message of `line`, beside the line's number.
+/// If the file cannot be read or is not UTF-8, or if `line` returns an error. The error names the line.
 pub fn read_lines(
     path: &Path,
     mut line: impl FnMut(usize, &str) -> std::result::Result<(), String>,
@@ -58,11 +59,11 @@ pub fn read_lines(
     Ok(())
 }
 
-/// Gives `row` the number, from 0, and the columns of each line that is not blank. The first line says what splits
-/// columns: tabs if it has one, else commas, between which quotes may stand.
+/// Calls `row` with the number, from 0, and the columns of each line that is not blank. If the first
+/// line has a tab, tabs separate columns; otherwise commas do, and columns may be quoted.
 ///
 /// # Errors
-/// If the file cannot be read or is not UTF-8; or with a message of `row`, beside the line's number.
+/// If the file cannot be read or is not UTF-8, or if `row` returns an error. The error names the line.
 pub fn read(
     path: &Path,
     row: impl FnMut(usize, &csv::StringRecord) -> std::result::Result<(), String>,
@@ -73,8 +74,8 @@ pub fn read(
     records(path, &text, delimiter, delimiter == b',', row)
 }
 
-/// As [`read`], of a file that tabs split, and whose columns may stand between quotes as [`quoted`] writes
-/// them.
+/// Same as [`read`], for a file whose columns are separated by tabs and may be quoted, as [`quoted`]
+/// writes them.
 ///
 /// # Errors
 /// As [`read`].
@@ -85,8 +86,8 @@ pub fn read_quoted(
     records(path, &text(path)?, b'\t', true, row)
 }
 
-/// A column of a file that tabs split: as it is, or between quotes if it has a tab or the end of a line, or
-/// begins with a quote. A quote within is then doubled.
+/// A column of a tab-separated file. It is quoted if it contains a tab or the end of a line, or begins
+/// with a quote. Quotes within are then doubled.
 pub fn quoted(column: &str) -> Cow<'_, str> {
     if column.starts_with('"') || column.contains(['\t', '\n', '\r']) {
         Cow::Owned(format!("\"{}\"", column.replace('"', "\"\"")))
@@ -127,7 +128,7 @@ fn records(
     Ok(())
 }
 
-/// The line, from 1, of the record that begins at a byte or after the blank lines there.
+/// The line number, from 1, of the record that begins at a byte, or after the blank lines there.
 fn line_at(text: &[u8], byte: u64) -> u64 {
     let start = usize::try_from(byte).unwrap_or(0).min(text.len());
     let blank = text[start..].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count();
@@ -140,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Members of gzip one after the other, each a mebibyte of one line.
+    /// Gzip members one after the other, each of which unpacks to a mebibyte of one line.
     #[test]
     fn what_unpacks_to_more_than_text_does_is_refused() {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -6,10 +6,10 @@ use crate::error::{AppError, Result};
 pub struct Threads(rayon::ThreadPool);
 
 impl Threads {
-    /// `count` threads, or one for every processor.
+    /// `count` threads, or one per processor.
     ///
     /// # Errors
-    /// If none are asked for, or they cannot be had.
+    /// If `count` is 0, or the threads cannot be started.
     pub fn new(count: Option<usize>) -> Result<Self> {
         if count == Some(0) {
             return Err(AppError::usage("--threads 0: at least 1 is needed"));
@@ -18,7 +18,7 @@ impl Threads {
         Ok(Threads(pool.map_err(|e| AppError::usage(format!("--threads: {e}")))?))
     }
 
-    /// Does some work in the pool.
+    /// Runs some work in the pool.
     pub fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.0.install(work)
     }

@@ -28,7 +28,8 @@ const HEADERS: [&str; 16] = [
     "node2", "head", "tail",
 ];
 
-/// Whether a first line is a header: known column words, or a third column that is not a number.
+/// Whether the first line is a header: its first two columns are known header words, or its third is not
+/// a number.
 fn is_header(record: &csv::StringRecord) -> bool {
     let known =
         |i: usize| record.get(i).is_some_and(|name| HEADERS.contains(&name.trim().to_lowercase().as_str()));
@@ -38,8 +39,8 @@ fn is_header(record: &csv::StringRecord) -> bool {
 /// Reads an edge list. Self loops and repeated pairs are left out and counted.
 ///
 /// # Errors
-/// If the file cannot be read, is empty, is not UTF-8, or has a line of fewer than two columns, of an empty
-/// name or of a weight that is not a positive number, or if fewer than two nodes remain.
+/// If the file cannot be read, is empty or is not UTF-8. If a line has fewer than two columns, an empty
+/// name, or a weight that is not a positive number. If fewer than two nodes remain.
 pub fn read(path: &Path) -> Result<Graph> {
     let mut builder = Builder::default();
     table::read(path, |number, record| {

@@ -10,7 +10,7 @@ use cotangent_apps_common::geometry::{Geometry, Model};
 use cotangent_apps_common::table;
 use serde::{Deserialize, Serialize};
 
-/// What a safetensors file says of its points, under the metadata key `ABOUT`.
+/// The description of the points in a safetensors file, under the metadata key `ABOUT`.
 #[derive(Serialize, Deserialize)]
 struct About {
     names: Vec<String>,
@@ -22,16 +22,16 @@ const ABOUT: &str = "cotangent.embedding";
 /// Named points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embeddings {
-    /// A name for each point.
+    /// The name of each point.
     pub names: Vec<String>,
     /// The points: `[n, ambient(dim)]`.
     pub points: Tensor<f64>,
-    /// Where they live.
+    /// The geometry that they live in.
     pub geometry: Geometry,
 }
 
-/// Writes `name<TAB>x1<TAB>…`, each number with the digits that give it back exactly, and a name that would
-/// not be read back as it is between quotes ([`table::quoted`]).
+/// Writes lines `name<TAB>x1<TAB>…`. Each number has enough digits to read back exactly. A name is
+/// quoted if it would not read back unchanged ([`table::quoted`]).
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -65,11 +65,11 @@ pub fn write_safetensors<T: Float>(
 }
 
 impl Embeddings {
-    /// Reads a `.safetensors` file, which knows its geometry, or a TSV of the given one (the Poincaré ball
-    /// if none is given).
+    /// Reads a `.safetensors` file, which stores its geometry, or a TSV. The geometry of a TSV is given,
+    /// or else the Poincaré ball.
     ///
     /// # Errors
-    /// If the file cannot be read or a line is not a name and the coordinates of a point.
+    /// If the file cannot be read, or a line is not a name and the coordinates of a point.
     pub fn read(path: &Path, model: Option<Model>, kappa: Option<f64>) -> Result<Self> {
         let embeddings = if path.extension().is_some_and(|e| e == "safetensors") {
             Self::read_safetensors(path, model, kappa)?
@@ -135,7 +135,7 @@ impl Embeddings {
         Ok(Embeddings { names, points, geometry })
     }
 
-    /// The points in the order of other names.
+    /// The numbers of the points that have these names, in the order of the names.
     ///
     /// # Errors
     /// If one of the names has no point.

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-/// A directed graph: pairs (u, v) of named nodes, each at most once, no self loops.
+/// A directed graph: pairs (u, v) of named nodes, each at most once, without self loops.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
     /// Node names, in the order of first appearance.
     pub names: Vec<String>,
     /// The pairs, in the order of the input.
     pub pairs: Vec<(u32, u32)>,
-    /// A positive weight for each pair; empty if all weigh the same.
+    /// A positive weight for each pair; empty if all weights are the same.
     pub weights: Vec<f64>,
     /// Self loops that were left out.
     pub self_loops: usize,
@@ -36,7 +36,7 @@ impl Builder {
         id
     }
 
-    /// Adds a pair; weights are kept if any pair is given one.
+    /// Adds a pair. Weights are kept if any pair has one.
     pub fn add(&mut self, u: &str, v: &str, weight: Option<f64>) {
         let pair = (self.id(u), self.id(v));
         if pair.0 == pair.1 {
@@ -61,7 +61,7 @@ impl Builder {
 }
 
 impl Graph {
-    /// For each node its neighbours v, of all pairs (u, v), ascending.
+    /// For each node u the nodes v of its pairs (u, v), in ascending order.
     pub fn neighbours(&self) -> Neighbours {
         let mut starts = vec![0; self.names.len() + 1];
         for &(u, _) in &self.pairs {
@@ -82,7 +82,7 @@ impl Graph {
         Neighbours { starts, targets }
     }
 
-    /// A checksum of names, pairs and weights: equal graphs, equal checksums.
+    /// A checksum of names, pairs and weights. Equal graphs have equal checksums.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         for name in &self.names {
@@ -108,7 +108,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// The neighbours of node `u`, ascending.
+    /// The neighbours of node `u`, in ascending order.
     pub fn of(&self, u: u32) -> &[u32] {
         &self.targets[self.starts[u as usize]..self.starts[u as usize + 1]]
     }
@@ -118,8 +118,8 @@ impl Neighbours {
         self.of(u).binary_search(&v).is_ok()
     }
 
-    /// The pairs (u, v) that no path u → w → v explains: the transitive reduction of a transitively closed
-    /// graph.
+    /// The pairs (u, v) for which there is no path u → w → v: the transitive reduction of a transitively
+    /// closed graph.
     pub fn reduction(&self) -> Vec<(u32, u32)> {
         let nodes = 0..self.starts.len() as u32 - 1;
         let explained = |u, v| self.of(u).iter().any(|&w| w != v && self.contains(w, v));

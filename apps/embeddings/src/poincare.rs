@@ -21,7 +21,7 @@ use crate::embeddings;
 use crate::graph::{Graph, Neighbours};
 use crate::reconstruction::{self, Score};
 
-/// Everything that determines the result of a run, but for the data.
+/// Everything that determines the result of a run, except the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// Model and curvature.
@@ -36,7 +36,7 @@ pub struct Config {
     pub negatives: usize,
     /// Pairs for each step.
     pub batch: usize,
-    /// Learning rate of a pair: the loss is summed over the batch.
+    /// Learning rate per pair; the loss is summed over the batch.
     pub lr: f64,
     /// First epochs with a lower rate.
     pub burn_in: u64,
@@ -47,7 +47,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Refuses what makes no sense.
+    /// Refuses settings that make no sense.
     ///
     /// # Errors
     /// Names the option.
@@ -61,7 +61,8 @@ impl Config {
         options::positive(&[("lr", self.lr), ("burn-in-factor", self.burn_in_factor)])
     }
 
-    /// The first option in which a resumed run would differ. The number of epochs may.
+    /// The name of the first option that must not change when a run is resumed, and does. The number of
+    /// epochs may change.
     fn difference(&self, other: &Config) -> Option<&'static str> {
         let same = Config { epochs: other.epochs, ..self.clone() };
         let differs = [
@@ -79,18 +80,19 @@ impl Config {
     }
 }
 
-/// How a run behaves, without any influence on its result but for the device's.
+/// How a run behaves. None of this changes the result, except the device.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Where everything is written.
+    /// The directory for all output.
     pub out: PathBuf,
-    /// Go on from the checkpoint in `out`.
+    /// Whether to go on from the checkpoint in `out`.
     pub resume: bool,
-    /// Epochs between checkpoints; `None` for one whenever ten seconds have passed.
+    /// Epochs between checkpoints; `None` writes one whenever ten seconds have passed.
     pub checkpoint_every: Option<u64>,
-    /// What the edges came from, for the record.
+    /// The source of the edges, for the record.
     pub source: String,
-    /// Where it trains. Another device may round otherwise, and the result differ in its last digits.
+    /// The device to train on. Another device may round differently, and change the last digits of the
+    /// result.
     pub device: Device,
 }
 
@@ -99,7 +101,7 @@ pub struct RunOptions {
 pub struct Metrics {
     /// Hyperparameters and seed.
     pub config: Config,
-    /// Where the edges came from.
+    /// The source of the edges.
     pub edges: String,
     /// Nodes of the graph.
     pub nodes: usize,
@@ -111,14 +113,14 @@ pub struct Metrics {
     pub duplicates: usize,
     /// Threads of this run.
     pub threads: usize,
-    /// Where it trained.
+    /// The device it trained on.
     #[serde(default)]
     pub device: String,
-    /// Mean loss of a pair in each epoch.
+    /// Mean loss per pair in each epoch.
     pub loss: Vec<f64>,
-    /// Seconds of training, all resumed parts together, evaluation not counted.
+    /// Seconds of training, summed over all resumed parts, without the evaluation.
     pub train_seconds: f64,
-    /// Pairs trained per second (positives; each brings its negatives).
+    /// Pairs trained per second (positives only, not their negatives).
     pub pairs_per_second: f64,
     /// Mean rank of reconstruction.
     pub mean_rank: f64,
@@ -128,7 +130,7 @@ pub struct Metrics {
     pub evaluation_seconds: f64,
 }
 
-/// What a checkpoint holds besides the points. Random streams are found from the seed and the epoch.
+/// The content of a checkpoint besides the points. Random streams follow from the seed and the epoch.
 #[derive(Serialize, Deserialize)]
 struct State {
     config: Config,
@@ -149,11 +151,12 @@ mod purpose {
 const INITIAL_RANGE: f64 = 1e-3;
 
 /// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json`,
-/// `disk.svg` and the checkpoint. The current thread pool is used; the result does not depend on its size.
+/// `disk.svg` and the checkpoint. It uses the current thread pool; the result does not depend on the
+/// pool's size.
 ///
 /// # Errors
-/// If the configuration makes no sense, the output cannot be written, the checkpoint is not of this run, or
-/// training diverges.
+/// If the configuration makes no sense, the output cannot be written, the checkpoint belongs to another
+/// run, or training diverges.
 pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Metrics> {
     struct Train<'a>(&'a Graph, &'a Config, &'a RunOptions);
     impl ForManifold for Train<'_> {
@@ -232,7 +235,7 @@ fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &Ru
     finish(graph, config, options, &state, embedding.points.value(), &sampler.neighbours)
 }
 
-/// Evaluates the points and writes everything.
+/// Evaluates the points and writes all results.
 fn finish<T: Float>(
     graph: &Graph,
     config: &Config,
@@ -278,7 +281,7 @@ fn finish<T: Float>(
     Ok(metrics)
 }
 
-/// Reads a checkpoint of the same run as `fresh`, whose number of epochs may be larger.
+/// Reads a checkpoint of the same run as `fresh`. `fresh` may have more epochs.
 fn load<M: Manifold, T: Float>(
     path: &Path,
     fresh: &State,
@@ -315,8 +318,8 @@ impl Sampler<'_> {
         order
     }
 
-    /// For each pair (u, v) of some batches of an epoch: v, then the negatives of u. Every batch has a random
-    /// stream of its own.
+    /// For each pair (u, v) of some batches of an epoch: v, followed by the negatives of u. Every batch
+    /// has its own random stream.
     fn candidates(&self, epoch: u64, first_batch: usize, pairs: &[u32], candidates: &mut Vec<u32>) {
         let Config { batch, negatives, seed, .. } = *self.config;
         let width = 1 + negatives;
@@ -334,8 +337,8 @@ impl Sampler<'_> {
         });
     }
 
-    /// Nodes drawn uniformly from all but u and its neighbours. Where there is none, v takes their place:
-    /// its gradient then cancels.
+    /// Nodes drawn uniformly from all except u and its neighbours. If there are none, v takes their
+    /// place; its gradient then cancels.
     fn negatives(&self, u: u32, v: u32, rng: &mut rng::Rng, negatives: &mut [u32]) {
         let n = self.graph.names.len() as u32;
         let near = self.neighbours.of(u);
@@ -351,7 +354,8 @@ impl Sampler<'_> {
                     }
                 }
             } else {
-                // Few are left: the k-th of them, counted past those that are excluded.
+                // Few nodes are free. Draw a number k, then find the k-th free node by counting past the
+                // excluded ones.
                 let mut w = rng.random_range(0..free as u32);
                 let at = near.partition_point(|&x| x < u);
                 let excluded = near[..at].iter().chain([&u]).chain(&near[at..]);
@@ -366,10 +370,10 @@ impl Sampler<'_> {
     }
 }
 
-/// Pairs whose negatives are drawn together, so that drawing them is worth more than one thread.
+/// Number of pairs whose negatives are drawn together: enough to be worth several threads.
 const DRAWN_TOGETHER: usize = 4096;
 
-/// One pass over the pairs; the mean loss of a pair.
+/// Makes one pass over the pairs. Returns the mean loss per pair.
 fn run_epoch<M: Manifold, T: Float>(
     epoch: u64,
     sampler: &Sampler<'_>,
@@ -403,7 +407,7 @@ fn run_epoch<M: Manifold, T: Float>(
             step += 1;
             let loss = batch_loss.item();
             let stepped = sgd.step(&mut embedding.points, &tape.backward(batch_loss));
-            // A loss that is not finite is why a step is refused.
+            // If the loss is not finite, it is the reason why the step was refused, so report the loss.
             let loss = if loss.is_finite() { stepped.map(|_| loss) } else { Ok(loss) };
             total += checkpoints.checked(step, loss)?;
         }
@@ -411,9 +415,9 @@ fn run_epoch<M: Manifold, T: Float>(
     Ok(total / order.len() as f64)
 }
 
-/// Published results to be shown beside a run's own.
+/// Published results, shown beside a run's own.
 pub struct Published {
-    /// Who and what.
+    /// Authors and setting.
     pub what: &'static str,
     /// Mean rank.
     pub mean_rank: f64,

@@ -1,11 +1,12 @@
 //! Mean rank and mean average precision of reconstruction. Nickel & Kiela 2017, section 4.
 //!
-//! For every node u with neighbours N(u), each v in N(u) is ranked by d(u, v) among d(u, w) for all
-//! w ∉ N(u) ∪ {u}: rank 1 means nearer than all of them, a tie counts half. The mean rank is over all
-//! pairs; MAP is the mean, over the nodes with neighbours, of the average precision of N(u).
+//! For every node u with neighbours N(u), each v in N(u) is ranked by d(u, v) among d(u, w) for all w ∉
+//! N(u) ∪ {u}. Rank 1 means nearer than all of them; a tie counts half. The mean rank is over all pairs.
+//! MAP is the mean average precision of N(u) over the nodes that have neighbours.
 //!
-//! Exact, over all nodes. Ranks need no distances, only something monotone in them that is as accurate:
-//! ‖x−y‖²/m_y in the ball (m_x is common to all), the squared chord on the hyperboloid.
+//! The computation is exact, over all nodes. Ranks need no distances, only a monotone function of them
+//! that is as accurate: ‖x−y‖²/m_y in the ball (m_x is common to all), the squared chord on the
+//! hyperboloid.
 
 use cotangent::engine::domain::margin;
 use cotangent::prelude::*;
@@ -27,7 +28,7 @@ pub struct Score {
     pub pairs: usize,
 }
 
-/// Coordinates by column, so that one node is compared with a block of others at once.
+/// Coordinates stored by column, so that one node is compared with a block of others at once.
 struct Keys {
     model: Model,
     /// Space coordinates.
@@ -46,7 +47,7 @@ impl Keys {
             .rows()
             .map(|row| match geometry.model {
                 Model::Poincare => margin(row, geometry.kappa),
-                // The space coordinates determine the time coordinate, and are what is accurate.
+                // The space coordinates are the accurate ones, and determine the time coordinate.
                 Model::Lorentz => (row[1..].iter().map(|x| x * x).sum::<f64>() - 1.0 / geometry.kappa).sqrt(),
                 Model::Euclidean => 1.0,
             })
@@ -83,15 +84,15 @@ impl Keys {
                 }
                 Model::Euclidean => {}
             }
-            // The distance of coordinates that are none, or of an overflow minus another: no candidate is
-            // farther.
+            // NaN comes from coordinates that are NaN, or from the difference of two overflows. Such a
+            // candidate counts as infinitely far.
             keys.iter_mut().filter(|key| key.is_nan()).for_each(|key| *key = f64::INFINITY);
         }
     }
 }
 
-/// Evaluates points against a graph: node `i` of the graph is point `points_of[i]`. Points that no node
-/// names are candidates all the same. Uses the current thread pool; the result does not depend on it.
+/// Evaluates points against a graph: node `i` of the graph is point `points_of[i]`. Points without a
+/// node are candidates too. Uses the current thread pool; the result does not depend on it.
 pub fn evaluate(
     points: &Tensor<f64>,
     geometry: Geometry,
@@ -127,14 +128,14 @@ pub fn evaluate(
 fn score_node(keys: &mut [f64], u: usize, near: &[usize]) -> (f64, usize, f64) {
     let mut sorted: Vec<f64> = near.iter().map(|&v| keys[v]).collect();
     sorted.sort_unstable_by(f64::total_cmp);
-    // What is no candidate has no distance: NaN, which no comparison counts. A candidate may be infinitely
-    // far.
+    // Nodes that are not candidates get the distance NaN, which no comparison counts. Infinity would not
+    // do, because a candidate may be infinitely far.
     for &v in near.iter().chain([&u]) {
         keys[v] = f64::NAN;
     }
     let k = sorted.len();
     let farthest = sorted[k - 1];
-    // For each neighbour i, twice the number of candidates nearer than it, ties counted once.
+    // For each neighbour i, twice the number of candidates nearer than it; a tie adds one.
     let mut steps = vec![0_u64; k + 1];
     for &key in keys.iter().filter(|&&key| key <= farthest) {
         let not_farther = sorted.partition_point(|&s| s < key); // the first neighbour this one is not beyond
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
     use crate::graph::Builder;
 
-    /// The protocol word by word: every distance computed, every rank counted, every precision summed.
+    /// The protocol, literally: every distance computed, every rank counted, every precision summed.
     fn brute_force<M: Manifold>(m: M, points: &Tensor<f64>, neighbours: &Neighbours) -> (f64, f64) {
         let n = points.shape()[0];
         let dist = |u: usize, v: usize| m.dist(&Row::from(points.row(u)), &Row::from(points.row(v)));
@@ -195,7 +196,7 @@ mod tests {
             let n = 60;
             let mut points = Tensor::zeros([n, m.ambient(3)]);
             for i in 0..n {
-                // Every third point is a copy of an earlier one: exact ties.
+                // Every third point is a copy of an earlier one, which gives exact ties.
                 let row =
                     if i % 3 == 2 { Row::from(points.row(i / 2)) } else { m.random_point(3, 4.0, &mut rng) };
                 points.row_mut(i).copy_from_slice(&row);
@@ -208,7 +209,7 @@ mod tests {
             }
             let graph = b.finish();
             let at: Vec<u32> = graph.names.iter().map(|name| name.parse().unwrap()).collect();
-            // The brute force wants points in the graph's order.
+            // The brute force needs the points in the graph's order.
             let ordered = Tensor::new(
                 points.shape().clone(),
                 at.iter().flat_map(|&i| points.row(i as usize).to_vec()).collect(),
@@ -232,8 +233,8 @@ mod tests {
         }
     }
 
-    /// Squares overflow, or are no numbers: such a neighbour is as far as can be, and excluded nodes are
-    /// still excluded.
+    /// Squares may overflow or be NaN. Such a neighbour counts as infinitely far, and excluded nodes
+    /// stay excluded.
     #[test]
     fn a_neighbour_may_be_infinitely_far() {
         let geometry = Geometry::new(Model::Euclidean, None).unwrap();
@@ -245,14 +246,15 @@ mod tests {
         for distant in [1e200, f64::INFINITY, f64::NAN] {
             let mut points = Tensor::new([4, 1], vec![0.0, 1.0, distant, 5.0]);
             let score = |points: &Tensor<f64>| evaluate(points, geometry, &[0, 1, 2, 3], &neighbours);
-            // Of node 0: 1 before 3, 2 after it. Of node 3: 0 is beyond 1 and before 2.
+            // For node 0: 1 is nearer than 3, and 2 farther. For node 3: 0 is farther than 1 and nearer
+            // than 2.
             let found = score(&points);
             assert_eq!(
                 (found.mean_rank, found.map),
                 (5.0 / 3.0, ((1.0 + 2.0 / 3.0) / 2.0 + 0.5) / 2.0),
                 "{distant}"
             );
-            // A candidate that is as far as the neighbour is a tie.
+            // A candidate at the same distance as the neighbour is a tie.
             points.data_mut()[3] = -distant;
             assert_eq!(score(&points).mean_rank, (1.0 + 1.5 + 2.0) / 3.0, "{distant}");
         }

@@ -1,5 +1,5 @@
-//! Which nodes of a hierarchy are below a root, told from their Poincaré embedding alone: Ganea, Bécigneul, Hofmann 2018,
-//! section 4, Table 2 and Figure 2.
+//! Decides which nodes of a hierarchy are below a root, from their Poincaré embedding alone: Ganea,
+//! Bécigneul, Hofmann 2018, section 4, Table 2 and Figure 2.
 
 use std::path::{Path, PathBuf};
 
@@ -35,10 +35,10 @@ pub enum Classifier {
 }
 
 impl Classifier {
-    /// All of them.
+    /// All classifiers.
     pub const ALL: [Self; 3] = [Classifier::Hyperbolic, Classifier::Euclidean, Classifier::Log0];
 
-    /// As in files and options.
+    /// The name in files and options.
     pub fn name(self) -> &'static str {
         ["hyperbolic", "euclidean", "log0"][self as usize]
     }
@@ -58,7 +58,7 @@ pub enum Solver {
 pub struct Published {
     /// Its root.
     pub root: &'static str,
-    /// For each classifier F1 in percent and its 95 % interval in 2, 3, 5 and 10 dimensions.
+    /// For each classifier: F1 in percent and its 95 % interval, in 2, 3, 5 and 10 dimensions.
     pub f1: [[(f64, f64); 4]; 3],
 }
 
@@ -105,24 +105,25 @@ pub fn published(root: &str, classifier: Classifier, dim: usize) -> Option<(f64,
     Some(subtree.f1[classifier as usize][column])
 }
 
-/// Everything that determines the result, but for the embedding and the hierarchy.
+/// Everything that determines the result, except the embedding and the hierarchy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// Subtrees to tell from the rest, by the names of their roots.
+    /// The subtrees to separate from the rest, by the names of their roots.
     pub roots: Vec<String>,
     /// How it is trained.
     pub solver: Solver,
-    /// Passes over the training nodes; of L-BFGS the most iterations.
+    /// Passes over the training nodes. For L-BFGS, the largest number of iterations.
     pub epochs: u64,
-    /// Nodes of a step of Adam.
+    /// Nodes in a step of Adam.
     pub batch: usize,
-    /// Learning rate of Adam, which falls to nothing along half a cosine.
+    /// Learning rate of Adam. It falls to 0 along half a cosine.
     pub lr: f64,
-    /// Whether subtree and rest count the same in the loss, and not every node.
+    /// Whether subtree and rest have the same total weight in the loss, instead of every node having the
+    /// same weight.
     pub balanced: bool,
-    /// The first seed, of split, weights and order.
+    /// The first seed. It determines split, weights and order.
     pub seed: u64,
-    /// How many seeds there are, one after the other.
+    /// The number of seeds, which are consecutive.
     pub seeds: u64,
 }
 
@@ -134,14 +135,14 @@ impl Config {
     }
 }
 
-/// What one classifier came to for one subtree.
+/// The result of one classifier for one subtree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The subtree's root.
     pub root: String,
-    /// Nodes of the subtree to train on and to test on, the root among them.
+    /// Number of nodes of the subtree for training and for testing, including the root.
     pub positives: [usize; 2],
-    /// The other nodes to train on and to test on.
+    /// Number of other nodes for training and for testing.
     pub negatives: [usize; 2],
     /// The classifier.
     pub classifier: Classifier,
@@ -151,7 +152,7 @@ pub struct Row {
     pub interval: Interval,
     /// Training loss of each seed.
     pub loss: Vec<f64>,
-    /// What was taken for what in the test of the first seed.
+    /// The test's confusion matrix for the first seed.
     pub confusion: Confusion,
 }
 
@@ -160,7 +161,7 @@ pub struct Row {
 pub struct Metrics {
     /// Hyperparameters and seeds.
     pub config: Config,
-    /// Where the embedding came from.
+    /// The source of the embedding.
     pub embedding: PathBuf,
     /// Its dimension.
     pub dim: usize,
@@ -168,11 +169,11 @@ pub struct Metrics {
     pub kappa: f64,
     /// Nodes of the hierarchy.
     pub nodes: usize,
-    /// Where it trained.
+    /// The device it trained on.
     pub device: String,
     /// A row for each subtree and classifier.
     pub rows: Vec<Row>,
-    /// Seconds that all of it took.
+    /// Total time in seconds.
     pub seconds: f64,
 }
 
@@ -182,7 +183,8 @@ mod purpose {
     pub(super) const ORDER: u64 = 26;
 }
 
-/// The nodes from which pairs (node, ancestor) lead to a root, the root itself among them: 1 for each, 0 for others.
+/// 1 for each node from which pairs (node, ancestor) lead to a root, and for the root itself; 0 for
+/// others.
 pub fn below(graph: &Graph, root: u32) -> Vec<u32> {
     let children = Graph { pairs: graph.pairs.iter().map(|&(u, v)| (v, u)).collect(), ..graph.clone() };
     let children = children.neighbours();
@@ -199,14 +201,14 @@ pub fn below(graph: &Graph, root: u32) -> Vec<u32> {
     of
 }
 
-/// Nodes to train on and to test on.
+/// The nodes for training and for testing.
 struct Split {
     train: Vec<u32>,
     test: Vec<u32>,
 }
 
 impl Split {
-    /// Four fifths of each class to train on, the rest to test on.
+    /// Takes four fifths of each class for training and the rest for testing.
     fn new(of: &[u32], seed: u64) -> Self {
         let mut split = Split { train: Vec::new(), test: Vec::new() };
         for class in [1, 0] {
@@ -219,20 +221,20 @@ impl Split {
         split
     }
 
-    /// Nodes of a class, to train on and to test on.
+    /// Number of nodes of a class for training and for testing.
     fn count(&self, of: &[u32], class: u32) -> [usize; 2] {
         [&self.train, &self.test].map(|nodes| nodes.iter().filter(|&&i| of[i as usize] == class).count())
     }
 }
 
-/// What a classifier has learned, and what it takes for what.
+/// A trained classifier and its test result.
 struct Fit {
     /// A point on the hyperplane of each class.
     points: Tensor<f64>,
     /// Their normals.
     normals: Tensor<f64>,
     confusion: Confusion,
-    /// That of the training nodes.
+    /// The loss of the training nodes.
     loss: f64,
 }
 
@@ -245,8 +247,8 @@ fn loss<'t>(logits: Var<'t, f64>, classes: &[u32], weight: [f64; 2]) -> Var<'t, 
     (of_class * weights).mean() * -1.0
 }
 
-/// Fits logistic regression to some points and tests it on others. A hyperplane for each of the two classes, eq. 23 of
-/// the paper.
+/// Fits logistic regression to the training points and tests it on the others. Each of the two classes
+/// has a hyperplane, eq. 23 of the paper.
 fn fit<G>(
     geometry: G,
     points: &Tensor<f64>,
@@ -295,7 +297,7 @@ where
         }
         Solver::Lbfgs => {
             let (x, classes) = part(&split.train);
-            // Both hyperplanes' points, then both normals: p₀ p₁ a₀ a₁.
+            // First both hyperplanes' points, then both normals: p₀ p₁ a₀ a₁.
             let manifold = Product::new(geometry, dim, Product::new(geometry, dim, Euclidean));
             let mut problem = Problem::on_device(device.clone(), manifold, |hyperplanes| {
                 let row = *hyperplanes.coordinates();
@@ -326,8 +328,9 @@ where
 }
 
 impl Fit {
-    /// A point and a normal of what separates the classes in two dimensions: the hyperplane of the subtree, as in the
-    /// paper's Figure 2, and for Euclidean regression the line on which both classes are as likely.
+    /// A point and a normal of the boundary between the classes in two dimensions. For hyperbolic
+    /// regression it is the hyperplane of the subtree, as in the paper's Figure 2. For Euclidean
+    /// regression it is the line where both classes are equally likely.
     fn boundary(&self, classifier: Classifier) -> ([f64; 2], [f64; 2]) {
         let [[p, a], [q, b]] =
             [1, 0].map(|class| [&self.points, &self.normals].map(|of| [of.row(class)[0], of.row(class)[1]]));
@@ -341,13 +344,13 @@ impl Fit {
     }
 }
 
-/// Trains and tests all classifiers on all subtrees and seeds, in parallel in the current thread pool, and writes
-/// `metrics.json` and, in two dimensions, `ROOT-CLASSIFIER.svg` of the first seed. The result does not depend on the
-/// number of threads.
+/// Trains and tests all classifiers on all subtrees and seeds, in parallel in the current thread pool.
+/// Writes `metrics.json` and, in two dimensions, `ROOT-CLASSIFIER.svg` for the first seed. The result
+/// does not depend on the number of threads.
 ///
 /// # Errors
-/// If the configuration makes no sense, the embedding is not of the Poincaré ball or lacks nodes, a root is not in the
-/// hierarchy or its subtree is too small to split, or the output cannot be written.
+/// If the configuration makes no sense, the embedding is not in the Poincaré ball or lacks nodes, a root
+/// is not in the hierarchy, its subtree is too small to split, or the output cannot be written.
 pub fn run(
     embedding: &Path,
     embeddings: &Embeddings,
@@ -432,7 +435,7 @@ pub fn run(
     Ok(metrics)
 }
 
-/// The nodes of a subtree that can be split.
+/// The nodes of a subtree. Checks that it is large enough to be split.
 fn subtree(edges: &Path, graph: &Graph, root: &str) -> Result<Vec<u32>> {
     let at = graph.names.iter().position(|name| name == root);
     let at = at.ok_or_else(|| AppError::content(edges, format!("--root {root}: no such node")))?;
@@ -448,9 +451,9 @@ fn subtree(edges: &Path, graph: &Graph, root: &str) -> Result<Vec<u32>> {
     Ok(of)
 }
 
-/// The subtree, some of the other nodes, and what separates them.
+/// Draws the subtree, some of the other nodes, and the boundary between them.
 fn picture(out: &Path, row: &Row, points: &Tensor<f64>, of: &[u32], fit: &Fit, kappa: f64) -> Result<()> {
-    /// Nodes of each class that are drawn, those first that the hierarchy names first.
+    /// At most this many nodes of each class are drawn, the first ones in the hierarchy's order.
     const SHOWN: usize = 10_000;
     let drawn = |class: u32| (0..of.len()).filter(move |&i| of[i] == class).take(SHOWN);
     let nodes: Vec<usize> = drawn(0).chain(drawn(1)).collect();
@@ -508,7 +511,7 @@ mod tests {
         assert_ne!(split.train, Split::new(&of, 2).train);
     }
 
-    /// Both classes are as likely on the line, which is drawn through a point of it.
+    /// Both classes are equally likely on the line. It is drawn through one of its points.
     #[test]
     fn the_line_between_the_classes() {
         let points = Tensor::new([2, 2], vec![0.1, 0.2, -0.3, 0.5]);

@@ -64,17 +64,17 @@ pub fn read(directory: &Path) -> Result<Nouns> {
     Ok(Nouns { names, parents })
 }
 
-/// WordNet's files are Latin-1; every byte is a character.
+/// WordNet's files are Latin-1: every byte is a character.
 fn read_latin1(path: &Path) -> Result<String> {
     Ok(std::fs::read(path).map_err(AppError::io(path))?.into_iter().map(char::from).collect())
 }
 
-/// Numbered lines, without the licence at the top, whose lines begin with a space.
+/// Numbered lines without the licence at the top. The licence's lines begin with a space.
 fn entries(text: &str) -> impl Iterator<Item = (u64, &str)> {
     (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with(' ') && !line.is_empty())
 }
 
-/// Sense number by lemma and offset.
+/// Sense numbers by lemma and offset.
 fn read_senses(path: &Path) -> Result<HashMap<(String, String), usize>> {
     let text = read_latin1(path)?;
     let mut senses = HashMap::new();
@@ -97,11 +97,11 @@ impl Nouns {
         self.parents.iter().map(Vec::len).sum()
     }
 
-    /// All pairs (noun, proper ancestor), sorted by name. With a root, only pairs inside its subtree, the
-    /// root included.
+    /// All pairs (noun, proper ancestor), sorted by name. With a root, only pairs inside its subtree,
+    /// including the root.
     ///
     /// # Errors
-    /// If there is no noun of the root's name.
+    /// If there is no noun with the root's name.
     pub fn closure(&self, root: Option<&str>) -> Result<Vec<(&str, &str)>> {
         let mut ancestors: Vec<Option<BTreeSet<u32>>> = vec![None; self.names.len()];
         for i in 0..self.names.len() {
@@ -126,11 +126,11 @@ impl Nouns {
         Ok(pairs)
     }
 
-    /// Fills in the ancestors of a noun, and of all above it, without recursion.
+    /// Computes the ancestors of a noun and of all nouns above it, without recursion.
     fn visit(&self, start: usize, ancestors: &mut [Option<BTreeSet<u32>>]) {
         let mut stack = vec![start];
         while let Some(&i) = stack.last() {
-            // A noun on a cycle has itself pending above; taking what is known ends the loop.
+            // A noun on a cycle waits for itself. Taking the ancestors known so far ends the loop.
             let pending = self.parents[i]
                 .iter()
                 .map(|&p| p as usize)

@@ -1,4 +1,4 @@
-//! Labelled pairs of sentences: PREFIX, SNLI, and anyone's own files.
+//! Labelled pairs of sentences: PREFIX, SNLI, and the user's own files.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -23,33 +23,33 @@ pub struct Pair {
     pub class: u32,
 }
 
-/// Pairs to train on, to select by and to test on.
+/// Pairs for training, validation and testing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SentencePairs {
-    /// What it is, for the record.
+    /// The name of the data, for the record.
     pub name: String,
-    /// The words, by number. The first stands for all others: [`UNKNOWN`].
+    /// The words, by number. The first one, [`UNKNOWN`], stands for all words that are not in the list.
     pub words: Vec<String>,
-    /// The names of the classes. Of two, the second is the positive one.
+    /// The names of the classes. If there are two, the second is the positive one.
     pub classes: Vec<String>,
-    /// To train on.
+    /// Pairs for training.
     pub train: Vec<Pair>,
-    /// To select by.
+    /// Pairs for validation.
     pub validation: Vec<Pair>,
-    /// To test on.
+    /// Pairs for testing.
     pub test: Vec<Pair>,
 }
 
-/// How PREFIX-Z% is made: Ganea et al. 2018, section 4.
+/// How PREFIX-Z% is generated: Ganea et al. 2018, section 4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prefix {
-    /// Z: how many of a hundred words of a prefix are replaced.
+    /// Z: the percentage of a prefix's words that are replaced.
     pub noise: u32,
-    /// Words of the vocabulary: 100 in the paper.
+    /// Number of words in the vocabulary: 100 in the paper.
     pub vocabulary: u32,
-    /// Words of the longest sentence: 20 in the paper.
+    /// Number of words of the longest sentence: 20 in the paper.
     pub longest: usize,
-    /// Pairs of the three parts, even numbers: 500,000, 10,000 and 10,000 in the paper.
+    /// Number of pairs of the three parts, even: 500,000, 10,000 and 10,000 in the paper.
     pub sizes: [usize; 3],
 }
 
@@ -59,11 +59,12 @@ impl Prefix {
         Prefix { noise, vocabulary: 100, longest: 20, sizes: [500_000, 10_000, 10_000] }
     }
 
-    /// Two pairs for each random first sentence, of the same two lengths: of class 1 with a prefix of it, in which Z%
-    /// of the words, rounded down, are replaced by random ones; of class 0 with a random sentence.
+    /// Generates two pairs for each random first sentence. Both second sentences have the same length.
+    /// In the pair of class 1 it is a prefix of the first sentence, with Z% of its words (rounded down)
+    /// replaced by random ones. In the pair of class 0 it is a random sentence.
     ///
-    /// The length of the prefix is uniform between 1 and `longest`, the sentence's between that and `longest`, as in the
-    /// authors' own generator.
+    /// The length of the prefix is uniform between 1 and `longest`, that of the sentence between the
+    /// prefix's and `longest`, as in the authors' own generator.
     ///
     /// # Errors
     /// If the noise is above 100, a size is odd or 0, or there is no word.
@@ -116,23 +117,24 @@ mod purpose {
     pub(super) const SPLIT: u64 = 21;
 }
 
-/// The most classes: what is counted of them takes memory for each two, and a first column that has more is
-/// hardly one of labels.
+/// The largest number of classes. The confusion matrix takes memory for every two classes. A first
+/// column with more different values is hardly a column of labels.
 const CLASSES: usize = 1000;
 
-/// A pair in words.
+/// A pair as text.
 struct Text {
     label: String,
     first: Vec<String>,
     second: Vec<String>,
 }
 
-/// Reads SNLI from a directory of `train.tsv`, `val.tsv` and `test.tsv`, each plain or gzip (`.tsv.gz`): label,
-/// premise, hypothesis. Two classes: entailment against the rest (Ganea et al. 2018, section 4). Words that the
-/// training pairs do not have are [`UNKNOWN`].
+/// Reads SNLI from a directory with `train.tsv`, `val.tsv` and `test.tsv`, each plain or gzip
+/// (`.tsv.gz`). The columns are label, premise and hypothesis. There are two classes: entailment and the
+/// rest (Ganea et al. 2018, section 4). Words that the training pairs do not have are [`UNKNOWN`].
 ///
 /// # Errors
-/// If a file is not there, or a line has not three columns, an empty sentence or a label that SNLI does not have.
+/// If a file is missing, or a line does not have three columns, or has an empty sentence or a label that
+/// SNLI does not have.
 pub fn snli(directory: &Path) -> Result<SentencePairs> {
     const POSITIVE: &str = "entailment";
     const LABELS: [&str; 4] = [POSITIVE, "neutral", "contradiction", "not_entailment"];
@@ -150,13 +152,13 @@ pub fn snli(directory: &Path) -> Result<SentencePairs> {
     Ok(numbered("SNLI".to_owned(), [train, validation, test], classes, class))
 }
 
-/// Reads labelled pairs from a file, TSV or CSV, plain or gzip: label, first sentence, second sentence. Words are
-/// what white space separates. The classes are the labels in alphabetical order. A tenth of the lines each, drawn by
-/// seed, serve to select by and to test on.
+/// Reads labelled pairs from a file, TSV or CSV, plain or gzip. The columns are label, first sentence
+/// and second sentence. Words are separated by white space. The classes are the labels in alphabetical
+/// order. A tenth of the lines, drawn by seed, is for validation, and another tenth for testing.
 ///
 /// # Errors
-/// If the file cannot be read, a line has not three columns or an empty one, there are fewer than two classes
-/// or more than a thousand, or fewer than ten lines.
+/// If the file cannot be read, a line does not have three columns or has an empty one, there are fewer
+/// than two classes or more than a thousand, or fewer than ten lines.
 pub fn read_file(path: &Path, seed: u64) -> Result<SentencePairs> {
     let mut classes = BTreeSet::new();
     let mut texts = read(path, |label| {
@@ -188,7 +190,7 @@ pub fn read_file(path: &Path, seed: u64) -> Result<SentencePairs> {
     Ok(numbered(name, [texts, validation, test], classes, |label| at[label]))
 }
 
-/// The lines of a file: a label that passes a `check`, and two sentences.
+/// Reads the lines of a file: a label, which must pass `check`, and two sentences.
 fn read(path: &Path, mut check: impl FnMut(&str) -> std::result::Result<(), String>) -> Result<Vec<Text>> {
     let mut texts = Vec::new();
     table::read(path, |_, record| {
@@ -214,7 +216,7 @@ fn read(path: &Path, mut check: impl FnMut(&str) -> std::result::Result<(), Stri
     Ok(texts)
 }
 
-/// Words by number, in the order in which the training pairs bring them.
+/// Numbers the words in the order of their first appearance in the training pairs.
 fn numbered(
     name: String,
     [train, validation, test]: [Vec<Text>; 3],
@@ -243,7 +245,7 @@ fn numbered(
 }
 
 impl SentencePairs {
-    /// A number that other data would not have.
+    /// A checksum that tells the data from other data.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         for name in self.words.iter().chain([&String::new()]).chain(&self.classes) {
@@ -259,17 +261,17 @@ impl SentencePairs {
     }
 }
 
-/// Sentences side by side, as recurrent layers take them.
+/// A batch of sentences, padded to the same length for recurrent layers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Padded {
     /// `[longest, batch]`, row by row; shorter sentences are followed by [`UNKNOWN`].
     pub words: Vec<u32>,
-    /// Words of each sentence.
+    /// Number of words of each sentence.
     pub lengths: Vec<usize>,
 }
 
 impl Padded {
-    /// Some sentences.
+    /// Pads some sentences.
     pub fn new<'a>(sentences: impl Iterator<Item = &'a [u32]> + Clone) -> Self {
         let lengths: Vec<usize> = sentences.clone().map(<[u32]>::len).collect();
         let (longest, batch) = (lengths.iter().copied().max().unwrap_or(0), lengths.len());
@@ -350,7 +352,8 @@ mod tests {
         assert!(data.test.iter().all(|pair| pair.first[0] == UNKNOWN && pair.first[1] != UNKNOWN));
     }
 
-    /// Two classes; words that no training pair has are unknown; packed files are read as plain ones.
+    /// There are two classes. Words that no training pair has are unknown. Packed files are read like
+    /// plain ones.
     #[test]
     fn snli_is_entailment_against_the_rest() {
         use std::io::Write;

@@ -1,4 +1,4 @@
-//! Attention by its laws: one number for each score by hand, masks, equivariance, cones, gradients.
+//! Attention: scores computed by hand, masks, equivariance, cones, gradients.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use cotangent_manifolds::{HalfSpace, Lorentz, PoincareBall};
 
 use super::*;
 
-/// One of each, and cones of other constants than the papers'.
+/// One similarity of each kind, and cones with other constants than the papers'.
 pub(super) fn similarities() -> impl Iterator<Item = Similarity> {
     let (light, radius) = (0.8, 0.2);
     Similarity::ALL.into_iter().chain([
@@ -32,7 +32,7 @@ pub(super) fn inputs(seed: u64) -> [Tensor<f64>; 3] {
     [[2, 4, 3], [2, 5, 3], [2, 5, 2]].map(|shape| uniform(&shape, 1.5, &mut rng))
 }
 
-/// The similarity of two rows, by the operations of the manifolds on single rows.
+/// The similarity of two rows, by the manifolds' operations on single rows.
 pub(super) fn by_hand(similarity: Similarity, q: &[f64], k: &[f64]) -> f64 {
     let (q, k) = (Row::from(q), Row::from(k));
     let (ball, half_space) = (PoincareBall::ball(-1.0).unwrap(), HalfSpace::new(-1.0).unwrap());
@@ -80,7 +80,7 @@ fn scores_are_those_of_the_manifolds() {
     }
 }
 
-/// The kernel that stores no scores and the weights of all pairs agree, masked and not.
+/// The kernel that stores no scores agrees with the weights of all pairs, with and without a mask.
 #[test]
 fn both_ways_agree() {
     let [q, k, v] = inputs(2);
@@ -105,8 +105,8 @@ fn both_ways_agree() {
     }
 }
 
-/// Hidden keys have no weight at all: whatever they are changes no bit, and no gradient reaches them. A query without
-/// keys gives 0; one key gives its value.
+/// Hidden keys have no weight at all: changing them changes no bit of the result, and no gradient
+/// reaches them. A query without keys gives 0. A query with one key gives that key's value.
 #[test]
 fn hidden_keys_are_not_there() {
     let [q, k, v] = inputs(3);
@@ -117,7 +117,7 @@ fn hidden_keys_are_not_there() {
                 let run = |k: &Tensor<f64>, v: &Tensor<f64>| {
                     let tape = Tape::new();
                     let [q, k, v] = [&q, k, v].map(|x| tape.variable(x));
-                    // Query 0 sees nothing, query 1 only key 3, the others all but key 1.
+                    // Query 0 sees nothing, query 1 sees only key 3, the others see all keys but key 1.
                     let hidden = tape.constant(&Tensor::from_fn([4, 5], |at| {
                         f64::from(u8::from(match at / 5 {
                             0 => true,
@@ -148,7 +148,7 @@ fn hidden_keys_are_not_there() {
     }
 }
 
-/// A row that is no number shows in every score of it, and in no other.
+/// A row with NaN makes all its own scores NaN, and no others.
 #[test]
 fn scores_of_rows_that_are_no_numbers_are_none() {
     let [q, k, _] = inputs(5);
@@ -172,13 +172,14 @@ fn scores_of_rows_that_are_no_numbers_are_none() {
     }
 }
 
-/// Along edges it is what it is with all other pairs hidden, with the same gradients, head by head.
+/// Attention along edges equals attention with all other pairs hidden, with the same gradients, head by
+/// head.
 #[test]
 fn along_edges_all_else_is_hidden() {
     let mut rng = rng::stream(11, 3, 0);
     let (n, m, heads) = (6, 5, 2);
     let [q, k, v] = [[n, heads, 3], [m, heads, 3], [m, heads, 2]].map(|shape| uniform(&shape, 1.5, &mut rng));
-    // Query 2 has no edges; key 4 none either.
+    // Neither query 2 nor key 4 has an edge.
     let pairs = [(5, 3), (0, 1), (0, 0), (1, 2), (3, 3), (3, 0), (3, 1), (4, 2), (5, 0)];
     let edges = Arc::new(Sparsity::new(n, m, &pairs));
     for similarity in similarities() {
@@ -240,7 +241,8 @@ fn umbral_cones_at_one_height_are_laplacian() {
     close(&scores, &want, 1e-12);
 }
 
-/// Law 58: where two penumbral cones cease to meet, the height is that of the light, from both sides.
+/// Law 58: where two penumbral cones cease to meet, the height is that of the light. It is approached
+/// from both sides.
 #[test]
 fn penumbral_scores_are_continuous() {
     let light = 1.0;
@@ -249,7 +251,7 @@ fn penumbral_scores_are_continuous() {
     let reach = (light - a * a).sqrt() + (light - b * b).sqrt();
     let score = |delta: f64| {
         let tape = Tape::new();
-        // ξ⁻¹: the horizontal part over the height, and the logit of the height.
+        // ξ⁻¹: the horizontal part divided by the height, and the logit of the height.
         let row =
             |x: f64, height: f64| Tensor::new([1, 2], vec![x / height, (height / (light - height)).ln()]);
         layer.scores(tape.constant(&row(0.0, a)), tape.constant(&row(delta, b))).item()
@@ -293,7 +295,8 @@ fn sharpness_is_learned_if_asked_for() {
     }
 }
 
-/// Heights and distances from the origin far apart, at which a sinh is beyond 10¹⁰, or of opposite signs.
+/// Heights and distances from the origin that are far apart (where a sinh exceeds 10¹⁰) or of opposite
+/// signs.
 #[test]
 fn far_scores_are_those_of_the_manifolds() {
     let q = Tensor::new([3, 3], vec![0.3, -0.8, 30.0, 1.0, 2.0, -25.0, 0.5, -1.0, 42.0]);
@@ -308,13 +311,14 @@ fn far_scores_are_those_of_the_manifolds() {
             assert!((score - want).abs() < 1e-9 * want.abs(), "{similarity:?} {at}: {score} {want}");
         }
     }
-    // The first query and the first key are one point in polar coordinates.
+    // The first query and the first key are the same point in polar coordinates.
     let polar = scores(Similarity::PolarDistance, &q);
     assert!((polar.data()[0] + 0.2).abs() < 1e-12);
 }
 
-/// The distance of points at distances r and s from the origin that lie `angle` apart, from the logarithms of both terms of
-/// `4 sinh²(d/2) = 4 sinh²((r − s)/2) + 4 sinh r sinh s sin²(angle/2)`, of any size.
+/// The distance of two points at distances r and s from the origin, `angle` apart. Uses the logarithms
+/// of both terms of `4 sinh²(d/2) = 4 sinh²((r − s)/2) + 4 sinh r sinh s
+/// sin²(angle/2)`, so that they may be of any size.
 fn polar_distance(r: f64, s: f64, angle: f64) -> f64 {
     let log_sinh = |x: f64| x + (-(-2.0 * x).exp_m1()).ln(); // of 2 sinh x
     let terms =
@@ -324,8 +328,8 @@ fn polar_distance(r: f64, s: f64, angle: f64) -> f64 {
     if log > 80.0 { log } else { 2.0 * (0.5 * (0.5 * log).exp()).asinh() }
 }
 
-/// Scores of points in polar coordinates and their gradients, in the type, and what they are: at distances r and s from the
-/// origin, `angle` apart.
+/// The score of two points in polar coordinates, at distances r and s from the origin and `angle` apart,
+/// and its gradients in the type `T`.
 fn polar_score<T: Float>(r: f64, s: f64, angle: f64) -> (f64, [Vec<T>; 2]) {
     let tape = Tape::<T>::new();
     let row = |angle: f64, r: f64| {
@@ -338,7 +342,8 @@ fn polar_score<T: Float>(r: f64, s: f64, angle: f64) -> (f64, [Vec<T>; 2]) {
     (value, [q, k].map(|x| gradients.wrt(x).unwrap().to_dense(1, 3)))
 }
 
-/// Distances in polar coordinates do not end anywhere: they grow with the radius, at all radii that the type has.
+/// Distances in polar coordinates have no upper limit: they grow with the radius, for all radii of the
+/// type.
 #[test]
 fn polar_distances_have_no_end() {
     fn check<T: Float>(radii: &[f64], tolerance: f64) {
@@ -346,13 +351,13 @@ fn polar_distances_have_no_end() {
             for &s in radii {
                 for angle in [0.0, 1e-6, 1e-3, 0.5, 3.0, std::f64::consts::PI] {
                     let (score, [dq, dk]) = polar_score::<T>(r, s, angle);
-                    // The angle as it is stored.
+                    // The angle after its direction was rounded to the type.
                     let [x, y] = [angle.cos(), angle.sin()].map(|x| T::nearest(x).to_f64());
                     let stored = y.atan2(x);
                     let want = -polar_distance(T::nearest(r).to_f64(), T::nearest(s).to_f64(), stored);
                     let size = want.abs().max(1.0);
                     assert!((score - want).abs() < tolerance * size, "{r}, {s}, {angle}: {score} {want}");
-                    // By central differences of the same.
+                    // Central differences of the reference distance.
                     let h = 1e-3 * want.abs().min(r).min(1.0);
                     let [near, far] = [r - h, r + h].map(|r| -polar_distance(r, s, stored));
                     let slope = (far - near) / (2.0 * h);
@@ -365,7 +370,7 @@ fn polar_distances_have_no_end() {
             }
         }
     }
-    // Both sides of where the formula is another.
+    // Radii on both sides of the one where the formula changes.
     let radii = [0.7, 20.0, 43.9, 44.1, 50.0, 90.0, 200.0, 5e3, 1e6];
     check::<f64>(&radii, 1e-12);
     check::<f32>(&radii, 2e-5);
@@ -373,15 +378,15 @@ fn polar_distances_have_no_end() {
     assert!(at(60.0) < at(44.0) && at(1e30) < at(1e29) && at(-60.0) != at(60.0));
 }
 
-/// Heights of e^±50 and e^±90 beside usual ones, in both types: results and gradients are numbers, the latter as far as
-/// heights are.
+/// Heights of e^±50 and e^±90 beside usual ones, in both types: results are finite, and gradients are
+/// finite wherever heights are.
 #[test]
 fn far_heights_are_finite() {
     fn check<T: Float>() {
         for similarity in similarities() {
             for weights in [Weights::Softmax, Weights::Sigmoid] {
                 for far in [50.0, -50.0, 90.0, -90.0] {
-                    // All of them far, two of them, one.
+                    // All heights far, two of them far, or one.
                     for usual in [far, far - 0.5, -far, 0.3] {
                         let rows = [1.0, -0.4, far, 0.3, 0.8, usual, -0.7, 0.2, usual, 0.5, 0.5, far + 0.2];
                         let layer = Attention { weights, ..Attention::<T>::new(similarity, 3) };
@@ -410,7 +415,8 @@ fn far_heights_are_finite() {
     check::<f32>();
 }
 
-/// Far away points, where a naive distance overflows or loses all digits, neither stop training nor hide anything.
+/// Far away points, where a naive distance overflows or loses all digits, give finite results and
+/// gradients.
 #[test]
 fn far_activations_are_finite() {
     for similarity in similarities() {
@@ -424,7 +430,8 @@ fn far_activations_are_finite() {
     }
 }
 
-/// With one head, identities for its matrices and no biases it is the attention itself; heads do not see each other.
+/// With one head, identity matrices and no biases, it is the attention itself. Heads do not see each
+/// other.
 #[test]
 fn heads_are_attentions() {
     let mut rng = rng::stream(9, 3, 0);
@@ -461,7 +468,8 @@ fn cones_have_heights() {
     let _ = Attention::<f64>::new(Similarity::UmbralCone { radius: 0.1 }, 1);
 }
 
-/// Dropout of weights: of a seed, with the mean of its results what they are without, and none of it in use.
+/// Dropout of weights: a seed determines the result, the mean is the result without dropout, and without
+/// an `rng` nothing is dropped.
 #[test]
 fn weights_are_dropped_while_training() {
     let [q, k, v] = inputs(13);
@@ -484,7 +492,8 @@ fn weights_are_dropped_while_training() {
             let y = run(&layer, Some(seed));
             mean.data_mut().iter_mut().zip(y.data()).for_each(|(mean, y)| *mean += y / seeds as f64);
         }
-        // Six standard errors: a result is a sum of weights, 1 together, times values up to 1.5, times a number of variance ⅔.
+        // Six standard errors. A result is a sum of weights with total 1, times values up to 1.5, times
+        // a random factor of variance ⅔.
         let error = 6.0 * 1.5 * (2.0_f64 / 3.0 / seeds as f64).sqrt();
         close(&mean, &without, error);
         assert!(error < 0.12);

@@ -1,4 +1,4 @@
-//! Law 54: isometries, one key, permutations, and the limits of sharp scores and of flat space.
+//! Law 54: isometries, a single key, permutations, and the limits of sharp scores and of flat space.
 
 use cotangent_engine::Row;
 use cotangent_layers::{Aggregation, Attention, Mask, Similarity, Weights};
@@ -13,14 +13,14 @@ fn ball() -> PoincareBall {
     PoincareBall::ball(-1.0).unwrap()
 }
 
-/// The result of queries, keys and values that all attend to all.
+/// The result when all queries attend to all keys.
 fn result(layer: &Attention<f64>, [q, k, v]: [&Tensor<f64>; 3]) -> Tensor<f64> {
     let tape = Tape::new();
     let [q, k, v] = [q, k, v].map(|x| tape.constant(x));
     layer.forward(q, k, v, Mask::None, None).to_tensor()
 }
 
-/// A tensor with each of its rows changed.
+/// A tensor after changing each of its rows.
 fn each(x: &Tensor<f64>, change: impl Fn(&mut [f64])) -> Tensor<f64> {
     let mut x = x.clone();
     let width = x.width();
@@ -36,8 +36,8 @@ fn rotate(x: &mut [f64]) {
     }
 }
 
-/// Distances are kept by all isometries of hyperbolic space, whatever its model: one of queries, keys and values is one of the
-/// results.
+/// All isometries of hyperbolic space preserve distances, in any model. Applying an isometry to queries,
+/// keys and values applies it to the results.
 #[test]
 fn isometries_go_through() {
     let mut rng = rng::stream(5, 3, 0);
@@ -50,7 +50,7 @@ fn isometries_go_through() {
             x.copy_from_slice(&ball.add(&by, &Row::from(&*x)));
         })
     };
-    // A point of the ball as the activation that a score makes it of.
+    // The activation that a score maps to a given point of the ball.
     let activations = |similarity, x: &Tensor<f64>| {
         let rows = x.rows().map(|x| {
             let x = Row::from(x);
@@ -84,15 +84,16 @@ fn isometries_go_through() {
             };
             let (before, after) = (run(&q, &k, &v), run(&moved(&q), &moved(&k), &moved(&v)));
             close(&after, &moved(&before), 1e-12);
-            // Of the values alone as well; of the keys alone, not.
+            // Moving the values alone moves the results, too. Moving the keys alone changes the results.
             close(&run(&q, &k, &moved(&v)), &moved(&before), 1e-12);
             assert!(apart(&run(&q, &moved(&k), &v), &before) > 1e-3);
         }
     }
 }
 
-/// What is a rotation of activations is one of points, and goes through every score that does not add coordinates up; of the
-/// scores with a height or a radius, the last coordinate, a rotation of the others.
+/// Rotating activations rotates the points that they stand for, and leaves every score unchanged, except
+/// the one that adds coordinates up. In scores whose last coordinate is a height or a radius, only the
+/// other coordinates are rotated.
 #[test]
 fn rotations_go_through() {
     let [q, k, _] = inputs(4);
@@ -110,8 +111,9 @@ fn rotations_go_through() {
     }
 }
 
-/// Horizontal translations of the half-space keep its distances and its cones; dilations keep distances, and make umbral cones
-/// and the light of penumbral ones higher. Translations of activations keep the Laplacian kernel.
+/// Horizontal translations of the half-space preserve its distances and cones. Dilations preserve
+/// distances, but raise umbral cones and the light of penumbral ones. Translations of activations
+/// preserve the Laplacian kernel.
 #[test]
 fn the_half_space_can_be_moved() {
     let [q, k, v] = inputs(9);
@@ -141,7 +143,7 @@ fn the_half_space_can_be_moved() {
         let dilated = result(&layer, [&raised(&q), &raised(&k), &v]);
         match similarity {
             Similarity::HalfSpaceDistance | Similarity::Laplacian => close(&dilated, &before, 1e-13),
-            // Heights are multiplied, and so is the sharpness.
+            // A dilation multiplies heights, and so the sharpness.
             Similarity::UmbralCone { .. } => {
                 let mut sharper = layer.clone();
                 sharper.sharpness.value_mut().data_mut()[0] *= 0.6_f64.exp();
@@ -152,7 +154,7 @@ fn the_half_space_can_be_moved() {
     }
 }
 
-/// The order of keys, with their values and what is hidden of them, is no matter.
+/// The order of the keys does not matter if values and masks are permuted with them.
 #[test]
 fn keys_have_no_order() {
     let [q, k, v] = inputs(10);
@@ -185,7 +187,7 @@ fn keys_have_no_order() {
     }
 }
 
-/// β → ∞: the value of the nearest key.
+/// As β → ∞, the result tends to the value of the nearest key.
 #[test]
 fn sharp_attention_is_to_the_nearest_key() {
     let [q, k, v] = inputs(11);
@@ -216,9 +218,10 @@ fn sharp_attention_is_to_the_nearest_key() {
     }
 }
 
-/// c → 0. The curvature is −1: activations ε times as large, with scores 1/ε times as sharp and results divided by ε, are those
-/// in a space of curvature −ε² (law 47). They tend to the Euclidean weighted mean with the weights of a Laplacian kernel of
-/// twice the sharpness, with an error that is linear in the curvature.
+/// The limit c → 0. The curvature of the layer is −1. To get a space of curvature −ε², multiply
+/// activations by ε and the sharpness by 1/ε, and divide results by ε (law 47). They tend to the
+/// Euclidean weighted mean, with the weights of a Laplacian kernel of twice the sharpness. The error is
+/// linear in the curvature.
 #[test]
 fn attention_in_flat_space_is_euclidean() {
     let [q, k, v] = inputs(12);

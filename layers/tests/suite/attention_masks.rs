@@ -1,4 +1,5 @@
-//! What is hidden has no weight and no gradient, whatever it is: in padding, after a query, without an edge.
+//! Hidden rows have no weight and no gradient, whatever they hold: in padding, after a query, without an
+//! edge.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::*;
 const WEIGHTS: [Weights; 2] = [Weights::Softmax, Weights::Sigmoid];
 const AGGREGATIONS: [Aggregation; 2] = [Aggregation::Sum, Aggregation::Barycentre];
 
-/// What a row of padding may hold, and a row that counts may not.
+/// Numbers that a row of padding may hold, but a row that counts may not.
 const ANYTHING: [f64; 5] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300];
 
 /// Queries `[n, width]`, keys `[m, width]` and values `[m, 2]`.
@@ -20,7 +21,7 @@ fn rows(n: usize, m: usize, width: usize, seed: u64) -> [Tensor<f64>; 3] {
     [[n, width], [m, width], [m, 2]].map(|shape| uniform(&shape, 2.0 / (width as f64).sqrt(), &mut rng))
 }
 
-/// A result, and gradients of queries, keys and values by a part of it.
+/// A result, and the gradients of queries, keys and values with respect to a part of it.
 fn with_gradients(
     inputs: [&Tensor<f64>; 3],
     forward: impl for<'t> Fn([Var<'t, f64>; 3]) -> Var<'t, f64>,
@@ -43,12 +44,13 @@ fn zero(row: &[f64]) -> bool {
     row.iter().all(|x| *x == 0.0)
 }
 
-/// Hidden from all queries: exactly no weight and no gradient, in rows of any width; and the result of the other keys alone.
+/// Keys that are hidden from all queries have no weight and no gradient, exactly, in rows of any width.
+/// The result is that of the other keys alone.
 #[test]
 fn padding_is_not_there() {
     let hidden = [false, true, false, false, true];
     let keys = [0, 2, 3];
-    // Of all queries alike.
+    // The same mask for all queries.
     let mask = Tensor::from_fn([5], |j| f64::from(u8::from(hidden[j])));
     for width in [3, 16, 64] {
         let [q, k, v] = rows(4, 5, width, 1);
@@ -90,7 +92,7 @@ fn padding_is_not_there() {
                     for (have, want) in [dq.clone(), fewer(&dk), fewer(&dv)].iter().zip(&alone.1) {
                         close(have, want, 1e-11);
                     }
-                    // To the last bit, whatever is in them.
+                    // Equal to the last bit, whatever the hidden rows hold.
                     for anything in ANYTHING {
                         let (mut k, mut v) = (k.clone(), v.clone());
                         for j in [1, 4] {
@@ -112,7 +114,7 @@ fn padding_is_not_there() {
     }
 }
 
-/// Padding of the sequences of a batch, in every head.
+/// Each sequence of a batch has its own padding, in every head.
 #[test]
 fn sequences_have_padding_of_their_own() {
     let mut rng = rng::stream(2, 4, 0);
@@ -149,7 +151,8 @@ fn sequences_have_padding_of_their_own() {
     }
 }
 
-/// Keys that all sequences and heads share, or all heads, with a mask of each sequence: what all hide may be anything.
+/// Keys that all sequences and heads share, or that all heads share, with one mask per sequence. A key
+/// that all masks hide may hold anything.
 #[test]
 fn shared_keys_have_masks_of_their_own() {
     let mut rng = rng::stream(7, 4, 0);
@@ -177,8 +180,8 @@ fn shared_keys_have_masks_of_their_own() {
     }
 }
 
-/// Squared distances of wide rows are taken together: a key that some queries see can change the last bits of the others'
-/// results, no more.
+/// Squared distances of wide rows are computed together. A key that some queries see can change the last
+/// bits of the other queries' results, but no more.
 #[test]
 fn keys_that_others_see_change_no_more_than_rounding() {
     let [q, k, v] = rows(4, 5, 16, 5);
@@ -200,7 +203,7 @@ fn keys_that_others_see_change_no_more_than_rounding() {
     }
 }
 
-/// No query has a weight or a gradient of a key after it, within a tile and across tiles.
+/// No query gives a weight or a gradient to a key after it, within a tile and across tiles.
 #[test]
 fn what_comes_later_is_not_there() {
     let check = |n: usize, m: usize, width, layer: &Attention<f64>| {
@@ -232,7 +235,7 @@ fn what_comes_later_is_not_there() {
     check(300, 310, 4, &Attention::new(Similarity::PenumbralCone { light: 1.0 }, 4));
 }
 
-/// A key without an edge, and a query without one, have no gradient; what they are is no matter to the others.
+/// A key or a query without an edge has no gradient, and does not affect the others whatever it holds.
 #[test]
 fn what_has_no_edge_is_not_there() {
     let edges = Arc::new(Sparsity::new(4, 5, &[(0, 0), (0, 2), (1, 3), (3, 0), (3, 4)]));

@@ -1,4 +1,4 @@
-//! Attention pooling against its equations on single points, and what must not change it.
+//! Attention pooling: compared with its equations on single points, and its invariances.
 
 use cotangent_engine::Row;
 use cotangent_engine::check;
@@ -53,7 +53,7 @@ fn it_is_that_of_the_paper() {
     }
 }
 
-/// Points after the end of a sequence are not there: neither value nor gradient knows of them.
+/// Points after the end of a sequence affect neither values nor gradients.
 #[test]
 fn what_follows_the_end_does_not_count() {
     let ball = space(-1.0);
@@ -70,12 +70,12 @@ fn what_follows_the_end_does_not_count() {
     let (value, gradient) = run(&x);
     assert_eq!(run(&other).0, value);
     assert!(gradient[18..].iter().all(|g| *g == 0.0) && gradient[..18].iter().all(|g| *g != 0.0));
-    // Two points of a sequence are that sequence.
+    // The first two points of a sequence alone give the same result.
     let short = Tensor::new([1, 2, 3], x.data()[12..18].to_vec());
     let tape = Tape::new();
     let alone = layer.forward_in(&ball, tape.constant(&short), None).to_tensor();
     assert!(alone.data().iter().zip(value.row(1)).all(|(a, b)| (a - b).abs() < 1e-14));
-    // One point is itself.
+    // A single point gives itself.
     let one = Tensor::new([1, 1, 3], x.data()[..3].to_vec());
     let alone = layer.forward_in(&ball, tape.constant(&one), None).to_tensor();
     assert!(alone.data().iter().zip(one.data()).all(|(a, b)| (a - b).abs() < 1e-15));
@@ -92,7 +92,7 @@ fn gradients_agree() {
     assert!(worst.relative < 1e-7 && worst.reverse != 0.0, "{worst:?}");
 }
 
-/// Of Euclidean space, and of a curvature that is learned and near it.
+/// As the curvature, which is a variable, tends to 0, the layer tends to the one in Euclidean space.
 #[test]
 fn it_becomes_euclidean() {
     let mut flat = AttentionPooling::<Euclidean, f64>::new(Euclidean, 3, 6, &mut rng::stream(1, 6, 0));

@@ -1,4 +1,5 @@
-//! Gradients of all layers, with respect to their parameters and inputs, against finite differences.
+//! Gradients of all layers with respect to their parameters and inputs, compared with finite
+//! differences.
 
 use std::collections::HashMap;
 
@@ -24,7 +25,8 @@ fn ids<T: Float>(module: &impl Module<T>) -> HashMap<String, ParamId> {
     ids.0
 }
 
-/// The gradient of a loss with respect to every parameter, and to an input, against finite differences.
+/// Compares the gradient of a loss with respect to every parameter, and to an input, with finite
+/// differences.
 fn agrees<N: Module<f64> + Clone>(
     module: &N,
     x: &Tensor<f64>,
@@ -34,7 +36,7 @@ fn agrees<N: Module<f64> + Clone>(
     trained(module, &names.iter().map(String::as_str).collect::<Vec<_>>(), x, loss);
 }
 
-/// As [`agrees`], of the parameters that have a gradient; the others have none.
+/// Same as [`agrees`], where only the parameters in `names` have a gradient and the others have none.
 fn trained<N: Module<f64> + Clone>(
     module: &N,
     names: &[&str],
@@ -69,7 +71,7 @@ fn trained<N: Module<f64> + Clone>(
     }
 }
 
-/// A number that depends on every coordinate, each in its own way.
+/// A number that depends on every coordinate, on each in a different way.
 fn mix(y: Var<'_, f64>) -> Var<'_, f64> {
     let weights = y.tape().constant(&Tensor::from_fn(y.shape(), |i| (1.0 + i as f64).sin()));
     (y * weights).sum() + (y * y).sum()
@@ -141,7 +143,8 @@ fn of_recurrent_layers() {
     }
 }
 
-/// Curvature that is learned has its gradient through whole networks, at zero too; Euclidean and curved layers mix.
+/// A learned curvature has the right gradient through whole networks, at zero too. Euclidean and curved
+/// layers can be mixed.
 #[test]
 fn of_curvature_and_of_mixed_networks() {
     let mut rng = rng::stream(4, 2, 0);

@@ -1,4 +1,4 @@
-//! Graph attention against its definition in plain loops, and what must not change it.
+//! Graph attention: compared with its definition in plain loops, and its invariances.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ fn additive_attention_is_that_of_the_paper() {
     close(&run(&mean, &x, &EDGES), &want, 1e-14);
 }
 
-/// Nodes in another order give the same results in that order.
+/// Reordering the nodes reorders the results.
 #[test]
 fn the_order_of_nodes_and_edges_does_not_matter() {
     let order = [3, 0, 4, 1, 2];
@@ -119,7 +119,7 @@ fn gradients_agree() {
     }
 }
 
-/// While training, weights and values are dropped, and their means stay.
+/// While training, weights and values are dropped. The means stay the same.
 #[test]
 fn dropout_keeps_the_mean() {
     let plain = layer(Similarity::Distance, Heads::Concat, 8);

@@ -47,7 +47,8 @@ fn moebius_matrices_are_associative() {
     }
 }
 
-/// Eq. 26: x ⊕ b is the point that log₀ b, transported to x, leads to; and at κ = 0 the layer is the ordinary one.
+/// Eq. 26: transport log₀ b to x and follow it: the result is x ⊕ b. At κ = 0 the layer is the ordinary
+/// one.
 #[test]
 fn biases_are_translations_along_geodesics() {
     let mut rng = rng::stream(2, 0, 0);
@@ -111,8 +112,8 @@ fn distances_to_hyperplanes_are_for_negative_curvature() {
     layer.forward(on(&tape, space(0.0), &Tensor::zeros([1, 2])));
 }
 
-/// Section 3.2: M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ f ⊗ c ⊕ b by the manifold's own operations on rows; in Euclidean space, the linear
-/// layer of everything side by side.
+/// Section 3.2: M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ f ⊗ c ⊕ b, computed by the manifold's own operations on rows. In
+/// Euclidean space it is the linear layer of the concatenation.
 #[test]
 fn concatenations_are_sums_of_products() {
     let mut rng = rng::stream(4, 0, 0);
@@ -148,7 +149,8 @@ fn concatenations_are_sums_of_products() {
     }
 }
 
-/// Eq. 24: Möbius versions compose as the functions do, keep directions where the functions do, and leave the origin.
+/// Eq. 24: Möbius versions compose as the functions do, keep directions where the functions do, and fix
+/// the origin.
 #[test]
 fn activations_are_moebius_versions() {
     let mut rng = rng::stream(5, 0, 0);
@@ -171,7 +173,8 @@ fn activations_are_moebius_versions() {
     assert_eq!(read(&Activation::TANH.forward(x)), x.coordinates().tanh().to_tensor());
 }
 
-/// Some coordinates of the logarithm are gone, the others 1/(1 − rate) of what they were; a rate of 0 changes nothing.
+/// Some coordinates of the logarithm are 0, the others are divided by 1 − rate. A rate of 0 changes
+/// nothing.
 #[test]
 fn dropout_is_in_the_tangent_space() {
     let ball = space(-1.0);
@@ -190,7 +193,8 @@ fn dropout_is_in_the_tangent_space() {
     assert_eq!(read(&same), read(&x));
 }
 
-/// The network is its layers one after another, with the last activation after the last.
+/// The network applies its layers in order, each with its activation; the last layer has the output
+/// activation.
 #[test]
 fn networks_are_layers_and_activations() {
     let ball = space(-0.5);
@@ -205,8 +209,8 @@ fn networks_are_layers_and_activations() {
     assert_eq!(read(&net.forward(x)), read(&want));
 }
 
-/// A geometry of a curvature that is a variable computes what the manifold of that curvature does, with biases as
-/// tangent vectors.
+/// A geometry with a variable curvature computes the same as the manifold of that curvature. Its biases
+/// are tangent vectors.
 #[test]
 fn variable_curvature_is_that_curvature() {
     let mut rng = rng::stream(8, 0, 0);
@@ -232,7 +236,8 @@ fn variable_curvature_is_that_curvature() {
     }
 }
 
-/// After normalisation the mean squared distance from β is γ² v/(v + ε), and what has mean β and variance 1 stays.
+/// After normalisation the mean squared distance from β is γ² v/(v + ε). A batch with mean β and
+/// variance 1 does not change.
 #[test]
 fn batches_are_brought_to_a_mean_and_a_deviation() {
     let mut rng = rng::stream(12, 2, 0);
@@ -249,14 +254,14 @@ fn batches_are_brought_to_a_mean_and_a_deviation() {
         let variance = y.dist(&beta).square().mean().item();
         let v = batch.variance.data()[0];
         assert!((variance - 0.49 * v / (v + 1e-5)).abs() < 1e-12, "{kappa}: {variance} of {v}");
-        // ⊖m ⊕ x has its barycentre at the origin: an isometry takes barycentres along.
+        // ⊖m ⊕ x has its barycentre at the origin, because an isometry also moves the barycentre.
         norm.scale.value_mut().data_mut()[0] = (v + 1e-5).sqrt();
         let tape = Tape::new();
         let (y, _) = norm.forward_batch(on(&tape, ball, &x));
         let weights = tape.constant(&Tensor::from_fn([40], |_| 1.0));
         let mean = GyrovectorSpace::gyromidpoint(&ball, *y.coordinates(), weights).to_tensor();
         close(&mean, norm.bias.value(), 1e-12);
-        // The running statistics, once they are the batch's, give the batch's result.
+        // If the running statistics are the batch's, `forward` gives the same as `forward_batch`.
         norm.momentum = 1.0;
         norm.observe(&batch);
         close(&read(&norm.forward(on(&tape, ball, &x))), &read(&y), 1e-12);
@@ -285,7 +290,7 @@ fn batch_normalisation_is_the_ordinary_one_in_flat_space() {
     let (y, batch) = norm.forward_batch(on(&tape, Euclidean, &x));
     close(&read(&y), &want, 1e-13);
     close(&batch.mean, &Tensor::new([2], mean), 1e-14);
-    // A curvature of nearly nothing is nearly that.
+    // With a curvature of nearly 0 the result is nearly the same.
     let curved = BatchNorm::new(space(-1e-9), 2);
     let flat = BatchNorm::new(Euclidean, 2);
     let (y, _) = curved.forward_batch(on(&tape, space(-1e-9), &x));

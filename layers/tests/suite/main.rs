@@ -1,4 +1,4 @@
-//! The layers by their laws, their gradients, and what they do with wrong input.
+//! Tests of the layers: their laws, their gradients, and their response to wrong input.
 
 use cotangent_engine::rng::{self, Rng};
 use cotangent_engine::{Tape, Tensor, Var};
@@ -32,7 +32,7 @@ fn uniform(shape: &[usize], range: f64, rng: &mut Rng) -> Tensor<f64> {
     Tensor::from_fn(shape, |_| rng.random_range(-range..range))
 }
 
-/// Gives every parameter random points, of distances of up to `radius` from the origin.
+/// Sets every parameter to random points at distances of up to `radius` from the origin.
 fn scatter(module: &mut impl Module<f64>, radius: f64, seed: u64) {
     struct Scatter(f64, Rng);
     impl VisitorMut<f64> for Scatter {
@@ -46,7 +46,7 @@ fn scatter(module: &mut impl Module<f64>, radius: f64, seed: u64) {
     module.visit_mut(&mut Path::root(), &mut Scatter(radius, rng::stream(seed, 9, 0)));
 }
 
-/// The points of a tensor on a tape.
+/// Puts points on a tape.
 fn on<'t, M: Manifold>(tape: &'t Tape<f64>, manifold: M, x: &Tensor<f64>) -> Point<M, Var<'t, f64>> {
     Point::new(manifold, tape.constant(x))
 }
@@ -56,7 +56,7 @@ fn read<M: Manifold>(x: &Point<M, Var<'_, f64>>) -> Tensor<f64> {
     x.coordinates().to_tensor()
 }
 
-/// The largest difference.
+/// The largest absolute difference.
 fn apart(a: &Tensor<f64>, b: &Tensor<f64>) -> f64 {
     assert_eq!(a.shape(), b.shape());
     a.data().iter().zip(b.data()).map(|(a, b)| (a - b).abs()).fold(0.0, |m, d| if d <= m { m } else { d })

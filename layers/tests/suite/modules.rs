@@ -1,4 +1,4 @@
-//! Layers as modules: names, files, initial weights, training; and what is refused.
+//! Layers as modules: names of parameters, files, initial weights, training, and rejected input.
 
 use cotangent_engine::{Gradients, Tape, Tensor, Var, loss, rng};
 use cotangent_layers::{Activation, Bidirectional, Cell, Concat, Curvature, Dropout, Embedding, FeedForward};
@@ -107,13 +107,13 @@ fn weights_go_through_a_file_to_the_bit() {
     assert_eq!(logits(&source), logits(&target));
 }
 
-/// Copies of a layer are layers of their own: six of one, both directions from one cell, a student from its
-/// teacher.
+/// Copies of a layer are separate layers: six copies of one layer, both directions copied from one cell,
+/// a student copied from its teacher.
 #[test]
 fn copies_of_layers_learn_apart() {
     let rng = &mut rng::stream(8, 0, 0);
     let x = points(&ball(), 5, 2, 1.0, rng);
-    // Gradients of the same layers, made one by one with the same weights.
+    // For comparison: gradients of layers that are built one by one with the same weights.
     let gradients_of = |layers: &[Linear<PoincareBall, f64>]| -> Vec<Vec<f64>> {
         let tape = Tape::new();
         let y = layers.iter().fold(on(&tape, ball(), &x), |x, layer| layer.forward(x));
@@ -165,7 +165,7 @@ fn descend(module: &mut impl Module<f64>, gradients: &Gradients<'_, f64>, rate: 
     assert_eq!(descend_some(module, gradients, rate), module.state().len());
 }
 
-/// The same of those that have a gradient: how many.
+/// One step for the parameters that have a gradient. Returns their number.
 fn descend_some(module: &mut impl Module<f64>, gradients: &Gradients<'_, f64>, rate: f64) -> usize {
     struct Descend<'a, 't>(&'a Gradients<'t, f64>, f64, usize);
     impl VisitorMut<f64> for Descend<'_, '_> {
@@ -183,7 +183,8 @@ fn descend_some(module: &mut impl Module<f64>, gradients: &Gradients<'_, f64>, r
     descend.2
 }
 
-/// Whether the token 1 occurs in a sequence: all sequences of three tokens of four, the last one padding for some.
+/// The task: does the token 1 occur in a sequence? The data: all sequences of three tokens of four
+/// kinds; in some, the last token is padding.
 #[test]
 fn training_learns() {
     fn learns<M: Manifold + for<'t> GyrovectorSpace<'t, f64, Learned = M>>(manifold: M, rate: f64) {
@@ -229,7 +230,7 @@ fn weights_start_where_their_sources_say() {
         let identity = Tensor::from_fn([small, small], |i| f64::from(i / small == i % small));
         close(&product.to_tensor(), &identity, 1e-14);
     }
-    // Each gate's weight is an orthogonal matrix of its own; biases are the origin.
+    // Each gate's weight is a separate orthogonal matrix; biases start at the origin.
     let gru = Gru::<_, f64>::new(space(-1.0), 2, 4, rng);
     let tape = Tape::new();
     let gates = tape.constant(gru.gates.value());

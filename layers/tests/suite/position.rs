@@ -6,7 +6,7 @@ use cotangent_manifolds::{Euclidean, Module, Point};
 
 use super::{points, scatter, space};
 
-/// López & Strube 2020, section 4.1: r_i = x_i ⊕ p_i, in flat space the sum.
+/// López & Strube 2020, section 4.1: r_i = x_i ⊕ p_i. In flat space it is the sum.
 #[test]
 fn places_are_added_to_words() {
     let mut rng = rng::stream(1, 0, 0);
@@ -30,7 +30,7 @@ fn places_are_added_to_words() {
     assert!(placed.data().iter().zip(words.data()).zip(table).all(|((r, x), p)| *r == x + p));
 }
 
-/// Both words and places have their gradients; places that no word has have none.
+/// Both words and places have the right gradients. Places that no word has get none.
 #[test]
 fn places_are_learned() {
     let (m, mut rng) = (space(-1.0), rng::stream(3, 0, 0));
@@ -38,7 +38,7 @@ fn places_are_learned() {
     let words = points(&m, 3, 2, 0.8, &mut rng);
     let table = positions.points.value().clone();
     let worst = check::gradients(&[words, table], |v| {
-        // The table as a variable in the place of the parameter.
+        // The table is a variable here, in place of the parameter.
         let placed = m.add(&v[0], &v[1].slice(0, 1..4));
         (placed * placed).sum()
     });

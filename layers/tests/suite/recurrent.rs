@@ -1,4 +1,4 @@
-//! Recurrent layers: law 53, masks, both ways.
+//! Recurrent layers: law 53, padding, both directions.
 
 use cotangent_engine::{Row, Tape, Tensor, rng};
 use cotangent_layers::{Activation, Bidirectional, Cell, Curvature, Geometry, Gru, GyrovectorSpace, Rnn};
@@ -58,7 +58,8 @@ fn by_hand(gru: &Gru<Euclidean, f64>, x: &Tensor<f64>) -> Tensor<f64> {
     states
 }
 
-/// Law 53: the layer in Euclidean space is the ordinary one, and the curved ones tend to it with an error linear in κ.
+/// Law 53: the layer in Euclidean space is the ordinary one. The curved layers tend to it, with an error
+/// linear in κ.
 #[test]
 fn a_gru_is_the_ordinary_one_in_flat_space() {
     let flat = gru(Euclidean, 1);
@@ -96,7 +97,7 @@ fn an_rnn_is_the_ordinary_one_in_flat_space() {
     close(&last(&curved, space(0.0), &x, None), &h.to_tensor(), 1e-14);
 }
 
-/// Eq. 27 and 29 to 31 by the manifold's own operations on rows, one state after another.
+/// Eq. 27 and 29 to 31, computed by the manifold's own operations on rows, one state after another.
 #[test]
 fn steps_are_the_equations_on_rows() {
     for kappa in [-1.0, -0.2, 0.3] {
@@ -135,10 +136,10 @@ fn steps_are_the_equations_on_rows() {
     }
 }
 
-/// Law 53: with z = 0 the state stays, with z = 1 it is the candidate.
+/// Law 53: with z = 0 the state stays the same; with z = 1 it becomes the candidate.
 #[test]
 fn the_update_gate_chooses() {
-    // Far out, so that σ is 0 and 1 to the bit.
+    // The bias is so far out that σ is 0 and 1 to the bit.
     let ball = space(-1e-4);
     let mut gru = gru(ball, 6);
     let x = sequences(&ball, 1, 5, 6);
@@ -191,8 +192,8 @@ fn nothing_comes_of_nothing() {
     assert_eq!(last(&gru, ball, &sequences(&ball, 5, 2, 7), None), Tensor::zeros([2, M]));
 }
 
-/// A sequence in a padded batch has the states that it has alone, to the bit, whatever the padding is; and the padding
-/// has no gradient.
+/// A sequence in a padded batch has the same states as alone, to the bit, whatever the padding is. The
+/// padding has no gradient.
 #[test]
 fn padding_changes_nothing() {
     let ball = space(-1.0);
@@ -225,7 +226,7 @@ fn padding_changes_nothing() {
     }
 }
 
-/// The other cell reads each sequence from its own end.
+/// The backward cell reads each sequence from that sequence's own end.
 #[test]
 fn backward_is_forward_of_the_mirror_image() {
     let ball = space(-0.5);
@@ -243,7 +244,8 @@ fn backward_is_forward_of_the_mirror_image() {
     assert_eq!(backward.len(), 5);
 }
 
-/// Curvature as a variable is that curvature, with biases as tangent vectors.
+/// With a variable curvature, the layer computes the same as with that curvature fixed. Its biases are
+/// tangent vectors.
 #[test]
 fn a_gru_of_variable_curvature() {
     let ball = space(-0.7);
@@ -263,7 +265,7 @@ fn a_gru_of_variable_curvature() {
     close(&states[3].to_tensor(), &last(&fixed, ball, &x, None), 1e-14);
 }
 
-/// The activation is the layer's.
+/// The layer's activation is used.
 #[test]
 fn the_activation_can_be_chosen() {
     let ball = space(-1.0);

@@ -16,8 +16,8 @@ fn logits(layer: &LogisticRegression<Stereographic, f64>, x: &Tensor<f64>) -> Te
     layer.forward(on(&Tape::new(), *layer.points.manifold(), x)).to_tensor()
 }
 
-/// Law 49: from a point of the hyperplane, t along the transported normal, the logit is λ_p‖a‖ t = 2‖a′‖ t; it is odd in
-/// the normal.
+/// Law 49: start from a point of the hyperplane and go a distance t along the transported normal. The
+/// logit there is λ_p‖a‖ t = 2‖a′‖ t. It is odd in the normal.
 #[test]
 fn logits_are_distances_to_hyperplanes() {
     for kappa in [-1.0, -0.3, 0.0, 0.3] {
@@ -28,7 +28,8 @@ fn logits_are_distances_to_hyperplanes() {
             let (p, a) = (Row::from(layer.points.value().row(k)), Row::from(layer.normals.value().row(k)));
             let size = a.iter().map(|a| a * a).sum::<f64>().sqrt();
             for t in [-0.8, 0.0, 0.3, 2.0] {
-                // A foot: along a tangent vector at p that is orthogonal to the normal.
+                // A foot point on the hyperplane: along a tangent vector at p that is orthogonal to the
+                // normal.
                 let along = ball.random_tangent(&p, &mut rng);
                 let dot: f64 = along.iter().zip(a.iter()).map(|(v, a)| v * a).sum();
                 let mut tangent = along;
@@ -50,7 +51,7 @@ fn logits_are_distances_to_hyperplanes() {
     }
 }
 
-/// Law 50: the two forms agree where p = exp₀(r z/‖z‖) and a′ = z.
+/// Law 50: the two forms agree if p = exp₀(r z/‖z‖) and a′ = z.
 #[test]
 fn both_forms_have_the_same_logits() {
     let mut rng = rng::stream(2, 0, 0);
@@ -72,7 +73,8 @@ fn both_forms_have_the_same_logits() {
     }
 }
 
-/// Law 51: as κ → 0 the logits tend to 4⟨x − p, a′⟩, four times those of Euclidean space, with an error linear in κ.
+/// Law 51: as κ → 0 the logits tend to 4⟨x − p, a′⟩, four times those of Euclidean space. The error is
+/// linear in κ.
 #[test]
 fn logits_are_linear_in_flat_space() {
     let mut rng = rng::stream(3, 0, 0);
@@ -104,8 +106,8 @@ fn logits_are_linear_in_flat_space() {
     }
 }
 
-/// Law 51: logits stay when one isometry moves points, hyperplanes and normals. A translation by z takes a′ to
-/// gyr[z, p] a′.
+/// Law 51: moving points, hyperplanes and normals by the same isometry leaves the logits unchanged. A
+/// translation by z takes a′ to gyr[z, p] a′.
 #[test]
 fn logits_are_invariant() {
     let mut rng = rng::stream(4, 0, 0);

@@ -1,4 +1,4 @@
-//! Transformer layers: what sees what, and that everything is learned.
+//! Transformer layers: which rows see which, and whether every parameter is learned.
 
 use cotangent_layers::{
     DecoderLayer, EncoderLayer, LayerNorm, Mask, NormOrder, Similarity, TransformerSizes,
@@ -18,7 +18,7 @@ fn sequence(n: usize, seed: u64) -> Tensor<f64> {
     uniform(&[1, n, 6], 1.0, &mut rng::stream(seed, 4, 0))
 }
 
-/// An encoder does not know the order of its input; where it normalises makes a difference.
+/// An encoder ignores the order of its input. The place of the normalisation makes a difference.
 #[test]
 fn encoders_take_sets() {
     let x = sequence(4, 1);
@@ -42,7 +42,7 @@ fn encoders_take_sets() {
     assert!((1..6).all(|i| apart(&results[0], &results[i]) > 1e-3));
 }
 
-/// What comes later, and what of the other sequence is hidden, changes no bit.
+/// Later rows, and hidden rows of the other sequence, change no bit.
 #[test]
 fn decoders_see_what_they_may() {
     let layer = DecoderLayer::<f64>::new(CONES, sizes(NormOrder::Pre), &mut rng::stream(3, 4, 0));
@@ -67,7 +67,7 @@ fn decoders_see_what_they_may() {
     assert!(run(&x, &changed(&encoded, 2)) != want);
 }
 
-/// The weights that pictures are drawn of are those of what the attention is given.
+/// The weights for pictures are computed from the attention's actual input.
 #[test]
 fn weights_are_of_what_attention_is_given() {
     for order in [NormOrder::Pre, NormOrder::Post] {
@@ -81,7 +81,7 @@ fn weights_are_of_what_attention_is_given() {
     }
 }
 
-/// Every parameter has a gradient that is not nothing, the fixed ones of the score aside.
+/// Every parameter has a nonzero gradient, except the fixed ones of the score.
 #[test]
 fn all_of_it_is_learned() {
     struct Learned<'a, 't>(&'a cotangent_engine::Gradients<'t, f64>, usize);
@@ -111,7 +111,7 @@ fn all_of_it_is_learned() {
     assert_eq!(learned.1, (10 + 4 + 4) + (20 + 4 + 6));
 }
 
-/// Dropout is drawn while training and only then.
+/// Dropout happens while training and only then.
 #[test]
 fn dropout_is_for_training() {
     let layer = EncoderLayer::<f64>::new(CONES, sizes(NormOrder::Pre), &mut rng::stream(11, 4, 0));
@@ -125,7 +125,8 @@ fn dropout_is_for_training() {
     assert!(run(Some(1)) != run(Some(2)) && run(Some(1)) != run(None));
 }
 
-/// Places that are given one after another, by the keys and values of those before, are those of the whole sequence.
+/// Decoding places step by step, with the keys and values of earlier places, gives the same as the whole
+/// sequence at once.
 #[test]
 fn decoders_go_on_where_they_stood() {
     for (order, similarity) in [NormOrder::Pre, NormOrder::Post].into_iter().zip([Similarity::Dot, CONES]) {

@@ -5,8 +5,8 @@ use cotangent_manifolds::Manifold;
 
 use super::{Outcome, Problem, Run, Solution, Stopping, combine, scaled};
 
-/// Riemannian conjugate gradients, Polak and Ribière's with restarts where they would turn back: directions are carried
-/// along by transport. Absil, Mahony, Sepulchre 2008, algorithm 13; Powell 1984.
+/// Riemannian conjugate gradients by Polak and Ribière, with a restart when β would be negative.
+/// Directions move by transport. Absil, Mahony, Sepulchre 2008, algorithm 13; Powell 1984.
 pub fn conjugate_gradient<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
     problem: &mut Problem<M, F>,
     start: Row<f64>,
@@ -39,11 +39,11 @@ pub fn conjugate_gradient<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
         direction = combine(beta, &carried, -1.0, &next.gradient);
         let before = slope;
         slope = m.inner(&next.x, &next.gradient, &direction);
-        // Not a direction of descent: start again.
+        // Not a direction of descent: restart from the steepest one.
         if !(slope < 0.0) {
             (direction, slope) = (scaled(-1.0, &next.gradient), -next.square);
         }
-        // The same decrease as in this step, to first order.
+        // The time that gives the same decrease as this step, to first order.
         t = time * (before / slope).min(10.0);
         at = next;
     }

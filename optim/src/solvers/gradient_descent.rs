@@ -14,7 +14,7 @@ pub fn gradient_descent<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
     let mut run = Run::new(problem, stopping);
     let mut at = run.evaluate(start);
     let mut step = 0.0;
-    // The first trial has length 1 at most, later ones twice the last time.
+    // The first trial has a length of at most 1. Later trials take twice the last time.
     let mut t = 1.0 / at.square.sqrt().max(1.0);
     loop {
         if let Some(outcome) = run.note(&at, step) {

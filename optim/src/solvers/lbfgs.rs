@@ -7,7 +7,7 @@ use cotangent_manifolds::Manifold;
 
 use super::{At, Outcome, Problem, Run, Solution, Stopping, combine, scaled};
 
-/// Steps that the curvature is known from.
+/// Number of past steps that estimate the curvature.
 const MEMORY: usize = 10;
 
 /// A step, the change of the gradient over it, and 1/⟨step, change⟩.
@@ -17,8 +17,8 @@ struct Pair {
     inverse: f64,
 }
 
-/// Riemannian L-BFGS with a memory of ten steps, carried along by transport, and cautious updates, so that the matrix
-/// stays positive. Huang, Gallivan, Absil 2015, algorithm 2 and eq. 3.1; Nocedal 1980.
+/// Riemannian L-BFGS with a memory of ten steps, which move by transport. Updates are cautious, so that
+/// the matrix stays positive. Huang, Gallivan, Absil 2015, algorithm 2 and eq. 3.1; Nocedal 1980.
 pub fn lbfgs<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
     problem: &mut Problem<M, F>,
     start: Row<f64>,
@@ -66,7 +66,7 @@ pub fn lbfgs<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
     }
 }
 
-/// The inverse Hessian's estimate times the gradient, by the two loops.
+/// The estimated inverse Hessian times the gradient, by the two-loop recursion.
 fn quasi_newton<M: Manifold>(m: &M, at: &At, memory: &VecDeque<Pair>) -> Row<f64> {
     let inner = |u: &Row<f64>, v: &Row<f64>| m.inner(&at.x, u, v);
     let mut q = at.gradient.clone();

@@ -1,15 +1,17 @@
-//! Armijo's line search along a geodesic, with interpolation: Absil, Mahony, Sepulchre 2008, section 4.2; near the
-//! minimum, where rounding hides the decrease, by slopes as in Hager & Zhang 2005, eq. 4.1.
+//! Armijo's line search along a geodesic, with interpolation: Absil, Mahony, Sepulchre 2008, section
+//! 4.2. Near the minimum, where rounding hides the decrease, it uses slopes as in Hager & Zhang 2005,
+//! eq. 4.1.
 
 use cotangent_engine::Row;
 use cotangent_manifolds::Manifold;
 
 use super::{At, Run, scaled};
 
-/// The part of the decrease that the slope promises.
+/// The part of the decrease promised by the slope that is required.
 const SUFFICIENT: f64 = 1e-4;
 
-/// Shorter steps than this part of the first are rounding.
+/// The largest number of trials. Steps after that many reductions are so short that only rounding is
+/// left.
 const TRIALS: usize = 60;
 
 impl<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'_, M, F> {
@@ -23,8 +25,8 @@ impl<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'_, M, F> {
         (at, slope)
     }
 
-    /// A point that is lower enough along a direction of the given slope, starting with a step of time `t`; with the time.
-    /// `None` if there is none.
+    /// Searches along a direction of the given slope for a point whose cost is low enough, starting with
+    /// a step of time `t`. Returns the point and its time, or `None` if there is none.
     pub(super) fn line_search(
         &mut self,
         from: &At,
@@ -37,10 +39,11 @@ impl<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'_, M, F> {
             let (at, end) = self.along(from, direction, t);
             let lower = at.cost <= from.cost + SUFFICIENT * t * slope
                 || at.cost <= from.cost + rounding && end.abs() <= (2.0 * SUFFICIENT - 1.0) * slope;
-            // Where the slope would vanish if it were linear.
+            // The time at which the slope would vanish if it were linear.
             let flat = t * slope / (slope - end);
             if lower && at.is_finite() {
-                // One more trial where the first was far from there: exact on a quadratic.
+                // If the first trial was far from that time, try once more. This is exact on a
+                // quadratic.
                 if trial == 0 && flat.is_finite() && flat > 0.0 && !(0.5..2.0).contains(&(flat / t)) {
                     let further = flat.min(10.0 * t);
                     let (other, _) = self.along(from, direction, further);
@@ -50,7 +53,7 @@ impl<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'_, M, F> {
                 }
                 return Some((at, t));
             }
-            // The minimum of the parabola through what is known, kept from being too near either end.
+            // The minimum of the parabola through the known values, kept away from both ends.
             let parabola = -0.5 * slope * t * t / (at.cost - from.cost - slope * t);
             let shorter = if parabola.is_finite() { parabola } else { 0.0 };
             t = shorter.max(0.1 * t).min(0.5 * t);

@@ -1,14 +1,18 @@
-//! Solvers: minima of a smooth cost on a manifold, without chance, to a gradient as small as asked for.
+//! Solvers: deterministic minimisation of a smooth cost on a manifold, until the gradient is as small as
+//! requested.
 //!
 //! | solver | file | source |
 //! |---|---|---|
-//! | [`gradient_descent`] with Armijo's line search | `gradient_descent.rs` | Absil, Mahony, Sepulchre 2008, section 4.2 |
-//! | [`conjugate_gradient`] | `conjugate_gradient.rs` | the same, section 8.3; Polak & Ribière 1969, Powell 1984 |
+//! | [`gradient_descent`] with Armijo line search | `gradient_descent.rs` | Absil et al. 2008, section 4.2 |
+//! | [`conjugate_gradient`] | `conjugate_gradient.rs` | the same, section 8.3 |
 //! | [`lbfgs`] | `lbfgs.rs` | Huang, Gallivan, Absil 2015 |
 //! | [`trust_region`] | `trust_region.rs` | Absil, Baker, Gallivan 2007 |
 //!
-//! A point is one row; several unknowns are a point of a product. A [`Problem`] returns cost and gradient; from a
-//! computation on the tape it comes by [`Problem::on_tape`].
+//! Absil et al. 2008 is Absil, Mahony, Sepulchre. For conjugate gradients see also Polak & Ribière 1969
+//! and Powell 1984.
+//!
+//! A point is one row; several unknowns are a point of a product. A [`Problem`] returns cost and
+//! gradient. [`Problem::on_tape`] makes one of a computation on the tape.
 
 mod conjugate_gradient;
 mod gradient_descent;
@@ -24,7 +28,8 @@ pub use gradient_descent::gradient_descent;
 pub use lbfgs::lbfgs;
 pub use trust_region::trust_region;
 
-/// A cost on a manifold: from a point to the cost and its gradient with respect to the coordinates.
+/// A cost on a manifold. A function takes a point to the cost and to its gradient with respect to the
+/// coordinates.
 pub struct Problem<M, F> {
     /// The manifold.
     pub manifold: M,
@@ -32,14 +37,14 @@ pub struct Problem<M, F> {
 }
 
 impl<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Problem<M, F> {
-    /// With cost and gradient in one function.
+    /// A problem given by one function for cost and gradient.
     pub fn new(manifold: M, evaluate: F) -> Self {
         Problem { manifold, evaluate }
     }
 }
 
 impl<M: Manifold> Problem<M, ()> {
-    /// The problem of a computation on the tape.
+    /// A problem given by a computation on the tape.
     ///
     /// ```
     /// use cotangent_engine::Row;
@@ -63,7 +68,8 @@ impl<M: Manifold> Problem<M, ()> {
         Problem::recorded(Tape::new(), manifold, cost)
     }
 
-    /// The same, computed on a device: points go there, costs and gradients come back.
+    /// Same as [`on_tape`](Self::on_tape), computed on a device: points are sent there; costs and
+    /// gradients are read back.
     pub fn on_device(
         device: Device,
         manifold: M,
@@ -89,12 +95,12 @@ impl<M: Manifold> Problem<M, ()> {
     }
 }
 
-/// When to stop.
+/// When a solver stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stopping {
-    /// Once the gradient's Riemannian norm is at most this: converged.
+    /// Stop with [`Outcome::Converged`] when the gradient's Riemannian norm is at most this.
     pub gradient_norm: f64,
-    /// After this many iterations.
+    /// Stop after this many iterations.
     pub iterations: usize,
 }
 
@@ -108,11 +114,11 @@ impl Default for Stopping {
 /// Why a solver stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The gradient is as small as was asked for.
+    /// The gradient is as small as requested.
     Converged,
     /// The iterations were used up.
     Iterations,
-    /// No step lowers the cost any more: rounding, or a gradient that is not the cost's.
+    /// No step lowers the cost any more, because of rounding or a gradient that is not the cost's.
     NoDescent,
     /// The cost or its gradient is NaN or infinite.
     NotFinite,
@@ -125,11 +131,11 @@ pub struct Iteration {
     pub cost: f64,
     /// The gradient's Riemannian norm.
     pub gradient_norm: f64,
-    /// Length of the step that led here.
+    /// The length of the step that led here.
     pub step: f64,
 }
 
-/// What a solver found.
+/// The result of a solver.
 #[derive(Clone, Debug)]
 pub struct Solution {
     /// The last point.
@@ -142,18 +148,18 @@ pub struct Solution {
     pub outcome: Outcome,
     /// One entry for the start and one for each iteration.
     pub log: Vec<Iteration>,
-    /// Evaluations of the cost with its gradient.
+    /// Number of evaluations of the cost with its gradient.
     pub evaluations: usize,
 }
 
 impl Solution {
-    /// Whether the gradient is as small as was asked for.
+    /// Whether the gradient is as small as requested.
     pub fn converged(&self) -> bool {
         self.outcome == Outcome::Converged
     }
 }
 
-/// A point with all that was computed there.
+/// A point, with its cost and gradient.
 #[derive(Clone, Debug)]
 struct At {
     x: Row<f64>,
@@ -194,7 +200,7 @@ impl<'p, M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'p, M, F> {
         At { x, cost, gradient, square }
     }
 
-    /// Takes note of where an iteration starts; the reason to stop, if there is one.
+    /// Records the start of an iteration. Returns the reason to stop, if there is one.
     fn note(&mut self, at: &At, step: f64) -> Option<Outcome> {
         let gradient_norm = at.square.max(0.0).sqrt();
         self.log.push(Iteration { cost: at.cost, gradient_norm, step });

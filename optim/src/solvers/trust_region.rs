@@ -5,18 +5,19 @@ use cotangent_manifolds::Manifold;
 
 use super::{At, Outcome, Problem, Run, Solution, Stopping, combine, scaled};
 
-/// Length of the step that the Hessian is taken over: the root of the rounding of a gradient.
+/// Length of the step for the Hessian's finite differences: the root of the rounding error of a
+/// gradient.
 const DIFFERENCE: f64 = 1.0 / (1 << 20) as f64;
 
-/// The least ratio of the decrease to that of the model that a step is taken for.
+/// A step is accepted if the cost decreases by more than this part of the model's decrease.
 const ACCEPT: f64 = 0.1;
 
-/// The model's steps are at most this long.
+/// The largest radius of the region.
 const LARGEST: f64 = 8.0;
 
-/// Riemannian trust regions with truncated conjugate gradients. Absil, Baker, Gallivan 2007, algorithms 1 and 2, with κ =
-/// 0.1 and θ = 1: quadratic convergence. Products of the Hessian with a vector are differences of gradients along
-/// geodesics, one evaluation each.
+/// Riemannian trust regions with truncated conjugate gradients. Absil, Baker, Gallivan 2007, algorithms
+/// 1 and 2, with κ = 0.1 and θ = 1, which gives quadratic convergence. The product of the Hessian with a
+/// vector is a difference of gradients along a geodesic, which takes one evaluation.
 ///
 /// ```
 /// use cotangent_engine::{Row, Tensor};
@@ -54,8 +55,8 @@ pub fn trust_region<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
         let Model { step, decrease, at_edge } = run.model(&at, radius);
         let next = run.evaluate(m.retract(&at.x, &step));
         length = m.norm(&at.x, &step);
-        // Near the minimum both decreases are rounding, and their ratio is to be 1. Conn, Gould, Toint 2000, section
-        // 17.4.2.
+        // Near the minimum both decreases are only rounding. Adding `rounding` to both brings their
+        // ratio to 1. Conn, Gould, Toint 2000, section 17.4.2.
         let rounding = 1e3 * f64::EPSILON * at.cost.abs().max(1.0);
         let ratio = (at.cost - next.cost + rounding) / (decrease + rounding);
         if !(ratio >= 0.25) {

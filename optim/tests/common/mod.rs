@@ -1,4 +1,4 @@
-//! What the tests share: every manifold, and random points on it.
+//! Shared by the tests: every manifold, and random points on it.
 #![allow(dead_code, unreachable_pub)]
 
 use cotangent_engine::rng::Rng;
@@ -11,13 +11,13 @@ use cotangent_optim::solvers::{
     Problem, Solution, Stopping, conjugate_gradient, gradient_descent, lbfgs, trust_region,
 };
 
-/// Something to be done on a manifold of dimension `dim`, within `radius` of its origin, where any two points have one
-/// shortest geodesic.
+/// A check to run on a manifold of dimension `dim`, within `radius` of its origin, where any two points
+/// have exactly one shortest geodesic.
 pub trait OnManifold {
     fn on<M: Manifold>(&mut self, name: &str, m: M, dim: usize, radius: f64);
 }
 
-/// Does it on every manifold of the library.
+/// Runs the check on every manifold of the library.
 pub fn every_manifold(work: &mut impl OnManifold) {
     work.on("Euclidean", Euclidean, 3, 3.0);
     work.on("stereographic, κ = −1", Stereographic::new(-1.0).unwrap(), 3, 3.0);
@@ -36,7 +36,7 @@ pub fn every_manifold(work: &mut impl OnManifold) {
     work.on("SPD(2), log-Euclidean", Spd::log_euclidean(2), 3, 2.0);
 }
 
-/// A table of random points, one a row.
+/// A table of random points, one per row.
 pub fn points<M: Manifold, T: Float>(m: &M, n: usize, dim: usize, radius: f64, rng: &mut Rng) -> Tensor<T> {
     let mut table = Tensor::zeros([n, m.ambient(dim)]);
     (0..n).for_each(|i| table.row_mut(i).copy_from_slice(&m.random_point::<T>(dim, radius, rng)));
@@ -49,7 +49,7 @@ pub fn pull<'t, M: Manifold, T: Float>(x: &Point<M, Var<'t, T>>, target: &Tensor
     0.5 * x.dist(&Point::new(*x.manifold(), tape.constant(target))).square().sum()
 }
 
-/// The largest distance of two rows.
+/// The largest distance between corresponding rows.
 pub fn farthest<M: Manifold>(m: &M, x: &Tensor<f64>, y: &Tensor<f64>) -> f64 {
     m.dist(x, y).data().iter().fold(0.0, |most, d| d.max(most))
 }
@@ -60,7 +60,7 @@ pub fn combine(a: f64, u: &Row<f64>, b: f64, v: &Row<f64>) -> Row<f64> {
     Row::from(sum.as_slice())
 }
 
-/// Every solver on a problem, by name.
+/// Runs every solver on a problem, and passes its name and solution to `check`.
 pub fn solve_all<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
     problem: &mut Problem<M, F>,
     start: &Row<f64>,

@@ -14,12 +14,13 @@ use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::Threads;
 
-/// Learns the classes of a graph's nodes from those of a few, by graph attention with any score (Veličković et al. 2018;
-/// Gulcehre et al. 2019; Tseng et al. 2023).
+/// Learns the classes of a graph's nodes from those of a few, by graph attention with any score
+/// (Veličković et al. 2018; Gulcehre et al. 2019; Tseng et al. 2023).
 #[derive(Parser)]
 #[command(name = "graph", version)]
 struct Cli {
-    /// Directory of the graph: labels.txt, edges.tsv, split.tsv, features.txt or features.tsv, each plain or .gz.
+    /// Directory of the graph: labels.txt, edges.tsv, split.tsv, features.txt or features.tsv, each
+    /// plain or .gz.
     #[arg(long)]
     path: PathBuf,
     /// What weights are made of.

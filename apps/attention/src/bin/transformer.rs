@@ -17,8 +17,8 @@ use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::Threads;
 
-/// Transformers with attention by dot product, hyperbolic distance or cones, for translation (Vaswani et al. 2017;
-/// Gulcehre et al. 2019; Tseng et al. 2023).
+/// Transformers with attention by dot product, hyperbolic distance or cones, for translation (Vaswani et
+/// al. 2017; Gulcehre et al. 2019; Tseng et al. 2023).
 #[derive(Parser)]
 #[command(name = "transformer", version)]
 struct Cli {
@@ -90,7 +90,8 @@ struct Train {
     checkpoint_every: u64,
 }
 
-/// Each of the three parts is one file with two columns split by a tab, or two files, line by line; plain or gzip.
+/// Each of the three parts is one file with two columns split by a tab, or two files, line by line;
+/// plain or gzip.
 #[derive(Args)]
 struct Text {
     /// Directory of train.tsv, val.tsv and test.tsv: a sentence, a tab, its translation.

@@ -1,4 +1,5 @@
-//! Graphs whose nodes have features and classes, some to train on: Cora, Citeseer, and others in the same plain files.
+//! Graphs whose nodes have features and classes, some of them for training: Cora, Citeseer, and others
+//! in the same plain files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,19 +15,19 @@ pub struct LabelledGraph {
     pub name: String,
     /// Edges in both directions, and one from each node to itself.
     pub edges: Arc<Sparsity>,
-    /// Which features each node has: `[nodes, features]`.
+    /// The places of the nonzero features: `[nodes, features]`.
     pub features: Arc<Sparsity>,
-    /// How much of each, row by row summing to 1.
+    /// The amount of each of these features. The absolute values of a row sum to 1.
     pub amounts: Vec<f64>,
-    /// The class of each node; none of some.
+    /// The class of each node; `None` for nodes without one.
     pub classes: Vec<Option<u32>>,
-    /// How many classes there are.
+    /// Number of classes.
     pub class_count: usize,
-    /// Nodes to train on.
+    /// Nodes for training.
     pub train: Vec<u32>,
-    /// Nodes to select by.
+    /// Nodes for validation.
     pub validation: Vec<u32>,
-    /// Nodes to test on.
+    /// Nodes for testing.
     pub test: Vec<u32>,
 }
 
@@ -47,27 +48,28 @@ impl LabelledGraph {
         hasher.finalize()
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.classes.len()
     }
 
-    /// The classes of some nodes, which have one.
+    /// The classes of some nodes, all of which must have one.
     pub fn classes_of(&self, nodes: &[u32]) -> Vec<u32> {
         nodes.iter().map(|&node| self.classes[node as usize].expect("checked when read")).collect()
     }
 
-    /// Reads a directory. Its files may be plain or gzip; nodes, features and classes are numbers from 0.
+    /// Reads a directory. Its files may be plain or gzip. Nodes, features and classes are numbers from
+    /// 0.
     ///
-    /// - `labels.txt`: a line for each node, its class, or -1 for none;
-    /// - `edges.tsv`: two nodes a line; direction, repetition and loops do not matter;
-    /// - `split.tsv`: node, then `train`, `val` or `test`;
-    /// - `features.txt`: a line for each node, the features it has; or `features.tsv`: a line for each node, all
-    ///   features as numbers; or neither, and each node is a feature of its own. Absolute values of a row are made to
-    ///   sum to 1.
+    /// - `labels.txt`: one line for each node, with its class, or -1 for none;
+    /// - `edges.tsv`: two nodes per line; direction, repetition and loops do not matter;
+    /// - `split.tsv`: a node, then `train`, `val` or `test`;
+    /// - `features.txt`: one line for each node, with the features it has; or `features.tsv`: one line
+    ///   for each node, with all features as numbers. With neither file, each node is its own feature.
+    ///   Each row is scaled so that its absolute values sum to 1.
     ///
     /// # Errors
-    /// If a file is not there or a line makes no sense.
+    /// If a file is missing or a line makes no sense.
     pub fn read(directory: &Path) -> Result<Self> {
         let name = directory.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let labels = plain_or_packed(directory, "labels.txt");
@@ -134,16 +136,17 @@ impl LabelledGraph {
     }
 }
 
-/// The numbers of features that any graph may have; larger ones must be as many.
+/// Feature numbers below this limit are always read. Larger ones must be below the number of features in
+/// the file.
 const FEATURES: usize = 1 << 16;
 
-/// Which features nodes have, and how much of each.
+/// The features of the nodes, and the amount of each.
 fn read_features(directory: &Path, nodes: usize) -> Result<(Arc<Sparsity>, Vec<f64>)> {
     let mut rows: Vec<Vec<(u32, f64)>> = Vec::new();
     let (list, table) =
         (plain_or_packed(directory, "features.txt"), plain_or_packed(directory, "features.tsv"));
     let path = if list.exists() {
-        // The largest feature, where it stands, and how many there are.
+        // The largest feature number, its line, and the number of features in the file.
         let (mut largest, mut line_of_largest, mut count) = (0, 0, 0);
         read_lines(&list, |number, line| {
             let features = line.split_whitespace().map(|text| {
@@ -158,7 +161,8 @@ fn read_features(directory: &Path, nodes: usize) -> Result<(Arc<Sparsity>, Vec<f
             rows.push(features.collect::<std::result::Result<_, _>>()?);
             Ok(())
         })?;
-        // A model has weights for all numbers up to the largest, whether a node has that feature or not.
+        // A model has weights for all feature numbers up to the largest, whether any node has that
+        // feature or not.
         let limit = FEATURES.max(count);
         if largest as usize >= limit {
             let message =

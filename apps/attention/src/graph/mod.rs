@@ -1,5 +1,5 @@
-//! Classes of a graph's nodes by graph attention: Veličković et al. 2018; Gulcehre et al. 2019, Table 1; Tseng et al. 2023,
-//! Table 1.
+//! Classifies a graph's nodes by graph attention: Veličković et al. 2018; Gulcehre et al. 2019, Table 1;
+//! Tseng et al. 2023, Table 1.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -24,37 +24,38 @@ pub mod labelled_graph;
 
 use labelled_graph::LabelledGraph;
 
-/// Everything that determines the result of a run, but for the graph.
+/// Everything that determines the result of a run, except the graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// What weights are made of.
+    /// The score of the attention.
     pub attention: Score,
-    /// The rest of the attention.
+    /// The other options of the attention.
     pub options: AttentionOptions,
-    /// Heads of the first layer.
+    /// Number of heads of the first layer.
     pub heads: usize,
-    /// Dimensions of each of them.
+    /// Dimensions of each of these heads.
     pub head_dim: usize,
-    /// Heads of the last layer, whose mean is the result.
+    /// Number of heads of the last layer. Their mean is the result.
     pub output_heads: usize,
     /// Rate of dropout of features, weights and values.
     pub dropout: f64,
     /// Learning rate of Adam.
     pub lr: f64,
-    /// The loss has half this times the square of each weight, biases apart.
+    /// Weight decay: the loss contains half this times the square of each weight, except biases.
     pub decay: f64,
-    /// Epochs with a worse validation loss and accuracy than the best after which training ends.
+    /// Training ends after this many epochs in a row in which both validation loss and accuracy are
+    /// worse than the best so far.
     pub patience: u64,
-    /// Most epochs.
+    /// The largest number of epochs.
     pub epochs: u64,
-    /// The first seed, of weights and dropout.
+    /// The first seed. It determines weights and dropout.
     pub seed: u64,
-    /// How many seeds there are, one after the other.
+    /// The number of seeds, which are consecutive.
     pub seeds: u64,
 }
 
 impl Config {
-    /// Refuses what makes no sense.
+    /// Refuses settings that make no sense.
     ///
     /// # Errors
     /// Names the option.
@@ -74,12 +75,12 @@ impl Config {
     }
 }
 
-/// What one seed came to.
+/// The result of one seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The seed.
     pub seed: u64,
-    /// Epochs until the end.
+    /// Number of epochs until training ended.
     pub epochs: u64,
     /// The epoch, from 1, whose model was tested.
     pub best_epoch: u64,
@@ -87,7 +88,7 @@ pub struct Outcome {
     pub validation: f64,
     /// Accuracy on the test nodes after that epoch.
     pub test: f64,
-    /// Seconds from its start to its end, in which other seeds may have had the processor as well.
+    /// Seconds from start to end. Other seeds may have used the processor at the same time.
     pub seconds: f64,
 }
 
@@ -96,19 +97,19 @@ pub struct Outcome {
 pub struct Metrics {
     /// Hyperparameters and seeds.
     pub config: Config,
-    /// The graph's name.
+    /// Name of the graph.
     pub graph: String,
-    /// Its nodes, edges (both directions and loops) and features.
+    /// Number of nodes, edges (in both directions, with loops) and features.
     pub sizes: [usize; 3],
-    /// Nodes to train on, select by and test on.
+    /// Number of nodes for training, validation and testing.
     pub split: [usize; 3],
-    /// Numbers of the model.
+    /// Number of parameters of the model.
     pub parameters: usize,
-    /// Where it trained.
+    /// The device it trained on.
     pub device: String,
-    /// Each seed.
+    /// The result of each seed.
     pub outcomes: Vec<Outcome>,
-    /// Test accuracy: the mean of the seeds and its 95 % interval.
+    /// Test accuracy: the mean over the seeds and its 95 % interval.
     pub test: Interval,
 }
 
@@ -143,7 +144,7 @@ impl Model {
         Model { hidden, output, dropout }
     }
 
-    /// Logits of all nodes, `[nodes, classes]`; an `rng` for dropout while training.
+    /// Logits of all nodes, `[nodes, classes]`. Pass an `rng` for dropout while training.
     fn forward<'t>(
         &self,
         tape: &'t Tape<f32>,
@@ -161,7 +162,7 @@ impl Model {
         self.output.forward(&hidden, &graph.edges, rng)
     }
 
-    /// The sum of the squares of all weights but biases.
+    /// The sum of the squares of all weights except biases.
     fn squares<'t>(&self, tape: &'t Tape<f32>) -> Var<'t, f32> {
         let weights = [&self.hidden, &self.output].map(|layer| [&layer.weight, &layer.query, &layer.key]);
         let squares = weights.iter().flatten().map(|w| tape.point(w).coordinates().square().sum());
@@ -169,7 +170,7 @@ impl Model {
     }
 }
 
-/// How much of each feature: a tensor that stays where it is used.
+/// The amounts of the features. A tensor of them stays on the device where it is used.
 fn amounts(graph: &LabelledGraph) -> Tensor<f32> {
     Tensor::from_fn([graph.amounts.len()], |i| graph.amounts[i] as f32)
 }
@@ -178,10 +179,10 @@ fn features<'t>(tape: &'t Tape<f32>, graph: &LabelledGraph, amounts: &Tensor<f32
     Features::Sparse(graph.features.clone(), tape.constant(amounts))
 }
 
-/// Trains a model for each seed and writes `metrics.json`, of each seed `seed-N.json`, and of the first
-/// `model.safetensors`, `curves.svg` and, for both layers, `embeddings-N.svg`, the queries and keys of the
-/// first head (Gulcehre et al. 2019, Figure 8). The current thread pool is used; the result does not depend
-/// on its size.
+/// Trains a model for each seed. Writes `metrics.json`, and `seed-N.json` for each seed. For the first
+/// seed it also writes `model.safetensors`, `curves.svg` and, for both layers, `embeddings-N.svg`: the
+/// queries and keys of the first head (Gulcehre et al. 2019, Figure 8). It uses the current thread pool;
+/// the result does not depend on the pool's size.
 ///
 /// # Errors
 /// If the configuration makes no sense, the output cannot be written, or training diverges.
@@ -228,14 +229,14 @@ pub fn run(graph: &LabelledGraph, config: &Config, options: &RunOptions) -> Resu
 #[derive(Serialize, Deserialize)]
 struct Done {
     config: Config,
-    /// Its checksum.
+    /// The checksum of the graph.
     graph: u32,
     outcome: Outcome,
 }
 
 fn read_outcome(path: &Path, config: &Config, graph: u32) -> Result<Outcome> {
     let done: Done = metrics::read_json(path)?;
-    // Which seeds there are does not matter to this one.
+    // The result of one seed does not depend on which other seeds are run.
     let same = Config { seed: config.seed, seeds: config.seeds, ..done.config };
     if same != *config || done.graph != graph {
         return Err(AppError::content(path, "a seed of a run with other options or on another graph"));
@@ -243,15 +244,16 @@ fn read_outcome(path: &Path, config: &Config, graph: u32) -> Result<Outcome> {
     Ok(done.outcome)
 }
 
-/// Validation loss and accuracy, as the best so far.
+/// The best validation loss and accuracy so far.
 #[derive(Clone, Copy)]
 struct Best {
     loss: f64,
     accuracy: f64,
 }
 
-/// Trains with one seed until neither validation loss nor accuracy has been better for a while. Tested is the model of the
-/// last epoch in which both were as good as ever, as in the program of Veličković et al.
+/// Trains with one seed until neither validation loss nor accuracy has improved for a while. The tested
+/// model is that of the last epoch in which both were at least as good as ever before, as in the program
+/// of Veličković et al.
 fn train(
     graph: &LabelledGraph,
     config: &Config,
@@ -324,14 +326,14 @@ fn train(
     Ok(outcome)
 }
 
-/// The part of some nodes whose largest logit is that of their class.
+/// The part of the nodes whose largest logit is that of their class.
 fn accuracy(logits: Var<'_, f32>, classes: &[u32]) -> f64 {
     let (_, largest) = logits.top_k(1);
     largest.iter().zip(classes).filter(|(a, b)| a == b).count() as f64 / classes.len() as f64
 }
 
-/// Queries and keys of the first head of both layers: those that distances are of as points of the Poincaré
-/// ball, else as they are.
+/// Draws queries and keys of the first head of both layers. If the score is a distance, they are drawn
+/// as points of the Poincaré ball, otherwise unchanged.
 fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Features<'_, f32>) -> Result<()> {
     let hidden = Features::Dense(model.hidden.forward(&features, &graph.edges, None).elu());
     for (number, layer, features) in [(1, &model.hidden, features), (2, &model.output, hidden)] {
@@ -357,15 +359,15 @@ fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Featur
     Ok(())
 }
 
-/// Where the rows of queries and keys are, in which geometry.
+/// The points of the rows of queries and keys, and their geometry.
 fn placed(rows: &Tensor<f64>, similarity: Similarity) -> (Tensor<f64>, OfPoints) {
     let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
     let geometry = OfPoints { model: ModelOfPoints::Poincare, kappa: -1.0 };
     match similarity {
         Similarity::Distance => (ball.exp0(rows), geometry),
         Similarity::PolarDistance => {
-            // The last coordinate r is the distance from the origin in the direction of the others: tanh(r/2)
-            // in the ball.
+            // The last coordinate r is the distance from the origin, in the direction of the others. In
+            // the ball it becomes tanh(r/2).
             let place = |row: &[f64]| {
                 let (r, direction) = row.split_last().expect("two coordinates or more");
                 let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -379,8 +381,8 @@ fn placed(rows: &Tensor<f64>, similarity: Similarity) -> (Tensor<f64>, OfPoints)
     }
 }
 
-/// Published test accuracies in percent, and where, of runs with the same setting: the protocol of Veličković
-/// et al. 2018, and of the score what the paper has.
+/// Published test accuracies in percent, with their sources, for runs with the same setting: the
+/// protocol of Veličković et al. 2018, and the paper's options for the score.
 pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
     const VELICKOVIC: &str = "Veličković et al. 2018";
     const GULCEHRE: &str = "Gulcehre et al. 2019, H-GAT";
@@ -391,7 +393,7 @@ pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
         return Vec::new();
     }
     let plain = AttentionOptions::default();
-    // Sections 4 and 5.3: pseudo-polar coordinates, β and c that are learned, softmax, the Einstein midpoint.
+    // Sections 4 and 5.3: pseudo-polar coordinates, learned β and c, softmax, the Einstein midpoint.
     let h_gat = AttentionOptions {
         aggregate: AggregateOption::Barycentre,
         coordinates: CoordinatesOption::Polar,
@@ -420,8 +422,7 @@ pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
 mod tests {
     use super::*;
 
-    /// Queries and keys in polar coordinates are drawn as far from each other as their score takes them to
-    /// be.
+    /// Queries and keys in polar coordinates are drawn at the distance that their score uses.
     #[test]
     fn polar_rows_are_points_of_the_ball() {
         let rows = Tensor::new([3, 3], vec![3.0, 4.0, 1.5, -1.0, 0.0, -0.7, 0.0, 0.0, 2.0]);
@@ -431,7 +432,8 @@ mod tests {
         let dist = |a: &[f64], b: &[f64]| ball.dist(&Row::from(a), &Row::from(b));
         let [p, q] = [0, 1].map(|i| points.row(i));
         assert!((dist(p, &[0.0; 2]) - 1.5).abs() < 1e-12 && (dist(q, &[0.0; 2]) - 0.7).abs() < 1e-12);
-        // The law of cosines, of directions (0.6, 0.8) and, as its radius is negative, (1, 0).
+        // The law of cosines for the directions (0.6, 0.8) and (1, 0). The second is reversed, because
+        // its radius is negative.
         let (r, s) = (1.5_f64, 0.7_f64);
         let cosh = r.cosh() * s.cosh() - r.sinh() * s.sinh() * 0.6;
         assert!((dist(p, q) - cosh.acosh()).abs() < 1e-12);

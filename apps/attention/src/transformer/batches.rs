@@ -1,4 +1,4 @@
-//! Sentences of one length side by side.
+//! Batches of sentences of the same length.
 
 use cotangent::engine::loss::IGNORE;
 use cotangent::engine::rng::Rng;
@@ -6,26 +6,26 @@ use rand::seq::SliceRandom;
 
 use super::bpe::{BEGIN, END, PAD};
 
-/// A sentence and its translation, by numbers, without marks.
+/// A sentence and its translation, as numbers, without marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) source: Vec<u32>,
     pub(super) target: Vec<u32>,
 }
 
-/// Pairs whose sources are of one length: nothing of them is padding, and no mask is needed. What stands after a shorter
-/// target is seen by no place before it, and its loss does not count.
+/// Pairs whose sources have the same length, so that sources need no padding and no mask. What follows a
+/// shorter target is not seen by the places before it, and its loss does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Batch {
-    /// `[n, source_len]`, each with its end.
+    /// `[n, source_len]`, each with its end mark.
     pub(super) sources: Vec<u32>,
     pub(super) source_len: usize,
-    /// `[n, target_len]`: what is given at each place.
+    /// `[n, target_len]`: the input at each place.
     pub(super) given: Vec<u32>,
-    /// `[n, target_len]`: what comes there.
+    /// `[n, target_len]`: the expected output at each place.
     pub(super) next: Vec<u32>,
     pub(super) target_len: usize,
-    /// Places that count.
+    /// Number of places that count.
     pub(super) tokens: usize,
 }
 
@@ -57,8 +57,9 @@ impl Batch {
     }
 }
 
-/// All pairs in batches of at most so many numbers on either side, in random order: pairs that are alike in length are
-/// together, chance decides among them. There are as many batches in every order.
+/// Splits all pairs into batches in random order. A batch has at most `tokens` numbers on either side.
+/// Pairs of similar length are together; among pairs of equal length, the choice is random. The number
+/// of batches is always the same.
 pub(super) fn batches<'a>(pairs: &'a [Pair], tokens: usize, rng: &mut Rng) -> Vec<Vec<&'a Pair>> {
     let mut order: Vec<&Pair> = pairs.iter().collect();
     order.shuffle(rng);

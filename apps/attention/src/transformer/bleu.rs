@@ -1,4 +1,5 @@
-//! BLEU (Papineni et al. 2002) as sacreBLEU (Post 2018) computes it: one reference, tokenisation 13a, exponential smoothing.
+//! BLEU (Papineni et al. 2002) as sacreBLEU (Post 2018) computes it: one reference, tokenisation 13a,
+//! exponential smoothing.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,24 +8,25 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-/// The longest sequences of words that are counted.
+/// Length of the longest word sequences that are counted.
 const ORDER: usize = 4;
 
-/// What sacreBLEU calls this way of counting.
+/// sacreBLEU's name for this way of counting.
 pub const SIGNATURE: &str = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
 
-/// The score of a corpus. Its text is that of sacreBLEU.
+/// The score of a corpus. It is printed like sacreBLEU's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bleu {
     /// From 0 to 100.
     pub score: f64,
-    /// Of each length of sequences the part that the references have, in percent, smoothed.
+    /// For each sequence length, the part of the sequences that the references have, in percent,
+    /// smoothed.
     pub precisions: [f64; ORDER],
-    /// The factor for translations that are shorter than the references.
+    /// The factor that penalises translations shorter than the references.
     pub brevity_penalty: f64,
-    /// Words of the translations.
+    /// Number of words of the translations.
     pub words: usize,
-    /// Words of the references.
+    /// Number of words of the references.
     pub reference_words: usize,
 }
 
@@ -39,8 +41,8 @@ impl fmt::Display for Bleu {
     }
 }
 
-/// The words of a sentence: punctuation stands by itself, but for points and commas within numbers. The rules of NIST's
-/// mteval-v13a.
+/// The words of a sentence. Punctuation is separate, except points and commas within numbers. The rules
+/// are those of NIST's mteval-v13a.
 pub fn words(sentence: &str) -> Vec<String> {
     static RULES: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
         let rule = |pattern, by| (Regex::new(pattern).expect("a pattern"), by);
@@ -62,10 +64,10 @@ pub fn words(sentence: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The score of translations with a reference each.
+/// The score of translations, each with one reference.
 ///
 /// # Panics
-/// If there are not as many.
+/// If there is not one reference for each translation.
 pub fn corpus(translations: &[String], references: &[String]) -> Bleu {
     assert_eq!(translations.len(), references.len(), "a reference for each translation is needed");
     let (mut right, mut all) = ([0_usize; ORDER], [0_usize; ORDER]);
@@ -142,7 +144,7 @@ mod tests {
         text.iter().map(|line| (*line).to_owned()).collect()
     }
 
-    /// What sacreBLEU 2.6.0 prints.
+    /// The output of sacreBLEU 2.6.0.
     #[test]
     fn figures_of_sacrebleu() {
         let (all, references) = (owned(&TRANSLATIONS), owned(&REFERENCES));
@@ -161,7 +163,7 @@ mod tests {
         "BLEU = 0.00 0.0/0.0/0.0/0.0 (BP = 0.607 ratio = 0.667 hyp_len = 2 ref_len = 3)",
     ];
 
-    /// sacreBLEU itself, where there is one.
+    /// Compares with sacreBLEU itself, if it is installed.
     #[test]
     fn as_sacrebleu_says() {
         let d = tempfile::tempdir().unwrap();

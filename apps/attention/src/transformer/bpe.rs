@@ -11,23 +11,23 @@ use tokenizers::{
     Tokenizer, TokenizerBuilder,
 };
 
-/// The number that fills up a batch's shorter sentences.
+/// The number that pads shorter sentences of a batch.
 pub const PAD: u32 = 0;
 /// The number before a sentence.
 pub const BEGIN: u32 = 1;
 /// The number after a sentence.
 pub const END: u32 = 2;
 
-/// Parts of words by number. Every text has an encoding, and is again what it was when decoded.
+/// Parts of words, by number. Every text can be encoded, and decoding gives the same text.
 #[derive(Clone, Debug)]
 pub struct Bpe(Tokenizer);
 
-/// What stands for [`PAD`], [`BEGIN`] and [`END`].
+/// The texts of [`PAD`], [`BEGIN`] and [`END`].
 fn marks() -> [AddedToken; 3] {
     ["<pad>", "<s>", "</s>"].map(|mark| AddedToken::from(mark, true))
 }
 
-/// All there is around a vocabulary and its merges.
+/// The complete tokenizer for a vocabulary and its merges.
 fn whole(model: BPE) -> Tokenizer {
     let mut whole = Tokenizer::new(ModelWrapper::from(model));
     whole.with_pre_tokenizer(Some(PreTokenizerWrapper::ByteLevel(ByteLevel::default())));
@@ -46,8 +46,8 @@ fn settings(tokenizer: &Tokenizer) -> std::result::Result<serde_json::Value, Str
     Ok(settings)
 }
 
-/// Whether every text has an encoding: the settings are those of [`whole`], every byte is a part, and the
-/// parts are numbered from 0 on without a gap.
+/// Whether every text can be encoded: the settings are those of [`whole`], every byte is a part, and the
+/// parts are numbered from 0 without a gap.
 fn encodes_all(tokenizer: &Tokenizer) -> std::result::Result<bool, String> {
     let vocabulary = tokenizer.get_vocab(true);
     let mut numbers: Vec<u32> = vocabulary.values().copied().collect();
@@ -59,11 +59,11 @@ fn encodes_all(tokenizer: &Tokenizer) -> std::result::Result<bool, String> {
 }
 
 impl Bpe {
-    /// Learns from sentences, all languages together: as many parts as are asked for, 256 bytes and three marks among
-    /// them.
+    /// Learns `size` parts from sentences of all languages together. These include 256 bytes and three
+    /// marks.
     ///
     /// # Errors
-    /// If fewer parts are asked for than there must be.
+    /// If `size` is too small.
     pub fn train<'a>(sentences: impl Iterator<Item = &'a str> + Send, size: usize) -> Result<Self> {
         if size < 300 {
             return Err(AppError::usage(format!("--vocabulary {size}: 300 or more are needed")));
@@ -86,18 +86,18 @@ impl Bpe {
         Ok(Bpe::of(whole(tokenizer.get_model().clone())))
     }
 
-    /// Marks in a text are text.
+    /// Marks that occur in a text are encoded as text.
     fn of(mut tokenizer: Tokenizer) -> Self {
         tokenizer.set_encode_special_tokens(true);
         Bpe(tokenizer)
     }
 
-    /// How many parts there are.
+    /// Number of parts.
     pub fn size(&self) -> usize {
         self.0.get_vocab_size(true)
     }
 
-    /// A checksum.
+    /// A checksum of the encoding.
     pub fn fingerprint(&self) -> u32 {
         crc32fast::hash(self.0.to_string(false).expect("it is JSON").as_bytes())
     }
@@ -108,13 +108,13 @@ impl Bpe {
         encoding.get_ids().to_vec()
     }
 
-    /// The sentence of some numbers, on one line. Marks are left out.
+    /// The sentence for some numbers, on one line. Marks are left out.
     pub fn decode(&self, numbers: &[u32]) -> String {
         let sentence = self.0.decode(numbers, true).expect("parts are decoded byte by byte");
         sentence.trim().replace(['\n', '\r'], " ")
     }
 
-    /// The parts themselves, one by one, as they are shown.
+    /// The parts one by one, as text to be shown.
     pub fn parts(&self, numbers: &[u32]) -> Vec<String> {
         numbers
             .iter()
@@ -127,7 +127,7 @@ impl Bpe {
             .collect()
     }
 
-    /// Writes `tokenizer.json`, as other programs read it.
+    /// Writes `tokenizer.json`, which other programs can read.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -136,10 +136,10 @@ impl Bpe {
         atomic::write(path, |w| w.write_all(json.as_bytes())).map_err(AppError::io(path))
     }
 
-    /// Reads what [`save`](Self::save) wrote.
+    /// Reads a file that [`save`](Self::save) wrote.
     ///
     /// # Errors
-    /// If it cannot be read or is something else.
+    /// If it cannot be read or has another content.
     pub fn load(path: &Path) -> Result<Self> {
         let json = std::fs::read(path).map_err(AppError::io(path))?;
         let tokenizer = Tokenizer::from_bytes(json).map_err(|e| AppError::content(path, e.to_string()))?;
@@ -160,7 +160,7 @@ mod tests {
         let text =
             ["Der Hund läuft schnell.", "Die Hunde laufen schneller!", "The dogs run faster, don't they?"];
         let bpe = Bpe::train(text.iter().copied().cycle().take(300), 320).unwrap();
-        // As many as three sentences have.
+        // No more than three sentences can give.
         assert!((300..=320).contains(&bpe.size()), "{}", bpe.size());
         for sentence in text.iter().copied().chain(["Unseen: 3 €, 犬 …", "a </s> b <pad>"]) {
             let numbers = bpe.encode(sentence);

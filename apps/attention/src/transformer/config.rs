@@ -1,4 +1,4 @@
-//! What determines the result of a training.
+//! The settings that determine the result of a training.
 
 use clap::ValueEnum;
 use cotangent_apps_common::error::{AppError, Result};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attention::{AttentionOptions, Score};
 
-/// Sizes that go by a name.
+/// Named sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Size {
@@ -30,7 +30,7 @@ impl Size {
     }
 }
 
-/// The most layers, and the most numbers of a model: 16 GiB of them.
+/// The largest number of layers, and the largest number of parameters of a model, which take 16 GiB.
 const LAYERS: usize = 1024;
 const NUMBERS: f64 = 4e9;
 
@@ -52,28 +52,28 @@ pub enum PositionsOption {
     Sinusoidal,
     /// A table that is learned.
     Learned,
-    /// Points of the Poincaré ball that are learned, from near the origin on: a word and its position are x ⊕ p (López &
-    /// Strube 2020, section 4.4), for words x by exp₀ of their table's rows, and layers are given
-    /// log₀ of that.
+    /// Points of the Poincaré ball that are learned, from near the origin on: a word and its position
+    /// are x ⊕ p (López & Strube 2020, section 4.4), for words x by exp₀ of their table's rows, and
+    /// layers are given log₀ of that.
     Hyperbolic,
 }
 
-/// Everything that determines the result of a run, but for the text.
+/// Everything that determines the result of a run, except the text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// What scores are made of.
+    /// The score of the attention.
     pub attention: Score,
-    /// The rest of the attention.
+    /// The other options of the attention.
     pub options: AttentionOptions,
-    /// Layers of the encoder, and of the decoder.
+    /// Number of layers of the encoder, and also of the decoder.
     pub layers: usize,
-    /// Whether all layers are one and the same. Models trained before there was the option can be used, not resumed: the
-    /// checkpoint's format has no names.
+    /// Whether all layers are one and the same. Models trained before this option existed can be used
+    /// but not resumed, because the checkpoint's format has no names.
     #[serde(default)]
     pub recursive: bool,
     /// Width of a layer's rows.
     pub width: usize,
-    /// Heads of each attention.
+    /// Number of heads of each attention.
     pub heads: usize,
     /// Dimensions of a head.
     pub head_dim: usize,
@@ -83,34 +83,34 @@ pub struct Config {
     pub norm: NormOption,
     /// Positions of words.
     pub positions: PositionsOption,
-    /// Parts of words.
+    /// Number of parts of words.
     pub vocabulary: usize,
-    /// Longest sentences to train on, in parts.
+    /// Length of the longest training sentences, in parts.
     pub longest: usize,
     /// Passes over the training sentences.
     pub epochs: u64,
-    /// Numbers of a batch, on either side.
+    /// Numbers per batch, on either side.
     pub batch_tokens: usize,
     /// Learning rate at the end of the warm-up.
     pub lr: f64,
     /// Steps in which the rate rises; then it falls as the inverse square root of the step.
     pub warm_up: u64,
-    /// Part of the target that is spread over all words.
+    /// The part of the target probability that is spread over all words.
     pub label_smoothing: f64,
     /// Rate of dropout.
     pub dropout: f64,
-    /// Weight decay, apart from the gradient.
+    /// Weight decay, independent of the gradient.
     pub decay: f64,
     /// Largest norm of a step's gradient.
     pub clip: f64,
-    /// The last epochs whose parameters are averaged.
+    /// Number of last epochs whose parameters are averaged.
     pub average: u64,
     /// Seed of all random draws.
     pub seed: u64,
 }
 
 impl Config {
-    /// The option in which two runs differ, which must not if one resumes the other.
+    /// The first option in which two runs differ, if there is one. A resumed run must not differ.
     pub(super) fn difference(&self, other: &Config) -> Option<&'static str> {
         let differs = [
             ("attention", self.attention != other.attention),
@@ -137,13 +137,14 @@ impl Config {
         options::first_true(&differs).or_else(|| self.options.difference(&other.options))
     }
 
-    /// What tells the run from others, with the checksum of its text. It may go on for more epochs.
+    /// A text that tells this run from others; it contains the checksum of its text. The number of
+    /// epochs is not part of it, because a run may go on for more epochs.
     pub(super) fn fingerprint(&self, text: u32) -> String {
         output::fingerprint(&Config { epochs: 0, ..self.clone() }, text)
     }
 
-    /// The numbers that a model has at least: those of its tables, of queries, keys and values, and of hidden
-    /// units. A float, which does not wrap, whatever a file says.
+    /// A lower bound on the number of a model's parameters: those of its tables, of queries, keys and
+    /// values, and of hidden units. It is a float, so that no number in a file can make it wrap.
     pub(super) fn least_numbers(&self, vocabulary: usize) -> f64 {
         let layers = 2.0 * if self.recursive { 1.0 } else { self.layers as f64 };
         let of_layer = 3.0 * self.heads as f64 * self.head_dim as f64 + 2.0 * self.hidden as f64;
@@ -151,7 +152,7 @@ impl Config {
         self.width as f64 * (vocabulary as f64 + positions + layers * of_layer)
     }
 
-    /// Refuses what makes no sense.
+    /// Refuses settings that make no sense.
     ///
     /// # Errors
     /// Names the option.

@@ -1,4 +1,4 @@
-//! Pictures of attention: a square for each pair, the darker, the more weight.
+//! Pictures of attention: a square for each pair. The more weight, the darker the square.
 
 use std::path::Path;
 
@@ -11,18 +11,18 @@ use svg::node::element::{Group, Rectangle, Text, Title};
 
 /// The weights of a head.
 pub struct Heatmap {
-    /// What stands above it.
+    /// The title above the head's squares.
     pub title: String,
     /// A row for each query, `[n, m]`, from 0 to 1.
     pub weights: Tensor<f32>,
 }
 
-/// Side of a square, font size, room for a title, the most room for a label.
+/// Side of a square; below: font size, height of a title, largest width of a label.
 const SQUARE: f64 = 22.0;
 const LETTERS: f64 = 13.0;
 const TITLE: f64 = 24.0;
 const LABEL: f64 = 200.0;
-/// Heads side by side.
+/// Number of heads in a row.
 const ACROSS: usize = 4;
 
 /// Draws heads with the same queries and keys.
@@ -31,7 +31,7 @@ const ACROSS: usize = 4;
 /// If the file cannot be written.
 ///
 /// # Panics
-/// If there are not as many labels as rows and columns.
+/// If the number of labels differs from that of rows or columns.
 pub fn draw(path: &Path, maps: &[Heatmap], rows: &[String], columns: &[String]) -> Result<()> {
     let shortened = |labels: &[String]| -> Vec<String> {
         labels.iter().map(|label| lettering::shorten(label, LETTERS, LABEL)).collect()
@@ -39,7 +39,7 @@ pub fn draw(path: &Path, maps: &[Heatmap], rows: &[String], columns: &[String]) 
     let (shown_rows, shown_columns) = (shortened(rows), shortened(columns));
     let widest = |labels: &[String]| labels.iter().map(|l| lettering::width(l, LETTERS)).fold(0.0, f64::max);
     let (left, top) = (widest(&shown_rows) + 16.0, widest(&shown_columns) + TITLE + 12.0);
-    // A title is bold, which is a tenth wider.
+    // A title is bold, and so a tenth wider.
     let title = maps.iter().map(|map| 1.1 * lettering::width(&map.title, LETTERS)).fold(0.0, f64::max);
     let (width, height) =
         ((left + SQUARE * columns.len() as f64).max(title + 16.0), top + SQUARE * rows.len() as f64);
@@ -100,7 +100,7 @@ mod tests {
             .collect()
     }
 
-    /// Each square is where its query and key are, and as dark as their weight.
+    /// Each square is at the place of its query and key, and as dark as their weight.
     #[test]
     fn squares_are_as_dark_as_their_weights() {
         let weights = [[0.0_f32, 1.0, 0.25, 0.5, 0.125, 0.75], [0.3, 0.2, 0.1, 0.9, 0.6, 0.05]];
@@ -115,7 +115,7 @@ mod tests {
         let svg = std::fs::read_to_string(path).unwrap();
         let opacities = attribute(&svg, "fill-opacity");
         assert_eq!(opacities.len(), 12);
-        // One square after another, whatever the order of its attributes.
+        // Checked square by square, because the order of attributes may vary.
         let squares: Vec<&str> =
             svg.split("<rect").filter(|square| square.contains("fill-opacity")).collect();
         for (at, (square, opacity)) in squares.iter().zip(&opacities).enumerate() {

@@ -1,4 +1,5 @@
-//! Translation by transformers with attention of any score: Vaswani et al. 2017; Tseng et al. 2023, section 4.
+//! Translation by transformers with attention of any score: Vaswani et al. 2017; Tseng et al. 2023,
+//! section 4.
 
 use std::path::Path;
 use std::time::Instant;
@@ -36,12 +37,12 @@ pub use search::Search;
 use translator::fits;
 pub use translator::{AttentionOf, Translator};
 
-/// What an epoch came to.
+/// The result of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
-    /// Mean loss of a training place, with label smoothing and dropout.
+    /// Mean loss per training place, with label smoothing and dropout.
     pub loss: f64,
-    /// Mean loss of a validation place, without.
+    /// Mean loss per validation place, without label smoothing and dropout.
     pub validation: f64,
 }
 
@@ -50,43 +51,43 @@ pub struct Epoch {
 pub struct Metrics {
     /// Hyperparameters and seed.
     pub config: Config,
-    /// Sentences to train on, select by and test on.
+    /// Number of sentences for training, validation and testing.
     pub sentences: [usize; 3],
-    /// Sentences to train on and to select by that were left out, too long.
+    /// Number of training and validation sentences that were left out because they are too long.
     pub left_out: [usize; 2],
-    /// Places of the training targets.
+    /// Number of places of the training targets.
     pub tokens: usize,
-    /// Parts of words.
+    /// Number of parts of words.
     pub vocabulary: usize,
-    /// Numbers of the model.
+    /// Number of parameters of the model.
     pub parameters: usize,
     /// Threads of this run.
     pub threads: usize,
-    /// Where it trained.
+    /// The device it trained on.
     pub device: String,
-    /// Every epoch.
+    /// The result of every epoch.
     pub epochs: Vec<Epoch>,
-    /// Mean loss of a validation place with the averaged parameters.
+    /// Mean loss per validation place with the averaged parameters.
     pub validation: f64,
-    /// Beginnings that were kept in the search.
+    /// Number of beginnings kept in the search.
     pub beam: usize,
-    /// The power of the length that a translation's probability counts with.
+    /// The power of the length that divides a translation's logarithmic probability.
     pub length_penalty: f64,
     /// The score of the test sentences' translations.
     pub test: Bleu,
-    /// How it was counted, as sacreBLEU writes it.
+    /// How the score was counted, in sacreBLEU's notation.
     pub signature: String,
-    /// Seconds of training, all resumed parts together.
+    /// Seconds of training, summed over all resumed parts.
     pub seconds: f64,
 }
 
-/// What a checkpoint holds besides the model and the optimiser.
+/// The content of a checkpoint besides the model and the optimiser.
 #[derive(Clone, Serialize, Deserialize)]
 struct State {
     config: Config,
     text: u32,
     steps: u64,
-    /// Batches of the current epoch that are done.
+    /// Number of finished batches of the current epoch.
     batch: u64,
     /// Sum of the losses of this epoch's places so far.
     loss: f64,
@@ -99,7 +100,7 @@ struct State {
 struct Saved {
     #[serde(flatten)]
     config: Config,
-    /// The run, as in the files of its parameters. None of an older program.
+    /// The name of the run, as in the files of its parameters. Older programs did not write it.
     #[serde(default)]
     run: Option<String>,
     /// The checksum of the encoding.
@@ -118,7 +119,7 @@ mod purpose {
     pub(super) const DROPOUT: u64 = 31;
 }
 
-/// Text by numbers.
+/// Text as numbers.
 struct Encoded {
     train: Vec<Pair>,
     validation: Vec<Pair>,
@@ -148,13 +149,14 @@ impl Encoded {
     }
 }
 
-/// Trains a translation model and writes `metrics.json`, `config.json`, `tokenizer.json`, `model.safetensors`, the average
-/// of the last epochs, `translations.txt` of the test sentences, `curves.svg` and the checkpoint. The current thread pool
-/// is used; the result does not depend on its size.
+/// Trains a translation model and writes `metrics.json`, `config.json`, `tokenizer.json`,
+/// `model.safetensors` (the average of the last epochs), `translations.txt` with those of the test
+/// sentences, `curves.svg` and the checkpoint. It uses the current thread pool; the result does not
+/// depend on the pool's size.
 ///
 /// # Errors
-/// If the configuration makes no sense, the output cannot be written, the checkpoint is not of this run, or training
-/// diverges.
+/// If the configuration makes no sense, the output cannot be written, the checkpoint belongs to another
+/// run, or training diverges.
 pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &RunOptions) -> Result<Metrics> {
     config.check()?;
     let out = &options.out;
@@ -187,7 +189,8 @@ pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &Ru
     }
     let sources: Vec<Vec<u32>> = text.test.iter().map(|(source, _)| bpe.encode(source)).collect();
     fits(&model, &sources)?;
-    // From here on the directory is this run's. What is written at once shows whether it can be written to.
+    // From here on the directory belongs to this run. Writing these files now shows whether it can be
+    // written to.
     if !options.resume {
         let model = out.join(MODEL);
         match std::fs::remove_file(&model) {
@@ -252,7 +255,7 @@ pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &Ru
     Ok(metrics)
 }
 
-/// Where the parameters after an epoch, from 1, are.
+/// The file of the parameters after an epoch, from 1.
 fn epoch_file(epoch: u64) -> String {
     format!("epoch-{epoch}.safetensors")
 }
@@ -301,7 +304,7 @@ impl Run<'_> {
                     output::save(model, &out.join(epoch_file(epoch + 1)), self.fingerprint)?;
                     self.save(model, adam, state, before + start.elapsed().as_secs_f64())?;
                     if let Some(old) = (epoch + 1).checked_sub(config.average) {
-                        // A file that stays is no harm.
+                        // It does no harm if this file stays.
                         let _ = std::fs::remove_file(out.join(epoch_file(old)));
                     }
                 } else if self.checkpoints.due(options.checkpoint_every) {
@@ -334,7 +337,7 @@ impl Run<'_> {
         self.checkpoints.write(state.steps, |path| checkpoint::save(path, model, adam, &*state))
     }
 
-    /// A step; the mean loss of its places, and how many there are.
+    /// Takes a step. Returns the mean loss of its places, and their number.
     fn step(
         &mut self,
         model: &mut Model,
@@ -357,7 +360,7 @@ impl Run<'_> {
         (loss, places)
     }
 
-    /// The mean loss of a validation place.
+    /// The mean loss per validation place.
     fn validate(&self, model: &Model) -> f64 {
         use rayon::prelude::*;
         let validation = &self.data.validation;
@@ -378,14 +381,15 @@ impl Run<'_> {
     }
 }
 
-/// Most parts that a batch is trained in side by side, and sentences that are worth one.
+/// The largest number of parts of a batch, which are trained in parallel, and the smallest number of
+/// sentences of a part.
 const PARTS: (usize, usize) = (8, 16);
 
 fn part_size(batch: usize, device: &Device) -> usize {
     if *device == Device::cpu() { batch.div_ceil(PARTS.0).max(PARTS.1) } else { batch }
 }
 
-/// The mean loss of a batch's places; an `rng` for dropout while training.
+/// The mean loss of a batch's places. Pass an `rng` for dropout while training.
 fn loss_of<'t>(
     model: &Model,
     tape: &'t Tape<f32>,
@@ -395,7 +399,7 @@ fn loss_of<'t>(
 ) -> Var<'t, f32> {
     let encoded = model.encode(tape, &batch.sources, batch.source_len, rng.as_deref_mut());
     let states = model.decode(encoded, &batch.given, batch.target_len, rng);
-    // Logits are the most work: of the places that count alone.
+    // Logits are most of the work, so they are computed only for places that count.
     let (places, next): (Vec<u32>, Vec<u32>) =
         (0..).zip(batch.next.iter().copied()).filter(|(_, next)| *next != IGNORE).unzip();
     let rows = states.reshape([batch.next.len(), states.shape().width()]).gather(&places);

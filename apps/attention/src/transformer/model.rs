@@ -13,23 +13,25 @@ use rand_distr::StandardNormal;
 use super::bpe;
 use super::{Config, NormOption, PositionsOption};
 
-/// Encoder and decoder. One table is that of both languages' parts of words and of the logits (Press & Wolf 2017).
+/// Encoder and decoder. The same table holds both languages' parts of words and the weights of the
+/// logits (Press & Wolf 2017).
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     /// `[vocabulary, width]`.
     embedding: Param<Euclidean, f32>,
-    /// `[longest, width]`, where they are learned.
+    /// `[longest, width]`, if positions are learned.
     positions: Option<Param<Euclidean, f32>>,
-    /// As many points, where they are hyperbolic.
+    /// The same number of points, if positions are hyperbolic.
     hyperbolic_positions: Option<PositionEmbedding<PoincareBall>>,
     encoder: Vec<EncoderLayer>,
     decoder: Vec<DecoderLayer>,
-    /// How many layers rows go through: the same ones again, if there are fewer.
+    /// Number of layers that rows go through. If there are fewer layers, they are used again.
     depth: usize,
-    /// Of the encoder's and of the decoder's result, where layers normalise before their sublayers.
+    /// Normalisations of the encoder's and the decoder's result, if layers normalise before their
+    /// sublayers.
     norms: Option<[LayerNorm; 2]>,
     dropout: Dropout,
-    /// The longest sentences that there are positions for, with their marks.
+    /// Length of the longest sentences that have positions, including marks.
     pub(super) longest: usize,
 }
 module!(impl[] Module<f32> for Model { embedding, positions, hyperbolic_positions, encoder, decoder, norms });
@@ -93,7 +95,7 @@ impl Model {
         }
     }
 
-    /// The same places of sentences, `[n, places]`, as rows: `[n, places, width]`.
+    /// Embeds the same places of sentences, `[n, places]`, as rows: `[n, places, width]`.
     fn embed<'t>(
         &self,
         tape: &'t Tape<f32>,
@@ -123,7 +125,7 @@ impl Model {
         self.norms.as_ref().map_or(x, |norms| norms[which].forward(x))
     }
 
-    /// Source sentences of one length, `[n, len]`: `[n, len, width]`.
+    /// Encodes source sentences of one length, `[n, len]`: `[n, len, width]`.
     pub(super) fn encode<'t>(
         &self,
         tape: &'t Tape<f32>,
@@ -138,12 +140,12 @@ impl Model {
         self.normalise(0, x)
     }
 
-    /// The keys and values of encoded sentences for each layer of the decoder.
+    /// The keys and values of encoded sentences, for each layer of the decoder.
     pub(super) fn cache<'t>(&self, encoded: Var<'t, f32>) -> Vec<KeyValueCache<'t, f32>> {
         self.decoder.iter().cycle().take(self.depth).map(|layer| layer.across.cache(encoded)).collect()
     }
 
-    /// Beginnings of target sentences, `[n, len]`, of encoded ones: `[n, len, width]`.
+    /// Decodes beginnings of target sentences, `[n, len]`, for encoded sentences: `[n, len, width]`.
     pub(super) fn decode<'t>(
         &self,
         encoded: Var<'t, f32>,
@@ -154,8 +156,9 @@ impl Model {
         self.decode_cached(&[], sentences, 0..len, &self.cache(encoded), rng).0
     }
 
-    /// Places of target sentences, `[n, places]`, given the keys and values of the places before them, if there are any,
-    /// and of the encoded sentences, layer by layer: `[n, places, width]`, and the keys and values of all places so far.
+    /// Decodes places of target sentences, `[n, places]`, to `[n, places, width]`. Takes, for each
+    /// layer, the keys and values of the places before them, if there are any, and of the encoded
+    /// sentences. Also returns the keys and values of all places so far.
     pub(super) fn decode_cached<'t>(
         &self,
         before: &[KeyValueCache<'t, f32>],
@@ -177,13 +180,13 @@ impl Model {
         (self.normalise(1, x), so_far)
     }
 
-    /// Logits of what comes next, of rows `[rows, width]`: `[rows, vocabulary]`.
+    /// Logits of the next part for rows `[rows, width]`: `[rows, vocabulary]`.
     pub(super) fn logits<'t>(&self, x: Var<'t, f32>) -> Var<'t, f32> {
         x.matmul_nt(*x.tape().point(&self.embedding).coordinates())
     }
 
-    /// The weights with which the last layer attends to a source sentence at each place of its translation: of each head
-    /// `[translation, source]`.
+    /// The weights with which the decoder's last layer attends to a source sentence at each place of its
+    /// translation: `[translation, source]` for each head.
     pub(super) fn weights(&self, source: &[u32], translation: &[u32], device: &Device) -> Vec<Tensor<f32>> {
         let tape = Tape::on(device.clone());
         let encoded = self.encode(&tape, source, source.len(), None);
@@ -196,8 +199,8 @@ impl Model {
         heads(last.weigh_across(x, encoded, Mask::None))
     }
 
-    /// The weights with which the encoder's last layer attends to a source sentence at each place of it: of each head
-    /// `[source, source]`.
+    /// The weights with which the encoder's last layer attends to a source sentence at each of its
+    /// places: `[source, source]` for each head.
     pub(super) fn weights_within(&self, source: &[u32], device: &Device) -> Vec<Tensor<f32>> {
         let tape = Tape::on(device.clone());
         let mut x = self.embed(&tape, source, 0..source.len(), None);

@@ -8,19 +8,20 @@ use cotangent_apps_common::table::{plain_or_packed, read_lines};
 /// A sentence and its translation.
 pub type Sentences = (String, String);
 
-/// Text to train on, select by and test on.
+/// Text for training, validation and testing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParallelText {
-    /// To train on.
+    /// Text for training.
     pub train: Vec<Sentences>,
-    /// To select by.
+    /// Text for validation.
     pub validation: Vec<Sentences>,
-    /// To test on.
+    /// Text for testing.
     pub test: Vec<Sentences>,
 }
 
 impl ParallelText {
-    /// Reads `train.tsv`, `val.tsv` and `test.tsv` of a directory, each plain or gzip; or, in place of one, given files.
+    /// Reads `train.tsv`, `val.tsv` and `test.tsv` of a directory, each plain or gzip. Files that are
+    /// given replace them.
     ///
     /// # Errors
     /// As [`read`].
@@ -39,12 +40,12 @@ impl ParallelText {
     }
 }
 
-/// Reads one file with two columns split by a tab, or two files, line by line; plain or gzip. Blank lines are left out, of
-/// two files together with the other's line.
+/// Reads one file with two columns separated by a tab, or two files, line by line; plain or gzip. Blank
+/// lines are left out. In two files, a line is left out if it is blank in both.
 ///
 /// # Errors
-/// If a file cannot be read or is empty, a line is not UTF-8 or has not two columns, one of two sentences is empty, or two
-/// files have different numbers of lines.
+/// If a file cannot be read or is empty, a line is not UTF-8 or does not have two columns, one of two
+/// sentences is empty, or two files have different numbers of lines.
 pub fn read(files: &[PathBuf]) -> Result<Vec<Sentences>> {
     let mut text: Vec<Sentences> = Vec::new();
     match files {

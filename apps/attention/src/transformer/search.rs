@@ -15,25 +15,26 @@ pub struct Search {
     length_penalty: f64,
 }
 
-/// Places whose keys and values are kept together: sentences, times the beam, times what may be their length.
+/// The largest number of places whose keys and values are kept together: sentences times beam times
+/// possible length.
 const TOGETHER: usize = 16_384;
 
-/// The longest translation of a sentence of so many parts.
+/// The largest length of a translation, for a source of this many parts.
 fn longest(source: usize) -> usize {
     2 * source + 10
 }
 
-/// What there is of a translation.
+/// A translation so far.
 #[derive(Clone, Debug)]
 struct Hypothesis {
     parts: Vec<u32>,
-    /// Logarithm of its probability.
+    /// The logarithm of its probability.
     score: f64,
-    /// Its row in the cache, which does not have its last part yet.
+    /// Its row in the cache. The cache does not contain its last part yet.
     row: u32,
 }
 
-/// Keys and values of each layer, from one tape to the next.
+/// Keys and values of each layer, kept from one tape to the next.
 struct Cache(Vec<[Tensor<f32>; 2]>);
 
 impl Cache {
@@ -50,8 +51,8 @@ impl Cache {
 }
 
 impl Search {
-    /// Keeps `beam` beginnings at each step, 1 for greedy search. A translation of n parts counts with its logarithmic
-    /// probability divided by n to the power of `length_penalty`.
+    /// A search that keeps `beam` beginnings at each step; 1 is greedy search. Translations of n parts
+    /// are compared by their logarithmic probability divided by n to the power of `length_penalty`.
     ///
     /// # Errors
     /// If the beam is not from 1 to 100, or the penalty not finite.
@@ -65,18 +66,18 @@ impl Search {
         Ok(Search { beam, length_penalty })
     }
 
-    /// Beginnings that are kept at each step.
+    /// Number of beginnings that are kept at each step.
     pub fn beam(&self) -> usize {
         self.beam
     }
 
-    /// The power of its length that a translation's probability counts with.
+    /// The power of the length that divides a translation's logarithmic probability.
     pub fn length_penalty(&self) -> f64 {
         self.length_penalty
     }
 
-    /// Translates sentences of parts, none of them empty or longer than the model has positions for, without marks. Those
-    /// of one length are translated together, groups side by side.
+    /// Translates sentences given as parts, without marks. None may be empty or longer than the model
+    /// has positions for. Sentences of one length are translated together; the groups run in parallel.
     pub(super) fn translate(&self, model: &Model, sources: &[Vec<u32>], device: &Device) -> Vec<Vec<u32>> {
         let mut order: Vec<usize> = (0..sources.len()).collect();
         order.sort_by_key(|&i| sources[i].len());
@@ -113,9 +114,10 @@ impl Search {
         })
     }
 
-    /// The best that is found for each of some sentences, of parts up to a number. `next` is given beginnings with the numbers
-    /// of their sentences and how many parts they have, and returns, one after another, the most likely parts to follow each
-    /// with the logarithms of their probabilities; and how many these are of each.
+    /// The best hypothesis for each of some sentences, of up to `longest` parts. `next` takes beginnings
+    /// with the numbers of their sentences, and the number of parts they have. For each beginning in
+    /// turn, it returns the most likely next parts with the logarithms of their probabilities. It also
+    /// returns how many parts there are per beginning.
     fn best(
         &self,
         sentences: usize,
@@ -160,7 +162,7 @@ impl Search {
             }
         }
         let best = |finished: Vec<Hypothesis>, alive: Vec<Hypothesis>| {
-            // What found no end in time, where nothing else did.
+            // If no hypothesis found an end in time, take the unfinished ones.
             let all = if finished.is_empty() { alive } else { finished };
             let value = |h: &Hypothesis| h.score / ((h.parts.len() + 1) as f64).powf(self.length_penalty);
             all.into_iter().max_by(|a, b| value(a).total_cmp(&value(b))).expect("a hypothesis")
@@ -168,8 +170,9 @@ impl Search {
         finished.into_iter().zip(alive).map(|(finished, alive)| best(finished, alive)).collect()
     }
 
-    /// Of each beginning, with the number of its sentence, the parts most likely to come at a place, twice as many as are
-    /// kept, with the logarithms of their probabilities; and how many these are of each.
+    /// For each beginning, given with the number of its sentence: the parts that are most likely at a
+    /// place, twice as many as the beam, with the logarithms of their probabilities. Also returns how
+    /// many these are per beginning.
     fn next(
         &self,
         model: &Model,
@@ -213,7 +216,7 @@ mod tests {
         Model::new(&config, config.vocabulary, &mut rng::stream(1, 5, 0))
     }
 
-    /// The logarithm of the probability of parts, of each given all before.
+    /// The logarithm of the probability of a sequence of parts, each given all parts before it.
     fn probability(model: &Model, source: &[u32], parts: &[u32]) -> f64 {
         let tape = Tape::new();
         let given = [&[BEGIN], &parts[..parts.len() - 1]].concat();
@@ -242,8 +245,8 @@ mod tests {
         }
     }
 
-    /// The most likely first part leads to unlikely ones: greedy search ends with them, a beam finds the most probable
-    /// translation.
+    /// The most likely first part has unlikely continuations. Greedy search takes it anyway; a beam
+    /// finds the most probable translation.
     #[test]
     fn a_beam_finds_what_greedy_search_misses() {
         const A: u32 = 4;
@@ -259,7 +262,7 @@ mod tests {
         };
         let find = |beam, penalty| {
             let search = Search::new(beam, penalty).unwrap();
-            // Two sentences, the second with B in the place of A and the other way round.
+            // Two sentences; in the second, A and B are exchanged.
             let found = search.best(2, 5, |rows, step| {
                 let of = |&(sentence, hypothesis): &(u32, &Hypothesis)| {
                     assert_eq!(hypothesis.parts.len(), step);

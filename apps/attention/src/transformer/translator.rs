@@ -1,4 +1,4 @@
-//! A trained model at work.
+//! Translates with a trained model.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::heatmap::{self, Heatmap};
 use super::model::Model;
 use super::{CONFIG, MODEL, Saved, Search, TOKENIZER, purpose};
 
-/// Refuses sentences for which a model has no positions.
+/// Refuses sentences that are longer than a model has positions for.
 pub(super) fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
     match sources.iter().position(|source| source.len() >= model.longest) {
         Some(at) => Err(AppError::usage(format!(
@@ -42,10 +42,10 @@ pub struct Translator {
 }
 
 impl Translator {
-    /// From the output directory of a run, to compute on a device.
+    /// Loads the output directory of a run, to compute on a device.
     ///
     /// # Errors
-    /// If a file is not there or not of a model.
+    /// If a file is missing or does not belong to a model.
     pub fn load(directory: &Path, device: Device) -> Result<Self> {
         let (path, of_model) = (directory.join(CONFIG), directory.join(MODEL));
         let Saved { config, run, tokenizer } = metrics::read_json(&path)?;
@@ -55,7 +55,7 @@ impl Translator {
         if tokenizer.is_some_and(|tokenizer| tokenizer != bpe.fingerprint()) {
             return Err(AppError::content(&of_parts, "the encoding of another run"));
         }
-        // Before memory is asked for it.
+        // Checked before memory is allocated.
         let numbers = config.least_numbers(bpe.size());
         let bytes = std::fs::metadata(&of_model).map_err(AppError::io(&of_model))?.len();
         if numbers * size_of::<f32>() as f64 > bytes as f64 {
@@ -67,7 +67,7 @@ impl Translator {
         Ok(Translator { model, bpe, device })
     }
 
-    /// Translates sentences, one by one; blank ones stay blank.
+    /// Translates sentences one by one. Blank ones stay blank.
     ///
     /// # Errors
     /// If one is longer than the model has positions for.
@@ -83,8 +83,8 @@ impl Translator {
         Ok(sources.iter().map(translated).collect())
     }
 
-    /// Translates a sentence and draws what the last layer of the encoder or the decoder attends to, head by head. Tseng et
-    /// al. 2023, Figure 5.
+    /// Translates a sentence and draws the attention of the encoder's or the decoder's last layer, head
+    /// by head. Tseng et al. 2023, Figure 5.
     ///
     /// # Errors
     /// If the sentence is blank or the file cannot be written.

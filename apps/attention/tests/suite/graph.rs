@@ -1,4 +1,4 @@
-//! The application `graph` from the outside: results, files, and what bad input gets.
+//! The application `graph` from the outside: results, files, and errors for bad input.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -12,8 +12,8 @@ use crate::pictures::{long_name, text_fits};
 
 const GRAPH: App = App(env!("CARGO_BIN_EXE_graph"));
 
-/// Three groups of thirty nodes: most edges are within a group, a node has two of its group's ten words and one of all;
-/// of each group four nodes are to train on and six to select by.
+/// Three groups of thirty nodes. Most edges are within a group. A node has two of its group's ten words
+/// and one of all words. In each group, four nodes are for training and six for validation.
 fn groups(d: &Dir, features: bool) -> String {
     let directory = d.path("groups");
     std::fs::create_dir_all(&directory).unwrap();
@@ -90,7 +90,7 @@ fn seeds_are_the_same_for_any_number_of_threads_and_are_not_done_twice() {
     };
     assert_eq!(results(&one), results(&two));
     assert!(one.test.half_width.is_some() && one.sizes[2] == 90);
-    // A fourth seed; the others are taken as they are.
+    // A fourth seed is trained; the results of the others are reused.
     let (_, more_seeds, _) = run(&d, &path, "one", &format!("{more} --seeds 4 --resume"));
     assert_eq!(more_seeds.outcomes[..3], one.outcomes[..]);
     let args = ["--path", &path, "--out", &out, "--seeds", "4", "--resume"];
@@ -114,7 +114,7 @@ fn a_device_learns_the_same() {
     assert!(device.test.mean > 0.9 && (device.test.mean - host.test.mean).abs() < 0.06);
 }
 
-/// Published figures stand beside runs with the setting that they were published for, and no others.
+/// Published figures are printed only for runs with the setting that they were published for.
 #[test]
 fn published_figures_are_of_their_own_setting() {
     use cotangent_apps_attention::attention::{AggregateOption, AttentionOptions, CoordinatesOption};
@@ -155,7 +155,7 @@ fn published_figures_are_of_their_own_setting() {
     assert!(published("cora", &fewer).is_empty());
 }
 
-/// Features as a table of numbers: those that are 0 are not there, and rows are scaled.
+/// Features may be a table of numbers. Zeros are left out, and rows are scaled.
 #[test]
 fn features_may_be_a_table() {
     let d = Dir::new();
@@ -171,7 +171,7 @@ fn features_may_be_a_table() {
     );
     let (_, metrics, out) = run(&d, &path, "out", "--attention distance --coordinates polar --epochs 3");
     assert_eq!(metrics.sizes[2], 3);
-    // The last coordinate of eight, and of three, is the distance from the origin.
+    // The last of eight coordinates, and of three, is the distance from the origin.
     for (picture, text) in [
         ("embeddings-1.svg", "7-dimensional Poincaré ball"),
         ("embeddings-2.svg", "2-dimensional Poincaré ball"),
@@ -186,7 +186,7 @@ fn features_may_be_a_table() {
     assert!(message.ends_with("features.tsv:2: 1 features, the first line has 2"), "{message}");
 }
 
-/// The public graphs, where they are.
+/// Reads the public graphs, if they are there.
 #[test]
 fn cora_and_citeseer_are_read() {
     for (name, sizes) in
@@ -200,7 +200,7 @@ fn cora_and_citeseer_are_read() {
         let d = Dir::new();
         let (printed, metrics, _) = run(&d, path.to_str().unwrap(), name, "--epochs 3 --attention dot");
         assert_eq!((metrics.sizes, metrics.split[1..].to_vec()), (sizes, vec![500, 1000]));
-        // Three epochs are not what was published.
+        // A run of three epochs does not have the published setting.
         assert!(!printed.contains("Tseng"), "{printed}");
     }
 }
@@ -259,7 +259,7 @@ fn a_second_run_in_one_directory_is_refused() {
     GRAPH.is_refused_in_a_held_directory(&["--path", &groups(&d, true)], &d.path("out"));
 }
 
-/// A reader that went away ends nothing but the printing.
+/// If the reader closes the outputs, only the printing ends.
 #[test]
 fn closed_outputs_end_nothing() {
     let d = Dir::new();

@@ -9,7 +9,7 @@ mod graph;
 mod pictures;
 mod transformer;
 
-/// Each with the arguments that it cannot do without.
+/// Each application with the arguments that it requires.
 const APPS: [(&str, &[&str]); 2] = [
     (env!("CARGO_BIN_EXE_transformer"), &["train", "--path", "none"]),
     (env!("CARGO_BIN_EXE_graph"), &["--path", "none"]),

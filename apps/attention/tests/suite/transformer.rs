@@ -1,4 +1,4 @@
-//! The application `transformer` from the outside: results, files, and what bad input gets.
+//! The application `transformer` from the outside: results, files, and errors for bad input.
 
 use std::io::Write;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn run(d: &Dir, path: &str, name: &str, more: &str) -> (String, Metrics, String)
     (printed, metrics, out)
 }
 
-/// What the binary makes of its standard input.
+/// The binary's translation of its standard input.
 fn translate(model: &str, input: &str) -> String {
     translate_on("cpu", model, input)
 }
@@ -79,7 +79,7 @@ fn it_learns_to_translate() {
     assert!(printed.contains(&metrics.test.to_string()) && printed.contains(bleu::SIGNATURE), "{printed}");
     assert_eq!((metrics.sentences, metrics.epochs.len(), metrics.left_out), ([800, 40, 40], 14, [0, 0]));
     assert!(metrics.epochs[13].validation < 0.5 * metrics.epochs[0].validation);
-    // The file of translations is what the score is of, and what the model gives by itself.
+    // The score is that of the file of translations, and the loaded model gives the same translations.
     let test = std::fs::read_to_string(Path::new(&path).join("test.tsv")).unwrap();
     let (sources, references): (Vec<&str>, Vec<String>) =
         test.lines().map(|line| line.split_once('\t').unwrap()).map(|(s, t)| (s, t.to_owned())).unzip();
@@ -96,7 +96,7 @@ fn it_learns_to_translate() {
     assert!(TRANSFORMER.succeeds(&args).contains("written to"));
     let svg = std::fs::read_to_string(&picture).unwrap();
     assert!(svg.contains("head 2") && svg.contains("zwei") && svg.matches("<rect").count() > 20);
-    // Each part of the sentence to each: its words stand at both sides.
+    // Attention of each part of the sentence to each part: its words are on both sides.
     TRANSFORMER.succeeds(&[&args[..], &["--of", "source"]].concat());
     let within = std::fs::read_to_string(&picture).unwrap();
     assert!(within.matches("zwei").count() > svg.matches("zwei").count(), "{within}");
@@ -123,7 +123,7 @@ fn every_attention_trains() {
     }
 }
 
-/// Two layers that are one have the parameters of one, and go through it twice.
+/// Two layers that are the same have the parameters of one layer, but are applied twice.
 #[test]
 fn recursive_layers_share_their_parameters() {
     let d = Dir::new();
@@ -155,7 +155,7 @@ fn a_killed_run_goes_on_to_the_same_bits_with_any_number_of_threads() {
     for file in ["model.safetensors", "translations.txt"] {
         assert_eq!(bytes(&killed, file), bytes(&out, file), "{file}");
     }
-    // More epochs may follow.
+    // The resumed run may have more epochs.
     let (_, longer, _) = run(&d, &path, "whole", "--attention distance --epochs 4 --threads 1 --resume");
     assert_eq!((longer.epochs.len(), &longer.epochs[..3]), (4, &resumed.epochs[..]));
 }
@@ -190,7 +190,7 @@ fn bad_input_gets_one_line() {
     assert!(fails(&["--train", &one, &three]).ends_with("one.txt has only 2 lines"));
     let message = TRANSFORMER.fails(&["translate", "--model", &d.path("nowhere")]);
     assert!(message.contains("config.json: No such file"), "{message}");
-    // A checkpoint of other options, of other text.
+    // A checkpoint with other options, and one with other text.
     run(&d, &path, "out", "--epochs 1");
     let resume = ["--epochs", "2", "--resume"];
     let small: Vec<&str> = SMALL.split_whitespace().collect();
@@ -198,12 +198,12 @@ fn bad_input_gets_one_line() {
     assert!(message.ends_with("checkpoint of a run with another --seed"), "{message}");
     let message = fails(&[&small[..], &resume, &["--learn-sharpness"]].concat());
     assert!(message.ends_with("checkpoint of a run with another --learn-sharpness"), "{message}");
-    // What was refused has changed nothing.
+    // A refused run has changed nothing.
     let before = bytes(&out, "config.json");
     let message = fails(&[&small[..], &resume, &["--attention", "umbral"]].concat());
     assert!(message.ends_with("checkpoint of a run with another --attention"), "{message}");
     assert_eq!((bytes(&out, "config.json"), translate(&out, "eins.").lines().count()), (before, 1));
-    // A model's files that are not what they should be.
+    // Files of a model with wrong content.
     let whole = String::from_utf8(bytes(&out, "config.json")).unwrap();
     for (from, to, message) in [
         ("\"heads\": 2", "\"heads\": 0", "config.json: --heads 0: at least 1 is needed"),
@@ -234,12 +234,12 @@ fn a_device_learns_the_same() {
     for (host, device) in host.epochs.iter().zip(&device.epochs) {
         assert!((host.validation - device.validation).abs() < 0.05, "{host:?} {device:?}");
     }
-    // What was trained on the processor translates alike.
+    // A model that was trained on the processor gives the same translations on the device.
     let of = |device: &str| translate_on(device, &out, "eins zwei.\n\nvier.\n");
     assert_eq!(of("opencl"), of("cpu"));
 }
 
-/// What was written before is still there.
+/// Earlier output is kept.
 #[test]
 fn a_loss_that_is_no_number_stops_training() {
     let d = Dir::new();
@@ -285,7 +285,7 @@ fn parameters_of_several_runs_are_neither_averaged_nor_used() {
         "{error}"
     );
     std::fs::write(Path::new(&one).join("epoch-1.safetensors"), &whole[0]).unwrap();
-    // More epochs are of the same run.
+    // More epochs still belong to the same run.
     assert!(run(args(&one, "1", "2", &["--resume"])).status.success());
 
     replace(&two, &one, "model.safetensors");
@@ -294,7 +294,7 @@ fn parameters_of_several_runs_are_neither_averaged_nor_used() {
         error.ends_with("model.safetensors: a model of another run: other options, or other data"),
         "{error}"
     );
-    // An encoding of the same size, of other text.
+    // An encoding of the same size, learned from other text.
     replace(&one, &two, "config.json");
     std::fs::write(Path::new(&one).join("model.safetensors"), &whole[1]).unwrap();
     TRANSFORMER.succeeds(&["translate", "--model", &one]);
@@ -306,7 +306,7 @@ fn parameters_of_several_runs_are_neither_averaged_nor_used() {
     assert!(error.ends_with("tokenizer.json: the encoding of another run"), "{error}");
 }
 
-/// A reader that went away ends nothing but the printing.
+/// If the reader closes the outputs, only the printing ends.
 #[test]
 fn closed_outputs_end_nothing() {
     let d = Dir::new();

@@ -13,8 +13,9 @@ use cotangent_apps_embeddings::edges;
 use cotangent_apps_embeddings::embeddings::Embeddings;
 use cotangent_apps_embeddings::subtree::{self, Config, Metrics, Solver, TABLE_2};
 
-/// Tells the nodes below a root from all others by their Poincaré embedding: logistic regression in the ball, of the
-/// ball's coordinates, and of the logarithms at the origin (Ganea, Bécigneul, Hofmann 2018, Table 2).
+/// Tells the nodes below a root from all others by their Poincaré embedding: logistic regression in the
+/// ball, of the ball's coordinates, and of the logarithms at the origin (Ganea, Bécigneul, Hofmann 2018,
+/// Table 2).
 #[derive(Parser)]
 #[command(name = "subtree", version)]
 struct Cli {

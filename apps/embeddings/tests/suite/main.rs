@@ -9,7 +9,7 @@ mod pictures;
 mod poincare;
 mod subtree;
 
-/// Each with the arguments that it cannot do without.
+/// Each application with the arguments that it requires.
 const APPS: [(&str, &[&str]); 2] = [
     (env!("CARGO_BIN_EXE_poincare"), &["train"]),
     (env!("CARGO_BIN_EXE_subtree"), &["--embedding", "none", "--edges", "none"]),

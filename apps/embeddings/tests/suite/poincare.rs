@@ -1,4 +1,4 @@
-//! The application `poincare` from the outside: results, files, resumption, and what bad input gets.
+//! The application `poincare` from the outside: results, files, resumption, and errors for bad input.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -118,7 +118,7 @@ fn killed_at_any_moment_it_resumes() {
     let d = Dir::new();
     let tree = d.tree();
     let (whole, killed) = (d.path("whole"), d.path("killed"));
-    // Long enough that the kill comes in the middle; a checkpoint at every epoch.
+    // Long enough that the kill comes in the middle. A checkpoint at every epoch.
     let args = ["train", "--edges", &tree, "--epochs", "100", "--negatives", "10", "--seed", "3"];
     let args = [&args[..], &["--checkpoint-every", "1"]].concat();
     POINCARE.survives_kills(&args, &killed);
@@ -243,7 +243,7 @@ fn bad_checkpoints_are_refused_and_nothing_is_lost() {
     assert!(resume(&[]).contains("damaged checkpoint"));
 }
 
-/// WordNet's own files give the published closure. Skipped where the Debian package is absent.
+/// WordNet's own files give the published closure. Skipped if the Debian package is not installed.
 #[test]
 fn wordnet_closure_is_the_published_one() {
     let dict = Path::new("/usr/share/wordnet");
@@ -263,8 +263,8 @@ fn wordnet_closure_is_the_published_one() {
     assert_eq!(sorted(&std::fs::read_to_string(mammals).unwrap()), sorted(MAMMALS));
 }
 
-/// The carnivores among the embedded mammals, with the reference's rate: a regression test of quality. (All mammals
-/// take long where the formulas are compiled without optimisation.)
+/// Trains on the carnivores among the embedded mammals with the reference's rate: a regression test of
+/// quality. (All mammals take long if the formulas are compiled without optimisation.)
 #[test]
 fn carnivores_are_learned() {
     let d = Dir::new();
@@ -281,11 +281,11 @@ fn carnivores_are_learned() {
     let train = ["train", "--edges", &edges, "--epochs", "40", "--negatives", "10", "--lr", "0.3"];
     succeeds(&[&train[..], &["--out", &out]].concat());
     let m = metrics(&out);
-    // 1.89 and 0.883 with this seed when this was written, 1.82 and 0.878 with another.
+    // When this was written: 1.89 and 0.883 with this seed, 1.82 and 0.878 with another.
     assert!(m.mean_rank < 2.1 && m.map > 0.86, "{} {}", m.mean_rank, m.map);
 }
 
-/// By `COTANGENT_DEVICE_F64=0`: what computes in `f64` says so before anything is written.
+/// With `COTANGENT_DEVICE_F64=0`, a computation in `f64` is refused before anything is written.
 #[test]
 fn a_device_without_f64_is_refused_by_what_computes_in_it() {
     if !POINCARE.has_opencl(&["train"]) {
@@ -304,7 +304,7 @@ fn a_device_without_f64_is_refused_by_what_computes_in_it() {
     assert!(!Path::new(&out).exists());
 }
 
-/// A weight that is none in this precision: what was written before is still there.
+/// A weight that overflows in this precision stops training. Earlier output is kept.
 #[test]
 fn a_loss_that_is_no_number_stops_training() {
     let d = Dir::new();
@@ -315,8 +315,8 @@ fn a_loss_that_is_no_number_stops_training() {
     assert!(!bytes(&out, "checkpoint.bin").is_empty() && !Path::new(&out).join("metrics.json").exists());
 }
 
-/// While a run writes into a directory, every other is refused with one line; when it is killed, the
-/// directory is free.
+/// While a run writes into a directory, every other run is refused with one line. After it is killed,
+/// the directory is free.
 #[test]
 fn a_second_run_in_one_directory_is_refused() {
     let d = Dir::new();
@@ -338,7 +338,7 @@ fn a_second_run_in_one_directory_is_refused() {
     succeeds(&[&train[..], &["--epochs", "1"]].concat());
 }
 
-/// A reader that went away ends nothing but the printing: a run comes to its end and writes what it has to.
+/// If the reader closes the outputs, only the printing ends: a run finishes and writes its results.
 #[test]
 fn closed_outputs_end_nothing() {
     let d = Dir::new();
@@ -350,7 +350,7 @@ fn closed_outputs_end_nothing() {
     POINCARE.succeeds_unheard(&["evaluate", "--embedding", &embedding, "--edges", &tree]);
 }
 
-/// A full disk is not a closed output: what was asked for is not there.
+/// Unlike a closed output, a full disk is an error, because the requested output is missing.
 #[test]
 #[cfg(target_os = "linux")]
 fn what_cannot_be_printed_is_an_error() {

@@ -1,4 +1,4 @@
-//! The application `subtree` from the outside: results, files, and what bad input gets.
+//! The application `subtree` from the outside: results, files, and errors for bad input.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::pictures::{long_name, text_fits};
 
 const SUBTREE: App = App(env!("CARGO_BIN_EXE_subtree"));
 
-/// A hierarchy of a root, two branches and their leaves, and an embedding in the disk: leaves far out, those of `left` in
-/// a narrow sector that a geodesic cuts off.
+/// A hierarchy with a root, two branches and their leaves, and an embedding in the disk. Leaves are far
+/// out; those of `left` are in a narrow sector that a geodesic cuts off.
 fn hierarchy(d: &Dir) -> [String; 2] {
     let (mut edges, mut points) = (String::from("left\troot\nright\troot\n"), String::from("root\t0\t0\n"));
     let mut point = |name: &str, angle: f64, radius: f64| {
@@ -31,7 +31,7 @@ fn hierarchy(d: &Dir) -> [String; 2] {
     [d.write("edges.tsv", edges), d.write("points.tsv", points)]
 }
 
-/// What was printed, the metrics, and where they are.
+/// The printed text, the metrics, and the output directory.
 fn run(d: &Dir, [edges, points]: [&str; 2], out: &str, more: &str) -> (String, Metrics, String) {
     let out = d.path(out);
     let args = ["--embedding", points, "--edges", edges, "--root", "left", "--root", "right", "--out", &out];
@@ -60,7 +60,7 @@ fn subtrees_are_told_from_the_rest() {
     }
     let (_, again, _) = run("two", "--threads 2 --seeds 2 --epochs 150");
     assert_eq!(again.rows, metrics.rows);
-    // Euclidean regression is convex: at convergence it has the least loss there is.
+    // Euclidean regression is convex: at convergence its loss is the smallest possible.
     let (_, converged, _) = run("lbfgs", "--solver lbfgs --seeds 1 --epochs 500");
     let (_, balanced, _) = run("balanced", "--solver lbfgs --seeds 1 --epochs 500 --balanced");
     for ((adam, lbfgs), balanced) in metrics.rows.iter().zip(&converged.rows).zip(&balanced.rows).skip(4) {
@@ -84,7 +84,8 @@ fn a_device_trains_to_the_same_metrics() {
         let (on_cpu, on_device) = (on("cpu", "cpu"), on("device", "opencl"));
         assert_eq!(on_device.device, "opencl:0");
         for (a, b) in on_device.rows.iter().zip(&on_cpu.rows) {
-            // Of classes that can be told apart the loss falls to nothing, up to roundings of probabilities near 1.
+            // If the classes are separable, the loss falls to 0, up to the rounding of probabilities
+            // near 1.
             let bound = 1e-9 * b.loss[0] + 8.0 * f64::EPSILON;
             assert!((a.loss[0] - b.loss[0]).abs() <= bound, "{solver}: {a:?} {b:?}");
             assert_eq!((&a.f1, &a.confusion), (&b.f1, &b.confusion), "{solver}");
@@ -146,7 +147,7 @@ fn a_second_run_in_one_directory_is_refused() {
     SUBTREE.is_refused_in_a_held_directory(&args, &d.path("out"));
 }
 
-/// A reader that went away ends nothing but the printing.
+/// If the reader closes the outputs, only the printing ends.
 #[test]
 fn closed_outputs_end_nothing() {
     let d = Dir::new();

@@ -28,12 +28,12 @@ struct Cli {
     /// Dimension of words, sentences and the feed-forward layer.
     #[arg(long, default_value_t = 5)]
     dim: usize,
-    /// Sectional curvature of the hyperbolic parts: a negative number, or "learned" or "learned:NUMBER", which is where
-    /// it starts.
+    /// Sectional curvature of the hyperbolic parts: a negative number, or "learned" or "learned:NUMBER",
+    /// which is where it starts.
     #[arg(long, default_value = "-1", allow_negative_numbers = true)]
     kappa: String,
-    /// Nonlinearity of the recurrent cells [default: that of the paper's authors, identity in hyperbolic space and tanh in
-    /// Euclidean space].
+    /// Nonlinearity of the recurrent cells [default: that of the paper's authors, identity in hyperbolic
+    /// space and tanh in Euclidean space].
     #[arg(long, value_enum)]
     cell: Option<Nonlinearity>,
     /// Nonlinearity of the feed-forward layer.
@@ -78,7 +78,8 @@ struct Cli {
 
 #[derive(Args)]
 struct Data {
-    /// prefix, snli, or a file of labelled pairs: label, first sentence, second sentence; TSV or CSV, plain or gzip.
+    /// prefix, snli, or a file of labelled pairs: label, first sentence, second sentence; TSV or CSV,
+    /// plain or gzip.
     #[arg(long, default_value = "prefix")]
     data: String,
     /// How many of a hundred words of a prefix are replaced.

@@ -1,4 +1,5 @@
-//! Sentence-pair classification with recurrent networks of any geometry: Ganea, Bécigneul, Hofmann 2018, section 4.
+//! Sentence-pair classification with recurrent networks of any geometry: Ganea, Bécigneul, Hofmann 2018,
+//! section 4.
 
 use std::path::Path;
 use std::time::Instant;
@@ -59,7 +60,7 @@ pub enum Nonlinearity {
 }
 
 impl Nonlinearity {
-    /// That of the recurrent cells in the authors' own program.
+    /// The nonlinearity of the recurrent cells in the authors' own program.
     pub fn of_authors(body: Space) -> Self {
         match body {
             Space::Euclidean => Nonlinearity::Tanh,
@@ -76,8 +77,8 @@ impl Nonlinearity {
     }
 }
 
-/// A model: encoder, and geometry of the words, encoders and feed-forward layer (body) and of the logistic regression
-/// (head).
+/// A model: the encoder; the geometry of the words, encoders and feed-forward layer (body); and the
+/// geometry of the logistic regression (head).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Architecture {
     /// The recurrent layer.
@@ -90,11 +91,11 @@ pub struct Architecture {
 
 /// A model of Table 1, by name, and its test accuracies there, in percent.
 pub struct Published {
-    /// As `--model` takes it.
+    /// The name for `--model`.
     pub name: &'static str,
-    /// What it is.
+    /// The architecture.
     pub architecture: Architecture,
-    /// SNLI, PREFIX-10%, -30%, -50%.
+    /// Accuracies on SNLI, PREFIX-10%, -30% and -50%.
     pub accuracies: [f64; 4],
 }
 
@@ -121,14 +122,14 @@ pub const TABLE_1: [Published; 6] = {
     ]
 };
 
-/// Everything that determines the result of a run, but for the data.
+/// Everything that determines the result of a run, except the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// Encoder and geometries.
     pub architecture: Architecture,
     /// Dimension of words, sentences and the feed-forward layer: 5 in the paper.
     pub dim: usize,
-    /// Sectional curvature of the hyperbolic parts, to begin with if it is learned.
+    /// Sectional curvature of the hyperbolic parts; if it is learned, its initial value.
     pub kappa: f64,
     /// Whether the curvatures are learned, one for the body and one for the head.
     pub learn_kappa: bool,
@@ -138,22 +139,23 @@ pub struct Config {
     pub feed_forward: Nonlinearity,
     /// Passes over the training pairs.
     pub epochs: u64,
-    /// Pairs of a step.
+    /// Pairs per step.
     pub batch: usize,
     /// Storage type.
     pub precision: Precision,
     /// Learning rate of Riemannian Adam.
     pub lr: f64,
-    /// The rate's factor at the end, to which it falls along half a cosine.
+    /// Factor of the rate at the end. The rate falls to it along half a cosine.
     pub lr_floor: f64,
-    /// The largest norm of a step's gradient, all parameters together, longer ones are shortened.
+    /// The largest norm of a step's gradient, over all parameters together. Longer gradients are scaled
+    /// down.
     pub clip: f64,
     /// Seed of all random draws.
     pub seed: u64,
 }
 
 impl Config {
-    /// The option in which two runs differ, which must not if one resumes the other.
+    /// The first option in which two runs differ, if there is one. A resumed run must not differ.
     fn difference(&self, other: &Config) -> Option<&'static str> {
         let differs = [
             ("encoder", self.architecture.encoder != other.architecture.encoder),
@@ -174,7 +176,7 @@ impl Config {
         options::first_true(&differs)
     }
 
-    /// Refuses what makes no sense.
+    /// Refuses settings that make no sense.
     ///
     /// # Errors
     /// Names the option.
@@ -192,12 +194,12 @@ impl Config {
     }
 }
 
-/// What an epoch came to.
+/// The result of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
-    /// Mean loss of a training pair.
+    /// Mean loss per training pair.
     pub loss: f64,
-    /// Accuracy on the validation pairs after it.
+    /// Accuracy on the validation pairs after the epoch.
     pub validation: f64,
 }
 
@@ -206,37 +208,37 @@ pub struct Epoch {
 pub struct Metrics {
     /// Hyperparameters and seed.
     pub config: Config,
-    /// What the pairs are.
+    /// Name of the data.
     pub data: String,
-    /// Pairs to train on, select by and test on.
+    /// Number of pairs for training, validation and testing.
     pub pairs: [usize; 3],
-    /// Words of the vocabulary.
+    /// Number of words in the vocabulary.
     pub words: usize,
     /// Names of the classes.
     pub classes: Vec<String>,
-    /// Numbers that were learned.
+    /// Number of learned parameters.
     pub parameters: usize,
     /// Threads of this run.
     pub threads: usize,
-    /// Where it trained.
+    /// The device it trained on.
     pub device: String,
-    /// Every epoch.
+    /// The result of every epoch.
     pub epochs: Vec<Epoch>,
-    /// The epoch, from 1, of the best validation accuracy: its model is kept and tested.
+    /// The epoch, from 1, with the best validation accuracy. Its model is kept and tested.
     pub best_epoch: usize,
     /// That accuracy.
     pub validation: f64,
     /// Accuracy of that model on the test pairs.
     pub test: f64,
-    /// What it took for what.
+    /// The confusion matrix of that model on the test pairs.
     pub confusion: Confusion,
-    /// Seconds of training and validation, all resumed parts together.
+    /// Seconds of training and validation, summed over all resumed parts.
     pub seconds: f64,
-    /// Curvatures of body and head at the end, where they were learned.
+    /// Curvatures of body and head at the end, if they were learned.
     pub learned_kappa: [Option<f64>; 2],
 }
 
-/// What a checkpoint holds besides the model and the optimiser.
+/// The content of a checkpoint besides the model and the optimiser.
 #[derive(Clone, Serialize, Deserialize)]
 struct State {
     config: Config,
@@ -248,7 +250,7 @@ struct State {
     seconds: f64,
 }
 
-/// The best model of a run.
+/// The file of a run's best model.
 const MODEL: &str = "model.safetensors";
 
 mod purpose {
@@ -256,13 +258,13 @@ mod purpose {
     pub(super) const ORDER: u64 = 23;
 }
 
-/// Trains a model and writes `metrics.json`, `model.safetensors` (the best by validation), `curves.svg`, in two
-/// dimensions `sentences.svg`, and the checkpoint. The current thread pool is used; the result does not depend on its
-/// size.
+/// Trains a model and writes `metrics.json`, `model.safetensors` (the best by validation), `curves.svg`,
+/// in two dimensions `sentences.svg`, and the checkpoint. It uses the current thread pool; the result
+/// does not depend on the pool's size.
 ///
 /// # Errors
-/// If the configuration makes no sense, the output cannot be written, the checkpoint is not of this run, or training
-/// diverges.
+/// If the configuration makes no sense, the output cannot be written, the checkpoint belongs to another
+/// run, or training diverges.
 pub fn train(data: &SentencePairs, config: &Config, options: &RunOptions) -> Result<Metrics> {
     config.check()?;
     match config.precision {
@@ -373,7 +375,8 @@ impl Run<'_> {
                 state.epochs.push(Epoch { loss, validation });
                 state.loss = 0.0;
                 if validation > best {
-                    // Before the checkpoint that knows of it: whoever goes on from the one before comes here again.
+                    // Save the model before the checkpoint that knows of it. A run resumed from the
+                    // earlier checkpoint comes here again.
                     output::save(&model, &best_model, &run)?;
                 }
             }
@@ -400,7 +403,7 @@ impl Run<'_> {
         self.finish(&model, &state, &mut tape)
     }
 
-    /// Tests the best model and writes everything.
+    /// Tests the best model and writes all results.
     fn finish<T, B, H, C>(
         &self,
         model: &Model<T, B, H, C>,
@@ -454,7 +457,7 @@ impl Run<'_> {
         Ok(metrics)
     }
 
-    /// The points that the logistic regression sees of the first test pairs, and its hyperplanes.
+    /// Draws the logistic regression's input points for the first test pairs, and its hyperplanes.
     fn picture<T, B, H, C>(&self, model: &Model<T, B, H, C>, title: &str, tape: &mut Tape<T>) -> Result<()>
     where
         T: Float,
@@ -479,7 +482,7 @@ impl Run<'_> {
             Space::Euclidean => 0.0,
             Space::Hyperbolic => learned_kappa(&model.head).unwrap_or(self.config.kappa),
         };
-        // Of two classes the hyperplane of the positive one separates them.
+        // With two classes, the hyperplane of the positive one separates them.
         let hyperplanes: Vec<_> = rows(points).into_iter().zip(rows(normals)).collect();
         let hyperplanes = if self.data.classes.len() == 2 { &hyperplanes[1..] } else { &hyperplanes };
         let path = self.options.out.join("sentences.svg");
@@ -498,14 +501,16 @@ impl Run<'_> {
     }
 }
 
-/// Pairs of a batch that share a tape. The parts are trained side by side; on a device there is one.
+/// Number of pairs of a batch that share a tape. The parts are trained in parallel; on a device there is
+/// only one part.
 fn part_size(batch: usize, device: &Device) -> usize {
-    /// Most parts, and pairs that are worth one.
+    /// The largest number of parts, and the smallest number of pairs of a part.
     const PARTS: (usize, usize) = (8, 32);
     if *device == Device::cpu() { batch.div_ceil(PARTS.0).max(PARTS.1) } else { batch }
 }
 
-/// The epoch, from 1, of the best validation accuracy, the first of several, and that accuracy.
+/// The epoch, from 1, with the best validation accuracy (the first one, if there are several), and that
+/// accuracy.
 fn best(epochs: &[Epoch]) -> Option<(usize, f64)> {
     let accuracies = epochs.iter().map(|epoch| epoch.validation).enumerate();
     let (at, accuracy) = accuracies.reduce(|best, next| if next.1 > best.1 { next } else { best })?;

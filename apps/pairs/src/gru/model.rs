@@ -10,8 +10,8 @@ use crate::sentence_pairs::{Padded, Pair};
 /// Largest initial coordinate of a word.
 const WORD_RANGE: f64 = 0.1;
 
-/// Two encoders, one for each sentence, whose states and squared distance go through a feed-forward layer into a
-/// logistic regression. Ganea et al. 2018, section 4, "Models architecture".
+/// Two encoders, one for each sentence. Their states and squared distance go through a feed-forward
+/// layer into a logistic regression. Ganea et al. 2018, section 4, "Models architecture".
 #[derive(Clone, Debug)]
 pub(super) struct Model<T: Float, B: Geometry<T>, H: Geometry<T>, C> {
     pub(super) body: B,
@@ -49,7 +49,8 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
         }
     }
 
-    /// What the logistic regression sees of some pairs, `[batch, dim]`, and its logits, `[batch, classes]`.
+    /// The input of the logistic regression for some pairs, `[batch, dim]`, and its logits,
+    /// `[batch, classes]`.
     pub(super) fn forward<'t>(&self, tape: &'t Tape<T>, [first, second]: &[Padded; 2]) -> [Var<'t, T>; 2] {
         let (body, head) = (self.body.on(tape), self.head.on(tape));
         let encode = |cell: &C, sentences: &Padded| {
@@ -62,7 +63,7 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
         let (first, second) = (encode(&self.first, first), encode(&self.second, second));
         let apart = body.distance(first, second).square().insert_axis(1);
         let joined = self.join.forward_in(&body, &[first, second], Some(apart));
-        // Where body and head are one geometry, this is the Möbius version of φ.
+        // If body and head have the same geometry, this is the Möbius version of φ.
         let seen = head.exp0(self.feed_forward.apply(body.log0(joined)));
         [seen, self.regression.forward_in(&head, seen)]
     }
@@ -75,7 +76,7 @@ pub(super) fn side_by_side(pairs: &[&Pair]) -> ([Padded; 2], Vec<u32>) {
     ([first, second], pairs.iter().map(|pair| pair.class).collect())
 }
 
-/// Pairs that are classified together.
+/// Number of pairs that are classified together.
 const CLASSIFIED_TOGETHER: usize = 512;
 
 pub(super) fn classify<T, B, H, C>(

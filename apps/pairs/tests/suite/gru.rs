@@ -1,4 +1,4 @@
-//! The application `gru` from the outside: results, files, resumption, and what bad input gets.
+//! The application `gru` from the outside: results, files, resumption, and errors for bad input.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ fn metrics(dir: &str) -> Metrics {
     crate::common::metrics(dir)
 }
 
-/// Few pairs, fewer to select by and test on than `--data prefix` has: class yes if the second sentence ends as the
-/// first.
+/// Few pairs, and fewer for validation and testing than with `--data prefix`. The class is yes if the
+/// second sentence ends like the first.
 fn echoes(d: &Dir) -> String {
     let mut text = String::new();
     for i in 0..600_u32 {
@@ -171,14 +171,15 @@ fn bad_input_is_named() {
     assert!(fails(&[&train[..], &["--resume"]].concat()).contains("damaged checkpoint"));
 }
 
-/// What was written before is still there.
+/// Earlier output is kept.
 #[test]
 fn a_loss_that_is_no_number_stops_training() {
     let d = Dir::new();
     let file = echoes(&d);
     for model in ["euclidean-rnn", "hyperbolic-gru"] {
         let out = d.path(model);
-        // Checkpoints at every step: that of the step before the last leads to no number, and is not kept.
+        // Checkpoints at every step. The one before the last step leads to a loss that is not finite,
+        // and is not kept.
         let args = ["--data", &file, "--model", model, "--checkpoint-every", "0", "--out", &out];
         let args = [&args[..], &SHORT[..], &["--lr", "1e30"]].concat();
         let line = GRU.diverges(&args);
@@ -195,7 +196,8 @@ fn a_second_run_in_one_directory_is_refused() {
     GRU.is_refused_in_a_held_directory(&["--data", &echoes(&d)], &d.path("out"));
 }
 
-/// The parameters of a run with another seed have the shapes of this one's, and nothing else would show.
+/// The parameters of a run with another seed have the same shapes. So only the name of the run can
+/// reveal them.
 #[test]
 fn the_model_of_another_run_is_not_tested() {
     let d = Dir::new();
@@ -214,7 +216,7 @@ fn the_model_of_another_run_is_not_tested() {
     assert!(error.ends_with(end) && output.status.code() == Some(2), "{error}");
 }
 
-/// A reader that went away ends nothing but the printing.
+/// If the reader closes the outputs, only the printing ends.
 #[test]
 fn closed_outputs_end_nothing() {
     let d = Dir::new();

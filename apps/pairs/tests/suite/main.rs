@@ -8,5 +8,5 @@ mod gru;
 #[path = "../../../tests/pictures.rs"]
 mod pictures;
 
-/// Each with the arguments that it cannot do without.
+/// Each application with the arguments that it requires.
 const APPS: [(&str, &[&str]); 1] = [(env!("CARGO_BIN_EXE_gru"), &[])];
