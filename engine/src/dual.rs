@@ -29,6 +29,9 @@ pub struct Dual<S, const N: usize> {
     pub partials: [S; N],
 }
 
+/// A number with its derivative by one argument, each with its tangent in some direction.
+pub(crate) type Nested = Dual<Dual<f64, 1>, 1>;
+
 impl<S: Scalar, const N: usize> Dual<S, N> {
     /// The `N` independent variables at the given values.
     #[inline(always)]

@@ -4,6 +4,7 @@
 //! its readers is compiled for each formula: what is compiled is the scalar function, a few times.
 
 use crate::compiled::{Compiled, RowKernel, RowKernels};
+use crate::dual::Nested;
 use crate::lanes::array;
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
 use crate::simd::{F64x4, Register, dispatch_lanes};
@@ -23,9 +24,6 @@ const PAIRS: usize = BASIS * (BASIS + 1) / 2;
 
 /// One number of several rows, a row in each lane.
 pub(crate) type Number = Lanes<ROWS>;
-
-/// A number with its derivative by one argument, each with its tangent in some direction.
-pub(crate) type Nested = Dual<Dual<f64, 1>, 1>;
 
 /// A row formula as data. `F::plan()` is that of a [`RowFormula`].
 pub struct RowPlan {
@@ -339,7 +337,8 @@ fn nested<F, const V: usize, const B: usize, const I: usize, const O: usize>(
 /// Scalar functions on an x86-64 processor without AVX2: number by number, by the function that forward mode takes. The
 /// same bits, slowly; a copy of every formula for such processors would take long to compile.
 mod baseline {
-    use super::{Nested, Number, ROWS, RowPlan};
+    use super::{Number, ROWS, RowPlan};
+    use crate::dual::Nested;
     use crate::{Dual, Scalar};
 
     fn still(value: f64) -> Nested {

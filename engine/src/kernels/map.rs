@@ -7,6 +7,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::compiled::{self, Compiled};
+use crate::dual::Nested;
 use crate::kernels::line::{line_add, line_of, line_total};
 use crate::kernels::pieces::{Place, for_each_piece};
 use crate::lanes::array;
@@ -327,11 +328,8 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for ErasedMap<F, K
         _out: Var<'t, T>,
         tangents: &[Option<Var<'t, T>>],
     ) -> Var<'t, T> {
-        let present = array(false, |k| tangents[k].is_some());
-        let mut operands: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(inputs);
-        operands.extend(tangents.iter().flatten().copied());
-        let derivative = Arc::new(MapDerivative::<F, K> { present, formula: PhantomData });
-        inputs[0].tape().shared_operation(derivative, &operands)
+        let nested = |x: &[Nested]| F::eval(array(Nested::zero(), |k| x[k]));
+        MapDerivative::record(F::NAME, nested, inputs, tangents)
     }
 }
 
@@ -370,27 +368,47 @@ fn gradients<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(
 }
 
 /// The derivative of a formula along tangents. Its operands are those of the formula, then the tangents
-/// that are not zero. Its own reverse pass uses nested dual numbers.
-struct MapDerivative<F, const K: usize> {
-    present: [bool; K],
-    formula: PhantomData<fn() -> F>,
+/// that are not zero. Both passes take the formula on nested dual numbers, one partial derivative at a time.
+struct MapDerivative {
+    name: &'static str,
+    nested: fn(&[Nested]) -> Nested,
+    /// Which operands have a tangent.
+    present: SmallVec<[bool; 6]>,
 }
 
-impl<F: MapFormula<K>, const K: usize> MapDerivative<F, K> {
+impl MapDerivative {
+    #[track_caller]
+    fn record<'t, T: Float>(
+        name: &'static str,
+        nested: fn(&[Nested]) -> Nested,
+        inputs: &[Var<'t, T>],
+        tangents: &[Option<Var<'t, T>>],
+    ) -> Var<'t, T> {
+        let present = tangents.iter().map(Option::is_some).collect();
+        let mut operands: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(inputs);
+        operands.extend(tangents.iter().flatten().copied());
+        inputs[0].tape().shared_operation(Arc::new(MapDerivative { name, nested, present }), &operands)
+    }
+
     /// Operands with their tangents at an output position.
-    fn at<T: Float>(&self, operands: &[Elements<'_, T>], p: usize) -> [Dual<f64, 1>; K] {
-        let mut tangents = operands[K..].iter();
-        let mut read = |e: &Elements<'_, T>| e.data[e.read.at(p)].to_f64();
-        array(Dual::constant(0.0), |k| {
-            let tangent = if self.present[k] { tangents.next().map_or(0.0, &mut read) } else { 0.0 };
-            Dual { value: read(&operands[k]), partials: [tangent] }
-        })
+    fn at<T: Float>(&self, operands: &[Elements<'_, T>], p: usize) -> SmallVec<[Nested; 6]> {
+        let (operands, tangents) = operands.split_at(self.present.len());
+        let mut tangents = tangents.iter();
+        let read = |e: &Elements<'_, T>| e.data[e.read.at(p)].to_f64();
+        let nested = |(operand, &present): (&Elements<'_, T>, &bool)| {
+            let tangent = if present { tangents.next().map_or(0.0, read) } else { 0.0 };
+            Dual {
+                value: Dual { value: read(operand), partials: [tangent] },
+                partials: [Dual::constant(0.0)],
+            }
+        };
+        operands.iter().zip(&self.present).map(nested).collect()
     }
 }
 
-impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for MapDerivative<F, K> {
+impl<T: Float> Operation<T> for MapDerivative {
     fn name(&self) -> &'static str {
-        F::NAME
+        self.name
     }
 
     fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
@@ -401,7 +419,7 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for MapDerivative<
         let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
         let operands = Elements::of(inputs, &shape);
         for (p, y) in out.iter_mut().enumerate() {
-            *y = T::nearest(F::eval(self.at(&operands, p)).partials[0]);
+            *y = T::nearest((self.nested)(&self.at(&operands, p)).value.partials[0]);
         }
     }
 
@@ -422,10 +440,12 @@ impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for MapDerivative<
             }
         };
         for (p, g) in g.iter().enumerate() {
-            let y = F::eval(Dual::variables(self.at(&operands, p)));
-            let mut of_tangent = K;
-            for k in 0..K {
-                let Dual { value: first, partials: [second] } = y.partials[k];
+            let mut x = self.at(&operands, p);
+            let mut of_tangent = x.len();
+            for k in 0..x.len() {
+                x[k].partials = [Dual::constant(1.0)];
+                let Dual { value: first, partials: [second] } = (self.nested)(&x).partials[0];
+                x[k].partials = [Dual::constant(0.0)];
                 add(k, p, g.to_f64() * second);
                 if self.present[k] {
                     add(of_tangent, p, g.to_f64() * first);

@@ -8,22 +8,15 @@ use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::pieces::Piece;
 use crate::lanes::unrolled;
 use crate::row_formula::{Metric, RowFormula};
-use crate::row_plan::{Receiver, has_apart, has_ends, leaves, of_invariant, paired, share, share_of};
-use crate::simd::{Block, LANES, add, dispatch_lanes, for_each_block, read, write};
-use crate::{Dual, Float, Lanes, Scalar};
+use crate::row_plan::{
+    Number, ROWS, Receiver, has_apart, has_ends, leaves, of_invariant, paired, share, share_of,
+};
+use crate::simd::{Block, LANES, add, for_each_block, read, write};
+use crate::{Float, Scalar};
 
-/// The reverse pass of a piece, `R` rows at a time.
+/// The reverse pass of a piece, [`ROWS`] rows at a time.
 #[inline(always)]
-pub(super) fn backward_piece<
-    F,
-    T,
-    S,
-    const V: usize,
-    const B: usize,
-    const I: usize,
-    const O: usize,
-    const R: usize,
->(
+pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
     piece: &mut Piece<'_, T>,
@@ -39,23 +32,41 @@ pub(super) fn backward_piece<
     let n = g.len() / of_row;
     let (places, of_parameters) = piece.places.split_at_mut(V);
     let mut gradients = gradients_of::<T, V>(vectors, places, n);
-    let mut survey = Survey::<S, B, I, O, R>::new();
-    let mut rows = [[[[].as_slice(); V]; R]; GROUPS];
-    let mut read = [Rows::<Lanes<R>, I, O>::new(); GROUPS];
-    let mut shares = [Shares::<Lanes<R>, V, B>::new(); GROUPS];
+    let mut survey = Survey::<S, B, I, O>::new();
+    let mut rows = [[[[].as_slice(); V]; ROWS]; GROUPS];
+    let zero = Number::splat(0.0);
+    let mut read = [Rows::<I>::new(); GROUPS];
+    let mut values = [[zero; I]; GROUPS];
+    let mut upstream = [[zero; O]; GROUPS];
+    let mut outputs = [[zero; O]; GROUPS];
+    let mut cotangents = [[zero; I]; GROUPS];
+    let mut shares = Shares::<Number, V, B>::new();
     let most = if width * size_of::<T>() <= NARROW { GROUPS } else { 1 };
-    for start in piece.range.clone().step_by(most * R) {
-        let groups = groups::<R>(start, piece.range.end, most);
+    for start in piece.range.clone().step_by(most * ROWS) {
+        let groups = groups(start, piece.range.end, most);
         for (group, at) in groups.clone().enumerate() {
-            rows_at::<T, V, R>(vectors, &at, width, &mut rows[group]);
+            rows_at::<T, V>(vectors, &at, width, &mut rows[group]);
             let g = &g[at.start * of_row..at.end * of_row];
             read[group].read_parameters(parameters, &at);
-            survey.read::<F, T, V>(&rows[group][..at.len()], width, Some(g), &mut read[group]);
+            let (rows, values) = (&rows[group][..at.len()], &mut values[group]);
+            survey.read::<F, T, V>(rows, width, Some(g), &mut read[group], values, &mut upstream[group]);
         }
         let count = groups.len();
-        cotangents::<F, V, B, I, O, R>(&read[..count], &mut shares[..count]);
+        (F::plan().functions.slopes)(
+            values[..count].as_flattened(),
+            upstream[..count].as_flattened(),
+            outputs[..count].as_flattened_mut(),
+            cotangents[..count].as_flattened_mut(),
+        );
         for (group, at) in groups.enumerate() {
-            let (rows, shares) = (&rows[group], &shares[group]);
+            shares_of::<F, V, B, I, O>(
+                &values[group],
+                &read[group],
+                &outputs[group],
+                &cotangents[group],
+                &mut shares,
+            );
+            let rows = &rows[group];
             for (l, p) in at.clone().enumerate() {
                 let mut starts = [0; V];
                 for i in 0..V {
@@ -65,65 +76,36 @@ pub(super) fn backward_piece<
                     }
                 }
                 let g = &g[p * of_row..][..of_row];
-                distribute::<F, T, S, V, B, I, O, R>(&rows[l], &mut gradients, &starts, shares, l, g);
+                distribute::<F, T, S, V, B, I, O>(&rows[l], &mut gradients, &starts, &shares, l, g);
             }
             give_parameters(parameters, of_parameters, n, at, &shares.of_params);
         }
     }
 }
 
-/// The shares, of several groups of rows: as [`evaluate`](super::evaluate), in a function of its own.
-#[inline(never)]
-fn cotangents<F, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
-    read: &[Rows<Lanes<R>, I, O>],
-    of_rows: &mut [Shares<Lanes<R>, V, B>],
+/// The shares of a group of rows: as [`Shares::compute`], with all that a plan says known to the compiler.
+#[inline(always)]
+fn shares_of<F, const V: usize, const B: usize, const I: usize, const O: usize>(
+    values: &[Number; I],
+    rows: &Rows<I>,
+    outputs: &[Number; O],
+    cotangents: &[Number; I],
+    shares: &mut Shares<Number, V, B>,
 ) where
     F: RowFormula<V, B, I, O>,
 {
-    if R == 1 {
-        for (read, of_rows) in read.iter().zip(of_rows) {
-            *of_rows = shares::<F, Lanes<R>, V, B, I, O>(read);
-        }
-        return;
-    }
-    dispatch_lanes(
-        of_rows,
-        #[inline(always)]
-        |of_rows| {
-            for (read, of_rows) in read.iter().zip(of_rows) {
-                *of_rows = shares::<F, Lanes<R>, V, B, I, O>(read);
-            }
-        },
-        |_| unreachable!("several lanes only with AVX2"),
-    )
-}
-
-/// The shares, in any scalar.
-#[inline(always)]
-fn shares<F, S, const V: usize, const B: usize, const I: usize, const O: usize>(
-    rows: &Rows<S, I, O>,
-) -> Shares<S, V, B>
-where
-    F: RowFormula<V, B, I, O>,
-    S: Scalar,
-{
-    let zero = S::zero();
-    let outputs = F::eval(Dual::variables(rows.values));
+    let zero = Number::splat(0.0);
     // Cotangents of the invariants, as a symmetric matrix over the basis and one number per parameter.
     let mut pairs = [[zero; B]; B];
-    let mut shares = Shares::new();
+    *shares = Shares::new();
     let (of_params, of_ends) = (&mut shares.of_params, &mut shares.of_ends);
     unrolled::<I>(
         #[inline(always)]
         |k| {
-            let mut w = zero;
-            for o in 0..O {
-                w = w + rows.upstream[o] * outputs[o].partials[k];
-            }
             of_invariant(
                 F::INVARIANTS[k],
-                w,
-                rows.values[k],
+                cotangents[k],
+                values[k],
                 &rows.products[k],
                 rows.params[0],
                 #[inline(always)]
@@ -140,7 +122,8 @@ where
         for b in 0..B {
             for apart in 0..2 {
                 let Some([sign, lowered]) = share_of(F::BASIS[b], F::METRIC, apart, i) else { continue };
-                let (sign, lowered) = (S::constant(f64::from(sign)), S::constant(f64::from(lowered)));
+                let (sign, lowered) =
+                    (Number::constant(f64::from(sign)), Number::constant(f64::from(lowered)));
                 for a in 0..B {
                     if leaves(F::METRIC, apart) && paired(&F::INVARIANTS, a, b) {
                         let of_basis = &mut shares.of_basis[apart][i][a];
@@ -149,21 +132,20 @@ where
                 }
                 if F::VECTOR {
                     let of_upstream = &mut shares.of_upstream[apart][i];
-                    *of_upstream = *of_upstream + sign * outputs[b].value;
+                    *of_upstream = *of_upstream + sign * outputs[b];
                 }
             }
         }
     }
-    shares
 }
 
 /// The cotangents of the inputs of a row, in lane `l` of the shares. `g` is the row's upstream cotangent.
 #[inline(always)]
-fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize, const R: usize>(
+fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
     row: &Row<'_, T, V>,
     gradients: &mut [Option<Gradient<'_, T>>; V],
     starts: &[usize; V],
-    shares: &Shares<Lanes<R>, V, B>,
+    shares: &Shares<Number, V, B>,
     l: usize,
     g: &[T],
 ) where

@@ -8,20 +8,20 @@ use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::wedge;
 use crate::lanes::unrolled;
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector, has_invariant};
-use crate::row_plan::multiplies;
+use crate::row_plan::{Number, ROWS, multiplies};
 use crate::simd::{Block, for_each_block};
-use crate::{Float, Lanes, Scalar};
+use crate::{Float, Scalar};
 
 /// The inputs of one row.
 pub(super) type Row<'a, T, const V: usize> = [&'a [T]; V];
 
-/// The inputs of each of some row positions, at most `R`.
+/// The inputs of each of some row positions, at most [`ROWS`].
 #[inline(always)]
-pub(super) fn rows_at<'a, T, const V: usize, const R: usize>(
+pub(super) fn rows_at<'a, T, const V: usize>(
     vectors: &[Operand<'a, T>; V],
     at: &Range<usize>,
     width: usize,
-    rows: &mut [Row<'a, T, V>; R],
+    rows: &mut [Row<'a, T, V>; ROWS],
 ) {
     let mut in_step = [false; V];
     for i in 0..V {
@@ -65,70 +65,68 @@ where
     basis
 }
 
-/// What rows are to a formula: one row, or one in each lane.
+/// What is kept of rows beside the invariants, a row in each lane.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<S, const I: usize, const O: usize> {
-    /// The arguments of the formula.
-    pub(crate) values: [S; I],
-    /// What their derivatives are made of: the squared norm behind a margin, the norm behind a component, the
-    /// products behind a wedge.
-    pub(crate) products: [[S; 4]; I],
-    /// The inner products of the basis vectors with the upstream cotangent, if there is one.
-    pub(crate) upstream: [S; O],
-    pub(crate) params: [S; PARAMS],
+pub(super) struct Rows<const I: usize> {
+    /// What the derivatives of the invariants are made of: the squared norm behind a margin, the norm behind a component,
+    /// the products behind a wedge.
+    pub(super) products: [[Number; 4]; I],
+    pub(super) params: [Number; PARAMS],
 }
 
-impl<const I: usize, const O: usize, const R: usize> Rows<Lanes<R>, I, O> {
+impl<const I: usize> Rows<I> {
     #[inline(always)]
-    pub(crate) fn new() -> Self {
-        let zero = Lanes::splat(0.0);
-        Rows { values: [zero; I], products: [[zero; 4]; I], upstream: [zero; O], params: [zero; PARAMS] }
+    pub(super) fn new() -> Self {
+        let zero = Number::splat(0.0);
+        Rows { products: [[zero; 4]; I], params: [zero; PARAMS] }
     }
 
     /// Reads the parameters of some positions.
     #[inline(always)]
     pub(super) fn read_parameters(&mut self, parameters: &[Parameter<'_>], at: &Range<usize>) {
         for (param, parameter) in self.params.iter_mut().zip(parameters) {
-            for l in 0..R {
+            for l in 0..ROWS {
                 param.set(l, parameter.at((at.start + l).min(at.end - 1)));
             }
         }
     }
 }
 
-/// Reads rows, `R` at a time. Made once for all of them: what earlier rows leave behind is overwritten or not looked at.
-pub(crate) struct Survey<S, const B: usize, const I: usize, const O: usize, const R: usize> {
+/// Reads rows, [`ROWS`] at a time. Made once for all of them: what earlier rows leave behind is overwritten or not looked at.
+pub(super) struct Survey<S, const B: usize, const I: usize, const O: usize> {
     /// Inner products of basis vectors, of each row, before they are summed over the lanes of a block.
-    dots: [[[S; R]; B]; B],
-    accurate: [[Compensated<S>; R]; I],
+    dots: [[[S; ROWS]; B]; B],
+    accurate: [[Compensated<S>; ROWS]; I],
     /// Those of a component with its norm, and what is left of a wedge.
-    parts: [[[S; R]; 3]; I],
-    upstream: [[S; R]; O],
-    units: [Lanes<R>; B],
+    parts: [[[S; ROWS]; 3]; I],
+    upstream: [[S; ROWS]; O],
+    units: [Number; B],
 }
 
-impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> Survey<S, B, I, O, R> {
+impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O> {
     #[inline(always)]
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let zero = S::splat(0.0);
         Survey {
-            dots: [[[zero; R]; B]; B],
-            accurate: [[Compensated::default(); R]; I],
-            parts: [[[zero; R]; 3]; I],
-            upstream: [[zero; R]; O],
-            units: [Lanes::splat(0.0); B],
+            dots: [[[zero; ROWS]; B]; B],
+            accurate: [[Compensated::default(); ROWS]; I],
+            parts: [[[zero; ROWS]; 3]; I],
+            upstream: [[zero; ROWS]; O],
+            units: [Number::splat(0.0); B],
         }
     }
 
     /// Reads some rows into `read`, whose parameters are there already; `upstream` has their cotangents one after another,
     /// of the results' width.
     #[inline(always)]
-    pub(crate) fn read<F, T, const V: usize>(
+    pub(super) fn read<F, T, const V: usize>(
         &mut self,
         rows: &[Row<'_, T, V>],
         width: usize,
         upstream: Option<&[T]>,
-        read: &mut Rows<Lanes<R>, I, O>,
+        read: &mut Rows<I>,
+        values: &mut [Number; I],
+        upstreams: &mut [Number; O],
     ) where
         F: RowFormula<V, B, I, O>,
         T: Float,
@@ -190,8 +188,8 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                     Invariant::Along(..) => {
                         (self.parts[k][0][l], self.parts[k][1][l]) = (parts[k][0], parts[k][1])
                     }
-                    Invariant::First(i) => read.values[k].set(l, row[i][0].to_f64()),
-                    Invariant::Last(i) => read.values[k].set(l, row[i][width - 1].to_f64()),
+                    Invariant::First(i) => values[k].set(l, row[i][0].to_f64()),
+                    Invariant::Last(i) => values[k].set(l, row[i][width - 1].to_f64()),
                     _ => {}
                 },
             );
@@ -205,15 +203,15 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                     if F::VECTOR {
                         self.upstream[b][l] = of_upstream[b];
                     } else {
-                        read.upstream[b].set(l, g[l].to_f64());
+                        upstreams[b].set(l, g[l].to_f64());
                     }
                 }
             }
         }
-        self.invariants::<F, T, V>(rows, needed, read);
+        self.invariants::<F, T, V>(rows, needed, read, values);
         if F::VECTOR && upstream.is_some() {
             for b in 0..O {
-                read.upstream[b] = S::sums(&self.upstream[b]);
+                upstreams[b] = S::sums(&self.upstream[b]);
             }
         }
     }
@@ -224,12 +222,13 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
         &mut self,
         rows: &[Row<'_, T, V>],
         needed: [[bool; B]; B],
-        read: &mut Rows<Lanes<R>, I, O>,
+        read: &mut Rows<I>,
+        values: &mut [Number; I],
     ) where
         F: RowFormula<V, B, I, O>,
         T: Float,
     {
-        let mut dots = [[Lanes::splat(0.0); B]; B];
+        let mut dots = [[Number::splat(0.0); B]; B];
         for a in 0..B {
             for b in a..B {
                 if needed[a][b] {
@@ -242,11 +241,11 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
             #[inline(always)]
             |k| {
                 let products = &mut read.products[k];
-                read.values[k] = match F::INVARIANTS[k] {
+                values[k] = match F::INVARIANTS[k] {
                     Invariant::Dot(a, b) => dot(a, b),
-                    Invariant::Accurate(..) => Compensated::totals::<T, R>(&self.accurate[k]).value(),
+                    Invariant::Accurate(..) => Compensated::totals::<T, ROWS>(&self.accurate[k]).value(),
                     Invariant::Margin(_) => {
-                        let square = Compensated::totals::<T, R>(&self.accurate[k]);
+                        let square = Compensated::totals::<T, ROWS>(&self.accurate[k]);
                         products[0] = square.sum;
                         square.margin(read.params[0])
                     }
@@ -254,7 +253,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                         let norm = S::sums(&self.parts[k][1]).sqrt();
                         let component = S::sums(&self.parts[k][0]) / norm * self.units[a];
                         products[0] = norm * self.units[b];
-                        Scalar::select(Lanes::splat(0.0).lt(norm), component, norm)
+                        Scalar::select(Number::splat(0.0).lt(norm), component, norm)
                     }
                     Invariant::Wedge(a, b, c) => {
                         *products = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
@@ -282,14 +281,14 @@ impl<S: Block, const B: usize, const I: usize, const O: usize, const R: usize> S
                         }
                     }
                     Invariant::Param(q) => read.params[q],
-                    Invariant::Epsilon => Lanes::splat(T::EPSILON),
-                    Invariant::First(_) | Invariant::Last(_) => read.values[k],
+                    Invariant::Epsilon => Number::splat(T::EPSILON),
+                    Invariant::First(_) | Invariant::Last(_) => values[k],
                 };
             },
         );
         // Lanes without a row of their own compute the first one's again.
-        for l in rows.len()..R {
-            for value in &mut read.values {
+        for l in rows.len()..ROWS {
+            for value in values.iter_mut() {
                 value.set(l, value.get(0));
             }
         }
