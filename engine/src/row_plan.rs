@@ -80,6 +80,8 @@ pub(crate) struct Layout {
     pairs: [(usize, usize); PAIRS],
     count: usize,
     position: [[usize; BASIS]; BASIS],
+    /// Which basis vectors some invariant is of together.
+    pub(crate) paired: [[bool; BASIS]; BASIS],
     /// Which basis vectors the cotangent of each input is made of.
     pub(crate) receives: [[bool; BASIS]; VECTORS],
     /// Whether a coordinate at an end of the row is treated apart.
@@ -96,6 +98,7 @@ impl Layout {
         assert!(invariants.len() <= INVARIANTS, "a row formula has at most 12 invariants");
         let (mut pairs, mut count) = ([(0, 0); PAIRS], 0);
         let mut position = [[0; BASIS]; BASIS];
+        let mut with = [[false; BASIS]; BASIS];
         let mut receives = [[false; BASIS]; VECTORS];
         let mut a = 0;
         while a < basis.len() {
@@ -107,9 +110,10 @@ impl Layout {
                     position[b][a] = count;
                     count += 1;
                 }
+                with[a][b] = paired(invariants, a, b);
                 let mut i = 0;
                 while i < vectors {
-                    receives[i][a] |= share(basis[b], i) != 0 && paired(invariants, a, b);
+                    receives[i][a] |= share(basis[b], i) != 0 && with[a][b];
                     i += 1;
                 }
                 b += 1;
@@ -117,7 +121,15 @@ impl Layout {
             a += 1;
         }
         let ends = has_ends(invariants);
-        Layout { pairs, count, position, receives, apart: ends || has_apart(metric, basis), ends }
+        Layout {
+            pairs,
+            count,
+            position,
+            paired: with,
+            receives,
+            apart: ends || has_apart(metric, basis),
+            ends,
+        }
     }
 
     /// The inner products of basis vectors that are asked for; the first number is at most the second.

@@ -86,7 +86,7 @@ impl<S: Scalar> Shares<S, VECTORS, BASIS> {
                     let Some([sign, lowered]) = share_of(vector, plan.metric, apart, i) else { continue };
                     if leaves(plan.metric, apart) {
                         let lowered = S::constant(f64::from(lowered));
-                        for a in 0..count {
+                        for a in (0..count).filter(|&a| plan.layout.paired[b][a]) {
                             of_basis[a] = of_basis[a] + lowered * pairs[b][a];
                         }
                     }
