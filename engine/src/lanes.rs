@@ -7,7 +7,7 @@
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::elementary::{self as e, Element};
-use crate::simd::{dispatch, dispatch_widest};
+use crate::simd::{dispatch_lanes, dispatch_wide};
 use crate::{Float, Scalar};
 
 /// `R` numbers, `f64` or `f32`, computed with side by side.
@@ -212,18 +212,31 @@ const CALLED: usize = 4;
 /// Bytes of a register of AVX2.
 const REGISTER: usize = 32;
 
-/// An elementary function, with the registers that the lanes fill.
+/// An elementary function, with the registers that the lanes fill. On an x86-64 processor without them it is computed
+/// lane by lane: vector code without vector instructions is long, and compiled for every function.
 #[inline(always)]
-fn dispatched<const R: usize, E: Element, Y>(x: Lanes<R, E>, f: impl FnOnce(Lanes<R, E>) -> Y) -> Y {
+fn dispatched<const R: usize, E: Element, Y>(
+    x: Lanes<R, E>,
+    wide: impl Fn(Lanes<R, E>) -> Y,
+    lane_by_lane: impl Fn(Lanes<R, E>) -> Y,
+) -> Y {
     if size_of::<Lanes<R, E>>() > REGISTER {
-        dispatch_widest(
+        dispatch_wide(
+            x,
             #[inline(always)]
-            || f(x),
+            |x| wide(x),
+            #[inline(always)]
+            |x| wide(x),
+            #[inline(always)]
+            |x| if R > 1 && cfg!(target_arch = "x86_64") { lane_by_lane(x) } else { wide(x) },
         )
     } else {
-        dispatch(
+        dispatch_lanes(
+            x,
             #[inline(always)]
-            || f(x),
+            |x| wide(x),
+            #[inline(always)]
+            |x| if R > 1 && cfg!(target_arch = "x86_64") { lane_by_lane(x) } else { wide(x) },
         )
     }
 }
@@ -247,18 +260,35 @@ macro_rules! out_of_line {
     };
     (@implement $t:ident $width:literal $trait:ident ($($name:ident)*; $($pair:ident)*)) => {
         impl $trait<$width> for $t {
-            $( out_of_line!(@one $t $width $name Lanes<$width, $t>); )*
-            $( out_of_line!(@one $t $width $pair (Lanes<$width, $t>, Lanes<$width, $t>)); )*
-        }
-    };
-    (@one $t:ident $width:literal $name:ident $result:ty) => {
-        #[inline(never)]
-        fn $name(x: Lanes<$width, $t>) -> $result {
-            dispatched(
-                x,
-                #[inline(always)]
-                |x| e::$name(x),
-            )
+            $(
+                #[inline(never)]
+                fn $name(x: Lanes<$width, $t>) -> Lanes<$width, $t> {
+                    dispatched(
+                        x,
+                        #[inline(always)]
+                        |x| e::$name(x),
+                        |x| x.map(|x| <$t as $trait<1>>::$name(Lanes([x])).0[0]),
+                    )
+                }
+            )*
+            $(
+                #[inline(never)]
+                fn $pair(x: Lanes<$width, $t>) -> (Lanes<$width, $t>, Lanes<$width, $t>) {
+                    dispatched(
+                        x,
+                        #[inline(always)]
+                        |x| e::$pair(x),
+                        |x| {
+                            let mut pairs = (x, x);
+                            for l in 0..$width {
+                                let (a, b) = <$t as $trait<1>>::$pair(Lanes([x.0[l]]));
+                                (pairs.0.0[l], pairs.1.0[l]) = (a.0[0], b.0[0]);
+                            }
+                            pairs
+                        },
+                    )
+                }
+            )*
         }
     };
 }

@@ -104,17 +104,6 @@ pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// As [`dispatch`], compiled for AVX-512 where the processor has that.
-#[inline(always)]
-pub(crate) fn dispatch_widest<R>(work: impl FnOnce() -> R) -> R {
-    #[cfg(target_arch = "x86_64")]
-    if in_use() == Level::Avx512 {
-        // SAFETY: the processor has the features that the entry is compiled for.
-        return unsafe { avx512(work) };
-    }
-    dispatch(work)
-}
-
 /// Runs `vector` on a state, compiled for AVX2 + FMA, where the processor has both, else `scalar`: the same work on
 /// one lane, which is much less code for every formula.
 #[inline(always)]
