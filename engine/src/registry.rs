@@ -3,8 +3,10 @@
 //! Lists of formulas ([`crate::formulas::ALL`] and those of other crates) let one test compare all evaluations of
 //! each: plain, dual, lanes, traced, as a kernel of the tape, and finite differences.
 
+use crate::dual::Nested;
 use crate::kernels::gram::entries;
 use crate::lanes::array;
+use crate::row_plan::{Number, ROWS};
 use crate::{
     Dual, Expression, Invariant, Lanes, MapFormula, Metric, Operation, PairFormula, Pairing, RowFormula,
     RowPlan, Scalar, Trace, Vector, domain,
@@ -121,11 +123,15 @@ fn lanes<E: Erase>(arguments: &[f64]) -> Vec<f64> {
     E::eval(&arguments).into_iter().map(|y| y.get(3)).collect()
 }
 
-/// One partial derivative at a time.
 fn dual<E: Erase>(arguments: &[f64]) -> Vec<Derivatives> {
+    dual_by(arguments, E::eval)
+}
+
+/// One partial derivative at a time.
+fn dual_by(arguments: &[f64], eval: impl Fn(&[Dual<f64, 1>]) -> Vec<Dual<f64, 1>>) -> Vec<Derivatives> {
     let along = |k: usize| {
         let seed = |(i, &value): (usize, &f64)| Dual { value, partials: [if i == k { 1.0 } else { 0.0 }] };
-        E::eval(&arguments.iter().enumerate().map(seed).collect::<Vec<Dual<f64, 1>>>())
+        eval(&arguments.iter().enumerate().map(seed).collect::<Vec<_>>())
     };
     let mut results: Vec<Derivatives> = Vec::new();
     for k in 0..arguments.len() {
@@ -187,14 +193,22 @@ impl Formula {
         sample: Sample,
         params: &'static [Range],
     ) -> Self {
-        Formula::new::<OfRow<F, V, B, I, O>>(
-            F::NAME,
-            Kind::Row { plan: F::plan, params, sample },
-            I,
-            || Expression::trace(I, OfRow::<F, V, B, I, O>::eval::<Trace>),
-            || (entries().operation)(F::plan()),
-            || (entries().operation)(F::plan()),
-        )
+        Formula {
+            name: F::NAME,
+            kind: Kind::Row { plan: F::plan, params, sample },
+            arguments: I,
+            plain: OfRow::<F, V, B, I, O>::eval,
+            plain_f32: OfRow::<F, V, B, I, O>::eval,
+            // What is compiled with the formula is what kernels call.
+            lanes: |arguments| F::plan().on_lanes(arguments),
+            dual: |arguments| dual_by(arguments, |x| F::plan().on_dual_numbers(x)),
+            #[cfg(feature = "opencl")]
+            trace: || F::plan().value(),
+            #[cfg(not(feature = "opencl"))]
+            trace: || Expression::trace(I, OfRow::<F, V, B, I, O>::eval::<Trace>),
+            operation_f32: || (entries().operation)(F::plan()),
+            operation_f64: || (entries().operation)(F::plan()),
+        }
     }
 
     /// The entry of a pair formula.
@@ -216,6 +230,22 @@ impl Formula {
 
 /// A row formula in plain loops, for tests.
 impl RowPlan {
+    /// The scalar function of the same arguments in every lane: the last lane's results.
+    fn on_lanes(&self, arguments: &[f64]) -> Vec<f64> {
+        let arguments: Vec<Number> = arguments.iter().map(|&x| Number::splat(x)).collect();
+        let mut outputs = vec![Number::splat(0.0); self.outputs];
+        (self.functions.values)(&arguments, &mut outputs);
+        outputs.into_iter().map(|y| y.get(ROWS - 1)).collect()
+    }
+
+    fn on_dual_numbers(&self, arguments: &[Dual<f64, 1>]) -> Vec<Dual<f64, 1>> {
+        let still = |value: Dual<f64, 1>| Nested { value, partials: [Dual::zero()] };
+        let arguments: Vec<Nested> = arguments.iter().map(|&x| still(x)).collect();
+        let mut outputs = vec![Nested::zero(); self.outputs];
+        (self.functions.nested)(&arguments, &mut outputs);
+        outputs.into_iter().map(|y| y.value).collect()
+    }
+
     /// The basis vectors at some inputs, coordinate by coordinate.
     fn basis_at(&self, vectors: &[&[f64]]) -> Vec<Vec<f64>> {
         let width = vectors[0].len();

@@ -9,6 +9,8 @@ use crate::lanes::array;
 use crate::row_formula::{Invariant, Metric, RowFormula, Vector};
 use crate::simd::{F64x4, Register, dispatch_lanes};
 use crate::{Domain, Dual, Lanes, Scalar};
+#[cfg(feature = "opencl")]
+use crate::{Expression, Trace};
 
 /// Rows that a scalar function takes side by side. Four `f64` are one AVX2 register; with eight, dual numbers spill.
 pub(crate) const ROWS: usize = 4;
@@ -68,7 +70,7 @@ pub(crate) struct Functions {
     pub(crate) nested: fn(&[Nested], &mut [Nested]),
     /// The same as expressions.
     #[cfg(feature = "opencl")]
-    pub(crate) traced: fn(&[Dual<crate::Trace, 1>]) -> Vec<Dual<crate::Trace, 1>>,
+    pub(crate) traced: fn(&[Dual<Trace, 1>]) -> Vec<Dual<Trace, 1>>,
 }
 
 /// From the invariants and the cotangents of the outputs to the outputs and the cotangents of the invariants, of several
@@ -200,6 +202,15 @@ impl RowPlan {
             },
             specialised,
         }
+    }
+
+    /// The scalar function as an expression, from the invariants.
+    #[cfg(feature = "opencl")]
+    pub(crate) fn value(&self) -> Expression {
+        Expression::trace(self.invariants.len(), |x| {
+            let x: Vec<_> = x.iter().map(|&value| Dual { value, partials: [Trace::zero()] }).collect();
+            (self.functions.traced)(&x).into_iter().map(|y| y.value).collect()
+        })
     }
 
     /// The outputs and the cotangents of the invariants of one row, one partial derivative at a time.

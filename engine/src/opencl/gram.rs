@@ -17,21 +17,13 @@ use crate::kernels::operands::{PARAMS, row_shape};
 use crate::kernels::wedge::{WIDE, is_area};
 use crate::row_formula::{Invariant, Metric, Vector};
 use crate::shape::Broadcast;
-use crate::{Domain, Dual, Expression, Float, RowPlan, Scalar, Shape, Trace};
+use crate::{Domain, Expression, Float, RowPlan, Scalar, Shape, Trace};
 
 /// What a work-item does with its coordinates of a row, to the end of the last block of lanes.
 const EACH: &str = "for (ulong c0 = 0; c0 < width; c0 += LANES) for (int l = 0; l < OWN; l++) {\n\
                     const ulong c = c0 + LANE(l);";
 
 impl RowPlan {
-    /// The scalar function, from the invariants.
-    fn value(&self) -> Expression {
-        Expression::trace(self.invariants.len(), |x| {
-            let x: Vec<_> = x.iter().map(|&value| Dual { value, partials: [Trace::zero()] }).collect();
-            (self.functions.traced)(&x).into_iter().map(|y| y.value).collect()
-        })
-    }
-
     /// The [`Shares`], from the invariants, what they are made of, the upstream cotangents and the parameters, one after
     /// another.
     fn shares(&self) -> Expression {
