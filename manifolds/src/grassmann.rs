@@ -13,7 +13,8 @@
 
 use cotangent_engine::{Dual, Float, RowFunction, Rows, Scalar};
 
-use crate::manifold::{Manifold, euclidean_metric};
+use crate::euclidean::euclidean_metric;
+use crate::manifold::Manifold;
 use crate::matrix::{Matrix, matrices};
 use crate::orthonormal::{Retraction, dist_pullback, orthonormal_columns, settle};
 use crate::spectral::Eigen;

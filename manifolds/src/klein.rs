@@ -43,7 +43,7 @@ pub mod formulas {
     use cotangent_engine::scalar::chosen;
     use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
 
-    use crate::busemann::by_components;
+    use crate::ideal::by_components;
     use crate::lorentz::formulas::{distance_of_chord, velocity_of_chord};
     use Invariant::{Accurate, Along, Dot, Margin, Param, Wedge};
     use Vector::{Difference, Input};

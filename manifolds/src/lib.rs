@@ -47,6 +47,7 @@ mod geodesic;
 mod grassmann;
 mod gyroplane;
 mod half_space;
+mod ideal;
 mod isometry;
 mod klein;
 pub mod laws;

@@ -243,7 +243,7 @@ impl<T: Float> Visitor<T> for Check<'_, T> {
         if value.shape() != param.value().shape() {
             let (found, expected) = (value.shape().to_string(), param.value().shape().to_string());
             self.outcome = Err(StateError::Shape { name, found, expected });
-        } else if let Err((row, source)) = crate::param::contains(param.manifold(), value) {
+        } else if let Err((row, source)) = crate::point::contains(param.manifold(), value) {
             self.outcome = Err(StateError::Off { name, row, source });
         }
     }

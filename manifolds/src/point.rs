@@ -186,6 +186,15 @@ impl<M: Manifold, R: Rows> Point<M, R> {
     }
 }
 
+/// Checks that every row is a point; else returns the first that is not.
+pub(crate) fn contains<M: Manifold, T: Float>(
+    manifold: &M,
+    value: &Tensor<T>,
+) -> Result<(), (usize, OffManifold)> {
+    let contains = |(i, row)| manifold.contains(row).map_err(|off| (i, off));
+    if value.is_empty() { Ok(()) } else { value.rows().enumerate().try_for_each(contains) }
+}
+
 impl<M: Manifold, T: Float> Point<M, Row<T>> {
     /// Validates the point.
     ///
@@ -211,7 +220,7 @@ impl<M: Manifold, T: Float> Point<M, Tensor<T>> {
     /// # Errors
     /// The first row that is not a point, and by how much it is off the manifold.
     pub fn checked(self) -> Result<Self, (usize, OffManifold)> {
-        crate::param::contains(&self.manifold, &self.coordinates).map(|()| self)
+        contains(&self.manifold, &self.coordinates).map(|()| self)
     }
 }
 

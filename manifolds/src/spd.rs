@@ -12,7 +12,7 @@ use cotangent_engine::{Float, Row, RowFunction, Rows};
 use crate::euclidean::formulas as euclidean;
 use crate::manifold::{Manifold, OffManifold};
 use crate::matrix::{Matrix, matrices};
-use crate::spectral::{Differential, Eigen, Function, Spectral, unwhiten, whiten};
+use crate::spectral::{Differential, Eigen, Function, Spectral, settle, unwhiten, whiten};
 
 /// The symmetric positive definite n × n matrices, one in each row, row-major; tangent vectors are symmetric
 /// matrices. Operations read the symmetric part of their rows.
@@ -84,32 +84,6 @@ impl Spd {
 
     fn symmetrise<R: Rows>(&self, v: &R) -> R {
         R::row_function(Operation { n: self.n, kind: Kind::Symmetrise }, [v])
-    }
-}
-
-/// A symmetric matrix rounded to storage. If the rounded one is not positive definite, its eigenvalues
-/// are raised to the smallest common bound that makes it so. If it would overflow, it is scaled down.
-/// NaN stays NaN.
-pub(crate) fn settle<T: Float>(x: &Matrix, out: &mut [f64]) {
-    let largest = x.largest();
-    // Its tangent vectors are at most as long as it times the logarithm of the range of T.
-    let limit = T::LARGEST / 4096.0;
-    let x = if largest > limit { x.scale(0.5 * limit / largest) } else { x.sym() };
-    let rounded = x.rounded::<T>();
-    rounded.write(out);
-    if !largest.is_finite() || rounded.is_positive_definite() {
-        return;
-    }
-    let (u, values) = x.eigen();
-    let mut gap = x.rows as f64 * T::EPSILON;
-    let top = values.iter().fold(4.0 / (T::LARGEST * gap), |top, value| value.abs().max(top));
-    loop {
-        let raised = (&u.weigh(|_, j| values[j].max(gap * top)) * &u.t()).sym().rounded::<T>();
-        raised.write(out);
-        if raised.is_positive_definite() {
-            return;
-        }
-        gap *= 2.0;
     }
 }
 

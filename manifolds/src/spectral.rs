@@ -8,7 +8,6 @@
 use cotangent_engine::{Float, RowFunction, Scalar};
 
 use crate::matrix::{Matrix, matrices};
-use crate::spd::settle;
 
 /// Bound on exponents: beyond it e^a times a matrix could leave the range of `f64`.
 const STEEPEST: f64 = 300.0;
@@ -88,6 +87,32 @@ pub(crate) fn whiten(l: &Matrix, v: &Matrix) -> Matrix {
 /// `L⁻ᵀ V L⁻¹` of a symmetric V.
 pub(crate) fn unwhiten(l: &Matrix, v: &Matrix) -> Matrix {
     l.solve_upper(&l.solve_upper(v).t()).sym()
+}
+
+/// A symmetric matrix rounded to storage. If the rounded one is not positive definite, its eigenvalues
+/// are raised to the smallest common bound that makes it so. If it would overflow, it is scaled down.
+/// NaN stays NaN.
+pub(crate) fn settle<T: Float>(x: &Matrix, out: &mut [f64]) {
+    let largest = x.largest();
+    // Its tangent vectors are at most as long as it times the logarithm of the range of T.
+    let limit = T::LARGEST / 4096.0;
+    let x = if largest > limit { x.scale(0.5 * limit / largest) } else { x.sym() };
+    let rounded = x.rounded::<T>();
+    rounded.write(out);
+    if !largest.is_finite() || rounded.is_positive_definite() {
+        return;
+    }
+    let (u, values) = x.eigen();
+    let mut gap = x.rows as f64 * T::EPSILON;
+    let top = values.iter().fold(4.0 / (T::LARGEST * gap), |top, value| value.abs().max(top));
+    loop {
+        let raised = (&u.weigh(|_, j| values[j].max(gap * top)) * &u.t()).sym().rounded::<T>();
+        raised.write(out);
+        if raised.is_positive_definite() {
+            return;
+        }
+        gap *= 2.0;
+    }
 }
 
 /// `exp[a, b] = e^((a+b)/2) sinh(h)/h`, h = (a − b)/2.

@@ -4,7 +4,8 @@
 
 use cotangent_engine::{Float, RowFunction, Rows};
 
-use crate::manifold::{Manifold, euclidean_metric};
+use crate::euclidean::euclidean_metric;
+use crate::manifold::Manifold;
 use crate::matrix::{Matrix, matrices};
 use crate::orthonormal::{Retraction, dist_pullback, nearest, orthonormal_columns, settle};
 

@@ -5,6 +5,7 @@ use std::f64::consts::FRAC_PI_2;
 use cotangent_engine::registry::{Formula, Range, Sample::Ball};
 use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
 
+use super::angle::{half_angle, turn};
 pub use super::busemann::Busemann;
 pub use super::gyroplane::{Gyroplane, Logit, UnidirectionalLogit, UnidirectionalLogits};
 pub use super::gyrovector::{Add, CoAdd, Exp0, Gyration, Log0, Scale};
@@ -33,14 +34,6 @@ impl RowFormula<2, 3, 4, 1> for Dist {
 #[inline(always)]
 fn distance<S: Scalar>(q: S, kappa: S) -> S {
     S::constant(2.0) * q.sqrt() * half_angle(kappa * q)
-}
-
-/// `arcsinc`; where rounding takes its argument beyond 1 (antipodal points, κ > 0), π/2 with slope 0.
-#[inline(always)]
-pub(super) fn half_angle<S: Scalar>(s: S) -> S {
-    let below = s.lt(S::one());
-    let arc = S::select(below, s, S::zero()).arcsinc();
-    S::select(below, arc, S::constant(FRAC_PI_2))
 }
 
 /// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018, eq. 10.
@@ -277,16 +270,6 @@ impl RowFormula<3, 4, 10, 4> for Transport {
             ratio,
         ]
     }
-}
-
-/// Coefficients of x and d = y − x in `gyr[y, ⊖x] v − v`: law 6 in differences,
-/// `(2/D)(A d − κ(κ‖d‖²⟨x, v⟩ + m_x⟨d, v⟩) x)`, `A = κ⟨x, v⟩(m_y − κ‖d‖²) − κ(m_x − 1)⟨d, v⟩`.
-#[inline(always)]
-pub(super) fn turn<S: Scalar>(mx: S, my: S, dd: S, xv: S, dv: S, kappa: S) -> [S; 2] {
-    let factor = S::constant(2.0) * kappa / (mx * my - kappa * dd);
-    let of_d = xv * (my - kappa * dd) - (mx - S::one()) * dv;
-    let of_x = kappa * dd * xv + mx * dv;
-    [-factor * of_x, factor * of_d]
 }
 
 /// Riemannian gradient from the coordinate gradient g: `g/λ_x²`.

@@ -4,7 +4,7 @@
 
 use cotangent_engine::{Invariant, PairFormula, Pairing, RowFormula, Scalar, Vector};
 
-use super::formulas::half_angle;
+use super::angle::half_angle;
 use Invariant::{Dot, Margin, Param};
 use Vector::{Difference, Input};
 

@@ -2,7 +2,7 @@
 
 use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
 
-use super::formulas::{half_angle, turn};
+use super::angle::{half_angle, turn};
 use Invariant::{Dot, Margin, Param};
 use Vector::{Difference, Input, Sum};
 

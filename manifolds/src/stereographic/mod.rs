@@ -11,6 +11,7 @@
 //! and for κ < 0 every term is positive: nothing cancels near the boundary. Every operation below is
 //! written in margins and differences.
 
+mod angle;
 mod busemann;
 mod curved;
 pub mod formulas;
