@@ -10,7 +10,9 @@ use cotangent_manifolds::momentum::Motion;
 use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor, VisitorMut};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::optimiser::{Algorithm, Count, Optimiser, State};
+use crate::algorithm::Algorithm;
+use crate::optimiser::{Count, Optimiser};
+use crate::state::State;
 
 /// Raise this when [`Content`] changes.
 const VERSION: u32 = 2;

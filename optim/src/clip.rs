@@ -4,7 +4,7 @@ use cotangent_engine::{Float, GradientView};
 use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor};
 
 use crate::device;
-use crate::optimiser::GradientSource;
+use crate::gradient_source::GradientSource;
 
 /// Rows of one task.
 const ROWS: usize = 256;

@@ -3,38 +3,13 @@
 use std::ops::Range;
 
 use cotangent_engine::{Device, Elementwise, Float, Scalar, Tape, Tensor, Var};
-use cotangent_manifolds::momentum::{Motion, OnTape};
+use cotangent_manifolds::momentum::Motion;
 use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor};
 
-use crate::optimiser::{Algorithm, GradientSource, State};
+use crate::algorithm::{Algorithm, FactorOnTape};
+use crate::gradient_source::GradientSource;
 use crate::rows::Part;
-
-/// The rows of a factor on a tape, before or after a step. There are no momenta if the algorithm keeps
-/// no state.
-#[doc(hidden)]
-#[derive(Clone, Copy)]
-pub struct FactorOnTape<'t, T: Float> {
-    pub(crate) points: Var<'t, T>,
-    pub(crate) momenta: Option<Var<'t, T>>,
-    pub(crate) moments: [Option<Var<'t, T>>; 2],
-    pub(crate) gradients: Var<'t, T>,
-}
-
-impl<'t, T: Float> FactorOnTape<'t, T> {
-    /// With `K` moments.
-    pub(crate) fn with_moments<const K: usize>(self) -> OnTape<'t, T, K> {
-        let FactorOnTape { points, momenta, moments, gradients } = self;
-        let momenta = momenta.expect("an algorithm with moments keeps momenta");
-        let moments = std::array::from_fn(|k| moments[k].expect("as many as the algorithm keeps"));
-        OnTape { points, momenta, moments, gradients }
-    }
-
-    pub(crate) fn from_moments<const K: usize>(rows: OnTape<'t, T, K>) -> Self {
-        let OnTape { points, momenta, moments, gradients } = rows;
-        let moments = std::array::from_fn(|k| moments.get(k).copied());
-        FactorOnTape { points, momenta: Some(momenta), moments, gradients }
-    }
-}
+use crate::state::State;
 
 /// The first operand where the third is finite, else the second.
 struct Unless;

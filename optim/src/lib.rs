@@ -19,23 +19,28 @@
 
 mod accumulate;
 mod adam;
+mod algorithm;
 mod average;
 pub mod checkpoint;
 pub mod clip;
 mod data_parallel;
 mod device;
 mod error;
+mod gradient_source;
 mod optimiser;
 mod rows;
 mod schedule;
 mod sgd;
 pub mod solvers;
+mod state;
 
 pub use accumulate::Accumulated;
 pub use adam::{Adam, RiemannianAdam};
+pub use algorithm::Algorithm;
 pub use average::{Average, AverageState};
 pub use data_parallel::DataParallel;
 pub use error::OptimError;
-pub use optimiser::{Algorithm, GradientSource, Optimiser};
+pub use gradient_source::GradientSource;
+pub use optimiser::Optimiser;
 pub use schedule::{Plateau, Schedule};
 pub use sgd::{RiemannianSgd, Sgd};
