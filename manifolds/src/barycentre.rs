@@ -29,12 +29,16 @@
 use cotangent_engine::formulas::{Div, Mul, Square};
 use cotangent_engine::{MapFormula, Rows, Scalar};
 
-use crate::manifold::{ConstantCurvature, Scale};
+use crate::euclidean::{self, Euclidean};
+use crate::hyperbolic::half_space::HalfSpace;
+use crate::hyperbolic::isometry::{Hyperbolic, Isometric};
+use crate::hyperbolic::klein::Klein;
+use crate::hyperbolic::lorentz::Lorentz;
+use crate::hyperbolic::stereographic::{self, Stereographic};
+use crate::manifold::{ConstantCurvature, Manifold, Scale};
+use crate::product::Product;
 use crate::sets::Sets;
-use crate::{
-    Euclidean, HalfSpace, Hyperbolic, Isometric, Klein, Lorentz, Manifold, Product, Sphere, Stereographic,
-    euclidean, stereographic,
-};
+use crate::sphere::Sphere;
 
 /// A manifold with a weighted barycentre in closed form.
 ///

@@ -11,8 +11,12 @@
 
 use cotangent_engine::Rows;
 
+use crate::hyperbolic::half_space::HalfSpace;
+use crate::hyperbolic::isometry::Hyperbolic;
+use crate::hyperbolic::klein::Klein;
+use crate::hyperbolic::lorentz::Lorentz;
+use crate::hyperbolic::stereographic::Stereographic;
 use crate::manifold::ConstantCurvature;
-use crate::{HalfSpace, Hyperbolic, Klein, Lorentz, Stereographic};
 
 /// Busemann functions in a model of hyperbolic space.
 ///
@@ -46,26 +50,30 @@ impl Busemann for Stereographic {
     #[track_caller]
     fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
         assert!(self.kappa() < 0.0, "busemann: negative curvature is needed, not {}", self.kappa());
-        R::scalar(crate::stereographic::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
+        R::scalar(
+            crate::hyperbolic::stereographic::formulas::Busemann,
+            [x, omega],
+            [&x.constant(self.kappa())],
+        )
     }
 }
 
 impl Busemann for Lorentz {
     fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
-        R::scalar(crate::lorentz::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
+        R::scalar(crate::hyperbolic::lorentz::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
     }
 }
 
 impl Busemann for Klein {
     fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
-        R::scalar(crate::klein::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
+        R::scalar(crate::hyperbolic::klein::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
     }
 }
 
 impl Busemann for HalfSpace {
     fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
         let rows = [&height_first(x), &height_first(omega)];
-        R::scalar(crate::half_space::formulas::Busemann, rows, [&x.constant(self.kappa())])
+        R::scalar(crate::hyperbolic::half_space::formulas::Busemann, rows, [&x.constant(self.kappa())])
     }
 }
 

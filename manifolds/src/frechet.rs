@@ -21,9 +21,9 @@
 
 use cotangent_engine::{Broadcast, Float, Operation, Outcome, Row, Rows, Shape, Tape, Tensor, Var, View};
 
-use crate::manifold::Scale;
-use crate::matrix::Matrix;
-use crate::{Manifold, Sets};
+use crate::manifold::{Manifold, Scale};
+use crate::matrix::dense::Matrix;
+use crate::sets::Sets;
 
 /// Why there is no Fréchet mean.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]

@@ -6,7 +6,8 @@ use std::path::Path as File;
 use cotangent_engine::files::{FileError, safetensors};
 use cotangent_engine::{Float, ParamId, Tensor};
 
-use crate::{Manifold, Param};
+use crate::manifold::Manifold;
+use crate::param::Param;
 
 /// The state of a walk over parameters: names from the outside in, joined by dots, as in
 /// `encoder.0.weight`; and the parameters already shown, because each is shown once.

@@ -11,7 +11,7 @@
 
 use cotangent_engine::{Elementwise, Float, Rows, Scalar, Tape, Var};
 
-use crate::Manifold;
+use crate::manifold::Manifold;
 
 /// What distinguishes one optimiser from another: a rule for scalars, with `K` second moments.
 pub trait Rule<const K: usize>: Copy + Send + Sync {

@@ -2,8 +2,8 @@
 
 use cotangent_engine::{Float, ParamId, Tape, Tensor, Var};
 
+use crate::manifold::{Manifold, OffManifold};
 use crate::point::{Point, contains};
-use crate::{Manifold, OffManifold};
 
 /// A tensor of points that an optimiser moves on their manifold. Lives outside the tape.
 ///

@@ -2,7 +2,8 @@
 
 use cotangent_engine::{Float, Row, Rows, Shape, Tensor, Var};
 
-use crate::{ConstantCurvature, Isometric, Manifold, OffManifold, OffTangent};
+use crate::hyperbolic::isometry::Isometric;
+use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
 
 /// Points of a manifold, one per row: of a single row, a tensor or a tape variable.
 ///

@@ -20,7 +20,7 @@
 use cotangent_engine::registry::{Formula, Range};
 use cotangent_engine::{PairFormula, Pairing, Scalar};
 
-use crate::half_space::formulas::separation;
+use crate::hyperbolic::half_space::formulas::separation;
 use crate::shadow_cones::{penumbral_height, umbral_height};
 
 /// `γ⟨x, y⟩ − c`; parameters γ, c.

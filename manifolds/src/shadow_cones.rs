@@ -10,7 +10,7 @@
 
 use cotangent_engine::{Rows, Scalar};
 
-use crate::HalfSpace;
+use crate::hyperbolic::half_space::HalfSpace;
 
 /// Height of the lowest cone that contains both points in the umbral order, from their heights and
 /// horizontal distance `delta`, for balls of hyperbolic radius r at curvature −1; `slope` is sinh r.

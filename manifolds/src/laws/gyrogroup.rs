@@ -7,7 +7,8 @@ use cotangent_engine::{Float, Row};
 use super::Lawful;
 use super::case::{Case, difference, dot, length, scaled};
 use super::check::law;
-use crate::{ConstantCurvature, Stereographic};
+use crate::hyperbolic::stereographic::Stereographic;
+use crate::manifold::ConstantCurvature;
 
 /// A manifold with the operations of a gyrovector space, here on single rows. The inverse is −x, and the
 /// model is conformal about 0.

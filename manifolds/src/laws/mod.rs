@@ -59,7 +59,7 @@ pub use levels::levels;
 pub use metric::{distance, exp_log, geodesic, log_exp, log_length};
 pub use transport::{transport_geodesic, transport_inverse, transport_isometry};
 
-use crate::ConstantCurvature;
+use crate::manifold::ConstantCurvature;
 
 /// A law with its name: a function that reports what it finds on a manifold.
 pub type Law<M> = (&'static str, fn(&M) -> Result<Report, Violation>);

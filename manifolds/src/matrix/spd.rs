@@ -11,8 +11,8 @@ use cotangent_engine::{Float, Row, RowFunction, Rows};
 
 use crate::euclidean::formulas as euclidean;
 use crate::manifold::{Manifold, OffManifold};
-use crate::matrix::{Matrix, matrices};
-use crate::spectral::{Differential, Eigen, Function, Spectral, settle, unwhiten, whiten};
+use crate::matrix::dense::{Matrix, matrices};
+use crate::matrix::spectral::{Differential, Eigen, Function, Spectral, settle, unwhiten, whiten};
 
 /// The symmetric positive definite n × n matrices, one in each row, row-major; tangent vectors are symmetric
 /// matrices. Operations read the symmetric part of their rows.

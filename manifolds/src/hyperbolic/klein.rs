@@ -10,7 +10,7 @@
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Rows};
 
-use crate::formulas::stereographic;
+use crate::hyperbolic::stereographic::formulas as stereographic;
 use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one};
 
 /// The Klein model of hyperbolic space of sectional curvature `kappa` < 0; points have ‖q‖ < 1/√-κ.
@@ -43,8 +43,8 @@ pub mod formulas {
     use cotangent_engine::scalar::chosen;
     use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
 
-    use crate::ideal::by_components;
-    use crate::lorentz::formulas::{distance_of_chord, velocity_of_chord};
+    use crate::hyperbolic::ideal::by_components;
+    use crate::hyperbolic::lorentz::formulas::{distance_of_chord, velocity_of_chord};
     use Invariant::{Accurate, Along, Dot, Margin, Param, Wedge};
     use Vector::{Difference, Input};
 

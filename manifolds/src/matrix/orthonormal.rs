@@ -5,7 +5,7 @@ use cotangent_engine::{Float, RowFunction, Rows};
 
 use crate::euclidean::formulas as euclidean;
 use crate::manifold::OffManifold;
-use crate::matrix::{Matrix, matrices};
+use crate::matrix::dense::{Matrix, matrices};
 
 /// How a tangent step `X + V` becomes a matrix with orthonormal columns again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,12 +70,12 @@ macro_rules! orthonormal_columns {
             row
         }
         fn project<R: Rows>(&self, x: &R) -> R {
-            let by = $crate::orthonormal::Retraction::Polar;
-            R::row_function($crate::orthonormal::Orthonormal { size: self.size(), by }, [x])
+            let by = $crate::matrix::orthonormal::Retraction::Polar;
+            R::row_function($crate::matrix::orthonormal::Orthonormal { size: self.size(), by }, [x])
         }
         #[track_caller]
         fn contains<T: Float>(&self, x: &[T]) -> Result<(), $crate::OffManifold> {
-            $crate::orthonormal::contains(Self::NAME, self.size(), x)
+            $crate::matrix::orthonormal::contains(Self::NAME, self.size(), x)
         }
     };
 }

@@ -9,7 +9,7 @@ use super::angle::{half_angle, turn};
 pub use super::busemann::Busemann;
 pub use super::gyroplane::{Gyroplane, Logit, UnidirectionalLogit, UnidirectionalLogits};
 pub use super::gyrovector::{Add, CoAdd, Exp0, Gyration, Log0, Scale};
-use crate::geodesic::{parts, rest, within};
+use crate::hyperbolic::geodesic::{parts, rest, within};
 use Invariant::{Dot, Epsilon, Margin, Param, Wedge};
 use Vector::{Difference, Input};
 

@@ -6,8 +6,8 @@ use cotangent_engine::{Float, RowFunction, Rows};
 
 use crate::euclidean::euclidean_metric;
 use crate::manifold::Manifold;
-use crate::matrix::{Matrix, matrices};
-use crate::orthonormal::{Retraction, dist_pullback, nearest, orthonormal_columns, settle};
+use crate::matrix::dense::{Matrix, matrices};
+use crate::matrix::orthonormal::{Retraction, dist_pullback, nearest, orthonormal_columns, settle};
 
 /// The n × p matrices X with orthonormal columns, one in each row, row-major; tangent vectors V have
 /// `XᵀV + VᵀX = 0`. The metric is the Euclidean one, `tr UᵀV`: p = 1 is the unit sphere, p = n the

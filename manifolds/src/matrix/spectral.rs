@@ -7,7 +7,7 @@
 
 use cotangent_engine::{Float, RowFunction, Scalar};
 
-use crate::matrix::{Matrix, matrices};
+use crate::matrix::dense::{Matrix, matrices};
 
 /// Bound on exponents: beyond it e^a times a matrix could leave the range of `f64`.
 const STEEPEST: f64 = 300.0;

@@ -3,7 +3,7 @@
 
 use cotangent_engine::{Invariant, RowFormula, Scalar, Vector};
 
-use crate::ideal::by_components;
+use crate::hyperbolic::ideal::by_components;
 
 use Invariant::{Along, Dot, Margin, Param, Wedge};
 use Vector::Input;

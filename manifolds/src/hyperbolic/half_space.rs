@@ -47,7 +47,7 @@ pub mod formulas {
     use cotangent_engine::scalar::chosen;
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
 
-    use crate::ideal::by_ratio;
+    use crate::hyperbolic::ideal::by_ratio;
     use Invariant::{Along, Dot, First, Last, Param, Wedge};
     use Vector::{Difference, Height, Input};
 

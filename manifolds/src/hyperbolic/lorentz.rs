@@ -48,8 +48,8 @@ pub mod formulas {
     };
     use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
 
-    use crate::geodesic::{parts, within};
-    use crate::ideal::by_components;
+    use crate::hyperbolic::geodesic::{parts, within};
+    use crate::hyperbolic::ideal::by_components;
     use Invariant::{Along, Dot, First, Param, Wedge};
     use Vector::{Difference, Flip, Input, Sum, Time};
 

@@ -15,9 +15,9 @@ use cotangent_engine::{Dual, Float, RowFunction, Rows, Scalar};
 
 use crate::euclidean::euclidean_metric;
 use crate::manifold::Manifold;
-use crate::matrix::{Matrix, matrices};
-use crate::orthonormal::{Retraction, dist_pullback, orthonormal_columns, settle};
-use crate::spectral::Eigen;
+use crate::matrix::dense::{Matrix, matrices};
+use crate::matrix::orthonormal::{Retraction, dist_pullback, orthonormal_columns, settle};
+use crate::matrix::spectral::Eigen;
 
 /// The p-dimensional subspaces of ℝⁿ. A row holds an n × p matrix X with orthonormal columns, row-major,
 /// which stands for the span of its columns; a tangent vector is H with `XᵀH = 0`, in the gauge of X.

@@ -12,8 +12,12 @@
 
 use cotangent_engine::Rows;
 
+use crate::hyperbolic::half_space::HalfSpace;
+use crate::hyperbolic::klein::Klein;
+use crate::hyperbolic::lorentz::Lorentz;
+use crate::hyperbolic::stereographic::{self, Stereographic};
 use crate::manifold::{ConstantCurvature, CurvatureError};
-use crate::{HalfSpace, Klein, Lorentz, Sphere, Stereographic, stereographic};
+use crate::sphere::Sphere;
 
 /// A manifold whose points can be converted to those of `N` without changing a distance. See
 /// [`Point::to`](crate::Point::to) and [`Tangent::to`](crate::Tangent::to).
