@@ -4,7 +4,7 @@ use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Rows, Var};
 use cotangent_manifolds::{ConstantCurvature, Hyperbolic, Lorentz, Manifold, PoincareBall, Point, module};
 
-use crate::UnidirectionalRegression;
+use crate::linear::logistic_regression::UnidirectionalRegression;
 
 /// Returns the point y whose signed distance to the k-th axis hyperplane is the k-th logit `vₖ(x)`:
 /// `[…, rows, n]` to `[…, rows, m]`. HNN++, eq. 7: `y = w/(1 + √(1 − κ‖w‖²))`, where

@@ -4,8 +4,7 @@
 use cotangent_engine::{Float, Shape, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
 
-use crate::GyrovectorSpace;
-use crate::gyrovector_space::origins;
+use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
 /// Brings a batch to mean β and deviation |γ|, both learned. With m the batch's barycentre and v the
 /// mean of `d(x, m)²`:

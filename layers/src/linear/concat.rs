@@ -5,8 +5,8 @@ use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Row, Rows, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
 
-use crate::gyrovector_space::origins;
-use crate::{GyrovectorSpace, init};
+use crate::init;
+use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
 /// `y = M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ … ⊕ f₁ ⊗ c₁ ⊕ … ⊕ b`, summed from the left. The inputs are points xᵢ,
 /// `[…, rows, nᵢ]`, and real features fⱼ. In Euclidean space this is [`Linear`](crate::Linear) of their

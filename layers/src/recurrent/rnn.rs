@@ -4,8 +4,10 @@ use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, module};
 
-use crate::gyrovector_space::origins;
-use crate::{Activation, Cell, GyrovectorSpace, init};
+use crate::activation::Activation;
+use crate::init;
+use crate::recurrent::cell::Cell;
+use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
 /// `h ← φ^⊗(W ⊗ h ⊕ U ⊗ x ⊕ b)`, eq. 27. Run by [`Cell::forward`].
 ///

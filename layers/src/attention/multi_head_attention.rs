@@ -4,7 +4,8 @@ use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Euclidean, module};
 
-use crate::{Attention, Linear, Mask, Similarity};
+use crate::attention::{Attention, Mask, Similarity};
+use crate::linear::Linear;
 
 /// Heads of attention, each with its own matrices for queries, keys and values, and a linear layer over
 /// their results.

@@ -8,7 +8,9 @@ use cotangent_engine::{Float, Sparsity, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Param, ParamOnTape, module};
 use rand::RngExt;
 
-use crate::{Attention, Dropout, Similarity, init};
+use crate::attention::{Attention, Similarity};
+use crate::dropout::Dropout;
+use crate::init;
 
 /// The features of nodes: `[nodes, width]`.
 #[derive(Clone)]

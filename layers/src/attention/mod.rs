@@ -1,6 +1,10 @@
 //! Attention with a score of any geometry: Vaswani et al. 2017; Gulcehre et al. 2019 (*Hyperbolic
 //! Attention Networks*); López & Strube 2020; Tseng et al. 2023 (*Coneheads*).
 
+pub(crate) mod attention_pooling;
+pub(crate) mod graph_attention;
+pub(crate) mod multi_head_attention;
+
 use std::sync::Arc;
 
 use cotangent_engine::rng::Rng;
@@ -13,7 +17,7 @@ use cotangent_manifolds::{
     Barycentre, Euclidean, HalfSpace, Param, ParamOnTape, PoincareBall, direction, module,
 };
 
-use crate::Dropout;
+use crate::dropout::Dropout;
 
 /// The similarity of a query q and a key k, of which a score is a multiple. Activations are any rows;
 /// each score maps them to its own space.

@@ -3,7 +3,7 @@
 use cotangent_engine::{Float, Var, row_numbers};
 use cotangent_manifolds::{Manifold, Module, Point};
 
-use crate::GyrovectorSpace;
+use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// A recurrent layer. Its state h has m dimensions; each input has d dimensions and updates the state.
 /// See [`Rnn`](crate::Rnn) and [`Gru`](crate::Gru).

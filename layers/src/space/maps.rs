@@ -7,7 +7,7 @@
 use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Euclidean, Manifold, Point};
 
-use crate::GyrovectorSpace;
+use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// The exponential map at the origin: takes vectors `[…, n]` as tangent vectors there and returns
 /// points. Eq. 11.

@@ -3,7 +3,7 @@
 use cotangent_engine::{Float, Tape, Tensor, Var};
 use cotangent_manifolds::{Curved, Euclidean, Param, ParamOnTape, module};
 
-use crate::Geometry;
+use crate::space::gyrovector_space::Geometry;
 
 /// The curvature of a geometry, as a parameter. It may pass through zero.
 ///

@@ -3,8 +3,8 @@
 use cotangent_engine::{Float, Var, row_numbers};
 use cotangent_manifolds::{Manifold, Module, Point, module};
 
-use crate::cell::extents;
-use crate::{Cell, GyrovectorSpace};
+use crate::recurrent::cell::{Cell, extents};
+use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// Two cells: one reads sequences from start to end, the other from end to start.
 ///

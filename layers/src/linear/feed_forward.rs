@@ -4,7 +4,9 @@ use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Manifold, Point, module};
 
-use crate::{Activation, GyrovectorSpace, Linear};
+use crate::activation::Activation;
+use crate::linear::Linear;
+use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// Linear layers, each followed by a pointwise nonlinearity: `x ← φ^⊗(M ⊗ x ⊕ b)`.
 ///

@@ -1,11 +1,16 @@
 //! The linear layer: Ganea, Bécigneul, Hofmann 2018, section 3.2.
 
+pub(crate) mod concat;
+pub(crate) mod feed_forward;
+pub(crate) mod logistic_regression;
+pub(crate) mod poincare_linear;
+
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
 
-use crate::gyrovector_space::origins;
-use crate::{GyrovectorSpace, init};
+use crate::init;
+use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
 /// `y = M ⊗ x ⊕ b`, eq. 25 and 26: `[…, rows, n]` to `[…, rows, m]`. In Euclidean space it is `M x + b`.
 ///

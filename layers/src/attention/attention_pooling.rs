@@ -4,9 +4,9 @@ use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
 
-use crate::gyrovector_space::origins;
+use crate::linear::Linear;
 use crate::position::placed;
-use crate::{GyrovectorSpace, Linear};
+use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
 /// Distance-based attention over a sequence of points. With learned positions p, `r = x ⊕ p`,
 /// `q = W^Q ⊗ r ⊕ b^Q` and `k = W^K ⊗ r ⊕ b^K`. The weights are `softmax(−β d(q, k))` along the sequence

@@ -6,8 +6,8 @@ use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
 
-use crate::gyrovector_space::origins;
-use crate::{GyrovectorSpace, init};
+use crate::init;
+use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
 /// Logits of points `[…, rows, n]` for k classes: `[…, rows, k]`. A logit is `λ_p‖a‖` times the signed
 /// distance to the class's hyperplane, which goes through p and has normal a. Eq. 23, with a = (λ₀/λ_p)
