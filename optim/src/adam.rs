@@ -12,7 +12,7 @@ use cotangent_manifolds::momentum::{Motion, Moving, Rule};
 use crate::algorithm::{Algorithm, FactorOnTape, FactorRows};
 use crate::error::{OptimError, setting};
 use crate::optimiser::{Optimiser, named};
-use crate::rows::{Tables, with_factor};
+use crate::steps::host::{Tables, with_factor};
 
 /// Adaptive moments: see [`RiemannianAdam`].
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use cotangent_engine::{Float, Var};
 use cotangent_manifolds::Manifold;
 use cotangent_manifolds::momentum::{Motion, OnTape};
 
-use crate::rows::{Part, Tables};
+use crate::steps::host::{Part, Tables};
 
 /// The part in which the optimisers differ. See [`Sgd`](crate::Sgd) and [`Adam`](crate::Adam).
 pub trait Algorithm: Copy + Send + Sync + 'static {

@@ -9,9 +9,9 @@ use cotangent_manifolds::momentum::Moving;
 use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor, VisitorMut};
 use serde::{Deserialize, Serialize};
 
-use crate::device::all_finite;
 use crate::error::{OptimError, setting};
-use crate::rows::for_each;
+use crate::steps::device::all_finite;
+use crate::steps::host::for_each;
 
 /// The average of a module's parameters over the course of training.
 ///

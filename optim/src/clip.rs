@@ -3,8 +3,8 @@
 use cotangent_engine::{Float, GradientView};
 use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor};
 
-use crate::device;
 use crate::gradient_source::GradientSource;
+use crate::steps::device;
 
 /// Rows of one task.
 const ROWS: usize = 256;

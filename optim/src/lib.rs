@@ -9,6 +9,9 @@
 //! | [`RiemannianSgd`]: plain, with momentum, Nesterov's | `sgd.rs` |
 //! | [`RiemannianAdam`]: Adam, AdamW, AMSGrad | `adam.rs` |
 //! | [`Optimiser`]: the common part; rates by group, weight decay, clipping | `optimiser.rs` |
+//! | [`Algorithm`]: the part in which they differ | `algorithm.rs` |
+//! | [`GradientSource`]: where the gradients of a step come from | `gradient_source.rs` |
+//! | steps of rows, in the host's memory and on a device | `steps/` |
 //! | [`clip::norm`]: the Riemannian norm of all gradients together | `clip.rs` |
 //! | [`Accumulated`]: gradients of several passes as one | `accumulate.rs` |
 //! | [`DataParallel`]: the parts of a batch in parallel | `data_parallel.rs` |
@@ -24,15 +27,14 @@ mod average;
 pub mod checkpoint;
 pub mod clip;
 mod data_parallel;
-mod device;
 mod error;
 mod gradient_source;
 mod optimiser;
-mod rows;
 mod schedule;
 mod sgd;
 pub mod solvers;
 mod state;
+mod steps;
 
 pub use accumulate::Accumulated;
 pub use adam::{Adam, RiemannianAdam};

@@ -8,11 +8,12 @@ use cotangent_manifolds::momentum::Motion;
 use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor, VisitorMut};
 
 use crate::algorithm::{Algorithm, FactorRows};
+use crate::clip;
 use crate::error::{OptimError, setting};
 use crate::gradient_source::GradientSource;
-use crate::rows::{Part, Tables, with_copies};
 use crate::state::State;
-use crate::{clip, device};
+use crate::steps::device;
+use crate::steps::host::{Part, Tables, with_copies};
 
 /// Parameters with their own rate and weight decay.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use cotangent_manifolds::momentum::{Motion, Moving, Rule};
 use crate::algorithm::{Algorithm, FactorOnTape, FactorRows};
 use crate::error::{OptimError, setting};
 use crate::optimiser::{Optimiser, named};
-use crate::rows::{Tables, with_factor};
+use crate::steps::host::{Tables, with_factor};
 
 /// Stochastic gradient descent: see [`RiemannianSgd`].
 #[derive(Clone, Copy, Debug, PartialEq)]

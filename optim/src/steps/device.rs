@@ -8,8 +8,8 @@ use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor}
 
 use crate::algorithm::{Algorithm, FactorOnTape};
 use crate::gradient_source::GradientSource;
-use crate::rows::Part;
 use crate::state::State;
+use crate::steps::host::Part;
 
 /// The first operand where the third is finite, else the second.
 struct Unless;
