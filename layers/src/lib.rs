@@ -39,6 +39,8 @@
 //! | [`PositionEmbedding`]: learned positions; [`position`]: sinusoidal ones | `position.rs` |
 //! | [`loss`]: losses over distances | `loss.rs` |
 
+#![forbid(unsafe_code)]
+
 mod activation;
 mod attention;
 mod dropout;

@@ -38,6 +38,8 @@
 //!
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
 
+#![forbid(unsafe_code)]
+
 pub mod barycentre;
 mod busemann;
 mod cones;

@@ -20,6 +20,8 @@
 //! | [`checkpoint`]: everything a run needs to go on, in a file | `checkpoint.rs` |
 //! | [`solvers`]: line search, conjugate gradients, L-BFGS, trust regions; deterministic | `solvers/` |
 
+#![forbid(unsafe_code)]
+
 mod accumulate;
 mod adam;
 mod algorithm;
