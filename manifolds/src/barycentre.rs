@@ -140,8 +140,8 @@ macro_rules! of_the_hyperboloid {
                 self.onto_hyperboloid(points)
             }
             fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
-                let there: Lorentz = self.counterpart();
-                self.of_hyperboloid(&there.barycentre_from_sum(sum))
+                let hyperboloid: Lorentz = self.counterpart();
+                self.of_hyperboloid(&hyperboloid.barycentre_from_sum(sum))
             }
         }
     };
@@ -151,8 +151,8 @@ of_the_hyperboloid! {
     /// Einstein's midpoint, the mean with weights wᵢγᵢ: the hyperboloid's centroid.
     Klein, {
         fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
-            let there: Lorentz = self.counterpart();
-            self.of_hyperboloid(&there.barycentre(&self.onto_hyperboloid(points), weights))
+            let hyperboloid: Lorentz = self.counterpart();
+            self.of_hyperboloid(&hyperboloid.barycentre(&self.onto_hyperboloid(points), weights))
         }
     }
 }

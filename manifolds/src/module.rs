@@ -65,12 +65,12 @@ impl Path {
     #[inline(never)]
     fn enter_number(&mut self, number: usize) -> usize {
         // The digits are on the stack: a walk allocates only when the path gets longer.
-        let (mut digits, mut first, mut rest) = ([0; 20], 20, number);
+        let (mut digits, mut first, mut remaining) = ([0; 20], 20, number);
         loop {
             first -= 1;
-            digits[first] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
+            digits[first] = b'0' + (remaining % 10) as u8;
+            remaining /= 10;
+            if remaining == 0 {
                 break;
             }
         }

@@ -245,7 +245,7 @@ fn device_finite<T: Float>(
     gradients: &impl GradientSource<T>,
     all: &[OnDevice<T>],
 ) -> Result<(), OptimError> {
-    if all.is_empty() || device::all_finite(gradients.device(), all.iter().map(|of| &of.values)) {
+    if all.is_empty() || device::all_finite(gradients.device(), all.iter().map(|entry| &entry.values)) {
         return Ok(());
     }
     for OnDevice { param, rows, values } in all {
@@ -356,7 +356,7 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
         if gradient.is_none() && on_device.is_none() {
             return;
         }
-        let Count { factors, moments: of_row } = Count::of(&manifold, width);
+        let Count { factors, moments: of_row } = Count::new(&manifold, width);
         let Optimiser { algorithm, states, .. } = &mut *self.optimiser;
         let mut state = algorithm.keeps(motion).map(|moments| {
             states.entry(param.id()).or_insert_with(|| State {
@@ -451,7 +451,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    pub(crate) fn of<M: Manifold>(manifold: &M, width: usize) -> Self {
+    pub(crate) fn new<M: Manifold>(manifold: &M, width: usize) -> Self {
         let mut count = Count { factors: 0, moments: 0 };
         manifold.factors(0..width, &mut count);
         count

@@ -43,10 +43,10 @@ impl<M: Manifold, T: Float> Concat<M, T> {
     pub fn new(manifold: M, widths: &[usize], features: usize, m: usize, rng: &mut Rng) -> Self {
         let n = widths.iter().sum::<usize>() + features;
         let whole = init::glorot_uniform::<T>(m, n, rng);
-        let mut at = 0;
+        let mut start = 0;
         let mut block = |width: usize| {
-            let columns = Rows::columns(&whole, at..at + width);
-            at += width;
+            let columns = Rows::columns(&whole, start..start + width);
+            start += width;
             columns
         };
         let weights = widths.iter().map(|&width| Param::new("weight", Euclidean, block(width))).collect();
@@ -77,12 +77,12 @@ impl<M: Manifold, T: Float> Concat<M, T> {
     {
         assert!(!points.is_empty(), "Concat: of no points");
         let manifold = *points[0].manifold();
-        let of: Vec<Var<'t, T>> = points
+        let coordinates: Vec<Var<'t, T>> = points
             .iter()
             .inspect(|x| assert!(*x.manifold() == manifold, "Concat: {:?} and {manifold:?}", x.manifold()))
             .map(|x| *x.coordinates())
             .collect();
-        Point::new(manifold, self.forward_in(&manifold, &of, features))
+        Point::new(manifold, self.forward_in(&manifold, &coordinates, features))
     }
 
     /// Same as [`forward`](Self::forward), with the geometry as an argument: see

@@ -36,7 +36,7 @@ impl<M: Manifold, T: Float> FeedForward<M, T> {
     /// A network through spaces of these dimensions, with the same activation after every layer. Set
     /// [`output`](Self::output) for another one after the last layer.
     pub fn new(manifold: M, dims: &[usize], activation: Activation<T>, rng: &mut Rng) -> Self {
-        let layers = dims.windows(2).map(|of| Linear::new(manifold, of[0], of[1], rng)).collect();
+        let layers = dims.windows(2).map(|pair| Linear::new(manifold, pair[0], pair[1], rng)).collect();
         FeedForward { layers, activation, output: activation }
     }
 

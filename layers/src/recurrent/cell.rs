@@ -59,14 +59,14 @@ pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
         assert!(longest > 0, "Cell: no element in sequences of shape {}", x.shape());
         let x = if longest < len { x.slice(0, 0..longest) } else { x };
         let inputs = self.of_inputs(space, x); // [longest, batch, gates, m]
-        let at = inputs.shape().without(0);
+        let shape = inputs.shape().without(0);
         let mut h = x.tape().zeros([batch, m]);
         let mut states = Vec::with_capacity(longest);
         for number in row_numbers(longest) {
             let t = number as usize;
             // A gather, because a slice would have a gradient as large as the whole sequence in every
             // step.
-            let input = inputs.gather(&[number]).reshape(at.clone());
+            let input = inputs.gather(&[number]).reshape(shape.clone());
             let next = self.step(space, h, input);
             h = match lengths {
                 Some(lengths) if lengths.iter().any(|&n| n <= t) => next.fill_where(ended(x, lengths, t), h),

@@ -88,9 +88,9 @@ impl<M: Manifold, T: Float> Cell<M, T> for Gru<M, T> {
         let tape = h.tape();
         let [gates, w] = [&self.gates, &self.hidden].map(|param| *tape.point(param).coordinates());
         let v = space.log0(h);
-        let both = space.add(side_by_side(space, v, gates, 2), inputs.slice(-2, 0..2)); // [batch, 2, m]
-        let both = space.log0(space.add(both, space.learned(tape, &self.gate_biases))).sigmoid();
-        let [r, z] = [0, 1].map(|gate| both.slice(-2, gate..gate + 1).reshape(h.shape()));
+        let sums = space.add(side_by_side(space, v, gates, 2), inputs.slice(-2, 0..2)); // [batch, 2, m]
+        let activations = space.log0(space.add(sums, space.learned(tape, &self.gate_biases))).sigmoid();
+        let [r, z] = [0, 1].map(|gate| activations.slice(-2, gate..gate + 1).reshape(h.shape()));
 
         let wh = space.exp0((r * v).matmul_nt(w));
         let candidate = space.add(wh, inputs.slice(-2, 2..3).reshape(h.shape()));

@@ -22,7 +22,7 @@ pub trait GyrovectorSpace<'t, T: Float> {
     ///
     /// # Panics
     /// If the learned coordinates are on a manifold of another curvature.
-    fn points(&self, learned: Point<Self::Learned, Var<'t, T>>) -> Var<'t, T>;
+    fn points(&self, stored: Point<Self::Learned, Var<'t, T>>) -> Var<'t, T>;
 
     /// The coordinates that points are learned in: the inverse of [`points`](Self::points).
     fn coordinates(&self, x: Var<'t, T>) -> Var<'t, T>;
@@ -78,10 +78,10 @@ pub trait GyrovectorSpace<'t, T: Float> {
     /// If the rows of x are not n wide, or x has a single axis: it needs one for several rows.
     #[track_caller]
     fn matvec(&self, m: Var<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
-        let (of, axes) = (m.shape(), x.shape());
+        let (weight, rows) = (m.shape(), x.shape());
         assert!(
-            of.axes().len() == 2 && axes.axes().len() >= 2 && of[1] == axes.width(),
-            "a weight {of} on rows of shape {axes}: weights [m, n] take rows […, rows, n]"
+            weight.axes().len() == 2 && rows.axes().len() >= 2 && weight[1] == rows.width(),
+            "a weight {weight} on rows of shape {rows}: weights [m, n] take rows […, rows, n]"
         );
         self.map(x, |v| v.matmul_nt(m))
     }
@@ -90,8 +90,8 @@ pub trait GyrovectorSpace<'t, T: Float> {
 impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
     type Learned = Euclidean;
 
-    fn points(&self, learned: Point<Euclidean, Var<'t, T>>) -> Var<'t, T> {
-        *learned.coordinates()
+    fn points(&self, stored: Point<Euclidean, Var<'t, T>>) -> Var<'t, T> {
+        *stored.coordinates()
     }
     fn coordinates(&self, x: Var<'t, T>) -> Var<'t, T> {
         x
@@ -130,8 +130,8 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
 impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
     type Learned = Euclidean;
 
-    fn points(&self, learned: Point<Euclidean, Var<'t, T>>) -> Var<'t, T> {
-        Curved::exp0(self, learned.coordinates())
+    fn points(&self, stored: Point<Euclidean, Var<'t, T>>) -> Var<'t, T> {
+        Curved::exp0(self, stored.coordinates())
     }
     fn coordinates(&self, x: Var<'t, T>) -> Var<'t, T> {
         Curved::log0(self, &x)
@@ -178,18 +178,18 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
     type Learned = Stereographic;
 
     #[track_caller]
-    fn points(&self, learned: Point<Stereographic, Var<'t, T>>) -> Var<'t, T> {
-        let of = learned.manifold();
-        assert!(of == self, "points of {of:?} do not serve {self:?}");
-        *learned.coordinates()
+    fn points(&self, stored: Point<Stereographic, Var<'t, T>>) -> Var<'t, T> {
+        let manifold = stored.manifold();
+        assert!(manifold == self, "points of {manifold:?} do not serve {self:?}");
+        *stored.coordinates()
     }
     fn coordinates(&self, x: Var<'t, T>) -> Var<'t, T> {
         x
     }
     #[track_caller]
     fn learned(&self, tape: &'t Tape<T>, param: &Param<Stereographic, T>) -> Var<'t, T> {
-        let of = param.manifold();
-        assert!(of == self, "parameter {:?} of {of:?} does not serve {self:?}", param.name());
+        let manifold = param.manifold();
+        assert!(manifold == self, "parameter {:?} of {manifold:?} does not serve {self:?}", param.name());
         *tape.point(param).coordinates()
     }
     #[track_caller]

@@ -12,16 +12,16 @@
 
 use cotangent_engine::Scalar;
 
-/// t, limited for κ < 0 to a distance of `far`/√-κ beyond the ends, given s = κd². `far` must be enough
+/// t, limited for κ < 0 to a distance of `reach`/√-κ beyond the ends, given s = κd². `reach` must be enough
 /// to reach the boundary in every storage format.
 #[inline(always)]
-pub(crate) fn within<S: Scalar>(s: S, t: S, far: f64) -> S {
+pub(crate) fn within<S: Scalar>(s: S, t: S, reach: f64) -> S {
     let (zero, one) = (S::zero(), S::one());
     let curved = s.lt(zero);
     let length = S::select(curved, -s, one).sqrt();
-    let beyond = S::select(curved, S::constant(far) / length, S::constant(1e300));
-    let (least, most) = (-beyond, one + beyond);
-    S::select(t.lt(least), least, S::select(most.lt(t), most, t))
+    let beyond = S::select(curved, S::constant(reach) / length, S::constant(1e300));
+    let (lower, upper) = (-beyond, one + beyond);
+    S::select(t.lt(lower), lower, S::select(upper.lt(t), upper, t))
 }
 
 /// The coefficients of x and y in the point at time t, given s = κd². t must be [`within`] its bounds.
@@ -32,7 +32,7 @@ pub(crate) fn parts<S: Scalar>(s: S, t: S) -> [S; 2] {
 
 /// Half of 1 minus the sum of the parts: `sin_κ(t d/2) sin_κ((1 − t) d/2)/cos_κ(d/2)` times −κ.
 #[inline(always)]
-pub(crate) fn rest<S: Scalar>(s: S, t: S) -> S {
+pub(crate) fn half_deficit<S: Scalar>(s: S, t: S) -> S {
     let (r, quarter) = (S::one() - t, S::constant(0.25) * s);
     let sines = t * r * (t.square() * quarter).sinc() * (r.square() * quarter).sinc();
     -quarter * sines / quarter.cosc()

@@ -144,8 +144,8 @@ pub mod formulas {
         let half = S::constant(0.5) * shorter.sqrt() * t;
         let (uu, un) = ((wh * half).square(), wn * half);
         // 1 − u_n cancels on the way up; there it comes from 1 − ‖u‖² = sech².
-        let rest = S::select(S::zero().lt(un), (secant + uu) / (S::one() + un), S::one() - un);
-        let den = uu + rest.square();
+        let one_minus_un = S::select(S::zero().lt(un), (secant + uu) / (S::one() + un), S::one() - un);
+        let den = uu + one_minus_un.square();
         [(half + half) / den, secant / den]
     }
 
@@ -206,11 +206,11 @@ pub mod formulas {
     fn log_apart<S: Scalar>(horizontal: S, a: S, b: S) -> [S; 2] {
         let rise = (b - a).abs();
         let larger = horizontal.max(rise);
-        let apart = S::zero().lt(larger);
-        let larger = S::select(apart, larger, S::one());
+        let distinct = S::zero().lt(larger);
+        let larger = S::select(distinct, larger, S::one());
         let delta = larger * ((horizontal / larger).square() + (rise / larger).square()).sqrt();
         // Takes the place of 0, where roots have no derivative.
-        log(S::select(apart, delta, S::constant(1e-100) * a), a, b)
+        log(S::select(distinct, delta, S::constant(1e-100) * a), a, b)
     }
 
     /// The logarithm at x of y carried to the origin, in the frame there: w, the velocity divided by the
@@ -370,12 +370,12 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([delta, along, norm, y, b, up, kappa]: [S; 7]) -> [S; 1] {
-            let (apart, defined) = (S::zero().lt(delta), S::zero().lt(norm));
-            let delta = S::select(apart, delta, S::one());
+            let (distinct, defined) = (S::zero().lt(delta), S::zero().lt(norm));
+            let delta = S::select(distinct, delta, S::one());
             let [q, p] = roots(delta, y, b);
             let (cosine, half) = (along / delta, S::constant(0.5) * up / norm);
             // At p itself it is linear.
-            let sine = S::select(apart, q * (q * (cosine + p * (p * half))), along / y);
+            let sine = S::select(distinct, q * (q * (cosine + p * (p * half))), along / y);
             let size = sine.abs();
             // Beyond this it is ln 2s to the last digit; squares of p and q may overflow.
             let distance = S::choose(
@@ -385,8 +385,8 @@ pub mod formulas {
                 #[inline(always)]
                 || {
                     let twice = S::constant(2.0) * q.ln() + p.ln() + (cosine / p + p * half).abs().ln();
-                    let far = twice + S::constant(std::f64::consts::LN_2);
-                    S::select(S::zero().lt(sine), far, -far)
+                    let logarithm = twice + S::constant(std::f64::consts::LN_2);
+                    S::select(S::zero().lt(sine), logarithm, -logarithm)
                 },
             );
             [chosen(norm, norm, S::select(defined, distance, S::zero())) / (-kappa).sqrt()]
@@ -423,9 +423,9 @@ pub mod formulas {
             let g = root.square();
             let size = S::constant(0.5) / (w * y);
             // From the parts of t along ω_t and orthogonal to it, if ω_t has a direction.
-            let apart = (root * along - other).square() + g * (area / ww + y.square());
+            let by_parts = (root * along - other).square() + g * (area / ww + y.square());
             let plain = g * (tt + y.square()) - two * dot + other.square();
-            let ratio = size * S::select(zero.lt(ww), apart, plain);
+            let ratio = size * S::select(zero.lt(ww), by_parts, plain);
             let rise = y - one;
             let (square, lean, climb) = (g * (tt + rise.square()), two * dot, two * rise * up);
             // Near low ideal points the terms are large, and only the ratio has its digits.

@@ -345,8 +345,8 @@ pub mod formulas {
         #[inline(always)]
         fn eval<S: Scalar>([xx, first, kappa]: [S; 3]) -> [S; 1] {
             let cosine = kappa.sqrt() * first;
-            let far = (S::one() - cosine) / (kappa * xx);
-            [S::select(cosine.lt(S::zero()), far, (S::one() + cosine).recip())]
+            let beyond = (S::one() - cosine) / (kappa * xx);
+            [S::select(cosine.lt(S::zero()), beyond, (S::one() + cosine).recip())]
         }
     }
 
@@ -390,10 +390,10 @@ pub mod formulas {
         cotangent_engine::compiled_here!(row);
         #[inline(always)]
         fn eval<S: Scalar>([tt, last, kappa]: [S; 3]) -> [S; 2] {
-            let rest = tt - kappa.recip();
-            let time = (rest + last.square()).sqrt();
+            let product = tt - kappa.recip();
+            let time = (product + last.square()).sqrt();
             // (X₀ − X_n)(X₀ + X_n) = ‖X_t‖² + 1/c.
-            let gap = S::select(S::zero().lt(last), rest / (time + last), time - last);
+            let gap = S::select(S::zero().lt(last), product / (time + last), time - last);
             [gap.recip(), (gap * (-kappa).sqrt()).recip()]
         }
     }

@@ -382,11 +382,11 @@ pub mod formulas {
             // cancels.
             let (first, second) = ((xx + inverse).sqrt(), (yy + inverse).sqrt());
             let rise = time_of_chord(first, second, xd, dd) + S::constant(0.5) * (-kappa).sqrt() * h;
-            let far = inverse.lt(xx);
-            let xx = S::select(far, xx, inverse);
+            let distant = inverse.lt(xx);
+            let xx = S::select(distant, xx, inverse);
             let x = xx.sqrt();
             let r = outward(xx, yy, xy / x, xd / x, area / xx, kappa);
-            let of_x = a * S::select(far, (r - xd / x) / x, -rise / (first + inverse.sqrt()));
+            let of_x = a * S::select(distant, (r - xd / x) / x, -rise / (first + inverse.sqrt()));
             [of_x, S::zero(), a, -(of_x * x_time + a * (y_time - x_time))]
         }
     }

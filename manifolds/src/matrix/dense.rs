@@ -79,8 +79,8 @@ impl Matrix {
             return square.sqrt();
         }
         match self.largest() {
-            most if most == 0.0 || !most.is_finite() => most,
-            most => most * self.map(|x| x / most).norm(),
+            largest if largest == 0.0 || !largest.is_finite() => largest,
+            largest => largest * self.map(|x| x / largest).norm(),
         }
     }
 
@@ -135,12 +135,12 @@ impl Matrix {
         for j in 0..n {
             for i in j..n {
                 let sum: f64 = (0..j).map(|k| l[(i, k)] * l[(j, k)]).sum();
-                let rest = self[(i, j)] - sum;
+                let remainder = self[(i, j)] - sum;
                 // With a pivot of 0 a matrix is not positive definite either.
                 l[(i, j)] = match i == j {
-                    true if rest > 0.0 => rest.sqrt(),
+                    true if remainder > 0.0 => remainder.sqrt(),
                     true => f64::NAN,
-                    false => rest / l[(j, j)],
+                    false => remainder / l[(j, j)],
                 };
             }
         }

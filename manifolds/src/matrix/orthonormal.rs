@@ -88,8 +88,8 @@ pub(crate) fn dist_pullback(
     g: f64,
     [dx, dy]: [&mut [f64]; 2],
 ) {
-    for (at, to, cotangent) in [(x, y, dx), (y, x, dy)] {
-        let log = log(at, to);
+    for (from, to, cotangent) in [(x, y, dx), (y, x, dy)] {
+        let log = log(from, to);
         let dist = log.norm();
         log.scale(if dist == 0.0 { 0.0 } else { -g / dist }).write(cotangent);
     }

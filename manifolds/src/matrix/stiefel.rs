@@ -219,13 +219,13 @@ impl Shot {
         let start = Matrix::identity(basis.cols).block(0..basis.cols, 0..p);
         let difference = &basis.t() * &difference;
         let mut v = tangent(&start, &difference);
-        let mut stopped = Stop::new([n, p]);
+        let mut stop = Stop::new([n, p]);
         for _ in 0..ITERATIONS {
             let half = &v * &start.t();
             let (w, a) = (&half - &half.t(), &start.t() * &v);
             let (left, right) = (w.exp(), a.scale(-1.0).exp());
             let miss = &difference - &(&(&(&left * &start) * &right) - &start);
-            if stopped.at(miss.norm()) {
+            if stop.converged(miss.norm()) {
                 return Some(Shot { x, basis, v, w, a, left, right });
             }
             let back = tangent(&start, &(&(&left.t() * &miss) * &right.t()));
@@ -266,7 +266,7 @@ impl Stop {
         Stop { rounding: 64.0 * f64::EPSILON * ((n * p) as f64).sqrt(), least: f64::INFINITY }
     }
 
-    fn at(&mut self, miss: f64) -> bool {
+    fn converged(&mut self, miss: f64) -> bool {
         let stopped = miss == 0.0 || miss < self.rounding && miss >= self.least;
         self.least = miss.min(self.least);
         stopped
@@ -315,15 +315,15 @@ impl RowFunction<2> for Log {
         let g = if size > 0.0 { g.scale(size.recip()) } else { g };
         let mut lambda = g.scale(0.0);
         let (mut of_x, mut of_v) = (lambda.clone(), lambda.clone());
-        let mut stopped = Stop::new(self.size);
+        let mut stop = Stop::new(self.size);
         for _ in 0..ITERATIONS {
             let cotangents = [&mut of_x.data[..], &mut of_v.data[..]];
             Exp { size: self.size }.pullback([&x.data, &v.data], &[], &lambda.data, cotangents);
-            let rest = &g - &of_v;
-            let miss = tangent(x, &rest);
-            if stopped.at(miss.norm()) {
+            let residual = &g - &of_v;
+            let miss = tangent(x, &residual);
+            if stop.converged(miss.norm()) {
                 // V is tangent at X, and turns with X.
-                let turned = &v * &(&x.t() * &rest).sym();
+                let turned = &v * &(&x.t() * &residual).sym();
                 (&of_x + &turned).scale(-size).write(dx);
                 return lambda.scale(size).write(dy);
             }

@@ -74,12 +74,12 @@ impl<T: Float> Tables<'_, T> {
         let moved = step.moved;
         let flag = moved.iter().map(|moved| moved.flag).reduce(|a, b| a + b).expect("a factor at least");
         let kept = |new: Var<'_, T>, old: Var<'_, T>| tape.elementwise(Unless, &[new, old, flag]).to_tensor();
-        let both = |new: Option<_>, old: Option<_>| new.zip(old).map(|(new, old)| kept(new, old));
+        let kept_if_any = |new: Option<_>, old: Option<_>| new.zip(old).map(|(new, old)| kept(new, old));
         let written: Vec<_> = moved
             .into_iter()
             .map(|Moved { part, old, new, .. }| {
-                let moments = [0, 1].map(|k| both(new.moments[k], old.moments[k]));
-                (part, kept(new.points, old.points), both(new.momenta, old.momenta), moments)
+                let moments = [0, 1].map(|k| kept_if_any(new.moments[k], old.moments[k]));
+                (part, kept(new.points, old.points), kept_if_any(new.momenta, old.momenta), moments)
             })
             .collect();
         let flag = flag.to_tensor();
@@ -125,8 +125,8 @@ struct Moved<'t, T: Float> {
 
 /// 0, or NaN for rows in which something is not finite: `[rows, 1]`.
 fn flag<'t, T: Float>(all: impl IntoIterator<Item = Var<'t, T>>, n: usize) -> Var<'t, T> {
-    let of = |v: Var<'t, T>| (v * 0.0).reshape([n, v.shape().len() / n.max(1)]).sum_axis(-1);
-    all.into_iter().map(of).reduce(|a, b| a + b).expect("points at least").reshape([n, 1])
+    let row_sums = |v: Var<'t, T>| (v * 0.0).reshape([n, v.shape().len() / n.max(1)]).sum_axis(-1);
+    all.into_iter().map(row_sums).reduce(|a, b| a + b).expect("points at least").reshape([n, 1])
 }
 
 impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, '_, A, T> {
@@ -213,16 +213,16 @@ pub(crate) fn norm<T: Float, N: Module<T>>(
         }
     }
     let tape = Tape::on(gradients.device());
-    let mut of = OfParams { tape: &tape, gradients, norms: Vec::new(), names: Vec::new() };
-    module.visit(path, &mut of);
-    if of.norms.is_empty() {
+    let mut collected = OfParams { tape: &tape, gradients, norms: Vec::new(), names: Vec::new() };
+    module.visit(path, &mut collected);
+    if collected.norms.is_empty() {
         return Ok(0.0);
     }
-    let norm = Var::concat(&of.norms, 0).norm_axis(0).item();
+    let norm = Var::concat(&collected.norms, 0).norm_axis(0).item();
     if norm.is_finite() {
         return Ok(norm);
     }
-    let so_far = |factors: usize| Var::concat(&of.norms[..factors], 0).norm_axis(0).item();
-    let beyond = of.names.iter().find(|(_, factors)| !so_far(*factors).is_finite());
+    let so_far = |factors: usize| Var::concat(&collected.norms[..factors], 0).norm_axis(0).item();
+    let beyond = collected.names.iter().find(|(_, factors)| !so_far(*factors).is_finite());
     Err((beyond.expect("the last one, with all factors").0.clone(), norm))
 }

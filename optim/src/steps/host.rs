@@ -172,17 +172,17 @@ pub(crate) fn with_factor<T: Float, const K: usize>(
     let (own, own_moments) = (part.columns.len(), part.moments.len());
     let total = n * (2 * own + momenta.columns.len() + K * own_moments);
     T::with_scratch(total, |scratch| {
-        let (at_points, rest) = scratch.split_at_mut(n * own);
-        let (at_gradients, rest) = rest.split_at_mut(n * own);
-        let (at_momenta, mut rest) = rest.split_at_mut(n * momenta.columns.len());
+        let (at_points, scratch) = scratch.split_at_mut(n * own);
+        let (at_gradients, scratch) = scratch.split_at_mut(n * own);
+        let (at_momenta, mut scratch) = scratch.split_at_mut(n * momenta.columns.len());
         points.gather(at_points);
         momenta.gather(at_momenta);
         for (i, to) in at_gradients.chunks_exact_mut(own).enumerate() {
             to.copy_from_slice(&rows.gradients[i * width..][part.columns.clone()]);
         }
         let mut at_moments = std::array::from_fn(|_| {
-            let (first, others) = std::mem::take(&mut rest).split_at_mut(n * own_moments);
-            rest = others;
+            let (first, others) = std::mem::take(&mut scratch).split_at_mut(n * own_moments);
+            scratch = others;
             first
         });
         for k in 0..K {

@@ -9,7 +9,7 @@ use super::angle::{half_angle, turn};
 pub use super::busemann::Busemann;
 pub use super::gyroplane::{Gyroplane, Logit, UnidirectionalLogit, UnidirectionalLogits};
 pub use super::gyrovector::{Add, CoAdd, Exp0, Gyration, Log0, Scale};
-use crate::hyperbolic::geodesic::{parts, rest, within};
+use crate::hyperbolic::geodesic::{half_deficit, parts, within};
 use Invariant::{Dot, Epsilon, Margin, Param, Wedge};
 use Vector::{Difference, Input};
 
@@ -85,12 +85,12 @@ pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> 
     let y = tau * v;
     let sum = x + y;
     let by_margins = mx.max(my).lt(kappa.abs() * sum.square());
-    let apart = S::select(by_margins, (mx - my) / (kappa * sum), x - y);
+    let difference = S::select(by_margins, (mx - my) / (kappa * sum), x - y);
     // Where squares underflow, the two are treated as parallel.
     let wide = S::constant(f64::MIN_POSITIVE).lt(x * v - xv);
     let spread = S::select(wide, x * v - xv, S::one());
     let aside = S::select(wide, S::select(vv.lt(largest), tau * area / spread, S::zero()), S::zero());
-    let obtuse = apart.square() + aside + aside;
+    let obtuse = difference.square() + aside + aside;
     let ee = S::select(xv.lt(S::zero()), obtuse, xx + tau * (xv + xv + tau * vv));
     let den = mx * my - kappa * ee;
     let turn = mx - kappa * xx * my;
@@ -194,16 +194,16 @@ impl RowFormula<2, 3, 8, 3> for Geodesic {
         let quarter = kappa * dd / (mx * my);
         let s = S::constant(4.0) * quarter * half_angle(quarter).square();
         let t = within(s, t, FARTHEST);
-        let ([a, b], rest) = (parts(s, t), rest(s, t));
+        let ([a, b], deficit) = (parts(s, t), half_deficit(s, t));
         let (of_x, of_y, zero, one) = (a / mx, b / my, S::zero(), S::one());
         let first = of_y.lt(of_x);
         let beyond = S::select(kappa.lt(zero), t * (one - t), one).lt(zero);
         let margins = [S::select(first, mx, my), S::select(first, my, mx)];
         let (outward, part) = (S::select(first, xd, -yd), S::select(first, b, a));
         let cosh = (S::select(first, t, one - t).square() * s).cosc();
-        let there = height_beyond(margins, outward, dd, area, part, cosh, kappa);
-        let h = S::select(beyond, there, of_x + of_y + rest);
-        let whole = one - rest / h;
+        let height = height_beyond(margins, outward, dd, area, part, cosh, kappa);
+        let h = S::select(beyond, height, of_x + of_y + deficit);
+        let whole = one - deficit / h;
         [S::select(first, whole, zero), S::select(first, zero, whole), S::select(first, of_y, -of_x) / h]
     }
 }
@@ -219,10 +219,10 @@ impl RowFormula<2, 3, 8, 3> for Geodesic {
 #[inline(always)]
 fn height_beyond<S: Scalar>([m, other]: [S; 2], outward: S, dd: S, area: S, part: S, cosh: S, kappa: S) -> S {
     let (one, four, half) = (S::one(), S::constant(4.0), S::constant(0.5));
-    let both = four * kappa / (m * other);
+    let factor = four * kappa / (m * other);
     let time = (S::constant(2.0) - m) / m;
-    let (along, lean) = (cosh * time, part * both * (dd * (one - m) / m - outward));
-    let square = time.square() + cosh.square() - one + (part * both).square() * area;
+    let (along, lean) = (cosh * time, part * factor * (dd * (one - m) / m - outward));
+    let square = time.square() + cosh.square() - one + (part * factor).square() * area;
     let back = lean.lt(S::zero());
     half * (one + S::select(back, square / (along - lean), along + lean))
 }

@@ -72,74 +72,74 @@ impl Stereographic {
     }
 
     /// The operations at this curvature, for rows of the same level as these.
-    fn at<R: Rows>(&self, rows: &R) -> Curved<R> {
+    fn curved<R: Rows>(&self, rows: &R) -> Curved<R> {
         Curved::new(rows.constant(self.kappa))
     }
 
     /// Möbius addition x ⊕ y: see [`Curved::add`].
     pub fn add<R: Rows>(&self, x: &R, y: &R) -> R {
-        self.at(x).add(x, y)
+        self.curved(x).add(x, y)
     }
 
     /// Möbius subtraction x ⊖ y: see [`Curved::sub`].
     pub fn sub<R: Rows>(&self, x: &R, y: &R) -> R {
-        self.at(x).sub(x, y)
+        self.curved(x).sub(x, y)
     }
 
     /// The gyrovector inverse ⊖x: see [`Curved::neg`].
     pub fn neg<R: Rows>(&self, x: &R) -> R {
-        self.at(x).neg(x)
+        self.curved(x).neg(x)
     }
 
     /// Möbius co-addition x ⊞ y: see [`Curved::coadd`].
     pub fn coadd<R: Rows>(&self, x: &R, y: &R) -> R {
-        self.at(x).coadd(x, y)
+        self.curved(x).coadd(x, y)
     }
 
     /// Möbius scalar multiplication r ⊗ x: see [`Curved::scale`].
     pub fn scale<R: Rows>(&self, r: &R::Scalar, x: &R) -> R {
-        self.at(x).scale(r, x)
+        self.curved(x).scale(r, x)
     }
 
     /// The gyration gyr[x, y] w: see [`Curved::gyration`].
     pub fn gyration<R: Rows>(&self, x: &R, y: &R, w: &R) -> R {
-        self.at(x).gyration(x, y, w)
+        self.curved(x).gyration(x, y, w)
     }
 
     /// The exponential map at the origin: see [`Curved::exp0`].
     pub fn exp0<R: Rows>(&self, v: &R) -> R {
-        self.at(v).exp0(v)
+        self.curved(v).exp0(v)
     }
 
     /// The logarithm at the origin: see [`Curved::log0`].
     pub fn log0<R: Rows>(&self, x: &R) -> R {
-        self.at(x).log0(x)
+        self.curved(x).log0(x)
     }
 
     /// The conformal factor λ_x: see [`Curved::lambda`].
     pub fn lambda<R: Rows>(&self, x: &R) -> R::Scalar {
-        self.at(x).lambda(x)
+        self.curved(x).lambda(x)
     }
 
     /// The logit of the class whose gyroplane goes through p with normal a: see [`Curved::logit`].
     pub fn logit<R: Rows>(&self, x: &R, p: &R, a: &R) -> R::Scalar {
-        self.at(x).logit(x, p, a)
+        self.curved(x).logit(x, p, a)
     }
 
     /// The logit of the class of direction z and offset r: see [`Curved::unidirectional_logit`].
     pub fn unidirectional_logit<R: Rows>(&self, x: &R, z: &R, r: &R::Scalar) -> R::Scalar {
-        self.at(x).unidirectional_logit(x, z, r)
+        self.curved(x).unidirectional_logit(x, z, r)
     }
 
     /// A function of tangent vectors at the origin, between points: see [`Curved::map`].
     pub fn map<R: Rows>(&self, x: &R, f: impl FnOnce(&R) -> R) -> R {
-        self.at(x).map(x, f)
+        self.curved(x).map(x, f)
     }
 
     /// Möbius matrix multiplication M ⊗ x: see [`Curved::matvec`].
     #[track_caller]
     pub fn matvec<R: MatVec>(&self, m: &R::Matrix, x: &R) -> R {
-        self.at(x).matvec(m, x)
+        self.curved(x).matvec(m, x)
     }
 }
 
@@ -158,37 +158,37 @@ impl Manifold for Stereographic {
         Row::from(vec![T::zero(); dim].as_slice())
     }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
-        self.at(x).dist(x, y)
+        self.curved(x).dist(x, y)
     }
     fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
-        self.at(x).inner(x, u, v)
+        self.curved(x).inner(x, u, v)
     }
     fn norm<R: Rows>(&self, x: &R, v: &R) -> R::Scalar {
-        self.at(x).norm(x, v)
+        self.curved(x).norm(x, v)
     }
     fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
-        self.at(x).exp(x, v)
+        self.curved(x).exp(x, v)
     }
     fn log<R: Rows>(&self, x: &R, y: &R) -> R {
-        self.at(x).log(x, y)
+        self.curved(x).log(x, y)
     }
     fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
-        self.at(x).geodesic(x, y, t)
+        self.curved(x).geodesic(x, y, t)
     }
     fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
-        self.at(x).transport(x, y, v)
+        self.curved(x).transport(x, y, v)
     }
     fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
-        self.at(x).egrad_to_rgrad(x, g)
+        self.curved(x).egrad_to_rgrad(x, g)
     }
     fn project_tangent<R: Rows>(&self, _x: &R, v: &R) -> R {
         v.clone()
     }
     fn project<R: Rows>(&self, x: &R) -> R {
-        self.at(x).project(x)
+        self.curved(x).project(x)
     }
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
-        self.at(x).descend(x, g, rate)
+        self.curved(x).descend(x, g, rate)
     }
     fn descend_rows<T: Float>(
         &self,
