@@ -8,6 +8,8 @@
 #![doc = include_str!("../examples/12_hyperbolic_gru.rs")]
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub use cotangent_engine as engine;
 pub use cotangent_layers as layers;
 pub use cotangent_manifolds as manifolds;

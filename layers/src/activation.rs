@@ -3,7 +3,7 @@
 use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Manifold, Point};
 
-use crate::GyrovectorSpace;
+use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// The Möbius version `exp₀(φ(log₀ x))` of any pointwise φ, eq. 24. In Euclidean space it is φ itself.
 ///

@@ -4,7 +4,7 @@ use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Manifold, Point};
 
-use crate::GyrovectorSpace;
+use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// Dropout in the tangent space at the origin: the Möbius version (eq. 24 of Ganea et al. 2018) of
 /// [`Var::dropout`]. In Euclidean space it is [`Var::dropout`] itself. Set the rate to 0 when a model is

@@ -5,7 +5,7 @@ use cotangent_engine::{Float, Row, Tape, Tensor, Var};
 use cotangent_manifolds::{Manifold, Param, ParamOnTape, Point, module};
 use rand::RngExt;
 
-use crate::GyrovectorSpace;
+use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// A table of points, one per object, looked up by the object's number: `[n, ambient(dim)]`.
 #[derive(Clone, Debug)]

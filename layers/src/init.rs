@@ -31,8 +31,8 @@ pub fn orthogonal<T: Float>(m: usize, n: usize, rng: &mut Rng) -> Tensor<T> {
     let (long, short) = (m.max(n), m.min(n));
     let normal = Tensor::from_fn([1, long * short], |_| T::nearest(rng.sample(StandardNormal)));
     let frame = Stiefel::new(long, short).project(&normal);
-    let of = |row: usize, column: usize| frame.data()[row * short + column];
-    Tensor::from_fn([m, n], |i| if m < n { of(i % n, i / n) } else { of(i / n, i % n) })
+    let element = |row: usize, column: usize| frame.data()[row * short + column];
+    Tensor::from_fn([m, n], |i| if m < n { element(i % n, i / n) } else { element(i / n, i % n) })
 }
 
 /// Several weights `[m, n]`, one below the other: `[blocks · m, n]`.

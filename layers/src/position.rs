@@ -6,7 +6,8 @@ use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Tensor, Var};
 use cotangent_manifolds::{Manifold, Param, Point, module};
 
-use crate::{Embedding, GyrovectorSpace};
+use crate::embedding::Embedding;
+use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// Learned positions: a word with point x at place i gets the point `x ⊕ p_i`, in Euclidean space the
 /// sum. López & Strube 2020, section 4.4; Gehring et al. 2017, section 3.1.

@@ -5,9 +5,12 @@ use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Euclidean, module};
 
-use crate::{
-    Activation, Dropout, FeedForward, KeyValueCache, LayerNorm, Mask, MultiHeadAttention, Similarity,
-};
+use crate::activation::Activation;
+use crate::attention::multi_head_attention::{KeyValueCache, MultiHeadAttention};
+use crate::attention::{Mask, Similarity};
+use crate::dropout::Dropout;
+use crate::linear::feed_forward::FeedForward;
+use crate::norm::layer_norm::LayerNorm;
 
 /// Where a residual block normalises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,12 +29,16 @@
 use cotangent_engine::formulas::{Div, Mul, Square};
 use cotangent_engine::{MapFormula, Rows, Scalar};
 
-use crate::manifold::{ConstantCurvature, Scale};
+use crate::euclidean::{self, Euclidean};
+use crate::hyperbolic::half_space::HalfSpace;
+use crate::hyperbolic::isometry::{Hyperbolic, Isometric};
+use crate::hyperbolic::klein::Klein;
+use crate::hyperbolic::lorentz::Lorentz;
+use crate::hyperbolic::stereographic::{self, Stereographic};
+use crate::manifold::{ConstantCurvature, Manifold, Scale};
+use crate::product::Product;
 use crate::sets::Sets;
-use crate::{
-    Euclidean, HalfSpace, Hyperbolic, Isometric, Klein, Lorentz, Manifold, Product, Sphere, Stereographic,
-    euclidean, stereographic,
-};
+use crate::sphere::Sphere;
 
 /// A manifold with a weighted barycentre in closed form.
 ///
@@ -136,8 +140,8 @@ macro_rules! of_the_hyperboloid {
                 self.onto_hyperboloid(points)
             }
             fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R {
-                let there: Lorentz = self.counterpart();
-                self.of_hyperboloid(&there.barycentre_from_sum(sum))
+                let hyperboloid: Lorentz = self.counterpart();
+                self.of_hyperboloid(&hyperboloid.barycentre_from_sum(sum))
             }
         }
     };
@@ -147,8 +151,8 @@ of_the_hyperboloid! {
     /// Einstein's midpoint, the mean with weights wᵢγᵢ: the hyperboloid's centroid.
     Klein, {
         fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
-            let there: Lorentz = self.counterpart();
-            self.of_hyperboloid(&there.barycentre(&self.onto_hyperboloid(points), weights))
+            let hyperboloid: Lorentz = self.counterpart();
+            self.of_hyperboloid(&hyperboloid.barycentre(&self.onto_hyperboloid(points), weights))
         }
     }
 }

@@ -9,10 +9,14 @@
 //! B_ω(x) = lim d(x, γ(t)) − t = (1/√c) ln √c (X₀ − ⟨X_s, u⟩)
 //! ```
 
-use cotangent_engine::{Rows, Scalar};
+use cotangent_engine::Rows;
 
+use crate::hyperbolic::half_space::HalfSpace;
+use crate::hyperbolic::isometry::Hyperbolic;
+use crate::hyperbolic::klein::Klein;
+use crate::hyperbolic::lorentz::Lorentz;
+use crate::hyperbolic::stereographic::Stereographic;
 use crate::manifold::ConstantCurvature;
-use crate::{HalfSpace, Hyperbolic, Klein, Lorentz, Stereographic};
 
 /// Busemann functions in a model of hyperbolic space.
 ///
@@ -46,26 +50,30 @@ impl Busemann for Stereographic {
     #[track_caller]
     fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
         assert!(self.kappa() < 0.0, "busemann: negative curvature is needed, not {}", self.kappa());
-        R::scalar(crate::stereographic::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
+        R::scalar(
+            crate::hyperbolic::stereographic::formulas::Busemann,
+            [x, omega],
+            [&x.constant(self.kappa())],
+        )
     }
 }
 
 impl Busemann for Lorentz {
     fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
-        R::scalar(crate::lorentz::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
+        R::scalar(crate::hyperbolic::lorentz::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
     }
 }
 
 impl Busemann for Klein {
     fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
-        R::scalar(crate::klein::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
+        R::scalar(crate::hyperbolic::klein::formulas::Busemann, [x, omega], [&x.constant(self.kappa())])
     }
 }
 
 impl Busemann for HalfSpace {
     fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
         let rows = [&height_first(x), &height_first(omega)];
-        R::scalar(crate::half_space::formulas::Busemann, rows, [&x.constant(self.kappa())])
+        R::scalar(crate::hyperbolic::half_space::formulas::Busemann, rows, [&x.constant(self.kappa())])
     }
 }
 
@@ -73,28 +81,4 @@ impl Busemann for HalfSpace {
 fn height_first<R: Rows>(x: &R) -> R {
     let last = x.width() - 1;
     if last == 0 { x.clone() } else { R::concat(&x.columns(last..last + 1), &x.columns(0..last)) }
-}
-
-/// The Busemann function of a point of the hyperboloid, from `rise = √c X₀ − 1`, `along = √c ⟨X_s, u⟩`
-/// and `across = c (‖X_s‖² − ⟨X_s, u⟩²)`, the part orthogonal to u.
-///
-/// Towards ω it uses `(X₀ − ⟨X_s, u⟩)(X₀ + ⟨X_s, u⟩) = 1/c + ‖X_s‖² − ⟨X_s, u⟩²`.
-#[inline(always)]
-pub(crate) fn by_components<S: Scalar>(rise: S, along: S, across: S, kappa: S) -> S {
-    let one = S::one();
-    let towards = S::zero().lt(along);
-    let (short, long) = (rise - along, rise + along);
-    let ratio = S::select(towards, (one + across) / (one + long), one + short);
-    // Far out `rise − along` always cancels, `across − long` only near the horosphere through the
-    // origin.
-    let excess = S::select(towards, (across - long) / (one + long), short);
-    by_ratio(ratio, excess, kappa)
-}
-
-/// The function from `ratio = √c (X₀ − ⟨X_s, u⟩)` and, for points near the horosphere through the origin,
-/// `excess = ratio − 1`.
-#[inline(always)]
-pub(crate) fn by_ratio<S: Scalar>(ratio: S, excess: S, kappa: S) -> S {
-    let near = excess.abs().lt(S::constant(0.5));
-    S::select(near, excess.ln_1p(), ratio.ln()) / (-kappa).sqrt()
 }

@@ -10,8 +10,10 @@
 use cotangent_engine::Rows;
 use cotangent_engine::formulas::{Relu, Sub};
 
+use crate::hyperbolic::isometry::Hyperbolic;
+use crate::hyperbolic::lorentz::Lorentz;
+use crate::hyperbolic::stereographic::PoincareBall;
 use crate::manifold::ConstantCurvature;
-use crate::{Hyperbolic, Lorentz, PoincareBall};
 
 /// Ganea's entailment cones in a model of hyperbolic space.
 ///
@@ -71,7 +73,7 @@ pub mod formulas {
     use cotangent_engine::scalar::chosen;
     use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector};
 
-    use crate::lorentz::formulas::outward;
+    use crate::hyperbolic::lorentz::formulas::outward;
     use Invariant::{Accurate, Dot, Margin, Param, Wedge};
     use Vector::{Difference, Input};
 

@@ -21,9 +21,9 @@
 
 use cotangent_engine::{Broadcast, Float, Operation, Outcome, Row, Rows, Shape, Tape, Tensor, Var, View};
 
-use crate::manifold::Scale;
-use crate::matrix::Matrix;
-use crate::{Manifold, Sets};
+use crate::manifold::{Manifold, Scale};
+use crate::matrix::dense::Matrix;
+use crate::sets::Sets;
 
 /// Why there is no Fréchet mean.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -210,15 +210,15 @@ impl<'a, M: Manifold> Problem<'a, M> {
     /// `Σ w log_μ x`: the negative gradient. It is projected because points stored in less than `f64`
     /// are off the manifold, and their logarithms off the tangent space.
     fn pull(&self, mean: &Row<f64>) -> Row<f64> {
-        let at = Tensor::new([1, mean.len()], mean.to_vec());
-        let sum = Tensor::combine(&self.weights, &self.manifold.log(&at, &self.points));
+        let base = Tensor::new([1, mean.len()], mean.to_vec());
+        let sum = Tensor::combine(&self.weights, &self.manifold.log(&base, &self.points));
         self.manifold.project_tangent(mean, &Row::from(sum.data()))
     }
 
     /// `Σ w d²`.
     fn square(&self, mean: &Row<f64>) -> f64 {
-        let at = Tensor::new([1, mean.len()], mean.to_vec());
-        let distances = self.manifold.dist(&at, &self.points);
+        let base = Tensor::new([1, mean.len()], mean.to_vec());
+        let distances = self.manifold.dist(&base, &self.points);
         distances.data().iter().zip(self.weights.data()).map(|(d, w)| w * d * d).sum()
     }
 
@@ -227,17 +227,17 @@ impl<'a, M: Manifold> Problem<'a, M> {
         let (m, a) = (self.manifold, mean.len());
         let one = Matrix::identity(a);
         let identity = Tensor::new([a, a], one.data.clone());
-        let at = Tensor::new([1, a], mean.to_vec());
-        let projection = Matrix::new(a, a, m.project_tangent(&at, &identity).data()).t();
+        let base = Tensor::new([1, a], mean.to_vec());
+        let projection = Matrix::new(a, a, m.project_tangent(&base, &identity).data()).t();
 
         // One copy of the velocity for each coordinate of F, so that one pass gives all rows of the
         // derivative.
         let tape = Tape::<f64>::new();
         let v = tape.variable(&Tensor::zeros([a, 1, a]));
-        let at = tape.constant(&at);
-        let moved = m.exp(&at, &v);
+        let base = tape.constant(&base);
+        let moved = m.exp(&base, &v);
         let pull = Var::combine(&tape.constant(&self.weights), &m.log(&moved, &tape.constant(&self.points)));
-        let back = m.transport(&moved.reshape([a, a]), &at, &pull);
+        let back = m.transport(&moved.reshape([a, a]), &base, &pull);
         let slope = tape.backward_from(back, &identity).wrt(v).expect("F depends on μ").to_dense(a, a);
         let system = &(&projection * &(&Matrix::new(a, a, &slope) * &projection)) + &(&one - &projection);
         (projection, system)
@@ -355,8 +355,8 @@ impl<M: Manifold, T: Float> Operation<T> for Implicit<M, T> {
             tape.reset();
             let x = tape.variable(&problem.points);
             let w = tape.variable(&Tensor::new([n], weights.data()[set * n..(set + 1) * n].to_vec()));
-            let at = tape.constant(&Tensor::new([1, a], mean.to_vec()));
-            let pull = Var::combine(&w, &self.manifold.log(&at, &x));
+            let base = tape.constant(&Tensor::new([1, a], mean.to_vec()));
+            let pull = Var::combine(&w, &self.manifold.log(&base, &x));
             let gradients = tape.backward_from(pull, &of_pull);
             for (input, variable) in [(0, x), (1, w)] {
                 let Some(place) = grads[input].as_deref_mut() else { continue };

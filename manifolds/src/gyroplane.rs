@@ -11,8 +11,13 @@
 
 use cotangent_engine::Rows;
 
+use crate::euclidean::Euclidean;
+use crate::hyperbolic::half_space::HalfSpace;
+use crate::hyperbolic::klein::Klein;
+use crate::hyperbolic::lorentz::Lorentz;
+use crate::hyperbolic::stereographic::Stereographic;
 use crate::manifold::ConstantCurvature;
-use crate::{Euclidean, HalfSpace, Klein, Lorentz, Sphere, Stereographic};
+use crate::sphere::Sphere;
 
 /// Distances to gyroplanes.
 ///
@@ -48,9 +53,9 @@ macro_rules! gyroplanes {
 
 gyroplanes! {
     Euclidean, crate::euclidean::formulas::Gyroplane, [];
-    Stereographic, crate::stereographic::formulas::Gyroplane, [kappa];
-    Lorentz, crate::lorentz::formulas::Gyroplane, [kappa];
-    Klein, crate::klein::formulas::Gyroplane, [kappa];
-    HalfSpace, crate::half_space::formulas::Gyroplane, [kappa];
+    Stereographic, crate::hyperbolic::stereographic::formulas::Gyroplane, [kappa];
+    Lorentz, crate::hyperbolic::lorentz::formulas::Gyroplane, [kappa];
+    Klein, crate::hyperbolic::klein::formulas::Gyroplane, [kappa];
+    HalfSpace, crate::hyperbolic::half_space::formulas::Gyroplane, [kappa];
     Sphere, crate::sphere::formulas::Gyroplane, [kappa];
 }

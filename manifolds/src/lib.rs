@@ -8,20 +8,20 @@
 //!
 //! | manifold | file |
 //! |---|---|
-//! | [`Stereographic`]: Poincaré ball for κ < 0, flat at 0, projected sphere for κ > 0 | `stereographic/` |
-//! | [`Lorentz`]: the hyperboloid | `lorentz.rs` |
-//! | [`Klein`]: the ball with straight geodesics | `klein.rs` |
-//! | [`HalfSpace`]: the upper half-space | `half_space.rs` |
+//! | [`Stereographic`]: Poincaré ball for κ < 0, flat at 0, projected sphere for κ > 0 | `hyperbolic/stereographic/` |
+//! | [`Lorentz`]: the hyperboloid | `hyperbolic/lorentz.rs` |
+//! | [`Klein`]: the ball with straight geodesics | `hyperbolic/klein.rs` |
+//! | [`HalfSpace`]: the upper half-space | `hyperbolic/half_space.rs` |
 //! | [`Sphere`] | `sphere.rs` |
 //! | [`Euclidean`] | `euclidean.rs` |
-//! | [`Grassmann`]: subspaces of ℝⁿ | `grassmann.rs` |
-//! | [`Stiefel`]: orthonormal frames | `stiefel.rs` |
-//! | [`Spd`]: symmetric positive definite matrices, affine-invariant or log-Euclidean | `spd.rs` |
+//! | [`Grassmann`]: subspaces of ℝⁿ | `matrix/grassmann.rs` |
+//! | [`Stiefel`]: orthonormal frames | `matrix/stiefel.rs` |
+//! | [`Spd`]: symmetric positive definite matrices, affine-invariant or log-Euclidean | `matrix/spd.rs` |
 //! | [`Product`]: two manifolds side by side, of any kind and curvature each | `product.rs` |
 //!
 //! | on them | file |
 //! |---|---|
-//! | isometries between the models of one space: [`Point::to`], [`Isometric`] | `isometry.rs` |
+//! | isometries between the models of one space: [`Point::to`], [`Isometric`] | `hyperbolic/isometry.rs` |
 //! | signed distances to hyperplanes: [`Gyroplanes`] | `gyroplane.rs` |
 //! | signed distances to horospheres: [`Busemann`] | `busemann.rs` |
 //! | activations as points of the hyperboloid: [`Lorentz::pseudo_polar`] | `pseudo_polar.rs` |
@@ -34,28 +34,24 @@
 //! | [`Barycentre`]: gyromidpoint, Einstein midpoint, Lorentz centroid | `barycentre.rs` |
 //! | [`FrechetMean`]: the point of least squared distances, differentiable | `frechet.rs` |
 //! | [`WrappedNormal`]: a distribution with a closed density | `wrapped_normal.rs` |
-//! | [`symmetric_eigen`]: principal directions | `matrix.rs` |
+//! | [`symmetric_eigen`]: principal directions | `matrix/dense.rs` |
 //!
 //! Curvature is called `kappa` everywhere and means sectional curvature everywhere.
+
+#![forbid(unsafe_code)]
 
 pub mod barycentre;
 mod busemann;
 mod cones;
 mod euclidean;
 mod frechet;
-mod geodesic;
-mod grassmann;
 mod gyroplane;
-mod half_space;
-mod isometry;
-mod klein;
+mod hyperbolic;
 pub mod laws;
-mod lorentz;
 mod manifold;
 mod matrix;
 mod module;
 pub mod momentum;
-mod orthonormal;
 mod param;
 mod point;
 mod product;
@@ -64,11 +60,7 @@ mod psi_xi;
 pub mod scores;
 mod sets;
 pub mod shadow_cones;
-mod spd;
-mod spectral;
 mod sphere;
-mod stereographic;
-mod stiefel;
 mod wrapped_normal;
 
 pub use barycentre::Barycentre;
@@ -76,32 +68,32 @@ pub use busemann::Busemann;
 pub use cones::EntailmentCones;
 pub use euclidean::Euclidean;
 pub use frechet::{FrechetError, FrechetMean};
-pub use grassmann::Grassmann;
 pub use gyroplane::Gyroplanes;
-pub use half_space::HalfSpace;
-pub use isometry::{Hyperbolic, Isometric};
-pub use klein::Klein;
-pub use lorentz::Lorentz;
+pub use hyperbolic::half_space::HalfSpace;
+pub use hyperbolic::isometry::{Hyperbolic, Isometric};
+pub use hyperbolic::klein::Klein;
+pub use hyperbolic::lorentz::Lorentz;
+pub use hyperbolic::stereographic::{Curved, MatVec, PoincareBall, Stereographic};
 pub use manifold::{ConstantCurvature, CurvatureError, FactorVisitor, Manifold, OffManifold, OffTangent};
-pub use matrix::symmetric_eigen;
+pub use matrix::dense::symmetric_eigen;
+pub use matrix::grassmann::Grassmann;
+pub use matrix::orthonormal::Retraction;
+pub use matrix::spd::Spd;
+pub use matrix::stiefel::Stiefel;
 pub use module::{Module, Path, StateError, Visitor, VisitorMut};
-pub use orthonormal::Retraction;
 pub use param::{Param, ParamOnTape};
 pub use point::{Point, Tangent};
 pub use product::Product;
 pub use pseudo_polar::direction;
 pub use sets::Sets;
-pub use spd::Spd;
 pub use sphere::Sphere;
-pub use stereographic::{Curved, MatVec, PoincareBall, Stereographic};
-pub use stiefel::Stiefel;
 pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 
 /// For this project's own tests: what they need beyond the public interface. It changes without notice.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::matrix::Matrix;
-    pub use crate::spectral::{exp_divided, exp_divided_twice};
+    pub use crate::matrix::dense::Matrix;
+    pub use crate::matrix::spectral::{exp_divided, exp_divided_twice};
 }
 
 /// The row formulas, for direct use.
@@ -109,15 +101,15 @@ pub mod formulas {
     pub use crate::barycentre::formulas as barycentre;
     pub use crate::cones::formulas as cones;
     pub use crate::euclidean::formulas as euclidean;
-    pub use crate::half_space::formulas as half_space;
-    pub use crate::isometry::formulas as isometry;
-    pub use crate::klein::formulas as klein;
-    pub use crate::lorentz::formulas as lorentz;
+    pub use crate::hyperbolic::half_space::formulas as half_space;
+    pub use crate::hyperbolic::isometry::formulas as isometry;
+    pub use crate::hyperbolic::klein::formulas as klein;
+    pub use crate::hyperbolic::lorentz::formulas as lorentz;
+    pub use crate::hyperbolic::stereographic::formulas as stereographic;
     pub use crate::pseudo_polar::formulas as pseudo_polar;
     pub use crate::psi_xi::formulas as psi_xi;
     pub use crate::shadow_cones::formulas as shadow_cones;
     pub use crate::sphere::formulas as sphere;
-    pub use crate::stereographic::formulas as stereographic;
     pub use crate::wrapped_normal::formulas as wrapped_normal;
 
     /// All formulas, by manifold; attention scores last.

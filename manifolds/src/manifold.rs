@@ -299,23 +299,6 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     }
 }
 
-/// Methods shared by all submanifolds of Euclidean space with its metric: `inner`, `norm`, and the
-/// Riemannian gradient, which is the tangent part of the coordinate gradient.
-macro_rules! euclidean_metric {
-    () => {
-        fn inner<R: Rows>(&self, _x: &R, u: &R, v: &R) -> R::Scalar {
-            R::scalar($crate::euclidean::formulas::Inner, [u, v], [])
-        }
-        fn norm<R: Rows>(&self, _x: &R, v: &R) -> R::Scalar {
-            R::scalar($crate::euclidean::formulas::Norm, [v], [])
-        }
-        fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
-            self.project_tangent(x, g)
-        }
-    };
-}
-pub(crate) use euclidean_metric;
-
 /// Receives the factors of a product.
 pub trait FactorVisitor {
     /// A factor, and the coordinates of a row that are its own.

@@ -6,7 +6,8 @@ use std::path::Path as File;
 use cotangent_engine::files::{FileError, safetensors};
 use cotangent_engine::{Float, ParamId, Tensor};
 
-use crate::{Manifold, Param};
+use crate::manifold::Manifold;
+use crate::param::Param;
 
 /// The state of a walk over parameters: names from the outside in, joined by dots, as in
 /// `encoder.0.weight`; and the parameters already shown, because each is shown once.
@@ -64,12 +65,12 @@ impl Path {
     #[inline(never)]
     fn enter_number(&mut self, number: usize) -> usize {
         // The digits are on the stack: a walk allocates only when the path gets longer.
-        let (mut digits, mut first, mut rest) = ([0; 20], 20, number);
+        let (mut digits, mut first, mut remaining) = ([0; 20], 20, number);
         loop {
             first -= 1;
-            digits[first] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
+            digits[first] = b'0' + (remaining % 10) as u8;
+            remaining /= 10;
+            if remaining == 0 {
                 break;
             }
         }
@@ -243,7 +244,7 @@ impl<T: Float> Visitor<T> for Check<'_, T> {
         if value.shape() != param.value().shape() {
             let (found, expected) = (value.shape().to_string(), param.value().shape().to_string());
             self.outcome = Err(StateError::Shape { name, found, expected });
-        } else if let Err((row, source)) = crate::param::contains(param.manifold(), value) {
+        } else if let Err((row, source)) = crate::point::contains(param.manifold(), value) {
             self.outcome = Err(StateError::Off { name, row, source });
         }
     }

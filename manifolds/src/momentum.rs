@@ -11,7 +11,7 @@
 
 use cotangent_engine::{Elementwise, Float, Rows, Scalar, Tape, Var};
 
-use crate::Manifold;
+use crate::manifold::Manifold;
 
 /// What distinguishes one optimiser from another: a rule for scalars, with `K` second moments.
 pub trait Rule<const K: usize>: Copy + Send + Sync {
@@ -78,6 +78,31 @@ pub fn descended<M: Manifold, T: Float>(
     })
 }
 
+/// The equations of a step, given the points, their momenta and the coordinate gradients: the new points
+/// and momenta. `length` returns the lengths of the steps, `[rows, 1]`, from the squared norms of the
+/// Riemannian gradients.
+fn stepped<'t, M: Manifold, T: Float>(
+    manifold: &M,
+    [keep, take]: [f64; 2],
+    motion: Motion,
+    [x, momentum, g]: [Var<'t, T>; 3],
+    length: impl FnOnce(Var<'t, T>) -> Var<'t, T>,
+) -> [Var<'t, T>; 2] {
+    let gradient = manifold.egrad_to_rgrad(&x, &g);
+    let square = manifold.inner(&x, &gradient, &gradient);
+    let momentum = momentum * keep + gradient * take;
+    let along = if motion.lookahead { momentum * keep + gradient * take } else { momentum };
+    let mut velocity = along * -length(square);
+    if motion.decay != 0.0 {
+        let width = x.shape().width();
+        let origin = manifold.origin::<T>(manifold.dimension(width));
+        let origin = x.tape().constant_with([1, width], |to| to.copy_from_slice(&origin));
+        velocity = velocity + manifold.log(&x, &origin) * motion.decay;
+    }
+    let moved = if motion.retraction { manifold.retract(&x, &velocity) } else { manifold.exp(&x, &velocity) };
+    [moved, manifold.transport(&x, &moved, &momentum)]
+}
+
 /// A step composed of the operations of a manifold, with one second moment for each row: the default of
 /// [`Manifold::step`].
 ///
@@ -90,37 +115,26 @@ pub fn composed<M: Manifold, U: Rule<K>, T: Float, const K: usize>(
     rows: Moving<'_, T, K>,
 ) -> Result<(), usize> {
     let (width, n) = (rows.width, rows.points.len() / rows.width);
-    let [keep, take] = rule.blend();
     T::with_scratch_tape(|tape: &Tape<T>| {
         let constant = |from: &[T]| tape.constant_with([n, width], |to| to.copy_from_slice(from));
-        let (x, momentum, g) = (constant(rows.points), constant(rows.momenta), constant(rows.gradients));
-        let gradient = manifold.egrad_to_rgrad(&x, &g);
-        let square = manifold.inner(&x, &gradient, &gradient);
-        let momentum = momentum * keep + gradient * take;
-        let along = if motion.lookahead { momentum * keep + gradient * take } else { momentum };
+        let operands = [constant(rows.points), constant(rows.momenta), constant(rows.gradients)];
         T::with_scratch((1 + K) * n, |scratch| {
             let (lengths, moments) = scratch.split_at_mut(n);
-            square.with_data(|square| {
-                for i in 0..n {
-                    let old = std::array::from_fn(|k| rows.moments[k][i].to_f64());
-                    // In Minkowski space rounding may make the square of a vanishing vector negative.
-                    let square = square[i].to_f64();
-                    let (length, new) = rule.length(if square < 0.0 { 0.0 } else { square }, old);
-                    lengths[i] = T::nearest(length);
-                    for k in 0..K {
-                        moments[k * n + i] = T::nearest(new[k]);
+            let [moved, carried] = stepped(manifold, rule.blend(), motion, operands, |square| {
+                square.with_data(|square| {
+                    for i in 0..n {
+                        let old = std::array::from_fn(|k| rows.moments[k][i].to_f64());
+                        // In Minkowski space rounding may make the square of a vanishing vector negative.
+                        let square = square[i].to_f64();
+                        let (length, new) = rule.length(if square < 0.0 { 0.0 } else { square }, old);
+                        lengths[i] = T::nearest(length);
+                        for k in 0..K {
+                            moments[k * n + i] = T::nearest(new[k]);
+                        }
                     }
-                }
+                });
+                tape.constant_with([n, 1], |to| to.copy_from_slice(lengths))
             });
-            let mut velocity = along * -tape.constant_with([n, 1], |to| to.copy_from_slice(lengths));
-            if motion.decay != 0.0 {
-                let origin = manifold.origin::<T>(manifold.dimension(width));
-                let origin = tape.constant_with([1, width], |to| to.copy_from_slice(&origin));
-                velocity = velocity + manifold.log(&x, &origin) * motion.decay;
-            }
-            let moved =
-                if motion.retraction { manifold.retract(&x, &velocity) } else { manifold.exp(&x, &velocity) };
-            let carried = manifold.transport(&x, &moved, &momentum);
             moved.with_data(|moved| {
                 carried.with_data(|carried| {
                     let bad = |row: &[T]| row.iter().any(|x| !x.is_finite());
@@ -182,23 +196,14 @@ pub fn on_tape<'t, M: Manifold, U: Rule<K> + 'static, T: Float, const K: usize>(
     motion: Motion,
     rows: OnTape<'t, T, K>,
 ) -> OnTape<'t, T, K> {
-    let OnTape { points: x, momenta, moments, gradients } = rows;
-    let (tape, shape, [keep, take]) = (x.tape(), x.shape(), rule.blend());
-    let (n, width) = (shape.rows().len(), shape.width());
-    let gradient = manifold.egrad_to_rgrad(&x, &gradients);
-    let square = manifold.inner(&x, &gradient, &gradient).reshape([n, 1]);
-    let momentum = momenta * keep + gradient * take;
-    let along = if motion.lookahead { momentum * keep + gradient * take } else { momentum };
-    let operands: Vec<Var<'t, T>> = std::iter::once(square).chain(moments).collect();
-    let number = |which| tape.elementwise(Number { rule, which }, &operands);
-    let mut velocity = -(along * number(0));
-    if motion.decay != 0.0 {
-        let origin = manifold.origin::<T>(manifold.dimension(width));
-        let origin = tape.constant_with([1, width], |to| to.copy_from_slice(&origin));
-        velocity = velocity + manifold.log(&x, &origin) * motion.decay;
-    }
-    let points =
-        if motion.retraction { manifold.retract(&x, &velocity) } else { manifold.exp(&x, &velocity) };
-    let momenta = manifold.transport(&x, &points, &momentum);
-    OnTape { points, momenta, moments: std::array::from_fn(|k| number(1 + k)), gradients }
+    let OnTape { points, momenta, moments, gradients } = rows;
+    let (tape, n) = (points.tape(), points.shape().rows().len());
+    let mut new_moments = moments;
+    let [points, momenta] = stepped(manifold, rule.blend(), motion, [points, momenta, gradients], |square| {
+        let operands: Vec<Var<'t, T>> = std::iter::once(square.reshape([n, 1])).chain(moments).collect();
+        let number = |which| tape.elementwise(Number { rule, which }, &operands);
+        new_moments = std::array::from_fn(|k| number(1 + k));
+        number(0)
+    });
+    OnTape { points, momenta, moments: new_moments, gradients }
 }

@@ -2,7 +2,8 @@
 
 use cotangent_engine::{Float, ParamId, Tape, Tensor, Var};
 
-use crate::{Manifold, OffManifold, Point};
+use crate::manifold::{Manifold, OffManifold};
+use crate::point::{Point, contains};
 
 /// A tensor of points that an optimiser moves on their manifold. Lives outside the tape.
 ///
@@ -99,15 +100,6 @@ impl<M: Manifold, T: Float> Param<M, T> {
     pub fn called<'a>(&'a self, path: &'a str) -> &'a str {
         if path.is_empty() { &self.name } else { path }
     }
-}
-
-/// Checks that every row is a point; else returns the first that is not.
-pub(crate) fn contains<M: Manifold, T: Float>(
-    manifold: &M,
-    value: &Tensor<T>,
-) -> Result<(), (usize, OffManifold)> {
-    let contains = |(i, row)| manifold.contains(row).map_err(|off| (i, off));
-    if value.is_empty() { Ok(()) } else { value.rows().enumerate().try_for_each(contains) }
 }
 
 /// Puts parameters on a tape.

@@ -2,7 +2,8 @@
 
 use cotangent_engine::{Float, Row, Rows, Shape, Tensor, Var};
 
-use crate::{ConstantCurvature, Isometric, Manifold, OffManifold, OffTangent};
+use crate::hyperbolic::isometry::Isometric;
+use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
 
 /// Points of a manifold, one per row: of a single row, a tensor or a tape variable.
 ///
@@ -186,6 +187,15 @@ impl<M: Manifold, R: Rows> Point<M, R> {
     }
 }
 
+/// Checks that every row is a point; else returns the first that is not.
+pub(crate) fn contains<M: Manifold, T: Float>(
+    manifold: &M,
+    value: &Tensor<T>,
+) -> Result<(), (usize, OffManifold)> {
+    let contains = |(i, row)| manifold.contains(row).map_err(|off| (i, off));
+    if value.is_empty() { Ok(()) } else { value.rows().enumerate().try_for_each(contains) }
+}
+
 impl<M: Manifold, T: Float> Point<M, Row<T>> {
     /// Validates the point.
     ///
@@ -211,7 +221,7 @@ impl<M: Manifold, T: Float> Point<M, Tensor<T>> {
     /// # Errors
     /// The first row that is not a point, and by how much it is off the manifold.
     pub fn checked(self) -> Result<Self, (usize, OffManifold)> {
-        crate::param::contains(&self.manifold, &self.coordinates).map(|()| self)
+        contains(&self.manifold, &self.coordinates).map(|()| self)
     }
 }
 

@@ -97,7 +97,7 @@ impl<A: Manifold, B: Manifold> Product<A, B> {
 }
 
 /// The same operation in both factors.
-macro_rules! both {
+macro_rules! factorwise {
     ($self:ident.$how:ident, $operation:ident($($x:ident),+)) => {
         $self.$how([$($x),+], |m, [$($x),+]| m.$operation($(&$x),+), |m, [$($x),+]| m.$operation($(&$x),+))
     };
@@ -127,34 +127,34 @@ impl<A: Manifold, B: Manifold> Manifold for Product<A, B> {
         self.right.factors(middle..coordinates.end, visitor);
     }
     fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
-        R::map(Hypot, both!(self.scalars, dist(x, y)).each_ref())
+        R::map(Hypot, factorwise!(self.scalars, dist(x, y)).each_ref())
     }
     fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
-        R::map(Add, both!(self.scalars, inner(x, u, v)).each_ref())
+        R::map(Add, factorwise!(self.scalars, inner(x, u, v)).each_ref())
     }
     fn norm<R: Rows>(&self, x: &R, v: &R) -> R::Scalar {
-        R::map(Hypot, both!(self.scalars, norm(x, v)).each_ref())
+        R::map(Hypot, factorwise!(self.scalars, norm(x, v)).each_ref())
     }
     fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
-        both!(self.rows, exp(x, v))
+        factorwise!(self.rows, exp(x, v))
     }
     fn log<R: Rows>(&self, x: &R, y: &R) -> R {
-        both!(self.rows, log(x, y))
+        factorwise!(self.rows, log(x, y))
     }
     fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
-        both!(self.rows, transport(x, y, v))
+        factorwise!(self.rows, transport(x, y, v))
     }
     fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
-        both!(self.rows, egrad_to_rgrad(x, g))
+        factorwise!(self.rows, egrad_to_rgrad(x, g))
     }
     fn project_tangent<R: Rows>(&self, x: &R, v: &R) -> R {
-        both!(self.rows, project_tangent(x, v))
+        factorwise!(self.rows, project_tangent(x, v))
     }
     fn project<R: Rows>(&self, x: &R) -> R {
-        both!(self.rows, project(x))
+        factorwise!(self.rows, project(x))
     }
     fn retract<R: Rows>(&self, x: &R, v: &R) -> R {
-        both!(self.rows, retract(x, v))
+        factorwise!(self.rows, retract(x, v))
     }
     fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
         self.rows([x, y], |m, [x, y]| m.geodesic(&x, &y, t), |m, [x, y]| m.geodesic(&x, &y, t))

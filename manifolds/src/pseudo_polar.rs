@@ -4,7 +4,7 @@
 
 use cotangent_engine::Rows;
 
-use crate::Lorentz;
+use crate::hyperbolic::lorentz::Lorentz;
 use crate::manifold::ConstantCurvature;
 
 impl Lorentz {

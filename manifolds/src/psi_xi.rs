@@ -3,7 +3,7 @@
 
 use cotangent_engine::Rows;
 
-use crate::HalfSpace;
+use crate::hyperbolic::half_space::HalfSpace;
 
 impl HalfSpace {
     /// ψ, Tseng et al. 2023, eq. 10: `f(x_n) = exp(x_n)`, onto the whole half-space. For umbral cones.

@@ -20,7 +20,7 @@
 use cotangent_engine::registry::{Formula, Range};
 use cotangent_engine::{PairFormula, Pairing, Scalar};
 
-use crate::half_space::formulas::separation;
+use crate::hyperbolic::half_space::formulas::separation;
 use crate::shadow_cones::{penumbral_height, umbral_height};
 
 /// `γ⟨x, y⟩ − c`; parameters γ, c.
@@ -73,9 +73,9 @@ impl PolarDistance {
 
     /// The distance of points one of which is farther from the origin than [`NEAR`](Self::NEAR). The
     /// part of r beyond that is a factor `e^(r − 44)` of its sinh, to the last digit:
-    /// `4 sinh²(d/2) = e^2t rest`. In the logarithm of this nothing overflows.
+    /// `4 sinh²(d/2) = e^2t factor`. In the logarithm of this nothing overflows.
     #[inline(always)]
-    fn far<S: Scalar>(square: S, [r, sinh_r]: [S; 2], [s, sinh_s]: [S; 2]) -> S {
+    fn distant<S: Scalar>(square: S, [r, sinh_r]: [S; 2], [s, sinh_s]: [S; 2]) -> S {
         let (half, [least, _]) = (S::constant(0.5), squares::<S>());
         let excess = |r: S| S::zero().max(r - S::constant(Self::NEAR));
         let (gap, nearer) = ((r - s).abs(), r.min(s));
@@ -84,9 +84,9 @@ impl PolarDistance {
         // ½ gap − t, without the terms that cancel.
         let left = r.max(s).min(S::constant(Self::NEAR)) - nearer - excess(nearer);
         let along = -(-gap).exp_m1() * (half * S::select(aligned, S::zero(), left)).exp();
-        let rest = along.square() + S::select(aligned, S::zero(), square * sinh_r * sinh_s);
-        let same = rest.lt(least);
-        let logarithm = t + half * S::select(same, S::one(), rest).ln();
+        let factor = along.square() + S::select(aligned, S::zero(), square * sinh_r * sinh_s);
+        let same = factor.lt(least);
+        let logarithm = t + half * S::select(same, S::one(), factor).ln();
         // Beyond this, sinh is half of the exponential.
         let limit = S::constant(40.0);
         let sinh = half * logarithm.min(limit).exp();
@@ -110,7 +110,7 @@ impl PairFormula<2, 2, 2> for PolarDistance {
                 distance(S::zero().max(along + across).sqrt())
             },
             #[inline(always)]
-            || Self::far(square, [r, sinh_r], [s, sinh_s]),
+            || Self::distant(square, [r, sinh_r], [s, sinh_s]),
         );
         -beta * distance - c
     }

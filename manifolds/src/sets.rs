@@ -73,8 +73,8 @@ impl<T: Float> Sets for Tensor<T> {
     }
     #[track_caller]
     fn row_beside(&self) -> Self {
-        let at = self.shape().axes().len() - 1;
-        self.reshape(self.shape().insert(at))
+        let axis = self.shape().axes().len() - 1;
+        self.reshape(self.shape().insert(axis))
     }
 }
 

@@ -10,7 +10,7 @@
 
 use cotangent_engine::{Rows, Scalar};
 
-use crate::HalfSpace;
+use crate::hyperbolic::half_space::HalfSpace;
 
 /// Height of the lowest cone that contains both points in the umbral order, from their heights and
 /// horizontal distance `delta`, for balls of hyperbolic radius r at curvature −1; `slope` is sinh r.
@@ -35,9 +35,9 @@ pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
     let (half, quarter) = (S::constant(0.5), S::constant(0.25));
     let (q_width, k_width) = (penumbral_width(q, light), penumbral_width(k, light));
     let overlap = half * ((q_width + k_width) - delta);
-    let rest = half * (penumbral_rests([q, k], [q_width, k_width], light) + delta);
+    let gap = half * (penumbral_gaps([q, k], [q_width, k_width], light) + delta);
     // Zero comes first, so that NaN gives NaN.
-    let crossing = S::zero().max(rest * (light + overlap));
+    let crossing = S::zero().max(gap * (light + overlap));
     let difference = (q - k) * (q + k) * delta.recip();
     let semicircle = quarter * (delta.square() + difference.square()) + half * (q.square() + k.square());
     // The semicircle through both is higher than either.
@@ -55,7 +55,7 @@ fn penumbral_width<S: Scalar>(height: S, light: S) -> S {
 /// `h²/(r + √(r² − h²))`, because far below the source the difference would cancel. Both terms share one
 /// division, because attention computes this for every pair.
 #[inline(always)]
-fn penumbral_rests<S: Scalar>([q, k]: [S; 2], [q_width, k_width]: [S; 2], light: S) -> S {
+fn penumbral_gaps<S: Scalar>([q, k]: [S; 2], [q_width, k_width]: [S; 2], light: S) -> S {
     let (q, k) = (q.min(light), k.min(light));
     let (q_sum, k_sum) = (light + q_width, light + k_width);
     let inverse = (q_sum * k_sum).recip();

@@ -6,9 +6,8 @@
 use cotangent_engine::domain::{margin, sphere_tolerance};
 use cotangent_engine::{Float, Row, Rows};
 
-use crate::manifold::{
-    ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, euclidean_metric,
-};
+use crate::euclidean::euclidean_metric;
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one};
 
 /// The sphere of sectional curvature `kappa` > 0, radius 1/√κ. Points of dimension n have n + 1
 /// coordinates; the origin is the pole of the first.

@@ -19,11 +19,15 @@ use cotangent_engine::{Float, MapFormula, Row, RowFunction, Rows, Scalar, Shape,
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
-use crate::isometry::Hyperbolic;
+use crate::euclidean::Euclidean;
+use crate::hyperbolic::half_space::{self, HalfSpace};
+use crate::hyperbolic::isometry::Hyperbolic;
+use crate::hyperbolic::klein::{self, Klein};
+use crate::hyperbolic::lorentz::{self, Lorentz};
+use crate::hyperbolic::stereographic::Stereographic;
 use crate::manifold::{ConstantCurvature, Manifold, Scale};
-use crate::{
-    Euclidean, HalfSpace, Klein, Lorentz, Product, Sphere, Stereographic, half_space, klein, lorentz,
-};
+use crate::product::Product;
+use crate::sphere::Sphere;
 
 /// A manifold with an orthonormal frame of the tangent space at its origin. The frames of two models of
 /// one space agree: equal coordinates mean the same vector.

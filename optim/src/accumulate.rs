@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cotangent_engine::{Float, GradientView, ParamId};
 use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor};
 
-use crate::optimiser::GradientSource;
+use crate::gradient_source::GradientSource;
 
 /// The sum of the gradients of several backward passes, for a batch that is too large for one pass.
 ///

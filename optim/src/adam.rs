@@ -9,10 +9,10 @@ use cotangent_engine::{Float, Scalar};
 use cotangent_manifolds::Manifold;
 use cotangent_manifolds::momentum::{Motion, Moving, Rule};
 
-use crate::device::FactorOnTape;
+use crate::algorithm::{Algorithm, FactorOnTape, FactorRows};
 use crate::error::{OptimError, setting};
-use crate::optimiser::{Algorithm, FactorRows, Optimiser, named};
-use crate::rows::{Tables, with_factor};
+use crate::optimiser::{Optimiser, named};
+use crate::steps::host::{Tables, with_factor};
 
 /// Adaptive moments: see [`RiemannianAdam`].
 #[derive(Clone, Copy, Debug, PartialEq)]

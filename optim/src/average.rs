@@ -9,9 +9,9 @@ use cotangent_manifolds::momentum::Moving;
 use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor, VisitorMut};
 use serde::{Deserialize, Serialize};
 
-use crate::device::all_finite;
 use crate::error::{OptimError, setting};
-use crate::rows::for_each;
+use crate::steps::device::all_finite;
+use crate::steps::host::for_each;
 
 /// The average of a module's parameters over the course of training.
 ///
@@ -183,7 +183,7 @@ fn same_shape<M: Manifold, T: Float>(
     if average.shape() == param.value().shape() {
         return Ok(());
     }
-    let [shape, found] = [param.value(), average].map(|of| of.shape().to_string());
+    let [shape, found] = [param.value(), average].map(|tensor| tensor.shape().to_string());
     let param = param.called(path).to_owned();
     Err(OptimError::Shape { param, shape, what: "an average", found: format!("shape {found}") })
 }
@@ -236,12 +236,12 @@ mod tests {
         let ball = PoincareBall::ball(-1.0).unwrap();
         // Points at equal distances on a geodesic through the origin. The mean of the first 2k + 1 is
         // the middle one.
-        let at = |r: f64| Tensor::new([1, 2], vec![0.6 * (r / 2.0).tanh(), 0.8 * (r / 2.0).tanh()]);
-        let mut x = Param::new("x", ball, at(0.0));
+        let table = |r: f64| Tensor::new([1, 2], vec![0.6 * (r / 2.0).tanh(), 0.8 * (r / 2.0).tanh()]);
+        let mut x = Param::new("x", ball, table(0.0));
         let mut mean = Average::uniform();
         let mut exponential = Average::exponential(0.75).unwrap();
         for r in 0..5 {
-            *x.value_mut() = at(f64::from(r));
+            *x.value_mut() = table(f64::from(r));
             mean.update(&x).unwrap();
             exponential.update(&x).unwrap();
         }
@@ -250,9 +250,9 @@ mod tests {
         copy.load_state(&x, &mean.state(&x)).unwrap();
         for (average, distance) in [(&mut mean, 2.0), (&mut exponential, expected), (&mut copy, 2.0)] {
             average.swap(&mut x).unwrap();
-            assert!(ball.dist(x.value(), &at(distance)).data()[0] < 1e-14);
+            assert!(ball.dist(x.value(), &table(distance)).data()[0] < 1e-14);
             average.swap(&mut x).unwrap();
-            assert_eq!(*x.value(), at(4.0));
+            assert_eq!(*x.value(), table(4.0));
         }
         *x.value_mut() = Tensor::zeros([2, 2]);
         let message = mean.update(&x).unwrap_err().to_string();

@@ -10,7 +10,9 @@ use cotangent_manifolds::momentum::Motion;
 use cotangent_manifolds::{Manifold, Module, Param, Path, Visitor, VisitorMut};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::optimiser::{Algorithm, Count, Optimiser, State};
+use crate::algorithm::Algorithm;
+use crate::optimiser::{Count, Optimiser};
+use crate::state::State;
 
 /// Raise this when [`Content`] changes.
 const VERSION: u32 = 2;
@@ -240,7 +242,7 @@ impl<T: Float> Decode<'_, T> {
             return Err(format!("{found} second moments in the checkpoint, {ours} here"));
         }
         let width = value.width().max(1);
-        let of_row = Count::of(param.manifold(), value.width()).moments;
+        let of_row = Count::new(param.manifold(), value.width()).moments;
         let moments = state.moments.iter().map(|v| tensor("a moment", v, &[value.len() / width, of_row]));
         let state = State {
             steps: state.steps,

@@ -3,8 +3,8 @@
 use cotangent_engine::{Float, GradientView};
 use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor};
 
-use crate::device;
-use crate::optimiser::GradientSource;
+use crate::gradient_source::GradientSource;
+use crate::steps::device;
 
 /// Rows of one task.
 const ROWS: usize = 256;
@@ -95,11 +95,11 @@ impl<T: Float> FactorVisitor for Factors<'_, T> {
 }
 
 /// The sum over ranges of rows, in parallel and in a fixed order.
-fn sum(range: std::ops::Range<usize>, of: &(impl Fn(std::ops::Range<usize>) -> f64 + Sync)) -> f64 {
+fn sum(range: std::ops::Range<usize>, square: &(impl Fn(std::ops::Range<usize>) -> f64 + Sync)) -> f64 {
     if range.len() <= ROWS {
-        return of(range);
+        return square(range);
     }
     let middle = range.start + range.len() / 2;
-    let (left, right) = rayon::join(|| sum(range.start..middle, of), || sum(middle..range.end, of));
+    let (left, right) = rayon::join(|| sum(range.start..middle, square), || sum(middle..range.end, square));
     left + right
 }

@@ -80,16 +80,16 @@ impl<T: Float> DataParallel<T> {
             optimiser.step(module, &own.tape.backward(loss))?;
             return Ok(value);
         }
-        let of = &*module;
+        let shared = &*module;
         own.par_iter_mut().zip(parts).for_each(|(own, part)| {
             own.tape.reset();
-            let loss = loss(of, &own.tape, part);
+            let loss = loss(shared, &own.tape, part);
             own.loss = loss.item().to_f64();
             own.gradients.clear();
-            own.gradients.add(of, &own.tape.backward(loss), 1.0);
+            own.gradients.add(shared, &own.tape.backward(loss), 1.0);
         });
         self.sum.clear();
-        own.iter().for_each(|own| self.sum.add(of, &own.gradients, 1.0));
+        own.iter().for_each(|own| self.sum.add(shared, &own.gradients, 1.0));
         let loss = own.iter().map(|own| own.loss).sum();
         optimiser.step(module, &self.sum)?;
         Ok(loss)

@@ -9,6 +9,9 @@
 //! | [`RiemannianSgd`]: plain, with momentum, Nesterov's | `sgd.rs` |
 //! | [`RiemannianAdam`]: Adam, AdamW, AMSGrad | `adam.rs` |
 //! | [`Optimiser`]: the common part; rates by group, weight decay, clipping | `optimiser.rs` |
+//! | [`Algorithm`]: the part in which they differ | `algorithm.rs` |
+//! | [`GradientSource`]: where the gradients of a step come from | `gradient_source.rs` |
+//! | steps of rows, in the host's memory and on a device | `steps/` |
 //! | [`clip::norm`]: the Riemannian norm of all gradients together | `clip.rs` |
 //! | [`Accumulated`]: gradients of several passes as one | `accumulate.rs` |
 //! | [`DataParallel`]: the parts of a batch in parallel | `data_parallel.rs` |
@@ -17,25 +20,31 @@
 //! | [`checkpoint`]: everything a run needs to go on, in a file | `checkpoint.rs` |
 //! | [`solvers`]: line search, conjugate gradients, L-BFGS, trust regions; deterministic | `solvers/` |
 
+#![forbid(unsafe_code)]
+
 mod accumulate;
 mod adam;
+mod algorithm;
 mod average;
 pub mod checkpoint;
 pub mod clip;
 mod data_parallel;
-mod device;
 mod error;
+mod gradient_source;
 mod optimiser;
-mod rows;
 mod schedule;
 mod sgd;
 pub mod solvers;
+mod state;
+mod steps;
 
 pub use accumulate::Accumulated;
 pub use adam::{Adam, RiemannianAdam};
+pub use algorithm::Algorithm;
 pub use average::{Average, AverageState};
 pub use data_parallel::DataParallel;
 pub use error::OptimError;
-pub use optimiser::{Algorithm, GradientSource, Optimiser};
+pub use gradient_source::GradientSource;
+pub use optimiser::Optimiser;
 pub use schedule::{Plateau, Schedule};
 pub use sgd::{RiemannianSgd, Sgd};

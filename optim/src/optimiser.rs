@@ -3,106 +3,17 @@
 
 use std::collections::HashMap;
 
-use cotangent_engine::{Device, Float, GradientView, Gradients, ParamId, Row, Tensor, first_not_finite};
+use cotangent_engine::{Float, GradientView, ParamId, Row, Tensor, first_not_finite};
 use cotangent_manifolds::momentum::Motion;
 use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor, VisitorMut};
 
+use crate::algorithm::{Algorithm, FactorRows};
 use crate::clip;
-use crate::device::{self, FactorOnTape};
 use crate::error::{OptimError, setting};
-use crate::rows::{Part, Tables, with_copies};
-
-/// Source of a step's gradients: those of a backward pass, or [`Accumulated`](crate::Accumulated) ones.
-pub trait GradientSource<T: Float> {
-    /// The gradient with respect to a parameter; `None` if there is none.
-    fn of(&self, id: ParamId) -> Option<GradientView<'_, T>>;
-
-    /// The device that holds the gradients. Parameters with gradients on a device are moved there.
-    fn device(&self) -> Device {
-        Device::cpu()
-    }
-
-    /// The gradient with respect to a parameter as a tensor on its device: rows of `width` elements, and
-    /// their numbers if they are not all rows.
-    fn tensor(&self, id: ParamId, width: usize) -> Option<(Option<&[u32]>, Tensor<T>)> {
-        self.of(id).map(|view| match view {
-            GradientView::Dense(values) => {
-                (None, Tensor::new([values.len() / width.max(1), width], values.to_vec()))
-            }
-            GradientView::Rows { rows, values, width } => {
-                (Some(rows), Tensor::new([rows.len(), width], values.to_vec()))
-            }
-        })
-    }
-}
-
-impl<T: Float> GradientSource<T> for Gradients<'_, T> {
-    fn of(&self, id: ParamId) -> Option<GradientView<'_, T>> {
-        self.param(id)
-    }
-    fn device(&self) -> Device {
-        Gradients::device(self)
-    }
-    fn tensor(&self, id: ParamId, width: usize) -> Option<(Option<&[u32]>, Tensor<T>)> {
-        Gradients::tensor(self, id, width)
-    }
-}
-
-/// The optimiser's state for a parameter.
-#[derive(Clone, Debug)]
-pub(crate) struct State<T: Float> {
-    /// Steps taken.
-    pub(crate) steps: u64,
-    /// Momenta: tangent vectors at the points, in the parameter's shape.
-    pub(crate) momenta: Tensor<T>,
-    /// Second moments: `[rows, moments]` each.
-    pub(crate) moments: Vec<Tensor<T>>,
-}
-
-/// The part in which the optimisers differ. See [`Sgd`](crate::Sgd) and [`Adam`](crate::Adam).
-pub trait Algorithm: Copy + Send + Sync + 'static {
-    /// The name in checkpoints.
-    const NAME: &'static str;
-
-    /// Every setting that a step depends on, by name, for checkpoints.
-    fn settings(&self) -> Vec<(String, String)>;
-
-    /// The number of second moments that it keeps besides momenta; `None` if it keeps no state for such
-    /// a motion.
-    fn keeps(&self, motion: Motion) -> Option<usize>;
-
-    /// Steps one factor of a parameter's manifold.
-    #[doc(hidden)]
-    fn step<M: Manifold, T: Float>(
-        &self,
-        manifold: &M,
-        rate: f64,
-        motion: Motion,
-        part: FactorRows<'_, '_, T>,
-    ) -> Result<(), usize>;
-
-    /// Same as [`step`](Self::step) on a tape, for step number `steps` of the parameter.
-    #[doc(hidden)]
-    fn step_on_tape<'t, M: Manifold, T: Float>(
-        &self,
-        manifold: &M,
-        rate: f64,
-        motion: Motion,
-        steps: u64,
-        rows: FactorOnTape<'t, T>,
-    ) -> FactorOnTape<'t, T>;
-}
-
-/// The rows of a factor in one step.
-#[doc(hidden)]
-pub struct FactorRows<'a, 'b, T: Float> {
-    pub(crate) tables: &'a mut Tables<'b, T>,
-    pub(crate) part: Part,
-    /// Number of steps including this one; `None` if the algorithm keeps no state.
-    pub(crate) steps: Option<u64>,
-    /// The factor that multiplies the gradient.
-    pub(crate) scale: f64,
-}
+use crate::gradient_source::GradientSource;
+use crate::state::State;
+use crate::steps::device;
+use crate::steps::host::{Part, Tables, with_copies};
 
 /// Parameters with their own rate and weight decay.
 #[derive(Clone, Debug, PartialEq)]
@@ -334,7 +245,7 @@ fn device_finite<T: Float>(
     gradients: &impl GradientSource<T>,
     all: &[OnDevice<T>],
 ) -> Result<(), OptimError> {
-    if all.is_empty() || device::all_finite(gradients.device(), all.iter().map(|of| &of.values)) {
+    if all.is_empty() || device::all_finite(gradients.device(), all.iter().map(|entry| &entry.values)) {
         return Ok(());
     }
     for OnDevice { param, rows, values } in all {
@@ -445,7 +356,7 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
         if gradient.is_none() && on_device.is_none() {
             return;
         }
-        let Count { factors, moments: of_row } = Count::of(&manifold, width);
+        let Count { factors, moments: of_row } = Count::new(&manifold, width);
         let Optimiser { algorithm, states, .. } = &mut *self.optimiser;
         let mut state = algorithm.keeps(motion).map(|moments| {
             states.entry(param.id()).or_insert_with(|| State {
@@ -540,7 +451,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    pub(crate) fn of<M: Manifold>(manifold: &M, width: usize) -> Self {
+    pub(crate) fn new<M: Manifold>(manifold: &M, width: usize) -> Self {
         let mut count = Count { factors: 0, moments: 0 };
         manifold.factors(0..width, &mut count);
         count

@@ -5,10 +5,10 @@ use cotangent_engine::{Float, Scalar};
 use cotangent_manifolds::Manifold;
 use cotangent_manifolds::momentum::{Motion, Moving, Rule};
 
-use crate::device::FactorOnTape;
+use crate::algorithm::{Algorithm, FactorOnTape, FactorRows};
 use crate::error::{OptimError, setting};
-use crate::optimiser::{Algorithm, FactorRows, Optimiser, named};
-use crate::rows::{Tables, with_factor};
+use crate::optimiser::{Optimiser, named};
+use crate::steps::host::{Tables, with_factor};
 
 /// Stochastic gradient descent: see [`RiemannianSgd`].
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,6 +11,7 @@
 //! | [`graph::labelled_graph`] | graphs whose nodes have features and classes |
 //! | [`attention`] | the options that choose an attention |
 
+#![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod attention;

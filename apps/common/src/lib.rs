@@ -18,6 +18,7 @@
 //! | [`curves`] | pictures of training curves |
 //! | [`lettering`] | text in pictures, fitted to the width there is |
 
+#![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod checkpoints;

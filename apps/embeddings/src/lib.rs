@@ -10,6 +10,7 @@
 //! | [`embeddings`] | named points in files |
 //! | [`reconstruction`] | mean rank and MAP |
 
+#![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod edges;

@@ -5,6 +5,7 @@
 //! | [`gru`] | training of recurrent networks |
 //! | [`sentence_pairs`] | labelled pairs of sentences: PREFIX, SNLI, files |
 
+#![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod gru;

@@ -65,13 +65,13 @@ law! {
             let rounding = 16.0 * c.u * (c.m.rounding(&c.x) + scale) * c.m.distortion(&c.x) / h;
             judge.number(identity, c.gap(&c.x, &slope, &v) / scale, (truncation + rounding) / scale);
         }
-        let apart = |t: f64| {
+        let deviation = |t: f64| {
             let v = scaled(&v, t);
             c.m.dist(&c.m.retract(&c.x, &v), &c.m.exp(&c.x, &v))
         };
         // Of second order: four times less at half the way; the bound leaves room for the next order.
         let rounding = 64.0 * c.u * (c.m.rounding(&c.x) + scale);
-        judge.length("retract = exp to first order", apart(0.125), 0.3 * apart(0.25) + rounding);
+        judge.length("retract = exp to first order", deviation(0.125), 0.3 * deviation(0.25) + rounding);
     }
 }
 

@@ -6,7 +6,6 @@ use cotangent_engine::{Float, Row, Rows, rng};
 use rand::RngExt;
 
 use super::Lawful;
-use super::check::unit;
 use crate::manifold::Scale;
 
 /// Number of cases for each dimension and storage type; half as many for large dimensions, which take
@@ -141,6 +140,13 @@ impl<M, T: Float> fmt::Display for Case<'_, M, T> {
         let [x, y, z, v, w] = [x, y, z, v, w].map(|row| &**row);
         write!(f, "x = {x:?}, y = {y:?}, z = {z:?}, v = {v:?}, w = {w:?}, t = {t:?}")
     }
+}
+
+/// The length scale of the curvature; 1 in flat space.
+pub(super) fn unit<M: Lawful>(manifold: &M) -> f64 {
+    let [least, greatest] = manifold.curvature_bounds();
+    let kappa = least.abs().max(greatest.abs());
+    if kappa > 0.0 { kappa.sqrt().recip() } else { 1.0 }
 }
 
 /// A random tangent vector at `x` of a given length.

@@ -5,7 +5,7 @@ use std::fmt;
 use cotangent_engine::{Float, Row};
 
 use super::Lawful;
-use super::case::{Case, Draw};
+use super::case::{Case, Draw, unit};
 
 /// What a law found on a manifold that obeys it.
 #[derive(Clone, Debug, PartialEq)]
@@ -212,13 +212,6 @@ fn survey<M: Lawful, T: Float>(
     }
     *report = found;
     Ok(())
-}
-
-/// The length scale of the curvature; 1 in flat space.
-pub(super) fn unit<M: Lawful>(manifold: &M) -> f64 {
-    let [least, greatest] = manifold.curvature_bounds();
-    let kappa = least.abs().max(greatest.abs());
-    if kappa > 0.0 { kappa.sqrt().recip() } else { 1.0 }
 }
 
 fn judge<M: Lawful, T: Float>(manifold: &M, draw: Draw, identity: Identity<M, T>) -> Judge {

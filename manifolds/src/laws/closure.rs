@@ -28,10 +28,10 @@ law! {
         let v = c.m.project_tangent(&c.x, &row);
         judge.tangent("what is drawn is a tangent vector", c.m, &c.x, &c.v);
         // Twice: what the first projection leaves off the tangent space is rounding of the longer row.
-        let again = c.m.project_tangent(&c.x, &v);
-        judge.tangent("project_tangent of any row, twice, is a tangent vector", c.m, &c.x, &again);
+        let projected = c.m.project_tangent(&c.x, &v);
+        judge.tangent("project_tangent of any row, twice, is a tangent vector", c.m, &c.x, &projected);
         let bound = 16.0 * c.u * c.m.distortion(&c.x).powi(2) * length(&row).max(length(&v));
-        judge.length("the projection of a tangent vector", length(&difference(&v, &again)), bound);
+        judge.length("the projection of a tangent vector", length(&difference(&v, &projected)), bound);
     }
 }
 

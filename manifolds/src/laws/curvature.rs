@@ -4,7 +4,7 @@ use cotangent_engine::Scalar;
 
 use super::case::{difference, scaled};
 use super::check::law;
-use crate::ConstantCurvature;
+use crate::manifold::ConstantCurvature;
 
 law! {
     /// The law of cosines for the triangle of three points, in half-angles,

@@ -68,8 +68,8 @@ fn derivative<M: Lawful, T: Float>(
     });
     // With a vector as gradient, a step may lead to where coordinates are so large that their
     // derivatives are not finite.
-    let far = name == "descend" && length(&c.m.descend(&c.x, &c.v, &0.5)) > 1e-6 * T::LARGEST.sqrt();
-    if !far {
+    let overflows = name == "descend" && length(&c.m.descend(&c.x, &c.v, &0.5)) > 1e-6 * T::LARGEST.sqrt();
+    if !overflows {
         gradients.iter().for_each(|g| judge.finite(name, g));
     }
     // Finite differences need more digits than `f32` has.

@@ -7,7 +7,8 @@ use cotangent_engine::{Float, Row};
 use super::Lawful;
 use super::case::{Case, difference, dot, length, scaled};
 use super::check::law;
-use crate::{ConstantCurvature, Stereographic};
+use crate::hyperbolic::stereographic::Stereographic;
+use crate::manifold::ConstantCurvature;
 
 /// A manifold with the operations of a gyrovector space, here on single rows. The inverse is −x, and the
 /// model is conformal about 0.
@@ -64,8 +65,8 @@ fn wraps<M: Gyrogroup, T: Float>(c: &Case<'_, M, T>) -> bool {
 
 fn wrap<M: Gyrogroup, T: Float, const N: usize>(c: &Case<'_, M, T>, points: [&Row<T>; N]) -> bool {
     let origin = c.m.origin(c.m.dimension(c.x.len()));
-    let far: f64 = points.map(|x| c.m.dist(&origin, x)).into_iter().sum();
-    c.m.kappa().max(0.0).sqrt() * far > 2.5
+    let total: f64 = points.map(|x| c.m.dist(&origin, x)).into_iter().sum();
+    c.m.kappa().max(0.0).sqrt() * total > 2.5
 }
 
 law! {
@@ -213,11 +214,11 @@ law! {
     /// `½ ⊗ x = x/(1 + √(1 + κ‖x‖²))`, within 8 u (rounding of the points) (1 + d(0, x)).
     multiples of Gyrogroup within ALL, |c, judge| {
         let kappa = c.m.kappa();
-        let far = c.m.dist(&scaled(&c.x, 0.0), &c.x);
+        let radius = c.m.dist(&scaled(&c.x, 0.0), &c.x);
         let times = |r: f64, x: &Row<T>| c.m.scale(r, x);
         let (r, s) = (c.t, -0.4);
         let (rx, sx) = (times(r, &c.x), times(s, &c.x));
-        let within = bound(c, [&c.x, &rx, &sx]) * c.long(far);
+        let within = bound(c, [&c.x, &rx, &sx]) * c.long(radius);
         judge.length("1 * x = x", c.m.dist(&times(1.0, &c.x), &c.x), within);
         let sum = times(r + s, &c.x);
         judge.length("(r + s) * x = r * x + s * x", c.m.dist(&sum, &c.m.add(&rx, &sx)), within);
@@ -225,9 +226,9 @@ law! {
         let half = times(0.5, &c.x);
         let closed = scaled(&c.x, (1.0 + margin(&c.x, kappa).sqrt()).recip());
         judge.length("x / 2", c.m.dist(&half, &closed), within);
-        if kappa.max(0.0).sqrt() * far < 0.9 {
+        if kappa.max(0.0).sqrt() * radius < 0.9 {
             let (twice, thrice) = (c.m.add(&c.x, &c.x), times(3.0, &c.x));
-            let within = 3.0 * bound(c, [&c.x, &twice, &thrice]) * c.long(far);
+            let within = 3.0 * bound(c, [&c.x, &twice, &thrice]) * c.long(radius);
             judge.length("3 * x = x + (x + x)", c.m.dist(&thrice, &c.m.add(&c.x, &twice)), within);
         }
     }
@@ -243,8 +244,8 @@ law! {
         let kappa = c.m.kappa();
         let sum = c.m.add(&c.x, &c.y);
         let [x, y, z] = [&c.x, &c.y, &sum].map(|p| margin(p, kappa));
-        let apart = length(&difference(&c.x, &neg(&c.y)));
-        let ratio = z * (x * y - kappa * apart * apart) / (x * y);
+        let euclidean_sum = length(&difference(&c.x, &neg(&c.y)));
+        let ratio = z * (x * y - kappa * euclidean_sum * euclidean_sum) / (x * y);
         let edge = kappa.abs() * c.m.rounding(&sum) * length(&sum);
         judge.number("the margin of a sum", ratio - 1.0, 16.0 * c.u * (1.0 + edge));
         if kappa <= 0.0 {
@@ -262,17 +263,17 @@ law! {
         let origin = scaled(&c.x, 0.0);
         let longest = 0.5 * c.m.radius::<T>() * c.t;
         let v = c.vector(&origin, longest, &mut c.rng.clone());
-        let there = c.m.transport(&origin, &c.x, &v);
+        let carried = c.m.transport(&origin, &c.x, &v);
         let closed = scaled(&v, margin(&c.x, c.m.kappa()));
         let within = 16.0 * c.u * c.m.norm(&origin, &v);
-        judge.length("P v = (1 + kappa |x|^2) v", c.gap(&c.x, &there, &closed), within);
+        judge.length("P v = (1 + kappa |x|^2) v", c.gap(&c.x, &carried, &closed), within);
         if wrap(c, [&c.x]) {
             return;
         }
         let end = c.m.exp(&origin, &v);
         let sum = c.m.add(&c.x, &end);
         let within = bound(c, [&c.x, &end, &sum]) * c.long(longest);
-        judge.length("x + exp_0 v = exp_x P v", c.m.dist(&sum, &c.m.exp(&c.x, &there)), within);
+        judge.length("x + exp_0 v = exp_x P v", c.m.dist(&sum, &c.m.exp(&c.x, &carried)), within);
     }
 }
 
@@ -285,8 +286,8 @@ law! {
         }
         let origin = scaled(&c.x, 0.0);
         let v = c.vector(&origin, c.unit() * c.t, &mut c.rng.clone());
-        let there = c.m.transport(&c.x, &c.y, &c.m.transport(&origin, &c.x, &v));
-        let around = c.m.transport(&c.y, &origin, &there);
+        let carried = c.m.transport(&c.x, &c.y, &c.m.transport(&origin, &c.x, &v));
+        let around = c.m.transport(&c.y, &origin, &carried);
         let turned = c.m.gyration(&c.y, &neg(&c.x), &v);
         let within = 64.0 * c.u * c.m.norm(&origin, &v) * c.turn(c.m.dist(&c.x, &c.y));
         judge.length("around 0, x, y", c.gap(&origin, &around, &turned), within);

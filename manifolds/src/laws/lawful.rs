@@ -6,10 +6,17 @@ use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row};
 
 use super::case::length;
-use crate::{
-    ConstantCurvature, Euclidean, Grassmann, HalfSpace, Klein, Lorentz, Manifold, Product, Spd, Sphere,
-    Stereographic, Stiefel,
-};
+use crate::euclidean::Euclidean;
+use crate::hyperbolic::half_space::HalfSpace;
+use crate::hyperbolic::klein::Klein;
+use crate::hyperbolic::lorentz::Lorentz;
+use crate::hyperbolic::stereographic::Stereographic;
+use crate::manifold::{ConstantCurvature, Manifold};
+use crate::matrix::grassmann::Grassmann;
+use crate::matrix::spd::Spd;
+use crate::matrix::stiefel::Stiefel;
+use crate::product::Product;
+use crate::sphere::Sphere;
 
 /// A manifold whose laws can be tested: it says how accurate its operations can be.
 pub trait Lawful: Manifold {

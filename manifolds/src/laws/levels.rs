@@ -67,8 +67,8 @@ law! {
 
 fn levels_of<M: Lawful, T: Float>(m: &M, cases: &[Case<'_, M, T>], judge: &mut Judge) {
     let (n, width) = (cases.len(), cases[0].x.len());
-    let table = |of: &dyn Fn(&Case<'_, M, T>) -> Row<T>| {
-        Tensor::new([n, width], cases.iter().flat_map(|c| of(c).to_vec()).collect())
+    let table = |row: &dyn Fn(&Case<'_, M, T>) -> Row<T>| {
+        Tensor::new([n, width], cases.iter().flat_map(|c| row(c).to_vec()).collect())
     };
     let tensors =
         [table(&|c| c.x.clone()), table(&|c| c.y.clone()), table(&|c| c.v.clone()), table(&|c| c.w.clone())];

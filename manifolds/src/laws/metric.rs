@@ -75,12 +75,12 @@ law! {
     geodesic within ALL, |c, judge| {
         let d = c.m.dist(&c.x, &c.y);
         let s = 0.5 * c.t;
-        let at = |t: f64| c.m.geodesic(&c.x, &c.y, &t);
-        let (p, q) = (at(s), at(c.t));
+        let point = |t: f64| c.m.geodesic(&c.x, &c.y, &t);
+        let (p, q) = (point(s), point(c.t));
         let bound = 8.0 * c.u * c.spread(d, [&c.x, &c.y, &p, &q]);
         judge.point("a geodesic stays on the manifold", c.m, &p);
-        judge.length("geodesic(0) = x", c.m.dist(&c.x, &at(0.0)), bound);
-        judge.length("geodesic(1) = y", c.m.dist(&c.y, &at(1.0)), bound);
+        judge.length("geodesic(0) = x", c.m.dist(&c.x, &point(0.0)), bound);
+        judge.length("geodesic(1) = y", c.m.dist(&c.y, &point(1.0)), bound);
         judge.length("d(geodesic(s), geodesic(t)) = |s - t| d", c.m.dist(&p, &q) - s * d, bound);
         let back = c.m.geodesic(&c.y, &c.x, &(1.0 - c.t));
         judge.length("the geodesic back is the same", c.m.dist(&q, &back), bound);

@@ -59,7 +59,7 @@ pub use levels::levels;
 pub use metric::{distance, exp_log, geodesic, log_exp, log_length};
 pub use transport::{transport_geodesic, transport_inverse, transport_isometry};
 
-use crate::ConstantCurvature;
+use crate::manifold::ConstantCurvature;
 
 /// A law with its name: a function that reports what it finds on a manifold.
 pub type Law<M> = (&'static str, fn(&M) -> Result<Report, Violation>);
@@ -102,19 +102,19 @@ macro_rules! laws {
             $crate::laws! { @$group tests [$manifolds] }
         }
     };
-    (@each $then:ident $of:tt) => {
-        $crate::laws! { @$then $of
+    (@each $then:ident $argument:tt) => {
+        $crate::laws! { @$then $argument
             exp_log log_exp log_length distance geodesic
             transport_isometry transport_inverse transport_geodesic
             conversion retraction one_step unit_gradient gradients
             projection closed levels
         }
     };
-    (@curvature $then:ident $of:tt) => {
-        $crate::laws! { @$then $of cosines }
+    (@curvature $then:ident $argument:tt) => {
+        $crate::laws! { @$then $argument cosines }
     };
-    (@gyrogroup $then:ident $of:tt) => {
-        $crate::laws! { @$then $of
+    (@gyrogroup $then:ident $argument:tt) => {
+        $crate::laws! { @$then $argument
             inverse left_cancellation left_translation associativity commutativity
             gyration loops coaddition multiples sums
             transport_origin holonomy rotations

@@ -34,8 +34,8 @@ law! {
 law! {
     /// `P_{y→x} P_{x→y} v = v` within 16 u (distortion at x and y) ‖v‖.
     transport_inverse within ALL, |c, judge| {
-        let there = c.m.transport(&c.x, &c.y, &c.v);
-        let back = c.m.transport(&c.y, &c.x, &there);
+        let carried = c.m.transport(&c.x, &c.y, &c.v);
+        let back = c.m.transport(&c.y, &c.x, &carried);
         let bound = 16.0 * c.u * condition(c) * c.m.norm(&c.x, &c.v);
         if M::PARALLEL {
             judge.length("P back P v = v", c.gap(&c.x, &back, &c.v), bound);

@@ -14,28 +14,28 @@ pub fn conjugate_gradient<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
 ) -> Solution {
     let m = problem.manifold;
     let mut run = Run::new(problem, stopping);
-    let mut at = run.evaluate(start);
-    let mut direction = scaled(-1.0, &at.gradient);
-    let (mut slope, mut step) = (-at.square, 0.0);
-    let mut t = 1.0 / at.square.sqrt().max(1.0);
+    let mut iterate = run.evaluate(start);
+    let mut direction = scaled(-1.0, &iterate.gradient);
+    let (mut slope, mut step) = (-iterate.square, 0.0);
+    let mut t = 1.0 / iterate.square.sqrt().max(1.0);
     loop {
-        if let Some(outcome) = run.note(&at, step) {
-            return run.finish(at, outcome);
+        if let Some(outcome) = run.note(&iterate, step) {
+            return run.finish(iterate, outcome);
         }
-        let steepest = slope == -at.square;
-        let Some((next, time)) = run.line_search(&at, &direction, slope, t) else {
+        let steepest = slope == -iterate.square;
+        let Some((next, time)) = run.line_search(&iterate, &direction, slope, t) else {
             if steepest {
-                return run.finish(at, Outcome::NoDescent);
+                return run.finish(iterate, Outcome::NoDescent);
             }
-            (direction, slope) = (scaled(-1.0, &at.gradient), -at.square);
+            (direction, slope) = (scaled(-1.0, &iterate.gradient), -iterate.square);
             run.log.pop();
             continue;
         };
-        step = time * m.norm(&at.x, &direction);
-        let carried = m.transport(&at.x, &next.x, &direction);
-        let old = m.transport(&at.x, &next.x, &at.gradient);
+        step = time * m.norm(&iterate.x, &direction);
+        let carried = m.transport(&iterate.x, &next.x, &direction);
+        let old = m.transport(&iterate.x, &next.x, &iterate.gradient);
         let change = combine(1.0, &next.gradient, -1.0, &old);
-        let beta = (m.inner(&next.x, &next.gradient, &change) / at.square).max(0.0);
+        let beta = (m.inner(&next.x, &next.gradient, &change) / iterate.square).max(0.0);
         direction = combine(beta, &carried, -1.0, &next.gradient);
         let before = slope;
         slope = m.inner(&next.x, &next.gradient, &direction);
@@ -45,6 +45,6 @@ pub fn conjugate_gradient<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
         }
         // The time that gives the same decrease as this step, to first order.
         t = time * (before / slope).min(10.0);
-        at = next;
+        iterate = next;
     }
 }

@@ -12,20 +12,20 @@ pub fn gradient_descent<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
     stopping: Stopping,
 ) -> Solution {
     let mut run = Run::new(problem, stopping);
-    let mut at = run.evaluate(start);
+    let mut iterate = run.evaluate(start);
     let mut step = 0.0;
     // The first trial has a length of at most 1. Later trials take twice the last time.
-    let mut t = 1.0 / at.square.sqrt().max(1.0);
+    let mut t = 1.0 / iterate.square.sqrt().max(1.0);
     loop {
-        if let Some(outcome) = run.note(&at, step) {
-            return run.finish(at, outcome);
+        if let Some(outcome) = run.note(&iterate, step) {
+            return run.finish(iterate, outcome);
         }
-        let direction = scaled(-1.0, &at.gradient);
-        let Some((next, time)) = run.line_search(&at, &direction, -at.square, t) else {
-            return run.finish(at, Outcome::NoDescent);
+        let direction = scaled(-1.0, &iterate.gradient);
+        let Some((next, time)) = run.line_search(&iterate, &direction, -iterate.square, t) else {
+            return run.finish(iterate, Outcome::NoDescent);
         };
-        step = time * at.square.sqrt();
+        step = time * iterate.square.sqrt();
         t = 2.0 * time;
-        at = next;
+        iterate = next;
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use cotangent_engine::Row;
 use cotangent_manifolds::Manifold;
 
-use super::{At, Outcome, Problem, Run, Solution, Stopping, combine, scaled};
+use super::{Iterate, Outcome, Problem, Run, Solution, Stopping, combine, scaled};
 
 /// Number of past steps that estimate the curvature.
 const MEMORY: usize = 10;
@@ -26,50 +26,50 @@ pub fn lbfgs<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
 ) -> Solution {
     let m = problem.manifold;
     let mut run = Run::new(problem, stopping);
-    let mut at = run.evaluate(start);
+    let mut iterate = run.evaluate(start);
     let mut memory: VecDeque<Pair> = VecDeque::new();
     let mut length = 0.0;
     loop {
-        if let Some(outcome) = run.note(&at, length) {
-            return run.finish(at, outcome);
+        if let Some(outcome) = run.note(&iterate, length) {
+            return run.finish(iterate, outcome);
         }
-        let mut direction = scaled(-1.0, &quasi_newton(&m, &at, &memory));
-        let mut slope = m.inner(&at.x, &at.gradient, &direction);
+        let mut direction = scaled(-1.0, &quasi_newton(&m, &iterate, &memory));
+        let mut slope = m.inner(&iterate.x, &iterate.gradient, &direction);
         if !(slope < 0.0) {
             memory.clear();
-            (direction, slope) = (scaled(-1.0, &at.gradient), -at.square);
+            (direction, slope) = (scaled(-1.0, &iterate.gradient), -iterate.square);
         }
-        let first = if memory.is_empty() { 1.0 / at.square.sqrt().max(1.0) } else { 1.0 };
-        let Some((next, time)) = run.line_search(&at, &direction, slope, first) else {
+        let first = if memory.is_empty() { 1.0 / iterate.square.sqrt().max(1.0) } else { 1.0 };
+        let Some((next, time)) = run.line_search(&iterate, &direction, slope, first) else {
             if memory.is_empty() {
-                return run.finish(at, Outcome::NoDescent);
+                return run.finish(iterate, Outcome::NoDescent);
             }
             memory.clear();
             run.log.pop();
             continue;
         };
-        let carry = |v: &Row<f64>| m.transport(&at.x, &next.x, v);
+        let carry = |v: &Row<f64>| m.transport(&iterate.x, &next.x, v);
         let step = carry(&scaled(time, &direction));
-        let change = combine(1.0, &next.gradient, -1.0, &carry(&at.gradient));
+        let change = combine(1.0, &next.gradient, -1.0, &carry(&iterate.gradient));
         length = m.norm(&next.x, &step);
         for pair in &mut memory {
             (pair.step, pair.change) = (carry(&pair.step), carry(&pair.change));
         }
         let product = m.inner(&next.x, &step, &change);
-        if product > 1e-4 * at.square.sqrt().min(1.0) * length * length {
+        if product > 1e-4 * iterate.square.sqrt().min(1.0) * length * length {
             if memory.len() == MEMORY {
                 memory.pop_front();
             }
             memory.push_back(Pair { step, change, inverse: product.recip() });
         }
-        at = next;
+        iterate = next;
     }
 }
 
 /// The estimated inverse Hessian times the gradient, by the two-loop recursion.
-fn quasi_newton<M: Manifold>(m: &M, at: &At, memory: &VecDeque<Pair>) -> Row<f64> {
-    let inner = |u: &Row<f64>, v: &Row<f64>| m.inner(&at.x, u, v);
-    let mut q = at.gradient.clone();
+fn quasi_newton<M: Manifold>(m: &M, iterate: &Iterate, memory: &VecDeque<Pair>) -> Row<f64> {
+    let inner = |u: &Row<f64>, v: &Row<f64>| m.inner(&iterate.x, u, v);
+    let mut q = iterate.gradient.clone();
     let mut parts = Vec::with_capacity(memory.len());
     for pair in memory.iter().rev() {
         let part = pair.inverse * inner(&pair.step, &q);

@@ -161,7 +161,7 @@ impl Solution {
 
 /// A point, with its cost and gradient.
 #[derive(Clone, Debug)]
-struct At {
+struct Iterate {
     x: Row<f64>,
     cost: f64,
     /// The Riemannian gradient and its squared norm.
@@ -169,7 +169,7 @@ struct At {
     square: f64,
 }
 
-impl At {
+impl Iterate {
     fn is_finite(&self) -> bool {
         self.cost.is_finite() && self.square.is_finite()
     }
@@ -192,19 +192,19 @@ impl<'p, M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'p, M, F> {
         self.problem.manifold
     }
 
-    fn evaluate(&mut self, x: Row<f64>) -> At {
+    fn evaluate(&mut self, x: Row<f64>) -> Iterate {
         self.evaluations += 1;
         let (cost, g) = (self.problem.evaluate)(&x);
         let gradient = self.manifold().egrad_to_rgrad(&x, &g);
         let square = self.manifold().inner(&x, &gradient, &gradient);
-        At { x, cost, gradient, square }
+        Iterate { x, cost, gradient, square }
     }
 
     /// Records the start of an iteration. Returns the reason to stop, if there is one.
-    fn note(&mut self, at: &At, step: f64) -> Option<Outcome> {
-        let gradient_norm = at.square.max(0.0).sqrt();
-        self.log.push(Iteration { cost: at.cost, gradient_norm, step });
-        if !at.is_finite() {
+    fn note(&mut self, iterate: &Iterate, step: f64) -> Option<Outcome> {
+        let gradient_norm = iterate.square.max(0.0).sqrt();
+        self.log.push(Iteration { cost: iterate.cost, gradient_norm, step });
+        if !iterate.is_finite() {
             Some(Outcome::NotFinite)
         } else if gradient_norm <= self.stopping.gradient_norm {
             Some(Outcome::Converged)
@@ -213,11 +213,11 @@ impl<'p, M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'p, M, F> {
         }
     }
 
-    fn finish(self, at: At, outcome: Outcome) -> Solution {
+    fn finish(self, iterate: Iterate, outcome: Outcome) -> Solution {
         Solution {
-            gradient_norm: at.square.max(0.0).sqrt(),
-            point: at.x,
-            cost: at.cost,
+            gradient_norm: iterate.square.max(0.0).sqrt(),
+            point: iterate.x,
+            cost: iterate.cost,
             outcome,
             log: self.log,
             evaluations: self.evaluations,

@@ -3,7 +3,7 @@
 use cotangent_engine::Row;
 use cotangent_manifolds::Manifold;
 
-use super::{At, Outcome, Problem, Run, Solution, Stopping, combine, scaled};
+use super::{Iterate, Outcome, Problem, Run, Solution, Stopping, combine, scaled};
 
 /// Length of the step for the Hessian's finite differences: the root of the rounding error of a
 /// gradient.
@@ -43,33 +43,33 @@ pub fn trust_region<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
 ) -> Solution {
     let m = problem.manifold;
     let mut run = Run::new(problem, stopping);
-    let mut at = run.evaluate(start);
+    let mut iterate = run.evaluate(start);
     let (mut radius, mut length) = (LARGEST / 8.0, 0.0);
     let mut refused = 0;
     loop {
         if refused == 0
-            && let Some(outcome) = run.note(&at, length)
+            && let Some(outcome) = run.note(&iterate, length)
         {
-            return run.finish(at, outcome);
+            return run.finish(iterate, outcome);
         }
-        let Model { step, decrease, at_edge } = run.model(&at, radius);
-        let next = run.evaluate(m.retract(&at.x, &step));
-        length = m.norm(&at.x, &step);
+        let Model { step, decrease, at_edge } = run.model(&iterate, radius);
+        let next = run.evaluate(m.retract(&iterate.x, &step));
+        length = m.norm(&iterate.x, &step);
         // Near the minimum both decreases are only rounding. Adding `rounding` to both brings their
         // ratio to 1. Conn, Gould, Toint 2000, section 17.4.2.
-        let rounding = 1e3 * f64::EPSILON * at.cost.abs().max(1.0);
-        let ratio = (at.cost - next.cost + rounding) / (decrease + rounding);
+        let rounding = 1e3 * f64::EPSILON * iterate.cost.abs().max(1.0);
+        let ratio = (iterate.cost - next.cost + rounding) / (decrease + rounding);
         if !(ratio >= 0.25) {
             radius *= 0.25;
         } else if ratio > 0.75 && at_edge {
             radius = (2.0 * radius).min(LARGEST);
         }
         if ratio > ACCEPT && next.is_finite() {
-            (at, refused) = (next, 0);
+            (iterate, refused) = (next, 0);
         } else {
             refused += 1;
             if refused > 40 {
-                return run.finish(at, Outcome::NoDescent);
+                return run.finish(iterate, Outcome::NoDescent);
             }
         }
     }
@@ -84,30 +84,31 @@ struct Model {
 
 impl<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'_, M, F> {
     /// The Hessian times a tangent vector.
-    fn hessian(&mut self, at: &At, v: &Row<f64>) -> Row<f64> {
+    fn hessian(&mut self, iterate: &Iterate, v: &Row<f64>) -> Row<f64> {
         let m = self.manifold();
-        let norm = m.norm(&at.x, v);
+        let norm = m.norm(&iterate.x, v);
         if !(norm > 0.0) {
             return scaled(0.0, v);
         }
-        let near = self.evaluate(m.exp(&at.x, &scaled(DIFFERENCE / norm, v)));
-        let gradient = m.transport(&near.x, &at.x, &near.gradient);
-        combine(norm / DIFFERENCE, &gradient, -norm / DIFFERENCE, &at.gradient)
+        let near = self.evaluate(m.exp(&iterate.x, &scaled(DIFFERENCE / norm, v)));
+        let gradient = m.transport(&near.x, &iterate.x, &near.gradient);
+        combine(norm / DIFFERENCE, &gradient, -norm / DIFFERENCE, &iterate.gradient)
     }
 
     /// Truncated conjugate gradients: Steihaug 1983, Toint 1981.
-    fn model(&mut self, at: &At, radius: f64) -> Model {
+    fn model(&mut self, iterate: &Iterate, radius: f64) -> Model {
         let m = self.manifold();
-        let inner = |u: &Row<f64>, v: &Row<f64>| m.inner(&at.x, u, v);
-        let zero = scaled(0.0, &at.gradient);
+        let inner = |u: &Row<f64>, v: &Row<f64>| m.inner(&iterate.x, u, v);
+        let zero = scaled(0.0, &iterate.gradient);
         let (mut step, mut of_step) = (zero.clone(), zero);
-        let (mut residual, mut square) = (at.gradient.clone(), at.square);
+        let (mut residual, mut square) = (iterate.gradient.clone(), iterate.square);
         let mut direction = scaled(-1.0, &residual);
-        let enough = at.square.sqrt() * at.square.sqrt().min(0.1);
-        let decrease =
-            |step: &Row<f64>, of_step: &Row<f64>| -inner(&at.gradient, step) - 0.5 * inner(step, of_step);
-        for _ in 0..m.dimension(at.x.len()).max(1) {
-            let of_direction = self.hessian(at, &direction);
+        let enough = iterate.square.sqrt() * iterate.square.sqrt().min(0.1);
+        let decrease = |step: &Row<f64>, of_step: &Row<f64>| {
+            -inner(&iterate.gradient, step) - 0.5 * inner(step, of_step)
+        };
+        for _ in 0..m.dimension(iterate.x.len()).max(1) {
+            let of_direction = self.hessian(iterate, &direction);
             let curvature = inner(&direction, &of_direction);
             let t = square / curvature;
             let further = combine(1.0, &step, t, &direction);

@@ -1,0 +1,167 @@
+//! Graph attention networks: Veličković et al. 2018. With hyperbolic distance: Gulcehre et al. 2019,
+//! section 5.3. With cones: Tseng et al. 2023.
+
+use std::sync::Arc;
+
+use cotangent_engine::rng::Rng;
+use cotangent_engine::{Float, Sparsity, Tensor, Var};
+use cotangent_manifolds::{Euclidean, Param, ParamOnTape, module};
+use rand::RngExt;
+
+use crate::attention::{Attention, Similarity};
+use crate::dropout::Dropout;
+use crate::init;
+
+/// The features of nodes: `[nodes, width]`.
+#[derive(Clone)]
+pub enum Features<'t, T: Float> {
+    /// All features.
+    Dense(Var<'t, T>),
+    /// The places of the nonzero features, and their values: for example the words of documents.
+    Sparse(Arc<Sparsity>, Var<'t, T>),
+}
+
+impl<'t, T: Float> Features<'t, T> {
+    /// The number of features of a node.
+    pub fn width(&self) -> usize {
+        match self {
+            Features::Dense(x) => x.shape().width(),
+            Features::Sparse(sparsity, _) => sparsity.columns(),
+        }
+    }
+
+    /// The product with a matrix `[width, n]`: `[nodes, n]`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn matmul(&self, matrix: Var<'t, T>) -> Var<'t, T> {
+        match self {
+            Features::Dense(x) => x.matmul(matrix),
+            Features::Sparse(sparsity, elements) => elements.sparse_matmul(sparsity, matrix),
+        }
+    }
+
+    /// Dropout: sets some features to 0 and scales the others up.
+    pub fn dropout(self, dropout: Dropout, rng: &mut Rng) -> Self {
+        let mut drop = |x| dropout.forward_in(&Euclidean, x, rng);
+        match self {
+            Features::Dense(x) => Features::Dense(drop(x)),
+            Features::Sparse(sparsity, elements) => Features::Sparse(sparsity, drop(elements)),
+        }
+    }
+}
+
+/// How the results of several heads become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heads {
+    /// Side by side: `heads · d` wide.
+    Concat,
+    /// Their mean: d wide.
+    Mean,
+}
+
+/// A graph attention layer: each node takes the values of the nodes that it has edges to, weighted by
+/// attention.
+///
+/// The values of a head are `h = x W`. Its queries and keys are the values times a vector, coordinate by
+/// coordinate: one vector for queries, another for keys. With [`Similarity::Additive`] this is the layer
+/// of Veličković et al., eq. 1 to 6, without the nonlinearity. With other scores it has as many
+/// parameters.
+///
+/// ```
+/// use std::sync::Arc;
+/// use cotangent_engine::{Sparsity, Tape, Tensor, rng};
+/// use cotangent_layers::{Features, GraphAttention, Heads, Similarity};
+/// let mut rng = rng::stream(1, 0, 0);
+/// let layer = GraphAttention::new(Similarity::Distance, 4, 2, 3, Heads::Concat, &mut rng);
+/// // Three nodes in a row, each with an edge to itself.
+/// let edges = Arc::new(Sparsity::new(3, 3, &[(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2)]));
+/// let tape = Tape::<f32>::new();
+/// let x = Features::Dense(tape.constant(&Tensor::from_fn([3, 4], |i| (i as f32).sin())));
+/// let y = layer.forward(&x, &edges, None);
+/// assert_eq!(y.shape(), [3, 6].into());
+/// ```
+#[derive(Clone, Debug)]
+pub struct GraphAttention<T: Float = f32> {
+    /// W of all heads: `[width, heads · d]`.
+    pub weight: Param<Euclidean, T>,
+    /// The vectors that make queries of values: `[heads, d]`.
+    pub query: Param<Euclidean, T>,
+    /// The vectors that make keys of values: `[heads, d]`.
+    pub key: Param<Euclidean, T>,
+    /// Added to the result: `[heads · d]` or `[d]`.
+    pub bias: Param<Euclidean, T>,
+    /// The attention of each head. Its dropout also applies to the values.
+    pub attention: Attention<T>,
+    /// How the heads' results become one.
+    pub heads: Heads,
+}
+module!(impl[T: Float] Module<T> for GraphAttention<T> { weight, query, key, bias, attention });
+
+impl<T: Float> GraphAttention<T> {
+    /// For nodes with `width` features, with heads of d dimensions. Weights are uniform as in Glorot &
+    /// Bengio; the vectors for queries and keys are uniform in `±√(6/(d + 1))`.
+    ///
+    /// # Panics
+    /// As [`Attention::new`]; if there is no head.
+    #[track_caller]
+    pub fn new(
+        similarity: Similarity,
+        width: usize,
+        heads: usize,
+        d: usize,
+        join: Heads,
+        rng: &mut Rng,
+    ) -> Self {
+        assert!(heads > 0, "GraphAttention: no heads");
+        let range = (6.0 / (d + 1) as f64).sqrt();
+        let param = |name: &str, value| Param::new(name, Euclidean, value);
+        let weight = param("weight", init::glorot_uniform(width, heads * d, rng));
+        let mut vector =
+            |name| param(name, Tensor::from_fn([heads, d], |_| T::nearest(rng.random_range(-range..=range))));
+        let (query, key) = (vector("query"), vector("key"));
+        let bias = param("bias", Tensor::zeros([if join == Heads::Concat { heads * d } else { d }]));
+        GraphAttention { weight, query, key, bias, attention: Attention::new(similarity, d), heads: join }
+    }
+
+    /// The results for nodes with edges (i, j), where i attends to j: `[nodes, heads · d]` or
+    /// `[nodes, d]`. Pass an `rng` for dropout of weights and of values while training.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn forward<'t>(
+        &self,
+        x: &Features<'t, T>,
+        edges: &Arc<Sparsity>,
+        mut rng: Option<&mut Rng>,
+    ) -> Var<'t, T> {
+        let (values, [queries, keys]) = self.project(x);
+        let kept = match rng.as_deref_mut() {
+            Some(rng) => self.attention.dropout.forward_in(&Euclidean, values, rng),
+            None => values,
+        };
+        let sums = self.attention.along_edges(queries, keys, kept, edges, rng);
+        let joined = match self.heads {
+            Heads::Concat => sums.reshape([sums.shape()[0], sums.shape().len() / sums.shape()[0].max(1)]),
+            Heads::Mean => sums.mean_axis(1),
+        };
+        joined + *joined.tape().point(&self.bias).coordinates()
+    }
+
+    /// Values, queries and keys of nodes: `[nodes, heads, d]` each.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn project<'t>(&self, x: &Features<'t, T>) -> (Var<'t, T>, [Var<'t, T>; 2]) {
+        let tape = match x {
+            Features::Dense(x) | Features::Sparse(_, x) => x.tape(),
+        };
+        let [heads, d] = [0, 1].map(|axis| self.query.value().shape()[axis]);
+        let values = x.matmul(*tape.point(&self.weight).coordinates());
+        let values = values.reshape([values.shape()[0], heads, d]);
+        (values, [&self.query, &self.key].map(|vector| values * *tape.point(vector).coordinates()))
+    }
+}

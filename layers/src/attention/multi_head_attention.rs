@@ -1,0 +1,145 @@
+//! Several heads of attention in parallel: Vaswani et al. 2017, section 3.2.2.
+
+use cotangent_engine::rng::Rng;
+use cotangent_engine::{Float, Var};
+use cotangent_manifolds::{Euclidean, module};
+
+use crate::attention::{Attention, Mask, Similarity};
+use crate::linear::Linear;
+
+/// Heads of attention, each with its own matrices for queries, keys and values, and a linear layer over
+/// their results.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor, rng};
+/// use cotangent_layers::{Mask, MultiHeadAttention, Similarity};
+/// let cones = Similarity::UmbralCone { radius: 0.1 };
+/// let layer = MultiHeadAttention::new(cones, 8, 2, 4, &mut rng::stream(1, 0, 0)); // two heads of four dimensions
+/// let tape = Tape::<f32>::new();
+/// let x = tape.constant(&Tensor::from_fn([3, 5, 8], |i| (i as f32).sin())); // [batch, n, width]
+/// let y = layer.forward(x, x, Mask::Causal, None);
+/// assert_eq!(y.shape(), [3, 5, 8].into());
+/// ```
+#[derive(Clone, Debug)]
+pub struct MultiHeadAttention<T: Float = f32> {
+    /// The map to the queries of all heads: `[heads · d, width]`.
+    pub query: Linear<Euclidean, T>,
+    /// The map to the keys of all heads: `[heads · d, width]`.
+    pub key: Linear<Euclidean, T>,
+    /// The map to the values of all heads: `[heads · d, width]`.
+    pub value: Linear<Euclidean, T>,
+    /// The map from the results of all heads: `[width, heads · d]`.
+    pub output: Linear<Euclidean, T>,
+    /// The attention of each head.
+    pub attention: Attention<T>,
+    /// The number of heads.
+    pub heads: usize,
+}
+module!(impl[T: Float] Module<T> for MultiHeadAttention<T> { query, key, value, output, attention });
+
+/// The keys and values of the rows that are attended to. When rows come one after another, those of the
+/// earlier rows are kept and not computed again (key-value cache, incremental decoding).
+#[derive(Clone, Copy, Debug)]
+pub struct KeyValueCache<'t, T: Float> {
+    /// `[batch, heads, m, d]`.
+    pub keys: Var<'t, T>,
+    /// `[batch, heads, m, d]`.
+    pub values: Var<'t, T>,
+}
+
+impl<'t, T: Float> KeyValueCache<'t, T> {
+    /// These rows, followed by the others.
+    ///
+    /// # Panics
+    /// If their shapes differ in more than the number of rows.
+    #[track_caller]
+    pub fn append(self, others: Self) -> Self {
+        KeyValueCache {
+            keys: Var::concat(&[self.keys, others.keys], 2),
+            values: Var::concat(&[self.values, others.values], 2),
+        }
+    }
+}
+
+impl<T: Float> MultiHeadAttention<T> {
+    /// For rows of this width, with heads of d dimensions.
+    ///
+    /// # Panics
+    /// As [`Attention::new`]; if there is no head.
+    #[track_caller]
+    pub fn new(similarity: Similarity, width: usize, heads: usize, d: usize, rng: &mut Rng) -> Self {
+        assert!(heads > 0, "MultiHeadAttention: no heads");
+        let attention = Attention::new(similarity, d);
+        let mut linear = |n, m| Linear::new(Euclidean, n, m, rng);
+        MultiHeadAttention {
+            query: linear(width, heads * d),
+            key: linear(width, heads * d),
+            value: linear(width, heads * d),
+            output: linear(heads * d, width),
+            attention,
+            heads,
+        }
+    }
+
+    /// Rows `[batch, n, width]` attend to the rows `to`, `[batch, m, width]`: `[batch, n, width]`. The
+    /// mask is as in [`Attention`], `[batch, 1, n, m]` or with fewer axes. Pass an `rng` for dropout of
+    /// weights while training.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn forward<'t>(
+        &self,
+        x: Var<'t, T>,
+        to: Var<'t, T>,
+        mask: Mask<'t, T>,
+        rng: Option<&mut Rng>,
+    ) -> Var<'t, T> {
+        self.attend(x, self.cache(to), mask, rng)
+    }
+
+    /// The keys and values of rows `[batch, m, width]`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn cache<'t>(&self, to: Var<'t, T>) -> KeyValueCache<'t, T> {
+        KeyValueCache { keys: self.split(&self.key, to), values: self.split(&self.value, to) }
+    }
+
+    /// Same as [`forward`](Self::forward), with the keys and values of `to` already computed.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn attend<'t>(
+        &self,
+        x: Var<'t, T>,
+        to: KeyValueCache<'t, T>,
+        mask: Mask<'t, T>,
+        rng: Option<&mut Rng>,
+    ) -> Var<'t, T> {
+        let queries = self.split(&self.query, x);
+        let heads = self.attention.forward(queries, to.keys, to.values, mask, rng).permute(&[0, 2, 1, 3]);
+        let shape = heads.shape();
+        let side_by_side = heads.reshape([shape[0], shape[1], shape[2] * shape[3]]);
+        self.output.forward_in(&Euclidean, side_by_side)
+    }
+
+    /// The weights of all heads, `[batch, heads, n, m]`, for pictures.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn weigh<'t>(&self, x: Var<'t, T>, to: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+        self.attention.weigh(self.split(&self.query, x), self.split(&self.key, to), mask)
+    }
+
+    /// The result of a linear layer on rows, split into heads: `[batch, heads, n, d]`.
+    #[track_caller]
+    fn split<'t>(&self, linear: &Linear<Euclidean, T>, x: Var<'t, T>) -> Var<'t, T> {
+        let y = linear.forward_in(&Euclidean, x);
+        let (shape, d) = (y.shape(), y.shape().width() / self.heads);
+        y.reshape([shape[0], shape[1], self.heads, d]).permute(&[0, 2, 1, 3])
+    }
+}

@@ -1,0 +1,119 @@
+//! A linear layer of several inputs: Ganea, Bécigneul, Hofmann 2018, section 3.2, "Concatenation of
+//! multiple input vectors".
+
+use cotangent_engine::rng::Rng;
+use cotangent_engine::{Float, Row, Rows, Tensor, Var};
+use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
+
+use crate::init;
+use crate::space::gyrovector_space::{GyrovectorSpace, origins};
+
+/// `y = M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ … ⊕ f₁ ⊗ c₁ ⊕ … ⊕ b`, summed from the left. The inputs are points xᵢ,
+/// `[…, rows, nᵢ]`, and real features fⱼ. In Euclidean space this is [`Linear`](crate::Linear) of their
+/// concatenation.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor, rng};
+/// use cotangent_layers::Concat;
+/// use cotangent_manifolds::{Module, Point, PoincareBall};
+/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let mut layer = Concat::new(ball, &[1, 1], 0, 1, &mut rng::stream(1, 0, 0));
+/// layer.weights.iter_mut().for_each(|w| *w.value_mut() = Tensor::new([1, 1], vec![1.0]));
+/// let tape = Tape::<f64>::new();
+/// let [x, y] = [0.5, 0.25].map(|x| Point::new(ball, tape.constant(&Tensor::new([1, 1], vec![x]))));
+/// let sum = layer.forward(&[x, y], None); // [1, 1]
+/// assert!((sum.coordinates().to_tensor().data()[0] - 0.75 / 1.125).abs() < 1e-15); // ½ ⊕ ¼
+/// assert_eq!(layer.count(), 3);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Concat<M, T: Float = f32> {
+    /// Mᵢ: `[m, nᵢ]` each.
+    pub weights: Vec<Param<Euclidean, T>>,
+    /// cⱼ: a point for each real feature, `[m]` each.
+    pub features: Vec<Param<M, T>>,
+    /// b: a point, `[m]`.
+    pub bias: Param<M, T>,
+}
+module!(impl[M: Manifold, T: Float] Module<T> for Concat<M, T> { weights, features, bias });
+
+impl<M: Manifold, T: Float> Concat<M, T> {
+    /// A layer from points of `widths` dimensions and `features` real features to m dimensions. One
+    /// matrix is drawn by [`init::glorot_uniform`]. The weights are blocks of its columns; the features'
+    /// points are columns too, as tangent vectors. The bias starts at the origin.
+    pub fn new(manifold: M, widths: &[usize], features: usize, m: usize, rng: &mut Rng) -> Self {
+        let n = widths.iter().sum::<usize>() + features;
+        let whole = init::glorot_uniform::<T>(m, n, rng);
+        let mut start = 0;
+        let mut block = |width: usize| {
+            let columns = Rows::columns(&whole, start..start + width);
+            start += width;
+            columns
+        };
+        let weights = widths.iter().map(|&width| Param::new("weight", Euclidean, block(width))).collect();
+        let origin = manifold.origin::<T>(m);
+        let point = |v: Tensor<T>| {
+            let point = manifold.exp(&origin, &Row::from(v.data()));
+            Tensor::new([point.len()], point.to_vec())
+        };
+        Concat {
+            weights,
+            features: (0..features).map(|_| Param::new("feature", manifold, point(block(1)))).collect(),
+            bias: Param::new("bias", manifold, origins(&manifold, &[], m)),
+        }
+    }
+
+    /// The sum of all inputs. `features` are `[…, rows, number of features]`.
+    ///
+    /// # Panics
+    /// If the number of inputs, their widths or their manifold are not those of the layer.
+    #[track_caller]
+    pub fn forward<'t>(
+        &self,
+        points: &[Point<M, Var<'t, T>>],
+        features: Option<Var<'t, T>>,
+    ) -> Point<M, Var<'t, T>>
+    where
+        M: GyrovectorSpace<'t, T, Learned = M>,
+    {
+        assert!(!points.is_empty(), "Concat: of no points");
+        let manifold = *points[0].manifold();
+        let coordinates: Vec<Var<'t, T>> = points
+            .iter()
+            .inspect(|x| assert!(*x.manifold() == manifold, "Concat: {:?} and {manifold:?}", x.manifold()))
+            .map(|x| *x.coordinates())
+            .collect();
+        Point::new(manifold, self.forward_in(&manifold, &coordinates, features))
+    }
+
+    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
+    /// [`Curvature`](crate::Curvature).
+    #[track_caller]
+    pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+        &self,
+        space: &S,
+        points: &[Var<'t, T>],
+        features: Option<Var<'t, T>>,
+    ) -> Var<'t, T> {
+        let given = features.map_or(0, |f| f.shape().width());
+        assert!(
+            points.len() == self.weights.len() && given == self.features.len() && !points.is_empty(),
+            "Concat: {} points and {given} features for a layer of {} and {}",
+            points.len(),
+            self.weights.len(),
+            self.features.len()
+        );
+        let tape = points[0].tape();
+        let mut sum = None;
+        let mut add = |y| sum = Some(sum.map_or(y, |sum| space.add(sum, y)));
+        for (weight, x) in self.weights.iter().zip(points) {
+            add(space.matvec(*tape.point(weight).coordinates(), *x));
+        }
+        for (j, param) in self.features.iter().enumerate() {
+            let feature = features.expect("as many as the layer's").slice(-1, j..j + 1);
+            let of_rows = feature.reshape(feature.shape().rows());
+            add(space.scale(of_rows, space.learned(tape, param)));
+        }
+        add(space.learned(tape, &self.bias));
+        sum.expect("a bias at least")
+    }
+}

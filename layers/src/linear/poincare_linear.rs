@@ -1,0 +1,54 @@
+//! The linear layer of HNN++: Shimizu, Mukuta, Harada 2021, section 3.2.
+
+use cotangent_engine::rng::Rng;
+use cotangent_engine::{Float, Rows, Var};
+use cotangent_manifolds::{ConstantCurvature, Hyperbolic, Lorentz, Manifold, PoincareBall, Point, module};
+
+use crate::linear::logistic_regression::UnidirectionalRegression;
+
+/// Returns the point y whose signed distance to the k-th axis hyperplane is the k-th logit `vₖ(x)`:
+/// `[…, rows, n]` to `[…, rows, m]`. HNN++, eq. 7: `y = w/(1 + √(1 − κ‖w‖²))`, where
+/// `wₖ = sinh(√-κ vₖ)/√-κ` are the space coordinates of y on the hyperboloid.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor, rng};
+/// use cotangent_layers::PoincareLinear;
+/// use cotangent_manifolds::{Point, PoincareBall};
+/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let mut layer = PoincareLinear::new(1, 1, &mut rng::stream(1, 0, 0));
+/// *layer.logits.directions.value_mut() = Tensor::new([1, 1], vec![0.5]);
+/// let tape = Tape::<f64>::new();
+/// let x = Point::new(ball, tape.constant(&Tensor::new([1, 1], vec![0.25])));
+/// let y = layer.forward(x); // 2‖z‖ = 1: the distance stays
+/// assert!((y.coordinates().item() - 0.25).abs() < 1e-15);
+/// ```
+#[derive(Clone, Debug)]
+pub struct PoincareLinear<T: Float = f32> {
+    /// Directions `[m, n]` and offsets `[m]`.
+    pub logits: UnidirectionalRegression<T>,
+}
+module!(impl[T: Float] Module<T> for PoincareLinear<T> { logits });
+
+impl<T: Float> PoincareLinear<T> {
+    /// A layer from n to m dimensions: see [`UnidirectionalRegression::new`].
+    pub fn new(n: usize, m: usize, rng: &mut Rng) -> Self {
+        PoincareLinear { logits: UnidirectionalRegression::new(n, m, rng) }
+    }
+
+    /// The points y, `[…, rows, m]`.
+    ///
+    /// # Panics
+    /// If the rows are not n wide, or the curvature is not negative.
+    #[track_caller]
+    pub fn forward<'t>(&self, x: Point<PoincareBall, Var<'t, T>>) -> Point<PoincareBall, Var<'t, T>> {
+        let kappa = x.manifold().kappa();
+        let Ok(lorentz) = Lorentz::of_curvature(kappa) else {
+            panic!("PoincareLinear: negative curvature is needed, not {kappa}")
+        };
+        let root = (-kappa).sqrt();
+        let space = (self.logits.forward(x) * root).sinh() * (1.0 / root); // […, m]
+        let any_time = space.zeros(1);
+        let y = lorentz.project(&Rows::concat(&any_time, &space));
+        Point::new(lorentz, y).to()
+    }
+}

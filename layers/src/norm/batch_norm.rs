@@ -1,0 +1,167 @@
+//! Batch normalisation on manifolds: Lou et al. 2020 (*Differentiating through the Fréchet Mean*),
+//! section 5. In Euclidean space: Ioffe & Szegedy 2015.
+
+use cotangent_engine::{Float, Shape, Tensor, Var};
+use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
+
+use crate::space::gyrovector_space::{GyrovectorSpace, origins};
+
+/// Brings a batch to mean β and deviation |γ|, both learned. With m the batch's barycentre and v the
+/// mean of `d(x, m)²`:
+///
+/// ```text
+/// x ↦ β ⊕ (γ/√(v + ε)) ⊗ (⊖m ⊕ x)
+/// ```
+///
+/// The barycentre, which has a closed form, takes the place of the Fréchet mean. There is one variance
+/// for all coordinates, because curved space has no operation that scales a single coordinate.
+///
+/// In training, [`forward_batch`](Self::forward_batch) normalises by the batch's own mean and variance
+/// and returns them. Pass them to [`observe`](Self::observe), which updates the running ones.
+/// [`forward`](Self::forward) normalises by the running ones.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor};
+/// use cotangent_layers::BatchNorm;
+/// use cotangent_manifolds::{Point, PoincareBall};
+/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let mut norm = BatchNorm::new(ball, 1);
+/// let tape = Tape::<f64>::new();
+/// let x = Point::new(ball, tape.constant(&Tensor::new([2, 1], vec![0.0, 0.8]))); // barycentre 0.5
+/// let (y, batch) = norm.forward_batch(x);
+/// let distances = y.dist(&Point::new(ball, tape.zeros([1]))).to_tensor();
+/// assert!(distances.data().iter().all(|d| (d - 1.0).abs() < 1e-4)); // but for ε
+/// norm.observe(&batch);
+/// ```
+#[derive(Clone, Debug)]
+pub struct BatchNorm<M, T: Float = f32> {
+    /// β: a point, `[n]`.
+    pub bias: Param<M, T>,
+    /// γ: `[1]`.
+    pub scale: Param<Euclidean, T>,
+    /// The running mean: a point, `[n]`. No gradient reaches it.
+    pub mean: Param<M, T>,
+    /// The running variance: `[1]`. No gradient reaches it.
+    pub variance: Param<Euclidean, T>,
+    /// ε: 10⁻⁵ at first.
+    pub epsilon: f64,
+    /// How far one batch moves the running mean and variance towards its own: 0.1 at first.
+    pub momentum: f64,
+}
+module!(impl[M: Manifold, T: Float] Module<T> for BatchNorm<M, T> { bias, scale, mean, variance });
+
+/// Mean and variance of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchStatistics<T: Float = f32> {
+    /// The barycentre, in the coordinates that a [`BatchNorm`]'s points are learned in: `[n]`.
+    pub mean: Tensor<T>,
+    /// The mean squared distance from it: `[1]`.
+    pub variance: Tensor<T>,
+}
+
+impl<M: Manifold, T: Float> BatchNorm<M, T> {
+    /// For points of n dimensions. β and the running mean start at the origin, the deviation and the
+    /// running variance at 1.
+    pub fn new(manifold: M, n: usize) -> Self {
+        let one = || Tensor::new([1], vec![T::one()]);
+        BatchNorm {
+            bias: Param::new("bias", manifold, origins(&manifold, &[], n)),
+            scale: Param::new("scale", Euclidean, one()),
+            mean: Param::new("mean", manifold, origins(&manifold, &[], n)),
+            variance: Param::new("variance", Euclidean, one()),
+            epsilon: 1e-5,
+            momentum: 0.1,
+        }
+    }
+
+    /// Points `[…, n]`, normalised by the running mean and variance.
+    ///
+    /// # Panics
+    /// If the rows are not n wide, or the layer's points are on another manifold.
+    #[track_caller]
+    pub fn forward<'t>(&self, x: Point<M, Var<'t, T>>) -> Point<M, Var<'t, T>>
+    where
+        M: GyrovectorSpace<'t, T, Learned = M>,
+    {
+        Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates()))
+    }
+
+    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
+    /// [`Curvature`](crate::Curvature).
+    #[track_caller]
+    pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+        &self,
+        space: &S,
+        x: Var<'t, T>,
+    ) -> Var<'t, T> {
+        self.fits(x);
+        let tape = x.tape();
+        let mean = space.points(Point::new(*self.mean.manifold(), tape.constant(self.mean.value())));
+        self.normalise(space, x, mean, tape.constant(self.variance.value()))
+    }
+
+    /// Points `[…, n]`, normalised by their own barycentre and variance, through which gradients flow.
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward); if there are no points.
+    #[track_caller]
+    pub fn forward_batch<'t>(&self, x: Point<M, Var<'t, T>>) -> (Point<M, Var<'t, T>>, BatchStatistics<T>)
+    where
+        M: GyrovectorSpace<'t, T, Learned = M>,
+    {
+        let (y, batch) = self.forward_batch_in(x.manifold(), *x.coordinates());
+        (Point::new(*x.manifold(), y), batch)
+    }
+
+    /// Same as [`forward_batch`](Self::forward_batch), with the geometry as an argument.
+    #[track_caller]
+    pub fn forward_batch_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+        &self,
+        space: &S,
+        x: Var<'t, T>,
+    ) -> (Var<'t, T>, BatchStatistics<T>) {
+        self.fits(x);
+        let n = x.shape().width();
+        let count = x.shape().len() / n;
+        assert!(count > 0, "BatchNorm: no points in a batch of shape {}", x.shape());
+        let rows = x.reshape([count, n]);
+        let mean = space.gyromidpoint(rows, x.tape().constant_with([count], |ones| ones.fill(T::one())));
+        let variance = space.distance(rows, mean).square().mean().reshape([1]);
+        let batch =
+            BatchStatistics { mean: space.coordinates(mean).to_tensor(), variance: variance.to_tensor() };
+        (self.normalise(space, x, mean, variance), batch)
+    }
+
+    /// Moves the running mean (along a geodesic) and the running variance towards those of a batch.
+    pub fn observe(&mut self, batch: &BatchStatistics<T>) {
+        fn towards<M: Manifold, T: Float>(param: &mut Param<M, T>, to: &Tensor<T>, rate: f64) {
+            let (from, to): (Tensor<f64>, _) = (param.value().cast(), to.cast());
+            *param.value_mut() = param.manifold().geodesic(&from, &to, &Tensor::scalar(rate)).cast();
+        }
+        towards(&mut self.mean, &batch.mean, self.momentum);
+        towards(&mut self.variance, &batch.variance, self.momentum);
+    }
+
+    #[track_caller]
+    fn normalise<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+        &self,
+        space: &S,
+        x: Var<'t, T>,
+        mean: Var<'t, T>,
+        variance: Var<'t, T>,
+    ) -> Var<'t, T> {
+        let tape = x.tape();
+        let ratio = *tape.point(&self.scale).coordinates() / (variance + self.epsilon).sqrt();
+        let centred = space.map(space.add(-mean, x), |v| ratio * v);
+        space.add(space.learned(tape, &self.bias), centred)
+    }
+
+    #[track_caller]
+    fn fits(&self, x: Var<'_, T>) {
+        let (shape, n): (&Shape, usize) = (&x.shape(), self.bias.value().width());
+        assert!(
+            !shape.axes().is_empty() && shape.width() == n,
+            "BatchNorm: rows of shape {shape} where […, {n}] fit"
+        );
+    }
+}

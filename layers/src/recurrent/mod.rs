@@ -1,0 +1,6 @@
+//! Recurrent layers.
+
+pub(crate) mod bidirectional;
+pub(crate) mod cell;
+pub(crate) mod gru;
+pub(crate) mod rnn;

@@ -1,0 +1,77 @@
+//! The simple recurrent layer: Ganea, Bécigneul, Hofmann 2018, section 3.3.
+
+use cotangent_engine::rng::Rng;
+use cotangent_engine::{Float, Var};
+use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, module};
+
+use crate::activation::Activation;
+use crate::init;
+use crate::recurrent::cell::Cell;
+use crate::space::gyrovector_space::{GyrovectorSpace, origins};
+
+/// `h ← φ^⊗(W ⊗ h ⊕ U ⊗ x ⊕ b)`, eq. 27. Run by [`Cell::forward`].
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor, rng};
+/// use cotangent_layers::{Activation, Cell, Rnn};
+/// use cotangent_manifolds::{Point, PoincareBall};
+/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let mut rnn = Rnn::new(ball, 1, 1, &mut rng::stream(1, 0, 0));
+/// rnn.activation = Activation::IDENTITY;
+/// *rnn.input.value_mut() = Tensor::new([1, 1], vec![1.0]);
+/// *rnn.hidden.value_mut() = Tensor::new([1, 1], vec![1.0]);
+/// let tape = Tape::<f64>::new();
+/// let x = Point::new(ball, tape.constant(&Tensor::from_fn([3, 1, 1], |_| 0.5))); // [len, batch, d]
+/// let states = rnn.forward(x, None); // as many as elements: [batch, m] each
+/// assert!((states[2].coordinates().item() - (3.0 * 0.5_f64.atanh()).tanh()).abs() < 1e-15); // ½ ⊕ ½ ⊕ ½
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rnn<M, T: Float = f32> {
+    /// U: `[m, d]`.
+    pub input: Param<Euclidean, T>,
+    /// W: `[m, m]`.
+    pub hidden: Param<Euclidean, T>,
+    /// b: a point, `[m]`.
+    pub bias: Param<M, T>,
+    /// φ.
+    pub activation: Activation<T>,
+}
+module!(impl[M: Manifold, T: Float] Module<T> for Rnn<M, T> { input, hidden, bias });
+
+impl<M: Manifold, T: Float> Rnn<M, T> {
+    /// A layer of d-dimensional inputs and m-dimensional states: U by [`init::glorot_uniform`], W by
+    /// [`init::orthogonal`], the bias at the origin, φ = tanh.
+    pub fn new(manifold: M, d: usize, m: usize, rng: &mut Rng) -> Self {
+        Rnn {
+            input: Param::new("input", Euclidean, init::glorot_uniform(m, d, rng)),
+            hidden: Param::new("hidden", Euclidean, init::orthogonal(m, m, rng)),
+            bias: Param::new("bias", manifold, origins(&manifold, &[], m)),
+            activation: Activation::TANH,
+        }
+    }
+}
+
+impl<M: Manifold, T: Float> Cell<M, T> for Rnn<M, T> {
+    fn dims(&self) -> [usize; 2] {
+        [self.input.value().shape()[1], self.hidden.value().shape()[1]]
+    }
+
+    #[track_caller]
+    fn of_inputs<'t, S: GyrovectorSpace<'t, T, Learned = M>>(&self, space: &S, x: Var<'t, T>) -> Var<'t, T> {
+        let ux = space.matvec(*x.tape().point(&self.input).coordinates(), x);
+        ux.insert_axis(x.shape().axes().len() - 1)
+    }
+
+    #[track_caller]
+    fn step<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+        &self,
+        space: &S,
+        h: Var<'t, T>,
+        inputs: Var<'t, T>,
+    ) -> Var<'t, T> {
+        let tape = h.tape();
+        let wh = space.matvec(*tape.point(&self.hidden).coordinates(), h);
+        let sum = space.add(space.add(wh, inputs.reshape(h.shape())), space.learned(tape, &self.bias));
+        self.activation.forward_in(space, sum)
+    }
+}

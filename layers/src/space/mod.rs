@@ -1,0 +1,5 @@
+//! Geometries that layers work in.
+
+pub(crate) mod curvature;
+pub(crate) mod gyrovector_space;
+pub(crate) mod maps;

@@ -1,0 +1,543 @@
+//! The Lorentz model: the upper sheet of the hyperboloid ⟨x, x⟩_L = 1/κ in Minkowski space, κ < 0, time
+//! coordinate first. Sources: Nickel & Kiela 2018; the accurate forms are this project's own.
+//!
+//! The time coordinates of points and tangent vectors are determined by the others, `x₀² = ‖x‖² − 1/κ`
+//! and `x₀v₀ = ⟨x, v⟩` in space coordinates, so measurements read the space coordinates only. A stored
+//! time coordinate has a rounding error which in f32 soon exceeds the distance itself; this does no harm
+//! here. Squared areas `‖x‖²‖y‖² − ⟨x, y⟩²` are computed as such, so nothing cancels however far out.
+
+use cotangent_engine::domain::{largest_time, margin};
+use cotangent_engine::{Float, Row, Rows};
+
+use crate::manifold::{
+    ConstantCurvature, CurvatureError, Manifold, OffManifold, OffTangent, at_least_one, tangent_within,
+};
+
+/// The hyperboloid of sectional curvature `kappa` < 0. Points of dimension n have n + 1 coordinates, time
+/// first: `x₀ = √(‖x_space‖² − 1/κ)`.
+///
+/// ```
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{Lorentz, Manifold};
+/// let hyperboloid = Lorentz::new(-1.0).unwrap();
+/// let x = hyperboloid.project(&Row::from([0.0, 3.0, 4.0]));
+/// assert_eq!(x[0], 26.0_f64.sqrt());
+/// let o = hyperboloid.origin::<f64>(2);
+/// assert!((hyperboloid.dist(&o, &x) - 5.0_f64.asinh()).abs() < 1e-15);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lorentz {
+    kappa: f64,
+}
+
+impl Lorentz {
+    /// The hyperboloid of the given curvature.
+    ///
+    /// # Errors
+    /// If `kappa` is not negative and finite.
+    pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
+        Ok(Lorentz { kappa: CurvatureError::unless_negative("the Lorentz model", kappa)? })
+    }
+}
+
+/// The row formulas of the model. Parameter 0 is κ.
+pub mod formulas {
+    use cotangent_engine::registry::{
+        Formula, Range,
+        Sample::{Free, Hyperboloid},
+    };
+    use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
+
+    use crate::hyperbolic::geodesic::{parts, within};
+    use crate::hyperbolic::ideal::by_components;
+    use Invariant::{Along, Dot, First, Param, Wedge};
+    use Vector::{Difference, Flip, Input, Sum, Time};
+
+    /// Squared areas beyond this overflow; other forms are used instead.
+    const LARGEST: f64 = 1e300;
+
+    /// How far [`Geodesic`] goes beyond an end, at curvature −1: from one boundary of the hyperboloid in
+    /// `f64` to the other.
+    const FARTHEST: f64 = 350.0;
+
+    /// The squared chord ⟨d, d⟩_L of two points, from inner products of their space coordinates and the
+    /// squared area `xx yy − xy²` that these span: every term is positive.
+    ///
+    /// With `1/c = −1/κ`: `h = 2 (area + ‖d‖²/c)/(x₀y₀ + ⟨x, y⟩ + 1/c)`, which follows from
+    /// `d₀(x₀ + y₀) = ⟨d, x + y⟩`.
+    #[inline(always)]
+    fn chord<S: Scalar>(xx: S, yy: S, xy: S, dd: S, area: S, kappa: S) -> S {
+        let inverse = -kappa.recip();
+        let times = (xx + inverse).sqrt() * (yy + inverse).sqrt();
+        let difference = times - xy;
+        let opposite = (area + inverse * (xx + yy + inverse)) / difference;
+        let sum = S::select(xy.lt(S::zero()), opposite, times + xy);
+        let two = S::constant(2.0);
+        let h = two * (area + inverse * dd) / (sum + inverse);
+        S::select(area.lt(S::constant(LARGEST)), h, two * (difference - inverse).max(S::zero()))
+    }
+
+    /// The basis of the formulas that use the chord d = y − x.
+    const CHORD: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Time];
+
+    /// The invariants of these formulas.
+    const OF_CHORD: [Invariant; 9] =
+        [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(0, 2), Dot(2, 2), Wedge(0, 2, 2), First(0), First(1), Param(0)];
+
+    /// The time coordinate of the chord from the space coordinates, `⟨d, x + y⟩/(x₀ + y₀)`. Stored time
+    /// coordinates of nearby points far out differ only by their rounding.
+    #[inline(always)]
+    fn time_of_chord<S: Scalar>(x_time: S, y_time: S, xd: S, dd: S) -> S {
+        (xd + xd + dd) / (x_time + y_time)
+    }
+
+    /// ⟨u, v⟩_L of tangent vectors at x, from inner products of the space coordinates and
+    /// `xx uv − xu xv`: for u = v, every term is positive.
+    #[inline(always)]
+    fn tangent_product<S: Scalar>(xx: S, xu: S, xv: S, uv: S, area: S, kappa: S) -> S {
+        let inverse = -kappa.recip();
+        let square = xx + inverse;
+        let finite = area.abs().lt(S::constant(LARGEST));
+        S::select(finite, (inverse * uv + area) / square, uv - xu / square * xv)
+    }
+
+    /// The distance of two points whose chord has the square h: `√h arcsinc(κh/4)`.
+    #[inline(always)]
+    pub(crate) fn distance_of_chord<S: Scalar>(h: S, kappa: S) -> S {
+        h.sqrt() * (S::constant(0.25) * kappa * h).arcsinc()
+    }
+
+    /// `D/sinh D` of that distance D in units of 1/√-κ; 1 at 0.
+    #[inline(always)]
+    pub(crate) fn velocity_of_chord<S: Scalar>(h: S, kappa: S) -> S {
+        let s = S::constant(0.25) * kappa * h;
+        s.arcsinc() / (S::one() - s).sqrt()
+    }
+
+    /// Distance between x and y through the chord: `√h arcsinc(κh/4) = (2/√c) arsinh((√c/2)√h)`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Dist;
+
+    impl RowFormula<2, 4, 6, 1> for Dist {
+        const NAME: &'static str = "lorentz.dist";
+        const VECTOR: bool = false;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
+        // The area spanned by sum and difference is twice that of the points, and the same from both
+        // sides.
+        const INVARIANTS: [Invariant; 6] =
+            [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(2, 2), Wedge(3, 2, 2), Param(0)];
+        cotangent_engine::compiled_here!(row, specialised);
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa]: [S; 6]) -> [S; 1] {
+            [distance_of_chord(chord(xx, yy, xy, dd, S::constant(0.25) * area, kappa), kappa)]
+        }
+    }
+
+    /// Exponential map at x of v: `cosc(κ‖v‖²) x + sinc(κ‖v‖²) v`.
+    ///
+    /// Where v takes the geodesic back past the origin the two terms cancel. The error of the result's
+    /// coordinates is then an ulp of these terms, as much as rounding v itself causes.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Exp;
+
+    impl RowFormula<2, 2, 5, 2> for Exp {
+        const NAME: &'static str = "lorentz.exp";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
+        const DOMAIN: Domain = Domain::Hyperboloid;
+        cotangent_engine::compiled_here!(row, specialised);
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 2] {
+            let square = tangent_product(xx, xv, xv, vv, area, kappa);
+            // Beyond this radius the result is off every storage type's hyperboloid, and the domain
+            // settles it. The same happens where v overflows and the square is NaN. A NaN in v itself
+            // reaches the result through the sum.
+            let (s, least) = (kappa * square, S::constant(-1e5));
+            let s = S::select(least.lt(s), s, least);
+            let (sinc, cosc) = s.sinc_cosc();
+            [cosc, sinc]
+        }
+    }
+
+    /// Logarithm at x of y: `arcsinc(κh/4)/√(1 − κh/4) (d + (κh/2) x)`, h the squared chord.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Log;
+
+    impl RowFormula<2, 4, 9, 4> for Log {
+        const NAME: &'static str = "lorentz.log";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 4] = CHORD;
+        const INVARIANTS: [Invariant; 9] = OF_CHORD;
+        cotangent_engine::compiled_here!(row);
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, yy, xy, xd, dd, area, x_time, y_time, kappa]: [S; 9]) -> [S; 4] {
+            let h = chord(xx, yy, xy, dd, area, kappa);
+            let a = velocity_of_chord(h, kappa);
+            let inverse = -kappa.recip();
+            let time = time_of_chord((xx + inverse).sqrt(), (yy + inverse).sqrt(), xd, dd);
+            [S::constant(0.5) * kappa * h * a, S::zero(), a, a * (time - (y_time - x_time))]
+        }
+    }
+
+    /// The point at time t = parameter 1 of the geodesic from x to y, as a combination of x and y.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Geodesic;
+
+    impl RowFormula<2, 3, 7, 3> for Geodesic {
+        const NAME: &'static str = "lorentz.geodesic";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
+        const INVARIANTS: [Invariant; 7] =
+            [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(2, 2), Wedge(0, 2, 2), Param(0), Param(1)];
+        const DOMAIN: Domain = Domain::Hyperboloid;
+        cotangent_engine::compiled_here!(row);
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa, t]: [S; 7]) -> [S; 3] {
+            let h = kappa * chord(xx, yy, xy, dd, area, kappa);
+            let s = h * (S::constant(0.25) * h).arcsinc().square();
+            let [a, b] = parts(s, within(s, t, FARTHEST));
+            [a, b, S::zero()]
+        }
+    }
+
+    /// ⟨d, v⟩_L of a chord d = y − x and a tangent vector v at x, from half the chord's square, h/2, and
+    /// products of space coordinates, `turn = xx dv − xd xv`: `x₀² ⟨d, v⟩_L = turn + dv/c − (h/2) xv`.
+    #[inline(always)]
+    fn chord_product<S: Scalar>(xx: S, yy: S, half: S, xv: S, dv: S, turn: S, kappa: S) -> S {
+        let inverse = -kappa.recip();
+        let square = xx + inverse;
+        let product = (turn + inverse * dv - half * xv) / square;
+        let time = (yy + inverse).sqrt() - square.sqrt();
+        let finite = turn.abs().lt(S::constant(LARGEST));
+        S::select(finite, product, dv - time * (xv / square.sqrt()))
+    }
+
+    /// Parallel transport of v from x to y: `v − κ⟨d, v⟩_L/(2 − κh/2) (x + y)`, h the squared chord.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Transport;
+
+    impl RowFormula<3, 5, 9, 5> for Transport {
+        const NAME: &'static str = "lorentz.transport";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 5] = [Input(0), Input(1), Difference(1, 0), Input(2), Sum(0, 1)];
+        const INVARIANTS: [Invariant; 9] = [
+            Dot(0, 0),
+            Dot(1, 1),
+            Dot(0, 1),
+            Dot(2, 2),
+            Wedge(0, 2, 2),
+            Dot(0, 3),
+            Dot(2, 3),
+            Wedge(0, 2, 3),
+            Param(0),
+        ];
+        cotangent_engine::compiled_here!(row);
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, yy, xy, dd, area, xv, dv, turn, kappa]: [S; 9]) -> [S; 5] {
+            let half = S::constant(0.5) * chord(xx, yy, xy, dd, area, kappa);
+            let product = chord_product(xx, yy, half, xv, dv, turn, kappa);
+            let den = S::constant(2.0) - kappa * half;
+            [S::zero(), S::zero(), S::zero(), S::one(), -kappa * product / den]
+        }
+    }
+
+    /// Riemannian gradient from the coordinate gradient g: with h = Jg, `h − κ⟨x, h⟩_L x`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct EgradToRgrad;
+
+    impl RowFormula<2, 2, 2, 2> for EgradToRgrad {
+        const NAME: &'static str = "lorentz.egrad_to_rgrad";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Minkowski;
+        const BASIS: [Vector; 2] = [Input(0), Flip(1)];
+        const INVARIANTS: [Invariant; 2] = [Dot(0, 1), Param(0)];
+        cotangent_engine::compiled_here!(row);
+        #[inline(always)]
+        fn eval<S: Scalar>([xh, kappa]: [S; 2]) -> [S; 2] {
+            [-kappa * xh, S::one()]
+        }
+    }
+
+    /// The tangent vector at x nearest to v: `v − κ⟨x, v⟩_L x`.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ProjectTangent;
+
+    impl RowFormula<2, 2, 2, 2> for ProjectTangent {
+        const NAME: &'static str = "lorentz.project_tangent";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Minkowski;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 2] = [Dot(0, 1), Param(0)];
+        cotangent_engine::compiled_here!(row);
+        #[inline(always)]
+        fn eval<S: Scalar>(invariants: [S; 2]) -> [S; 2] {
+            EgradToRgrad::eval(invariants)
+        }
+    }
+
+    /// Inner product ⟨u, v⟩_L of tangent vectors at x, from their space coordinates.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Inner;
+
+    impl RowFormula<3, 3, 6, 1> for Inner {
+        const NAME: &'static str = "lorentz.inner";
+        const VECTOR: bool = false;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
+        const INVARIANTS: [Invariant; 6] =
+            [Dot(0, 0), Dot(0, 1), Dot(0, 2), Dot(1, 2), Wedge(0, 1, 2), Param(0)];
+        cotangent_engine::compiled_here!(row);
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, xu, xv, uv, area, kappa]: [S; 6]) -> [S; 1] {
+            [tangent_product(xx, xu, xv, uv, area, kappa)]
+        }
+    }
+
+    /// Norm √⟨v, v⟩_L of a tangent vector at x, from its space coordinates.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Norm;
+
+    impl RowFormula<2, 2, 5, 1> for Norm {
+        const NAME: &'static str = "lorentz.norm";
+        const VECTOR: bool = false;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
+        cotangent_engine::compiled_here!(row);
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 1] {
+            [tangent_product(xx, xv, xv, vv, area, kappa).max(S::zero()).sqrt()]
+        }
+    }
+
+    /// The point with the same space coordinates.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Project;
+
+    impl RowFormula<1, 2, 3, 2> for Project {
+        const NAME: &'static str = "lorentz.project";
+        const VECTOR: bool = true;
+        const BASIS: [Vector; 2] = [Input(0), Time];
+        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Dot(0, 1), Param(0)];
+        const DOMAIN: Domain = Domain::Hyperboloid;
+        cotangent_engine::compiled_here!(row);
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, time, kappa]: [S; 3]) -> [S; 2] {
+            let space = (xx - time.square()).max(S::zero());
+            [S::one(), (space - kappa.recip()).sqrt() - time]
+        }
+    }
+
+    /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: the image of the
+    /// component `along` under the boost that takes x to the origin. `ahead` is the component of y − x;
+    /// `across` is the square of y's part orthogonal to x.
+    ///
+    /// With s = x₀ + y₀ it is `√c (2 s ahead/c − across (s ‖x‖ − ahead x₀))/(s² − ahead²)`, exactly 0
+    /// where y is x. Where y is far ahead or behind, s² − ahead² cancels; then x₀ − ‖x‖ and y₀ − `along`
+    /// are computed as quotients instead.
+    #[inline(always)]
+    pub(crate) fn outward<S: Scalar>(xx: S, yy: S, along: S, ahead: S, across: S, kappa: S) -> S {
+        let (square, x) = (-kappa.recip(), xx.sqrt());
+        let (x_time, y_time) = ((xx + square).sqrt(), (yy + square).sqrt());
+        let sum = x_time + y_time;
+        let beside = (S::constant(2.0) * square * ahead * sum - across * (x * sum - ahead * x_time))
+            / ((sum - ahead) * (sum + ahead));
+        let g = square / (x_time + x);
+        let positive = S::zero().lt(along);
+        let h = S::select(positive, (square + across) / (y_time + along), y_time - along);
+        let near = (ahead + ahead).abs().lt(sum);
+        (-kappa).sqrt() * S::select(near, beside, g * along - h * x)
+    }
+
+    /// The logarithm at x of y carried to the origin. It is the logarithm, at the origin, of y moved by
+    /// the boost that takes x there. With u = x/‖x‖ and d = y − x it is
+    /// `arcsinc(κh/4)/√(1 − κh/4) (d + (r − ⟨d, u⟩) u)`, with r the component `outward` and h the
+    /// squared chord; or with `−(d₀ + √c h/2)/(x₀ + 1/√c) x` as the last term. These are space
+    /// coordinates; the time coordinate is 0.
+    ///
+    /// Far out the coordinates of the logarithm itself are 2√c x₀ times as long as it is, and after
+    /// transport their rounding remains. Here only r − ⟨d, u⟩ cancels, between nearby points at
+    /// different radii far out.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Centred;
+
+    impl RowFormula<2, 4, 9, 4> for Centred {
+        const NAME: &'static str = "lorentz.centred";
+        const VECTOR: bool = true;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 4] = CHORD;
+        const INVARIANTS: [Invariant; 9] = OF_CHORD;
+        cotangent_engine::compiled_here!(row);
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, yy, xy, xd, dd, area, x_time, y_time, kappa]: [S; 9]) -> [S; 4] {
+            let (h, inverse) = (chord(xx, yy, xy, dd, area, kappa), -kappa.recip());
+            let a = velocity_of_chord(h, kappa);
+            // Near the origin x has no direction; the other form is used there, in which nothing
+            // cancels.
+            let (first, second) = ((xx + inverse).sqrt(), (yy + inverse).sqrt());
+            let rise = time_of_chord(first, second, xd, dd) + S::constant(0.5) * (-kappa).sqrt() * h;
+            let distant = inverse.lt(xx);
+            let xx = S::select(distant, xx, inverse);
+            let x = xx.sqrt();
+            let r = outward(xx, yy, xy / x, xd / x, area / xx, kappa);
+            let of_x = a * S::select(distant, (r - xd / x) / x, -rise / (first + inverse.sqrt()));
+            [of_x, S::zero(), a, -(of_x * x_time + a * (y_time - x_time))]
+        }
+    }
+
+    /// Signed distance from x to the gyroplane through p with normal a,
+    /// `(1/√c) arsinh(√c ⟨x, a⟩_L/√⟨a, a⟩_L)`, where ⟨x, a⟩_L is the product of the chord from p with a.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Gyroplane;
+
+    impl RowFormula<3, 4, 11, 1> for Gyroplane {
+        const NAME: &'static str = "lorentz.gyroplane";
+        const VECTOR: bool = false;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 4] = [Input(0), Input(1), Input(2), Difference(0, 1)];
+        const INVARIANTS: [Invariant; 11] = [
+            Dot(0, 0),
+            Dot(1, 1),
+            Dot(0, 1),
+            Dot(3, 3),
+            Wedge(1, 3, 3),
+            Dot(1, 2),
+            Dot(3, 2),
+            Wedge(1, 3, 2),
+            Dot(2, 2),
+            Wedge(1, 2, 2),
+            Param(0),
+        ];
+        cotangent_engine::compiled_here!(row);
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, pp, xp, dd, area, pa, da, turn, aa, of_a, kappa]: [S; 11]) -> [S; 1] {
+            let half = S::constant(0.5) * chord(pp, xx, xp, dd, area, kappa);
+            let product = chord_product(pp, xx, half, pa, da, turn, kappa);
+            let norm = tangent_product(pp, pa, pa, aa, of_a, kappa).max(S::zero()).sqrt();
+            let c = (-kappa).sqrt();
+            // Where the norm is 0 or NaN, the sine is the norm itself.
+            [S::select(S::zero().lt(norm), c * product / norm, norm).asinh() / c]
+        }
+    }
+
+    /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln √c (x₀ − ⟨x, u⟩)`, from space
+    /// coordinates. Law 24.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Busemann;
+
+    impl RowFormula<2, 2, 5, 1> for Busemann {
+        const NAME: &'static str = "lorentz.busemann";
+        const VECTOR: bool = false;
+        const METRIC: Metric = Metric::Space;
+        const BASIS: [Vector; 2] = [Input(0), Input(1)];
+        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Along(0, 1), Dot(1, 1), Wedge(1, 0, 0), Param(0)];
+        cotangent_engine::compiled_here!(row);
+        #[inline(always)]
+        fn eval<S: Scalar>([xx, xu, ww, area, kappa]: [S; 5]) -> [S; 1] {
+            let (c, one) = (-kappa, S::one());
+            let rise = c * xx / (one + (one + c * xx).sqrt());
+            [by_components(rise, c.sqrt() * xu, c * (area / ww), kappa)]
+        }
+    }
+
+    const KAPPA: Range = Range(-1.5, -0.5);
+
+    /// All formulas of the model, for the test that compares their evaluations.
+    pub const ALL: &[Formula] = &[
+        Formula::row(Dist, Hyperboloid(2), &[KAPPA]),
+        Formula::row(Exp, Hyperboloid(1), &[KAPPA]),
+        Formula::row(Log, Hyperboloid(2), &[KAPPA]),
+        Formula::row(Geodesic, Hyperboloid(2), &[KAPPA, Range(0.2, 0.9)]),
+        Formula::row(Centred, Hyperboloid(2), &[KAPPA]),
+        Formula::row(Transport, Hyperboloid(2), &[KAPPA]),
+        Formula::row(EgradToRgrad, Hyperboloid(1), &[KAPPA]),
+        Formula::row(ProjectTangent, Hyperboloid(1), &[KAPPA]),
+        Formula::row(Inner, Hyperboloid(1), &[KAPPA]),
+        Formula::row(Norm, Hyperboloid(1), &[KAPPA]),
+        Formula::row(Project, Free, &[KAPPA]),
+        Formula::row(Gyroplane, Hyperboloid(2), &[KAPPA]),
+        Formula::row(Busemann, Hyperboloid(1), &[KAPPA]),
+    ];
+}
+
+impl ConstantCurvature for Lorentz {
+    fn kappa(&self) -> f64 {
+        self.kappa
+    }
+}
+
+impl Manifold for Lorentz {
+    const NAME: &'static str = "lorentz";
+
+    fn ambient(&self, dim: usize) -> usize {
+        dim + 1
+    }
+    fn dimension(&self, ambient: usize) -> usize {
+        ambient.saturating_sub(1)
+    }
+    #[track_caller]
+    fn origin<T: Float>(&self, dim: usize) -> Row<T> {
+        at_least_one(Self::NAME, dim);
+        let mut row = Row::from(vec![T::zero(); dim + 1].as_slice());
+        row[0] = T::nearest((-1.0 / self.kappa).sqrt());
+        row
+    }
+    fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+        R::scalar(formulas::Dist, [x, y], [&x.constant(self.kappa)])
+    }
+    fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
+        R::scalar(formulas::Inner, [x, u, v], [&x.constant(self.kappa)])
+    }
+    fn norm<R: Rows>(&self, x: &R, v: &R) -> R::Scalar {
+        R::scalar(formulas::Norm, [x, v], [&x.constant(self.kappa)])
+    }
+    fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
+        R::vector(formulas::Exp, [x, v], [&x.constant(self.kappa)])
+    }
+    fn log<R: Rows>(&self, x: &R, y: &R) -> R {
+        R::vector(formulas::Log, [x, y], [&x.constant(self.kappa)])
+    }
+    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
+        R::vector(formulas::Geodesic, [x, y], [&x.constant(self.kappa), t])
+    }
+    fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
+        R::vector(formulas::Transport, [x, y, v], [&x.constant(self.kappa)])
+    }
+    fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
+        R::vector(formulas::EgradToRgrad, [x, g], [&x.constant(self.kappa)])
+    }
+    fn project_tangent<R: Rows>(&self, x: &R, v: &R) -> R {
+        R::vector(formulas::ProjectTangent, [x, v], [&x.constant(self.kappa)])
+    }
+    fn project<R: Rows>(&self, x: &R) -> R {
+        R::vector(formulas::Project, [x], [&x.constant(self.kappa)])
+    }
+    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        OffManifold::unless_finite(Self::NAME, x, 2)?;
+        let time = x[0].to_f64();
+        let right = (margin(&x[1..], -self.kappa) / -self.kappa).sqrt();
+        let limit = largest_time::<T>();
+        if time > limit {
+            let condition = "x0 within the range of inner products";
+            return Err(OffManifold { manifold: Self::NAME, condition, by: time - limit });
+        }
+        let by = (time - right).abs();
+        // The tolerance is one rounding of the time coordinate and one of this check.
+        if by <= 2.0 * T::EPSILON * right {
+            return Ok(());
+        }
+        Err(OffManifold { manifold: Self::NAME, condition: "x0 = sqrt(|x_space|^2 - 1/kappa)", by })
+    }
+    /// Rounding a vector far out moves it off the tangent space by as much as `|κ|‖x‖²` ulp.
+    #[track_caller]
+    fn contains_tangent<T: Float>(&self, x: &Row<T>, v: &Row<T>) -> Result<(), OffTangent> {
+        let square: f64 = x.iter().map(|c| c.to_f64().powi(2)).sum();
+        tangent_within(self, x, v, 1.0 - self.kappa * square)
+    }
+}

@@ -1,0 +1,112 @@
+//! Gyroplanes, the hyperplanes of the model, and the logits of multinomial regression with them, as row
+//! formulas. Sources: Ganea, Bécigneul, Hofmann 2018, section 3.1; Shimizu, Mukuta, Harada 2021 (HNN++),
+//! section 3.1.
+
+use cotangent_engine::{Invariant, PairFormula, Pairing, RowFormula, Scalar, Vector};
+
+use super::angle::half_angle;
+use Invariant::{Dot, Margin, Param};
+use Vector::{Difference, Input};
+
+const BASIS: [Vector; 4] = [Input(0), Input(1), Input(2), Difference(0, 1)];
+const INVARIANTS: [Invariant; 7] =
+    [Margin(0), Margin(1), Dot(3, 3), Dot(3, 2), Dot(1, 2), Dot(2, 2), Param(0)];
+
+/// `sin_κ⁻¹(t/‖a‖)` times ‖a‖, for a t that vanishes with a; and ‖a‖.
+///
+/// Where a = 0 the slope is that of t, as at κ = 0, so that normals can be learned from zero.
+#[inline(always)]
+fn arc<S: Scalar>(t: S, aa: S, kappa: S) -> (S, S) {
+    let a = aa.sqrt();
+    // Where a is 0 or NaN, the sine is a itself.
+    let sine = S::select(S::zero().lt(a), t / a, a);
+    (t * half_angle(kappa * sine.square()), a)
+}
+
+/// The signed distance to the gyroplane times ‖a‖, with w = ⊖p ⊕ x and d = x − p:
+/// `2⟨w, a⟩/(1 + κ‖w‖²) = 2 (m_p ⟨d, a⟩ + κ‖d‖² ⟨p, a⟩)/(m_p m_x)`.
+#[inline(always)]
+fn weighed<S: Scalar>([mx, mp, dd, da, pa, aa, kappa]: [S; 7]) -> (S, S) {
+    let t = S::constant(2.0) * (mp * da + kappa * dd * pa) / (mp * mx);
+    arc(t, aa, kappa)
+}
+
+/// Signed distance from x to the gyroplane through p with normal a. Ganea et al. 2018, eq. 21; law 49.
+#[derive(Clone, Copy, Debug)]
+pub struct Gyroplane;
+
+impl RowFormula<3, 4, 7, 1> for Gyroplane {
+    const NAME: &'static str = "stereographic.gyroplane";
+    const VECTOR: bool = false;
+    const BASIS: [Vector; 4] = BASIS;
+    const INVARIANTS: [Invariant; 7] = INVARIANTS;
+    cotangent_engine::compiled_here!(row);
+    #[inline(always)]
+    fn eval<S: Scalar>(invariants: [S; 7]) -> [S; 1] {
+        let (distance, a) = weighed(invariants);
+        [S::select(S::zero().lt(a), distance / a, a)]
+    }
+}
+
+/// The logit of x for the class whose gyroplane goes through p with normal a: `λ_p ‖a‖` times the signed
+/// distance. Ganea et al. 2018, eq. 23.
+#[derive(Clone, Copy, Debug)]
+pub struct Logit;
+
+impl RowFormula<3, 4, 7, 1> for Logit {
+    const NAME: &'static str = "stereographic.logit";
+    const VECTOR: bool = false;
+    const BASIS: [Vector; 4] = BASIS;
+    const INVARIANTS: [Invariant; 7] = INVARIANTS;
+    cotangent_engine::compiled_here!(row);
+    #[inline(always)]
+    fn eval<S: Scalar>(invariants: [S; 7]) -> [S; 1] {
+        [S::constant(2.0) / invariants[1] * weighed(invariants).0]
+    }
+}
+
+/// The logit of x for the class of direction z and offset r,
+/// `2‖z‖ sin_κ⁻¹(λ_x ⟨x, z/‖z‖⟩ cosh(2√c r) − (λ_x − 1) sinh(2√c r)/√c)` for κ = −c < 0 and its continuation.
+///
+/// Shimizu et al. 2021, eq. 6; law 50: [`Logit`] with p = exp₀(r z/‖z‖) and a = sech²(√c r) z, so that
+/// no p or a must be kept on a manifold.
+#[inline(always)]
+fn unidirectional<S: Scalar>(mx: S, xz: S, zz: S, r: S, kappa: S) -> S {
+    let two = S::constant(2.0);
+    let (sinc, cosc) = (S::constant(4.0) * kappa * r.square()).sinc_cosc();
+    let offset = two * r * sinc * zz.sqrt();
+    let t = (two * xz * cosc - (two - mx) * offset) / mx;
+    two * arc(t, zz, kappa).0
+}
+
+/// The logit of x for the class of direction z and offset r = parameter 1, row by row. Shimizu et al.
+/// 2021, eq. 6.
+#[derive(Clone, Copy, Debug)]
+pub struct UnidirectionalLogit;
+
+impl RowFormula<2, 2, 5, 1> for UnidirectionalLogit {
+    const NAME: &'static str = "stereographic.unidirectional_logit";
+    const VECTOR: bool = false;
+    const BASIS: [Vector; 2] = [Input(0), Input(1)];
+    const INVARIANTS: [Invariant; 5] = [Margin(0), Dot(0, 1), Dot(1, 1), Param(1), Param(0)];
+    cotangent_engine::compiled_here!(row);
+    #[inline(always)]
+    fn eval<S: Scalar>([mx, xz, zz, r, kappa]: [S; 5]) -> [S; 1] {
+        [unidirectional(mx, xz, zz, r, kappa)]
+    }
+}
+
+/// The logits of all pairs of a point and a class. The number of a left row is its margin m_x, those of
+/// a right row are ‖z‖² and r, the parameter is κ. Shimizu et al. 2021, eq. 6.
+#[derive(Clone, Copy, Debug)]
+pub struct UnidirectionalLogits;
+
+impl PairFormula<1, 2, 1> for UnidirectionalLogits {
+    const NAME: &'static str = "stereographic.unidirectional_logits";
+    cotangent_engine::compiled_here!(pair);
+    const PAIRING: Pairing = Pairing::Dot;
+    #[inline(always)]
+    fn eval<S: Scalar>(xz: S, [mx]: [S; 1], [zz, r]: [S; 2], [kappa]: [S; 1]) -> S {
+        unidirectional(mx, xz, zz, r, kappa)
+    }
+}

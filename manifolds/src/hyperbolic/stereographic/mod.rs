@@ -1,0 +1,228 @@
+//! The κ-stereographic model: the Poincaré ball for κ < 0, flat space at κ = 0, the stereographically
+//! projected sphere for κ > 0. Sources: Ganea, Bécigneul, Hofmann 2018; the accurate forms are this
+//! project's own.
+//!
+//! With the margin m_x = 1 + κ‖x‖² (so λ_x = 2/m_x) and the difference d = y − x,
+//!
+//! ```text
+//! (−x) ⊕ y = (m_x d + κ‖d‖² x) / D,      D = m_x m_y − κ‖d‖²
+//! ```
+//!
+//! and for κ < 0 every term is positive: nothing cancels near the boundary. Every operation below is
+//! written in margins and differences.
+
+mod angle;
+mod busemann;
+mod curved;
+pub mod formulas;
+mod gyroplane;
+mod gyrovector;
+mod matvec;
+mod step;
+
+use cotangent_engine::domain::margin;
+use cotangent_engine::{Float, Row, Rows, update_rows};
+
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one};
+use crate::momentum::{Motion, Moving, Rule, composed};
+pub use curved::Curved;
+pub use matvec::MatVec;
+
+/// The κ-stereographic model of the space of constant sectional curvature `kappa`, metric
+/// `λ_x² ⟨u, v⟩` with λ_x = 2/(1 + κ‖x‖²).
+///
+/// For κ < 0 its points are those with ‖x‖ < 1/√-κ. As κ → 0, `dist` tends to `2‖x − y‖`.
+///
+/// ```
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{Manifold, Stereographic};
+/// let ball = Stereographic::new(-1.0).unwrap();
+/// let (o, x) = (ball.origin::<f64>(2), Row::from([0.5, 0.0]));
+/// assert!((ball.dist(&o, &x) - 3.0_f64.ln()).abs() < 1e-15);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stereographic {
+    kappa: f64,
+}
+
+/// The Poincaré ball: [`Stereographic`] of negative curvature.
+pub type PoincareBall = Stereographic;
+
+impl Stereographic {
+    /// The model of the given sectional curvature.
+    ///
+    /// # Errors
+    /// If `kappa` is not finite.
+    pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
+        if kappa.is_finite() {
+            return Ok(Stereographic { kappa });
+        }
+        Err(CurvatureError { manifold: Self::NAME, needs: "finite", kappa })
+    }
+
+    /// The Poincaré ball of the given negative curvature.
+    ///
+    /// # Errors
+    /// If `kappa` is not negative and finite.
+    pub fn ball(kappa: f64) -> Result<Self, CurvatureError> {
+        if kappa < 0.0 && kappa.is_finite() {
+            return Ok(Stereographic { kappa });
+        }
+        Err(CurvatureError { manifold: "the Poincaré ball", needs: "negative", kappa })
+    }
+
+    /// The operations at this curvature, for rows of the same level as these.
+    fn curved<R: Rows>(&self, rows: &R) -> Curved<R> {
+        Curved::new(rows.constant(self.kappa))
+    }
+
+    /// Möbius addition x ⊕ y: see [`Curved::add`].
+    pub fn add<R: Rows>(&self, x: &R, y: &R) -> R {
+        self.curved(x).add(x, y)
+    }
+
+    /// Möbius subtraction x ⊖ y: see [`Curved::sub`].
+    pub fn sub<R: Rows>(&self, x: &R, y: &R) -> R {
+        self.curved(x).sub(x, y)
+    }
+
+    /// The gyrovector inverse ⊖x: see [`Curved::neg`].
+    pub fn neg<R: Rows>(&self, x: &R) -> R {
+        self.curved(x).neg(x)
+    }
+
+    /// Möbius co-addition x ⊞ y: see [`Curved::coadd`].
+    pub fn coadd<R: Rows>(&self, x: &R, y: &R) -> R {
+        self.curved(x).coadd(x, y)
+    }
+
+    /// Möbius scalar multiplication r ⊗ x: see [`Curved::scale`].
+    pub fn scale<R: Rows>(&self, r: &R::Scalar, x: &R) -> R {
+        self.curved(x).scale(r, x)
+    }
+
+    /// The gyration gyr[x, y] w: see [`Curved::gyration`].
+    pub fn gyration<R: Rows>(&self, x: &R, y: &R, w: &R) -> R {
+        self.curved(x).gyration(x, y, w)
+    }
+
+    /// The exponential map at the origin: see [`Curved::exp0`].
+    pub fn exp0<R: Rows>(&self, v: &R) -> R {
+        self.curved(v).exp0(v)
+    }
+
+    /// The logarithm at the origin: see [`Curved::log0`].
+    pub fn log0<R: Rows>(&self, x: &R) -> R {
+        self.curved(x).log0(x)
+    }
+
+    /// The conformal factor λ_x: see [`Curved::lambda`].
+    pub fn lambda<R: Rows>(&self, x: &R) -> R::Scalar {
+        self.curved(x).lambda(x)
+    }
+
+    /// The logit of the class whose gyroplane goes through p with normal a: see [`Curved::logit`].
+    pub fn logit<R: Rows>(&self, x: &R, p: &R, a: &R) -> R::Scalar {
+        self.curved(x).logit(x, p, a)
+    }
+
+    /// The logit of the class of direction z and offset r: see [`Curved::unidirectional_logit`].
+    pub fn unidirectional_logit<R: Rows>(&self, x: &R, z: &R, r: &R::Scalar) -> R::Scalar {
+        self.curved(x).unidirectional_logit(x, z, r)
+    }
+
+    /// A function of tangent vectors at the origin, between points: see [`Curved::map`].
+    pub fn map<R: Rows>(&self, x: &R, f: impl FnOnce(&R) -> R) -> R {
+        self.curved(x).map(x, f)
+    }
+
+    /// Möbius matrix multiplication M ⊗ x: see [`Curved::matvec`].
+    #[track_caller]
+    pub fn matvec<R: MatVec>(&self, m: &R::Matrix, x: &R) -> R {
+        self.curved(x).matvec(m, x)
+    }
+}
+
+impl ConstantCurvature for Stereographic {
+    fn kappa(&self) -> f64 {
+        self.kappa
+    }
+}
+
+impl Manifold for Stereographic {
+    const NAME: &'static str = "stereographic";
+
+    #[track_caller]
+    fn origin<T: Float>(&self, dim: usize) -> Row<T> {
+        at_least_one(Self::NAME, dim);
+        Row::from(vec![T::zero(); dim].as_slice())
+    }
+    fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+        self.curved(x).dist(x, y)
+    }
+    fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
+        self.curved(x).inner(x, u, v)
+    }
+    fn norm<R: Rows>(&self, x: &R, v: &R) -> R::Scalar {
+        self.curved(x).norm(x, v)
+    }
+    fn exp<R: Rows>(&self, x: &R, v: &R) -> R {
+        self.curved(x).exp(x, v)
+    }
+    fn log<R: Rows>(&self, x: &R, y: &R) -> R {
+        self.curved(x).log(x, y)
+    }
+    fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
+        self.curved(x).geodesic(x, y, t)
+    }
+    fn transport<R: Rows>(&self, x: &R, y: &R, v: &R) -> R {
+        self.curved(x).transport(x, y, v)
+    }
+    fn egrad_to_rgrad<R: Rows>(&self, x: &R, g: &R) -> R {
+        self.curved(x).egrad_to_rgrad(x, g)
+    }
+    fn project_tangent<R: Rows>(&self, _x: &R, v: &R) -> R {
+        v.clone()
+    }
+    fn project<R: Rows>(&self, x: &R) -> R {
+        self.curved(x).project(x)
+    }
+    fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
+        self.curved(x).descend(x, g, rate)
+    }
+    fn descend_rows<T: Float>(
+        &self,
+        points: &mut [T],
+        gradients: &[T],
+        width: usize,
+        rate: f64,
+    ) -> Result<(), usize> {
+        update_rows(&step::Descent { kappa: self.kappa, rate }, [points], [gradients], [], width)
+    }
+    fn step<U: Rule<K>, T: Float, const K: usize>(
+        &self,
+        rule: &U,
+        motion: Motion,
+        rows: Moving<'_, T, K>,
+    ) -> Result<(), usize> {
+        // `flow` carries the momentum along its own geodesic only: not with lookahead or decay.
+        if motion.lookahead || motion.decay != 0.0 {
+            return composed(self, rule, motion, rows);
+        }
+        let step = step::Step { rule, kappa: self.kappa };
+        update_rows(&step, [rows.points, rows.momenta], [rows.gradients], rows.moments, rows.width)
+    }
+    fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
+        OffManifold::unless_finite(Self::NAME, x, 1)?;
+        let m = margin(x, self.kappa);
+        if self.kappa >= 0.0 && !m.is_finite() {
+            let by = x.iter().fold(0.0_f64, |m, c| m.max(c.to_f64().abs()));
+            return Err(OffManifold {
+                manifold: Self::NAME,
+                condition: "coordinates whose squares are numbers",
+                by,
+            });
+        }
+        OffManifold::unless_inside(Self::NAME, m)
+    }
+}
