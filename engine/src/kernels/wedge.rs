@@ -56,9 +56,10 @@ impl<S: Block> Left<S> {
         Left { metric, same, slopes: [S::splat(p), S::splat(q)], sums: [S::splat(0.0); 3] }
     }
 
-    /// Adds the coordinates from `at` on.
+    /// Adds the coordinates from `at` on of the basis vectors a, b and c, where the inputs have these.
     #[inline(always)]
-    pub(crate) fn add(&mut self, [a, b, c]: [Exact<S>; 3], at: usize) {
+    pub(crate) fn add(&mut self, [a, b, c]: [Vector; 3], input: impl Fn(usize) -> S, at: usize) {
+        let (a, b, c) = (exact(a, &input, at), exact(b, &input, at), exact(c, &input, at));
         let [p, q] = self.slopes;
         let b = a.times_less(p, b);
         let c = if self.same { b } else { a.times_less(q, c) };
@@ -91,7 +92,7 @@ pub(crate) fn value<const R: usize>(
 
 /// Some coordinates of a vector, with their rounding errors if there are any.
 #[derive(Clone, Copy)]
-pub(crate) struct Exact<S> {
+struct Exact<S> {
     value: S,
     error: Option<S>,
 }
@@ -111,7 +112,7 @@ impl<S: Block> Exact<S> {
 
 /// The coordinates of a basis vector from `at` on, where the inputs have these.
 #[inline(always)]
-pub(crate) fn exact<S: Block>(vector: Vector, input: impl Fn(usize) -> S, at: usize) -> Exact<S> {
+fn exact<S: Block>(vector: Vector, input: impl Fn(usize) -> S, at: usize) -> Exact<S> {
     let rounded = |(value, error)| Exact { value, error: Some(error) };
     match vector {
         Vector::Input(i) => Exact { value: input(i), error: None },

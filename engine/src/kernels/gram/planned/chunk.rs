@@ -109,7 +109,7 @@ impl<'a, T: Float, S: Block> Chunk<'a, T, S> {
         if let Some(upstream) = upstream.filter(|_| plan.vector) {
             let slot = &mut self.vectors[plan.basis.len() * self.stride..];
             for (row, slot) in upstream.chunks_exact(width).zip(slot.chunks_exact_mut(self.blocks)) {
-                fill::<T, S>(row, slot, false, |x| x);
+                fill(row, slot, false);
             }
         }
         for g in 0..count.div_ceil(ROWS) {
@@ -139,47 +139,50 @@ impl<'a, T: Float, S: Block> Chunk<'a, T, S> {
         let horizontal = plan.metric == Metric::Horizontal;
         let inputs = self.inputs.chunks_exact(plan.vectors);
         let rows = slot.chunks_exact_mut(blocks).zip(inputs);
+        // Loops and not `for_each`: what its closure calls would leave the instruction set.
         match plan.basis[b] {
-            Vector::Input(i) => rows.for_each(|(row, x)| {
-                fill::<T, S>(
-                    x[i],
-                    row,
-                    horizontal,
-                    #[inline(always)]
-                    |x| x,
-                )
-            }),
-            Vector::Flip(i) => rows.for_each(|(row, x)| {
-                fill::<T, S>(
-                    x[i],
-                    row,
-                    horizontal,
-                    #[inline(always)]
-                    |x| x,
-                );
-                row[0] = basis::flip(row[0], 0);
-            }),
-            Vector::Sum(i, j) => rows.for_each(|(row, x)| {
-                fill_from_two(
-                    [x[i], x[j]],
-                    row,
-                    horizontal,
-                    #[inline(always)]
-                    |x: S, y| x + y,
-                )
-            }),
-            Vector::Difference(i, j) => rows.for_each(|(row, x)| {
-                fill_from_two(
-                    [x[i], x[j]],
-                    row,
-                    horizontal,
-                    #[inline(always)]
-                    |x: S, y| x - y,
-                )
-            }),
-            Vector::Time => rows.for_each(|(row, _)| row[0] = basis::unit(0, 0)),
+            Vector::Input(i) => {
+                for (row, x) in rows {
+                    fill(x[i], row, horizontal);
+                }
+            }
+            Vector::Flip(i) => {
+                for (row, x) in rows {
+                    fill(x[i], row, horizontal);
+                    row[0] = basis::flip(row[0], 0);
+                }
+            }
+            Vector::Sum(i, j) => {
+                for (row, x) in rows {
+                    fill_from_two(
+                        [x[i], x[j]],
+                        row,
+                        horizontal,
+                        #[inline(always)]
+                        |x: S, y| x + y,
+                    );
+                }
+            }
+            Vector::Difference(i, j) => {
+                for (row, x) in rows {
+                    fill_from_two(
+                        [x[i], x[j]],
+                        row,
+                        horizontal,
+                        #[inline(always)]
+                        |x: S, y| x - y,
+                    );
+                }
+            }
+            Vector::Time => {
+                for (row, _) in rows {
+                    row[0] = basis::unit(0, 0);
+                }
+            }
             Vector::Height => {
-                rows.for_each(|(row, _)| row[blocks - 1] = basis::unit(width - 1, (blocks - 1) * LANES));
+                for (row, _) in rows {
+                    row[blocks - 1] = basis::unit(width - 1, (blocks - 1) * LANES);
+                }
             }
         }
     }
@@ -256,7 +259,8 @@ impl<'a, T: Float, S: Block> Chunk<'a, T, S> {
                     along
                 }
                 Invariant::Wedge(a, b, c) => {
-                    products = [(a, a), (a, b), (a, c), (b, c)].map(|(a, b)| self.product(a, b));
+                    products =
+                        [self.product(a, a), self.product(a, b), self.product(a, c), self.product(b, c)];
                     self.wedge([a, b, c], &products, first, rows)
                 }
                 Invariant::First(i) => self.coordinate(i, 0, first, rows),
@@ -335,22 +339,19 @@ impl<'a, T: Float, S: Block> Chunk<'a, T, S> {
     }
 
     /// What is [left](wedge::Left) of two of the basis vectors `vectors` beside the first, of one row.
+    #[inline(always)]
     fn left(&self, vectors: [usize; 3], slopes: [f64; 2], row: usize) -> [S; 3] {
         let inputs = &self.inputs[row * self.plan.vectors..][..self.plan.vectors];
+        let all = self.plan.basis;
+        let basis = [all[vectors[0]], all[vectors[1]], all[vectors[2]]];
         let mut left = wedge::Left::new(self.plan.metric, vectors[1] == vectors[2], slopes);
         for at in (0..self.width).step_by(LANES) {
-            let vectors = vectors.map(
+            left.add(
+                basis,
                 #[inline(always)]
-                |b| {
-                    wedge::exact::<S>(
-                        self.plan.basis[b],
-                        #[inline(always)]
-                        |i| read(inputs[i], at, self.width - at),
-                        at,
-                    )
-                },
+                |i| read(inputs[i], at, self.width - at),
+                at,
             );
-            left.add(vectors, at);
         }
         left.sums()
     }
@@ -368,18 +369,18 @@ fn largest<S: Block>(metric: Metric, vector: &[S]) -> f64 {
 
 /// Writes the blocks of a vector that is made of one row; `horizontal`: without the last coordinate.
 #[inline(always)]
-fn fill<T: Float, S: Block>(row: &[T], blocks: &mut [S], horizontal: bool, f: impl Fn(S) -> S) {
+fn fill<T: Float, S: Block>(row: &[T], blocks: &mut [S], horizontal: bool) {
     let (whole, end) = row.as_chunks::<LANES>();
     let ask = asks_ahead::<T>(row.len());
     for (block, x) in blocks.iter_mut().zip(whole) {
         if ask {
             ask_ahead(x);
         }
-        *block = f(S::load(x));
+        *block = S::load(x);
     }
     let (last, at) = (blocks.len() - 1, (blocks.len() - 1) * LANES);
     if !end.is_empty() {
-        blocks[last] = f(S::load_part(end));
+        blocks[last] = S::load_part(end);
     }
     if horizontal {
         blocks[last] = basis::without(blocks[last], row.len() - 1, at);
@@ -403,10 +404,8 @@ fn fill_from_two<T: Float, S: Block>(
         blocks[last] = f(S::load_part(end), S::load_part(end_of_y));
     }
     if horizontal {
-        let [x, y] = [x, y].map(
-            #[inline(always)]
-            |row| basis::without(read::<T, S>(row, at, row.len() - at), row.len() - 1, at),
-        );
+        let x = basis::without(read::<T, S>(x, at, x.len() - at), x.len() - 1, at);
+        let y = basis::without(read::<T, S>(y, at, y.len() - at), y.len() - 1, at);
         blocks[last] = f(x, y);
     }
 }

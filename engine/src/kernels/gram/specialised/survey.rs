@@ -369,11 +369,12 @@ where
         true,
         #[inline(always)]
         |at, inputs, _| {
-            let vectors = basis.map(
+            left.add(
+                basis,
                 #[inline(always)]
-                |vector| wedge::exact::<S>(vector, |i| inputs[i], at),
+                |i| inputs[i],
+                at,
             );
-            left.add(vectors, at);
         },
     );
     left.sums()
