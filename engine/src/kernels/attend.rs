@@ -11,18 +11,23 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use crate::arena::Op;
-use crate::formulas::ScaledDot;
 use crate::kernels::gemm::{Matrix, serial};
 use crate::kernels::line::{self, WIDE, line_map, line_max, line_total, line_zip};
 use crate::kernels::pair::{
     Gradients, PairFormula, PairKernel, Part, Sizes, gradient, pairings, pairings_gradient, pieces, sizes,
     tiles,
 };
-use crate::operation::{Operation, Outcome, View, shapes};
-use crate::parallel::{self, PIECES, split_front};
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
-use crate::{Float, Lanes, Scalar, Shape, Tape, Var};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::parallel::{self, PIECES, split_front};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
+use crate::tape::Tape;
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::formulas::ScaledDot;
+use crate::tape::operation::{Operation, Outcome, View, shapes};
+use crate::tape::var::Var;
+use crate::tensor::shape::Shape;
 
 /// How attention turns scores into weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

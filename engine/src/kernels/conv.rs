@@ -1,11 +1,13 @@
 //! The `conv` kernel: 2-D convolution, by im2col and a matrix product for each image.
 
-use crate::arena::Op;
 use crate::kernels::gemm::{Matrix, gemm, serial};
-use crate::operation::{Operation, Outcome, View};
-use crate::parallel;
-use crate::shape::product;
-use crate::{Float, Shape, Var};
+use crate::numbers::parallel;
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View};
+use crate::tape::var::Var;
+use crate::tensor::shape::Shape;
+use crate::tensor::shape::product;
 
 /// A window that slides over images: its size, the step between its places, and the zeros around the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,13 +9,18 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::formula::plan::{RowPlan, leaves};
+use crate::formula::row::{Invariant, Metric, Vector};
 use crate::kernels::gram::shares::{Shares, Surveyed};
 use crate::kernels::gram::survey_one;
 use crate::kernels::operands::{Operands, row_shape};
-use crate::operation::{Operation, Outcome, View, shapes};
-use crate::row_formula::{Invariant, Metric, Vector};
-use crate::row_plan::{RowPlan, leaves};
-use crate::{Dual, Float, Scalar, Shape, Tensor, Var};
+use crate::numbers::dual::Dual;
+use crate::numbers::scalar::Scalar;
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View, shapes};
+use crate::tape::var::Var;
+use crate::tensor::Tensor;
+use crate::tensor::shape::Shape;
 
 /// Records the derivative of a row formula.
 #[track_caller]

@@ -4,9 +4,13 @@
 use smallvec::SmallVec;
 
 use crate::kernels::map::common;
-use crate::operation::{Operation, Outcome, View, shapes};
-use crate::shape::Broadcast;
-use crate::{Float, Scalar, Shape, Tape, Var};
+use crate::numbers::scalar::Scalar;
+use crate::tape::Tape;
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View, shapes};
+use crate::tape::var::Var;
+use crate::tensor::shape::Broadcast;
+use crate::tensor::shape::Shape;
 
 /// A function of elements: like a [`MapFormula`](crate::MapFormula), but its constants belong to the
 /// value and not to the type, so a rate that changes with every step needs no new kernel.

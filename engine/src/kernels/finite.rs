@@ -1,8 +1,9 @@
 //! Whether elements are finite.
 
 use crate::kernels::line::{BLOCK, load};
-use crate::simd::{LANES, dispatch};
-use crate::{Float, Lanes};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::simd::{LANES, dispatch};
+use crate::tape::float::Float;
 
 /// Elements that one thread checks.
 const PART: usize = 1 << 16;

@@ -3,10 +3,11 @@
 
 use smallvec::SmallVec;
 
-use crate::parallel::{self, PIECES, split_front};
-use crate::shape::product;
-use crate::simd::{Dispatched, Register, dispatch, dispatch_wide};
-use crate::{Float, Lanes};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::parallel::{self, PIECES, split_front};
+use crate::numbers::simd::{Dispatched, Register, dispatch, dispatch_wide};
+use crate::tape::float::Float;
+use crate::tensor::shape::product;
 
 /// A matrix to be read: element `(i, j)` is `data[i · row + j · column]`.
 #[derive(Clone, Copy)]

@@ -5,13 +5,16 @@
 
 use smallvec::SmallVec;
 
-use crate::arena::Op;
 use crate::kernels::line::line_add;
 use crate::kernels::reduce::Axis;
-use crate::operation::{Operation, Outcome, View, linear_jvp};
-use crate::parallel;
-use crate::pool::Buffer;
-use crate::{Float, Shape, Tape, Var, formulas};
+use crate::numbers::parallel;
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View, linear_jvp};
+use crate::tape::var::Var;
+use crate::tape::{Tape, formulas};
+use crate::tensor::pool::Buffer;
+use crate::tensor::shape::Shape;
 
 impl<'t, T: Float> Var<'t, T> {
     /// Entries of a table `[n, …]` by number: `[rows.len(), …]`. The gradient of an input table is

@@ -2,14 +2,18 @@
 //!
 //! Sums are taken in `f64`; the variance from differences, in a second pass.
 
-use crate::arena::Op;
 use crate::kernels::line::{line_sum, line_total, pairwise};
 use crate::kernels::pieces::{Piece, for_each_piece};
-use crate::operation::{Operation, Outcome, View};
-use crate::parallel;
-use crate::shape::Broadcast;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, for_each_block, read, write};
-use crate::{Float, Shape, Var};
+use crate::numbers::parallel;
+use crate::numbers::simd::{
+    Avx2, Avx512, Block, LANES, Portable, dispatch_wide, for_each_block, read, write,
+};
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View};
+use crate::tape::var::Var;
+use crate::tensor::shape::Broadcast;
+use crate::tensor::shape::Shape;
 
 /// Inputs: rows, gain, bias.
 pub(crate) struct LayerNorm {

@@ -4,9 +4,10 @@
 
 use std::ops::Range;
 
-use crate::lanes::array;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
-use crate::{Float, Lanes};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::lanes::array;
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
+use crate::tape::float::Float;
 
 /// Elements whose sums are combined in order.
 pub(crate) const BLOCK: usize = 4096;

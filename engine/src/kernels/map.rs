@@ -6,16 +6,22 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::compiled::{self, Compiled};
-use crate::dual::Nested;
 use crate::kernels::line::{line_add, line_of, line_total};
 use crate::kernels::pieces::{Place, for_each_piece};
-use crate::lanes::array;
-use crate::operation::{Operation, Outcome, View, shapes};
-use crate::parallel::{self, split_front};
-use crate::shape::Broadcast;
-use crate::simd::{Avx2, Avx512, Block, Portable, dispatch_wide};
-use crate::{Dual, Float, Lanes, Scalar, Shape, Tape, Var};
+use crate::numbers::dual::Dual;
+use crate::numbers::dual::Nested;
+use crate::numbers::lanes::Lanes;
+use crate::numbers::lanes::array;
+use crate::numbers::parallel::{self, split_front};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Avx2, Avx512, Block, Portable, dispatch_wide};
+use crate::tape::Tape;
+use crate::tape::compiled::{self, Compiled};
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View, shapes};
+use crate::tape::var::Var;
+use crate::tensor::shape::Broadcast;
+use crate::tensor::shape::Shape;
 
 /// An elementwise operation of `K` operands.
 ///

@@ -1,10 +1,12 @@
 //! The `matmul` kernel: products of matrices, batched, with transposes.
 
-use crate::arena::Op;
 use crate::kernels::gemm::{Matrix, gemm, serial};
-use crate::operation::{Operation, Outcome, View};
-use crate::parallel;
-use crate::{Float, Shape, Var};
+use crate::numbers::parallel;
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View};
+use crate::tape::var::Var;
+use crate::tensor::shape::Shape;
 
 /// A product; either factor may be stored transposed.
 #[derive(Clone, Copy)]

@@ -2,11 +2,12 @@
 
 use smallvec::SmallVec;
 
-use crate::float::{Floats, FloatsMut};
-use crate::operation::{View, shapes};
-use crate::parallel::split_front;
-use crate::shape::Broadcast;
-use crate::{Float, Shape};
+use crate::numbers::parallel::split_front;
+use crate::tape::float::Float;
+use crate::tape::float::{Floats, FloatsMut};
+use crate::tape::operation::{View, shapes};
+use crate::tensor::shape::Broadcast;
+use crate::tensor::shape::Shape;
 
 /// Parameters of one row: formulas have at most this many.
 pub(crate) const PARAMS: usize = 4;

@@ -6,9 +6,9 @@
 
 use smallvec::SmallVec;
 
-use crate::Float;
-use crate::parallel::{self, PIECES, split_front};
-use crate::shape::Broadcast;
+use crate::numbers::parallel::{self, PIECES, split_front};
+use crate::tape::float::Float;
+use crate::tensor::shape::Broadcast;
 
 /// Where a piece of the output puts the gradient of one operand.
 pub(crate) enum Place<'a, T> {

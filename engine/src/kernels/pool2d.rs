@@ -1,9 +1,11 @@
 //! 2-D pooling: the largest or the mean element under a window.
 
-use crate::arena::Op;
 use crate::kernels::conv::Window;
-use crate::operation::{Operation, Outcome, View};
-use crate::{Float, Shape, Var};
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View};
+use crate::tape::var::Var;
+use crate::tensor::shape::Shape;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pooling {

@@ -6,12 +6,18 @@
 
 use smallvec::SmallVec;
 
-use crate::arena::Op;
+use crate::compiled_here;
 use crate::kernels::line::{BLOCK, larger, line_max, line_square, line_sum, line_total, load};
-use crate::operation::{Operation, Outcome, View};
-use crate::parallel::{self, PIECES};
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
-use crate::{Float, Lanes, MapFormula, Scalar, Shape, Var, compiled_here};
+use crate::kernels::map::MapFormula;
+use crate::numbers::lanes::Lanes;
+use crate::numbers::parallel::{self, PIECES};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View};
+use crate::tape::var::Var;
+use crate::tensor::shape::Shape;
 
 /// What a reduction computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,16 +2,19 @@
 //!
 //! Along the last axis; another axis is permuted there and back. Sums are taken in `f64`.
 
-use crate::arena::Op;
 use crate::kernels::line::{WIDE, line_dot, line_map, line_max, line_of, line_total};
 use crate::kernels::pieces::for_each_piece;
 use crate::kernels::reduce::Axis;
-use crate::lanes::Lanes;
-use crate::operation::{Operation, Outcome, View};
-use crate::parallel;
-use crate::shape::Broadcast;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
-use crate::{Float, Scalar, Shape, Var};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::parallel;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View};
+use crate::tape::var::Var;
+use crate::tensor::shape::Broadcast;
+use crate::tensor::shape::Shape;
 
 /// Softmax, or its logarithm, of each row.
 pub(crate) struct Softmax {

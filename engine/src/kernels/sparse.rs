@@ -6,14 +6,18 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::arena::Op;
 use crate::kernels::line::{line_dot, line_map, line_sum, load};
 use crate::kernels::pair::{PairFormula, PairKernel, Pairing, Tile, TileGradients, gradient};
-use crate::operation::{Operation, Outcome, View, shapes};
-use crate::parallel::{self, PIECES, split_front};
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
-use crate::sparsity::{Lists, Sparsity};
-use crate::{Float, Scalar, Shape, Tape, Var};
+use crate::numbers::parallel::{self, PIECES, split_front};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
+use crate::tape::Tape;
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View, shapes};
+use crate::tape::var::Var;
+use crate::tensor::shape::Shape;
+use crate::tensor::sparsity::{Lists, Sparsity};
 
 impl<'t, T: Float> Var<'t, T> {
     /// The product of a sparse matrix, whose elements this is, and a dense one. Elements `[elements]`

@@ -4,8 +4,9 @@
 use std::ops::Range;
 
 use crate::kernels::finite::first_not_finite;
-use crate::simd::dispatch_wide;
-use crate::{Float, Lanes};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::simd::dispatch_wide;
+use crate::tape::float::Float;
 
 /// Elements that [`update_elements`] works on side by side.
 pub const ELEMENTS: usize = 16;

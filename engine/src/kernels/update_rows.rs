@@ -3,11 +3,14 @@
 
 use std::ops::Range;
 
-use crate::domain::Compensated;
+use crate::formula::domain::Compensated;
+use crate::formula::domain::Domain;
 use crate::kernels::gram::GROUPS;
 use crate::kernels::wedge;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide, for_each_block};
-use crate::{Domain, Float, Lanes, Scalar};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide, for_each_block};
+use crate::tape::float::Float;
 
 /// An operation that commutes with rotations and rewrites the first `W` of its `V` vectors, with `K`
 /// numbers that are kept for each row. Each is read once and written once. See

@@ -12,8 +12,9 @@ use super::scalar::PLAIN;
 use super::{Queue, index};
 use crate::kernels::attend::{Attend, Weights, split};
 use crate::kernels::pair::Sizes;
-use crate::shape::Broadcast;
-use crate::{Float, Shape};
+use crate::tape::float::Float;
+use crate::tensor::shape::Broadcast;
+use crate::tensor::shape::Shape;
 
 /// Keys of a tile.
 const KEYS: usize = 256;

@@ -7,9 +7,9 @@ use super::gemm::{Matrices, gemm};
 use super::program::{Key, Program};
 use super::queue::Launch;
 use super::{Memory, Queue, index};
-use crate::Float;
 use crate::kernels::conv::{Conv2d, Sizes, Window};
 use crate::kernels::pool2d::{Pool2d, Pooling};
+use crate::tape::float::Float;
 
 fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("conv", None), || include_str!("conv.cl").to_owned())

@@ -8,11 +8,11 @@ use super::program::{Key, c_type};
 use super::scalar::PLAIN;
 use super::team::Team;
 use super::{Memory, Queue};
-use crate::Float;
 use crate::kernels::line::BLOCK;
 use crate::kernels::reduce::LONG;
-use crate::parallel;
-use crate::shape::Broadcast;
+use crate::numbers::parallel;
+use crate::tape::float::Float;
+use crate::tensor::shape::Broadcast;
 
 /// What is folded: `n` output positions, of `width` elements each, that read an operand.
 #[derive(Clone, Copy)]

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::{Memory, Queue};
-use crate::arena::Op;
-use crate::elements::Elements;
-use crate::{Float, Shape};
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tensor::elements::Elements;
+use crate::tensor::shape::Shape;
 
 /// A tensor as an operation on a device reads it.
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use super::form::{Forward, OnDevice, Reverse};
 use super::program::Key;
 use super::{Memory, Queue, index};
-use crate::Float;
 use crate::kernels::matmul::{Matmul, Sizes};
+use crate::tape::float::Float;
 
 /// Matrices to be read: element `(i, j)` of entry `b` is at `offset + b · batch + i · row + j · column`.
 #[derive(Clone, Copy)]

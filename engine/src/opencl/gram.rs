@@ -11,13 +11,19 @@ use super::program::Key;
 use super::queue::Launch;
 use super::team::Team;
 use super::{Memory, Queue};
-use crate::domain::{largest_time, least_height};
+use crate::formula::domain::Domain;
+use crate::formula::domain::{largest_time, least_height};
+use crate::formula::plan::RowPlan;
+use crate::formula::row::{Invariant, Metric, Vector};
 use crate::kernels::gram::shares::{Shares, Surveyed};
 use crate::kernels::operands::{PARAMS, row_shape};
 use crate::kernels::wedge::{WIDE, is_area};
-use crate::row_formula::{Invariant, Metric, Vector};
-use crate::shape::Broadcast;
-use crate::{Domain, Dual, Expression, Float, RowPlan, Scalar, Shape, Trace};
+use crate::numbers::dual::Dual;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::trace::{Expression, Trace};
+use crate::tape::float::Float;
+use crate::tensor::shape::Broadcast;
+use crate::tensor::shape::Shape;
 
 /// What a work-item does with its coordinates of a row, to the end of the last block of lanes.
 const EACH: &str = "for (ulong c0 = 0; c0 < width; c0 += LANES) for (int l = 0; l < OWN; l++) {\n\

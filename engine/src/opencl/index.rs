@@ -6,10 +6,12 @@ use super::form::{Array, Forward, OnDevice, Reverse};
 use super::program::{Key, Program};
 use super::scalar::PLAIN;
 use super::{Memory, Queue};
+use crate::kernels::index::row_numbers;
 use crate::kernels::index::{Concat, Gather, Permute, ScatterAdd, Slice, TakeAlong};
 use crate::kernels::reduce::Axis;
-use crate::shape::elements;
-use crate::{Float, Shape, row_numbers};
+use crate::tape::float::Float;
+use crate::tensor::shape::Shape;
+use crate::tensor::shape::elements;
 
 fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("index", None), || include_str!("index.cl").to_owned())

@@ -8,9 +8,9 @@ use super::form::{Forward, OnDevice, Reverse};
 use super::program::{Key, Program};
 use super::scalar::PLAIN;
 use super::team::Team;
-use crate::Float;
 use crate::kernels::layer_norm::LayerNorm;
-use crate::shape::Broadcast;
+use crate::tape::float::Float;
+use crate::tensor::shape::Broadcast;
 
 fn program<T: Float>(queue: &Queue, team: Team) -> Arc<Program> {
     let source = || PLAIN.to_owned() + &team.source() + include_str!("layer_norm.cl");

@@ -9,8 +9,9 @@ use super::queue::Launch;
 use super::{Memory, Queue};
 use crate::kernels::reduce::{Axis, Reduce, Reduction};
 use crate::kernels::softmax::Softmax;
-use crate::shape::Broadcast;
-use crate::{Float, Shape};
+use crate::tape::float::Float;
+use crate::tensor::shape::Broadcast;
+use crate::tensor::shape::Shape;
 
 /// The lines along an axis, described by how an operand with one element for each would be read.
 fn lines(Axis { outer, n, inner }: Axis) -> Broadcasted {

@@ -10,9 +10,13 @@ use super::form::{Array, Forward, OnDevice, Reverse};
 use super::program::{Key, c_type, functions};
 use super::queue::Launch;
 use super::{Memory, Queue};
-use crate::lanes::array;
-use crate::shape::Broadcast;
-use crate::{Dual, Expression, Float, MapFormula, Shape, Trace};
+use crate::kernels::map::MapFormula;
+use crate::numbers::dual::Dual;
+use crate::numbers::lanes::array;
+use crate::numbers::trace::{Expression, Trace};
+use crate::tape::float::Float;
+use crate::tensor::shape::Broadcast;
+use crate::tensor::shape::Shape;
 
 /// An elementwise formula with its type erased.
 pub(crate) struct MapForm {

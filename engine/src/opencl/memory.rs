@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use ocl::core::{self, Event, Mem};
 
 use super::queue::{Queue, lock};
-use crate::Transfers;
-use crate::shape::elements;
+use crate::tensor::device::Transfers;
+use crate::tensor::shape::elements;
 
 /// Memory of a device; dropping it gives it back to the device's pool.
 pub struct Memory {

@@ -9,10 +9,15 @@ use super::gemm::{Matrices, gemm};
 use super::program::{Key, Program, c_type, functions};
 use super::queue::Launch;
 use super::{Memory, Queue, index};
+use crate::kernels::pair::PairFormula;
 use crate::kernels::pair::{Pairing, Sizes, sizes};
-use crate::lanes::array;
-use crate::shape::Broadcast;
-use crate::{Dual, Expression, Float, PairFormula, Scalar, Shape, Trace};
+use crate::numbers::dual::Dual;
+use crate::numbers::lanes::array;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::trace::{Expression, Trace};
+use crate::tape::float::Float;
+use crate::tensor::shape::Broadcast;
+use crate::tensor::shape::Shape;
 
 /// A pair formula with its type erased.
 pub struct PairForm {

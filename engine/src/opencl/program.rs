@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ocl::core::{self, ProgramBuildInfo};
 
 use super::queue::{Queue, lock};
-use crate::Float;
-use crate::trace::prelude;
+use crate::numbers::trace::prelude;
+use crate::tape::float::Float;
 
 /// A compiled program.
 pub struct Program(pub(super) core::Program);
@@ -102,7 +102,7 @@ pub fn complaints(source: &str, log: &str) -> String {
 }
 
 /// Elementary functions and expressions over them, for a type of number.
-pub(super) fn functions(real: &str, expressions: &[(&str, crate::Expression)]) -> String {
+pub(super) fn functions(real: &str, expressions: &[(&str, crate::numbers::trace::Expression)]) -> String {
     let mut source = format!("typedef {real} real;\n");
     source += &if real == "float" { prelude::<f32>() } else { prelude::<f64>() };
     for (name, expression) in expressions {

@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 
 use super::memory::{Memory, Pool};
 use super::program::{Key, Program};
-use crate::device::DeviceError;
-use crate::shape::Broadcast;
-use crate::simd::LANES;
+use crate::numbers::simd::LANES;
+use crate::tensor::device::DeviceError;
+use crate::tensor::shape::Broadcast;
 
 /// A device with all that computes on it. Clones are the same device.
 #[derive(Clone)]

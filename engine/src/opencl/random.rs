@@ -2,8 +2,8 @@
 
 use super::program::Key;
 use super::{Memory, Queue};
-use crate::Float;
-use crate::rng::Rng;
+use crate::numbers::rng::Rng;
+use crate::tape::float::Float;
 
 /// Words of a block of the stream's cipher.
 const BLOCK: usize = 16;

@@ -7,8 +7,8 @@ use ocl::prm::Float2;
 use super::Queue;
 use super::program::functions;
 use super::queue::Launch;
-use crate::Expression;
-use crate::trace::parts;
+use crate::numbers::trace::Expression;
+use crate::numbers::trace::parts;
 
 /// Scalars that are a `wide` each.
 pub(super) const PLAIN: &str = include_str!("plain.cl");

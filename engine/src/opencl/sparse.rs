@@ -8,8 +8,9 @@ use super::program::{Key, Program, c_type, functions};
 use super::{Memory, Queue, index};
 use crate::kernels::pair::{Pairing, Sizes};
 use crate::kernels::sparse::{SegmentSoftmax, SparseMatmul, SparsePairs};
-use crate::sparsity::{Lists, Sparsity};
-use crate::{Float, Shape};
+use crate::tape::float::Float;
+use crate::tensor::shape::Shape;
+use crate::tensor::sparsity::{Lists, Sparsity};
 
 fn program<T: Float>(queue: &Queue) -> Arc<Program> {
     let source = || functions(c_type::<T>(), &[]) + include_str!("sparse.cl");

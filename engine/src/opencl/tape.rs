@@ -6,11 +6,12 @@ use smallvec::SmallVec;
 
 use super::form::{Array, Forward, Reverse, form};
 use super::{Memory, Queue, index, random};
-use crate::arena::{Arena, Cotangent, Op, check_gradients};
 use crate::kernels::index::{Gather, SparseRows, UNTOUCHED};
-use crate::pool::Buffer;
-use crate::rng::Rng;
-use crate::{Float, Shape};
+use crate::numbers::rng::Rng;
+use crate::tape::arena::{Arena, Cotangent, Op, check_gradients};
+use crate::tape::float::Float;
+use crate::tensor::pool::Buffer;
+use crate::tensor::shape::Shape;
 
 impl<T: Float> Arena<T> {
     fn queue(&self) -> Option<Queue> {

@@ -3,7 +3,7 @@
 use super::Queue;
 use super::queue::Launch;
 use crate::kernels::line::{BLOCK, SETS};
-use crate::simd::LANES;
+use crate::numbers::simd::LANES;
 
 /// `items` work-items for each of `rows` rows.
 #[derive(Clone, Copy)]

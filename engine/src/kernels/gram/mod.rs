@@ -26,15 +26,19 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 pub(crate) use self::planned::survey_one;
-use crate::compiled::{Backward, Compiled, Forward, PerFloat};
+use crate::formula::plan::{ROWS, RowPlan};
 use crate::kernels::derivative;
 use crate::kernels::operands::{Operand, Operands, PARAMS, Parameter, Results, row_shape};
 use crate::kernels::pieces::{Piece, Place, for_each_piece};
-use crate::operation::{Operation, Outcome, View};
-use crate::parallel::{self, PIECES};
-use crate::row_plan::{ROWS, RowPlan};
-use crate::shape::Broadcast;
-use crate::{Float, Lanes, Shape, Tensor, Var};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::parallel::{self, PIECES};
+use crate::tape::compiled::{Backward, Compiled, Forward, PerFloat};
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View};
+use crate::tape::var::Var;
+use crate::tensor::Tensor;
+use crate::tensor::shape::Broadcast;
+use crate::tensor::shape::Shape;
 
 /// So many times as many rows are read before their formula is evaluated: it is a chain of operations that wait for each
 /// other, and the processor works on several chains at once.

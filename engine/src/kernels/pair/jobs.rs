@@ -5,9 +5,9 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::{Sizes, TileGradients};
-use crate::Float;
 use crate::kernels::index::add;
-use crate::parallel::{self, PIECES, split_front};
+use crate::numbers::parallel::{self, PIECES, split_front};
+use crate::tape::float::Float;
 
 /// With fewer batch entries than this, their left rows are split into at most this many chunks. Each has
 /// its own sum for the right rows.

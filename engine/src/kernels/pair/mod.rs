@@ -19,10 +19,14 @@ pub(crate) use self::jobs::{Gradients, pieces, tiles};
 pub(crate) use self::pairings::{Part, pairings, pairings_gradient, tile_rows};
 use self::reverse::gradients;
 pub(crate) use self::tile::{ErasedPair, PairKernel, Tile, TileGradients, gradient};
-use crate::compiled::{self, Compiled};
-use crate::operation::{Operation, Outcome, View, shapes};
-use crate::parallel::{self, split_front};
-use crate::{Float, Scalar, Shape, Tape, Var};
+use crate::numbers::parallel::{self, split_front};
+use crate::numbers::scalar::Scalar;
+use crate::tape::Tape;
+use crate::tape::compiled::{self, Compiled};
+use crate::tape::float::Float;
+use crate::tape::operation::{Operation, Outcome, View, shapes};
+use crate::tape::var::Var;
+use crate::tensor::shape::Shape;
 
 /// What a pair's score is a function of, besides numbers of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,12 @@ use super::tile::{LANES, Tile};
 use super::{Pairing, Sizes};
 use crate::kernels::gemm::{Matrix, serial};
 use crate::kernels::line::{line_total, line_zip, load, pairwise};
-use crate::lanes::LaneMask;
-use crate::operation::View;
-use crate::simd::{Portable, dispatch};
-use crate::{Float, Lanes, Scalar};
+use crate::numbers::lanes::LaneMask;
+use crate::numbers::lanes::Lanes;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Portable, dispatch};
+use crate::tape::float::Float;
+use crate::tape::operation::View;
 
 /// Rows of at most this many elements are subtracted pair by pair: products would save nothing.
 const NARROW: usize = 8;

@@ -4,8 +4,8 @@ use super::Sizes;
 use super::jobs::{Gradients, tiles};
 use super::pairings::{Part, pairings, pairings_gradient, tile_rows};
 use super::tile::{PairKernel, gradient};
-use crate::Float;
-use crate::operation::View;
+use crate::tape::float::Float;
+use crate::tape::operation::View;
 
 /// The reverse pass of a pair formula.
 pub(super) fn gradients<T: Float>(

@@ -7,10 +7,13 @@ use smallvec::SmallVec;
 
 use super::{PairFormula, Pairing};
 use crate::kernels::line::dot;
-use crate::lanes::array;
-use crate::operation::Operation;
-use crate::simd::{Dispatched, Register, dispatch, dispatch_wide};
-use crate::{Dual, Float, Lanes, Scalar};
+use crate::numbers::dual::Dual;
+use crate::numbers::lanes::Lanes;
+use crate::numbers::lanes::array;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Dispatched, Register, dispatch, dispatch_wide};
+use crate::tape::float::Float;
+use crate::tape::operation::Operation;
 
 /// A tile of pairs with the numbers of its rows.
 #[doc(hidden)]

@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::domain::Compensated;
+use crate::formula::domain::Compensated;
+use crate::formula::plan::{Number, ROWS, RowPlan, VECTORS};
+use crate::formula::row::{Invariant, Metric, Vector};
 use crate::kernels::gram::{GROUPS, NARROW, basis};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::wedge;
-use crate::row_formula::{Invariant, Metric, Vector};
-use crate::row_plan::{Number, ROWS, RowPlan, VECTORS};
-use crate::simd::{Block, LANES, ask_ahead, asks_ahead, read};
-use crate::{Float, Scalar};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Block, LANES, ask_ahead, asks_ahead, read};
+use crate::tape::float::Float;
 
 /// Basis vectors and numbers of a chunk of rows, up to [`GROUPS`] groups of [`ROWS`]. Memory is taken once for all chunks,
 /// and what an earlier chunk leaves behind is overwritten or not looked at.

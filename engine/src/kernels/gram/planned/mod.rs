@@ -13,14 +13,15 @@ use self::chunk::{Chunk, in_step};
 use self::linear::linear;
 use super::shares::{Shares, Surveyed};
 use super::{Gradient, give_parameters, gradients_of};
-use crate::domain::Compensated;
+use crate::formula::domain::Compensated;
+use crate::formula::domain::Domain;
+use crate::formula::plan::{BASIS, Number, ROWS, RowPlan, VECTORS, leaves};
+use crate::formula::row::Metric;
 use crate::kernels::operands::{Operand, Parameter, Results};
 use crate::kernels::pieces::Piece;
-use crate::row_formula::Metric;
-use crate::row_plan::{BASIS, Number, ROWS, RowPlan, VECTORS, leaves};
-use crate::shape::Broadcast;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, add, dispatch_wide, write};
-use crate::{Domain, Float};
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, add, dispatch_wide, write};
+use crate::tape::float::Float;
+use crate::tensor::shape::Broadcast;
 
 /// The row positions `range`, on the calling thread.
 pub(super) fn forward<T: Float>(

@@ -9,12 +9,14 @@ use std::ops::Range;
 use self::reverse::backward_piece;
 use self::survey::{Row, Rows, Survey, basis, rows_at};
 use super::{GROUPS, entries};
-use crate::domain::Compensated;
+use crate::formula::domain::Compensated;
+use crate::formula::domain::Domain;
+use crate::formula::plan::{Number, ROWS};
+use crate::formula::row::RowFormula;
 use crate::kernels::operands::{Operand, Parameter, Results};
 use crate::kernels::pieces::Piece;
-use crate::row_plan::{Number, ROWS};
-use crate::simd::{Avx2, Avx512, Block, Portable, dispatch_wide, for_each_block, write};
-use crate::{Domain, Float, RowFormula};
+use crate::numbers::simd::{Avx2, Avx512, Block, Portable, dispatch_wide, for_each_block, write};
+use crate::tape::float::Float;
 
 /// The row positions `range` through a formula, [`ROWS`] at a time.
 #[inline(always)]

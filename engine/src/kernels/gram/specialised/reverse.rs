@@ -2,17 +2,18 @@
 
 use super::groups;
 use super::survey::{Row, Rows, Survey, basis, rows_at};
+use crate::formula::plan::{
+    Number, ROWS, Receiver, has_apart, has_ends, leaves, of_invariant, paired, share, share_of,
+};
+use crate::formula::row::{Metric, RowFormula};
 use crate::kernels::gram::shares::Shares;
 use crate::kernels::gram::{GROUPS, Gradient, NARROW, give_parameters, gradients_of};
 use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::pieces::Piece;
-use crate::lanes::unrolled;
-use crate::row_formula::{Metric, RowFormula};
-use crate::row_plan::{
-    Number, ROWS, Receiver, has_apart, has_ends, leaves, of_invariant, paired, share, share_of,
-};
-use crate::simd::{Block, LANES, add, for_each_block, read, write};
-use crate::{Float, Scalar};
+use crate::numbers::lanes::unrolled;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Block, LANES, add, for_each_block, read, write};
+use crate::tape::float::Float;
 
 /// The reverse pass of a piece, [`ROWS`] rows at a time.
 #[inline(always)]

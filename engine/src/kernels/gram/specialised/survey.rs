@@ -2,15 +2,16 @@
 
 use std::ops::Range;
 
-use crate::domain::Compensated;
+use crate::formula::domain::Compensated;
+use crate::formula::plan::{Number, ROWS, multiplies};
+use crate::formula::row::{Invariant, Metric, RowFormula, Vector, has_invariant};
 use crate::kernels::gram::basis::{flip, lower, unit, without};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::wedge;
-use crate::lanes::unrolled;
-use crate::row_formula::{Invariant, Metric, RowFormula, Vector, has_invariant};
-use crate::row_plan::{Number, ROWS, multiplies};
-use crate::simd::{Block, for_each_block};
-use crate::{Float, Scalar};
+use crate::numbers::lanes::unrolled;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Block, for_each_block};
+use crate::tape::float::Float;
 
 /// The inputs of one row.
 pub(super) type Row<'a, T, const V: usize> = [&'a [T]; V];

@@ -1,0 +1,5 @@
+//! What a formula is: its traits, the alphabet of row formulas, and where results must lie.
+
+pub mod domain;
+pub(crate) mod plan;
+pub(crate) mod row;
