@@ -1,5 +1,6 @@
 //! Elements of tensors as the bytes of files.
 
+use crate::numbers::storage::Storage;
 use crate::tape::float::Float;
 use crate::tensor::shape;
 use crate::tensor::shape::Shape;

@@ -4,11 +4,11 @@
 //! ball or off a hyperboloid. [`Domain::settle`] moves such a row by the least that storage allows, and
 //! leaves every row that is already inside untouched, to the bit.
 
-use crate::kernels::line::line_square;
+use crate::numbers::compensated::Compensated;
 use crate::numbers::lanes::Lanes;
-use crate::numbers::lanes::array;
+use crate::numbers::line::line_square;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
-use crate::tape::float::Float;
+use crate::numbers::storage::Storage;
 
 /// Where the rows that a formula returns must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Domain {
     /// its direction (in a half-space, coordinate by coordinate). A zero row becomes the first coordinate's
     /// pole of a sphere.
     #[inline(always)]
-    pub fn settle<T: Float>(self, row: &mut [T], kappa: f64) {
+    pub fn settle<T: Storage>(self, row: &mut [T], kappa: f64) {
         match self {
             Domain::Free => {}
             Domain::Ball => settle_ball(row, kappa),
@@ -48,7 +48,7 @@ impl Domain {
 /// The sum of squares is exact to twice `f64`'s precision: products of `f32` are exact in `f64`, and for
 /// `f64` the sum is compensated (two-product by fused multiply-add, two-sum).
 #[inline]
-pub fn margin<T: Float>(row: &[T], kappa: f64) -> f64 {
+pub fn margin<T: Storage>(row: &[T], kappa: f64) -> f64 {
     dispatch_wide(
         row,
         #[inline(always)]
@@ -61,7 +61,7 @@ pub fn margin<T: Float>(row: &[T], kappa: f64) -> f64 {
 }
 
 #[inline(always)]
-fn margin_of<T: Float, S: Block>(row: &[T], kappa: f64) -> f64 {
+fn margin_of<T: Storage, S: Block>(row: &[T], kappa: f64) -> f64 {
     let mut squares = Compensated::<S>::default();
     for c in (0..row.len()).step_by(LANES) {
         squares.add_square::<T>(read(row, c, row.len() - c));
@@ -69,76 +69,8 @@ fn margin_of<T: Float, S: Block>(row: &[T], kappa: f64) -> f64 {
     Compensated::totals::<T, 1>(&[squares]).margin(Lanes::splat(kappa)).get(0)
 }
 
-/// A sum of products with its rounding error: of a number, or in every lane.
-#[derive(Clone, Copy)]
-pub(crate) struct Compensated<X> {
-    pub(crate) sum: X,
-    pub(crate) error: X,
-}
-
-impl<S: Block> Default for Compensated<S> {
-    #[inline(always)]
-    fn default() -> Self {
-        Compensated { sum: S::splat(0.0), error: S::splat(0.0) }
-    }
-}
-
-impl<S: Block> Compensated<S> {
-    #[inline(always)]
-    pub(crate) fn add_square<T: Float>(&mut self, x: S) {
-        self.add_product::<T>(x, x);
-    }
-
-    #[inline(always)]
-    pub(crate) fn add_product<T: Float>(&mut self, x: S, y: S) {
-        let product = x * y;
-        if T::COMPENSATED {
-            let product_error = x.mul_sub(y, product);
-            let (sum, sum_error) = self.sum.two_sum(product);
-            self.sum = sum;
-            self.error = self.error + (sum_error + product_error);
-        } else {
-            self.sum = self.sum + product;
-        }
-    }
-
-    /// The sums over the lanes of several.
-    #[inline(always)]
-    pub(crate) fn totals<T: Float, const R: usize>(of: &[Self; R]) -> Compensated<Lanes<R>> {
-        let sums = array(
-            S::splat(0.0),
-            #[inline(always)]
-            |l| of[l].sum,
-        );
-        if !T::COMPENSATED {
-            return Compensated { sum: S::sums(&sums), error: Lanes::splat(0.0) };
-        }
-        let errors = array(
-            S::splat(0.0),
-            #[inline(always)]
-            |l| of[l].error,
-        );
-        let (sum, error) = S::compensated_sums(&sums, &errors);
-        Compensated { sum, error }
-    }
-}
-
-impl<const R: usize> Compensated<Lanes<R>> {
-    /// The sum, rounded once.
-    #[inline(always)]
-    pub(crate) fn value(self) -> Lanes<R> {
-        self.sum + self.error
-    }
-
-    /// 1 + κ s of the sum s.
-    #[inline(always)]
-    pub(crate) fn margin(self, kappa: Lanes<R>) -> Lanes<R> {
-        kappa.mul_add(self.sum, Lanes::splat(1.0)) + kappa * self.error
-    }
-}
-
 #[inline(always)]
-fn settle_ball<T: Float>(row: &mut [T], kappa: f64) {
+fn settle_ball<T: Storage>(row: &mut [T], kappa: f64) {
     if kappa >= 0.0 || margin(row, kappa) > 0.0 {
         return;
     }
@@ -146,7 +78,7 @@ fn settle_ball<T: Float>(row: &mut [T], kappa: f64) {
 }
 
 /// The direction of a row as a vector of largest coordinate 1: safe where the squares would overflow. Infinite coordinates keep their sign and silence the finite ones.
-fn direction<T: Float>(row: &[T]) -> Vec<f64> {
+fn direction<T: Storage>(row: &[T]) -> Vec<f64> {
     let largest = row.iter().fold(0.0_f64, |m, x| m.max(x.to_f64().abs()));
     row.iter()
         .map(|x| match (x.to_f64(), largest.is_infinite()) {
@@ -159,7 +91,7 @@ fn direction<T: Float>(row: &[T]) -> Vec<f64> {
 
 #[cold]
 #[inline(never)]
-fn push_inside<T: Float>(row: &mut [T], kappa: f64) {
+fn push_inside<T: Storage>(row: &mut [T], kappa: f64) {
     let direction = direction(row);
     let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
     // The least margin that survives rounding depends on the coordinates; try the smallest first.
@@ -179,12 +111,12 @@ fn push_inside<T: Float>(row: &mut [T], kappa: f64) {
 
 /// Largest time coordinate of a valid hyperboloid point: inner products of two points stay finite in T, and the squared
 /// areas that points and unit tangent vectors span, which have the fourth power of it, in `f64`.
-pub fn largest_time<T: Float>() -> f64 {
+pub fn largest_time<T: Storage>() -> f64 {
     T::LARGEST.sqrt().min(1e75) / 4.0
 }
 
 #[inline(always)]
-fn settle_hyperboloid<T: Float>(row: &mut [T], kappa: f64) {
+fn settle_hyperboloid<T: Storage>(row: &mut [T], kappa: f64) {
     let mut time = time_of(row, kappa);
     if time > largest_time::<T>() {
         pull_back(row);
@@ -195,7 +127,7 @@ fn settle_hyperboloid<T: Float>(row: &mut [T], kappa: f64) {
 
 /// The time coordinate that belongs to a row's space coordinates.
 #[inline(always)]
-fn time_of<T: Float>(row: &[T], kappa: f64) -> f64 {
+fn time_of<T: Storage>(row: &[T], kappa: f64) -> f64 {
     let square = dispatch_wide(
         &row[1..],
         #[inline(always)]
@@ -211,7 +143,7 @@ fn time_of<T: Float>(row: &[T], kappa: f64) -> f64 {
 /// Scales the space coordinates to just below the outermost valid radius.
 #[cold]
 #[inline(never)]
-fn pull_back<T: Float>(row: &mut [T]) {
+fn pull_back<T: Storage>(row: &mut [T]) {
     let direction = direction(&row[1..]);
     let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
     let radius = 0.999 * largest_time::<T>();
@@ -221,12 +153,12 @@ fn pull_back<T: Float>(row: &mut [T]) {
 }
 
 /// The smallest positive number of full precision: the least height in a half-space.
-pub fn least_height<T: Float>() -> f64 {
+pub fn least_height<T: Storage>() -> f64 {
     4.0 / T::LARGEST
 }
 
 #[inline(always)]
-fn settle_half_space<T: Float>(row: &mut [T]) {
+fn settle_half_space<T: Storage>(row: &mut [T]) {
     for x in row.iter_mut() {
         if x.to_f64().is_infinite() {
             // A tangent vector is as long as the height times a distance.
@@ -239,12 +171,12 @@ fn settle_half_space<T: Float>(row: &mut [T]) {
 }
 
 /// By how much κ‖x‖² of a row may differ from 1 on the sphere: a few roundings of its coordinates.
-pub fn sphere_tolerance<T: Float>() -> f64 {
+pub fn sphere_tolerance<T: Storage>() -> f64 {
     4.0 * T::EPSILON
 }
 
 #[inline(always)]
-fn settle_sphere<T: Float>(row: &mut [T], kappa: f64) {
+fn settle_sphere<T: Storage>(row: &mut [T], kappa: f64) {
     // NaN is the margin of a row whose square overflows, too.
     if !(margin(row, -kappa).abs() <= sphere_tolerance::<T>()) {
         scale_to_sphere(row, kappa);
@@ -253,7 +185,7 @@ fn settle_sphere<T: Float>(row: &mut [T], kappa: f64) {
 
 #[cold]
 #[inline(never)]
-fn scale_to_sphere<T: Float>(row: &mut [T], kappa: f64) {
+fn scale_to_sphere<T: Storage>(row: &mut [T], kappa: f64) {
     let radius = kappa.sqrt().recip();
     if row.iter().all(|x| x.to_f64() == 0.0) {
         row[0] = T::nearest(radius);

@@ -5,13 +5,15 @@
 
 use crate::formula::domain::Domain;
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
+use crate::kernels::gram::RowKernel;
+use crate::kernels::gram::RowKernels;
 use crate::numbers::dual::Dual;
 use crate::numbers::dual::Nested;
 use crate::numbers::lanes::Lanes;
 use crate::numbers::lanes::array;
+use crate::numbers::per_type::Compiled;
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{F64x4, Register, dispatch_lanes};
-use crate::tape::compiled::{Compiled, RowKernel, RowKernels};
 
 /// Rows that a scalar function takes side by side. Four `f64` are one AVX2 register; with eight, dual numbers spill.
 pub(crate) const ROWS: usize = 4;

@@ -3,11 +3,12 @@
 use smallvec::SmallVec;
 
 use crate::numbers::parallel::split_front;
-use crate::tape::float::Float;
-use crate::tape::float::{Floats, FloatsMut};
-use crate::tape::operation::{View, shapes};
+use crate::numbers::storage::Storage;
+use crate::numbers::storage::{Floats, FloatsMut};
 use crate::tensor::shape::Broadcast;
 use crate::tensor::shape::Shape;
+use crate::tensor::view::View;
+use crate::tensor::view::shapes;
 
 /// Parameters of one row: formulas have at most this many.
 pub(crate) const PARAMS: usize = 4;
@@ -21,7 +22,7 @@ pub(crate) struct Operand<'a, T> {
     pub(crate) constant: Option<f64>,
 }
 
-impl<'a, T: Float> Operand<'a, T> {
+impl<'a, T: Storage> Operand<'a, T> {
     #[inline(always)]
     pub(crate) fn row(&self, p: usize, width: usize) -> &'a [T] {
         let i = self.rows.at(p);
@@ -65,7 +66,7 @@ pub(crate) enum Results<'a, T> {
     Scalars(FloatsMut<'a>),
 }
 
-impl<'a, T: Float> Results<'a, T> {
+impl<'a, T: Storage> Results<'a, T> {
     /// Results of a formula in the type of its vectors.
     pub(crate) fn new(out: &'a mut [T], vector: bool) -> Self {
         if vector { Results::Rows(out) } else { Results::Scalars(T::erase_mut(out)) }
@@ -103,7 +104,7 @@ fn row_axes(inputs: &[&Shape], is_vector: &dyn Fn(usize) -> bool) -> Option<Shap
     Broadcast::common(&axes)
 }
 
-impl<'a, T: Float> Operands<'a, T> {
+impl<'a, T: Storage> Operands<'a, T> {
     pub(crate) fn of(views: &[View<'a, T>], is_vector: &dyn Fn(usize) -> bool) -> Self {
         let shapes = shapes(views);
         let checked = "shapes were checked when the node was made";

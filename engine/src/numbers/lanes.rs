@@ -9,7 +9,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use crate::numbers::elementary::{self as e, Element};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{dispatch, dispatch_widest};
-use crate::tape::float::Float;
+use crate::numbers::storage::Storage;
 
 /// `R` numbers, `f64` or `f32`, computed with side by side.
 ///
@@ -121,7 +121,7 @@ impl<const R: usize, E: Element> Lanes<R, E> {
     }
 }
 
-impl<const R: usize, T: Float> Lanes<R, T> {
+impl<const R: usize, T: Storage> Lanes<R, T> {
     /// The same numbers in `f64`.
     #[inline(always)]
     pub(crate) fn widen(self) -> Lanes<R> {
@@ -136,7 +136,7 @@ impl<const R: usize, T: Float> Lanes<R, T> {
         // Apart, or the compiler makes one copy of variable length of both, which is a call for every block.
         #[cold]
         #[inline(never)]
-        fn last<T: Float, const R: usize>(x: &[T], pad: f64) -> [T; R] {
+        fn last<T: Storage, const R: usize>(x: &[T], pad: f64) -> [T; R] {
             let mut block = [T::nearest(pad); R];
             block[..x.len()].copy_from_slice(x);
             block
@@ -152,7 +152,7 @@ impl<const R: usize, T: Float> Lanes<R, T> {
         }
         #[cold]
         #[inline(never)]
-        fn last<T: Float, const R: usize>(block: [T; R], out: &mut [T]) {
+        fn last<T: Storage, const R: usize>(block: [T; R], out: &mut [T]) {
             out.copy_from_slice(&block[..out.len()]);
         }
         last(self.0, out);

@@ -8,10 +8,10 @@ use super::program::{Key, c_type};
 use super::scalar::PLAIN;
 use super::team::Team;
 use super::{Memory, Queue};
-use crate::kernels::line::BLOCK;
 use crate::kernels::reduce::LONG;
+use crate::numbers::line::BLOCK;
 use crate::numbers::parallel;
-use crate::tape::float::Float;
+use crate::numbers::storage::Storage;
 use crate::tensor::shape::Broadcast;
 
 /// What is folded: `n` output positions, of `width` elements each, that read an operand.
@@ -125,7 +125,7 @@ const CHUNKS: usize = 1024;
 pub(super) const WIDE_LOG: &str = "static wide wide_log(wide x) { return log(x); }\n";
 
 impl Fold {
-    fn source<T: Float>(&self, team: Team) -> String {
+    fn source<T: Storage>(&self, team: Team) -> String {
         let elem = c_type::<T>();
         let input = if self.wide { "wide" } else { elem };
         let given = if self.given { "__global const elem *m," } else { "" };
@@ -145,7 +145,7 @@ impl Fold {
     }
 
     /// Writes one result for each operand position and element of it.
-    pub(super) fn run<T: Float>(
+    pub(super) fn run<T: Storage>(
         &self,
         queue: &Queue,
         x: &Memory,

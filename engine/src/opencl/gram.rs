@@ -20,8 +20,8 @@ use crate::kernels::operands::{PARAMS, row_shape};
 use crate::kernels::wedge::{WIDE, is_area};
 use crate::numbers::dual::Dual;
 use crate::numbers::scalar::Scalar;
+use crate::numbers::storage::Storage;
 use crate::numbers::trace::{Expression, Trace};
-use crate::tape::float::Float;
 use crate::tensor::shape::Broadcast;
 use crate::tensor::shape::Shape;
 
@@ -340,7 +340,7 @@ impl RowPlan {
         c + "}"
     }
 
-    fn source<T: Float>(&self, queue: &Queue, team: Team, params: usize, forward: bool) -> String {
+    fn source<T: Storage>(&self, queue: &Queue, team: Team, params: usize, forward: bool) -> String {
         let (v, b) = (self.vectors, self.basis.len());
         let expression = if forward { ("value", self.value()) } else { ("shares", self.shares()) };
         let mut c = String::new();
@@ -429,7 +429,7 @@ impl RowPlan {
     }
 
     /// How the operands are read over the common rows, and these.
-    fn reads<T: Float>(&self, inputs: &[Array<'_, T>]) -> (SmallVec<[Broadcast; 6]>, usize) {
+    fn reads<T: Storage>(&self, inputs: &[Array<'_, T>]) -> (SmallVec<[Broadcast; 6]>, usize) {
         let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|input| input.shape).collect();
         let rows = row_shape(&shapes, &|i| i < self.vectors, false).expect("checked");
         let own =
@@ -438,7 +438,7 @@ impl RowPlan {
         (reads.map(|own| Broadcast::new(&own, &rows).expect("checked")).collect(), rows.len())
     }
 
-    fn operands<'q, T: Float>(
+    fn operands<'q, T: Storage>(
         &self,
         mut launch: Launch<'q>,
         queue: &Queue,
@@ -457,7 +457,7 @@ impl RowPlan {
     }
 }
 
-impl<T: Float> OnDevice<T> for RowPlan {
+impl<T: Storage> OnDevice<T> for RowPlan {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
         let key = Key::new::<T>("gram forward", Some((self.functions.formula)()));

@@ -9,26 +9,26 @@ use super::{Memory, Queue};
 use crate::kernels::index::row_numbers;
 use crate::kernels::index::{Concat, Gather, Permute, ScatterAdd, Slice, TakeAlong};
 use crate::kernels::reduce::Axis;
-use crate::tape::float::Float;
+use crate::numbers::storage::Storage;
 use crate::tensor::shape::Shape;
 use crate::tensor::shape::elements;
 
-fn program<T: Float>(queue: &Queue) -> Arc<Program> {
+fn program<T: Storage>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("index", None), || include_str!("index.cl").to_owned())
 }
 
 /// Writes zeros.
-pub(super) fn fill<T: Float>(queue: &Queue, x: &Memory, len: usize) {
+pub(crate) fn fill<T: Storage>(queue: &Queue, x: &Memory, len: usize) {
     queue.launch(&program::<T>(queue), "fill").size(len).memory(x).over(len);
 }
 
 /// Copies the first `len` elements.
-pub(crate) fn copy<T: Float>(queue: &Queue, x: &Memory, out: &Memory, len: usize) {
+pub(crate) fn copy<T: Storage>(queue: &Queue, x: &Memory, out: &Memory, len: usize) {
     queue.launch(&program::<T>(queue), "copy").size(len).memory(x).memory(out).over(len);
 }
 
 /// `sum += g`.
-pub(super) fn add<T: Float>(queue: &Queue, sum: &Memory, g: &Memory, len: usize) {
+pub(crate) fn add<T: Storage>(queue: &Queue, sum: &Memory, g: &Memory, len: usize) {
     queue.launch(&program::<T>(queue), "add").size(len).memory(sum).memory(g).over(len);
 }
 
@@ -41,13 +41,13 @@ fn by_row(rows: &[u32]) -> Vec<u32> {
 }
 
 /// `table[rows[i]] += g[i]`, in the order of `i` for each row.
-pub(super) fn scatter_add<T: Float>(queue: &Queue, g: &Memory, rows: &[u32], width: usize, table: &Memory) {
+pub(crate) fn scatter_add<T: Storage>(queue: &Queue, g: &Memory, rows: &[u32], width: usize, table: &Memory) {
     segments::<T>(queue, g, rows, width, usize::MAX, table);
 }
 
 /// As [`scatter_add`], but the old content of rows from `fresh` on does not count. One work-item
 /// computes one element of a row.
-pub(super) fn segments<T: Float>(
+pub(crate) fn segments<T: Storage>(
     queue: &Queue,
     g: &Memory,
     rows: &[u32],
@@ -73,7 +73,7 @@ pub(super) fn segments<T: Float>(
 }
 
 /// Entries of a table by number: `n` elements, of `width` an entry.
-pub(super) fn gather<T: Float>(
+pub(crate) fn gather<T: Storage>(
     queue: &Queue,
     x: &Memory,
     rows: &Memory,
@@ -87,7 +87,7 @@ pub(super) fn gather<T: Float>(
 /// Copies a part of each run of `whole` elements: `take` elements from `start` on. The kernel `slice`
 /// copies from the whole to the part and `paste` copies back, both over the part's elements; `unslice`
 /// goes over the whole's.
-pub(super) fn part<T: Float>(
+pub(crate) fn part<T: Storage>(
     queue: &Queue,
     kernel: &'static str,
     n: usize,
@@ -101,7 +101,7 @@ pub(super) fn part<T: Float>(
 
 /// Writes some columns of some rows of a table, or of all rows. A row that is listed more than once gets
 /// its last entry. Work-items have no order, so the other entries are left out beforehand.
-pub(crate) fn set_rows<T: Float>(
+pub(crate) fn set_rows<T: Storage>(
     queue: &Queue,
     values: &Memory,
     rows: Option<&[u32]>,
@@ -125,7 +125,7 @@ pub(crate) fn set_rows<T: Float>(
 }
 
 /// The positions of the `k` largest elements of each row, in descending order, read back.
-pub(super) fn top_k<T: Float>(queue: &Queue, x: &Memory, [rows, width, k]: [usize; 3]) -> Vec<u32> {
+pub(crate) fn top_k<T: Storage>(queue: &Queue, x: &Memory, [rows, width, k]: [usize; 3]) -> Vec<u32> {
     let team = queue.team(0);
     let source = || PLAIN.to_owned() + &team.source() + include_str!("top_k.cl");
     let program = queue.program::<T>(Key::new::<T>("top_k", None), source);
@@ -138,7 +138,7 @@ pub(super) fn top_k<T: Float>(queue: &Queue, x: &Memory, [rows, width, k]: [usiz
 }
 
 /// A tensor with its axes in another order.
-fn permute<T: Float>(queue: &Queue, x: &Memory, shape: &[usize], axes: &[usize], out: &Memory) {
+fn permute<T: Storage>(queue: &Queue, x: &Memory, shape: &[usize], axes: &[usize], out: &Memory) {
     let n = shape.iter().product();
     let step = |a: usize| shape[a + 1..].iter().product::<usize>() as u64;
     let extents: Vec<u64> = axes.iter().map(|&a| shape[a] as u64).collect();
@@ -148,7 +148,7 @@ fn permute<T: Float>(queue: &Queue, x: &Memory, shape: &[usize], axes: &[usize],
     launch.memory(&extents).memory(&steps).memory(x).memory(out).over(n);
 }
 
-impl<T: Float> OnDevice<T> for Gather {
+impl<T: Storage> OnDevice<T> for Gather {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let (width, rows) =
@@ -160,7 +160,7 @@ impl<T: Float> OnDevice<T> for Gather {
     }
 }
 
-impl<T: Float> OnDevice<T> for ScatterAdd {
+impl<T: Storage> OnDevice<T> for ScatterAdd {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let width = inputs[0].shape.len() / self.rows.len().max(1);
@@ -175,7 +175,7 @@ impl<T: Float> OnDevice<T> for ScatterAdd {
     }
 }
 
-impl<T: Float> OnDevice<T> for TakeAlong {
+impl<T: Storage> OnDevice<T> for TakeAlong {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let ((width, take), columns) =
@@ -203,7 +203,7 @@ impl Slice {
     }
 }
 
-impl<T: Float> OnDevice<T> for Slice {
+impl<T: Storage> OnDevice<T> for Slice {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let sizes = self.sizes(inputs[0].shape);
@@ -218,7 +218,7 @@ impl<T: Float> OnDevice<T> for Slice {
 
 impl Concat {
     /// For each input, the sizes for [`part`].
-    fn sizes<T: Float>(&self, inputs: &[Array<'_, T>], shape: &Shape) -> Vec<[usize; 3]> {
+    fn sizes<T: Storage>(&self, inputs: &[Array<'_, T>], shape: &Shape) -> Vec<[usize; 3]> {
         let (_, Axis { n, inner, .. }) = Axis::of(shape, self.axis).expect("checked");
         let mut start = 0;
         let mut next = |input: &Array<'_, T>| {
@@ -230,7 +230,7 @@ impl Concat {
     }
 }
 
-impl<T: Float> OnDevice<T> for Concat {
+impl<T: Storage> OnDevice<T> for Concat {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         for (input, sizes) in inputs.iter().zip(self.sizes(inputs, shape)) {
@@ -247,7 +247,7 @@ impl<T: Float> OnDevice<T> for Concat {
     }
 }
 
-impl<T: Float> OnDevice<T> for Permute {
+impl<T: Storage> OnDevice<T> for Permute {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
         permute::<T>(queue, &inputs[0].on(queue), inputs[0].shape, &self.axes, out);

@@ -9,7 +9,6 @@
 //! | `form.rs` | what an operation is on a device |
 //! | `team.rs` | the work-items that compute a row |
 //! | `scalar.rs` | the scalars of rows, with and without `f64` |
-//! | `tape.rs` | the tape's forward and reverse pass on a device |
 //! | the others | the kernels' skeletons, whose formulas [`Expression`](crate::Expression) prints |
 //!
 //! Everything goes through one in-order queue. Only a read-back waits for it, so memory may be reused as
@@ -46,7 +45,7 @@ mod fold;
 mod form;
 mod gemm;
 mod gram;
-mod index;
+pub(crate) mod index;
 mod layer_norm;
 mod lines;
 mod map;
@@ -54,16 +53,14 @@ mod memory;
 mod pair;
 mod program;
 mod queue;
-mod random;
+pub(crate) mod random;
 mod scalar;
 mod sparse;
-mod tape;
 mod team;
 
-pub(crate) use self::pair::PairForm;
-pub(crate) use form::{Forward, OnDevice, Reverse};
+pub(crate) use form::{Array, Forward, OnDevice, Reverse};
 pub(crate) use index::{copy, set_rows};
-pub(crate) use map::{MapForm, map_expression};
+pub(crate) use map::map_expression;
 pub use memory::Memory;
 pub(crate) use memory::Slot;
 pub use program::{Key, Program, complaints, names_double};

@@ -1,6 +1,5 @@
 //! The `pair` kernel: scores of all pairs of rows, and the parts of it that `attend` takes tile by tile.
 
-use std::any::TypeId;
 use std::sync::Arc;
 
 use super::fold::{Broadcasted, SUM};
@@ -9,74 +8,26 @@ use super::gemm::{Matrices, gemm};
 use super::program::{Key, Program, c_type, functions};
 use super::queue::Launch;
 use super::{Memory, Queue, index};
-use crate::kernels::pair::PairFormula;
-use crate::kernels::pair::{Pairing, Sizes, sizes};
-use crate::numbers::dual::Dual;
-use crate::numbers::lanes::array;
-use crate::numbers::scalar::Scalar;
-use crate::numbers::trace::{Expression, Trace};
-use crate::tape::float::Float;
+use crate::formula::pair::PairForm;
+use crate::formula::pair::Pairing;
+use crate::kernels::pair::{Sizes, sizes};
+use crate::numbers::storage::Storage;
 use crate::tensor::shape::Broadcast;
 use crate::tensor::shape::Shape;
-
-/// A pair formula with its type erased.
-pub struct PairForm {
-    formula: fn() -> TypeId,
-    pairing: Pairing,
-    /// How many numbers of left rows, of right rows, and parameters.
-    counts: [usize; 3],
-    value: fn() -> Expression,
-    /// The partial derivatives by the pairing and by all other arguments.
-    slopes: fn() -> Expression,
-}
 
 /// A number of rows or a parameter: in memory, or as a value.
 pub(super) type Operand = (Option<Arc<Memory>>, f64);
 
 /// The numbers of rows and the parameters of a score.
-pub(super) fn operands<T: Float>(queue: &Queue, inputs: &[Array<'_, T>]) -> Vec<Operand> {
+pub(super) fn operands<T: Storage>(queue: &Queue, inputs: &[Array<'_, T>]) -> Vec<Operand> {
     let of = |input: &Array<'_, T>| {
         (input.constant.is_none().then(|| input.on(queue)), input.constant.unwrap_or(0.0))
     };
     inputs.iter().map(of).collect()
 }
 
-fn eval<F, S, const L: usize, const R: usize, const P: usize>(x: &[S]) -> S
-where
-    F: PairFormula<L, R, P>,
-    S: Scalar,
-{
-    F::eval(x[0], array(x[0], |k| x[1 + k]), array(x[0], |k| x[1 + L + k]), array(x[0], |k| x[1 + L + R + k]))
-}
-
 impl PairForm {
-    pub(crate) const fn of<F, T, const L: usize, const R: usize, const P: usize>() -> Self
-    where
-        F: PairFormula<L, R, P>,
-        T: Float,
-    {
-        PairForm {
-            formula: TypeId::of::<F>,
-            pairing: F::PAIRING,
-            counts: [L, R, P],
-            value: || Expression::trace_as::<T>(1 + L + R + P, |x| vec![eval::<F, Trace<T>, L, R, P>(x)]),
-            slopes: || {
-                Expression::trace_as::<T>(1 + L + R + P, |x| {
-                    let along = |k: usize| {
-                        let seed = |(i, &value): (usize, &Trace<T>)| Dual {
-                            value,
-                            partials: [Trace::constant(f64::from(i == k))],
-                        };
-                        let x: Vec<Dual<Trace<T>, 1>> = x.iter().enumerate().map(seed).collect();
-                        eval::<F, _, L, R, P>(&x).partials[0]
-                    };
-                    (0..x.len()).map(along).collect()
-                })
-            },
-        }
-    }
-
-    fn source<T: Float>(&self, forward: bool) -> String {
+    fn source<T: Storage>(&self, forward: bool) -> String {
         let [l, r, p] = self.counts;
         let names: Vec<(char, usize)> = [('l', l), ('r', r), ('p', p)]
             .into_iter()
@@ -119,7 +70,7 @@ impl PairForm {
     }
 
     /// Pairings of all left rows with some right ones.
-    pub(super) fn pairings<T: Float>(&self, queue: &Queue, tile: Tile, [x, y]: [&Memory; 2], s: &Memory) {
+    pub(super) fn pairings<T: Storage>(&self, queue: &Queue, tile: Tile, [x, y]: [&Memory; 2], s: &Memory) {
         let Tile { sizes: Sizes { batch, n, m, width }, start, columns } = tile;
         match self.pairing {
             Pairing::Dot => {
@@ -136,7 +87,7 @@ impl PairForm {
     }
 
     /// Turns pairings into scores, in place.
-    pub(super) fn score<T: Float>(
+    pub(super) fn score<T: Storage>(
         &self,
         queue: &Queue,
         tile: Tile,
@@ -152,7 +103,7 @@ impl PairForm {
 
     /// Turns the gradients `w` of the scores into those of the pairings `s`, in place. The gradients of
     /// the numbers and parameters are written, or added where the tile is not the first.
-    pub(super) fn slopes<T: Float>(
+    pub(super) fn slopes<T: Storage>(
         &self,
         queue: &Queue,
         tile: Tile,
@@ -202,7 +153,7 @@ impl PairForm {
 
     /// The gradients of the rows from those of their pairings. Those of the left rows are written, or
     /// added where the tile is not the first; those of the right rows are written.
-    pub(super) fn rows_gradient<T: Float>(
+    pub(super) fn rows_gradient<T: Storage>(
         &self,
         queue: &Queue,
         tile: Tile,
@@ -250,7 +201,7 @@ impl PairForm {
     }
 }
 
-fn squares<T: Float>(queue: &Queue) -> Arc<Program> {
+fn squares<T: Storage>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("pair", None), || include_str!("pair.cl").to_owned())
 }
 
@@ -278,12 +229,12 @@ impl Tile {
     }
 }
 
-fn sizes_of<T: Float>(inputs: &[Array<'_, T>], counts: [usize; 3]) -> Sizes {
+fn sizes_of<T: Storage>(inputs: &[Array<'_, T>], counts: [usize; 3]) -> Sizes {
     let shapes: Vec<&Shape> = inputs.iter().map(|input| input.shape).collect();
     sizes(&shapes, counts).expect("shapes were checked when the node was made").0
 }
 
-impl<T: Float> OnDevice<T> for PairForm {
+impl<T: Storage> OnDevice<T> for PairForm {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
         let tile = Tile::all(sizes_of(inputs, self.counts));

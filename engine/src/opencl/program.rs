@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ocl::core::{self, ProgramBuildInfo};
 
 use super::queue::{Queue, lock};
+use crate::numbers::storage::Storage;
 use crate::numbers::trace::prelude;
-use crate::tape::float::Float;
 
 /// A compiled program.
 pub struct Program(pub(super) core::Program);
@@ -25,19 +25,19 @@ pub struct Key {
 
 impl Key {
     /// The key of a skeleton, with or without a formula in it.
-    pub fn new<T: Float>(skeleton: &'static str, formula: Option<TypeId>) -> Self {
+    pub fn new<T: Storage>(skeleton: &'static str, formula: Option<TypeId>) -> Self {
         Key { skeleton, formula, fingerprint: 0, element: T::NAME }
     }
 }
 
 /// The name of an element type in OpenCL C.
-pub(super) fn c_type<T: Float>() -> &'static str {
+pub(super) fn c_type<T: Storage>() -> &'static str {
     if T::NAME == "f32" { "float" } else { "double" }
 }
 
 /// Declares the type of the elements, the widest type that the device has, and how an operand is read
 /// over an output: [`Broadcast::at`](crate::Broadcast::at).
-fn heading<T: Float>(queue: &Queue) -> String {
+fn heading<T: Storage>(queue: &Queue) -> String {
     let (elem, wide) = (c_type::<T>(), if queue.has_f64() { "double" } else { "float" });
     format!(
         "#pragma OPENCL FP_CONTRACT OFF\ntypedef {elem} elem;\ntypedef {wide} wide;\n#define EPSILON {:e}\n{}",
@@ -53,7 +53,7 @@ impl Queue {
     ///
     /// # Panics
     /// If it does not compile: with the lines that the compiler complains of, and its log.
-    pub fn program<T: Float>(&self, key: Key, source: impl FnOnce() -> String) -> Arc<Program> {
+    pub fn program<T: Storage>(&self, key: Key, source: impl FnOnce() -> String) -> Arc<Program> {
         if let Some(program) = lock(&self.0.programs).get(&key) {
             return Arc::clone(program);
         }

@@ -3,14 +3,14 @@
 use super::program::Key;
 use super::{Memory, Queue};
 use crate::numbers::rng::Rng;
-use crate::tape::float::Float;
+use crate::numbers::storage::Storage;
 
 /// Words of a block of the stream's cipher.
 const BLOCK: usize = 16;
 
 /// `n` elements that are 0 with probability `rate`, else `kept`. They take `n` draws of an `f64`; the
 /// stream moves past these.
-pub(crate) fn dropout<T: Float>(
+pub(crate) fn dropout<T: Storage>(
     queue: &Queue,
     rng: &mut Rng,
     [rate, kept]: [f64; 2],

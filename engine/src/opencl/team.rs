@@ -2,7 +2,7 @@
 
 use super::Queue;
 use super::queue::Launch;
-use crate::kernels::line::{BLOCK, SETS};
+use crate::numbers::line::{BLOCK, SETS};
 use crate::numbers::simd::LANES;
 
 /// `items` work-items for each of `rows` rows.

@@ -24,10 +24,12 @@ use crate::kernels::sparse::{SegmentSoftmax, SparseMatmul, SparsePairs};
 use crate::tape::ParamId;
 use crate::tape::float::Float;
 use crate::tape::gradients::{Entry, Gradient};
-use crate::tape::operation::{Operation, Outcome, View};
+use crate::tape::operation::Operation;
 use crate::tensor::elements::Elements;
 use crate::tensor::pool::{Buffer, Pool};
 use crate::tensor::shape::Shape;
+use crate::tensor::view::Outcome;
+use crate::tensor::view::View;
 
 /// What computed a node: a kernel with its settings, in place, or a reference to an operation.
 pub(crate) enum Op<T: Float> {

@@ -6,103 +6,10 @@
 //! compiled for it compiled once, in its own crate; one that does not has it compiled wherever it is used, and
 //! works as well.
 
-use std::ops::Range;
-
-use crate::formula::row::RowFormula;
-use crate::kernels::gram::specialised;
-use crate::kernels::map::ErasedMap;
-use crate::kernels::map::MapFormula;
-use crate::kernels::operands::{Operand, Parameter, Results};
-use crate::kernels::pair::PairFormula;
-use crate::kernels::pair::{ErasedPair, PairKernel};
-use crate::kernels::pieces::Piece;
-use crate::tape::float::Float;
-use crate::tape::operation::Operation;
-
-/// Maps an element type to its compiled kernels.
-#[doc(hidden)]
-pub trait PerFloat: 'static {
-    /// What there is for one.
-    type Of<T: Float>: Copy + 'static;
-}
-
-/// A formula's kernels for both element types.
-pub struct Compiled<K: PerFloat> {
-    pub(crate) f32: K::Of<f32>,
-    pub(crate) f64: K::Of<f64>,
-}
-
-impl<K: PerFloat> Compiled<K> {
-    pub(crate) fn of_type<T: Float>(&self) -> K::Of<T> {
-        T::pick(self)
-    }
-}
-
-/// Kernels of elementwise formulas.
-#[derive(Clone, Copy, Debug)]
-pub struct Map;
-
-impl PerFloat for Map {
-    type Of<T: Float> = &'static dyn Operation<T>;
-}
-
-impl Compiled<Map> {
-    /// Those of a formula.
-    pub const fn map<F: MapFormula<K>, const K: usize>() -> &'static Self {
-        const { &Compiled { f32: ErasedMap::<F, K>::operation(), f64: ErasedMap::<F, K>::operation() } }
-    }
-}
-
-/// Kernels of a row formula, if some are compiled for it alone.
-#[derive(Clone, Copy, Debug)]
-pub struct RowKernels;
-
-/// Kernels that are compiled for one row formula, for one element type.
-#[derive(Clone, Copy)]
-pub struct RowKernel<T: Float> {
-    pub(crate) forward: Forward<T>,
-    pub(crate) backward: Backward<T>,
-}
-
-/// Computes some row positions, on the calling thread: vectors, parameters, the width, positions, results.
-pub(crate) type Forward<T> = fn(&[Operand<'_, T>], &[Parameter<'_>], usize, Range<usize>, Results<'_, T>);
-
-/// The reverse pass of a piece: vectors, parameters, the piece, the width, the gradient of the results.
-pub(crate) type Backward<T> = fn(&[Operand<'_, T>], &[Parameter<'_>], &mut Piece<'_, T>, usize, &[T]);
-
-impl PerFloat for RowKernels {
-    type Of<T: Float> = Option<RowKernel<T>>;
-}
-
-impl<T: Float> RowKernel<T> {
-    pub(crate) const fn of<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> Self
-    where
-        F: RowFormula<V, B, I, O>,
-    {
-        RowKernel {
-            forward: specialised::forward::<F, T, V, B, I, O>,
-            backward: specialised::backward::<F, T, V, B, I, O>,
-        }
-    }
-}
-
-/// Kernels of pair formulas.
-#[derive(Clone, Copy, Debug)]
-pub struct Pair;
-
-impl PerFloat for Pair {
-    type Of<T: Float> = &'static dyn PairKernel<T>;
-}
-
-impl Compiled<Pair> {
-    /// Those of a formula.
-    pub const fn pair<F, const L: usize, const R: usize, const P: usize>() -> &'static Self
-    where
-        F: PairFormula<L, R, P>,
-    {
-        const { &Compiled { f32: ErasedPair::<F, L, R, P>::kernel(), f64: ErasedPair::<F, L, R, P>::kernel() } }
-    }
-}
+pub use crate::kernels::gram::{RowKernel, RowKernels};
+pub use crate::kernels::map::Map;
+pub use crate::kernels::pair::Pair;
+pub use crate::numbers::per_type::{Compiled, PerFloat};
 
 /// Within the `impl` of a formula that has no type parameters: what is compiled for it is compiled in this crate, once.
 ///

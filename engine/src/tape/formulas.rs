@@ -5,8 +5,8 @@
 //! OpenCL, and the entry in [`ALL`] for the tests come with it.
 
 use crate::compiled_here;
-use crate::kernels::map::MapFormula;
-use crate::kernels::pair::{PairFormula, Pairing};
+use crate::formula::map::MapFormula;
+use crate::formula::pair::{PairFormula, Pairing};
 use crate::numbers::scalar::Scalar;
 use crate::tape::float::Float;
 use crate::tape::registry::{Formula, Range};

@@ -12,11 +12,13 @@ pub(crate) mod float;
 pub mod formulas;
 pub(crate) mod gradients;
 pub mod loss;
+#[cfg(feature = "opencl")]
+mod on_device;
 pub(crate) mod operation;
+pub(crate) mod operations;
 pub mod registry;
 pub(crate) mod row_function;
 pub(crate) mod rows;
-mod scratch;
 pub(crate) mod var;
 
 use std::cell::RefCell;

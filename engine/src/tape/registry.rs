@@ -4,16 +4,16 @@
 //! each: plain, dual, lanes, traced, as a kernel of the tape, and finite differences.
 
 use crate::formula::domain;
+use crate::formula::map::MapFormula;
+use crate::formula::pair::{PairFormula, Pairing};
 use crate::formula::plan::RowPlan;
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
-use crate::kernels::gram::entries;
-use crate::kernels::map::MapFormula;
-use crate::kernels::pair::{PairFormula, Pairing};
 use crate::numbers::dual::Dual;
 use crate::numbers::lanes::Lanes;
 use crate::numbers::lanes::array;
 use crate::numbers::scalar::Scalar;
 use crate::numbers::trace::{Expression, Trace};
+use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 
 /// The range in which an argument is tested.
@@ -176,8 +176,8 @@ impl Formula {
             Kind::Map(ranges),
             K,
             || Expression::trace(K, OfMap::<F, K>::eval::<Trace>),
-            || F::compiled().of_type(),
-            || F::compiled().of_type(),
+            || F::compiled().of_type::<f32>(),
+            || F::compiled().of_type::<f64>(),
         )
     }
 
@@ -198,8 +198,8 @@ impl Formula {
             Kind::Row { plan: F::plan, params, sample },
             I,
             || Expression::trace(I, OfRow::<F, V, B, I, O>::eval::<Trace>),
-            || (entries().operation)(F::plan()),
-            || (entries().operation)(F::plan()),
+            || f32::row_operation(F::plan()),
+            || f64::row_operation(F::plan()),
         )
     }
 
@@ -214,8 +214,8 @@ impl Formula {
             Kind::Pair { ranges, counts: [L, R, P], pairing: F::PAIRING },
             1 + L + R + P,
             || Expression::trace(1 + L + R + P, OfPair::<F, L, R, P>::eval::<Trace>),
-            || F::compiled().of_type::<f32>().operation(),
-            || F::compiled().of_type::<f64>().operation(),
+            || F::compiled().of_type::<f32>(),
+            || F::compiled().of_type::<f64>(),
         )
     }
 }

@@ -12,11 +12,14 @@ use crate::kernels::operands::Operand;
 use crate::kernels::pieces::for_each_piece;
 use crate::numbers::lanes::array;
 use crate::numbers::parallel::{self, PIECES, split_front};
+use crate::numbers::storage::Storage;
 use crate::tape::float::Float;
-use crate::tape::operation::{Operation, Outcome, View};
+use crate::tape::operation::Operation;
 use crate::tape::var::Var;
 use crate::tensor::shape::Broadcast;
 use crate::tensor::shape::Shape;
+use crate::tensor::view::Outcome;
+use crate::tensor::view::View;
 
 /// A function of `V` rows to a row, computed in `f64` on slices.
 ///

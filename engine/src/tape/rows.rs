@@ -5,12 +5,12 @@
 
 use smallvec::SmallVec;
 
+use crate::formula::map::MapFormula;
 use crate::formula::row::RowFormula;
 use crate::kernels::gram::entries;
-use crate::kernels::map::MapFormula;
 use crate::kernels::operands::{Operand, Parameter, Results, row_shape};
+use crate::numbers::storage::{Floats, FloatsMut};
 use crate::tape::float::Float;
-use crate::tape::float::{Floats, FloatsMut};
 use crate::tape::row_function;
 use crate::tape::row_function::RowFunction;
 use crate::tensor::Tensor;
@@ -161,7 +161,7 @@ impl<T: Float> Rows for Row<T> {
         let [vectors, tangents] =
             [vectors, tangents].map(|rows| rows.map(|row| Tensor::new([row.len()], row.to_vec())));
         let (vectors, tangents) = (vectors.each_ref(), tangents.each_ref());
-        Row::from((entries().differential)(F::plan(), &vectors, &tangents, &constants).data())
+        Row::from(T::row_differential(F::plan(), &vectors, &tangents, &constants).data())
     }
     fn map<F: MapFormula<K>, const K: usize>(_formula: F, scalars: [&f64; K]) -> f64 {
         F::eval(scalars.map(|x| *x))
@@ -277,7 +277,7 @@ impl<T: Float> Rows for Tensor<T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        (entries().differential)(F::plan(), &vectors, &tangents, &constants)
+        T::row_differential(F::plan(), &vectors, &tangents, &constants)
     }
     #[track_caller]
     fn map<F: MapFormula<K>, const K: usize>(_formula: F, scalars: [&Tensor<f64>; K]) -> Tensor<f64> {

@@ -2,10 +2,9 @@
 
 use smallvec::SmallVec;
 
+use crate::formula::map::MapFormula;
 use crate::formula::row::RowFormula;
 use crate::formulas as f;
-use crate::kernels::gram::entries;
-use crate::kernels::map::MapFormula;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 use crate::tape::row_function::RowFunction;
@@ -129,7 +128,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, 1>,
     {
-        row_formula((entries().operation)(F::plan()), vectors, params)
+        row_formula(T::row_operation(F::plan()), vectors, params)
     }
     #[track_caller]
     fn vector<F, const V: usize, const P: usize, const B: usize, const I: usize>(
@@ -140,7 +139,7 @@ impl<T: Float> Rows for Var<'_, T> {
     where
         F: RowFormula<V, B, I, B>,
     {
-        row_formula((entries().operation)(F::plan()), vectors, params)
+        row_formula(T::row_operation(F::plan()), vectors, params)
     }
     #[track_caller]
     fn differential<F, const V: usize, const P: usize, const B: usize, const I: usize>(
@@ -158,7 +157,7 @@ impl<T: Float> Rows for Var<'_, T> {
         let mut along: SmallVec<[Option<Self>; 6]> = tangents.into_iter().map(|v| Some(*v)).collect();
         along.resize(V + P, None);
         // A row formula's derivative does not read its result.
-        (entries().operation)(F::plan()).jvp(&inputs, inputs[0], &along)
+        T::row_operation(F::plan()).jvp(&inputs, inputs[0], &along)
     }
     #[track_caller]
     fn map<F: MapFormula<K>, const K: usize>(formula: F, scalars: [&Self; K]) -> Self {

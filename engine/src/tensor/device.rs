@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use thiserror::Error;
 
-use crate::tape::float::Float;
+use crate::numbers::storage::Storage;
 
 /// The processor, or an OpenCL device (feature `opencl`).
 ///
@@ -136,7 +136,7 @@ impl Device {
     ///
     /// # Errors
     /// If the elements are `f64` and the device has none.
-    pub fn computes<T: Float>(&self) -> Result<(), DeviceError> {
+    pub fn computes<T: Storage>(&self) -> Result<(), DeviceError> {
         #[cfg(feature = "opencl")]
         if let Kind::OpenCl(queue) = &self.0
             && T::NAME == "f64"

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use memmap2::MmapMut;
 
-use crate::tape::float::Float;
+use crate::numbers::storage::Storage;
 use crate::tensor::shape::elements;
 
 /// Bytes of a huge page.
@@ -34,7 +34,7 @@ enum Host<T> {
     Pages(MmapMut, usize, usize, PhantomData<T>),
 }
 
-impl<T: Float> Host<T> {
+impl<T: Storage> Host<T> {
     /// Zeros.
     #[track_caller]
     fn zeroed(len: usize) -> Self {
@@ -61,7 +61,7 @@ impl<T: Float> Host<T> {
     }
 }
 
-impl<T: Float> Elements<T> {
+impl<T: Storage> Elements<T> {
     fn on_host(len: usize, host: Host<T>) -> Self {
         Elements { host: OnceLock::from(host), ..Elements::unwritten(len) }
     }
@@ -94,7 +94,7 @@ impl<T: Float> Elements<T> {
 }
 
 #[cfg(feature = "opencl")]
-impl<T: Float> Elements<T> {
+impl<T: Storage> Elements<T> {
     /// Their memory, if it is on a device, and the device.
     pub(crate) fn here(&self) -> Option<(crate::opencl::Queue, std::sync::Arc<crate::opencl::Memory>)> {
         self.device.here()
@@ -119,13 +119,13 @@ impl<T: Float> Elements<T> {
     }
 }
 
-impl<T: Float> From<Vec<T>> for Elements<T> {
+impl<T: Storage> From<Vec<T>> for Elements<T> {
     fn from(elements: Vec<T>) -> Self {
         Elements::on_host(elements.len(), Host::Heap(elements))
     }
 }
 
-impl<T: Float> Deref for Elements<T> {
+impl<T: Storage> Deref for Elements<T> {
     type Target = [T];
     #[inline]
     fn deref(&self) -> &[T] {
@@ -136,7 +136,7 @@ impl<T: Float> Deref for Elements<T> {
     }
 }
 
-impl<T: Float> DerefMut for Elements<T> {
+impl<T: Storage> DerefMut for Elements<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         self.host.get_or_init(|| self.fetch());
@@ -146,7 +146,7 @@ impl<T: Float> DerefMut for Elements<T> {
     }
 }
 
-impl<T: Float> Elements<T> {
+impl<T: Storage> Elements<T> {
     /// Whether they are on a device, and there only.
     pub(crate) fn is_on_device(&self) -> bool {
         #[cfg(feature = "opencl")]
@@ -172,7 +172,7 @@ impl<T: Float> Elements<T> {
     }
 }
 
-impl<T: Float> Clone for Elements<T> {
+impl<T: Storage> Clone for Elements<T> {
     fn clone(&self) -> Self {
         self.first(self.len)
     }
@@ -193,7 +193,7 @@ impl<T> std::fmt::Debug for Elements<T> {
     }
 }
 
-impl<T: Float> PartialEq for Elements<T> {
+impl<T: Storage> PartialEq for Elements<T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }

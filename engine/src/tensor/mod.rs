@@ -5,11 +5,12 @@ pub(crate) mod elements;
 pub(crate) mod pool;
 pub(crate) mod shape;
 pub(crate) mod sparsity;
+pub(crate) mod view;
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::tape::float::Float;
+use crate::numbers::storage::Storage;
 use crate::tensor::device::Device;
 use crate::tensor::elements::Elements;
 use crate::tensor::shape::Shape;
@@ -24,12 +25,12 @@ use crate::tensor::shape::product;
 /// assert_eq!(t.row(1), [4.0, 5.0, 6.0]);
 /// ```
 #[derive(Clone, PartialEq)]
-pub struct Tensor<T: Float = f32> {
+pub struct Tensor<T: Storage = f32> {
     shape: Shape,
     data: Arc<Elements<T>>,
 }
 
-impl<T: Float> Tensor<T> {
+impl<T: Storage> Tensor<T> {
     /// A tensor of the given shape over row-major elements.
     ///
     /// # Panics
@@ -169,7 +170,7 @@ impl<T: Float> Tensor<T> {
     }
 
     /// The same elements in another element type, rounded to nearest.
-    pub fn cast<U: Float>(&self) -> Tensor<U> {
+    pub fn cast<U: Storage>(&self) -> Tensor<U> {
         Tensor::from_fn(self.shape.clone(), |i| U::nearest(self.data[i].to_f64()))
     }
 
@@ -195,7 +196,7 @@ impl<T: Float> Tensor<T> {
 /// [1.5, 1.625, 1.75, …, 2.625, 2.75, 2.875]");
 /// assert_eq!(format!("{:.1}", Tensor::new([2], vec![0.25_f64, 3.0])), "f64 [2] [0.2, 3.0]");
 /// ```
-impl<T: Float> fmt::Display for Tensor<T> {
+impl<T: Storage> fmt::Display for Tensor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const EDGE: usize = 3;
         const MATRICES_EDGE: usize = 1;
@@ -244,7 +245,7 @@ fn shown(n: usize, edge: usize) -> impl Iterator<Item = Option<usize>> {
 }
 
 /// An element as text, short enough for a table.
-fn excerpt<T: Float>(x: T, decimals: Option<usize>) -> String {
+fn excerpt<T: Storage>(x: T, decimals: Option<usize>) -> String {
     let x = x.to_f64();
     if let Some(decimals) = decimals {
         return format!("{x:.decimals$}");
@@ -272,7 +273,7 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-impl<T: Float> fmt::Debug for Tensor<T> {
+impl<T: Storage> fmt::Debug for Tensor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tensor ")?;
         fmt::Display::fmt(self, f)

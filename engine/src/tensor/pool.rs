@@ -6,7 +6,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::tape::float::Float;
+use crate::numbers::storage::Storage;
 use crate::tensor::device::Device;
 use crate::tensor::elements::Elements;
 use crate::tensor::shape::elements;
@@ -35,7 +35,7 @@ pub(crate) struct Buffer<T> {
     class: u32,
 }
 
-impl<T: Float> Buffer<T> {
+impl<T: Storage> Buffer<T> {
     fn new(class: u32) -> Self {
         let memory = Elements::<T>::zeroed((1 << class) + ALIGNMENT / size_of::<T>());
         let start = memory.as_ptr().align_offset(ALIGNMENT);
@@ -59,7 +59,7 @@ impl<T: Float> Buffer<T> {
 }
 
 #[cfg(feature = "opencl")]
-impl<T: Float> Buffer<T> {
+impl<T: Storage> Buffer<T> {
     /// See [`Elements::on`].
     pub(crate) fn on(&self, device: &crate::opencl::Queue) -> std::sync::Arc<crate::opencl::Memory> {
         self.memory.on(device)
@@ -74,14 +74,14 @@ impl<T: Float> Buffer<T> {
     }
 }
 
-impl<T: Float> Deref for Buffer<T> {
+impl<T: Storage> Deref for Buffer<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         &self.memory[self.start..][..self.len]
     }
 }
 
-impl<T: Float> DerefMut for Buffer<T> {
+impl<T: Storage> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.memory[self.start..][..self.len]
     }
@@ -113,7 +113,7 @@ impl<T> Pool<T> {
     }
 }
 
-impl<T: Float> Pool<T> {
+impl<T: Storage> Pool<T> {
     /// A buffer of at least `len` elements, of unspecified content.
     #[track_caller]
     pub(crate) fn take(&mut self, len: usize) -> Buffer<T> {

@@ -5,9 +5,9 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-use crate::kernels::line::pairwise;
 use crate::numbers::lanes::Lanes;
-use crate::tape::float::Float;
+use crate::numbers::line::pairwise;
+use crate::numbers::storage::Storage;
 
 /// Neighbours that sums run over side by side: the same on every instruction set, as the bits depend on it.
 pub(crate) const LANES: usize = 8;
@@ -19,13 +19,13 @@ pub(crate) trait Block:
     /// The same number in every lane.
     fn splat(x: f64) -> Self;
     /// Elements, widened.
-    fn load<T: Float>(x: &[T; LANES]) -> Self;
+    fn load<T: Storage>(x: &[T; LANES]) -> Self;
     /// The nearest elements.
-    fn store<T: Float>(self, out: &mut [T; LANES]);
+    fn store<T: Storage>(self, out: &mut [T; LANES]);
     /// Fewer than `LANES` elements, widened; zeros beyond.
-    fn load_part<T: Float>(x: &[T]) -> Self;
+    fn load_part<T: Storage>(x: &[T]) -> Self;
     /// The nearest elements of the first lanes, fewer than `LANES`.
-    fn store_part<T: Float>(self, out: &mut [T]);
+    fn store_part<T: Storage>(self, out: &mut [T]);
     /// `self · b − c`, rounded once.
     fn mul_sub(self, b: Self, c: Self) -> Self;
     /// The larger of the magnitudes, lane by lane.
@@ -33,7 +33,7 @@ pub(crate) trait Block:
 
     /// The nearest elements, widened again.
     #[inline(always)]
-    fn rounded<T: Float>(self) -> Self {
+    fn rounded<T: Storage>(self) -> Self {
         let mut elements = [T::zero(); LANES];
         self.store(&mut elements);
         Self::load(&elements)
@@ -45,7 +45,7 @@ pub(crate) trait Block:
         self.store(&mut lanes);
         Lanes::from(lanes)
     }
-    /// The sums over the lanes of four, each in the order of [`pairwise`](crate::kernels::line::pairwise).
+    /// The sums over the lanes of four, each in the order of [`pairwise`](crate::numbers::line::pairwise).
     #[inline(always)]
     fn sums_of_four(four: [Self; 4]) -> [f64; 4] {
         let [a, b, c, d] = four;
@@ -163,19 +163,19 @@ impl Block for Portable {
         Portable([x; LANES])
     }
     #[inline(always)]
-    fn load<T: Float>(x: &[T; LANES]) -> Self {
+    fn load<T: Storage>(x: &[T; LANES]) -> Self {
         Portable(each!(l => x[l].to_f64()))
     }
     #[inline(always)]
-    fn store<T: Float>(self, out: &mut [T; LANES]) {
+    fn store<T: Storage>(self, out: &mut [T; LANES]) {
         *out = each!(l => T::nearest(self.0[l]));
     }
     #[inline(always)]
-    fn load_part<T: Float>(x: &[T]) -> Self {
+    fn load_part<T: Storage>(x: &[T]) -> Self {
         Self::load(fill(x, &mut [T::zero(); LANES]))
     }
     #[inline(always)]
-    fn store_part<T: Float>(self, out: &mut [T]) {
+    fn store_part<T: Storage>(self, out: &mut [T]) {
         let mut block = [T::zero(); LANES];
         self.store(&mut block);
         out.copy_from_slice(&block[..out.len()]);
@@ -194,7 +194,7 @@ impl Block for Portable {
 
 /// `LANES` elements from `at` on, of which the row has `left`; zeros beyond.
 #[inline(always)]
-pub(crate) fn read<T: Float, S: Block>(data: &[T], at: usize, left: usize) -> S {
+pub(crate) fn read<T: Storage, S: Block>(data: &[T], at: usize, left: usize) -> S {
     let data = &data[at..];
     match data.first_chunk::<LANES>() {
         Some(block) if left >= LANES => S::load(block),
@@ -215,7 +215,7 @@ pub(crate) fn asks_ahead<T>(width: usize) -> bool {
 /// Calls `work` for each block of some rows of `width` elements, and of one more if there is one: with the number of its first
 /// element, and the block of every row, zeros beyond the end. `ahead`: whether long rows are asked for ahead.
 #[inline(always)]
-pub(crate) fn for_each_block<T: Float, S: Block, const N: usize>(
+pub(crate) fn for_each_block<T: Storage, S: Block, const N: usize>(
     width: usize,
     rows: &[&[T]; N],
     more: Option<&[T]>,
@@ -259,7 +259,7 @@ pub(crate) fn for_each_block<T: Float, S: Block, const N: usize>(
 /// of memmove of both.
 #[cold]
 #[inline(never)]
-fn fill<'a, T: Float, const N: usize>(data: &[T], end: &'a mut [T; N]) -> &'a [T; N] {
+fn fill<'a, T: Storage, const N: usize>(data: &[T], end: &'a mut [T; N]) -> &'a [T; N] {
     *end = [T::zero(); N];
     end[..data.len()].copy_from_slice(data);
     end
@@ -268,7 +268,7 @@ fn fill<'a, T: Float, const N: usize>(data: &[T], end: &'a mut [T; N]) -> &'a [T
 /// Writes a block of a row's elements, `left` of them in the row. What is written beyond is overwritten by the
 /// next row.
 #[inline(always)]
-pub(crate) fn write<T: Float, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
+pub(crate) fn write<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
     let out = &mut out[at..];
     match out.first_chunk_mut::<LANES>() {
         Some(out) => block.store(out),
@@ -278,7 +278,7 @@ pub(crate) fn write<T: Float, S: Block>(out: &mut [T], at: usize, left: usize, b
 
 /// Adds a block of a row's elements, `left` of them in the row.
 #[inline(always)]
-pub(crate) fn add<T: Float, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
+pub(crate) fn add<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
     let out = &mut out[at..];
     match out.first_chunk_mut::<LANES>() {
         Some(out) if left >= LANES => (S::load(out) + block).store(out),

@@ -5,7 +5,7 @@
 
 use crate::numbers::lanes::Lanes;
 use crate::numbers::scalar::Scalar;
-use crate::tape::float::Float;
+use crate::numbers::storage::Storage;
 
 /// What names a register: its methods are safe to call only in what [`dispatch_wide`](super::dispatch_wide) runs for it,
 /// and so no other crate may have one.
@@ -31,7 +31,7 @@ pub trait Register<T>: Scalar {
     fn mul_add(self, b: Self, c: Self) -> Self;
 }
 
-impl<T: Float, const R: usize> Register<T> for Lanes<R, T> {
+impl<T: Storage, const R: usize> Register<T> for Lanes<R, T> {
     const WIDTH: usize = R;
     #[inline(always)]
     fn splat(x: T) -> Self {

@@ -13,7 +13,7 @@ use crate::kernels::pieces::Piece;
 use crate::numbers::lanes::unrolled;
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Block, LANES, add, for_each_block, read, write};
-use crate::tape::float::Float;
+use crate::numbers::storage::Storage;
 
 /// The reverse pass of a piece, [`ROWS`] rows at a time.
 #[inline(always)]
@@ -25,7 +25,7 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
     g: &[T],
 ) where
     F: RowFormula<V, B, I, O>,
-    T: Float,
+    T: Storage,
     S: Block,
 {
     let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
@@ -151,7 +151,7 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
     g: &[T],
 ) where
     F: RowFormula<V, B, I, O>,
-    T: Float,
+    T: Storage,
     S: Block,
 {
     let width = row[0].len();

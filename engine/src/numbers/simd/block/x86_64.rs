@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::{AHEAD, Add, Block, Div, Float, LANES, Mul, Sub};
-use crate::tape::float::{Floats, FloatsMut};
+use super::{AHEAD, Add, Block, Div, LANES, Mul, Storage, Sub};
+use crate::numbers::storage::{Floats, FloatsMut};
 
 /// Two registers of AVX2. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs where the
 /// processor has it.
@@ -218,7 +218,7 @@ impl Block for Avx2 {
         unsafe { Avx2(_mm256_set1_pd(x), _mm256_set1_pd(x)) }
     }
     #[inline(always)]
-    fn load<T: Float>(x: &[T; LANES]) -> Self {
+    fn load<T: Storage>(x: &[T; LANES]) -> Self {
         // SAFETY: only called where the processor has AVX2; eight elements are read from eight.
         unsafe {
             match T::erase(x) {
@@ -232,7 +232,7 @@ impl Block for Avx2 {
         }
     }
     #[inline(always)]
-    fn store<T: Float>(self, out: &mut [T; LANES]) {
+    fn store<T: Storage>(self, out: &mut [T; LANES]) {
         // SAFETY: only called where the processor has AVX2; eight elements are written to eight.
         unsafe {
             match T::erase_mut(out) {
@@ -248,7 +248,7 @@ impl Block for Avx2 {
         }
     }
     #[inline(always)]
-    fn load_part<T: Float>(x: &[T]) -> Self {
+    fn load_part<T: Storage>(x: &[T]) -> Self {
         let n = x.len().min(LANES);
         // SAFETY: only called where the processor has AVX2; what the masks leave out is not read.
         unsafe {
@@ -268,7 +268,7 @@ impl Block for Avx2 {
         }
     }
     #[inline(always)]
-    fn store_part<T: Float>(self, out: &mut [T]) {
+    fn store_part<T: Storage>(self, out: &mut [T]) {
         let n = out.len().min(LANES);
         // SAFETY: only called where the processor has AVX2; what the masks leave out is not written.
         unsafe {
@@ -312,7 +312,7 @@ impl Block for Avx512 {
         unsafe { Avx512(_mm512_set1_pd(x)) }
     }
     #[inline(always)]
-    fn load<T: Float>(x: &[T; LANES]) -> Self {
+    fn load<T: Storage>(x: &[T; LANES]) -> Self {
         // SAFETY: only called where the processor has AVX-512; eight elements are read from eight.
         unsafe {
             match T::erase(x) {
@@ -322,7 +322,7 @@ impl Block for Avx512 {
         }
     }
     #[inline(always)]
-    fn store<T: Float>(self, out: &mut [T; LANES]) {
+    fn store<T: Storage>(self, out: &mut [T; LANES]) {
         // SAFETY: only called where the processor has AVX-512; eight elements are written to eight.
         unsafe {
             match T::erase_mut(out) {
@@ -332,7 +332,7 @@ impl Block for Avx512 {
         }
     }
     #[inline(always)]
-    fn load_part<T: Float>(x: &[T]) -> Self {
+    fn load_part<T: Storage>(x: &[T]) -> Self {
         let n = x.len().min(LANES);
         // SAFETY: only called where the processor has AVX-512; what the masks leave out is not read.
         unsafe {
@@ -343,7 +343,7 @@ impl Block for Avx512 {
         }
     }
     #[inline(always)]
-    fn store_part<T: Float>(self, out: &mut [T]) {
+    fn store_part<T: Storage>(self, out: &mut [T]) {
         let n = out.len().min(LANES);
         // SAFETY: only called where the processor has AVX-512; what the masks leave out is not written.
         unsafe {

@@ -17,10 +17,13 @@ use crate::kernels::operands::{Operands, row_shape};
 use crate::numbers::dual::Dual;
 use crate::numbers::scalar::Scalar;
 use crate::tape::float::Float;
-use crate::tape::operation::{Operation, Outcome, View, shapes};
+use crate::tape::operation::Operation;
 use crate::tape::var::Var;
 use crate::tensor::Tensor;
 use crate::tensor::shape::Shape;
+use crate::tensor::view::Outcome;
+use crate::tensor::view::View;
+use crate::tensor::view::shapes;
 
 /// Records the derivative of a row formula.
 #[track_caller]

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::form::{Array, Forward, Reverse, form};
-use super::{Memory, Queue, index, random};
 use crate::kernels::index::{Gather, SparseRows, UNTOUCHED};
 use crate::numbers::rng::Rng;
+use crate::opencl::{Array, Forward, Memory, OnDevice, Queue, Reverse, index, random};
 use crate::tape::arena::{Arena, Cotangent, Op, check_gradients};
 use crate::tape::float::Float;
 use crate::tensor::pool::Buffer;
@@ -173,4 +172,30 @@ impl<T: Float> Arena<T> {
         self.index_buffers.push(slots);
         self.cotangents[id as usize] = Some(Cotangent::Rows(sparse));
     }
+}
+
+/// The device form of an operation. Every kernel has one. Operations of users and row functions have
+/// none and are computed on the host.
+fn form<T: Float>(op: &Op<T>) -> Option<&dyn OnDevice<T>> {
+    Some(match op {
+        Op::Leaf | Op::Constant(_) | Op::Reshape(_) => unreachable!("nothing is computed"),
+        Op::Static(operation) => return operation.on_device(),
+        Op::Shared(operation) => return operation.on_device(),
+        Op::Reduce(operation) => operation,
+        Op::Softmax(operation) => operation,
+        Op::LayerNorm(operation) => operation,
+        Op::Matmul(operation) => operation,
+        Op::Attend(operation) => operation,
+        Op::SparseMatmul(operation) => operation,
+        Op::SegmentSoftmax(operation) => operation,
+        Op::SparsePairs(operation) => operation,
+        Op::Conv2d(operation) => operation,
+        Op::Pool2d(operation) => operation,
+        Op::Gather(operation) => operation,
+        Op::ScatterAdd(operation) => operation,
+        Op::TakeAlong(operation) => operation,
+        Op::Slice(operation) => operation,
+        Op::Concat(operation) => operation,
+        Op::Permute(operation) => operation,
+    })
 }

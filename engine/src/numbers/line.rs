@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::numbers::lanes::Lanes;
 use crate::numbers::lanes::array;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
-use crate::tape::float::Float;
+use crate::numbers::storage::Storage;
 
 /// Elements whose sums are combined in order.
 pub(crate) const BLOCK: usize = 4096;
@@ -17,7 +17,7 @@ pub(crate) const SETS: usize = 4;
 
 /// Some consecutive elements; `pad` beyond the end.
 #[inline(always)]
-pub(crate) fn load<T: Float>(x: &[T], pad: f64) -> Lanes<LANES, T> {
+pub(crate) fn load<T: Storage>(x: &[T], pad: f64) -> Lanes<LANES, T> {
     Lanes::load(x, pad)
 }
 
@@ -31,7 +31,10 @@ pub(crate) fn pairwise(lanes: Lanes<LANES>) -> f64 {
 /// `Σ f(x₁, x₂, …)` over lines of one length, in a fixed order. `f` is given up to eight neighbours of
 /// each line and makes a block of them, with zeros beyond the end.
 #[inline(always)]
-pub(crate) fn line_sum<T: Float, S: Block, const K: usize>(x: [&[T]; K], f: impl Fn([&[T]; K]) -> S) -> f64 {
+pub(crate) fn line_sum<T: Storage, S: Block, const K: usize>(
+    x: [&[T]; K],
+    f: impl Fn([&[T]; K]) -> S,
+) -> f64 {
     let width = x[0].len();
     debug_assert!(x.iter().all(|x| x.len() == width), "lines of one length");
     let zero = S::splat(0.0);
@@ -75,7 +78,7 @@ fn part<'a, T, const K: usize>(x: &[&'a [T]; K], range: Range<usize>) -> [&'a [T
 
 /// The sum.
 #[inline(always)]
-pub(crate) fn line_total<T: Float, S: Block>(x: &[T]) -> f64 {
+pub(crate) fn line_total<T: Storage, S: Block>(x: &[T]) -> f64 {
     line_sum(
         [x],
         #[inline(always)]
@@ -85,7 +88,7 @@ pub(crate) fn line_total<T: Float, S: Block>(x: &[T]) -> f64 {
 
 /// The sum of squares.
 #[inline(always)]
-pub(crate) fn line_square<T: Float, S: Block>(x: &[T]) -> f64 {
+pub(crate) fn line_square<T: Storage, S: Block>(x: &[T]) -> f64 {
     line_sum(
         [x],
         #[inline(always)]
@@ -98,7 +101,7 @@ pub(crate) fn line_square<T: Float, S: Block>(x: &[T]) -> f64 {
 
 /// `Σ x y`, of products rounded to the element type.
 #[inline(always)]
-pub(crate) fn line_dot<T: Float, S: Block>(x: &[T], y: &[T]) -> f64 {
+pub(crate) fn line_dot<T: Storage, S: Block>(x: &[T], y: &[T]) -> f64 {
     line_sum(
         [x, y],
         #[inline(always)]
@@ -107,7 +110,7 @@ pub(crate) fn line_dot<T: Float, S: Block>(x: &[T], y: &[T]) -> f64 {
 }
 
 /// [`line_dot`], compiled for the instruction set in use.
-pub(crate) fn dot<T: Float>(x: &[T], y: &[T]) -> f64 {
+pub(crate) fn dot<T: Storage>(x: &[T], y: &[T]) -> f64 {
     dispatch_wide(
         (x, y),
         #[inline(always)]
@@ -124,7 +127,7 @@ pub(crate) const WIDE: usize = 16;
 
 /// The largest element; NaN if there is one, −∞ if there is none.
 #[inline(always)]
-pub(crate) fn line_max<T: Float>(x: &[T]) -> T {
+pub(crate) fn line_max<T: Storage>(x: &[T]) -> T {
     let lowest = T::nearest(f64::NEG_INFINITY);
     let [mut a, mut b] = [Lanes::<WIDE, T>::splat(lowest); 2];
     // A comparison loses a NaN; a sum keeps it.
@@ -152,20 +155,20 @@ pub(crate) fn line_max<T: Float>(x: &[T]) -> T {
 
 /// The larger of two, lane by lane; the second where one is NaN.
 #[inline(always)]
-fn above<const R: usize, T: Float>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lanes<R, T> {
+fn above<const R: usize, T: Storage>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lanes<R, T> {
     Lanes::from(array(T::zero(), |l| if a.get(l) > b.get(l) { a.get(l) } else { b.get(l) }))
 }
 
 /// NaN if there is one, else the largest element.
 #[cold]
 #[inline(never)]
-fn with_nan<T: Float>(x: &[T], max: T) -> T {
+fn with_nan<T: Storage>(x: &[T], max: T) -> T {
     x.iter().copied().find(|x| x.is_nan()).unwrap_or(max)
 }
 
 /// The larger of two, lane by lane; NaN if one is.
 #[inline(always)]
-pub(crate) fn larger<const R: usize, T: Float>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lanes<R, T> {
+pub(crate) fn larger<const R: usize, T: Storage>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lanes<R, T> {
     Lanes::from(array(T::zero(), |l| {
         let (a, b) = (a.get(l), b.get(l));
         if b > a || b.is_nan() { b } else { a }
@@ -174,7 +177,7 @@ pub(crate) fn larger<const R: usize, T: Float>(a: Lanes<R, T>, b: Lanes<R, T>) -
 
 /// `y ← f(y)`, `R` elements side by side.
 #[inline(always)]
-pub(crate) fn line_map<T: Float, const R: usize>(y: &mut [T], f: impl Fn(Lanes<R, T>) -> Lanes<R, T>) {
+pub(crate) fn line_map<T: Storage, const R: usize>(y: &mut [T], f: impl Fn(Lanes<R, T>) -> Lanes<R, T>) {
     for y in y.chunks_mut(R) {
         f(Lanes::load(y, 0.0)).store(y);
     }
@@ -182,7 +185,7 @@ pub(crate) fn line_map<T: Float, const R: usize>(y: &mut [T], f: impl Fn(Lanes<R
 
 /// `y ← f(x₁, x₂, …)`, `R` elements side by side.
 #[inline(always)]
-pub(crate) fn line_of<T: Float, const R: usize, const K: usize>(
+pub(crate) fn line_of<T: Storage, const R: usize, const K: usize>(
     y: &mut [T],
     x: [&[T]; K],
     f: impl Fn([Lanes<R, T>; K]) -> Lanes<R, T>,
@@ -200,7 +203,7 @@ pub(crate) fn line_of<T: Float, const R: usize, const K: usize>(
 
 /// `y ← y + x`.
 #[inline(always)]
-pub(crate) fn line_add<T: Float>(y: &mut [T], x: &[T]) {
+pub(crate) fn line_add<T: Storage>(y: &mut [T], x: &[T]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y = *y + *x;
     }
@@ -208,7 +211,7 @@ pub(crate) fn line_add<T: Float>(y: &mut [T], x: &[T]) {
 
 /// `y ← f(y, x)`, `R` elements side by side.
 #[inline(always)]
-pub(crate) fn line_zip<T: Float, const R: usize>(
+pub(crate) fn line_zip<T: Storage, const R: usize>(
     y: &mut [T],
     x: &[T],
     f: impl Fn(Lanes<R, T>, Lanes<R, T>) -> Lanes<R, T>,

@@ -7,10 +7,13 @@ use crate::kernels::map::common;
 use crate::numbers::scalar::Scalar;
 use crate::tape::Tape;
 use crate::tape::float::Float;
-use crate::tape::operation::{Operation, Outcome, View, shapes};
+use crate::tape::operation::Operation;
 use crate::tape::var::Var;
 use crate::tensor::shape::Broadcast;
 use crate::tensor::shape::Shape;
+use crate::tensor::view::Outcome;
+use crate::tensor::view::View;
+use crate::tensor::view::shapes;
 
 /// A function of elements: like a [`MapFormula`](crate::MapFormula), but its constants belong to the
 /// value and not to the type, so a rate that changes with every step needs no new kernel.
