@@ -2,7 +2,9 @@
 //! not part of that interface and changes without notice.
 
 use crate::numbers::trace::Expression;
-pub use crate::opencl::{Key, Launch, Memory, Program, Queue, complaints, names_double};
+pub use crate::tensor::device::memory::Memory;
+pub use crate::tensor::device::program::{Key, Program, complaints, names_double};
+pub use crate::tensor::device::queue::{Launch, Queue};
 
 /// A number as the sum of the nearest `f32` and another one.
 pub fn parts(x: f64) -> [f32; 2] {

@@ -2,8 +2,7 @@
 
 use crate::numbers::storage::Storage;
 use crate::tape::float::Float;
-use crate::tensor::shape;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{self, Shape};
 
 /// Checks that a tensor of this shape is possible, and that its elements, of `width` bytes each, are
 /// exactly `found` bytes.

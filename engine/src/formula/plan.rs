@@ -20,10 +20,13 @@ pub(crate) const ROWS: usize = 4;
 
 /// A formula has at most this many vectors.
 pub(crate) const VECTORS: usize = 4;
+
 /// A formula has at most this many basis vectors.
 pub(crate) const BASIS: usize = 8;
+
 /// A formula has at most this many invariants.
 pub(crate) const INVARIANTS: usize = 12;
+
 /// Pairs of basis vectors.
 const PAIRS: usize = BASIS * (BASIS + 1) / 2;
 

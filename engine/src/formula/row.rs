@@ -75,23 +75,31 @@ pub enum Metric {
 ///
 /// ```
 /// use cotangent_engine::{Invariant, Row, RowFormula, Rows, Scalar, Vector};
+
 ///
 /// /// The reflection of y in the hyperplane orthogonal to x: y − 2⟨x, y⟩/⟨x, x⟩ x.
 /// #[derive(Clone, Copy)]
 /// struct Reflect;
+
 ///
 /// impl RowFormula<2, 2, 2, 2> for Reflect {
 ///     const NAME: &'static str = "reflect";
+
 ///     const VECTOR: bool = true;
+
 ///     const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Input(1)];
+
 ///     const INVARIANTS: [Invariant; 2] = [Invariant::Dot(0, 0), Invariant::Dot(0, 1)];
+
 ///     fn eval<S: Scalar>([xx, xy]: [S; 2]) -> [S; 2] {
 ///         [S::constant(-2.0) * xy / xx, S::one()]
 ///     }
 /// }
 ///
 /// let y = Row::vector(Reflect, [&Row::from([1.0, 0.0]), &Row::from([3.0, 4.0])], []);
+
 /// assert_eq!(y[..], [-3.0, 4.0]);
+
 /// ```
 pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: usize>:
     Copy + Send + Sync + 'static
@@ -131,4 +139,5 @@ macro_rules! has_invariant {
         }
     };
 }
+
 pub(crate) use has_invariant;

@@ -6,6 +6,11 @@
 //! algorithm 1). The forward pass keeps one number per row, the logarithm of its softmax's denominator;
 //! the reverse pass computes the scores again from it. Memory is linear in n. Any [`PairFormula`] can be
 //! the score.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
 use crate::kernels::gemm::{Matrix, serial};
 use crate::kernels::pair::{
     Gradients, PairKernel, Part, Sizes, gradient, pairings, pairings_gradient, pieces, sizes, tiles,
@@ -17,11 +22,8 @@ use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::Shape;
-use crate::tensor::view::Outcome;
-use crate::tensor::view::View;
-use crate::tensor::view::shapes;
-use smallvec::SmallVec;
-use std::ops::Range;
+use crate::tensor::view::{Outcome, View, shapes};
+
 /// How attention turns scores into weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weights {
@@ -30,21 +32,25 @@ pub enum Weights {
     /// The logistic function of each score by itself. Gulcehre et al. 2019, section 4.2.
     Sigmoid,
 }
+
 /// Inputs: queries, keys, values, numbers of the queries, numbers of the keys, parameters of the score.
 pub(crate) struct Attend<T: Storage> {
     pub(crate) score: &'static dyn PairKernel<T>,
     pub(crate) weights: Weights,
     pub(crate) causal: bool,
 }
+
 /// How many of m keys query `i` of n attends to if attention is causal: those up to i + m − n.
 pub(crate) fn causal_reach(i: usize, n: usize, m: usize) -> usize {
     (i + 1 + m).saturating_sub(n).min(m)
 }
+
 /// The score's inputs, and the values.
 pub(crate) fn split<S>(inputs: &[S]) -> (&[S], &S) {
     let (values, scored) = inputs.split_last().expect("queries, keys, values");
     (scored, values)
 }
+
 impl<T: Storage> Attend<T> {
     pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<(Sizes, usize, Shape), String> {
         let (scored, values) = split(inputs);
@@ -92,10 +98,12 @@ impl<T: Storage> Attend<T> {
         }
     }
 }
+
 /// Queries and keys of a tile: 256 KiB of scores in f32. With fewer rows the products would spend more
 /// on packing than on arithmetic.
 const QUERIES: usize = 256;
 const KEYS: usize = 256;
+
 /// The estimated time of a query in nanoseconds, for rows and values of `elements` elements together.
 fn cost(s: Sizes, elements: usize) -> usize {
     1 + s.m * elements / 50
@@ -258,6 +266,7 @@ impl<T: Storage> Attend<T> {
         });
     }
 }
+
 /// Weights of scores that come tile by tile, and their product with the values so far.
 struct Running<'a, T> {
     weights: Weights,
@@ -268,6 +277,7 @@ struct Running<'a, T> {
     out: &'a mut [T],
     width: usize,
 }
+
 impl<T: Storage> Running<'_, T> {
     /// Turns the scores of a tile into weights, `R` side by side, and rescales what was summed before to
     /// match.
@@ -309,6 +319,7 @@ impl<T: Storage> Running<'_, T> {
         }
     }
 }
+
 #[inline(always)]
 fn scale<T: Storage>(row: &mut [T], factor: T) {
     let factor = Lanes::<LANES, T>::splat(factor);
@@ -318,6 +329,7 @@ fn scale<T: Storage>(row: &mut [T], factor: T) {
         |x| x * factor,
     );
 }
+
 /// Turns weighted sums into weighted means, and finds the logarithms of the denominators.
 #[inline(always)]
 fn finish<T: Storage>(largest: &[T], sums: &[T], out: &mut [T], width: usize, logs: &mut [T]) {
@@ -332,6 +344,7 @@ fn finish<T: Storage>(largest: &[T], sums: &[T], out: &mut [T], width: usize, lo
         scale(out, T::nearest(1.0 / sum));
     }
 }
+
 /// A row of a tile in the reverse pass.
 struct Again<'a, T> {
     weights: Weights,
@@ -343,6 +356,7 @@ struct Again<'a, T> {
     /// The gradient u of p, which becomes that of the scores.
     u: &'a mut [T],
 }
+
 impl<T: Storage> Again<'_, T> {
     /// The weights again, and the gradient of the scores, `R` side by side: `p ∘ (u − ⟨g, out⟩)` for a
     /// softmax, `p ∘ (1 − p) ∘ u` for the logistic function.

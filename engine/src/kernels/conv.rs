@@ -1,11 +1,11 @@
 //! The `conv` kernel: 2-D convolution, by im2col and a matrix product for each image.
+
 use crate::kernels::gemm::{Matrix, gemm, serial};
 use crate::numbers::parallel;
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Shape;
-use crate::tensor::shape::product;
-use crate::tensor::view::Outcome;
-use crate::tensor::view::View;
+use crate::tensor::shape::{Shape, product};
+use crate::tensor::view::{Outcome, View};
+
 /// A window that slides over images: its size, the step between its places, and the zeros around the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
@@ -13,6 +13,7 @@ pub(crate) struct Window {
     pub(crate) stride: usize,
     pub(crate) padding: usize,
 }
+
 impl Window {
     /// Extents of the result for an image of the given extents.
     pub(crate) fn places(self, image: [usize; 2]) -> Result<[usize; 2], String> {
@@ -37,12 +38,14 @@ impl Window {
         (p * self.stride + k).checked_sub(self.padding).filter(|&x| x < extent)
     }
 }
+
 /// Inputs: images and filters.
 #[derive(Clone, Copy)]
 pub(crate) struct Conv2d {
     pub(crate) stride: usize,
     pub(crate) padding: usize,
 }
+
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     pub(crate) batch: usize,
@@ -52,6 +55,7 @@ pub(crate) struct Sizes {
     pub(crate) window: Window,
     pub(crate) places: [usize; 2],
 }
+
 impl Sizes {
     pub(crate) fn image_len(&self) -> usize {
         self.channels * self.image[0] * self.image[1]
@@ -93,6 +97,7 @@ impl Sizes {
         self.for_each(|row, place, at| columns[row * n + place] = at.map_or(T::zero(), |at| image[at]));
     }
 }
+
 impl Conv2d {
     pub(crate) fn sizes(self, inputs: &[&Shape]) -> Result<(Sizes, Shape), String> {
         let (images, filters) = (inputs[0], inputs[1]);

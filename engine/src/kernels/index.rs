@@ -2,32 +2,24 @@
 //!
 //! Gather, scatter-add, take-along, slice, concat, permute, reshape. All are linear, so forward mode is
 //! the same operation on the tangents.
+
+use smallvec::SmallVec;
+
 use crate::kernels::reduce::Axis;
 use crate::numbers::line::line_add;
 use crate::numbers::parallel;
 use crate::numbers::storage::Storage;
 use crate::tensor::pool::Buffer;
-use crate::tensor::shape::Shape;
-use crate::tensor::view::Outcome;
-use crate::tensor::view::View;
-use smallvec::SmallVec;
-/// The numbers of `n` rows, `0..n`.
-///
-/// # Panics
-/// If there are 2³² or more: the numbers of rows are `u32`.
-#[track_caller]
-pub fn row_numbers(n: usize) -> std::ops::Range<u32> {
-    match u32::try_from(n) {
-        Ok(n) => 0..n,
-        Err(_) => panic!("{n} rows: their numbers are u32"),
-    }
-}
+use crate::tensor::shape::{Shape, row_numbers};
+use crate::tensor::view::{Outcome, View};
+
 fn check_rows(rows: &[u32], n: usize) -> Result<(), String> {
     match rows.iter().find(|&&row| row as usize >= n) {
         Some(row) => Err(format!("row {row} of a table of {n} rows")),
         None => Ok(()),
     }
 }
+
 /// Entries of a table and their width.
 fn table(shape: &Shape) -> Result<(usize, usize), String> {
     match shape.axes() {
@@ -35,6 +27,7 @@ fn table(shape: &Shape) -> Result<(usize, usize), String> {
         [n, rest @ ..] => Ok((*n, rest.iter().product())),
     }
 }
+
 pub(crate) struct Gather {
     pub(crate) rows: Vec<u32>,
 }
@@ -66,6 +59,7 @@ impl Gather {
         unreachable!("the tape sums the gradient into the table's own, row-sparse where it can be")
     }
 }
+
 pub(crate) struct ScatterAdd {
     pub(crate) rows: Vec<u32>,
     pub(crate) n: usize,
@@ -100,9 +94,11 @@ impl ScatterAdd {
         }
     }
 }
+
 pub(crate) struct TakeAlong {
     pub(crate) columns: Vec<u32>,
 }
+
 impl TakeAlong {
     /// Width of the rows, and how many elements of each are taken.
     pub(crate) fn widths(&self, shape: &Shape) -> (usize, usize) {
@@ -152,6 +148,7 @@ impl TakeAlong {
         }
     }
 }
+
 pub(crate) struct Slice {
     pub(crate) axis: isize,
     pub(crate) range: std::ops::Range<usize>,
@@ -192,6 +189,7 @@ impl Slice {
         }
     }
 }
+
 pub(crate) struct Concat {
     pub(crate) axis: isize,
 }
@@ -228,6 +226,7 @@ impl Concat {
         });
     }
 }
+
 impl Concat {
     /// Calls `part(input, its elements, their place in the whole)` for each contiguous piece.
     fn for_each_part<T>(
@@ -246,9 +245,11 @@ impl Concat {
         }
     }
 }
+
 pub(crate) struct Permute {
     pub(crate) axes: SmallVec<[usize; 4]>,
 }
+
 impl Permute {
     /// The order that undoes this one.
     pub(crate) fn inverse(&self) -> SmallVec<[usize; 4]> {
@@ -287,6 +288,7 @@ impl Permute {
         permute(g, &shape, &self.inverse(), dx);
     }
 }
+
 /// Writes `x` of a shape with its axes in another order.
 fn permute<T: Storage>(x: &[T], shape: &[usize], axes: &[usize], out: &mut [T]) {
     let mut strides: SmallVec<[usize; 4]> = SmallVec::from_elem(1, shape.len());
@@ -322,6 +324,7 @@ fn permute<T: Storage>(x: &[T], shape: &[usize], axes: &[usize], out: &mut [T]) 
         }
     });
 }
+
 pub(crate) struct Reshape {
     pub(crate) shape: Shape,
 }
@@ -349,6 +352,7 @@ impl Reshape {
         unreachable!("the gradient is moved")
     }
 }
+
 /// `table[rows[i]] += g[i]`, in the order of `i`.
 pub(crate) fn scatter_add<T: Storage>(g: &[T], rows: &[u32], width: usize, table: &mut [T]) {
     for (&row, g) in rows.iter().zip(g.chunks_exact(width.max(1))) {
@@ -356,10 +360,12 @@ pub(crate) fn scatter_add<T: Storage>(g: &[T], rows: &[u32], width: usize, table
         line_add(&mut table[start..start + width], g);
     }
 }
+
 /// `sum += g`.
 pub(crate) fn add<T: Storage>(sum: &mut [T], g: &[T]) {
     parallel::for_each_part(sum, 1, 16, 1, |range, sum| line_add(sum, &g[range]));
 }
+
 /// The gradient of a table of which only some rows were read: each touched row once, in the order of
 /// first touch, with the contributions of all its readings summed.
 #[derive(Debug)]
@@ -372,7 +378,9 @@ pub(crate) struct SparseRows<T> {
     /// For each row of the table, its position in `rows`, or `UNTOUCHED`.
     pub(crate) slots: Vec<u32>,
 }
+
 pub(crate) const UNTOUCHED: u32 = u32::MAX;
+
 impl<T: Storage> SparseRows<T> {
     /// The position of the next row to be touched.
     pub(crate) fn next(&self) -> u32 {

@@ -1,6 +1,7 @@
 //! Layer normalisation (Ba, Kiros, Hinton 2016): rows of mean 0 and variance 1, then a gain and a bias.
 //!
 //! Sums are taken in `f64`; the variance from differences, in a second pass.
+
 use crate::kernels::pieces::{Piece, for_each_piece};
 use crate::numbers::line::{line_sum, line_total, pairwise};
 use crate::numbers::parallel;
@@ -8,10 +9,9 @@ use crate::numbers::simd::{
     Avx2, Avx512, Block, LANES, Portable, dispatch_wide, for_each_block, read, write,
 };
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Broadcast;
-use crate::tensor::shape::Shape;
-use crate::tensor::view::Outcome;
-use crate::tensor::view::View;
+use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::view::{Outcome, View};
+
 /// Inputs: rows, gain, bias.
 pub(crate) struct LayerNorm {
     /// What is added to the variance.
@@ -77,6 +77,7 @@ impl LayerNorm {
         });
     }
 }
+
 /// A mean to be subtracted from the blocks of a row: in every lane, and for the last block in the lanes
 /// that it fills.
 #[inline(always)]
@@ -85,15 +86,18 @@ fn in_lanes<S: Block>(mean: f64, width: usize) -> [S; 2] {
     last[..width % LANES].fill(mean);
     [S::splat(mean), S::load(&last)]
 }
+
 /// 1/√(variance + epsilon), given the sum of squares about the mean.
 #[inline(always)]
 fn inverse_deviation(squares: f64, width: usize, epsilon: f64) -> f64 {
     (squares / width as f64 + epsilon).sqrt().recip()
 }
+
 /// A row's elements in `f64`, in whole blocks.
 fn widen<T: Storage>(row: &[T], to: &mut [[f64; LANES]]) {
     to.as_flattened_mut().iter_mut().zip(row).for_each(|(to, x)| *to = x.to_f64());
 }
+
 /// `wide`: room for two rows in whole blocks.
 #[inline(always)]
 fn normalise<T: Storage, S: Block>(
@@ -132,6 +136,7 @@ fn normalise<T: Storage, S: Block>(
         );
     }
 }
+
 /// With `d` the row about its mean, `u = scale d` and `h = g · gain`:
 /// `dx = scale (h − mean(h) − u mean(u h))`, the gain receives `g u` and the bias `g`. `wide`: room for
 /// two rows in whole blocks, zeros.

@@ -1,16 +1,18 @@
 //! The `matmul` kernel: products of matrices, batched, with transposes.
+
 use crate::kernels::gemm::{Matrix, gemm, serial};
 use crate::numbers::parallel;
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::Shape;
-use crate::tensor::view::Outcome;
-use crate::tensor::view::View;
+use crate::tensor::view::{Outcome, View};
+
 /// A product; either factor may be stored transposed.
 #[derive(Clone, Copy)]
 pub(crate) struct Matmul {
     pub(crate) transpose_a: bool,
     pub(crate) transpose_b: bool,
 }
+
 /// The sizes of a batched product.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
@@ -23,6 +25,7 @@ pub(crate) struct Sizes {
     /// Whether one `B` does.
     pub(crate) one_b: bool,
 }
+
 impl Sizes {
     /// Multiplications of one product.
     fn work(self) -> usize {
@@ -39,6 +42,7 @@ impl Sizes {
         if self.one_b { 0 } else { self.k * self.n }
     }
 }
+
 impl Matmul {
     pub(crate) fn sizes(self, a: &Shape, b: &Shape) -> Result<(Sizes, Shape), String> {
         let error = || {
@@ -84,6 +88,7 @@ impl Matmul {
         Matrix::stored(&b[i * s.stride_b()..], rows, columns, self.transpose_b)
     }
 }
+
 /// Runs the products of a batch: in parallel over the batch if there is one, else within the product.
 /// `product(i, parallel)` writes part `i` of `out`.
 fn batched<T: Storage>(

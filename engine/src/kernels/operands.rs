@@ -3,12 +3,9 @@
 use smallvec::SmallVec;
 
 use crate::numbers::parallel::split_front;
-use crate::numbers::storage::Storage;
-use crate::numbers::storage::{Floats, FloatsMut};
-use crate::tensor::shape::Broadcast;
-use crate::tensor::shape::Shape;
-use crate::tensor::view::View;
-use crate::tensor::view::shapes;
+use crate::numbers::storage::{Floats, FloatsMut, Storage};
+use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::view::{View, shapes};
 
 /// Parameters of one row: formulas have at most this many.
 pub(crate) const PARAMS: usize = 4;

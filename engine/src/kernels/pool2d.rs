@@ -1,20 +1,23 @@
 //! 2-D pooling: the largest or the mean element under a window.
+
 use crate::kernels::conv::Window;
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::Shape;
-use crate::tensor::view::Outcome;
-use crate::tensor::view::View;
+use crate::tensor::view::{Outcome, View};
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pooling {
     Max,
     Mean,
 }
+
 /// Pooling of the last two axes.
 #[derive(Clone, Copy)]
 pub(crate) struct Pool2d {
     pub(crate) pooling: Pooling,
     pub(crate) window: Window,
 }
+
 impl Pool2d {
     pub(crate) fn places(self, shape: &Shape) -> Result<([usize; 2], [usize; 2]), String> {
         let &[.., h, w] = shape.axes() else {
@@ -36,6 +39,7 @@ impl Pool2d {
         })
     }
 }
+
 /// The position of the largest; NaN is larger than all.
 fn largest<T: Storage>(x: &[T], under: impl Iterator<Item = usize>) -> usize {
     let larger = |a: usize, b: usize| if x[b] > x[a] || (x[b].is_nan() && !x[a].is_nan()) { b } else { a };

@@ -3,6 +3,9 @@
 //! Accumulated in `f64` in a fixed order: four sets of eight lanes along the last axis, in blocks
 //! combined in order; along another axis the lanes are neighbouring lines. The bits do not depend on the
 //! number of threads.
+
+use smallvec::SmallVec;
+
 use crate::numbers::lanes::Lanes;
 use crate::numbers::line::{BLOCK, larger, line_max, line_square, line_sum, line_total, load};
 use crate::numbers::parallel::{self, PIECES};
@@ -10,9 +13,8 @@ use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::Shape;
-use crate::tensor::view::Outcome;
-use crate::tensor::view::View;
-use smallvec::SmallVec;
+use crate::tensor::view::{Outcome, View};
+
 /// What a reduction computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reduction {
@@ -22,6 +24,7 @@ pub(crate) enum Reduction {
     LogSumExp,
     Norm,
 }
+
 /// A tensor seen as `[outer, n, inner]`, worked on along the middle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
@@ -29,6 +32,7 @@ pub(crate) struct Axis {
     pub(crate) n: usize,
     pub(crate) inner: usize,
 }
+
 impl Axis {
     /// An axis of a shape and its index; a negative one counts from the last.
     pub(crate) fn of(shape: &[usize], axis: isize) -> Result<(usize, Axis), String> {
@@ -41,11 +45,13 @@ impl Axis {
         Ok((i, Axis { outer, n: shape[i], inner }))
     }
 }
+
 /// A reduction along an axis, which disappears, or of everything if there is none.
 pub(crate) struct Reduce {
     pub(crate) reduction: Reduction,
     pub(crate) axis: Option<isize>,
 }
+
 impl Reduction {
     /// One contiguous line.
     #[inline(always)]
@@ -152,6 +158,7 @@ impl Reduction {
         }
     }
 }
+
 impl Reduce {
     pub(crate) fn view(&self, shape: &Shape) -> Result<Axis, String> {
         match self.axis {
@@ -160,6 +167,7 @@ impl Reduce {
         }
     }
 }
+
 /// A line this long is split over threads.
 pub(crate) const LONG: usize = 16 * BLOCK;
 
@@ -255,6 +263,7 @@ impl Reduce {
         });
     }
 }
+
 /// The whole gradient of a line goes to its first maximum; that of a line with NaN in it is NaN.
 fn max_gradient<T: Storage>(Axis { outer, n, inner }: Axis, x: &[T], y: &[T], g: &[T], dx: &mut [T]) {
     dx.fill(T::zero());

@@ -1,6 +1,7 @@
 //! Softmax and its logarithm.
 //!
 //! Along the last axis; another axis is permuted there and back. Sums are taken in `f64`.
+
 use crate::kernels::pieces::for_each_piece;
 use crate::numbers::lanes::Lanes;
 use crate::numbers::line::{WIDE, line_dot, line_map, line_max, line_of, line_total};
@@ -8,10 +9,9 @@ use crate::numbers::parallel;
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Broadcast;
-use crate::tensor::shape::Shape;
-use crate::tensor::view::Outcome;
-use crate::tensor::view::View;
+use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::view::{Outcome, View};
+
 /// Softmax, or its logarithm, of each row.
 pub(crate) struct Softmax {
     pub(crate) logarithm: bool,
@@ -63,6 +63,7 @@ impl Softmax {
         });
     }
 }
+
 impl Softmax {
     /// `R` elements side by side.
     #[inline(always)]

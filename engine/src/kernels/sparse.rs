@@ -1,6 +1,11 @@
 //! The `sparse` kernel: products with sparse matrices, scores at the places of their elements, and
 //! softmax of their rows. Attention over the edges of a graph consists of these three. Memory is linear
 //! in the number of elements.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
 use crate::formula::pair::Pairing;
 use crate::kernels::pair::{PairKernel, Tile, TileGradients, gradient};
 use crate::numbers::line::{line_dot, line_map, line_sum, load};
@@ -10,11 +15,8 @@ use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispa
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::Shape;
 use crate::tensor::sparsity::{Lists, Sparsity};
-use crate::tensor::view::Outcome;
-use crate::tensor::view::View;
-use crate::tensor::view::shapes;
-use smallvec::SmallVec;
-use std::sync::Arc;
+use crate::tensor::view::{Outcome, View, shapes};
+
 /// The rows that are summed, weighted by the elements.
 pub(crate) enum Terms<'a, T> {
     /// Rows, by the element's other number.
@@ -24,6 +26,7 @@ pub(crate) enum Terms<'a, T> {
     /// Ones: the weights are summed.
     Ones,
 }
+
 /// `out[i] = Σ w[e] x[j]` over the elements of a list, for `heads` rows of `width` elements each.
 fn products<T: Storage>(
     lists: &Lists,
@@ -69,6 +72,7 @@ fn products<T: Storage>(
         );
     });
 }
+
 /// For each element and each head, the pairing of the element's rows.
 fn sampled<T: Storage>(
     sparsity: &Sparsity,
@@ -90,6 +94,7 @@ fn sampled<T: Storage>(
         );
     });
 }
+
 #[inline(always)]
 fn sample<T: Storage, S: Block>(
     pairs: &[(u32, u32)],
@@ -116,6 +121,7 @@ fn sample<T: Storage, S: Block>(
         }
     }
 }
+
 /// Heads and width of the rows `[n, d]` or `[n, heads, d]` that belong to elements `[elements]` or
 /// `[elements, heads]`.
 fn rows_of(shape: &Shape, n: usize) -> Result<[usize; 2], String> {
@@ -125,10 +131,12 @@ fn rows_of(shape: &Shape, n: usize) -> Result<[usize; 2], String> {
         _ => Err(format!("rows [{n}, d] or [{n}, heads, d] are needed, not {shape}")),
     }
 }
+
 /// One sparse matrix, or one for each head, times a dense one.
 pub(crate) struct SparseMatmul {
     pub(crate) sparsity: Arc<Sparsity>,
 }
+
 impl SparseMatmul {
     /// Heads, width, and the shape of the result.
     pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<([usize; 2], Shape), String> {
@@ -169,10 +177,12 @@ impl SparseMatmul {
         }
     }
 }
+
 /// Softmax of the rows of sparse matrices.
 pub(crate) struct SegmentSoftmax {
     pub(crate) sparsity: Arc<Sparsity>,
 }
+
 impl SegmentSoftmax {
     /// The number of matrices with elements at the same places.
     pub(crate) fn heads(shape: &Shape) -> usize {
@@ -284,11 +294,13 @@ impl SegmentSoftmax {
         });
     }
 }
+
 /// Scores of a pair formula at the elements of a sparse matrix.
 pub(crate) struct SparsePairs<T: Storage> {
     pub(crate) score: &'static dyn PairKernel<T>,
     pub(crate) sparsity: Arc<Sparsity>,
 }
+
 impl<T: Storage> SparsePairs<T> {
     /// Heads, width, and the shape of the result.
     pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<([usize; 2], Shape), String> {

@@ -8,8 +8,7 @@
 
 use crate::formula::row::{Metric, Vector};
 use crate::kernels::gram::basis::{flip, lower, unit};
-use crate::numbers::lanes::LaneMask;
-use crate::numbers::lanes::Lanes;
+use crate::numbers::lanes::{LaneMask, Lanes};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::Block;
 

@@ -15,8 +15,11 @@ use crate::numbers::storage::Storage;
 ///
 /// ```
 /// use cotangent_engine::{Lanes, Scalar};
+
 /// let x = Lanes::from([1.0, 4.0, 9.0]);
+
 /// assert_eq!((x.sqrt() + x).to_array(), [2.0, 6.0, 12.0]);
+
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lanes<const R: usize, E = f64>([E; R]);
@@ -192,6 +195,7 @@ macro_rules! operator {
         }
     };
 }
+
 operator!(Add add);
 operator!(Sub sub);
 operator!(Mul mul);
@@ -271,6 +275,7 @@ out_of_line! {
         sin_cos sinh_cosh tanh_with_slope gelu_with_slope
     )
 }
+
 out_of_line! {
     /// Those that are called on any number of lanes. Sine and cosine with the reduction of the argument beside hyperbolic
     /// functions are so much code that one formula of them took minutes to compile, and so much to compute that a call is

@@ -4,8 +4,7 @@
 
 use std::ops::Range;
 
-use crate::numbers::lanes::Lanes;
-use crate::numbers::lanes::array;
+use crate::numbers::lanes::{Lanes, array};
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
 use crate::numbers::storage::Storage;
 

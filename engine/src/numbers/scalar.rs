@@ -195,9 +195,13 @@ pub trait Scalar:
 ///
 /// ```
 /// use cotangent_engine::{Scalar, scalar::chosen};
+
 /// let positive_part = |x: f64| chosen(x, 0.0, f64::select(0.0 < x, x, 0.0));
+
 /// assert_eq!(positive_part(-2.0), 0.0);
+
 /// assert!(positive_part(f64::NAN).is_nan());
+
 /// ```
 #[inline(always)]
 pub fn chosen<S: Scalar>(a: S, b: S, choice: S) -> S {
@@ -303,6 +307,7 @@ const TANC: [f64; 18] = {
     }
     a
 };
+
 /// Taylor coefficients 1.. of `arctan(√s)/√s`.
 const ARCTANC: [f64; 18] = {
     let mut a = [0.0; 18];
@@ -314,6 +319,7 @@ const ARCTANC: [f64; 18] = {
     }
     a
 };
+
 /// Taylor coefficients 1.. of `sin(√s)/√s`.
 const SINC: [f64; 18] = {
     let mut a = [0.0; 18];
@@ -326,6 +332,7 @@ const SINC: [f64; 18] = {
     }
     a
 };
+
 /// Taylor coefficients 1.. of `arcsin(√s)/√s`.
 const ARCSINC: [f64; 18] = {
     let mut a = [0.0; 18];
@@ -403,4 +410,5 @@ macro_rules! impl_scalar {
 }
 
 impl_scalar!(f32);
+
 impl_scalar!(f64);

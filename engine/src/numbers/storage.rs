@@ -193,4 +193,5 @@ macro_rules! impl_storage {
 }
 
 impl_storage!(f32, false, [F32x8, F32x16], F32, OF_F32, sgemm);
+
 impl_storage!(f64, true, [Lanes<8, f64>, Lanes<8, f64>], F64, OF_F64, dgemm);

@@ -303,6 +303,7 @@ macro_rules! operator {
         }
     )* };
 }
+
 operator! { Add add; Sub sub; Mul mul; Div div; }
 
 impl<E: Element> Neg for Trace<E> {

@@ -7,15 +7,15 @@ use super::fold::{Broadcasted, DOT, WIDE_LOG};
 use super::form::{Array, Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
 use super::pair::{Tile, operands};
-use super::program::{Key, Program, c_type, functions};
 use super::scalar::PLAIN;
-use super::{Queue, index};
 use crate::formula::pair::PairForm;
 use crate::kernels::attend::{Attend, Weights, split};
 use crate::kernels::pair::Sizes;
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Broadcast;
-use crate::tensor::shape::Shape;
+use crate::tensor::device::copies;
+use crate::tensor::device::program::{Key, Program, c_type, functions};
+use crate::tensor::device::queue::Queue;
+use crate::tensor::shape::{Broadcast, Shape};
 
 /// Keys of a tile.
 const KEYS: usize = 256;
@@ -99,7 +99,7 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
         for tile in tiles(sizes) {
             let Tile { start, columns, .. } = tile;
             self.form().pairings::<T>(queue, tile, [&x, &y], &s);
-            index::copy::<T>(queue, &s, &p, tile.count());
+            copies::copy::<T>(queue, &s, &p, tile.count());
             self.form().score::<T>(queue, tile, &operands(queue, &scored[2..]), self.causal, &p);
             let g = Matrices::new(g, n, width);
             let v = Matrices::new(&values, m, width).from(start * width).transposed();

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::form::{Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
-use super::program::{Key, Program};
-use super::queue::Launch;
-use super::{Memory, Queue, index};
+use super::index;
 use crate::kernels::conv::{Conv2d, Sizes, Window};
 use crate::kernels::pool2d::{Pool2d, Pooling};
 use crate::numbers::storage::Storage;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, Program};
+use crate::tensor::device::queue::{Launch, Queue};
 
 fn program<T: Storage>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("conv", None), || include_str!("conv.cl").to_owned())

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Memory, Queue};
 use crate::numbers::storage::Storage;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::queue::Queue;
 use crate::tensor::elements::Elements;
 use crate::tensor::shape::Shape;
 

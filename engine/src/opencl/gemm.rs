@@ -1,10 +1,12 @@
 //! The `matmul` kernel: batched products of matrices.
 
 use super::form::{Forward, OnDevice, Reverse};
-use super::program::Key;
-use super::{Memory, Queue, index};
+use super::index;
 use crate::kernels::matmul::{Matmul, Sizes};
 use crate::numbers::storage::Storage;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::Key;
+use crate::tensor::device::queue::Queue;
 
 /// Matrices to be read: element `(i, j)` of entry `b` is at `offset + b · batch + i · row + j · column`.
 #[derive(Clone, Copy)]

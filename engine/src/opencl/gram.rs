@@ -7,12 +7,8 @@ use smallvec::SmallVec;
 
 use super::fold::{Broadcasted, SUM, WIDE_SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
-use super::program::Key;
-use super::queue::Launch;
 use super::team::Team;
-use super::{Memory, Queue};
-use crate::formula::domain::Domain;
-use crate::formula::domain::{largest_time, least_height};
+use crate::formula::domain::{Domain, largest_time, least_height};
 use crate::formula::plan::RowPlan;
 use crate::formula::row::{Invariant, Metric, Vector};
 use crate::kernels::gram::shares::{Shares, Surveyed};
@@ -22,8 +18,10 @@ use crate::numbers::dual::Dual;
 use crate::numbers::scalar::Scalar;
 use crate::numbers::storage::Storage;
 use crate::numbers::trace::{Expression, Trace};
-use crate::tensor::shape::Broadcast;
-use crate::tensor::shape::Shape;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::Key;
+use crate::tensor::device::queue::{Launch, Queue};
+use crate::tensor::shape::{Broadcast, Shape};
 
 /// What a work-item does with its coordinates of a row, to the end of the last block of lanes.
 const EACH: &str = "for (ulong c0 = 0; c0 < width; c0 += LANES) for (int l = 0; l < OWN; l++) {\n\

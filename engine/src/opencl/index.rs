@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::form::{Array, Forward, OnDevice, Reverse};
-use super::program::{Key, Program};
 use super::scalar::PLAIN;
-use super::{Memory, Queue};
-use crate::kernels::index::row_numbers;
 use crate::kernels::index::{Concat, Gather, Permute, ScatterAdd, Slice, TakeAlong};
 use crate::kernels::reduce::Axis;
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Shape;
-use crate::tensor::shape::elements;
+use crate::tensor::device::copies::by_row;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, Program};
+use crate::tensor::device::queue::Queue;
+use crate::tensor::shape::{Shape, elements, row_numbers};
 
 fn program<T: Storage>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("index", None), || include_str!("index.cl").to_owned())
@@ -22,22 +22,9 @@ pub(crate) fn fill<T: Storage>(queue: &Queue, x: &Memory, len: usize) {
     queue.launch(&program::<T>(queue), "fill").size(len).memory(x).over(len);
 }
 
-/// Copies the first `len` elements.
-pub(crate) fn copy<T: Storage>(queue: &Queue, x: &Memory, out: &Memory, len: usize) {
-    queue.launch(&program::<T>(queue), "copy").size(len).memory(x).memory(out).over(len);
-}
-
 /// `sum += g`.
 pub(crate) fn add<T: Storage>(queue: &Queue, sum: &Memory, g: &Memory, len: usize) {
     queue.launch(&program::<T>(queue), "add").size(len).memory(sum).memory(g).over(len);
-}
-
-/// The entries of a list of rows, sorted by row; those of one row stay in order. Sorted on the host,
-/// where the numbers are.
-fn by_row(rows: &[u32]) -> Vec<u32> {
-    let mut entries: Vec<u32> = row_numbers(rows.len()).collect();
-    entries.sort_by_key(|&i| rows[i as usize]);
-    entries
 }
 
 /// `table[rows[i]] += g[i]`, in the order of `i` for each row.
@@ -97,31 +84,6 @@ pub(crate) fn part<T: Storage>(
 ) {
     let launch = queue.launch(&program::<T>(queue), kernel).size(n).size(take).size(whole).size(start);
     launch.memory(from).memory(to).over(n);
-}
-
-/// Writes some columns of some rows of a table, or of all rows. A row that is listed more than once gets
-/// its last entry. Work-items have no order, so the other entries are left out beforehand.
-pub(crate) fn set_rows<T: Storage>(
-    queue: &Queue,
-    values: &Memory,
-    rows: Option<&[u32]>,
-    [n, own, width, start]: [usize; 4],
-    table: &Memory,
-) {
-    let lists = rows.map(|rows| {
-        let mut entries = by_row(rows);
-        entries.reverse();
-        entries.dedup_by_key(|i| rows[*i as usize]);
-        let targets: Vec<u32> = entries.iter().map(|&i| rows[i as usize]).collect();
-        [targets, entries]
-    });
-    let n = own * lists.as_ref().map_or(n, |[targets, _]| targets.len());
-    let [targets, entries] = match lists {
-        Some(lists) => lists.map(|numbers| Some(queue.upload(bytemuck::cast_slice(&numbers)))),
-        None => [None, None],
-    };
-    let launch = queue.launch(&program::<T>(queue), "set_rows").size(n).size(own).size(width).size(start);
-    launch.keep_optional(targets).keep_optional(entries).memory(values).memory(table).over(n);
 }
 
 /// The positions of the `k` largest elements of each row, in descending order, read back.

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::Queue;
 use super::fold::{Broadcasted, SUM};
 use super::form::{Forward, OnDevice, Reverse};
-use super::program::{Key, Program};
 use super::scalar::PLAIN;
 use super::team::Team;
 use crate::kernels::layer_norm::LayerNorm;
 use crate::numbers::storage::Storage;
+use crate::tensor::device::program::{Key, Program};
+use crate::tensor::device::queue::Queue;
 use crate::tensor::shape::Broadcast;
 
 fn program<T: Storage>(queue: &Queue, team: Team) -> Arc<Program> {

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use super::fold::{Broadcasted, DOT, Fold, INVERSE_SUM_EXP, LOG_SUM, LOG_SUM_EXP, MAX, MEAN, NORM, SUM};
 use super::form::{Forward, OnDevice, Reverse};
-use super::program::{Key, c_type, functions};
-use super::queue::Launch;
-use super::{Memory, Queue};
 use crate::kernels::reduce::{Axis, Reduce, Reduction};
 use crate::kernels::softmax::Softmax;
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Broadcast;
-use crate::tensor::shape::Shape;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, c_type, functions};
+use crate::tensor::device::queue::{Launch, Queue};
+use crate::tensor::shape::{Broadcast, Shape};
 
 /// The lines along an axis, described by how an operand with one element for each would be read.
 fn lines(Axis { outer, n, inner }: Axis) -> Broadcasted {

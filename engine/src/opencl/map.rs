@@ -6,14 +6,13 @@ use smallvec::SmallVec;
 
 use super::fold::{Broadcasted, SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
-use super::program::{Key, c_type, functions};
-use super::queue::Launch;
-use super::{Memory, Queue};
 use crate::formula::map::MapForm;
 use crate::numbers::storage::Storage;
 use crate::numbers::trace::{Expression, Trace};
-use crate::tensor::shape::Broadcast;
-use crate::tensor::shape::Shape;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, c_type, functions};
+use crate::tensor::device::queue::{Launch, Queue};
+use crate::tensor::shape::{Broadcast, Shape};
 
 /// The source of an expression over operands: of its values, or of what the operands receive.
 fn source<T: Storage>(operands: usize, forward: bool, expression: Expression) -> String {

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use super::fold::{Broadcasted, SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
-use super::program::{Key, Program, c_type, functions};
-use super::queue::Launch;
-use super::{Memory, Queue, index};
-use crate::formula::pair::PairForm;
-use crate::formula::pair::Pairing;
+use super::index;
+use crate::formula::pair::{PairForm, Pairing};
 use crate::kernels::pair::{Sizes, sizes};
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Broadcast;
-use crate::tensor::shape::Shape;
+use crate::tensor::device::copies;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, Program, c_type, functions};
+use crate::tensor::device::queue::{Launch, Queue};
+use crate::tensor::shape::{Broadcast, Shape};
 
 /// A number of rows or a parameter: in memory, or as a value.
 pub(super) type Operand = (Option<Arc<Memory>>, f64);
@@ -144,7 +144,7 @@ impl PairForm {
             if (l..l + r).contains(&k) {
                 index::part::<T>(queue, "paste", len, [columns, m, start], &sum, grad);
             } else if start == 0 {
-                index::copy::<T>(queue, &sum, grad, len);
+                copies::copy::<T>(queue, &sum, grad, len);
             } else {
                 index::add::<T>(queue, grad, &sum, len);
             }
@@ -249,7 +249,7 @@ impl<T: Storage> OnDevice<T> for PairForm {
         let rows = rows.each_ref().map(|rows| &**rows);
         let [s, w] = [(); 2].map(|_| queue.take_for::<T>(&[tile.count()]));
         self.pairings::<T>(queue, tile, rows, &s);
-        index::copy::<T>(queue, reverse.g, &w, tile.count());
+        copies::copy::<T>(queue, reverse.g, &w, tile.count());
         self.slopes::<T>(queue, tile, &operands(queue, &inputs[2..]), [&s, &w], &grads[2..]);
         self.rows_gradient::<T>(queue, tile, rows, &w, [grads[0].as_deref(), grads[1].as_deref()]);
     }

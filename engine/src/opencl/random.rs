@@ -1,9 +1,10 @@
 //! Draws of a random stream.
 
-use super::program::Key;
-use super::{Memory, Queue};
 use crate::numbers::rng::Rng;
 use crate::numbers::storage::Storage;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::Key;
+use crate::tensor::device::queue::Queue;
 
 /// Words of a block of the stream's cipher.
 const BLOCK: usize = 16;

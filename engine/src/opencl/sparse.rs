@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use super::form::{Array, Forward, OnDevice, Reverse};
+use super::index;
 use super::pair::{Operand, Tile, operands};
-use super::program::{Key, Program, c_type, functions};
-use super::{Memory, Queue, index};
-use crate::formula::pair::PairForm;
-use crate::formula::pair::Pairing;
+use crate::formula::pair::{PairForm, Pairing};
 use crate::kernels::pair::Sizes;
 use crate::kernels::sparse::{SegmentSoftmax, SparseMatmul, SparsePairs};
 use crate::numbers::storage::Storage;
+use crate::tensor::device::copies;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, Program, c_type, functions};
+use crate::tensor::device::queue::Queue;
 use crate::tensor::shape::Shape;
 use crate::tensor::sparsity::{Lists, Sparsity};
 
@@ -153,7 +155,7 @@ impl<T: Storage> OnDevice<T> for SparsePairs<T> {
         let [x, y] = rows.each_ref().map(|rows| &**rows);
         let [s, w] = [(); 2].map(|_| queue.take_for::<T>(&[n]));
         sampled::<T>(queue, &pairs, self.score.pairing(), [n, heads, width], [x, y], &s);
-        index::copy::<T>(queue, g, &w, n);
+        copies::copy::<T>(queue, g, &w, n);
         let [l, r, _] = self.score.counts();
         // For the numbers, the gradients of each element come first.
         let each: Vec<Option<Arc<Memory>>> = grads[2..]

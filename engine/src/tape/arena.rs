@@ -28,8 +28,7 @@ use crate::tape::operation::Operation;
 use crate::tensor::elements::Elements;
 use crate::tensor::pool::{Buffer, Pool};
 use crate::tensor::shape::Shape;
-use crate::tensor::view::Outcome;
-use crate::tensor::view::View;
+use crate::tensor::view::{Outcome, View};
 
 /// What computed a node: a kernel with its settings, in place, or a reference to an operation.
 pub(crate) enum Op<T: Float> {

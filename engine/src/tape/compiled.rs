@@ -18,14 +18,18 @@ pub use crate::numbers::per_type::{Compiled, PerFloat};
 ///
 /// ```
 /// use cotangent_engine::{MapFormula, Scalar, compiled_here};
+
 ///
 /// /// `x σ(x)`.
 /// #[derive(Clone, Copy)]
 /// struct Swish;
+
 ///
 /// impl MapFormula<1> for Swish {
 ///     const NAME: &'static str = "swish";
+
 ///     compiled_here!(map);
+
 ///     fn eval<S: Scalar>([x]: [S; 1]) -> S {
 ///         x * x.sigmoid()
 ///     }

@@ -79,6 +79,7 @@ macro_rules! impl_float {
 }
 
 impl_float!(f32, TAPES_F32);
+
 impl_float!(f64, TAPES_F64);
 
 /// Calls `work` with an empty tape of this thread. Its memory is reused from earlier calls.

@@ -1,9 +1,9 @@
 //! Losses: cross-entropy, binary cross-entropy, mean squared error. All are means over the batch.
 
-use crate::kernels::index::row_numbers;
 use crate::tape::float::Float;
 use crate::tape::var::Var;
 use crate::tensor::Tensor;
+use crate::tensor::shape::row_numbers;
 
 /// A label that takes no part in [`cross_entropy`].
 pub const IGNORE: u32 = u32::MAX;
@@ -16,9 +16,13 @@ pub const IGNORE: u32 = u32::MAX;
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, loss};
+
 /// let tape = Tape::<f64>::new();
+
 /// let logits = tape.variable(&Tensor::zeros([2, 4]));
+
 /// assert!((loss::cross_entropy(logits, &[0, 3], 0.0).item() - 4_f64.ln()).abs() < 1e-15);
+
 /// ```
 ///
 /// # Panics

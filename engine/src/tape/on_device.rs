@@ -6,9 +6,12 @@ use smallvec::SmallVec;
 
 use crate::kernels::index::{Gather, SparseRows, UNTOUCHED};
 use crate::numbers::rng::Rng;
-use crate::opencl::{Array, Forward, Memory, OnDevice, Queue, Reverse, index, random};
+use crate::opencl::{Array, Forward, OnDevice, Reverse, index, random};
 use crate::tape::arena::{Arena, Cotangent, Op, check_gradients};
 use crate::tape::float::Float;
+use crate::tensor::device::copies;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::queue::Queue;
 use crate::tensor::pool::Buffer;
 use crate::tensor::shape::Shape;
 
@@ -165,7 +168,7 @@ impl<T: Float> Arena<T> {
         let room = sparse.rows.len() * width;
         if sparse.values.len() < room {
             let mut larger = self.pool.take(room.max(2 * sparse.values.len()));
-            index::copy::<T>(queue, &sparse.values.on(queue), &larger.write_on(queue), before * width);
+            copies::copy::<T>(queue, &sparse.values.on(queue), &larger.write_on(queue), before * width);
             self.pool.give(std::mem::replace(&mut sparse.values, larger));
         }
         index::segments::<T>(queue, g, &slots, width, before, &sparse.values.write_on(queue));

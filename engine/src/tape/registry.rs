@@ -9,8 +9,7 @@ use crate::formula::pair::{PairFormula, Pairing};
 use crate::formula::plan::RowPlan;
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
 use crate::numbers::dual::Dual;
-use crate::numbers::lanes::Lanes;
-use crate::numbers::lanes::array;
+use crate::numbers::lanes::{Lanes, array};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::trace::{Expression, Trace};
 use crate::tape::float::Float;
@@ -98,6 +97,7 @@ fn fixed<S: Scalar, const N: usize>(arguments: &[S]) -> [S; N] {
 }
 
 struct OfMap<F, const K: usize>(std::marker::PhantomData<F>);
+
 impl<F: MapFormula<K>, const K: usize> Erase for OfMap<F, K> {
     fn eval<S: Scalar>(arguments: &[S]) -> Vec<S> {
         vec![F::eval(fixed(arguments))]
@@ -105,6 +105,7 @@ impl<F: MapFormula<K>, const K: usize> Erase for OfMap<F, K> {
 }
 
 struct OfRow<F, const V: usize, const B: usize, const I: usize, const O: usize>(std::marker::PhantomData<F>);
+
 impl<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usize, const O: usize> Erase
     for OfRow<F, V, B, I, O>
 {
@@ -114,6 +115,7 @@ impl<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usize, 
 }
 
 struct OfPair<F, const L: usize, const R: usize, const P: usize>(std::marker::PhantomData<F>);
+
 impl<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize> Erase for OfPair<F, L, R, P> {
     fn eval<S: Scalar>(arguments: &[S]) -> Vec<S> {
         let (left, rest) = arguments[1..].split_at(L);

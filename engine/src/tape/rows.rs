@@ -11,11 +11,9 @@ use crate::kernels::gram::entries;
 use crate::kernels::operands::{Operand, Parameter, Results, row_shape};
 use crate::numbers::storage::{Floats, FloatsMut};
 use crate::tape::float::Float;
-use crate::tape::row_function;
-use crate::tape::row_function::RowFunction;
+use crate::tape::row_function::{self, RowFunction};
 use crate::tensor::Tensor;
-use crate::tensor::shape::Broadcast;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{Broadcast, Shape};
 
 /// Something that row formulas and row functions can be applied to.
 pub trait Rows: Clone {

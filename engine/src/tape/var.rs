@@ -5,11 +5,11 @@ use smallvec::SmallVec;
 use crate::formula::map::MapFormula;
 use crate::formula::row::RowFormula;
 use crate::formulas as f;
+use crate::tape::Tape;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
-use crate::tape::row_function::RowFunction;
+use crate::tape::row_function::{self, RowFunction};
 use crate::tape::rows::Rows;
-use crate::tape::{Tape, row_function};
 use crate::tensor::Tensor;
 use crate::tensor::shape::{Broadcast, Shape};
 
@@ -26,6 +26,7 @@ impl<T: Float> Clone for Var<'_, T> {
         *self
     }
 }
+
 impl<T: Float> Copy for Var<'_, T> {}
 
 impl<T: Float> std::fmt::Debug for Var<'_, T> {
@@ -100,6 +101,7 @@ macro_rules! operator {
         }
     };
 }
+
 operator!(Add add Add);
 operator!(Sub sub Sub);
 operator!(Mul mul Mul);

@@ -24,7 +24,7 @@ pub(crate) struct Elements<T> {
     host: OnceLock<Host<T>>,
     /// What a device has of them.
     #[cfg(feature = "opencl")]
-    device: crate::opencl::Slot,
+    device: crate::tensor::device::memory::Slot,
 }
 
 /// Elements on the host.
@@ -96,12 +96,18 @@ impl<T: Storage> Elements<T> {
 #[cfg(feature = "opencl")]
 impl<T: Storage> Elements<T> {
     /// Their memory, if it is on a device, and the device.
-    pub(crate) fn here(&self) -> Option<(crate::opencl::Queue, std::sync::Arc<crate::opencl::Memory>)> {
+    pub(crate) fn here(
+        &self,
+    ) -> Option<(crate::tensor::device::queue::Queue, std::sync::Arc<crate::tensor::device::memory::Memory>)>
+    {
         self.device.here()
     }
 
     /// Their memory on a device, uploaded if they are not there.
-    pub(crate) fn on(&self, device: &crate::opencl::Queue) -> std::sync::Arc<crate::opencl::Memory> {
+    pub(crate) fn on(
+        &self,
+        device: &crate::tensor::device::queue::Queue,
+    ) -> std::sync::Arc<crate::tensor::device::memory::Memory> {
         self.device.on(device, elements(&[self.len]) * size_of::<T>(), |other| {
             // Elements of another device go through the host.
             (other || self.host.get().is_some()).then(|| bytemuck::cast_slice(self))
@@ -111,8 +117,8 @@ impl<T: Storage> Elements<T> {
     /// Their memory on a device, to be written there. The host's copy is dropped.
     pub(crate) fn write_on(
         &mut self,
-        device: &crate::opencl::Queue,
-    ) -> std::sync::Arc<crate::opencl::Memory> {
+        device: &crate::tensor::device::queue::Queue,
+    ) -> std::sync::Arc<crate::tensor::device::memory::Memory> {
         let memory = self.on(device);
         self.host.take();
         memory
@@ -163,7 +169,7 @@ impl<T: Storage> Elements<T> {
         {
             let mut copy = Elements::unwritten(len);
             let to = copy.write_on(&queue);
-            crate::opencl::copy::<T>(&queue, &from, &to, len);
+            crate::tensor::device::copies::copy::<T>(&queue, &from, &to, len);
             return copy;
         }
         let mut copy = Elements::zeroed(len);

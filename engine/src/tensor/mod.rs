@@ -13,16 +13,17 @@ use std::sync::Arc;
 use crate::numbers::storage::Storage;
 use crate::tensor::device::Device;
 use crate::tensor::elements::Elements;
-use crate::tensor::shape::Shape;
-use crate::tensor::shape::product;
+use crate::tensor::shape::{Shape, product};
 
 /// A dense array of `f32` or `f64`, row-major and contiguous. Cloning shares the elements; the first
 /// write to a shared tensor copies them.
 ///
 /// ```
 /// use cotangent_engine::Tensor;
+
 /// let t = Tensor::new([2, 3], vec![1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0]); // [2, 3]
 /// assert_eq!(t.row(1), [4.0, 5.0, 6.0]);
+
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct Tensor<T: Storage = f32> {
@@ -130,7 +131,13 @@ impl<T: Storage> Tensor<T> {
         #[cfg(feature = "opencl")]
         if let Some((queue, from)) = values.data.here() {
             let table = Arc::make_mut(&mut self.data).write_on(&queue);
-            return crate::opencl::set_rows::<T>(&queue, &from, rows, [n, own, width, columns.start], &table);
+            return crate::tensor::device::copies::set_rows::<T>(
+                &queue,
+                &from,
+                rows,
+                [n, own, width, columns.start],
+                &table,
+            );
         }
         let values = values.data.chunks_exact(own.max(1));
         let table = Arc::make_mut(&mut self.data);
@@ -189,12 +196,16 @@ impl<T: Storage> Tensor<T> {
 ///
 /// ```
 /// use cotangent_engine::Tensor;
+
 /// let t = Tensor::from_fn([2, 12], |i| i as f32 / 8.0);
+
 /// assert_eq!(t.to_string(), "\
 /// f32 [2, 12]
 /// [  0, 0.125, 0.25, …, 1.125, 1.25, 1.375]
 /// [1.5, 1.625, 1.75, …, 2.625, 2.75, 2.875]");
+
 /// assert_eq!(format!("{:.1}", Tensor::new([2], vec![0.25_f64, 3.0])), "f64 [2] [0.2, 3.0]");
+
 /// ```
 impl<T: Storage> fmt::Display for Tensor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -61,15 +61,18 @@ impl<T: Storage> Buffer<T> {
 #[cfg(feature = "opencl")]
 impl<T: Storage> Buffer<T> {
     /// See [`Elements::on`].
-    pub(crate) fn on(&self, device: &crate::opencl::Queue) -> std::sync::Arc<crate::opencl::Memory> {
+    pub(crate) fn on(
+        &self,
+        device: &crate::tensor::device::queue::Queue,
+    ) -> std::sync::Arc<crate::tensor::device::memory::Memory> {
         self.memory.on(device)
     }
 
     /// See [`Elements::write_on`].
     pub(crate) fn write_on(
         &mut self,
-        device: &crate::opencl::Queue,
-    ) -> std::sync::Arc<crate::opencl::Memory> {
+        device: &crate::tensor::device::queue::Queue,
+    ) -> std::sync::Arc<crate::tensor::device::memory::Memory> {
         self.memory.write_on(device)
     }
 }

@@ -133,9 +133,13 @@ impl From<&[usize]> for Shape {
 ///
 /// Five kinds, for an operand of `len` positions over `n`:
 /// - *full*: `len = n`;
+
 /// - *scalar*: `len = 1`;
+
 /// - *row*: the operand is cycled, as a bias over the rows of a matrix;
+
 /// - *column*: `repeat > 1`, each position is held for a while, as a factor for each row;
+
 /// - *held*: `hold > 1`, each run of `inner` positions is read several times before the next,
 ///   `[a, 1, b]` over `[a, hold, b]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,5 +261,17 @@ impl Broadcast {
             }
         }
         shapes.iter().all(|s| Broadcast::runs_of(s, &common).is_some()).then_some(Shape(common))
+    }
+}
+
+/// The numbers of `n` rows, `0..n`.
+///
+/// # Panics
+/// If there are 2³² or more: the numbers of rows are `u32`.
+#[track_caller]
+pub fn row_numbers(n: usize) -> std::ops::Range<u32> {
+    match u32::try_from(n) {
+        Ok(n) => 0..n,
+        Err(_) => panic!("{n} rows: their numbers are u32"),
     }
 }

@@ -16,12 +16,10 @@ use self::reverse::gradients;
 pub(crate) use self::tile::{ErasedPair, PairKernel, Tile, TileGradients, gradient};
 use crate::formula::pair::PairFormula;
 use crate::numbers::parallel::{self, split_front};
-use crate::numbers::per_type::Compiled;
-use crate::numbers::per_type::PerFloat;
+use crate::numbers::per_type::{Compiled, PerFloat};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::Shape;
-use crate::tensor::view::View;
-use crate::tensor::view::shapes;
+use crate::tensor::view::{View, shapes};
 
 /// Kernels of pair formulas.
 #[derive(Clone, Copy, Debug)]

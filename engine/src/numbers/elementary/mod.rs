@@ -20,15 +20,15 @@ mod normal;
 mod square;
 mod trigonometric;
 
-use crate::numbers::lanes::Lanes;
-use crate::numbers::scalar::Scalar;
-
 pub use element::Element;
 pub use exponential::{cosh, exp, exp_m1, sinh, sinh_cosh, tanh, tanh_with_slope};
 pub use logarithm::{acosh, asinh, atanh, ln, ln_1p};
 pub use normal::{erf, gelu, gelu_with_slope};
 pub use square::{arcsinc, arctanc, cosc, sinc, sinc_cosc, tanc, tanc_secant};
 pub use trigonometric::{asin, atan, cos, sin, sin_cos, tan};
+
+use crate::numbers::lanes::Lanes;
+use crate::numbers::scalar::Scalar;
 
 /// A constant in every lane, rounded to the element.
 #[inline(always)]

@@ -3,8 +3,7 @@
 use std::f64::consts::FRAC_2_PI;
 
 use super::{Element, c, polynomial};
-use crate::numbers::lanes::Lanes;
-use crate::numbers::lanes::array;
+use crate::numbers::lanes::{Lanes, array};
 use crate::numbers::scalar::Scalar;
 
 /// `sin x` and `cos x` from one argument reduction.

@@ -155,6 +155,7 @@ macro_rules! operators {
         }
     )* };
 }
+
 operators! { Add add Sub sub Mul mul Div div }
 
 impl Block for Portable {
@@ -294,8 +295,10 @@ const LINE: usize = 64;
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type Avx2 = Portable;
+
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type Avx512 = Portable;
+
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn ask_ahead<T>(_: &[T; LANES]) {}
 #[cfg(target_arch = "x86_64")]

@@ -53,8 +53,10 @@ impl<T: Storage, const R: usize> Register<T> for Lanes<R, T> {
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type F32x8 = Lanes<8, f32>;
+
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type F32x16 = Lanes<8, f32>;
+
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type F64x4 = Lanes<4, f64>;
 #[cfg(target_arch = "x86_64")]

@@ -1,10 +1,9 @@
 //! Attention on the tape.
 
+use smallvec::SmallVec;
+
 use crate::formula::pair::PairFormula;
-use crate::kernels::attend::Attend;
-use crate::kernels::attend::Weights;
-use crate::kernels::attend::causal_reach;
-use crate::kernels::attend::split;
+use crate::kernels::attend::{Attend, Weights, causal_reach, split};
 use crate::tape::Tape;
 use crate::tape::arena::Op;
 use crate::tape::float::Float;
@@ -12,7 +11,6 @@ use crate::tape::formulas::ScaledDot;
 use crate::tape::operation::Operation;
 use crate::tape::var::Var;
 use crate::tensor::shape::Shape;
-use smallvec::SmallVec;
 
 impl Weights {
     /// The weights of stored scores, `[…, n, m]`: exactly 0 where `hidden`, `[…, n, m]` or of fewer

@@ -21,9 +21,7 @@ use crate::tape::operation::Operation;
 use crate::tape::var::Var;
 use crate::tensor::Tensor;
 use crate::tensor::shape::Shape;
-use crate::tensor::view::Outcome;
-use crate::tensor::view::View;
-use crate::tensor::view::shapes;
+use crate::tensor::view::{Outcome, View, shapes};
 
 /// Records the derivative of a row formula.
 #[track_caller]

@@ -9,11 +9,8 @@ use crate::tape::Tape;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 use crate::tape::var::Var;
-use crate::tensor::shape::Broadcast;
-use crate::tensor::shape::Shape;
-use crate::tensor::view::Outcome;
-use crate::tensor::view::View;
-use crate::tensor::view::shapes;
+use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::view::{Outcome, View, shapes};
 
 /// A function of elements: like a [`MapFormula`](crate::MapFormula), but its constants belong to the
 /// value and not to the type, so a rate that changes with every step needs no new kernel.
@@ -88,11 +85,11 @@ impl<F: Elementwise, T: Float> Operation<T> for OnTape<F> {
 
 #[cfg(feature = "opencl")]
 impl<F: Elementwise, T: Float> crate::opencl::OnDevice<T> for OnTape<F> {
-    fn forward(&self, queue: &crate::opencl::Queue, forward: &crate::opencl::Forward<'_, T>) {
+    fn forward(&self, queue: &crate::tensor::device::queue::Queue, forward: &crate::opencl::Forward<'_, T>) {
         crate::opencl::map_expression(queue, forward, |x| vec![self.0.eval(x)]);
     }
 
-    fn backward(&self, _: &crate::opencl::Queue, _: &crate::opencl::Reverse<'_, T>) {
+    fn backward(&self, _: &crate::tensor::device::queue::Queue, _: &crate::opencl::Reverse<'_, T>) {
         panic!("{}: no gradient flows through an elementwise function with numbers of its own", self.0.name())
     }
 }

@@ -1,16 +1,14 @@
 //! Gather, scatter, slice, concatenation and the order of axes on the tape.
 
-use crate::kernels::index::row_numbers;
+use smallvec::SmallVec;
+
 use crate::kernels::index::{Concat, Gather, Permute, Reshape, ScatterAdd, Slice, TakeAlong};
-use crate::tape::Tape;
 use crate::tape::arena::Op;
 use crate::tape::float::Float;
-use crate::tape::formulas;
-use crate::tape::operation::Operation;
-use crate::tape::operation::linear_jvp;
+use crate::tape::operation::{Operation, linear_jvp};
 use crate::tape::var::Var;
-use crate::tensor::shape::Shape;
-use smallvec::SmallVec;
+use crate::tape::{Tape, formulas};
+use crate::tensor::shape::{Shape, row_numbers};
 
 impl<'t, T: Float> Var<'t, T> {
     /// Entries of a table `[n, …]` by number: `[rows.len(), …]`. The gradient of an input table is

@@ -1,8 +1,7 @@
 //! Pooling of images on the tape.
 
 use crate::kernels::conv::Window;
-use crate::kernels::pool2d::Pool2d;
-use crate::kernels::pool2d::Pooling;
+use crate::kernels::pool2d::{Pool2d, Pooling};
 use crate::tape::arena::Op;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;

@@ -2,9 +2,7 @@
 
 use crate::compiled_here;
 use crate::formula::map::MapFormula;
-use crate::kernels::reduce::Axis;
-use crate::kernels::reduce::Reduce;
-use crate::kernels::reduce::Reduction;
+use crate::kernels::reduce::{Axis, Reduce, Reduction};
 use crate::numbers::scalar::Scalar;
 use crate::tape::arena::Op;
 use crate::tape::float::Float;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::formula::pair::PairFormula;
 use crate::kernels::sparse::{SegmentSoftmax, SparseMatmul, SparsePairs};
 use crate::tape::Tape;
@@ -10,7 +12,6 @@ use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 use crate::tape::var::Var;
 use crate::tensor::sparsity::Sparsity;
-use smallvec::SmallVec;
 
 impl<'t, T: Float> Var<'t, T> {
     /// The product of a sparse matrix, whose elements this is, and a dense one. Elements `[elements]`

@@ -181,6 +181,7 @@ macro_rules! operators {
         }
     )* };
 }
+
 operators! {
     Add add _mm256_add_pd _mm512_add_pd;
     Sub sub _mm256_sub_pd _mm512_sub_pd;

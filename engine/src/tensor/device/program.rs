@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use ocl::core::{self, ProgramBuildInfo};
 
-use super::queue::{Queue, lock};
 use crate::numbers::storage::Storage;
 use crate::numbers::trace::prelude;
+use crate::tensor::device::queue::{Queue, lock};
 
 /// A compiled program.
-pub struct Program(pub(super) core::Program);
+pub struct Program(pub(crate) core::Program);
 
 /// What identifies a program: a skeleton, the formula in it, and the type of its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    pub(super) skeleton: &'static str,
-    pub(super) formula: Option<TypeId>,
+    pub(crate) skeleton: &'static str,
+    pub(crate) formula: Option<TypeId>,
     /// Identifies an expression that does not belong to a formula.
-    pub(super) fingerprint: u64,
-    pub(super) element: &'static str,
+    pub(crate) fingerprint: u64,
+    pub(crate) element: &'static str,
 }
 
 impl Key {
@@ -31,7 +31,7 @@ impl Key {
 }
 
 /// The name of an element type in OpenCL C.
-pub(super) fn c_type<T: Storage>() -> &'static str {
+pub(crate) fn c_type<T: Storage>() -> &'static str {
     if T::NAME == "f32" { "float" } else { "double" }
 }
 
@@ -102,7 +102,7 @@ pub fn complaints(source: &str, log: &str) -> String {
 }
 
 /// Elementary functions and expressions over them, for a type of number.
-pub(super) fn functions(real: &str, expressions: &[(&str, crate::numbers::trace::Expression)]) -> String {
+pub(crate) fn functions(real: &str, expressions: &[(&str, crate::numbers::trace::Expression)]) -> String {
     let mut source = format!("typedef {real} real;\n");
     source += &if real == "float" { prelude::<f32>() } else { prelude::<f64>() };
     for (name, expression) in expressions {

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use ocl::core::{self, Event, Mem};
 
-use super::queue::{Queue, lock};
 use crate::tensor::device::Transfers;
+use crate::tensor::device::queue::{Queue, lock};
 use crate::tensor::shape::elements;
 
 /// Memory of a device; dropping it gives it back to the device's pool.
@@ -41,7 +41,7 @@ impl Drop for Memory {
 
 /// Memory that waits for reuse, by size class (powers of two of bytes), and what uploads still read.
 #[derive(Default)]
-pub(super) struct Pool {
+pub(crate) struct Pool {
     classes: std::collections::BTreeMap<u32, Vec<Mem>>,
     in_use: u64,
     held: u64,
@@ -60,13 +60,13 @@ const SMALLEST: u32 = 8;
 impl Queue {
     /// Memory for elements of a type, of unspecified content. Their number is the product of `sizes`.
     #[track_caller]
-    pub(super) fn take_for<T>(&self, sizes: &[usize]) -> Arc<Memory> {
+    pub(crate) fn take_for<T>(&self, sizes: &[usize]) -> Arc<Memory> {
         self.take(elements(sizes) * size_of::<T>())
     }
 
     /// As [`take_for`](Self::take_for), for elements of type `wide`.
     #[track_caller]
-    pub(super) fn take_wide(&self, sizes: &[usize]) -> Arc<Memory> {
+    pub(crate) fn take_wide(&self, sizes: &[usize]) -> Arc<Memory> {
         self.take(elements(sizes) * self.wide())
     }
 

@@ -1,4 +1,23 @@
-//! Where a tape computes.
+//! Where tensors are and a tape computes: the processor, or an OpenCL device with its queue, memory and programs.
+//!
+//! | file | what |
+//! |---|---|
+//! | `queue.rs` | a device with its queue; launches |
+//! | `program.rs` | programs, compiled once per process; errors with the source line and the build log |
+//! | `memory.rs` | device memory, pooled; uploads and read-backs |
+//! | `copies.rs` | copies from place to place on a device |
+//!
+//! Everything goes through one in-order queue. Only a read-back waits for it, so memory may be reused as
+//! soon as the last launch that reads it is enqueued.
+
+#[cfg(feature = "opencl")]
+pub(crate) mod copies;
+#[cfg(feature = "opencl")]
+pub(crate) mod memory;
+#[cfg(feature = "opencl")]
+pub(crate) mod program;
+#[cfg(feature = "opencl")]
+pub(crate) mod queue;
 
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -28,10 +47,15 @@ use crate::numbers::storage::Storage;
 ///
 /// ```
 /// use cotangent_engine::{Device, Tape, Tensor};
+
 /// let device: Device = "cpu".parse().unwrap();
+
 /// let tape = Tape::<f64>::on(device);
+
 /// let x = tape.constant(&Tensor::new([2], vec![3.0, 4.0]));
+
 /// assert_eq!(x.square().sum().item(), 25.0);
+
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Device(Kind);
@@ -41,7 +65,7 @@ enum Kind {
     #[default]
     Cpu,
     #[cfg(feature = "opencl")]
-    OpenCl(crate::opencl::Queue),
+    OpenCl(self::queue::Queue),
 }
 
 /// Bytes that went between the host and a device. See [`Device::transfers`].
@@ -103,7 +127,7 @@ impl Device {
     /// If OpenCL is not in this build, there is no driver or no such device, or the driver fails.
     pub fn opencl(index: usize) -> Result<Self, DeviceError> {
         #[cfg(feature = "opencl")]
-        return crate::opencl::Queue::open(index).map(|queue| Device(Kind::OpenCl(queue)));
+        return self::queue::Queue::open(index).map(|queue| Device(Kind::OpenCl(queue)));
         #[cfg(not(feature = "opencl"))]
         {
             let _ = index;
@@ -117,7 +141,7 @@ impl Device {
     /// If OpenCL is not in this build, or there is no driver or no device.
     pub fn list() -> Result<Vec<String>, DeviceError> {
         #[cfg(feature = "opencl")]
-        return crate::opencl::list();
+        return self::queue::list();
         #[cfg(not(feature = "opencl"))]
         Err(DeviceError::NotBuilt)
     }
@@ -166,12 +190,12 @@ impl Device {
     }
 
     #[cfg(feature = "opencl")]
-    pub(crate) fn of_queue(queue: crate::opencl::Queue) -> Self {
+    pub(crate) fn of_queue(queue: self::queue::Queue) -> Self {
         Device(Kind::OpenCl(queue))
     }
 
     #[cfg(feature = "opencl")]
-    pub(crate) fn queue(&self) -> Option<&crate::opencl::Queue> {
+    pub(crate) fn queue(&self) -> Option<&self::queue::Queue> {
         match &self.0 {
             Kind::Cpu => None,
             Kind::OpenCl(queue) => Some(queue),

@@ -7,32 +7,32 @@ use ocl::core::{self, ArgVal, DeviceId, DeviceInfo, Event, PlatformInfo};
 use ocl::prm::Ulong4;
 use smallvec::SmallVec;
 
-use super::memory::{Memory, Pool};
-use super::program::{Key, Program};
 use crate::numbers::simd::LANES;
 use crate::tensor::device::DeviceError;
+use crate::tensor::device::memory::{Memory, Pool};
+use crate::tensor::device::program::{Key, Program};
 use crate::tensor::shape::Broadcast;
 
 /// A device with all that computes on it. Clones are the same device.
 #[derive(Clone)]
-pub struct Queue(pub(super) Arc<Inner>);
+pub struct Queue(pub(crate) Arc<Inner>);
 
-pub(super) struct Inner {
-    pub(super) index: usize,
-    pub(super) name: String,
-    pub(super) device: DeviceId,
-    pub(super) context: core::Context,
-    pub(super) queue: core::CommandQueue,
+pub(crate) struct Inner {
+    pub(crate) index: usize,
+    pub(crate) name: String,
+    pub(crate) device: DeviceId,
+    pub(crate) context: core::Context,
+    pub(crate) queue: core::CommandQueue,
     /// Bytes of the device's memory.
-    pub(super) global: u64,
+    pub(crate) global: u64,
     /// Whether it computes in `f64`.
-    pub(super) f64: bool,
+    pub(crate) f64: bool,
     /// Whether `f32` division and root can be rounded correctly on request.
-    pub(super) rounds: bool,
-    /// Work-items of a row: see [`super::team`].
-    pub(super) items: usize,
-    pub(super) pool: Mutex<Pool>,
-    pub(super) programs: Mutex<HashMap<Key, Arc<Program>>>,
+    pub(crate) rounds: bool,
+    /// Work-items of a row.
+    pub(crate) items: usize,
+    pub(crate) pool: Mutex<Pool>,
+    pub(crate) programs: Mutex<HashMap<Key, Arc<Program>>>,
 }
 
 impl std::fmt::Debug for Queue {
@@ -49,7 +49,7 @@ impl PartialEq for Queue {
 
 /// Locks even after a panic while the lock was held: what it guards is only added to, so nothing is left
 /// half done.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -168,13 +168,13 @@ impl Queue {
     }
 
     /// Bytes of a `wide`: an `f64`, if the device has it, else an `f32`.
-    pub(super) fn wide(&self) -> usize {
+    pub(crate) fn wide(&self) -> usize {
         if self.has_f64() { size_of::<f64>() } else { size_of::<f32>() }
     }
 
     /// Panics on an error: after a device has failed in the middle of a step, there is nothing to go on with.
     #[track_caller]
-    pub(super) fn expect<R>(&self, what: &str, result: Result<R, core::Error>) -> R {
+    pub(crate) fn expect<R>(&self, what: &str, result: Result<R, core::Error>) -> R {
         match result {
             Ok(result) => result,
             Err(error) => panic!("{self:?}: {what}: {error}"),
@@ -199,7 +199,7 @@ impl Drop for Inner {
 /// the kernel is enqueued. Memory that goes back to the pool earlier may be given to another kernel,
 /// which may be enqueued first.
 pub struct Launch<'a> {
-    pub(super) queue: &'a Queue,
+    pub(crate) queue: &'a Queue,
     kernel: core::Kernel,
     name: &'static str,
     arguments: u32,
@@ -210,7 +210,7 @@ pub struct Launch<'a> {
 const GROUP: usize = 64;
 
 impl<'a> Launch<'a> {
-    pub(super) fn argument(mut self, value: ArgVal<'_>) -> Self {
+    pub(crate) fn argument(mut self, value: ArgVal<'_>) -> Self {
         let set = core::set_kernel_arg(&self.kernel, self.arguments, value);
         self.queue.expect(self.name, set);
         self.arguments += 1;
@@ -223,14 +223,14 @@ impl<'a> Launch<'a> {
     }
 
     /// Device memory that is kept until the kernel is enqueued.
-    pub(super) fn keep(self, memory: Arc<Memory>) -> Self {
+    pub(crate) fn keep(self, memory: Arc<Memory>) -> Self {
         let mut launch = self.argument(ArgVal::mem(memory.mem()));
         launch.kept.push(memory);
         launch
     }
 
     /// As [`keep`](Self::keep), or a null pointer.
-    pub(super) fn keep_optional(self, memory: Option<Arc<Memory>>) -> Self {
+    pub(crate) fn keep_optional(self, memory: Option<Arc<Memory>>) -> Self {
         match memory {
             Some(memory) => self.keep(memory),
             None => self.optional(None),
@@ -238,7 +238,7 @@ impl<'a> Launch<'a> {
     }
 
     /// Device memory, or a null pointer.
-    pub(super) fn optional(self, memory: Option<&'a Memory>) -> Self {
+    pub(crate) fn optional(self, memory: Option<&'a Memory>) -> Self {
         match memory {
             Some(memory) => self.memory(memory),
             None => self.argument(ArgVal::mem_null()),
@@ -246,7 +246,7 @@ impl<'a> Launch<'a> {
     }
 
     /// Device memory, for kernels that take some; else no argument.
-    pub(super) fn given(self, memory: Option<&'a Memory>) -> Self {
+    pub(crate) fn given(self, memory: Option<&'a Memory>) -> Self {
         match memory {
             Some(memory) => self.memory(memory),
             None => self,
@@ -259,7 +259,7 @@ impl<'a> Launch<'a> {
     }
 
     /// A number of type `wide`.
-    pub(super) fn number(self, number: f64) -> Self {
+    pub(crate) fn number(self, number: f64) -> Self {
         if self.queue.has_f64() {
             self.argument(ArgVal::scalar(&number))
         } else {
@@ -268,7 +268,7 @@ impl<'a> Launch<'a> {
     }
 
     /// How an operand is read: `ulong4`.
-    pub(super) fn broadcast(self, read: Broadcast) -> Self {
+    pub(crate) fn broadcast(self, read: Broadcast) -> Self {
         let Broadcast { repeat, len, inner, hold } = read;
         self.sizes([repeat, len, inner, hold])
     }
@@ -285,7 +285,7 @@ impl<'a> Launch<'a> {
     }
 
     /// Runs over work-groups of a size.
-    pub(super) fn in_groups(self, groups: [usize; 3], size: [usize; 3]) {
+    pub(crate) fn in_groups(self, groups: [usize; 3], size: [usize; 3]) {
         if groups.contains(&0) {
             return;
         }
