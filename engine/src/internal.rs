@@ -1,12 +1,14 @@
 //! What this project's own tests need of devices and cannot reach through the public interface. It is
 //! not part of that interface and changes without notice.
 
-use crate::Expression;
-pub use crate::opencl::{Key, Launch, Memory, Program, Queue, complaints, names_double};
+use crate::numbers::trace::Expression;
+pub use crate::tensor::device::memory::Memory;
+pub use crate::tensor::device::program::{Key, Program, complaints, names_double};
+pub use crate::tensor::device::queue::{Launch, Queue};
 
 /// A number as the sum of the nearest `f32` and another one.
 pub fn parts(x: f64) -> [f32; 2] {
-    crate::trace::parts(x)
+    crate::numbers::trace::parts(x)
 }
 
 /// An [`Expression`] as [`Expression::to_c`] prints it, in compensated arithmetic.

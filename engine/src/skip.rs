@@ -10,6 +10,7 @@ use std::io::Write;
 ///
 /// ```no_run
 /// cotangent_engine::skipped(format_args!("no compiler"));
+
 /// ```
 ///
 /// # Panics
@@ -35,6 +36,7 @@ pub fn skipped(reason: Arguments<'_>) {
 /// fn compiles() {
 ///     if std::process::Command::new("cc").output().is_err() {
 ///         cotangent_engine::skip!("no C compiler");
+
 ///     }
 /// }
 /// ```

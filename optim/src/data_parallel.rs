@@ -76,7 +76,7 @@ impl<T: Float> DataParallel<T> {
         if let ([own], [part]) = (&mut *own, parts) {
             own.tape.reset();
             let loss = loss(module, &own.tape, part);
-            let value = loss.item().to_f64();
+            let value = loss.item();
             optimiser.step(module, &own.tape.backward(loss))?;
             return Ok(value);
         }
@@ -84,7 +84,7 @@ impl<T: Float> DataParallel<T> {
         own.par_iter_mut().zip(parts).for_each(|(own, part)| {
             own.tape.reset();
             let loss = loss(shared, &own.tape, part);
-            own.loss = loss.item().to_f64();
+            own.loss = loss.item();
             own.gradients.clear();
             own.gradients.add(shared, &own.tape.backward(loss), 1.0);
         });

@@ -1,6 +1,8 @@
 //! Elements of tensors as the bytes of files.
 
-use crate::{Float, Shape, shape};
+use crate::numbers::storage::Storage;
+use crate::tape::float::Float;
+use crate::tensor::shape::{self, Shape};
 
 /// Checks that a tensor of this shape is possible, and that its elements, of `width` bytes each, are
 /// exactly `found` bytes.

@@ -9,7 +9,8 @@
 use std::path::Path;
 
 use super::{FileError, atomic, elements};
-use crate::{Float, Tensor};
+use crate::tape::float::Float;
+use crate::tensor::Tensor;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 const ALIGNMENT: usize = 64;

@@ -17,7 +17,8 @@ use safetensors::{Dtype, View, tensor::TensorInfo};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
 use super::{FileError, atomic, elements};
-use crate::{Float, Tensor};
+use crate::tape::float::Float;
+use crate::tensor::Tensor;
 
 const METADATA: &str = "__metadata__";
 

@@ -11,18 +11,18 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use crate::arena::Op;
-use crate::formulas::ScaledDot;
 use crate::kernels::gemm::{Matrix, serial};
-use crate::kernels::line::{self, WIDE, line_map, line_max, line_total, line_zip};
 use crate::kernels::pair::{
-    Gradients, PairFormula, PairKernel, Part, Sizes, gradient, pairings, pairings_gradient, pieces, sizes,
-    tiles,
+    Gradients, PairKernel, Part, Sizes, gradient, pairings, pairings_gradient, pieces, sizes, tiles,
 };
-use crate::operation::{Operation, Outcome, View, shapes};
-use crate::parallel::{self, PIECES, split_front};
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
-use crate::{Float, Lanes, Scalar, Shape, Tape, Var};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::line::{self, WIDE, line_map, line_max, line_total, line_zip};
+use crate::numbers::parallel::{self, PIECES, split_front};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
+use crate::numbers::storage::Storage;
+use crate::tensor::shape::Shape;
+use crate::tensor::view::{Outcome, View, shapes};
 
 /// How attention turns scores into weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,87 +33,15 @@ pub enum Weights {
     Sigmoid,
 }
 
-impl Weights {
-    /// The weights of stored scores, `[…, n, m]`: exactly 0 where `hidden`, `[…, n, m]` or of fewer
-    /// axes, is not 0. A query whose keys are all hidden has no weight at all.
-    ///
-    /// # Panics
-    /// If the shapes do not fit.
-    #[track_caller]
-    pub fn of<'t, T: Float>(self, scores: Var<'t, T>, hidden: Option<Var<'t, T>>) -> Var<'t, T> {
-        // The lowest score has no weight in a softmax beside others. It is finite, so a query whose keys
-        // are all hidden gets weights too; the second fill sets them to 0.
-        let lowered = hidden.map_or(scores, |hidden| scores.masked_fill(hidden, -T::LARGEST));
-        let weights = match self {
-            Weights::Softmax => lowered.softmax(-1),
-            Weights::Sigmoid => lowered.sigmoid(),
-        };
-        hidden.map_or(weights, |hidden| weights.masked_fill(hidden, 0.0))
-    }
-}
-
 /// Inputs: queries, keys, values, numbers of the queries, numbers of the keys, parameters of the score.
-pub(crate) struct Attend<T: Float> {
+pub(crate) struct Attend<T: Storage> {
     pub(crate) score: &'static dyn PairKernel<T>,
     pub(crate) weights: Weights,
     pub(crate) causal: bool,
 }
 
-impl<'t, T: Float> Var<'t, T> {
-    /// Scaled dot-product attention (Vaswani et al. 2017, eq. 1): `softmax(scale · Q Kᵀ) V` with `self`
-    /// as queries `[…, n, d]`, keys `[…, m, d]`, values `[…, m, e]`: `[…, n, e]`. If `causal`, query i
-    /// attends to keys up to i + m − n. A query that attends to nothing gives 0.
-    ///
-    /// # Panics
-    /// If the shapes do not fit.
-    #[track_caller]
-    pub fn attend(self, keys: Self, values: Self, scale: f64, causal: bool) -> Self {
-        let tape = self.tape();
-        tape.attend(ScaledDot, [self, keys, values], [], [], [tape.scalar(scale)], Weights::Softmax, causal)
-    }
-}
-
-impl<T: Float> Tape<T> {
-    /// Attention whose scores are a [`PairFormula`] of queries and keys: `weights(scores) V` for
-    /// `[queries, keys, values]`, with numbers of the queries and of the keys, and parameters, as
-    /// [`pairs`](Tape::pairs) has them. If `causal`, of n queries and m keys, query i attends to keys up
-    /// to i + m − n. A query that attends to nothing gives 0.
-    ///
-    /// # Panics
-    /// If the shapes do not fit.
-    #[track_caller]
-    #[allow(clippy::too_many_arguments)]
-    pub fn attend<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
-        &'t self,
-        _score: F,
-        [queries, keys, values]: [Var<'t, T>; 3],
-        left: [Var<'t, T>; L],
-        right: [Var<'t, T>; R],
-        params: [Var<'t, T>; P],
-        weights: Weights,
-        causal: bool,
-    ) -> Var<'t, T> {
-        let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[queries, keys]);
-        inputs.extend(left.into_iter().chain(right).chain(params));
-        inputs.push(values);
-        self.record(Op::Attend(Attend { score: F::compiled().of_type(), weights, causal }), &inputs)
-    }
-
-    /// The keys that causal attention hides, for n queries and m keys: `[n, m]`, 0 where query i attends
-    /// to a key, 1 where it does not.
-    pub fn causal_mask(&self, n: usize, m: usize) -> Var<'_, T> {
-        self.constant_with([n, m], |mask| {
-            for (i, row) in mask.chunks_exact_mut(m.max(1)).enumerate() {
-                let (reached, hidden) = row.split_at_mut(causal_reach(i, n, m));
-                reached.fill(T::zero());
-                hidden.fill(T::one());
-            }
-        })
-    }
-}
-
 /// How many of m keys query `i` of n attends to if attention is causal: those up to i + m − n.
-fn causal_reach(i: usize, n: usize, m: usize) -> usize {
+pub(crate) fn causal_reach(i: usize, n: usize, m: usize) -> usize {
     (i + 1 + m).saturating_sub(n).min(m)
 }
 
@@ -123,7 +51,7 @@ pub(crate) fn split<S>(inputs: &[S]) -> (&[S], &S) {
     (scored, values)
 }
 
-impl<T: Float> Attend<T> {
+impl<T: Storage> Attend<T> {
     pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<(Sizes, usize, Shape), String> {
         let (scored, values) = split(inputs);
         let (s, shape) = sizes(scored, self.score.counts())?;
@@ -181,21 +109,17 @@ fn cost(s: Sizes, elements: usize) -> usize {
     1 + s.m * elements / 50
 }
 
-impl<T: Float> Operation<T> for Attend<T> {
-    fn name(&self) -> &'static str {
-        "attend"
-    }
-
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl<T: Storage> Attend<T> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         Ok(self.sizes(inputs)?.2)
     }
 
     /// For a softmax, the logarithm of each row's denominator.
-    fn keeps(&self, inputs: &[&Shape]) -> usize {
+    pub(crate) fn keeps(&self, inputs: &[&Shape]) -> usize {
         inputs[0].rows().len()
     }
 
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], kept: &mut [T]) {
+    pub(crate) fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], kept: &mut [T]) {
         let shapes = shapes(inputs);
         let (s, width, _) = self.sizes(&shapes).expect("checked");
         let (scored, values) = split(inputs);
@@ -250,7 +174,7 @@ impl<T: Float> Operation<T> for Attend<T> {
         });
     }
 
-    fn backward(
+    pub(crate) fn backward(
         &self,
         inputs: &[View<'_, T>],
         outcome: Outcome<'_, T>,
@@ -341,22 +265,6 @@ impl<T: Float> Operation<T> for Attend<T> {
             });
         });
     }
-
-    /// Goes through the scores, all of which it stores.
-    #[track_caller]
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        let tape = inputs[0].tape();
-        let (scored, values) = split(inputs);
-        let scores = tape.operation(self.score.operation(), scored);
-        let hidden = self.causal.then(|| {
-            let shape = scores.shape();
-            tape.causal_mask(shape.rows().width(), shape.width())
-        });
-        let stored = self.weights.of(scores, hidden).matmul(*values);
-        let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =
-            inputs.iter().zip(tangents).filter_map(|(x, tangent)| tangent.map(|t| (*x, t))).collect();
-        tape.jvp(stored, &given)
-    }
 }
 
 /// Weights of scores that come tile by tile, and their product with the values so far.
@@ -370,7 +278,7 @@ struct Running<'a, T> {
     width: usize,
 }
 
-impl<T: Float> Running<'_, T> {
+impl<T: Storage> Running<'_, T> {
     /// Turns the scores of a tile into weights, `R` side by side, and rescales what was summed before to
     /// match.
     #[inline(always)]
@@ -413,7 +321,7 @@ impl<T: Float> Running<'_, T> {
 }
 
 #[inline(always)]
-fn scale<T: Float>(row: &mut [T], factor: T) {
+fn scale<T: Storage>(row: &mut [T], factor: T) {
     let factor = Lanes::<LANES, T>::splat(factor);
     line_map(
         row,
@@ -424,7 +332,7 @@ fn scale<T: Float>(row: &mut [T], factor: T) {
 
 /// Turns weighted sums into weighted means, and finds the logarithms of the denominators.
 #[inline(always)]
-fn finish<T: Float>(largest: &[T], sums: &[T], out: &mut [T], width: usize, logs: &mut [T]) {
+fn finish<T: Storage>(largest: &[T], sums: &[T], out: &mut [T], width: usize, logs: &mut [T]) {
     for (i, out) in out.chunks_exact_mut(width).enumerate() {
         let sum = sums[i].to_f64();
         if sum == 0.0 {
@@ -449,7 +357,7 @@ struct Again<'a, T> {
     u: &'a mut [T],
 }
 
-impl<T: Float> Again<'_, T> {
+impl<T: Storage> Again<'_, T> {
     /// The weights again, and the gradient of the scores, `R` side by side: `p ∘ (u − ⟨g, out⟩)` for a
     /// softmax, `p ∘ (1 − p) ∘ u` for the logistic function.
     #[inline(always)]

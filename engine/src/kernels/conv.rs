@@ -1,11 +1,10 @@
 //! The `conv` kernel: 2-D convolution, by im2col and a matrix product for each image.
 
-use crate::arena::Op;
 use crate::kernels::gemm::{Matrix, gemm, serial};
-use crate::operation::{Operation, Outcome, View};
-use crate::parallel;
-use crate::shape::product;
-use crate::{Float, Shape, Var};
+use crate::numbers::parallel;
+use crate::numbers::storage::Storage;
+use crate::tensor::shape::{Shape, product};
+use crate::tensor::view::{Outcome, View};
 
 /// A window that slides over images: its size, the step between its places, and the zeros around the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,21 +42,8 @@ impl Window {
 /// Inputs: images and filters.
 #[derive(Clone, Copy)]
 pub(crate) struct Conv2d {
-    stride: usize,
-    padding: usize,
-}
-
-impl<T: Float> Var<'_, T> {
-    /// 2-D convolution (cross-correlation, as is usual): images `[batch, channels, height, width]` with
-    /// zeros around them, and filters `[filters, channels, h, w]`, give `[batch, filters, …]`. A bias is
-    /// added as `[filters, 1, 1]`.
-    ///
-    /// # Panics
-    /// If the shapes do not fit, or the filter is larger than the padded image.
-    #[track_caller]
-    pub fn conv2d(self, filters: Self, stride: usize, padding: usize) -> Self {
-        self.tape().record(Op::Conv2d(Conv2d { stride, padding }), &[self, filters])
-    }
+    pub(crate) stride: usize,
+    pub(crate) padding: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -106,7 +92,7 @@ impl Sizes {
         }
     }
 
-    fn im2col<T: Float>(&self, image: &[T], columns: &mut [T]) {
+    fn im2col<T: Storage>(&self, image: &[T], columns: &mut [T]) {
         let n = self.places();
         self.for_each(|row, place, at| columns[row * n + place] = at.map_or(T::zero(), |at| image[at]));
     }
@@ -139,16 +125,12 @@ impl Conv2d {
     }
 }
 
-impl<T: Float> Operation<T> for Conv2d {
-    fn name(&self) -> &'static str {
-        "conv2d"
-    }
-
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl Conv2d {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         Ok(self.sizes(inputs)?.1)
     }
 
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
         let filters = Matrix::new(inputs[1].data, s.filters, s.patch());
         let size = s.filters * s.places();
@@ -164,7 +146,13 @@ impl<T: Float> Operation<T> for Conv2d {
 
     /// With `Y = W C` for the columns C of an image: `dC = Wᵀ G`, summed back where each element was
     /// read, and `dW = Σ G Cᵀ`.
-    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+    pub(crate) fn backward<T: Storage>(
+        &self,
+        inputs: &[View<'_, T>],
+        _: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
         let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
         let (images, filters) = (inputs[0].data, inputs[1].data);
         let of = |b: usize| Matrix::new(&g[b * s.filters * s.places()..], s.filters, s.places());
@@ -195,13 +183,5 @@ impl<T: Float> Operation<T> for Conv2d {
                 }
             });
         }
-    }
-
-    #[track_caller]
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        let of = |x: Var<'t, T>, w| x.conv2d(w, self.stride, self.padding);
-        let of_images = tangents[0].map(|dx| of(dx, inputs[1]));
-        let of_filters = tangents[1].map(|dw| of(inputs[0], dw));
-        Var::sum_of([of_images, of_filters]).expect("at least one tangent")
     }
 }

@@ -1,14 +1,15 @@
 //! Whether elements are finite.
 
-use crate::kernels::line::{BLOCK, load};
-use crate::simd::{LANES, dispatch};
-use crate::{Float, Lanes};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::line::{BLOCK, load};
+use crate::numbers::simd::{LANES, dispatch};
+use crate::numbers::storage::Storage;
 
 /// Elements that one thread checks.
 const PART: usize = 1 << 16;
 
 /// The first element that is NaN or infinite, found in one pass at the speed of memory.
-pub fn first_not_finite<T: Float>(values: &[T]) -> Option<usize> {
+pub fn first_not_finite<T: Storage>(values: &[T]) -> Option<usize> {
     if values.len() > PART {
         let half = values.len() / 2;
         let (left, right) = values.split_at(half);
@@ -27,7 +28,7 @@ pub fn first_not_finite<T: Float>(values: &[T]) -> Option<usize> {
 
 /// Without a branch for each element: 0 · x is NaN where x is not finite.
 #[inline(always)]
-fn all_finite<T: Float>(block: &[T]) -> bool {
+fn all_finite<T: Storage>(block: &[T]) -> bool {
     let zero = Lanes::<LANES, T>::splat(T::zero());
     let mut sums = [zero; 4];
     let mut lines = block.chunks_exact(4 * LANES);

@@ -3,10 +3,11 @@
 
 use smallvec::SmallVec;
 
-use crate::parallel::{self, PIECES, split_front};
-use crate::shape::product;
-use crate::simd::{Dispatched, Register, dispatch, dispatch_wide};
-use crate::{Float, Lanes};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::parallel::{self, PIECES, split_front};
+use crate::numbers::simd::{Dispatched, Register, dispatch, dispatch_wide};
+use crate::numbers::storage::Storage;
+use crate::tensor::shape::product;
 
 /// A matrix to be read: element `(i, j)` is `data[i · row + j · column]`.
 #[derive(Clone, Copy)]
@@ -18,7 +19,7 @@ pub(crate) struct Matrix<'a, T> {
     column: usize,
 }
 
-impl<'a, T: Float> Matrix<'a, T> {
+impl<'a, T: Storage> Matrix<'a, T> {
     /// Row-major.
     pub(crate) fn new(data: &'a [T], rows: usize, columns: usize) -> Self {
         assert!(product(&[rows, columns]).is_some_and(|n| n <= data.len()), "a matrix within its data");
@@ -75,7 +76,7 @@ fn assert_fit<T>(a: Matrix<'_, T>, b: Matrix<'_, T>, c: &[T]) {
 
 /// `c = a b`, or `c += a b`; c is row-major. The bits do not depend on how the rows are split: the same
 /// kernel takes all of them.
-pub(crate) fn gemm<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+pub(crate) fn gemm<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     let (m, n) = (a.rows, b.columns);
     if work(a, b) < LARGE {
         return serial(a, b, accumulate, c);
@@ -94,12 +95,12 @@ pub(crate) fn gemm<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: boo
 }
 
 /// On the calling thread.
-pub(crate) fn serial<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+pub(crate) fn serial<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     if work(a, b) <= SMALL { in_registers(a, b, accumulate, c) } else { by_shape(a, b, accumulate, c) }
 }
 
 /// The choice of the kernel does not depend on the number of rows.
-fn by_shape<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+fn by_shape<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     if size_of::<T>() == 4 && b.columns <= NARROW {
         in_registers(a, b, accumulate, c)
     } else {
@@ -108,7 +109,7 @@ fn by_shape<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &
 }
 
 /// By `matrixmultiply`.
-fn packed<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+fn packed<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     assert_fit(a, b, c);
     let (m, k, n) = (a.rows, a.columns, b.columns);
     assert!(a.span() <= a.data.len() && b.span() <= b.data.len(), "matrices within their data");
@@ -123,7 +124,7 @@ const WIDE: usize = 16;
 
 /// In tiles of sums. Each sum is taken in order and rounded once per term, so the bits are the same for
 /// any tile.
-fn in_registers<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+fn in_registers<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     assert_fit(a, b, c);
     let (k, n) = (a.columns, b.columns);
     if b.column != 1 || !b.row.is_multiple_of(WIDE) {
@@ -165,7 +166,7 @@ fn in_registers<T: Float>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, 
 
 /// Tiles of `R` rows and a register of columns.
 #[inline(always)]
-fn tiles<T: Float, O: Register<T>, const R: usize>(
+fn tiles<T: Storage, O: Register<T>, const R: usize>(
     a: Matrix<'_, T>,
     b: Matrix<'_, T>,
     accumulate: bool,
@@ -187,7 +188,7 @@ fn tiles<T: Float, O: Register<T>, const R: usize>(
 
 /// Rows from `i` on, `R` of them, and columns from `first` on; `c` holds those rows.
 #[inline(always)]
-fn tile<T: Float, O: Register<T>, const R: usize>(
+fn tile<T: Storage, O: Register<T>, const R: usize>(
     a: Matrix<'_, T>,
     b: Matrix<'_, T>,
     [i, first]: [usize; 2],

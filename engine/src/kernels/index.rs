@@ -5,173 +5,13 @@
 
 use smallvec::SmallVec;
 
-use crate::arena::Op;
-use crate::kernels::line::line_add;
 use crate::kernels::reduce::Axis;
-use crate::operation::{Operation, Outcome, View, linear_jvp};
-use crate::parallel;
-use crate::pool::Buffer;
-use crate::{Float, Shape, Tape, Var, formulas};
-
-impl<'t, T: Float> Var<'t, T> {
-    /// Entries of a table `[n, …]` by number: `[rows.len(), …]`. The gradient of an input table is
-    /// row-sparse.
-    ///
-    /// # Panics
-    /// If a number is not below `n`.
-    #[track_caller]
-    pub fn gather(self, rows: &[u32]) -> Self {
-        let rows = self.tape().indices(rows);
-        self.tape().record(Op::Gather(Gather { rows }), &[self])
-    }
-
-    /// The reverse of [`gather`](Self::gather): entry `i` of `[rows.len(), …]` is added to entry
-    /// `rows[i]` of a table `[n, …]` of zeros, in the order of `i`.
-    ///
-    /// # Panics
-    /// If there are not as many entries as numbers, or a number is not below `n`.
-    #[track_caller]
-    pub fn scatter_add(self, rows: &[u32], n: usize) -> Self {
-        let rows = self.tape().indices(rows);
-        self.tape().record(Op::ScatterAdd(ScatterAdd { rows, n }), &[self])
-    }
-
-    /// From each row of the last axis, the elements at some positions. `columns` lists equally many for
-    /// each row. `[…, width]` becomes `[…, columns.len() / rows]`.
-    ///
-    /// # Panics
-    /// If the positions are not equally many for each row, or one is not below `width`.
-    #[track_caller]
-    pub fn take_along(self, columns: &[u32]) -> Self {
-        let columns = self.tape().indices(columns);
-        self.tape().record(Op::TakeAlong(TakeAlong { columns }), &[self])
-    }
-
-    /// The `k` largest elements of each row of the last axis, in descending order, and their positions
-    /// row by row: `[…, k]`. Of equal elements the first comes first. NaN counts as larger than all. On
-    /// a device this takes `k` passes over each row.
-    ///
-    /// # Panics
-    /// If the rows have fewer than `k` elements.
-    #[track_caller]
-    pub fn top_k(self, k: usize) -> (Self, Vec<u32>) {
-        let shape = self.shape();
-        let width = shape.width();
-        assert!(k <= width, "top_k: {k} of rows of {width}, shape {shape}");
-        let all = row_numbers(width);
-        let on_host = |data: &[T], _: &Shape| {
-            let mut columns = Vec::with_capacity(data.len() / width.max(1) * k);
-            let mut order: Vec<u32> = Vec::with_capacity(width);
-            for row in data.chunks_exact(width.max(1)) {
-                order.clear();
-                order.extend(all.clone());
-                let key = |&i: &u32| (row[i as usize].to_f64(), i);
-                let descending = |a: &u32, b: &u32| {
-                    let ((x, i), (y, j)) = (key(a), key(b));
-                    let nan = |x: f64| x.is_nan();
-                    nan(y)
-                        .cmp(&nan(x))
-                        .then(y.partial_cmp(&x).unwrap_or(std::cmp::Ordering::Equal))
-                        .then(i.cmp(&j))
-                };
-                if k < width {
-                    order.select_nth_unstable_by(k, descending);
-                }
-                order[..k].sort_unstable_by(descending);
-                columns.extend_from_slice(&order[..k]);
-            }
-            columns
-        };
-        let columns = self.tape().top_k_on_device(self.id(), k);
-        let columns = columns.unwrap_or_else(|| self.tape().read(self.id(), on_host));
-        (self.take_along(&columns), columns)
-    }
-
-    /// The positions `range` of an axis; a negative axis counts from the last.
-    #[track_caller]
-    pub fn slice(self, axis: isize, range: std::ops::Range<usize>) -> Self {
-        self.tape().record(Op::Slice(Slice { axis, range }), &[self])
-    }
-
-    /// Variables one after another along an axis; all other axes agree.
-    #[track_caller]
-    pub fn concat(parts: &[Self], axis: isize) -> Self {
-        assert!(!parts.is_empty(), "concat: of nothing");
-        parts[0].tape().record(Op::Concat(Concat { axis }), parts)
-    }
-
-    /// The axes in another order: axis `i` of the result is axis `axes[i]`. The elements are copied.
-    #[track_caller]
-    pub fn permute(self, axes: &[usize]) -> Self {
-        self.tape().record(Op::Permute(Permute { axes: SmallVec::from_slice(axes) }), &[self])
-    }
-
-    /// Two axes exchanged. The elements are copied; a product with a transposed matrix needs no copy
-    /// ([`matmul_nt`](Self::matmul_nt)).
-    #[track_caller]
-    pub fn swap_axes(self, a: usize, b: usize) -> Self {
-        let mut axes: SmallVec<[usize; 4]> = (0..self.shape().axes().len()).collect();
-        axes.swap(a, b);
-        self.permute(&axes)
-    }
-
-    /// The same elements in another shape. Nothing is copied.
-    #[track_caller]
-    pub fn reshape(self, shape: impl Into<Shape>) -> Self {
-        self.tape().record(Op::Reshape(Reshape { shape: shape.into() }), &[self])
-    }
-
-    /// An axis of extent 1 before axis `at`. Nothing is copied.
-    #[track_caller]
-    pub fn insert_axis(self, at: usize) -> Self {
-        self.reshape(self.shape().insert(at))
-    }
-
-    /// Repeated over a larger shape. Arithmetic does this by itself.
-    #[track_caller]
-    pub fn broadcast_to(self, shape: impl Into<Shape>) -> Self {
-        let zeros = self.tape().zeros(shape);
-        self.tape().map(formulas::Add, [self, zeros])
-    }
-
-    /// The elements where `mask` is 0, `value` where it is not. No gradient flows where the mask is not
-    /// 0, nor to the mask.
-    #[track_caller]
-    pub fn masked_fill(self, mask: Self, value: f64) -> Self {
-        self.tape().map(formulas::MaskedFill, [self, mask, self.tape().scalar(value)])
-    }
-}
-
-impl<T: Float> Tape<T> {
-    /// Rows with a 1 at one position each and zeros elsewhere: `[columns.len(), width]`.
-    ///
-    /// # Panics
-    /// If a position is not below `width`.
-    #[track_caller]
-    pub fn one_hot(&self, columns: &[u32], width: usize) -> Var<'_, T> {
-        if let Some(column) = columns.iter().find(|&&column| column as usize >= width) {
-            panic!("one_hot: position {column} of {width}")
-        }
-        self.constant_with([columns.len(), width], |out| {
-            out.fill(T::zero());
-            for (row, &column) in out.chunks_exact_mut(width.max(1)).zip(columns) {
-                row[column as usize] = T::one();
-            }
-        })
-    }
-}
-
-/// The numbers of `n` rows, `0..n`.
-///
-/// # Panics
-/// If there are 2³² or more: the numbers of rows are `u32`.
-#[track_caller]
-pub fn row_numbers(n: usize) -> std::ops::Range<u32> {
-    match u32::try_from(n) {
-        Ok(n) => 0..n,
-        Err(_) => panic!("{n} rows: their numbers are u32"),
-    }
-}
+use crate::numbers::line::line_add;
+use crate::numbers::parallel;
+use crate::numbers::storage::Storage;
+use crate::tensor::pool::Buffer;
+use crate::tensor::shape::{Shape, row_numbers};
+use crate::tensor::view::{Outcome, View};
 
 fn check_rows(rows: &[u32], n: usize) -> Result<(), String> {
     match rows.iter().find(|&&row| row as usize >= n) {
@@ -192,15 +32,13 @@ pub(crate) struct Gather {
     pub(crate) rows: Vec<u32>,
 }
 
-impl<T: Float> Operation<T> for Gather {
-    fn name(&self) -> &'static str {
-        "gather"
-    }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl Gather {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         check_rows(&self.rows, table(inputs[0])?.0)?;
         Ok(inputs[0].with(0, self.rows.len()))
     }
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (_, width) = table(inputs[0].shape).expect("checked");
         let data = inputs[0].data;
         parallel::for_each_part(out, width, 1, 4 + width / 4, |range, out| {
@@ -210,24 +48,25 @@ impl<T: Float> Operation<T> for Gather {
             }
         });
     }
-    fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, _: &[T], _: &mut [Option<&mut [T]>]) {
+
+    pub(crate) fn backward<T: Storage>(
+        &self,
+        _: &[View<'_, T>],
+        _: Outcome<'_, T>,
+        _: &[T],
+        _: &mut [Option<&mut [T]>],
+    ) {
         unreachable!("the tape sums the gradient into the table's own, row-sparse where it can be")
-    }
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        linear_jvp(inputs, tangents, |v| v[0].gather(&self.rows))
     }
 }
 
 pub(crate) struct ScatterAdd {
     pub(crate) rows: Vec<u32>,
-    n: usize,
+    pub(crate) n: usize,
 }
 
-impl<T: Float> Operation<T> for ScatterAdd {
-    fn name(&self) -> &'static str {
-        "scatter_add"
-    }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl ScatterAdd {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         let (entries, _) = table(inputs[0])?;
         if entries != self.rows.len() {
             return Err(format!("{entries} entries of shape {} for {} rows", inputs[0], self.rows.len()));
@@ -235,19 +74,24 @@ impl<T: Float> Operation<T> for ScatterAdd {
         check_rows(&self.rows, self.n)?;
         Ok(inputs[0].with(0, self.n))
     }
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         out.fill(T::zero());
         scatter_add(inputs[0].data, &self.rows, table(inputs[0].shape).expect("checked").1, out);
     }
-    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+
+    pub(crate) fn backward<T: Storage>(
+        &self,
+        inputs: &[View<'_, T>],
+        _: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
         let Some(dx) = grads[0].as_deref_mut() else { return };
         let (_, width) = table(inputs[0].shape).expect("checked");
         for (&row, dx) in self.rows.iter().zip(dx.chunks_exact_mut(width.max(1))) {
             dx.copy_from_slice(&g[row as usize * width..][..width]);
         }
-    }
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        linear_jvp(inputs, tangents, |v| v[0].scatter_add(&self.rows, self.n))
     }
 }
 
@@ -264,11 +108,8 @@ impl TakeAlong {
     }
 }
 
-impl<T: Float> Operation<T> for TakeAlong {
-    fn name(&self) -> &'static str {
-        "take_along"
-    }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl TakeAlong {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         let shape = inputs[0];
         if shape.axes().is_empty() {
             return Err("rows are needed, not a number".into());
@@ -283,13 +124,21 @@ impl<T: Float> Operation<T> for TakeAlong {
         }
         Ok(shape.rows().with_width(take))
     }
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (width, take) = self.widths(inputs[0].shape);
         for (i, (y, &column)) in out.iter_mut().zip(&self.columns).enumerate() {
             *y = inputs[0].data[i / take * width + column as usize];
         }
     }
-    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+
+    pub(crate) fn backward<T: Storage>(
+        &self,
+        inputs: &[View<'_, T>],
+        _: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
         let Some(dx) = grads[0].as_deref_mut() else { return };
         let (width, take) = self.widths(inputs[0].shape);
         dx.fill(T::zero());
@@ -298,9 +147,6 @@ impl<T: Float> Operation<T> for TakeAlong {
             *sum = *sum + *g;
         }
     }
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        linear_jvp(inputs, tangents, |v| v[0].take_along(&self.columns))
-    }
 }
 
 pub(crate) struct Slice {
@@ -308,11 +154,8 @@ pub(crate) struct Slice {
     pub(crate) range: std::ops::Range<usize>,
 }
 
-impl<T: Float> Operation<T> for Slice {
-    fn name(&self) -> &'static str {
-        "slice"
-    }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl Slice {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         let (at, view) = Axis::of(inputs[0], self.axis)?;
         let range = &self.range;
         if range.start > range.end || range.end > view.n {
@@ -321,14 +164,22 @@ impl<T: Float> Operation<T> for Slice {
         }
         Ok(inputs[0].with(at, range.len()))
     }
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (_, Axis { n, inner, .. }) = Axis::of(inputs[0].shape, self.axis).expect("checked");
         let (whole, take) = ((n * inner).max(1), (self.range.len() * inner).max(1));
         for (x, part) in inputs[0].data.chunks_exact(whole).zip(out.chunks_exact_mut(take)) {
             part.copy_from_slice(&x[self.range.start * inner..][..take]);
         }
     }
-    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+
+    pub(crate) fn backward<T: Storage>(
+        &self,
+        inputs: &[View<'_, T>],
+        _: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
         let Some(dx) = grads[0].as_deref_mut() else { return };
         let (_, Axis { n, inner, .. }) = Axis::of(inputs[0].shape, self.axis).expect("checked");
         let (whole, take) = ((n * inner).max(1), (self.range.len() * inner).max(1));
@@ -337,20 +188,14 @@ impl<T: Float> Operation<T> for Slice {
             x[self.range.start * inner..][..take].copy_from_slice(part);
         }
     }
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        linear_jvp(inputs, tangents, |v| v[0].slice(self.axis, self.range.clone()))
-    }
 }
 
 pub(crate) struct Concat {
     pub(crate) axis: isize,
 }
 
-impl<T: Float> Operation<T> for Concat {
-    fn name(&self) -> &'static str {
-        "concat"
-    }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl Concat {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         let (at, _) = Axis::of(inputs[0], self.axis)?;
         let first = inputs[0];
         if !inputs.iter().all(|s| s.axes().len() == first.axes().len() && s.with(at, 1) == first.with(at, 1))
@@ -360,20 +205,25 @@ impl<T: Float> Operation<T> for Concat {
         }
         Ok(first.with(at, inputs.iter().map(|s| s.axes()[at]).fold(0, usize::saturating_add)))
     }
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         self.for_each_part(inputs, |i, from, to| {
             out[to].copy_from_slice(&inputs[i].data[from]);
         });
     }
-    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+
+    pub(crate) fn backward<T: Storage>(
+        &self,
+        inputs: &[View<'_, T>],
+        _: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
         self.for_each_part(inputs, |i, from, to| {
             if let Some(dx) = grads[i].as_deref_mut() {
                 dx[from].copy_from_slice(&g[to]);
             }
         });
-    }
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        linear_jvp(inputs, tangents, |v| Var::concat(v, self.axis))
     }
 }
 
@@ -411,11 +261,8 @@ impl Permute {
     }
 }
 
-impl<T: Float> Operation<T> for Permute {
-    fn name(&self) -> &'static str {
-        "permute"
-    }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl Permute {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         let shape = inputs[0];
         let mut sorted = self.axes.clone();
         sorted.sort_unstable();
@@ -424,21 +271,26 @@ impl<T: Float> Operation<T> for Permute {
         }
         Ok(Shape::from(self.axes.iter().map(|&a| shape[a]).collect::<SmallVec<[usize; 4]>>().as_slice()))
     }
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         permute(inputs[0].data, inputs[0].shape, &self.axes, out);
     }
-    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+
+    pub(crate) fn backward<T: Storage>(
+        &self,
+        inputs: &[View<'_, T>],
+        _: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
         let Some(dx) = grads[0].as_deref_mut() else { return };
-        let shape = Operation::<T>::shape(self, &[inputs[0].shape]).expect("checked");
+        let shape = self.shape(&[inputs[0].shape]).expect("checked");
         permute(g, &shape, &self.inverse(), dx);
-    }
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        linear_jvp(inputs, tangents, |v| v[0].permute(&self.axes))
     }
 }
 
 /// Writes `x` of a shape with its axes in another order.
-fn permute<T: Float>(x: &[T], shape: &[usize], axes: &[usize], out: &mut [T]) {
+fn permute<T: Storage>(x: &[T], shape: &[usize], axes: &[usize], out: &mut [T]) {
     let mut strides: SmallVec<[usize; 4]> = SmallVec::from_elem(1, shape.len());
     for i in (1..shape.len()).rev() {
         strides[i - 1] = strides[i] * shape[i];
@@ -474,34 +326,35 @@ fn permute<T: Float>(x: &[T], shape: &[usize], axes: &[usize], out: &mut [T]) {
 }
 
 pub(crate) struct Reshape {
-    shape: Shape,
+    pub(crate) shape: Shape,
 }
 
-/// The elements stay where they are on the tape: nothing is computed.
-impl<T: Float> Operation<T> for Reshape {
-    fn name(&self) -> &'static str {
-        "reshape"
-    }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl Reshape {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         let (before, after) = (inputs[0], &self.shape);
         if before.len() != after.len() {
             return Err(format!("{before} has {} elements, {after} has {}", before.len(), after.len()));
         }
         Ok(after.clone())
     }
-    fn forward(&self, _: &[View<'_, T>], _: &mut [T], _kept: &mut [T]) {
+
+    pub(crate) fn forward<T: Storage>(&self, _: &[View<'_, T>], _: &mut [T], _kept: &mut [T]) {
         unreachable!("the elements stay where they are")
     }
-    fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, _: &[T], _: &mut [Option<&mut [T]>]) {
+
+    pub(crate) fn backward<T: Storage>(
+        &self,
+        _: &[View<'_, T>],
+        _: Outcome<'_, T>,
+        _: &[T],
+        _: &mut [Option<&mut [T]>],
+    ) {
         unreachable!("the gradient is moved")
-    }
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        linear_jvp(inputs, tangents, |v| v[0].reshape(self.shape.clone()))
     }
 }
 
 /// `table[rows[i]] += g[i]`, in the order of `i`.
-pub(crate) fn scatter_add<T: Float>(g: &[T], rows: &[u32], width: usize, table: &mut [T]) {
+pub(crate) fn scatter_add<T: Storage>(g: &[T], rows: &[u32], width: usize, table: &mut [T]) {
     for (&row, g) in rows.iter().zip(g.chunks_exact(width.max(1))) {
         let start = row as usize * width;
         line_add(&mut table[start..start + width], g);
@@ -509,7 +362,7 @@ pub(crate) fn scatter_add<T: Float>(g: &[T], rows: &[u32], width: usize, table: 
 }
 
 /// `sum += g`.
-pub(crate) fn add<T: Float>(sum: &mut [T], g: &[T]) {
+pub(crate) fn add<T: Storage>(sum: &mut [T], g: &[T]) {
     parallel::for_each_part(sum, 1, 16, 1, |range, sum| line_add(sum, &g[range]));
 }
 
@@ -528,7 +381,7 @@ pub(crate) struct SparseRows<T> {
 
 pub(crate) const UNTOUCHED: u32 = u32::MAX;
 
-impl<T: Float> SparseRows<T> {
+impl<T: Storage> SparseRows<T> {
     /// The position of the next row to be touched.
     pub(crate) fn next(&self) -> u32 {
         row_numbers(self.rows.len() + 1).end - 1

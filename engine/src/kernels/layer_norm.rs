@@ -2,14 +2,15 @@
 //!
 //! Sums are taken in `f64`; the variance from differences, in a second pass.
 
-use crate::arena::Op;
-use crate::kernels::line::{line_sum, line_total, pairwise};
 use crate::kernels::pieces::{Piece, for_each_piece};
-use crate::operation::{Operation, Outcome, View};
-use crate::parallel;
-use crate::shape::Broadcast;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, for_each_block, read, write};
-use crate::{Float, Shape, Var};
+use crate::numbers::line::{line_sum, line_total, pairwise};
+use crate::numbers::parallel;
+use crate::numbers::simd::{
+    Avx2, Avx512, Block, LANES, Portable, dispatch_wide, for_each_block, read, write,
+};
+use crate::numbers::storage::Storage;
+use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::view::{Outcome, View};
 
 /// Inputs: rows, gain, bias.
 pub(crate) struct LayerNorm {
@@ -17,25 +18,8 @@ pub(crate) struct LayerNorm {
     pub(crate) epsilon: f64,
 }
 
-impl<T: Float> Var<'_, T> {
-    /// Layer normalisation over the last axis (Ba, Kiros, Hinton 2016): `(x − mean)/√(variance +
-    /// epsilon) · gain + bias`, with `gain` and `bias` of shape `[width]`. The epsilon (1e-5 is usual)
-    /// is part of its definition.
-    ///
-    /// # Panics
-    /// If `gain` or `bias` has not the shape `[width]`, or the rows are empty.
-    #[track_caller]
-    pub fn layer_norm(self, gain: Self, bias: Self, epsilon: f64) -> Self {
-        self.tape().record(Op::LayerNorm(LayerNorm { epsilon }), &[self, gain, bias])
-    }
-}
-
-impl<T: Float> Operation<T> for LayerNorm {
-    fn name(&self) -> &'static str {
-        "layer_norm"
-    }
-
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl LayerNorm {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         let (x, gain, bias) = (inputs[0], inputs[1], inputs[2]);
         let width = x.width();
         if x.axes().is_empty() || width == 0 || gain.axes() != [width] || bias.axes() != [width] {
@@ -44,7 +28,7 @@ impl<T: Float> Operation<T> for LayerNorm {
         Ok(x.clone())
     }
 
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let width = inputs[0].shape.width();
         let [x, gain, bias] = [0, 1, 2].map(|i| inputs[i].data);
         parallel::for_each_part(out, width, 1, width / 2, |range, out| {
@@ -64,7 +48,7 @@ impl<T: Float> Operation<T> for LayerNorm {
         });
     }
 
-    fn backward(
+    pub(crate) fn backward<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         _outcome: Outcome<'_, T>,
@@ -92,24 +76,6 @@ impl<T: Float> Operation<T> for LayerNorm {
             });
         });
     }
-
-    #[track_caller]
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        let shape = inputs[0].shape();
-        let last = shape.axes().len() as isize - 1;
-        let row = |v: Var<'t, T>| v.insert_axis(last as usize).broadcast_to(shape.clone());
-        let (x, gain) = (inputs[0], inputs[1]);
-        let center = x - row(x.mean_axis(last));
-        let variance = center.square().mean_axis(last) + self.epsilon;
-        let unit = center / row(variance.sqrt());
-        let of_x = tangents[0].map(|dx| {
-            let dx = dx - row(dx.mean_axis(last));
-            (dx - unit * row((unit * dx).mean_axis(last))) / row(variance.sqrt()) * gain
-        });
-        let of_gain = tangents[1].map(|dgain| unit * dgain);
-        let of_bias = tangents[2].map(|dbias| dbias.broadcast_to(shape.clone()));
-        Var::sum_of([of_x, of_gain, of_bias]).expect("at least one tangent")
-    }
 }
 
 /// A mean to be subtracted from the blocks of a row: in every lane, and for the last block in the lanes
@@ -128,13 +94,13 @@ fn inverse_deviation(squares: f64, width: usize, epsilon: f64) -> f64 {
 }
 
 /// A row's elements in `f64`, in whole blocks.
-fn widen<T: Float>(row: &[T], to: &mut [[f64; LANES]]) {
+fn widen<T: Storage>(row: &[T], to: &mut [[f64; LANES]]) {
     to.as_flattened_mut().iter_mut().zip(row).for_each(|(to, x)| *to = x.to_f64());
 }
 
 /// `wide`: room for two rows in whole blocks.
 #[inline(always)]
-fn normalise<T: Float, S: Block>(
+fn normalise<T: Storage, S: Block>(
     x: &[T],
     gain: &[T],
     bias: &[T],
@@ -175,7 +141,7 @@ fn normalise<T: Float, S: Block>(
 /// `dx = scale (h − mean(h) − u mean(u h))`, the gain receives `g u` and the bias `g`. `wide`: room for
 /// two rows in whole blocks, zeros.
 #[inline(always)]
-fn gradients<T: Float, S: Block>(
+fn gradients<T: Storage, S: Block>(
     x: &[T],
     gain: &[T],
     epsilon: f64,

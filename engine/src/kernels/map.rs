@@ -1,71 +1,29 @@
 //! The `map` kernel: elementwise formulas of k operands, broadcast.
 
-use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::compiled::{self, Compiled};
-use crate::dual::Nested;
-use crate::kernels::line::{line_add, line_of, line_total};
+#[cfg(feature = "opencl")]
+use crate::formula::map::MapForm;
+use crate::formula::map::MapFormula;
 use crate::kernels::pieces::{Place, for_each_piece};
-use crate::lanes::array;
-use crate::operation::{Operation, Outcome, View, shapes};
-use crate::parallel::{self, split_front};
-use crate::shape::Broadcast;
-use crate::simd::{Avx2, Avx512, Block, Portable, dispatch_wide};
-use crate::{Dual, Float, Lanes, Scalar, Shape, Tape, Var};
-
-/// An elementwise operation of `K` operands.
-///
-/// ```
-/// use cotangent_engine::{MapFormula, Scalar, Tape, Tensor};
-///
-/// /// x · σ(x): the swish activation.
-/// #[derive(Clone, Copy)]
-/// struct Swish;
-///
-/// impl MapFormula<1> for Swish {
-///     const NAME: &'static str = "swish";
-///     fn eval<S: Scalar>([x]: [S; 1]) -> S {
-///         x * x.sigmoid()
-///     }
-/// }
-///
-/// let tape = Tape::<f64>::new();
-/// let x = tape.variable(&Tensor::new([2], vec![0.0, 30.0]));
-/// let y = tape.map(Swish, [x]);
-/// assert_eq!(y.to_tensor().data(), [0.0, 30.0 * 30.0_f64.sigmoid()]);
-/// ```
-pub trait MapFormula<const K: usize>: Copy + Send + Sync + 'static {
-    /// The name shown in messages.
-    const NAME: &'static str;
-    /// The formula's kernels: see [`compiled_here!`](crate::compiled_here).
-    fn compiled() -> &'static Compiled<compiled::Map> {
-        Compiled::map::<Self, K>()
-    }
-    /// The formula.
-    fn eval<S: Scalar>(operands: [S; K]) -> S;
-}
-
-impl<T: Float> Tape<T> {
-    /// Applies an elementwise formula; the operands broadcast.
-    #[track_caller]
-    pub fn map<'t, F: MapFormula<K>, const K: usize>(
-        &'t self,
-        _formula: F,
-        operands: [Var<'t, T>; K],
-    ) -> Var<'t, T> {
-        self.operation(F::compiled().of_type(), &operands)
-    }
-}
+use crate::numbers::dual::{Dual, Nested};
+use crate::numbers::lanes::{Lanes, array};
+use crate::numbers::line::{line_add, line_of, line_total};
+use crate::numbers::parallel::{self, split_front};
+use crate::numbers::per_type::{Compiled, PerFloat};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Avx2, Avx512, Block, Portable, dispatch_wide};
+use crate::numbers::storage::Storage;
+use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::view::{View, shapes};
 
 /// An operand's elements and how they are read over the output's.
 #[derive(Clone, Copy)]
-struct Elements<'a, T> {
-    data: &'a [T],
-    read: Broadcast,
+pub(crate) struct Elements<'a, T> {
+    pub(crate) data: &'a [T],
+    pub(crate) read: Broadcast,
 }
 
 /// Elements side by side: with AVX2, and with AVX-512.
@@ -79,8 +37,8 @@ const COST: usize = 1;
 /// they are read are copied into that order first; the copies stay in the first cache.
 const CHUNK: usize = 512;
 
-impl<'a, T: Float> Elements<'a, T> {
-    fn of(views: &[View<'a, T>], out: &Shape) -> SmallVec<[Elements<'a, T>; 6]> {
+impl<'a, T: Storage> Elements<'a, T> {
+    pub(crate) fn of(views: &[View<'a, T>], out: &Shape) -> SmallVec<[Elements<'a, T>; 6]> {
         let elements = |view: &View<'a, T>| {
             let read = Broadcast::new(view.shape, out).expect("shapes were checked when the node was made");
             Elements { data: view.data, read }
@@ -127,7 +85,7 @@ impl<'a, T: Float> Elements<'a, T> {
 
 /// The elements of all operands at some output positions. `copies` has room for `size` elements of each
 /// operand; `size` is at least the number of positions.
-fn laid_out<'b, T: Float>(
+fn laid_out<'b, T: Storage>(
     operands: &'b [Elements<'_, T>],
     positions: &Range<usize>,
     copies: &'b mut [T],
@@ -150,7 +108,7 @@ type Values<'a, T> = dyn Fn(&[&[T]], &mut [T]) + Sync + 'a;
 type Gradients<'a, T> = dyn Fn(&[&[T]], &[T], &mut [&mut [T]]) + Sync + 'a;
 
 /// A formula over all output positions. Compiled once for each element type.
-fn forward<T: Float>(inputs: &[View<'_, T>], out: &mut [T], values: &Values<'_, T>) {
+fn forward<T: Storage>(inputs: &[View<'_, T>], out: &mut [T], values: &Values<'_, T>) {
     let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
     let operands = Elements::of(inputs, &shape);
     parallel::for_each_part(out, 1, WIDE, COST, |range, out| {
@@ -166,7 +124,7 @@ fn forward<T: Float>(inputs: &[View<'_, T>], out: &mut [T], values: &Values<'_, 
 }
 
 /// The reverse pass of a formula over all output positions. Compiled once for each element type.
-fn backward<T: Float>(
+fn backward<T: Storage>(
     inputs: &[View<'_, T>],
     g: &[T],
     grads: &mut [Option<&mut [T]>],
@@ -227,7 +185,7 @@ fn backward<T: Float>(
 /// Adds gradients at some output positions to those of an operand that is not read in full, or to `sum`
 /// if the operand is a single number.
 #[inline(always)]
-fn add_runs<T: Float, S: Block>(
+fn add_runs<T: Storage, S: Block>(
     read: Broadcast,
     positions: Range<usize>,
     mut dx: &[T],
@@ -262,80 +220,79 @@ pub(crate) fn common(inputs: &[&Shape]) -> Result<Shape, String> {
         .ok_or_else(|| format!("shapes {axes:?} do not broadcast: axes must be equal or 1, in one run"))
 }
 
-/// A formula as an operation.
-pub(crate) struct ErasedMap<F, const K: usize>(PhantomData<fn() -> F>);
+/// Kernels of elementwise formulas.
+#[derive(Clone, Copy, Debug)]
+pub struct Map;
 
-impl<F: MapFormula<K>, const K: usize> ErasedMap<F, K> {
-    const VALUE: Self = ErasedMap(PhantomData);
+impl PerFloat for Map {
+    type Of<T: Storage> = &'static MapKernel<T>;
+}
 
-    pub(crate) const fn operation<T: Float>() -> &'static dyn Operation<T> {
-        &Self::VALUE
+impl Compiled<Map> {
+    /// Those of a formula.
+    pub const fn map<F: MapFormula<K>, const K: usize>() -> &'static Self {
+        const { &Compiled { f32: const { &MapKernel::of::<F, K>() }, f64: const { &MapKernel::of::<F, K>() } } }
     }
 }
 
-impl<F: MapFormula<K>, T: Float, const K: usize> Operation<T> for ErasedMap<F, K> {
-    fn name(&self) -> &'static str {
-        F::NAME
-    }
-
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
-        common(inputs)
-    }
-
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        forward(inputs, out, &|x, out| {
-            dispatch_wide(
-                out,
-                #[inline(always)]
-                |out| values::<F, T, K, WIDE>(x, out),
-                #[inline(always)]
-                |out| values::<F, T, K, LANES>(x, out),
-                #[inline(always)]
-                |out| values::<F, T, K, 1>(x, out),
-            );
-        });
-    }
-
-    fn backward(
-        &self,
-        inputs: &[View<'_, T>],
-        _outcome: Outcome<'_, T>,
-        g: &[T],
-        grads: &mut [Option<&mut [T]>],
-    ) {
-        backward(inputs, g, grads, &|x, g, dx| {
-            dispatch_wide(
-                dx,
-                #[inline(always)]
-                |dx| gradients::<F, T, K, WIDE>(x, g, dx),
-                #[inline(always)]
-                |dx| gradients::<F, T, K, LANES>(x, g, dx),
-                #[inline(always)]
-                |dx| gradients::<F, T, K, 1>(x, g, dx),
-            );
-        });
-    }
-
+/// A formula with its type erased: its values and its gradients, of operands that are laid out.
+#[doc(hidden)]
+pub struct MapKernel<T> {
+    pub(crate) name: &'static str,
+    values: fn(&[&[T]], &mut [T]),
+    gradients: fn(&[&[T]], &[T], &mut [&mut [T]]),
+    /// The formula of one element, for forward mode.
+    pub(crate) nested: fn(&[Nested]) -> Nested,
     #[cfg(feature = "opencl")]
-    fn on_device(&self) -> Option<&dyn crate::opencl::OnDevice<T>> {
-        const { Some(&crate::opencl::MapForm::of::<F, T, K>()) }
+    pub(crate) form: MapForm,
+}
+
+impl<T: Storage> MapKernel<T> {
+    const fn of<F: MapFormula<K>, const K: usize>() -> Self {
+        MapKernel {
+            name: F::NAME,
+            values: |x, out| {
+                dispatch_wide(
+                    out,
+                    #[inline(always)]
+                    |out| values::<F, T, K, WIDE>(x, out),
+                    #[inline(always)]
+                    |out| values::<F, T, K, LANES>(x, out),
+                    #[inline(always)]
+                    |out| values::<F, T, K, 1>(x, out),
+                );
+            },
+            gradients: |x, g, dx| {
+                dispatch_wide(
+                    dx,
+                    #[inline(always)]
+                    |dx| gradients::<F, T, K, WIDE>(x, g, dx),
+                    #[inline(always)]
+                    |dx| gradients::<F, T, K, LANES>(x, g, dx),
+                    #[inline(always)]
+                    |dx| gradients::<F, T, K, 1>(x, g, dx),
+                );
+            },
+            nested: |x| F::eval(array(Nested::zero(), |k| x[k])),
+            #[cfg(feature = "opencl")]
+            form: MapForm::of::<F, T, K>(),
+        }
     }
 
-    #[track_caller]
-    fn jvp<'t>(
-        &self,
-        inputs: &[Var<'t, T>],
-        _out: Var<'t, T>,
-        tangents: &[Option<Var<'t, T>>],
-    ) -> Var<'t, T> {
-        let nested = |x: &[Nested]| F::eval(array(Nested::zero(), |k| x[k]));
-        MapDerivative::record(F::NAME, nested, inputs, tangents)
+    /// The formula over all output positions.
+    pub(crate) fn forward(&self, inputs: &[View<'_, T>], out: &mut [T]) {
+        forward(inputs, out, &self.values);
+    }
+
+    /// The reverse pass over all output positions.
+    pub(crate) fn backward(&self, inputs: &[View<'_, T>], g: &[T], grads: &mut [Option<&mut [T]>]) {
+        backward(inputs, g, grads, &self.gradients);
     }
 }
 
 /// The formula of some elements, `R` at a time.
 #[inline(always)]
-fn values<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(x: &[&[T]], out: &mut [T]) {
+fn values<F: MapFormula<K>, T: Storage, const K: usize, const R: usize>(x: &[&[T]], out: &mut [T]) {
     line_of::<T, R, K>(
         out,
         x.try_into().expect("as many operands"),
@@ -346,7 +303,7 @@ fn values<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(x: &[&[T]]
 
 /// The gradients of some elements, `R` at a time.
 #[inline(always)]
-fn gradients<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(
+fn gradients<F: MapFormula<K>, T: Storage, const K: usize, const R: usize>(
     x: &[&[T]],
     g: &[T],
     dx: &mut [&mut [T]],
@@ -363,95 +320,6 @@ fn gradients<F: MapFormula<K>, T: Float, const K: usize, const R: usize>(
         let g = Lanes::load(g, 0.0);
         for k in 0..K {
             (y.partials[k] * g).store(&mut dx[k][b * R..]);
-        }
-    }
-}
-
-/// The derivative of a formula along tangents. Its operands are those of the formula, then the tangents
-/// that are not zero. Both passes take the formula on nested dual numbers, one partial derivative at a time.
-struct MapDerivative {
-    name: &'static str,
-    nested: fn(&[Nested]) -> Nested,
-    /// Which operands have a tangent.
-    present: SmallVec<[bool; 6]>,
-}
-
-impl MapDerivative {
-    #[track_caller]
-    fn record<'t, T: Float>(
-        name: &'static str,
-        nested: fn(&[Nested]) -> Nested,
-        inputs: &[Var<'t, T>],
-        tangents: &[Option<Var<'t, T>>],
-    ) -> Var<'t, T> {
-        let present = tangents.iter().map(Option::is_some).collect();
-        let mut operands: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(inputs);
-        operands.extend(tangents.iter().flatten().copied());
-        inputs[0].tape().shared_operation(Arc::new(MapDerivative { name, nested, present }), &operands)
-    }
-
-    /// Operands with their tangents at an output position.
-    fn at<T: Float>(&self, operands: &[Elements<'_, T>], p: usize) -> SmallVec<[Nested; 6]> {
-        let (operands, tangents) = operands.split_at(self.present.len());
-        let mut tangents = tangents.iter();
-        let read = |e: &Elements<'_, T>| e.data[e.read.at(p)].to_f64();
-        let nested = |(operand, &present): (&Elements<'_, T>, &bool)| {
-            let tangent = if present { tangents.next().map_or(0.0, read) } else { 0.0 };
-            Dual {
-                value: Dual { value: read(operand), partials: [tangent] },
-                partials: [Dual::constant(0.0)],
-            }
-        };
-        operands.iter().zip(&self.present).map(nested).collect()
-    }
-}
-
-impl<T: Float> Operation<T> for MapDerivative {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
-        common(inputs)
-    }
-
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
-        let operands = Elements::of(inputs, &shape);
-        for (p, y) in out.iter_mut().enumerate() {
-            *y = T::nearest((self.nested)(&self.at(&operands, p)).value.partials[0]);
-        }
-    }
-
-    fn backward(
-        &self,
-        inputs: &[View<'_, T>],
-        _outcome: Outcome<'_, T>,
-        g: &[T],
-        grads: &mut [Option<&mut [T]>],
-    ) {
-        let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
-        let operands = Elements::of(inputs, &shape);
-        grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
-        let mut add = |i: usize, p: usize, x: f64| {
-            if let Some(grad) = grads[i].as_deref_mut() {
-                let sum = &mut grad[operands[i].read.at(p)];
-                *sum = *sum + T::nearest(x);
-            }
-        };
-        for (p, g) in g.iter().enumerate() {
-            let mut x = self.at(&operands, p);
-            let mut of_tangent = x.len();
-            for k in 0..x.len() {
-                x[k].partials = [Dual::constant(1.0)];
-                let Dual { value: first, partials: [second] } = (self.nested)(&x).partials[0];
-                x[k].partials = [Dual::constant(0.0)];
-                add(k, p, g.to_f64() * second);
-                if self.present[k] {
-                    add(of_tangent, p, g.to_f64() * first);
-                    of_tangent += 1;
-                }
-            }
         }
     }
 }

@@ -1,45 +1,16 @@
 //! The `matmul` kernel: products of matrices, batched, with transposes.
 
-use crate::arena::Op;
 use crate::kernels::gemm::{Matrix, gemm, serial};
-use crate::operation::{Operation, Outcome, View};
-use crate::parallel;
-use crate::{Float, Shape, Var};
+use crate::numbers::parallel;
+use crate::numbers::storage::Storage;
+use crate::tensor::shape::Shape;
+use crate::tensor::view::{Outcome, View};
 
 /// A product; either factor may be stored transposed.
 #[derive(Clone, Copy)]
 pub(crate) struct Matmul {
     pub(crate) transpose_a: bool,
     pub(crate) transpose_b: bool,
-}
-
-impl<T: Float> Var<'_, T> {
-    #[track_caller]
-    fn product(self, b: Self, transpose_a: bool, transpose_b: bool) -> Self {
-        self.tape().record(Op::Matmul(Matmul { transpose_a, transpose_b }), &[self, b])
-    }
-
-    /// `A B`: `[…, m, k] × […, k, n] → […, m, n]`. The leading axes are equal, or one factor has none
-    /// and serves the whole batch.
-    ///
-    /// # Panics
-    /// If the shapes do not fit.
-    #[track_caller]
-    pub fn matmul(self, b: Self) -> Self {
-        self.product(b, false, false)
-    }
-
-    /// `A Bᵀ`: `[…, m, k] × […, n, k] → […, m, n]`, without a copy. As [`matmul`](Self::matmul) otherwise.
-    #[track_caller]
-    pub fn matmul_nt(self, b: Self) -> Self {
-        self.product(b, false, true)
-    }
-
-    /// `Aᵀ B`: `[…, k, m] × […, k, n] → […, m, n]`, without a copy. As [`matmul`](Self::matmul) otherwise.
-    #[track_caller]
-    pub fn matmul_tn(self, b: Self) -> Self {
-        self.product(b, true, false)
-    }
 }
 
 /// The sizes of a batched product.
@@ -107,12 +78,12 @@ impl Matmul {
         s
     }
 
-    fn a<'a, T: Float>(self, a: &'a [T], s: Sizes, i: usize) -> Matrix<'a, T> {
+    fn a<'a, T: Storage>(self, a: &'a [T], s: Sizes, i: usize) -> Matrix<'a, T> {
         let (rows, columns) = if self.transpose_a { (s.k, s.m) } else { (s.m, s.k) };
         Matrix::stored(&a[i * s.stride_a()..], rows, columns, self.transpose_a)
     }
 
-    fn b<'a, T: Float>(self, b: &'a [T], s: Sizes, i: usize) -> Matrix<'a, T> {
+    fn b<'a, T: Storage>(self, b: &'a [T], s: Sizes, i: usize) -> Matrix<'a, T> {
         let (rows, columns) = if self.transpose_b { (s.n, s.k) } else { (s.k, s.n) };
         Matrix::stored(&b[i * s.stride_b()..], rows, columns, self.transpose_b)
     }
@@ -120,7 +91,7 @@ impl Matmul {
 
 /// Runs the products of a batch: in parallel over the batch if there is one, else within the product.
 /// `product(i, parallel)` writes part `i` of `out`.
-fn batched<T: Float>(
+fn batched<T: Storage>(
     out: &mut [T],
     batch: usize,
     size: usize,
@@ -137,16 +108,12 @@ fn batched<T: Float>(
     });
 }
 
-impl<T: Float> Operation<T> for Matmul {
-    fn name(&self) -> &'static str {
-        "matmul"
-    }
-
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl Matmul {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         Ok(self.sizes(inputs[0], inputs[1])?.1)
     }
 
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
         let (a, b) = (inputs[0].data, inputs[1].data);
         batched(out, s.batch, s.m * s.n, s.work(), |i, c, gemm| {
@@ -155,7 +122,13 @@ impl<T: Float> Operation<T> for Matmul {
     }
 
     /// With `C = A B`: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed again where its factor is stored so.
-    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+    pub(crate) fn backward<T: Storage>(
+        &self,
+        inputs: &[View<'_, T>],
+        _: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
         let (a, b) = (inputs[0].data, inputs[1].data);
         let of = |i: usize| Matrix::new(&g[i * s.m * s.n..], s.m, s.n);
@@ -198,13 +171,5 @@ impl<T: Float> Operation<T> for Matmul {
                 batched(db, s.batch, s.k * s.n, work, |i, db, gemm| product(i, db, false, gemm));
             }
         }
-    }
-
-    #[track_caller]
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        let product = |a: Var<'t, T>, b| a.product(b, self.transpose_a, self.transpose_b);
-        let of_a = tangents[0].map(|da| product(da, inputs[1]));
-        let of_b = tangents[1].map(|db| product(inputs[0], db));
-        Var::sum_of([of_a, of_b]).expect("at least one tangent")
     }
 }

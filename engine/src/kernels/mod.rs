@@ -2,14 +2,11 @@
 
 pub(crate) mod attend;
 pub(crate) mod conv;
-pub(crate) mod derivative;
-pub(crate) mod elementwise;
 pub(crate) mod finite;
 mod gemm;
 pub(crate) mod gram;
 pub(crate) mod index;
 pub(crate) mod layer_norm;
-pub(crate) mod line;
 pub(crate) mod map;
 pub(crate) mod matmul;
 pub(crate) mod operands;

@@ -2,11 +2,10 @@
 
 use smallvec::SmallVec;
 
-use crate::float::{Floats, FloatsMut};
-use crate::operation::{View, shapes};
-use crate::parallel::split_front;
-use crate::shape::Broadcast;
-use crate::{Float, Shape};
+use crate::numbers::parallel::split_front;
+use crate::numbers::storage::{Floats, FloatsMut, Storage};
+use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::view::{View, shapes};
 
 /// Parameters of one row: formulas have at most this many.
 pub(crate) const PARAMS: usize = 4;
@@ -20,7 +19,7 @@ pub(crate) struct Operand<'a, T> {
     pub(crate) constant: Option<f64>,
 }
 
-impl<'a, T: Float> Operand<'a, T> {
+impl<'a, T: Storage> Operand<'a, T> {
     #[inline(always)]
     pub(crate) fn row(&self, p: usize, width: usize) -> &'a [T] {
         let i = self.rows.at(p);
@@ -64,7 +63,7 @@ pub(crate) enum Results<'a, T> {
     Scalars(FloatsMut<'a>),
 }
 
-impl<'a, T: Float> Results<'a, T> {
+impl<'a, T: Storage> Results<'a, T> {
     /// Results of a formula in the type of its vectors.
     pub(crate) fn new(out: &'a mut [T], vector: bool) -> Self {
         if vector { Results::Rows(out) } else { Results::Scalars(T::erase_mut(out)) }
@@ -102,7 +101,7 @@ fn row_axes(inputs: &[&Shape], is_vector: &dyn Fn(usize) -> bool) -> Option<Shap
     Broadcast::common(&axes)
 }
 
-impl<'a, T: Float> Operands<'a, T> {
+impl<'a, T: Storage> Operands<'a, T> {
     pub(crate) fn of(views: &[View<'a, T>], is_vector: &dyn Fn(usize) -> bool) -> Self {
         let shapes = shapes(views);
         let checked = "shapes were checked when the node was made";

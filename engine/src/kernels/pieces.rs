@@ -6,9 +6,9 @@
 
 use smallvec::SmallVec;
 
-use crate::Float;
-use crate::parallel::{self, PIECES, split_front};
-use crate::shape::Broadcast;
+use crate::numbers::parallel::{self, PIECES, split_front};
+use crate::numbers::storage::Storage;
+use crate::tensor::shape::Broadcast;
 
 /// Where a piece of the output puts the gradient of one operand.
 pub(crate) enum Place<'a, T> {
@@ -58,7 +58,7 @@ pub(crate) struct Piece<'a, T> {
 ///
 /// Gradients of operands that are not read in full are zeroed first, and `work` adds to them. It
 /// overwrites the others.
-pub(crate) fn for_each_piece<T: Float>(
+pub(crate) fn for_each_piece<T: Storage>(
     reads: &[(Broadcast, usize)],
     n: usize,
     cost: usize,
@@ -70,7 +70,7 @@ pub(crate) fn for_each_piece<T: Float>(
 
 /// As [`for_each_piece`], but with `work` behind a reference, so that it is compiled once for each
 /// element type.
-fn in_pieces<T: Float>(
+fn in_pieces<T: Storage>(
     reads: &[(Broadcast, usize)],
     n: usize,
     cost: usize,

@@ -1,9 +1,9 @@
 //! 2-D pooling: the largest or the mean element under a window.
 
-use crate::arena::Op;
 use crate::kernels::conv::Window;
-use crate::operation::{Operation, Outcome, View};
-use crate::{Float, Shape, Var};
+use crate::numbers::storage::Storage;
+use crate::tensor::shape::Shape;
+use crate::tensor::view::{Outcome, View};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pooling {
@@ -16,33 +16,6 @@ pub(crate) enum Pooling {
 pub(crate) struct Pool2d {
     pub(crate) pooling: Pooling,
     pub(crate) window: Window,
-}
-
-impl<T: Float> Var<'_, T> {
-    #[track_caller]
-    fn pool2d(self, pooling: Pooling, size: usize, stride: usize) -> Self {
-        let window = Window { size: [size; 2], stride, padding: 0 };
-        self.tape().record(Op::Pool2d(Pool2d { pooling, window }), &[self])
-    }
-
-    /// The largest element under a square window, over the last two axes: `[…, h, w]`. Of equal
-    /// elements, the first gets the gradient.
-    ///
-    /// # Panics
-    /// If the window is larger than the image.
-    #[track_caller]
-    pub fn max_pool2d(self, size: usize, stride: usize) -> Self {
-        self.pool2d(Pooling::Max, size, stride)
-    }
-
-    /// The mean under a square window, over the last two axes: `[…, h, w]`.
-    ///
-    /// # Panics
-    /// If the window is larger than the image.
-    #[track_caller]
-    pub fn mean_pool2d(self, size: usize, stride: usize) -> Self {
-        self.pool2d(Pooling::Mean, size, stride)
-    }
 }
 
 impl Pool2d {
@@ -68,26 +41,19 @@ impl Pool2d {
 }
 
 /// The position of the largest; NaN is larger than all.
-fn largest<T: Float>(x: &[T], under: impl Iterator<Item = usize>) -> usize {
+fn largest<T: Storage>(x: &[T], under: impl Iterator<Item = usize>) -> usize {
     let larger = |a: usize, b: usize| if x[b] > x[a] || (x[b].is_nan() && !x[a].is_nan()) { b } else { a };
     under.reduce(larger).expect("a window is not empty")
 }
 
-impl<T: Float> Operation<T> for Pool2d {
-    fn name(&self) -> &'static str {
-        match self.pooling {
-            Pooling::Max => "max_pool2d",
-            Pooling::Mean => "mean_pool2d",
-        }
-    }
-
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl Pool2d {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         let (_, [h, w]) = self.places(inputs[0])?;
         let axes = inputs[0].axes().len();
         Ok(inputs[0].with(axes - 2, h).with(axes - 1, w))
     }
 
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (image, places) = self.places(inputs[0].shape).expect("checked");
         let images = inputs[0].data.chunks_exact((image[0] * image[1]).max(1));
         for (x, y) in images.zip(out.chunks_exact_mut((places[0] * places[1]).max(1))) {
@@ -103,7 +69,13 @@ impl<T: Float> Operation<T> for Pool2d {
         }
     }
 
-    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+    pub(crate) fn backward<T: Storage>(
+        &self,
+        inputs: &[View<'_, T>],
+        _: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
         let Some(dx) = grads[0].as_deref_mut() else { return };
         let (image, places) = self.places(inputs[0].shape).expect("checked");
         dx.fill(T::zero());
@@ -127,17 +99,6 @@ impl<T: Float> Operation<T> for Pool2d {
                     }
                 }
             }
-        }
-    }
-
-    #[track_caller]
-    fn jvp<'t>(&self, _: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        match self.pooling {
-            Pooling::Mean => {
-                let dx = tangents[0].expect("one input, one tangent");
-                dx.pool2d(self.pooling, self.window.size[0], self.window.stride)
-            }
-            Pooling::Max => panic!("max_pool2d: forward mode is not offered for this operation"),
         }
     }
 }

@@ -6,12 +6,14 @@
 
 use smallvec::SmallVec;
 
-use crate::arena::Op;
-use crate::kernels::line::{BLOCK, larger, line_max, line_square, line_sum, line_total, load};
-use crate::operation::{Operation, Outcome, View};
-use crate::parallel::{self, PIECES};
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
-use crate::{Float, Lanes, MapFormula, Scalar, Shape, Var, compiled_here};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::line::{BLOCK, larger, line_max, line_square, line_sum, line_total, load};
+use crate::numbers::parallel::{self, PIECES};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
+use crate::numbers::storage::Storage;
+use crate::tensor::shape::Shape;
+use crate::tensor::view::{Outcome, View};
 
 /// What a reduction computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,62 +49,13 @@ impl Axis {
 /// A reduction along an axis, which disappears, or of everything if there is none.
 pub(crate) struct Reduce {
     pub(crate) reduction: Reduction,
-    axis: Option<isize>,
-}
-
-impl<T: Float> Var<'_, T> {
-    #[track_caller]
-    fn reduce(self, reduction: Reduction, axis: Option<isize>) -> Self {
-        self.tape().record(Op::Reduce(Reduce { reduction, axis }), &[self])
-    }
-
-    /// The sum of all elements.
-    #[track_caller]
-    pub fn sum(self) -> Self {
-        self.reduce(Reduction::Sum, None)
-    }
-    /// The mean of all elements.
-    #[track_caller]
-    pub fn mean(self) -> Self {
-        self.reduce(Reduction::Mean, None)
-    }
-    /// The largest element.
-    #[track_caller]
-    pub fn max(self) -> Self {
-        self.reduce(Reduction::Max, None)
-    }
-    /// Sums along an axis, which disappears; a negative axis counts from the last.
-    #[track_caller]
-    pub fn sum_axis(self, axis: isize) -> Self {
-        self.reduce(Reduction::Sum, Some(axis))
-    }
-    /// Means along an axis, which disappears. NaN if the axis is empty.
-    #[track_caller]
-    pub fn mean_axis(self, axis: isize) -> Self {
-        self.reduce(Reduction::Mean, Some(axis))
-    }
-    /// Maxima along an axis, which disappears; −∞ if it is empty, NaN if it contains one. The gradient
-    /// goes to the first maximum; where that is NaN, the whole line has the gradient NaN.
-    #[track_caller]
-    pub fn max_axis(self, axis: isize) -> Self {
-        self.reduce(Reduction::Max, Some(axis))
-    }
-    /// `ln Σ eˣ` along an axis, which disappears; −∞ if it is empty. Never overflows.
-    #[track_caller]
-    pub fn logsumexp(self, axis: isize) -> Self {
-        self.reduce(Reduction::LogSumExp, Some(axis))
-    }
-    /// `√(Σ x²)` along an axis, which disappears. The gradient at a zero vector is 0.
-    #[track_caller]
-    pub fn norm_axis(self, axis: isize) -> Self {
-        self.reduce(Reduction::Norm, Some(axis))
-    }
+    pub(crate) axis: Option<isize>,
 }
 
 impl Reduction {
     /// One contiguous line.
     #[inline(always)]
-    fn line<T: Float, S: Block>(self, x: &[T]) -> f64 {
+    fn line<T: Storage, S: Block>(self, x: &[T]) -> f64 {
         let n = x.len() as f64;
         match self {
             Reduction::Sum => line_total::<T, S>(x),
@@ -127,10 +80,10 @@ impl Reduction {
 
     /// Up to eight neighbouring lines: their elements are `x[start + j · inner ..][..count]`.
     #[inline(always)]
-    fn lines<T: Float>(self, x: &[T], axis: Axis, start: usize, count: usize) -> Lanes<LANES> {
+    fn lines<T: Storage>(self, x: &[T], axis: Axis, start: usize, count: usize) -> Lanes<LANES> {
         let row = |j: usize| load(&x[start + j * axis.inner..][..count], 0.0);
         #[inline(always)]
-        fn fold<T: Float>(
+        fn fold<T: Storage>(
             n: usize,
             row: impl Fn(usize) -> Lanes<LANES, T>,
             f: impl Fn(Lanes<LANES, T>) -> Lanes<LANES>,
@@ -163,7 +116,7 @@ impl Reduction {
 
     /// The results from number `start` on.
     #[inline(always)]
-    fn results<T: Float, S: Block>(self, x: &[T], axis: Axis, start: usize, out: &mut [T]) {
+    fn results<T: Storage, S: Block>(self, x: &[T], axis: Axis, start: usize, out: &mut [T]) {
         if axis.inner == 1 {
             for (i, y) in out.iter_mut().enumerate() {
                 *y = T::nearest(self.line::<T, S>(&x[(start + i) * axis.n..][..axis.n]));
@@ -184,7 +137,7 @@ impl Reduction {
 
     /// The gradient of elements `x` of lines whose results are `y` and have gradient `g`.
     #[inline(always)]
-    fn gradient<T: Float>(
+    fn gradient<T: Storage>(
         self,
         n: usize,
         x: Lanes<LANES, T>,
@@ -218,24 +171,14 @@ impl Reduce {
 /// A line this long is split over threads.
 pub(crate) const LONG: usize = 16 * BLOCK;
 
-impl<T: Float> Operation<T> for Reduce {
-    fn name(&self) -> &'static str {
-        match self.reduction {
-            Reduction::Sum => "sum",
-            Reduction::Mean => "mean",
-            Reduction::Max => "max",
-            Reduction::LogSumExp => "logsumexp",
-            Reduction::Norm => "norm",
-        }
-    }
-
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl Reduce {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         let Some(axis) = self.axis else { return Ok(Shape::default()) };
         let (at, _) = Axis::of(inputs[0], axis)?;
         Ok(inputs[0].without(at))
     }
 
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let x = inputs[0].data;
         let axis = self.view(inputs[0].shape).expect("checked");
         if let ([y], Reduction::Sum | Reduction::Mean, true) = (&mut *out, self.reduction, x.len() >= LONG) {
@@ -272,7 +215,7 @@ impl<T: Float> Operation<T> for Reduce {
         });
     }
 
-    fn backward(
+    pub(crate) fn backward<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         outcome: Outcome<'_, T>,
@@ -319,57 +262,10 @@ impl<T: Float> Operation<T> for Reduce {
             );
         });
     }
-
-    #[track_caller]
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        let (x, dx) = (inputs[0], tangents[0].expect("one input, one tangent"));
-        let shape = x.shape();
-        let axis = self.axis;
-        let sum = |v: Var<'t, T>| v.reduce(Reduction::Sum, axis);
-        let spread = |v: Var<'t, T>| {
-            let Some(axis) = axis else { return v };
-            let (at, _) = Axis::of(&shape, axis).expect("checked");
-            v.insert_axis(at).broadcast_to(shape.clone())
-        };
-        match self.reduction {
-            Reduction::Sum | Reduction::Mean => dx.reduce(self.reduction, axis),
-            Reduction::LogSumExp => sum(x.tape().map(OfLogSumExp, [x, spread(out)]) * dx),
-            Reduction::Norm => sum(x.tape().map(OfNorm, [x, spread(out)]) * dx),
-            Reduction::Max => panic!("max: forward mode is not offered for this operation"),
-        }
-    }
-}
-
-/// The derivative of `ln Σ eˣ` by an element x, `e^(x − y)` with y the result: 0 where the whole line is −∞.
-#[derive(Clone, Copy)]
-struct OfLogSumExp;
-
-impl MapFormula<2> for OfLogSumExp {
-    const NAME: &'static str = "logsumexp_slope";
-    compiled_here!(map);
-    #[inline(always)]
-    fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
-        let some = S::constant(f64::NEG_INFINITY).lt(y);
-        // For -∞ and for NaN, the exponential function gives the right value.
-        S::select(some, x - y, y.detached()).exp()
-    }
-}
-
-/// The derivative of a norm y by an element x, `x/y`; 0 where the norm is 0.
-#[derive(Clone, Copy)]
-struct OfNorm;
-
-impl MapFormula<2> for OfNorm {
-    const NAME: &'static str = "norm_slope";
-    compiled_here!(map);
-    #[inline(always)]
-    fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
-        S::select(S::zero().lt(y), x / y, y.detached())
-    }
 }
 
 /// The whole gradient of a line goes to its first maximum; that of a line with NaN in it is NaN.
-fn max_gradient<T: Float>(Axis { outer, n, inner }: Axis, x: &[T], y: &[T], g: &[T], dx: &mut [T]) {
+fn max_gradient<T: Storage>(Axis { outer, n, inner }: Axis, x: &[T], y: &[T], g: &[T], dx: &mut [T]) {
     dx.fill(T::zero());
     for (o, i) in (0..outer).flat_map(|o| (0..inner).map(move |i| (o, i))) {
         let at = |j: usize| (o * n + j) * inner + i;

@@ -6,63 +6,16 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::arena::Op;
-use crate::kernels::line::{line_dot, line_map, line_sum, load};
-use crate::kernels::pair::{PairFormula, PairKernel, Pairing, Tile, TileGradients, gradient};
-use crate::operation::{Operation, Outcome, View, shapes};
-use crate::parallel::{self, PIECES, split_front};
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
-use crate::sparsity::{Lists, Sparsity};
-use crate::{Float, Scalar, Shape, Tape, Var};
-
-impl<'t, T: Float> Var<'t, T> {
-    /// The product of a sparse matrix, whose elements this is, and a dense one. Elements `[elements]`
-    /// and `[columns, d]` give `[rows, d]`. With a matrix for each head, elements `[elements, heads]`
-    /// and `[columns, heads, d]` give `[rows, heads, d]`.
-    ///
-    /// # Panics
-    /// If the shapes do not fit.
-    #[track_caller]
-    pub fn sparse_matmul(self, sparsity: &Arc<Sparsity>, dense: Self) -> Self {
-        let operation = SparseMatmul { sparsity: Arc::clone(sparsity) };
-        self.tape().record(Op::SparseMatmul(operation), &[self, dense])
-    }
-
-    /// Softmax over the elements of each row of a sparse matrix, separately for each head. The shape
-    /// `[elements, …]` stays.
-    ///
-    /// # Panics
-    /// If there are not as many as the matrix has elements.
-    #[track_caller]
-    pub fn segment_softmax(self, sparsity: &Arc<Sparsity>) -> Self {
-        let operation = SegmentSoftmax { sparsity: Arc::clone(sparsity) };
-        self.tape().record(Op::SegmentSoftmax(operation), &[self])
-    }
-}
-
-impl<T: Float> Tape<T> {
-    /// The scores of those pairs of a row of `x` and a row of `y` that are elements of a sparse matrix.
-    /// `[n, d]` and `[m, d]` give `[elements]`; `[n, heads, d]` and `[m, heads, d]` give
-    /// `[elements, heads]`. Numbers of the rows and parameters are as [`pairs`](Tape::pairs) has them.
-    ///
-    /// # Panics
-    /// If the shapes do not fit.
-    #[track_caller]
-    pub fn sparse_pairs<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
-        &'t self,
-        _formula: F,
-        sparsity: &Arc<Sparsity>,
-        [x, y]: [Var<'t, T>; 2],
-        left: [Var<'t, T>; L],
-        right: [Var<'t, T>; R],
-        params: [Var<'t, T>; P],
-    ) -> Var<'t, T> {
-        let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[x, y]);
-        inputs.extend(left.into_iter().chain(right).chain(params));
-        let operation = SparsePairs { score: F::compiled().of_type(), sparsity: Arc::clone(sparsity) };
-        self.record(Op::SparsePairs(operation), &inputs)
-    }
-}
+use crate::formula::pair::Pairing;
+use crate::kernels::pair::{PairKernel, Tile, TileGradients, gradient};
+use crate::numbers::line::{line_dot, line_map, line_sum, load};
+use crate::numbers::parallel::{self, PIECES, split_front};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
+use crate::numbers::storage::Storage;
+use crate::tensor::shape::Shape;
+use crate::tensor::sparsity::{Lists, Sparsity};
+use crate::tensor::view::{Outcome, View, shapes};
 
 /// The rows that are summed, weighted by the elements.
 pub(crate) enum Terms<'a, T> {
@@ -75,7 +28,7 @@ pub(crate) enum Terms<'a, T> {
 }
 
 /// `out[i] = Σ w[e] x[j]` over the elements of a list, for `heads` rows of `width` elements each.
-fn products<T: Float>(
+fn products<T: Storage>(
     lists: &Lists,
     [heads, width]: [usize; 2],
     w: &[T],
@@ -121,7 +74,7 @@ fn products<T: Float>(
 }
 
 /// For each element and each head, the pairing of the element's rows.
-fn sampled<T: Float>(
+fn sampled<T: Storage>(
     sparsity: &Sparsity,
     pairing: Pairing,
     [heads, width]: [usize; 2],
@@ -143,7 +96,7 @@ fn sampled<T: Float>(
 }
 
 #[inline(always)]
-fn sample<T: Float, S: Block>(
+fn sample<T: Storage, S: Block>(
     pairs: &[(u32, u32)],
     pairing: Pairing,
     [heads, width]: [usize; 2],
@@ -197,18 +150,23 @@ impl SparseMatmul {
     }
 }
 
-impl<T: Float> Operation<T> for SparseMatmul {
-    fn name(&self) -> &'static str {
-        "sparse_matmul"
-    }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl SparseMatmul {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         Ok(self.sizes(inputs)?.1)
     }
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (sizes, _) = self.sizes(&shapes(inputs)).expect("checked");
         products(self.sparsity.by_row(), sizes, inputs[0].data, &Terms::Rows(inputs[1].data), out);
     }
-    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+
+    pub(crate) fn backward<T: Storage>(
+        &self,
+        inputs: &[View<'_, T>],
+        _: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
         let (sizes, _) = self.sizes(&shapes(inputs)).expect("checked");
         let [weights, dense] = grads else { unreachable!("two inputs") };
         if let Some(weights) = weights.as_deref_mut() {
@@ -217,12 +175,6 @@ impl<T: Float> Operation<T> for SparseMatmul {
         if let Some(dense) = dense.as_deref_mut() {
             products(self.sparsity.by_column(), sizes, inputs[0].data, &Terms::Rows(g), dense);
         }
-    }
-    #[track_caller]
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        let of_weights = tangents[0].map(|w| w.sparse_matmul(&self.sparsity, inputs[1]));
-        let of_dense = tangents[1].map(|x| inputs[0].sparse_matmul(&self.sparsity, x));
-        Var::sum_of([of_weights, of_dense]).expect("at least one tangent")
     }
 }
 
@@ -238,7 +190,7 @@ impl SegmentSoftmax {
     }
 
     /// Calls `work` with the rows of each piece and their elements in `out`.
-    fn for_each_piece<T: Float>(
+    fn for_each_piece<T: Storage>(
         &self,
         heads: usize,
         mut out: &mut [T],
@@ -257,18 +209,16 @@ impl SegmentSoftmax {
     }
 }
 
-impl<T: Float> Operation<T> for SegmentSoftmax {
-    fn name(&self) -> &'static str {
-        "segment_softmax"
-    }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl SegmentSoftmax {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         let (shape, count) = (inputs[0], self.sparsity.pairs().len());
         match shape.axes() {
             [elements, ..] if *elements == count => Ok(shape.clone()),
             _ => Err(format!("scores [{count}, …] of the elements are needed, not {shape}")),
         }
     }
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (x, heads) = (inputs[0].data, Self::heads(inputs[0].shape));
         let lists = self.sparsity.by_row();
         self.for_each_piece(heads, out, |rows, out| {
@@ -314,7 +264,8 @@ impl<T: Float> Operation<T> for SegmentSoftmax {
             );
         });
     }
-    fn backward(
+
+    pub(crate) fn backward<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
         outcome: Outcome<'_, T>,
@@ -342,22 +293,15 @@ impl<T: Float> Operation<T> for SegmentSoftmax {
             }
         });
     }
-    #[track_caller]
-    fn jvp<'t>(&self, _: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        let dx = tangents[0].expect("one input, one tangent");
-        let rows: Vec<u32> = self.sparsity.pairs().iter().map(|(i, _)| *i).collect();
-        let sums = (out * dx).scatter_add(&rows, self.sparsity.rows());
-        out * (dx - sums.gather(&rows))
-    }
 }
 
 /// Scores of a pair formula at the elements of a sparse matrix.
-pub(crate) struct SparsePairs<T: Float> {
+pub(crate) struct SparsePairs<T: Storage> {
     pub(crate) score: &'static dyn PairKernel<T>,
     pub(crate) sparsity: Arc<Sparsity>,
 }
 
-impl<T: Float> SparsePairs<T> {
+impl<T: Storage> SparsePairs<T> {
     /// Heads, width, and the shape of the result.
     pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<([usize; 2], Shape), String> {
         let (x, y) = (inputs[0], inputs[1]);
@@ -409,14 +353,12 @@ impl<T: Float> SparsePairs<T> {
     }
 }
 
-impl<T: Float> Operation<T> for SparsePairs<T> {
-    fn name(&self) -> &'static str {
-        "sparse_pairs"
-    }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+impl<T: Storage> SparsePairs<T> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
         Ok(self.sizes(inputs)?.1)
     }
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+
+    pub(crate) fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let ([heads, width], _) = self.sizes(&shapes(inputs)).expect("checked");
         if out.is_empty() {
             return;
@@ -428,7 +370,14 @@ impl<T: Float> Operation<T> for SparsePairs<T> {
             self.score.score(&self.tile(inputs, &numbers, s.len()), s);
         });
     }
-    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+
+    pub(crate) fn backward(
+        &self,
+        inputs: &[View<'_, T>],
+        _: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
         let (sizes, _) = self.sizes(&shapes(inputs)).expect("checked");
         let [heads, _] = sizes;
         grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
@@ -495,30 +444,5 @@ impl<T: Float> Operation<T> for SparsePairs<T> {
                 products(lists[k], sizes, &weights, &terms, grad);
             }
         }
-    }
-
-    /// Goes through rows that are put side by side and stored.
-    #[track_caller]
-    fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        let [l, r, _] = self.score.counts();
-        let (left, right): (Vec<u32>, Vec<u32>) = self.sparsity.pairs().iter().copied().unzip();
-        let side_by_side = inputs.iter().enumerate().map(|(k, x)| match k {
-            0 | 1 => {
-                let rows = x.gather(if k == 0 { &left } else { &right });
-                let width = rows.shape().width();
-                rows.reshape([rows.shape().len() / width, 1, width])
-            }
-            k if k < 2 + l + r => {
-                let numbers = x.gather(if k < 2 + l { &left } else { &right });
-                numbers.reshape([numbers.shape().len(), 1])
-            }
-            _ => *x,
-        });
-        let side_by_side: SmallVec<[Var<'t, T>; 6]> = side_by_side.collect();
-        let tape = out.tape();
-        let scores = tape.operation(self.score.operation(), &side_by_side).reshape(out.shape());
-        let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =
-            inputs.iter().zip(tangents).filter_map(|(x, tangent)| tangent.map(|t| (*x, t))).collect();
-        tape.jvp(scores, &given)
     }
 }

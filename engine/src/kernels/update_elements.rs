@@ -4,8 +4,9 @@
 use std::ops::Range;
 
 use crate::kernels::finite::first_not_finite;
-use crate::simd::dispatch_wide;
-use crate::{Float, Lanes};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::simd::dispatch_wide;
+use crate::numbers::storage::Storage;
 
 /// Elements that [`update_elements`] works on side by side.
 pub const ELEMENTS: usize = 16;
@@ -27,7 +28,7 @@ const BATCH: usize = 512;
 /// # Panics
 /// If the slices do not hold equally many rows.
 #[track_caller]
-pub fn update_elements<T: Float, const W: usize, const K: usize, const N: usize>(
+pub fn update_elements<T: Storage, const W: usize, const K: usize, const N: usize>(
     written: [&mut [T]; W],
     numbers: [&mut [T]; K],
     read: [&[T]; N],
@@ -58,7 +59,7 @@ pub fn update_elements<T: Float, const W: usize, const K: usize, const N: usize>
 
 /// Works batch by batch. `before` keeps the values that a batch had before.
 #[inline(always)]
-fn rewrite_rows<T: Float, const W: usize, const K: usize, const N: usize>(
+fn rewrite_rows<T: Storage, const W: usize, const K: usize, const N: usize>(
     mut written: [&mut [T]; W],
     mut numbers: [&mut [T]; K],
     read: [&[T]; N],
@@ -91,7 +92,7 @@ fn rewrite_rows<T: Float, const W: usize, const K: usize, const N: usize>(
 /// Restores the rows from the first one that is not finite on. Returns which row that is.
 #[cold]
 #[inline(never)]
-fn restore<'a, T: Float>(
+fn restore<'a, T: Storage>(
     written: &mut [&'a mut [T]],
     numbers: &mut [&'a mut [T]],
     before: &[T],
@@ -108,7 +109,7 @@ fn restore<'a, T: Float>(
 
 /// Rewrites some elements. Returns whether all may be finite now.
 #[inline(always)]
-fn rewrite_elements<T: Float, const W: usize, const K: usize, const N: usize>(
+fn rewrite_elements<T: Storage, const W: usize, const K: usize, const N: usize>(
     written: &mut [&mut [T]; W],
     numbers: &mut [&mut [T]; K],
     read: &[&[T]; N],

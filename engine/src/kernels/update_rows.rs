@@ -3,11 +3,14 @@
 
 use std::ops::Range;
 
-use crate::domain::Compensated;
+use crate::formula::domain::Domain;
 use crate::kernels::gram::GROUPS;
 use crate::kernels::wedge;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide, for_each_block};
-use crate::{Domain, Float, Lanes, Scalar};
+use crate::numbers::compensated::Compensated;
+use crate::numbers::lanes::Lanes;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide, for_each_block};
+use crate::numbers::storage::Storage;
 
 /// An operation that commutes with rotations and rewrites the first `W` of its `V` vectors, with `K`
 /// numbers that are kept for each row. Each is read once and written once. See
@@ -53,7 +56,7 @@ pub fn update_rows<U, T, const V: usize, const W: usize, const K: usize, const N
 ) -> Result<(), usize>
 where
     U: RowUpdate<V, W, K>,
-    T: Float,
+    T: Storage,
 {
     const { assert!(V == W + N && W > 0, "the rewritten vectors come first, then those that are read only") };
     let len = written[0].len();
@@ -86,7 +89,7 @@ fn rewrite<U, T, S, const V: usize, const W: usize, const K: usize, const N: usi
 ) -> Result<(), usize>
 where
     U: RowUpdate<V, W, K>,
-    T: Float,
+    T: Storage,
     S: Block,
 {
     let (rows, kappa) = (written[0].len() / width, Lanes::splat(update.kappa()));
@@ -175,7 +178,7 @@ fn bounds<const V: usize, const W: usize>(
 /// and, where the curvature is not negative, the margin of the first one too.
 #[cold]
 #[inline(never)]
-fn fits_exactly<T: Float, const V: usize, const W: usize, const N: usize>(
+fn fits_exactly<T: Storage, const V: usize, const W: usize, const N: usize>(
     written: &[&mut [T]; W],
     read_only: &[&[T]; N],
     coefficients: &[[Lanes<ROWS>; V]; W],
@@ -255,7 +258,7 @@ impl<S: Block, const V: usize> Survey<S, V> {
 
     /// Reads some rows into `old`.
     #[inline(always)]
-    fn read<T: Float, const W: usize, const K: usize, const N: usize>(
+    fn read<T: Storage, const W: usize, const K: usize, const N: usize>(
         &mut self,
         written: &[&mut [T]; W],
         read_only: &[&[T]; N],
@@ -322,7 +325,7 @@ impl<S: Block, const V: usize> Survey<S, V> {
     /// Computes the areas again for the rows where some vector is not at a [`wide`](wedge::wide) angle
     /// to the first one.
     #[inline(always)]
-    fn refine<T: Float, const W: usize, const K: usize, const N: usize>(
+    fn refine<T: Storage, const W: usize, const K: usize, const N: usize>(
         &mut self,
         written: &[&mut [T]; W],
         read_only: &[&[T]; N],
@@ -423,7 +426,7 @@ fn combine<U, T, S, const V: usize, const W: usize, const K: usize, const N: usi
 ) -> Compensated<S>
 where
     U: RowUpdate<V, W, K>,
-    T: Float,
+    T: Storage,
     S: Block,
 {
     let mut square = Compensated::<S>::default();
@@ -478,7 +481,7 @@ fn combined<U, T, S, const V: usize, const W: usize, const K: usize>(
 ) -> [S; W]
 where
     U: RowUpdate<V, W, K>,
-    T: Float,
+    T: Storage,
     S: Block,
 {
     let mut new = [S::splat(0.0); W];

@@ -6,11 +6,11 @@
 //! rounding errors), and what is left along a, because p and q are rounded, is taken off the product. That takes one
 //! more pass over the rows: an area whose vectors are at a [`wide`] angle has its digits as it stands.
 
+use crate::formula::row::{Metric, Vector};
 use crate::kernels::gram::basis::{flip, lower, unit};
-use crate::lanes::LaneMask;
-use crate::row_formula::{Metric, Vector};
-use crate::simd::Block;
-use crate::{Lanes, Scalar};
+use crate::numbers::lanes::{LaneMask, Lanes};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::Block;
 
 /// Whether it is the area of two vectors in a definite metric, whose products have all their digits.
 pub(crate) const fn is_area(metric: Metric, [_, b, c]: [usize; 3]) -> bool {

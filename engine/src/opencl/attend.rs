@@ -6,19 +6,21 @@ use std::sync::Arc;
 use super::fold::{Broadcasted, DOT, WIDE_LOG};
 use super::form::{Array, Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
-use super::pair::{PairForm, Tile, operands};
-use super::program::{Key, Program, c_type, functions};
+use super::pair::{Tile, operands};
 use super::scalar::PLAIN;
-use super::{Queue, index};
+use crate::formula::pair::PairForm;
 use crate::kernels::attend::{Attend, Weights, split};
 use crate::kernels::pair::Sizes;
-use crate::shape::Broadcast;
-use crate::{Float, Shape};
+use crate::numbers::storage::Storage;
+use crate::tensor::device::copies;
+use crate::tensor::device::program::{Key, Program, c_type, functions};
+use crate::tensor::device::queue::Queue;
+use crate::tensor::shape::{Broadcast, Shape};
 
 /// Keys of a tile.
 const KEYS: usize = 256;
 
-fn program<T: Float>(queue: &Queue) -> Arc<Program> {
+fn program<T: Storage>(queue: &Queue) -> Arc<Program> {
     let source = || {
         let functions = WIDE_LOG.to_owned() + &functions(c_type::<T>(), &[]);
         functions + PLAIN + &queue.team(0).source() + include_str!("attend.cl")
@@ -32,7 +34,7 @@ fn tiles(sizes: Sizes) -> impl Iterator<Item = Tile> {
     (0..sizes.m).step_by(KEYS).map(tile)
 }
 
-impl<T: Float> Attend<T> {
+impl<T: Storage> Attend<T> {
     fn form(&self) -> &'static PairForm {
         self.score.form()
     }
@@ -44,7 +46,7 @@ impl<T: Float> Attend<T> {
     }
 }
 
-impl<T: Float> OnDevice<T> for Attend<T> {
+impl<T: Storage> OnDevice<T> for Attend<T> {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, kept, .. } = forward;
         let ((sizes, width), program) = (self.sizes_on_device(inputs), program::<T>(queue));
@@ -97,7 +99,7 @@ impl<T: Float> OnDevice<T> for Attend<T> {
         for tile in tiles(sizes) {
             let Tile { start, columns, .. } = tile;
             self.form().pairings::<T>(queue, tile, [&x, &y], &s);
-            index::copy::<T>(queue, &s, &p, tile.count());
+            copies::copy::<T>(queue, &s, &p, tile.count());
             self.form().score::<T>(queue, tile, &operands(queue, &scored[2..]), self.causal, &p);
             let g = Matrices::new(g, n, width);
             let v = Matrices::new(&values, m, width).from(start * width).transposed();

@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use super::form::{Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
-use super::program::{Key, Program};
-use super::queue::Launch;
-use super::{Memory, Queue, index};
-use crate::Float;
+use super::index;
 use crate::kernels::conv::{Conv2d, Sizes, Window};
 use crate::kernels::pool2d::{Pool2d, Pooling};
+use crate::numbers::storage::Storage;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, Program};
+use crate::tensor::device::queue::{Launch, Queue};
 
-fn program<T: Float>(queue: &Queue) -> Arc<Program> {
+fn program<T: Storage>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("conv", None), || include_str!("conv.cl").to_owned())
 }
 
 /// A kernel over `count` elements, with the extents of image and result, and the window.
-fn launch<'q, T: Float>(
+fn launch<'q, T: Storage>(
     queue: &'q Queue,
     name: &'static str,
     [count, number]: [usize; 2],
@@ -28,7 +29,7 @@ fn launch<'q, T: Float>(
 }
 
 impl Sizes {
-    fn columns<T: Float>(&self, queue: &Queue, images: &Memory) -> Arc<Memory> {
+    fn columns<T: Storage>(&self, queue: &Queue, images: &Memory) -> Arc<Memory> {
         let count = self.batch * self.patch() * self.places();
         let columns = queue.take_for::<T>(&[count]);
         let extents = [self.image, self.places];
@@ -38,7 +39,7 @@ impl Sizes {
     }
 }
 
-impl<T: Float> OnDevice<T> for Conv2d {
+impl<T: Storage> OnDevice<T> for Conv2d {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
         let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
@@ -78,7 +79,7 @@ impl<T: Float> OnDevice<T> for Conv2d {
     }
 }
 
-impl<T: Float> OnDevice<T> for Pool2d {
+impl<T: Storage> OnDevice<T> for Pool2d {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let extents = self.places(inputs[0].shape).expect("checked");

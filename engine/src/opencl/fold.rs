@@ -4,15 +4,16 @@
 //! way. Accumulated in `f64`, if the device has it. Lines of neighbouring elements are summed as the
 //! processor does; all else is summed in chunks that are combined in order.
 
-use super::program::{Key, c_type};
 use super::scalar::PLAIN;
 use super::team::Team;
-use super::{Memory, Queue};
-use crate::Float;
-use crate::kernels::line::BLOCK;
 use crate::kernels::reduce::LONG;
-use crate::parallel;
-use crate::shape::Broadcast;
+use crate::numbers::line::BLOCK;
+use crate::numbers::parallel;
+use crate::numbers::storage::Storage;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, c_type};
+use crate::tensor::device::queue::Queue;
+use crate::tensor::shape::Broadcast;
 
 /// What is folded: `n` output positions, of `width` elements each, that read an operand.
 #[derive(Clone, Copy)]
@@ -118,6 +119,7 @@ pub(super) const DOT: Fold =
 
 /// The least number of terms of a work-item.
 const TERMS: usize = 64;
+
 /// The largest number of chunks: the second pass goes over them.
 const CHUNKS: usize = 1024;
 
@@ -125,7 +127,7 @@ const CHUNKS: usize = 1024;
 pub(super) const WIDE_LOG: &str = "static wide wide_log(wide x) { return log(x); }\n";
 
 impl Fold {
-    fn source<T: Float>(&self, team: Team) -> String {
+    fn source<T: Storage>(&self, team: Team) -> String {
         let elem = c_type::<T>();
         let input = if self.wide { "wide" } else { elem };
         let given = if self.given { "__global const elem *m," } else { "" };
@@ -135,7 +137,7 @@ impl Fold {
              #define TERM(x) ({term})\n#define FINISH(s) ({finish})\n#define ARGUMENTS {given}\n\
              {}{}",
             if self.given {
-                format!("{WIDE_LOG}{}", super::program::functions(elem, &[]))
+                format!("{WIDE_LOG}{}", crate::tensor::device::program::functions(elem, &[]))
             } else {
                 String::new()
             },
@@ -145,7 +147,7 @@ impl Fold {
     }
 
     /// Writes one result for each operand position and element of it.
-    pub(super) fn run<T: Float>(
+    pub(super) fn run<T: Storage>(
         &self,
         queue: &Queue,
         x: &Memory,

@@ -1,10 +1,12 @@
 //! The `matmul` kernel: batched products of matrices.
 
 use super::form::{Forward, OnDevice, Reverse};
-use super::program::Key;
-use super::{Memory, Queue, index};
-use crate::Float;
+use super::index;
 use crate::kernels::matmul::{Matmul, Sizes};
+use crate::numbers::storage::Storage;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::Key;
+use crate::tensor::device::queue::Queue;
 
 /// Matrices to be read: element `(i, j)` of entry `b` is at `offset + b · batch + i · row + j · column`.
 #[derive(Clone, Copy)]
@@ -42,7 +44,7 @@ impl<'a> Matrices<'a> {
 }
 
 /// `c = a b`, or `c += a b`, for sizes `[batch, m, k, n]`; c has row-major entries `batch_c` elements apart.
-pub(super) fn gemm<T: Float>(
+pub(super) fn gemm<T: Storage>(
     queue: &Queue,
     [batch, m, k, n]: [usize; 4],
     a: Matrices<'_>,
@@ -71,7 +73,7 @@ impl Matmul {
     }
 }
 
-impl<T: Float> OnDevice<T> for Matmul {
+impl<T: Storage> OnDevice<T> for Matmul {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");

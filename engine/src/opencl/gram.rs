@@ -7,17 +7,20 @@ use smallvec::SmallVec;
 
 use super::fold::{Broadcasted, SUM, WIDE_SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
-use super::program::Key;
-use super::queue::Launch;
 use super::team::Team;
-use super::{Memory, Queue};
-use crate::domain::{largest_time, least_height};
+use crate::formula::domain::{Domain, largest_time, least_height};
+use crate::formula::plan::RowPlan;
+use crate::formula::row::{Invariant, Metric, Vector};
 use crate::kernels::gram::shares::{Shares, Surveyed};
 use crate::kernels::operands::{PARAMS, row_shape};
 use crate::kernels::wedge::{WIDE, is_area};
-use crate::row_formula::{Invariant, Metric, Vector};
-use crate::shape::Broadcast;
-use crate::{Domain, Expression, Float, RowPlan, Scalar, Shape, Trace};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::storage::Storage;
+use crate::numbers::trace::{Expression, Trace};
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::Key;
+use crate::tensor::device::queue::{Launch, Queue};
+use crate::tensor::shape::{Broadcast, Shape};
 
 /// What a work-item does with its coordinates of a row, to the end of the last block of lanes.
 const EACH: &str = "for (ulong c0 = 0; c0 < width; c0 += LANES) for (int l = 0; l < OWN; l++) {\n\
@@ -326,7 +329,7 @@ impl RowPlan {
         c + "}"
     }
 
-    fn source<T: Float>(&self, queue: &Queue, team: Team, params: usize, forward: bool) -> String {
+    fn source<T: Storage>(&self, queue: &Queue, team: Team, params: usize, forward: bool) -> String {
         let (v, b) = (self.vectors, self.basis.len());
         let expression = if forward { ("value", self.value()) } else { ("shares", self.shares()) };
         let mut c = String::new();
@@ -415,7 +418,7 @@ impl RowPlan {
     }
 
     /// How the operands are read over the common rows, and these.
-    fn reads<T: Float>(&self, inputs: &[Array<'_, T>]) -> (SmallVec<[Broadcast; 6]>, usize) {
+    fn reads<T: Storage>(&self, inputs: &[Array<'_, T>]) -> (SmallVec<[Broadcast; 6]>, usize) {
         let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|input| input.shape).collect();
         let rows = row_shape(&shapes, &|i| i < self.vectors, false).expect("checked");
         let own =
@@ -424,7 +427,7 @@ impl RowPlan {
         (reads.map(|own| Broadcast::new(&own, &rows).expect("checked")).collect(), rows.len())
     }
 
-    fn operands<'q, T: Float>(
+    fn operands<'q, T: Storage>(
         &self,
         mut launch: Launch<'q>,
         queue: &Queue,
@@ -443,7 +446,7 @@ impl RowPlan {
     }
 }
 
-impl<T: Float> OnDevice<T> for RowPlan {
+impl<T: Storage> OnDevice<T> for RowPlan {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
         let key = Key::new::<T>("gram forward", Some((self.functions.formula)()));

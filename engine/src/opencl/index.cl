@@ -5,11 +5,6 @@ __kernel void fill(ulong n, __global elem *x) {
     if (i < n) x[i] = 0;
 }
 
-__kernel void copy(ulong n, __global const elem *x, __global elem *out) {
-    const ulong i = get_global_id(0);
-    if (i < n) out[i] = x[i];
-}
-
 __kernel void add(ulong n, __global elem *sum, __global const elem *g) {
     const ulong i = get_global_id(0);
     if (i < n) sum[i] += g[i];
@@ -94,15 +89,4 @@ __kernel void permute(
         rest /= extents[a];
     }
     out[i] = x[from];
-}
-
-// Columns from `start` on of rows of a table: row targets[t] gets values entries[t]; where none are listed, all rows, in order.
-__kernel void set_rows(
-    ulong n, ulong own, ulong width, ulong start, __global const uint *targets, __global const uint *entries,
-    __global const elem *values, __global elem *table
-) {
-    const ulong i = get_global_id(0);
-    if (i >= n) return;
-    const ulong t = i / own, c = i % own, row = targets ? targets[t] : t, entry = targets ? entries[t] : t;
-    table[row * width + start + c] = values[entry * own + c];
 }

@@ -3,49 +3,38 @@
 use std::sync::Arc;
 
 use super::form::{Array, Forward, OnDevice, Reverse};
-use super::program::{Key, Program};
 use super::scalar::PLAIN;
-use super::{Memory, Queue};
 use crate::kernels::index::{Concat, Gather, Permute, ScatterAdd, Slice, TakeAlong};
 use crate::kernels::reduce::Axis;
-use crate::shape::elements;
-use crate::{Float, Shape, row_numbers};
+use crate::numbers::storage::Storage;
+use crate::tensor::device::copies::by_row;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, Program};
+use crate::tensor::device::queue::Queue;
+use crate::tensor::shape::{Shape, elements, row_numbers};
 
-fn program<T: Float>(queue: &Queue) -> Arc<Program> {
+fn program<T: Storage>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("index", None), || include_str!("index.cl").to_owned())
 }
 
 /// Writes zeros.
-pub(super) fn fill<T: Float>(queue: &Queue, x: &Memory, len: usize) {
+pub(crate) fn fill<T: Storage>(queue: &Queue, x: &Memory, len: usize) {
     queue.launch(&program::<T>(queue), "fill").size(len).memory(x).over(len);
 }
 
-/// Copies the first `len` elements.
-pub(crate) fn copy<T: Float>(queue: &Queue, x: &Memory, out: &Memory, len: usize) {
-    queue.launch(&program::<T>(queue), "copy").size(len).memory(x).memory(out).over(len);
-}
-
 /// `sum += g`.
-pub(super) fn add<T: Float>(queue: &Queue, sum: &Memory, g: &Memory, len: usize) {
+pub(crate) fn add<T: Storage>(queue: &Queue, sum: &Memory, g: &Memory, len: usize) {
     queue.launch(&program::<T>(queue), "add").size(len).memory(sum).memory(g).over(len);
 }
 
-/// The entries of a list of rows, sorted by row; those of one row stay in order. Sorted on the host,
-/// where the numbers are.
-fn by_row(rows: &[u32]) -> Vec<u32> {
-    let mut entries: Vec<u32> = row_numbers(rows.len()).collect();
-    entries.sort_by_key(|&i| rows[i as usize]);
-    entries
-}
-
 /// `table[rows[i]] += g[i]`, in the order of `i` for each row.
-pub(super) fn scatter_add<T: Float>(queue: &Queue, g: &Memory, rows: &[u32], width: usize, table: &Memory) {
+pub(crate) fn scatter_add<T: Storage>(queue: &Queue, g: &Memory, rows: &[u32], width: usize, table: &Memory) {
     segments::<T>(queue, g, rows, width, usize::MAX, table);
 }
 
 /// As [`scatter_add`], but the old content of rows from `fresh` on does not count. One work-item
 /// computes one element of a row.
-pub(super) fn segments<T: Float>(
+pub(crate) fn segments<T: Storage>(
     queue: &Queue,
     g: &Memory,
     rows: &[u32],
@@ -71,7 +60,7 @@ pub(super) fn segments<T: Float>(
 }
 
 /// Entries of a table by number: `n` elements, of `width` an entry.
-pub(super) fn gather<T: Float>(
+pub(crate) fn gather<T: Storage>(
     queue: &Queue,
     x: &Memory,
     rows: &Memory,
@@ -85,7 +74,7 @@ pub(super) fn gather<T: Float>(
 /// Copies a part of each run of `whole` elements: `take` elements from `start` on. The kernel `slice`
 /// copies from the whole to the part and `paste` copies back, both over the part's elements; `unslice`
 /// goes over the whole's.
-pub(super) fn part<T: Float>(
+pub(crate) fn part<T: Storage>(
     queue: &Queue,
     kernel: &'static str,
     n: usize,
@@ -97,33 +86,8 @@ pub(super) fn part<T: Float>(
     launch.memory(from).memory(to).over(n);
 }
 
-/// Writes some columns of some rows of a table, or of all rows. A row that is listed more than once gets
-/// its last entry. Work-items have no order, so the other entries are left out beforehand.
-pub(crate) fn set_rows<T: Float>(
-    queue: &Queue,
-    values: &Memory,
-    rows: Option<&[u32]>,
-    [n, own, width, start]: [usize; 4],
-    table: &Memory,
-) {
-    let lists = rows.map(|rows| {
-        let mut entries = by_row(rows);
-        entries.reverse();
-        entries.dedup_by_key(|i| rows[*i as usize]);
-        let targets: Vec<u32> = entries.iter().map(|&i| rows[i as usize]).collect();
-        [targets, entries]
-    });
-    let n = own * lists.as_ref().map_or(n, |[targets, _]| targets.len());
-    let [targets, entries] = match lists {
-        Some(lists) => lists.map(|numbers| Some(queue.upload(bytemuck::cast_slice(&numbers)))),
-        None => [None, None],
-    };
-    let launch = queue.launch(&program::<T>(queue), "set_rows").size(n).size(own).size(width).size(start);
-    launch.keep_optional(targets).keep_optional(entries).memory(values).memory(table).over(n);
-}
-
 /// The positions of the `k` largest elements of each row, in descending order, read back.
-pub(super) fn top_k<T: Float>(queue: &Queue, x: &Memory, [rows, width, k]: [usize; 3]) -> Vec<u32> {
+pub(crate) fn top_k<T: Storage>(queue: &Queue, x: &Memory, [rows, width, k]: [usize; 3]) -> Vec<u32> {
     let team = queue.team(0);
     let source = || PLAIN.to_owned() + &team.source() + include_str!("top_k.cl");
     let program = queue.program::<T>(Key::new::<T>("top_k", None), source);
@@ -136,7 +100,7 @@ pub(super) fn top_k<T: Float>(queue: &Queue, x: &Memory, [rows, width, k]: [usiz
 }
 
 /// A tensor with its axes in another order.
-fn permute<T: Float>(queue: &Queue, x: &Memory, shape: &[usize], axes: &[usize], out: &Memory) {
+fn permute<T: Storage>(queue: &Queue, x: &Memory, shape: &[usize], axes: &[usize], out: &Memory) {
     let n = shape.iter().product();
     let step = |a: usize| shape[a + 1..].iter().product::<usize>() as u64;
     let extents: Vec<u64> = axes.iter().map(|&a| shape[a] as u64).collect();
@@ -146,7 +110,7 @@ fn permute<T: Float>(queue: &Queue, x: &Memory, shape: &[usize], axes: &[usize],
     launch.memory(&extents).memory(&steps).memory(x).memory(out).over(n);
 }
 
-impl<T: Float> OnDevice<T> for Gather {
+impl<T: Storage> OnDevice<T> for Gather {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let (width, rows) =
@@ -158,7 +122,7 @@ impl<T: Float> OnDevice<T> for Gather {
     }
 }
 
-impl<T: Float> OnDevice<T> for ScatterAdd {
+impl<T: Storage> OnDevice<T> for ScatterAdd {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let width = inputs[0].shape.len() / self.rows.len().max(1);
@@ -173,7 +137,7 @@ impl<T: Float> OnDevice<T> for ScatterAdd {
     }
 }
 
-impl<T: Float> OnDevice<T> for TakeAlong {
+impl<T: Storage> OnDevice<T> for TakeAlong {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let ((width, take), columns) =
@@ -201,7 +165,7 @@ impl Slice {
     }
 }
 
-impl<T: Float> OnDevice<T> for Slice {
+impl<T: Storage> OnDevice<T> for Slice {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let sizes = self.sizes(inputs[0].shape);
@@ -216,7 +180,7 @@ impl<T: Float> OnDevice<T> for Slice {
 
 impl Concat {
     /// For each input, the sizes for [`part`].
-    fn sizes<T: Float>(&self, inputs: &[Array<'_, T>], shape: &Shape) -> Vec<[usize; 3]> {
+    fn sizes<T: Storage>(&self, inputs: &[Array<'_, T>], shape: &Shape) -> Vec<[usize; 3]> {
         let (_, Axis { n, inner, .. }) = Axis::of(shape, self.axis).expect("checked");
         let mut start = 0;
         let mut next = |input: &Array<'_, T>| {
@@ -228,7 +192,7 @@ impl Concat {
     }
 }
 
-impl<T: Float> OnDevice<T> for Concat {
+impl<T: Storage> OnDevice<T> for Concat {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         for (input, sizes) in inputs.iter().zip(self.sizes(inputs, shape)) {
@@ -245,7 +209,7 @@ impl<T: Float> OnDevice<T> for Concat {
     }
 }
 
-impl<T: Float> OnDevice<T> for Permute {
+impl<T: Storage> OnDevice<T> for Permute {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
         permute::<T>(queue, &inputs[0].on(queue), inputs[0].shape, &self.axes, out);

@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use super::Queue;
 use super::fold::{Broadcasted, SUM};
 use super::form::{Forward, OnDevice, Reverse};
-use super::program::{Key, Program};
 use super::scalar::PLAIN;
 use super::team::Team;
-use crate::Float;
 use crate::kernels::layer_norm::LayerNorm;
-use crate::shape::Broadcast;
+use crate::numbers::storage::Storage;
+use crate::tensor::device::program::{Key, Program};
+use crate::tensor::device::queue::Queue;
+use crate::tensor::shape::Broadcast;
 
-fn program<T: Float>(queue: &Queue, team: Team) -> Arc<Program> {
+fn program<T: Storage>(queue: &Queue, team: Team) -> Arc<Program> {
     let source = || PLAIN.to_owned() + &team.source() + include_str!("layer_norm.cl");
     queue.program::<T>(Key::new::<T>("layer_norm", None), source)
 }
 
-impl<T: Float> OnDevice<T> for LayerNorm {
+impl<T: Storage> OnDevice<T> for LayerNorm {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let rows = shape.len() / shape.width();

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::fold::{Broadcasted, DOT, Fold, INVERSE_SUM_EXP, LOG_SUM, LOG_SUM_EXP, MAX, MEAN, NORM, SUM};
 use super::form::{Forward, OnDevice, Reverse};
-use super::program::{Key, c_type, functions};
-use super::queue::Launch;
-use super::{Memory, Queue};
 use crate::kernels::reduce::{Axis, Reduce, Reduction};
 use crate::kernels::softmax::Softmax;
-use crate::shape::Broadcast;
-use crate::{Float, Shape};
+use crate::numbers::storage::Storage;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, c_type, functions};
+use crate::tensor::device::queue::{Launch, Queue};
+use crate::tensor::shape::{Broadcast, Shape};
 
 /// The lines along an axis, described by how an operand with one element for each would be read.
 fn lines(Axis { outer, n, inner }: Axis) -> Broadcasted {
@@ -18,20 +18,26 @@ fn lines(Axis { outer, n, inner }: Axis) -> Broadcasted {
     Broadcasted { read, n: outer * n * inner, width: 1 }
 }
 
-fn launch<'q, T: Float>(queue: &'q Queue, name: &'static str, of: Axis) -> Launch<'q> {
+fn launch<'q, T: Storage>(queue: &'q Queue, name: &'static str, of: Axis) -> Launch<'q> {
     let source = || functions(c_type::<T>(), &[]) + include_str!("lines.cl");
     let program = queue.program::<T>(Key::new::<T>("lines", None), source);
     queue.launch(&program, name).size(of.outer * of.n * of.inner).size(of.n).size(of.inner)
 }
 
 /// A reduction into new memory.
-fn folded<T: Float>(queue: &Queue, fold: &Fold, x: &Memory, of: Axis, given: Option<&Memory>) -> Arc<Memory> {
+fn folded<T: Storage>(
+    queue: &Queue,
+    fold: &Fold,
+    x: &Memory,
+    of: Axis,
+    given: Option<&Memory>,
+) -> Arc<Memory> {
     let out = queue.take_for::<T>(&[of.outer, of.inner]);
     fold.run::<T>(queue, x, lines(of), given, &out);
     out
 }
 
-impl<T: Float> OnDevice<T> for Reduce {
+impl<T: Storage> OnDevice<T> for Reduce {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
         let (x, of) = (inputs[0].on(queue), self.view(inputs[0].shape).expect("checked"));
@@ -67,7 +73,7 @@ impl<T: Float> OnDevice<T> for Reduce {
     }
 }
 
-impl<T: Float> OnDevice<T> for Softmax {
+impl<T: Storage> OnDevice<T> for Softmax {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let (x, of) = (inputs[0].on(queue), rows(shape));

@@ -1,47 +1,21 @@
 //! The `map` kernel: elementwise formulas.
 
-use std::any::TypeId;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::fold::{Broadcasted, SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
-use super::program::{Key, c_type, functions};
-use super::queue::Launch;
-use super::{Memory, Queue};
-use crate::lanes::array;
-use crate::shape::Broadcast;
-use crate::{Dual, Expression, Float, MapFormula, Shape, Trace};
-
-/// An elementwise formula with its type erased.
-pub(crate) struct MapForm {
-    formula: fn() -> TypeId,
-    operands: usize,
-    value: fn() -> Expression,
-    slopes: fn() -> Expression,
-}
-
-impl MapForm {
-    pub(crate) const fn of<F: MapFormula<K>, T: Float, const K: usize>() -> Self {
-        fn operands<T: Float, const K: usize>(x: &[Trace<T>]) -> [Trace<T>; K] {
-            array(x[0], |k| x[k])
-        }
-        MapForm {
-            formula: TypeId::of::<F>,
-            operands: K,
-            value: || Expression::trace_as::<T>(K, |x| vec![F::eval(operands::<T, K>(x))]),
-            slopes: || {
-                Expression::trace_as::<T>(K, |x| {
-                    F::eval(Dual::variables(operands::<T, K>(x))).partials.to_vec()
-                })
-            },
-        }
-    }
-}
+use crate::formula::map::MapForm;
+use crate::numbers::storage::Storage;
+use crate::numbers::trace::{Expression, Trace};
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, c_type, functions};
+use crate::tensor::device::queue::{Launch, Queue};
+use crate::tensor::shape::{Broadcast, Shape};
 
 /// The source of an expression over operands: of its values, or of what the operands receive.
-fn source<T: Float>(operands: usize, forward: bool, expression: Expression) -> String {
+fn source<T: Storage>(operands: usize, forward: bool, expression: Expression) -> String {
     let each = |separator: &str, text: &dyn Fn(usize) -> String| {
         (0..operands).map(text).collect::<Vec<_>>().join(separator)
     };
@@ -59,7 +33,7 @@ fn source<T: Float>(operands: usize, forward: bool, expression: Expression) -> S
 }
 
 /// An expression over operands that broadcast. It is compiled once for all values of its constants.
-pub(crate) fn map_expression<T: Float>(
+pub(crate) fn map_expression<T: Storage>(
     queue: &Queue,
     forward: &Forward<'_, T>,
     expression: impl FnOnce(&[Trace<T>]) -> Vec<Trace<T>>,
@@ -78,7 +52,7 @@ pub(crate) fn map_expression<T: Float>(
 }
 
 /// Operands as arguments.
-fn operands<'q, T: Float>(
+fn operands<'q, T: Storage>(
     mut launch: Launch<'q>,
     queue: &Queue,
     inputs: &[Array<'_, T>],
@@ -92,7 +66,7 @@ fn operands<'q, T: Float>(
     launch
 }
 
-impl<T: Float> OnDevice<T> for MapForm {
+impl<T: Storage> OnDevice<T> for MapForm {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let key = Key::new::<T>("map forward", Some((self.formula)()));

@@ -1,20 +1,15 @@
-//! Computation on OpenCL devices: the only module that knows the crate `ocl`.
+//! The kernels on an OpenCL device. It knows no tape: an operation says its own form on a device.
 //!
 //! | file | what |
 //! |---|---|
-//! | `queue.rs` | a device with its queue; launches |
-//! | `program.rs` | programs, compiled once per process; errors with the source line and the build log |
-//! | `memory.rs` | device memory, pooled; uploads and read-backs |
 //! | `elementary.cl` | the elementary functions, in the operations of [`crate::elementary`]: the same bits |
 //! | `form.rs` | what an operation is on a device |
 //! | `team.rs` | the work-items that compute a row |
 //! | `scalar.rs` | the scalars of rows, with and without `f64` |
-//! | `tape.rs` | the tape's forward and reverse pass on a device |
 //! | the others | the kernels' skeletons, whose formulas [`Expression`](crate::Expression) prints |
 //!
-//! Everything goes through one in-order queue. Only a read-back waits for it, so memory may be reused as
-//! soon as the last launch that reads it is enqueued. No kernel depends on the order in which work-items
-//! run: two runs give the same bits.
+//! Launches go through the device's queue: see `tensor/device`. No kernel depends on the order in which
+//! work-items run: two runs give the same bits.
 //!
 //! # Without `f64`
 //!
@@ -46,26 +41,15 @@ mod fold;
 mod form;
 mod gemm;
 mod gram;
-mod index;
+pub(crate) mod index;
 mod layer_norm;
 mod lines;
 mod map;
-mod memory;
 mod pair;
-mod program;
-mod queue;
-mod random;
+pub(crate) mod random;
 mod scalar;
 mod sparse;
-mod tape;
 mod team;
 
-pub(crate) use self::pair::PairForm;
-pub(crate) use form::{Forward, OnDevice, Reverse};
-pub(crate) use index::{copy, set_rows};
-pub(crate) use map::{MapForm, map_expression};
-pub use memory::Memory;
-pub(crate) use memory::Slot;
-pub use program::{Key, Program, complaints, names_double};
-pub(crate) use queue::list;
-pub use queue::{Launch, Queue};
+pub(crate) use form::{Array, Forward, OnDevice, Reverse};
+pub(crate) use map::map_expression;

@@ -1,77 +1,33 @@
 //! The `pair` kernel: scores of all pairs of rows, and the parts of it that `attend` takes tile by tile.
 
-use std::any::TypeId;
 use std::sync::Arc;
 
 use super::fold::{Broadcasted, SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
-use super::program::{Key, Program, c_type, functions};
-use super::queue::Launch;
-use super::{Memory, Queue, index};
-use crate::kernels::pair::{Pairing, Sizes, sizes};
-use crate::lanes::array;
-use crate::shape::Broadcast;
-use crate::{Dual, Expression, Float, PairFormula, Scalar, Shape, Trace};
-
-/// A pair formula with its type erased.
-pub struct PairForm {
-    formula: fn() -> TypeId,
-    pairing: Pairing,
-    /// How many numbers of left rows, of right rows, and parameters.
-    counts: [usize; 3],
-    value: fn() -> Expression,
-    /// The partial derivatives by the pairing and by all other arguments.
-    slopes: fn() -> Expression,
-}
+use super::index;
+use crate::formula::pair::{PairForm, Pairing};
+use crate::kernels::pair::{Sizes, sizes};
+use crate::numbers::storage::Storage;
+use crate::tensor::device::copies;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, Program, c_type, functions};
+use crate::tensor::device::queue::{Launch, Queue};
+use crate::tensor::shape::{Broadcast, Shape};
 
 /// A number of rows or a parameter: in memory, or as a value.
 pub(super) type Operand = (Option<Arc<Memory>>, f64);
 
 /// The numbers of rows and the parameters of a score.
-pub(super) fn operands<T: Float>(queue: &Queue, inputs: &[Array<'_, T>]) -> Vec<Operand> {
+pub(super) fn operands<T: Storage>(queue: &Queue, inputs: &[Array<'_, T>]) -> Vec<Operand> {
     let of = |input: &Array<'_, T>| {
         (input.constant.is_none().then(|| input.on(queue)), input.constant.unwrap_or(0.0))
     };
     inputs.iter().map(of).collect()
 }
 
-fn eval<F, S, const L: usize, const R: usize, const P: usize>(x: &[S]) -> S
-where
-    F: PairFormula<L, R, P>,
-    S: Scalar,
-{
-    F::eval(x[0], array(x[0], |k| x[1 + k]), array(x[0], |k| x[1 + L + k]), array(x[0], |k| x[1 + L + R + k]))
-}
-
 impl PairForm {
-    pub(crate) const fn of<F, T, const L: usize, const R: usize, const P: usize>() -> Self
-    where
-        F: PairFormula<L, R, P>,
-        T: Float,
-    {
-        PairForm {
-            formula: TypeId::of::<F>,
-            pairing: F::PAIRING,
-            counts: [L, R, P],
-            value: || Expression::trace_as::<T>(1 + L + R + P, |x| vec![eval::<F, Trace<T>, L, R, P>(x)]),
-            slopes: || {
-                Expression::trace_as::<T>(1 + L + R + P, |x| {
-                    let along = |k: usize| {
-                        let seed = |(i, &value): (usize, &Trace<T>)| Dual {
-                            value,
-                            partials: [Trace::constant(f64::from(i == k))],
-                        };
-                        let x: Vec<Dual<Trace<T>, 1>> = x.iter().enumerate().map(seed).collect();
-                        eval::<F, _, L, R, P>(&x).partials[0]
-                    };
-                    (0..x.len()).map(along).collect()
-                })
-            },
-        }
-    }
-
-    fn source<T: Float>(&self, forward: bool) -> String {
+    fn source<T: Storage>(&self, forward: bool) -> String {
         let [l, r, p] = self.counts;
         let names: Vec<(char, usize)> = [('l', l), ('r', r), ('p', p)]
             .into_iter()
@@ -114,7 +70,7 @@ impl PairForm {
     }
 
     /// Pairings of all left rows with some right ones.
-    pub(super) fn pairings<T: Float>(&self, queue: &Queue, tile: Tile, [x, y]: [&Memory; 2], s: &Memory) {
+    pub(super) fn pairings<T: Storage>(&self, queue: &Queue, tile: Tile, [x, y]: [&Memory; 2], s: &Memory) {
         let Tile { sizes: Sizes { batch, n, m, width }, start, columns } = tile;
         match self.pairing {
             Pairing::Dot => {
@@ -131,7 +87,7 @@ impl PairForm {
     }
 
     /// Turns pairings into scores, in place.
-    pub(super) fn score<T: Float>(
+    pub(super) fn score<T: Storage>(
         &self,
         queue: &Queue,
         tile: Tile,
@@ -147,7 +103,7 @@ impl PairForm {
 
     /// Turns the gradients `w` of the scores into those of the pairings `s`, in place. The gradients of
     /// the numbers and parameters are written, or added where the tile is not the first.
-    pub(super) fn slopes<T: Float>(
+    pub(super) fn slopes<T: Storage>(
         &self,
         queue: &Queue,
         tile: Tile,
@@ -188,7 +144,7 @@ impl PairForm {
             if (l..l + r).contains(&k) {
                 index::part::<T>(queue, "paste", len, [columns, m, start], &sum, grad);
             } else if start == 0 {
-                index::copy::<T>(queue, &sum, grad, len);
+                copies::copy::<T>(queue, &sum, grad, len);
             } else {
                 index::add::<T>(queue, grad, &sum, len);
             }
@@ -197,7 +153,7 @@ impl PairForm {
 
     /// The gradients of the rows from those of their pairings. Those of the left rows are written, or
     /// added where the tile is not the first; those of the right rows are written.
-    pub(super) fn rows_gradient<T: Float>(
+    pub(super) fn rows_gradient<T: Storage>(
         &self,
         queue: &Queue,
         tile: Tile,
@@ -245,7 +201,7 @@ impl PairForm {
     }
 }
 
-fn squares<T: Float>(queue: &Queue) -> Arc<Program> {
+fn squares<T: Storage>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("pair", None), || include_str!("pair.cl").to_owned())
 }
 
@@ -273,12 +229,12 @@ impl Tile {
     }
 }
 
-fn sizes_of<T: Float>(inputs: &[Array<'_, T>], counts: [usize; 3]) -> Sizes {
+fn sizes_of<T: Storage>(inputs: &[Array<'_, T>], counts: [usize; 3]) -> Sizes {
     let shapes: Vec<&Shape> = inputs.iter().map(|input| input.shape).collect();
     sizes(&shapes, counts).expect("shapes were checked when the node was made").0
 }
 
-impl<T: Float> OnDevice<T> for PairForm {
+impl<T: Storage> OnDevice<T> for PairForm {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
         let tile = Tile::all(sizes_of(inputs, self.counts));
@@ -293,7 +249,7 @@ impl<T: Float> OnDevice<T> for PairForm {
         let rows = rows.each_ref().map(|rows| &**rows);
         let [s, w] = [(); 2].map(|_| queue.take_for::<T>(&[tile.count()]));
         self.pairings::<T>(queue, tile, rows, &s);
-        index::copy::<T>(queue, reverse.g, &w, tile.count());
+        copies::copy::<T>(queue, reverse.g, &w, tile.count());
         self.slopes::<T>(queue, tile, &operands(queue, &inputs[2..]), [&s, &w], &grads[2..]);
         self.rows_gradient::<T>(queue, tile, rows, &w, [grads[0].as_deref(), grads[1].as_deref()]);
     }

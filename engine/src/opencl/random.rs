@@ -1,16 +1,17 @@
 //! Draws of a random stream.
 
-use super::program::Key;
-use super::{Memory, Queue};
-use crate::Float;
-use crate::rng::Rng;
+use crate::numbers::rng::Rng;
+use crate::numbers::storage::Storage;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::Key;
+use crate::tensor::device::queue::Queue;
 
 /// Words of a block of the stream's cipher.
 const BLOCK: usize = 16;
 
 /// `n` elements that are 0 with probability `rate`, else `kept`. They take `n` draws of an `f64`; the
 /// stream moves past these.
-pub(crate) fn dropout<T: Float>(
+pub(crate) fn dropout<T: Storage>(
     queue: &Queue,
     rng: &mut Rng,
     [rate, kept]: [f64; 2],

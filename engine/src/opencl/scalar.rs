@@ -4,11 +4,9 @@
 use ocl::core::ArgVal;
 use ocl::prm::Float2;
 
-use super::Queue;
-use super::program::functions;
-use super::queue::Launch;
-use crate::Expression;
-use crate::trace::parts;
+use crate::numbers::trace::{Expression, parts};
+use crate::tensor::device::program::functions;
+use crate::tensor::device::queue::{Launch, Queue};
 
 /// Scalars that are a `wide` each.
 pub(super) const PLAIN: &str = include_str!("plain.cl");

@@ -3,22 +3,27 @@
 use std::sync::Arc;
 
 use super::form::{Array, Forward, OnDevice, Reverse};
-use super::pair::{Operand, PairForm, Tile, operands};
-use super::program::{Key, Program, c_type, functions};
-use super::{Memory, Queue, index};
-use crate::kernels::pair::{Pairing, Sizes};
+use super::index;
+use super::pair::{Operand, Tile, operands};
+use crate::formula::pair::{PairForm, Pairing};
+use crate::kernels::pair::Sizes;
 use crate::kernels::sparse::{SegmentSoftmax, SparseMatmul, SparsePairs};
-use crate::sparsity::{Lists, Sparsity};
-use crate::{Float, Shape};
+use crate::numbers::storage::Storage;
+use crate::tensor::device::copies;
+use crate::tensor::device::memory::Memory;
+use crate::tensor::device::program::{Key, Program, c_type, functions};
+use crate::tensor::device::queue::Queue;
+use crate::tensor::shape::Shape;
+use crate::tensor::sparsity::{Lists, Sparsity};
 
-fn program<T: Float>(queue: &Queue) -> Arc<Program> {
+fn program<T: Storage>(queue: &Queue) -> Arc<Program> {
     let source = || functions(c_type::<T>(), &[]) + include_str!("sparse.cl");
     queue.program::<T>(Key::new::<T>("sparse", None), source)
 }
 
 /// As on the host: weighted sums of other rows, of their differences from the own row, or of the weights
 /// alone.
-fn products<T: Float>(
+fn products<T: Storage>(
     queue: &Queue,
     lists: &Lists,
     [heads, width]: [usize; 2],
@@ -41,7 +46,7 @@ fn pairs(queue: &Queue, sparsity: &Sparsity) -> [Arc<Memory>; 2] {
 }
 
 /// The pairing of the rows of each element.
-fn sampled<T: Float>(
+fn sampled<T: Storage>(
     queue: &Queue,
     [rows, columns]: &[Arc<Memory>; 2],
     pairing: Pairing,
@@ -54,7 +59,7 @@ fn sampled<T: Float>(
     launch.memory(rows).memory(columns).memory(x).memory(y).memory(out).over(n);
 }
 
-impl<T: Float> OnDevice<T> for SparseMatmul {
+impl<T: Storage> OnDevice<T> for SparseMatmul {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
         let (sizes, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
@@ -76,7 +81,7 @@ impl<T: Float> OnDevice<T> for SparseMatmul {
     }
 }
 
-impl<T: Float> OnDevice<T> for SegmentSoftmax {
+impl<T: Storage> OnDevice<T> for SegmentSoftmax {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
         let lists = self.sparsity.by_row();
@@ -100,7 +105,7 @@ fn matched(count: usize) -> Tile {
     Tile { sizes: Sizes { batch: count, n: 1, m: 1, width: 1 }, start: 0, columns: 1 }
 }
 
-impl<T: Float> SparsePairs<T> {
+impl<T: Storage> SparsePairs<T> {
     /// The form of the score, heads and width, and rows and columns of the elements.
     fn parts(
         &self,
@@ -132,7 +137,7 @@ impl<T: Float> SparsePairs<T> {
     }
 }
 
-impl<T: Float> OnDevice<T> for SparsePairs<T> {
+impl<T: Storage> OnDevice<T> for SparsePairs<T> {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let (form, [heads, width], pairs) = self.parts(queue, inputs);
@@ -150,7 +155,7 @@ impl<T: Float> OnDevice<T> for SparsePairs<T> {
         let [x, y] = rows.each_ref().map(|rows| &**rows);
         let [s, w] = [(); 2].map(|_| queue.take_for::<T>(&[n]));
         sampled::<T>(queue, &pairs, self.score.pairing(), [n, heads, width], [x, y], &s);
-        index::copy::<T>(queue, g, &w, n);
+        copies::copy::<T>(queue, g, &w, n);
         let [l, r, _] = self.score.counts();
         // For the numbers, the gradients of each element come first.
         let each: Vec<Option<Arc<Memory>>> = grads[2..]

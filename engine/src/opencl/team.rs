@@ -1,9 +1,8 @@
 //! Work-items that compute rows together: `team.cl`.
 
-use super::Queue;
-use super::queue::Launch;
-use crate::kernels::line::{BLOCK, SETS};
-use crate::simd::LANES;
+use crate::numbers::line::{BLOCK, SETS};
+use crate::numbers::simd::LANES;
+use crate::tensor::device::queue::{Launch, Queue};
 
 /// `items` work-items for each of `rows` rows.
 #[derive(Clone, Copy)]

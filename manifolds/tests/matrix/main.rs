@@ -11,7 +11,7 @@ mod spd;
 mod spectral;
 mod stiefel;
 
-use cotangent_engine::{Float, Row, Rows, Tape, Tensor, Var, check, rng};
+use cotangent_engine::{Float, Row, Rows, Storage, Tape, Tensor, Var, check, rng};
 use cotangent_manifolds::Manifold;
 use rand::RngExt;
 

@@ -1,7 +1,7 @@
 //! Conversions between the models of one space: against values of 80 digits, and against the laws that
 //! make them isometries.
 
-use cotangent_engine::{Float, Row, Tape, Tensor, check, rng};
+use cotangent_engine::{Float, Row, Storage, Tape, Tensor, check, rng};
 use cotangent_manifolds::{
     ConstantCurvature, HalfSpace, Isometric, Klein, Lorentz, Manifold, PoincareBall, Point, Sphere,
     Stereographic, Tangent,

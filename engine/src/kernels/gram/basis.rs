@@ -1,7 +1,7 @@
 //! Coordinates of basis vectors, block by block.
 
-use crate::row_formula::Metric;
-use crate::simd::{Block, LANES};
+use crate::formula::row::Metric;
+use crate::numbers::simd::{Block, LANES};
 
 /// Blocks with a 1 in one lane, and without.
 static UNITS: [[f64; LANES]; LANES + 1] = {

@@ -26,15 +26,16 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 pub(crate) use self::planned::survey_one;
-use crate::compiled::{Backward, Compiled, Forward, PerFloat};
-use crate::kernels::derivative;
-use crate::kernels::operands::{Operand, Operands, PARAMS, Parameter, Results, row_shape};
+use crate::formula::plan::{ROWS, RowPlan};
+use crate::formula::row::RowFormula;
+use crate::kernels::operands::{Operand, Operands, PARAMS, Parameter, Results};
 use crate::kernels::pieces::{Piece, Place, for_each_piece};
-use crate::operation::{Operation, Outcome, View};
-use crate::parallel::{self, PIECES};
-use crate::row_plan::{ROWS, RowPlan};
-use crate::shape::Broadcast;
-use crate::{Float, Lanes, Shape, Tensor, Var};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::parallel::{self, PIECES};
+use crate::numbers::per_type::{Compiled, PerFloat};
+use crate::numbers::storage::Storage;
+use crate::tensor::shape::Broadcast;
+use crate::tensor::view::View;
 
 /// So many times as many rows are read before their formula is evaluated: it is a chain of operations that wait for each
 /// other, and the processor works on several chains at once.
@@ -44,45 +45,70 @@ pub(crate) const GROUPS: usize = 4;
 /// longer near by then.
 const NARROW: usize = 256;
 
+/// Kernels of a row formula, if some are compiled for it alone.
+#[derive(Clone, Copy, Debug)]
+pub struct RowKernels;
+
+/// Kernels that are compiled for one row formula, for one element type.
+#[derive(Clone, Copy)]
+pub struct RowKernel<T: Storage> {
+    pub(crate) forward: Forward<T>,
+    pub(crate) backward: Backward<T>,
+}
+
+/// Computes some row positions, on the calling thread: vectors, parameters, the width, positions, results.
+pub(crate) type Forward<T> = fn(&[Operand<'_, T>], &[Parameter<'_>], usize, Range<usize>, Results<'_, T>);
+
+/// The reverse pass of a piece: vectors, parameters, the piece, the width, the gradient of the results.
+pub(crate) type Backward<T> = fn(&[Operand<'_, T>], &[Parameter<'_>], &mut Piece<'_, T>, usize, &[T]);
+
+impl PerFloat for RowKernels {
+    type Of<T: Storage> = Option<RowKernel<T>>;
+}
+
+impl<T: Storage> RowKernel<T> {
+    pub(crate) const fn of<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> Self
+    where
+        F: RowFormula<V, B, I, O>,
+    {
+        RowKernel {
+            forward: specialised::forward::<F, T, V, B, I, O>,
+            backward: specialised::backward::<F, T, V, B, I, O>,
+        }
+    }
+}
+
 /// What there is for each element type.
 struct PerType;
 
 /// What other crates run of this kernel, through pointers: a generic function would be compiled once more in each of them.
 #[derive(Clone, Copy)]
-pub(crate) struct Entries<T: Float> {
-    pub(crate) operation: fn(&'static RowPlan) -> &'static dyn Operation<T>,
+pub(crate) struct Entries<T: Storage> {
     pub(crate) forward: fn(&RowPlan, &[Operand<'_, T>], &[Parameter<'_>], usize, Results<'_, T>),
-    pub(crate) differential: fn(&'static RowPlan, &[&Tensor<T>], &[&Tensor<T>], &[f64]) -> Tensor<T>,
     pub(crate) one: fn(&RowPlan, &[&[T]], &[f64], Results<'_, T>),
     planned: fn(&RowPlan, &[Operand<'_, T>], &[Parameter<'_>], usize, Range<usize>, Results<'_, T>),
     planned_backward: fn(&RowPlan, &[Operand<'_, T>], &[Parameter<'_>], &mut Piece<'_, T>, usize, &[T]),
 }
 
 impl PerFloat for PerType {
-    type Of<T: Float> = Entries<T>;
+    type Of<T: Storage> = Entries<T>;
 }
 
-impl<T: Float> Entries<T> {
-    const ALL: Self = Entries {
-        operation: |plan| plan,
-        forward,
-        differential: derivative::of_tensors,
-        one: forward_one,
-        planned: planned::forward,
-        planned_backward: planned::backward,
-    };
+impl<T: Storage> Entries<T> {
+    const ALL: Self =
+        Entries { forward, one: forward_one, planned: planned::forward, planned_backward: planned::backward };
 }
 
 static ENTRIES: Compiled<PerType> = Compiled { f32: Entries::ALL, f64: Entries::ALL };
 
 /// See [`Entries`].
 #[inline]
-pub(crate) fn entries<T: Float>() -> Entries<T> {
+pub(crate) fn entries<T: Storage>() -> Entries<T> {
     ENTRIES.of_type()
 }
 
 /// The row positions `range`, on the calling thread.
-fn forward_range<T: Float>(
+fn forward_range<T: Storage>(
     plan: &RowPlan,
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
@@ -98,7 +124,7 @@ fn forward_range<T: Float>(
 }
 
 /// A formula over all row positions: `width` elements each for a vector formula, one for a scalar one.
-fn forward<T: Float>(
+fn forward<T: Storage>(
     plan: &RowPlan,
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
@@ -115,7 +141,7 @@ fn forward<T: Float>(
 }
 
 /// A formula on one row: the same bits as among many.
-fn forward_one<T: Float>(plan: &RowPlan, rows: &[&[T]], params: &[f64], out: Results<'_, T>) {
+fn forward_one<T: Storage>(plan: &RowPlan, rows: &[&[T]], params: &[f64], out: Results<'_, T>) {
     let one = Broadcast::cycled(1);
     let vectors: SmallVec<[_; 4]> =
         rows.iter().map(|&data| Operand { data, rows: one, constant: None }).collect();
@@ -133,7 +159,7 @@ struct Gradient<'a, T> {
 
 /// Where the gradients of the vectors go, of `n` row positions; at most `V` vectors.
 #[inline(always)]
-fn gradients_of<'a, T: Float, const V: usize>(
+fn gradients_of<'a, T: Storage, const V: usize>(
     vectors: &[Operand<'_, T>],
     places: &'a mut [Place<'_, T>],
     n: usize,
@@ -148,7 +174,7 @@ fn gradients_of<'a, T: Float, const V: usize>(
 
 /// Adds the cotangents of the parameters of the row positions `at`, of `n` in all, one in each lane.
 #[inline(always)]
-fn give_parameters<T: Float, const R: usize>(
+fn give_parameters<T: Storage, const R: usize>(
     parameters: &[Parameter<'_>],
     places: &mut [Place<'_, T>],
     n: usize,
@@ -166,26 +192,18 @@ fn give_parameters<T: Float, const R: usize>(
     }
 }
 
-/// A row formula as an operation: vector operands first, then parameters.
-impl<T: Float> Operation<T> for RowPlan {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
-        row_shape(inputs, &|i| i < self.vectors, self.vector)
-    }
-
-    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+impl RowPlan {
+    /// The formula over all row positions. Vectors first, then parameters.
+    pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T]) {
         let operands = Operands::of(inputs, &|i| i < self.vectors);
         let (vectors, parameters) = operands.split(self.vectors);
         forward(self, vectors, &parameters, operands.width, Results::new(out, self.vector));
     }
 
-    fn backward(
+    /// The reverse pass over all row positions.
+    pub(crate) fn backward<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
-        _outcome: Outcome<'_, T>,
         g: &[T],
         grads: &mut [Option<&mut [T]>],
     ) {
@@ -198,20 +216,5 @@ impl<T: Float> Operation<T> for RowPlan {
             Some(backward) => backward(vectors, &parameters, piece, width, g),
             None => planned::backward(self, vectors, &parameters, piece, width, g),
         });
-    }
-
-    #[cfg(feature = "opencl")]
-    fn on_device(&self) -> Option<&dyn crate::opencl::OnDevice<T>> {
-        Some(self)
-    }
-
-    #[track_caller]
-    fn jvp<'t>(
-        &self,
-        inputs: &[Var<'t, T>],
-        _out: Var<'t, T>,
-        tangents: &[Option<Var<'t, T>>],
-    ) -> Var<'t, T> {
-        derivative::record((self.functions.plan)(), inputs, tangents)
     }
 }

@@ -1,8 +1,8 @@
 //! What the inputs of a row receive in the reverse pass, from the cotangents of the invariants.
 
-use crate::Scalar;
+use crate::formula::plan::{BASIS, Receiver, RowPlan, VECTORS, leaves, of_invariant, share_of};
 use crate::kernels::operands::PARAMS;
-use crate::row_plan::{BASIS, Receiver, RowPlan, VECTORS, leaves, of_invariant, share_of};
+use crate::numbers::scalar::Scalar;
 
 /// How the inputs' cotangents are made of the basis vectors and the upstream cotangent, of one row or of
 /// one in each lane; first for most coordinates, then for the end that the formula treats apart.

@@ -5,9 +5,9 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::{Sizes, TileGradients};
-use crate::Float;
 use crate::kernels::index::add;
-use crate::parallel::{self, PIECES, split_front};
+use crate::numbers::parallel::{self, PIECES, split_front};
+use crate::numbers::storage::Storage;
 
 /// With fewer batch entries than this, their left rows are split into at most this many chunks. Each has
 /// its own sum for the right rows.
@@ -60,7 +60,7 @@ pub(crate) struct OfTile<'a, T> {
     pub(crate) rest: Option<&'a mut [T]>,
 }
 
-impl<'a, T: Float> Gradients<'a, T> {
+impl<'a, T: Storage> Gradients<'a, T> {
     /// The gradients of x and y (rows of `width` elements), of the numbers of left and of right rows,
     /// and of parameters.
     pub(crate) fn of(grads: &'a mut [Option<&mut [T]>], [l, r, _]: [usize; 3], width: usize) -> Self {
@@ -142,7 +142,7 @@ enum Side<'a, T> {
     Share(Vec<T>),
 }
 
-impl<'a, T: Float> Side<'a, T> {
+impl<'a, T: Storage> Side<'a, T> {
     /// A share of `len` elements, or the next `len` elements of a gradient.
     fn of(rest: &mut &'a mut [T], share: bool, len: usize) -> Self {
         if share { Side::Share(vec![T::zero(); len]) } else { Side::Own(split_front(rest, len)) }
@@ -168,7 +168,7 @@ pub(crate) struct Job<'a, T> {
     params: SmallVec<[Option<f64>; 4]>,
 }
 
-impl<T: Float> Job<'_, T> {
+impl<T: Storage> Job<'_, T> {
     /// Runs `work` on the gradients of some left and some right rows of a batch entry: those of the
     /// rows, and those of their numbers and of the parameters.
     pub(crate) fn on_tile(

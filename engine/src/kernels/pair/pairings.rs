@@ -4,20 +4,22 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::Sizes;
 use super::tile::{LANES, Tile};
-use super::{Pairing, Sizes};
+use crate::formula::pair::Pairing;
 use crate::kernels::gemm::{Matrix, serial};
-use crate::kernels::line::{line_total, line_zip, load, pairwise};
-use crate::lanes::LaneMask;
-use crate::operation::View;
-use crate::simd::{Portable, dispatch};
-use crate::{Float, Lanes, Scalar};
+use crate::numbers::lanes::{LaneMask, Lanes};
+use crate::numbers::line::{line_total, line_zip, load, pairwise};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Portable, dispatch};
+use crate::numbers::storage::Storage;
+use crate::tensor::view::View;
 
 /// Rows of at most this many elements are subtracted pair by pair: products would save nothing.
 const NARROW: usize = 8;
 
 /// Pairings of some left rows with some right ones: `s[i, j]`.
-pub(crate) fn pairings<T: Float>(pairing: Pairing, x: &[T], y: &[T], width: usize, s: &mut [T]) {
+pub(crate) fn pairings<T: Storage>(pairing: Pairing, x: &[T], y: &[T], width: usize, s: &mut [T]) {
     let (n, m) = (x.len() / width.max(1), y.len() / width.max(1));
     match pairing {
         Pairing::Dot => serial(Matrix::new(x, n, width), Matrix::new(y, m, width).transposed(), false, s),
@@ -44,7 +46,7 @@ pub(crate) fn pairings<T: Float>(pairing: Pairing, x: &[T], y: &[T], width: usiz
 }
 
 /// Squared distances, pair by pair.
-fn subtracted<T: Float>(x: &[T], y: &[T], width: usize, s: &mut [T]) {
+fn subtracted<T: Storage>(x: &[T], y: &[T], width: usize, s: &mut [T]) {
     let m = y.len() / width;
     T::with_scratch(width * m, |columns| {
         transpose(y, width, columns);
@@ -69,7 +71,7 @@ fn subtracted<T: Float>(x: &[T], y: &[T], width: usize, s: &mut [T]) {
 }
 
 /// Rows, coordinate by coordinate.
-fn transpose<T: Float>(rows: &[T], width: usize, columns: &mut [T]) {
+fn transpose<T: Storage>(rows: &[T], width: usize, columns: &mut [T]) {
     let m = rows.len() / width;
     for (j, row) in rows.chunks_exact(width).enumerate() {
         row.iter().enumerate().for_each(|(c, x)| columns[c * m + j] = *x);
@@ -78,7 +80,7 @@ fn transpose<T: Float>(rows: &[T], width: usize, columns: &mut [T]) {
 
 /// The squared distance of two rows.
 #[inline(always)]
-fn square<T: Float>(x: &[T], y: &[T]) -> T {
+fn square<T: Storage>(x: &[T], y: &[T]) -> T {
     let mut sum = Lanes::<LANES, T>::splat(T::zero());
     for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
         let d = load(x, 0.0) - load(y, 0.0);
@@ -89,7 +91,7 @@ fn square<T: Float>(x: &[T], y: &[T]) -> T {
 
 /// `d += w (x − y)`.
 #[inline(always)]
-fn add_difference<T: Float>(d: &mut [T], w: T, x: &[T], y: &[T]) {
+fn add_difference<T: Storage>(d: &mut [T], w: T, x: &[T], y: &[T]) {
     for ((d, x), y) in d.iter_mut().zip(x).zip(y) {
         *d = *d + w * (*x - *y);
     }
@@ -109,7 +111,7 @@ struct Centred<'a, T> {
 const FAR: f64 = 0.25;
 
 /// Calls `work` with left and right rows less the mean of the right ones.
-fn centred<T: Float, R>(x: &[T], y: &[T], width: usize, work: impl FnOnce(Centred<'_, T>) -> R) -> R {
+fn centred<T: Storage, R>(x: &[T], y: &[T], width: usize, work: impl FnOnce(Centred<'_, T>) -> R) -> R {
     let (n, m) = (x.len() / width, y.len() / width);
     T::with_scratch((n + m) * (width + 1) + width, |scratch| {
         let (rows, rest) = scratch.split_at_mut((n + m) * width);
@@ -145,7 +147,7 @@ fn centred<T: Float, R>(x: &[T], y: &[T], width: usize, work: impl FnOnce(Centre
     })
 }
 
-impl<T: Float> Centred<'_, T> {
+impl<T: Storage> Centred<'_, T> {
     fn left(&self) -> Matrix<'_, T> {
         Matrix::new(self.rows, self.n, self.width)
     }
@@ -230,7 +232,7 @@ impl<T: Float> Centred<'_, T> {
 
 /// Adds the gradients of rows to `dx` and `dy`, from their pairings `s` and the gradients `w` of those.
 /// `w` is overwritten.
-pub(crate) fn pairings_gradient<T: Float>(
+pub(crate) fn pairings_gradient<T: Storage>(
     pairing: Pairing,
     (x, y): (&[T], &[T]),
     width: usize,
@@ -255,7 +257,7 @@ pub(crate) fn pairings_gradient<T: Float>(
 }
 
 /// [`pairings_gradient`] of squared distances: `2 Σ_j w_ij (x_i − y_j)` for left row i.
-fn distances_gradient<T: Float>(
+fn distances_gradient<T: Storage>(
     (x, y): (&[T], &[T]),
     width: usize,
     s: &[T],
@@ -311,7 +313,7 @@ fn distances_gradient<T: Float>(
 }
 
 /// [`distances_gradient`] of narrow rows, pair by pair.
-fn subtracted_gradient<T: Float>(
+fn subtracted_gradient<T: Storage>(
     (x, y): (&[T], &[T]),
     width: usize,
     w: &[T],
@@ -368,7 +370,7 @@ pub(crate) struct Part<'a, T> {
     width: usize,
 }
 
-impl<'a, T: Float> Part<'a, T> {
+impl<'a, T: Storage> Part<'a, T> {
     /// Left rows `rows` (of all the batch's) with the right rows of batch entry `b`.
     pub(crate) fn of(
         inputs: &[View<'a, T>],

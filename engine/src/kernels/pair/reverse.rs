@@ -4,11 +4,11 @@ use super::Sizes;
 use super::jobs::{Gradients, tiles};
 use super::pairings::{Part, pairings, pairings_gradient, tile_rows};
 use super::tile::{PairKernel, gradient};
-use crate::Float;
-use crate::operation::View;
+use crate::numbers::storage::Storage;
+use crate::tensor::view::View;
 
 /// The reverse pass of a pair formula.
-pub(super) fn gradients<T: Float>(
+pub(super) fn gradients<T: Storage>(
     kernel: &dyn PairKernel<T>,
     inputs: &[View<'_, T>],
     s: Sizes,

@@ -5,17 +5,17 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::{PairFormula, Pairing};
-use crate::kernels::line::dot;
-use crate::lanes::array;
-use crate::operation::Operation;
-use crate::simd::{Dispatched, Register, dispatch, dispatch_wide};
-use crate::{Dual, Float, Lanes, Scalar};
+use super::PairKernels;
+use crate::formula::pair::{PairFormula, Pairing};
+use crate::numbers::dual::Dual;
+use crate::numbers::lanes::{Lanes, array};
+use crate::numbers::line::dot;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Dispatched, Register, dispatch, dispatch_wide};
+use crate::numbers::storage::Storage;
 
 /// A tile of pairs with the numbers of its rows.
-#[doc(hidden)]
-#[allow(missing_docs)]
-pub struct Tile<'a, T> {
+pub(crate) struct Tile<'a, T> {
     /// Right rows.
     pub(crate) columns: usize,
     /// Whether each right row is paired with one left row only: `left` is then as long as `right`.
@@ -48,8 +48,9 @@ pub(crate) struct TileGradients<'a, T> {
 }
 
 /// A pair formula with its type erased: the elementwise part, on tiles.
-#[doc(hidden)]
-pub trait PairKernel<T: Float>: Send + Sync {
+pub(crate) trait PairKernel<T: Storage>: Send + Sync {
+    /// The name shown in messages.
+    fn name(&self) -> &'static str;
     fn pairing(&self) -> Pairing;
     /// How many numbers of left rows, of right rows, and parameters.
     fn counts(&self) -> [usize; 3];
@@ -63,11 +64,11 @@ pub trait PairKernel<T: Float>: Send + Sync {
     /// of the arguments, in place: the pairing (0), the numbers of the left row, of the right rows, the
     /// parameters.
     fn partial(&self, tile: &Tile<'_, T>, which: usize, i: usize, at: usize, s: &mut [T]);
-    /// The operation that computes the scores of all pairs.
-    fn operation(&self) -> &'static dyn Operation<T>;
+    /// All that is compiled for the formula.
+    fn kernels(&self) -> &'static PairKernels<T>;
     /// The formula for a device.
     #[cfg(feature = "opencl")]
-    fn form(&self) -> &'static crate::opencl::PairForm;
+    fn form(&self) -> &'static crate::formula::pair::PairForm;
 }
 
 pub(crate) struct ErasedPair<F, const L: usize, const R: usize, const P: usize>(PhantomData<fn() -> F>);
@@ -75,7 +76,7 @@ pub(crate) struct ErasedPair<F, const L: usize, const R: usize, const P: usize>(
 impl<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize> ErasedPair<F, L, R, P> {
     const VALUE: Self = ErasedPair(PhantomData);
 
-    pub(crate) const fn kernel<T: Float>() -> &'static dyn PairKernel<T> {
+    pub(crate) const fn kernel<T: Storage>() -> &'static dyn PairKernel<T> {
         &Self::VALUE
     }
 }
@@ -93,7 +94,7 @@ struct Block<O, const L: usize, const R: usize, const P: usize> {
 impl<O: Scalar, const L: usize, const R: usize, const P: usize> Block<O, L, R, P> {
     /// Pairs of left row `i` with the right rows from `at` on.
     #[inline(always)]
-    fn load<T: Float>(tile: &Tile<'_, T>, s: &[T], i: usize, at: usize) -> Self
+    fn load<T: Storage>(tile: &Tile<'_, T>, s: &[T], i: usize, at: usize) -> Self
     where
         O: Register<T>,
     {
@@ -158,20 +159,23 @@ impl<O: Scalar, const L: usize, const R: usize, const P: usize> Block<O, L, R, P
 impl<F, T, const L: usize, const R: usize, const P: usize> PairKernel<T> for ErasedPair<F, L, R, P>
 where
     F: PairFormula<L, R, P>,
-    T: Float,
+    T: Storage,
 {
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
     fn pairing(&self) -> Pairing {
         F::PAIRING
     }
     fn counts(&self) -> [usize; 3] {
         [L, R, P]
     }
-    fn operation(&self) -> &'static dyn Operation<T> {
-        &Self::VALUE
+    fn kernels(&self) -> &'static PairKernels<T> {
+        const { &PairKernels { score: Self::kernel() } }
     }
     #[cfg(feature = "opencl")]
-    fn form(&self) -> &'static crate::opencl::PairForm {
-        const { &crate::opencl::PairForm::of::<F, T, L, R, P>() }
+    fn form(&self) -> &'static crate::formula::pair::PairForm {
+        const { &crate::formula::pair::PairForm::of::<F, T, L, R, P>() }
     }
 
     fn score(&self, tile: &Tile<'_, T>, s: &mut [T]) {
@@ -239,7 +243,7 @@ fn score<O, F, T, const L: usize, const R: usize, const P: usize>(tile: &Tile<'_
 where
     O: Register<T>,
     F: PairFormula<L, R, P>,
-    T: Float,
+    T: Storage,
 {
     for (i, s) in s.chunks_exact_mut(tile.columns).enumerate() {
         for (b, s) in s.chunks_mut(O::WIDTH).enumerate() {
@@ -258,7 +262,7 @@ fn partial<O, F, T, const L: usize, const R: usize, const P: usize>(
 ) where
     O: Register<T>,
     F: PairFormula<L, R, P>,
-    T: Float,
+    T: Storage,
 {
     for (b, s) in s.chunks_mut(O::WIDTH).enumerate() {
         Block::<O, L, R, P>::load(tile, s, i, at + b * O::WIDTH).partial::<F>(which).store(s);
@@ -277,7 +281,7 @@ fn differentiate<O, F, T, const L: usize, const R: usize, const P: usize, const 
 ) where
     O: Register<T>,
     F: PairFormula<L, R, P>,
-    T: Float,
+    T: Storage,
 {
     let count = s.len();
     for (b, s) in s.chunks_mut(O::WIDTH).enumerate() {
@@ -299,7 +303,7 @@ const PIECE: usize = 512;
 /// The formula's derivatives are stored before they are used. With the sums in the formula's own loop,
 /// the test whether a gradient is wanted is inside it, and LLVM's loop unswitching does not come to an
 /// end at opt-level 3.
-pub(crate) fn gradient<T: Float>(
+pub(crate) fn gradient<T: Storage>(
     kernel: &dyn PairKernel<T>,
     tile: &Tile<'_, T>,
     s: &[T],
@@ -346,7 +350,7 @@ pub(crate) fn gradient<T: Float>(
     });
 }
 
-fn add_products<T: Float>(sums: &mut [T], g: &[T], partials: &[T]) {
+fn add_products<T: Storage>(sums: &mut [T], g: &[T], partials: &[T]) {
     dispatch(
         #[inline(always)]
         || {
@@ -357,7 +361,7 @@ fn add_products<T: Float>(sums: &mut [T], g: &[T], partials: &[T]) {
     );
 }
 
-fn scale<T: Float>(g: &mut [T], partials: &[T]) {
+fn scale<T: Storage>(g: &mut [T], partials: &[T]) {
     dispatch(
         #[inline(always)]
         || g.iter_mut().zip(partials).for_each(|(g, partial)| *g = *g * *partial),

@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::domain::Compensated;
+use crate::formula::plan::{Number, ROWS, RowPlan, VECTORS};
+use crate::formula::row::{Invariant, Metric, Vector};
 use crate::kernels::gram::{GROUPS, NARROW, basis};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::wedge;
-use crate::row_formula::{Invariant, Metric, Vector};
-use crate::row_plan::{Number, ROWS, RowPlan, VECTORS};
-use crate::simd::{Block, LANES, ask_ahead, asks_ahead, read};
-use crate::{Float, Scalar};
+use crate::numbers::compensated::Compensated;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Block, LANES, ask_ahead, asks_ahead, read};
+use crate::numbers::storage::Storage;
 
 /// Basis vectors and numbers of a chunk of rows, up to [`GROUPS`] groups of [`ROWS`]. Memory is taken once for all chunks,
 /// and what an earlier chunk leaves behind is overwritten or not looked at.
@@ -50,7 +51,7 @@ pub(super) fn in_step<T>(vectors: &[Operand<'_, T>], end: usize) -> [bool; VECTO
     in_step
 }
 
-impl<'a, T: Float, S: Block> Chunk<'a, T, S> {
+impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
     /// For at most `count` rows of `width` elements.
     #[inline(always)]
     pub(super) fn new(plan: &'a RowPlan, width: usize, count: usize, reverse: bool) -> Self {
@@ -369,7 +370,7 @@ fn largest<S: Block>(metric: Metric, vector: &[S]) -> f64 {
 
 /// Writes the blocks of a vector that is made of one row; `horizontal`: without the last coordinate.
 #[inline(always)]
-fn fill<T: Float, S: Block>(row: &[T], blocks: &mut [S], horizontal: bool) {
+fn fill<T: Storage, S: Block>(row: &[T], blocks: &mut [S], horizontal: bool) {
     let (whole, end) = row.as_chunks::<LANES>();
     let ask = asks_ahead::<T>(row.len());
     for (block, x) in blocks.iter_mut().zip(whole) {
@@ -389,7 +390,7 @@ fn fill<T: Float, S: Block>(row: &[T], blocks: &mut [S], horizontal: bool) {
 
 /// Writes the blocks of a vector that is made of two rows.
 #[inline(always)]
-fn fill_from_two<T: Float, S: Block>(
+fn fill_from_two<T: Storage, S: Block>(
     [x, y]: [&[T]; 2],
     blocks: &mut [S],
     horizontal: bool,

@@ -1,6 +1,6 @@
 //! Linear combinations of vectors in a buffer.
 
-use crate::simd::Block;
+use crate::numbers::simd::Block;
 
 /// Calls `each` with the number of each block and the sum of the vectors that begin at `starts`, each times its weight.
 #[inline(always)]

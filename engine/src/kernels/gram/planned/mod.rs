@@ -13,17 +13,18 @@ use self::chunk::{Chunk, in_step};
 use self::linear::linear;
 use super::shares::{Shares, Surveyed};
 use super::{Gradient, give_parameters, gradients_of};
-use crate::domain::Compensated;
+use crate::formula::domain::Domain;
+use crate::formula::plan::{BASIS, Number, ROWS, RowPlan, VECTORS, leaves};
+use crate::formula::row::Metric;
 use crate::kernels::operands::{Operand, Parameter, Results};
 use crate::kernels::pieces::Piece;
-use crate::row_formula::Metric;
-use crate::row_plan::{BASIS, Number, ROWS, RowPlan, VECTORS, leaves};
-use crate::shape::Broadcast;
-use crate::simd::{Avx2, Avx512, Block, LANES, Portable, add, dispatch_wide, write};
-use crate::{Domain, Float};
+use crate::numbers::compensated::Compensated;
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, add, dispatch_wide, write};
+use crate::numbers::storage::Storage;
+use crate::tensor::shape::Broadcast;
 
 /// The row positions `range`, on the calling thread.
-pub(super) fn forward<T: Float>(
+pub(super) fn forward<T: Storage>(
     plan: &RowPlan,
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
@@ -43,7 +44,7 @@ pub(super) fn forward<T: Float>(
 }
 
 /// The reverse pass of a piece.
-pub(super) fn backward<T: Float>(
+pub(super) fn backward<T: Storage>(
     plan: &RowPlan,
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
@@ -73,7 +74,7 @@ pub(crate) fn survey_one(plan: &RowPlan, rows: &[&[f64]], params: &[f64]) -> Vec
 }
 
 #[inline(always)]
-fn forward_rows<T: Float, S: Block>(
+fn forward_rows<T: Storage, S: Block>(
     plan: &RowPlan,
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
@@ -108,7 +109,7 @@ fn forward_rows<T: Float, S: Block>(
 
 /// The linear combinations of a group's bases, at the front of `out`.
 #[inline(always)]
-fn combine<T: Float, S: Block>(
+fn combine<T: Storage, S: Block>(
     plan: &RowPlan,
     chunk: &Chunk<'_, T, S>,
     g: usize,
@@ -160,7 +161,7 @@ fn combine<T: Float, S: Block>(
 }
 
 #[inline(always)]
-fn backward_rows<T: Float, S: Block>(
+fn backward_rows<T: Storage, S: Block>(
     plan: &RowPlan,
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
@@ -219,7 +220,7 @@ fn backward_rows<T: Float, S: Block>(
 
 /// The cotangents of the inputs of row `row` of the chunk, in lane `l` of the shares. `g` is the row's upstream cotangent.
 #[inline(always)]
-fn distribute<T: Float, S: Block>(
+fn distribute<T: Storage, S: Block>(
     plan: &RowPlan,
     chunk: &Chunk<'_, T, S>,
     gradients: &mut [Option<Gradient<'_, T>>; VECTORS],

@@ -9,12 +9,14 @@ use std::ops::Range;
 use self::reverse::backward_piece;
 use self::survey::{Row, Rows, Survey, basis, rows_at};
 use super::{GROUPS, entries};
-use crate::domain::Compensated;
+use crate::formula::domain::Domain;
+use crate::formula::plan::{Number, ROWS};
+use crate::formula::row::RowFormula;
 use crate::kernels::operands::{Operand, Parameter, Results};
 use crate::kernels::pieces::Piece;
-use crate::row_plan::{Number, ROWS};
-use crate::simd::{Avx2, Avx512, Block, Portable, dispatch_wide, for_each_block, write};
-use crate::{Domain, Float, RowFormula};
+use crate::numbers::compensated::Compensated;
+use crate::numbers::simd::{Avx2, Avx512, Block, Portable, dispatch_wide, for_each_block, write};
+use crate::numbers::storage::Storage;
 
 /// The row positions `range` through a formula, [`ROWS`] at a time.
 #[inline(always)]
@@ -26,7 +28,7 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
     mut out: Results<'_, T>,
 ) where
     F: RowFormula<V, B, I, O>,
-    T: Float,
+    T: Storage,
     S: Block,
 {
     let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
@@ -79,7 +81,7 @@ fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usi
     out: &mut [T],
 ) where
     F: RowFormula<V, B, I, O>,
-    T: Float,
+    T: Storage,
     S: Block,
 {
     // A scalar formula has fewer outputs than basis vectors and never comes here.
@@ -134,7 +136,7 @@ pub(crate) fn forward<F, T, const V: usize, const B: usize, const I: usize, cons
     out: Results<'_, T>,
 ) where
     F: RowFormula<V, B, I, O>,
-    T: Float,
+    T: Storage,
 {
     dispatch_wide(
         (range, out),
@@ -162,7 +164,7 @@ pub(crate) fn backward<F, T, const V: usize, const B: usize, const I: usize, con
     g: &[T],
 ) where
     F: RowFormula<V, B, I, O>,
-    T: Float,
+    T: Storage,
 {
     dispatch_wide(
         piece,

@@ -2,17 +2,18 @@
 
 use super::groups;
 use super::survey::{Row, Rows, Survey, basis, rows_at};
+use crate::formula::plan::{
+    Number, ROWS, Receiver, has_apart, has_ends, leaves, of_invariant, paired, share, share_of,
+};
+use crate::formula::row::{Metric, RowFormula};
 use crate::kernels::gram::shares::Shares;
 use crate::kernels::gram::{GROUPS, Gradient, NARROW, give_parameters, gradients_of};
 use crate::kernels::operands::{Operand, Parameter};
 use crate::kernels::pieces::Piece;
-use crate::lanes::unrolled;
-use crate::row_formula::{Metric, RowFormula};
-use crate::row_plan::{
-    Number, ROWS, Receiver, has_apart, has_ends, leaves, of_invariant, paired, share, share_of,
-};
-use crate::simd::{Block, LANES, add, for_each_block, read, write};
-use crate::{Float, Scalar};
+use crate::numbers::lanes::unrolled;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Block, LANES, add, for_each_block, read, write};
+use crate::numbers::storage::Storage;
 
 /// The reverse pass of a piece, [`ROWS`] rows at a time.
 #[inline(always)]
@@ -24,7 +25,7 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
     g: &[T],
 ) where
     F: RowFormula<V, B, I, O>,
-    T: Float,
+    T: Storage,
     S: Block,
 {
     let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
@@ -150,7 +151,7 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
     g: &[T],
 ) where
     F: RowFormula<V, B, I, O>,
-    T: Float,
+    T: Storage,
     S: Block,
 {
     let width = row[0].len();

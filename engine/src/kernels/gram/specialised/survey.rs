@@ -2,15 +2,16 @@
 
 use std::ops::Range;
 
-use crate::domain::Compensated;
+use crate::formula::plan::{Number, ROWS, multiplies};
+use crate::formula::row::{Invariant, Metric, RowFormula, Vector, has_invariant};
 use crate::kernels::gram::basis::{flip, lower, unit, without};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::wedge;
-use crate::lanes::unrolled;
-use crate::row_formula::{Invariant, Metric, RowFormula, Vector, has_invariant};
-use crate::row_plan::{Number, ROWS, multiplies};
-use crate::simd::{Block, for_each_block};
-use crate::{Float, Scalar};
+use crate::numbers::compensated::Compensated;
+use crate::numbers::lanes::unrolled;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::simd::{Block, for_each_block};
+use crate::numbers::storage::Storage;
 
 /// The inputs of one row.
 pub(super) type Row<'a, T, const V: usize> = [&'a [T]; V];
@@ -129,7 +130,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
         upstreams: &mut [Number; O],
     ) where
         F: RowFormula<V, B, I, O>,
-        T: Float,
+        T: Storage,
     {
         let zero = S::splat(0.0);
         let needed = const { inner_products::<F, V, B, I, O>() };
@@ -226,7 +227,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
         values: &mut [Number; I],
     ) where
         F: RowFormula<V, B, I, O>,
-        T: Float,
+        T: Storage,
     {
         let mut dots = [[Number::splat(0.0); B]; B];
         for a in 0..B {
@@ -303,7 +304,7 @@ fn units<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize
 ) -> [f64; B]
 where
     F: RowFormula<V, B, I, O>,
-    T: Float,
+    T: Storage,
     S: Block,
 {
     let mut units = [f64::MIN_POSITIVE; B];
@@ -357,7 +358,7 @@ fn left<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>
 ) -> [S; 3]
 where
     F: RowFormula<V, B, I, O>,
-    T: Float,
+    T: Storage,
     S: Block,
 {
     let basis = [F::BASIS[vectors[0]], F::BASIS[vectors[1]], F::BASIS[vectors[2]]];

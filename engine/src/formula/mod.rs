@@ -1,0 +1,7 @@
+//! What a formula is: its traits, the alphabet of row formulas, and where results must lie.
+
+pub mod domain;
+pub(crate) mod map;
+pub(crate) mod pair;
+pub(crate) mod plan;
+pub(crate) mod row;

@@ -1,0 +1,143 @@
+//! Row formulas: how an operation of geometry is declared.
+//!
+//! A function of k vectors that commutes with rotations is a combination of those vectors whose coefficients
+//! depend on their inner products alone (first fundamental theorem of invariant theory for O(n); O(1, n) with
+//! the Minkowski product). So an operation of hyperbolic, spherical or Euclidean geometry *is* a small scalar
+//! function: from inner products and parameters to coefficients, or to a number.
+
+use crate::formula::domain::Domain;
+use crate::formula::plan::RowPlan;
+use crate::numbers::scalar::Scalar;
+
+/// A basis vector of a row formula, from its input rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vector {
+    /// Input `i`.
+    Input(usize),
+    /// The sum of inputs `i` and `j`.
+    Sum(usize, usize),
+    /// Input `i` minus input `j`, formed coordinate by coordinate: differences of nearby points keep
+    /// their accuracy, and cotangents flow back through the difference.
+    Difference(usize, usize),
+    /// Input `i` with its first (time) coordinate negated.
+    Flip(usize),
+    /// The unit vector of the first (time) coordinate.
+    Time,
+    /// The unit vector of the last coordinate: the height in a half-space.
+    Height,
+}
+
+/// What a row formula takes as an argument. Numbers are positions in its basis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invariant {
+    /// The inner product of two basis vectors in the formula's metric.
+    Dot(usize, usize),
+    /// The inner product of two basis vectors, as if computed in twice the precision of `f64`: small beside the
+    /// product of their norms, it has all its digits where its vectors are exact.
+    Accurate(usize, usize),
+    /// The component ⟨a, b⟩/‖b‖ of one basis vector along another, `Along(a, a)` the norm; 0 where ‖b‖ is 0.
+    /// Coordinates whose squares overflow or underflow are no obstacle. Not for the Minkowski metric.
+    Along(usize, usize),
+    /// The first coordinate of an input, whatever the metric.
+    First(usize),
+    /// The last coordinate of an input, whatever the metric.
+    Last(usize),
+    /// 1 + κ‖v‖² of a basis vector, with κ = parameter 0, accurate to an ulp near the boundary. Euclidean.
+    Margin(usize),
+    /// `⟨a∧b, a∧c⟩ = ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩` of three basis vectors, accurate also where they are nearly
+    /// parallel. For b = c: the Gram determinant. Not in the [horizontal](Metric::Horizontal) metric.
+    Wedge(usize, usize, usize),
+    /// Parameter `p` of the row.
+    Param(usize),
+    /// Machine epsilon of the storage type, `T::EPSILON`.
+    Epsilon,
+}
+
+/// The inner product that a formula's invariants are taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// `Σ xᵢ yᵢ`.
+    Euclidean,
+    /// `−x₀ y₀ + Σ xᵢ yᵢ`, the time coordinate first.
+    Minkowski,
+    /// `Σ xᵢ yᵢ` over the space coordinates: the time coordinate of a hyperboloid point, which they
+    /// determine, is not read.
+    Space,
+    /// `Σ xᵢ yᵢ` over all but the last coordinate. The basis vectors are horizontal, their last coordinate 0,
+    /// and [`Vector::Height`] alone is vertical: heights are read by [`Invariant::Last`].
+    Horizontal,
+}
+
+/// An operation on rows as a function of their inner products.
+///
+/// `V` input vectors, `B` basis vectors, `I` invariants, `O` outputs: `O = 1` for a formula that returns a
+/// number per row, `O = B` (one coefficient for each basis vector) for one that returns a vector.
+///
+/// ```
+/// use cotangent_engine::{Invariant, Row, RowFormula, Rows, Scalar, Vector};
+
+///
+/// /// The reflection of y in the hyperplane orthogonal to x: y − 2⟨x, y⟩/⟨x, x⟩ x.
+/// #[derive(Clone, Copy)]
+/// struct Reflect;
+
+///
+/// impl RowFormula<2, 2, 2, 2> for Reflect {
+///     const NAME: &'static str = "reflect";
+
+///     const VECTOR: bool = true;
+
+///     const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Input(1)];
+
+///     const INVARIANTS: [Invariant; 2] = [Invariant::Dot(0, 0), Invariant::Dot(0, 1)];
+
+///     fn eval<S: Scalar>([xx, xy]: [S; 2]) -> [S; 2] {
+///         [S::constant(-2.0) * xy / xx, S::one()]
+///     }
+/// }
+///
+/// let y = Row::vector(Reflect, [&Row::from([1.0, 0.0]), &Row::from([3.0, 4.0])], []);
+
+/// assert_eq!(y[..], [-3.0, 4.0]);
+
+/// ```
+pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: usize>:
+    Copy + Send + Sync + 'static
+{
+    /// The name shown in messages.
+    const NAME: &'static str;
+    /// Whether the result is a vector (a combination of the basis) or a number.
+    const VECTOR: bool;
+    /// The basis vectors.
+    const BASIS: [Vector; B];
+    /// The arguments of [`eval`](Self::eval).
+    const INVARIANTS: [Invariant; I];
+    /// The metric of the inner products.
+    const METRIC: Metric = Metric::Euclidean;
+    /// Where the resulting rows must lie; κ is parameter 0.
+    const DOMAIN: Domain = Domain::Free;
+
+    /// The formula as data, which kernels read: see [`compiled_here!`](crate::compiled_here).
+    fn plan() -> &'static RowPlan {
+        RowPlan::of::<Self, V, B, I, O>()
+    }
+
+    /// From invariants to coefficients, or to the one result.
+    fn eval<S: Scalar>(invariants: [S; I]) -> [S; O];
+}
+
+/// Whether a formula has an invariant of some kind, `has_invariant!(F, Margin(_) | Wedge(..))`: a constant.
+macro_rules! has_invariant {
+    ($formula:ident, $kind:pat) => {
+        const {
+            let (mut k, mut has) = (0, false);
+            while k < $formula::INVARIANTS.len() {
+                has |= matches!($formula::INVARIANTS[k], $kind);
+                k += 1;
+            }
+            has
+        }
+    };
+}
+
+pub(crate) use has_invariant;

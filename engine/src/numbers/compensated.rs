@@ -1,0 +1,73 @@
+//! Sums of products as if computed in twice the precision.
+
+use crate::numbers::lanes::{Lanes, array};
+use crate::numbers::simd::Block;
+use crate::numbers::storage::Storage;
+
+/// A sum of products with its rounding error: of a number, or in every lane.
+#[derive(Clone, Copy)]
+pub(crate) struct Compensated<X> {
+    pub(crate) sum: X,
+    pub(crate) error: X,
+}
+
+impl<S: Block> Default for Compensated<S> {
+    #[inline(always)]
+    fn default() -> Self {
+        Compensated { sum: S::splat(0.0), error: S::splat(0.0) }
+    }
+}
+
+impl<S: Block> Compensated<S> {
+    #[inline(always)]
+    pub(crate) fn add_square<T: Storage>(&mut self, x: S) {
+        self.add_product::<T>(x, x);
+    }
+
+    #[inline(always)]
+    pub(crate) fn add_product<T: Storage>(&mut self, x: S, y: S) {
+        let product = x * y;
+        if T::COMPENSATED {
+            let product_error = x.mul_sub(y, product);
+            let (sum, sum_error) = self.sum.two_sum(product);
+            self.sum = sum;
+            self.error = self.error + (sum_error + product_error);
+        } else {
+            self.sum = self.sum + product;
+        }
+    }
+
+    /// The sums over the lanes of several.
+    #[inline(always)]
+    pub(crate) fn totals<T: Storage, const R: usize>(of: &[Self; R]) -> Compensated<Lanes<R>> {
+        let sums = array(
+            S::splat(0.0),
+            #[inline(always)]
+            |l| of[l].sum,
+        );
+        if !T::COMPENSATED {
+            return Compensated { sum: S::sums(&sums), error: Lanes::splat(0.0) };
+        }
+        let errors = array(
+            S::splat(0.0),
+            #[inline(always)]
+            |l| of[l].error,
+        );
+        let (sum, error) = S::compensated_sums(&sums, &errors);
+        Compensated { sum, error }
+    }
+}
+
+impl<const R: usize> Compensated<Lanes<R>> {
+    /// The sum, rounded once.
+    #[inline(always)]
+    pub(crate) fn value(self) -> Lanes<R> {
+        self.sum + self.error
+    }
+
+    /// 1 + κ s of the sum s.
+    #[inline(always)]
+    pub(crate) fn margin(self, kappa: Lanes<R>) -> Lanes<R> {
+        kappa.mul_add(self.sum, Lanes::splat(1.0)) + kappa * self.error
+    }
+}

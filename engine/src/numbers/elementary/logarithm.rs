@@ -1,0 +1,107 @@
+//! The logarithm and the inverse hyperbolic functions.
+
+use std::f64::consts::LN_2;
+
+use super::exponential::near_power;
+use super::{Element, c, polynomial};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::scalar::Scalar;
+
+/// `ln u + correction(f, k)` where `u = 2^k (1 + f)`, √½ ≤ 1 + f < √2, for a correction that is small
+/// beside ln u. Outside its domain and at its ends it has the values of a logarithm.
+#[inline(always)]
+fn ln_corrected<const R: usize, E: Element>(
+    u: Lanes<R, E>,
+    correction: impl FnOnce(Lanes<R, E>, Lanes<R, E>) -> Lanes<R, E>,
+) -> Lanes<R, E> {
+    let subnormal = u.lt(Lanes::splat(E::MIN_POSITIVE));
+    let normal = Lanes::select(subnormal, u * Lanes::splat(E::INTEGERS), u);
+    // Moves √½ to 1, so that the exponent counts from there.
+    let shifted = normal.map_bits(
+        #[inline(always)]
+        |bits| bits + (E::BIAS << E::FRACTION) - E::ROOT_HALF.to_bits(),
+    );
+    let m = shifted.map_bits(
+        #[inline(always)]
+        |bits| (bits & ((E::ONE_BITS << E::FRACTION) - E::ONE_BITS)) + E::ROOT_HALF.to_bits(),
+    );
+    let biased = shifted.map_bits(
+        #[inline(always)]
+        |bits| (bits >> E::FRACTION) | E::INTEGERS.to_bits(),
+    );
+    let bias = Lanes::splat(E::from_bits(E::BIAS | E::INTEGERS.to_bits()));
+    let fraction = c(E::FRACTION as f64);
+    let k = (biased - bias) - Lanes::select(subnormal, fraction, c(0.0));
+    // ln(1 + f) = 2 artanh(f/(2 + f)), with its first terms f − f²/2 apart.
+    let f = m - c(1.0);
+    let s = f / (c(2.0) + f);
+    let z = s * s;
+    let half_square = c(0.5) * f * f;
+    let low = k.mul_add(Lanes::splat(E::LN_2[1]), correction(f, k));
+    let low = s.mul_add(half_square + z * polynomial(z, E::LOG), low);
+    let inside = k.mul_add(Lanes::splat(E::LN_2[0]), f - (half_square - low));
+
+    let finite = Lanes::select(u.lt(c(f64::INFINITY)), inside, u); // infinity and NaN as they are
+    let positive = Lanes::select(c(0.0).lt(u), finite, c(f64::NEG_INFINITY) + u); // -∞ at 0, NaN as it is
+    Lanes::select(u.lt(c(0.0)), c(f64::NAN), positive)
+}
+
+/// `ln x`. Error below 0.9 ulp; `f32` 0.9.
+#[inline(always)]
+pub fn ln<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
+    ln_corrected(
+        x,
+        #[inline(always)]
+        |_, _| c(0.0),
+    )
+}
+
+/// `ln(1 + x)`. Error below 0.8 ulp; `f32` 0.9.
+#[inline(always)]
+pub fn ln_1p<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
+    let (u, error) = x.two_sum(c(1.0));
+    ln_corrected(
+        u,
+        // error/u, with 1/(1 + f) to the third order: the error is half a unit in u's last place at most.
+        #[inline(always)]
+        |f, k| error * near_power(-k) * (c(1.0) - f) * f.mul_add(f, c(1.0)),
+    )
+    .copysign(x) // of a zero too
+}
+
+/// `arsinh x`, odd. Error below 1.6 ulp; `f32` 1.8.
+#[inline(always)]
+pub fn asinh<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
+    let a = x.abs();
+    asinh_of_square(a * a, a).copysign(x)
+}
+
+/// `arsinh r` for r ≥ 0, given r²: `ln(1 + (r + r²/(1 + √(1 + r²))))`.
+#[inline(always)]
+pub(super) fn asinh_of_square<const R: usize, E: Element>(
+    square: Lanes<R, E>,
+    r: Lanes<R, E>,
+) -> Lanes<R, E> {
+    ln_1p_or_double(r, r + square / (c(1.0) + (c(1.0) + square).sqrt()))
+}
+
+/// `arcosh x`. Error below 1.9 ulp; `f32` 2.4.
+#[inline(always)]
+pub fn acosh<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
+    let t = Lanes::select(x.lt(c(1.0)), c(f64::NAN), x - c(1.0));
+    ln_1p_or_double(x, t + (t * (t + c(2.0))).sqrt())
+}
+
+/// `ln(1 + inner)`; `ln 2r` where r is so large that its square may overflow.
+#[inline(always)]
+fn ln_1p_or_double<const R: usize, E: Element>(r: Lanes<R, E>, inner: Lanes<R, E>) -> Lanes<R, E> {
+    let large = Lanes::splat(E::INTEGERS).lt(r);
+    ln_1p(Lanes::select(large, r, inner)) + Lanes::select(large, c(LN_2), c(0.0))
+}
+
+/// `artanh x`, odd. Error below 1.5 ulp; `f32` 2.0.
+#[inline(always)]
+pub fn atanh<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
+    let a = x.abs();
+    (c(0.5) * ln_1p(c(2.0) * a / (c(1.0) - a))).copysign(x)
+}

@@ -1,0 +1,221 @@
+//! What kernels do to a line of neighbouring elements, inlined into their own loops.
+//!
+//! Sums are accumulated in `f64` in a fixed order: four sets of eight lanes, in blocks of 4096.
+
+use std::ops::Range;
+
+use crate::numbers::lanes::{Lanes, array};
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
+use crate::numbers::storage::Storage;
+
+/// Elements whose sums are combined in order.
+pub(crate) const BLOCK: usize = 4096;
+
+/// Sums run over this many sets of lanes side by side, because an addition has to wait for the one before it.
+pub(crate) const SETS: usize = 4;
+
+/// Some consecutive elements; `pad` beyond the end.
+#[inline(always)]
+pub(crate) fn load<T: Storage>(x: &[T], pad: f64) -> Lanes<LANES, T> {
+    Lanes::load(x, pad)
+}
+
+/// The sum over the lanes.
+#[inline(always)]
+pub(crate) fn pairwise(lanes: Lanes<LANES>) -> f64 {
+    let l = lanes.to_array();
+    ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
+}
+
+/// `Σ f(x₁, x₂, …)` over lines of one length, in a fixed order. `f` is given up to eight neighbours of
+/// each line and makes a block of them, with zeros beyond the end.
+#[inline(always)]
+pub(crate) fn line_sum<T: Storage, S: Block, const K: usize>(
+    x: [&[T]; K],
+    f: impl Fn([&[T]; K]) -> S,
+) -> f64 {
+    let width = x[0].len();
+    debug_assert!(x.iter().all(|x| x.len() == width), "lines of one length");
+    let zero = S::splat(0.0);
+    let mut total = 0.0;
+    for start in (0..width).step_by(BLOCK) {
+        let end = width.min(start + BLOCK);
+        let whole = (end - start) / (SETS * LANES);
+        let mut sets = [[].as_slice(); K];
+        for k in 0..K {
+            sets[k] = &x[k][start..].as_chunks::<{ SETS * LANES }>().0[..whole];
+        }
+        let [mut a, mut b, mut c, mut d] = [zero; SETS];
+        for i in 0..whole {
+            let mut x = [[].as_slice(); K];
+            for k in 0..K {
+                x[k] = &sets[k][i];
+            }
+            a = a + f(part(&x, 0..LANES));
+            b = b + f(part(&x, LANES..2 * LANES));
+            c = c + f(part(&x, 2 * LANES..3 * LANES));
+            d = d + f(part(&x, 3 * LANES..4 * LANES));
+        }
+        let rest = (start + whole * SETS * LANES..end).step_by(LANES);
+        for (sum, at) in [&mut a, &mut b, &mut c, &mut d].into_iter().zip(rest) {
+            *sum = *sum + f(part(&x, at..end.min(at + LANES)));
+        }
+        total += pairwise(((a + b) + (c + d)).lanes());
+    }
+    total
+}
+
+/// Some neighbours of each line.
+#[inline(always)]
+fn part<'a, T, const K: usize>(x: &[&'a [T]; K], range: Range<usize>) -> [&'a [T]; K] {
+    let mut part = [[].as_slice(); K];
+    for k in 0..K {
+        part[k] = &x[k][range.clone()];
+    }
+    part
+}
+
+/// The sum.
+#[inline(always)]
+pub(crate) fn line_total<T: Storage, S: Block>(x: &[T]) -> f64 {
+    line_sum(
+        [x],
+        #[inline(always)]
+        |[x]| read::<T, S>(x, 0, x.len()),
+    )
+}
+
+/// The sum of squares.
+#[inline(always)]
+pub(crate) fn line_square<T: Storage, S: Block>(x: &[T]) -> f64 {
+    line_sum(
+        [x],
+        #[inline(always)]
+        |[x]| {
+            let x = read::<T, S>(x, 0, x.len());
+            x * x
+        },
+    )
+}
+
+/// `Σ x y`, of products rounded to the element type.
+#[inline(always)]
+pub(crate) fn line_dot<T: Storage, S: Block>(x: &[T], y: &[T]) -> f64 {
+    line_sum(
+        [x, y],
+        #[inline(always)]
+        |[x, y]| S::load(&(load(x, 0.0) * load(y, 0.0)).to_array()),
+    )
+}
+
+/// [`line_dot`], compiled for the instruction set in use.
+pub(crate) fn dot<T: Storage>(x: &[T], y: &[T]) -> f64 {
+    dispatch_wide(
+        (x, y),
+        #[inline(always)]
+        |(x, y)| line_dot::<T, Avx512>(x, y),
+        #[inline(always)]
+        |(x, y)| line_dot::<T, Avx2>(x, y),
+        #[inline(always)]
+        |(x, y)| line_dot::<T, Portable>(x, y),
+    )
+}
+
+/// Elements side by side with AVX-512.
+pub(crate) const WIDE: usize = 16;
+
+/// The largest element; NaN if there is one, −∞ if there is none.
+#[inline(always)]
+pub(crate) fn line_max<T: Storage>(x: &[T]) -> T {
+    let lowest = T::nearest(f64::NEG_INFINITY);
+    let [mut a, mut b] = [Lanes::<WIDE, T>::splat(lowest); 2];
+    // A comparison loses a NaN; a sum keeps it.
+    let mut sum = Lanes::<WIDE, T>::splat(T::zero());
+    let (pairs, rest) = x.as_chunks::<{ 2 * WIDE }>();
+    for x in pairs {
+        let (x, y) = (Lanes::load(&x[..WIDE], 0.0), Lanes::load(&x[WIDE..], 0.0));
+        (a, b) = (above(x, a), above(y, b));
+        sum = sum + (x + y);
+    }
+    a = above(b, a);
+    for x in rest.chunks(WIDE) {
+        let x = Lanes::load(x, f64::NEG_INFINITY);
+        a = above(x, a);
+        sum = sum + x;
+    }
+    let (mut max, sum) = (a.to_array(), sum.to_array());
+    for half in [8, 4, 2, 1] {
+        for l in 0..half {
+            max[l] = if max[l + half] > max[l] { max[l + half] } else { max[l] };
+        }
+    }
+    if sum.iter().any(|x| x.is_nan()) { with_nan(x, max[0]) } else { max[0] }
+}
+
+/// The larger of two, lane by lane; the second where one is NaN.
+#[inline(always)]
+fn above<const R: usize, T: Storage>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lanes<R, T> {
+    Lanes::from(array(T::zero(), |l| if a.get(l) > b.get(l) { a.get(l) } else { b.get(l) }))
+}
+
+/// NaN if there is one, else the largest element.
+#[cold]
+#[inline(never)]
+fn with_nan<T: Storage>(x: &[T], max: T) -> T {
+    x.iter().copied().find(|x| x.is_nan()).unwrap_or(max)
+}
+
+/// The larger of two, lane by lane; NaN if one is.
+#[inline(always)]
+pub(crate) fn larger<const R: usize, T: Storage>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lanes<R, T> {
+    Lanes::from(array(T::zero(), |l| {
+        let (a, b) = (a.get(l), b.get(l));
+        if b > a || b.is_nan() { b } else { a }
+    }))
+}
+
+/// `y ← f(y)`, `R` elements side by side.
+#[inline(always)]
+pub(crate) fn line_map<T: Storage, const R: usize>(y: &mut [T], f: impl Fn(Lanes<R, T>) -> Lanes<R, T>) {
+    for y in y.chunks_mut(R) {
+        f(Lanes::load(y, 0.0)).store(y);
+    }
+}
+
+/// `y ← f(x₁, x₂, …)`, `R` elements side by side.
+#[inline(always)]
+pub(crate) fn line_of<T: Storage, const R: usize, const K: usize>(
+    y: &mut [T],
+    x: [&[T]; K],
+    f: impl Fn([Lanes<R, T>; K]) -> Lanes<R, T>,
+) {
+    debug_assert!(x.iter().all(|x| x.len() == y.len()), "lines of one length");
+    for (b, y) in y.chunks_mut(R).enumerate() {
+        let x = array(
+            Lanes::splat(T::zero()),
+            #[inline(always)]
+            |k| Lanes::load(&x[k][b * R..], 0.0),
+        );
+        f(x).store(y);
+    }
+}
+
+/// `y ← y + x`.
+#[inline(always)]
+pub(crate) fn line_add<T: Storage>(y: &mut [T], x: &[T]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y = *y + *x;
+    }
+}
+
+/// `y ← f(y, x)`, `R` elements side by side.
+#[inline(always)]
+pub(crate) fn line_zip<T: Storage, const R: usize>(
+    y: &mut [T],
+    x: &[T],
+    f: impl Fn(Lanes<R, T>, Lanes<R, T>) -> Lanes<R, T>,
+) {
+    for (y, x) in y.chunks_mut(R).zip(x.chunks(R)) {
+        f(Lanes::load(y, 0.0), Lanes::load(x, 0.0)).store(y);
+    }
+}

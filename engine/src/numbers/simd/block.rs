@@ -1,0 +1,308 @@
+//! Eight neighbours in `f64`, one vector register or two: what the rows of a tensor are worked on by.
+//!
+//! The compiler makes vector instructions of arrays of [`Lanes`] where an elementwise formula is all there is; in the
+//! reductions of row formulas it loses the thread. There, the registers are named.
+
+use std::ops::{Add, Div, Mul, Sub};
+
+use crate::numbers::lanes::Lanes;
+use crate::numbers::line::pairwise;
+use crate::numbers::storage::Storage;
+
+/// Neighbours that sums run over side by side: the same on every instruction set, as the bits depend on it.
+pub(crate) const LANES: usize = 8;
+
+/// `LANES` numbers. Every implementation computes the same bits.
+pub(crate) trait Block:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
+{
+    /// The same number in every lane.
+    fn splat(x: f64) -> Self;
+    /// Elements, widened.
+    fn load<T: Storage>(x: &[T; LANES]) -> Self;
+    /// The nearest elements.
+    fn store<T: Storage>(self, out: &mut [T; LANES]);
+    /// Fewer than `LANES` elements, widened; zeros beyond.
+    fn load_part<T: Storage>(x: &[T]) -> Self;
+    /// The nearest elements of the first lanes, fewer than `LANES`.
+    fn store_part<T: Storage>(self, out: &mut [T]);
+    /// `self · b − c`, rounded once.
+    fn mul_sub(self, b: Self, c: Self) -> Self;
+    /// The larger of the magnitudes, lane by lane.
+    fn max_magnitude(self, b: Self) -> Self;
+
+    /// The nearest elements, widened again.
+    #[inline(always)]
+    fn rounded<T: Storage>(self) -> Self {
+        let mut elements = [T::zero(); LANES];
+        self.store(&mut elements);
+        Self::load(&elements)
+    }
+    /// The numbers.
+    #[inline(always)]
+    fn lanes(self) -> Lanes<LANES> {
+        let mut lanes = [0.0; LANES];
+        self.store(&mut lanes);
+        Lanes::from(lanes)
+    }
+    /// The sums over the lanes of four, each in the order of [`pairwise`](crate::numbers::line::pairwise).
+    #[inline(always)]
+    fn sums_of_four(four: [Self; 4]) -> [f64; 4] {
+        let [a, b, c, d] = four;
+        [pairwise(a.lanes()), pairwise(b.lanes()), pairwise(c.lanes()), pairwise(d.lanes())]
+    }
+    /// Sums over the lanes, with their errors, of four sums with their errors: the halves' of each, then the
+    /// quarters', then the eighths'.
+    #[inline(always)]
+    fn compensated_of_four(sums: [Self; 4], errors: [Self; 4]) -> ([f64; 4], [f64; 4]) {
+        let (mut sum, mut error) = ([0.0; 4], [0.0; 4]);
+        for l in 0..4 {
+            (sum[l], error[l]) = compensated(sums[l].lanes(), errors[l].lanes());
+        }
+        (sum, error)
+    }
+    /// The sums over the lanes of several.
+    #[inline(always)]
+    fn sums<const R: usize>(blocks: &[Self; R]) -> Lanes<R> {
+        let mut sums = Lanes::splat(0.0);
+        for l in (0..R).step_by(4) {
+            if l + 4 <= R {
+                let four = Self::sums_of_four([blocks[l], blocks[l + 1], blocks[l + 2], blocks[l + 3]]);
+                for i in 0..4 {
+                    sums.set(l + i, four[i]);
+                }
+            } else {
+                for l in l..R {
+                    sums.set(l, pairwise(blocks[l].lanes()));
+                }
+            }
+        }
+        sums
+    }
+    /// The sums over the lanes of several sums with their errors, and the errors of these.
+    #[inline(always)]
+    fn compensated_sums<const R: usize>(sums: &[Self; R], errors: &[Self; R]) -> (Lanes<R>, Lanes<R>) {
+        let (mut totals, mut rests) = (Lanes::splat(0.0), Lanes::splat(0.0));
+        for l in (0..R).step_by(4) {
+            if l + 4 <= R {
+                let (sums, errors) = Self::compensated_of_four(
+                    [sums[l], sums[l + 1], sums[l + 2], sums[l + 3]],
+                    [errors[l], errors[l + 1], errors[l + 2], errors[l + 3]],
+                );
+                for i in 0..4 {
+                    totals.set(l + i, sums[i]);
+                    rests.set(l + i, errors[i]);
+                }
+            } else {
+                for l in l..R {
+                    let (sum, error) = compensated(sums[l].lanes(), errors[l].lanes());
+                    totals.set(l, sum);
+                    rests.set(l, error);
+                }
+            }
+        }
+        (totals, rests)
+    }
+    /// `self + b` and its rounding error, exactly (Knuth).
+    #[inline(always)]
+    fn two_sum(self, b: Self) -> (Self, Self) {
+        let sum = self + b;
+        let part = sum - self;
+        (sum, (self - (sum - part)) + (b - part))
+    }
+}
+
+/// The sum over the lanes, with its error, of sums with theirs. Out of line: of single rows, and on processors without vectors.
+#[inline(never)]
+fn compensated(sum: Lanes<LANES>, error: Lanes<LANES>) -> (f64, f64) {
+    let (mut sum, mut error) = (sum.to_array(), error.to_array());
+    for half in [4, 2, 1] {
+        for l in 0..half {
+            let (both, rest) = Lanes::from([sum[l]]).two_sum(Lanes::from([sum[l + half]]));
+            error[l] = error[l] + error[l + half] + rest.get(0);
+            sum[l] = both.get(0);
+        }
+    }
+    (sum[0], error[0])
+}
+
+/// A block for every processor. Each operation is written out lane by lane: the compiler would spend minutes on loops over
+/// eight, in all row formulas together.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable([f64; LANES]);
+
+/// `[f(0), …, f(7)]`.
+macro_rules! each {
+    ($l:ident => $f:expr) => {
+        each!(@ $l $f; 0 1 2 3 4 5 6 7)
+    };
+    (@ $l:ident $f:expr; $($number:literal)*) => {
+        [$({
+            let $l = $number;
+            $f
+        }),*]
+    };
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident)*) => { $(
+        impl $trait for Portable {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, b: Self) -> Self {
+                Portable(each!(l => self.0[l].$method(b.0[l])))
+            }
+        }
+    )* };
+}
+
+operators! { Add add Sub sub Mul mul Div div }
+
+impl Block for Portable {
+    #[inline(always)]
+    fn splat(x: f64) -> Self {
+        Portable([x; LANES])
+    }
+    #[inline(always)]
+    fn load<T: Storage>(x: &[T; LANES]) -> Self {
+        Portable(each!(l => x[l].to_f64()))
+    }
+    #[inline(always)]
+    fn store<T: Storage>(self, out: &mut [T; LANES]) {
+        *out = each!(l => T::nearest(self.0[l]));
+    }
+    #[inline(always)]
+    fn load_part<T: Storage>(x: &[T]) -> Self {
+        Self::load(fill(x, &mut [T::zero(); LANES]))
+    }
+    #[inline(always)]
+    fn store_part<T: Storage>(self, out: &mut [T]) {
+        let mut block = [T::zero(); LANES];
+        self.store(&mut block);
+        out.copy_from_slice(&block[..out.len()]);
+    }
+    #[inline(always)]
+    fn mul_sub(self, b: Self, c: Self) -> Self {
+        Portable(each!(l => self.0[l].mul_add(b.0[l], -c.0[l])))
+    }
+    #[inline(always)]
+    fn max_magnitude(self, b: Self) -> Self {
+        // As the instructions do it, for NaN too.
+        let larger = |a: f64, b: f64| if a > b { a } else { b };
+        Portable(each!(l => larger(self.0[l].abs(), b.0[l].abs())))
+    }
+}
+
+/// `LANES` elements from `at` on, of which the row has `left`; zeros beyond.
+#[inline(always)]
+pub(crate) fn read<T: Storage, S: Block>(data: &[T], at: usize, left: usize) -> S {
+    let data = &data[at..];
+    match data.first_chunk::<LANES>() {
+        Some(block) if left >= LANES => S::load(block),
+        _ => S::load_part(&data[..left.min(LANES)]),
+    }
+}
+
+/// How many bytes ahead memory is asked for, of rows of as many at least.
+const AHEAD: usize = 1024;
+
+/// Whether rows of `width` elements are long enough for memory to be asked for ahead. Of loads that are shorter than a line
+/// the processor does not read far enough ahead by itself.
+#[inline(always)]
+pub(crate) fn asks_ahead<T>(width: usize) -> bool {
+    LANES * size_of::<T>() < LINE && width * size_of::<T>() >= AHEAD
+}
+
+/// Calls `work` for each block of some rows of `width` elements, and of one more if there is one: with the number of its first
+/// element, and the block of every row, zeros beyond the end. `ahead`: whether long rows are asked for ahead.
+#[inline(always)]
+pub(crate) fn for_each_block<T: Storage, S: Block, const N: usize>(
+    width: usize,
+    rows: &[&[T]; N],
+    more: Option<&[T]>,
+    ahead: bool,
+    mut work: impl FnMut(usize, [S; N], S),
+) {
+    let count = width / LANES;
+    let end = count * LANES;
+    // Split before: in the loop there is nothing to check.
+    let mut blocks = [[].as_slice(); N];
+    for i in 0..N {
+        blocks[i] = &rows[i].as_chunks::<LANES>().0[..count];
+    }
+    let of_more = more.map(|row| &row.as_chunks::<LANES>().0[..count]);
+    let (mut x, mut y) = ([S::splat(0.0); N], S::splat(0.0));
+    let ask = ahead && asks_ahead::<T>(width);
+    for b in 0..count {
+        for i in 0..N {
+            if ask {
+                ask_ahead(&blocks[i][b]);
+            }
+            x[i] = S::load(&blocks[i][b]);
+        }
+        if let Some(of_more) = of_more {
+            y = S::load(&of_more[b]);
+        }
+        work(b * LANES, x, y);
+    }
+    if end < width {
+        for i in 0..N {
+            x[i] = S::load_part(&rows[i][end..width]);
+        }
+        if let Some(row) = more {
+            y = S::load_part(&row[end..width]);
+        }
+        work(end, x, y);
+    }
+}
+
+/// What is left of a row, with zeros behind it. Out of line: beside a block's own load, the compiler would make a call
+/// of memmove of both.
+#[cold]
+#[inline(never)]
+fn fill<'a, T: Storage, const N: usize>(data: &[T], end: &'a mut [T; N]) -> &'a [T; N] {
+    *end = [T::zero(); N];
+    end[..data.len()].copy_from_slice(data);
+    end
+}
+
+/// Writes a block of a row's elements, `left` of them in the row. What is written beyond is overwritten by the
+/// next row.
+#[inline(always)]
+pub(crate) fn write<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
+    let out = &mut out[at..];
+    match out.first_chunk_mut::<LANES>() {
+        Some(out) => block.store(out),
+        None => block.store_part(&mut out[..left]),
+    }
+}
+
+/// Adds a block of a row's elements, `left` of them in the row.
+#[inline(always)]
+pub(crate) fn add<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
+    let out = &mut out[at..];
+    match out.first_chunk_mut::<LANES>() {
+        Some(out) if left >= LANES => (S::load(out) + block).store(out),
+        _ => {
+            let out = &mut out[..left.min(LANES)];
+            (S::load_part(out) + block).store_part(out);
+        }
+    }
+}
+
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) type Avx2 = Portable;
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) type Avx512 = Portable;
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn ask_ahead<T>(_: &[T; LANES]) {}
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86_64::{Avx2, Avx512, ask_ahead};
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64;

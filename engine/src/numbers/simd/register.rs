@@ -1,0 +1,333 @@
+//! Registers of neighbours as the scalar of a formula: what pair formulas are evaluated on.
+//!
+//! As with [`Block`](super::Block): where a formula and its derivatives are one long stretch of code, the compiler no
+//! longer makes vector instructions of arrays of [`Lanes`]. There, the register is named.
+
+use crate::numbers::lanes::Lanes;
+use crate::numbers::scalar::Scalar;
+use crate::numbers::storage::Storage;
+
+/// What names a register: its methods are safe to call only in what [`dispatch_wide`](super::dispatch_wide) runs for it,
+/// and so no other crate may have one.
+#[doc(hidden)]
+pub trait Key {}
+
+/// The one key there is.
+pub(crate) enum Dispatched {}
+
+impl Key for Dispatched {}
+
+/// Neighbours of type `T`, `WIDTH` of them. Every implementation computes the same bits.
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub trait Register<T>: Scalar {
+    const WIDTH: usize;
+    fn splat(x: T) -> Self;
+    /// The first numbers of a slice, as many as there are; what else the register holds is some number.
+    fn load(x: &[T]) -> Self;
+    /// Writes the first numbers, as many as there is room for.
+    fn store(self, out: &mut [T]);
+    /// `self · b + c`, rounded once.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+}
+
+impl<T: Storage, const R: usize> Register<T> for Lanes<R, T> {
+    const WIDTH: usize = R;
+    #[inline(always)]
+    fn splat(x: T) -> Self {
+        Lanes::splat(x)
+    }
+    #[inline(always)]
+    fn load(x: &[T]) -> Self {
+        Lanes::load(x, 1.0)
+    }
+    #[inline(always)]
+    fn store(self, out: &mut [T]) {
+        Lanes::store(self, out);
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        Lanes::mul_add(self, b, c)
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) type F32x8 = Lanes<8, f32>;
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) type F32x16 = Lanes<8, f32>;
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) type F64x4 = Lanes<4, f64>;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86_64::{F32x8, F32x16, F64x4};
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64 {
+    use std::arch::x86_64::*;
+    use std::ops::{Add, Div, Mul, Neg, Sub};
+
+    use super::Register;
+    use crate::numbers::lanes::Lanes;
+    use crate::numbers::scalar::Scalar;
+
+    /// A register of AVX2. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs where the processor has it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct F32x8(__m256);
+
+    /// A comparison of two of them: all ones or all zeros in each lane.
+    #[derive(Clone, Copy)]
+    pub struct Mask8(__m256);
+
+    /// A register of AVX-512. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs where the processor has
+    /// it.
+    #[derive(Clone, Copy, Debug)]
+    pub struct F32x16(__m512);
+
+    /// A comparison of two of them: a bit for each lane.
+    #[derive(Clone, Copy)]
+    pub struct Mask16(__mmask16);
+
+    /// A register of AVX2. Made only in what [`dispatch_lanes`](crate::simd::dispatch_lanes) runs where the processor has
+    /// it.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct F64x4(__m256d);
+
+    /// A comparison of two of them: all ones or all zeros in each lane.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Mask4(__m256d);
+
+    impl F64x4 {
+        #[inline(always)]
+        fn less(self, other: Self) -> Mask4 {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { Mask4(_mm256_cmp_pd::<_CMP_LT_OQ>(self.0, other.0)) }
+        }
+        #[inline(always)]
+        fn is_unordered(self, other: Self) -> Mask4 {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { Mask4(_mm256_cmp_pd::<_CMP_UNORD_Q>(self.0, other.0)) }
+        }
+        #[inline(always)]
+        fn blend(mask: Mask4, a: Self, b: Self) -> Self {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { F64x4(_mm256_blendv_pd(b.0, a.0, mask.0)) }
+        }
+        /// A bit for each lane.
+        #[inline(always)]
+        fn bits(mask: Mask4) -> u16 {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { _mm256_movemask_pd(mask.0) as u16 }
+        }
+    }
+
+    impl F32x8 {
+        #[inline(always)]
+        fn less(self, other: Self) -> Mask8 {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { Mask8(_mm256_cmp_ps::<_CMP_LT_OQ>(self.0, other.0)) }
+        }
+        #[inline(always)]
+        fn is_unordered(self, other: Self) -> Mask8 {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { Mask8(_mm256_cmp_ps::<_CMP_UNORD_Q>(self.0, other.0)) }
+        }
+        #[inline(always)]
+        fn blend(mask: Mask8, a: Self, b: Self) -> Self {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { F32x8(_mm256_blendv_ps(b.0, a.0, mask.0)) }
+        }
+        /// A bit for each lane.
+        #[inline(always)]
+        fn bits(mask: Mask8) -> u16 {
+            // SAFETY: a value of this type exists only where the processor has AVX2.
+            unsafe { _mm256_movemask_ps(mask.0) as u16 }
+        }
+    }
+
+    impl F32x16 {
+        #[inline(always)]
+        fn less(self, other: Self) -> Mask16 {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { Mask16(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, other.0)) }
+        }
+        #[inline(always)]
+        fn is_unordered(self, other: Self) -> Mask16 {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { Mask16(_mm512_cmp_ps_mask::<_CMP_UNORD_Q>(self.0, other.0)) }
+        }
+        #[inline(always)]
+        fn blend(mask: Mask16, a: Self, b: Self) -> Self {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { F32x16(_mm512_mask_blend_ps(mask.0, b.0, a.0)) }
+        }
+        /// A bit for each lane.
+        #[inline(always)]
+        fn bits(mask: Mask16) -> u16 {
+            mask.0
+        }
+    }
+
+    macro_rules! operators {
+        ($register:ident; $($trait:ident $method:ident $instruction:ident;)*) => { $(
+            impl $trait for $register {
+                type Output = Self;
+                #[inline(always)]
+                fn $method(self, b: Self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $register($instruction(self.0, b.0)) }
+                }
+            }
+        )* };
+    }
+
+    /// The elementary functions are those of lanes.
+    macro_rules! elementary {
+        ($($name:ident)*; $($pair:ident)*) => {
+            $(
+                #[inline(always)]
+                fn $name(self) -> Self {
+                    Self::of(self.lanes().$name())
+                }
+            )*
+            $(
+                #[inline(always)]
+                fn $pair(self) -> (Self, Self) {
+                    let (a, b) = self.lanes().$pair();
+                    (Self::of(a), Self::of(b))
+                }
+            )*
+        };
+    }
+
+    macro_rules! register {
+        (
+            $register:ident, $mask:ident, $t:ident, $width:literal, $all:literal,
+            $splat:ident $load:ident $store:ident $add:ident $sub:ident $mul:ident $div:ident $sqrt:ident $xor:ident $andnot:ident
+            $fmadd:ident
+        ) => {
+            operators! { $register; Add add $add; Sub sub $sub; Mul mul $mul; Div div $div; }
+
+            impl $register {
+                #[inline(always)]
+                fn lanes(self) -> Lanes<$width, $t> {
+                    let mut lanes = [0.0; $width];
+                    self.store(&mut lanes);
+                    Lanes::from(lanes)
+                }
+                #[inline(always)]
+                fn of(lanes: Lanes<$width, $t>) -> Self {
+                    Self::load(&lanes.to_array())
+                }
+            }
+
+            impl Register<$t> for $register {
+                const WIDTH: usize = $width;
+                #[inline(always)]
+                fn splat(x: $t) -> Self {
+                    // SAFETY: only called where the processor has the instruction.
+                    unsafe { $register($splat(x)) }
+                }
+                #[inline(always)]
+                fn load(x: &[$t]) -> Self {
+                    let rest;
+                    let block: &[$t; $width] = match x.first_chunk() {
+                        Some(block) => block,
+                        None => {
+                            rest = Lanes::load(x, 1.0).to_array();
+                            &rest
+                        }
+                    };
+                    // SAFETY: only called where the processor has the instruction; as many elements are read as there are.
+                    unsafe { $register($load(block.as_ptr())) }
+                }
+                #[inline(always)]
+                fn store(self, out: &mut [$t]) {
+                    if let Some(block) = out.first_chunk_mut::<$width>() {
+                        // SAFETY: only called where the processor has the instruction; as many elements are written as
+                        // there are.
+                        return unsafe { $store(block.as_mut_ptr(), self.0) };
+                    }
+                    let mut block = [0.0; $width];
+                    // SAFETY: as above.
+                    unsafe { $store(block.as_mut_ptr(), self.0) };
+                    Lanes::from(block).store(out);
+                }
+                #[inline(always)]
+                fn mul_add(self, b: Self, c: Self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $register($fmadd(self.0, b.0, c.0)) }
+                }
+            }
+
+            impl Neg for $register {
+                type Output = Self;
+                #[inline(always)]
+                fn neg(self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instructions.
+                    unsafe { $register($xor(self.0, $splat(-0.0))) }
+                }
+            }
+
+            impl Scalar for $register {
+                type Mask = $mask;
+                const EPSILON: f64 = $t::EPSILON as f64;
+
+                #[inline(always)]
+                fn constant(value: f64) -> Self {
+                    Self::splat(value as $t)
+                }
+                #[inline(always)]
+                fn lt(self, other: Self) -> $mask {
+                    self.less(other)
+                }
+                #[inline(always)]
+                fn unordered(self, other: Self) -> $mask {
+                    self.is_unordered(other)
+                }
+                #[inline(always)]
+                fn select(mask: $mask, a: Self, b: Self) -> Self {
+                    Self::blend(mask, a, b)
+                }
+                #[inline(always)]
+                fn any(mask: $mask) -> bool {
+                    Self::bits(mask) != 0
+                }
+                #[inline(always)]
+                fn all(mask: $mask) -> bool {
+                    Self::bits(mask) == $all
+                }
+                #[inline(always)]
+                fn abs(self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instructions.
+                    unsafe { $register($andnot($splat(-0.0), self.0)) }
+                }
+                #[inline(always)]
+                fn sqrt(self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $register($sqrt(self.0)) }
+                }
+                elementary! {
+                    exp exp_m1 ln ln_1p sin cos tan asin atan sinh cosh tanh asinh acosh atanh erf gelu
+                    tanc arctanc sinc cosc arcsinc;
+                    sin_cos sinh_cosh tanh_with_slope gelu_with_slope sinc_cosc tanc_secant
+                }
+            }
+        };
+    }
+    register! {
+        F32x8, Mask8, f32, 8, 0xff,
+        _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps
+        _mm256_sqrt_ps _mm256_xor_ps _mm256_andnot_ps _mm256_fmadd_ps
+    }
+    register! {
+        F64x4, Mask4, f64, 4, 0xf,
+        _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd
+        _mm256_sqrt_pd _mm256_xor_pd _mm256_andnot_pd _mm256_fmadd_pd
+    }
+    register! {
+        F32x16, Mask16, f32, 16, 0xffff,
+        _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps
+        _mm512_sqrt_ps _mm512_xor_ps _mm512_andnot_ps _mm512_fmadd_ps
+    }
+}

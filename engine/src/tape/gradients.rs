@@ -1,0 +1,120 @@
+//! What the backward pass returns: gradients of variables and parameters, dense or row-sparse.
+
+use crate::kernels::index::SparseRows;
+use crate::tape::float::Float;
+use crate::tape::var::Var;
+use crate::tape::{ParamId, Tape};
+use crate::tensor::Tensor;
+use crate::tensor::device::Device;
+use crate::tensor::pool::Buffer;
+use crate::tensor::shape::Shape;
+
+pub(crate) enum Gradient<T> {
+    Dense(Buffer<T>),
+    Rows(SparseRows<T>),
+}
+
+pub(crate) struct Entry<T> {
+    node: u32,
+    param: Option<ParamId>,
+    len: usize,
+    pub(crate) gradient: Gradient<T>,
+}
+
+/// The gradients of one backward pass. Dropping them gives their memory back to the tape.
+pub struct Gradients<'t, T: Float> {
+    tape: &'t Tape<T>,
+    entries: Vec<Entry<T>>,
+}
+
+/// One gradient, as it was computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GradientView<'a, T> {
+    /// One element for each of the variable's.
+    Dense(&'a [T]),
+    /// Only some rows of a table were read. Each is listed once, in the order of first reading;
+    /// `values` holds `width` elements for each. All other rows have gradient zero.
+    Rows {
+        /// Row numbers.
+        rows: &'a [u32],
+        /// Their gradients, row by row.
+        values: &'a [T],
+        /// Elements of a row.
+        width: usize,
+    },
+}
+
+impl<T: Float> GradientView<'_, T> {
+    /// All elements, for a table of `rows × width` elements.
+    pub fn to_dense(&self, rows: usize, width: usize) -> Vec<T> {
+        match *self {
+            GradientView::Dense(values) => values.to_vec(),
+            GradientView::Rows { rows: touched, values, width: of_entry } => {
+                let mut dense = vec![T::zero(); rows * width];
+                crate::kernels::index::scatter_add(values, touched, of_entry, &mut dense);
+                dense
+            }
+        }
+    }
+}
+
+impl<'t, T: Float> Gradients<'t, T> {
+    /// `entries` is an empty list in memory that the tape reuses.
+    pub(crate) fn new(tape: &'t Tape<T>, entries: Vec<Entry<T>>) -> Self {
+        Gradients { tape, entries }
+    }
+
+    pub(crate) fn insert(&mut self, node: u32, param: Option<ParamId>, len: usize, gradient: Gradient<T>) {
+        self.entries.push(Entry { node, param, len, gradient });
+    }
+
+    fn view(entry: &Entry<T>) -> GradientView<'_, T> {
+        match &entry.gradient {
+            Gradient::Dense(values) => GradientView::Dense(&values[..entry.len]),
+            Gradient::Rows(sparse) => GradientView::Rows {
+                rows: &sparse.rows,
+                values: &sparse.values[..sparse.rows.len() * sparse.width],
+                width: sparse.width,
+            },
+        }
+    }
+
+    /// The gradient with respect to an input variable; `None` if the loss does not depend on it.
+    ///
+    /// # Panics
+    /// If the variable is on another tape than the loss.
+    #[track_caller]
+    pub fn wrt(&self, variable: Var<'_, T>) -> Option<GradientView<'_, T>> {
+        let node = self.tape.id("wrt", variable);
+        self.entries.iter().find(|e| e.node == node).map(Self::view)
+    }
+
+    /// The device that they are on.
+    pub fn device(&self) -> Device {
+        self.tape.device()
+    }
+
+    /// The gradient with respect to a parameter, as a tensor of rows of `width` elements that stays
+    /// where it is (on a device, for example). The numbers of the rows come with it unless all rows are
+    /// there.
+    pub fn tensor(&self, id: ParamId, width: usize) -> Option<(Option<&[u32]>, Tensor<T>)> {
+        let entry = self.entries.iter().find(|e| e.param == Some(id))?;
+        let (rows, values, len) = match &entry.gradient {
+            Gradient::Dense(values) => (None, values, entry.len),
+            Gradient::Rows(sparse) => (Some(&*sparse.rows), &sparse.values, sparse.rows.len() * sparse.width),
+        };
+        let shape = Shape::from([len / width.max(1), width]);
+        Some((rows, Tensor::from_elements(shape, values.first(len))))
+    }
+
+    /// The gradient with respect to a parameter; `None` if the loss does not depend on it.
+    pub fn param(&self, id: ParamId) -> Option<GradientView<'_, T>> {
+        self.entries.iter().find(|e| e.param == Some(id)).map(Self::view)
+    }
+}
+
+impl<T: Float> Drop for Gradients<'_, T> {
+    fn drop(&mut self) {
+        self.tape.recycle(std::mem::take(&mut self.entries));
+    }
+}

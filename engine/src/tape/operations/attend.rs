@@ -1,0 +1,116 @@
+//! Attention on the tape.
+
+use smallvec::SmallVec;
+
+use crate::formula::pair::PairFormula;
+use crate::kernels::attend::{Attend, Weights, causal_reach, split};
+use crate::tape::Tape;
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::formulas::ScaledDot;
+use crate::tape::operation::Operation;
+use crate::tape::var::Var;
+use crate::tensor::shape::Shape;
+
+impl Weights {
+    /// The weights of stored scores, `[…, n, m]`: exactly 0 where `hidden`, `[…, n, m]` or of fewer
+    /// axes, is not 0. A query whose keys are all hidden has no weight at all.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn of<'t, T: Float>(self, scores: Var<'t, T>, hidden: Option<Var<'t, T>>) -> Var<'t, T> {
+        // The lowest score has no weight in a softmax beside others. It is finite, so a query whose keys
+        // are all hidden gets weights too; the second fill sets them to 0.
+        let lowered = hidden.map_or(scores, |hidden| scores.masked_fill(hidden, -T::LARGEST));
+        let weights = match self {
+            Weights::Softmax => lowered.softmax(-1),
+            Weights::Sigmoid => lowered.sigmoid(),
+        };
+        hidden.map_or(weights, |hidden| weights.masked_fill(hidden, 0.0))
+    }
+}
+
+impl<'t, T: Float> Var<'t, T> {
+    /// Scaled dot-product attention (Vaswani et al. 2017, eq. 1): `softmax(scale · Q Kᵀ) V` with `self`
+    /// as queries `[…, n, d]`, keys `[…, m, d]`, values `[…, m, e]`: `[…, n, e]`. If `causal`, query i
+    /// attends to keys up to i + m − n. A query that attends to nothing gives 0.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn attend(self, keys: Self, values: Self, scale: f64, causal: bool) -> Self {
+        let tape = self.tape();
+        tape.attend(ScaledDot, [self, keys, values], [], [], [tape.scalar(scale)], Weights::Softmax, causal)
+    }
+}
+
+impl<T: Float> Tape<T> {
+    /// Attention whose scores are a [`PairFormula`] of queries and keys: `weights(scores) V` for
+    /// `[queries, keys, values]`, with numbers of the queries and of the keys, and parameters, as
+    /// [`pairs`](Tape::pairs) has them. If `causal`, of n queries and m keys, query i attends to keys up
+    /// to i + m − n. A query that attends to nothing gives 0.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    #[allow(clippy::too_many_arguments)]
+    pub fn attend<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
+        &'t self,
+        _score: F,
+        [queries, keys, values]: [Var<'t, T>; 3],
+        left: [Var<'t, T>; L],
+        right: [Var<'t, T>; R],
+        params: [Var<'t, T>; P],
+        weights: Weights,
+        causal: bool,
+    ) -> Var<'t, T> {
+        let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[queries, keys]);
+        inputs.extend(left.into_iter().chain(right).chain(params));
+        inputs.push(values);
+        self.record(
+            Op::Attend(Attend { score: F::compiled().of_type::<T>().score, weights, causal }),
+            &inputs,
+        )
+    }
+
+    /// The keys that causal attention hides, for n queries and m keys: `[n, m]`, 0 where query i attends
+    /// to a key, 1 where it does not.
+    pub fn causal_mask(&self, n: usize, m: usize) -> Var<'_, T> {
+        self.constant_with([n, m], |mask| {
+            for (i, row) in mask.chunks_exact_mut(m.max(1)).enumerate() {
+                let (reached, hidden) = row.split_at_mut(causal_reach(i, n, m));
+                reached.fill(T::zero());
+                hidden.fill(T::one());
+            }
+        })
+    }
+}
+
+impl<T: Float> Operation<T> for Attend<T> {
+    fn name(&self) -> &'static str {
+        "attend"
+    }
+
+    of_kernel!(Attend<T>);
+
+    fn keeps(&self, inputs: &[&Shape]) -> usize {
+        <Attend<T>>::keeps(self, inputs)
+    }
+
+    /// Goes through the scores, all of which it stores.
+    #[track_caller]
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let tape = inputs[0].tape();
+        let (scored, values) = split(inputs);
+        let scores = tape.operation(self.score.kernels(), scored);
+        let hidden = self.causal.then(|| {
+            let shape = scores.shape();
+            tape.causal_mask(shape.rows().width(), shape.width())
+        });
+        let stored = self.weights.of(scores, hidden).matmul(*values);
+        let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =
+            inputs.iter().zip(tangents).filter_map(|(x, tangent)| tangent.map(|t| (*x, t))).collect();
+        tape.jvp(stored, &given)
+    }
+}

@@ -1,0 +1,329 @@
+//! Forward mode of row formulas: the derivative of a formula's result along tangents of its operands.
+//!
+//! With `v̇` the tangents of the basis vectors and `Ġ` those of the invariants, the coefficients have tangents
+//! `ȧ = (∂a/∂G) Ġ`, from the formula on dual numbers, and the result `Σ ȧ_b v_b + a_b v̇_b`. The reverse pass of
+//! that, which makes Hessian-vector products, takes the formula on nested dual numbers, one partial derivative at a
+//! time. Row by row in `f64`: second derivatives are for checking and for small problems, not for speed.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::formula::plan::{RowPlan, leaves};
+use crate::formula::row::{Invariant, Metric, Vector};
+use crate::kernels::gram::shares::{Shares, Surveyed};
+use crate::kernels::gram::survey_one;
+use crate::kernels::operands::{Operands, row_shape};
+use crate::numbers::dual::Dual;
+use crate::numbers::scalar::Scalar;
+use crate::tape::float::Float;
+use crate::tape::operation::Operation;
+use crate::tape::var::Var;
+use crate::tensor::Tensor;
+use crate::tensor::shape::Shape;
+use crate::tensor::view::{Outcome, View, shapes};
+
+/// Records the derivative of a row formula.
+#[track_caller]
+pub(crate) fn record<'t, T: Float>(
+    plan: &'static RowPlan,
+    inputs: &[Var<'t, T>],
+    tangents: &[Option<Var<'t, T>>],
+) -> Var<'t, T> {
+    let mut operands: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(inputs);
+    operands.extend(tangents.iter().flatten().copied());
+    let present = tangents.iter().map(Option::is_some).collect();
+    inputs[0].tape().shared_operation(Arc::new(RowDerivative { plan, present }), &operands)
+}
+
+/// The operands, then the tangents of those that have one.
+struct RowDerivative {
+    plan: &'static RowPlan,
+    present: Vec<bool>,
+}
+
+/// A number with its tangent.
+type Moving = Dual<f64, 1>;
+
+/// One row: what the formula sees of it.
+struct Row {
+    /// The basis vectors, coordinate by coordinate.
+    basis: Vec<Vec<Moving>>,
+    params: Vec<Moving>,
+    invariants: Vec<Moving>,
+    /// See [`Surveyed`].
+    products: Vec<[Moving; 4]>,
+}
+
+/// Cotangents of a row's operands: dual numbers whose value is the cotangent of the tangent, and whose partial is
+/// that of the operand itself.
+struct Cotangents {
+    /// For each vector, coordinate by coordinate.
+    vectors: Vec<Vec<Moving>>,
+    params: Vec<Moving>,
+}
+
+const ZERO: Moving = Dual { value: 0.0, partials: [0.0] };
+
+fn still(value: f64) -> Moving {
+    Dual { value, partials: [0.0] }
+}
+
+fn lower(metric: Metric, c: usize, width: usize) -> Moving {
+    still(match (metric, c) {
+        (Metric::Minkowski, 0) => -1.0,
+        (Metric::Space, 0) => 0.0,
+        (Metric::Horizontal, c) if c + 1 == width => 0.0,
+        _ => 1.0,
+    })
+}
+
+/// A vector's component ⟨a, b⟩/‖b‖ and the norm ‖b‖, in units of the largest coordinates.
+fn component(pairs: impl Iterator<Item = (Moving, Moving)> + Clone) -> (Moving, Moving) {
+    let largest = |sum: f64, x: Moving| sum.max(x.value.abs());
+    let unit_a = pairs.clone().fold(f64::MIN_POSITIVE, |sum, (a, _)| largest(sum, a));
+    let unit_b = pairs.clone().fold(f64::MIN_POSITIVE, |sum, (_, b)| largest(sum, b));
+    let (mut dot, mut square) = (ZERO, ZERO);
+    for (a, b) in pairs {
+        let b = b / still(unit_b);
+        dot = dot + a / still(unit_a) * b;
+        square = square + b * b;
+    }
+    let norm = square.sqrt();
+    // Of a vector b of length 0 the component is 0, of one with NaN in it NaN.
+    let along = if norm.value > 0.0 { dot / norm * still(unit_a) } else { norm };
+    (along, norm * still(unit_b))
+}
+
+impl RowDerivative {
+    /// The operand that holds the tangent of operand `i`.
+    fn tangent(&self, i: usize) -> Option<usize> {
+        let before = self.present[..i].iter().filter(|p| **p).count();
+        self.present[i].then_some(self.present.len() + before)
+    }
+
+    fn is_vector(&self, i: usize) -> bool {
+        match i.checked_sub(self.present.len()) {
+            None => i < self.plan.vectors,
+            Some(k) => {
+                let of = self.present.iter().enumerate().filter(|(_, p)| **p).nth(k);
+                of.is_some_and(|(i, _)| i < self.plan.vectors)
+            }
+        }
+    }
+
+    /// The vectors, coordinate by coordinate, and the parameters of a row position.
+    fn read<T: Float>(&self, operands: &Operands<'_, T>, p: usize) -> (Vec<Vec<Moving>>, Vec<Moving>) {
+        let (all, width) = (&operands.all, operands.width);
+        let vector = |i: usize| {
+            let tangent = self.tangent(i).map(|j| all[j].row(p, width));
+            let at = |c: usize| tangent.map_or(0.0, |t| t[c].to_f64());
+            let coordinates = all[i].row(p, width).iter().enumerate();
+            coordinates.map(|(c, x)| Dual { value: x.to_f64(), partials: [at(c)] }).collect()
+        };
+        let param = |i: usize| Dual {
+            value: all[i].param(p),
+            partials: [self.tangent(i).map_or(0.0, |j| all[j].param(p))],
+        };
+        let v = self.plan.vectors;
+        ((0..v).map(vector).collect(), (v..self.present.len()).map(param).collect())
+    }
+
+    fn row(&self, vectors: &[Vec<Moving>], params: Vec<Moving>, epsilon: f64) -> Row {
+        let (plan, width) = (self.plan, vectors[0].len());
+        let at = |c: usize, vector: Vector| match vector {
+            Vector::Time => still(f64::from(c == 0)),
+            Vector::Height => still(f64::from(c + 1 == width)),
+            _ if plan.metric == Metric::Horizontal && c + 1 == width => ZERO,
+            Vector::Input(i) => vectors[i][c],
+            Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
+            Vector::Difference(i, j) => vectors[i][c] - vectors[j][c],
+            Vector::Flip(i) if c == 0 => -vectors[i][c],
+            Vector::Flip(i) => vectors[i][c],
+        };
+        let basis: Vec<Vec<Moving>> =
+            (0..width).map(|c| plan.basis.iter().map(|&vector| at(c, vector)).collect()).collect();
+        // Of margins and wedges the kernel gives the formula more digits than their expansions have.
+        let values: Vec<Vec<f64>> = vectors.iter().map(|v| v.iter().map(|x| x.value).collect()).collect();
+        let of_params: Vec<f64> = params.iter().map(|x| x.value).collect();
+        let rows: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
+        let accurate = survey_one(plan, &rows, &of_params);
+
+        let mut products = vec![[ZERO; 4]; plan.invariants.len()];
+        let mut invariants = Vec::with_capacity(plan.invariants.len());
+        for (k, &invariant) in plan.invariants.iter().enumerate() {
+            let dot = |a: usize, b: usize| {
+                let terms = basis.iter().enumerate().map(|(c, v)| v[a] * v[b] * lower(plan.metric, c, width));
+                terms.fold(ZERO, |sum, x| sum + x)
+            };
+            invariants.push(match invariant {
+                Invariant::Dot(a, b) | Invariant::Accurate(a, b) => dot(a, b),
+                Invariant::Wedge(a, b, c) => {
+                    let [aa, ab, ac, bc] = [dot(a, a), dot(a, b), dot(a, c), dot(b, c)];
+                    products[k] = [aa, ab, ac, bc];
+                    Dual { value: accurate[k], ..aa * bc - ab * ac }
+                }
+                Invariant::Along(a, b) => {
+                    let lowered = |(c, v): (usize, &Vec<Moving>)| (v[a], v[b] * lower(plan.metric, c, width));
+                    let (along, norm) = component(basis.iter().enumerate().map(lowered));
+                    products[k][0] = norm;
+                    along
+                }
+                Invariant::First(i) => vectors[i][0],
+                Invariant::Last(i) => vectors[i][width - 1],
+                Invariant::Margin(a) => {
+                    products[k][0] = basis.iter().fold(ZERO, |sum, v| sum + v[a] * v[a]);
+                    Dual { value: accurate[k], ..still(1.0) + params[0] * products[k][0] }
+                }
+                Invariant::Param(q) => params[q],
+                Invariant::Epsilon => still(epsilon),
+            });
+        }
+        Row { basis, params, invariants, products }
+    }
+
+    /// The tangent of the result.
+    fn result(&self, row: &Row) -> Vec<f64> {
+        let arguments: Vec<_> =
+            row.invariants.iter().map(|&value| Dual { value, partials: [ZERO] }).collect();
+        let mut outputs = vec![Dual { value: ZERO, partials: [ZERO] }; self.plan.outputs];
+        (self.plan.functions.nested)(&arguments, &mut outputs);
+        if !self.plan.vector {
+            return vec![outputs[0].value.partials[0]];
+        }
+        let at = |v: &Vec<Moving>| v.iter().zip(&outputs).fold(ZERO, |sum, (&v, a)| sum + a.value * v);
+        row.basis.iter().map(|v| at(v).partials[0]).collect()
+    }
+
+    /// With L = Σ ȧ_b ⟨g, v_b⟩ + a_b ⟨g, v̇_b⟩ and the dual number u_b = ⟨g, v_b⟩, the invariants have the cotangents
+    /// Σ_b u_b ∂a_b/∂G.
+    fn cotangents(&self, row: &Row, g: &[f64]) -> Cotangents {
+        let (plan, width) = (self.plan, row.basis.len());
+        let upstream: Vec<Moving> = (0..plan.outputs)
+            .map(|b| {
+                if !plan.vector {
+                    return still(g[0]);
+                }
+                row.basis.iter().zip(g).fold(ZERO, |sum, (v, &g)| sum + v[b] * still(g))
+            })
+            .collect();
+        let mut outputs = vec![ZERO; plan.outputs];
+        let mut of_invariants = vec![ZERO; plan.invariants.len()];
+        let eval = plan.functions.nested;
+        plan.cotangents(eval, &row.invariants, &upstream, &mut outputs, &mut of_invariants);
+        let mut shares = Shares::none();
+        let surveyed = Surveyed {
+            values: &row.invariants,
+            products: &row.products,
+            kappa: row.params.first().copied().unwrap_or(ZERO),
+            outputs: &outputs,
+            cotangents: &of_invariants,
+        };
+        shares.compute(plan, surveyed);
+        let mut vectors = vec![vec![ZERO; width]; plan.vectors];
+        for (i, vector) in vectors.iter_mut().enumerate() {
+            for (c, x) in vector.iter_mut().enumerate() {
+                let is_apart = if plan.metric == Metric::Horizontal { c + 1 == width } else { c == 0 };
+                let apart = usize::from(plan.layout.apart && is_apart);
+                for (a, &v) in row.basis[c].iter().enumerate() {
+                    if leaves(plan.metric, apart) && plan.layout.receives[i][a] {
+                        *x = *x + shares.of_basis[apart][i][a] * v;
+                    }
+                }
+                if plan.vector {
+                    *x = *x + shares.of_upstream[apart][i] * still(g[c]);
+                }
+            }
+            vector[0] = vector[0] + shares.of_ends[0][i];
+            vector[width - 1] = vector[width - 1] + shares.of_ends[1][i];
+        }
+        Cotangents { vectors, params: shares.of_params[..row.params.len()].to_vec() }
+    }
+}
+
+impl<T: Float> Operation<T> for RowDerivative {
+    fn name(&self) -> &'static str {
+        self.plan.name
+    }
+
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        row_shape(inputs, &|i| self.is_vector(i), self.plan.vector)
+    }
+
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let operands = Operands::of(inputs, &|i| self.is_vector(i));
+        for (p, out) in out.chunks_exact_mut(if self.plan.vector { operands.width } else { 1 }).enumerate() {
+            let (vectors, params) = self.read(&operands, p);
+            for (y, x) in out.iter_mut().zip(self.result(&self.row(&vectors, params, T::EPSILON))) {
+                *y = T::nearest(x);
+            }
+        }
+    }
+
+    fn backward(
+        &self,
+        inputs: &[View<'_, T>],
+        _outcome: Outcome<'_, T>,
+        g: &[T],
+        grads: &mut [Option<&mut [T]>],
+    ) {
+        let operands = Operands::of(inputs, &|i| self.is_vector(i));
+        let width = operands.width;
+        grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
+        for (p, g) in g.chunks_exact(if self.plan.vector { width } else { 1 }).enumerate() {
+            let (vectors, params) = self.read(&operands, p);
+            let g: Vec<f64> = g.iter().map(|g| g.to_f64()).collect();
+            let of = self.cotangents(&self.row(&vectors, params, T::EPSILON), &g);
+            let mut add = |j: usize, at: usize, x: f64| {
+                if let Some(grad) = grads[j].as_deref_mut() {
+                    grad[at] = grad[at] + T::nearest(x);
+                }
+            };
+            let elements = of.vectors.into_iter().chain(of.params.into_iter().map(|w| vec![w]));
+            for (i, cotangents) in elements.enumerate() {
+                for (c, w) in cotangents.iter().enumerate() {
+                    let row = |j: usize| {
+                        operands.all[j].rows.at(p) * if i < self.plan.vectors { width } else { 1 } + c
+                    };
+                    add(i, row(i), w.partials[0]);
+                    if let Some(j) = self.tangent(i) {
+                        add(j, row(j), w.value);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A row formula's derivative along tangents of its vectors, off the tape. The parameters are constants.
+#[track_caller]
+pub(crate) fn of_tensors<T: Float>(
+    plan: &'static RowPlan,
+    vectors: &[&Tensor<T>],
+    tangents: &[&Tensor<T>],
+    constants: &[f64],
+) -> Tensor<T> {
+    let mut present = vec![true; plan.vectors];
+    present.resize(plan.vectors + constants.len(), false);
+    let operation = RowDerivative { plan, present };
+    let number = Shape::default();
+    let rounded: Vec<[T; 1]> = constants.iter().map(|&value| [T::nearest(value)]).collect();
+    let views: SmallVec<[View<'_, T>; 6]> = vectors
+        .iter()
+        .map(|t| View { shape: t.shape(), data: t.data(), constant: None })
+        .chain(constants.iter().zip(&rounded).map(|(&value, rounded)| View {
+            shape: &number,
+            data: rounded,
+            constant: Some(value),
+        }))
+        .chain(tangents.iter().map(|t| View { shape: t.shape(), data: t.data(), constant: None }))
+        .collect();
+    let shapes = shapes(&views);
+    let shape = match Operation::<T>::shape(&operation, &shapes) {
+        Ok(shape) => shape,
+        Err(message) => panic!("{}: {message}", plan.name),
+    };
+    let mut out = Tensor::zeros(shape);
+    operation.forward(&views, out.data_mut(), &mut []);
+    out
+}

@@ -1,0 +1,42 @@
+//! The operations of the tape: kernels with their reverse passes, and their derivatives along tangents.
+
+/// The passes of an operation that are those of its kernel.
+macro_rules! of_kernel {
+    ($kernel:ty) => {
+        fn shape(
+            &self,
+            inputs: &[&crate::tensor::shape::Shape],
+        ) -> Result<crate::tensor::shape::Shape, String> {
+            <$kernel>::shape(self, inputs)
+        }
+
+        fn forward(&self, inputs: &[crate::tensor::view::View<'_, T>], out: &mut [T], kept: &mut [T]) {
+            <$kernel>::forward(self, inputs, out, kept);
+        }
+
+        fn backward(
+            &self,
+            inputs: &[crate::tensor::view::View<'_, T>],
+            outcome: crate::tensor::view::Outcome<'_, T>,
+            g: &[T],
+            grads: &mut [Option<&mut [T]>],
+        ) {
+            <$kernel>::backward(self, inputs, outcome, g, grads);
+        }
+    };
+}
+
+pub(crate) mod attend;
+pub(crate) mod conv;
+pub(crate) mod derivative;
+pub(crate) mod elementwise;
+pub(crate) mod index;
+pub(crate) mod layer_norm;
+pub(crate) mod map;
+pub(crate) mod matmul;
+pub(crate) mod pair;
+pub(crate) mod pool2d;
+pub(crate) mod reduce;
+pub(crate) mod row;
+pub(crate) mod softmax;
+pub(crate) mod sparse;

@@ -1,0 +1,162 @@
+//! Scores of pairs of rows on the tape, and their derivatives along tangents.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::formula::pair::{PairFormula, Pairing};
+use crate::kernels::pair::{PairKernel, PairKernels, elementwise, sizes};
+use crate::numbers::parallel;
+use crate::tape::Tape;
+use crate::tape::float::Float;
+use crate::tape::operation::Operation;
+use crate::tape::var::Var;
+use crate::tensor::shape::Shape;
+use crate::tensor::view::{Outcome, View};
+
+impl<T: Float> Tape<T> {
+    /// The score of every pair of a row of `x` and a row of `y`: `[…, n, d]` and `[…, m, d]` give
+    /// `[…, n, m]`. `left` and `right` are numbers of the rows, `[…, n]` and `[…, m]`; `params` are
+    /// single numbers. The leading axes are equal, or `y` (and `right`) has none.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn pairs<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
+        &'t self,
+        _formula: F,
+        x: Var<'t, T>,
+        y: Var<'t, T>,
+        left: [Var<'t, T>; L],
+        right: [Var<'t, T>; R],
+        params: [Var<'t, T>; P],
+    ) -> Var<'t, T> {
+        let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[x, y]);
+        inputs.extend(left.into_iter().chain(right).chain(params));
+        self.operation(F::compiled().of_type::<T>(), &inputs)
+    }
+}
+
+/// A pair formula as an operation.
+impl<T: Float> Operation<T> for PairKernels<T> {
+    fn name(&self) -> &'static str {
+        self.score.name()
+    }
+
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        Ok(sizes(inputs, self.score.counts())?.1)
+    }
+
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        PairKernels::forward(self, inputs, out);
+    }
+
+    fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
+        PairKernels::backward(self, inputs, g, grads);
+    }
+
+    #[cfg(feature = "opencl")]
+    fn on_device(&self) -> Option<&dyn crate::opencl::OnDevice<T>> {
+        Some(self.score.form())
+    }
+
+    #[track_caller]
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let [l, r, _] = self.score.counts();
+        let (tape, x, y) = (inputs[0].tape(), inputs[0], inputs[1]);
+        let partial = |which| {
+            let operation = PairPartial { which, score: self.score };
+            tape.shared_operation(Arc::new(operation), inputs)
+        };
+        let (dx, dy) = (tangents[0], tangents[1]);
+        let column = |v: Var<'t, T>| v.reshape(v.shape().with_width(1));
+        let row = |v: Var<'t, T>| v.reshape(v.shape().insert(v.shape().axes().len() - 1));
+        let of_pairing = match self.score.pairing() {
+            Pairing::Dot => Var::sum_of([dx.map(|dx| dx.matmul_nt(y)), dy.map(|dy| x.matmul_nt(dy))]),
+            Pairing::SquaredDistance => (dx.is_some() || dy.is_some()).then(|| {
+                let operation = DistanceTangent { of_x: dx.is_some(), of_y: dy.is_some() };
+                let operands: SmallVec<[Var<'t, T>; 4]> =
+                    [Some(x), Some(y), dx, dy].into_iter().flatten().collect();
+                tape.shared_operation(Arc::new(operation), &operands)
+            }),
+        };
+        let mut terms: SmallVec<[Option<Var<'t, T>>; 6]> = SmallVec::new();
+        terms.push(of_pairing.map(|d| partial(0) * d));
+        for (k, tangent) in tangents[2..].iter().enumerate() {
+            terms.push(tangent.map(|d| {
+                let d = if k < l {
+                    column(d)
+                } else if k < l + r {
+                    row(d)
+                } else {
+                    d.reshape([])
+                };
+                partial(1 + k) * d
+            }));
+        }
+        Var::sum_of(terms).expect("at least one tangent")
+    }
+}
+
+/// The tangents `2⟨x − y, ẋ − ẏ⟩` of the squared distances of all pairs of rows x and y. The operands
+/// are x, y, and the tangents that are not zero. They are computed row by row in `f64`, from
+/// differences, so they are accurate for nearby rows too.
+struct DistanceTangent {
+    of_x: bool,
+    of_y: bool,
+}
+
+impl<T: Float> Operation<T> for DistanceTangent {
+    fn name(&self) -> &'static str {
+        "squared_distance"
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        Ok(sizes(&inputs[..2], [0; 3])?.1)
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let (s, _) = sizes(&[inputs[0].shape, inputs[1].shape], [0; 3]).expect("checked");
+        let [x, y] = [inputs[0].data, inputs[1].data];
+        let of_x = self.of_x.then(|| inputs[2].data);
+        let of_y = self.of_y.then(|| inputs[2 + usize::from(self.of_x)].data);
+        parallel::for_each_part(out, s.m, 1, s.m * s.width, |rows, out| {
+            for (i, out) in rows.zip(out.chunks_exact_mut(s.m)) {
+                for (j, out) in out.iter_mut().enumerate() {
+                    let (i, j) = (i * s.width, (i / s.n * s.m + j) * s.width);
+                    let moved = |tangent: Option<&[T]>, at: usize| tangent.map_or(0.0, |t| t[at].to_f64());
+                    let term = |c: usize| {
+                        (x[i + c].to_f64() - y[j + c].to_f64()) * (moved(of_x, i + c) - moved(of_y, j + c))
+                    };
+                    *out = T::nearest(2.0 * (0..s.width).map(term).sum::<f64>());
+                }
+            }
+        });
+    }
+    fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, _: &[T], _: &mut [Option<&mut [T]>]) {
+        panic!("second derivatives of pair formulas are not offered")
+    }
+}
+
+/// For all pairs, the partial derivative of a pair formula by its pairing (0) or by one of its numbers.
+struct PairPartial<T: Float> {
+    which: usize,
+    score: &'static dyn PairKernel<T>,
+}
+
+impl<T: Float> Operation<T> for PairPartial<T> {
+    fn name(&self) -> &'static str {
+        self.score.name()
+    }
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+        Ok(sizes(inputs, self.score.counts())?.1)
+    }
+    fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
+        let kernel = self.score;
+        elementwise(inputs, kernel, out, &|tile, s| {
+            let rows = s.chunks_exact_mut(tile.columns).enumerate();
+            rows.for_each(|(i, s)| kernel.partial(tile, self.which, i, 0, s));
+        });
+    }
+    fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, _: &[T], _: &mut [Option<&mut [T]>]) {
+        panic!("{}: second derivatives of pair formulas are not offered", self.score.name())
+    }
+}

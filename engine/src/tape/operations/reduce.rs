@@ -1,0 +1,120 @@
+//! Reductions on the tape: sum, mean, maximum, log-sum-exp and norm.
+
+use crate::compiled_here;
+use crate::formula::map::MapFormula;
+use crate::kernels::reduce::{Axis, Reduce, Reduction};
+use crate::numbers::scalar::Scalar;
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::operation::Operation;
+use crate::tape::var::Var;
+
+impl<T: Float> Var<'_, T> {
+    #[track_caller]
+    fn reduce(self, reduction: Reduction, axis: Option<isize>) -> Self {
+        self.tape().record(Op::Reduce(Reduce { reduction, axis }), &[self])
+    }
+
+    /// The sum of all elements.
+    #[track_caller]
+    pub fn sum(self) -> Self {
+        self.reduce(Reduction::Sum, None)
+    }
+    /// The mean of all elements.
+    #[track_caller]
+    pub fn mean(self) -> Self {
+        self.reduce(Reduction::Mean, None)
+    }
+    /// The largest element.
+    #[track_caller]
+    pub fn max(self) -> Self {
+        self.reduce(Reduction::Max, None)
+    }
+    /// Sums along an axis, which disappears; a negative axis counts from the last.
+    #[track_caller]
+    pub fn sum_axis(self, axis: isize) -> Self {
+        self.reduce(Reduction::Sum, Some(axis))
+    }
+    /// Means along an axis, which disappears. NaN if the axis is empty.
+    #[track_caller]
+    pub fn mean_axis(self, axis: isize) -> Self {
+        self.reduce(Reduction::Mean, Some(axis))
+    }
+    /// Maxima along an axis, which disappears; −∞ if it is empty, NaN if it contains one. The gradient
+    /// goes to the first maximum; where that is NaN, the whole line has the gradient NaN.
+    #[track_caller]
+    pub fn max_axis(self, axis: isize) -> Self {
+        self.reduce(Reduction::Max, Some(axis))
+    }
+    /// `ln Σ eˣ` along an axis, which disappears; −∞ if it is empty. Never overflows.
+    #[track_caller]
+    pub fn logsumexp(self, axis: isize) -> Self {
+        self.reduce(Reduction::LogSumExp, Some(axis))
+    }
+    /// `√(Σ x²)` along an axis, which disappears. The gradient at a zero vector is 0.
+    #[track_caller]
+    pub fn norm_axis(self, axis: isize) -> Self {
+        self.reduce(Reduction::Norm, Some(axis))
+    }
+}
+
+impl<T: Float> Operation<T> for Reduce {
+    fn name(&self) -> &'static str {
+        match self.reduction {
+            Reduction::Sum => "sum",
+            Reduction::Mean => "mean",
+            Reduction::Max => "max",
+            Reduction::LogSumExp => "logsumexp",
+            Reduction::Norm => "norm",
+        }
+    }
+
+    of_kernel!(Reduce);
+
+    #[track_caller]
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let (x, dx) = (inputs[0], tangents[0].expect("one input, one tangent"));
+        let shape = x.shape();
+        let axis = self.axis;
+        let sum = |v: Var<'t, T>| v.reduce(Reduction::Sum, axis);
+        let spread = |v: Var<'t, T>| {
+            let Some(axis) = axis else { return v };
+            let (at, _) = Axis::of(&shape, axis).expect("checked");
+            v.insert_axis(at).broadcast_to(shape.clone())
+        };
+        match self.reduction {
+            Reduction::Sum | Reduction::Mean => dx.reduce(self.reduction, axis),
+            Reduction::LogSumExp => sum(x.tape().map(OfLogSumExp, [x, spread(out)]) * dx),
+            Reduction::Norm => sum(x.tape().map(OfNorm, [x, spread(out)]) * dx),
+            Reduction::Max => panic!("max: forward mode is not offered for this operation"),
+        }
+    }
+}
+
+/// The derivative of `ln Σ eˣ` by an element x, `e^(x − y)` with y the result: 0 where the whole line is −∞.
+#[derive(Clone, Copy)]
+struct OfLogSumExp;
+
+impl MapFormula<2> for OfLogSumExp {
+    const NAME: &'static str = "logsumexp_slope";
+    compiled_here!(map);
+    #[inline(always)]
+    fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
+        let some = S::constant(f64::NEG_INFINITY).lt(y);
+        // For -∞ and for NaN, the exponential function gives the right value.
+        S::select(some, x - y, y.detached()).exp()
+    }
+}
+
+/// The derivative of a norm y by an element x, `x/y`; 0 where the norm is 0.
+#[derive(Clone, Copy)]
+struct OfNorm;
+
+impl MapFormula<2> for OfNorm {
+    const NAME: &'static str = "norm_slope";
+    compiled_here!(map);
+    #[inline(always)]
+    fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
+        S::select(S::zero().lt(y), x / y, y.detached())
+    }
+}

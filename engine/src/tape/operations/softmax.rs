@@ -1,0 +1,54 @@
+//! Softmax and its logarithm on the tape.
+
+use crate::kernels::reduce::Axis;
+use crate::kernels::softmax::Softmax;
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::operation::Operation;
+use crate::tape::var::Var;
+
+impl<T: Float> Var<'_, T> {
+    #[track_caller]
+    fn softmax_along(self, axis: isize, operation: Softmax) -> Self {
+        let shape = self.shape();
+        let name = Operation::<T>::name(&operation);
+        let (at, _) = Axis::of(&shape, axis).unwrap_or_else(|message| panic!("{name}: {message}"));
+        let last = shape.axes().len() - 1;
+        let apply = |x: Self| x.tape().record(Op::Softmax(operation), &[x]);
+        if at == last { apply(self) } else { apply(self.swap_axes(at, last)).swap_axes(at, last) }
+    }
+
+    /// `exp(x) / Σ exp(x)` along an axis. Never overflows; a line of −∞ gives NaN.
+    #[track_caller]
+    pub fn softmax(self, axis: isize) -> Self {
+        self.softmax_along(axis, Softmax { logarithm: false })
+    }
+
+    /// `x − ln Σ exp(x)` along an axis: the logarithm of [`softmax`](Self::softmax), accurate where that is
+    /// small.
+    #[track_caller]
+    pub fn log_softmax(self, axis: isize) -> Self {
+        self.softmax_along(axis, Softmax { logarithm: true })
+    }
+}
+
+impl<T: Float> Operation<T> for Softmax {
+    fn name(&self) -> &'static str {
+        if self.logarithm { "log_softmax" } else { "softmax" }
+    }
+
+    of_kernel!(Softmax);
+
+    #[track_caller]
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let shape = inputs[0].shape();
+        let last = shape.axes().len() as isize - 1;
+        let row = |v: Var<'t, T>| v.insert_axis(last as usize).broadcast_to(shape.clone());
+        let dx = tangents[0].expect("one input, one tangent");
+        if self.logarithm {
+            dx - row((out.exp() * dx).sum_axis(last))
+        } else {
+            out * (dx - row((out * dx).sum_axis(last)))
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Products, scores and softmax of sparse matrices on the tape.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::formula::pair::PairFormula;
+use crate::kernels::sparse::{SegmentSoftmax, SparseMatmul, SparsePairs};
+use crate::tape::Tape;
+use crate::tape::arena::Op;
+use crate::tape::float::Float;
+use crate::tape::operation::Operation;
+use crate::tape::var::Var;
+use crate::tensor::sparsity::Sparsity;
+
+impl<'t, T: Float> Var<'t, T> {
+    /// The product of a sparse matrix, whose elements this is, and a dense one. Elements `[elements]`
+    /// and `[columns, d]` give `[rows, d]`. With a matrix for each head, elements `[elements, heads]`
+    /// and `[columns, heads, d]` give `[rows, heads, d]`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn sparse_matmul(self, sparsity: &Arc<Sparsity>, dense: Self) -> Self {
+        let operation = SparseMatmul { sparsity: Arc::clone(sparsity) };
+        self.tape().record(Op::SparseMatmul(operation), &[self, dense])
+    }
+
+    /// Softmax over the elements of each row of a sparse matrix, separately for each head. The shape
+    /// `[elements, …]` stays.
+    ///
+    /// # Panics
+    /// If there are not as many as the matrix has elements.
+    #[track_caller]
+    pub fn segment_softmax(self, sparsity: &Arc<Sparsity>) -> Self {
+        let operation = SegmentSoftmax { sparsity: Arc::clone(sparsity) };
+        self.tape().record(Op::SegmentSoftmax(operation), &[self])
+    }
+}
+
+impl<T: Float> Tape<T> {
+    /// The scores of those pairs of a row of `x` and a row of `y` that are elements of a sparse matrix.
+    /// `[n, d]` and `[m, d]` give `[elements]`; `[n, heads, d]` and `[m, heads, d]` give
+    /// `[elements, heads]`. Numbers of the rows and parameters are as [`pairs`](Tape::pairs) has them.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn sparse_pairs<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
+        &'t self,
+        _formula: F,
+        sparsity: &Arc<Sparsity>,
+        [x, y]: [Var<'t, T>; 2],
+        left: [Var<'t, T>; L],
+        right: [Var<'t, T>; R],
+        params: [Var<'t, T>; P],
+    ) -> Var<'t, T> {
+        let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[x, y]);
+        inputs.extend(left.into_iter().chain(right).chain(params));
+        let operation =
+            SparsePairs { score: F::compiled().of_type::<T>().score, sparsity: Arc::clone(sparsity) };
+        self.record(Op::SparsePairs(operation), &inputs)
+    }
+}
+
+impl<T: Float> Operation<T> for SparseMatmul {
+    fn name(&self) -> &'static str {
+        "sparse_matmul"
+    }
+
+    of_kernel!(SparseMatmul);
+
+    #[track_caller]
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let of_weights = tangents[0].map(|w| w.sparse_matmul(&self.sparsity, inputs[1]));
+        let of_dense = tangents[1].map(|x| inputs[0].sparse_matmul(&self.sparsity, x));
+        Var::sum_of([of_weights, of_dense]).expect("at least one tangent")
+    }
+}
+
+impl<T: Float> Operation<T> for SegmentSoftmax {
+    fn name(&self) -> &'static str {
+        "segment_softmax"
+    }
+
+    of_kernel!(SegmentSoftmax);
+
+    #[track_caller]
+    fn jvp<'t>(&self, _: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let dx = tangents[0].expect("one input, one tangent");
+        let rows: Vec<u32> = self.sparsity.pairs().iter().map(|(i, _)| *i).collect();
+        let sums = (out * dx).scatter_add(&rows, self.sparsity.rows());
+        out * (dx - sums.gather(&rows))
+    }
+}
+
+impl<T: Float> Operation<T> for SparsePairs<T> {
+    fn name(&self) -> &'static str {
+        "sparse_pairs"
+    }
+
+    of_kernel!(SparsePairs<T>);
+
+    /// Goes through rows that are put side by side and stored.
+    #[track_caller]
+    fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
+        let [l, r, _] = self.score.counts();
+        let (left, right): (Vec<u32>, Vec<u32>) = self.sparsity.pairs().iter().copied().unzip();
+        let side_by_side = inputs.iter().enumerate().map(|(k, x)| match k {
+            0 | 1 => {
+                let rows = x.gather(if k == 0 { &left } else { &right });
+                let width = rows.shape().width();
+                rows.reshape([rows.shape().len() / width, 1, width])
+            }
+            k if k < 2 + l + r => {
+                let numbers = x.gather(if k < 2 + l { &left } else { &right });
+                numbers.reshape([numbers.shape().len(), 1])
+            }
+            _ => *x,
+        });
+        let side_by_side: SmallVec<[Var<'t, T>; 6]> = side_by_side.collect();
+        let tape = out.tape();
+        let scores = tape.operation(self.score.kernels(), &side_by_side).reshape(out.shape());
+        let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =
+            inputs.iter().zip(tangents).filter_map(|(x, tangent)| tangent.map(|t| (*x, t))).collect();
+        tape.jvp(scores, &given)
+    }
+}

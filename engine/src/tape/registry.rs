@@ -1,0 +1,311 @@
+//! The registry of formulas: every operation that is declared by a formula, with its type erased.
+//!
+//! Lists of formulas ([`crate::formulas::ALL`] and those of other crates) let one test compare all evaluations of
+//! each: plain, dual, lanes, traced, as a kernel of the tape, and finite differences.
+
+use crate::formula::domain;
+use crate::formula::map::MapFormula;
+use crate::formula::pair::{PairFormula, Pairing};
+use crate::formula::plan::{Number, ROWS, RowPlan};
+use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
+use crate::numbers::dual::{Dual, Nested};
+use crate::numbers::lanes::{Lanes, array};
+use crate::numbers::scalar::Scalar;
+use crate::numbers::trace::{Expression, Trace};
+use crate::tape::float::Float;
+use crate::tape::operation::Operation;
+
+/// The range in which an argument is tested.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range(pub f64, pub f64);
+
+/// What a formula's arguments are.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// An elementwise formula: the operands.
+    Map(&'static [Range]),
+    /// A row formula.
+    Row {
+        /// The formula as data.
+        plan: fn() -> &'static RowPlan,
+        /// Ranges of the parameters.
+        params: &'static [Range],
+        /// Where the vectors lie.
+        sample: Sample,
+    },
+    /// A pair formula: the pairing, numbers of left and of right rows, parameters.
+    Pair {
+        /// Ranges of all arguments.
+        ranges: &'static [Range],
+        /// How many numbers of left rows, of right rows, and parameters.
+        counts: [usize; 3],
+        /// What the first argument is.
+        pairing: Pairing,
+    },
+}
+
+/// Where the vectors of a row formula lie when it is tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// Coordinates of any kind.
+    Free,
+    /// Inside a ball of radius ½.
+    Ball,
+    /// The first `n` on the hyperboloid ⟨x, x⟩_L = 1/κ, κ = parameter 0; the others tangent to the first.
+    Hyperboloid(usize),
+    /// The first `n` on the sphere ⟨x, x⟩ = 1/κ, κ = parameter 0; the others tangent to the first.
+    Sphere(usize),
+    /// The last coordinate positive.
+    HalfSpace,
+}
+
+/// A value and its partial derivatives by all arguments.
+pub type Derivatives = (f64, Vec<f64>);
+
+/// A formula with its type erased.
+#[derive(Clone, Copy, Debug)]
+pub struct Formula {
+    /// The name shown in messages.
+    pub name: &'static str,
+    /// What its arguments are.
+    pub kind: Kind,
+    /// Number of arguments of the scalar formula.
+    pub arguments: usize,
+    /// The formula on plain numbers.
+    pub plain: fn(&[f64]) -> Vec<f64>,
+    /// The formula on plain `f32`.
+    pub plain_f32: fn(&[f32]) -> Vec<f32>,
+    /// The formula on lanes: the same arguments in every lane; the last lane's results.
+    pub lanes: fn(&[f64]) -> Vec<f64>,
+    /// The formula on dual numbers: for each result its value and its partial derivatives by all arguments.
+    pub dual: fn(&[f64]) -> Vec<Derivatives>,
+    /// The formula on traces.
+    pub trace: fn() -> Expression,
+    /// The operation of a tape.
+    pub operation_f32: fn() -> &'static dyn Operation<f32>,
+    /// The operation of a tape.
+    pub operation_f64: fn() -> &'static dyn Operation<f64>,
+}
+
+/// A formula as a function of a number of arguments that is known when it runs.
+trait Erase: 'static {
+    fn eval<S: Scalar>(arguments: &[S]) -> Vec<S>;
+}
+
+fn fixed<S: Scalar, const N: usize>(arguments: &[S]) -> [S; N] {
+    array(S::zero(), |i| arguments[i])
+}
+
+struct OfMap<F, const K: usize>(std::marker::PhantomData<F>);
+
+impl<F: MapFormula<K>, const K: usize> Erase for OfMap<F, K> {
+    fn eval<S: Scalar>(arguments: &[S]) -> Vec<S> {
+        vec![F::eval(fixed(arguments))]
+    }
+}
+
+struct OfRow<F, const V: usize, const B: usize, const I: usize, const O: usize>(std::marker::PhantomData<F>);
+
+impl<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usize, const O: usize> Erase
+    for OfRow<F, V, B, I, O>
+{
+    fn eval<S: Scalar>(arguments: &[S]) -> Vec<S> {
+        F::eval(fixed::<S, I>(arguments)).to_vec()
+    }
+}
+
+struct OfPair<F, const L: usize, const R: usize, const P: usize>(std::marker::PhantomData<F>);
+
+impl<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize> Erase for OfPair<F, L, R, P> {
+    fn eval<S: Scalar>(arguments: &[S]) -> Vec<S> {
+        let (left, rest) = arguments[1..].split_at(L);
+        let (right, params) = rest.split_at(R);
+        vec![F::eval(arguments[0], fixed(left), fixed(right), fixed(params))]
+    }
+}
+
+fn lanes<E: Erase>(arguments: &[f64]) -> Vec<f64> {
+    let arguments: Vec<Lanes<4>> = arguments.iter().map(|&x| Lanes::splat(x)).collect();
+    E::eval(&arguments).into_iter().map(|y| y.get(3)).collect()
+}
+
+fn dual<E: Erase>(arguments: &[f64]) -> Vec<Derivatives> {
+    dual_by(arguments, E::eval)
+}
+
+/// One partial derivative at a time.
+fn dual_by(arguments: &[f64], eval: impl Fn(&[Dual<f64, 1>]) -> Vec<Dual<f64, 1>>) -> Vec<Derivatives> {
+    let along = |k: usize| {
+        let seed = |(i, &value): (usize, &f64)| Dual { value, partials: [if i == k { 1.0 } else { 0.0 }] };
+        eval(&arguments.iter().enumerate().map(seed).collect::<Vec<_>>())
+    };
+    let mut results: Vec<Derivatives> = Vec::new();
+    for k in 0..arguments.len() {
+        for (o, y) in along(k).into_iter().enumerate() {
+            if k == 0 {
+                results.push((y.value, Vec::new()));
+            }
+            results[o].1.push(y.partials[0]);
+        }
+    }
+    results
+}
+
+impl Formula {
+    const fn new<E: Erase>(
+        name: &'static str,
+        kind: Kind,
+        arguments: usize,
+        trace: fn() -> Expression,
+        operation_f32: fn() -> &'static dyn Operation<f32>,
+        operation_f64: fn() -> &'static dyn Operation<f64>,
+    ) -> Self {
+        Formula {
+            name,
+            kind,
+            arguments,
+            plain: E::eval::<f64>,
+            plain_f32: E::eval::<f32>,
+            lanes: lanes::<E>,
+            dual: dual::<E>,
+            trace,
+            operation_f32,
+            operation_f64,
+        }
+    }
+
+    /// The entry of an elementwise formula.
+    pub const fn map<F: MapFormula<K>, const K: usize>(_formula: F, ranges: &'static [Range]) -> Self {
+        assert!(ranges.len() == K, "a range for each operand");
+        Formula::new::<OfMap<F, K>>(
+            F::NAME,
+            Kind::Map(ranges),
+            K,
+            || Expression::trace(K, OfMap::<F, K>::eval::<Trace>),
+            || F::compiled().of_type::<f32>(),
+            || F::compiled().of_type::<f64>(),
+        )
+    }
+
+    /// The entry of a row formula.
+    pub const fn row<
+        F: RowFormula<V, B, I, O>,
+        const V: usize,
+        const B: usize,
+        const I: usize,
+        const O: usize,
+    >(
+        _formula: F,
+        sample: Sample,
+        params: &'static [Range],
+    ) -> Self {
+        Formula {
+            name: F::NAME,
+            kind: Kind::Row { plan: F::plan, params, sample },
+            arguments: I,
+            plain: OfRow::<F, V, B, I, O>::eval,
+            plain_f32: OfRow::<F, V, B, I, O>::eval,
+            // What is compiled with the formula is what kernels call.
+            lanes: |arguments| F::plan().on_lanes(arguments),
+            dual: |arguments| dual_by(arguments, |x| F::plan().on_dual_numbers(x)),
+            #[cfg(feature = "opencl")]
+            trace: || F::plan().value(),
+            #[cfg(not(feature = "opencl"))]
+            trace: || Expression::trace(I, OfRow::<F, V, B, I, O>::eval::<Trace>),
+            operation_f32: || f32::row_operation(F::plan()),
+            operation_f64: || f64::row_operation(F::plan()),
+        }
+    }
+
+    /// The entry of a pair formula.
+    pub const fn pair<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
+        _formula: F,
+        ranges: &'static [Range],
+    ) -> Self {
+        assert!(ranges.len() == 1 + L + R + P, "a range for each argument");
+        Formula::new::<OfPair<F, L, R, P>>(
+            F::NAME,
+            Kind::Pair { ranges, counts: [L, R, P], pairing: F::PAIRING },
+            1 + L + R + P,
+            || Expression::trace(1 + L + R + P, OfPair::<F, L, R, P>::eval::<Trace>),
+            || F::compiled().of_type::<f32>(),
+            || F::compiled().of_type::<f64>(),
+        )
+    }
+}
+
+/// A row formula in plain loops, for tests.
+impl RowPlan {
+    /// The scalar function of the same arguments in every lane: the last lane's results.
+    fn on_lanes(&self, arguments: &[f64]) -> Vec<f64> {
+        let arguments: Vec<Number> = arguments.iter().map(|&x| Number::splat(x)).collect();
+        let mut outputs = vec![Number::splat(0.0); self.outputs];
+        (self.functions.values)(&arguments, &mut outputs);
+        outputs.into_iter().map(|y| y.get(ROWS - 1)).collect()
+    }
+
+    fn on_dual_numbers(&self, arguments: &[Dual<f64, 1>]) -> Vec<Dual<f64, 1>> {
+        let still = |value: Dual<f64, 1>| Nested { value, partials: [Dual::zero()] };
+        let arguments: Vec<Nested> = arguments.iter().map(|&x| still(x)).collect();
+        let mut outputs = vec![Nested::zero(); self.outputs];
+        (self.functions.nested)(&arguments, &mut outputs);
+        outputs.into_iter().map(|y| y.value).collect()
+    }
+
+    /// The basis vectors at some inputs, coordinate by coordinate.
+    fn basis_at(&self, vectors: &[&[f64]]) -> Vec<Vec<f64>> {
+        let width = vectors[0].len();
+        let at = |c: usize, vector: Vector| match vector {
+            Vector::Time => f64::from(c == 0),
+            Vector::Height => f64::from(c + 1 == width),
+            _ if self.metric == Metric::Horizontal && c + 1 == width => 0.0,
+            Vector::Input(i) => vectors[i][c],
+            Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
+            Vector::Difference(i, j) => vectors[i][c] - vectors[j][c],
+            Vector::Flip(i) if c == 0 => -vectors[i][c],
+            Vector::Flip(i) => vectors[i][c],
+        };
+        (0..width).map(|c| self.basis.iter().map(|&vector| at(c, vector)).collect()).collect()
+    }
+
+    /// The invariants of vectors and parameters.
+    pub fn invariants_at(&self, vectors: &[&[f64]], params: &[f64]) -> Vec<f64> {
+        let basis = self.basis_at(vectors);
+        let sign = |c: usize| match (self.metric, c) {
+            (Metric::Minkowski, 0) => -1.0,
+            (Metric::Space, 0) => 0.0,
+            (Metric::Horizontal, c) if c + 1 == basis.len() => 0.0,
+            _ => 1.0,
+        };
+        let dot = |a: usize, b: usize| -> f64 {
+            basis.iter().enumerate().map(|(c, v)| sign(c) * v[a] * v[b]).sum()
+        };
+        self.invariants
+            .iter()
+            .map(|invariant| match *invariant {
+                Invariant::Dot(a, b) | Invariant::Accurate(a, b) => dot(a, b),
+                Invariant::Along(a, b) => dot(a, b) / dot(b, b).sqrt(),
+                Invariant::First(i) => vectors[i][0],
+                Invariant::Last(i) => vectors[i][vectors[i].len() - 1],
+                Invariant::Margin(a) => {
+                    domain::margin(&basis.iter().map(|v| v[a]).collect::<Vec<f64>>(), params[0])
+                }
+                Invariant::Wedge(a, b, d) => {
+                    // Lagrange's identity.
+                    let minor =
+                        |i: usize, j: usize, b: usize| basis[i][a] * basis[j][b] - basis[j][a] * basis[i][b];
+                    let pairs = (0..basis.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
+                    pairs.map(|(i, j)| sign(i) * sign(j) * minor(i, j, b) * minor(i, j, d)).sum()
+                }
+                Invariant::Param(p) => params[p],
+                Invariant::Epsilon => f64::EPSILON,
+            })
+            .collect()
+    }
+
+    /// The linear combination of the basis at some coefficients.
+    pub fn combination_at(&self, vectors: &[&[f64]], coefficients: &[f64]) -> Vec<f64> {
+        let at = |v: &Vec<f64>| v.iter().zip(coefficients).map(|(v, a)| v * a).sum();
+        self.basis_at(vectors).iter().map(at).collect()
+    }
+}

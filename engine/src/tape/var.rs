@@ -1,0 +1,210 @@
+//! Variables of a tape: arithmetic, reductions, indexing, row formulas.
+
+use smallvec::SmallVec;
+
+use crate::formula::map::MapFormula;
+use crate::formula::row::RowFormula;
+use crate::formulas as f;
+use crate::tape::Tape;
+use crate::tape::float::Float;
+use crate::tape::operation::Operation;
+use crate::tape::row_function::{self, RowFunction};
+use crate::tape::rows::Rows;
+use crate::tensor::Tensor;
+use crate::tensor::shape::{Broadcast, Shape};
+
+/// A node of a [`Tape`]: an id, `Copy`, to be computed with.
+///
+/// `+ − × ÷` work element by element and broadcast; the other operand may be a number.
+pub struct Var<'t, T: Float> {
+    tape: &'t Tape<T>,
+    id: u32,
+}
+
+impl<T: Float> Clone for Var<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Float> Copy for Var<'_, T> {}
+
+impl<T: Float> std::fmt::Debug for Var<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Var {} {}", self.id, self.to_tensor())
+    }
+}
+
+impl<'t, T: Float> Var<'t, T> {
+    pub(crate) fn new(tape: &'t Tape<T>, id: u32) -> Self {
+        Var { tape, id }
+    }
+    pub(crate) fn id(self) -> u32 {
+        self.id
+    }
+
+    /// The tape it is on.
+    pub fn tape(self) -> &'t Tape<T> {
+        self.tape
+    }
+
+    /// Its shape.
+    pub fn shape(self) -> Shape {
+        self.tape.shape(self.id)
+    }
+
+    /// A copy of its value, where the value is. On a device it is read back when the host needs it.
+    pub fn to_tensor(self) -> Tensor<T> {
+        self.tape.copy(self.id)
+    }
+
+    /// Reads its elements in place, row-major.
+    pub fn with_data<R>(self, read: impl FnOnce(&[T]) -> R) -> R {
+        self.tape.read(self.id, |data, _| read(data))
+    }
+
+    /// Its value, if it is a single number.
+    ///
+    /// # Panics
+    /// If it has more than one element.
+    #[track_caller]
+    pub fn item(self) -> f64 {
+        self.tape.read(self.id, |data, shape| {
+            assert_eq!(data.len(), 1, "item: {shape} is not a single number");
+            data[0].to_f64()
+        })
+    }
+}
+
+macro_rules! operator {
+    ($trait:ident $method:ident $formula:ident) => {
+        impl<'t, T: Float> std::ops::$trait for Var<'t, T> {
+            type Output = Var<'t, T>;
+            #[track_caller]
+            fn $method(self, other: Self) -> Self {
+                self.tape.map(f::$formula, [self, other])
+            }
+        }
+        impl<'t, T: Float> std::ops::$trait<f64> for Var<'t, T> {
+            type Output = Var<'t, T>;
+            #[track_caller]
+            fn $method(self, other: f64) -> Self {
+                self.tape.map(f::$formula, [self, self.tape.scalar(other)])
+            }
+        }
+        impl<'t, T: Float> std::ops::$trait<Var<'t, T>> for f64 {
+            type Output = Var<'t, T>;
+            #[track_caller]
+            fn $method(self, other: Var<'t, T>) -> Var<'t, T> {
+                other.tape.map(f::$formula, [other.tape.scalar(self), other])
+            }
+        }
+    };
+}
+
+operator!(Add add Add);
+operator!(Sub sub Sub);
+operator!(Mul mul Mul);
+operator!(Div div Div);
+
+impl<T: Float> std::ops::Neg for Var<'_, T> {
+    type Output = Self;
+    #[track_caller]
+    fn neg(self) -> Self {
+        self.tape.map(f::Neg, [self])
+    }
+}
+
+impl<T: Float> Rows for Var<'_, T> {
+    type Scalar = Self;
+
+    fn constant(&self, value: f64) -> Self {
+        self.tape.scalar(value)
+    }
+    #[track_caller]
+    fn scalar<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        _formula: F,
+        vectors: [&Self; V],
+        params: [&Self; P],
+    ) -> Self
+    where
+        F: RowFormula<V, B, I, 1>,
+    {
+        row_formula(T::row_operation(F::plan()), vectors, params)
+    }
+    #[track_caller]
+    fn vector<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        _formula: F,
+        vectors: [&Self; V],
+        params: [&Self; P],
+    ) -> Self
+    where
+        F: RowFormula<V, B, I, B>,
+    {
+        row_formula(T::row_operation(F::plan()), vectors, params)
+    }
+    #[track_caller]
+    fn differential<F, const V: usize, const P: usize, const B: usize, const I: usize>(
+        _formula: F,
+        vectors: [&Self; V],
+        tangents: [&Self; V],
+        constants: [f64; P],
+    ) -> Self
+    where
+        F: RowFormula<V, B, I, B>,
+    {
+        let tape = vectors[0].tape;
+        let mut inputs: SmallVec<[Self; 6]> = vectors.into_iter().copied().collect();
+        inputs.extend(constants.map(|value| tape.scalar(value)));
+        let mut along: SmallVec<[Option<Self>; 6]> = tangents.into_iter().map(|v| Some(*v)).collect();
+        along.resize(V + P, None);
+        // A row formula's derivative does not read its result.
+        T::row_operation(F::plan()).jvp(&inputs, inputs[0], &along)
+    }
+    #[track_caller]
+    fn map<F: MapFormula<K>, const K: usize>(formula: F, scalars: [&Self; K]) -> Self {
+        scalars[0].tape.map(formula, scalars.map(|x| *x))
+    }
+    fn width(&self) -> usize {
+        self.shape().width()
+    }
+    #[track_caller]
+    fn columns(&self, range: std::ops::Range<usize>) -> Self {
+        self.slice(-1, range)
+    }
+    #[track_caller]
+    fn concat(left: &Self, right: &Self) -> Self {
+        let leading = [left, right].map(|x| x.shape().rows());
+        let Some(rows) = Broadcast::common(&leading.each_ref().map(|shape| shape.axes())) else {
+            panic!("concat: the rows of shapes {} and {} do not broadcast", left.shape(), right.shape())
+        };
+        let spread = |x: &Self| {
+            let shape = rows.with_width(x.width());
+            if x.shape() == shape { *x } else { x.broadcast_to(shape) }
+        };
+        Var::concat(&[spread(left), spread(right)], -1)
+    }
+    #[track_caller]
+    fn zeros(&self, width: usize) -> Self {
+        self.tape.zeros(self.shape().rows().with_width(width))
+    }
+    #[track_caller]
+    fn row_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Self {
+        row_function::record(function, rows, false)
+    }
+    #[track_caller]
+    fn scalar_function<F: RowFunction<V>, const V: usize>(function: F, rows: [&Self; V]) -> Self {
+        row_function::record(function, rows, true)
+    }
+}
+
+#[track_caller]
+fn row_formula<'t, T: Float>(
+    operation: &'static dyn Operation<T>,
+    vectors: impl IntoIterator<Item = impl std::ops::Deref<Target = Var<'t, T>>>,
+    params: impl IntoIterator<Item = impl std::ops::Deref<Target = Var<'t, T>>>,
+) -> Var<'t, T> {
+    let mut inputs: SmallVec<[Var<'t, T>; 6]> = vectors.into_iter().map(|v| *v).collect();
+    inputs.extend(params.into_iter().map(|p| *p));
+    inputs[0].tape.operation(operation, &inputs)
+}
