@@ -18,7 +18,7 @@ pub use cotangent_optim as optim;
 pub mod prelude {
     pub use cotangent_engine::{
         Device, Float, GradientView, Gradients, MapFormula, Operation, PairFormula, Pairing, Row, RowFormula,
-        Rows, Scalar, Shape, Sparsity, Tape, Tensor, Var, rng,
+        Rows, Scalar, Shape, Sparsity, Storage, Tape, Tensor, Var, rng,
     };
     pub use cotangent_layers::{
         Activation, Attention, AttentionPooling, BatchNorm, Bidirectional, Cell, Concat, Curvature, Dropout,
