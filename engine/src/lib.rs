@@ -79,6 +79,19 @@
 //! | [`files`] | checkpoints, safetensors, npy, atomic writes |
 //! | [`simd`] | the choice of the instruction set |
 //! | [`Device`] | the processor, or an OpenCL device |
+//! | [`Storage`], [`Float`] | what elements are stored in; element types of tapes |
+//!
+//! The files stand on floors. A file uses its own floor and those below it; a test reads the paths.
+//!
+//! | floor | what |
+//! |---|---|
+//! | `files/` | checkpoints, safetensors, npy |
+//! | `tape/` | the tape, variables, gradients; `operations/`: kernels as operations, with forward mode |
+//! | `opencl/` | the kernels on an OpenCL device |
+//! | `kernels/` | the kernels on the processor: slices in, slices out |
+//! | `formula/` | row, elementwise and pair formulas, plans, domains |
+//! | `tensor/` | shapes, tensors, the buffer pool; `device/`: a device's queue, memory and programs |
+//! | `numbers/` | scalars, lanes, elementary functions, SIMD, threads, storage types |
 
 #![warn(missing_docs)]
 

@@ -4,9 +4,9 @@ use smallvec::SmallVec;
 
 use crate::formula::map::MapFormula;
 use crate::formula::row::RowFormula;
-use crate::formulas as f;
 use crate::tape::Tape;
 use crate::tape::float::Float;
+use crate::tape::formulas as f;
 use crate::tape::operation::Operation;
 use crate::tape::row_function::{self, RowFunction};
 use crate::tape::rows::Rows;
