@@ -21,7 +21,7 @@ pub(crate) const ROWS: usize = 4;
 pub(crate) const VECTORS: usize = 4;
 
 /// A formula has at most this many basis vectors.
-pub(crate) const BASIS: usize = 8;
+pub(crate) const BASIS: usize = 6;
 
 /// A formula has at most this many invariants.
 pub(crate) const INVARIANTS: usize = 12;
@@ -101,7 +101,7 @@ pub(crate) struct Layout {
 impl Layout {
     const fn of(vectors: usize, basis: &[Vector], metric: Metric, invariants: &[Invariant]) -> Self {
         assert!(vectors <= VECTORS, "a row formula has at most 4 vectors");
-        assert!(basis.len() <= BASIS, "a row formula has at most 8 basis vectors");
+        assert!(basis.len() <= BASIS, "a row formula has at most 6 basis vectors");
         assert!(invariants.len() <= INVARIANTS, "a row formula has at most 12 invariants");
         let (mut pairs, mut count) = ([(0, 0); PAIRS], 0);
         let mut position = [[0; BASIS]; BASIS];
@@ -495,11 +495,13 @@ pub(crate) const fn share_of(vector: Vector, metric: Metric, apart: usize, i: us
 }
 
 /// Whether the metric leaves anything of the basis: where it does not, what is infinite there is not multiplied by 0.
+#[inline(always)]
 pub(crate) const fn leaves(metric: Metric, apart: usize) -> bool {
     apart == 0 || matches!(metric, Metric::Euclidean | Metric::Minkowski)
 }
 
 /// How often input `i` is in a basis vector, with its sign.
+#[inline(always)]
 pub(crate) const fn share(vector: Vector, i: usize) -> i32 {
     match vector {
         Vector::Input(j) | Vector::Flip(j) => (i == j) as i32,
@@ -509,11 +511,13 @@ pub(crate) const fn share(vector: Vector, i: usize) -> i32 {
     }
 }
 
+#[inline(always)]
 const fn among(a: usize, [b, c, d]: [usize; 3]) -> bool {
     a == b || a == c || a == d
 }
 
 /// Whether some invariant is of the basis vectors `a` and `b`.
+#[inline(always)]
 pub(crate) const fn paired(invariants: &[Invariant], a: usize, b: usize) -> bool {
     let mut k = 0;
     while k < invariants.len() {

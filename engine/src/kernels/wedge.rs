@@ -58,8 +58,8 @@ impl<S: Block> Left<S> {
 
     /// Adds the coordinates from `at` on of the basis vectors a, b and c, where the inputs have these.
     #[inline(always)]
-    pub(crate) fn add(&mut self, [a, b, c]: [Vector; 3], input: impl Fn(usize) -> S, at: usize) {
-        let (a, b, c) = (exact(a, &input, at), exact(b, &input, at), exact(c, &input, at));
+    pub(crate) fn add(&mut self, [a, b, c]: [Vector; 3], inputs: &[S], at: usize) {
+        let (a, b, c) = (exact(a, inputs, at), exact(b, inputs, at), exact(c, inputs, at));
         let [p, q] = self.slopes;
         let b = a.times_less(p, b);
         let c = if self.same { b } else { a.times_less(q, c) };
@@ -112,13 +112,18 @@ impl<S: Block> Exact<S> {
 
 /// The coordinates of a basis vector from `at` on, where the inputs have these.
 #[inline(always)]
-fn exact<S: Block>(vector: Vector, input: impl Fn(usize) -> S, at: usize) -> Exact<S> {
-    let rounded = |(value, error)| Exact { value, error: Some(error) };
+fn exact<S: Block>(vector: Vector, inputs: &[S], at: usize) -> Exact<S> {
     match vector {
-        Vector::Input(i) => Exact { value: input(i), error: None },
-        Vector::Sum(i, j) => rounded(input(i).two_sum(input(j))),
-        Vector::Difference(i, j) => rounded(input(i).two_sum(S::splat(0.0) - input(j))),
-        Vector::Flip(i) => Exact { value: flip(input(i), at), error: None },
+        Vector::Input(i) => Exact { value: inputs[i], error: None },
+        Vector::Sum(i, j) => {
+            let (value, error) = inputs[i].two_sum(inputs[j]);
+            Exact { value, error: Some(error) }
+        }
+        Vector::Difference(i, j) => {
+            let (value, error) = inputs[i].two_sum(S::splat(0.0) - inputs[j]);
+            Exact { value, error: Some(error) }
+        }
+        Vector::Flip(i) => Exact { value: flip(inputs[i], at), error: None },
         Vector::Time => Exact { value: unit(0, at), error: None },
         Vector::Height => unreachable!("a wedge is of vectors of the other metrics"),
     }

@@ -346,13 +346,12 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
         let all = self.plan.basis;
         let basis = [all[vectors[0]], all[vectors[1]], all[vectors[2]]];
         let mut left = wedge::Left::new(self.plan.metric, vectors[1] == vectors[2], slopes);
+        let mut blocks = [S::splat(0.0); VECTORS];
         for at in (0..self.width).step_by(LANES) {
-            left.add(
-                basis,
-                #[inline(always)]
-                |i| read(inputs[i], at, self.width - at),
-                at,
-            );
+            for (block, row) in blocks.iter_mut().zip(inputs) {
+                *block = read(row, at, self.width - at);
+            }
+            left.add(basis, &blocks, at);
         }
         left.sums()
     }

@@ -1,22 +1,26 @@
 //! Linear combinations of vectors in a buffer.
 
+use smallvec::SmallVec;
+
+use crate::formula::plan::BASIS;
 use crate::numbers::simd::Block;
 
-/// Calls `each` with the number of each block and the sum of the vectors that begin at `starts`, each times its weight.
+/// Where a vector begins in the buffer, and its weight.
+pub(super) type Term = (usize, f64);
+
+/// The terms of a linear combination of basis vectors and an upstream cotangent.
+pub(super) type Terms = SmallVec<[Term; BASIS + 1]>;
+
+/// Calls `each` with the number of each block and the sum of the vectors there, each times its weight.
 #[inline(always)]
-pub(super) fn linear<S: Block>(
-    vectors: &[S],
-    starts: &[usize],
-    weights: &[S],
-    blocks: usize,
-    each: impl FnMut(usize, S),
-) {
-    match starts.len() {
-        1 => of::<S, 1>(vectors, starts, weights, blocks, each),
-        2 => of::<S, 2>(vectors, starts, weights, blocks, each),
-        3 => of::<S, 3>(vectors, starts, weights, blocks, each),
-        4 => of::<S, 4>(vectors, starts, weights, blocks, each),
-        _ => of_any(vectors, starts, weights, blocks, each),
+pub(super) fn linear<S: Block>(vectors: &[S], terms: &[Term], blocks: usize, each: impl FnMut(usize, S)) {
+    match terms.len() {
+        1 => of::<S, 1>(vectors, terms, blocks, each),
+        2 => of::<S, 2>(vectors, terms, blocks, each),
+        3 => of::<S, 3>(vectors, terms, blocks, each),
+        4 => of::<S, 4>(vectors, terms, blocks, each),
+        5 => of::<S, 5>(vectors, terms, blocks, each),
+        _ => of_any(vectors, terms, blocks, each),
     }
 }
 
@@ -24,14 +28,14 @@ pub(super) fn linear<S: Block>(
 #[inline(always)]
 fn of<S: Block, const N: usize>(
     vectors: &[S],
-    starts: &[usize],
-    weights: &[S],
+    terms: &[Term],
     blocks: usize,
     mut each: impl FnMut(usize, S),
 ) {
-    let mut rows = [[].as_slice(); N];
+    let (mut rows, mut weights) = ([[].as_slice(); N], [S::splat(0.0); N]);
     for n in 0..N {
-        rows[n] = &vectors[starts[n]..][..blocks];
+        let (start, weight) = terms[n];
+        (rows[n], weights[n]) = (&vectors[start..][..blocks], S::splat(weight));
     }
     for block in 0..blocks {
         let mut sum = S::splat(0.0);
@@ -43,17 +47,11 @@ fn of<S: Block, const N: usize>(
 }
 
 #[inline(always)]
-fn of_any<S: Block>(
-    vectors: &[S],
-    starts: &[usize],
-    weights: &[S],
-    blocks: usize,
-    mut each: impl FnMut(usize, S),
-) {
+fn of_any<S: Block>(vectors: &[S], terms: &[Term], blocks: usize, mut each: impl FnMut(usize, S)) {
     for block in 0..blocks {
         let mut sum = S::splat(0.0);
-        for (&start, &weight) in starts.iter().zip(weights) {
-            sum = sum + weight * vectors[start + block];
+        for &(start, weight) in terms {
+            sum = sum + S::splat(weight) * vectors[start + block];
         }
         each(block, sum);
     }

@@ -10,7 +10,7 @@ mod linear;
 use std::ops::Range;
 
 use self::chunk::{Chunk, in_step};
-use self::linear::linear;
+use self::linear::{Terms, linear};
 use super::shares::{Shares, Surveyed};
 use super::{Gradient, give_parameters, gradients_of};
 use crate::formula::domain::Domain;
@@ -122,17 +122,15 @@ fn combine<T: Storage, S: Block>(
     let ball = plan.domain == Domain::Ball;
     let mut squares = [Compensated::<S>::default(); ROWS];
     for l in 0..rows {
-        let (mut starts, mut weights) = ([0; BASIS], [S::splat(0.0); BASIS]);
+        let mut terms = Terms::new();
         for b in 0..count {
-            starts[b] = b * chunk.stride + (g * ROWS + l) * chunk.blocks;
-            weights[b] = S::splat(outputs[b].get(l));
+            terms.push((b * chunk.stride + (g * ROWS + l) * chunk.blocks, outputs[b].get(l)));
         }
         let out = &mut out[l * width..];
         let mut square = Compensated::<S>::default();
         linear(
             &chunk.vectors,
-            &starts[..count],
-            &weights,
+            &terms,
             chunk.blocks,
             #[inline(always)]
             |block, y| {
@@ -235,24 +233,19 @@ fn distribute<T: Storage, S: Block>(
         let Some(Gradient { slice, full, .. }) = gradient else { continue };
         let slice = &mut slice[gradient_starts[i]..];
         let before = [0, width - 1].map(|at| if *full { 0.0 } else { slice[at].to_f64() });
-        let (mut starts, mut weights, mut terms) = ([0; BASIS + 1], [S::splat(0.0); BASIS + 1], 0);
-        let mut term = |slot: usize, weight: Number| {
-            (starts[terms], weights[terms]) = (start_of(slot), S::splat(weight.get(l)));
-            terms += 1;
-        };
+        let mut terms = Terms::new();
         for a in 0..basis {
             if plan.layout.receives[i][a] {
-                term(a, shares.of_basis[0][i][a]);
+                terms.push((start_of(a), shares.of_basis[0][i][a].get(l)));
             }
         }
         if plan.vector {
-            term(basis, shares.of_upstream[0][i]);
+            terms.push((start_of(basis), shares.of_upstream[0][i].get(l)));
         }
         if *full {
             linear(
                 &chunk.vectors,
-                &starts[..terms],
-                &weights,
+                &terms,
                 chunk.blocks,
                 #[inline(always)]
                 |block, y| write(slice, block * LANES, width - block * LANES, y),
@@ -260,8 +253,7 @@ fn distribute<T: Storage, S: Block>(
         } else {
             linear(
                 &chunk.vectors,
-                &starts[..terms],
-                &weights,
+                &terms,
                 chunk.blocks,
                 #[inline(always)]
                 |block, y| add(slice, block * LANES, width - block * LANES, y),

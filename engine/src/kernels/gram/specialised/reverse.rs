@@ -41,7 +41,6 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
     let mut upstream = [[zero; O]; GROUPS];
     let mut outputs = [[zero; O]; GROUPS];
     let mut cotangents = [[zero; I]; GROUPS];
-    let mut shares = Shares::<Number, V, B>::new();
     let most = if width * size_of::<T>() <= NARROW { GROUPS } else { 1 };
     for start in piece.range.clone().step_by(most * ROWS) {
         let groups = groups(start, piece.range.end, most);
@@ -60,13 +59,8 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
             cotangents[..count].as_flattened_mut(),
         );
         for (group, at) in groups.enumerate() {
-            shares_of::<F, V, B, I, O>(
-                &values[group],
-                &read[group],
-                &outputs[group],
-                &cotangents[group],
-                &mut shares,
-            );
+            let (values, outputs, cotangents) = (&values[group], &outputs[group], &cotangents[group]);
+            let shares = shares_of::<F, V, B, I, O>(values, &read[group], outputs, cotangents);
             let rows = &rows[group];
             for (l, p) in at.clone().enumerate() {
                 let mut starts = [0; V];
@@ -91,14 +85,14 @@ fn shares_of<F, const V: usize, const B: usize, const I: usize, const O: usize>(
     rows: &Rows<I>,
     outputs: &[Number; O],
     cotangents: &[Number; I],
-    shares: &mut Shares<Number, V, B>,
-) where
+) -> Shares<Number, V, B>
+where
     F: RowFormula<V, B, I, O>,
 {
     let zero = Number::splat(0.0);
     // Cotangents of the invariants, as a symmetric matrix over the basis and one number per parameter.
     let mut pairs = [[zero; B]; B];
-    *shares = Shares::new();
+    let mut shares = Shares::new();
     let (of_params, of_ends) = (&mut shares.of_params, &mut shares.of_ends);
     unrolled::<I>(
         #[inline(always)]
@@ -138,6 +132,7 @@ fn shares_of<F, const V: usize, const B: usize, const I: usize, const O: usize>(
             }
         }
     }
+    shares
 }
 
 /// The cotangents of the inputs of a row, in lane `l` of the shares. `g` is the row's upstream cotangent.

@@ -370,12 +370,7 @@ where
         true,
         #[inline(always)]
         |at, inputs, _| {
-            left.add(
-                basis,
-                #[inline(always)]
-                |i| inputs[i],
-                at,
-            );
+            left.add(basis, &inputs, at);
         },
     );
     left.sums()
