@@ -32,8 +32,8 @@ pub enum Vector {
 pub enum Invariant {
     /// The inner product of two basis vectors in the formula's metric.
     Dot(usize, usize),
-    /// The inner product of two basis vectors, as if computed in twice the precision of `f64`: small beside the
-    /// product of their norms, it has all its digits where its vectors are exact.
+    /// The inner product of two basis vectors, as if computed in twice the precision of `f64`. Where the
+    /// vectors are exact it has all its digits, even if it is small beside the product of their norms.
     Accurate(usize, usize),
     /// The component ⟨a, b⟩/‖b‖ of one basis vector along another, `Along(a, a)` the norm; 0 where ‖b‖ is 0.
     /// Coordinates whose squares overflow or underflow are no obstacle. Not for the Minkowski metric.
