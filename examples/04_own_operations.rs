@@ -17,8 +17,8 @@ impl MapFormula<1> for Swish {
     }
 }
 
-/// A row formula: the reflection of y in the hyperplane orthogonal to x, y − 2⟨x, y⟩/⟨x, x⟩ x. It is a function of
-/// inner products, so that is how it is written.
+/// A row formula: the reflection of y in the hyperplane orthogonal to x, y − 2⟨x, y⟩/⟨x, x⟩ x. It is a
+/// function of inner products, so that is how it is written.
 #[derive(Clone, Copy)]
 struct Reflect;
 

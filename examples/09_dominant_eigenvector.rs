@@ -1,4 +1,5 @@
-//! The dominant eigenvector of a symmetric matrix: where the Rayleigh quotient is largest on the sphere, by trust regions.
+//! The dominant eigenvector of a symmetric matrix: where the Rayleigh quotient is largest on the sphere,
+//! by trust regions.
 //!
 //! `cargo run --release --example 09_dominant_eigenvector`
 

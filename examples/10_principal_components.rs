@@ -1,5 +1,5 @@
-//! Principal components: the plane that keeps most of the variance of data is a point of a Grassmann manifold, found by
-//! conjugate gradients.
+//! Principal components: the plane that keeps most of the variance of data is a point of a Grassmann
+//! manifold, found by conjugate gradients.
 //!
 //! `cargo run --release --example 10_principal_components`
 

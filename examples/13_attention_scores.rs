@@ -1,5 +1,5 @@
-//! Recall by attention, with every score: of eight pairs of a key and a value, which value belongs to the key that is
-//! asked for?
+//! Recall by attention, with every score: of eight pairs of a key and a value, which value belongs to
+//! the key that is asked for?
 //!
 //! `cargo run --release --example 13_attention_scores`
 

@@ -52,11 +52,13 @@
 //! Elementwise and row formulas give the same bits as on the processor, in both passes and both types
 //! (where the device rounds `f32` division correctly), and two runs give the same bits. Sums in another
 //! order differ by roundings: sums along axes by a few ulp of their terms together, products of matrices
-//! and attention likewise. Measured on PoCL 3.1. The device needs `f64`, in which inner products are
-//! summed.
+//! and attention likewise. Measured on PoCL 3.1. A device without `f64` computes in `f32` only, and a
+//! tape of `f64` panics there. The inner products, margins and coefficients of rows are then sums of two
+//! `f32`, and operations of manifolds are within an ulp of the processor's: see [`Device`].
 //!
-//! **The exceptions**: an [`Operation`] of your own, a [`RowFunction`] and the derivatives of forward
-//! mode ([`Tape::jvp`]) are computed on the host: their inputs are read back, their results uploaded.
+//! **The exceptions**: an [`Operation`] of your own, a [`RowFunction`] and the derivatives of formulas
+//! in forward mode ([`Tape::jvp`]) are computed on the host: their inputs are read back, their results
+//! uploaded.
 //!
 //! # Where things are
 //!

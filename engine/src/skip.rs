@@ -10,7 +10,6 @@ use std::io::Write;
 ///
 /// ```no_run
 /// cotangent_engine::skipped(format_args!("no compiler"));
-
 /// ```
 ///
 /// # Panics
@@ -36,7 +35,6 @@ pub fn skipped(reason: Arguments<'_>) {
 /// fn compiles() {
 ///     if std::process::Command::new("cc").output().is_err() {
 ///         cotangent_engine::skip!("no C compiler");
-
 ///     }
 /// }
 /// ```

@@ -4,8 +4,8 @@
 //! numbers <- tensor <- formula <- kernels <- opencl <- tape <- files
 //! ```
 //!
-//! The paths in the sources are read, in `use` lines and within code. Exceptions are listed here with their reason.
-//! The list may only shrink: an exception that is no longer needed fails too.
+//! The paths in the sources are read, in `use` lines and within code. Exceptions are listed here with
+//! their reason. The list may only shrink: an exception that is no longer needed fails too.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -82,14 +82,15 @@ fn first_names(text: &str) -> Vec<String> {
     names
 }
 
-/// The names below the root of the crate that a file's paths start with. `depth` is the number of modules that the
-/// file is in, its own included.
+/// The names below the root of the crate that a file's paths start with. `depth` is the number of
+/// modules that the file is in, its own included.
 fn roots(source: &str, depth: usize) -> Vec<String> {
     let code = code(source);
     let mut names = Vec::new();
     for word in ["crate::", "super::"] {
         for (at, _) in code.match_indices(word) {
-            // `$crate::` names what other crates see too; `super::` after `super::` is counted with the first.
+            // `$crate::` names what other crates see too; `super::` after `super::` is counted with the
+            // first.
             let before = code[..at].chars().next_back();
             if before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | ':')) {
                 continue;

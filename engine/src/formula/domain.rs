@@ -77,7 +77,8 @@ fn settle_ball<T: Storage>(row: &mut [T], kappa: f64) {
     push_inside(row, kappa);
 }
 
-/// The direction of a row as a vector of largest coordinate 1: safe where the squares would overflow. Infinite coordinates keep their sign and silence the finite ones.
+/// The direction of a row as a vector whose largest coordinate is 1: safe where the squares would
+/// overflow. If some coordinates are infinite, they become 1 or −1 and the finite ones 0.
 fn direction<T: Storage>(row: &[T]) -> Vec<f64> {
     let largest = row.iter().fold(0.0_f64, |m, x| m.max(x.to_f64().abs()));
     row.iter()
@@ -109,8 +110,9 @@ fn push_inside<T: Storage>(row: &mut [T], kappa: f64) {
     }
 }
 
-/// Largest time coordinate of a valid hyperboloid point: inner products of two points stay finite in T, and the squared
-/// areas that points and unit tangent vectors span, which have the fourth power of it, in `f64`.
+/// Largest time coordinate of a valid hyperboloid point. Up to it, inner products of two points stay
+/// finite in T. The squared areas that points and unit tangent vectors span have its fourth power; they
+/// stay finite in `f64`.
 pub fn largest_time<T: Storage>() -> f64 {
     T::LARGEST.sqrt().min(1e75) / 4.0
 }
@@ -161,7 +163,7 @@ pub fn least_height<T: Storage>() -> f64 {
 fn settle_half_space<T: Storage>(row: &mut [T]) {
     for x in row.iter_mut() {
         if x.to_f64().is_infinite() {
-            // A tangent vector is as long as the height times a distance.
+            // Leaves room for tangent vectors, which are as long as the height times a distance.
             *x = T::nearest((T::LARGEST / 4096.0).copysign(x.to_f64()));
         }
     }
@@ -177,7 +179,7 @@ pub fn sphere_tolerance<T: Storage>() -> f64 {
 
 #[inline(always)]
 fn settle_sphere<T: Storage>(row: &mut [T], kappa: f64) {
-    // NaN is the margin of a row whose square overflows, too.
+    // The margin of a row whose square overflows is NaN, too.
     if !(margin(row, -kappa).abs() <= sphere_tolerance::<T>()) {
         scale_to_sphere(row, kappa);
     }
@@ -196,7 +198,7 @@ fn scale_to_sphere<T: Storage>(row: &mut [T], kappa: f64) {
     for (x, u) in row.iter_mut().zip(&direction) {
         *x = T::nearest(u * (radius / norm));
     }
-    // What the sum of squares lost in long rows.
+    // Corrects what the sum of squares lost in long rows.
     let rest = margin(row, -kappa);
     if rest.abs() > sphere_tolerance::<T>() {
         row.iter_mut().for_each(|x| *x = T::nearest(x.to_f64() * (1.0 + 0.5 * rest)));

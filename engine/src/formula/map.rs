@@ -19,29 +19,22 @@ use crate::numbers::trace::{Expression, Trace};
 ///
 /// ```
 /// use cotangent_engine::{MapFormula, Scalar, Tape, Tensor};
-
 ///
 /// /// x · σ(x): the swish activation.
 /// #[derive(Clone, Copy)]
 /// struct Swish;
-
 ///
 /// impl MapFormula<1> for Swish {
 ///     const NAME: &'static str = "swish";
-
 ///     fn eval<S: Scalar>([x]: [S; 1]) -> S {
 ///         x * x.sigmoid()
 ///     }
 /// }
 ///
 /// let tape = Tape::<f64>::new();
-
 /// let x = tape.variable(&Tensor::new([2], vec![0.0, 30.0]));
-
 /// let y = tape.map(Swish, [x]);
-
 /// assert_eq!(y.to_tensor().data(), [0.0, 30.0 * 30.0_f64.sigmoid()]);
-
 /// ```
 pub trait MapFormula<const K: usize>: Copy + Send + Sync + 'static {
     /// The name shown in messages.

@@ -31,30 +31,24 @@ pub enum Pairing {
 ///
 /// ```
 /// use cotangent_engine::{PairFormula, Pairing, Scalar, Tape, Tensor};
-
 ///
 /// /// The Gaussian kernel exp(−‖x − y‖²/2s²).
 /// #[derive(Clone, Copy)]
 /// struct Gaussian;
-
 ///
 /// impl PairFormula<0, 0, 1> for Gaussian {
 ///     const NAME: &'static str = "gaussian";
-
 ///     const PAIRING: Pairing = Pairing::SquaredDistance;
-
 ///     fn eval<S: Scalar>(square: S, _: [S; 0], _: [S; 0], [s]: [S; 1]) -> S {
 ///         (S::constant(-0.5) * square / s.square()).exp()
 ///     }
 /// }
 ///
 /// let tape = Tape::<f64>::new();
-
 /// let x = tape.variable(&Tensor::new([2, 1], vec![0.0, 1.0])); // 2 rows
 /// let y = tape.variable(&Tensor::new([3, 1], vec![0.0, 1.0, 2.0])); // 3 rows
 /// let k = tape.pairs(Gaussian, x, y, [], [], [tape.scalar(1.0)]); // [2, 3]
 /// assert_eq!(k.to_tensor().row(1), [(-0.5_f64).exp(), 1.0, (-0.5_f64).exp()]);
-
 /// ```
 pub trait PairFormula<const L: usize, const R: usize, const P: usize>: Copy + Send + Sync + 'static {
     /// The name shown in messages.

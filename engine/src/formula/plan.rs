@@ -1,7 +1,7 @@
 //! Row formulas as data: what kernels, the printing for devices, forward mode and the registry read.
 //!
-//! A [`RowPlan`] has the constants of a [`RowFormula`] as slices and its scalar function as pointers. So none of
-//! its readers is compiled for each formula: what is compiled is the scalar function, a few times.
+//! A [`RowPlan`] holds the constants of a [`RowFormula`] as slices and its scalar function as pointers.
+//! So none of its readers is compiled for each formula. Only the scalar function is, a few times.
 
 use crate::formula::domain::Domain;
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
@@ -14,7 +14,8 @@ use crate::numbers::simd::{F64x4, Register, dispatch_lanes};
 #[cfg(feature = "opencl")]
 use crate::numbers::trace::{Expression, Trace};
 
-/// Rows that a scalar function takes side by side. Four `f64` are one AVX2 register; with eight, dual numbers spill.
+/// How many rows a scalar function takes side by side. Four `f64` fill one AVX2 register; with eight,
+/// dual numbers spill out of the registers.
 pub(crate) const ROWS: usize = 4;
 
 /// A formula has at most this many vectors.
@@ -26,13 +27,13 @@ pub(crate) const BASIS: usize = 6;
 /// A formula has at most this many invariants.
 pub(crate) const INVARIANTS: usize = 12;
 
-/// Pairs of basis vectors.
+/// Number of pairs of basis vectors.
 const PAIRS: usize = BASIS * (BASIS + 1) / 2;
 
 /// One number of several rows, a row in each lane.
 pub(crate) type Number = Lanes<ROWS>;
 
-/// A row formula as data. `F::plan()` is that of a [`RowFormula`].
+/// A row formula as data. `F::plan()` is the plan of a [`RowFormula`] `F`.
 pub struct RowPlan {
     /// The name shown in messages.
     pub name: &'static str,
@@ -78,8 +79,8 @@ pub(crate) struct Functions {
     pub(crate) traced: fn(&[Dual<Trace, 1>]) -> Vec<Dual<Trace, 1>>,
 }
 
-/// From the invariants and the cotangents of the outputs to the outputs and the cotangents of the invariants, of several
-/// groups of rows one after another.
+/// From the invariants and the cotangents of the outputs to the outputs and the cotangents of the
+/// invariants, of several groups of rows one after another.
 pub(crate) type Slopes = fn(&[Number], &[Number], &mut [Number], &mut [Number]);
 
 /// What follows from the basis, the metric and the invariants.
@@ -87,11 +88,11 @@ pub(crate) struct Layout {
     pairs: [(usize, usize); PAIRS],
     count: usize,
     position: [[usize; BASIS]; BASIS],
-    /// Which basis vectors some invariant is of together.
+    /// Which pairs of basis vectors some invariant combines.
     pub(crate) paired: [[bool; BASIS]; BASIS],
     /// Which basis vectors the cotangent of each input is made of.
     pub(crate) receives: [[bool; BASIS]; VECTORS],
-    /// Whether a coordinate at an end of the row is treated apart.
+    /// Whether a coordinate at an end of the row is treated separately.
     pub(crate) apart: bool,
     /// Whether an end of a row is an invariant of its own.
     #[cfg_attr(not(feature = "opencl"), allow(dead_code))]
@@ -151,7 +152,7 @@ impl Layout {
 }
 
 impl RowPlan {
-    /// The plan of a formula. Its kernels read the plan.
+    /// The plan of a formula that the common kernels run: they read the plan.
     pub const fn of<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> &'static Self
     where
         F: RowFormula<V, B, I, O>,
@@ -159,7 +160,8 @@ impl RowPlan {
         const { &RowPlan::new::<F, V, B, I, O>(Compiled { f32: None, f64: None }) }
     }
 
-    /// The plan of a formula, with kernels that are compiled for it: faster for narrow rows, seconds to compile.
+    /// The plan of a formula with kernels that are compiled for it alone. They are faster for narrow
+    /// rows and take seconds to compile.
     pub const fn specialised<F, const V: usize, const B: usize, const I: usize, const O: usize>()
     -> &'static Self
     where
@@ -362,8 +364,9 @@ fn nested<F, const V: usize, const B: usize, const I: usize, const O: usize>(
     outputs.copy_from_slice(&F::eval(array(Scalar::zero(), |k| invariants[k])));
 }
 
-/// Scalar functions on an x86-64 processor without AVX2: number by number, by the function that forward mode takes. The
-/// same bits, slowly; a copy of every formula for such processors would take long to compile.
+/// Scalar functions on an x86-64 processor without AVX2. They are computed number by number, by the
+/// function that forward mode takes: the same bits, slowly. A copy of every formula for such processors
+/// would take long to compile.
 mod baseline {
     use super::{Number, ROWS, RowPlan};
     use crate::numbers::dual::Dual;
@@ -427,8 +430,8 @@ mod baseline {
     }
 }
 
-/// What receives a cotangent: the inner product of two basis vectors, by the first of them; a parameter; the first or the
-/// last coordinate of an input.
+/// What receives a cotangent: the first of two basis vectors, through their inner product; a parameter;
+/// the first or the last coordinate of an input.
 pub(crate) enum Receiver {
     Pair(usize, usize),
     Param(usize),
@@ -436,8 +439,8 @@ pub(crate) enum Receiver {
     Last(usize),
 }
 
-/// Gives the cotangent `w` of an invariant to what the invariant is made of. `products` are those of the survey; κ is
-/// parameter 0.
+/// Passes the cotangent `w` of an invariant on to what the invariant is made of. `products` are those of
+/// the survey; κ is parameter 0.
 #[inline(always)]
 pub(crate) fn of_invariant<S: Scalar>(
     invariant: Invariant,
@@ -482,8 +485,9 @@ pub(crate) fn of_invariant<S: Scalar>(
     }
 }
 
-/// How input `i` takes part in a basis vector, at most coordinates (`apart` = 0) or at the end of the row that the formula
-/// treats apart (1): with what factor, and that with the index lowered by the metric. `None` where it does not.
+/// How input `i` takes part in a basis vector: its factor, and the factor with the index lowered by the
+/// metric. `apart` is 0 for most coordinates and 1 for the end of the row that the formula treats
+/// separately. `None` where the input takes no part.
 #[inline(always)]
 pub(crate) const fn share_of(vector: Vector, metric: Metric, apart: usize, i: usize) -> Option<[i32; 2]> {
     let times = share(vector, i);
@@ -494,7 +498,8 @@ pub(crate) const fn share_of(vector: Vector, metric: Metric, apart: usize, i: us
     Some([sign, if apart == 1 && matches!(metric, Metric::Minkowski) { -sign } else { sign }])
 }
 
-/// Whether the metric leaves anything of the basis: where it does not, what is infinite there is not multiplied by 0.
+/// Whether the metric keeps the basis at these coordinates. Where it does not, the terms are left out,
+/// so that infinite coordinates are not multiplied by 0.
 #[inline(always)]
 pub(crate) const fn leaves(metric: Metric, apart: usize) -> bool {
     apart == 0 || matches!(metric, Metric::Euclidean | Metric::Minkowski)
@@ -516,7 +521,7 @@ const fn among(a: usize, [b, c, d]: [usize; 3]) -> bool {
     a == b || a == c || a == d
 }
 
-/// Whether some invariant is of the basis vectors `a` and `b`.
+/// Whether some invariant combines the basis vectors `a` and `b`.
 #[inline(always)]
 pub(crate) const fn paired(invariants: &[Invariant], a: usize, b: usize) -> bool {
     let mut k = 0;
@@ -558,7 +563,7 @@ pub(crate) const fn multiplies(invariants: &[Invariant], a: usize, b: usize) -> 
     false
 }
 
-/// Whether the metric or a basis vector treats a coordinate at an end of the row apart.
+/// Whether the metric or a basis vector treats a coordinate at an end of the row separately.
 pub(crate) const fn has_apart(metric: Metric, basis: &[Vector]) -> bool {
     let mut apart = !matches!(metric, Metric::Euclidean);
     let mut b = 0;

@@ -32,8 +32,8 @@ pub enum Vector {
 pub enum Invariant {
     /// The inner product of two basis vectors in the formula's metric.
     Dot(usize, usize),
-    /// The inner product of two basis vectors, as if computed in twice the precision of `f64`: small beside the
-    /// product of their norms, it has all its digits where its vectors are exact.
+    /// The inner product of two basis vectors, as if computed in twice the precision of `f64`. Where the
+    /// vectors are exact it has all its digits, even if it is small beside the product of their norms.
     Accurate(usize, usize),
     /// The component ⟨a, b⟩/‖b‖ of one basis vector along another, `Along(a, a)` the norm; 0 where ‖b‖ is 0.
     /// Coordinates whose squares overflow or underflow are no obstacle. Not for the Minkowski metric.
@@ -75,31 +75,23 @@ pub enum Metric {
 ///
 /// ```
 /// use cotangent_engine::{Invariant, Row, RowFormula, Rows, Scalar, Vector};
-
 ///
 /// /// The reflection of y in the hyperplane orthogonal to x: y − 2⟨x, y⟩/⟨x, x⟩ x.
 /// #[derive(Clone, Copy)]
 /// struct Reflect;
-
 ///
 /// impl RowFormula<2, 2, 2, 2> for Reflect {
 ///     const NAME: &'static str = "reflect";
-
 ///     const VECTOR: bool = true;
-
 ///     const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Input(1)];
-
 ///     const INVARIANTS: [Invariant; 2] = [Invariant::Dot(0, 0), Invariant::Dot(0, 1)];
-
 ///     fn eval<S: Scalar>([xx, xy]: [S; 2]) -> [S; 2] {
 ///         [S::constant(-2.0) * xy / xx, S::one()]
 ///     }
 /// }
 ///
 /// let y = Row::vector(Reflect, [&Row::from([1.0, 0.0]), &Row::from([3.0, 4.0])], []);
-
 /// assert_eq!(y[..], [-3.0, 4.0]);
-
 /// ```
 pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: usize>:
     Copy + Send + Sync + 'static

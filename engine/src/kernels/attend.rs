@@ -4,8 +4,8 @@
 //! A tile is some rows of queries against some rows of keys, small enough for the cache. The softmax is
 //! computed as the tiles go by, with the largest score so far (Dao et al. 2022, FlashAttention,
 //! algorithm 1). The forward pass keeps one number per row, the logarithm of its softmax's denominator;
-//! the reverse pass computes the scores again from it. Memory is linear in n. Any [`PairFormula`](crate::PairFormula) can be
-//! the score.
+//! the reverse pass computes the scores again from it. Memory is linear in n. Any
+//! [`PairFormula`](crate::PairFormula) can be the score.
 
 use std::ops::Range;
 

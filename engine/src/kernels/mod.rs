@@ -1,4 +1,5 @@
-//! The kernels: each skeleton of computation once, for every formula. Slices in, slices out; they know no tape.
+//! The kernels: each skeleton of computation once, for every formula. Slices in, slices out; they know
+//! no tape.
 
 pub(crate) mod attend;
 pub(crate) mod conv;

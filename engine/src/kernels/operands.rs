@@ -7,7 +7,7 @@ use crate::numbers::storage::{Floats, FloatsMut, Storage};
 use crate::tensor::shape::{Broadcast, Shape};
 use crate::tensor::view::{View, shapes};
 
-/// Parameters of one row: formulas have at most this many.
+/// A formula has at most this many parameters.
 pub(crate) const PARAMS: usize = 4;
 
 /// An operand of the kernel: rows of a vector input (of the kernel's width) or of a parameter (width 1).
@@ -15,7 +15,7 @@ pub(crate) const PARAMS: usize = 4;
 pub(crate) struct Operand<'a, T> {
     pub(crate) data: &'a [T],
     pub(crate) rows: Broadcast,
-    /// A parameter that is a constant of full precision.
+    /// The value of a parameter that is a constant of full precision.
     pub(crate) constant: Option<f64>,
 }
 
@@ -123,7 +123,7 @@ impl<'a, T: Storage> Operands<'a, T> {
         (vectors, parameters.iter().map(Operand::parameter).collect())
     }
 
-    /// How each is read, and the width of its positions, if the first ones are vectors.
+    /// How each operand is read, and the width of its rows; the first `vectors` ones are vectors.
     pub(crate) fn reads(&self, vectors: usize) -> SmallVec<[(Broadcast, usize); 6]> {
         let width = |i| if i < vectors { self.width } else { 1 };
         self.all.iter().enumerate().map(|(i, operand)| (operand.rows, width(i))).collect()

@@ -1,10 +1,12 @@
 //! The inner product of two bivectors, `⟨a∧b, a∧c⟩ = ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩`, without cancellation.
 //!
-//! For b = c it is the Gram determinant, the squared area that a and b span: what an inner product says of nearly
-//! parallel vectors only in its last digits. It is `⟨a, a⟩⟨b′, c′⟩` with `b′ = b − pa` and `c′ = c − qa` orthogonal to
-//! a: every coordinate of these is rounded once (fused multiply-add; sums and differences of inputs with their
-//! rounding errors), and what is left along a, because p and q are rounded, is taken off the product. That takes one
-//! more pass over the rows: an area whose vectors are at a [`wide`] angle has its digits as it stands.
+//! For b = c it is the Gram determinant, the squared area that a and b span. Of nearly parallel vectors,
+//! the inner products hold this area only in their last digits. So it is computed as `⟨a, a⟩⟨b′, c′⟩`
+//! with `b′ = b − pa` and `c′ = c − qa` orthogonal to a. Every coordinate of these is rounded once (by
+//! fused multiply-add; sums and differences of inputs are taken with their rounding errors). What is
+//! left along a, because p and q are rounded, is subtracted from the product. That takes a second pass
+//! over the rows. An area whose vectors are at a [`wide`] angle does without: the inner products give
+//! its digits.
 
 use crate::formula::row::{Metric, Vector};
 use crate::kernels::gram::basis::{flip, lower, unit};
@@ -17,7 +19,7 @@ pub(crate) const fn is_area(metric: Metric, [_, b, c]: [usize; 3]) -> bool {
     b == c && !matches!(metric, Metric::Minkowski)
 }
 
-/// As it stands, of the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
+/// The value by the formula as it stands, from the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
 #[inline(always)]
 pub(crate) fn by_products<const R: usize>([aa, ab, ac, bc]: &[Lanes<R>; 4]) -> Lanes<R> {
     *aa * *bc - *ab * *ac
@@ -26,7 +28,7 @@ pub(crate) fn by_products<const R: usize>([aa, ab, ac, bc]: &[Lanes<R>; 4]) -> L
 /// No second pass where sin² of the angle is more than ¼.
 pub(crate) const WIDE: f64 = 4.0;
 
-/// Where an area [`by_products`] has its digits, all but three of their bits. Not where products overflow.
+/// Where an area [`by_products`] is accurate but for its last three bits. False where products overflow.
 #[inline(always)]
 pub(crate) fn wide<const R: usize>(
     by_products: Lanes<R>,
@@ -35,7 +37,7 @@ pub(crate) fn wide<const R: usize>(
     (*aa * *bb).lt(Lanes::splat(WIDE) * by_products)
 }
 
-/// p and q of the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
+/// p and q from the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
 #[inline(always)]
 pub(crate) fn slopes<const R: usize>([aa, ab, ac, _]: &[Lanes<R>; 4]) -> [Lanes<R>; 2] {
     [*ab / *aa, *ac / *aa]
@@ -71,7 +73,7 @@ impl<S: Block> Left<S> {
         }
     }
 
-    /// Before they are summed over the lanes.
+    /// The three sums, not yet summed over the lanes.
     #[inline(always)]
     pub(crate) fn sums(self) -> [S; 3] {
         let [bc, ab, ac] = self.sums;
@@ -79,13 +81,13 @@ impl<S: Block> Left<S> {
     }
 }
 
-/// The value, of the products and of what is [left](Left).
+/// The value, from the products and what is [left](Left).
 #[inline(always)]
 pub(crate) fn value<const R: usize>(
     [aa, ab, ac, _]: &[Lanes<R>; 4],
     [bc_left, ab_left, ac_left]: [Lanes<R>; 3],
 ) -> Lanes<R> {
-    // Below the least positive number there is zero.
+    // Only zero is below the least positive number.
     let least = Lanes::splat(f64::from_bits(1));
     Scalar::select(aa.abs().lt(least), -*ab * *ac, *aa * bc_left - ab_left * ac_left)
 }

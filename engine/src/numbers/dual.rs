@@ -17,13 +17,9 @@ use crate::numbers::scalar::{
 ///
 /// ```
 /// use cotangent_engine::{Dual, Scalar};
-
 /// let [x, y] = Dual::variables([3.0_f64, 4.0]);
-
 /// let z = x * x / y;
-
 /// assert_eq!((z.value, z.partials), (2.25, [1.5, -0.5625]));
-
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dual<S, const N: usize> {

@@ -1,8 +1,8 @@
 //! SIMD lanes: several elements at a time through one formula.
 //!
-//! A `Lanes<R, E>` is an array, and every operation a loop over it: what is inlined into an entry of
-//! [`simd`](crate) becomes vector instructions. All lanes are computed alike, so a result depends neither
-//! on the lane it was computed in nor on its neighbours.
+//! A `Lanes<R, E>` is an array, and every operation on it is a loop over the array. Where the loop is
+//! inlined into an entry of [`simd`](crate), the compiler turns it into vector instructions. All lanes
+//! are computed alike, so a result depends neither on the lane it was computed in nor on its neighbours.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -11,20 +11,17 @@ use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{dispatch_lanes, dispatch_wide};
 use crate::numbers::storage::Storage;
 
-/// `R` numbers, `f64` or `f32`, computed with side by side.
+/// `R` numbers, `f64` or `f32`; every operation acts on all of them.
 ///
 /// ```
 /// use cotangent_engine::{Lanes, Scalar};
-
 /// let x = Lanes::from([1.0, 4.0, 9.0]);
-
 /// assert_eq!((x.sqrt() + x).to_array(), [2.0, 6.0, 12.0]);
-
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lanes<const R: usize, E = f64>([E; R]);
 
-/// One bit pattern a lane: all ones or all zeros.
+/// A bit pattern for each lane: all ones or all zeros.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LaneMask<const R: usize, E: Element>([E::Bits; R]);
 
@@ -34,7 +31,7 @@ impl<const R: usize, E: Element> LaneMask<R, E> {
     pub(crate) fn any(self) -> bool {
         self.0.iter().fold(E::ZERO_BITS, |any, m| any | *m) != E::ZERO_BITS
     }
-    /// Whether it holds in a lane.
+    /// Whether it holds in lane `lane`.
     #[inline(always)]
     pub(crate) fn get(self, lane: usize) -> bool {
         self.0[lane] != E::ZERO_BITS
@@ -101,7 +98,7 @@ impl<const R: usize, E: Element> Lanes<R, E> {
     fn zip(self, o: Self, f: impl Fn(E, E) -> E) -> Self {
         Lanes(array(E::zero(), |l| f(self.0[l], o.0[l])))
     }
-    /// Lane by lane, a function of the bits.
+    /// Applies a function to the bits of each lane.
     #[inline(always)]
     pub(crate) fn map_bits(self, f: impl Fn(E::Bits) -> E::Bits) -> Self {
         self.map(|x| E::from_bits(f(x.to_bits())))
@@ -117,7 +114,7 @@ impl<const R: usize, E: Element> Lanes<R, E> {
         let bit = E::ONE_BITS << (E::WIDTH - 1);
         self.zip(sign, |x, s| E::from_bits(x.to_bits() ^ (s.to_bits() & bit)))
     }
-    /// Where the lowest bit is set.
+    /// The lanes whose lowest bit is set.
     #[inline(always)]
     pub(crate) fn odd(self) -> LaneMask<R, E> {
         LaneMask(array(E::ZERO_BITS, |l| E::ZERO_BITS - (self.0[l].to_bits() & E::ONE_BITS)))
@@ -130,13 +127,14 @@ impl<const R: usize, T: Storage> Lanes<R, T> {
     pub(crate) fn widen(self) -> Lanes<R> {
         Lanes(array(0.0, |l| self.0[l].to_f64()))
     }
-    /// Some consecutive elements; `pad` beyond the end.
+    /// The first `R` elements of `x`; `pad` in the lanes beyond its end.
     #[inline(always)]
     pub(crate) fn load(x: &[T], pad: f64) -> Self {
         if let Some(block) = x.first_chunk::<R>() {
             return Lanes(*block);
         }
-        // Apart, or the compiler makes one copy of variable length of both, which is a call for every block.
+        // A function of its own: otherwise the compiler merges both copies into one of variable length,
+        // which is a call for every block.
         #[cold]
         #[inline(never)]
         fn last<T: Storage, const R: usize>(x: &[T], pad: f64) -> [T; R] {
@@ -173,8 +171,9 @@ pub(crate) fn array<T: Copy, const N: usize>(zero: T, mut f: impl FnMut(usize) -
     out
 }
 
-/// `work(0)`, `work(1)`, … below `N`, at most 12, each with a number that is known when compiled: of a `match` on what a
-/// constant has there, one arm is left. The compiler does not unroll loops as long as that.
+/// Calls `work(0)`, `work(1)`, … below `N`, which is at most 12. Each number is known at compile time,
+/// so of a `match` on an element of a constant array only one arm is left. The compiler does not unroll
+/// loops of that length by itself.
 #[inline(always)]
 pub(crate) fn unrolled<const N: usize>(mut work: impl FnMut(usize)) {
     const { assert!(N <= 12, "an unrolled loop is at most 12 long") };
@@ -209,16 +208,18 @@ impl<const R: usize, E: Element> Neg for Lanes<R, E> {
     }
 }
 
-/// Up to this many lanes, elementary functions are called out of line: a row formula calls few of them for many
-/// coordinates, and code that is inlined into every formula takes the compiler minutes. Elementwise formulas run on
-/// more lanes and have them inlined, but for those of [`CalledAlways`].
+/// Up to this many lanes, elementary functions are called out of line. A row formula calls few of them
+/// for many coordinates, and inlining their code into every formula takes the compiler minutes.
+/// Elementwise formulas run on more lanes and have the functions inlined, except those of
+/// [`CalledAlways`].
 const CALLED: usize = 4;
 
-/// Bytes of a register of AVX2.
+/// Bytes of an AVX2 register.
 const REGISTER: usize = 32;
 
-/// An elementary function, with the registers that the lanes fill. On an x86-64 processor without them it is computed
-/// lane by lane: vector code without vector instructions is long, and compiled for every function.
+/// Computes an elementary function in the registers that the lanes fill. On an x86-64 processor without
+/// AVX2 it is computed lane by lane: vector code without vector instructions is long, and would be
+/// compiled for every function.
 #[inline(always)]
 fn dispatched<const R: usize, E: Element, Y>(
     x: Lanes<R, E>,
@@ -246,8 +247,8 @@ fn dispatched<const R: usize, E: Element, Y>(
     }
 }
 
-/// Declares traits of elementary functions out of line on `R` lanes, and implements them for both element types. Their methods
-/// are not generic, so they are compiled in this crate alone.
+/// Declares a trait of elementary functions that are out of line on `R` lanes, and implements it for
+/// both element types. Its methods are not generic, so they are compiled in this crate only.
 macro_rules! out_of_line {
     (
         $(#[$doc:meta])* $trait:ident ($($width:literal)*): $functions:tt
@@ -307,14 +308,14 @@ out_of_line! {
 }
 
 out_of_line! {
-    /// Those that are called on any number of lanes. Sine and cosine with the reduction of the argument beside hyperbolic
-    /// functions are so much code that one formula of them took minutes to compile, and so much to compute that a call is
-    /// little.
+    /// Elementary functions that are called out of line on more lanes too. They hold sine and cosine,
+    /// with the reduction of the argument, beside hyperbolic functions: so much code that one formula of
+    /// them took minutes to compile, and so much work that a call costs little.
     CalledAlways (1 4 8 16): (tanc sinc cosc; sinc_cosc tanc_secant)
 }
 
 impl<const R: usize, E: Element> Lanes<R, E> {
-    /// The first lanes, and more of the last one.
+    /// The first `N` lanes; where there are fewer, the last one is repeated.
     #[inline(always)]
     fn resized<const N: usize>(self) -> Lanes<N, E> {
         Lanes(array(E::zero(), |l| self.0[if l < R { l } else { R - 1 }]))

@@ -1,4 +1,5 @@
-//! Numbers: the scalars that formulas are generic over, their functions, and how they are computed side by side.
+//! Numbers: the scalars that formulas are generic over, their functions, and how they are computed side
+//! by side.
 
 pub(crate) mod compensated;
 pub(crate) mod dual;

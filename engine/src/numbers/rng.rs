@@ -12,15 +12,10 @@ pub use rand_chacha::ChaCha8Rng as Rng;
 ///
 /// ```
 /// use cotangent_engine::rng;
-
 /// use rand::RngExt;
-
 /// let draw = |index| rng::stream(42, 0, index).random::<u64>();
-
 /// assert_eq!(draw(3), draw(3));
-
 /// assert_ne!(draw(3), draw(4));
-
 /// ```
 pub fn stream(seed: u64, purpose: u64, index: u64) -> Rng {
     let mut key = [0; 32];

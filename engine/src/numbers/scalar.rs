@@ -195,13 +195,9 @@ pub trait Scalar:
 ///
 /// ```
 /// use cotangent_engine::{Scalar, scalar::chosen};
-
 /// let positive_part = |x: f64| chosen(x, 0.0, f64::select(0.0 < x, x, 0.0));
-
 /// assert_eq!(positive_part(-2.0), 0.0);
-
 /// assert!(positive_part(f64::NAN).is_nan());
-
 /// ```
 #[inline(always)]
 pub fn chosen<S: Scalar>(a: S, b: S, choice: S) -> S {

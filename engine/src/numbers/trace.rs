@@ -1,9 +1,9 @@
 //! Formulas as expressions: a recording scalar, an interpreter, and a printer of OpenCL C.
 //!
-//! [`Expression::trace`] evaluates a formula on [`Trace`] scalars. Each operation becomes a node of a graph, and
-//! equal operations become one node (hash-consing), so a derivative by dual numbers of traces shares what it has in
-//! common with the value. The graph can be evaluated on any other scalar, and printed as a function in the common
-//! subset of C99 and OpenCL C.
+//! [`Expression::trace`] evaluates a formula on [`Trace`] scalars. Each operation becomes a node of a
+//! graph, and equal operations become one node (hash-consing), so a derivative by dual numbers of traces
+//! shares what it has in common with the value. The graph can be evaluated on any other scalar, and
+//! printed as a function in the common subset of C99 and OpenCL C.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use crate::numbers::elementary::Element;
 use crate::numbers::scalar::Scalar;
 
-/// An operation of an expression; numbers are positions of earlier nodes.
+/// An operation of an expression; the numbers are positions of earlier nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Node {
     Input(u32),
@@ -28,13 +28,13 @@ enum Node {
     /// Truth values: whether the first is less, and whether one is NaN.
     Less(u32, u32),
     Unordered(u32, u32),
-    /// Where the first holds the second, else the third.
+    /// The second operand where the first is true, else the third.
     Select(u32, u32, u32),
     Function(Function, u32),
 }
 
 impl Node {
-    /// The same operation of other operands.
+    /// The same operation on other operands.
     fn map(self, mut operand: impl FnMut(u32) -> u32) -> Self {
         match self {
             Node::Input(_) | Node::Constant(_) => self,
@@ -124,7 +124,7 @@ impl Expression {
         Expression { nodes: recorder.nodes, inputs, outputs }.pruned()
     }
 
-    /// Without the nodes that no output is made of.
+    /// Removes the nodes that no output depends on.
     fn pruned(self) -> Self {
         let mut needed = vec![false; self.nodes.len()];
         self.outputs.iter().for_each(|&output| needed[output as usize] = true);
@@ -165,7 +165,8 @@ impl Expression {
         }
     }
 
-    /// The expression with its constants as further arguments, and these: what differs in constants only is one function.
+    /// The expression with its constants turned into further arguments, and the constants. Expressions
+    /// that differ only in constants thus become one function.
     #[cfg(feature = "opencl")]
     pub(crate) fn with_arguments_for_constants(&self) -> (Self, Vec<f64>) {
         let (mut expression, mut constants) = (self.clone(), Vec::new());
@@ -179,7 +180,7 @@ impl Expression {
         (expression, constants)
     }
 
-    /// A number that equal expressions share.
+    /// A number that is the same for equal expressions.
     #[cfg(feature = "opencl")]
     pub(crate) fn fingerprint(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
@@ -191,7 +192,8 @@ impl Expression {
     /// The outputs at some arguments, computed in any scalar.
     pub fn evaluate<S: Scalar>(&self, arguments: &[S]) -> Vec<S> {
         assert_eq!(arguments.len(), self.inputs, "the number of arguments");
-        // A truth value takes a place among the numbers too, so that positions agree.
+        // A truth value takes a place among the numbers too, so that positions agree with those of the
+        // nodes.
         let mut values: Vec<S> = Vec::with_capacity(self.nodes.len());
         for &node in &self.nodes {
             let at = |i: u32| values[i as usize];
@@ -224,7 +226,8 @@ impl Expression {
         self.print(name, real, false)
     }
 
-    /// As [`to_c`](Self::to_c), for a type whose arithmetic is functions: those of `compensated.cl`.
+    /// As [`to_c`](Self::to_c), for a type whose arithmetic is done by the functions of
+    /// `compensated.cl`.
     #[cfg(feature = "opencl")]
     pub(crate) fn to_compensated_c(&self, name: &str, real: &str) -> String {
         self.print(name, real, true)
@@ -264,14 +267,16 @@ impl Expression {
     }
 }
 
-/// A number as the sum of the nearest `f32` and another one. Beyond the range of `f32` it is infinite or 0.
+/// A number as the sum of two `f32`, of which the first is the nearest one. Beyond the range of `f32` it
+/// becomes infinite or 0.
 pub(crate) fn parts(x: f64) -> [f32; 2] {
     let high = x as f32;
     [high, if high.is_finite() { (x - f64::from(high)) as f32 } else { 0.0 }]
 }
 
-/// A constant of the vector type of two `float`s, the lower one first. Beyond the range of `f32` are the limits of formulas,
-/// which keep `f64` from overflow and underflow: they become those of `f32`, at the same part of its exponents.
+/// A constant of the vector type of two `float`s, the lower one first. Constants beyond the range of
+/// `f32` are limits by which formulas keep `f64` from overflow and underflow. They are replaced by
+/// limits for `f32`, at the same fraction of its range of exponents.
 fn pair(x: f64, real: &str) -> String {
     const EXPONENTS: f64 = (f32::MIN_EXP - 1) as f64 / (f64::MIN_EXP - 1) as f64;
     let range = f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX);
@@ -281,7 +286,7 @@ fn pair(x: f64, real: &str) -> String {
     format!("({real})({low}, {high})")
 }
 
-/// A constant of C.
+/// A number as a constant of C.
 fn number(x: f64, real: &str) -> String {
     if x.is_nan() {
         "NAN".into()
@@ -407,9 +412,9 @@ functions! {
     Arcsinc arcsinc "arcsinc";
 }
 
-/// What printed expressions call, as C that C99 and OpenCL C have in common: the elementary functions, in the
-/// operations and with the constants of [`elementary`](crate::elementary), so that they give the same bits. For a type
-/// named `real`, which is `E`.
+/// The elementary functions that printed expressions call, in the common subset of C99 and OpenCL C.
+/// They take the same operations and constants as those of [`elementary`](crate::elementary), so that
+/// they give the same bits. They are written for a type named `real`, which is `E`.
 pub fn prelude<E: Element>() -> String {
     E::constants() + include_str!("elementary/elementary.cl")
 }

@@ -22,13 +22,13 @@ use crate::tensor::device::program::Key;
 use crate::tensor::device::queue::{Launch, Queue};
 use crate::tensor::shape::{Broadcast, Shape};
 
-/// What a work-item does with its coordinates of a row, to the end of the last block of lanes.
+/// The loop of a work-item over its coordinates of a row, to the end of the last block of lanes.
 const EACH: &str = "for (ulong c0 = 0; c0 < width; c0 += LANES) for (int l = 0; l < OWN; l++) {\n\
                     const ulong c = c0 + LANE(l);";
 
 impl RowPlan {
-    /// The [`Shares`], from the invariants, what they are made of, the upstream cotangents and the parameters, one after
-    /// another.
+    /// The [`Shares`], from the invariants, what they are made of, the upstream cotangents and the
+    /// parameters, one after another.
     fn shares(&self) -> Expression {
         let (v, b, i, o) = (self.vectors, self.basis.len(), self.invariants.len(), self.outputs);
         Expression::trace(5 * i + o + PARAMS, |x| {
@@ -85,7 +85,7 @@ impl RowPlan {
         c + "}\n"
     }
 
-    /// The inner products of an invariant that its reverse pass asks for.
+    /// How many inner products the reverse pass of an invariant needs.
     fn products(invariant: &Invariant) -> usize {
         match invariant {
             Invariant::Margin(_) | Invariant::Along(..) => 1,
@@ -94,8 +94,8 @@ impl RowPlan {
         }
     }
 
-    /// What the formula takes of a row, as its arguments' numbers: the invariants and, for the reverse pass, also what
-    /// they are made of, the upstream cotangents and the parameters.
+    /// The numbers of the arguments that the formula takes from a row: the invariants and, for the
+    /// reverse pass, also what they are made of, the upstream cotangents and the parameters.
     fn inputs(&self, params: usize, forward: bool) -> Vec<usize> {
         let i = self.invariants.len();
         let mut inputs: Vec<usize> = (0..i).collect();
@@ -120,7 +120,7 @@ impl RowPlan {
         self.inputs(params, forward).len().max(self.sizes(forward)[1])
     }
 
-    /// `survey(x, params, width, g, team, numbers)`: what a row is to the formula.
+    /// `survey(x, params, width, g, team, numbers)`: reads a row for the formula.
     fn survey_source(&self, params: usize, forward: bool) -> String {
         let (b, asks) = (self.basis.len(), |k: &Invariant| matches!(k, Invariant::Along(..)));
         let mut c = String::from(
@@ -182,7 +182,7 @@ impl RowPlan {
             c += &each(sums);
         }
         let inputs = self.inputs(params, forward);
-        // Of an argument that the formula does not take nothing is kept.
+        // An argument that the formula does not take is not stored.
         let put = |argument: usize, value: &str| match inputs.iter().position(|&input| input == argument) {
             Some(at) => format!("if (ITEM == 0) numbers[{at} * ROWS] = {value};\n"),
             None => String::new(),
@@ -291,13 +291,13 @@ impl RowPlan {
         )
     }
 
-    /// What the vectors receive, coordinate by coordinate: of each share that is not always 0.
+    /// What the vectors receive, coordinate by coordinate, from each share that is not always 0.
     fn store_vectors(&self, shares: &Expression) -> String {
         let (v, b) = (self.vectors, self.basis.len());
         let of_ends = 2 * v * b + 2 * v;
         let out = |k: usize| format!("out[{k} * ROWS]");
         let terms = |apart: usize, i: usize| {
-            // The order of the sum is the processor's.
+            // The sum has the same order as on the processor.
             let mut terms = String::from("ZERO");
             if self.layout.ends {
                 let (first, last) = (out(of_ends + i), out(of_ends + v + i));
@@ -417,7 +417,7 @@ impl RowPlan {
         .concat()
     }
 
-    /// How the operands are read over the common rows, and these.
+    /// How the operands are read over the common rows, and the number of these rows.
     fn reads<T: Storage>(&self, inputs: &[Array<'_, T>]) -> (SmallVec<[Broadcast; 6]>, usize) {
         let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|input| input.shape).collect();
         let rows = row_shape(&shapes, &|i| i < self.vectors, false).expect("checked");
@@ -467,7 +467,7 @@ impl<T: Storage> OnDevice<T> for RowPlan {
         let ((reads, n), width) = (self.reads(inputs), inputs[0].shape.width());
         let launch = queue.launch(&program, "backward").size(n).size(width).memory(reverse.g);
         let mut launch = self.operands(launch, queue, inputs, &reads);
-        // Vectors that are read in full have their gradients written in place, all others' are summed.
+        // The gradients of vectors that are read in full are written in place; all others are summed.
         let mut sums: SmallVec<[(usize, Arc<Memory>, &Memory); 6]> = SmallVec::new();
         for (i, grad) in reverse.grads.iter().enumerate() {
             let is_vector = i < self.vectors;

@@ -23,13 +23,9 @@ pub struct Disagreement {
 ///
 /// ```
 /// use cotangent_engine::{Tensor, check};
-
 /// let x = Tensor::new([2, 2], vec![0.1, -0.4, 0.3, 0.2]);
-
 /// let worst = check::gradients(&[x], |v| (v[0].tanh() * v[0]).sum());
-
 /// assert!(worst.relative < 1e-9);
-
 /// ```
 pub fn gradients(
     inputs: &[Tensor<f64>],

@@ -1,35 +1,33 @@
 //! What formulas are compiled to, and where.
 //!
-//! A generic function is compiled in each crate that calls it. The kernels of an elementwise or a pair formula, of both
-//! passes, for both element types and three instruction sets, take seconds; a row formula has a
-//! [plan](crate::RowPlan) instead. A formula that says [`compiled_here!`](crate::compiled_here) has all that is
-//! compiled for it compiled once, in its own crate; one that does not has it compiled wherever it is used, and
-//! works as well.
+//! A generic function is compiled in each crate that calls it. The kernels of an elementwise or a pair
+//! formula take seconds to compile: both passes, for both element types and three instruction sets. A
+//! row formula has a [plan](crate::RowPlan) instead. If a formula says
+//! [`compiled_here!`](crate::compiled_here), everything that is compiled for it is compiled once, in its
+//! own crate. Otherwise it is compiled wherever the formula is used; the formula works as well.
 
 pub use crate::kernels::gram::{RowKernel, RowKernels};
 pub use crate::kernels::map::Map;
 pub use crate::kernels::pair::Pair;
 pub use crate::numbers::per_type::{Compiled, PerFloat};
 
-/// Within the `impl` of a formula that has no type parameters: what is compiled for it is compiled in this crate, once.
+/// Stands within the `impl` of a formula that has no type parameters. What is compiled for the formula
+/// is then compiled once, in this crate.
 ///
-/// A row formula has no kernels of its own: the engine's read its [plan](crate::RowPlan). `compiled_here!(row, specialised)`
-/// compiles kernels for it, which takes seconds: for the few that a training spends its time in.
+/// A row formula has no kernels of its own: the engine's kernels read its [plan](crate::RowPlan).
+/// `compiled_here!(row, specialised)` compiles kernels for it, which takes seconds. It is for the few
+/// formulas in which training spends its time.
 ///
 /// ```
 /// use cotangent_engine::{MapFormula, Scalar, compiled_here};
-
 ///
 /// /// `x σ(x)`.
 /// #[derive(Clone, Copy)]
 /// struct Swish;
-
 ///
 /// impl MapFormula<1> for Swish {
 ///     const NAME: &'static str = "swish";
-
 ///     compiled_here!(map);
-
 ///     fn eval<S: Scalar>([x]: [S; 1]) -> S {
 ///         x * x.sigmoid()
 ///     }

@@ -18,8 +18,8 @@ use crate::tensor::Tensor;
 /// Elements are *stored* in this type; inner products, margins and coefficients of row formulas are
 /// always computed in `f64`, or on a [device](crate::Device) without `f64` in two `f32`.
 ///
-/// The hidden methods are the engine's own code for the type: operations are compiled there, and not once more in each
-/// crate that uses them.
+/// The hidden methods are the engine's own code for the type: operations are compiled there, and not
+/// once more in each crate that uses them.
 pub trait Float: Storage {
     /// See [`Op::operation`].
     #[doc(hidden)]

@@ -16,13 +16,9 @@ pub const IGNORE: u32 = u32::MAX;
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, loss};
-
 /// let tape = Tape::<f64>::new();
-
 /// let logits = tape.variable(&Tensor::zeros([2, 4]));
-
 /// assert!((loss::cross_entropy(logits, &[0, 3], 0.0).item() - 4_f64.ln()).abs() < 1e-15);
-
 /// ```
 ///
 /// # Panics

@@ -57,17 +57,11 @@ impl ParamId {
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
-
 /// let tape = Tape::<f64>::new();
-
 /// let x = tape.variable(&Tensor::new([3], vec![1.0, 2.0, 3.0]));
-
 /// let loss = (x * x).sum();
-
 /// let gradients = tape.backward(loss);
-
 /// assert_eq!(gradients.wrt(x).unwrap().to_dense(3, 1).as_slice(), [2.0, 4.0, 6.0]);
-
 /// ```
 #[derive(Default)]
 pub struct Tape<T: Float = f32> {

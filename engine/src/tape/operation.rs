@@ -15,11 +15,9 @@ use crate::tensor::view::{Outcome, View};
 ///
 /// ```
 /// use cotangent_engine::{Float, Operation, Outcome, Shape, Tape, Tensor, View};
-
 ///
 /// /// Running sums along the last axis: `y_i = x_0 + … + x_i`.
 /// struct Cumsum;
-
 ///
 /// impl<T: Float> Operation<T> for Cumsum {
 ///     fn name(&self) -> &'static str {
@@ -30,15 +28,11 @@ use crate::tensor::view::{Outcome, View};
 ///     }
 ///     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
 ///         let width = inputs[0].shape.width();
-
 ///         for (x, y) in inputs[0].data.chunks(width).zip(out.chunks_mut(width)) {
 ///             let mut sum = T::zero();
-
 ///             for (x, y) in x.iter().zip(y) {
 ///                 sum = sum + *x;
-
 ///                 *y = sum;
-
 ///             }
 ///         }
 ///     }
@@ -51,36 +45,24 @@ use crate::tensor::view::{Outcome, View};
 ///     ) {
 ///         // x_i is in y_i and all later ones.
 ///         let Some(dx) = grads[0].as_deref_mut() else { return };
-
 ///         let width = inputs[0].shape.width();
-
 ///         for (g, dx) in g.chunks(width).zip(dx.chunks_mut(width)) {
 ///             let mut sum = T::zero();
-
 ///             for (g, dx) in g.iter().zip(dx).rev() {
 ///                 sum = sum + *g;
-
 ///                 *dx = sum;
-
 ///             }
 ///         }
 ///     }
 /// }
 ///
 /// static CUMSUM: Cumsum = Cumsum;
-
 /// let tape = Tape::<f64>::new();
-
 /// let x = tape.variable(&Tensor::new([3], vec![1.0, 2.0, 3.0]));
-
 /// let y = tape.operation(&CUMSUM, &[x]);
-
 /// assert_eq!(y.to_tensor().data(), [1.0, 3.0, 6.0]);
-
 /// let gradients = tape.backward(y.sum());
-
 /// assert_eq!(gradients.wrt(x).unwrap().to_dense(1, 3), [3.0, 2.0, 1.0]);
-
 /// ```
 pub trait Operation<T: Float>: Send + Sync + 'static {
     /// The name shown in messages.

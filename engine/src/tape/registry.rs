@@ -1,7 +1,7 @@
 //! The registry of formulas: every operation that is declared by a formula, with its type erased.
 //!
-//! Lists of formulas ([`crate::formulas::ALL`] and those of other crates) let one test compare all evaluations of
-//! each: plain, dual, lanes, traced, as a kernel of the tape, and finite differences.
+//! Lists of formulas ([`crate::formulas::ALL`] and those of other crates) let one test compare all
+//! evaluations of each: plain, dual, lanes, traced, as a kernel of the tape, and finite differences.
 
 use crate::formula::domain;
 use crate::formula::map::MapFormula;
@@ -87,7 +87,7 @@ pub struct Formula {
     pub operation_f64: fn() -> &'static dyn Operation<f64>,
 }
 
-/// A formula as a function of a number of arguments that is known when it runs.
+/// A formula as a function of a slice: the number of its arguments is known only at run time.
 trait Erase: 'static {
     fn eval<S: Scalar>(arguments: &[S]) -> Vec<S>;
 }
@@ -205,7 +205,7 @@ impl Formula {
             arguments: I,
             plain: OfRow::<F, V, B, I, O>::eval,
             plain_f32: OfRow::<F, V, B, I, O>::eval,
-            // What is compiled with the formula is what kernels call.
+            // The functions that are compiled with the formula: kernels call these.
             lanes: |arguments| F::plan().on_lanes(arguments),
             dual: |arguments| dual_by(arguments, |x| F::plan().on_dual_numbers(x)),
             #[cfg(feature = "opencl")]

@@ -30,18 +30,14 @@ use crate::tensor::view::{Outcome, View};
 ///
 /// ```
 /// use cotangent_engine::{Float, Row, RowFunction, Rows, Tape, Tensor, Var};
-
 ///
 /// /// The cross product of vectors in three dimensions.
 /// struct Cross;
-
 ///
 /// fn cross(a: &[f64], b: &[f64], out: &mut [f64]) {
 ///     for i in 0..3 {
 ///         let (j, k) = ((i + 1) % 3, (i + 2) % 3);
-
 ///         out[i] = a[j] * b[k] - a[k] * b[j];
-
 ///     }
 /// }
 ///
@@ -54,34 +50,23 @@ use crate::tensor::view::{Outcome, View};
 ///     }
 ///     fn eval<T: Float>(&self, [a, b]: [&[f64]; 2], out: &mut [f64]) {
 ///         cross(a, b, out);
-
 ///     }
 ///     fn pullback(&self, [a, b]: [&[f64]; 2], _out: &[f64], g: &[f64], [da, db]: [&mut [f64]; 2]) {
 ///         cross(b, g, da); // ⟨g, a × b⟩ = ⟨b × g, a⟩ = ⟨g × a, b⟩
 ///         cross(g, a, db);
-
 ///     }
 /// }
 ///
 /// let (a, b) = (Row::from([1.0, 0.0, 0.0]), Row::from([0.0, 1.0, 0.0]));
-
 /// assert_eq!(Row::row_function(Cross, [&a, &b])[..], [0.0, 0.0, 1.0]);
-
 ///
 /// let tape = Tape::<f64>::new();
-
 /// let many = tape.variable(&Tensor::new([2, 3], vec![1.0, 0.0, 0.0, 0.0, 2.0, 0.0]));
-
 /// let one = tape.variable(&Tensor::new([3], b.to_vec()));
-
 /// let product = Var::row_function(Cross, [&many, &one]);
-
 /// assert_eq!(product.to_tensor().data(), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
-
 /// let gradients = tape.backward(product.sum());
-
 /// assert_eq!(gradients.wrt(one).unwrap().to_dense(1, 3), [-2.0, 1.0, 1.0]);
-
 /// ```
 pub trait RowFunction<const V: usize>: Send + Sync + 'static {
     /// The name shown in messages.

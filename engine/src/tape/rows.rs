@@ -41,8 +41,8 @@ pub trait Rows: Clone {
     where
         F: RowFormula<V, B, I, B>;
 
-    /// The derivative of a formula that returns a vector, along tangents of its vectors: forward mode, by dual
-    /// numbers. The parameters are constants.
+    /// The derivative of a formula that returns a vector, along tangents of its vectors: forward mode,
+    /// by dual numbers. The parameters are constants.
     fn differential<F, const V: usize, const P: usize, const B: usize, const I: usize>(
         formula: F,
         vectors: [&Self; V],

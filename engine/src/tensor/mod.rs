@@ -20,10 +20,8 @@ use crate::tensor::shape::{Shape, product};
 ///
 /// ```
 /// use cotangent_engine::Tensor;
-
 /// let t = Tensor::new([2, 3], vec![1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0]); // [2, 3]
 /// assert_eq!(t.row(1), [4.0, 5.0, 6.0]);
-
 /// ```
 #[derive(Clone, PartialEq)]
 pub struct Tensor<T: Storage = f32> {
@@ -196,16 +194,12 @@ impl<T: Storage> Tensor<T> {
 ///
 /// ```
 /// use cotangent_engine::Tensor;
-
 /// let t = Tensor::from_fn([2, 12], |i| i as f32 / 8.0);
-
 /// assert_eq!(t.to_string(), "\
 /// f32 [2, 12]
 /// [  0, 0.125, 0.25, …, 1.125, 1.25, 1.375]
 /// [1.5, 1.625, 1.75, …, 2.625, 2.75, 2.875]");
-
 /// assert_eq!(format!("{:.1}", Tensor::new([2], vec![0.25_f64, 3.0])), "f64 [2] [0.2, 3.0]");
-
 /// ```
 impl<T: Storage> fmt::Display for Tensor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,20 +7,14 @@
 ///
 /// ```
 /// use std::sync::Arc;
-
 /// use cotangent_engine::{Sparsity, Tape, Tensor};
-
 /// let edges = Arc::new(Sparsity::new(2, 3, &[(1, 0), (0, 2), (0, 1)])); // 2 rows, 3 columns
 /// assert_eq!(edges.pairs(), [(0, 2), (0, 1), (1, 0)]); // row by row, else as given
 /// let tape = Tape::<f64>::new();
-
 /// let x = tape.constant(&Tensor::new([3, 1], vec![1.0, 10.0, 100.0]));
-
 /// let w = tape.constant(&Tensor::new([3], vec![2.0, 3.0, 4.0]));
-
 /// let y = w.sparse_matmul(&edges, x); // [2, 1]
 /// assert_eq!(y.to_tensor().data(), [2.0 * 100.0 + 3.0 * 10.0, 4.0 * 1.0]);
-
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sparsity {

@@ -3,7 +3,7 @@
 use crate::formula::row::Metric;
 use crate::numbers::simd::{Block, LANES};
 
-/// Blocks with a 1 in one lane, and without.
+/// Blocks with a 1 in one lane; the last block is all zeros.
 static UNITS: [[f64; LANES]; LANES + 1] = {
     let mut units = [[0.0; LANES]; LANES + 1];
     let mut l = 0;
@@ -20,7 +20,7 @@ pub(crate) fn unit<S: Block>(coordinate: usize, c: usize) -> S {
     S::load(&UNITS[coordinate.wrapping_sub(c).min(LANES)])
 }
 
-/// The coordinates from `c` on without one of them.
+/// The coordinates from `c` on, with one of them set to 0.
 #[inline(always)]
 pub(crate) fn without<S: Block>(x: S, coordinate: usize, c: usize) -> S {
     x * (S::splat(1.0) - unit(coordinate, c))

@@ -6,15 +6,17 @@
 //! 2. the scalar formula;
 //! 3. the linear combination (one write), or the scalar itself.
 //!
-//! The first and the last are vector arithmetic along the coordinates of a row; the formula is evaluated for several
-//! rows at a time, one in each lane.
+//! The first and the last are vector arithmetic along the coordinates of a row; the formula is evaluated
+//! for several rows at a time, one in each lane.
 //!
-//! The reverse pass runs the same formula on [`Dual`](crate::Dual) numbers. With upstream cotangent `g`, coefficient
-//! `a_b` has cotangent `⟨g, v_b⟩`, the formula's Jacobian gives the cotangents `w` of the invariants, and
-//! the basis vector `v_b` receives `a_b g + Σ w ∂⟨v_b, v_c⟩/∂v_b`. Nothing is derived by hand.
+//! The reverse pass runs the same formula on [`Dual`](crate::Dual) numbers. With upstream cotangent `g`,
+//! coefficient `a_b` has cotangent `⟨g, v_b⟩`, the formula's Jacobian gives the cotangents `w` of the
+//! invariants, and the basis vector `v_b` receives `a_b g + Σ w ∂⟨v_b, v_c⟩/∂v_b`. Nothing is derived by
+//! hand.
 //!
-//! One kernel for each element type and instruction set runs every formula by its [plan](RowPlan): [`planned`]. A few
-//! formulas have kernels that are compiled for them alone: [`specialised`]. Both give the same bits.
+//! One kernel for each element type and instruction set runs every formula by its [plan](RowPlan):
+//! [`planned`]. A few formulas also have kernels that are compiled for them alone: [`specialised`]. Both
+//! give the same bits.
 
 pub(crate) mod basis;
 mod planned;
@@ -37,15 +39,15 @@ use crate::numbers::storage::Storage;
 use crate::tensor::shape::Broadcast;
 use crate::tensor::view::View;
 
-/// So many times as many rows are read before their formula is evaluated: it is a chain of operations that wait for each
-/// other, and the processor works on several chains at once.
+/// How many groups of [`ROWS`] rows are read before their formula is evaluated. The formula is a chain
+/// of operations that wait for each other, and the processor works on several chains at once.
 pub(crate) const GROUPS: usize = 4;
 
-/// Bytes of rows so narrow that several groups are read before gradients are written; of wider ones, what was read is no
-/// longer near by then.
+/// Rows of at most this many bytes are narrow: several groups of them are read before gradients are
+/// written. What was read of wider rows would no longer be in a near cache by then.
 const NARROW: usize = 256;
 
-/// Kernels of a row formula, if some are compiled for it alone.
+/// The kernels that are compiled for one row formula alone, if there are any.
 #[derive(Clone, Copy, Debug)]
 pub struct RowKernels;
 
@@ -56,10 +58,12 @@ pub struct RowKernel<T: Storage> {
     pub(crate) backward: Backward<T>,
 }
 
-/// Computes some row positions, on the calling thread: vectors, parameters, the width, positions, results.
+/// Computes some row positions on the calling thread. It takes vectors, parameters, the width,
+/// positions, results.
 pub(crate) type Forward<T> = fn(&[Operand<'_, T>], &[Parameter<'_>], usize, Range<usize>, Results<'_, T>);
 
-/// The reverse pass of a piece: vectors, parameters, the piece, the width, the gradient of the results.
+/// The reverse pass of a piece. It takes vectors, parameters, the piece, the width, the gradient of the
+/// results.
 pub(crate) type Backward<T> = fn(&[Operand<'_, T>], &[Parameter<'_>], &mut Piece<'_, T>, usize, &[T]);
 
 impl PerFloat for RowKernels {
@@ -78,10 +82,11 @@ impl<T: Storage> RowKernel<T> {
     }
 }
 
-/// What there is for each element type.
+/// Maps an element type to its [`Entries`].
 struct PerType;
 
-/// What other crates run of this kernel, through pointers: a generic function would be compiled once more in each of them.
+/// The functions of this kernel that other crates run, as pointers: a generic function would be compiled
+/// once more in each of these crates.
 #[derive(Clone, Copy)]
 pub(crate) struct Entries<T: Storage> {
     pub(crate) forward: fn(&RowPlan, &[Operand<'_, T>], &[Parameter<'_>], usize, Results<'_, T>),
@@ -149,8 +154,8 @@ fn forward_one<T: Storage>(plan: &RowPlan, rows: &[&[T]], params: &[f64], out: R
     forward_range(plan, &vectors, &parameters, rows[0].len(), 0..1, out);
 }
 
-/// Where the gradient of a vector operand goes: the rows from number `first` on. One that is read in full is written, any
-/// other added to.
+/// Where the gradient of a vector operand goes: its rows from number `first` on. The gradient of an
+/// operand that is read in full is written, any other is added to.
 struct Gradient<'a, T> {
     slice: &'a mut [T],
     first: usize,

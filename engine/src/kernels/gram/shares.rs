@@ -4,13 +4,14 @@ use crate::formula::plan::{BASIS, Receiver, RowPlan, VECTORS, leaves, of_invaria
 use crate::kernels::operands::PARAMS;
 use crate::numbers::scalar::Scalar;
 
-/// How the inputs' cotangents are made of the basis vectors and the upstream cotangent, of one row or of
-/// one in each lane; first for most coordinates, then for the end that the formula treats apart.
+/// The coefficients of the basis vectors and of the upstream cotangent in the inputs' cotangents, of one
+/// row or of one in each lane. They come first for most coordinates, then for the end of the row that
+/// the formula treats separately.
 #[derive(Clone, Copy)]
 pub(crate) struct Shares<S, const V: usize, const B: usize> {
     pub(crate) of_basis: [[[S; B]; V]; 2],
     pub(crate) of_upstream: [[S; V]; 2],
-    /// What the first and the last coordinate receive besides.
+    /// What the first and the last coordinate receive in addition.
     pub(crate) of_ends: [[S; V]; 2],
     /// The cotangents of the parameters.
     pub(crate) of_params: [S; PARAMS],

@@ -1,7 +1,8 @@
-//! Eight neighbours in `f64`, one vector register or two: what the rows of a tensor are worked on by.
+//! Blocks of eight neighbouring elements in `f64`, in one vector register or two. Kernels work on the
+//! rows of a tensor block by block.
 //!
-//! The compiler makes vector instructions of arrays of [`Lanes`] where an elementwise formula is all there is; in the
-//! reductions of row formulas it loses the thread. There, the registers are named.
+//! The compiler turns arrays of [`Lanes`] into vector instructions where there is only an elementwise
+//! formula. In the reductions of row formulas it fails to, so there the registers are named.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -9,7 +10,8 @@ use crate::numbers::lanes::Lanes;
 use crate::numbers::line::pairwise;
 use crate::numbers::storage::Storage;
 
-/// Neighbours that sums run over side by side: the same on every instruction set, as the bits depend on it.
+/// How many neighbours are summed side by side. It is the same on every instruction set, as the bits
+/// depend on it.
 pub(crate) const LANES: usize = 8;
 
 /// `LANES` numbers. Every implementation computes the same bits.
@@ -20,18 +22,18 @@ pub(crate) trait Block:
     fn splat(x: f64) -> Self;
     /// Elements, widened.
     fn load<T: Storage>(x: &[T; LANES]) -> Self;
-    /// The nearest elements.
+    /// Writes the nearest elements.
     fn store<T: Storage>(self, out: &mut [T; LANES]);
     /// Fewer than `LANES` elements, widened; zeros beyond.
     fn load_part<T: Storage>(x: &[T]) -> Self;
-    /// The nearest elements of the first lanes, fewer than `LANES`.
+    /// Writes the nearest elements of the first lanes, fewer than `LANES`.
     fn store_part<T: Storage>(self, out: &mut [T]);
     /// `self · b − c`, rounded once.
     fn mul_sub(self, b: Self, c: Self) -> Self;
     /// The larger of the magnitudes, lane by lane.
     fn max_magnitude(self, b: Self) -> Self;
 
-    /// The nearest elements, widened again.
+    /// Rounds to the nearest elements and widens them again.
     #[inline(always)]
     fn rounded<T: Storage>(self) -> Self {
         let mut elements = [T::zero(); LANES];
@@ -45,14 +47,15 @@ pub(crate) trait Block:
         self.store(&mut lanes);
         Lanes::from(lanes)
     }
-    /// The sums over the lanes of four, each in the order of [`pairwise`](crate::numbers::line::pairwise).
+    /// The sums over the lanes of four blocks, each in the order of
+    /// [`pairwise`](crate::numbers::line::pairwise).
     #[inline(always)]
     fn sums_of_four(four: [Self; 4]) -> [f64; 4] {
         let [a, b, c, d] = four;
         [pairwise(a.lanes()), pairwise(b.lanes()), pairwise(c.lanes()), pairwise(d.lanes())]
     }
-    /// Sums over the lanes, with their errors, of four sums with their errors: the halves' of each, then the
-    /// quarters', then the eighths'.
+    /// The totals over the lanes of four blocks of sums with errors, and the errors of the totals. In
+    /// each block the halves are added first, then the quarters, then the eighths.
     #[inline(always)]
     fn compensated_of_four(sums: [Self; 4], errors: [Self; 4]) -> ([f64; 4], [f64; 4]) {
         let (mut sum, mut error) = ([0.0; 4], [0.0; 4]);
@@ -61,7 +64,7 @@ pub(crate) trait Block:
         }
         (sum, error)
     }
-    /// The sums over the lanes of several.
+    /// The sums over the lanes of several blocks.
     #[inline(always)]
     fn sums<const R: usize>(blocks: &[Self; R]) -> Lanes<R> {
         let mut sums = Lanes::splat(0.0);
@@ -79,7 +82,7 @@ pub(crate) trait Block:
         }
         sums
     }
-    /// The sums over the lanes of several sums with their errors, and the errors of these.
+    /// The totals over the lanes of several blocks of sums with errors, and the errors of the totals.
     #[inline(always)]
     fn compensated_sums<const R: usize>(sums: &[Self; R], errors: &[Self; R]) -> (Lanes<R>, Lanes<R>) {
         let (mut totals, mut rests) = (Lanes::splat(0.0), Lanes::splat(0.0));
@@ -112,7 +115,8 @@ pub(crate) trait Block:
     }
 }
 
-/// The sum over the lanes, with its error, of sums with theirs. Out of line: of single rows, and on processors without vectors.
+/// The total over the lanes of sums with errors, and its error. Out of line, as it is called only for
+/// single rows and on processors without vector instructions.
 #[inline(never)]
 fn compensated(sum: Lanes<LANES>, error: Lanes<LANES>) -> (f64, f64) {
     let (mut sum, mut error) = (sum.to_array(), error.to_array());
@@ -126,8 +130,8 @@ fn compensated(sum: Lanes<LANES>, error: Lanes<LANES>) -> (f64, f64) {
     (sum[0], error[0])
 }
 
-/// A block for every processor. Each operation is written out lane by lane: the compiler would spend minutes on loops over
-/// eight, in all row formulas together.
+/// A block for every processor. Each operation is written out lane by lane: with loops over eight lanes,
+/// the compiler would spend minutes on all row formulas together.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable([f64; LANES]);
 
@@ -187,7 +191,7 @@ impl Block for Portable {
     }
     #[inline(always)]
     fn max_magnitude(self, b: Self) -> Self {
-        // As the instructions do it, for NaN too.
+        // As the vector instructions do it, for NaN too.
         let larger = |a: f64, b: f64| if a > b { a } else { b };
         Portable(each!(l => larger(self.0[l].abs(), b.0[l].abs())))
     }
@@ -203,18 +207,19 @@ pub(crate) fn read<T: Storage, S: Block>(data: &[T], at: usize, left: usize) -> 
     }
 }
 
-/// How many bytes ahead memory is asked for, of rows of as many at least.
+/// How many bytes ahead memory is prefetched, in rows that have at least as many.
 const AHEAD: usize = 1024;
 
-/// Whether rows of `width` elements are long enough for memory to be asked for ahead. Of loads that are shorter than a line
-/// the processor does not read far enough ahead by itself.
+/// Whether memory of rows of `width` elements is prefetched. It is if the rows are long and the load of
+/// a block is shorter than a cache line: then the processor does not read far enough ahead by itself.
 #[inline(always)]
 pub(crate) fn asks_ahead<T>(width: usize) -> bool {
     LANES * size_of::<T>() < LINE && width * size_of::<T>() >= AHEAD
 }
 
-/// Calls `work` for each block of some rows of `width` elements, and of one more if there is one: with the number of its first
-/// element, and the block of every row, zeros beyond the end. `ahead`: whether long rows are asked for ahead.
+/// Calls `work` for each block of some rows of `width` elements, and of one more row if there is one. It
+/// gets the number of the block's first element and the block of every row, with zeros beyond the end.
+/// `ahead`: whether long rows are prefetched.
 #[inline(always)]
 pub(crate) fn for_each_block<T: Storage, S: Block, const N: usize>(
     width: usize,
@@ -225,7 +230,7 @@ pub(crate) fn for_each_block<T: Storage, S: Block, const N: usize>(
 ) {
     let count = width / LANES;
     let end = count * LANES;
-    // Split before: in the loop there is nothing to check.
+    // Split here, so that there is nothing to check in the loop.
     let mut blocks = [[].as_slice(); N];
     for i in 0..N {
         blocks[i] = &rows[i].as_chunks::<LANES>().0[..count];
@@ -256,8 +261,8 @@ pub(crate) fn for_each_block<T: Storage, S: Block, const N: usize>(
     }
 }
 
-/// What is left of a row, with zeros behind it. Out of line: beside a block's own load, the compiler would make a call
-/// of memmove of both.
+/// The rest of a row, with zeros behind it. Out of line: otherwise the compiler would merge this copy
+/// and the load of a whole block into one call of memmove.
 #[cold]
 #[inline(never)]
 fn fill<'a, T: Storage, const N: usize>(data: &[T], end: &'a mut [T; N]) -> &'a [T; N] {
@@ -266,8 +271,8 @@ fn fill<'a, T: Storage, const N: usize>(data: &[T], end: &'a mut [T; N]) -> &'a 
     end
 }
 
-/// Writes a block of a row's elements, `left` of them in the row. What is written beyond is overwritten by the
-/// next row.
+/// Writes a block from element `at` on, where the row has `left` more elements. What is written beyond
+/// the row is overwritten by the next row.
 #[inline(always)]
 pub(crate) fn write<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
     let out = &mut out[at..];
@@ -277,7 +282,7 @@ pub(crate) fn write<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize,
     }
 }
 
-/// Adds a block of a row's elements, `left` of them in the row.
+/// Adds a block from element `at` on, where the row has `left` more elements.
 #[inline(always)]
 pub(crate) fn add<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
     let out = &mut out[at..];
@@ -290,7 +295,7 @@ pub(crate) fn add<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, b
     }
 }
 
-/// Bytes of a line of the cache.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
 #[cfg(not(target_arch = "x86_64"))]

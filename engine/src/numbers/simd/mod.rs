@@ -1,9 +1,9 @@
 //! Run-time choice of the instruction set.
 //!
-//! Kernels are written once, over arrays of lanes, and inlined into an entry compiled for AVX2 and FMA, or AVX-512,
-//! where the processor has them. The results are the same bits on every path: the compiler neither reorders
-//! nor contracts floating-point arithmetic, and an explicit fused multiply-add is exact on all of them. Large matrix
-//! products are the exception: see [`instruction_set`].
+//! Kernels are written once, over arrays of lanes, and inlined into an entry compiled for AVX2 and FMA,
+//! or AVX-512, where the processor has them. The results are the same bits on every path: the compiler
+//! neither reorders nor contracts floating-point arithmetic, and an explicit fused multiply-add is exact
+//! on all of them. Large matrix products are the exception: see [`instruction_set`].
 //!
 //! The environment variable `COTANGENT_SIMD` lowers the level, for tests: `baseline`, `avx2+fma` or `avx512`.
 
@@ -59,13 +59,15 @@ pub fn level() -> &'static str {
     LEVELS.iter().find(|(_, l)| *l == level).expect("every level has a name").0
 }
 
-/// What the bits of results on the processor depend on beside sizes and seeds: the instruction set of the kernels and
-/// that of large matrix products, as in `"avx512, matrix products avx512"`.
+/// The instruction set of the kernels and that of large matrix products, as in
+/// `"avx512, matrix products avx512"`. Beside sizes and seeds, the bits of results on the processor
+/// depend on these.
 ///
-/// Two runs of one build with the same seeds have the same bits, for any number of threads, where this is the same. On
-/// another instruction set sums of matrix products are formed in another order or rounded at other places; the kernels'
-/// own results do not change. Large products are those of `matrixmultiply`, which detects the instruction set for itself:
-/// `COTANGENT_SIMD` lowers that of the kernels alone.
+/// Two runs of one build with the same seeds have the same bits, for any number of threads, where this
+/// is the same. On another instruction set, the sums in matrix products are formed in another order or
+/// rounded at other places; the kernels' own results do not change. Large products are computed by
+/// `matrixmultiply`, which detects the instruction set for itself: `COTANGENT_SIMD` lowers that of the
+/// kernels alone.
 pub fn instruction_set() -> String {
     format!("{}, matrix products {}", level(), level_of_products())
 }
@@ -104,8 +106,8 @@ pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Runs `vector` on a state, compiled for AVX2 + FMA, where the processor has both, else `scalar`: the same work on
-/// one lane, which is much less code for every formula.
+/// Runs `vector` on a state, compiled for AVX2 + FMA, where the processor has both. Elsewhere it runs
+/// `scalar`: the same work on one lane, which is much less code for every formula.
 #[inline(always)]
 pub(crate) fn dispatch_lanes<A, R>(state: A, vector: impl FnOnce(A) -> R, scalar: impl FnOnce(A) -> R) -> R {
     #[cfg(target_arch = "x86_64")]

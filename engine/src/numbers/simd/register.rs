@@ -1,14 +1,15 @@
-//! Registers of neighbours as the scalar of a formula: what pair formulas are evaluated on.
+//! Registers of neighbouring numbers as the scalar of a formula. Pair formulas are evaluated on them.
 //!
-//! As with [`Block`](super::Block): where a formula and its derivatives are one long stretch of code, the compiler no
-//! longer makes vector instructions of arrays of [`Lanes`]. There, the register is named.
+//! As with [`Block`](super::Block): where a formula and its derivatives are one long stretch of code,
+//! the compiler no longer turns arrays of [`Lanes`] into vector instructions. There, the register is
+//! named.
 
 use crate::numbers::lanes::Lanes;
 use crate::numbers::scalar::Scalar;
 use crate::numbers::storage::Storage;
 
-/// What names a register: its methods are safe to call only in what [`dispatch_wide`](super::dispatch_wide) runs for it,
-/// and so no other crate may have one.
+/// What it takes to name a register type. The methods of a register are safe to call only in what
+/// [`dispatch_wide`](super::dispatch_wide) runs for it, so no other crate may have a key.
 #[doc(hidden)]
 pub trait Key {}
 
@@ -23,7 +24,8 @@ impl Key for Dispatched {}
 pub trait Register<T>: Scalar {
     const WIDTH: usize;
     fn splat(x: T) -> Self;
-    /// The first numbers of a slice, as many as there are; what else the register holds is some number.
+    /// Loads the first numbers of a slice, as many as there are. The other lanes hold unspecified
+    /// numbers.
     fn load(x: &[T]) -> Self;
     /// Writes the first numbers, as many as there is room for.
     fn store(self, out: &mut [T]);
@@ -71,7 +73,8 @@ mod x86_64 {
     use crate::numbers::lanes::Lanes;
     use crate::numbers::scalar::Scalar;
 
-    /// A register of AVX2. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs where the processor has it.
+    /// An AVX2 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
+    /// processor with AVX2.
     #[derive(Clone, Copy, Debug)]
     pub struct F32x8(__m256);
 
@@ -79,8 +82,8 @@ mod x86_64 {
     #[derive(Clone, Copy)]
     pub struct Mask8(__m256);
 
-    /// A register of AVX-512. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs where the processor has
-    /// it.
+    /// An AVX-512 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
+    /// processor with AVX-512.
     #[derive(Clone, Copy, Debug)]
     pub struct F32x16(__m512);
 
@@ -88,8 +91,8 @@ mod x86_64 {
     #[derive(Clone, Copy)]
     pub struct Mask16(__mmask16);
 
-    /// A register of AVX2. Made only in what [`dispatch_lanes`](crate::simd::dispatch_lanes) runs where the processor has
-    /// it.
+    /// An AVX2 register. Made only in what [`dispatch_lanes`](crate::simd::dispatch_lanes) runs on a
+    /// processor with AVX2.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct F64x4(__m256d);
 
@@ -238,14 +241,15 @@ mod x86_64 {
                             &rest
                         }
                     };
-                    // SAFETY: only called where the processor has the instruction; as many elements are read as there are.
+                    // SAFETY: only called where the processor has the instruction; as many elements are
+                    // read as there are.
                     unsafe { $register($load(block.as_ptr())) }
                 }
                 #[inline(always)]
                 fn store(self, out: &mut [$t]) {
                     if let Some(block) = out.first_chunk_mut::<$width>() {
-                        // SAFETY: only called where the processor has the instruction; as many elements are written as
-                        // there are.
+                        // SAFETY: only called where the processor has the instruction; as many elements
+                        // are written as there are.
                         return unsafe { $store(block.as_mut_ptr(), self.0) };
                     }
                     let mut block = [0.0; $width];

@@ -1,9 +1,10 @@
 //! Forward mode of row formulas: the derivative of a formula's result along tangents of its operands.
 //!
-//! With `v̇` the tangents of the basis vectors and `Ġ` those of the invariants, the coefficients have tangents
-//! `ȧ = (∂a/∂G) Ġ`, from the formula on dual numbers, and the result `Σ ȧ_b v_b + a_b v̇_b`. The reverse pass of
-//! that, which makes Hessian-vector products, takes the formula on nested dual numbers, one partial derivative at a
-//! time. Row by row in `f64`: second derivatives are for checking and for small problems, not for speed.
+//! With `v̇` the tangents of the basis vectors and `Ġ` those of the invariants, the coefficients have
+//! tangents `ȧ = (∂a/∂G) Ġ`, from the formula on dual numbers, and the result has the tangent
+//! `Σ ȧ_b v_b + a_b v̇_b`. Its reverse pass, which makes Hessian-vector products, takes the formula on
+//! nested dual numbers, one partial derivative at a time. Everything is computed row by row in `f64`:
+//! second derivatives are for checking and for small problems, not for speed.
 
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ struct RowDerivative {
 /// A number with its tangent.
 type Moving = Dual<f64, 1>;
 
-/// One row: what the formula sees of it.
+/// One row as the formula sees it.
 struct Row {
     /// The basis vectors, coordinate by coordinate.
     basis: Vec<Vec<Moving>>,
@@ -55,8 +56,8 @@ struct Row {
     products: Vec<[Moving; 4]>,
 }
 
-/// Cotangents of a row's operands: dual numbers whose value is the cotangent of the tangent, and whose partial is
-/// that of the operand itself.
+/// Cotangents of a row's operands: dual numbers whose value is the cotangent of the tangent, and whose
+/// partial is that of the operand itself.
 struct Cotangents {
     /// For each vector, coordinate by coordinate.
     vectors: Vec<Vec<Moving>>,
@@ -90,7 +91,7 @@ fn component(pairs: impl Iterator<Item = (Moving, Moving)> + Clone) -> (Moving, 
         square = square + b * b;
     }
     let norm = square.sqrt();
-    // Of a vector b of length 0 the component is 0, of one with NaN in it NaN.
+    // The component is 0 where b has length 0, and NaN where b holds a NaN.
     let along = if norm.value > 0.0 { dot / norm * still(unit_a) } else { norm };
     (along, norm * still(unit_b))
 }
@@ -143,7 +144,8 @@ impl RowDerivative {
         };
         let basis: Vec<Vec<Moving>> =
             (0..width).map(|c| plan.basis.iter().map(|&vector| at(c, vector)).collect()).collect();
-        // Of margins and wedges the kernel gives the formula more digits than their expansions have.
+        // The values of margins and wedges are the kernel's, which have more digits than their
+        // expansions.
         let values: Vec<Vec<f64>> = vectors.iter().map(|v| v.iter().map(|x| x.value).collect()).collect();
         let of_params: Vec<f64> = params.iter().map(|x| x.value).collect();
         let rows: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
@@ -195,8 +197,8 @@ impl RowDerivative {
         row.basis.iter().map(|v| at(v).partials[0]).collect()
     }
 
-    /// With L = Σ ȧ_b ⟨g, v_b⟩ + a_b ⟨g, v̇_b⟩ and the dual number u_b = ⟨g, v_b⟩, the invariants have the cotangents
-    /// Σ_b u_b ∂a_b/∂G.
+    /// With L = Σ ȧ_b ⟨g, v_b⟩ + a_b ⟨g, v̇_b⟩ and the dual number u_b = ⟨g, v_b⟩, the invariants have
+    /// the cotangents Σ_b u_b ∂a_b/∂G.
     fn cotangents(&self, row: &Row, g: &[f64]) -> Cotangents {
         let (plan, width) = (self.plan, row.basis.len());
         let upstream: Vec<Moving> = (0..plan.outputs)

@@ -1,4 +1,5 @@
-//! Where tensors are and a tape computes: the processor, or an OpenCL device with its queue, memory and programs.
+//! Where tensors are and a tape computes: the processor, or an OpenCL device with its queue, memory and
+//! programs.
 //!
 //! | file | what |
 //! |---|---|
@@ -32,9 +33,11 @@ use crate::numbers::storage::Storage;
 /// needs them. A [`Tensor`](crate::Tensor) put on such a tape is uploaded once, and stays on the device
 /// until it is written to on the host.
 ///
-/// Every operation has a device form except row functions ([`RowFunction`](crate::RowFunction)), which are
-/// host code (factorisations of matrices, for example): their rows are read back and their results
-/// uploaded.
+/// Every operation of the engine has a device form except row functions
+/// ([`RowFunction`](crate::RowFunction)), which are host code (factorisations of matrices, for example),
+/// and the derivatives of formulas in forward mode ([`Tape::jvp`](crate::Tape::jvp)). These, and an
+/// [`Operation`](crate::Operation) of your own, are computed on the host: what they read is read back
+/// and their results are uploaded.
 ///
 /// A device without `f64` computes in `f32` only: a tape of `f64` panics there. The inner products,
 /// margins and coefficients of rows, elsewhere in `f64`, are then sums of two `f32`, exact to about
@@ -47,15 +50,10 @@ use crate::numbers::storage::Storage;
 ///
 /// ```
 /// use cotangent_engine::{Device, Tape, Tensor};
-
 /// let device: Device = "cpu".parse().unwrap();
-
 /// let tape = Tape::<f64>::on(device);
-
 /// let x = tape.constant(&Tensor::new([2], vec![3.0, 4.0]));
-
 /// assert_eq!(x.square().sum().item(), 25.0);
-
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Device(Kind);

@@ -1,5 +1,6 @@
-//! Kernels that are compiled for one formula: the same steps as by a plan, the same bits, with everything that a plan
-//! says known to the compiler. For the few formulas that a training spends its time in.
+//! Kernels that are compiled for one formula. They take the same steps as the kernel that reads a plan
+//! and give the same bits, but everything that a plan says is known to the compiler. They are for the
+//! few formulas in which training spends its time.
 
 mod reverse;
 mod survey;
@@ -18,7 +19,7 @@ use crate::numbers::compensated::Compensated;
 use crate::numbers::simd::{Avx2, Avx512, Block, Portable, dispatch_wide, for_each_block, write};
 use crate::numbers::storage::Storage;
 
-/// The row positions `range` through a formula, [`ROWS`] at a time.
+/// Evaluates a formula at the row positions `range`, [`ROWS`] at a time.
 #[inline(always)]
 fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
     vectors: &[Operand<'_, T>],
@@ -33,7 +34,8 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
 {
     let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
     let mut survey = Survey::<S, B, I, O>::new();
-    // Written in place, group by group: what is copied right after it was written makes the processor wait.
+    // Written in place, group by group: copying values right after they were written makes the processor
+    // wait.
     let mut rows = [[[[].as_slice(); V]; ROWS]; GROUPS];
     let mut read = [Rows::<I>::new(); GROUPS];
     let mut values = [[Number::splat(0.0); I]; GROUPS];
@@ -115,7 +117,7 @@ fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usi
     if F::DOMAIN == Domain::Free {
         return;
     }
-    // Only what rounding has put off its domain is settled.
+    // Only rows that rounding has moved off the domain are settled.
     let margins = match F::DOMAIN {
         Domain::Ball => Compensated::totals::<T, ROWS>(&squares).margin(kappa),
         Domain::Free | Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => Number::splat(0.0),

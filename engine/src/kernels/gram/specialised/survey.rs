@@ -1,4 +1,4 @@
-//! What rows are to a formula: basis vectors, block by block, and their inner products.
+//! Reads rows for a formula: their basis vectors, block by block, and the inner products of these.
 
 use std::ops::Range;
 
@@ -69,8 +69,8 @@ where
 /// What is kept of rows beside the invariants, a row in each lane.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<const I: usize> {
-    /// What the derivatives of the invariants are made of: the squared norm behind a margin, the norm behind a component,
-    /// the products behind a wedge.
+    /// What the derivatives of the invariants are made of: the squared norm behind a margin, the norm
+    /// behind a component, the products behind a wedge.
     pub(super) products: [[Number; 4]; I],
     pub(super) params: [Number; PARAMS],
 }
@@ -93,12 +93,13 @@ impl<const I: usize> Rows<I> {
     }
 }
 
-/// Reads rows, [`ROWS`] at a time. Made once for all of them: what earlier rows leave behind is overwritten or not looked at.
+/// Reads rows, [`ROWS`] at a time. It is made once for all of them: what earlier rows leave behind is
+/// overwritten or not read.
 pub(super) struct Survey<S, const B: usize, const I: usize, const O: usize> {
     /// Inner products of basis vectors, of each row, before they are summed over the lanes of a block.
     dots: [[[S; ROWS]; B]; B],
     accurate: [[Compensated<S>; ROWS]; I],
-    /// Those of a component with its norm, and what is left of a wedge.
+    /// The inner products of a component and its norm, or what is left of a wedge.
     parts: [[[S; ROWS]; 3]; I],
     upstream: [[S; ROWS]; O],
     units: [Number; B],
@@ -117,8 +118,8 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
         }
     }
 
-    /// Reads some rows into `read`, whose parameters are there already; `upstream` has their cotangents one after another,
-    /// of the results' width.
+    /// Reads some rows into `read`, which has their parameters already. `upstream` has their cotangents
+    /// one after another, each of the width of a result.
     #[inline(always)]
     pub(super) fn read<F, T, const V: usize>(
         &mut self,
@@ -217,7 +218,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
         }
     }
 
-    /// The arguments of the formula, of the inner products.
+    /// The arguments of the formula, from the inner products.
     #[inline(always)]
     fn invariants<F, T, const V: usize>(
         &mut self,
@@ -296,7 +297,8 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
     }
 }
 
-/// The largest coordinates of the basis vectors, where components are asked for: their squares may overflow.
+/// The largest coordinates of the basis vectors, for formulas with a component: the squares of its
+/// coordinates may overflow.
 #[inline(always)]
 fn units<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
     row: &Row<'_, T, V>,
@@ -349,7 +351,8 @@ where
     needed
 }
 
-/// What is [left](wedge::Left) of two of the basis vectors `vectors` beside the first, of one row.
+/// What is [left](wedge::Left) of the last two of the basis vectors `vectors` beside the first, for one
+/// row.
 #[inline(always)]
 fn left<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
     row: &Row<'_, T, V>,

@@ -5,17 +5,17 @@ use std::arch::x86_64::*;
 use super::{AHEAD, Add, Block, Div, LANES, Mul, Storage, Sub};
 use crate::numbers::storage::{Floats, FloatsMut};
 
-/// Two registers of AVX2. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs where the
-/// processor has it.
+/// Two AVX2 registers. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
+/// processor with AVX2.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(__m256d, __m256d);
 
-/// One register of AVX-512. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs where the
-/// processor has it.
+/// One AVX-512 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
+/// processor with AVX-512.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(__m512d);
 
-/// Asks for the memory [`AHEAD`] bytes behind a block, where that of the row, or of the next ones, goes on.
+/// Prefetches the memory [`AHEAD`] bytes after a block, where the row, or the next ones, go on.
 #[inline(always)]
 pub(crate) fn ask_ahead<T>(block: &[T; LANES]) {
     // SAFETY: a hint: no address makes it fail, and nothing is read.
@@ -84,7 +84,7 @@ unsafe fn plus((a, x): (__m256d, __m256d), (b, y): (__m256d, __m256d)) -> (__m25
     }
 }
 
-/// Rows as columns.
+/// The four rows transposed: columns as rows.
 ///
 /// # Safety
 /// The processor must have AVX2.
