@@ -4,6 +4,7 @@
 //! inlined into an entry of [`simd`](crate), the compiler turns it into vector instructions. All lanes
 //! are computed alike, so a result depends neither on the lane it was computed in nor on its neighbours.
 
+use std::any::Any;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::numbers::elementary::{self as e, Element};
@@ -318,6 +319,10 @@ impl<const R: usize, E: Element> Lanes<R, E> {
     /// The first `N` lanes; where there are fewer, the last one is repeated.
     #[inline(always)]
     fn resized<const N: usize>(self) -> Lanes<N, E> {
+        // Element by element the processor would wait: it cannot read a register of what was written in parts.
+        if let Some(same) = (&self as &dyn Any).downcast_ref() {
+            return *same;
+        }
         Lanes(array(E::zero(), |l| self.0[if l < R { l } else { R - 1 }]))
     }
 }

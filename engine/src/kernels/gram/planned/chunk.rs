@@ -24,9 +24,10 @@ pub(super) struct Chunk<'a, T, S> {
     /// Rows that there is room for.
     pub(super) rows: usize,
     inputs: SmallVec<[&'a [T]; 16]>,
-    /// The basis vectors, then the upstream cotangent: of each all rows, of each row its blocks.
-    pub(super) vectors: SmallVec<[S; 48]>,
-    /// Blocks of a vector of all rows.
+    /// The basis vectors, then the upstream cotangent: of each all groups, of each group its blocks, of each block those of
+    /// its rows.
+    pub(super) vectors: SmallVec<[[S; ROWS]; 12]>,
+    /// Blocks of a vector of all groups.
     pub(super) stride: usize,
     /// The inner products of a group that invariants are made of.
     dots: SmallVec<[Number; 8]>,
@@ -66,8 +67,8 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
             blocks,
             rows,
             inputs: SmallVec::new(),
-            vectors: smallvec![S::splat(0.0); slots * rows * blocks],
-            stride: rows * blocks,
+            vectors: smallvec![[S::splat(0.0); ROWS]; slots * groups * blocks],
+            stride: groups * blocks,
             dots: smallvec![zero; plan.layout.pairs().len()],
             values: smallvec![zero; groups * plan.invariants.len()],
             products: smallvec![[zero; 4]; groups * plan.invariants.len()],
@@ -109,8 +110,11 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
         }
         if let Some(upstream) = upstream.filter(|_| plan.vector) {
             let slot = &mut self.vectors[plan.basis.len() * self.stride..];
-            for (row, slot) in upstream.chunks_exact(width).zip(slot.chunks_exact_mut(self.blocks)) {
-                fill(row, slot, false);
+            let groups = slot.chunks_exact_mut(self.blocks);
+            for (rows, slot) in upstream.chunks(ROWS * width).zip(groups) {
+                for (l, row) in rows.chunks_exact(width).enumerate() {
+                    fill(row, slot, l, false);
+                }
             }
         }
         for g in 0..count.div_ceil(ROWS) {
@@ -120,7 +124,7 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
             let Some(upstream) = upstream else { continue };
             for o in 0..plan.outputs {
                 self.upstream[g * plan.outputs + o] = if plan.vector {
-                    S::sums(&self.dot(o, plan.basis.len(), first, rows, Metric::Euclidean))
+                    S::sums(&self.dot(o, plan.basis.len(), g, Metric::Euclidean))
                 } else {
                     let mut of_rows = Number::splat(0.0);
                     for l in 0..rows {
@@ -135,81 +139,62 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
     /// Writes the coordinates of a basis vector.
     #[inline(always)]
     fn fill(&mut self, b: usize, count: usize) {
-        let (plan, blocks, width) = (self.plan, self.blocks, self.width);
-        let slot = &mut self.vectors[b * self.stride..][..count * blocks];
+        let (plan, blocks, width, v) = (self.plan, self.blocks, self.width, self.plan.vectors);
+        let slot = &mut self.vectors[b * self.stride..][..self.stride];
         let horizontal = plan.metric == Metric::Horizontal;
-        let inputs = self.inputs.chunks_exact(plan.vectors);
-        let rows = slot.chunks_exact_mut(blocks).zip(inputs);
         // Loops and not `for_each`: what its closure calls would leave the instruction set.
-        match plan.basis[b] {
-            Vector::Input(i) => {
-                for (row, x) in rows {
-                    fill(x[i], row, horizontal);
-                }
-            }
-            Vector::Flip(i) => {
-                for (row, x) in rows {
-                    fill(x[i], row, horizontal);
-                    row[0] = basis::flip(row[0], 0);
-                }
-            }
-            Vector::Sum(i, j) => {
-                for (row, x) in rows {
-                    fill_from_two(
+        for (slot, inputs) in slot.chunks_exact_mut(blocks).zip(self.inputs[..count * v].chunks(ROWS * v)) {
+            for (l, x) in inputs.chunks_exact(v).enumerate() {
+                match plan.basis[b] {
+                    Vector::Input(i) => fill(x[i], slot, l, horizontal),
+                    Vector::Flip(i) => {
+                        fill(x[i], slot, l, horizontal);
+                        slot[0][l] = basis::flip(slot[0][l], 0);
+                    }
+                    Vector::Sum(i, j) => fill_from_two(
                         [x[i], x[j]],
-                        row,
+                        slot,
+                        l,
                         horizontal,
                         #[inline(always)]
                         |x: S, y| x + y,
-                    );
-                }
-            }
-            Vector::Difference(i, j) => {
-                for (row, x) in rows {
-                    fill_from_two(
+                    ),
+                    Vector::Difference(i, j) => fill_from_two(
                         [x[i], x[j]],
-                        row,
+                        slot,
+                        l,
                         horizontal,
                         #[inline(always)]
                         |x: S, y| x - y,
-                    );
-                }
-            }
-            Vector::Time => {
-                for (row, _) in rows {
-                    row[0] = basis::unit(0, 0);
-                }
-            }
-            Vector::Height => {
-                for (row, _) in rows {
-                    row[blocks - 1] = basis::unit(width - 1, (blocks - 1) * LANES);
+                    ),
+                    Vector::Time => slot[0][l] = basis::unit(0, 0),
+                    Vector::Height => {
+                        slot[blocks - 1][l] = basis::unit(width - 1, (blocks - 1) * LANES);
+                    }
                 }
             }
         }
     }
 
-    /// The blocks of a vector of the rows from `first` on, in place of rows that are missing those of the first.
+    /// The blocks of a vector of a group.
     #[inline(always)]
-    fn of_rows(&self, slot: usize, first: usize, rows: usize) -> [&[S]; ROWS] {
-        let mut of_rows = [[].as_slice(); ROWS];
-        for (l, row) in of_rows.iter_mut().enumerate() {
-            let r = if l < rows { first + l } else { first };
-            *row = &self.vectors[slot * self.stride + r * self.blocks..][..self.blocks];
-        }
-        of_rows
+    fn of_group(&self, slot: usize, g: usize) -> &[[S; ROWS]] {
+        &self.vectors[slot * self.stride + g * self.blocks..][..self.blocks]
     }
 
     /// Inner products of two vectors, of each row, before they are summed over the lanes of a block.
     #[inline(always)]
-    fn dot(&self, a: usize, b: usize, first: usize, rows: usize, metric: Metric) -> [S; ROWS] {
-        let (x, y) = (self.of_rows(a, first, rows), self.of_rows(b, first, rows));
+    fn dot(&self, a: usize, b: usize, g: usize, metric: Metric) -> [S; ROWS] {
+        let mut pairs = self.of_group(a, g).iter().zip(self.of_group(b, g));
         let mut sums = [S::splat(0.0); ROWS];
-        for l in 0..ROWS {
-            sums[l] = sums[l] + x[l][0] * basis::lower(metric, y[l][0], 0);
-        }
-        for k in 1..self.blocks {
+        if let Some((x, y)) = pairs.next() {
             for l in 0..ROWS {
-                sums[l] = sums[l] + x[l][k] * y[l][k];
+                sums[l] = sums[l] + x[l] * basis::lower(metric, y[l], 0);
+            }
+        }
+        for (x, y) in pairs {
+            for l in 0..ROWS {
+                sums[l] = sums[l] + x[l] * y[l];
             }
         }
         sums
@@ -217,19 +202,21 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
 
     /// The same with twice the digits.
     #[inline(always)]
-    fn accurate(&self, a: usize, b: usize, first: usize, rows: usize, metric: Metric) -> Compensated<Number> {
+    fn accurate(&self, a: usize, b: usize, g: usize, metric: Metric) -> Compensated<Number> {
         if !T::COMPENSATED {
             let error = Number::splat(0.0);
-            return Compensated { sum: S::sums(&self.dot(a, b, first, rows, metric)), error };
+            return Compensated { sum: S::sums(&self.dot(a, b, g, metric)), error };
         }
-        let (x, y) = (self.of_rows(a, first, rows), self.of_rows(b, first, rows));
+        let mut pairs = self.of_group(a, g).iter().zip(self.of_group(b, g));
         let mut sums = [Compensated::<S>::default(); ROWS];
-        for l in 0..ROWS {
-            sums[l].add_product::<T>(x[l][0], basis::lower(metric, y[l][0], 0));
-        }
-        for k in 1..self.blocks {
+        if let Some((x, y)) = pairs.next() {
             for l in 0..ROWS {
-                sums[l].add_product::<T>(x[l][k], y[l][k]);
+                sums[l].add_product::<T>(x[l], basis::lower(metric, y[l], 0));
+            }
+        }
+        for (x, y) in pairs {
+            for l in 0..ROWS {
+                sums[l].add_product::<T>(x[l], y[l]);
             }
         }
         Compensated::totals::<T, ROWS>(&sums)
@@ -240,7 +227,7 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
     fn group(&mut self, g: usize, rows: usize) {
         let (plan, metric, first) = (self.plan, self.plan.metric, g * ROWS);
         for (position, &(a, b)) in plan.layout.pairs().iter().enumerate() {
-            self.dots[position] = S::sums(&self.dot(a, b, first, rows, metric));
+            self.dots[position] = S::sums(&self.dot(a, b, g, metric));
         }
         let params = self.params[g];
         for (k, &invariant) in plan.invariants.iter().enumerate() {
@@ -248,14 +235,14 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
             let mut products = [Number::splat(0.0); 4];
             let mut value = match invariant {
                 Invariant::Dot(a, b) => self.product(a, b),
-                Invariant::Accurate(a, b) => self.accurate(a, b, first, rows, metric).value(),
+                Invariant::Accurate(a, b) => self.accurate(a, b, g, metric).value(),
                 Invariant::Margin(a) => {
-                    let square = self.accurate(a, a, first, rows, Metric::Euclidean);
+                    let square = self.accurate(a, a, g, Metric::Euclidean);
                     products[0] = square.sum;
                     square.margin(params[0])
                 }
                 Invariant::Along(a, b) => {
-                    let (along, norm) = self.along(a, b, first, rows);
+                    let (along, norm) = self.along(a, b, g);
                     products[0] = norm;
                     along
                 }
@@ -295,23 +282,23 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
 
     /// The components ⟨a, b⟩/‖b‖ and the norms ‖b‖, in units of the largest coordinates: their squares may overflow.
     #[inline(always)]
-    fn along(&self, a: usize, b: usize, first: usize, rows: usize) -> (Number, Number) {
+    fn along(&self, a: usize, b: usize, g: usize) -> (Number, Number) {
         let metric = self.plan.metric;
-        let (x, y) = (self.of_rows(a, first, rows), self.of_rows(b, first, rows));
-        let (mut units, mut unit_of_b) = (Number::splat(0.0), Number::splat(0.0));
+        let (x, y) = (self.of_group(a, g), self.of_group(b, g));
+        let (mut unit_of_a, mut unit_of_b) = (Number::splat(0.0), Number::splat(0.0));
         let (mut dots, mut squares) = ([S::splat(0.0); ROWS], [S::splat(0.0); ROWS]);
         for l in 0..ROWS {
-            let (of_x, of_y) = (largest(metric, x[l]), largest(metric, y[l]));
+            let (of_x, of_y) = (largest(metric, x, l), largest(metric, y, l));
             for k in 0..self.blocks {
-                let along = basis::lower(metric, y[l][k], k * LANES) / S::splat(of_y);
-                dots[l] = dots[l] + x[l][k] / S::splat(of_x) * along;
+                let along = basis::lower(metric, y[k][l], k * LANES) / S::splat(of_y);
+                dots[l] = dots[l] + x[k][l] / S::splat(of_x) * along;
                 squares[l] = squares[l] + along * along;
             }
-            units.set(l, of_x);
+            unit_of_a.set(l, of_x);
             unit_of_b.set(l, of_y);
         }
         let norm = S::sums(&squares).sqrt();
-        let component = S::sums(&dots) / norm * units;
+        let component = S::sums(&dots) / norm * unit_of_a;
         (Scalar::select(Number::splat(0.0).lt(norm), component, norm), norm * unit_of_b)
     }
 
@@ -357,55 +344,57 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
     }
 }
 
-/// The largest coordinate of a basis vector.
+/// The largest coordinate of a basis vector, in lane `l` of a group.
 #[inline(always)]
-fn largest<S: Block>(metric: Metric, vector: &[S]) -> f64 {
+fn largest<S: Block>(metric: Metric, vector: &[[S; ROWS]], l: usize) -> f64 {
     let mut largest = S::splat(0.0);
-    for (k, &block) in vector.iter().enumerate() {
-        largest = largest.max_magnitude(basis::lower(metric, block, k * LANES));
+    for (k, blocks) in vector.iter().enumerate() {
+        largest = largest.max_magnitude(basis::lower(metric, blocks[l], k * LANES));
     }
     largest.lanes().to_array().iter().fold(f64::MIN_POSITIVE, |unit, &x| unit.max(x.abs()))
 }
 
-/// Writes the blocks of a vector that is made of one row; `horizontal`: without the last coordinate.
+/// Writes row `l` of a group, of a vector that is made of one input; `horizontal`: without the last coordinate.
 #[inline(always)]
-fn fill<T: Storage, S: Block>(row: &[T], blocks: &mut [S], horizontal: bool) {
-    let (whole, end) = row.as_chunks::<LANES>();
+fn fill<T: Storage, S: Block>(row: &[T], blocks: &mut [[S; ROWS]], l: usize, horizontal: bool) {
+    let (l, (whole, end)) = (l % ROWS, row.as_chunks::<LANES>());
     let ask = asks_ahead::<T>(row.len());
     for (block, x) in blocks.iter_mut().zip(whole) {
         if ask {
             ask_ahead(x);
         }
-        *block = S::load(x);
+        block[l] = S::load(x);
     }
     let (last, at) = (blocks.len() - 1, (blocks.len() - 1) * LANES);
     if !end.is_empty() {
-        blocks[last] = S::load_part(end);
+        blocks[last][l] = S::load_part(end);
     }
     if horizontal {
-        blocks[last] = basis::without(blocks[last], row.len() - 1, at);
+        blocks[last][l] = basis::without(blocks[last][l], row.len() - 1, at);
     }
 }
 
-/// Writes the blocks of a vector that is made of two rows.
+/// Writes row `l` of a group, of a vector that is made of two inputs.
 #[inline(always)]
 fn fill_from_two<T: Storage, S: Block>(
     [x, y]: [&[T]; 2],
-    blocks: &mut [S],
+    blocks: &mut [[S; ROWS]],
+    l: usize,
     horizontal: bool,
     f: impl Fn(S, S) -> S,
 ) {
     let ((whole, end), (of_y, end_of_y)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    let l = l % ROWS;
     for (block, (x, y)) in blocks.iter_mut().zip(whole.iter().zip(of_y)) {
-        *block = f(S::load(x), S::load(y));
+        block[l] = f(S::load(x), S::load(y));
     }
     let (last, at) = (blocks.len() - 1, (blocks.len() - 1) * LANES);
     if !end.is_empty() {
-        blocks[last] = f(S::load_part(end), S::load_part(end_of_y));
+        blocks[last][l] = f(S::load_part(end), S::load_part(end_of_y));
     }
     if horizontal {
         let x = basis::without(read::<T, S>(x, at, x.len() - at), x.len() - 1, at);
         let y = basis::without(read::<T, S>(y, at, y.len() - at), y.len() - 1, at);
-        blocks[last] = f(x, y);
+        blocks[last][l] = f(x, y);
     }
 }

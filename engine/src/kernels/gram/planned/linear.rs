@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::formula::plan::BASIS;
+use crate::formula::plan::{BASIS, ROWS};
 use crate::numbers::simd::Block;
 
 /// Where a vector begins in the buffer, and its weight.
@@ -11,25 +11,34 @@ pub(super) type Term = (usize, f64);
 /// The terms of a linear combination of basis vectors and an upstream cotangent.
 pub(super) type Terms = SmallVec<[Term; BASIS + 1]>;
 
-/// Calls `each` with the number of each block and the sum of the vectors there, each times its weight.
+/// Calls `each` with the number of each block and the sum of the vectors there, each times its weight, of lane `l` of a
+/// group.
 #[inline(always)]
-pub(super) fn linear<S: Block>(vectors: &[S], terms: &[Term], blocks: usize, each: impl FnMut(usize, S)) {
+pub(super) fn linear<S: Block>(
+    vectors: &[[S; ROWS]],
+    terms: &[Term],
+    blocks: usize,
+    l: usize,
+    each: impl FnMut(usize, S),
+) {
+    let l = l % ROWS;
     match terms.len() {
-        1 => of::<S, 1>(vectors, terms, blocks, each),
-        2 => of::<S, 2>(vectors, terms, blocks, each),
-        3 => of::<S, 3>(vectors, terms, blocks, each),
-        4 => of::<S, 4>(vectors, terms, blocks, each),
-        5 => of::<S, 5>(vectors, terms, blocks, each),
-        _ => of_any(vectors, terms, blocks, each),
+        1 => of::<S, 1>(vectors, terms, blocks, l, each),
+        2 => of::<S, 2>(vectors, terms, blocks, l, each),
+        3 => of::<S, 3>(vectors, terms, blocks, l, each),
+        4 => of::<S, 4>(vectors, terms, blocks, l, each),
+        5 => of::<S, 5>(vectors, terms, blocks, l, each),
+        _ => of_any(vectors, terms, blocks, l, each),
     }
 }
 
 /// Of a number of vectors that is known when compiled: their weights stay in registers.
 #[inline(always)]
 fn of<S: Block, const N: usize>(
-    vectors: &[S],
+    vectors: &[[S; ROWS]],
     terms: &[Term],
     blocks: usize,
+    l: usize,
     mut each: impl FnMut(usize, S),
 ) {
     let (mut rows, mut weights) = ([[].as_slice(); N], [S::splat(0.0); N]);
@@ -40,18 +49,24 @@ fn of<S: Block, const N: usize>(
     for block in 0..blocks {
         let mut sum = S::splat(0.0);
         for n in 0..N {
-            sum = sum + weights[n] * rows[n][block];
+            sum = sum + weights[n] * rows[n][block][l];
         }
         each(block, sum);
     }
 }
 
 #[inline(always)]
-fn of_any<S: Block>(vectors: &[S], terms: &[Term], blocks: usize, mut each: impl FnMut(usize, S)) {
+fn of_any<S: Block>(
+    vectors: &[[S; ROWS]],
+    terms: &[Term],
+    blocks: usize,
+    l: usize,
+    mut each: impl FnMut(usize, S),
+) {
     for block in 0..blocks {
         let mut sum = S::splat(0.0);
         for &(start, weight) in terms {
-            sum = sum + S::splat(weight) * vectors[start + block];
+            sum = sum + S::splat(weight) * vectors[start + block][l];
         }
         each(block, sum);
     }

@@ -124,7 +124,7 @@ fn combine<T: Storage, S: Block>(
     for l in 0..rows {
         let mut terms = Terms::new();
         for b in 0..count {
-            terms.push((b * chunk.stride + (g * ROWS + l) * chunk.blocks, outputs[b].get(l)));
+            terms.push((b * chunk.stride + g * chunk.blocks, outputs[b].get(l)));
         }
         let out = &mut out[l * width..];
         let mut square = Compensated::<S>::default();
@@ -132,6 +132,7 @@ fn combine<T: Storage, S: Block>(
             &chunk.vectors,
             &terms,
             chunk.blocks,
+            l,
             #[inline(always)]
             |block, y| {
                 if ball {
@@ -209,14 +210,14 @@ fn backward_rows<T: Storage, S: Block>(
                     }
                 }
                 let g = &g[p * of_row..][..of_row];
-                distribute(plan, &chunk, &mut gradients, &starts, &shares, [group * ROWS + l, l], g);
+                distribute(plan, &chunk, &mut gradients, &starts, &shares, [group, l], g);
             }
             give_parameters(parameters, of_parameters, n, at, &shares.of_params);
         }
     }
 }
 
-/// The cotangents of the inputs of row `row` of the chunk, in lane `l` of the shares. `g` is the row's upstream cotangent.
+/// The cotangents of the inputs of a row, lane `l` of a group. `g` is the row's upstream cotangent.
 #[inline(always)]
 fn distribute<T: Storage, S: Block>(
     plan: &RowPlan,
@@ -224,11 +225,11 @@ fn distribute<T: Storage, S: Block>(
     gradients: &mut [Option<Gradient<'_, T>>; VECTORS],
     gradient_starts: &[usize; VECTORS],
     shares: &Shares<Number, VECTORS, BASIS>,
-    [row, l]: [usize; 2],
+    [group, l]: [usize; 2],
     g: &[T],
 ) {
     let (basis, width) = (plan.basis.len(), chunk.width);
-    let start_of = |slot: usize| slot * chunk.stride + row * chunk.blocks;
+    let start_of = |slot: usize| slot * chunk.stride + group * chunk.blocks;
     for (i, gradient) in gradients[..plan.vectors].iter_mut().enumerate() {
         let Some(Gradient { slice, full, .. }) = gradient else { continue };
         let slice = &mut slice[gradient_starts[i]..];
@@ -247,6 +248,7 @@ fn distribute<T: Storage, S: Block>(
                 &chunk.vectors,
                 &terms,
                 chunk.blocks,
+                l,
                 #[inline(always)]
                 |block, y| write(slice, block * LANES, width - block * LANES, y),
             );
@@ -255,6 +257,7 @@ fn distribute<T: Storage, S: Block>(
                 &chunk.vectors,
                 &terms,
                 chunk.blocks,
+                l,
                 #[inline(always)]
                 |block, y| add(slice, block * LANES, width - block * LANES, y),
             );
@@ -271,7 +274,7 @@ fn distribute<T: Storage, S: Block>(
             }
             for a in 0..basis {
                 if leaves(plan.metric, apart) && plan.layout.receives[i][a] {
-                    let coordinate = chunk.vectors[start_of(a) + at / LANES].lanes().get(at % LANES);
+                    let coordinate = chunk.vectors[start_of(a) + at / LANES][l].lanes().get(at % LANES);
                     y += shares.of_basis[apart][i][a].get(l) * coordinate;
                 }
             }
