@@ -227,23 +227,24 @@ fn dispatched<const R: usize, E: Element, Y>(
     wide: impl Fn(Lanes<R, E>) -> Y,
     lane_by_lane: impl Fn(Lanes<R, E>) -> Y,
 ) -> Y {
+    // By reference: the processor waits for a register of what was just copied in parts.
     if size_of::<Lanes<R, E>>() > REGISTER {
         dispatch_wide(
-            x,
+            &x,
             #[inline(always)]
-            |x| wide(x),
+            |x| wide(*x),
             #[inline(always)]
-            |x| wide(x),
+            |x| wide(*x),
             #[inline(always)]
-            |x| if R > 1 && cfg!(target_arch = "x86_64") { lane_by_lane(x) } else { wide(x) },
+            |x| if R > 1 && cfg!(target_arch = "x86_64") { lane_by_lane(*x) } else { wide(*x) },
         )
     } else {
         dispatch_lanes(
-            x,
+            &x,
             #[inline(always)]
-            |x| wide(x),
+            |x| wide(*x),
             #[inline(always)]
-            |x| if R > 1 && cfg!(target_arch = "x86_64") { lane_by_lane(x) } else { wide(x) },
+            |x| if R > 1 && cfg!(target_arch = "x86_64") { lane_by_lane(*x) } else { wide(*x) },
         )
     }
 }
