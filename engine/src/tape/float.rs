@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::thread::LocalKey;
 
 use crate::formula::plan::RowPlan;
+use crate::kernels::map::MapKernel;
+use crate::kernels::pair::PairKernels;
 use crate::numbers::storage::Storage;
 use crate::tape::Tape;
 use crate::tape::arena::Op;
@@ -25,6 +27,14 @@ pub trait Float: Storage {
     #[doc(hidden)]
     #[allow(private_interfaces)]
     fn operation(op: &Op<Self>) -> Option<&dyn Operation<Self>>;
+
+    /// An elementwise formula as an operation.
+    #[doc(hidden)]
+    fn map_operation(kernel: &'static MapKernel<Self>) -> &'static dyn Operation<Self>;
+
+    /// A pair formula as an operation.
+    #[doc(hidden)]
+    fn pair_operation(kernels: &'static PairKernels<Self>) -> &'static dyn Operation<Self>;
 
     /// A row formula as an operation.
     #[doc(hidden)]
@@ -57,6 +67,14 @@ macro_rules! impl_float {
             #[inline(never)]
             fn operation(op: &Op<Self>) -> Option<&dyn Operation<Self>> {
                 op.operation_here()
+            }
+            #[inline(never)]
+            fn map_operation(kernel: &'static MapKernel<Self>) -> &'static dyn Operation<Self> {
+                kernel
+            }
+            #[inline(never)]
+            fn pair_operation(kernels: &'static PairKernels<Self>) -> &'static dyn Operation<Self> {
+                kernels
             }
             #[inline(never)]
             fn row_operation(plan: &'static RowPlan) -> &'static dyn Operation<Self> {

@@ -182,8 +182,8 @@ impl Formula {
             Kind::Map(ranges),
             K,
             || Expression::trace(K, OfMap::<F, K>::eval::<Trace>),
-            || F::compiled().of_type::<f32>(),
-            || F::compiled().of_type::<f64>(),
+            || f32::map_operation(F::compiled().of_type()),
+            || f64::map_operation(F::compiled().of_type()),
         )
     }
 
@@ -228,8 +228,8 @@ impl Formula {
             Kind::Pair { ranges, counts: [L, R, P], pairing: F::PAIRING },
             1 + L + R + P,
             || Expression::trace(1 + L + R + P, OfPair::<F, L, R, P>::eval::<Trace>),
-            || F::compiled().of_type::<f32>(),
-            || F::compiled().of_type::<f64>(),
+            || f32::pair_operation(F::compiled().of_type()),
+            || f64::pair_operation(F::compiled().of_type()),
         )
     }
 }

@@ -23,7 +23,7 @@ impl<T: Float> Tape<T> {
         _formula: F,
         operands: [Var<'t, T>; K],
     ) -> Var<'t, T> {
-        self.operation(F::compiled().of_type::<T>(), &operands)
+        self.operation(T::map_operation(F::compiled().of_type()), &operands)
     }
 }
 

@@ -33,7 +33,7 @@ impl<T: Float> Tape<T> {
     ) -> Var<'t, T> {
         let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[x, y]);
         inputs.extend(left.into_iter().chain(right).chain(params));
-        self.operation(F::compiled().of_type::<T>(), &inputs)
+        self.operation(T::pair_operation(F::compiled().of_type()), &inputs)
     }
 }
 
