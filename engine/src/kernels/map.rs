@@ -235,12 +235,15 @@ impl Compiled<Map> {
     }
 }
 
+/// The gradients of operands, given their elements and the gradient of the result.
+type GradientsOf<T> = fn(&[&[T]], &[T], &mut [&mut [T]]);
+
 /// A formula with its type erased: its values and its gradients, of operands that are laid out.
 #[doc(hidden)]
 pub struct MapKernel<T> {
     pub(crate) name: &'static str,
     values: fn(&[&[T]], &mut [T]),
-    gradients: fn(&[&[T]], &[T], &mut [&mut [T]]),
+    gradients: GradientsOf<T>,
     /// The formula of one element, for forward mode.
     pub(crate) nested: fn(&[Nested]) -> Nested,
     #[cfg(feature = "opencl")]

@@ -133,13 +133,9 @@ impl From<&[usize]> for Shape {
 ///
 /// Five kinds, for an operand of `len` positions over `n`:
 /// - *full*: `len = n`;
-
 /// - *scalar*: `len = 1`;
-
 /// - *row*: the operand is cycled, as a bias over the rows of a matrix;
-
 /// - *column*: `repeat > 1`, each position is held for a while, as a factor for each row;
-
 /// - *held*: `hold > 1`, each run of `inner` positions is read several times before the next,
 ///   `[a, 1, b]` over `[a, hold, b]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -60,11 +60,19 @@ pub struct RowKernel<T: Storage> {
 
 /// Computes some row positions on the calling thread. It takes vectors, parameters, the width,
 /// positions, results.
-pub(crate) type Forward<T> = fn(&[Operand<'_, T>], &[Parameter<'_>], usize, Range<usize>, Results<'_, T>);
+pub(crate) type Forward<T> =
+    fn(&RowPlan, &[Operand<'_, T>], &[Parameter<'_>], usize, Range<usize>, Results<'_, T>);
 
 /// The reverse pass of a piece. It takes vectors, parameters, the piece, the width, the gradient of the
 /// results.
-pub(crate) type Backward<T> = fn(&[Operand<'_, T>], &[Parameter<'_>], &mut Piece<'_, T>, usize, &[T]);
+pub(crate) type Backward<T> =
+    fn(&RowPlan, &[Operand<'_, T>], &[Parameter<'_>], &mut Piece<'_, T>, usize, &[T]);
+
+/// Computes all row positions: the plan, vectors, parameters, the width, results.
+pub(crate) type ForwardAll<T> = fn(&RowPlan, &[Operand<'_, T>], &[Parameter<'_>], usize, Results<'_, T>);
+
+/// Computes one row: the plan, its vectors, the parameters, the result.
+pub(crate) type ForwardOne<T> = fn(&RowPlan, &[&[T]], &[f64], Results<'_, T>);
 
 impl PerFloat for RowKernels {
     type Of<T: Storage> = Option<RowKernel<T>>;
@@ -89,10 +97,10 @@ struct PerType;
 /// once more in each of these crates.
 #[derive(Clone, Copy)]
 pub(crate) struct Entries<T: Storage> {
-    pub(crate) forward: fn(&RowPlan, &[Operand<'_, T>], &[Parameter<'_>], usize, Results<'_, T>),
-    pub(crate) one: fn(&RowPlan, &[&[T]], &[f64], Results<'_, T>),
-    planned: fn(&RowPlan, &[Operand<'_, T>], &[Parameter<'_>], usize, Range<usize>, Results<'_, T>),
-    planned_backward: fn(&RowPlan, &[Operand<'_, T>], &[Parameter<'_>], &mut Piece<'_, T>, usize, &[T]),
+    pub(crate) forward: ForwardAll<T>,
+    pub(crate) one: ForwardOne<T>,
+    planned: Forward<T>,
+    planned_backward: Backward<T>,
 }
 
 impl PerFloat for PerType {
@@ -123,7 +131,7 @@ fn forward_range<T: Storage>(
 ) {
     let specialised: Option<Forward<T>> = plan.specialised.of_type().map(|kernel| kernel.forward);
     match specialised {
-        Some(forward) => forward(vectors, parameters, width, range, out),
+        Some(forward) => forward(plan, vectors, parameters, width, range, out),
         None => planned::forward(plan, vectors, parameters, width, range, out),
     }
 }
@@ -218,7 +226,7 @@ impl RowPlan {
         let n = g.len() / if self.vector { width } else { 1 };
         let specialised: Option<Backward<T>> = self.specialised.of_type().map(|kernel| kernel.backward);
         for_each_piece(&operands.reads(self.vectors), n, 40 + 3 * width, grads, |piece| match specialised {
-            Some(backward) => backward(vectors, &parameters, piece, width, g),
+            Some(backward) => backward(self, vectors, &parameters, piece, width, g),
             None => planned::backward(self, vectors, &parameters, piece, width, g),
         });
     }

@@ -11,7 +11,7 @@ use self::reverse::backward_piece;
 use self::survey::{Row, Rows, Survey, basis, rows_at};
 use super::{GROUPS, entries};
 use crate::formula::domain::Domain;
-use crate::formula::plan::{Number, ROWS};
+use crate::formula::plan::{Number, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
 use crate::kernels::operands::{Operand, Parameter, Results};
 use crate::kernels::pieces::Piece;
@@ -22,6 +22,7 @@ use crate::numbers::storage::Storage;
 /// Evaluates a formula at the row positions `range`, [`ROWS`] at a time.
 #[inline(always)]
 fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    plan: &RowPlan,
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
     width: usize,
@@ -49,7 +50,7 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
             survey.read::<F, T, V>(rows, width, None, &mut read[group], values, &mut [Number::splat(0.0); O]);
         }
         let count = groups.len();
-        (F::plan().functions.values)(values[..count].as_flattened(), outputs[..count].as_flattened_mut());
+        (plan.functions.values)(values[..count].as_flattened(), outputs[..count].as_flattened_mut());
         for (group, at) in groups.enumerate() {
             let first = at.start - range.start;
             match &mut out {
@@ -131,6 +132,7 @@ fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usi
 
 /// The row positions `range`, on the calling thread.
 pub(crate) fn forward<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+    plan: &RowPlan,
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
     width: usize,
@@ -143,15 +145,15 @@ pub(crate) fn forward<F, T, const V: usize, const B: usize, const I: usize, cons
     dispatch_wide(
         (range, out),
         #[inline(always)]
-        |(range, out)| forward_rows::<F, T, Avx512, V, B, I, O>(vectors, parameters, width, range, out),
+        |(range, out)| forward_rows::<F, T, Avx512, V, B, I, O>(plan, vectors, parameters, width, range, out),
         #[inline(always)]
-        |(range, out)| forward_rows::<F, T, Avx2, V, B, I, O>(vectors, parameters, width, range, out),
+        |(range, out)| forward_rows::<F, T, Avx2, V, B, I, O>(plan, vectors, parameters, width, range, out),
         #[inline(always)]
         |(range, out)| {
             if cfg!(target_arch = "x86_64") {
-                (entries().planned)(F::plan(), vectors, parameters, width, range, out);
+                (entries().planned)(plan, vectors, parameters, width, range, out);
             } else {
-                forward_rows::<F, T, Portable, V, B, I, O>(vectors, parameters, width, range, out);
+                forward_rows::<F, T, Portable, V, B, I, O>(plan, vectors, parameters, width, range, out);
             }
         },
     );
@@ -159,6 +161,7 @@ pub(crate) fn forward<F, T, const V: usize, const B: usize, const I: usize, cons
 
 /// The reverse pass of a piece.
 pub(crate) fn backward<F, T, const V: usize, const B: usize, const I: usize, const O: usize>(
+    plan: &RowPlan,
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
     piece: &mut Piece<'_, T>,
@@ -171,15 +174,15 @@ pub(crate) fn backward<F, T, const V: usize, const B: usize, const I: usize, con
     dispatch_wide(
         piece,
         #[inline(always)]
-        |piece| backward_piece::<F, T, Avx512, V, B, I, O>(vectors, parameters, piece, width, g),
+        |piece| backward_piece::<F, T, Avx512, V, B, I, O>(plan, vectors, parameters, piece, width, g),
         #[inline(always)]
-        |piece| backward_piece::<F, T, Avx2, V, B, I, O>(vectors, parameters, piece, width, g),
+        |piece| backward_piece::<F, T, Avx2, V, B, I, O>(plan, vectors, parameters, piece, width, g),
         #[inline(always)]
         |piece| {
             if cfg!(target_arch = "x86_64") {
-                (entries().planned_backward)(F::plan(), vectors, parameters, piece, width, g);
+                (entries().planned_backward)(plan, vectors, parameters, piece, width, g);
             } else {
-                backward_piece::<F, T, Portable, V, B, I, O>(vectors, parameters, piece, width, g);
+                backward_piece::<F, T, Portable, V, B, I, O>(plan, vectors, parameters, piece, width, g);
             }
         },
     );

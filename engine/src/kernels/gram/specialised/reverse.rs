@@ -3,7 +3,7 @@
 use super::groups;
 use super::survey::{Row, Rows, Survey, basis, rows_at};
 use crate::formula::plan::{
-    Number, ROWS, Receiver, has_apart, has_ends, leaves, of_invariant, paired, share, share_of,
+    Number, ROWS, Receiver, RowPlan, has_apart, has_ends, leaves, of_invariant, paired, share, share_of,
 };
 use crate::formula::row::{Metric, RowFormula};
 use crate::kernels::gram::shares::Shares;
@@ -18,6 +18,7 @@ use crate::numbers::storage::Storage;
 /// The reverse pass of a piece, [`ROWS`] rows at a time.
 #[inline(always)]
 pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+    plan: &RowPlan,
     vectors: &[Operand<'_, T>],
     parameters: &[Parameter<'_>],
     piece: &mut Piece<'_, T>,
@@ -52,7 +53,7 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
             survey.read::<F, T, V>(rows, width, Some(g), &mut read[group], values, &mut upstream[group]);
         }
         let count = groups.len();
-        (F::plan().functions.slopes)(
+        (plan.functions.slopes)(
             values[..count].as_flattened(),
             upstream[..count].as_flattened(),
             outputs[..count].as_flattened_mut(),
