@@ -1,7 +1,8 @@
 //! Row formulas compute the same bits for a row among others and by itself.
 
 use cotangent_engine::{
-    Device, Domain, Float, Invariant, Metric, Row, RowFormula, Rows, Scalar, Tape, Tensor, Var, Vector, rng,
+    Device, Domain, Float, Invariant, Metric, Row, RowFormula, RowPlan, Rows, Scalar, Tape, Tensor, Var,
+    Vector, rng,
 };
 use rand::RngExt;
 
@@ -31,6 +32,25 @@ impl<const DEFINITE: bool> RowFormula<2, 3, 10, 3> for Everything<DEFINITE> {
     ];
     fn eval<S: Scalar>([m, dot, square, along, area, wedge, x, y, t, e]: [S; 10]) -> [S; 3] {
         [m * dot + area, (square.square() + e).sqrt() / (t + x.square()), wedge - along * y * t]
+    }
+}
+
+/// The same formula with kernels that are compiled for it alone.
+#[derive(Clone, Copy)]
+struct Specialised<const DEFINITE: bool>;
+
+impl<const DEFINITE: bool> RowFormula<2, 3, 10, 3> for Specialised<DEFINITE> {
+    const NAME: &'static str = "specialised";
+    const VECTOR: bool = true;
+    const METRIC: Metric = Everything::<DEFINITE>::METRIC;
+    const BASIS: [Vector; 3] = Everything::<DEFINITE>::BASIS;
+    const DOMAIN: Domain = Domain::Ball;
+    const INVARIANTS: [Invariant; 10] = Everything::<DEFINITE>::INVARIANTS;
+    fn plan() -> &'static RowPlan {
+        RowPlan::specialised::<Self, _, _, _, _>()
+    }
+    fn eval<S: Scalar>(invariants: [S; 10]) -> [S; 3] {
+        Everything::<DEFINITE>::eval(invariants)
     }
 }
 
@@ -116,6 +136,26 @@ fn rows_side_by_side_compute_the_bits_of_single_ones() {
         same::<f32, false>(&mut narrow, n, width, single);
         same::<f64, true>(&mut wide, n, width, single);
         same::<f64, false>(&mut wide, n, width, single);
+    });
+}
+
+#[test]
+fn kernels_of_one_formula_compute_the_bits_of_those_that_read_its_plan() {
+    fn same<T: Float, const DEFINITE: bool>(tape: &mut Tape<T>, case: &Case<T>, name: &str) {
+        let by_plan = case.on(tape, Everything::<DEFINITE>);
+        let compiled = case.on(tape, Specialised::<DEFINITE>);
+        for (part, (plan, compiled)) in by_plan.iter().zip(&compiled).enumerate() {
+            assert_eq!(bits(plan), bits(compiled), "{name}, definite: {DEFINITE}, part {part}");
+        }
+    }
+    let (mut narrow, mut wide) = (Tape::on(Device::cpu()), Tape::on(Device::cpu()));
+    sizes(|n, width, single| {
+        let name = format!("{n} rows of {width}, a single right one: {single}");
+        let (f32, f64) = (Case::<f32>::new(n, width, single), Case::<f64>::new(n, width, single));
+        same::<_, true>(&mut narrow, &f32, &name);
+        same::<_, false>(&mut narrow, &f32, &name);
+        same::<_, true>(&mut wide, &f64, &name);
+        same::<_, false>(&mut wide, &f64, &name);
     });
 }
 
