@@ -103,8 +103,13 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
             let start = at.start + g * ROWS;
             let end = at.end.min(start + ROWS);
             for (param, parameter) in params.iter_mut().zip(parameters) {
-                for l in 0..ROWS {
-                    param.set(l, parameter.at((start + l).min(end - 1)));
+                match parameter.constant {
+                    Some(constant) => *param = Number::splat(constant),
+                    None => {
+                        for l in 0..ROWS {
+                            param.set(l, parameter.at((start + l).min(end - 1)));
+                        }
+                    }
                 }
             }
         }

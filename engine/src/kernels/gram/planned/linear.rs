@@ -2,11 +2,11 @@
 
 use smallvec::SmallVec;
 
-use crate::formula::plan::{BASIS, ROWS};
+use crate::formula::plan::{BASIS, Number, ROWS};
 use crate::numbers::simd::Block;
 
-/// Where a vector begins in the buffer, and its weight.
-pub(super) type Term = (usize, f64);
+/// Where a vector of a group begins in the buffer, and its weights, one for each row.
+pub(super) type Term = (usize, Number);
 
 /// The terms of a linear combination of basis vectors and an upstream cotangent.
 pub(super) type Terms = SmallVec<[Term; BASIS + 1]>;
@@ -44,7 +44,7 @@ fn of<S: Block, const N: usize>(
     let (mut rows, mut weights) = ([[].as_slice(); N], [S::splat(0.0); N]);
     for n in 0..N {
         let (start, weight) = terms[n];
-        (rows[n], weights[n]) = (&vectors[start..][..blocks], S::splat(weight));
+        (rows[n], weights[n]) = (&vectors[start..][..blocks], S::splat(weight.get(l)));
     }
     for block in 0..blocks {
         let mut sum = S::splat(0.0);
@@ -66,7 +66,7 @@ fn of_any<S: Block>(
     for block in 0..blocks {
         let mut sum = S::splat(0.0);
         for &(start, weight) in terms {
-            sum = sum + S::splat(weight) * vectors[start + block][l];
+            sum = sum + S::splat(weight.get(l)) * vectors[start + block][l];
         }
         each(block, sum);
     }

@@ -121,11 +121,11 @@ fn combine<T: Storage, S: Block>(
     let outputs = &chunk.outputs[g * count..][..count];
     let ball = plan.domain == Domain::Ball;
     let mut squares = [Compensated::<S>::default(); ROWS];
+    let mut terms = Terms::new();
+    for b in 0..count {
+        terms.push((b * chunk.stride + g * chunk.blocks, outputs[b]));
+    }
     for l in 0..rows {
-        let mut terms = Terms::new();
-        for b in 0..count {
-            terms.push((b * chunk.stride + g * chunk.blocks, outputs[b].get(l)));
-        }
         let out = &mut out[l * width..];
         let mut square = Compensated::<S>::default();
         linear(
@@ -201,87 +201,80 @@ fn backward_rows<T: Storage, S: Block>(
             shares.compute(plan, rows);
             let first = at.start + group * ROWS;
             let at = first..at.end.min(first + ROWS);
-            for (l, p) in at.clone().enumerate() {
-                let mut starts = [0; VECTORS];
-                for (i, vector) in vectors.iter().enumerate() {
-                    if let Some(gradient) = &gradients[i] {
-                        let position = if gradient.full { p } else { vector.rows.at(p) };
-                        starts[i] = (position - gradient.first) * width;
-                    }
-                }
-                let g = &g[p * of_row..][..of_row];
-                distribute(plan, &chunk, &mut gradients, &starts, &shares, [group, l], g);
-            }
+            distribute(plan, &chunk, vectors, &mut gradients, &shares, (group, at.clone()), g);
             give_parameters(parameters, of_parameters, n, at, &shares.of_params);
         }
     }
 }
 
-/// The cotangents of the inputs of a row, lane `l` of a group. `g` is the row's upstream cotangent.
+/// The cotangents of the inputs of a group of rows, at the positions `at`. `g` is the upstream cotangent of all.
 #[inline(always)]
 fn distribute<T: Storage, S: Block>(
     plan: &RowPlan,
     chunk: &Chunk<'_, T, S>,
+    vectors: &[Operand<'_, T>],
     gradients: &mut [Option<Gradient<'_, T>>; VECTORS],
-    gradient_starts: &[usize; VECTORS],
     shares: &Shares<Number, VECTORS, BASIS>,
-    [group, l]: [usize; 2],
+    (group, at): (usize, Range<usize>),
     g: &[T],
 ) {
     let (basis, width) = (plan.basis.len(), chunk.width);
     let start_of = |slot: usize| slot * chunk.stride + group * chunk.blocks;
     for (i, gradient) in gradients[..plan.vectors].iter_mut().enumerate() {
-        let Some(Gradient { slice, full, .. }) = gradient else { continue };
-        let slice = &mut slice[gradient_starts[i]..];
-        let before = [0, width - 1].map(|at| if *full { 0.0 } else { slice[at].to_f64() });
+        let Some(Gradient { slice, first, full }) = gradient else { continue };
         let mut terms = Terms::new();
         for a in 0..basis {
             if plan.layout.receives[i][a] {
-                terms.push((start_of(a), shares.of_basis[0][i][a].get(l)));
+                terms.push((start_of(a), shares.of_basis[0][i][a]));
             }
         }
         if plan.vector {
-            terms.push((start_of(basis), shares.of_upstream[0][i].get(l)));
+            terms.push((start_of(basis), shares.of_upstream[0][i]));
         }
-        if *full {
-            linear(
-                &chunk.vectors,
-                &terms,
-                chunk.blocks,
-                l,
-                #[inline(always)]
-                |block, y| write(slice, block * LANES, width - block * LANES, y),
-            );
-        } else {
-            linear(
-                &chunk.vectors,
-                &terms,
-                chunk.blocks,
-                l,
-                #[inline(always)]
-                |block, y| add(slice, block * LANES, width - block * LANES, y),
-            );
-        }
-        if !plan.layout.apart {
-            continue;
-        }
-        for (which, at) in [0, width - 1].into_iter().enumerate() {
-            let apart =
-                usize::from(if plan.metric == Metric::Horizontal { at == width - 1 } else { at == 0 });
-            let mut y = shares.of_ends[which][i].get(l);
-            if width == 1 {
-                y += shares.of_ends[1 - which][i].get(l);
+        for (l, p) in at.clone().enumerate() {
+            let position = if *full { p } else { vectors[i].rows.at(p) };
+            let slice = &mut slice[(position - *first) * width..];
+            let before = [0, width - 1].map(|end| if *full { 0.0 } else { slice[end].to_f64() });
+            if *full {
+                linear(
+                    &chunk.vectors,
+                    &terms,
+                    chunk.blocks,
+                    l,
+                    #[inline(always)]
+                    |block, y| write(slice, block * LANES, width - block * LANES, y),
+                );
+            } else {
+                linear(
+                    &chunk.vectors,
+                    &terms,
+                    chunk.blocks,
+                    l,
+                    #[inline(always)]
+                    |block, y| add(slice, block * LANES, width - block * LANES, y),
+                );
             }
-            for a in 0..basis {
-                if leaves(plan.metric, apart) && plan.layout.receives[i][a] {
-                    let coordinate = chunk.vectors[start_of(a) + at / LANES][l].lanes().get(at % LANES);
-                    y += shares.of_basis[apart][i][a].get(l) * coordinate;
+            if !plan.layout.apart {
+                continue;
+            }
+            for (which, end) in [0, width - 1].into_iter().enumerate() {
+                let apart =
+                    usize::from(if plan.metric == Metric::Horizontal { end == width - 1 } else { end == 0 });
+                let mut y = shares.of_ends[which][i].get(l);
+                if width == 1 {
+                    y += shares.of_ends[1 - which][i].get(l);
                 }
+                for a in 0..basis {
+                    if leaves(plan.metric, apart) && plan.layout.receives[i][a] {
+                        let coordinate = chunk.vectors[start_of(a) + end / LANES][l].lanes().get(end % LANES);
+                        y += shares.of_basis[apart][i][a].get(l) * coordinate;
+                    }
+                }
+                if plan.vector {
+                    y += shares.of_upstream[apart][i].get(l) * g[p * width + end].to_f64();
+                }
+                slice[end] = T::nearest(before[which] + y);
             }
-            if plan.vector {
-                y += shares.of_upstream[apart][i].get(l) * g[at].to_f64();
-            }
-            slice[at] = T::nearest(before[which] + y);
         }
     }
 }
