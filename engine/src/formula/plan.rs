@@ -28,7 +28,7 @@ pub(crate) const BASIS: usize = 6;
 pub(crate) const INVARIANTS: usize = 12;
 
 /// Number of pairs of basis vectors.
-const PAIRS: usize = BASIS * (BASIS + 1) / 2;
+pub(crate) const PAIRS: usize = BASIS * (BASIS + 1) / 2;
 
 /// One number of several rows, a row in each lane.
 pub(crate) type Number = Lanes<ROWS>;

@@ -10,7 +10,7 @@ pub(crate) mod parallel;
 pub(crate) mod per_type;
 pub mod rng;
 pub mod scalar;
-mod scratch;
+pub(crate) mod scratch;
 pub mod simd;
 pub(crate) mod storage;
 pub(crate) mod trace;

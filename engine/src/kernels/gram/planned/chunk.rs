@@ -1,47 +1,114 @@
 //! What some rows are to a formula: their basis vectors, block by block, and the invariants.
 
+use std::cell::RefCell;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::formula::plan::{Number, ROWS, RowPlan, VECTORS};
+use crate::formula::plan::{BASIS, INVARIANTS, Number, PAIRS, ROWS, RowPlan, VECTORS};
 use crate::formula::row::{Invariant, Metric, Vector};
 use crate::kernels::gram::{GROUPS, NARROW, basis};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
 use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
 use crate::numbers::scalar::Scalar;
+use crate::numbers::scratch;
 use crate::numbers::simd::{Block, LANES, ask_ahead, asks_ahead, read};
 use crate::numbers::storage::Storage;
 
-/// Basis vectors and numbers of a chunk of rows, up to [`GROUPS`] groups of [`ROWS`]. Memory is taken once for all chunks,
-/// and what an earlier chunk leaves behind is overwritten or not looked at.
-pub(super) struct Chunk<'a, T, S> {
+/// Some coordinates of a vector, where a register is read and written whole.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(super) struct Coordinates([f64; LANES]);
+
+impl Coordinates {
+    #[inline(always)]
+    pub(super) fn read<S: Block>(&self) -> S {
+        S::load(&self.0)
+    }
+
+    #[inline(always)]
+    fn write<S: Block>(&mut self, block: S) {
+        block.store(&mut self.0);
+    }
+}
+
+/// The same coordinates of the rows of a group.
+pub(super) type Together = [Coordinates; ROWS];
+
+thread_local! {
+    static VECTORS_OF_CHUNKS: RefCell<Vec<Vec<Together>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// How chunks of rows are laid out in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    /// Rows of a chunk.
+    pub(super) rows: usize,
+    /// Blocks of a vector.
+    pub(super) blocks: usize,
+    /// Vectors of a row.
+    slots: usize,
+}
+
+impl Sizes {
+    /// Of at most `count` rows of `width` elements of type `T`.
+    pub(super) fn of<T>(plan: &RowPlan, width: usize, count: usize, reverse: bool) -> Self {
+        let most = if width * size_of::<T>() <= NARROW { GROUPS * ROWS } else { ROWS };
+        Sizes {
+            rows: most.min(count.max(1)),
+            blocks: width.div_ceil(LANES),
+            slots: plan.basis.len() + usize::from(reverse && plan.vector),
+        }
+    }
+
+    fn groups(&self) -> usize {
+        self.rows.div_ceil(ROWS)
+    }
+
+    /// Calls `work` with memory of this thread for the vectors of a chunk, of unspecified content.
+    pub(super) fn with_memory<R>(&self, work: impl FnOnce(&mut [Together]) -> R) -> R {
+        let len = self.slots * self.groups() * self.blocks;
+        scratch::with(&VECTORS_OF_CHUNKS, [Coordinates([0.0; LANES]); ROWS], len, work)
+    }
+}
+
+/// Basis vectors and numbers of a chunk of rows, up to [`GROUPS`] groups of [`ROWS`]. Memory is taken once for all chunks.
+/// Values from an earlier chunk are overwritten or not read.
+pub(super) struct Chunk<'a, 'b, T, S> {
     plan: &'a RowPlan,
     pub(super) width: usize,
     /// Blocks of a vector.
     pub(super) blocks: usize,
     /// Rows that there is room for.
     pub(super) rows: usize,
-    inputs: SmallVec<[&'a [T]; 16]>,
+    inputs: SmallVec<[&'a [T]; GROUPS * ROWS * VECTORS]>,
     /// The basis vectors, then the upstream cotangent: of each all groups, of each group its blocks, of each block those of
     /// its rows.
-    pub(super) vectors: SmallVec<[[S; ROWS]; 12]>,
+    pub(super) vectors: &'b mut [Together],
     /// Blocks of a vector of all groups.
     pub(super) stride: usize,
     /// The inner products of a group that invariants are made of.
-    dots: SmallVec<[Number; 8]>,
+    dots: SmallVec<[Number; PAIRS]>,
     /// Invariants of each group.
-    pub(super) values: SmallVec<[Number; 16]>,
+    pub(super) values: OfInvariants<Number>,
     /// What their derivatives are made of.
-    pub(super) products: SmallVec<[[Number; 4]; 8]>,
+    pub(super) products: OfInvariants<[Number; 4]>,
     /// Inner products of the basis vectors with the upstream cotangent, of each group.
-    pub(super) upstream: SmallVec<[Number; 8]>,
+    pub(super) upstream: OfOutputs,
     /// The outputs of the scalar function, of each group.
-    pub(super) outputs: SmallVec<[Number; 8]>,
+    pub(super) outputs: OfOutputs,
     /// The parameters, of each group.
-    pub(super) params: SmallVec<[[Number; PARAMS]; 2]>,
+    pub(super) params: SmallVec<[[Number; PARAMS]; GROUPS]>,
+    block: PhantomData<S>,
 }
+
+/// Something of each invariant of each group.
+pub(super) type OfInvariants<X> = SmallVec<[X; GROUPS * INVARIANTS]>;
+
+/// A number for each output of each group.
+type OfOutputs = SmallVec<[Number; GROUPS * BASIS]>;
 
 /// Whether the vectors that the rows `at` read are as many consecutive ones.
 pub(super) fn in_step<T>(vectors: &[Operand<'_, T>], end: usize) -> [bool; VECTORS] {
@@ -52,29 +119,26 @@ pub(super) fn in_step<T>(vectors: &[Operand<'_, T>], end: usize) -> [bool; VECTO
     in_step
 }
 
-impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
-    /// For at most `count` rows of `width` elements.
+impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
+    /// For rows of `width` elements, in memory of these sizes.
     #[inline(always)]
-    pub(super) fn new(plan: &'a RowPlan, width: usize, count: usize, reverse: bool) -> Self {
-        let most = if width * size_of::<T>() <= NARROW { GROUPS * ROWS } else { ROWS };
-        let rows = most.min(count.max(1));
-        let (blocks, groups) = (width.div_ceil(LANES), rows.div_ceil(ROWS));
-        let slots = plan.basis.len() + usize::from(reverse && plan.vector);
-        let zero = Number::splat(0.0);
+    pub(super) fn new(plan: &'a RowPlan, width: usize, sizes: Sizes, vectors: &'b mut [Together]) -> Self {
+        let (groups, zero) = (sizes.groups(), Number::splat(0.0));
         Chunk {
             plan,
             width,
-            blocks,
-            rows,
+            blocks: sizes.blocks,
+            rows: sizes.rows,
             inputs: SmallVec::new(),
-            vectors: smallvec![[S::splat(0.0); ROWS]; slots * groups * blocks],
-            stride: groups * blocks,
+            vectors,
+            stride: groups * sizes.blocks,
             dots: smallvec![zero; plan.layout.pairs().len()],
             values: smallvec![zero; groups * plan.invariants.len()],
             products: smallvec![[zero; 4]; groups * plan.invariants.len()],
             upstream: smallvec![zero; groups * plan.outputs],
             outputs: smallvec![zero; groups * plan.outputs],
             params: smallvec![[zero; PARAMS]; groups],
+            block: PhantomData,
         }
     }
 
@@ -118,7 +182,7 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
             let groups = slot.chunks_exact_mut(self.blocks);
             for (rows, slot) in upstream.chunks(ROWS * width).zip(groups) {
                 for (l, row) in rows.chunks_exact(width).enumerate() {
-                    fill(row, slot, l, false);
+                    fill::<T, S>(row, slot, l, false);
                 }
             }
         }
@@ -151,10 +215,10 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
         for (slot, inputs) in slot.chunks_exact_mut(blocks).zip(self.inputs[..count * v].chunks(ROWS * v)) {
             for (l, x) in inputs.chunks_exact(v).enumerate() {
                 match plan.basis[b] {
-                    Vector::Input(i) => fill(x[i], slot, l, horizontal),
+                    Vector::Input(i) => fill::<T, S>(x[i], slot, l, horizontal),
                     Vector::Flip(i) => {
-                        fill(x[i], slot, l, horizontal);
-                        slot[0][l] = basis::flip(slot[0][l], 0);
+                        fill::<T, S>(x[i], slot, l, horizontal);
+                        slot[0][l].write(basis::flip(slot[0][l].read::<S>(), 0));
                     }
                     Vector::Sum(i, j) => fill_from_two(
                         [x[i], x[j]],
@@ -172,10 +236,8 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
                         #[inline(always)]
                         |x: S, y| x - y,
                     ),
-                    Vector::Time => slot[0][l] = basis::unit(0, 0),
-                    Vector::Height => {
-                        slot[blocks - 1][l] = basis::unit(width - 1, (blocks - 1) * LANES);
-                    }
+                    Vector::Time => fill_unit::<S>(0, slot, l),
+                    Vector::Height => fill_unit::<S>(width - 1, slot, l),
                 }
             }
         }
@@ -183,7 +245,7 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
 
     /// The blocks of a vector of a group.
     #[inline(always)]
-    fn of_group(&self, slot: usize, g: usize) -> &[[S; ROWS]] {
+    fn of_group(&self, slot: usize, g: usize) -> &[Together] {
         &self.vectors[slot * self.stride + g * self.blocks..][..self.blocks]
     }
 
@@ -194,12 +256,12 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
         let mut sums = [S::splat(0.0); ROWS];
         if let Some((x, y)) = pairs.next() {
             for l in 0..ROWS {
-                sums[l] = sums[l] + x[l] * basis::lower(metric, y[l], 0);
+                sums[l] = sums[l] + x[l].read::<S>() * basis::lower(metric, y[l].read(), 0);
             }
         }
         for (x, y) in pairs {
             for l in 0..ROWS {
-                sums[l] = sums[l] + x[l] * y[l];
+                sums[l] = sums[l] + x[l].read::<S>() * y[l].read();
             }
         }
         sums
@@ -216,12 +278,12 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
         let mut sums = [Compensated::<S>::default(); ROWS];
         if let Some((x, y)) = pairs.next() {
             for l in 0..ROWS {
-                sums[l].add_product::<T>(x[l], basis::lower(metric, y[l], 0));
+                sums[l].add_product::<T>(x[l].read(), basis::lower(metric, y[l].read(), 0));
             }
         }
         for (x, y) in pairs {
             for l in 0..ROWS {
-                sums[l].add_product::<T>(x[l], y[l]);
+                sums[l].add_product::<T>(x[l].read(), y[l].read());
             }
         }
         Compensated::totals::<T, ROWS>(&sums)
@@ -293,10 +355,10 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
         let (mut unit_of_a, mut unit_of_b) = (Number::splat(0.0), Number::splat(0.0));
         let (mut dots, mut squares) = ([S::splat(0.0); ROWS], [S::splat(0.0); ROWS]);
         for l in 0..ROWS {
-            let (of_x, of_y) = (largest(metric, x, l), largest(metric, y, l));
+            let (of_x, of_y) = (largest::<S>(metric, x, l), largest::<S>(metric, y, l));
             for k in 0..self.blocks {
-                let along = basis::lower(metric, y[k][l], k * LANES) / S::splat(of_y);
-                dots[l] = dots[l] + x[k][l] / S::splat(of_x) * along;
+                let along = basis::lower(metric, y[k][l].read::<S>(), k * LANES) / S::splat(of_y);
+                dots[l] = dots[l] + x[k][l].read::<S>() / S::splat(of_x) * along;
                 squares[l] = squares[l] + along * along;
             }
             unit_of_a.set(l, of_x);
@@ -351,31 +413,39 @@ impl<'a, T: Storage, S: Block> Chunk<'a, T, S> {
 
 /// The largest coordinate of a basis vector, in lane `l` of a group.
 #[inline(always)]
-fn largest<S: Block>(metric: Metric, vector: &[[S; ROWS]], l: usize) -> f64 {
+fn largest<S: Block>(metric: Metric, vector: &[Together], l: usize) -> f64 {
     let mut largest = S::splat(0.0);
     for (k, blocks) in vector.iter().enumerate() {
-        largest = largest.max_magnitude(basis::lower(metric, blocks[l], k * LANES));
+        largest = largest.max_magnitude(basis::lower(metric, blocks[l].read(), k * LANES));
     }
     largest.lanes().to_array().iter().fold(f64::MIN_POSITIVE, |unit, &x| unit.max(x.abs()))
 }
 
 /// Writes row `l` of a group, of a vector that is made of one input; `horizontal`: without the last coordinate.
 #[inline(always)]
-fn fill<T: Storage, S: Block>(row: &[T], blocks: &mut [[S; ROWS]], l: usize, horizontal: bool) {
+fn fill<T: Storage, S: Block>(row: &[T], blocks: &mut [Together], l: usize, horizontal: bool) {
     let (l, (whole, end)) = (l % ROWS, row.as_chunks::<LANES>());
     let ask = asks_ahead::<T>(row.len());
     for (block, x) in blocks.iter_mut().zip(whole) {
         if ask {
             ask_ahead(x);
         }
-        block[l] = S::load(x);
+        block[l].write(S::load(x));
     }
     let (last, at) = (blocks.len() - 1, (blocks.len() - 1) * LANES);
     if !end.is_empty() {
-        blocks[last][l] = S::load_part(end);
+        blocks[last][l].write(S::load_part(end));
     }
     if horizontal {
-        blocks[last][l] = basis::without(blocks[last][l], row.len() - 1, at);
+        blocks[last][l].write(basis::without(blocks[last][l].read::<S>(), row.len() - 1, at));
+    }
+}
+
+/// Writes row `l` of a group, of the unit vector of a coordinate.
+#[inline(always)]
+fn fill_unit<S: Block>(coordinate: usize, blocks: &mut [Together], l: usize) {
+    for (k, block) in blocks.iter_mut().enumerate() {
+        block[l % ROWS].write(basis::unit::<S>(coordinate, k * LANES));
     }
 }
 
@@ -383,7 +453,7 @@ fn fill<T: Storage, S: Block>(row: &[T], blocks: &mut [[S; ROWS]], l: usize, hor
 #[inline(always)]
 fn fill_from_two<T: Storage, S: Block>(
     [x, y]: [&[T]; 2],
-    blocks: &mut [[S; ROWS]],
+    blocks: &mut [Together],
     l: usize,
     horizontal: bool,
     f: impl Fn(S, S) -> S,
@@ -391,15 +461,15 @@ fn fill_from_two<T: Storage, S: Block>(
     let ((whole, end), (of_y, end_of_y)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
     let l = l % ROWS;
     for (block, (x, y)) in blocks.iter_mut().zip(whole.iter().zip(of_y)) {
-        block[l] = f(S::load(x), S::load(y));
+        block[l].write(f(S::load(x), S::load(y)));
     }
     let (last, at) = (blocks.len() - 1, (blocks.len() - 1) * LANES);
     if !end.is_empty() {
-        blocks[last][l] = f(S::load_part(end), S::load_part(end_of_y));
+        blocks[last][l].write(f(S::load_part(end), S::load_part(end_of_y)));
     }
     if horizontal {
         let x = basis::without(read::<T, S>(x, at, x.len() - at), x.len() - 1, at);
         let y = basis::without(read::<T, S>(y, at, y.len() - at), y.len() - 1, at);
-        blocks[last][l] = f(x, y);
+        blocks[last][l].write(f(x, y));
     }
 }

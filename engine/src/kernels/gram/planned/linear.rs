@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::chunk::Together;
 use crate::formula::plan::{BASIS, Number, ROWS};
 use crate::numbers::simd::Block;
 
@@ -15,7 +16,7 @@ pub(super) type Terms = SmallVec<[Term; BASIS + 1]>;
 /// group.
 #[inline(always)]
 pub(super) fn linear<S: Block>(
-    vectors: &[[S; ROWS]],
+    vectors: &[Together],
     terms: &[Term],
     blocks: usize,
     l: usize,
@@ -35,7 +36,7 @@ pub(super) fn linear<S: Block>(
 /// Of a number of vectors that is known when compiled: their weights stay in registers.
 #[inline(always)]
 fn of<S: Block, const N: usize>(
-    vectors: &[[S; ROWS]],
+    vectors: &[Together],
     terms: &[Term],
     blocks: usize,
     l: usize,
@@ -49,7 +50,7 @@ fn of<S: Block, const N: usize>(
     for block in 0..blocks {
         let mut sum = S::splat(0.0);
         for n in 0..N {
-            sum = sum + weights[n] * rows[n][block][l];
+            sum = sum + weights[n] * rows[n][block][l].read();
         }
         each(block, sum);
     }
@@ -57,7 +58,7 @@ fn of<S: Block, const N: usize>(
 
 #[inline(always)]
 fn of_any<S: Block>(
-    vectors: &[[S; ROWS]],
+    vectors: &[Together],
     terms: &[Term],
     blocks: usize,
     l: usize,
@@ -66,7 +67,7 @@ fn of_any<S: Block>(
     for block in 0..blocks {
         let mut sum = S::splat(0.0);
         for &(start, weight) in terms {
-            sum = sum + S::splat(weight.get(l)) * vectors[start + block][l];
+            sum = sum + S::splat(weight.get(l)) * vectors[start + block][l].read();
         }
         each(block, sum);
     }

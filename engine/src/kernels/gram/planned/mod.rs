@@ -9,7 +9,7 @@ mod linear;
 
 use std::ops::Range;
 
-use self::chunk::{Chunk, in_step};
+use self::chunk::{Chunk, Sizes, Together, in_step};
 use self::linear::{Terms, linear};
 use super::shares::{Shares, Surveyed};
 use super::{Gradient, give_parameters, gradients_of};
@@ -23,6 +23,16 @@ use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, add, dispatch_w
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::Broadcast;
 
+/// What a plan is run on.
+#[derive(Clone, Copy)]
+struct Job<'a, T> {
+    plan: &'a RowPlan,
+    vectors: &'a [Operand<'a, T>],
+    parameters: &'a [Parameter<'a>],
+    width: usize,
+    sizes: Sizes,
+}
+
 /// The row positions `range`, on the calling thread.
 pub(super) fn forward<T: Storage>(
     plan: &RowPlan,
@@ -32,15 +42,19 @@ pub(super) fn forward<T: Storage>(
     range: Range<usize>,
     out: Results<'_, T>,
 ) {
-    dispatch_wide(
-        (range, out),
-        #[inline(always)]
-        |(range, out)| forward_rows::<T, Avx512>(plan, vectors, parameters, width, range, out),
-        #[inline(always)]
-        |(range, out)| forward_rows::<T, Avx2>(plan, vectors, parameters, width, range, out),
-        #[inline(always)]
-        |(range, out)| forward_rows::<T, Portable>(plan, vectors, parameters, width, range, out),
-    );
+    let sizes = Sizes::of::<T>(plan, width, range.len(), false);
+    let job = Job { plan, vectors, parameters, width, sizes };
+    sizes.with_memory(|memory| {
+        dispatch_wide(
+            (range, out, memory),
+            #[inline(always)]
+            |(range, out, memory)| forward_rows::<T, Avx512>(job, range, out, memory),
+            #[inline(always)]
+            |(range, out, memory)| forward_rows::<T, Avx2>(job, range, out, memory),
+            #[inline(always)]
+            |(range, out, memory)| forward_rows::<T, Portable>(job, range, out, memory),
+        );
+    });
 }
 
 /// The reverse pass of a piece.
@@ -52,15 +66,19 @@ pub(super) fn backward<T: Storage>(
     width: usize,
     g: &[T],
 ) {
-    dispatch_wide(
-        piece,
-        #[inline(always)]
-        |piece| backward_rows::<T, Avx512>(plan, vectors, parameters, piece, width, g),
-        #[inline(always)]
-        |piece| backward_rows::<T, Avx2>(plan, vectors, parameters, piece, width, g),
-        #[inline(always)]
-        |piece| backward_rows::<T, Portable>(plan, vectors, parameters, piece, width, g),
-    );
+    let sizes = Sizes::of::<T>(plan, width, piece.range.len(), true);
+    let job = Job { plan, vectors, parameters, width, sizes };
+    sizes.with_memory(|memory| {
+        dispatch_wide(
+            (piece, memory),
+            #[inline(always)]
+            |(piece, memory)| backward_rows::<T, Avx512>(job, piece, g, memory),
+            #[inline(always)]
+            |(piece, memory)| backward_rows::<T, Avx2>(job, piece, g, memory),
+            #[inline(always)]
+            |(piece, memory)| backward_rows::<T, Portable>(job, piece, g, memory),
+        );
+    });
 }
 
 /// The invariants of one row.
@@ -68,22 +86,23 @@ pub(crate) fn survey_one(plan: &RowPlan, rows: &[&[f64]], params: &[f64]) -> Vec
     let (width, one) = (rows[0].len(), Broadcast::cycled(1));
     let vectors: Vec<_> = rows.iter().map(|&data| Operand { data, rows: one, constant: None }).collect();
     let parameters: Vec<_> = params.iter().map(|value| Parameter::of_constant(*value)).collect();
-    let mut chunk = Chunk::<f64, Portable>::new(plan, width, 1, false);
-    chunk.read(&vectors, &[true; VECTORS], &parameters, 0..1, None);
-    chunk.values.iter().map(|value| value.get(0)).collect()
+    let sizes = Sizes::of::<f64>(plan, width, 1, false);
+    sizes.with_memory(|memory| {
+        let mut chunk = Chunk::<f64, Portable>::new(plan, width, sizes, memory);
+        chunk.read(&vectors, &[true; VECTORS], &parameters, 0..1, None);
+        chunk.values.iter().map(|value| value.get(0)).collect()
+    })
 }
 
 #[inline(always)]
 fn forward_rows<T: Storage, S: Block>(
-    plan: &RowPlan,
-    vectors: &[Operand<'_, T>],
-    parameters: &[Parameter<'_>],
-    width: usize,
+    Job { plan, vectors, parameters, width, sizes }: Job<'_, T>,
     range: Range<usize>,
     mut out: Results<'_, T>,
+    memory: &mut [Together],
 ) {
     let in_step = in_step(vectors, range.end);
-    let mut chunk = Chunk::<T, S>::new(plan, width, range.len(), false);
+    let mut chunk = Chunk::<T, S>::new(plan, width, sizes, memory);
     for start in range.clone().step_by(chunk.rows) {
         let at = start..range.end.min(start + chunk.rows);
         let (count, first) = (at.len(), start - range.start);
@@ -111,7 +130,7 @@ fn forward_rows<T: Storage, S: Block>(
 #[inline(always)]
 fn combine<T: Storage, S: Block>(
     plan: &RowPlan,
-    chunk: &Chunk<'_, T, S>,
+    chunk: &Chunk<'_, '_, T, S>,
     g: usize,
     rows: usize,
     width: usize,
@@ -128,8 +147,8 @@ fn combine<T: Storage, S: Block>(
     for l in 0..rows {
         let out = &mut out[l * width..];
         let mut square = Compensated::<S>::default();
-        linear(
-            &chunk.vectors,
+        linear::<S>(
+            chunk.vectors,
             &terms,
             chunk.blocks,
             l,
@@ -161,12 +180,10 @@ fn combine<T: Storage, S: Block>(
 
 #[inline(always)]
 fn backward_rows<T: Storage, S: Block>(
-    plan: &RowPlan,
-    vectors: &[Operand<'_, T>],
-    parameters: &[Parameter<'_>],
+    Job { plan, vectors, parameters, width, sizes }: Job<'_, T>,
     piece: &mut Piece<'_, T>,
-    width: usize,
     g: &[T],
+    memory: &mut [Together],
 ) {
     let of_row = if plan.vector { width } else { 1 };
     let n = g.len() / of_row;
@@ -174,7 +191,7 @@ fn backward_rows<T: Storage, S: Block>(
     let (places, of_parameters) = piece.places.split_at_mut(plan.vectors);
     let mut gradients = gradients_of::<T, VECTORS>(vectors, places, n);
     let in_step = in_step(vectors, range.end);
-    let mut chunk = Chunk::<T, S>::new(plan, width, range.len(), true);
+    let mut chunk = Chunk::<T, S>::new(plan, width, sizes, memory);
     let mut cotangents = chunk.values.clone();
     let mut shares = Shares::none();
     let (inputs, results) = (plan.invariants.len(), plan.outputs);
@@ -211,7 +228,7 @@ fn backward_rows<T: Storage, S: Block>(
 #[inline(always)]
 fn distribute<T: Storage, S: Block>(
     plan: &RowPlan,
-    chunk: &Chunk<'_, T, S>,
+    chunk: &Chunk<'_, '_, T, S>,
     vectors: &[Operand<'_, T>],
     gradients: &mut [Option<Gradient<'_, T>>; VECTORS],
     shares: &Shares<Number, VECTORS, BASIS>,
@@ -236,8 +253,8 @@ fn distribute<T: Storage, S: Block>(
             let slice = &mut slice[(position - *first) * width..];
             let before = [0, width - 1].map(|end| if *full { 0.0 } else { slice[end].to_f64() });
             if *full {
-                linear(
-                    &chunk.vectors,
+                linear::<S>(
+                    chunk.vectors,
                     &terms,
                     chunk.blocks,
                     l,
@@ -245,8 +262,8 @@ fn distribute<T: Storage, S: Block>(
                     |block, y| write(slice, block * LANES, width - block * LANES, y),
                 );
             } else {
-                linear(
-                    &chunk.vectors,
+                linear::<S>(
+                    chunk.vectors,
                     &terms,
                     chunk.blocks,
                     l,
@@ -266,7 +283,8 @@ fn distribute<T: Storage, S: Block>(
                 }
                 for a in 0..basis {
                     if leaves(plan.metric, apart) && plan.layout.receives[i][a] {
-                        let coordinate = chunk.vectors[start_of(a) + end / LANES][l].lanes().get(end % LANES);
+                        let coordinate =
+                            chunk.vectors[start_of(a) + end / LANES][l].read::<S>().lanes().get(end % LANES);
                         y += shares.of_basis[apart][i][a].get(l) * coordinate;
                     }
                 }
