@@ -187,6 +187,10 @@ impl RowPlan {
             !matches!(F::METRIC, Metric::Horizontal) || !has_wedge(&F::INVARIANTS),
             "a wedge is not of the horizontal metric"
         );
+        assert!(
+            !matches!(F::METRIC, Metric::Horizontal) || !has_flip(&F::BASIS),
+            "a flipped vector is not of the horizontal metric"
+        );
         RowPlan {
             name: F::NAME,
             vectors: V,
@@ -260,7 +264,7 @@ fn group<const N: usize>(numbers: &[Number], g: usize) -> [F64x4; N] {
     array(
         F64x4::splat(0.0),
         #[inline(always)]
-        |k| F64x4::load(&numbers[k].to_array()),
+        |k| <F64x4 as Register<f64>>::load(&numbers[k].to_array()),
     )
 }
 
@@ -368,7 +372,7 @@ fn nested<F, const V: usize, const B: usize, const I: usize, const O: usize>(
 /// function that forward mode takes: the same bits, slowly. A copy of every formula for such processors
 /// would take long to compile.
 mod baseline {
-    use super::{Number, ROWS, RowPlan};
+    use super::{BASIS, INVARIANTS, Number, ROWS, RowPlan};
     use crate::numbers::dual::Dual;
     use crate::numbers::dual::Nested;
     use crate::numbers::scalar::Scalar;
@@ -384,14 +388,15 @@ mod baseline {
         invariants: &[Number],
         outputs: &mut [Number],
     ) {
-        let (mut arguments, mut out) = (vec![still(0.0); inputs], vec![still(0.0); results]);
+        let (mut arguments, mut out) = ([still(0.0); INVARIANTS], [still(0.0); BASIS]);
+        let (arguments, out) = (&mut arguments[..inputs], &mut out[..results]);
         for (g, outputs) in outputs.chunks_exact_mut(results).enumerate() {
             for l in 0..ROWS {
                 for (argument, value) in arguments.iter_mut().zip(&invariants[g * inputs..]) {
                     *argument = still(value.get(l));
                 }
-                nested(&arguments, &mut out);
-                for (output, value) in outputs.iter_mut().zip(&out) {
+                nested(arguments, out);
+                for (output, value) in outputs.iter_mut().zip(out.iter()) {
                     output.set(l, value.value.value);
                 }
             }
@@ -408,21 +413,24 @@ mod baseline {
     ) {
         type Still = Dual<f64, 1>;
         let (inputs, results) = (plan.invariants.len(), plan.outputs);
-        let still = |numbers: &[Number], l: usize| -> Vec<Still> {
-            numbers.iter().map(|x| Still::constant(x.get(l))).collect()
+        let none = Still::constant(0.0);
+        let (mut values, mut slope) = ([none; INVARIANTS], [none; INVARIANTS]);
+        let (mut of_outputs, mut value) = ([none; BASIS], [none; BASIS]);
+        let (values, slope) = (&mut values[..inputs], &mut slope[..inputs]);
+        let (of_outputs, value) = (&mut of_outputs[..results], &mut value[..results]);
+        let take = |to: &mut [Still], numbers: &[Number], l: usize| {
+            to.iter_mut().zip(numbers).for_each(|(to, x)| *to = Still::constant(x.get(l)));
         };
         for g in 0..outputs.len() / results {
             let of_group = |count: usize| g * count..(g + 1) * count;
             for l in 0..ROWS {
-                let values = still(&invariants[of_group(inputs)], l);
-                let upstream = still(&upstream[of_group(results)], l);
-                let mut value = vec![Still::constant(0.0); results];
-                let mut slope = vec![Still::constant(0.0); inputs];
-                plan.cotangents(plan.functions.nested, &values, &upstream, &mut value, &mut slope);
-                for (output, value) in outputs[of_group(results)].iter_mut().zip(value) {
+                take(values, &invariants[of_group(inputs)], l);
+                take(of_outputs, &upstream[of_group(results)], l);
+                plan.cotangents(plan.functions.nested, values, of_outputs, value, slope);
+                for (output, value) in outputs[of_group(results)].iter_mut().zip(value.iter()) {
                     output.set(l, value.value);
                 }
-                for (cotangent, slope) in cotangents[of_group(inputs)].iter_mut().zip(slope) {
+                for (cotangent, slope) in cotangents[of_group(inputs)].iter_mut().zip(slope.iter()) {
                     cotangent.set(l, slope.value);
                 }
             }
@@ -565,13 +573,18 @@ pub(crate) const fn multiplies(invariants: &[Invariant], a: usize, b: usize) -> 
 
 /// Whether the metric or a basis vector treats a coordinate at an end of the row separately.
 pub(crate) const fn has_apart(metric: Metric, basis: &[Vector]) -> bool {
-    let mut apart = !matches!(metric, Metric::Euclidean);
+    !matches!(metric, Metric::Euclidean) || has_flip(basis)
+}
+
+const fn has_flip(basis: &[Vector]) -> bool {
     let mut b = 0;
     while b < basis.len() {
-        apart |= matches!(basis[b], Vector::Flip(_));
+        if matches!(basis[b], Vector::Flip(_)) {
+            return true;
+        }
         b += 1;
     }
-    apart
+    false
 }
 
 /// Whether an end of a row is an invariant of its own.

@@ -71,7 +71,8 @@ pub enum Metric {
 /// An operation on rows as a function of their inner products.
 ///
 /// `V` input vectors, `B` basis vectors, `I` invariants, `O` outputs: `O = 1` for a formula that returns a
-/// number per row, `O = B` (one coefficient for each basis vector) for one that returns a vector.
+/// number per row, `O = B` (one coefficient for each basis vector) for one that returns a vector. At most 4
+/// vectors, 6 basis vectors and 12 invariants: more do not compile.
 ///
 /// ```
 /// use cotangent_engine::{Invariant, Row, RowFormula, Rows, Scalar, Vector};
@@ -114,7 +115,8 @@ pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: us
         RowPlan::of::<Self, V, B, I, O>()
     }
 
-    /// From invariants to coefficients, or to the one result.
+    /// From invariants to coefficients, or to the one result. Mark it `#[inline(always)]`: a call leaves the
+    /// instruction set of the kernel that makes it.
     fn eval<S: Scalar>(invariants: [S; I]) -> [S; O];
 }
 

@@ -185,7 +185,9 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
 
     #[inline(always)]
     fn abs(self) -> Self {
-        chosen(self, self, Self::select(self.lt(Self::zero()), -self, self))
+        let chosen = chosen(self, self, Self::select(self.lt(Self::zero()), -self, self));
+        // Zero has no sign here, as in the value by itself.
+        Dual { value: self.value.abs(), ..chosen }
     }
     #[inline(always)]
     fn sqrt(self) -> Self {

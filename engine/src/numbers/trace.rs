@@ -185,7 +185,7 @@ impl Expression {
     pub(crate) fn fingerprint(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
-        (&self.nodes, &self.outputs).hash(&mut hasher);
+        (&self.nodes, self.inputs, &self.outputs).hash(&mut hasher);
         hasher.finish()
     }
 
