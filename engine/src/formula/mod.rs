@@ -1,6 +1,8 @@
 //! What a formula is: its traits, the alphabet of row formulas, and where results must lie.
 
+pub(crate) mod cotangents;
 pub mod domain;
+pub(crate) mod functions;
 pub(crate) mod map;
 pub(crate) mod pair;
 pub(crate) mod plan;

@@ -227,7 +227,7 @@ fn dispatched<const R: usize, E: Element, Y>(
     wide: impl Fn(Lanes<R, E>) -> Y,
     lane_by_lane: impl Fn(Lanes<R, E>) -> Y,
 ) -> Y {
-    // By reference: the processor waits for a register of what was just copied in parts.
+    // By reference: a copy would be written in parts, and reading these as one register waits.
     if size_of::<Lanes<R, E>>() > REGISTER {
         dispatch_wide(
             &x,
@@ -320,7 +320,8 @@ impl<const R: usize, E: Element> Lanes<R, E> {
     /// The first `N` lanes; where there are fewer, the last one is repeated.
     #[inline(always)]
     fn resized<const N: usize>(self) -> Lanes<N, E> {
-        // Element by element the processor would wait: it cannot read a register of what was written in parts.
+        // The usual case, without a copy: a copy is written element by element, and a processor waits before
+        // it reads such parts as one register.
         if let Some(same) = (&self as &dyn Any).downcast_ref() {
             return *same;
         }

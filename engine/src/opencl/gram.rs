@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::fold::{Broadcasted, SUM, WIDE_SUM};
 use super::form::{Array, Forward, OnDevice, Reverse};
 use super::team::Team;
+use crate::formula::cotangents::{BODY, END};
 use crate::formula::domain::{Domain, largest_time, least_height};
 use crate::formula::plan::RowPlan;
 use crate::formula::row::{Invariant, Metric, Vector};
@@ -44,7 +45,7 @@ impl RowPlan {
                 outputs: &outputs,
                 cotangents: &cotangents,
             };
-            let mut shares = Shares::none();
+            let mut shares = Shares::new();
             shares.compute(self, rows);
             let of_basis = shares.of_basis.iter().flat_map(|of| of[..v].iter().flat_map(|of| &of[..b]));
             let of_upstream = shares.of_upstream.iter().flat_map(|of| &of[..v]);
@@ -296,22 +297,22 @@ impl RowPlan {
         let (v, b) = (self.vectors, self.basis.len());
         let of_ends = 2 * v * b + 2 * v;
         let out = |k: usize| format!("out[{k} * ROWS]");
-        let terms = |apart: usize, i: usize| {
+        let terms = |region: usize, i: usize| {
             // The sum has the same order as on the processor.
             let mut terms = String::from("ZERO");
-            if self.layout.ends {
+            if self.layout.reads_ends {
                 let (first, last) = (out(of_ends + i), out(of_ends + v + i));
                 terms = format!("add(c == 0 ? {first} : ZERO, c + 1 == width ? {last} : ZERO)");
             }
             let mut add = |term: String| terms = format!("add({terms}, {term})");
             for a in 0..b {
-                let share = (apart * v + i) * b + a;
+                let share = (region * v + i) * b + a;
                 if shares.constant(share) != Some(0.0) {
                     add(format!("mul({}, b[{a}])", out(share)));
                 }
             }
             if self.vector {
-                add(format!("mul({}, scalar_of(g[p * width + c]))", out(2 * v * b + apart * v + i)));
+                add(format!("mul({}, scalar_of(g[p * width + c]))", out(2 * v * b + region * v + i)));
             }
             terms
         };
@@ -320,9 +321,9 @@ impl RowPlan {
             "for (ulong c = ITEM; c < width; c += ITEMS) { scalar b[B]; basis(x, c, width, b); ",
         );
         for i in 0..v {
-            let mut value = terms(0, i);
-            if self.layout.apart {
-                value = format!("{at_end} ? {} : {value}", terms(1, i));
+            let mut value = terms(BODY, i);
+            if self.layout.has_end {
+                value = format!("{at_end} ? {} : {value}", terms(END, i));
             }
             let _ = write!(c, "if (d{i}) d{i}[p * width + c] = (elem)rounded({value}); ");
         }

@@ -28,13 +28,15 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 pub(crate) use self::planned::survey_one;
-use crate::formula::plan::{ROWS, RowPlan};
+use crate::formula::domain::Domain;
+use crate::formula::plan::{Number, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
 use crate::kernels::operands::{Operand, Operands, PARAMS, Parameter, Results};
 use crate::kernels::pieces::{Piece, Place, for_each_piece};
-use crate::numbers::lanes::Lanes;
+use crate::numbers::compensated::Compensated;
 use crate::numbers::parallel::{self, PIECES};
 use crate::numbers::per_type::{Compiled, PerFloat};
+use crate::numbers::simd::Block;
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::Broadcast;
 use crate::tensor::view::View;
@@ -58,12 +60,12 @@ pub struct RowKernel<T: Storage> {
     pub(crate) backward: Backward<T>,
 }
 
-/// Computes some row positions on the calling thread. It takes vectors, parameters, the width,
-/// positions, results.
+/// Computes some row positions on the calling thread: the plan, vectors, parameters, the width, positions,
+/// results.
 pub(crate) type Forward<T> =
     fn(&RowPlan, &[Operand<'_, T>], &[Parameter<'_>], usize, Range<usize>, Results<'_, T>);
 
-/// The reverse pass of a piece. It takes vectors, parameters, the piece, the width, the gradient of the
+/// The reverse pass of a piece: the plan, vectors, parameters, the piece, the width, the gradient of the
 /// results.
 pub(crate) type Backward<T> =
     fn(&RowPlan, &[Operand<'_, T>], &[Parameter<'_>], &mut Piece<'_, T>, usize, &[T]);
@@ -187,12 +189,12 @@ fn gradients_of<'a, T: Storage, const V: usize>(
 
 /// Adds the cotangents of the parameters of the row positions `at`, of `n` in all, one in each lane.
 #[inline(always)]
-fn give_parameters<T: Storage, const R: usize>(
+fn give_parameters<T: Storage>(
     parameters: &[Parameter<'_>],
     places: &mut [Place<'_, T>],
     n: usize,
     at: Range<usize>,
-    cotangents: &[Lanes<R>; PARAMS],
+    cotangents: &[Number; PARAMS],
 ) {
     for (q, (parameter, place)) in parameters.iter().zip(places).enumerate() {
         let Some((slice, first)) = place.slice() else { continue };
@@ -201,6 +203,30 @@ fn give_parameters<T: Storage, const R: usize>(
             let element = &mut slice[parameter.rows.at(p) - first];
             let before = if full { 0.0 } else { element.to_f64() };
             *element = T::nearest(before + cotangents[q].get(l));
+        }
+    }
+}
+
+/// Moves results back onto their domain, of a group of `rows` rows at the front of `out`. `squares` are the
+/// sums of the squares of their coordinates, for a ball.
+#[inline(always)]
+fn settle<T: Storage, S: Block>(
+    domain: Domain,
+    squares: &[Compensated<S>; ROWS],
+    kappa: Number,
+    rows: usize,
+    width: usize,
+    out: &mut [T],
+) {
+    let margins = match domain {
+        Domain::Free => return,
+        Domain::Ball => Compensated::totals::<T, ROWS>(squares).margin(kappa),
+        Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => Number::splat(0.0),
+    };
+    for l in 0..rows {
+        // Only what rounding has put off its domain is settled.
+        if !(margins.get(l) > 0.0) {
+            domain.settle(&mut out[l * width..][..width], kappa.get(l));
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What the inputs of a row receive in the reverse pass, from the cotangents of the invariants.
 
-use crate::formula::plan::{BASIS, Receiver, RowPlan, VECTORS, leaves, of_invariant, share_of};
+use crate::formula::cotangents::{BODY, END, Receiver, leaves, of_invariant, share_of};
+use crate::formula::plan::{BASIS, RowPlan, VECTORS};
 use crate::kernels::operands::PARAMS;
 use crate::numbers::scalar::Scalar;
 
 /// The coefficients of the basis vectors and of the upstream cotangent in the inputs' cotangents, of one
-/// row or of one in each lane. They come first for most coordinates, then for the end of the row that
-/// the formula treats separately.
+/// row or of one in each lane. They come first for the [body](BODY) of the row, then for its [end](END).
 #[derive(Clone, Copy)]
 pub(crate) struct Shares<S, const V: usize, const B: usize> {
     pub(crate) of_basis: [[[S; B]; V]; 2],
@@ -19,7 +19,7 @@ pub(crate) struct Shares<S, const V: usize, const B: usize> {
 
 impl<S: Scalar, const V: usize, const B: usize> Shares<S, V, B> {
     #[inline(always)]
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let zero = S::zero();
         Shares {
             of_basis: [[[zero; B]; V]; 2],
@@ -47,12 +47,6 @@ pub(crate) struct Surveyed<'a, S> {
 }
 
 impl<S: Scalar> Shares<S, VECTORS, BASIS> {
-    /// No shares, of any formula.
-    #[inline(always)]
-    pub(crate) fn none() -> Self {
-        Self::new()
-    }
-
     /// The shares of rows.
     #[inline(always)]
     pub(crate) fn compute(&mut self, plan: &RowPlan, rows: Surveyed<'_, S>) {
@@ -78,14 +72,15 @@ impl<S: Scalar> Shares<S, VECTORS, BASIS> {
                 },
             );
         }
-        for apart in 0..1 + usize::from(plan.layout.apart) {
+        let regions: &[usize] = if plan.layout.has_end { &[BODY, END] } else { &[BODY] };
+        for &region in regions {
             for i in 0..plan.vectors {
-                let of_basis = &mut self.of_basis[apart][i][..count];
+                let of_basis = &mut self.of_basis[region][i][..count];
                 of_basis.fill(zero);
                 let mut of_upstream = zero;
                 for (b, &vector) in plan.basis.iter().enumerate() {
-                    let Some([sign, lowered]) = share_of(vector, plan.metric, apart, i) else { continue };
-                    if leaves(plan.metric, apart) {
+                    let Some([sign, lowered]) = share_of(vector, plan.metric, region, i) else { continue };
+                    if leaves(plan.metric, region) {
                         let lowered = S::constant(f64::from(lowered));
                         for a in (0..count).filter(|&a| plan.layout.paired[b][a]) {
                             of_basis[a] = of_basis[a] + lowered * pairs[b][a];
@@ -95,7 +90,7 @@ impl<S: Scalar> Shares<S, VECTORS, BASIS> {
                         of_upstream = of_upstream + S::constant(f64::from(sign)) * rows.outputs[b];
                     }
                 }
-                self.of_upstream[apart][i] = of_upstream;
+                self.of_upstream[region][i] = of_upstream;
             }
         }
     }

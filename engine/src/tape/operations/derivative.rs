@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::formula::plan::{RowPlan, leaves};
+use crate::formula::cotangents::{BODY, leaves, region_of};
+use crate::formula::plan::RowPlan;
 use crate::formula::row::{Invariant, Metric, Vector};
 use crate::kernels::gram::shares::{Shares, Surveyed};
 use crate::kernels::gram::survey_one;
@@ -213,7 +214,7 @@ impl RowDerivative {
         let mut of_invariants = vec![ZERO; plan.invariants.len()];
         let eval = plan.functions.nested;
         plan.cotangents(eval, &row.invariants, &upstream, &mut outputs, &mut of_invariants);
-        let mut shares = Shares::none();
+        let mut shares = Shares::new();
         let surveyed = Surveyed {
             values: &row.invariants,
             products: &row.products,
@@ -225,15 +226,14 @@ impl RowDerivative {
         let mut vectors = vec![vec![ZERO; width]; plan.vectors];
         for (i, vector) in vectors.iter_mut().enumerate() {
             for (c, x) in vector.iter_mut().enumerate() {
-                let is_apart = if plan.metric == Metric::Horizontal { c + 1 == width } else { c == 0 };
-                let apart = usize::from(plan.layout.apart && is_apart);
+                let region = if plan.layout.has_end { region_of(plan.metric, c, width) } else { BODY };
                 for (a, &v) in row.basis[c].iter().enumerate() {
-                    if leaves(plan.metric, apart) && plan.layout.receives[i][a] {
-                        *x = *x + shares.of_basis[apart][i][a] * v;
+                    if leaves(plan.metric, region) && plan.layout.receives[i][a] {
+                        *x = *x + shares.of_basis[region][i][a] * v;
                     }
                 }
                 if plan.vector {
-                    *x = *x + shares.of_upstream[apart][i] * still(g[c]);
+                    *x = *x + shares.of_upstream[region][i] * still(g[c]);
                 }
             }
             vector[0] = vector[0] + shares.of_ends[0][i];

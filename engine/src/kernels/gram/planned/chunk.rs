@@ -1,4 +1,4 @@
-//! What some rows are to a formula: their basis vectors, block by block, and the invariants.
+//! A chunk of rows: their basis vectors, block by block, and their invariants.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -17,7 +17,7 @@ use crate::numbers::scratch;
 use crate::numbers::simd::{Block, LANES, ask_ahead, asks_ahead, read};
 use crate::numbers::storage::Storage;
 
-/// Some coordinates of a vector, where a register is read and written whole.
+/// One block of coordinates, aligned so that registers are read and written whole.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Coordinates([f64; LANES]);
@@ -34,7 +34,7 @@ impl Coordinates {
     }
 }
 
-/// The same coordinates of the rows of a group.
+/// The same block of each row of a group.
 pub(super) type Together = [Coordinates; ROWS];
 
 thread_local! {
@@ -74,8 +74,8 @@ impl Sizes {
     }
 }
 
-/// Basis vectors and numbers of a chunk of rows, up to [`GROUPS`] groups of [`ROWS`]. Memory is taken once for all chunks.
-/// Values from an earlier chunk are overwritten or not read.
+/// Basis vectors and numbers of a chunk of rows, up to [`GROUPS`] groups of [`ROWS`]. One `Chunk` serves all
+/// chunks of a call: values from an earlier chunk are overwritten or not read.
 pub(super) struct Chunk<'a, 'b, T, S> {
     plan: &'a RowPlan,
     pub(super) width: usize,
@@ -84,8 +84,7 @@ pub(super) struct Chunk<'a, 'b, T, S> {
     /// Rows that there is room for.
     pub(super) rows: usize,
     inputs: SmallVec<[&'a [T]; GROUPS * ROWS * VECTORS]>,
-    /// The basis vectors, then the upstream cotangent: of each all groups, of each group its blocks, of each block those of
-    /// its rows.
+    /// The basis vectors, then the upstream cotangent. The order is: vector, group, block, row.
     pub(super) vectors: &'b mut [Together],
     /// Blocks of a vector of all groups.
     pub(super) stride: usize,
@@ -211,7 +210,7 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
         let (plan, blocks, width, v) = (self.plan, self.blocks, self.width, self.plan.vectors);
         let slot = &mut self.vectors[b * self.stride..][..self.stride];
         let horizontal = plan.metric == Metric::Horizontal;
-        // Loops and not `for_each`: what its closure calls would leave the instruction set.
+        // A loop: what the closure of a `for_each` calls would leave the instruction set.
         for (slot, inputs) in slot.chunks_exact_mut(blocks).zip(self.inputs[..count * v].chunks(ROWS * v)) {
             for (l, x) in inputs.chunks_exact(v).enumerate() {
                 match plan.basis[b] {
@@ -347,7 +346,8 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
         coordinates
     }
 
-    /// The components ⟨a, b⟩/‖b‖ and the norms ‖b‖, in units of the largest coordinates: their squares may overflow.
+    /// The components ⟨a, b⟩/‖b‖ and the norms ‖b‖. They are computed in units of the largest coordinate,
+    /// as squares may overflow.
     #[inline(always)]
     fn along(&self, a: usize, b: usize, g: usize) -> (Number, Number) {
         let metric = self.plan.metric;
@@ -421,7 +421,8 @@ fn largest<S: Block>(metric: Metric, vector: &[Together], l: usize) -> f64 {
     largest.lanes().to_array().iter().fold(f64::MIN_POSITIVE, |unit, &x| unit.max(x.abs()))
 }
 
-/// Writes row `l` of a group, of a vector that is made of one input; `horizontal`: without the last coordinate.
+/// Writes row `l` of a group, for a vector that is made of one input. `horizontal` leaves out the last
+/// coordinate.
 #[inline(always)]
 fn fill<T: Storage, S: Block>(row: &[T], blocks: &mut [Together], l: usize, horizontal: bool) {
     let (l, (whole, end)) = (l % ROWS, row.as_chunks::<LANES>());
@@ -441,7 +442,7 @@ fn fill<T: Storage, S: Block>(row: &[T], blocks: &mut [Together], l: usize, hori
     }
 }
 
-/// Writes row `l` of a group, of the unit vector of a coordinate.
+/// Writes row `l` of a group, for the unit vector of a coordinate.
 #[inline(always)]
 fn fill_unit<S: Block>(coordinate: usize, blocks: &mut [Together], l: usize) {
     for (k, block) in blocks.iter_mut().enumerate() {
@@ -449,7 +450,7 @@ fn fill_unit<S: Block>(coordinate: usize, blocks: &mut [Together], l: usize) {
     }
 }
 
-/// Writes row `l` of a group, of a vector that is made of two inputs.
+/// Writes row `l` of a group, for a vector that is made of two inputs.
 #[inline(always)]
 fn fill_from_two<T: Storage, S: Block>(
     [x, y]: [&[T]; 2],

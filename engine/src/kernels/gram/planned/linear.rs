@@ -12,8 +12,8 @@ pub(super) type Term = (usize, Number);
 /// The terms of a linear combination of basis vectors and an upstream cotangent.
 pub(super) type Terms = SmallVec<[Term; BASIS + 1]>;
 
-/// Calls `each` with the number of each block and the sum of the vectors there, each times its weight, of lane `l` of a
-/// group.
+/// The linear combination of vectors for row `l` of a group: calls `each` with the number of each block and
+/// the block.
 #[inline(always)]
 pub(super) fn linear<S: Block>(
     vectors: &[Together],

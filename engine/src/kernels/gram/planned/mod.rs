@@ -1,8 +1,8 @@
 //! The kernel that runs every formula by its plan: compiled once for each element type and instruction set.
 //!
-//! A chunk of rows at a time: their basis vectors are written to a buffer, the plan's inner products are taken of that,
-//! the scalar function is called once for all rows, and the linear combinations are taken of the same buffer. What the
-//! plan says is looked at once for many rows or many coordinates, never within a loop over them.
+//! It takes a chunk of rows at a time. Their basis vectors are written to a buffer. The plan's inner products
+//! are sums over that buffer, the scalar function is called once for all rows, and the linear combinations
+//! read the same buffer. The plan is looked at once for many coordinates, never in a loop over them.
 
 mod chunk;
 mod linear;
@@ -12,10 +12,10 @@ use std::ops::Range;
 use self::chunk::{Chunk, Sizes, Together, in_step};
 use self::linear::{Terms, linear};
 use super::shares::{Shares, Surveyed};
-use super::{Gradient, give_parameters, gradients_of};
+use super::{Gradient, give_parameters, gradients_of, settle};
+use crate::formula::cotangents::{BODY, leaves, region_of};
 use crate::formula::domain::Domain;
-use crate::formula::plan::{BASIS, Number, ROWS, RowPlan, VECTORS, leaves};
-use crate::formula::row::Metric;
+use crate::formula::plan::{BASIS, Number, ROWS, RowPlan, VECTORS};
 use crate::kernels::operands::{Operand, Parameter, Results};
 use crate::kernels::pieces::Piece;
 use crate::numbers::compensated::Compensated;
@@ -23,7 +23,7 @@ use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, add, dispatch_w
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::Broadcast;
 
-/// What a plan is run on.
+/// A plan and what it is run on.
 #[derive(Clone, Copy)]
 struct Job<'a, T> {
     plan: &'a RowPlan,
@@ -162,20 +162,7 @@ fn combine<T: Storage, S: Block>(
         );
         squares[l] = square;
     }
-    if plan.domain == Domain::Free {
-        return;
-    }
-    // Only what rounding has put off its domain is settled.
-    let kappa = chunk.params[g][0];
-    let margins = match plan.domain {
-        Domain::Ball => Compensated::totals::<T, ROWS>(&squares).margin(kappa),
-        Domain::Free | Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => Number::splat(0.0),
-    };
-    for l in 0..rows {
-        if !(margins.get(l) > 0.0) {
-            plan.domain.settle(&mut out[l * width..][..width], kappa.get(l));
-        }
-    }
+    settle::<T, S>(plan.domain, &squares, chunk.params[g][0], rows, width, out);
 }
 
 #[inline(always)]
@@ -193,7 +180,7 @@ fn backward_rows<T: Storage, S: Block>(
     let in_step = in_step(vectors, range.end);
     let mut chunk = Chunk::<T, S>::new(plan, width, sizes, memory);
     let mut cotangents = chunk.values.clone();
-    let mut shares = Shares::none();
+    let mut shares = Shares::new();
     let (inputs, results) = (plan.invariants.len(), plan.outputs);
     for start in range.clone().step_by(chunk.rows) {
         let at = start..range.end.min(start + chunk.rows);
@@ -224,7 +211,8 @@ fn backward_rows<T: Storage, S: Block>(
     }
 }
 
-/// The cotangents of the inputs of a group of rows, at the positions `at`. `g` is the upstream cotangent of all.
+/// Writes or adds the cotangents of the inputs of a group of rows, at the positions `at`. `g` holds the
+/// upstream cotangents of all positions.
 #[inline(always)]
 fn distribute<T: Storage, S: Block>(
     plan: &RowPlan,
@@ -242,11 +230,11 @@ fn distribute<T: Storage, S: Block>(
         let mut terms = Terms::new();
         for a in 0..basis {
             if plan.layout.receives[i][a] {
-                terms.push((start_of(a), shares.of_basis[0][i][a]));
+                terms.push((start_of(a), shares.of_basis[BODY][i][a]));
             }
         }
         if plan.vector {
-            terms.push((start_of(basis), shares.of_upstream[0][i]));
+            terms.push((start_of(basis), shares.of_upstream[BODY][i]));
         }
         for (l, p) in at.clone().enumerate() {
             let position = if *full { p } else { vectors[i].rows.at(p) };
@@ -271,25 +259,24 @@ fn distribute<T: Storage, S: Block>(
                     |block, y| add(slice, block * LANES, width - block * LANES, y),
                 );
             }
-            if !plan.layout.apart {
+            if !plan.layout.has_end {
                 continue;
             }
             for (which, end) in [0, width - 1].into_iter().enumerate() {
-                let apart =
-                    usize::from(if plan.metric == Metric::Horizontal { end == width - 1 } else { end == 0 });
+                let region = region_of(plan.metric, end, width);
                 let mut y = shares.of_ends[which][i].get(l);
                 if width == 1 {
                     y += shares.of_ends[1 - which][i].get(l);
                 }
                 for a in 0..basis {
-                    if leaves(plan.metric, apart) && plan.layout.receives[i][a] {
+                    if leaves(plan.metric, region) && plan.layout.receives[i][a] {
                         let coordinate =
                             chunk.vectors[start_of(a) + end / LANES][l].read::<S>().lanes().get(end % LANES);
-                        y += shares.of_basis[apart][i][a].get(l) * coordinate;
+                        y += shares.of_basis[region][i][a].get(l) * coordinate;
                     }
                 }
                 if plan.vector {
-                    y += shares.of_upstream[apart][i].get(l) * g[p * width + end].to_f64();
+                    y += shares.of_upstream[region][i].get(l) * g[p * width + end].to_f64();
                 }
                 slice[end] = T::nearest(before[which] + y);
             }

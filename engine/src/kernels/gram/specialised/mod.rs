@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use self::reverse::backward_piece;
 use self::survey::{Row, Rows, Survey, basis, rows_at};
-use super::{GROUPS, entries};
+use super::{GROUPS, entries, settle};
 use crate::formula::domain::Domain;
 use crate::formula::plan::{Number, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
@@ -115,19 +115,7 @@ fn combine<F, T, S, const V: usize, const B: usize, const I: usize, const O: usi
         );
         squares[l] = square;
     }
-    if F::DOMAIN == Domain::Free {
-        return;
-    }
-    // Only rows that rounding has moved off the domain are settled.
-    let margins = match F::DOMAIN {
-        Domain::Ball => Compensated::totals::<T, ROWS>(&squares).margin(kappa),
-        Domain::Free | Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => Number::splat(0.0),
-    };
-    for l in 0..rows.len() {
-        if !(margins.get(l) > 0.0) {
-            F::DOMAIN.settle(&mut out[l * width..][..width], kappa.get(l));
-        }
-    }
+    settle::<T, S>(F::DOMAIN, &squares, kappa, rows.len(), width, out);
 }
 
 /// The row positions `range`, on the calling thread.

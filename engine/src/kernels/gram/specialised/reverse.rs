@@ -2,10 +2,11 @@
 
 use super::groups;
 use super::survey::{Row, Rows, Survey, basis, rows_at};
-use crate::formula::plan::{
-    Number, ROWS, Receiver, RowPlan, has_apart, has_ends, leaves, of_invariant, paired, share, share_of,
+use crate::formula::cotangents::{
+    BODY, END, Receiver, has_end, leaves, of_invariant, paired, reads_ends, region_of, share, share_of,
 };
-use crate::formula::row::{Metric, RowFormula};
+use crate::formula::plan::{Number, ROWS, RowPlan};
+use crate::formula::row::RowFormula;
 use crate::kernels::gram::shares::Shares;
 use crate::kernels::gram::{GROUPS, Gradient, NARROW, give_parameters, gradients_of};
 use crate::kernels::operands::{Operand, Parameter};
@@ -116,18 +117,18 @@ where
     );
     for i in 0..V {
         for b in 0..B {
-            for apart in 0..2 {
-                let Some([sign, lowered]) = share_of(F::BASIS[b], F::METRIC, apart, i) else { continue };
+            for region in [BODY, END] {
+                let Some([sign, lowered]) = share_of(F::BASIS[b], F::METRIC, region, i) else { continue };
                 let (sign, lowered) =
                     (Number::constant(f64::from(sign)), Number::constant(f64::from(lowered)));
                 for a in 0..B {
-                    if leaves(F::METRIC, apart) && paired(&F::INVARIANTS, a, b) {
-                        let of_basis = &mut shares.of_basis[apart][i][a];
+                    if leaves(F::METRIC, region) && paired(&F::INVARIANTS, a, b) {
+                        let of_basis = &mut shares.of_basis[region][i][a];
                         *of_basis = *of_basis + lowered * pairs[b][a];
                     }
                 }
                 if F::VECTOR {
-                    let of_upstream = &mut shares.of_upstream[apart][i];
+                    let of_upstream = &mut shares.of_upstream[region][i];
                     *of_upstream = *of_upstream + sign * outputs[b];
                 }
             }
@@ -153,7 +154,7 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
     let width = row[0].len();
     let receives = const { receivers::<F, V, B, I, O>() };
     let mut before = [[T::zero(); 2]; V];
-    if const { apart::<F, V, B, I, O>() } {
+    if const { splits::<F, V, B, I, O>() } {
         for i in 0..V {
             if let Some(Gradient { slice, full: false, .. }) = &gradients[i] {
                 before[i] = [slice[starts[i]], slice[starts[i] + width - 1]];
@@ -184,7 +185,7 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
             }
         },
     );
-    if !const { apart::<F, V, B, I, O>() } {
+    if !const { splits::<F, V, B, I, O>() } {
         return;
     }
     for (which, at) in [0, width - 1].into_iter().enumerate() {
@@ -194,7 +195,7 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
             inputs[i] = read(row[i], c, width - c);
         }
         let basis = basis::<F, S, V, B, I, O>(inputs, c, width);
-        let apart = usize::from(if F::METRIC == Metric::Horizontal { at == width - 1 } else { at == 0 });
+        let region = region_of(F::METRIC, at, width);
         for i in 0..V {
             let Some(Gradient { slice, .. }) = &mut gradients[i] else { continue };
             let mut y = shares.of_ends[which][i].get(l);
@@ -202,12 +203,12 @@ fn distribute<F, T, S, const V: usize, const B: usize, const I: usize, const O: 
                 y += shares.of_ends[1 - which][i].get(l);
             }
             for a in 0..B {
-                if leaves(F::METRIC, apart) && receives[i][a] {
-                    y += shares.of_basis[apart][i][a].get(l) * basis[a].lanes().get(at - c);
+                if leaves(F::METRIC, region) && receives[i][a] {
+                    y += shares.of_basis[region][i][a].get(l) * basis[a].lanes().get(at - c);
                 }
             }
             if F::VECTOR {
-                y += shares.of_upstream[apart][i].get(l) * g[at].to_f64();
+                y += shares.of_upstream[region][i].get(l) * g[at].to_f64();
             }
             slice[starts[i] + at] = T::nearest(before[i][which].to_f64() + y);
         }
@@ -236,10 +237,10 @@ where
     receivers
 }
 
-/// Whether a formula treats a coordinate at an end of the row apart.
-const fn apart<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> bool
+/// Whether a formula treats a coordinate at an end of the row separately.
+const fn splits<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> bool
 where
     F: RowFormula<V, B, I, O>,
 {
-    has_apart(F::METRIC, &F::BASIS) || has_ends(&F::INVARIANTS)
+    has_end(F::METRIC, &F::BASIS) || reads_ends(&F::INVARIANTS)
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::formula::plan::{Number, ROWS, multiplies};
+use crate::formula::cotangents::multiplies;
+use crate::formula::plan::{Number, ROWS};
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector, has_invariant};
 use crate::kernels::gram::basis::{flip, lower, unit, without};
 use crate::kernels::operands::{Operand, PARAMS, Parameter};
