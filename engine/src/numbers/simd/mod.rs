@@ -101,7 +101,7 @@ pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     if in_use() >= Level::Avx2 {
         // SAFETY: the processor has the two features that the entry is compiled for.
-        return unsafe { avx2_fma(work) };
+        return unsafe { work.avx2_fma() };
     }
     work()
 }
@@ -113,12 +113,7 @@ pub(crate) fn dispatch_lanes<A, R>(state: A, vector: impl FnOnce(A) -> R, scalar
     #[cfg(target_arch = "x86_64")]
     if in_use() >= Level::Avx2 {
         // SAFETY: the processor has the two features that the entry is compiled for.
-        return unsafe {
-            avx2_fma(
-                #[inline(always)]
-                || vector(state),
-            )
-        };
+        return unsafe { vector.avx2_fma_on(state) };
     }
     let _ = vector;
     scalar(state)
@@ -135,25 +130,56 @@ pub(crate) fn dispatch_wide<A, R>(
     #[cfg(target_arch = "x86_64")]
     if in_use() == Level::Avx512 {
         // SAFETY: the processor has the features that the entry is compiled for.
-        return unsafe {
-            avx512(
-                #[inline(always)]
-                || widest(state),
-            )
-        };
+        return unsafe { widest.avx512_on(state) };
     }
     let _ = widest;
     dispatch_lanes(state, vector, scalar)
 }
 
+/// Runs a closure, compiled for an instruction set.
+///
+/// These are methods of the closure, and not functions, because of where the compiler puts their code: a method
+/// goes into the codegen unit of its `Self` type's module, a function into that of its own. So every kernel is
+/// compiled with its own module, in parallel with the others, and an edit of one kernel leaves the others alone.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn avx2_fma<R>(work: impl FnOnce() -> R) -> R {
-    work()
+trait Entry<R>: FnOnce() -> R + Sized {
+    /// # Safety
+    ///
+    /// The processor has AVX2 and FMA.
+    unsafe fn avx2_fma(self) -> R;
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")]
-fn avx512<R>(work: impl FnOnce() -> R) -> R {
-    work()
+impl<R, F: FnOnce() -> R> Entry<R> for F {
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn avx2_fma(self) -> R {
+        self()
+    }
+}
+
+/// As [`Entry`], for a closure that takes a state.
+#[cfg(target_arch = "x86_64")]
+trait EntryOn<A, R>: FnOnce(A) -> R + Sized {
+    /// # Safety
+    ///
+    /// The processor has AVX2 and FMA.
+    unsafe fn avx2_fma_on(self, state: A) -> R;
+
+    /// # Safety
+    ///
+    /// The processor has AVX2, FMA, and AVX-512 with its parts DQ and VL.
+    unsafe fn avx512_on(self, state: A) -> R;
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<A, R, F: FnOnce(A) -> R> EntryOn<A, R> for F {
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn avx2_fma_on(self, state: A) -> R {
+        self(state)
+    }
+
+    #[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")]
+    unsafe fn avx512_on(self, state: A) -> R {
+        self(state)
+    }
 }
