@@ -19,13 +19,13 @@ use rand::RngExt;
 const WORDS: u32 = 100;
 const LEN: usize = 20;
 
+#[derive(Module)]
 struct Model<M: Manifold, T: Float> {
     words: Embedding<M, T>,
     encoders: [Gru<M, T>; 2],
     join: Concat<M, T>,
     classes: LogisticRegression<M, T>,
 }
-module!(impl[M: Manifold, T: Float] Module<T> for Model<M, T> { words, encoders, join, classes });
 
 impl<M, T> Model<M, T>
 where

@@ -4,12 +4,12 @@ use cotangent::engine::loss;
 use cotangent::prelude::*;
 use rand::RngExt;
 
+#[derive(Module)]
 struct Model {
     words: Embedding<PoincareBall>,
     gru: Gru<PoincareBall>,
     classes: LogisticRegression<PoincareBall>,
 }
-module!(impl[] Module<f32> for Model { words, gru, classes });
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (ball, mut rng) = (PoincareBall::ball(-1.0)?, rng::stream(12, 0, 0));

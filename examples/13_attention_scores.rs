@@ -11,12 +11,12 @@ const KEYS: usize = 8;
 const BATCH: usize = 32;
 const DIM: usize = 4;
 
+#[derive(Module)]
 struct Model {
     keys: Embedding<Euclidean>,
     queries: Embedding<Euclidean>,
     attention: Attention,
 }
-module!(impl[] Module<f32> for Model { keys, queries, attention });
 
 /// The mean squared error after training, where to guess the mean has 1.
 fn recall(similarity: Similarity) -> Result<f64, Box<dyn std::error::Error>> {

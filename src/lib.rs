@@ -14,6 +14,7 @@ pub use cotangent_engine as engine;
 pub use cotangent_layers as layers;
 pub use cotangent_manifolds as manifolds;
 pub use cotangent_manifolds::laws;
+pub use cotangent_manifolds::module;
 pub use cotangent_optim as optim;
 
 /// What most programs need.
@@ -32,7 +33,7 @@ pub mod prelude {
         Barycentre, Busemann, ConstantCurvature, EntailmentCones, Euclidean, FrechetMean, Grassmann,
         Gyroplanes, HalfSpace, Hyperbolic, Isometric, Klein, Lorentz, Manifold, Module, OriginFrame, Param,
         ParamOnTape, PoincareBall, Point, Product, Retraction, Sets, Spd, Sphere, Spread, Stereographic,
-        Stiefel, Tangent, WrappedNormal, module,
+        Stiefel, Tangent, WrappedNormal,
     };
     pub use cotangent_optim::{DataParallel, RiemannianAdam, RiemannianSgd, Schedule};
 }

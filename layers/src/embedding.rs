@@ -2,18 +2,17 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Row, Tape, Tensor, Var};
-use cotangent_manifolds::{Manifold, Param, ParamOnTape, Point, module};
+use cotangent_manifolds::{Manifold, Module, Param, ParamOnTape, Point};
 use rand::RngExt;
 
 use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// A table of points, one per object, looked up by the object's number: `[n, ambient(dim)]`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct Embedding<M, T: Float = f32> {
     /// The points.
     pub points: Param<M, T>,
 }
-module!(impl[M: Manifold, T: Float] Module<T> for Embedding<M, T> { points });
 
 impl<M: Manifold, T: Float> Embedding<M, T> {
     /// Points whose coordinates about the origin are uniform in `[-range, range]` (Nickel & Kiela 2017,

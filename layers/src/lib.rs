@@ -41,6 +41,9 @@
 
 #![forbid(unsafe_code)]
 
+// The name by which `#[derive(Module)]` looks for the trait.
+extern crate cotangent_manifolds as cotangent;
+
 mod activation;
 mod attention;
 mod dropout;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Tensor, Var};
-use cotangent_manifolds::{Manifold, Param, Point, module};
+use cotangent_manifolds::{Manifold, Module, Param, Point};
 
 use crate::embedding::Embedding;
 use crate::space::gyrovector_space::GyrovectorSpace;
@@ -24,12 +24,11 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// assert_eq!(placed.coordinates().shape().axes(), [2, 5, 3]);
 /// # Ok::<(), cotangent_manifolds::CurvatureError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct PositionEmbedding<M, T: Float = f32> {
     /// The points of the places 0, 1, …: `[longest, ambient(dim)]`.
     pub points: Param<M, T>,
 }
-module!(impl[M: Manifold, T: Float] Module<T> for PositionEmbedding<M, T> { points });
 
 impl<M: Manifold, T: Float> PositionEmbedding<M, T> {
     /// For `longest` places, with coordinates about the origin uniform in `[-range, range]`: 1e-4 in

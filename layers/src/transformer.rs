@@ -3,7 +3,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, module};
+use cotangent_manifolds::{Euclidean, Module};
 
 use crate::activation::Activation;
 use crate::attention::multi_head_attention::{KeyValueCache, MultiHeadAttention};
@@ -40,13 +40,14 @@ pub struct TransformerSizes {
 }
 
 /// A residual connection around a sublayer, with normalisation and dropout.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 struct Residual<T: Float> {
     norm: LayerNorm<T>,
+    #[module(skip)]
     dropout: Dropout,
+    #[module(skip)]
     order: NormOrder,
 }
-module!(impl[T: Float] Module<T> for Residual<T> { norm });
 
 impl<T: Float> Residual<T> {
     fn new(sizes: TransformerSizes) -> Self {
@@ -107,7 +108,7 @@ fn feed_forward<T: Float>(sizes: TransformerSizes, rng: &mut Rng) -> FeedForward
 /// let used = layer.forward(x, Mask::None, None); // without
 /// assert!(trained.shape() == used.shape() && used.shape() == [3, 5, 8].into());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct EncoderLayer<T: Float = f32> {
     /// Attention of the sequence to itself.
     pub attention: MultiHeadAttention<T>,
@@ -115,7 +116,6 @@ pub struct EncoderLayer<T: Float = f32> {
     pub feed_forward: FeedForward<Euclidean, T>,
     residuals: [Residual<T>; 2],
 }
-module!(impl[T: Float] Module<T> for EncoderLayer<T> { attention, feed_forward, residuals });
 
 impl<T: Float> EncoderLayer<T> {
     /// A layer whose attention uses this score.
@@ -155,7 +155,7 @@ impl<T: Float> EncoderLayer<T> {
 
 /// Causal attention of a sequence to itself, then attention to another sequence, then a feed-forward
 /// network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct DecoderLayer<T: Float = f32> {
     /// Attention of the sequence to itself, causal.
     pub attention: MultiHeadAttention<T>,
@@ -165,7 +165,6 @@ pub struct DecoderLayer<T: Float = f32> {
     pub feed_forward: FeedForward<Euclidean, T>,
     residuals: [Residual<T>; 3],
 }
-module!(impl[T: Float] Module<T> for DecoderLayer<T> { attention, across, feed_forward, residuals });
 
 impl<T: Float> DecoderLayer<T> {
     /// A layer whose attentions use this score.

@@ -50,7 +50,7 @@ mod hyperbolic;
 pub mod laws;
 mod manifold;
 mod matrix;
-mod module;
+pub mod module;
 pub mod momentum;
 mod param;
 mod point;

@@ -3,8 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path as File;
 
+/// Implements [`trait@Module`] from the fields of a struct or an enum: see there.
+pub use cotangent_derive::Module;
+pub use cotangent_engine::Float;
 use cotangent_engine::files::{FileError, safetensors};
-use cotangent_engine::{Float, ParamId, Tensor};
+use cotangent_engine::{ParamId, Tensor};
 
 use crate::manifold::Manifold;
 use crate::param::Param;
@@ -91,21 +94,22 @@ pub trait VisitorMut<T: Float> {
 }
 
 /// Something with parameters: a layer, a model, a single [`Param`]; also vectors, arrays, boxes, options
-/// and pairs of such. The macro [`module!`](crate::module!) implements it from a list of fields.
+/// and pairs of such. `#[derive(Module)]` implements it for a struct or an enum.
 ///
 /// A walk shows every parameter once. A module may show a parameter that it uses in several places (tied
 /// weights) in each of them: the parameter goes by the first of these paths, and whatever is done to all
-/// parameters is done to it once.
+/// parameters is done to it once. Weights of a struct are tied by using one field in two places.
 ///
 /// ```
+/// # extern crate cotangent_manifolds as cotangent;
 /// use cotangent_engine::{Float, Tensor};
-/// use cotangent_manifolds::{Euclidean, Manifold, Module, Param, module};
+/// use cotangent_manifolds::{Euclidean, Module, Param};
 ///
+/// #[derive(Module)]
 /// struct Linear<M, T: Float> {
 ///     weight: Param<Euclidean, T>,
 ///     bias: Param<M, T>,
 /// }
-/// module!(impl[M: Manifold, T: Float] Module<T> for Linear<M, T> { weight, bias });
 ///
 /// let layer = |n: usize| Linear {
 ///     weight: Param::new("weight", Euclidean, Tensor::<f32>::zeros([n, n])),
@@ -116,6 +120,21 @@ pub trait VisitorMut<T: Float> {
 /// assert_eq!(names, ["0.weight", "0.bias", "1.weight", "1.bias"]);
 /// assert_eq!(model.count(), 4 + 2 + 9 + 3);
 /// ```
+///
+/// # What `#[derive(Module)]` does
+///
+/// It visits the fields in their order, each under its name; a field without a name goes by its number. Every
+/// field has to be a module. Manifolds, numbers, `bool` and `String` are: modules without parameters. Other
+/// fields that hold none, such as an activation, are marked `#[module(skip)]`.
+///
+/// Of an enum, the fields of its present variant are visited. The variant's name is no part of the path, nor is
+/// the number of a variant's only field: `Encoder::Gru(gru)` has the parameters of `gru`, under the same names.
+///
+/// The parameters' element type is the type parameter that is declared with the bound `Float`. A type without
+/// such a parameter has the element type of its fields.
+///
+/// The generated code names `::cotangent::module`. A crate that knows this one by another name says so on the
+/// type: `#[module(crate = cotangent_manifolds)]`.
 pub trait Module<T: Float> {
     /// Shows every parameter, always in the same order.
     fn visit<V: Visitor<T>>(&self, path: &mut Path, visitor: &mut V);
@@ -314,30 +333,26 @@ impl<T: Float, A: Module<T>, B: Module<T>> Module<T> for (A, B) {
     }
 }
 
-/// A manifold has nothing to learn, but can be a field of a model.
+/// Manifolds, sizes and switches have nothing to learn, but are fields of models.
 macro_rules! constant {
-    ($($manifold:ty),*) => { $(
-        impl<T: Float> Module<T> for $manifold {
+    ($($constant:ty),*) => { $(
+        impl<T: Float> Module<T> for $constant {
             fn visit<V: Visitor<T>>(&self, _: &mut Path, _: &mut V) {}
             fn visit_mut<V: VisitorMut<T>>(&mut self, _: &mut Path, _: &mut V) {}
         }
     )* };
 }
-constant!(crate::Euclidean, crate::Stereographic);
+constant!(
+    crate::Euclidean,
+    crate::Stereographic,
+    crate::Lorentz,
+    crate::Klein,
+    crate::HalfSpace,
+    crate::Sphere
+);
+constant!(crate::Grassmann, crate::Stiefel, crate::Spd, bool, u32, u64, usize, i32, i64, f32, f64, String);
 
-/// Implements [`Module`] from a list of fields that are modules: see there.
-#[macro_export]
-macro_rules! module {
-    (impl[$($generics:tt)*] Module<$t:ty> for $type:ty { $($field:ident),* $(,)? }) => {
-        impl<$($generics)*> $crate::Module<$t> for $type {
-            fn visit<V: $crate::Visitor<$t>>(&self, path: &mut $crate::Path, visitor: &mut V) {
-                $(path.within(stringify!($field), |path| $crate::Module::visit(&self.$field, path, visitor));)*
-            }
-            fn visit_mut<V: $crate::VisitorMut<$t>>(&mut self, path: &mut $crate::Path, visitor: &mut V) {
-                $(path.within(stringify!($field), |path| {
-                    $crate::Module::visit_mut(&mut self.$field, path, visitor)
-                });)*
-            }
-        }
-    };
+impl<A: Manifold, B: Manifold, T: Float> Module<T> for crate::Product<A, B> {
+    fn visit<V: Visitor<T>>(&self, _: &mut Path, _: &mut V) {}
+    fn visit_mut<V: VisitorMut<T>>(&mut self, _: &mut Path, _: &mut V) {}
 }

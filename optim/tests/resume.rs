@@ -1,21 +1,24 @@
 //! Law 62: a run that is resumed from a checkpoint equals the run without a stop, to the bit.
 
+// The name by which `#[derive(Module)]` looks for the trait.
+extern crate cotangent_manifolds as cotangent;
+
 use std::path::Path;
 
 use cotangent_engine::{Float, Tape, Tensor, rng};
-use cotangent_manifolds::{Euclidean, Lorentz, Module, Param, ParamOnTape, PoincareBall, Point, module};
+use cotangent_manifolds::{Euclidean, Lorentz, Module, Param, ParamOnTape, PoincareBall, Point};
 use cotangent_optim::{
     Algorithm, Average, AverageState, Optimiser, RiemannianAdam, RiemannianSgd, Schedule, checkpoint,
 };
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
+#[derive(Module)]
 struct Model<T: Float> {
     table: Param<PoincareBall, T>,
     hyperboloid: Vec<Param<Lorentz, T>>,
     weight: Param<Euclidean, T>,
 }
-module!(impl[T: Float] Module<T> for Model<T> { table, hyperboloid, weight });
 
 impl<T: Float> Model<T> {
     fn new(nodes: usize) -> Self {

@@ -13,13 +13,13 @@ const SHAPE: [usize; 2] = [512, 8];
 /// Number of rows in a sparse gradient.
 const ROWS: usize = 4;
 
+#[derive(Module)]
 struct Model {
     flat: Param<Euclidean>,
     ball: Param<PoincareBall>,
     product: Param<Product<PoincareBall, Euclidean>>,
     table: Param<PoincareBall>,
 }
-module!(impl[] Module<f32> for Model { flat, ball, product, table });
 
 impl Model {
     fn new() -> Self {

@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Tensor, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape, Point};
 
 use crate::linear::Linear;
 use crate::position::placed;
@@ -24,7 +24,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// let y = layer.forward(x, Some(&[5, 2])); // the second sequence ends after two points
 /// assert_eq!(y.coordinates().shape(), [2, 3].into());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct AttentionPooling<M, T: Float = f32> {
     /// p: points, `[longest, n]`.
     pub positions: Param<M, T>,
@@ -35,7 +35,6 @@ pub struct AttentionPooling<M, T: Float = f32> {
     /// β: `[1]`.
     pub sharpness: Param<Euclidean, T>,
 }
-module!(impl[M: Manifold, T: Float] Module<T> for AttentionPooling<M, T> { positions, query, key, sharpness });
 
 impl<M: Manifold, T: Float> AttentionPooling<M, T> {
     /// For sequences of up to `longest` points of n dimensions. Positions start at the origin, β at 1.

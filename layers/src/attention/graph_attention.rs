@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Sparsity, Tensor, Var};
-use cotangent_manifolds::{Euclidean, Param, ParamOnTape, module};
+use cotangent_manifolds::{Euclidean, Module, Param, ParamOnTape};
 use rand::RngExt;
 
 use crate::attention::{Attention, Similarity};
@@ -82,7 +82,7 @@ pub enum Heads {
 /// let y = layer.forward(&x, &edges, None);
 /// assert_eq!(y.shape(), [3, 6].into());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct GraphAttention<T: Float = f32> {
     /// W of all heads: `[width, heads · d]`.
     pub weight: Param<Euclidean, T>,
@@ -95,9 +95,9 @@ pub struct GraphAttention<T: Float = f32> {
     /// The attention of each head. Its dropout also applies to the values.
     pub attention: Attention<T>,
     /// How the heads' results become one.
+    #[module(skip)]
     pub heads: Heads,
 }
-module!(impl[T: Float] Module<T> for GraphAttention<T> { weight, query, key, bias, attention });
 
 impl<T: Float> GraphAttention<T> {
     /// For nodes with `width` features, with heads of d dimensions. Weights are uniform as in Glorot &

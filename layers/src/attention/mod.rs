@@ -14,7 +14,7 @@ use cotangent_manifolds::scores::{
     SquaredPenumbralCone, UmbralCone,
 };
 use cotangent_manifolds::{
-    Barycentre, Euclidean, HalfSpace, Param, ParamOnTape, PoincareBall, direction, module,
+    Barycentre, Euclidean, HalfSpace, Module, Param, ParamOnTape, PoincareBall, direction,
 };
 
 use crate::dropout::Dropout;
@@ -154,9 +154,10 @@ pub enum Mask<'t, T: Float> {
 /// let y = attention.forward(ball.log0(&q), ball.log0(&k), *x.coordinates(), Mask::None, None);
 /// assert_eq!(y.shape(), [5, 3].into());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct Attention<T: Float = f32> {
     /// The similarity that scores are multiples of.
+    #[module(skip)]
     pub similarity: Similarity,
     /// γ; for distances the papers write β: `[1]`.
     pub sharpness: Param<Euclidean, T>,
@@ -165,13 +166,15 @@ pub struct Attention<T: Float = f32> {
     /// Whether γ and c are learned; if not, no gradient reaches them.
     pub learned: bool,
     /// How scores become weights.
+    #[module(skip)]
     pub weights: Weights,
     /// How values are put together.
+    #[module(skip)]
     pub aggregation: Aggregation,
     /// Dropout of weights, while training.
+    #[module(skip)]
     pub dropout: Dropout,
 }
-module!(impl[T: Float] Module<T> for Attention<T> { sharpness, offset });
 
 /// Evaluates an expression with the pair formula of an attention's score and the formula's arguments:
 /// rows, numbers of the query rows and of the key rows, parameters.

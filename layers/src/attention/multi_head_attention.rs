@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, module};
+use cotangent_manifolds::{Euclidean, Module};
 
 use crate::attention::{Attention, Mask, Similarity};
 use crate::linear::Linear;
@@ -20,7 +20,7 @@ use crate::linear::Linear;
 /// let y = layer.forward(x, x, Mask::Causal, None);
 /// assert_eq!(y.shape(), [3, 5, 8].into());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct MultiHeadAttention<T: Float = f32> {
     /// The map to the queries of all heads: `[heads · d, width]`.
     pub query: Linear<Euclidean, T>,
@@ -35,7 +35,6 @@ pub struct MultiHeadAttention<T: Float = f32> {
     /// The number of heads.
     pub heads: usize,
 }
-module!(impl[T: Float] Module<T> for MultiHeadAttention<T> { query, key, value, output, attention });
 
 /// The keys and values of the rows that are attended to. When rows come one after another, those of the
 /// earlier rows are kept and not computed again (key-value cache, incremental decoding).

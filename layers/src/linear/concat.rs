@@ -3,7 +3,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Row, Rows, Tensor, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape, Point};
 
 use crate::init;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
@@ -25,7 +25,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// assert!((sum.coordinates().to_tensor().data()[0] - 0.75 / 1.125).abs() < 1e-15); // ½ ⊕ ¼
 /// assert_eq!(layer.count(), 3);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct Concat<M, T: Float = f32> {
     /// Mᵢ: `[m, nᵢ]` each.
     pub weights: Vec<Param<Euclidean, T>>,
@@ -34,7 +34,6 @@ pub struct Concat<M, T: Float = f32> {
     /// b: a point, `[m]`.
     pub bias: Param<M, T>,
 }
-module!(impl[M: Manifold, T: Float] Module<T> for Concat<M, T> { weights, features, bias });
 
 impl<M: Manifold, T: Float> Concat<M, T> {
     /// A layer from points of `widths` dimensions and `features` real features to m dimensions. One

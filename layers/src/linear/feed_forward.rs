@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Manifold, Point, module};
+use cotangent_manifolds::{Manifold, Module, Point};
 
 use crate::activation::Activation;
 use crate::linear::Linear;
@@ -21,16 +21,17 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// assert_eq!(net.forward(x).coordinates().shape().axes(), [4, 3]);
 /// assert_eq!(net.count(), 5 * 8 + 8 + 8 * 3 + 3);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct FeedForward<M, T: Float = f32> {
     /// The linear layers, from input to output.
     pub layers: Vec<Linear<M, T>>,
     /// φ of all layers but the last.
+    #[module(skip)]
     pub activation: Activation<T>,
     /// φ of the last layer.
+    #[module(skip)]
     pub output: Activation<T>,
 }
-module!(impl[M: Manifold, T: Float] Module<T> for FeedForward<M, T> { layers });
 
 impl<M: Manifold, T: Float> FeedForward<M, T> {
     /// A network through spaces of these dimensions, with the same activation after every layer. Set

@@ -4,7 +4,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Tensor, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape, Point};
 
 use crate::init;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
@@ -28,14 +28,13 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// let logits = layer.forward(x); // [1, 1]; the hyperplane goes through the origin, at distance ln 3
 /// assert!((logits.item() - 2.0 * 3.0 * 3.0_f64.ln()).abs() < 1e-14);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct LogisticRegression<M, T: Float = f32> {
     /// p: one point of each hyperplane, `[k, n]`.
     pub points: Param<M, T>,
     /// a′: the normal of each hyperplane, transported to the origin, `[k, n]`.
     pub normals: Param<Euclidean, T>,
 }
-module!(impl[M: Manifold, T: Float] Module<T> for LogisticRegression<M, T> { points, normals });
 
 impl<M: Manifold, T: Float> LogisticRegression<M, T> {
     /// A layer from n dimensions to k classes: hyperplanes through the origin, with normals by
@@ -89,14 +88,13 @@ impl<M: Manifold, T: Float> LogisticRegression<M, T> {
 /// let x = Point::new(ball, tape.constant(&Tensor::new([1, 2], vec![0.5, 0.0]))); // on the hyperplane
 /// assert!(layer.forward(x).item().abs() < 1e-14);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct UnidirectionalRegression<T: Float = f32> {
     /// z: `[k, n]`.
     pub directions: Param<Euclidean, T>,
     /// r: `[k]`.
     pub offsets: Param<Euclidean, T>,
 }
-module!(impl[T: Float] Module<T> for UnidirectionalRegression<T> { directions, offsets });
 
 impl<T: Float> UnidirectionalRegression<T> {
     /// A layer from n dimensions to k classes: hyperplanes through the origin, with directions by

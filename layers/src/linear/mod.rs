@@ -7,7 +7,7 @@ pub(crate) mod poincare_linear;
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape, Point};
 
 use crate::init;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
@@ -27,14 +27,13 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// assert!((y.coordinates().to_tensor().data()[0] - 0.8).abs() < 1e-15); // tanh(2 artanh ½)
 /// assert_eq!(layer.count(), 6);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct Linear<M, T: Float = f32> {
     /// M: `[m, n]`.
     pub weight: Param<Euclidean, T>,
     /// b: a point, `[m]`.
     pub bias: Option<Param<M, T>>,
 }
-module!(impl[M: Manifold, T: Float] Module<T> for Linear<M, T> { weight, bias });
 
 impl<M: Manifold, T: Float> Linear<M, T> {
     /// A layer from n to m dimensions. The weight is drawn by [`init::glorot_uniform`]; the bias starts

@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Rows, Var};
-use cotangent_manifolds::{ConstantCurvature, Hyperbolic, Lorentz, Manifold, PoincareBall, Point, module};
+use cotangent_manifolds::{ConstantCurvature, Hyperbolic, Lorentz, Manifold, Module, PoincareBall, Point};
 
 use crate::linear::logistic_regression::UnidirectionalRegression;
 
@@ -22,12 +22,11 @@ use crate::linear::logistic_regression::UnidirectionalRegression;
 /// let y = layer.forward(x); // 2‖z‖ = 1: the distance stays
 /// assert!((y.coordinates().item() - 0.25).abs() < 1e-15);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct PoincareLinear<T: Float = f32> {
     /// Directions `[m, n]` and offsets `[m]`.
     pub logits: UnidirectionalRegression<T>,
 }
-module!(impl[T: Float] Module<T> for PoincareLinear<T> { logits });
 
 impl<T: Float> PoincareLinear<T> {
     /// A layer from n to m dimensions: see [`UnidirectionalRegression::new`].

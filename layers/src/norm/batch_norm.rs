@@ -2,7 +2,7 @@
 //! section 5. In Euclidean space: Ioffe & Szegedy 2015.
 
 use cotangent_engine::{Float, Shape, Tensor, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, Point, module};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape, Point};
 
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
@@ -33,7 +33,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// assert!(distances.data().iter().all(|d| (d - 1.0).abs() < 1e-4)); // but for ε
 /// norm.observe(&batch);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct BatchNorm<M, T: Float = f32> {
     /// β: a point, `[n]`.
     pub bias: Param<M, T>,
@@ -48,7 +48,6 @@ pub struct BatchNorm<M, T: Float = f32> {
     /// How far one batch moves the running mean and variance towards its own: 0.1 at first.
     pub momentum: f64,
 }
-module!(impl[M: Manifold, T: Float] Module<T> for BatchNorm<M, T> { bias, scale, mean, variance });
 
 /// Mean and variance of a batch.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,18 +1,17 @@
 //! Layer normalisation. Ba, Kiros, Hinton 2016.
 
 use cotangent_engine::{Float, Tensor, Var};
-use cotangent_manifolds::{Euclidean, Param, ParamOnTape, module};
+use cotangent_manifolds::{Euclidean, Module, Param, ParamOnTape};
 
 /// Brings rows to mean 0 and variance 1, then applies a gain and a bias: [`Var::layer_norm`] with
 /// learned parameters. For Euclidean rows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct LayerNorm<T: Float = f32> {
     /// `[width]`, 1 at first.
     pub gain: Param<Euclidean, T>,
     /// `[width]`, 0 at first.
     pub bias: Param<Euclidean, T>,
 }
-module!(impl[T: Float] Module<T> for LayerNorm<T> { gain, bias });
 
 impl<T: Float> LayerNorm<T> {
     /// What is added to the variance.

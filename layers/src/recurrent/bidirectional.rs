@@ -1,7 +1,7 @@
 //! Reads sequences in both directions. Schuster & Paliwal 1997.
 
 use cotangent_engine::{Float, Var, row_numbers};
-use cotangent_manifolds::{Manifold, Module, Point, module};
+use cotangent_manifolds::{Manifold, Module, Point};
 
 use crate::recurrent::cell::{Cell, extents};
 use crate::space::gyrovector_space::GyrovectorSpace;
@@ -21,14 +21,13 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// let [a, b] = [onward[2], backward[2]].map(|h| h.coordinates().to_tensor());
 /// assert_eq!(a, b); // the sequence is its own mirror image
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct Bidirectional<C> {
     /// Reads from the start.
     pub onward: C,
     /// Reads from the end.
     pub backward: C,
 }
-module!(impl[C: Module<T>, T: Float] Module<T> for Bidirectional<C> { onward, backward });
 
 impl<C> Bidirectional<C> {
     /// The states of both cells after each element that they have read. The first are those of

@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, module};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape};
 
 use crate::activation::Activation;
 use crate::init;
@@ -33,7 +33,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// assert!((states[0].coordinates().item() - want).abs() < 1e-15);
 /// assert_eq!(gru.count(), 3 + 2 + 1 + 2 + 1);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct Gru<M, T: Float = f32> {
     /// Uʳ, Uᶻ, U: `[3m, d]`.
     pub input: Param<Euclidean, T>,
@@ -46,9 +46,9 @@ pub struct Gru<M, T: Float = f32> {
     /// b: a point, `[m]`.
     pub bias: Param<M, T>,
     /// φ.
+    #[module(skip)]
     pub activation: Activation<T>,
 }
-module!(impl[M: Manifold, T: Float] Module<T> for Gru<M, T> { input, gates, hidden, gate_biases, bias });
 
 impl<M: Manifold, T: Float> Gru<M, T> {
     /// A layer of d-dimensional inputs and m-dimensional states: each U by [`init::glorot_uniform`],

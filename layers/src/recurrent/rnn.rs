@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Param, ParamOnTape, module};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape};
 
 use crate::activation::Activation;
 use crate::init;
@@ -25,7 +25,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// let states = rnn.forward(x, None); // as many as elements: [batch, m] each
 /// assert!((states[2].coordinates().item() - (3.0 * 0.5_f64.atanh()).tanh()).abs() < 1e-15); // ½ ⊕ ½ ⊕ ½
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct Rnn<M, T: Float = f32> {
     /// U: `[m, d]`.
     pub input: Param<Euclidean, T>,
@@ -34,9 +34,9 @@ pub struct Rnn<M, T: Float = f32> {
     /// b: a point, `[m]`.
     pub bias: Param<M, T>,
     /// φ.
+    #[module(skip)]
     pub activation: Activation<T>,
 }
-module!(impl[M: Manifold, T: Float] Module<T> for Rnn<M, T> { input, hidden, bias });
 
 impl<M: Manifold, T: Float> Rnn<M, T> {
     /// A layer of d-dimensional inputs and m-dimensional states: U by [`init::glorot_uniform`], W by

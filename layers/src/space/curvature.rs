@@ -1,7 +1,7 @@
 //! A curvature that is learned.
 
 use cotangent_engine::{Float, Tape, Tensor, Var};
-use cotangent_manifolds::{Curved, Euclidean, Param, ParamOnTape, module};
+use cotangent_manifolds::{Curved, Euclidean, Module, Param, ParamOnTape};
 
 use crate::space::gyrovector_space::Geometry;
 
@@ -24,12 +24,11 @@ use crate::space::gyrovector_space::Geometry;
 /// let slope = tape.backward(y.square().sum()).param(curvature.kappa.id()).unwrap().to_dense(1, 1)[0];
 /// assert!(slope > 0.0); // towards κ = 0 the same tangent vector is a longer point
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub struct Curvature<T: Float = f32> {
     /// Sectional curvature: `[1]`.
     pub kappa: Param<Euclidean, T>,
 }
-module!(impl[T: Float] Module<T> for Curvature<T> { kappa });
 
 impl<T: Float> Curvature<T> {
     /// Starts from a sectional curvature.

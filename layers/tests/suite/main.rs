@@ -1,5 +1,8 @@
 //! Tests of the layers: their laws, their gradients, and their response to wrong input.
 
+// The name by which `#[derive(Module)]` looks for the trait.
+extern crate cotangent_manifolds as cotangent;
+
 use cotangent_engine::rng::{self, Rng};
 use cotangent_engine::{Tape, Tensor, Var};
 use cotangent_manifolds::{Manifold, Module, Param, Path, Point, Stereographic, VisitorMut};

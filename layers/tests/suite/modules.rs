@@ -5,12 +5,12 @@ use cotangent_layers::{Activation, Bidirectional, Cell, Concat, Curvature, Dropo
 use cotangent_layers::{
     Gru, GyrovectorSpace, Linear, LogisticRegression, Rnn, UnidirectionalRegression, init,
 };
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, PoincareBall, VisitorMut, module};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, PoincareBall, VisitorMut};
 
 use super::*;
 
 /// A classifier of sequences of tokens.
-#[derive(Clone)]
+#[derive(Clone, Module)]
 struct Classifier<M> {
     words: Embedding<M, f64>,
     encoder: Bidirectional<Gru<M, f64>>,
@@ -18,7 +18,6 @@ struct Classifier<M> {
     hidden: FeedForward<M, f64>,
     classes: LogisticRegression<M, f64>,
 }
-module!(impl[M: Manifold] Module<f64> for Classifier<M> { words, encoder, join, hidden, classes });
 
 impl<M: Manifold> Classifier<M> {
     fn new(manifold: M, seed: u64) -> Self {

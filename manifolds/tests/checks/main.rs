@@ -1,6 +1,9 @@
 //! Rows that are not points and vectors that are not tangent are refused, with how far they are off. So
 //! are invalid steps, and states that do not fit a module.
 
+// The name by which `#[derive(Module)]` looks for the trait.
+extern crate cotangent_manifolds as cotangent;
+
 mod module;
 
 use cotangent_engine::{Float, Row, Scalar, Tape, Tensor, rng};

@@ -1,15 +1,17 @@
 //! Modules: the names of their parameters, and states that do not fit.
 
-use cotangent_engine::Tensor;
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, PoincareBall, VisitorMut, module};
+use cotangent_engine::{Float, Tensor};
+use cotangent_manifolds::{
+    Euclidean, Manifold, Module, Param, Path, PoincareBall, Product, Sphere, VisitorMut,
+};
 
 type State = Vec<(String, Tensor<f64>)>;
 
+#[derive(Module)]
 struct Layer {
     weight: Param<Euclidean, f64>,
     points: Option<Param<PoincareBall, f64>>,
 }
-module!(impl[] Module<f64> for Layer { weight, points });
 
 fn layer(fill: f64) -> Layer {
     let ball = PoincareBall::ball(-1.0).unwrap();
@@ -74,4 +76,66 @@ fn weights_travel_and_wrong_ones_are_refused_by_name() {
     assert!(off.starts_with("parameter \"1.points\", row 2: not a point of stereographic"), "{off}");
     let other = [layer(0.1)].load(&file).unwrap_err().to_string();
     assert!(other.contains("weights.safetensors") && other.contains("1.points"), "{other}");
+}
+
+type Weight<T> = Param<Euclidean, T>;
+
+fn weight<T: Float>(n: usize) -> Weight<T> {
+    Param::new("weight", Euclidean, Tensor::zeros([n]))
+}
+
+struct Opaque;
+
+#[derive(Module)]
+#[module(crate = cotangent_manifolds)]
+struct Derived<M, C, T>
+where
+    T: Float,
+{
+    r#type: Weight<T>,
+    space: M,
+    layers: Vec<Option<C>>,
+    #[module(skip)]
+    _opaque: Opaque,
+    size: usize,
+}
+
+#[derive(Module)]
+enum Encoder<C> {
+    Nothing,
+    One(C),
+    Two(C, #[module(skip)] Opaque, C),
+    Named { first: C, second: [C; 2] },
+}
+
+#[derive(Module)]
+struct Pair(Weight<f64>, Encoder<Weight<f64>>);
+
+/// What the derived walk calls the parameters; and that it shows them for writing in the same order.
+#[test]
+fn derived_walks_name_fields() {
+    fn check(mut module: impl Module<f64>, expected: &[&str]) {
+        struct Fill(f64);
+        impl VisitorMut<f64> for Fill {
+            fn param<M: Manifold>(&mut self, _: &str, param: &mut Param<M, f64>) {
+                self.0 += 1.0;
+                param.value_mut().data_mut().fill(self.0);
+            }
+        }
+        assert_eq!(names(&module), expected);
+        module.visit_mut(&mut Path::root(), &mut Fill(0.0));
+        let found: Vec<f64> = module.state().iter().map(|(_, value)| value.data()[0]).collect();
+        assert_eq!(found, (1..=expected.len()).map(|i| i as f64).collect::<Vec<_>>());
+    }
+    let layers = vec![None, Some(Encoder::One(weight(1))), Some(Encoder::Nothing)];
+    let ball = PoincareBall::ball(-1.0).unwrap();
+    let derived = Derived { r#type: weight(2), space: ball, layers, _opaque: Opaque, size: 3 };
+    assert_eq!(derived.size, 3);
+    check(derived, &["type", "layers.1"]);
+    check(Encoder::<Weight<f64>>::Nothing, &[]);
+    check(Encoder::Two(weight(1), Opaque, weight(1)), &["0", "2"]);
+    let named = Encoder::Named { first: weight(1), second: [weight(1), weight(1)] };
+    check(Pair(weight(1), named), &["0", "1.first", "1.second.0", "1.second.1"]);
+    let product = Product::<PoincareBall, Euclidean>::new(ball, 2, Euclidean);
+    check((product, (weight(1), Sphere::new(1.0).unwrap())), &["1.0"]);
 }

@@ -114,13 +114,13 @@ pub struct Metrics {
 }
 
 /// Two layers of graph attention.
-#[derive(Clone)]
+#[derive(Clone, Module)]
 struct Model {
     hidden: GraphAttention,
     output: GraphAttention,
+    #[module(skip)]
     dropout: Dropout,
 }
-module!(impl[] Module<f32> for Model { hidden, output });
 
 mod purpose {
     pub(super) const INITIAL: u64 = 27;

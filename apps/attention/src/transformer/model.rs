@@ -15,7 +15,7 @@ use super::{Config, NormOption, PositionsOption};
 
 /// Encoder and decoder. The same table holds both languages' parts of words and the weights of the
 /// logits (Press & Wolf 2017).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub(super) struct Model {
     /// `[vocabulary, width]`.
     embedding: Param<Euclidean, f32>,
@@ -30,11 +30,11 @@ pub(super) struct Model {
     /// Normalisations of the encoder's and the decoder's result, if layers normalise before their
     /// sublayers.
     norms: Option<[LayerNorm; 2]>,
+    #[module(skip)]
     dropout: Dropout,
     /// Length of the longest sentences that have positions, including marks.
     pub(super) longest: usize,
 }
-module!(impl[] Module<f32> for Model { embedding, positions, hyperbolic_positions, encoder, decoder, norms });
 
 fn ball() -> PoincareBall {
     PoincareBall::ball(-1.0).expect("a negative curvature")

@@ -1,6 +1,5 @@
 //! The model: two encoders, a feed-forward layer, logistic regression.
 
-use cotangent::manifolds::module;
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
 
@@ -12,7 +11,7 @@ const WORD_RANGE: f64 = 0.1;
 
 /// Two encoders, one for each sentence. Their states and squared distance go through a feed-forward
 /// layer into a logistic regression. Ganea et al. 2018, section 4, "Models architecture".
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Module)]
 pub(super) struct Model<T: Float, B: Geometry<T>, H: Geometry<T>, C> {
     pub(super) body: B,
     pub(super) head: H,
@@ -21,11 +20,9 @@ pub(super) struct Model<T: Float, B: Geometry<T>, H: Geometry<T>, C> {
     second: C,
     join: Concat<B::Learned, T>,
     pub(super) regression: LogisticRegression<H::Learned, T>,
+    #[module(skip)]
     feed_forward: Activation<T>,
 }
-module!(impl[T: Float, B: Geometry<T>, H: Geometry<T>, C: Module<T>] Module<T> for Model<T, B, H, C> {
-    body, head, words, first, second, join, regression
-});
 
 impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, B, H, C> {
     pub(super) fn new(
