@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for step in 0..60 {
         tape.reset();
         let data = Point::new(ball, tape.constant(&points));
-        let loss = 0.5 * tape.point(&mean).dist(&data).square().mean();
+        let loss = 0.5 * mean.on(&tape).dist(&data).square().mean();
         if step % 10 == 0 {
             println!("step {step:2}: half the mean squared distance {:.12}", loss.item());
         }

@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut sgd = RiemannianSgd::new(0.1)?;
     let mut data = rng::stream(8, 1, 0);
     let device = std::env::args().nth(1).map_or(Ok(Device::cpu()), |name| name.parse())?;
-    let mut tape = Tape::on(device);
+    let mut tape = Tape::with_device(device);
     for step in 0..600 {
         let labels: Vec<u32> = (0..BATCH).map(|_| data.random_range(0..4)).collect();
         let pixels = labels.iter().flat_map(|&l| picture(l as usize, &mut data)).collect();
@@ -75,7 +75,7 @@ fn classify<'t>(
     dropout: Option<&mut rng::Rng>,
 ) -> Var<'t, f32> {
     let [filters, filter_bias, hidden, hidden_bias, out] =
-        [0, 1, 2, 3, 4].map(|i| *tape.point(&params[i]).coordinates());
+        [0, 1, 2, 3, 4].map(|i| *params[i].on(&tape).coordinates());
     let batch = pictures.shape()[0];
     let maps = (tape.constant(pictures).conv2d(filters, 1, 1) + filter_bias).relu().max_pool2d(2, 2); // [batch, 8, 4, 4]
     let mut h = (maps.reshape([batch, 128]).matmul(hidden) + hidden_bias).relu();

@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Row, Tape, Tensor, Var};
-use cotangent_manifolds::{Manifold, Module, Param, ParamOnTape, Point};
+use cotangent_manifolds::{Manifold, Module, Param, Point};
 use rand::RngExt;
 
 use crate::space::gyrovector_space::GyrovectorSpace;
@@ -34,7 +34,7 @@ impl<M: Manifold, T: Float> Embedding<M, T> {
     /// The points of some objects: `[rows.len(), ambient(dim)]`.
     #[track_caller]
     pub fn forward<'t>(&self, tape: &'t Tape<T>, rows: &[u32]) -> Point<M, Var<'t, T>> {
-        tape.point(&self.points).rows(rows)
+        self.points.on(tape).rows(rows)
     }
 
     /// Same as [`forward`](Self::forward), with the geometry as an argument: see

@@ -1,9 +1,12 @@
 //! Euclidean space.
 
+use std::ops::{Add, Deref, Div, Mul, Neg, Sub};
+
 use cotangent_engine::{Elementwise, Float, Row, Rows, Scalar, Var, update_elements};
 
 use crate::manifold::{ConstantCurvature, Manifold, OffManifold};
 use crate::momentum::{Motion, Moving, OnTape, Rule};
+use crate::point::Point;
 
 /// Euclidean space of any dimension, with the plain metric: `dist = ‖x − y‖`.
 ///
@@ -296,3 +299,58 @@ macro_rules! euclidean_metric {
     };
 }
 pub(crate) use euclidean_metric;
+
+// A Euclidean point on a tape behaves as its variable: it has the variable's methods and operators.
+
+impl<'t, T: Float> Deref for Point<Euclidean, Var<'t, T>> {
+    type Target = Var<'t, T>;
+
+    fn deref(&self) -> &Var<'t, T> {
+        self.coordinates()
+    }
+}
+
+impl<'t, T: Float> From<Point<Euclidean, Var<'t, T>>> for Var<'t, T> {
+    fn from(point: Point<Euclidean, Var<'t, T>>) -> Self {
+        *point
+    }
+}
+
+/// What a variable may be combined with, a Euclidean point may; and variables and numbers with a point.
+macro_rules! operator {
+    ($($trait:ident $method:ident)*) => { $(
+        impl<'t, T: Float, O> $trait<O> for Point<Euclidean, Var<'t, T>>
+        where
+            Var<'t, T>: $trait<O, Output = Var<'t, T>>,
+        {
+            type Output = Var<'t, T>;
+            #[track_caller]
+            fn $method(self, other: O) -> Var<'t, T> {
+                <Var<'t, T> as $trait<O>>::$method(*self, other)
+            }
+        }
+        impl<'t, T: Float> $trait<Point<Euclidean, Var<'t, T>>> for Var<'t, T> {
+            type Output = Var<'t, T>;
+            #[track_caller]
+            fn $method(self, other: Point<Euclidean, Var<'t, T>>) -> Var<'t, T> {
+                self.$method(*other)
+            }
+        }
+        impl<'t, T: Float> $trait<Point<Euclidean, Var<'t, T>>> for f64 {
+            type Output = Var<'t, T>;
+            #[track_caller]
+            fn $method(self, other: Point<Euclidean, Var<'t, T>>) -> Var<'t, T> {
+                self.$method(*other)
+            }
+        }
+    )* };
+}
+operator!(Add add Sub sub Mul mul Div div);
+
+impl<'t, T: Float> Neg for Point<Euclidean, Var<'t, T>> {
+    type Output = Var<'t, T>;
+    #[track_caller]
+    fn neg(self) -> Var<'t, T> {
+        -*self
+    }
+}

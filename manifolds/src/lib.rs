@@ -81,7 +81,7 @@ pub use matrix::orthonormal::Retraction;
 pub use matrix::spd::Spd;
 pub use matrix::stiefel::Stiefel;
 pub use module::{Module, Path, StateError, Visitor, VisitorMut};
-pub use param::{Param, ParamOnTape};
+pub use param::Param;
 pub use point::{Point, Tangent};
 pub use product::Product;
 pub use pseudo_polar::direction;

@@ -19,12 +19,12 @@ use crate::point::{Point, contains};
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
-/// use cotangent_manifolds::{Euclidean, Param, ParamOnTape};
+/// use cotangent_manifolds::{Euclidean, Param};
 /// let a = Param::new("a", Euclidean, Tensor::new([1], vec![3.0_f64]));
 /// let mut b = a.clone();
 /// *b.value_mut() = Tensor::new([1], vec![30.0]);
 /// let tape = Tape::new();
-/// let sum = (*tape.point(&a).coordinates() + *tape.point(&b).coordinates()).sum();
+/// let sum = (*a.on(&tape).coordinates() + *b.on(&tape).coordinates()).sum();
 /// assert_eq!(sum.item(), 33.0);
 /// ```
 #[derive(Debug)]
@@ -96,20 +96,13 @@ impl<M: Manifold, T: Float> Param<M, T> {
         Ok(())
     }
 
+    /// The parameter's points as variables of a tape. Nothing is copied.
+    pub fn on<'t>(&self, tape: &'t Tape<T>) -> Point<M, Var<'t, T>> {
+        Point::new(self.manifold, tape.parameter(self.id, &self.value))
+    }
+
     /// Its name in messages and files: its path within a module, or its own name if that path is empty.
     pub fn called<'a>(&'a self, path: &'a str) -> &'a str {
         if path.is_empty() { &self.name } else { path }
-    }
-}
-
-/// Puts parameters on a tape.
-pub trait ParamOnTape<T: Float> {
-    /// The parameter's points as a variable. Nothing is copied.
-    fn point<'t, M: Manifold>(&'t self, param: &Param<M, T>) -> Point<M, Var<'t, T>>;
-}
-
-impl<T: Float> ParamOnTape<T> for Tape<T> {
-    fn point<'t, M: Manifold>(&'t self, param: &Param<M, T>) -> Point<M, Var<'t, T>> {
-        Point::new(param.manifold, self.parameter(param.id, &param.value))
     }
 }

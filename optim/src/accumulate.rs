@@ -15,13 +15,13 @@ use crate::gradient_source::GradientSource;
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
-/// use cotangent_manifolds::{Euclidean, Param, ParamOnTape};
+/// use cotangent_manifolds::{Euclidean, Param};
 /// use cotangent_optim::{Accumulated, RiemannianSgd};
 /// let mut x = Param::new("x", Euclidean, Tensor::new([2, 1], vec![1.0_f64, 2.0]));
 /// let mut sum = Accumulated::new();
 /// for row in [0, 1, 1] {
 ///     let tape = Tape::new();
-///     let loss = tape.point(&x).coordinates().gather(&[row]).sum();
+///     let loss = x.on(&tape).coordinates().gather(&[row]).sum();
 ///     sum.add(&x, &tape.backward(loss), 0.5);
 /// }
 /// RiemannianSgd::new(1.0).unwrap().step(&mut x, &sum).unwrap();

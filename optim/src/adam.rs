@@ -35,7 +35,7 @@ pub struct Adam {
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
-/// use cotangent_manifolds::{Param, ParamOnTape, Point, Stereographic};
+/// use cotangent_manifolds::{Param, Point, Stereographic};
 /// use cotangent_optim::RiemannianAdam;
 ///
 /// let ball = Stereographic::new(-1.0).unwrap();
@@ -44,7 +44,7 @@ pub struct Adam {
 /// for _ in 0..200 {
 ///     let tape = Tape::<f64>::new();
 ///     let target = Point::new(ball, tape.constant(&Tensor::new([1, 2], vec![0.0, -0.7])));
-///     let loss = tape.point(&x).dist(&target).square().sum();
+///     let loss = x.on(&tape).dist(&target).square().sum();
 ///     adam.step(&mut x, &tape.backward(loss)).unwrap();
 /// }
 /// assert!((x.value().row(0)[1] + 0.7).abs() < 1e-3);

@@ -198,7 +198,7 @@ fn towards<M: Manifold, T: Float>(
 ) -> Result<(), usize> {
     let width = to.width();
     if !to.device().is_cpu() {
-        let tape = Tape::on(to.device());
+        let tape = Tape::with_device(to.device());
         let [x, y] = [&*from, to].map(|points| tape.constant(points).reshape([to.len() / width, width]));
         let moved = manifold.geodesic(&x, &y, &x.constant(part)).to_tensor();
         if !all_finite(to.device(), [&moved]) {

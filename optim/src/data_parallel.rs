@@ -14,7 +14,7 @@ use crate::{Accumulated, Algorithm, OptimError, Optimiser};
 ///
 /// ```
 /// use cotangent_engine::{Device, Tensor};
-/// use cotangent_manifolds::{Euclidean, Param, ParamOnTape};
+/// use cotangent_manifolds::{Euclidean, Param};
 /// use cotangent_optim::{DataParallel, RiemannianSgd};
 /// let mut x = Param::new("x", Euclidean, Tensor::new([3, 1], vec![1.0_f64, 2.0, 3.0]));
 /// let mut sgd = RiemannianSgd::new(0.25)?;
@@ -22,7 +22,7 @@ use crate::{Accumulated, Algorithm, OptimError, Optimiser};
 /// let rows: [u32; 4] = [0, 0, 1, 2];
 /// let parts: Vec<&[u32]> = rows.chunks(3).collect();
 /// let loss = parallel
-///     .step(&mut x, &mut sgd, &parts, |x, tape, rows| tape.point(x).coordinates().gather(rows).square().sum())?;
+///     .step(&mut x, &mut sgd, &parts, |x, tape, rows| x.on(tape).coordinates().gather(rows).square().sum())?;
 /// assert_eq!(loss, 1.0 + 1.0 + 4.0 + 9.0);
 /// assert_eq!(x.value().data(), [0.0, 1.0, 1.5]);
 /// # Ok::<(), cotangent_optim::OptimError>(())
@@ -68,7 +68,8 @@ impl<T: Float> DataParallel<T> {
     {
         assert!(!parts.is_empty(), "DataParallel: a batch of no parts");
         let device = &self.device;
-        let fresh = || Part { tape: Tape::on(device.clone()), loss: 0.0, gradients: Accumulated::new() };
+        let fresh =
+            || Part { tape: Tape::with_device(device.clone()), loss: 0.0, gradients: Accumulated::new() };
         if self.parts.len() < parts.len() {
             self.parts.resize_with(parts.len(), fresh);
         }

@@ -23,7 +23,7 @@ pub struct Sgd {
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
-/// use cotangent_manifolds::{Param, ParamOnTape, Point, Stereographic};
+/// use cotangent_manifolds::{Param, Point, Stereographic};
 /// use cotangent_optim::RiemannianSgd;
 ///
 /// let ball = Stereographic::new(-1.0).unwrap();
@@ -33,7 +33,7 @@ pub struct Sgd {
 ///     // One exact step on half the squared distance lands on the target.
 ///     let tape = Tape::<f64>::new();
 ///     let target = Point::new(ball, tape.constant(&Tensor::new([1, 2], vec![0.0, -0.7])));
-///     let loss = 0.5 * tape.point(&x).dist(&target).square().sum();
+///     let loss = 0.5 * x.on(&tape).dist(&target).square().sum();
 ///     sgd.step(&mut x, &tape.backward(loss)).unwrap();
 /// }
 /// assert!((x.value().row(0)[1] + 0.7).abs() < 1e-15);
@@ -140,7 +140,7 @@ impl Algorithm for Sgd {
 #[cfg(test)]
 mod tests {
     use cotangent_engine::{Tape, Tensor};
-    use cotangent_manifolds::{Euclidean, Param, ParamOnTape};
+    use cotangent_manifolds::{Euclidean, Param};
 
     use super::*;
 
@@ -148,7 +148,7 @@ mod tests {
     fn euclidean_step_is_plain_sgd() {
         let mut x = Param::new("x", Euclidean, Tensor::new([2, 2], vec![1.0_f32, 2.0, 3.0, 4.0]));
         let tape = Tape::new();
-        let v = *tape.point(&x).coordinates();
+        let v = *x.on(&tape).coordinates();
         let gradients = tape.backward((v * v).sum());
         RiemannianSgd::new(0.25).unwrap().step(&mut x, &gradients).unwrap();
         assert_eq!(x.value().data(), [0.5, 1.0, 1.5, 2.0]);
@@ -163,11 +163,11 @@ mod tests {
         let mut dense = Param::new("dense", ball, start.clone());
         let mut sgd = RiemannianSgd::new(0.1).unwrap();
         let tape = Tape::new();
-        let loss = tape.point(&sparse).coordinates().gather(&rows).square().sum();
+        let loss = sparse.on(&tape).coordinates().gather(&rows).square().sum();
         sgd.step(&mut sparse, &tape.backward(loss)).unwrap();
         let tape = Tape::new();
         // Adding 0 x² makes the gradient dense.
-        let v = *tape.point(&dense).coordinates();
+        let v = *dense.on(&tape).coordinates();
         let loss = v.gather(&rows).square().sum() + 0.0 * v.square().sum();
         sgd.step(&mut dense, &tape.backward(loss)).unwrap();
         assert_eq!(sparse.value().data(), dense.value().data());
@@ -180,7 +180,7 @@ mod tests {
         let mut x = Param::new("weights", Euclidean, Tensor::new([2, 1], vec![1.0_f64, 0.0]));
         let before = x.value().clone();
         let tape = Tape::new();
-        let gradients = tape.backward(tape.point(&x).coordinates().ln().sum());
+        let gradients = tape.backward(x.on(&tape).coordinates().ln().sum());
         let error = RiemannianSgd::new(0.1).unwrap().step(&mut x, &gradients).unwrap_err();
         assert_eq!(error, OptimError::NotFinite { param: "weights".into(), row: 1 });
         assert_eq!(*x.value(), before);

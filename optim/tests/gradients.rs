@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use cotangent_engine::{Device, Float, Tape, Tensor, rng};
-use cotangent_manifolds::{Euclidean, Lorentz, Manifold, Module, Param, ParamOnTape, PoincareBall};
+use cotangent_manifolds::{Euclidean, Lorentz, Manifold, Module, Param, PoincareBall};
 use cotangent_optim::{Accumulated, DataParallel, GradientSource, OptimError, RiemannianSgd, clip};
 
 /// The gradient of half the squared distance has the distance as its norm. If it is clipped to a length,
@@ -18,7 +18,7 @@ fn clipped_steps_have_the_length_that_was_asked_for() {
             let [start, target] = [(); 2].map(|()| points(&m, 300, dim, radius, &mut rng));
             let mut x = Param::new("x", m, start.clone());
             let tape = Tape::<f64>::new();
-            let gradients = tape.backward(pull(&tape.point(&x), &target));
+            let gradients = tape.backward(pull(&x.on(&tape), &target));
             let whole =
                 |to: &Tensor<f64>| m.dist(&start, to).data().iter().map(|d| d * d).sum::<f64>().sqrt();
             let (norm, expected) = (clip::norm(&x, &gradients), whole(&target));
@@ -43,7 +43,7 @@ fn the_norm_is_of_all_parameters_together() {
         Param::new("b", Euclidean, Tensor::new([2], vec![1.0, 2.0])),
     );
     let tape = Tape::new();
-    let (a, b) = (*tape.point(&model.0).coordinates(), *tape.point(&model.1).coordinates());
+    let (a, b) = (*model.0.on(&tape).coordinates(), *model.1.on(&tape).coordinates());
     let gradients = tape.backward(3.0 * a.gather(&[1, 1]).sum() + 4.0 * b.sum());
     // λ = 2/(1 − ¼); the norm of a gradient g is |g|/λ.
     let expected = (6.0 * 0.75 / 2.0_f64).hypot(4.0_f64.hypot(4.0));
@@ -58,7 +58,7 @@ fn the_norm_is_of_all_parameters_together() {
 fn large_gradients_are_clipped_and_not_lost() {
     let mut x = Param::new("x", Euclidean, Tensor::new([2], vec![0.0_f32, 0.0]));
     let tape = Tape::new();
-    let loss = (*tape.point(&x).coordinates() * tape.constant(&Tensor::new([2], vec![3e30, -4e30]))).sum();
+    let loss = (*x.on(&tape).coordinates() * tape.constant(&Tensor::new([2], vec![3e30, -4e30]))).sum();
     let gradients = tape.backward(loss);
     RiemannianSgd::new(1.0).unwrap().clip(5.0).unwrap().step(&mut x, &gradients).unwrap();
     assert!((x.value().data()[0] + 3.0).abs() < 1e-6 && (x.value().data()[1] - 4.0).abs() < 1e-6);
@@ -78,8 +78,8 @@ fn norms_that_are_not_finite_are_refused_by_name() {
         gradient: f64,
     ) -> Result<(), OptimError> {
         let tape = Tape::<T>::new();
-        let (x, y) = (*tape.point(&model.0).coordinates(), *tape.point(&model.1.0).coordinates());
-        let z = *tape.point(&model.1.1).coordinates();
+        let (x, y) = (*model.0.on(&tape).coordinates(), *model.1.0.on(&tape).coordinates());
+        let z = *model.1.1.on(&tape).coordinates();
         let weights = tape.constant(&tensor(&vec![gradient; y.shape().width()]));
         sgd.step(model, &tape.backward(x.sum() + (y * weights).sum() + z.sum()))
     }
@@ -115,7 +115,7 @@ fn accumulated_gradients_are_those_of_the_sum() {
     let x = Param::new("x", Euclidean, Tensor::from_fn([4, 2], |i| i as f64));
     let pass = |sum: &mut Accumulated<f64>, rows: &[u32], weight: f64| {
         let tape = Tape::new();
-        let all = *tape.point(&x).coordinates();
+        let all = *x.on(&tape).coordinates();
         let read = if rows.is_empty() { all } else { all.gather(rows) };
         sum.add(&x, &tape.backward(read.square().sum()), weight);
     };
@@ -151,8 +151,8 @@ fn a_batch_in_parts_is_a_batch() {
             let step = |batch: &[u32]| {
                 let parts: Vec<&[u32]> = batch.chunks(size).collect();
                 let loss = parallel.step(&mut model, &mut sgd, &parts, |(table, scale), tape, rows| {
-                    let x = tape.point(table).coordinates().gather(rows);
-                    (x * *tape.point(scale).coordinates()).square().sum()
+                    let x = table.on(&tape).coordinates().gather(rows);
+                    (x * *scale.on(&tape).coordinates()).square().sum()
                 });
                 loss.unwrap()
             };
@@ -178,6 +178,6 @@ fn a_part_that_diverges_stops_the_step() {
     let mut sgd = RiemannianSgd::new(0.1).unwrap();
     let factors = [1.0, f64::NAN];
     let outcome = DataParallel::new(Device::cpu())
-        .step(&mut x, &mut sgd, &factors, |x, tape, &factor| (*tape.point(x).coordinates() * factor).sum());
+        .step(&mut x, &mut sgd, &factors, |x, tape, &factor| (*x.on(&tape).coordinates() * factor).sum());
     assert!(outcome.unwrap_err().to_string().contains("\"x\""));
 }

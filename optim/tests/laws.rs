@@ -5,8 +5,8 @@ mod common;
 use common::*;
 use cotangent_engine::{Float, Row, Rows, Tape, Tensor, rng};
 use cotangent_manifolds::{
-    Euclidean, Grassmann, HalfSpace, Lorentz, Manifold, Param, ParamOnTape, PoincareBall, Point, Product,
-    Spd, Sphere, Stereographic, Stiefel,
+    Euclidean, Grassmann, HalfSpace, Lorentz, Manifold, Param, PoincareBall, Point, Product, Spd, Sphere,
+    Stereographic, Stiefel,
 };
 use cotangent_optim::{Algorithm, Average, OptimError, Optimiser, RiemannianAdam, RiemannianSgd};
 use rand::RngExt;
@@ -24,7 +24,7 @@ fn one_exact_step_lands_on_the_target() {
             for mut sgd in [plain.clone(), plain.momentum(0.9).unwrap()] {
                 let mut x = Param::new("x", m, start.clone());
                 let tape = Tape::<f64>::new();
-                let gradients = tape.backward(pull(&tape.point(&x), &target));
+                let gradients = tape.backward(pull(&x.on(&tape), &target));
                 sgd.step(&mut x, &gradients).unwrap();
                 let far = farthest(&m, x.value(), &target);
                 assert!(far < 1e-11, "{name}: {far:e}");
@@ -50,7 +50,7 @@ fn retractions_are_used_on_request() {
         for (mut sgd, expected) in asked {
             let mut x = Param::new("x", m, start.clone());
             let tape = Tape::new();
-            let gradients = tape.backward(pull(&tape.point(&x), &target));
+            let gradients = tape.backward(pull(&x.on(&tape), &target));
             sgd.step(&mut x, &gradients).unwrap();
             let far = farthest(&m, x.value(), expected);
             assert!(far < 1e-12, "{}: {far:e}", M::NAME);
@@ -91,7 +91,7 @@ fn trajectories_commute_with_isometries() {
             let mut x = Param::new("x", self.m, self.start.clone());
             for _ in 0..30 {
                 let tape = Tape::new();
-                let gradients = tape.backward(pull(&tape.point(&x), &self.target));
+                let gradients = tape.backward(pull(&x.on(&tape), &self.target));
                 optimiser.step(&mut x, &gradients).unwrap();
             }
             self.end = Some(x.value().clone());
@@ -193,7 +193,7 @@ fn euclidean_trajectories_are_the_textbook_ones() {
         let with_sgd = ["sgd", "momentum", "nesterov"].contains(&which);
         for t in 1..=40 {
             let tape = Tape::new();
-            let gradients = tape.backward(pull(&tape.point(&x), &target).sqrt());
+            let gradients = tape.backward(pull(&x.on(&tape), &target).sqrt());
             let g = gradients.param(x.id()).unwrap().to_dense(7, 5);
             let correction = (1.0 - f64::powi(b2, t)).sqrt();
             let step = c(rate * correction / (1.0 - f64::powi(b1, t)));
@@ -243,7 +243,7 @@ fn a_second_moment_for_each_coordinate_is_not_equivariant() {
     let mut run = |start: [f64; 2]| {
         let mut x = Param::new("x", Euclidean, Tensor::new([1, 2], start.to_vec()));
         let tape = Tape::new();
-        let gradients = tape.backward(tape.point(&x).coordinates().square().sum());
+        let gradients = tape.backward(x.on(&tape).coordinates().square().sum());
         adam.step(&mut x, &gradients).unwrap();
         x.value().data().to_vec()
     };
@@ -266,10 +266,10 @@ fn sparse_steps_equal_dense_ones_on_touched_rows() {
         let (mut of_sparse, mut of_dense) = (optimiser.clone(), optimiser);
         for _ in 0..5 {
             let tape = Tape::new();
-            let read = tape.point(&sparse).coordinates().gather(&rows);
+            let read = sparse.on(&tape).coordinates().gather(&rows);
             of_sparse.step(&mut sparse, &tape.backward((read * tape.constant(&weights)).sum())).unwrap();
             let tape = Tape::new();
-            let all = *tape.point(&dense).coordinates();
+            let all = *dense.on(&tape).coordinates();
             // 0 · x makes the gradient dense.
             let loss = (all.gather(&rows) * tape.constant(&weights)).sum() + (0.0 * all).sum();
             of_dense.step(&mut dense, &tape.backward(loss)).unwrap();
@@ -318,7 +318,7 @@ fn momenta_are_carried_isometrically() {
             let mut sgd = RiemannianSgd::new(0.4).unwrap().momentum(0.5).unwrap();
             for step in 0..6 {
                 let tape = Tape::new();
-                let loss = pull(&tape.point(&x), &target) * if step == 0 { 1.0 } else { 0.0 };
+                let loss = pull(&x.on(&tape), &target) * if step == 0 { 1.0 } else { 0.0 };
                 sgd.step(&mut x, &tape.backward(loss)).unwrap();
             }
             let part = 0.4 * (0..6).map(|k| 0.5_f64.powi(k)).sum::<f64>();
@@ -341,7 +341,7 @@ fn decay_shrinks_distances_to_the_origin() {
             let mut x = Param::new("x", m, start.clone());
             let mut sgd = RiemannianSgd::new(0.5).unwrap().decay(0.2).unwrap();
             let tape = Tape::new();
-            let nothing = (0.0 * *tape.point(&x).coordinates()).sum();
+            let nothing = (0.0 * *x.on(&tape).coordinates()).sum();
             sgd.step(&mut x, &tape.backward(nothing)).unwrap();
             let origin = Tensor::new([m.ambient(dim)], m.origin::<f64>(dim).to_vec());
             let expected = m.geodesic(&start, &origin, &start.constant(0.1));
@@ -373,12 +373,12 @@ fn products_are_stepped_factor_by_factor() {
         let (mut of_whole, mut of_parts) = (optimiser.clone(), optimiser);
         for _ in 0..5 {
             let tape = Tape::new();
-            let (left, right) = product.parts(tape.point(&whole).coordinates());
+            let (left, right) = product.parts(whole.on(&tape).coordinates());
             let (left, right) = (Point::new(ball, left), Point::new(sphere, right));
             let gradients = tape.backward(pull(&left, &target.0) + pull(&right, &target.1));
             of_whole.step(&mut whole, &gradients).unwrap();
             let tape = Tape::new();
-            let (left, right) = (tape.point(&parts.0), tape.point(&parts.1));
+            let (left, right) = (parts.0.on(&tape), parts.1.on(&tape));
             let gradients = tape.backward(pull(&left, &target.0) + pull(&right, &target.1));
             of_parts.step(&mut parts, &gradients).unwrap();
         }
@@ -428,7 +428,7 @@ fn threads_do_not_show() {
             let mut adam = RiemannianAdam::new(0.1).unwrap().clip(1.0).unwrap();
             for _ in 0..3 {
                 let tape = Tape::new();
-                let gradients = tape.backward(pull(&tape.point(&x), &target));
+                let gradients = tape.backward(pull(&x.on(&tape), &target));
                 adam.step(&mut x, &gradients).unwrap();
             }
             x.value().data().to_vec()
@@ -445,7 +445,7 @@ fn step_by<M: Manifold, A: Algorithm>(
     weights: &Tensor<f32>,
 ) -> Result<(), OptimError> {
     let tape = Tape::new();
-    let all = *tape.point(x).coordinates();
+    let all = *x.on(&tape).coordinates();
     let read = rows.map_or(all, |rows| all.gather(rows));
     optimiser.step(x, &tape.backward((read * tape.constant(weights)).sum()))
 }
@@ -557,7 +557,7 @@ fn bad_input_is_refused_by_name_and_changes_nothing() {
     let mut adam = RiemannianAdam::<f64>::new(0.1).unwrap();
     let mut step = |x: &mut Param<_, f64>, weight: f64| {
         let tape = Tape::new();
-        let loss = (tape.point(x).coordinates().square() * weight).sum();
+        let loss = (x.on(&tape).coordinates().square() * weight).sum();
         adam.step(x, &tape.backward(loss)).map_err(|e| e.to_string())
     };
     step(&mut x, 1.0).unwrap();
@@ -583,7 +583,7 @@ fn bad_input_is_refused_by_name_and_changes_nothing() {
     let mut layers = [x.clone(), Param::new("points", ball, before)];
     let still = layers.each_ref().map(|layer| layer.value().clone());
     let tape = Tape::new();
-    let [a, b] = layers.each_ref().map(|layer| tape.point(layer).coordinates().square().sum());
+    let [a, b] = layers.each_ref().map(|layer| layer.on(&tape).coordinates().square().sum());
     let message = adam.step(&mut layers, &tape.backward(a + b * f64::INFINITY)).unwrap_err().to_string();
     assert!(message.starts_with("parameter \"1\": the step of row 0 is not finite"), "{message}");
     assert_eq!(layers.each_ref().map(|layer| layer.value().clone()), still);

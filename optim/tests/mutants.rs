@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use cotangent_engine::{Row, Tape, Tensor, rng};
-use cotangent_manifolds::{Manifold, Param, ParamOnTape, Stereographic};
+use cotangent_manifolds::{Manifold, Param, Stereographic};
 use cotangent_optim::{RiemannianAdam, RiemannianSgd};
 
 /// The fault of an optimiser.
@@ -78,7 +78,7 @@ fn momenta() {
     let mut sgd = RiemannianSgd::new(RATE).unwrap().momentum(MU).unwrap();
     for step in 0..STEPS {
         let tape = Tape::new();
-        let loss = pull(&tape.point(&x), &table(&target)) * if step == 0 { 1.0 } else { 0.0 };
+        let loss = pull(&x.on(&tape), &table(&target)) * if step == 0 { 1.0 } else { 0.0 };
         sgd.step(&mut x, &tape.backward(loss)).unwrap();
     }
     assert!(glides(&Row::from(x.value().data())), "the optimiser");
@@ -108,7 +108,7 @@ fn step_counters() {
     let [start, target] = start_and_target();
     let mut x = Param::new("x", ball(), table(&start));
     let tape = Tape::new();
-    let gradients = tape.backward(pull(&tape.point(&x), &table(&target)));
+    let gradients = tape.backward(pull(&x.on(&tape), &table(&target)));
     RiemannianAdam::new(RATE).unwrap().step(&mut x, &gradients).unwrap();
     assert!(first_step(&Row::from(x.value().data())), "the optimiser");
     assert!(first_step(&adam(None)), "its definition");

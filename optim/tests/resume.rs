@@ -6,7 +6,7 @@ extern crate cotangent_manifolds as cotangent;
 use std::path::Path;
 
 use cotangent_engine::{Float, Tape, Tensor, rng};
-use cotangent_manifolds::{Euclidean, Lorentz, Module, Param, ParamOnTape, PoincareBall, Point};
+use cotangent_manifolds::{Euclidean, Lorentz, Module, Param, PoincareBall, Point};
 use cotangent_optim::{
     Algorithm, Average, AverageState, Optimiser, RiemannianAdam, RiemannianSgd, Schedule, checkpoint,
 };
@@ -59,9 +59,9 @@ fn train<A: Algorithm, T: Float>(
         tape.reset();
         let lorentz = *model.hyperboloid[0].manifold();
         let to = lorentz_point(&lorentz);
-        let points = tape.point(&model.table).rows(&rows);
-        let images = points.coordinates().matmul(*tape.point(&model.weight).coordinates());
-        let far = tape.point(&model.hyperboloid[0]).dist(&Point::new(lorentz, tape.constant(&to)));
+        let points = model.table.on(&tape).rows(&rows);
+        let images = points.coordinates().matmul(*model.weight.on(&tape).coordinates());
+        let far = model.hyperboloid[0].on(&tape).dist(&Point::new(lorentz, tape.constant(&to)));
         let weight = progress.random.random_range(0.5..1.5);
         let loss = weight * images.square().sum() + (far.square().sum() - 1.0).square();
         optimiser.set_rate(0.05 * progress.schedule.factor(progress.step)).unwrap();

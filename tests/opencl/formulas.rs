@@ -158,7 +158,7 @@ fn what_is_rounded_is_rounded_alike() {
         };
         let inputs = inputs(formula, n, width, &mut rng::stream(7, 0, 0));
         let of = |device: &Device| {
-            let tape = Tape::on(device.clone());
+            let tape = Tape::with_device(device.clone());
             let variables: Vec<_> = inputs.iter().map(|x| tape.constant(x)).collect();
             tape.operation((formula.operation_f64)(), &variables).to_tensor()
         };

@@ -97,7 +97,7 @@ fn run<T: Float>(
     g: Option<&Tensor<T>>,
     computation: &dyn for<'t> Fn(&[Var<'t, T>]) -> Var<'t, T>,
 ) -> Vec<Tensor<T>> {
-    let tape = Tape::<T>::on(device.clone());
+    let tape = Tape::<T>::with_device(device.clone());
     let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
     let y = computation(&variables);
     let mut all = vec![y.to_tensor()];

@@ -88,7 +88,7 @@ fn points_that_rounding_put_outside_land_on_the_same_points_inside() {
     for kappa in [-1.0, -2.5] {
         let ball = PoincareBall::ball(kappa).unwrap();
         let of = |device: &Device| {
-            let tape = Tape::on(device.clone());
+            let tape = Tape::with_device(device.clone());
             ball.exp(&(tape.constant(&x) * 0.1), &(tape.constant(&v) * 60.0)).to_tensor()
         };
         let (got, want) = (of(&device), of(&Device::cpu()));
@@ -126,7 +126,7 @@ fn the_largest_of_each_row_are_in_the_order_of_the_processor() {
             1 => f32::NEG_INFINITY,
             rest => (rest / 3) as f32 * [1.0, -0.0][i % 2],
         });
-        let of = |device: &Device| Tape::on(device.clone()).constant(&x).top_k(k).1;
+        let of = |device: &Device| Tape::with_device(device.clone()).constant(&x).top_k(k).1;
         assert_eq!(of(&device), of(&Device::cpu()), "{k} of {n} rows of {width}");
     }
 }
@@ -189,7 +189,7 @@ fn row_sparse_gradients_list_the_same_rows() {
     let Some(device) = device() else { return };
     let table = tensor(&[50, 3], 0);
     let of = |device: Device| {
-        let tape = Tape::on(device);
+        let tape = Tape::with_device(device);
         let x = tape.variable(&table);
         let loss = x.gather(&[7, 3, 7, 9]).square().sum() + x.gather(&[3, 40, 7]).square().sum();
         let gradients = tape.backward(loss);
@@ -210,8 +210,10 @@ fn dropout_draws_the_numbers_of_the_stream() {
         let of = |device: &Device| {
             let mut stream = rng::stream(5, 7, u64::MAX - 2);
             let _: Vec<u32> = (0..before).map(|_| stream.random()).collect();
-            let kept =
-                Tape::on(device.clone()).constant(&tensor(&[n], 0)).dropout(0.3, &mut stream).to_tensor();
+            let kept = Tape::with_device(device.clone())
+                .constant(&tensor(&[n], 0))
+                .dropout(0.3, &mut stream)
+                .to_tensor();
             (kept, stream.random::<u64>())
         };
         assert_eq!(of(&device), of(&Device::cpu()), "{n} after {before}");
@@ -268,7 +270,7 @@ fn row_functions_and_forward_mode_go_through_the_host() {
     let x = Tensor::from_fn([2, 9], |i| identity(i % 9) * (2.0 + i as f64 * 0.1));
     let compute = |v: &[Var<'_, f64>]| v[0].square().sum().item();
     let log = |device: &Device| {
-        let tape = Tape::on(device.clone());
+        let tape = Tape::with_device(device.clone());
         let (x, v) = (tape.variable(&x), tape.constant(&x));
         let y = Spd::affine_invariant(3).log(&(x * 0.5), &x);
         let slope = tape.jvp((x.tanh() * x).sum(), &[(x, v)]);
@@ -282,7 +284,7 @@ fn row_functions_and_forward_mode_go_through_the_host() {
 fn tensors_stay_on_the_device_until_they_are_written_to() {
     let Some(device) = device() else { return };
     let mut x = tensor(&[4], 0);
-    let sum = |x: &Tensor<f64>| Tape::on(device.clone()).constant(x).sum().item();
+    let sum = |x: &Tensor<f64>| Tape::with_device(device.clone()).constant(x).sum().item();
     let before = sum(&x);
     assert_eq!(before, sum(&x.clone()));
     x.data_mut()[2] += 1.0;
@@ -297,7 +299,7 @@ fn rows_that_are_written_twice_keep_the_last_values() {
     let values = Tensor::from_fn([rows.len(), 3], |i| i as f64);
     let mut want = Tensor::zeros([11, 4]);
     want.set_rows(Some(&rows), 1..4, &values);
-    let tape = Tape::<f64>::on(device);
+    let tape = Tape::<f64>::with_device(device);
     let on_device = (tape.constant(&values) + 0.0).to_tensor();
     assert!(!on_device.device().is_cpu());
     for _ in 0..10 {
@@ -313,7 +315,7 @@ fn rows_that_are_written_twice_keep_the_last_values() {
 fn more_elements_than_memory_can_hold_are_refused() {
     let Some(device) = device() else { return };
     let refused = std::panic::catch_unwind(|| {
-        let tape = Tape::<f32>::on(device);
+        let tape = Tape::<f32>::with_device(device);
         let sides = [[1 << 21, 1, 1], [1, 1 << 21, 1], [1, 1, 1 << 20]].map(|axes| tape.zeros(axes));
         tape.elementwise(SumOfThree, &sides).shape()
     });

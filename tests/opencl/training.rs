@@ -16,12 +16,12 @@ fn embed<A: Algorithm, T: Float>(mut optimiser: Optimiser<A, T>, device: &Device
     let (ball, n, mut rng) = (Stereographic::new(-1.0).unwrap(), 40_u32, rng::stream(3, 0, 0));
     let start = Tensor::from_fn([n as usize, 5], |_| T::nearest(rng.random_range(-0.1..0.1)));
     let mut points = Param::new("points", ball, start);
-    let mut tape = Tape::on(device.clone());
+    let mut tape = Tape::with_device(device.clone());
     for step in 0..20 {
         tape.reset();
         let left: Vec<u32> = (0..16).map(|i| (i * 7 + step * 3) % n).collect();
         let shifted = |by: u32| -> Vec<u32> { left.iter().map(|i| (i + by) % n).collect() };
-        let table = *tape.point(&points).coordinates();
+        let table = *points.on(&tape).coordinates();
         let of = |rows: &[u32]| Point::new(ball, table.gather(rows));
         let (u, near, far) = (of(&left), of(&shifted(1)), of(&shifted(n / 2)));
         let loss = (u.dist(&near) - u.dist(&far)).softplus().sum();
@@ -71,7 +71,7 @@ fn classify(device: &Device) -> (Vec<f64>, Vec<Tensor<f32>>) {
     ];
     let mut adam = RiemannianAdam::new(0.01).unwrap();
     let (mut data, mut losses) = (rng::stream(8, 1, 0), Vec::new());
-    let mut tape = Tape::on(device.clone());
+    let mut tape = Tape::with_device(device.clone());
     for _ in 0..30 {
         // Horizontal and vertical bars.
         let labels: Vec<u32> = (0..16).map(|_| data.random_range(0..2)).collect();
@@ -83,7 +83,7 @@ fn classify(device: &Device) -> (Vec<f64>, Vec<Tensor<f32>>) {
         }
         tape.reset();
         let [filters, bias, hidden, gain, shift, out] =
-            [0, 1, 2, 3, 4, 5].map(|i| *tape.point(&params[i]).coordinates());
+            [0, 1, 2, 3, 4, 5].map(|i| *params[i].on(&tape).coordinates());
         let pictures = tape.constant(&Tensor::new([16, 1, 8, 8], pixels));
         let maps = (pictures.conv2d(filters, 1, 1) + bias).relu().max_pool2d(2, 2);
         let hidden = maps.reshape([16, 64]).matmul(hidden).layer_norm(gain, shift, 1e-5).gelu();
@@ -115,19 +115,19 @@ fn what_is_not_finite_is_named_and_changes_nothing() {
     let Some(device) = device() else { return };
     let mut x = Param::new("weights", Euclidean, Tensor::new([2, 1], vec![1.0_f64, 0.0]));
     let before = x.value().clone();
-    let tape = Tape::on(device.clone());
-    let gradients = tape.backward(tape.point(&x).coordinates().ln().sum());
+    let tape = Tape::with_device(device.clone());
+    let gradients = tape.backward(x.on(&tape).coordinates().ln().sum());
     let error = RiemannianSgd::new(0.1).unwrap().step(&mut x, &gradients).unwrap_err();
     assert_eq!(error.to_string(), {
         let tape = Tape::new();
-        let gradients = tape.backward(tape.point(&x).coordinates().ln().sum());
+        let gradients = tape.backward(x.on(&tape).coordinates().ln().sum());
         RiemannianSgd::new(0.1).unwrap().step(&mut x, &gradients).unwrap_err().to_string()
     });
     assert_eq!(*x.value(), before);
     // A finite gradient whose step overflows: that row stays.
     let huge = Tensor::new([2, 1], vec![f64::MAX, 1.0]);
-    let tape = Tape::on(device);
-    let gradients = tape.backward_from(*tape.point(&x).coordinates() * 1.0, &huge);
+    let tape = Tape::with_device(device);
+    let gradients = tape.backward_from(*x.on(&tape).coordinates() * 1.0, &huge);
     assert!(RiemannianSgd::new(10.0).unwrap().step(&mut x, &gradients).is_err());
     assert_eq!(x.value().data(), [1.0, -10.0]);
 }
@@ -138,8 +138,8 @@ fn a_norm_that_is_not_finite_is_named_and_changes_nothing() {
     let param = |name: &str| Param::new(name, Euclidean, Tensor::new([1, 2], vec![1.0_f32, 2.0]));
     let mut model = [param("a"), param("b")];
     let before = model.state();
-    let tape = Tape::on(device);
-    let [a, b] = model.each_ref().map(|param| *tape.point(param).coordinates());
+    let tape = Tape::with_device(device);
+    let [a, b] = model.each_ref().map(|param| *param.on(&tape).coordinates());
     let gradients = tape.backward((a + b * 3e38).sum());
     let mut adam = RiemannianAdam::new(0.1).unwrap().clip(1.0).unwrap();
     let message = adam.step(&mut model, &gradients).unwrap_err().to_string();
@@ -163,8 +163,8 @@ fn rows_whose_step_is_not_finite_stay() {
         let mut x = Param::new("x", m, Tensor::new([2, values.len() / 2], values.to_vec()));
         let weights =
             Tensor::from_fn([2, values.len() / 2], |i| if i + 1 == values.len() { last } else { 0.1 });
-        let tape = Tape::on(device.clone());
-        let gradients = tape.backward_from(*tape.point(&x).coordinates() * 1.0, &weights);
+        let tape = Tape::with_device(device.clone());
+        let gradients = tape.backward_from(*x.on(&tape).coordinates() * 1.0, &weights);
         let mut adam = RiemannianAdam::new(0.1).unwrap().decay(decay).unwrap();
         let message = adam.step(&mut x, &gradients).unwrap_err().to_string();
         (message, x.value().clone())

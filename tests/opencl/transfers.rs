@@ -36,12 +36,12 @@ impl Model {
     /// Pulls all points to the origin; of the table, only some rows.
     fn loss<'t>(&self, tape: &'t Tape<f32>, step: usize) -> Var<'t, f32> {
         let [flat, ball, product] = [
-            *tape.point(&self.flat).coordinates(),
-            *tape.point(&self.ball).coordinates(),
-            *tape.point(&self.product).coordinates(),
+            *self.flat.on(&tape).coordinates(),
+            *self.ball.on(&tape).coordinates(),
+            *self.product.on(&tape).coordinates(),
         ];
         let rows: [u32; ROWS] = std::array::from_fn(|i| ((i * 7 + step) % SHAPE[0]) as u32);
-        let table = *tape.point(&self.table).rows(&rows).coordinates();
+        let table = *self.table.on(&tape).rows(&rows).coordinates();
         [flat, ball, product, table].map(|x| x.square().sum()).into_iter().reduce(|a, b| a + b).unwrap()
     }
 }
@@ -53,7 +53,8 @@ fn of_a_step<A: Algorithm>(
     mut optimiser: Optimiser<A>,
     mut average: Option<Average>,
 ) -> Transfers {
-    let (mut model, mut tape, mut most) = (Model::new(), Tape::on(device.clone()), Transfers::default());
+    let (mut model, mut tape, mut most) =
+        (Model::new(), Tape::with_device(device.clone()), Transfers::default());
     for step in 0..4 {
         let before = device.transfers();
         tape.reset();
@@ -79,7 +80,7 @@ fn uploaded_along_edges(device: &Device, similarity: Similarity) -> u64 {
     let pairs: Vec<(u32, u32)> = (0..4096).map(|e| (e / 8, e * 7 % 512)).collect();
     let edges = Arc::new(Sparsity::new(512, 512, &pairs));
     let rows = Tensor::from_fn([512, 1, 4], |i| (i as f32).sin());
-    let (mut tape, mut uploaded) = (Tape::<f32>::on(device.clone()), 0);
+    let (mut tape, mut uploaded) = (Tape::<f32>::with_device(device.clone()), 0);
     for _ in 0..2 {
         let before = device.transfers().uploaded;
         tape.reset();
@@ -111,7 +112,7 @@ fn threads_share_the_upload_of_a_tensor() {
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
                 scope.spawn(|| {
-                    let tape = Tape::<f32>::on(device.clone());
+                    let tape = Tape::<f32>::with_device(device.clone());
                     at_once.wait();
                     let twice = (tape.constant(&shared) * 2.0).to_tensor();
                     assert!(twice.data().iter().zip(shared.data()).all(|(y, x)| *y == 2.0 * x));
@@ -155,7 +156,7 @@ fn points_and_state_stay_on_the_device() {
     }
     // Dropout masks are drawn on the device.
     let before = device.transfers();
-    let tape = Tape::<f32>::on(device.clone());
+    let tape = Tape::<f32>::with_device(device.clone());
     let dropped = (tape.zeros(SHAPE) + 1.0).dropout(0.5, &mut rng::stream(1, 0, 0));
     let uploaded = device.transfers().uploaded - before.uploaded;
     assert!(dropped.to_tensor().data().contains(&0.0));

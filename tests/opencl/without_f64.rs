@@ -102,7 +102,7 @@ fn a_tape_of_f64_is_refused() {
         let error = device.computes::<f64>().unwrap_err().to_string();
         assert!(error.contains("has no f64: a computation in f32, or another device, is needed"), "{error}");
         assert_eq!(device.computes::<f32>(), Ok(()));
-        let refused = std::panic::catch_unwind(|| Tape::<f64>::on(device.clone()));
+        let refused = std::panic::catch_unwind(|| Tape::<f64>::with_device(device.clone()));
         let said = refused.err().and_then(|panic| panic.downcast::<String>().ok());
         assert_eq!(said.as_deref(), Some(&error));
     });
@@ -147,7 +147,10 @@ fn dropout_draws_the_numbers_of_the_stream() {
         for rate in [0.0, 0.3, 0.999] {
             let of = |device: &Device| {
                 let x = tensor(&[1000], 0).cast::<f32>();
-                Tape::on(device.clone()).constant(&x).dropout(rate, &mut rng::stream(5, 7, 0)).to_tensor()
+                Tape::with_device(device.clone())
+                    .constant(&x)
+                    .dropout(rate, &mut rng::stream(5, 7, 0))
+                    .to_tensor()
             };
             assert_eq!(of(device), of(&Device::cpu()), "{rate}");
         }
@@ -202,7 +205,7 @@ fn near_the_boundary_of_the_ball_digits_are_kept() {
         let margin = |i: usize| cotangent::engine::domain::margin(x.row(i), -1.0);
         let v = Tensor::from_fn([600, 5], |i| (margin(i / 5) * 3.0 * (i as f64).sin()) as f32);
         fn of<T: Float>(device: &Device, [x, y, v]: [&Tensor<T>; 3]) -> Vec<(&'static str, Tensor<T>)> {
-            let (ball, tape) = (PoincareBall::ball(-1.0).unwrap(), Tape::on(device.clone()));
+            let (ball, tape) = (PoincareBall::ball(-1.0).unwrap(), Tape::with_device(device.clone()));
             let [x, y] = [tape.variable(x), tape.variable(y)];
             let dist = ball.dist(&x, &y);
             let v = tape.constant(v);

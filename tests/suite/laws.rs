@@ -90,7 +90,7 @@ fn one_exact_step_lands_on_the_target() {
             let mut x = Param::new("x", m, Tensor::new(shape, start.to_vec()));
             let tape = Tape::new();
             let y = Point::new(m, tape.constant(&Tensor::new(shape, target.to_vec())));
-            let loss = 0.5 * tape.point(&x).dist(&y).square().sum();
+            let loss = 0.5 * x.on(&tape).dist(&y).square().sum();
             RiemannianSgd::new(1.0).unwrap().step(&mut x, &tape.backward(loss)).unwrap();
             let miss = m.dist(&Row::from(x.value().row(0)), &target);
             assert!(miss < 1e-7, "{m:?}: {miss:e}");

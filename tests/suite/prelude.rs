@@ -103,7 +103,7 @@ macro_rules! gyrovectors {
         let param = Param::new("p", $m, Tensor::<f64>::new([3, 2], vec![0.1, 0.2, -0.3, 0.1, 0.2, -0.1]));
         let x = $m.learned(&$tape, &param);
         let weights = $tape.constant(&Tensor::new([3], vec![1.0; 3]));
-        let points: Var<'_, f64> = $m.points($tape.point(&param));
+        let points: Var<'_, f64> = $m.points(param.on(&$tape));
         let all =
             [points, $m.coordinates(x), $m.distance(x, x), $m.gyromidpoint(x, weights), $m.logits(x, x, x)];
         assert!(all.iter().all(|y| y.to_tensor().data().iter().all(|y| y.is_finite())));

@@ -197,7 +197,7 @@ fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &Ru
     })?;
 
     let sampler = Sampler { graph, neighbours: graph.neighbours(), config };
-    let mut tape = Tape::on(options.device.clone());
+    let mut tape = Tape::with_device(options.device.clone());
     let mut progress = Progress::new("epoch", state.epochs_done, config.epochs);
     let (mut trained, mut since_start) = (0_usize, 0.0);
     while state.epochs_done < config.epochs {

@@ -279,7 +279,7 @@ where
             let mut adam = RiemannianAdam::new(config.lr)?;
             steps = config.epochs * split.train.len().div_ceil(config.batch) as u64;
             let schedule = Schedule::Cosine { steps, floor: 0.0 };
-            let (mut tape, mut order, mut step) = (Tape::on(device.clone()), split.train.clone(), 0);
+            let (mut tape, mut order, mut step) = (Tape::with_device(device.clone()), split.train.clone(), 0);
             for epoch in 0..config.epochs {
                 order.shuffle(&mut rng::stream(seed, purpose::ORDER, epoch));
                 for nodes in order.chunks(config.batch) {
@@ -315,7 +315,7 @@ where
         }
     }
     let logits = |nodes: &[u32]| {
-        let (tape, (x, classes)) = (Tape::on(device.clone()), part(nodes));
+        let (tape, (x, classes)) = (Tape::with_device(device.clone()), part(nodes));
         let logits = regression.forward(Point::new(geometry, tape.constant(&x)));
         (loss(logits, &classes, weight).item(), logits.top_k(1).1, classes)
     };

@@ -71,7 +71,7 @@ pub struct Tape<T: Float = f32> {
 impl<T: Float> Tape<T> {
     /// An empty tape on the processor.
     pub fn new() -> Self {
-        Tape::on(Device::of_environment())
+        Tape::with_device(Device::of_environment())
     }
 
     /// An empty tape whose values are on a device. See [`Device`].
@@ -79,7 +79,7 @@ impl<T: Float> Tape<T> {
     /// # Panics
     /// If the elements are `f64` and the device has none.
     #[track_caller]
-    pub fn on(device: Device) -> Self {
+    pub fn with_device(device: Device) -> Self {
         device.computes::<T>().unwrap_or_else(|error| panic!("{error}"));
         let tape = Tape::default();
         tape.arena.borrow_mut().pool = Pool::on(device);

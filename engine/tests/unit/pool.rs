@@ -2,7 +2,7 @@ use cotangent_engine::{Device, Memory, Tape};
 
 #[test]
 fn buffers_are_reused_and_counted() {
-    let mut tape = Tape::<f32>::on(Device::cpu());
+    let mut tape = Tape::<f32>::with_device(Device::cpu());
     let address = |tape: &Tape<f32>, len: usize| tape.zeros([len]).with_data(|x| x.as_ptr().addr());
     let first = address(&tape, 1000);
     assert_eq!(first % 64, 0);

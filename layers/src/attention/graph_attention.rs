@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Sparsity, Tensor, Var};
-use cotangent_manifolds::{Euclidean, Module, Param, ParamOnTape};
+use cotangent_manifolds::{Euclidean, Module, Param};
 use rand::RngExt;
 
 use crate::attention::{Attention, Similarity};
@@ -147,7 +147,7 @@ impl<T: Float> GraphAttention<T> {
             Heads::Concat => sums.reshape([sums.shape()[0], sums.shape().len() / sums.shape()[0].max(1)]),
             Heads::Mean => sums.mean_axis(1),
         };
-        joined + *joined.tape().point(&self.bias).coordinates()
+        joined + *self.bias.on(joined.tape()).coordinates()
     }
 
     /// Values, queries and keys of nodes: `[nodes, heads, d]` each.
@@ -160,8 +160,8 @@ impl<T: Float> GraphAttention<T> {
             Features::Dense(x) | Features::Sparse(_, x) => x.tape(),
         };
         let [heads, d] = [0, 1].map(|axis| self.query.value().shape()[axis]);
-        let values = x.matmul(*tape.point(&self.weight).coordinates());
+        let values = x.matmul(*self.weight.on(tape).coordinates());
         let values = values.reshape([values.shape()[0], heads, d]);
-        (values, [&self.query, &self.key].map(|vector| values * *tape.point(vector).coordinates()))
+        (values, [&self.query, &self.key].map(|vector| values * *vector.on(tape).coordinates()))
     }
 }

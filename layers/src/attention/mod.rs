@@ -13,9 +13,7 @@ use cotangent_manifolds::scores::{
     Additive, BallDistance, Dot, HalfSpaceDistance, Laplacian, PenumbralCone, PolarDistance,
     SquaredPenumbralCone, UmbralCone,
 };
-use cotangent_manifolds::{
-    Barycentre, Euclidean, HalfSpace, Module, Param, ParamOnTape, PoincareBall, direction,
-};
+use cotangent_manifolds::{Barycentre, Euclidean, HalfSpace, Module, Param, PoincareBall, direction};
 
 use crate::dropout::Dropout;
 
@@ -417,7 +415,7 @@ impl<T: Float> Attention<T> {
     fn numbers<'t>(&self, x: Var<'t, T>) -> [Var<'t, T>; 2] {
         [&self.sharpness, &self.offset].map(|param| {
             let tape = x.tape();
-            if self.learned { *tape.point(param).coordinates() } else { tape.constant(param.value()) }
+            if self.learned { *param.on(tape).coordinates() } else { tape.constant(param.value()) }
         })
     }
 }

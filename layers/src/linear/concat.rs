@@ -3,7 +3,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Row, Rows, Tensor, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape, Point};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 
 use crate::init;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
@@ -105,7 +105,7 @@ impl<M: Manifold, T: Float> Concat<M, T> {
         let mut sum = None;
         let mut add = |y| sum = Some(sum.map_or(y, |sum| space.add(sum, y)));
         for (weight, x) in self.weights.iter().zip(points) {
-            add(space.matvec(*tape.point(weight).coordinates(), *x));
+            add(space.matvec(*weight.on(tape).coordinates(), *x));
         }
         for (j, param) in self.features.iter().enumerate() {
             let feature = features.expect("as many as the layer's").slice(-1, j..j + 1);

@@ -4,7 +4,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Tensor, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape, Point};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 
 use crate::init;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
@@ -66,7 +66,7 @@ impl<M: Manifold, T: Float> LogisticRegression<M, T> {
         space: &S,
         x: Var<'t, T>,
     ) -> Var<'t, T> {
-        let normals = *x.tape().point(&self.normals).coordinates();
+        let normals = *self.normals.on(x.tape()).coordinates();
         rows_fit("LogisticRegression", x, normals);
         space.logits(x, space.learned(x.tape(), &self.points), normals)
     }
@@ -122,7 +122,7 @@ impl<T: Float> UnidirectionalRegression<T> {
     /// [`Curvature`](crate::Curvature).
     #[track_caller]
     pub fn forward_in<'t>(&self, space: &impl GyrovectorSpace<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
-        let [z, r] = [&self.directions, &self.offsets].map(|param| *x.tape().point(param).coordinates());
+        let [z, r] = [&self.directions, &self.offsets].map(|param| *param.on(x.tape()).coordinates());
         rows_fit("UnidirectionalRegression", x, z);
         space.unidirectional_logits(x, z, r)
     }

@@ -7,7 +7,7 @@ pub(crate) mod poincare_linear;
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape, Point};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 
 use crate::init;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
@@ -71,7 +71,7 @@ impl<M: Manifold, T: Float> Linear<M, T> {
         x: Var<'t, T>,
     ) -> Var<'t, T> {
         let tape = x.tape();
-        let y = space.matvec(*tape.point(&self.weight).coordinates(), x);
+        let y = space.matvec(*self.weight.on(tape).coordinates(), x);
         match &self.bias {
             Some(bias) => space.add(y, space.learned(tape, bias)),
             None => y,

@@ -2,7 +2,7 @@
 //! section 5. In Euclidean space: Ioffe & Szegedy 2015.
 
 use cotangent_engine::{Float, Shape, Tensor, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape, Point};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
@@ -150,7 +150,7 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
         variance: Var<'t, T>,
     ) -> Var<'t, T> {
         let tape = x.tape();
-        let ratio = *tape.point(&self.scale).coordinates() / (variance + self.epsilon).sqrt();
+        let ratio = *self.scale.on(tape).coordinates() / (variance + self.epsilon).sqrt();
         let centred = space.map(space.add(-mean, x), |v| ratio * v);
         space.add(space.learned(tape, &self.bias), centred)
     }

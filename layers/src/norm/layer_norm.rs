@@ -1,7 +1,7 @@
 //! Layer normalisation. Ba, Kiros, Hinton 2016.
 
 use cotangent_engine::{Float, Tensor, Var};
-use cotangent_manifolds::{Euclidean, Module, Param, ParamOnTape};
+use cotangent_manifolds::{Euclidean, Module, Param};
 
 /// Brings rows to mean 0 and variance 1, then applies a gain and a bias: [`Var::layer_norm`] with
 /// learned parameters. For Euclidean rows.
@@ -31,7 +31,7 @@ impl<T: Float> LayerNorm<T> {
     /// If the rows are of another width.
     #[track_caller]
     pub fn forward<'t>(&self, x: Var<'t, T>) -> Var<'t, T> {
-        let [gain, bias] = [&self.gain, &self.bias].map(|param| *x.tape().point(param).coordinates());
+        let [gain, bias] = [&self.gain, &self.bias].map(|param| *param.on(x.tape()).coordinates());
         x.layer_norm(gain, bias, Self::EPSILON)
     }
 }

@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param};
 
 use crate::activation::Activation;
 use crate::init;
@@ -74,7 +74,7 @@ impl<M: Manifold, T: Float> Cell<M, T> for Gru<M, T> {
 
     #[track_caller]
     fn of_inputs<'t, S: GyrovectorSpace<'t, T, Learned = M>>(&self, space: &S, x: Var<'t, T>) -> Var<'t, T> {
-        let u = *x.tape().point(&self.input).coordinates();
+        let u = *self.input.on(x.tape()).coordinates();
         side_by_side(space, space.log0(x), u, 3)
     }
 
@@ -86,7 +86,7 @@ impl<M: Manifold, T: Float> Cell<M, T> for Gru<M, T> {
         inputs: Var<'t, T>,
     ) -> Var<'t, T> {
         let tape = h.tape();
-        let [gates, w] = [&self.gates, &self.hidden].map(|param| *tape.point(param).coordinates());
+        let [gates, w] = [&self.gates, &self.hidden].map(|param| *param.on(tape).coordinates());
         let v = space.log0(h);
         let sums = space.add(side_by_side(space, v, gates, 2), inputs.slice(-2, 0..2)); // [batch, 2, m]
         let activations = space.log0(space.add(sums, space.learned(tape, &self.gate_biases))).sigmoid();

@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, ParamOnTape};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param};
 
 use crate::activation::Activation;
 use crate::init;
@@ -58,7 +58,7 @@ impl<M: Manifold, T: Float> Cell<M, T> for Rnn<M, T> {
 
     #[track_caller]
     fn of_inputs<'t, S: GyrovectorSpace<'t, T, Learned = M>>(&self, space: &S, x: Var<'t, T>) -> Var<'t, T> {
-        let ux = space.matvec(*x.tape().point(&self.input).coordinates(), x);
+        let ux = space.matvec(*self.input.on(x.tape()).coordinates(), x);
         ux.insert_axis(x.shape().axes().len() - 1)
     }
 
@@ -70,7 +70,7 @@ impl<M: Manifold, T: Float> Cell<M, T> for Rnn<M, T> {
         inputs: Var<'t, T>,
     ) -> Var<'t, T> {
         let tape = h.tape();
-        let wh = space.matvec(*tape.point(&self.hidden).coordinates(), h);
+        let wh = space.matvec(*self.hidden.on(tape).coordinates(), h);
         let sum = space.add(space.add(wh, inputs.reshape(h.shape())), space.learned(tape, &self.bias));
         self.activation.forward_in(space, sum)
     }

@@ -1,7 +1,7 @@
 //! A curvature that is learned.
 
 use cotangent_engine::{Float, Tape, Tensor, Var};
-use cotangent_manifolds::{Curved, Euclidean, Module, Param, ParamOnTape};
+use cotangent_manifolds::{Curved, Euclidean, Module, Param};
 
 use crate::space::gyrovector_space::Geometry;
 
@@ -45,6 +45,6 @@ impl<T: Float> Geometry<T> for Curvature<T> {
         Euclidean
     }
     fn on<'t>(&self, tape: &'t Tape<T>) -> Curved<Var<'t, T>> {
-        Curved::new(tape.point(&self.kappa).coordinates().reshape([]))
+        Curved::new(self.kappa.on(tape).coordinates().reshape([]))
     }
 }

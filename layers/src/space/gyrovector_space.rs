@@ -3,8 +3,8 @@
 
 use cotangent_engine::{Float, Shape, Tape, Tensor, Var};
 use cotangent_manifolds::{
-    Barycentre, ConstantCurvature, Curved, Euclidean, Manifold, Module, Param, ParamOnTape, Point,
-    Stereographic, barycentre,
+    Barycentre, ConstantCurvature, Curved, Euclidean, Manifold, Module, Param, Point, Stereographic,
+    barycentre,
 };
 
 /// The operations that layers are written in. Points and vectors are rows `[…, n]`; leading axes broadcast.
@@ -57,7 +57,7 @@ pub trait GyrovectorSpace<'t, T: Float> {
     /// As [`points`](Self::points).
     #[track_caller]
     fn learned(&self, tape: &'t Tape<T>, param: &Param<Self::Learned, T>) -> Var<'t, T> {
-        self.points(tape.point(param))
+        self.points(param.on(tape))
     }
 
     /// Möbius scalar multiplication r ⊗ x, r `[…]`: `exp₀(r log₀ x)`, eq. 12.
@@ -190,7 +190,7 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
     fn learned(&self, tape: &'t Tape<T>, param: &Param<Stereographic, T>) -> Var<'t, T> {
         let manifold = param.manifold();
         assert!(manifold == self, "parameter {:?} of {manifold:?} does not serve {self:?}", param.name());
-        *tape.point(param).coordinates()
+        *param.on(tape).coordinates()
     }
     #[track_caller]
     fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {

@@ -75,7 +75,7 @@ impl<M: Manifold> Problem<M, ()> {
         manifold: M,
         cost: impl for<'t> Fn(Point<M, Var<'t, f64>>) -> Var<'t, f64>,
     ) -> Problem<M, impl FnMut(&Row<f64>) -> (f64, Row<f64>)> {
-        Problem::recorded(Tape::on(device), manifold, cost)
+        Problem::recorded(Tape::with_device(device), manifold, cost)
     }
 
     fn recorded(

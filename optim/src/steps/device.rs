@@ -60,7 +60,7 @@ impl<T: Float> Tables<'_, T> {
         motion: Motion,
         device: Device,
     ) -> Tensor<T> {
-        let tape = Tape::<T>::on(device);
+        let tape = Tape::<T>::with_device(device);
         let mut step = StepFactors {
             tape: &tape,
             algorithm,
@@ -160,7 +160,7 @@ pub(crate) fn all_finite<'a, T: Float>(
     device: Device,
     tensors: impl IntoIterator<Item = &'a Tensor<T>>,
 ) -> bool {
-    let tape = Tape::<T>::on(device);
+    let tape = Tape::<T>::with_device(device);
     let sums = tensors.into_iter().map(|tensor| (tape.constant(tensor) * 0.0).sum());
     sums.reduce(|a, b| a + b).is_none_or(|sum| sum.item() == 0.0)
 }
@@ -212,7 +212,7 @@ pub(crate) fn norm<T: Float, N: Module<T>>(
             self.norms.push(norms.reshape([norms.shape().len()]).norm_axis(0).reshape([1]));
         }
     }
-    let tape = Tape::on(gradients.device());
+    let tape = Tape::with_device(gradients.device());
     let mut collected = OfParams { tape: &tape, gradients, norms: Vec::new(), names: Vec::new() };
     module.visit(path, &mut collected);
     if collected.norms.is_empty() {

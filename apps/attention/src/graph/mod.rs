@@ -165,7 +165,7 @@ impl Model {
     /// The sum of the squares of all weights except biases.
     fn squares<'t>(&self, tape: &'t Tape<f32>) -> Var<'t, f32> {
         let weights = [&self.hidden, &self.output].map(|layer| [&layer.weight, &layer.query, &layer.key]);
-        let squares = weights.iter().flatten().map(|w| tape.point(w).coordinates().square().sum());
+        let squares = weights.iter().flatten().map(|w| w.on(tape).coordinates().square().sum());
         squares.reduce(|a, b| a + b).expect("two layers")
     }
 }
@@ -264,7 +264,7 @@ fn train(
     let start = Instant::now();
     let (mut model, amounts) = (Model::new(graph, config, seed), amounts(graph));
     let mut adam = RiemannianAdam::new(config.lr)?;
-    let mut tape = Tape::on(device.clone());
+    let mut tape = Tape::with_device(device.clone());
     let [of_train, of_validation, of_test] =
         [&graph.train, &graph.validation, &graph.test].map(|nodes| graph.classes_of(nodes));
     let mut best = Best { loss: f64::INFINITY, accuracy: 0.0 };

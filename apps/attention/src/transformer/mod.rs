@@ -368,7 +368,7 @@ impl Run<'_> {
         let losses: Vec<f64> = order
             .par_iter()
             .map_init(
-                || Tape::on(self.options.device.clone()),
+                || Tape::with_device(self.options.device.clone()),
                 |tape, pairs| {
                     tape.reset();
                     let batch = Batch::new(pairs);

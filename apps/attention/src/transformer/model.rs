@@ -104,12 +104,12 @@ impl Model {
         rng: Option<&mut Rng>,
     ) -> Var<'t, f32> {
         let len = places.len();
-        let table = *tape.point(&self.embedding).coordinates();
+        let table = *self.embedding.on(tape).coordinates();
         let width = table.shape().width();
         let x = table.gather(sentences).reshape([sentences.len() / len, len, width]);
         let scale = (width as f64).sqrt();
         let x = if let Some(table) = &self.positions {
-            x * scale + tape.point(table).coordinates().slice(0, places)
+            x * scale + table.on(tape).coordinates().slice(0, places)
         } else if let Some(positions) = &self.hyperbolic_positions {
             ball().log0(&positions.forward_in(&ball(), ball().exp0(&x), places.start)) * scale
         } else {
@@ -182,13 +182,13 @@ impl Model {
 
     /// Logits of the next part for rows `[rows, width]`: `[rows, vocabulary]`.
     pub(super) fn logits<'t>(&self, x: Var<'t, f32>) -> Var<'t, f32> {
-        x.matmul_nt(*x.tape().point(&self.embedding).coordinates())
+        x.matmul_nt(*self.embedding.on(x.tape()).coordinates())
     }
 
     /// The weights with which the decoder's last layer attends to a source sentence at each place of its
     /// translation: `[translation, source]` for each head.
     pub(super) fn weights(&self, source: &[u32], translation: &[u32], device: &Device) -> Vec<Tensor<f32>> {
-        let tape = Tape::on(device.clone());
+        let tape = Tape::with_device(device.clone());
         let encoded = self.encode(&tape, source, source.len(), None);
         let begun = [&[bpe::BEGIN], translation].concat();
         let mut x = self.embed(&tape, &begun, 0..begun.len(), None);
@@ -202,7 +202,7 @@ impl Model {
     /// The weights with which the encoder's last layer attends to a source sentence at each of its
     /// places: `[source, source]` for each head.
     pub(super) fn weights_within(&self, source: &[u32], device: &Device) -> Vec<Tensor<f32>> {
-        let tape = Tape::on(device.clone());
+        let tape = Tape::with_device(device.clone());
         let mut x = self.embed(&tape, source, 0..source.len(), None);
         let last = self.encoder.last().expect("at least one layer");
         for layer in self.encoder.iter().cycle().take(self.depth - 1) {

@@ -106,7 +106,7 @@ impl Search {
     fn together(&self, model: &Model, sources: &[&[u32]], device: &Device) -> Vec<Hypothesis> {
         let len = sources[0].len() + 1;
         let numbers: Vec<u32> = sources.iter().flat_map(|s| s.iter().copied().chain([END])).collect();
-        let mut tape = Tape::on(device.clone());
+        let mut tape = Tape::with_device(device.clone());
         let encoded = Cache::of(&model.cache(model.encode(&tape, &numbers, len, None)));
         let mut so_far = Cache(Vec::new());
         self.best(sources.len(), longest(len).min(model.longest), |rows, step| {

@@ -339,7 +339,7 @@ impl Run<'_> {
             Checkpoints::new(out, "step", state.steps, |path| checkpoint::save(path, &model, &adam, &state))?;
 
         let mut parallel = DataParallel::new(options.device.clone());
-        let mut tape = Tape::on(options.device.clone());
+        let mut tape = Tape::with_device(options.device.clone());
         let in_epoch = data.train.len().div_ceil(config.batch) as u64;
         let steps = config.epochs * in_epoch;
         let schedule = Schedule::Cosine { steps, floor: config.lr_floor };
@@ -471,10 +471,8 @@ impl Run<'_> {
         tape.reset();
         let [seen, _] = model.forward(tape, &sentences);
         let head = model.head.on(tape);
-        let [points, normals] = [
-            head.learned(tape, &model.regression.points),
-            *tape.point(&model.regression.normals).coordinates(),
-        ];
+        let [points, normals] =
+            [head.learned(tape, &model.regression.points), *model.regression.normals.on(tape).coordinates()];
         let rows = |x: Var<'_, T>| -> Vec<[f64; 2]> {
             x.to_tensor().rows().map(|row| [row[0].to_f64(), row[1].to_f64()]).collect()
         };

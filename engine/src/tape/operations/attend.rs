@@ -39,9 +39,10 @@ impl<'t, T: Float> Var<'t, T> {
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn attend(self, keys: Self, values: Self, scale: f64, causal: bool) -> Self {
+    pub fn attend(self, keys: impl Into<Self>, values: impl Into<Self>, scale: f64, causal: bool) -> Self {
         let tape = self.tape();
-        tape.attend(ScaledDot, [self, keys, values], [], [], [tape.scalar(scale)], Weights::Softmax, causal)
+        let inputs = [self, keys.into(), values.into()];
+        tape.attend(ScaledDot, inputs, [], [], [tape.scalar(scale)], Weights::Softmax, causal)
     }
 }
 

@@ -14,8 +14,8 @@ impl<T: Float> Var<'_, T> {
     /// # Panics
     /// If the shapes do not fit, or the filter is larger than the padded image.
     #[track_caller]
-    pub fn conv2d(self, filters: Self, stride: usize, padding: usize) -> Self {
-        self.tape().record(Op::Conv2d(Conv2d { stride, padding }), &[self, filters])
+    pub fn conv2d(self, filters: impl Into<Self>, stride: usize, padding: usize) -> Self {
+        self.tape().record(Op::Conv2d(Conv2d { stride, padding }), &[self, filters.into()])
     }
 }
 

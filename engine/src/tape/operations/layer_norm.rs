@@ -14,8 +14,8 @@ impl<T: Float> Var<'_, T> {
     /// # Panics
     /// If `gain` or `bias` has not the shape `[width]`, or the rows are empty.
     #[track_caller]
-    pub fn layer_norm(self, gain: Self, bias: Self, epsilon: f64) -> Self {
-        self.tape().record(Op::LayerNorm(LayerNorm { epsilon }), &[self, gain, bias])
+    pub fn layer_norm(self, gain: impl Into<Self>, bias: impl Into<Self>, epsilon: f64) -> Self {
+        self.tape().record(Op::LayerNorm(LayerNorm { epsilon }), &[self, gain.into(), bias.into()])
     }
 }
 

@@ -18,20 +18,20 @@ impl<T: Float> Var<'_, T> {
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn matmul(self, b: Self) -> Self {
-        self.product(b, false, false)
+    pub fn matmul(self, b: impl Into<Self>) -> Self {
+        self.product(b.into(), false, false)
     }
 
     /// `A Bᵀ`: `[…, m, k] × […, n, k] → […, m, n]`, without a copy. As [`matmul`](Self::matmul) otherwise.
     #[track_caller]
-    pub fn matmul_nt(self, b: Self) -> Self {
-        self.product(b, false, true)
+    pub fn matmul_nt(self, b: impl Into<Self>) -> Self {
+        self.product(b.into(), false, true)
     }
 
     /// `Aᵀ B`: `[…, k, m] × […, k, n] → […, m, n]`, without a copy. As [`matmul`](Self::matmul) otherwise.
     #[track_caller]
-    pub fn matmul_tn(self, b: Self) -> Self {
-        self.product(b, true, false)
+    pub fn matmul_tn(self, b: impl Into<Self>) -> Self {
+        self.product(b.into(), true, false)
     }
 }
 

@@ -21,9 +21,9 @@ impl<'t, T: Float> Var<'t, T> {
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn sparse_matmul(self, sparsity: &Arc<Sparsity>, dense: Self) -> Self {
+    pub fn sparse_matmul(self, sparsity: &Arc<Sparsity>, dense: impl Into<Self>) -> Self {
         let operation = SparseMatmul { sparsity: Arc::clone(sparsity) };
-        self.tape().record(Op::SparseMatmul(operation), &[self, dense])
+        self.tape().record(Op::SparseMatmul(operation), &[self, dense.into()])
     }
 
     /// Softmax over the elements of each row of a sparse matrix, separately for each head. The shape

@@ -51,7 +51,7 @@ use crate::numbers::storage::Storage;
 /// ```
 /// use cotangent_engine::{Device, Tape, Tensor};
 /// let device: Device = "cpu".parse().unwrap();
-/// let tape = Tape::<f64>::on(device);
+/// let tape = Tape::<f64>::with_device(device);
 /// let x = tape.constant(&Tensor::new([2], vec![3.0, 4.0]));
 /// assert_eq!(x.square().sum().item(), 25.0);
 /// ```

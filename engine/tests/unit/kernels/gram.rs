@@ -130,7 +130,7 @@ fn rows_side_by_side_compute_the_bits_of_single_ones() {
             }
         }
     }
-    let (mut narrow, mut wide) = (Tape::on(Device::cpu()), Tape::on(Device::cpu()));
+    let (mut narrow, mut wide) = (Tape::with_device(Device::cpu()), Tape::with_device(Device::cpu()));
     sizes(|n, width, single| {
         same::<f32, true>(&mut narrow, n, width, single);
         same::<f32, false>(&mut narrow, n, width, single);
@@ -148,7 +148,7 @@ fn kernels_of_one_formula_compute_the_bits_of_those_that_read_its_plan() {
             assert_eq!(bits(plan), bits(compiled), "{name}, definite: {DEFINITE}, part {part}");
         }
     }
-    let (mut narrow, mut wide) = (Tape::on(Device::cpu()), Tape::on(Device::cpu()));
+    let (mut narrow, mut wide) = (Tape::with_device(Device::cpu()), Tape::with_device(Device::cpu()));
     sizes(|n, width, single| {
         let name = format!("{n} rows of {width}, a single right one: {single}");
         let (f32, f64) = (Case::<f32>::new(n, width, single), Case::<f64>::new(n, width, single));
@@ -161,7 +161,7 @@ fn kernels_of_one_formula_compute_the_bits_of_those_that_read_its_plan() {
 
 /// Results and gradients of all sizes, then of rows with special numbers in them.
 pub(crate) fn digest<T: Float>(digest: &mut Digest) {
-    let mut tape = Tape::on(Device::cpu());
+    let mut tape = Tape::with_device(Device::cpu());
     let mut line = |case: &Case<T>, name: String| {
         digest.line(format_args!("{name}, a definite metric"), &case.on(&mut tape, Everything::<true>));
         digest.line(format_args!("{name}, an indefinite one"), &case.on(&mut tape, Everything::<false>));

@@ -33,7 +33,7 @@ fn the_largest_of_a_line() {
     let (nan, infinity) = (f32::NAN, f32::INFINITY);
     for special in [[nan, -infinity], [infinity, -infinity], [-infinity, -infinity], [f32::MAX, f32::MAX]] {
         for len in 0..=70 {
-            let (tape, lines) = (Tape::on(Device::cpu()), lines::<f32>(len, &special));
+            let (tape, lines) = (Tape::with_device(Device::cpu()), lines::<f32>(len, &special));
             let largest = tape.constant(&lines).max_axis(-1).to_tensor();
             for (i, &max) in largest.data().iter().enumerate() {
                 let x = lines.row(i);
@@ -65,7 +65,7 @@ fn sums_of_a_line() {
     for len in (0..=70).chain([BLOCK, BLOCK + 1, 2 * BLOCK + 37]) {
         let lines = lines::<f64>(len, &[1e-9, -1e3]);
         let want: Vec<f64> = (0..lines.shape()[0]).map(|i| sum_in_order(lines.row(i))).collect();
-        let tape = Tape::on(Device::cpu());
+        let tape = Tape::with_device(Device::cpu());
         let x = tape.constant(&lines);
         assert_eq!(x.sum_axis(-1).to_tensor().data(), want, "{len}");
         if len == 0 {
@@ -100,7 +100,7 @@ pub(crate) fn digest<T: Float>(digest: &mut Digest) {
     for len in (1..=20).chain([40, 70, BLOCK + 3]) {
         let lines = lines::<T>(len, &[T::nearest(1e-9), T::nearest(-30.0)]);
         for (name, of_lines) in of_lines {
-            let tape = Tape::on(Device::cpu());
+            let tape = Tape::with_device(Device::cpu());
             let x = tape.variable(&lines);
             let y = of_lines(x);
             let result = y.to_tensor();

@@ -17,7 +17,7 @@ impl PairFormula<0, 0, 0> for Square {
 
 /// Squared distances of all pairs of rows.
 fn squares(x: &[f32], y: &[f32], width: usize) -> Vec<f32> {
-    let tape = Tape::on(Device::cpu());
+    let tape = Tape::with_device(Device::cpu());
     let [x, y] = [x, y].map(|rows| tape.constant(&table(rows, width)));
     tape.pairs(Square, x, y, [], [], []).to_tensor().data().to_vec()
 }
@@ -49,7 +49,7 @@ fn squared_distances_and_their_gradients_are_accurate_near_and_far() {
         for (n, m) in [(1, 1), (5, 1), (13, 29), (64, 64)] {
             for gap in [1e-3, 0.3] {
                 let (x, y) = (clusters(n, width, gap, 1), clusters(m, width, gap, 2));
-                let tape = Tape::on(Device::cpu());
+                let tape = Tape::with_device(Device::cpu());
                 let [left, right] = [&x, &y].map(|rows| tape.variable(&table(rows, width)));
                 let pairs = tape.pairs(Square, left, right, [], [], []);
                 let s = pairs.to_tensor().data().to_vec();
@@ -123,7 +123,7 @@ pub(crate) fn digest(digest: &mut Digest) {
     let mut draw = |axes: &[usize]| Tensor::from_fn(axes, |_| rng.random_range(0.1..2.0_f32));
     for columns in [6, 7, 8, 16, 17, 37, 64] {
         let inputs = [draw(&[2, 3]), draw(&[columns, 3]), draw(&[2]), draw(&[columns]), Tensor::scalar(-0.7)];
-        let tape = Tape::on(Device::cpu());
+        let tape = Tape::with_device(Device::cpu());
         let [x, y, left, right, p] = inputs.each_ref().map(|input| tape.variable(input));
         let scores = tape.pairs(Mixed, x, y, [left], [right], [p]);
         let mut results = vec![scores.to_tensor().data().to_vec()];
