@@ -149,7 +149,7 @@ impl Bench {
         let mut tape = Tape::new();
         let ms = median_ms(|| {
             tape.reset();
-            let [w1, b1, w2, b2] = [0, 1, 2, 3].map(|i| *params[i].on(&tape).coordinates());
+            let [w1, b1, w2, b2] = [0, 1, 2, 3].map(|i| *params[i].on(&tape));
             let h = (tape.constant(&x).matmul(w1) + b1).tanh();
             let loss = losses::mean_squared_error(h.matmul(w2) + b2, tape.constant(&target));
             let gradients = tape.backward(loss);

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut tape = Tape::new();
     for epoch in 0..200 {
         tape.reset(); // forgets the graph, keeps its memory
-        let (w, b) = (*weights.on(&tape).coordinates(), *bias.on(&tape).coordinates());
+        let (w, b) = (weights.on(&tape), bias.on(&tape));
         let predicted = tape.constant(&x).matmul(w) + b; // [200, 1]
         let loss = (predicted - tape.constant(&y)).square().mean();
         if epoch % 50 == 0 {

@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             values.extend_from_slice(&drawn);
         }
         tape.reset();
-        let [key, value, query, out] = [0, 1, 2, 3].map(|i| *params[i].on(&tape).coordinates());
+        let [key, value, query, out] = [0, 1, 2, 3].map(|i| *params[i].on(&tape));
         let keys = key.gather(&keys).reshape([64, LENGTH, WIDTH]);
         let values = value.gather(&values).reshape([64, LENGTH, WIDTH]);
         let query = query.gather(&asked).reshape([64, 1, WIDTH]);

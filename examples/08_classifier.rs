@@ -74,8 +74,7 @@ fn classify<'t>(
     pictures: &Tensor<f32>,
     dropout: Option<&mut rng::Rng>,
 ) -> Var<'t, f32> {
-    let [filters, filter_bias, hidden, hidden_bias, out] =
-        [0, 1, 2, 3, 4].map(|i| *params[i].on(&tape).coordinates());
+    let [filters, filter_bias, hidden, hidden_bias, out] = [0, 1, 2, 3, 4].map(|i| *params[i].on(&tape));
     let batch = pictures.shape()[0];
     let maps = (tape.constant(pictures).conv2d(filters, 1, 1) + filter_bias).relu().max_pool2d(2, 2); // [batch, 8, 4, 4]
     let mut h = (maps.reshape([batch, 128]).matmul(hidden) + hidden_bias).relu();

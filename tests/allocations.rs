@@ -102,7 +102,7 @@ fn steps_allocate_nothing() {
     let value = std::cell::Cell::new(0.0);
     let mut step = || {
         tape.reset();
-        let [w1, b1, gain, bias, w2] = [0, 1, 2, 3, 4].map(|i| *weights[i].on(&tape).coordinates());
+        let [w1, b1, gain, bias, w2] = [0, 1, 2, 3, 4].map(|i| *weights[i].on(&tape));
         let h = (tape.constant(&x).matmul(w1) + b1).layer_norm(gain, bias, 1e-5).gelu();
         let loss = loss::cross_entropy(h.matmul(w2), &labels, 0.1);
         value.set(loss.item());

@@ -24,7 +24,7 @@ use crate::point::{Point, contains};
 /// let mut b = a.clone();
 /// *b.value_mut() = Tensor::new([1], vec![30.0]);
 /// let tape = Tape::new();
-/// let sum = (*a.on(&tape).coordinates() + *b.on(&tape).coordinates()).sum();
+/// let sum = (a.on(&tape) + b.on(&tape)).sum();
 /// assert_eq!(sum.item(), 33.0);
 /// ```
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use crate::gradient_source::GradientSource;
 /// let mut sum = Accumulated::new();
 /// for row in [0, 1, 1] {
 ///     let tape = Tape::new();
-///     let loss = x.on(&tape).coordinates().gather(&[row]).sum();
+///     let loss = x.on(&tape).gather(&[row]).sum();
 ///     sum.add(&x, &tape.backward(loss), 0.5);
 /// }
 /// RiemannianSgd::new(1.0).unwrap().step(&mut x, &sum).unwrap();

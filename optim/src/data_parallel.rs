@@ -22,7 +22,7 @@ use crate::{Accumulated, Algorithm, OptimError, Optimiser};
 /// let rows: [u32; 4] = [0, 0, 1, 2];
 /// let parts: Vec<&[u32]> = rows.chunks(3).collect();
 /// let loss = parallel
-///     .step(&mut x, &mut sgd, &parts, |x, tape, rows| x.on(tape).coordinates().gather(rows).square().sum())?;
+///     .step(&mut x, &mut sgd, &parts, |x, tape, rows| x.on(tape).gather(rows).square().sum())?;
 /// assert_eq!(loss, 1.0 + 1.0 + 4.0 + 9.0);
 /// assert_eq!(x.value().data(), [0.0, 1.0, 1.5]);
 /// # Ok::<(), cotangent_optim::OptimError>(())

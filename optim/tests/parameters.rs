@@ -12,7 +12,7 @@ fn clones_are_parameters_of_their_own() {
     assert_eq!((student.value(), student.name()), (teacher.value(), teacher.name()));
     *student.value_mut() = Tensor::new([1], vec![30.0]);
     let tape = Tape::new();
-    let [a, b] = [&teacher, &student].map(|param| *param.on(&tape).coordinates());
+    let [a, b] = [&teacher, &student].map(|param| *param.on(&tape));
     let loss = (2.0 * a + 5.0 * b).sum();
     assert_eq!(loss.item(), 156.0);
     let gradients = tape.backward(loss);
@@ -28,9 +28,7 @@ fn clones_are_parameters_of_their_own() {
     for _ in 0..3 {
         let tape = Tape::new();
         let loss = |params: &[Param<Euclidean, f64>]| {
-            let of = |(i, param): (usize, &Param<Euclidean, f64>)| {
-                (i as f64 - 2.5) * *param.on(&tape).coordinates()
-            };
+            let of = |(i, param): (usize, &Param<Euclidean, f64>)| (i as f64 - 2.5) * param.on(&tape);
             params.iter().enumerate().map(of).reduce(|a, b| a + b).unwrap().sum()
         };
         let gradients = tape.backward(loss(&many) + loss(&alone));
@@ -59,7 +57,7 @@ fn a_restored_state_keeps_momenta() {
     let mut sgd = RiemannianSgd::new(1.0).unwrap().momentum(0.5).unwrap();
     let mut step = |x: &mut Param<Euclidean, f64>| {
         let tape = Tape::new();
-        sgd.step(x, &tape.backward(x.on(&tape).coordinates().sum())).unwrap();
+        sgd.step(x, &tape.backward(x.on(&tape).sum())).unwrap();
         x.value().data()[0]
     };
     assert_eq!(step(&mut x), -1.0);
@@ -86,7 +84,7 @@ fn tied_weights_are_stepped_once() {
     }
     let start = || Param::new("w", Euclidean, Tensor::new([2], vec![3.0, 4.0]));
     fn gradients<'t>(tape: &'t Tape<f64>, param: &Param<Euclidean, f64>) -> Gradients<'t, f64> {
-        let places = [(); 2].map(|()| *param.on(&tape).coordinates());
+        let places = [(); 2].map(|()| *param.on(&tape));
         tape.backward((places[0] * places[1]).sum())
     }
     let (mut tied, mut plain) = (Tied(start()), start());

@@ -60,7 +60,7 @@ fn train<A: Algorithm, T: Float>(
         let lorentz = *model.hyperboloid[0].manifold();
         let to = lorentz_point(&lorentz);
         let points = model.table.on(&tape).rows(&rows);
-        let images = points.coordinates().matmul(*model.weight.on(&tape).coordinates());
+        let images = points.coordinates().matmul(model.weight.on(&tape));
         let far = model.hyperboloid[0].on(&tape).dist(&Point::new(lorentz, tape.constant(&to)));
         let weight = progress.random.random_range(0.5..1.5);
         let loss = weight * images.square().sum() + (far.square().sum() - 1.0).square();

@@ -82,8 +82,7 @@ fn classify(device: &Device) -> (Vec<f64>, Vec<Tensor<f32>>) {
             pixels.extend((0..64).map(|p| f32::from(inside(p)) + data.random_range(-0.2..0.2)));
         }
         tape.reset();
-        let [filters, bias, hidden, gain, shift, out] =
-            [0, 1, 2, 3, 4, 5].map(|i| *params[i].on(&tape).coordinates());
+        let [filters, bias, hidden, gain, shift, out] = [0, 1, 2, 3, 4, 5].map(|i| *params[i].on(&tape));
         let pictures = tape.constant(&Tensor::new([16, 1, 8, 8], pixels));
         let maps = (pictures.conv2d(filters, 1, 1) + bias).relu().max_pool2d(2, 2);
         let hidden = maps.reshape([16, 64]).matmul(hidden).layer_norm(gain, shift, 1e-5).gelu();
@@ -116,18 +115,18 @@ fn what_is_not_finite_is_named_and_changes_nothing() {
     let mut x = Param::new("weights", Euclidean, Tensor::new([2, 1], vec![1.0_f64, 0.0]));
     let before = x.value().clone();
     let tape = Tape::with_device(device.clone());
-    let gradients = tape.backward(x.on(&tape).coordinates().ln().sum());
+    let gradients = tape.backward(x.on(&tape).ln().sum());
     let error = RiemannianSgd::new(0.1).unwrap().step(&mut x, &gradients).unwrap_err();
     assert_eq!(error.to_string(), {
         let tape = Tape::new();
-        let gradients = tape.backward(x.on(&tape).coordinates().ln().sum());
+        let gradients = tape.backward(x.on(&tape).ln().sum());
         RiemannianSgd::new(0.1).unwrap().step(&mut x, &gradients).unwrap_err().to_string()
     });
     assert_eq!(*x.value(), before);
     // A finite gradient whose step overflows: that row stays.
     let huge = Tensor::new([2, 1], vec![f64::MAX, 1.0]);
     let tape = Tape::with_device(device);
-    let gradients = tape.backward_from(*x.on(&tape).coordinates() * 1.0, &huge);
+    let gradients = tape.backward_from(x.on(&tape) * 1.0, &huge);
     assert!(RiemannianSgd::new(10.0).unwrap().step(&mut x, &gradients).is_err());
     assert_eq!(x.value().data(), [1.0, -10.0]);
 }
@@ -139,7 +138,7 @@ fn a_norm_that_is_not_finite_is_named_and_changes_nothing() {
     let mut model = [param("a"), param("b")];
     let before = model.state();
     let tape = Tape::with_device(device);
-    let [a, b] = model.each_ref().map(|param| *param.on(&tape).coordinates());
+    let [a, b] = model.each_ref().map(|param| *param.on(&tape));
     let gradients = tape.backward((a + b * 3e38).sum());
     let mut adam = RiemannianAdam::new(0.1).unwrap().clip(1.0).unwrap();
     let message = adam.step(&mut model, &gradients).unwrap_err().to_string();

@@ -94,7 +94,7 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         );
         let r = placed(space, x, &self.positions, 0..len);
         let [q, k] = [&self.query, &self.key].map(|linear| linear.forward_in(space, r));
-        let scores = space.distance(q, k) * *self.sharpness.on(tape).coordinates() * -1.0;
+        let scores = space.distance(q, k) * self.sharpness.on(tape) * -1.0;
         let Some(lengths) = lengths else { return scores.softmax(-1) };
         assert_eq!(
             lengths.len(),

@@ -35,7 +35,7 @@ impl<'t, T: Float> Features<'t, T> {
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn matmul(&self, matrix: Var<'t, T>) -> Var<'t, T> {
+    pub fn matmul(&self, matrix: impl Into<Var<'t, T>>) -> Var<'t, T> {
         match self {
             Features::Dense(x) => x.matmul(matrix),
             Features::Sparse(sparsity, elements) => elements.sparse_matmul(sparsity, matrix),
@@ -147,7 +147,7 @@ impl<T: Float> GraphAttention<T> {
             Heads::Concat => sums.reshape([sums.shape()[0], sums.shape().len() / sums.shape()[0].max(1)]),
             Heads::Mean => sums.mean_axis(1),
         };
-        joined + *self.bias.on(joined.tape()).coordinates()
+        joined + self.bias.on(joined.tape())
     }
 
     /// Values, queries and keys of nodes: `[nodes, heads, d]` each.
@@ -160,8 +160,8 @@ impl<T: Float> GraphAttention<T> {
             Features::Dense(x) | Features::Sparse(_, x) => x.tape(),
         };
         let [heads, d] = [0, 1].map(|axis| self.query.value().shape()[axis]);
-        let values = x.matmul(*self.weight.on(tape).coordinates());
+        let values = x.matmul(self.weight.on(tape));
         let values = values.reshape([values.shape()[0], heads, d]);
-        (values, [&self.query, &self.key].map(|vector| values * *vector.on(tape).coordinates()))
+        (values, [&self.query, &self.key].map(|vector| values * vector.on(tape)))
     }
 }

@@ -415,7 +415,7 @@ impl<T: Float> Attention<T> {
     fn numbers<'t>(&self, x: Var<'t, T>) -> [Var<'t, T>; 2] {
         [&self.sharpness, &self.offset].map(|param| {
             let tape = x.tape();
-            if self.learned { *param.on(tape).coordinates() } else { tape.constant(param.value()) }
+            if self.learned { *param.on(tape) } else { tape.constant(param.value()) }
         })
     }
 }

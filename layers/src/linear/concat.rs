@@ -105,7 +105,7 @@ impl<M: Manifold, T: Float> Concat<M, T> {
         let mut sum = None;
         let mut add = |y| sum = Some(sum.map_or(y, |sum| space.add(sum, y)));
         for (weight, x) in self.weights.iter().zip(points) {
-            add(space.matvec(*weight.on(tape).coordinates(), *x));
+            add(space.matvec(*weight.on(tape), *x));
         }
         for (j, param) in self.features.iter().enumerate() {
             let feature = features.expect("as many as the layer's").slice(-1, j..j + 1);

@@ -66,7 +66,7 @@ impl<M: Manifold, T: Float> LogisticRegression<M, T> {
         space: &S,
         x: Var<'t, T>,
     ) -> Var<'t, T> {
-        let normals = *self.normals.on(x.tape()).coordinates();
+        let normals = *self.normals.on(x.tape());
         rows_fit("LogisticRegression", x, normals);
         space.logits(x, space.learned(x.tape(), &self.points), normals)
     }
@@ -122,7 +122,7 @@ impl<T: Float> UnidirectionalRegression<T> {
     /// [`Curvature`](crate::Curvature).
     #[track_caller]
     pub fn forward_in<'t>(&self, space: &impl GyrovectorSpace<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
-        let [z, r] = [&self.directions, &self.offsets].map(|param| *param.on(x.tape()).coordinates());
+        let [z, r] = [&self.directions, &self.offsets].map(|param| *param.on(x.tape()));
         rows_fit("UnidirectionalRegression", x, z);
         space.unidirectional_logits(x, z, r)
     }

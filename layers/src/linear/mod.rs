@@ -71,7 +71,7 @@ impl<M: Manifold, T: Float> Linear<M, T> {
         x: Var<'t, T>,
     ) -> Var<'t, T> {
         let tape = x.tape();
-        let y = space.matvec(*self.weight.on(tape).coordinates(), x);
+        let y = space.matvec(*self.weight.on(tape), x);
         match &self.bias {
             Some(bias) => space.add(y, space.learned(tape, bias)),
             None => y,

@@ -150,7 +150,7 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
         variance: Var<'t, T>,
     ) -> Var<'t, T> {
         let tape = x.tape();
-        let ratio = *self.scale.on(tape).coordinates() / (variance + self.epsilon).sqrt();
+        let ratio = *self.scale.on(tape) / (variance + self.epsilon).sqrt();
         let centred = space.map(space.add(-mean, x), |v| ratio * v);
         space.add(space.learned(tape, &self.bias), centred)
     }

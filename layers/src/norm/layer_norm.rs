@@ -31,7 +31,7 @@ impl<T: Float> LayerNorm<T> {
     /// If the rows are of another width.
     #[track_caller]
     pub fn forward<'t>(&self, x: Var<'t, T>) -> Var<'t, T> {
-        let [gain, bias] = [&self.gain, &self.bias].map(|param| *param.on(x.tape()).coordinates());
+        let [gain, bias] = [&self.gain, &self.bias].map(|param| *param.on(x.tape()));
         x.layer_norm(gain, bias, Self::EPSILON)
     }
 }

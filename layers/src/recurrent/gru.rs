@@ -74,7 +74,7 @@ impl<M: Manifold, T: Float> Cell<M, T> for Gru<M, T> {
 
     #[track_caller]
     fn of_inputs<'t, S: GyrovectorSpace<'t, T, Learned = M>>(&self, space: &S, x: Var<'t, T>) -> Var<'t, T> {
-        let u = *self.input.on(x.tape()).coordinates();
+        let u = *self.input.on(x.tape());
         side_by_side(space, space.log0(x), u, 3)
     }
 
@@ -86,7 +86,7 @@ impl<M: Manifold, T: Float> Cell<M, T> for Gru<M, T> {
         inputs: Var<'t, T>,
     ) -> Var<'t, T> {
         let tape = h.tape();
-        let [gates, w] = [&self.gates, &self.hidden].map(|param| *param.on(tape).coordinates());
+        let [gates, w] = [&self.gates, &self.hidden].map(|param| *param.on(tape));
         let v = space.log0(h);
         let sums = space.add(side_by_side(space, v, gates, 2), inputs.slice(-2, 0..2)); // [batch, 2, m]
         let activations = space.log0(space.add(sums, space.learned(tape, &self.gate_biases))).sigmoid();

@@ -58,7 +58,7 @@ impl<M: Manifold, T: Float> Cell<M, T> for Rnn<M, T> {
 
     #[track_caller]
     fn of_inputs<'t, S: GyrovectorSpace<'t, T, Learned = M>>(&self, space: &S, x: Var<'t, T>) -> Var<'t, T> {
-        let ux = space.matvec(*self.input.on(x.tape()).coordinates(), x);
+        let ux = space.matvec(*self.input.on(x.tape()), x);
         ux.insert_axis(x.shape().axes().len() - 1)
     }
 
@@ -70,7 +70,7 @@ impl<M: Manifold, T: Float> Cell<M, T> for Rnn<M, T> {
         inputs: Var<'t, T>,
     ) -> Var<'t, T> {
         let tape = h.tape();
-        let wh = space.matvec(*self.hidden.on(tape).coordinates(), h);
+        let wh = space.matvec(*self.hidden.on(tape), h);
         let sum = space.add(space.add(wh, inputs.reshape(h.shape())), space.learned(tape, &self.bias));
         self.activation.forward_in(space, sum)
     }

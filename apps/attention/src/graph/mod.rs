@@ -165,7 +165,7 @@ impl Model {
     /// The sum of the squares of all weights except biases.
     fn squares<'t>(&self, tape: &'t Tape<f32>) -> Var<'t, f32> {
         let weights = [&self.hidden, &self.output].map(|layer| [&layer.weight, &layer.query, &layer.key]);
-        let squares = weights.iter().flatten().map(|w| w.on(tape).coordinates().square().sum());
+        let squares = weights.iter().flatten().map(|w| w.on(tape).square().sum());
         squares.reduce(|a, b| a + b).expect("two layers")
     }
 }

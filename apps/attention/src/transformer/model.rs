@@ -104,12 +104,12 @@ impl Model {
         rng: Option<&mut Rng>,
     ) -> Var<'t, f32> {
         let len = places.len();
-        let table = *self.embedding.on(tape).coordinates();
+        let table = *self.embedding.on(tape);
         let width = table.shape().width();
         let x = table.gather(sentences).reshape([sentences.len() / len, len, width]);
         let scale = (width as f64).sqrt();
         let x = if let Some(table) = &self.positions {
-            x * scale + table.on(tape).coordinates().slice(0, places)
+            x * scale + table.on(tape).slice(0, places)
         } else if let Some(positions) = &self.hyperbolic_positions {
             ball().log0(&positions.forward_in(&ball(), ball().exp0(&x), places.start)) * scale
         } else {
@@ -182,7 +182,7 @@ impl Model {
 
     /// Logits of the next part for rows `[rows, width]`: `[rows, vocabulary]`.
     pub(super) fn logits<'t>(&self, x: Var<'t, f32>) -> Var<'t, f32> {
-        x.matmul_nt(*self.embedding.on(x.tape()).coordinates())
+        x.matmul_nt(self.embedding.on(x.tape()))
     }
 
     /// The weights with which the decoder's last layer attends to a source sentence at each place of its
