@@ -74,7 +74,7 @@ fn main() {
                     let tape = Tape::new();
                     let [q, k, v] = [0, 1, 2].map(|i| tape.variable(&inputs[i]));
                     let y = attention.forward(q, k, v, Mask::None, None);
-                    std::hint::black_box(tape.backward(y.sum()).wrt(q).is_some());
+                    std::hint::black_box(tape.backward(y.sum()).view(q).is_some());
                 };
                 let (rise_of_forward, rise_of_both) = (rise(forward), rise(both));
                 let (fwd, fwdbwd) = (median_ms(forward), median_ms(both));

@@ -49,7 +49,7 @@ impl Bench {
             let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
             let y = f(&variables);
             let gradients = tape.backward_from(y, &g);
-            assert!(gradients.wrt(variables[0]).is_some());
+            assert!(gradients.view(variables[0]).is_some());
         });
         let elements = inputs.iter().map(Tensor::len).sum::<usize>() + y.len();
         let gbs = (elements * size_of::<T>()) as f64 / forward / 1e6;

@@ -14,12 +14,12 @@ fn valley<'t>(v: Var<'t, f64>) -> Var<'t, f64> {
 fn derivatives(at: &Tensor<f64>, direction: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let tape = Tape::new();
     let v = tape.variable(at);
-    let gradient = tape.backward(valley(v)).wrt(v).expect("used").to_dense(1, 2);
+    let gradient = tape.backward(valley(v)).wrt(v).data().to_vec();
     let tape = Tape::new();
     let v = tape.variable(at);
     let direction = tape.constant(&Tensor::new([2], direction.to_vec()));
     let slope = tape.jvp(valley(v), &[(v, direction)]); // ⟨∇f, d⟩, itself on the tape
-    (gradient, tape.backward(slope).wrt(v).expect("used").to_dense(1, 2))
+    (gradient, tape.backward(slope).wrt(v).data().to_vec())
 }
 
 fn main() {

@@ -67,7 +67,7 @@ fn attention_peak(n: usize, similarity: Similarity, aggregation: Aggregation) ->
     let tape = Tape::<f32>::new();
     let [queries, keys, values] = [(); 3].map(|_| tape.variable(&rows));
     let y = layer.forward(queries, keys, values, Mask::None, None);
-    assert!(tape.backward(y.square().sum()).wrt(keys).is_some());
+    assert!(tape.backward(y.square().sum()).view(keys).is_some());
     PEAK.load(Ordering::Relaxed) - before + tape.memory().peak
 }
 
@@ -157,7 +157,7 @@ fn steps_allocate_nothing() {
         let attended = q.attend(k, k, 0.5, true).permute(&[1, 0, 2]).softmax(-1).slice(0, 1..4);
         let pooled = image.conv2d(filters, 1, 1).relu().max_pool2d(2, 2);
         let loss = attended.square().sum() + pooled.norm_axis(-1).max_axis(0).sum();
-        assert!(tape.backward(loss).wrt(image).is_some());
+        assert!(tape.backward(loss).view(image).is_some());
     };
     // Small products do not go through matrixmultiply, which allocates its packing buffers.
     assert_eq!(steady(&mut step), 0, "an attention and convolution step");

@@ -22,8 +22,8 @@
 //!     let y = input.matmul(weights).tanh(); // [2, 1]
 //!     let loss = (y - 0.5).square().mean(); // a number; operands broadcast
 //!     let gradients = tape.backward(loss);
-//!     let g = gradients.wrt(weights).unwrap().to_dense(3, 1);
-//!     assert_eq!(g.len(), 3);
+//!     let g = gradients.wrt(weights); // a tensor of the same shape
+//!     assert_eq!(g.shape(), w.shape());
 //! }
 //! ```
 //!
@@ -31,7 +31,7 @@
 //!   line.
 //! - **Broadcasting** aligns axes at the last one; each is equal or 1 ([`Broadcast`] has the five kinds).
 //! - **Rows**: the last axis is a row. Gathered rows of an input have a row-sparse gradient
-//!   ([`GradientView`]).
+//!   ([`Gradients::view`]).
 //! - **Values** are read with [`Var::to_tensor`] or [`Var::item`] until the backward pass releases them.
 //! - **NaN**: [`Tape::checked`] names the operation that made the first one.
 //! - **Second derivatives**: [`Tape::jvp`] is forward mode on the tape; going back through it gives
@@ -129,7 +129,7 @@ pub use numbers::storage::Storage;
 pub use numbers::trace::{Expression, Trace, prelude};
 pub use skip::skipped;
 pub use tape::float::Float;
-pub use tape::gradients::{GradientView, Gradients};
+pub use tape::gradients::{GradientView, Gradients, Leaf};
 pub use tape::operation::Operation;
 pub use tape::operations::elementwise::Elementwise;
 pub use tape::row_function::RowFunction;

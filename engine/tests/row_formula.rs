@@ -84,7 +84,7 @@ fn components_neither_overflow_nor_underflow() {
     for (row, want) in [([3e-300, -4e-300], [0.6, -0.8]), ([0.0, 0.0], [0.0, 0.0])] {
         let x = tape.variable(&Tensor::new([1, 2], row.to_vec()));
         let g = tape.backward(Var::scalar(Norm, [&x], []).sum());
-        let g = g.wrt(x).unwrap().to_dense(1, 2);
+        let g = g.wrt(x).data().to_vec();
         assert!(g.iter().zip(want).all(|(g, w)| (g - w).abs() < 1e-14), "{row:?}: {g:?}");
     }
 }

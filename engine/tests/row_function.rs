@@ -92,7 +92,7 @@ fn gradients_do_not_depend_on_threads() {
             let tape = Tape::new();
             let (x, y) = (tape.variable(&x), tape.variable(&y));
             let g = tape.backward(Var::row_function(Outer, [&x, &y]).square().sum());
-            (g.wrt(x).unwrap().to_dense(3000, 3), g.wrt(y).unwrap().to_dense(1, 4))
+            (g.wrt(x).data().to_vec(), g.wrt(y).data().to_vec())
         })
     };
     assert_eq!(run(1), run(3));
@@ -111,7 +111,7 @@ fn a_missing_pullback_is_not_missed_where_no_gradient_flows() {
     let tape = Tape::new();
     let (x, y) = (tape.constant(&numbers(&[2, 3], 0.0)), tape.variable(&numbers(&[2], 1.0)));
     let gradients = tape.backward((Var::scalar_function(Largest, [&x]) * y).sum());
-    assert!(gradients.wrt(y).is_some());
+    assert!(gradients.view(y).is_some());
 }
 
 #[test]

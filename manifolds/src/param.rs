@@ -1,6 +1,6 @@
 //! Parameters: tables of points to be learned.
 
-use cotangent_engine::{Float, ParamId, Tape, Tensor, Var};
+use cotangent_engine::{Float, GradientView, Gradients, Leaf, ParamId, Shape, Tape, Tensor, Var};
 
 use crate::manifold::{Manifold, OffManifold};
 use crate::point::{Point, contains};
@@ -104,5 +104,15 @@ impl<M: Manifold, T: Float> Param<M, T> {
     /// Its name in messages and files: its path within a module, or its own name if that path is empty.
     pub fn called<'a>(&'a self, path: &'a str) -> &'a str {
         if path.is_empty() { &self.name } else { path }
+    }
+}
+
+impl<M: Manifold, T: Float> Leaf<T> for Param<M, T> {
+    fn shape(&self) -> Shape {
+        self.value.shape().clone()
+    }
+
+    fn gradient<'a>(&self, gradients: &'a Gradients<'_, T>) -> Option<GradientView<'a, T>> {
+        gradients.param(self.id)
     }
 }

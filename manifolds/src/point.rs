@@ -1,6 +1,6 @@
 //! Points and tangent vectors as types, so that those of different geometries cannot be mixed.
 
-use cotangent_engine::{Float, Row, Rows, Shape, Tensor, Var};
+use cotangent_engine::{Float, GradientView, Gradients, Leaf, Row, Rows, Shape, Tensor, Var};
 
 use crate::hyperbolic::isometry::Isometric;
 use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
@@ -263,5 +263,16 @@ impl<M: Manifold, T: Float> Point<M, Var<'_, T>> {
         let width = self.coordinates.shape().width();
         assert_eq!(shape.width(), width, "reshape: the coordinates of a point stay together");
         Point::new(self.manifold, self.coordinates.reshape(shape))
+    }
+}
+
+impl<M: Manifold, T: Float> Leaf<T> for Point<M, Var<'_, T>> {
+    fn shape(&self) -> Shape {
+        self.coordinates.shape()
+    }
+
+    #[track_caller]
+    fn gradient<'a>(&self, gradients: &'a Gradients<'_, T>) -> Option<GradientView<'a, T>> {
+        self.coordinates.gradient(gradients)
     }
 }

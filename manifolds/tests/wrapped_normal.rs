@@ -247,7 +247,7 @@ fn tails_do_not_overflow() {
         }
         let g = tape.backward((diagonal + isotropic).sum());
         for v in [a, b, s] {
-            assert!(g.wrt(v).unwrap().to_dense(1, x.len()).iter().all(|g| g.is_finite()), "{m:?}");
+            assert!(g.wrt(v).data().iter().all(|g| g.is_finite()), "{m:?}");
         }
     }
     far::<_, f64>(Stereographic::new(-1.0).unwrap(), 36.0);

@@ -194,7 +194,7 @@ fn euclidean_trajectories_are_the_textbook_ones() {
         for t in 1..=40 {
             let tape = Tape::new();
             let gradients = tape.backward(pull(&x.on(&tape), &target).sqrt());
-            let g = gradients.param(x.id()).unwrap().to_dense(7, 5);
+            let g = gradients.wrt(&x).data().to_vec();
             let correction = (1.0 - f64::powi(b2, t)).sqrt();
             let step = c(rate * correction / (1.0 - f64::powi(b1, t)));
             for i in 0..35 {

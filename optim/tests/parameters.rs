@@ -16,7 +16,7 @@ fn clones_are_parameters_of_their_own() {
     let loss = (2.0 * a + 5.0 * b).sum();
     assert_eq!(loss.item(), 156.0);
     let gradients = tape.backward(loss);
-    let of = |param: &Param<Euclidean, f64>| gradients.param(param.id()).unwrap().to_dense(1, 1)[0];
+    let of = |param: &Param<Euclidean, f64>| gradients.wrt(&param).data()[0];
     assert_eq!((of(&teacher), of(&student)), (2.0, 5.0));
 
     // Six clones of one: momenta, averages and steps are those of six parameters.
@@ -99,10 +99,7 @@ fn tied_weights_are_stepped_once() {
         assert_eq!(clip::norm(&tied, &found), clip::norm(&tied.0, &found));
         sum.clear();
         sum.add(&tied, &found, 1.0);
-        assert_eq!(
-            sum.of(tied.0.id()).unwrap().to_dense(1, 2),
-            found.param(tied.0.id()).unwrap().to_dense(1, 2)
-        );
+        assert_eq!(sum.of(tied.0.id()).unwrap().to_dense(1, 2), found.wrt(&tied.0).data().to_vec());
         of_tied.step(&mut tied, &found).unwrap();
         let tape = Tape::new();
         let found = gradients(&tape, &plain);

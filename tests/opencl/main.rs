@@ -105,7 +105,7 @@ fn run<T: Float>(
     let gradients = tape.backward_from(y, g.unwrap_or(&ones));
     for (x, input) in variables.iter().zip(inputs) {
         let width = input.width();
-        let dense = gradients.wrt(*x).map(|g| g.to_dense(input.len() / width.max(1), width));
+        let dense = gradients.view(*x).map(|g| g.to_dense(input.len() / width.max(1), width));
         all.push(Tensor::new(input.shape().clone(), dense.unwrap_or_else(|| vec![T::zero(); input.len()])));
     }
     all

@@ -44,7 +44,7 @@ fn half_the_squared_distance_is_smooth_where_points_coincide() {
                     half.item()
                 );
                 let slope = tape.jvp(half, &[(x_, tape.constant(&direction))]);
-                let hessian = tape.backward(slope).wrt(x_).unwrap().to_dense(1, x.len());
+                let hessian = tape.backward(slope).wrt(x_).data().to_vec();
                 let hessian = m.egrad_to_rgrad(&x, &Row::from(hessian.as_slice()));
                 if y != &far {
                     // At nearby points, curvature changes the Hessian only by the square of the
@@ -55,7 +55,7 @@ fn half_the_squared_distance_is_smooth_where_points_coincide() {
                 let tape = Tape::new();
                 let x_ = tape.variable(&at);
                 let half = 0.5 * m.squared_dist(&x_, &tape.constant(&target)).sum();
-                let gradient = tape.backward(half).wrt(x_).unwrap().to_dense(1, x.len());
+                let gradient = tape.backward(half).wrt(x_).data().to_vec();
                 let gradient = m.egrad_to_rgrad(&x, &Row::from(gradient.as_slice()));
                 for (g, log) in gradient.iter().zip(m.log(&x, y).iter()) {
                     // The projection onto the tangent space rounds like coordinates.

@@ -13,7 +13,7 @@ fn a_million_nodes_neither_recurse_nor_overflow() {
     let loss = (y * y * y).sum();
     assert_eq!(loss.item(), 0.0);
     let g = tape.backward(loss);
-    assert_eq!(g.wrt(x).unwrap().to_dense(2, 1), [3.0, 3.0]);
+    assert_eq!(g.wrt(x).data(), [3.0, 3.0]);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_parameter_put_on_the_tape_twice_is_one_variable() {
     let tape = Tape::new();
     let (a, b) = (*p.on(&tape), *p.on(&tape));
     let g = tape.backward((a * b).sum());
-    assert_eq!(g.param(p.id()).unwrap().to_dense(1, 2), [2.0, 4.0]);
+    assert_eq!(g.wrt(&p).data(), [2.0, 4.0]);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn variables_of_another_tape_are_refused() {
     let uses: [(&str, Use); 6] = [
         ("wrt", |tape, own, other| {
             let gradients = tape.backward(own.sum());
-            let _ = gradients.wrt(other);
+            let _ = gradients.view(other);
         }),
         ("backward", |tape, _, other| drop(tape.backward(other))),
         ("backward_from", |tape, _, other| drop(tape.backward_from(other, &Tensor::zeros([3])))),
@@ -144,7 +144,7 @@ fn a_graph_that_was_passed_has_no_derivatives() {
         let (x, v) = leaves();
         let f = loss(x);
         let slope = tape.jvp(f, &[(x, v)]);
-        let first = tape.backward(f).wrt(x).unwrap().to_dense(2, 1);
+        let first = tape.backward(f).wrt(x).data().to_vec();
         assert_eq!(slope.item(), 0.5 * first[0] - first[1]);
         let message = |f: &dyn Fn()| panic_message(std::panic::AssertUnwindSafe(f));
         let said = message(&|| _ = tape.jvp(f, &[(x, v)]));
@@ -155,7 +155,7 @@ fn a_graph_that_was_passed_has_no_derivatives() {
         let (x, v) = leaves();
         let f = loss(x);
         assert_eq!(tape.jvp(f, &[(x, v)]).item(), 0.5 * first[0] - first[1]);
-        assert_eq!(tape.backward(f).wrt(x).unwrap().to_dense(2, 1), first);
+        assert_eq!(tape.backward(f).wrt(x).data().to_vec(), first);
     }
 }
 
@@ -170,7 +170,7 @@ fn a_jvp_that_panics_leaves_the_tape_whole() {
         assert_eq!(said, "max: forward mode is not offered for this operation");
     }
     assert_eq!(tape.jvp(square, &[(x, v)]).to_tensor().data(), [2.0, 4.0]);
-    assert_eq!(tape.backward(f).wrt(x).unwrap().to_dense(1, 2), [0.0, 4.0]);
+    assert_eq!(tape.backward(f).wrt(x).data(), [0.0, 4.0]);
 }
 
 /// In a deep network, half the nodes are released half way through the backward pass.

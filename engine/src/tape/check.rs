@@ -43,7 +43,7 @@ pub fn gradients(
     let mut worst = Disagreement { at: (0, 0), reverse: 0.0, finite: 0.0, relative: 0.0 };
     for (i, input) in inputs.iter().enumerate() {
         let rows = input.len() / input.width().max(1);
-        let reverse = match gradients.wrt(variables[i]) {
+        let reverse = match gradients.view(variables[i]) {
             Some(gradient) => gradient.to_dense(rows, input.width()),
             None => vec![0.0; input.len()],
         };
@@ -87,7 +87,7 @@ pub fn forward_mode(
     let gradients = tape.backward(value);
     let (mut reverse, mut scale) = (0.0, 1e-12);
     for ((x, d), input) in variables.iter().zip(directions).zip(inputs) {
-        let Some(gradient) = gradients.wrt(*x) else { continue };
+        let Some(gradient) = gradients.view(*x) else { continue };
         let dense = gradient.to_dense(input.len() / input.width().max(1), input.width());
         for (g, d) in dense.iter().zip(d.data()) {
             reverse += g * d;

@@ -68,7 +68,7 @@ impl<'t, T: Float> Gradients<'t, T> {
         self.entries.push(Entry { node, param, len, gradient });
     }
 
-    fn view(entry: &Entry<T>) -> GradientView<'_, T> {
+    fn view_of(entry: &Entry<T>) -> GradientView<'_, T> {
         match &entry.gradient {
             Gradient::Dense(values) => GradientView::Dense(&values[..entry.len]),
             Gradient::Rows(sparse) => GradientView::Rows {
@@ -79,14 +79,29 @@ impl<'t, T: Float> Gradients<'t, T> {
         }
     }
 
-    /// The gradient with respect to an input variable; `None` if the loss does not depend on it.
+    /// The gradient with respect to a variable, parameter or point, of the same shape: zero where the loss does not
+    /// depend on it. See [`view`](Self::view) for the gradient as it was computed.
     ///
     /// # Panics
     /// If the variable is on another tape than the loss.
     #[track_caller]
-    pub fn wrt(&self, variable: Var<'_, T>) -> Option<GradientView<'_, T>> {
-        let node = self.tape.id("wrt", variable);
-        self.entries.iter().find(|e| e.node == node).map(Self::view)
+    pub fn wrt(&self, leaf: impl Leaf<T>) -> Tensor<T> {
+        let shape = leaf.shape();
+        let (len, width) = (shape.len(), shape.width());
+        match leaf.gradient(self) {
+            Some(view) => Tensor::new(shape, view.to_dense(len / width.max(1), width)),
+            None => Tensor::zeros(shape),
+        }
+    }
+
+    /// As [`wrt`](Self::wrt), but as it was computed, without a copy: row-sparse where only some rows of a table
+    /// were read. `None` if the loss does not depend on it.
+    ///
+    /// # Panics
+    /// If the variable is on another tape than the loss.
+    #[track_caller]
+    pub fn view(&self, leaf: impl Leaf<T>) -> Option<GradientView<'_, T>> {
+        leaf.gradient(self)
     }
 
     /// The device that they are on.
@@ -109,7 +124,40 @@ impl<'t, T: Float> Gradients<'t, T> {
 
     /// The gradient with respect to a parameter; `None` if the loss does not depend on it.
     pub fn param(&self, id: ParamId) -> Option<GradientView<'_, T>> {
-        self.entries.iter().find(|e| e.param == Some(id)).map(Self::view)
+        self.entries.iter().find(|e| e.param == Some(id)).map(Self::view_of)
+    }
+}
+
+/// What gradients can be taken with respect to: an input variable of a tape, or something that stands for one, as a
+/// parameter does.
+pub trait Leaf<T: Float> {
+    /// Its shape.
+    fn shape(&self) -> Shape;
+
+    /// Its gradient; `None` if the loss does not depend on it.
+    fn gradient<'a>(&self, gradients: &'a Gradients<'_, T>) -> Option<GradientView<'a, T>>;
+}
+
+impl<T: Float> Leaf<T> for Var<'_, T> {
+    fn shape(&self) -> Shape {
+        Var::shape(*self)
+    }
+
+    #[track_caller]
+    fn gradient<'a>(&self, gradients: &'a Gradients<'_, T>) -> Option<GradientView<'a, T>> {
+        let node = gradients.tape.id("wrt", *self);
+        gradients.entries.iter().find(|e| e.node == node).map(Gradients::view_of)
+    }
+}
+
+impl<T: Float, L: Leaf<T>> Leaf<T> for &L {
+    fn shape(&self) -> Shape {
+        L::shape(self)
+    }
+
+    #[track_caller]
+    fn gradient<'a>(&self, gradients: &'a Gradients<'_, T>) -> Option<GradientView<'a, T>> {
+        L::gradient(self, gradients)
     }
 }
 

@@ -62,7 +62,7 @@ use crate::tensor::view::{Outcome, View};
 /// let y = tape.operation(&CUMSUM, &[x]);
 /// assert_eq!(y.to_tensor().data(), [1.0, 3.0, 6.0]);
 /// let gradients = tape.backward(y.sum());
-/// assert_eq!(gradients.wrt(x).unwrap().to_dense(1, 3), [3.0, 2.0, 1.0]);
+/// assert_eq!(gradients.wrt(x).data(), [3.0, 2.0, 1.0]);
 /// ```
 pub trait Operation<T: Float>: Send + Sync + 'static {
     /// The name shown in messages.

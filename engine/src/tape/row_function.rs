@@ -66,7 +66,7 @@ use crate::tensor::view::{Outcome, View};
 /// let product = Var::row_function(Cross, [&many, &one]);
 /// assert_eq!(product.to_tensor().data(), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
 /// let gradients = tape.backward(product.sum());
-/// assert_eq!(gradients.wrt(one).unwrap().to_dense(1, 3), [-2.0, 1.0, 1.0]);
+/// assert_eq!(gradients.wrt(one).data(), [-2.0, 1.0, 1.0]);
 /// ```
 pub trait RowFunction<const V: usize>: Send + Sync + 'static {
     /// The name shown in messages.

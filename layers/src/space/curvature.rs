@@ -21,7 +21,7 @@ use crate::space::gyrovector_space::Geometry;
 /// let space = curvature.on(&tape);
 /// let x = GyrovectorSpace::exp0(&space, tape.constant(&Tensor::new([1, 3], vec![0.1, 0.2, 0.3])));
 /// let y = layer.forward_in(&space, x); // [1, 2]
-/// let slope = tape.backward(y.square().sum()).param(curvature.kappa.id()).unwrap().to_dense(1, 1)[0];
+/// let slope = tape.backward(y.square().sum()).wrt(&curvature.kappa).data()[0];
 /// assert!(slope > 0.0); // towards κ = 0 the same tangent vector is a longer point
 /// ```
 #[derive(Clone, Debug, Module)]

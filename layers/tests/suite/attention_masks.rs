@@ -33,7 +33,7 @@ fn with_gradients(
     let (value, part) = (y.to_tensor(), of(y));
     let gradients = tape.backward((part * part).sum() + part.sum());
     let mut of = variables.iter().zip(inputs).map(|(v, x)| {
-        let gradient = gradients.wrt(*v).map(|g| g.to_dense(x.len() / x.width(), x.width()));
+        let gradient = gradients.view(*v).map(|g| g.to_dense(x.len() / x.width(), x.width()));
         Tensor::new(x.shape().axes(), gradient.unwrap_or_else(|| vec![0.0; x.len()]))
     });
     let of = [(); 3].map(|()| of.next().expect("three"));

@@ -65,7 +65,7 @@ fn what_follows_the_end_does_not_count() {
         let x = tape.variable(x);
         let y = layer.forward_in(&ball, x, Some(&[4, 2]));
         let value = y.to_tensor();
-        (value, tape.backward((y * y).sum()).wrt(x).unwrap().to_dense(2, 12))
+        (value, tape.backward((y * y).sum()).wrt(x).data().to_vec())
     };
     let (value, gradient) = run(&x);
     assert_eq!(run(&other).0, value);

@@ -94,7 +94,7 @@ fn sparse_features_are_dense_ones_with_zeros() {
         let y = layer.forward(&x, &edges, None);
         let value = y.to_tensor();
         let gradients = tape.backward((y * y).sum());
-        let of = gradients.param(layer.weight.id()).unwrap().to_dense(4, 6);
+        let of = gradients.wrt(&layer.weight).data().to_vec();
         (value, Tensor::new([4, 6], of))
     };
     let tape = Tape::new();

@@ -48,7 +48,7 @@ fn places_are_learned() {
     let words = tape.constant(&points(&m, 3, 2, 0.8, &mut rng));
     let placed = *positions.forward(Point::new(m, words), 1).coordinates();
     let gradients = tape.backward((placed * placed).sum());
-    let of_places = gradients.param(positions.points.id()).unwrap().to_dense(5, 2);
+    let of_places = gradients.wrt(&positions.points).data().to_vec();
     let none = |row: usize| of_places[2 * row..2 * row + 2].iter().all(|&g| g == 0.0);
     assert_eq!([0, 1, 2, 3, 4].map(none), [true, false, false, false, true]);
     assert_eq!(positions.state().len(), 1);

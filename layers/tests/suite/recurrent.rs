@@ -219,7 +219,7 @@ fn padding_changes_nothing() {
     let states = cell.forward_in(&ball, input, Some(&lengths));
     assert_eq!(states.len(), 6);
     let gradients = tape.backward(states[5].square().sum());
-    let slope = gradients.wrt(input).unwrap().to_dense(35, D);
+    let slope = gradients.wrt(input).data().to_vec();
     for i in 0..35 {
         let within = i / 5 < lengths[i % 5];
         assert!(slope[i * D..(i + 1) * D].iter().all(|s| (*s != 0.0) == within), "element {i}");

@@ -135,6 +135,6 @@ fn normals_are_learned_from_zero() {
     let tape = Tape::new();
     let x = on(&tape, space(-1.0), &points(&space(-1.0), 4, 2, 1.0, &mut rng::stream(5, 0, 0)));
     let gradients = tape.backward(layer.forward(x).sum());
-    let slope = gradients.param(layer.normals.id()).unwrap().to_dense(3, 2);
+    let slope = gradients.wrt(&layer.normals).data().to_vec();
     assert!(slope.iter().all(|s| s.is_finite() && s.abs() > 1e-3), "{slope:?}");
 }

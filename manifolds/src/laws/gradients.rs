@@ -62,10 +62,7 @@ fn derivative<M: Lawful, T: Float>(
         }
     };
     let gradients = tape.backward(loss);
-    let gradients = variables.map(|v| {
-        let width = c.x.len();
-        gradients.wrt(v).map_or(vec![T::zero(); width], |g| g.to_dense(1, width))
-    });
+    let gradients = variables.map(|v| gradients.wrt(v).data().to_vec());
     // With a vector as gradient, a step may lead to where coordinates are so large that their
     // derivatives are not finite.
     let overflows = name == "descend" && length(&c.m.descend(&c.x, &c.v, &0.5)) > 1e-6 * T::LARGEST.sqrt();

@@ -106,6 +106,6 @@ fn other_component() {
         let [x, y] = [&x, &y].map(|row| tape.variable(&Tensor::new([1, 4], row.to_vec())));
         let loss = if distance { m.dist(&x, &y).sum() } else { m.log(&x, &y).sum() };
         let gradients = tape.backward(loss);
-        assert!(gradients.wrt(x).unwrap().to_dense(1, 4).iter().all(|g| g.is_nan()));
+        assert!(gradients.wrt(x).data().iter().all(|g| g.is_nan()));
     }
 }

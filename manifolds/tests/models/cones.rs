@@ -439,9 +439,8 @@ fn check_scores<F: PairFormula<1, 1, 3>>(
         let tape = Tape::new();
         let v: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
         let gradients = tape.backward(pairs(formula, number, &v).slice(-1, j..j + 1).sum());
-        for (which, input) in inputs.iter().enumerate() {
-            let gradient =
-                gradients.wrt(v[which]).unwrap().to_dense(input.len() / input.width(), input.width());
+        for (which, &variable) in v.iter().enumerate() {
+            let gradient = gradients.wrt(variable).data().to_vec();
             for (at, have) in gradient.iter().enumerate() {
                 let moved = |by: f64| {
                     let mut inputs = inputs.clone();

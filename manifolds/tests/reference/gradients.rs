@@ -33,7 +33,7 @@ fn slope<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
     let r = tape.constant(&Tensor::scalar(T::nearest(case.number("r"))));
     let kappa = tape.variable(&Tensor::scalar(T::nearest(case.kappa)));
     let value = on_tape(operation, &Curved::new(kappa), &rows, r);
-    vec![tape.backward(value).wrt(kappa).unwrap().to_dense(1, 1)[0].to_f64()]
+    vec![tape.backward(value).wrt(kappa).data()[0].to_f64()]
 }
 
 fn tensor<T: Float>(row: &Row<T>) -> Tensor<T> {
@@ -144,9 +144,8 @@ fn gradient<T: Float>(name: &str, case: &Case) -> Vec<f64> {
         "half_space" => rows.model(&HalfSpace::new(kappa).unwrap(), operation),
         model => panic!("{model}"),
     };
-    let (by, width) = (rows.rows[input], case.inputs[input].len());
-    let all = tape.backward(value).wrt(by).map_or(vec![T::zero(); width], |g| g.to_dense(1, width));
-    all[usize::from(model == "lorentz")..].iter().map(|g| g.to_f64()).collect()
+    let gradient = tape.backward(value).wrt(rows.rows[input]);
+    gradient.data()[usize::from(model == "lorentz")..].iter().map(|g| g.to_f64()).collect()
 }
 
 #[test]
@@ -163,14 +162,14 @@ fn gradients<T: Float>(operation: &str, kappa: f64, rows: &[Row<T>; 5]) -> Vec<V
     let what = || format!("{operation}, kappa {kappa}: {rows:?}");
     assert!(value.to_tensor().data()[0].is_finite(), "{}", what());
     let gradients = tape.backward(value);
-    let by = |variable: Var<'_, T>, width: usize| {
-        let gradient = gradients.wrt(variable).map_or(vec![T::zero(); width], |g| g.to_dense(1, width));
+    let by = |variable: Var<'_, T>| {
+        let gradient = gradients.wrt(variable).data().to_vec();
         assert!(gradient.iter().all(|g| g.is_finite()), "{}: {gradient:?}", what());
         gradient.iter().map(|g| g.to_f64()).collect::<Vec<f64>>()
     };
-    by(k, 1);
-    by(r, 1);
-    variables[..4].iter().map(|v| by(*v, rows[0].len())).collect()
+    by(k);
+    by(r);
+    variables[..4].iter().map(|v| by(*v)).collect()
 }
 
 /// Where formulas are 0/0, and at the outermost points that storage holds.

@@ -89,7 +89,7 @@ impl<M: Manifold> Problem<M, ()> {
             let x = tape.variable(&Tensor::new([width], x.to_vec()));
             let cost = cost(Point::new(manifold, x));
             let gradients = tape.backward(cost);
-            let gradient = gradients.wrt(x).map_or(vec![0.0; width], |g| g.to_dense(1, width));
+            let gradient = gradients.wrt(x).data().to_vec();
             (cost.item(), Row::from(gradient.as_slice()))
         })
     }

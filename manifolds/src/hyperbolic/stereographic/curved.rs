@@ -20,7 +20,7 @@ use crate::manifold;
 /// let [x, y] = [[0.3, 0.0], [0.0, 0.4]].map(|p| tape.constant(&Tensor::new([1, 2], p.to_vec())));
 /// let d = Curved::new(kappa).dist(&x, &y); // [1]
 /// assert!((d.to_tensor().data()[0] - 1.0).abs() < 1e-15); // 2‖x − y‖
-/// let slope = tape.backward(d.sum()).wrt(kappa).unwrap().to_dense(1, 1)[0];
+/// let slope = tape.backward(d.sum()).wrt(kappa).data()[0];
 /// assert!((slope + 2.0 * 0.5_f64.powi(3) / 3.0).abs() < 1e-15); // −2(⟨x, y⟩‖x − y‖ + ‖x − y‖³/3)
 /// ```
 #[derive(Clone, Copy, Debug)]
