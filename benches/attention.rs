@@ -66,14 +66,14 @@ fn main() {
                 let forward = || {
                     let tape = Tape::new();
                     let [q, k, v] = [0, 1, 2].map(|i| tape.constant(&inputs[i]));
-                    attention.forward(q, k, v, Mask::None, None).with_data(|y| {
+                    attention.forward(q, k, v, Mask::None).with_data(|y| {
                         std::hint::black_box(y.len());
                     });
                 };
                 let both = || {
                     let tape = Tape::new();
                     let [q, k, v] = [0, 1, 2].map(|i| tape.variable(&inputs[i]));
-                    let y = attention.forward(q, k, v, Mask::None, None);
+                    let y = attention.forward(q, k, v, Mask::None);
                     std::hint::black_box(tape.backward(y.sum()).view(q).is_some());
                 };
                 let (rise_of_forward, rise_of_both) = (rise(forward), rise(both));

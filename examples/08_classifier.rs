@@ -43,7 +43,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let pixels = labels.iter().flat_map(|&l| picture(l as usize, &mut data)).collect();
         let pictures = Tensor::new([BATCH, 1, 8, 8], pixels);
         tape.reset();
-        let logits = classify(&tape, &params, &pictures, Some(&mut data));
+        tape.training(rng::stream(8, 2, step));
+        let logits = classify(&tape, &params, &pictures);
         let loss = loss::cross_entropy(logits, &labels, 0.05);
         if step % 100 == 0 {
             println!("step {step:3}: loss {:.3}", loss.item());
@@ -56,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let labels: Vec<u32> = (0..400).map(|i| i % 4).collect();
     let pixels = labels.iter().flat_map(|&l| picture(l as usize, &mut data)).collect();
     tape.reset();
-    let logits = classify(&tape, &params, &Tensor::new([400, 1, 8, 8], pixels), None);
+    let logits = classify(&tape, &params, &Tensor::new([400, 1, 8, 8], pixels));
     let (_, best) = logits.top_k(1);
     let mut right = [0; 4];
     best.iter().zip(&labels).filter(|(a, b)| a == b).for_each(|(a, _)| right[*a as usize] += 1);
@@ -67,19 +68,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Logits `[batch, 4]`; with dropout if a stream for it is given.
+/// Logits `[batch, 4]`; with dropout while training.
 fn classify<'t>(
     tape: &'t Tape<f32>,
     params: &[Param<Euclidean, f32>; 5],
     pictures: &Tensor<f32>,
-    dropout: Option<&mut rng::Rng>,
 ) -> Var<'t, f32> {
     let [filters, filter_bias, hidden, hidden_bias, out] = [0, 1, 2, 3, 4].map(|i| *params[i].on(&tape));
     let batch = pictures.shape()[0];
     let maps = (tape.constant(pictures).conv2d(filters, 1, 1) + filter_bias).relu().max_pool2d(2, 2); // [batch, 8, 4, 4]
-    let mut h = (maps.reshape([batch, 128]).matmul(hidden) + hidden_bias).relu();
-    if let Some(rng) = dropout {
-        h = h.dropout(0.2, rng);
-    }
-    h.matmul(out)
+    let h = (maps.reshape([batch, 128]).matmul(hidden) + hidden_bias).relu();
+    h.dropout(0.2).matmul(out)
 }

@@ -39,7 +39,7 @@ fn recall(similarity: Similarity) -> Result<f64, Box<dyn std::error::Error>> {
         tape.reset();
         let k = model.keys.forward(&tape, &order).coordinates().reshape([BATCH, KEYS, DIM]);
         let q = model.queries.forward(&tape, &keys).coordinates().reshape([BATCH, 1, DIM]);
-        let recalled = model.attention.forward(q, k, tape.constant(&values), Mask::None, None); // [BATCH, 1, 1]
+        let recalled = model.attention.forward(q, k, tape.constant(&values), Mask::None); // [BATCH, 1, 1]
         let loss = (recalled - tape.constant(&right)).square().mean();
         error = loss.item();
         adam.step(&mut model, &tape.backward(loss))?;

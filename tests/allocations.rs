@@ -66,7 +66,7 @@ fn attention_peak(n: usize, similarity: Similarity, aggregation: Aggregation) ->
     PEAK.store(before, Ordering::Relaxed);
     let tape = Tape::<f32>::new();
     let [queries, keys, values] = [(); 3].map(|_| tape.variable(&rows));
-    let y = layer.forward(queries, keys, values, Mask::None, None);
+    let y = layer.forward(queries, keys, values, Mask::None);
     assert!(tape.backward(y.square().sum()).view(keys).is_some());
     PEAK.load(Ordering::Relaxed) - before + tape.memory().peak
 }

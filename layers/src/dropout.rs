@@ -1,14 +1,13 @@
 //! Dropout. Srivastava et al. 2014.
 
-use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Manifold, Point};
 
 use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// Dropout in the tangent space at the origin: the Möbius version (eq. 24 of Ganea et al. 2018) of
-/// [`Var::dropout`]. In Euclidean space it is [`Var::dropout`] itself. Set the rate to 0 when a model is
-/// not being trained.
+/// [`Var::dropout`]. In Euclidean space it is [`Var::dropout`] itself. It does nothing unless
+/// the tape is [`training`](cotangent_engine::Tape::training).
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -16,8 +15,9 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// use cotangent_manifolds::{Point, PoincareBall};
 /// let ball = PoincareBall::ball(-1.0).unwrap();
 /// let tape = Tape::<f64>::new();
+/// tape.training(rng::stream(1, 0, 0));
 /// let x = Point::new(ball, tape.constant(&Tensor::from_fn([50, 1], |_| 0.5)));
-/// let y = Dropout { rate: 0.5 }.forward(x, &mut rng::stream(1, 0, 0));
+/// let y = Dropout { rate: 0.5 }.forward(x);
 /// let doubled = 0.8; // 2 ⊗ ½
 /// assert!(y.coordinates().to_tensor().data().iter().all(|y| *y == 0.0 || (y - doubled).abs() < 1e-15));
 /// ```
@@ -34,22 +34,18 @@ impl Dropout {
     /// # Panics
     /// If the rate is not in [0, 1).
     #[track_caller]
-    pub fn forward<'t, M, T>(&self, x: Point<M, Var<'t, T>>, rng: &mut Rng) -> Point<M, Var<'t, T>>
+    pub fn forward<'t, M, T>(&self, x: Point<M, Var<'t, T>>) -> Point<M, Var<'t, T>>
     where
         M: Manifold + GyrovectorSpace<'t, T>,
         T: Float,
     {
-        Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates(), rng))
+        Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates()))
     }
 
     /// Same as [`forward`](Self::forward), with the geometry as an argument.
     #[track_caller]
-    pub fn forward_in<'t, T: Float>(
-        &self,
-        space: &impl GyrovectorSpace<'t, T>,
-        x: Var<'t, T>,
-        rng: &mut Rng,
-    ) -> Var<'t, T> {
-        if self.rate == 0.0 { x } else { space.map(x, |v| v.dropout(self.rate, rng)) }
+    pub fn forward_in<'t, T: Float>(&self, space: &impl GyrovectorSpace<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
+        assert!((0.0..1.0).contains(&self.rate), "dropout: a rate of {}", self.rate);
+        if self.rate == 0.0 || !x.tape().is_training() { x } else { space.map(x, |v| v.dropout(self.rate)) }
     }
 }

@@ -55,22 +55,10 @@ impl<T: Float> Residual<T> {
         Residual { norm: LayerNorm::new(sizes.width), dropout, order: sizes.order }
     }
 
-    /// Applies the sublayer f with its residual connection. Pass an `rng` while training.
+    /// Applies the sublayer f with its residual connection.
     #[track_caller]
-    fn around<'t>(
-        &self,
-        x: Var<'t, T>,
-        rng: &mut Option<&mut Rng>,
-        f: impl FnOnce(Var<'t, T>, Option<&mut Rng>) -> Var<'t, T>,
-    ) -> Var<'t, T> {
-        let sublayer = |x| {
-            let y = f(x, rng.as_deref_mut());
-            match rng {
-                Some(rng) => self.dropout.forward_in(&Euclidean, y, rng),
-                None => y,
-            }
-        };
-        let y = x + sublayer(self.input(x));
+    fn around<'t>(&self, x: Var<'t, T>, f: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
+        let y = x + self.dropout.forward_in(&Euclidean, f(self.input(x)));
         match self.order {
             NormOrder::Pre => y,
             NormOrder::Post => self.norm.forward(y),
@@ -104,8 +92,9 @@ fn feed_forward<T: Float>(sizes: TransformerSizes, rng: &mut Rng) -> FeedForward
 /// let layer = EncoderLayer::new(Similarity::Distance, sizes, &mut rng);
 /// let tape = Tape::<f32>::new();
 /// let x = tape.constant(&Tensor::from_fn([3, 5, 8], |i| (i as f32).sin())); // [batch, n, width]
-/// let trained = layer.forward(x, Mask::None, Some(&mut rng)); // with dropout
-/// let used = layer.forward(x, Mask::None, None); // without
+/// let used = layer.forward(x, Mask::None); // without dropout
+/// tape.training(rng);
+/// let trained = layer.forward(x, Mask::None); // with
 /// assert!(trained.shape() == used.shape() && used.shape() == [3, 5, 8].into());
 /// ```
 #[derive(Clone, Debug, Module)]
@@ -131,15 +120,15 @@ impl<T: Float> EncoderLayer<T> {
         }
     }
 
-    /// Sequences `[batch, n, width]`. Pass an `rng` for dropout while training.
+    /// Sequences `[batch, n, width]`.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn forward<'t>(&self, x: Var<'t, T>, mask: Mask<'t, T>, mut rng: Option<&mut Rng>) -> Var<'t, T> {
+    pub fn forward<'t>(&self, x: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
         let [first, second] = &self.residuals;
-        let x = first.around(x, &mut rng, |x, rng| self.attention.forward(x, x, mask, rng));
-        second.around(x, &mut rng, |x, _| self.feed_forward.forward_in(&Euclidean, x))
+        let x = first.around(x, |x| self.attention.forward(x, x, mask));
+        second.around(x, |x| self.feed_forward.forward_in(&Euclidean, x))
     }
 
     /// The weights with which a sequence attends to itself, `[batch, heads, n, n]`, for pictures.
@@ -184,19 +173,13 @@ impl<T: Float> DecoderLayer<T> {
     }
 
     /// Sequences `[batch, n, width]` and encoded sequences `[batch, m, width]`, of which `mask` hides
-    /// some rows. Pass an `rng` for dropout while training.
+    /// some rows.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn forward<'t>(
-        &self,
-        x: Var<'t, T>,
-        encoded: Var<'t, T>,
-        mask: Mask<'t, T>,
-        rng: Option<&mut Rng>,
-    ) -> Var<'t, T> {
-        self.forward_cached(None, x, self.across.cache(encoded), mask, rng).0
+    pub fn forward<'t>(&self, x: Var<'t, T>, encoded: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+        self.forward_cached(None, x, self.across.cache(encoded), mask).0
     }
 
     /// Same as [`forward`](Self::forward), for rows `[batch, n, width]` that continue sequences
@@ -213,18 +196,17 @@ impl<T: Float> DecoderLayer<T> {
         x: Var<'t, T>,
         encoded: KeyValueCache<'t, T>,
         mask: Mask<'t, T>,
-        mut rng: Option<&mut Rng>,
     ) -> (Var<'t, T>, KeyValueCache<'t, T>) {
         let [first, second, third] = &self.residuals;
         let mut so_far = None;
-        let x = first.around(x, &mut rng, |x, rng| {
+        let x = first.around(x, |x| {
             let these = self.attention.cache(x);
             let all = before.map_or(these, |before| before.append(these));
             so_far = Some(all);
-            self.attention.attend(x, all, Mask::Causal, rng)
+            self.attention.attend(x, all, Mask::Causal)
         });
-        let x = second.around(x, &mut rng, |x, rng| self.across.attend(x, encoded, mask, rng));
-        let x = third.around(x, &mut rng, |x, _| self.feed_forward.forward_in(&Euclidean, x));
+        let x = second.around(x, |x| self.across.attend(x, encoded, mask));
+        let x = third.around(x, |x| self.feed_forward.forward_in(&Euclidean, x));
         (x, so_far.expect("the sublayer is run"))
     }
 
@@ -235,7 +217,7 @@ impl<T: Float> DecoderLayer<T> {
     #[track_caller]
     pub fn weigh_across<'t>(&self, x: Var<'t, T>, encoded: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
         let [first, second, _] = &self.residuals;
-        let x = first.around(x, &mut None, |x, rng| self.attention.forward(x, x, Mask::Causal, rng));
+        let x = first.around(x, |x| self.attention.forward(x, x, Mask::Causal));
         self.across.weigh(second.input(x), encoded, mask)
     }
 }

@@ -12,13 +12,13 @@ use crate::assert_same;
 fn in_tiles() {
     for similarity in Similarity::ALL {
         same!(32.0, [[2, 6, 4], [2, 7, 4], [2, 7, 3]], |v| {
-            Attention::new(similarity, 4).forward(v[0], v[1], v[2], Mask::Causal, None)
+            Attention::new(similarity, 4).forward(v[0], v[1], v[2], Mask::Causal)
         });
     }
     same!(32.0, [[2, 6, 4], [2, 7, 4], [2, 7, 3]], |v| {
         let (weights, aggregation) = (Weights::Sigmoid, Aggregation::Barycentre);
         let attention = Attention { weights, aggregation, ..Attention::new(Similarity::PolarDistance, 4) };
-        attention.forward(v[0], v[1], v[2], Mask::None, None)
+        attention.forward(v[0], v[1], v[2], Mask::None)
     });
 }
 
@@ -29,7 +29,7 @@ fn of_stored_weights() {
             let hidden = v[0].tape().constant(&Tensor::from_fn([6, 7], |at| {
                 if at % 5 == 1 { Scalar::one() } else { Scalar::zero() }
             }));
-            Attention::new(similarity, 4).forward(v[0], v[1], v[2], Mask::Hidden(hidden), None)
+            Attention::new(similarity, 4).forward(v[0], v[1], v[2], Mask::Hidden(hidden))
         });
     }
 }
@@ -43,7 +43,7 @@ fn along_edges() {
         // then cancel to almost nothing, from terms that are a hundred times as large.
         let cancels = matches!(similarity, Similarity::UmbralCone { .. });
         same!(if cancels { 1024.0 } else { 32.0 }, [[4, 2, 4], [5, 2, 4], [5, 2, 3]], |v| {
-            Attention::new(similarity, 4).along_edges(v[0], v[1], v[2], &edges, None)
+            Attention::new(similarity, 4).along_edges(v[0], v[1], v[2], &edges)
         });
     }
 }

@@ -210,11 +210,10 @@ fn dropout_draws_the_numbers_of_the_stream() {
         let of = |device: &Device| {
             let mut stream = rng::stream(5, 7, u64::MAX - 2);
             let _: Vec<u32> = (0..before).map(|_| stream.random()).collect();
-            let kept = Tape::with_device(device.clone())
-                .constant(&tensor(&[n], 0))
-                .dropout(0.3, &mut stream)
-                .to_tensor();
-            (kept, stream.random::<u64>())
+            let tape = Tape::with_device(device.clone());
+            tape.training(stream);
+            let kept = tape.constant(&tensor(&[n], 0)).dropout(0.3).to_tensor();
+            (kept, tape.evaluation().unwrap().random::<u64>())
         };
         assert_eq!(of(&device), of(&Device::cpu()), "{n} after {before}");
     }

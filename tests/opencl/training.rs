@@ -82,11 +82,12 @@ fn classify(device: &Device) -> (Vec<f64>, Vec<Tensor<f32>>) {
             pixels.extend((0..64).map(|p| f32::from(inside(p)) + data.random_range(-0.2..0.2)));
         }
         tape.reset();
+        tape.training(rng::stream(8, 2, losses.len() as u64));
         let [filters, bias, hidden, gain, shift, out] = [0, 1, 2, 3, 4, 5].map(|i| *params[i].on(&tape));
         let pictures = tape.constant(&Tensor::new([16, 1, 8, 8], pixels));
         let maps = (pictures.conv2d(filters, 1, 1) + bias).relu().max_pool2d(2, 2);
         let hidden = maps.reshape([16, 64]).matmul(hidden).layer_norm(gain, shift, 1e-5).gelu();
-        let loss = cross_entropy(hidden.dropout(0.1, &mut data).matmul(out), &labels, 0.05);
+        let loss = cross_entropy(hidden.dropout(0.1).matmul(out), &labels, 0.05);
         losses.push(loss.item());
         let gradients = tape.backward(loss);
         for param in &mut params {

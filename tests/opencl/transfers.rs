@@ -82,7 +82,7 @@ fn uploaded_along_edges(device: &Device, similarity: Similarity) -> u64 {
         let before = device.transfers().uploaded;
         tape.reset();
         let x = tape.variable(&rows);
-        let y = Attention::new(similarity, 4).along_edges(x, x, x, &edges, None);
+        let y = Attention::new(similarity, 4).along_edges(x, x, x, &edges);
         drop(tape.backward(y.square().sum()));
         uploaded = device.transfers().uploaded - before;
     }
@@ -154,7 +154,8 @@ fn points_and_state_stay_on_the_device() {
     // Dropout masks are drawn on the device.
     let before = device.transfers();
     let tape = Tape::<f32>::with_device(device.clone());
-    let dropped = (tape.zeros(SHAPE) + 1.0).dropout(0.5, &mut rng::stream(1, 0, 0));
+    tape.training(rng::stream(1, 0, 0));
+    let dropped = (tape.zeros(SHAPE) + 1.0).dropout(0.5);
     let uploaded = device.transfers().uploaded - before.uploaded;
     assert!(dropped.to_tensor().data().contains(&0.0));
     let zeros = (SHAPE[0] * SHAPE[1]) as u64 * number;

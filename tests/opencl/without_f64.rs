@@ -85,11 +85,9 @@ fn two_runs_give_the_same_bits() {
             run(device, &inputs, None, &|v| {
                 let ball = PoincareBall::new(-1.0).unwrap();
                 let moved = ball.exp(&(v[0] * 0.3), &v[1]);
+                v[0].tape().training(rng::stream(3, 0, 0));
                 let ones = v[0].tape().zeros([9]) + 1.0;
-                moved
-                    .attend(v[2], v[2], 0.5, false)
-                    .layer_norm(ones, ones, 1e-5)
-                    .dropout(0.3, &mut rng::stream(3, 0, 0))
+                moved.attend(v[2], v[2], 0.5, false).layer_norm(ones, ones, 1e-5).dropout(0.3)
             })
         };
         assert_eq!(once(), once());
@@ -147,10 +145,9 @@ fn dropout_draws_the_numbers_of_the_stream() {
         for rate in [0.0, 0.3, 0.999] {
             let of = |device: &Device| {
                 let x = tensor(&[1000], 0).cast::<f32>();
-                Tape::with_device(device.clone())
-                    .constant(&x)
-                    .dropout(rate, &mut rng::stream(5, 7, 0))
-                    .to_tensor()
+                let tape = Tape::with_device(device.clone());
+                tape.training(rng::stream(5, 7, 0));
+                tape.constant(&x).dropout(rate).to_tensor()
             };
             assert_eq!(of(device), of(&Device::cpu()), "{rate}");
         }

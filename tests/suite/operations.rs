@@ -313,11 +313,11 @@ fn indexing_moves_the_right_elements() {
 
 #[test]
 fn dropout_keeps_the_mean_and_the_gradient_its_mask() {
-    let mut rng = rng::stream(5, 0, 0);
     let x = Tensor::from_fn([100, 100], |_| 1.0_f64);
-    let tape = Tape::new();
+    let mut tape = Tape::new();
+    tape.training(rng::stream(5, 0, 0));
     let v = tape.variable(&x);
-    let y = v.dropout(0.3, &mut rng);
+    let y = v.dropout(0.3);
     let kept = y.to_tensor();
     let scale = 1.0 / 0.7;
     assert!(kept.data().iter().all(|&y| y == 0.0 || y == scale));
@@ -326,9 +326,17 @@ fn dropout_keeps_the_mean_and_the_gradient_its_mask() {
     let gradients = tape.backward(y.sum());
     assert_eq!(gradients.wrt(v).data(), kept.data());
     drop(gradients);
-    let again = value([&x], |[x]| x.dropout(0.3, &mut rng::stream(5, 0, 0)));
-    assert_eq!(again, kept);
-    assert_eq!(value([&x], |[x]| x.dropout(0.0, &mut rng)), x);
+    let trained = |rate| {
+        value([&x], |[x]| {
+            x.tape().training(rng::stream(5, 0, 0));
+            x.dropout(rate)
+        })
+    };
+    assert_eq!(trained(0.3), kept);
+    assert_eq!(trained(0.0), x);
+    tape.reset();
+    assert!(!tape.is_training());
+    assert_eq!(tape.variable(&x).dropout(0.3).to_tensor(), x);
 }
 
 #[test]

@@ -1,18 +1,23 @@
 //! Dropout. Srivastava et al. 2014.
 
-use crate::numbers::rng::Rng;
 use crate::tape::float::Float;
 use crate::tape::var::Var;
 
 impl<T: Float> Var<'_, T> {
-    /// Each element is 0 with probability `rate`, else divided by `1 − rate`, so that the mean stays the
-    /// same. The draws are the stream's: the same stream drops the same elements.
+    /// On a tape that is [`training`](crate::Tape::training), each element is 0 with probability `rate`, else
+    /// divided by `1 − rate`, so that the mean stays the same. The draws are those of the tape's stream: the same
+    /// stream drops the same elements. On other tapes nothing is done.
     ///
     /// # Panics
     /// If the rate is not in [0, 1).
     #[track_caller]
-    pub fn dropout(self, rate: f64, rng: &mut Rng) -> Self {
+    pub fn dropout(self, rate: f64) -> Self {
         assert!((0.0..1.0).contains(&rate), "dropout: a rate of {rate}");
-        self * self.tape().dropout_mask(self.shape(), [rate, 1.0 / (1.0 - rate)], rng)
+        match self.tape().random.borrow_mut().as_mut() {
+            Some(rng) if rate > 0.0 => {
+                self * self.tape().dropout_mask(self.shape(), [rate, 1.0 / (1.0 - rate)], rng)
+            }
+            _ => self,
+        }
     }
 }

@@ -66,6 +66,8 @@ impl ParamId {
 #[derive(Default)]
 pub struct Tape<T: Float = f32> {
     arena: RefCell<Arena<T>>,
+    /// The stream of random numbers, while training.
+    random: RefCell<Option<Rng>>,
 }
 
 impl<T: Float> Tape<T> {
@@ -107,9 +109,35 @@ impl<T: Float> Tape<T> {
         tape
     }
 
-    /// Forgets all nodes and keeps their memory. No [`Var`] or [`Gradients`] of the tape may be alive;
+    /// From now on the tape is training: what works only then, as [`Var::dropout`], does, and draws from this stream.
+    /// [`reset`](Tape::reset) and [`evaluation`](Tape::evaluation) end it.
+    ///
+    /// ```
+    /// use cotangent_engine::{Tape, Tensor, rng};
+    /// let tape = Tape::<f32>::new();
+    /// let x = tape.constant(&Tensor::from_fn([100], |_| 1.0));
+    /// assert_eq!(x.dropout(0.5).to_tensor(), x.to_tensor());
+    /// tape.training(rng::stream(1, 0, 0));
+    /// assert!(x.dropout(0.5).to_tensor().data().contains(&0.0));
+    /// ```
+    pub fn training(&self, rng: Rng) {
+        *self.random.borrow_mut() = Some(rng);
+    }
+
+    /// Whether it is training.
+    pub fn is_training(&self) -> bool {
+        self.random.borrow().is_some()
+    }
+
+    /// Ends training, and returns the stream for what is to draw from it next.
+    pub fn evaluation(&self) -> Option<Rng> {
+        self.random.borrow_mut().take()
+    }
+
+    /// Forgets all nodes and keeps their memory, and ends [`training`](Tape::training). No [`Var`] or [`Gradients`] of the tape may be alive;
     /// the borrow checker makes sure of that.
     pub fn reset(&mut self) {
+        *self.random.get_mut() = None;
         let arena = self.arena.get_mut();
         for id in 0..arena.nodes.len() {
             arena.release(id);

@@ -42,9 +42,9 @@ impl<'t, T: Float> Features<'t, T> {
         }
     }
 
-    /// Dropout: sets some features to 0 and scales the others up.
-    pub fn dropout(self, dropout: Dropout, rng: &mut Rng) -> Self {
-        let mut drop = |x| dropout.forward_in(&Euclidean, x, rng);
+    /// Dropout: while training, sets some features to 0 and scales the others up.
+    pub fn dropout(self, dropout: Dropout) -> Self {
+        let drop = |x| dropout.forward_in(&Euclidean, x);
         match self {
             Features::Dense(x) => Features::Dense(drop(x)),
             Features::Sparse(sparsity, elements) => Features::Sparse(sparsity, drop(elements)),
@@ -79,7 +79,7 @@ pub enum Heads {
 /// let edges = Arc::new(Sparsity::new(3, 3, &[(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2)]));
 /// let tape = Tape::<f32>::new();
 /// let x = Features::Dense(tape.constant(&Tensor::from_fn([3, 4], |i| (i as f32).sin())));
-/// let y = layer.forward(&x, &edges, None);
+/// let y = layer.forward(&x, &edges);
 /// assert_eq!(y.shape(), [3, 6].into());
 /// ```
 #[derive(Clone, Debug, Module)]
@@ -126,23 +126,15 @@ impl<T: Float> GraphAttention<T> {
     }
 
     /// The results for nodes with edges (i, j), where i attends to j: `[nodes, heads · d]` or
-    /// `[nodes, d]`. Pass an `rng` for dropout of weights and of values while training.
+    /// `[nodes, d]`. While training there is dropout of weights and of values.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn forward<'t>(
-        &self,
-        x: &Features<'t, T>,
-        edges: &Arc<Sparsity>,
-        mut rng: Option<&mut Rng>,
-    ) -> Var<'t, T> {
+    pub fn forward<'t>(&self, x: &Features<'t, T>, edges: &Arc<Sparsity>) -> Var<'t, T> {
         let (values, [queries, keys]) = self.project(x);
-        let kept = match rng.as_deref_mut() {
-            Some(rng) => self.attention.dropout.forward_in(&Euclidean, values, rng),
-            None => values,
-        };
-        let sums = self.attention.along_edges(queries, keys, kept, edges, rng);
+        let kept = self.attention.dropout.forward_in(&Euclidean, values);
+        let sums = self.attention.along_edges(queries, keys, kept, edges);
         let joined = match self.heads {
             Heads::Concat => sums.reshape([sums.shape()[0], sums.shape().len() / sums.shape()[0].max(1)]),
             Heads::Mean => sums.mean_axis(1),

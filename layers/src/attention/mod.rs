@@ -7,7 +7,6 @@ pub(crate) mod multi_head_attention;
 
 use std::sync::Arc;
 
-use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Sparsity, Tensor, Var, Weights};
 use cotangent_manifolds::scores::{
     Additive, BallDistance, Dot, HalfSpaceDistance, Laplacian, PenumbralCone, PolarDistance,
@@ -125,7 +124,7 @@ pub enum Mask<'t, T: Float> {
 /// let q = tape.constant(&Tensor::new([1, 2], vec![1.0, 0.0])); // one query
 /// let k = tape.constant(&Tensor::new([2, 2], vec![1.0, 0.0, -1.0, 0.0])); // two keys, at distances 0 and 4
 /// let v = tape.constant(&Tensor::new([2, 1], vec![0.0, 1.0])); // their values
-/// let y = attention.forward(q, k, v, Mask::None, None); // [1, 1]
+/// let y = attention.forward(q, k, v, Mask::None); // [1, 1]
 /// assert!((y.item() - 1.0 / (1.0 + 4_f64.exp())).abs() < 1e-15);
 /// ```
 ///
@@ -149,7 +148,7 @@ pub enum Mask<'t, T: Float> {
 /// let scores = attention.scores(ball.log0(&q), ball.log0(&k)); // [5, 5]
 /// let first = ball.dist(&q.slice(0, 0..1), &k.slice(0, 0..1));
 /// assert!((scores.to_tensor().data()[0] + first.item()).abs() < 1e-14);
-/// let y = attention.forward(ball.log0(&q), ball.log0(&k), *x.coordinates(), Mask::None, None);
+/// let y = attention.forward(ball.log0(&q), ball.log0(&k), *x.coordinates(), Mask::None);
 /// assert_eq!(y.shape(), [5, 3].into());
 /// ```
 #[derive(Clone, Debug, Module)]
@@ -279,8 +278,7 @@ impl<T: Float> Attention<T> {
         }
     }
 
-    /// From queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]` to results `[…, n, e]`. Pass an
-    /// `rng` for dropout while training. The result of a query that attends to no key is 0.
+    /// From queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]` to results `[…, n, e]`. The result of a query that attends to no key is 0.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -291,20 +289,19 @@ impl<T: Float> Attention<T> {
         keys: Var<'t, T>,
         values: Var<'t, T>,
         mask: Mask<'t, T>,
-        rng: Option<&mut Rng>,
     ) -> Var<'t, T> {
-        let dropped = rng.filter(|_| self.dropout.rate > 0.0);
+        let dropped = self.dropout.rate > 0.0 && queries.tape().is_training();
         let values = without_padding(values, mask);
         self.aggregate(values, |values| match (mask, dropped) {
-            (Mask::None, None) => self.attend(queries, keys, values, false),
-            (Mask::Causal, None) => self.attend(queries, keys, values, true),
-            (_, rng) => self.drop(self.weigh(queries, keys, mask), rng).matmul(values),
+            (Mask::None, false) => self.attend(queries, keys, values, false),
+            (Mask::Causal, false) => self.attend(queries, keys, values, true),
+            _ => self.drop(self.weigh(queries, keys, mask)).matmul(values),
         })
     }
 
     /// Attention along the edges of a graph: query i attends to key j if (i, j) is an edge. From queries
     /// `[n, heads, d]`, keys `[m, heads, d]` and values `[m, heads, e]` to results `[n, heads, e]`; with
-    /// one head the heads axis may be left out. Pass an `rng` for dropout while training. Memory is
+    /// one head the heads axis may be left out. Memory is
     /// linear in the number of edges. The result of a query without edges is 0. A row without edges
     /// changes nothing and has no gradient, unless it is NaN: then its gradient is NaN.
     ///
@@ -317,10 +314,9 @@ impl<T: Float> Attention<T> {
         keys: Var<'t, T>,
         values: Var<'t, T>,
         edges: &Arc<Sparsity>,
-        rng: Option<&mut Rng>,
     ) -> Var<'t, T> {
         let weights = self.edge_weights(queries, keys, edges);
-        self.aggregate(values, |values| self.drop(weights, rng).sparse_matmul(edges, values))
+        self.aggregate(values, |values| self.drop(weights).sparse_matmul(edges, values))
     }
 
     /// The weight of each edge of a graph, `[edges, heads]`. Queries and keys are as in
@@ -359,11 +355,8 @@ impl<T: Float> Attention<T> {
     }
 
     /// Dropout, while training: sets some weights to 0.
-    fn drop<'t>(&self, weights: Var<'t, T>, rng: Option<&mut Rng>) -> Var<'t, T> {
-        match rng {
-            Some(rng) => self.dropout.forward_in(&Euclidean, weights, rng),
-            None => weights,
-        }
+    fn drop<'t>(&self, weights: Var<'t, T>) -> Var<'t, T> {
+        self.dropout.forward_in(&Euclidean, weights)
     }
 
     /// The scores of all pairs, `[…, n, m]`.

@@ -17,7 +17,7 @@ use crate::linear::Linear;
 /// let layer = MultiHeadAttention::new(cones, 8, 2, 4, &mut rng::stream(1, 0, 0)); // two heads of four dimensions
 /// let tape = Tape::<f32>::new();
 /// let x = tape.constant(&Tensor::from_fn([3, 5, 8], |i| (i as f32).sin())); // [batch, n, width]
-/// let y = layer.forward(x, x, Mask::Causal, None);
+/// let y = layer.forward(x, x, Mask::Causal);
 /// assert_eq!(y.shape(), [3, 5, 8].into());
 /// ```
 #[derive(Clone, Debug, Module)]
@@ -81,20 +81,14 @@ impl<T: Float> MultiHeadAttention<T> {
     }
 
     /// Rows `[batch, n, width]` attend to the rows `to`, `[batch, m, width]`: `[batch, n, width]`. The
-    /// mask is as in [`Attention`], `[batch, 1, n, m]` or with fewer axes. Pass an `rng` for dropout of
-    /// weights while training.
+    /// mask is as in [`Attention`], `[batch, 1, n, m]` or with fewer axes. While training there is
+    /// dropout of weights.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn forward<'t>(
-        &self,
-        x: Var<'t, T>,
-        to: Var<'t, T>,
-        mask: Mask<'t, T>,
-        rng: Option<&mut Rng>,
-    ) -> Var<'t, T> {
-        self.attend(x, self.cache(to), mask, rng)
+    pub fn forward<'t>(&self, x: Var<'t, T>, to: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+        self.attend(x, self.cache(to), mask)
     }
 
     /// The keys and values of rows `[batch, m, width]`.
@@ -111,15 +105,9 @@ impl<T: Float> MultiHeadAttention<T> {
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn attend<'t>(
-        &self,
-        x: Var<'t, T>,
-        to: KeyValueCache<'t, T>,
-        mask: Mask<'t, T>,
-        rng: Option<&mut Rng>,
-    ) -> Var<'t, T> {
+    pub fn attend<'t>(&self, x: Var<'t, T>, to: KeyValueCache<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
         let queries = self.split(&self.query, x);
-        let heads = self.attention.forward(queries, to.keys, to.values, mask, rng).permute(&[0, 2, 1, 3]);
+        let heads = self.attention.forward(queries, to.keys, to.values, mask).permute(&[0, 2, 1, 3]);
         let shape = heads.shape();
         let side_by_side = heads.reshape([shape[0], shape[1], shape[2] * shape[3]]);
         self.output.forward_in(&Euclidean, side_by_side)

@@ -89,7 +89,7 @@ fn both_ways_agree() {
             let layer = Attention { aggregation, ..attention(similarity) };
             let tape = Tape::new();
             let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
-            let run = |mask| layer.forward(q, k, v, mask, None).to_tensor();
+            let run = |mask| layer.forward(q, k, v, mask).to_tensor();
             let hidden = |of: fn(usize, usize) -> bool| {
                 Mask::Hidden(
                     tape.constant(&Tensor::from_fn([4, 5], |at| f64::from(u8::from(of(at / 5, at % 5))))),
@@ -98,7 +98,7 @@ fn both_ways_agree() {
             close(&run(Mask::None), &run(hidden(|_, _| false)), 1e-12);
             close(&run(Mask::Causal), &run(hidden(|i, j| j > i + 1)), 1e-12);
             let logistic = Attention { weights: Weights::Sigmoid, ..layer.clone() };
-            let run = |mask| logistic.forward(q, k, v, mask, None).to_tensor();
+            let run = |mask| logistic.forward(q, k, v, mask).to_tensor();
             close(&run(Mask::Causal), &run(hidden(|i, j| j > i + 1)), 1e-15);
             assert!(apart(&run(Mask::Causal), &run(Mask::None)) > 1e-3);
         }
@@ -125,7 +125,7 @@ fn hidden_keys_are_not_there() {
                             _ => at % 5 == 1,
                         }))
                     }));
-                    let y = layer.forward(q, k, v, Mask::Hidden(hidden), None);
+                    let y = layer.forward(q, k, v, Mask::Hidden(hidden));
                     let value = y.to_tensor();
                     let gradients = tape.backward((y * y).sum());
                     let of = |x| gradients.wrt(x).data().to_vec();
@@ -190,14 +190,14 @@ fn along_edges_all_else_is_hidden() {
                     let tape = Tape::new();
                     let [q, k, v] = [&q, &k, &v].map(|x| tape.variable(x));
                     let y = if sparse {
-                        layer.along_edges(q, k, v, &edges, None)
+                        layer.along_edges(q, k, v, &edges)
                     } else {
                         let hidden = Tensor::from_fn([n, m], |at| {
                             let pair = ((at / m) as u32, (at % m) as u32);
                             f64::from(u8::from(!pairs.contains(&pair)))
                         });
                         let [q, k, v] = [q, k, v].map(|x| x.swap_axes(0, 1));
-                        let y = layer.forward(q, k, v, Mask::Hidden(tape.constant(&hidden)), None);
+                        let y = layer.forward(q, k, v, Mask::Hidden(tape.constant(&hidden)));
                         y.swap_axes(0, 1)
                     };
                     let value = y.to_tensor();
@@ -271,7 +271,7 @@ fn gradients_agree() {
         {
             let layer = Attention { weights, aggregation, ..attention(similarity) };
             let worst = check::gradients(&inputs, |x| {
-                let y = layer.forward(x[0], x[1], x[2], Mask::None, None);
+                let y = layer.forward(x[0], x[1], x[2], Mask::None);
                 (y * y).sum() + y.sum()
             });
             assert!(worst.relative < 1e-6 && worst.reverse != 0.0, "{similarity:?}: {worst:?}");
@@ -286,7 +286,7 @@ fn sharpness_is_learned_if_asked_for() {
         for learned in [false, true] {
             let layer = Attention { learned, weights: Weights::Sigmoid, ..attention(similarity) };
             let tape = Tape::new();
-            let y = layer.forward(tape.constant(&q), tape.constant(&k), tape.variable(&v), Mask::None, None);
+            let y = layer.forward(tape.constant(&q), tape.constant(&k), tape.variable(&v), Mask::None);
             let gradients = tape.backward((y * y).sum());
             for param in [&layer.sharpness, &layer.offset] {
                 assert_eq!(gradients.param(param.id()).is_some(), learned, "{similarity:?}");
@@ -394,7 +394,7 @@ fn far_heights_are_finite() {
                             let tape = Tape::<T>::new();
                             let x = tape.variable(&Tensor::new([4, 3], rows.map(T::nearest).to_vec()));
                             let mask = hidden.as_ref().map_or(Mask::None, |h| Mask::Hidden(tape.constant(h)));
-                            let y = layer.forward(x, x, x, mask, None);
+                            let y = layer.forward(x, x, x, mask);
                             let value = y.to_tensor();
                             let gradient = tape.backward(y.sum()).wrt(x).data().to_vec();
                             let what =
@@ -423,7 +423,7 @@ fn far_activations_are_finite() {
         let tape = Tape::<f32>::new();
         let far = Tensor::new([3, 3], vec![30.0_f32, -60.0, 6.0, 120.0, -150.0, -35.0, 210.0, -240.0, 38.0]);
         let x = tape.variable(&far);
-        let y = Attention::<f32>::new(similarity, 3).forward(x, x, x, Mask::None, None);
+        let y = Attention::<f32>::new(similarity, 3).forward(x, x, x, Mask::None);
         let value = y.to_tensor();
         let gradient = tape.backward(y.sum()).wrt(x).data().to_vec();
         assert!(value.data().iter().chain(&gradient).all(|x| x.is_finite()), "{similarity:?}");
@@ -443,8 +443,8 @@ fn heads_are_attentions() {
     let tape = Tape::new();
     let of = tape.constant(&x);
     close(
-        &layer.forward(of, of, Mask::Causal, None).to_tensor(),
-        &layer.attention.forward(of, of, of, Mask::Causal, None).to_tensor(),
+        &layer.forward(of, of, Mask::Causal).to_tensor(),
+        &layer.attention.forward(of, of, of, Mask::Causal).to_tensor(),
         1e-13,
     );
     let mut two = MultiHeadAttention::<f64>::new(Similarity::Laplacian, 4, 2, 2, &mut rng);
@@ -452,7 +452,7 @@ fn heads_are_attentions() {
     let x = uniform(&[1, 3, 4], 1.0, &mut rng);
     let run = |layer: &MultiHeadAttention<f64>| {
         let tape = Tape::new();
-        layer.forward(tape.constant(&x), tape.constant(&x), Mask::None, None).to_tensor()
+        layer.forward(tape.constant(&x), tape.constant(&x), Mask::None).to_tensor()
     };
     let before = run(&two);
     two.query.weight.value_mut().row_mut(3).fill(2.0); // of the second head
@@ -468,8 +468,8 @@ fn cones_have_heights() {
     let _ = Attention::<f64>::new(Similarity::UmbralCone { radius: 0.1 }, 1);
 }
 
-/// Dropout of weights: a seed determines the result, the mean is the result without dropout, and without
-/// an `rng` nothing is dropped.
+/// Dropout of weights: a seed determines the result, the mean is the result without dropout, and on a tape
+/// that is not training nothing is dropped.
 #[test]
 fn weights_are_dropped_while_training() {
     let [q, k, v] = inputs(13);
@@ -480,7 +480,10 @@ fn weights_are_dropped_while_training() {
             let tape = Tape::new();
             let mask = if masked { Mask::Hidden(tape.constant(&hidden)) } else { Mask::Causal };
             let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
-            layer.forward(q, k, v, mask, seed.map(|seed| rng::stream(seed, 5, 0)).as_mut()).to_tensor()
+            if let Some(seed) = seed {
+                tape.training(rng::stream(seed, 5, 0));
+            }
+            layer.forward(q, k, v, mask).to_tensor()
         };
         let without = run(&Attention { dropout: Dropout { rate: 0.0 }, ..layer.clone() }, None);
         assert_eq!(run(&layer, None), without);

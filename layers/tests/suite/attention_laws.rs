@@ -17,7 +17,7 @@ fn ball() -> PoincareBall {
 fn result(layer: &Attention<f64>, [q, k, v]: [&Tensor<f64>; 3]) -> Tensor<f64> {
     let tape = Tape::new();
     let [q, k, v] = [q, k, v].map(|x| tape.constant(x));
-    layer.forward(q, k, v, Mask::None, None).to_tensor()
+    layer.forward(q, k, v, Mask::None).to_tensor()
 }
 
 /// A tensor after changing each of its rows.
@@ -174,7 +174,7 @@ fn keys_have_no_order() {
                     let tape = Tape::new();
                     let mask = mask.map_or(Mask::None, |mask| Mask::Hidden(tape.constant(&mask)));
                     let [q, k, v] = [&q, k, v].map(|x| tape.constant(x));
-                    layer.forward(q, k, v, mask, None).to_tensor()
+                    layer.forward(q, k, v, mask).to_tensor()
                 };
                 let before = run(&k, &v, None);
                 close(&run(&permuted(&k), &permuted(&v), None), &before, 1e-13);

@@ -68,7 +68,7 @@ fn padding_is_not_there() {
                     let run = |k: &Tensor<f64>, v: &Tensor<f64>| {
                         with_gradients(
                             [&q, k, v],
-                            |[q, k, v]| layer.forward(q, k, v, Mask::Hidden(q.tape().constant(&mask)), None),
+                            |[q, k, v]| layer.forward(q, k, v, Mask::Hidden(q.tape().constant(&mask))),
                             whole,
                         )
                     };
@@ -85,7 +85,7 @@ fn padding_is_not_there() {
                     }
                     let alone = with_gradients(
                         [&q, &fewer_k, &fewer_v],
-                        |[q, k, v]| layer.forward(q, k, v, Mask::None, None),
+                        |[q, k, v]| layer.forward(q, k, v, Mask::None),
                         whole,
                     );
                     close(&y, &alone.0, 1e-12);
@@ -128,7 +128,7 @@ fn sequences_have_padding_of_their_own() {
                 |[q, k, v]| {
                     let mask =
                         Tensor::from_fn([2, 1, 1, 5], |at| f64::from(u8::from(at % 5 >= lengths[at / 5])));
-                    layer.forward(q, k, v, Mask::Hidden(q.tape().constant(&mask)), None)
+                    layer.forward(q, k, v, Mask::Hidden(q.tape().constant(&mask)))
                 },
                 |y| y,
             )
@@ -171,7 +171,7 @@ fn shared_keys_have_masks_of_their_own() {
                 let tape = Tape::new();
                 let [q, k, v, mask] = [&q, k, v, &mask].map(|x| tape.constant(x));
                 let attention = Attention::<f64>::new(similarity, 3);
-                attention.forward(q, k, v, Mask::Hidden(mask), None).to_tensor()
+                attention.forward(q, k, v, Mask::Hidden(mask)).to_tensor()
             };
             let want = of(&k, &v);
             assert!(want.shape().axes() == [2, 3, 4, 3] && want.data().iter().all(|x| x.is_finite()));
@@ -192,7 +192,7 @@ fn keys_that_others_see_change_no_more_than_rounding() {
             let hidden =
                 tape.constant(&Tensor::from_fn([4, 5], |at| f64::from(u8::from(at / 5 < 3 && at % 5 == 1))));
             let [q, k, v] = [&q, k, &v].map(|x| tape.constant(x));
-            layer.forward(q, k, v, Mask::Hidden(hidden), None).to_tensor()
+            layer.forward(q, k, v, Mask::Hidden(hidden)).to_tensor()
         };
         let mut other = k.clone();
         other.row_mut(1).fill(2.0);
@@ -211,7 +211,7 @@ fn what_comes_later_is_not_there() {
         for i in [0, n / 2, n - 1] {
             let (_, [_, dk, dv]) = with_gradients(
                 inputs.each_ref(),
-                |[q, k, v]| layer.forward(q, k, v, Mask::Causal, None),
+                |[q, k, v]| layer.forward(q, k, v, Mask::Causal),
                 |y| y.slice(-2, i..i + 1),
             );
             for j in 0..m {
@@ -246,7 +246,7 @@ fn what_has_no_edge_is_not_there() {
                 for aggregation in AGGREGATIONS {
                     let layer = Attention { aggregation, weights, ..Attention::new(similarity, width) };
                     let run = |inputs: [&Tensor<f64>; 3]| {
-                        with_gradients(inputs, |[q, k, v]| layer.along_edges(q, k, v, &edges, None), |y| y)
+                        with_gradients(inputs, |[q, k, v]| layer.along_edges(q, k, v, &edges), |y| y)
                     };
                     let what = format!("{similarity:?}, {weights:?}, {aggregation:?}, {width}");
                     let want = run([&q, &k, &v]);

@@ -24,7 +24,7 @@ fn features(seed: u64) -> Tensor<f64> {
 fn run(layer: &GraphAttention<f64>, x: &Tensor<f64>, edges: &[(u32, u32)]) -> Tensor<f64> {
     let tape = Tape::new();
     let edges = Arc::new(Sparsity::new(NODES, NODES, edges));
-    layer.forward(&Features::Dense(tape.constant(x)), &edges, None).to_tensor()
+    layer.forward(&Features::Dense(tape.constant(x)), &edges).to_tensor()
 }
 
 /// Veličković et al. 2018, eq. 1 to 6.
@@ -91,7 +91,7 @@ fn sparse_features_are_dense_ones_with_zeros() {
     let edges = Arc::new(Sparsity::new(NODES, NODES, &EDGES));
     let run = |x: Features<'_, f64>, tape: &Tape<f64>| {
         assert_eq!(x.width(), 4);
-        let y = layer.forward(&x, &edges, None);
+        let y = layer.forward(&x, &edges);
         let value = y.to_tensor();
         let gradients = tape.backward((y * y).sum());
         let of = gradients.wrt(&layer.weight).data().to_vec();
@@ -112,7 +112,7 @@ fn gradients_agree() {
     for similarity in [Similarity::Additive, Similarity::Dot, Similarity::PenumbralCone { light: 1.0 }] {
         let layer = layer(similarity, Heads::Mean, 6);
         let worst = check::gradients(&[features(17)], |x| {
-            let y = layer.forward(&Features::Dense(x[0]), &edges, None);
+            let y = layer.forward(&Features::Dense(x[0]), &edges);
             (y * y).sum()
         });
         assert!(worst.relative < 1e-7 && worst.reverse != 0.0, "{similarity:?}: {worst:?}");
@@ -127,12 +127,13 @@ fn dropout_keeps_the_mean() {
     let dropped = GraphAttention { attention, ..plain.clone() };
     let x = features(9);
     close(&run(&dropped, &x, &EDGES), &run(&plain, &x, &EDGES), 0.0);
-    let (edges, mut rng) = (Arc::new(Sparsity::new(NODES, NODES, &EDGES)), rng::stream(10, 0, 0));
+    let edges = Arc::new(Sparsity::new(NODES, NODES, &EDGES));
     let mut mean = Tensor::<f64>::zeros([NODES, 6]);
-    const DRAWS: usize = 4000;
+    const DRAWS: u64 = 4000;
     for draw in 0..DRAWS {
         let tape = Tape::new();
-        let y = dropped.forward(&Features::Dense(tape.constant(&x)), &edges, Some(&mut rng)).to_tensor();
+        tape.training(rng::stream(10, 0, draw));
+        let y = dropped.forward(&Features::Dense(tape.constant(&x)), &edges).to_tensor();
         if draw == 0 {
             assert!(apart(&y, &run(&plain, &x, &EDGES)) > 0.1);
         }

@@ -28,7 +28,7 @@ fn encoders_take_sets() {
         for similarity in [Similarity::Dot, Similarity::Distance, CONES] {
             let layer = EncoderLayer::<f64>::new(similarity, sizes(norm), &mut rng::stream(2, 4, 0));
             let tape = Tape::new();
-            let of = |x: Var<'_, f64>| layer.forward(x, Mask::None, None).reshape([4, 6]).to_tensor();
+            let of = |x: Var<'_, f64>| layer.forward(x, Mask::None).reshape([4, 6]).to_tensor();
             let (before, rows) = (tape.constant(&x), tape.constant(&x.reshape([4, 6])));
             let after = of(rows.gather(&order).reshape([1, 4, 6]));
             let want = of(before);
@@ -49,7 +49,7 @@ fn decoders_see_what_they_may() {
     let run = |x: &Tensor<f64>, encoded: &Tensor<f64>| {
         let tape = Tape::new();
         let hidden = tape.constant(&Tensor::new([3], vec![0.0, 1.0, 0.0]));
-        let y = layer.forward(tape.constant(x), tape.constant(encoded), Mask::Hidden(hidden), None);
+        let y = layer.forward(tape.constant(x), tape.constant(encoded), Mask::Hidden(hidden));
         y.to_tensor()
     };
     let (x, encoded) = (sequence(4, 4), sequence(3, 5));
@@ -100,9 +100,9 @@ fn all_of_it_is_learned() {
         (EncoderLayer::new(CONES, sizes(order), &mut rng), DecoderLayer::new(CONES, sizes(order), &mut rng))
     };
     let tape = Tape::new();
-    let mut rng = rng::stream(7, 4, 0);
-    let encoded = encoder.forward(tape.constant(&sequence(5, 8)), Mask::None, Some(&mut rng));
-    let y = decoder.forward(tape.constant(&sequence(4, 9)), encoded, Mask::None, Some(&mut rng));
+    tape.training(rng::stream(7, 4, 0));
+    let encoded = encoder.forward(tape.constant(&sequence(5, 8)), Mask::None);
+    let y = decoder.forward(tape.constant(&sequence(4, 9)), encoded, Mask::None);
     let weights = tape.constant(&sequence(4, 10));
     let gradients = tape.backward((y * weights).sum());
     let mut learned = Learned(&gradients, 0);
@@ -118,8 +118,10 @@ fn dropout_is_for_training() {
     let x = sequence(4, 12);
     let run = |seed: Option<u64>| {
         let tape = Tape::new();
-        let mut rng = seed.map(|seed| rng::stream(seed, 4, 0));
-        layer.forward(tape.constant(&x), Mask::None, rng.as_mut()).to_tensor()
+        if let Some(seed) = seed {
+            tape.training(rng::stream(seed, 4, 0));
+        }
+        layer.forward(tape.constant(&x), Mask::None).to_tensor()
     };
     assert!(run(None) == run(None) && run(Some(1)) == run(Some(1)));
     assert!(run(Some(1)) != run(Some(2)) && run(Some(1)) != run(None));
@@ -133,12 +135,11 @@ fn decoders_go_on_where_they_stood() {
         let layer = DecoderLayer::<f64>::new(similarity, sizes(order), &mut rng::stream(13, 4, 0));
         let tape = Tape::new();
         let (x, encoded) = (tape.constant(&sequence(5, 14)), tape.constant(&sequence(3, 15)));
-        let whole = layer.forward(x, encoded, Mask::None, None);
+        let whole = layer.forward(x, encoded, Mask::None);
         let across = layer.across.cache(encoded);
         let mut so_far = None;
         for places in [0..1, 1..2, 2..4, 4..5] {
-            let (y, kept) =
-                layer.forward_cached(so_far, x.slice(1, places.clone()), across, Mask::None, None);
+            let (y, kept) = layer.forward_cached(so_far, x.slice(1, places.clone()), across, Mask::None);
             assert_eq!(
                 (kept.keys.shape(), kept.values.shape()),
                 ([1, 2, places.end, 3].into(), [1, 2, places.end, 3].into())

@@ -144,22 +144,11 @@ impl Model {
         Model { hidden, output, dropout }
     }
 
-    /// Logits of all nodes, `[nodes, classes]`. Pass an `rng` for dropout while training.
-    fn forward<'t>(
-        &self,
-        tape: &'t Tape<f32>,
-        graph: &LabelledGraph,
-        amounts: &Tensor<f32>,
-        mut rng: Option<&mut rng::Rng>,
-    ) -> Var<'t, f32> {
-        let drop = |x: Features<'t, f32>, rng: &mut Option<&mut rng::Rng>| match rng {
-            Some(rng) => x.dropout(self.dropout, rng),
-            None => x,
-        };
-        let x = drop(features(tape, graph, amounts), &mut rng);
-        let hidden = self.hidden.forward(&x, &graph.edges, rng.as_deref_mut()).elu();
-        let hidden = drop(Features::Dense(hidden), &mut rng);
-        self.output.forward(&hidden, &graph.edges, rng)
+    /// Logits of all nodes, `[nodes, classes]`.
+    fn forward<'t>(&self, tape: &'t Tape<f32>, graph: &LabelledGraph, amounts: &Tensor<f32>) -> Var<'t, f32> {
+        let x = features(tape, graph, amounts).dropout(self.dropout);
+        let hidden = Features::Dense(self.hidden.forward(&x, &graph.edges).elu());
+        self.output.forward(&hidden.dropout(self.dropout), &graph.edges)
     }
 
     /// The sum of the squares of all weights except biases.
@@ -272,8 +261,8 @@ fn train(
     let (mut kept, mut losses, mut accuracies, mut waited) = (None, Vec::new(), Vec::new(), 0);
     while outcome.epochs < config.epochs && waited < config.patience {
         tape.reset();
-        let mut rng = rng::stream(seed, purpose::DROPOUT, outcome.epochs);
-        let logits = model.forward(&tape, graph, &amounts, Some(&mut rng)).gather(&graph.train);
+        tape.training(rng::stream(seed, purpose::DROPOUT, outcome.epochs));
+        let logits = model.forward(&tape, graph, &amounts).gather(&graph.train);
         let loss = loss::cross_entropy(logits, &of_train, 0.0);
         outcome.epochs += 1;
         losses.push(finite(outcome.epochs, loss.item())?);
@@ -282,7 +271,7 @@ fn train(
             .map_err(|e| AppError::diverged(outcome.epochs, e))?;
 
         tape.reset();
-        let logits = model.forward(&tape, graph, &amounts, None);
+        let logits = model.forward(&tape, graph, &amounts);
         let of = |nodes: &[u32]| logits.gather(nodes);
         let validation = Best {
             loss: finite(
@@ -335,7 +324,7 @@ fn accuracy(logits: Var<'_, f32>, classes: &[u32]) -> f64 {
 /// Draws queries and keys of the first head of both layers. If the score is a distance, they are drawn
 /// as points of the Poincaré ball, otherwise unchanged.
 fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Features<'_, f32>) -> Result<()> {
-    let hidden = Features::Dense(model.hidden.forward(&features, &graph.edges, None).elu());
+    let hidden = Features::Dense(model.hidden.forward(&features, &graph.edges).elu());
     for (number, layer, features) in [(1, &model.hidden, features), (2, &model.output, hidden)] {
         let (_, rows) = layer.project(&features);
         let rows = Var::concat(&rows.map(|rows| rows.slice(1, 0..1)), 0).to_tensor().cast::<f64>();

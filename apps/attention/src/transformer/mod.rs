@@ -353,8 +353,8 @@ impl Run<'_> {
             .map(|(part, pairs)| (part as u64, Batch::new(pairs)))
             .collect();
         let loss = parallel.step(model, adam, &parts, |model, tape, (part, batch)| {
-            let mut rng = rng::stream(config.seed, purpose::DROPOUT, step * PARTS.0 as u64 + part);
-            let loss = loss_of(model, tape, batch, config.label_smoothing, Some(&mut rng));
+            tape.training(rng::stream(config.seed, purpose::DROPOUT, step * PARTS.0 as u64 + part));
+            let loss = loss_of(model, tape, batch, config.label_smoothing);
             loss * (batch.tokens as f64 / places as f64)
         });
         (loss, places)
@@ -372,7 +372,7 @@ impl Run<'_> {
                 |tape, pairs| {
                     tape.reset();
                     let batch = Batch::new(pairs);
-                    loss_of(model, tape, &batch, 0.0, None).item() * batch.tokens as f64
+                    loss_of(model, tape, &batch, 0.0).item() * batch.tokens as f64
                 },
             )
             .collect();
@@ -389,16 +389,10 @@ fn part_size(batch: usize, device: &Device) -> usize {
     if *device == Device::cpu() { batch.div_ceil(PARTS.0).max(PARTS.1) } else { batch }
 }
 
-/// The mean loss of a batch's places. Pass an `rng` for dropout while training.
-fn loss_of<'t>(
-    model: &Model,
-    tape: &'t Tape<f32>,
-    batch: &Batch,
-    smoothing: f64,
-    mut rng: Option<&mut rng::Rng>,
-) -> Var<'t, f32> {
-    let encoded = model.encode(tape, &batch.sources, batch.source_len, rng.as_deref_mut());
-    let states = model.decode(encoded, &batch.given, batch.target_len, rng);
+/// The mean loss of a batch's places.
+fn loss_of<'t>(model: &Model, tape: &'t Tape<f32>, batch: &Batch, smoothing: f64) -> Var<'t, f32> {
+    let encoded = model.encode(tape, &batch.sources, batch.source_len);
+    let states = model.decode(encoded, &batch.given, batch.target_len);
     // Logits are most of the work, so they are computed only for places that count.
     let (places, next): (Vec<u32>, Vec<u32>) =
         (0..).zip(batch.next.iter().copied()).filter(|(_, next)| *next != IGNORE).unzip();

@@ -96,13 +96,7 @@ impl Model {
     }
 
     /// Embeds the same places of sentences, `[n, places]`, as rows: `[n, places, width]`.
-    fn embed<'t>(
-        &self,
-        tape: &'t Tape<f32>,
-        sentences: &[u32],
-        places: Range<usize>,
-        rng: Option<&mut Rng>,
-    ) -> Var<'t, f32> {
+    fn embed<'t>(&self, tape: &'t Tape<f32>, sentences: &[u32], places: Range<usize>) -> Var<'t, f32> {
         let len = places.len();
         let table = *self.embedding.on(tape);
         let width = table.shape().width();
@@ -115,10 +109,7 @@ impl Model {
         } else {
             x * scale + tape.constant(&position::sinusoidal(places.end, width)).slice(0, places)
         };
-        match rng {
-            Some(rng) => self.dropout.forward_in(&Euclidean, x, rng),
-            None => x,
-        }
+        self.dropout.forward_in(&Euclidean, x)
     }
 
     fn normalise<'t>(&self, which: usize, x: Var<'t, f32>) -> Var<'t, f32> {
@@ -126,16 +117,10 @@ impl Model {
     }
 
     /// Encodes source sentences of one length, `[n, len]`: `[n, len, width]`.
-    pub(super) fn encode<'t>(
-        &self,
-        tape: &'t Tape<f32>,
-        sentences: &[u32],
-        len: usize,
-        mut rng: Option<&mut Rng>,
-    ) -> Var<'t, f32> {
-        let mut x = self.embed(tape, sentences, 0..len, rng.as_deref_mut());
+    pub(super) fn encode<'t>(&self, tape: &'t Tape<f32>, sentences: &[u32], len: usize) -> Var<'t, f32> {
+        let mut x = self.embed(tape, sentences, 0..len);
         for layer in self.encoder.iter().cycle().take(self.depth) {
-            x = layer.forward(x, Mask::None, rng.as_deref_mut());
+            x = layer.forward(x, Mask::None);
         }
         self.normalise(0, x)
     }
@@ -146,14 +131,8 @@ impl Model {
     }
 
     /// Decodes beginnings of target sentences, `[n, len]`, for encoded sentences: `[n, len, width]`.
-    pub(super) fn decode<'t>(
-        &self,
-        encoded: Var<'t, f32>,
-        sentences: &[u32],
-        len: usize,
-        rng: Option<&mut Rng>,
-    ) -> Var<'t, f32> {
-        self.decode_cached(&[], sentences, 0..len, &self.cache(encoded), rng).0
+    pub(super) fn decode<'t>(&self, encoded: Var<'t, f32>, sentences: &[u32], len: usize) -> Var<'t, f32> {
+        self.decode_cached(&[], sentences, 0..len, &self.cache(encoded)).0
     }
 
     /// Decodes places of target sentences, `[n, places]`, to `[n, places, width]`. Takes, for each
@@ -165,15 +144,13 @@ impl Model {
         sentences: &[u32],
         places: Range<usize>,
         encoded: &[KeyValueCache<'t, f32>],
-        mut rng: Option<&mut Rng>,
     ) -> (Var<'t, f32>, Vec<KeyValueCache<'t, f32>>) {
         assert!(encoded.len() == self.depth && (before.is_empty() || before.len() == self.depth));
         let tape = encoded[0].keys.tape();
-        let mut x = self.embed(tape, sentences, places, rng.as_deref_mut());
+        let mut x = self.embed(tape, sentences, places);
         let mut so_far = Vec::with_capacity(self.depth);
         for (i, (layer, encoded)) in self.decoder.iter().cycle().zip(encoded).enumerate() {
-            let (y, kept) =
-                layer.forward_cached(before.get(i).copied(), x, *encoded, Mask::None, rng.as_deref_mut());
+            let (y, kept) = layer.forward_cached(before.get(i).copied(), x, *encoded, Mask::None);
             x = y;
             so_far.push(kept);
         }
@@ -189,12 +166,12 @@ impl Model {
     /// translation: `[translation, source]` for each head.
     pub(super) fn weights(&self, source: &[u32], translation: &[u32], device: &Device) -> Vec<Tensor<f32>> {
         let tape = Tape::with_device(device.clone());
-        let encoded = self.encode(&tape, source, source.len(), None);
+        let encoded = self.encode(&tape, source, source.len());
         let begun = [&[bpe::BEGIN], translation].concat();
-        let mut x = self.embed(&tape, &begun, 0..begun.len(), None);
+        let mut x = self.embed(&tape, &begun, 0..begun.len());
         let last = self.decoder.last().expect("at least one layer");
         for layer in self.decoder.iter().cycle().take(self.depth - 1) {
-            x = layer.forward(x, encoded, Mask::None, None);
+            x = layer.forward(x, encoded, Mask::None);
         }
         heads(last.weigh_across(x, encoded, Mask::None))
     }
@@ -203,10 +180,10 @@ impl Model {
     /// places: `[source, source]` for each head.
     pub(super) fn weights_within(&self, source: &[u32], device: &Device) -> Vec<Tensor<f32>> {
         let tape = Tape::with_device(device.clone());
-        let mut x = self.embed(&tape, source, 0..source.len(), None);
+        let mut x = self.embed(&tape, source, 0..source.len());
         let last = self.encoder.last().expect("at least one layer");
         for layer in self.encoder.iter().cycle().take(self.depth - 1) {
-            x = layer.forward(x, Mask::None, None);
+            x = layer.forward(x, Mask::None);
         }
         heads(last.weigh(x, Mask::None))
     }

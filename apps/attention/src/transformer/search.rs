@@ -107,7 +107,7 @@ impl Search {
         let len = sources[0].len() + 1;
         let numbers: Vec<u32> = sources.iter().flat_map(|s| s.iter().copied().chain([END])).collect();
         let mut tape = Tape::with_device(device.clone());
-        let encoded = Cache::of(&model.cache(model.encode(&tape, &numbers, len, None)));
+        let encoded = Cache::of(&model.cache(model.encode(&tape, &numbers, len)));
         let mut so_far = Cache(Vec::new());
         self.best(sources.len(), longest(len).min(model.longest), |rows, step| {
             self.next(model, &mut tape, &encoded, &mut so_far, rows, step)
@@ -187,7 +187,7 @@ impl Search {
         let (sentences, before): (Vec<u32>, Vec<u32>) = rows.iter().map(|(i, h)| (*i, h.row)).unzip();
         let last: Vec<u32> = rows.iter().map(|(_, h)| h.parts.last().copied().unwrap_or(BEGIN)).collect();
         let (before, encoded) = (so_far.gather(tape, &before), encoded.gather(tape, &sentences));
-        let (states, all) = model.decode_cached(&before, &last, place..place + 1, &encoded, None);
+        let (states, all) = model.decode_cached(&before, &last, place..place + 1, &encoded);
         *so_far = Cache::of(&all);
         let width = states.shape().width();
         let logs = model.logits(states.reshape([rows.len(), width])).log_softmax(-1);
@@ -221,8 +221,8 @@ mod tests {
         let tape = Tape::new();
         let given = [&[BEGIN], &parts[..parts.len() - 1]].concat();
         let source = [source, &[END]].concat();
-        let encoded = model.encode(&tape, &source, source.len(), None);
-        let states = model.decode(encoded, &given, given.len(), None).reshape([given.len(), 8]);
+        let encoded = model.encode(&tape, &source, source.len());
+        let states = model.decode(encoded, &given, given.len()).reshape([given.len(), 8]);
         let logs = model.logits(states).log_softmax(-1).to_tensor();
         logs.rows().zip(parts).map(|(row, part)| f64::from(row[*part as usize])).sum()
     }
