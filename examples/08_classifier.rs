@@ -74,7 +74,7 @@ fn classify<'t>(
     params: &[Param<Euclidean, f32>; 5],
     pictures: &Tensor<f32>,
 ) -> Var<'t, f32> {
-    let [filters, filter_bias, hidden, hidden_bias, out] = [0, 1, 2, 3, 4].map(|i| *params[i].on(&tape));
+    let [filters, filter_bias, hidden, hidden_bias, out] = params.each_ref().map(|param| param.on(tape));
     let batch = pictures.shape()[0];
     let maps = (tape.constant(pictures).conv2d(filters, 1, 1) + filter_bias).relu().max_pool2d(2, 2); // [batch, 8, 4, 4]
     let h = (maps.reshape([batch, 128]).matmul(hidden) + hidden_bias).relu();

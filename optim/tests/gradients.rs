@@ -151,8 +151,8 @@ fn a_batch_in_parts_is_a_batch() {
             let step = |batch: &[u32]| {
                 let parts: Vec<&[u32]> = batch.chunks(size).collect();
                 let loss = parallel.step(&mut model, &mut sgd, &parts, |(table, scale), tape, rows| {
-                    let x = table.on(&tape).coordinates().gather(rows);
-                    (x * *scale.on(&tape).coordinates()).square().sum()
+                    let x = table.on(tape).coordinates().gather(rows);
+                    (x * *scale.on(tape).coordinates()).square().sum()
                 });
                 loss.unwrap()
             };
@@ -178,6 +178,6 @@ fn a_part_that_diverges_stops_the_step() {
     let mut sgd = RiemannianSgd::new(0.1).unwrap();
     let factors = [1.0, f64::NAN];
     let outcome = DataParallel::new(Device::cpu())
-        .step(&mut x, &mut sgd, &factors, |x, tape, &factor| (*x.on(&tape).coordinates() * factor).sum());
+        .step(&mut x, &mut sgd, &factors, |x, tape, &factor| (*x.on(tape).coordinates() * factor).sum());
     assert!(outcome.unwrap_err().to_string().contains("\"x\""));
 }

@@ -16,7 +16,7 @@ fn clones_are_parameters_of_their_own() {
     let loss = (2.0 * a + 5.0 * b).sum();
     assert_eq!(loss.item(), 156.0);
     let gradients = tape.backward(loss);
-    let of = |param: &Param<Euclidean, f64>| gradients.wrt(&param).data()[0];
+    let of = |param: &Param<Euclidean, f64>| gradients.wrt(param).data()[0];
     assert_eq!((of(&teacher), of(&student)), (2.0, 5.0));
 
     // Six clones of one: momenta, averages and steps are those of six parameters.
@@ -84,7 +84,7 @@ fn tied_weights_are_stepped_once() {
     }
     let start = || Param::new("w", Euclidean, Tensor::new([2], vec![3.0, 4.0]));
     fn gradients<'t>(tape: &'t Tape<f64>, param: &Param<Euclidean, f64>) -> Gradients<'t, f64> {
-        let places = [(); 2].map(|()| *param.on(&tape));
+        let places = [(); 2].map(|()| *param.on(tape));
         tape.backward((places[0] * places[1]).sum())
     }
     let (mut tied, mut plain) = (Tied(start()), start());

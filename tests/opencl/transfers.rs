@@ -36,9 +36,9 @@ impl Model {
     /// Pulls all points to the origin; of the table, only some rows.
     fn loss<'t>(&self, tape: &'t Tape<f32>, step: usize) -> Var<'t, f32> {
         let [flat, ball, product] =
-            [*self.flat.on(&tape), *self.ball.on(&tape).coordinates(), *self.product.on(&tape).coordinates()];
+            [*self.flat.on(tape), *self.ball.on(tape).coordinates(), *self.product.on(tape).coordinates()];
         let rows: [u32; ROWS] = std::array::from_fn(|i| ((i * 7 + step) % SHAPE[0]) as u32);
-        let table = *self.table.on(&tape).rows(&rows).coordinates();
+        let table = *self.table.on(tape).rows(&rows).coordinates();
         [flat, ball, product, table].map(|x| x.square().sum()).into_iter().reduce(|a, b| a + b).unwrap()
     }
 }
