@@ -80,7 +80,7 @@ pub use matrix::grassmann::Grassmann;
 pub use matrix::orthonormal::Retraction;
 pub use matrix::spd::Spd;
 pub use matrix::stiefel::Stiefel;
-pub use module::{Module, Path, StateError, Visitor, VisitorMut};
+pub use module::{Module, Path, StateError, Summary, Visitor, VisitorMut};
 pub use param::Param;
 pub use point::{Point, Tangent};
 pub use product::Product;

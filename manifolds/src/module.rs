@@ -1,6 +1,7 @@
 //! Modules: anything with parameters, and the walk over these in a fixed order under fixed names.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::path::Path as File;
 
 /// Implements [`trait@Module`] from the fields of a struct or an enum: see there.
@@ -161,6 +162,25 @@ pub trait Module<T: Float> {
         values.0
     }
 
+    /// Its parameters as a table, one a line: name, shape, manifold. The last line is their number of coordinates.
+    ///
+    /// ```
+    /// use cotangent_engine::Tensor;
+    /// use cotangent_manifolds::{Euclidean, Lorentz, Module, Param};
+    /// let weight = Param::new("weight", Euclidean, Tensor::<f32>::zeros([2, 3]));
+    /// let points = Param::new("points", Lorentz::new(-1.0).unwrap(), Tensor::zeros([10, 4]));
+    /// let table = "\
+    /// 0  [2, 3]   Euclidean
+    /// 1  [10, 4]  Lorentz { kappa: -1.0 }
+    /// 46 coordinates";
+    /// assert_eq!((weight, points).summary().to_string(), table);
+    /// ```
+    fn summary(&self) -> Summary {
+        let mut summary = Summary { parameters: Vec::new(), coordinates: 0 };
+        self.visit(&mut Path::root(), &mut summary);
+        summary
+    }
+
     /// Sets the parameters' values by name.
     ///
     /// # Errors
@@ -208,6 +228,33 @@ pub trait Module<T: Float> {
         let (values, _) = safetensors::read(file)?;
         self.load_state(values.into_iter().collect())
             .map_err(|e| FileError::Content { path: file.into(), message: e.to_string() })
+    }
+}
+
+/// A module's parameters as a table: see [`Module::summary`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Name, shape and manifold of each.
+    parameters: Vec<[String; 3]>,
+    coordinates: usize,
+}
+
+impl<T: Float> Visitor<T> for Summary {
+    fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
+        let (name, shape) = (param.called(path).to_owned(), param.value().shape().to_string());
+        self.parameters.push([name, shape, format!("{:?}", param.manifold())]);
+        self.coordinates += param.value().len();
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [names, shapes] = [0, 1]
+            .map(|column| self.parameters.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+        for [name, shape, manifold] in &self.parameters {
+            writeln!(f, "{name:names$}  {shape:shapes$}  {manifold}")?;
+        }
+        write!(f, "{} coordinates", self.coordinates)
     }
 }
 

@@ -147,6 +147,33 @@ impl<T: Float> Tape<T> {
         arena.cotangents.clear();
     }
 
+    /// The graph so far in the language DOT, for small graphs: `dot -Tsvg` of Graphviz draws it. A node has its
+    /// operation and its shape; those through which no gradient flows are dashed.
+    ///
+    /// ```
+    /// use cotangent_engine::{Tape, Tensor};
+    /// let tape = Tape::<f64>::new();
+    /// let x = tape.variable(&Tensor::new([1, 2], vec![1.0, 2.0]));
+    /// let _ = x.tanh();
+    /// let dot = "\
+    /// digraph tape {
+    ///   n0 [label=\"leaf\\n[1, 2]\"];
+    ///   n1 [label=\"tanh\\n[1, 2]\"];
+    ///   n0 -> n1;
+    /// }
+    /// ";
+    /// assert_eq!(tape.to_dot(), dot);
+    /// ```
+    pub fn to_dot(&self) -> String {
+        let mut dot = String::from("digraph tape {\n");
+        for (id, node) in self.arena.borrow().nodes.iter().enumerate() {
+            let style = if node.needs_gradient { "" } else { ", style=dashed" };
+            dot += &format!("  n{id} [label=\"{}\\n{}\"{style}];\n", node.op.name(), node.shape);
+            node.inputs.iter().for_each(|input| dot += &format!("  n{input} -> n{id};\n"));
+        }
+        dot + "}\n"
+    }
+
     /// Number of nodes.
     pub fn len(&self) -> usize {
         self.arena.borrow().nodes.len()
