@@ -117,7 +117,7 @@ impl RowFormula<1, 1, 4, 1> for Scale {
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Param(1)];
     const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row);
+    cotangent_engine::compiled_here!(row, specialised);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, kappa, r]: [S; 4]) -> [S; 1] {
         let a = r * stretched(mx, xx, kappa);
@@ -139,7 +139,7 @@ impl RowFormula<1, 1, 2, 1> for Exp0 {
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 2] = [Dot(0, 0), Param(0)];
     const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row);
+    cotangent_engine::compiled_here!(row, specialised);
     #[inline(always)]
     fn eval<S: Scalar>([vv, kappa]: [S; 2]) -> [S; 1] {
         [shrunk(vv, kappa)]
@@ -155,7 +155,7 @@ impl RowFormula<1, 1, 3, 1> for Log0 {
     const VECTOR: bool = true;
     const BASIS: [Vector; 1] = [Input(0)];
     const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 0), Param(0)];
-    cotangent_engine::compiled_here!(row);
+    cotangent_engine::compiled_here!(row, specialised);
     #[inline(always)]
     fn eval<S: Scalar>([mx, xx, kappa]: [S; 3]) -> [S; 1] {
         [stretched(mx, xx, kappa)]
