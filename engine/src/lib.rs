@@ -44,7 +44,8 @@
 //!
 //! # Devices
 //!
-//! With the feature `opencl`, [`Tape::with_device`] computes on an OpenCL device: `Tape::with_device("opencl".parse()?)`.
+//! With the feature `opencl`, [`Tape::with_device`] computes on an OpenCL device:
+//! `Tape::with_device("opencl".parse()?)`.
 //! Nothing else changes. Formulas are printed as OpenCL C and compiled once per process. Values,
 //! gradients, parameters and the state of optimisers stay on the device; they are read back when the
 //! host needs them.

@@ -316,7 +316,7 @@ impl<'t, T: Float> From<Point<Euclidean, Var<'t, T>>> for Var<'t, T> {
     }
 }
 
-/// What a variable may be combined with, a Euclidean point may; and variables and numbers with a point.
+/// A Euclidean point takes every right operand that a variable takes. Variables and numbers take a point.
 macro_rules! operator {
     ($($trait:ident $method:ident)*) => { $(
         impl<'t, T: Float, O> $trait<O> for Point<Euclidean, Var<'t, T>>

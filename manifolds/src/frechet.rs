@@ -238,7 +238,8 @@ impl<'a, M: Manifold> Problem<'a, M> {
         let moved = m.exp(&base, &v);
         let pull = Var::combine(&tape.constant(&self.weights), &m.log(&moved, &tape.constant(&self.points)));
         let back = m.transport(&moved.reshape([a, a]), &base, &pull);
-        let slope = tape.backward_from(back, &identity).wrt(v).data().to_vec();
+        let gradients = tape.backward_from(back, &identity);
+        let slope = gradients.view(v).expect("F depends on μ").to_dense(a, a);
         let system = &(&projection * &(&Matrix::new(a, a, &slope) * &projection)) + &(&one - &projection);
         (projection, system)
     }
@@ -360,7 +361,7 @@ impl<M: Manifold, T: Float> Operation<T> for Implicit<M, T> {
             let gradients = tape.backward_from(pull, &of_pull);
             for (input, variable) in [(0, x), (1, w)] {
                 let Some(place) = grads[input].as_deref_mut() else { continue };
-                let gradient = gradients.wrt(variable).data().to_vec();
+                let gradient = gradients.view(variable).expect("F depends on it").to_dense(n, a);
                 let size = place.len() / (means.len() / a);
                 for (to, from) in place[set * size..].iter_mut().zip(&gradient) {
                     *to = T::nearest(*from);

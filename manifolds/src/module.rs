@@ -124,18 +124,18 @@ pub trait VisitorMut<T: Float> {
 ///
 /// # What `#[derive(Module)]` does
 ///
-/// It visits the fields in their order, each under its name; a field without a name goes by its number. Every
-/// field has to be a module. Manifolds, numbers, `bool` and `String` are: modules without parameters. Other
-/// fields that hold none, such as an activation, are marked `#[module(skip)]`.
+/// It visits the fields in their order, each under its name; a field without a name goes by its number.
+/// Every field has to be a module. Manifolds, numbers, `bool` and `String` are modules without parameters.
+/// Mark other fields that hold no parameters, such as an activation, `#[module(skip)]`.
 ///
-/// Of an enum, the fields of its present variant are visited. The variant's name is no part of the path, nor is
-/// the number of a variant's only field: `Encoder::Gru(gru)` has the parameters of `gru`, under the same names.
+/// Of an enum, it visits the fields of the variant that the value has. Paths leave out the variant's name,
+/// and the number of an only field: `Encoder::Gru(gru)` has the parameters of `gru`, under the same names.
 ///
-/// The parameters' element type is the type parameter that is declared with the bound `Float`. A type without
-/// such a parameter has the element type of its fields.
+/// If a type parameter has the bound `Float`, it is the element type of the parameters. Without one, the
+/// fields' types determine it.
 ///
-/// The generated code names `::cotangent::module`. A crate that knows this one by another name says so on the
-/// type: `#[module(crate = cotangent_manifolds)]`.
+/// The generated code uses the path `::cotangent::module`. If `cotangent` goes by another name in your crate,
+/// write that on the type: `#[module(crate = other_name)]`.
 pub trait Module<T: Float> {
     /// Shows every parameter, always in the same order.
     fn visit<V: Visitor<T>>(&self, path: &mut Path, visitor: &mut V);
@@ -162,7 +162,8 @@ pub trait Module<T: Float> {
         values.0
     }
 
-    /// Its parameters as a table, one a line: name, shape, manifold. The last line is their number of coordinates.
+    /// Its parameters as a table: name, shape and manifold of each, and at the end the number of all their
+    /// coordinates.
     ///
     /// ```
     /// use cotangent_engine::Tensor;
@@ -382,24 +383,15 @@ impl<T: Float, A: Module<T>, B: Module<T>> Module<T> for (A, B) {
 
 /// Manifolds, sizes and switches have nothing to learn, but are fields of models.
 macro_rules! constant {
-    ($($constant:ty),*) => { $(
-        impl<T: Float> Module<T> for $constant {
+    ($([$($generic:tt)*] $constant:ty;)*) => { $(
+        impl<T: Float, $($generic)*> Module<T> for $constant {
             fn visit<V: Visitor<T>>(&self, _: &mut Path, _: &mut V) {}
             fn visit_mut<V: VisitorMut<T>>(&mut self, _: &mut Path, _: &mut V) {}
         }
     )* };
+    ($($constant:ty),*) => { constant! { $([] $constant;)* } };
 }
-constant!(
-    crate::Euclidean,
-    crate::Stereographic,
-    crate::Lorentz,
-    crate::Klein,
-    crate::HalfSpace,
-    crate::Sphere
-);
-constant!(crate::Grassmann, crate::Stiefel, crate::Spd, bool, u32, u64, usize, i32, i64, f32, f64, String);
-
-impl<A: Manifold, B: Manifold, T: Float> Module<T> for crate::Product<A, B> {
-    fn visit<V: Visitor<T>>(&self, _: &mut Path, _: &mut V) {}
-    fn visit_mut<V: VisitorMut<T>>(&mut self, _: &mut Path, _: &mut V) {}
-}
+constant!(crate::Euclidean, crate::Stereographic, crate::Lorentz, crate::Klein, crate::HalfSpace);
+constant!(crate::Sphere, crate::Grassmann, crate::Stiefel, crate::Spd);
+constant!(bool, u32, u64, usize, i32, i64, f32, f64, String);
+constant! { [A: Manifold, B: Manifold] crate::Product<A, B>; }

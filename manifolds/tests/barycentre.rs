@@ -402,6 +402,7 @@ fn edges() {
             let (p, w) = (tape.variable(&points), tape.variable(&Tensor::from_fn([n], |_| T::one())));
             let gradients = tape.backward(m.barycentre(&p, &w).sum());
             for v in [p, w] {
+                assert!(gradients.view(v).is_some());
                 assert!(gradients.wrt(v).data().iter().all(|g| g.is_finite()));
             }
         }

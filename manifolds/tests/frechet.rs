@@ -168,7 +168,9 @@ fn gradient_of_the_midpoint_far_out() {
             let tape = Tape::new();
             let x = tape.variable(&points);
             let loss = (mean(x) * tape.constant(&direction)).sum();
-            tape.backward(loss).wrt(x).data().to_vec()
+            let gradients = tape.backward(loss);
+            assert!(gradients.view(x).is_some());
+            gradients.wrt(x).data().to_vec()
         };
         let implicit = gradient(&|x| {
             let w = x.tape().constant(&Tensor::new([2], vec![1.0, 1.0]));
@@ -201,6 +203,7 @@ fn edges() {
             let (p, w) = (tape.variable(&points), tape.variable(&Tensor::from_fn([n], |_| T::one())));
             let gradients = tape.backward(solver.on_tape(&m, p, w).unwrap().sum());
             for v in [p, w] {
+                assert!(gradients.view(v).is_some());
                 assert!(gradients.wrt(v).data().iter().all(|g| g.is_finite()));
             }
         }

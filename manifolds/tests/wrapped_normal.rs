@@ -247,6 +247,7 @@ fn tails_do_not_overflow() {
         }
         let g = tape.backward((diagonal + isotropic).sum());
         for v in [a, b, s] {
+            assert!(g.view(v).is_some(), "{m:?}");
             assert!(g.wrt(v).data().iter().all(|g| g.is_finite()), "{m:?}");
         }
     }

@@ -16,8 +16,8 @@ fn clones_are_parameters_of_their_own() {
     let loss = (2.0 * a + 5.0 * b).sum();
     assert_eq!(loss.item(), 156.0);
     let gradients = tape.backward(loss);
-    let of = |param: &Param<Euclidean, f64>| gradients.wrt(param).data()[0];
-    assert_eq!((of(&teacher), of(&student)), (2.0, 5.0));
+    let slopes = [&teacher, &student].map(|param| gradients.wrt(param).data()[0]);
+    assert_eq!(slopes, [2.0, 5.0]);
 
     // Six clones of one: momenta, averages and steps are those of six parameters.
     let mut many = vec![Param::new("w", Euclidean, Tensor::new([1], vec![0.0_f64])); 6];
@@ -28,8 +28,8 @@ fn clones_are_parameters_of_their_own() {
     for _ in 0..3 {
         let tape = Tape::new();
         let loss = |params: &[Param<Euclidean, f64>]| {
-            let of = |(i, param): (usize, &Param<Euclidean, f64>)| (i as f64 - 2.5) * param.on(&tape);
-            params.iter().enumerate().map(of).reduce(|a, b| a + b).unwrap().sum()
+            let term = |(i, param): (usize, &Param<Euclidean, f64>)| (i as f64 - 2.5) * param.on(&tape);
+            params.iter().enumerate().map(term).reduce(|a, b| a + b).unwrap().sum()
         };
         let gradients = tape.backward(loss(&many) + loss(&alone));
         together.step(&mut many, &gradients).unwrap();

@@ -61,9 +61,9 @@ fn train<A: Algorithm, T: Float>(
         let to = lorentz_point(&lorentz);
         let points = model.table.on(&tape).rows(&rows);
         let images = points.coordinates().matmul(model.weight.on(&tape));
-        let far = model.hyperboloid[0].on(&tape).dist(&Point::new(lorentz, tape.constant(&to)));
+        let distances = model.hyperboloid[0].on(&tape).dist(&Point::new(lorentz, tape.constant(&to)));
         let weight = progress.random.random_range(0.5..1.5);
-        let loss = weight * images.square().sum() + (far.square().sum() - 1.0).square();
+        let loss = weight * images.square().sum() + (distances.square().sum() - 1.0).square();
         optimiser.set_rate(0.05 * progress.schedule.factor(progress.step)).unwrap();
         optimiser.step(model, &tape.backward(loss)).unwrap();
         average.update(model).unwrap();

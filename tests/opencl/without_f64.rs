@@ -214,8 +214,8 @@ fn near_the_boundary_of_the_ball_digits_are_kept() {
                 ("exponential", ball.exp(&x, &v).to_tensor()),
             ];
             let gradients = tape.backward(dist.sum());
-            let gradient = |of| Tensor::new([600, 5], gradients.wrt(of).data().to_vec());
-            all.extend([("gradient by x", gradient(x)), ("gradient by y", gradient(y))]);
+            assert!([x, y].iter().all(|x| gradients.view(x).is_some()));
+            all.extend([("gradient by x", gradients.wrt(x)), ("gradient by y", gradients.wrt(y))]);
             all
         }
         let got = of(device, [&x, &y, &v]);

@@ -268,6 +268,7 @@ fn nan_stays<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, 
     let y = tape.operation(operation, &variables);
     let values = y.to_tensor();
     let gradients = tape.backward(y.sum());
+    assert!(variables.iter().all(|v| gradients.view(v).is_some()), "{}", formula.name);
     let gradients: Vec<Vec<T>> = variables.iter().map(|v| gradients.wrt(*v).data().to_vec()).collect();
     // The slope of a linear formula is a number even where the value is NaN. If a choice cannot be made,
     // all slopes are NaN; in all other formulas at least one is.

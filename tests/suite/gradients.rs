@@ -198,6 +198,7 @@ fn results_do_not_depend_on_threads() {
             let bias = d * c.slice(0, 0..1) + ball.norm(&c, &x);
             let loss = bias.tanh().sum();
             let g = tape.backward(loss);
+            assert!([x, c, k].iter().all(|v| g.view(v).is_some()));
             let dense = |v| g.wrt(v).data().to_vec();
             (loss.item(), dense(x), dense(c)[..5].to_vec(), dense(k))
         })

@@ -148,9 +148,12 @@ fn sparse_pairs_are_some_of_all_pairs() {
             };
             let value = scores.to_tensor();
             let gradients = tape.backward((scores * scores).sum());
-            let of = |x: Var<'_, f64>, n, width| Tensor::new([n, width], gradients.wrt(x).data().to_vec());
-            let rows = [of(x, 70, 27), of(y, 300, 27), of(a, 70, 3), of(b, 300, 3)];
-            [vec![value], rows.to_vec(), params.map(|p| of(p, 1, 1)).to_vec()].concat()
+            let gradient = |x: Var<'_, f64>, n: usize, width: usize| {
+                assert!(gradients.view(x).is_some());
+                gradients.wrt(x).reshape([n, width])
+            };
+            let rows = [gradient(x, 70, 27), gradient(y, 300, 27), gradient(a, 70, 3), gradient(b, 300, 3)];
+            [vec![value], rows.to_vec(), params.map(|p| gradient(p, 1, 1)).to_vec()].concat()
         })
     };
     let have = run(true, 2);

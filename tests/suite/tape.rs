@@ -82,7 +82,7 @@ fn variables_of_another_tape_are_refused() {
     let uses: [(&str, Use); 6] = [
         ("wrt", |tape, own, other| {
             let gradients = tape.backward(own.sum());
-            let _ = gradients.view(other);
+            let _ = gradients.wrt(other);
         }),
         ("backward", |tape, _, other| drop(tape.backward(other))),
         ("backward_from", |tape, _, other| drop(tape.backward_from(other, &Tensor::zeros([3])))),
@@ -250,4 +250,40 @@ fn panics_show_the_callers_line() {
     assert!(here.is_err());
     let line = seen.lock().unwrap().clone();
     assert!(line.contains("tests/suite/tape.rs"), "{line}");
+}
+
+/// The gradient has the shape of the variable, parameter or point: with zeros in rows that were not read, and
+/// where the loss does not depend on it at all.
+#[test]
+fn gradients_have_the_shape_of_what_they_are_of() {
+    let value = || Tensor::new([3, 2], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let table = Param::new("table", Euclidean, value());
+    let idle = Param::new("idle", Euclidean, value());
+    let tape = Tape::new();
+    let x = table.on(&tape);
+    let unread = idle.on(&tape);
+    let gradients = tape.backward(x.gather(&[2, 2]).sum());
+    let want = Tensor::new([3, 2], vec![0.0, 0.0, 0.0, 0.0, 2.0, 2.0]);
+    assert_eq!(gradients.wrt(&table), want);
+    assert_eq!(gradients.wrt(x), want);
+    assert_eq!(gradients.wrt(*x), want);
+    assert!(matches!(gradients.view(x), Some(GradientView::Rows { .. })));
+    assert_eq!(gradients.wrt(&idle), Tensor::zeros([3, 2]));
+    assert!(gradients.view(&idle).is_none() && gradients.view(unread).is_none());
+}
+
+/// A Euclidean point on a tape has the operators of its variable, on either side.
+#[test]
+fn euclidean_points_calculate_like_variables() {
+    let param = Param::new("p", Euclidean, Tensor::new([2], vec![3.0, 5.0]));
+    let tape = Tape::new();
+    let (p, v) = (param.on(&tape), tape.constant(&Tensor::new([2], vec![2.0, 4.0])));
+    let results = [p + p, p - v, v - p, p * v, v / p, p / 2.0, 2.0 - p, 15.0 / p, -p, 1.0 + p, v + p, v * p];
+    let want = [[6.0, 10.0], [1.0, 1.0], [-1.0, -1.0], [6.0, 20.0], [2.0 / 3.0, 4.0 / 5.0], [1.5, 2.5]];
+    let more = [[-1.0, -3.0], [5.0, 3.0], [-3.0, -5.0], [4.0, 6.0], [5.0, 9.0], [6.0, 20.0]];
+    for (i, (result, want)) in results.iter().zip(want.iter().chain(&more)).enumerate() {
+        assert_eq!(result.to_tensor().data(), want, "result {i}");
+    }
+    let square = p.reshape([1, 2]).matmul_nt(p.reshape([1, 2]));
+    assert_eq!(square.item(), 34.0);
 }

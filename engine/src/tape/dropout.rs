@@ -4,9 +4,9 @@ use crate::tape::float::Float;
 use crate::tape::var::Var;
 
 impl<T: Float> Var<'_, T> {
-    /// On a tape that is [`training`](crate::Tape::training), each element is 0 with probability `rate`, else
-    /// divided by `1 − rate`, so that the mean stays the same. The draws are those of the tape's stream: the same
-    /// stream drops the same elements. On other tapes nothing is done.
+    /// On a tape that is [`training`](crate::Tape::training), each element is 0 with probability `rate`,
+    /// else divided by `1 − rate`, so that the mean stays the same. The tape's stream decides: the same
+    /// stream drops the same elements. On a tape that is not training, nothing changes.
     ///
     /// # Panics
     /// If the rate is not in [0, 1).

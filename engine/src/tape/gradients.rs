@@ -79,8 +79,8 @@ impl<'t, T: Float> Gradients<'t, T> {
         }
     }
 
-    /// The gradient with respect to a variable, parameter or point, of the same shape: zero where the loss does not
-    /// depend on it. See [`view`](Self::view) for the gradient as it was computed.
+    /// The gradient with respect to a variable, parameter or point, as a tensor of the same shape. It is
+    /// zero where the loss does not depend on it. [`view`](Self::view) gives it as it was computed.
     ///
     /// # Panics
     /// If the variable is on another tape than the loss.
@@ -94,8 +94,8 @@ impl<'t, T: Float> Gradients<'t, T> {
         }
     }
 
-    /// As [`wrt`](Self::wrt), but as it was computed, without a copy: row-sparse where only some rows of a table
-    /// were read. `None` if the loss does not depend on it.
+    /// The gradient as it was computed, without a copy: row-sparse if only some rows of a table were read;
+    /// `None` if the loss does not depend on the variable, parameter or point.
     ///
     /// # Panics
     /// If the variable is on another tape than the loss.
@@ -128,8 +128,8 @@ impl<'t, T: Float> Gradients<'t, T> {
     }
 }
 
-/// What gradients can be taken with respect to: an input variable of a tape, or something that stands for one, as a
-/// parameter does.
+/// What gradients can be taken with respect to: an input variable of a tape, or a parameter or point that
+/// has one.
 pub trait Leaf<T: Float> {
     /// Its shape.
     fn shape(&self) -> Shape;

@@ -109,7 +109,7 @@ impl<T: Float> Tape<T> {
         tape
     }
 
-    /// From now on the tape is training: what works only then, as [`Var::dropout`], does, and draws from this stream.
+    /// Starts training: from here on [`Var::dropout`] drops elements, drawn from this stream.
     /// [`reset`](Tape::reset) and [`evaluation`](Tape::evaluation) end it.
     ///
     /// ```
@@ -129,13 +129,13 @@ impl<T: Float> Tape<T> {
         self.random.borrow().is_some()
     }
 
-    /// Ends training, and returns the stream for what is to draw from it next.
+    /// Ends training. Returns the stream, which continues after the last number drawn.
     pub fn evaluation(&self) -> Option<Rng> {
         self.random.borrow_mut().take()
     }
 
-    /// Forgets all nodes and keeps their memory, and ends [`training`](Tape::training). No [`Var`] or [`Gradients`] of the tape may be alive;
-    /// the borrow checker makes sure of that.
+    /// Forgets all nodes and keeps their memory. Ends [`training`](Tape::training). No [`Var`] or
+    /// [`Gradients`] of the tape may be alive; the borrow checker makes sure of that.
     pub fn reset(&mut self) {
         *self.random.get_mut() = None;
         let arena = self.arena.get_mut();
@@ -147,19 +147,23 @@ impl<T: Float> Tape<T> {
         arena.cotangents.clear();
     }
 
-    /// The graph so far in the language DOT, for small graphs: `dot -Tsvg` of Graphviz draws it. A node has its
-    /// operation and its shape; those through which no gradient flows are dashed.
+    /// The graph so far, in the language DOT: `dot -Tsvg` of Graphviz draws small ones. A node shows its
+    /// operation and its shape. It is dashed if no gradient flows through it.
     ///
     /// ```
     /// use cotangent_engine::{Tape, Tensor};
     /// let tape = Tape::<f64>::new();
     /// let x = tape.variable(&Tensor::new([1, 2], vec![1.0, 2.0]));
-    /// let _ = x.tanh();
+    /// let _ = x.tanh() + 1.0;
     /// let dot = "\
     /// digraph tape {
     ///   n0 [label=\"leaf\\n[1, 2]\"];
     ///   n1 [label=\"tanh\\n[1, 2]\"];
     ///   n0 -> n1;
+    ///   n2 [label=\"constant\\n[]\", style=dashed];
+    ///   n3 [label=\"add\\n[1, 2]\"];
+    ///   n1 -> n3;
+    ///   n2 -> n3;
     /// }
     /// ";
     /// assert_eq!(tape.to_dot(), dot);

@@ -278,7 +278,8 @@ impl<T: Float> Attention<T> {
         }
     }
 
-    /// From queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]` to results `[…, n, e]`. The result of a query that attends to no key is 0.
+    /// From queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]` to results `[…, n, e]`. The result
+    /// of a query that attends to no key is 0.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -295,15 +296,18 @@ impl<T: Float> Attention<T> {
         self.aggregate(values, |values| match (mask, dropped) {
             (Mask::None, false) => self.attend(queries, keys, values, false),
             (Mask::Causal, false) => self.attend(queries, keys, values, true),
-            _ => self.drop(self.weigh(queries, keys, mask)).matmul(values),
+            _ => {
+                let weights = self.weigh(queries, keys, mask);
+                self.dropout.forward_in(&Euclidean, weights).matmul(values)
+            }
         })
     }
 
     /// Attention along the edges of a graph: query i attends to key j if (i, j) is an edge. From queries
     /// `[n, heads, d]`, keys `[m, heads, d]` and values `[m, heads, e]` to results `[n, heads, e]`; with
-    /// one head the heads axis may be left out. Memory is
-    /// linear in the number of edges. The result of a query without edges is 0. A row without edges
-    /// changes nothing and has no gradient, unless it is NaN: then its gradient is NaN.
+    /// one head the heads axis may be left out. Memory is linear in the number of edges. The result of a
+    /// query without edges is 0. A row without edges changes nothing and has no gradient, unless it is NaN:
+    /// then its gradient is NaN.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -316,7 +320,8 @@ impl<T: Float> Attention<T> {
         edges: &Arc<Sparsity>,
     ) -> Var<'t, T> {
         let weights = self.edge_weights(queries, keys, edges);
-        self.aggregate(values, |values| self.drop(weights).sparse_matmul(edges, values))
+        let weights = self.dropout.forward_in(&Euclidean, weights);
+        self.aggregate(values, |values| weights.sparse_matmul(edges, values))
     }
 
     /// The weight of each edge of a graph, `[edges, heads]`. Queries and keys are as in
@@ -352,11 +357,6 @@ impl<T: Float> Attention<T> {
                 ball.log0(&ball.barycentre_from_sum(&sums))
             }
         }
-    }
-
-    /// Dropout, while training: sets some weights to 0.
-    fn drop<'t>(&self, weights: Var<'t, T>) -> Var<'t, T> {
-        self.dropout.forward_in(&Euclidean, weights)
     }
 
     /// The scores of all pairs, `[…, n, m]`.

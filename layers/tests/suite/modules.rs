@@ -117,6 +117,7 @@ fn copies_of_layers_learn_apart() {
         let tape = Tape::new();
         let y = layers.iter().fold(on(&tape, ball(), &x), |x, layer| layer.forward(x));
         let gradients = tape.backward(y.coordinates().square().sum());
+        assert!(layers.iter().all(|layer| gradients.view(&layer.weight).is_some()));
         layers.iter().map(|layer| gradients.wrt(&layer.weight).data().to_vec()).collect()
     };
     let layer = Linear::new(ball(), 2, 2, rng);

@@ -28,10 +28,10 @@ fn encoders_take_sets() {
         for similarity in [Similarity::Dot, Similarity::Distance, CONES] {
             let layer = EncoderLayer::<f64>::new(similarity, sizes(norm), &mut rng::stream(2, 4, 0));
             let tape = Tape::new();
-            let of = |x: Var<'_, f64>| layer.forward(x, Mask::None).reshape([4, 6]).to_tensor();
+            let encode = |x: Var<'_, f64>| layer.forward(x, Mask::None).reshape([4, 6]).to_tensor();
             let (before, rows) = (tape.constant(&x), tape.constant(&x.reshape([4, 6])));
-            let after = of(rows.gather(&order).reshape([1, 4, 6]));
-            let want = of(before);
+            let after = encode(rows.gather(&order).reshape([1, 4, 6]));
+            let want = encode(before);
             for (i, &from) in order.iter().enumerate() {
                 let apart = after.row(i).iter().zip(want.row(from as usize)).map(|(a, b)| (a - b).abs());
                 assert!(apart.fold(0.0, f64::max) < 1e-12);

@@ -48,7 +48,9 @@ fn implementation(input: DeriveInput) -> Result<TokenStream> {
     if !types.is_empty() {
         let bounds = &mut generics.make_where_clause().predicates;
         bounds.extend(
-            types.iter().map(|of| -> syn::WherePredicate { parse_quote!(#of: #home::Module<#element>) }),
+            types
+                .iter()
+                .map(|field| -> syn::WherePredicate { parse_quote!(#field: #home::Module<#element>) }),
         );
     }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
@@ -75,9 +77,7 @@ fn home(input: &DeriveInput) -> Result<TokenStream> {
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("module")) {
         attribute.parse_nested_meta(|meta| {
             if !meta.path.is_ident("crate") {
-                return Err(
-                    meta.error("a type knows `crate = path` alone, as in #[module(crate = cotangent)]")
-                );
+                return Err(meta.error("the only option of a type is `crate`: #[module(crate = cotangent)]"));
             }
             let path = meta.value()?.call(Path::parse_mod_style)?;
             home = quote!(#path::module);
@@ -99,7 +99,7 @@ fn element_of(input: &DeriveInput) -> Option<Ident> {
         input.generics.where_clause.iter().flat_map(|clause| &clause.predicates).any(|predicate| {
             matches!(predicate, syn::WherePredicate::Type(predicate)
                 if is_float(&predicate.bounds)
-                    && matches!(&predicate.bounded_ty, Type::Path(of) if of.path.is_ident(name)))
+                    && matches!(&predicate.bounded_ty, Type::Path(bounded) if bounded.path.is_ident(name)))
         })
     };
     let found = input.generics.type_params().find(|param| is_float(&param.bounds) || in_where(&param.ident));
@@ -154,11 +154,46 @@ fn skipped(field: &syn::Field) -> Result<bool> {
     for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("module")) {
         attribute.parse_nested_meta(|meta| {
             if !meta.path.is_ident("skip") {
-                return Err(Error::new(meta.path.span(), "a field knows `skip` alone: #[module(skip)]"));
+                return Err(Error::new(
+                    meta.path.span(),
+                    "the only option of a field is `skip`: #[module(skip)]",
+                ));
             }
             skipped = true;
             Ok(())
         })?;
     }
     Ok(skipped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What cannot be a module is refused, and so are attributes that are not known.
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let message = |input: DeriveInput| implementation(input).unwrap_err().to_string();
+        assert_eq!(message(parse_quote!(union U { a: f32 })), "a union cannot be a module");
+        assert_eq!(
+            message(parse_quote!(
+                enum E {}
+            )),
+            "an enum without variants has nothing to visit"
+        );
+        let field = message(parse_quote!(
+            struct S {
+                #[module(tie)]
+                a: f32,
+            }
+        ));
+        assert_eq!(field, "the only option of a field is `skip`: #[module(skip)]");
+        let path = message(parse_quote!(
+            #[module(path = "x")]
+            struct S {
+                a: f32,
+            }
+        ));
+        assert_eq!(path, "the only option of a type is `crate`: #[module(crate = cotangent)]");
+    }
 }

@@ -85,8 +85,7 @@ fn gradient<M: Lawful, T: Float>(
     let x = tape.variable(&Tensor::new(shape, c.x.to_vec()));
     let y = tape.constant(&Tensor::new(shape, c.y.to_vec()));
     let gradients = tape.backward(function(c.m.dist(&x, &y)).sum());
-    let dense = gradients.wrt(x).data().to_vec();
-    c.m.egrad_to_rgrad(&c.x, &Row::from(dense.as_slice()))
+    c.m.egrad_to_rgrad(&c.x, &Row::from(gradients.wrt(x).data()))
 }
 
 law! {

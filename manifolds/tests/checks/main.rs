@@ -220,7 +220,7 @@ fn points_and_tangent_vectors_as_types() {
     let sphere = Sphere::new(1.0).unwrap();
     let north = Point::new(sphere, Row::from([1.0, 0.0, 0.0])).checked().unwrap();
     let east = Tangent::new(sphere, Row::from([0.0, 1.0, 0.0]));
-    let there = north.exp_map(&east.clone().checked(&north).unwrap());
-    let error = east.checked(&there).unwrap_err();
+    let end = north.exp_map(&east.clone().checked(&north).unwrap());
+    let error = east.checked(&end).unwrap_err();
     assert!(error.to_string().starts_with("not a tangent vector of sphere at this point: "), "{error}");
 }

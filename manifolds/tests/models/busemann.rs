@@ -77,6 +77,7 @@ fn distance<M: Busemann + Isometric<Stereographic>>(m: M) {
             let g = gradients.wrt(row).data().to_vec();
             let mut g = m.egrad_to_rgrad(&x, &Row::from(g.as_slice()));
             assert!((m.norm(&x, &g) - 1.0).abs() < 1e-12, "{what}: gradient {}", m.norm(&x, &g));
+            assert!(gradients.view(ideal).is_some(), "{what}");
             let ideal = gradients.wrt(ideal).data().to_vec();
             assert!(ideal.iter().all(|g| g.is_finite()), "{what}: {ideal:?}");
             g.iter_mut().for_each(|c| *c *= length);

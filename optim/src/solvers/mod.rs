@@ -89,8 +89,7 @@ impl<M: Manifold> Problem<M, ()> {
             let x = tape.variable(&Tensor::new([width], x.to_vec()));
             let cost = cost(Point::new(manifold, x));
             let gradients = tape.backward(cost);
-            let gradient = gradients.wrt(x).data().to_vec();
-            (cost.item(), Row::from(gradient.as_slice()))
+            (cost.item(), Row::from(gradients.wrt(x).data()))
         })
     }
 }

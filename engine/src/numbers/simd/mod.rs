@@ -138,9 +138,10 @@ pub(crate) fn dispatch_wide<A, R>(
 
 /// Runs a closure, compiled for an instruction set.
 ///
-/// These are methods of the closure, and not functions, because of where the compiler puts their code: a method
-/// goes into the codegen unit of its `Self` type's module, a function into that of its own. So every kernel is
-/// compiled with its own module, in parallel with the others, and an edit of one kernel leaves the others alone.
+/// These are methods of the closure because of where the compiler puts their code: a method goes into the
+/// codegen unit of its `Self` type's module, a free function into that of the function's module. As methods,
+/// each kernel is compiled with its own module. The units compile in parallel, and after an edit of one
+/// kernel only its own unit is compiled again.
 #[cfg(target_arch = "x86_64")]
 trait Entry<R>: FnOnce() -> R + Sized {
     /// # Safety

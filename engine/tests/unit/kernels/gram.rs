@@ -92,8 +92,11 @@ impl<T: Float> Case<T> {
         let out = Var::vector(formula, [&x, &y], [&kappa, &t]);
         let result = out.to_tensor().data().to_vec();
         let gradients = tape.backward_from(out, &self.g);
-        let of = |input: Var<'_, T>| gradients.wrt(input).data().to_vec();
-        [result, of(x), of(y), of(kappa), of(t)]
+        let gradient = |input: Var<'_, T>| {
+            assert!(gradients.view(input).is_some());
+            gradients.wrt(input).data().to_vec()
+        };
+        [result, gradient(x), gradient(y), gradient(kappa), gradient(t)]
     }
 }
 

@@ -106,6 +106,7 @@ pub(crate) fn digest<T: Float>(digest: &mut Digest) {
             let result = y.to_tensor();
             let g = Tensor::from_fn(result.shape().clone(), |i| T::nearest((i as f64).sin()));
             let gradients = tape.backward_from(y, &g);
+            assert!(gradients.view(x).is_some());
             let gradient = gradients.wrt(x).data().to_vec();
             digest.line(format_args!("{name} of {len} {}", T::NAME), &[result.data().to_vec(), gradient]);
         }

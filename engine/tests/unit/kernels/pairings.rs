@@ -128,6 +128,7 @@ pub(crate) fn digest(digest: &mut Digest) {
         let mut results = vec![scores.to_tensor().data().to_vec()];
         let gradients = tape.backward_from(scores, &draw(&[2, columns]));
         for input in [x, y, left, right, p] {
+            assert!(gradients.view(input).is_some());
             results.push(gradients.wrt(input).data().to_vec());
         }
         digest.line(format_args!("scores of 2 rows with {columns}"), &results);
