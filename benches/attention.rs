@@ -39,17 +39,17 @@ fn rise(work: impl FnOnce()) -> f64 {
 fn main() {
     common::run(|Options { threads, only }| {
         let barycentre = Aggregation::Barycentre;
-        let cases = [
-            ("sdpa", Similarity::Dot, Aggregation::Sum),
-            ("han", Similarity::Distance, barycentre),
-            ("distance", Similarity::Distance, Aggregation::Sum),
-            ("polar", Similarity::PolarDistance, Aggregation::Sum),
-            ("half-space", Similarity::HalfSpaceDistance, Aggregation::Sum),
-            ("penumbral", Similarity::PenumbralCone { light: 1.0 }, Aggregation::Sum),
-            ("umbral", Similarity::UmbralCone { radius: 0.1 }, Aggregation::Sum),
-            ("laplacian", Similarity::Laplacian, Aggregation::Sum),
+        let cases: [(_, &dyn Score<f32>, _); 8] = [
+            ("sdpa", &score::Dot, Aggregation::Sum),
+            ("han", &score::Distance, barycentre),
+            ("distance", &score::Distance, Aggregation::Sum),
+            ("polar", &score::PolarDistance, Aggregation::Sum),
+            ("half-space", &score::HalfSpaceDistance, Aggregation::Sum),
+            ("penumbral", &score::PenumbralCone { light: 1.0 }, Aggregation::Sum),
+            ("umbral", &score::UmbralCone { radius: 0.1 }, Aggregation::Sum),
+            ("laplacian", &score::Laplacian, Aggregation::Sum),
         ];
-        for (name, similarity, aggregation) in cases {
+        for (name, score, aggregation) in cases {
             let batch = [(512, 16), (512, 64), (2048, 16), (2048, 64)].map(|(n, d)| (64, n, d));
             let one = [512, 1024, 2048, 4096, 8192, 16384].map(|n| (1, n, 64));
             for (heads, n, d) in batch.into_iter().chain(one) {
@@ -57,11 +57,8 @@ fn main() {
                 if only.as_deref().is_some_and(|only| !case.starts_with(only)) {
                     continue;
                 }
-                let attention = Attention {
-                    aggregation,
-                    weights: Weights::Softmax,
-                    ..Attention::<f32>::new(similarity, d)
-                };
+                let attention =
+                    Attention { aggregation, weights: Weights::Softmax, ..Attention::<f32>::new(score, d) };
                 let inputs = [1, 2, 3].map(|seed| uniform::<f32>(&[heads, n, d], -1.0, 1.0, seed));
                 let forward = || {
                     let tape = Tape::new();

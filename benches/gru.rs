@@ -40,12 +40,12 @@ where
         labels: &[u32],
         part: Range<usize>,
     ) -> Var<'t, T> {
-        let (batch, dim) = (labels.len(), self.words.points.value().width());
+        let batch = labels.len();
         let states = [0, 1].map(|i| {
             let words: Vec<u32> =
                 sentences[i].chunks(batch).flat_map(|words| words[part.clone()].iter().copied()).collect();
-            let words = self.words.forward(tape, &words).reshape([LEN, part.len(), dim]);
-            self.encoders[i].forward(words, None)[LEN - 1]
+            let words = self.words.forward(tape, &words).arrange([LEN, part.len()]);
+            self.encoders[i].forward(words).last()
         });
         let logits = self.classes.forward(self.join.forward(&states, None));
         loss::cross_entropy(logits, &labels[part], 0.0)

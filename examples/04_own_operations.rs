@@ -77,7 +77,7 @@ fn main() {
     let reflected = Var::vector(Reflect, [&x, &y], []);
     println!("reflected {}", reflected.to_tensor());
     assert_eq!(reflected.to_tensor().row(0), [-3.0, 4.0]);
-    let attended = tape.attend(Nearness, [x, y, y], [], [], [], Weights::Softmax, false);
+    let attended = tape.pairs(Nearness, [x, y], [], [], []).attend(y, Weights::Softmax, false);
     println!("attended {}", attended.to_tensor());
     println!("reversed {}", tape.operation(&Reverse, &[x]).to_tensor());
 
@@ -87,7 +87,7 @@ fn main() {
     let worst = check::gradients(&inputs, |v| {
         let tape = v[0].tape();
         let z = Var::vector(Reflect, [&tape.map(Swish, [v[0]]), &v[1]], []);
-        (tape.attend(Nearness, [z, v[0], v[1]], [], [], [], Weights::Softmax, false)
+        (tape.pairs(Nearness, [z, v[0]], [], [], []).attend(v[1], Weights::Softmax, false)
             * tape.operation(&Reverse, &[z]))
         .sum()
     });

@@ -23,9 +23,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let words: Vec<u32> = (0..6 * 32).map(|_| rng.random_range(0..5)).collect(); // 32 sequences: [6, 32]
         let lengths: Vec<usize> = (0..32).map(|_| rng.random_range(1..=6)).collect();
         let tape = Tape::new();
-        let states =
-            model.gru.forward(model.words.forward(&tape, &words).reshape([6, 32, 4]), Some(&lengths));
-        let logits = model.classes.forward(states[states.len() - 1]); // [32, 5]
+        let sequences = Sequence::new(model.words.forward(&tape, &words).arrange([6, 32]));
+        let states = model.gru.forward(sequences.with_lengths(&lengths));
+        let logits = model.classes.forward(states.last()); // [32, 5]
         let labels = &words[..32]; // each sequence's first word
         let right = logits.top_k(1).1.iter().zip(labels).filter(|(best, label)| best == label).count();
         adam.step(&mut model, &tape.backward(loss::cross_entropy(logits, labels, 0.0)))?;

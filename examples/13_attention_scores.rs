@@ -19,13 +19,13 @@ struct Model {
 }
 
 /// The mean squared error after training, where to guess the mean has 1.
-fn recall(similarity: Similarity) -> Result<f64, Box<dyn std::error::Error>> {
+fn recall(score: &dyn Score<f32>) -> Result<f64, Box<dyn std::error::Error>> {
     let mut rng = rng::stream(13, 0, 0);
     let table = |name: &str, rng: &mut _| Embedding::uniform(name, Euclidean, KEYS, DIM, 0.5, rng);
     let mut model = Model {
         keys: table("keys", &mut rng),
         queries: table("queries", &mut rng),
-        attention: Attention { learned: true, ..Attention::new(similarity, DIM) },
+        attention: Attention { trainable: true, ..Attention::new(score, DIM) },
     };
     let (mut adam, mut tape, mut error) = (RiemannianAdam::new(0.05)?, Tape::new(), 0.0);
     for _ in 0..400 {
@@ -48,17 +48,10 @@ fn recall(similarity: Similarity) -> Result<f64, Box<dyn std::error::Error>> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    for similarity in [
-        Similarity::Dot,
-        Similarity::Distance,
-        Similarity::HalfSpaceDistance,
-        Similarity::PenumbralCone { light: 1.0 },
-        Similarity::UmbralCone { radius: 0.1 },
-        Similarity::Laplacian,
-    ] {
-        let error = recall(similarity)?;
-        println!("{similarity:?}: mean squared error {error:.4}");
-        assert!(error < 0.1, "{similarity:?}: {error}");
+    for score in score::all() {
+        let error = recall(&*score)?;
+        println!("{:20} mean squared error {error:.4}", score.name());
+        assert!(error < 0.1, "{}: {error}", score.name());
     }
     Ok(())
 }

@@ -24,10 +24,10 @@ pub mod prelude {
         Rows, Scalar, Shape, Sparsity, Storage, Tape, Tensor, Var, rng,
     };
     pub use cotangent_layers::{
-        Activation, Attention, AttentionPooling, BatchNorm, Bidirectional, Cell, Concat, Curvature, Dropout,
-        Embedding, Features, FeedForward, Geometry, GraphAttention, Gru, GyrovectorSpace, Heads, LayerNorm,
-        Linear, LogisticRegression, Mask, MultiHeadAttention, PoincareLinear, Rnn, Similarity,
-        UnidirectionalRegression, exp0, log0, loss,
+        Activation, Attend, Attention, AttentionPooling, BatchNorm, Bidirectional, Cell, Concat, Curvature,
+        Dropout, Embedding, Features, FeedForward, Geometry, GraphAttention, Gru, GyrovectorSpace, Heads,
+        LayerNorm, Linear, LogisticRegression, Mask, MultiHeadAttention, PoincareLinear, Rnn, Score,
+        Sequence, UnidirectionalRegression, exp0, log0, loss, score,
     };
     pub use cotangent_manifolds::{
         Barycentre, Busemann, ConstantCurvature, EntailmentCones, Euclidean, FrechetMean, Grassmann,

@@ -59,9 +59,9 @@ fn steady(mut step: impl FnMut()) -> usize {
 
 /// The peak memory of attention and its reverse pass for `n` queries and keys, in bytes. The tape's
 /// memory is added, because its larger buffers do not come from this allocator.
-fn attention_peak(n: usize, similarity: Similarity, aggregation: Aggregation) -> usize {
+fn attention_peak(n: usize, score: &dyn Score<f32>, aggregation: Aggregation) -> usize {
     let rows = Tensor::from_fn([n, 16], |i| (i as f32 * 0.37).sin());
-    let layer = Attention { aggregation, ..Attention::new(similarity, 16) };
+    let layer = Attention { aggregation, ..Attention::new(score, 16) };
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     let tape = Tape::<f32>::new();
@@ -75,11 +75,11 @@ fn attention_peak(n: usize, similarity: Similarity, aggregation: Aggregation) ->
 #[test]
 fn steps_allocate_nothing() {
     // Four times the rows. If all scores were stored, this would take 16 times the memory.
-    let all = Similarity::ALL.map(|similarity| (similarity, Aggregation::Sum));
-    for (similarity, aggregation) in all.into_iter().chain([(Similarity::Distance, Aggregation::Barycentre)])
-    {
-        let [few, many] = [256, 1024].map(|n| attention_peak(n, similarity, aggregation));
-        let what = format!("{similarity:?}, {aggregation:?}");
+    let all = score::all();
+    let sums = all.iter().map(|score| (&**score, Aggregation::Sum));
+    for (score, aggregation) in sums.chain([(&score::Distance as _, Aggregation::Barycentre)]) {
+        let [few, many] = [256, 1024].map(|n| attention_peak(n, score, aggregation));
+        let what = format!("{score:?}, {aggregation:?}");
         assert!(many < 5 * few, "{what}: {few} bytes, {many} for four times the rows");
         // Less memory than the scores.
         assert!(many < 4 * 1024 * 1024, "{what}: {many} bytes");

@@ -133,6 +133,7 @@ pub use tape::float::Float;
 pub use tape::gradients::{GradientView, Gradients, Leaf};
 pub use tape::operation::Operation;
 pub use tape::operations::elementwise::Elementwise;
+pub use tape::operations::pair::Pairs;
 pub use tape::row_function::RowFunction;
 pub use tape::rows::{Row, Rows};
 pub use tape::var::Var;

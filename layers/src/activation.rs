@@ -1,7 +1,7 @@
 //! Pointwise nonlinearities: Ganea, Bécigneul, Hofmann 2018, section 3.2.
 
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Manifold, Point};
+use cotangent_manifolds::Point;
 
 use crate::space::gyrovector_space::GyrovectorSpace;
 
@@ -44,17 +44,8 @@ impl<T: Float> Activation<T> {
 
     /// `exp₀(φ(log₀ x))` of rows `[…, n]`.
     #[track_caller]
-    pub fn forward<'t, M>(&self, x: Point<M, Var<'t, T>>) -> Point<M, Var<'t, T>>
-    where
-        M: Manifold + GyrovectorSpace<'t, T>,
-    {
-        Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates()))
-    }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument.
-    #[track_caller]
-    pub fn forward_in<'t>(&self, space: &impl GyrovectorSpace<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
-        self.0.map_or(x, |phi| space.map(x, phi))
+    pub fn forward<'t, G: GyrovectorSpace<'t, T>>(&self, x: Point<G, Var<'t, T>>) -> Point<G, Var<'t, T>> {
+        self.0.map_or(x, |phi| Point::new(*x.manifold(), x.manifold().map(*x.coordinates(), phi)))
     }
 }
 

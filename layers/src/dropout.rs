@@ -1,7 +1,7 @@
 //! Dropout. Srivastava et al. 2014.
 
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Manifold, Point};
+use cotangent_manifolds::Point;
 
 use crate::space::gyrovector_space::GyrovectorSpace;
 
@@ -34,18 +34,16 @@ impl Dropout {
     /// # Panics
     /// If the rate is not in [0, 1).
     #[track_caller]
-    pub fn forward<'t, M, T>(&self, x: Point<M, Var<'t, T>>) -> Point<M, Var<'t, T>>
+    pub fn forward<'t, G, T>(&self, x: Point<G, Var<'t, T>>) -> Point<G, Var<'t, T>>
     where
-        M: Manifold + GyrovectorSpace<'t, T>,
+        G: GyrovectorSpace<'t, T>,
         T: Float,
     {
-        Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates()))
-    }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument.
-    #[track_caller]
-    pub fn forward_in<'t, T: Float>(&self, space: &impl GyrovectorSpace<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
         assert!((0.0..1.0).contains(&self.rate), "dropout: a rate of {}", self.rate);
-        if self.rate == 0.0 || !x.tape().is_training() { x } else { space.map(x, |v| v.dropout(self.rate)) }
+        let (space, coordinates) = (*x.manifold(), *x.coordinates());
+        if self.rate == 0.0 || !coordinates.tape().is_training() {
+            return x;
+        }
+        Point::new(space, space.map(coordinates, |v| v.dropout(self.rate)))
     }
 }

@@ -5,8 +5,6 @@ use cotangent_engine::{Float, Row, Tape, Tensor, Var};
 use cotangent_manifolds::{Manifold, Module, Param, Point};
 use rand::RngExt;
 
-use crate::space::gyrovector_space::GyrovectorSpace;
-
 /// A table of points, one per object, looked up by the object's number: `[n, ambient(dim)]`.
 #[derive(Clone, Debug, Module)]
 pub struct Embedding<M, T: Float = f32> {
@@ -31,21 +29,10 @@ impl<M: Manifold, T: Float> Embedding<M, T> {
         Embedding { points: Param::new(name, manifold, table) }
     }
 
-    /// The points of some objects: `[rows.len(), ambient(dim)]`.
+    /// The points of some objects: `[rows.len(), ambient(dim)]`. Where the curvature is learned, these
+    /// are coordinates, of which [`GyrovectorSpace::points`](crate::GyrovectorSpace::points) makes points.
     #[track_caller]
     pub fn forward<'t>(&self, tape: &'t Tape<T>, rows: &[u32]) -> Point<M, Var<'t, T>> {
         self.points.on(tape).rows(rows)
-    }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
-    /// [`Curvature`](crate::Curvature).
-    #[track_caller]
-    pub fn forward_in<'t>(
-        &self,
-        space: &impl GyrovectorSpace<'t, T, Learned = M>,
-        tape: &'t Tape<T>,
-        rows: &[u32],
-    ) -> Var<'t, T> {
-        space.points(self.forward(tape, rows))
     }
 }

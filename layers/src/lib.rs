@@ -3,9 +3,9 @@
 //! A layer takes points of one manifold and returns points of the same manifold. `Gru<PoincareBall>` is
 //! the layer of Ganea, Bécigneul, Hofmann 2018 (*Hyperbolic Neural Networks*, whose equations are cited
 //! by number); `Gru<Euclidean>` is the ordinary one. [`exp0`] and [`log0`] lead from one geometry to
-//! another. [`GyrovectorSpace`] lists the operations that a geometry must offer. For a geometry whose
-//! [`Curvature`] is learned, use the methods `forward_in`. Every layer is a
-//! [`Module`](cotangent_manifolds::Module), and its fields are public.
+//! another. [`GyrovectorSpace`] lists the operations that a geometry must offer; one is the space of a
+//! [`Curvature`] that is learned. Every layer is a [`Module`](cotangent_manifolds::Module), and its
+//! fields are public.
 //!
 //! | layer | file |
 //! |---|---|
@@ -21,8 +21,11 @@
 //! | [`Cell`]: recurrent layers over sequences of different lengths | `recurrent/cell.rs` |
 //! | [`Rnn`] | `recurrent/rnn.rs` |
 //! | [`Gru`] | `recurrent/gru.rs` |
+//! | [`Sequence`]: batches of sequences of different lengths | `recurrent/sequence.rs` |
 //! | [`Bidirectional`]: sequences read both ways | `recurrent/bidirectional.rs` |
-//! | [`Attention`]: scores by dot product, distance or cones | `attention/` |
+//! | [`Attention`]: of any [`Score`]: dot product, distance, cones, one's own | `attention/` |
+//! | [`Attend`]: the same as a function, without parameters | `attention/attend.rs` |
+//! | [`score`]: all scores | `attention/score/` |
 //! | [`MultiHeadAttention`] | `attention/multi_head_attention.rs` |
 //! | [`AttentionPooling`]: a sequence as one point | `attention/attention_pooling.rs` |
 //! | [`GraphAttention`]: attention along the edges of a graph | `attention/graph_attention.rs` |
@@ -58,10 +61,12 @@ mod space;
 mod transformer;
 
 pub use activation::Activation;
+pub use attention::Attention;
+pub use attention::attend::{Aggregation, Attend, Mask};
 pub use attention::attention_pooling::AttentionPooling;
 pub use attention::graph_attention::{Features, GraphAttention, Heads};
 pub use attention::multi_head_attention::{KeyValueCache, MultiHeadAttention};
-pub use attention::{Aggregation, Attention, Mask, Similarity};
+pub use attention::score::{self, Score};
 pub use cotangent_engine::Weights;
 pub use dropout::Dropout;
 pub use embedding::Embedding;
@@ -77,6 +82,7 @@ pub use recurrent::bidirectional::Bidirectional;
 pub use recurrent::cell::Cell;
 pub use recurrent::gru::Gru;
 pub use recurrent::rnn::Rnn;
+pub use recurrent::sequence::Sequence;
 pub use space::curvature::Curvature;
 pub use space::gyrovector_space::{Geometry, GyrovectorSpace};
 pub use space::maps::{exp0, log0};

@@ -43,43 +43,30 @@ impl<M: Manifold, T: Float> PositionEmbedding<M, T> {
     /// # Panics
     /// If there are fewer places than the words need, or the points have another width.
     #[track_caller]
-    pub fn forward<'t>(&self, words: Point<M, Var<'t, T>>, first: usize) -> Point<M, Var<'t, T>>
-    where
-        M: GyrovectorSpace<'t, T, Learned = M>,
-    {
-        Point::new(*words.manifold(), self.forward_in(words.manifold(), *words.coordinates(), first))
-    }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
-    /// [`Curvature`](crate::Curvature).
-    ///
-    /// # Panics
-    /// As [`forward`](Self::forward).
-    #[track_caller]
-    pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+    pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        space: &S,
-        words: Var<'t, T>,
+        words: Point<G, Var<'t, T>>,
         first: usize,
-    ) -> Var<'t, T> {
-        let axes = words.shape().axes().len();
-        assert!(axes > 1, "positions: of sentences […, len, ambient], not of shape {}", words.shape());
-        let places: Range<usize> = first..first + words.shape().axes()[axes - 2];
+    ) -> Point<G, Var<'t, T>> {
+        let shape = words.coordinates().shape();
+        let axes = shape.axes();
+        assert!(axes.len() > 1, "positions: of sentences […, len, ambient], not of shape {shape}");
+        let places = first..first + axes[axes.len() - 2];
         let longest = self.points.value().shape().rows().len();
         assert!(places.end <= longest, "positions: places {places:?} of {longest}");
-        placed(space, words, &self.points, places)
+        placed(words, &self.points, places)
     }
 }
 
 /// `x ⊕ p` for points x, `[…, len, n]`, at these places of a table of points p.
 #[track_caller]
-pub(crate) fn placed<'t, T: Float, S: GyrovectorSpace<'t, T>>(
-    space: &S,
-    x: Var<'t, T>,
-    table: &Param<S::Learned, T>,
+pub(crate) fn placed<'t, T: Float, G: GyrovectorSpace<'t, T>>(
+    x: Point<G, Var<'t, T>>,
+    table: &Param<G::Learned, T>,
     places: Range<usize>,
-) -> Var<'t, T> {
-    space.add(x, space.learned(x.tape(), table).slice(0, places))
+) -> Point<G, Var<'t, T>> {
+    let (space, x) = (*x.manifold(), *x.coordinates());
+    Point::new(space, space.add(x, space.parameter(x.tape(), table).slice(0, places)))
 }
 
 /// Sinusoidal positions, `[len, width]`: column 2k holds `sin(i/10000^{2k/width})`, column 2k + 1 its

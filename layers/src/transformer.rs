@@ -6,8 +6,9 @@ use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Euclidean, Module};
 
 use crate::activation::Activation;
+use crate::attention::attend::Mask;
 use crate::attention::multi_head_attention::{KeyValueCache, MultiHeadAttention};
-use crate::attention::{Mask, Similarity};
+use crate::attention::score::Score;
 use crate::dropout::Dropout;
 use crate::linear::feed_forward::FeedForward;
 use crate::norm::layer_norm::LayerNorm;
@@ -28,8 +29,8 @@ pub struct TransformerSizes {
     pub width: usize,
     /// Number of attention heads.
     pub heads: usize,
-    /// Dimensions of a head.
-    pub head: usize,
+    /// Dimensions of a head's queries and keys, and of its values.
+    pub head: [usize; 2],
     /// Hidden units of the feed-forward network.
     pub hidden: usize,
     /// Dropout rate of every sublayer's result while training. Attention weights have their own rate in
@@ -58,7 +59,7 @@ impl<T: Float> Residual<T> {
     /// Applies the sublayer f with its residual connection.
     #[track_caller]
     fn around<'t>(&self, x: Var<'t, T>, f: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
-        let y = x + self.dropout.forward_in(&Euclidean, f(self.input(x)));
+        let y = x + self.dropout.forward(f(self.input(x)).into());
         match self.order {
             NormOrder::Pre => y,
             NormOrder::Post => self.norm.forward(y),
@@ -85,11 +86,12 @@ fn feed_forward<T: Float>(sizes: TransformerSizes, rng: &mut Rng) -> FeedForward
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
-/// use cotangent_layers::{EncoderLayer, Mask, NormOrder, Similarity, TransformerSizes};
+/// use cotangent_layers::score::Distance;
+/// use cotangent_layers::{EncoderLayer, Mask, NormOrder, TransformerSizes};
 /// let sizes =
-///     TransformerSizes { width: 8, heads: 2, head: 4, hidden: 16, dropout: 0.1, order: NormOrder::Pre };
+///     TransformerSizes { width: 8, heads: 2, head: [4, 4], hidden: 16, dropout: 0.1, order: NormOrder::Pre };
 /// let mut rng = rng::stream(1, 0, 0);
-/// let layer = EncoderLayer::new(Similarity::Distance, sizes, &mut rng);
+/// let layer = EncoderLayer::new(&Distance, sizes, &mut rng);
 /// let tape = Tape::<f32>::new();
 /// let x = tape.constant(&Tensor::from_fn([3, 5, 8], |i| (i as f32).sin())); // [batch, n, width]
 /// let used = layer.forward(x, Mask::None); // without dropout
@@ -112,9 +114,9 @@ impl<T: Float> EncoderLayer<T> {
     /// # Panics
     /// As [`MultiHeadAttention::new`].
     #[track_caller]
-    pub fn new(similarity: Similarity, sizes: TransformerSizes, rng: &mut Rng) -> Self {
+    pub fn new(score: &dyn Score<T>, sizes: TransformerSizes, rng: &mut Rng) -> Self {
         EncoderLayer {
-            attention: MultiHeadAttention::new(similarity, sizes.width, sizes.heads, sizes.head, rng),
+            attention: MultiHeadAttention::new(score, sizes.width, sizes.heads, sizes.head, rng),
             feed_forward: feed_forward(sizes, rng),
             residuals: [0, 1].map(|_| Residual::new(sizes)),
         }
@@ -128,7 +130,7 @@ impl<T: Float> EncoderLayer<T> {
     pub fn forward<'t>(&self, x: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
         let [first, second] = &self.residuals;
         let x = first.around(x, |x| self.attention.forward(x, x, mask));
-        second.around(x, |x| self.feed_forward.forward_in(&Euclidean, x))
+        second.around(x, |x| *self.feed_forward.forward(x.into()))
     }
 
     /// The weights with which a sequence attends to itself, `[batch, heads, n, n]`, for pictures.
@@ -161,9 +163,9 @@ impl<T: Float> DecoderLayer<T> {
     /// # Panics
     /// As [`MultiHeadAttention::new`].
     #[track_caller]
-    pub fn new(similarity: Similarity, sizes: TransformerSizes, rng: &mut Rng) -> Self {
+    pub fn new(score: &dyn Score<T>, sizes: TransformerSizes, rng: &mut Rng) -> Self {
         let [attention, across] =
-            [0, 1].map(|_| MultiHeadAttention::new(similarity, sizes.width, sizes.heads, sizes.head, rng));
+            [0, 1].map(|_| MultiHeadAttention::new(score, sizes.width, sizes.heads, sizes.head, rng));
         DecoderLayer {
             attention,
             across,
@@ -206,7 +208,7 @@ impl<T: Float> DecoderLayer<T> {
             self.attention.attend(x, all, Mask::Causal)
         });
         let x = second.around(x, |x| self.across.attend(x, encoded, mask));
-        let x = third.around(x, |x| self.feed_forward.forward_in(&Euclidean, x));
+        let x = third.around(x, |x| *self.feed_forward.forward(x.into()));
         (x, so_far.expect("the sublayer is run"))
     }
 

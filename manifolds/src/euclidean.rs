@@ -310,6 +310,13 @@ impl<'t, T: Float> Deref for Point<Euclidean, Var<'t, T>> {
     }
 }
 
+/// A variable as points of Euclidean space, one per row: what a layer of [`Euclidean`] takes.
+impl<'t, T: Float> From<Var<'t, T>> for Point<Euclidean, Var<'t, T>> {
+    fn from(coordinates: Var<'t, T>) -> Self {
+        Point::new(Euclidean, coordinates)
+    }
+}
+
 impl<'t, T: Float> From<Point<Euclidean, Var<'t, T>>> for Var<'t, T> {
     fn from(point: Point<Euclidean, Var<'t, T>>) -> Self {
         *point

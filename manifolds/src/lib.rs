@@ -27,7 +27,6 @@
 //! | activations as points of the hyperboloid: [`Lorentz::pseudo_polar`] | `pseudo_polar.rs` |
 //! | activations as points of the half-space: [`HalfSpace::psi`], [`HalfSpace::xi`] | `psi_xi.rs` |
 //! | entailment cones: [`EntailmentCones`], [`shadow_cones`] | `cones.rs`, `shadow_cones.rs` |
-//! | attention scores of all pairs: [`scores`] | `scores.rs` |
 //!
 //! | of several points | file |
 //! |---|---|
@@ -57,7 +56,6 @@ mod point;
 mod product;
 mod pseudo_polar;
 mod psi_xi;
-pub mod scores;
 mod sets;
 pub mod shadow_cones;
 mod sphere;
@@ -112,8 +110,8 @@ pub mod formulas {
     pub use crate::sphere::formulas as sphere;
     pub use crate::wrapped_normal::formulas as wrapped_normal;
 
-    /// All formulas, by manifold; attention scores last.
-    pub const ALL: [&[cotangent_engine::registry::Formula]; 14] = [
+    /// All formulas, by manifold.
+    pub const ALL: [&[cotangent_engine::registry::Formula]; 13] = [
         euclidean::ALL,
         stereographic::ALL,
         lorentz::ALL,
@@ -127,6 +125,5 @@ pub mod formulas {
         shadow_cones::ALL,
         barycentre::ALL,
         wrapped_normal::ALL,
-        crate::scores::ALL,
     ];
 }

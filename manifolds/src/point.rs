@@ -7,6 +7,9 @@ use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
 
 /// Points of a manifold, one per row: of a single row, a tensor or a tape variable.
 ///
+/// The geometry M travels with the coordinates. It is a [`Manifold`], or [`Curved`](crate::Curved) with a
+/// curvature that is itself a variable.
+///
 /// There is no `+` on points:
 ///
 /// ```compile_fail,E0369
@@ -92,7 +95,7 @@ impl<M: Manifold, R: Rows> Tangent<M, R> {
     }
 }
 
-impl<M: Manifold, R: Rows> Point<M, R> {
+impl<M: Copy, R> Point<M, R> {
     /// Points with these coordinates, which are not checked: see [`Manifold::project`], and
     /// [`checked`](Point::checked).
     pub fn new(manifold: M, coordinates: R) -> Self {
@@ -108,7 +111,9 @@ impl<M: Manifold, R: Rows> Point<M, R> {
     pub fn coordinates(&self) -> &R {
         &self.coordinates
     }
+}
 
+impl<M: Manifold, R: Rows> Point<M, R> {
     /// Panics if two points are on manifolds of one type but different curvature.
     #[track_caller]
     fn same(&self, other: &M) -> &M {
@@ -249,24 +254,25 @@ impl<M: Manifold, T: Float> Tangent<M, Row<T>> {
     }
 }
 
-impl<M: Manifold, T: Float> Point<M, Var<'_, T>> {
+impl<M: Copy, T: Float> Point<M, Var<'_, T>> {
     /// Points of a table `[n, width]` by number: `[rows.len(), width]`.
     #[track_caller]
     pub fn rows(&self, rows: &[u32]) -> Self {
         Point::new(self.manifold, self.coordinates.gather(rows))
     }
 
-    /// The same points in another arrangement; the last axis stays.
+    /// The same points with other leading axes: `[6, 4]` points of width d have the shape `[6, 4, d]`.
+    ///
+    /// # Panics
+    /// If there are not as many points.
     #[track_caller]
-    pub fn reshape(&self, shape: impl Into<Shape>) -> Self {
-        let shape = shape.into();
-        let width = self.coordinates.shape().width();
-        assert_eq!(shape.width(), width, "reshape: the coordinates of a point stay together");
+    pub fn arrange(&self, leading: impl AsRef<[usize]>) -> Self {
+        let shape = Shape::new(leading.as_ref()).with_width(self.coordinates.shape().width());
         Point::new(self.manifold, self.coordinates.reshape(shape))
     }
 }
 
-impl<M: Manifold, T: Float> Leaf<T> for Point<M, Var<'_, T>> {
+impl<M: Copy, T: Float> Leaf<T> for Point<M, Var<'_, T>> {
     fn shape(&self) -> Shape {
         self.coordinates.shape()
     }

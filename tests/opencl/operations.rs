@@ -148,14 +148,14 @@ fn attention_in_tiles() {
     }
     for weights in [Weights::Softmax, Weights::Sigmoid] {
         same!(64.0, [[20, 4], [270, 4], [270, 3]], |v| {
-            v[0].tape().attend(EuclideanDistance, [v[0], v[1], v[2]], [], [], [], weights, true)
+            v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []).attend(v[2], weights, true)
         });
     }
 }
 
 #[test]
 fn sparse_matrices() {
-    use cotangent::manifolds::scores::{BallDistance, UmbralCone};
+    use cotangent::layers::score::{Distance, UmbralCone};
     let pairs = [(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (0, 1), (3, 3), (2, 0)];
     let of = std::sync::Arc::new(Sparsity::new(4, 5, &pairs)); // a row and a column without elements
     same!(8.0, [[8], [5, 3]], |v| v[0].sparse_matmul(&of, v[1]));
@@ -163,17 +163,17 @@ fn sparse_matrices() {
     same!(8.0, [[8]], |v| v[0].segment_softmax(&of));
     same!(8.0, [[8, 3]], |v| v[0].segment_softmax(&of));
     same!(16.0, [[4, 2, 3], [5, 2, 3], []], |v| {
-        v[0].tape().sparse_pairs(ScaledDot, &of, [v[0], v[1]], [], [], [v[2]])
+        v[0].tape().pairs(ScaledDot, [v[0], v[1]], [], [], [v[2]]).along(&of)
     });
     same!(64.0, [[4, 2, 3], [5, 2, 3], [4, 2], [5, 2], [], []], |v| {
         let numbers = [v[2], v[3]].map(|x| x.square() + 0.3);
         let params = [v[4], v[5], v[0].tape().scalar(0.7)];
-        v[0].tape().sparse_pairs(UmbralCone, &of, [v[0], v[1]], [numbers[0]], [numbers[1]], params)
+        v[0].tape().pairs(UmbralCone::default(), [v[0], v[1]], [numbers[0]], [numbers[1]], params).along(&of)
     });
     same!(64.0, [[4, 3], [5, 3], [4], [5]], |v| {
         let numbers = [v[2], v[3]].map(|x| x.square() + 0.3);
         let params = [1.0, 0.2].map(|x| v[0].tape().scalar(x));
-        v[0].tape().sparse_pairs(BallDistance, &of, [v[0], v[1]], [numbers[0]], [numbers[1]], params)
+        v[0].tape().pairs(Distance, [v[0], v[1]], [numbers[0]], [numbers[1]], params).along(&of)
     });
 }
 

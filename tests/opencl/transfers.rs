@@ -73,7 +73,7 @@ fn of_a_step<A: Algorithm>(
 }
 
 /// Bytes that a forward and backward pass along the edges of a graph uploads after the first one.
-fn uploaded_along_edges(device: &Device, similarity: Similarity) -> u64 {
+fn uploaded_along_edges(device: &Device, score: &dyn Score<f32>) -> u64 {
     let pairs: Vec<(u32, u32)> = (0..4096).map(|e| (e / 8, e * 7 % 512)).collect();
     let edges = Arc::new(Sparsity::new(512, 512, &pairs));
     let rows = Tensor::from_fn([512, 1, 4], |i| (i as f32).sin());
@@ -82,7 +82,7 @@ fn uploaded_along_edges(device: &Device, similarity: Similarity) -> u64 {
         let before = device.transfers().uploaded;
         tape.reset();
         let x = tape.variable(&rows);
-        let y = Attention::new(similarity, 4).along_edges(x, x, x, &edges);
+        let y = Attention::new(score, 4).along_edges(x, x, x, &edges);
         drop(tape.backward(y.square().sum()));
         uploaded = device.transfers().uploaded - before;
     }
@@ -147,9 +147,9 @@ fn points_and_state_stay_on_the_device() {
     // One more number for each of the four parameters: whether its average is finite.
     check("averaged", of_a_step(&device, adam(), Some(Average::uniform())), 2 + 4);
     // The lists of edges, of 16 KiB each, also stay on the device.
-    for similarity in [Similarity::Distance, Similarity::UmbralCone { radius: 0.1 }] {
-        let uploaded = uploaded_along_edges(&device, similarity);
-        assert!(uploaded <= 256, "{similarity:?}: {uploaded} bytes");
+    for score in [&score::Distance as &dyn Score<f32>, &score::UmbralCone { radius: 0.1 }] {
+        let uploaded = uploaded_along_edges(&device, score);
+        assert!(uploaded <= 256, "{score:?}: {uploaded} bytes");
     }
     // Dropout masks are drawn on the device.
     let before = device.transfers();

@@ -128,12 +128,16 @@ fn kernels_that_are_no_formulas() {
             v[0].attend(v[1], v[2], 0.5, true)
         });
         close(device, 64.0, &[&[20, 4], &[270, 4], &[270, 3]], &|v| {
-            v[0].tape().attend(EuclideanDistance, [v[0], v[1], v[2]], [], [], [], Weights::Sigmoid, false)
+            v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []).attend(
+                v[2],
+                Weights::Sigmoid,
+                false,
+            )
         });
         let of = std::sync::Arc::new(Sparsity::new(4, 5, &[(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (3, 3)]));
         close(device, 16.0, &[&[6, 3]], &|v| v[0].segment_softmax(&of));
         close(device, 16.0, &[&[4, 3], &[5, 3]], &|v| {
-            v[0].tape().sparse_pairs(EuclideanDistance, &of, [v[0], v[1]], [], [], [])
+            v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []).along(&of)
         });
     });
 }

@@ -180,7 +180,7 @@ fn bad_shapes_are_named() {
         (
             |t| {
                 let rows = [zeros(t, &[4, 2]), zeros(t, &[5, 3])];
-                t.sparse_pairs(EuclideanDistance, &sparsity(4, 5, &PLACES), rows, [], [], []);
+                t.pairs(EuclideanDistance, rows, [], [], []).along(&sparsity(4, 5, &PLACES));
             },
             "sparse_pairs: rows [4, 2] and [5, 3] do not go together",
         ),

@@ -4,10 +4,11 @@ use cotangent::engine::registry::{Formula, Kind, Range, Sample};
 use cotangent::prelude::*;
 use rand::RngExt;
 
-/// Every formula of the engine and the manifolds.
+/// Every formula of the engine, the manifolds and the scores of attention.
 pub(crate) fn all() -> impl Iterator<Item = &'static Formula> {
     let engine = cotangent::engine::formulas::ALL.into_iter();
-    engine.chain(cotangent::manifolds::formulas::ALL).flatten()
+    let manifolds = cotangent::manifolds::formulas::ALL;
+    engine.chain(manifolds).chain([cotangent::layers::score::FORMULAS]).flatten()
 }
 
 /// A random number in a range.

@@ -3,9 +3,7 @@
 
 use cotangent::engine::formulas::EuclideanDistance;
 use cotangent::engine::{Weights, check};
-use cotangent::manifolds::scores::{
-    BallDistance, HalfSpaceDistance, PenumbralCone, PolarDistance, UmbralCone,
-};
+use cotangent::layers::score::{Distance, HalfSpaceDistance, PenumbralCone, PolarDistance, UmbralCone};
 use cotangent::prelude::*;
 
 use crate::common::{Loss, PLACES, assert_close, assert_gradients, sparsity, tensor, value, weigh};
@@ -91,8 +89,9 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
             tensor(&rows(x), 7),
             tensor(&rows(y), 8),
         ];
-        let score: Loss =
-            |v| weigh(v[0].tape().pairs(Bump, v[0], v[1], [v[2], v[6]], [v[3], v[4], v[7]], [v[5]]));
+        let score: Loss = |v| {
+            weigh(v[0].tape().pairs(Bump, [v[0], v[1]], [v[2], v[6]], [v[3], v[4], v[7]], [v[5]]).scores())
+        };
         assert_gradients(&inputs, score);
         let directions: Vec<Tensor<f64>> = inputs.iter().map(|t| tensor(t.shape(), 9)).collect();
         let worst = check::forward_mode(&inputs, &directions, score);
@@ -103,7 +102,9 @@ fn pair_formulas_pass_gradients_to_numbers_of_rows_and_parameters() {
             for weights in [Weights::Softmax, Weights::Sigmoid] {
                 assert_gradients(&inputs, |v| {
                     let (tape, rows) = (v[0].tape(), [v[0], v[1], v[8]]);
-                    weigh(tape.attend(Bump, rows, [v[2], v[6]], [v[3], v[4], v[7]], [v[5]], weights, false))
+                    let pairs =
+                        tape.pairs(Bump, [rows[0], rows[1]], [v[2], v[6]], [v[3], v[4], v[7]], [v[5]]);
+                    weigh(pairs.attend(rows[2], weights, false))
                 });
             }
         }
@@ -119,11 +120,11 @@ fn forward_mode_of_distances_does_not_cancel() {
         let [x, y] = [([4, width], 1), ([5, width], 2)].map(|(shape, seed)| near(tensor(&shape, seed)));
         let directions = [tensor(&[4, width], 3), tensor(&[5, width], 4)];
         let scores: [Loss; 3] = [
-            |v| weigh(v[0].tape().pairs(EuclideanDistance, v[0], v[1], [], [], [])),
-            |v| weigh(v[0].tape().pairs(EuclideanDistance, v[0], v[0], [], [], [])) + v[1].sum(),
+            |v| weigh(v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []).scores()),
+            |v| weigh(v[0].tape().pairs(EuclideanDistance, [v[0], v[0]], [], [], []).scores()) + v[1].sum(),
             |v| {
                 let places = sparsity(4, 5, &PLACES);
-                weigh(v[0].tape().sparse_pairs(EuclideanDistance, &places, [v[0], v[1]], [], [], []))
+                weigh(v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []).along(&places))
             },
         ];
         for score in scores {
@@ -152,9 +153,9 @@ fn pair_formulas_in_single_precision_are_those_in_double() {
         let [a, b] = numbers.each_ref().map(|of| of.each_ref().map(variable));
         let params = params.map(|p| tape.variable(&Tensor::scalar(T::nearest(p))));
         let out = if stored {
-            tape.pairs(formula, x, y, a, b, params)
+            tape.pairs(formula, [x, y], a, b, params).scores()
         } else {
-            tape.attend(formula, [x, y, v], a, b, params, Weights::Softmax, false)
+            tape.pairs(formula, [x, y], a, b, params).attend(v, Weights::Softmax, false)
         };
         let weights = Tensor::from_fn(out.shape(), |i| T::nearest(0.4 + (i as f64 * 1.7).sin()));
         let mut all = vec![out.to_tensor().data().iter().map(|x| x.to_f64()).collect()];
@@ -190,11 +191,11 @@ fn pair_formulas_in_single_precision_are_those_in_double() {
             }
         }
     }
-    compare(BallDistance, [0.7, 0.2]);
+    compare(Distance, [0.7, 0.2]);
     compare(PolarDistance, [0.7, 0.2]);
     compare(HalfSpaceDistance, [0.7, 0.2]);
-    compare(PenumbralCone, [0.7, 0.2, 1.0]);
-    compare(UmbralCone, [0.7, 0.2, 0.1]);
+    compare(PenumbralCone::default(), [0.7, 0.2, 1.0]);
+    compare(UmbralCone::default(), [0.7, 0.2, 0.1]);
 }
 
 /// With few batch entries the queries are split, and the gradients of keys and values are summed over
@@ -214,9 +215,9 @@ fn attention_of_few_batch_entries_is_split() {
             let params = [0.7, 0.2].map(|p| tape.variable(&Tensor::scalar(p)));
             let out = if stored {
                 let hidden = causal.then(|| tape.causal_mask(n, m));
-                Weights::Softmax.of(tape.pairs(BallDistance, q, k, [x], [y], params), hidden).matmul(v)
+                Weights::Softmax.of(tape.pairs(Distance, [q, k], [x], [y], params).scores(), hidden).matmul(v)
             } else {
-                tape.attend(BallDistance, [q, k, v], [x], [y], params, Weights::Softmax, causal)
+                tape.pairs(Distance, [q, k], [x], [y], params).attend(v, Weights::Softmax, causal)
             };
             let value = out.to_tensor();
             let inputs = [q, k, v, x, y, params[0]];

@@ -101,11 +101,11 @@ macro_rules! barycentre {
 macro_rules! gyrovectors {
     ($m:ident, $tape:ident) => {{
         let param = Param::new("p", $m, Tensor::<f64>::new([3, 2], vec![0.1, 0.2, -0.3, 0.1, 0.2, -0.1]));
-        let x = $m.learned(&$tape, &param);
+        let x = $m.parameter(&$tape, &param);
         let weights = $tape.constant(&Tensor::new([3], vec![1.0; 3]));
-        let points: Var<'_, f64> = $m.points(param.on(&$tape));
+        let points: Var<'_, f64> = *$m.points(param.on(&$tape)).coordinates();
         let all =
-            [points, $m.coordinates(x), $m.distance(x, x), $m.gyromidpoint(x, weights), $m.logits(x, x, x)];
+            [points, $m.to_learned(x), $m.distance(x, x), $m.gyromidpoint(x, weights), $m.logits(x, x, x)];
         assert!(all.iter().all(|y| y.to_tensor().data().iter().all(|y| y.is_finite())));
         assert_eq!($m.unidirectional_logits(x, x, weights).shape().axes(), [3, 3]);
         let matrix = $tape.constant(&Tensor::new([2, 2], vec![1.0, 0.5, -0.5, 1.0]));

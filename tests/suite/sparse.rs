@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
 use cotangent::engine::{Sparsity, check};
-use cotangent::manifolds::scores::UmbralCone;
+use cotangent::layers::score::UmbralCone;
 use cotangent::prelude::*;
 
 use crate::common::{
@@ -103,11 +103,11 @@ fn sparse_pairs_are_some_of_all_pairs() {
                 let tape = $v[0].tape();
                 let (x, left, right) = ([$v[0], $v[1]], $left, $right);
                 if sparse {
-                    return tape.sparse_pairs($formula, of, x, left, right, $params);
+                    return tape.pairs($formula, x, left, right, $params).along(of);
                 }
                 let ([x, y], left, right) =
                     (x.map(heads_first), left.map(heads_first), right.map(heads_first));
-                let all = tape.pairs($formula, x, y, left, right, $params).permute(&[1, 2, 0]);
+                let all = tape.pairs($formula, [x, y], left, right, $params).scores().permute(&[1, 2, 0]);
                 let places: Vec<u32> = of.pairs().iter().map(|(i, j)| i * 5 + j).collect();
                 all.reshape([20, 2]).gather(&places)
             }
@@ -116,7 +116,7 @@ fn sparse_pairs_are_some_of_all_pairs() {
     let scores: [Score; 3] = [
         score!(ScaledDot, |v| [], [], [v[4]]),
         score!(EuclideanDistance, |v| [], [], []),
-        score!(UmbralCone, |v| [v[2]], [v[3]], [v[4], v[4] * 0.1, v[4] * 0.7]),
+        score!(UmbralCone::default(), |v| [v[2]], [v[3]], [v[4], v[4] * 0.1, v[4] * 0.7]),
     ];
     for score in scores {
         let tape = Tape::new();
@@ -139,11 +139,12 @@ fn sparse_pairs_are_some_of_all_pairs() {
                 [70, 300].map(|n| tape.variable(&Tensor::from_fn([n, 3], |i| 0.3 + 1e-3 * i as f64)));
             let params = [0.7, 0.1, 0.4].map(|p| tape.variable(&Tensor::new([], vec![p])));
             let scores = if sparse {
-                tape.sparse_pairs(UmbralCone, &of, [x, y], [a], [b], params)
+                tape.pairs(UmbralCone::default(), [x, y], [a], [b], params).along(&of)
             } else {
                 let [x, y, a, b] = [x, y, a, b].map(heads_first);
                 let places: Vec<u32> = of.pairs().iter().map(|(i, j)| i * 300 + j).collect();
-                let all = tape.pairs(UmbralCone, x, y, [a], [b], params).permute(&[1, 2, 0]);
+                let all =
+                    tape.pairs(UmbralCone::default(), [x, y], [a], [b], params).scores().permute(&[1, 2, 0]);
                 all.reshape([21_000, 3]).gather(&places)
             };
             let value = scores.to_tensor();

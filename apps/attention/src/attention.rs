@@ -1,65 +1,41 @@
 //! The options that choose an attention.
 
 use clap::ValueEnum;
-use cotangent::layers::{Aggregation, Weights};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use cotangent::layers::{Aggregation, Score, Weights, score};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options;
 use serde::{Deserialize, Serialize};
 
-/// The score of an attention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Score {
-    /// LeakyReLU of a sum, as graph attention networks have it (Veličković et al. 2018).
-    Additive,
-    /// Dot product.
-    Dot,
-    /// Hyperbolic distance, in the ball or on the hyperboloid (Gulcehre et al. 2019).
-    Distance,
-    /// Hyperbolic distance in the half-space, through ψ.
-    HalfSpace,
-    /// Penumbral cones (Tseng et al. 2023).
-    Penumbral,
-    /// Umbral cones (Tseng et al. 2023).
-    Umbral,
-    /// Laplacian kernel.
-    Laplacian,
-    /// Penumbral cones as the released program of Tseng et al. 2023 has them: squared heights.
-    PenumbralReleased,
-    /// Umbral cones as the released program of Tseng et al. 2023 has them: the logarithm of a height
-    /// divided by the head's dimensions.
-    UmbralReleased,
+/// The scores that an application offers, by name: those of the library, and one's own.
+#[derive(Clone, Debug)]
+pub struct Scores(Vec<Box<dyn Score<f32>>>);
+
+/// Those of the library.
+impl Default for Scores {
+    fn default() -> Self {
+        Scores(score::all())
+    }
 }
 
-impl Score {
-    /// All scores.
-    pub const ALL: [Self; 9] = [
-        Score::Additive,
-        Score::Dot,
-        Score::Distance,
-        Score::HalfSpace,
-        Score::Penumbral,
-        Score::Umbral,
-        Score::Laplacian,
-        Score::PenumbralReleased,
-        Score::UmbralReleased,
-    ];
+impl Scores {
+    /// These and one more. A score of the same name is replaced.
+    pub fn with(mut self, score: &dyn Score<f32>) -> Self {
+        self.0.retain(|other| other.name() != score.name());
+        self.0.push(score.duplicate());
+        self
+    }
 
-    /// The name in files and options.
-    pub fn name(self) -> &'static str {
-        const NAMES: [&str; 9] = [
-            "additive",
-            "dot",
-            "distance",
-            "half-space",
-            "penumbral",
-            "umbral",
-            "laplacian",
-            "penumbral-released",
-            "umbral-released",
-        ];
-        NAMES[self as usize]
+    /// The scores.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Score<f32>> {
+        self.0.iter().map(|score| &**score)
+    }
+
+    /// What a command line accepts: names, each with what it means.
+    pub fn choices(&self) -> PossibleValuesParser {
+        let choice = |score: &dyn Score<f32>| PossibleValue::new(score.name()).help(score.about());
+        self.iter().map(choice).collect::<Vec<_>>().into()
     }
 }
 
@@ -83,18 +59,9 @@ pub enum AggregateOption {
     Barycentre,
 }
 
-/// The coordinates of the points whose hyperbolic distance is the score.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CoordinatesOption {
-    /// Those of a tangent vector at the origin.
-    Cartesian,
-    /// The last is the distance from the origin, the others the direction.
-    Polar,
-}
-
 /// An attention, to be flattened into the options of an application.
 #[derive(clap::Args, Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AttentionOptions {
     /// What weights of scores are made of.
     #[arg(long, value_enum, default_value_t = WeightsOption::Softmax)]
@@ -102,9 +69,6 @@ pub struct AttentionOptions {
     /// How values are put together.
     #[arg(long, value_enum, default_value_t = AggregateOption::Euclidean)]
     pub aggregate: AggregateOption,
-    /// What coordinates --attention distance takes queries and keys for.
-    #[arg(long, value_enum, default_value_t = CoordinatesOption::Cartesian)]
-    pub coordinates: CoordinatesOption,
     /// Height of the light source of penumbral cones [default: 1].
     #[arg(long, allow_negative_numbers = true)]
     pub light: Option<f64>,
@@ -125,7 +89,6 @@ impl Default for AttentionOptions {
         AttentionOptions {
             weights: WeightsOption::Softmax,
             aggregate: AggregateOption::Euclidean,
-            coordinates: CoordinatesOption::Cartesian,
             light: None,
             radius: None,
             sharpness: None,
@@ -135,31 +98,32 @@ impl Default for AttentionOptions {
 }
 
 impl AttentionOptions {
-    /// Refuses settings that make no sense.
+    /// The score of this name, with the height or radius that was asked for, for heads of `head_dim`
+    /// dimensions.
     ///
     /// # Errors
-    /// Names the option.
-    pub fn check(&self, score: Score, head_dim: usize) -> Result<()> {
-        let polar = self.coordinates == CoordinatesOption::Polar;
-        let numbers = [("light", self.light), ("radius", self.radius), ("sharpness", self.sharpness)];
-        for (name, number) in numbers {
-            options::positive(number.map(|number| (name, number)).as_slice())?;
-        }
-        let of_other_scores = [
-            ("coordinates polar", polar && score != Score::Distance),
-            ("light", self.light.is_some() && !matches!(score, Score::Penumbral | Score::PenumbralReleased)),
-            ("radius", self.radius.is_some() && !matches!(score, Score::Umbral | Score::UmbralReleased)),
-        ];
-        if let Some(name) = options::first_true(&of_other_scores) {
-            return Err(AppError::usage(format!("--{name}: not with --attention {}", score.name())));
-        }
-        let heights =
-            polar || !matches!(score, Score::Additive | Score::Dot | Score::Distance | Score::Laplacian);
-        if heights && head_dim < 2 {
-            let message = format!("--head-dim 1: --attention {} needs 2 or more", score.name());
+    /// If there is no such score, or an option makes no sense with it. Names the option.
+    pub fn score(&self, name: &str, scores: &Scores, head_dim: usize) -> Result<Box<dyn Score<f32>>> {
+        let Some(mut score) = scores.iter().find(|score| score.name() == name).map(|score| score.duplicate())
+        else {
+            let names: Vec<&str> = scores.iter().map(|score| score.name()).collect();
+            let message = format!("--attention {name}: there are {}", names.join(", "));
             return Err(AppError::usage(message));
+        };
+        let settings = [("light", self.light), ("radius", self.radius)];
+        for (option, number) in settings.into_iter().chain([("sharpness", self.sharpness)]) {
+            options::positive(number.map(|number| (option, number)).as_slice())?;
         }
-        Ok(())
+        for (option, number) in settings.iter().filter_map(|(option, number)| Some((*option, (*number)?))) {
+            match score.setting() {
+                Some((setting, value)) if setting == option => *value = number,
+                _ => return Err(AppError::usage(format!("--{option}: not with --attention {name}"))),
+            }
+        }
+        if score.needs_height() && head_dim < 2 {
+            return Err(AppError::usage(format!("--head-dim 1: --attention {name} needs 2 or more")));
+        }
+        Ok(score)
     }
 
     /// The first option in which two attentions differ.
@@ -167,30 +131,12 @@ impl AttentionOptions {
         let differs = [
             ("weights", self.weights != other.weights),
             ("aggregate", self.aggregate != other.aggregate),
-            ("coordinates", self.coordinates != other.coordinates),
             ("light", self.light != other.light),
             ("radius", self.radius != other.radius),
             ("sharpness", self.sharpness != other.sharpness),
             ("learn-sharpness", self.learn_sharpness != other.learn_sharpness),
         ];
         options::first_true(&differs)
-    }
-
-    /// The similarity of a score. The defaults of height and radius are those of Tseng et al. 2023.
-    pub fn similarity(&self, score: Score) -> Similarity {
-        let (light, radius) = (self.light.unwrap_or(1.0), self.radius.unwrap_or(0.1));
-        match score {
-            Score::Additive => Similarity::Additive,
-            Score::Dot => Similarity::Dot,
-            Score::Distance if self.coordinates == CoordinatesOption::Polar => Similarity::PolarDistance,
-            Score::Distance => Similarity::Distance,
-            Score::HalfSpace => Similarity::HalfSpaceDistance,
-            Score::Penumbral => Similarity::PenumbralCone { light },
-            Score::Umbral => Similarity::UmbralCone { radius },
-            Score::Laplacian => Similarity::Laplacian,
-            Score::PenumbralReleased => Similarity::ReleasedPenumbralCone { light },
-            Score::UmbralReleased => Similarity::ReleasedUmbralCone { radius },
-        }
     }
 
     /// Applies the options to an attention.
@@ -206,6 +152,6 @@ impl AttentionOptions {
         if let Some(sharpness) = self.sharpness {
             attention.sharpness.value_mut().data_mut()[0] = T::nearest(sharpness);
         }
-        attention.learned = self.learn_sharpness;
+        attention.trainable = self.learn_sharpness;
     }
 }

@@ -385,7 +385,6 @@ fn run_epoch<M: Manifold, T: Float>(
     let Sampler { graph, config, .. } = sampler;
     let order = sampler.order(epoch);
     let candidates_width = 1 + config.negatives;
-    let coordinates = embedding.points.value().width();
     let (mut candidates, mut heads, mut total) = (Vec::new(), Vec::new(), 0.0);
     let mut step = epoch * order.len().div_ceil(config.batch) as u64;
     let batches = (DRAWN_TOGETHER / config.batch).max(1);
@@ -396,8 +395,8 @@ fn run_epoch<M: Manifold, T: Float>(
             heads.clear();
             heads.extend(pairs.iter().map(|&p| graph.pairs[p as usize].0));
             tape.reset();
-            let u = embedding.forward(tape, &heads).reshape([pairs.len(), 1, coordinates]);
-            let v = embedding.forward(tape, candidates).reshape([pairs.len(), candidates_width, coordinates]);
+            let u = embedding.forward(tape, &heads).arrange([pairs.len(), 1]);
+            let v = embedding.forward(tape, candidates).arrange([pairs.len(), candidates_width]);
             let mut losses = loss::ranking(u.dist(&v));
             if !graph.weights.is_empty() {
                 let weights = pairs.iter().map(|&p| T::nearest(graph.weights[p as usize])).collect();

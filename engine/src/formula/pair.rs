@@ -47,7 +47,7 @@ pub enum Pairing {
 /// let tape = Tape::<f64>::new();
 /// let x = tape.variable(&Tensor::new([2, 1], vec![0.0, 1.0])); // 2 rows
 /// let y = tape.variable(&Tensor::new([3, 1], vec![0.0, 1.0, 2.0])); // 3 rows
-/// let k = tape.pairs(Gaussian, x, y, [], [], [tape.scalar(1.0)]); // [2, 3]
+/// let k = tape.pairs(Gaussian, [x, y], [], [], [tape.scalar(1.0)]).scores(); // [2, 3]
 /// assert_eq!(k.to_tensor().row(1), [(-0.5_f64).exp(), 1.0, (-0.5_f64).exp()]);
 /// ```
 pub trait PairFormula<const L: usize, const R: usize, const P: usize>: Copy + Send + Sync + 'static {

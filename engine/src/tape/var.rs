@@ -39,6 +39,11 @@ impl<'t, T: Float> Var<'t, T> {
     pub(crate) fn new(tape: &'t Tape<T>, id: u32) -> Self {
         Var { tape, id }
     }
+    /// Whether this is the very same variable of the same tape, and not only an equal value.
+    pub fn same_node(self, other: Self) -> bool {
+        std::ptr::eq(self.tape, other.tape) && self.id == other.id
+    }
+
     pub(crate) fn id(self) -> u32 {
         self.id
     }

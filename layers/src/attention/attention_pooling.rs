@@ -6,6 +6,7 @@ use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 
 use crate::linear::Linear;
 use crate::position::placed;
+use crate::recurrent::sequence::Sequence;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
 /// Distance-based attention over a sequence of points. With learned positions p, `r = x ⊕ p`,
@@ -14,14 +15,14 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
-/// use cotangent_layers::AttentionPooling;
+/// use cotangent_layers::{AttentionPooling, Sequence};
 /// use cotangent_manifolds::{Manifold, Point, PoincareBall};
 /// let ball = PoincareBall::ball(-1.0).unwrap();
 /// let mut rng = rng::stream(1, 0, 0);
 /// let layer = AttentionPooling::new(ball, 3, 10, &mut rng); // of up to ten points in three dimensions
 /// let tape = Tape::<f64>::new();
-/// let x = Point::new(ball, tape.constant(&Tensor::from_fn([2, 5, 3], |i| 0.3 * (i as f64).sin())));
-/// let y = layer.forward(x, Some(&[5, 2])); // the second sequence ends after two points
+/// let x = Point::new(ball, tape.constant(&Tensor::from_fn([5, 2, 3], |i| 0.3 * (i as f64).sin())));
+/// let y = layer.forward(Sequence::new(x).with_lengths(&[5, 2])); // the second ends after two points
 /// assert_eq!(y.coordinates().shape(), [2, 3].into());
 /// ```
 #[derive(Clone, Debug, Module)]
@@ -47,29 +48,19 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         }
     }
 
-    /// Pools sequences `[batch, len, n]` to `[batch, n]`. Of each sequence the first `lengths` points
-    /// count; without lengths, all do.
+    /// Pools sequences of n-dimensional points to a point each: `[batch, n]`.
     ///
     /// # Panics
-    /// If a sequence is empty or longer than the table of positions, or there is not one length per
-    /// sequence.
+    /// If a sequence is empty or longer than the table of positions, or its points are not n wide.
     #[track_caller]
-    pub fn forward<'t>(&self, x: Point<M, Var<'t, T>>, lengths: Option<&[usize]>) -> Point<M, Var<'t, T>>
-    where
-        M: GyrovectorSpace<'t, T, Learned = M>,
-    {
-        Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates(), lengths))
-    }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument.
-    #[track_caller]
-    pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+    pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        space: &S,
-        x: Var<'t, T>,
-        lengths: Option<&[usize]>,
-    ) -> Var<'t, T> {
-        space.gyromidpoint(x, self.weigh(space, x, lengths))
+        x: impl Into<Sequence<'t, G, T>>,
+    ) -> Point<G, Var<'t, T>> {
+        let x = x.into();
+        let weights = self.weigh(&x);
+        let space = *x.space();
+        Point::new(space, space.gyromidpoint(*by_sequence(&x).coordinates(), weights))
     }
 
     /// The weights of the points, `[batch, len]`. Points beyond a sequence's length have weight 0.
@@ -77,37 +68,28 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
     /// # Panics
     /// As [`forward`](Self::forward).
     #[track_caller]
-    pub fn weigh<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
-        &self,
-        space: &S,
-        x: Var<'t, T>,
-        lengths: Option<&[usize]>,
-    ) -> Var<'t, T> {
-        let (tape, shape) = (x.tape(), x.shape());
+    pub fn weigh<'t, G: GyrovectorSpace<'t, T, Learned = M>>(&self, x: &Sequence<'t, G, T>) -> Var<'t, T> {
         let longest = self.positions.value().shape()[0];
-        let [batch, len, _] = *shape.axes() else {
-            panic!("AttentionPooling: sequences [batch, len, n] are needed, not {shape}")
-        };
+        let len = x.len();
         assert!(
             (1..=longest).contains(&len),
             "AttentionPooling: {len} points, there are {longest} positions"
         );
-        let r = placed(space, x, &self.positions, 0..len);
-        let [q, k] = [&self.query, &self.key].map(|linear| linear.forward_in(space, r));
-        let scores = space.distance(q, k) * self.sharpness.on(tape) * -1.0;
-        let Some(lengths) = lengths else { return scores.softmax(-1) };
-        assert_eq!(
-            lengths.len(),
-            batch,
-            "AttentionPooling: lengths of {} sequences, not {batch}",
-            lengths.len()
-        );
-        if let Some(length) = lengths.iter().find(|length| !(1..=len).contains(*length)) {
-            panic!("AttentionPooling: a sequence of {length} points, of 1 to {len}")
+        if x.lengths().is_some_and(|lengths| lengths.contains(&0)) {
+            panic!("AttentionPooling: a sequence without points")
         }
-        let hidden = tape.constant(&Tensor::from_fn([batch, len], |at| {
-            if at % len < lengths[at / len] { T::zero() } else { T::one() }
-        }));
-        scores.masked_fill(hidden, f64::NEG_INFINITY).softmax(-1)
+        let r = placed(by_sequence(x), &self.positions, 0..len);
+        let [q, k] = [&self.query, &self.key].map(|linear| *linear.forward(r).coordinates());
+        let scores = x.space().distance(q, k) * self.sharpness.on(q.tape()) * -1.0;
+        match x.ended() {
+            Some(ended) => scores.masked_fill(ended.permute(&[1, 0]), f64::NEG_INFINITY).softmax(-1),
+            None => scores.softmax(-1),
+        }
     }
+}
+
+/// The points sequence by sequence: `[batch, len, n]`.
+#[track_caller]
+fn by_sequence<'t, G: Copy, T: Float>(x: &Sequence<'t, G, T>) -> Point<G, Var<'t, T>> {
+    Point::new(*x.space(), x.points().coordinates().permute(&[1, 0, 2]))
 }

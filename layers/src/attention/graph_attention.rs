@@ -8,7 +8,8 @@ use cotangent_engine::{Float, Sparsity, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Module, Param};
 use rand::RngExt;
 
-use crate::attention::{Attention, Similarity};
+use crate::attention::Attention;
+use crate::attention::score::Score;
 use crate::dropout::Dropout;
 use crate::init;
 
@@ -44,7 +45,7 @@ impl<'t, T: Float> Features<'t, T> {
 
     /// Dropout: while training, sets some features to 0 and scales the others up.
     pub fn dropout(self, dropout: Dropout) -> Self {
-        let drop = |x| dropout.forward_in(&Euclidean, x);
+        let drop = |x: Var<'t, T>| *dropout.forward(x.into());
         match self {
             Features::Dense(x) => Features::Dense(drop(x)),
             Features::Sparse(sparsity, elements) => Features::Sparse(sparsity, drop(elements)),
@@ -65,16 +66,17 @@ pub enum Heads {
 /// attention.
 ///
 /// The values of a head are `h = x W`. Its queries and keys are the values times a vector, coordinate by
-/// coordinate: one vector for queries, another for keys. With [`Similarity::Additive`] this is the layer
+/// coordinate: one vector for queries, another for keys. With [`Additive`](crate::score::Additive) this is the layer
 /// of Veličković et al., eq. 1 to 6, without the nonlinearity. With other scores it has as many
 /// parameters.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use cotangent_engine::{Sparsity, Tape, Tensor, rng};
-/// use cotangent_layers::{Features, GraphAttention, Heads, Similarity};
+/// use cotangent_layers::score::Distance;
+/// use cotangent_layers::{Features, GraphAttention, Heads};
 /// let mut rng = rng::stream(1, 0, 0);
-/// let layer = GraphAttention::new(Similarity::Distance, 4, 2, 3, Heads::Concat, &mut rng);
+/// let layer = GraphAttention::new(&Distance, 4, 2, 3, Heads::Concat, &mut rng);
 /// // Three nodes in a row, each with an edge to itself.
 /// let edges = Arc::new(Sparsity::new(3, 3, &[(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2)]));
 /// let tape = Tape::<f32>::new();
@@ -107,7 +109,7 @@ impl<T: Float> GraphAttention<T> {
     /// As [`Attention::new`]; if there is no head.
     #[track_caller]
     pub fn new(
-        similarity: Similarity,
+        score: &dyn Score<T>,
         width: usize,
         heads: usize,
         d: usize,
@@ -122,7 +124,7 @@ impl<T: Float> GraphAttention<T> {
             |name| param(name, Tensor::from_fn([heads, d], |_| T::nearest(rng.random_range(-range..=range))));
         let (query, key) = (vector("query"), vector("key"));
         let bias = param("bias", Tensor::zeros([if join == Heads::Concat { heads * d } else { d }]));
-        GraphAttention { weight, query, key, bias, attention: Attention::new(similarity, d), heads: join }
+        GraphAttention { weight, query, key, bias, attention: Attention::new(score, d), heads: join }
     }
 
     /// The results for nodes with edges (i, j), where i attends to j: `[nodes, heads · d]` or
@@ -133,7 +135,7 @@ impl<T: Float> GraphAttention<T> {
     #[track_caller]
     pub fn forward<'t>(&self, x: &Features<'t, T>, edges: &Arc<Sparsity>) -> Var<'t, T> {
         let (values, [queries, keys]) = self.project(x);
-        let kept = self.attention.dropout.forward_in(&Euclidean, values);
+        let kept = *self.attention.dropout.forward(values.into());
         let sums = self.attention.along_edges(queries, keys, kept, edges);
         let joined = match self.heads {
             Heads::Concat => sums.reshape([sums.shape()[0], sums.shape().len() / sums.shape()[0].max(1)]),

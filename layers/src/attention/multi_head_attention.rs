@@ -4,7 +4,9 @@ use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
 use cotangent_manifolds::{Euclidean, Module};
 
-use crate::attention::{Attention, Mask, Similarity};
+use crate::attention::Attention;
+use crate::attention::attend::Mask;
+use crate::attention::score::Score;
 use crate::linear::Linear;
 
 /// Heads of attention, each with its own matrices for queries, keys and values, and a linear layer over
@@ -12,9 +14,11 @@ use crate::linear::Linear;
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
-/// use cotangent_layers::{Mask, MultiHeadAttention, Similarity};
-/// let cones = Similarity::UmbralCone { radius: 0.1 };
-/// let layer = MultiHeadAttention::new(cones, 8, 2, 4, &mut rng::stream(1, 0, 0)); // two heads of four dimensions
+/// use cotangent_layers::score::UmbralCone;
+/// use cotangent_layers::{Mask, MultiHeadAttention};
+/// // Two heads: queries and keys of three dimensions, values of four.
+/// let cones = UmbralCone { radius: 0.1 };
+/// let layer = MultiHeadAttention::new(&cones, 8, 2, [3, 4], &mut rng::stream(1, 0, 0));
 /// let tape = Tape::<f32>::new();
 /// let x = tape.constant(&Tensor::from_fn([3, 5, 8], |i| (i as f32).sin())); // [batch, n, width]
 /// let y = layer.forward(x, x, Mask::Causal);
@@ -22,13 +26,13 @@ use crate::linear::Linear;
 /// ```
 #[derive(Clone, Debug, Module)]
 pub struct MultiHeadAttention<T: Float = f32> {
-    /// The map to the queries of all heads: `[heads · d, width]`.
+    /// The map to the queries of all heads: `[heads · key, width]`.
     pub query: Linear<Euclidean, T>,
-    /// The map to the keys of all heads: `[heads · d, width]`.
+    /// The map to the keys of all heads: `[heads · key, width]`.
     pub key: Linear<Euclidean, T>,
-    /// The map to the values of all heads: `[heads · d, width]`.
+    /// The map to the values of all heads: `[heads · value, width]`.
     pub value: Linear<Euclidean, T>,
-    /// The map from the results of all heads: `[width, heads · d]`.
+    /// The map from the results of all heads: `[width, heads · value]`.
     pub output: Linear<Euclidean, T>,
     /// The attention of each head.
     pub attention: Attention<T>,
@@ -40,9 +44,9 @@ pub struct MultiHeadAttention<T: Float = f32> {
 /// earlier rows are kept and not computed again (key-value cache, incremental decoding).
 #[derive(Clone, Copy, Debug)]
 pub struct KeyValueCache<'t, T: Float> {
-    /// `[batch, heads, m, d]`.
+    /// `[batch, heads, m, key]`.
     pub keys: Var<'t, T>,
-    /// `[batch, heads, m, d]`.
+    /// `[batch, heads, m, value]`.
     pub values: Var<'t, T>,
 }
 
@@ -61,20 +65,26 @@ impl<'t, T: Float> KeyValueCache<'t, T> {
 }
 
 impl<T: Float> MultiHeadAttention<T> {
-    /// For rows of this width, with heads of d dimensions.
+    /// For rows of this width. The queries and keys of a head have `key` dimensions, its values `value`.
     ///
     /// # Panics
     /// As [`Attention::new`]; if there is no head.
     #[track_caller]
-    pub fn new(similarity: Similarity, width: usize, heads: usize, d: usize, rng: &mut Rng) -> Self {
+    pub fn new(
+        score: &dyn Score<T>,
+        width: usize,
+        heads: usize,
+        [key, value]: [usize; 2],
+        rng: &mut Rng,
+    ) -> Self {
         assert!(heads > 0, "MultiHeadAttention: no heads");
-        let attention = Attention::new(similarity, d);
+        let attention = Attention::new(score, key);
         let mut linear = |n, m| Linear::new(Euclidean, n, m, rng);
         MultiHeadAttention {
-            query: linear(width, heads * d),
-            key: linear(width, heads * d),
-            value: linear(width, heads * d),
-            output: linear(heads * d, width),
+            query: linear(width, heads * key),
+            key: linear(width, heads * key),
+            value: linear(width, heads * value),
+            output: linear(heads * value, width),
             attention,
             heads,
         }
@@ -110,7 +120,7 @@ impl<T: Float> MultiHeadAttention<T> {
         let heads = self.attention.forward(queries, to.keys, to.values, mask).permute(&[0, 2, 1, 3]);
         let shape = heads.shape();
         let side_by_side = heads.reshape([shape[0], shape[1], shape[2] * shape[3]]);
-        self.output.forward_in(&Euclidean, side_by_side)
+        *self.output.forward(side_by_side.into())
     }
 
     /// The weights of all heads, `[batch, heads, n, m]`, for pictures.
@@ -125,7 +135,7 @@ impl<T: Float> MultiHeadAttention<T> {
     /// The result of a linear layer on rows, split into heads: `[batch, heads, n, d]`.
     #[track_caller]
     fn split<'t>(&self, linear: &Linear<Euclidean, T>, x: Var<'t, T>) -> Var<'t, T> {
-        let y = linear.forward_in(&Euclidean, x);
+        let y = linear.forward(x.into());
         let (shape, d) = (y.shape(), y.shape().width() / self.heads);
         y.reshape([shape[0], shape[1], self.heads, d]).permute(&[0, 2, 1, 3])
     }

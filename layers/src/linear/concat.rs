@@ -66,33 +66,11 @@ impl<M: Manifold, T: Float> Concat<M, T> {
     /// # Panics
     /// If the number of inputs, their widths or their manifold are not those of the layer.
     #[track_caller]
-    pub fn forward<'t>(
+    pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        points: &[Point<M, Var<'t, T>>],
+        points: &[Point<G, Var<'t, T>>],
         features: Option<Var<'t, T>>,
-    ) -> Point<M, Var<'t, T>>
-    where
-        M: GyrovectorSpace<'t, T, Learned = M>,
-    {
-        assert!(!points.is_empty(), "Concat: of no points");
-        let manifold = *points[0].manifold();
-        let coordinates: Vec<Var<'t, T>> = points
-            .iter()
-            .inspect(|x| assert!(*x.manifold() == manifold, "Concat: {:?} and {manifold:?}", x.manifold()))
-            .map(|x| *x.coordinates())
-            .collect();
-        Point::new(manifold, self.forward_in(&manifold, &coordinates, features))
-    }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
-    /// [`Curvature`](crate::Curvature).
-    #[track_caller]
-    pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
-        &self,
-        space: &S,
-        points: &[Var<'t, T>],
-        features: Option<Var<'t, T>>,
-    ) -> Var<'t, T> {
+    ) -> Point<G, Var<'t, T>> {
         let given = features.map_or(0, |f| f.shape().width());
         assert!(
             points.len() == self.weights.len() && given == self.features.len() && !points.is_empty(),
@@ -101,18 +79,21 @@ impl<M: Manifold, T: Float> Concat<M, T> {
             self.weights.len(),
             self.features.len()
         );
-        let tape = points[0].tape();
+        let (space, tape) = (*points[0].manifold(), points[0].coordinates().tape());
+        if let Some(other) = points.iter().map(|x| x.manifold()).find(|other| !space.same(other)) {
+            panic!("Concat: points of {space:?} and of {other:?}")
+        }
         let mut sum = None;
         let mut add = |y| sum = Some(sum.map_or(y, |sum| space.add(sum, y)));
         for (weight, x) in self.weights.iter().zip(points) {
-            add(space.matvec(*weight.on(tape), *x));
+            add(space.matvec(*weight.on(tape), *x.coordinates()));
         }
         for (j, param) in self.features.iter().enumerate() {
             let feature = features.expect("as many as the layer's").slice(-1, j..j + 1);
             let of_rows = feature.reshape(feature.shape().rows());
-            add(space.scale(of_rows, space.learned(tape, param)));
+            add(space.scale(of_rows, space.parameter(tape, param)));
         }
-        add(space.learned(tape, &self.bias));
-        sum.expect("a bias at least")
+        add(space.parameter(tape, &self.bias));
+        Point::new(space, sum.expect("a bias at least"))
     }
 }

@@ -46,25 +46,14 @@ impl<M: Manifold, T: Float> FeedForward<M, T> {
     /// # Panics
     /// As [`Linear::forward`].
     #[track_caller]
-    pub fn forward<'t>(&self, x: Point<M, Var<'t, T>>) -> Point<M, Var<'t, T>>
-    where
-        M: GyrovectorSpace<'t, T, Learned = M>,
-    {
-        Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates()))
-    }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
-    /// [`Curvature`](crate::Curvature).
-    #[track_caller]
-    pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+    pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        space: &S,
-        mut x: Var<'t, T>,
-    ) -> Var<'t, T> {
+        mut x: Point<G, Var<'t, T>>,
+    ) -> Point<G, Var<'t, T>> {
         for (i, layer) in self.layers.iter().enumerate() {
             let last = i + 1 == self.layers.len();
             let activation = if last { self.output } else { self.activation };
-            x = activation.forward_in(space, layer.forward_in(space, x));
+            x = activation.forward(layer.forward(x));
         }
         x
     }

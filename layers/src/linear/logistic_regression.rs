@@ -51,24 +51,11 @@ impl<M: Manifold, T: Float> LogisticRegression<M, T> {
     /// # Panics
     /// If the rows are not n wide, or the layer's points are on another manifold.
     #[track_caller]
-    pub fn forward<'t>(&self, x: Point<M, Var<'t, T>>) -> Var<'t, T>
-    where
-        M: GyrovectorSpace<'t, T, Learned = M>,
-    {
-        self.forward_in(x.manifold(), *x.coordinates())
-    }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
-    /// [`Curvature`](crate::Curvature).
-    #[track_caller]
-    pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
-        &self,
-        space: &S,
-        x: Var<'t, T>,
-    ) -> Var<'t, T> {
+    pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(&self, x: Point<G, Var<'t, T>>) -> Var<'t, T> {
+        let (space, x) = (*x.manifold(), *x.coordinates());
         let normals = *self.normals.on(x.tape());
         rows_fit("LogisticRegression", x, normals);
-        space.logits(x, space.learned(x.tape(), &self.points), normals)
+        space.logits(x, space.parameter(x.tape(), &self.points), normals)
     }
 }
 
@@ -111,17 +98,8 @@ impl<T: Float> UnidirectionalRegression<T> {
     /// # Panics
     /// If the rows are not n wide.
     #[track_caller]
-    pub fn forward<'t, M>(&self, x: Point<M, Var<'t, T>>) -> Var<'t, T>
-    where
-        M: Manifold + GyrovectorSpace<'t, T>,
-    {
-        self.forward_in(x.manifold(), *x.coordinates())
-    }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
-    /// [`Curvature`](crate::Curvature).
-    #[track_caller]
-    pub fn forward_in<'t>(&self, space: &impl GyrovectorSpace<'t, T>, x: Var<'t, T>) -> Var<'t, T> {
+    pub fn forward<'t, G: GyrovectorSpace<'t, T>>(&self, x: Point<G, Var<'t, T>>) -> Var<'t, T> {
+        let (space, x) = (*x.manifold(), *x.coordinates());
         let [z, r] = [&self.directions, &self.offsets].map(|param| *param.on(x.tape()));
         rows_fit("UnidirectionalRegression", x, z);
         space.unidirectional_logits(x, z, r)

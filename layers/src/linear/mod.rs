@@ -55,26 +55,18 @@ impl<M: Manifold, T: Float> Linear<M, T> {
     /// # Panics
     /// If the rows are not n wide, or the layer's bias is on another manifold.
     #[track_caller]
-    pub fn forward<'t>(&self, x: Point<M, Var<'t, T>>) -> Point<M, Var<'t, T>>
-    where
-        M: GyrovectorSpace<'t, T, Learned = M>,
-    {
-        Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates()))
-    }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
-    /// [`Curvature`](crate::Curvature).
-    #[track_caller]
-    pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+    pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        space: &S,
-        x: Var<'t, T>,
-    ) -> Var<'t, T> {
-        let tape = x.tape();
-        let y = space.matvec(*self.weight.on(tape), x);
-        match &self.bias {
-            Some(bias) => space.add(y, space.learned(tape, bias)),
-            None => y,
-        }
+        x: Point<G, Var<'t, T>>,
+    ) -> Point<G, Var<'t, T>> {
+        let (space, x) = (*x.manifold(), *x.coordinates());
+        let y = space.matvec(*self.weight.on(x.tape()), x);
+        Point::new(
+            space,
+            match &self.bias {
+                Some(bias) => space.add(y, space.parameter(x.tape(), bias)),
+                None => y,
+            },
+        )
     }
 }

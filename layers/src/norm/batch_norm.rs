@@ -78,25 +78,14 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
     /// # Panics
     /// If the rows are not n wide, or the layer's points are on another manifold.
     #[track_caller]
-    pub fn forward<'t>(&self, x: Point<M, Var<'t, T>>) -> Point<M, Var<'t, T>>
-    where
-        M: GyrovectorSpace<'t, T, Learned = M>,
-    {
-        Point::new(*x.manifold(), self.forward_in(x.manifold(), *x.coordinates()))
-    }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
-    /// [`Curvature`](crate::Curvature).
-    #[track_caller]
-    pub fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+    pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        space: &S,
-        x: Var<'t, T>,
-    ) -> Var<'t, T> {
-        self.fits(x);
-        let tape = x.tape();
+        x: Point<G, Var<'t, T>>,
+    ) -> Point<G, Var<'t, T>> {
+        let (space, tape) = (*x.manifold(), x.coordinates().tape());
+        self.fits(*x.coordinates());
         let mean = space.points(Point::new(*self.mean.manifold(), tape.constant(self.mean.value())));
-        self.normalise(space, x, mean, tape.constant(self.variance.value()))
+        self.normalise(x, *mean.coordinates(), tape.constant(self.variance.value()))
     }
 
     /// Points `[…, n]`, normalised by their own barycentre and variance, through which gradients flow.
@@ -104,31 +93,22 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
     /// # Panics
     /// As [`forward`](Self::forward); if there are no points.
     #[track_caller]
-    pub fn forward_batch<'t>(&self, x: Point<M, Var<'t, T>>) -> (Point<M, Var<'t, T>>, BatchStatistics<T>)
-    where
-        M: GyrovectorSpace<'t, T, Learned = M>,
-    {
-        let (y, batch) = self.forward_batch_in(x.manifold(), *x.coordinates());
-        (Point::new(*x.manifold(), y), batch)
-    }
-
-    /// Same as [`forward_batch`](Self::forward_batch), with the geometry as an argument.
-    #[track_caller]
-    pub fn forward_batch_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+    pub fn forward_batch<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        space: &S,
-        x: Var<'t, T>,
-    ) -> (Var<'t, T>, BatchStatistics<T>) {
-        self.fits(x);
-        let n = x.shape().width();
-        let count = x.shape().len() / n;
-        assert!(count > 0, "BatchNorm: no points in a batch of shape {}", x.shape());
-        let rows = x.reshape([count, n]);
-        let mean = space.gyromidpoint(rows, x.tape().constant_with([count], |ones| ones.fill(T::one())));
+        x: Point<G, Var<'t, T>>,
+    ) -> (Point<G, Var<'t, T>>, BatchStatistics<T>) {
+        let (space, coordinates) = (*x.manifold(), *x.coordinates());
+        self.fits(coordinates);
+        let (shape, tape) = (coordinates.shape(), coordinates.tape());
+        let n = shape.width();
+        let count = shape.len() / n;
+        assert!(count > 0, "BatchNorm: no points in a batch of shape {shape}");
+        let rows = coordinates.reshape([count, n]);
+        let mean = space.gyromidpoint(rows, tape.constant_with([count], |ones| ones.fill(T::one())));
         let variance = space.distance(rows, mean).square().mean().reshape([1]);
         let batch =
-            BatchStatistics { mean: space.coordinates(mean).to_tensor(), variance: variance.to_tensor() };
-        (self.normalise(space, x, mean, variance), batch)
+            BatchStatistics { mean: space.to_learned(mean).to_tensor(), variance: variance.to_tensor() };
+        (self.normalise(x, mean, variance), batch)
     }
 
     /// Moves the running mean (along a geodesic) and the running variance towards those of a batch.
@@ -142,17 +122,17 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
     }
 
     #[track_caller]
-    fn normalise<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+    fn normalise<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        space: &S,
-        x: Var<'t, T>,
+        x: Point<G, Var<'t, T>>,
         mean: Var<'t, T>,
         variance: Var<'t, T>,
-    ) -> Var<'t, T> {
+    ) -> Point<G, Var<'t, T>> {
+        let (space, x) = (*x.manifold(), *x.coordinates());
         let tape = x.tape();
         let ratio = *self.scale.on(tape) / (variance + self.epsilon).sqrt();
         let centred = space.map(space.add(-mean, x), |v| ratio * v);
-        space.add(space.learned(tape, &self.bias), centred)
+        Point::new(space, space.add(space.parameter(tape, &self.bias), centred))
     }
 
     #[track_caller]

@@ -1,9 +1,10 @@
 //! Reads sequences in both directions. Schuster & Paliwal 1997.
 
-use cotangent_engine::{Float, Var, row_numbers};
-use cotangent_manifolds::{Manifold, Module, Point};
+use cotangent_engine::Float;
+use cotangent_manifolds::Module;
 
-use crate::recurrent::cell::{Cell, extents};
+use crate::recurrent::cell::Cell;
+use crate::recurrent::sequence::Sequence;
 use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// Two cells: one reads sequences from start to end, the other from end to start.
@@ -17,8 +18,8 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// let both = Bidirectional { onward: rnn.clone(), backward: rnn };
 /// let tape = Tape::<f64>::new();
 /// let x = Point::new(Euclidean, tape.constant(&Tensor::new([3, 1, 1], vec![0.1, 0.2, 0.1])));
-/// let [onward, backward] = both.forward(x, None); // 3 states [1, 2] each
-/// let [a, b] = [onward[2], backward[2]].map(|h| h.coordinates().to_tensor());
+/// let [onward, backward] = both.forward(x); // 3 states [1, 2] each
+/// let [a, b] = [onward, backward].map(|states| states.last().to_tensor());
 /// assert_eq!(a, b); // the sequence is its own mirror image
 /// ```
 #[derive(Clone, Debug, Module)]
@@ -37,48 +38,14 @@ impl<C> Bidirectional<C> {
     /// # Panics
     /// As [`Cell::forward`].
     #[track_caller]
-    pub fn forward<'t, M, T>(
-        &self,
-        x: Point<M, Var<'t, T>>,
-        lengths: Option<&[usize]>,
-    ) -> [Vec<Point<M, Var<'t, T>>>; 2]
+    pub fn forward<'t, G, T>(&self, x: impl Into<Sequence<'t, G, T>>) -> [Sequence<'t, G, T>; 2]
     where
-        M: Manifold + GyrovectorSpace<'t, T, Learned = M>,
+        G: GyrovectorSpace<'t, T>,
         T: Float,
-        C: Cell<M, T>,
+        C: Cell<G::Learned, T>,
     {
-        let states = self.forward_in(x.manifold(), *x.coordinates(), lengths);
-        states.map(|states| states.into_iter().map(|h| Point::new(*x.manifold(), h)).collect())
+        let x: Sequence<'t, G, T> = x.into();
+        let backward = self.backward.forward(x.reversed());
+        [self.onward.forward(x), backward]
     }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
-    /// [`Curvature`](crate::Curvature).
-    #[track_caller]
-    pub fn forward_in<'t, S, T>(
-        &self,
-        space: &S,
-        x: Var<'t, T>,
-        lengths: Option<&[usize]>,
-    ) -> [Vec<Var<'t, T>>; 2]
-    where
-        S: GyrovectorSpace<'t, T>,
-        T: Float,
-        C: Cell<S::Learned, T>,
-    {
-        let onward = self.onward.forward_in(space, x, lengths);
-        [onward, self.backward.forward_in(space, reversed(x, self.backward.dims()[0], lengths), lengths)]
-    }
-}
-
-/// Reverses the sequences `[len, batch, d]`. Padding stays at the end.
-#[track_caller]
-fn reversed<'t, T: Float>(x: Var<'t, T>, d: usize, lengths: Option<&[usize]>) -> Var<'t, T> {
-    let [len, batch] = extents(x, d, lengths);
-    let from = |t: usize, b: usize| {
-        let n = lengths.map_or(len, |lengths| lengths[b]);
-        if t < n { n - 1 - t } else { t }
-    };
-    let place = |i: usize| from(i / batch, i % batch) * batch + i % batch;
-    let rows: Vec<u32> = row_numbers(len * batch).map(|i| place(i as usize) as u32).collect();
-    x.reshape([len * batch, d]).gather(&rows).reshape(x.shape())
 }

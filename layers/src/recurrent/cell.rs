@@ -1,16 +1,13 @@
 //! Recurrent cells, and how they run over sequences of different lengths.
 
 use cotangent_engine::{Float, Var, row_numbers};
-use cotangent_manifolds::{Manifold, Module, Point};
+use cotangent_manifolds::{Manifold, Module};
 
+use crate::recurrent::sequence::Sequence;
 use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// A recurrent layer. Its state h has m dimensions; each input has d dimensions and updates the state.
 /// See [`Rnn`](crate::Rnn) and [`Gru`](crate::Gru).
-///
-/// A batch of sequences is `[len, batch, d]`: slice t holds element t of every sequence. Shorter
-/// sequences are padded with any points. After its last element, a sequence's state stays the same to
-/// the bit.
 pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
     /// d and m: the dimensions of inputs and of states.
     fn dims(&self) -> [usize; 2];
@@ -28,39 +25,29 @@ pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
         inputs: Var<'t, T>,
     ) -> Var<'t, T>;
 
-    /// Runs over sequences `[len, batch, d]`, starting at the origin. Returns the states `[batch, m]`
-    /// after each element, as many as the longest sequence has elements. `lengths` has one length per
-    /// sequence; `None` means that all have `len` elements.
+    /// Runs over sequences of d-dimensional points, starting at the origin. Returns the states,
+    /// m-dimensional, after each element, as many as the longest sequence has elements. After its last
+    /// element, a sequence's state stays the same to the bit.
     ///
     /// # Panics
-    /// If the points are not d wide, if there is not one length for each sequence, if a length is larger
-    /// than `len`, if no sequence has an element, or if the cell's points are on another manifold.
+    /// If the points are not d wide, if no sequence has an element, or if the cell's points are on
+    /// another manifold.
     #[track_caller]
-    fn forward<'t>(&self, x: Point<M, Var<'t, T>>, lengths: Option<&[usize]>) -> Vec<Point<M, Var<'t, T>>>
-    where
-        M: GyrovectorSpace<'t, T, Learned = M>,
-    {
-        let states = self.forward_in(x.manifold(), *x.coordinates(), lengths);
-        states.into_iter().map(|h| Point::new(*x.manifold(), h)).collect()
-    }
-
-    /// Same as [`forward`](Self::forward), with the geometry as an argument: see
-    /// [`Curvature`](crate::Curvature).
-    #[track_caller]
-    fn forward_in<'t, S: GyrovectorSpace<'t, T, Learned = M>>(
+    fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        space: &S,
-        x: Var<'t, T>,
-        lengths: Option<&[usize]>,
-    ) -> Vec<Var<'t, T>> {
-        let [d, m] = self.dims();
-        let [len, batch] = extents(x, d, lengths);
+        x: impl Into<Sequence<'t, G, T>>,
+    ) -> Sequence<'t, G, T> {
+        let sequences: Sequence<'t, G, T> = x.into();
+        let (space, x) = (sequences.space(), *sequences.points().coordinates());
+        let ([d, m], shape) = (self.dims(), x.shape());
+        assert_eq!(shape.width(), d, "Cell: sequences of shape {shape} where [len, batch, {d}] fit");
+        let (len, lengths) = (sequences.len(), sequences.lengths());
         let longest = lengths.map_or(len, |lengths| lengths.iter().copied().max().unwrap_or(0));
-        assert!(longest > 0, "Cell: no element in sequences of shape {}", x.shape());
+        assert!(longest > 0, "Cell: no element in sequences of shape {shape}");
         let x = if longest < len { x.slice(0, 0..longest) } else { x };
         let inputs = self.of_inputs(space, x); // [longest, batch, gates, m]
         let shape = inputs.shape().without(0);
-        let mut h = x.tape().zeros([batch, m]);
+        let mut h = x.tape().zeros([sequences.batch(), m]);
         let mut states = Vec::with_capacity(longest);
         for number in row_numbers(longest) {
             let t = number as usize;
@@ -74,7 +61,7 @@ pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
             };
             states.push(h);
         }
-        states
+        Sequence::of_steps(*space, states, sequences.shared_lengths())
     }
 }
 
@@ -85,19 +72,4 @@ fn ended<'t, T: Float>(x: Var<'t, T>, lengths: &[usize], t: usize) -> Var<'t, T>
             *mask = if n <= t { T::one() } else { T::zero() };
         }
     })
-}
-
-/// `len` and `batch` of sequences. Checks that their inputs are d-dimensional and that the lengths fit.
-#[track_caller]
-pub(crate) fn extents<T: Float>(x: Var<'_, T>, d: usize, lengths: Option<&[usize]>) -> [usize; 2] {
-    let shape = x.shape();
-    let axes = shape.axes();
-    assert!(axes.len() == 3 && axes[2] == d, "Cell: sequences of shape {shape} where [len, batch, {d}] fit");
-    if let Some(lengths) = lengths {
-        assert_eq!(lengths.len(), axes[1], "Cell: {} lengths for sequences of shape {shape}", lengths.len());
-        if let Some(n) = lengths.iter().find(|&&n| n > axes[0]) {
-            panic!("Cell: a length of {n} in sequences of shape {shape}")
-        }
-    }
-    [axes[0], axes[1]]
 }

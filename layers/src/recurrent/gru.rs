@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 
 use crate::activation::Activation;
 use crate::init;
@@ -28,9 +28,9 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// *gru.input.value_mut() = Tensor::new([3, 1], vec![0.0, 0.0, 1.0]);
 /// let tape = Tape::<f64>::new();
 /// let x = Point::new(ball, tape.constant(&Tensor::new([1, 1, 1], vec![0.5]))); // [len, batch, d]
-/// let states = gru.forward(x, None);
+/// let states = gru.forward(x);
 /// let want = (0.5 * 0.5_f64.atanh().tanh()).tanh(); // z = ½ of the way from 0 to tanh^⊗ ½
-/// assert!((states[0].coordinates().item() - want).abs() < 1e-15);
+/// assert!((states.last().coordinates().item() - want).abs() < 1e-15);
 /// assert_eq!(gru.count(), 3 + 2 + 1 + 2 + 1);
 /// ```
 #[derive(Clone, Debug, Module)]
@@ -89,13 +89,13 @@ impl<M: Manifold, T: Float> Cell<M, T> for Gru<M, T> {
         let [gates, w] = [&self.gates, &self.hidden].map(|param| *param.on(tape));
         let v = space.log0(h);
         let sums = space.add(side_by_side(space, v, gates, 2), inputs.slice(-2, 0..2)); // [batch, 2, m]
-        let activations = space.log0(space.add(sums, space.learned(tape, &self.gate_biases))).sigmoid();
+        let activations = space.log0(space.add(sums, space.parameter(tape, &self.gate_biases))).sigmoid();
         let [r, z] = [0, 1].map(|gate| activations.slice(-2, gate..gate + 1).reshape(h.shape()));
 
         let wh = space.exp0((r * v).matmul_nt(w));
         let candidate = space.add(wh, inputs.slice(-2, 2..3).reshape(h.shape()));
-        let candidate = space.add(candidate, space.learned(tape, &self.bias));
-        let candidate = self.activation.forward_in(space, candidate);
+        let candidate = space.add(candidate, space.parameter(tape, &self.bias));
+        let candidate = *self.activation.forward(Point::new(*space, candidate)).coordinates();
         space.add(h, space.map(space.add(-h, candidate), |v| z * v))
     }
 }

@@ -4,3 +4,4 @@ pub(crate) mod bidirectional;
 pub(crate) mod cell;
 pub(crate) mod gru;
 pub(crate) mod rnn;
+pub(crate) mod sequence;

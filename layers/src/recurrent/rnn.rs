@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 
 use crate::activation::Activation;
 use crate::init;
@@ -22,8 +22,8 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// *rnn.hidden.value_mut() = Tensor::new([1, 1], vec![1.0]);
 /// let tape = Tape::<f64>::new();
 /// let x = Point::new(ball, tape.constant(&Tensor::from_fn([3, 1, 1], |_| 0.5))); // [len, batch, d]
-/// let states = rnn.forward(x, None); // as many as elements: [batch, m] each
-/// assert!((states[2].coordinates().item() - (3.0 * 0.5_f64.atanh()).tanh()).abs() < 1e-15); // ½ ⊕ ½ ⊕ ½
+/// let states = rnn.forward(x); // as many as elements: [batch, m] each
+/// assert!((states.last().coordinates().item() - (3.0 * 0.5_f64.atanh()).tanh()).abs() < 1e-15); // ½ ⊕ ½ ⊕ ½
 /// ```
 #[derive(Clone, Debug, Module)]
 pub struct Rnn<M, T: Float = f32> {
@@ -71,7 +71,7 @@ impl<M: Manifold, T: Float> Cell<M, T> for Rnn<M, T> {
     ) -> Var<'t, T> {
         let tape = h.tape();
         let wh = space.matvec(*self.hidden.on(tape), h);
-        let sum = space.add(space.add(wh, inputs.reshape(h.shape())), space.learned(tape, &self.bias));
-        self.activation.forward_in(space, sum)
+        let sum = space.add(space.add(wh, inputs.reshape(h.shape())), space.parameter(tape, &self.bias));
+        *self.activation.forward(Point::new(*space, sum)).coordinates()
     }
 }

@@ -7,21 +7,20 @@ use crate::space::gyrovector_space::Geometry;
 
 /// The curvature of a geometry, as a parameter. It may pass through zero.
 ///
-/// Every layer has a method `forward_in` that takes the geometry. The layers' parameters stay valid
-/// while the curvature changes, because they are Euclidean: tangent vectors at the origin. For κ > 0
-/// such a vector v should stay short of the point opposite the origin: √κ‖v‖ < π/2.
+/// On a tape it is the space [`Curved`], which travels in its points through the layers. The layers'
+/// own points are learned as tangent vectors at the origin, which are Euclidean and stay valid while the
+/// curvature changes. For κ > 0 such a vector v should stay short of the point opposite the origin:
+/// √κ‖v‖ < π/2.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
-/// use cotangent_layers::{Curvature, Geometry, GyrovectorSpace, Linear};
-/// use cotangent_manifolds::Euclidean;
+/// use cotangent_layers::{Curvature, Geometry, Linear, exp0};
 /// let curvature = Curvature::<f64>::new(-1.0);
-/// let layer = Linear::new(Euclidean, 3, 2, &mut rng::stream(1, 0, 0));
+/// let layer = Linear::new(curvature.manifold(), 3, 2, &mut rng::stream(1, 0, 0));
 /// let tape = Tape::new();
-/// let space = curvature.on(&tape);
-/// let x = GyrovectorSpace::exp0(&space, tape.constant(&Tensor::new([1, 3], vec![0.1, 0.2, 0.3])));
-/// let y = layer.forward_in(&space, x); // [1, 2]
-/// let slope = tape.backward(y.square().sum()).wrt(&curvature.kappa).data()[0];
+/// let x = exp0(curvature.on(&tape), tape.constant(&Tensor::new([1, 3], vec![0.1, 0.2, 0.3])));
+/// let y = layer.forward(x); // [1, 2], points of the same space
+/// let slope = tape.backward(y.coordinates().square().sum()).wrt(&curvature.kappa).data()[0];
 /// assert!(slope > 0.0); // towards κ = 0 the same tangent vector is a longer point
 /// ```
 #[derive(Clone, Debug, Module)]

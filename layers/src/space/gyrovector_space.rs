@@ -14,18 +14,21 @@ use cotangent_manifolds::{
 /// | [`Euclidean`]: the layer is the ordinary one | vectors |
 /// | [`Stereographic`], the Poincaré ball for κ < 0 | points |
 /// | [`Curved`], a variable curvature: see [`Curvature`](crate::Curvature) | tangent vectors at the origin |
-pub trait GyrovectorSpace<'t, T: Float> {
+pub trait GyrovectorSpace<'t, T: Float>: Copy + std::fmt::Debug {
     /// The manifold of the parameters that stand for points, such as biases.
     type Learned: Manifold;
+
+    /// Whether the points of two spaces are of one and the same space.
+    fn same(&self, other: &Self) -> bool;
 
     /// The points that learned coordinates stand for.
     ///
     /// # Panics
     /// If the learned coordinates are on a manifold of another curvature.
-    fn points(&self, stored: Point<Self::Learned, Var<'t, T>>) -> Var<'t, T>;
+    fn points(&self, stored: Point<Self::Learned, Var<'t, T>>) -> Point<Self, Var<'t, T>>;
 
     /// The coordinates that points are learned in: the inverse of [`points`](Self::points).
-    fn coordinates(&self, x: Var<'t, T>) -> Var<'t, T>;
+    fn to_learned(&self, x: Var<'t, T>) -> Var<'t, T>;
 
     /// Möbius addition x ⊕ y, eq. 4.
     fn add(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T>;
@@ -56,8 +59,8 @@ pub trait GyrovectorSpace<'t, T: Float> {
     /// # Panics
     /// As [`points`](Self::points).
     #[track_caller]
-    fn learned(&self, tape: &'t Tape<T>, param: &Param<Self::Learned, T>) -> Var<'t, T> {
-        self.points(param.on(tape))
+    fn parameter(&self, tape: &'t Tape<T>, param: &Param<Self::Learned, T>) -> Var<'t, T> {
+        *self.points(param.on(tape)).coordinates()
     }
 
     /// Möbius scalar multiplication r ⊗ x, r `[…]`: `exp₀(r log₀ x)`, eq. 12.
@@ -90,10 +93,13 @@ pub trait GyrovectorSpace<'t, T: Float> {
 impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
     type Learned = Euclidean;
 
-    fn points(&self, stored: Point<Euclidean, Var<'t, T>>) -> Var<'t, T> {
-        *stored.coordinates()
+    fn same(&self, _: &Self) -> bool {
+        true
     }
-    fn coordinates(&self, x: Var<'t, T>) -> Var<'t, T> {
+    fn points(&self, stored: Point<Euclidean, Var<'t, T>>) -> Point<Self, Var<'t, T>> {
+        stored
+    }
+    fn to_learned(&self, x: Var<'t, T>) -> Var<'t, T> {
         x
     }
     #[track_caller]
@@ -130,10 +136,13 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
 impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
     type Learned = Euclidean;
 
-    fn points(&self, stored: Point<Euclidean, Var<'t, T>>) -> Var<'t, T> {
-        Curved::exp0(self, stored.coordinates())
+    fn same(&self, other: &Self) -> bool {
+        self.kappa().same_node(*other.kappa())
     }
-    fn coordinates(&self, x: Var<'t, T>) -> Var<'t, T> {
+    fn points(&self, stored: Point<Euclidean, Var<'t, T>>) -> Point<Self, Var<'t, T>> {
+        Point::new(*self, Curved::exp0(self, stored.coordinates()))
+    }
+    fn to_learned(&self, x: Var<'t, T>) -> Var<'t, T> {
         Curved::log0(self, &x)
     }
     #[track_caller]
@@ -177,17 +186,20 @@ fn curved<'t, T: Float>(manifold: &Stereographic, x: Var<'t, T>) -> Curved<Var<'
 impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
     type Learned = Stereographic;
 
+    fn same(&self, other: &Self) -> bool {
+        self == other
+    }
     #[track_caller]
-    fn points(&self, stored: Point<Stereographic, Var<'t, T>>) -> Var<'t, T> {
+    fn points(&self, stored: Point<Stereographic, Var<'t, T>>) -> Point<Self, Var<'t, T>> {
         let manifold = stored.manifold();
         assert!(manifold == self, "points of {manifold:?} do not serve {self:?}");
-        *stored.coordinates()
+        stored
     }
-    fn coordinates(&self, x: Var<'t, T>) -> Var<'t, T> {
+    fn to_learned(&self, x: Var<'t, T>) -> Var<'t, T> {
         x
     }
     #[track_caller]
-    fn learned(&self, tape: &'t Tape<T>, param: &Param<Stereographic, T>) -> Var<'t, T> {
+    fn parameter(&self, tape: &'t Tape<T>, param: &Param<Stereographic, T>) -> Var<'t, T> {
         let manifold = param.manifold();
         assert!(manifold == self, "parameter {:?} of {manifold:?} does not serve {self:?}", param.name());
         *param.on(tape).coordinates()
@@ -223,8 +235,8 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
 }
 
 /// The geometry that a model is built in and owns: a manifold, or a [`Curvature`](crate::Curvature) that
-/// is learned with the model. Layers are built on [`manifold`](Self::manifold). Their methods
-/// `forward_in` run them in the geometry that [`on`](Self::on) returns for a tape.
+/// is learned with the model. Layers are built on [`manifold`](Self::manifold), and take points of the
+/// space that [`on`](Self::on) returns for a tape.
 pub trait Geometry<T: Float>: Module<T> + Clone + Send + Sync + std::fmt::Debug {
     /// The manifold of the parameters that stand for points, such as biases.
     type Learned: Manifold;

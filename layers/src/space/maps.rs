@@ -5,7 +5,7 @@
 //! section 4.
 
 use cotangent_engine::{Float, Var};
-use cotangent_manifolds::{Euclidean, Manifold, Point};
+use cotangent_manifolds::{Euclidean, Point};
 
 use crate::space::gyrovector_space::GyrovectorSpace;
 
@@ -15,28 +15,28 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
 /// use cotangent_layers::{exp0, log0};
-/// use cotangent_manifolds::{Euclidean, Point, PoincareBall};
+/// use cotangent_manifolds::PoincareBall;
 /// let tape = Tape::<f64>::new();
-/// let v = Point::new(Euclidean, tape.constant(&Tensor::new([1, 2], vec![0.5, 0.0])));
+/// let v = tape.constant(&Tensor::new([1, 2], vec![0.5, 0.0]));
 /// let x = exp0(PoincareBall::ball(-1.0).unwrap(), v);
 /// assert!((x.coordinates().to_tensor().data()[0] - 0.5_f64.tanh()).abs() < 1e-15);
 /// assert!((log0(x).coordinates().to_tensor().data()[0] - 0.5).abs() < 1e-15);
 /// ```
 #[track_caller]
-pub fn exp0<'t, M, T>(manifold: M, v: Point<Euclidean, Var<'t, T>>) -> Point<M, Var<'t, T>>
+pub fn exp0<'t, G, T>(space: G, v: impl Into<Var<'t, T>>) -> Point<G, Var<'t, T>>
 where
-    M: Manifold + GyrovectorSpace<'t, T>,
+    G: GyrovectorSpace<'t, T>,
     T: Float,
 {
-    Point::new(manifold, manifold.exp0(*v.coordinates()))
+    Point::new(space, space.exp0(v.into()))
 }
 
 /// The logarithm at the origin: the tangent vectors there that lead to the points. Inverse of [`exp0`].
 /// Eq. 11.
 #[track_caller]
-pub fn log0<'t, M, T>(x: Point<M, Var<'t, T>>) -> Point<Euclidean, Var<'t, T>>
+pub fn log0<'t, G, T>(x: Point<G, Var<'t, T>>) -> Point<Euclidean, Var<'t, T>>
 where
-    M: Manifold + GyrovectorSpace<'t, T>,
+    G: GyrovectorSpace<'t, T>,
     T: Float,
 {
     Point::new(Euclidean, x.manifold().log0(*x.coordinates()))

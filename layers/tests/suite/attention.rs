@@ -3,27 +3,37 @@
 use std::sync::Arc;
 
 use cotangent_engine::{Float, Row, Sparsity, check};
-use cotangent_layers::{Aggregation, Attention, Dropout, Mask, MultiHeadAttention, Similarity, Weights};
+use cotangent_layers::score::{
+    Distance, HalfSpaceDistance, Laplacian, PenumbralCone, PolarDistance, ReleasedPenumbralCone,
+    ReleasedUmbralCone, Score, UmbralCone,
+};
+use cotangent_layers::{Aggregation, Attention, Dropout, Mask, MultiHeadAttention, Weights, score};
 use cotangent_manifolds::{HalfSpace, Lorentz, PoincareBall};
 
 use super::*;
 
-/// One similarity of each kind, and cones with other constants than the papers'.
-pub(super) fn similarities() -> impl Iterator<Item = Similarity> {
+/// One score of each kind, and cones with other constants than the papers'.
+pub(super) fn scores<T: Float>() -> impl Iterator<Item = &'static dyn Score<T>> {
     let (light, radius) = (0.8, 0.2);
-    Similarity::ALL.into_iter().chain([
-        Similarity::PenumbralCone { light },
-        Similarity::UmbralCone { radius },
-        Similarity::ReleasedPenumbralCone { light },
-        Similarity::ReleasedUmbralCone { radius },
-    ])
+    let others: [Box<dyn Score<T>>; 4] = [
+        Box::new(PenumbralCone { light }),
+        Box::new(UmbralCone { radius }),
+        Box::new(ReleasedPenumbralCone { light }),
+        Box::new(ReleasedUmbralCone { radius }),
+    ];
+    score::all().into_iter().chain(others).map(|score| &*Box::leak(score))
 }
 
-pub(super) fn attention(similarity: Similarity) -> Attention<f64> {
-    let mut attention = Attention::new(similarity, 3);
+pub(super) fn attention(score: &dyn Score<f64>) -> Attention<f64> {
+    let mut attention = Attention::new(score, 3);
     attention.sharpness.value_mut().data_mut()[0] = 0.7;
     attention.offset.value_mut().data_mut()[0] = 0.2;
     attention
+}
+
+/// The light or the radius of cones, else 0.
+pub(super) fn setting(score: &dyn Score<f64>) -> f64 {
+    score.duplicate().setting().map_or(0.0, |(_, value)| *value)
 }
 
 /// Queries `[2, 4, 3]`, keys `[2, 5, 3]`, values `[2, 5, 2]`.
@@ -33,42 +43,40 @@ pub(super) fn inputs(seed: u64) -> [Tensor<f64>; 3] {
 }
 
 /// The similarity of two rows, by the manifolds' operations on single rows.
-pub(super) fn by_hand(similarity: Similarity, q: &[f64], k: &[f64]) -> f64 {
+pub(super) fn by_hand(score: &dyn Score<f64>, q: &[f64], k: &[f64]) -> f64 {
     let (q, k) = (Row::from(q), Row::from(k));
     let (ball, half_space) = (PoincareBall::ball(-1.0).unwrap(), HalfSpace::new(-1.0).unwrap());
-    match similarity {
-        Similarity::Dot => q.iter().zip(k.iter()).map(|(q, k)| q * k).sum(),
-        Similarity::PolarDistance => {
+    let (light, radius) = (setting(score), setting(score));
+    match score.name() {
+        "dot" => q.iter().zip(k.iter()).map(|(q, k)| q * k).sum(),
+        "polar-distance" => {
             let hyperboloid = Lorentz::new(-1.0).unwrap();
             -hyperboloid.dist(&hyperboloid.pseudo_polar(&q), &hyperboloid.pseudo_polar(&k))
         }
-        Similarity::Distance => -ball.dist(&ball.exp0(&q), &ball.exp0(&k)),
-        Similarity::HalfSpaceDistance => -half_space.dist(&half_space.psi(&q), &half_space.psi(&k)),
-        Similarity::PenumbralCone { light } => {
+        "distance" => -ball.dist(&ball.exp0(&q), &ball.exp0(&k)),
+        "half-space" => -half_space.dist(&half_space.psi(&q), &half_space.psi(&k)),
+        "penumbral" => {
             -half_space.penumbral_ancestor(&half_space.xi(&q, light), &half_space.xi(&k, light), light)
         }
-        Similarity::UmbralCone { radius } => {
-            -half_space.umbral_ancestor(&half_space.psi(&q), &half_space.psi(&k), radius)
-        }
-        Similarity::ReleasedPenumbralCone { light } => {
-            -by_hand(Similarity::PenumbralCone { light }, &q[..], &k[..]).powi(2)
-        }
-        Similarity::ReleasedUmbralCone { radius } => {
+        "umbral" => -half_space.umbral_ancestor(&half_space.psi(&q), &half_space.psi(&k), radius),
+        "penumbral-released" => -by_hand(&PenumbralCone { light }, &q[..], &k[..]).powi(2),
+        "umbral-released" => {
             let [q, k] = [&q, &k].map(|x| [x[0], x[1], x[2] / 3.0]);
-            by_hand(Similarity::UmbralCone { radius }, &q, &k)
+            by_hand(&UmbralCone { radius }, &q, &k)
         }
-        Similarity::Additive => {
+        "additive" => {
             let sum: f64 = q.iter().chain(k.iter()).sum();
             if sum > 0.0 { sum } else { 0.2 * sum }
         }
-        Similarity::Laplacian => -q.iter().zip(k.iter()).map(|(q, k)| (q - k).powi(2)).sum::<f64>().sqrt(),
+        "laplacian" => -q.iter().zip(k.iter()).map(|(q, k)| (q - k).powi(2)).sum::<f64>().sqrt(),
+        other => panic!("{other} is not computed by hand here"),
     }
 }
 
 #[test]
 fn scores_are_those_of_the_manifolds() {
     let [q, k, _] = inputs(1);
-    for similarity in similarities() {
+    for similarity in scores() {
         let tape = Tape::new();
         let scores = attention(similarity).scores(tape.constant(&q), tape.constant(&k)).to_tensor();
         assert_eq!(scores.shape(), &[2, 4, 5].into());
@@ -84,7 +92,7 @@ fn scores_are_those_of_the_manifolds() {
 #[test]
 fn both_ways_agree() {
     let [q, k, v] = inputs(2);
-    for similarity in similarities() {
+    for similarity in scores() {
         for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
             let layer = Attention { aggregation, ..attention(similarity) };
             let tape = Tape::new();
@@ -110,7 +118,7 @@ fn both_ways_agree() {
 #[test]
 fn hidden_keys_are_not_there() {
     let [q, k, v] = inputs(3);
-    for similarity in similarities() {
+    for similarity in scores() {
         for weights in [Weights::Softmax, Weights::Sigmoid] {
             for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
                 let layer = Attention { aggregation, weights, ..attention(similarity) };
@@ -153,7 +161,7 @@ fn hidden_keys_are_not_there() {
 #[test]
 fn scores_of_rows_that_are_no_numbers_are_none() {
     let [q, k, _] = inputs(5);
-    for similarity in similarities() {
+    for similarity in scores() {
         for at in 0..3 {
             let (mut of_query, mut of_key) = (q.clone(), k.clone());
             (of_query.row_mut(2)[at], of_key.row_mut(8)[at]) = (f64::NAN, f64::NAN);
@@ -183,7 +191,7 @@ fn along_edges_all_else_is_hidden() {
     // Neither query 2 nor key 4 has an edge.
     let pairs = [(5, 3), (0, 1), (0, 0), (1, 2), (3, 3), (3, 0), (3, 1), (4, 2), (5, 0)];
     let edges = Arc::new(Sparsity::new(n, m, &pairs));
-    for similarity in similarities() {
+    for similarity in scores() {
         for weights in [Weights::Softmax, Weights::Sigmoid] {
             for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
                 let layer = Attention { aggregation, weights, ..attention(similarity) };
@@ -230,14 +238,14 @@ fn umbral_cones_at_one_height_are_laplacian() {
         (0..x.len() / 3).for_each(|i| x.row_mut(i)[2] = height.ln());
     }
     let tape = Tape::new();
-    let cones = attention(Similarity::UmbralCone { radius: 0.3 });
+    let cones = attention(&UmbralCone { radius: 0.3 });
     let scores = cones.scores(tape.constant(&q), tape.constant(&k)).to_tensor();
     for x in [&mut q, &mut k] {
         // ψ scales the horizontal part by the height.
         (0..x.len() / 3).for_each(|i| x.row_mut(i)[2] = 0.0);
         x.data_mut().iter_mut().for_each(|x| *x *= height / (2.0 * 0.3_f64.sinh()));
     }
-    let laplacian = attention(Similarity::Laplacian).scores(tape.constant(&q), tape.constant(&k)).to_tensor();
+    let laplacian = attention(&Laplacian).scores(tape.constant(&q), tape.constant(&k)).to_tensor();
     let want = Tensor::from_fn([2, 4, 5], |i| laplacian.data()[i] - 0.7 * height);
     close(&scores, &want, 1e-12);
 }
@@ -247,7 +255,7 @@ fn umbral_cones_at_one_height_are_laplacian() {
 #[test]
 fn penumbral_scores_are_continuous() {
     let light = 1.0;
-    let layer = Attention::<f64>::new(Similarity::PenumbralCone { light }, 2);
+    let layer = Attention::<f64>::new(&PenumbralCone { light }, 2);
     let (a, b) = (0.3_f64, 0.6_f64); // heights
     let reach = (light - a * a).sqrt() + (light - b * b).sqrt();
     let score = |delta: f64| {
@@ -266,7 +274,7 @@ fn penumbral_scores_are_continuous() {
 #[test]
 fn gradients_agree() {
     let inputs = inputs(7);
-    for similarity in similarities() {
+    for similarity in scores() {
         for (weights, aggregation) in
             [(Weights::Softmax, Aggregation::Sum), (Weights::Sigmoid, Aggregation::Barycentre)]
         {
@@ -283,14 +291,14 @@ fn gradients_agree() {
 #[test]
 fn sharpness_is_learned_if_asked_for() {
     let [q, k, v] = inputs(8);
-    for similarity in similarities() {
-        for learned in [false, true] {
-            let layer = Attention { learned, weights: Weights::Sigmoid, ..attention(similarity) };
+    for similarity in scores() {
+        for trainable in [false, true] {
+            let layer = Attention { trainable, weights: Weights::Sigmoid, ..attention(similarity) };
             let tape = Tape::new();
             let y = layer.forward(tape.constant(&q), tape.constant(&k), tape.variable(&v), Mask::None);
             let gradients = tape.backward((y * y).sum());
             for param in [&layer.sharpness, &layer.offset] {
-                assert_eq!(gradients.param(param.id()).is_some(), learned, "{similarity:?}");
+                assert_eq!(gradients.param(param.id()).is_some(), trainable, "{similarity:?}");
             }
         }
     }
@@ -302,18 +310,18 @@ fn sharpness_is_learned_if_asked_for() {
 fn far_scores_are_those_of_the_manifolds() {
     let q = Tensor::new([3, 3], vec![0.3, -0.8, 30.0, 1.0, 2.0, -25.0, 0.5, -1.0, 42.0]);
     let k = Tensor::new([3, 3], vec![-0.3, 0.8, -30.0, 0.4, 0.2, -31.0, 2.0, -1.0, 20.0]);
-    let scores = |similarity, q: &Tensor<f64>| {
+    let scores = |similarity: &dyn Score<f64>, q: &Tensor<f64>| {
         let tape = Tape::new();
         attention(similarity).scores(tape.constant(q), tape.constant(&k)).to_tensor()
     };
-    for similarity in [Similarity::Distance, Similarity::PolarDistance, Similarity::HalfSpaceDistance] {
+    for similarity in [&Distance as &dyn Score<f64>, &PolarDistance, &HalfSpaceDistance] {
         for (at, score) in scores(similarity, &q).data().iter().enumerate() {
             let want = 0.7 * by_hand(similarity, q.row(at / 3), k.row(at % 3)) - 0.2;
             assert!((score - want).abs() < 1e-9 * want.abs(), "{similarity:?} {at}: {score} {want}");
         }
     }
     // The first query and the first key are the same point in polar coordinates.
-    let polar = scores(Similarity::PolarDistance, &q);
+    let polar = scores(&PolarDistance, &q);
     assert!((polar.data()[0] + 0.2).abs() < 1e-12);
 }
 
@@ -337,7 +345,7 @@ fn polar_score<T: Float>(r: f64, s: f64, angle: f64) -> (f64, [Vec<T>; 2]) {
         tape.variable(&Tensor::new([1, 3], [angle.cos(), angle.sin(), r].map(T::nearest).to_vec()))
     };
     let (q, k) = (row(0.0, r), row(angle, s));
-    let score = Attention::<T>::new(Similarity::PolarDistance, 3).scores(q, k);
+    let score = Attention::<T>::new(&PolarDistance, 3).scores(q, k);
     let value = score.item();
     let gradients = tape.backward(score.sum());
     (value, [q, k].map(|x| gradients.wrt(x).data().to_vec()))
@@ -384,7 +392,7 @@ fn polar_distances_have_no_end() {
 #[test]
 fn far_heights_are_finite() {
     fn check<T: Float>() {
-        for similarity in similarities() {
+        for similarity in scores() {
             for weights in [Weights::Softmax, Weights::Sigmoid] {
                 for far in [50.0, -50.0, 90.0, -90.0] {
                     // All heights far, two of them far, or one.
@@ -404,9 +412,8 @@ fn far_heights_are_finite() {
                                 format!("{similarity:?}, {weights:?}, {far}, {usual}: {value} {gradient:?}");
                             assert!(value.data().iter().all(|x| x.is_finite()), "{what}");
                             // `f32` ends at e^88.
-                            let beyond = T::EPSILON > 1e-10
-                                && far.abs() > 88.0
-                                && matches!(similarity, Similarity::UmbralCone { .. });
+                            let beyond =
+                                T::EPSILON > 1e-10 && far.abs() > 88.0 && similarity.name() == "umbral";
                             assert!(beyond || gradient.iter().all(|x| x.is_finite()), "{what}");
                         }
                     }
@@ -422,7 +429,7 @@ fn far_heights_are_finite() {
 /// gradients.
 #[test]
 fn far_activations_are_finite() {
-    for similarity in similarities() {
+    for similarity in scores() {
         let tape = Tape::<f32>::new();
         let far = Tensor::new([3, 3], vec![30.0_f32, -60.0, 6.0, 120.0, -150.0, -35.0, 210.0, -240.0, 38.0]);
         let x = tape.variable(&far);
@@ -441,7 +448,7 @@ fn far_activations_are_finite() {
 fn heads_are_attentions() {
     let mut rng = rng::stream(9, 3, 0);
     let x = uniform(&[2, 5, 3], 1.0, &mut rng);
-    let mut layer = MultiHeadAttention::<f64>::new(Similarity::Distance, 3, 1, 3, &mut rng);
+    let mut layer = MultiHeadAttention::<f64>::new(&Distance, 3, 1, [3, 3], &mut rng);
     for linear in [&mut layer.query, &mut layer.key, &mut layer.value, &mut layer.output] {
         *linear.weight.value_mut() = Tensor::from_fn([3, 3], |i| f64::from(u8::from(i % 4 == 0)));
     }
@@ -452,7 +459,7 @@ fn heads_are_attentions() {
         &layer.attention.forward(of, of, of, Mask::Causal).to_tensor(),
         1e-13,
     );
-    let mut two = MultiHeadAttention::<f64>::new(Similarity::Laplacian, 4, 2, 2, &mut rng);
+    let mut two = MultiHeadAttention::<f64>::new(&Laplacian, 4, 2, [2, 2], &mut rng);
     *two.output.weight.value_mut() = Tensor::from_fn([4, 4], |i| f64::from(u8::from(i % 5 == 0)));
     let x = uniform(&[1, 3, 4], 1.0, &mut rng);
     let run = |layer: &MultiHeadAttention<f64>| {
@@ -470,7 +477,7 @@ fn heads_are_attentions() {
 #[test]
 #[should_panic(expected = "attention: UmbralCone { radius: 0.1 } of 1 dimensions")]
 fn cones_have_heights() {
-    let _ = Attention::<f64>::new(Similarity::UmbralCone { radius: 0.1 }, 1);
+    let _ = Attention::<f64>::new(&UmbralCone { radius: 0.1 }, 1);
 }
 
 /// Dropout of weights: a seed determines the result, the mean is the result without dropout, and on a tape
@@ -480,7 +487,7 @@ fn weights_are_dropped_while_training() {
     let [q, k, v] = inputs(13);
     let hidden = Tensor::from_fn([4, 5], |at| f64::from(u8::from(at % 7 == 3)));
     for masked in [false, true] {
-        let layer = Attention { dropout: Dropout { rate: 0.4 }, ..attention(Similarity::Distance) };
+        let layer = Attention { dropout: Dropout { rate: 0.4 }, ..attention(&Distance) };
         let run = |layer: &Attention<f64>, seed: Option<u64>| {
             let tape = Tape::new();
             let mask = if masked { Mask::Hidden(tape.constant(&hidden)) } else { Mask::Causal };

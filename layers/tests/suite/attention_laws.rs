@@ -1,10 +1,11 @@
 //! Law 54: isometries, a single key, permutations, and the limits of sharp scores and of flat space.
 
 use cotangent_engine::Row;
-use cotangent_layers::{Aggregation, Attention, Mask, Similarity, Weights};
+use cotangent_layers::score::{Distance, HalfSpaceDistance, Laplacian, PolarDistance, Score};
+use cotangent_layers::{Aggregation, Attention, Mask, Weights};
 use cotangent_manifolds::{HalfSpace, Hyperbolic, PoincareBall, Point};
 
-use super::attention::{attention, by_hand, inputs, similarities};
+use super::attention::{attention, by_hand, inputs, scores, setting};
 use super::*;
 
 const AGGREGATIONS: [Aggregation; 2] = [Aggregation::Sum, Aggregation::Barycentre];
@@ -51,17 +52,17 @@ fn isometries_go_through() {
         })
     };
     // The activation that a score maps to a given point of the ball.
-    let activations = |similarity, x: &Tensor<f64>| {
+    let activations = |similarity: &dyn Score<f64>, x: &Tensor<f64>| {
         let rows = x.rows().map(|x| {
             let x = Row::from(x);
-            match similarity {
-                Similarity::PolarDistance => {
+            match similarity.name() {
+                "polar-distance" => {
                     // Time is the first coordinate.
                     let point = ball.onto_hyperboloid(&x);
                     let sinh = point[1..].iter().map(|x| x * x).sum::<f64>().sqrt();
                     point[1..].iter().copied().chain([sinh.asinh()]).collect::<Vec<_>>()
                 }
-                Similarity::HalfSpaceDistance => {
+                "half-space" => {
                     let point = Point::new(ball, x).to::<HalfSpace>();
                     let height = point.coordinates()[2];
                     let horizontal = point.coordinates()[..2].iter().map(|x| x / height);
@@ -74,7 +75,7 @@ fn isometries_go_through() {
         Tensor::new([rows.len(), rows[0].len()], rows.concat())
     };
     let flat = |x: &Tensor<f64>| each(x, |x| x.copy_from_slice(&ball.log0(&Row::from(&*x))));
-    for similarity in [Similarity::Distance, Similarity::PolarDistance, Similarity::HalfSpaceDistance] {
+    for similarity in [&Distance as &dyn Score<f64>, &PolarDistance, &HalfSpaceDistance] {
         for weights in [Weights::Softmax, Weights::Sigmoid] {
             let aggregation = Aggregation::Barycentre;
             let layer = Attention { aggregation, weights, ..attention(similarity) };
@@ -98,8 +99,8 @@ fn isometries_go_through() {
 fn rotations_go_through() {
     let [q, k, _] = inputs(4);
     let v = uniform(&[2, 5, 3], 1.0, &mut rng::stream(6, 3, 0));
-    for similarity in similarities().filter(|s| *s != Similarity::Additive) {
-        let whole = matches!(similarity, Similarity::Dot | Similarity::Distance | Similarity::Laplacian);
+    for similarity in scores().filter(|score| score.name() != "additive") {
+        let whole = matches!(similarity.name(), "dot" | "distance" | "laplacian");
         let turned = |x: &Tensor<f64>| each(x, |x| rotate(&mut x[..if whole { 3 } else { 2 }]));
         for aggregation in AGGREGATIONS {
             let layer = Attention { aggregation, ..attention(similarity) };
@@ -118,12 +119,13 @@ fn rotations_go_through() {
 fn the_half_space_can_be_moved() {
     let [q, k, v] = inputs(9);
     let by = [0.4, -1.3];
-    for similarity in similarities() {
-        let height: Box<dyn Fn(f64) -> f64> = match similarity {
-            Similarity::Laplacian => Box::new(|_| 1.0),
-            Similarity::HalfSpaceDistance | Similarity::UmbralCone { .. } => Box::new(f64::exp),
-            Similarity::ReleasedUmbralCone { .. } => Box::new(|x| (x / 3.0).exp()),
-            Similarity::PenumbralCone { light } | Similarity::ReleasedPenumbralCone { light } => {
+    for similarity in scores() {
+        let height: Box<dyn Fn(f64) -> f64> = match similarity.name() {
+            "laplacian" => Box::new(|_| 1.0),
+            "half-space" | "umbral" => Box::new(f64::exp),
+            "umbral-released" => Box::new(|x| (x / 3.0).exp()),
+            "penumbral" | "penumbral-released" => {
+                let light = setting(similarity);
                 Box::new(move |x| light / (1.0 + (-x).exp()))
             }
             _ => continue,
@@ -141,10 +143,10 @@ fn the_half_space_can_be_moved() {
         assert!(apart(&result(&layer, [&q, &moved(&k), &v]), &before) > 1e-3, "{similarity:?}");
         let raised = |x: &Tensor<f64>| each(x, |x| x[2] += 0.6);
         let dilated = result(&layer, [&raised(&q), &raised(&k), &v]);
-        match similarity {
-            Similarity::HalfSpaceDistance | Similarity::Laplacian => close(&dilated, &before, 1e-13),
+        match similarity.name() {
+            "half-space" | "laplacian" => close(&dilated, &before, 1e-13),
             // A dilation multiplies heights, and so the sharpness.
-            Similarity::UmbralCone { .. } => {
+            "umbral" => {
                 let mut sharper = layer.clone();
                 sharper.sharpness.value_mut().data_mut()[0] *= 0.6_f64.exp();
                 close(&dilated, &result(&sharper, [&q, &k, &v]), 1e-13);
@@ -166,7 +168,7 @@ fn keys_have_no_order() {
     let hidden = |order: [usize; 5]| {
         Tensor::from_fn([4, 5], |at| f64::from(u8::from((at / 5 + 2 * order[at % 5]) % 3 == 1)))
     };
-    for similarity in similarities() {
+    for similarity in scores() {
         for weights in [Weights::Softmax, Weights::Sigmoid] {
             for aggregation in AGGREGATIONS {
                 let layer = Attention { aggregation, weights, ..attention(similarity) };
@@ -191,12 +193,7 @@ fn keys_have_no_order() {
 #[test]
 fn sharp_attention_is_to_the_nearest_key() {
     let [q, k, v] = inputs(11);
-    for similarity in [
-        Similarity::Distance,
-        Similarity::PolarDistance,
-        Similarity::HalfSpaceDistance,
-        Similarity::Laplacian,
-    ] {
+    for similarity in [&Distance as &dyn Score<f64>, &PolarDistance, &HalfSpaceDistance, &Laplacian] {
         for aggregation in AGGREGATIONS {
             let run = |sharpness| {
                 let mut layer = Attention { aggregation, ..attention(similarity) };
@@ -225,11 +222,11 @@ fn sharp_attention_is_to_the_nearest_key() {
 #[test]
 fn attention_in_flat_space_is_euclidean() {
     let [q, k, v] = inputs(12);
-    let mut euclidean = attention(Similarity::Laplacian);
+    let mut euclidean = attention(&Laplacian);
     euclidean.sharpness.value_mut().data_mut()[0] *= 2.0;
     let want = result(&euclidean, [&q, &k, &v]);
     let error = |epsilon: f64| {
-        let mut layer = Attention { aggregation: Aggregation::Barycentre, ..attention(Similarity::Distance) };
+        let mut layer = Attention { aggregation: Aggregation::Barycentre, ..attention(&Distance) };
         layer.sharpness.value_mut().data_mut()[0] /= epsilon;
         let [q, k, v] = [&q, &k, &v].map(|x| each(x, |x| x.iter_mut().for_each(|x| *x *= epsilon)));
         apart(&each(&result(&layer, [&q, &k, &v]), |y| y.iter_mut().for_each(|y| *y /= epsilon)), &want)

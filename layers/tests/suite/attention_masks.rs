@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use cotangent_engine::Sparsity;
-use cotangent_layers::{Aggregation, Attention, Mask, Similarity, Weights};
+use cotangent_layers::score::{Distance, Dot, PenumbralCone, Score};
+use cotangent_layers::{Aggregation, Attention, Mask, Weights};
 
-use super::attention::similarities;
+use super::attention::scores;
 use super::*;
 
 const WEIGHTS: [Weights; 2] = [Weights::Softmax, Weights::Sigmoid];
@@ -58,7 +59,7 @@ fn padding_is_not_there() {
             Tensor::new([3, x.width()], keys.iter().flat_map(|&j| x.row(j)).copied().collect())
         };
         let (fewer_k, fewer_v) = (fewer(&k), fewer(&v));
-        for similarity in similarities() {
+        for similarity in scores() {
             for weights in WEIGHTS {
                 for aggregation in AGGREGATIONS {
                     let layer = Attention { aggregation, weights, ..Attention::new(similarity, width) };
@@ -120,7 +121,7 @@ fn sequences_have_padding_of_their_own() {
     let mut rng = rng::stream(2, 4, 0);
     let [q, k, v] = [[2, 2, 3, 4], [2, 2, 5, 4], [2, 2, 5, 4]].map(|shape| uniform(&shape, 1.0, &mut rng));
     let lengths = [3, 4];
-    for similarity in similarities() {
+    for similarity in scores() {
         let layer = Attention::new(similarity, 4);
         let run = |k: &Tensor<f64>, v: &Tensor<f64>| {
             with_gradients(
@@ -166,7 +167,7 @@ fn shared_keys_have_masks_of_their_own() {
             x.data_mut().chunks_exact_mut(15).for_each(|rows| rows[12..].fill(f64::NAN));
             x
         };
-        for similarity in [Similarity::Dot, Similarity::Distance] {
+        for similarity in [&Dot as &dyn Score<f64>, &Distance] {
             let of = |k: &Tensor<f64>, v: &Tensor<f64>| {
                 let tape = Tape::new();
                 let [q, k, v, mask] = [&q, k, v, &mask].map(|x| tape.constant(x));
@@ -185,7 +186,7 @@ fn shared_keys_have_masks_of_their_own() {
 #[test]
 fn keys_that_others_see_change_no_more_than_rounding() {
     let [q, k, v] = rows(4, 5, 16, 5);
-    for similarity in similarities() {
+    for similarity in scores() {
         let layer = Attention::new(similarity, 16);
         let run = |k: &Tensor<f64>| {
             let tape = Tape::new();
@@ -216,23 +217,22 @@ fn what_comes_later_is_not_there() {
             );
             for j in 0..m {
                 let later = j > i + m - n;
-                let what =
-                    || format!("{:?}, {:?}, {width}: query {i}, key {j}", layer.similarity, layer.weights);
+                let what = || format!("{:?}, {:?}, {width}: query {i}, key {j}", layer.score, layer.weights);
                 assert!(!later || zero(dk.row(j)), "{}", what());
                 // The gradient of a value is its weight.
                 assert_eq!(zero(dv.row(j)), later, "{}", what());
             }
         }
     };
-    for similarity in similarities() {
+    for similarity in scores() {
         for weights in WEIGHTS {
             for width in [3, 16, 64] {
                 check(5, 7, width, &Attention { weights, ..Attention::new(similarity, width) });
             }
         }
     }
-    check(300, 310, 16, &Attention::new(Similarity::Distance, 16));
-    check(300, 310, 4, &Attention::new(Similarity::PenumbralCone { light: 1.0 }, 4));
+    check(300, 310, 16, &Attention::new(&Distance, 16));
+    check(300, 310, 4, &Attention::new(&PenumbralCone { light: 1.0 }, 4));
 }
 
 /// A key or a query without an edge has no gradient, and does not affect the others whatever it holds.
@@ -241,7 +241,7 @@ fn what_has_no_edge_is_not_there() {
     let edges = Arc::new(Sparsity::new(4, 5, &[(0, 0), (0, 2), (1, 3), (3, 0), (3, 4)]));
     for width in [3, 16] {
         let [q, k, v] = rows(4, 5, width, 4);
-        for similarity in similarities() {
+        for similarity in scores() {
             for weights in WEIGHTS {
                 for aggregation in AGGREGATIONS {
                     let layer = Attention { aggregation, weights, ..Attention::new(similarity, width) };

@@ -2,15 +2,15 @@
 
 use cotangent_engine::Row;
 use cotangent_engine::check;
-use cotangent_layers::{AttentionPooling, Curvature, Geometry};
-use cotangent_manifolds::{Barycentre, Euclidean};
+use cotangent_layers::{AttentionPooling, Curvature, Geometry, Sequence};
+use cotangent_manifolds::{Barycentre, Euclidean, Point};
 
 use super::*;
 
-/// Sequences `[2, 4, 3]`.
+/// Two sequences of four points: `[4, 2, 3]`.
 fn sequences(ball: &Stereographic, seed: u64) -> Tensor<f64> {
     let rows = points(ball, 8, 3, 1.5, &mut rng::stream(seed, 6, 0));
-    Tensor::new([2, 4, 3], rows.data().to_vec())
+    Tensor::new([4, 2, 3], rows.data().to_vec())
 }
 
 fn layer(ball: Stereographic) -> AttentionPooling<Stereographic, f64> {
@@ -27,7 +27,7 @@ fn it_is_that_of_the_paper() {
         let ball = space(kappa);
         let (layer, x) = (layer(ball), sequences(&ball, 3));
         let tape = Tape::new();
-        let have = read(&layer.forward(on(&tape, ball, &x), None));
+        let have = read(&layer.forward(on(&tape, ball, &x)));
         let linear = |of: &cotangent_layers::Linear<Stereographic, f64>, r: &Row<f64>| {
             let v = ball.log0(r);
             let m = of.weight.value();
@@ -37,7 +37,7 @@ fn it_is_that_of_the_paper() {
             ball.add(&ball.exp0(&Row::from(&mv[..])), &bias)
         };
         for b in 0..2 {
-            let of = |i: usize| Row::from(x.row(b * 4 + i));
+            let of = |i: usize| Row::from(x.row(i * 2 + b));
             let weights: Vec<f64> = (0..4)
                 .map(|i| {
                     let r = ball.add(&of(i), &Row::from(layer.positions.value().row(i)));
@@ -45,7 +45,7 @@ fn it_is_that_of_the_paper() {
                     (-1.3 * ball.dist(&q, &k)).exp()
                 })
                 .collect();
-            let rows = Tensor::new([1, 4, 3], x.data()[b * 12..(b + 1) * 12].to_vec());
+            let rows = Tensor::from_fn([1, 4, 3], |i| x.row(i / 3 * 2 + b)[i % 3]);
             let want = Barycentre::barycentre(&ball, &rows, &Tensor::new([1, 4], weights));
             let apart = have.row(b).iter().zip(want.data()).map(|(h, w)| (h - w).abs()).fold(0.0, f64::max);
             assert!(apart < 1e-12, "{apart:e}");
@@ -59,25 +59,27 @@ fn what_follows_the_end_does_not_count() {
     let ball = space(-1.0);
     let (layer, x) = (layer(ball), sequences(&ball, 4));
     let mut other = x.clone();
-    other.row_mut(6).copy_from_slice(&[0.1, -0.2, 0.3]);
+    other.row_mut(5).copy_from_slice(&[0.1, -0.2, 0.3]);
     let run = |x: &Tensor<f64>| {
         let tape = Tape::new();
         let x = tape.variable(x);
-        let y = layer.forward_in(&ball, x, Some(&[4, 2]));
-        let value = y.to_tensor();
-        (value, tape.backward((y * y).sum()).wrt(x).data().to_vec())
+        let y = *layer.forward(Sequence::new(Point::new(ball, x)).with_lengths(&[4, 2])).coordinates();
+        (y.to_tensor(), tape.backward((y * y).sum()).wrt(x))
     };
     let (value, gradient) = run(&x);
     assert_eq!(run(&other).0, value);
-    assert!(gradient[18..].iter().all(|g| *g == 0.0) && gradient[..18].iter().all(|g| *g != 0.0));
+    // Rows 5 and 7 are the third and fourth points of the second sequence.
+    for (i, row) in gradient.rows().enumerate() {
+        assert!(row.iter().all(|g| (*g == 0.0) == (i == 5 || i == 7)), "{i}: {row:?}");
+    }
     // The first two points of a sequence alone give the same result.
-    let short = Tensor::new([1, 2, 3], x.data()[12..18].to_vec());
+    let short = Tensor::from_fn([2, 1, 3], |i| x.row(i / 3 * 2 + 1)[i % 3]);
     let tape = Tape::new();
-    let alone = layer.forward_in(&ball, tape.constant(&short), None).to_tensor();
+    let alone = read(&layer.forward(on(&tape, ball, &short)));
     assert!(alone.data().iter().zip(value.row(1)).all(|(a, b)| (a - b).abs() < 1e-14));
     // A single point gives itself.
     let one = Tensor::new([1, 1, 3], x.data()[..3].to_vec());
-    let alone = layer.forward_in(&ball, tape.constant(&one), None).to_tensor();
+    let alone = read(&layer.forward(on(&tape, ball, &one)));
     assert!(alone.data().iter().zip(one.data()).all(|(a, b)| (a - b).abs() < 1e-15));
 }
 
@@ -86,7 +88,7 @@ fn gradients_agree() {
     let ball = space(-1.0);
     let (layer, x) = (layer(ball), sequences(&ball, 5));
     let worst = check::gradients(&[x], |x| {
-        let y = layer.forward_in(&ball, x[0], Some(&[3, 4]));
+        let y = *layer.forward(Sequence::new(Point::new(ball, x[0])).with_lengths(&[3, 4])).coordinates();
         (y * y).sum()
     });
     assert!(worst.relative < 1e-7 && worst.reverse != 0.0, "{worst:?}");
@@ -97,18 +99,18 @@ fn gradients_agree() {
 fn it_becomes_euclidean() {
     let mut flat = AttentionPooling::<Euclidean, f64>::new(Euclidean, 3, 6, &mut rng::stream(1, 6, 0));
     scatter(&mut flat, 0.7, 2);
-    let x = uniform(&[2, 4, 3], 0.5, &mut rng::stream(7, 6, 0));
+    let x = uniform(&[4, 2, 3], 0.5, &mut rng::stream(7, 6, 0));
     let at = |kappa: f64| {
         let tape = Tape::new();
         let curvature = Curvature::new(kappa);
         let space = curvature.on(&tape);
-        flat.forward_in(&space, tape.constant(&x), None).to_tensor()
+        flat.forward(Point::new(space, tape.constant(&x))).coordinates().to_tensor()
     };
     let tape = Tape::new();
     // The flat limit of the curved metrics is twice the Euclidean distance.
     let mut doubled = flat.clone();
     doubled.sharpness.value_mut().data_mut()[0] *= 2.0;
-    let want = doubled.forward_in(&Euclidean, tape.constant(&x), None).to_tensor();
+    let want = read(&doubled.forward(on(&tape, Euclidean, &x)));
     let [far, near] = [-1e-4, -1e-6].map(|kappa| apart(&at(kappa), &want));
     assert!(near < 1e-6 && near < 0.02 * far, "{far:e} {near:e}");
 }
@@ -118,5 +120,5 @@ fn it_becomes_euclidean() {
 fn sequences_have_positions() {
     let ball = space(-1.0);
     let tape = Tape::new();
-    let _ = layer(ball).forward_in(&ball, tape.zeros([1, 7, 3]), None);
+    let _ = layer(ball).forward(Point::new(ball, tape.zeros([7, 1, 3])));
 }

@@ -7,7 +7,7 @@ use cotangent_engine::{Float, ParamId, Tape, Tensor, Var, check, rng};
 use cotangent_layers::{
     Activation, BatchNorm, Cell, Concat, Curvature, FeedForward, Geometry, Gru, Linear, LogisticRegression,
 };
-use cotangent_layers::{GyrovectorSpace, PoincareLinear, Rnn, UnidirectionalRegression, exp0, log0};
+use cotangent_layers::{PoincareLinear, Rnn, Sequence, UnidirectionalRegression, exp0, log0};
 use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, Visitor};
 
 use super::*;
@@ -133,12 +133,14 @@ fn of_recurrent_layers() {
         let mut rnn = Rnn::new(ball, 2, 2, &mut rng);
         scatter(&mut rnn, 0.5, 7);
         agrees(&rnn, &x, |rnn, x| {
-            mix(*rnn.forward(Point::new(space(kappa), x), Some(&lengths))[2].coordinates())
+            let x = Sequence::new(Point::new(space(kappa), x)).with_lengths(&lengths);
+            mix(*rnn.forward(x).last().coordinates())
         });
         let mut gru = Gru::new(ball, 2, 2, &mut rng);
         scatter(&mut gru, 0.5, 8);
         agrees(&gru, &x, |gru, x| {
-            mix(*gru.forward(Point::new(space(kappa), x), Some(&lengths))[2].coordinates())
+            let x = Sequence::new(Point::new(space(kappa), x)).with_lengths(&lengths);
+            mix(*gru.forward(x).last().coordinates())
         });
     }
 }
@@ -155,9 +157,8 @@ fn of_curvature_and_of_mixed_networks() {
         scatter(&mut net, 0.5, 9);
         let net = (Curvature::new(kappa), net);
         agrees(&net, &x, |(curvature, (gru, classes)), x| {
-            let space = curvature.on(x.tape());
-            let states = gru.forward_in(&space, GyrovectorSpace::exp0(&space, x), None);
-            mix(classes.forward_in(&space, states[2]))
+            let states = gru.forward(exp0(curvature.on(x.tape()), x));
+            mix(classes.forward(states.last()))
         });
     }
     let ball = space(-1.0);
@@ -166,7 +167,7 @@ fn of_curvature_and_of_mixed_networks() {
         (curved, (Linear::new(Euclidean, 3, 3, &mut rng), LogisticRegression::new(ball, 3, 2, &mut rng)));
     scatter(&mut mixed, 0.5, 10);
     agrees(&mixed, &x, |(gru, (flat, classes)), x| {
-        let states = gru.forward(exp0(space(-1.0), Point::new(Euclidean, x)), None);
-        mix(classes.forward(exp0(space(-1.0), flat.forward(log0(states[2])))))
+        let states = gru.forward(exp0(space(-1.0), x));
+        mix(classes.forward(exp0(space(-1.0), flat.forward(log0(states.last())))))
     });
 }

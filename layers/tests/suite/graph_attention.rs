@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cotangent_engine::{Sparsity, check};
-use cotangent_layers::{Attention, Dropout, Features, GraphAttention, Heads, Similarity};
+use cotangent_layers::score::{Additive, Distance, Dot, PenumbralCone, Score, UmbralCone};
+use cotangent_layers::{Attention, Dropout, Features, GraphAttention, Heads};
 
 use super::*;
 
@@ -11,7 +12,7 @@ const NODES: usize = 5;
 const EDGES: [(u32, u32); 11] =
     [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 2), (2, 4), (3, 3), (4, 4), (4, 2), (4, 0)];
 
-fn layer(similarity: Similarity, heads: Heads, seed: u64) -> GraphAttention<f64> {
+fn layer(similarity: &dyn Score<f64>, heads: Heads, seed: u64) -> GraphAttention<f64> {
     let mut layer = GraphAttention::new(similarity, 4, 3, 2, heads, &mut rng::stream(seed, 7, 0));
     layer.bias.value_mut().data_mut().iter_mut().enumerate().for_each(|(i, b)| *b = 0.1 * i as f64);
     layer
@@ -30,7 +31,7 @@ fn run(layer: &GraphAttention<f64>, x: &Tensor<f64>, edges: &[(u32, u32)]) -> Te
 /// Veličković et al. 2018, eq. 1 to 6.
 #[test]
 fn additive_attention_is_that_of_the_paper() {
-    let (x, concat) = (features(1), layer(Similarity::Additive, Heads::Concat, 2));
+    let (x, concat) = (features(1), layer(&Additive, Heads::Concat, 2));
     let w = concat.weight.value();
     let h = |node: usize, head: usize, c: usize| -> f64 {
         (0..4).map(|i| x.row(node)[i] * w.row(i)[head * 2 + c]).sum()
@@ -54,7 +55,7 @@ fn additive_attention_is_that_of_the_paper() {
     let want = Tensor::from_fn([NODES, 6], |at| sums.data()[at] + 0.1 * (at % 6) as f64);
     close(&run(&concat, &x, &EDGES), &want, 1e-14);
 
-    let mut mean = layer(Similarity::Additive, Heads::Mean, 2);
+    let mut mean = layer(&Additive, Heads::Mean, 2);
     mean.weight = concat.weight.clone();
     mean.query = concat.query.clone();
     mean.key = concat.key.clone();
@@ -73,7 +74,7 @@ fn the_order_of_nodes_and_edges_does_not_matter() {
     let moved = Tensor::from_fn([NODES, 4], |at| x.row(order[at / 4])[at % 4]);
     let place = |node: u32| order.iter().position(|&old| old == node as usize).unwrap() as u32;
     let edges: Vec<(u32, u32)> = EDGES.iter().rev().map(|&(i, j)| (place(i), place(j))).collect();
-    for similarity in [Similarity::Additive, Similarity::Distance, Similarity::UmbralCone { radius: 0.1 }] {
+    for similarity in [&Additive as &dyn Score<f64>, &Distance, &UmbralCone { radius: 0.1 }] {
         let layer = layer(similarity, Heads::Concat, 4);
         let (have, want) = (run(&layer, &moved, &edges), run(&layer, &x, &EDGES));
         close(&have, &Tensor::from_fn([NODES, 6], |at| want.row(order[at / 6])[at % 6]), 1e-14);
@@ -87,7 +88,7 @@ fn sparse_features_are_dense_ones_with_zeros() {
     for (e, &(i, j)) in places.iter().enumerate() {
         dense.row_mut(i as usize)[j as usize] = 0.3 + e as f64;
     }
-    let layer = layer(Similarity::Distance, Heads::Concat, 5);
+    let layer = layer(&Distance, Heads::Concat, 5);
     let edges = Arc::new(Sparsity::new(NODES, NODES, &EDGES));
     let run = |x: Features<'_, f64>, tape: &Tape<f64>| {
         assert_eq!(x.width(), 4);
@@ -109,7 +110,7 @@ fn sparse_features_are_dense_ones_with_zeros() {
 #[test]
 fn gradients_agree() {
     let edges = Arc::new(Sparsity::new(NODES, NODES, &EDGES));
-    for similarity in [Similarity::Additive, Similarity::Dot, Similarity::PenumbralCone { light: 1.0 }] {
+    for similarity in [&Additive as &dyn Score<f64>, &Dot, &PenumbralCone { light: 1.0 }] {
         let layer = layer(similarity, Heads::Mean, 6);
         let worst = check::gradients(&[features(17)], |x| {
             let y = layer.forward(&Features::Dense(x[0]), &edges);
@@ -122,7 +123,7 @@ fn gradients_agree() {
 /// While training, weights and values are dropped. The means stay the same.
 #[test]
 fn dropout_keeps_the_mean() {
-    let plain = layer(Similarity::Distance, Heads::Concat, 8);
+    let plain = layer(&Distance, Heads::Concat, 8);
     let attention = Attention { dropout: Dropout { rate: 0.5 }, ..plain.attention.clone() };
     let dropped = GraphAttention { attention, ..plain.clone() };
     let x = features(9);

@@ -233,8 +233,8 @@ fn variable_curvature_is_that_curvature() {
         let tape = Tape::new();
         let (x, f) = (on(&tape, ball, &x), tape.constant(&f));
         let of_kappa = Curved::new(tape.variable(&Tensor::scalar(kappa)));
-        let y = moving.forward_in(&of_kappa, &[*x.coordinates()], Some(f)).to_tensor();
-        close(&y, &read(&fixed.forward(&[x], Some(f))), 1e-14);
+        let y = moving.forward(&[Point::new(of_kappa, *x.coordinates())], Some(f));
+        close(&y.coordinates().to_tensor(), &read(&fixed.forward(&[x], Some(f))), 1e-14);
     }
 }
 

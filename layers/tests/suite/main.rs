@@ -19,6 +19,7 @@ mod modules;
 mod position;
 mod recurrent;
 mod regression;
+mod scores;
 mod transformer;
 
 fn space(kappa: f64) -> Stereographic {

@@ -3,7 +3,7 @@
 use cotangent_engine::{Gradients, Tape, Tensor, Var, loss, rng};
 use cotangent_layers::{Activation, Bidirectional, Cell, Concat, Curvature, Dropout, Embedding, FeedForward};
 use cotangent_layers::{
-    Gru, GyrovectorSpace, Linear, LogisticRegression, Rnn, UnidirectionalRegression, init,
+    Gru, GyrovectorSpace, Linear, LogisticRegression, Rnn, Sequence, UnidirectionalRegression, init,
 };
 use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, PoincareBall, VisitorMut};
 
@@ -40,9 +40,9 @@ impl<M: Manifold> Classifier<M> {
         M: GyrovectorSpace<'t, f64, Learned = M>,
     {
         let batch = lengths.len();
-        let words = self.words.forward(tape, tokens).reshape([tokens.len() / batch, batch, 2]);
+        let words = self.words.forward(tape, tokens).arrange([tokens.len() / batch, batch]);
         let [onward, backward] =
-            self.encoder.forward(words, Some(lengths)).map(|states| *states.last().unwrap());
+            self.encoder.forward(Sequence::new(words).with_lengths(lengths)).map(|states| states.last());
         let feature = onward.dist(&backward).reshape([batch, 1]);
         let joined = self.join.forward(&[onward, backward], Some(feature));
         self.classes.forward(self.hidden.forward(joined))
@@ -137,9 +137,9 @@ fn copies_of_layers_learn_apart() {
     let input =
         |both: &Bidirectional<Rnn<_, f64>>| [&both.onward, &both.backward].map(|c| c.input.value().clone());
     let tape = Tape::new();
-    let sequences = on(&tape, ball(), &points(&ball(), 6, 2, 1.0, rng)).reshape([3, 2, 2]);
-    let [onward, _] = both.forward(sequences, None);
-    let gradients = tape.backward(onward[2].coordinates().square().sum());
+    let sequences = on(&tape, ball(), &points(&ball(), 6, 2, 1.0, rng)).arrange([3, 2]);
+    let [onward, _] = both.forward(sequences);
+    let gradients = tape.backward(onward.last().coordinates().square().sum());
     let [before, still] = input(&both);
     descend_some(&mut both, &gradients, 0.1);
     let [after, untouched] = input(&both);
@@ -263,24 +263,23 @@ fn regression_names_both_shapes() {
 #[should_panic(expected = "Cell: sequences of shape [4, 2, 5] where [len, batch, 3] fit")]
 fn cells_name_both_shapes() {
     let tape = Tape::new();
-    Gru::new(ball(), 3, 2, &mut rng::stream(0, 0, 0))
-        .forward(on(&tape, ball(), &Tensor::zeros([4, 2, 5])), None);
+    Gru::new(ball(), 3, 2, &mut rng::stream(0, 0, 0)).forward(on(&tape, ball(), &Tensor::zeros([4, 2, 5])));
 }
 
 #[test]
-#[should_panic(expected = "Cell: 3 lengths for sequences of shape [4, 2, 3]")]
-fn cells_take_a_length_for_each_sequence() {
+#[should_panic(expected = "Sequence: 3 lengths for 2 sequences")]
+fn sequences_have_a_length_each() {
     let tape = Tape::new();
     let x = on(&tape, ball(), &Tensor::zeros([4, 2, 3]));
-    Gru::new(ball(), 3, 2, &mut rng::stream(0, 0, 0)).forward(x, Some(&[1, 2, 3]));
+    let _ = Sequence::new(x).with_lengths(&[1, 2, 3]);
 }
 
 #[test]
-#[should_panic(expected = "Cell: a length of 5 in sequences of shape [4, 2, 3]")]
-fn cells_take_lengths_that_fit() {
+#[should_panic(expected = "Sequence: a length of 5 where sequences have 4 elements")]
+fn lengths_fit() {
     let tape = Tape::new();
     let x = on(&tape, ball(), &Tensor::zeros([4, 2, 3]));
-    Rnn::new(ball(), 3, 2, &mut rng::stream(0, 0, 0)).forward(x, Some(&[1, 5]));
+    let _ = Sequence::new(x).with_lengths(&[1, 5]);
 }
 
 #[test]
@@ -288,7 +287,7 @@ fn cells_take_lengths_that_fit() {
 fn cells_take_an_element_at_least() {
     let tape = Tape::new();
     let x = on(&tape, ball(), &Tensor::zeros([4, 2, 3]));
-    Rnn::new(ball(), 3, 2, &mut rng::stream(0, 0, 0)).forward(x, Some(&[0, 0]));
+    Rnn::new(ball(), 3, 2, &mut rng::stream(0, 0, 0)).forward(Sequence::new(x).with_lengths(&[0, 0]));
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Recurrent layers: law 53, padding, both directions.
 
 use cotangent_engine::{Row, Tape, Tensor, rng};
-use cotangent_layers::{Activation, Bidirectional, Cell, Curvature, Geometry, Gru, GyrovectorSpace, Rnn};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Stereographic};
+use cotangent_layers::{
+    Activation, Bidirectional, Cell, Curvature, Geometry, Gru, GyrovectorSpace, Rnn, Sequence,
+};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Point, Stereographic};
 
 use super::*;
 
@@ -20,13 +22,23 @@ fn sequences<G: Manifold>(manifold: &G, len: usize, batch: usize, seed: u64) -> 
     points(manifold, len * batch, D, 0.8, &mut rng::stream(seed, 0, 0)).reshape([len, batch, D])
 }
 
+fn sequence<'t, G: Manifold>(
+    tape: &'t Tape<f64>,
+    manifold: G,
+    x: &Tensor<f64>,
+    lengths: Option<&[usize]>,
+) -> Sequence<'t, G, f64> {
+    let x = Sequence::new(on(tape, manifold, x));
+    if let Some(lengths) = lengths { x.with_lengths(lengths) } else { x }
+}
+
 fn last<G, C>(cell: &C, manifold: G, x: &Tensor<f64>, lengths: Option<&[usize]>) -> Tensor<f64>
 where
     G: Manifold + for<'t> GyrovectorSpace<'t, f64, Learned = G>,
     C: Cell<G, f64>,
 {
     let tape = Tape::new();
-    read(cell.forward(on(&tape, manifold, x), lengths).last().unwrap())
+    read(&cell.forward(sequence(&tape, manifold, x, lengths)).last())
 }
 
 /// The Euclidean GRU of Cho et al. 2014, eq. 28 of Ganea et al., in plain loops.
@@ -216,9 +228,10 @@ fn padding_changes_nothing() {
 
     let tape = Tape::new();
     let input = tape.variable(&x);
-    let states = cell.forward_in(&ball, input, Some(&lengths));
+    let states = cell.forward(Sequence::new(Point::new(ball, input)).with_lengths(&lengths));
     assert_eq!(states.len(), 6);
-    let gradients = tape.backward(states[5].square().sum());
+    assert_eq!(read(&states.points()).data()[5 * 5 * M..], *read(&states.last()).data());
+    let gradients = tape.backward(states.last().coordinates().square().sum());
     let slope = gradients.wrt(input).data().to_vec();
     for i in 0..35 {
         let within = i / 5 < lengths[i % 5];
@@ -238,9 +251,9 @@ fn backward_is_forward_of_the_mirror_image() {
         x.row(if t < n { (n - 1 - t) * 3 + b } else { t * 3 + b })[i % D]
     });
     let tape = Tape::new();
-    let [onward, backward] = both.forward(on(&tape, ball, &x), Some(&lengths));
-    assert_eq!(read(&onward[4]), last(&both.onward, ball, &x, Some(&lengths)));
-    assert_eq!(read(&backward[4]), last(&both.backward, ball, &mirrored, Some(&lengths)));
+    let [onward, backward] = both.forward(sequence(&tape, ball, &x, Some(&lengths)));
+    assert_eq!(read(&onward.last()), last(&both.onward, ball, &x, Some(&lengths)));
+    assert_eq!(read(&backward.last()), last(&both.backward, ball, &mirrored, Some(&lengths)));
     assert_eq!(backward.len(), 5);
 }
 
@@ -261,8 +274,9 @@ fn a_gru_of_variable_curvature() {
     fixed.load_state(state).unwrap();
     let x = sequences(&ball, 4, 2, 12);
     let tape = Tape::new();
-    let states = moving.forward_in(&Geometry::on(&Curvature::new(-0.7), &tape), tape.constant(&x), None);
-    close(&states[3].to_tensor(), &last(&fixed, ball, &x, None), 1e-14);
+    let space = Curvature::new(-0.7).on(&tape);
+    let states = moving.forward(Point::new(space, tape.constant(&x)));
+    close(&states.last().coordinates().to_tensor(), &last(&fixed, ball, &x, None), 1e-14);
 }
 
 /// The layer's activation is used.

@@ -1,16 +1,15 @@
 //! Transformer layers: which rows see which, and whether every parameter is learned.
 
-use cotangent_layers::{
-    DecoderLayer, EncoderLayer, LayerNorm, Mask, NormOrder, Similarity, TransformerSizes,
-};
+use cotangent_layers::score::{Distance, Dot, Score, UmbralCone};
+use cotangent_layers::{DecoderLayer, EncoderLayer, LayerNorm, Mask, NormOrder, TransformerSizes};
 use cotangent_manifolds::Visitor;
 
 use super::*;
 
-const CONES: Similarity = Similarity::UmbralCone { radius: 0.1 };
+const CONES: &dyn Score<f64> = &UmbralCone { radius: 0.1 };
 
 fn sizes(order: NormOrder) -> TransformerSizes {
-    TransformerSizes { width: 6, heads: 2, head: 3, hidden: 8, dropout: 0.3, order }
+    TransformerSizes { width: 6, heads: 2, head: [3, 3], hidden: 8, dropout: 0.3, order }
 }
 
 /// A batch of one, `[1, n, 6]`.
@@ -25,7 +24,7 @@ fn encoders_take_sets() {
     let order = [2_u32, 0, 3, 1];
     let mut results = Vec::new();
     for norm in [NormOrder::Pre, NormOrder::Post] {
-        for similarity in [Similarity::Dot, Similarity::Distance, CONES] {
+        for similarity in [&Dot as &dyn Score<f64>, &Distance, CONES] {
             let layer = EncoderLayer::<f64>::new(similarity, sizes(norm), &mut rng::stream(2, 4, 0));
             let tape = Tape::new();
             let encode = |x: Var<'_, f64>| layer.forward(x, Mask::None).reshape([4, 6]).to_tensor();
@@ -131,7 +130,9 @@ fn dropout_is_for_training() {
 /// sequence at once.
 #[test]
 fn decoders_go_on_where_they_stood() {
-    for (order, similarity) in [NormOrder::Pre, NormOrder::Post].into_iter().zip([Similarity::Dot, CONES]) {
+    for (order, similarity) in
+        [NormOrder::Pre, NormOrder::Post].into_iter().zip([&Dot as &dyn Score<f64>, CONES])
+    {
         let layer = DecoderLayer::<f64>::new(similarity, sizes(order), &mut rng::stream(13, 4, 0));
         let tape = Tape::new();
         let (x, encoded) = (tape.constant(&sequence(5, 14)), tape.constant(&sequence(3, 15)));

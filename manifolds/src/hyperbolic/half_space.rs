@@ -58,7 +58,7 @@ pub mod formulas {
     /// Beyond r = 10¹⁰ the distance is 2 ln r to the last digit. It is then computed from two
     /// logarithms, because r itself may overflow.
     #[inline(always)]
-    pub(crate) fn separation<S: Scalar>(p: S, q: S) -> (S::Mask, S, S) {
+    pub fn separation<S: Scalar>(p: S, q: S) -> (S::Mask, S, S) {
         let r = p * q;
         let near = r.lt(S::constant(1e10));
         let distance = S::choose(

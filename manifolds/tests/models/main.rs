@@ -13,7 +13,6 @@ mod geodesic;
 mod gyroplane;
 mod maps;
 mod mutants;
-mod scores;
 mod values;
 
 /// A loss that weighs every element of a result, near 10: derivatives and rounding are measured against it.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use cotangent::engine::loss;
+use cotangent::layers::Score;
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::disk::{self, Classes};
@@ -18,17 +19,20 @@ use cotangent_apps_common::output;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{AggregateOption, AttentionOptions, CoordinatesOption, Score};
+use crate::attention::{AggregateOption, AttentionOptions, Scores};
 
+mod command;
 pub mod labelled_graph;
+
+pub use command::run;
 
 use labelled_graph::LabelledGraph;
 
 /// Everything that determines the result of a run, except the graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// The score of the attention.
-    pub attention: Score,
+    /// The name of the attention's score.
+    pub attention: String,
     /// The other options of the attention.
     pub options: AttentionOptions,
     /// Number of heads of the first layer.
@@ -55,11 +59,11 @@ pub struct Config {
 }
 
 impl Config {
-    /// Refuses settings that make no sense.
+    /// Refuses settings that make no sense, and finds the score.
     ///
     /// # Errors
     /// Names the option.
-    pub fn check(&self) -> Result<()> {
+    pub fn check(&self, scores: &Scores) -> Result<Box<dyn Score<f32>>> {
         options::at_least_one(&[
             ("heads", self.heads as u64),
             ("head-dim", self.head_dim as u64),
@@ -68,10 +72,11 @@ impl Config {
             ("epochs", self.epochs),
         ])?;
         options::seeds(self.seed, self.seeds)?;
-        self.options.check(self.attention, self.head_dim)?;
+        let score = self.options.score(&self.attention, scores, self.head_dim)?;
         options::below_one(&[("dropout", self.dropout)])?;
         options::positive(&[("lr", self.lr)])?;
-        options::not_negative(&[("decay", self.decay)])
+        options::not_negative(&[("decay", self.decay)])?;
+        Ok(score)
     }
 }
 
@@ -128,12 +133,11 @@ mod purpose {
 }
 
 impl Model {
-    fn new(graph: &LabelledGraph, config: &Config, seed: u64) -> Self {
+    fn new(graph: &LabelledGraph, config: &Config, score: &dyn Score<f32>, seed: u64) -> Self {
         let mut rng = rng::stream(seed, purpose::INITIAL, 0);
-        let similarity = config.options.similarity(config.attention);
         let dropout = Dropout { rate: config.dropout };
         let mut layer = |width, heads, d, join| {
-            let mut layer = GraphAttention::new(similarity, width, heads, d, join, &mut rng);
+            let mut layer = GraphAttention::new(score, width, heads, d, join, &mut rng);
             config.options.apply(&mut layer.attention);
             layer.attention.dropout = dropout;
             layer
@@ -175,8 +179,13 @@ fn features<'t>(tape: &'t Tape<f32>, graph: &LabelledGraph, amounts: &Tensor<f32
 ///
 /// # Errors
 /// If the configuration makes no sense, the output cannot be written, or training diverges.
-pub fn run(graph: &LabelledGraph, config: &Config, options: &RunOptions) -> Result<Metrics> {
-    config.check()?;
+pub fn classify(
+    graph: &LabelledGraph,
+    config: &Config,
+    scores: &Scores,
+    options: &RunOptions,
+) -> Result<Metrics> {
+    let score = config.check(scores)?;
     let out = &options.out;
     let _held = output::hold(out)?;
     let seeds: Vec<u64> = options::seeds(config.seed, config.seeds)?.collect();
@@ -186,7 +195,8 @@ pub fn run(graph: &LabelledGraph, config: &Config, options: &RunOptions) -> Resu
         if options.resume && path.exists() {
             return read_outcome(&path, config, fingerprint);
         }
-        let outcome = train(graph, config, seed, (seed == config.seed).then_some(out), &options.device)?;
+        let outcome =
+            train(graph, config, &*score, seed, (seed == config.seed).then_some(out), &options.device)?;
         let done = Done { config: config.clone(), graph: fingerprint, outcome: outcome.clone() };
         metrics::write_json(&path, &done)?;
         note!(
@@ -205,7 +215,7 @@ pub fn run(graph: &LabelledGraph, config: &Config, options: &RunOptions) -> Resu
         graph: graph.name.clone(),
         sizes: [graph.nodes(), graph.edges.pairs().len(), graph.features.columns()],
         split: [&graph.train, &graph.validation, &graph.test].map(Vec::len),
-        parameters: Model::new(graph, config, config.seed).count(),
+        parameters: Model::new(graph, config, &*score, config.seed).count(),
         device: options.device.to_string(),
         outcomes,
         test: Interval::of_mean(&tests),
@@ -246,12 +256,13 @@ struct Best {
 fn train(
     graph: &LabelledGraph,
     config: &Config,
+    score: &dyn Score<f32>,
     seed: u64,
     pictures: Option<&PathBuf>,
     device: &Device,
 ) -> Result<Outcome> {
     let start = Instant::now();
-    let (mut model, amounts) = (Model::new(graph, config, seed), amounts(graph));
+    let (mut model, amounts) = (Model::new(graph, config, score, seed), amounts(graph));
     let mut adam = RiemannianAdam::new(config.lr)?;
     let mut tape = Tape::with_device(device.clone());
     let [of_train, of_validation, of_test] =
@@ -298,7 +309,7 @@ fn train(
         let title = format!(
             "{}, {} attention: test accuracy {:.1} %",
             graph.name,
-            config.attention.name(),
+            config.attention,
             100.0 * outcome.test
         );
         curves::plot(
@@ -329,7 +340,7 @@ fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Featur
         let (_, rows) = layer.project(&features);
         let rows = Var::concat(&rows.map(|rows| rows.slice(1, 0..1)), 0).to_tensor().cast::<f64>();
         let rows = Tensor::new([rows.len() / rows.width(), rows.width()], rows.data().to_vec());
-        let (points, geometry) = placed(&rows, layer.attention.similarity);
+        let (points, geometry) = placed(&rows, layer.attention.score.name());
         let layout = disk::layout(&points, geometry)?;
         let nodes = graph.nodes() as u32;
         disk::classes(
@@ -349,12 +360,12 @@ fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Featur
 }
 
 /// The points of the rows of queries and keys, and their geometry.
-fn placed(rows: &Tensor<f64>, similarity: Similarity) -> (Tensor<f64>, OfPoints) {
+fn placed(rows: &Tensor<f64>, score: &str) -> (Tensor<f64>, OfPoints) {
     let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
     let geometry = OfPoints { model: ModelOfPoints::Poincare, kappa: -1.0 };
-    match similarity {
-        Similarity::Distance => (ball.exp0(rows), geometry),
-        Similarity::PolarDistance => {
+    match score {
+        "distance" => (ball.exp0(rows), geometry),
+        "polar-distance" => {
             // The last coordinate r is the distance from the origin, in the direction of the others. In
             // the ball it becomes tanh(r/2).
             let place = |row: &[f64]| {
@@ -383,26 +394,21 @@ pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
     }
     let plain = AttentionOptions::default();
     // Sections 4 and 5.3: pseudo-polar coordinates, learned β and c, softmax, the Einstein midpoint.
-    let h_gat = AttentionOptions {
-        aggregate: AggregateOption::Barycentre,
-        coordinates: CoordinatesOption::Polar,
-        learn_sharpness: true,
-        ..plain
-    };
-    let of_paper = if config.attention == Score::Distance { h_gat } else { plain };
+    let h_gat = AttentionOptions { aggregate: AggregateOption::Barycentre, learn_sharpness: true, ..plain };
+    let of_paper = if config.attention == "polar-distance" { h_gat } else { plain };
     if config.options != of_paper {
         return Vec::new();
     }
-    match (graph, config.attention) {
-        ("cora", Score::Additive) => vec![(83.0, VELICKOVIC), (83.1, TSENG)],
-        ("cora", Score::Dot) => vec![(83.4, TSENG)],
-        ("cora", Score::Distance) => vec![(83.5, GULCEHRE)],
-        ("cora", Score::HalfSpace) => vec![(83.4, TSENG)],
-        ("cora", Score::Penumbral) => vec![(83.5, TSENG)],
-        ("cora", Score::Umbral) => vec![(83.6, TSENG)],
-        ("cora", Score::Laplacian) => vec![(82.3, TSENG)],
-        ("citeseer", Score::Additive) => vec![(72.5, VELICKOVIC)],
-        ("citeseer", Score::Distance) => vec![(72.9, GULCEHRE)],
+    match (graph, config.attention.as_str()) {
+        ("cora", "additive") => vec![(83.0, VELICKOVIC), (83.1, TSENG)],
+        ("cora", "dot") => vec![(83.4, TSENG)],
+        ("cora", "polar-distance") => vec![(83.5, GULCEHRE)],
+        ("cora", "half-space") => vec![(83.4, TSENG)],
+        ("cora", "penumbral") => vec![(83.5, TSENG)],
+        ("cora", "umbral") => vec![(83.6, TSENG)],
+        ("cora", "laplacian") => vec![(82.3, TSENG)],
+        ("citeseer", "additive") => vec![(72.5, VELICKOVIC)],
+        ("citeseer", "polar-distance") => vec![(72.9, GULCEHRE)],
         _ => Vec::new(),
     }
 }
@@ -415,7 +421,7 @@ mod tests {
     #[test]
     fn polar_rows_are_points_of_the_ball() {
         let rows = Tensor::new([3, 3], vec![3.0, 4.0, 1.5, -1.0, 0.0, -0.7, 0.0, 0.0, 2.0]);
-        let (points, geometry) = placed(&rows, Similarity::PolarDistance);
+        let (points, geometry) = placed(&rows, "polar-distance");
         assert_eq!((geometry.model, points.shape().axes()), (ModelOfPoints::Poincare, &[3, 2][..]));
         let ball = PoincareBall::ball(-1.0).unwrap();
         let dist = |a: &[f64], b: &[f64]| ball.dist(&Row::from(a), &Row::from(b));

@@ -1,11 +1,12 @@
 //! The settings that determine the result of a training.
 
 use clap::ValueEnum;
+use cotangent::layers::Score;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::{options, output};
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{AttentionOptions, Score};
+use crate::attention::{AttentionOptions, Scores};
 
 /// Named sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -61,8 +62,8 @@ pub enum PositionsOption {
 /// Everything that determines the result of a run, except the text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// The score of the attention.
-    pub attention: Score,
+    /// The name of the attention's score.
+    pub attention: String,
     /// The other options of the attention.
     pub options: AttentionOptions,
     /// Number of layers of the encoder, and also of the decoder.
@@ -152,11 +153,11 @@ impl Config {
         self.width as f64 * (vocabulary as f64 + positions + layers * of_layer)
     }
 
-    /// Refuses settings that make no sense.
+    /// Refuses settings that make no sense, and finds the score.
     ///
     /// # Errors
     /// Names the option.
-    pub fn check(&self) -> Result<()> {
+    pub fn check(&self, scores: &Scores) -> Result<Box<dyn Score<f32>>> {
         options::at_least_one(&[
             ("layers", self.layers as u64),
             ("width", self.width as u64),
@@ -177,9 +178,10 @@ impl Config {
             let message = format!("a model of {numbers:.1e} numbers: fewer or narrower layers are needed");
             return Err(AppError::usage(message));
         }
-        self.options.check(self.attention, self.head_dim)?;
+        let score = self.options.score(&self.attention, scores, self.head_dim)?;
         options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
         options::below_one(&[("label-smoothing", self.label_smoothing), ("dropout", self.dropout)])?;
-        options::not_negative(&[("decay", self.decay)])
+        options::not_negative(&[("decay", self.decay)])?;
+        Ok(score)
     }
 }

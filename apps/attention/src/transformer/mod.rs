@@ -17,9 +17,12 @@ use cotangent_apps_common::output;
 use cotangent_apps_common::progress::Progress;
 use serde::{Deserialize, Serialize};
 
+use crate::attention::Scores;
+
 mod batches;
 pub mod bleu;
 pub mod bpe;
+mod command;
 mod config;
 pub mod heatmap;
 mod model;
@@ -30,6 +33,7 @@ mod translator;
 use batches::{Batch, Pair, batches};
 use bleu::Bleu;
 use bpe::Bpe;
+pub use command::run;
 pub use config::{Config, NormOption, PositionsOption, Size};
 use model::Model;
 use parallel_text::{ParallelText, Sentences};
@@ -157,8 +161,14 @@ impl Encoded {
 /// # Errors
 /// If the configuration makes no sense, the output cannot be written, the checkpoint belongs to another
 /// run, or training diverges.
-pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &RunOptions) -> Result<Metrics> {
-    config.check()?;
+pub fn train(
+    text: &ParallelText,
+    config: &Config,
+    scores: &Scores,
+    search: &Search,
+    options: &RunOptions,
+) -> Result<Metrics> {
+    let score = config.check(scores)?;
     let out = &options.out;
     let _held = output::hold(out)?;
     let bpe = if options.resume {
@@ -171,7 +181,8 @@ pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &Ru
     if data.train.is_empty() || data.validation.is_empty() {
         return Err(AppError::usage(format!("--longest {}: no sentence is as short", config.longest)));
     }
-    let mut model = Model::new(config, bpe.size(), &mut rng::stream(config.seed, purpose::INITIAL, 0));
+    let mut model =
+        Model::new(config, &*score, bpe.size(), &mut rng::stream(config.seed, purpose::INITIAL, 0));
     let mut adam =
         RiemannianAdam::new(config.lr)?.betas(0.9, 0.98)?.decay(config.decay)?.clip(config.clip)?;
     let mut state = State {
@@ -243,7 +254,7 @@ pub fn train(text: &ParallelText, config: &Config, search: &Search, options: &Ru
     };
     metrics::write(out, &metrics)?;
     let of = |f: fn(&Epoch) -> f64| state.epochs.iter().map(f).collect::<Vec<f64>>();
-    let title = format!("{} attention: BLEU {:.2}", config.attention.name(), metrics.test.score);
+    let title = format!("{} attention: BLEU {:.2}", config.attention, metrics.test.score);
     curves::plot(
         &out.join("curves.svg"),
         &title,

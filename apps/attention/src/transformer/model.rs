@@ -41,8 +41,8 @@ fn ball() -> PoincareBall {
 }
 
 impl Model {
-    pub(super) fn new(config: &Config, vocabulary: usize, rng: &mut Rng) -> Self {
-        let (width, similarity) = (config.width, config.options.similarity(config.attention));
+    pub(super) fn new(config: &Config, score: &dyn Score<f32>, vocabulary: usize, rng: &mut Rng) -> Self {
+        let width = config.width;
         let order = match config.norm {
             NormOption::Pre => NormOrder::Pre,
             NormOption::Post => NormOrder::Post,
@@ -50,7 +50,7 @@ impl Model {
         let sizes = TransformerSizes {
             width,
             heads: config.heads,
-            head: config.head_dim,
+            head: [config.head_dim; 2],
             hidden: config.hidden,
             dropout: config.dropout,
             order,
@@ -71,13 +71,13 @@ impl Model {
         let apply = |attention: &mut Attention| config.options.apply(attention);
         let layers = if config.recursive { 1 } else { config.layers };
         let encoder = (0..layers).map(|_| {
-            let mut layer = EncoderLayer::new(similarity, sizes, rng);
+            let mut layer = EncoderLayer::new(score, sizes, rng);
             apply(&mut layer.attention.attention);
             layer
         });
         let encoder = encoder.collect();
         let decoder = (0..layers).map(|_| {
-            let mut layer = DecoderLayer::new(similarity, sizes, rng);
+            let mut layer = DecoderLayer::new(score, sizes, rng);
             apply(&mut layer.attention.attention);
             apply(&mut layer.across.attention);
             layer
@@ -105,11 +105,11 @@ impl Model {
         let x = if let Some(table) = &self.positions {
             x * scale + table.on(tape).slice(0, places)
         } else if let Some(positions) = &self.hyperbolic_positions {
-            ball().log0(&positions.forward_in(&ball(), ball().exp0(&x), places.start)) * scale
+            log0(positions.forward(exp0(ball(), x), places.start)) * scale
         } else {
             x * scale + tape.constant(&position::sinusoidal(places.end, width)).slice(0, places)
         };
-        self.dropout.forward_in(&Euclidean, x)
+        *self.dropout.forward(x.into())
     }
 
     fn normalise<'t>(&self, which: usize, x: Var<'t, f32>) -> Var<'t, f32> {

@@ -202,18 +202,20 @@ impl Search {
 mod tests {
     use super::super::Config;
     use super::*;
+    use crate::attention::Scores;
 
     fn model(attention: &str, positions: &str) -> Model {
         let config = serde_json::json!({
             "attention": attention, "options": {
-                "weights": "softmax", "aggregate": "euclidean", "coordinates": "cartesian", "learn_sharpness": false
+                "weights": "softmax", "aggregate": "euclidean", "learn_sharpness": false
             },
             "layers": 2, "width": 8, "heads": 2, "head_dim": 4, "hidden": 16, "norm": "pre", "positions": positions,
             "vocabulary": 12, "longest": 30, "epochs": 1, "batch_tokens": 1, "lr": 1, "warm_up": 1,
             "label_smoothing": 0, "dropout": 0, "decay": 0, "clip": 1, "average": 1, "seed": 1
         });
         let config: Config = serde_json::from_value(config).unwrap();
-        Model::new(&config, config.vocabulary, &mut rng::stream(1, 5, 0))
+        let score = config.check(&Scores::default()).unwrap();
+        Model::new(&config, &*score, config.vocabulary, &mut rng::stream(1, 5, 0))
     }
 
     /// The logarithm of the probability of a sequence of parts, each given all parts before it.

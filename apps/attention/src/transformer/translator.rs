@@ -11,6 +11,7 @@ use super::bpe::{Bpe, END};
 use super::heatmap::{self, Heatmap};
 use super::model::Model;
 use super::{CONFIG, MODEL, Saved, Search, TOKENIZER, purpose};
+use crate::attention::Scores;
 
 /// Refuses sentences that are longer than a model has positions for.
 pub(super) fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
@@ -46,10 +47,10 @@ impl Translator {
     ///
     /// # Errors
     /// If a file is missing or does not belong to a model.
-    pub fn load(directory: &Path, device: Device) -> Result<Self> {
+    pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
         let (path, of_model) = (directory.join(CONFIG), directory.join(MODEL));
         let Saved { config, run, tokenizer } = metrics::read_json(&path)?;
-        config.check().map_err(|e| AppError::content(&path, e.to_string()))?;
+        let score = config.check(scores).map_err(|e| AppError::content(&path, e.to_string()))?;
         let of_parts = directory.join(TOKENIZER);
         let bpe = Bpe::load(&of_parts)?;
         if tokenizer.is_some_and(|tokenizer| tokenizer != bpe.fingerprint()) {
@@ -62,7 +63,7 @@ impl Translator {
             let message = format!("a model of {numbers} numbers or more; {MODEL} has {bytes} bytes");
             return Err(AppError::content(&path, message));
         }
-        let mut model = Model::new(&config, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
+        let mut model = Model::new(&config, &*score, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
         output::load(&mut model, &of_model, run.as_deref())?;
         Ok(Translator { model, bpe, device })
     }

@@ -109,7 +109,7 @@ fn every_attention_trains() {
     let runs = [
         "--attention dot --norm post",
         "--attention distance --aggregate barycentre",
-        "--attention distance --coordinates polar --learn-sharpness",
+        "--attention polar-distance --learn-sharpness",
         "--attention half-space --positions learned",
         "--attention umbral-released --positions hyperbolic --recursive --layers 2",
         "--attention penumbral --weights sigmoid",
@@ -174,8 +174,8 @@ fn bad_input_gets_one_line() {
     assert_eq!(fails(&["--longest", "1"]), "--longest 1: no sentence is as short");
     let message = fails(&["--longest", "3", "--positions", "learned"]);
     assert!(message.contains("to translate has") && message.contains("--longest 3 is the most"), "{message}");
-    let message = fails(&["--attention", "dot", "--coordinates", "polar"]);
-    assert_eq!(message, "--coordinates polar: not with --attention dot");
+    let message = fails(&["--attention", "polar-distance", "--head-dim", "1"]);
+    assert_eq!(message, "--head-dim 1: --attention polar-distance needs 2 or more");
     let message = fails(&["--attention", "umbral", "--light", "2"]);
     assert_eq!(message, "--light: not with --attention umbral");
     let message = fails(&["--attention", "penumbral", "--radius", "2"]);

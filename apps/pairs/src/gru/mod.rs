@@ -472,7 +472,7 @@ impl Run<'_> {
         let [seen, _] = model.forward(tape, &sentences);
         let head = model.head.on(tape);
         let [points, normals] =
-            [head.learned(tape, &model.regression.points), *model.regression.normals.on(tape)];
+            [head.parameter(tape, &model.regression.points), *model.regression.normals.on(tape)];
         let rows = |x: Var<'_, T>| -> Vec<[f64; 2]> {
             x.to_tensor().rows().map(|row| [row[0].to_f64(), row[1].to_f64()]).collect()
         };

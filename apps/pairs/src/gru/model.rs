@@ -52,17 +52,15 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
         let (body, head) = (self.body.on(tape), self.head.on(tape));
         let encode = |cell: &C, sentences: &Padded| {
             let [len, batch] = sentences.shape();
-            let words = self.words.forward_in(&body, tape, &sentences.words);
-            let words = words.reshape([len, batch, words.shape().width()]);
-            let states = cell.forward_in(&body, words, Some(&sentences.lengths));
-            states[states.len() - 1]
+            let words = body.points(self.words.forward(tape, &sentences.words));
+            cell.forward(Sequence::new(words.arrange([len, batch])).with_lengths(&sentences.lengths)).last()
         };
         let (first, second) = (encode(&self.first, first), encode(&self.second, second));
-        let apart = body.distance(first, second).square().insert_axis(1);
-        let joined = self.join.forward_in(&body, &[first, second], Some(apart));
+        let apart = body.distance(*first.coordinates(), *second.coordinates()).square().insert_axis(1);
+        let joined = self.join.forward(&[first, second], Some(apart));
         // If body and head have the same geometry, this is the Möbius version of φ.
-        let seen = head.exp0(self.feed_forward.apply(body.log0(joined)));
-        [seen, self.regression.forward_in(&head, seen)]
+        let seen = exp0(head, self.feed_forward.apply(*log0(joined)));
+        [*seen.coordinates(), self.regression.forward(seen)]
     }
 }
 

@@ -2,13 +2,13 @@
 
 use smallvec::SmallVec;
 
-use crate::formula::pair::PairFormula;
 use crate::kernels::attend::{Attend, Weights, causal_reach, split};
 use crate::tape::Tape;
 use crate::tape::arena::Op;
 use crate::tape::float::Float;
 use crate::tape::formulas::ScaledDot;
 use crate::tape::operation::Operation;
+use crate::tape::operations::pair::Pairs;
 use crate::tape::var::Var;
 use crate::tensor::shape::Shape;
 
@@ -41,40 +41,28 @@ impl<'t, T: Float> Var<'t, T> {
     #[track_caller]
     pub fn attend(self, keys: impl Into<Self>, values: impl Into<Self>, scale: f64, causal: bool) -> Self {
         let tape = self.tape();
-        let inputs = [self, keys.into(), values.into()];
-        tape.attend(ScaledDot, inputs, [], [], [tape.scalar(scale)], Weights::Softmax, causal)
+        let pairs = tape.pairs(ScaledDot, [self, keys.into()], [], [], [tape.scalar(scale)]);
+        pairs.attend(values, Weights::Softmax, causal)
     }
 }
 
-impl<T: Float> Tape<T> {
-    /// Attention whose scores are a [`PairFormula`] of queries and keys: `weights(scores) V` for
-    /// `[queries, keys, values]`, with numbers of the queries and of the keys, and parameters, as
-    /// [`pairs`](Tape::pairs) has them. If `causal`, of n queries and m keys, query i attends to keys up
-    /// to i + m − n. A query that attends to nothing gives 0.
+impl<'t, T: Float> Pairs<'t, T> {
+    /// Attention, with left rows as queries and right rows as keys: `weights(scores) V` for values
+    /// `[…, m, e]`, which is `[…, n, e]`. If `causal`, of n queries and m keys, query i attends to keys up
+    /// to i + m − n. A query that attends to nothing gives 0. The scores are never stored.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    #[allow(clippy::too_many_arguments)]
-    pub fn attend<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
-        &'t self,
-        _score: F,
-        [queries, keys, values]: [Var<'t, T>; 3],
-        left: [Var<'t, T>; L],
-        right: [Var<'t, T>; R],
-        params: [Var<'t, T>; P],
-        weights: Weights,
-        causal: bool,
-    ) -> Var<'t, T> {
-        let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[queries, keys]);
-        inputs.extend(left.into_iter().chain(right).chain(params));
-        inputs.push(values);
-        self.record(
-            Op::Attend(Attend { score: F::compiled().of_type::<T>().score, weights, causal }),
-            &inputs,
-        )
+    pub fn attend(&self, values: impl Into<Var<'t, T>>, weights: Weights, causal: bool) -> Var<'t, T> {
+        let mut inputs = self.inputs.clone();
+        inputs.push(values.into());
+        let attend = Attend { score: self.kernels.score, weights, causal };
+        inputs[0].tape().record(Op::Attend(attend), &inputs)
     }
+}
 
+impl<T: Float> Tape<T> {
     /// The keys that causal attention hides, for n queries and m keys: `[n, m]`, 0 where query i attends
     /// to a key, 1 where it does not.
     pub fn causal_mask(&self, n: usize, m: usize) -> Var<'_, T> {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::formula::pair::{PairFormula, Pairing};
-use crate::kernels::pair::{PairKernel, PairKernels, elementwise, sizes};
+use crate::kernels::pair::{Pair, PairKernel, PairKernels, elementwise, sizes};
 use crate::numbers::parallel;
+use crate::numbers::per_type::Compiled;
 use crate::tape::Tape;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
@@ -15,25 +16,63 @@ use crate::tensor::shape::Shape;
 use crate::tensor::view::{Outcome, View};
 
 impl<T: Float> Tape<T> {
-    /// The score of every pair of a row of `x` and a row of `y`: `[…, n, d]` and `[…, m, d]` give
-    /// `[…, n, m]`. `left` and `right` are numbers of the rows, `[…, n]` and `[…, m]`; `params` are
-    /// single numbers. The leading axes are equal, or `y` (and `right`) has none.
+    /// Pairs of a row of x and a row of y, `[…, n, d]` and `[…, m, d]`, scored by a formula. `left` and
+    /// `right` are numbers of the rows, `[…, n]` and `[…, m]`; `params` are single numbers. The leading
+    /// axes are equal, or y (and `right`) has none. Nothing is computed yet: see [`Pairs`].
+    pub fn pairs<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
+        &'t self,
+        _formula: F,
+        [x, y]: [Var<'t, T>; 2],
+        left: [Var<'t, T>; L],
+        right: [Var<'t, T>; R],
+        params: [Var<'t, T>; P],
+    ) -> Pairs<'t, T> {
+        Pairs::compiled(F::compiled(), [x, y], [&left, &right], &params)
+    }
+}
+
+/// Pairs of rows and the [`PairFormula`] that scores them: from [`Tape::pairs`]. One of its methods says
+/// which pairs are scored, and what becomes of the scores.
+#[derive(Clone)]
+pub struct Pairs<'t, T: Float> {
+    pub(super) kernels: &'static PairKernels<T>,
+    /// x, y, numbers of left rows, of right rows, parameters.
+    pub(super) inputs: SmallVec<[Var<'t, T>; 6]>,
+}
+
+impl<'t, T: Float> Pairs<'t, T> {
+    /// As [`Tape::pairs`], for a formula that is a value: what
+    /// [`compiled`](PairFormula::compiled) returns. `numbers` are those of left and of right rows.
+    ///
+    /// # Panics
+    /// If the formula has another count of numbers or parameters.
+    #[track_caller]
+    pub fn compiled(
+        formula: &'static Compiled<Pair>,
+        [x, y]: [Var<'t, T>; 2],
+        numbers: [&[Var<'t, T>]; 2],
+        params: &[Var<'t, T>],
+    ) -> Self {
+        let kernels: &'static PairKernels<T> = formula.of_type();
+        let given = [numbers[0].len(), numbers[1].len(), params.len()];
+        let counts = kernels.score.counts();
+        assert!(
+            given == counts,
+            "{}: {given:?} numbers of left rows, of right rows, and parameters, not {counts:?}",
+            kernels.score.name()
+        );
+        let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[x, y]);
+        inputs.extend(numbers.into_iter().flatten().chain(params).copied());
+        Pairs { kernels, inputs }
+    }
+
+    /// The scores of all pairs: `[…, n, m]`.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn pairs<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
-        &'t self,
-        _formula: F,
-        x: Var<'t, T>,
-        y: Var<'t, T>,
-        left: [Var<'t, T>; L],
-        right: [Var<'t, T>; R],
-        params: [Var<'t, T>; P],
-    ) -> Var<'t, T> {
-        let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[x, y]);
-        inputs.extend(left.into_iter().chain(right).chain(params));
-        self.operation(T::pair_operation(F::compiled().of_type()), &inputs)
+    pub fn scores(&self) -> Var<'t, T> {
+        self.inputs[0].tape().operation(T::pair_operation(self.kernels), &self.inputs)
     }
 }
 

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::formula::pair::PairFormula;
 use crate::kernels::sparse::{SegmentSoftmax, SparseMatmul, SparsePairs};
-use crate::tape::Tape;
 use crate::tape::arena::Op;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
+use crate::tape::operations::pair::Pairs;
 use crate::tape::var::Var;
 use crate::tensor::sparsity::Sparsity;
 
@@ -38,28 +37,16 @@ impl<'t, T: Float> Var<'t, T> {
     }
 }
 
-impl<T: Float> Tape<T> {
-    /// The scores of those pairs of a row of `x` and a row of `y` that are elements of a sparse matrix.
-    /// `[n, d]` and `[m, d]` give `[elements]`; `[n, heads, d]` and `[m, heads, d]` give
-    /// `[elements, heads]`. Numbers of the rows and parameters are as [`pairs`](Tape::pairs) has them.
+impl<'t, T: Float> Pairs<'t, T> {
+    /// The scores of those pairs that are elements of a sparse matrix. Rows `[n, d]` and `[m, d]` give
+    /// `[elements]`; `[n, heads, d]` and `[m, heads, d]` give `[elements, heads]`.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn sparse_pairs<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
-        &'t self,
-        _formula: F,
-        sparsity: &Arc<Sparsity>,
-        [x, y]: [Var<'t, T>; 2],
-        left: [Var<'t, T>; L],
-        right: [Var<'t, T>; R],
-        params: [Var<'t, T>; P],
-    ) -> Var<'t, T> {
-        let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[x, y]);
-        inputs.extend(left.into_iter().chain(right).chain(params));
-        let operation =
-            SparsePairs { score: F::compiled().of_type::<T>().score, sparsity: Arc::clone(sparsity) };
-        self.record(Op::SparsePairs(operation), &inputs)
+    pub fn along(&self, sparsity: &Arc<Sparsity>) -> Var<'t, T> {
+        let operation = SparsePairs { score: self.kernels.score, sparsity: Arc::clone(sparsity) };
+        self.inputs[0].tape().record(Op::SparsePairs(operation), &self.inputs)
     }
 }
 

@@ -76,7 +76,7 @@ fn sums_of_a_line() {
         let ones = tape.constant(&Tensor::from_fn([1, len], |_| 1.0));
         let pairs: Vec<(u32, u32)> = (0..want.len() as u32).map(|i| (i, 0)).collect();
         let pairs = Arc::new(Sparsity::new(want.len(), 1, &pairs));
-        let dots = tape.sparse_pairs(ScaledDot, &pairs, [x, ones], [], [], [tape.scalar(1.0)]);
+        let dots = tape.pairs(ScaledDot, [x, ones], [], [], [tape.scalar(1.0)]).along(&pairs);
         assert_eq!(dots.to_tensor().data(), want, "{len}");
     }
 }

@@ -19,7 +19,7 @@ impl PairFormula<0, 0, 0> for Square {
 fn squares(x: &[f32], y: &[f32], width: usize) -> Vec<f32> {
     let tape = Tape::with_device(Device::cpu());
     let [x, y] = [x, y].map(|rows| tape.constant(&table(rows, width)));
-    tape.pairs(Square, x, y, [], [], []).to_tensor().data().to_vec()
+    tape.pairs(Square, [x, y], [], [], []).scores().to_tensor().data().to_vec()
 }
 
 fn table(rows: &[f32], width: usize) -> Tensor<f32> {
@@ -51,7 +51,7 @@ fn squared_distances_and_their_gradients_are_accurate_near_and_far() {
                 let (x, y) = (clusters(n, width, gap, 1), clusters(m, width, gap, 2));
                 let tape = Tape::with_device(Device::cpu());
                 let [left, right] = [&x, &y].map(|rows| tape.variable(&table(rows, width)));
-                let pairs = tape.pairs(Square, left, right, [], [], []);
+                let pairs = tape.pairs(Square, [left, right], [], [], []).scores();
                 let s = pairs.to_tensor().data().to_vec();
                 let mut rng = rng::stream(3, 0, 0);
                 let w: Vec<f32> = s.iter().map(|s| rng.random_range(0.5..1.0) / (s.sqrt() + 1e-6)).collect();
@@ -124,7 +124,7 @@ pub(crate) fn digest(digest: &mut Digest) {
         let inputs = [draw(&[2, 3]), draw(&[columns, 3]), draw(&[2]), draw(&[columns]), Tensor::scalar(-0.7)];
         let tape = Tape::with_device(Device::cpu());
         let [x, y, left, right, p] = inputs.each_ref().map(|input| tape.variable(input));
-        let scores = tape.pairs(Mixed, x, y, [left], [right], [p]);
+        let scores = tape.pairs(Mixed, [x, y], [left], [right], [p]).scores();
         let mut results = vec![scores.to_tensor().data().to_vec()];
         let gradients = tape.backward_from(scores, &draw(&[2, columns]));
         for input in [x, y, left, right, p] {

@@ -196,6 +196,6 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
     pub fn unidirectional_logits(&self, x: Var<'t, T>, z: Var<'t, T>, r: Var<'t, T>) -> Var<'t, T> {
         let margin = 2.0 / self.lambda(&x);
         let square = (z * z).sum_axis(-1);
-        x.tape().pairs(f::UnidirectionalLogits, x, z, [margin], [square, r], [self.kappa])
+        x.tape().pairs(f::UnidirectionalLogits, [x, z], [margin], [square, r], [self.kappa]).scores()
     }
 }

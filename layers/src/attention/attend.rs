@@ -1,0 +1,245 @@
+//! Attention as a function: any score, any mask, weights by softmax or by the logistic function.
+
+use std::sync::Arc;
+
+use cotangent_engine::{Float, Pairs, Sparsity, Var, Weights};
+use cotangent_manifolds::{Barycentre, Euclidean, PoincareBall, Point};
+
+use crate::attention::score::{Score, pairs};
+use crate::dropout::Dropout;
+
+/// How several values and their weights become one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aggregation {
+    /// The weighted sum.
+    Sum,
+    /// `log₀` of the barycentre of the points exp₀ v, v the values, in the Poincaré ball of curvature
+    /// −1: the Einstein midpoint. Gulcehre et al. 2019, eq. 3.
+    Barycentre,
+}
+
+/// Which keys a query attends to.
+#[derive(Clone, Copy)]
+pub enum Mask<'t, T: Float> {
+    /// All.
+    None,
+    /// With n queries and m keys, query i attends to keys up to i + m − n.
+    Causal,
+    /// Those where this tensor, `[…, n, m]` or with fewer axes, is 0. The others have no weight and no
+    /// gradient. A key that is hidden from all queries, and its value, may be anything, even NaN, and
+    /// change nothing. A key that some queries attend to has to consist of numbers. Where scores are
+    /// functions of distances, it can change the rounding of the other queries' scores, but no more.
+    Hidden(Var<'t, T>),
+}
+
+/// Attention without parameters of its own, to be set up step by step. A layer with γ and c of its own
+/// is [`Attention`](crate::Attention).
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor};
+/// use cotangent_layers::Attend;
+/// use cotangent_layers::score::Distance;
+/// let tape = Tape::<f64>::new();
+/// let x = tape.constant(&Tensor::from_fn([3, 2], |i| (i as f64).sin())); // three rows
+/// let y = Attend::new(&Distance).causal().sharpness(tape.scalar(2.0)).forward(x, x, x); // [3, 2]
+/// assert_eq!(y.to_tensor().row(0), x.to_tensor().row(0)); // the first attends to itself alone
+/// ```
+///
+/// With no mask or a causal one, and without dropout, scores are never stored: memory is linear in the
+/// number of keys.
+#[derive(Clone, Copy)]
+pub struct Attend<'a, 't, T: Float> {
+    score: &'a dyn Score<T>,
+    sharpness: Option<Var<'t, T>>,
+    offset: Option<Var<'t, T>>,
+    weights: Weights,
+    mask: Mask<'t, T>,
+    aggregation: Aggregation,
+    dropout: Dropout,
+}
+
+impl<'a, 't, T: Float> Attend<'a, 't, T> {
+    /// Softmax of scores, weighted sums of values, no mask, no dropout; γ as the score says, c = 0.
+    pub fn new(score: &'a dyn Score<T>) -> Self {
+        Attend {
+            score,
+            sharpness: None,
+            offset: None,
+            weights: Weights::Softmax,
+            mask: Mask::None,
+            aggregation: Aggregation::Sum,
+            dropout: Dropout { rate: 0.0 },
+        }
+    }
+
+    /// γ, the factor of scores: a single number. Its inverse is the temperature.
+    pub fn sharpness(self, gamma: impl Into<Var<'t, T>>) -> Self {
+        Attend { sharpness: Some(gamma.into()), ..self }
+    }
+
+    /// c, which is taken from scores: a single number.
+    pub fn offset(self, c: impl Into<Var<'t, T>>) -> Self {
+        Attend { offset: Some(c.into()), ..self }
+    }
+
+    /// How scores become weights.
+    pub fn weights(self, weights: Weights) -> Self {
+        Attend { weights, ..self }
+    }
+
+    /// With n queries and m keys, query i attends to keys up to i + m − n.
+    pub fn causal(self) -> Self {
+        self.masked(Mask::Causal)
+    }
+
+    /// Queries attend to keys where `hidden`, `[…, n, m]` or with fewer axes, is 0: see [`Mask::Hidden`].
+    pub fn mask(self, hidden: Var<'t, T>) -> Self {
+        self.masked(Mask::Hidden(hidden))
+    }
+
+    /// Any of the masks.
+    pub fn masked(self, mask: Mask<'t, T>) -> Self {
+        Attend { mask, ..self }
+    }
+
+    /// How values are put together.
+    pub fn aggregation(self, aggregation: Aggregation) -> Self {
+        Attend { aggregation, ..self }
+    }
+
+    /// Dropout of weights, while training.
+    pub fn dropout(self, dropout: Dropout) -> Self {
+        Attend { dropout, ..self }
+    }
+
+    /// From queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]` to results `[…, n, e]`. The result
+    /// of a query that attends to no key is 0.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn forward(
+        self,
+        queries: impl Into<Var<'t, T>>,
+        keys: impl Into<Var<'t, T>>,
+        values: impl Into<Var<'t, T>>,
+    ) -> Var<'t, T> {
+        let (queries, keys) = (queries.into(), keys.into());
+        let dropped = self.dropout.rate > 0.0 && queries.tape().is_training();
+        let values = without_padding(values.into(), self.mask);
+        self.aggregate(values, |values| match (self.mask, dropped) {
+            (Mask::None, false) => self.pairs(queries, keys).attend(values, self.weights, false),
+            (Mask::Causal, false) => self.pairs(queries, keys).attend(values, self.weights, true),
+            _ => self.dropout.forward(self.weigh(queries, keys).into()).matmul(values),
+        })
+    }
+
+    /// Attention along the edges of a graph: query i attends to key j if (i, j) is an edge. From queries
+    /// `[n, heads, d]`, keys `[m, heads, d]` and values `[m, heads, e]` to results `[n, heads, e]`; with
+    /// one head the heads axis may be left out. The edges take the place of the mask. Memory is linear in
+    /// the number of edges. The result of a query without edges is 0. A row without edges changes nothing
+    /// and has no gradient, unless it is NaN: then its gradient is NaN.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn along_edges(
+        self,
+        queries: impl Into<Var<'t, T>>,
+        keys: impl Into<Var<'t, T>>,
+        values: impl Into<Var<'t, T>>,
+        edges: &Arc<Sparsity>,
+    ) -> Var<'t, T> {
+        let weights: Point<Euclidean, _> = self.edge_weights(queries, keys, edges).into();
+        let weights = self.dropout.forward(weights);
+        self.aggregate(values.into(), |values| weights.sparse_matmul(edges, values))
+    }
+
+    /// The weight of each edge of a graph, `[edges, heads]`. Queries and keys are as in
+    /// [`along_edges`](Self::along_edges).
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn edge_weights(
+        self,
+        queries: impl Into<Var<'t, T>>,
+        keys: impl Into<Var<'t, T>>,
+        edges: &Arc<Sparsity>,
+    ) -> Var<'t, T> {
+        let scores = self.pairs(queries.into(), keys.into()).along(edges);
+        match self.weights {
+            Weights::Softmax => scores.segment_softmax(edges),
+            Weights::Sigmoid => scores.sigmoid(),
+        }
+    }
+
+    /// The scores of all pairs, `[…, n, m]`, whatever the mask.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn scores(self, queries: impl Into<Var<'t, T>>, keys: impl Into<Var<'t, T>>) -> Var<'t, T> {
+        self.pairs(queries.into(), keys.into()).scores()
+    }
+
+    /// The weights of all pairs, `[…, n, m]`, exactly 0 where masked.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn weigh(self, queries: impl Into<Var<'t, T>>, keys: impl Into<Var<'t, T>>) -> Var<'t, T> {
+        let scores = self.scores(queries, without_padding(keys.into(), self.mask));
+        let hidden = match self.mask {
+            Mask::None => None,
+            Mask::Hidden(hidden) => Some(hidden),
+            Mask::Causal => {
+                let shape = scores.shape();
+                Some(scores.tape().causal_mask(shape.rows().width(), shape.width()))
+            }
+        };
+        self.weights.of(scores, hidden)
+    }
+
+    /// Queries and keys, paired by the score.
+    #[track_caller]
+    fn pairs(self, queries: Var<'t, T>, keys: Var<'t, T>) -> Pairs<'t, T> {
+        let tape = queries.tape();
+        let gamma =
+            self.sharpness.unwrap_or_else(|| tape.scalar(self.score.sharpness(queries.shape().width())));
+        let c = self.offset.unwrap_or_else(|| tape.scalar(0.0));
+        pairs(self.score, queries, keys, [gamma, c])
+    }
+
+    /// Aggregates weighted values; `sum` computes their weighted sum.
+    #[track_caller]
+    fn aggregate(self, values: Var<'t, T>, sum: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
+        match self.aggregation {
+            Aggregation::Sum => sum(values),
+            Aggregation::Barycentre => {
+                let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
+                let sums = sum(ball.barycentre_features(&ball.exp0(&values)));
+                ball.log0(&ball.barycentre_from_sum(&sums))
+            }
+        }
+    }
+}
+
+/// Keys or values `[…, m, d]`, set to 0 where they are hidden from all queries. A weight of 0 alone
+/// would let NaN through.
+#[track_caller]
+fn without_padding<'t, T: Float>(rows: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+    let Mask::Hidden(hidden) = mask else { return rows };
+    let not = |x: Var<'t, T>| x.tape().scalar(1.0).masked_fill(x, 0.0);
+    let mut seen = match hidden.shape().axes().len() {
+        0 => return rows,
+        1 => not(hidden),
+        _ => not(hidden).max_axis(-2),
+    };
+    // A key that several sets of queries share is hidden only if it is hidden from all of them.
+    let shared = rows.shape().rows();
+    while seen.shape().axes().len() > shared.axes().len() {
+        seen = seen.max_axis(0);
+    }
+    rows.masked_fill(not(seen.broadcast_to(shared.clone())).insert_axis(shared.axes().len()), 0.0)
+}

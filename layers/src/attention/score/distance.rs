@@ -1,0 +1,42 @@
+//! The distance in the Poincaré ball. Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8.
+
+use cotangent_engine::compiled::{Compiled, Pair};
+use cotangent_engine::registry::Formula;
+use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
+use cotangent_manifolds::PoincareBall;
+
+use super::{FACTOR, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, distance_from_sinh};
+
+/// `−β d(exp₀ q, exp₀ k) − c` in the Poincaré ball of curvature −1. The distance on the hyperboloid is
+/// the same. Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8.
+#[derive(Clone, Copy, Debug)]
+pub struct Distance;
+
+/// From half the conformal factors of both points, `1/(1 − ‖x‖²)`: `sinh(d/2) = ‖x − y‖ √(λ_x λ_y)/2`.
+impl PairFormula<1, 1, 2> for Distance {
+    const NAME: &'static str = "scores.distance";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    #[inline(always)]
+    fn eval<S: Scalar>(square: S, [x]: [S; 1], [y]: [S; 1], [beta, c]: [S; 2]) -> S {
+        -beta * distance_from_sinh((square * (x * y)).sqrt()) - c
+    }
+}
+
+pub(super) const FORMULA: Formula = Formula::pair(Distance, &[SQUARE, FACTOR, FACTOR, SHARPNESS, OFFSET]);
+
+impl<T: Float> Score<T> for Distance {
+    fn name(&self) -> &'static str {
+        "distance"
+    }
+    fn about(&self) -> &'static str {
+        "Hyperbolic distance, in the ball or on the hyperboloid (Gulcehre et al. 2019)."
+    }
+    fn formula(&self) -> &'static Compiled<Pair> {
+        <Self as PairFormula<1, 1, 2>>::compiled()
+    }
+    fn prepare<'t>(&self, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
+        let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
+        let rows = ball.exp0(&x);
+        Operand { rows, numbers: Numbers::from_slice(&[0.5 * ball.lambda(&rows)]) }
+    }
+}

@@ -1,0 +1,50 @@
+//! The distance in the half-space, over the map ψ. Tseng et al. 2023, eq. 10.
+
+use cotangent_engine::compiled::{Compiled, Pair};
+use cotangent_engine::registry::Formula;
+use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
+use cotangent_manifolds::HalfSpace;
+use cotangent_manifolds::formulas::half_space::separation;
+
+use super::{FACTOR, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, normal, parts};
+
+/// `−β d(ψ(q), ψ(k)) − c` in the half-space of curvature −1. Tseng et al. 2023, eq. 10 for ψ.
+///
+/// For last coordinates up to ±42 (`f64`: ±345). Beyond that, the square of a distance between
+/// half-space coordinates overflows or underflows. It is then taken as the type's largest number or as
+/// 0, without a gradient. Scores and gradients stay finite, but are not those of the distance.
+#[derive(Clone, Copy, Debug)]
+pub struct HalfSpaceDistance;
+
+/// From the inverse roots of both heights, `1/√x_n`. The rows are whole points, including the heights.
+impl PairFormula<1, 1, 2> for HalfSpaceDistance {
+    const NAME: &'static str = "scores.half_space_distance";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    #[inline(always)]
+    fn eval<S: Scalar>(square: S, [x]: [S; 1], [y]: [S; 1], [beta, c]: [S; 2]) -> S {
+        let root = normal(square).sqrt().sqrt();
+        -beta * separation(root * x, root * y).2 - c
+    }
+}
+
+pub(super) const FORMULA: Formula =
+    Formula::pair(HalfSpaceDistance, &[SQUARE, FACTOR, FACTOR, SHARPNESS, OFFSET]);
+
+impl<T: Float> Score<T> for HalfSpaceDistance {
+    fn name(&self) -> &'static str {
+        "half-space"
+    }
+    fn about(&self) -> &'static str {
+        "Hyperbolic distance in the half-space, through the map psi (Tseng et al. 2023)."
+    }
+    fn formula(&self) -> &'static Compiled<Pair> {
+        <Self as PairFormula<1, 1, 2>>::compiled()
+    }
+    fn prepare<'t>(&self, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
+        let rows = HalfSpace::new(-1.0).expect("a negative curvature").psi(&x);
+        Operand { rows, numbers: Numbers::from_slice(&[(parts(x)[1] * -0.5).exp()]) }
+    }
+    fn needs_height(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,261 @@
+//! Attention scores: how well a query and a key fit. Each has a file of its own.
+
+mod additive;
+mod distance;
+mod dot;
+mod half_space_distance;
+mod laplacian;
+mod penumbral_cone;
+mod polar_distance;
+mod umbral_cone;
+
+use std::fmt::Debug;
+
+use cotangent_engine::compiled::{Compiled, Pair};
+use cotangent_engine::registry::{Formula, Range};
+use cotangent_engine::{Float, Pairs, Scalar, Var};
+use cotangent_manifolds::{Euclidean, Module, Param, Path, Visitor, VisitorMut};
+use smallvec::SmallVec;
+
+pub use additive::Additive;
+pub use distance::Distance;
+pub use dot::Dot;
+pub use half_space_distance::HalfSpaceDistance;
+pub use laplacian::Laplacian;
+pub use penumbral_cone::{PenumbralCone, ReleasedPenumbralCone};
+pub use polar_distance::PolarDistance;
+pub use umbral_cone::{ReleasedUmbralCone, UmbralCone};
+
+/// A score of pairs of a query and a key: `γ · similarity − c`. Activations are any rows; each score
+/// maps them to its own space.
+///
+/// A score is a [`PairFormula`](cotangent_engine::PairFormula) and what prepares queries and keys for
+/// it. The formula's first two parameters are γ and c. A score of one's own works in every attention,
+/// without the scores being stored, and on devices:
+///
+/// ```
+/// use cotangent_engine::compiled::{Compiled, Pair};
+/// use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Tape, Tensor, Var};
+/// use cotangent_layers::Attend;
+/// use cotangent_layers::score::{Operand, Score, Side};
+///
+/// /// `−γ‖q − k‖² − c`: weights of a Gaussian kernel.
+/// #[derive(Clone, Copy, Debug)]
+/// struct Gaussian;
+///
+/// impl PairFormula<0, 0, 2> for Gaussian {
+///     const NAME: &'static str = "gaussian";
+///     const PAIRING: Pairing = Pairing::SquaredDistance;
+///     fn eval<S: Scalar>(square: S, _: [S; 0], _: [S; 0], [gamma, c]: [S; 2]) -> S {
+///         -gamma * square - c
+///     }
+/// }
+///
+/// impl<T: Float> Score<T> for Gaussian {
+///     fn name(&self) -> &'static str {
+///         "gaussian"
+///     }
+///     fn about(&self) -> &'static str {
+///         "Gaussian kernel."
+///     }
+///     fn formula(&self) -> &'static Compiled<Pair> {
+///         <Self as PairFormula<0, 0, 2>>::compiled()
+///     }
+///     fn prepare<'t>(&self, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
+///         Operand::from(x)
+///     }
+/// }
+///
+/// let tape = Tape::<f64>::new();
+/// let q = tape.constant(&Tensor::new([1, 1], vec![0.0]));
+/// let k = tape.constant(&Tensor::new([2, 1], vec![0.0, 1.0]));
+/// let v = tape.constant(&Tensor::new([2, 1], vec![0.0, 1.0]));
+/// let y = Attend::new(&Gaussian).forward(q, k, v); // [1, 1]
+/// assert!((y.item() - 1.0 / (1.0 + 1_f64.exp())).abs() < 1e-15);
+/// ```
+pub trait Score<T: Float>: Duplicate<T> + Debug + Send + Sync {
+    /// The name on command lines and in results: `"half-space"`.
+    fn name(&self) -> &'static str;
+
+    /// What it is and where it comes from, in one line.
+    fn about(&self) -> &'static str;
+
+    /// The formula, of pairs of [`prepare`](Self::prepare)d rows, their numbers, γ, c and
+    /// [`scalars`](Self::scalars).
+    fn formula(&self) -> &'static Compiled<Pair>;
+
+    /// The rows that the formula pairs, and the numbers of each row, from queries or keys `[…, n, d]`.
+    fn prepare<'t>(&self, x: Var<'t, T>, side: Side) -> Operand<'t, T>;
+
+    /// The formula's parameters after γ and c, on the tape that x is on.
+    fn scalars<'t>(&self, x: Var<'t, T>) -> Numbers<'t, T> {
+        let _ = x;
+        Numbers::new()
+    }
+
+    /// Whether the last coordinate of a query or key is a height, so that there have to be two at least.
+    fn needs_height(&self) -> bool {
+        false
+    }
+
+    /// γ to begin with, for d-dimensional queries and keys.
+    fn sharpness(&self, d: usize) -> f64 {
+        let _ = d;
+        1.0
+    }
+
+    /// A positive number that can be chosen, and its name on command lines: `light` of penumbral cones.
+    fn setting(&mut self) -> Option<(&'static str, &mut f64)> {
+        None
+    }
+
+    /// What the score learns besides γ and c.
+    fn parameters(&self) -> &[Param<Euclidean, T>] {
+        &[]
+    }
+
+    /// The same, to be changed.
+    fn parameters_mut(&mut self) -> &mut [Param<Euclidean, T>] {
+        &mut []
+    }
+}
+
+/// Numbers of rows, or of a formula.
+pub type Numbers<'t, T> = SmallVec<[Var<'t, T>; 2]>;
+
+/// Whether rows are queries or keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Queries.
+    Query,
+    /// Keys.
+    Key,
+}
+
+/// Queries or keys, as a formula takes them.
+#[derive(Clone, Debug)]
+pub struct Operand<'t, T: Float> {
+    /// What the formula pairs: `[…, n, d]`.
+    pub rows: Var<'t, T>,
+    /// The numbers of each row that the formula takes: `[…, n]` each.
+    pub numbers: Numbers<'t, T>,
+}
+
+/// Rows without numbers.
+impl<'t, T: Float> From<Var<'t, T>> for Operand<'t, T> {
+    fn from(rows: Var<'t, T>) -> Self {
+        Operand { rows, numbers: Numbers::new() }
+    }
+}
+
+/// Implemented for every score that is `Clone`.
+pub trait Duplicate<T: Float> {
+    /// A copy. Learned parameters are copies with identities of their own, as by `Clone`.
+    fn duplicate(&self) -> Box<dyn Score<T>>;
+}
+
+impl<T: Float, S: Score<T> + Clone + 'static> Duplicate<T> for S {
+    fn duplicate(&self) -> Box<dyn Score<T>> {
+        Box::new(self.clone())
+    }
+}
+
+impl<T: Float> Clone for Box<dyn Score<T>> {
+    fn clone(&self) -> Self {
+        (**self).duplicate()
+    }
+}
+
+impl<T: Float> Module<T> for Box<dyn Score<T>> {
+    fn visit<V: Visitor<T>>(&self, path: &mut Path, visitor: &mut V) {
+        self.parameters().visit(path, visitor);
+    }
+    fn visit_mut<V: VisitorMut<T>>(&mut self, path: &mut Path, visitor: &mut V) {
+        self.parameters_mut().visit_mut(path, visitor);
+    }
+}
+
+/// One score of each kind, with the papers' constants.
+pub fn all<T: Float>() -> Vec<Box<dyn Score<T>>> {
+    vec![
+        Box::new(Additive),
+        Box::new(Dot),
+        Box::new(Distance),
+        Box::new(PolarDistance),
+        Box::new(HalfSpaceDistance),
+        Box::new(PenumbralCone::default()),
+        Box::new(UmbralCone::default()),
+        Box::new(Laplacian),
+        Box::new(ReleasedPenumbralCone::default()),
+        Box::new(ReleasedUmbralCone::default()),
+    ]
+}
+
+/// Their formulas, for the test that compares evaluations.
+pub const FORMULAS: &[Formula] = &[
+    additive::FORMULA,
+    dot::FORMULA,
+    distance::FORMULA,
+    polar_distance::FORMULA,
+    half_space_distance::FORMULA,
+    penumbral_cone::FORMULA,
+    penumbral_cone::RELEASED,
+    umbral_cone::FORMULA,
+    laplacian::FORMULA,
+];
+
+/// Queries and keys, prepared and paired.
+#[track_caller]
+pub(super) fn pairs<'t, T: Float>(
+    score: &dyn Score<T>,
+    queries: Var<'t, T>,
+    keys: Var<'t, T>,
+    [gamma, c]: [Var<'t, T>; 2],
+) -> Pairs<'t, T> {
+    let [q, k] = [(queries, Side::Query), (keys, Side::Key)].map(|(x, side)| score.prepare(x, side));
+    let mut params = Numbers::from_slice(&[gamma, c]);
+    params.extend(score.scalars(queries));
+    Pairs::compiled(score.formula(), [q.rows, k.rows], [&q.numbers, &k.numbers], &params)
+}
+
+// Ranges from which the test of formulas draws.
+const SQUARE: Range = Range(0.1, 4.0);
+const FACTOR: Range = Range(1.0, 5.0);
+const HEIGHT: Range = Range(0.2, 1.0);
+const SHARPNESS: Range = Range(0.5, 2.0);
+const OFFSET: Range = Range(-1.0, 1.0);
+
+/// The distance in hyperbolic space of curvature −1, from `sinh(d/2)`.
+#[inline(always)]
+fn distance_from_sinh<S: Scalar>(sinh: S) -> S {
+    S::constant(2.0) * sinh.asinh()
+}
+
+/// The smallest and the largest square that all formulas here can handle.
+#[inline(always)]
+fn squares<S: Scalar>() -> [S; 2] {
+    if S::EPSILON < 1e-10 { [1e-300, 1e308] } else { [1e-37, 3e38] }.map(S::constant)
+}
+
+/// The square of a distance: 0 if it is too small for the type, and the largest number if it is too
+/// large, which is finite. Both have no gradient.
+#[inline(always)]
+fn normal<S: Scalar>(square: S) -> S {
+    let [least, largest] = squares::<S>();
+    // The constant comes first, so that NaN gives NaN.
+    let square = largest.min(square);
+    S::select(square.lt(least), S::zero(), square)
+}
+
+/// Splits points of the half-space into horizontal parts `[…, n, d − 1]` and heights `[…, n]`.
+fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
+    let shape = x.shape();
+    let last = shape.width() - 1;
+    [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
+}
+
+/// Horizontal parts as rows, heights as their numbers.
+fn by_height<'t, T: Float>(x: Var<'t, T>) -> Operand<'t, T> {
+    let [rows, heights] = parts(x);
+    Operand { rows, numbers: Numbers::from_slice(&[heights]) }
+}

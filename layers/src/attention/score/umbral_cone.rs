@@ -1,0 +1,91 @@
+//! Umbral cones. Tseng et al. 2023, eq. 8.
+
+use cotangent_engine::compiled::{Compiled, Pair};
+use cotangent_engine::registry::{Formula, Range};
+use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Tensor, Var};
+use cotangent_manifolds::HalfSpace;
+use cotangent_manifolds::shadow_cones::umbral_height;
+
+use super::{HEIGHT, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, by_height, normal};
+
+/// `−γ H(ψ(q), ψ(k)) − c`: H is the height of the lowest umbral cone that contains both points, for
+/// balls of a given hyperbolic radius: see [`umbral_height`]. Tseng et al. 2023, eq. 8.
+///
+/// For last coordinates up to 88 (`f64`: 709), where the height reaches the type's largest number. In
+/// `f32`, horizontal distances above 1.7·10¹⁹ count as 1.7·10¹⁹. Farther up, scores are finite, but
+/// gradients need not be.
+#[derive(Clone, Copy, Debug)]
+pub struct UmbralCone {
+    /// The radius of the balls: 0.1 in the paper.
+    pub radius: f64,
+}
+
+/// From the heights of query and key; parameters γ, c and sinh r of the radius r of the balls. The rows
+/// are the horizontal parts alone.
+impl PairFormula<1, 1, 3> for UmbralCone {
+    const NAME: &'static str = "scores.umbral_cone";
+    const PAIRING: Pairing = Pairing::SquaredDistance;
+    #[inline(always)]
+    fn eval<S: Scalar>(square: S, [q]: [S; 1], [k]: [S; 1], [gamma, c, slope]: [S; 3]) -> S {
+        -gamma * umbral_height(normal(square).sqrt(), q, k, slope) - c
+    }
+}
+
+/// Same as [`UmbralCone`], with heights `exp(x_d/d)` in place of `exp x_d` for d-dimensional queries and
+/// keys, as in the released program of Tseng et al. 2023, which produced the paper's figures.
+#[derive(Clone, Copy, Debug)]
+pub struct ReleasedUmbralCone {
+    /// The radius of the balls.
+    pub radius: f64,
+}
+
+pub(super) const FORMULA: Formula =
+    Formula::pair(UmbralCone { radius: 0.1 }, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, Range(0.3, 1.2)]);
+
+/// Rows with the last of d coordinates divided by d.
+fn lowered<T: Float>(x: Var<'_, T>) -> Var<'_, T> {
+    let d = x.shape().width();
+    let factor = |i| T::nearest(if i + 1 == d { 1.0 / d as f64 } else { 1.0 });
+    x * x.tape().constant(&Tensor::from_fn([d], factor))
+}
+
+macro_rules! score {
+    ($cone:ident, $name:literal, $about:literal, |$x:ident| $activations:expr) => {
+        impl Default for $cone {
+            fn default() -> Self {
+                $cone { radius: 0.1 }
+            }
+        }
+
+        impl<T: Float> Score<T> for $cone {
+            fn name(&self) -> &'static str {
+                $name
+            }
+            fn about(&self) -> &'static str {
+                $about
+            }
+            fn formula(&self) -> &'static Compiled<Pair> {
+                <UmbralCone as PairFormula<1, 1, 3>>::compiled()
+            }
+            fn prepare<'t>(&self, $x: Var<'t, T>, _: Side) -> Operand<'t, T> {
+                by_height(HalfSpace::new(-1.0).expect("a negative curvature").psi(&$activations))
+            }
+            fn scalars<'t>(&self, x: Var<'t, T>) -> Numbers<'t, T> {
+                Numbers::from_slice(&[x.tape().scalar(self.radius.sinh())])
+            }
+            fn needs_height(&self) -> bool {
+                true
+            }
+            fn setting(&mut self) -> Option<(&'static str, &mut f64)> {
+                Some(("radius", &mut self.radius))
+            }
+        }
+    };
+}
+score!(UmbralCone, "umbral", "Umbral cones (Tseng et al. 2023).", |x| x);
+score!(
+    ReleasedUmbralCone,
+    "umbral-released",
+    "Umbral cones as in the released program of Tseng et al. 2023: heights exp(x/d).",
+    |x| lowered(x)
+);

@@ -1,0 +1,179 @@
+//! The formulas of attention scores: their definitions and their gradients, on both sides of every kink.
+
+use cotangent_engine::{Dual, PairFormula, Scalar, Tape, Tensor, Var};
+use cotangent_layers::score::{PenumbralCone, PolarDistance, ReleasedPenumbralCone, UmbralCone};
+
+/// The slope of the distance between two points by one's distance from the origin does not depend on how
+/// far the other is.
+#[test]
+fn slopes_of_polar_distances_from_afar() {
+    let slope = |r: f64, square: f64| {
+        let c = Dual::<f64, 1>::constant;
+        let s = Dual { value: 3.0, partials: [1.0] };
+        let far = [c(r), c(Scalar::sinh(r.min(PolarDistance::NEAR)))];
+        let score = PolarDistance::eval(c(square), far, [s, s.sinh()], [c(1.0), c(0.0)]);
+        -score.partials[0]
+    };
+    for square in [1e-4, 0.01, 1.0, 4.0] {
+        let near = slope(43.0, square);
+        for r in [45.0, 1e3, 1e8, 1e15] {
+            assert!((slope(r, square) - near).abs() < 1e-12, "{r} {square}: {} {near}", slope(r, square));
+        }
+    }
+    assert!((slope(1e8, 0.0) + 1.0).abs() < 1e-12, "on one ray");
+}
+
+/// The part of its formula that gives the height of the lowest cone with a query and a key.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Part {
+    /// The higher of the two points; its cone contains the other.
+    Higher,
+    /// Where the sides of the two cones cross.
+    Crossing,
+    /// The semicircle through both: no cone contains both.
+    Semicircle,
+}
+
+/// How near pairs are to a change of the formula, relative to the horizontal distance at which it
+/// changes.
+const GAPS: [f64; 3] = [1e-2, 1e-3, 1e-4];
+/// The step of the differences. Moving all arguments by it leaves a pair on its side of the change.
+const STEP: f64 = 2e-6;
+
+/// Horizontal distances at which a height comes from each part, for cones whose formula changes at
+/// `edges`: near these on both sides, and far from them.
+fn distances(edges: &[f64]) -> Vec<(f64, Part)> {
+    let parts = [Part::Higher, Part::Crossing, Part::Semicircle];
+    let mut all = vec![(0.3 * edges[0], parts[0])];
+    for (i, &edge) in edges.iter().enumerate() {
+        assert!(edge * GAPS[2] > 5.0 * STEP, "{edges:?}");
+        all.extend(GAPS.iter().map(|gap| (edge * (1.0 - gap), parts[i])));
+        all.extend(GAPS.iter().map(|gap| (edge * (1.0 + gap), parts[i + 1])));
+        let next = edges.get(i + 1).map_or(3.0 * edge, |next| 0.5 * (edge + next));
+        all.push((next, parts[i + 1]));
+    }
+    all
+}
+
+/// Compares scores of a query and keys with their definition. Compares their gradients by query, keys,
+/// heights, sharpness, offset and the cones' own number (light or radius) with central differences. Keys
+/// are at the given distances.
+fn check_scores<F: PairFormula<1, 1, 3>>(
+    formula: F,
+    number: for<'t> fn(Var<'t, f64>) -> Var<'t, f64>,
+    height: impl Fn(f64) -> f64,
+    [q, k, of_cones]: [f64; 3],
+    distances: &[(f64, Part)],
+    width: usize,
+) {
+    let (gamma, c, m) = (0.7, 0.2, distances.len());
+    let query: Vec<f64> = (0..width).map(|i| 0.3 - 0.1 * i as f64).collect();
+    // Keys in two directions from the query.
+    let keys = Tensor::from_fn([m, width], |at| {
+        let (j, i) = (at / width, at % width);
+        let along = if j % 2 == 0 { [0.6, 0.8] } else { [-0.8, 0.6] };
+        query[i] + distances[j].0 * along.get(i).unwrap_or(&0.0)
+    });
+    let inputs = [
+        Tensor::new([1, width], query.clone()),
+        keys,
+        Tensor::new([1], vec![q]),
+        Tensor::new([m], vec![k; m]),
+        Tensor::new([1], vec![gamma]),
+        Tensor::new([1], vec![c]),
+        Tensor::new([1], vec![of_cones]),
+    ];
+    fn pairs<'t, F: PairFormula<1, 1, 3>>(
+        formula: F,
+        number: impl Fn(Var<'t, f64>) -> Var<'t, f64>,
+        v: &[Var<'t, f64>],
+    ) -> Var<'t, f64> {
+        v[0].tape().pairs(formula, [v[0], v[1]], [v[2]], [v[3]], [v[4], v[5], number(v[6])]).scores()
+    }
+    let scores = |inputs: &[Tensor<f64>]| {
+        let tape = Tape::new();
+        pairs(formula, number, &inputs.iter().map(|x| tape.constant(x)).collect::<Vec<_>>()).to_tensor()
+    };
+    for (score, (delta, _)) in scores(&inputs).data().iter().zip(distances) {
+        let want = -gamma * height(*delta) - c;
+        assert!((score - want).abs() < 1e-13, "{} {delta}: {score} {want}", F::NAME);
+    }
+    // Every score by itself, because in a sum one error could hide another.
+    for (j, (delta, part)) in distances.iter().enumerate() {
+        let tape = Tape::new();
+        let v: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
+        let gradients = tape.backward(pairs(formula, number, &v).slice(-1, j..j + 1).sum());
+        for (which, &variable) in v.iter().enumerate() {
+            let gradient = gradients.wrt(variable).data().to_vec();
+            for (at, have) in gradient.iter().enumerate() {
+                let moved = |by: f64| {
+                    let mut inputs = inputs.clone();
+                    inputs[which].data_mut()[at] += by;
+                    scores(&inputs).data()[j]
+                };
+                let want = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
+                assert!(
+                    (have - want).abs() < 2e-9 * want.abs().max(1.0),
+                    "{}: heights {q}, {k}, distance {delta}, {part:?}, input {which}, element {at}: {have} {want}",
+                    F::NAME
+                );
+            }
+        }
+    }
+}
+
+/// The gradients of penumbral scores are those of the scores: inside one another's cones, outside, and
+/// on both sides of where the formula changes.
+#[test]
+fn gradients_of_penumbral_scores_on_both_sides_of_their_kinks() {
+    for [q, k, light] in [[0.3, 0.6, 1.0], [0.6, 0.3, 1.0], [0.5, 0.2, 0.8]] {
+        let [a, b] = [q, k].map(|h: f64| (light * light - h * h).sqrt());
+        let distances = distances(&[(a - b).abs(), a + b]);
+        // The definition, and with it which part each distance is in.
+        let height = |delta: f64| {
+            let semicircle = ((delta * delta + k * k - q * q) / (2.0 * delta)).powi(2) + q * q;
+            if delta > a + b {
+                semicircle.sqrt()
+            } else {
+                q.max(k).max((light * light - (0.5 * (a + b - delta)).powi(2)).sqrt())
+            }
+        };
+        for &(delta, part) in &distances {
+            let height = height(delta);
+            let from = match () {
+                () if height == q.max(k) => Part::Higher,
+                () if height < light => Part::Crossing,
+                () => Part::Semicircle,
+            };
+            assert_eq!(from, part, "{delta}: {height}");
+        }
+        for width in [2, 12] {
+            check_scores(PenumbralCone::default(), |x| x, height, [q, k, light], &distances, width);
+            check_scores(
+                ReleasedPenumbralCone::default(),
+                |x| x,
+                |x| height(x).powi(2),
+                [q, k, light],
+                &distances,
+                width,
+            );
+        }
+    }
+}
+
+/// The same for umbral scores: where the query is the highest, where the key is, and where the sides of
+/// their cones cross.
+#[test]
+fn gradients_of_umbral_scores_on_both_sides_of_their_kinks() {
+    for [q, k, radius] in [[0.3, 0.9, 0.6], [0.9, 0.3, 0.6], [2.0, 0.4, 0.1]] {
+        let distances = distances(&[f64::sinh(radius) * (q - k).abs()]);
+        let crossing = |delta: f64| 0.5 * (delta / radius.sinh() + q + k);
+        for &(delta, part) in &distances {
+            assert_eq!(crossing(delta) > q.max(k), part == Part::Crossing, "{delta}");
+        }
+        for width in [2, 12] {
+            let height = |delta| crossing(delta).max(q).max(k);
+            check_scores(UmbralCone::default(), |x| x.sinh(), height, [q, k, radius], &distances, width);
+        }
+    }
+}
