@@ -108,7 +108,7 @@ impl Bench {
 fn main() {
     common::run(|Options { threads, only }| {
         let bench = Bench { threads, only };
-        let ball = PoincareBall::ball(-1.0).expect("negative");
+        let ball = PoincareBall::new(-1.0);
         for (dim, batch) in [(5, 64), (5, 512), (64, 64), (64, 512)] {
             bench.run::<_, f32>("hyp", ball, dim, batch);
             bench.run::<_, f32>("euc", Euclidean, dim, batch);

@@ -71,7 +71,7 @@ impl Bench {
     }
 
     fn all<T: Float>(&self, shape: [usize; 2]) {
-        let ball = PoincareBall::ball(-1.0).expect("negative");
+        let ball = PoincareBall::new(-1.0);
         let (adam, sgd) = (|| RiemannianAdam::<T>::new(1e-3), || RiemannianSgd::<T>::new(1e-3));
         let rate = "a rate";
         self.run("RiemannianAdam", ball, shape, adam().expect(rate));

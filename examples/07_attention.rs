@@ -10,18 +10,23 @@ const VOCABULARY: usize = 10;
 const LENGTH: usize = 8;
 const WIDTH: usize = 16;
 
+#[derive(Module)]
+struct Recall {
+    keys: Embedding<Euclidean>,
+    values: Embedding<Euclidean>,
+    queries: Embedding<Euclidean>,
+    attention: Attention,
+    out: Linear<Euclidean>,
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut rng = rng::stream(3, 0, 0);
-    let mut matrix = |name: &str, shape: [usize; 2]| {
-        Param::new(name, Euclidean, Tensor::from_fn(shape, |_| rng.random_range(-0.3..0.3_f32)))
-    };
-    let mut params = [
-        matrix("keys", [VOCABULARY, WIDTH]),
-        matrix("values", [VOCABULARY, WIDTH]),
-        matrix("queries", [VOCABULARY, WIDTH]),
-        matrix("out", [WIDTH, VOCABULARY]),
-    ];
-    let mut sgd = RiemannianSgd::new(0.5)?;
+    let [keys, values, queries] = ["keys", "values", "queries"]
+        .map(|name| Embedding::uniform(name, Euclidean, VOCABULARY, WIDTH, 0.3, &mut rng));
+    let attention = Attention::new(&score::Dot, WIDTH);
+    let mut model =
+        Recall { keys, values, queries, attention, out: Linear::new(Euclidean, WIDTH, VOCABULARY, &mut rng) };
+    let mut adam = RiemannianAdam::new(0.01)?;
     let mut data = rng::stream(3, 1, 0);
     let mut tape = Tape::new();
     let mut accuracy = 0.0;
@@ -42,12 +47,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             values.extend_from_slice(&drawn);
         }
         tape.reset();
-        let [key, value, query, out] = [0, 1, 2, 3].map(|i| *params[i].on(&tape));
-        let keys = key.gather(&keys).reshape([64, LENGTH, WIDTH]);
-        let values = value.gather(&values).reshape([64, LENGTH, WIDTH]);
-        let query = query.gather(&asked).reshape([64, 1, WIDTH]);
-        let attended = query.attend(keys, values, 1.0, false).reshape([64, WIDTH]);
-        let logits = attended.matmul(out); // [64, VOCABULARY]
+        let keys = model.keys.forward(&tape, &keys).arrange([64, LENGTH]);
+        let values = model.values.forward(&tape, &values).arrange([64, LENGTH]);
+        let query = model.queries.forward(&tape, &asked).arrange([64, 1]);
+        let attended = model.attention.forward(*query, *keys, *values, Mask::None).reshape([64, WIDTH]);
+        let logits = *model.out.forward(attended.into()); // [64, VOCABULARY]
         let loss = loss::cross_entropy(logits, &answers, 0.0);
         let (_, best) = logits.top_k(1);
         let right = best.iter().zip(&answers).filter(|(a, b)| a == b).count() as f64 / 64.0;
@@ -55,10 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if step % 250 == 0 {
             println!("step {step:4}: loss {:.3}, {:.0} % right", loss.item(), 100.0 * right);
         }
-        let gradients = tape.backward(loss);
-        for param in &mut params {
-            sgd.step(param, &gradients)?;
-        }
+        adam.step(&mut model, &tape.backward(loss))?;
     }
     println!("{:.1} % right", 100.0 * accuracy);
     assert!(accuracy > 0.95);

@@ -22,18 +22,39 @@ fn picture(shape: usize, rng: &mut rng::Rng) -> Vec<f32> {
     (0..64).map(|p| f32::from(inside(p / 8, p % 8)) + rng.random_range(-0.4..0.4)).collect()
 }
 
+#[derive(Module)]
+struct Classifier {
+    filters: Param<Euclidean>,
+    filter_bias: Param<Euclidean>,
+    hidden: Linear<Euclidean>,
+    #[module(skip)]
+    dropout: Dropout,
+    out: Linear<Euclidean>,
+}
+
+impl Classifier {
+    fn new(rng: &mut rng::Rng) -> Self {
+        let filters = Tensor::from_fn([8, 1, 3, 3], |_| rng.random_range(-0.4..=0.4));
+        Classifier {
+            filters: Param::new("filters", Euclidean, filters),
+            filter_bias: Param::new("filter_bias", Euclidean, Tensor::zeros([8, 1, 1])),
+            hidden: Linear::new(Euclidean, 8 * 4 * 4, 32, rng),
+            dropout: Dropout { rate: 0.2 },
+            out: Linear::new(Euclidean, 32, 4, rng),
+        }
+    }
+
+    /// Logits `[batch, 4]` of pictures `[batch, 1, 8, 8]`; with dropout while training.
+    fn forward<'t>(&self, tape: &'t Tape<f32>, pictures: &Tensor<f32>) -> Var<'t, f32> {
+        let maps = tape.constant(pictures).conv2d(self.filters.on(tape), 1, 1) + self.filter_bias.on(tape);
+        let maps = maps.relu().max_pool2d(2, 2); // [batch, 8, 4, 4]
+        let h = self.hidden.forward(maps.reshape([pictures.shape()[0], 8 * 4 * 4]).into()).relu();
+        *self.out.forward(self.dropout.forward(h.into()))
+    }
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut rng = rng::stream(8, 0, 0);
-    let mut tensor = |name: &str, shape: &[usize], range: f32| {
-        Param::new(name, Euclidean, Tensor::from_fn(shape, |_| rng.random_range(-range..=range)))
-    };
-    let mut params = [
-        tensor("filters", &[8, 1, 3, 3], 0.4),
-        tensor("filter bias", &[8, 1, 1], 0.0),
-        tensor("hidden", &[8 * 4 * 4, 32], 0.15),
-        tensor("hidden bias", &[32], 0.0),
-        tensor("out", &[32, 4], 0.3),
-    ];
+    let mut model = Classifier::new(&mut rng::stream(8, 0, 0));
     let mut sgd = RiemannianSgd::new(0.1)?;
     let mut data = rng::stream(8, 1, 0);
     let device = std::env::args().nth(1).map_or(Ok(Device::cpu()), |name| name.parse())?;
@@ -44,20 +65,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let pictures = Tensor::new([BATCH, 1, 8, 8], pixels);
         tape.reset();
         tape.training(rng::stream(8, 2, step));
-        let logits = classify(&tape, &params, &pictures);
+        let logits = model.forward(&tape, &pictures);
         let loss = loss::cross_entropy(logits, &labels, 0.05);
         if step % 100 == 0 {
             println!("step {step:3}: loss {:.3}", loss.item());
         }
-        let gradients = tape.backward(loss);
-        for param in &mut params {
-            sgd.step(param, &gradients)?;
-        }
+        sgd.step(&mut model, &tape.backward(loss))?;
     }
     let labels: Vec<u32> = (0..400).map(|i| i % 4).collect();
     let pixels = labels.iter().flat_map(|&l| picture(l as usize, &mut data)).collect();
     tape.reset();
-    let logits = classify(&tape, &params, &Tensor::new([400, 1, 8, 8], pixels));
+    let logits = model.forward(&tape, &Tensor::new([400, 1, 8, 8], pixels));
     let (_, best) = logits.top_k(1);
     let mut right = [0; 4];
     best.iter().zip(&labels).filter(|(a, b)| a == b).for_each(|(a, _)| right[*a as usize] += 1);
@@ -66,17 +84,4 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     assert!(right.iter().sum::<u32>() > 380);
     Ok(())
-}
-
-/// Logits `[batch, 4]`; with dropout while training.
-fn classify<'t>(
-    tape: &'t Tape<f32>,
-    params: &[Param<Euclidean, f32>; 5],
-    pictures: &Tensor<f32>,
-) -> Var<'t, f32> {
-    let [filters, filter_bias, hidden, hidden_bias, out] = params.each_ref().map(|param| param.on(tape));
-    let batch = pictures.shape()[0];
-    let maps = (tape.constant(pictures).conv2d(filters, 1, 1) + filter_bias).relu().max_pool2d(2, 2); // [batch, 8, 4, 4]
-    let h = (maps.reshape([batch, 128]).matmul(hidden) + hidden_bias).relu();
-    h.dropout(0.2).matmul(out)
 }

@@ -13,7 +13,7 @@ const N: usize = 10;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The adjacency matrix of a path of N nodes, whose eigenvalues and eigenvectors are known.
     let a = Tensor::from_fn([N, N], |at| f64::from((at / N).abs_diff(at % N) == 1));
-    let sphere = Sphere::new(1.0)?;
+    let sphere = Sphere::new(1.0);
     let mut problem = Problem::on_tape(sphere, |x| {
         let x = x.coordinates().reshape([1, N]);
         -(x.matmul(x.tape().constant(&a)) * x).sum() // −xᵀAx, to be small

@@ -118,7 +118,7 @@ fn steps_allocate_nothing() {
     assert!(value.get() < first, "{} {first}", value.get());
 
     // Poincaré embeddings: row-sparse gradients.
-    let ball = PoincareBall::ball(-1.0).unwrap();
+    let ball = PoincareBall::new(-1.0);
     let mut table: Embedding<_, f64> = Embedding::uniform("points", ball, 200, 5, 1e-3, &mut rng);
     let mut sgd = RiemannianSgd::new(0.1).unwrap();
     let mut adam = RiemannianAdam::new(1e-3).unwrap();

@@ -11,7 +11,7 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// use cotangent_engine::{Tape, Tensor};
 /// use cotangent_layers::Activation;
 /// use cotangent_manifolds::{Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let tape = Tape::<f64>::new();
 /// let x = Point::new(ball, tape.constant(&Tensor::new([1, 2], vec![0.5, 0.0])));
 /// let y = Activation::new(|v| v * v).forward(x);

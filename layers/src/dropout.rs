@@ -13,7 +13,7 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::Dropout;
 /// use cotangent_manifolds::{Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let tape = Tape::<f64>::new();
 /// tape.training(rng::stream(1, 0, 0));
 /// let x = Point::new(ball, tape.constant(&Tensor::from_fn([50, 1], |_| 0.5)));

@@ -16,13 +16,12 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::PositionEmbedding;
 /// use cotangent_manifolds::{Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0)?;
+/// let ball = PoincareBall::new(-1.0);
 /// let positions = PositionEmbedding::<_, f64>::new(ball, 20, 3, 1e-4, &mut rng::stream(1, 0, 0)); // 20 places, 3 dimensions
 /// let tape = Tape::new();
 /// let words = Point::new(ball, tape.constant(&Tensor::zeros([2, 5, 3]))); // two sentences of five words
 /// let placed = positions.forward(words, 0); // the first five places
 /// assert_eq!(placed.coordinates().shape().axes(), [2, 5, 3]);
-/// # Ok::<(), cotangent_manifolds::CurvatureError>(())
 /// ```
 #[derive(Clone, Debug, Module)]
 pub struct PositionEmbedding<M, T: Float = f32> {

@@ -34,7 +34,7 @@ use crate::hyperbolic::half_space::HalfSpace;
 use crate::hyperbolic::isometry::{Hyperbolic, Isometric};
 use crate::hyperbolic::klein::Klein;
 use crate::hyperbolic::lorentz::Lorentz;
-use crate::hyperbolic::stereographic::{self, Stereographic};
+use crate::hyperbolic::stereographic::{self, KappaStereographic, Sign};
 use crate::manifold::{ConstantCurvature, Manifold, Scale};
 use crate::product::Product;
 use crate::sets::Sets;
@@ -48,7 +48,7 @@ use crate::sphere::Sphere;
 /// ```
 /// use cotangent_engine::{Row, Tensor};
 /// use cotangent_manifolds::{Barycentre, Manifold, Stereographic};
-/// let ball = Stereographic::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let points = Tensor::new([2, 1], vec![0.0_f64, 0.8]); // one set of two points: [n, d]
 /// let middle = ball.barycentre(&points, &Tensor::new([2], vec![1.0, 1.0])); // [d]
 /// assert!((middle.data()[0] - 0.5).abs() < 1e-15); // 0.5 ⊕ 0.5 = 0.8
@@ -77,7 +77,7 @@ pub trait Barycentre: Manifold {
     fn barycentre_from_sum<R: Rows>(&self, sum: &R) -> R;
 }
 
-impl Barycentre for Stereographic {
+impl<S: Sign> Barycentre for KappaStereographic<S> {
     #[track_caller]
     fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
         barycentre(points, weights, &points.constant(self.kappa()))

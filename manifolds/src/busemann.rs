@@ -15,7 +15,7 @@ use crate::hyperbolic::half_space::HalfSpace;
 use crate::hyperbolic::isometry::Hyperbolic;
 use crate::hyperbolic::klein::Klein;
 use crate::hyperbolic::lorentz::Lorentz;
-use crate::hyperbolic::stereographic::Stereographic;
+use crate::hyperbolic::stereographic::{KappaStereographic, MaybeNegative};
 use crate::manifold::ConstantCurvature;
 
 /// Busemann functions in a model of hyperbolic space.
@@ -23,7 +23,7 @@ use crate::manifold::ConstantCurvature;
 /// ```
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Busemann, HalfSpace, Lorentz, Point};
-/// let half_space = HalfSpace::new(-1.0).unwrap();
+/// let half_space = HalfSpace::new(-1.0);
 /// let (x, up) = (Point::new(half_space, Row::from([3.0, 4.0])), Row::from([0.0, 1.0]));
 /// // Horospheres of the point at infinity are horizontal.
 /// assert!((half_space.busemann(x.coordinates(), &up) + 4.0_f64.ln()).abs() < 1e-15);
@@ -46,7 +46,7 @@ pub trait Busemann: Hyperbolic {
     fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar;
 }
 
-impl Busemann for Stereographic {
+impl<S: MaybeNegative> Busemann for KappaStereographic<S> {
     #[track_caller]
     fn busemann<R: Rows>(&self, x: &R, omega: &R) -> R::Scalar {
         assert!(self.kappa() < 0.0, "busemann: negative curvature is needed, not {}", self.kappa());

@@ -12,7 +12,7 @@ use cotangent_engine::formulas::{Relu, Sub};
 
 use crate::hyperbolic::isometry::Hyperbolic;
 use crate::hyperbolic::lorentz::Lorentz;
-use crate::hyperbolic::stereographic::PoincareBall;
+use crate::hyperbolic::stereographic::{KappaStereographic, MaybeNegative};
 use crate::manifold::ConstantCurvature;
 
 /// Ganea's entailment cones in a model of hyperbolic space.
@@ -20,7 +20,7 @@ use crate::manifold::ConstantCurvature;
 /// ```
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{EntailmentCones, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let (x, inside, beside) = (Row::from([0.3, 0.0]), Row::from([0.8, 0.01]), Row::from([0.3, 0.5]));
 /// assert_eq!(ball.cone_energy(&x, &inside, 0.1), 0.0);
 /// assert!(ball.cone_energy(&x, &beside, 0.1) > 1.0);
@@ -44,7 +44,7 @@ pub trait EntailmentCones: Hyperbolic {
     }
 }
 
-impl EntailmentCones for PoincareBall {
+impl<S: MaybeNegative> EntailmentCones for KappaStereographic<S> {
     fn cone_aperture<R: Rows>(&self, x: &R, k: f64) -> R::Scalar {
         R::scalar(formulas::BallAperture, [x], [&x.constant(self.kappa()), &x.constant(k)])
     }

@@ -66,7 +66,7 @@ pub enum FrechetError {
 /// ```
 /// use cotangent_engine::Tensor;
 /// use cotangent_manifolds::{FrechetMean, Stereographic};
-/// let ball = Stereographic::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let points = Tensor::new([3, 1], vec![0.0_f64, 0.6, -0.8]); // [n, ambient]; distances ln 1, ln 4, −ln 9
 /// let mean = FrechetMean::default().of(&ball, &points, &Tensor::new([3], vec![1.0; 3])).unwrap(); // [ambient]
 /// let distance = (4.0_f64.ln() - 9.0_f64.ln()) / 3.0;

@@ -15,7 +15,7 @@ use crate::euclidean::Euclidean;
 use crate::hyperbolic::half_space::HalfSpace;
 use crate::hyperbolic::klein::Klein;
 use crate::hyperbolic::lorentz::Lorentz;
-use crate::hyperbolic::stereographic::Stereographic;
+use crate::hyperbolic::stereographic::{KappaStereographic, Sign};
 use crate::manifold::ConstantCurvature;
 use crate::sphere::Sphere;
 
@@ -24,7 +24,7 @@ use crate::sphere::Sphere;
 /// ```
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Gyroplanes, HalfSpace, Lorentz, Point, Tangent};
-/// let half_space = HalfSpace::new(-1.0).unwrap();
+/// let half_space = HalfSpace::new(-1.0);
 /// let (x, p, up) = (Row::from([3.0, 4.0]), Row::from([0.0, 1.0]), Row::from([0.0, 1.0]));
 /// let distance = half_space.gyroplane(&x, &p, &up); // to the half circle of radius 1
 /// assert!((distance - 3.0_f64.asinh()).abs() < 1e-15); // (25 − 1)/(2 · 4)
@@ -42,8 +42,8 @@ pub trait Gyroplanes: ConstantCurvature {
 
 /// Implements the trait by the model's formula with these parameters.
 macro_rules! gyroplanes {
-    ($($model:ident, $formula:path, [$($kappa:ident)?];)*) => {$(
-        impl Gyroplanes for $model {
+    ($([$($generic:tt)*] $model:ty, $formula:path, [$($kappa:ident)?];)*) => {$(
+        impl<$($generic)*> Gyroplanes for $model {
             fn gyroplane<R: Rows>(&self, x: &R, p: &R, a: &R) -> R::Scalar {
                 R::scalar($formula, [x, p, a], [$(&x.constant(self.$kappa()))?])
             }
@@ -52,10 +52,10 @@ macro_rules! gyroplanes {
 }
 
 gyroplanes! {
-    Euclidean, crate::euclidean::formulas::Gyroplane, [];
-    Stereographic, crate::hyperbolic::stereographic::formulas::Gyroplane, [kappa];
-    Lorentz, crate::hyperbolic::lorentz::formulas::Gyroplane, [kappa];
-    Klein, crate::hyperbolic::klein::formulas::Gyroplane, [kappa];
-    HalfSpace, crate::hyperbolic::half_space::formulas::Gyroplane, [kappa];
-    Sphere, crate::sphere::formulas::Gyroplane, [kappa];
+    [] Euclidean, crate::euclidean::formulas::Gyroplane, [];
+    [S: Sign] KappaStereographic<S>, crate::hyperbolic::stereographic::formulas::Gyroplane, [kappa];
+    [] Lorentz, crate::hyperbolic::lorentz::formulas::Gyroplane, [kappa];
+    [] Klein, crate::hyperbolic::klein::formulas::Gyroplane, [kappa];
+    [] HalfSpace, crate::hyperbolic::half_space::formulas::Gyroplane, [kappa];
+    [] Sphere, crate::sphere::formulas::Gyroplane, [kappa];
 }

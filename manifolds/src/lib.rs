@@ -71,7 +71,10 @@ pub use hyperbolic::half_space::HalfSpace;
 pub use hyperbolic::isometry::{Hyperbolic, Isometric};
 pub use hyperbolic::klein::Klein;
 pub use hyperbolic::lorentz::Lorentz;
-pub use hyperbolic::stereographic::{Curved, MatVec, PoincareBall, Stereographic};
+pub use hyperbolic::stereographic::{
+    AnySign, Curved, KappaStereographic, MatVec, MaybeNegative, MaybePositive, Negative, PoincareBall,
+    Positive, ProjectedSphere, Sign, Stereographic,
+};
 pub use manifold::{ConstantCurvature, CurvatureError, FactorVisitor, Manifold, OffManifold, OffTangent};
 pub use matrix::dense::symmetric_eigen;
 pub use matrix::grassmann::Grassmann;

@@ -103,6 +103,15 @@ pub struct CurvatureError {
     pub kappa: f64,
 }
 
+/// A model that its curvature has to allow.
+#[track_caller]
+pub(crate) fn existing<M>(model: Result<M, CurvatureError>) -> M {
+    match model {
+        Ok(model) => model,
+        Err(error) => panic!("{error}"),
+    }
+}
+
 impl CurvatureError {
     /// `kappa`, which must be negative and finite.
     pub(crate) fn unless_negative(manifold: &'static str, kappa: f64) -> Result<f64, Self> {

@@ -169,7 +169,7 @@ pub trait Module<T: Float> {
     /// use cotangent_engine::Tensor;
     /// use cotangent_manifolds::{Euclidean, Lorentz, Module, Param};
     /// let weight = Param::new("weight", Euclidean, Tensor::<f32>::zeros([2, 3]));
-    /// let points = Param::new("points", Lorentz::new(-1.0).unwrap(), Tensor::zeros([10, 4]));
+    /// let points = Param::new("points", Lorentz::new(-1.0), Tensor::zeros([10, 4]));
     /// let table = "\
     /// 0  [2, 3]   Euclidean
     /// 1  [10, 4]  Lorentz { kappa: -1.0 }
@@ -391,7 +391,8 @@ macro_rules! constant {
     )* };
     ($($constant:ty),*) => { constant! { $([] $constant;)* } };
 }
-constant!(crate::Euclidean, crate::Stereographic, crate::Lorentz, crate::Klein, crate::HalfSpace);
+constant!(crate::Euclidean, crate::Lorentz, crate::Klein, crate::HalfSpace);
 constant!(crate::Sphere, crate::Grassmann, crate::Stiefel, crate::Spd);
 constant!(bool, u32, u64, usize, i32, i64, f32, f64, String);
+constant! { [S: crate::Sign] crate::KappaStereographic<S>; }
 constant! { [A: Manifold, B: Manifold] crate::Product<A, B>; }

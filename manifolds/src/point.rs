@@ -15,7 +15,7 @@ use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
 /// ```compile_fail,E0369
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Point, Stereographic};
-/// let ball = Stereographic::new(-1.0).unwrap();
+/// let ball = Stereographic::new(-1.0);
 /// let x = Point::new(ball, Row::from([0.1, 0.2]));
 /// let sum = x.clone() + x;
 /// ```
@@ -25,8 +25,8 @@ use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
 /// ```compile_fail,E0308
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Lorentz, Point, Stereographic};
-/// let x = Point::new(Stereographic::new(-1.0).unwrap(), Row::from([0.1, 0.2]));
-/// let y = Point::new(Lorentz::new(-1.0).unwrap(), Row::from([1.0, 0.0]));
+/// let x = Point::new(Stereographic::new(-1.0), Row::from([0.1, 0.2]));
+/// let y = Point::new(Lorentz::new(-1.0), Row::from([1.0, 0.0]));
 /// let d = x.dist(&y);
 /// ```
 ///
@@ -35,22 +35,22 @@ use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
 /// ```compile_fail,E0308
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Lorentz, Point, Stereographic, Tangent};
-/// let x = Point::new(Stereographic::new(-1.0).unwrap(), Row::from([0.1, 0.2]));
-/// let v = Tangent::new(Lorentz::new(-1.0).unwrap(), Row::from([0.0, 0.1]));
+/// let x = Point::new(Stereographic::new(-1.0), Row::from([0.1, 0.2]));
+/// let v = Tangent::new(Lorentz::new(-1.0), Row::from([0.0, 0.1]));
 /// let y = x.exp_map(&v);
 /// ```
 ///
 /// ```compile_fail,E0308
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Point, Stereographic};
-/// let x = Point::new(Stereographic::new(-1.0).unwrap(), Row::from([0.1, 0.2]));
+/// let x = Point::new(Stereographic::new(-1.0), Row::from([0.1, 0.2]));
 /// let y = x.exp_map(&x);
 /// ```
 ///
 /// ```
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Point, Stereographic};
-/// let ball = Stereographic::new(-1.0).unwrap();
+/// let ball = Stereographic::new(-1.0);
 /// let x = Point::new(ball, Row::from([0.1, 0.2]));
 /// let y = Point::new(ball, Row::from([-0.3, 0.4]));
 /// let there_and_back = x.exp_map(&x.log_map(&y));
@@ -126,7 +126,7 @@ impl<M: Manifold, R: Rows> Point<M, R> {
     /// ```
     /// use cotangent_engine::Row;
     /// use cotangent_manifolds::{HalfSpace, Lorentz, Point, PoincareBall};
-    /// let ball = PoincareBall::ball(-1.0).unwrap();
+    /// let ball = PoincareBall::new(-1.0);
     /// let x = Point::new(ball, Row::from([0.6, 0.0]));
     /// let lorentz = x.to::<Lorentz>();
     /// let want = [2.125_f64, 1.875, 0.0]; // (1 + 0.36, 2 · 0.6, 0)/(1 − 0.36)
@@ -207,7 +207,7 @@ impl<M: Manifold, T: Float> Point<M, Row<T>> {
     /// ```
     /// use cotangent_engine::Row;
     /// use cotangent_manifolds::{Point, Stereographic};
-    /// let ball = Stereographic::new(-1.0).unwrap();
+    /// let ball = Stereographic::new(-1.0);
     /// assert!(Point::new(ball, Row::from([0.6, 0.7])).checked().is_ok());
     /// let off = Point::new(ball, Row::from([3.0, 4.0])).checked().unwrap_err();
     /// assert_eq!(off.by, 24.0); // of 1 − 25 > 0
@@ -236,7 +236,7 @@ impl<M: Manifold, T: Float> Tangent<M, Row<T>> {
     /// ```
     /// use cotangent_engine::Row;
     /// use cotangent_manifolds::{Point, Sphere, Tangent};
-    /// let sphere = Sphere::new(1.0).unwrap();
+    /// let sphere = Sphere::new(1.0);
     /// let v = Tangent::new(sphere, Row::from([0.0, 2.0, 0.0]));
     /// assert!(v.clone().checked(&Point::new(sphere, Row::from([1.0, 0.0, 0.0]))).is_ok());
     /// let elsewhere = Point::new(sphere, Row::from([0.0, 1.0, 0.0]));

@@ -19,7 +19,7 @@ use crate::manifold::{FactorVisitor, Manifold, OffManifold, OffTangent};
 /// ```
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Euclidean, Manifold, PoincareBall, Product};
-/// let m = Product::new(PoincareBall::ball(-1.0).unwrap(), 2, Euclidean);
+/// let m = Product::new(PoincareBall::new(-1.0), 2, Euclidean);
 /// let (x, y) = (m.origin::<f64>(3), Row::from([0.5, 0.0, 1.0])); // ball [2], then line [1]
 /// assert!((m.dist(&x, &y) - 3.0_f64.ln().hypot(1.0)).abs() < 1e-15);
 /// ```

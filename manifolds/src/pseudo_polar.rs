@@ -19,7 +19,7 @@ impl Lorentz {
     /// ```
     /// use cotangent_engine::Row;
     /// use cotangent_manifolds::{Lorentz, Manifold};
-    /// let m = Lorentz::new(-1.0).unwrap();
+    /// let m = Lorentz::new(-1.0);
     /// let x = m.pseudo_polar(&Row::from([3.0, 4.0, 2.0])); // direction [2], radius; point [3]
     /// assert!((m.dist(&m.origin(2), &x) - 2.0).abs() < 1e-14);
     /// assert!((x[2] - 0.8 * 2.0_f64.sinh()).abs() < 1e-14);

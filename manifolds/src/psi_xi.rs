@@ -15,7 +15,7 @@ impl HalfSpace {
     /// ```
     /// use cotangent_engine::Row;
     /// use cotangent_manifolds::HalfSpace;
-    /// let x = HalfSpace::new(-1.0).unwrap().psi(&Row::from([3.0, 2.0_f64.ln()]));
+    /// let x = HalfSpace::new(-1.0).psi(&Row::from([3.0, 2.0_f64.ln()]));
     /// assert!((x[0] - 6.0).abs() < 1e-14 && (x[1] - 2.0).abs() < 1e-15);
     /// ```
     pub fn psi<R: Rows>(&self, x: &R) -> R {

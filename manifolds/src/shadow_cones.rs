@@ -70,7 +70,7 @@ impl HalfSpace {
     /// ```
     /// use cotangent_engine::Row;
     /// use cotangent_manifolds::HalfSpace;
-    /// let m = HalfSpace::new(-1.0).unwrap();
+    /// let m = HalfSpace::new(-1.0);
     /// let (x, y) = (Row::from([0.0, 1.0]), Row::from([4.0, 1.0]));
     /// let radius = 1.0_f64.asinh();
     /// assert!((m.umbral_ancestor(&x, &y, radius) - 3.0).abs() < 1e-14);

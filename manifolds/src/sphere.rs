@@ -7,7 +7,7 @@ use cotangent_engine::domain::{margin, sphere_tolerance};
 use cotangent_engine::{Float, Row, Rows};
 
 use crate::euclidean::euclidean_metric;
-use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one};
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
 
 /// The sphere of sectional curvature `kappa` > 0, radius 1/√κ. Points of dimension n have n + 1
 /// coordinates; the origin is the pole of the first.
@@ -18,7 +18,7 @@ use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, 
 /// ```
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Manifold, Sphere};
-/// let sphere = Sphere::new(1.0).unwrap();
+/// let sphere = Sphere::new(1.0);
 /// let (x, y) = (Row::from([1.0, 0.0, 0.0]), Row::from([-1.0, 1e-9, 0.0]));
 /// assert!((sphere.dist(&x, &y) - (std::f64::consts::PI - 1e-9)).abs() < 1e-15);
 /// ```
@@ -30,9 +30,19 @@ pub struct Sphere {
 impl Sphere {
     /// The sphere of the given curvature.
     ///
+    /// # Panics
+    /// If `kappa` is not positive and finite. For a curvature that a user chooses, see
+    /// [`try_new`](Self::try_new).
+    #[track_caller]
+    pub fn new(kappa: f64) -> Self {
+        existing(Self::try_new(kappa))
+    }
+
+    /// The sphere of the given curvature.
+    ///
     /// # Errors
     /// If `kappa` is not positive and finite.
-    pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
+    pub fn try_new(kappa: f64) -> Result<Self, CurvatureError> {
         if kappa > 0.0 && kappa.is_finite() {
             return Ok(Sphere { kappa });
         }

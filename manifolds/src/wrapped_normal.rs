@@ -24,7 +24,7 @@ use crate::hyperbolic::half_space::{self, HalfSpace};
 use crate::hyperbolic::isometry::Hyperbolic;
 use crate::hyperbolic::klein::{self, Klein};
 use crate::hyperbolic::lorentz::{self, Lorentz};
-use crate::hyperbolic::stereographic::Stereographic;
+use crate::hyperbolic::stereographic::{KappaStereographic, Sign};
 use crate::manifold::{ConstantCurvature, Manifold, Scale};
 use crate::product::Product;
 use crate::sphere::Sphere;
@@ -80,7 +80,7 @@ impl OriginFrame for Euclidean {
 }
 
 /// The metric at the origin is λ₀² = 4 times that of the coordinates, whatever the curvature.
-impl OriginFrame for Stereographic {
+impl<S: Sign> OriginFrame for KappaStereographic<S> {
     fn frame<R: Rows>(&self, coordinates: &R) -> R {
         R::vector(Scale, [coordinates], [&coordinates.constant(0.5)])
     }
@@ -200,7 +200,7 @@ pub enum Spread<R: Rows> {
 /// ```
 /// use cotangent_engine::{Row, rng};
 /// use cotangent_manifolds::{Manifold, Spread, Stereographic, WrappedNormal};
-/// let ball = Stereographic::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let mean = Row::from([0.5, 0.0]);
 /// let normal = WrappedNormal::new(ball, mean.clone(), Spread::Isotropic(0.1));
 /// let y = normal.sample(&mut rng::stream(1, 0, 0));

@@ -7,8 +7,8 @@ use common::*;
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Scalar, Tape, Tensor, Var, check, rng};
 use cotangent_manifolds::{
-    Barycentre, ConstantCurvature, Euclidean, HalfSpace, Isometric, Klein, Lorentz, Manifold, Product, Sets,
-    Sphere, Stereographic, barycentre,
+    Barycentre, ConstantCurvature, Euclidean, HalfSpace, Isometric, Klein, Lorentz, Manifold, PoincareBall,
+    Product, Sets, Sphere, Stereographic, barycentre,
 };
 use rand::RngExt;
 
@@ -60,7 +60,7 @@ fn accuracy<T: Float>(seed: u64) {
     let mut rng = rng::stream(seed, 0, 0);
     let (mut centred, mut summed) = (Worst::default(), Worst::default());
     for kappa in KAPPAS {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         for _ in 0..300 {
             let (points, weights) = set::<T>(&m, &mut rng);
             let size = points.rows().map(|x| norm(x)).fold(0.0, f64::max);
@@ -122,32 +122,32 @@ fn two_points_have_their_midpoint() {
         worst.report(&format!("{m:?} midpoint"));
     }
     for kappa in KAPPAS {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         check(m, limit::<f64>(kappa) / 2.0, |x| lambda(&m, x) * norm(x).max(1.0));
     }
     check(Euclidean, 5.0, norm);
     for kappa in [-2.5_f64, -1.0, -0.37] {
         let radius = 4.0 / (-kappa).sqrt();
-        check(Lorentz::new(kappa).unwrap(), radius, |x| -kappa * x[0] * x[0]);
-        check(Klein::new(kappa).unwrap(), radius, |x| margin(x, kappa).powi(-2));
-        let half_space = HalfSpace::new(kappa).unwrap();
+        check(Lorentz::new(kappa), radius, |x| -kappa * x[0] * x[0]);
+        check(Klein::new(kappa), radius, |x| margin(x, kappa).powi(-2));
+        let half_space = HalfSpace::new(kappa);
         let origin = half_space.origin::<f64>(3);
         let cosh = |x: &[f64]| ((-kappa).sqrt() * half_space.dist(&origin, &Row::from(x))).cosh();
         check(half_space, radius, |x| cosh(x).powi(2));
     }
     [0.6, 4.0]
         .iter()
-        .for_each(|&kappa: &f64| check(Sphere::new(kappa).unwrap(), 0.7 / kappa.sqrt(), |x| 4.0 * norm(x)));
+        .for_each(|&kappa: &f64| check(Sphere::new(kappa), 0.7 / kappa.sqrt(), |x| 4.0 * norm(x)));
 }
 
 /// The barycentre of the same points in another model, taken back.
-fn barycentre_there<N: Barycentre + ConstantCurvature + Isometric<Stereographic>>(
-    ball: &Stereographic,
+fn barycentre_there<N: Barycentre + ConstantCurvature + Isometric<PoincareBall>>(
+    ball: &PoincareBall,
     points: &Tensor<f64>,
     weights: &Tensor<f64>,
 ) -> Row<f64>
 where
-    Stereographic: Isometric<N>,
+    PoincareBall: Isometric<N>,
 {
     let there: N = ball.counterpart();
     let moved = Isometric::<N>::convert(ball, points);
@@ -160,7 +160,7 @@ fn models_agree() {
     let mut rng = rng::stream(4, 0, 0);
     let (mut lorentz, mut klein) = (Worst::default(), Worst::default());
     for kappa in [-2.5_f64, -1.0, -0.37] {
-        let (ball, hyperboloid) = (Stereographic::ball(kappa).unwrap(), Lorentz::new(kappa).unwrap());
+        let (ball, hyperboloid) = (PoincareBall::new(kappa), Lorentz::new(kappa));
         for _ in 0..200 {
             let radius = 15.0 / (-kappa).sqrt() * rng.random::<f64>();
             let points: Tensor<f64> = cluster(&ball, [7, 3], radius, 2.0, &mut rng);
@@ -218,7 +218,7 @@ fn models_agree() {
 fn two_weighted_points_balance_in_sines() {
     let mut rng = rng::stream(5, 0, 0);
     for kappa in KAPPAS {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         for _ in 0..100 {
             let points: Tensor<f64> = cluster(&m, [2, 3], 0.3, 0.9, &mut rng);
             let t = rng.random::<f64>();
@@ -241,7 +241,7 @@ fn equivariance() {
     let mut rng = rng::stream(6, 0, 0);
     let mut worst = Worst::default();
     for kappa in KAPPAS {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         for _ in 0..100 {
             let (points, weights) = set::<f64>(&m, &mut rng);
             let (n, dim) = (points.shape()[0], points.width());
@@ -285,12 +285,12 @@ fn stationarity() {
             assert!(norm(&sum) < 1e-14, "{m:?}: {sum:?}");
         }
     }
-    KAPPAS.iter().for_each(|&kappa| check(Stereographic::new(kappa).unwrap()));
+    KAPPAS.iter().for_each(|&kappa| check(Stereographic::new(kappa)));
     check(Euclidean);
-    [-2.5, -0.37].iter().for_each(|&kappa| check(Lorentz::new(kappa).unwrap()));
-    [-2.5, -0.37].iter().for_each(|&kappa| check(Klein::new(kappa).unwrap()));
-    [-2.5, -0.37].iter().for_each(|&kappa| check(HalfSpace::new(kappa).unwrap()));
-    check(Sphere::new(0.6).unwrap());
+    [-2.5, -0.37].iter().for_each(|&kappa| check(Lorentz::new(kappa)));
+    [-2.5, -0.37].iter().for_each(|&kappa| check(Klein::new(kappa)));
+    [-2.5, -0.37].iter().for_each(|&kappa| check(HalfSpace::new(kappa)));
+    check(Sphere::new(0.6));
 }
 
 /// Law 45, and its first order: the gradient with respect to κ is that of finite differences, through 0.
@@ -306,7 +306,7 @@ fn flat_limit_and_learned_curvature() {
         assert!((flat.data()[c] - want).abs() < 1e-15);
     }
     for kappa in [-1e-3, -1e-9, 0.0, 1e-9, 1e-3] {
-        let got = Stereographic::new(kappa).unwrap().barycentre(&points, &w);
+        let got = Stereographic::new(kappa).barycentre(&points, &w);
         let error = got.data().iter().zip(flat.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(error <= 1e-15 + kappa.abs(), "{kappa}: {error:e}");
     }
@@ -371,14 +371,14 @@ fn batches_and_gradients() {
         });
         assert!(worst.relative < 1e-8, "{m:?}: {worst:?}");
     }
-    [-1.0, -0.37, 0.0, 0.6].iter().for_each(|&kappa| check(Stereographic::new(kappa).unwrap()));
+    [-1.0, -0.37, 0.0, 0.6].iter().for_each(|&kappa| check(Stereographic::new(kappa)));
     check(Euclidean);
-    check(Lorentz::new(-0.37).unwrap());
-    check(Klein::new(-0.37).unwrap());
-    check(HalfSpace::new(-0.37).unwrap());
-    check(Sphere::new(0.6).unwrap());
-    check(Product::new(Stereographic::new(-1.0).unwrap(), 1, Lorentz::new(-0.37).unwrap()));
-    check(Product::new(HalfSpace::new(-2.0).unwrap(), 1, Klein::new(-1.0).unwrap()));
+    check(Lorentz::new(-0.37));
+    check(Klein::new(-0.37));
+    check(HalfSpace::new(-0.37));
+    check(Sphere::new(0.6));
+    check(Product::new(Stereographic::new(-1.0), 1, Lorentz::new(-0.37)));
+    check(Product::new(HalfSpace::new(-2.0), 1, Klein::new(-1.0)));
 }
 
 /// One point, equal points, no weight, no point. Gradients stay finite there and at the last radius.
@@ -411,13 +411,13 @@ fn edges() {
     }
     for kappa in KAPPAS {
         for part in [0.0, 0.5, 0.99] {
-            check::<_, f64>(Stereographic::new(kappa).unwrap(), part * limit::<f64>(kappa));
-            check::<_, f32>(Stereographic::new(kappa).unwrap(), part * limit::<f32>(kappa));
+            check::<_, f64>(Stereographic::new(kappa), part * limit::<f64>(kappa));
+            check::<_, f32>(Stereographic::new(kappa), part * limit::<f32>(kappa));
         }
     }
     for radius in [0.0, 5.0, 16.0] {
-        check::<_, f64>(Lorentz::new(-1.0).unwrap(), radius);
-        check::<_, f32>(Lorentz::new(-1.0).unwrap(), radius);
+        check::<_, f64>(Lorentz::new(-1.0), radius);
+        check::<_, f32>(Lorentz::new(-1.0), radius);
         check::<_, f32>(Euclidean, radius);
     }
 }
@@ -425,7 +425,7 @@ fn edges() {
 /// In the half-space at all heights of the storage type: scaling a set scales its barycentre, and points
 /// as far apart as possible have the barycentre that the formula gives.
 fn ends_of_the_half_space<T: Float>(reach: i32) {
-    let m = HalfSpace::new(-0.37).unwrap();
+    let m = HalfSpace::new(-0.37);
     let mut rng = rng::stream(11, 0, 0);
     let power = |e: i32| 2.0_f64.powi(e);
     let means = |points: &Tensor<T>, weights: &Tensor<f64>| {

@@ -6,7 +6,7 @@ use common::*;
 use cotangent_engine::{Float, Row, Rows, Tape, Tensor, Var, check, rng};
 use cotangent_manifolds::{
     Barycentre, ConstantCurvature, Euclidean, FrechetError, FrechetMean, Grassmann, HalfSpace, Klein,
-    Lorentz, Manifold, Product, Spd, Sphere, Stereographic,
+    Lorentz, Manifold, PoincareBall, Product, Spd, Sphere, Stereographic,
 };
 use rand::RngExt;
 
@@ -29,7 +29,7 @@ fn stationarity() {
     let mut worst = Worst::default();
     let mut rng = rng::stream(1, 0, 0);
     for kappa in KAPPAS {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         for i in 0..40 {
             let part = f64::from(i) / 40.0;
             let (n, dim) = (rng.random_range(1..9), rng.random_range(1..6));
@@ -69,12 +69,12 @@ fn stationarity_everywhere() {
         }
     }
     for kappa in [-2.5_f64, -1.0, -0.37] {
-        check(Lorentz::new(kappa).unwrap(), 3.0);
-        check(Klein::new(kappa).unwrap(), 2.0);
-        check(HalfSpace::new(kappa).unwrap(), 3.0);
+        check(Lorentz::new(kappa), 3.0);
+        check(Klein::new(kappa), 2.0);
+        check(HalfSpace::new(kappa), 3.0);
     }
-    check(Sphere::new(0.6).unwrap(), 0.6);
-    check(Product::new(Stereographic::new(-1.0).unwrap(), 1, Sphere::new(0.6).unwrap()), 0.6);
+    check(Sphere::new(0.6), 0.6);
+    check(Product::new(Stereographic::new(-1.0), 1, Sphere::new(0.6)), 0.6);
     check(Grassmann::new(4, 2), 0.3);
     check(Spd::affine_invariant(2), 1.0);
     check(Spd::log_euclidean(2), 1.0);
@@ -86,7 +86,7 @@ fn stationarity_everywhere() {
 fn closed_forms() {
     let mut rng = rng::stream(2, 0, 0);
     for kappa in KAPPAS {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         let points = cluster(&m, [2, 3], 0.4, 0.9, &mut rng);
         let (x, y) = (row(&points, 0), row(&points, 1));
         let middle = mean(&m, &points, &Tensor::new([2], vec![0.5, 0.5]));
@@ -112,7 +112,7 @@ fn closed_forms() {
 fn equivariance() {
     let mut rng = rng::stream(3, 0, 0);
     for kappa in [-2.5, -0.37, 0.6] {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         let points = cluster::<_, f64>(&m, [5, 3], 0.4, 0.9, &mut rng);
         let w = weights(5, &mut rng);
         let z = Row::from([0.1, -0.2, 0.3]);
@@ -146,20 +146,20 @@ fn gradients() {
         }
     }
     for kappa in [-2.5, -1.0, 0.0, 0.6] {
-        check(Stereographic::new(kappa).unwrap(), 0.5, 1.2);
+        check(Stereographic::new(kappa), 0.5, 1.2);
     }
-    check(Lorentz::new(-1.0).unwrap(), 0.5, 1.2);
-    check(Lorentz::new(-0.37).unwrap(), 1.0, 2.0);
-    check(Klein::new(-0.37).unwrap(), 0.5, 1.2);
-    check(HalfSpace::new(-0.37).unwrap(), 0.5, 1.2);
-    check(Product::new(Stereographic::new(-1.0).unwrap(), 1, HalfSpace::new(-0.5).unwrap()), 0.5, 1.2);
+    check(Lorentz::new(-1.0), 0.5, 1.2);
+    check(Lorentz::new(-0.37), 1.0, 2.0);
+    check(Klein::new(-0.37), 0.5, 1.2);
+    check(HalfSpace::new(-0.37), 0.5, 1.2);
+    check(Product::new(Stereographic::new(-1.0), 1, HalfSpace::new(-0.5)), 0.5, 1.2);
 }
 
 /// With n = 2 and equal weights the gradient is that of the geodesic's middle, also far out: the reverse
 /// passes of both agree.
 #[test]
 fn gradient_of_the_midpoint_far_out() {
-    let m = Stereographic::ball(-1.0).unwrap();
+    let m = PoincareBall::new(-1.0);
     let mut rng = rng::stream(5, 0, 0);
     for radius in [1.0, 5.0, 10.0, 15.0] {
         let points = cluster::<_, f64>(&m, [2, 3], radius, 2.0, &mut rng);
@@ -216,16 +216,16 @@ fn edges() {
         }
     }
     for kappa in [-1.0, 0.0, 0.3] {
-        check::<_, f64>(Stereographic::new(kappa).unwrap());
-        check::<_, f32>(Stereographic::new(kappa).unwrap());
+        check::<_, f64>(Stereographic::new(kappa));
+        check::<_, f32>(Stereographic::new(kappa));
     }
-    check::<_, f64>(Lorentz::new(-1.0).unwrap());
+    check::<_, f64>(Lorentz::new(-1.0));
 }
 
 /// Sets without a mean are reported as errors.
 #[test]
 fn errors() {
-    let m = Stereographic::ball(-1.0).unwrap();
+    let m = PoincareBall::new(-1.0);
     let solver = FrechetMean::default();
     let points = Tensor::new([2, 2, 1], vec![0.1_f64, 0.2, 0.3, -0.9]);
     let error = |weights: Vec<f64>| solver.of(&m, &points, &Tensor::new([2, 2], weights)).unwrap_err();

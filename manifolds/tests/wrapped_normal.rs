@@ -48,17 +48,17 @@ fn density_integrates_to_one() {
     }
     for kappa in [-2.5_f64, -1.0, -0.37] {
         let size = 1.0 / (-kappa).sqrt();
-        check(Stereographic::new(kappa).unwrap(), size, 5.5 * size);
+        check(Stereographic::new(kappa), size, 5.5 * size);
     }
-    check(Lorentz::new(-1.0).unwrap(), 1.0, 5.5);
-    check(Klein::new(-1.0).unwrap(), 1.0, 5.5);
-    check(HalfSpace::new(-1.0).unwrap(), 1.0, 5.5);
-    check(Stereographic::new(0.0).unwrap(), 1.0, 5.0);
+    check(Lorentz::new(-1.0), 1.0, 5.5);
+    check(Klein::new(-1.0), 1.0, 5.5);
+    check(HalfSpace::new(-1.0), 1.0, 5.5);
+    check(Stereographic::new(0.0), 1.0, 5.0);
     check(Euclidean, 1.0, 5.0);
     // On the sphere: seven standard deviations are short of the antipode.
     let antipode = std::f64::consts::PI / 0.1_f64.sqrt();
-    check(Stereographic::new(0.1).unwrap(), 1.0, antipode * (1.0 - 1e-12));
-    check(Sphere::new(0.1).unwrap(), 1.0, antipode * (1.0 - 1e-12));
+    check(Stereographic::new(0.1), 1.0, antipode * (1.0 - 1e-12));
+    check(Sphere::new(0.1), 1.0, antipode * (1.0 - 1e-12));
 }
 
 /// The logarithm of a sample, carried to the origin, has the covariance asked for; its coordinates are
@@ -96,14 +96,14 @@ fn samples_have_the_moments() {
         let want: f64 = scales.iter().map(|s| s * s).sum();
         assert!((square - want).abs() < 1.5 * error * want, "{m:?}: {square} {want}");
     }
-    check(Stereographic::new(-1.0).unwrap());
-    check(Stereographic::new(-0.37).unwrap());
-    check(Stereographic::new(0.0).unwrap());
-    check(Lorentz::new(-1.0).unwrap());
-    check(Klein::new(-0.37).unwrap());
-    check(HalfSpace::new(-0.37).unwrap());
-    check(Sphere::new(0.1).unwrap());
-    check(Product::new(HalfSpace::new(-0.37).unwrap(), 2, Sphere::new(0.1).unwrap()));
+    check(Stereographic::new(-1.0));
+    check(Stereographic::new(-0.37));
+    check(Stereographic::new(0.0));
+    check(Lorentz::new(-1.0));
+    check(Klein::new(-0.37));
+    check(HalfSpace::new(-0.37));
+    check(Sphere::new(0.1));
+    check(Product::new(HalfSpace::new(-0.37), 2, Sphere::new(0.1)));
     check(Euclidean);
 }
 
@@ -170,24 +170,24 @@ fn samplers_and_models_agree() {
         }
     }
     for kappa in [-1.0, -0.37] {
-        let ball = Stereographic::new(kappa).unwrap();
+        let ball = Stereographic::new(kappa);
         let samples = check(ball);
         alike::<_, Lorentz>(ball, &samples);
         alike::<_, Klein>(ball, &samples);
         alike::<_, HalfSpace>(ball, &samples);
     }
-    let projected = Stereographic::new(0.05).unwrap();
+    let projected = Stereographic::new(0.05);
     alike::<_, Sphere>(projected, &check(projected));
-    check(Stereographic::new(0.0).unwrap());
-    let sphere = Sphere::new(0.05).unwrap();
-    check(Product::new(Klein::new(-0.37).unwrap(), 2, sphere));
+    check(Stereographic::new(0.0));
+    let sphere = Sphere::new(0.05);
+    check(Product::new(Klein::new(-0.37), 2, sphere));
     check(Euclidean);
 }
 
 /// A product's density is the product of its factors'.
 #[test]
 fn factors_are_independent() {
-    let (left, right) = (HalfSpace::new(-0.37).unwrap(), Sphere::new(0.1).unwrap());
+    let (left, right) = (HalfSpace::new(-0.37), Sphere::new(0.1));
     let m = Product::new(left, 2, Product::new(right, 1, Euclidean));
     let mut rng = rng::stream(6, 0, 0);
     let [x, y] = [0, 0].map(|_| m.random_point::<f64>(5, 0.7, &mut rng));
@@ -251,13 +251,13 @@ fn tails_do_not_overflow() {
             assert!(g.wrt(v).data().iter().all(|g| g.is_finite()), "{m:?}");
         }
     }
-    far::<_, f64>(Stereographic::new(-1.0).unwrap(), 36.0);
-    far::<_, f32>(Stereographic::new(-1.0).unwrap(), 16.0);
-    far::<_, f64>(Lorentz::new(-1.0).unwrap(), 8.0);
-    far::<_, f64>(Klein::new(-1.0).unwrap(), 17.0);
-    far::<_, f32>(Klein::new(-1.0).unwrap(), 7.5);
-    far::<_, f64>(HalfSpace::new(-1.0).unwrap(), 300.0);
-    far::<_, f32>(HalfSpace::new(-1.0).unwrap(), 40.0);
+    far::<_, f64>(Stereographic::new(-1.0), 36.0);
+    far::<_, f32>(Stereographic::new(-1.0), 16.0);
+    far::<_, f64>(Lorentz::new(-1.0), 8.0);
+    far::<_, f64>(Klein::new(-1.0), 17.0);
+    far::<_, f32>(Klein::new(-1.0), 7.5);
+    far::<_, f64>(HalfSpace::new(-1.0), 300.0);
+    far::<_, f32>(HalfSpace::new(-1.0), 40.0);
 }
 
 /// Gradients of the density in points, means and spreads, and of samples (the reparametrisation).
@@ -289,12 +289,12 @@ fn gradients() {
         });
         assert!(worst.relative < 1e-8, "{m:?}: {worst:?}");
     }
-    [-1.0, -0.37, 0.0, 0.3].iter().for_each(|&kappa| check(Stereographic::new(kappa).unwrap()));
-    check(Lorentz::new(-0.37).unwrap());
-    check(Klein::new(-0.37).unwrap());
-    check(HalfSpace::new(-0.37).unwrap());
-    check(Sphere::new(0.3).unwrap());
-    check(Product::new(HalfSpace::new(-0.37).unwrap(), 1, Sphere::new(0.3).unwrap()));
+    [-1.0, -0.37, 0.0, 0.3].iter().for_each(|&kappa| check(Stereographic::new(kappa)));
+    check(Lorentz::new(-0.37));
+    check(Klein::new(-0.37));
+    check(HalfSpace::new(-0.37));
+    check(Sphere::new(0.3));
+    check(Product::new(HalfSpace::new(-0.37), 1, Sphere::new(0.3)));
     check(Euclidean);
 }
 
@@ -329,18 +329,18 @@ fn frames_of_models_are_the_same() {
         }
     }
     for kappa in [-1.0, -0.37] {
-        let ball = Stereographic::new(kappa).unwrap();
+        let ball = Stereographic::new(kappa);
         alike::<_, Lorentz>(ball);
         alike::<_, Klein>(ball);
         alike::<_, HalfSpace>(ball);
     }
-    alike::<_, Sphere>(Stereographic::new(0.1).unwrap());
+    alike::<_, Sphere>(Stereographic::new(0.1));
 }
 
 /// Means and points whose logarithm storage could not hold.
 #[test]
 fn means_at_all_heights() {
-    let m = HalfSpace::new(-1.0).unwrap();
+    let m = HalfSpace::new(-1.0);
     for (height, other) in [(1e37_f32, 1.0_f32), (1e-37, 1.0), (1e37, 1e-37), (1.0, 1e37)] {
         let [x, y] = [height, other].map(|height| Row::from([0.3, height]));
         let d = m.dist(&x, &y);
@@ -356,7 +356,7 @@ fn means_at_all_heights() {
 #[test]
 fn antipodes_of_the_mean() {
     for kappa in [0.05, 0.1, 0.37, 0.4, 1.0, 3.7] {
-        let m = Sphere::new(kappa).unwrap();
+        let m = Sphere::new(kappa);
         for dim in [1, 2, 3] {
             let x: Row<f64> = m.random_point(dim, 1.0, &mut rng::stream(8, 0, 0));
             let mut y = x.clone();
@@ -372,6 +372,6 @@ fn antipodes_of_the_mean() {
     expected = "product: 1 coordinates of a tangent vector, of which the left factor alone takes 2"
 )]
 fn noise_that_does_not_fit_is_named() {
-    let m = Product::new(HalfSpace::new(-1.0).unwrap(), 2, Euclidean);
+    let m = Product::new(HalfSpace::new(-1.0), 2, Euclidean);
     WrappedNormal::new(m, m.origin::<f64>(3), Spread::Isotropic(1.0)).sample_from(&Row::from([0.0]));
 }

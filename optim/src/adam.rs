@@ -38,7 +38,7 @@ pub struct Adam {
 /// use cotangent_manifolds::{Param, Point, Stereographic};
 /// use cotangent_optim::RiemannianAdam;
 ///
-/// let ball = Stereographic::new(-1.0).unwrap();
+/// let ball = Stereographic::new(-1.0);
 /// let mut x = Param::new("x", ball, Tensor::new([1, 2], vec![0.1, 0.2]));
 /// let mut adam = RiemannianAdam::new(0.1).unwrap();
 /// for _ in 0..200 {

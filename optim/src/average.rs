@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn averages_stay_on_geodesics_and_travel() {
-        let ball = PoincareBall::ball(-1.0).unwrap();
+        let ball = PoincareBall::new(-1.0);
         // Points at equal distances on a geodesic through the origin. The mean of the first 2k + 1 is
         // the middle one.
         let table = |r: f64| Tensor::new([1, 2], vec![0.6 * (r / 2.0).tanh(), 0.8 * (r / 2.0).tanh()]);

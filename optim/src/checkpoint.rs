@@ -14,8 +14,8 @@ use crate::algorithm::Algorithm;
 use crate::optimiser::{Count, Optimiser};
 use crate::state::State;
 
-/// Raise this when [`Content`] changes.
-const VERSION: u32 = 2;
+/// Raise this when [`Content`] changes, or what its texts mean: 3 since the Poincaré ball has a type of its own.
+const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 struct Content<P> {

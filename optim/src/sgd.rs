@@ -26,7 +26,7 @@ pub struct Sgd {
 /// use cotangent_manifolds::{Param, Point, Stereographic};
 /// use cotangent_optim::RiemannianSgd;
 ///
-/// let ball = Stereographic::new(-1.0).unwrap();
+/// let ball = Stereographic::new(-1.0);
 /// let mut x = Param::new("x", ball, Tensor::new([1, 2], vec![0.1, 0.2]));
 /// let mut sgd = RiemannianSgd::new(1.0).unwrap();
 /// {
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn sparse_step_equals_dense_step_and_sums_duplicates() {
         let start = Tensor::from_fn([500, 3], |i| (i as f64 * 0.37).sin() * 0.4);
-        let ball = cotangent_manifolds::Stereographic::new(-1.0).unwrap();
+        let ball = cotangent_manifolds::Stereographic::new(-1.0);
         let rows: Vec<u32> = (0..400).map(|i| (i * i) % 300).collect();
         let mut sparse = Param::new("sparse", ball, start.clone());
         let mut dense = Param::new("dense", ball, start.clone());

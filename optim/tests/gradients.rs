@@ -37,7 +37,7 @@ fn clipped_steps_have_the_length_that_was_asked_for() {
 /// Several parameters have one norm together. Of a table, only the rows with a gradient count.
 #[test]
 fn the_norm_is_of_all_parameters_together() {
-    let ball = PoincareBall::ball(-1.0).unwrap();
+    let ball = PoincareBall::new(-1.0);
     let mut model = (
         Param::new("a", ball, Tensor::new([3, 1], vec![0.0_f64, 0.5, 0.9])),
         Param::new("b", Euclidean, Tensor::new([2], vec![1.0, 2.0])),
@@ -105,7 +105,7 @@ fn norms_that_are_not_finite_are_refused_by_name() {
     };
     assert_eq!(refused::<_, f32>(Euclidean, &[0.0, 0.0], 3e38), says("inf"));
     assert_eq!(refused::<_, f64>(Euclidean, &[0.0, 0.0], 1e200), says("inf"));
-    let lorentz = Lorentz::new(-1.0).unwrap();
+    let lorentz = Lorentz::new(-1.0);
     assert_eq!(refused::<_, f32>(lorentz, &[1.25, 0.75], 3e38), says("NaN"));
 }
 
@@ -135,7 +135,7 @@ fn accumulated_gradients_are_those_of_the_sum() {
 /// do not depend on the number of threads.
 #[test]
 fn a_batch_in_parts_is_a_batch() {
-    let ball = PoincareBall::ball(-1.0).unwrap();
+    let ball = PoincareBall::new(-1.0);
     let fresh = || {
         let mut rng = rng::stream(3, 0, 0);
         let table = Param::new("table", ball, points(&ball, 20, 3, 2.0, &mut rng));

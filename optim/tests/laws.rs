@@ -140,18 +140,18 @@ fn trajectories_commute_with_isometries() {
     commutes(Euclidean, 3, 2.0, turned);
     // In the ball, followed by a translation.
     for kappa in [-1.0, 0.5] {
-        let ball = Stereographic::new(kappa).unwrap();
+        let ball = Stereographic::new(kappa);
         let by = Row::from([0.3, -0.4, 0.2]);
         commutes(ball, 3, 1.5, |x| ball.add(&by, &Row::from(turned(x).as_slice())).to_vec());
     }
     // A boost.
     let (sinh, cosh) = (0.8_f64.sinh(), 0.8_f64.cosh());
     let boost = |x: &[f64]| vec![cosh * x[0] + sinh * x[2], x[1], sinh * x[0] + cosh * x[2], x[3]];
-    commutes(Lorentz::new(-1.0).unwrap(), 3, 2.0, boost);
+    commutes(Lorentz::new(-1.0), 3, 2.0, boost);
     // A translation along the boundary, and a scaling.
-    commutes(HalfSpace::new(-1.0).unwrap(), 2, 2.0, |x| vec![1.7 * (x[0] - 0.3), 1.7 * x[1]]);
-    commutes(Sphere::new(1.0).unwrap(), 3, 1.2, turned);
-    let product = Product::new(PoincareBall::ball(-1.0).unwrap(), 2, Sphere::new(1.0).unwrap());
+    commutes(HalfSpace::new(-1.0), 2, 2.0, |x| vec![1.7 * (x[0] - 0.3), 1.7 * x[1]]);
+    commutes(Sphere::new(1.0), 3, 1.2, turned);
+    let product = Product::new(PoincareBall::new(-1.0), 2, Sphere::new(1.0));
     commutes(product, 4, 1.2, |x| [&[-x[1], x[0]], &turned(&x[2..])[..]].concat());
     // A rotation of a frame's rows, and the congruence with an invertible matrix.
     let rows = |x: &[f64]| {
@@ -286,7 +286,7 @@ fn sparse_steps_equal_dense_ones_on_touched_rows() {
         }
         assert!(touched > 5 && touched < n);
     }
-    let (ball, lorentz) = (Stereographic::new(-1.0).unwrap(), Lorentz::new(-1.0).unwrap());
+    let (ball, lorentz) = (Stereographic::new(-1.0), Lorentz::new(-1.0));
     let adam = || RiemannianAdam::new(0.05).unwrap();
     let sgd = || RiemannianSgd::new(0.02).unwrap();
     compare(ball, adam());
@@ -361,7 +361,7 @@ fn decay_shrinks_distances_to_the_origin() {
 #[test]
 fn products_are_stepped_factor_by_factor() {
     fn compare<A: Algorithm>(optimiser: Optimiser<A, f64>) {
-        let (ball, sphere) = (PoincareBall::ball(-1.0).unwrap(), Sphere::new(1.0).unwrap());
+        let (ball, sphere) = (PoincareBall::new(-1.0), Sphere::new(1.0));
         let product = Product::new(ball, 2, sphere);
         let mut rng = rng::stream(11, 0, 0);
         // A target that is far away in one factor and near in the other.
@@ -420,7 +420,7 @@ fn averages_go_along_geodesics() {
 fn threads_do_not_show() {
     let run = |threads: usize| {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
-            let ball = Stereographic::new(-1.0).unwrap();
+            let ball = Stereographic::new(-1.0);
             let mut rng = rng::stream(8, 0, 0);
             let start: Tensor<f32> = points(&ball, 5000, 7, 2.0, &mut rng);
             let target = points(&ball, 5000, 7, 2.0, &mut rng);
@@ -487,7 +487,7 @@ fn rows_whose_step_is_not_finite_stay() {
             }
         }
     }
-    let (flat, ball) = (Stereographic::new(0.0).unwrap(), Stereographic::new(-1.0).unwrap());
+    let (flat, ball) = (Stereographic::new(0.0), Stereographic::new(-1.0));
     let sgd = || RiemannianSgd::new(10.0).unwrap();
     let momentum = || RiemannianSgd::new(1e-3).unwrap().momentum(0.9).unwrap();
     let adam = || RiemannianAdam::new(0.01).unwrap();
@@ -552,7 +552,7 @@ fn decay_without_a_way_to_the_origin_is_refused() {
 
 #[test]
 fn bad_input_is_refused_by_name_and_changes_nothing() {
-    let ball = Stereographic::new(-1.0).unwrap();
+    let ball = Stereographic::new(-1.0);
     let mut x = Param::new("points", ball, Tensor::new([2, 2], vec![0.1, 0.2, 0.3, 0.4]));
     let mut adam = RiemannianAdam::<f64>::new(0.1).unwrap();
     let mut step = |x: &mut Param<_, f64>, weight: f64| {
@@ -567,7 +567,10 @@ fn bad_input_is_refused_by_name_and_changes_nothing() {
     assert_eq!(*x.value(), before);
     x.value_mut().row_mut(1)[0] = 1.5;
     let message = step(&mut x, 1.0).unwrap_err();
-    assert!(message.starts_with("parameter \"points\", row 1: not a point of stereographic"), "{message}");
+    assert!(
+        message.starts_with("parameter \"points\", row 1: not a point of the stereographic model"),
+        "{message}"
+    );
     *x.value_mut() = Tensor::new([1, 2], vec![0.1, 0.2]);
     let message = step(&mut x, 1.0).unwrap_err();
     assert_eq!(message, "parameter \"points\" of shape [1, 2]: a state of shape [2, 2]");

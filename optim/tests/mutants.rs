@@ -27,7 +27,7 @@ const MU: f64 = 0.5;
 const STEPS: i32 = 6;
 
 fn ball() -> Stereographic {
-    Stereographic::new(-1.0).unwrap()
+    Stereographic::new(-1.0)
 }
 
 fn start_and_target() -> [Row<f64>; 2] {

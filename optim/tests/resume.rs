@@ -22,7 +22,7 @@ struct Model<T: Float> {
 
 impl<T: Float> Model<T> {
     fn new(nodes: usize) -> Self {
-        let (ball, lorentz) = (PoincareBall::ball(-1.0).unwrap(), Lorentz::new(-1.0).unwrap());
+        let (ball, lorentz) = (PoincareBall::new(-1.0), Lorentz::new(-1.0));
         let wave = |shape: [usize; 2]| Tensor::from_fn(shape, |i| T::nearest((i as f64 * 0.7).sin() * 0.3));
         let origin = Tensor::from_fn([3, 3], |i| T::nearest(if i % 3 == 0 { 1.0 } else { 0.0 }));
         Model {
@@ -152,7 +152,7 @@ fn checkpoints_of_something_else_are_refused_by_name() {
     let found = message(&file, &mut Model::<f32>::new(20), &mut RiemannianAdam::new(0.1).unwrap());
     assert!(found.contains("elements \"f64\", this run has \"f32\""), "{found}");
     let mut other = Model::new(20);
-    other.table = Param::new("table", PoincareBall::ball(-0.5).unwrap(), other.table.value().clone());
+    other.table = Param::new("table", PoincareBall::new(-0.5), other.table.value().clone());
     let found = message(&file, &mut other, &mut adam());
     assert!(
         found.contains("parameter \"table\": on Stereographic { kappa: -1.0 } in the checkpoint"),
@@ -291,10 +291,10 @@ fn damaged_and_hostile_checkpoints_are_refused_and_change_nothing() {
     // A file from the version before settings were stored.
     cotangent_engine::files::checkpoint::save(&file, 1, &(1_u64 << 50)).unwrap();
     let found = message();
-    assert!(found.ends_with("checkpoint of version 1, this program reads version 2"), "{found}");
+    assert!(found.ends_with("checkpoint of version 1, this program reads version 3"), "{found}");
     let mut other = Model::<f64>::new(5);
     other.table.value_mut().row_mut(3)[0] = 1.5;
     checkpoint::save(&file, &other, &RiemannianAdam::new(0.05).unwrap(), &5_u64).unwrap();
     let found = message();
-    assert!(found.contains("parameter \"table\": row 3: not a point of stereographic"), "{found}");
+    assert!(found.contains("parameter \"table\": row 3: not a point of the stereographic model"), "{found}");
 }

@@ -38,8 +38,8 @@ fn frechet_means_are_stationary() {
             },
         );
     }
-    mean(PoincareBall::ball(-1.0).unwrap(), 3, 3.0);
-    mean(Lorentz::new(-0.5).unwrap(), 4, 3.0);
+    mean(PoincareBall::new(-1.0), 3, 3.0);
+    mean(Lorentz::new(-0.5), 4, 3.0);
     mean(Euclidean, 3, 3.0);
 }
 
@@ -68,7 +68,7 @@ fn quadratics_are_solved_in_few_evaluations() {
 /// Newton's convergence near the minimum: each step squares the gradient.
 #[test]
 fn trust_regions_converge_quadratically() {
-    let ball = PoincareBall::ball(-1.0).unwrap();
+    let ball = PoincareBall::new(-1.0);
     let data = points(&ball, 10, 5, 4.0, &mut rng::stream(2, 0, 0));
     let mut problem = Problem::on_tape(ball, |x| {
         let data = Point::new(ball, x.coordinates().tape().constant(&data));

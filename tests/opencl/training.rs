@@ -13,7 +13,7 @@ use crate::{device, difference};
 /// Takes optimiser steps on embeddings of a ring in the ball. Every point is pulled to its neighbours
 /// and pushed away from a distant one. The gradients are row-sparse.
 fn embed<A: Algorithm, T: Float>(mut optimiser: Optimiser<A, T>, device: &Device) -> Tensor<T> {
-    let (ball, n, mut rng) = (Stereographic::new(-1.0).unwrap(), 40_u32, rng::stream(3, 0, 0));
+    let (ball, n, mut rng) = (Stereographic::new(-1.0), 40_u32, rng::stream(3, 0, 0));
     let start = Tensor::from_fn([n as usize, 5], |_| T::nearest(rng.random_range(-0.1..0.1)));
     let mut points = Param::new("points", ball, start);
     let mut tape = Tape::with_device(device.clone());
@@ -169,7 +169,7 @@ fn rows_whose_step_is_not_finite_stay() {
         let message = adam.step(&mut x, &gradients).unwrap_err().to_string();
         (message, x.value().clone())
     }
-    let product = Product::new(Stereographic::new(-1.0).unwrap(), 2, Euclidean);
+    let product = Product::new(Stereographic::new(-1.0), 2, Euclidean);
     let start = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
     let (message, moved) = step(product, &start, 1e20, 0.0, &device);
     assert_eq!(message, step(product, &start, 1e20, 0.0, &Device::cpu()).0);

@@ -23,7 +23,7 @@ struct Model {
 
 impl Model {
     fn new() -> Self {
-        let ball = PoincareBall::ball(-1.0).unwrap();
+        let ball = PoincareBall::new(-1.0);
         let wave = || Tensor::from_fn(SHAPE, |i| ((i * 37) as f32).sin() * 0.2);
         Model {
             flat: Param::new("flat", Euclidean, wave()),

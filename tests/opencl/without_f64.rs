@@ -83,7 +83,7 @@ fn two_runs_give_the_same_bits() {
         let inputs = [[70, 9], [70, 9], [70, 9]].map(|shape| tensor(&shape, 1).cast::<f32>());
         let once = || {
             run(device, &inputs, None, &|v| {
-                let ball = PoincareBall::new(-1.0).unwrap();
+                let ball = PoincareBall::new(-1.0);
                 let moved = ball.exp(&(v[0] * 0.3), &v[1]);
                 v[0].tape().training(rng::stream(3, 0, 0));
                 let ones = v[0].tape().zeros([9]) + 1.0;
@@ -206,7 +206,7 @@ fn near_the_boundary_of_the_ball_digits_are_kept() {
         let margin = |i: usize| cotangent::engine::domain::margin(x.row(i), -1.0);
         let v = Tensor::from_fn([600, 5], |i| (margin(i / 5) * 3.0 * (i as f64).sin()) as f32);
         fn of<T: Float>(device: &Device, [x, y, v]: [&Tensor<T>; 3]) -> Vec<(&'static str, Tensor<T>)> {
-            let (ball, tape) = (PoincareBall::ball(-1.0).unwrap(), Tape::with_device(device.clone()));
+            let (ball, tape) = (PoincareBall::new(-1.0), Tape::with_device(device.clone()));
             let [x, y] = [tape.variable(x), tape.variable(y)];
             let dist = ball.dist(&x, &y);
             let v = tape.constant(v);

@@ -149,7 +149,7 @@ fn loss_functions() {
 /// Rows that broadcast: full, single, column-like and repeated.
 #[test]
 fn row_formulas_broadcast() {
-    let ball = Stereographic::new(-1.0).unwrap();
+    let ball = Stereographic::new(-1.0);
     let y = tensor(&[2, 3, 2], -0.5, 0.5, 1);
     for shape in [&[2, 3, 2][..], &[2], &[1, 2], &[3, 2], &[2, 1, 2]] {
         let x = tensor(shape, -0.5, 0.5, 2);
@@ -186,7 +186,7 @@ fn curvature() {
 #[test]
 fn results_do_not_depend_on_threads() {
     let n = 20_000;
-    let ball = Stereographic::new(-1.0).unwrap();
+    let ball = Stereographic::new(-1.0);
     let x = tensor(&[n, 5], -0.4, 0.4, 1);
     let center = tensor(&[5], -0.4, 0.4, 2);
     let kappa = Tensor::scalar(-1.0);

@@ -67,15 +67,15 @@ fn half_the_squared_distance_is_smooth_where_points_coincide() {
     }
     differentiate(Euclidean);
     for kappa in [-1.0, -0.37, 0.0, 0.6] {
-        differentiate(Stereographic::new(kappa).unwrap());
+        differentiate(Stereographic::new(kappa));
     }
     for kappa in [-1.0, -0.37] {
-        differentiate(Lorentz::new(kappa).unwrap());
-        differentiate(Klein::new(kappa).unwrap());
-        differentiate(HalfSpace::new(kappa).unwrap());
+        differentiate(Lorentz::new(kappa));
+        differentiate(Klein::new(kappa));
+        differentiate(HalfSpace::new(kappa));
     }
-    differentiate(Sphere::new(0.6).unwrap());
-    differentiate(Product::new(PoincareBall::ball(-1.0).unwrap(), 2, Lorentz::new(-0.37).unwrap()));
+    differentiate(Sphere::new(0.6));
+    differentiate(Product::new(PoincareBall::new(-1.0), 2, Lorentz::new(-0.37)));
 }
 
 /// A step of gradient descent with rate 1 on half the squared distance lands on the target.
@@ -97,9 +97,9 @@ fn one_exact_step_lands_on_the_target() {
         }
     }
     check(Euclidean);
-    check(PoincareBall::ball(-1.0).unwrap());
-    check(PoincareBall::ball(-0.37).unwrap());
-    check(Stereographic::new(0.0).unwrap());
-    check(Lorentz::new(-1.0).unwrap());
-    check(Lorentz::new(-0.37).unwrap());
+    check(PoincareBall::new(-1.0));
+    check(PoincareBall::new(-0.37));
+    check(Stereographic::new(0.0));
+    check(Lorentz::new(-1.0));
+    check(Lorentz::new(-0.37));
 }

@@ -115,10 +115,10 @@ macro_rules! gyrovectors {
 
 #[test]
 fn manifolds_of_every_kind() {
-    let ball = PoincareBall::ball(-1.0).unwrap();
-    let (lorentz, klein) = (Lorentz::new(-1.0).unwrap(), Klein::new(-1.0).unwrap());
-    let (half_space, sphere) = (HalfSpace::new(-1.0).unwrap(), Sphere::new(1.0).unwrap());
-    let projected = Stereographic::new(1.0).unwrap();
+    let ball = PoincareBall::new(-1.0);
+    let (lorentz, klein) = (Lorentz::new(-1.0), Klein::new(-1.0));
+    let (half_space, sphere) = (HalfSpace::new(-1.0), Sphere::new(1.0));
+    let projected = Stereographic::new(1.0);
     let product = Product::new(ball, 1, Euclidean);
     let (grassmann, stiefel) = (Grassmann::new(3, 1), Stiefel::new(3, 2).with_retraction(Retraction::Polar));
     let definite = [Spd::affine_invariant(2), Spd::log_euclidean(2)];
@@ -150,14 +150,14 @@ fn manifolds_of_every_kind() {
 
 #[test]
 fn manifolds_of_constant_curvature() {
-    of_constant_curvature!(PoincareBall::ball(-1.0).unwrap());
-    of_constant_curvature!(Stereographic::new(0.5).unwrap());
-    of_constant_curvature!(Lorentz::new(-1.0).unwrap());
-    of_constant_curvature!(Klein::new(-1.0).unwrap());
-    of_constant_curvature!(HalfSpace::new(-1.0).unwrap());
-    of_constant_curvature!(Sphere::new(1.0).unwrap());
+    of_constant_curvature!(PoincareBall::new(-1.0));
+    of_constant_curvature!(Stereographic::new(0.5));
+    of_constant_curvature!(Lorentz::new(-1.0));
+    of_constant_curvature!(Klein::new(-1.0));
+    of_constant_curvature!(HalfSpace::new(-1.0));
+    of_constant_curvature!(Sphere::new(1.0));
     of_constant_curvature!(Euclidean);
-    let m = Product::new(Euclidean, 1, Sphere::new(1.0).unwrap());
+    let m = Product::new(Euclidean, 1, Sphere::new(1.0));
     let [x, y] = [0, 1].map(|i| m.random_point::<f64>(2, 0.5, &mut rng::stream(i, 0, 0)));
     barycentre!(m, x, y);
 }
@@ -165,8 +165,7 @@ fn manifolds_of_constant_curvature() {
 #[test]
 fn methods_of_one_model() {
     let row = |x: [f64; 2]| Row::from(x);
-    let (ball, [x, y, w]) =
-        (PoincareBall::ball(-1.0).unwrap(), [row([0.3, 0.1]), row([-0.2, 0.4]), row([0.5, 0.6])]);
+    let (ball, [x, y, w]) = (PoincareBall::new(-1.0), [row([0.3, 0.1]), row([-0.2, 0.4]), row([0.5, 0.6])]);
     let rows = [
         ball.add(&x, &y),
         ball.sub(&x, &y),
@@ -189,12 +188,12 @@ fn methods_of_one_model() {
         ball.cone_energy(&x, &y, 0.1),
     ];
     assert!(numbers.iter().all(|x| x.is_finite()));
-    let lorentz = Lorentz::new(-1.0).unwrap();
+    let lorentz = Lorentz::new(-1.0);
     let image = lorentz.pseudo_polar(&Row::from([3.0, 4.0, 0.5]));
     let further = lorentz.pseudo_polar(&Row::from([3.0, 4.1, 0.6]));
     assert!(lorentz.cone_energy(&image, &further, 0.1).is_finite());
     assert!(lorentz.cone_angle(&image, &further) + lorentz.cone_aperture(&image, 0.1) > 0.0);
-    let half_space = HalfSpace::new(-1.0).unwrap();
+    let half_space = HalfSpace::new(-1.0);
     let (high, low) = (half_space.psi(&row([0.3, 0.1])), half_space.xi(&row([0.3, -0.1]), 1.0));
     let numbers = [
         half_space.umbral_ancestor(&high, &low, 1.0),
@@ -208,7 +207,7 @@ fn methods_of_one_model() {
 #[test]
 fn what_layers_ask_of_a_geometry() {
     let tape = Tape::new();
-    let (ball, flat) = (PoincareBall::ball(-1.0).unwrap(), Euclidean);
+    let (ball, flat) = (PoincareBall::new(-1.0), Euclidean);
     let (x, matrix, r) = gyrovectors!(ball, tape);
     let all = [
         ball.add(&x, &x),

@@ -18,7 +18,7 @@ fn a_million_nodes_neither_recurse_nor_overflow() {
 
 #[test]
 fn a_reset_tape_gives_the_same_bits_again() {
-    let ball = PoincareBall::ball(-1.0).unwrap();
+    let ball = PoincareBall::new(-1.0);
     let mut rng = rng::stream(1, 0, 0);
     let embedding: Embedding<_, f32> = Embedding::uniform("e", ball, 50, 3, 0.3, &mut rng);
     let mut tape = Tape::new();
@@ -64,7 +64,7 @@ fn shapes_that_do_not_fit_are_named() {
 fn widths_that_do_not_fit_are_named() {
     let tape = Tape::<f32>::new();
     let (x, y) = (tape.constant(&Tensor::zeros([2, 3])), tape.constant(&Tensor::zeros([2, 4])));
-    let _ = PoincareBall::ball(-1.0).unwrap().dist(&x, &y);
+    let _ = PoincareBall::new(-1.0).dist(&x, &y);
 }
 
 #[test]

@@ -363,7 +363,7 @@ mod tests {
     /// The arc's circle is orthogonal to the unit circle, and the arc bends towards the origin.
     #[test]
     fn arcs_are_geodesics() {
-        let ball = PoincareBall::ball(-1.0).unwrap();
+        let ball = PoincareBall::new(-1.0);
         for (p, q) in [([0.5, 0.1], [-0.2, 0.7]), ([-0.2, 0.7], [0.5, 0.1]), ([0.9, 0.1], [0.6, -0.7])] {
             let data = svg::node::Value::from(arc(p, q, true)).to_string();
             let numbers: Vec<f64> = data
@@ -394,7 +394,7 @@ mod tests {
     fn hyperplanes_pass_through_their_points() {
         for (p, a) in [([0.3, -0.5], [1.0, 2.0]), ([0.0, 0.0], [1.0, 0.0]), ([-0.9, 0.1], [0.5, -3.0])] {
             let [start, end] = ends(p, a, true).unwrap();
-            let ball = PoincareBall::ball(-1.0).unwrap();
+            let ball = PoincareBall::new(-1.0);
             let of_p = |q: [f64; 2]| ball.log(&Row::from(p), &Row::from(q.map(|x| x * (1.0 - 1e-9))));
             let [u, v] = [of_p(start), of_p(end)];
             assert!((start[0].hypot(start[1]) - 1.0).abs() < 1e-12);
@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn hyperboloid_and_ball_give_one_picture() {
-        let lorentz = Lorentz::new(-2.0).unwrap();
+        let lorentz = Lorentz::new(-2.0);
         let p = [0.3, -0.4]; // in the unit disk
         let r = 0.5_f64.atanh() * 2.0; // its distance from the origin at κ = −1
         let x = lorentz.project(&Row::from([

@@ -52,8 +52,8 @@ impl Geometry {
     pub fn with<V: ForManifold>(self, visitor: V) -> V::Output {
         match self.model {
             Model::Euclidean => visitor.run(Euclidean),
-            Model::Poincare => visitor.run(PoincareBall::ball(self.kappa).expect("checked when made")),
-            Model::Lorentz => visitor.run(Lorentz::new(self.kappa).expect("checked when made")),
+            Model::Poincare => visitor.run(PoincareBall::new(self.kappa)),
+            Model::Lorentz => visitor.run(Lorentz::new(self.kappa)),
         }
     }
 

@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(error(b"a\t0.1\nb\t0.1\t0.2\n", None), ":2: 2 coordinates, 1 in the lines before");
         assert_eq!(error(b"a\t0.1\nb\t\xff\n", None), ":2: invalid UTF-8");
         assert_eq!(error(b"a\t0.1\na\t0.2\n", None), ": \"a\" is there twice, as points 1 and 2");
-        assert!(error(b"a\t0.1\nb\t1.0\n", None).starts_with(":2: \"b\": not a point of stereographic"));
+        assert!(error(b"a\t0.1\nb\t1.0\n", None).starts_with(":2: \"b\": not a point of the Poincaré ball"));
         assert!(
             error(b"a\t1\t0\nb\t1\t1\n", Some(Model::Lorentz))
                 .starts_with(":2: \"b\": not a point of lorentz")

@@ -227,9 +227,9 @@ mod tests {
     fn equals_brute_force_with_ties() {
         agrees(Euclidean, Geometry::new(Model::Euclidean, None).unwrap());
         for kappa in [-1.0, -0.4] {
-            let ball = PoincareBall::ball(kappa).unwrap();
+            let ball = PoincareBall::new(kappa);
             agrees(ball, Geometry::new(Model::Poincare, Some(kappa)).unwrap());
-            agrees(Lorentz::new(kappa).unwrap(), Geometry::new(Model::Lorentz, Some(kappa)).unwrap());
+            agrees(Lorentz::new(kappa), Geometry::new(Model::Lorentz, Some(kappa)).unwrap());
         }
     }
 

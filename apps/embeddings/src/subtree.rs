@@ -371,7 +371,7 @@ pub fn run(
     let _held = output::hold(out)?;
     let at = embeddings.index(embedding, &graph.names)?;
     let dim = embeddings.points.width();
-    let ball = PoincareBall::ball(kappa).expect("checked when read");
+    let ball = PoincareBall::new(kappa);
     let points = Tensor::new(
         [at.len(), dim],
         at.iter().flat_map(|&i| embeddings.points.row(i as usize)).copied().collect(),

@@ -217,7 +217,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         match self.aggregation {
             Aggregation::Sum => sum(values),
             Aggregation::Barycentre => {
-                let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
+                let ball = PoincareBall::new(-1.0);
                 let sums = sum(ball.barycentre_features(&ball.exp0(&values)));
                 ball.log0(&ball.barycentre_from_sum(&sums))
             }

@@ -17,7 +17,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::{AttentionPooling, Sequence};
 /// use cotangent_manifolds::{Manifold, Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let mut rng = rng::stream(1, 0, 0);
 /// let layer = AttentionPooling::new(ball, 3, 10, &mut rng); // of up to ten points in three dimensions
 /// let tape = Tape::<f64>::new();

@@ -43,7 +43,7 @@ use crate::dropout::Dropout;
 /// use cotangent_layers::score::Distance;
 /// use cotangent_layers::{Attention, Linear, Mask};
 /// use cotangent_manifolds::{Manifold, Point, PoincareBall};
-/// let (ball, mut rng) = (PoincareBall::ball(-1.0).unwrap(), rng::stream(1, 0, 0));
+/// let (ball, mut rng) = (PoincareBall::new(-1.0), rng::stream(1, 0, 0));
 /// let [to_q, to_k] = [0, 1].map(|_| {
 ///     let mut layer = Linear::new(ball, 3, 3, &mut rng);
 ///     *layer.bias.as_mut().unwrap().value_mut() = Tensor::new([3], vec![0.2, -0.1, 0.3]);

@@ -16,7 +16,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::Concat;
 /// use cotangent_manifolds::{Module, Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let mut layer = Concat::new(ball, &[1, 1], 0, 1, &mut rng::stream(1, 0, 0));
 /// layer.weights.iter_mut().for_each(|w| *w.value_mut() = Tensor::new([1, 1], vec![1.0]));
 /// let tape = Tape::<f64>::new();

@@ -14,7 +14,7 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::{Activation, FeedForward};
 /// use cotangent_manifolds::{Module, Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let net = FeedForward::new(ball, &[5, 8, 3], Activation::TANH, &mut rng::stream(1, 0, 0));
 /// let tape = Tape::<f32>::new();
 /// let x = Point::new(ball, tape.constant(&Tensor::zeros([4, 5])));

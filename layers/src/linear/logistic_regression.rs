@@ -20,7 +20,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::LogisticRegression;
 /// use cotangent_manifolds::{Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let mut layer = LogisticRegression::new(ball, 2, 1, &mut rng::stream(1, 0, 0));
 /// *layer.normals.value_mut() = Tensor::new([1, 2], vec![3.0, 0.0]);
 /// let tape = Tape::<f64>::new();
@@ -67,7 +67,7 @@ impl<M: Manifold, T: Float> LogisticRegression<M, T> {
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::UnidirectionalRegression;
 /// use cotangent_manifolds::{Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let mut layer = UnidirectionalRegression::new(2, 1, &mut rng::stream(1, 0, 0));
 /// *layer.offsets.value_mut() = Tensor::new([1], vec![0.5_f64.atanh()]);
 /// *layer.directions.value_mut() = Tensor::new([1, 2], vec![3.0, 0.0]);

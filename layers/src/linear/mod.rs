@@ -18,7 +18,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::Linear;
 /// use cotangent_manifolds::{Module, Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let mut layer = Linear::new(ball, 2, 2, &mut rng::stream(1, 0, 0));
 /// *layer.weight.value_mut() = Tensor::new([2, 2], vec![2.0, 0.0, 0.0, 1.0]);
 /// let tape = Tape::<f64>::new();

@@ -2,7 +2,7 @@
 
 use cotangent_engine::rng::Rng;
 use cotangent_engine::{Float, Rows, Var};
-use cotangent_manifolds::{ConstantCurvature, Hyperbolic, Lorentz, Manifold, Module, PoincareBall, Point};
+use cotangent_manifolds::{ConstantCurvature, Lorentz, Manifold, Module, PoincareBall, Point};
 
 use crate::linear::logistic_regression::UnidirectionalRegression;
 
@@ -14,7 +14,7 @@ use crate::linear::logistic_regression::UnidirectionalRegression;
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::PoincareLinear;
 /// use cotangent_manifolds::{Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let mut layer = PoincareLinear::new(1, 1, &mut rng::stream(1, 0, 0));
 /// *layer.logits.directions.value_mut() = Tensor::new([1, 1], vec![0.5]);
 /// let tape = Tape::<f64>::new();
@@ -37,13 +37,11 @@ impl<T: Float> PoincareLinear<T> {
     /// The points y, `[…, rows, m]`.
     ///
     /// # Panics
-    /// If the rows are not n wide, or the curvature is not negative.
+    /// If the rows are not n wide.
     #[track_caller]
     pub fn forward<'t>(&self, x: Point<PoincareBall, Var<'t, T>>) -> Point<PoincareBall, Var<'t, T>> {
         let kappa = x.manifold().kappa();
-        let Ok(lorentz) = Lorentz::of_curvature(kappa) else {
-            panic!("PoincareLinear: negative curvature is needed, not {kappa}")
-        };
+        let lorentz = Lorentz::new(kappa);
         let root = (-kappa).sqrt();
         let space = (self.logits.forward(x) * root).sinh() * (1.0 / root); // […, m]
         let any_time = space.zeros(1);

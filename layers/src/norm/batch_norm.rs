@@ -24,7 +24,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// use cotangent_engine::{Tape, Tensor};
 /// use cotangent_layers::BatchNorm;
 /// use cotangent_manifolds::{Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let mut norm = BatchNorm::new(ball, 1);
 /// let tape = Tape::<f64>::new();
 /// let x = Point::new(ball, tape.constant(&Tensor::new([2, 1], vec![0.0, 0.8]))); // barycentre 0.5

@@ -23,7 +23,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::{Cell, Gru};
 /// use cotangent_manifolds::{Module, Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let mut gru = Gru::new(ball, 1, 1, &mut rng::stream(1, 0, 0));
 /// *gru.input.value_mut() = Tensor::new([3, 1], vec![0.0, 0.0, 1.0]);
 /// let tape = Tape::<f64>::new();

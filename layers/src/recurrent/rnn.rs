@@ -15,7 +15,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::{Activation, Cell, Rnn};
 /// use cotangent_manifolds::{Point, PoincareBall};
-/// let ball = PoincareBall::ball(-1.0).unwrap();
+/// let ball = PoincareBall::new(-1.0);
 /// let mut rnn = Rnn::new(ball, 1, 1, &mut rng::stream(1, 0, 0));
 /// rnn.activation = Activation::IDENTITY;
 /// *rnn.input.value_mut() = Tensor::new([1, 1], vec![1.0]);

@@ -3,8 +3,8 @@
 
 use cotangent_engine::{Float, Shape, Tape, Tensor, Var};
 use cotangent_manifolds::{
-    Barycentre, ConstantCurvature, Curved, Euclidean, Manifold, Module, Param, Point, Stereographic,
-    barycentre,
+    Barycentre, ConstantCurvature, Curved, Euclidean, KappaStereographic, Manifold, Module, Param, Point,
+    Sign, barycentre,
 };
 
 /// The operations that layers are written in. Points and vectors are rows `[…, n]`; leading axes broadcast.
@@ -12,7 +12,7 @@ use cotangent_manifolds::{
 /// | geometry | its points are learned as |
 /// |---|---|
 /// | [`Euclidean`]: the layer is the ordinary one | vectors |
-/// | [`Stereographic`], the Poincaré ball for κ < 0 | points |
+/// | [`PoincareBall`](cotangent_manifolds::PoincareBall), [`ProjectedSphere`](cotangent_manifolds::ProjectedSphere), [`Stereographic`](cotangent_manifolds::Stereographic) | points |
 /// | [`Curved`], a variable curvature: see [`Curvature`](crate::Curvature) | tangent vectors at the origin |
 pub trait GyrovectorSpace<'t, T: Float>: Copy + std::fmt::Debug {
     /// The manifold of the parameters that stand for points, such as biases.
@@ -179,18 +179,18 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
 }
 
 /// The operations with the manifold's curvature as a constant of the tape.
-fn curved<'t, T: Float>(manifold: &Stereographic, x: Var<'t, T>) -> Curved<Var<'t, T>> {
+fn curved<'t, T: Float, S: Sign>(manifold: &KappaStereographic<S>, x: Var<'t, T>) -> Curved<Var<'t, T>> {
     Curved::new(x.tape().scalar(manifold.kappa()))
 }
 
-impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
-    type Learned = Stereographic;
+impl<'t, T: Float, S: Sign> GyrovectorSpace<'t, T> for KappaStereographic<S> {
+    type Learned = Self;
 
     fn same(&self, other: &Self) -> bool {
         self == other
     }
     #[track_caller]
-    fn points(&self, stored: Point<Stereographic, Var<'t, T>>) -> Point<Self, Var<'t, T>> {
+    fn points(&self, stored: Point<Self, Var<'t, T>>) -> Point<Self, Var<'t, T>> {
         let manifold = stored.manifold();
         assert!(manifold == self, "points of {manifold:?} do not serve {self:?}");
         stored
@@ -199,7 +199,7 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Stereographic {
         x
     }
     #[track_caller]
-    fn parameter(&self, tape: &'t Tape<T>, param: &Param<Stereographic, T>) -> Var<'t, T> {
+    fn parameter(&self, tape: &'t Tape<T>, param: &Param<Self, T>) -> Var<'t, T> {
         let manifold = param.manifold();
         assert!(manifold == self, "parameter {:?} of {manifold:?} does not serve {self:?}", param.name());
         *param.on(tape).coordinates()
@@ -252,8 +252,8 @@ pub trait Geometry<T: Float>: Module<T> + Clone + Send + Sync + std::fmt::Debug 
 }
 
 macro_rules! fixed {
-    ($($manifold:ty),*) => { $(
-        impl<T: Float> Geometry<T> for $manifold {
+    ($([$($generic:tt)*] $manifold:ty;)*) => { $(
+        impl<T: Float, $($generic)*> Geometry<T> for $manifold {
             type Learned = Self;
             type On<'t> = Self;
             fn manifold(&self) -> Self {
@@ -265,7 +265,10 @@ macro_rules! fixed {
         }
     )* };
 }
-fixed!(Euclidean, Stereographic);
+fixed! {
+    [] Euclidean;
+    [S: Sign] KappaStereographic<S>;
+}
 
 /// The origin of a manifold, repeated to the shape `rows`. Biases start there.
 pub(crate) fn origins<M: Manifold, T: Float>(manifold: &M, rows: &[usize], dim: usize) -> Tensor<T> {

@@ -18,7 +18,7 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// use cotangent_manifolds::PoincareBall;
 /// let tape = Tape::<f64>::new();
 /// let v = tape.constant(&Tensor::new([1, 2], vec![0.5, 0.0]));
-/// let x = exp0(PoincareBall::ball(-1.0).unwrap(), v);
+/// let x = exp0(PoincareBall::new(-1.0), v);
 /// assert!((x.coordinates().to_tensor().data()[0] - 0.5_f64.tanh()).abs() < 1e-15);
 /// assert!((log0(x).coordinates().to_tensor().data()[0] - 0.5).abs() < 1e-15);
 /// ```

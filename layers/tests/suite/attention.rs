@@ -45,12 +45,12 @@ pub(super) fn inputs(seed: u64) -> [Tensor<f64>; 3] {
 /// The similarity of two rows, by the manifolds' operations on single rows.
 pub(super) fn by_hand(score: &dyn Score<f64>, q: &[f64], k: &[f64]) -> f64 {
     let (q, k) = (Row::from(q), Row::from(k));
-    let (ball, half_space) = (PoincareBall::ball(-1.0).unwrap(), HalfSpace::new(-1.0).unwrap());
+    let (ball, half_space) = (PoincareBall::new(-1.0), HalfSpace::new(-1.0));
     let (light, radius) = (setting(score), setting(score));
     match score.name() {
         "dot" => q.iter().zip(k.iter()).map(|(q, k)| q * k).sum(),
         "polar-distance" => {
-            let hyperboloid = Lorentz::new(-1.0).unwrap();
+            let hyperboloid = Lorentz::new(-1.0);
             -hyperboloid.dist(&hyperboloid.pseudo_polar(&q), &hyperboloid.pseudo_polar(&k))
         }
         "distance" => -ball.dist(&ball.exp0(&q), &ball.exp0(&k)),

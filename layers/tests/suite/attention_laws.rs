@@ -11,7 +11,7 @@ use super::*;
 const AGGREGATIONS: [Aggregation; 2] = [Aggregation::Sum, Aggregation::Barycentre];
 
 fn ball() -> PoincareBall {
-    PoincareBall::ball(-1.0).unwrap()
+    PoincareBall::new(-1.0)
 }
 
 /// The result when all queries attend to all keys.

@@ -8,7 +8,7 @@ use cotangent_layers::{
     Activation, BatchNorm, Cell, Concat, Curvature, FeedForward, Geometry, Gru, Linear, LogisticRegression,
 };
 use cotangent_layers::{PoincareLinear, Rnn, Sequence, UnidirectionalRegression, exp0, log0};
-use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, Visitor};
+use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Path, PoincareBall, Visitor};
 
 use super::*;
 
@@ -105,8 +105,9 @@ fn of_linear_layers() {
     }
     let mut layer = PoincareLinear::new(2, 3, &mut rng);
     scatter(&mut layer, 0.5, 4);
-    let x = points(&space(-0.6), 3, 2, 0.8, &mut rng);
-    agrees(&layer, &x, |layer, x| mix(*layer.forward(Point::new(space(-0.6), x)).coordinates()));
+    let ball = PoincareBall::new(-0.6);
+    let x = points(&ball, 3, 2, 0.8, &mut rng);
+    agrees(&layer, &x, |layer, x| mix(*layer.forward(Point::new(ball, x)).coordinates()));
 }
 
 #[test]

@@ -23,7 +23,7 @@ mod scores;
 mod transformer;
 
 fn space(kappa: f64) -> Stereographic {
-    Stereographic::new(kappa).unwrap()
+    Stereographic::new(kappa)
 }
 
 /// `n` points at distances of up to `radius` from the origin: `[n, dim]`.

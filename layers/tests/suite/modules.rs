@@ -241,7 +241,7 @@ fn weights_start_where_their_sources_say() {
 }
 
 fn ball() -> PoincareBall {
-    space(-1.0)
+    PoincareBall::new(-1.0)
 }
 
 #[test]
@@ -300,12 +300,12 @@ fn concatenations_count_their_inputs() {
 
 #[test]
 #[should_panic(
-    expected = "parameter \"bias\" of Stereographic { kappa: -1.0 } does not serve Stereographic { kappa: -0.5 }"
+    expected = "parameter \"bias\" of PoincareBall { kappa: -1.0 } does not serve PoincareBall { kappa: -0.5 }"
 )]
 fn curvatures_do_not_mix() {
     let tape = Tape::new();
     let layer = Linear::new(ball(), 3, 2, &mut rng::stream(0, 0, 0));
-    layer.forward(on(&tape, space(-0.5), &Tensor::zeros([4, 3])));
+    layer.forward(on(&tape, PoincareBall::new(-0.5), &Tensor::zeros([4, 3])));
 }
 
 #[test]

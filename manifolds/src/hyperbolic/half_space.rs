@@ -11,7 +11,7 @@
 use cotangent_engine::domain::least_height;
 use cotangent_engine::{Float, Row, Rows};
 
-use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one};
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
 
 /// The upper half-space of sectional curvature `kappa` < 0. The last coordinate is the height; the
 /// origin is at height 1.
@@ -19,7 +19,7 @@ use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, 
 /// ```
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{HalfSpace, Manifold};
-/// let half_space = HalfSpace::new(-1.0).unwrap();
+/// let half_space = HalfSpace::new(-1.0);
 /// let (x, y) = (Row::from([3.0, 1.0]), Row::from([3.0, 1e-200]));
 /// assert!((half_space.dist(&x, &y) - 200.0 * 10.0_f64.ln()).abs() < 1e-12);
 /// ```
@@ -31,9 +31,19 @@ pub struct HalfSpace {
 impl HalfSpace {
     /// The model of the given curvature.
     ///
+    /// # Panics
+    /// If `kappa` is not negative and finite. For a curvature that a user chooses, see
+    /// [`try_new`](Self::try_new).
+    #[track_caller]
+    pub fn new(kappa: f64) -> Self {
+        existing(Self::try_new(kappa))
+    }
+
+    /// The model of the given curvature.
+    ///
     /// # Errors
     /// If `kappa` is not negative and finite.
-    pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
+    pub fn try_new(kappa: f64) -> Result<Self, CurvatureError> {
         Ok(HalfSpace { kappa: CurvatureError::unless_negative("the half-space model", kappa)? })
     }
 }

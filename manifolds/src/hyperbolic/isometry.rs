@@ -15,7 +15,9 @@ use cotangent_engine::Rows;
 use crate::hyperbolic::half_space::HalfSpace;
 use crate::hyperbolic::klein::Klein;
 use crate::hyperbolic::lorentz::Lorentz;
-use crate::hyperbolic::stereographic::{self, Stereographic};
+use crate::hyperbolic::stereographic::{
+    self, KappaStereographic, MaybeNegative, MaybePositive, PoincareBall,
+};
 use crate::manifold::{ConstantCurvature, CurvatureError};
 use crate::sphere::Sphere;
 
@@ -28,7 +30,7 @@ use crate::sphere::Sphere;
 /// ```compile_fail,E0277
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Lorentz, Point, Sphere};
-/// let x = Point::new(Sphere::new(1.0).unwrap(), Row::from([1.0, 0.0]));
+/// let x = Point::new(Sphere::new(1.0), Row::from([1.0, 0.0]));
 /// let y = x.to::<Lorentz>();
 /// ```
 pub trait Isometric<N: ConstantCurvature>: ConstantCurvature {
@@ -95,8 +97,8 @@ pub trait Hyperbolic: ConstantCurvature {
 
 /// The ball with the curvature of a hyperbolic model.
 #[track_caller]
-fn ball(kappa: f64) -> Stereographic {
-    existing(Stereographic::ball(kappa))
+fn ball(kappa: f64) -> PoincareBall {
+    existing(PoincareBall::try_new(kappa))
 }
 
 impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
@@ -132,7 +134,7 @@ impl Hyperbolic for Lorentz {
     const HYPERBOLOID: bool = true;
 
     fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
-        Lorentz::new(kappa)
+        Lorentz::try_new(kappa)
     }
     fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R {
         x.clone()
@@ -161,10 +163,10 @@ fn space<R: Rows>(x: &R) -> R {
 /// A model whose points have one coordinate less than the hyperboloid's: with its maps up and down, and
 /// its own methods to and from the ball.
 macro_rules! hyperbolic {
-    ($model:ident, $new:path, $up:path, $down:path, { $($ball:item)* }) => {
-        impl Hyperbolic for $model {
+    ([$($generic:tt)*] $model:ty, $up:path, $down:path, { $($ball:item)* }) => {
+        impl<$($generic)*> Hyperbolic for $model {
             fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
-                $new(kappa)
+                <$model>::try_new(kappa)
             }
             fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R {
                 R::vector($up, [&timed(x)], [&x.constant(self.kappa())])
@@ -183,7 +185,7 @@ macro_rules! hyperbolic {
     };
 }
 
-hyperbolic!(Stereographic, Stereographic::ball, formulas::BallToLorentz, formulas::LorentzToBall, {
+hyperbolic!([S: MaybeNegative] KappaStereographic<S>, formulas::BallToLorentz, formulas::LorentzToBall, {
     fn onto_ball<R: Rows>(&self, x: &R) -> R {
         x.clone()
     }
@@ -194,7 +196,7 @@ hyperbolic!(Stereographic, Stereographic::ball, formulas::BallToLorentz, formula
         v.clone()
     }
 });
-hyperbolic!(Klein, Klein::new, formulas::KleinToLorentz, formulas::LorentzToKlein, {
+hyperbolic!([] Klein, formulas::KleinToLorentz, formulas::LorentzToKlein, {
     fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R {
         R::vector(formulas::PushKleinToBall, [x, v], [&x.constant(self.kappa())])
     }
@@ -202,7 +204,7 @@ hyperbolic!(Klein, Klein::new, formulas::KleinToLorentz, formulas::LorentzToKlei
         R::vector(formulas::PushBallToKlein, [x, v], [&x.constant(self.kappa())])
     }
 });
-hyperbolic!(HalfSpace, HalfSpace::new, formulas::HalfSpaceToLorentz, formulas::LorentzToHalfSpace, {
+hyperbolic!([] HalfSpace, formulas::HalfSpaceToLorentz, formulas::LorentzToHalfSpace, {
     fn push_onto_ball<R: Rows>(&self, x: &R, v: &R) -> R {
         R::vector(formulas::PushHalfSpaceToBall, [x, v], [&x.constant(self.kappa())])
     }
@@ -213,10 +215,10 @@ hyperbolic!(HalfSpace, HalfSpace::new, formulas::HalfSpaceToLorentz, formulas::L
     }
 });
 
-impl Isometric<Sphere> for Stereographic {
+impl<S: MaybePositive> Isometric<Sphere> for KappaStereographic<S> {
     #[track_caller]
     fn counterpart(&self) -> Sphere {
-        existing(Sphere::new(self.kappa()))
+        existing(Sphere::try_new(self.kappa()))
     }
     fn convert<R: Rows>(&self, x: &R) -> R {
         R::vector(formulas::StereographicToSphere, [&timed(x)], [&x.constant(self.kappa())])
@@ -227,9 +229,9 @@ impl Isometric<Sphere> for Stereographic {
 }
 
 /// The projection from the pole opposite to the origin. That pole has no image and becomes NaN.
-impl Isometric<Stereographic> for Sphere {
-    fn counterpart(&self) -> Stereographic {
-        existing(Stereographic::new(self.kappa()))
+impl<S: MaybePositive> Isometric<KappaStereographic<S>> for Sphere {
+    fn counterpart(&self) -> KappaStereographic<S> {
+        existing(KappaStereographic::try_new(self.kappa()))
     }
     fn convert<R: Rows>(&self, x: &R) -> R {
         space(&R::vector(formulas::SphereToStereographic, [x], [&x.constant(self.kappa())]))

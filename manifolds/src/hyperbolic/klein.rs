@@ -11,14 +11,14 @@ use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Rows};
 
 use crate::hyperbolic::stereographic::formulas as stereographic;
-use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one};
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
 
 /// The Klein model of hyperbolic space of sectional curvature `kappa` < 0; points have ‖q‖ < 1/√-κ.
 ///
 /// ```
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Klein, Manifold};
-/// let klein = Klein::new(-1.0).unwrap();
+/// let klein = Klein::new(-1.0);
 /// let (o, q) = (klein.origin::<f64>(2), Row::from([0.6, 0.0]));
 /// assert!((klein.dist(&o, &q) - 2.0_f64.ln()).abs() < 1e-15); // artanh 0.6
 /// ```
@@ -30,9 +30,19 @@ pub struct Klein {
 impl Klein {
     /// The model of the given curvature.
     ///
+    /// # Panics
+    /// If `kappa` is not negative and finite. For a curvature that a user chooses, see
+    /// [`try_new`](Self::try_new).
+    #[track_caller]
+    pub fn new(kappa: f64) -> Self {
+        existing(Self::try_new(kappa))
+    }
+
+    /// The model of the given curvature.
+    ///
     /// # Errors
     /// If `kappa` is not negative and finite.
-    pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
+    pub fn try_new(kappa: f64) -> Result<Self, CurvatureError> {
         Ok(Klein { kappa: CurvatureError::unless_negative("the Klein model", kappa)? })
     }
 }

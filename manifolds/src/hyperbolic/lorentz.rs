@@ -10,7 +10,8 @@ use cotangent_engine::domain::{largest_time, margin};
 use cotangent_engine::{Float, Row, Rows};
 
 use crate::manifold::{
-    ConstantCurvature, CurvatureError, Manifold, OffManifold, OffTangent, at_least_one, tangent_within,
+    ConstantCurvature, CurvatureError, Manifold, OffManifold, OffTangent, at_least_one, existing,
+    tangent_within,
 };
 
 /// The hyperboloid of sectional curvature `kappa` < 0. Points of dimension n have n + 1 coordinates, time
@@ -19,7 +20,7 @@ use crate::manifold::{
 /// ```
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Lorentz, Manifold};
-/// let hyperboloid = Lorentz::new(-1.0).unwrap();
+/// let hyperboloid = Lorentz::new(-1.0);
 /// let x = hyperboloid.project(&Row::from([0.0, 3.0, 4.0]));
 /// assert_eq!(x[0], 26.0_f64.sqrt());
 /// let o = hyperboloid.origin::<f64>(2);
@@ -33,9 +34,19 @@ pub struct Lorentz {
 impl Lorentz {
     /// The hyperboloid of the given curvature.
     ///
+    /// # Panics
+    /// If `kappa` is not negative and finite. For a curvature that a user chooses, see
+    /// [`try_new`](Self::try_new).
+    #[track_caller]
+    pub fn new(kappa: f64) -> Self {
+        existing(Self::try_new(kappa))
+    }
+
+    /// The hyperboloid of the given curvature.
+    ///
     /// # Errors
     /// If `kappa` is not negative and finite.
-    pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
+    pub fn try_new(kappa: f64) -> Result<Self, CurvatureError> {
         Ok(Lorentz { kappa: CurvatureError::unless_negative("the Lorentz model", kappa)? })
     }
 }

@@ -7,7 +7,7 @@ use cotangent_engine::{Float, Row};
 use super::Lawful;
 use super::case::{Case, difference, dot, length, scaled};
 use super::check::law;
-use crate::hyperbolic::stereographic::Stereographic;
+use crate::hyperbolic::stereographic::{KappaStereographic, Sign};
 use crate::manifold::ConstantCurvature;
 
 /// A manifold with the operations of a gyrovector space, here on single rows. The inverse is −x, and the
@@ -23,7 +23,7 @@ pub trait Gyrogroup: Lawful + ConstantCurvature {
     fn coadd<T: Float>(&self, x: &Row<T>, y: &Row<T>) -> Row<T>;
 }
 
-impl Gyrogroup for Stereographic {
+impl<S: Sign> Gyrogroup for KappaStereographic<S> {
     fn add<T: Float>(&self, x: &Row<T>, y: &Row<T>) -> Row<T> {
         self.add(x, y)
     }

@@ -10,7 +10,7 @@ use crate::euclidean::Euclidean;
 use crate::hyperbolic::half_space::HalfSpace;
 use crate::hyperbolic::klein::Klein;
 use crate::hyperbolic::lorentz::Lorentz;
-use crate::hyperbolic::stereographic::Stereographic;
+use crate::hyperbolic::stereographic::{KappaStereographic, Sign};
 use crate::manifold::{ConstantCurvature, Manifold};
 use crate::matrix::grassmann::Grassmann;
 use crate::matrix::spd::Spd;
@@ -102,7 +102,7 @@ impl Lawful for Euclidean {
     }
 }
 
-impl Lawful for Stereographic {
+impl<S: Sign> Lawful for KappaStereographic<S> {
     fn curvature_bounds(&self) -> [f64; 2] {
         [self.kappa(); 2]
     }

@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use cotangent_manifolds::{Stereographic, laws};
-//! let report = laws::exp_log(&Stereographic::new(-1.0).unwrap()).unwrap();
+//! let report = laws::exp_log(&Stereographic::new(-1.0)).unwrap();
 //! assert!(report.worst <= 1.0 && report.checked > 500);
 //! ```
 //!

@@ -14,7 +14,7 @@ struct Layer {
 }
 
 fn layer(fill: f64) -> Layer {
-    let ball = PoincareBall::ball(-1.0).unwrap();
+    let ball = PoincareBall::new(-1.0);
     Layer {
         weight: Param::new("weight", Euclidean, Tensor::from_fn([2, 3], |_| fill)),
         points: (fill > 0.0).then(|| Param::new("points", ball, Tensor::from_fn([4, 2], |_| fill))),
@@ -73,7 +73,10 @@ fn weights_travel_and_wrong_ones_are_refused_by_name() {
         "parameter \"0.weight\": a value of shape [3, 2] for one of [2, 3]"
     );
     let off = message(state(), &|s| s[3].1.row_mut(2)[0] = 3.0);
-    assert!(off.starts_with("parameter \"1.points\", row 2: not a point of stereographic"), "{off}");
+    assert!(
+        off.starts_with("parameter \"1.points\", row 2: not a point of the stereographic model"),
+        "{off}"
+    );
     let other = [layer(0.1)].load(&file).unwrap_err().to_string();
     assert!(other.contains("weights.safetensors") && other.contains("1.points"), "{other}");
 }
@@ -128,7 +131,7 @@ fn derived_walks_name_fields() {
         assert_eq!(found, (1..=expected.len()).map(|i| i as f64).collect::<Vec<_>>());
     }
     let layers = vec![None, Some(Encoder::One(weight(1))), Some(Encoder::Nothing)];
-    let ball = PoincareBall::ball(-1.0).unwrap();
+    let ball = PoincareBall::new(-1.0);
     let derived = Derived { r#type: weight(2), space: ball, layers, _opaque: Opaque, size: 3 };
     assert_eq!(derived.size, 3);
     check(derived, &["type", "layers.1"]);
@@ -137,5 +140,5 @@ fn derived_walks_name_fields() {
     let named = Encoder::Named { first: weight(1), second: [weight(1), weight(1)] };
     check(Pair(weight(1), named), &["0", "1.first", "1.second.0", "1.second.1"]);
     let product = Product::<PoincareBall, Euclidean>::new(ball, 2, Euclidean);
-    check((product, (weight(1), Sphere::new(1.0).unwrap())), &["1.0"]);
+    check((product, (weight(1), Sphere::new(1.0))), &["1.0"]);
 }

@@ -22,7 +22,7 @@ fn matrices_act_as_on_vectors() {
         (Tensor::new([2, 3], vec![0.3, -0.2, 0.9, 0.0, 1.1, 0.4]), Tensor::new([1, 2], vec![0.8, -0.5]));
     let product = Tensor::new([1, 3], vec![0.24, -0.71, 0.52]);
     for kappa in [-1.0, -0.25, 0.0, 0.5] {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         let x = Row::from([0.5, -0.3, 0.6]);
         close(&m.matvec(&rotation, &x), &[0.5 * cos + 0.3 * sin, 0.5 * sin - 0.3 * cos, 0.6]);
         close(&m.matvec(&narrow, &m.matvec(&wide, &x)), &m.matvec(&product, &x));
@@ -41,7 +41,7 @@ fn matrices_act_as_on_vectors() {
 #[test]
 #[should_panic(expected = "matvec: a matrix [2, 3] on rows of 2")]
 fn a_matrix_that_does_not_fit_is_refused() {
-    let m = Stereographic::new(-1.0).unwrap();
+    let m = Stereographic::new(-1.0);
     let _ = m.matvec(&Tensor::zeros([2, 3]), &Row::from([0.1_f64, 0.2]));
 }
 
@@ -51,7 +51,7 @@ fn busemann_functions_are_limits_of_distances() {
     for (kappa, x) in
         [(-1.0_f64, [0.5, -0.3]), (-0.25, [-1.1, 0.4]), (-1.0, [0.0, 0.0]), (-1.0, [0.59, 0.79])]
     {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         let (x, c) = (Row::from(x), (-kappa).sqrt());
         let t = 30.0 / c;
         let far = m.exp0(&Row::from([0.3 * t, 0.4 * t])); // ‖v‖ = t/2
@@ -73,7 +73,7 @@ fn busemann_functions_have_unit_gradients() {
         (-1.0, [0.599_999, 0.799_999]),
         (-1.0, [-0.599_999, -0.799_999]),
     ] {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         let tape = Tape::<f64>::new();
         let row = tape.variable(&Tensor::new([1, 2], x.to_vec()));
         let omega = tape.constant(&Tensor::new([1, 2], vec![0.6, 0.8]));
@@ -92,7 +92,7 @@ fn busemann_functions_have_unit_gradients() {
 fn coaddition_is_not_associative() {
     let [x, y, z] = [[0.5, 0.1], [-0.2, 0.6], [0.3, -0.7]].map(Row::from);
     for (kappa, so) in [(-1.0, false), (-0.25, false), (0.0, true), (0.5, false)] {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         let (left, right) = (m.coadd(&m.coadd(&x, &y), &z), m.coadd(&x, &m.coadd(&y, &z)));
         let apart = m.dist(&left, &right);
         assert!(if so { apart < 1e-15 } else { apart > 1e-3 }, "{kappa}: {apart}");
@@ -103,7 +103,7 @@ fn coaddition_is_not_associative() {
 /// products leave out the last coordinates. The points of the hemisphere are unit vectors.
 #[test]
 fn distances_are_those_of_the_hemisphere() {
-    let m = Stereographic::new(-1.0).unwrap();
+    let m = Stereographic::new(-1.0);
     let points = [[0.5, -0.3], [0.0, 0.0], [-0.6, 0.7], [0.1, 0.2]];
     let lift = |p: [f64; 2]| {
         let square = p[0] * p[0] + p[1] * p[1];
@@ -125,7 +125,7 @@ fn distances_are_those_of_the_hemisphere() {
 #[should_panic(expected = "busemann: negative curvature is needed, not 0")]
 fn flat_space_has_no_ideal_points() {
     let x = Row::from([0.1, 0.2]);
-    Stereographic::new(0.0).unwrap().busemann(&x, &x);
+    Stereographic::new(0.0).busemann(&x, &x);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_table_of_logits_is_that_of_its_pairs() {
     let z = Tensor::new([3, 2], vec![1.0, 0.3, -0.2, 0.5, 0.0, 2.0]);
     let r = [0.3, -0.8, 0.1];
     for kappa in [-1.0, 0.0, 0.5] {
-        let (m, k) = (Stereographic::new(kappa).unwrap(), tape.scalar(kappa));
+        let (m, k) = (Stereographic::new(kappa), tape.scalar(kappa));
         let [a, b] = [&x, &z].map(|t| tape.constant(t));
         let table = Curved::new(k).unidirectional_logits(a, b, tape.constant(&Tensor::new([3], r.to_vec())));
         for i in 0..2 {
@@ -154,6 +154,6 @@ fn rows_may_have_a_curvature_each() {
     let d =
         Curved::<Tensor<f64>>::new(Tensor::new([2], vec![-1.0, 0.5])).dist(&x, &Tensor::new([2], y.to_vec()));
     for (i, kappa) in [-1.0, 0.5].into_iter().enumerate() {
-        assert_eq!(d.data()[i], Stereographic::new(kappa).unwrap().dist(&Row::from(x.row(i)), &y));
+        assert_eq!(d.data()[i], Stereographic::new(kappa).dist(&Row::from(x.row(i)), &y));
     }
 }

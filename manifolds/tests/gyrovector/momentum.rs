@@ -47,7 +47,7 @@ fn condition(points: [&Row<f64>; 2], kappa: f64) -> f64 {
 #[test]
 fn a_step_in_the_ball_is_the_composition() {
     for (kappa, radius) in [(-1.0, 12.0), (-0.37, 3.0), (0.0, 1.0), (0.6, 0.5)] {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         for width in [1, 3, 8, 13, 32] {
             let n = 11;
             let [x, v, s, g] = random::<f64>(&m, n, width, radius);
@@ -98,7 +98,7 @@ fn descending_rows_is_descending() {
         }
     }
     for (kappa, radius) in [(-1.0, 6.0), (-0.37, 3.0), (0.0, 1.0), (0.6, 0.5)] {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         for (width, aside) in [(1, 1.0), (2, 1e-4), (5, 1.0), (5, 1e-6), (13, 1e-9)] {
             let (n, mut rng) = (11, rng::stream(6, width as u64, 0));
             let [x, _, _, mut g] = random::<f64>(&m, n, width, radius);
@@ -148,7 +148,7 @@ fn momenta_keep_their_norm_to_the_boundary() {
             (S::constant(-0.8), [])
         }
     }
-    let m = Stereographic::new(-1.0).unwrap();
+    let m = Stereographic::new(-1.0);
     for radius in [1.0, 10.0, 25.0] {
         let [mut x, mut v, _, g] = random::<f64>(&m, 20, 4, radius);
         let before: Vec<f64> = norms(&m, &x, &v);
@@ -170,8 +170,8 @@ fn momenta_keep_their_norm_to_the_boundary() {
 
 #[test]
 fn a_row_that_is_not_finite_is_named() {
-    let m = Stereographic::new(-1.0).unwrap();
-    let lorentz = Lorentz::new(-1.0).unwrap();
+    let m = Stereographic::new(-1.0);
+    let lorentz = Lorentz::new(-1.0);
     let origin = lorentz.origin::<f32>(1);
     for short in [true, false] {
         let (mut x, mut v, mut s) = (vec![0.1_f32; 6], vec![0.0; 6], vec![0.0; 3]);
@@ -187,7 +187,7 @@ fn a_row_that_is_not_finite_is_named() {
     }
     // The coefficients are finite, but the result does not fit storage.
     let mut x = [0.0_f32; 4];
-    let flat = Stereographic::new(0.0).unwrap();
+    let flat = Stereographic::new(0.0);
     assert_eq!(flat.descend_rows(&mut x, &[1.0, 1.0, 1.0, 3e38], 2, 8.0), Err(1));
     let (mut x, mut v) = (origin.to_vec(), vec![0.0; 2]);
     let mut s = [f32::INFINITY];

@@ -109,7 +109,7 @@ const FAULTS: [(Fault, &str); 31] = [
 /// Every fault is rejected by the law named beside it; the ball without a fault passes all of them.
 #[test]
 fn are_rejected_by_name() {
-    let ball = Stereographic::new(-0.37).unwrap();
+    let ball = Stereographic::new(-0.37);
     let mut passed = Vec::new();
     for (fault, name) in FAULTS {
         let mut all = laws::all().into_iter().chain(laws::curvature()).chain(laws::gyrogroup());

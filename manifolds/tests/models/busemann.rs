@@ -15,8 +15,7 @@ fn direction<M: Hyperbolic, T: Float>(omega: &Row<T>) -> Row<T> {
 /// The values agree with those of the ball, up to the last radius that storage holds: towards the ideal
 /// point, away from it and elsewhere.
 fn isometry<N: Busemann, T: Float>(kappa: f64, radius: f64, condition: impl Fn(f64) -> f64) {
-    let (m, mut rng, mut worst) =
-        (PoincareBall::ball(kappa).unwrap(), rng::stream(31, 0, 0), Worst::default());
+    let (m, mut rng, mut worst) = (PoincareBall::new(kappa), rng::stream(31, 0, 0), Worst::default());
     let length = (-kappa).sqrt().recip();
     for (i, dim) in [1, 2, 3, 5, 17].into_iter().cycle().enumerate().take(200) {
         let x = Point::new(m, m.random_point::<T>(dim, radius * (i + 1) as f64 / 200.0, &mut rng));
@@ -90,17 +89,17 @@ fn distance<M: Busemann + Isometric<Stereographic>>(m: M) {
 #[test]
 fn busemann_functions_are_distances() {
     for kappa in [-2.5, -1.0, -0.37] {
-        distance(PoincareBall::ball(kappa).unwrap());
-        distance(Lorentz::new(kappa).unwrap());
-        distance(Klein::new(kappa).unwrap());
-        distance(HalfSpace::new(kappa).unwrap());
+        distance(PoincareBall::new(kappa));
+        distance(Lorentz::new(kappa));
+        distance(Klein::new(kappa));
+        distance(HalfSpace::new(kappa));
     }
 }
 
 /// Straight up and down, and with rows that have no coordinate but the height.
 #[test]
 fn busemann_functions_of_the_vertical_directions() {
-    let m = HalfSpace::new(-0.25).unwrap();
+    let m = HalfSpace::new(-0.25);
     for (x, up, want) in [
         (vec![7.0], vec![0.3], -2.0 * 7.0_f64.ln()),
         (vec![7.0], vec![-2.0], 2.0 * 7.0_f64.ln()),
@@ -157,7 +156,7 @@ fn busemann_functions_without_a_direction() {
     }
     let mut rng = rng::stream(33, 0, 0);
     for kappa in [-2.5, -1.0, -0.37] {
-        let m = PoincareBall::ball(kappa).unwrap();
+        let m = PoincareBall::new(kappa);
         for dim in [1, 2, 3] {
             let x = Point::new(m, m.random_point::<f64>(dim, 1.5 / f64::sqrt(-kappa), &mut rng));
             check::<PoincareBall>(&x);

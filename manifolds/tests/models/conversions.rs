@@ -13,7 +13,7 @@ use crate::weighted;
 const KAPPAS: [f64; 4] = [-2.5, -1.0, -0.37, -1e-6];
 
 fn ball(kappa: f64) -> PoincareBall {
-    PoincareBall::ball(kappa).unwrap()
+    PoincareBall::new(kappa)
 }
 
 fn largest(row: &[f64]) -> f64 {
@@ -264,16 +264,16 @@ fn conversions_of_given_points_are_exact_to_a_few_units() {
         }
     }
     for Entry { kappa, at, lorentz, other, half_space } in KLEIN {
-        let q = Point::new(Klein::new(kappa).unwrap(), Row::from(at));
+        let q = Point::new(Klein::new(kappa), Row::from(at));
         assert_close("Klein to hyperboloid", q.to::<Lorentz>().coordinates(), &lorentz);
         assert_close("Klein to ball", q.to::<PoincareBall>().coordinates(), &other);
         assert_close("Klein to half-space", q.to::<HalfSpace>().coordinates(), &half_space);
     }
     for Entry { kappa, at, lorentz, other, half_space } in HALF_SPACE {
-        let h = Point::new(HalfSpace::new(kappa).unwrap(), Row::from(at));
+        let h = Point::new(HalfSpace::new(kappa), Row::from(at));
         assert_close("half-space to hyperboloid", h.to::<Lorentz>().coordinates(), &lorentz);
         assert_close("half-space to ball", h.to::<PoincareBall>().coordinates(), &other);
-        let x = Point::new(Lorentz::new(kappa).unwrap(), Row::from(lorentz));
+        let x = Point::new(Lorentz::new(kappa), Row::from(lorentz));
         assert_close("hyperboloid to half-space", x.to::<HalfSpace>().coordinates(), &half_space);
     }
 }
@@ -307,12 +307,7 @@ fn conversions_go_out_and_back() {
         // An ulp of a coordinate is a distance of u cosh r in the ball, u cosh²r in the Klein model.
         let plain = |r: f64| (c * r).cosh() / c;
         let klein = |r: f64| (c * r).cosh().powi(2) / c;
-        let (b, l, k, h) = (
-            ball(kappa),
-            Lorentz::new(kappa).unwrap(),
-            Klein::new(kappa).unwrap(),
-            HalfSpace::new(kappa).unwrap(),
-        );
+        let (b, l, k, h) = (ball(kappa), Lorentz::new(kappa), Klein::new(kappa), HalfSpace::new(kappa));
         roundtrip::<_, Lorentz, f64>(b, 36.0 / c, plain);
         roundtrip::<_, HalfSpace, f64>(b, 36.0 / c, plain);
         roundtrip::<_, Klein, f64>(b, 17.0 / c, klein);
@@ -329,9 +324,9 @@ fn conversions_go_out_and_back() {
     }
     for kappa in [0.4, 1.0, 1.7] {
         let radius = 3.0 / f64::sqrt(kappa);
-        roundtrip::<_, Sphere, f64>(Stereographic::new(kappa).unwrap(), radius, |_| 200.0);
-        roundtrip::<_, Stereographic, f64>(Sphere::new(kappa).unwrap(), radius, |_| 20.0);
-        roundtrip::<_, Stereographic, f32>(Sphere::new(kappa).unwrap(), radius, |_| 20.0);
+        roundtrip::<_, Sphere, f64>(Stereographic::new(kappa), radius, |_| 200.0);
+        roundtrip::<_, Stereographic, f64>(Sphere::new(kappa), radius, |_| 20.0);
+        roundtrip::<_, Stereographic, f32>(Sphere::new(kappa), radius, |_| 20.0);
     }
 }
 
@@ -396,8 +391,8 @@ fn conversions_are_isometries() {
         let c = (-kappa).sqrt();
         let plain = |r: f64| (c * r).cosh();
         let klein = |r: f64| (c * r).cosh().powi(2);
-        let (b, l) = (ball(kappa), Lorentz::new(kappa).unwrap());
-        let (k, h) = (Klein::new(kappa).unwrap(), HalfSpace::new(kappa).unwrap());
+        let (b, l) = (ball(kappa), Lorentz::new(kappa));
+        let (k, h) = (Klein::new(kappa), HalfSpace::new(kappa));
         isometry::<_, HalfSpace, f64>(b, 36.0 / c, plain);
         isometry::<_, HalfSpace, f32>(b, 16.0 / c, plain);
         isometry::<_, PoincareBall, f64>(h, 36.0 / c, plain);
@@ -413,9 +408,9 @@ fn conversions_are_isometries() {
     }
     for kappa in [0.4, 1.0, 1.7] {
         let radius = 1.4 / f64::sqrt(kappa);
-        isometry::<_, Sphere, f64>(Stereographic::new(kappa).unwrap(), radius, |_| 1.0);
-        isometry::<_, Stereographic, f64>(Sphere::new(kappa).unwrap(), radius, |_| 1.0);
-        isometry::<_, Stereographic, f32>(Sphere::new(kappa).unwrap(), radius, |_| 1.0);
+        isometry::<_, Sphere, f64>(Stereographic::new(kappa), radius, |_| 1.0);
+        isometry::<_, Stereographic, f64>(Sphere::new(kappa), radius, |_| 1.0);
+        isometry::<_, Stereographic, f32>(Sphere::new(kappa), radius, |_| 1.0);
     }
 }
 
@@ -424,20 +419,20 @@ fn conversions_are_isometries() {
 fn origins_correspond() {
     for kappa in KAPPAS {
         let o = Point::new(ball(kappa), ball(kappa).origin::<f64>(3));
-        assert_eq!(*o.to::<Lorentz>().coordinates(), Lorentz::new(kappa).unwrap().origin(3));
-        assert_eq!(*o.to::<Klein>().coordinates(), Klein::new(kappa).unwrap().origin(3));
+        assert_eq!(*o.to::<Lorentz>().coordinates(), Lorentz::new(kappa).origin(3));
+        assert_eq!(*o.to::<Klein>().coordinates(), Klein::new(kappa).origin(3));
         assert_close("half-space", o.to::<HalfSpace>().coordinates(), &[0.0, 0.0, 1.0]);
     }
-    let m = Stereographic::new(0.7).unwrap();
+    let m = Stereographic::new(0.7);
     let o = Point::new(m, m.origin::<f64>(3)).to::<Sphere>();
-    assert_eq!(*o.coordinates(), Sphere::new(0.7).unwrap().origin(3));
+    assert_eq!(*o.coordinates(), Sphere::new(0.7).origin(3));
 }
 
 /// Half-space points beyond the range of the hyperboloid settle at its end; nothing becomes NaN.
 #[test]
 fn extreme_points_stay_points() {
     for kappa in [-1.0, -1e-6, -1e6] {
-        let h = HalfSpace::new(kappa).unwrap();
+        let h = HalfSpace::new(kappa);
         for row in [
             [0.0, 1e300],
             [0.0, 1e-300],
@@ -462,7 +457,7 @@ fn extreme_points_stay_points() {
 #[test]
 #[should_panic(expected = "the Lorentz model needs negative curvature, not kappa = 0.5")]
 fn a_model_that_does_not_exist_is_named() {
-    let m = Stereographic::new(0.5).unwrap();
+    let m = Stereographic::new(0.5);
     Point::new(m, m.origin::<f64>(2)).to::<Lorentz>();
 }
 
@@ -493,14 +488,14 @@ fn gradients_flow_through_conversions() {
     }
     for kappa in [-1.0, -0.37] {
         of::<_, Lorentz>(ball(kappa));
-        of::<_, PoincareBall>(Lorentz::new(kappa).unwrap());
-        of::<_, Lorentz>(Klein::new(kappa).unwrap());
-        of::<_, Klein>(Lorentz::new(kappa).unwrap());
-        of::<_, Lorentz>(HalfSpace::new(kappa).unwrap());
-        of::<_, HalfSpace>(Lorentz::new(kappa).unwrap());
+        of::<_, PoincareBall>(Lorentz::new(kappa));
+        of::<_, Lorentz>(Klein::new(kappa));
+        of::<_, Klein>(Lorentz::new(kappa));
+        of::<_, Lorentz>(HalfSpace::new(kappa));
+        of::<_, HalfSpace>(Lorentz::new(kappa));
     }
-    of::<_, Sphere>(Stereographic::new(0.7).unwrap());
-    of::<_, Stereographic>(Sphere::new(0.7).unwrap());
+    of::<_, Sphere>(Stereographic::new(0.7));
+    of::<_, Stereographic>(Sphere::new(0.7));
 }
 
 /// On the axis to the point that goes to infinity, as far out as storage has points, and at heights
@@ -508,7 +503,7 @@ fn gradients_flow_through_conversions() {
 #[test]
 fn tangent_vectors_at_the_ends_of_the_half_space() {
     for kappa in [-1.0_f64, -2.0, -3.7, -0.37] {
-        let ball = Stereographic::ball(kappa).unwrap();
+        let ball = PoincareBall::new(kappa);
         let half_space: HalfSpace = Isometric::<HalfSpace>::counterpart(&ball);
         for x in [[0.0, 2.0], [0.0, -2.0], [1e-9, 2.0]] {
             let x = ball.project(&Row::from(x.map(|x| x / (-kappa).sqrt())));

@@ -2,8 +2,8 @@
 
 use cotangent_engine::{Float, Row, Tape, Tensor, rng};
 use cotangent_manifolds::{
-    Euclidean, Gyroplanes, HalfSpace, Isometric, Klein, Lorentz, Manifold, Point, Sphere, Stereographic,
-    Tangent,
+    Euclidean, Gyroplanes, HalfSpace, Isometric, Klein, Lorentz, Manifold, PoincareBall, Point, Sphere,
+    Stereographic, Tangent,
 };
 
 use crate::common::{Worst, at_distance};
@@ -15,14 +15,14 @@ macro_rules! everywhere {
     ($check:ident, $negative:expr, $positive:expr) => {
         $check(Euclidean);
         for kappa in $negative {
-            $check(Stereographic::new(kappa).unwrap());
-            $check(Lorentz::new(kappa).unwrap());
-            $check(Klein::new(kappa).unwrap());
-            $check(HalfSpace::new(kappa).unwrap());
+            $check(Stereographic::new(kappa));
+            $check(Lorentz::new(kappa));
+            $check(Klein::new(kappa));
+            $check(HalfSpace::new(kappa));
         }
         for kappa in $positive {
-            $check(Stereographic::new(kappa).unwrap());
-            $check(Sphere::new(kappa).unwrap());
+            $check(Stereographic::new(kappa));
+            $check(Sphere::new(kappa));
         }
     };
 }
@@ -85,7 +85,7 @@ fn gyroplanes_are_the_same_in_all_models() {
     for kappa in KAPPAS {
         let c = (-kappa).sqrt();
         let (plain, klein) = (|r: f64| (c * r).cosh(), |r: f64| (c * r).cosh().powi(2));
-        let b = Stereographic::ball(kappa).unwrap();
+        let b = PoincareBall::new(kappa);
         isometry::<_, HalfSpace, f64>(b, 36.0 / c, plain);
         isometry::<_, Lorentz, f64>(b, 17.0 / c, klein);
         isometry::<_, Klein, f64>(b, 17.0 / c, klein);
@@ -94,7 +94,7 @@ fn gyroplanes_are_the_same_in_all_models() {
         isometry::<_, Klein, f32>(b, 7.5 / c, klein);
     }
     for kappa in [0.4, 1.0, 1.7] {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         isometry::<_, Sphere, f64>(m, 1.4 / f64::sqrt(kappa), |_| 1.0);
         isometry::<_, Sphere, f32>(m, 1.4 / f64::sqrt(kappa), |_| 1.0);
     }
@@ -190,7 +190,7 @@ fn gyroplanes_through_the_point() {
 /// At heights whose quotients overflow.
 #[test]
 fn gyroplanes_of_the_half_space_at_all_heights() {
-    let (m, ln10) = (HalfSpace::new(-1.0).unwrap(), 10.0_f64.ln());
+    let (m, ln10) = (HalfSpace::new(-1.0), 10.0_f64.ln());
     let (p, up, aside) = (Row::from([0.0, 1.0]), Row::from([0.0, 2.0]), Row::from([3.0, 0.0]));
     for (x, a, want) in [
         ([1e200, 1e-200], &aside, 400.0 * ln10 + 2.0_f64.ln()),

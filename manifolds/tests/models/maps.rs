@@ -10,7 +10,7 @@ use crate::weighted;
 #[test]
 fn pseudo_polar_radius_is_distance() {
     for kappa in [-2.5, -1.0, -0.37] {
-        let m = Lorentz::new(kappa).unwrap();
+        let m = Lorentz::new(kappa);
         for scale in [1.0, 1e-150, 1e300, 1e-12] {
             for radius in [1e-9, 0.3, 2.0, 15.0, 100.0] {
                 let d = [1.0, -2.0, 2.0].map(|d| d * scale);
@@ -45,10 +45,10 @@ fn maps_of_activations_are_safe_for_any_finite_row() {
         {
             let row = Row::from([a, b, c].map(|x: f64| T::nearest(x.max(-largest).min(largest))));
             for kappa in [-1.0, -1e-3, -40.0] {
-                let l = Lorentz::new(kappa).unwrap();
+                let l = Lorentz::new(kappa);
                 l.contains(&l.pseudo_polar(&row)).unwrap_or_else(|e| panic!("{row:?} {kappa}: {e}"));
             }
-            let h = HalfSpace::new(-1.0).unwrap();
+            let h = HalfSpace::new(-1.0);
             h.contains(&h.psi(&row)).unwrap_or_else(|e| panic!("{row:?}: {e}"));
             h.contains(&h.xi(&row, 2.0)).unwrap_or_else(|e| panic!("{row:?}: {e}"));
         }
@@ -60,7 +60,7 @@ fn maps_of_activations_are_safe_for_any_finite_row() {
 /// Tseng et al. 2023, eq. 10 and 11.
 #[test]
 fn horospherical_maps() {
-    let h = HalfSpace::new(-1.0).unwrap();
+    let h = HalfSpace::new(-1.0);
     for last in [-30.0_f64, -1.0, 0.0, 0.5, 20.0] {
         let row = Row::from([1.5, -2.0, last]);
         let (psi, xi) = (h.psi(&row), h.xi(&row, 3.0));
@@ -78,7 +78,7 @@ fn horospherical_maps() {
 #[test]
 fn gradients_of_maps() {
     let x = Tensor::from_fn([4, 3], |i| (1.0 + 1.7 * i as f64).sin());
-    let (l, h) = (Lorentz::new(-0.6).unwrap(), HalfSpace::new(-0.6).unwrap());
+    let (l, h) = (Lorentz::new(-0.6), HalfSpace::new(-0.6));
     let x = std::slice::from_ref(&x);
     let pseudo_polar = check::gradients(x, |v| weighted(l.pseudo_polar(&v[0])));
     let (psi, xi) = (

@@ -11,7 +11,7 @@ use cotangent_manifolds::{
 const KAPPA: f64 = -0.37;
 
 fn ball() -> PoincareBall {
-    Stereographic::ball(KAPPA).unwrap()
+    PoincareBall::new(KAPPA)
 }
 
 fn points() -> [Row<f64>; 2] {
@@ -27,19 +27,19 @@ fn onto_lorentz(ball: PoincareBall, x: &Row<f64>) -> Row<f64> {
 /// isometry.
 #[test]
 fn a_conversion_without_the_scale() {
-    let ([x, y], there) = (points(), Lorentz::new(KAPPA).unwrap());
+    let ([x, y], there) = (points(), Lorentz::new(KAPPA));
     let lawful = |convert: &dyn Fn(&Row<f64>) -> Row<f64>| {
         let [a, b] = [&x, &y].map(convert);
         there.contains(&a).is_ok() && (there.dist(&a, &b) - ball().dist(&x, &y)).abs() < 1e-13
     };
     assert!(lawful(&|x| onto_lorentz(ball(), x)));
-    assert!(!lawful(&|x| onto_lorentz(Stereographic::ball(-1.0).unwrap(), x)));
+    assert!(!lawful(&|x| onto_lorentz(PoincareBall::new(-1.0), x)));
 }
 
 /// A tangent vector that is moved like coordinates, not by the differential, loses its norm.
 #[test]
 fn a_tangent_vector_without_the_differential() {
-    let ([x, y], there) = (points(), Lorentz::new(KAPPA).unwrap());
+    let ([x, y], there) = (points(), Lorentz::new(KAPPA));
     let (v, to) = (ball().log(&x, &y), onto_lorentz(ball(), &x));
     let lawful = |w: &Row<f64>| (there.norm(&to, w) - ball().norm(&x, &v)).abs() < 1e-13;
     assert!(lawful(&Isometric::<Lorentz>::push(&ball(), &x, &v)));
@@ -81,7 +81,7 @@ fn an_expansion_with_the_square_of_the_distance() {
     let (delta, inner) = (Euclidean.dist(&x, &y), Euclidean.inner(&x, &x, &y));
     let lawful = |first: f64| {
         [-1e-4, -1e-6, 1e-6, 1e-4].into_iter().all(|kappa: f64| {
-            let d = Stereographic::new(kappa).unwrap().dist(&x, &y);
+            let d = Stereographic::new(kappa).dist(&x, &y);
             (d - 2.0 * delta - kappa * first).abs() <= 1e-14 + 100.0 * kappa * kappa
         })
     };

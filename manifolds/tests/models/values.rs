@@ -2,7 +2,9 @@
 //! laws are in `tests/laws`.
 
 use cotangent_engine::{Float, Row, Rows, Tensor, check};
-use cotangent_manifolds::{Euclidean, HalfSpace, Klein, Manifold, Product, Sphere};
+use cotangent_manifolds::{
+    Euclidean, HalfSpace, Klein, Manifold, PoincareBall, Product, ProjectedSphere, Sphere, Stereographic,
+};
 
 fn difference<T: Float>(x: &Row<T>, y: &Row<T>) -> Row<T> {
     let mut d = x.clone();
@@ -90,11 +92,11 @@ const HALF_SPACE: [(f64, [f64; 3], [f64; 3], f64); 14] = [
 #[test]
 fn distances_of_given_points_are_exact_to_a_few_units() {
     for (kappa, x, y, want) in KLEIN {
-        let d = Klein::new(kappa).unwrap().dist(&Row::from(x), &Row::from(y));
+        let d = Klein::new(kappa).dist(&Row::from(x), &Row::from(y));
         assert!((d / want - 1.0).abs() < 2e-15, "Klein, {kappa}: {x:?} {y:?}: {d}, not {want}");
     }
     for (kappa, x, y, want) in HALF_SPACE {
-        let d = HalfSpace::new(kappa).unwrap().dist(&Row::from(x), &Row::from(y));
+        let d = HalfSpace::new(kappa).dist(&Row::from(x), &Row::from(y));
         assert!((d / want - 1.0).abs() < 2e-15, "half-space, {kappa}: {x:?} {y:?}: {d}, not {want}");
     }
 }
@@ -102,7 +104,7 @@ fn distances_of_given_points_are_exact_to_a_few_units() {
 /// Beyond a right angle as well: through points near the antipode, to it, and away from it.
 #[test]
 fn the_far_side_of_the_sphere() {
-    let m = Sphere::new(0.25).unwrap();
+    let m = Sphere::new(0.25);
     let pole = m.origin::<f64>(2);
     for angle in [1e-8_f64, 1e-3, 1.0, 2.0, 3.0, 3.1, std::f64::consts::PI - 1e-8] {
         let v = Row::from([0.0, 2.0 * angle * 0.6, 2.0 * angle * 0.8]);
@@ -126,7 +128,7 @@ fn the_far_side_of_the_sphere() {
 /// The height of a geodesic's end, up and down by more than an f32 holds. Tseng et al. 2023, eq. 9.
 #[test]
 fn vertical_geodesics_of_the_half_space() {
-    let m = HalfSpace::new(-0.25).unwrap();
+    let m = HalfSpace::new(-0.25);
     for (height, length) in [(1.0_f64, 80.0), (1e-100, 340.0), (1e100, -340.0), (1.0, -340.0), (3.0, 1e-9)] {
         let x = Row::from([7.0, height]);
         let end = m.exp(&x, &Row::from([0.0, height * length]));
@@ -140,32 +142,40 @@ fn vertical_geodesics_of_the_half_space() {
 #[test]
 fn rows_off_a_manifold_are_refused_by_how_much() {
     let message = |r: Result<(), cotangent_manifolds::OffManifold>| r.unwrap_err().to_string();
-    let klein = Klein::new(-1.0).unwrap();
+    let klein = Klein::new(-1.0);
     assert_eq!(
         message(klein.contains(&[1.5, 0.0])),
         "not a point of klein: 1 + kappa |x|^2 > 0 fails by 1.25e0"
     );
-    let half_space = HalfSpace::new(-1.0).unwrap();
+    let half_space = HalfSpace::new(-1.0);
     assert!(
         message(half_space.contains(&[1.0, -0.5])).ends_with("coordinate, no subnormal one fails by 5e-1")
     );
     assert!(message(half_space.contains(&[f64::INFINITY, 0.5])).contains("finite coordinates"));
-    let sphere = Sphere::new(1.0).unwrap();
+    let sphere = Sphere::new(1.0);
     assert_eq!(message(sphere.contains(&[1.0, 1.0])), "not a point of sphere: kappa |x|^2 = 1 fails by 1e0");
     let product = Product::new(half_space, 2, sphere);
     assert!(product.contains(&[1.0, 2.0, 1.0, 0.0]).is_ok());
     assert!(message(product.contains(&[1.0, -2.0, 1.0, 0.0])).starts_with("not a point of half_space"));
     assert!(message(product.contains(&[1.0, 2.0, 1.0, 3.0])).starts_with("not a point of sphere"));
     for kappa in [0.0, 1.0, f64::NAN, f64::NEG_INFINITY] {
-        assert!(Klein::new(kappa).is_err() && HalfSpace::new(kappa).is_err());
-        assert!(Sphere::new(-kappa).is_err());
+        assert!(Klein::try_new(kappa).is_err() && HalfSpace::try_new(kappa).is_err());
+        assert!(Sphere::try_new(-kappa).is_err());
+        assert!(PoincareBall::try_new(kappa).is_err() && ProjectedSphere::try_new(-kappa).is_err());
     }
+    assert!(Stereographic::try_new(1.0).is_ok() && Stereographic::try_new(0.0).is_ok());
+}
+
+#[test]
+#[should_panic(expected = "the Poincaré ball needs negative curvature, not kappa = 1")]
+fn a_ball_has_negative_curvature() {
+    let _ = PoincareBall::new(1.0);
 }
 
 /// Rows off a manifold are moved onto it.
 #[test]
 fn projections_land_on_the_manifold() {
-    let sphere = Sphere::new(0.3).unwrap();
+    let sphere = Sphere::new(0.3);
     for row in [[3.0, 4.0, 0.0], [0.0; 3], [1e300, 1e300, -1e300], [1e-300, 0.0, 0.0], [0.0, -2.0, 1e-9]] {
         let x = sphere.project(&Row::from(row));
         sphere.contains(&x).unwrap();
@@ -173,7 +183,7 @@ fn projections_land_on_the_manifold() {
         sphere.contains(&sphere.project(&Row::from(row.map(|c| c as f32)))).unwrap();
     }
     assert!((sphere.project(&Row::from([3.0, 4.0, 0.0]))[1] - 0.8 / 0.3_f64.sqrt()).abs() < 1e-15);
-    let half_space = HalfSpace::new(-1.0).unwrap();
+    let half_space = HalfSpace::new(-1.0);
     for row in [[1.0, -1.0], [f64::INFINITY, 0.0], [0.0, f64::INFINITY]] {
         half_space.contains(&half_space.project(&Row::from(row))).unwrap();
     }
@@ -181,7 +191,7 @@ fn projections_land_on_the_manifold() {
 
 #[test]
 fn products_add_squared_distances() {
-    let (a, b) = (Klein::new(-0.5).unwrap(), HalfSpace::new(-2.0).unwrap());
+    let (a, b) = (Klein::new(-0.5), HalfSpace::new(-2.0));
     let m = Product::new(a, 2, b);
     let (x, y) = (Row::from([0.1, 0.2, 3.0, 0.5]), Row::from([-0.3, 0.4, 1.0, 2.0]));
     let (xs, ys) = (m.parts(&x), m.parts(&y));
@@ -198,7 +208,7 @@ fn products_add_squared_distances() {
 #[test]
 #[should_panic(expected = "rows of width 2, of which the left factor alone takes 2")]
 fn a_row_without_a_right_part_is_refused() {
-    let m = Product::new(Klein::new(-1.0).unwrap(), 2, Euclidean);
+    let m = Product::new(Klein::new(-1.0), 2, Euclidean);
     let x = Row::from([0.1, 0.2]);
     m.dist(&x, &x);
 }
@@ -208,7 +218,7 @@ fn a_row_without_a_right_part_is_refused() {
 #[test]
 fn the_gradient_of_projection_to_the_sphere_is_tangent() {
     for kappa in [0.25, 1.0, 3.7] {
-        let m = Sphere::new(kappa).unwrap();
+        let m = Sphere::new(kappa);
         for by in [1.0, 1.0 + 1e-6, 3.0] {
             let x = m.project(&Row::from([0.3, -0.5, 0.7, 0.2]));
             let x = Tensor::new([1, 4], x.iter().map(|c| c * by).collect::<Vec<f64>>());

@@ -138,10 +138,10 @@ fn gradient<T: Float>(name: &str, case: &Case) -> Vec<f64> {
     let (tape, kappa) = (Tape::<T>::new(), case.kappa);
     let rows = OnTape::new(case, &tape);
     let value = match model {
-        "stereographic" => rows.stereographic(&Stereographic::new(kappa).unwrap(), operation),
-        "lorentz" => rows.with_cones(&Lorentz::new(kappa).unwrap(), operation),
-        "klein" => rows.model(&Klein::new(kappa).unwrap(), operation),
-        "half_space" => rows.model(&HalfSpace::new(kappa).unwrap(), operation),
+        "stereographic" => rows.stereographic(&Stereographic::new(kappa), operation),
+        "lorentz" => rows.with_cones(&Lorentz::new(kappa), operation),
+        "klein" => rows.model(&Klein::new(kappa), operation),
+        "half_space" => rows.model(&HalfSpace::new(kappa), operation),
         model => panic!("{model}"),
     };
     let gradient = tape.backward(value).wrt(rows.rows[input]);
@@ -177,7 +177,7 @@ fn edges<T: Float>() {
     let row = |x: [f64; 3]| Row::from(x.map(T::nearest));
     let (zero, g) = (row([0.0; 3]), row([0.3, -0.5, 0.7]));
     for kappa in [-3.75_f64, -1.0, -1e-9, 0.0, 1e-9, 1.0] {
-        let m = Stereographic::new(kappa).unwrap();
+        let m = Stereographic::new(kappa);
         let scale = if kappa < -1e-3 { (-kappa).sqrt().recip() } else { 0.5 };
         // This point is outermost where the curvature is negative enough.
         let outer = m.project(&row([0.6 * scale, -0.8 * scale, 1e-3 * scale]));

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use cotangent_engine::{Float, Row, Rows, Tape, Tensor, Var};
 use cotangent_manifolds::{
     Barycentre, Busemann, ConstantCurvature, Curved, EntailmentCones, Euclidean, FrechetMean, Grassmann,
-    Gyroplanes, HalfSpace, Isometric, Klein, Lorentz, Manifold, OriginFrame, Product, Retraction, Spd,
-    Sphere, Spread, Stereographic, Stiefel, WrappedNormal, direction,
+    Gyroplanes, HalfSpace, Isometric, Klein, Lorentz, Manifold, OriginFrame, PoincareBall, Product,
+    Retraction, Spd, Sphere, Spread, Stereographic, Stiefel, WrappedNormal, direction,
 };
 
 struct Case {
@@ -242,7 +242,7 @@ where
 }
 
 fn stereographic<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
-    let m = Stereographic::new(case.kappa).unwrap();
+    let m = Stereographic::new(case.kappa);
     let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
     let point = |z: Row<T>| {
         m.contains(&z).unwrap();
@@ -292,7 +292,7 @@ fn stereographic_operations() {
 }
 
 fn lorentz<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
-    let m = Lorentz::new(case.kappa).unwrap();
+    let m = Lorentz::new(case.kappa);
     match operation {
         "exp_back" => numbers(m.exp(&case.row::<T>("x"), &case.row("w"))),
         "egrad_to_rgrad" => numbers(m.egrad_to_rgrad(&case.row::<T>("x"), &case.row("u"))),
@@ -308,7 +308,7 @@ fn lorentz_operations() {
 }
 
 fn klein<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
-    hyperbolic::<_, T>(Klein::new(case.kappa).unwrap(), operation, case)
+    hyperbolic::<_, T>(Klein::new(case.kappa), operation, case)
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn klein_operations() {
 }
 
 fn half_space<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
-    let m = HalfSpace::new(case.kappa).unwrap();
+    let m = HalfSpace::new(case.kappa);
     let [x, y, v] = ["x", "y", "v"].map(|name| case.row::<T>(name));
     let [radius, light] = ["radius", "light"].map(|name| case.number(name));
     match operation {
@@ -337,7 +337,7 @@ fn half_space_operations() {
 }
 
 fn sphere<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
-    let m = Sphere::new(case.kappa).unwrap();
+    let m = Sphere::new(case.kappa);
     let [x, y, v, u] = ["x", "y", "v", "u"].map(|name| case.row::<T>(name));
     match operation {
         "gyroplane" => vec![m.gyroplane(&y, &x, &u)],
@@ -360,8 +360,8 @@ fn sphere_operations() {
 
 /// A ball of two dimensions, a sphere of two and a line: coordinates [2], [3], [1].
 fn product<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
-    let ball = Stereographic::ball(case.kappa).unwrap();
-    let rest = Product::new(Sphere::new(0.25).unwrap(), 2, Euclidean);
+    let ball = PoincareBall::new(case.kappa);
+    let rest = Product::new(Sphere::new(0.25), 2, Euclidean);
     manifold::<_, T>(Product::new(ball, 2, rest), operation, case)
 }
 
@@ -372,7 +372,7 @@ fn product_operations() {
 
 /// Maps from activations to points.
 fn maps<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
-    let (l, h) = (Lorentz::new(case.kappa).unwrap(), HalfSpace::new(case.kappa).unwrap());
+    let (l, h) = (Lorentz::new(case.kappa), HalfSpace::new(case.kappa));
     let a = case.row::<T>("a");
     numbers(match operation {
         "psi" => h.psi(&a),
@@ -411,11 +411,11 @@ fn means<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
     }
     let kappa = case.kappa;
     match case.kind.as_str() {
-        "stereographic" => mean::<_, T>(Stereographic::new(kappa).unwrap(), operation, case),
-        "lorentz" => mean::<_, T>(Lorentz::new(kappa).unwrap(), operation, case),
-        "klein" => mean::<_, T>(Klein::new(kappa).unwrap(), operation, case),
-        "half_space" => mean::<_, T>(HalfSpace::new(kappa).unwrap(), operation, case),
-        "sphere" => mean::<_, T>(Sphere::new(kappa).unwrap(), operation, case),
+        "stereographic" => mean::<_, T>(Stereographic::new(kappa), operation, case),
+        "lorentz" => mean::<_, T>(Lorentz::new(kappa), operation, case),
+        "klein" => mean::<_, T>(Klein::new(kappa), operation, case),
+        "half_space" => mean::<_, T>(HalfSpace::new(kappa), operation, case),
+        "sphere" => mean::<_, T>(Sphere::new(kappa), operation, case),
         model => panic!("{model}"),
     }
 }

@@ -51,7 +51,7 @@ impl<M: Manifold> Problem<M, ()> {
     /// use cotangent_manifolds::{Manifold, PoincareBall, Point};
     /// use cotangent_optim::solvers::{Problem, Stopping, lbfgs};
     /// // The point at the least sum of squared distances to three others.
-    /// let ball = PoincareBall::ball(-1.0)?;
+    /// let ball = PoincareBall::new(-1.0);
     /// let others = cotangent_engine::Tensor::new([3, 2], vec![0.5, 0.0, -0.5, 0.0, 0.0, 0.6]);
     /// let mut problem = Problem::on_tape(ball, |x| {
     ///     let others = Point::new(ball, x.coordinates().tape().constant(&others));

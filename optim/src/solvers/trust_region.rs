@@ -24,7 +24,7 @@ const LARGEST: f64 = 8.0;
 /// use cotangent_manifolds::{FrechetMean, Manifold, PoincareBall, Point};
 /// use cotangent_optim::solvers::{Problem, Stopping, trust_region};
 /// // The Fréchet mean of points in the ball is the one of least squared distances to them.
-/// let ball = PoincareBall::ball(-1.0)?;
+/// let ball = PoincareBall::new(-1.0);
 /// let points = Tensor::new([4, 2], vec![0.9, 0.1, -0.5, 0.6, 0.0, -0.8, 0.3, 0.3]); // [n, ambient]
 /// let mut problem = Problem::on_tape(ball, |x| {
 ///     let points = Point::new(ball, x.coordinates().tape().constant(&points));

@@ -361,7 +361,7 @@ fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Featur
 
 /// The points of the rows of queries and keys, and their geometry.
 fn placed(rows: &Tensor<f64>, score: &str) -> (Tensor<f64>, OfPoints) {
-    let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
+    let ball = PoincareBall::new(-1.0);
     let geometry = OfPoints { model: ModelOfPoints::Poincare, kappa: -1.0 };
     match score {
         "distance" => (ball.exp0(rows), geometry),
@@ -423,7 +423,7 @@ mod tests {
         let rows = Tensor::new([3, 3], vec![3.0, 4.0, 1.5, -1.0, 0.0, -0.7, 0.0, 0.0, 2.0]);
         let (points, geometry) = placed(&rows, "polar-distance");
         assert_eq!((geometry.model, points.shape().axes()), (ModelOfPoints::Poincare, &[3, 2][..]));
-        let ball = PoincareBall::ball(-1.0).unwrap();
+        let ball = PoincareBall::new(-1.0);
         let dist = |a: &[f64], b: &[f64]| ball.dist(&Row::from(a), &Row::from(b));
         let [p, q] = [0, 1].map(|i| points.row(i));
         assert!((dist(p, &[0.0; 2]) - 1.5).abs() < 1e-12 && (dist(q, &[0.0; 2]) - 0.7).abs() < 1e-12);

@@ -37,7 +37,7 @@ pub(super) struct Model {
 }
 
 fn ball() -> PoincareBall {
-    PoincareBall::ball(-1.0).expect("a negative curvature")
+    PoincareBall::new(-1.0)
 }
 
 impl Model {

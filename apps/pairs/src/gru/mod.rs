@@ -281,7 +281,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn in_precision<T: Float>(&self) -> Result<Metrics> {
         let ball =
-            PoincareBall::ball(self.config.kappa).map_err(|e| AppError::usage(format!("--kappa: {e}")))?;
+            PoincareBall::try_new(self.config.kappa).map_err(|e| AppError::usage(format!("--kappa: {e}")))?;
         let Architecture { body, head, .. } = self.config.architecture;
         let learned = || Curvature::<T>::new(self.config.kappa);
         use Space::{Euclidean as E, Hyperbolic as H};

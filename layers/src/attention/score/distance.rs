@@ -35,7 +35,7 @@ impl<T: Float> Score<T> for Distance {
         <Self as PairFormula<1, 1, 2>>::compiled()
     }
     fn prepare<'t>(&self, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
-        let ball = PoincareBall::ball(-1.0).expect("a negative curvature");
+        let ball = PoincareBall::new(-1.0);
         let rows = ball.exp0(&x);
         Operand { rows, numbers: Numbers::from_slice(&[0.5 * ball.lambda(&rows)]) }
     }

@@ -41,7 +41,7 @@ impl<T: Float> Score<T> for HalfSpaceDistance {
         <Self as PairFormula<1, 1, 2>>::compiled()
     }
     fn prepare<'t>(&self, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
-        let rows = HalfSpace::new(-1.0).expect("a negative curvature").psi(&x);
+        let rows = HalfSpace::new(-1.0).psi(&x);
         Operand { rows, numbers: Numbers::from_slice(&[(parts(x)[1] * -0.5).exp()]) }
     }
     fn needs_height(&self) -> bool {

@@ -72,7 +72,7 @@ macro_rules! score {
                 <Self as PairFormula<1, 1, 3>>::compiled()
             }
             fn prepare<'t>(&self, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
-                by_height(HalfSpace::new(-1.0).expect("a negative curvature").xi(&x, self.light))
+                by_height(HalfSpace::new(-1.0).xi(&x, self.light))
             }
             fn scalars<'t>(&self, x: Var<'t, T>) -> Numbers<'t, T> {
                 Numbers::from_slice(&[x.tape().scalar(self.light)])

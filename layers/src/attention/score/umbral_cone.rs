@@ -68,7 +68,7 @@ macro_rules! score {
                 <UmbralCone as PairFormula<1, 1, 3>>::compiled()
             }
             fn prepare<'t>(&self, $x: Var<'t, T>, _: Side) -> Operand<'t, T> {
-                by_height(HalfSpace::new(-1.0).expect("a negative curvature").psi(&$activations))
+                by_height(HalfSpace::new(-1.0).psi(&$activations))
             }
             fn scalars<'t>(&self, x: Var<'t, T>) -> Numbers<'t, T> {
                 Numbers::from_slice(&[x.tape().scalar(self.radius.sinh())])

@@ -5,6 +5,7 @@ use cotangent_engine::{Float, Rows, Var};
 use super::formulas as f;
 use super::matvec::MatVec;
 use crate::manifold;
+use crate::point::Point;
 
 /// The operations of the κ-stereographic model at some curvature. It may be a variable of a tape and
 /// then has a gradient, at zero as elsewhere.
@@ -197,5 +198,22 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
         let margin = 2.0 / self.lambda(&x);
         let square = (z * z).sum_axis(-1);
         x.tape().pairs(f::UnidirectionalLogits, [x, z], [margin], [square, r], [self.kappa]).scores()
+    }
+}
+
+/// Points of a space whose curvature is a variable.
+///
+/// ```
+/// use cotangent_engine::{Tape, Tensor};
+/// use cotangent_manifolds::{Curved, Point};
+/// let tape = Tape::<f64>::new();
+/// let space = Curved::new(tape.variable(&Tensor::scalar(-1.0)));
+/// let [o, x] = [0.0, 0.5].map(|x| Point::new(space, tape.constant(&Tensor::new([1, 1], vec![x]))));
+/// assert!((o.dist(&x).item() - 3.0_f64.ln()).abs() < 1e-15);
+/// ```
+impl<'t, T: Float> Point<Curved<Var<'t, T>>, Var<'t, T>> {
+    /// Geodesic distance, row by row.
+    pub fn dist(&self, other: &Self) -> Var<'t, T> {
+        self.manifold().dist(self.coordinates(), other.coordinates())
     }
 }

@@ -20,55 +20,128 @@ mod gyrovector;
 mod matvec;
 mod step;
 
+use std::marker::PhantomData;
+
 use cotangent_engine::domain::margin;
 use cotangent_engine::{Float, Row, Rows, update_rows};
 
-use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one};
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold, OffManifold, at_least_one, existing};
 use crate::momentum::{Motion, Moving, Rule, composed};
 pub use curved::Curved;
 pub use matvec::MatVec;
 
 /// The κ-stereographic model of the space of constant sectional curvature `kappa`, metric
-/// `λ_x² ⟨u, v⟩` with λ_x = 2/(1 + κ‖x‖²).
+/// `λ_x² ⟨u, v⟩` with λ_x = 2/(1 + κ‖x‖²): [`PoincareBall`] for κ < 0, [`ProjectedSphere`] for κ > 0,
+/// [`Stereographic`] for any κ, which includes flat space. S says which.
 ///
 /// For κ < 0 its points are those with ‖x‖ < 1/√-κ. As κ → 0, `dist` tends to `2‖x − y‖`.
+#[derive(Clone, Copy, PartialEq)]
+pub struct KappaStereographic<S: Sign> {
+    kappa: f64,
+    sign: PhantomData<S>,
+}
+
+/// The κ-stereographic model of any curvature.
 ///
 /// ```
 /// use cotangent_engine::Row;
 /// use cotangent_manifolds::{Manifold, Stereographic};
-/// let ball = Stereographic::new(-1.0).unwrap();
+/// let (o, x) = (Row::from([0.0, 0.0]), Row::from([0.5, 0.0]));
+/// assert_eq!(Stereographic::new(0.0).dist(&o, &x), 1.0); // 2‖x‖
+/// assert!((Stereographic::new(-1.0).dist(&o, &x) - 3.0_f64.ln()).abs() < 1e-15);
+/// ```
+pub type Stereographic = KappaStereographic<AnySign>;
+
+/// The Poincaré ball: the κ-stereographic model of negative curvature.
+///
+/// ```
+/// use cotangent_engine::Row;
+/// use cotangent_manifolds::{Manifold, PoincareBall};
+/// let ball = PoincareBall::new(-1.0);
 /// let (o, x) = (ball.origin::<f64>(2), Row::from([0.5, 0.0]));
 /// assert!((ball.dist(&o, &x) - 3.0_f64.ln()).abs() < 1e-15);
+/// let error = PoincareBall::try_new(1.0).unwrap_err();
+/// assert_eq!(error.to_string(), "the Poincaré ball needs negative curvature, not kappa = 1");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stereographic {
-    kappa: f64,
+pub type PoincareBall = KappaStereographic<Negative>;
+
+/// The sphere, projected from a pole: the κ-stereographic model of positive curvature.
+pub type ProjectedSphere = KappaStereographic<Positive>;
+
+/// Which curvatures a κ-stereographic model has.
+pub trait Sign: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
+    /// The type's name.
+    const TYPE: &'static str;
+    /// The model's name in messages.
+    const NAME: &'static str;
+    /// What its curvature is, in a message: `"negative"`.
+    const NEEDS: &'static str;
+
+    /// Whether a finite curvature is one.
+    fn allows(kappa: f64) -> bool;
 }
 
-/// The Poincaré ball: [`Stereographic`] of negative curvature.
-pub type PoincareBall = Stereographic;
+macro_rules! signs {
+    ($($(#[$doc:meta])* $sign:ident, $type:literal, $name:literal, $needs:literal, |$kappa:ident| $allows:expr;)*) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum $sign {}
 
-impl Stereographic {
+        impl Sign for $sign {
+            const TYPE: &'static str = $type;
+            const NAME: &'static str = $name;
+            const NEEDS: &'static str = $needs;
+            fn allows($kappa: f64) -> bool {
+                $allows
+            }
+        }
+    )* };
+}
+signs! {
+    /// Any curvature.
+    AnySign, "Stereographic", "the stereographic model", "finite", |_kappa| true;
+    /// Negative curvature.
+    Negative, "PoincareBall", "the Poincaré ball", "negative", |kappa| kappa < 0.0;
+    /// Positive curvature.
+    Positive, "ProjectedSphere", "the projected sphere", "positive", |kappa| kappa > 0.0;
+}
+
+/// Signs with which the model can be hyperbolic space.
+pub trait MaybeNegative: Sign {}
+impl MaybeNegative for AnySign {}
+impl MaybeNegative for Negative {}
+
+/// Signs with which the model can be a sphere.
+pub trait MaybePositive: Sign {}
+impl MaybePositive for AnySign {}
+impl MaybePositive for Positive {}
+
+impl<S: Sign> std::fmt::Debug for KappaStereographic<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct(S::TYPE).field("kappa", &self.kappa).finish()
+    }
+}
+
+impl<S: Sign> KappaStereographic<S> {
+    /// The model of the given sectional curvature.
+    ///
+    /// # Panics
+    /// If `kappa` is not finite, or has another sign than the model. For a curvature that a user chooses,
+    /// see [`try_new`](Self::try_new).
+    #[track_caller]
+    pub fn new(kappa: f64) -> Self {
+        existing(Self::try_new(kappa))
+    }
+
     /// The model of the given sectional curvature.
     ///
     /// # Errors
-    /// If `kappa` is not finite.
-    pub fn new(kappa: f64) -> Result<Self, CurvatureError> {
-        if kappa.is_finite() {
-            return Ok(Stereographic { kappa });
+    /// If `kappa` is not finite, or has another sign than the model.
+    pub fn try_new(kappa: f64) -> Result<Self, CurvatureError> {
+        if kappa.is_finite() && S::allows(kappa) {
+            return Ok(KappaStereographic { kappa, sign: PhantomData });
         }
-        Err(CurvatureError { manifold: Self::NAME, needs: "finite", kappa })
-    }
-
-    /// The Poincaré ball of the given negative curvature.
-    ///
-    /// # Errors
-    /// If `kappa` is not negative and finite.
-    pub fn ball(kappa: f64) -> Result<Self, CurvatureError> {
-        if kappa < 0.0 && kappa.is_finite() {
-            return Ok(Stereographic { kappa });
-        }
-        Err(CurvatureError { manifold: "the Poincaré ball", needs: "negative", kappa })
+        Err(CurvatureError { manifold: S::NAME, needs: S::NEEDS, kappa })
     }
 
     /// The operations at this curvature, for rows of the same level as these.
@@ -143,14 +216,14 @@ impl Stereographic {
     }
 }
 
-impl ConstantCurvature for Stereographic {
+impl<S: Sign> ConstantCurvature for KappaStereographic<S> {
     fn kappa(&self) -> f64 {
         self.kappa
     }
 }
 
-impl Manifold for Stereographic {
-    const NAME: &'static str = "stereographic";
+impl<S: Sign> Manifold for KappaStereographic<S> {
+    const NAME: &'static str = S::NAME;
 
     #[track_caller]
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {

@@ -1,0 +1,9 @@
+//! The application `transformer`, with one more score to choose.
+
+use cotangent_apps_attention::attention::Scores;
+use cotangent_apps_attention::transformer;
+use downstream::score::Gaussian;
+
+fn main() -> std::process::ExitCode {
+    transformer::run(&Scores::default().with(&Gaussian))
+}
