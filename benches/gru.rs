@@ -12,7 +12,6 @@ use std::ops::Range;
 use std::time::Instant;
 
 use common::Options;
-use cotangent::engine::loss;
 use cotangent::prelude::*;
 use rand::RngExt;
 

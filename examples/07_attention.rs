@@ -2,7 +2,6 @@
 //!
 //! `cargo run --release --example 07_attention`
 
-use cotangent::engine::loss;
 use cotangent::prelude::*;
 use rand::RngExt;
 
@@ -50,8 +49,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let keys = model.keys.forward(&tape, &keys).arrange([64, LENGTH]);
         let values = model.values.forward(&tape, &values).arrange([64, LENGTH]);
         let query = model.queries.forward(&tape, &asked).arrange([64, 1]);
-        let attended = model.attention.forward(*query, *keys, *values, Mask::None).reshape([64, WIDTH]);
-        let logits = *model.out.forward(attended.into()); // [64, VOCABULARY]
+        let attended = model.attention.forward(query, keys, values, Mask::None).reshape([64, WIDTH]);
+        let logits = *model.out.forward(attended); // [64, VOCABULARY]
         let loss = loss::cross_entropy(logits, &answers, 0.0);
         let (_, best) = logits.top_k(1);
         let right = best.iter().zip(&answers).filter(|(a, b)| a == b).count() as f64 / 64.0;

@@ -3,7 +3,6 @@
 //! `cargo run --release --example 08_classifier`, or on a device
 //! `cargo run --release --features opencl --example 08_classifier -- opencl`
 
-use cotangent::engine::loss;
 use cotangent::prelude::*;
 use rand::RngExt;
 
@@ -48,8 +47,8 @@ impl Classifier {
     fn forward<'t>(&self, tape: &'t Tape<f32>, pictures: &Tensor<f32>) -> Var<'t, f32> {
         let maps = tape.constant(pictures).conv2d(self.filters.on(tape), 1, 1) + self.filter_bias.on(tape);
         let maps = maps.relu().max_pool2d(2, 2); // [batch, 8, 4, 4]
-        let h = self.hidden.forward(maps.reshape([pictures.shape()[0], 8 * 4 * 4]).into()).relu();
-        *self.out.forward(self.dropout.forward(h.into()))
+        let h = self.hidden.forward(maps.reshape([pictures.shape()[0], 8 * 4 * 4])).relu();
+        *self.out.forward(self.dropout.forward(h))
     }
 }
 

@@ -1,6 +1,5 @@
 //! A hyperbolic GRU classifier: it learns to remember how sequences of different lengths began.
 
-use cotangent::engine::loss;
 use cotangent::prelude::*;
 use rand::RngExt;
 

@@ -44,7 +44,11 @@ impl<T: Float> Activation<T> {
 
     /// `exp₀(φ(log₀ x))` of rows `[…, n]`.
     #[track_caller]
-    pub fn forward<'t, G: GyrovectorSpace<'t, T>>(&self, x: Point<G, Var<'t, T>>) -> Point<G, Var<'t, T>> {
+    pub fn forward<'t, G: GyrovectorSpace<'t, T>>(
+        &self,
+        x: impl Into<Point<G, Var<'t, T>>>,
+    ) -> Point<G, Var<'t, T>> {
+        let x: Point<G, Var<'t, T>> = x.into();
         self.0.map_or(x, |phi| Point::new(*x.manifold(), x.manifold().map(*x.coordinates(), phi)))
     }
 }

@@ -34,11 +34,12 @@ impl Dropout {
     /// # Panics
     /// If the rate is not in [0, 1).
     #[track_caller]
-    pub fn forward<'t, G, T>(&self, x: Point<G, Var<'t, T>>) -> Point<G, Var<'t, T>>
+    pub fn forward<'t, G, T>(&self, x: impl Into<Point<G, Var<'t, T>>>) -> Point<G, Var<'t, T>>
     where
         G: GyrovectorSpace<'t, T>,
         T: Float,
     {
+        let x: Point<G, Var<'t, T>> = x.into();
         assert!((0.0..1.0).contains(&self.rate), "dropout: a rate of {}", self.rate);
         let (space, coordinates) = (*x.manifold(), *x.coordinates());
         if self.rate == 0.0 || !coordinates.tape().is_training() {

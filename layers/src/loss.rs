@@ -1,5 +1,6 @@
-//! Losses over distances.
+//! Losses: those of the engine, and over distances.
 
+pub use cotangent_engine::loss::*;
 use cotangent_engine::{Float, Var};
 
 /// The ranking loss of Nickel & Kiela 2017, eq. 6: a softmax over one positive and its negatives. For

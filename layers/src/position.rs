@@ -44,9 +44,10 @@ impl<M: Manifold, T: Float> PositionEmbedding<M, T> {
     #[track_caller]
     pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        words: Point<G, Var<'t, T>>,
+        words: impl Into<Point<G, Var<'t, T>>>,
         first: usize,
     ) -> Point<G, Var<'t, T>> {
+        let words: Point<G, Var<'t, T>> = words.into();
         let shape = words.coordinates().shape();
         let axes = shape.axes();
         assert!(axes.len() > 1, "positions: of sentences […, len, ambient], not of shape {shape}");

@@ -59,7 +59,7 @@ impl<T: Float> Residual<T> {
     /// Applies the sublayer f with its residual connection.
     #[track_caller]
     fn around<'t>(&self, x: Var<'t, T>, f: impl FnOnce(Var<'t, T>) -> Var<'t, T>) -> Var<'t, T> {
-        let y = x + self.dropout.forward(f(self.input(x)).into());
+        let y = x + self.dropout.forward(f(self.input(x)));
         match self.order {
             NormOrder::Pre => y,
             NormOrder::Post => self.norm.forward(y),
@@ -130,7 +130,7 @@ impl<T: Float> EncoderLayer<T> {
     pub fn forward<'t>(&self, x: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
         let [first, second] = &self.residuals;
         let x = first.around(x, |x| self.attention.forward(x, x, mask));
-        second.around(x, |x| *self.feed_forward.forward(x.into()))
+        second.around(x, |x| *self.feed_forward.forward(x))
     }
 
     /// The weights with which a sequence attends to itself, `[batch, heads, n, n]`, for pictures.
@@ -208,7 +208,7 @@ impl<T: Float> DecoderLayer<T> {
             self.attention.attend(x, all, Mask::Causal)
         });
         let x = second.around(x, |x| self.across.attend(x, encoded, mask));
-        let x = third.around(x, |x| *self.feed_forward.forward(x.into()));
+        let x = third.around(x, |x| *self.feed_forward.forward(x));
         (x, so_far.expect("the sublayer is run"))
     }
 

@@ -47,7 +47,7 @@ use crate::sphere::Sphere;
 ///
 /// ```
 /// use cotangent_engine::{Row, Tensor};
-/// use cotangent_manifolds::{Barycentre, Manifold, Stereographic};
+/// use cotangent_manifolds::{Barycentre, Manifold, PoincareBall};
 /// let ball = PoincareBall::new(-1.0);
 /// let points = Tensor::new([2, 1], vec![0.0_f64, 0.8]); // one set of two points: [n, d]
 /// let middle = ball.barycentre(&points, &Tensor::new([2], vec![1.0, 1.0])); // [d]

@@ -65,7 +65,7 @@ pub enum FrechetError {
 ///
 /// ```
 /// use cotangent_engine::Tensor;
-/// use cotangent_manifolds::{FrechetMean, Stereographic};
+/// use cotangent_manifolds::{FrechetMean, PoincareBall};
 /// let ball = PoincareBall::new(-1.0);
 /// let points = Tensor::new([3, 1], vec![0.0_f64, 0.6, -0.8]); // [n, ambient]; distances ln 1, ln 4, −ln 9
 /// let mean = FrechetMean::default().of(&ball, &points, &Tensor::new([3], vec![1.0; 3])).unwrap(); // [ambient]

@@ -199,7 +199,7 @@ pub enum Spread<R: Rows> {
 ///
 /// ```
 /// use cotangent_engine::{Row, rng};
-/// use cotangent_manifolds::{Manifold, Spread, Stereographic, WrappedNormal};
+/// use cotangent_manifolds::{Manifold, Spread, PoincareBall, WrappedNormal};
 /// let ball = PoincareBall::new(-1.0);
 /// let mean = Row::from([0.5, 0.0]);
 /// let normal = WrappedNormal::new(ball, mean.clone(), Spread::Isotropic(0.1));

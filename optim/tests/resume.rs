@@ -155,7 +155,7 @@ fn checkpoints_of_something_else_are_refused_by_name() {
     other.table = Param::new("table", PoincareBall::new(-0.5), other.table.value().clone());
     let found = message(&file, &mut other, &mut adam());
     assert!(
-        found.contains("parameter \"table\": on Stereographic { kappa: -1.0 } in the checkpoint"),
+        found.contains("parameter \"table\": on PoincareBall { kappa: -1.0 } in the checkpoint"),
         "{found}"
     );
     let mut other = Model::new(20);
@@ -286,9 +286,9 @@ fn damaged_and_hostile_checkpoints_are_refused_and_change_nothing() {
         message();
     }
     // Files with a correct checksum: one with a name of 2⁵⁰ bytes, one with a point off its manifold.
-    cotangent_engine::files::checkpoint::save(&file, 2, &(1_u64 << 50)).unwrap();
+    cotangent_engine::files::checkpoint::save(&file, 3, &(1_u64 << 50)).unwrap();
     assert!(message().ends_with("LimitExceeded"));
-    // A file from the version before settings were stored.
+    // A file from before.
     cotangent_engine::files::checkpoint::save(&file, 1, &(1_u64 << 50)).unwrap();
     let found = message();
     assert!(found.ends_with("checkpoint of version 1, this program reads version 3"), "{found}");
@@ -296,5 +296,5 @@ fn damaged_and_hostile_checkpoints_are_refused_and_change_nothing() {
     other.table.value_mut().row_mut(3)[0] = 1.5;
     checkpoint::save(&file, &other, &RiemannianAdam::new(0.05).unwrap(), &5_u64).unwrap();
     let found = message();
-    assert!(found.contains("parameter \"table\": row 3: not a point of the stereographic model"), "{found}");
+    assert!(found.contains("parameter \"table\": row 3: not a point of the Poincaré ball"), "{found}");
 }

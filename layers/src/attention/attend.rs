@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cotangent_engine::{Float, Pairs, Sparsity, Var, Weights};
-use cotangent_manifolds::{Barycentre, Euclidean, PoincareBall, Point};
+use cotangent_manifolds::{Barycentre, PoincareBall};
 
 use crate::attention::score::{Score, pairs};
 use crate::dropout::Dropout;
@@ -130,7 +130,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         self.aggregate(values, |values| match (self.mask, dropped) {
             (Mask::None, false) => self.pairs(queries, keys).attend(values, self.weights, false),
             (Mask::Causal, false) => self.pairs(queries, keys).attend(values, self.weights, true),
-            _ => self.dropout.forward(self.weigh(queries, keys).into()).matmul(values),
+            _ => self.dropout.forward(self.weigh(queries, keys)).matmul(values),
         })
     }
 
@@ -150,8 +150,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         values: impl Into<Var<'t, T>>,
         edges: &Arc<Sparsity>,
     ) -> Var<'t, T> {
-        let weights: Point<Euclidean, _> = self.edge_weights(queries, keys, edges).into();
-        let weights = self.dropout.forward(weights);
+        let weights = self.dropout.forward(self.edge_weights(queries, keys, edges));
         self.aggregate(values.into(), |values| weights.sparse_matmul(edges, values))
     }
 

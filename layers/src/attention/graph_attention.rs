@@ -45,7 +45,7 @@ impl<'t, T: Float> Features<'t, T> {
 
     /// Dropout: while training, sets some features to 0 and scales the others up.
     pub fn dropout(self, dropout: Dropout) -> Self {
-        let drop = |x: Var<'t, T>| *dropout.forward(x.into());
+        let drop = |x: Var<'t, T>| *dropout.forward(x);
         match self {
             Features::Dense(x) => Features::Dense(drop(x)),
             Features::Sparse(sparsity, elements) => Features::Sparse(sparsity, drop(elements)),
@@ -135,7 +135,7 @@ impl<T: Float> GraphAttention<T> {
     #[track_caller]
     pub fn forward<'t>(&self, x: &Features<'t, T>, edges: &Arc<Sparsity>) -> Var<'t, T> {
         let (values, [queries, keys]) = self.project(x);
-        let kept = *self.attention.dropout.forward(values.into());
+        let kept = *self.attention.dropout.forward(values);
         let sums = self.attention.along_edges(queries, keys, kept, edges);
         let joined = match self.heads {
             Heads::Concat => sums.reshape([sums.shape()[0], sums.shape().len() / sums.shape()[0].max(1)]),

@@ -113,11 +113,12 @@ impl<T: Float> Attention<T> {
     #[track_caller]
     pub fn forward<'t>(
         &self,
-        queries: Var<'t, T>,
-        keys: Var<'t, T>,
-        values: Var<'t, T>,
+        queries: impl Into<Var<'t, T>>,
+        keys: impl Into<Var<'t, T>>,
+        values: impl Into<Var<'t, T>>,
         mask: Mask<'t, T>,
     ) -> Var<'t, T> {
+        let queries = queries.into();
         self.on(queries.tape()).masked(mask).forward(queries, keys, values)
     }
 
@@ -128,11 +129,12 @@ impl<T: Float> Attention<T> {
     #[track_caller]
     pub fn along_edges<'t>(
         &self,
-        queries: Var<'t, T>,
-        keys: Var<'t, T>,
-        values: Var<'t, T>,
+        queries: impl Into<Var<'t, T>>,
+        keys: impl Into<Var<'t, T>>,
+        values: impl Into<Var<'t, T>>,
         edges: &Arc<Sparsity>,
     ) -> Var<'t, T> {
+        let queries = queries.into();
         self.on(queries.tape()).along_edges(queries, keys, values, edges)
     }
 
@@ -143,10 +145,11 @@ impl<T: Float> Attention<T> {
     #[track_caller]
     pub fn edge_weights<'t>(
         &self,
-        queries: Var<'t, T>,
-        keys: Var<'t, T>,
+        queries: impl Into<Var<'t, T>>,
+        keys: impl Into<Var<'t, T>>,
         edges: &Arc<Sparsity>,
     ) -> Var<'t, T> {
+        let queries = queries.into();
         self.on(queries.tape()).edge_weights(queries, keys, edges)
     }
 
@@ -155,7 +158,8 @@ impl<T: Float> Attention<T> {
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn scores<'t>(&self, queries: Var<'t, T>, keys: Var<'t, T>) -> Var<'t, T> {
+    pub fn scores<'t>(&self, queries: impl Into<Var<'t, T>>, keys: impl Into<Var<'t, T>>) -> Var<'t, T> {
+        let queries = queries.into();
         self.on(queries.tape()).scores(queries, keys)
     }
 
@@ -164,7 +168,13 @@ impl<T: Float> Attention<T> {
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
-    pub fn weigh<'t>(&self, queries: Var<'t, T>, keys: Var<'t, T>, mask: Mask<'t, T>) -> Var<'t, T> {
+    pub fn weigh<'t>(
+        &self,
+        queries: impl Into<Var<'t, T>>,
+        keys: impl Into<Var<'t, T>>,
+        mask: Mask<'t, T>,
+    ) -> Var<'t, T> {
+        let queries = queries.into();
         self.on(queries.tape()).masked(mask).weigh(queries, keys)
     }
 

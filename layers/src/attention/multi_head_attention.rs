@@ -120,7 +120,7 @@ impl<T: Float> MultiHeadAttention<T> {
         let heads = self.attention.forward(queries, to.keys, to.values, mask).permute(&[0, 2, 1, 3]);
         let shape = heads.shape();
         let side_by_side = heads.reshape([shape[0], shape[1], shape[2] * shape[3]]);
-        *self.output.forward(side_by_side.into())
+        *self.output.forward(side_by_side)
     }
 
     /// The weights of all heads, `[batch, heads, n, m]`, for pictures.
@@ -135,7 +135,7 @@ impl<T: Float> MultiHeadAttention<T> {
     /// The result of a linear layer on rows, split into heads: `[batch, heads, n, d]`.
     #[track_caller]
     fn split<'t>(&self, linear: &Linear<Euclidean, T>, x: Var<'t, T>) -> Var<'t, T> {
-        let y = linear.forward(x.into());
+        let y = linear.forward(x);
         let (shape, d) = (y.shape(), y.shape().width() / self.heads);
         y.reshape([shape[0], shape[1], self.heads, d]).permute(&[0, 2, 1, 3])
     }

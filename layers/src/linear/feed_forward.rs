@@ -48,8 +48,9 @@ impl<M: Manifold, T: Float> FeedForward<M, T> {
     #[track_caller]
     pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        mut x: Point<G, Var<'t, T>>,
+        x: impl Into<Point<G, Var<'t, T>>>,
     ) -> Point<G, Var<'t, T>> {
+        let mut x: Point<G, Var<'t, T>> = x.into();
         for (i, layer) in self.layers.iter().enumerate() {
             let last = i + 1 == self.layers.len();
             let activation = if last { self.output } else { self.activation };

@@ -51,7 +51,11 @@ impl<M: Manifold, T: Float> LogisticRegression<M, T> {
     /// # Panics
     /// If the rows are not n wide, or the layer's points are on another manifold.
     #[track_caller]
-    pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(&self, x: Point<G, Var<'t, T>>) -> Var<'t, T> {
+    pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
+        &self,
+        x: impl Into<Point<G, Var<'t, T>>>,
+    ) -> Var<'t, T> {
+        let x: Point<G, Var<'t, T>> = x.into();
         let (space, x) = (*x.manifold(), *x.coordinates());
         let normals = *self.normals.on(x.tape());
         rows_fit("LogisticRegression", x, normals);
@@ -98,7 +102,8 @@ impl<T: Float> UnidirectionalRegression<T> {
     /// # Panics
     /// If the rows are not n wide.
     #[track_caller]
-    pub fn forward<'t, G: GyrovectorSpace<'t, T>>(&self, x: Point<G, Var<'t, T>>) -> Var<'t, T> {
+    pub fn forward<'t, G: GyrovectorSpace<'t, T>>(&self, x: impl Into<Point<G, Var<'t, T>>>) -> Var<'t, T> {
+        let x: Point<G, Var<'t, T>> = x.into();
         let (space, x) = (*x.manifold(), *x.coordinates());
         let [z, r] = [&self.directions, &self.offsets].map(|param| *param.on(x.tape()));
         rows_fit("UnidirectionalRegression", x, z);

@@ -57,8 +57,9 @@ impl<M: Manifold, T: Float> Linear<M, T> {
     #[track_caller]
     pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        x: Point<G, Var<'t, T>>,
+        x: impl Into<Point<G, Var<'t, T>>>,
     ) -> Point<G, Var<'t, T>> {
+        let x: Point<G, Var<'t, T>> = x.into();
         let (space, x) = (*x.manifold(), *x.coordinates());
         let y = space.matvec(*self.weight.on(x.tape()), x);
         Point::new(

@@ -80,8 +80,9 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
     #[track_caller]
     pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        x: Point<G, Var<'t, T>>,
+        x: impl Into<Point<G, Var<'t, T>>>,
     ) -> Point<G, Var<'t, T>> {
+        let x: Point<G, Var<'t, T>> = x.into();
         let (space, tape) = (*x.manifold(), x.coordinates().tape());
         self.fits(*x.coordinates());
         let mean = space.points(Point::new(*self.mean.manifold(), tape.constant(self.mean.value())));
@@ -95,8 +96,9 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
     #[track_caller]
     pub fn forward_batch<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
-        x: Point<G, Var<'t, T>>,
+        x: impl Into<Point<G, Var<'t, T>>>,
     ) -> (Point<G, Var<'t, T>>, BatchStatistics<T>) {
+        let x: Point<G, Var<'t, T>> = x.into();
         let (space, coordinates) = (*x.manifold(), *x.coordinates());
         self.fits(coordinates);
         let (shape, tape) = (coordinates.shape(), coordinates.tape());

@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use cotangent::engine::loss;
 use cotangent::layers::Score;
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use cotangent::engine::files::atomic;
-use cotangent::engine::loss::{self, IGNORE};
+use cotangent::engine::loss::IGNORE;
 use cotangent::optim::{Average, OptimError, checkpoint};
 use cotangent::prelude::*;
 use cotangent_apps_common::checkpoints::{CHECKPOINT, Checkpoints};

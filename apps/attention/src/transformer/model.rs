@@ -109,7 +109,7 @@ impl Model {
         } else {
             x * scale + tape.constant(&position::sinusoidal(places.end, width)).slice(0, places)
         };
-        *self.dropout.forward(x.into())
+        *self.dropout.forward(x)
     }
 
     fn normalise<'t>(&self, which: usize, x: Var<'t, f32>) -> Var<'t, f32> {

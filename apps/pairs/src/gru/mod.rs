@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use cotangent::engine::loss;
 use cotangent::optim::checkpoint;
 use cotangent::prelude::*;
 use cotangent_apps_common::checkpoints::{CHECKPOINT, Checkpoints};
