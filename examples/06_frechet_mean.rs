@@ -6,7 +6,7 @@ use cotangent::prelude::*;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ball = PoincareBall::new(-1.0);
-    let mut rng = rng::stream(1, 0, 0);
+    let mut rng = rng::stream(1, "initial", 0);
     let points: Vec<f64> =
         (0..100).flat_map(|_| ball.random_point::<f64>(3, 4.0, &mut rng).to_vec()).collect();
     let points = Tensor::new([100, 3], points); // [100, 3]

@@ -19,14 +19,14 @@ struct Recall {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut rng = rng::stream(3, 0, 0);
+    let mut rng = rng::stream(3, "initial", 0);
     let [keys, values, queries] = ["keys", "values", "queries"]
         .map(|name| Embedding::uniform(name, Euclidean, VOCABULARY, WIDTH, 0.3, &mut rng));
     let attention = Attention::new(&score::Dot, WIDTH);
     let mut model =
         Recall { keys, values, queries, attention, out: Linear::new(Euclidean, WIDTH, VOCABULARY, &mut rng) };
     let mut adam = RiemannianAdam::new(0.01)?;
-    let mut data = rng::stream(3, 1, 0);
+    let mut data = rng::stream(3, "data", 0);
     let mut tape = Tape::new();
     let mut accuracy = 0.0;
     for step in 0..1500 {

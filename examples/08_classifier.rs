@@ -53,9 +53,9 @@ impl Classifier {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut model = Classifier::new(&mut rng::stream(8, 0, 0));
+    let mut model = Classifier::new(&mut rng::stream(8, "initial", 0));
     let mut sgd = RiemannianSgd::new(0.1)?;
-    let mut data = rng::stream(8, 1, 0);
+    let mut data = rng::stream(8, "data", 0);
     let device = std::env::args().nth(1).map_or(Ok(Device::cpu()), |name| name.parse())?;
     let mut tape = Tape::with_device(device);
     for step in 0..600 {
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let pixels = labels.iter().flat_map(|&l| picture(l as usize, &mut data)).collect();
         let pictures = Tensor::new([BATCH, 1, 8, 8], pixels);
         tape.reset();
-        tape.training(rng::stream(8, 2, step));
+        tape.training(rng::stream(8, "dropout", step));
         let logits = model.forward(&tape, &pictures);
         let loss = loss::cross_entropy(logits, &labels, 0.05);
         if step % 100 == 0 {

@@ -13,7 +13,7 @@ const SAMPLES: usize = 400;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Data with variances in the ratio 4 : 1 : 1; every tenth is thrown far off along the last axis.
-    let mut rng = rng::stream(11, 0, 0);
+    let mut rng = rng::stream(11, "initial", 0);
     let data = Tensor::from_fn([SAMPLES, N], |at| {
         let (i, j) = (at / N, at % N);
         let outlier = if i % 10 == 0 && j == N - 1 { 50.0 } else { 1.0 };

@@ -11,7 +11,7 @@ struct Model {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (ball, mut rng) = (PoincareBall::new(-1.0), rng::stream(12, 0, 0));
+    let (ball, mut rng) = (PoincareBall::new(-1.0), rng::stream(12, "initial", 0));
     let mut model = Model {
         words: Embedding::uniform("words", ball, 5, 4, 0.5, &mut rng), // five words in four dimensions
         gru: Gru::new(ball, 4, 8, &mut rng),

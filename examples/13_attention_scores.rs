@@ -20,7 +20,7 @@ struct Model {
 
 /// The mean squared error after training, where to guess the mean has 1.
 fn recall(score: &dyn Score<f32>) -> Result<f64, Box<dyn std::error::Error>> {
-    let mut rng = rng::stream(13, 0, 0);
+    let mut rng = rng::stream(13, "initial", 0);
     let table = |name: &str, rng: &mut _| Embedding::uniform(name, Euclidean, KEYS, DIM, 0.5, rng);
     let mut model = Model {
         keys: table("keys", &mut rng),

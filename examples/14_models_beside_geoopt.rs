@@ -90,7 +90,7 @@ fn count(source: &str, comment: &str) -> [usize; 2] {
 }
 
 fn main() {
-    let (ball, mut rng) = (PoincareBall::new(-1.0), rng::stream(14, 0, 0));
+    let (ball, mut rng) = (PoincareBall::new(-1.0), rng::stream(14, "initial", 0));
     let words = Embedding::uniform("words", ball, 10, 3, 0.1, &mut rng);
     compare("poincare_embedding", words, |words, tape| {
         poincare_embedding::loss(words, tape, [&[0, 4, 7], &[1, 2, 3, 5, 6, 9, 8, 0, 2]])

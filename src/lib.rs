@@ -35,5 +35,6 @@ pub mod prelude {
         PoincareBall, Point, Product, ProjectedSphere, Retraction, Sets, Spd, Sphere, Spread, Stereographic,
         Stiefel, Tangent, WrappedNormal,
     };
+    pub use cotangent_optim::train::{Batches, ByLength, Goal, Shuffled, Trainer};
     pub use cotangent_optim::{DataParallel, RiemannianAdam, RiemannianSgd, Schedule};
 }

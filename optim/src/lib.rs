@@ -16,6 +16,7 @@
 //! | [`Accumulated`]: gradients of several passes as one | `accumulate.rs` |
 //! | [`DataParallel`]: the parts of a batch in parallel | `data_parallel.rs` |
 //! | [`Schedule`], [`Plateau`]: rates that change | `schedule.rs` |
+//! | [`train`]: the training loop, batches, checkpoints of a training | `train/` |
 //! | [`Average`]: averages of weights along geodesics | `average.rs` |
 //! | [`checkpoint`]: everything a run needs to go on, in a file | `checkpoint.rs` |
 //! | [`solvers`]: line search, conjugate gradients, L-BFGS, trust regions; deterministic | `solvers/` |
@@ -37,6 +38,7 @@ mod sgd;
 pub mod solvers;
 mod state;
 mod steps;
+pub mod train;
 
 pub use accumulate::Accumulated;
 pub use adam::{Adam, RiemannianAdam};

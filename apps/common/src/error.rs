@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cotangent::engine::files::{FileError, checkpoint::CheckpointError};
 use cotangent::optim::OptimError;
+use cotangent::optim::train::TrainError;
 
 use crate::{note, print};
 
@@ -61,6 +62,29 @@ pub enum AppError {
         /// What is left, such as a checkpoint.
         kept: String,
     },
+}
+
+impl From<TrainError> for AppError {
+    fn from(error: TrainError) -> Self {
+        match error {
+            TrainError::Diverged { step, cause, kept } => AppError::Diverged { step, cause, kept },
+            TrainError::Checkpoint(error) => error.into(),
+            TrainError::File(error) => error.into(),
+            TrainError::Io { path, source } => AppError::Io { path, source },
+            TrainError::Setting(error) => error.into(),
+            TrainError::Other(error) => match error.downcast::<AppError>() {
+                Ok(error) => *error,
+                Err(error) => AppError::Usage(error.to_string()),
+            },
+        }
+    }
+}
+
+/// For what an application reports while it evaluates a model in a [`Trainer`](cotangent::optim::train::Trainer).
+impl From<AppError> for TrainError {
+    fn from(error: AppError) -> Self {
+        TrainError::Other(Box::new(error))
+    }
 }
 
 /// Returns the loss of a step, counted from 1.

@@ -9,7 +9,6 @@
 //! | [`progress`] | progress bars, or plain lines |
 //! | [`table`] | TSV or CSV, plain or gzip |
 //! | [`output`] | the output directory of a run |
-//! | [`checkpoints`] | checkpoints of a training that may diverge |
 //! | [`metrics`] | `metrics.json` |
 //! | [`confusion`] | confusion matrices: accuracy, precision, recall, F1 |
 //! | [`interval`] | means of a few runs, with confidence intervals |
@@ -21,7 +20,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-pub mod checkpoints;
 pub mod confusion;
 pub mod curves;
 pub mod device;

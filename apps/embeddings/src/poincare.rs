@@ -1,11 +1,11 @@
 //! Training of Poincaré embeddings: Nickel & Kiela 2017 (the ball), 2018 (the hyperboloid).
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cotangent::optim::checkpoint;
+use cotangent::optim::train::{CHECKPOINT, Checkpoints};
 use cotangent::prelude::*;
-use cotangent_apps_common::checkpoints::{CHECKPOINT, Checkpoints};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::{ForManifold, Geometry, Model};
 use cotangent_apps_common::options;
@@ -214,7 +214,7 @@ fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &Ru
         since_start += seconds;
         let due = match options.checkpoint_every {
             Some(every) => state.epochs_done.is_multiple_of(every.max(1)),
-            None => checkpoints.due(10),
+            None => checkpoints.due(Duration::from_secs(10)),
         };
         if due || state.epochs_done == config.epochs {
             checkpoints

@@ -7,20 +7,42 @@
 use rand::SeedableRng;
 pub use rand_chacha::ChaCha8Rng as Rng;
 
-/// The stream of a purpose (any fixed number for each use of chance) and an index within it (an epoch, a
-/// chunk of the data).
+/// What a stream is for: a name, such as `"dropout"`, or any fixed number. Different ones have
+/// different streams.
+pub trait Purpose {
+    /// A number and the hash of a name, one of them 0.
+    fn key(&self) -> [u64; 2];
+}
+
+impl Purpose for u64 {
+    fn key(&self) -> [u64; 2] {
+        [*self, 0]
+    }
+}
+
+/// The hash is FNV-1a of 64 bits.
+impl Purpose for &str {
+    fn key(&self) -> [u64; 2] {
+        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        [0, self.bytes().fold(0xcbf2_9ce4_8422_2325, hash)]
+    }
+}
+
+/// The stream of a purpose, and an index within it: an epoch, a chunk of the data.
 ///
 /// ```
 /// use cotangent_engine::rng;
 /// use rand::RngExt;
-/// let draw = |index| rng::stream(42, 0, index).random::<u64>();
-/// assert_eq!(draw(3), draw(3));
-/// assert_ne!(draw(3), draw(4));
+/// let draw = |purpose, index| rng::stream(42, purpose, index).random::<u64>();
+/// assert_eq!(draw("dropout", 3), draw("dropout", 3));
+/// assert!(draw("dropout", 3) != draw("dropout", 4) && draw("dropout", 3) != draw("order", 3));
 /// ```
-pub fn stream(seed: u64, purpose: u64, index: u64) -> Rng {
+pub fn stream(seed: u64, purpose: impl Purpose, index: u64) -> Rng {
     let mut key = [0; 32];
-    key[..8].copy_from_slice(&seed.to_le_bytes());
-    key[8..16].copy_from_slice(&purpose.to_le_bytes());
+    let [number, name] = purpose.key();
+    for (bytes, part) in key.chunks_exact_mut(8).zip([seed, number, name]) {
+        bytes.copy_from_slice(&part.to_le_bytes());
+    }
     let mut rng = Rng::from_seed(key);
     rng.set_stream(index);
     rng

@@ -1,10 +1,12 @@
 //! Batches of sentences of the same length.
 
 use cotangent::engine::loss::IGNORE;
-use cotangent::engine::rng::Rng;
+use cotangent::optim::train::Batches;
+use cotangent::prelude::rng;
 use rand::seq::SliceRandom;
 
 use super::bpe::{BEGIN, END, PAD};
+use super::purpose;
 
 /// A sentence and its translation, as numbers, without marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,14 +34,15 @@ pub(super) struct Batch {
 impl Batch {
     /// # Panics
     /// If there are no pairs, or sources are of different lengths.
-    pub(super) fn new(pairs: &[&Pair]) -> Self {
-        let source_len = pairs[0].source.len() + 1;
-        let target_len = pairs.iter().map(|pair| pair.target.len()).max().expect("a pair") + 1;
+    pub(super) fn new<'a>(pairs: impl Iterator<Item = &'a Pair> + Clone) -> Self {
+        let count = pairs.clone().count();
+        let source_len = pairs.clone().next().expect("a pair").source.len() + 1;
+        let target_len = pairs.clone().map(|pair| pair.target.len()).max().expect("a pair") + 1;
         let mut batch = Batch {
-            sources: Vec::with_capacity(pairs.len() * source_len),
+            sources: Vec::with_capacity(count * source_len),
             source_len,
-            given: Vec::with_capacity(pairs.len() * target_len),
-            next: Vec::with_capacity(pairs.len() * target_len),
+            given: Vec::with_capacity(count * target_len),
+            next: Vec::with_capacity(count * target_len),
             target_len,
             tokens: 0,
         };
@@ -57,38 +60,52 @@ impl Batch {
     }
 }
 
-/// Splits all pairs into batches in random order. A batch has at most `tokens` numbers on either side.
-/// Pairs of similar length are together; among pairs of equal length, the choice is random. The number
-/// of batches is always the same.
-pub(super) fn batches<'a>(pairs: &'a [Pair], tokens: usize, rng: &mut Rng) -> Vec<Vec<&'a Pair>> {
-    let mut order: Vec<&Pair> = pairs.iter().collect();
-    order.shuffle(rng);
-    order.sort_by_key(|pair| (pair.source.len(), pair.target.len()));
-    let mut batches: Vec<Vec<&Pair>> = Vec::new();
-    let (mut source, mut longest) = (usize::MAX, 0);
-    for pair in order {
-        longest =
-            if pair.source.len() == source { longest.max(pair.target.len()) } else { pair.target.len() };
-        let width = longest.max(pair.source.len()) + 1;
-        match batches.last_mut() {
-            Some(batch) if pair.source.len() == source && (batch.len() + 1) * width <= tokens => {
-                batch.push(pair)
+/// All pairs in batches, in random order. A batch has at most `tokens` numbers on either side. Pairs of
+/// similar length are together; among pairs of equal length, the choice is random. The number of batches
+/// is always the same. A pair weighs as much as its target has places.
+pub(super) struct BySource<'a> {
+    pub(super) pairs: &'a [Pair],
+    pub(super) tokens: usize,
+    pub(super) seed: u64,
+}
+
+impl Batches for BySource<'_> {
+    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+        let mut rng = rng::stream(self.seed, purpose::ORDER, epoch);
+        let pair = |item: u32| &self.pairs[item as usize];
+        let mut order: Vec<u32> = (0..self.pairs.len() as u32).collect();
+        order.shuffle(&mut rng);
+        order.sort_by_key(|&item| (pair(item).source.len(), pair(item).target.len()));
+        let mut batches: Vec<Vec<u32>> = Vec::new();
+        let (mut source, mut longest) = (usize::MAX, 0);
+        for item in order {
+            let pair = pair(item);
+            longest =
+                if pair.source.len() == source { longest.max(pair.target.len()) } else { pair.target.len() };
+            let width = longest.max(pair.source.len()) + 1;
+            match batches.last_mut() {
+                Some(batch) if pair.source.len() == source && (batch.len() + 1) * width <= self.tokens => {
+                    batch.push(item)
+                }
+                _ => {
+                    batches.push(vec![item]);
+                    longest = pair.target.len();
+                }
             }
-            _ => {
-                batches.push(vec![pair]);
-                longest = pair.target.len();
-            }
+            source = pair.source.len();
         }
-        source = pair.source.len();
+        batches.shuffle(&mut rng);
+        batches
     }
-    batches.shuffle(rng);
-    batches
+
+    fn weight(&self, item: u32) -> f64 {
+        (self.pairs[item as usize].target.len() + 1) as f64
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cotangent::prelude::rng;
 
     #[test]
     fn all_pairs_are_in_a_batch_and_none_is_too_large() {
@@ -97,15 +114,16 @@ mod tests {
             target: (0..i * 5 % 11 + 1).map(|k| 3 + i + k).collect(),
         };
         let pairs: Vec<Pair> = (0..500).map(pair).collect();
-        let mut rng = rng::stream(1, 0, 0);
-        let of = batches(&pairs, 64, &mut rng);
+        let batches = BySource { pairs: &pairs, tokens: 64, seed: 1 };
+        let of = batches.of_epoch(0);
         assert_eq!(of.iter().map(Vec::len).sum::<usize>(), 500);
         for batch in &of {
-            let b = Batch::new(batch);
+            let b = Batch::new(batch.iter().map(|&item| &pairs[item as usize]));
+            assert_eq!(b.tokens as f64, batch.iter().map(|&item| batches.weight(item)).sum::<f64>());
             assert!(b.sources.len().max(b.given.len()) <= 64);
             assert_eq!(b.tokens, b.next.iter().filter(|&&next| next != IGNORE).count());
         }
-        let again = batches(&pairs, 64, &mut rng);
+        let again = batches.of_epoch(1);
         assert!(again.len() == of.len() && again != of);
     }
 
@@ -115,7 +133,7 @@ mod tests {
             Pair { source: vec![7, 8], target: vec![9] },
             Pair { source: vec![5, 6], target: vec![4, 3, 9] },
         );
-        let batch = Batch::new(&[&a, &b]);
+        let batch = Batch::new([&a, &b].into_iter());
         assert_eq!(batch.sources, [7, 8, END, 5, 6, END]);
         assert_eq!(batch.given, [BEGIN, 9, PAD, PAD, BEGIN, 4, 3, 9]);
         assert_eq!(batch.next, [9, END, IGNORE, IGNORE, 4, 3, 9, END]);

@@ -1,14 +1,13 @@
 //! Translation by transformers with attention of any score: Vaswani et al. 2017; Tseng et al. 2023,
 //! section 4.
 
-use std::path::Path;
-use std::time::Instant;
+use std::time::Duration;
 
 use cotangent::engine::files::atomic;
 use cotangent::engine::loss::IGNORE;
-use cotangent::optim::{Average, OptimError, checkpoint};
+use cotangent::optim::Average;
+use cotangent::optim::train::{Batches, Epoch, Trainer};
 use cotangent::prelude::*;
-use cotangent_apps_common::checkpoints::{CHECKPOINT, Checkpoints};
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
@@ -30,7 +29,7 @@ pub mod parallel_text;
 mod search;
 mod translator;
 
-use batches::{Batch, Pair, batches};
+use batches::{Batch, BySource, Pair};
 use bleu::Bleu;
 use bpe::Bpe;
 pub use command::run;
@@ -40,15 +39,6 @@ use parallel_text::{ParallelText, Sentences};
 pub use search::Search;
 use translator::fits;
 pub use translator::{AttentionOf, Translator};
-
-/// The result of an epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Epoch {
-    /// Mean loss per training place, with label smoothing and dropout.
-    pub loss: f64,
-    /// Mean loss per validation place, without label smoothing and dropout.
-    pub validation: f64,
-}
 
 /// `metrics.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,20 +75,6 @@ pub struct Metrics {
     pub seconds: f64,
 }
 
-/// The content of a checkpoint besides the model and the optimiser.
-#[derive(Clone, Serialize, Deserialize)]
-struct State {
-    config: Config,
-    text: u32,
-    steps: u64,
-    /// Number of finished batches of the current epoch.
-    batch: u64,
-    /// Sum of the losses of this epoch's places so far.
-    loss: f64,
-    epochs: Vec<Epoch>,
-    seconds: f64,
-}
-
 /// `config.json`.
 #[derive(Serialize, Deserialize)]
 struct Saved {
@@ -120,7 +96,6 @@ const CONFIG: &str = "config.json";
 mod purpose {
     pub(super) const INITIAL: u64 = 29;
     pub(super) const ORDER: u64 = 30;
-    pub(super) const DROPOUT: u64 = 31;
 }
 
 /// Text as numbers.
@@ -185,19 +160,7 @@ pub fn train(
         Model::new(config, &*score, bpe.size(), &mut rng::stream(config.seed, purpose::INITIAL, 0));
     let mut adam =
         RiemannianAdam::new(config.lr)?.betas(0.9, 0.98)?.decay(config.decay)?.clip(config.clip)?;
-    let mut state = State {
-        config: config.clone(),
-        text: data.fingerprint,
-        steps: 0,
-        batch: 0,
-        loss: 0.0,
-        epochs: Vec::new(),
-        seconds: 0.0,
-    };
     let fingerprint = config.fingerprint(data.fingerprint);
-    if options.resume {
-        state = load(&out.join(CHECKPOINT), &state, &mut model, &mut adam)?;
-    }
     let sources: Vec<Vec<u32>> = text.test.iter().map(|(source, _)| bpe.encode(source)).collect();
     fits(&model, &sources)?;
     // From here on the directory belongs to this run. Writing these files now shows whether it can be
@@ -214,15 +177,49 @@ pub fn train(
     let saved =
         Saved { config: config.clone(), run: Some(fingerprint.clone()), tokenizer: Some(bpe.fingerprint()) };
     metrics::write_json(&out.join(CONFIG), &saved)?;
-    let checkpoints =
-        Checkpoints::new(out, "step", state.steps, |path| checkpoint::save(path, &model, &adam, &state))?;
-    let parallel = DataParallel::new(options.device.clone());
-    let mut run = Run { data: &data, config, options, fingerprint: &fingerprint, checkpoints, parallel };
-    run.epochs(&mut model, &mut adam, &mut state)?;
+    let run = Run { data: &data, config, options };
+    let mut progress = Progress::new("epoch", 0, config.epochs);
+    let mut trainer = Trainer::of_run(config.epochs, (config.clone(), data.fingerprint), same)
+        .schedule(Schedule::InverseSquareRoot { warm_up: config.warm_up })
+        .seed(config.seed)
+        .device(options.device.clone())
+        .directory(out)
+        .resume(options.resume)
+        .checkpoint_every(Duration::from_secs(options.checkpoint_every))
+        .display(|now| {
+            progress.update(now.history.epochs.len() as u64, || {
+                let last = now.history.epochs.last().map_or(String::new(), |epoch| {
+                    format!(", loss {:.3}, validation {:.3}", epoch.loss, epoch.validation)
+                });
+                format!("batch {}/{}{last}, {:.0} tokens/s", now.batch[0], now.batch[1], now.rate)
+            })
+        });
+    let history = trainer.run(
+        &mut model,
+        &mut adam,
+        &BySource { pairs: &data.train, tokens: config.batch_tokens, seed: config.seed },
+        |model, tape, items| {
+            let batch = Batch::new(items.iter().map(|&item| &data.train[item as usize]));
+            loss_of(model, tape, &batch, config.label_smoothing)
+        },
+        |model, before| {
+            let (epoch, validation) = (before.epochs.len() as u64 + 1, run.validate(model));
+            if validation.is_finite() {
+                output::save(model, &out.join(epoch_file(epoch)), &fingerprint)?;
+            }
+            if let Some(old) = epoch.checked_sub(config.average) {
+                // It does no harm if this file stays.
+                let _ = std::fs::remove_file(out.join(epoch_file(old)));
+            }
+            Ok(validation)
+        },
+    )?;
+    drop(trainer);
+    progress.finish();
 
     // The average of the last epochs.
     let mut average = Average::uniform();
-    let last = state.epochs.len() as u64;
+    let last = history.epochs.len() as u64;
     for epoch in (last - config.average.min(last)..last).map(|epoch| epoch + 1) {
         output::load(&mut model, &out.join(epoch_file(epoch)), Some(&fingerprint))?;
         average.update(&model)?;
@@ -245,15 +242,15 @@ pub fn train(
         threads: rayon::current_num_threads(),
         device: options.device.to_string(),
         validation: run.validate(&model),
-        epochs: state.epochs.clone(),
+        epochs: history.epochs.clone(),
         beam: search.beam(),
         length_penalty: search.length_penalty(),
         test: bleu::corpus(&translations, &references),
         signature: bleu::SIGNATURE.to_owned(),
-        seconds: state.seconds,
+        seconds: history.seconds,
     };
     metrics::write(out, &metrics)?;
-    let of = |f: fn(&Epoch) -> f64| state.epochs.iter().map(f).collect::<Vec<f64>>();
+    let of = |f: fn(&Epoch) -> f64| history.epochs.iter().map(f).collect::<Vec<f64>>();
     let title = format!("{} attention: BLEU {:.2}", config.attention, metrics.test.score);
     curves::plot(
         &out.join("curves.svg"),
@@ -275,114 +272,22 @@ struct Run<'a> {
     data: &'a Encoded,
     config: &'a Config,
     options: &'a RunOptions,
-    fingerprint: &'a str,
-    checkpoints: Checkpoints,
-    parallel: DataParallel<f32>,
 }
 
 impl Run<'_> {
-    fn epochs(&mut self, model: &mut Model, adam: &mut RiemannianAdam<f32>, state: &mut State) -> Result<()> {
-        let Run { data, config, options, .. } = *self;
-        let out = &options.out;
-        let schedule = Schedule::InverseSquareRoot { warm_up: config.warm_up };
-        let tokens: usize = data.train.iter().map(|pair| pair.target.len() + 1).sum();
-        let (start, before) = (Instant::now(), state.seconds);
-        let mut done = 0;
-        let mut progress = Progress::new("epoch", state.epochs.len() as u64, config.epochs);
-        while (state.epochs.len() as u64) < config.epochs {
-            let epoch = state.epochs.len() as u64;
-            let order = batches(
-                &data.train,
-                config.batch_tokens,
-                &mut rng::stream(config.seed, purpose::ORDER, epoch),
-            );
-            let count = order.len();
-            while (state.batch as usize) < count {
-                let pairs = &order[state.batch as usize];
-                adam.set_rate(config.lr * schedule.factor(state.steps))?;
-                let (loss, places) = self.step(model, adam, pairs, state.steps);
-                let loss = self.checkpoints.checked(state.steps + 1, loss)?;
-                state.loss += loss * places as f64;
-                state.steps += 1;
-                state.batch += 1;
-                done += places;
-                if state.batch as usize == count {
-                    let validation = self.validate(model);
-                    let validation = self.checkpoints.checked(state.steps, Ok(validation))?;
-                    let loss = state.loss / tokens as f64;
-                    state.epochs.push(Epoch { loss, validation });
-                    (state.loss, state.batch) = (0.0, 0);
-                    output::save(model, &out.join(epoch_file(epoch + 1)), self.fingerprint)?;
-                    self.save(model, adam, state, before + start.elapsed().as_secs_f64())?;
-                    if let Some(old) = (epoch + 1).checked_sub(config.average) {
-                        // It does no harm if this file stays.
-                        let _ = std::fs::remove_file(out.join(epoch_file(old)));
-                    }
-                } else if self.checkpoints.due(options.checkpoint_every) {
-                    self.save(model, adam, state, before + start.elapsed().as_secs_f64())?;
-                }
-                progress.update(state.epochs.len() as u64, || {
-                    let last = state.epochs.last().map_or(String::new(), |epoch| {
-                        format!(", loss {:.3}, validation {:.3}", epoch.loss, epoch.validation)
-                    });
-                    let rate = done as f64 / start.elapsed().as_secs_f64();
-                    format!("batch {}/{count}{last}, {rate:.0} tokens/s", state.batch)
-                });
-                if state.batch == 0 {
-                    break;
-                }
-            }
-        }
-        progress.finish();
-        self.checkpoints.keep()
-    }
-
-    fn save(
-        &mut self,
-        model: &Model,
-        adam: &RiemannianAdam<f32>,
-        state: &mut State,
-        seconds: f64,
-    ) -> Result<()> {
-        state.seconds = seconds;
-        self.checkpoints.write(state.steps, |path| checkpoint::save(path, model, adam, &*state))
-    }
-
-    /// Takes a step. Returns the mean loss of its places, and their number.
-    fn step(
-        &mut self,
-        model: &mut Model,
-        adam: &mut RiemannianAdam<f32>,
-        pairs: &[&Pair],
-        step: u64,
-    ) -> (std::result::Result<f64, OptimError>, usize) {
-        let Run { config, options, parallel, .. } = self;
-        let places: usize = pairs.iter().map(|pair| pair.target.len() + 1).sum();
-        let parts: Vec<(u64, Batch)> = pairs
-            .chunks(part_size(pairs.len(), &options.device))
-            .enumerate()
-            .map(|(part, pairs)| (part as u64, Batch::new(pairs)))
-            .collect();
-        let loss = parallel.step(model, adam, &parts, |model, tape, (part, batch)| {
-            tape.training(rng::stream(config.seed, purpose::DROPOUT, step * PARTS.0 as u64 + part));
-            let loss = loss_of(model, tape, batch, config.label_smoothing);
-            loss * (batch.tokens as f64 / places as f64)
-        });
-        (loss, places)
-    }
-
     /// The mean loss per validation place.
     fn validate(&self, model: &Model) -> f64 {
         use rayon::prelude::*;
         let validation = &self.data.validation;
-        let order = batches(validation, self.config.batch_tokens, &mut rng::stream(0, purpose::ORDER, 0));
+        let order = BySource { pairs: validation, tokens: self.config.batch_tokens, seed: 0 };
         let losses: Vec<f64> = order
+            .of_epoch(0)
             .par_iter()
             .map_init(
                 || Tape::with_device(self.options.device.clone()),
-                |tape, pairs| {
+                |tape, items| {
                     tape.reset();
-                    let batch = Batch::new(pairs);
+                    let batch = Batch::new(items.iter().map(|&item| &validation[item as usize]));
                     loss_of(model, tape, &batch, 0.0).item() * batch.tokens as f64
                 },
             )
@@ -390,14 +295,6 @@ impl Run<'_> {
         let places: usize = validation.iter().map(|pair| pair.target.len() + 1).sum();
         losses.iter().sum::<f64>() / places as f64
     }
-}
-
-/// The largest number of parts of a batch, which are trained in parallel, and the smallest number of
-/// sentences of a part.
-const PARTS: (usize, usize) = (8, 16);
-
-fn part_size(batch: usize, device: &Device) -> usize {
-    if *device == Device::cpu() { batch.div_ceil(PARTS.0).max(PARTS.1) } else { batch }
 }
 
 /// The mean loss of a batch's places.
@@ -411,15 +308,14 @@ fn loss_of<'t>(model: &Model, tape: &'t Tape<f32>, batch: &Batch, smoothing: f64
     loss::cross_entropy(model.logits(rows), &next, smoothing)
 }
 
-/// Reads a checkpoint of the same run as `fresh`.
-fn load(path: &Path, fresh: &State, model: &mut Model, adam: &mut RiemannianAdam<f32>) -> Result<State> {
-    let state: State = checkpoint::progress(path)?;
-    if let Some(option) = state.config.difference(&fresh.config) {
-        return Err(AppError::content(path, format!("checkpoint of a run with another --{option}")));
+/// Whether a checkpoint's configuration and text are those of this run. A resumed run may have more
+/// epochs.
+fn same(found: &(Config, u32), ours: &(Config, u32)) -> std::result::Result<(), String> {
+    if let Some(option) = found.0.difference(&ours.0) {
+        return Err(format!("checkpoint of a run with another --{option}"));
     }
-    if state.text != fresh.text {
-        return Err(AppError::content(path, "checkpoint of a run on other text"));
+    if found.1 != ours.1 {
+        return Err("checkpoint of a run on other text".to_owned());
     }
-    // A resumed run may have more epochs.
-    Ok(State { config: fresh.config.clone(), ..checkpoint::load(path, model, adam)? })
+    Ok(())
 }

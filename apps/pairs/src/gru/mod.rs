@@ -1,13 +1,11 @@
 //! Sentence-pair classification with recurrent networks of any geometry: Ganea, Bécigneul, Hofmann 2018,
 //! section 4.
 
-use std::path::Path;
-use std::time::Instant;
+use std::time::Duration;
 
 use clap::ValueEnum;
-use cotangent::optim::checkpoint;
+use cotangent::optim::train::{Batches, Epoch, Goal, History, Trainer};
 use cotangent::prelude::*;
-use cotangent_apps_common::checkpoints::{CHECKPOINT, Checkpoints};
 use cotangent_apps_common::confusion::Confusion;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::disk::{self, Classes};
@@ -193,15 +191,6 @@ impl Config {
     }
 }
 
-/// The result of an epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Epoch {
-    /// Mean loss per training pair.
-    pub loss: f64,
-    /// Accuracy on the validation pairs after the epoch.
-    pub validation: f64,
-}
-
 /// `metrics.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
@@ -235,18 +224,6 @@ pub struct Metrics {
     pub seconds: f64,
     /// Curvatures of body and head at the end, if they were learned.
     pub learned_kappa: [Option<f64>; 2],
-}
-
-/// The content of a checkpoint besides the model and the optimiser.
-#[derive(Clone, Serialize, Deserialize)]
-struct State {
-    config: Config,
-    data: u32,
-    steps: u64,
-    /// Sum of the losses of this epoch's pairs so far.
-    loss: f64,
-    epochs: Vec<Epoch>,
-    seconds: f64,
 }
 
 /// The file of a run's best model.
@@ -320,93 +297,60 @@ impl Run<'_> {
         let Run { data, config, options } = *self;
         let out = &options.out;
         let _held = output::hold(out)?;
-        let best_model = out.join(MODEL);
-        let mut state = State {
-            config: config.clone(),
-            data: data.fingerprint(),
-            steps: 0,
-            loss: 0.0,
-            epochs: Vec::new(),
-            seconds: 0.0,
-        };
-        let run = output::fingerprint(config, state.data);
+        let (best_model, identity) = (out.join(MODEL), (config.clone(), data.fingerprint()));
+        let run = output::fingerprint(config, identity.1);
         let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
-        if options.resume {
-            state = load(&out.join(CHECKPOINT), &state, &mut model, &mut adam)?;
-        }
-        let mut checkpoints =
-            Checkpoints::new(out, "step", state.steps, |path| checkpoint::save(path, &model, &adam, &state))?;
-
-        let mut parallel = DataParallel::new(options.device.clone());
+        let steps = config.epochs * data.train.len().div_ceil(config.batch) as u64;
+        let mut progress = Progress::new("step", 0, steps);
+        let mut trainer = Trainer::of_run(config.epochs, identity, same)
+            .schedule(Schedule::Cosine { steps, floor: config.lr_floor })
+            .seed(config.seed)
+            .device(options.device.clone())
+            .parts(8, 32)
+            .directory(out)
+            .resume(options.resume)
+            .checkpoint_every(Duration::from_secs(options.checkpoint_every))
+            .display(|now| {
+                progress.update(now.history.steps, || {
+                    let validation = now.history.epochs.last().map_or(String::new(), |epoch| {
+                        format!(", loss {:.4}, validation {:.2} %", epoch.loss, 100.0 * epoch.validation)
+                    });
+                    let left = (steps - now.history.steps) as f64 * config.batch as f64 / now.rate;
+                    let epochs = now.history.epochs.len();
+                    format!("epoch {epochs}{validation}, {:.0} pairs/s, {left:.0} s left", now.rate)
+                })
+            });
         let mut tape = Tape::with_device(options.device.clone());
-        let in_epoch = data.train.len().div_ceil(config.batch) as u64;
-        let steps = config.epochs * in_epoch;
-        let schedule = Schedule::Cosine { steps, floor: config.lr_floor };
-        let mut progress = Progress::new("step", state.steps, steps);
-        let (first_step, start, before) = (state.steps, Instant::now(), state.seconds);
-        let mut order = Vec::new();
-        while state.steps < steps {
-            let (epoch, batch) = (state.steps / in_epoch, (state.steps % in_epoch) as usize);
-            if order.is_empty() {
-                order = (0..data.train.len() as u32).collect();
-                order.shuffle(&mut rng::stream(config.seed, purpose::ORDER, epoch));
-            }
-            let pairs: Vec<&Pair> = order[batch * config.batch..]
-                .iter()
-                .take(config.batch)
-                .map(|&i| &data.train[i as usize])
-                .collect();
-            adam.set_rate(config.lr * schedule.factor(state.steps))?;
-            let parts: Vec<&[&Pair]> = pairs.chunks(part_size(pairs.len(), &options.device)).collect();
-            let loss = parallel.step(&mut model, &mut adam, &parts, |model, tape, part| {
-                let (sentences, classes) = side_by_side(part);
+        let history = trainer.run(
+            &mut model,
+            &mut adam,
+            &Order { pairs: data.train.len(), batch: config.batch, seed: config.seed },
+            |model, tape, items| {
+                let pairs: Vec<&Pair> = items.iter().map(|&i| &data.train[i as usize]).collect();
+                let (sentences, classes) = side_by_side(&pairs);
                 let [_, logits] = model.forward(tape, &sentences);
-                loss::cross_entropy(logits, &classes, 0.0) * (part.len() as f64 / pairs.len() as f64)
-            });
-            state.steps += 1;
-            let loss = checkpoints.checked(state.steps, loss)?;
-            state.loss += loss * pairs.len() as f64;
-            if state.steps.is_multiple_of(in_epoch) {
-                order.clear();
-                let confusion = classify(&model, &data.validation, data.classes.len(), &mut tape);
-                let best = best(&state.epochs).map_or(-1.0, |(_, accuracy)| accuracy);
-                let (loss, validation) = (state.loss / data.train.len() as f64, confusion.accuracy());
-                state.epochs.push(Epoch { loss, validation });
-                state.loss = 0.0;
-                if validation > best {
-                    // Save the model before the checkpoint that knows of it. A run resumed from the
-                    // earlier checkpoint comes here again.
-                    output::save(&model, &best_model, &run)?;
+                loss::cross_entropy(logits, &classes, 0.0)
+            },
+            |model, history| {
+                let confusion = classify(model, &data.validation, data.classes.len(), &mut tape);
+                let validation = confusion.accuracy();
+                if history.best(Goal::Greatest).is_none_or(|(_, best)| validation > best) {
+                    output::save(model, &best_model, &run)?;
                 }
-            }
-            if checkpoints.due(options.checkpoint_every) || state.steps == steps {
-                state.seconds = before + start.elapsed().as_secs_f64();
-                checkpoints.write(state.steps, |path| checkpoint::save(path, &model, &adam, &state))?;
-            }
-            progress.update(state.steps, || {
-                let rate = (state.steps - first_step) as f64 / start.elapsed().as_secs_f64();
-                let validation = state.epochs.last().map_or(String::new(), |epoch| {
-                    format!(", loss {:.4}, validation {:.2} %", epoch.loss, 100.0 * epoch.validation)
-                });
-                format!(
-                    "epoch {}{validation}, {:.0} pairs/s, {:.0} s left",
-                    state.epochs.len(),
-                    rate * config.batch as f64,
-                    (steps - state.steps) as f64 / rate
-                )
-            });
-        }
+                Ok(validation)
+            },
+        )?;
+        drop(trainer);
         progress.finish();
-        checkpoints.keep()?;
         output::load(&mut model, &best_model, Some(&run))?;
-        self.finish(&model, &state, &mut tape)
+        self.finish(&model, &history, &mut tape)
     }
 
     /// Tests the best model and writes all results.
     fn finish<T, B, H, C>(
         &self,
         model: &Model<T, B, H, C>,
-        state: &State,
+        history: &History,
         tape: &mut Tape<T>,
     ) -> Result<Metrics>
     where
@@ -417,7 +361,7 @@ impl Run<'_> {
     {
         let Run { data, config, options } = *self;
         let confusion = classify(model, &data.test, data.classes.len(), tape);
-        let (best_epoch, validation) = best(&state.epochs).expect("at least one epoch");
+        let (best_epoch, validation) = history.best(Goal::Greatest).expect("at least one epoch");
         let metrics = Metrics {
             config: config.clone(),
             data: data.name.clone(),
@@ -427,17 +371,17 @@ impl Run<'_> {
             parameters: model.count(),
             threads: rayon::current_num_threads(),
             device: options.device.to_string(),
-            epochs: state.epochs.clone(),
-            best_epoch,
+            epochs: history.epochs.clone(),
+            best_epoch: best_epoch as usize,
             validation,
             test: confusion.accuracy(),
             confusion,
-            seconds: state.seconds,
+            seconds: history.seconds,
             learned_kappa: [learned_kappa(&model.body), learned_kappa(&model.head)],
         };
         metrics::write(&options.out, &metrics)?;
         let title = format!("{}: test accuracy {:.2} %", data.name, 100.0 * metrics.test);
-        let of = |f: fn(&Epoch) -> f64| state.epochs.iter().map(f).collect::<Vec<f64>>();
+        let of = |f: fn(&Epoch) -> f64| history.epochs.iter().map(f).collect::<Vec<f64>>();
         curves::plot(
             &options.out.join("curves.svg"),
             &title,
@@ -498,43 +442,30 @@ impl Run<'_> {
     }
 }
 
-/// Number of pairs of a batch that share a tape. The parts are trained in parallel; on a device there is
-/// only one part.
-fn part_size(batch: usize, device: &Device) -> usize {
-    /// The largest number of parts, and the smallest number of pairs of a part.
-    const PARTS: (usize, usize) = (8, 32);
-    if *device == Device::cpu() { batch.div_ceil(PARTS.0).max(PARTS.1) } else { batch }
+/// The pairs in random order, in batches.
+struct Order {
+    pairs: usize,
+    batch: usize,
+    seed: u64,
 }
 
-/// The epoch, from 1, with the best validation accuracy (the first one, if there are several), and that
-/// accuracy.
-fn best(epochs: &[Epoch]) -> Option<(usize, f64)> {
-    let accuracies = epochs.iter().map(|epoch| epoch.validation).enumerate();
-    let (at, accuracy) = accuracies.reduce(|best, next| if next.1 > best.1 { next } else { best })?;
-    Some((at + 1, accuracy))
+impl Batches for Order {
+    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+        let mut order: Vec<u32> = (0..self.pairs as u32).collect();
+        order.shuffle(&mut rng::stream(self.seed, purpose::ORDER, epoch));
+        order.chunks(self.batch).map(<[u32]>::to_vec).collect()
+    }
 }
 
-/// Reads a checkpoint of the same run as `fresh`.
-fn load<T, B, H, C>(
-    path: &Path,
-    fresh: &State,
-    model: &mut Model<T, B, H, C>,
-    adam: &mut RiemannianAdam<T>,
-) -> Result<State>
-where
-    T: Float,
-    B: Geometry<T>,
-    H: Geometry<T>,
-    C: Cell<B::Learned, T>,
-{
-    let state: State = checkpoint::progress(path)?;
-    if let Some(option) = state.config.difference(&fresh.config) {
-        return Err(AppError::content(path, format!("checkpoint of a run with another --{option}")));
+/// Whether a checkpoint's configuration and pairs are those of this run.
+fn same(found: &(Config, u32), ours: &(Config, u32)) -> std::result::Result<(), String> {
+    if let Some(option) = found.0.difference(&ours.0) {
+        return Err(format!("checkpoint of a run with another --{option}"));
     }
-    if state.data != fresh.data {
-        return Err(AppError::content(path, "checkpoint of a run on other pairs"));
+    if found.1 != ours.1 {
+        return Err("checkpoint of a run on other pairs".to_owned());
     }
-    Ok(checkpoint::load(path, model, adam)?)
+    Ok(())
 }
 
 /// The published accuracy of an architecture on some data, in percent.

@@ -4,12 +4,12 @@
 //! beside the last good one. Then it replaces the last good one.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use cotangent::engine::files::checkpoint::CheckpointError;
-use cotangent::optim::OptimError;
+use cotangent_engine::files::checkpoint::CheckpointError;
 
-use crate::error::{AppError, Result};
+use crate::error::OptimError;
+use crate::train::error::TrainError;
 
 /// The checkpoint's name in the output directory.
 pub const CHECKPOINT: &str = "checkpoint.bin";
@@ -36,16 +36,16 @@ impl Checkpoints {
         directory: &Path,
         what: &'static str,
         done: u64,
-        write: impl FnOnce(&Path) -> std::result::Result<(), CheckpointError>,
-    ) -> Result<Self> {
+        write: impl FnOnce(&Path) -> Result<(), CheckpointError>,
+    ) -> Result<Self, TrainError> {
         let (path, next) = (directory.join(CHECKPOINT), directory.join("checkpoint.next"));
         write(&path)?;
         Ok(Checkpoints { path, next, what, good: done, pending: None, last: Instant::now() })
     }
 
-    /// Whether this many seconds have passed since the last checkpoint.
-    pub fn due(&self, seconds: u64) -> bool {
-        self.last.elapsed().as_secs() >= seconds
+    /// Whether this much time has passed since the last checkpoint.
+    pub fn due(&self, time: Duration) -> bool {
+        self.last.elapsed() >= time
     }
 
     /// Writes the next checkpoint.
@@ -55,8 +55,8 @@ impl Checkpoints {
     pub fn write(
         &mut self,
         done: u64,
-        write: impl FnOnce(&Path) -> std::result::Result<(), CheckpointError>,
-    ) -> Result<()> {
+        write: impl FnOnce(&Path) -> Result<(), CheckpointError>,
+    ) -> Result<(), TrainError> {
         write(&self.next)?;
         (self.pending, self.last) = (Some(done), Instant::now());
         Ok(())
@@ -67,7 +67,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// If training cannot go on. The last good checkpoint is kept.
-    pub fn checked(&mut self, step: u64, loss: std::result::Result<f64, OptimError>) -> Result<f64> {
+    pub fn checked(&mut self, step: u64, loss: Result<f64, OptimError>) -> Result<f64, TrainError> {
         let error = match loss {
             Ok(loss) if loss.is_finite() => return self.keep().map(|()| loss),
             Ok(loss) => format!("the loss is {loss}"),
@@ -78,16 +78,16 @@ impl Checkpoints {
             let _ = std::fs::remove_file(&self.next);
         }
         let kept = format!("; {} is that of {} {}", self.path.display(), self.what, self.good);
-        Err(AppError::Diverged { step, cause: error, kept })
+        Err(TrainError::Diverged { step, cause: error, kept })
     }
 
     /// Marks the next checkpoint, if there is one, as good.
     ///
     /// # Errors
     /// If it cannot replace the last one.
-    pub fn keep(&mut self) -> Result<()> {
+    pub fn keep(&mut self) -> Result<(), TrainError> {
         if let Some(done) = self.pending.take() {
-            std::fs::rename(&self.next, &self.path).map_err(AppError::io(&self.path))?;
+            std::fs::rename(&self.next, &self.path).map_err(TrainError::io(&self.path))?;
             self.good = done;
         }
         Ok(())

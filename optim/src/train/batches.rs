@@ -1,0 +1,90 @@
+//! The batches of an epoch.
+
+use cotangent_engine::rng;
+use rand::seq::SliceRandom;
+
+/// The batches of each epoch. Items have numbers: those of training examples.
+pub trait Batches {
+    /// The batches of an epoch, counted from 0. They depend on nothing else, so that a resumed run has
+    /// the same ones.
+    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>>;
+
+    /// How much an item counts in the mean loss: for example the number of its words.
+    fn weight(&self, item: u32) -> f64 {
+        let _ = item;
+        1.0
+    }
+}
+
+/// All items in random order, in batches of one size; the last one may be smaller.
+///
+/// ```
+/// use cotangent_optim::train::{Batches, Shuffled};
+/// let batches = Shuffled { items: 10, batch: 4, seed: 42 };
+/// let epoch = batches.of_epoch(0);
+/// assert_eq!(epoch.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4, 2]);
+/// let mut all = epoch.concat();
+/// all.sort();
+/// assert_eq!(all, (0..10).collect::<Vec<u32>>());
+/// assert!(epoch != batches.of_epoch(1) && epoch == batches.of_epoch(0));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shuffled {
+    /// The number of items.
+    pub items: usize,
+    /// Items of a batch.
+    pub batch: usize,
+    /// The seed. The stream is `"order"`.
+    pub seed: u64,
+}
+
+impl Batches for Shuffled {
+    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+        assert!(self.batch > 0, "Shuffled: batches of no items");
+        let mut order: Vec<u32> = cotangent_engine::row_numbers(self.items).collect();
+        order.shuffle(&mut rng::stream(self.seed, "order", epoch));
+        order.chunks(self.batch).map(<[u32]>::to_vec).collect()
+    }
+}
+
+/// Batches of items of similar length, so that little is padding. A batch of n items, of which the longest
+/// has m elements, has `n · m ≤ elements`, or a single item. Items of equal length are in random order,
+/// and so are the batches.
+///
+/// ```
+/// use cotangent_optim::train::{Batches, ByLength};
+/// let batches = ByLength { lengths: vec![5, 1, 2, 9, 2, 1], elements: 6, seed: 42 };
+/// let mut epoch = batches.of_epoch(0);
+/// epoch.iter_mut().for_each(|batch| batch.sort());
+/// epoch.sort();
+/// assert_eq!(epoch, [vec![0], vec![1, 2, 5], vec![3], vec![4]]); // or 4 with 1 and 5, and 2 alone
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ByLength {
+    /// The length of each item.
+    pub lengths: Vec<usize>,
+    /// The most elements of a batch, padding included.
+    pub elements: usize,
+    /// The seed. The stream is `"order"`.
+    pub seed: u64,
+}
+
+impl Batches for ByLength {
+    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+        let mut rng = rng::stream(self.seed, "order", epoch);
+        let length = |item: &u32| self.lengths[*item as usize];
+        let mut order: Vec<u32> = cotangent_engine::row_numbers(self.lengths.len()).collect();
+        order.shuffle(&mut rng);
+        order.sort_by_key(length);
+        let mut batches: Vec<Vec<u32>> = Vec::new();
+        for item in order {
+            match batches.last_mut() {
+                // Lengths ascend, so this item is the batch's longest.
+                Some(batch) if (batch.len() + 1) * length(&item) <= self.elements => batch.push(item),
+                _ => batches.push(vec![item]),
+            }
+        }
+        batches.shuffle(&mut rng);
+        batches
+    }
+}

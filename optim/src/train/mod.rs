@@ -1,0 +1,33 @@
+//! The loop of a training: epochs and their batches, the rate's schedule, evaluation, the best model,
+//! checkpoints and resuming.
+//!
+//! ```
+//! use cotangent_engine::{Tensor, rng};
+//! use cotangent_manifolds::{Euclidean, Param};
+//! use cotangent_optim::RiemannianAdam;
+//! use cotangent_optim::train::{Goal, Shuffled, Trainer};
+//! let out = tempfile::tempdir()?;
+//! let x = Tensor::from_fn([40, 1], |i| i as f64 / 40.0); // y = 3 x, and one weight to find that
+//! let mut weight = Param::new("weight", Euclidean, Tensor::zeros([1, 1]));
+//!
+//! let mut adam = RiemannianAdam::new(0.1)?;
+//! let mut trainer = Trainer::new(60).directory(out.path()).best(Goal::Least);
+//! let batches = Shuffled { items: 40, batch: 8, seed: 42 };
+//! let error = |weight: &Param<_, f64>| (weight.value().data()[0] - 3.0).abs();
+//! let history = trainer.run(&mut weight, &mut adam, &batches, |weight, tape, items| {
+//!     let x = tape.constant(&x).gather(items);
+//!     (x.matmul(weight.on(tape)) - x * 3.0).square().mean()
+//! }, |weight, _| Ok(error(weight)))?;
+//! assert!(history.epochs.len() == 60 && error(&weight) < 1e-2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod batches;
+mod checkpoints;
+mod error;
+mod trainer;
+
+pub use batches::{Batches, ByLength, Shuffled};
+pub use checkpoints::{CHECKPOINT, Checkpoints};
+pub use error::TrainError;
+pub use trainer::{Epoch, Goal, History, Progress, Trainer};

@@ -1,0 +1,175 @@
+//! The training loop: resuming, divergence, the best model, batches.
+
+use std::cell::Cell;
+use std::path::Path;
+
+use cotangent_engine::{Tape, Tensor, Var};
+use cotangent_manifolds::{Euclidean, Module, Param};
+use cotangent_optim::train::{Batches, ByLength, CHECKPOINT, Goal, History, Shuffled, TrainError, Trainer};
+use cotangent_optim::{RiemannianAdam, Schedule};
+
+type Weights = Param<Euclidean, f64>;
+
+const ITEMS: usize = 50;
+const BATCHES: Shuffled = Shuffled { items: ITEMS, batch: 20, seed: 3 };
+
+fn start() -> (Weights, RiemannianAdam<f64>) {
+    (Param::new("weights", Euclidean, Tensor::zeros([4, 1])), RiemannianAdam::new(0.05).unwrap())
+}
+
+/// The mean squared error of a linear model with dropout of its features.
+fn loss<'t>(weights: &Weights, tape: &'t Tape<f64>, items: &[u32]) -> Var<'t, f64> {
+    let x = tape.constant(&Tensor::from_fn([ITEMS, 4], |i| (i as f64 * 1.3).sin())).gather(items);
+    let y = tape.constant(&Tensor::from_fn([ITEMS, 1], |i| (i as f64 * 5.2).cos())).gather(items);
+    (x.dropout(0.2).matmul(weights.on(tape)) - y).square().mean()
+}
+
+fn run(mut trainer: Trainer<'_>, stop_after: Option<usize>) -> (Result<History, TrainError>, Weights) {
+    let (mut weights, mut adam) = start();
+    let history = trainer.run(&mut weights, &mut adam, &BATCHES, loss, |weights, history| {
+        if stop_after.is_some_and(|epochs| history.epochs.len() == epochs) {
+            return Err(TrainError::Other("stopped".into()));
+        }
+        Ok(weights.value().data()[0])
+    });
+    (history, weights)
+}
+
+fn trainer(epochs: u64) -> Trainer<'static> {
+    Trainer::new(epochs).schedule(Schedule::Cosine { steps: 24, floor: 0.1 }).parts(3, 5)
+}
+
+/// A run that stops in its fourth epoch and goes on has the bits of one that does not stop, and so has a
+/// run on other threads.
+#[test]
+fn a_resumed_run_has_the_same_bits() {
+    let (whole, weights) = run(trainer(8), None);
+    let whole = whole.unwrap();
+    assert_eq!((whole.epochs.len(), whole.steps), (8, 24));
+    assert!(whole.epochs[7].loss < whole.epochs[0].loss);
+
+    let directory = tempfile::tempdir().unwrap();
+    let often = || trainer(8).directory(directory.path()).checkpoint_every(std::time::Duration::ZERO);
+    let (stopped, _) = run(often(), Some(3));
+    assert_eq!(stopped.unwrap_err().to_string(), "stopped");
+    let (resumed, again) = run(often().resume(true), None);
+    let resumed = resumed.unwrap();
+    assert_eq!(again.value(), weights.value());
+    assert_eq!((&resumed.epochs, resumed.steps), (&whole.epochs, whole.steps));
+
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    assert_eq!(pool.install(|| run(trainer(8), None)).1.value(), weights.value());
+    // The seed of dropout matters.
+    assert_ne!(run(trainer(8).seed(7), None).1.value(), weights.value());
+}
+
+/// A loss that is not finite stops the training with its step; the checkpoint before it is a good one.
+#[test]
+fn what_diverges_leaves_its_last_good_checkpoint() {
+    let directory = tempfile::tempdir().unwrap();
+    let often =
+        |epochs| Trainer::new(epochs).directory(directory.path()).checkpoint_every(std::time::Duration::ZERO);
+    let (mut weights, mut adam) = start();
+    let calls = std::sync::atomic::AtomicUsize::new(0);
+    let diverges = |weights: &Weights, tape: &Tape<f64>, items: &[u32]| -> f64 {
+        let _ = (weights, tape, items);
+        if calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 9 { f64::NAN } else { 1.0 }
+    };
+    let error = often(8)
+        .parts(1, 1)
+        .run(
+            &mut weights,
+            &mut adam,
+            &BATCHES,
+            |weights, tape, items| loss(weights, tape, items) * diverges(weights, tape, items),
+            |_, _| Ok(0.0),
+        )
+        .unwrap_err()
+        .to_string();
+    let cause = "parameter \"weights\": the step of row 0 is not finite";
+    assert!(error.starts_with(&format!("training stopped at step 10: {cause}")), "{error}");
+    // The step before the tenth led there, so the checkpoint is that of the eighth.
+    assert!(error.ends_with("checkpoint.bin is that of step 8"), "{error}");
+    let (history, _) = run(often(3).resume(true), None);
+    assert_eq!(history.unwrap().steps, 9);
+    // It has three epochs now: a run of two cannot go on from it.
+    let (refused, _) = run(often(2).resume(true), None);
+    assert!(refused.unwrap_err().to_string().ends_with("checkpoint after epoch 3, beyond the 2 of this run"));
+}
+
+/// A checkpoint of another run is refused with the reason that the caller gives.
+#[test]
+fn checkpoints_of_another_run_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let of = |name: &str| {
+        let same = |found: &String, ours: &String| match found == ours {
+            true => Ok(()),
+            false => Err(format!("this is {found}, not {ours}")),
+        };
+        Trainer::of_run(1, name.to_owned(), same).directory(directory.path())
+    };
+    let train = |mut trainer: Trainer<'_, String>| {
+        let (mut weights, mut adam) = start();
+        trainer.run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(0.0))
+    };
+    train(of("one")).unwrap();
+    let error = train(of("two").resume(true)).unwrap_err().to_string();
+    assert!(error.contains(CHECKPOINT) && error.ends_with("this is one, not two"), "{error}");
+    assert!(train(of("one").resume(true)).is_ok());
+    let message = train(of("one").directory(directory.path().join(CHECKPOINT))).unwrap_err().to_string();
+    assert!(message.contains(CHECKPOINT), "{message}");
+}
+
+/// After a training that keeps the best model, the model is the best one, in memory and in the file.
+#[test]
+fn the_best_model_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let read = |path: &Path| {
+        let mut weights = start().0;
+        weights.load(path).unwrap();
+        weights.value().clone()
+    };
+    for (goal, best) in [(Goal::Least, 3), (Goal::Greatest, 2)] {
+        let (mut weights, mut adam) = start();
+        let seen = Cell::new(Vec::new());
+        let validations = [0.5, 0.9, 0.1, 0.9, 0.1];
+        let history = Trainer::new(5)
+            .directory(directory.path())
+            .best(goal)
+            .run(&mut weights, &mut adam, &BATCHES, loss, |weights, history| {
+                let mut all = seen.take();
+                all.push(weights.value().clone());
+                seen.set(all);
+                Ok(validations[history.epochs.len()])
+            })
+            .unwrap();
+        assert_eq!(history.best(goal), Some((best as u64, validations[best - 1])));
+        let of_best = &seen.take()[best - 1];
+        assert_eq!(weights.value(), of_best);
+        assert_eq!(&read(&directory.path().join("model.safetensors")), of_best);
+        let file = directory.path().join("history.json");
+        history.write(&file).unwrap();
+        let written: History = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        assert_eq!(written.epochs.iter().map(|epoch| epoch.validation).collect::<Vec<_>>(), validations);
+    }
+    // The rate is the optimiser's own again, whatever the schedule did.
+    let (mut weights, mut adam) = start();
+    trainer(2).run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(0.0)).unwrap();
+    assert_eq!(adam.rate(), 0.05);
+}
+
+/// Every item is in one batch, no batch is too large, and batches are of similar lengths.
+#[test]
+fn batches_by_length_have_little_padding() {
+    let lengths: Vec<usize> = (0..500).map(|i| 1 + i * 7919 % 40).collect();
+    let batches = ByLength { lengths: lengths.clone(), elements: 128, seed: 1 };
+    let epoch = batches.of_epoch(4);
+    let mut all = epoch.concat();
+    all.sort();
+    assert_eq!(all, (0..500).collect::<Vec<u32>>());
+    let longest = |batch: &[u32]| batch.iter().map(|&i| lengths[i as usize]).max().unwrap();
+    assert!(epoch.iter().all(|batch| batch.len() == 1 || batch.len() * longest(batch) <= 128));
+    let padded: usize = epoch.iter().map(|batch| batch.len() * longest(batch)).sum();
+    assert!((padded as f64) < 1.05 * lengths.iter().sum::<usize>() as f64);
+    assert!(batches.of_epoch(4) == epoch && batches.of_epoch(5) != epoch);
+}
