@@ -115,7 +115,7 @@ pub use formula::domain::{self, Domain};
 pub use formula::map::MapFormula;
 pub use formula::pair::{PairFormula, Pairing};
 pub use formula::plan::RowPlan;
-pub use formula::row::{Invariant, Metric, RowFormula, Vector};
+pub use formula::row::{Invariant, Metric, RowFormula, Vector, count_inputs};
 pub use kernels::attend::Weights;
 pub use kernels::finite::first_not_finite;
 pub use kernels::update_elements::{ELEMENTS, update_elements};

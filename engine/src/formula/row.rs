@@ -68,32 +68,12 @@ pub enum Metric {
     Horizontal,
 }
 
-/// An operation on rows as a function of their inner products.
+/// An operation on rows as a function of their inner products. [`row_formula!`](crate::row_formula)
+/// declares one as it is written in a paper, and counts what this trait is told.
 ///
 /// `V` input vectors, `B` basis vectors, `I` invariants, `O` outputs: `O = 1` for a formula that returns a
 /// number per row, `O = B` (one coefficient for each basis vector) for one that returns a vector. At most 4
 /// vectors, 6 basis vectors and 12 invariants: more do not compile.
-///
-/// ```
-/// use cotangent_engine::{Invariant, Row, RowFormula, Rows, Scalar, Vector};
-///
-/// /// The reflection of y in the hyperplane orthogonal to x: y − 2⟨x, y⟩/⟨x, x⟩ x.
-/// #[derive(Clone, Copy)]
-/// struct Reflect;
-///
-/// impl RowFormula<2, 2, 2, 2> for Reflect {
-///     const NAME: &'static str = "reflect";
-///     const VECTOR: bool = true;
-///     const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Input(1)];
-///     const INVARIANTS: [Invariant; 2] = [Invariant::Dot(0, 0), Invariant::Dot(0, 1)];
-///     fn eval<S: Scalar>([xx, xy]: [S; 2]) -> [S; 2] {
-///         [S::constant(-2.0) * xy / xx, S::one()]
-///     }
-/// }
-///
-/// let y = Row::vector(Reflect, [&Row::from([1.0, 0.0]), &Row::from([3.0, 4.0])], []);
-/// assert_eq!(y[..], [-3.0, 4.0]);
-/// ```
 pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: usize>:
     Copy + Send + Sync + 'static
 {
@@ -118,6 +98,128 @@ pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: us
     /// From invariants to coefficients, or to the one result. Mark it `#[inline(always)]`: a call leaves the
     /// instruction set of the kernel that makes it.
     fn eval<S: Scalar>(invariants: [S; I]) -> [S; O];
+}
+
+/// How many input vectors a formula with this basis and these invariants has: the largest number among
+/// them, and one.
+pub const fn count_inputs(basis: &[Vector], invariants: &[Invariant]) -> usize {
+    const fn at_least(count: usize, input: usize) -> usize {
+        if count > input { count } else { input + 1 }
+    }
+    let (mut count, mut k) = (0, 0);
+    while k < basis.len() {
+        count = match basis[k] {
+            Vector::Input(i) | Vector::Flip(i) => at_least(count, i),
+            Vector::Sum(i, j) | Vector::Difference(i, j) => at_least(at_least(count, i), j),
+            Vector::Time | Vector::Height => count,
+        };
+        k += 1;
+    }
+    k = 0;
+    while k < invariants.len() {
+        if let Invariant::First(i) | Invariant::Last(i) = invariants[k] {
+            count = at_least(count, i);
+        }
+        k += 1;
+    }
+    count
+}
+
+/// Declares a row formula: its name in messages, the basis vectors, the invariants with the names that they
+/// have in the formula, and the formula. The basis is a list of [`Vector`]s, an invariant one of
+/// [`Invariant`], both without their type's name. `S` is the type of numbers: see [`Scalar`].
+///
+/// ```
+/// use cotangent_engine::{Row, Rows, row_formula};
+///
+/// row_formula! {
+///     /// The reflection of y in the hyperplane orthogonal to x: y − 2⟨x, y⟩/⟨x, x⟩ x.
+///     pub Reflect = "reflect": vector [Input(0), Input(1)];
+///     xx = Dot(0, 0), xy = Dot(0, 1) => [S::constant(-2.0) * xy / xx, S::one()]
+/// }
+///
+/// let y = Row::vector(Reflect, [&Row::from([1.0, 0.0]), &Row::from([3.0, 4.0])], []);
+/// assert_eq!(y[..], [-3.0, 4.0]);
+/// ```
+///
+/// A `vector` has a coefficient for each basis vector; a `number` is one number per row. The metric of the
+/// inner products, if it is not Euclidean, and where results must lie stand after the basis. `compiled` is
+/// for hot formulas: see [`compiled_here!`](crate::compiled_here).
+///
+/// ```
+/// use cotangent_engine::{Row, Rows, row_formula};
+///
+/// row_formula! {
+///     /// The time coordinate of the point of the hyperboloid above x, which has any time.
+///     Time = "time": number [Input(0)], metric Space;
+///     xx = Dot(0, 0), kappa = Param(0) => (xx - S::one() / kappa).sqrt()
+/// }
+///
+/// assert_eq!(Row::scalar(Time, [&Row::from([9.0, 3.0, 4.0])], [&-1.0]), 26.0_f64.sqrt());
+/// ```
+///
+/// As many input vectors are expected as the basis and the invariants name; the trait
+/// [`RowFormula`] is for a formula that reads none of its last input.
+#[macro_export]
+macro_rules! row_formula {
+    (@outputs vector $basis:expr) => { $basis.len() };
+    (@outputs number $basis:expr) => { 1 };
+    (@is_vector vector) => { true };
+    (@is_vector number) => { false };
+    (@result vector $body:expr) => { $body };
+    (@result number $body:expr) => { [$body] };
+    (@compiled) => { $crate::compiled_here!(row); };
+    (@compiled compiled) => { $crate::compiled_here!(row, specialised); };
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis $formula:ident = $name:literal: $kind:ident $basis:tt
+        $(, metric $metric:ident)? $(, domain $domain:ident)? $(, $compiled:ident)?;
+        $($argument:ident = $invariant:expr),+ => $body:expr
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug)]
+        $visibility struct $formula;
+
+        const _: () = {
+            const BASIS: &[$crate::Vector] = {
+                #[allow(unused_imports)]
+                use $crate::Vector::*;
+                &$basis
+            };
+            const INVARIANTS: &[$crate::Invariant] = {
+                use $crate::Invariant::*;
+                &[$($invariant),+]
+            };
+
+            impl $crate::RowFormula<
+                { $crate::count_inputs(BASIS, INVARIANTS) },
+                { BASIS.len() },
+                { INVARIANTS.len() },
+                { $crate::row_formula!(@outputs $kind BASIS) },
+            > for $formula {
+                const NAME: &'static str = $name;
+                const VECTOR: bool = $crate::row_formula!(@is_vector $kind);
+                const BASIS: [$crate::Vector; BASIS.len()] = {
+                    #[allow(unused_imports)]
+                    use $crate::Vector::*;
+                    $basis
+                };
+                const INVARIANTS: [$crate::Invariant; INVARIANTS.len()] = {
+                    use $crate::Invariant::*;
+                    [$($invariant),+]
+                };
+                $(const METRIC: $crate::Metric = $crate::Metric::$metric;)?
+                $(const DOMAIN: $crate::Domain = $crate::Domain::$domain;)?
+                $crate::row_formula!(@compiled $($compiled)?);
+                #[inline(always)]
+                fn eval<S: $crate::Scalar>(
+                    [$($argument),+]: [S; INVARIANTS.len()],
+                ) -> [S; $crate::row_formula!(@outputs $kind BASIS)] {
+                    $crate::row_formula!(@result $kind $body)
+                }
+            }
+        };
+    };
 }
 
 /// Whether a formula has an invariant of some kind, `has_invariant!(F, Margin(_) | Wedge(..))`: a constant.

@@ -53,11 +53,11 @@ impl Batches for Shuffled {
 ///
 /// ```
 /// use cotangent_optim::train::{Batches, ByLength};
-/// let batches = ByLength { lengths: vec![5, 1, 2, 9, 2, 1], elements: 6, seed: 42 };
+/// let batches = ByLength { lengths: vec![5, 1, 2, 9, 1], elements: 6, seed: 42 };
 /// let mut epoch = batches.of_epoch(0);
 /// epoch.iter_mut().for_each(|batch| batch.sort());
 /// epoch.sort();
-/// assert_eq!(epoch, [vec![0], vec![1, 2, 5], vec![3], vec![4]]); // or 4 with 1 and 5, and 2 alone
+/// assert_eq!(epoch, [vec![0], vec![1, 2, 4], vec![3]]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByLength {
