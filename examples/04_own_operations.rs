@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release --example 04_own_operations`
 
-use cotangent::engine::{Invariant, Outcome, Vector, View, Weights, check};
+use cotangent::engine::{Outcome, View, Weights, check, row_formula};
 use cotangent::prelude::*;
 
 /// Elementwise: the value. Its derivatives, SIMD and all else come with it.
@@ -17,19 +17,11 @@ impl MapFormula<1> for Swish {
     }
 }
 
-/// A row formula: the reflection of y in the hyperplane orthogonal to x, y − 2⟨x, y⟩/⟨x, x⟩ x. It is a
-/// function of inner products, so that is how it is written.
-#[derive(Clone, Copy)]
-struct Reflect;
-
-impl RowFormula<2, 2, 2, 2> for Reflect {
-    const NAME: &'static str = "reflect";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Input(1)];
-    const INVARIANTS: [Invariant; 2] = [Invariant::Dot(0, 0), Invariant::Dot(0, 1)];
-    fn eval<S: Scalar>([xx, xy]: [S; 2]) -> [S; 2] {
-        [S::constant(-2.0) * xy / xx, S::one()]
-    }
+row_formula! {
+    /// A row formula: the reflection of y in the hyperplane orthogonal to x, y − 2⟨x, y⟩/⟨x, x⟩ x. It is a
+    /// function of inner products, so that is how it is written.
+    Reflect = "reflect": vector [Input(0), Input(1)];
+    xx = Dot(0, 0), xy = Dot(0, 1) => [S::constant(-2.0) * xy / xx, S::one()]
 }
 
 /// A score of pairs of rows, which attention can use: the negative squared distance.

@@ -1,68 +1,30 @@
 //! Invariants and vectors of row formulas that the manifolds' own tests do not reach: components without
 //! overflow, accurate inner products, ends of rows; columns of rows at all three levels.
 
-use cotangent_engine::{
-    Invariant, Metric, Row, RowFormula, Rows, Scalar, Tape, Tensor, Var, Vector, formulas, rng,
-};
+use cotangent_engine::{Row, Rows, Tape, Tensor, Var, formulas, rng, row_formula};
 use rand::RngExt;
 
-use Invariant::{Accurate, Along, Dot, First, Last};
-use Vector::{Difference, Height, Input, Sum};
-
-/// The component of y − x along x.
-#[derive(Clone, Copy)]
-struct Component;
-
-impl RowFormula<2, 2, 1, 1> for Component {
-    const NAME: &'static str = "component";
-    const VECTOR: bool = false;
-    const BASIS: [Vector; 2] = [Difference(1, 0), Input(0)];
-    const INVARIANTS: [Invariant; 1] = [Along(0, 1)];
-    fn eval<S: Scalar>([along]: [S; 1]) -> [S; 1] {
-        [along]
-    }
+row_formula! {
+    /// The component of y − x along x.
+    Component = "component": number [Difference(1, 0), Input(0)];
+    along = Along(0, 1) => along
 }
 
-#[derive(Clone, Copy)]
-struct Norm;
-
-impl RowFormula<1, 1, 1, 1> for Norm {
-    const NAME: &'static str = "norm";
-    const VECTOR: bool = false;
-    const BASIS: [Vector; 1] = [Input(0)];
-    const INVARIANTS: [Invariant; 1] = [Along(0, 0)];
-    fn eval<S: Scalar>([norm]: [S; 1]) -> [S; 1] {
-        [norm]
-    }
+row_formula! {
+    Norm = "norm": number [Input(0)];
+    norm = Along(0, 0) => norm
 }
 
-#[derive(Clone, Copy)]
-struct Inner;
-
-impl RowFormula<2, 2, 1, 1> for Inner {
-    const NAME: &'static str = "inner";
-    const VECTOR: bool = false;
-    const BASIS: [Vector; 2] = [Input(0), Input(1)];
-    const INVARIANTS: [Invariant; 1] = [Accurate(0, 1)];
-    fn eval<S: Scalar>([dot]: [S; 1]) -> [S; 1] {
-        [dot]
-    }
+row_formula! {
+    Inner = "inner": number [Input(0), Input(1)];
+    dot = Accurate(0, 1) => dot
 }
 
-/// Everything that is new together, in the horizontal metric.
-#[derive(Clone, Copy)]
-struct Mixture;
-
-impl RowFormula<2, 3, 6, 3> for Mixture {
-    const NAME: &'static str = "mixture";
-    const VECTOR: bool = true;
-    const METRIC: Metric = Metric::Horizontal;
-    const BASIS: [Vector; 3] = [Difference(1, 0), Sum(0, 1), Height];
-    const INVARIANTS: [Invariant; 6] =
-        [Along(0, 1), Along(1, 1), Dot(0, 1), Accurate(0, 0), First(1), Last(0)];
-    fn eval<S: Scalar>([along, norm, dot, square, first, last]: [S; 6]) -> [S; 3] {
-        [along * first + square, norm - last * dot, last * square + along]
-    }
+row_formula! {
+    /// Everything that is new together, in the horizontal metric.
+    Mixture = "mixture": vector [Difference(1, 0), Sum(0, 1), Height], metric Horizontal;
+    along = Along(0, 1), norm = Along(1, 1), dot = Dot(0, 1), square = Accurate(0, 0),
+    first = First(1), last = Last(0) => [along * first + square, norm - last * dot, last * square + along]
 }
 
 #[test]

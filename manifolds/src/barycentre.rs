@@ -27,7 +27,7 @@
 //!   coordinates, at any radius.
 
 use cotangent_engine::formulas::{Div, Mul, Square};
-use cotangent_engine::{MapFormula, Rows, Scalar};
+use cotangent_engine::{MapFormula, Rows};
 
 use crate::euclidean::{self, Euclidean};
 use crate::hyperbolic::half_space::HalfSpace;
@@ -257,40 +257,20 @@ pub mod formulas {
         Sample::{Ball, Free, HalfSpace},
     };
     use cotangent_engine::scalar::chosen;
-    use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Vector};
+    use cotangent_engine::{Scalar, row_formula};
 
-    use super::{MapFormula, Scalar};
-    use Invariant::{Along, Dot, Last, Margin, Param};
+    use super::MapFormula;
 
-    /// `⟨x, x⟩_L` of any row.
-    #[derive(Clone, Copy, Debug)]
-    pub struct MinkowskiSquare;
-
-    impl RowFormula<1, 1, 1, 1> for MinkowskiSquare {
-        const NAME: &'static str = "barycentre.minkowski_square";
-        const VECTOR: bool = false;
-        const METRIC: Metric = Metric::Minkowski;
-        const BASIS: [Vector; 1] = [Vector::Input(0)];
-        const INVARIANTS: [Invariant; 1] = [Dot(0, 0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx]: [S; 1]) -> [S; 1] {
-            [xx]
-        }
+    row_formula! {
+        /// `⟨x, x⟩_L` of any row.
+        pub MinkowskiSquare = "barycentre.minkowski_square": number [Input(0)], metric Minkowski;
+        xx = Dot(0, 0) => xx
     }
 
-    /// `(λx, λ − 1)` from (x, 0).
-    #[derive(Clone, Copy, Debug)]
-    pub struct Features;
-
-    impl RowFormula<1, 2, 1, 2> for Features {
-        const NAME: &'static str = "barycentre.features";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
-        const INVARIANTS: [Invariant; 1] = [Margin(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([m]: [S; 1]) -> [S; 2] {
+    row_formula! {
+        /// `(λx, λ − 1)` from (x, 0).
+        pub Features = "barycentre.features": vector [Input(0), Height];
+        m = Margin(0) => {
             let two = S::constant(2.0);
             [two / m, (two - m) / m]
         }
@@ -304,38 +284,20 @@ pub mod formulas {
         S::select(t.lt(S::zero()), (rho - t) / curved, upper)
     }
 
-    /// `(s/(t + ρ), 0)` from a weighted sum (s, t) of features, `ρ² = t² + κ‖s‖²`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct FromSum;
-
-    impl RowFormula<1, 2, 3, 2> for FromSum {
-        const NAME: &'static str = "barycentre.from_sum";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
-        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Last(0), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([ss, t, kappa]: [S; 3]) -> [S; 2] {
+    row_formula! {
+        /// `(s/(t + ρ), 0)` from a weighted sum (s, t) of features, `ρ² = t² + κ‖s‖²`.
+        pub FromSum = "barycentre.from_sum": vector [Input(0), Height], metric Horizontal;
+        ss = Dot(0, 0), t = Last(0), kappa = Param(0) => {
             let curved = kappa * ss;
             let rho = (t.square() + curved).max(S::zero()).sqrt();
             [lower(t, rho, curved), S::zero()]
         }
     }
 
-    /// `x̄/(1 − g + √(g² − κV))`, g = parameter 1, V = parameter 2.
-    #[derive(Clone, Copy, Debug)]
-    pub struct FromMean;
-
-    impl RowFormula<1, 1, 4, 1> for FromMean {
-        const NAME: &'static str = "barycentre.from_mean";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 1] = [Vector::Input(0)];
-        const INVARIANTS: [Invariant; 4] = [Dot(0, 0), Param(0), Param(1), Param(2)];
-        const DOMAIN: Domain = Domain::Ball;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, kappa, g, variance]: [S; 4]) -> [S; 1] {
+    row_formula! {
+        /// `x̄/(1 − g + √(g² − κV))`, g = parameter 1, V = parameter 2.
+        pub FromMean = "barycentre.from_mean": vector [Input(0)], domain Ball;
+        xx = Dot(0, 0), kappa = Param(0), g = Param(1), variance = Param(2) => {
             let rho = (g.square() - kappa * variance).max(S::zero()).sqrt();
             [lower(S::one() - g, rho, kappa * xx)]
         }
@@ -355,54 +317,25 @@ pub mod formulas {
         }
     }
 
-    /// The height of a point of the half-space.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Altitude;
-
-    impl RowFormula<1, 1, 1, 1> for Altitude {
-        const NAME: &'static str = "barycentre.altitude";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 1] = [Vector::Input(0)];
-        const INVARIANTS: [Invariant; 1] = [Last(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([y]: [S; 1]) -> [S; 1] {
-            [y]
-        }
+    row_formula! {
+        /// The height of a point of the half-space.
+        pub Altitude = "barycentre.altitude": number [Input(0)];
+        y = Last(0) => y
     }
 
-    /// A row with parameter 0 as its last coordinate.
-    #[derive(Clone, Copy, Debug)]
-    pub struct AtHeight;
-
-    impl RowFormula<1, 2, 1, 2> for AtHeight {
-        const NAME: &'static str = "barycentre.at_height";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Height];
-        const INVARIANTS: [Invariant; 1] = [Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([height]: [S; 1]) -> [S; 2] {
-            [S::one(), height]
-        }
+    row_formula! {
+        /// A row with parameter 0 as its last coordinate.
+        pub AtHeight = "barycentre.at_height": vector [Input(0), Height], metric Horizontal;
+        height = Param(0) => [S::one(), height]
     }
 
-    /// `‖x − f‖/√(y s)` of a point x at height y and the mean's foot f, s = parameter 0; 0 where s is 0.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Reach;
-
-    impl RowFormula<2, 1, 3, 1> for Reach {
-        const NAME: &'static str = "barycentre.reach";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 1] = [Vector::Difference(1, 0)];
-        const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([length, y, sum]: [S; 3]) -> [S; 1] {
+    row_formula! {
+        /// `‖x − f‖/√(y s)` of a point x at height y and the mean's foot f, s = parameter 0; 0 where s is 0.
+        pub Reach = "barycentre.reach": number [Difference(1, 0)];
+        length = Along(0, 0), y = Last(0), sum = Param(0) => {
             let some = S::zero().lt(sum);
             let root = y.sqrt() * S::select(some, sum, S::one()).sqrt();
-            [chosen(sum, sum, S::select(some, length / root, S::zero()))]
+            chosen(sum, sum, S::select(some, length / root, S::zero()))
         }
     }
 

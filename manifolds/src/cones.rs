@@ -71,7 +71,7 @@ pub mod formulas {
         Sample::{Ball, Hyperboloid},
     };
     use cotangent_engine::scalar::chosen;
-    use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector};
+    use cotangent_engine::{Invariant, RowFormula, Scalar, Vector, row_formula};
 
     use crate::hyperbolic::lorentz::formulas::outward;
     use Invariant::{Accurate, Dot, Margin, Param, Wedge};
@@ -96,37 +96,17 @@ pub mod formulas {
         chosen(sine, sine, arc)
     }
 
-    /// Half-aperture in the ball, `arcsin(K m/(√c‖x‖))`. Tseng et al. 2023, eq. 20.
-    #[derive(Clone, Copy, Debug)]
-    pub struct BallAperture;
-
-    impl RowFormula<1, 1, 4, 1> for BallAperture {
-        const NAME: &'static str = "cones.ball_aperture";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 1] = [Input(0)];
-        const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Param(1)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([m, xx, kappa, k]: [S; 4]) -> [S; 1] {
-            [aperture(k * m / (-kappa * xx).sqrt())]
-        }
+    row_formula! {
+        /// Half-aperture in the ball, `arcsin(K m/(√c‖x‖))`. Tseng et al. 2023, eq. 20.
+        pub BallAperture = "cones.ball_aperture": number [Input(0)];
+        m = Margin(0), xx = Dot(0, 0), kappa = Param(0), k = Param(1) =>
+        aperture(k * m / (-kappa * xx).sqrt())
     }
 
-    /// Half-aperture on the hyperboloid, `arcsin(2K/(√c‖X_s‖))`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct LorentzAperture;
-
-    impl RowFormula<1, 1, 3, 1> for LorentzAperture {
-        const NAME: &'static str = "cones.lorentz_aperture";
-        const VECTOR: bool = false;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 1] = [Input(0)];
-        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Param(0), Param(1)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, kappa, k]: [S; 3]) -> [S; 1] {
-            [aperture((k + k) / (-kappa * xx).sqrt())]
-        }
+    row_formula! {
+        /// Half-aperture on the hyperboloid, `arcsin(2K/(√c‖X_s‖))`.
+        pub LorentzAperture = "cones.lorentz_aperture": number [Input(0)], metric Space;
+        xx = Dot(0, 0), kappa = Param(0), k = Param(1) => aperture((k + k) / (-kappa * xx).sqrt())
     }
 
     /// The angle Ξ in the ball: between x and the direction `m_x d + κ‖d‖² x` of y, where d = y − x.
@@ -147,29 +127,21 @@ pub mod formulas {
         }
     }
 
-    /// The angle Ξ on the hyperboloid, as for [`BallAngle`]: from Y's components across and along X, the
-    /// latter as seen from X. It uses d = y − x, so that nearby points keep their digits and the angle
-    /// of equal points is 0.
-    #[derive(Clone, Copy, Debug)]
-    pub struct LorentzAngle;
-
-    impl RowFormula<2, 3, 6, 1> for LorentzAngle {
-        const NAME: &'static str = "cones.lorentz_angle";
-        const VECTOR: bool = false;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
-        const INVARIANTS: [Invariant; 6] =
-            [Dot(0, 0), Dot(0, 1), Dot(0, 2), Dot(1, 1), Wedge(0, 2, 2), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, xy, xd, yy, wedge, kappa]: [S; 6]) -> [S; 1] {
+    row_formula! {
+        /// The angle Ξ on the hyperboloid, as for [`BallAngle`]: from Y's components across and along X, the
+        /// latter as seen from X. It uses d = y − x, so that nearby points keep their digits and the angle
+        /// of equal points is 0.
+        pub LorentzAngle = "cones.lorentz_angle": number [Input(0), Input(1), Difference(1, 0)],
+            metric Space;
+        xx = Dot(0, 0), xy = Dot(0, 1), xd = Dot(0, 2), yy = Dot(1, 1), wedge = Wedge(0, 2, 2),
+        kappa = Param(0) => {
             let elsewhere = S::zero().lt(xx);
             let square = S::select(elsewhere, xx, S::one());
             let x = square.sqrt();
             // Rounding may leave the area of parallel vectors negative.
             let across = wedge.max(S::zero()) / square;
             let outward = outward(square, yy, xy / x, xd / x, across, kappa);
-            [chosen(xx, xx, S::select(elsewhere, angle(across.sqrt(), outward), S::zero()))]
+            chosen(xx, xx, S::select(elsewhere, angle(across.sqrt(), outward), S::zero()))
         }
     }
 

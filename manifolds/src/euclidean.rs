@@ -17,96 +17,42 @@ pub struct Euclidean;
 /// The row formulas of Euclidean space.
 pub mod formulas {
     use cotangent_engine::registry::{Formula, Sample::Free};
-    use cotangent_engine::{Invariant, RowFormula, Scalar, Vector};
+    use cotangent_engine::row_formula;
 
-    /// `⟨u, v⟩`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Inner;
-
-    impl RowFormula<2, 2, 1, 1> for Inner {
-        const NAME: &'static str = "euclidean.inner";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 2] = [Vector::Input(0), Vector::Input(1)];
-        const INVARIANTS: [Invariant; 1] = [Invariant::Dot(0, 1)];
-        cotangent_engine::compiled_here!(row);
-        fn eval<S: Scalar>([uv]: [S; 1]) -> [S; 1] {
-            [uv]
-        }
+    row_formula! {
+        /// `⟨u, v⟩`.
+        pub Inner = "euclidean.inner": number [Input(0), Input(1)];
+        uv = Dot(0, 1) => uv
     }
 
-    /// `‖x − y‖`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Dist;
-
-    impl RowFormula<2, 1, 1, 1> for Dist {
-        const NAME: &'static str = "euclidean.dist";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 1] = [Vector::Difference(1, 0)];
-        const INVARIANTS: [Invariant; 1] = [Invariant::Dot(0, 0)];
-        cotangent_engine::compiled_here!(row);
-        fn eval<S: Scalar>([dd]: [S; 1]) -> [S; 1] {
-            [dd.sqrt()]
-        }
+    row_formula! {
+        /// `‖x − y‖`.
+        pub Dist = "euclidean.dist": number [Difference(1, 0)];
+        dd = Dot(0, 0) => dd.sqrt()
     }
 
-    /// `‖v‖`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Norm;
-
-    impl RowFormula<1, 1, 1, 1> for Norm {
-        const NAME: &'static str = "euclidean.norm";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 1] = [Vector::Input(0)];
-        const INVARIANTS: [Invariant; 1] = [Invariant::Dot(0, 0)];
-        cotangent_engine::compiled_here!(row);
-        fn eval<S: Scalar>([vv]: [S; 1]) -> [S; 1] {
-            [vv.sqrt()]
-        }
+    row_formula! {
+        /// `‖v‖`.
+        pub Norm = "euclidean.norm": number [Input(0)];
+        vv = Dot(0, 0) => vv.sqrt()
     }
 
-    /// `x + v`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Add;
-
-    impl RowFormula<2, 1, 0, 1> for Add {
-        const NAME: &'static str = "euclidean.add";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 1] = [Vector::Sum(0, 1)];
-        const INVARIANTS: [Invariant; 0] = [];
-        cotangent_engine::compiled_here!(row);
-        fn eval<S: Scalar>([]: [S; 0]) -> [S; 1] {
-            [S::one()]
-        }
+    row_formula! {
+        /// `x + v`.
+        pub Add = "euclidean.add": vector [Sum(0, 1)];
+         => [S::one()]
     }
 
-    /// `y − x`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Sub;
-
-    impl RowFormula<2, 1, 0, 1> for Sub {
-        const NAME: &'static str = "euclidean.sub";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 1] = [Vector::Difference(1, 0)];
-        const INVARIANTS: [Invariant; 0] = [];
-        cotangent_engine::compiled_here!(row);
-        fn eval<S: Scalar>([]: [S; 0]) -> [S; 1] {
-            [S::one()]
-        }
+    row_formula! {
+        /// `y − x`.
+        pub Sub = "euclidean.sub": vector [Difference(1, 0)];
+         => [S::one()]
     }
 
-    /// Signed distance `⟨x − p, a⟩/‖a‖` from x to the hyperplane through p with normal a; 0 for a = 0.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Gyroplane;
-
-    impl RowFormula<3, 2, 1, 1> for Gyroplane {
-        const NAME: &'static str = "euclidean.gyroplane";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 2] = [Vector::Difference(0, 1), Vector::Input(2)];
-        const INVARIANTS: [Invariant; 1] = [Invariant::Along(0, 1)];
-        cotangent_engine::compiled_here!(row);
-        fn eval<S: Scalar>([along]: [S; 1]) -> [S; 1] {
-            [along]
-        }
+    row_formula! {
+        /// Signed distance `⟨x − p, a⟩/‖a‖` from x to the hyperplane through p with normal a; 0 for a = 0.
+        pub Gyroplane = "euclidean.gyroplane": number [Difference(0, 1), Input(2)];
+        along = Along(0, 1) => along
     }
 
     /// All formulas of the space, for the test that compares their evaluations.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, Invariant, Row, RowFormula, Rows, Scalar, Var, Vector};
+use cotangent_engine::{Float, Row, Rows, Var, row_formula};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
@@ -320,32 +320,14 @@ pub trait ConstantCurvature: Manifold {
     fn kappa(&self) -> f64;
 }
 
-/// `t v`, t = parameter 0.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale;
-
-impl RowFormula<1, 1, 1, 1> for Scale {
-    const NAME: &'static str = "scale";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 1] = [Vector::Input(0)];
-    const INVARIANTS: [Invariant; 1] = [Invariant::Param(0)];
-    cotangent_engine::compiled_here!(row);
-    fn eval<S: Scalar>([t]: [S; 1]) -> [S; 1] {
-        [t]
-    }
+row_formula! {
+    /// `t v`, t = parameter 0.
+    pub(crate) Scale = "scale": vector [Input(0)];
+    t = Param(0) => [t]
 }
 
-/// `−t v`, t = parameter 0.
-#[derive(Clone, Copy, Debug)]
-struct Descent;
-
-impl RowFormula<1, 1, 1, 1> for Descent {
-    const NAME: &'static str = "descent";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 1] = [Vector::Input(0)];
-    const INVARIANTS: [Invariant; 1] = [Invariant::Param(0)];
-    cotangent_engine::compiled_here!(row);
-    fn eval<S: Scalar>([t]: [S; 1]) -> [S; 1] {
-        [-t]
-    }
+row_formula! {
+    /// `−t v`, t = parameter 0.
+    Descent = "descent": vector [Input(0)];
+    t = Param(0) => [-t]
 }

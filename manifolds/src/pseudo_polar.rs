@@ -49,25 +49,12 @@ pub fn direction<R: Rows>(d: &R) -> R {
 /// The row formulas. Parameter 0 of the map's formula is κ.
 pub mod formulas {
     use cotangent_engine::registry::{Formula, Range, Sample::Free};
-    use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
+    use cotangent_engine::row_formula;
 
-    use Invariant::{Along, First, Param};
-    use Vector::{Input, Time};
-
-    /// A row (r, d) to `(cosh √c r, sinh(√c r) d/‖d‖)/√c`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct PseudoPolar;
-
-    impl RowFormula<1, 2, 3, 2> for PseudoPolar {
-        const NAME: &'static str = "lorentz.pseudo_polar";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 2] = [Input(0), Time];
-        const INVARIANTS: [Invariant; 3] = [Along(0, 0), First(0), Param(0)];
-        const DOMAIN: Domain = Domain::Hyperboloid;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([norm, radius, kappa]: [S; 3]) -> [S; 2] {
+    row_formula! {
+        /// A row (r, d) to `(cosh √c r, sinh(√c r) d/‖d‖)/√c`.
+        pub PseudoPolar = "lorentz.pseudo_polar": vector [Input(0), Time], metric Space, domain Hyperboloid;
+        norm = Along(0, 0), radius = First(0), kappa = Param(0) => {
             let (longest, limit) = (S::constant(360.0), S::constant(1e300));
             let c = (-kappa).sqrt();
             let (sinh, cosh) = (c * radius).min(longest).max(-longest).sinh_cosh();
@@ -79,18 +66,10 @@ pub mod formulas {
         }
     }
 
-    /// `d/‖d‖`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Direction;
-
-    impl RowFormula<1, 1, 1, 1> for Direction {
-        const NAME: &'static str = "direction";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 1] = [Input(0)];
-        const INVARIANTS: [Invariant; 1] = [Along(0, 0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([norm]: [S; 1]) -> [S; 1] {
+    row_formula! {
+        /// `d/‖d‖`.
+        pub Direction = "direction": vector [Input(0)];
+        norm = Along(0, 0) => {
             // Kept finite, because a row of zeros is multiplied by it too.
             let factor = norm.recip().min(S::constant(1e300));
             [S::select(S::zero().lt(norm), factor, S::zero())]

@@ -45,45 +45,22 @@ impl HalfSpace {
 /// The row formulas of the maps.
 pub mod formulas {
     use cotangent_engine::registry::{Formula, Range, Sample::Free};
-    use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
+    use cotangent_engine::row_formula;
 
-    use Invariant::{Last, Param};
-    use Vector::{Height, Input};
-
-    /// `(x_h f, f)`, f = exp x_n.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Psi;
-
-    impl RowFormula<1, 2, 1, 2> for Psi {
-        const NAME: &'static str = "half_space.psi";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 2] = [Input(0), Height];
-        const INVARIANTS: [Invariant; 1] = [Last(0)];
-        const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([x]: [S; 1]) -> [S; 2] {
+    row_formula! {
+        /// `(x_h f, f)`, f = exp x_n.
+        pub Psi = "half_space.psi": vector [Input(0), Height], metric Horizontal, domain HalfSpace;
+        x = Last(0) => {
             // Kept finite, because zeros are multiplied by it too.
             let f = x.min(S::constant(709.0)).exp();
             [f, f]
         }
     }
 
-    /// `(x_h f, f)`, f = h/(1 + exp(−x_n)), h = parameter 0.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Xi;
-
-    impl RowFormula<1, 2, 2, 2> for Xi {
-        const NAME: &'static str = "half_space.xi";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 2] = [Input(0), Height];
-        const INVARIANTS: [Invariant; 2] = [Last(0), Param(0)];
-        const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([x, light]: [S; 2]) -> [S; 2] {
+    row_formula! {
+        /// `(x_h f, f)`, f = h/(1 + exp(−x_n)), h = parameter 0.
+        pub Xi = "half_space.xi": vector [Input(0), Height], metric Horizontal, domain HalfSpace;
+        x = Last(0), light = Param(0) => {
             let f = light * x.sigmoid();
             [f, f]
         }

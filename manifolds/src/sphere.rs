@@ -56,10 +56,7 @@ pub mod formulas {
         Formula, Range,
         Sample::{Free, Sphere},
     };
-    use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
-
-    use Invariant::{Along, Dot, Epsilon, Param, Wedge};
-    use Vector::{Difference, Input, Sum};
+    use cotangent_engine::{Scalar, row_formula};
 
     /// The distance, from the squared norms of difference and sum. Neither arc sine is taken beyond 1/√2.
     #[inline(always)]
@@ -76,35 +73,16 @@ pub mod formulas {
         S::select(S::zero().lt(ss), a, S::zero())
     }
 
-    /// Distance between x and y.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Dist;
-
-    impl RowFormula<2, 2, 3, 1> for Dist {
-        const NAME: &'static str = "sphere.dist";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 2] = [Difference(1, 0), Sum(0, 1)];
-        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Dot(1, 1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([dd, ss, kappa]: [S; 3]) -> [S; 1] {
-            [distance(dd, ss, kappa)]
-        }
+    row_formula! {
+        /// Distance between x and y.
+        pub Dist = "sphere.dist": number [Difference(1, 0), Sum(0, 1)];
+        dd = Dot(0, 0), ss = Dot(1, 1), kappa = Param(0) => distance(dd, ss, kappa)
     }
 
-    /// Exponential map at x of v: `cos(√κ‖v‖) x + sinc(κ‖v‖²) v`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Exp;
-
-    impl RowFormula<2, 2, 2, 2> for Exp {
-        const NAME: &'static str = "sphere.exp";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 2] = [Dot(1, 1), Param(0)];
-        const DOMAIN: Domain = Domain::Sphere;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([vv, kappa]: [S; 2]) -> [S; 2] {
+    row_formula! {
+        /// Exponential map at x of v: `cos(√κ‖v‖) x + sinc(κ‖v‖²) v`.
+        pub Exp = "sphere.exp": vector [Input(0), Input(1)], domain Sphere;
+        vv = Dot(1, 1), kappa = Param(0) => {
             // Longer geodesics are cut off here: after millions of turns only rounding decides where
             // they end.
             let (square, longest) = (kappa * vv, S::constant(1e15));
@@ -114,19 +92,11 @@ pub mod formulas {
         }
     }
 
-    /// Logarithm at x of y: `(θ/sin θ)(d + (κ‖d‖²/2) x)`; beyond a right angle it is computed with
-    /// `s − (κ‖s‖²/2) x`, which is the same vector.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Log;
-
-    impl RowFormula<2, 3, 3, 3> for Log {
-        const NAME: &'static str = "sphere.log";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 3] = [Input(0), Difference(1, 0), Sum(0, 1)];
-        const INVARIANTS: [Invariant; 3] = [Dot(1, 1), Dot(2, 2), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([dd, ss, kappa]: [S; 3]) -> [S; 3] {
+    row_formula! {
+        /// Logarithm at x of y: `(θ/sin θ)(d + (κ‖d‖²/2) x)`; beyond a right angle it is computed with
+        /// `s − (κ‖s‖²/2) x`, which is the same vector.
+        pub Log = "sphere.log": vector [Input(0), Difference(1, 0), Sum(0, 1)];
+        dd = Dot(1, 1), ss = Dot(2, 2), kappa = Param(0) => {
             let near = dd.lt(ss);
             // θ over 2 sin(θ/2), which is √κ‖d‖.
             let by_chord = S::select(
@@ -141,37 +111,21 @@ pub mod formulas {
         }
     }
 
-    /// Parallel transport of v from x to y: `v − 2⟨y,v⟩/‖s‖² s`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Transport;
-
-    impl RowFormula<3, 3, 4, 3> for Transport {
-        const NAME: &'static str = "sphere.transport";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 3] = [Difference(1, 0), Sum(0, 1), Input(2)];
-        const INVARIANTS: [Invariant; 4] = [Dot(0, 0), Dot(1, 1), Dot(0, 2), Dot(1, 2)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([dd, ss, dv, sv]: [S; 4]) -> [S; 3] {
+    row_formula! {
+        /// Parallel transport of v from x to y: `v − 2⟨y,v⟩/‖s‖² s`.
+        pub Transport = "sphere.transport": vector [Difference(1, 0), Sum(0, 1), Input(2)];
+        dd = Dot(0, 0), ss = Dot(1, 1), dv = Dot(0, 2), sv = Dot(1, 2) => {
             // ⟨y,v⟩ from the shorter of d and s: both give it, because v is orthogonal to x.
             let yv = S::select(dd.lt(ss), dv, sv);
             [S::zero(), unless_antipodal(ss, S::constant(-2.0) * yv / ss), S::one()]
         }
     }
 
-    /// Signed distance from x to the great hypersphere through p with normal a: `(1/√κ) arctan(⟨x,a⟩/‖x∧a‖)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Gyroplane;
-
-    impl RowFormula<3, 4, 6, 1> for Gyroplane {
-        const NAME: &'static str = "sphere.gyroplane";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 4] = [Input(0), Input(2), Difference(0, 1), Sum(0, 1)];
-        const INVARIANTS: [Invariant; 6] =
-            [Dot(2, 2), Dot(3, 3), Dot(2, 1), Dot(3, 1), Wedge(1, 0, 0), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([dd, ss, da, sa, area, kappa]: [S; 6]) -> [S; 1] {
+    row_formula! {
+        /// Signed distance from x to the great hypersphere through p with normal a: `(1/√κ) arctan(⟨x,a⟩/‖x∧a‖)`.
+        pub Gyroplane = "sphere.gyroplane": number [Input(0), Input(2), Difference(0, 1), Sum(0, 1)];
+        dd = Dot(2, 2), ss = Dot(3, 3), da = Dot(2, 1), sa = Dot(3, 1), area = Wedge(1, 0, 0),
+        kappa = Param(0) => {
             // From the shorter of d and s: both give it, because a is orthogonal to p.
             let xa = S::select(dd.lt(ss), da, sa);
             // Rounding may leave the area of parallel vectors negative.
@@ -179,41 +133,22 @@ pub mod formulas {
             let product = (xa.square() + area).sqrt();
             // Where the product is 0 or NaN, the result is the product itself.
             let half = S::select(S::zero().lt(product), xa / (product + area.sqrt()), product);
-            [S::constant(2.0) * half.atan() / kappa.sqrt()]
+            S::constant(2.0) * half.atan() / kappa.sqrt()
         }
     }
 
-    /// The tangent vector at x nearest to v, and the Riemannian gradient of a coordinate gradient:
-    /// `v − κ⟨x,v⟩ x`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct ProjectTangent;
-
-    impl RowFormula<2, 2, 2, 2> for ProjectTangent {
-        const NAME: &'static str = "sphere.project_tangent";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 2] = [Dot(0, 1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xv, kappa]: [S; 2]) -> [S; 2] {
-            [-kappa * xv, S::one()]
-        }
+    row_formula! {
+        /// The tangent vector at x nearest to v, and the Riemannian gradient of a coordinate gradient:
+        /// `v − κ⟨x,v⟩ x`.
+        pub ProjectTangent = "sphere.project_tangent": vector [Input(0), Input(1)];
+        xv = Dot(0, 1), kappa = Param(0) => [-kappa * xv, S::one()]
     }
 
-    /// The identity on points; other rows are scaled to the sphere, and the zero row is moved to the
-    /// origin. The gradient is that of the scaling everywhere: at points the tangent part.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Project;
-
-    impl RowFormula<1, 1, 3, 1> for Project {
-        const NAME: &'static str = "sphere.project";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 1] = [Input(0)];
-        const INVARIANTS: [Invariant; 3] = [Along(0, 0), Param(0), Epsilon];
-        const DOMAIN: Domain = Domain::Sphere;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([norm, kappa, epsilon]: [S; 3]) -> [S; 1] {
+    row_formula! {
+        /// The identity on points; other rows are scaled to the sphere, and the zero row is moved to the
+        /// origin. The gradient is that of the scaling everywhere: at points the tangent part.
+        pub Project = "sphere.project": vector [Input(0)], domain Sphere;
+        norm = Along(0, 0), kappa = Param(0), epsilon = Epsilon => {
             // Twice the tolerance of a point: rows between are left to the domain, which checks more
             // closely.
             let off = (kappa * norm.square() - S::one()).abs();

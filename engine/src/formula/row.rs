@@ -143,8 +143,8 @@ pub const fn count_inputs(basis: &[Vector], invariants: &[Invariant]) -> usize {
 /// ```
 ///
 /// A `vector` has a coefficient for each basis vector; a `number` is one number per row. The metric of the
-/// inner products, if it is not Euclidean, and where results must lie stand after the basis. `compiled` is
-/// for hot formulas: see [`compiled_here!`](crate::compiled_here).
+/// inner products, if it is not Euclidean, and where results must lie stand after the basis. With `kernel own`,
+/// for hot formulas, a kernel is compiled for this one alone: see [`compiled_here!`](crate::compiled_here).
 ///
 /// ```
 /// use cotangent_engine::{Row, Rows, row_formula};
@@ -169,12 +169,12 @@ macro_rules! row_formula {
     (@result vector $body:expr) => { $body };
     (@result number $body:expr) => { [$body] };
     (@compiled) => { $crate::compiled_here!(row); };
-    (@compiled compiled) => { $crate::compiled_here!(row, specialised); };
+    (@compiled own) => { $crate::compiled_here!(row, specialised); };
     (
         $(#[$attribute:meta])*
         $visibility:vis $formula:ident = $name:literal: $kind:ident $basis:tt
-        $(, metric $metric:ident)? $(, domain $domain:ident)? $(, $compiled:ident)?;
-        $($argument:ident = $invariant:expr),+ => $body:expr
+        $(, metric $metric:ident)? $(, domain $domain:ident)? $(, kernel $kernel:ident)?;
+        $($argument:ident = $invariant:expr),* => $body:expr
     ) => {
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug)]
@@ -187,8 +187,9 @@ macro_rules! row_formula {
                 &$basis
             };
             const INVARIANTS: &[$crate::Invariant] = {
+                #[allow(unused_imports)]
                 use $crate::Invariant::*;
-                &[$($invariant),+]
+                &[$($invariant),*]
             };
 
             impl $crate::RowFormula<
@@ -205,15 +206,16 @@ macro_rules! row_formula {
                     $basis
                 };
                 const INVARIANTS: [$crate::Invariant; INVARIANTS.len()] = {
+                    #[allow(unused_imports)]
                     use $crate::Invariant::*;
-                    [$($invariant),+]
+                    [$($invariant),*]
                 };
                 $(const METRIC: $crate::Metric = $crate::Metric::$metric;)?
                 $(const DOMAIN: $crate::Domain = $crate::Domain::$domain;)?
-                $crate::row_formula!(@compiled $($compiled)?);
+                $crate::row_formula!(@compiled $($kernel)?);
                 #[inline(always)]
                 fn eval<S: $crate::Scalar>(
-                    [$($argument),+]: [S; INVARIANTS.len()],
+                    [$($argument),*]: [S; INVARIANTS.len()],
                 ) -> [S; $crate::row_formula!(@outputs $kind BASIS)] {
                     $crate::row_formula!(@result $kind $body)
                 }

@@ -55,11 +55,9 @@ pub mod formulas {
         Sample::{HalfSpace, Hyperboloid},
     };
     use cotangent_engine::scalar::chosen;
-    use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
+    use cotangent_engine::{Scalar, row_formula};
 
     use crate::hyperbolic::ideal::by_ratio;
-    use Invariant::{Along, Dot, First, Last, Param, Wedge};
-    use Vector::{Difference, Height, Input};
 
     /// For two points at heights a and b whose difference has the Euclidean norm δ, given p = √(δ/a) and
     /// q = √(δ/b): whether they are near; `r = δ/√(ab)`, which is 2 sinh of half the distance at
@@ -94,20 +92,12 @@ pub mod formulas {
         S::constant(-0.25) * r.square()
     }
 
-    /// Distance between x and y, `(2/√c) arsinh(‖y − x‖/(2√(ab)))`, a and b their heights.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Dist;
-
-    impl RowFormula<2, 1, 4, 1> for Dist {
-        const NAME: &'static str = "half_space.dist";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 1] = [Difference(1, 0)];
-        const INVARIANTS: [Invariant; 4] = [Along(0, 0), Last(0), Last(1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([delta, a, b, kappa]: [S; 4]) -> [S; 1] {
+    row_formula! {
+        /// Distance between x and y, `(2/√c) arsinh(‖y − x‖/(2√(ab)))`, a and b their heights.
+        pub Dist = "half_space.dist": number [Difference(1, 0)];
+        delta = Along(0, 0), a = Last(0), b = Last(1), kappa = Param(0) => {
             let [p, q] = roots(delta, a, b);
-            [separation(p, q).2 / (-kappa).sqrt()]
+            separation(p, q).2 / (-kappa).sqrt()
         }
     }
 
@@ -115,23 +105,14 @@ pub mod formulas {
     /// every `f32`.
     const LONGEST: f64 = 350.0;
 
-    /// Exponential map at x of v, Tseng et al. 2023, eq. 9, written with half the length: with
-    /// `u = tanh(‖w‖/2) w/‖w‖` of w = v/a and D = ‖u_h‖² + (1 − u_n)², the point moves horizontally by
-    /// `2a u_h/D`, to the height `a sech²(‖w‖/2)/D`. A geodesic is followed to the length 350/√c at
-    /// most.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Exp;
-
-    impl RowFormula<2, 3, 3, 3> for Exp {
-        const NAME: &'static str = "half_space.exp";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
-        const INVARIANTS: [Invariant; 3] = [Along(1, 1), Last(0), Last(1)];
-        const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([horizontal, a, vertical]: [S; 3]) -> [S; 3] {
+    row_formula! {
+        /// Exponential map at x of v, Tseng et al. 2023, eq. 9, written with half the length: with
+        /// `u = tanh(‖w‖/2) w/‖w‖` of w = v/a and D = ‖u_h‖² + (1 − u_n)², the point moves horizontally by
+        /// `2a u_h/D`, to the height `a sech²(‖w‖/2)/D`. A geodesic is followed to the length 350/√c at
+        /// most.
+        pub Exp = "half_space.exp": vector [Input(0), Input(1), Height],
+            metric Horizontal, domain HalfSpace;
+        horizontal = Along(1, 1), a = Last(0), vertical = Last(1) => {
             let [of_v, height] = exp(horizontal / a, vertical / a);
             [S::one(), finite(of_v), finite(a * height)]
         }
@@ -159,42 +140,23 @@ pub mod formulas {
         [(half + half) / den, secant / den]
     }
 
-    /// A step of Riemannian gradient descent, `exp_x(−t c a² g)`, t = parameter 1. The Riemannian
-    /// gradient may be more than a row can hold.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Descend;
-
-    impl RowFormula<2, 3, 5, 3> for Descend {
-        const NAME: &'static str = "half_space.descend";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
-        const INVARIANTS: [Invariant; 5] = [Along(1, 1), Last(0), Last(1), Param(0), Param(1)];
-        const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([horizontal, a, vertical, kappa, rate]: [S; 5]) -> [S; 3] {
+    row_formula! {
+        /// A step of Riemannian gradient descent, `exp_x(−t c a² g)`, t = parameter 1. The Riemannian
+        /// gradient may be more than a row can hold.
+        pub Descend = "half_space.descend": vector [Input(0), Input(1), Height],
+            metric Horizontal, domain HalfSpace;
+        horizontal = Along(1, 1), a = Last(0), vertical = Last(1), kappa = Param(0), rate = Param(1) => {
             let step = rate * kappa * a;
             let [of_v, height] = exp(step * horizontal, step * vertical);
             [S::one(), finite(of_v * a * step), finite(a * height)]
         }
     }
 
-    /// Logarithm at x of y: with d = y − x and D the distance at curvature −1,
-    /// `(D/sinh D)((a/b) d + ‖d‖²/(2b) e_n)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Log;
-
-    impl RowFormula<2, 2, 3, 2> for Log {
-        const NAME: &'static str = "half_space.log";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 2] = [Difference(1, 0), Height];
-        const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Last(1)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([delta, a, b]: [S; 3]) -> [S; 2] {
-            log(delta, a, b)
-        }
+    row_formula! {
+        /// Logarithm at x of y: with d = y − x and D the distance at curvature −1,
+        /// `(D/sinh D)((a/b) d + ‖d‖²/(2b) e_n)`.
+        pub Log = "half_space.log": vector [Difference(1, 0), Height];
+        delta = Along(0, 0), a = Last(0), b = Last(1) => log(delta, a, b)
     }
 
     /// The coefficients of the difference and of the height in the logarithm; δ is the norm of the
@@ -223,22 +185,14 @@ pub mod formulas {
         log(S::select(distinct, delta, S::constant(1e-100) * a), a, b)
     }
 
-    /// The logarithm at x of y carried to the origin, in the frame there: w, the velocity divided by the
-    /// height, turned as by [`Transport`] and divided by √c. With t the horizontal part of x, σ = a + 1
-    /// and Q = ‖t‖² + σ², the turned vector is
-    /// `(w_h − (2/Q)(σ w_n + ⟨t,w⟩) t, w_n − (2/Q)(‖t‖² w_n − σ⟨t,w⟩))`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Centred;
-
-    impl RowFormula<2, 3, 6, 3> for Centred {
-        const NAME: &'static str = "half_space.centred";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 3] = [Input(0), Difference(1, 0), Height];
-        const INVARIANTS: [Invariant; 6] = [Along(1, 1), Dot(0, 0), Dot(0, 1), Last(0), Last(1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([horizontal, tt, td, a, b, kappa]: [S; 6]) -> [S; 3] {
+    row_formula! {
+        /// The logarithm at x of y carried to the origin, in the frame there: w, the velocity divided by the
+        /// height, turned as by [`Transport`] and divided by √c. With t the horizontal part of x, σ = a + 1
+        /// and Q = ‖t‖² + σ², the turned vector is
+        /// `(w_h − (2/Q)(σ w_n + ⟨t,w⟩) t, w_n − (2/Q)(‖t‖² w_n − σ⟨t,w⟩))`.
+        pub Centred = "half_space.centred": vector [Input(0), Difference(1, 0), Height], metric Horizontal;
+        horizontal = Along(1, 1), tt = Dot(0, 0), td = Dot(0, 1), a = Last(0), b = Last(1),
+        kappa = Param(0) => {
             let ([of_d, up], rise) = (log_apart(horizontal, a, b), b - a);
             let (of_d, vertical) = (of_d / a, (of_d * rise + up) / a);
             // From x to the origin: the difference is −t.
@@ -248,21 +202,12 @@ pub mod formulas {
         }
     }
 
-    /// The point at time t = parameter 0 of the geodesic from x to y: [`Exp`] of t times [`Log`],
-    /// without storing the logarithm in a row.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Geodesic;
-
-    impl RowFormula<2, 3, 4, 3> for Geodesic {
-        const NAME: &'static str = "half_space.geodesic";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 3] = [Input(0), Difference(1, 0), Height];
-        const INVARIANTS: [Invariant; 4] = [Along(1, 1), Last(0), Last(1), Param(0)];
-        const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([horizontal, a, b, t]: [S; 4]) -> [S; 3] {
+    row_formula! {
+        /// The point at time t = parameter 0 of the geodesic from x to y: [`Exp`] of t times [`Log`],
+        /// without storing the logarithm in a row.
+        pub Geodesic = "half_space.geodesic": vector [Input(0), Difference(1, 0), Height],
+            metric Horizontal, domain HalfSpace;
+        horizontal = Along(1, 1), a = Last(0), b = Last(1), t = Param(0) => {
             let ([of_d, up], rise) = (log_apart(horizontal, a, b), b - a);
             let of_d = t * of_d;
             let [of_v, height] = exp(of_d * (horizontal / a), (of_d * rise + t * up) / a);
@@ -270,20 +215,12 @@ pub mod formulas {
         }
     }
 
-    /// Parallel transport of v from x to y: with h = d's horizontal part, σ = a + b and Q = ‖h‖² + σ²,
-    /// `(b/a) (v_h + (2/Q)(σ v_n − ⟨h,v⟩) h, v_n − (2/Q)(‖h‖² v_n + σ⟨h,v⟩))`: a turn by 2 arctan(‖h‖/σ).
-    #[derive(Clone, Copy, Debug)]
-    pub struct Transport;
-
-    impl RowFormula<3, 3, 5, 3> for Transport {
-        const NAME: &'static str = "half_space.transport";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 3] = [Difference(1, 0), Input(2), Height];
-        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Last(2)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([hh, hv, a, b, vn]: [S; 5]) -> [S; 3] {
+    row_formula! {
+        /// Parallel transport of v from x to y: with h = d's horizontal part, σ = a + b and Q = ‖h‖² + σ²,
+        /// `(b/a) (v_h + (2/Q)(σ v_n − ⟨h,v⟩) h, v_n − (2/Q)(‖h‖² v_n + σ⟨h,v⟩))`: a turn by 2 arctan(‖h‖/σ).
+        pub Transport = "half_space.transport": vector [Difference(1, 0), Input(2), Height],
+            metric Horizontal;
+        hh = Dot(0, 0), hv = Dot(0, 1), a = Last(0), b = Last(1), vn = Last(2) => {
             let ([of_h, turned], ratio) = (turn(hh, hv, vn, a + b), b / a);
             [ratio * of_h, ratio, ratio * turned]
         }
@@ -300,86 +237,37 @@ pub mod formulas {
         [k * (vn - hv) / sum, vn - k * (tangent * vn + hv)]
     }
 
-    /// Riemannian gradient from the coordinate gradient g: `c a² g`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct EgradToRgrad;
-
-    impl RowFormula<2, 1, 2, 1> for EgradToRgrad {
-        const NAME: &'static str = "half_space.egrad_to_rgrad";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 1] = [Input(1)];
-        const INVARIANTS: [Invariant; 2] = [Last(0), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([a, kappa]: [S; 2]) -> [S; 1] {
-            [-kappa * a.square()]
-        }
+    row_formula! {
+        /// Riemannian gradient from the coordinate gradient g: `c a² g`.
+        pub EgradToRgrad = "half_space.egrad_to_rgrad": vector [Input(1)];
+        a = Last(0), kappa = Param(0) => [-kappa * a.square()]
     }
 
-    /// Riemannian inner product of u and v at x: `⟨u, v⟩/(c a²)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Inner;
-
-    impl RowFormula<3, 2, 3, 1> for Inner {
-        const NAME: &'static str = "half_space.inner";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 2] = [Input(1), Input(2)];
-        const INVARIANTS: [Invariant; 3] = [Dot(0, 1), Last(0), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([uv, a, kappa]: [S; 3]) -> [S; 1] {
-            [-uv / a / a / kappa]
-        }
+    row_formula! {
+        /// Riemannian inner product of u and v at x: `⟨u, v⟩/(c a²)`.
+        pub Inner = "half_space.inner": number [Input(1), Input(2)];
+        uv = Dot(0, 1), a = Last(0), kappa = Param(0) => -uv / a / a / kappa
     }
 
-    /// Riemannian norm of v at x: `‖v‖/(√c a)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Norm;
-
-    impl RowFormula<2, 1, 3, 1> for Norm {
-        const NAME: &'static str = "half_space.norm";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 1] = [Input(1)];
-        const INVARIANTS: [Invariant; 3] = [Along(0, 0), Last(0), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([v, a, kappa]: [S; 3]) -> [S; 1] {
-            [v / a / (-kappa).sqrt()]
-        }
+    row_formula! {
+        /// Riemannian norm of v at x: `‖v‖/(√c a)`.
+        pub Norm = "half_space.norm": number [Input(1)];
+        v = Along(0, 0), a = Last(0), kappa = Param(0) => v / a / (-kappa).sqrt()
     }
 
-    /// The identity on points; a height of 0 or less becomes the least one.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Project;
-
-    impl RowFormula<1, 1, 0, 1> for Project {
-        const NAME: &'static str = "half_space.project";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 1] = [Input(0)];
-        const INVARIANTS: [Invariant; 0] = [];
-        const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([]: [S; 0]) -> [S; 1] {
-            [S::one()]
-        }
+    row_formula! {
+        /// The identity on points; a height of 0 or less becomes the least one.
+        pub Project = "half_space.project": vector [Input(0)], domain HalfSpace;
+         => [S::one()]
     }
 
-    /// Signed distance from x at height y to the gyroplane through p at height b with normal a, a
-    /// half-sphere or a vertical hyperplane: with d = x − p,
-    /// `(1/√c) arsinh((⟨d, a⟩ + ‖d‖² a_n/2b)/(y‖a‖))`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Gyroplane;
-
-    impl RowFormula<3, 2, 7, 1> for Gyroplane {
-        const NAME: &'static str = "half_space.gyroplane";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 2] = [Difference(0, 1), Input(2)];
-        const INVARIANTS: [Invariant; 7] =
-            [Along(0, 0), Along(0, 1), Along(1, 1), Last(0), Last(1), Last(2), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([delta, along, norm, y, b, up, kappa]: [S; 7]) -> [S; 1] {
+    row_formula! {
+        /// Signed distance from x at height y to the gyroplane through p at height b with normal a, a
+        /// half-sphere or a vertical hyperplane: with d = x − p,
+        /// `(1/√c) arsinh((⟨d, a⟩ + ‖d‖² a_n/2b)/(y‖a‖))`.
+        pub Gyroplane = "half_space.gyroplane": number [Difference(0, 1), Input(2)];
+        delta = Along(0, 0), along = Along(0, 1), norm = Along(1, 1), y = Last(0), b = Last(1),
+        up = Last(2), kappa = Param(0) => {
             let (distinct, defined) = (S::zero().lt(delta), S::zero().lt(norm));
             let delta = S::select(distinct, delta, S::one());
             let [q, p] = roots(delta, y, b);
@@ -399,26 +287,17 @@ pub mod formulas {
                     S::select(S::zero().lt(sine), logarithm, -logarithm)
                 },
             );
-            [chosen(norm, norm, S::select(defined, distance, S::zero())) / (-kappa).sqrt()]
+            chosen(norm, norm, S::select(defined, distance, S::zero())) / (-kappa).sqrt()
         }
     }
 
-    /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first: with
-    /// w = ‖ω‖ and g = w − ω_n, `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity
-    /// that is −(1/√c) ln y. Law 24.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Busemann;
-
-    impl RowFormula<2, 2, 8, 1> for Busemann {
-        const NAME: &'static str = "half_space.busemann";
-        const VECTOR: bool = false;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 8] =
-            [Dot(0, 0), Dot(0, 1), Along(0, 1), Along(1, 1), Wedge(1, 0, 0), First(0), First(1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([tt, dot, along, norm, area, y, up, kappa]: [S; 8]) -> [S; 1] {
+    row_formula! {
+        /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first: with
+        /// w = ‖ω‖ and g = w − ω_n, `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity
+        /// that is −(1/√c) ln y. Law 24.
+        pub Busemann = "half_space.busemann": number [Input(0), Input(1)], metric Space;
+        tt = Dot(0, 0), dot = Dot(0, 1), along = Along(0, 1), norm = Along(1, 1),
+        area = Wedge(1, 0, 0), y = First(0), up = First(1), kappa = Param(0) => {
             let (zero, one, two, ww) = (S::zero(), S::one(), S::constant(2.0), norm.square());
             let w = (ww + up.square()).sqrt();
             // For ω = 0, g = w = 1 and w + ω_n = 1.
@@ -441,7 +320,7 @@ pub mod formulas {
             // Near low ideal points the terms are large, and only the ratio has its digits.
             let small = (size * (square + lean.abs() + climb.abs())).lt(one);
             let excess = S::select(small, size * (square - lean - climb), one);
-            [by_ratio(ratio, excess, kappa)]
+            by_ratio(ratio, excess, kappa)
         }
     }
 

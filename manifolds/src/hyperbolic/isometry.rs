@@ -248,10 +248,10 @@ pub mod formulas {
         Formula, Range,
         Sample::{Ball, Free, HalfSpace, Sphere},
     };
-    use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
+    use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector, row_formula};
 
-    use Invariant::{Dot, First, Last, Margin, Param};
-    use Vector::{Height, Input, Time};
+    use Invariant::{Dot, Margin, Param};
+    use Vector::{Input, Time};
 
     /// Stereographic projection upwards, for either sign of κ: `X_s = 2x/m`, `X₀ = (2/m − 1)/√|κ|`. For
     /// κ < 0 these are the coordinates of law 29, the sum in X₀'s numerator being 2 − m.
@@ -332,42 +332,24 @@ pub mod formulas {
         LorentzToKlein, "isometry.lorentz_to_klein", |time| time.recip()
     }
 
-    /// From the sphere to the stereographic model: `X_s/(1 + √κ X₀)`, for negative X₀
-    /// `X_s (1 − √κ X₀)/(κ‖X_s‖²)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct SphereToStereographic;
-
-    impl RowFormula<1, 1, 3, 1> for SphereToStereographic {
-        const NAME: &'static str = "isometry.sphere_to_stereographic";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 1] = [Input(0)];
-        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), First(0), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, first, kappa]: [S; 3]) -> [S; 1] {
+    row_formula! {
+        /// From the sphere to the stereographic model: `X_s/(1 + √κ X₀)`, for negative X₀
+        /// `X_s (1 − √κ X₀)/(κ‖X_s‖²)`.
+        pub SphereToStereographic = "isometry.sphere_to_stereographic": vector [Input(0)], metric Space;
+        xx = Dot(0, 0), first = First(0), kappa = Param(0) => {
             let cosine = kappa.sqrt() * first;
             let beyond = (S::one() - cosine) / (kappa * xx);
             [S::select(cosine.lt(S::zero()), beyond, (S::one() + cosine).recip())]
         }
     }
 
-    /// From the half-space to the hyperboloid: a row (0, t, y) becomes
-    /// `(‖t‖² + y² + 1, 2t, ‖t‖² + y² − 1)/(2y√c)`. Points beyond the hyperboloid's range are settled at
-    /// its end.
-    #[derive(Clone, Copy, Debug)]
-    pub struct HalfSpaceToLorentz;
-
-    impl RowFormula<1, 3, 3, 3> for HalfSpaceToLorentz {
-        const NAME: &'static str = "isometry.half_space_to_lorentz";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 3] = [Input(0), Height, Time];
-        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Last(0), Param(0)];
-        const DOMAIN: Domain = Domain::Hyperboloid;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([tt, y, kappa]: [S; 3]) -> [S; 3] {
+    row_formula! {
+        /// From the half-space to the hyperboloid: a row (0, t, y) becomes
+        /// `(‖t‖² + y² + 1, 2t, ‖t‖² + y² − 1)/(2y√c)`. Points beyond the hyperboloid's range are settled at
+        /// its end.
+        pub HalfSpaceToLorentz = "isometry.half_space_to_lorentz": vector [Input(0), Height, Time],
+            metric Horizontal, domain Hyperboloid;
+        tt = Dot(0, 0), y = Last(0), kappa = Param(0) => {
             // Kept finite where the quotients are not, because they are multiplied by 0 later.
             let limit = S::constant(1e300);
             let factor = ((-kappa).sqrt() * y).recip().min(limit);
@@ -378,20 +360,11 @@ pub mod formulas {
         }
     }
 
-    /// From the hyperboloid's space coordinates (X_t, X_n) to the half-space: `(X_t, 1/√c)/(X₀ − X_n)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct LorentzToHalfSpace;
-
-    impl RowFormula<1, 2, 3, 2> for LorentzToHalfSpace {
-        const NAME: &'static str = "isometry.lorentz_to_half_space";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 2] = [Input(0), Height];
-        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Last(0), Param(0)];
-        const DOMAIN: Domain = Domain::HalfSpace;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([tt, last, kappa]: [S; 3]) -> [S; 2] {
+    row_formula! {
+        /// From the hyperboloid's space coordinates (X_t, X_n) to the half-space: `(X_t, 1/√c)/(X₀ − X_n)`.
+        pub LorentzToHalfSpace = "isometry.lorentz_to_half_space": vector [Input(0), Height],
+            metric Horizontal, domain HalfSpace;
+        tt = Dot(0, 0), last = Last(0), kappa = Param(0) => {
             let product = tt - kappa.recip();
             let time = (product + last.square()).sqrt();
             // (X₀ − X_n)(X₀ + X_n) = ‖X_t‖² + 1/c.
@@ -400,63 +373,39 @@ pub mod formulas {
         }
     }
 
-    /// The differential of `2p/(1 + c‖p‖²)`, from the ball to the Klein model, at p along v:
-    /// `a v + κ⟨p, v⟩a² p`, a = 2/(2 − m).
-    #[derive(Clone, Copy, Debug)]
-    pub struct PushBallToKlein;
-
-    impl RowFormula<2, 2, 3, 2> for PushBallToKlein {
-        const NAME: &'static str = "isometry.push_ball_to_klein";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([m, pv, kappa]: [S; 3]) -> [S; 2] {
+    row_formula! {
+        /// The differential of `2p/(1 + c‖p‖²)`, from the ball to the Klein model, at p along v:
+        /// `a v + κ⟨p, v⟩a² p`, a = 2/(2 − m).
+        pub PushBallToKlein = "isometry.push_ball_to_klein": vector [Input(0), Input(1)];
+        m = Margin(0), pv = Dot(0, 1), kappa = Param(0) => {
             let two = S::constant(2.0);
             let a = two / (two - m);
             [kappa * pv * a.square(), a]
         }
     }
 
-    /// The differential of `q/(1 + r)`, r = √(1 − c‖q‖²), from the Klein model to the ball, at q along v:
-    /// `b v − κ⟨q, v⟩b²/r q`, b = 1/(1 + r).
-    #[derive(Clone, Copy, Debug)]
-    pub struct PushKleinToBall;
-
-    impl RowFormula<2, 2, 3, 2> for PushKleinToBall {
-        const NAME: &'static str = "isometry.push_klein_to_ball";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([m, qv, kappa]: [S; 3]) -> [S; 2] {
+    row_formula! {
+        /// The differential of `q/(1 + r)`, r = √(1 − c‖q‖²), from the Klein model to the ball, at q along v:
+        /// `b v − κ⟨q, v⟩b²/r q`, b = 1/(1 + r).
+        pub PushKleinToBall = "isometry.push_klein_to_ball": vector [Input(0), Input(1)];
+        m = Margin(0), qv = Dot(0, 1), kappa = Param(0) => {
             let r = m.sqrt();
             let b = (S::one() + r).recip();
             [-kappa * qv * b.square() / r, b]
         }
     }
 
-    /// The differential of the inversion that takes the ball to the half-space, at p = (p_t, p_n) along
-    /// v, parameter 1 = λ: with u = √c p, g = 1 − u_n = (m + ‖u_t‖²)/(1 + u_n), m = 2/λ, and
-    /// D = ‖u_t‖² + g² the squared distance from the point that goes to infinity,
-    ///
-    /// ```text
-    /// (2√c/D) (v_t − k u_t, −(v_n (‖u_t‖² − g²) + 2g ⟨u_t, v_t⟩)/D),   k = 2 (⟨u_t, v_t⟩ − g v_n)/D
-    /// ```
-    #[derive(Clone, Copy, Debug)]
-    pub struct PushBallToHalfSpace;
-
-    impl RowFormula<2, 3, 6, 3> for PushBallToHalfSpace {
-        const NAME: &'static str = "isometry.push_ball_to_half_space";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
-        const INVARIANTS: [Invariant; 6] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Param(0), Param(1)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([tt, tv, n, v, kappa, lambda]: [S; 6]) -> [S; 3] {
+    row_formula! {
+        /// The differential of the inversion that takes the ball to the half-space, at p = (p_t, p_n) along
+        /// v, parameter 1 = λ: with u = √c p, g = 1 − u_n = (m + ‖u_t‖²)/(1 + u_n), m = 2/λ, and
+        /// D = ‖u_t‖² + g² the squared distance from the point that goes to infinity,
+        ///
+        /// ```text
+        /// (2√c/D) (v_t − k u_t, −(v_n (‖u_t‖² − g²) + 2g ⟨u_t, v_t⟩)/D),   k = 2 (⟨u_t, v_t⟩ − g v_n)/D
+        /// ```
+        pub PushBallToHalfSpace = "isometry.push_ball_to_half_space": vector [Input(0), Input(1), Height],
+            metric Horizontal;
+        tt = Dot(0, 0), tv = Dot(0, 1), n = Last(0), v = Last(1), kappa = Param(0), lambda = Param(1) => {
             let (two, s) = (S::constant(2.0), (-kappa).sqrt());
             let (tt, tv, n) = (-kappa * tt, s * tv, s * n);
             // Above the origin 1 − n cancels.
@@ -468,23 +417,15 @@ pub mod formulas {
         }
     }
 
-    /// The differential of the same inversion back, at x = (t, y) along v: with g = y + 1 and D = ‖t‖² + g²,
-    ///
-    /// ```text
-    /// (2/√c D) (v_t − k t, (v_n (g² − ‖t‖²) + 2g ⟨t, v_t⟩)/D),   k = 2 (⟨t, v_t⟩ + g v_n)/D
-    /// ```
-    #[derive(Clone, Copy, Debug)]
-    pub struct PushHalfSpaceToBall;
-
-    impl RowFormula<2, 3, 5, 3> for PushHalfSpaceToBall {
-        const NAME: &'static str = "isometry.push_half_space_to_ball";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Horizontal;
-        const BASIS: [Vector; 3] = [Input(0), Input(1), Height];
-        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Last(0), Last(1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([tt, tv, y, v, kappa]: [S; 5]) -> [S; 3] {
+    row_formula! {
+        /// The differential of the same inversion back, at x = (t, y) along v: with g = y + 1 and D = ‖t‖² + g²,
+        ///
+        /// ```text
+        /// (2/√c D) (v_t − k t, (v_n (g² − ‖t‖²) + 2g ⟨t, v_t⟩)/D),   k = 2 (⟨t, v_t⟩ + g v_n)/D
+        /// ```
+        pub PushHalfSpaceToBall = "isometry.push_half_space_to_ball": vector [Input(0), Input(1), Height],
+            metric Horizontal;
+        tt = Dot(0, 0), tv = Dot(0, 1), y = Last(0), v = Last(1), kappa = Param(0) => {
             let (two, q) = (S::constant(2.0), (y + S::one()).recip());
             // In units of g: its square may overflow.
             let (tt, tv) = (tt * q * q, tv * q);

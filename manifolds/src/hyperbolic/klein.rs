@@ -51,11 +51,11 @@ impl Klein {
 pub mod formulas {
     use cotangent_engine::registry::{Formula, Range, Sample::Ball};
     use cotangent_engine::scalar::chosen;
-    use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
+    use cotangent_engine::{Invariant, RowFormula, Scalar, Vector, row_formula};
 
     use crate::hyperbolic::ideal::by_components;
     use crate::hyperbolic::lorentz::formulas::{distance_of_chord, velocity_of_chord};
-    use Invariant::{Accurate, Along, Dot, Margin, Param, Wedge};
+    use Invariant::{Accurate, Dot, Margin, Param};
     use Vector::{Difference, Input};
 
     /// The squared chord of the points on the hyperboloid: with d the difference and s the sum,
@@ -94,19 +94,10 @@ pub mod formulas {
         }
     }
 
-    /// Exponential map at x of v: `x + T/(1 − κT⟨x,v⟩/e) v`, T = tanc(κ‖v‖²) of the Riemannian norm.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Exp;
-
-    impl RowFormula<2, 2, 4, 2> for Exp {
-        const NAME: &'static str = "klein.exp";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 1), Dot(1, 1), Param(0)];
-        const DOMAIN: Domain = Domain::Ball;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([e, xv, vv, kappa]: [S; 4]) -> [S; 2] {
+    row_formula! {
+        /// Exponential map at x of v: `x + T/(1 − κT⟨x,v⟩/e) v`, T = tanc(κ‖v‖²) of the Riemannian norm.
+        pub Exp = "klein.exp": vector [Input(0), Input(1)], domain Ball;
+        e = Margin(0), xv = Dot(0, 1), vv = Dot(1, 1), kappa = Param(0) => {
             // Beyond this the map has long reached the boundary, and the squares would overflow.
             let (limit, vv) = (S::constant(1e135), vv.min(S::constant(1e270)));
             let along = xv.min(limit).max(-limit) / e;
@@ -157,20 +148,12 @@ pub mod formulas {
         }
     }
 
-    /// Parallel transport of v from x to y: with d = y − x, A = 1 + κ⟨x,y⟩ and G = ⟨d,v⟩ − κ⟨x,d⟩⟨x,v⟩/e_x,
-    /// `√(e_y/e_x) (v + κ(⟨x,v⟩/e_x + G/(√(e_x e_y) + A)) d)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Transport;
-
-    impl RowFormula<3, 4, 7, 4> for Transport {
-        const NAME: &'static str = "klein.transport";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Input(2)];
-        const INVARIANTS: [Invariant; 7] =
-            [Margin(0), Margin(1), Dot(2, 2), Dot(0, 2), Dot(0, 3), Dot(2, 3), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([ex, ey, dd, xd, xv, dv, kappa]: [S; 7]) -> [S; 4] {
+    row_formula! {
+        /// Parallel transport of v from x to y: with d = y − x, A = 1 + κ⟨x,y⟩ and G = ⟨d,v⟩ − κ⟨x,d⟩⟨x,v⟩/e_x,
+        /// `√(e_y/e_x) (v + κ(⟨x,v⟩/e_x + G/(√(e_x e_y) + A)) d)`.
+        pub Transport = "klein.transport": vector [Input(0), Input(1), Difference(1, 0), Input(2)];
+        ex = Margin(0), ey = Margin(1), dd = Dot(2, 2), xd = Dot(0, 2), xv = Dot(0, 3), dv = Dot(2, 3),
+        kappa = Param(0) => {
             let along = xv / ex;
             let product = S::constant(0.5) * (ex + ey - kappa * dd);
             let turn = (dv - kappa * xd * along) / ((ex * ey).sqrt() + product);
@@ -179,93 +162,50 @@ pub mod formulas {
         }
     }
 
-    /// Riemannian gradient from the coordinate gradient g: `e (g + κ⟨x,g⟩ x)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct EgradToRgrad;
-
-    impl RowFormula<2, 2, 3, 2> for EgradToRgrad {
-        const NAME: &'static str = "klein.egrad_to_rgrad";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([e, xg, kappa]: [S; 3]) -> [S; 2] {
-            [e * kappa * xg, e]
-        }
+    row_formula! {
+        /// Riemannian gradient from the coordinate gradient g: `e (g + κ⟨x,g⟩ x)`.
+        pub EgradToRgrad = "klein.egrad_to_rgrad": vector [Input(0), Input(1)];
+        e = Margin(0), xg = Dot(0, 1), kappa = Param(0) => [e * kappa * xg, e]
     }
 
-    /// Riemannian inner product of u and v at x: `⟨u,v⟩/e − κ⟨x,u⟩⟨x,v⟩/e²`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Inner;
-
-    impl RowFormula<3, 3, 5, 1> for Inner {
-        const NAME: &'static str = "klein.inner";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
-        const INVARIANTS: [Invariant; 5] = [Margin(0), Dot(0, 1), Dot(0, 2), Dot(1, 2), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([e, xu, xv, uv, kappa]: [S; 5]) -> [S; 1] {
-            [uv / e - kappa * (xu / e) * (xv / e)]
-        }
+    row_formula! {
+        /// Riemannian inner product of u and v at x: `⟨u,v⟩/e − κ⟨x,u⟩⟨x,v⟩/e²`.
+        pub Inner = "klein.inner": number [Input(0), Input(1), Input(2)];
+        e = Margin(0), xu = Dot(0, 1), xv = Dot(0, 2), uv = Dot(1, 2), kappa = Param(0) =>
+        uv / e - kappa * (xu / e) * (xv / e)
     }
 
-    /// Riemannian norm of v at x.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Norm;
-
-    impl RowFormula<2, 2, 4, 1> for Norm {
-        const NAME: &'static str = "klein.norm";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 1), Dot(1, 1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([e, xv, vv, kappa]: [S; 4]) -> [S; 1] {
+    row_formula! {
+        /// Riemannian norm of v at x.
+        pub Norm = "klein.norm": number [Input(0), Input(1)];
+        e = Margin(0), xv = Dot(0, 1), vv = Dot(1, 1), kappa = Param(0) => {
             let [square] = Inner::eval([e, xv, xv, vv, kappa]);
-            [square.sqrt()]
+            square.sqrt()
         }
     }
 
-    /// Signed distance from x to the gyroplane through p with normal a, with d = x − p and the metric at p:
-    /// `(1/√c) arsinh(√c √(e_p/e_x) g_p(d, a)/‖a‖_p)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Gyroplane;
-
-    impl RowFormula<3, 4, 7, 1> for Gyroplane {
-        const NAME: &'static str = "klein.gyroplane";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 4] = [Input(0), Input(1), Input(2), Difference(0, 1)];
-        const INVARIANTS: [Invariant; 7] =
-            [Margin(0), Margin(1), Dot(1, 3), Dot(1, 2), Dot(3, 2), Dot(2, 2), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([ex, ep, pd, pa, da, aa, kappa]: [S; 7]) -> [S; 1] {
+    row_formula! {
+        /// Signed distance from x to the gyroplane through p with normal a, with d = x − p and the metric at p:
+        /// `(1/√c) arsinh(√c √(e_p/e_x) g_p(d, a)/‖a‖_p)`.
+        pub Gyroplane = "klein.gyroplane": number [Input(0), Input(1), Input(2), Difference(0, 1)];
+        ex = Margin(0), ep = Margin(1), pd = Dot(1, 3), pa = Dot(1, 2), da = Dot(3, 2), aa = Dot(2, 2),
+        kappa = Param(0) => {
             let ([inner], [norm]) = (Inner::eval([ep, pd, pa, da, kappa]), Norm::eval([ep, pa, aa, kappa]));
             let c = (-kappa).sqrt();
             let sine = c * (ep / ex).sqrt() * inner / norm;
-            [chosen(aa, aa, S::select(S::zero().lt(aa), sine, S::zero())).asinh() / c]
+            chosen(aa, aa, S::select(S::zero().lt(aa), sine, S::zero())).asinh() / c
         }
     }
 
-    /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln((1 − √c⟨x,u⟩)/√e)`. Law 24.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Busemann;
-
-    impl RowFormula<2, 2, 6, 1> for Busemann {
-        const NAME: &'static str = "klein.busemann";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 6] =
-            [Margin(0), Dot(0, 0), Along(0, 1), Dot(1, 1), Wedge(1, 0, 0), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([e, xx, xu, ww, area, kappa]: [S; 6]) -> [S; 1] {
+    row_formula! {
+        /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln((1 − √c⟨x,u⟩)/√e)`. Law 24.
+        pub Busemann = "klein.busemann": number [Input(0), Input(1)];
+        e = Margin(0), xx = Dot(0, 0), xu = Along(0, 1), ww = Dot(1, 1), area = Wedge(1, 0, 0),
+        kappa = Param(0) => {
             let (c, root) = (-kappa, e.sqrt());
             // 1 − √e is c‖x‖²/(1 + √e).
             let rise = c * xx / (root + e);
-            [by_components(rise, c.sqrt() * xu / root, c * (area / ww) / e, kappa)]
+            by_components(rise, c.sqrt() * xu / root, c * (area / ww) / e, kappa)
         }
     }
 

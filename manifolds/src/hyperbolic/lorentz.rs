@@ -57,12 +57,12 @@ pub mod formulas {
         Formula, Range,
         Sample::{Free, Hyperboloid},
     };
-    use cotangent_engine::{Domain, Invariant, Metric, RowFormula, Scalar, Vector};
+    use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector, row_formula};
 
     use crate::hyperbolic::geodesic::{parts, within};
     use crate::hyperbolic::ideal::by_components;
-    use Invariant::{Along, Dot, First, Param, Wedge};
-    use Vector::{Difference, Flip, Input, Sum, Time};
+    use Invariant::{Dot, First, Param, Wedge};
+    use Vector::{Difference, Input, Sum, Time};
 
     /// Squared areas beyond this overflow; other forms are used instead.
     const LARGEST: f64 = 1e300;
@@ -145,23 +145,13 @@ pub mod formulas {
         }
     }
 
-    /// Exponential map at x of v: `cosc(κ‖v‖²) x + sinc(κ‖v‖²) v`.
-    ///
-    /// Where v takes the geodesic back past the origin the two terms cancel. The error of the result's
-    /// coordinates is then an ulp of these terms, as much as rounding v itself causes.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Exp;
-
-    impl RowFormula<2, 2, 5, 2> for Exp {
-        const NAME: &'static str = "lorentz.exp";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
-        const DOMAIN: Domain = Domain::Hyperboloid;
-        cotangent_engine::compiled_here!(row, specialised);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 2] {
+    row_formula! {
+        /// Exponential map at x of v: `cosc(κ‖v‖²) x + sinc(κ‖v‖²) v`.
+        ///
+        /// Where v takes the geodesic back past the origin the two terms cancel. The error of the result's
+        /// coordinates is then an ulp of these terms, as much as rounding v itself causes.
+        pub Exp = "lorentz.exp": vector [Input(0), Input(1)], metric Space, domain Hyperboloid, kernel own;
+        xx = Dot(0, 0), xv = Dot(0, 1), vv = Dot(1, 1), area = Wedge(0, 1, 1), kappa = Param(0) => {
             let square = tangent_product(xx, xv, xv, vv, area, kappa);
             // Beyond this radius the result is off every storage type's hyperboloid, and the domain
             // settles it. The same happens where v overflows and the square is NaN. A NaN in v itself
@@ -194,21 +184,12 @@ pub mod formulas {
         }
     }
 
-    /// The point at time t = parameter 1 of the geodesic from x to y, as a combination of x and y.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Geodesic;
-
-    impl RowFormula<2, 3, 7, 3> for Geodesic {
-        const NAME: &'static str = "lorentz.geodesic";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
-        const INVARIANTS: [Invariant; 7] =
-            [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(2, 2), Wedge(0, 2, 2), Param(0), Param(1)];
-        const DOMAIN: Domain = Domain::Hyperboloid;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa, t]: [S; 7]) -> [S; 3] {
+    row_formula! {
+        /// The point at time t = parameter 1 of the geodesic from x to y, as a combination of x and y.
+        pub Geodesic = "lorentz.geodesic": vector [Input(0), Input(1), Difference(1, 0)],
+            metric Space, domain Hyperboloid;
+        xx = Dot(0, 0), yy = Dot(1, 1), xy = Dot(0, 1), dd = Dot(2, 2), area = Wedge(0, 2, 2),
+        kappa = Param(0), t = Param(1) => {
             let h = kappa * chord(xx, yy, xy, dd, area, kappa);
             let s = h * (S::constant(0.25) * h).arcsinc().square();
             let [a, b] = parts(s, within(s, t, FARTHEST));
@@ -228,29 +209,12 @@ pub mod formulas {
         S::select(finite, product, dv - time * (xv / square.sqrt()))
     }
 
-    /// Parallel transport of v from x to y: `v − κ⟨d, v⟩_L/(2 − κh/2) (x + y)`, h the squared chord.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Transport;
-
-    impl RowFormula<3, 5, 9, 5> for Transport {
-        const NAME: &'static str = "lorentz.transport";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 5] = [Input(0), Input(1), Difference(1, 0), Input(2), Sum(0, 1)];
-        const INVARIANTS: [Invariant; 9] = [
-            Dot(0, 0),
-            Dot(1, 1),
-            Dot(0, 1),
-            Dot(2, 2),
-            Wedge(0, 2, 2),
-            Dot(0, 3),
-            Dot(2, 3),
-            Wedge(0, 2, 3),
-            Param(0),
-        ];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, yy, xy, dd, area, xv, dv, turn, kappa]: [S; 9]) -> [S; 5] {
+    row_formula! {
+        /// Parallel transport of v from x to y: `v − κ⟨d, v⟩_L/(2 − κh/2) (x + y)`, h the squared chord.
+        pub Transport = "lorentz.transport": vector [Input(0), Input(1), Difference(1, 0), Input(2), Sum(0, 1)],
+            metric Space;
+        xx = Dot(0, 0), yy = Dot(1, 1), xy = Dot(0, 1), dd = Dot(2, 2), area = Wedge(0, 2, 2),
+        xv = Dot(0, 3), dv = Dot(2, 3), turn = Wedge(0, 2, 3), kappa = Param(0) => {
             let half = S::constant(0.5) * chord(xx, yy, xy, dd, area, kappa);
             let product = chord_product(xx, yy, half, xv, dv, turn, kappa);
             let den = S::constant(2.0) - kappa * half;
@@ -258,21 +222,10 @@ pub mod formulas {
         }
     }
 
-    /// Riemannian gradient from the coordinate gradient g: with h = Jg, `h − κ⟨x, h⟩_L x`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct EgradToRgrad;
-
-    impl RowFormula<2, 2, 2, 2> for EgradToRgrad {
-        const NAME: &'static str = "lorentz.egrad_to_rgrad";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Minkowski;
-        const BASIS: [Vector; 2] = [Input(0), Flip(1)];
-        const INVARIANTS: [Invariant; 2] = [Dot(0, 1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xh, kappa]: [S; 2]) -> [S; 2] {
-            [-kappa * xh, S::one()]
-        }
+    row_formula! {
+        /// Riemannian gradient from the coordinate gradient g: with h = Jg, `h − κ⟨x, h⟩_L x`.
+        pub EgradToRgrad = "lorentz.egrad_to_rgrad": vector [Input(0), Flip(1)], metric Minkowski;
+        xh = Dot(0, 1), kappa = Param(0) => [-kappa * xh, S::one()]
     }
 
     /// The tangent vector at x nearest to v: `v − κ⟨x, v⟩_L x`.
@@ -292,54 +245,24 @@ pub mod formulas {
         }
     }
 
-    /// Inner product ⟨u, v⟩_L of tangent vectors at x, from their space coordinates.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Inner;
-
-    impl RowFormula<3, 3, 6, 1> for Inner {
-        const NAME: &'static str = "lorentz.inner";
-        const VECTOR: bool = false;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
-        const INVARIANTS: [Invariant; 6] =
-            [Dot(0, 0), Dot(0, 1), Dot(0, 2), Dot(1, 2), Wedge(0, 1, 2), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, xu, xv, uv, area, kappa]: [S; 6]) -> [S; 1] {
-            [tangent_product(xx, xu, xv, uv, area, kappa)]
-        }
+    row_formula! {
+        /// Inner product ⟨u, v⟩_L of tangent vectors at x, from their space coordinates.
+        pub Inner = "lorentz.inner": number [Input(0), Input(1), Input(2)], metric Space;
+        xx = Dot(0, 0), xu = Dot(0, 1), xv = Dot(0, 2), uv = Dot(1, 2), area = Wedge(0, 1, 2),
+        kappa = Param(0) => tangent_product(xx, xu, xv, uv, area, kappa)
     }
 
-    /// Norm √⟨v, v⟩_L of a tangent vector at x, from its space coordinates.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Norm;
-
-    impl RowFormula<2, 2, 5, 1> for Norm {
-        const NAME: &'static str = "lorentz.norm";
-        const VECTOR: bool = false;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, xv, vv, area, kappa]: [S; 5]) -> [S; 1] {
-            [tangent_product(xx, xv, xv, vv, area, kappa).max(S::zero()).sqrt()]
-        }
+    row_formula! {
+        /// Norm √⟨v, v⟩_L of a tangent vector at x, from its space coordinates.
+        pub Norm = "lorentz.norm": number [Input(0), Input(1)], metric Space;
+        xx = Dot(0, 0), xv = Dot(0, 1), vv = Dot(1, 1), area = Wedge(0, 1, 1), kappa = Param(0) =>
+        tangent_product(xx, xv, xv, vv, area, kappa).max(S::zero()).sqrt()
     }
 
-    /// The point with the same space coordinates.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Project;
-
-    impl RowFormula<1, 2, 3, 2> for Project {
-        const NAME: &'static str = "lorentz.project";
-        const VECTOR: bool = true;
-        const BASIS: [Vector; 2] = [Input(0), Time];
-        const INVARIANTS: [Invariant; 3] = [Dot(0, 0), Dot(0, 1), Param(0)];
-        const DOMAIN: Domain = Domain::Hyperboloid;
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, time, kappa]: [S; 3]) -> [S; 2] {
+    row_formula! {
+        /// The point with the same space coordinates.
+        pub Project = "lorentz.project": vector [Input(0), Time], domain Hyperboloid;
+        xx = Dot(0, 0), time = Dot(0, 1), kappa = Param(0) => {
             let space = (xx - time.square()).max(S::zero());
             [S::one(), (space - kappa.recip()).sqrt() - time]
         }
@@ -437,23 +360,14 @@ pub mod formulas {
         }
     }
 
-    /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln √c (x₀ − ⟨x, u⟩)`, from space
-    /// coordinates. Law 24.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Busemann;
-
-    impl RowFormula<2, 2, 5, 1> for Busemann {
-        const NAME: &'static str = "lorentz.busemann";
-        const VECTOR: bool = false;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 5] = [Dot(0, 0), Along(0, 1), Dot(1, 1), Wedge(1, 0, 0), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, xu, ww, area, kappa]: [S; 5]) -> [S; 1] {
+    row_formula! {
+        /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln √c (x₀ − ⟨x, u⟩)`, from space
+        /// coordinates. Law 24.
+        pub Busemann = "lorentz.busemann": number [Input(0), Input(1)], metric Space;
+        xx = Dot(0, 0), xu = Along(0, 1), ww = Dot(1, 1), area = Wedge(1, 0, 0), kappa = Param(0) => {
             let (c, one) = (-kappa, S::one());
             let rise = c * xx / (one + (one + c * xx).sqrt());
-            [by_components(rise, c.sqrt() * xu, c * (area / ww), kappa)]
+            by_components(rise, c.sqrt() * xu, c * (area / ww), kappa)
         }
     }
 

@@ -73,10 +73,7 @@ fn weights_travel_and_wrong_ones_are_refused_by_name() {
         "parameter \"0.weight\": a value of shape [3, 2] for one of [2, 3]"
     );
     let off = message(state(), &|s| s[3].1.row_mut(2)[0] = 3.0);
-    assert!(
-        off.starts_with("parameter \"1.points\", row 2: not a point of the stereographic model"),
-        "{off}"
-    );
+    assert!(off.starts_with("parameter \"1.points\", row 2: not a point of the Poincaré ball"), "{off}");
     let other = [layer(0.1)].load(&file).unwrap_err().to_string();
     assert!(other.contains("weights.safetensors") && other.contains("1.points"), "{other}");
 }

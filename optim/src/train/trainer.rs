@@ -204,6 +204,18 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         Trainer { display: Some(Box::new(display)), ..self }
     }
 
+    /// Refuses to go on from a checkpoint of another run. Writes nothing, so a program can ask before it
+    /// writes files of its own; [`run`](Self::run) asks again.
+    ///
+    /// # Errors
+    /// If the checkpoint cannot be read, or is not one of this run.
+    pub fn check(&self) -> Result<(), TrainError> {
+        match &self.directory {
+            Some(directory) if self.resume => self.state(&directory.join(CHECKPOINT)).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Trains a model by the mean of `loss` over the items of a batch, and evaluates it after every epoch:
     /// `evaluate` has the model and the epochs before. The result does not depend on the number of
     /// threads.
@@ -327,6 +339,12 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         model: &mut impl Module<T>,
         optimiser: &mut Optimiser<A, T>,
     ) -> Result<State<R>, TrainError> {
+        self.state(path)?;
+        Ok(State { run: self.run.clone(), ..checkpoint::load(path, model, optimiser)? })
+    }
+
+    /// Where the checkpoint of this run stands.
+    fn state(&self, path: &File) -> Result<State<R>, TrainError> {
         let refused = |message| CheckpointError::Content { path: path.to_path_buf(), message };
         let found: State<R> = checkpoint::progress(path)?;
         (self.same)(&found.run, &self.run).map_err(refused)?;
@@ -335,7 +353,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             let message = format!("checkpoint after epoch {done}, beyond the {} of this run", self.epochs);
             return Err(refused(message).into());
         }
-        Ok(State { run: self.run.clone(), ..checkpoint::load(path, model, optimiser)? })
+        Ok(found)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Flat space whose lengths are a multiple of those of the coordinates.
 
-use cotangent::engine::{Invariant, Vector};
+use cotangent::engine::{Invariant, Vector, row_formula};
 use cotangent::laws::Lawful;
 use cotangent::manifolds::OffManifold;
 use cotangent::prelude::*;
@@ -9,18 +9,10 @@ use cotangent::prelude::*;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretched(pub f64);
 
-/// `t v`, t = parameter 0.
-#[derive(Clone, Copy)]
-struct Times;
-
-impl RowFormula<1, 1, 1, 1> for Times {
-    const NAME: &'static str = "stretched.times";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 1] = [Vector::Input(0)];
-    const INVARIANTS: [Invariant; 1] = [Invariant::Param(0)];
-    fn eval<S: Scalar>([t]: [S; 1]) -> [S; 1] {
-        [t]
-    }
+row_formula! {
+    /// `t v`, t = parameter 0.
+    Times = "stretched.times": vector [Input(0)];
+    t = Param(0) => [t]
 }
 
 impl Stretched {

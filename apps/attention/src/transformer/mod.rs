@@ -161,6 +161,23 @@ pub fn train(
     let mut adam =
         RiemannianAdam::new(config.lr)?.betas(0.9, 0.98)?.decay(config.decay)?.clip(config.clip)?;
     let fingerprint = config.fingerprint(data.fingerprint);
+    let mut progress = Progress::new("epoch", 0, config.epochs);
+    let mut trainer = Trainer::of_run(config.epochs, (config.clone(), data.fingerprint), same)
+        .schedule(Schedule::InverseSquareRoot { warm_up: config.warm_up })
+        .seed(config.seed)
+        .device(options.device.clone())
+        .directory(out)
+        .resume(options.resume)
+        .checkpoint_every(Duration::from_secs(options.checkpoint_every))
+        .display(|now| {
+            progress.update(now.history.epochs.len() as u64, || {
+                let last = now.history.epochs.last().map_or(String::new(), |epoch| {
+                    format!(", loss {:.3}, validation {:.3}", epoch.loss, epoch.validation)
+                });
+                format!("batch {}/{}{last}, {:.0} tokens/s", now.batch[0], now.batch[1], now.rate)
+            })
+        });
+    trainer.check()?;
     let sources: Vec<Vec<u32>> = text.test.iter().map(|(source, _)| bpe.encode(source)).collect();
     fits(&model, &sources)?;
     // From here on the directory belongs to this run. Writing these files now shows whether it can be
@@ -178,22 +195,6 @@ pub fn train(
         Saved { config: config.clone(), run: Some(fingerprint.clone()), tokenizer: Some(bpe.fingerprint()) };
     metrics::write_json(&out.join(CONFIG), &saved)?;
     let run = Run { data: &data, config, options };
-    let mut progress = Progress::new("epoch", 0, config.epochs);
-    let mut trainer = Trainer::of_run(config.epochs, (config.clone(), data.fingerprint), same)
-        .schedule(Schedule::InverseSquareRoot { warm_up: config.warm_up })
-        .seed(config.seed)
-        .device(options.device.clone())
-        .directory(out)
-        .resume(options.resume)
-        .checkpoint_every(Duration::from_secs(options.checkpoint_every))
-        .display(|now| {
-            progress.update(now.history.epochs.len() as u64, || {
-                let last = now.history.epochs.last().map_or(String::new(), |epoch| {
-                    format!(", loss {:.3}, validation {:.3}", epoch.loss, epoch.validation)
-                });
-                format!("batch {}/{}{last}, {:.0} tokens/s", now.batch[0], now.batch[1], now.rate)
-            })
-        });
     let history = trainer.run(
         &mut model,
         &mut adam,

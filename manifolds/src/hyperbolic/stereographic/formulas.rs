@@ -3,31 +3,19 @@
 use std::f64::consts::FRAC_PI_2;
 
 use cotangent_engine::registry::{Formula, Range, Sample::Ball};
-use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
+use cotangent_engine::{Scalar, row_formula};
 
 use super::angle::{half_angle, turn};
 pub use super::busemann::Busemann;
 pub use super::gyroplane::{Gyroplane, Logit, UnidirectionalLogit, UnidirectionalLogits};
 pub use super::gyrovector::{Add, CoAdd, Exp0, Gyration, Log0, Scale};
 use crate::hyperbolic::geodesic::{half_deficit, parts, within};
-use Invariant::{Dot, Epsilon, Margin, Param, Wedge};
-use Vector::{Difference, Input};
 
-/// Distance between x and y: `2√q arcsinc(κq)`, q = ‖d‖²/(m_x m_y). For κ < 0 that is
-/// `(2/√-κ) arsinh √(-κq)`.
-#[derive(Clone, Copy, Debug)]
-pub struct Dist;
-
-impl RowFormula<2, 3, 4, 1> for Dist {
-    const NAME: &'static str = "stereographic.dist";
-    const VECTOR: bool = false;
-    const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
-    const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
-    cotangent_engine::compiled_here!(row, specialised);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, my, dd, kappa]: [S; 4]) -> [S; 1] {
-        [distance(dd / (mx * my), kappa)]
-    }
+row_formula! {
+    /// Distance between x and y: `2√q arcsinc(κq)`, q = ‖d‖²/(m_x m_y). For κ < 0 that is
+    /// `(2/√-κ) arsinh √(-κq)`.
+    pub Dist = "stereographic.dist": number [Input(0), Input(1), Difference(1, 0)], kernel own;
+    mx = Margin(0), my = Margin(1), dd = Dot(2, 2), kappa = Param(0) => distance(dd / (mx * my), kappa)
 }
 
 /// The distance of points with `‖x − y‖²/(m_x m_y) = q`.
@@ -36,27 +24,17 @@ fn distance<S: Scalar>(q: S, kappa: S) -> S {
     S::constant(2.0) * q.sqrt() * half_angle(kappa * q)
 }
 
-/// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018, eq. 10.
-///
-/// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both coefficients
-/// have all their digits. The coefficient of x is near 1 at the boundary; it is computed as 1 minus a
-/// product, because the derivative of a quotient near 1 cancels. Where v takes the geodesic back past
-/// the origin the coefficients are large, up to λ_x, and their terms cancel. The error of the result's
-/// coordinates is then an ulp of these terms, as much as rounding v itself causes.
-#[derive(Clone, Copy, Debug)]
-pub struct Exp;
-
-impl RowFormula<2, 2, 6, 2> for Exp {
-    const NAME: &'static str = "stereographic.exp";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 2] = [Input(0), Input(1)];
-    const INVARIANTS: [Invariant; 6] = [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
-    const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row, specialised);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, xx, xv, vv, area, kappa]: [S; 6]) -> [S; 2] {
-        exp(mx, xx, xv, vv, area, kappa)
-    }
+row_formula! {
+    /// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018, eq. 10.
+    ///
+    /// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both coefficients
+    /// have all their digits. The coefficient of x is near 1 at the boundary; it is computed as 1 minus a
+    /// product, because the derivative of a quotient near 1 cancels. Where v takes the geodesic back past
+    /// the origin the coefficients are large, up to λ_x, and their terms cancel. The error of the result's
+    /// coordinates is then an ulp of these terms, as much as rounding v itself causes.
+    pub Exp = "stereographic.exp": vector [Input(0), Input(1)], domain Ball, kernel own;
+    mx = Margin(0), xx = Dot(0, 0), xv = Dot(0, 1), vv = Dot(1, 1), area = Wedge(0, 1, 1),
+    kappa = Param(0) => exp(mx, xx, xv, vv, area, kappa)
 }
 
 /// Coefficients of x and v in the exponential map; `area` is `‖x‖²‖v‖² − ⟨x, v⟩²`.
@@ -144,20 +122,12 @@ impl<S: Scalar> Opposite<S> {
     }
 }
 
-/// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`; at the antipode 0, as
-/// on the sphere.
-#[derive(Clone, Copy, Debug)]
-pub struct Log;
-
-impl RowFormula<2, 3, 7, 3> for Log {
-    const NAME: &'static str = "stereographic.log";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
-    const INVARIANTS: [Invariant; 7] =
-        [Margin(0), Margin(1), Dot(2, 2), Dot(0, 0), Dot(0, 1), Wedge(0, 1, 1), Param(0)];
-    cotangent_engine::compiled_here!(row, specialised);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, my, dd, xx, xy, area, kappa]: [S; 7]) -> [S; 3] {
+row_formula! {
+    /// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`; at the antipode 0, as
+    /// on the sphere.
+    pub Log = "stereographic.log": vector [Input(0), Input(1), Difference(1, 0)], kernel own;
+    mx = Margin(0), my = Margin(1), dd = Dot(2, 2), xx = Dot(0, 0), xy = Dot(0, 1),
+    area = Wedge(0, 1, 1), kappa = Param(0) => {
         let (pair, zero) = (Opposite::new([mx, my, dd, xx, xy, area], kappa), S::zero());
         let a = mx * pair.half_angle() / (pair.whole * pair.cosine).sqrt();
         let scale = S::select(pair.defined, a, zero);
@@ -174,23 +144,14 @@ impl RowFormula<2, 3, 7, 3> for Log {
 /// `f64` to the other.
 const FARTHEST: f64 = 100.0;
 
-/// The point at time t = parameter 1 of the geodesic from x to y: the sum `(A x/m_x + B y/m_y)/h` with
-/// the parts A and B of the ends, `h = A/m_x + B/m_y + (1 − A − B)/2`. It is computed as a difference
-/// from the nearer end. Every term of h is positive for κ < 0 and t in [0, 1]. Beyond the ends, for
-/// κ < 0, h comes from `height_beyond`; on the sphere the sums may cancel.
-#[derive(Clone, Copy, Debug)]
-pub struct Geodesic;
-
-impl RowFormula<2, 3, 8, 3> for Geodesic {
-    const NAME: &'static str = "stereographic.geodesic";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 3] = [Input(0), Input(1), Difference(1, 0)];
-    const INVARIANTS: [Invariant; 8] =
-        [Margin(0), Margin(1), Dot(0, 2), Dot(1, 2), Dot(2, 2), Wedge(0, 2, 2), Param(0), Param(1)];
-    const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, my, xd, yd, dd, area, kappa, t]: [S; 8]) -> [S; 3] {
+row_formula! {
+    /// The point at time t = parameter 1 of the geodesic from x to y: the sum `(A x/m_x + B y/m_y)/h` with
+    /// the parts A and B of the ends, `h = A/m_x + B/m_y + (1 − A − B)/2`. It is computed as a difference
+    /// from the nearer end. Every term of h is positive for κ < 0 and t in [0, 1]. Beyond the ends, for
+    /// κ < 0, h comes from `height_beyond`; on the sphere the sums may cancel.
+    pub Geodesic = "stereographic.geodesic": vector [Input(0), Input(1), Difference(1, 0)], domain Ball;
+    mx = Margin(0), my = Margin(1), xd = Dot(0, 2), yd = Dot(1, 2), dd = Dot(2, 2),
+    area = Wedge(0, 2, 2), kappa = Param(0), t = Param(1) => {
         let quarter = kappa * dd / (mx * my);
         let s = S::constant(4.0) * quarter * half_angle(quarter).square();
         let t = within(s, t, FARTHEST);
@@ -227,33 +188,16 @@ fn height_beyond<S: Scalar>([m, other]: [S; 2], outward: S, dd: S, area: S, part
     half * (one + S::select(back, square / (along - lean), along + lean))
 }
 
-/// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`.
-///
-/// The gyration turns v by the angle `2 arctan(κ √area/(1 + κ⟨x, y⟩))` in the plane of x and y. At the
-/// antipode that angle is undefined; there v is reflected in x, so that on the sphere it stays the same
-/// vector.
-#[derive(Clone, Copy, Debug)]
-pub struct Transport;
-
-impl RowFormula<3, 4, 10, 4> for Transport {
-    const NAME: &'static str = "stereographic.transport";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Input(2)];
-    const INVARIANTS: [Invariant; 10] = [
-        Margin(0),
-        Margin(1),
-        Dot(2, 2),
-        Dot(0, 0),
-        Dot(0, 1),
-        Wedge(0, 1, 1),
-        Dot(0, 3),
-        Dot(1, 3),
-        Dot(2, 3),
-        Param(0),
-    ];
-    cotangent_engine::compiled_here!(row, specialised);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, my, dd, xx, xy, area, xv, yv, dv, kappa]: [S; 10]) -> [S; 4] {
+row_formula! {
+    /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`.
+    ///
+    /// The gyration turns v by the angle `2 arctan(κ √area/(1 + κ⟨x, y⟩))` in the plane of x and y. At the
+    /// antipode that angle is undefined; there v is reflected in x, so that on the sphere it stays the same
+    /// vector.
+    pub Transport = "stereographic.transport": vector [Input(0), Input(1), Difference(1, 0), Input(2)],
+        kernel own;
+    mx = Margin(0), my = Margin(1), dd = Dot(2, 2), xx = Dot(0, 0), xy = Dot(0, 1),
+    area = Wedge(0, 1, 1), xv = Dot(0, 3), yv = Dot(1, 3), dv = Dot(2, 3), kappa = Param(0) => {
         let (ratio, zero, two) = (my / mx, S::zero(), S::constant(2.0));
         let [of_x, of_d] = turn(mx, my, dd, xv, dv, kappa);
         let pair = Opposite::new([mx, my, dd, xx, xy, area], kappa);
@@ -272,20 +216,10 @@ impl RowFormula<3, 4, 10, 4> for Transport {
     }
 }
 
-/// Riemannian gradient from the coordinate gradient g: `g/λ_x²`.
-#[derive(Clone, Copy, Debug)]
-pub struct EgradToRgrad;
-
-impl RowFormula<2, 2, 1, 2> for EgradToRgrad {
-    const NAME: &'static str = "stereographic.egrad_to_rgrad";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 2] = [Input(0), Input(1)];
-    const INVARIANTS: [Invariant; 1] = [Margin(0)];
-    cotangent_engine::compiled_here!(row);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx]: [S; 1]) -> [S; 2] {
-        [S::zero(), inverse_metric(mx)]
-    }
+row_formula! {
+    /// Riemannian gradient from the coordinate gradient g: `g/λ_x²`.
+    pub EgradToRgrad = "stereographic.egrad_to_rgrad": vector [Input(0), Input(1)];
+    mx = Margin(0) => [S::zero(), inverse_metric(mx)]
 }
 
 /// `1/λ_x²`.
@@ -294,22 +228,11 @@ pub(super) fn inverse_metric<S: Scalar>(mx: S) -> S {
     S::constant(0.25) * mx.square()
 }
 
-/// A step of Riemannian gradient descent: `exp_x(−t g/λ_x²)`, t = parameter 1.
-#[derive(Clone, Copy, Debug)]
-pub struct Descend;
-
-impl RowFormula<2, 2, 7, 2> for Descend {
-    const NAME: &'static str = "stereographic.descend";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 2] = [Input(0), Input(1)];
-    const INVARIANTS: [Invariant; 7] =
-        [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0), Param(1)];
-    const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row, specialised);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, xx, xg, gg, area, kappa, rate]: [S; 7]) -> [S; 2] {
-        descent(mx, xx, xg, gg, area, kappa, rate)
-    }
+row_formula! {
+    /// A step of Riemannian gradient descent: `exp_x(−t g/λ_x²)`, t = parameter 1.
+    pub Descend = "stereographic.descend": vector [Input(0), Input(1)], domain Ball, kernel own;
+    mx = Margin(0), xx = Dot(0, 0), xg = Dot(0, 1), gg = Dot(1, 1), area = Wedge(0, 1, 1),
+    kappa = Param(0), rate = Param(1) => descent(mx, xx, xg, gg, area, kappa, rate)
 }
 
 /// Coefficients of x and g in a step of descent; `area` is `‖x‖²‖g‖² − ⟨x, g⟩²`.
@@ -320,67 +243,28 @@ pub(super) fn descent<S: Scalar>(mx: S, xx: S, xg: S, gg: S, area: S, kappa: S, 
     [of_x, a * of_v]
 }
 
-/// Riemannian inner product of u and v at x: `λ_x²⟨u, v⟩`.
-#[derive(Clone, Copy, Debug)]
-pub struct Inner;
-
-impl RowFormula<3, 3, 2, 1> for Inner {
-    const NAME: &'static str = "stereographic.inner";
-    const VECTOR: bool = false;
-    const BASIS: [Vector; 3] = [Input(0), Input(1), Input(2)];
-    const INVARIANTS: [Invariant; 2] = [Margin(0), Dot(1, 2)];
-    cotangent_engine::compiled_here!(row);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, uv]: [S; 2]) -> [S; 1] {
-        [uv / inverse_metric(mx)]
-    }
+row_formula! {
+    /// Riemannian inner product of u and v at x: `λ_x²⟨u, v⟩`.
+    pub Inner = "stereographic.inner": number [Input(0), Input(1), Input(2)];
+    mx = Margin(0), uv = Dot(1, 2) => uv / inverse_metric(mx)
 }
 
-/// Riemannian norm of v at x: `λ_x‖v‖`.
-#[derive(Clone, Copy, Debug)]
-pub struct Norm;
-
-impl RowFormula<2, 2, 2, 1> for Norm {
-    const NAME: &'static str = "stereographic.norm";
-    const VECTOR: bool = false;
-    const BASIS: [Vector; 2] = [Input(0), Input(1)];
-    const INVARIANTS: [Invariant; 2] = [Margin(0), Dot(1, 1)];
-    cotangent_engine::compiled_here!(row);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, vv]: [S; 2]) -> [S; 1] {
-        [S::constant(2.0) * vv.sqrt() / mx]
-    }
+row_formula! {
+    /// Riemannian norm of v at x: `λ_x‖v‖`.
+    pub Norm = "stereographic.norm": number [Input(0), Input(1)];
+    mx = Margin(0), vv = Dot(1, 1) => S::constant(2.0) * vv.sqrt() / mx
 }
 
-/// The conformal factor `λ_x = 2/m_x`: Riemannian lengths at x are this times those of the coordinates.
-#[derive(Clone, Copy, Debug)]
-pub struct Lambda;
-
-impl RowFormula<1, 1, 1, 1> for Lambda {
-    const NAME: &'static str = "stereographic.lambda";
-    const VECTOR: bool = false;
-    const BASIS: [Vector; 1] = [Input(0)];
-    const INVARIANTS: [Invariant; 1] = [Margin(0)];
-    cotangent_engine::compiled_here!(row);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx]: [S; 1]) -> [S; 1] {
-        [S::constant(2.0) / mx]
-    }
+row_formula! {
+    /// The conformal factor `λ_x = 2/m_x`: Riemannian lengths at x are this times those of the coordinates.
+    pub Lambda = "stereographic.lambda": number [Input(0)];
+    mx = Margin(0) => S::constant(2.0) / mx
 }
 
-/// The identity on points; a row on or outside the boundary is scaled to just inside.
-#[derive(Clone, Copy, Debug)]
-pub struct Project;
-
-impl RowFormula<1, 1, 4, 1> for Project {
-    const NAME: &'static str = "stereographic.project";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 1] = [Input(0)];
-    const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Epsilon];
-    const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, xx, kappa, epsilon]: [S; 4]) -> [S; 1] {
+row_formula! {
+    /// The identity on points; a row on or outside the boundary is scaled to just inside.
+    pub Project = "stereographic.project": vector [Input(0)], domain Ball;
+    mx = Margin(0), xx = Dot(0, 0), kappa = Param(0), epsilon = Epsilon => {
         let inside = S::zero().lt(mx);
         // Inside, the root is not used; 1 keeps it and its derivative finite.
         let s = S::select(inside, S::one(), -kappa * xx);

@@ -2,7 +2,7 @@
 //! formulas. Sources: Ganea, Bécigneul, Hofmann 2018, section 3.1; Shimizu, Mukuta, Harada 2021 (HNN++),
 //! section 3.1.
 
-use cotangent_engine::{Invariant, PairFormula, Pairing, RowFormula, Scalar, Vector};
+use cotangent_engine::{Invariant, PairFormula, Pairing, RowFormula, Scalar, Vector, row_formula};
 
 use super::angle::half_angle;
 use Invariant::{Dot, Margin, Param};
@@ -79,21 +79,12 @@ fn unidirectional<S: Scalar>(mx: S, xz: S, zz: S, r: S, kappa: S) -> S {
     two * arc(t, zz, kappa).0
 }
 
-/// The logit of x for the class of direction z and offset r = parameter 1, row by row. Shimizu et al.
-/// 2021, eq. 6.
-#[derive(Clone, Copy, Debug)]
-pub struct UnidirectionalLogit;
-
-impl RowFormula<2, 2, 5, 1> for UnidirectionalLogit {
-    const NAME: &'static str = "stereographic.unidirectional_logit";
-    const VECTOR: bool = false;
-    const BASIS: [Vector; 2] = [Input(0), Input(1)];
-    const INVARIANTS: [Invariant; 5] = [Margin(0), Dot(0, 1), Dot(1, 1), Param(1), Param(0)];
-    cotangent_engine::compiled_here!(row);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, xz, zz, r, kappa]: [S; 5]) -> [S; 1] {
-        [unidirectional(mx, xz, zz, r, kappa)]
-    }
+row_formula! {
+    /// The logit of x for the class of direction z and offset r = parameter 1, row by row. Shimizu et al.
+    /// 2021, eq. 6.
+    pub UnidirectionalLogit = "stereographic.unidirectional_logit": number [Input(0), Input(1)];
+    mx = Margin(0), xz = Dot(0, 1), zz = Dot(1, 1), r = Param(1), kappa = Param(0) =>
+    unidirectional(mx, xz, zz, r, kappa)
 }
 
 /// The logits of all pairs of a point and a class. The number of a left row is its margin m_x, those of

@@ -1,25 +1,14 @@
 //! The gyrovector operations of the model as row formulas: Ungar's algebra of points.
 
-use cotangent_engine::{Domain, Invariant, RowFormula, Scalar, Vector};
+use cotangent_engine::{Scalar, row_formula};
 
 use super::angle::{half_angle, turn};
-use Invariant::{Dot, Margin, Param};
-use Vector::{Difference, Input, Sum};
 
-/// Möbius addition x ⊕ y. Ganea et al. 2018, eq. 4; with e = x + y it is
-/// `(m_x e − κ‖e‖² x)/(m_x m_y − κ‖e‖²)`.
-#[derive(Clone, Copy, Debug)]
-pub struct Add;
-
-impl RowFormula<2, 3, 4, 3> for Add {
-    const NAME: &'static str = "stereographic.add";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 3] = [Input(0), Input(1), Sum(0, 1)];
-    const INVARIANTS: [Invariant; 4] = [Margin(0), Margin(1), Dot(2, 2), Param(0)];
-    const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row, specialised);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, my, ee, kappa]: [S; 4]) -> [S; 3] {
+row_formula! {
+    /// Möbius addition x ⊕ y. Ganea et al. 2018, eq. 4; with e = x + y it is
+    /// `(m_x e − κ‖e‖² x)/(m_x m_y − κ‖e‖²)`.
+    pub Add = "stereographic.add": vector [Input(0), Input(1), Sum(0, 1)], domain Ball, kernel own;
+    mx = Margin(0), my = Margin(1), ee = Dot(2, 2), kappa = Param(0) => {
         let (mm, ke) = (mx * my, kappa * ee);
         let den = mm - ke;
         // At the boundary the coefficient is near 1. The derivative of a quotient near 1 cancels, so it
@@ -29,22 +18,14 @@ impl RowFormula<2, 3, 4, 3> for Add {
     }
 }
 
-/// Möbius co-addition x ⊞ y, commutative: `(m_y x + m_x y)/(1 − κ²‖x‖²‖y‖²)`. Law 11.
-///
-/// With e = x + y and d = y − x the numerator is `((m_x + m_y) e + (m_x − m_y) d)/2`, which keeps its
-/// digits where the points are nearly opposite. The denominator is `m_x + m_y − m_x m_y`.
-#[derive(Clone, Copy, Debug)]
-pub struct CoAdd;
-
-impl RowFormula<2, 4, 6, 4> for CoAdd {
-    const NAME: &'static str = "stereographic.coadd";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 4] = [Input(0), Input(1), Sum(0, 1), Difference(1, 0)];
-    const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(3, 3), Dot(2, 3), Param(0)];
-    const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, my, ee, dd, ed, kappa]: [S; 6]) -> [S; 4] {
+row_formula! {
+    /// Möbius co-addition x ⊞ y, commutative: `(m_y x + m_x y)/(1 − κ²‖x‖²‖y‖²)`. Law 11.
+    ///
+    /// With e = x + y and d = y − x the numerator is `((m_x + m_y) e + (m_x − m_y) d)/2`, which keeps its
+    /// digits where the points are nearly opposite. The denominator is `m_x + m_y − m_x m_y`.
+    pub CoAdd = "stereographic.coadd": vector [Input(0), Input(1), Sum(0, 1), Difference(1, 0)],
+        domain Ball;
+    mx = Margin(0), my = Margin(1), ee = Dot(2, 2), dd = Dot(3, 3), ed = Dot(2, 3), kappa = Param(0) => {
         let (sum, mm, half, zero) = (mx + my, mx * my, S::constant(0.5), S::zero());
         // m_x − m_y = −κ⟨e, d⟩: takes the form with the smaller terms.
         let by_product = (kappa.square() * ee * dd).lt(sum.square());
@@ -65,19 +46,11 @@ impl RowFormula<2, 4, 6, 4> for CoAdd {
     }
 }
 
-/// Gyration gyr[x, y] w: the rotation by which x ⊕ (y ⊕ w) and (x ⊕ y) ⊕ w differ. Ungar 2008; law 6,
-/// written with e = x + y in place of the products that cancel.
-#[derive(Clone, Copy, Debug)]
-pub struct Gyration;
-
-impl RowFormula<3, 4, 6, 4> for Gyration {
-    const NAME: &'static str = "stereographic.gyration";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 4] = [Input(0), Input(1), Sum(0, 1), Input(2)];
-    const INVARIANTS: [Invariant; 6] = [Margin(0), Margin(1), Dot(2, 2), Dot(1, 3), Dot(2, 3), Param(0)];
-    cotangent_engine::compiled_here!(row);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, my, ee, yw, ew, kappa]: [S; 6]) -> [S; 4] {
+row_formula! {
+    /// Gyration gyr[x, y] w: the rotation by which x ⊕ (y ⊕ w) and (x ⊕ y) ⊕ w differ. Ungar 2008; law 6,
+    /// written with e = x + y in place of the products that cancel.
+    pub Gyration = "stereographic.gyration": vector [Input(0), Input(1), Sum(0, 1), Input(2)];
+    mx = Margin(0), my = Margin(1), ee = Dot(2, 2), yw = Dot(1, 3), ew = Dot(2, 3), kappa = Param(0) => {
         // The turn from ⊖y to x: their difference is e.
         let [of_y, of_e] = turn(my, mx, ee, -yw, ew, kappa);
         [S::zero(), -of_y, of_e, S::one()]
@@ -107,19 +80,10 @@ fn shrunk<S: Scalar>(vv: S, kappa: S) -> S {
     (kappa * vv.min(S::constant(1e270))).tanc()
 }
 
-/// Möbius scalar multiplication r ⊗ x, r = parameter 1. Ganea et al. 2018, eq. 5.
-#[derive(Clone, Copy, Debug)]
-pub struct Scale;
-
-impl RowFormula<1, 1, 4, 1> for Scale {
-    const NAME: &'static str = "stereographic.scale";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 1] = [Input(0)];
-    const INVARIANTS: [Invariant; 4] = [Margin(0), Dot(0, 0), Param(0), Param(1)];
-    const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row, specialised);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, xx, kappa, r]: [S; 4]) -> [S; 1] {
+row_formula! {
+    /// Möbius scalar multiplication r ⊗ x, r = parameter 1. Ganea et al. 2018, eq. 5.
+    pub Scale = "stereographic.scale": vector [Input(0)], domain Ball, kernel own;
+    mx = Margin(0), xx = Dot(0, 0), kappa = Param(0), r = Param(1) => {
         let a = r * stretched(mx, xx, kappa);
         // Beyond 1 the tangent itself is used. Its slope is small there, and products of quotients reach
         // that only by cancelling.
@@ -129,35 +93,14 @@ impl RowFormula<1, 1, 4, 1> for Scale {
     }
 }
 
-/// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`. Ganea et al. 2018, eq. 11.
-#[derive(Clone, Copy, Debug)]
-pub struct Exp0;
-
-impl RowFormula<1, 1, 2, 1> for Exp0 {
-    const NAME: &'static str = "stereographic.exp0";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 1] = [Input(0)];
-    const INVARIANTS: [Invariant; 2] = [Dot(0, 0), Param(0)];
-    const DOMAIN: Domain = Domain::Ball;
-    cotangent_engine::compiled_here!(row, specialised);
-    #[inline(always)]
-    fn eval<S: Scalar>([vv, kappa]: [S; 2]) -> [S; 1] {
-        [shrunk(vv, kappa)]
-    }
+row_formula! {
+    /// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`. Ganea et al. 2018, eq. 11.
+    pub Exp0 = "stereographic.exp0": vector [Input(0)], domain Ball, kernel own;
+    vv = Dot(0, 0), kappa = Param(0) => [shrunk(vv, kappa)]
 }
 
-/// The logarithm at the origin, `tan_κ⁻¹(‖x‖) x/‖x‖`. Ganea et al. 2018, eq. 11.
-#[derive(Clone, Copy, Debug)]
-pub struct Log0;
-
-impl RowFormula<1, 1, 3, 1> for Log0 {
-    const NAME: &'static str = "stereographic.log0";
-    const VECTOR: bool = true;
-    const BASIS: [Vector; 1] = [Input(0)];
-    const INVARIANTS: [Invariant; 3] = [Margin(0), Dot(0, 0), Param(0)];
-    cotangent_engine::compiled_here!(row, specialised);
-    #[inline(always)]
-    fn eval<S: Scalar>([mx, xx, kappa]: [S; 3]) -> [S; 1] {
-        [stretched(mx, xx, kappa)]
-    }
+row_formula! {
+    /// The logarithm at the origin, `tan_κ⁻¹(‖x‖) x/‖x‖`. Ganea et al. 2018, eq. 11.
+    pub Log0 = "stereographic.log0": vector [Input(0)], kernel own;
+    mx = Margin(0), xx = Dot(0, 0), kappa = Param(0) => [stretched(mx, xx, kappa)]
 }
