@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release --example 04_own_operations`
 
-use cotangent::engine::{Outcome, View, Weights, check, row_formula};
+use cotangent::engine::{Outcome, ShapeError, View, Weights, check, row_formula};
 use cotangent::prelude::*;
 
 /// Elementwise: the value. Its derivatives, SIMD and all else come with it.
@@ -43,7 +43,7 @@ impl<T: Float> Operation<T> for Reverse {
     fn name(&self) -> &'static str {
         "reverse"
     }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(inputs[0].clone())
     }
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {

@@ -143,6 +143,6 @@ pub use tensor::Tensor;
 pub use tensor::device::{Device, DeviceError, Transfers};
 pub use tensor::pool::Memory;
 pub use tensor::shape::row_numbers;
-pub use tensor::shape::{Broadcast, Shape};
+pub use tensor::shape::{Broadcast, Shape, ShapeError};
 pub use tensor::sparsity::Sparsity;
 pub use tensor::view::{Outcome, View};

@@ -1,6 +1,6 @@
 //! Row functions at the three levels, their gradients, and what they refuse.
 
-use cotangent_engine::{Float, Row, RowFunction, Rows, Tape, Tensor, Var, check};
+use cotangent_engine::{Float, Row, RowFunction, Rows, ShapeError, Tape, Tensor, Var, check};
 
 /// The outer product of two rows, flattened: no row formula is wider than its inputs.
 #[derive(Clone, Copy)]
@@ -10,7 +10,7 @@ impl RowFunction<2> for Outer {
     fn name(&self) -> &'static str {
         "outer"
     }
-    fn width(&self, [m, n]: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, [m, n]: [usize; 2]) -> Result<usize, ShapeError> {
         Ok(m * n)
     }
     fn eval<T: Float>(&self, [a, b]: [&[f64]; 2], out: &mut [f64]) {
@@ -35,7 +35,7 @@ impl RowFunction<1> for Largest {
     fn name(&self) -> &'static str {
         "largest"
     }
-    fn width(&self, _: [usize; 1]) -> Result<usize, String> {
+    fn width(&self, _: [usize; 1]) -> Result<usize, ShapeError> {
         Ok(1)
     }
     fn eval<T: Float>(&self, [x]: [&[f64]; 1], out: &mut [f64]) {

@@ -19,7 +19,9 @@
 //! pass through `v ↦ P_{exp_μ v→μ} F(exp_μ v)` at v = 0, where P is the transport. With the projection Π
 //! onto the tangent space, `Π F′ Π + 1 − Π` is invertible as a matrix over all ambient coordinates.
 
-use cotangent_engine::{Broadcast, Float, Operation, Outcome, Row, Rows, Shape, Tape, Tensor, Var, View};
+use cotangent_engine::{
+    Broadcast, Float, Operation, Outcome, Row, Rows, Shape, ShapeError, Tape, Tensor, Var, View,
+};
 
 use crate::manifold::{Manifold, Scale};
 use crate::matrix::dense::Matrix;
@@ -328,7 +330,7 @@ impl<M: Manifold, T: Float> Operation<T> for Implicit<M, T> {
         "frechet_mean"
     }
 
-    fn shape(&self, _inputs: &[&Shape]) -> Result<Shape, String> {
+    fn shape(&self, _inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.means.shape().clone())
     }
 

@@ -15,7 +15,7 @@
 
 use cotangent_engine::formulas::{Add, Hypot, Sub};
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, MapFormula, Row, RowFunction, Rows, Scalar, Shape, Tensor};
+use cotangent_engine::{Float, MapFormula, Row, RowFunction, Rows, Scalar, Shape, ShapeError, Tensor};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
@@ -285,8 +285,8 @@ pub fn standard_normal<T: Float>(shape: impl Into<Shape>, rng: &mut Rng) -> Tens
 }
 
 /// The common width of two rows, or a message that names both widths.
-fn same_width([a, b]: [usize; 2]) -> Result<usize, String> {
-    if a == b { Ok(a) } else { Err(format!("{a} coordinates and {b} standard deviations")) }
+fn same_width([a, b]: [usize; 2]) -> Result<usize, ShapeError> {
+    if a == b { Ok(a) } else { Err(ShapeError::new(format!("{a} coordinates and {b} standard deviations"))) }
 }
 
 /// The product of two rows, element by element.
@@ -296,7 +296,7 @@ impl RowFunction<2> for Stretch {
     fn name(&self) -> &'static str {
         "wrapped_normal.stretch"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         same_width(widths)
     }
     fn eval<T: Float>(&self, [v, scales]: [&[f64]; 2], out: &mut [f64]) {
@@ -322,7 +322,7 @@ impl RowFunction<2> for DiagonalNormal {
     fn name(&self) -> &'static str {
         "wrapped_normal.diagonal_normal"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         same_width(widths).map(|_| 1)
     }
     fn eval<T: Float>(&self, [v, scales]: [&[f64]; 2], out: &mut [f64]) {

@@ -1,7 +1,7 @@
 //! Kernels that are not formulas, and operations of the tape.
 
 use cotangent::engine::formulas::{EuclideanDistance, ScaledDot};
-use cotangent::engine::{Elementwise, GradientView, Outcome, Sparsity, View, Weights};
+use cotangent::engine::{Elementwise, GradientView, Outcome, ShapeError, Sparsity, View, Weights};
 use cotangent::prelude::*;
 use rand::RngExt;
 
@@ -226,7 +226,7 @@ impl Operation<f64> for Cumsum {
     fn name(&self) -> &'static str {
         "cumsum"
     }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(inputs[0].clone())
     }
     fn forward(&self, inputs: &[View<'_, f64>], out: &mut [f64], _: &mut [f64]) {

@@ -21,7 +21,7 @@ use crate::numbers::parallel::{self, PIECES, split_front};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{Outcome, View, shapes};
 
 /// How attention turns scores into weights.
@@ -52,18 +52,18 @@ pub(crate) fn split<S>(inputs: &[S]) -> (&[S], &S) {
 }
 
 impl<T: Storage> Attend<T> {
-    pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<(Sizes, usize, Shape), String> {
+    pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<(Sizes, usize, Shape), ShapeError> {
         let (scored, values) = split(inputs);
         let (s, shape) = sizes(scored, self.score.counts())?;
         if values.rows() != scored[1].rows() || scored[0].axes().len() != scored[1].axes().len() {
             let (q, k) = (scored[0], scored[1]);
-            return Err(format!(
+            return Err(ShapeError::new(format!(
                 "queries {q}, keys {k} and values {values} do not fit: […, n, d], […, m, d], […, m, e]"
-            ));
+            )));
         }
         let width = values.width();
         if width == 0 {
-            return Err(format!("values {values} of no elements"));
+            return Err(ShapeError::new(format!("values {values} of no elements")));
         }
         let rows = shape.rows();
         Ok((s, width, rows.with_width(width)))
@@ -110,7 +110,7 @@ fn cost(s: Sizes, elements: usize) -> usize {
 }
 
 impl<T: Storage> Attend<T> {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs)?.2)
     }
 

@@ -3,7 +3,7 @@
 use crate::kernels::gemm::{Matrix, gemm, serial};
 use crate::numbers::parallel;
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::{Shape, product};
+use crate::tensor::shape::{Shape, ShapeError, product};
 use crate::tensor::view::{Outcome, View};
 
 /// A window that slides over images: its size, the step between its places, and the zeros around the image.
@@ -16,9 +16,9 @@ pub(crate) struct Window {
 
 impl Window {
     /// Extents of the result for an image of the given extents.
-    pub(crate) fn places(self, image: [usize; 2]) -> Result<[usize; 2], String> {
+    pub(crate) fn places(self, image: [usize; 2]) -> Result<[usize; 2], ShapeError> {
         if self.stride == 0 || self.size.contains(&0) {
-            return Err(format!("a window {:?} of stride {}", self.size, self.stride));
+            return Err(ShapeError::new(format!("a window {:?} of stride {}", self.size, self.stride)));
         }
         // Saturates: with a padding too large for an extent, the result is too large for a shape.
         let padded = |i: usize| self.padding.saturating_mul(2).saturating_add(image[i]);
@@ -26,10 +26,10 @@ impl Window {
             |i: usize| padded(i).checked_sub(self.size[i]).map(|n| (n / self.stride).saturating_add(1));
         match (place(0), place(1)) {
             (Some(h), Some(w)) => Ok([h, w]),
-            _ => Err(format!(
+            _ => Err(ShapeError::new(format!(
                 "a window {:?} does not fit an image {image:?} with padding {}",
                 self.size, self.padding
-            )),
+            ))),
         }
     }
 
@@ -99,7 +99,7 @@ impl Sizes {
 }
 
 impl Conv2d {
-    pub(crate) fn sizes(self, inputs: &[&Shape]) -> Result<(Sizes, Shape), String> {
+    pub(crate) fn sizes(self, inputs: &[&Shape]) -> Result<(Sizes, Shape), ShapeError> {
         let (images, filters) = (inputs[0], inputs[1]);
         let error = || {
             format!(
@@ -107,10 +107,10 @@ impl Conv2d {
             )
         };
         let (&[batch, channels, h, w], &[count, of, kh, kw]) = (images.axes(), filters.axes()) else {
-            return Err(error());
+            return Err(error().into());
         };
         if channels != of {
-            return Err(error());
+            return Err(error().into());
         }
         let window = Window { size: [kh, kw], stride: self.stride, padding: self.padding };
         let places = window.places([h, w])?;
@@ -126,7 +126,7 @@ impl Conv2d {
 }
 
 impl Conv2d {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs)?.1)
     }
 

@@ -10,20 +10,20 @@ use crate::numbers::line::line_add;
 use crate::numbers::parallel;
 use crate::numbers::storage::Storage;
 use crate::tensor::pool::Buffer;
-use crate::tensor::shape::{Shape, row_numbers};
+use crate::tensor::shape::{Shape, ShapeError, row_numbers};
 use crate::tensor::view::{Outcome, View};
 
-fn check_rows(rows: &[u32], n: usize) -> Result<(), String> {
+fn check_rows(rows: &[u32], n: usize) -> Result<(), ShapeError> {
     match rows.iter().find(|&&row| row as usize >= n) {
-        Some(row) => Err(format!("row {row} of a table of {n} rows")),
+        Some(row) => Err(ShapeError::new(format!("row {row} of a table of {n} rows"))),
         None => Ok(()),
     }
 }
 
 /// Entries of a table and their width.
-fn table(shape: &Shape) -> Result<(usize, usize), String> {
+fn table(shape: &Shape) -> Result<(usize, usize), ShapeError> {
     match shape.axes() {
-        [] => Err("a table [n, …] is needed, not a number".into()),
+        [] => Err(ShapeError::new("a table [n, …] is needed, not a number")),
         [n, rest @ ..] => Ok((*n, rest.iter().product())),
     }
 }
@@ -33,7 +33,7 @@ pub(crate) struct Gather {
 }
 
 impl Gather {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         check_rows(&self.rows, table(inputs[0])?.0)?;
         Ok(inputs[0].with(0, self.rows.len()))
     }
@@ -66,10 +66,14 @@ pub(crate) struct ScatterAdd {
 }
 
 impl ScatterAdd {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (entries, _) = table(inputs[0])?;
         if entries != self.rows.len() {
-            return Err(format!("{entries} entries of shape {} for {} rows", inputs[0], self.rows.len()));
+            return Err(ShapeError::new(format!(
+                "{entries} entries of shape {} for {} rows",
+                inputs[0],
+                self.rows.len()
+            )));
         }
         check_rows(&self.rows, self.n)?;
         Ok(inputs[0].with(0, self.n))
@@ -109,18 +113,21 @@ impl TakeAlong {
 }
 
 impl TakeAlong {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let shape = inputs[0];
         if shape.axes().is_empty() {
-            return Err("rows are needed, not a number".into());
+            return Err(ShapeError::new("rows are needed, not a number"));
         }
         let (width, take) = self.widths(shape);
         let rows = shape.rows().len();
         if rows * take != self.columns.len() {
-            return Err(format!("{} positions for {rows} rows of shape {shape}", self.columns.len()));
+            return Err(ShapeError::new(format!(
+                "{} positions for {rows} rows of shape {shape}",
+                self.columns.len()
+            )));
         }
         if let Some(column) = self.columns.iter().find(|&&column| column as usize >= width) {
-            return Err(format!("position {column} of rows of {width}, shape {shape}"));
+            return Err(ShapeError::new(format!("position {column} of rows of {width}, shape {shape}")));
         }
         Ok(shape.rows().with_width(take))
     }
@@ -155,12 +162,15 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (at, view) = Axis::of(inputs[0], self.axis)?;
         let range = &self.range;
         if range.start > range.end || range.end > view.n {
             let (axis, shape) = (self.axis, inputs[0]);
-            return Err(format!("{range:?} of axis {axis} of shape {shape}, which has {}", view.n));
+            return Err(ShapeError::new(format!(
+                "{range:?} of axis {axis} of shape {shape}, which has {}",
+                view.n
+            )));
         }
         Ok(inputs[0].with(at, range.len()))
     }
@@ -195,13 +205,13 @@ pub(crate) struct Concat {
 }
 
 impl Concat {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (at, _) = Axis::of(inputs[0], self.axis)?;
         let first = inputs[0];
         if !inputs.iter().all(|s| s.axes().len() == first.axes().len() && s.with(at, 1) == first.with(at, 1))
         {
             let shapes = inputs.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");
-            return Err(format!("shapes {shapes} differ in more than axis {}", self.axis));
+            return Err(ShapeError::new(format!("shapes {shapes} differ in more than axis {}", self.axis)));
         }
         Ok(first.with(at, inputs.iter().map(|s| s.axes()[at]).fold(0, usize::saturating_add)))
     }
@@ -262,12 +272,15 @@ impl Permute {
 }
 
 impl Permute {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let shape = inputs[0];
         let mut sorted = self.axes.clone();
         sorted.sort_unstable();
         if !sorted.iter().copied().eq(0..shape.axes().len()) {
-            return Err(format!("{:?} is not an order of the axes of shape {shape}", self.axes));
+            return Err(ShapeError::new(format!(
+                "{:?} is not an order of the axes of shape {shape}",
+                self.axes
+            )));
         }
         Ok(Shape::from(self.axes.iter().map(|&a| shape[a]).collect::<SmallVec<[usize; 4]>>().as_slice()))
     }
@@ -330,10 +343,14 @@ pub(crate) struct Reshape {
 }
 
 impl Reshape {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (before, after) = (inputs[0], &self.shape);
         if before.len() != after.len() {
-            return Err(format!("{before} has {} elements, {after} has {}", before.len(), after.len()));
+            return Err(ShapeError::new(format!(
+                "{before} has {} elements, {after} has {}",
+                before.len(),
+                after.len()
+            )));
         }
         Ok(after.clone())
     }

@@ -9,7 +9,7 @@ use crate::numbers::simd::{
     Avx2, Avx512, Block, LANES, Portable, dispatch_wide, for_each_block, read, write,
 };
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
 /// Inputs: rows, gain, bias.
@@ -19,11 +19,13 @@ pub(crate) struct LayerNorm {
 }
 
 impl LayerNorm {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (x, gain, bias) = (inputs[0], inputs[1], inputs[2]);
         let width = x.width();
         if x.axes().is_empty() || width == 0 || gain.axes() != [width] || bias.axes() != [width] {
-            return Err(format!("rows of shape {x} need a gain and a bias [{width}], not {gain}, {bias}"));
+            return Err(ShapeError::new(format!(
+                "rows of shape {x} need a gain and a bias [{width}], not {gain}, {bias}"
+            )));
         }
         Ok(x.clone())
     }

@@ -16,7 +16,7 @@ use crate::numbers::per_type::{Compiled, PerFloat};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, Portable, dispatch_wide};
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{View, shapes};
 
 /// An operand's elements and how they are read over the output's.
@@ -214,10 +214,11 @@ fn add_runs<T: Storage, S: Block>(
 }
 
 /// The common shape of elementwise operands.
-pub(crate) fn common(inputs: &[&Shape]) -> Result<Shape, String> {
+pub(crate) fn common(inputs: &[&Shape]) -> Result<Shape, ShapeError> {
     let axes: SmallVec<[&[usize]; 6]> = inputs.iter().map(|s| s.axes()).collect();
-    Broadcast::common(&axes)
-        .ok_or_else(|| format!("shapes {axes:?} do not broadcast: axes must be equal or 1, in one run"))
+    Broadcast::common(&axes).ok_or_else(|| {
+        ShapeError::new(format!("shapes {axes:?} do not broadcast: axes must be equal or 1, in one run"))
+    })
 }
 
 /// Kernels of elementwise formulas.

@@ -3,7 +3,7 @@
 use crate::kernels::gemm::{Matrix, gemm, serial};
 use crate::numbers::parallel;
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
 /// A product; either factor may be stored transposed.
@@ -44,11 +44,13 @@ impl Sizes {
 }
 
 impl Matmul {
-    pub(crate) fn sizes(self, a: &Shape, b: &Shape) -> Result<(Sizes, Shape), String> {
+    pub(crate) fn sizes(self, a: &Shape, b: &Shape) -> Result<(Sizes, Shape), ShapeError> {
         let error = || {
             let of = |shape: &Shape, t: bool| format!("{shape}{}", if t { " transposed" } else { "" });
             let (a, b) = (of(a, self.transpose_a), of(b, self.transpose_b));
-            Err(format!("{a} × {b}: matrices […, m, k] × […, k, n] of equal leading axes are needed"))
+            Err(ShapeError::new(format!(
+                "{a} × {b}: matrices […, m, k] × […, k, n] of equal leading axes are needed"
+            )))
         };
         let (&[ref lead_a @ .., mut m, mut k], &[ref lead_b @ .., mut l, mut n]) = (a.axes(), b.axes())
         else {
@@ -109,7 +111,7 @@ fn batched<T: Storage>(
 }
 
 impl Matmul {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs[0], inputs[1])?.1)
     }
 

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use crate::numbers::parallel::split_front;
 use crate::numbers::storage::{Floats, FloatsMut, Storage};
-use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{View, shapes};
 
 /// A formula has at most this many parameters.
@@ -135,14 +135,14 @@ pub(crate) fn row_shape(
     inputs: &[&Shape],
     is_vector: &dyn Fn(usize) -> bool,
     vector_result: bool,
-) -> Result<Shape, String> {
+) -> Result<Shape, ShapeError> {
     let shapes = || inputs.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");
     let width = inputs[0].width();
     let fits = |(k, s): (usize, &&Shape)| !is_vector(k) || !s.axes().is_empty() && s.width() == width;
     if width == 0 || !inputs.iter().enumerate().all(fits) {
-        return Err(format!("vectors of one width are needed, not {}", shapes()));
+        return Err(ShapeError::new(format!("vectors of one width are needed, not {}", shapes())));
     }
     let rows = row_axes(inputs, is_vector)
-        .ok_or_else(|| format!("the rows of shapes {} do not broadcast", shapes()))?;
+        .ok_or_else(|| ShapeError::new(format!("the rows of shapes {} do not broadcast", shapes())))?;
     Ok(if vector_result { rows.with_width(width) } else { rows })
 }

@@ -2,7 +2,7 @@
 
 use crate::kernels::conv::Window;
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub(crate) struct Pool2d {
 }
 
 impl Pool2d {
-    pub(crate) fn places(self, shape: &Shape) -> Result<([usize; 2], [usize; 2]), String> {
+    pub(crate) fn places(self, shape: &Shape) -> Result<([usize; 2], [usize; 2]), ShapeError> {
         let &[.., h, w] = shape.axes() else {
-            return Err(format!("images […, h, w] are needed, not {shape}"));
+            return Err(ShapeError::new(format!("images […, h, w] are needed, not {shape}")));
         };
         Ok(([h, w], self.window.places([h, w])?))
     }
@@ -47,7 +47,7 @@ fn largest<T: Storage>(x: &[T], under: impl Iterator<Item = usize>) -> usize {
 }
 
 impl Pool2d {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (_, [h, w]) = self.places(inputs[0])?;
         let axes = inputs[0].axes().len();
         Ok(inputs[0].with(axes - 2, h).with(axes - 1, w))

@@ -12,7 +12,7 @@ use crate::numbers::parallel::{self, PIECES};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
 /// What a reduction computes.
@@ -35,12 +35,12 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// An axis of a shape and its index; a negative one counts from the last.
-    pub(crate) fn of(shape: &[usize], axis: isize) -> Result<(usize, Axis), String> {
+    pub(crate) fn of(shape: &[usize], axis: isize) -> Result<(usize, Axis), ShapeError> {
         let i = if axis < 0 { axis + shape.len() as isize } else { axis };
         let i = usize::try_from(i)
             .ok()
             .filter(|&i| i < shape.len())
-            .ok_or_else(|| format!("shape {shape:?} has no axis {axis}"))?;
+            .ok_or_else(|| ShapeError::new(format!("shape {shape:?} has no axis {axis}")))?;
         let (outer, inner) = (shape[..i].iter().product(), shape[i + 1..].iter().product());
         Ok((i, Axis { outer, n: shape[i], inner }))
     }
@@ -160,7 +160,7 @@ impl Reduction {
 }
 
 impl Reduce {
-    pub(crate) fn view(&self, shape: &Shape) -> Result<Axis, String> {
+    pub(crate) fn view(&self, shape: &Shape) -> Result<Axis, ShapeError> {
         match self.axis {
             None => Ok(Axis { outer: 1, n: shape.len(), inner: 1 }),
             Some(axis) => Axis::of(shape, axis).map(|(_, axis)| axis),
@@ -172,7 +172,7 @@ impl Reduce {
 pub(crate) const LONG: usize = 16 * BLOCK;
 
 impl Reduce {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let Some(axis) = self.axis else { return Ok(Shape::default()) };
         let (at, _) = Axis::of(inputs[0], axis)?;
         Ok(inputs[0].without(at))

@@ -9,7 +9,7 @@ use crate::numbers::parallel;
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
 /// Softmax, or its logarithm, of each row.
@@ -18,7 +18,7 @@ pub(crate) struct Softmax {
 }
 
 impl Softmax {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(inputs[0].clone())
     }
 

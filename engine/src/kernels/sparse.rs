@@ -13,7 +13,7 @@ use crate::numbers::parallel::{self, PIECES, split_front};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::sparsity::{Lists, Sparsity};
 use crate::tensor::view::{Outcome, View, shapes};
 
@@ -124,11 +124,11 @@ fn sample<T: Storage, S: Block>(
 
 /// Heads and width of the rows `[n, d]` or `[n, heads, d]` that belong to elements `[elements]` or
 /// `[elements, heads]`.
-fn rows_of(shape: &Shape, n: usize) -> Result<[usize; 2], String> {
+fn rows_of(shape: &Shape, n: usize) -> Result<[usize; 2], ShapeError> {
     match *shape.axes() {
         [rows, d] if rows == n => Ok([1, d]),
         [rows, heads, d] if rows == n => Ok([heads, d]),
-        _ => Err(format!("rows [{n}, d] or [{n}, heads, d] are needed, not {shape}")),
+        _ => Err(ShapeError::new(format!("rows [{n}, d] or [{n}, heads, d] are needed, not {shape}"))),
     }
 }
 
@@ -139,19 +139,21 @@ pub(crate) struct SparseMatmul {
 
 impl SparseMatmul {
     /// Heads, width, and the shape of the result.
-    pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<([usize; 2], Shape), String> {
+    pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<([usize; 2], Shape), ShapeError> {
         let (weights, dense) = (inputs[0], inputs[1]);
         let sizes = rows_of(dense, self.sparsity.columns())?;
         if *weights != dense.rows().with(0, self.sparsity.pairs().len()) {
             let count = self.sparsity.pairs().len();
-            return Err(format!("{count} elements, for each head, are needed, not {weights}, for {dense}"));
+            return Err(ShapeError::new(format!(
+                "{count} elements, for each head, are needed, not {weights}, for {dense}"
+            )));
         }
         Ok((sizes, dense.with(0, self.sparsity.rows())))
     }
 }
 
 impl SparseMatmul {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs)?.1)
     }
 
@@ -210,11 +212,11 @@ impl SegmentSoftmax {
 }
 
 impl SegmentSoftmax {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (shape, count) = (inputs[0], self.sparsity.pairs().len());
         match shape.axes() {
             [elements, ..] if *elements == count => Ok(shape.clone()),
-            _ => Err(format!("scores [{count}, …] of the elements are needed, not {shape}")),
+            _ => Err(ShapeError::new(format!("scores [{count}, …] of the elements are needed, not {shape}"))),
         }
     }
 
@@ -303,21 +305,25 @@ pub(crate) struct SparsePairs<T: Storage> {
 
 impl<T: Storage> SparsePairs<T> {
     /// Heads, width, and the shape of the result.
-    pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<([usize; 2], Shape), String> {
+    pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<([usize; 2], Shape), ShapeError> {
         let (x, y) = (inputs[0], inputs[1]);
         let [l, r, _] = self.score.counts();
         let [of_x, of_y] = [rows_of(x, self.sparsity.rows())?, rows_of(y, self.sparsity.columns())?];
         if of_x != of_y || of_x[1] == 0 {
-            return Err(format!("rows {x} and {y} do not go together"));
+            return Err(ShapeError::new(format!("rows {x} and {y} do not go together")));
         }
         let (left, rest) = inputs[2..].split_at(l);
         let (right, params) = rest.split_at(r);
         if !left.iter().all(|s| **s == x.rows()) || !right.iter().all(|s| **s == y.rows()) {
             let given = inputs[2..2 + l + r].iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");
-            return Err(format!("numbers of rows must be {} and {}, not {given}", x.rows(), y.rows()));
+            return Err(ShapeError::new(format!(
+                "numbers of rows must be {} and {}, not {given}",
+                x.rows(),
+                y.rows()
+            )));
         }
         if !params.iter().all(|s| s.len() == 1) {
-            return Err("parameters must be single numbers".into());
+            return Err(ShapeError::new("parameters must be single numbers"));
         }
         Ok((of_x, x.rows().with(0, self.sparsity.pairs().len())))
     }
@@ -354,7 +360,7 @@ impl<T: Storage> SparsePairs<T> {
 }
 
 impl<T: Storage> SparsePairs<T> {
-    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs)?.1)
     }
 

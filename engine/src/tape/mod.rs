@@ -70,6 +70,16 @@ pub struct Tape<T: Float = f32> {
     random: RefCell<Option<Rng>>,
 }
 
+/// The graph in the language DOT, as [`Tape::to_dot`], if it has at most 100 nodes; else their number.
+impl<T: Float> std::fmt::Debug for Tape<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.len() {
+            0..=100 => f.write_str(&self.to_dot()),
+            nodes => write!(f, "a tape of {nodes} nodes"),
+        }
+    }
+}
+
 impl<T: Float> Tape<T> {
     /// An empty tape on the processor.
     pub fn new() -> Self {
@@ -167,6 +177,7 @@ impl<T: Float> Tape<T> {
     /// }
     /// ";
     /// assert_eq!(tape.to_dot(), dot);
+    /// assert_eq!(format!("{tape:?}"), dot);
     /// ```
     pub fn to_dot(&self) -> String {
         let mut dot = String::from("digraph tape {\n");

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use crate::tape::Tape;
 use crate::tape::float::Float;
 use crate::tape::var::Var;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
 /// An operation with a hand-written reverse pass.
@@ -23,7 +23,7 @@ use crate::tensor::view::{Outcome, View};
 ///     fn name(&self) -> &'static str {
 ///         "cumsum"
 ///     }
-///     fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+///     fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
 ///         Ok(inputs[0].clone())
 ///     }
 ///     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
@@ -72,7 +72,7 @@ pub trait Operation<T: Float>: Send + Sync + 'static {
     ///
     /// # Errors
     /// What does not fit, in words: the tape panics with the operation's name, the message, and the shapes.
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String>;
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError>;
 
     /// How many elements the forward pass keeps for the reverse pass, besides its inputs and its result.
     fn keeps(&self, inputs: &[&Shape]) -> usize {

@@ -16,7 +16,7 @@ use crate::numbers::storage::Storage;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 use crate::tape::var::Var;
-use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
 /// A function of `V` rows to a row, computed in `f64` on slices.
@@ -45,8 +45,8 @@ use crate::tensor::view::{Outcome, View};
 ///     fn name(&self) -> &'static str {
 ///         "cross"
 ///     }
-///     fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
-///         if widths == [3, 3] { Ok(3) } else { Err(format!("3 coordinates each are needed, not {widths:?}")) }
+///     fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
+///         if widths == [3, 3] { Ok(3) } else { Err(ShapeError::new(format!("3 coordinates each are needed, not {widths:?}"))) }
 ///     }
 ///     fn eval<T: Float>(&self, [a, b]: [&[f64]; 2], out: &mut [f64]) {
 ///         cross(a, b, out);
@@ -76,7 +76,7 @@ pub trait RowFunction<const V: usize>: Send + Sync + 'static {
     ///
     /// # Errors
     /// What does not fit, in words.
-    fn width(&self, widths: [usize; V]) -> Result<usize, String>;
+    fn width(&self, widths: [usize; V]) -> Result<usize, ShapeError>;
 
     /// Writes every element of the result, which comes with unspecified content.
     ///
@@ -142,14 +142,17 @@ pub(crate) fn shapes<F: RowFunction<V>, const V: usize>(
     function: &F,
     inputs: [&Shape; V],
     scalar: bool,
-) -> Result<(Shape, [usize; V], usize), String> {
+) -> Result<(Shape, [usize; V], usize), ShapeError> {
     if inputs.iter().any(|shape| shape.axes().is_empty()) {
-        return Err("rows are needed, not a number".to_owned());
+        return Err(ShapeError::new("rows are needed, not a number"));
     }
     let widths = inputs.map(Shape::width);
     let width = function.width(widths)?;
     if width == 0 || scalar && width != 1 {
-        return Err(format!("a result of {width} elements is no {}", if scalar { "number" } else { "row" }));
+        return Err(ShapeError::new(format!(
+            "a result of {width} elements is no {}",
+            if scalar { "number" } else { "row" }
+        )));
     }
     let leading = inputs.map(|shape| &shape[..shape.axes().len() - 1]);
     let rows = Broadcast::common(&leading).ok_or_else(|| {
@@ -192,7 +195,7 @@ impl<F: RowFunction<V>, T: Float, const V: usize> Operation<T> for OnTape<F, V> 
         self.function.name()
     }
 
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (rows, _, width) = shapes(&self.function, array(inputs[0], |i| inputs[i]), self.scalar)?;
         Ok(if self.scalar { rows } else { rows.with_width(width) })
     }

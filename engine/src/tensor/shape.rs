@@ -24,6 +24,24 @@ pub(crate) fn elements(sizes: &[usize]) -> usize {
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
 
+/// Why shapes do not fit an operation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ShapeError(String);
+
+impl From<String> for ShapeError {
+    fn from(message: String) -> Self {
+        ShapeError(message)
+    }
+}
+
+impl ShapeError {
+    /// With the message that a user sees after the operation's name: it names the shapes.
+    pub fn new(message: impl Into<String>) -> Self {
+        ShapeError(message.into())
+    }
+}
+
 impl Shape {
     /// The shape with these axes.
     pub fn new(axes: &[usize]) -> Self {
@@ -41,10 +59,10 @@ impl Shape {
     }
 
     /// The shape, if there can be a tensor of it.
-    pub(crate) fn checked(self) -> Result<Self, String> {
+    pub(crate) fn checked(self) -> Result<Self, ShapeError> {
         match product(&self) {
             Some(_) => Ok(self),
-            None => Err(format!("shape {self} has more elements than memory can hold")),
+            None => Err(ShapeError::new(format!("shape {self} has more elements than memory can hold"))),
         }
     }
 

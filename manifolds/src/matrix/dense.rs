@@ -7,7 +7,7 @@
 
 use std::ops::{Add, Index, IndexMut, Mul, Range, Sub};
 
-use cotangent_engine::{Float, Tensor};
+use cotangent_engine::{Float, ShapeError, Tensor};
 
 /// A `rows × cols` matrix, row-major.
 #[derive(Clone, Debug, PartialEq)]
@@ -421,9 +421,12 @@ pub(crate) fn matrices<const V: usize>(
     [rows, cols]: [usize; 2],
     widths: [usize; V],
     result: usize,
-) -> Result<usize, String> {
+) -> Result<usize, ShapeError> {
     if widths.iter().all(|&width| width == rows * cols) {
         return Ok(result);
     }
-    Err(format!("rows of {rows} x {cols} matrices are needed, {} elements each, not {widths:?}", rows * cols))
+    let elements = rows * cols;
+    let message =
+        format!("rows of {rows} x {cols} matrices are needed, {elements} elements each, not {widths:?}");
+    Err(ShapeError::new(message))
 }

@@ -11,7 +11,7 @@
 //! which is as accurate for angles near 0, where R is small and the factor flat, as near π/2, where the
 //! cosine is small and R flat. R is formed from the difference Y − X.
 
-use cotangent_engine::{Dual, Float, RowFunction, Rows, Scalar};
+use cotangent_engine::{Dual, Float, RowFunction, Rows, Scalar, ShapeError};
 
 use crate::euclidean::euclidean_metric;
 use crate::manifold::Manifold;
@@ -135,7 +135,7 @@ impl RowFunction<2> for Log {
     fn name(&self) -> &'static str {
         "grassmann.log"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices(self.size, widths, widths[0])
     }
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {
@@ -180,7 +180,7 @@ impl RowFunction<2> for Dist {
     fn name(&self) -> &'static str {
         "grassmann.dist"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices(self.size, widths, 1)
     }
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {
@@ -210,7 +210,7 @@ impl RowFunction<2> for Exp {
     fn name(&self) -> &'static str {
         "grassmann.exp"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices(self.size, widths, widths[0])
     }
     fn eval<T: Float>(&self, rows: [&[f64]; 2], out: &mut [f64]) {
@@ -240,7 +240,7 @@ impl RowFunction<3> for Transport {
     fn name(&self) -> &'static str {
         "grassmann.transport"
     }
-    fn width(&self, widths: [usize; 3]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 3]) -> Result<usize, ShapeError> {
         matrices(self.size, widths, widths[0])
     }
     fn eval<T: Float>(&self, [x, y, v]: [&[f64]; 3], out: &mut [f64]) {
@@ -288,7 +288,7 @@ impl RowFunction<2> for Horizontal {
     fn name(&self) -> &'static str {
         "grassmann.project_tangent"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices(self.size, widths, widths[0])
     }
     fn eval<T: Float>(&self, rows: [&[f64]; 2], out: &mut [f64]) {

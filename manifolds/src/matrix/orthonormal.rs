@@ -1,7 +1,7 @@
 //! Matrices with orthonormal columns: what the Stiefel and Grassmann manifolds share. Sources: Absil, Mahony,
 //! Sepulchre 2008, section 4.1 (retractions); Walter, Lehmann 2013 (the reverse pass of QR).
 
-use cotangent_engine::{Float, RowFunction, Rows};
+use cotangent_engine::{Float, RowFunction, Rows, ShapeError};
 
 use crate::euclidean::formulas as euclidean;
 use crate::manifold::OffManifold;
@@ -137,7 +137,7 @@ impl RowFunction<1> for Orthonormal {
             Retraction::Polar => "polar factor",
         }
     }
-    fn width(&self, widths: [usize; 1]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 1]) -> Result<usize, ShapeError> {
         matrices(self.size, widths, widths[0])
     }
     fn eval<T: Float>(&self, [x]: [&[f64]; 1], out: &mut [f64]) {

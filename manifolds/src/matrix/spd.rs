@@ -7,7 +7,7 @@
 //! Cholesky's keeps the small eigenvalues of a graded matrix. The log-Euclidean one is flat: `X ↦ log X`
 //! is an isometry onto the symmetric matrices.
 
-use cotangent_engine::{Float, Row, RowFunction, Rows};
+use cotangent_engine::{Float, Row, RowFunction, Rows, ShapeError};
 
 use crate::euclidean::formulas as euclidean;
 use crate::manifold::{Manifold, OffManifold};
@@ -134,7 +134,7 @@ impl RowFunction<2> for Congruent {
             Function::Log => "spd.log",
         }
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices([self.n, self.n], widths, widths[0])
     }
     fn eval<T: Float>(&self, [x, a]: [&[f64]; 2], out: &mut [f64]) {
@@ -170,7 +170,7 @@ impl RowFunction<2> for Dist {
     fn name(&self) -> &'static str {
         "spd.dist"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices([self.n, self.n], widths, 1)
     }
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {
@@ -200,7 +200,7 @@ impl RowFunction<3> for Transport {
     fn name(&self) -> &'static str {
         "spd.transport"
     }
-    fn width(&self, widths: [usize; 3]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 3]) -> Result<usize, ShapeError> {
         matrices([self.n, self.n], widths, widths[0])
     }
     fn eval<T: Float>(&self, [x, y, v]: [&[f64]; 3], out: &mut [f64]) {
@@ -234,7 +234,7 @@ impl RowFunction<3> for Inner {
     fn name(&self) -> &'static str {
         "spd.inner"
     }
-    fn width(&self, widths: [usize; 3]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 3]) -> Result<usize, ShapeError> {
         matrices([self.n, self.n], widths, 1)
     }
     fn eval<T: Float>(&self, rows: [&[f64]; 3], out: &mut [f64]) {
@@ -262,7 +262,7 @@ impl RowFunction<2> for Norm {
     fn name(&self) -> &'static str {
         "spd.norm"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices([self.n, self.n], widths, 1)
     }
     fn eval<T: Float>(&self, rows: [&[f64]; 2], out: &mut [f64]) {
@@ -290,7 +290,7 @@ impl RowFunction<2> for Gradient {
     fn name(&self) -> &'static str {
         "spd.egrad_to_rgrad"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices([self.n, self.n], widths, widths[0])
     }
     fn eval<T: Float>(&self, rows: [&[f64]; 2], out: &mut [f64]) {
@@ -325,7 +325,7 @@ impl RowFunction<1> for Operation {
             Kind::Settle => "spd.project",
         }
     }
-    fn width(&self, widths: [usize; 1]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 1]) -> Result<usize, ShapeError> {
         matrices([self.n, self.n], widths, widths[0])
     }
     fn eval<T: Float>(&self, [x]: [&[f64]; 1], out: &mut [f64]) {

@@ -5,7 +5,7 @@
 //! All are written in divided differences of exp. These do not cancel, because exp is convex with all
 //! its derivatives. Those of ln at `eᵃ, eᵇ` are the inverses `1/exp[a, b]`.
 
-use cotangent_engine::{Float, RowFunction, Scalar};
+use cotangent_engine::{Float, RowFunction, Scalar, ShapeError};
 
 use crate::matrix::dense::{Matrix, matrices};
 
@@ -200,7 +200,7 @@ impl RowFunction<1> for Spectral {
             Function::Log => "matrix logarithm",
         }
     }
-    fn width(&self, widths: [usize; 1]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 1]) -> Result<usize, ShapeError> {
         matrices([self.n, self.n], widths, widths[0])
     }
     fn eval<T: Float>(&self, [s]: [&[f64]; 1], out: &mut [f64]) {
@@ -230,7 +230,7 @@ impl RowFunction<2> for Differential {
             Function::Log => "differential of the matrix logarithm",
         }
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices([self.n, self.n], widths, widths[0])
     }
     fn eval<T: Float>(&self, rows: [&[f64]; 2], out: &mut [f64]) {

@@ -2,7 +2,7 @@
 //! Sources: Edelman, Arias, Smith 1998; Absil, Mahony, Sepulchre 2008; Zimmermann, Hüper 2022
 //! (logarithms by shooting).
 
-use cotangent_engine::{Float, RowFunction, Rows};
+use cotangent_engine::{Float, RowFunction, Rows, ShapeError};
 
 use crate::euclidean::euclidean_metric;
 use crate::manifold::Manifold;
@@ -74,7 +74,7 @@ impl RowFunction<2> for Tangent {
     fn name(&self) -> &'static str {
         "stiefel.project_tangent"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices(self.size, widths, widths[0])
     }
     fn eval<T: Float>(&self, rows: [&[f64]; 2], out: &mut [f64]) {
@@ -152,7 +152,7 @@ impl RowFunction<2> for Exp {
     fn name(&self) -> &'static str {
         "stiefel.exp"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices(self.size, widths, widths[0])
     }
     fn eval<T: Float>(&self, rows: [&[f64]; 2], out: &mut [f64]) {
@@ -297,7 +297,7 @@ impl RowFunction<2> for Log {
     fn name(&self) -> &'static str {
         "stiefel.log"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices(self.size, widths, widths[0])
     }
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {
@@ -343,7 +343,7 @@ impl RowFunction<2> for Dist {
     fn name(&self) -> &'static str {
         "stiefel.dist"
     }
-    fn width(&self, widths: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
         matrices(self.size, widths, 1)
     }
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {

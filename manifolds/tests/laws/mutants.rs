@@ -2,7 +2,7 @@
 //! rejects it.
 
 use cotangent_engine::domain::margin;
-use cotangent_engine::{Float, Invariant, Row, RowFormula, RowFunction, Rows, Scalar, Vector};
+use cotangent_engine::{Float, Invariant, Row, RowFormula, RowFunction, Rows, Scalar, ShapeError, Vector};
 use cotangent_manifolds::laws::{self, Gyrogroup, Lawful};
 use cotangent_manifolds::{ConstantCurvature, Manifold, OffManifold, Stereographic};
 
@@ -229,7 +229,7 @@ impl RowFunction<2> for Detached {
     fn name(&self) -> &'static str {
         "detached"
     }
-    fn width(&self, _: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, _: [usize; 2]) -> Result<usize, ShapeError> {
         Ok(1)
     }
     fn eval<T: Float>(&self, [x, v]: [&[f64]; 2], out: &mut [f64]) {
@@ -364,7 +364,7 @@ impl RowFunction<1> for Inside {
     fn name(&self) -> &'static str {
         "inside"
     }
-    fn width(&self, [width]: [usize; 1]) -> Result<usize, String> {
+    fn width(&self, [width]: [usize; 1]) -> Result<usize, ShapeError> {
         Ok(width)
     }
     fn eval<T: Float>(&self, [x]: [&[f64]; 1], out: &mut [f64]) {
@@ -384,7 +384,7 @@ impl RowFunction<1> for Below {
     fn name(&self) -> &'static str {
         "below"
     }
-    fn width(&self, [width]: [usize; 1]) -> Result<usize, String> {
+    fn width(&self, [width]: [usize; 1]) -> Result<usize, ShapeError> {
         Ok(width)
     }
     fn eval<T: Float>(&self, [x]: [&[f64]; 1], out: &mut [f64]) {
@@ -404,7 +404,7 @@ impl RowFunction<1> for DetachedAtZero {
     fn name(&self) -> &'static str {
         "detached_at_zero"
     }
-    fn width(&self, [width]: [usize; 1]) -> Result<usize, String> {
+    fn width(&self, [width]: [usize; 1]) -> Result<usize, ShapeError> {
         Ok(width)
     }
     fn eval<T: Float>(&self, [v]: [&[f64]; 1], out: &mut [f64]) {
@@ -423,7 +423,7 @@ impl RowFunction<2> for Quotient {
     fn name(&self) -> &'static str {
         "quotient"
     }
-    fn width(&self, _: [usize; 2]) -> Result<usize, String> {
+    fn width(&self, _: [usize; 2]) -> Result<usize, ShapeError> {
         Ok(1)
     }
     fn eval<T: Float>(&self, [x, y]: [&[f64]; 2], out: &mut [f64]) {

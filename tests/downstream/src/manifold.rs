@@ -1,6 +1,6 @@
 //! Flat space whose lengths are a multiple of those of the coordinates.
 
-use cotangent::engine::{Invariant, Vector, row_formula};
+use cotangent::engine::row_formula;
 use cotangent::laws::Lawful;
 use cotangent::manifolds::OffManifold;
 use cotangent::prelude::*;

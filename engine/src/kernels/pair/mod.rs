@@ -18,7 +18,7 @@ use crate::formula::pair::PairFormula;
 use crate::numbers::parallel::{self, split_front};
 use crate::numbers::per_type::{Compiled, PerFloat};
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{View, shapes};
 
 /// Kernels of pair formulas.
@@ -75,26 +75,29 @@ pub(crate) struct Sizes {
 
 /// Checks the inputs of a pair formula and finds its sizes. The inputs are x, y, numbers of left and
 /// right rows, and parameters.
-pub(crate) fn sizes(inputs: &[&Shape], [l, r, _]: [usize; 3]) -> Result<(Sizes, Shape), String> {
+pub(crate) fn sizes(inputs: &[&Shape], [l, r, _]: [usize; 3]) -> Result<(Sizes, Shape), ShapeError> {
     let shapes = || inputs.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");
     let (x, y) = (inputs[0], inputs[1]);
     let ([lead_x @ .., n, d], [lead_y @ .., m, e]) = (x.axes(), y.axes()) else {
-        return Err(format!("rows […, n, d] and […, m, d] are needed, not {x}, {y}"));
+        return Err(ShapeError::new(format!("rows […, n, d] and […, m, d] are needed, not {x}, {y}")));
     };
     if *d == 0 || *m == 0 {
-        return Err(format!("there is nothing to pair with: rows {x}, {y}"));
+        return Err(ShapeError::new(format!("there is nothing to pair with: rows {x}, {y}")));
     }
     if d != e || !(lead_x == lead_y || lead_y.is_empty()) {
-        return Err(format!("rows […, n, d] and […, m, d] are needed, not {x}, {y}"));
+        return Err(ShapeError::new(format!("rows […, n, d] and […, m, d] are needed, not {x}, {y}")));
     }
     let (left, rest) = inputs[2..].split_at(l);
     let (right, params) = rest.split_at(r);
     if !left.iter().all(|s| **s == x.rows()) || !right.iter().all(|s| **s == y.rows()) {
         let (of_x, of_y) = (x.rows(), y.rows());
-        return Err(format!("numbers of rows must be {of_x} and {of_y}: shapes {}", shapes()));
+        return Err(ShapeError::new(format!(
+            "numbers of rows must be {of_x} and {of_y}: shapes {}",
+            shapes()
+        )));
     }
     if !params.iter().all(|s| s.len() == 1) {
-        return Err(format!("parameters must be single numbers: shapes {}", shapes()));
+        return Err(ShapeError::new(format!("parameters must be single numbers: shapes {}", shapes())));
     }
     let shape = x.rows().with_width(*m);
     // If one set of right rows serves the whole batch, the batch's left rows count as one entry's.

@@ -22,7 +22,7 @@ use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 use crate::tape::var::Var;
 use crate::tensor::Tensor;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{Outcome, View, shapes};
 
 /// Records the derivative of a row formula.
@@ -248,7 +248,7 @@ impl<T: Float> Operation<T> for RowDerivative {
         self.plan.name
     }
 
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         row_shape(inputs, &|i| self.is_vector(i), self.plan.vector)
     }
 

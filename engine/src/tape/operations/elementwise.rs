@@ -9,7 +9,7 @@ use crate::tape::Tape;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 use crate::tape::var::Var;
-use crate::tensor::shape::{Broadcast, Shape};
+use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View, shapes};
 
 /// A function of elements: like a [`MapFormula`](crate::MapFormula), but its constants belong to the
@@ -59,7 +59,7 @@ impl<F: Elementwise, T: Float> Operation<T> for OnTape<F> {
         self.0.name()
     }
 
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         common(inputs)
     }
 

@@ -12,7 +12,7 @@ use crate::tape::Tape;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 use crate::tape::var::Var;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{Outcome, View, shapes};
 
 impl<T: Float> Tape<T> {
@@ -33,7 +33,7 @@ impl<T: Float> Operation<T> for MapKernel<T> {
         self.name
     }
 
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         common(inputs)
     }
 
@@ -111,7 +111,7 @@ impl<T: Float> Operation<T> for MapDerivative {
         self.name
     }
 
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         common(inputs)
     }
 

@@ -6,7 +6,7 @@ macro_rules! of_kernel {
         fn shape(
             &self,
             inputs: &[&crate::tensor::shape::Shape],
-        ) -> Result<crate::tensor::shape::Shape, String> {
+        ) -> Result<crate::tensor::shape::Shape, crate::tensor::shape::ShapeError> {
             <$kernel>::shape(self, inputs)
         }
 

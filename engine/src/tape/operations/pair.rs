@@ -12,7 +12,7 @@ use crate::tape::Tape;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 use crate::tape::var::Var;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
 impl<T: Float> Tape<T> {
@@ -82,7 +82,7 @@ impl<T: Float> Operation<T> for PairKernels<T> {
         self.score.name()
     }
 
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(sizes(inputs, self.score.counts())?.1)
     }
 
@@ -149,7 +149,7 @@ impl<T: Float> Operation<T> for DistanceTangent {
     fn name(&self) -> &'static str {
         "squared_distance"
     }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(sizes(&inputs[..2], [0; 3])?.1)
     }
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
@@ -185,7 +185,7 @@ impl<T: Float> Operation<T> for PairPartial<T> {
     fn name(&self) -> &'static str {
         self.score.name()
     }
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(sizes(inputs, self.score.counts())?.1)
     }
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {

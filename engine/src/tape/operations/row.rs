@@ -6,7 +6,7 @@ use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 use crate::tape::operations::derivative;
 use crate::tape::var::Var;
-use crate::tensor::shape::Shape;
+use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
 /// A row formula as an operation: vector operands first, then parameters.
@@ -15,7 +15,7 @@ impl<T: Float> Operation<T> for RowPlan {
         self.name
     }
 
-    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, String> {
+    fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         row_shape(inputs, &|i| i < self.vectors, self.vector)
     }
 
