@@ -5,5 +5,6 @@ pub mod domain;
 pub(crate) mod functions;
 pub(crate) mod map;
 pub(crate) mod pair;
+pub(crate) mod per_type;
 pub(crate) mod plan;
 pub(crate) mod row;

@@ -3,12 +3,12 @@
 #[cfg(feature = "opencl")]
 use std::any::TypeId;
 
+use crate::formula::per_type::Compiled;
 use crate::kernels::pair::Pair;
 #[cfg(feature = "opencl")]
 use crate::numbers::dual::Dual;
 #[cfg(feature = "opencl")]
 use crate::numbers::lanes::array;
-use crate::numbers::per_type::Compiled;
 use crate::numbers::scalar::Scalar;
 #[cfg(feature = "opencl")]
 use crate::numbers::storage::Storage;

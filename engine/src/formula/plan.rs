@@ -6,10 +6,10 @@
 use crate::formula::cotangents::{has_end, has_flip, multiplies, paired, reads_ends, share};
 use crate::formula::domain::Domain;
 use crate::formula::functions::Functions;
+use crate::formula::per_type::Compiled;
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
 use crate::kernels::gram::{RowKernel, RowKernels};
 use crate::numbers::lanes::Lanes;
-use crate::numbers::per_type::Compiled;
 
 /// How many rows a scalar function takes side by side. Four `f64` fill one AVX2 register; with eight,
 /// dual numbers spill out of the registers.

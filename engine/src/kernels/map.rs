@@ -7,12 +7,12 @@ use smallvec::SmallVec;
 #[cfg(feature = "opencl")]
 use crate::formula::map::MapForm;
 use crate::formula::map::MapFormula;
+use crate::formula::per_type::{Compiled, PerFloat};
 use crate::kernels::pieces::{Place, for_each_piece};
 use crate::numbers::dual::{Dual, Nested};
 use crate::numbers::lanes::{Lanes, array};
 use crate::numbers::line::{line_add, line_of, line_total};
 use crate::numbers::parallel::{self, split_front};
-use crate::numbers::per_type::{Compiled, PerFloat};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, Portable, dispatch_wide};
 use crate::numbers::storage::Storage;

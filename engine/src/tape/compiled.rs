@@ -6,10 +6,10 @@
 //! [`compiled_here!`](crate::compiled_here), everything that is compiled for it is compiled once, in its
 //! own crate. Otherwise it is compiled wherever the formula is used; the formula works as well.
 
+pub use crate::formula::per_type::{Compiled, PerFloat};
 pub use crate::kernels::gram::{RowKernel, RowKernels};
 pub use crate::kernels::map::Map;
 pub use crate::kernels::pair::Pair;
-pub use crate::numbers::per_type::{Compiled, PerFloat};
 
 /// Stands within the `impl` of a formula that has no type parameters. What is compiled for the formula
 /// is then compiled once, in this crate.

@@ -29,13 +29,13 @@ use smallvec::SmallVec;
 
 pub(crate) use self::planned::survey_one;
 use crate::formula::domain::Domain;
+use crate::formula::per_type::{Compiled, PerFloat};
 use crate::formula::plan::{Number, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
 use crate::kernels::operands::{Operand, Operands, PARAMS, Parameter, Results};
 use crate::kernels::pieces::{Piece, Place, for_each_piece};
 use crate::numbers::compensated::Compensated;
 use crate::numbers::parallel::{self, PIECES};
-use crate::numbers::per_type::{Compiled, PerFloat};
 use crate::numbers::simd::Block;
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::Broadcast;

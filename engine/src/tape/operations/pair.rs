@@ -5,9 +5,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::formula::pair::{PairFormula, Pairing};
+use crate::formula::per_type::Compiled;
 use crate::kernels::pair::{Pair, PairKernel, PairKernels, elementwise, sizes};
 use crate::numbers::parallel;
-use crate::numbers::per_type::Compiled;
 use crate::tape::Tape;
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;

@@ -3,8 +3,8 @@
 use std::f64::consts::FRAC_2_PI;
 
 use super::{Element, c, polynomial};
-use crate::numbers::lanes::{Lanes, array};
-use crate::numbers::scalar::Scalar;
+use crate::lanes::{Lanes, array};
+use crate::scalar::Scalar;
 
 /// `sin x` and `cos x` from one argument reduction.
 #[inline(always)]

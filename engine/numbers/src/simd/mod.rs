@@ -12,10 +12,10 @@ mod register;
 
 use std::sync::OnceLock;
 
-pub(crate) use block::{
+pub use block::{
     Avx2, Avx512, Block, LANES, Portable, add, ask_ahead, asks_ahead, for_each_block, read, write,
 };
-pub(crate) use register::{Dispatched, F32x8, F32x16, F64x4, Key, Register};
+pub use register::{Dispatched, F32x8, F32x16, F64x4, Key, Register};
 
 /// Instruction sets that kernels are compiled for, each containing the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +97,7 @@ fn level_of_products() -> &'static str {
 ///
 /// Only what is inlined into `work` profits: mark everything it calls `#[inline(always)]`.
 #[inline(always)]
-pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
+pub fn dispatch<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     if in_use() >= Level::Avx2 {
         // SAFETY: the processor has the two features that the entry is compiled for.
@@ -109,7 +109,7 @@ pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
 /// Runs `vector` on a state, compiled for AVX2 + FMA, where the processor has both. Elsewhere it runs
 /// `scalar`: the same work on one lane, which is much less code for every formula.
 #[inline(always)]
-pub(crate) fn dispatch_lanes<A, R>(state: A, vector: impl FnOnce(A) -> R, scalar: impl FnOnce(A) -> R) -> R {
+pub fn dispatch_lanes<A, R>(state: A, vector: impl FnOnce(A) -> R, scalar: impl FnOnce(A) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     if in_use() >= Level::Avx2 {
         // SAFETY: the processor has the two features that the entry is compiled for.
@@ -121,7 +121,7 @@ pub(crate) fn dispatch_lanes<A, R>(state: A, vector: impl FnOnce(A) -> R, scalar
 
 /// As [`dispatch_lanes`], with `widest` compiled for AVX-512 where the processor has that.
 #[inline(always)]
-pub(crate) fn dispatch_wide<A, R>(
+pub fn dispatch_wide<A, R>(
     state: A,
     widest: impl FnOnce(A) -> R,
     vector: impl FnOnce(A) -> R,

@@ -11,8 +11,8 @@ use std::fmt::Write;
 use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::numbers::elementary::Element;
-use crate::numbers::scalar::Scalar;
+use crate::elementary::Element;
+use crate::scalar::Scalar;
 
 /// An operation of an expression; the numbers are positions of earlier nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -158,7 +158,7 @@ impl Expression {
 
     /// The value of an output, if it is a constant.
     #[cfg(feature = "opencl")]
-    pub(crate) fn constant(&self, output: usize) -> Option<f64> {
+    pub fn constant(&self, output: usize) -> Option<f64> {
         match self.nodes[self.outputs[output] as usize] {
             Node::Constant(bits) => Some(f64::from_bits(bits)),
             _ => None,
@@ -168,7 +168,7 @@ impl Expression {
     /// The expression with its constants turned into further arguments, and the constants. Expressions
     /// that differ only in constants thus become one function.
     #[cfg(feature = "opencl")]
-    pub(crate) fn with_arguments_for_constants(&self) -> (Self, Vec<f64>) {
+    pub fn with_arguments_for_constants(&self) -> (Self, Vec<f64>) {
         let (mut expression, mut constants) = (self.clone(), Vec::new());
         for node in &mut expression.nodes {
             if let Node::Constant(bits) = *node {
@@ -182,7 +182,7 @@ impl Expression {
 
     /// A number that is the same for equal expressions.
     #[cfg(feature = "opencl")]
-    pub(crate) fn fingerprint(&self) -> u64 {
+    pub fn fingerprint(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
         (&self.nodes, self.inputs, &self.outputs).hash(&mut hasher);
@@ -229,7 +229,7 @@ impl Expression {
     /// As [`to_c`](Self::to_c), for a type whose arithmetic is done by the functions of
     /// `compensated.cl`.
     #[cfg(feature = "opencl")]
-    pub(crate) fn to_compensated_c(&self, name: &str, real: &str) -> String {
+    pub fn to_compensated_c(&self, name: &str, real: &str) -> String {
         self.print(name, real, true)
     }
 
@@ -269,7 +269,7 @@ impl Expression {
 
 /// A number as the sum of two `f32`, of which the first is the nearest one. Beyond the range of `f32` it
 /// becomes infinite or 0.
-pub(crate) fn parts(x: f64) -> [f32; 2] {
+pub fn parts(x: f64) -> [f32; 2] {
     let high = x as f32;
     [high, if high.is_finite() { (x - f64::from(high)) as f32 } else { 0.0 }]
 }

@@ -1,7 +1,7 @@
 //! The scalar that formulas are generic over.
 //!
 //! A formula is written once, as a function of some `S: Scalar`, and evaluated on plain numbers
-//! (`f32`, `f64`) or on dual numbers ([`Dual`](crate::Dual)) for its exact partial derivatives. There is
+//! (`f32`, `f64`) or on dual numbers ([`Dual`](crate::dual::Dual)) for its exact partial derivatives. There is
 //! no data-dependent `if` in a formula: choices go through [`Scalar::select`] or [`Scalar::choose`].
 //!
 //! # The square-argument family
@@ -13,7 +13,7 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::numbers::lanes::Lanes;
+use crate::lanes::Lanes;
 
 /// A number that formulas compute with. See the [module documentation](self).
 pub trait Scalar:
@@ -209,7 +209,7 @@ pub fn chosen<S: Scalar>(a: S, b: S, choice: S) -> S {
 /// [`Scalar::sigmoid`] and its derivative, which does not cancel where the function comes near 1.
 /// Error of the latter below 4.6 ulp; `f32` 4.7.
 #[inline(always)]
-pub(crate) fn sigmoid_with_slope<S: Scalar>(x: S) -> (S, S) {
+pub fn sigmoid_with_slope<S: Scalar>(x: S) -> (S, S) {
     let decay = (-x.abs()).exp();
     let inverse = (S::one() + decay).recip();
     let below = decay * inverse;

@@ -4,8 +4,8 @@ use std::f64::consts::{PI, SQRT_2};
 
 use super::exponential::{exp_scaled, near_power, scale_down};
 use super::{Element, c, magnitude, polynomial};
-use crate::numbers::lanes::Lanes;
-use crate::numbers::scalar::Scalar;
+use crate::lanes::Lanes;
+use crate::scalar::Scalar;
 
 /// `e^(-a²/2) = g 2ⁿ` and `erfc(a/√2) = m 2ⁿ` for 0 ≥ -a²/2 = x + low ≥ −`EXP_LIMIT`: returns `(m, g, n)`.
 #[inline(always)]

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::thread::LocalKey;
 
 /// Buffers of a thread that are not in use.
-pub(crate) type Buffers<T> = LocalKey<RefCell<Vec<Vec<T>>>>;
+pub type Buffers<T> = LocalKey<RefCell<Vec<Vec<T>>>>;
 
 /// Calls `work` with `len` elements of unspecified content.
-pub(crate) fn with<T: Copy, R>(
+pub fn with<T: Copy, R>(
     buffers: &'static Buffers<T>,
     zero: T,
     len: usize,
@@ -23,6 +23,6 @@ pub(crate) fn with<T: Copy, R>(
 }
 
 thread_local! {
-    pub(crate) static OF_F32: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
-    pub(crate) static OF_F64: RefCell<Vec<Vec<f64>>> = const { RefCell::new(Vec::new()) };
+    pub static OF_F32: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
+    pub static OF_F64: RefCell<Vec<Vec<f64>>> = const { RefCell::new(Vec::new()) };
 }

@@ -6,16 +6,16 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-use crate::numbers::lanes::Lanes;
-use crate::numbers::line::pairwise;
-use crate::numbers::storage::Storage;
+use crate::lanes::Lanes;
+use crate::line::pairwise;
+use crate::storage::Storage;
 
 /// How many neighbours are summed side by side. It is the same on every instruction set, as the bits
 /// depend on it.
-pub(crate) const LANES: usize = 8;
+pub const LANES: usize = 8;
 
 /// `LANES` numbers. Every implementation computes the same bits.
-pub(crate) trait Block:
+pub trait Block:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
     /// The same number in every lane.
@@ -48,7 +48,7 @@ pub(crate) trait Block:
         Lanes::from(lanes)
     }
     /// The sums over the lanes of four blocks, each in the order of
-    /// [`pairwise`](crate::numbers::line::pairwise).
+    /// [`pairwise`](crate::line::pairwise).
     #[inline(always)]
     fn sums_of_four(four: [Self; 4]) -> [f64; 4] {
         let [a, b, c, d] = four;
@@ -133,7 +133,7 @@ fn compensated(sum: Lanes<LANES>, error: Lanes<LANES>) -> (f64, f64) {
 /// A block for every processor. Each operation is written out lane by lane: with loops over eight lanes,
 /// the compiler would spend minutes on all row formulas together.
 #[derive(Clone, Copy)]
-pub(crate) struct Portable([f64; LANES]);
+pub struct Portable([f64; LANES]);
 
 /// `[f(0), …, f(7)]`.
 macro_rules! each {
@@ -199,7 +199,7 @@ impl Block for Portable {
 
 /// `LANES` elements from `at` on, of which the row has `left`; zeros beyond.
 #[inline(always)]
-pub(crate) fn read<T: Storage, S: Block>(data: &[T], at: usize, left: usize) -> S {
+pub fn read<T: Storage, S: Block>(data: &[T], at: usize, left: usize) -> S {
     let data = &data[at..];
     match data.first_chunk::<LANES>() {
         Some(block) if left >= LANES => S::load(block),
@@ -213,7 +213,7 @@ const AHEAD: usize = 1024;
 /// Whether memory of rows of `width` elements is prefetched. It is if the rows are long and the load of
 /// a block is shorter than a cache line: then the processor does not read far enough ahead by itself.
 #[inline(always)]
-pub(crate) fn asks_ahead<T>(width: usize) -> bool {
+pub fn asks_ahead<T>(width: usize) -> bool {
     LANES * size_of::<T>() < LINE && width * size_of::<T>() >= AHEAD
 }
 
@@ -221,7 +221,7 @@ pub(crate) fn asks_ahead<T>(width: usize) -> bool {
 /// gets the number of the block's first element and the block of every row, with zeros beyond the end.
 /// `ahead`: whether long rows are prefetched.
 #[inline(always)]
-pub(crate) fn for_each_block<T: Storage, S: Block, const N: usize>(
+pub fn for_each_block<T: Storage, S: Block, const N: usize>(
     width: usize,
     rows: &[&[T]; N],
     more: Option<&[T]>,
@@ -274,7 +274,7 @@ fn fill<'a, T: Storage, const N: usize>(data: &[T], end: &'a mut [T; N]) -> &'a 
 /// Writes a block from element `at` on, where the row has `left` more elements. What is written beyond
 /// the row is overwritten by the next row.
 #[inline(always)]
-pub(crate) fn write<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
+pub fn write<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
     let out = &mut out[at..];
     match out.first_chunk_mut::<LANES>() {
         Some(out) => block.store(out),
@@ -284,7 +284,7 @@ pub(crate) fn write<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize,
 
 /// Adds a block from element `at` on, where the row has `left` more elements.
 #[inline(always)]
-pub(crate) fn add<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
+pub fn add<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, block: S) {
     let out = &mut out[at..];
     match out.first_chunk_mut::<LANES>() {
         Some(out) if left >= LANES => (S::load(out) + block).store(out),
@@ -299,15 +299,15 @@ pub(crate) fn add<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, b
 const LINE: usize = 64;
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) type Avx2 = Portable;
+pub type Avx2 = Portable;
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) type Avx512 = Portable;
+pub type Avx512 = Portable;
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn ask_ahead<T>(_: &[T; LANES]) {}
+pub fn ask_ahead<T>(_: &[T; LANES]) {}
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86_64::{Avx2, Avx512, ask_ahead};
+pub use x86_64::{Avx2, Avx512, ask_ahead};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;

@@ -27,8 +27,8 @@ pub use normal::{erf, gelu, gelu_with_slope};
 pub use square::{arcsinc, arctanc, cosc, sinc, sinc_cosc, tanc, tanc_secant};
 pub use trigonometric::{asin, atan, cos, sin, sin_cos, tan};
 
-use crate::numbers::lanes::Lanes;
-use crate::numbers::scalar::Scalar;
+use crate::lanes::Lanes;
+use crate::scalar::Scalar;
 
 /// A constant in every lane, rounded to the element.
 #[inline(always)]

@@ -8,8 +8,8 @@
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::numbers::lanes::array;
-use crate::numbers::scalar::{
+use crate::lanes::array;
+use crate::scalar::{
     Scalar, arcsinc_slope, arctanc_slope, chosen, sigmoid_with_slope, sinc_slope, tanc_slope,
 };
 
@@ -30,7 +30,7 @@ pub struct Dual<S, const N: usize> {
 }
 
 /// A number with its derivative by one argument, each with its tangent in some direction.
-pub(crate) type Nested = Dual<Dual<f64, 1>, 1>;
+pub type Nested = Dual<Dual<f64, 1>, 1>;
 
 impl<S: Scalar, const N: usize> Dual<S, N> {
     /// The `N` independent variables at the given values.

@@ -8,8 +8,8 @@ use super::exponential::{scale, sinh_cosh_parts, tanh_with_slope};
 use super::logarithm::{asinh_of_square, ln_1p};
 use super::trigonometric::{from_half_pi, sin_cos_corrected};
 use super::{Element, c, polynomial, quotient};
-use crate::numbers::lanes::Lanes;
-use crate::numbers::scalar::Scalar;
+use crate::lanes::Lanes;
+use crate::scalar::Scalar;
 
 /// `√s`, its inverse, and the rounding error of the root.
 #[inline(always)]

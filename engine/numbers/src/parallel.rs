@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 
 /// At most this many pieces: enough to balance 8 threads, few enough to stay on the stack.
-pub(crate) const PIECES: usize = 16;
+pub const PIECES: usize = 16;
 
 /// Work below this many nanoseconds (estimated) stays on one thread: handing a piece to another one
 /// costs several microseconds.
@@ -18,7 +18,7 @@ const WORTH_SPLITTING: usize = 40_000;
 
 /// The pieces `0..n` is split into: boundaries are multiples of `align`, `cost` is the estimated time
 /// of one position in nanoseconds.
-pub(crate) fn pieces(n: usize, align: usize, cost: usize) -> SmallVec<[Range<usize>; PIECES]> {
+pub fn pieces(n: usize, align: usize, cost: usize) -> SmallVec<[Range<usize>; PIECES]> {
     let work = n.saturating_mul(cost.max(1));
     let count = if work < WORTH_SPLITTING { 1 } else { (work / (WORTH_SPLITTING / 2)).clamp(2, PIECES) };
     let align = align.max(1);
@@ -41,7 +41,7 @@ pub(crate) fn pieces(n: usize, align: usize, cost: usize) -> SmallVec<[Range<usi
 }
 
 /// Runs every job, in parallel if there are several and more than one thread.
-pub(crate) fn run<J: Send>(jobs: &mut [J], work: impl Fn(&mut J) + Sync) {
+pub fn run<J: Send>(jobs: &mut [J], work: impl Fn(&mut J) + Sync) {
     if jobs.len() <= 1 || rayon::current_num_threads() == 1 {
         return jobs.iter_mut().for_each(work);
     }
@@ -56,7 +56,7 @@ fn for_each_index(n: usize, work: &(dyn Fn(usize) + Sync)) {
 
 /// Runs `work` on the pieces of `out`, which holds `width` elements for each position, with the
 /// positions of each piece.
-pub(crate) fn for_each_part<T: Send>(
+pub fn for_each_part<T: Send>(
     out: &mut [T],
     width: usize,
     align: usize,
@@ -84,7 +84,7 @@ fn in_parts<T: Send>(
 }
 
 /// Takes the first `n` elements off the front of a mutable slice.
-pub(crate) fn split_front<'a, T>(slice: &mut &'a mut [T], n: usize) -> &'a mut [T] {
+pub fn split_front<'a, T>(slice: &mut &'a mut [T], n: usize) -> &'a mut [T] {
     let (front, rest) = std::mem::take(slice).split_at_mut(n);
     *slice = rest;
     front

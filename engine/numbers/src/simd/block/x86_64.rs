@@ -3,21 +3,21 @@
 use std::arch::x86_64::*;
 
 use super::{AHEAD, Add, Block, Div, LANES, Mul, Storage, Sub};
-use crate::numbers::storage::{Floats, FloatsMut};
+use crate::storage::{Floats, FloatsMut};
 
 /// Two AVX2 registers. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
 /// processor with AVX2.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx2(__m256d, __m256d);
+pub struct Avx2(__m256d, __m256d);
 
 /// One AVX-512 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
 /// processor with AVX-512.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512(__m512d);
+pub struct Avx512(__m512d);
 
-/// Prefetches the memory [`AHEAD`] bytes after a block, where the row, or the next ones, go on.
+/// Prefetches the memory `AHEAD` bytes after a block, where the row, or the next ones, go on.
 #[inline(always)]
-pub(crate) fn ask_ahead<T>(block: &[T; LANES]) {
+pub fn ask_ahead<T>(block: &[T; LANES]) {
     // SAFETY: a hint: no address makes it fail, and nothing is read.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(block.as_ptr().cast::<i8>().wrapping_add(AHEAD)) };
 }

@@ -4,9 +4,9 @@
 //! the compiler no longer turns arrays of [`Lanes`] into vector instructions. There, the register is
 //! named.
 
-use crate::numbers::lanes::Lanes;
-use crate::numbers::scalar::Scalar;
-use crate::numbers::storage::Storage;
+use crate::lanes::Lanes;
+use crate::scalar::Scalar;
+use crate::storage::Storage;
 
 /// What it takes to name a register type. The methods of a register are safe to call only in what
 /// [`dispatch_wide`](super::dispatch_wide) runs for it, so no other crate may have a key.
@@ -14,7 +14,7 @@ use crate::numbers::storage::Storage;
 pub trait Key {}
 
 /// The one key there is.
-pub(crate) enum Dispatched {}
+pub enum Dispatched {}
 
 impl Key for Dispatched {}
 
@@ -54,15 +54,15 @@ impl<T: Storage, const R: usize> Register<T> for Lanes<R, T> {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) type F32x8 = Lanes<8, f32>;
+pub type F32x8 = Lanes<8, f32>;
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) type F32x16 = Lanes<8, f32>;
+pub type F32x16 = Lanes<8, f32>;
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) type F64x4 = Lanes<4, f64>;
+pub type F64x4 = Lanes<4, f64>;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86_64::{F32x8, F32x16, F64x4};
+pub use x86_64::{F32x8, F32x16, F64x4};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
@@ -70,8 +70,8 @@ mod x86_64 {
     use std::ops::{Add, Div, Mul, Neg, Sub};
 
     use super::Register;
-    use crate::numbers::lanes::Lanes;
-    use crate::numbers::scalar::Scalar;
+    use crate::lanes::Lanes;
+    use crate::scalar::Scalar;
 
     /// An AVX2 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
     /// processor with AVX2.
@@ -94,11 +94,11 @@ mod x86_64 {
     /// An AVX2 register. Made only in what [`dispatch_lanes`](crate::simd::dispatch_lanes) runs on a
     /// processor with AVX2.
     #[derive(Clone, Copy, Debug)]
-    pub(crate) struct F64x4(__m256d);
+    pub struct F64x4(__m256d);
 
     /// A comparison of two of them: all ones or all zeros in each lane.
     #[derive(Clone, Copy)]
-    pub(crate) struct Mask4(__m256d);
+    pub struct Mask4(__m256d);
 
     impl F64x4 {
         #[inline(always)]

@@ -7,10 +7,10 @@
 use std::any::Any;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::numbers::elementary::{self as e, Element};
-use crate::numbers::scalar::Scalar;
-use crate::numbers::simd::{dispatch_lanes, dispatch_wide};
-use crate::numbers::storage::Storage;
+use crate::elementary::{self as e, Element};
+use crate::scalar::Scalar;
+use crate::simd::{dispatch_lanes, dispatch_wide};
+use crate::storage::Storage;
 
 /// `R` numbers, `f64` or `f32`; every operation acts on all of them.
 ///
@@ -29,17 +29,17 @@ pub struct LaneMask<const R: usize, E: Element>([E::Bits; R]);
 impl<const R: usize, E: Element> LaneMask<R, E> {
     /// Whether it holds in some lane.
     #[inline(always)]
-    pub(crate) fn any(self) -> bool {
+    pub fn any(self) -> bool {
         self.0.iter().fold(E::ZERO_BITS, |any, m| any | *m) != E::ZERO_BITS
     }
     /// Whether it holds in lane `lane`.
     #[inline(always)]
-    pub(crate) fn get(self, lane: usize) -> bool {
+    pub fn get(self, lane: usize) -> bool {
         self.0[lane] != E::ZERO_BITS
     }
     /// Whether it holds in every lane.
     #[inline(always)]
-    pub(crate) fn all(self) -> bool {
+    pub fn all(self) -> bool {
         self.0.iter().fold(!E::ZERO_BITS, |all, m| all & *m) == !E::ZERO_BITS
     }
 }
@@ -86,7 +86,7 @@ impl<const R: usize, E: Element> Lanes<R, E> {
     }
     /// `self + b` and its rounding error, exactly (Knuth).
     #[inline(always)]
-    pub(crate) fn two_sum(self, b: Self) -> (Self, Self) {
+    pub fn two_sum(self, b: Self) -> (Self, Self) {
         let sum = self + b;
         let part = sum - self;
         (sum, (self - (sum - part)) + (b - part))
@@ -101,23 +101,23 @@ impl<const R: usize, E: Element> Lanes<R, E> {
     }
     /// Applies a function to the bits of each lane.
     #[inline(always)]
-    pub(crate) fn map_bits(self, f: impl Fn(E::Bits) -> E::Bits) -> Self {
+    pub fn map_bits(self, f: impl Fn(E::Bits) -> E::Bits) -> Self {
         self.map(|x| E::from_bits(f(x.to_bits())))
     }
     /// The magnitude of `self` with the sign of `sign`.
     #[inline(always)]
-    pub(crate) fn copysign(self, sign: Self) -> Self {
+    pub fn copysign(self, sign: Self) -> Self {
         self.zip(sign, |x, s| x.copysign(s))
     }
     /// `self`, negated where `sign` has the sign of negative numbers.
     #[inline(always)]
-    pub(crate) fn flip_sign(self, sign: Self) -> Self {
+    pub fn flip_sign(self, sign: Self) -> Self {
         let bit = E::ONE_BITS << (E::WIDTH - 1);
         self.zip(sign, |x, s| E::from_bits(x.to_bits() ^ (s.to_bits() & bit)))
     }
     /// The lanes whose lowest bit is set.
     #[inline(always)]
-    pub(crate) fn odd(self) -> LaneMask<R, E> {
+    pub fn odd(self) -> LaneMask<R, E> {
         LaneMask(array(E::ZERO_BITS, |l| E::ZERO_BITS - (self.0[l].to_bits() & E::ONE_BITS)))
     }
 }
@@ -125,12 +125,12 @@ impl<const R: usize, E: Element> Lanes<R, E> {
 impl<const R: usize, T: Storage> Lanes<R, T> {
     /// The same numbers in `f64`.
     #[inline(always)]
-    pub(crate) fn widen(self) -> Lanes<R> {
+    pub fn widen(self) -> Lanes<R> {
         Lanes(array(0.0, |l| self.0[l].to_f64()))
     }
     /// The first `R` elements of `x`; `pad` in the lanes beyond its end.
     #[inline(always)]
-    pub(crate) fn load(x: &[T], pad: f64) -> Self {
+    pub fn load(x: &[T], pad: f64) -> Self {
         if let Some(block) = x.first_chunk::<R>() {
             return Lanes(*block);
         }
@@ -147,7 +147,7 @@ impl<const R: usize, T: Storage> Lanes<R, T> {
     }
     /// Writes the first lanes, as many as there is room for.
     #[inline(always)]
-    pub(crate) fn store(self, out: &mut [T]) {
+    pub fn store(self, out: &mut [T]) {
         if let Some(block) = out.first_chunk_mut::<R>() {
             *block = self.0;
             return;
@@ -164,7 +164,7 @@ impl<const R: usize, T: Storage> Lanes<R, T> {
 /// `[f(0), f(1), …]`. As `std::array::from_fn`, but sure to be inlined, so that the loop is compiled for the
 /// instruction set of the kernel it stands in.
 #[inline(always)]
-pub(crate) fn array<T: Copy, const N: usize>(zero: T, mut f: impl FnMut(usize) -> T) -> [T; N] {
+pub fn array<T: Copy, const N: usize>(zero: T, mut f: impl FnMut(usize) -> T) -> [T; N] {
     let mut out = [zero; N];
     for (i, x) in out.iter_mut().enumerate() {
         *x = f(i);
@@ -176,7 +176,7 @@ pub(crate) fn array<T: Copy, const N: usize>(zero: T, mut f: impl FnMut(usize) -
 /// so of a `match` on an element of a constant array only one arm is left. The compiler does not unroll
 /// loops of that length by itself.
 #[inline(always)]
-pub(crate) fn unrolled<const N: usize>(mut work: impl FnMut(usize)) {
+pub fn unrolled<const N: usize>(mut work: impl FnMut(usize)) {
     const { assert!(N <= 12, "an unrolled loop is at most 12 long") };
     macro_rules! steps {
         ($($k:literal)*) => { $(if $k < N { work($k) })* };

@@ -1,14 +1,14 @@
 //! Sums of products as if computed in twice the precision.
 
-use crate::numbers::lanes::{Lanes, array};
-use crate::numbers::simd::Block;
-use crate::numbers::storage::Storage;
+use crate::lanes::{Lanes, array};
+use crate::simd::Block;
+use crate::storage::Storage;
 
 /// A sum of products with its rounding error: of a number, or in every lane.
 #[derive(Clone, Copy)]
-pub(crate) struct Compensated<X> {
-    pub(crate) sum: X,
-    pub(crate) error: X,
+pub struct Compensated<X> {
+    pub sum: X,
+    pub error: X,
 }
 
 impl<S: Block> Default for Compensated<S> {
@@ -20,12 +20,12 @@ impl<S: Block> Default for Compensated<S> {
 
 impl<S: Block> Compensated<S> {
     #[inline(always)]
-    pub(crate) fn add_square<T: Storage>(&mut self, x: S) {
+    pub fn add_square<T: Storage>(&mut self, x: S) {
         self.add_product::<T>(x, x);
     }
 
     #[inline(always)]
-    pub(crate) fn add_product<T: Storage>(&mut self, x: S, y: S) {
+    pub fn add_product<T: Storage>(&mut self, x: S, y: S) {
         let product = x * y;
         if T::COMPENSATED {
             let product_error = x.mul_sub(y, product);
@@ -39,7 +39,7 @@ impl<S: Block> Compensated<S> {
 
     /// The sums over the lanes of several.
     #[inline(always)]
-    pub(crate) fn totals<T: Storage, const R: usize>(of: &[Self; R]) -> Compensated<Lanes<R>> {
+    pub fn totals<T: Storage, const R: usize>(of: &[Self; R]) -> Compensated<Lanes<R>> {
         let sums = array(
             S::splat(0.0),
             #[inline(always)]
@@ -61,13 +61,13 @@ impl<S: Block> Compensated<S> {
 impl<const R: usize> Compensated<Lanes<R>> {
     /// The sum, rounded once.
     #[inline(always)]
-    pub(crate) fn value(self) -> Lanes<R> {
+    pub fn value(self) -> Lanes<R> {
         self.sum + self.error
     }
 
     /// 1 + κ s of the sum s.
     #[inline(always)]
-    pub(crate) fn margin(self, kappa: Lanes<R>) -> Lanes<R> {
+    pub fn margin(self, kappa: Lanes<R>) -> Lanes<R> {
         kappa.mul_add(self.sum, Lanes::splat(1.0)) + kappa * self.error
     }
 }

@@ -1,13 +1,8 @@
-//! What there is once for each element type.
+//! A formula's kernels for each element type.
 
+use crate::numbers::per_type::Each;
+pub use crate::numbers::per_type::PerFloat;
 use crate::numbers::storage::Storage;
-
-/// Maps an element type to its compiled kernels.
-#[doc(hidden)]
-pub trait PerFloat: 'static {
-    /// What there is for one.
-    type Of<T: Storage>: Copy + 'static;
-}
 
 /// A formula's kernels for both element types.
 pub struct Compiled<K: PerFloat> {
@@ -17,6 +12,6 @@ pub struct Compiled<K: PerFloat> {
 
 impl<K: PerFloat> Compiled<K> {
     pub(crate) fn of_type<T: Storage>(&self) -> K::Of<T> {
-        T::pick(self)
+        T::pick(Each::<K> { f32: self.f32, f64: self.f64 })
     }
 }

@@ -1,17 +1,17 @@
 //! Storage types: what a tensor's elements may be.
 
-use crate::numbers::elementary::Element;
-use crate::numbers::lanes::Lanes;
-use crate::numbers::parallel::split_front;
-use crate::numbers::per_type::{Compiled, PerFloat};
-use crate::numbers::scratch;
-use crate::numbers::simd::{F32x8, F32x16, Key, Register};
+use crate::elementary::Element;
+use crate::lanes::Lanes;
+use crate::parallel::split_front;
+use crate::per_type::{Each, PerFloat};
+use crate::scratch;
+use crate::simd::{F32x8, F32x16, Key, Register};
 
 /// What elements of tensors are stored in: `f32` or `f64`, with what kernels need of it. A
-/// [`Float`](crate::Storage) is more: an element type of a [`Tape`](crate::Tape).
+/// `Float` of the engine is more: an element type of a `Tape`.
 ///
 /// Elements are *stored* in this type; inner products, margins and coefficients of row formulas are
-/// always computed in `f64`, or on a [device](crate::Device) without `f64` in two `f32`.
+/// always computed in `f64`, or on a device without `f64` in two `f32`.
 pub trait Storage: Element + Default + std::fmt::Display + bytemuck::Pod {
     /// Largest finite number, as `f64`.
     const LARGEST: f64;
@@ -53,9 +53,9 @@ pub trait Storage: Element + Default + std::fmt::Display + bytemuck::Pod {
     #[doc(hidden)]
     fn erase_mut(elements: &mut [Self]) -> FloatsMut<'_>;
 
-    /// Picks what `kernels` holds for this type.
+    /// Picks what there is for this type.
     #[doc(hidden)]
-    fn pick<K: PerFloat>(kernels: &Compiled<K>) -> K::Of<Self>;
+    fn pick<K: PerFloat>(each: Each<K>) -> K::Of<Self>;
 
     /// Calls `work` with `len` elements of this thread's scratch memory, of unspecified content.
     #[doc(hidden)]
@@ -88,7 +88,7 @@ pub enum Floats<'a> {
 
 impl Floats<'_> {
     #[inline(always)]
-    pub(crate) fn get(&self, i: usize) -> f64 {
+    pub fn get(&self, i: usize) -> f64 {
         match self {
             Floats::F32(x) => f64::from(x[i]),
             Floats::F64(x) => x[i],
@@ -105,7 +105,8 @@ pub enum FloatsMut<'a> {
 }
 
 impl<'a> FloatsMut<'a> {
-    pub(crate) fn len(&self) -> usize {
+    #[inline]
+    pub fn len(&self) -> usize {
         match self {
             FloatsMut::F32(x) => x.len(),
             FloatsMut::F64(x) => x.len(),
@@ -113,14 +114,15 @@ impl<'a> FloatsMut<'a> {
     }
     /// Writes the nearest value.
     #[inline(always)]
-    pub(crate) fn set(&mut self, i: usize, value: f64) {
+    pub fn set(&mut self, i: usize, value: f64) {
         match self {
             FloatsMut::F32(x) => x[i] = value as f32,
             FloatsMut::F64(x) => x[i] = value,
         }
     }
     /// Takes the first `n` elements off the front.
-    pub(crate) fn split_front(&mut self, n: usize) -> Self {
+    #[inline]
+    pub fn split_front(&mut self, n: usize) -> Self {
         match self {
             FloatsMut::F32(x) => FloatsMut::F32(split_front(x, n)),
             FloatsMut::F64(x) => FloatsMut::F64(split_front(x, n)),
@@ -153,9 +155,11 @@ macro_rules! impl_storage {
             fn is_nan(self) -> bool {
                 $t::is_nan(self)
             }
+            #[inline]
             fn write_le(self, bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(&self.to_le_bytes());
             }
+            #[inline]
             fn read_le(bytes: &[u8]) -> Self {
                 $t::from_le_bytes(bytes.try_into().expect("one element's bytes"))
             }
@@ -167,8 +171,9 @@ macro_rules! impl_storage {
             fn erase_mut(elements: &mut [Self]) -> FloatsMut<'_> {
                 FloatsMut::$erased(elements)
             }
-            fn pick<K: PerFloat>(kernels: &Compiled<K>) -> K::Of<Self> {
-                kernels.$t
+            #[inline]
+            fn pick<K: PerFloat>(each: Each<K>) -> K::Of<Self> {
+                each.$t
             }
             fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [Self]) -> R) -> R {
                 scratch::with(&scratch::$buffers, 0.0, len, work)

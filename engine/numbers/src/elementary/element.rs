@@ -4,8 +4,8 @@ use std::fmt::Debug;
 use std::num::Wrapping;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Not, Shl, Shr, Sub};
 
-use crate::numbers::lanes::{Called, CalledAlways};
-use crate::numbers::scalar::Scalar;
+use crate::lanes::{Called, CalledAlways};
+use crate::scalar::Scalar;
 
 /// What lanes are made of: `f32` or `f64`.
 pub trait Element:
@@ -100,7 +100,7 @@ pub trait Format: Copy + 'static {
     fn copysign(self, sign: Self) -> Self;
     /// The standard library's sine and cosine, for arguments beyond [`CIRCLE_LIMIT`](Self::CIRCLE_LIMIT).
     fn library_sin_cos(self) -> (Self, Self);
-    /// The constants and polynomials in C, for [`prelude`](crate::prelude).
+    /// The constants and polynomials in C, for [`prelude`](crate::trace::prelude).
     fn constants() -> String;
 }
 

@@ -4,8 +4,8 @@ use std::f64::consts::LN_2;
 
 use super::exponential::near_power;
 use super::{Element, c, polynomial};
-use crate::numbers::lanes::Lanes;
-use crate::numbers::scalar::Scalar;
+use crate::lanes::Lanes;
+use crate::scalar::Scalar;
 
 /// `ln u + correction(f, k)` where `u = 2^k (1 + f)`, √½ ≤ 1 + f < √2, for a correction that is small
 /// beside ln u. Outside its domain and at its ends it has the values of a logarithm.

@@ -4,25 +4,25 @@
 
 use std::ops::Range;
 
-use crate::numbers::lanes::{Lanes, array};
-use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
-use crate::numbers::storage::Storage;
+use crate::lanes::{Lanes, array};
+use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
+use crate::storage::Storage;
 
 /// Elements whose sums are combined in order.
-pub(crate) const BLOCK: usize = 4096;
+pub const BLOCK: usize = 4096;
 
 /// Sums run over this many sets of lanes side by side, because an addition has to wait for the one before it.
-pub(crate) const SETS: usize = 4;
+pub const SETS: usize = 4;
 
 /// Some consecutive elements; `pad` beyond the end.
 #[inline(always)]
-pub(crate) fn load<T: Storage>(x: &[T], pad: f64) -> Lanes<LANES, T> {
+pub fn load<T: Storage>(x: &[T], pad: f64) -> Lanes<LANES, T> {
     Lanes::load(x, pad)
 }
 
 /// The sum over the lanes.
 #[inline(always)]
-pub(crate) fn pairwise(lanes: Lanes<LANES>) -> f64 {
+pub fn pairwise(lanes: Lanes<LANES>) -> f64 {
     let l = lanes.to_array();
     ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
 }
@@ -30,10 +30,7 @@ pub(crate) fn pairwise(lanes: Lanes<LANES>) -> f64 {
 /// `Σ f(x₁, x₂, …)` over lines of one length, in a fixed order. `f` is given up to eight neighbours of
 /// each line and makes a block of them, with zeros beyond the end.
 #[inline(always)]
-pub(crate) fn line_sum<T: Storage, S: Block, const K: usize>(
-    x: [&[T]; K],
-    f: impl Fn([&[T]; K]) -> S,
-) -> f64 {
+pub fn line_sum<T: Storage, S: Block, const K: usize>(x: [&[T]; K], f: impl Fn([&[T]; K]) -> S) -> f64 {
     let width = x[0].len();
     debug_assert!(x.iter().all(|x| x.len() == width), "lines of one length");
     let zero = S::splat(0.0);
@@ -77,7 +74,7 @@ fn part<'a, T, const K: usize>(x: &[&'a [T]; K], range: Range<usize>) -> [&'a [T
 
 /// The sum.
 #[inline(always)]
-pub(crate) fn line_total<T: Storage, S: Block>(x: &[T]) -> f64 {
+pub fn line_total<T: Storage, S: Block>(x: &[T]) -> f64 {
     line_sum(
         [x],
         #[inline(always)]
@@ -87,7 +84,7 @@ pub(crate) fn line_total<T: Storage, S: Block>(x: &[T]) -> f64 {
 
 /// The sum of squares.
 #[inline(always)]
-pub(crate) fn line_square<T: Storage, S: Block>(x: &[T]) -> f64 {
+pub fn line_square<T: Storage, S: Block>(x: &[T]) -> f64 {
     line_sum(
         [x],
         #[inline(always)]
@@ -100,7 +97,7 @@ pub(crate) fn line_square<T: Storage, S: Block>(x: &[T]) -> f64 {
 
 /// `Σ x y`, of products rounded to the element type.
 #[inline(always)]
-pub(crate) fn line_dot<T: Storage, S: Block>(x: &[T], y: &[T]) -> f64 {
+pub fn line_dot<T: Storage, S: Block>(x: &[T], y: &[T]) -> f64 {
     line_sum(
         [x, y],
         #[inline(always)]
@@ -109,7 +106,7 @@ pub(crate) fn line_dot<T: Storage, S: Block>(x: &[T], y: &[T]) -> f64 {
 }
 
 /// [`line_dot`], compiled for the instruction set in use.
-pub(crate) fn dot<T: Storage>(x: &[T], y: &[T]) -> f64 {
+pub fn dot<T: Storage>(x: &[T], y: &[T]) -> f64 {
     dispatch_wide(
         (x, y),
         #[inline(always)]
@@ -122,11 +119,11 @@ pub(crate) fn dot<T: Storage>(x: &[T], y: &[T]) -> f64 {
 }
 
 /// Elements side by side with AVX-512.
-pub(crate) const WIDE: usize = 16;
+pub const WIDE: usize = 16;
 
 /// The largest element; NaN if there is one, −∞ if there is none.
 #[inline(always)]
-pub(crate) fn line_max<T: Storage>(x: &[T]) -> T {
+pub fn line_max<T: Storage>(x: &[T]) -> T {
     let lowest = T::nearest(f64::NEG_INFINITY);
     let [mut a, mut b] = [Lanes::<WIDE, T>::splat(lowest); 2];
     // A comparison loses a NaN; a sum keeps it.
@@ -167,7 +164,7 @@ fn with_nan<T: Storage>(x: &[T], max: T) -> T {
 
 /// The larger of two, lane by lane; NaN if one is.
 #[inline(always)]
-pub(crate) fn larger<const R: usize, T: Storage>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lanes<R, T> {
+pub fn larger<const R: usize, T: Storage>(a: Lanes<R, T>, b: Lanes<R, T>) -> Lanes<R, T> {
     Lanes::from(array(T::zero(), |l| {
         let (a, b) = (a.get(l), b.get(l));
         if b > a || b.is_nan() { b } else { a }
@@ -176,7 +173,7 @@ pub(crate) fn larger<const R: usize, T: Storage>(a: Lanes<R, T>, b: Lanes<R, T>)
 
 /// `y ← f(y)`, `R` elements side by side.
 #[inline(always)]
-pub(crate) fn line_map<T: Storage, const R: usize>(y: &mut [T], f: impl Fn(Lanes<R, T>) -> Lanes<R, T>) {
+pub fn line_map<T: Storage, const R: usize>(y: &mut [T], f: impl Fn(Lanes<R, T>) -> Lanes<R, T>) {
     for y in y.chunks_mut(R) {
         f(Lanes::load(y, 0.0)).store(y);
     }
@@ -184,7 +181,7 @@ pub(crate) fn line_map<T: Storage, const R: usize>(y: &mut [T], f: impl Fn(Lanes
 
 /// `y ← f(x₁, x₂, …)`, `R` elements side by side.
 #[inline(always)]
-pub(crate) fn line_of<T: Storage, const R: usize, const K: usize>(
+pub fn line_of<T: Storage, const R: usize, const K: usize>(
     y: &mut [T],
     x: [&[T]; K],
     f: impl Fn([Lanes<R, T>; K]) -> Lanes<R, T>,
@@ -202,7 +199,7 @@ pub(crate) fn line_of<T: Storage, const R: usize, const K: usize>(
 
 /// `y ← y + x`.
 #[inline(always)]
-pub(crate) fn line_add<T: Storage>(y: &mut [T], x: &[T]) {
+pub fn line_add<T: Storage>(y: &mut [T], x: &[T]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y = *y + *x;
     }
@@ -210,7 +207,7 @@ pub(crate) fn line_add<T: Storage>(y: &mut [T], x: &[T]) {
 
 /// `y ← f(y, x)`, `R` elements side by side.
 #[inline(always)]
-pub(crate) fn line_zip<T: Storage, const R: usize>(
+pub fn line_zip<T: Storage, const R: usize>(
     y: &mut [T],
     x: &[T],
     f: impl Fn(Lanes<R, T>, Lanes<R, T>) -> Lanes<R, T>,

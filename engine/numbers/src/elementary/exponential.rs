@@ -3,8 +3,8 @@
 use std::f64::consts::LOG2_E;
 
 use super::{Element, c, clamp, magnitude, polynomial};
-use crate::numbers::lanes::Lanes;
-use crate::numbers::scalar::Scalar;
+use crate::lanes::Lanes;
+use crate::scalar::Scalar;
 
 /// 2ⁿ for an integer n in the exponent's range; 0 just below it.
 #[inline(always)]
