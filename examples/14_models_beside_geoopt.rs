@@ -69,10 +69,10 @@ fn compare<N: Module<f64>>(
     let (ours, theirs) = (ours.1, numbers("gradient"));
     assert_eq!(ours.len(), theirs.len(), "{name}");
     let largest = theirs.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-    let apart = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs() / largest).fold(0.0, f64::max);
+    let difference = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs() / largest).fold(0.0, f64::max);
     let of_loss = (loss.item() / reference[name]["loss"].as_f64().expect("a number") - 1.0).abs();
-    println!("{name:20} loss {of_loss:.1e}, gradient {apart:.1e} from the twin's, relatively");
-    assert!(of_loss < 1e-6 && apart < 1e-6, "{name}");
+    println!("{name:20} loss {of_loss:.1e}, gradient {difference:.1e} from the twin's, relatively");
+    assert!(of_loss < 1e-6 && difference < 1e-6, "{name}");
 }
 
 /// Lines that are more than closing brackets, and characters that are not spaces, both without comments.
@@ -115,9 +115,9 @@ fn main() {
     macro_rules! sizes {
         ($($name:literal),*) => { $(
             let here = count(include_str!(concat!("models/", $name, ".rs")), "//");
-            let there = count(include_str!(concat!("models/", $name, ".py")), "#");
-            println!("{:20} {:3} {:5}   {:3} {:5}", $name, here[0], here[1], there[0], there[1]);
-            assert!(here[0] < there[0] && here[1] < there[1], "{}", $name);
+            let twin = count(include_str!(concat!("models/", $name, ".py")), "#");
+            println!("{:20} {:3} {:5}   {:3} {:5}", $name, here[0], here[1], twin[0], twin[1]);
+            assert!(here[0] < twin[0] && here[1] < twin[1], "{}", $name);
         )* };
     }
     sizes!("poincare_embedding", "hyperbolic_mlr", "hyperbolic_gru", "distance_attention", "frechet_mean");

@@ -8,7 +8,7 @@
 //!
 //! | manifold | file |
 //! |---|---|
-//! | [`Stereographic`]: Poincaré ball for κ < 0, flat at 0, projected sphere for κ > 0 | `hyperbolic/stereographic/` |
+//! | [`PoincareBall`], [`ProjectedSphere`], [`Stereographic`]: κ < 0, κ > 0, any κ | `hyperbolic/stereographic/` |
 //! | [`Lorentz`]: the hyperboloid | `hyperbolic/lorentz.rs` |
 //! | [`Klein`]: the ball with straight geodesics | `hyperbolic/klein.rs` |
 //! | [`HalfSpace`]: the upper half-space | `hyperbolic/half_space.rs` |

@@ -103,7 +103,7 @@ pub struct CurvatureError {
     pub kappa: f64,
 }
 
-/// A model that its curvature has to allow.
+/// Unwraps a model; panics with the error if the curvature does not fit.
 #[track_caller]
 pub(crate) fn existing<M>(model: Result<M, CurvatureError>) -> M {
     match model {

@@ -14,7 +14,7 @@ use crate::algorithm::Algorithm;
 use crate::optimiser::{Count, Optimiser};
 use crate::state::State;
 
-/// Raise this when [`Content`] changes, or what its texts mean: 3 since the Poincaré ball has a type of its own.
+/// Raise this when [`Content`] changes, or the manifolds' texts in it: 3 since `PoincareBall` is a type.
 const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]

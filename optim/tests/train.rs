@@ -52,9 +52,9 @@ fn a_resumed_run_has_the_same_bits() {
     let often = || trainer(8).directory(directory.path()).checkpoint_every(std::time::Duration::ZERO);
     let (stopped, _) = run(often(), Some(3));
     assert_eq!(stopped.unwrap_err().to_string(), "stopped");
-    let (resumed, again) = run(often().resume(true), None);
+    let (resumed, resumed_weights) = run(often().resume(true), None);
     let resumed = resumed.unwrap();
-    assert_eq!(again.value(), weights.value());
+    assert_eq!(resumed_weights.value(), weights.value());
     assert_eq!((&resumed.epochs, resumed.steps), (&whole.epochs, whole.steps));
 
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
@@ -90,18 +90,21 @@ fn what_diverges_leaves_its_last_good_checkpoint() {
     assert!(error.starts_with(&format!("training stopped at step 10: {cause}")), "{error}");
     // The step before the tenth led there, so the checkpoint is that of the eighth.
     assert!(error.ends_with("checkpoint.bin is that of step 8"), "{error}");
+    assert_eq!(adam.rate(), 0.05);
     let (history, _) = run(often(3).resume(true), None);
     assert_eq!(history.unwrap().steps, 9);
     // It has three epochs now: a run of two cannot go on from it.
     let (refused, _) = run(often(2).resume(true), None);
-    assert!(refused.unwrap_err().to_string().ends_with("checkpoint after epoch 3, beyond the 2 of this run"));
+    assert!(
+        refused.unwrap_err().to_string().ends_with("a run after epoch 3, beyond the 2 epochs of this one")
+    );
 }
 
 /// A checkpoint of another run is refused with the reason that the caller gives.
 #[test]
 fn checkpoints_of_another_run_are_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let of = |name: &str| {
+    let trainer_of = |name: &str| {
         let same = |found: &String, ours: &String| match found == ours {
             true => Ok(()),
             false => Err(format!("this is {found}, not {ours}")),
@@ -112,11 +115,12 @@ fn checkpoints_of_another_run_are_refused() {
         let (mut weights, mut adam) = start();
         trainer.run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(0.0))
     };
-    train(of("one")).unwrap();
-    let error = train(of("two").resume(true)).unwrap_err().to_string();
+    train(trainer_of("one")).unwrap();
+    let error = train(trainer_of("two").resume(true)).unwrap_err().to_string();
     assert!(error.contains(CHECKPOINT) && error.ends_with("this is one, not two"), "{error}");
-    assert!(train(of("one").resume(true)).is_ok());
-    let message = train(of("one").directory(directory.path().join(CHECKPOINT))).unwrap_err().to_string();
+    assert!(train(trainer_of("one").resume(true)).is_ok());
+    let message =
+        train(trainer_of("one").directory(directory.path().join(CHECKPOINT))).unwrap_err().to_string();
     assert!(message.contains(CHECKPOINT), "{message}");
 }
 
@@ -172,4 +176,24 @@ fn batches_by_length_have_little_padding() {
     let padded: usize = epoch.iter().map(|batch| batch.len() * longest(batch)).sum();
     assert!((padded as f64) < 1.05 * lengths.iter().sum::<usize>() as f64);
     assert!(batches.of_epoch(4) == epoch && batches.of_epoch(5) != epoch);
+}
+
+/// A validation that is not finite stops a training, and so does an epoch without batches.
+#[test]
+fn what_cannot_go_on_is_an_error() {
+    let (mut weights, mut adam) = start();
+    let error = trainer(2).run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(f64::NAN)).unwrap_err();
+    assert_eq!(error.to_string(), "training stopped at step 3: the validation is NaN");
+    let none = Shuffled { items: 0, ..BATCHES };
+    let error = trainer(2).run(&mut weights, &mut adam, &none, loss, |_, _| Ok(0.0)).unwrap_err();
+    assert_eq!(error.to_string(), "epoch 1 has 0 batches, and 0 of them are done");
+    let done = trainer(0).run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(0.0)).unwrap();
+    assert_eq!(done, History::default());
+}
+
+#[test]
+#[should_panic(expected = "Trainer: the best model needs a directory")]
+fn the_best_model_needs_a_place() {
+    let (mut weights, mut adam) = start();
+    let _ = trainer(1).best(Goal::Least).run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(0.0));
 }

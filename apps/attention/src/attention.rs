@@ -20,7 +20,8 @@ impl Default for Scores {
 }
 
 impl Scores {
-    /// These and one more. A score of the same name is replaced.
+    /// These and one more. A score of the same name is replaced; `graph` draws one that is called `distance`
+    /// or `polar-distance` as points of the Poincaré disk.
     pub fn with(mut self, score: &dyn Score<f32>) -> Self {
         self.0.retain(|other| other.name() != score.name());
         self.0.push(score.duplicate());

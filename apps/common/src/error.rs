@@ -72,6 +72,7 @@ impl From<TrainError> for AppError {
             TrainError::File(error) => error.into(),
             TrainError::Io { path, source } => AppError::Io { path, source },
             TrainError::Setting(error) => error.into(),
+            TrainError::Batches { .. } => AppError::Usage(error.to_string()),
             TrainError::Other(error) => match error.downcast::<AppError>() {
                 Ok(error) => *error,
                 Err(error) => AppError::Usage(error.to_string()),
@@ -80,7 +81,7 @@ impl From<TrainError> for AppError {
     }
 }
 
-/// For what an application reports while it evaluates a model in a [`Trainer`](cotangent::optim::train::Trainer).
+/// For what an application reports while a [`Trainer`](cotangent::prelude::Trainer) evaluates its model.
 impl From<AppError> for TrainError {
     fn from(error: AppError) -> Self {
         TrainError::Other(Box::new(error))

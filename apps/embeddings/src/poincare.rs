@@ -408,7 +408,7 @@ fn run_epoch<M: Manifold, T: Float>(
             let stepped = sgd.step(&mut embedding.points, &tape.backward(batch_loss));
             // If the loss is not finite, it is the reason why the step was refused, so report the loss.
             let loss = if loss.is_finite() { stepped.map(|_| loss) } else { Ok(loss) };
-            total += checkpoints.checked(step, loss)?;
+            total += checkpoints.checked(step, "loss", loss)?;
         }
     }
     Ok(total / order.len() as f64)

@@ -10,7 +10,7 @@ pub use rand_chacha::ChaCha8Rng as Rng;
 /// What a stream is for: a name, such as `"dropout"`, or any fixed number. Different ones have
 /// different streams.
 pub trait Purpose {
-    /// A number and the hash of a name, one of them 0.
+    /// A number's key is `[number, 0]`, a name's `[0, hash]`.
     fn key(&self) -> [u64; 2];
 }
 

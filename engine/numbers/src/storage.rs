@@ -104,6 +104,7 @@ pub enum FloatsMut<'a> {
     F64(&'a mut [f64]),
 }
 
+#[allow(clippy::len_without_is_empty)]
 impl<'a> FloatsMut<'a> {
     #[inline]
     pub fn len(&self) -> usize {

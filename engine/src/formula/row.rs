@@ -69,7 +69,8 @@ pub enum Metric {
 }
 
 /// An operation on rows as a function of their inner products. [`row_formula!`](crate::row_formula)
-/// declares one as it is written in a paper, and counts what this trait is told.
+/// declares one as it is written in a paper, and counts what this trait is told. The distance of the Klein
+/// model implements the trait itself, because it shares its invariants with other formulas.
 ///
 /// `V` input vectors, `B` basis vectors, `I` invariants, `O` outputs: `O = 1` for a formula that returns a
 /// number per row, `O = B` (one coefficient for each basis vector) for one that returns a vector. At most 4
@@ -100,8 +101,8 @@ pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: us
     fn eval<S: Scalar>(invariants: [S; I]) -> [S; O];
 }
 
-/// How many input vectors a formula with this basis and these invariants has: the largest number among
-/// them, and one.
+/// The number of input vectors: one more than the largest input number in the basis, `First` and `Last`.
+#[doc(hidden)]
 pub const fn count_inputs(basis: &[Vector], invariants: &[Invariant]) -> usize {
     const fn at_least(count: usize, input: usize) -> usize {
         if count > input { count } else { input + 1 }
@@ -142,9 +143,9 @@ pub const fn count_inputs(basis: &[Vector], invariants: &[Invariant]) -> usize {
 /// assert_eq!(y[..], [-3.0, 4.0]);
 /// ```
 ///
-/// A `vector` has a coefficient for each basis vector; a `number` is one number per row. The metric of the
-/// inner products, if it is not Euclidean, and where results must lie stand after the basis. With `kernel own`,
-/// for hot formulas, a kernel is compiled for this one alone: see [`compiled_here!`](crate::compiled_here).
+/// A `vector` has a coefficient for each basis vector; a `number` is one number per row. After
+/// the basis stand the metric, if it is not Euclidean, and the domain of the results. With `kernel own`, for
+/// hot formulas, a kernel is compiled for this one alone: see [`compiled_here!`](crate::compiled_here).
 ///
 /// ```
 /// use cotangent_engine::{Row, Rows, row_formula};

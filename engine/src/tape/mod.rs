@@ -304,6 +304,14 @@ impl<T: Float> Tape<T> {
         Var::new(self, id)
     }
 
+    /// The number of the node whose elements a node has: another one's if it is a reshape.
+    pub(crate) fn source(&self, id: u32) -> u32 {
+        match self.arena.borrow().nodes[id as usize].value {
+            Value::Alias(source) => source,
+            _ => id,
+        }
+    }
+
     /// The number of a variable's node. The variable must be on this tape.
     #[track_caller]
     pub(crate) fn id(&self, name: &str, variable: Var<'_, T>) -> u32 {

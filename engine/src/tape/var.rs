@@ -39,9 +39,10 @@ impl<'t, T: Float> Var<'t, T> {
     pub(crate) fn new(tape: &'t Tape<T>, id: u32) -> Self {
         Var { tape, id }
     }
-    /// Whether this is the very same variable of the same tape, and not only an equal value.
+
+    /// Whether this is the very same variable of one tape, reshaped or not, and not only an equal value.
     pub fn same_node(self, other: Self) -> bool {
-        std::ptr::eq(self.tape, other.tape) && self.id == other.id
+        std::ptr::eq(self.tape, other.tape) && self.tape.source(self.id) == other.tape.source(other.id)
     }
 
     pub(crate) fn id(self) -> u32 {

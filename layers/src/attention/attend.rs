@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cotangent_engine::{Float, Pairs, Sparsity, Var, Weights};
 use cotangent_manifolds::{Barycentre, PoincareBall};
 
-use crate::attention::score::{Score, pairs};
+use crate::attention::score::{Score, check, pairs};
 use crate::dropout::Dropout;
 
 /// How several values and their weights become one value.
@@ -77,7 +77,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         Attend { sharpness: Some(gamma.into()), ..self }
     }
 
-    /// c, which is taken from scores: a single number.
+    /// c, which is subtracted from scores: a single number.
     pub fn offset(self, c: impl Into<Var<'t, T>>) -> Self {
         Attend { offset: Some(c.into()), ..self }
     }
@@ -116,7 +116,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
     /// of a query that attends to no key is 0.
     ///
     /// # Panics
-    /// If the shapes do not fit.
+    /// If the shapes do not fit, or the score needs a height that the rows have not.
     #[track_caller]
     pub fn forward(
         self,
@@ -203,6 +203,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
     /// Queries and keys, paired by the score.
     #[track_caller]
     fn pairs(self, queries: Var<'t, T>, keys: Var<'t, T>) -> Pairs<'t, T> {
+        check(self.score, queries.shape().width());
         let tape = queries.tape();
         let gamma =
             self.sharpness.unwrap_or_else(|| tape.scalar(self.score.sharpness(queries.shape().width())));

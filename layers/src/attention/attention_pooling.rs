@@ -58,9 +58,8 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         x: impl Into<Sequence<'t, G, T>>,
     ) -> Point<G, Var<'t, T>> {
         let x = x.into();
-        let weights = self.weigh(&x);
-        let space = *x.space();
-        Point::new(space, space.gyromidpoint(*by_sequence(&x).coordinates(), weights))
+        let (space, rows) = (*x.space(), by_sequence(&x));
+        Point::new(space, space.gyromidpoint(*rows.coordinates(), self.weights(&x, rows)))
     }
 
     /// The weights of the points, `[batch, len]`. Points beyond a sequence's length have weight 0.
@@ -69,6 +68,16 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
     /// As [`forward`](Self::forward).
     #[track_caller]
     pub fn weigh<'t, G: GyrovectorSpace<'t, T, Learned = M>>(&self, x: &Sequence<'t, G, T>) -> Var<'t, T> {
+        self.weights(x, by_sequence(x))
+    }
+
+    /// The weights of the points of sequences, which `rows` has [sequence by sequence](by_sequence).
+    #[track_caller]
+    fn weights<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
+        &self,
+        x: &Sequence<'t, G, T>,
+        rows: Point<G, Var<'t, T>>,
+    ) -> Var<'t, T> {
         let longest = self.positions.value().shape()[0];
         let len = x.len();
         assert!(
@@ -78,7 +87,7 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         if x.lengths().is_some_and(|lengths| lengths.contains(&0)) {
             panic!("AttentionPooling: a sequence without points")
         }
-        let r = placed(by_sequence(x), &self.positions, 0..len);
+        let r = placed(rows, &self.positions, 0..len);
         let [q, k] = [&self.query, &self.key].map(|linear| *linear.forward(r).coordinates());
         let scores = x.space().distance(q, k) * self.sharpness.on(q.tape()) * -1.0;
         match x.ended() {

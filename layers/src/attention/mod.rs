@@ -16,8 +16,7 @@ use crate::attention::attend::{Aggregation, Attend, Mask};
 use crate::attention::score::Score;
 use crate::dropout::Dropout;
 
-/// Attention: `score = γ · similarity − c`; the scores give weights, and the weighted values give the
-/// result.
+/// Attention: the scores of queries and keys give weights, and the weighted values give the result.
 ///
 /// With no mask or a causal one, and without dropout, scores are never stored: memory is linear in the
 /// number of keys.
@@ -88,16 +87,12 @@ impl<T: Float> Attention<T> {
     /// If the score needs a height and d is less than 2, or its light or radius is not positive.
     #[track_caller]
     pub fn new(score: &dyn Score<T>, d: usize) -> Self {
-        let mut score = score.duplicate();
-        assert!(d > usize::from(score.needs_height()), "attention: {score:?} of {d} dimensions");
-        if let Some((name, value)) = score.setting() {
-            assert!(*value > 0.0 && value.is_finite(), "attention: a {name} of {value}");
-        }
+        score::check(score, d);
         let number = |name: &str, x: f64| Param::new(name, Euclidean, Tensor::new([1], vec![T::nearest(x)]));
         Attention {
             sharpness: number("sharpness", score.sharpness(d)),
             offset: number("offset", 0.0),
-            score,
+            score: score.duplicate(),
             trainable: false,
             weights: Weights::Softmax,
             aggregation: Aggregation::Sum,

@@ -68,7 +68,9 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
         if let Some(n) = lengths.iter().find(|&&n| n > len) {
             panic!("Sequence: a length of {n} where sequences have {len} elements")
         }
-        Sequence { lengths: Some(lengths.into()), ..self }
+        // Steps repeat a sequence's last element, which other lengths would not.
+        let elements = Elements::Stacked(*self.points().coordinates());
+        Sequence { elements, lengths: Some(lengths.into()), ..self }
     }
 
     /// The space of the points.
@@ -76,7 +78,7 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
         &self.space
     }
 
-    /// The number of elements of the longest sequence that there is room for.
+    /// The extent of the first axis: the most elements that a sequence can have.
     pub fn len(&self) -> usize {
         match &self.elements {
             Elements::Stacked(x) => x.shape()[0],

@@ -12,7 +12,7 @@ use cotangent_manifolds::{
 /// | geometry | its points are learned as |
 /// |---|---|
 /// | [`Euclidean`]: the layer is the ordinary one | vectors |
-/// | [`PoincareBall`](cotangent_manifolds::PoincareBall), [`ProjectedSphere`](cotangent_manifolds::ProjectedSphere), [`Stereographic`](cotangent_manifolds::Stereographic) | points |
+/// | the Poincaré ball, the projected sphere: [`KappaStereographic`] | points |
 /// | [`Curved`], a variable curvature: see [`Curvature`](crate::Curvature) | tangent vectors at the origin |
 pub trait GyrovectorSpace<'t, T: Float>: Copy + std::fmt::Debug {
     /// The manifold of the parameters that stand for points, such as biases.
@@ -247,7 +247,7 @@ pub trait Geometry<T: Float>: Module<T> + Clone + Send + Sync + std::fmt::Debug 
     /// The manifold to make layers on.
     fn manifold(&self) -> Self::Learned;
 
-    /// The operations on a tape.
+    /// The space whose points layers take on this tape.
     fn on<'t>(&self, tape: &'t Tape<T>) -> Self::On<'t>;
 }
 

@@ -4,7 +4,7 @@ use cotangent_engine::{Row, Rows, Tape, Tensor, rng};
 use cotangent_layers::{
     Activation, BatchNorm, BatchStatistics, Concat, Dropout, FeedForward, GyrovectorSpace, Linear,
 };
-use cotangent_layers::{PoincareLinear, exp0, log0};
+use cotangent_layers::{Curvature, Geometry, PoincareLinear, exp0, log0};
 use cotangent_manifolds::{Curved, Euclidean, Gyroplanes, Manifold, Module, PoincareBall, Stereographic};
 
 use super::*;
@@ -291,4 +291,20 @@ fn batch_normalisation_is_the_ordinary_one_in_flat_space() {
     let (z, _) = flat.forward_batch(on(&tape, Euclidean, &x));
     let doubled = read(&y); // λ = 2: the deviation is twice as long
     close(&Tensor::from_fn([20, 2], |i| 2.0 * doubled.data()[i]), &read(&z), 1e-4);
+}
+
+/// A curvature that is put on a tape twice is one space there; two curvatures are two.
+#[test]
+fn points_of_one_learned_curvature_mix() {
+    let (one, other) = (Curvature::<f64>::new(-1.0), Curvature::new(-1.0));
+    let layer = Concat::new(Euclidean, &[2, 2], 0, 2, &mut rng::stream(1, 0, 0));
+    let tape = Tape::new();
+    let point = |curvature: &Curvature<f64>| exp0(curvature.on(&tape), tape.zeros([3, 2]));
+    let distances = point(&one).dist(&point(&one)).to_tensor();
+    assert!(distances.data().iter().all(|d| *d == 0.0));
+    assert_eq!(layer.forward(&[point(&one), point(&one)], None).coordinates().shape(), [3, 2].into());
+    let mixed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        layer.forward(&[point(&one), point(&other)], None);
+    }));
+    assert!(mixed.is_err());
 }

@@ -289,3 +289,29 @@ fn the_activation_can_be_chosen() {
     gru.activation = Activation::RELU;
     assert!(apart(&last(&gru, ball, &x, None), &tanh) > 1e-3);
 }
+
+/// A cell over the states of another: in a padded batch each sequence has the states that it has alone.
+#[test]
+fn cells_are_stacked() {
+    let ball = space(-1.0);
+    let first = gru(ball, 15);
+    let mut second = Rnn::new(ball, M, 2, &mut rng::stream(0, 0, 0));
+    scatter(&mut second, 0.5, 16);
+    let (x, lengths) = (sequences(&ball, 4, 2, 15), [4, 2]);
+    let tape = Tape::new();
+    let states = first.forward(sequence(&tape, ball, &x, Some(&lengths)));
+    let stacked = second.forward(states.clone());
+    for (b, n) in lengths.into_iter().enumerate() {
+        let alone = Tensor::from_fn([n, 1, D], |i| x.row(i / D * 2 + b)[i % D]);
+        let alone = second.forward(first.forward(on(&tape, ball, &alone)));
+        assert_eq!(read(&stacked.last()).row(b), read(&alone.last()).row(0));
+    }
+    // Elements of stacked points are those of the steps, and shorter lengths end earlier.
+    let points = Sequence::new(states.points());
+    assert_eq!(read(&points.element(1)), read(&states.element(1)));
+    let shorter = read(&states.clone().with_lengths(&[3, 1]).last());
+    assert_eq!(shorter.row(0), read(&states.element(2)).row(0));
+    assert_eq!(shorter.row(1), read(&states.element(0)).row(1));
+    let reversed = read(&states.reversed().element(0));
+    assert_eq!(reversed.row(1), read(&states.element(1)).row(1));
+}

@@ -98,13 +98,13 @@ pub trait Hyperbolic: ConstantCurvature {
 /// The ball with the curvature of a hyperbolic model.
 #[track_caller]
 fn ball(kappa: f64) -> PoincareBall {
-    existing(PoincareBall::try_new(kappa))
+    convertible(PoincareBall::try_new(kappa))
 }
 
 impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
     #[track_caller]
     fn counterpart(&self) -> N {
-        existing(N::of_curvature(self.kappa()))
+        convertible(N::of_curvature(self.kappa()))
     }
     fn convert<R: Rows>(&self, x: &R) -> R {
         let other: N = self.counterpart();
@@ -123,7 +123,7 @@ impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
 }
 
 #[track_caller]
-fn existing<N>(model: Result<N, CurvatureError>) -> N {
+fn convertible<N>(model: Result<N, CurvatureError>) -> N {
     match model {
         Ok(model) => model,
         Err(error) => panic!("conversion to another model: {error}"),
@@ -218,7 +218,7 @@ hyperbolic!([] HalfSpace, formulas::HalfSpaceToLorentz, formulas::LorentzToHalfS
 impl<S: MaybePositive> Isometric<Sphere> for KappaStereographic<S> {
     #[track_caller]
     fn counterpart(&self) -> Sphere {
-        existing(Sphere::try_new(self.kappa()))
+        convertible(Sphere::try_new(self.kappa()))
     }
     fn convert<R: Rows>(&self, x: &R) -> R {
         R::vector(formulas::StereographicToSphere, [&timed(x)], [&x.constant(self.kappa())])
@@ -231,7 +231,7 @@ impl<S: MaybePositive> Isometric<Sphere> for KappaStereographic<S> {
 /// The projection from the pole opposite to the origin. That pole has no image and becomes NaN.
 impl<S: MaybePositive> Isometric<KappaStereographic<S>> for Sphere {
     fn counterpart(&self) -> KappaStereographic<S> {
-        existing(KappaStereographic::try_new(self.kappa()))
+        convertible(KappaStereographic::try_new(self.kappa()))
     }
     fn convert<R: Rows>(&self, x: &R) -> R {
         space(&R::vector(formulas::SphereToStereographic, [x], [&x.constant(self.kappa())]))

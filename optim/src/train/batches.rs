@@ -5,11 +5,11 @@ use rand::seq::SliceRandom;
 
 /// The batches of each epoch. Items have numbers: those of training examples.
 pub trait Batches {
-    /// The batches of an epoch, counted from 0. They depend on nothing else, so that a resumed run has
-    /// the same ones.
+    /// The batches of an epoch, counted from 0: at least one, and none of them empty. They depend on
+    /// nothing else, so that a resumed run has the same ones.
     fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>>;
 
-    /// How much an item counts in the mean loss: for example the number of its words.
+    /// How much an item counts in the mean loss, a positive number: for example the number of its words.
     fn weight(&self, item: u32) -> f64 {
         let _ = item;
         1.0
@@ -38,6 +38,8 @@ pub struct Shuffled {
     pub seed: u64,
 }
 
+/// # Panics
+/// If a batch has no items.
 impl Batches for Shuffled {
     fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         assert!(self.batch > 0, "Shuffled: batches of no items");

@@ -62,23 +62,27 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Takes the loss of a step (counted from 1), or the reason why the step was refused, and so learns
-    /// whether the checkpoint before it is good.
+    /// Takes the loss of a step (counted from 1) or its validation, `what`, or the reason why the step was
+    /// refused, and so learns whether the checkpoint before it is good.
     ///
     /// # Errors
     /// If training cannot go on. The last good checkpoint is kept.
-    pub fn checked(&mut self, step: u64, loss: Result<f64, OptimError>) -> Result<f64, TrainError> {
-        let error = match loss {
-            Ok(loss) if loss.is_finite() => return self.keep().map(|()| loss),
-            Ok(loss) => format!("the loss is {loss}"),
-            Err(error) => error.to_string(),
+    pub fn checked(
+        &mut self,
+        step: u64,
+        what: &str,
+        value: Result<f64, OptimError>,
+    ) -> Result<f64, TrainError> {
+        let cause = match finite(what, value) {
+            Ok(value) => return self.keep().map(|()| value),
+            Err(cause) => cause,
         };
         if self.pending.take().is_some() {
             // It does no harm if this file stays.
             let _ = std::fs::remove_file(&self.next);
         }
         let kept = format!("; {} is that of {} {}", self.path.display(), self.what, self.good);
-        Err(TrainError::Diverged { step, cause: error, kept })
+        Err(TrainError::Diverged { step, cause, kept })
     }
 
     /// Marks the next checkpoint, if there is one, as good.
@@ -91,5 +95,14 @@ impl Checkpoints {
             self.good = done;
         }
         Ok(())
+    }
+}
+
+/// A finite number, or why training cannot go on.
+pub(super) fn finite(what: &str, value: Result<f64, OptimError>) -> Result<f64, String> {
+    match value {
+        Ok(value) if value.is_finite() => Ok(value),
+        Ok(value) => Err(format!("the {what} is {value}")),
+        Err(error) => Err(error.to_string()),
     }
 }

@@ -17,8 +17,18 @@ pub enum TrainError {
         step: u64,
         /// What happened.
         cause: String,
-        /// What is left, such as a checkpoint.
+        /// The checkpoint that is left, `; FILE is that of step N`, or nothing.
         kept: String,
+    },
+    /// An epoch without batches, or with fewer than a checkpoint says are done.
+    #[error("epoch {epoch} has {found} batches, and {done} of them are done")]
+    Batches {
+        /// The epoch, from 1.
+        epoch: u64,
+        /// Its batches.
+        found: usize,
+        /// Those that are done.
+        done: u64,
     },
     /// A checkpoint that cannot be written or read.
     #[error(transparent)]

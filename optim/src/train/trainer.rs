@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm::Algorithm;
 use crate::checkpoint;
 use crate::data_parallel::DataParallel;
+use crate::error::OptimError;
 use crate::optimiser::Optimiser;
 use crate::schedule::Schedule;
 use crate::train::batches::Batches;
-use crate::train::checkpoints::{CHECKPOINT, Checkpoints};
+use crate::train::checkpoints::{CHECKPOINT, Checkpoints, finite};
 use crate::train::error::TrainError;
 
 /// The result of an epoch.
@@ -91,7 +92,7 @@ pub struct Progress<'a> {
     pub epochs: u64,
     /// Finished batches of the current epoch, and all of them.
     pub batch: [u64; 2],
-    /// The weight of the items of a second: see [`Batches::weight`].
+    /// The weight of the items per second: see [`Batches::weight`].
     pub rate: f64,
 }
 
@@ -123,6 +124,7 @@ pub struct Trainer<'a, R = ()> {
     directory: Option<PathBuf>,
     resume: bool,
     checkpoint_every: Duration,
+    checkpoint_each_epoch: bool,
     best: Option<Goal>,
     display: Option<Display<'a>>,
 }
@@ -152,6 +154,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
             directory: None,
             resume: false,
             checkpoint_every: Duration::from_secs(30),
+            checkpoint_each_epoch: false,
             best: None,
             display: None,
         }
@@ -172,10 +175,10 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         Trainer { device, ..self }
     }
 
-    /// A batch is split into `most` parts, which are computed in parallel, each of at least `least`
-    /// items: 8 and 16 if they are not set. On a device a batch is one part.
-    pub fn parts(self, most: usize, least: usize) -> Self {
-        Trainer { parts: [most.max(1), least.max(1)], ..self }
+    /// A batch is split into at most `largest_count` parts, which are computed in parallel, each of at
+    /// least `smallest_part` items: 8 and 16 if they are not set. On a device a batch is one part.
+    pub fn parts(self, largest_count: usize, smallest_part: usize) -> Self {
+        Trainer { parts: [largest_count.max(1), smallest_part.max(1)], ..self }
     }
 
     /// Where checkpoints are written, and the best model if it is [kept](Self::best).
@@ -193,8 +196,13 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         Trainer { checkpoint_every: time, ..self }
     }
 
+    /// Also writes a checkpoint at the end of every epoch.
+    pub fn checkpoint_each_epoch(self) -> Self {
+        Trainer { checkpoint_each_epoch: true, ..self }
+    }
+
     /// Keeps the model of the best epoch, as `model.safetensors` in the directory. After
-    /// [`run`](Self::run) the model is that one.
+    /// [`run`](Self::run) the model is that one. It needs a [directory](Self::directory).
     pub fn best(self, goal: Goal) -> Self {
         Trainer { best: Some(goal), ..self }
     }
@@ -216,26 +224,32 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         }
     }
 
-    /// Trains a model by the mean of `loss` over the items of a batch, and evaluates it after every epoch:
-    /// `evaluate` has the model and the epochs before. The result does not depend on the number of
+    /// Trains a model by `loss`, the mean over the given items of a batch, a single number. Evaluates it
+    /// after every epoch: `evaluate` has the model and the epochs before. The result does not depend on the number of
     /// threads.
     ///
     /// # Errors
-    /// If a loss or a step is not finite: the last good checkpoint stays. If a file cannot be written, or
-    /// the checkpoint to go on from is not one of this run. What `evaluate` reports.
+    /// If a loss, a validation or a step is not finite: the last good checkpoint stays. If an epoch has no
+    /// batches. If a file cannot be written, or the checkpoint to go on from is not one of this run. What
+    /// `evaluate` reports.
+    ///
+    /// # Panics
+    /// If `loss` is no single number, or a batch is empty. If the best model is to be kept and there is no
+    /// directory.
     pub fn run<A, T, N>(
         &mut self,
         model: &mut N,
         optimiser: &mut Optimiser<A, T>,
         batches: &impl Batches,
         loss: impl for<'t> Fn(&N, &'t Tape<T>, &[u32]) -> Var<'t, T> + Sync,
-        mut evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
+        evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
     ) -> Result<History, TrainError>
     where
         A: Algorithm,
         T: Float,
         N: Module<T> + Sync,
     {
+        assert!(self.best.is_none() || self.directory.is_some(), "Trainer: the best model needs a directory");
         let rate = optimiser.rate();
         let mut state = State { run: self.run.clone(), history: History::default(), batch: 0, loss: 0.0 };
         if let Some(directory) = &self.directory {
@@ -244,38 +258,71 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
                 state = self.load(&directory.join(CHECKPOINT), model, optimiser)?;
             }
         }
+        let finished = self.epochs(rate, model, optimiser, batches, loss, evaluate, &mut state);
+        optimiser.set_rate(rate)?;
+        finished?;
+        if let (Some(_), Some(directory), false) =
+            (self.best, &self.directory, state.history.epochs.is_empty())
+        {
+            model.load(&directory.join(MODEL))?;
+        }
+        Ok(state.history)
+    }
+
+    /// The rest of the training. It leaves the optimiser at the rate of its last step.
+    #[allow(clippy::too_many_arguments)]
+    fn epochs<A, T, N>(
+        &mut self,
+        rate: f64,
+        model: &mut N,
+        optimiser: &mut Optimiser<A, T>,
+        batches: &impl Batches,
+        loss: impl for<'t> Fn(&N, &'t Tape<T>, &[u32]) -> Var<'t, T> + Sync,
+        mut evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
+        state: &mut State<R>,
+    ) -> Result<(), TrainError>
+    where
+        A: Algorithm,
+        T: Float,
+        N: Module<T> + Sync,
+    {
         let mut checkpoints = match &self.directory {
             Some(directory) => Some(Checkpoints::new(directory, "step", state.history.steps, |path| {
-                checkpoint::save(path, model, optimiser, &state)
+                checkpoint::save(path, model, optimiser, &*state)
             })?),
             None => None,
         };
         let mut parallel = DataParallel::new(self.device.clone());
         let (start, before, mut done) = (Instant::now(), state.history.seconds, 0.0);
         while (state.history.epochs.len() as u64) < self.epochs {
-            let epoch = batches.of_epoch(state.history.epochs.len() as u64);
+            let number = state.history.epochs.len() as u64;
+            let epoch = batches.of_epoch(number);
+            if state.batch as usize >= epoch.len() {
+                return Err(TrainError::Batches { epoch: number + 1, found: epoch.len(), done: state.batch });
+            }
             let total: f64 = epoch.iter().flatten().map(|&item| batches.weight(item)).sum();
-            while (state.batch as usize) < epoch.len() {
-                let items = &epoch[state.batch as usize];
+            for items in &epoch[state.batch as usize..] {
                 optimiser.set_rate(rate * self.schedule.factor(state.history.steps))?;
                 let weight = |items: &[u32]| items.iter().map(|&item| batches.weight(item)).sum::<f64>();
                 let (all, step) = (weight(items), state.history.steps);
                 let parts = (0..).zip(items.chunks(self.part_size(items.len())));
                 let parts: Vec<(u64, &[u32], f64)> =
                     parts.map(|(part, items)| (part, items, weight(items) / all)).collect();
-                let (seed, most) = (self.seed, self.parts[0] as u64);
+                let (seed, largest_count) = (self.seed, self.parts[0] as u64);
                 let found = parallel.step(model, optimiser, &parts, |model, tape, &(part, items, share)| {
-                    tape.training(rng::stream(seed, "dropout", step * most + part));
+                    tape.training(rng::stream(seed, "dropout", step * largest_count + part));
                     loss(model, tape, items) * share
                 });
                 state.history.steps += 1;
-                let found = checked(&mut checkpoints, state.history.steps, found)?;
+                let found = checked(&mut checkpoints, state.history.steps, "loss", found)?;
                 state.loss += found * all;
                 state.batch += 1;
                 done += all;
-                if state.batch as usize == epoch.len() {
+                let epoch_ends = state.batch as usize == epoch.len();
+                if epoch_ends {
                     let validation = evaluate(model, &state.history)?;
-                    let validation = checked(&mut checkpoints, state.history.steps, Ok(validation))?;
+                    let steps = state.history.steps;
+                    let validation = checked(&mut checkpoints, steps, "validation", Ok(validation))?;
                     self.keep(model, &state.history, validation)?;
                     state.history.epochs.push(Epoch { loss: state.loss / total, validation });
                     (state.loss, state.batch) = (0.0, 0);
@@ -283,10 +330,12 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
                 let last = state.history.epochs.len() as u64 == self.epochs;
                 state.history.seconds = before + start.elapsed().as_secs_f64();
                 if let Some(checkpoints) = &mut checkpoints
-                    && (last || checkpoints.due(self.checkpoint_every))
+                    && (last
+                        || (epoch_ends && self.checkpoint_each_epoch)
+                        || checkpoints.due(self.checkpoint_every))
                 {
                     checkpoints.write(state.history.steps, |path| {
-                        checkpoint::save(path, model, optimiser, &state)
+                        checkpoint::save(path, model, optimiser, &*state)
                     })?;
                 }
                 if let Some(display) = &mut self.display {
@@ -294,24 +343,17 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
                     let batch = [state.batch, epoch.len() as u64];
                     display(Progress { history: &state.history, epochs: self.epochs, batch, rate });
                 }
-                if state.batch == 0 {
-                    break;
-                }
             }
         }
-        if let Some(checkpoints) = &mut checkpoints {
-            checkpoints.keep()?;
+        match &mut checkpoints {
+            Some(checkpoints) => checkpoints.keep(),
+            None => Ok(()),
         }
-        optimiser.set_rate(rate)?;
-        if let (Some(_), Some(directory)) = (self.best, &self.directory) {
-            model.load(&directory.join(MODEL))?;
-        }
-        Ok(state.history)
     }
 
     fn part_size(&self, batch: usize) -> usize {
-        let [most, least] = self.parts;
-        if self.device == Device::cpu() { batch.div_ceil(most).max(least) } else { batch }
+        let [largest_count, smallest_part] = self.parts;
+        if self.device == Device::cpu() { batch.div_ceil(largest_count).max(smallest_part) } else { batch }
     }
 
     /// Saves the model if it is the best so far. That is before the checkpoint that knows of it: a run
@@ -350,26 +392,22 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         (self.same)(&found.run, &self.run).map_err(refused)?;
         let done = found.history.epochs.len() as u64;
         if done > self.epochs || (done == self.epochs && found.batch > 0) {
-            let message = format!("checkpoint after epoch {done}, beyond the {} of this run", self.epochs);
+            let message = format!("a run after epoch {done}, beyond the {} epochs of this one", self.epochs);
             return Err(refused(message).into());
         }
         Ok(found)
     }
 }
 
-/// The loss of a step, if it is finite: see [`Checkpoints::checked`].
+/// The loss of a step or a validation, `what`, if it is finite: see [`Checkpoints::checked`].
 fn checked(
     checkpoints: &mut Option<Checkpoints>,
     step: u64,
-    loss: Result<f64, crate::OptimError>,
+    what: &str,
+    value: Result<f64, OptimError>,
 ) -> Result<f64, TrainError> {
     if let Some(checkpoints) = checkpoints {
-        return checkpoints.checked(step, loss);
+        return checkpoints.checked(step, what, value);
     }
-    let diverged = |cause: String| TrainError::Diverged { step, cause, kept: String::new() };
-    match loss {
-        Ok(loss) if loss.is_finite() => Ok(loss),
-        Ok(loss) => Err(diverged(format!("the loss is {loss}"))),
-        Err(error) => Err(diverged(error.to_string())),
-    }
+    finite(what, value).map_err(|cause| TrainError::Diverged { step, cause, kept: String::new() })
 }

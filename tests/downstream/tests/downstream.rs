@@ -3,8 +3,10 @@
 use std::process::Command;
 
 use cotangent::engine::check;
-use cotangent::engine::loss::cross_entropy;
+use cotangent::engine::compiled::{Compiled, Pair};
 use cotangent::laws;
+use cotangent::layers::loss::cross_entropy;
+use cotangent::layers::score::{Numbers, Operand, Side};
 use cotangent::prelude::*;
 use downstream::layer::{Classifier, Residual};
 use downstream::manifold::Stretched;
@@ -60,11 +62,73 @@ fn a_score_of_ones_own_is_computed_in_every_form() {
     let edges = std::sync::Arc::new(Sparsity::new(4, 6, &edges));
     for other in [attend.forward(q, k, v), attend.along_edges(q, k, v, &edges)] {
         let other = other.to_tensor();
-        let apart = other.data().iter().zip(stored.data()).map(|(a, b)| (a - b).abs());
-        assert!(apart.fold(0.0, f64::max) < 1e-14);
+        let differences = other.data().iter().zip(stored.data()).map(|(a, b)| (a - b).abs());
+        assert!(differences.fold(0.0, f64::max) < 1e-14);
     }
     let square: f64 = (0..3).map(|i| (rows(4, 0.0).row(0)[i] - rows(6, 1.0).row(0)[i]).powi(2)).sum();
     assert!((attend.scores(q, k).to_tensor().data()[0] + square).abs() < 1e-14);
+}
+
+/// A score with a parameter of its own: `γ w⟨q, k⟩ − c`.
+#[derive(Clone, Debug)]
+struct Weighted([Param<Euclidean, f64>; 1]);
+
+#[derive(Clone, Copy)]
+struct WeightedDot;
+
+impl PairFormula<0, 0, 3> for WeightedDot {
+    const NAME: &'static str = "weighted";
+    const PAIRING: Pairing = Pairing::Dot;
+    fn eval<S: Scalar>(dot: S, _: [S; 0], _: [S; 0], [gamma, c, w]: [S; 3]) -> S {
+        gamma * w * dot - c
+    }
+}
+
+impl Score<f64> for Weighted {
+    fn name(&self) -> &'static str {
+        "weighted"
+    }
+    fn about(&self) -> &'static str {
+        "Weighted dot product."
+    }
+    fn formula(&self) -> &'static Compiled<Pair> {
+        <WeightedDot as PairFormula<0, 0, 3>>::compiled()
+    }
+    fn prepare<'t>(&self, x: Var<'t, f64>, _: Side) -> Operand<'t, f64> {
+        Operand::from(x)
+    }
+    fn scalars<'t>(&self, x: Var<'t, f64>) -> Numbers<'t, f64> {
+        Numbers::from_slice(&[*self.0[0].on(x.tape())])
+    }
+    fn parameters(&self) -> &[Param<Euclidean, f64>] {
+        &self.0
+    }
+    fn parameters_mut(&mut self) -> &mut [Param<Euclidean, f64>] {
+        &mut self.0
+    }
+}
+
+#[test]
+fn a_score_learns_parameters_of_its_own() {
+    let weight = Param::new("w", Euclidean, Tensor::new([1], vec![2.0]));
+    let mut attention = Attention::new(&Weighted([weight]), 3);
+    let names: Vec<String> = attention.state().into_iter().map(|(name, _)| name).collect();
+    assert!(names.contains(&"score.0".to_owned()), "{names:?}");
+    let tape = Tape::new();
+    let x = tape.constant(&Tensor::from_fn([4, 3], |i| (i as f64).sin()));
+    let scores = attention.scores(x, x);
+    let square: f64 = (0..3).map(|i| (i as f64).sin().powi(2)).sum();
+    assert!((scores.to_tensor().data()[0] - 2.0 * square).abs() < 1e-14);
+    let copied = attention.clone();
+    let [of_score, of_copy] = [&attention, &copied].map(|layer| layer.score.parameters()[0].id());
+    assert!(of_score != of_copy);
+    let loss = attention.forward(x, x, x, Mask::None).square().sum();
+    let gradients = tape.backward(loss);
+    assert!(gradients.wrt(&attention.score.parameters()[0]).data()[0] != 0.0);
+    let mut sgd = RiemannianSgd::new(0.1).unwrap();
+    sgd.step(&mut attention, &gradients).unwrap();
+    assert!(attention.score.parameters()[0].value().data()[0] != 2.0);
+    assert_eq!(copied.score.parameters()[0].value().data(), [2.0]);
 }
 
 /// The application trains with it, by its name.
@@ -81,10 +145,11 @@ fn the_transformer_takes_a_score_of_ones_own() {
         std::fs::write(path(&format!("{name}.tsv")), (0..count).map(line).collect::<String>()).unwrap();
     }
     let run = |score: &str| {
-        let options = "--layers 1 --width 16 --heads 2 --hidden 16 --vocabulary 300 --epochs 2 --batch-tokens 128 --beam 1";
+        let options = "--layers 1 --width 16 --heads 2 --hidden 16 --vocabulary 300 --epochs 2 \\
+            --batch-tokens 128 --beam 1";
         let mut command = Command::new(env!("CARGO_BIN_EXE_transformer"));
         command.args(["train", "--attention", score, "--path"]).arg(directory.path());
-        command.arg("--out").arg(path("out")).args(options.split(' ')).output().unwrap()
+        command.arg("--out").arg(path("out")).args(options.split_whitespace()).output().unwrap()
     };
     let done = run("gaussian");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

@@ -169,6 +169,7 @@ pub fn train(
         .directory(out)
         .resume(options.resume)
         .checkpoint_every(Duration::from_secs(options.checkpoint_every))
+        .checkpoint_each_epoch()
         .display(|now| {
             progress.update(now.history.epochs.len() as u64, || {
                 let last = now.history.epochs.last().map_or(String::new(), |epoch| {
@@ -208,7 +209,8 @@ pub fn train(
             if validation.is_finite() {
                 output::save(model, &out.join(epoch_file(epoch)), &fingerprint)?;
             }
-            if let Some(old) = epoch.checked_sub(config.average) {
+            // The last checkpoint may be of the epoch before, which needs a file more.
+            if let Some(old) = epoch.checked_sub(config.average + 1) {
                 // It does no harm if this file stays.
                 let _ = std::fs::remove_file(out.join(epoch_file(old)));
             }
@@ -251,14 +253,14 @@ pub fn train(
         seconds: history.seconds,
     };
     metrics::write(out, &metrics)?;
-    let of = |f: fn(&Epoch) -> f64| history.epochs.iter().map(f).collect::<Vec<f64>>();
+    let values = |f: fn(&Epoch) -> f64| history.epochs.iter().map(f).collect::<Vec<f64>>();
     let title = format!("{} attention: BLEU {:.2}", config.attention, metrics.test.score);
     curves::plot(
         &out.join("curves.svg"),
         &title,
         &[
-            Series { name: "training loss", values: of(|epoch| epoch.loss), better: f64::min },
-            Series { name: "validation loss", values: of(|epoch| epoch.validation), better: f64::min },
+            Series { name: "training loss", values: values(|epoch| epoch.loss), better: f64::min },
+            Series { name: "validation loss", values: values(|epoch| epoch.validation), better: f64::min },
         ],
     )?;
     Ok(metrics)
@@ -313,10 +315,10 @@ fn loss_of<'t>(model: &Model, tape: &'t Tape<f32>, batch: &Batch, smoothing: f64
 /// epochs.
 fn same(found: &(Config, u32), ours: &(Config, u32)) -> std::result::Result<(), String> {
     if let Some(option) = found.0.difference(&ours.0) {
-        return Err(format!("checkpoint of a run with another --{option}"));
+        return Err(format!("a run with another --{option}"));
     }
     if found.1 != ours.1 {
-        return Err("checkpoint of a run on other text".to_owned());
+        return Err("a run on other text".to_owned());
     }
     Ok(())
 }

@@ -137,24 +137,24 @@ fn published_figures_are_of_their_own_setting() {
         seed: 1,
         seeds: 20,
     };
-    let of = |graph: &str, attention: &str, options: AttentionOptions| {
+    let accuracies = |graph: &str, attention: &str, options: AttentionOptions| {
         let attention = attention.to_owned();
         let found = published(graph, &Config { attention, options, ..protocol.clone() });
         found.into_iter().map(|(accuracy, _)| accuracy).collect::<Vec<_>>()
     };
     let learn_sharpness = true;
-    let learned = AttentionOptions { learn_sharpness, ..plain };
-    let h_gat = AttentionOptions { aggregate: AggregateOption::Barycentre, ..learned };
-    assert_eq!(of("cora", "polar-distance", h_gat), [83.5]);
-    assert_eq!(of("citeseer", "polar-distance", h_gat), [72.9]);
-    for other in [plain, learned] {
-        assert!(of("cora", "polar-distance", other).is_empty());
+    let with_sharpness = AttentionOptions { learn_sharpness, ..plain };
+    let h_gat = AttentionOptions { aggregate: AggregateOption::Barycentre, ..with_sharpness };
+    assert_eq!(accuracies("cora", "polar-distance", h_gat), [83.5]);
+    assert_eq!(accuracies("citeseer", "polar-distance", h_gat), [72.9]);
+    for other in [plain, with_sharpness] {
+        assert!(accuracies("cora", "polar-distance", other).is_empty());
     }
-    assert!(of("cora", "distance", h_gat).is_empty());
-    assert_eq!(of("cora", "additive", plain), [83.0, 83.1]);
-    assert_eq!(of("cora", "dot", plain), [83.4]);
-    assert!(of("cora", "dot", AttentionOptions { learn_sharpness, ..plain }).is_empty());
-    assert!(of("airport", "dot", plain).is_empty());
+    assert!(accuracies("cora", "distance", h_gat).is_empty());
+    assert_eq!(accuracies("cora", "additive", plain), [83.0, 83.1]);
+    assert_eq!(accuracies("cora", "dot", plain), [83.4]);
+    assert!(accuracies("cora", "dot", AttentionOptions { learn_sharpness, ..plain }).is_empty());
+    assert!(accuracies("airport", "dot", plain).is_empty());
     let fewer = Config { attention: "dot".to_owned(), heads: 4, ..protocol.clone() };
     assert!(published("cora", &fewer).is_empty());
 }

@@ -195,13 +195,23 @@ fn bad_input_gets_one_line() {
     let resume = ["--epochs", "2", "--resume"];
     let small: Vec<&str> = SMALL.split_whitespace().collect();
     let message = fails(&[&small[..], &resume, &["--seed", "7"]].concat());
-    assert!(message.ends_with("checkpoint of a run with another --seed"), "{message}");
+    assert!(
+        message.ends_with("checkpoint.bin: checkpoint of something else: a run with another --seed"),
+        "{message}"
+    );
     let message = fails(&[&small[..], &resume, &["--learn-sharpness"]].concat());
-    assert!(message.ends_with("checkpoint of a run with another --learn-sharpness"), "{message}");
+    assert!(
+        message
+            .ends_with("checkpoint.bin: checkpoint of something else: a run with another --learn-sharpness"),
+        "{message}"
+    );
     // A refused run has changed nothing.
     let before = bytes(&out, "config.json");
     let message = fails(&[&small[..], &resume, &["--attention", "umbral"]].concat());
-    assert!(message.ends_with("checkpoint of a run with another --attention"), "{message}");
+    assert!(
+        message.ends_with("checkpoint.bin: checkpoint of something else: a run with another --attention"),
+        "{message}"
+    );
     assert_eq!((bytes(&out, "config.json"), translate(&out, "eins.").lines().count()), (before, 1));
     // Files of a model with wrong content.
     let whole = String::from_utf8(bytes(&out, "config.json")).unwrap();
@@ -210,6 +220,7 @@ fn bad_input_gets_one_line() {
         ("\"width\": 32", "\"width\": 4611686018427387904", "fewer or narrower layers are needed"),
         ("\"layers\": 1", "\"layers\": 18446744073709551615", "at most 1024 are possible"),
         ("\"hidden\": 64", "\"hidden\": 1000000", "numbers or more; model.safetensors has"),
+        ("\"weights\"", "\"coordinates\": \"polar\", \"weights\"", "unknown field `coordinates`"),
         ("\"dropout\": 0.0", "\"dropout\": 1.0", "config.json: --dropout 1: from 0 to below 1 is needed"),
     ] {
         assert!(whole.contains(from), "{whole}");
@@ -219,7 +230,10 @@ fn bad_input_gets_one_line() {
     }
     std::fs::write(Path::new(&out).join("config.json"), whole).unwrap();
     let message = fails(&[&small[..], &resume, &["--sentences", "100"]].concat());
-    assert!(message.ends_with("checkpoint of a run on other text"), "{message}");
+    assert!(
+        message.ends_with("checkpoint.bin: checkpoint of something else: a run on other text"),
+        "{message}"
+    );
 }
 
 #[test]

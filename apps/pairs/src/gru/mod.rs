@@ -381,15 +381,15 @@ impl Run<'_> {
         };
         metrics::write(&options.out, &metrics)?;
         let title = format!("{}: test accuracy {:.2} %", data.name, 100.0 * metrics.test);
-        let of = |f: fn(&Epoch) -> f64| history.epochs.iter().map(f).collect::<Vec<f64>>();
+        let values = |f: fn(&Epoch) -> f64| history.epochs.iter().map(f).collect::<Vec<f64>>();
         curves::plot(
             &options.out.join("curves.svg"),
             &title,
             &[
-                Series { name: "training loss", values: of(|epoch| epoch.loss), better: f64::min },
+                Series { name: "training loss", values: values(|epoch| epoch.loss), better: f64::min },
                 Series {
                     name: "validation accuracy",
-                    values: of(|epoch| epoch.validation),
+                    values: values(|epoch| epoch.validation),
                     better: f64::max,
                 },
             ],
@@ -460,10 +460,10 @@ impl Batches for Order {
 /// Whether a checkpoint's configuration and pairs are those of this run.
 fn same(found: &(Config, u32), ours: &(Config, u32)) -> std::result::Result<(), String> {
     if let Some(option) = found.0.difference(&ours.0) {
-        return Err(format!("checkpoint of a run with another --{option}"));
+        return Err(format!("a run with another --{option}"));
     }
     if found.1 != ours.1 {
-        return Err("checkpoint of a run on other pairs".to_owned());
+        return Err("a run on other pairs".to_owned());
     }
     Ok(())
 }

@@ -56,8 +56,9 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
             cell.forward(Sequence::new(words.arrange([len, batch])).with_lengths(&sentences.lengths)).last()
         };
         let (first, second) = (encode(&self.first, first), encode(&self.second, second));
-        let apart = body.distance(*first.coordinates(), *second.coordinates()).square().insert_axis(1);
-        let joined = self.join.forward(&[first, second], Some(apart));
+        let squared_distance =
+            body.distance(*first.coordinates(), *second.coordinates()).square().insert_axis(1);
+        let joined = self.join.forward(&[first, second], Some(squared_distance));
         // If body and head have the same geometry, this is the Möbius version of φ.
         let seen = exp0(head, self.feed_forward.apply(*log0(joined)));
         [*seen.coordinates(), self.regression.forward(seen)]

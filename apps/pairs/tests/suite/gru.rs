@@ -164,7 +164,7 @@ fn bad_input_is_named() {
     assert!(fails(&["--data", &file, "--clip", "0"]).contains("--clip 0"));
     let other = d.write("other.tsv", std::fs::read_to_string(&file).unwrap().replace("yes", "ok"));
     let other = [&["--data", &other, "--resume"][..], &SHORT[..]].concat();
-    assert!(fails(&other).ends_with("checkpoint of a run on other pairs"));
+    assert!(fails(&other).ends_with("checkpoint.bin: checkpoint of something else: a run on other pairs"));
     let mut damaged = bytes(&out, "checkpoint.bin");
     *damaged.last_mut().unwrap() ^= 1;
     std::fs::write(Path::new(&out).join("checkpoint.bin"), damaged).unwrap();

@@ -83,7 +83,7 @@ impl<T: Float> Operation<T> for SegmentSoftmax {
 
 impl<T: Float> Operation<T> for SparsePairs<T> {
     fn name(&self) -> &'static str {
-        "sparse_pairs"
+        "pairs along edges"
     }
 
     of_kernel!(SparsePairs<T>);

@@ -26,8 +26,8 @@ pub use penumbral_cone::{PenumbralCone, ReleasedPenumbralCone};
 pub use polar_distance::PolarDistance;
 pub use umbral_cone::{ReleasedUmbralCone, UmbralCone};
 
-/// A score of pairs of a query and a key: `γ · similarity − c`. Activations are any rows; each score
-/// maps them to its own space.
+/// A score of pairs of a query q and a key k: `γ s(q, k) − c`. Activations are any rows; each score maps
+/// them to its own space.
 ///
 /// A score is a [`PairFormula`](cotangent_engine::PairFormula) and what prepares queries and keys for
 /// it. The formula's first two parameters are γ and c. A score of one's own works in every attention,
@@ -84,10 +84,12 @@ pub trait Score<T: Float>: Duplicate<T> + Debug + Send + Sync {
     /// [`scalars`](Self::scalars).
     fn formula(&self) -> &'static Compiled<Pair>;
 
-    /// The rows that the formula pairs, and the numbers of each row, from queries or keys `[…, n, d]`.
+    /// The rows that the formula pairs, and the numbers of each row, from queries or keys `[…, n, d]`. The
+    /// rows may have any width, the same for queries and keys. There are as many numbers as the formula
+    /// takes of left rows (queries) and of right ones (keys), else attention panics.
     fn prepare<'t>(&self, x: Var<'t, T>, side: Side) -> Operand<'t, T>;
 
-    /// The formula's parameters after γ and c, on the tape that x is on.
+    /// The formula's parameters after γ and c, single numbers, on the tape that x is on.
     fn scalars<'t>(&self, x: Var<'t, T>) -> Numbers<'t, T> {
         let _ = x;
         Numbers::new()
@@ -104,7 +106,8 @@ pub trait Score<T: Float>: Duplicate<T> + Debug + Send + Sync {
         1.0
     }
 
-    /// A positive number that can be chosen, and its name on command lines: `light` of penumbral cones.
+    /// A positive number that can be chosen, and its name: `light` of penumbral cones. The applications have
+    /// options for `light` and `radius`; a number of another name keeps its value there.
     fn setting(&mut self) -> Option<(&'static str, &mut f64)> {
         None
     }
@@ -203,6 +206,15 @@ pub const FORMULAS: &[Formula] = &[
     umbral_cone::FORMULA,
     laplacian::FORMULA,
 ];
+
+/// Refuses a setting that is not positive, and d-dimensional rows for a score that needs a height besides.
+#[track_caller]
+pub(super) fn check<T: Float>(score: &dyn Score<T>, d: usize) {
+    assert!(d > usize::from(score.needs_height()), "attention: {score:?} of {d} dimensions");
+    if let Some((name, value)) = score.duplicate().setting() {
+        assert!(*value > 0.0 && value.is_finite(), "attention: a {name} of {value}");
+    }
+}
 
 /// Queries and keys, prepared and paired.
 #[track_caller]

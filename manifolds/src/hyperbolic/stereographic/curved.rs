@@ -213,7 +213,13 @@ impl<'t, T: Float> Curved<Var<'t, T>> {
 /// ```
 impl<'t, T: Float> Point<Curved<Var<'t, T>>, Var<'t, T>> {
     /// Geodesic distance, row by row.
+    ///
+    /// # Panics
+    /// If the points are of spaces with two curvatures.
+    #[track_caller]
     pub fn dist(&self, other: &Self) -> Var<'t, T> {
+        let [kappa, of_other] = [self, other].map(|point| *point.manifold().kappa());
+        assert!(kappa.same_node(of_other), "points of two learned curvatures do not mix");
         self.manifold().dist(self.coordinates(), other.coordinates())
     }
 }

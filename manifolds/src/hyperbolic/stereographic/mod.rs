@@ -77,12 +77,15 @@ pub trait Sign: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// What its curvature is, in a message: `"negative"`.
     const NEEDS: &'static str;
 
-    /// Whether a finite curvature is one.
+    /// Whether a finite `kappa` has this sign.
     fn allows(kappa: f64) -> bool;
 }
 
 macro_rules! signs {
-    ($($(#[$doc:meta])* $sign:ident, $type:literal, $name:literal, $needs:literal, |$kappa:ident| $allows:expr;)*) => { $(
+    ($(
+        $(#[$doc:meta])*
+        $sign:ident, $type:literal, $name:literal, $needs:literal, |$kappa:ident| $allows:expr;
+    )*) => { $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum $sign {}
