@@ -94,7 +94,7 @@
 //! | `kernels/` | the kernels on the processor: slices in, slices out |
 //! | `formula/` | row, elementwise and pair formulas, plans, domains |
 //! | `tensor/` | shapes, tensors, the buffer pool; `device/`: a device's queue, memory and programs |
-//! | `numbers/`, the crate `cotangent-numbers` | scalars, lanes, elementary functions, SIMD, threads, storage types |
+//! | the crate `cotangent-numbers` | scalars, lanes, elementary functions, SIMD, threads, storage types |
 
 #![warn(missing_docs)]
 

@@ -3,8 +3,8 @@
 //! A layer takes points of one manifold and returns points of the same manifold. `Gru<PoincareBall>` is
 //! the layer of Ganea, Bécigneul, Hofmann 2018 (*Hyperbolic Neural Networks*, whose equations are cited
 //! by number); `Gru<Euclidean>` is the ordinary one. [`exp0`] and [`log0`] lead from one geometry to
-//! another. [`GyrovectorSpace`] lists the operations of a geometry; a learned [`Curvature`] is one, too. Every layer is a [`Module`](cotangent_manifolds::Module), and its
-//! fields are public.
+//! another. [`GyrovectorSpace`] lists the operations of a geometry; a learned [`Curvature`] is one, too.
+//! Every layer is a [`Module`](cotangent_manifolds::Module), and its fields are public.
 //!
 //! | layer | file |
 //! |---|---|

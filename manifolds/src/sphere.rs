@@ -122,7 +122,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// Signed distance from x to the great hypersphere through p with normal a: `(1/√κ) arctan(⟨x,a⟩/‖x∧a‖)`.
+        /// Signed distance from x to the great hypersphere through p with normal a: `(1/√κ)
+        /// arctan(⟨x,a⟩/‖x∧a‖)`.
         pub Gyroplane = "sphere.gyroplane": number [Input(0), Input(2), Difference(0, 1), Sum(0, 1)];
         dd = Dot(2, 2), ss = Dot(3, 3), da = Dot(2, 1), sa = Dot(3, 1), area = Wedge(1, 0, 0),
         kappa = Param(0) => {

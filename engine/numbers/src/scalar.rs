@@ -1,8 +1,8 @@
 //! The scalar that formulas are generic over.
 //!
 //! A formula is written once, as a function of some `S: Scalar`, and evaluated on plain numbers
-//! (`f32`, `f64`) or on dual numbers ([`Dual`](crate::dual::Dual)) for its exact partial derivatives. There is
-//! no data-dependent `if` in a formula: choices go through [`Scalar::select`] or [`Scalar::choose`].
+//! (`f32`, `f64`) or on dual numbers ([`Dual`](crate::dual::Dual)) for its exact partial derivatives. There
+//! is no data-dependent `if` in a formula: choices go through [`Scalar::select`] or [`Scalar::choose`].
 //!
 //! # The square-argument family
 //!

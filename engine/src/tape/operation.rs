@@ -14,7 +14,7 @@ use crate::tensor::view::{Outcome, View};
 /// operation of geometry ([`RowFormula`](crate::RowFormula)). This trait is for the rest.
 ///
 /// ```
-/// use cotangent_engine::{Float, Operation, Outcome, Shape, Tape, Tensor, View};
+/// use cotangent_engine::{Float, Operation, Outcome, Shape, ShapeError, Tape, Tensor, View};
 ///
 /// /// Running sums along the last axis: `y_i = x_0 + … + x_i`.
 /// struct Cumsum;

@@ -29,7 +29,7 @@ use crate::tensor::view::{Outcome, View};
 /// values are on a device, the function is computed on the host.
 ///
 /// ```
-/// use cotangent_engine::{Float, Row, RowFunction, Rows, Tape, Tensor, Var};
+/// use cotangent_engine::{Float, Row, RowFunction, Rows, ShapeError, Tape, Tensor, Var};
 ///
 /// /// The cross product of vectors in three dimensions.
 /// struct Cross;
@@ -46,7 +46,10 @@ use crate::tensor::view::{Outcome, View};
 ///         "cross"
 ///     }
 ///     fn width(&self, widths: [usize; 2]) -> Result<usize, ShapeError> {
-///         if widths == [3, 3] { Ok(3) } else { Err(ShapeError::new(format!("3 coordinates each are needed, not {widths:?}"))) }
+///         if widths == [3, 3] {
+///             return Ok(3);
+///         }
+///         Err(ShapeError::new(format!("3 coordinates each are needed, not {widths:?}")))
 ///     }
 ///     fn eval<T: Float>(&self, [a, b]: [&[f64]; 2], out: &mut [f64]) {
 ///         cross(a, b, out);

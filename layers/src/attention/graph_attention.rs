@@ -66,8 +66,8 @@ pub enum Heads {
 /// attention.
 ///
 /// The values of a head are `h = x W`. Its queries and keys are the values times a vector, coordinate by
-/// coordinate: one vector for queries, another for keys. With [`Additive`](crate::score::Additive) this is the layer
-/// of Veličković et al., eq. 1 to 6, without the nonlinearity. With other scores it has as many
+/// coordinate: one vector for queries, another for keys. With [`Additive`](crate::score::Additive) this is
+/// the layer of Veličković et al., eq. 1 to 6, without the nonlinearity. With other scores it has as many
 /// parameters.
 ///
 /// ```

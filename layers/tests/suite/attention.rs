@@ -42,7 +42,7 @@ pub(super) fn inputs(seed: u64) -> [Tensor<f64>; 3] {
     [[2, 4, 3], [2, 5, 3], [2, 5, 2]].map(|shape| uniform(&shape, 1.5, &mut rng))
 }
 
-/// The similarity of two rows, by the manifolds' operations on single rows.
+/// The score of two rows, by the manifolds' operations on single rows.
 pub(super) fn by_hand(score: &dyn Score<f64>, q: &[f64], k: &[f64]) -> f64 {
     let (q, k) = (Row::from(q), Row::from(k));
     let (ball, half_space) = (PoincareBall::new(-1.0), HalfSpace::new(-1.0));
@@ -76,14 +76,14 @@ pub(super) fn by_hand(score: &dyn Score<f64>, q: &[f64], k: &[f64]) -> f64 {
 #[test]
 fn scores_are_those_of_the_manifolds() {
     let [q, k, _] = inputs(1);
-    for similarity in scores() {
+    for score in scores() {
         let tape = Tape::new();
-        let scores = attention(similarity).scores(tape.constant(&q), tape.constant(&k)).to_tensor();
+        let scores = attention(score).scores(tape.constant(&q), tape.constant(&k)).to_tensor();
         assert_eq!(scores.shape(), &[2, 4, 5].into());
-        for (at, &score) in scores.data().iter().enumerate() {
+        for (at, &value) in scores.data().iter().enumerate() {
             let (batch, i, j) = (at / 20, at / 5 % 4, at % 5);
-            let want = 0.7 * by_hand(similarity, q.row(batch * 4 + i), k.row(batch * 5 + j)) - 0.2;
-            assert!((score - want).abs() < 1e-12 * want.abs().max(1.0), "{similarity:?}: {score} {want}");
+            let want = 0.7 * by_hand(score, q.row(batch * 4 + i), k.row(batch * 5 + j)) - 0.2;
+            assert!((value - want).abs() < 1e-12 * want.abs().max(1.0), "{score:?}: {value} {want}");
         }
     }
 }
@@ -92,9 +92,9 @@ fn scores_are_those_of_the_manifolds() {
 #[test]
 fn both_ways_agree() {
     let [q, k, v] = inputs(2);
-    for similarity in scores() {
+    for score in scores() {
         for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
-            let layer = Attention { aggregation, ..attention(similarity) };
+            let layer = Attention { aggregation, ..attention(score) };
             let tape = Tape::new();
             let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
             let run = |mask| layer.forward(q, k, v, mask).to_tensor();
@@ -118,10 +118,10 @@ fn both_ways_agree() {
 #[test]
 fn hidden_keys_are_not_there() {
     let [q, k, v] = inputs(3);
-    for similarity in scores() {
+    for score in scores() {
         for weights in [Weights::Softmax, Weights::Sigmoid] {
             for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
-                let layer = Attention { aggregation, weights, ..attention(similarity) };
+                let layer = Attention { aggregation, weights, ..attention(score) };
                 let run = |k: &Tensor<f64>, v: &Tensor<f64>| {
                     let tape = Tape::new();
                     let [q, k, v] = [&q, k, v].map(|x| tape.variable(x));
@@ -144,13 +144,13 @@ fn hidden_keys_are_not_there() {
                 let (mut other, mut value) = (k.clone(), v.clone());
                 other.row_mut(6).fill(40.0);
                 value.row_mut(6).fill(3.0);
-                assert_eq!(run(&other, &value).0, y, "{similarity:?}");
-                assert!([1, 6].iter().all(|&row| dk[row * 3..row * 3 + 3] == [0.0; 3]), "{similarity:?}");
-                assert!([1, 6].iter().all(|&row| dv[row * 2..row * 2 + 2] == [0.0; 2]), "{similarity:?}");
+                assert_eq!(run(&other, &value).0, y, "{score:?}");
+                assert!([1, 6].iter().all(|&row| dk[row * 3..row * 3 + 3] == [0.0; 3]), "{score:?}");
+                assert!([1, 6].iter().all(|&row| dv[row * 2..row * 2 + 2] == [0.0; 2]), "{score:?}");
                 assert!(y.row(0) == [0.0; 2] && y.data().iter().chain(&dk).chain(&dv).all(|x| x.is_finite()));
                 if weights == Weights::Softmax || aggregation == Aggregation::Barycentre {
                     let apart = y.row(5).iter().zip(v.row(8)).map(|(y, v)| (y - v).abs()).fold(0.0, f64::max);
-                    assert!(apart < 1e-12, "{similarity:?}, {weights:?}, {aggregation:?}: {apart}");
+                    assert!(apart < 1e-12, "{score:?}, {weights:?}, {aggregation:?}: {apart}");
                 }
             }
         }
@@ -161,21 +161,17 @@ fn hidden_keys_are_not_there() {
 #[test]
 fn scores_of_rows_that_are_no_numbers_are_none() {
     let [q, k, _] = inputs(5);
-    for similarity in scores() {
+    for score in scores() {
         for at in 0..3 {
             let (mut of_query, mut of_key) = (q.clone(), k.clone());
             (of_query.row_mut(2)[at], of_key.row_mut(8)[at]) = (f64::NAN, f64::NAN);
             let tape = Tape::new();
             let [of_query, of_key] = [&of_query, &of_key].map(|x| tape.constant(x));
-            let scores = attention(similarity).scores(of_query, of_key).to_tensor();
-            for (place, score) in scores.data().iter().enumerate() {
+            let scores = attention(score).scores(of_query, of_key).to_tensor();
+            for (place, value) in scores.data().iter().enumerate() {
                 let (batch, i, j) = (place / 20, place / 5 % 4, place % 5);
                 let spoilt = (batch, i) == (0, 2) || (batch, j) == (1, 3);
-                assert_eq!(
-                    score.is_nan(),
-                    spoilt,
-                    "{similarity:?}, coordinate {at}: query {i}, key {j}: {score}"
-                );
+                assert_eq!(value.is_nan(), spoilt, "{score:?}, coordinate {at}: query {i}, key {j}: {value}");
             }
         }
     }
@@ -191,10 +187,10 @@ fn along_edges_all_else_is_hidden() {
     // Neither query 2 nor key 4 has an edge.
     let pairs = [(5, 3), (0, 1), (0, 0), (1, 2), (3, 3), (3, 0), (3, 1), (4, 2), (5, 0)];
     let edges = Arc::new(Sparsity::new(n, m, &pairs));
-    for similarity in scores() {
+    for score in scores() {
         for weights in [Weights::Softmax, Weights::Sigmoid] {
             for aggregation in [Aggregation::Sum, Aggregation::Barycentre] {
-                let layer = Attention { aggregation, weights, ..attention(similarity) };
+                let layer = Attention { aggregation, weights, ..attention(score) };
                 let run = |sparse: bool| {
                     let tape = Tape::new();
                     let [q, k, v] = [&q, &k, &v].map(|x| tape.variable(x));
@@ -274,16 +270,16 @@ fn penumbral_scores_are_continuous() {
 #[test]
 fn gradients_agree() {
     let inputs = inputs(7);
-    for similarity in scores() {
+    for score in scores() {
         for (weights, aggregation) in
             [(Weights::Softmax, Aggregation::Sum), (Weights::Sigmoid, Aggregation::Barycentre)]
         {
-            let layer = Attention { weights, aggregation, ..attention(similarity) };
+            let layer = Attention { weights, aggregation, ..attention(score) };
             let worst = check::gradients(&inputs, |x| {
                 let y = layer.forward(x[0], x[1], x[2], Mask::None);
                 (y * y).sum() + y.sum()
             });
-            assert!(worst.relative < 1e-6 && worst.reverse != 0.0, "{similarity:?}: {worst:?}");
+            assert!(worst.relative < 1e-6 && worst.reverse != 0.0, "{score:?}: {worst:?}");
         }
     }
 }
@@ -291,14 +287,14 @@ fn gradients_agree() {
 #[test]
 fn sharpness_is_learned_if_asked_for() {
     let [q, k, v] = inputs(8);
-    for similarity in scores() {
+    for score in scores() {
         for trainable in [false, true] {
-            let layer = Attention { trainable, weights: Weights::Sigmoid, ..attention(similarity) };
+            let layer = Attention { trainable, weights: Weights::Sigmoid, ..attention(score) };
             let tape = Tape::new();
             let y = layer.forward(tape.constant(&q), tape.constant(&k), tape.variable(&v), Mask::None);
             let gradients = tape.backward((y * y).sum());
             for param in [&layer.sharpness, &layer.offset] {
-                assert_eq!(gradients.param(param.id()).is_some(), trainable, "{similarity:?}");
+                assert_eq!(gradients.param(param.id()).is_some(), trainable, "{score:?}");
             }
         }
     }
@@ -310,14 +306,14 @@ fn sharpness_is_learned_if_asked_for() {
 fn far_scores_are_those_of_the_manifolds() {
     let q = Tensor::new([3, 3], vec![0.3, -0.8, 30.0, 1.0, 2.0, -25.0, 0.5, -1.0, 42.0]);
     let k = Tensor::new([3, 3], vec![-0.3, 0.8, -30.0, 0.4, 0.2, -31.0, 2.0, -1.0, 20.0]);
-    let scores = |similarity: &dyn Score<f64>, q: &Tensor<f64>| {
+    let scores = |score: &dyn Score<f64>, q: &Tensor<f64>| {
         let tape = Tape::new();
-        attention(similarity).scores(tape.constant(q), tape.constant(&k)).to_tensor()
+        attention(score).scores(tape.constant(q), tape.constant(&k)).to_tensor()
     };
-    for similarity in [&Distance as &dyn Score<f64>, &PolarDistance, &HalfSpaceDistance] {
-        for (at, score) in scores(similarity, &q).data().iter().enumerate() {
-            let want = 0.7 * by_hand(similarity, q.row(at / 3), k.row(at % 3)) - 0.2;
-            assert!((score - want).abs() < 1e-9 * want.abs(), "{similarity:?} {at}: {score} {want}");
+    for score in [&Distance as &dyn Score<f64>, &PolarDistance, &HalfSpaceDistance] {
+        for (at, value) in scores(score, &q).data().iter().enumerate() {
+            let want = 0.7 * by_hand(score, q.row(at / 3), k.row(at % 3)) - 0.2;
+            assert!((value - want).abs() < 1e-9 * want.abs(), "{score:?} {at}: {value} {want}");
         }
     }
     // The first query and the first key are the same point in polar coordinates.
@@ -392,13 +388,13 @@ fn polar_distances_have_no_end() {
 #[test]
 fn far_heights_are_finite() {
     fn check<T: Float>() {
-        for similarity in scores() {
+        for score in scores() {
             for weights in [Weights::Softmax, Weights::Sigmoid] {
                 for far in [50.0, -50.0, 90.0, -90.0] {
                     // All heights far, two of them far, or one.
                     for usual in [far, far - 0.5, -far, 0.3] {
                         let rows = [1.0, -0.4, far, 0.3, 0.8, usual, -0.7, 0.2, usual, 0.5, 0.5, far + 0.2];
-                        let layer = Attention { weights, ..Attention::<T>::new(similarity, 3) };
+                        let layer = Attention { weights, ..Attention::<T>::new(score, 3) };
                         for hidden in [None, Some(Tensor::zeros([4]))] {
                             let tape = Tape::<T>::new();
                             let x = tape.variable(&Tensor::new([4, 3], rows.map(T::nearest).to_vec()));
@@ -409,11 +405,10 @@ fn far_heights_are_finite() {
                             assert!(gradients.view(x).is_some());
                             let gradient = gradients.wrt(x).data().to_vec();
                             let what =
-                                format!("{similarity:?}, {weights:?}, {far}, {usual}: {value} {gradient:?}");
+                                format!("{score:?}, {weights:?}, {far}, {usual}: {value} {gradient:?}");
                             assert!(value.data().iter().all(|x| x.is_finite()), "{what}");
                             // `f32` ends at e^88.
-                            let beyond =
-                                T::EPSILON > 1e-10 && far.abs() > 88.0 && similarity.name() == "umbral";
+                            let beyond = T::EPSILON > 1e-10 && far.abs() > 88.0 && score.name() == "umbral";
                             assert!(beyond || gradient.iter().all(|x| x.is_finite()), "{what}");
                         }
                     }
@@ -429,16 +424,16 @@ fn far_heights_are_finite() {
 /// gradients.
 #[test]
 fn far_activations_are_finite() {
-    for similarity in scores() {
+    for score in scores() {
         let tape = Tape::<f32>::new();
         let far = Tensor::new([3, 3], vec![30.0_f32, -60.0, 6.0, 120.0, -150.0, -35.0, 210.0, -240.0, 38.0]);
         let x = tape.variable(&far);
-        let y = Attention::<f32>::new(similarity, 3).forward(x, x, x, Mask::None);
+        let y = Attention::<f32>::new(score, 3).forward(x, x, x, Mask::None);
         let value = y.to_tensor();
         let gradients = tape.backward(y.sum());
         assert!(gradients.view(x).is_some());
         let gradient = gradients.wrt(x).data().to_vec();
-        assert!(value.data().iter().chain(&gradient).all(|x| x.is_finite()), "{similarity:?}");
+        assert!(value.data().iter().chain(&gradient).all(|x| x.is_finite()), "{score:?}");
     }
 }
 

@@ -52,10 +52,10 @@ fn isometries_go_through() {
         })
     };
     // The activation that a score maps to a given point of the ball.
-    let activations = |similarity: &dyn Score<f64>, x: &Tensor<f64>| {
+    let activations = |score: &dyn Score<f64>, x: &Tensor<f64>| {
         let rows = x.rows().map(|x| {
             let x = Row::from(x);
-            match similarity.name() {
+            match score.name() {
                 "polar-distance" => {
                     // Time is the first coordinate.
                     let point = ball.onto_hyperboloid(&x);
@@ -75,12 +75,12 @@ fn isometries_go_through() {
         Tensor::new([rows.len(), rows[0].len()], rows.concat())
     };
     let flat = |x: &Tensor<f64>| each(x, |x| x.copy_from_slice(&ball.log0(&Row::from(&*x))));
-    for similarity in [&Distance as &dyn Score<f64>, &PolarDistance, &HalfSpaceDistance] {
+    for score in [&Distance as &dyn Score<f64>, &PolarDistance, &HalfSpaceDistance] {
         for weights in [Weights::Softmax, Weights::Sigmoid] {
             let aggregation = Aggregation::Barycentre;
-            let layer = Attention { aggregation, weights, ..attention(similarity) };
+            let layer = Attention { aggregation, weights, ..attention(score) };
             let run = |q: &Tensor<f64>, k: &Tensor<f64>, v: &Tensor<f64>| {
-                let y = result(&layer, [&activations(similarity, q), &activations(similarity, k), &flat(v)]);
+                let y = result(&layer, [&activations(score, q), &activations(score, k), &flat(v)]);
                 each(&y, |y| y.copy_from_slice(&ball.exp0(&Row::from(&*y))))
             };
             let (before, after) = (run(&q, &k, &v), run(&moved(&q), &moved(&k), &moved(&v)));
@@ -99,15 +99,15 @@ fn isometries_go_through() {
 fn rotations_go_through() {
     let [q, k, _] = inputs(4);
     let v = uniform(&[2, 5, 3], 1.0, &mut rng::stream(6, 3, 0));
-    for similarity in scores().filter(|score| score.name() != "additive") {
-        let whole = matches!(similarity.name(), "dot" | "distance" | "laplacian");
+    for score in scores().filter(|score| score.name() != "additive") {
+        let whole = matches!(score.name(), "dot" | "distance" | "laplacian");
         let turned = |x: &Tensor<f64>| each(x, |x| rotate(&mut x[..if whole { 3 } else { 2 }]));
         for aggregation in AGGREGATIONS {
-            let layer = Attention { aggregation, ..attention(similarity) };
+            let layer = Attention { aggregation, ..attention(score) };
             let before = result(&layer, [&q, &k, &v]);
             close(&result(&layer, [&turned(&q), &turned(&k), &v]), &before, 1e-13);
             close(&result(&layer, [&q, &k, &each(&v, rotate)]), &each(&before, rotate), 1e-13);
-            assert!(apart(&result(&layer, [&q, &turned(&k), &v]), &before) > 1e-3, "{similarity:?}");
+            assert!(apart(&result(&layer, [&q, &turned(&k), &v]), &before) > 1e-3, "{score:?}");
         }
     }
 }
@@ -120,18 +120,18 @@ fn the_half_space_can_be_moved() {
     let [q, k, v] = inputs(9);
     let by = [0.4, -1.3];
     let mut compared = 0;
-    for similarity in scores() {
-        let height: Box<dyn Fn(f64) -> f64> = match similarity.name() {
+    for score in scores() {
+        let height: Box<dyn Fn(f64) -> f64> = match score.name() {
             "laplacian" => Box::new(|_| 1.0),
             "half-space" | "umbral" => Box::new(f64::exp),
             "umbral-released" => Box::new(|x| (x / 3.0).exp()),
             "penumbral" | "penumbral-released" => {
-                let light = setting(similarity);
+                let light = setting(score);
                 Box::new(move |x| light / (1.0 + (-x).exp()))
             }
             _ => continue,
         };
-        let layer = attention(similarity);
+        let layer = attention(score);
         let before = result(&layer, [&q, &k, &v]);
         // ψ and ξ multiply by the height.
         let moved = |x: &Tensor<f64>| {
@@ -141,10 +141,10 @@ fn the_half_space_can_be_moved() {
             })
         };
         close(&result(&layer, [&moved(&q), &moved(&k), &v]), &before, 1e-13);
-        assert!(apart(&result(&layer, [&q, &moved(&k), &v]), &before) > 1e-3, "{similarity:?}");
+        assert!(apart(&result(&layer, [&q, &moved(&k), &v]), &before) > 1e-3, "{score:?}");
         let raised = |x: &Tensor<f64>| each(x, |x| x[2] += 0.6);
         let dilated = result(&layer, [&raised(&q), &raised(&k), &v]);
-        match similarity.name() {
+        match score.name() {
             "half-space" | "laplacian" => close(&dilated, &before, 1e-13),
             // A dilation multiplies heights, and so the sharpness.
             "umbral" => {
@@ -152,7 +152,7 @@ fn the_half_space_can_be_moved() {
                 sharper.sharpness.value_mut().data_mut()[0] *= 0.6_f64.exp();
                 close(&dilated, &result(&sharper, [&q, &k, &v]), 1e-13);
             }
-            _ => assert!(apart(&dilated, &before) > 1e-3, "{similarity:?}"),
+            _ => assert!(apart(&dilated, &before) > 1e-3, "{score:?}"),
         }
         compared += 1;
     }
@@ -171,10 +171,10 @@ fn keys_have_no_order() {
     let hidden = |order: [usize; 5]| {
         Tensor::from_fn([4, 5], |at| f64::from(u8::from((at / 5 + 2 * order[at % 5]) % 3 == 1)))
     };
-    for similarity in scores() {
+    for score in scores() {
         for weights in [Weights::Softmax, Weights::Sigmoid] {
             for aggregation in AGGREGATIONS {
-                let layer = Attention { aggregation, weights, ..attention(similarity) };
+                let layer = Attention { aggregation, weights, ..attention(score) };
                 let run = |k: &Tensor<f64>, v: &Tensor<f64>, mask: Option<Tensor<f64>>| {
                     let tape = Tape::new();
                     let mask = mask.map_or(Mask::None, |mask| Mask::Hidden(tape.constant(&mask)));
@@ -183,10 +183,10 @@ fn keys_have_no_order() {
                 };
                 let before = run(&k, &v, None);
                 close(&run(&permuted(&k), &permuted(&v), None), &before, 1e-13);
-                assert!(apart(&run(&permuted(&k), &v, None), &before) > 1e-3, "{similarity:?}");
+                assert!(apart(&run(&permuted(&k), &v, None), &before) > 1e-3, "{score:?}");
                 let masked = run(&k, &v, Some(hidden([0, 1, 2, 3, 4])));
                 close(&run(&permuted(&k), &permuted(&v), Some(hidden(order))), &masked, 1e-13);
-                assert!(apart(&masked, &before) > 1e-3, "{similarity:?}");
+                assert!(apart(&masked, &before) > 1e-3, "{score:?}");
             }
         }
     }
@@ -196,23 +196,23 @@ fn keys_have_no_order() {
 #[test]
 fn sharp_attention_is_to_the_nearest_key() {
     let [q, k, v] = inputs(11);
-    for similarity in [&Distance as &dyn Score<f64>, &PolarDistance, &HalfSpaceDistance, &Laplacian] {
+    for score in [&Distance as &dyn Score<f64>, &PolarDistance, &HalfSpaceDistance, &Laplacian] {
         for aggregation in AGGREGATIONS {
             let run = |sharpness| {
-                let mut layer = Attention { aggregation, ..attention(similarity) };
+                let mut layer = Attention { aggregation, ..attention(score) };
                 layer.sharpness.value_mut().data_mut()[0] = sharpness;
                 result(&layer, [&q, &k, &v])
             };
             let (sharp, dull) = (run(1e4), run(1.0));
             for i in 0..8 {
-                let distance = |j: usize| -by_hand(similarity, q.row(i), k.row(j));
+                let distance = |j: usize| -by_hand(score, q.row(i), k.row(j));
                 let mut keys: Vec<usize> = (i / 4 * 5..i / 4 * 5 + 5).collect();
                 keys.sort_by(|a, b| distance(*a).total_cmp(&distance(*b)));
-                assert!(distance(keys[1]) - distance(keys[0]) > 4e-3, "{similarity:?} {i}");
+                assert!(distance(keys[1]) - distance(keys[0]) > 4e-3, "{score:?} {i}");
                 let off = |y: &Tensor<f64>| {
                     y.row(i).iter().zip(v.row(keys[0])).map(|(y, v)| (y - v).abs()).fold(0.0, f64::max)
                 };
-                assert!(off(&sharp) < 1e-13 && off(&dull) > 1e-3, "{similarity:?} {i}: {}", off(&sharp));
+                assert!(off(&sharp) < 1e-13 && off(&dull) > 1e-3, "{score:?} {i}: {}", off(&sharp));
             }
         }
     }

@@ -59,10 +59,10 @@ fn padding_is_not_there() {
             Tensor::new([3, x.width()], keys.iter().flat_map(|&j| x.row(j)).copied().collect())
         };
         let (fewer_k, fewer_v) = (fewer(&k), fewer(&v));
-        for similarity in scores() {
+        for score in scores() {
             for weights in WEIGHTS {
                 for aggregation in AGGREGATIONS {
-                    let layer = Attention { aggregation, weights, ..Attention::new(similarity, width) };
+                    let layer = Attention { aggregation, weights, ..Attention::new(score, width) };
                     fn whole(y: Var<'_, f64>) -> Var<'_, f64> {
                         y
                     }
@@ -74,7 +74,7 @@ fn padding_is_not_there() {
                         )
                     };
                     let (y, [dq, dk, dv]) = run(&k, &v);
-                    let what = format!("{similarity:?}, {weights:?}, {aggregation:?}, {width}");
+                    let what = format!("{score:?}, {weights:?}, {aggregation:?}, {width}");
                     for (j, hidden) in hidden.into_iter().enumerate() {
                         assert_eq!((zero(dk.row(j)), zero(dv.row(j))), (hidden, hidden), "{what}: key {j}");
                     }
@@ -121,8 +121,8 @@ fn sequences_have_padding_of_their_own() {
     let mut rng = rng::stream(2, 4, 0);
     let [q, k, v] = [[2, 2, 3, 4], [2, 2, 5, 4], [2, 2, 5, 4]].map(|shape| uniform(&shape, 1.0, &mut rng));
     let lengths = [3, 4];
-    for similarity in scores() {
-        let layer = Attention::new(similarity, 4);
+    for score in scores() {
+        let layer = Attention::new(score, 4);
         let run = |k: &Tensor<f64>, v: &Tensor<f64>| {
             with_gradients(
                 [&q, k, v],
@@ -138,17 +138,13 @@ fn sequences_have_padding_of_their_own() {
         let (mut k, mut v) = (k.clone(), v.clone());
         for row in 0..20 {
             let beyond = row % 5 >= lengths[row / 10];
-            assert_eq!(
-                (zero(want.1[1].row(row)), zero(want.1[2].row(row))),
-                (beyond, beyond),
-                "{similarity:?}"
-            );
+            assert_eq!((zero(want.1[1].row(row)), zero(want.1[2].row(row))), (beyond, beyond), "{score:?}");
             if beyond {
                 k.row_mut(row).fill(f64::NAN);
                 v.row_mut(row).fill(f64::INFINITY);
             }
         }
-        assert_eq!(run(&k, &v), want, "{similarity:?}");
+        assert_eq!(run(&k, &v), want, "{score:?}");
     }
 }
 
@@ -167,16 +163,16 @@ fn shared_keys_have_masks_of_their_own() {
             x.data_mut().chunks_exact_mut(15).for_each(|rows| rows[12..].fill(f64::NAN));
             x
         };
-        for similarity in [&Dot as &dyn Score<f64>, &Distance] {
+        for score in [&Dot as &dyn Score<f64>, &Distance] {
             let of = |k: &Tensor<f64>, v: &Tensor<f64>| {
                 let tape = Tape::new();
                 let [q, k, v, mask] = [&q, k, v, &mask].map(|x| tape.constant(x));
-                let attention = Attention::<f64>::new(similarity, 3);
+                let attention = Attention::<f64>::new(score, 3);
                 attention.forward(q, k, v, Mask::Hidden(mask)).to_tensor()
             };
             let want = of(&k, &v);
             assert!(want.shape().axes() == [2, 3, 4, 3] && want.data().iter().all(|x| x.is_finite()));
-            assert_eq!(of(&spoilt(&k), &spoilt(&v)), want, "{shape:?} {similarity:?}");
+            assert_eq!(of(&spoilt(&k), &spoilt(&v)), want, "{shape:?} {score:?}");
         }
     }
 }
@@ -186,8 +182,8 @@ fn shared_keys_have_masks_of_their_own() {
 #[test]
 fn keys_that_others_see_change_no_more_than_rounding() {
     let [q, k, v] = rows(4, 5, 16, 5);
-    for similarity in scores() {
-        let layer = Attention::new(similarity, 16);
+    for score in scores() {
+        let layer = Attention::new(score, 16);
         let run = |k: &Tensor<f64>| {
             let tape = Tape::new();
             let hidden =
@@ -200,7 +196,7 @@ fn keys_that_others_see_change_no_more_than_rounding() {
         let (have, want) = (run(&other), run(&k));
         let of_blind = |y: &Tensor<f64>| Tensor::new([3, 2], y.data()[..6].to_vec());
         close(&of_blind(&have), &of_blind(&want), 1e-12);
-        assert!(apart(&have, &want) > 1e-3, "{similarity:?}");
+        assert!(apart(&have, &want) > 1e-3, "{score:?}");
     }
 }
 
@@ -224,10 +220,10 @@ fn what_comes_later_is_not_there() {
             }
         }
     };
-    for similarity in scores() {
+    for score in scores() {
         for weights in WEIGHTS {
             for width in [3, 16, 64] {
-                check(5, 7, width, &Attention { weights, ..Attention::new(similarity, width) });
+                check(5, 7, width, &Attention { weights, ..Attention::new(score, width) });
             }
         }
     }
@@ -241,14 +237,14 @@ fn what_has_no_edge_is_not_there() {
     let edges = Arc::new(Sparsity::new(4, 5, &[(0, 0), (0, 2), (1, 3), (3, 0), (3, 4)]));
     for width in [3, 16] {
         let [q, k, v] = rows(4, 5, width, 4);
-        for similarity in scores() {
+        for score in scores() {
             for weights in WEIGHTS {
                 for aggregation in AGGREGATIONS {
-                    let layer = Attention { aggregation, weights, ..Attention::new(similarity, width) };
+                    let layer = Attention { aggregation, weights, ..Attention::new(score, width) };
                     let run = |inputs: [&Tensor<f64>; 3]| {
                         with_gradients(inputs, |[q, k, v]| layer.along_edges(q, k, v, &edges), |y| y)
                     };
-                    let what = format!("{similarity:?}, {weights:?}, {aggregation:?}, {width}");
+                    let what = format!("{score:?}, {weights:?}, {aggregation:?}, {width}");
                     let want = run([&q, &k, &v]);
                     let [dq, dk, dv] = &want.1;
                     assert!(zero(dq.row(2)) && zero(dk.row(1)) && zero(dv.row(1)), "{what}");

@@ -12,8 +12,8 @@ const NODES: usize = 5;
 const EDGES: [(u32, u32); 11] =
     [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 2), (2, 4), (3, 3), (4, 4), (4, 2), (4, 0)];
 
-fn layer(similarity: &dyn Score<f64>, heads: Heads, seed: u64) -> GraphAttention<f64> {
-    let mut layer = GraphAttention::new(similarity, 4, 3, 2, heads, &mut rng::stream(seed, 7, 0));
+fn layer(score: &dyn Score<f64>, heads: Heads, seed: u64) -> GraphAttention<f64> {
+    let mut layer = GraphAttention::new(score, 4, 3, 2, heads, &mut rng::stream(seed, 7, 0));
     layer.bias.value_mut().data_mut().iter_mut().enumerate().for_each(|(i, b)| *b = 0.1 * i as f64);
     layer
 }
@@ -74,8 +74,8 @@ fn the_order_of_nodes_and_edges_does_not_matter() {
     let moved = Tensor::from_fn([NODES, 4], |at| x.row(order[at / 4])[at % 4]);
     let place = |node: u32| order.iter().position(|&old| old == node as usize).unwrap() as u32;
     let edges: Vec<(u32, u32)> = EDGES.iter().rev().map(|&(i, j)| (place(i), place(j))).collect();
-    for similarity in [&Additive as &dyn Score<f64>, &Distance, &UmbralCone { radius: 0.1 }] {
-        let layer = layer(similarity, Heads::Concat, 4);
+    for score in [&Additive as &dyn Score<f64>, &Distance, &UmbralCone { radius: 0.1 }] {
+        let layer = layer(score, Heads::Concat, 4);
         let (have, want) = (run(&layer, &moved, &edges), run(&layer, &x, &EDGES));
         close(&have, &Tensor::from_fn([NODES, 6], |at| want.row(order[at / 6])[at % 6]), 1e-14);
     }
@@ -110,13 +110,13 @@ fn sparse_features_are_dense_ones_with_zeros() {
 #[test]
 fn gradients_agree() {
     let edges = Arc::new(Sparsity::new(NODES, NODES, &EDGES));
-    for similarity in [&Additive as &dyn Score<f64>, &Dot, &PenumbralCone { light: 1.0 }] {
-        let layer = layer(similarity, Heads::Mean, 6);
+    for score in [&Additive as &dyn Score<f64>, &Dot, &PenumbralCone { light: 1.0 }] {
+        let layer = layer(score, Heads::Mean, 6);
         let worst = check::gradients(&[features(17)], |x| {
             let y = layer.forward(&Features::Dense(x[0]), &edges);
             (y * y).sum()
         });
-        assert!(worst.relative < 1e-7 && worst.reverse != 0.0, "{similarity:?}: {worst:?}");
+        assert!(worst.relative < 1e-7 && worst.reverse != 0.0, "{score:?}: {worst:?}");
     }
 }
 

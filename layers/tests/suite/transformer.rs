@@ -24,8 +24,8 @@ fn encoders_take_sets() {
     let order = [2_u32, 0, 3, 1];
     let mut results = Vec::new();
     for norm in [NormOrder::Pre, NormOrder::Post] {
-        for similarity in [&Dot as &dyn Score<f64>, &Distance, CONES] {
-            let layer = EncoderLayer::<f64>::new(similarity, sizes(norm), &mut rng::stream(2, 4, 0));
+        for score in [&Dot as &dyn Score<f64>, &Distance, CONES] {
+            let layer = EncoderLayer::<f64>::new(score, sizes(norm), &mut rng::stream(2, 4, 0));
             let tape = Tape::new();
             let encode = |x: Var<'_, f64>| layer.forward(x, Mask::None).reshape([4, 6]).to_tensor();
             let (before, rows) = (tape.constant(&x), tape.constant(&x.reshape([4, 6])));
@@ -130,10 +130,9 @@ fn dropout_is_for_training() {
 /// sequence at once.
 #[test]
 fn decoders_go_on_where_they_stood() {
-    for (order, similarity) in
-        [NormOrder::Pre, NormOrder::Post].into_iter().zip([&Dot as &dyn Score<f64>, CONES])
+    for (order, score) in [NormOrder::Pre, NormOrder::Post].into_iter().zip([&Dot as &dyn Score<f64>, CONES])
     {
-        let layer = DecoderLayer::<f64>::new(similarity, sizes(order), &mut rng::stream(13, 4, 0));
+        let layer = DecoderLayer::<f64>::new(score, sizes(order), &mut rng::stream(13, 4, 0));
         let tape = Tape::new();
         let (x, encoded) = (tape.constant(&sequence(5, 14)), tape.constant(&sequence(3, 15)));
         let whole = layer.forward(x, encoded, Mask::None);
@@ -147,7 +146,7 @@ fn decoders_go_on_where_they_stood() {
             );
             so_far = Some(kept);
             let want = whole.slice(1, places.clone()).to_tensor();
-            assert!(apart(&y.to_tensor(), &want) < 1e-12, "{similarity:?}, {places:?}");
+            assert!(apart(&y.to_tensor(), &want) < 1e-12, "{score:?}, {places:?}");
         }
     }
 }

@@ -418,7 +418,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// The differential of the same inversion back, at x = (t, y) along v: with g = y + 1 and D = ‖t‖² + g²,
+        /// The differential of the same inversion back, at x = (t, y) along v: with g = y + 1 and D = ‖t‖²
+        /// + g²,
         ///
         /// ```text
         /// (2/√c D) (v_t − k t, (v_n (g² − ‖t‖²) + 2g ⟨t, v_t⟩)/D),   k = 2 (⟨t, v_t⟩ + g v_n)/D

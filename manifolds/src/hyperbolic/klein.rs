@@ -149,8 +149,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// Parallel transport of v from x to y: with d = y − x, A = 1 + κ⟨x,y⟩ and G = ⟨d,v⟩ − κ⟨x,d⟩⟨x,v⟩/e_x,
-        /// `√(e_y/e_x) (v + κ(⟨x,v⟩/e_x + G/(√(e_x e_y) + A)) d)`.
+        /// Parallel transport of v from x to y: with d = y − x, A = 1 + κ⟨x,y⟩ and G = ⟨d,v⟩ −
+        /// κ⟨x,d⟩⟨x,v⟩/e_x, `√(e_y/e_x) (v + κ(⟨x,v⟩/e_x + G/(√(e_x e_y) + A)) d)`.
         pub Transport = "klein.transport": vector [Input(0), Input(1), Difference(1, 0), Input(2)];
         ex = Margin(0), ey = Margin(1), dd = Dot(2, 2), xd = Dot(0, 2), xv = Dot(0, 3), dv = Dot(2, 3),
         kappa = Param(0) => {
@@ -185,8 +185,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// Signed distance from x to the gyroplane through p with normal a, with d = x − p and the metric at p:
-        /// `(1/√c) arsinh(√c √(e_p/e_x) g_p(d, a)/‖a‖_p)`.
+        /// Signed distance from x to the gyroplane through p with normal a, with d = x − p and the metric
+        /// at p: `(1/√c) arsinh(√c √(e_p/e_x) g_p(d, a)/‖a‖_p)`.
         pub Gyroplane = "klein.gyroplane": number [Input(0), Input(1), Input(2), Difference(0, 1)];
         ex = Margin(0), ep = Margin(1), pd = Dot(1, 3), pa = Dot(1, 2), da = Dot(3, 2), aa = Dot(2, 2),
         kappa = Param(0) => {

@@ -225,8 +225,8 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     }
 
     /// Trains a model by `loss`, the mean over the given items of a batch, a single number. Evaluates it
-    /// after every epoch: `evaluate` has the model and the epochs before. The result does not depend on the number of
-    /// threads.
+    /// after every epoch: `evaluate` has the model and the epochs before. The result does not depend on the
+    /// number of threads.
     ///
     /// # Errors
     /// If a loss, a validation or a step is not finite: the last good checkpoint stays. If an epoch has no

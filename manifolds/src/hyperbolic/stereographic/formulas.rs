@@ -123,8 +123,8 @@ impl<S: Scalar> Opposite<S> {
 }
 
 row_formula! {
-    /// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`; at the antipode 0, as
-    /// on the sphere.
+    /// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`; at the antipode
+    /// 0, as on the sphere.
     pub Log = "stereographic.log": vector [Input(0), Input(1), Difference(1, 0)], kernel own;
     mx = Margin(0), my = Margin(1), dd = Dot(2, 2), xx = Dot(0, 0), xy = Dot(0, 1),
     area = Wedge(0, 1, 1), kappa = Param(0) => {
