@@ -258,10 +258,10 @@ impl<T: Float> Tape<T> {
     pub(crate) fn dropout_mask(&self, shape: Shape, [rate, kept]: [f64; 2], rng: &mut Rng) -> Var<'_, T> {
         let (len, mut mask) = (shape.len(), self.arena.borrow_mut().pool.take(shape.len()));
         if !self.arena.borrow().dropout_on_device(rng, [rate, kept], len, &mut mask) {
-            // A table and not an `if`: a branch on random numbers is mispredicted half of the time.
-            let values = [T::nearest(kept), T::zero()];
+            // A branch on random numbers would be mispredicted half of the time.
+            let (zero, kept) = (T::zero(), T::nearest(kept));
             for x in &mut mask[..len] {
-                *x = values[usize::from(rng.random::<f64>() < rate)];
+                *x = std::hint::select_unpredictable(rng.random::<f64>() < rate, zero, kept);
             }
         }
         self.generated(Op::Leaf, shape, mask)
