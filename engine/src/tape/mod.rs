@@ -258,10 +258,14 @@ impl<T: Float> Tape<T> {
     pub(crate) fn dropout_mask(&self, shape: Shape, [rate, kept]: [f64; 2], rng: &mut Rng) -> Var<'_, T> {
         let (len, mut mask) = (shape.len(), self.arena.borrow_mut().pool.take(shape.len()));
         if !self.arena.borrow().dropout_on_device(rng, [rate, kept], len, &mut mask) {
-            // A branch on random numbers would be mispredicted half of the time.
-            let (zero, kept) = (T::zero(), T::nearest(kept));
-            for x in &mut mask[..len] {
-                *x = std::hint::select_unpredictable(rng.random::<f64>() < rate, zero, kept);
+            // Drawn first and compared then: the second loop is compiled for several numbers at once, where
+            // a single one would be a branch, which random numbers mispredict half of the time.
+            let (mut draws, kept) = ([0.0; 64], T::nearest(kept));
+            for mask in mask[..len].chunks_mut(draws.len()) {
+                draws[..mask.len()].fill_with(|| rng.random::<f64>());
+                for (x, &draw) in mask.iter_mut().zip(&draws) {
+                    *x = if draw < rate { T::zero() } else { kept };
+                }
             }
         }
         self.generated(Op::Leaf, shape, mask)
