@@ -1,8 +1,9 @@
 //! Pictures of the Poincaré disk, as SVG: edges as geodesic arcs, labels on the nodes nearest the origin.
 //!
-//! A 2-D embedding is drawn as it is. A higher-dimensional one is projected: by the logarithm at the
-//! origin, onto the two principal directions of the tangent vectors there, and back by the exponential
-//! map. The picture says so.
+//! A 2-D embedding is drawn as it is. Of a higher-dimensional one whose graph is a
+//! [hierarchy](crate::hierarchy), the distances from the origin are kept, and each subtree has a sector to
+//! itself. Any other is projected: by the logarithm at the origin, onto the two principal directions of the
+//! tangent vectors there, and back by the exponential map. The picture says so.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -16,6 +17,7 @@ use svg::node::element::{Circle, Group, Path as SvgPath, Text};
 
 use crate::error::{AppError, Result};
 use crate::geometry::{ForManifold, Geometry, Model};
+use crate::hierarchy::Hierarchy;
 use crate::lettering;
 
 /// Radius of the disk in the picture, in pixels.
@@ -47,11 +49,8 @@ pub struct Layout {
     pub caption: String,
 }
 
-/// Lays out the points of an embedding in the disk.
-///
-/// # Errors
-/// If the principal directions cannot be found.
-pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
+/// Tangent vectors at the origin that lead to the points, with the distance from it as their length.
+fn tangents(points: &Tensor<f64>, geometry: Geometry) -> Vec<Vec<f64>> {
     struct AtOrigin<'a>(&'a Tensor<f64>, Geometry);
     impl ForManifold for AtOrigin<'_> {
         /// Tangent vectors at the origin whose length is the distance from it.
@@ -71,14 +70,36 @@ pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
             points.rows().map(tangent).collect()
         }
     }
-    let tangents = geometry.with(AtOrigin(points, geometry));
-    let dim = tangents.first().map_or(0, Vec::len);
-    let model = match geometry.model {
+    geometry.with(AtOrigin(points, geometry))
+}
+
+/// The space of an embedding, in words.
+fn space(model: Model, dim: usize) -> String {
+    let model = match model {
         Model::Poincare => "Poincaré ball",
         Model::Lorentz => "hyperboloid",
         Model::Euclidean => "Euclidean space",
     };
-    let (flat, how) = project(&tangents, dim)?;
+    format!("{dim}-dimensional {model}")
+}
+
+/// The length of a vector.
+fn length(v: &[f64]) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// Lays out the points of an embedding in the disk.
+///
+/// # Errors
+/// If the principal directions cannot be found.
+pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
+    projected(&tangents(points, geometry), geometry)
+}
+
+/// The layout of tangent vectors by their principal directions.
+fn projected(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Layout> {
+    let dim = tangents.first().map_or(0, Vec::len);
+    let (flat, how) = project(tangents, dim)?;
     let points: Vec<[f64; 2]> = if geometry.model == Model::Euclidean {
         let largest = flat.iter().map(|p| p[0].hypot(p[1])).fold(f64::MIN_POSITIVE, f64::max);
         flat.iter().map(|p| p.map(|x| 0.98 * x / largest)).collect()
@@ -91,8 +112,8 @@ pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
         };
         flat.iter().map(shrink).collect()
     };
-    let caption = format!("{} nodes, {dim}-dimensional {model}{how}", points.len());
-    let depth = tangents.iter().map(|v| v.iter().map(|x| x * x).sum::<f64>().sqrt()).collect();
+    let caption = format!("{} nodes, {}{how}", points.len(), space(geometry.model, dim));
+    let depth = tangents.iter().map(|v| length(v)).collect();
     Ok(Layout { points, depth, caption })
 }
 
@@ -120,17 +141,114 @@ fn project(vectors: &[Vec<f64>], dim: usize) -> Result<(Vec<[f64; 2]>, String)> 
     Ok((vectors.iter().map(|v| [dot(v, first), dot(v, second)]).collect(), how))
 }
 
+/// An embedding's picture, but for its edges.
+struct Picture {
+    layout: Layout,
+    /// The nodes, those first whose names matter most.
+    order: Vec<usize>,
+    /// Colour of each node, and of the edge that begins there.
+    colour: Vec<&'static str>,
+    /// Colours and their names.
+    legend: Vec<(&'static str, String)>,
+    lines: Lines,
+}
+
+/// How an edge is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lines {
+    /// As a geodesic of the disk.
+    Geodesics,
+    /// As a chord.
+    Chords,
+    /// Along the radius at both ends.
+    Radial,
+}
+
+/// An embedding as it is, or projected.
+fn projection(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Picture> {
+    let layout = projected(tangents, geometry)?;
+    let mut order: Vec<usize> = (0..tangents.len()).collect();
+    order.sort_by(|&a, &b| layout.depth[a].total_cmp(&layout.depth[b]).then(a.cmp(&b)));
+    let lines = if geometry.model == Model::Euclidean { Lines::Chords } else { Lines::Geodesics };
+    Ok(Picture { colour: vec!["#c0392b"; order.len()], layout, order, legend: Vec::new(), lines })
+}
+
+/// Colours of subtrees; the other nodes are grey.
+const SUBTREES: [&str; 8] =
+    ["#3563c9", "#d98c00", "#c8432b", "#23907a", "#7d4fc4", "#c2478f", "#5d8a1e", "#3f8fb5"];
+const OTHERS: &str = "#8a8a8a";
+
+/// A hierarchy in more than two dimensions: the distance from the origin, with a sector for each subtree.
+/// `None` if the graph is no hierarchy.
+fn subtrees(
+    tangents: &[Vec<f64>],
+    geometry: Geometry,
+    names: &[String],
+    edges: &[(u32, u32)],
+) -> Option<Picture> {
+    let dim = tangents.first().map_or(0, Vec::len);
+    if dim <= 2 {
+        return None;
+    }
+    // The points of the ball at half their distance, where all of them have their digits.
+    let near: Vec<Row<f64>> = tangents
+        .iter()
+        .map(|v| {
+            let r = length(v);
+            let scale = if r > 0.0 { (r / 4.0).tanh() / r } else { 0.0 };
+            Row::from(v.iter().map(|x| x * scale).collect::<Vec<f64>>().as_slice())
+        })
+        .collect();
+    let ball = PoincareBall::new(-1.0);
+    let distance = |u: u32, v: u32| ball.dist(&near[u as usize], &near[v as usize]);
+    let tree = Hierarchy::find(tangents.len(), edges, distance)?;
+    let (flat, _) = project(tangents, dim).ok()?;
+    let angle = tree.angles(&flat.iter().map(|p| p[1].atan2(p[0])).collect::<Vec<f64>>());
+    let depth: Vec<f64> = tangents.iter().map(|v| length(v)).collect();
+    let farthest = depth.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let place = |(r, angle): (&f64, &f64)| [angle.cos(), angle.sin()].map(|x| 0.98 * x * r / farthest);
+    let points: Vec<[f64; 2]> = depth.iter().zip(&angle).map(place).collect();
+    let mut order: Vec<usize> = (0..points.len()).collect();
+    order.sort_by(|&a, &b| tree.leaves[b].cmp(&tree.leaves[a]).then(depth[a].total_cmp(&depth[b])));
+    let (tops, subtree) = tree.subtrees(SUBTREES.len());
+    let colour = subtree.iter().map(|subtree| subtree.map_or(OTHERS, |i| SUBTREES[i])).collect();
+    let count = |i| subtree.iter().filter(|subtree| **subtree == i).count();
+    let mut legend: Vec<(&str, String)> = tops
+        .iter()
+        .enumerate()
+        .map(|(i, &u)| (SUBTREES[i], format!("{} ({})", readable(&names[u as usize]), count(Some(i)))))
+        .collect();
+    if count(None) > 0 {
+        legend.push((OTHERS, format!("others ({})", count(None))));
+    }
+    let caption = format!(
+        "{} nodes at their distances from the origin of the {}; every subtree in a sector of its own",
+        points.len(),
+        space(geometry.model, dim)
+    );
+    Some(Picture { layout: Layout { points, depth, caption }, order, colour, legend, lines: Lines::Radial })
+}
+
+/// A name for a picture: of `even-toed_ungulate.n.01`, as WordNet names its meanings, the words.
+fn readable(name: &str) -> String {
+    let words = match name.rsplit_once('.').and_then(|(rest, number)| Some((rest.rsplit_once('.')?, number)))
+    {
+        Some(((words, kind), number))
+            if kind.len() == 1 && number.len() == 2 && number.chars().all(|c| c.is_ascii_digit()) =>
+        {
+            words
+        }
+        _ => return name.to_owned(),
+    };
+    words.replace('_', " ")
+}
+
 /// Writes a picture of named points and the edges between them.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn draw(
-    path: &Path,
-    layout: &Layout,
-    names: &[String],
-    edges: &[(u32, u32)],
-    geodesics: bool,
-) -> Result<()> {
+fn draw(path: &Path, picture: &Picture, names: &[String], edges: &[(u32, u32)]) -> Result<()> {
+    let Picture { layout, colour, lines, .. } = picture;
     let points = &layout.points;
     let depth = |i: u32| layout.depth[i as usize];
     let omitted =
@@ -142,22 +260,51 @@ pub fn draw(
     shown.sort_by(|a, b| depth(a.0).min(depth(a.1)).total_cmp(&depth(b.0).min(depth(b.1))).then(a.cmp(b)));
     shown.truncate(EDGES);
     let opacity = (400.0 / shown.len().max(1) as f64).clamp(0.12, 0.6);
-    let mut lines = Group::new()
-        .set("fill", "none")
-        .set("stroke", "#4a6fa5")
-        .set("stroke-width", 0.8)
-        .set("stroke-opacity", format!("{opacity:.2}"));
+    let paths = Group::new().set("fill", "none").set("stroke-width", 0.8);
+    let mut paths = paths.set("stroke-opacity", format!("{opacity:.2}"));
     for &(u, v) in &shown {
-        lines = lines.add(SvgPath::new().set("d", arc(points[u as usize], points[v as usize], geodesics)));
+        let [p, q] = [u, v].map(|node| points[node as usize]);
+        let line = match lines {
+            Lines::Radial => radial(p, q),
+            _ => arc(p, q, *lines == Lines::Geodesics),
+        };
+        let stroke = if *lines == Lines::Radial { colour[u as usize] } else { "#4a6fa5" };
+        paths = paths.add(SvgPath::new().set("d", line).set("stroke", stroke));
     }
-    let mut dots = Group::new().set("fill", "#c0392b");
+    let mut dots = Group::new();
     let radius = (60.0 / (points.len() as f64).sqrt()).clamp(0.8, 3.5);
-    for p in points {
+    for (p, colour) in points.iter().zip(colour) {
         let [x, y] = pixel(*p);
-        dots = dots.add(Circle::new().set("cx", round(x)).set("cy", round(y)).set("r", round(radius)));
+        let dot = Circle::new().set("cx", round(x)).set("cy", round(y)).set("r", round(radius));
+        dots = dots.add(dot.set("fill", *colour));
     }
-    document = document.add(lines).add(dots).add(labels(layout, names));
+    document = document.add(paths).add(dots).add(labels(picture, names)).add(legend(&picture.legend));
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
+}
+
+/// A line that leaves both points along the radius.
+fn radial(p: [f64; 2], q: [f64; 2]) -> Data {
+    let [from, to] = [p, q].map(|p| p[0].hypot(p[1]));
+    let middle = 0.5 * (from + to);
+    let out = |p: [f64; 2], r: f64| if r > 0.0 { p.map(|x| x * middle / r) } else { p };
+    let [(ax, ay), (bx, by), (cx, cy), (dx, dy)] = [p, out(p, from), out(q, to), q].map(|p| {
+        let [x, y] = pixel(p);
+        (round(x), round(y))
+    });
+    Data::new().move_to((ax, ay)).cubic_curve_to((bx, by, cx, cy, dx, dy))
+}
+
+/// Coloured dots and their names, in the corner at the top left.
+fn legend(entries: &[(&str, String)]) -> Group {
+    let (size, line) = CAPTION;
+    let mut group = Group::new().set("font-size", size);
+    for (i, (colour, name)) in entries.iter().enumerate() {
+        let y = line * (i as f64 + 1.0);
+        let dot = Circle::new().set("cx", 20).set("cy", y - 5.0).set("r", 5).set("fill", *colour);
+        let name = lettering::shorten(name, size, NAME);
+        group = group.add(dot).add(Text::new(name).set("x", 32).set("y", y));
+    }
+    group
 }
 
 /// The disk and its boundary on white paper, with a caption below.
@@ -181,10 +328,9 @@ fn page(caption: &str) -> Document {
         .add(text)
 }
 
-/// Names of the nodes nearest the origin, as many as there is room for.
-fn labels(Layout { points, depth, .. }: &Layout, names: &[String]) -> Group {
-    let mut order: Vec<usize> = (0..points.len()).collect();
-    order.sort_by(|&a, &b| depth[a].total_cmp(&depth[b]).then(a.cmp(&b)));
+/// Names of the nodes that matter most, as many as there is room for.
+fn labels(picture: &Picture, names: &[String]) -> Group {
+    let Picture { layout: Layout { points, .. }, order, .. } = picture;
     let mut group = Group::new()
         .set("font-size", LABEL.0)
         .set("fill", "#111")
@@ -193,12 +339,12 @@ fn labels(Layout { points, depth, .. }: &Layout, names: &[String]) -> Group {
         .set("paint-order", "stroke");
     let mut taken: Vec<[f64; 4]> = Vec::new();
     // Labels beyond the first few hundred nodes would not show the top of the hierarchy.
-    for i in order.into_iter().take(10 * LABELS) {
+    for &i in order.iter().take(10 * LABELS) {
         if taken.len() == LABELS {
             break;
         }
         let [x, y] = pixel(points[i]);
-        let name = lettering::shorten(&names[i], LABEL.0, NAME);
+        let name = lettering::shorten(&readable(&names[i]), LABEL.0, NAME);
         let width = lettering::width(&name, LABEL.0);
         let left = if x + 6.0 + width > SIZE { x - 6.0 - width } else { x + 6.0 };
         let area = [left, y - LABEL.1 / 2.0, left + width, y + LABEL.1 / 2.0];
@@ -289,22 +435,12 @@ pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
         }
     }
     // As many names as fit beside the disk.
-    let (size, line) = CAPTION;
-    let mut legend = Group::new().set("font-size", size);
     let shown = if names.len() > NAMES { NAMES - 1 } else { names.len() };
     let more = format!("{} more", names.len() - shown);
     let named = names[..shown].iter().chain((shown < names.len()).then_some(&more));
-    for (i, name) in named.enumerate() {
-        let y = line * (i as f64 + 1.0);
-        let dot = Circle::new()
-            .set("cx", 20)
-            .set("cy", y - 5.0)
-            .set("r", 5)
-            .set("fill", COLOURS[i % COLOURS.len()]);
-        let name = lettering::shorten(name, size, NAME);
-        legend = legend.add(dot).add(Text::new(name).set("x", 32).set("y", y));
-    }
-    document = document.add(dots).add(lines).add(legend);
+    let entries: Vec<(&str, String)> =
+        named.enumerate().map(|(i, name)| (COLOURS[i % COLOURS.len()], name.clone())).collect();
+    document = document.add(dots).add(lines).add(legend(&entries));
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
 }
 
@@ -337,7 +473,7 @@ fn ends(p: [f64; 2], a: [f64; 2], curved: bool) -> Option<[[f64; 2]; 2]> {
     }))
 }
 
-/// Draws an embedding with its edges, except those that a longer path explains.
+/// Draws an embedding with its edges. An edge (u, v) says that u is below v, if the edges are a hierarchy.
 ///
 /// # Errors
 /// As [`layout`] and [`draw`].
@@ -349,11 +485,15 @@ pub fn plot(
     edges: &[(u32, u32)],
     title: &str,
 ) -> Result<()> {
-    let mut layout = layout(points, geometry)?;
+    let tangents = tangents(points, geometry);
+    let mut picture = match subtrees(&tangents, geometry, names, edges) {
+        Some(picture) => picture,
+        None => projection(&tangents, geometry)?,
+    };
     if !title.is_empty() {
-        let _ = write!(layout.caption, "; {title}");
+        let _ = write!(picture.layout.caption, "; {title}");
     }
-    draw(path, &layout, names, edges, geometry.model != Model::Euclidean)
+    draw(path, &picture, names, edges)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //! | [`interval`] | means of a few runs, with confidence intervals |
 //! | [`geometry`] | a model of space at a curvature |
 //! | [`disk`] | pictures of the Poincaré disk |
+//! | [`hierarchy`] | a layout that keeps subtrees together |
 //! | [`curves`] | pictures of training curves |
 //! | [`lettering`] | text in pictures, fitted to the width there is |
 
@@ -26,6 +27,7 @@ pub mod device;
 pub mod disk;
 pub mod error;
 pub mod geometry;
+pub mod hierarchy;
 pub mod interval;
 pub mod lettering;
 pub mod metrics;

@@ -144,11 +144,18 @@ fn evaluation_and_plot_of_both_formats_agree_with_training() {
         assert!(
             succeeds(&["evaluate", "--embedding", &tsv, "--edges", &tree, "--model", model]).ends_with(&want)
         );
-        let svg = d.path("disk.svg");
-        succeeds(&["plot", "--embedding", &st, "--edges", &tree, "--out", &svg]);
-        let svg = std::fs::read_to_string(svg).unwrap();
-        assert!(svg.contains("principal tangent directions"), "{model}");
-        assert_eq!(svg.matches("<circle").count(), 1 + 63);
+        let path = d.path("disk.svg");
+        let svg = |edges: &[&str]| {
+            succeeds(&[&["plot", "--embedding", &st, "--out", &path][..], edges].concat());
+            std::fs::read_to_string(&path).unwrap()
+        };
+        let projected = svg(&[]);
+        assert!(projected.contains("principal tangent directions"), "{model}");
+        assert_eq!(projected.matches("<circle").count(), 1 + 63);
+        // The two subtrees below the root, and the root itself, are in the legend.
+        let subtrees = svg(&["--edges", &tree]);
+        assert!(subtrees.contains("every subtree") && subtrees.contains("others (1)"), "{model}");
+        assert_eq!(subtrees.matches("<circle").count(), 1 + 63 + 3);
     }
 }
 
@@ -375,6 +382,6 @@ fn text_is_within_its_picture() {
     let tree = d.write("named.tsv", text);
     let args = ["train", "--edges", &tree, "--dim", "3", "--out", &out];
     succeeds(&[&args[..], &SHORT[..]].concat());
-    let parts = ["63 nodes, 3-dimensional", "of the spread); mean rank", "a name that is"];
+    let parts = ["63 nodes at their distances", "in a sector of its own; mean rank", "a name that is"];
     text_fits(&format!("{out}/disk.svg"), &parts);
 }

@@ -1,0 +1,169 @@
+//! A picture of an embedded hierarchy that keeps its subtrees together.
+//!
+//! A projection of many dimensions to two throws subtrees on one another. Here only the distances from the
+//! origin are the embedding's. A subtree has a sector of the disk to itself, as wide as it has leaves, and
+//! the embedding decides which subtrees are neighbours.
+
+use std::f64::consts::{PI, TAU};
+
+/// A forest: each node below one parent, the nearest of those that it has in a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hierarchy {
+    /// The parent of each node, if it has one.
+    pub parent: Vec<Option<u32>>,
+    /// Number of leaves below each node; 1 for a leaf.
+    pub leaves: Vec<u32>,
+    /// All nodes, parents before children.
+    order: Vec<u32>,
+    children: Vec<Vec<u32>>,
+}
+
+impl Hierarchy {
+    /// The hierarchy of a graph in which an edge (u, v) says that u is below v. Of several parents the one
+    /// at the smallest `distance(u, v)` is taken. `None` if the graph is no hierarchy: it has a circle, more
+    /// than 1.5 edges for each node, or more than a tenth of its nodes are below nothing.
+    pub fn find(nodes: usize, edges: &[(u32, u32)], distance: impl Fn(u32, u32) -> f64) -> Option<Self> {
+        let mut parent: Vec<Option<(u32, f64)>> = vec![None; nodes];
+        for &(u, v) in edges {
+            let d = distance(u, v);
+            if parent[u as usize].is_none_or(|(_, nearest)| d < nearest) {
+                parent[u as usize] = Some((v, d));
+            }
+        }
+        let parent: Vec<Option<u32>> = parent.into_iter().map(|parent| parent.map(|(v, _)| v)).collect();
+        let roots = parent.iter().filter(|parent| parent.is_none()).count();
+        if nodes == 0 || 2 * edges.len() > 3 * nodes || roots > nodes.div_ceil(10) {
+            return None;
+        }
+        let mut children = vec![Vec::new(); nodes];
+        for (u, parent) in (0..).zip(&parent) {
+            if let Some(v) = parent {
+                children[*v as usize].push(u);
+            }
+        }
+        let mut order: Vec<u32> = (0..).zip(&parent).filter(|(_, p)| p.is_none()).map(|(u, _)| u).collect();
+        let mut next = 0;
+        while next < order.len() {
+            order.extend(&children[order[next] as usize]);
+            next += 1;
+        }
+        // Nodes of a circle are below no root.
+        if order.len() < nodes {
+            return None;
+        }
+        let mut leaves = vec![0; nodes];
+        for &u in order.iter().rev() {
+            leaves[u as usize] = leaves[u as usize].max(1);
+            if let Some(v) = parent[u as usize] {
+                leaves[v as usize] += leaves[u as usize];
+            }
+        }
+        Some(Hierarchy { parent, leaves, order, children })
+    }
+
+    /// The angle of each node, in the middle of its sector. Sectors of siblings are in the order of `key`.
+    pub fn angles(&self, key: &[f64]) -> Vec<f64> {
+        let by_key = |a: &u32, b: &u32| key[*a as usize].total_cmp(&key[*b as usize]).then(a.cmp(b));
+        let mut sectors = vec![[0.0, 0.0]; self.parent.len()];
+        let share = |[start, end]: [f64; 2], nodes: &[u32], sectors: &mut Vec<[f64; 2]>| {
+            let mut nodes = nodes.to_vec();
+            nodes.sort_by(by_key);
+            // A little less than in proportion, so that a single leaf beside a large subtree is seen.
+            let width = |u: u32| f64::from(self.leaves[u as usize]).powf(0.9);
+            let all: f64 = nodes.iter().map(|&u| width(u)).sum();
+            let mut at = start;
+            for u in nodes {
+                let next = at + (end - start) * width(u) / all;
+                sectors[u as usize] = [at, next];
+                at = next;
+            }
+        };
+        let roots: Vec<u32> =
+            self.order.iter().copied().filter(|&u| self.parent[u as usize].is_none()).collect();
+        share([-PI, -PI + TAU], &roots, &mut sectors);
+        for &u in &self.order {
+            let sector = sectors[u as usize];
+            share(sector, &self.children[u as usize], &mut sectors);
+        }
+        sectors.into_iter().map(|[start, end]| 0.5 * (start + end)).collect()
+    }
+
+    /// The largest subtrees side by side, at most so many, of those below the first node that has no child
+    /// with more than four fifths of its leaves; and for each node the number of its subtree among them.
+    pub fn subtrees(&self, count: usize) -> (Vec<u32>, Vec<Option<usize>>) {
+        let roots: Vec<u32> =
+            self.order.iter().copied().filter(|&u| self.parent[u as usize].is_none()).collect();
+        let leaves = |u: &u32| self.leaves[*u as usize];
+        let mut tops = roots;
+        loop {
+            let all: u32 = tops.iter().map(leaves).sum();
+            match tops.iter().copied().find(|u| 5 * leaves(u) > 4 * all) {
+                Some(u) if !self.children[u as usize].is_empty() => {
+                    tops.clone_from(&self.children[u as usize]);
+                }
+                _ => break,
+            }
+        }
+        tops.sort_by_key(|u| (std::cmp::Reverse(leaves(u)), *u));
+        tops.truncate(count);
+        let mut subtree = vec![None; self.parent.len()];
+        tops.iter().enumerate().for_each(|(i, &u)| subtree[u as usize] = Some(i));
+        for &u in &self.order {
+            if let (None, Some(v)) = (subtree[u as usize], self.parent[u as usize]) {
+                subtree[u as usize] = subtree[v as usize];
+            }
+        }
+        (tops, subtree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 0 has children 1 and 2; 1 has 3, 4, 5; 4 is below 2 too, but farther from it.
+    const EDGES: [(u32, u32); 6] = [(1, 0), (2, 0), (3, 1), (4, 2), (4, 1), (5, 1)];
+
+    fn find(edges: &[(u32, u32)]) -> Option<Hierarchy> {
+        Hierarchy::find(6, edges, |_, v| f64::from(v))
+    }
+
+    #[test]
+    fn nodes_are_below_their_nearest_parent() {
+        let tree = find(&EDGES).unwrap();
+        assert_eq!(tree.parent, [None, Some(0), Some(0), Some(1), Some(1), Some(1)]);
+        assert_eq!(tree.leaves, [4, 3, 1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_subtree_has_a_sector_to_itself() {
+        let tree = find(&EDGES).unwrap();
+        let angles = tree.angles(&[0.0, 2.0, 1.0, 5.0, 4.0, 3.0]);
+        // 2 comes before 1; below 1 the order is 5, 4, 3.
+        let order = [2, 5, 4, 3].map(|u| angles[u]);
+        assert!(order.is_sorted() && angles[2] < angles[1], "{angles:?}");
+        assert!((angles[1] - angles[4]).abs() < 1e-12, "a parent is in the middle");
+        assert!(angles.iter().all(|angle| (-PI..PI).contains(angle)));
+        assert_eq!(tree.subtrees(8), (vec![1, 2], vec![None, Some(0), Some(1), Some(0), Some(0), Some(0)]));
+        assert_eq!(tree.subtrees(1).0, [1]);
+    }
+
+    /// Below a chain, the subtrees are those where it ends.
+    #[test]
+    fn the_top_of_a_chain_is_no_subtree() {
+        let tree = Hierarchy::find(5, &[(1, 0), (2, 1), (3, 2), (4, 2)], |_, _| 0.0).unwrap();
+        assert_eq!(tree.subtrees(8).0, [3, 4]);
+        let deep: Vec<(u32, u32)> = (1..50_000).map(|u| (u, u - 1)).collect();
+        let chain = Hierarchy::find(50_000, &deep, |_, _| 0.0).unwrap();
+        assert!(chain.angles(&vec![0.0; 50_000]).iter().all(|angle| *angle == 0.0));
+    }
+
+    #[test]
+    fn other_graphs_are_no_hierarchies() {
+        assert!(find(&[(1, 0), (2, 0), (3, 4), (4, 5), (5, 3)]).is_none(), "a circle");
+        assert!(find(&[(1, 0), (2, 3)]).is_none(), "four of six below nothing");
+        let many: Vec<(u32, u32)> = (0..6).flat_map(|u| (0..u).map(move |v| (u, v))).collect();
+        assert!(find(&many).is_none(), "15 edges for six nodes");
+        assert!(Hierarchy::find(0, &[], |_, _| 0.0).is_none());
+    }
+}
