@@ -220,10 +220,12 @@ pub fn train(
     drop(trainer);
     progress.finish();
 
-    // The average of the last epochs.
+    // The average of the last epochs. The epoch before them is no longer needed.
     let mut average = Average::uniform();
     let last = history.epochs.len() as u64;
-    for epoch in (last - config.average.min(last)..last).map(|epoch| epoch + 1) {
+    let before = last - config.average.min(last);
+    let _ = std::fs::remove_file(out.join(epoch_file(before)));
+    for epoch in before + 1..=last {
         output::load(&mut model, &out.join(epoch_file(epoch)), Some(&fingerprint))?;
         average.update(&model)?;
     }

@@ -154,7 +154,7 @@ fn evaluation_and_plot_of_both_formats_agree_with_training() {
         assert_eq!(projected.matches("<circle").count(), 1 + 63);
         // The two subtrees below the root, and the root itself, are in the legend.
         let subtrees = svg(&["--edges", &tree]);
-        assert!(subtrees.contains("every subtree") && subtrees.contains("others (1)"), "{model}");
+        assert!(!subtrees.contains("principal") && subtrees.contains("others (1)"), "{model}");
         assert_eq!(subtrees.matches("<circle").count(), 1 + 63 + 3);
     }
 }
