@@ -51,7 +51,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for score in score::all() {
         let error = recall(&*score)?;
         println!("{:20} mean squared error {error:.4}", score.name());
-        assert!(error < 0.1, "{}: {error}", score.name());
+        // The additive score ranks the keys in the same order for every query, so it cannot recall.
+        // Brody et al. 2022 call such attention static.
+        assert!((error < 0.1) == (score.name() != "additive"), "{}: {error}", score.name());
     }
     Ok(())
 }

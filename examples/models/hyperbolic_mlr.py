@@ -13,7 +13,8 @@ class LogisticRegression(nn.Module):
 
     def forward(self, x):
         normals = self.ball.transp0(self.points, self.normals)
-        return self.ball.dist2plane(x.unsqueeze(1), self.points, normals, signed=True, scaled=True)
+        distance = self.ball.dist2plane(x.unsqueeze(1), self.points, normals, signed=True, scaled=True)
+        return self.ball.lambda_x(self.points) * distance
 
     def loss(self, features, labels):
         """The loss of features [rows, n], which are taken as tangent vectors at the origin."""
