@@ -15,6 +15,12 @@ row_formula! {
     t = Param(0) => [t]
 }
 
+row_formula! {
+    /// `t ‖y − x‖`, t = parameter 0. As one formula, so that `f32` rounds only the result.
+    Distance = "stretched.distance": number [Difference(1, 0)];
+    dd = Dot(0, 0), t = Param(0) => t * dd.sqrt()
+}
+
 impl Stretched {
     fn times<R: Rows>(by: f64, v: &R) -> R {
         R::vector(Times, [v], [&v.constant(by)])
@@ -25,7 +31,9 @@ impl Stretched {
 impl Manifold for Stretched {
     const NAME: &'static str = "stretched space";
     fn origin<T: Float>(&self, dim: usize) -> Row<T> { Euclidean.origin(dim) }
-    fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar { self.norm(x, &self.log(x, y)) }
+    fn dist<R: Rows>(&self, x: &R, y: &R) -> R::Scalar {
+        R::scalar(Distance, [x, y], [&x.constant(self.0)])
+    }
     fn inner<R: Rows>(&self, x: &R, u: &R, v: &R) -> R::Scalar {
         Euclidean.inner(x, &Self::times(self.0, u), &Self::times(self.0, v))
     }
