@@ -476,7 +476,7 @@ fn ends(p: [f64; 2], a: [f64; 2], curved: bool) -> Option<[[f64; 2]; 2]> {
 /// Draws an embedding with its edges. An edge (u, v) says that u is below v, if the edges are a hierarchy.
 ///
 /// # Errors
-/// As [`layout`] and [`draw`].
+/// Those of [`layout`], or if the file cannot be written.
 pub fn plot(
     path: &Path,
     names: &[String],
