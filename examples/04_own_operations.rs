@@ -18,8 +18,8 @@ impl MapFormula<1> for Swish {
 }
 
 row_formula! {
-    /// A row formula: the reflection of y in the hyperplane orthogonal to x, y − 2⟨x, y⟩/⟨x, x⟩ x. It is a
-    /// function of inner products, so that is how it is written.
+    /// A row formula: the reflection of y in the hyperplane orthogonal to x, y − 2⟨x, y⟩/⟨x, x⟩ x.
+    /// It is a function of inner products, so that is how it is written.
     Reflect = "reflect": vector [Input(0), Input(1)];
     xx = Dot(0, 0), xy = Dot(0, 1) => [S::constant(-2.0) * xy / xx, S::one()]
 }

@@ -88,8 +88,8 @@ fn feed_forward<T: Float>(sizes: TransformerSizes, rng: &mut Rng) -> FeedForward
 /// use cotangent_engine::{Tape, Tensor, rng};
 /// use cotangent_layers::score::Distance;
 /// use cotangent_layers::{EncoderLayer, Mask, NormOrder, TransformerSizes};
-/// let sizes =
-///     TransformerSizes { width: 8, heads: 2, head: [4, 4], hidden: 16, dropout: 0.1, order: NormOrder::Pre };
+/// let order = NormOrder::Pre;
+/// let sizes = TransformerSizes { width: 8, heads: 2, head: [4, 4], hidden: 16, dropout: 0.1, order };
 /// let mut rng = rng::stream(1, 0, 0);
 /// let layer = EncoderLayer::new(&Distance, sizes, &mut rng);
 /// let tape = Tape::<f32>::new();

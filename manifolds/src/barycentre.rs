@@ -330,7 +330,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// `‖x − f‖/√(y s)` of a point x at height y and the mean's foot f, s = parameter 0; 0 where s is 0.
+        /// `‖x − f‖/√(y s)` of a point x at height y and the mean's foot f, s = parameter 0; 0 where
+        /// s is 0.
         pub Reach = "barycentre.reach": number [Difference(1, 0)];
         length = Along(0, 0), y = Last(0), sum = Param(0) => {
             let some = S::zero().lt(sum);

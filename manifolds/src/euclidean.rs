@@ -50,7 +50,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// Signed distance `⟨x − p, a⟩/‖a‖` from x to the hyperplane through p with normal a; 0 for a = 0.
+        /// Signed distance `⟨x − p, a⟩/‖a‖` from x to the hyperplane through p with normal a; 0 for
+        /// a = 0.
         pub Gyroplane = "euclidean.gyroplane": number [Difference(0, 1), Input(2)];
         along = Along(0, 1) => along
     }

@@ -8,7 +8,8 @@
 //!
 //! | manifold | file |
 //! |---|---|
-//! | [`PoincareBall`], [`ProjectedSphere`], [`Stereographic`]: κ < 0, κ > 0, any κ | `hyperbolic/stereographic/` |
+//! | [`PoincareBall`], [`ProjectedSphere`]: κ < 0, κ > 0 | `hyperbolic/stereographic/` |
+//! | [`Stereographic`]: any κ | `hyperbolic/stereographic/` |
 //! | [`Lorentz`]: the hyperboloid | `hyperbolic/lorentz.rs` |
 //! | [`Klein`]: the ball with straight geodesics | `hyperbolic/klein.rs` |
 //! | [`HalfSpace`]: the upper half-space | `hyperbolic/half_space.rs` |

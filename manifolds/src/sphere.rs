@@ -93,8 +93,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// Logarithm at x of y: `(θ/sin θ)(d + (κ‖d‖²/2) x)`; beyond a right angle it is computed with
-        /// `s − (κ‖s‖²/2) x`, which is the same vector.
+        /// Logarithm at x of y: `(θ/sin θ)(d + (κ‖d‖²/2) x)`; beyond a right angle it is computed
+        /// with `s − (κ‖s‖²/2) x`, which is the same vector.
         pub Log = "sphere.log": vector [Input(0), Difference(1, 0), Sum(0, 1)];
         dd = Dot(1, 1), ss = Dot(2, 2), kappa = Param(0) => {
             let near = dd.lt(ss);

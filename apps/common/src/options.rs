@@ -77,3 +77,20 @@ pub fn below_one(options: &[(&str, f64)]) -> Result<()> {
 pub fn first_true(options: &[(&'static str, bool)]) -> Option<&'static str> {
     options.iter().find(|(_, is)| *is).map(|(name, _)| *name)
 }
+
+/// Whether a checkpoint is of this run: `difference` is the option in which the two differ, if there is
+/// one, the numbers are fingerprints of the checkpoint's data and of this run's.
+///
+/// # Errors
+/// Names what differs.
+pub fn same_run(
+    difference: Option<&str>,
+    fingerprints: [u32; 2],
+    data: &str,
+) -> std::result::Result<(), String> {
+    match difference {
+        Some(option) => Err(format!("a run with another --{option}")),
+        None if fingerprints[0] != fingerprints[1] => Err(format!("a run on other {data}")),
+        None => Ok(()),
+    }
+}

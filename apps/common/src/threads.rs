@@ -2,15 +2,30 @@
 
 use crate::error::{AppError, Result};
 
+/// `--threads`, to be flattened into the options of an application.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ThreadsOption {
+    /// Threads [default: all].
+    #[arg(long)]
+    threads: Option<usize>,
+}
+
+impl ThreadsOption {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// If their number is 0, or they cannot be started.
+    pub fn start(&self) -> Result<Threads> {
+        Threads::new(self.threads)
+    }
+}
+
 /// A pool of threads.
 pub struct Threads(rayon::ThreadPool);
 
 impl Threads {
     /// `count` threads, or one per processor.
-    ///
-    /// # Errors
-    /// If `count` is 0, or the threads cannot be started.
-    pub fn new(count: Option<usize>) -> Result<Self> {
+    fn new(count: Option<usize>) -> Result<Self> {
         if count == Some(0) {
             return Err(AppError::usage("--threads 0: at least 1 is needed"));
         }

@@ -289,12 +289,8 @@ fn load<M: Manifold, T: Float>(
     sgd: &mut RiemannianSgd<T>,
 ) -> Result<State> {
     let state: State = checkpoint::progress(path)?;
-    if let Some(option) = state.config.difference(&fresh.config) {
-        return Err(AppError::content(path, format!("checkpoint of a run with another --{option}")));
-    }
-    if state.graph != fresh.graph {
-        return Err(AppError::content(path, "checkpoint of a run on other edges"));
-    }
+    options::same_run(state.config.difference(&fresh.config), [state.graph, fresh.graph], "edges")
+        .map_err(|found| AppError::content(path, format!("checkpoint of {found}")))?;
     if state.epochs_done > fresh.config.epochs {
         let message =
             format!("checkpoint after epoch {}, beyond --epochs {}", state.epochs_done, fresh.config.epochs);

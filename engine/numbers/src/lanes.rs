@@ -161,8 +161,8 @@ impl<const R: usize, T: Storage> Lanes<R, T> {
     }
 }
 
-/// `[f(0), f(1), …]`. As `std::array::from_fn`, but sure to be inlined, so that the loop is compiled for the
-/// instruction set of the kernel it stands in.
+/// `[f(0), f(1), …]`. As `std::array::from_fn`, but sure to be inlined, so that the loop is compiled for
+/// the instruction set of the kernel it stands in.
 #[inline(always)]
 pub fn array<T: Copy, const N: usize>(zero: T, mut f: impl FnMut(usize) -> T) -> [T; N] {
     let mut out = [zero; N];
@@ -260,7 +260,10 @@ macro_rules! out_of_line {
         pub trait $trait<const R: usize>: Sized {
             out_of_line!(@declare $functions);
         }
-        $( out_of_line!(@implement f32 $width $trait $functions); out_of_line!(@implement f64 $width $trait $functions); )*
+        $(
+            out_of_line!(@implement f32 $width $trait $functions);
+            out_of_line!(@implement f64 $width $trait $functions);
+        )*
     };
     (@declare ($($name:ident)*; $($pair:ident)*)) => {
         $( fn $name(x: Lanes<R, Self>) -> Lanes<R, Self>; )*

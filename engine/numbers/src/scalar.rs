@@ -8,8 +8,8 @@
 //!
 //! `tan(r)/r`, `arctan(r)/r`, `sin(r)/r`, `cos(r)` and `arcsin(r)/r` are even in `r`, so they are analytic
 //! functions of `s = r²`, and for `s < 0` they continue into their hyperbolic twins: `tanh(ρ)/ρ`,
-//! `artanh(ρ)/ρ`, `sinh(ρ)/ρ`, `cosh(ρ)`, `arsinh(ρ)/ρ` with `ρ = √-s`. Formulas of curved geometry take
-//! `s = κ|v|²`: exact at the zero vector, exact at κ = 0, and one formula for every sign of κ.
+//! `artanh(ρ)/ρ`, `sinh(ρ)/ρ`, `cosh(ρ)`, `arsinh(ρ)/ρ` with `ρ = √-s`. Formulas of curved geometry
+//! take `s = κ|v|²`: exact at the zero vector, exact at κ = 0, and one formula for every sign of κ.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 

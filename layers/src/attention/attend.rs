@@ -112,8 +112,8 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         Attend { dropout, ..self }
     }
 
-    /// From queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]` to results `[…, n, e]`. The result
-    /// of a query that attends to no key is 0.
+    /// From queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]` to results `[…, n, e]`. The
+    /// result of a query that attends to no key is 0.
     ///
     /// # Panics
     /// If the shapes do not fit, or the score needs a height that the rows have not.

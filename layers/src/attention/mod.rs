@@ -100,8 +100,8 @@ impl<T: Float> Attention<T> {
         }
     }
 
-    /// From queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]` to results `[…, n, e]`. The result
-    /// of a query that attends to no key is 0.
+    /// From queries `[…, n, d]`, keys `[…, m, d]` and values `[…, m, e]` to results `[…, n, e]`. The
+    /// result of a query that attends to no key is 0.
     ///
     /// # Panics
     /// If the shapes do not fit.

@@ -28,27 +28,27 @@ fn it_is_that_of_the_paper() {
         let (layer, x) = (layer(ball), sequences(&ball, 3));
         let tape = Tape::new();
         let have = read(&layer.forward(on(&tape, ball, &x)));
-        let linear = |of: &cotangent_layers::Linear<Stereographic, f64>, r: &Row<f64>| {
+        let linear = |layer: &cotangent_layers::Linear<Stereographic, f64>, r: &Row<f64>| {
             let v = ball.log0(r);
-            let m = of.weight.value();
+            let m = layer.weight.value();
             let mv: Vec<f64> =
                 m.rows().map(|row| row.iter().zip(v.iter()).map(|(m, v)| m * v).sum()).collect();
-            let bias = Row::from(of.bias.as_ref().unwrap().value().data());
+            let bias = Row::from(layer.bias.as_ref().unwrap().value().data());
             ball.add(&ball.exp0(&Row::from(&mv[..])), &bias)
         };
         for b in 0..2 {
-            let of = |i: usize| Row::from(x.row(i * 2 + b));
+            let word = |i: usize| Row::from(x.row(i * 2 + b));
             let weights: Vec<f64> = (0..4)
                 .map(|i| {
-                    let r = ball.add(&of(i), &Row::from(layer.positions.value().row(i)));
+                    let r = ball.add(&word(i), &Row::from(layer.positions.value().row(i)));
                     let (q, k) = (linear(&layer.query, &r), linear(&layer.key, &r));
                     (-1.3 * ball.dist(&q, &k)).exp()
                 })
                 .collect();
             let rows = Tensor::from_fn([1, 4, 3], |i| x.row(i / 3 * 2 + b)[i % 3]);
             let want = Barycentre::barycentre(&ball, &rows, &Tensor::new([1, 4], weights));
-            let apart = have.row(b).iter().zip(want.data()).map(|(h, w)| (h - w).abs()).fold(0.0, f64::max);
-            assert!(apart < 1e-12, "{apart:e}");
+            let error = have.row(b).iter().zip(want.data()).map(|(h, w)| (h - w).abs()).fold(0.0, f64::max);
+            assert!(error < 1e-12, "{error:e}");
         }
     }
 }

@@ -10,8 +10,8 @@ fn slopes_of_polar_distances_from_afar() {
     let slope = |r: f64, square: f64| {
         let c = Dual::<f64, 1>::constant;
         let s = Dual { value: 3.0, partials: [1.0] };
-        let far = [c(r), c(Scalar::sinh(r.min(PolarDistance::NEAR)))];
-        let score = PolarDistance::eval(c(square), far, [s, s.sinh()], [c(1.0), c(0.0)]);
+        let query = [c(r), c(Scalar::sinh(r.min(PolarDistance::NEAR)))];
+        let score = PolarDistance::eval(c(square), query, [s, s.sinh()], [c(1.0), c(0.0)]);
         -score.partials[0]
     };
     for square in [1e-4, 0.01, 1.0, 4.0] {
@@ -114,7 +114,8 @@ fn check_scores<F: PairFormula<1, 1, 3>>(
                 let want = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
                 assert!(
                     (have - want).abs() < 2e-9 * want.abs().max(1.0),
-                    "{}: heights {q}, {k}, distance {delta}, {part:?}, input {which}, element {at}: {have} {want}",
+                    "{}: heights {q}, {k}, distance {delta}, {part:?}, input {which}, element {at}: \
+                     {have} {want}",
                     F::NAME
                 );
             }

@@ -107,9 +107,9 @@ pub mod formulas {
 
     row_formula! {
         /// Exponential map at x of v, Tseng et al. 2023, eq. 9, written with half the length: with
-        /// `u = tanh(‖w‖/2) w/‖w‖` of w = v/a and D = ‖u_h‖² + (1 − u_n)², the point moves horizontally by
-        /// `2a u_h/D`, to the height `a sech²(‖w‖/2)/D`. A geodesic is followed to the length 350/√c at
-        /// most.
+        /// `u = tanh(‖w‖/2) w/‖w‖` of w = v/a and D = ‖u_h‖² + (1 − u_n)², the point moves
+        /// horizontally by `2a u_h/D`, to the height `a sech²(‖w‖/2)/D`. A geodesic is followed to the
+        /// length 350/√c at most.
         pub Exp = "half_space.exp": vector [Input(0), Input(1), Height],
             metric Horizontal, domain HalfSpace;
         horizontal = Along(1, 1), a = Last(0), vertical = Last(1) => {
@@ -187,8 +187,8 @@ pub mod formulas {
 
     row_formula! {
         /// The logarithm at x of y carried to the origin, in the frame there: w, the velocity divided by the
-        /// height, turned as by [`Transport`] and divided by √c. With t the horizontal part of x, σ = a + 1
-        /// and Q = ‖t‖² + σ², the turned vector is
+        /// height, turned as by [`Transport`] and divided by √c. With t the horizontal part of x,
+        /// σ = a + 1 and Q = ‖t‖² + σ², the turned vector is
         /// `(w_h − (2/Q)(σ w_n + ⟨t,w⟩) t, w_n − (2/Q)(‖t‖² w_n − σ⟨t,w⟩))`.
         pub Centred = "half_space.centred": vector [Input(0), Difference(1, 0), Height], metric Horizontal;
         horizontal = Along(1, 1), tt = Dot(0, 0), td = Dot(0, 1), a = Last(0), b = Last(1),
@@ -216,8 +216,10 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// Parallel transport of v from x to y: with h = d's horizontal part, σ = a + b and Q = ‖h‖² + σ²,
-        /// `(b/a) (v_h + (2/Q)(σ v_n − ⟨h,v⟩) h, v_n − (2/Q)(‖h‖² v_n + σ⟨h,v⟩))`: a turn by 2 arctan(‖h‖/σ).
+        /// Parallel transport of v from x to y: with h = d's horizontal part, σ = a + b and
+        /// Q = ‖h‖² + σ²,
+        /// `(b/a) (v_h + (2/Q)(σ v_n − ⟨h,v⟩) h, v_n − (2/Q)(‖h‖² v_n + σ⟨h,v⟩))`:
+        /// a turn by 2 arctan(‖h‖/σ).
         pub Transport = "half_space.transport": vector [Difference(1, 0), Input(2), Height],
             metric Horizontal;
         hh = Dot(0, 0), hv = Dot(0, 1), a = Last(0), b = Last(1), vn = Last(2) => {
@@ -292,9 +294,10 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first: with
-        /// w = ‖ω‖ and g = w − ω_n, `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity
-        /// that is −(1/√c) ln y. Law 24.
+        /// The Busemann function of direction ω, at x = (y, t) and for ω = (ω_n, ω_t), heights first:
+        /// with w = ‖ω‖ and g = w − ω_n,
+        /// `(1/√c) ln((g (‖t‖² + y²) − 2⟨t, ω_t⟩ + w + ω_n)/2wy)`; towards infinity that is
+        /// −(1/√c) ln y. Law 24.
         pub Busemann = "half_space.busemann": number [Input(0), Input(1)], metric Space;
         tt = Dot(0, 0), dot = Dot(0, 1), along = Along(0, 1), norm = Along(1, 1),
         area = Wedge(1, 0, 0), y = First(0), up = First(1), kappa = Param(0) => {

@@ -345,8 +345,8 @@ pub mod formulas {
 
     row_formula! {
         /// From the half-space to the hyperboloid: a row (0, t, y) becomes
-        /// `(‖t‖² + y² + 1, 2t, ‖t‖² + y² − 1)/(2y√c)`. Points beyond the hyperboloid's range are settled at
-        /// its end.
+        /// `(‖t‖² + y² + 1, 2t, ‖t‖² + y² − 1)/(2y√c)`. Points beyond the hyperboloid's range
+        /// are settled at its end.
         pub HalfSpaceToLorentz = "isometry.half_space_to_lorentz": vector [Input(0), Height, Time],
             metric Horizontal, domain Hyperboloid;
         tt = Dot(0, 0), y = Last(0), kappa = Param(0) => {
@@ -361,7 +361,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// From the hyperboloid's space coordinates (X_t, X_n) to the half-space: `(X_t, 1/√c)/(X₀ − X_n)`.
+        /// From the hyperboloid's space coordinates (X_t, X_n) to the half-space:
+        /// `(X_t, 1/√c)/(X₀ − X_n)`.
         pub LorentzToHalfSpace = "isometry.lorentz_to_half_space": vector [Input(0), Height],
             metric Horizontal, domain HalfSpace;
         tt = Dot(0, 0), last = Last(0), kappa = Param(0) => {
@@ -385,8 +386,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// The differential of `q/(1 + r)`, r = √(1 − c‖q‖²), from the Klein model to the ball, at q along v:
-        /// `b v − κ⟨q, v⟩b²/r q`, b = 1/(1 + r).
+        /// The differential of `q/(1 + r)`, r = √(1 − c‖q‖²), from the Klein model to the ball, at q
+        /// along v: `b v − κ⟨q, v⟩b²/r q`, b = 1/(1 + r).
         pub PushKleinToBall = "isometry.push_klein_to_ball": vector [Input(0), Input(1)];
         m = Margin(0), qv = Dot(0, 1), kappa = Param(0) => {
             let r = m.sqrt();
@@ -401,7 +402,8 @@ pub mod formulas {
         /// D = ‖u_t‖² + g² the squared distance from the point that goes to infinity,
         ///
         /// ```text
-        /// (2√c/D) (v_t − k u_t, −(v_n (‖u_t‖² − g²) + 2g ⟨u_t, v_t⟩)/D),   k = 2 (⟨u_t, v_t⟩ − g v_n)/D
+        /// (2√c/D) (v_t − k u_t, −(v_n (‖u_t‖² − g²) + 2g ⟨u_t, v_t⟩)/D),
+        /// k = 2 (⟨u_t, v_t⟩ − g v_n)/D
         /// ```
         pub PushBallToHalfSpace = "isometry.push_ball_to_half_space": vector [Input(0), Input(1), Height],
             metric Horizontal;
@@ -418,11 +420,12 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// The differential of the same inversion back, at x = (t, y) along v: with g = y + 1 and D = ‖t‖²
-        /// + g²,
+        /// The differential of the same inversion back, at x = (t, y) along v: with g = y + 1
+        /// and D = ‖t‖² + g²,
         ///
         /// ```text
-        /// (2/√c D) (v_t − k t, (v_n (g² − ‖t‖²) + 2g ⟨t, v_t⟩)/D),   k = 2 (⟨t, v_t⟩ + g v_n)/D
+        /// (2/√c D) (v_t − k t, (v_n (g² − ‖t‖²) + 2g ⟨t, v_t⟩)/D),
+        /// k = 2 (⟨t, v_t⟩ + g v_n)/D
         /// ```
         pub PushHalfSpaceToBall = "isometry.push_half_space_to_ball": vector [Input(0), Input(1), Height],
             metric Horizontal;

@@ -95,7 +95,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// Exponential map at x of v: `x + T/(1 − κT⟨x,v⟩/e) v`, T = tanc(κ‖v‖²) of the Riemannian norm.
+        /// Exponential map at x of v: `x + T/(1 − κT⟨x,v⟩/e) v`, T = tanc(κ‖v‖²) of the
+        /// Riemannian norm.
         pub Exp = "klein.exp": vector [Input(0), Input(1)], domain Ball;
         e = Margin(0), xv = Dot(0, 1), vv = Dot(1, 1), kappa = Param(0) => {
             // Beyond this the map has long reached the boundary, and the squares would overflow.
@@ -198,7 +199,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln((1 − √c⟨x,u⟩)/√e)`. Law 24.
+        /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln((1 − √c⟨x,u⟩)/√e)`.
+        /// Law 24.
         pub Busemann = "klein.busemann": number [Input(0), Input(1)];
         e = Margin(0), xx = Dot(0, 0), xu = Along(0, 1), ww = Dot(1, 1), area = Wedge(1, 0, 0),
         kappa = Param(0) => {

@@ -210,8 +210,10 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// Parallel transport of v from x to y: `v − κ⟨d, v⟩_L/(2 − κh/2) (x + y)`, h the squared chord.
-        pub Transport = "lorentz.transport": vector [Input(0), Input(1), Difference(1, 0), Input(2), Sum(0, 1)],
+        /// Parallel transport of v from x to y: `v − κ⟨d, v⟩_L/(2 − κh/2) (x + y)`, h the squared
+        /// chord.
+        pub Transport = "lorentz.transport":
+            vector [Input(0), Input(1), Difference(1, 0), Input(2), Sum(0, 1)],
             metric Space;
         xx = Dot(0, 0), yy = Dot(1, 1), xy = Dot(0, 1), dd = Dot(2, 2), area = Wedge(0, 2, 2),
         xv = Dot(0, 3), dv = Dot(2, 3), turn = Wedge(0, 2, 3), kappa = Param(0) => {
@@ -361,8 +363,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln √c (x₀ − ⟨x, u⟩)`, from space
-        /// coordinates. Law 24.
+        /// The Busemann function of direction ω = ‖ω‖u, `(1/√c) ln √c (x₀ − ⟨x, u⟩)`, from
+        /// space coordinates. Law 24.
         pub Busemann = "lorentz.busemann": number [Input(0), Input(1)], metric Space;
         xx = Dot(0, 0), xu = Along(0, 1), ww = Dot(1, 1), area = Wedge(1, 0, 0), kappa = Param(0) => {
             let (c, one) = (-kappa, S::one());

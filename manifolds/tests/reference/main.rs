@@ -361,8 +361,8 @@ fn sphere_operations() {
 /// A ball of two dimensions, a sphere of two and a line: coordinates [2], [3], [1].
 fn product<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
     let ball = PoincareBall::new(case.kappa);
-    let rest = Product::new(Sphere::new(0.25), 2, Euclidean);
-    manifold::<_, T>(Product::new(ball, 2, rest), operation, case)
+    let sphere_and_line = Product::new(Sphere::new(0.25), 2, Euclidean);
+    manifold::<_, T>(Product::new(ball, 2, sphere_and_line), operation, case)
 }
 
 #[test]

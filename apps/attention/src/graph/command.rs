@@ -7,7 +7,7 @@ use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::say;
-use cotangent_apps_common::threads::Threads;
+use cotangent_apps_common::threads::ThreadsOption;
 
 use super::labelled_graph::LabelledGraph;
 use super::{Config, Metrics, classify, published};
@@ -54,12 +54,11 @@ struct Cli {
     /// First seed, of weights and dropout.
     #[arg(long, default_value_t = 42)]
     seed: u64,
-    /// Seeds, for the 95 % interval.
+    /// Seeds, for the 95 % interval; they are trained side by side.
     #[arg(long, default_value_t = 1)]
     seeds: u64,
-    /// Threads; seeds are trained side by side [default: all].
-    #[arg(long)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
     /// Output directory.
@@ -96,10 +95,11 @@ fn run_with(cli: Cli, scores: &Scores) -> Result<()> {
         seeds: cli.seeds,
     };
     config.check(scores)?;
-    let threads = Threads::new(cli.threads)?;
+    let threads = cli.threads.start()?;
     let graph = LabelledGraph::read(&cli.path)?;
     say!(
-        "{}: {} nodes, {} edges with both directions and loops, {} features, {} classes; {} to train on, {} to select by, {} to test on",
+        "{}: {} nodes, {} edges with both directions and loops, {} features, {} classes; \
+         {} to train on, {} to select by, {} to test on",
         graph.name,
         graph.nodes(),
         graph.edges.pairs().len(),

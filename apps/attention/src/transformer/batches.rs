@@ -115,16 +115,16 @@ mod tests {
         };
         let pairs: Vec<Pair> = (0..500).map(pair).collect();
         let batches = BySource { pairs: &pairs, tokens: 64, seed: 1 };
-        let of = batches.of_epoch(0);
-        assert_eq!(of.iter().map(Vec::len).sum::<usize>(), 500);
-        for batch in &of {
+        let first_epoch = batches.of_epoch(0);
+        assert_eq!(first_epoch.iter().map(Vec::len).sum::<usize>(), 500);
+        for batch in &first_epoch {
             let b = Batch::new(batch.iter().map(|&item| &pairs[item as usize]));
             assert_eq!(b.tokens as f64, batch.iter().map(|&item| batches.weight(item)).sum::<f64>());
             assert!(b.sources.len().max(b.given.len()) <= 64);
             assert_eq!(b.tokens, b.next.iter().filter(|&&next| next != IGNORE).count());
         }
-        let again = batches.of_epoch(1);
-        assert!(again.len() == of.len() && again != of);
+        let second_epoch = batches.of_epoch(1);
+        assert!(second_epoch.len() == first_epoch.len() && second_epoch != first_epoch);
     }
 
     #[test]

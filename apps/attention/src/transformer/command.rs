@@ -8,7 +8,7 @@ use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::say;
-use cotangent_apps_common::threads::Threads;
+use cotangent_apps_common::threads::ThreadsOption;
 
 use super::parallel_text::ParallelText;
 use super::{AttentionOf, Config, Metrics, NormOption, PositionsOption, Search, Size, Translator, train};
@@ -71,9 +71,8 @@ struct Train {
     seed: u64,
     #[command(flatten)]
     search: SearchOptions,
-    /// Threads [default: all].
-    #[arg(long)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
     /// Output directory.
@@ -192,9 +191,8 @@ struct Translate {
     model: PathBuf,
     #[command(flatten)]
     search: SearchOptions,
-    /// Threads [default: all].
-    #[arg(long)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
 }
@@ -272,7 +270,7 @@ impl Train {
         };
         config.check(scores)?;
         let search = self.search.check()?;
-        let threads = Threads::new(self.threads)?;
+        let threads = self.threads.start()?;
         let text = self.text.read()?;
         say!(
             "{} sentences to train on, {} to select by, {} to test on",
@@ -300,7 +298,8 @@ fn report(metrics: &Metrics) {
         say!("longer than --longest and left out: {train} training sentences, {validation} to select by");
     }
     say!(
-        "trained {} numbers for {epochs} epochs of {} parts in {:.1} s ({:.0} parts/s, {} threads); validation loss {:.4}",
+        "trained {} numbers for {epochs} epochs of {} parts in {:.1} s ({:.0} parts/s, {} threads); \
+         validation loss {:.4}",
         metrics.parameters,
         metrics.tokens,
         metrics.seconds,
@@ -314,7 +313,7 @@ fn report(metrics: &Metrics) {
 
 impl Translate {
     fn run(self, scores: &Scores) -> Result<()> {
-        let (search, threads) = (self.search.check()?, Threads::new(self.threads)?);
+        let (search, threads) = (self.search.check()?, self.threads.start()?);
         let translator = Translator::load(&self.model, scores, self.device.choose()?)?;
         let mut lines = Vec::new();
         for (number, line) in std::io::stdin().lock().lines().enumerate() {

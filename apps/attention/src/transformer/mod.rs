@@ -11,7 +11,7 @@ use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
-use cotangent_apps_common::options::RunOptions;
+use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::output;
 use cotangent_apps_common::progress::Progress;
 use serde::{Deserialize, Serialize};
@@ -162,22 +162,24 @@ pub fn train(
         RiemannianAdam::new(config.lr)?.betas(0.9, 0.98)?.decay(config.decay)?.clip(config.clip)?;
     let fingerprint = config.fingerprint(data.fingerprint);
     let mut progress = Progress::new("epoch", 0, config.epochs);
-    let mut trainer = Trainer::of_run(config.epochs, (config.clone(), data.fingerprint), same)
-        .schedule(Schedule::InverseSquareRoot { warm_up: config.warm_up })
-        .seed(config.seed)
-        .device(options.device.clone())
-        .directory(out)
-        .resume(options.resume)
-        .checkpoint_every(Duration::from_secs(options.checkpoint_every))
-        .checkpoint_each_epoch()
-        .display(|now| {
-            progress.update(now.history.epochs.len() as u64, || {
-                let last = now.history.epochs.last().map_or(String::new(), |epoch| {
-                    format!(", loss {:.3}, validation {:.3}", epoch.loss, epoch.validation)
-                });
-                format!("batch {}/{}{last}, {:.0} tokens/s", now.batch[0], now.batch[1], now.rate)
-            })
-        });
+    let mut trainer = Trainer::of_run(config.epochs, (config.clone(), data.fingerprint), |found, ours| {
+        options::same_run(found.0.difference(&ours.0), [found.1, ours.1], "text")
+    })
+    .schedule(Schedule::InverseSquareRoot { warm_up: config.warm_up })
+    .seed(config.seed)
+    .device(options.device.clone())
+    .directory(out)
+    .resume(options.resume)
+    .checkpoint_every(Duration::from_secs(options.checkpoint_every))
+    .checkpoint_each_epoch()
+    .display(|now| {
+        progress.update(now.history.epochs.len() as u64, || {
+            let last = now.history.epochs.last().map_or(String::new(), |epoch| {
+                format!(", loss {:.3}, validation {:.3}", epoch.loss, epoch.validation)
+            });
+            format!("batch {}/{}{last}, {:.0} tokens/s", now.batch[0], now.batch[1], now.rate)
+        })
+    });
     trainer.check()?;
     let sources: Vec<Vec<u32>> = text.test.iter().map(|(source, _)| bpe.encode(source)).collect();
     fits(&model, &sources)?;
@@ -311,16 +313,4 @@ fn loss_of<'t>(model: &Model, tape: &'t Tape<f32>, batch: &Batch, smoothing: f64
         (0..).zip(batch.next.iter().copied()).filter(|(_, next)| *next != IGNORE).unzip();
     let rows = states.reshape([batch.next.len(), states.shape().width()]).gather(&places);
     loss::cross_entropy(model.logits(rows), &next, smoothing)
-}
-
-/// Whether a checkpoint's configuration and text are those of this run. A resumed run may have more
-/// epochs.
-fn same(found: &(Config, u32), ours: &(Config, u32)) -> std::result::Result<(), String> {
-    if let Some(option) = found.0.difference(&ours.0) {
-        return Err(format!("a run with another --{option}"));
-    }
-    if found.1 != ours.1 {
-        return Err("a run on other text".to_owned());
-    }
-    Ok(())
 }

@@ -11,7 +11,7 @@ use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::geometry::{Geometry, Model};
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::say;
-use cotangent_apps_common::threads::Threads;
+use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_embeddings::embeddings::Embeddings;
 use cotangent_apps_embeddings::graph::Graph;
 use cotangent_apps_embeddings::poincare::{self, Config, Metrics, RunOptions};
@@ -79,9 +79,8 @@ struct Train {
     /// Seed: same seed, same result, for any number of threads.
     #[arg(long, default_value_t = poincare::default_config().seed)]
     seed: u64,
-    /// Threads [default: all].
-    #[arg(long)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
     /// Output directory.
@@ -109,9 +108,8 @@ struct Evaluate {
     /// Sectional curvature.
     #[arg(long, allow_negative_numbers = true)]
     kappa: Option<f64>,
-    /// Threads [default: all].
-    #[arg(long)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: ThreadsOption,
 }
 
 #[derive(Args)]
@@ -182,7 +180,7 @@ fn train(args: Train) -> Result<()> {
         seed: args.seed,
     };
     config.check()?;
-    let threads = Threads::new(args.threads)?;
+    let threads = args.threads.start()?;
     let (graph, source) = match &args.edges {
         Some(path) => (read_edges(path)?, path.display().to_string()),
         None => (edges::mammals(), "embedded: WordNet 3.0 mammals closure".to_owned()),
@@ -214,7 +212,7 @@ fn report(metrics: &Metrics, mammals: bool) {
 }
 
 fn evaluate(args: &Evaluate) -> Result<()> {
-    let threads = Threads::new(args.threads)?;
+    let threads = args.threads.start()?;
     let embeddings = Embeddings::read(&args.embedding, args.model, args.kappa)?;
     let graph = read_edges(&args.edges)?;
     let at = embeddings.index(&args.embedding, &graph.names)?;

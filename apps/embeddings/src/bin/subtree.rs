@@ -8,7 +8,7 @@ use clap::Parser;
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::say;
-use cotangent_apps_common::threads::Threads;
+use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_embeddings::edges;
 use cotangent_apps_embeddings::embeddings::Embeddings;
 use cotangent_apps_embeddings::subtree::{self, Config, Metrics, Solver, TABLE_2};
@@ -52,9 +52,8 @@ struct Cli {
     /// Seeds, for the 95 % interval.
     #[arg(long, default_value_t = 3)]
     seeds: u64,
-    /// Threads [default: all].
-    #[arg(long)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
     /// Output directory.
@@ -83,7 +82,7 @@ fn run(cli: Cli) -> Result<()> {
         seed: cli.seed,
         seeds: cli.seeds,
     };
-    let threads = Threads::new(cli.threads)?;
+    let threads = cli.threads.start()?;
     let embeddings = Embeddings::read(&cli.embedding, None, cli.kappa)?;
     let graph = edges::read(&cli.edges)?;
     say!("{} nodes, {} points, d = {}", graph.names.len(), embeddings.names.len(), embeddings.points.width());

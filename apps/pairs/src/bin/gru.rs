@@ -10,7 +10,7 @@ use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::say;
-use cotangent_apps_common::threads::Threads;
+use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_pairs::gru::{self, Architecture, Config, Encoder, Metrics, Nonlinearity, Space};
 use cotangent_apps_pairs::sentence_pairs::{self, Prefix, SentencePairs};
 
@@ -60,9 +60,8 @@ struct Cli {
     /// Seed of the model and of the order of the pairs: same seed, same result, for any number of threads.
     #[arg(long, default_value_t = 42)]
     seed: u64,
-    /// Threads [default: all].
-    #[arg(long)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
     /// Output directory.
@@ -180,7 +179,7 @@ fn train(cli: Cli) -> Result<()> {
         seed: cli.seed,
     };
     config.check()?;
-    let threads = Threads::new(cli.threads)?;
+    let threads = cli.threads.start()?;
     let data = cli.data.read()?;
     let [train, validation, test] = [&data.train, &data.validation, &data.test].map(Vec::len);
     say!(

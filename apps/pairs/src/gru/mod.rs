@@ -302,24 +302,26 @@ impl Run<'_> {
         let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
         let steps = config.epochs * data.train.len().div_ceil(config.batch) as u64;
         let mut progress = Progress::new("step", 0, steps);
-        let mut trainer = Trainer::of_run(config.epochs, identity, same)
-            .schedule(Schedule::Cosine { steps, floor: config.lr_floor })
-            .seed(config.seed)
-            .device(options.device.clone())
-            .parts(8, 32)
-            .directory(out)
-            .resume(options.resume)
-            .checkpoint_every(Duration::from_secs(options.checkpoint_every))
-            .display(|now| {
-                progress.update(now.history.steps, || {
-                    let validation = now.history.epochs.last().map_or(String::new(), |epoch| {
-                        format!(", loss {:.4}, validation {:.2} %", epoch.loss, 100.0 * epoch.validation)
-                    });
-                    let left = (steps - now.history.steps) as f64 * config.batch as f64 / now.rate;
-                    let epochs = now.history.epochs.len();
-                    format!("epoch {epochs}{validation}, {:.0} pairs/s, {left:.0} s left", now.rate)
-                })
-            });
+        let mut trainer = Trainer::of_run(config.epochs, identity, |found, ours| {
+            options::same_run(found.0.difference(&ours.0), [found.1, ours.1], "pairs")
+        })
+        .schedule(Schedule::Cosine { steps, floor: config.lr_floor })
+        .seed(config.seed)
+        .device(options.device.clone())
+        .parts(8, 32)
+        .directory(out)
+        .resume(options.resume)
+        .checkpoint_every(Duration::from_secs(options.checkpoint_every))
+        .display(|now| {
+            progress.update(now.history.steps, || {
+                let validation = now.history.epochs.last().map_or(String::new(), |epoch| {
+                    format!(", loss {:.4}, validation {:.2} %", epoch.loss, 100.0 * epoch.validation)
+                });
+                let left = (steps - now.history.steps) as f64 * config.batch as f64 / now.rate;
+                let epochs = now.history.epochs.len();
+                format!("epoch {epochs}{validation}, {:.0} pairs/s, {left:.0} s left", now.rate)
+            })
+        });
         let mut tape = Tape::with_device(options.device.clone());
         let history = trainer.run(
             &mut model,
@@ -455,17 +457,6 @@ impl Batches for Order {
         order.shuffle(&mut rng::stream(self.seed, purpose::ORDER, epoch));
         order.chunks(self.batch).map(<[u32]>::to_vec).collect()
     }
-}
-
-/// Whether a checkpoint's configuration and pairs are those of this run.
-fn same(found: &(Config, u32), ours: &(Config, u32)) -> std::result::Result<(), String> {
-    if let Some(option) = found.0.difference(&ours.0) {
-        return Err(format!("a run with another --{option}"));
-    }
-    if found.1 != ours.1 {
-        return Err("a run on other pairs".to_owned());
-    }
-    Ok(())
 }
 
 /// The published accuracy of an architecture on some data, in percent.

@@ -91,8 +91,8 @@ pub fn exp_m1<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
     Lanes::select(c(40.0).lt(x), scale(c(1.0) + (r + q), n), near).copysign(x)
 }
 
-/// `sinh(x + low) = s 2ⁿ` and `cosh(x + low) = k 2ⁿ` for x ≥ 0 and a correction below x's last place: returns
-/// `(s, k, n)`.
+/// `sinh(x + low) = s 2ⁿ` and `cosh(x + low) = k 2ⁿ` for x ≥ 0 and a correction below x's last place:
+/// returns `(s, k, n)`.
 #[inline(always)]
 pub(super) fn sinh_cosh_parts<const R: usize, E: Element>(
     x: Lanes<R, E>,

@@ -7,7 +7,8 @@ use super::{Element, c, magnitude, polynomial};
 use crate::lanes::Lanes;
 use crate::scalar::Scalar;
 
-/// `e^(-a²/2) = g 2ⁿ` and `erfc(a/√2) = m 2ⁿ` for 0 ≥ -a²/2 = x + low ≥ −`EXP_LIMIT`: returns `(m, g, n)`.
+/// `e^(-a²/2) = g 2ⁿ` and `erfc(a/√2) = m 2ⁿ` for 0 ≥ -a²/2 = x + low ≥ −`EXP_LIMIT`: returns
+/// `(m, g, n)`.
 #[inline(always)]
 fn tail<const R: usize, E: Element>(
     a: Lanes<R, E>,

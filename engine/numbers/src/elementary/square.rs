@@ -117,7 +117,8 @@ pub fn arctanc<const R: usize, E: Element>(s: Lanes<R, E>) -> Lanes<R, E> {
         },
         #[inline(always)]
         || {
-            // (1 + r)/(1 − r) − 1 = 2r (1 + r)/(1 − r²), where 1 − r² = 1 + s is exact near the end.
+            // (1 + r)/(1 − r) − 1 = 2r (1 + r)/(1 − r²), where 1 − r² = 1 + s is exact near the
+            // end.
             let r = (-s).sqrt();
             one_at_zero(r, c(0.5) * ln_1p(c(2.0) * (r - s) / (c(1.0) + s)) / r)
         },

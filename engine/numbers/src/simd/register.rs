@@ -206,8 +206,8 @@ mod x86_64 {
     macro_rules! register {
         (
             $register:ident, $mask:ident, $t:ident, $width:literal, $all:literal,
-            $splat:ident $load:ident $store:ident $add:ident $sub:ident $mul:ident $div:ident $sqrt:ident $xor:ident $andnot:ident
-            $fmadd:ident
+            $splat:ident $load:ident $store:ident $add:ident $sub:ident $mul:ident $div:ident
+            $sqrt:ident $xor:ident $andnot:ident $fmadd:ident
         ) => {
             operators! { $register; Add add $add; Sub sub $sub; Mul mul $mul; Div div $div; }
 
@@ -321,17 +321,17 @@ mod x86_64 {
     }
     register! {
         F32x8, Mask8, f32, 8, 0xff,
-        _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps
-        _mm256_sqrt_ps _mm256_xor_ps _mm256_andnot_ps _mm256_fmadd_ps
+        _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps
+        _mm256_div_ps _mm256_sqrt_ps _mm256_xor_ps _mm256_andnot_ps _mm256_fmadd_ps
     }
     register! {
         F64x4, Mask4, f64, 4, 0xf,
-        _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd
-        _mm256_sqrt_pd _mm256_xor_pd _mm256_andnot_pd _mm256_fmadd_pd
+        _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_sub_pd _mm256_mul_pd
+        _mm256_div_pd _mm256_sqrt_pd _mm256_xor_pd _mm256_andnot_pd _mm256_fmadd_pd
     }
     register! {
         F32x16, Mask16, f32, 16, 0xffff,
-        _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps
-        _mm512_sqrt_ps _mm512_xor_ps _mm512_andnot_ps _mm512_fmadd_ps
+        _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps
+        _mm512_div_ps _mm512_sqrt_ps _mm512_xor_ps _mm512_andnot_ps _mm512_fmadd_ps
     }
 }

@@ -48,8 +48,8 @@ impl<'t, T: Float> Var<'t, T> {
 
 impl<'t, T: Float> Pairs<'t, T> {
     /// Attention, with left rows as queries and right rows as keys: `weights(scores) V` for values
-    /// `[…, m, e]`, which is `[…, n, e]`. If `causal`, of n queries and m keys, query i attends to keys up
-    /// to i + m − n. A query that attends to nothing gives 0. The scores are never stored.
+    /// `[…, m, e]`, which is `[…, n, e]`. If `causal`, of n queries and m keys, query i attends to keys
+    /// up to i + m − n. A query that attends to nothing gives 0. The scores are never stored.
     ///
     /// # Panics
     /// If the shapes do not fit.

@@ -7,12 +7,13 @@ use cotangent_manifolds::PoincareBall;
 
 use super::{FACTOR, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, distance_from_sinh};
 
-/// `−β d(exp₀ q, exp₀ k) − c` in the Poincaré ball of curvature −1. The distance on the hyperboloid is
-/// the same. Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8.
+/// `−β d(exp₀ q, exp₀ k) − c` in the Poincaré ball of curvature −1. The distance on the
+/// hyperboloid is the same. Gulcehre et al. 2019, eq. 2; López & Strube 2020, eq. 8.
 #[derive(Clone, Copy, Debug)]
 pub struct Distance;
 
-/// From half the conformal factors of both points, `1/(1 − ‖x‖²)`: `sinh(d/2) = ‖x − y‖ √(λ_x λ_y)/2`.
+/// From half the conformal factors of both points, `1/(1 − ‖x‖²)`:
+/// `sinh(d/2) = ‖x − y‖ √(λ_x λ_y)/2`.
 impl PairFormula<1, 1, 2> for Distance {
     const NAME: &'static str = "scores.distance";
     const PAIRING: Pairing = Pairing::SquaredDistance;

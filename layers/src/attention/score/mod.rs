@@ -266,8 +266,45 @@ fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
     [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
 }
 
-/// Horizontal parts as rows, heights as their numbers.
-fn by_height<'t, T: Float>(x: Var<'t, T>) -> Operand<'t, T> {
-    let [rows, heights] = parts(x);
-    Operand { rows, numbers: Numbers::from_slice(&[heights]) }
+/// Makes a cone a score: its setting and the default, the formula of pairs, name and description, points of
+/// the half-space from activations x, and the formula's third parameter.
+macro_rules! cone_score {
+    (
+        $cone:ident { $setting:ident: $default:literal } by $formula:ty, $name:literal, $about:literal;
+        |$this:pat_param, $x:ident| $points:expr, |$self:ident| $scalar:expr
+    ) => {
+        impl Default for $cone {
+            fn default() -> Self {
+                $cone { $setting: $default }
+            }
+        }
+
+        impl<T: Float> Score<T> for $cone {
+            fn name(&self) -> &'static str {
+                $name
+            }
+            fn about(&self) -> &'static str {
+                $about
+            }
+            fn formula(&self) -> &'static Compiled<Pair> {
+                <$formula as PairFormula<1, 1, 3>>::compiled()
+            }
+            fn prepare<'t>(&self, $x: Var<'t, T>, _: Side) -> Operand<'t, T> {
+                let $this = self;
+                let [rows, heights] = parts($points);
+                Operand { rows, numbers: Numbers::from_slice(&[heights]) }
+            }
+            fn scalars<'t>(&self, x: Var<'t, T>) -> Numbers<'t, T> {
+                let $self = self;
+                Numbers::from_slice(&[x.tape().scalar($scalar)])
+            }
+            fn needs_height(&self) -> bool {
+                true
+            }
+            fn setting(&mut self) -> Option<(&'static str, &mut f64)> {
+                Some((stringify!($setting), &mut self.$setting))
+            }
+        }
+    };
 }
+use cone_score;

@@ -6,10 +6,10 @@ use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
 use cotangent_manifolds::HalfSpace;
 use cotangent_manifolds::shadow_cones::penumbral_height;
 
-use super::{HEIGHT, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, by_height};
+use super::{HEIGHT, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, cone_score, parts};
 
-/// `−γ H(ξ(q), ξ(k)) − c`: H is the height of the lowest penumbral cone that contains both points, for a
-/// light source at a given height: see [`penumbral_height`]. Tseng et al. 2023, eq. 5 to 7, eq. 11 for ξ.
+/// `−γ H(ξ(q), ξ(k)) − c`: H is the height of the lowest penumbral cone that contains both points, for
+/// a light source at a given height: see [`penumbral_height`]. Tseng et al. 2023, eq. 5 to 7, eq. 11 for ξ.
 #[derive(Clone, Copy, Debug)]
 pub struct PenumbralCone {
     /// The height of the light source, h = r: 1 in the paper.
@@ -27,8 +27,8 @@ impl PairFormula<1, 1, 3> for PenumbralCone {
     }
 }
 
-/// `−γH² − c` in place of the `−γH − c` of [`PenumbralCone`], as in the released program of Tseng et al.
-/// 2023, which produced the paper's figures.
+/// `−γH² − c` in place of the `−γH − c` of [`PenumbralCone`], as in the released program of Tseng
+/// et al. 2023, which produced the paper's figures.
 #[derive(Clone, Copy, Debug)]
 pub struct ReleasedPenumbralCone {
     /// The height of the light source, h = r.
@@ -53,42 +53,12 @@ pub(super) const FORMULA: Formula =
 pub(super) const RELEASED: Formula =
     Formula::pair(ReleasedPenumbralCone { light: 1.0 }, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, LIGHT]);
 
-macro_rules! score {
-    ($cone:ident, $name:literal, $about:literal) => {
-        impl Default for $cone {
-            fn default() -> Self {
-                $cone { light: 1.0 }
-            }
-        }
-
-        impl<T: Float> Score<T> for $cone {
-            fn name(&self) -> &'static str {
-                $name
-            }
-            fn about(&self) -> &'static str {
-                $about
-            }
-            fn formula(&self) -> &'static Compiled<Pair> {
-                <Self as PairFormula<1, 1, 3>>::compiled()
-            }
-            fn prepare<'t>(&self, x: Var<'t, T>, _: Side) -> Operand<'t, T> {
-                by_height(HalfSpace::new(-1.0).xi(&x, self.light))
-            }
-            fn scalars<'t>(&self, x: Var<'t, T>) -> Numbers<'t, T> {
-                Numbers::from_slice(&[x.tape().scalar(self.light)])
-            }
-            fn needs_height(&self) -> bool {
-                true
-            }
-            fn setting(&mut self) -> Option<(&'static str, &mut f64)> {
-                Some(("light", &mut self.light))
-            }
-        }
-    };
+cone_score! {
+    PenumbralCone { light: 1.0 } by PenumbralCone, "penumbral", "Penumbral cones (Tseng et al. 2023).";
+    |cone, x| HalfSpace::new(-1.0).xi(&x, cone.light), |cone| cone.light
 }
-score!(PenumbralCone, "penumbral", "Penumbral cones (Tseng et al. 2023).");
-score!(
-    ReleasedPenumbralCone,
-    "penumbral-released",
-    "Penumbral cones as in the released program of Tseng et al. 2023: squared heights."
-);
+cone_score! {
+    ReleasedPenumbralCone { light: 1.0 } by ReleasedPenumbralCone, "penumbral-released",
+    "Penumbral cones as in the released program of Tseng et al. 2023: squared heights.";
+    |cone, x| HalfSpace::new(-1.0).xi(&x, cone.light), |cone| cone.light
+}

@@ -7,8 +7,8 @@ use cotangent_manifolds::direction;
 
 use super::{Numbers, OFFSET, Operand, SHARPNESS, Score, Side, distance_from_sinh, parts, squares};
 
-/// `−β d(q, k) − c` in hyperbolic space of curvature −1, of points in pseudo-polar coordinates: the last
-/// coordinate is the distance from the origin, the others the direction. A negative distance means the
+/// `−β d(q, k) − c` in hyperbolic space of curvature −1, of points in pseudo-polar coordinates: the
+/// last coordinate is the distance from the origin, the others the direction. A negative distance means the
 /// opposite direction. Gulcehre et al. 2019, eq. 2 and section 4.1.
 ///
 /// Works for all distances from the origin that the type can hold, and tells them apart. In `f32`

@@ -6,7 +6,7 @@ use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Tensor, Var};
 use cotangent_manifolds::HalfSpace;
 use cotangent_manifolds::shadow_cones::umbral_height;
 
-use super::{HEIGHT, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, by_height, normal};
+use super::{HEIGHT, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, cone_score, normal, parts};
 
 /// `−γ H(ψ(q), ψ(k)) − c`: H is the height of the lowest umbral cone that contains both points, for
 /// balls of a given hyperbolic radius: see [`umbral_height`]. Tseng et al. 2023, eq. 8.
@@ -49,43 +49,12 @@ fn lowered<T: Float>(x: Var<'_, T>) -> Var<'_, T> {
     x * x.tape().constant(&Tensor::from_fn([d], factor))
 }
 
-macro_rules! score {
-    ($cone:ident, $name:literal, $about:literal, |$x:ident| $activations:expr) => {
-        impl Default for $cone {
-            fn default() -> Self {
-                $cone { radius: 0.1 }
-            }
-        }
-
-        impl<T: Float> Score<T> for $cone {
-            fn name(&self) -> &'static str {
-                $name
-            }
-            fn about(&self) -> &'static str {
-                $about
-            }
-            fn formula(&self) -> &'static Compiled<Pair> {
-                <UmbralCone as PairFormula<1, 1, 3>>::compiled()
-            }
-            fn prepare<'t>(&self, $x: Var<'t, T>, _: Side) -> Operand<'t, T> {
-                by_height(HalfSpace::new(-1.0).psi(&$activations))
-            }
-            fn scalars<'t>(&self, x: Var<'t, T>) -> Numbers<'t, T> {
-                Numbers::from_slice(&[x.tape().scalar(self.radius.sinh())])
-            }
-            fn needs_height(&self) -> bool {
-                true
-            }
-            fn setting(&mut self) -> Option<(&'static str, &mut f64)> {
-                Some(("radius", &mut self.radius))
-            }
-        }
-    };
+cone_score! {
+    UmbralCone { radius: 0.1 } by UmbralCone, "umbral", "Umbral cones (Tseng et al. 2023).";
+    |_, x| HalfSpace::new(-1.0).psi(&x), |cone| cone.radius.sinh()
 }
-score!(UmbralCone, "umbral", "Umbral cones (Tseng et al. 2023).", |x| x);
-score!(
-    ReleasedUmbralCone,
-    "umbral-released",
-    "Umbral cones as in the released program of Tseng et al. 2023: heights exp(x/d).",
-    |x| lowered(x)
-);
+cone_score! {
+    ReleasedUmbralCone { radius: 0.1 } by UmbralCone, "umbral-released",
+    "Umbral cones as in the released program of Tseng et al. 2023: heights exp(x/d).";
+    |_, x| HalfSpace::new(-1.0).psi(&lowered(x)), |cone| cone.radius.sinh()
+}

@@ -6,8 +6,9 @@ use cotangent_engine::row_formula;
 use crate::hyperbolic::ideal::by_components;
 
 row_formula! {
-    /// `B_ω(x) = (1/√c) ln(‖u − √c x‖²/m_x)`, u = ω/‖ω‖ and κ = −c < 0: the limit of d(x, γ(t)) − t along
-    /// the unit speed geodesic γ from the origin towards ω. The length of ω does not matter. Law 24.
+    /// `B_ω(x) = (1/√c) ln(‖u − √c x‖²/m_x)`, u = ω/‖ω‖ and κ = −c < 0: the limit of
+    /// d(x, γ(t)) − t along the unit speed geodesic γ from the origin towards ω. The length of ω does
+    /// not matter. Law 24.
     pub Busemann = "stereographic.busemann": number [Input(0), Input(1)];
     mx = Margin(0), xx = Dot(0, 0), xu = Along(0, 1), ww = Dot(1, 1), area = Wedge(1, 0, 0),
     kappa = Param(0) => {

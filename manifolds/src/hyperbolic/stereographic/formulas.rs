@@ -25,13 +25,14 @@ fn distance<S: Scalar>(q: S, kappa: S) -> S {
 }
 
 row_formula! {
-    /// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018, eq. 10.
+    /// Exponential map at x of v: x ⊕ y with `y = tanc(κ‖v‖²/m_x²) v/m_x`. Ganea et al. 2018,
+    /// eq. 10.
     ///
-    /// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both coefficients
-    /// have all their digits. The coefficient of x is near 1 at the boundary; it is computed as 1 minus a
-    /// product, because the derivative of a quotient near 1 cancels. Where v takes the geodesic back past
-    /// the origin the coefficients are large, up to λ_x, and their terms cancel. The error of the result's
-    /// coordinates is then an ulp of these terms, as much as rounding v itself causes.
+    /// The margin of y is `sech²`, and ‖x + y‖² comes from the area that x and v span, so both
+    /// coefficients have all their digits. The coefficient of x is near 1 at the boundary; it is computed as
+    /// 1 minus a product, because the derivative of a quotient near 1 cancels. Where v takes the geodesic
+    /// back past the origin the coefficients are large, up to λ_x, and their terms cancel. The error of the
+    /// result's coordinates is then an ulp of these terms, as much as rounding v itself causes.
     pub Exp = "stereographic.exp": vector [Input(0), Input(1)], domain Ball, kernel own;
     mx = Margin(0), xx = Dot(0, 0), xv = Dot(0, 1), vv = Dot(1, 1), area = Wedge(0, 1, 1),
     kappa = Param(0) => exp(mx, xx, xv, vv, area, kappa)
@@ -123,8 +124,8 @@ impl<S: Scalar> Opposite<S> {
 }
 
 row_formula! {
-    /// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`; at the antipode
-    /// 0, as on the sphere.
+    /// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`; at the
+    /// antipode 0, as on the sphere.
     pub Log = "stereographic.log": vector [Input(0), Input(1), Difference(1, 0)], kernel own;
     mx = Margin(0), my = Margin(1), dd = Dot(2, 2), xx = Dot(0, 0), xy = Dot(0, 1),
     area = Wedge(0, 1, 1), kappa = Param(0) => {
@@ -191,9 +192,9 @@ fn height_beyond<S: Scalar>([m, other]: [S; 2], outward: S, dd: S, area: S, part
 row_formula! {
     /// Parallel transport of v from x to y, `(λ_x/λ_y) gyr[y, ⊖x] v`.
     ///
-    /// The gyration turns v by the angle `2 arctan(κ √area/(1 + κ⟨x, y⟩))` in the plane of x and y. At the
-    /// antipode that angle is undefined; there v is reflected in x, so that on the sphere it stays the same
-    /// vector.
+    /// The gyration turns v by the angle `2 arctan(κ √area/(1 + κ⟨x, y⟩))` in the plane of x and y.
+    /// At the antipode that angle is undefined; there v is reflected in x, so that on the sphere it stays the
+    /// same vector.
     pub Transport = "stereographic.transport": vector [Input(0), Input(1), Difference(1, 0), Input(2)],
         kernel own;
     mx = Margin(0), my = Margin(1), dd = Dot(2, 2), xx = Dot(0, 0), xy = Dot(0, 1),

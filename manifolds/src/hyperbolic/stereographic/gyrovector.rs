@@ -47,8 +47,8 @@ row_formula! {
 }
 
 row_formula! {
-    /// Gyration gyr[x, y] w: the rotation by which x ⊕ (y ⊕ w) and (x ⊕ y) ⊕ w differ. Ungar 2008; law 6,
-    /// written with e = x + y in place of the products that cancel.
+    /// Gyration gyr[x, y] w: the rotation by which x ⊕ (y ⊕ w) and (x ⊕ y) ⊕ w differ. Ungar 2008;
+    /// law 6, written with e = x + y in place of the products that cancel.
     pub Gyration = "stereographic.gyration": vector [Input(0), Input(1), Sum(0, 1), Input(2)];
     mx = Margin(0), my = Margin(1), ee = Dot(2, 2), yw = Dot(1, 3), ew = Dot(2, 3), kappa = Param(0) => {
         // The turn from ⊖y to x: their difference is e.

@@ -31,8 +31,8 @@ pub use curved::Curved;
 pub use matvec::MatVec;
 
 /// The κ-stereographic model of the space of constant sectional curvature `kappa`, metric
-/// `λ_x² ⟨u, v⟩` with λ_x = 2/(1 + κ‖x‖²): [`PoincareBall`] for κ < 0, [`ProjectedSphere`] for κ > 0,
-/// [`Stereographic`] for any κ, which includes flat space. S says which.
+/// `λ_x² ⟨u, v⟩` with λ_x = 2/(1 + κ‖x‖²): [`PoincareBall`] for κ < 0, [`ProjectedSphere`] for
+/// κ > 0, [`Stereographic`] for any κ, which includes flat space. S says which.
 ///
 /// For κ < 0 its points are those with ‖x‖ < 1/√-κ. As κ → 0, `dist` tends to `2‖x − y‖`.
 #[derive(Clone, Copy, PartialEq)]
