@@ -1,7 +1,6 @@
 //! What this project's own tests need of devices and cannot reach through the public interface. It is
 //! not part of that interface and changes without notice.
 
-use crate::numbers::trace::Expression;
 pub use crate::tensor::device::memory::Memory;
 pub use crate::tensor::device::program::{Key, Program, complaints, names_double};
 pub use crate::tensor::device::queue::{Launch, Queue};
@@ -9,9 +8,4 @@ pub use crate::tensor::device::queue::{Launch, Queue};
 /// A number as the sum of the nearest `f32` and another one.
 pub fn parts(x: f64) -> [f32; 2] {
     crate::numbers::trace::parts(x)
-}
-
-/// An [`Expression`] as [`Expression::to_c`] prints it, in compensated arithmetic.
-pub fn compensated_c(expression: &Expression, name: &str, real: &str) -> String {
-    expression.to_compensated_c(name, real)
 }

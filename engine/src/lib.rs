@@ -104,12 +104,13 @@ mod formula;
 #[doc(hidden)]
 pub mod internal;
 mod kernels;
-mod numbers;
 #[cfg(feature = "opencl")]
 mod opencl;
 mod skip;
 mod tape;
 mod tensor;
+
+use cotangent_numbers as numbers;
 
 pub use formula::domain::{self, Domain};
 pub use formula::map::MapFormula;
@@ -125,7 +126,7 @@ pub use numbers::elementary::{self, Element};
 pub use numbers::lanes::Lanes;
 pub use numbers::rng;
 pub use numbers::scalar::{self, Scalar};
-pub use numbers::simd::{self, instruction_set};
+pub use numbers::simd::instruction_set;
 pub use numbers::storage::Storage;
 pub use numbers::trace::{Expression, Trace, prelude};
 pub use skip::skipped;
@@ -138,6 +139,11 @@ pub use tape::row_function::RowFunction;
 pub use tape::rows::{Row, Rows};
 pub use tape::var::Var;
 pub use tape::{ParamId, Tape};
+
+/// The instruction set in use.
+pub mod simd {
+    pub use crate::numbers::simd::level;
+}
 pub use tape::{check, compiled, formulas, loss, registry};
 pub use tensor::Tensor;
 pub use tensor::device::{Device, DeviceError, Transfers};

@@ -52,8 +52,12 @@ fn a_resumed_run_has_the_same_bits() {
     let often = || trainer(8).directory(directory.path()).checkpoint_every(std::time::Duration::ZERO);
     let (stopped, _) = run(often(), Some(3));
     assert_eq!(stopped.unwrap_err().to_string(), "stopped");
-    let (resumed, resumed_weights) = run(often().resume(true), None);
+    // It stopped in the evaluation after step 12. The last checkpoint is of step 11, and is a good one.
+    let steps = Cell::new(0);
+    let resuming = often().resume(true).display(|_| steps.set(steps.get() + 1));
+    let (resumed, resumed_weights) = run(resuming, None);
     let resumed = resumed.unwrap();
+    assert_eq!(steps.get(), 24 - 11);
     assert_eq!(resumed_weights.value(), weights.value());
     assert_eq!((&resumed.epochs, resumed.steps), (&whole.epochs, whole.steps));
 
@@ -71,17 +75,15 @@ fn what_diverges_leaves_its_last_good_checkpoint() {
         |epochs| Trainer::new(epochs).directory(directory.path()).checkpoint_every(std::time::Duration::ZERO);
     let (mut weights, mut adam) = start();
     let calls = std::sync::atomic::AtomicUsize::new(0);
-    let diverges = |weights: &Weights, tape: &Tape<f64>, items: &[u32]| -> f64 {
-        let _ = (weights, tape, items);
-        if calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 9 { f64::NAN } else { 1.0 }
-    };
+    let factor =
+        || if calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 9 { f64::NAN } else { 1.0 };
     let error = often(8)
         .parts(1, 1)
         .run(
             &mut weights,
             &mut adam,
             &BATCHES,
-            |weights, tape, items| loss(weights, tape, items) * diverges(weights, tape, items),
+            |weights, tape, items| loss(weights, tape, items) * factor(),
             |_, _| Ok(0.0),
         )
         .unwrap_err()
@@ -91,13 +93,21 @@ fn what_diverges_leaves_its_last_good_checkpoint() {
     // The step before the tenth led there, so the checkpoint is that of the eighth.
     assert!(error.ends_with("checkpoint.bin is that of step 8"), "{error}");
     assert_eq!(adam.rate(), 0.05);
+    // Goes on with the same parts of a batch only.
+    let (refused, _) = run(often(3).resume(true), None);
+    assert!(refused.unwrap_err().to_string().ends_with("a run with other parts of a batch"));
+    let often = |epochs| often(epochs).parts(1, 1);
     let (history, _) = run(often(3).resume(true), None);
     assert_eq!(history.unwrap().steps, 9);
+    for (other, message) in [
+        (often(3).seed(1), "a run with another seed"),
+        (often(3).best(Goal::Least), "a run with another goal for its best model"),
+    ] {
+        assert!(run(other.resume(true), None).0.unwrap_err().to_string().ends_with(message));
+    }
     // It has three epochs now: a run of two cannot go on from it.
     let (refused, _) = run(often(2).resume(true), None);
-    assert!(
-        refused.unwrap_err().to_string().ends_with("a run after epoch 3, beyond the 2 epochs of this one")
-    );
+    assert!(refused.unwrap_err().to_string().ends_with("3 epochs are done, and this run has only 2"));
 }
 
 /// A checkpoint of another run is refused with the reason that the caller gives.
@@ -135,22 +145,20 @@ fn the_best_model_is_kept() {
     };
     for (goal, best) in [(Goal::Least, 3), (Goal::Greatest, 2)] {
         let (mut weights, mut adam) = start();
-        let seen = Cell::new(Vec::new());
+        let mut seen = Vec::new();
         let validations = [0.5, 0.9, 0.1, 0.9, 0.1];
         let history = Trainer::new(5)
             .directory(directory.path())
             .best(goal)
             .run(&mut weights, &mut adam, &BATCHES, loss, |weights, history| {
-                let mut all = seen.take();
-                all.push(weights.value().clone());
-                seen.set(all);
+                seen.push(weights.value().clone());
                 Ok(validations[history.epochs.len()])
             })
             .unwrap();
         assert_eq!(history.best(goal), Some((best as u64, validations[best - 1])));
-        let of_best = &seen.take()[best - 1];
-        assert_eq!(weights.value(), of_best);
-        assert_eq!(&read(&directory.path().join("model.safetensors")), of_best);
+        let best_weights = &seen[best - 1];
+        assert_eq!(weights.value(), best_weights);
+        assert_eq!(&read(&directory.path().join("model.safetensors")), best_weights);
         let file = directory.path().join("history.json");
         history.write(&file).unwrap();
         let written: History = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -160,6 +168,32 @@ fn the_best_model_is_kept() {
     let (mut weights, mut adam) = start();
     trainer(2).run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(0.0)).unwrap();
     assert_eq!(adam.rate(), 0.05);
+}
+
+/// After a divergence, the best model on disk is one that the checkpoint knows of: a run that goes on at
+/// another rate may never come to the one of the steps that were lost.
+#[test]
+fn a_divergence_leaves_the_best_model_of_its_checkpoint() {
+    let directory = tempfile::tempdir().unwrap();
+    // No time for a checkpoint but at the beginning.
+    let trainer = || Trainer::new(3).directory(directory.path()).best(Goal::Least).named("one");
+    let train = |mut trainer: Trainer<'_>, validations: [f64; 3]| {
+        let (mut weights, mut adam) = start();
+        let history = trainer
+            .run(&mut weights, &mut adam, &BATCHES, loss, |_, history| Ok(validations[history.epochs.len()]));
+        (history, weights)
+    };
+    let (stopped, _) = train(trainer(), [0.1, 0.2, f64::NAN]);
+    assert!(stopped.unwrap_err().to_string().ends_with("checkpoint.bin is that of step 0"));
+    let left = |name: &str| directory.path().join(name).exists();
+    assert!(!left("model.safetensors") && !left("model.next"));
+    let (history, weights) = train(trainer().resume(true), [0.7, 0.5, 0.9]);
+    assert_eq!(history.unwrap().best(Goal::Least), Some((2, 0.5)));
+    let (again, same) = train(trainer().resume(true), [0.0; 3]);
+    assert_eq!((again.unwrap().steps, same.value()), (9, weights.value()));
+    // The file names its run.
+    let error = train(trainer().named("two").resume(true), [0.0; 3]).0.unwrap_err().to_string();
+    assert!(error.ends_with("model.safetensors: a model of another run: other options, or other data"));
 }
 
 /// Every item is in one batch, no batch is too large, and batches are of similar lengths.
@@ -192,7 +226,7 @@ fn what_cannot_go_on_is_an_error() {
 }
 
 #[test]
-#[should_panic(expected = "Trainer: the best model needs a directory")]
+#[should_panic(expected = "Trainer: resuming and the best model need a directory")]
 fn the_best_model_needs_a_place() {
     let (mut weights, mut adam) = start();
     let _ = trainer(1).best(Goal::Least).run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(0.0));

@@ -182,7 +182,7 @@ fn bad_shapes_are_named() {
                 let rows = [zeros(t, &[4, 2]), zeros(t, &[5, 3])];
                 t.pairs(EuclideanDistance, rows, [], [], []).along(&sparsity(4, 5, &PLACES));
             },
-            "pairs along edges: rows [4, 2] and [5, 3] do not go together",
+            "pairs.along: rows [4, 2] and [5, 3] do not go together",
         ),
         (
             |_| drop(Sparsity::new(2, 3, &[(0, 0), (1, 3)])),

@@ -62,7 +62,7 @@ fn attend_is_attention_and_has_its_derivatives() {
 /// A score with numbers of both rows and a parameter, for both kernels of pair formulas. It has more
 /// numbers than the kernels differentiate at once.
 #[derive(Clone, Copy)]
-struct Bump;
+pub(crate) struct Bump;
 
 impl PairFormula<2, 3, 1> for Bump {
     const NAME: &'static str = "bump";

@@ -2,6 +2,8 @@
 
 use cotangent::prelude::*;
 
+use crate::pairs::Bump;
+
 #[test]
 fn a_million_nodes_neither_recurse_nor_overflow() {
     let tape = Tape::<f64>::new();
@@ -79,7 +81,7 @@ fn variables_of_two_tapes_do_not_mix() {
 #[test]
 fn variables_of_another_tape_are_refused() {
     type Use = for<'t> fn(&'t Tape<f64>, Var<'t, f64>, Var<'t, f64>);
-    let uses: [(&str, Use); 6] = [
+    let uses: [(&str, Use); 7] = [
         ("wrt", |tape, own, other| {
             let gradients = tape.backward(own.sum());
             let _ = gradients.wrt(other);
@@ -89,6 +91,11 @@ fn variables_of_another_tape_are_refused() {
         ("jvp", |tape, own, other| _ = tape.jvp(other, &[(own, own)])),
         ("jvp", |tape, own, other| _ = tape.jvp(own, &[(other, own)])),
         ("jvp", |tape, own, other| _ = tape.jvp(own, &[(own, other)])),
+        ("bump", |tape, _, other| {
+            let [rows, numbers] = [other.reshape([3, 1]), other];
+            let params = [other.slice(0, 0..1).reshape([])];
+            let _ = tape.pairs(Bump, [rows, rows], [numbers; 2], [numbers; 3], params).scores();
+        }),
     ];
     for (name, with) in uses {
         let message = panic_message(move || {

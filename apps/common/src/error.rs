@@ -67,7 +67,10 @@ pub enum AppError {
 impl From<TrainError> for AppError {
     fn from(error: TrainError) -> Self {
         match error {
-            TrainError::Diverged { step, cause, kept } => AppError::Diverged { step, cause, kept },
+            TrainError::Diverged { step, cause, kept } => {
+                let kept = kept.map_or(String::new(), |kept| format!("; {kept}"));
+                AppError::Diverged { step, cause: cause.to_string(), kept }
+            }
             TrainError::Checkpoint(error) => error.into(),
             TrainError::File(error) => error.into(),
             TrainError::Io { path, source } => AppError::Io { path, source },

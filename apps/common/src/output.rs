@@ -1,11 +1,9 @@
-//! The output directory of a run. Only one run at a time writes there, and a model's file names its run.
+//! The output directory of a run. Only one run at a time writes there.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::Path;
 
-use cotangent::engine::files::safetensors;
-use cotangent::prelude::*;
 use serde::Serialize;
 
 use crate::error::{AppError, Result};
@@ -13,9 +11,6 @@ use crate::error::{AppError, Result};
 /// The file that is locked. The file stays after the run, but the lock ends with the process, however
 /// that ends.
 const LOCK: &str = ".lock";
-
-/// The name of the metadata in a model's file that names its run.
-const RUN: &str = "cotangent.run";
 
 /// Keeps other runs out of a directory until it is dropped.
 #[must_use = "the directory is free when this is dropped"]
@@ -52,27 +47,4 @@ pub fn hold(directory: &Path) -> Result<Held> {
 pub fn fingerprint(options: &impl Serialize, data: u32) -> String {
     let options = serde_json::to_vec(options).expect("options are JSON");
     format!("{:08x}-{data:08x}", crc32fast::hash(&options))
-}
-
-/// Writes a model's parameters and the name of its run.
-///
-/// # Errors
-/// If the file cannot be written.
-pub fn save<T: Float>(model: &impl Module<T>, path: &Path, run: &str) -> Result<()> {
-    let state = model.state();
-    let tensors: Vec<(&str, &Tensor<T>)> = state.iter().map(|(name, value)| (name.as_str(), value)).collect();
-    Ok(safetensors::write(path, &tensors, Some((RUN, run)))?)
-}
-
-/// Reads a model's parameters. The file must be of the given run. `None` accepts a file of an older
-/// program, which did not write the run.
-///
-/// # Errors
-/// If the file cannot be read, or belongs to another run or model.
-pub fn load<T: Float>(model: &mut impl Module<T>, path: &Path, run: Option<&str>) -> Result<()> {
-    let (values, metadata) = safetensors::read(path)?;
-    if metadata.get(RUN).map(String::as_str) != run {
-        return Err(AppError::content(path, "a model of another run: other options, or other data"));
-    }
-    model.load_state(values.into_iter().collect()).map_err(|e| AppError::content(path, e.to_string()))
 }

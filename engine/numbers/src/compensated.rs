@@ -7,7 +7,9 @@ use crate::storage::Storage;
 /// A sum of products with its rounding error: of a number, or in every lane.
 #[derive(Clone, Copy)]
 pub struct Compensated<X> {
+    /// The rounded sum.
     pub sum: X,
+    /// What rounding has lost: the exact sum is about `sum + error`.
     pub error: X,
 }
 
@@ -19,11 +21,13 @@ impl<S: Block> Default for Compensated<S> {
 }
 
 impl<S: Block> Compensated<S> {
+    /// Adds x².
     #[inline(always)]
     pub fn add_square<T: Storage>(&mut self, x: S) {
         self.add_product::<T>(x, x);
     }
 
+    /// Adds x y.
     #[inline(always)]
     pub fn add_product<T: Storage>(&mut self, x: S, y: S) {
         let product = x * y;
@@ -39,11 +43,11 @@ impl<S: Block> Compensated<S> {
 
     /// The sums over the lanes of several.
     #[inline(always)]
-    pub fn totals<T: Storage, const R: usize>(of: &[Self; R]) -> Compensated<Lanes<R>> {
+    pub fn totals<T: Storage, const R: usize>(parts: &[Self; R]) -> Compensated<Lanes<R>> {
         let sums = array(
             S::splat(0.0),
             #[inline(always)]
-            |l| of[l].sum,
+            |l| parts[l].sum,
         );
         if !T::COMPENSATED {
             return Compensated { sum: S::sums(&sums), error: Lanes::splat(0.0) };
@@ -51,7 +55,7 @@ impl<S: Block> Compensated<S> {
         let errors = array(
             S::splat(0.0),
             #[inline(always)]
-            |l| of[l].error,
+            |l| parts[l].error,
         );
         let (sum, error) = S::compensated_sums(&sums, &errors);
         Compensated { sum, error }

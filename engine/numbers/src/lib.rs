@@ -1,9 +1,6 @@
 //! Numbers: the scalars that formulas are generic over, their functions, and how they are computed side
 //! by side.
 
-// Its documentation is that of the engine, which shows what is for others.
-#![allow(missing_docs)]
-
 pub mod compensated;
 pub mod dual;
 pub mod elementary;

@@ -7,8 +7,8 @@
 use rand::SeedableRng;
 pub use rand_chacha::ChaCha8Rng as Rng;
 
-/// What a stream is for: a name, such as `"dropout"`, or any fixed number. Different ones have
-/// different streams.
+/// What a stream is for: a name, such as `"dropout"`, or any fixed number. Each purpose
+/// has its own stream.
 pub trait Purpose {
     /// A number's key is `[number, 0]`, a name's `[0, hash]`.
     fn key(&self) -> [u64; 2];
@@ -23,8 +23,8 @@ impl Purpose for u64 {
 /// The hash is FNV-1a of 64 bits.
 impl Purpose for &str {
     fn key(&self) -> [u64; 2] {
-        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        [0, self.bytes().fold(0xcbf2_9ce4_8422_2325, hash)]
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        [0, self.bytes().fold(0xcbf2_9ce4_8422_2325, mix)]
     }
 }
 

@@ -23,6 +23,8 @@ pub fn with<T: Copy, R>(
 }
 
 thread_local! {
-    pub static OF_F32: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
-    pub static OF_F64: RefCell<Vec<Vec<f64>>> = const { RefCell::new(Vec::new()) };
+    /// This thread's free buffers of `f32`.
+    pub static F32_BUFFERS: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
+    /// This thread's free buffers of `f64`.
+    pub static F64_BUFFERS: RefCell<Vec<Vec<f64>>> = const { RefCell::new(Vec::new()) };
 }

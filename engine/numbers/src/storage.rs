@@ -23,7 +23,7 @@ pub trait Storage: Element + Default + std::fmt::Display + bytemuck::Pod {
     const NAME: &'static str;
 
     /// The register of this type on which pair formulas are evaluated with AVX2. Naming it takes a
-    /// [`Key`], which no other crate has.
+    /// [`Key`], which the engine does not export.
     #[doc(hidden)]
     type Avx2<K: Key>: Register<Self>;
     /// The same with AVX-512.
@@ -53,9 +53,9 @@ pub trait Storage: Element + Default + std::fmt::Display + bytemuck::Pod {
     #[doc(hidden)]
     fn erase_mut(elements: &mut [Self]) -> FloatsMut<'_>;
 
-    /// Picks what there is for this type.
+    /// The value for this type.
     #[doc(hidden)]
-    fn pick<K: PerFloat>(each: Each<K>) -> K::Of<Self>;
+    fn pick<K: PerFloat>(each: &Each<K>) -> K::Of<Self>;
 
     /// Calls `work` with `len` elements of this thread's scratch memory, of unspecified content.
     #[doc(hidden)]
@@ -173,7 +173,7 @@ macro_rules! impl_storage {
                 FloatsMut::$erased(elements)
             }
             #[inline]
-            fn pick<K: PerFloat>(each: Each<K>) -> K::Of<Self> {
+            fn pick<K: PerFloat>(each: &Each<K>) -> K::Of<Self> {
                 each.$t
             }
             fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [Self]) -> R) -> R {
@@ -198,6 +198,6 @@ macro_rules! impl_storage {
     };
 }
 
-impl_storage!(f32, false, [F32x8, F32x16], F32, OF_F32, sgemm);
+impl_storage!(f32, false, [F32x8, F32x16], F32, F32_BUFFERS, sgemm);
 
-impl_storage!(f64, true, [Lanes<8, f64>, Lanes<8, f64>], F64, OF_F64, dgemm);
+impl_storage!(f64, true, [Lanes<8, f64>, Lanes<8, f64>], F64, F64_BUFFERS, dgemm);

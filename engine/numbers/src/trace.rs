@@ -157,7 +157,6 @@ impl Expression {
     }
 
     /// The value of an output, if it is a constant.
-    #[cfg(feature = "opencl")]
     pub fn constant(&self, output: usize) -> Option<f64> {
         match self.nodes[self.outputs[output] as usize] {
             Node::Constant(bits) => Some(f64::from_bits(bits)),
@@ -167,7 +166,6 @@ impl Expression {
 
     /// The expression with its constants turned into further arguments, and the constants. Expressions
     /// that differ only in constants thus become one function.
-    #[cfg(feature = "opencl")]
     pub fn with_arguments_for_constants(&self) -> (Self, Vec<f64>) {
         let (mut expression, mut constants) = (self.clone(), Vec::new());
         for node in &mut expression.nodes {
@@ -181,7 +179,6 @@ impl Expression {
     }
 
     /// A number that is the same for equal expressions.
-    #[cfg(feature = "opencl")]
     pub fn fingerprint(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
@@ -228,7 +225,6 @@ impl Expression {
 
     /// As [`to_c`](Self::to_c), for a type whose arithmetic is done by the functions of
     /// `compensated.cl`.
-    #[cfg(feature = "opencl")]
     pub fn to_compensated_c(&self, name: &str, real: &str) -> String {
         self.print(name, real, true)
     }

@@ -6,7 +6,7 @@
 use crate::formula::cotangents::{has_end, has_flip, multiplies, paired, reads_ends, share};
 use crate::formula::domain::Domain;
 use crate::formula::functions::Functions;
-use crate::formula::per_type::Compiled;
+use crate::formula::per_type::{Compiled, Each};
 use crate::formula::row::{Invariant, Metric, RowFormula, Vector};
 use crate::kernels::gram::{RowKernel, RowKernels};
 use crate::numbers::lanes::Lanes;
@@ -134,7 +134,7 @@ impl RowPlan {
     where
         F: RowFormula<V, B, I, O>,
     {
-        const { &RowPlan::new::<F, V, B, I, O>(Compiled { f32: None, f64: None }) }
+        const { &RowPlan::new::<F, V, B, I, O>(Compiled(Each { f32: None, f64: None })) }
     }
 
     /// The plan of a formula with kernels that are compiled for it alone. They are faster for narrow
@@ -146,10 +146,8 @@ impl RowPlan {
     {
         const {
             let f32 = Some(RowKernel::<f32>::of::<F, V, B, I, O>());
-            &RowPlan::new::<F, V, B, I, O>(Compiled {
-                f32,
-                f64: Some(RowKernel::<f64>::of::<F, V, B, I, O>()),
-            })
+            let f64 = Some(RowKernel::<f64>::of::<F, V, B, I, O>());
+            &RowPlan::new::<F, V, B, I, O>(Compiled(Each { f32, f64 }))
         }
     }
 

@@ -68,9 +68,9 @@ pub enum Metric {
     Horizontal,
 }
 
-/// An operation on rows as a function of their inner products. [`row_formula!`](crate::row_formula)
-/// declares one as it is written in a paper, and counts what this trait is told. The distance of the Klein
-/// model implements the trait itself, because it shares its invariants with other formulas.
+/// An operation on rows as a function of their inner products. Usually declared by
+/// [`row_formula!`](crate::row_formula), which fills in the counts. Implement the trait by hand where
+/// formulas share a basis, invariants or `eval`.
 ///
 /// `V` input vectors, `B` basis vectors, `I` invariants, `O` outputs: `O = 1` for a formula that returns a
 /// number per row, `O = B` (one coefficient for each basis vector) for one that returns a vector. At most 4
@@ -126,9 +126,9 @@ pub const fn count_inputs(basis: &[Vector], invariants: &[Invariant]) -> usize {
     count
 }
 
-/// Declares a row formula: its name in messages, the basis vectors, the invariants with the names that they
-/// have in the formula, and the formula. The basis is a list of [`Vector`]s, an invariant one of
-/// [`Invariant`], both without their type's name. `S` is the type of numbers: see [`Scalar`].
+/// Declares a row formula: its name in messages, its basis, its invariants, each named, and the formula.
+/// Basis vectors and invariants are written without `Vector::` and `Invariant::`. `S` is the number type, a
+/// [`Scalar`].
 ///
 /// ```
 /// use cotangent_engine::{Row, Rows, row_formula};
@@ -143,15 +143,15 @@ pub const fn count_inputs(basis: &[Vector], invariants: &[Invariant]) -> usize {
 /// assert_eq!(y[..], [-3.0, 4.0]);
 /// ```
 ///
-/// A `vector` has a coefficient for each basis vector; a `number` is one number per row. After
-/// the basis stand the metric, if it is not Euclidean, and the domain of the results. With `kernel own`, for
-/// hot formulas, a kernel is compiled for this one alone: see [`compiled_here!`](crate::compiled_here).
+/// A `vector` returns a coefficient per basis vector, a `number` one number per row. After the basis: the
+/// metric unless Euclidean, the domain of the results, and `kernel specialised` for hot formulas (see
+/// [`compiled_here!`](crate::compiled_here)).
 ///
 /// ```
 /// use cotangent_engine::{Row, Rows, row_formula};
 ///
 /// row_formula! {
-///     /// The time coordinate of the point of the hyperboloid above x, which has any time.
+///     /// The time coordinate of the hyperboloid point with x's space coordinates; x's own is not read.
 ///     Time = "time": number [Input(0)], metric Space;
 ///     xx = Dot(0, 0), kappa = Param(0) => (xx - S::one() / kappa).sqrt()
 /// }
@@ -159,8 +159,8 @@ pub const fn count_inputs(basis: &[Vector], invariants: &[Invariant]) -> usize {
 /// assert_eq!(Row::scalar(Time, [&Row::from([9.0, 3.0, 4.0])], [&-1.0]), 26.0_f64.sqrt());
 /// ```
 ///
-/// As many input vectors are expected as the basis and the invariants name; the trait
-/// [`RowFormula`] is for a formula that reads none of its last input.
+/// The number of inputs is inferred from the basis, `First` and `Last`. A formula that never uses its last
+/// input implements [`RowFormula`] itself.
 #[macro_export]
 macro_rules! row_formula {
     (@outputs vector $basis:expr) => { $basis.len() };
@@ -169,8 +169,6 @@ macro_rules! row_formula {
     (@is_vector number) => { false };
     (@result vector $body:expr) => { $body };
     (@result number $body:expr) => { [$body] };
-    (@compiled) => { $crate::compiled_here!(row); };
-    (@compiled own) => { $crate::compiled_here!(row, specialised); };
     (
         $(#[$attribute:meta])*
         $visibility:vis $formula:ident = $name:literal: $kind:ident $basis:tt
@@ -201,19 +199,11 @@ macro_rules! row_formula {
             > for $formula {
                 const NAME: &'static str = $name;
                 const VECTOR: bool = $crate::row_formula!(@is_vector $kind);
-                const BASIS: [$crate::Vector; BASIS.len()] = {
-                    #[allow(unused_imports)]
-                    use $crate::Vector::*;
-                    $basis
-                };
-                const INVARIANTS: [$crate::Invariant; INVARIANTS.len()] = {
-                    #[allow(unused_imports)]
-                    use $crate::Invariant::*;
-                    [$($invariant),*]
-                };
+                const BASIS: [$crate::Vector; BASIS.len()] = *BASIS.first_chunk().unwrap();
+                const INVARIANTS: [$crate::Invariant; INVARIANTS.len()] = *INVARIANTS.first_chunk().unwrap();
                 $(const METRIC: $crate::Metric = $crate::Metric::$metric;)?
                 $(const DOMAIN: $crate::Domain = $crate::Domain::$domain;)?
-                $crate::row_formula!(@compiled $($kernel)?);
+                $crate::compiled_here!(row $(, $kernel)?);
                 #[inline(always)]
                 fn eval<S: $crate::Scalar>(
                     [$($argument),*]: [S; INVARIANTS.len()],

@@ -102,15 +102,16 @@ impl Conv2d {
     pub(crate) fn sizes(self, inputs: &[&Shape]) -> Result<(Sizes, Shape), ShapeError> {
         let (images, filters) = (inputs[0], inputs[1]);
         let error = || {
-            format!(
-                "images [batch, channels, h, w] and filters [filters, channels, h, w] are needed, not {images}, {filters}"
-            )
+            ShapeError::new(format!(
+                "images [batch, channels, h, w] and filters [filters, channels, h, w] are needed, \
+                 not {images}, {filters}"
+            ))
         };
         let (&[batch, channels, h, w], &[count, of, kh, kw]) = (images.axes(), filters.axes()) else {
-            return Err(error().into());
+            return Err(error());
         };
         if channels != of {
-            return Err(error().into());
+            return Err(error());
         }
         let window = Window { size: [kh, kw], stride: self.stride, padding: self.padding };
         let places = window.places([h, w])?;
@@ -118,7 +119,7 @@ impl Conv2d {
         let under = [batch, channels, kh, kw, places[0], places[1]];
         product(&under).ok_or_else(|| {
             let large = "has more elements than memory can hold";
-            format!("images {images} and filters {filters}: shape {under:?} {large}")
+            ShapeError::new(format!("images {images} and filters {filters}: shape {under:?} {large}"))
         })?;
         let sizes = Sizes { batch, filters: count, channels, image: [h, w], window, places };
         Ok((sizes, Shape::new(&[batch, count, places[0], places[1]])))

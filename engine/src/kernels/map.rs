@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 #[cfg(feature = "opencl")]
 use crate::formula::map::MapForm;
 use crate::formula::map::MapFormula;
-use crate::formula::per_type::{Compiled, PerFloat};
+use crate::formula::per_type::{Compiled, Each, PerFloat};
 use crate::kernels::pieces::{Place, for_each_piece};
 use crate::numbers::dual::{Dual, Nested};
 use crate::numbers::lanes::{Lanes, array};
@@ -232,7 +232,11 @@ impl PerFloat for Map {
 impl Compiled<Map> {
     /// Those of a formula.
     pub const fn map<F: MapFormula<K>, const K: usize>() -> &'static Self {
-        const { &Compiled { f32: const { &MapKernel::of::<F, K>() }, f64: const { &MapKernel::of::<F, K>() } } }
+        const {
+            let f32 = const { &MapKernel::of::<F, K>() };
+            let f64 = const { &MapKernel::of::<F, K>() };
+            &Compiled(Each { f32, f64 })
+        }
     }
 }
 

@@ -178,6 +178,10 @@ impl<T: Float> Tape<T> {
     /// ";
     /// assert_eq!(tape.to_dot(), dot);
     /// assert_eq!(format!("{tape:?}"), dot);
+    /// for _ in 0..100 {
+    ///     tape.scalar(0.0);
+    /// }
+    /// assert_eq!(format!("{tape:?}"), format!("a tape of {} nodes", tape.len()));
     /// ```
     pub fn to_dot(&self) -> String {
         let mut dot = String::from("digraph tape {\n");
@@ -258,12 +262,12 @@ impl<T: Float> Tape<T> {
     pub(crate) fn dropout_mask(&self, shape: Shape, [rate, kept]: [f64; 2], rng: &mut Rng) -> Var<'_, T> {
         let (len, mut mask) = (shape.len(), self.arena.borrow_mut().pool.take(shape.len()));
         if !self.arena.borrow().dropout_on_device(rng, [rate, kept], len, &mut mask) {
-            // Drawn first and compared then: the second loop is compiled for several numbers at once, where
-            // a single one would be a branch, which random numbers mispredict half of the time.
+            // Draws first, then compares: the comparing loop is vectorised. In one loop each comparison
+            // would be a branch that the processor often mispredicts.
             let (mut draws, kept) = ([0.0; 64], T::nearest(kept));
-            for mask in mask[..len].chunks_mut(draws.len()) {
-                draws[..mask.len()].fill_with(|| rng.random::<f64>());
-                for (x, &draw) in mask.iter_mut().zip(&draws) {
+            for chunk in mask[..len].chunks_mut(draws.len()) {
+                draws[..chunk.len()].fill_with(|| rng.random::<f64>());
+                for (x, &draw) in chunk.iter_mut().zip(&draws) {
                     *x = if draw < rate { T::zero() } else { kept };
                 }
             }
@@ -310,7 +314,7 @@ impl<T: Float> Tape<T> {
         Var::new(self, id)
     }
 
-    /// The number of the node whose elements a node has: another one's if it is a reshape.
+    /// The node that owns a node's elements: for a reshape, the node that was reshaped.
     pub(crate) fn source(&self, id: u32) -> u32 {
         match self.arena.borrow().nodes[id as usize].value {
             Value::Alias(source) => source,

@@ -160,7 +160,7 @@ pub(crate) fn shapes<F: RowFunction<V>, const V: usize>(
     let leading = inputs.map(|shape| &shape[..shape.axes().len() - 1]);
     let rows = Broadcast::common(&leading).ok_or_else(|| {
         let shapes: Vec<String> = inputs.iter().map(|shape| shape.to_string()).collect();
-        format!("the rows of shapes {} do not broadcast", shapes.join(", "))
+        ShapeError::new(format!("the rows of shapes {} do not broadcast", shapes.join(", ")))
     })?;
     Ok((rows, widths, width))
 }

@@ -40,8 +40,8 @@ impl<'t, T: Float> Var<'t, T> {
         Var { tape, id }
     }
 
-    /// Whether this is the very same variable of one tape, reshaped or not, and not only an equal value.
-    pub fn same_node(self, other: Self) -> bool {
+    /// Whether both are one variable of one tape, or reshapes of it. Two variables of equal value are not.
+    pub fn same_elements(self, other: Self) -> bool {
         std::ptr::eq(self.tape, other.tape) && self.tape.source(self.id) == other.tape.source(other.id)
     }
 

@@ -29,12 +29,6 @@ pub struct Shape(SmallVec<[usize; 4]>);
 #[error("{0}")]
 pub struct ShapeError(String);
 
-impl From<String> for ShapeError {
-    fn from(message: String) -> Self {
-        ShapeError(message)
-    }
-}
-
 impl ShapeError {
     /// With the message that a user sees after the operation's name: it names the shapes.
     pub fn new(message: impl Into<String>) -> Self {

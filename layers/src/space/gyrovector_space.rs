@@ -137,7 +137,7 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
     type Learned = Euclidean;
 
     fn same(&self, other: &Self) -> bool {
-        self.kappa().same_node(*other.kappa())
+        self.kappa().same_elements(*other.kappa())
     }
     fn points(&self, stored: Point<Euclidean, Var<'t, T>>) -> Point<Self, Var<'t, T>> {
         Point::new(*self, Curved::exp0(self, stored.coordinates()))

@@ -150,7 +150,7 @@ pub mod formulas {
         ///
         /// Where v takes the geodesic back past the origin the two terms cancel. The error of the result's
         /// coordinates is then an ulp of these terms, as much as rounding v itself causes.
-        pub Exp = "lorentz.exp": vector [Input(0), Input(1)], metric Space, domain Hyperboloid, kernel own;
+        pub Exp = "lorentz.exp": vector [Input(0), Input(1)], metric Space, domain Hyperboloid, kernel specialised;
         xx = Dot(0, 0), xv = Dot(0, 1), vv = Dot(1, 1), area = Wedge(0, 1, 1), kappa = Param(0) => {
             let square = tangent_product(xx, xv, xv, vv, area, kappa);
             // Beyond this radius the result is off every storage type's hyperboloid, and the domain

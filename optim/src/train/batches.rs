@@ -5,8 +5,8 @@ use rand::seq::SliceRandom;
 
 /// The batches of each epoch. Items have numbers: those of training examples.
 pub trait Batches {
-    /// The batches of an epoch, counted from 0: at least one, and none of them empty. They depend on
-    /// nothing else, so that a resumed run has the same ones.
+    /// The batches of an epoch, counted from 0. There is at least one, and none is empty. They depend on
+    /// the epoch alone, so that a resumed run gets the same ones.
     fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>>;
 
     /// How much an item counts in the mean loss, a positive number: for example the number of its words.

@@ -10,17 +10,18 @@ use crate::error::OptimError;
 /// Why a training stopped or did not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// A loss or a step that is not finite.
-    #[error("training stopped at step {step}: {cause}{kept}")]
+    /// A loss or a validation that is not finite, or a step that was refused.
+    #[error("training stopped at step {step}: {cause}{}", after_semicolon(kept))]
     Diverged {
         /// The step, from 1.
         step: u64,
         /// What happened.
-        cause: String,
-        /// The checkpoint that is left, `; FILE is that of step N`, or nothing.
-        kept: String,
+        #[source]
+        cause: Box<Cause>,
+        /// The last good checkpoint, if checkpoints are written.
+        kept: Option<Kept>,
     },
-    /// An epoch without batches, or with fewer than a checkpoint says are done.
+    /// An epoch without batches, or with no more than a checkpoint says are done.
     #[error("epoch {epoch} has {found} batches, and {done} of them are done")]
     Batches {
         /// The epoch, from 1.
@@ -50,6 +51,39 @@ pub enum TrainError {
     /// What the program itself reports, when it evaluates a model.
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// `"; "` and the checkpoint that is left, or nothing.
+fn after_semicolon(kept: &Option<Kept>) -> String {
+    kept.as_ref().map_or(String::new(), |kept| format!("; {kept}"))
+}
+
+/// Why a step could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum Cause {
+    /// A loss or a validation that is not finite.
+    #[error("the {what} is {value}")]
+    NotFinite {
+        /// `"loss"` or `"validation"`.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// What the optimiser reports.
+    #[error(transparent)]
+    Step(OptimError),
+}
+
+/// The last good checkpoint of a training that stopped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} is that of {unit} {done}", path.display())]
+pub struct Kept {
+    /// The file.
+    pub path: PathBuf,
+    /// What is counted: `"step"` or `"epoch"`.
+    pub unit: &'static str,
+    /// How many were done.
+    pub done: u64,
 }
 
 impl TrainError {

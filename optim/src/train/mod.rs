@@ -7,7 +7,7 @@
 //! use cotangent_optim::RiemannianAdam;
 //! use cotangent_optim::train::{Goal, Shuffled, Trainer};
 //! let out = tempfile::tempdir()?;
-//! let x = Tensor::from_fn([40, 1], |i| i as f64 / 40.0); // y = 3 x, and one weight to find that
+//! let x = Tensor::from_fn([40, 1], |i| i as f64 / 40.0); // y = 3x; the one weight has to become 3
 //! let mut weight = Param::new("weight", Euclidean, Tensor::zeros([1, 1]));
 //!
 //! let mut adam = RiemannianAdam::new(0.1)?;
@@ -25,9 +25,11 @@
 mod batches;
 mod checkpoints;
 mod error;
+mod model_file;
 mod trainer;
 
 pub use batches::{Batches, ByLength, Shuffled};
 pub use checkpoints::{CHECKPOINT, Checkpoints};
-pub use error::TrainError;
+pub use error::{Cause, Kept, TrainError};
+pub use model_file::{load_model, save_model};
 pub use trainer::{Epoch, Goal, History, Progress, Trainer};

@@ -19,13 +19,14 @@ use crate::schedule::Schedule;
 use crate::train::batches::Batches;
 use crate::train::checkpoints::{CHECKPOINT, Checkpoints, finite};
 use crate::train::error::TrainError;
+use crate::train::model_file::{load_model, save_model};
 
 /// The result of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// The mean loss of the training items, each as it was when its step was taken.
     pub loss: f64,
-    /// What the model was evaluated to after the epoch.
+    /// What `evaluate` returned after the epoch.
     pub validation: f64,
 }
 
@@ -36,7 +37,7 @@ pub struct History {
     pub epochs: Vec<Epoch>,
     /// Number of steps taken.
     pub steps: u64,
-    /// Seconds of training, summed over all resumed parts.
+    /// Seconds of training and evaluation, those before a resume included.
     pub seconds: f64,
 }
 
@@ -66,7 +67,7 @@ impl History {
 }
 
 /// Which of two validations is the better one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Goal {
     /// The smaller: a loss.
     Least,
@@ -92,7 +93,8 @@ pub struct Progress<'a> {
     pub epochs: u64,
     /// Finished batches of the current epoch, and all of them.
     pub batch: [u64; 2],
-    /// The weight of the items per second: see [`Batches::weight`].
+    /// Items per second since this start, evaluation included, each counted by its
+    /// [weight](Batches::weight).
     pub rate: f64,
 }
 
@@ -102,6 +104,7 @@ type Display<'a> = Box<dyn FnMut(Progress<'_>) + 'a>;
 #[derive(Clone, Serialize, Deserialize)]
 struct State<R> {
     run: R,
+    settings: Settings,
     history: History,
     /// Finished batches of the current epoch.
     batch: u64,
@@ -109,28 +112,33 @@ struct State<R> {
     loss: f64,
 }
 
+/// What must be the same when a run is resumed, beside the caller's `R`.
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Settings {
+    seed: u64,
+    /// The largest number of parts, and the least items of one.
+    parts: [usize; 2],
+    best: Option<Goal>,
+}
+
 /// Trains a model: see [`train`](crate::train) for an example.
 ///
 /// `R` describes a run, so that a checkpoint is resumed by the same run only.
 pub struct Trainer<'a, R = ()> {
     run: R,
-    /// Why a run that is found in a checkpoint is another one.
+    /// Compares a checkpoint's run with this one; the error says what differs.
     same: fn(&R, &R) -> Result<(), String>,
     epochs: u64,
     schedule: Schedule,
-    seed: u64,
+    settings: Settings,
+    name: Option<String>,
     device: Device,
-    parts: [usize; 2],
     directory: Option<PathBuf>,
     resume: bool,
     checkpoint_every: Duration,
     checkpoint_each_epoch: bool,
-    best: Option<Goal>,
     display: Option<Display<'a>>,
 }
-
-/// The file of the best model.
-const MODEL: &str = "model.safetensors";
 
 impl Trainer<'_> {
     /// For so many epochs, at a constant rate, without files.
@@ -140,22 +148,21 @@ impl Trainer<'_> {
 }
 
 impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
-    /// As [`new`](Trainer::new), for a run that a checkpoint must agree with. `same` compares the one that
-    /// a checkpoint has with this one, and says in which they differ.
+    /// As [`new`](Trainer::new), for a run that a checkpoint must agree with. On resuming, `same` compares
+    /// the checkpoint's run with this one; its error says what differs.
     pub fn of_run(epochs: u64, run: R, same: fn(&R, &R) -> Result<(), String>) -> Self {
         Trainer {
             run,
             same,
             epochs,
             schedule: Schedule::Constant,
-            seed: 42,
+            settings: Settings { seed: 42, parts: [8, 16], best: None },
+            name: None,
             device: Device::cpu(),
-            parts: [8, 16],
             directory: None,
             resume: false,
             checkpoint_every: Duration::from_secs(30),
             checkpoint_each_epoch: false,
-            best: None,
             display: None,
         }
     }
@@ -167,7 +174,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
 
     /// The seed of dropout, 42 if it is not set. The stream is `"dropout"`.
     pub fn seed(self, seed: u64) -> Self {
-        Trainer { seed, ..self }
+        Trainer { settings: Settings { seed, ..self.settings }, ..self }
     }
 
     /// The device to compute on.
@@ -178,7 +185,8 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     /// A batch is split into at most `largest_count` parts, which are computed in parallel, each of at
     /// least `smallest_part` items: 8 and 16 if they are not set. On a device a batch is one part.
     pub fn parts(self, largest_count: usize, smallest_part: usize) -> Self {
-        Trainer { parts: [largest_count.max(1), smallest_part.max(1)], ..self }
+        let parts = [largest_count.max(1), smallest_part.max(1)];
+        Trainer { settings: Settings { parts, ..self.settings }, ..self }
     }
 
     /// Where checkpoints are written, and the best model if it is [kept](Self::best).
@@ -186,7 +194,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         Trainer { directory: Some(directory.into()), ..self }
     }
 
-    /// Whether to go on from the directory's checkpoint.
+    /// Whether to go on from the checkpoint in the [directory](Self::directory).
     pub fn resume(self, resume: bool) -> Self {
         Trainer { resume, ..self }
     }
@@ -204,7 +212,12 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     /// Keeps the model of the best epoch, as `model.safetensors` in the directory. After
     /// [`run`](Self::run) the model is that one. It needs a [directory](Self::directory).
     pub fn best(self, goal: Goal) -> Self {
-        Trainer { best: Some(goal), ..self }
+        Trainer { settings: Settings { best: Some(goal), ..self.settings }, ..self }
+    }
+
+    /// Names the run in the file of the best model. The model of a run of another name is not loaded.
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Trainer { name: Some(name.into()), ..self }
     }
 
     /// Called after every step.
@@ -224,9 +237,9 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         }
     }
 
-    /// Trains a model by `loss`, the mean over the given items of a batch, a single number. Evaluates it
-    /// after every epoch: `evaluate` has the model and the epochs before. The result does not depend on the
-    /// number of threads.
+    /// Trains a model. `loss` gives the mean over the given items, weighted by [`Batches::weight`], as a
+    /// single number. Evaluates the model after every epoch: `evaluate` gets the model and the history of
+    /// the epochs before. The result does not depend on the number of threads.
     ///
     /// # Errors
     /// If a loss, a validation or a step is not finite: the last good checkpoint stays. If an epoch has no
@@ -234,8 +247,8 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     /// `evaluate` reports.
     ///
     /// # Panics
-    /// If `loss` is no single number, or a batch is empty. If the best model is to be kept and there is no
-    /// directory.
+    /// If `loss` is no single number, or a batch is empty. If there is no directory, and the best model is
+    /// to be kept or the run is to be resumed.
     pub fn run<A, T, N>(
         &mut self,
         model: &mut N,
@@ -249,27 +262,44 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         T: Float,
         N: Module<T> + Sync,
     {
-        assert!(self.best.is_none() || self.directory.is_some(), "Trainer: the best model needs a directory");
+        assert!(
+            self.directory.is_some() || (self.settings.best.is_none() && !self.resume),
+            "Trainer: resuming and the best model need a directory"
+        );
         let rate = optimiser.rate();
-        let mut state = State { run: self.run.clone(), history: History::default(), batch: 0, loss: 0.0 };
-        if let Some(directory) = &self.directory {
-            std::fs::create_dir_all(directory).map_err(TrainError::io(directory))?;
-            if self.resume {
-                state = self.load(&directory.join(CHECKPOINT), model, optimiser)?;
+        let mut state = match &self.directory {
+            Some(directory) if self.resume => self.load(&directory.join(CHECKPOINT), model, optimiser)?,
+            _ => State {
+                run: self.run.clone(),
+                settings: self.settings,
+                history: History::default(),
+                batch: 0,
+                loss: 0.0,
+            },
+        };
+        let mut checkpoints = match &self.directory {
+            Some(directory) => {
+                std::fs::create_dir_all(directory).map_err(TrainError::io(directory))?;
+                Some(Checkpoints::new(directory, "step", state.history.steps, |path| {
+                    checkpoint::save(path, model, optimiser, &state)
+                })?)
             }
-        }
-        let finished = self.epochs(rate, model, optimiser, batches, loss, evaluate, &mut state);
+            None => None,
+        };
+        let finished =
+            self.epochs(rate, model, optimiser, batches, loss, evaluate, &mut state, &mut checkpoints);
         optimiser.set_rate(rate)?;
         finished?;
-        if let (Some(_), Some(directory), false) =
-            (self.best, &self.directory, state.history.epochs.is_empty())
+        if let Some(checkpoints) = &checkpoints
+            && self.settings.best.is_some()
+            && !state.history.epochs.is_empty()
         {
-            model.load(&directory.join(MODEL))?;
+            load_model(model, &checkpoints.model(), self.name.as_deref())?;
         }
         Ok(state.history)
     }
 
-    /// The rest of the training. It leaves the optimiser at the rate of its last step.
+    /// Trains the remaining epochs. It leaves the optimiser at the rate of its last step.
     #[allow(clippy::too_many_arguments)]
     fn epochs<A, T, N>(
         &mut self,
@@ -280,56 +310,55 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         loss: impl for<'t> Fn(&N, &'t Tape<T>, &[u32]) -> Var<'t, T> + Sync,
         mut evaluate: impl FnMut(&N, &History) -> Result<f64, TrainError>,
         state: &mut State<R>,
+        checkpoints: &mut Option<Checkpoints>,
     ) -> Result<(), TrainError>
     where
         A: Algorithm,
         T: Float,
         N: Module<T> + Sync,
     {
-        let mut checkpoints = match &self.directory {
-            Some(directory) => Some(Checkpoints::new(directory, "step", state.history.steps, |path| {
-                checkpoint::save(path, model, optimiser, &*state)
-            })?),
-            None => None,
-        };
         let mut parallel = DataParallel::new(self.device.clone());
-        let (start, before, mut done) = (Instant::now(), state.history.seconds, 0.0);
+        let weight_of = |items: &[u32]| items.iter().map(|&item| batches.weight(item)).sum::<f64>();
+        let (start, seconds_before, mut weight_done) = (Instant::now(), state.history.seconds, 0.0);
+        let Settings { seed, parts: [largest_count, _], best } = self.settings;
         while (state.history.epochs.len() as u64) < self.epochs {
             let number = state.history.epochs.len() as u64;
             let epoch = batches.of_epoch(number);
             if state.batch as usize >= epoch.len() {
                 return Err(TrainError::Batches { epoch: number + 1, found: epoch.len(), done: state.batch });
             }
-            let total: f64 = epoch.iter().flatten().map(|&item| batches.weight(item)).sum();
+            let epoch_weight: f64 = epoch.iter().map(|items| weight_of(items)).sum();
             for items in &epoch[state.batch as usize..] {
                 optimiser.set_rate(rate * self.schedule.factor(state.history.steps))?;
-                let weight = |items: &[u32]| items.iter().map(|&item| batches.weight(item)).sum::<f64>();
-                let (all, step) = (weight(items), state.history.steps);
+                let (batch_weight, step) = (weight_of(items), state.history.steps);
                 let parts = (0..).zip(items.chunks(self.part_size(items.len())));
                 let parts: Vec<(u64, &[u32], f64)> =
-                    parts.map(|(part, items)| (part, items, weight(items) / all)).collect();
-                let (seed, largest_count) = (self.seed, self.parts[0] as u64);
-                let found = parallel.step(model, optimiser, &parts, |model, tape, &(part, items, share)| {
-                    tape.training(rng::stream(seed, "dropout", step * largest_count + part));
-                    loss(model, tape, items) * share
-                });
+                    parts.map(|(part, items)| (part, items, weight_of(items) / batch_weight)).collect();
+                let batch_loss =
+                    parallel.step(model, optimiser, &parts, |model, tape, &(part, items, share)| {
+                        tape.training(rng::stream(seed, "dropout", step * largest_count as u64 + part));
+                        loss(model, tape, items) * share
+                    });
                 state.history.steps += 1;
-                let found = checked(&mut checkpoints, state.history.steps, "loss", found)?;
-                state.loss += found * all;
+                state.loss += checked(checkpoints, state.history.steps, "loss", batch_loss)? * batch_weight;
                 state.batch += 1;
-                done += all;
+                weight_done += batch_weight;
                 let epoch_ends = state.batch as usize == epoch.len();
                 if epoch_ends {
                     let validation = evaluate(model, &state.history)?;
                     let steps = state.history.steps;
-                    let validation = checked(&mut checkpoints, steps, "validation", Ok(validation))?;
-                    self.keep(model, &state.history, validation)?;
-                    state.history.epochs.push(Epoch { loss: state.loss / total, validation });
+                    let validation = checked(checkpoints, steps, "validation", Ok(validation))?;
+                    if let (Some(goal), Some(checkpoints)) = (best, checkpoints.as_mut())
+                        && state.history.best(goal).is_none_or(|(_, best)| goal.better(validation, best))
+                    {
+                        checkpoints.write_model(|path| save_model(model, path, self.name.as_deref()))?;
+                    }
+                    state.history.epochs.push(Epoch { loss: state.loss / epoch_weight, validation });
                     (state.loss, state.batch) = (0.0, 0);
                 }
                 let last = state.history.epochs.len() as u64 == self.epochs;
-                state.history.seconds = before + start.elapsed().as_secs_f64();
-                if let Some(checkpoints) = &mut checkpoints
+                state.history.seconds = seconds_before + start.elapsed().as_secs_f64();
+                if let Some(checkpoints) = checkpoints.as_mut()
                     && (last
                         || (epoch_ends && self.checkpoint_each_epoch)
                         || checkpoints.due(self.checkpoint_every))
@@ -339,39 +368,21 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
                     })?;
                 }
                 if let Some(display) = &mut self.display {
-                    let rate = done / start.elapsed().as_secs_f64();
+                    let rate = weight_done / start.elapsed().as_secs_f64();
                     let batch = [state.batch, epoch.len() as u64];
                     display(Progress { history: &state.history, epochs: self.epochs, batch, rate });
                 }
             }
         }
-        match &mut checkpoints {
+        match checkpoints {
             Some(checkpoints) => checkpoints.keep(),
             None => Ok(()),
         }
     }
 
     fn part_size(&self, batch: usize) -> usize {
-        let [largest_count, smallest_part] = self.parts;
+        let [largest_count, smallest_part] = self.settings.parts;
         if self.device == Device::cpu() { batch.div_ceil(largest_count).max(smallest_part) } else { batch }
-    }
-
-    /// Saves the model if it is the best so far. That is before the checkpoint that knows of it: a run
-    /// resumed from the earlier checkpoint comes here again.
-    fn keep<T: Float>(
-        &self,
-        model: &impl Module<T>,
-        before: &History,
-        validation: f64,
-    ) -> Result<(), TrainError> {
-        match (self.best, &self.directory) {
-            (Some(goal), Some(directory))
-                if before.best(goal).is_none_or(|(_, best)| goal.better(validation, best)) =>
-            {
-                Ok(model.save(&directory.join(MODEL))?)
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Reads the checkpoint of this run. The run may have more epochs now.
@@ -390,9 +401,19 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         let refused = |message| CheckpointError::Content { path: path.to_path_buf(), message };
         let found: State<R> = checkpoint::progress(path)?;
         (self.same)(&found.run, &self.run).map_err(refused)?;
+        let (theirs, ours) = (found.settings, self.settings);
+        let differs = [
+            ("another seed", theirs.seed != ours.seed),
+            ("other parts of a batch", theirs.parts != ours.parts),
+            ("another goal for its best model", theirs.best != ours.best),
+        ];
+        if let Some((what, _)) = differs.iter().find(|(_, differs)| *differs) {
+            return Err(refused(format!("a run with {what}")).into());
+        }
         let done = found.history.epochs.len() as u64;
         if done > self.epochs || (done == self.epochs && found.batch > 0) {
-            let message = format!("a run after epoch {done}, beyond the {} epochs of this one", self.epochs);
+            let part = if found.batch > 0 { " and a part of the next" } else { "" };
+            let message = format!("{done} epochs{part} are done, and this run has only {}", self.epochs);
             return Err(refused(message).into());
         }
         Ok(found)
@@ -403,11 +424,11 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
 fn checked(
     checkpoints: &mut Option<Checkpoints>,
     step: u64,
-    what: &str,
+    what: &'static str,
     value: Result<f64, OptimError>,
 ) -> Result<f64, TrainError> {
     if let Some(checkpoints) = checkpoints {
         return checkpoints.checked(step, what, value);
     }
-    finite(what, value).map_err(|cause| TrainError::Diverged { step, cause, kept: String::new() })
+    finite(what, value).map_err(|cause| TrainError::Diverged { step, cause, kept: None })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cotangent::engine::files::atomic;
 use cotangent::engine::loss::IGNORE;
 use cotangent::optim::Average;
-use cotangent::optim::train::{Batches, Epoch, Trainer};
+use cotangent::optim::train::{Batches, Epoch, Trainer, load_model, save_model};
 use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::error::{AppError, Result};
@@ -209,7 +209,7 @@ pub fn train(
         |model, before| {
             let (epoch, validation) = (before.epochs.len() as u64 + 1, run.validate(model));
             if validation.is_finite() {
-                output::save(model, &out.join(epoch_file(epoch)), &fingerprint)?;
+                save_model(model, &out.join(epoch_file(epoch)), Some(&fingerprint))?;
             }
             // The last checkpoint may be of the epoch before, which needs a file more.
             if let Some(old) = epoch.checked_sub(config.average + 1) {
@@ -228,11 +228,11 @@ pub fn train(
     let before = last - config.average.min(last);
     let _ = std::fs::remove_file(out.join(epoch_file(before)));
     for epoch in before + 1..=last {
-        output::load(&mut model, &out.join(epoch_file(epoch)), Some(&fingerprint))?;
+        load_model(&mut model, &out.join(epoch_file(epoch)), Some(&fingerprint))?;
         average.update(&model)?;
     }
     average.swap(&mut model)?;
-    output::save(&model, &out.join(MODEL), &fingerprint)?;
+    save_model(&model, &out.join(MODEL), Some(&fingerprint))?;
     let translations = search.translate(&model, &sources, &options.device);
     let translations: Vec<String> = translations.iter().map(|numbers| bpe.decode(numbers)).collect();
     let references: Vec<String> = text.test.iter().map(|(_, target)| target.clone()).collect();

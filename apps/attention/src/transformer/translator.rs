@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use clap::ValueEnum;
+use cotangent::optim::train::load_model;
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::{metrics, output};
+use cotangent_apps_common::metrics;
 
 use super::bpe::{Bpe, END};
 use super::heatmap::{self, Heatmap};
@@ -48,23 +49,23 @@ impl Translator {
     /// # Errors
     /// If a file is missing or does not belong to a model.
     pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
-        let (path, of_model) = (directory.join(CONFIG), directory.join(MODEL));
+        let (path, parameters) = (directory.join(CONFIG), directory.join(MODEL));
         let Saved { config, run, tokenizer } = metrics::read_json(&path)?;
         let score = config.check(scores).map_err(|e| AppError::content(&path, e.to_string()))?;
-        let of_parts = directory.join(TOKENIZER);
-        let bpe = Bpe::load(&of_parts)?;
+        let tokenizer_path = directory.join(TOKENIZER);
+        let bpe = Bpe::load(&tokenizer_path)?;
         if tokenizer.is_some_and(|tokenizer| tokenizer != bpe.fingerprint()) {
-            return Err(AppError::content(&of_parts, "the encoding of another run"));
+            return Err(AppError::content(&tokenizer_path, "the encoding of another run"));
         }
         // Checked before memory is allocated.
         let numbers = config.least_numbers(bpe.size());
-        let bytes = std::fs::metadata(&of_model).map_err(AppError::io(&of_model))?.len();
+        let bytes = std::fs::metadata(&parameters).map_err(AppError::io(&parameters))?.len();
         if numbers * size_of::<f32>() as f64 > bytes as f64 {
             let message = format!("a model of {numbers} numbers or more; {MODEL} has {bytes} bytes");
             return Err(AppError::content(&path, message));
         }
         let mut model = Model::new(&config, &*score, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
-        output::load(&mut model, &of_model, run.as_deref())?;
+        load_model(&mut model, &parameters, run.as_deref())?;
         Ok(Translator { model, bpe, device })
     }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use cotangent::optim::train::{Batches, Epoch, Goal, History, Trainer};
+use cotangent::optim::train::{Epoch, Goal, History, Shuffled, Trainer};
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
 use cotangent_apps_common::curves::{self, Series};
@@ -15,7 +15,6 @@ use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::output;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::Progress;
-use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::sentence_pairs::{Pair, SentencePairs};
@@ -226,12 +225,8 @@ pub struct Metrics {
     pub learned_kappa: [Option<f64>; 2],
 }
 
-/// The file of a run's best model.
-const MODEL: &str = "model.safetensors";
-
 mod purpose {
     pub(super) const INITIAL: u64 = 22;
-    pub(super) const ORDER: u64 = 23;
 }
 
 /// Trains a model and writes `metrics.json`, `model.safetensors` (the best by validation), `curves.svg`,
@@ -297,12 +292,11 @@ impl Run<'_> {
         let Run { data, config, options } = *self;
         let out = &options.out;
         let _held = output::hold(out)?;
-        let (best_model, identity) = (out.join(MODEL), (config.clone(), data.fingerprint()));
-        let run = output::fingerprint(config, identity.1);
+        let fingerprint = data.fingerprint();
         let mut adam = RiemannianAdam::new(config.lr)?.clip(config.clip)?;
         let steps = config.epochs * data.train.len().div_ceil(config.batch) as u64;
         let mut progress = Progress::new("step", 0, steps);
-        let mut trainer = Trainer::of_run(config.epochs, identity, |found, ours| {
+        let mut trainer = Trainer::of_run(config.epochs, (config.clone(), fingerprint), |found, ours| {
             options::same_run(found.0.difference(&ours.0), [found.1, ours.1], "pairs")
         })
         .schedule(Schedule::Cosine { steps, floor: config.lr_floor })
@@ -312,6 +306,8 @@ impl Run<'_> {
         .directory(out)
         .resume(options.resume)
         .checkpoint_every(Duration::from_secs(options.checkpoint_every))
+        .best(Goal::Greatest)
+        .named(output::fingerprint(config, fingerprint))
         .display(|now| {
             progress.update(now.history.steps, || {
                 let validation = now.history.epochs.last().map_or(String::new(), |epoch| {
@@ -326,25 +322,20 @@ impl Run<'_> {
         let history = trainer.run(
             &mut model,
             &mut adam,
-            &Order { pairs: data.train.len(), batch: config.batch, seed: config.seed },
+            &Shuffled { items: data.train.len(), batch: config.batch, seed: config.seed },
             |model, tape, items| {
                 let pairs: Vec<&Pair> = items.iter().map(|&i| &data.train[i as usize]).collect();
                 let (sentences, classes) = side_by_side(&pairs);
                 let [_, logits] = model.forward(tape, &sentences);
                 loss::cross_entropy(logits, &classes, 0.0)
             },
-            |model, history| {
+            |model, _| {
                 let confusion = classify(model, &data.validation, data.classes.len(), &mut tape);
-                let validation = confusion.accuracy();
-                if history.best(Goal::Greatest).is_none_or(|(_, best)| validation > best) {
-                    output::save(model, &best_model, &run)?;
-                }
-                Ok(validation)
+                Ok(confusion.accuracy())
             },
         )?;
         drop(trainer);
         progress.finish();
-        output::load(&mut model, &best_model, Some(&run))?;
         self.finish(&model, &history, &mut tape)
     }
 
@@ -441,21 +432,6 @@ impl Run<'_> {
                 title,
             },
         )
-    }
-}
-
-/// The pairs in random order, in batches.
-struct Order {
-    pairs: usize,
-    batch: usize,
-    seed: u64,
-}
-
-impl Batches for Order {
-    fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
-        let mut order: Vec<u32> = (0..self.pairs as u32).collect();
-        order.shuffle(&mut rng::stream(self.seed, purpose::ORDER, epoch));
-        order.chunks(self.batch).map(<[u32]>::to_vec).collect()
     }
 }
 

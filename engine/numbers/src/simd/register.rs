@@ -9,7 +9,8 @@ use crate::scalar::Scalar;
 use crate::storage::Storage;
 
 /// What it takes to name a register type. The methods of a register are safe to call only in what
-/// [`dispatch_wide`](super::dispatch_wide) runs for it, so no other crate may have a key.
+/// [`dispatch_wide`](super::dispatch_wide) runs for it. The key is for the engine's kernels: the engine does
+/// not export it.
 #[doc(hidden)]
 pub trait Key {}
 

@@ -29,7 +29,7 @@ use smallvec::SmallVec;
 
 pub(crate) use self::planned::survey_one;
 use crate::formula::domain::Domain;
-use crate::formula::per_type::{Compiled, PerFloat};
+use crate::formula::per_type::{Each, PerFloat};
 use crate::formula::plan::{Number, ROWS, RowPlan};
 use crate::formula::row::RowFormula;
 use crate::kernels::operands::{Operand, Operands, PARAMS, Parameter, Results};
@@ -114,12 +114,12 @@ impl<T: Storage> Entries<T> {
         Entries { forward, one: forward_one, planned: planned::forward, planned_backward: planned::backward };
 }
 
-static ENTRIES: Compiled<PerType> = Compiled { f32: Entries::ALL, f64: Entries::ALL };
+static ENTRIES: Each<PerType> = Each { f32: Entries::ALL, f64: Entries::ALL };
 
 /// See [`Entries`].
 #[inline]
 pub(crate) fn entries<T: Storage>() -> Entries<T> {
-    ENTRIES.of_type()
+    T::pick(&ENTRIES)
 }
 
 /// The row positions `range`, on the calling thread.

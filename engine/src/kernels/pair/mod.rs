@@ -15,7 +15,7 @@ pub(crate) use self::pairings::{Part, pairings, pairings_gradient, tile_rows};
 use self::reverse::gradients;
 pub(crate) use self::tile::{ErasedPair, PairKernel, Tile, TileGradients, gradient};
 use crate::formula::pair::PairFormula;
-use crate::formula::per_type::{Compiled, PerFloat};
+use crate::formula::per_type::{Compiled, Each, PerFloat};
 use crate::numbers::parallel::{self, split_front};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Shape, ShapeError};
@@ -36,10 +36,10 @@ impl Compiled<Pair> {
         F: PairFormula<L, R, P>,
     {
         const {
-            &Compiled {
+            &Compiled(Each {
                 f32: const { &PairKernels { score: ErasedPair::<F, L, R, P>::kernel() } },
                 f64: const { &PairKernels { score: ErasedPair::<F, L, R, P>::kernel() } },
-            }
+            })
         }
     }
 }

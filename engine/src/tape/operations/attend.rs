@@ -49,7 +49,8 @@ impl<'t, T: Float> Var<'t, T> {
 impl<'t, T: Float> Pairs<'t, T> {
     /// Attention, with left rows as queries and right rows as keys: `weights(scores) V` for values
     /// `[…, m, e]`, which is `[…, n, e]`. If `causal`, of n queries and m keys, query i attends to keys
-    /// up to i + m − n. A query that attends to nothing gives 0. The scores are never stored.
+    /// up to i + m − n. A query that attends to nothing gives 0. The forward and reverse passes
+    /// do not store the scores.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -58,7 +59,7 @@ impl<'t, T: Float> Pairs<'t, T> {
         let mut inputs = self.inputs.clone();
         inputs.push(values.into());
         let attend = Attend { score: self.kernels.score, weights, causal };
-        inputs[0].tape().record(Op::Attend(attend), &inputs)
+        self.tape.record(Op::Attend(attend), &inputs)
     }
 }
 

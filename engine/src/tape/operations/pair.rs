@@ -27,22 +27,24 @@ impl<T: Float> Tape<T> {
         right: [Var<'t, T>; R],
         params: [Var<'t, T>; P],
     ) -> Pairs<'t, T> {
-        Pairs::compiled(F::compiled(), [x, y], [&left, &right], &params)
+        Pairs { tape: self, ..Pairs::compiled(F::compiled(), [x, y], [&left, &right], &params) }
     }
 }
 
-/// Pairs of rows and the [`PairFormula`] that scores them: from [`Tape::pairs`]. One of its methods says
-/// which pairs are scored, and what becomes of the scores.
+/// Pairs of rows and the [`PairFormula`] that scores them, from [`Tape::pairs`]. [`scores`](Self::scores)
+/// scores all pairs, [`along`](Self::along) those in a sparse matrix; [`attend`](Self::attend) weighs values
+/// by the scores.
 #[derive(Clone)]
 pub struct Pairs<'t, T: Float> {
+    pub(super) tape: &'t Tape<T>,
     pub(super) kernels: &'static PairKernels<T>,
     /// x, y, numbers of left rows, of right rows, parameters.
     pub(super) inputs: SmallVec<[Var<'t, T>; 6]>,
 }
 
 impl<'t, T: Float> Pairs<'t, T> {
-    /// As [`Tape::pairs`], for a formula that is a value: what
-    /// [`compiled`](PairFormula::compiled) returns. `numbers` are those of left and of right rows.
+    /// As [`Tape::pairs`], for a formula chosen at run time: `formula` is what
+    /// [`PairFormula::compiled`] returns, `numbers` are those of left rows and of right rows.
     ///
     /// # Panics
     /// If the formula has another count of numbers or parameters.
@@ -58,12 +60,12 @@ impl<'t, T: Float> Pairs<'t, T> {
         let counts = kernels.score.counts();
         assert!(
             given == counts,
-            "{}: {given:?} numbers of left rows, of right rows, and parameters, not {counts:?}",
+            "{}: takes {counts:?} numbers of left rows, numbers of right rows and parameters, not {given:?}",
             kernels.score.name()
         );
         let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[x, y]);
         inputs.extend(numbers.into_iter().flatten().chain(params).copied());
-        Pairs { kernels, inputs }
+        Pairs { tape: x.tape(), kernels, inputs }
     }
 
     /// The scores of all pairs: `[…, n, m]`.
@@ -72,7 +74,7 @@ impl<'t, T: Float> Pairs<'t, T> {
     /// If the shapes do not fit.
     #[track_caller]
     pub fn scores(&self) -> Var<'t, T> {
-        self.inputs[0].tape().operation(T::pair_operation(self.kernels), &self.inputs)
+        self.tape.operation(T::pair_operation(self.kernels), &self.inputs)
     }
 }
 

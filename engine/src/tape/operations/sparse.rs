@@ -46,7 +46,7 @@ impl<'t, T: Float> Pairs<'t, T> {
     #[track_caller]
     pub fn along(&self, sparsity: &Arc<Sparsity>) -> Var<'t, T> {
         let operation = SparsePairs { score: self.kernels.score, sparsity: Arc::clone(sparsity) };
-        self.inputs[0].tape().record(Op::SparsePairs(operation), &self.inputs)
+        self.tape.record(Op::SparsePairs(operation), &self.inputs)
     }
 }
 
@@ -83,7 +83,7 @@ impl<T: Float> Operation<T> for SegmentSoftmax {
 
 impl<T: Float> Operation<T> for SparsePairs<T> {
     fn name(&self) -> &'static str {
-        "pairs along edges"
+        "pairs.along"
     }
 
     of_kernel!(SparsePairs<T>);

@@ -1,4 +1,4 @@
-use cotangent_engine::internal::{Key, Queue, compensated_c, parts};
+use cotangent_engine::internal::{Key, Queue, parts};
 use cotangent_engine::{Dual, Expression, Scalar};
 
 /// Arithmetic and elementary functions of two numbers.
@@ -21,7 +21,7 @@ fn constants_keep_their_digits_and_limits_stay_limits() {
     assert_eq!(parts(1e300), [f32::INFINITY, 0.0]);
     let limits = [1e300, -1e300, f64::MIN_POSITIVE];
     let expression = Expression::trace(0, |_| limits.map(Scalar::constant).to_vec());
-    let c = compensated_c(&expression, "f", "scalar");
+    let c = expression.to_compensated_c("f", "scalar");
     for limit in ["(float)9.68", "(float)-9.68", "(float)1.17549435082228751e-38)"] {
         assert!(c.contains(limit), "{c}");
     }

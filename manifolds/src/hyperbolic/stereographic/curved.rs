@@ -219,7 +219,7 @@ impl<'t, T: Float> Point<Curved<Var<'t, T>>, Var<'t, T>> {
     #[track_caller]
     pub fn dist(&self, other: &Self) -> Var<'t, T> {
         let [kappa, of_other] = [self, other].map(|point| *point.manifold().kappa());
-        assert!(kappa.same_node(of_other), "points of two learned curvatures do not mix");
+        assert!(kappa.same_elements(of_other), "points of two learned curvatures do not mix");
         self.manifold().dist(self.coordinates(), other.coordinates())
     }
 }

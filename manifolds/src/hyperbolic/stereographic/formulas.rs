@@ -14,7 +14,7 @@ use crate::hyperbolic::geodesic::{half_deficit, parts, within};
 row_formula! {
     /// Distance between x and y: `2√q arcsinc(κq)`, q = ‖d‖²/(m_x m_y). For κ < 0 that is
     /// `(2/√-κ) arsinh √(-κq)`.
-    pub Dist = "stereographic.dist": number [Input(0), Input(1), Difference(1, 0)], kernel own;
+    pub Dist = "stereographic.dist": number [Input(0), Input(1), Difference(1, 0)], kernel specialised;
     mx = Margin(0), my = Margin(1), dd = Dot(2, 2), kappa = Param(0) => distance(dd / (mx * my), kappa)
 }
 
@@ -33,7 +33,7 @@ row_formula! {
     /// 1 minus a product, because the derivative of a quotient near 1 cancels. Where v takes the geodesic
     /// back past the origin the coefficients are large, up to λ_x, and their terms cancel. The error of the
     /// result's coordinates is then an ulp of these terms, as much as rounding v itself causes.
-    pub Exp = "stereographic.exp": vector [Input(0), Input(1)], domain Ball, kernel own;
+    pub Exp = "stereographic.exp": vector [Input(0), Input(1)], domain Ball, kernel specialised;
     mx = Margin(0), xx = Dot(0, 0), xv = Dot(0, 1), vv = Dot(1, 1), area = Wedge(0, 1, 1),
     kappa = Param(0) => exp(mx, xx, xv, vv, area, kappa)
 }
@@ -126,7 +126,7 @@ impl<S: Scalar> Opposite<S> {
 row_formula! {
     /// Logarithm at x of y: `A (m_x d + κ‖d‖² x)` with `A = m_x arcsinc(κq)/√(m_x m_y D)`; at the
     /// antipode 0, as on the sphere.
-    pub Log = "stereographic.log": vector [Input(0), Input(1), Difference(1, 0)], kernel own;
+    pub Log = "stereographic.log": vector [Input(0), Input(1), Difference(1, 0)], kernel specialised;
     mx = Margin(0), my = Margin(1), dd = Dot(2, 2), xx = Dot(0, 0), xy = Dot(0, 1),
     area = Wedge(0, 1, 1), kappa = Param(0) => {
         let (pair, zero) = (Opposite::new([mx, my, dd, xx, xy, area], kappa), S::zero());
@@ -196,7 +196,7 @@ row_formula! {
     /// At the antipode that angle is undefined; there v is reflected in x, so that on the sphere it stays the
     /// same vector.
     pub Transport = "stereographic.transport": vector [Input(0), Input(1), Difference(1, 0), Input(2)],
-        kernel own;
+        kernel specialised;
     mx = Margin(0), my = Margin(1), dd = Dot(2, 2), xx = Dot(0, 0), xy = Dot(0, 1),
     area = Wedge(0, 1, 1), xv = Dot(0, 3), yv = Dot(1, 3), dv = Dot(2, 3), kappa = Param(0) => {
         let (ratio, zero, two) = (my / mx, S::zero(), S::constant(2.0));
@@ -231,7 +231,7 @@ pub(super) fn inverse_metric<S: Scalar>(mx: S) -> S {
 
 row_formula! {
     /// A step of Riemannian gradient descent: `exp_x(−t g/λ_x²)`, t = parameter 1.
-    pub Descend = "stereographic.descend": vector [Input(0), Input(1)], domain Ball, kernel own;
+    pub Descend = "stereographic.descend": vector [Input(0), Input(1)], domain Ball, kernel specialised;
     mx = Margin(0), xx = Dot(0, 0), xg = Dot(0, 1), gg = Dot(1, 1), area = Wedge(0, 1, 1),
     kappa = Param(0), rate = Param(1) => descent(mx, xx, xg, gg, area, kappa, rate)
 }

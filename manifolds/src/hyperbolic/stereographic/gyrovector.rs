@@ -7,7 +7,7 @@ use super::angle::{half_angle, turn};
 row_formula! {
     /// Möbius addition x ⊕ y. Ganea et al. 2018, eq. 4; with e = x + y it is
     /// `(m_x e − κ‖e‖² x)/(m_x m_y − κ‖e‖²)`.
-    pub Add = "stereographic.add": vector [Input(0), Input(1), Sum(0, 1)], domain Ball, kernel own;
+    pub Add = "stereographic.add": vector [Input(0), Input(1), Sum(0, 1)], domain Ball, kernel specialised;
     mx = Margin(0), my = Margin(1), ee = Dot(2, 2), kappa = Param(0) => {
         let (mm, ke) = (mx * my, kappa * ee);
         let den = mm - ke;
@@ -82,7 +82,7 @@ fn shrunk<S: Scalar>(vv: S, kappa: S) -> S {
 
 row_formula! {
     /// Möbius scalar multiplication r ⊗ x, r = parameter 1. Ganea et al. 2018, eq. 5.
-    pub Scale = "stereographic.scale": vector [Input(0)], domain Ball, kernel own;
+    pub Scale = "stereographic.scale": vector [Input(0)], domain Ball, kernel specialised;
     mx = Margin(0), xx = Dot(0, 0), kappa = Param(0), r = Param(1) => {
         let a = r * stretched(mx, xx, kappa);
         // Beyond 1 the tangent itself is used. Its slope is small there, and products of quotients reach
@@ -95,12 +95,12 @@ row_formula! {
 
 row_formula! {
     /// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`. Ganea et al. 2018, eq. 11.
-    pub Exp0 = "stereographic.exp0": vector [Input(0)], domain Ball, kernel own;
+    pub Exp0 = "stereographic.exp0": vector [Input(0)], domain Ball, kernel specialised;
     vv = Dot(0, 0), kappa = Param(0) => [shrunk(vv, kappa)]
 }
 
 row_formula! {
     /// The logarithm at the origin, `tan_κ⁻¹(‖x‖) x/‖x‖`. Ganea et al. 2018, eq. 11.
-    pub Log0 = "stereographic.log0": vector [Input(0)], kernel own;
+    pub Log0 = "stereographic.log0": vector [Input(0)], kernel specialised;
     mx = Margin(0), xx = Dot(0, 0), kappa = Param(0) => [stretched(mx, xx, kappa)]
 }
