@@ -65,22 +65,22 @@ pub enum AggregateOption {
 #[serde(deny_unknown_fields)]
 pub struct AttentionOptions {
     /// What weights of scores are made of.
-    #[arg(long, value_enum, default_value_t = WeightsOption::Softmax)]
+    #[arg(long, value_enum, default_value_t = WeightsOption::Softmax, help_heading = "Model")]
     pub weights: WeightsOption,
     /// How values are put together.
-    #[arg(long, value_enum, default_value_t = AggregateOption::Euclidean)]
+    #[arg(long, value_enum, default_value_t = AggregateOption::Euclidean, help_heading = "Model")]
     pub aggregate: AggregateOption,
     /// Height of the light source of penumbral cones [default: 1].
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     pub light: Option<f64>,
     /// Radius of the balls of umbral cones [default: 0.1].
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     pub radius: Option<f64>,
     /// What scores are multiplied with: γ, or β of distances [default: 1, and 1/√d for the dot product].
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     pub sharpness: Option<f64>,
     /// Let γ (or β) and the offset c of scores be learned.
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     pub learn_sharpness: bool,
 }
 

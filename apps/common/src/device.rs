@@ -2,6 +2,7 @@
 
 use cotangent::prelude::Device;
 
+use crate::command_line::RUN;
 use crate::error::{AppError, Result, report};
 use crate::say;
 
@@ -9,7 +10,7 @@ use crate::say;
 #[derive(clap::Args, Clone, Debug)]
 pub struct DeviceOption {
     /// Where to compute: cpu, opencl or opencl:N; list shows the devices there are.
-    #[arg(long, default_value = "cpu", value_parser = listed)]
+    #[arg(long, default_value = "cpu", value_parser = listed, help_heading = RUN)]
     device: String,
 }
 

@@ -32,6 +32,8 @@ const MARGIN: f64 = 16.0;
 /// Font size and height of a label in pixels; below, the largest width of a name.
 const LABEL: (f64, f64) = (14.0, 15.0);
 const NAME: f64 = CENTRE / 2.0;
+/// Height of a line of the legend, in pixels.
+const LEGEND: f64 = 18.0;
 /// At most this many lines of a legend.
 const NAMES: usize = 12;
 /// At most this many labels.
@@ -49,11 +51,10 @@ pub struct Layout {
     pub caption: String,
 }
 
-/// Tangent vectors at the origin that lead to the points, with the distance from it as their length.
+/// Tangent vectors at the origin that lead to the points. The length of each is the distance from the origin.
 fn tangents(points: &Tensor<f64>, geometry: Geometry) -> Vec<Vec<f64>> {
     struct AtOrigin<'a>(&'a Tensor<f64>, Geometry);
     impl ForManifold for AtOrigin<'_> {
-        /// Tangent vectors at the origin whose length is the distance from it.
         type Output = Vec<Vec<f64>>;
         fn run<M: Manifold>(self, m: M) -> Self::Output {
             let AtOrigin(points, geometry) = self;
@@ -64,13 +65,27 @@ fn tangents(points: &Tensor<f64>, geometry: Geometry) -> Vec<Vec<f64>> {
                 let length =
                     m.norm(&origin, &v) * (-geometry.kappa).sqrt().max(f64::from(geometry.kappa == 0.0));
                 let v = &v[v.len() - dim..];
-                let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+                let norm = self::length(v);
                 v.iter().map(|x| if norm > 0.0 { x * (length / norm) } else { 0.0 }).collect()
             };
             points.rows().map(tangent).collect()
         }
     }
     geometry.with(AtOrigin(points, geometry))
+}
+
+/// The distance between the ends of each edge.
+fn lengths(points: &Tensor<f64>, geometry: Geometry, edges: &[(u32, u32)]) -> Vec<f64> {
+    struct Lengths<'a>(&'a Tensor<f64>, &'a [(u32, u32)]);
+    impl ForManifold for Lengths<'_> {
+        type Output = Vec<f64>;
+        fn run<M: Manifold>(self, m: M) -> Self::Output {
+            let Lengths(points, edges) = self;
+            let row = |node: u32| Row::from(points.row(node as usize));
+            edges.iter().map(|&(u, v)| m.dist(&row(u), &row(v))).collect()
+        }
+    }
+    geometry.with(Lengths(points, edges))
 }
 
 /// The space of an embedding, in words.
@@ -141,10 +156,10 @@ fn project(vectors: &[Vec<f64>], dim: usize) -> Result<(Vec<[f64; 2]>, String)> 
     Ok((vectors.iter().map(|v| [dot(v, first), dot(v, second)]).collect(), how))
 }
 
-/// An embedding's picture, but for its edges.
+/// The picture of an embedding, without its edges.
 struct Picture {
     layout: Layout,
-    /// The nodes, those first whose names matter most.
+    /// All nodes, in the order in which they get labels while there is room.
     order: Vec<usize>,
     /// Colour of each node, and of the edge that begins there.
     colour: Vec<&'static str>,
@@ -173,14 +188,17 @@ fn projection(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Picture> {
     Ok(Picture { colour: vec!["#c0392b"; order.len()], layout, order, legend: Vec::new(), lines })
 }
 
+/// Colour of an edge that is in no subtree.
+const EDGE: &str = "#4a6fa5";
 /// Colours of subtrees; the other nodes are grey.
 const SUBTREES: [&str; 8] =
     ["#3563c9", "#d98c00", "#c8432b", "#23907a", "#7d4fc4", "#c2478f", "#5d8a1e", "#3f8fb5"];
 const OTHERS: &str = "#8a8a8a";
 
-/// A hierarchy in more than two dimensions: the distance from the origin, with a sector for each subtree.
-/// `None` if the graph is no hierarchy.
+/// Lays out a hierarchy of more than two dimensions: every node at its distance from the origin, every
+/// subtree in a sector of its own. `None` if the graph is no hierarchy.
 fn subtrees(
+    points: &Tensor<f64>,
     tangents: &[Vec<f64>],
     geometry: Geometry,
     names: &[String],
@@ -190,18 +208,7 @@ fn subtrees(
     if dim <= 2 {
         return None;
     }
-    // The points of the ball at half their distance, where all of them have their digits.
-    let near: Vec<Row<f64>> = tangents
-        .iter()
-        .map(|v| {
-            let r = length(v);
-            let scale = if r > 0.0 { (r / 4.0).tanh() / r } else { 0.0 };
-            Row::from(v.iter().map(|x| x * scale).collect::<Vec<f64>>().as_slice())
-        })
-        .collect();
-    let ball = PoincareBall::new(-1.0);
-    let distance = |u: u32, v: u32| ball.dist(&near[u as usize], &near[v as usize]);
-    let tree = Hierarchy::find(tangents.len(), edges, distance)?;
+    let tree = Hierarchy::find(tangents.len(), edges, &lengths(points, geometry, edges))?;
     let (flat, _) = project(tangents, dim).ok()?;
     let angle = tree.angles(&flat.iter().map(|p| p[1].atan2(p[0])).collect::<Vec<f64>>());
     let depth: Vec<f64> = tangents.iter().map(|v| length(v)).collect();
@@ -229,18 +236,18 @@ fn subtrees(
     Some(Picture { layout: Layout { points, depth, caption }, order, colour, legend, lines: Lines::Radial })
 }
 
-/// A name for a picture: of `even-toed_ungulate.n.01`, as WordNet names its meanings, the words.
+/// The words of a WordNet name: `even-toed ungulate` for `even-toed_ungulate.n.01`. Any other name as it is.
 fn readable(name: &str) -> String {
-    let words = match name.rsplit_once('.').and_then(|(rest, number)| Some((rest.rsplit_once('.')?, number)))
-    {
-        Some(((words, kind), number))
-            if kind.len() == 1 && number.len() == 2 && number.chars().all(|c| c.is_ascii_digit()) =>
-        {
-            words
-        }
-        _ => return name.to_owned(),
+    let words = || {
+        let (before, number) = name.rsplit_once('.')?;
+        let (words, kind) = before.rsplit_once('.')?;
+        // Nouns, verbs, adjectives, satellite adjectives, adverbs.
+        let wordnet = ["n", "v", "a", "s", "r"].contains(&kind)
+            && number.len() == 2
+            && number.bytes().all(|byte| byte.is_ascii_digit());
+        wordnet.then(|| words.replace('_', " "))
     };
-    words.replace('_', " ")
+    words().unwrap_or_else(|| name.to_owned())
 }
 
 /// Writes a picture of named points and the edges between them.
@@ -264,11 +271,11 @@ fn draw(path: &Path, picture: &Picture, names: &[String], edges: &[(u32, u32)]) 
     let mut paths = paths.set("stroke-opacity", format!("{opacity:.2}"));
     for &(u, v) in &shown {
         let [p, q] = [u, v].map(|node| points[node as usize]);
-        let line = match lines {
-            Lines::Radial => radial(p, q),
-            _ => arc(p, q, *lines == Lines::Geodesics),
+        let (line, stroke) = match lines {
+            Lines::Radial => (radial(p, q), colour[u as usize]),
+            Lines::Geodesics => (arc(p, q, true), EDGE),
+            Lines::Chords => (arc(p, q, false), EDGE),
         };
-        let stroke = if *lines == Lines::Radial { colour[u as usize] } else { "#4a6fa5" };
         paths = paths.add(SvgPath::new().set("d", line).set("stroke", stroke));
     }
     let mut dots = Group::new();
@@ -282,27 +289,28 @@ fn draw(path: &Path, picture: &Picture, names: &[String], edges: &[(u32, u32)]) 
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
 }
 
-/// A line that leaves both points along the radius.
+/// A line that leaves both points along the radius. Its control points are at the mean radius, but at most
+/// twice as far out as the points: otherwise the line of a point beside the origin would be a loop.
 fn radial(p: [f64; 2], q: [f64; 2]) -> Data {
-    let [from, to] = [p, q].map(|p| p[0].hypot(p[1]));
-    let middle = 0.5 * (from + to);
-    let out = |p: [f64; 2], r: f64| if r > 0.0 { p.map(|x| x * middle / r) } else { p };
-    let [(ax, ay), (bx, by), (cx, cy), (dx, dy)] = [p, out(p, from), out(q, to), q].map(|p| {
+    let middle = 0.5 * (length(&p) + length(&q));
+    let control = |p: [f64; 2]| p.map(|x| x * (middle / length(&p).max(f64::MIN_POSITIVE)).min(2.0));
+    let [(ax, ay), (bx, by), (cx, cy), (dx, dy)] = [p, control(p), control(q), q].map(|p| {
         let [x, y] = pixel(p);
         (round(x), round(y))
     });
     Data::new().move_to((ax, ay)).cubic_curve_to((bx, by, cx, cy, dx, dy))
 }
 
-/// Coloured dots and their names, in the corner at the top left.
+/// Coloured dots and their names, in the corner at the top left, beside the disk.
 fn legend(entries: &[(&str, String)]) -> Group {
-    let (size, line) = CAPTION;
-    let mut group = Group::new().set("font-size", size);
+    let (size, _) = LABEL;
+    let mut group = Group::new().set("font-size", size).set("fill", "#111");
     for (i, (colour, name)) in entries.iter().enumerate() {
-        let y = line * (i as f64 + 1.0);
-        let dot = Circle::new().set("cx", 20).set("cy", y - 5.0).set("r", 5).set("fill", *colour);
-        let name = lettering::shorten(name, size, NAME);
-        group = group.add(dot).add(Text::new(name).set("x", 32).set("y", y));
+        let y = LEGEND * (i as f64 + 1.0);
+        let disk = CENTRE - (RADIUS * RADIUS - (CENTRE - y).powi(2)).max(0.0).sqrt();
+        let dot = Circle::new().set("cx", 12).set("cy", y - 5.0).set("r", 5).set("fill", *colour);
+        let name = lettering::shorten(name, size, disk.min(NAME) - 26.0);
+        group = group.add(dot).add(Text::new(name).set("x", 22).set("y", y));
     }
     group
 }
@@ -473,7 +481,7 @@ fn ends(p: [f64; 2], a: [f64; 2], curved: bool) -> Option<[[f64; 2]; 2]> {
     }))
 }
 
-/// Draws an embedding with its edges. An edge (u, v) says that u is below v, if the edges are a hierarchy.
+/// Draws an embedding with its edges. In a hierarchy an edge (u, v) says that u is below v.
 ///
 /// # Errors
 /// Those of [`layout`], or if the file cannot be written.
@@ -486,7 +494,7 @@ pub fn plot(
     title: &str,
 ) -> Result<()> {
     let tangents = tangents(points, geometry);
-    let mut picture = match subtrees(&tangents, geometry, names, edges) {
+    let mut picture = match subtrees(points, &tangents, geometry, names, edges) {
         Some(picture) => picture,
         None => projection(&tangents, geometry)?,
     };
@@ -535,8 +543,8 @@ mod tests {
         for (p, a) in [([0.3, -0.5], [1.0, 2.0]), ([0.0, 0.0], [1.0, 0.0]), ([-0.9, 0.1], [0.5, -3.0])] {
             let [start, end] = ends(p, a, true).unwrap();
             let ball = PoincareBall::new(-1.0);
-            let of_p = |q: [f64; 2]| ball.log(&Row::from(p), &Row::from(q.map(|x| x * (1.0 - 1e-9))));
-            let [u, v] = [of_p(start), of_p(end)];
+            let log_p = |q: [f64; 2]| ball.log(&Row::from(p), &Row::from(q.map(|x| x * (1.0 - 1e-9))));
+            let [u, v] = [log_p(start), log_p(end)];
             assert!((start[0].hypot(start[1]) - 1.0).abs() < 1e-12);
             for w in [&u, &v] {
                 let cosine = (w[0] * a[0] + w[1] * a[1]) / (w[0].hypot(w[1]) * a[0].hypot(a[1]));
@@ -548,6 +556,39 @@ mod tests {
             assert!(cross.abs() < 1e-12 && (end[0].hypot(end[1]) - 1.0).abs() < 1e-12);
         }
         assert!(ends([0.0, 0.0], [0.0, 0.0], true).is_none());
+    }
+
+    #[test]
+    fn names_of_wordnet_are_readable() {
+        assert_eq!(readable("even-toed_ungulate.n.01"), "even-toed ungulate");
+        assert_eq!(readable("u._s._air_force.n.01"), "u. s. air force");
+        for name in ["v.1.10", "a.b.c", "x.q.01", "snake_case", "file.n.1", "..", ""] {
+            assert_eq!(readable(name), name);
+        }
+    }
+
+    /// Of an edge's length, the embedding's own geometry decides.
+    #[test]
+    fn lengths_are_distances_of_the_model() {
+        let points = Tensor::new([2, 3], vec![0.0, 0.0, 0.0, 0.3, 0.4, 0.0]);
+        let length = |model| lengths(&points, Geometry::new(model, None).unwrap(), &[(0, 1)])[0];
+        assert!((length(Model::Euclidean) - 0.5).abs() < 1e-15);
+        assert!((length(Model::Poincare) - 2.0 * 0.5_f64.atanh()).abs() < 1e-15);
+    }
+
+    /// An edge from beside the origin does not swing past the points that it joins.
+    #[test]
+    fn radial_lines_are_no_loops() {
+        for p in [[0.0, 0.0], [1e-9, 0.0], [0.01, 0.02]] {
+            let data = svg::node::Value::from(radial(p, [-0.9, 0.1])).to_string();
+            let numbers: Vec<f64> = data
+                .split(|c: char| !(c.is_ascii_digit() || c == '.'))
+                .filter_map(|t| t.parse().ok())
+                .collect();
+            let [control_x, control_y] = numbers[2..4] else { panic!("{data}") };
+            let from_origin = (control_x - CENTRE).hypot(control_y - CENTRE) / RADIUS;
+            assert!(from_origin <= 2.0 * length(&p) + 1e-4, "{data}");
+        }
     }
 
     #[test]

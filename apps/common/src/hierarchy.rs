@@ -1,16 +1,16 @@
-//! A picture of an embedded hierarchy that keeps its subtrees together.
+//! The layout of a hierarchy in a disk: each subtree has a sector of its own.
 //!
-//! A projection of many dimensions to two throws subtrees on one another. Here only the distances from the
-//! origin are the embedding's. A subtree has a sector of the disk to itself, as wide as it has leaves, and
-//! the embedding decides which subtrees are neighbours.
+//! A projection of many dimensions to two draws subtrees on top of one another. So only the distance of a
+//! node from the origin is taken from the embedding. The width of a sector grows with the number of leaves
+//! in the subtree, and the embedding decides which subtrees are neighbours.
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::PI;
 
 /// A forest: each node below one parent, the nearest of those that it has in a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hierarchy {
     /// The parent of each node, if it has one.
-    pub parent: Vec<Option<u32>>,
+    parent: Vec<Option<u32>>,
     /// Number of leaves below each node; 1 for a leaf.
     pub leaves: Vec<u32>,
     /// All nodes, parents before children.
@@ -20,14 +20,14 @@ pub struct Hierarchy {
 
 impl Hierarchy {
     /// The hierarchy of a graph in which an edge (u, v) says that u is below v. Of several parents the one
-    /// at the smallest `distance(u, v)` is taken. `None` if the graph is no hierarchy: it has a circle, more
-    /// than 1.5 edges for each node, or more than a tenth of its nodes are below nothing.
-    pub fn find(nodes: usize, edges: &[(u32, u32)], distance: impl Fn(u32, u32) -> f64) -> Option<Self> {
+    /// with the shortest edge is taken; `lengths` has the length of each edge. `None` if the graph is no
+    /// hierarchy: it has a cycle, more than 1.5 edges for each node, or more than a tenth of its nodes have
+    /// no parent.
+    pub fn find(nodes: usize, edges: &[(u32, u32)], lengths: &[f64]) -> Option<Self> {
         let mut parent: Vec<Option<(u32, f64)>> = vec![None; nodes];
-        for &(u, v) in edges {
-            let d = distance(u, v);
-            if parent[u as usize].is_none_or(|(_, nearest)| d < nearest) {
-                parent[u as usize] = Some((v, d));
+        for (&(u, v), &length) in edges.iter().zip(lengths) {
+            if parent[u as usize].is_none_or(|(_, shortest)| length < shortest) {
+                parent[u as usize] = Some((v, length));
             }
         }
         let parent: Vec<Option<u32>> = parent.into_iter().map(|parent| parent.map(|(v, _)| v)).collect();
@@ -47,7 +47,7 @@ impl Hierarchy {
             order.extend(&children[order[next] as usize]);
             next += 1;
         }
-        // Nodes of a circle are below no root.
+        // The nodes of a cycle are below no root.
         if order.len() < nodes {
             return None;
         }
@@ -61,26 +61,30 @@ impl Hierarchy {
         Some(Hierarchy { parent, leaves, order, children })
     }
 
-    /// The angle of each node, in the middle of its sector. Sectors of siblings are in the order of `key`.
+    /// The nodes without a parent.
+    fn roots(&self) -> Vec<u32> {
+        self.order.iter().copied().filter(|&u| self.parent[u as usize].is_none()).collect()
+    }
+
+    /// The angle of each node, in the middle of its sector, in radians from −π to π. Sectors of siblings
+    /// are sorted by `key`, which has a number for each node.
     pub fn angles(&self, key: &[f64]) -> Vec<f64> {
         let by_key = |a: &u32, b: &u32| key[*a as usize].total_cmp(&key[*b as usize]).then(a.cmp(b));
         let mut sectors = vec![[0.0, 0.0]; self.parent.len()];
         let share = |[start, end]: [f64; 2], nodes: &[u32], sectors: &mut Vec<[f64; 2]>| {
             let mut nodes = nodes.to_vec();
             nodes.sort_by(by_key);
-            // A little less than in proportion, so that a single leaf beside a large subtree is seen.
+            // Not quite in proportion, so that a single leaf beside a large subtree can be seen.
             let width = |u: u32| f64::from(self.leaves[u as usize]).powf(0.9);
             let all: f64 = nodes.iter().map(|&u| width(u)).sum();
-            let mut at = start;
+            let mut left = start;
             for u in nodes {
-                let next = at + (end - start) * width(u) / all;
-                sectors[u as usize] = [at, next];
-                at = next;
+                let right = left + (end - start) * width(u) / all;
+                sectors[u as usize] = [left, right];
+                left = right;
             }
         };
-        let roots: Vec<u32> =
-            self.order.iter().copied().filter(|&u| self.parent[u as usize].is_none()).collect();
-        share([-PI, -PI + TAU], &roots, &mut sectors);
+        share([-PI, PI], &self.roots(), &mut sectors);
         for &u in &self.order {
             let sector = sectors[u as usize];
             share(sector, &self.children[u as usize], &mut sectors);
@@ -88,13 +92,11 @@ impl Hierarchy {
         sectors.into_iter().map(|[start, end]| 0.5 * (start + end)).collect()
     }
 
-    /// The largest subtrees side by side, at most so many, of those below the first node that has no child
-    /// with more than four fifths of its leaves; and for each node the number of its subtree among them.
+    /// The `count` largest of the subtrees side by side, largest first, and the number of each node's subtree
+    /// among them. From the roots it goes down while one subtree has more than four fifths of all leaves.
     pub fn subtrees(&self, count: usize) -> (Vec<u32>, Vec<Option<usize>>) {
-        let roots: Vec<u32> =
-            self.order.iter().copied().filter(|&u| self.parent[u as usize].is_none()).collect();
         let leaves = |u: &u32| self.leaves[*u as usize];
-        let mut tops = roots;
+        let mut tops = self.roots();
         loop {
             let all: u32 = tops.iter().map(leaves).sum();
             match tops.iter().copied().find(|u| 5 * leaves(u) > 4 * all) {
@@ -124,8 +126,10 @@ mod tests {
     /// 0 has children 1 and 2; 1 has 3, 4, 5; 4 is below 2 too, but farther from it.
     const EDGES: [(u32, u32); 6] = [(1, 0), (2, 0), (3, 1), (4, 2), (4, 1), (5, 1)];
 
+    /// The hierarchy of six nodes in which an edge to a node of a larger number is longer.
     fn find(edges: &[(u32, u32)]) -> Option<Hierarchy> {
-        Hierarchy::find(6, edges, |_, v| f64::from(v))
+        let lengths: Vec<f64> = edges.iter().map(|edge| f64::from(edge.1)).collect();
+        Hierarchy::find(6, edges, &lengths)
     }
 
     #[test]
@@ -151,19 +155,19 @@ mod tests {
     /// Below a chain, the subtrees are those where it ends.
     #[test]
     fn the_top_of_a_chain_is_no_subtree() {
-        let tree = Hierarchy::find(5, &[(1, 0), (2, 1), (3, 2), (4, 2)], |_, _| 0.0).unwrap();
+        let tree = Hierarchy::find(5, &[(1, 0), (2, 1), (3, 2), (4, 2)], &[0.0; 4]).unwrap();
         assert_eq!(tree.subtrees(8).0, [3, 4]);
         let deep: Vec<(u32, u32)> = (1..50_000).map(|u| (u, u - 1)).collect();
-        let chain = Hierarchy::find(50_000, &deep, |_, _| 0.0).unwrap();
+        let chain = Hierarchy::find(50_000, &deep, &vec![0.0; deep.len()]).unwrap();
         assert!(chain.angles(&vec![0.0; 50_000]).iter().all(|angle| *angle == 0.0));
     }
 
     #[test]
     fn other_graphs_are_no_hierarchies() {
-        assert!(find(&[(1, 0), (2, 0), (3, 4), (4, 5), (5, 3)]).is_none(), "a circle");
+        assert!(find(&[(1, 0), (2, 0), (3, 4), (4, 5), (5, 3)]).is_none(), "a cycle");
         assert!(find(&[(1, 0), (2, 3)]).is_none(), "four of six below nothing");
         let many: Vec<(u32, u32)> = (0..6).flat_map(|u| (0..u).map(move |v| (u, v))).collect();
         assert!(find(&many).is_none(), "15 edges for six nodes");
-        assert!(Hierarchy::find(0, &[], |_, _| 0.0).is_none());
+        assert!(Hierarchy::find(0, &[], &[]).is_none());
     }
 }

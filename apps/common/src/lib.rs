@@ -3,10 +3,11 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`command_line`] | what every command line has: `--quiet`, `--json`, `--generate` |
 //! | [`options`], [`device`], [`precision`], [`threads`] | options of several applications |
 //! | [`error`] | errors as one line |
 //! | [`mod@print`] | lines of output, which the reader may close |
-//! | [`progress`] | progress bars, or plain lines |
+//! | [`progress`] | progress: a bar, plain lines or JSON |
 //! | [`table`] | TSV or CSV, plain or gzip |
 //! | [`output`] | the output directory of a run |
 //! | [`metrics`] | `metrics.json` |
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod command_line;
 pub mod confusion;
 pub mod curves;
 pub mod device;

@@ -7,12 +7,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{AppError, Result};
+use crate::print;
 
-/// Writes `metrics.json` into a directory.
+/// Writes `metrics.json` into a directory. With `--json` it is printed too, as the event `result`.
 ///
 /// # Errors
 /// If it cannot be written.
 pub fn write(directory: &Path, metrics: &impl Serialize) -> Result<()> {
+    print::event("result", metrics);
     write_json(&directory.join("metrics.json"), metrics)
 }
 

@@ -3,12 +3,52 @@
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use serde::Serialize;
 
 /// The first failure of standard output that is not a closed reader: for example a full disk.
 static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Prints a line to standard output, as `println!` does.
+/// How this process prints. The command line decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// No progress is shown.
+    pub quiet: bool,
+    /// Every line of standard output is a JSON object, whose `event` is `text`, `progress` or `result`.
+    pub json: bool,
+}
+
+static STYLE: OnceLock<Style> = OnceLock::new();
+
+/// Sets how this process prints. Only the first call counts.
+pub fn set_style(style: Style) {
+    let _ = STYLE.set(style);
+}
+
+/// How this process prints.
+pub fn style() -> Style {
+    STYLE.get().copied().unwrap_or_default()
+}
+
+/// Prints an event as a JSON object on a line of its own, if that is how this process prints. `content` has
+/// the object's other entries.
+pub fn event(name: &str, content: &impl Serialize) {
+    #[derive(Serialize)]
+    struct Event<'a, C> {
+        event: &'a str,
+        #[serde(flatten)]
+        content: C,
+    }
+    if style().json {
+        match serde_json::to_string(&Event { event: name, content }) {
+            Ok(json) => write_line(format_args!("{json}")),
+            Err(error) => keep_failure(error.into()),
+        }
+    }
+}
+
+/// Prints a line to standard output, as `println!` does; with `--json` as an event with this text.
 #[macro_export]
 macro_rules! say {
     ($($text:tt)*) => { $crate::print::line(format_args!($($text)*)) };
@@ -22,9 +62,25 @@ macro_rules! note {
 
 /// The function behind [`say!`](crate::say).
 pub fn line(text: Arguments<'_>) {
-    if let Err(error) = writeln!(io::stdout().lock(), "{text}")
-        && error.kind() != ErrorKind::BrokenPipe
-    {
+    #[derive(Serialize)]
+    struct Text {
+        text: String,
+    }
+    if style().json {
+        event("text", &Text { text: text.to_string() });
+    } else {
+        write_line(text);
+    }
+}
+
+fn write_line(text: Arguments<'_>) {
+    if let Err(error) = writeln!(io::stdout().lock(), "{text}") {
+        keep_failure(error);
+    }
+}
+
+fn keep_failure(error: io::Error) {
+    if error.kind() != ErrorKind::BrokenPipe {
         FAILED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 }

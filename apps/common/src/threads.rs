@@ -1,12 +1,13 @@
 //! The option `--threads`.
 
+use crate::command_line::RUN;
 use crate::error::{AppError, Result};
 
 /// `--threads`, to be flattened into the options of an application.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ThreadsOption {
     /// Threads [default: all].
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     threads: Option<usize>,
 }
 

@@ -10,7 +10,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::{ForManifold, Geometry, Model};
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Progress;
+use cotangent_apps_common::progress::{Figure, Progress};
 use cotangent_apps_common::{disk, metrics, output};
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -224,10 +224,11 @@ fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &Ru
             let rate = trained as f64 / since_start;
             let left = (config.epochs - state.epochs_done) as f64 * since_start * graph.pairs.len() as f64
                 / trained as f64;
-            format!(
-                "loss {loss:.4}, {rate:.0} pairs/s, {left:.0} s left{}",
-                if burning_in { ", burn-in" } else { "" }
-            )
+            vec![
+                Figure::new("loss", loss, 4),
+                Figure::new("pairs_per_second", rate, 0),
+                Figure::new("seconds_left", left, 0),
+            ]
         });
     }
     progress.finish();

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use crate::graph::Neighbours;
 
 /// How well an embedding reconstructs a graph.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Score {
     /// Mean rank of the neighbours; 1 is perfect.
     pub mean_rank: f64,

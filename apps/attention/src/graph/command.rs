@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::Parser;
+use cotangent_apps_common::command_line::{RUN, parse_with};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::options::RunOptions;
@@ -13,59 +14,65 @@ use super::labelled_graph::LabelledGraph;
 use super::{Config, Metrics, classify, published};
 use crate::attention::{AttentionOptions, Scores};
 
+const EXAMPLES: &str = "\
+Examples:
+  graph --path data/cora --attention additive --seeds 20
+  graph --path data/cora --attention polar-distance --learn-sharpness --aggregate barycentre
+  graph --path data/citeseer --attention penumbral --light 2 --dropout 0.5";
+
 /// Learns the classes of a graph's nodes from those of a few, by graph attention with any score
 /// (Veličković et al. 2018; Gulcehre et al. 2019; Tseng et al. 2023).
 #[derive(Parser)]
-#[command(name = "graph", version)]
+#[command(name = "graph", version, after_help = EXAMPLES)]
 struct Cli {
     /// Directory of the graph: labels.txt, edges.tsv, split.tsv, features.txt or features.tsv, each
     /// plain or .gz.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     path: PathBuf,
     /// What weights are made of.
-    #[arg(long, default_value = "additive")]
+    #[arg(long, default_value = "additive", help_heading = "Model")]
     attention: String,
     #[command(flatten)]
     options: AttentionOptions,
     /// Heads of the first layer.
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 8, help_heading = "Model")]
     heads: usize,
     /// Dimensions of each of them.
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 8, help_heading = "Model")]
     head_dim: usize,
     /// Heads of the last layer, whose mean is the result.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, help_heading = "Model")]
     output_heads: usize,
     /// Rate of dropout of features, weights and values.
-    #[arg(long, default_value_t = 0.6, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.6, allow_negative_numbers = true, help_heading = "Model")]
     dropout: f64,
     /// Learning rate of Adam.
-    #[arg(long, default_value_t = 0.005, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.005, allow_negative_numbers = true, help_heading = "Training")]
     lr: f64,
     /// The loss has half this times the square of each weight.
-    #[arg(long, default_value_t = 0.0005, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.0005, allow_negative_numbers = true, help_heading = "Training")]
     decay: f64,
     /// Epochs with a worse validation loss and accuracy than the best after which training ends.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, help_heading = "Training")]
     patience: u64,
     /// Most epochs.
-    #[arg(long, default_value_t = 100_000)]
+    #[arg(long, default_value_t = 100_000, help_heading = "Training")]
     epochs: u64,
     /// First seed, of weights and dropout.
-    #[arg(long, default_value_t = 42)]
+    #[arg(long, default_value_t = 42, help_heading = "Training")]
     seed: u64,
     /// Seeds, for the 95 % interval; they are trained side by side.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, help_heading = "Training")]
     seeds: u64,
     #[command(flatten)]
     threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
     /// Output directory.
-    #[arg(long, default_value = "runs/graph")]
+    #[arg(long, default_value = "runs/graph", help_heading = RUN)]
     out: PathBuf,
     /// Take seeds that are done already from the output directory.
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     resume: bool,
 }
 
@@ -73,8 +80,7 @@ struct Cli {
 /// that calls it with [`Scores::with`] has a score of its own under its own name.
 pub fn run(scores: &Scores) -> std::process::ExitCode {
     let choices = scores.choices();
-    let command = Cli::command().mut_arg("attention", |score| score.value_parser(choices));
-    let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
+    let cli = parse_with(|command| command.mut_arg("attention", |score| score.value_parser(choices)));
     exit_code(run_with(cli, scores))
 }
 

@@ -3,7 +3,8 @@
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use cotangent_apps_common::command_line::{RUN, parse_with};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::options::{self, RunOptions};
@@ -14,10 +15,16 @@ use super::parallel_text::ParallelText;
 use super::{AttentionOf, Config, Metrics, NormOption, PositionsOption, Search, Size, Translator, train};
 use crate::attention::{AttentionOptions, Scores};
 
+const EXAMPLES: &str = "\
+Examples:
+  transformer train --path data/multi30k --attention penumbral --epochs 20
+  transformer train --train pairs.tsv --validation val.tsv --test test.tsv --size small
+  transformer attend --sentence 'Ein Hund spielt im Schnee.' --of source --out attention.svg";
+
 /// Transformers with attention by dot product, hyperbolic distance or cones, for translation (Vaswani et
 /// al. 2017; Gulcehre et al. 2019; Tseng et al. 2023).
 #[derive(Parser)]
-#[command(name = "transformer", version)]
+#[command(name = "transformer", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -26,6 +33,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Learns from parallel text, and translates the test sentences.
+    #[command(after_help = EXAMPLES)]
     Train(Box<Train>),
     /// Translates standard input, line by line.
     Translate(Translate),
@@ -40,34 +48,34 @@ struct Train {
     #[command(flatten)]
     model: ModelOptions,
     /// Passes over the training sentences. A resumed run may have more.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, help_heading = "Training")]
     epochs: u64,
     /// Numbers of a batch on either side, about.
-    #[arg(long, default_value_t = 4096)]
+    #[arg(long, default_value_t = 4096, help_heading = "Training")]
     batch_tokens: usize,
     /// Learning rate at the end of the warm-up.
-    #[arg(long, default_value_t = 0.002, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.002, allow_negative_numbers = true, help_heading = "Training")]
     lr: f64,
     /// Steps in which the rate rises; then it falls as the inverse square root of the step.
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, help_heading = "Training")]
     warm_up: u64,
     /// Part of the target that is spread over all words.
-    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
     label_smoothing: f64,
     /// Rate of dropout.
-    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Model")]
     dropout: f64,
     /// Weight decay, apart from the gradient.
-    #[arg(long, default_value_t = 0.0001, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.0001, allow_negative_numbers = true, help_heading = "Training")]
     decay: f64,
     /// Largest norm of a step's gradient, all parameters together; longer ones are shortened to it.
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Training")]
     clip: f64,
     /// The last epochs whose parameters are averaged.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, help_heading = "Training")]
     average: u64,
     /// Seed of weights, order and dropout: same seed, same result, for any number of threads.
-    #[arg(long, default_value_t = 42)]
+    #[arg(long, default_value_t = 42, help_heading = "Training")]
     seed: u64,
     #[command(flatten)]
     search: SearchOptions,
@@ -76,13 +84,13 @@ struct Train {
     #[command(flatten)]
     device: DeviceOption,
     /// Output directory.
-    #[arg(long, default_value = "runs/transformer")]
+    #[arg(long, default_value = "runs/transformer", help_heading = RUN)]
     out: PathBuf,
     /// Go on from the checkpoint in the output directory.
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     resume: bool,
     /// Seconds between checkpoints.
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, default_value_t = 30, help_heading = RUN)]
     checkpoint_every: u64,
 }
 
@@ -91,22 +99,22 @@ struct Train {
 #[derive(Args)]
 struct Text {
     /// Directory of train.tsv, val.tsv and test.tsv: a sentence, a tab, its translation.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     path: Option<PathBuf>,
     /// Text to train on: one file, or two.
-    #[arg(long, num_args = 1..=2)]
+    #[arg(long, num_args = 1..=2, help_heading = "Data")]
     train: Vec<PathBuf>,
     /// Text to select by.
-    #[arg(long, num_args = 1..=2)]
+    #[arg(long, num_args = 1..=2, help_heading = "Data")]
     validation: Vec<PathBuf>,
     /// Text to test on.
-    #[arg(long, num_args = 1..=2)]
+    #[arg(long, num_args = 1..=2, help_heading = "Data")]
     test: Vec<PathBuf>,
     /// Train on the first so many sentences alone.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     sentences: Option<usize>,
     /// Translate the other way.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     reverse: bool,
 }
 
@@ -129,52 +137,52 @@ impl Text {
 #[derive(Args)]
 struct ModelOptions {
     /// What scores are made of.
-    #[arg(long, default_value = "dot")]
+    #[arg(long, default_value = "dot", help_heading = "Model")]
     attention: String,
     #[command(flatten)]
     options: AttentionOptions,
     /// Layers, width, heads and hidden units by name; the options below change each.
-    #[arg(long, value_enum, default_value_t = Size::Tiny)]
+    #[arg(long, value_enum, default_value_t = Size::Tiny, help_heading = "Model")]
     size: Size,
     /// Layers of the encoder, and of the decoder.
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     layers: Option<usize>,
     /// The recursive transformer: all layers are one and the same.
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     recursive: bool,
     /// Width of a layer's rows.
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     width: Option<usize>,
     /// Heads of each attention.
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     heads: Option<usize>,
     /// Hidden units of the feed-forward networks.
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     hidden: Option<usize>,
     /// Dimensions of a head [default: the width divided by the heads].
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     head_dim: Option<usize>,
     /// Where residual blocks normalise.
-    #[arg(long, value_enum, default_value_t = NormOption::Pre)]
+    #[arg(long, value_enum, default_value_t = NormOption::Pre, help_heading = "Model")]
     norm: NormOption,
     /// Positions of words.
-    #[arg(long, value_enum, default_value_t = PositionsOption::Sinusoidal)]
+    #[arg(long, value_enum, default_value_t = PositionsOption::Sinusoidal, help_heading = "Model")]
     positions: PositionsOption,
     /// Parts of words, of both languages together.
-    #[arg(long, default_value_t = 4000)]
+    #[arg(long, default_value_t = 4000, help_heading = "Model")]
     vocabulary: usize,
     /// Longest sentences to train on, in parts; longer ones are left out.
-    #[arg(long, default_value_t = 128)]
+    #[arg(long, default_value_t = 128, help_heading = "Model")]
     longest: usize,
 }
 
 #[derive(Args, Clone, Copy)]
 struct SearchOptions {
     /// Beginnings of a translation that are kept at each step; 1 for greedy search.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, help_heading = "Search")]
     beam: usize,
     /// A translation of n parts counts with its logarithmic probability divided by n to this power.
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Search")]
     length_penalty: f64,
 }
 
@@ -187,7 +195,7 @@ impl SearchOptions {
 #[derive(Args)]
 struct Translate {
     /// Output directory of a training.
-    #[arg(long, default_value = "runs/transformer")]
+    #[arg(long, default_value = "runs/transformer", help_heading = "Data")]
     model: PathBuf,
     #[command(flatten)]
     search: SearchOptions,
@@ -200,18 +208,18 @@ struct Translate {
 #[derive(Args)]
 struct Attend {
     /// Output directory of a training.
-    #[arg(long, default_value = "runs/transformer")]
+    #[arg(long, default_value = "runs/transformer", help_heading = "Data")]
     model: PathBuf,
     #[command(flatten)]
     search: SearchOptions,
     /// The sentence.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     sentence: String,
     /// What attends to the sentence's parts.
-    #[arg(long, value_enum, default_value_t = AttentionOf::Translation)]
+    #[arg(long, value_enum, default_value_t = AttentionOf::Translation, help_heading = "Data")]
     of: AttentionOf,
     /// The picture.
-    #[arg(long, default_value = "attention.svg")]
+    #[arg(long, default_value = "attention.svg", help_heading = RUN)]
     out: PathBuf,
     #[command(flatten)]
     device: DeviceOption,
@@ -221,9 +229,10 @@ struct Attend {
 /// program that calls it with [`Scores::with`] has a score of its own under its own name.
 pub fn run(scores: &Scores) -> std::process::ExitCode {
     let choices = scores.choices();
-    let command = Cli::command()
-        .mut_subcommand("train", |train| train.mut_arg("attention", |score| score.value_parser(choices)));
-    let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
+    let cli: Cli = parse_with(|command| {
+        command
+            .mut_subcommand("train", |train| train.mut_arg("attention", |score| score.value_parser(choices)))
+    });
     exit_code(match cli.command {
         Command::Train(train) => train.run(scores),
         Command::Translate(translate) => translate.run(scores),

@@ -13,7 +13,7 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::metrics;
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::output;
-use cotangent_apps_common::progress::Progress;
+use cotangent_apps_common::progress::{Figure, Progress};
 use serde::{Deserialize, Serialize};
 
 use crate::attention::Scores;
@@ -174,10 +174,14 @@ pub fn train(
     .checkpoint_each_epoch()
     .display(|now| {
         progress.update(now.history.epochs.len() as u64, || {
-            let last = now.history.epochs.last().map_or(String::new(), |epoch| {
-                format!(", loss {:.3}, validation {:.3}", epoch.loss, epoch.validation)
-            });
-            format!("batch {}/{}{last}, {:.0} tokens/s", now.batch[0], now.batch[1], now.rate)
+            let [batch, batches] = now.batch.map(|count| count as f64);
+            let mut figures = vec![Figure::new("batch", batch, 0), Figure::new("batches", batches, 0)];
+            if let Some(epoch) = now.history.epochs.last() {
+                figures.push(Figure::new("loss", epoch.loss, 3));
+                figures.push(Figure::new("validation_loss", epoch.validation, 3));
+            }
+            figures.push(Figure::new("tokens_per_second", now.rate, 0));
+            figures
         })
     });
     trainer.check()?;

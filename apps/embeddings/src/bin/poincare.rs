@@ -5,11 +5,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use cotangent_apps_common::command_line::{RUN, parse};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::disk;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::geometry::{Geometry, Model};
 use cotangent_apps_common::precision::Precision;
+use cotangent_apps_common::print;
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_embeddings::embeddings::Embeddings;
@@ -17,12 +19,18 @@ use cotangent_apps_embeddings::graph::Graph;
 use cotangent_apps_embeddings::poincare::{self, Config, Metrics, RunOptions};
 use cotangent_apps_embeddings::{edges, reconstruction, wordnet};
 
+const EXAMPLES: &str = "\
+Examples:
+  poincare train --edges edges.tsv --dim 10 --out runs/mine
+  poincare evaluate --embedding runs/mine/embedding.safetensors --edges edges.tsv
+  poincare plot --embedding runs/mine/embedding.safetensors --edges edges.tsv --out disk.svg";
+
 /// Poincaré embeddings of hierarchies (Nickel & Kiela 2017, 2018).
 ///
 /// Without a command: trains on the mammals of WordNet, in 5 dimensions, and prints mean rank and MAP
 /// beside the published figures.
 #[derive(Parser)]
-#[command(name = "poincare", version)]
+#[command(name = "poincare", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -31,6 +39,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Trains an embedding of an edge list.
+    #[command(after_help = EXAMPLES)]
     Train(Train),
     /// Mean rank and MAP of an embedding.
     Evaluate(Evaluate),
@@ -44,69 +53,69 @@ enum Command {
 struct Train {
     /// Edge list, TSV or CSV, plain or gzip: two columns of names, optional weight, optional header.
     /// Without it, the embedded mammals closure of WordNet.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     edges: Option<PathBuf>,
     /// Dimension of the manifold.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, help_heading = "Model")]
     dim: usize,
     /// Model of space.
-    #[arg(long, value_enum, default_value_t = Model::Poincare)]
+    #[arg(long, value_enum, default_value_t = Model::Poincare, help_heading = "Model")]
     model: Model,
     /// Sectional curvature [default: -1; 0 for euclidean].
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     kappa: Option<f64>,
     /// Type that coordinates are stored in.
-    #[arg(long, value_enum, default_value_t = Precision::F64)]
+    #[arg(long, value_enum, default_value_t = Precision::F64, help_heading = "Model")]
     precision: Precision,
     /// Passes over the pairs, burn-in included.
-    #[arg(long, default_value_t = poincare::default_config().epochs)]
+    #[arg(long, default_value_t = poincare::default_config().epochs, help_heading = "Training")]
     epochs: u64,
     /// Negatives for each pair.
-    #[arg(long, default_value_t = poincare::default_config().negatives)]
+    #[arg(long, default_value_t = poincare::default_config().negatives, help_heading = "Training")]
     negatives: usize,
     /// Pairs for each step.
-    #[arg(long, default_value_t = poincare::default_config().batch)]
+    #[arg(long, default_value_t = poincare::default_config().batch, help_heading = "Training")]
     batch: usize,
     /// Learning rate of a pair (the loss is summed over the batch).
-    #[arg(long, default_value_t = poincare::default_config().lr, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = poincare::default_config().lr, allow_negative_numbers = true, help_heading = "Training")]
     lr: f64,
     /// First epochs, with a lower rate.
-    #[arg(long, default_value_t = poincare::default_config().burn_in)]
+    #[arg(long, default_value_t = poincare::default_config().burn_in, help_heading = "Training")]
     burn_in: u64,
     /// Factor of the rate in the burn-in.
-    #[arg(long, default_value_t = poincare::default_config().burn_in_factor, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = poincare::default_config().burn_in_factor, allow_negative_numbers = true, help_heading = "Training")]
     burn_in_factor: f64,
     /// Seed: same seed, same result, for any number of threads.
-    #[arg(long, default_value_t = poincare::default_config().seed)]
+    #[arg(long, default_value_t = poincare::default_config().seed, help_heading = "Training")]
     seed: u64,
     #[command(flatten)]
     threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
     /// Output directory.
-    #[arg(long, default_value = "runs/poincare")]
+    #[arg(long, default_value = "runs/poincare", help_heading = RUN)]
     out: PathBuf,
     /// Go on from the checkpoint in the output directory.
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     resume: bool,
     /// Epochs between checkpoints [default: one whenever ten seconds have passed].
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     checkpoint_every: Option<u64>,
 }
 
 #[derive(Args)]
 struct Evaluate {
     /// Embedding: .safetensors, or TSV of names and coordinates.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     embedding: PathBuf,
     /// Edge list.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     edges: PathBuf,
     /// Model of a TSV embedding [default: poincare]; a .safetensors file knows its own.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Model")]
     model: Option<Model>,
     /// Sectional curvature.
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     kappa: Option<f64>,
     #[command(flatten)]
     threads: ThreadsOption,
@@ -115,37 +124,37 @@ struct Evaluate {
 #[derive(Args)]
 struct Plot {
     /// Embedding: .safetensors, or TSV of names and coordinates.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     embedding: PathBuf,
     /// Edge list; edges that a path explains are not drawn.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     edges: Option<PathBuf>,
     /// SVG to write.
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     out: PathBuf,
     /// Model of a TSV embedding [default: poincare]; a .safetensors file knows its own.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Model")]
     model: Option<Model>,
     /// Sectional curvature.
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     kappa: Option<f64>,
 }
 
 #[derive(Args)]
 struct Wordnet {
     /// Directory of data.noun and index.noun (Debian: wordnet-base, /usr/share/wordnet).
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     dict: PathBuf,
     /// Only the subtree of this noun, as mammal.n.01.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     root: Option<String>,
     /// TSV to write.
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     out: PathBuf,
 }
 
 fn main() -> std::process::ExitCode {
-    let command = Cli::parse().command.unwrap_or_else(|| {
+    let command = parse::<Cli>().command.unwrap_or_else(|| {
         // The same defaults as `train`.
         Cli::parse_from(["poincare", "train"]).command.expect("a command is given")
     });
@@ -227,7 +236,9 @@ fn evaluate(args: &Evaluate) -> Result<()> {
         score.pairs,
         start.elapsed().as_secs_f64()
     );
-    say!("mean rank {:.4}\nMAP {:.5}", score.mean_rank, score.map);
+    print::event("result", &score);
+    say!("mean rank {:.4}", score.mean_rank);
+    say!("MAP {:.5}", score.map);
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
+use cotangent_apps_common::command_line::{RUN, parse};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{Result, exit_code};
 use cotangent_apps_common::say;
@@ -13,56 +14,62 @@ use cotangent_apps_embeddings::edges;
 use cotangent_apps_embeddings::embeddings::Embeddings;
 use cotangent_apps_embeddings::subtree::{self, Config, Metrics, Solver, TABLE_2};
 
+const EXAMPLES: &str = "\
+Examples:
+  subtree --embedding runs/nouns/embedding.safetensors --edges nouns.tsv --seeds 3
+  subtree --embedding embedding.tsv --edges edges.tsv --root mammal.n.01 --root worker.n.01
+  subtree --embedding embedding.tsv --edges edges.tsv --solver lbfgs --epochs 500 --balanced";
+
 /// Tells the nodes below a root from all others by their Poincaré embedding: logistic regression in the
 /// ball, of the ball's coordinates, and of the logarithms at the origin (Ganea, Bécigneul, Hofmann 2018,
 /// Table 2).
 #[derive(Parser)]
-#[command(name = "subtree", version)]
+#[command(name = "subtree", version, after_help = EXAMPLES)]
 struct Cli {
     /// Embedding in the Poincaré ball: .safetensors or .tsv, as `poincare train` writes them.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     embedding: PathBuf,
     /// The hierarchy: node and parent, or node and ancestor, as `poincare train --edges` takes it.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     edges: PathBuf,
     /// Root of a subtree; may be given several times [default: those of Table 2].
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     root: Vec<String>,
     /// Sectional curvature, if a .tsv does not have -1.
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, help_heading = "Data")]
     kappa: Option<f64>,
     /// How a classifier is trained.
-    #[arg(long, value_enum, default_value_t = Solver::Adam)]
+    #[arg(long, value_enum, default_value_t = Solver::Adam, help_heading = "Training")]
     solver: Solver,
     /// Passes over the training nodes; of L-BFGS the most iterations.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, help_heading = "Training")]
     epochs: u64,
     /// Nodes of a step of Adam.
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, help_heading = "Training")]
     batch: usize,
     /// Learning rate of Adam, which falls to nothing along half a cosine.
-    #[arg(long, default_value_t = 0.05, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.05, allow_negative_numbers = true, help_heading = "Training")]
     lr: f64,
     /// Let subtree and rest count the same in the loss, and not every node.
-    #[arg(long)]
+    #[arg(long, help_heading = "Training")]
     balanced: bool,
     /// First seed, of split, weights and order.
-    #[arg(long, default_value_t = 42)]
+    #[arg(long, default_value_t = 42, help_heading = "Training")]
     seed: u64,
     /// Seeds, for the 95 % interval.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, help_heading = "Training")]
     seeds: u64,
     #[command(flatten)]
     threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
     /// Output directory.
-    #[arg(long, default_value = "runs/subtree")]
+    #[arg(long, default_value = "runs/subtree", help_heading = RUN)]
     out: PathBuf,
 }
 
 fn main() -> std::process::ExitCode {
-    exit_code(run(Cli::parse()))
+    exit_code(run(parse()))
 }
 
 fn run(cli: Cli) -> Result<()> {

@@ -4,6 +4,8 @@
 mod common;
 #[path = "../../../tests/device.rs"]
 mod device;
+#[path = "../../../tests/help.rs"]
+mod help;
 #[path = "../../../tests/pictures.rs"]
 mod pictures;
 mod poincare;

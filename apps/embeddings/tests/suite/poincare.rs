@@ -385,3 +385,47 @@ fn text_is_within_its_picture() {
     let parts = ["63 nodes at their distances", "in a sector of its own; mean rank", "a name that is"];
     text_fits(&format!("{out}/disk.svg"), &parts);
 }
+
+/// With `--json` every line is an object. The last but one has what `metrics.json` has.
+#[test]
+fn progress_is_readable_by_machines() {
+    let d = Dir::new();
+    let (tree, out) = (d.tree(), d.path("out"));
+    let args = [&["train", "--edges", &tree, "--out", &out, "--json"], &SHORT[..]].concat();
+    let output = succeeds(&args);
+    let events: Vec<serde_json::Value> = output
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}")))
+        .collect();
+    let named = |name: &str| events.iter().filter(|event| event["event"] == name).collect::<Vec<_>>();
+    let last = named("progress").pop().unwrap().clone();
+    assert_eq!((&last["unit"], &last["done"], &last["total"]), (&"epoch".into(), &12.into(), &12.into()));
+    assert!(last["loss"].as_f64().unwrap() > 0.0 && last["seconds_left"] == 0.0, "{last}");
+    let [result] = named("result")[..] else { panic!("{output}") };
+    assert_eq!(result["mean_rank"], metrics(&out).mean_rank);
+    assert!(!named("text").is_empty());
+
+    let embedding = format!("{out}/embedding.safetensors");
+    let evaluated = succeeds(&["evaluate", "--embedding", &embedding, "--edges", &tree, "--json"]);
+    let found = evaluated.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let score = found.into_iter().find(|event| event["event"] == "result").unwrap();
+    assert_eq!(score["map"], metrics(&out).map);
+}
+
+#[test]
+fn quiet_runs_show_no_progress() {
+    let d = Dir::new();
+    let tree = d.tree();
+    let run = |more: &[&str]| {
+        let out = d.path("out");
+        let output = POINCARE.run(&[&["train", "--edges", &tree, "--out", &out], &SHORT[..], more].concat());
+        assert!(output.status.success());
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (text, progress) = run(&[]);
+    assert!(text.contains("mean rank") && progress.contains("epoch 12/12 loss "), "{progress}");
+    let (text, progress) = run(&["--quiet"]);
+    assert!(text.contains("mean rank") && progress.is_empty(), "{progress}");
+    // A machine's reader is told no progress either.
+    assert!(!run(&["--quiet", "--json"]).0.contains("progress"));
+}

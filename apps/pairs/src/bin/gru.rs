@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
+use cotangent_apps_common::command_line::{RUN, parse};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::options::RunOptions;
@@ -14,64 +15,70 @@ use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_pairs::gru::{self, Architecture, Config, Encoder, Metrics, Nonlinearity, Space};
 use cotangent_apps_pairs::sentence_pairs::{self, Prefix, SentencePairs};
 
+const EXAMPLES: &str = "\
+Examples:
+  gru --noise 30 --epochs 5
+  gru --model euclidean-gru --data snli --path data/snli --epochs 10
+  gru --data pairs.tsv --encoder rnn --body hyperbolic --head euclidean --kappa learned";
+
 /// Recurrent networks of any geometry on pairs of sentences (Ganea, Bécigneul, Hofmann 2018, section 4).
 ///
 /// Without options: a fully hyperbolic GRU learns to tell noisy prefixes of sentences from random sentences
 /// (PREFIX-10%), and its accuracy is printed beside the published one.
 #[derive(Parser)]
-#[command(name = "gru", version)]
+#[command(name = "gru", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(flatten)]
     data: Data,
     #[command(flatten)]
     architecture: ArchitectureOptions,
     /// Dimension of words, sentences and the feed-forward layer.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, help_heading = "Model")]
     dim: usize,
     /// Sectional curvature of the hyperbolic parts: a negative number, or "learned" or "learned:NUMBER",
     /// which is where it starts.
-    #[arg(long, default_value = "-1", allow_negative_numbers = true)]
+    #[arg(long, default_value = "-1", allow_negative_numbers = true, help_heading = "Model")]
     kappa: String,
     /// Nonlinearity of the recurrent cells [default: that of the paper's authors, identity in hyperbolic
     /// space and tanh in Euclidean space].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Model")]
     cell: Option<Nonlinearity>,
     /// Nonlinearity of the feed-forward layer.
-    #[arg(long, value_enum, default_value_t = Nonlinearity::Identity)]
+    #[arg(long, value_enum, default_value_t = Nonlinearity::Identity, help_heading = "Model")]
     feed_forward: Nonlinearity,
     /// Passes over the training pairs.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, help_heading = "Training")]
     epochs: u64,
     /// Pairs of a step.
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, help_heading = "Training")]
     batch: usize,
     /// Type that numbers are stored in.
-    #[arg(long, value_enum, default_value_t = Precision::F32)]
+    #[arg(long, value_enum, default_value_t = Precision::F32, help_heading = "Model")]
     precision: Precision,
     /// Learning rate of Riemannian Adam.
-    #[arg(long, default_value_t = 0.01, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.01, allow_negative_numbers = true, help_heading = "Training")]
     lr: f64,
     /// Factor of the rate at the end, to which it falls along half a cosine; 1 for a constant rate.
-    #[arg(long, default_value_t = 0.01, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.01, allow_negative_numbers = true, help_heading = "Training")]
     lr_floor: f64,
     /// Largest norm of a step's gradient, all parameters together; longer ones are shortened to it.
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Training")]
     clip: f64,
     /// Seed of the model and of the order of the pairs: same seed, same result, for any number of threads.
-    #[arg(long, default_value_t = 42)]
+    #[arg(long, default_value_t = 42, help_heading = "Training")]
     seed: u64,
     #[command(flatten)]
     threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
     /// Output directory.
-    #[arg(long, default_value = "runs/gru")]
+    #[arg(long, default_value = "runs/gru", help_heading = RUN)]
     out: PathBuf,
     /// Go on from the checkpoint in the output directory.
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     resume: bool,
     /// Seconds between checkpoints.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, help_heading = RUN)]
     checkpoint_every: u64,
 }
 
@@ -79,35 +86,35 @@ struct Cli {
 struct Data {
     /// prefix, snli, or a file of labelled pairs: label, first sentence, second sentence; TSV or CSV,
     /// plain or gzip.
-    #[arg(long, default_value = "prefix")]
+    #[arg(long, default_value = "prefix", help_heading = "Data")]
     data: String,
     /// How many of a hundred words of a prefix are replaced.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, help_heading = "Data")]
     noise: u32,
     /// Training pairs of prefix.
-    #[arg(long, default_value_t = 500_000)]
+    #[arg(long, default_value_t = 500_000, help_heading = "Data")]
     pairs: usize,
     /// Seed of the pairs of prefix, or of the split of a file.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, help_heading = "Data")]
     data_seed: u64,
     /// Directory of SNLI: train, val and test, .tsv or .tsv.gz.
-    #[arg(long)]
+    #[arg(long, help_heading = "Data")]
     path: Option<PathBuf>,
 }
 
 #[derive(Args)]
 struct ArchitectureOptions {
     /// A model of Table 1; the options below change parts of it.
-    #[arg(long, default_value = "hyperbolic-gru", value_parser = gru::TABLE_1.map(|row| row.name))]
+    #[arg(long, default_value = "hyperbolic-gru", value_parser = gru::TABLE_1.map(|row| row.name), help_heading = "Model")]
     model: String,
     /// The recurrent layer.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Model")]
     encoder: Option<Encoder>,
     /// Geometry of words, encoders and feed-forward layer.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Model")]
     body: Option<Space>,
     /// Geometry of the logistic regression.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Model")]
     head: Option<Space>,
 }
 
@@ -156,7 +163,7 @@ fn curvature(option: &str) -> Result<(f64, bool)> {
 }
 
 fn main() -> std::process::ExitCode {
-    exit_code(train(Cli::parse()))
+    exit_code(train(parse()))
 }
 
 fn train(cli: Cli) -> Result<()> {

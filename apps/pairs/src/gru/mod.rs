@@ -14,7 +14,7 @@ use cotangent_apps_common::metrics;
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::output;
 use cotangent_apps_common::precision::Precision;
-use cotangent_apps_common::progress::Progress;
+use cotangent_apps_common::progress::{Figure, Progress};
 use serde::{Deserialize, Serialize};
 
 use crate::sentence_pairs::{Pair, SentencePairs};
@@ -310,12 +310,15 @@ impl Run<'_> {
         .named(output::fingerprint(config, fingerprint))
         .display(|now| {
             progress.update(now.history.steps, || {
-                let validation = now.history.epochs.last().map_or(String::new(), |epoch| {
-                    format!(", loss {:.4}, validation {:.2} %", epoch.loss, 100.0 * epoch.validation)
-                });
+                let mut figures = vec![Figure::new("epochs", now.history.epochs.len() as f64, 0)];
+                if let Some(epoch) = now.history.epochs.last() {
+                    figures.push(Figure::new("loss", epoch.loss, 4));
+                    figures.push(Figure::new("validation_accuracy", epoch.validation, 4));
+                }
                 let left = (steps - now.history.steps) as f64 * config.batch as f64 / now.rate;
-                let epochs = now.history.epochs.len();
-                format!("epoch {epochs}{validation}, {:.0} pairs/s, {left:.0} s left", now.rate)
+                figures.push(Figure::new("pairs_per_second", now.rate, 0));
+                figures.push(Figure::new("seconds_left", left, 0));
+                figures
             })
         });
         let mut tape = Tape::with_device(options.device.clone());

@@ -4,6 +4,8 @@
 mod common;
 #[path = "../../../tests/device.rs"]
 mod device;
+#[path = "../../../tests/help.rs"]
+mod help;
 mod gru;
 #[path = "../../../tests/pictures.rs"]
 mod pictures;

@@ -1,0 +1,74 @@
+//! What every command line has: `--quiet`, `--json`, `--generate`, and examples at the end of the help.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, value_parser};
+use clap_complete::Shell;
+use cotangent::engine::files::atomic;
+
+use crate::error::{AppError, Result, report};
+use crate::print::{self, Style};
+
+/// The heading of options that say where and how an application runs, but not what it computes.
+pub const RUN: &str = "Run";
+
+/// Parses the arguments of the process. Ends it, as `--help` does, if they are wrong or if they ask for a
+/// text only. Otherwise sets how this process prints.
+pub fn parse<C: CommandFactory + FromArgMatches>() -> C {
+    parse_with(|command| command)
+}
+
+/// Same as [`parse`], with a command that is changed first.
+pub fn parse_with<C: CommandFactory + FromArgMatches>(change: impl FnOnce(Command) -> Command) -> C {
+    let command = with_common_options(change(C::command()));
+    let matches = command.clone().get_matches();
+    if let Some(directory) = matches.get_one::<PathBuf>("generate") {
+        std::process::exit(report(generate(command, directory)).into());
+    }
+    print::set_style(Style { quiet: matches.get_flag("quiet"), json: matches.get_flag("json") });
+    C::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+fn with_common_options(command: Command) -> Command {
+    let flag = |name| Arg::new(name).long(name).action(ArgAction::SetTrue).global(true).help_heading(RUN);
+    command
+        .max_term_width(100)
+        // `--generate` needs none. Where one is needed, `from_arg_matches` says so.
+        .subcommand_required(false)
+        .arg(flag("quiet").help("Show no progress"))
+        .arg(flag("json").help("Print one JSON object per line: texts, progress, metrics"))
+        .arg(
+            Arg::new("generate")
+                .long("generate")
+                .value_name("DIR")
+                .value_parser(value_parser!(PathBuf))
+                .exclusive(true)
+                .help_heading(RUN)
+                .help("Write manual pages and completions for shells to a directory, and do nothing else"),
+        )
+}
+
+/// Writes a manual page of the command and of each of its subcommands, and completions for every shell.
+fn generate(command: Command, directory: &Path) -> Result<()> {
+    std::fs::create_dir_all(directory).map_err(AppError::io(directory))?;
+    let write = |name: &str, content: &[u8]| {
+        let path = directory.join(name);
+        atomic::write(&path, |file| file.write_all(content)).map_err(AppError::io(&path))
+    };
+    let name = command.get_name().to_owned();
+    let (mut pages, mut command) = (command.clone().disable_help_subcommand(true), command);
+    for shell in [Shell::Bash, Shell::Elvish, Shell::Fish, Shell::PowerShell, Shell::Zsh] {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut command, &name, &mut script);
+        write(&clap_complete::Generator::file_name(&shell, &name), &script)?;
+    }
+    pages.build();
+    for command in std::iter::once(&pages).chain(pages.get_subcommands()) {
+        let page = clap_mangen::Man::new(command.clone());
+        let mut text = Vec::new();
+        page.render(&mut text).map_err(AppError::io(directory))?;
+        write(&page.get_filename(), &text)?;
+    }
+    crate::say!("written to {}", directory.display());
+    Ok(())
+}

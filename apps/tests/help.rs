@@ -1,0 +1,67 @@
+//! The help of every application, and the options that all of them have.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::APPS;
+use crate::common::{App, Dir};
+
+/// The name of an application, and its arguments for a text about the command that needs no other option.
+fn command(app: &'static str, needed: &[&'static str]) -> (&'static str, Vec<&'static str>) {
+    let name = Path::new(app).file_stem().unwrap().to_str().unwrap();
+    (name, needed.first().copied().filter(|word| !word.starts_with('-')).into_iter().collect())
+}
+
+#[test]
+fn help_groups_its_options_and_ends_with_three_examples() {
+    for (app, needed) in APPS {
+        let (name, command) = command(app, needed);
+        for arguments in [vec!["--help"], [command, vec!["--help"]].concat()] {
+            let help = App(app).succeeds(&arguments);
+            let (options, examples) =
+                help.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{name}: {help}"));
+            let examples: Vec<&str> = examples.lines().collect();
+            assert_eq!(examples.len(), 3, "{name}: {examples:?}");
+            for example in examples {
+                let rest = example.trim().strip_prefix(name).unwrap_or_else(|| panic!("{name}: {example}"));
+                // With `--help` at the end it is read up to there, and not run.
+                let output =
+                    Command::new("sh").args(["-c", &format!("'{app}' {rest} --help")]).output().unwrap();
+                assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+            }
+            // All options but these two are under a heading of their own.
+            let (_, others) = options.split_once("\nOptions:\n").unwrap();
+            let others = others.lines().take_while(|line| line.is_empty() || line.starts_with(' '));
+            let flags: Vec<&str> =
+                others.flat_map(str::split_whitespace).filter(|word| word.starts_with("--")).collect();
+            assert!(flags.iter().all(|flag| ["--help", "--version"].contains(flag)), "{name}: {flags:?}");
+            for flag in ["--quiet", "--json"] {
+                assert!(help.contains(flag), "{name}: {help}");
+            }
+        }
+    }
+}
+
+#[test]
+fn manual_pages_and_completions_are_written() {
+    for (app, needed) in APPS {
+        let (name, command) = command(app, needed);
+        let dir = Dir::new();
+        let out = dir.path("texts");
+        App(app).succeeds(&["--generate", &out]);
+        let text = |file: String| std::fs::read_to_string(Path::new(&out).join(file)).unwrap();
+        let mut pages = vec![format!("{name}.1")];
+        pages.extend(command.first().map(|command| format!("{name}-{command}.1")));
+        for page in pages {
+            let page = text(page);
+            assert!(page.contains(".SH SYNOPSIS") && page.contains("quiet"), "{page}");
+        }
+        assert!(!Path::new(&out).join(format!("{name}-help.1")).exists());
+        for script in [format!("{name}.bash"), format!("_{name}"), format!("{name}.fish")] {
+            assert!(text(script).contains("generate"), "{name}");
+        }
+        // With another option it makes no sense.
+        let output = App(app).run(&["--generate", &out, "--json"]);
+        assert_eq!(output.status.code(), Some(2), "{name}");
+    }
+}
