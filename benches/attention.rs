@@ -4,7 +4,8 @@
 //! `cargo bench --bench attention -- [--threads 1] [--only umbral/512/64]`
 //! prints medians in milliseconds of the forward pass and of forward and backward together, for a batch
 //! of 8 with 8 heads. It also prints by how many megabytes each raises the process's peak memory.
-//! `--only one/` takes one head of one sequence, up to 16384 long, to show how memory grows.
+//! `--only one/` takes one head of one sequence, up to 16384 long, to show how memory grows. `padding` hides
+//! the last quarter of the keys from a dot product; `padding-stored` is the same with stored weights.
 
 mod common;
 #[path = "common/timing.rs"]
@@ -36,10 +37,25 @@ fn rise(work: impl FnOnce()) -> f64 {
     memory().zip(before).map_or(f64::NAN, |(after, before)| after - before)
 }
 
+/// Attention of a case.
+fn attend<'t>(
+    name: &str,
+    attention: &Attention<f32>,
+    [q, k, v]: [Var<'t, f32>; 3],
+    padding: &Tensor<f32>,
+) -> Var<'t, f32> {
+    let hidden = || Mask::Hidden(q.tape().constant(padding));
+    match name {
+        "padding" => attention.forward(q, k, v, hidden()),
+        "padding-stored" => attention.weigh(q, k, hidden()).matmul(v),
+        _ => attention.forward(q, k, v, Mask::None),
+    }
+}
+
 fn main() {
     common::run(|Options { threads, only }| {
         let barycentre = Aggregation::Barycentre;
-        let cases: [(_, &dyn Score<f32>, _); 8] = [
+        let cases: [(_, &dyn Score<f32>, _); 10] = [
             ("sdpa", &score::Dot, Aggregation::Sum),
             ("han", &score::Distance, barycentre),
             ("distance", &score::Distance, Aggregation::Sum),
@@ -48,6 +64,8 @@ fn main() {
             ("penumbral", &score::PenumbralCone { light: 1.0 }, Aggregation::Sum),
             ("umbral", &score::UmbralCone { radius: 0.1 }, Aggregation::Sum),
             ("laplacian", &score::Laplacian, Aggregation::Sum),
+            ("padding", &score::Dot, Aggregation::Sum),
+            ("padding-stored", &score::Dot, Aggregation::Sum),
         ];
         for (name, score, aggregation) in cases {
             let batch = [(512, 16), (512, 64), (2048, 16), (2048, 64)].map(|(n, d)| (64, n, d));
@@ -60,23 +78,26 @@ fn main() {
                 let attention =
                     Attention { aggregation, weights: Weights::Softmax, ..Attention::<f32>::new(score, d) };
                 let inputs = [1, 2, 3].map(|seed| uniform::<f32>(&[heads, n, d], -1.0, 1.0, seed));
+                let padding = Tensor::from_fn([heads, 1, n], |i| f32::from(u8::from(4 * (i % n) >= 3 * n)));
                 let forward = || {
                     let tape = Tape::new();
-                    let [q, k, v] = [0, 1, 2].map(|i| tape.constant(&inputs[i]));
-                    attention.forward(q, k, v, Mask::None).with_data(|y| {
+                    let inputs = [0, 1, 2].map(|i| tape.constant(&inputs[i]));
+                    attend(name, &attention, inputs, &padding).with_data(|y| {
                         std::hint::black_box(y.len());
                     });
                 };
-                let both = || {
+                let forward_backward = || {
                     let tape = Tape::new();
-                    let [q, k, v] = [0, 1, 2].map(|i| tape.variable(&inputs[i]));
-                    let y = attention.forward(q, k, v, Mask::None);
+                    let inputs = [0, 1, 2].map(|i| tape.variable(&inputs[i]));
+                    let (q, y) = (inputs[0], attend(name, &attention, inputs, &padding));
                     std::hint::black_box(tape.backward(y.sum()).view(q).is_some());
                 };
-                let (rise_of_forward, rise_of_both) = (rise(forward), rise(both));
-                let (fwd, fwdbwd) = (median_ms(forward), median_ms(both));
+                let (rise_of_forward, rise_of_forward_backward) = (rise(forward), rise(forward_backward));
+                let (fwd, fwdbwd) = (median_ms(forward), median_ms(forward_backward));
                 println!(
-                    "{{\"op\": \"{name}\", \"heads\": {heads}, \"n\": {n}, \"d\": {d}, \"threads\": {threads}, \"fwd_ms\": {fwd:.2}, \"fwdbwd_ms\": {fwdbwd:.2}, \"fwd_mb\": {rise_of_forward:.0}, \"fwdbwd_mb\": {rise_of_both:.0}}}"
+                    "{{\"op\": \"{name}\", \"heads\": {heads}, \"n\": {n}, \"d\": {d}, \
+                     \"threads\": {threads}, \"fwd_ms\": {fwd:.2}, \"fwdbwd_ms\": {fwdbwd:.2}, \
+                     \"fwd_mb\": {rise_of_forward:.0}, \"fwdbwd_mb\": {rise_of_forward_backward:.0}}}"
                 );
             }
         }

@@ -3,8 +3,8 @@
 //!
 //! `cargo bench --bench gru -- [--threads 1] [--only hyp/64/512]`
 //! prints the median time of a step. A step has two sentences of length 20 over 100 words, a GRU for
-//! each, `M₁ ⊗ h₁ ⊕ M₂ ⊗ h₂ ⊕ b`, logistic regression with two classes, cross-entropy, forward, backward
-//! and Riemannian Adam.
+//! each, `M₁ ⊗ h₁ ⊕ M₂ ⊗ h₂ ⊕ b`, logistic regression with two classes, cross-entropy,
+//! forward, backward and Riemannian Adam.
 
 mod common;
 
@@ -97,7 +97,8 @@ impl Bench {
         times.sort_by(f64::total_cmp);
         let step_ms = times[times.len() / 2];
         println!(
-            "{{\"model\": \"{kind}\", \"embed\": {dim}, \"hidden\": {dim}, \"batch\": {batch}, \"dtype\": \"{}\", \"threads\": {}, \"step_ms\": {step_ms:.3}}}",
+            "{{\"model\": \"{kind}\", \"embed\": {dim}, \"hidden\": {dim}, \
+             \"batch\": {batch}, \"dtype\": \"{}\", \"threads\": {}, \"step_ms\": {step_ms:.3}}}",
             if T::NAME == "f32" { "float32" } else { "float64" },
             self.threads,
         );

@@ -44,7 +44,7 @@ impl Bench {
             f(&variables).shape()
         };
         let g = uniform::<T>(y.axes(), 0.0, 1.0, 99);
-        let both = median_ms(|| {
+        let forward_backward = median_ms(|| {
             tape.reset();
             let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
             let y = f(&variables);
@@ -54,8 +54,8 @@ impl Bench {
         let elements = inputs.iter().map(Tensor::len).sum::<usize>() + y.len();
         let gbs = (elements * size_of::<T>()) as f64 / forward / 1e6;
         println!(
-            "{{\"op\": \"{op}\", \"shape\": \"{shape}\", \"dtype\": \"{}\", \"threads\": {}, \"fwd_ms\": {forward:.4}, \
-             \"fwdbwd_ms\": {both:.4}, \"fwd_gbs\": {gbs:.2}}}",
+            "{{\"op\": \"{op}\", \"shape\": \"{shape}\", \"dtype\": \"{}\", \"threads\": {}, \
+             \"fwd_ms\": {forward:.4}, \"fwdbwd_ms\": {forward_backward:.4}, \"fwd_gbs\": {gbs:.2}}}",
             if T::NAME == "f32" { "float32" } else { "float64" },
             self.threads
         );
@@ -133,7 +133,8 @@ impl Bench {
         });
         let gbs = (2 * x.len() * size_of::<T>()) as f64 / ms / 1e6;
         println!(
-            "{{\"op\": \"copy\", \"shape\": \"2^25\", \"dtype\": \"{}\", \"threads\": {}, \"fwd_ms\": {ms:.3}, \"fwd_gbs\": {gbs:.2}}}",
+            "{{\"op\": \"copy\", \"shape\": \"2^25\", \"dtype\": \"{}\", \"threads\": {}, \
+             \"fwd_ms\": {ms:.3}, \"fwd_gbs\": {gbs:.2}}}",
             if T::NAME == "f32" { "float32" } else { "float64" },
             self.threads
         );
@@ -158,7 +159,8 @@ impl Bench {
             }
         });
         println!(
-            "{{\"op\": \"perceptron step\", \"shape\": \"16x8\", \"dtype\": \"float32\", \"threads\": {}, \"fwdbwd_ms\": {ms:.5}}}",
+            "{{\"op\": \"perceptron step\", \"shape\": \"16x8\", \"dtype\": \"float32\", \"threads\": {}, \
+             \"fwdbwd_ms\": {ms:.5}}}",
             self.threads
         );
     }

@@ -63,7 +63,8 @@ impl Bench {
         }
         times.sort_by(f64::total_cmp);
         println!(
-            "{{\"op\": \"{op}\", \"shape\": \"{rows}x{width}\", \"dtype\": \"{}\", \"threads\": {}, \"step_ms\": {:.4}}}",
+            "{{\"op\": \"{op}\", \"shape\": \"{rows}x{width}\", \"dtype\": \"{}\", \"threads\": {}, \
+             \"step_ms\": {:.4}}}",
             if T::NAME == "f32" { "float32" } else { "float64" },
             self.threads,
             times[times.len() / 2]

@@ -1,6 +1,6 @@
-//! A derivative: the tape records what is computed, and goes back over it.
+//! A derivative by the tape: `cargo run --release --example 01_scalar`
 //!
-//! `cargo run --release --example 01_scalar`
+//! The tape records what is computed, and goes back over it.
 
 use cotangent::prelude::*;
 

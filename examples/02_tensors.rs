@@ -1,6 +1,4 @@
-//! Tensors, broadcasting and reductions.
-//!
-//! `cargo run --release --example 02_tensors`
+//! Tensors, broadcasting and reductions: `cargo run --release --example 02_tensors`
 
 use cotangent::prelude::*;
 

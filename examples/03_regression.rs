@@ -1,12 +1,12 @@
-//! Linear regression: parameters, an optimiser, a training loop that reuses its tape.
+//! Linear regression, with a training loop: `cargo run --release --example 03_regression`
 //!
-//! `cargo run --release --example 03_regression`
+//! Parameters, an optimiser, a loop that reuses its tape.
 
 use cotangent::prelude::*;
 use rand::RngExt;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut rng = rng::stream(1, "initial", 0);
+    let mut rng = rng::stream(1, "data", 0);
     let truth = [2.0, -1.0, 0.5];
     let x = Tensor::from_fn([200, 3], |_| rng.random_range(-1.0..1.0)); // [200, 3]
     let y = Tensor::from_fn([200, 1], |i| {

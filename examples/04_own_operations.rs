@@ -1,7 +1,6 @@
-//! Operations of your own: an elementwise formula, a row formula, a pair score, and one with a hand-written
-//! reverse pass.
+//! Operations of your own, of four kinds: `cargo run --release --example 04_own_operations`
 //!
-//! `cargo run --release --example 04_own_operations`
+//! An elementwise formula, a row formula, a score of pairs, and one with a hand-written reverse pass.
 
 use cotangent::engine::{Outcome, ShapeError, View, Weights, check, row_formula};
 use cotangent::prelude::*;

@@ -1,6 +1,6 @@
-//! Forward mode and Hessian-vector products: Newton's method, with the Hessian never formed.
+//! Newton's method, by second derivatives: `cargo run --release --example 05_second_derivatives`
 //!
-//! `cargo run --release --example 05_second_derivatives`
+//! Forward mode and Hessian-vector products: the Hessian is never formed.
 
 use cotangent::prelude::*;
 

@@ -1,12 +1,12 @@
-//! The Fréchet mean of points in the Poincaré ball, by Riemannian gradient descent on a tape.
+//! A Fréchet mean in the Poincaré ball: `cargo run --release --example 06_frechet_mean`
 //!
-//! `cargo run --release --example 06_frechet_mean`
+//! By Riemannian gradient descent on a tape.
 
 use cotangent::prelude::*;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ball = PoincareBall::new(-1.0);
-    let mut rng = rng::stream(1, "initial", 0);
+    let mut rng = rng::stream(1, "data", 0);
     let points: Vec<f64> =
         (0..100).flat_map(|_| ball.random_point::<f64>(3, 4.0, &mut rng).to_vec()).collect();
     let points = Tensor::new([100, 3], points); // [100, 3]

@@ -1,6 +1,6 @@
-//! Attention: a query finds, among a sequence of keys, the one it should copy the value of.
+//! Attention that recalls values by keys: `cargo run --release --example 07_attention`
 //!
-//! `cargo run --release --example 07_attention`
+//! A query finds, among a sequence of keys, the one it should copy the value of.
 
 use cotangent::prelude::*;
 use rand::RngExt;

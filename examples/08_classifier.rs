@@ -1,6 +1,6 @@
-//! A small convolutional classifier of 8 × 8 pictures of shapes, with dropout and label smoothing.
+//! A classifier of small pictures: `cargo run --release --example 08_classifier`
 //!
-//! `cargo run --release --example 08_classifier`, or on a device
+//! Convolutions of 8 × 8 pictures of shapes, with dropout and label smoothing. On a device:
 //! `cargo run --release --features opencl --example 08_classifier -- opencl`
 
 use cotangent::prelude::*;

@@ -1,7 +1,6 @@
-//! The dominant eigenvector of a symmetric matrix: where the Rayleigh quotient is largest on the sphere,
-//! by trust regions.
+//! A dominant eigenvector: `cargo run --release --example 09_dominant_eigenvector`
 //!
-//! `cargo run --release --example 09_dominant_eigenvector`
+//! Where the Rayleigh quotient of a symmetric matrix is largest on the sphere, by trust regions.
 
 use cotangent::manifolds::Sphere;
 use cotangent::optim::solvers::{Problem, Stopping, trust_region};

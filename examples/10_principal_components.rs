@@ -1,7 +1,7 @@
-//! Principal components: the plane that keeps most of the variance of data is a point of a Grassmann
-//! manifold, found by conjugate gradients.
+//! Principal components: `cargo run --release --example 10_principal_components`
 //!
-//! `cargo run --release --example 10_principal_components`
+//! The plane that keeps most of the variance of data is a point of a Grassmann manifold, found by
+//! conjugate gradients.
 
 use cotangent::manifolds::Grassmann;
 use cotangent::optim::solvers::{Problem, Stopping, conjugate_gradient};
@@ -13,7 +13,7 @@ const P: usize = 2;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Data that vary in all directions, less and less, and are mixed then.
-    let mut rng = rng::stream(10, "initial", 0);
+    let mut rng = rng::stream(10, "data", 0);
     let mut random = |shape: [usize; 2]| Tensor::from_fn(shape, |_| rng.random_range(-1.0..1.0));
     let (data, mixing) = (random([200, N]), random([N, N]));
     let scales = Tensor::from_fn([N], |i| 0.5_f64.powi(i as i32));

@@ -1,7 +1,7 @@
-//! A covariance that outliers do not spoil: Tyler's estimator, the minimum of a cost that is convex
-//! along the geodesics of the positive definite matrices, not along straight lines. Tyler 1987; Wiesel 2012.
+//! A robust covariance: `cargo run --release --example 11_robust_covariance`
 //!
-//! `cargo run --release --example 11_robust_covariance`
+//! Outliers do not spoil it: Tyler's estimator, the minimum of a cost that is convex along the geodesics
+//! of the positive definite matrices, not along straight lines. Tyler 1987; Wiesel 2012.
 
 use cotangent::manifolds::Spd;
 use cotangent::optim::solvers::{Problem, Stopping, lbfgs};
@@ -13,7 +13,7 @@ const SAMPLES: usize = 400;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Data with variances in the ratio 4 : 1 : 1; every tenth is thrown far off along the last axis.
-    let mut rng = rng::stream(11, "initial", 0);
+    let mut rng = rng::stream(11, "data", 0);
     let data = Tensor::from_fn([SAMPLES, N], |at| {
         let (i, j) = (at / N, at % N);
         let outlier = if i % 10 == 0 && j == N - 1 { 50.0 } else { 1.0 };

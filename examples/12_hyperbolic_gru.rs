@@ -1,4 +1,6 @@
-//! A hyperbolic GRU classifier: it learns to remember how sequences of different lengths began.
+//! A hyperbolic GRU classifier: `cargo run --release --example 12_hyperbolic_gru`
+//!
+//! It learns to remember how sequences of different lengths began.
 
 use cotangent::prelude::*;
 use rand::RngExt;
@@ -17,10 +19,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         gru: Gru::new(ball, 4, 8, &mut rng),
         classes: LogisticRegression::new(ball, 8, 5, &mut rng),
     };
+    let mut data = rng::stream(12, "data", 0);
     let mut adam = RiemannianAdam::new(0.02)?; // points by their geometry, weights as ever
     for step in 0..=100 {
-        let words: Vec<u32> = (0..6 * 32).map(|_| rng.random_range(0..5)).collect(); // 32 sequences: [6, 32]
-        let lengths: Vec<usize> = (0..32).map(|_| rng.random_range(1..=6)).collect();
+        let words: Vec<u32> = (0..6 * 32).map(|_| data.random_range(0..5)).collect(); // 32 sequences: [6, 32]
+        let lengths: Vec<usize> = (0..32).map(|_| data.random_range(1..=6)).collect();
         let tape = Tape::new();
         let sequences = Sequence::new(model.words.forward(&tape, &words).arrange([6, 32]));
         let states = model.gru.forward(sequences.with_lengths(&lengths));

@@ -1,7 +1,6 @@
-//! Recall by attention, with every score: of eight pairs of a key and a value, which value belongs to
-//! the key that is asked for?
+//! Recall with every score of attention: `cargo run --release --example 13_attention_scores`
 //!
-//! `cargo run --release --example 13_attention_scores`
+//! Of eight pairs of a key and a value, which value belongs to the key that is asked for?
 
 use cotangent::prelude::*;
 use rand::RngExt;
@@ -27,12 +26,13 @@ fn recall(score: &dyn Score<f32>) -> Result<f64, Box<dyn std::error::Error>> {
         queries: table("queries", &mut rng),
         attention: Attention { trainable: true, ..Attention::new(score, DIM) },
     };
+    let mut data = rng::stream(13, "data", 0);
     let (mut adam, mut tape, mut error) = (RiemannianAdam::new(0.05)?, Tape::new(), 0.0);
     for _ in 0..400 {
         let mut order: Vec<u32> = (0..BATCH * KEYS).map(|i| (i % KEYS) as u32).collect();
-        order.chunks_mut(KEYS).for_each(|keys| keys.shuffle(&mut rng));
-        let values = Tensor::from_fn([BATCH, KEYS, 1], |_| if rng.random() { 1.0 } else { -1.0 });
-        let asked: Vec<usize> = (0..BATCH).map(|_| rng.random_range(0..KEYS)).collect(); // by their place
+        order.chunks_mut(KEYS).for_each(|keys| keys.shuffle(&mut data));
+        let values = Tensor::from_fn([BATCH, KEYS, 1], |_| if data.random() { 1.0 } else { -1.0 });
+        let asked: Vec<usize> = (0..BATCH).map(|_| data.random_range(0..KEYS)).collect(); // by their place
         let keys: Vec<u32> = asked.iter().enumerate().map(|(b, &i)| order[b * KEYS + i]).collect();
         let right = Tensor::from_fn([BATCH, 1, 1], |b| values.data()[b * KEYS + asked[b]]);
 

@@ -1,8 +1,8 @@
+//! Models beside geoopt's: `cargo run --release --example 14_models_beside_geoopt`
+//!
 //! Five models, each beside its twin in PyTorch with geoopt: `examples/models`. From the same start both
 //! have the same loss and the same first gradient. Those of the twins are in `reference.json`, which
-//! `reference.py` wrote.
-//!
-//! `cargo run --release --example 14_models_beside_geoopt` also counts the lines and characters of both.
+//! `reference.py` wrote. The command also counts the lines and characters of both.
 
 // The models are public, as those of a library would be.
 #![allow(unreachable_pub)]
@@ -70,9 +70,9 @@ fn compare<N: Module<f64>>(
     assert_eq!(ours.len(), theirs.len(), "{name}");
     let largest = theirs.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
     let difference = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs() / largest).fold(0.0, f64::max);
-    let of_loss = (loss.item() / reference[name]["loss"].as_f64().expect("a number") - 1.0).abs();
-    println!("{name:20} loss {of_loss:.1e}, gradient {difference:.1e} from the twin's, relatively");
-    assert!(of_loss < 1e-6 && difference < 1e-6, "{name}");
+    let loss_difference = (loss.item() / reference[name]["loss"].as_f64().expect("a number") - 1.0).abs();
+    println!("{name:20} loss {loss_difference:.1e}, gradient {difference:.1e} from the twin's, relatively");
+    assert!(loss_difference < 1e-6 && difference < 1e-6, "{name}");
 }
 
 /// Lines that are more than closing brackets, and characters that are not spaces, both without comments.

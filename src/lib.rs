@@ -10,6 +10,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod guide;
+
 pub use cotangent_engine as engine;
 pub use cotangent_layers as layers;
 pub use cotangent_manifolds as manifolds;

@@ -5,15 +5,16 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cotangent::engine::loss;
-use cotangent::layers::Aggregation;
+use cotangent::layers::{Aggregation, Weights};
 use cotangent::prelude::{loss as distance_loss, *};
 
 /// Counts allocations.
 struct Counting;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// Bytes in use, and the largest number so far.
+/// Bytes in use.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
+/// The largest number of bytes in use so far.
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 fn grow(size: usize) {
@@ -159,6 +160,33 @@ fn steps_allocate_nothing() {
         let loss = attended.square().sum() + pooled.norm_axis(-1).max_axis(0).sum();
         assert!(tape.backward(loss).view(image).is_some());
     };
-    // Small products do not go through matrixmultiply, which allocates its packing buffers.
+    // These products are small. Large ones go through matrixmultiply, which allocates packing buffers.
     assert_eq!(steady(&mut step), 0, "an attention and convolution step");
+
+    // Attention with a score allocates no more than its pair formula: the engine allocates for eight inputs,
+    // which cones have together with the values, but the score does not.
+    let mut tape = Tape::new();
+    let cones = score::PenumbralCone::default();
+    let by_score = steady(|| {
+        tape.reset();
+        let [q, k] = [&q, &k].map(|t| tape.variable(t));
+        let attended = Attend::new(&cones).causal().forward(q, k, k);
+        assert!(tape.backward(attended.square().sum()).view(q).is_some());
+    });
+    let half_space = HalfSpace::new(-1.0);
+    let by_formula = steady(|| {
+        tape.reset();
+        let [q, k] = [&q, &k].map(|t| tape.variable(t));
+        let [(q_rows, q_height), (k_rows, k_height)] = [q, k].map(|x| {
+            let point = half_space.xi(&x, cones.light);
+            let last = point.shape().width() - 1;
+            let height = point.slice(-1, last..last + 1);
+            (point.slice(-1, 0..last), height.reshape(point.shape().rows()))
+        });
+        let params = [1.0, 0.0, cones.light].map(|x| tape.scalar(x));
+        let pairs = tape.pairs(cones, [q_rows, k_rows], [q_height], [k_height], params);
+        let attended = pairs.attend(k, Weights::Softmax, true);
+        assert!(tape.backward(attended.square().sum()).view(q).is_some());
+    });
+    assert_eq!(by_score, by_formula, "a step of attention with cones");
 }

@@ -1,4 +1,4 @@
-//! Shared by the tests of all applications: running the binary, a directory, kills.
+//! Helpers for the tests of all applications: running and killing the binary, temporary directories.
 //!
 //! The files of this folder are modules of each package's tests.
 
@@ -24,7 +24,7 @@ impl App {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Runs it with bad input and returns its error, which must be one line, with exit code 2.
+    /// Runs it with bad input. Checks that the exit code is 2 and the error is one line, which it returns.
     #[track_caller]
     pub(crate) fn fails(&self, args: &[&str]) -> String {
         let output = self.run(args);
@@ -55,9 +55,9 @@ impl App {
         assert!(error.ends_with("another run writes there; choose another --out"), "{error}");
     }
 
-    /// Runs it with both outputs closed by their reader, as in `app 2>&1 | head -0`.
+    /// Runs it after the readers of both outputs have closed them, as in `app 2>&1 | head -0`.
     #[track_caller]
-    pub(crate) fn succeeds_unheard(&self, args: &[&str]) {
+    pub(crate) fn succeeds_with_closed_outputs(&self, args: &[&str]) {
         let closed = || {
             let (reader, writer) = std::io::pipe().unwrap();
             drop(reader);

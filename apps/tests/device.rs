@@ -4,8 +4,7 @@ use std::process::Command;
 
 use crate::APPS;
 
-/// Runs it as on a computer without a driver, whatever is installed here. Returns exit code and both
-/// outputs.
+/// Runs an application as on a computer without OpenCL drivers. Returns the exit code and both outputs.
 fn without_drivers(app: &str, args: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(app).args(args).env("OCL_ICD_VENDORS", "/nonexistent").output().unwrap();
     let [out, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());

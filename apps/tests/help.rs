@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::APPS;
 use crate::common::{App, Dir};
 
-/// The name of an application, and its arguments for a text about the command that needs no other option.
+/// The name of an application, and the subcommand that its required arguments begin with, if any.
 fn command(app: &'static str, needed: &[&'static str]) -> (&'static str, Vec<&'static str>) {
     let name = Path::new(app).file_stem().unwrap().to_str().unwrap();
     (name, needed.first().copied().filter(|word| !word.starts_with('-')).into_iter().collect())
@@ -23,13 +23,13 @@ fn help_groups_its_options_and_ends_with_three_examples() {
             let examples: Vec<&str> = examples.lines().collect();
             assert_eq!(examples.len(), 3, "{name}: {examples:?}");
             for example in examples {
-                let rest = example.trim().strip_prefix(name).unwrap_or_else(|| panic!("{name}: {example}"));
-                // With `--help` at the end it is read up to there, and not run.
+                let more = example.trim().strip_prefix(name).unwrap_or_else(|| panic!("{name}: {example}"));
+                // With `--help` at the end, the example is parsed but not run.
                 let output =
-                    Command::new("sh").args(["-c", &format!("'{app}' {rest} --help")]).output().unwrap();
+                    Command::new("sh").args(["-c", &format!("'{app}' {more} --help")]).output().unwrap();
                 assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
             }
-            // All options but these two are under a heading of their own.
+            // All options except these two are under other headings.
             let (_, others) = options.split_once("\nOptions:\n").unwrap();
             let others = others.lines().take_while(|line| line.is_empty() || line.starts_with(' '));
             let flags: Vec<&str> =
@@ -60,7 +60,7 @@ fn manual_pages_and_completions_are_written() {
         for script in [format!("{name}.bash"), format!("_{name}"), format!("{name}.fish")] {
             assert!(text(script).contains("generate"), "{name}");
         }
-        // With another option it makes no sense.
+        // `--generate` excludes all other options.
         let output = App(app).run(&["--generate", &out, "--json"]);
         assert_eq!(output.status.code(), Some(2), "{name}");
     }

@@ -1,13 +1,13 @@
-//! The text of pictures can be read.
+//! Checks that all text of a picture is within the picture.
 
-/// The value of an attribute of an element.
+/// The value of an attribute in an element's tag.
 fn attribute<'a>(element: &'a str, name: &str) -> Option<&'a str> {
     let (_, value) = element.split_once(&format!(" {name}=\""))?;
     value.split('"').next()
 }
 
-/// Each line of text of a picture, with its start and end. A character counts as half the font size,
-/// which is less than in any font.
+/// The start, the end and the text of each line of text in a picture. The width of a character is taken as
+/// half the font size, which is less than in any font.
 fn lines(svg: &str) -> Vec<(f64, f64, String)> {
     let mut groups = vec![(12.0, "start".to_owned())];
     let mut lines = Vec::new();
@@ -51,7 +51,7 @@ pub(crate) fn text_fits(path: &str, contains: &[&str]) {
     contains.iter().for_each(|text| assert!(all.contains(text), "{path}: {text:?} is not in {all:?}"));
 }
 
-/// A name that fits no picture.
+/// A name that is too long for any picture.
 pub(crate) fn long_name() -> String {
     "a name that is longer than half of any picture is wide, and then some more of it, ".repeat(2)
 }

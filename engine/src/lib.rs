@@ -6,8 +6,8 @@
 //! # The tape in five minutes
 //!
 //! A [`Tape`] records what is computed on its variables. A [`Var`] is an id, `Copy`, and behaves like a
-//! number on paper; its elements are a tensor's. [`Tape::backward`] goes back over the record, node by
-//! node:
+//! number on paper; its elements are those of a tensor. [`Tape::backward`] goes back over the record, node
+//! by node:
 //!
 //! ```
 //! use cotangent_engine::{Tape, Tensor};
@@ -27,13 +27,13 @@
 //! }
 //! ```
 //!
-//! - **Shapes** are run-time values. Those that do not fit panic with the operation, the shapes and your
-//!   line.
+//! - **Shapes** are run-time values. An operation on shapes that do not fit panics; the message names the
+//!   operation, the shapes and your line.
 //! - **Broadcasting** aligns axes at the last one; each is equal or 1 ([`Broadcast`] has the five kinds).
 //! - **Rows**: the last axis is a row. Gathered rows of an input have a row-sparse gradient
 //!   ([`Gradients::view`]).
 //! - **Values** are read with [`Var::to_tensor`] or [`Var::item`] until the backward pass releases them.
-//! - **NaN**: [`Tape::checked`] names the operation that made the first one.
+//! - **NaN**: [`Tape::checked`] names the operation that produced the first one.
 //! - **Second derivatives**: [`Tape::jvp`] is forward mode on the tape; going back through it gives
 //!   Hessian-vector products.
 //! - **Your own operations**: an elementwise formula is a [`MapFormula`], a geometric one a
@@ -52,14 +52,14 @@
 //!
 //! Elementwise and row formulas give the same bits as on the processor, in both passes and both types
 //! (where the device rounds `f32` division correctly), and two runs give the same bits. Sums in another
-//! order differ by roundings: sums along axes by a few ulp of their terms together, products of matrices
-//! and attention likewise. Measured on PoCL 3.1. A device without `f64` computes in `f32` only, and a
-//! tape of `f64` panics there. The inner products, margins and coefficients of rows are then sums of two
+//! order differ by roundings: sums along axes, products of matrices and attention by a few ulp of the sum
+//! of their terms' absolute values. Measured on PoCL 3.1. A device without `f64` computes in `f32` only, and
+//! a tape of `f64` panics there. The inner products, margins and coefficients of rows are then sums of two
 //! `f32`, and operations of manifolds are within an ulp of the processor's: see [`Device`].
 //!
 //! **The exceptions**: an [`Operation`] of your own, a [`RowFunction`] and the derivatives of formulas
 //! in forward mode ([`Tape::jvp`]) are computed on the host: their inputs are read back, their results
-//! uploaded.
+//! are uploaded.
 //!
 //! # Where things are
 //!
@@ -140,7 +140,7 @@ pub use tape::rows::{Row, Rows};
 pub use tape::var::Var;
 pub use tape::{ParamId, Tape};
 
-/// The instruction set in use.
+/// The instruction set that was chosen for this process.
 pub mod simd {
     pub use crate::numbers::simd::level;
 }

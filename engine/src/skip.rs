@@ -1,4 +1,4 @@
-//! Tests that cannot run on a machine.
+//! Messages of tests that cannot run on a machine.
 
 use std::fmt::Arguments;
 use std::io::Write;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// From the lowest to the highest.
 const FLOORS: [&str; 7] = ["numbers", "tensor", "formula", "kernels", "opencl", "tape", "files"];
 
-/// Files that stand on no floor: they may use every floor, and no floor uses them.
+/// Files outside the floors: they may use every floor, and no floor uses them.
 const OUTSIDE: [&str; 3] = ["lib.rs", "internal.rs", "skip.rs"];
 
 /// Macros of this crate, which are named at its root.
@@ -29,7 +29,7 @@ const EXCEPTIONS: [(&str, &str, &str); 3] = [
         "kernels",
         "`MapFormula::compiled` has a default: the kernels that are compiled where it is used",
     ),
-    ("formula/pair.rs", "kernels", "`PairFormula::compiled` has one too"),
+    ("formula/pair.rs", "kernels", "`PairFormula::compiled` has such a default too"),
     (
         "formula/plan.rs",
         "kernels",
@@ -50,7 +50,7 @@ fn rank(name: &str) -> Option<usize> {
     FLOORS.iter().position(|&floor| floor == name)
 }
 
-/// The source without comments. A `//` within a string ends the line too, which hides no path.
+/// The source without comments. A `//` within a string also ends the line; no path is lost by that.
 fn code(source: &str) -> String {
     let line = |line: &str| line.split("//").next().unwrap_or_default().to_owned() + "\n";
     source.lines().map(line).collect()
@@ -97,15 +97,15 @@ fn roots(source: &str, depth: usize) -> Vec<String> {
             if before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | ':')) {
                 continue;
             }
-            let mut rest = &code[at..];
+            let mut path = &code[at..];
             let mut up = 0;
-            while let Some(after) = rest.strip_prefix("super::") {
-                (rest, up) = (after, up + 1);
+            while let Some(after) = path.strip_prefix("super::") {
+                (path, up) = (after, up + 1);
             }
-            match rest.strip_prefix("crate::") {
-                Some(rest) => names.extend(first_names(rest)),
-                // Out of the floor; a module within the file makes that one more.
-                None if up >= depth => names.extend(first_names(rest)),
+            match path.strip_prefix("crate::") {
+                Some(path) => names.extend(first_names(path)),
+                // The path leaves the floor. (Within an inline module it would need one more `super::`.)
+                None if up >= depth => names.extend(first_names(path)),
                 None => {}
             }
         }

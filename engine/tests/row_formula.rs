@@ -1,5 +1,5 @@
-//! Invariants and vectors of row formulas that the manifolds' own tests do not reach: components without
-//! overflow, accurate inner products, ends of rows; columns of rows at all three levels.
+//! What the manifolds' own tests do not reach: components without overflow, accurate inner products, first
+//! and last coordinates as invariants, the horizontal metric, and columns of rows at all three levels.
 
 use cotangent_engine::{Row, Rows, Tape, Tensor, Var, formulas, rng, row_formula};
 use rand::RngExt;
@@ -21,7 +21,7 @@ row_formula! {
 }
 
 row_formula! {
-    /// Everything that is new together, in the horizontal metric.
+    /// All of these in one formula, in the horizontal metric.
     Mixture = "mixture": vector [Difference(1, 0), Sum(0, 1), Height], metric Horizontal;
     along = Along(0, 1), norm = Along(1, 1), dot = Dot(0, 1), square = Accurate(0, 0),
     first = First(1), last = Last(0) => [along * first + square, norm - last * dot, last * square + along]
@@ -53,7 +53,7 @@ fn components_neither_overflow_nor_underflow() {
 
 #[test]
 fn accurate_products_have_digits_where_plain_ones_have_none() {
-    // 1 + 2^-30 and its like: the products differ from one another in their last bits only.
+    // The products a b and 1 differ only in bits that a plain product rounds away.
     let (a, b) = (1.0 + 2f64.powi(-30), 1.0 - 2f64.powi(-30));
     let x = Row::from([a, 1.0, 2f64.powi(-62)]);
     let y = Row::from([b, -1.0, 1.0]);
@@ -72,7 +72,7 @@ fn the_horizontal_metric_has_the_gradients_of_finite_differences() {
     for width in [1, 2, 5, 70] {
         let inputs = [draw([7, width]), draw([7, width])];
         let weights = draw([7, width]);
-        // A component along a vector of no width has a corner at every point.
+        // With width 1 nothing is horizontal, and the component has no derivative.
         if width > 1 {
             let worst = cotangent_engine::check::gradients(&inputs, |v| mixed(v, &weights));
             assert!(worst.relative < 1e-7, "{width}: {worst:?}");
@@ -107,13 +107,13 @@ fn columns_and_differentials_agree_at_all_levels() {
         assert_eq!(Row::concat(&x.columns(1..3), &Row::concat(&y, &x.zeros(1)))[..], *tensor.row(i));
         assert_eq!(Row::differential(Mixture, [&x, &y], [&v, &w], [])[..], *d.row(i));
         // Against a difference quotient.
-        let at = |t: f64| {
+        let moved_by = |t: f64| {
             let moved = |x: &Row<f64>, v: &Row<f64>| {
                 Row::from(x.iter().zip(v.iter()).map(|(x, v)| x + t * v).collect::<Vec<_>>().as_slice())
             };
             Row::vector(Mixture, [&moved(&x, &v), &moved(&y, &w)], [])
         };
-        let (up, down) = (at(1e-6), at(-1e-6));
+        let (up, down) = (moved_by(1e-6), moved_by(-1e-6));
         for c in 0..4 {
             assert!((d.row(i)[c] - (up[c] - down[c]) / 2e-6).abs() < 1e-8);
         }

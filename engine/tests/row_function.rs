@@ -2,7 +2,7 @@
 
 use cotangent_engine::{Float, Row, RowFunction, Rows, ShapeError, Tape, Tensor, Var, check};
 
-/// The outer product of two rows, flattened: no row formula is wider than its inputs.
+/// The outer product of two rows, flattened. It is wider than its inputs, which a row formula cannot be.
 #[derive(Clone, Copy)]
 struct Outer;
 
@@ -82,8 +82,8 @@ fn gradients_are_those_of_finite_differences() {
     }
 }
 
-/// Enough rows to be split; one operand is summed over all of them. The bits are the same for any number
-/// of threads.
+/// There are enough rows to be split over threads, and the gradient of one operand is summed over all of
+/// them. The bits are the same for any number of threads.
 #[test]
 fn gradients_do_not_depend_on_threads() {
     let (x, y) = (numbers(&[3000, 3], 0.1).cast::<f32>(), numbers(&[4], 0.2).cast::<f32>());

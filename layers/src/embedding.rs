@@ -30,7 +30,10 @@ impl<M: Manifold, T: Float> Embedding<M, T> {
     }
 
     /// The points of some objects: `[rows.len(), ambient(dim)]`. Where the curvature is learned, these
-    /// are coordinates, of which [`GyrovectorSpace::points`](crate::GyrovectorSpace::points) makes points.
+    /// are coordinates, which [`GyrovectorSpace::points`](crate::GyrovectorSpace::points) turns into points.
+    ///
+    /// # Panics
+    /// If a number is not less than n.
     #[track_caller]
     pub fn forward<'t>(&self, tape: &'t Tape<T>, rows: &[u32]) -> Point<M, Var<'t, T>> {
         self.points.on(tape).rows(rows)

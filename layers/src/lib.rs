@@ -1,28 +1,29 @@
 //! Layers written in terms of a manifold's operations, so that one layer serves every geometry.
 //!
 //! A layer takes points of one manifold and returns points of the same manifold. `Gru<PoincareBall>` is
-//! the layer of Ganea, Bécigneul, Hofmann 2018 (*Hyperbolic Neural Networks*, whose equations are cited
-//! by number); `Gru<Euclidean>` is the ordinary one. [`exp0`] and [`log0`] lead from one geometry to
-//! another. [`GyrovectorSpace`] lists the operations of a geometry; a learned [`Curvature`] is one, too.
-//! Every layer is a [`Module`](cotangent_manifolds::Module), and its fields are public.
+//! the layer of Ganea, Bécigneul, Hofmann 2018 (*Hyperbolic Neural Networks*); equation numbers are those
+//! of this paper unless another one is named. `Gru<Euclidean>` is the ordinary layer. [`exp0`] and
+//! [`log0`] map from one geometry to another. [`GyrovectorSpace`] lists the operations of a geometry,
+//! whose curvature can be learned: see [`Curvature`]. Every layer is a
+//! [`Module`](cotangent_manifolds::Module), and its fields are public.
 //!
 //! | layer | file |
 //! |---|---|
 //! | [`Embedding`]: a table of points, looked up by number | `embedding.rs` |
 //! | [`Linear`]: `M ⊗ x ⊕ b` | `linear/` |
 //! | [`PoincareLinear`]: a point given by its distances to hyperplanes | `linear/poincare_linear.rs` |
-//! | [`Concat`]: several inputs as one, points and real features | `linear/concat.rs` |
+//! | [`Concat`]: a linear layer of several inputs, points and real features | `linear/concat.rs` |
 //! | [`Activation`]: any pointwise map | `activation.rs` |
 //! | [`Dropout`] | `dropout.rs` |
 //! | [`BatchNorm`]: brings batches to a learned mean and deviation | `norm/batch_norm.rs` |
 //! | [`FeedForward`]: linear layers and activations | `linear/feed_forward.rs` |
-//! | [`LogisticRegression`], [`UnidirectionalRegression`]: logits of classes | `linear/logistic_regression.rs` |
-//! | [`Cell`]: recurrent layers over sequences of different lengths | `recurrent/cell.rs` |
+//! | [`LogisticRegression`], [`UnidirectionalRegression`]: logits | `linear/logistic_regression.rs` |
+//! | [`Cell`]: what recurrent layers have in common | `recurrent/cell.rs` |
 //! | [`Rnn`] | `recurrent/rnn.rs` |
 //! | [`Gru`] | `recurrent/gru.rs` |
 //! | [`Sequence`]: batches of sequences of different lengths | `recurrent/sequence.rs` |
-//! | [`Bidirectional`]: sequences read both ways | `recurrent/bidirectional.rs` |
-//! | [`Attention`]: of any [`Score`]: dot product, distance, cones, one's own | `attention/` |
+//! | [`Bidirectional`]: a cell for each direction | `recurrent/bidirectional.rs` |
+//! | [`Attention`]: with any [`Score`]: dot product, distance, cones, or one's own | `attention/` |
 //! | [`Attend`]: the same as a function, without parameters | `attention/attend.rs` |
 //! | [`score`]: all scores | `attention/score/` |
 //! | [`MultiHeadAttention`] | `attention/multi_head_attention.rs` |

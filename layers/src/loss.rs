@@ -7,6 +7,9 @@ use cotangent_engine::{Float, Var};
 /// each row it is `d₊ + ln Σ_j e^{−d_j}`: `[batch]`.
 ///
 /// `distances` is `[batch, 1 + negatives]` with the positive's distance first.
+///
+/// # Panics
+/// If there is no distance, or the distances have other than two axes.
 #[track_caller]
 pub fn ranking<'t, T: Float>(distances: Var<'t, T>) -> Var<'t, T> {
     let batch = distances.shape()[0];

@@ -17,8 +17,9 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// use cotangent_layers::PositionEmbedding;
 /// use cotangent_manifolds::{Point, PoincareBall};
 /// let ball = PoincareBall::new(-1.0);
-/// let positions = PositionEmbedding::<_, f64>::new(ball, 20, 3, 1e-4, &mut rng::stream(1, 0, 0)); // 20 places, 3 dimensions
-/// let tape = Tape::new();
+/// let mut rng = rng::stream(1, 0, 0);
+/// let positions = PositionEmbedding::new(ball, 20, 3, 1e-4, &mut rng); // 20 places, 3 dimensions
+/// let tape = Tape::<f64>::new();
 /// let words = Point::new(ball, tape.constant(&Tensor::zeros([2, 5, 3]))); // two sentences of five words
 /// let placed = positions.forward(words, 0); // the first five places
 /// assert_eq!(placed.coordinates().shape().axes(), [2, 5, 3]);
@@ -50,7 +51,7 @@ impl<M: Manifold, T: Float> PositionEmbedding<M, T> {
         let words: Point<G, Var<'t, T>> = words.into();
         let shape = words.coordinates().shape();
         let axes = shape.axes();
-        assert!(axes.len() > 1, "positions: of sentences […, len, ambient], not of shape {shape}");
+        assert!(axes.len() > 1, "positions: words of shape {shape} where […, len, ambient] fit");
         let places = first..first + axes[axes.len() - 2];
         let longest = self.points.value().shape().rows().len();
         assert!(places.end <= longest, "positions: places {places:?} of {longest}");

@@ -185,9 +185,9 @@ impl<T: Float> DecoderLayer<T> {
     }
 
     /// Same as [`forward`](Self::forward), for rows `[batch, n, width]` that continue sequences
-    /// (incremental decoding). `before` has the keys and values of the rows before them, if there are
-    /// any; `encoded` has those that `across` computed of the encoded sequences, of which `mask` hides
-    /// some. Also returns the keys and values of all rows so far.
+    /// (incremental decoding). `before` holds the keys and values of the earlier rows, if there are any.
+    /// `encoded` holds those of the encoded sequences, from [`cache`](MultiHeadAttention::cache) of
+    /// `across`; `mask` hides some of them. Also returns the keys and values of all rows so far.
     ///
     /// # Panics
     /// If the shapes do not fit.

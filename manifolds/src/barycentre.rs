@@ -42,7 +42,7 @@ use crate::sphere::Sphere;
 
 /// A manifold with a weighted barycentre in closed form.
 ///
-/// Weights are not negative; a set without weight has the origin as its barycentre. On a sphere the
+/// Weights are not negative. A set whose weights are all 0 has the origin as its barycentre. On a sphere the
 /// barycentre of a set is not defined if the points balance (antipodal points of equal weights).
 ///
 /// ```
@@ -303,7 +303,7 @@ pub mod formulas {
         }
     }
 
-    /// `x/y`; 0 where y is 0, for a set without weight.
+    /// `x/y`; 0 where y is 0, for a set whose weights are all 0.
     #[derive(Clone, Copy, Debug)]
     pub struct Share;
 

@@ -71,11 +71,9 @@ pub mod formulas {
         Sample::{Ball, Hyperboloid},
     };
     use cotangent_engine::scalar::chosen;
-    use cotangent_engine::{Invariant, RowFormula, Scalar, Vector, row_formula};
+    use cotangent_engine::{Scalar, row_formula};
 
     use crate::hyperbolic::lorentz::formulas::outward;
-    use Invariant::{Accurate, Dot, Margin, Param, Wedge};
-    use Vector::{Difference, Input};
 
     /// The angle in [0, π] of a vector with these components, the first of which is not negative; 0 for
     /// the zero vector.
@@ -109,21 +107,13 @@ pub mod formulas {
         xx = Dot(0, 0), kappa = Param(0), k = Param(1) => aperture((k + k) / (-kappa * xx).sqrt())
     }
 
-    /// The angle Ξ in the ball: between x and the direction `m_x d + κ‖d‖² x` of y, where d = y − x.
-    #[derive(Clone, Copy, Debug)]
-    pub struct BallAngle;
-
-    impl RowFormula<2, 2, 6, 1> for BallAngle {
-        const NAME: &'static str = "cones.ball_angle";
-        const VECTOR: bool = false;
-        const BASIS: [Vector; 2] = [Input(0), Difference(1, 0)];
-        const INVARIANTS: [Invariant; 6] =
-            [Margin(0), Dot(0, 0), Accurate(0, 1), Dot(1, 1), Wedge(0, 1, 1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([m, xx, xd, dd, wedge, kappa]: [S; 6]) -> [S; 1] {
+    row_formula! {
+        /// The angle Ξ in the ball: between x and the direction `m_x d + κ‖d‖² x` of y, where d = y − x.
+        pub BallAngle = "cones.ball_angle": number [Input(0), Difference(1, 0)];
+        m = Margin(0), xx = Dot(0, 0), xd = Accurate(0, 1), dd = Dot(1, 1), wedge = Wedge(0, 1, 1),
+        kappa = Param(0) => {
             // Rounding may leave the area of parallel vectors negative.
-            [angle(m * wedge.max(S::zero()).sqrt(), m * xd + kappa * dd * xx)]
+            angle(m * wedge.max(S::zero()).sqrt(), m * xd + kappa * dd * xx)
         }
     }
 

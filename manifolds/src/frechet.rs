@@ -363,8 +363,8 @@ impl<M: Manifold, T: Float> Operation<T> for Implicit<M, T> {
             let gradients = tape.backward_from(pull, &of_pull);
             for (input, variable) in [(0, x), (1, w)] {
                 let Some(place) = grads[input].as_deref_mut() else { continue };
-                let gradient = gradients.view(variable).expect("F depends on it").to_dense(n, a);
-                let size = place.len() / (means.len() / a);
+                let size = variable.shape().len();
+                let gradient = gradients.view(variable).expect("F depends on it").to_dense(n, size / n);
                 for (to, from) in place[set * size..].iter_mut().zip(&gradient) {
                     *to = T::nearest(*from);
                 }

@@ -31,8 +31,8 @@ use crate::sphere::Sphere;
 /// let [x, p] = [x, p].map(|row| Point::new(half_space, row));
 /// let a = Tangent::new(half_space, up).to::<Lorentz>(&p);
 /// let [x, p] = [x, p].map(|point| point.to::<Lorentz>());
-/// let there = x.manifold().gyroplane(x.coordinates(), p.coordinates(), a.coordinates());
-/// assert!((there - distance).abs() < 1e-15);
+/// let in_lorentz = x.manifold().gyroplane(x.coordinates(), p.coordinates(), a.coordinates());
+/// assert!((in_lorentz - distance).abs() < 1e-15);
 /// ```
 pub trait Gyroplanes: ConstantCurvature {
     /// Signed distance from x to the gyroplane through p with the normal a, a tangent vector at p of any

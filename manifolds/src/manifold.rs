@@ -69,7 +69,7 @@ pub(crate) fn tangent_within<M: Manifold, T: Float>(
     v: &Row<T>,
     condition: f64,
 ) -> Result<(), OffTangent> {
-    assert_eq!(v.len(), x.len(), "{}: a vector and a point of as many coordinates", M::NAME);
+    assert_eq!(v.len(), x.len(), "{}: the vector must have as many coordinates as the point", M::NAME);
     // Keeps NaN, which arises where the projection overflows.
     let largest = |v: &[T]| {
         let abs = v.iter().map(|c| c.to_f64().abs());
@@ -149,7 +149,10 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         ambient
     }
 
-    /// The distinguished point that coordinates are taken about.
+    /// The point that coordinates are centred on, of dimension `dim`: a row of `ambient(dim)` coordinates.
+    ///
+    /// # Panics
+    /// If the manifold has no member of this dimension.
     fn origin<T: Float>(&self, dim: usize) -> Row<T>;
 
     /// Geodesic distance. It has no derivative at `x = y`; 0 is used in its place. So its square has
@@ -262,8 +265,8 @@ pub trait Manifold: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
         momentum::on_tape(self, rule, motion, rows)
     }
 
-    /// Shows `visitor` the factors of which rows of this width consist, each with its coordinates: the
-    /// manifold itself, or the factors of a product. Steps are taken factor by factor.
+    /// Calls `visitor` with the manifold itself and the `coordinates` of a row; for a product, with each
+    /// factor and its part of them. Optimisers take their steps factor by factor.
     fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
         visitor.factor(self, coordinates);
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path as File;
 
-/// Implements [`trait@Module`] from the fields of a struct or an enum: see there.
+/// Implements [`trait@Module`] from the fields of a struct or an enum: see its documentation.
 pub use cotangent_derive::Module;
 pub use cotangent_engine::Float;
 use cotangent_engine::files::{FileError, safetensors};
@@ -129,7 +129,8 @@ pub trait VisitorMut<T: Float> {
 /// Mark other fields that hold no parameters, such as an activation, `#[module(skip)]`.
 ///
 /// Of an enum, it visits the fields of the variant that the value has. Paths leave out the variant's name,
-/// and the number of an only field: `Encoder::Gru(gru)` has the parameters of `gru`, under the same names.
+/// and the number of a variant's only field: `Encoder::Gru(gru)` has the parameters of `gru`, under the same
+/// names.
 ///
 /// If a type parameter has the bound `Float`, it is the element type of the parameters. Without one, the
 /// fields' types determine it.

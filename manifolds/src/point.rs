@@ -8,7 +8,8 @@ use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
 /// Points of a manifold, one per row: of a single row, a tensor or a tape variable.
 ///
 /// The geometry M travels with the coordinates. It is a [`Manifold`], or [`Curved`](crate::Curved) with a
-/// curvature that is itself a variable.
+/// curvature that is itself a variable. Operations of several points or vectors panic if these have
+/// different curvatures or shapes that do not fit.
 ///
 /// There is no `+` on points:
 ///
@@ -53,8 +54,8 @@ use crate::manifold::{ConstantCurvature, Manifold, OffManifold, OffTangent};
 /// let ball = Stereographic::new(-1.0);
 /// let x = Point::new(ball, Row::from([0.1, 0.2]));
 /// let y = Point::new(ball, Row::from([-0.3, 0.4]));
-/// let there_and_back = x.exp_map(&x.log_map(&y));
-/// assert!(there_and_back.dist(&y) < 1e-15);
+/// let end = x.exp_map(&x.log_map(&y));
+/// assert!(end.dist(&y) < 1e-15);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point<M, R> {
@@ -62,7 +63,7 @@ pub struct Point<M, R> {
     coordinates: R,
 }
 
-/// Tangent vectors of a manifold, one per row, each at a point that the user keeps track of.
+/// Tangent vectors of a manifold, one per row. The points that they are at are not stored with them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tangent<M, R> {
     manifold: M,
@@ -256,6 +257,9 @@ impl<M: Manifold, T: Float> Tangent<M, Row<T>> {
 
 impl<M: Copy, T: Float> Point<M, Var<'_, T>> {
     /// Points of a table `[n, width]` by number: `[rows.len(), width]`.
+    ///
+    /// # Panics
+    /// If a number is not below n.
     #[track_caller]
     pub fn rows(&self, rows: &[u32]) -> Self {
         Point::new(self.manifold, self.coordinates.gather(rows))

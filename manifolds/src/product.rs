@@ -14,7 +14,7 @@ use crate::manifold::{FactorVisitor, Manifold, OffManifold, OffTangent};
 
 /// The Riemannian product of two manifolds, `dist² = dist_A² + dist_B²`.
 ///
-/// The left factor's dimension is fixed; in a product of dimension n the right factor gets the rest.
+/// The left factor's dimension is fixed; in a product of dimension n the right factor has the remaining one.
 ///
 /// ```
 /// use cotangent_engine::Row;
@@ -52,7 +52,7 @@ impl<A: Manifold, B: Manifold> Product<A, B> {
         &self.right
     }
 
-    /// How many coordinates are the left factor's.
+    /// Number of coordinates of the left factor.
     pub fn split(&self) -> usize {
         self.left.ambient(self.left_dimension)
     }

@@ -51,8 +51,8 @@ pub trait OriginFrame: Manifold {
     }
 
     /// Two numbers for each point: its distance from the mean, and the logarithm of the Jacobian
-    /// determinant of the exponential map at the mean. The determinant is between Riemannian volumes,
-    /// where the map leads to the point.
+    /// determinant of the exponential map at the mean. The determinant compares Riemannian volumes, at
+    /// the vector that the map takes to the point.
     fn dist_and_log_volume<R: Rows>(&self, means: &R, points: &R) -> (R::Scalar, R::Scalar);
 }
 

@@ -141,7 +141,7 @@ fn two_points_have_their_midpoint() {
 }
 
 /// The barycentre of the same points in another model, taken back.
-fn barycentre_there<N: Barycentre + ConstantCurvature + Isometric<PoincareBall>>(
+fn barycentre_in<N: Barycentre + ConstantCurvature + Isometric<PoincareBall>>(
     ball: &PoincareBall,
     points: &Tensor<f64>,
     weights: &Tensor<f64>,
@@ -149,9 +149,9 @@ fn barycentre_there<N: Barycentre + ConstantCurvature + Isometric<PoincareBall>>
 where
     PoincareBall: Isometric<N>,
 {
-    let there: N = ball.counterpart();
+    let model: N = ball.counterpart();
     let moved = Isometric::<N>::convert(ball, points);
-    there.convert(&Row::from(there.barycentre(&moved, weights).data()))
+    model.convert(&Row::from(model.barycentre(&moved, weights).data()))
 }
 
 /// Law 41: gyromidpoint, Lorentz centroid and Einstein midpoint are one point.
@@ -172,8 +172,8 @@ fn models_agree() {
             hyperboloid.contains(centroid.data()).unwrap();
             let want = lift(&hyperboloid, &mean);
             let everywhere = [
-                barycentre_there::<Klein>(&ball, &points, &weights),
-                barycentre_there::<HalfSpace>(&ball, &points, &weights),
+                barycentre_in::<Klein>(&ball, &points, &weights),
+                barycentre_in::<HalfSpace>(&ball, &points, &weights),
             ];
             let cosh = (-kappa).sqrt() * lifted.rows().map(|x| x[0]).fold(0.0, f64::max);
             let bound = 64.0 * roundoff::<f64>() * cosh * cosh;

@@ -95,12 +95,12 @@ fn closed_forms() {
         assert!(m.dist(&uneven, &m.geodesic(&x, &y, &0.7)) < 2e-13, "{kappa}");
 
         let lengths = [-0.7, 0.1, 0.5, 1.3];
-        let at = |t: f64| m.exp(&Row::from([0.0, 0.0]), &Row::from([0.3 * t, 0.4 * t]));
-        let line = Tensor::new([4, 2], lengths.iter().flat_map(|&t| at(t).to_vec()).collect());
+        let on_line = |t: f64| m.exp(&Row::from([0.0, 0.0]), &Row::from([0.3 * t, 0.4 * t]));
+        let line = Tensor::new([4, 2], lengths.iter().flat_map(|&t| on_line(t).to_vec()).collect());
         let w = weights(4, &mut rng);
         let total: f64 = w.data().iter().sum();
         let want = lengths.iter().zip(w.data()).map(|(t, w)| w * t / total).sum::<f64>();
-        assert!(m.dist(&mean(&m, &line, &w), &at(want)) < 2e-13, "{kappa}");
+        assert!(m.dist(&mean(&m, &line, &w), &on_line(want)) < 2e-13, "{kappa}");
     }
     let (points, w) = (cluster(&Euclidean, [7, 4], 3.0, 5.0, &mut rng), weights(7, &mut rng));
     let got = mean(&Euclidean, &points, &w);

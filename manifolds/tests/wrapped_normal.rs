@@ -191,11 +191,11 @@ fn factors_are_independent() {
     let m = Product::new(left, 2, Product::new(right, 1, Euclidean));
     let mut rng = rng::stream(6, 0, 0);
     let [x, y] = [0, 0].map(|_| m.random_point::<f64>(5, 0.7, &mut rng));
-    let ((a, rest), (b, others)) = (m.parts(&x), m.parts(&y));
+    let ((a, x_right), (b, y_right)) = (m.parts(&x), m.parts(&y));
     let scales = [0.3, 0.5, 0.7, 0.9, 1.1];
     let diagonal = |range: std::ops::Range<usize>| Spread::Diagonal(Row::from(&scales[range]));
     let got = WrappedNormal::new(m, x.clone(), diagonal(0..5)).log_density(&y);
-    let ((c, d), (e, f)) = (m.right().parts(&rest), m.right().parts(&others));
+    let ((c, d), (e, f)) = (m.right().parts(&x_right), m.right().parts(&y_right));
     let want = WrappedNormal::new(left, a.clone(), diagonal(0..2)).log_density(&b)
         + WrappedNormal::new(right, c.clone(), diagonal(2..3)).log_density(&e)
         + WrappedNormal::new(Euclidean, d.clone(), diagonal(3..5)).log_density(&f);
@@ -228,7 +228,7 @@ fn tails_do_not_overflow() {
     assert_eq!(LogVolume::eval([0.0_f64, -1.0, 1.0]), 0.0);
     assert_eq!(LogVolume::eval([1e100_f64, 0.0, 1.0]), 0.0);
 
-    fn far<M: OriginFrame + ConstantCurvature, T: Float>(m: M, radius: f64) {
+    fn check<M: OriginFrame + ConstantCurvature, T: Float>(m: M, radius: f64) {
         let mut rng = rng::stream(4, 0, 0);
         let (x, y) = (at_distance::<_, T>(&m, &m.origin(3), radius, &mut rng), {
             at_distance::<_, T>(&m, &m.origin(3), radius, &mut rng)
@@ -251,13 +251,13 @@ fn tails_do_not_overflow() {
             assert!(g.wrt(v).data().iter().all(|g| g.is_finite()), "{m:?}");
         }
     }
-    far::<_, f64>(Stereographic::new(-1.0), 36.0);
-    far::<_, f32>(Stereographic::new(-1.0), 16.0);
-    far::<_, f64>(Lorentz::new(-1.0), 8.0);
-    far::<_, f64>(Klein::new(-1.0), 17.0);
-    far::<_, f32>(Klein::new(-1.0), 7.5);
-    far::<_, f64>(HalfSpace::new(-1.0), 300.0);
-    far::<_, f32>(HalfSpace::new(-1.0), 40.0);
+    check::<_, f64>(Stereographic::new(-1.0), 36.0);
+    check::<_, f32>(Stereographic::new(-1.0), 16.0);
+    check::<_, f64>(Lorentz::new(-1.0), 8.0);
+    check::<_, f64>(Klein::new(-1.0), 17.0);
+    check::<_, f32>(Klein::new(-1.0), 7.5);
+    check::<_, f64>(HalfSpace::new(-1.0), 300.0);
+    check::<_, f32>(HalfSpace::new(-1.0), 40.0);
 }
 
 /// Gradients of the density in points, means and spreads, and of samples (the reparametrisation).
@@ -312,9 +312,9 @@ fn frames_of_models_are_the_same() {
         let got = m.log_in_frame(x, y);
         let want = m.in_frame(&m.transport(x, &m.origins(x), &m.log(x, y)));
         assert!(got.iter().zip(want.iter()).all(|(a, b)| (a - b).abs() < 1e-13), "{m:?}: {got:?} {want:?}");
-        let (back, again) = (m.in_frame(&m.frame(&got)), m.exp(&m.origins(x), &m.frame(&got)));
+        let (back, end) = (m.in_frame(&m.frame(&got)), m.exp(&m.origins(x), &m.frame(&got)));
         assert!(back.iter().zip(got.iter()).all(|(a, b)| (a - b).abs() < 1e-15), "{m:?}: {back:?} {got:?}");
-        assert!((m.dist(&m.origins(x), &again) - m.dist(x, y)).abs() < 1e-13, "{m:?}");
+        assert!((m.dist(&m.origins(x), &end) - m.dist(x, y)).abs() < 1e-13, "{m:?}");
         got
     }
     fn alike<M: Isometric<N> + OriginFrame, N: OriginFrame + ConstantCurvature>(m: M) {
@@ -322,10 +322,10 @@ fn frames_of_models_are_the_same() {
         for dim in [1, 2, 3, 5] {
             let x = at_distance(&m, &m.origin::<f64>(dim), 1.3, &mut rng);
             let y = at_distance(&m, &x, 0.9, &mut rng);
-            let (here, there) =
+            let (ours, theirs) =
                 (in_frame(m, &x, &y), in_frame(m.counterpart(), &m.convert(&x), &m.convert(&y)));
-            let apart = here.iter().zip(there.iter()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            assert!(apart < 1e-13, "{m:?}, {}: {here:?} {there:?}", N::NAME);
+            let error = ours.iter().zip(theirs.iter()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(error < 1e-13, "{m:?}, {}: {ours:?} {theirs:?}", N::NAME);
         }
     }
     for kappa in [-1.0, -0.37] {

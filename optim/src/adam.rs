@@ -27,7 +27,8 @@ pub struct Adam {
 ///
 /// ```text
 /// m ← β₁ m + (1 − β₁) r,    v ← β₂ v + (1 − β₂) ‖r‖²
-/// x ← exp_x(−rate √(1 − β₂ᵗ)/(1 − β₁ᵗ) m/(√v + ε √(1 − β₂ᵗ))),    m carried along
+/// x ← exp_x(−rate √(1 − β₂ᵗ)/(1 − β₁ᵗ) m/(√v + ε √(1 − β₂ᵗ)))
+/// m ← m, transported to the new x
 /// ```
 ///
 /// Rows that a row-sparse gradient does not name keep their points and moments to the bit. t is one
@@ -145,17 +146,17 @@ impl Algorithm for Adam {
         motion: Motion,
         FactorRows { tables, part, steps, scale }: FactorRows<'_, '_, T>,
     ) -> Result<(), usize> {
-        let Tables { points, momenta, moments: [v, largest], gradients, width, of_row } = tables;
-        let (width, of_row) = (*width, *of_row);
+        let Tables { points, momenta, moments: [v, largest], gradients, width, moments_per_row } = tables;
+        let (width, moments_per_row) = (*width, *moments_per_row);
         let rule = self.rule(rate, steps.expect("Adam keeps a state"));
         if self.amsgrad {
             let rows = Moving { points, momenta, moments: [v, largest], gradients, width };
             let work = |rows: Moving<'_, T, 2>| manifold.step(&rule, motion, rows);
-            with_factor(rows, of_row, &part, scale, work)
+            with_factor(rows, moments_per_row, &part, scale, work)
         } else {
             let rows = Moving { points, momenta, moments: [v], gradients, width };
             let work = |rows: Moving<'_, T, 1>| manifold.step(&rule, motion, rows);
-            with_factor(rows, of_row, &part, scale, work)
+            with_factor(rows, moments_per_row, &part, scale, work)
         }
     }
 

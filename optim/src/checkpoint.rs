@@ -14,7 +14,8 @@ use crate::algorithm::Algorithm;
 use crate::optimiser::{Count, Optimiser};
 use crate::state::State;
 
-/// Raise this when [`Content`] changes, or the manifolds' texts in it: 3 since `PoincareBall` is a type.
+/// Increase this when [`Content`] changes, or the text of a manifold in it. Since version 3 `PoincareBall`
+/// is a type of its own.
 const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
@@ -124,14 +125,15 @@ pub fn load<A: Algorithm, T: Float, N: Module<T>, P: DeserializeOwned>(
     optimiser: &mut Optimiser<A, T>,
 ) -> Result<P, CheckpointError> {
     let content: Content<P> = checkpoint::load(file, VERSION)?;
-    let (was, is) = (content.instruction_set.clone(), cotangent_engine::instruction_set());
+    let (theirs, ours) = (content.instruction_set.clone(), cotangent_engine::instruction_set());
     let progress = read(content, module, optimiser)
         .map_err(|message| CheckpointError::Content { path: file.to_path_buf(), message })?;
-    if was != is {
+    if theirs != ours {
         // A failure to write this line must not stop the run.
         let _ = writeln!(
             std::io::stderr(),
-            "{}: written on the instruction set {was:?}; on {is:?} the run may go on with other last bits",
+            "{}: written on the instruction set {theirs:?}; \
+             on {ours:?} the run may go on with other last bits",
             file.display()
         );
     }
@@ -242,8 +244,9 @@ impl<T: Float> Decode<'_, T> {
             return Err(format!("{found} second moments in the checkpoint, {ours} here"));
         }
         let width = value.width().max(1);
-        let of_row = Count::new(param.manifold(), value.width()).moments;
-        let moments = state.moments.iter().map(|v| tensor("a moment", v, &[value.len() / width, of_row]));
+        let moments_per_row = Count::new(param.manifold(), value.width()).moments;
+        let moments =
+            state.moments.iter().map(|v| tensor("a moment", v, &[value.len() / width, moments_per_row]));
         let state = State {
             steps: state.steps,
             momenta: tensor("momenta", &state.momenta, value.shape())?,

@@ -1,6 +1,8 @@
 //! The norm of all gradients together, for clipping.
 
-use cotangent_engine::{Float, GradientView};
+use std::ops::Range;
+
+use cotangent_engine::{Float, GradientView, Tensor};
 use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Path, Visitor};
 
 use crate::gradient_source::GradientSource;
@@ -14,14 +16,14 @@ const ROWS: usize = 256;
 /// device stay there; only this number is read back. The norm is infinite or NaN if it cannot be
 /// computed in the element type.
 pub fn norm<T: Float, N: Module<T>>(module: &N, gradients: &impl GradientSource<T>) -> f64 {
-    norm_at(&mut Path::root(), module, gradients).unwrap_or_else(|(_, norm)| norm)
+    norm_with_path(&mut Path::root(), module, gradients).unwrap_or_else(|(_, norm)| norm)
 }
 
 /// Same as [`norm`], with a path whose memory is reused.
 ///
 /// # Errors
 /// If the norm is not finite: returns the first parameter at which it is not, and the norm.
-pub(crate) fn norm_at<T: Float, N: Module<T>>(
+pub(crate) fn norm_with_path<T: Float, N: Module<T>>(
     path: &mut Path,
     module: &N,
     gradients: &impl GradientSource<T>,
@@ -34,7 +36,7 @@ pub(crate) fn norm_at<T: Float, N: Module<T>>(
         gradients: &'a G,
         sum: f64,
         /// The first parameter at which the sum is not finite.
-        beyond: Option<String>,
+        not_finite: Option<String>,
     }
     impl<T: Float, G: GradientSource<T>> Visitor<T> for Squares<'_, G> {
         fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
@@ -42,34 +44,34 @@ pub(crate) fn norm_at<T: Float, N: Module<T>>(
                 let mut factors = Factors { points: param.value(), gradient, sum: 0.0 };
                 param.manifold().factors(0..param.value().width(), &mut factors);
                 self.sum += factors.sum;
-                if !self.sum.is_finite() && self.beyond.is_none() {
-                    self.beyond = Some(param.called(path).to_owned());
+                if !self.sum.is_finite() && self.not_finite.is_none() {
+                    self.not_finite = Some(param.called(path).to_owned());
                 }
             }
         }
     }
-    let mut squares = Squares { gradients, sum: 0.0, beyond: None };
+    let mut squares = Squares { gradients, sum: 0.0, not_finite: None };
     module.visit(path, &mut squares);
     let norm = squares.sum.sqrt();
-    squares.beyond.map_or(Ok(norm), |param| Err((param, norm)))
+    squares.not_finite.map_or(Ok(norm), |param| Err((param, norm)))
 }
 
 /// Sums the squares of the gradient of one parameter, factor by factor.
 struct Factors<'a, T: Float> {
-    points: &'a cotangent_engine::Tensor<T>,
+    points: &'a Tensor<T>,
     gradient: GradientView<'a, T>,
     sum: f64,
 }
 
 impl<T: Float> FactorVisitor for Factors<'_, T> {
-    fn factor<M: Manifold>(&mut self, manifold: &M, columns: std::ops::Range<usize>) {
+    fn factor<M: Manifold>(&mut self, manifold: &M, columns: Range<usize>) {
         let width = self.points.width();
         let (values, rows) = match self.gradient {
             GradientView::Dense(values) => (values, None),
             GradientView::Rows { rows, values, .. } => (values, Some(rows)),
         };
         let row = |i: usize| rows.map_or(i, |rows| rows[i] as usize);
-        let square = |range: std::ops::Range<usize>| {
+        let square = |range: Range<usize>| {
             T::with_scratch_tape(|tape| {
                 let shape = [range.len(), columns.len()];
                 let gather = |from: &dyn Fn(usize) -> usize, data: &[T]| {
@@ -95,7 +97,7 @@ impl<T: Float> FactorVisitor for Factors<'_, T> {
 }
 
 /// The sum over ranges of rows, in parallel and in a fixed order.
-fn sum(range: std::ops::Range<usize>, square: &(impl Fn(std::ops::Range<usize>) -> f64 + Sync)) -> f64 {
+fn sum(range: Range<usize>, square: &(impl Fn(Range<usize>) -> f64 + Sync)) -> f64 {
     if range.len() <= ROWS {
         return square(range);
     }

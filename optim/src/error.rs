@@ -8,7 +8,8 @@ pub enum OptimError {
     /// The gradient of a row is NaN or infinite, or leads to a point, a momentum or a moment that is not
     /// finite.
     #[error(
-        "parameter {param:?}: the step of row {row} is not finite (a NaN or infinite gradient, or one too large)"
+        "parameter {param:?}: the step of row {row} is not finite \
+         (a NaN or infinite gradient, or one too large)"
     )]
     NotFinite {
         /// The parameter's name.
@@ -33,7 +34,7 @@ pub enum OptimError {
         /// The norm: NaN or infinite.
         norm: f64,
     },
-    /// A row is no longer on its manifold, because someone changed it.
+    /// A row is not on its manifold, because it was changed by other means than steps.
     #[error("parameter {param:?}, row {row}: {source}")]
     OffManifold {
         /// The parameter's name.

@@ -138,12 +138,12 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
     ) -> Result<(), OptimError> {
         // The path's memory is reused.
         let mut path = std::mem::take(&mut self.path);
-        let outcome = self.step_at(&mut path, module, gradients);
+        let outcome = self.step_with_path(&mut path, module, gradients);
         self.path = path;
         outcome
     }
 
-    fn step_at<N: Module<T>>(
+    fn step_with_path<N: Module<T>>(
         &mut self,
         path: &mut Path,
         module: &mut N,
@@ -156,7 +156,7 @@ impl<A: Algorithm, T: Float> Optimiser<A, T> {
         device_finite(gradients, &check.on_device)?;
         let scale = match self.max_norm {
             Some(max) => {
-                let norm = clip::norm_at(path, module, gradients);
+                let norm = clip::norm_with_path(path, module, gradients);
                 (max / norm.map_err(|(param, norm)| OptimError::Norm { param, norm })?).min(1.0)
             }
             None => 1.0,
@@ -356,13 +356,13 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
         if gradient.is_none() && on_device.is_none() {
             return;
         }
-        let Count { factors, moments: of_row } = Count::new(&manifold, width);
+        let Count { factors, moments: moments_per_row } = Count::new(&manifold, width);
         let Optimiser { algorithm, states, .. } = &mut *self.optimiser;
         let mut state = algorithm.keeps(motion).map(|moments| {
             states.entry(param.id()).or_insert_with(|| State {
                 steps: 0,
                 momenta: Tensor::zeros(param.value().shape().clone()),
-                moments: vec![Tensor::zeros([param.value().len() / width, of_row]); moments],
+                moments: vec![Tensor::zeros([param.value().len() / width, moments_per_row]); moments],
             })
         });
         if let Some(state) = &mut state {
@@ -370,7 +370,8 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
         }
         let (algorithm, scale) = (*algorithm, self.scale);
         if let Some((rows, gradient)) = on_device {
-            let tables = device::Tables { points: param.points_mut(), state, rows, gradient, scale, of_row };
+            let tables =
+                device::Tables { points: param.points_mut(), state, rows, gradient, scale, moments_per_row };
             let values = tables.step(algorithm, &manifold, rate, motion, device);
             let rows = rows.map(<[u32]>::to_vec);
             self.on_device.push(OnDevice { param: param.called(path).to_owned(), rows, values });
@@ -387,8 +388,14 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
                     *to = table.data_mut();
                 }
             }
-            let tables =
-                Tables { points: param.points_mut().data_mut(), momenta, moments, gradients, width, of_row };
+            let tables = Tables {
+                points: param.points_mut().data_mut(),
+                momenta,
+                moments,
+                gradients,
+                width,
+                moments_per_row,
+            };
             let step = |tables: Tables<'_, T>| {
                 let mut step = StepFactors {
                     algorithm,

@@ -188,6 +188,7 @@ mod tests {
             assert!((ours / rate(step as f64) - 1.0).abs() < 1e-14);
         }
     }
+
     /// NaN is no improvement, and neither is a gain of less than one part in 10⁴, whatever the sign of
     /// the loss.
     #[test]

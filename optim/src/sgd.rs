@@ -49,8 +49,8 @@ impl<T: Float> RiemannianSgd<T> {
         Optimiser::with(Sgd { momentum: 0.0, lookahead: false }, rate)
     }
 
-    /// With momentum: `m ← momentum · m + r`, `x ← exp_x(−rate · m)`, then m is transported to the new
-    /// x. Heavy ball, Polyak 1964.
+    /// With momentum: `m ← momentum · m + r`, `x ← exp_x(−rate · m)`, then m is transported to the
+    /// new x. Heavy ball, Polyak 1964.
     ///
     /// # Errors
     /// If it is not in `[0, 1)`.
@@ -71,12 +71,12 @@ impl<T: Float> RiemannianSgd<T> {
 
 /// The coefficients of a step with momentum.
 #[derive(Clone, Copy)]
-struct Heavy {
+struct HeavyBall {
     momentum: f64,
     rate: f64,
 }
 
-impl Rule<0> for Heavy {
+impl Rule<0> for HeavyBall {
     #[inline(always)]
     fn blend(&self) -> [f64; 2] {
         [self.momentum, 1.0]
@@ -113,7 +113,7 @@ impl Algorithm for Sgd {
                 |rows: Moving<'_, T, 0>| manifold.descend_rows(rows.points, rows.gradients, rows.width, rate);
             return with_factor(rows, 0, &part, scale, work);
         }
-        let rule = Heavy { momentum: self.momentum, rate };
+        let rule = HeavyBall { momentum: self.momentum, rate };
         let motion = Motion { lookahead: self.lookahead, ..motion };
         let work = |rows: Moving<'_, T, 0>| manifold.step(&rule, motion, rows);
         with_factor(rows, 0, &part, scale, work)
@@ -131,7 +131,7 @@ impl Algorithm for Sgd {
         if rows.momenta.is_none() {
             return FactorOnTape { points: manifold.descend_on_tape(x, g, rate), ..rows };
         }
-        let rule = Heavy { momentum: self.momentum, rate };
+        let rule = HeavyBall { momentum: self.momentum, rate };
         let motion = Motion { lookahead: self.lookahead, ..motion };
         FactorOnTape::from_moments(manifold.step_on_tape(rule, motion, rows.with_moments::<0>()))
     }

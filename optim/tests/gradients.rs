@@ -23,9 +23,9 @@ fn clipped_steps_have_the_length_that_was_asked_for() {
                 |to: &Tensor<f64>| m.dist(&start, to).data().iter().map(|d| d * d).sum::<f64>().sqrt();
             let (norm, expected) = (clip::norm(&x, &gradients), whole(&target));
             assert!((norm / expected - 1.0).abs() < 1e-10, "{name}: {norm} {expected}");
-            for (most, length) in [(0.5, 0.5), (2.0 * norm, norm)] {
+            for (largest, length) in [(0.5, 0.5), (2.0 * norm, norm)] {
                 *x.value_mut() = start.clone();
-                RiemannianSgd::new(1.0).unwrap().clip(most).unwrap().step(&mut x, &gradients).unwrap();
+                RiemannianSgd::new(1.0).unwrap().clip(largest).unwrap().step(&mut x, &gradients).unwrap();
                 let gone = whole(x.value());
                 assert!((gone / length - 1.0).abs() < 1e-8, "{name}: {gone} {length}");
             }

@@ -26,8 +26,8 @@ fn one_exact_step_lands_on_the_target() {
                 let tape = Tape::<f64>::new();
                 let gradients = tape.backward(pull(&x.on(&tape), &target));
                 sgd.step(&mut x, &gradients).unwrap();
-                let far = farthest(&m, x.value(), &target);
-                assert!(far < 1e-11, "{name}: {far:e}");
+                let error = farthest(&m, x.value(), &target);
+                assert!(error < 1e-11, "{name}: {error:e}");
             }
         }
     }
@@ -52,8 +52,8 @@ fn retractions_are_used_on_request() {
             let tape = Tape::new();
             let gradients = tape.backward(pull(&x.on(&tape), &target));
             sgd.step(&mut x, &gradients).unwrap();
-            let far = farthest(&m, x.value(), expected);
-            assert!(far < 1e-12, "{}: {far:e}", M::NAME);
+            let error = farthest(&m, x.value(), expected);
+            assert!(error < 1e-12, "{}: {error:e}", M::NAME);
         }
     }
     compare(Grassmann::new(4, 2));
@@ -118,15 +118,15 @@ fn trajectories_commute_with_isometries() {
             if m.moments(m.ambient(dim)) > 1 && name != "sgd" {
                 return;
             }
-            let mut here = Run { m, start: start.clone(), target: target.clone(), end: None };
-            let mut there = Run { m, start: isometry(&start), target: isometry(&target), end: None };
-            optimise(&mut here);
-            optimise(&mut there);
-            let (here, there) = (here.end.unwrap(), there.end.unwrap());
-            let moved = m.dist(&here, &start).data().iter().fold(f64::INFINITY, |least, d| d.min(least));
+            let mut plain = Run { m, start: start.clone(), target: target.clone(), end: None };
+            let mut moved_run = Run { m, start: isometry(&start), target: isometry(&target), end: None };
+            optimise(&mut plain);
+            optimise(&mut moved_run);
+            let (plain, moved_run) = (plain.end.unwrap(), moved_run.end.unwrap());
+            let moved = m.dist(&plain, &start).data().iter().fold(f64::INFINITY, |least, d| d.min(least));
             assert!(moved > 0.01, "{} {name}: nothing moved", M::NAME);
-            let apart = farthest(&m, &isometry(&here), &there);
-            assert!(apart < 1e-11, "{} {name}: {apart:e}", M::NAME);
+            let error = farthest(&m, &isometry(&plain), &moved_run);
+            assert!(error < 1e-11, "{} {name}: {error:e}", M::NAME);
         });
     }
     // A rotation of the first and the last coordinate.
@@ -323,8 +323,8 @@ fn momenta_are_carried_isometrically() {
             }
             let part = 0.4 * (0..6).map(|k| 0.5_f64.powi(k)).sum::<f64>();
             let expected = m.geodesic(&start, &target, &start.constant(part));
-            let far = farthest(&m, x.value(), &expected);
-            assert!(far < 1e-12, "{name}: {far:e}");
+            let error = farthest(&m, x.value(), &expected);
+            assert!(error < 1e-12, "{name}: {error:e}");
         }
     }
     every_manifold(&mut Glide);
@@ -345,8 +345,8 @@ fn decay_shrinks_distances_to_the_origin() {
             sgd.step(&mut x, &tape.backward(nothing)).unwrap();
             let origin = Tensor::new([m.ambient(dim)], m.origin::<f64>(dim).to_vec());
             let expected = m.geodesic(&start, &origin, &start.constant(0.1));
-            let far = farthest(&m, x.value(), &expected);
-            assert!(far < 1e-11, "{name}: {far:e}");
+            let error = farthest(&m, x.value(), &expected);
+            assert!(error < 1e-11, "{name}: {error:e}");
             let shrunk = m.dist(x.value(), &origin);
             for (after, before) in shrunk.data().iter().zip(m.dist(&start, &origin).data()) {
                 assert!((after / before - 0.9).abs() < 1e-11, "{name}: {after} {before}");
@@ -407,8 +407,8 @@ fn averages_go_along_geodesics() {
                 *x.value_mut() = end.clone();
                 average.update(&x).unwrap();
                 average.swap(&mut x).unwrap();
-                let far = farthest(&m, x.value(), &m.geodesic(&start, &end, &start.constant(part)));
-                assert!(far < 1e-12, "{name}: {far:e}");
+                let error = farthest(&m, x.value(), &m.geodesic(&start, &end, &start.constant(part)));
+                assert!(error < 1e-12, "{name}: {error:e}");
             }
         }
     }
@@ -468,9 +468,10 @@ fn rows_whose_step_is_not_finite_stay() {
         let mut large = small.clone();
         large.row_mut(at).copy_from_slice(bad);
         let order: Vec<u32> = (0..n as u32).rev().collect();
-        let turned = |of: &Tensor<f32>| Tensor::from_fn([n, width], |i| of.row(n - 1 - i / width)[i % width]);
+        let reversed =
+            |table: &Tensor<f32>| Tensor::from_fn([n, width], |i| table.row(n - 1 - i / width)[i % width]);
         for rows in [None, Some(&order[..])] {
-            let weights = |of: &Tensor<f32>| if rows.is_none() { of.clone() } else { turned(of) };
+            let weights = |table: &Tensor<f32>| if rows.is_none() { table.clone() } else { reversed(table) };
             let mut x = Param::new("w", m, start.clone());
             let mut optimiser = fresh();
             let error = step_by(&mut x, &mut optimiser, rows, &weights(&large)).unwrap_err();
@@ -478,12 +479,12 @@ fn rows_whose_step_is_not_finite_stay() {
             assert_eq!(x.value().row(at), start.row(at), "{}", M::NAME);
             assert!(x.value().data().iter().all(|x| x.is_finite()));
             // No trace of the failed step is left: the row's next step is like its first one.
-            let mut again = x.clone();
+            let mut copy = x.clone();
             step_by(&mut x, &mut optimiser, rows, &weights(&small)).unwrap();
-            step_by(&mut again, &mut fresh(), rows, &weights(&small)).unwrap();
+            step_by(&mut copy, &mut fresh(), rows, &weights(&small)).unwrap();
             assert_ne!(x.value().row(at), start.row(at));
             if A::NAME == "sgd" {
-                assert_eq!(x.value().row(at), again.value().row(at), "{}", M::NAME);
+                assert_eq!(x.value().row(at), copy.value().row(at), "{}", M::NAME);
             }
         }
     }

@@ -3,7 +3,7 @@
 //! steep across as along.
 //!
 //! `cargo test -p cotangent-optim --test rates -- --nocapture --test-threads 1`
-//! prints how fast they are: the tables of RESULTS.md.
+//! prints how fast they are: the tables of results/solvers.md.
 
 mod common;
 
@@ -35,8 +35,8 @@ fn solutions<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)>(
     solve_all(problem, start, stopping, |solver, solution| {
         let last = solution.log.last();
         assert!(solution.converged(), "{name}, {solver}: {:?} {last:?}", solution.outcome);
-        let far = m.dist(&solution.point, minimum);
-        assert!(far < 1e-7, "{name}, {solver}: {far:e} from the minimum");
+        let distance = m.dist(&solution.point, minimum);
+        assert!(distance < 1e-7, "{name}, {solver}: {distance:e} from the minimum");
         found.push(solution);
     });
     found
@@ -61,8 +61,9 @@ fn distances_are_minimised_in_a_few_steps() {
     every_manifold(&mut Distance);
 }
 
-/// `10 (c₂ − c₁²)² + (1 − c₁)² + Σ_{i>2} cᵢ²`, where c are the coordinates of log_p x at a point p, in
-/// units of [`Valley::UNIT`]. Rosenbrock 1960, with 10 in place of his 100, from his start (−1.2, 1).
+/// `10 (c₂ − c₁²)² + (1 − c₁)² + Σ_{i>2} cᵢ²`, where c are the coordinates of log_p x at a
+/// point p, in units of [`Valley::UNIT`]. Rosenbrock 1960, with 10 in place of his 100, from his start
+/// (−1.2, 1).
 struct Valley {
     /// From tangent vectors to coordinates: `[width, dim]`.
     coordinates: Tensor<f64>,
@@ -106,8 +107,8 @@ fn valley<M: Manifold>(name: &str, m: M, dim: usize, radius: f64) -> Vec<Solutio
         let log = *base.log_map(&x).coordinates(); // [1, width]
         let c = log.matmul(tape.constant(&valley.coordinates)); // [1, dim]
         let (a, b) = (c.slice(-1, 0..1), c.slice(-1, 1..2));
-        let rest = c.slice(-1, 2..dim).square().sum();
-        (10.0 * (b - a.square()).square() + (1.0 - a).square()).sum() + rest
+        let others = c.slice(-1, 2..dim).square().sum();
+        (10.0 * (b - a.square()).square() + (1.0 - a).square()).sum() + others
     });
     solutions(name, &mut problem, &valley.start, &valley.minimum)
 }

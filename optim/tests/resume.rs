@@ -95,12 +95,12 @@ fn resumes<A: Algorithm, T: Float>(file: &Path, optimiser: &Optimiser<A, T>) {
     let (mut first, mut half, mut part) = (Model::new(20), optimiser.clone(), fresh());
     train(&mut first, &mut half, &mut averages[1], &mut part, 11);
     checkpoint::save(file, &first, &half, &part).unwrap();
-    let (mut second, mut rest) = (Model::new(20), optimiser.clone());
+    let (mut second, mut resumed) = (Model::new(20), optimiser.clone());
     assert_eq!(checkpoint::progress::<Progress>(file).unwrap().step, 11);
-    let mut part: Progress = checkpoint::load(file, &mut second, &mut rest).unwrap();
+    let mut part: Progress = checkpoint::load(file, &mut second, &mut resumed).unwrap();
     let mut average = Average::exponential(0.9).unwrap();
     average.load_state(&second, &part.average).unwrap();
-    train(&mut second, &mut rest, &mut average, &mut part, 20);
+    train(&mut second, &mut resumed, &mut average, &mut part, 20);
     assert_eq!(model.state(), second.state());
     assert!(progress.average == part.average && progress.random == part.random);
     assert_ne!(model.state(), first.state());
@@ -277,7 +277,7 @@ fn damaged_and_hostile_checkpoints_are_refused_and_change_nothing() {
     for cut in (0..whole.len()).step_by(11) {
         std::fs::write(&file, &whole[..cut]).unwrap();
         let found = message();
-        assert!(found.contains("truncated") || found.contains("not a Cotangent"), "{cut}: {found}");
+        assert!(found.contains("damaged") || found.contains("not a Cotangent"), "{cut}: {found}");
     }
     for at in (0..whole.len()).step_by(7) {
         let mut damaged = whole.clone();

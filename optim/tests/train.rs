@@ -39,8 +39,8 @@ fn trainer(epochs: u64) -> Trainer<'static> {
     Trainer::new(epochs).schedule(Schedule::Cosine { steps: 24, floor: 0.1 }).parts(3, 5)
 }
 
-/// A run that stops in its fourth epoch and goes on has the bits of one that does not stop, and so has a
-/// run on other threads.
+/// A run that stops in its fourth epoch and is resumed gives the same bits as one that does not stop, and
+/// so does a run with another number of threads.
 #[test]
 fn a_resumed_run_has_the_same_bits() {
     let (whole, weights) = run(trainer(8), None);
@@ -52,7 +52,7 @@ fn a_resumed_run_has_the_same_bits() {
     let often = || trainer(8).directory(directory.path()).checkpoint_every(std::time::Duration::ZERO);
     let (stopped, _) = run(often(), Some(3));
     assert_eq!(stopped.unwrap_err().to_string(), "stopped");
-    // It stopped in the evaluation after step 12. The last checkpoint is of step 11, and is a good one.
+    // It stopped in the evaluation after step 12. The last checkpoint is from step 11, and is good.
     let steps = Cell::new(0);
     let resuming = often().resume(true).display(|_| steps.set(steps.get() + 1));
     let (resumed, resumed_weights) = run(resuming, None);
@@ -67,9 +67,9 @@ fn a_resumed_run_has_the_same_bits() {
     assert_ne!(run(trainer(8).seed(7), None).1.value(), weights.value());
 }
 
-/// A loss that is not finite stops the training with its step; the checkpoint before it is a good one.
+/// A step that is not finite stops the training and is named. The checkpoint that is kept is a good one.
 #[test]
-fn what_diverges_leaves_its_last_good_checkpoint() {
+fn a_divergence_keeps_the_last_good_checkpoint() {
     let directory = tempfile::tempdir().unwrap();
     let often =
         |epochs| Trainer::new(epochs).directory(directory.path()).checkpoint_every(std::time::Duration::ZERO);
@@ -90,12 +90,12 @@ fn what_diverges_leaves_its_last_good_checkpoint() {
         .to_string();
     let cause = "parameter \"weights\": the step of row 0 is not finite";
     assert!(error.starts_with(&format!("training stopped at step 10: {cause}")), "{error}");
-    // The step before the tenth led there, so the checkpoint is that of the eighth.
-    assert!(error.ends_with("checkpoint.bin is that of step 8"), "{error}");
+    // Step 9 led to the loss that is not finite, so its checkpoint is not good. The one of step 8 is kept.
+    assert!(error.ends_with("checkpoint.bin is the checkpoint after step 8"), "{error}");
     assert_eq!(adam.rate(), 0.05);
-    // Goes on with the same parts of a batch only.
+    // A run that splits its batches otherwise cannot resume.
     let (refused, _) = run(often(3).resume(true), None);
-    assert!(refused.unwrap_err().to_string().ends_with("a run with other parts of a batch"));
+    assert!(refused.unwrap_err().to_string().ends_with("a run with another split of its batches"));
     let often = |epochs| often(epochs).parts(1, 1);
     let (history, _) = run(often(3).resume(true), None);
     assert_eq!(history.unwrap().steps, 9);
@@ -105,7 +105,7 @@ fn what_diverges_leaves_its_last_good_checkpoint() {
     ] {
         assert!(run(other.resume(true), None).0.unwrap_err().to_string().ends_with(message));
     }
-    // It has three epochs now: a run of two cannot go on from it.
+    // Three epochs are done now: a run of two epochs cannot resume.
     let (refused, _) = run(often(2).resume(true), None);
     assert!(refused.unwrap_err().to_string().ends_with("3 epochs are done, and this run has only 2"));
 }
@@ -164,18 +164,18 @@ fn the_best_model_is_kept() {
         let written: History = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         assert_eq!(written.epochs.iter().map(|epoch| epoch.validation).collect::<Vec<_>>(), validations);
     }
-    // The rate is the optimiser's own again, whatever the schedule did.
+    // After a training, the optimiser has its own learning rate back.
     let (mut weights, mut adam) = start();
     trainer(2).run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(0.0)).unwrap();
     assert_eq!(adam.rate(), 0.05);
 }
 
-/// After a divergence, the best model on disk is one that the checkpoint knows of: a run that goes on at
-/// another rate may never come to the one of the steps that were lost.
+/// After a divergence, the best model on disk is not newer than the checkpoint: a run that resumes at another
+/// learning rate may never reach the models of the lost steps.
 #[test]
 fn a_divergence_leaves_the_best_model_of_its_checkpoint() {
     let directory = tempfile::tempdir().unwrap();
-    // No time for a checkpoint but at the beginning.
+    // The run is so short that only the checkpoint at the start is written.
     let trainer = || Trainer::new(3).directory(directory.path()).best(Goal::Least).named("one");
     let train = |mut trainer: Trainer<'_>, validations: [f64; 3]| {
         let (mut weights, mut adam) = start();
@@ -184,16 +184,16 @@ fn a_divergence_leaves_the_best_model_of_its_checkpoint() {
         (history, weights)
     };
     let (stopped, _) = train(trainer(), [0.1, 0.2, f64::NAN]);
-    assert!(stopped.unwrap_err().to_string().ends_with("checkpoint.bin is that of step 0"));
-    let left = |name: &str| directory.path().join(name).exists();
-    assert!(!left("model.safetensors") && !left("model.next"));
+    assert!(stopped.unwrap_err().to_string().ends_with("checkpoint.bin is the checkpoint after step 0"));
+    let exists = |name: &str| directory.path().join(name).exists();
+    assert!(!exists("model.safetensors") && !exists("model.next"));
     let (history, weights) = train(trainer().resume(true), [0.7, 0.5, 0.9]);
     assert_eq!(history.unwrap().best(Goal::Least), Some((2, 0.5)));
-    let (again, same) = train(trainer().resume(true), [0.0; 3]);
-    assert_eq!((again.unwrap().steps, same.value()), (9, weights.value()));
-    // The file names its run.
+    let (resumed, same) = train(trainer().resume(true), [0.0; 3]);
+    assert_eq!((resumed.unwrap().steps, same.value()), (9, weights.value()));
+    // The model of a run with another name is refused.
     let error = train(trainer().named("two").resume(true), [0.0; 3]).0.unwrap_err().to_string();
-    assert!(error.ends_with("model.safetensors: a model of another run: other options, or other data"));
+    assert!(error.ends_with("model.safetensors: the model of a run with other options or other data"));
 }
 
 /// Every item is in one batch, no batch is too large, and batches are of similar lengths.
@@ -214,20 +214,20 @@ fn batches_by_length_have_little_padding() {
 
 /// A validation that is not finite stops a training, and so does an epoch without batches.
 #[test]
-fn what_cannot_go_on_is_an_error() {
+fn a_training_that_cannot_continue_is_an_error() {
     let (mut weights, mut adam) = start();
     let error = trainer(2).run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(f64::NAN)).unwrap_err();
     assert_eq!(error.to_string(), "training stopped at step 3: the validation is NaN");
     let none = Shuffled { items: 0, ..BATCHES };
     let error = trainer(2).run(&mut weights, &mut adam, &none, loss, |_, _| Ok(0.0)).unwrap_err();
-    assert_eq!(error.to_string(), "epoch 1 has 0 batches, and 0 of them are done");
+    assert_eq!(error.to_string(), "epoch 1: no batch is left to train on (0 batches, 0 of them done)");
     let done = trainer(0).run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(0.0)).unwrap();
     assert_eq!(done, History::default());
 }
 
 #[test]
 #[should_panic(expected = "Trainer: resuming and the best model need a directory")]
-fn the_best_model_needs_a_place() {
+fn the_best_model_needs_a_directory() {
     let (mut weights, mut adam) = start();
     let _ = trainer(1).best(Goal::Least).run(&mut weights, &mut adam, &BATCHES, loss, |_, _| Ok(0.0));
 }

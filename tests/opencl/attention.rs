@@ -32,7 +32,7 @@ fn in_tiles() {
 }
 
 #[test]
-fn of_stored_weights() {
+fn with_stored_weights() {
     for name in names() {
         same!(32.0, [[2, 6, 4], [2, 7, 4], [2, 7, 3]], |v| {
             let hidden = v[0].tape().constant(&Tensor::from_fn([6, 7], |at| {
@@ -48,8 +48,8 @@ fn along_edges() {
     let pairs = [(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (0, 1), (3, 3), (2, 0)];
     let edges = Arc::new(Sparsity::new(4, 5, &pairs)); // a row and a column without elements
     for name in names() {
-        // Where queries are above the cones of all their keys, only their scores shift. Their gradients
-        // then cancel to almost nothing, from terms that are a hundred times as large.
+        // Where a query is above the cones of all its keys, a change of the query shifts all its scores
+        // alike. The terms of its gradient then cancel to about a hundredth of their size.
         let cancels = name == "umbral";
         same!(if cancels { 1024.0 } else { 32.0 }, [[4, 2, 4], [5, 2, 4], [5, 2, 3]], |v| {
             Attention::new(&*named(name), 4).along_edges(v[0], v[1], v[2], &edges)

@@ -6,14 +6,14 @@ use cotangent::prelude::*;
 use crate::draws::{all, inputs};
 use crate::{device, difference, formulas_of, run};
 
-/// If every parameter is given as one number per row, elementwise and row formulas give the same bits,
-/// in values and gradients. A number for all rows has a gradient that is a sum over the rows. The
-/// processor adds it up in the elements' type, a device in `f64`. Each addition may round by half an ulp
-/// of the sum of all terms' absolute values. The pairings of a pair formula are a matrix product, whose
-/// terms are added in another order.
+/// Compares a formula on a device with the processor. With parameters that have a number for each row,
+/// elementwise and row formulas give the same bits, in values and gradients. The gradient of a number for
+/// all rows is a sum over the rows, which the processor accumulates in the elements' type and a device in
+/// `f64`; each addition may round by half an ulp of the sum of all terms' absolute values. The pairings of a
+/// pair formula are a matrix product, whose terms are added in another order.
 ///
-/// Rows may differ by `ulp` roundings of their largest element, gradients of numbers by `ulp` roundings
-/// of the largest one.
+/// With `ulp` above 0, rows may differ by `ulp` roundings of their largest element, and gradients of numbers
+/// by `ulp` roundings of the largest one.
 pub(crate) fn check<T: Float>(
     formula: &Formula,
     operation: &'static dyn Operation<T>,
@@ -26,12 +26,12 @@ pub(crate) fn check<T: Float>(
     for (n, width) in [(1, 3), (7, 5), (33, 17), (64, 8), (95, 65)] {
         let mut rng = rng::stream(n as u64, 0, 0);
         let inputs: Vec<Tensor<T>> = inputs(formula, n, width, &mut rng).iter().map(Tensor::cast).collect();
-        let both = |inputs: &[Tensor<T>]| {
+        let on_each = |inputs: &[Tensor<T>]| {
             [device, &Device::cpu()]
                 .map(|device| run(device, inputs, None, &|v| v[0].tape().operation(operation, v)))
         };
         let name = |k: usize| format!("{} of {} [{n}, {width}], output {k}", formula.name, T::NAME);
-        let [got, want] = both(&inputs);
+        let [got, want] = on_each(&inputs);
         if is_pair {
             for (k, (got, want)) in got.iter().zip(&want).enumerate() {
                 let difference = difference(got, want);
@@ -39,15 +39,15 @@ pub(crate) fn check<T: Float>(
             }
             continue;
         }
-        let [by_row, want_by_row] = both(&inputs.iter().map(|x| spread(x, n)).collect::<Vec<_>>());
+        let [by_row, want_by_row] = on_each(&inputs.iter().map(|x| spread(x, n)).collect::<Vec<_>>());
         for (k, (got, want)) in by_row.iter().zip(&want_by_row).enumerate() {
             // The gradient of a number for each row may cancel, so it is measured against the largest of
             // all rows.
             let elements = if k > 0 && inputs[k - 1].len() <= n { got.len() } else { got.len() / n };
             for row in 0..got.len() / elements {
-                let of_row =
+                let one_row =
                     |x: &Tensor<T>| Tensor::new([elements], x.data()[row * elements..][..elements].to_vec());
-                let (got, want) = (of_row(got), of_row(want));
+                let (got, want) = (one_row(got), one_row(want));
                 let difference = difference(&got, &want);
                 assert!(difference <= ulp, "{}, row {row}: {difference} ulp\n{got}\n{want}", name(k));
             }
@@ -56,8 +56,8 @@ pub(crate) fn check<T: Float>(
             let single = k > 0 && inputs[k - 1].len() == 1;
             let terms: f64 = want_by_row[k].data().iter().map(|x| x.to_f64().abs()).sum();
             let size = want.data().iter().map(|x| x.to_f64().abs()).fold(0.0, f64::max);
-            let of_sum = if single { (1.0 + ulp) * n as f64 / 2.0 * T::EPSILON * terms } else { 0.0 };
-            let bound = ulp * T::EPSILON * size + of_sum;
+            let sum_bound = if single { (1.0 + ulp) * n as f64 / 2.0 * T::EPSILON * terms } else { 0.0 };
+            let bound = ulp * T::EPSILON * size + sum_bound;
             for (a, b) in got.data().iter().zip(want.data()) {
                 let (a, b) = (a.to_f64(), b.to_f64());
                 assert!((a - b).abs() <= bound || a == b || a.is_nan() && b.is_nan(), "{}: {a} {b}", name(k));
@@ -71,9 +71,9 @@ fn spread<T: Float>(x: &Tensor<T>, n: usize) -> Tensor<T> {
     if x.len() == 1 { Tensor::from_fn([n], |_| x.data()[0]) } else { x.clone() }
 }
 
-/// Puts infinities, NaN and the largest number into one element of one input at a time: the first, the
-/// last and one between. Results are equal, and NaN where they are NaN. Rows may differ by `ulp`
-/// roundings of their largest element. If `ulp` is not 0, the largest number is left out.
+/// Compares a formula on a device with the processor, where one element of one input is infinite, NaN or the
+/// largest number: the first element, the last, or one between. Results are equal or both NaN. Rows may
+/// differ by `ulp` roundings of their largest element. If `ulp` is not 0, the largest number is left out.
 pub(crate) fn check_special<T: Float>(
     formula: &Formula,
     operation: &'static dyn Operation<T>,
@@ -82,9 +82,9 @@ pub(crate) fn check_special<T: Float>(
 ) {
     let largest = if ulp == 0.0 { 0.9 * T::LARGEST } else { f64::NAN };
     let special = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, largest];
-    let of = |n: usize| inputs(formula, n, 5, &mut rng::stream(9, 0, 0));
-    let n = of(1).len() * 3 * special.len();
-    let mut given: Vec<Tensor<T>> = of(n).iter().map(|x| spread(&x.cast(), n)).collect();
+    let drawn = |n: usize| inputs(formula, n, 5, &mut rng::stream(9, 0, 0));
+    let n = drawn(1).len() * 3 * special.len();
+    let mut given: Vec<Tensor<T>> = drawn(n).iter().map(|x| spread(&x.cast(), n)).collect();
     for (k, x) in given.iter_mut().enumerate() {
         let elements = x.len() / n;
         // The largest number is used for vectors only, because libraries differ in circular functions of
@@ -157,12 +157,12 @@ fn what_is_rounded_is_rounded_alike() {
             Kind::Pair { .. } => continue,
         };
         let inputs = inputs(formula, n, width, &mut rng::stream(7, 0, 0));
-        let of = |device: &Device| {
+        let result = |device: &Device| {
             let tape = Tape::with_device(device.clone());
             let variables: Vec<_> = inputs.iter().map(|x| tape.constant(x)).collect();
             tape.operation((formula.operation_f64)(), &variables).to_tensor()
         };
-        let (got, want) = (of(&device), of(&Device::cpu()));
+        let (got, want) = (result(&device), result(&Device::cpu()));
         for (i, (a, b)) in got.data().iter().zip(want.data()).enumerate() {
             assert_eq!(a.to_bits(), b.to_bits(), "{}, element {i}: {a:e} on the device, {b:e}", formula.name);
         }

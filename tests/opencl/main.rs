@@ -32,9 +32,9 @@ fn device() -> Option<Device> {
 const ITEMS: &str = "COTANGENT_ROW_ITEMS";
 const WITHOUT_F64: &str = "COTANGENT_DEVICE_F64";
 
-/// A few formulas that together have every manifold, domain, operand count and elementary function. A
-/// device's variants compute all formulas by the same skeletons, and every formula's programs have to be
-/// compiled again for each variant. So each variant is tested with these formulas only.
+/// A few formulas that together have every manifold, domain, operand count and elementary function. The
+/// variants of a device (`f32`, several work-items a row) are tested with these only, because each needs
+/// programs of its own for every formula, from the same skeletons.
 fn sample() -> Vec<&'static Formula> {
     let features = |formula: &Formula| {
         let mut all = match formula.kind {
@@ -63,13 +63,12 @@ fn sample() -> Vec<&'static Formula> {
     draws::all().filter(is_new).collect()
 }
 
-/// All formulas in `f64` with one work-item per row; in the variants, [a few](sample).
+/// All formulas for `f64` with one work-item per row; for the variants, [a few](sample).
 fn formulas_of<T: Float>() -> Vec<&'static Formula> {
     if T::NAME == "f64" && std::env::var_os(ITEMS).is_none() { draws::all().collect() } else { sample() }
 }
 
-/// Runs tests of this file again in another process, where rows are computed as on a GPU: with eight
-/// work-items for each, whatever the device.
+/// Runs tests of this binary in another process, where eight work-items compute a row, as on a GPU.
 #[test]
 fn the_same_with_several_work_items_a_row() {
     if std::env::var_os(ITEMS).is_some() || device().is_none() {
@@ -79,7 +78,7 @@ fn the_same_with_several_work_items_a_row() {
     in_a_process(&names, &[(ITEMS, "8")]);
 }
 
-/// Runs the named tests of this file in another process with these environment variables.
+/// Runs the named tests of this binary in another process with these environment variables.
 fn in_a_process(names: &[&str], variables: &[(&str, &str)]) {
     let tests = std::env::current_exe().expect("the tests are a program");
     let mut process = std::process::Command::new(tests);
@@ -89,8 +88,8 @@ fn in_a_process(names: &[&str], variables: &[(&str, &str)]) {
     assert!(!said.contains("running 0 tests"), "{said}");
 }
 
-/// The value of a computation on a device, and the gradients of its inputs for the given gradient of the
-/// result.
+/// The value of a computation on a device, and the gradients of its inputs. `g` is the gradient of the
+/// result; if it is `None`, fixed weights are.
 fn run<T: Float>(
     device: &Device,
     inputs: &[Tensor<T>],
@@ -101,8 +100,8 @@ fn run<T: Float>(
     let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
     let y = computation(&variables);
     let mut all = vec![y.to_tensor()];
-    let ones = Tensor::from_fn(y.shape(), |i| T::constant(0.4 + (i as f64).sin()));
-    let gradients = tape.backward_from(y, g.unwrap_or(&ones));
+    let weights = Tensor::from_fn(y.shape(), |i| T::constant(0.4 + (i as f64).sin()));
+    let gradients = tape.backward_from(y, g.unwrap_or(&weights));
     for (x, input) in variables.iter().zip(inputs) {
         let width = input.width();
         let dense = gradients.view(*x).map(|g| g.to_dense(input.len() / width.max(1), width));

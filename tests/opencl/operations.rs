@@ -38,9 +38,9 @@ fn reductions_along_every_axis() {
         .logsumexp(-1));
 }
 
-/// Lines of neighbouring elements are summed in the same order as on the processor. The shapes: rows
-/// that fill a group and its lanes or do not, of one block, of several blocks, and of the pieces of a
-/// long line.
+/// Lines of neighbouring elements are summed in the same order as on the processor. There are rows that fill
+/// a group and its lanes and rows that do not, lines of one block and of several blocks, and long lines that
+/// are summed in pieces.
 #[test]
 fn sums_of_lines_have_the_bits_of_the_processor() {
     for shape in [[1, 1], [3, 7], [32, 8], [33, 9], [65, 65], [3, 4095], [2, 4097], [2, 9000]] {
@@ -87,11 +87,11 @@ fn points_that_rounding_put_outside_land_on_the_same_points_inside() {
     let (x, v) = (tensor(&[300, 10], 0), tensor(&[300, 10], 1));
     for kappa in [-1.0, -2.5] {
         let ball = PoincareBall::new(kappa);
-        let of = |device: &Device| {
+        let moved = |device: &Device| {
             let tape = Tape::with_device(device.clone());
             ball.exp(&(tape.constant(&x) * 0.1), &(tape.constant(&v) * 60.0)).to_tensor()
         };
-        let (got, want) = (of(&device), of(&Device::cpu()));
+        let (got, want) = (moved(&device), moved(&Device::cpu()));
         let margin = |row| cotangent::engine::domain::margin(row, kappa);
         let near = want.rows().map(margin).filter(|m| *m > 0.0 && *m < 1e-13).count();
         assert!(near > 250, "{near}");
@@ -115,8 +115,8 @@ fn indexing() {
     same!(0.0, [[4, 9]], |v| v[0].top_k(3).0);
 }
 
-/// The first of equal elements comes first, and NaN before all. The rows fill the groups of a GPU, or do
-/// not.
+/// Equal elements come in the order of their positions, and NaN before all. Some numbers of rows fill the
+/// groups of a GPU.
 #[test]
 fn the_largest_of_each_row_are_in_the_order_of_the_processor() {
     let Some(device) = device() else { return };
@@ -124,7 +124,7 @@ fn the_largest_of_each_row_are_in_the_order_of_the_processor() {
         let x = Tensor::<f32>::from_fn([n, width], |i| match i * 7 % 11 {
             0 => f32::NAN,
             1 => f32::NEG_INFINITY,
-            rest => (rest / 3) as f32 * [1.0, -0.0][i % 2],
+            k => (k / 3) as f32 * [1.0, -0.0][i % 2],
         });
         let largest = |device: &Device| Tape::with_device(device.clone()).constant(&x).top_k(k).1;
         assert_eq!(largest(&device), largest(&Device::cpu()), "{k} of {n} rows of {width}");
@@ -157,23 +157,25 @@ fn attention_in_tiles() {
 fn sparse_matrices() {
     use cotangent::layers::score::{Distance, UmbralCone};
     let pairs = [(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (0, 1), (3, 3), (2, 0)];
-    let of = std::sync::Arc::new(Sparsity::new(4, 5, &pairs)); // a row and a column without elements
-    same!(8.0, [[8], [5, 3]], |v| v[0].sparse_matmul(&of, v[1]));
-    same!(8.0, [[8, 2], [5, 2, 3]], |v| v[0].sparse_matmul(&of, v[1]));
-    same!(8.0, [[8]], |v| v[0].segment_softmax(&of));
-    same!(8.0, [[8, 3]], |v| v[0].segment_softmax(&of));
+    let matrix = std::sync::Arc::new(Sparsity::new(4, 5, &pairs)); // a row and a column without elements
+    same!(8.0, [[8], [5, 3]], |v| v[0].sparse_matmul(&matrix, v[1]));
+    same!(8.0, [[8, 2], [5, 2, 3]], |v| v[0].sparse_matmul(&matrix, v[1]));
+    same!(8.0, [[8]], |v| v[0].segment_softmax(&matrix));
+    same!(8.0, [[8, 3]], |v| v[0].segment_softmax(&matrix));
     same!(16.0, [[4, 2, 3], [5, 2, 3], []], |v| {
-        v[0].tape().pairs(ScaledDot, [v[0], v[1]], [], [], [v[2]]).along(&of)
+        v[0].tape().pairs(ScaledDot, [v[0], v[1]], [], [], [v[2]]).along(&matrix)
     });
     same!(64.0, [[4, 2, 3], [5, 2, 3], [4, 2], [5, 2], [], []], |v| {
         let numbers = [v[2], v[3]].map(|x| x.square() + 0.3);
         let params = [v[4], v[5], v[0].tape().scalar(0.7)];
-        v[0].tape().pairs(UmbralCone::default(), [v[0], v[1]], [numbers[0]], [numbers[1]], params).along(&of)
+        v[0].tape()
+            .pairs(UmbralCone::default(), [v[0], v[1]], [numbers[0]], [numbers[1]], params)
+            .along(&matrix)
     });
     same!(64.0, [[4, 3], [5, 3], [4], [5]], |v| {
         let numbers = [v[2], v[3]].map(|x| x.square() + 0.3);
         let params = [1.0, 0.2].map(|x| v[0].tape().scalar(x));
-        v[0].tape().pairs(Distance, [v[0], v[1]], [numbers[0]], [numbers[1]], params).along(&of)
+        v[0].tape().pairs(Distance, [v[0], v[1]], [numbers[0]], [numbers[1]], params).along(&matrix)
     });
 }
 
@@ -188,7 +190,7 @@ fn losses() {
 fn row_sparse_gradients_list_the_same_rows() {
     let Some(device) = device() else { return };
     let table = tensor(&[50, 3], 0);
-    let of = |device: Device| {
+    let gradient = |device: Device| {
         let tape = Tape::with_device(device);
         let x = tape.variable(&table);
         let loss = x.gather(&[7, 3, 7, 9]).square().sum() + x.gather(&[3, 40, 7]).square().sum();
@@ -198,16 +200,16 @@ fn row_sparse_gradients_list_the_same_rows() {
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(of(device), of(Device::cpu()));
+    assert_eq!(gradient(device), gradient(Device::cpu()));
 }
 
-/// The draws are those of the processor, wherever in the stream they begin. Afterwards the stream
-/// continues behind them.
+/// The draws are those of the processor, from any position in the stream. Afterwards the stream continues
+/// after them.
 #[test]
 fn dropout_draws_the_numbers_of_the_stream() {
     let Some(device) = device() else { return };
     for (before, n) in [(0, 1), (3, 200), (16, 7), (31, 1000), (64, 0)] {
-        let of = |device: &Device| {
+        let dropped = |device: &Device| {
             let mut stream = rng::stream(5, 7, u64::MAX - 2);
             let _: Vec<u32> = (0..before).map(|_| stream.random()).collect();
             let tape = Tape::with_device(device.clone());
@@ -215,7 +217,7 @@ fn dropout_draws_the_numbers_of_the_stream() {
             let kept = tape.constant(&tensor(&[n], 0)).dropout(0.3).to_tensor();
             (kept, tape.evaluation().unwrap().random::<u64>())
         };
-        assert_eq!(of(&device), of(&Device::cpu()), "{n} after {before}");
+        assert_eq!(dropped(&device), dropped(&Device::cpu()), "{n} after {before}");
     }
 }
 
@@ -292,7 +294,7 @@ fn tensors_stay_on_the_device_until_they_are_written_to() {
     assert!((sum(&x) - before - 1.0).abs() < 1e-14);
 }
 
-/// If a row is written several times, the last values stay, as on the host.
+/// A row that is written several times has the last values, as on the host.
 #[test]
 fn rows_that_are_written_twice_keep_the_last_values() {
     let Some(device) = device() else { return };
@@ -310,7 +312,7 @@ fn rows_that_are_written_twice_keep_the_last_values() {
     }
 }
 
-/// Numbers of bytes that overflow although the numbers of elements do not. They are refused before any
+/// A tensor whose number of bytes overflows, although its number of elements does not, is refused before any
 /// memory is taken on the device.
 #[test]
 fn more_elements_than_memory_can_hold_are_refused() {

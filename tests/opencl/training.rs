@@ -10,8 +10,8 @@ use rand::RngExt;
 
 use crate::{device, difference};
 
-/// Takes optimiser steps on embeddings of a ring in the ball. Every point is pulled to its neighbours
-/// and pushed away from a distant one. The gradients are row-sparse.
+/// Embeds a ring in the ball by some optimiser steps. Every point is pulled to a neighbour and pushed away
+/// from a distant one. The gradients are row-sparse.
 fn embed<A: Algorithm, T: Float>(mut optimiser: Optimiser<A, T>, device: &Device) -> Tensor<T> {
     let (ball, n, mut rng) = (Stereographic::new(-1.0), 40_u32, rng::stream(3, 0, 0));
     let start = Tensor::from_fn([n as usize, 5], |_| T::nearest(rng.random_range(-0.1..0.1)));
@@ -22,16 +22,18 @@ fn embed<A: Algorithm, T: Float>(mut optimiser: Optimiser<A, T>, device: &Device
         let left: Vec<u32> = (0..16).map(|i| (i * 7 + step * 3) % n).collect();
         let shifted = |by: u32| -> Vec<u32> { left.iter().map(|i| (i + by) % n).collect() };
         let table = *points.on(&tape).coordinates();
-        let of = |rows: &[u32]| Point::new(ball, table.gather(rows));
-        let (u, near, far) = (of(&left), of(&shifted(1)), of(&shifted(n / 2)));
-        let loss = (u.dist(&near) - u.dist(&far)).softplus().sum();
+        let gathered = |rows: &[u32]| Point::new(ball, table.gather(rows));
+        let (u, neighbour) = (gathered(&left), gathered(&shifted(1)));
+        let distant = gathered(&shifted(n / 2));
+        let loss = (u.dist(&neighbour) - u.dist(&distant)).softplus().sum();
         let gradients = tape.backward(loss);
         optimiser.step(&mut points, &gradients).unwrap();
     }
     points.value().clone()
 }
 
-/// 20 steps amplify rounding errors. The points of both runs still agree to some digits of their type.
+/// The steps amplify rounding errors. After 20 of them, the points of device and processor still agree to
+/// some digits of their type.
 fn assert_same_embedding<A: Algorithm, T: Float>(new: impl Fn() -> Optimiser<A, T>) {
     let Some(device) = device() else { return };
     let (got, want) = (embed(new(), &device), embed(new(), &Device::cpu()));
@@ -101,8 +103,8 @@ fn classify(device: &Device) -> (Vec<f64>, Vec<Tensor<f32>>) {
 fn a_classifier() {
     let Some(device) = device() else { return };
     let (got, want) = (classify(&device), classify(&Device::cpu()));
-    // It learns, and it follows the processor. The tolerance is there because 30 steps amplify rounding
-    // errors.
+    // It learns, and its losses are those of the processor. The tolerance allows for 30 steps that amplify
+    // rounding errors.
     assert!(got.0[29] < 0.5 * got.0[0], "{:?}", got.0);
     for (a, b) in got.0.iter().zip(&want.0) {
         assert!((a - b).abs() <= 1e-3 * b, "{a} {b}");
@@ -147,8 +149,8 @@ fn a_norm_that_is_not_finite_is_named_and_changes_nothing() {
     assert_eq!(model.state(), before);
 }
 
-/// In a product, a row stays as a whole if one of its factors would not be finite, as on the processor.
-/// If weight decay finds no geodesic, the step says so.
+/// In a product, no part of a row changes if one of its factors would not be finite, as on the processor. If
+/// weight decay finds no geodesic, the error says so.
 #[test]
 fn rows_whose_step_is_not_finite_stay() {
     use cotangent::manifolds::{Product, Stiefel};

@@ -1,5 +1,5 @@
-//! Transfers between host and device, in a step and from several threads. These tests run in their own
-//! process, because the device has only one set of counters.
+//! Transfers between host and device, in a step and from several threads. These tests have a process of their
+//! own, because the device has only one set of counters.
 
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 
@@ -43,14 +43,14 @@ impl Model {
     }
 }
 
-/// The most that a step uploads and reads back, not counting the first step. With or without an average
-/// of the points.
-fn of_a_step<A: Algorithm>(
+/// The largest number of bytes that a step uploads, and that it reads back, without the first step. The step
+/// may include an average of the points.
+fn step_transfers<A: Algorithm>(
     device: &Device,
     mut optimiser: Optimiser<A>,
     mut average: Option<Average>,
 ) -> Transfers {
-    let (mut model, mut tape, mut most) =
+    let (mut model, mut tape, mut largest) =
         (Model::new(), Tape::with_device(device.clone()), Transfers::default());
     for step in 0..4 {
         let before = device.transfers();
@@ -62,14 +62,14 @@ fn of_a_step<A: Algorithm>(
         }
         let after = device.transfers();
         if step > 0 {
-            most.uploaded = most.uploaded.max(after.uploaded - before.uploaded);
-            most.read_back = most.read_back.max(after.read_back - before.read_back);
+            largest.uploaded = largest.uploaded.max(after.uploaded - before.uploaded);
+            largest.read_back = largest.read_back.max(after.read_back - before.read_back);
         } else {
             let all = 4 * (SHAPE[0] * SHAPE[1] * size_of::<f32>()) as u64;
             assert!(after.uploaded - before.uploaded >= all, "the parameters are uploaded once");
         }
     }
-    most
+    largest
 }
 
 /// Bytes that a forward and backward pass along the edges of a graph uploads after the first one.
@@ -129,23 +129,22 @@ fn points_and_state_stay_on_the_device() {
         Err(error) => cotangent::engine::skip!("{error}"),
     };
     let number = size_of::<f32>() as u64;
-    let check = |name: &str, most: Transfers, numbers: u64| {
-        // Row numbers, several times, and numbers that hold for all rows. For comparison, a parameter
-        // has 16 KiB.
-        assert!(most.uploaded <= 1024, "{name}: {most:?}");
-        assert_eq!(most.read_back, numbers * number, "{name}");
+    let check = |name: &str, largest: Transfers, numbers: u64| {
+        // Only lists of row numbers and single numbers are uploaded. A parameter would take 16 KiB.
+        assert!(largest.uploaded <= 1024, "{name}: {largest:?}");
+        assert_eq!(largest.read_back, numbers * number, "{name}");
     };
     let sgd = || RiemannianSgd::<f32>::new(0.1).unwrap();
     let adam = || RiemannianAdam::<f32>::new(0.01).unwrap();
     // Two numbers: whether all gradients are finite, and whether all points are.
-    check("sgd", of_a_step(&device, sgd(), None), 2);
-    check("nesterov", of_a_step(&device, sgd().nesterov(0.9).unwrap().decay(0.1).unwrap(), None), 2);
-    check("adam", of_a_step(&device, adam(), None), 2);
-    check("amsgrad", of_a_step(&device, adam().amsgrad().decay(0.1).unwrap(), None), 2);
+    check("sgd", step_transfers(&device, sgd(), None), 2);
+    check("nesterov", step_transfers(&device, sgd().nesterov(0.9).unwrap().decay(0.1).unwrap(), None), 2);
+    check("adam", step_transfers(&device, adam(), None), 2);
+    check("amsgrad", step_transfers(&device, adam().amsgrad().decay(0.1).unwrap(), None), 2);
     // A third number: the norm.
-    check("clipped", of_a_step(&device, adam().clip(0.5).unwrap(), None), 3);
+    check("clipped", step_transfers(&device, adam().clip(0.5).unwrap(), None), 3);
     // One more number for each of the four parameters: whether its average is finite.
-    check("averaged", of_a_step(&device, adam(), Some(Average::uniform())), 2 + 4);
+    check("averaged", step_transfers(&device, adam(), Some(Average::uniform())), 2 + 4);
     // The lists of edges, of 16 KiB each, also stay on the device.
     for score in [&score::Distance as &dyn Score<f32>, &score::UmbralCone { radius: 0.1 }] {
         let uploaded = uploaded_along_edges(&device, score);

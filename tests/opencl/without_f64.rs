@@ -1,5 +1,4 @@
-//! Computations in `f32` on a device that has no `f64`. `COTANGENT_DEVICE_F64=0` makes any device one
-//! without `f64`.
+//! Computations in `f32` on a device that has no `f64`. `COTANGENT_DEVICE_F64=0` makes any device such a one.
 
 use cotangent::engine::formulas::EuclideanDistance;
 use cotangent::engine::registry::Kind;
@@ -36,7 +35,7 @@ fn close(device: &Device, ulp: f64, inputs: &[&[usize]], computation: &Computati
     }
 }
 
-/// Formulas that cut off what is too long, or too far out, only within the exponents of `f64`.
+/// Formulas whose limits against overflow hold for the exponents of `f64` only.
 const BEYOND: [&str; 10] = [
     "stereographic.geodesic",
     "lorentz.geodesic",
@@ -50,7 +49,7 @@ const BEYOND: [&str; 10] = [
     "sphere.exp",
 ];
 
-/// Also tests values that are not finite, in the same process, to use the same programs.
+/// Also tests values that are not finite, because that needs the same programs.
 #[test]
 fn every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp() {
     let name = "every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp";
@@ -66,12 +65,13 @@ fn every_formula_of_the_registry_is_what_it_is_on_the_processor_but_for_an_ulp()
     });
 }
 
-/// Apart from its domain, the formula does not change how work-items share a row.
+/// How work-items share a row depends on the formula only through its domain, so one formula of each is
+/// enough.
 #[test]
 fn every_domain_is_kept() {
     without_f64("every_domain_is_kept", &["8"], |device| {
-        let of_domains = ["lorentz.exp", "half_space.exp", "sphere.exp"];
-        for formula in all().filter(|formula| of_domains.contains(&formula.name)) {
+        let names = ["lorentz.exp", "half_space.exp", "sphere.exp"];
+        for formula in all().filter(|formula| names.contains(&formula.name)) {
             formulas::check(formula, (formula.operation_f32)(), device, 1.0);
         }
     });
@@ -134,10 +134,11 @@ fn kernels_that_are_no_formulas() {
                 false,
             )
         });
-        let of = std::sync::Arc::new(Sparsity::new(4, 5, &[(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (3, 3)]));
-        close(device, 16.0, &[&[6, 3]], &|v| v[0].segment_softmax(&of));
+        let matrix =
+            std::sync::Arc::new(Sparsity::new(4, 5, &[(3, 0), (0, 4), (0, 1), (2, 1), (3, 4), (3, 3)]));
+        close(device, 16.0, &[&[6, 3]], &|v| v[0].segment_softmax(&matrix));
         close(device, 16.0, &[&[4, 3], &[5, 3]], &|v| {
-            v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []).along(&of)
+            v[0].tape().pairs(EuclideanDistance, [v[0], v[1]], [], [], []).along(&matrix)
         });
     });
 }
@@ -147,19 +148,19 @@ fn kernels_that_are_no_formulas() {
 fn dropout_draws_the_numbers_of_the_stream() {
     without_f64("dropout_draws_the_numbers_of_the_stream", &["1"], |device| {
         for rate in [0.0, 0.3, 0.999] {
-            let of = |device: &Device| {
+            let dropped = |device: &Device| {
                 let x = tensor(&[1000], 0).cast::<f32>();
                 let tape = Tape::with_device(device.clone());
                 tape.training(rng::stream(5, 7, 0));
                 tape.constant(&x).dropout(rate).to_tensor()
             };
-            assert_eq!(of(device), of(&Device::cpu()), "{rate}");
+            assert_eq!(dropped(device), dropped(&Device::cpu()), "{rate}");
         }
     });
 }
 
-/// Points with 1 - |x| from 0.1 to 1e-6, each paired with another point about as near the boundary: as
-/// close as a few roundings of the margin, in another direction, or opposite.
+/// Points with 1 - |x| from 0.1 to 1e-6. Each is paired with another point about as near the boundary: from
+/// much closer than the margin to a different direction, or opposite.
 fn points(width: usize) -> [Tensor<f32>; 2] {
     let mut rng = rng::stream(11, 0, 0);
     let [mut x, mut y] = [Vec::new(), Vec::new()];
@@ -171,10 +172,10 @@ fn points(width: usize) -> [Tensor<f32>; 2] {
             v.iter().map(|x| x / norm).collect()
         };
         let (u, w) = (direction(), direction());
-        let apart = [1e-2 * gap, gap, 1e-1, 1.0][k as usize / 51 % 4];
+        let distance = [1e-2 * gap, gap, 1e-1, 1.0][k as usize / 51 % 4];
         let other: Vec<f64> = match k as usize / 204 {
-            0 | 1 => u.iter().zip(&w).map(|(u, w)| u + apart * w).collect(),
-            _ => u.iter().zip(&w).map(|(u, w)| -u + 1e-3 * apart * w).collect(),
+            0 | 1 => u.iter().zip(&w).map(|(u, w)| u + distance * w).collect(),
+            _ => u.iter().zip(&w).map(|(u, w)| -u + 1e-3 * distance * w).collect(),
         };
         let norm = other.iter().map(|x| x * x).sum::<f64>().sqrt();
         x.extend(u.iter().map(|x| (x * (1.0 - gap)) as f32));
@@ -183,14 +184,14 @@ fn points(width: usize) -> [Tensor<f32>; 2] {
     [x, y].map(|rows| Tensor::new([rows.len() / width, width], rows))
 }
 
-/// The largest distance of rows from those in `f64`, relative to their norm.
+/// The largest error of a row relative to its norm, against `f64`.
 fn relative(got: &Tensor<f32>, want: &Tensor<f64>) -> f64 {
     let mut worst = 0.0;
     let width = want.shape().len() / 600;
     for (got, want) in got.data().chunks(width).zip(want.data().chunks(width)) {
-        let of = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
-        let off = of(&mut got.iter().zip(want).map(|(got, want)| f64::from(*got) - want));
-        let error = off / of(&mut want.iter().copied());
+        let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+        let off = norm(&mut got.iter().zip(want).map(|(got, want)| f64::from(*got) - want));
+        let error = off / norm(&mut want.iter().copied());
         // NaN counts as the largest error.
         worst = if error <= worst { worst } else { error };
     }
@@ -205,7 +206,7 @@ fn near_the_boundary_of_the_ball_digits_are_kept() {
         // Tangent vectors of a few units of hyperbolic length.
         let margin = |i: usize| cotangent::engine::domain::margin(x.row(i), -1.0);
         let v = Tensor::from_fn([600, 5], |i| (margin(i / 5) * 3.0 * (i as f64).sin()) as f32);
-        fn of<T: Float>(device: &Device, [x, y, v]: [&Tensor<T>; 3]) -> Vec<(&'static str, Tensor<T>)> {
+        fn computed<T: Float>(device: &Device, [x, y, v]: [&Tensor<T>; 3]) -> Vec<(&'static str, Tensor<T>)> {
             let (ball, tape) = (PoincareBall::new(-1.0), Tape::with_device(device.clone()));
             let [x, y] = [tape.variable(x), tape.variable(y)];
             let dist = ball.dist(&x, &y);
@@ -222,8 +223,8 @@ fn near_the_boundary_of_the_ball_digits_are_kept() {
             all.extend([("gradient by x", gradients.wrt(x)), ("gradient by y", gradients.wrt(y))]);
             all
         }
-        let got = of(device, [&x, &y, &v]);
-        let want = of(&Device::cpu(), [&x.cast::<f64>(), &y.cast(), &v.cast()]);
+        let got = computed(device, [&x, &y, &v]);
+        let want = computed(&Device::cpu(), [&x.cast::<f64>(), &y.cast(), &v.cast()]);
         for ((name, got), (_, want)) in got.iter().zip(&want) {
             let error = relative(got, want);
             println!("{name}: {error:.1e}");

@@ -18,8 +18,7 @@ fn zeros<'t>(tape: &'t Tape<f64>, shape: &[usize]) -> Var<'t, f64> {
     tape.zeros(shape)
 }
 
-/// Sizes whose product, or whose number of bytes, overflows: no tensor may have them, and no kernel may
-/// see them.
+/// Shapes whose number of elements or of bytes overflows are refused before a kernel sees them.
 #[test]
 fn more_elements_than_memory_can_hold_are_refused() {
     struct Sum;
@@ -57,7 +56,8 @@ fn more_elements_than_memory_can_hold_are_refused() {
         ),
         (
             |t| drop(zeros(t, &[1, 1, 1, 1]).conv2d(zeros(t, &[1, 1, 1, 1]), 1, LARGE).shape()),
-            "conv2d: images [1, 1, 1, 1] and filters [1, 1, 1, 1]: shape [1, 1, 1, 1, 2199023255553, 2199023255553]",
+            "conv2d: images [1, 1, 1, 1] and filters [1, 1, 1, 1]: \
+             shape [1, 1, 1, 1, 2199023255553, 2199023255553]",
         ),
         (
             |t| drop(zeros(t, &[1, 1, 1, 1]).conv2d(zeros(t, &[1, 1, 1, 1]), 1, usize::MAX).shape()),
@@ -84,7 +84,7 @@ fn more_elements_than_memory_can_hold_are_refused() {
     assert!(Tensor::<f64>::zeros([LARGE, 0]).is_empty());
 }
 
-/// For shapes that do not fit, the message names the operation and the shapes.
+/// The message of a panic for shapes that do not fit names the operation and the shapes.
 #[test]
 fn bad_shapes_are_named() {
     let cases: &[(Bad, &str)] = &[

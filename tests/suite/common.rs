@@ -1,4 +1,4 @@
-//! Shared by the tests of operations: inputs, values, and derivatives against finite differences.
+//! Helpers for the tests of operations: inputs, values, and derivatives against finite differences.
 
 use std::sync::Arc;
 

@@ -95,12 +95,12 @@ fn derivatives_are_those_of_finite_differences() {
                         assert_eq!(got, 0.0);
                         continue;
                     }
-                    let at = |shift: f64| {
+                    let shifted = |shift: f64| {
                         let mut moved = x.clone();
                         moved[k] += shift;
                         (formula.plain)(&moved)[o]
                     };
-                    let central = |h: f64| (at(h) - at(-h)) / (2.0 * h);
+                    let central = |h: f64| (shifted(h) - shifted(-h)) / (2.0 * h);
                     let h = 1e-3 * x[k].abs().clamp(1e-2, 1.0);
                     let (coarse, fine) = (central(h), central(h / 2.0));
                     let want = (4.0 * fine - coarse) / 3.0;
@@ -116,7 +116,7 @@ fn derivatives_are_those_of_finite_differences() {
     }
 }
 
-/// The expected results of a formula's operation, in plain loops. All in `f64`.
+/// The expected results of a formula's operation, computed by plain loops in `f64`.
 fn expected(formula: &Formula, inputs: &[Tensor<f64>]) -> Vec<f64> {
     match formula.kind {
         Kind::Map(_) => (0..inputs[0].len())
@@ -127,12 +127,12 @@ fn expected(formula: &Formula, inputs: &[Tensor<f64>]) -> Vec<f64> {
             .collect(),
         Kind::Row { plan, .. } => {
             let plan = plan();
-            let (of_vectors, params) = inputs.split_at(plan.vectors);
+            let (vectors, params) = inputs.split_at(plan.vectors);
             let params: Vec<f64> = params.iter().map(|p| p.data()[0]).collect();
-            let width = of_vectors[0].width();
-            (0..of_vectors[0].len() / width)
+            let width = vectors[0].width();
+            (0..vectors[0].len() / width)
                 .flat_map(|i| {
-                    let rows: Vec<&[f64]> = of_vectors.iter().map(|v| v.row(i)).collect();
+                    let rows: Vec<&[f64]> = vectors.iter().map(|v| v.row(i)).collect();
                     let coefficients = (formula.plain)(&plan.invariants_at(&rows, &params));
                     if !plan.vector {
                         return coefficients;
@@ -171,8 +171,7 @@ fn expected(formula: &Formula, inputs: &[Tensor<f64>]) -> Vec<f64> {
 fn kernels_agree_with_plain_loops_over_all_shapes() {
     let mut rng = rng::stream(4, 0, 0);
     for formula in all() {
-        // Elements are split over threads in the same way for all formulas, so few formulas suffice
-        // here.
+        // All formulas split elements over threads in the same way, so the large size is tested for three.
         let million = ["tanh", "add", "fill_where"].contains(&formula.name).then_some((1_000_003, 1));
         let shapes = [(0, 3), (1, 2), (1, 3), (7, 5), (64, 64), (65, 65), (300, 2)];
         for (n, width) in shapes.into_iter().chain(million) {
@@ -208,8 +207,8 @@ fn kernels_have_the_gradients_of_finite_differences() {
     use cotangent::engine::check;
     let mut rng = rng::stream(5, 0, 0);
     for formula in all() {
-        // A point that is put back onto a surface moves only along it. The laws of the manifolds test
-        // these.
+        // A result that is settled onto a surface has only the derivatives along it. The laws of the
+        // manifolds test such formulas.
         let is_settled =
             |plan: fn() -> &'static RowPlan| matches!(plan().domain, Domain::Hyperboloid | Domain::Sphere);
         if matches!(formula.kind, Kind::Row { plan, .. } if is_settled(plan)) {
@@ -257,11 +256,11 @@ fn kernels_have_the_gradients_of_finite_differences() {
     }
 }
 
-/// Positions of NaN among 37 elements: in whole registers and in the rest.
+/// Positions of NaN among 37 elements: in whole registers, and among the last elements.
 const NAN_AT: [usize; 3] = [0, 19, 36];
 
-/// Checks elementwise formulas on the tape with operands that are NaN or outside of the domain. If the
-/// result is NaN, the gradient shows it.
+/// Checks an elementwise formula with operands that are NaN or outside its domain. Where the result is NaN,
+/// the gradient must not be plain zero.
 fn nan_stays<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, inputs: &[Tensor<T>]) {
     let tape = Tape::<T>::new();
     let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
@@ -270,8 +269,8 @@ fn nan_stays<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, 
     let gradients = tape.backward(y.sum());
     assert!(variables.iter().all(|v| gradients.view(v).is_some()), "{}", formula.name);
     let gradients: Vec<Vec<T>> = variables.iter().map(|v| gradients.wrt(*v).data().to_vec()).collect();
-    // The slope of a linear formula is a number even where the value is NaN. If a choice cannot be made,
-    // all slopes are NaN; in all other formulas at least one is.
+    // The slope of a linear formula is a number even where the value is NaN. Where a minimum or maximum is
+    // NaN, all slopes are; of all other formulas at least one is.
     let linear = ["add", "sub", "neg", "fill_where", "binary_cross_entropy"].contains(&formula.name);
     for (i, y) in values.data().iter().enumerate() {
         let name = || format!("{} of {}, element {i}", formula.name, T::NAME);
@@ -325,8 +324,8 @@ fn elementwise_formulas_keep_nan_in_both_passes() {
                 (formula.plain_f32)(&single)[0].into(),
             ];
             assert!(values.iter().all(|y| y.is_nan()), "{} of {x:?}: {values:?}", formula.name);
-            let here = outside.iter().filter(|(name, _)| *name == formula.name).map(|(_, x)| *x);
-            for special in here.chain([f64::NAN]) {
+            let arguments = outside.iter().filter(|(name, _)| *name == formula.name).map(|(_, x)| *x);
+            for special in arguments.chain([f64::NAN]) {
                 let mut inputs = inputs(formula, 37, 1, &mut rng);
                 for x in &mut inputs {
                     *x = Tensor::from_fn([37], |i| x.data()[if x.len() == 1 { 0 } else { i }]);
@@ -343,8 +342,8 @@ fn elementwise_formulas_keep_nan_in_both_passes() {
     }
 }
 
-/// If a vector of a row or pair formula has a NaN, the result is NaN, at least in part, in both types. A
-/// formula that loses NaN would hide where a computation has gone wrong.
+/// If a vector of a row or pair formula contains NaN, so does the result. A formula that loses NaN would hide
+/// where a computation has gone wrong. Adds the cases where it is lost to `lost`.
 fn rows_keep_nan<T: Float>(formula: &Formula, operation: &'static dyn Operation<T>, lost: &mut Vec<String>) {
     let mut rng = rng::stream(9, 0, 0);
     let vectors = match formula.kind {
@@ -356,16 +355,16 @@ fn rows_keep_nan<T: Float>(formula: &Formula, operation: &'static dyn Operation<
         for c in [0, 2, 4] {
             let mut inputs: Vec<Tensor<T>> =
                 inputs(formula, 3, 5, &mut rng).iter().map(Tensor::cast).collect();
-            let of = |inputs: &[Tensor<T>]| {
+            let result = |inputs: &[Tensor<T>]| {
                 let tape = Tape::<T>::new();
                 let variables: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
                 tape.operation(operation, &variables).to_tensor()
             };
-            let before = of(&inputs);
+            let before = result(&inputs);
             let element = &mut inputs[k].row_mut(1)[c];
             *element = *element + T::constant(0.01);
-            if of(&inputs) == before {
-                // This coordinate is not read.
+            if result(&inputs) == before {
+                // The formula does not read this coordinate.
                 continue;
             }
             inputs[k].row_mut(1)[c] = T::constant(f64::NAN);

@@ -58,9 +58,9 @@ fn broadcasting() {
     }
 }
 
-/// Every kind of operand, over so many positions that they are split into pieces and a kernel computes
-/// them part by part. Neither split is at multiples of a run of the broadcast operand. Also with either
-/// operand constant.
+/// Every kind of broadcast operand, with either or neither operand constant. There are so many positions that
+/// they are split over threads, and within a thread into parts. Neither split is at a multiple of a run of
+/// the broadcast operand.
 fn broadcast_over_many_positions<T: Float>(tolerance: f64) {
     let shape = [3, 7, 20, 101];
     let random = |axes: &[usize], low, seed| {
@@ -75,15 +75,15 @@ fn broadcast_over_many_positions<T: Float>(tolerance: f64) {
             let at = [p / 14140, p / 2020 % 7, p / 101 % 20, p % 101];
             (0..4).fold(0, |q, i| q * axes[i] + if axes[i] == 1 { 0 } else { at[i] })
         };
-        let mut of_y = vec![0.0; y.len()];
+        let mut y_gradient = vec![0.0; y.len()];
         for (p, (x, g)) in x.data().iter().zip(g.data()).enumerate() {
-            of_y[read(p)] += x.to_f64() * g.to_f64();
+            y_gradient[read(p)] += x.to_f64() * g.to_f64();
         }
         for (x_varies, y_varies, swapped) in
             [(true, true, false), (true, true, true), (true, false, true), (false, true, false)]
         {
             let tape = Tape::new();
-            let leaf = |of, varies| if varies { tape.variable(of) } else { tape.constant(of) };
+            let leaf = |x, varies| if varies { tape.variable(x) } else { tape.constant(x) };
             let (a, b) = (leaf(&x, x_varies), leaf(&y, y_varies));
             let z = if swapped { b * a } else { a * b };
             for (p, z) in z.to_tensor().data().iter().enumerate() {
@@ -95,7 +95,8 @@ fn broadcast_over_many_positions<T: Float>(tolerance: f64) {
             for (p, da) in da.into_iter().flat_map(|da| da.to_dense(1, x.len())).enumerate() {
                 assert_eq!(da, g.data()[p] * y.data()[read(p)], "{axes:?} at {p}");
             }
-            for (got, want) in db.into_iter().flat_map(|db| db.to_dense(1, of_y.len())).zip(&of_y) {
+            for (got, want) in db.into_iter().flat_map(|db| db.to_dense(1, y_gradient.len())).zip(&y_gradient)
+            {
                 assert!((got.to_f64() - want).abs() < tolerance, "{axes:?}: {got}, not {want}");
             }
         }
@@ -146,7 +147,7 @@ fn loss_functions() {
     assert_gradients(&[distances], |v| loss::ranking(v[0]).square().sum());
 }
 
-/// Rows that broadcast: full, single, column-like and repeated.
+/// Rows that broadcast: full, a single one, and repeated along either leading axis.
 #[test]
 fn row_formulas_broadcast() {
     let ball = Stereographic::new(-1.0);

@@ -1,4 +1,4 @@
-//! Laws that need more than a manifold. Laws of the manifolds themselves are tested in
+//! Laws that involve forward mode or an optimiser. Laws of the manifolds themselves are tested in
 //! `manifolds/tests/laws`.
 
 use cotangent::engine::check;
@@ -6,8 +6,7 @@ use cotangent::manifolds::{HalfSpace, Klein, Product, Sphere};
 use cotangent::prelude::*;
 
 /// Half the squared distance is smooth where the points coincide. In both modes its gradient is −log,
-/// also at x = y. There, its Hessian times v is v, after conversion from coordinates to the tangent
-/// space.
+/// also at x = y. There, its Hessian is the identity on the tangent space.
 #[test]
 fn half_the_squared_distance_is_smooth_where_points_coincide() {
     fn half<'t, M: Manifold>(m: M, v: &[Var<'t, f64>]) -> Var<'t, f64> {
@@ -17,8 +16,8 @@ fn half_the_squared_distance_is_smooth_where_points_coincide() {
         let mut rng = rng::stream(6, 5, 0);
         for radius in [0.0, 1e-9, 2.0, 2.0, 2.0, 2.0] {
             let x = m.random_point::<f64>(4, radius, &mut rng);
-            let far = m.random_point::<f64>(4, 1.0, &mut rng);
-            let near = m.exp(
+            let distant = m.random_point::<f64>(4, 1.0, &mut rng);
+            let nearby = m.exp(
                 &x,
                 &Row::from(
                     m.random_tangent(&x, &mut rng).iter().map(|v| 1e-9 * v).collect::<Vec<_>>().as_slice(),
@@ -26,16 +25,17 @@ fn half_the_squared_distance_is_smooth_where_points_coincide() {
             );
             let v = m.random_tangent(&x, &mut rng);
             let shape = [1, x.len()];
-            let [at, direction] = [&x, &v].map(|row| Tensor::new(shape, row.to_vec()));
-            for y in [&x, &near, &far] {
+            let [point, direction] = [&x, &v].map(|row| Tensor::new(shape, row.to_vec()));
+            for y in [&x, &nearby, &distant] {
                 let target = Tensor::new(shape, y.to_vec());
-                // Cotangents have components off the tangent spaces; directions have none.
+                // Cotangents may have components normal to the tangent space; directions have none.
                 let along = m.random_tangent(y, &mut rng);
                 let directions = [direction.clone(), Tensor::new(shape, along.to_vec())];
-                let worst = check::forward_mode(&[at.clone(), target.clone()], &directions, |v| half(m, v));
+                let worst =
+                    check::forward_mode(&[point.clone(), target.clone()], &directions, |v| half(m, v));
                 assert!(worst < 1e-9, "{m:?}: forward mode differs by {worst:e}");
                 let tape = Tape::new();
-                let [x_, y_] = [tape.variable(&at), tape.constant(&target)];
+                let [x_, y_] = [tape.variable(&point), tape.constant(&target)];
                 let half = half(m, &[x_, y_]);
                 let d = m.dist(&x, y);
                 assert!(
@@ -46,19 +46,18 @@ fn half_the_squared_distance_is_smooth_where_points_coincide() {
                 let slope = tape.jvp(half, &[(x_, tape.constant(&direction))]);
                 let hessian = tape.backward(slope).wrt(x_).data().to_vec();
                 let hessian = m.egrad_to_rgrad(&x, &Row::from(hessian.as_slice()));
-                if y != &far {
-                    // At nearby points, curvature changes the Hessian only by the square of the
-                    // distance.
+                if y != &distant {
+                    // At a nearby point the Hessian differs from the identity by the square of the distance.
                     let worst = hessian.iter().zip(v.iter()).map(|(h, v)| (h - v).abs()).fold(0.0, f64::max);
                     assert!(worst < 1e-7 * (1.0 + m.norm(&x, &v)), "{m:?}: H v is {worst:e} off v");
                 }
                 let tape = Tape::new();
-                let x_ = tape.variable(&at);
+                let x_ = tape.variable(&point);
                 let half = 0.5 * m.squared_dist(&x_, &tape.constant(&target)).sum();
                 let gradient = tape.backward(half).wrt(x_).data().to_vec();
                 let gradient = m.egrad_to_rgrad(&x, &Row::from(gradient.as_slice()));
                 for (g, log) in gradient.iter().zip(m.log(&x, y).iter()) {
-                    // The projection onto the tangent space rounds like coordinates.
+                    // The projection onto the tangent space has rounding errors of the coordinates' size.
                     let bound = 1e-9 * d + 2.0 * f64::EPSILON;
                     assert!((g + log).abs() <= bound, "{m:?}: the gradient has {g}, -log {}", -log);
                 }

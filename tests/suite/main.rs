@@ -1,5 +1,5 @@
-//! Tests of the facade. They are one binary, so that the kernels of every formula are compiled only
-//! once.
+//! Tests of the crate `cotangent`. They are one binary, so that the kernels of every formula are compiled
+//! only once.
 
 mod bad_shapes;
 mod common;

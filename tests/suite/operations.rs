@@ -1,5 +1,5 @@
-//! Kernels that are not formulas: values compared with plain loops, gradients and forward mode with
-//! finite differences.
+//! Kernels that are not formulas: values compared with plain loops, gradients with finite differences,
+//! forward mode with the reverse pass.
 
 use cotangent::engine::{check, loss};
 use cotangent::prelude::*;
@@ -71,11 +71,11 @@ fn products_of_empty_matrices_are_zeros_in_every_batching() {
         let sizes = extents().flat_map(|m| extents().flat_map(move |k| extents().map(move |n| [m, k, n])));
         for [m, k, n] in sizes.filter(|sizes| sizes.contains(&0) || lead_b == [0]) {
             for (ta, tb) in [(false, false), (true, false), (false, true)] {
-                let of = |lead: &[usize], rows, columns, transposed| {
-                    let matrix = if transposed { [columns, rows] } else { [rows, columns] };
-                    tensor(&[lead, &matrix].concat(), 1)
+                let matrices = |lead: &[usize], rows, columns, transposed| {
+                    let extents = if transposed { [columns, rows] } else { [rows, columns] };
+                    tensor(&[lead, &extents].concat(), 1)
                 };
-                let (a, b) = (of(lead_a, m, k, ta), of(lead_b, k, n, tb));
+                let (a, b) = (matrices(lead_a, m, k, ta), matrices(lead_b, k, n, tb));
                 let tape = Tape::new();
                 let (x, y) = (tape.variable(&a), tape.variable(&b));
                 let product = if ta {
@@ -109,11 +109,11 @@ fn normalisations_have_their_values_and_derivatives() {
         assert_derivatives(std::slice::from_ref(&x), |v| weigh(v[0].softmax(axis)));
         assert_derivatives(std::slice::from_ref(&x), |v| weigh(v[0].log_softmax(axis)));
     }
-    // Scores so large that exp alone would overflow, shifted by any amount.
-    let far = Tensor::new([1, 3], vec![1e4, 1e4 + 1.0, -1e4]);
+    // Scores so large that exp alone would overflow.
+    let large = Tensor::new([1, 3], vec![1e4, 1e4 + 1.0, -1e4]);
     let e = 1_f64.exp();
     assert_close(
-        &value([&far], |[x]| x.softmax(1)),
+        &value([&large], |[x]| x.softmax(1)),
         &Tensor::new([1, 3], vec![1.0 / (1.0 + e), e / (1.0 + e), 0.0]),
         1e-14,
     );
@@ -122,11 +122,11 @@ fn normalisations_have_their_values_and_derivatives() {
         weigh(v[0].layer_norm(v[1], v[2], 1e-5))
     });
     assert_derivatives(&[tensor(&[1, 11], 5), gain, bias], |v| weigh(v[0].layer_norm(v[1], v[2], 1e-5)));
-    // Mean 0 and variance 1, also for rows far from zero.
+    // Mean 0 and variance 1, also for rows whose mean is much larger than their deviation.
     let ones = Tensor::from_fn([64], |_| 1.0_f32);
-    let far = Tensor::from_fn([4, 64], |i| 1000.0 + (i % 64) as f32 * 0.25);
+    let shifted = Tensor::from_fn([4, 64], |i| 1000.0 + (i % 64) as f32 * 0.25);
     let tape = Tape::new();
-    let y = tape.constant(&far).layer_norm(tape.constant(&ones), tape.zeros([64]), 0.0).to_tensor();
+    let y = tape.constant(&shifted).layer_norm(tape.constant(&ones), tape.zeros([64]), 0.0).to_tensor();
     for row in y.rows() {
         let (mean, square) =
             row.iter().fold((0.0, 0.0), |(m, s), &x| (m + f64::from(x), s + f64::from(x * x)));
@@ -186,8 +186,8 @@ fn the_gradient_of_a_norm_at_zero_is_zero() {
     assert_eq!(gradients.wrt(x).data(), [0.0; 6]);
 }
 
-/// Both modes agree where a derivative is 0 by definition or where its terms would cancel, and so do
-/// second derivatives.
+/// Where a derivative is 0 by definition, or infinite terms would cancel, both modes agree and second
+/// derivatives are finite.
 #[test]
 fn singular_points_have_the_same_derivatives_in_both_modes() {
     let infinity = f64::INFINITY;
@@ -368,9 +368,9 @@ fn the_instruction_set_of_products_is_the_one_that_is_named() {
         // Two products that cancel. With a fused multiply-add the second is not rounded before it is
         // added, so the rounding error of the first is left.
         let x = 1.0 + 0.5_f64.powi(digits / 2 + 2);
-        let first_two = |by: [f64; 2]| Tensor::from_fn([80, 80], |i| T::nearest(*by.get(i).unwrap_or(&0.0)));
+        let first_two = |x: [f64; 2]| Tensor::from_fn([80, 80], |i| T::nearest(*x.get(i).unwrap_or(&0.0)));
         let tape = Tape::<T>::new();
-        let [a, b] = [first_two([x, x]), first_two([-x, x])].map(|of| tape.constant(&of));
+        let [a, b] = [first_two([x, x]), first_two([-x, x])].map(|t| tape.constant(&t));
         a.matmul_nt(b).to_tensor().data()[0].to_f64()
     }
     let fused = ["avx512", "avx2+fma", "neon"].contains(&products);
@@ -444,9 +444,9 @@ fn losses_have_their_values_and_gradients() {
 
     let targets = Tensor::from_fn([4, 5], |i| (i % 3) as f64 / 2.0);
     assert_derivatives(std::slice::from_ref(&x), |v| 10.0 + loss::binary_cross_entropy(v[0], &targets));
-    let far = Tensor::new([2], vec![800.0, -800.0]);
+    let large = Tensor::new([2], vec![800.0, -800.0]);
     assert_eq!(
-        value([&far], |[x]| loss::binary_cross_entropy(x, &Tensor::new([2], vec![1.0, 0.0]))).data(),
+        value([&large], |[x]| loss::binary_cross_entropy(x, &Tensor::new([2], vec![1.0, 0.0]))).data(),
         [0.0]
     );
     assert_derivatives(&[x, targets], |v| 10.0 + loss::mean_squared_error(v[0], v[1]));

@@ -52,15 +52,15 @@ fn attend_is_attention_and_has_its_derivatives() {
             check::forward_mode(&inputs, &directions, |x| weigh(x[0].attend(x[1], x[2], 0.7, causal)));
         assert!(worst < 1e-10, "{worst:e}");
     }
-    // Many tiles. The reverse pass computes the same scores again.
+    // Many tiles: the reverse pass must recompute the same scores.
     let (q, k, v) = (tensor(&[1, 140, 2], 1), tensor(&[1, 1100, 2], 2), tensor(&[1, 1100, 2], 3));
     let directions: Vec<Tensor<f64>> = [&q, &k, &v].iter().map(|t| tensor(t.shape(), 9)).collect();
     let worst = check::forward_mode(&[q, k, v], &directions, |x| weigh(x[0].attend(x[1], x[2], 1.0, true)));
     assert!(worst < 1e-9, "{worst:e}");
 }
 
-/// A score with numbers of both rows and a parameter, for both kernels of pair formulas. It has more
-/// numbers than the kernels differentiate at once.
+/// A score with numbers of left and right rows and a parameter. It has more numbers than the kernels
+/// differentiate at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Bump;
 
@@ -134,9 +134,8 @@ fn forward_mode_of_distances_does_not_cancel() {
     }
 }
 
-/// Scores whose derivatives are computed together, which in single precision fills whole registers.
-/// Values and gradients are compared with those in double precision. A row has more pairs than are
-/// differentiated at once.
+/// Values and gradients in single precision, where kernels compute whole registers of pairs, compared with
+/// those in double precision. A row has more pairs than are differentiated at once.
 #[test]
 fn pair_formulas_in_single_precision_are_those_in_double() {
     fn run<T: Float, F: PairFormula<N, N, P>, const N: usize, const P: usize>(
@@ -150,7 +149,7 @@ fn pair_formulas_in_single_precision_are_those_in_double() {
         let variable =
             |x: &Tensor<f64>| tape.variable(&Tensor::from_fn(x.shape().clone(), |i| T::nearest(x.data()[i])));
         let [x, y, v] = rows.each_ref().map(variable);
-        let [a, b] = numbers.each_ref().map(|of| of.each_ref().map(variable));
+        let [a, b] = numbers.each_ref().map(|side| side.each_ref().map(variable));
         let params = params.map(|p| tape.variable(&Tensor::scalar(T::nearest(p))));
         let out = if stored {
             tape.pairs(formula, [x, y], a, b, params).scores()
@@ -184,7 +183,8 @@ fn pair_formulas_in_single_precision_are_those_in_double() {
                     let largest = double.iter().fold(0.0_f64, |max, x| max.max(x.abs()));
                     for (s, d) in single.iter().zip(double) {
                         let error = (s - d).abs();
-                        // An offset makes no difference to a softmax, so its gradient cancels.
+                        // A softmax does not change with an offset of the scores, whose gradient cancels to
+                        // rounding errors: hence the absolute term.
                         assert!(error <= 1e-4 * largest + 1e-6, "{} {m} {which}: {s} {d}", F::NAME);
                     }
                 }
@@ -198,9 +198,9 @@ fn pair_formulas_in_single_precision_are_those_in_double() {
     compare(UmbralCone::default(), [0.7, 0.2, 0.1]);
 }
 
-/// With few batch entries the queries are split, and the gradients of keys and values are summed over
-/// all parts. Values and gradients equal those with stored weights, and no bit depends on the number of
-/// threads.
+/// With few batch entries, the queries are split over threads, and the gradients of keys and values are
+/// summed over the parts. Values and gradients equal those with stored weights, and no bit depends on the
+/// number of threads.
 #[test]
 fn attention_of_few_batch_entries_is_split() {
     let run = |batch: usize, causal: bool, stored: bool, threads: usize| {

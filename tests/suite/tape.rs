@@ -131,12 +131,11 @@ fn reading_a_released_value_says_why() {
     let _ = y.to_tensor();
 }
 
-/// Both passes need values, and a backward pass releases them. So a graph has no derivatives after a
-/// backward pass.
+/// A backward pass releases the values of a graph, so the graph has no derivatives afterwards.
 #[test]
-fn a_graph_that_was_passed_has_no_derivatives() {
+fn a_graph_has_no_derivatives_after_a_backward_pass() {
     type Loss = for<'t> fn(Var<'t, f64>) -> Var<'t, f64>;
-    // Also where a derivative could be computed without the values.
+    // Also operations whose derivatives do not need the values.
     let losses: [(&str, Loss); 3] = [
         ("sum", |x| (x * x * x).sum()),
         ("sum", |x| x.gather(&[0, 1]).sum()),
@@ -180,7 +179,7 @@ fn a_jvp_that_panics_leaves_the_tape_whole() {
     assert_eq!(tape.backward(f).wrt(x).data(), [0.0, 4.0]);
 }
 
-/// In a deep network, half the nodes are released half way through the backward pass.
+/// The backward pass of a deep network releases each node as soon as it is done with it.
 #[test]
 fn memory_in_use_falls_during_the_backward_pass() {
     let mut tape = Tape::<f32>::new();
@@ -245,24 +244,24 @@ fn panics_show_the_callers_line() {
     use std::sync::{Arc, Mutex};
     let seen = Arc::new(Mutex::new(String::new()));
     let hook = std::panic::take_hook();
-    let place = Arc::clone(&seen);
+    let location = Arc::clone(&seen);
     std::panic::set_hook(Box::new(move |info| {
-        *place.lock().unwrap() = info.location().map(ToString::to_string).unwrap_or_default();
+        *location.lock().unwrap() = info.location().map(ToString::to_string).unwrap_or_default();
     }));
-    let here = std::panic::catch_unwind(|| {
+    let refused = std::panic::catch_unwind(|| {
         let tape = Tape::<f32>::new();
         let _ = tape.zeros([2, 3]).matmul(tape.zeros([2, 3]));
     });
     std::panic::set_hook(hook);
-    assert!(here.is_err());
+    assert!(refused.is_err());
     let line = seen.lock().unwrap().clone();
     assert!(line.contains("tests/suite/tape.rs"), "{line}");
 }
 
-/// The gradient has the shape of the variable, parameter or point: with zeros in rows that were not read, and
-/// where the loss does not depend on it at all.
+/// The gradient has the shape of the variable, parameter or point. Rows that were not read have zeros, and so
+/// has a parameter that the loss does not depend on.
 #[test]
-fn gradients_have_the_shape_of_what_they_are_of() {
+fn gradients_have_the_shape_of_their_variable() {
     let value = || Tensor::new([3, 2], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let table = Param::new("table", Euclidean, value());
     let idle = Param::new("idle", Euclidean, value());

@@ -1,4 +1,4 @@
-//! The options that choose an attention.
+//! The options of attention: score, weights, aggregation.
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -8,11 +8,11 @@ use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::options;
 use serde::{Deserialize, Serialize};
 
-/// The scores that an application offers, by name: those of the library, and one's own.
+/// The attention scores that an application offers, by name: those of the library, and a program's own.
 #[derive(Clone, Debug)]
 pub struct Scores(Vec<Box<dyn Score<f32>>>);
 
-/// Those of the library.
+/// The scores of the library.
 impl Default for Scores {
     fn default() -> Self {
         Scores(score::all())
@@ -20,10 +20,14 @@ impl Default for Scores {
 }
 
 impl Scores {
-    /// These and one more. A score of the same name is replaced; `graph` draws one that is called `distance`
-    /// or `polar-distance` as points of the Poincaré disk.
+    /// Adds a score.
+    ///
+    /// # Panics
+    /// If there is a score of the same name already.
+    #[track_caller]
     pub fn with(mut self, score: &dyn Score<f32>) -> Self {
-        self.0.retain(|other| other.name() != score.name());
+        let name = score.name();
+        assert!(self.iter().all(|other| other.name() != name), "Scores: there is a score {name:?} already");
         self.0.push(score.duplicate());
         self
     }
@@ -33,7 +37,7 @@ impl Scores {
         self.0.iter().map(|score| &**score)
     }
 
-    /// What a command line accepts: names, each with what it means.
+    /// The names that a command line accepts, each with its line of help.
     pub fn choices(&self) -> PossibleValuesParser {
         let choice = |score: &dyn Score<f32>| PossibleValue::new(score.name()).help(score.about());
         self.iter().map(choice).collect::<Vec<_>>().into()
@@ -46,7 +50,7 @@ impl Scores {
 pub enum WeightsOption {
     /// Softmax over the keys.
     Softmax,
-    /// The logistic function of each score.
+    /// The logistic function of each score; the weights do not sum to 1.
     Sigmoid,
 }
 
@@ -56,36 +60,37 @@ pub enum WeightsOption {
 pub enum AggregateOption {
     /// The weighted sum.
     Euclidean,
-    /// The barycentre in the Poincaré ball.
+    /// The weighted barycentre in the Poincaré ball.
     Barycentre,
 }
 
-/// An attention, to be flattened into the options of an application.
+/// The options of attention except the score's name, to be flattened into the options of an application.
 #[derive(clap::Args, Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttentionOptions {
-    /// What weights of scores are made of.
+    /// How attention scores become weights.
     #[arg(long, value_enum, default_value_t = WeightsOption::Softmax, help_heading = "Model")]
     pub weights: WeightsOption,
-    /// How values are put together.
+    /// How the weighted values are combined.
     #[arg(long, value_enum, default_value_t = AggregateOption::Euclidean, help_heading = "Model")]
     pub aggregate: AggregateOption,
-    /// Height of the light source of penumbral cones [default: 1].
+    /// Height of the light source of penumbral cones, a positive number [default: 1].
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     pub light: Option<f64>,
-    /// Radius of the balls of umbral cones [default: 0.1].
+    /// Radius of the balls of umbral cones, a positive number [default: 0.1].
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     pub radius: Option<f64>,
-    /// What scores are multiplied with: γ, or β of distances [default: 1, and 1/√d for the dot product].
+    /// Factor of the scores, a positive number: γ, or β for distances [default: 1, but 1/√d for the dot
+    /// product of d-dimensional heads].
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     pub sharpness: Option<f64>,
-    /// Let γ (or β) and the offset c of scores be learned.
+    /// Learn the factor γ (or β) of the scores and their offset c [default: fixed, with c = 0].
     #[arg(long, help_heading = "Model")]
     pub learn_sharpness: bool,
 }
 
 impl Default for AttentionOptions {
-    /// The values without any of the options.
+    /// The values when no option is given.
     fn default() -> Self {
         AttentionOptions {
             weights: WeightsOption::Softmax,
@@ -99,16 +104,16 @@ impl Default for AttentionOptions {
 }
 
 impl AttentionOptions {
-    /// The score of this name, with the height or radius that was asked for, for heads of `head_dim`
+    /// The score of this name, with the height or radius of the options, for heads of `head_dim`
     /// dimensions.
     ///
     /// # Errors
-    /// If there is no such score, or an option makes no sense with it. Names the option.
+    /// If there is no such score, or an option does not apply to it. The error names the option.
     pub fn score(&self, name: &str, scores: &Scores, head_dim: usize) -> Result<Box<dyn Score<f32>>> {
         let Some(mut score) = scores.iter().find(|score| score.name() == name).map(|score| score.duplicate())
         else {
             let names: Vec<&str> = scores.iter().map(|score| score.name()).collect();
-            let message = format!("--attention {name}: there are {}", names.join(", "));
+            let message = format!("--attention {name}: no such score; choose one of {}", names.join(", "));
             return Err(AppError::usage(message));
         };
         let settings = [("light", self.light), ("radius", self.radius)];
@@ -117,8 +122,8 @@ impl AttentionOptions {
         }
         for (option, number) in settings.iter().filter_map(|(option, number)| Some((*option, (*number)?))) {
             match score.setting() {
-                Some((setting, value)) if setting == option => *value = number,
-                _ => return Err(AppError::usage(format!("--{option}: not with --attention {name}"))),
+                Some((setting, _)) if setting == option => score.set(number),
+                _ => return Err(AppError::usage(format!("--{option}: --attention {name} has no {option}"))),
             }
         }
         if score.needs_height() && head_dim < 2 {
@@ -127,7 +132,7 @@ impl AttentionOptions {
         Ok(score)
     }
 
-    /// The first option in which two attentions differ.
+    /// The name of the first option whose value differs, if any.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let differs = [
             ("weights", self.weights != other.weights),
@@ -154,5 +159,16 @@ impl AttentionOptions {
             attention.sharpness.value_mut().data_mut()[0] = T::nearest(sharpness);
         }
         attention.trainable = self.learn_sharpness;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "Scores: there is a score \"dot\" already")]
+    fn names_of_scores_are_unique() {
+        let _ = Scores::default().with(&score::Dot);
     }
 }

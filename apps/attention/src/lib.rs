@@ -4,12 +4,12 @@
 //! |---|---|
 //! | [`transformer`] | translation by transformers |
 //! | [`transformer::parallel_text`] | their training text |
-//! | [`transformer::bpe`] | sentences as numbers |
-//! | [`transformer::bleu`] | the score of translations |
+//! | [`transformer::bpe`] | byte-pair encoding: sentences as tokens |
+//! | [`transformer::bleu`] | BLEU, the quality of translations |
 //! | [`transformer::heatmap`] | pictures of attention |
-//! | [`graph`] | classes of a graph's nodes by graph attention |
+//! | [`graph`] | node classification by graph attention |
 //! | [`graph::labelled_graph`] | graphs whose nodes have features and classes |
-//! | [`attention`] | the options that choose an attention |
+//! | [`attention`] | the options of attention: score, weights, aggregation |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

@@ -12,13 +12,13 @@ use crate::print::{self, Style};
 /// The heading of options that say where and how an application runs, but not what it computes.
 pub const RUN: &str = "Run";
 
-/// Parses the arguments of the process. Ends it, as `--help` does, if they are wrong or if they ask for a
-/// text only. Otherwise sets how this process prints.
+/// Parses the arguments of the process, and sets how the process prints. Exits, as clap does, if they are
+/// wrong, or after `--help`, `--version` and `--generate`.
 pub fn parse<C: CommandFactory + FromArgMatches>() -> C {
     parse_with(|command| command)
 }
 
-/// Same as [`parse`], with a command that is changed first.
+/// Same as [`parse`], after a change to the clap command: for example other possible values.
 pub fn parse_with<C: CommandFactory + FromArgMatches>(change: impl FnOnce(Command) -> Command) -> C {
     let command = with_common_options(change(C::command()));
     let matches = command.clone().get_matches();
@@ -33,10 +33,10 @@ fn with_common_options(command: Command) -> Command {
     let flag = |name| Arg::new(name).long(name).action(ArgAction::SetTrue).global(true).help_heading(RUN);
     command
         .max_term_width(100)
-        // `--generate` needs none. Where one is needed, `from_arg_matches` says so.
+        // `--generate` needs no subcommand. If one is missing otherwise, `from_arg_matches` reports it.
         .subcommand_required(false)
         .arg(flag("quiet").help("Show no progress"))
-        .arg(flag("json").help("Print one JSON object per line: texts, progress, metrics"))
+        .arg(flag("json").help("Print JSON, one object per line: texts, progress, metrics"))
         .arg(
             Arg::new("generate")
                 .long("generate")
@@ -44,11 +44,11 @@ fn with_common_options(command: Command) -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .exclusive(true)
                 .help_heading(RUN)
-                .help("Write manual pages and completions for shells to a directory, and do nothing else"),
+                .help("Write manual pages and shell completions to this directory, then exit"),
         )
 }
 
-/// Writes a manual page of the command and of each of its subcommands, and completions for every shell.
+/// Writes a manual page of the command and of each of its subcommands, and completions for five shells.
 fn generate(command: Command, directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory).map_err(AppError::io(directory))?;
     let write = |name: &str, content: &[u8]| {

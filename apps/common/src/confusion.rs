@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How often objects of one class were taken for another.
+/// How often objects of one class were classified as another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confusion {
-    /// `counts[i][j]`: number of objects of class i that were taken for class j.
+    /// `counts[i][j]`: number of objects of class i that were classified as class j.
     pub counts: Vec<Vec<u64>>,
 }
 
 impl Confusion {
-    /// A matrix without any classified objects.
+    /// A matrix of zeros.
     pub fn new(classes: usize) -> Self {
         Confusion { counts: vec![vec![0; classes]; classes] }
     }
 
-    /// Counts an object of `class` that was taken for `taken_for`.
-    pub fn add(&mut self, class: u32, taken_for: u32) {
-        self.counts[class as usize][taken_for as usize] += 1;
+    /// Counts an object of class `class` that was classified as `predicted`.
+    pub fn add(&mut self, class: u32, predicted: u32) {
+        self.counts[class as usize][predicted as usize] += 1;
     }
 
     /// Number of classified objects.
@@ -25,32 +25,32 @@ impl Confusion {
         self.counts.iter().flatten().sum()
     }
 
-    /// The part of the objects that was classified correctly; NaN if there are no objects.
+    /// The share of objects that were classified correctly; NaN if there are no objects.
     pub fn accuracy(&self) -> f64 {
         let right: u64 = self.counts.iter().enumerate().map(|(i, row)| row[i]).sum();
         right as f64 / self.total() as f64
     }
 
-    /// Of the objects that were taken for a class, the part that belongs to it; NaN if there are none.
+    /// Of the objects that were classified as a class, the share that belongs to it; NaN if there are none.
     pub fn precision(&self, class: usize) -> f64 {
         self.counts[class][class] as f64 / self.counts.iter().map(|row| row[class]).sum::<u64>() as f64
     }
 
-    /// Of the objects of a class, the part that was found; NaN if there are none.
+    /// Of the objects of a class, the share that was classified as it; NaN if there are none.
     pub fn recall(&self, class: usize) -> f64 {
         self.counts[class][class] as f64 / self.counts[class].iter().sum::<u64>() as f64
     }
 
-    /// The harmonic mean of precision and recall, `2 TP / (2 TP + FP + FN)`; 0 if nothing of the class
-    /// was found.
+    /// The harmonic mean of precision and recall, `2 TP / (2 TP + FP + FN)`; 0 if no object of the class was
+    /// classified as it.
     pub fn f1(&self, class: usize) -> f64 {
         let found = self.counts[class][class];
-        let wrong =
+        let sum =
             self.counts.iter().map(|row| row[class]).sum::<u64>() + self.counts[class].iter().sum::<u64>();
-        if found == 0 { 0.0 } else { 2.0 * found as f64 / wrong as f64 }
+        if found == 0 { 0.0 } else { 2.0 * found as f64 / sum as f64 }
     }
 
-    /// A table with the classes' names: rows are true classes, columns what they were taken for.
+    /// A table with the classes' names: a row for each true class, a column for each predicted class.
     pub fn table(&self, names: &[String]) -> String {
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(8);
         let line = |first: &str, cells: Vec<String>| {
@@ -71,8 +71,8 @@ mod tests {
     #[test]
     fn figures_by_hand() {
         let mut confusion = Confusion::new(2);
-        for (class, taken_for, times) in [(0, 0, 5), (0, 1, 1), (1, 0, 2), (1, 1, 3)] {
-            (0..times).for_each(|_| confusion.add(class, taken_for));
+        for (class, predicted, times) in [(0, 0, 5), (0, 1, 1), (1, 0, 2), (1, 1, 3)] {
+            (0..times).for_each(|_| confusion.add(class, predicted));
         }
         assert_eq!(confusion.counts, [[5, 1], [2, 3]]);
         assert_eq!((confusion.total(), confusion.accuracy()), (11, 8.0 / 11.0));

@@ -11,7 +11,7 @@ use crate::lettering;
 /// Width of a panel and height of the picture, in pixels.
 const PANEL: (u32, u32) = (520, 400);
 
-/// Values over the epochs, starting with epoch 1.
+/// A value for each epoch, starting with epoch 1.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// The name of the values.

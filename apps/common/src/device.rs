@@ -9,7 +9,8 @@ use crate::say;
 /// `--device`, to be flattened into the options of an application.
 #[derive(clap::Args, Clone, Debug)]
 pub struct DeviceOption {
-    /// Where to compute: cpu, opencl or opencl:N; list shows the devices there are.
+    /// Where to compute: cpu, opencl (the first OpenCL device), opencl:N (device N, from 0), or list, which
+    /// shows all devices and ends.
     #[arg(long, default_value = "cpu", value_parser = listed, help_heading = RUN)]
     device: String,
 }

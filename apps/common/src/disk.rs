@@ -1,9 +1,10 @@
 //! Pictures of the Poincaré disk, as SVG: edges as geodesic arcs, labels on the nodes nearest the origin.
 //!
-//! A 2-D embedding is drawn as it is. Of a higher-dimensional one whose graph is a
-//! [hierarchy](crate::hierarchy), the distances from the origin are kept, and each subtree has a sector to
-//! itself. Any other is projected: by the logarithm at the origin, onto the two principal directions of the
-//! tangent vectors there, and back by the exponential map. The picture says so.
+//! A two-dimensional embedding is drawn as it is. In more dimensions, if the graph is a
+//! [hierarchy](crate::hierarchy), nodes keep their relative distances from the origin, and each subtree gets
+//! a sector of its own. Any other embedding is projected: the logarithm at the origin takes points to tangent
+//! vectors, which are projected onto their two principal directions, and the exponential map takes them back.
+//! The caption says which was done.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -22,36 +23,39 @@ use crate::lettering;
 
 /// Radius of the disk in the picture, in pixels.
 const RADIUS: f64 = 440.0;
-/// Centre of the disk, and the margin around it.
+/// Both coordinates of the centre of the disk, in pixels. The margin around the disk is `CENTRE − RADIUS`.
 const CENTRE: f64 = 480.0;
-/// Width of the picture; the caption is below.
+/// Width of the picture, and its height without the caption, in pixels.
 const SIZE: f64 = 2.0 * CENTRE;
-/// Font size and line height of the caption, in pixels; below, the margin at its sides.
+/// Font size and line height of the caption, in pixels.
 const CAPTION: (f64, f64) = (18.0, 24.0);
+/// Margin at the sides of the caption, in pixels.
 const MARGIN: f64 = 16.0;
-/// Font size and height of a label in pixels; below, the largest width of a name.
+/// Font size and height of a label, in pixels.
 const LABEL: (f64, f64) = (14.0, 15.0);
+/// Largest width of a name, in pixels.
 const NAME: f64 = CENTRE / 2.0;
 /// Height of a line of the legend, in pixels.
 const LEGEND: f64 = 18.0;
-/// At most this many lines of a legend.
+/// Largest number of lines of a legend.
 const NAMES: usize = 12;
-/// At most this many labels.
+/// Largest number of labels.
 const LABELS: usize = 40;
-/// At most this many edges, those nearest the origin. More would make the disk solid.
+/// Largest number of edges; those nearest the origin are drawn. More would make the disk solid.
 const EDGES: usize = 20_000;
 
-/// The points of a picture in the unit disk, with depths and a caption.
+/// Points in the unit disk, with their depths and a caption.
 pub struct Layout {
     /// One point for each node, of norm below 1.
     pub points: Vec<[f64; 2]>,
-    /// Distance of each node from the origin, before any projection.
+    /// Distance of each node from the origin before any projection, in units of 1/√−κ if κ < 0.
     pub depth: Vec<f64>,
     /// The text under the picture, which says how the points were obtained.
     pub caption: String,
 }
 
-/// Tangent vectors at the origin that lead to the points. The length of each is the distance from the origin.
+/// The logarithm of each point at the origin. Its length is the point's distance from the origin, in units of
+/// the curvature radius 1/√−κ if κ < 0.
 fn tangents(points: &Tensor<f64>, geometry: Geometry) -> Vec<Vec<f64>> {
     struct AtOrigin<'a>(&'a Tensor<f64>, Geometry);
     impl ForManifold for AtOrigin<'_> {
@@ -103,7 +107,8 @@ fn length(v: &[f64]) -> f64 {
     v.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// Lays out the points of an embedding in the disk.
+/// Lays out the points of an embedding, one per row, in the unit disk: projects them if they have more than
+/// two dimensions.
 ///
 /// # Errors
 /// If the principal directions cannot be found.
@@ -111,7 +116,7 @@ pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
     projected(&tangents(points, geometry), geometry)
 }
 
-/// The layout of tangent vectors by their principal directions.
+/// The layout of tangent vectors at the origin by their principal directions.
 fn projected(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Layout> {
     let dim = tangents.first().map_or(0, Vec::len);
     let (flat, how) = project(tangents, dim)?;
@@ -132,15 +137,14 @@ fn projected(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Layout> {
     Ok(Layout { points, depth, caption })
 }
 
-/// The vectors in two dimensions, and a text that says how they were projected.
+/// The vectors in two dimensions, and a text that says how they were projected (empty if they were not).
 fn project(vectors: &[Vec<f64>], dim: usize) -> Result<(Vec<[f64; 2]>, String)> {
     if dim <= 2 {
         let pad = |v: &Vec<f64>| [v.first().copied().unwrap_or(0.0), v.get(1).copied().unwrap_or(0.0)];
         return Ok((vectors.iter().map(pad).collect(), String::new()));
     }
     let moment = |k: usize| vectors.iter().map(|v| v[k / dim] * v[k % dim]).sum::<f64>();
-    // Eigenvalues are in descending order. Each direction has the sign that makes its largest coordinate
-    // positive.
+    // Eigenvalues are in descending order. The sign of a direction makes its largest coordinate positive.
     let (values, directions) = symmetric_eigen(&Tensor::from_fn([dim, dim], moment));
     if !values.iter().all(|x| x.is_finite()) {
         return Err(AppError::usage("the principal directions of the embedding could not be found"));
@@ -159,9 +163,9 @@ fn project(vectors: &[Vec<f64>], dim: usize) -> Result<(Vec<[f64; 2]>, String)> 
 /// The picture of an embedding, without its edges.
 struct Picture {
     layout: Layout,
-    /// All nodes, in the order in which they get labels while there is room.
+    /// All nodes, the most important first: this is the order in which they are labelled.
     order: Vec<usize>,
-    /// Colour of each node, and of the edge that begins there.
+    /// Colour of each node, and of the edges that start at it.
     colour: Vec<&'static str>,
     /// Colours and their names.
     legend: Vec<(&'static str, String)>,
@@ -175,11 +179,11 @@ enum Lines {
     Geodesics,
     /// As a chord.
     Chords,
-    /// Along the radius at both ends.
+    /// As a curve that leaves both ends along the radius.
     Radial,
 }
 
-/// An embedding as it is, or projected.
+/// The picture of an embedding in two dimensions, or projected to two.
 fn projection(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Picture> {
     let layout = projected(tangents, geometry)?;
     let mut order: Vec<usize> = (0..tangents.len()).collect();
@@ -190,9 +194,10 @@ fn projection(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Picture> {
 
 /// Colour of an edge that is in no subtree.
 const EDGE: &str = "#4a6fa5";
-/// Colours of subtrees; the other nodes are grey.
+/// Colours of the subtrees.
 const SUBTREES: [&str; 8] =
     ["#3563c9", "#d98c00", "#c8432b", "#23907a", "#7d4fc4", "#c2478f", "#5d8a1e", "#3f8fb5"];
+/// Colour of nodes that are in none of these subtrees.
 const OTHERS: &str = "#8a8a8a";
 
 /// Lays out a hierarchy of more than two dimensions: every node at its distance from the origin, every
@@ -262,7 +267,7 @@ fn draw(path: &Path, picture: &Picture, names: &[String], edges: &[(u32, u32)]) 
         if edges.len() > EDGES { format!(", {EDGES} of {} edges drawn", edges.len()) } else { String::new() };
     let mut document = page(&format!("{}{omitted}", layout.caption));
 
-    // Edges nearest the origin come first, so that those left out are at the rim.
+    // Edges are sorted by distance from the origin, so that those left out are at the rim.
     let mut shown: Vec<(u32, u32)> = edges.to_vec();
     shown.sort_by(|a, b| depth(a.0).min(depth(a.1)).total_cmp(&depth(b.0).min(depth(b.1))).then(a.cmp(b)));
     shown.truncate(EDGES);
@@ -289,8 +294,9 @@ fn draw(path: &Path, picture: &Picture, names: &[String], edges: &[(u32, u32)]) 
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
 }
 
-/// A line that leaves both points along the radius. Its control points are at the mean radius, but at most
-/// twice as far out as the points: otherwise the line of a point beside the origin would be a loop.
+/// A Bézier curve from p to q that leaves both points along the radius. Its control points are at the mean
+/// radius, but at most twice as far out as their points: otherwise the curve of a point near the origin would
+/// be a loop.
 fn radial(p: [f64; 2], q: [f64; 2]) -> Data {
     let middle = 0.5 * (length(&p) + length(&q));
     let control = |p: [f64; 2]| p.map(|x| x * (middle / length(&p).max(f64::MIN_POSITIVE)).min(2.0));
@@ -301,7 +307,7 @@ fn radial(p: [f64; 2], q: [f64; 2]) -> Data {
     Data::new().move_to((ax, ay)).cubic_curve_to((bx, by, cx, cy, dx, dy))
 }
 
-/// Coloured dots and their names, in the corner at the top left, beside the disk.
+/// Coloured dots and their names, in the top left corner beside the disk.
 fn legend(entries: &[(&str, String)]) -> Group {
     let (size, _) = LABEL;
     let mut group = Group::new().set("font-size", size).set("fill", "#111");
@@ -315,7 +321,7 @@ fn legend(entries: &[(&str, String)]) -> Group {
     group
 }
 
-/// The disk and its boundary on white paper, with a caption below.
+/// The disk and its boundary on a white background, with a caption below.
 fn page(caption: &str) -> Document {
     let lines = lettering::wrap(caption, CAPTION.0, SIZE - 2.0 * MARGIN);
     let height = SIZE + CAPTION.1 * lines.len() as f64;
@@ -336,7 +342,7 @@ fn page(caption: &str) -> Document {
         .add(text)
 }
 
-/// Names of the nodes that matter most, as many as there is room for.
+/// Labels of nodes, in the picture's order. A label that would overlap an earlier one is left out.
 fn labels(picture: &Picture, names: &[String]) -> Group {
     let Picture { layout: Layout { points, .. }, order, .. } = picture;
     let mut group = Group::new()
@@ -365,9 +371,8 @@ fn labels(picture: &Picture, names: &[String]) -> Group {
     group
 }
 
-/// The geodesic between two points of the unit disk: an arc of the circle through both that meets the
-/// boundary at right angles. In flat space, or if the circle is so large that it makes no difference, a
-/// chord.
+/// The geodesic between two points of the unit disk: an arc of the circle through both points that meets the
+/// boundary at right angles. A straight line if `geodesic` is false, or if the arc would look straight.
 fn arc(p: [f64; 2], q: [f64; 2], geodesic: bool) -> Data {
     let ([px, py], [qx, qy]) = (pixel(p), pixel(q));
     let start = Data::new().move_to((round(px), round(py)));
@@ -388,7 +393,7 @@ fn pixel([x, y]: [f64; 2]) -> [f64; 2] {
     [CENTRE + RADIUS * x, CENTRE - RADIUS * y]
 }
 
-/// Rounds to hundredths of a pixel. That is precise enough, and keeps the file small.
+/// Rounds to hundredths of a pixel, which keeps the file small.
 fn round(x: f64) -> f64 {
     (x * 100.0).round() / 100.0
 }
@@ -396,10 +401,10 @@ fn round(x: f64) -> f64 {
 /// Colours of classes.
 const COLOURS: [&str; 6] = ["#d4a017", "#c0392b", "#4a6fa5", "#2e8b57", "#7d3c98", "#555555"];
 
-/// Points with classes, and hyperplanes between them.
+/// Points with classes, and hyperplanes that separate them.
 #[derive(Clone, Copy, Debug)]
 pub struct Classes<'a> {
-    /// Points of the Poincaré ball of two dimensions, or of the plane for κ = 0.
+    /// Points of the two-dimensional Poincaré ball, or of the plane for κ = 0.
     pub points: &'a [[f64; 2]],
     /// The class of each point, which gives its colour.
     pub of: &'a [u32],
@@ -420,7 +425,7 @@ pub struct Classes<'a> {
 /// # Errors
 /// If the file cannot be written.
 pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
-    let &Classes { points, of, names, hyperplanes, kappa, geodesics, title } = classes;
+    let &Classes { points, of: labels, names, hyperplanes, kappa, geodesics, title } = classes;
     let shrink = if kappa < 0.0 {
         (-kappa).sqrt()
     } else {
@@ -431,7 +436,7 @@ pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
     let mut document = page(title);
     let mut dots = Group::new().set("fill-opacity", 0.55);
     let radius = (60.0 / (points.len().max(1) as f64).sqrt()).clamp(1.2, 3.5);
-    for (p, &class) in points.iter().zip(of) {
+    for (p, &class) in points.iter().zip(labels) {
         let [x, y] = pixel(inside(p));
         let dot = Circle::new().set("cx", round(x)).set("cy", round(y)).set("r", round(radius));
         dots = dots.add(dot.set("fill", COLOURS[class as usize % COLOURS.len()]));
@@ -452,9 +457,9 @@ pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
     atomic::write(path, |w| svg::write(w, &document)).map_err(AppError::io(path))
 }
 
-/// The two points where a geodesic leaves the unit disk. It goes through p, at a right angle to the
-/// direction a. `None` if a is no direction, or if a line does not meet the disk. In flat space, the
-/// points where the straight line leaves the disk.
+/// The two points where a line leaves the unit disk. The line passes through p at a right angle to a; it is
+/// a geodesic of the disk if `curved`, else straight. `None` if a is zero or not finite, or if a straight
+/// line does not meet the disk.
 fn ends(p: [f64; 2], a: [f64; 2], curved: bool) -> Option<[[f64; 2]; 2]> {
     let norm = a[0].hypot(a[1]);
     if !(norm > 0.0 && norm.is_finite()) {
@@ -567,7 +572,7 @@ mod tests {
         }
     }
 
-    /// Of an edge's length, the embedding's own geometry decides.
+    /// The length of an edge is a distance of the embedding's own geometry.
     #[test]
     fn lengths_are_distances_of_the_model() {
         let points = Tensor::new([2, 3], vec![0.0, 0.0, 0.0, 0.3, 0.4, 0.0]);
@@ -576,7 +581,7 @@ mod tests {
         assert!((length(Model::Poincare) - 2.0 * 0.5_f64.atanh()).abs() < 1e-15);
     }
 
-    /// An edge from beside the origin does not swing past the points that it joins.
+    /// The curve of a point near the origin does not overshoot.
     #[test]
     fn radial_lines_are_no_loops() {
         for p in [[0.0, 0.0], [1e-9, 0.0], [0.01, 0.02]] {

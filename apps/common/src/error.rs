@@ -14,7 +14,7 @@ pub type Result<T> = std::result::Result<T, AppError>;
 /// An error that stops an application. It is shown as one line; the exit code is 2.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// An option that makes no sense.
+    /// A wrong option.
     #[error("{0}")]
     Usage(String),
     /// A file that cannot be read or written.
@@ -59,7 +59,7 @@ pub enum AppError {
         step: u64,
         /// What happened.
         cause: String,
-        /// What is left, such as a checkpoint.
+        /// What was kept, such as a checkpoint: empty, or a text that begins with "; ".
         kept: String,
     },
 }
@@ -84,7 +84,7 @@ impl From<TrainError> for AppError {
     }
 }
 
-/// For what an application reports while a [`Trainer`](cotangent::prelude::Trainer) evaluates its model.
+/// For errors of an application inside the evaluation of a [`Trainer`](cotangent::prelude::Trainer).
 impl From<AppError> for TrainError {
     fn from(error: AppError) -> Self {
         TrainError::Other(Box::new(error))
@@ -94,7 +94,7 @@ impl From<AppError> for TrainError {
 /// Returns the loss of a step, counted from 1.
 ///
 /// # Errors
-/// If the loss is not finite. Training stops before any earlier output is replaced.
+/// If the loss is not finite.
 pub fn finite(step: u64, loss: f64) -> Result<f64> {
     if loss.is_finite() { Ok(loss) } else { Err(AppError::diverged(step, format!("the loss is {loss}"))) }
 }
@@ -122,8 +122,8 @@ impl AppError {
     }
 }
 
-/// Prints the error, if any, as one line to standard error. Returns the exit code of the process: 0 or
-/// 2.
+/// Prints the error, if any, as one line to standard error. Returns the exit code of the process: 0, or 2
+/// after an error. A failure to write to standard output is an error too, unless its reader closed it.
 pub fn exit_code(result: Result<()>) -> std::process::ExitCode {
     report(result).into()
 }

@@ -1,4 +1,4 @@
-//! The geometry of embeddings: a model of space at a curvature, chosen at run time.
+//! The geometry of embeddings: a space and its curvature, chosen at run time.
 
 use clap::ValueEnum;
 use cotangent::prelude::*;
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{AppError, Result};
 
-/// The models that embeddings live in.
+/// A model of hyperbolic space, or Euclidean space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Model {
     /// The Poincaré ball.
     Poincare,
-    /// The hyperboloid, time coordinate first.
+    /// The hyperboloid, with the time coordinate first.
     Lorentz,
     /// Euclidean space.
     Euclidean,
@@ -24,7 +24,7 @@ impl std::fmt::Display for Model {
     }
 }
 
-/// A model of space with its curvature.
+/// A space with its curvature.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Geometry {
     /// The model.
@@ -34,21 +34,21 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// A model with an optional curvature: −1 by default for the hyperbolic models.
+    /// A space of curvature `kappa`, by default −1 for the hyperbolic models and 0 for Euclidean space.
     ///
     /// # Errors
-    /// If the model does not have that curvature.
+    /// If `kappa` is not negative and finite for a hyperbolic model, or not 0 for Euclidean space.
     pub fn new(model: Model, kappa: Option<f64>) -> Result<Self> {
         let kappa = kappa.unwrap_or(if model == Model::Euclidean { 0.0 } else { -1.0 });
         let fits = if model == Model::Euclidean { kappa == 0.0 } else { kappa < 0.0 && kappa.is_finite() };
         if fits {
             return Ok(Geometry { model, kappa });
         }
-        let needs = if model == Model::Euclidean { "no curvature but 0" } else { "a negative curvature" };
-        Err(AppError::usage(format!("--kappa {kappa}: --model {model} has {needs}")))
+        let needs = if model == Model::Euclidean { "curvature 0" } else { "a negative curvature" };
+        Err(AppError::usage(format!("--kappa {kappa}: --model {model} needs {needs}")))
     }
 
-    /// Runs generic code on the manifold.
+    /// Calls the visitor with the manifold.
     pub fn with<V: ForManifold>(self, visitor: V) -> V::Output {
         match self.model {
             Model::Euclidean => visitor.run(Euclidean),
@@ -57,11 +57,11 @@ impl Geometry {
         }
     }
 
-    /// Checks that a row is a point. A hyperboloid's time coordinate is checked only to the accuracy of
-    /// `f32`.
+    /// Checks that a row is a point of the manifold. Points of the hyperboloid are checked in `f32`, so that
+    /// an embedding that was trained in `f32` passes.
     ///
     /// # Errors
-    /// Says why it is not a point.
+    /// If it is not; the error says why.
     pub fn check(self, row: &[f64]) -> std::result::Result<(), String> {
         struct Check<'a>(Model, &'a [f64]);
         impl ForManifold for Check<'_> {
@@ -81,16 +81,16 @@ impl Geometry {
         self.with(Check(self.model, row))
     }
 
-    /// Number of coordinates of the points of a `dim`-dimensional embedding.
+    /// Number of coordinates of a point of a `dim`-dimensional embedding.
     pub fn ambient(self, dim: usize) -> usize {
         dim + usize::from(self.model == Model::Lorentz)
     }
 }
 
-/// Code that is generic over the manifold, chosen at run time.
+/// Code that is generic over the manifold, for [`Geometry::with`].
 pub trait ForManifold {
-    /// What it returns.
+    /// The result.
     type Output;
-    /// The code.
+    /// Runs the code on this manifold.
     fn run<M: Manifold>(self, manifold: M) -> Self::Output;
 }

@@ -1,15 +1,15 @@
 //! The layout of a hierarchy in a disk: each subtree has a sector of its own.
 //!
-//! A projection of many dimensions to two draws subtrees on top of one another. So only the distance of a
-//! node from the origin is taken from the embedding. The width of a sector grows with the number of leaves
-//! in the subtree, and the embedding decides which subtrees are neighbours.
+//! A projection of many dimensions to two draws subtrees on top of one another. So the embedding only gives
+//! the distance of each node from the origin, and the order of sibling subtrees. The width of a sector grows
+//! with the number of leaves in the subtree.
 
 use std::f64::consts::PI;
 
-/// A forest: each node below one parent, the nearest of those that it has in a graph.
+/// A forest. Each node has at most one parent: the nearest of its parents in a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hierarchy {
-    /// The parent of each node, if it has one.
+    /// The parent of each node; `None` for a root.
     parent: Vec<Option<u32>>,
     /// Number of leaves below each node; 1 for a leaf.
     pub leaves: Vec<u32>,
@@ -19,10 +19,10 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// The hierarchy of a graph in which an edge (u, v) says that u is below v. Of several parents the one
-    /// with the shortest edge is taken; `lengths` has the length of each edge. `None` if the graph is no
-    /// hierarchy: it has a cycle, more than 1.5 edges for each node, or more than a tenth of its nodes have
-    /// no parent.
+    /// The hierarchy of a graph with this number of nodes, in which an edge (u, v) says that v is a parent of
+    /// u. A node with several parents keeps the one with the shortest edge; `lengths` has the length of each
+    /// edge. `None` if the graph is no hierarchy: it has a cycle or no nodes, it has more than 1.5 edges per
+    /// node, or more than a tenth of its nodes (rounded up) have no parent.
     pub fn find(nodes: usize, edges: &[(u32, u32)], lengths: &[f64]) -> Option<Self> {
         let mut parent: Vec<Option<(u32, f64)>> = vec![None; nodes];
         for (&(u, v), &length) in edges.iter().zip(lengths) {
@@ -47,7 +47,7 @@ impl Hierarchy {
             order.extend(&children[order[next] as usize]);
             next += 1;
         }
-        // The nodes of a cycle are below no root.
+        // Nodes of a cycle, and nodes below it, are not below any root.
         if order.len() < nodes {
             return None;
         }
@@ -66,20 +66,20 @@ impl Hierarchy {
         self.order.iter().copied().filter(|&u| self.parent[u as usize].is_none()).collect()
     }
 
-    /// The angle of each node, in the middle of its sector, in radians from −π to π. Sectors of siblings
-    /// are sorted by `key`, which has a number for each node.
+    /// The angle of each node, in radians from −π to π: the middle of its sector. Sectors of siblings are
+    /// sorted by `key`, which has a number for each node.
     pub fn angles(&self, key: &[f64]) -> Vec<f64> {
         let by_key = |a: &u32, b: &u32| key[*a as usize].total_cmp(&key[*b as usize]).then(a.cmp(b));
         let mut sectors = vec![[0.0, 0.0]; self.parent.len()];
         let share = |[start, end]: [f64; 2], nodes: &[u32], sectors: &mut Vec<[f64; 2]>| {
             let mut nodes = nodes.to_vec();
             nodes.sort_by(by_key);
-            // Not quite in proportion, so that a single leaf beside a large subtree can be seen.
+            // Less than proportional, so that a single leaf beside a large subtree remains visible.
             let width = |u: u32| f64::from(self.leaves[u as usize]).powf(0.9);
-            let all: f64 = nodes.iter().map(|&u| width(u)).sum();
+            let total: f64 = nodes.iter().map(|&u| width(u)).sum();
             let mut left = start;
             for u in nodes {
-                let right = left + (end - start) * width(u) / all;
+                let right = left + (end - start) * width(u) / total;
                 sectors[u as usize] = [left, right];
                 left = right;
             }
@@ -92,14 +92,15 @@ impl Hierarchy {
         sectors.into_iter().map(|[start, end]| 0.5 * (start + end)).collect()
     }
 
-    /// The `count` largest of the subtrees side by side, largest first, and the number of each node's subtree
-    /// among them. From the roots it goes down while one subtree has more than four fifths of all leaves.
+    /// The roots of the `count` largest disjoint subtrees, largest first, and for each node the index of its
+    /// subtree among them, if any. The subtrees are those of the forest's roots; but while one of them has
+    /// more than four fifths of all leaves, the subtrees of its children take the place of all of them.
     pub fn subtrees(&self, count: usize) -> (Vec<u32>, Vec<Option<usize>>) {
         let leaves = |u: &u32| self.leaves[*u as usize];
         let mut tops = self.roots();
         loop {
-            let all: u32 = tops.iter().map(leaves).sum();
-            match tops.iter().copied().find(|u| 5 * leaves(u) > 4 * all) {
+            let total: u32 = tops.iter().map(leaves).sum();
+            match tops.iter().copied().find(|u| 5 * leaves(u) > 4 * total) {
                 Some(u) if !self.children[u as usize].is_empty() => {
                     tops.clone_from(&self.children[u as usize]);
                 }
@@ -123,10 +124,10 @@ impl Hierarchy {
 mod tests {
     use super::*;
 
-    /// 0 has children 1 and 2; 1 has 3, 4, 5; 4 is below 2 too, but farther from it.
+    /// 0 has children 1 and 2; 1 has children 3, 4 and 5; 2 is also a parent of 4, but farther away.
     const EDGES: [(u32, u32); 6] = [(1, 0), (2, 0), (3, 1), (4, 2), (4, 1), (5, 1)];
 
-    /// The hierarchy of six nodes in which an edge to a node of a larger number is longer.
+    /// The hierarchy of six nodes in which the length of an edge (u, v) is v.
     fn find(edges: &[(u32, u32)]) -> Option<Hierarchy> {
         let lengths: Vec<f64> = edges.iter().map(|edge| f64::from(edge.1)).collect();
         Hierarchy::find(6, edges, &lengths)
@@ -152,7 +153,7 @@ mod tests {
         assert_eq!(tree.subtrees(1).0, [1]);
     }
 
-    /// Below a chain, the subtrees are those where it ends.
+    /// If the tree begins with a chain, the subtrees are those at its end.
     #[test]
     fn the_top_of_a_chain_is_no_subtree() {
         let tree = Hierarchy::find(5, &[(1, 0), (2, 1), (3, 2), (4, 2)], &[0.0; 4]).unwrap();
@@ -165,7 +166,7 @@ mod tests {
     #[test]
     fn other_graphs_are_no_hierarchies() {
         assert!(find(&[(1, 0), (2, 0), (3, 4), (4, 5), (5, 3)]).is_none(), "a cycle");
-        assert!(find(&[(1, 0), (2, 3)]).is_none(), "four of six below nothing");
+        assert!(find(&[(1, 0), (2, 3)]).is_none(), "four of six nodes have no parent");
         let many: Vec<(u32, u32)> = (0..6).flat_map(|u| (0..u).map(move |v| (u, v))).collect();
         assert!(find(&many).is_none(), "15 edges for six nodes");
         assert!(Hierarchy::find(0, &[], &[]).is_none());

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A mean with the half width of its 95 % interval by Student's t distribution.
+/// A mean with its 95 % confidence interval by Student's t distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The mean.
@@ -13,12 +13,12 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval of the mean of independent values.
+    /// The mean of independent values, with its interval.
     ///
     /// # Panics
-    /// If there are none.
+    /// If there are no values.
     pub fn of_mean(values: &[f64]) -> Self {
-        assert!(!values.is_empty(), "a mean of nothing");
+        assert!(!values.is_empty(), "the mean of no values");
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
@@ -28,10 +28,13 @@ impl Interval {
 
     /// In percent: `97.12 ± 0.34`.
     pub fn percent(&self) -> String {
-        match self.half_width {
-            Some(half) => format!("{:.2} ± {:.2}", 100.0 * self.mean, 100.0 * half),
-            None => format!("{:.2}", 100.0 * self.mean),
-        }
+        Interval { mean: 100.0 * self.mean, half_width: self.half_width.map(|half| 100.0 * half) }.text(2)
+    }
+
+    /// With `digits` digits after the decimal point: `0.971 ± 0.003`.
+    pub fn text(&self, digits: usize) -> String {
+        let half = self.half_width.map_or(String::new(), |half| format!(" ± {half:.digits$}"));
+        format!("{:.digits$}{half}", self.mean)
     }
 }
 
@@ -41,11 +44,11 @@ mod tests {
 
     #[test]
     fn figures_by_hand() {
-        let of = Interval::of_mean(&[0.1, 0.2, 0.3]);
+        let mean = Interval::of_mean(&[0.1, 0.2, 0.3]);
         // t for two degrees of freedom is 4.302653, the deviation 0.1.
-        assert!((of.mean - 0.2).abs() < 1e-15);
-        assert!((of.half_width.unwrap() - 4.302_652_7 * 0.1 / 3.0_f64.sqrt()).abs() < 1e-8);
-        assert_eq!(of.percent(), "20.00 ± 24.84");
+        assert!((mean.mean - 0.2).abs() < 1e-15);
+        assert!((mean.half_width.unwrap() - 4.302_652_7 * 0.1 / 3.0_f64.sqrt()).abs() < 1e-8);
+        assert_eq!(mean.percent(), "20.00 ± 24.84");
         assert_eq!(Interval::of_mean(&[0.5]).percent(), "50.00");
     }
 }

@@ -1,5 +1,5 @@
-//! Width of text in a picture, so that all of it can be read. A picture does not know the font that it
-//! will be shown with. So widths are those of a wide font, DejaVu Sans.
+//! Estimates the width of text in pictures, to wrap or shorten text that does not fit. The viewer's font is
+//! unknown, so the widths are those of a wide font, DejaVu Sans. All widths are in the unit of the font size.
 
 /// The width of a character, as a multiple of the font size.
 fn advance(character: char) -> f64 {
@@ -15,12 +15,12 @@ fn advance(character: char) -> f64 {
     }
 }
 
-/// An upper estimate of the width of a text.
+/// An upper estimate of the width of a text at font size `size`.
 pub fn width(text: &str, size: f64) -> f64 {
     size * text.chars().map(advance).sum::<f64>()
 }
 
-/// Splits a text into lines of at most this width. Words that are wider than a line are broken.
+/// Splits a text into lines of width at most `room`. Words that are wider than a line are broken.
 pub fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -47,7 +47,7 @@ pub fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     lines
 }
 
-/// Shortens a text to at most this width. An ellipsis replaces its end.
+/// Shortens a text to width at most `room`, with an ellipsis in place of its end.
 pub fn shorten(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
@@ -56,7 +56,7 @@ pub fn shorten(text: &str, size: f64, room: f64) -> String {
     text.chars().take(kept).chain(['…']).collect()
 }
 
-/// The number of first characters of a text that fit.
+/// The number of characters from the start of a text that fit into width `room`.
 fn fitting(text: &str, size: f64, room: f64) -> usize {
     let ends = text.chars().scan(0.0, |end, character| {
         *end += size * advance(character);
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(wrap("", 14.0, 10.0), [""]);
         assert_eq!(wrap("two lines", 10.0, 55.0), ["two lines"]);
         assert_eq!(wrap("two lines", 10.0, 35.0), ["two", "lines"]);
-        // Without any room it still ends.
+        // A width of 0 must not loop forever.
         assert_eq!(wrap("ab", 10.0, 0.0), ["a", "b"]);
     }
 }

@@ -8,6 +8,7 @@
 //! | [`error`] | errors as one line |
 //! | [`mod@print`] | lines of output, which the reader may close |
 //! | [`progress`] | progress: a bar, plain lines or JSON |
+//! | [`seeds`] | several runs with different seeds |
 //! | [`table`] | TSV or CSV, plain or gzip |
 //! | [`output`] | the output directory of a run |
 //! | [`metrics`] | `metrics.json` |
@@ -15,9 +16,9 @@
 //! | [`interval`] | means of a few runs, with confidence intervals |
 //! | [`geometry`] | a model of space at a curvature |
 //! | [`disk`] | pictures of the Poincaré disk |
-//! | [`hierarchy`] | a layout that keeps subtrees together |
+//! | [`hierarchy`] | a layout of trees in a disk, each subtree in a sector |
 //! | [`curves`] | pictures of training curves |
-//! | [`lettering`] | text in pictures, fitted to the width there is |
+//! | [`lettering`] | the width of text in pictures, to wrap or shorten it |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -38,6 +39,7 @@ pub mod output;
 pub mod precision;
 pub mod print;
 pub mod progress;
+pub mod seeds;
 pub mod table;
 pub mod threads;
 

@@ -30,7 +30,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 /// Reads a JSON file.
 ///
 /// # Errors
-/// If it cannot be read, or has another content.
+/// If it cannot be read, or its content is not a `V`.
 pub fn read_json<V: DeserializeOwned>(path: &Path) -> Result<V> {
     let json = std::fs::read(path).map_err(AppError::io(path))?;
     serde_json::from_slice(&json).map_err(|e| AppError::content(path, e.to_string()))

@@ -11,7 +11,7 @@ use crate::error::{AppError, Result};
 pub struct RunOptions {
     /// The directory for all output.
     pub out: PathBuf,
-    /// Whether to go on from the state in `out`.
+    /// Whether to continue from the state in `out`.
     pub resume: bool,
     /// Seconds between checkpoints, if the application writes any.
     pub checkpoint_every: u64,
@@ -19,12 +19,13 @@ pub struct RunOptions {
     pub device: Device,
 }
 
+/// Checks numbers, each with the name of its option.
 fn check<N: Copy + std::fmt::Display>(
     options: &[(&str, N)],
-    makes_sense: impl Fn(N) -> bool,
+    valid: impl Fn(N) -> bool,
     needed: &str,
 ) -> Result<()> {
-    match options.iter().find(|(_, value)| !makes_sense(*value)) {
+    match options.iter().find(|(_, value)| !valid(*value)) {
         Some((name, value)) => Err(AppError::usage(format!("--{name} {value}: {needed} is needed"))),
         None => Ok(()),
     }
@@ -33,7 +34,7 @@ fn check<N: Copy + std::fmt::Display>(
 /// Checks that counts are not 0.
 ///
 /// # Errors
-/// Names the option that is 0.
+/// If one is 0; the error names its option.
 pub fn at_least_one(options: &[(&str, u64)]) -> Result<()> {
     check(options, |value| value > 0, "at least 1")
 }
@@ -52,7 +53,7 @@ pub fn seeds(first: u64, count: u64) -> Result<std::ops::Range<u64>> {
 /// Checks that numbers are positive and finite.
 ///
 /// # Errors
-/// Names the option that is not.
+/// If one is not; the error names its option.
 pub fn positive(options: &[(&str, f64)]) -> Result<()> {
     check(options, |value| value > 0.0 && value.is_finite(), "a positive number")
 }
@@ -60,7 +61,7 @@ pub fn positive(options: &[(&str, f64)]) -> Result<()> {
 /// Checks that numbers are at least 0 and finite.
 ///
 /// # Errors
-/// Names the option that is not.
+/// If one is not; the error names its option.
 pub fn not_negative(options: &[(&str, f64)]) -> Result<()> {
     check(options, |value| value >= 0.0 && value.is_finite(), "0 or more")
 }
@@ -68,7 +69,7 @@ pub fn not_negative(options: &[(&str, f64)]) -> Result<()> {
 /// Checks that rates are at least 0 and below 1.
 ///
 /// # Errors
-/// Names the option that is not.
+/// If one is not; the error names its option.
 pub fn below_one(options: &[(&str, f64)]) -> Result<()> {
     check(options, |value| (0.0..1.0).contains(&value), "from 0 to below 1")
 }
@@ -78,11 +79,12 @@ pub fn first_true(options: &[(&'static str, bool)]) -> Option<&'static str> {
     options.iter().find(|(_, is)| *is).map(|(name, _)| *name)
 }
 
-/// Whether a checkpoint is of this run: `difference` is the option in which the two differ, if there is
-/// one, the numbers are fingerprints of the checkpoint's data and of this run's.
+/// Checks that a checkpoint belongs to this run. `difference` is the name of an option whose value differs
+/// between the two, if any. `fingerprints` are those of the checkpoint's data and of this run's. `data` is
+/// what the error calls the data: "edges".
 ///
 /// # Errors
-/// Names what differs.
+/// If an option or the data differ; the error names which.
 pub fn same_run(
     difference: Option<&str>,
     fingerprints: [u32; 2],

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::error::{AppError, Result};
 
-/// The file that is locked. The file stays after the run, but the lock ends with the process, however
-/// that ends.
+/// The locked file. It stays after the run, but the system releases the lock when the process ends, even
+/// if it is killed.
 const LOCK: &str = ".lock";
 
 /// Keeps other runs out of a directory until it is dropped.
@@ -19,10 +19,10 @@ pub struct Held {
     _lock: File,
 }
 
-/// Creates an output directory, unless it exists, and locks it.
+/// Creates an output directory if it does not exist, and locks it.
 ///
 /// # Errors
-/// If it cannot be written to, or another run writes there.
+/// If it cannot be written to, or another run holds it.
 pub fn hold(directory: &Path) -> Result<Held> {
     std::fs::create_dir_all(directory).map_err(AppError::io(directory))?;
     let path = directory.join(LOCK);
@@ -39,8 +39,8 @@ pub fn hold(directory: &Path) -> Result<Held> {
     }
 }
 
-/// A text that tells runs apart: checksums of the options that must be the same when a run is resumed,
-/// and of the data.
+/// A text that identifies a run: checksums of the options that must be the same when the run is resumed,
+/// and of its data.
 ///
 /// # Panics
 /// If the options cannot be written as JSON.

@@ -1,9 +1,9 @@
-//! The type that numbers are stored in.
+//! The floating-point type of a run.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// The type that coordinates are stored in.
+/// A floating-point type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {

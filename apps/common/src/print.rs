@@ -1,5 +1,5 @@
-//! Printing. If the reader closes an output, only the printing ends: `poincare train | head` trains to
-//! the end. `println!` would panic.
+//! Printing. If the reader closes an output, only the printing stops: `poincare train | head` trains to the
+//! end. With `println!` it would panic.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
 
-/// The first failure of standard output that is not a closed reader: for example a full disk.
+/// The first failure to write to standard output, for example a full disk. A closed reader is no failure.
 static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// How this process prints. The command line decides.
@@ -15,7 +15,8 @@ static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 pub struct Style {
     /// No progress is shown.
     pub quiet: bool,
-    /// Every line of standard output is a JSON object, whose `event` is `text`, `progress` or `result`.
+    /// Every line of standard output is a JSON object, whose `event` is `text`, `progress`, `seeds`
+    /// or `result`.
     pub json: bool,
 }
 
@@ -31,8 +32,8 @@ pub fn style() -> Style {
     STYLE.get().copied().unwrap_or_default()
 }
 
-/// Prints an event as a JSON object on a line of its own, if that is how this process prints. `content` has
-/// the object's other entries.
+/// With `--json`, prints an event as a JSON object on a line of its own; otherwise does nothing. `content`
+/// has the object's entries besides `event`.
 pub fn event(name: &str, content: &impl Serialize) {
     #[derive(Serialize)]
     struct Event<'a, C> {
@@ -48,7 +49,7 @@ pub fn event(name: &str, content: &impl Serialize) {
     }
 }
 
-/// Prints a line to standard output, as `println!` does; with `--json` as an event with this text.
+/// Prints a line to standard output, as `println!` does; with `--json`, as an event `text`.
 #[macro_export]
 macro_rules! say {
     ($($text:tt)*) => { $crate::print::line(format_args!($($text)*)) };
@@ -90,7 +91,7 @@ pub fn error_line(text: Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// The failure of standard output since the last call, if any. A closed reader does not count.
+/// The first failure to write to standard output since the last call, if any.
 pub(crate) fn failure() -> Option<io::Error> {
     FAILED.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

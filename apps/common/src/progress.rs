@@ -12,16 +12,16 @@ use crate::{note, print};
 /// A number that is shown with the progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// What it is, as a key of JSON: `pairs_per_second`.
+    /// Its name, as a key of JSON: `pairs_per_second`.
     pub name: &'static str,
     /// The number.
     pub value: f64,
-    /// Digits after the point in a text; JSON has all of them.
+    /// Digits after the decimal point in text; JSON has all digits.
     pub decimals: usize,
 }
 
 impl Figure {
-    /// A number with its name, shown with so many digits after the point.
+    /// A number with its name, shown with `decimals` digits after the decimal point.
     pub fn new(name: &'static str, value: f64, decimals: usize) -> Self {
         Figure { name, value, decimals }
     }
@@ -63,7 +63,8 @@ impl Progress {
         Progress { form, unit, total, last: None }
     }
 
-    /// Shows that `done` steps are done. `figures` is called only when it is shown.
+    /// Shows that `done` steps are done. Lines and JSON objects appear at most every five seconds, and for
+    /// the last step. `figures` is called only if its figures are shown.
     pub fn update(&mut self, done: u64, figures: impl FnOnce() -> Vec<Figure>) {
         if let Form::Bar(bar) = &self.form {
             bar.set_position(done);
@@ -105,7 +106,7 @@ fn text(figures: &[Figure]) -> String {
     figures.iter().map(words).collect::<Vec<String>>().join(", ")
 }
 
-/// A number that JSON does not have, such as NaN, is `null`.
+/// The figures as JSON. Numbers that JSON does not have, such as NaN, become `null`.
 fn json(figures: &[Figure]) -> Map<String, Value> {
     figures.iter().map(|figure| (figure.name.to_owned(), Value::from(figure.value))).collect()
 }

@@ -8,15 +8,15 @@ use flate2::read::MultiGzDecoder;
 
 use crate::error::{AppError, Result};
 
-/// The largest size that a packed file may unpack to: this factor times its size, but clamped to these
-/// bounds in bytes. Text is packed to a tenth or a thirtieth. A file that is packed to a thousandth was
+/// The largest size that a packed file may unpack to: this factor times its size, clamped to these bounds
+/// in bytes. Gzip packs text to a tenth or a thirtieth of its size. A file that is packed to a thousandth was
 /// made to fill its reader's memory.
 const UNPACKED: (u64, [u64; 2]) = (100, [64 << 20, 1 << 30]);
 
 /// The text of a file, unpacked if the file begins like gzip.
 ///
 /// # Errors
-/// If the file cannot be read, or unpacks to much more than text does. The error names the line at the
+/// If the file cannot be read, or unpacks to more than [`UNPACKED`] allows. The error names the line at the
 /// limit.
 fn text(path: &Path) -> Result<Vec<u8>> {
     let mut text = std::fs::read(path).map_err(AppError::io(path))?;
@@ -30,19 +30,19 @@ fn text(path: &Path) -> Result<Vec<u8>> {
     unpacked.read_to_end(&mut text).map_err(AppError::io(path))?;
     if text.len() as u64 > limit {
         let message =
-            format!("{} bytes unpack to more than {limit}: unpack them to have them read", packed.len());
+            format!("{} bytes unpack to more than {limit}; if they should, unpack it first", packed.len());
         return Err(AppError::line(path, line_at(&text, limit), message));
     }
     Ok(text)
 }
 
-/// A file of a directory, either plain or with `.gz` added to its name. The plain one is preferred.
+/// The path of a file in a directory: the plain file if it exists, else the name with `.gz` added.
 pub fn plain_or_packed(directory: &Path, name: &str) -> PathBuf {
     let plain = directory.join(name);
     if plain.exists() { plain } else { directory.join(format!("{name}.gz")) }
 }
 
-/// Calls `line` with the number, from 0, and the text of each line, including blank ones.
+/// Calls `line` with the number (from 0) and the text of each line, including blank ones.
 ///
 /// # Errors
 /// If the file cannot be read or is not UTF-8, or if `line` returns an error. The error names the line.
@@ -59,7 +59,7 @@ pub fn read_lines(
     Ok(())
 }
 
-/// Calls `row` with the number, from 0, and the columns of each line that is not blank. If the first
+/// Calls `row` with the number (from 0) and the columns of each row; blank lines are skipped. If the first
 /// line has a tab, tabs separate columns; otherwise commas do, and columns may be quoted.
 ///
 /// # Errors
@@ -86,8 +86,8 @@ pub fn read_quoted(
     records(path, &text(path)?, b'\t', true, row)
 }
 
-/// A column of a tab-separated file. It is quoted if it contains a tab or the end of a line, or begins
-/// with a quote. Quotes within are then doubled.
+/// Text as a column of a tab-separated file. It is quoted if it contains a tab or a line break, or begins
+/// with a quote; quotes inside are then doubled.
 pub fn quoted(column: &str) -> Cow<'_, str> {
     if column.starts_with('"') || column.contains(['\t', '\n', '\r']) {
         Cow::Owned(format!("\"{}\"", column.replace('"', "\"\"")))
@@ -128,7 +128,7 @@ fn records(
     Ok(())
 }
 
-/// The line number, from 1, of the record that begins at a byte, or after the blank lines there.
+/// The line number (from 1) of the record that begins at a byte, or after blank lines at that byte.
 fn line_at(text: &[u8], byte: u64) -> u64 {
     let start = usize::try_from(byte).unwrap_or(0).min(text.len());
     let blank = text[start..].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count();
@@ -141,9 +141,9 @@ mod tests {
 
     use super::*;
 
-    /// Gzip members one after the other, each of which unpacks to a mebibyte of one line.
+    /// The file is a series of gzip members, each of which unpacks to one line of a mebibyte.
     #[test]
-    fn what_unpacks_to_more_than_text_does_is_refused() {
+    fn a_file_that_unpacks_to_too_much_is_refused() {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gzip.write_all(&[b'x'; (1 << 20) - 1]).and_then(|()| gzip.write_all(b"\n")).unwrap();
         let member = gzip.finish().unwrap();
@@ -153,7 +153,7 @@ mod tests {
         let error = read_lines(&path, |_, _| Ok(())).unwrap_err().to_string();
         let size = 66 * member.len();
         let message =
-            format!("bomb.gz:65: {size} bytes unpack to more than 67108864: unpack them to have them read");
+            format!("bomb.gz:65: {size} bytes unpack to more than 67108864; if they should, unpack it first");
         assert!(error.ends_with(&message), "{error}");
         assert_eq!(read(&path, |_, _| Ok(())).unwrap_err().to_string(), error);
         std::fs::write(&path, member.repeat(63)).unwrap();

@@ -6,13 +6,13 @@ use crate::error::{AppError, Result};
 /// `--threads`, to be flattened into the options of an application.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ThreadsOption {
-    /// Threads [default: all].
+    /// Number of threads [default: one for each processor].
     #[arg(long, help_heading = RUN)]
     threads: Option<usize>,
 }
 
 impl ThreadsOption {
-    /// Starts the threads.
+    /// Starts a pool of this many threads.
     ///
     /// # Errors
     /// If their number is 0, or they cannot be started.
@@ -25,7 +25,7 @@ impl ThreadsOption {
 pub struct Threads(rayon::ThreadPool);
 
 impl Threads {
-    /// `count` threads, or one per processor.
+    /// `count` threads, or one for each processor.
     fn new(count: Option<usize>) -> Result<Self> {
         if count == Some(0) {
             return Err(AppError::usage("--threads 0: at least 1 is needed"));
@@ -34,7 +34,7 @@ impl Threads {
         Ok(Threads(pool.map_err(|e| AppError::usage(format!("--threads: {e}")))?))
     }
 
-    /// Runs some work in the pool.
+    /// Runs a closure in the pool.
     pub fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.0.install(work)
     }

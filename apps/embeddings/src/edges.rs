@@ -8,11 +8,11 @@ use crate::graph::{Builder, Graph};
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::table;
 
-/// WordNet 3.0's mammals: the transitive closure of hypernymy below mammal.n.01, 1,182 nodes and 6,542
-/// pairs. Under the licence in `data/LICENSE-WordNet.txt`.
+/// The mammals of WordNet 3.0 as TSV: the transitive closure of hypernymy below mammal.n.01, 1,182 nodes and
+/// 6,542 pairs. Under the licence in `data/LICENSE-WordNet.txt`.
 pub const MAMMALS: &str = include_str!("../data/mammal_closure.tsv");
 
-/// The embedded mammals closure.
+/// The graph of [`MAMMALS`].
 pub fn mammals() -> Graph {
     let mut builder = Builder::default();
     for line in MAMMALS.lines() {
@@ -22,7 +22,7 @@ pub fn mammals() -> Graph {
     builder.finish()
 }
 
-/// Words that a header's first two columns may be.
+/// Words that the first two columns of a header may have.
 const HEADERS: [&str; 16] = [
     "id1", "id2", "u", "v", "source", "target", "src", "dst", "from", "to", "child", "parent", "node1",
     "node2", "head", "tail",
@@ -36,7 +36,7 @@ fn is_header(record: &csv::StringRecord) -> bool {
     known(0) && known(1) || record.get(2).is_some_and(|w| w.trim().parse::<f64>().is_err())
 }
 
-/// Reads an edge list. Self loops and repeated pairs are left out and counted.
+/// Reads an edge list. Self-loops and repeated pairs are left out and counted.
 ///
 /// # Errors
 /// If the file cannot be read, is empty or is not UTF-8. If a line has fewer than two columns, an empty

@@ -10,7 +10,7 @@ use cotangent_apps_common::geometry::{Geometry, Model};
 use cotangent_apps_common::table;
 use serde::{Deserialize, Serialize};
 
-/// The description of the points in a safetensors file, under the metadata key `ABOUT`.
+/// The description of the points in a safetensors file, as JSON under the metadata key [`ABOUT`].
 #[derive(Serialize, Deserialize)]
 struct About {
     names: Vec<String>,
@@ -24,14 +24,14 @@ const ABOUT: &str = "cotangent.embedding";
 pub struct Embeddings {
     /// The name of each point.
     pub names: Vec<String>,
-    /// The points: `[n, ambient(dim)]`.
+    /// The points, one per row: `[n, coordinates]`.
     pub points: Tensor<f64>,
-    /// The geometry that they live in.
+    /// The geometry of the points.
     pub geometry: Geometry,
 }
 
-/// Writes lines `name<TAB>x1<TAB>…`. Each number has enough digits to read back exactly. A name is
-/// quoted if it would not read back unchanged ([`table::quoted`]).
+/// Writes a line `name<TAB>x1<TAB>…` for each point. Numbers have enough digits to be read back exactly.
+/// Names are quoted where necessary: see [`table::quoted`].
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -49,7 +49,7 @@ pub fn write_tsv<T: Float>(path: &Path, names: &[String], points: &Tensor<T>) ->
     .map_err(AppError::io(path))
 }
 
-/// Writes the tensor `embedding`, with names, model and curvature as metadata.
+/// Writes a safetensors file with the tensor `embedding`, and names and geometry as metadata.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -65,11 +65,13 @@ pub fn write_safetensors<T: Float>(
 }
 
 impl Embeddings {
-    /// Reads a `.safetensors` file, which stores its geometry, or a TSV. The geometry of a TSV is given,
-    /// or else the Poincaré ball.
+    /// Reads a `.safetensors` file or a TSV. The points of a TSV are in `model`, by default the Poincaré
+    /// ball, with curvature `kappa`. A `.safetensors` file stores its geometry, whose curvature `kappa`
+    /// overrides.
     ///
     /// # Errors
-    /// If the file cannot be read, or a line is not a name and the coordinates of a point.
+    /// If the file cannot be read, a row is not a name and the coordinates of a point, or a name occurs
+    /// twice. If `model` differs from the stored one.
     pub fn read(path: &Path, model: Option<Model>, kappa: Option<f64>) -> Result<Self> {
         let embeddings = if path.extension().is_some_and(|e| e == "safetensors") {
             Self::read_safetensors(path, model, kappa)?
@@ -81,7 +83,7 @@ impl Embeddings {
             if let Some(first) = seen.insert(name, i) {
                 return Err(AppError::content(
                     path,
-                    format!("{name:?} is there twice, as points {} and {}", first + 1, i + 1),
+                    format!("{name:?} occurs twice, as points {} and {}", first + 1, i + 1),
                 ));
             }
         }
@@ -99,7 +101,7 @@ impl Embeddings {
             match width.replace(row.len()) {
                 _ if row.is_empty() => return Err("a name without coordinates".to_owned()),
                 Some(width) if width != row.len() => {
-                    return Err(format!("{} coordinates, {width} in the lines before", row.len()));
+                    return Err(format!("{} coordinates; the lines before have {width}", row.len()));
                 }
                 _ => {}
             }
@@ -113,7 +115,7 @@ impl Embeddings {
 
     fn read_safetensors(path: &Path, model: Option<Model>, kappa: Option<f64>) -> Result<Self> {
         let (mut tensors, metadata) = safetensors::read::<f64>(path)?;
-        let missing = |what: &str| AppError::content(path, format!("no {what}: not an embedding"));
+        let missing = |what: &str| AppError::content(path, format!("no {what}: this is not an embedding"));
         let points = tensors.remove("embedding").ok_or_else(|| missing("tensor \"embedding\""))?;
         let about = metadata.get(ABOUT).ok_or_else(|| missing("metadata"))?;
         let about: About = serde_json::from_str(about).map_err(|e| AppError::content(path, e.to_string()))?;
@@ -135,14 +137,14 @@ impl Embeddings {
         Ok(Embeddings { names, points, geometry })
     }
 
-    /// The numbers of the points that have these names, in the order of the names.
+    /// The index of the point of each name. `path` is the embedding's file, for the error.
     ///
     /// # Errors
-    /// If one of the names has no point.
+    /// If a name has no point.
     pub fn index(&self, path: &Path, names: &[String]) -> Result<Vec<u32>> {
         let at: HashMap<&str, u32> = self.names.iter().map(String::as_str).zip(0..).collect();
         let find = |name: &String| {
-            let message = || format!("no point for the edges' node {name:?}: the names do not match");
+            let message = || format!("no point for node {name:?} of the edge list");
             at.get(name.as_str()).copied().ok_or_else(|| AppError::content(path, message()))
         };
         names.iter().map(find).collect()
@@ -154,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_formats_give_every_bit_back() {
+    fn both_formats_are_read_back_exactly() {
         let dir = tempfile::tempdir().unwrap();
         let names = ["a b", "ü", "a\tb", "one\nline, \"another\"", "\r\n", "\"", "a \"b\""]
             .map(str::to_owned)
@@ -183,9 +185,9 @@ mod tests {
         assert_eq!(error(b"", None), ": no embedding");
         assert_eq!(error(b"a\t0.1\nb\tx\n", None), ":2: \"x\" is not a number");
         assert_eq!(error(b"a\t0.1\nb\n", None), ":2: a name without coordinates");
-        assert_eq!(error(b"a\t0.1\nb\t0.1\t0.2\n", None), ":2: 2 coordinates, 1 in the lines before");
+        assert_eq!(error(b"a\t0.1\nb\t0.1\t0.2\n", None), ":2: 2 coordinates; the lines before have 1");
         assert_eq!(error(b"a\t0.1\nb\t\xff\n", None), ":2: invalid UTF-8");
-        assert_eq!(error(b"a\t0.1\na\t0.2\n", None), ": \"a\" is there twice, as points 1 and 2");
+        assert_eq!(error(b"a\t0.1\na\t0.2\n", None), ": \"a\" occurs twice, as points 1 and 2");
         assert!(error(b"a\t0.1\nb\t1.0\n", None).starts_with(":2: \"b\": not a point of the Poincaré ball"));
         assert!(
             error(b"a\t1\t0\nb\t1\t1\n", Some(Model::Lorentz))

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// A directed graph: pairs (u, v) of named nodes, each at most once, without self loops.
+/// A directed graph: pairs (u, v) of named nodes, each at most once, without self-loops.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
     /// Node names, in the order of first appearance.
@@ -11,9 +11,9 @@ pub struct Graph {
     pub pairs: Vec<(u32, u32)>,
     /// A positive weight for each pair; empty if all weights are the same.
     pub weights: Vec<f64>,
-    /// Self loops that were left out.
+    /// Number of self-loops that were left out.
     pub self_loops: usize,
-    /// Repeated pairs that were left out (the first one counts).
+    /// Number of repeated pairs that were left out; the first one is kept.
     pub duplicates: usize,
 }
 
@@ -36,7 +36,7 @@ impl Builder {
         id
     }
 
-    /// Adds a pair. Weights are kept if any pair has one.
+    /// Adds a pair. If any pair has a weight, pairs without one get the weight 1.
     pub fn add(&mut self, u: &str, v: &str, weight: Option<f64>) {
         let pair = (self.id(u), self.id(v));
         if pair.0 == pair.1 {
@@ -82,7 +82,7 @@ impl Graph {
         Neighbours { starts, targets }
     }
 
-    /// A checksum of names, pairs and weights. Equal graphs have equal checksums.
+    /// A checksum of names, pairs and weights.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         for name in &self.names {
@@ -100,9 +100,10 @@ impl Graph {
     }
 }
 
-/// The neighbours of all nodes, in one array.
+/// The neighbours of all nodes.
 #[derive(Clone, Debug)]
 pub struct Neighbours {
+    /// The neighbours of node u are `targets[starts[u]..starts[u + 1]]`.
     starts: Vec<usize>,
     targets: Vec<u32>,
 }
@@ -118,8 +119,8 @@ impl Neighbours {
         self.of(u).binary_search(&v).is_ok()
     }
 
-    /// The pairs (u, v) for which there is no path u → w → v: the transitive reduction of a transitively
-    /// closed graph.
+    /// The pairs (u, v) for which there is no path u → w → v. For a transitively closed graph this is its
+    /// transitive reduction.
     pub fn reduction(&self) -> Vec<(u32, u32)> {
         let nodes = 0..self.starts.len() as u32 - 1;
         let explained = |u, v| self.of(u).iter().any(|&w| w != v && self.contains(w, v));

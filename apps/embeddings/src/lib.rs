@@ -3,12 +3,12 @@
 //! | module | what |
 //! |---|---|
 //! | [`poincare`] | training of Poincaré embeddings |
-//! | [`subtree`] | logistic regression on embeddings |
+//! | [`subtree`] | logistic regression that separates subtrees |
 //! | [`edges`] | edge lists: TSV or CSV, plain or gzip |
 //! | [`graph`] | named nodes and their neighbours |
-//! | [`wordnet`] | the noun closure from WordNet's own files |
+//! | [`wordnet`] | the transitive closure of WordNet's nouns, from its own files |
 //! | [`embeddings`] | named points in files |
-//! | [`reconstruction`] | mean rank and MAP |
+//! | [`reconstruction`] | mean rank and MAP of an embedding |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

@@ -24,33 +24,33 @@ use crate::reconstruction::{self, Score};
 /// Everything that determines the result of a run, except the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// Model and curvature.
+    /// Space and curvature.
     pub geometry: Geometry,
-    /// Dimension of the manifold.
+    /// Dimension of the embedding.
     pub dim: usize,
-    /// Storage type.
+    /// Floating-point type of the coordinates.
     pub precision: Precision,
     /// Passes over the pairs, burn-in included.
     pub epochs: u64,
-    /// Negatives for each positive.
+    /// Number of negative samples for each pair.
     pub negatives: usize,
-    /// Pairs for each step.
+    /// Number of pairs in a batch.
     pub batch: usize,
-    /// Learning rate per pair; the loss is summed over the batch.
+    /// Learning rate of Riemannian SGD, per pair: the loss is summed over the batch.
     pub lr: f64,
-    /// First epochs with a lower rate.
+    /// Number of first epochs, which have a lower learning rate.
     pub burn_in: u64,
-    /// Factor of the rate in the burn-in.
+    /// Factor of the learning rate during the burn-in.
     pub burn_in_factor: f64,
     /// Seed of all random draws.
     pub seed: u64,
 }
 
 impl Config {
-    /// Refuses settings that make no sense.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// Names the option.
+    /// If a setting is wrong; the error names the option.
     pub fn check(&self) -> Result<()> {
         options::at_least_one(&[
             ("dim", self.dim as u64),
@@ -61,8 +61,8 @@ impl Config {
         options::positive(&[("lr", self.lr), ("burn-in-factor", self.burn_in_factor)])
     }
 
-    /// The name of the first option that must not change when a run is resumed, and does. The number of
-    /// epochs may change.
+    /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
+    /// none does; the number of epochs may differ.
     fn difference(&self, other: &Config) -> Option<&'static str> {
         let same = Config { epochs: other.epochs, ..self.clone() };
         let differs = [
@@ -85,7 +85,7 @@ impl Config {
 pub struct RunOptions {
     /// The directory for all output.
     pub out: PathBuf,
-    /// Whether to go on from the checkpoint in `out`.
+    /// Whether to continue from the checkpoint in `out`.
     pub resume: bool,
     /// Epochs between checkpoints; `None` writes one whenever ten seconds have passed.
     pub checkpoint_every: Option<u64>,
@@ -103,28 +103,28 @@ pub struct Metrics {
     pub config: Config,
     /// The source of the edges.
     pub edges: String,
-    /// Nodes of the graph.
+    /// Number of nodes of the graph.
     pub nodes: usize,
-    /// Pairs of the graph.
+    /// Number of pairs of the graph.
     pub pairs: usize,
-    /// Self loops left out.
+    /// Number of self-loops that were left out.
     pub self_loops: usize,
-    /// Repeated pairs left out.
+    /// Number of repeated pairs that were left out.
     pub duplicates: usize,
-    /// Threads of this run.
+    /// Number of threads of this run.
     pub threads: usize,
-    /// The device it trained on.
+    /// The device that the embedding was trained on.
     #[serde(default)]
     pub device: String,
     /// Mean loss per pair in each epoch.
     pub loss: Vec<f64>,
     /// Seconds of training, summed over all resumed parts, without the evaluation.
     pub train_seconds: f64,
-    /// Pairs trained per second (positives only, not their negatives).
+    /// Pairs trained per second, without their negative samples.
     pub pairs_per_second: f64,
-    /// Mean rank of reconstruction.
+    /// Mean rank of the reconstruction.
     pub mean_rank: f64,
-    /// Mean average precision of reconstruction.
+    /// Mean average precision (MAP) of the reconstruction.
     pub map: f64,
     /// Seconds of the evaluation.
     pub evaluation_seconds: f64,
@@ -147,7 +147,7 @@ mod purpose {
     pub(super) const NEGATIVES: u64 = 3;
 }
 
-/// Largest initial coordinate. Nickel & Kiela 2017.
+/// Largest absolute value of an initial coordinate: Nickel & Kiela 2017.
 const INITIAL_RANGE: f64 = 1e-3;
 
 /// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json`,
@@ -155,8 +155,8 @@ const INITIAL_RANGE: f64 = 1e-3;
 /// pool's size.
 ///
 /// # Errors
-/// If the configuration makes no sense, the output cannot be written, the checkpoint belongs to another
-/// run, or training diverges.
+/// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or
+/// training diverges.
 pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Metrics> {
     struct Train<'a>(&'a Graph, &'a Config, &'a RunOptions);
     impl ForManifold for Train<'_> {
@@ -282,7 +282,7 @@ fn finish<T: Float>(
     Ok(metrics)
 }
 
-/// Reads a checkpoint of the same run as `fresh`. `fresh` may have more epochs.
+/// Reads a checkpoint of the run `fresh`, which may have more epochs now.
 fn load<M: Manifold, T: Float>(
     path: &Path,
     fresh: &State,
@@ -315,8 +315,8 @@ impl Sampler<'_> {
         order
     }
 
-    /// For each pair (u, v) of some batches of an epoch: v, followed by the negatives of u. Every batch
-    /// has its own random stream.
+    /// Fills `candidates` for the pairs of several batches of an epoch: for each pair (u, v) it has v, then
+    /// the negative samples of u. Each batch has its own random stream.
     fn candidates(&self, epoch: u64, first_batch: usize, pairs: &[u32], candidates: &mut Vec<u32>) {
         let Config { batch, negatives, seed, .. } = *self.config;
         let width = 1 + negatives;
@@ -334,8 +334,8 @@ impl Sampler<'_> {
         });
     }
 
-    /// Nodes drawn uniformly from all except u and its neighbours. If there are none, v takes their
-    /// place; its gradient then cancels.
+    /// Draws nodes uniformly from all except u and its neighbours. If there are none, all are v; its
+    /// gradients then cancel.
     fn negatives(&self, u: u32, v: u32, rng: &mut rng::Rng, negatives: &mut [u32]) {
         let n = self.graph.names.len() as u32;
         let near = self.neighbours.of(u);
@@ -351,7 +351,7 @@ impl Sampler<'_> {
                     }
                 }
             } else {
-                // Few nodes are free. Draw a number k, then find the k-th free node by counting past the
+                // Few nodes are allowed. Draw a number k, then find the k-th allowed node by skipping the
                 // excluded ones.
                 let mut w = rng.random_range(0..free as u32);
                 let at = near.partition_point(|&x| x < u);
@@ -403,7 +403,7 @@ fn run_epoch<M: Manifold, T: Float>(
             step += 1;
             let loss = batch_loss.item();
             let stepped = sgd.step(&mut embedding.points, &tape.backward(batch_loss));
-            // If the loss is not finite, it is the reason why the step was refused, so report the loss.
+            // If the loss is not finite, that is why the step was refused, so the loss is reported.
             let loss = if loss.is_finite() { stepped.map(|_| loss) } else { Ok(loss) };
             total += checkpoints.checked(step, "loss", loss)?;
         }
@@ -411,9 +411,9 @@ fn run_epoch<M: Manifold, T: Float>(
     Ok(total / order.len() as f64)
 }
 
-/// Published results, shown beside a run's own.
+/// A published result, to be shown beside a run's own.
 pub struct Published {
-    /// Authors and setting.
+    /// Source and settings.
     pub what: &'static str,
     /// Mean rank.
     pub mean_rank: f64,
@@ -421,19 +421,19 @@ pub struct Published {
     pub map: f64,
 }
 
-/// Figures for the mammals closure in `dim` dimensions of hyperbolic space.
+/// Published results for the mammals closure in `dim` dimensions of hyperbolic space, if there are any.
 pub fn published_mammals(dim: usize) -> &'static [Published] {
     match dim {
         5 => &[
             Published { what: "poincare-embeddings README, d = 5, 300 epochs", mean_rank: 1.26, map: 0.927 },
             Published {
-                what: "the same program as measured, see RESULTS.md",
+                what: "the same program as measured, see results/embeddings.md",
                 mean_rank: 1.2266,
                 map: 0.9409,
             },
         ],
         10 => &[Published {
-            what: "poincare-embeddings, d = 10, as measured, see RESULTS.md",
+            what: "poincare-embeddings, d = 10, as measured, see results/embeddings.md",
             mean_rank: 1.1761,
             map: 0.9463,
         }],
@@ -441,7 +441,7 @@ pub fn published_mammals(dim: usize) -> &'static [Published] {
     }
 }
 
-/// The default geometry of `poincare` without arguments.
+/// The configuration of `poincare` without options.
 pub fn default_config() -> Config {
     Config {
         geometry: Geometry { model: Model::Poincare, kappa: -1.0 },

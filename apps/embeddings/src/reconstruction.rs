@@ -1,12 +1,13 @@
-//! Mean rank and mean average precision of reconstruction. Nickel & Kiela 2017, section 4.
+//! Mean rank and mean average precision (MAP) of the reconstruction of a graph from its embedding: Nickel &
+//! Kiela 2017, section 4.
 //!
 //! For every node u with neighbours N(u), each v in N(u) is ranked by d(u, v) among d(u, w) for all w ∉
 //! N(u) ∪ {u}. Rank 1 means nearer than all of them; a tie counts half. The mean rank is over all pairs.
 //! MAP is the mean average precision of N(u) over the nodes that have neighbours.
 //!
-//! The computation is exact, over all nodes. Ranks need no distances, only a monotone function of them
-//! that is as accurate: ‖x−y‖²/m_y in the ball (m_x is common to all), the squared chord on the
-//! hyperboloid.
+//! The computation is exact, over all nodes. Ranks need no distances, only a monotone function of them that
+//! is as accurate: in the ball ‖x−y‖²/m_y, where m_y is the [`margin`] of y (that of x is common to
+//! all), on the hyperboloid the squared chord.
 
 use cotangent::engine::domain::margin;
 use cotangent::prelude::*;
@@ -22,21 +23,22 @@ pub struct Score {
     pub mean_rank: f64,
     /// Mean average precision; 1 is perfect.
     pub map: f64,
-    /// Nodes with neighbours.
+    /// Number of nodes with neighbours.
     pub nodes: usize,
-    /// Pairs.
+    /// Number of pairs.
     pub pairs: usize,
 }
 
-/// Coordinates stored by column, so that one node is compared with a block of others at once.
+/// The coordinates of all points, stored by column, so that one point is compared with a block of others.
 struct Keys {
     model: Model,
     /// Space coordinates.
     columns: Vec<Vec<f64>>,
-    /// Margin m (ball) or time coordinate (hyperboloid) of each node.
+    /// The margin (ball) or the time coordinate (hyperboloid) of each point; 1 in Euclidean space.
     scale: Vec<f64>,
 }
 
+/// Number of points that are compared at once.
 const BLOCK: usize = 512;
 
 impl Keys {
@@ -55,7 +57,7 @@ impl Keys {
         Keys { model: geometry.model, columns, scale }
     }
 
-    /// A monotone function of the distances from `u` to all nodes.
+    /// A monotone function of the distances from point `u` to all points.
     fn from(&self, u: usize, keys: &mut [f64]) {
         let mut sums = [0.0; BLOCK];
         for (b, keys) in keys.chunks_mut(BLOCK).enumerate() {
@@ -84,15 +86,15 @@ impl Keys {
                 }
                 Model::Euclidean => {}
             }
-            // NaN comes from coordinates that are NaN, or from the difference of two overflows. Such a
-            // candidate counts as infinitely far.
+            // NaN comes from coordinates that are NaN, or from the difference of two infinities. Such a point
+            // counts as infinitely far.
             keys.iter_mut().filter(|key| key.is_nan()).for_each(|key| *key = f64::INFINITY);
         }
     }
 }
 
-/// Evaluates points against a graph: node `i` of the graph is point `points_of[i]`. Points without a
-/// node are candidates too. Uses the current thread pool; the result does not depend on it.
+/// Evaluates points against a graph whose node i is the point `points_of[i]`. Points without a node are
+/// candidates too. Uses the current thread pool; the result does not depend on the pool's size.
 pub fn evaluate(
     points: &Tensor<f64>,
     geometry: Geometry,
@@ -124,31 +126,31 @@ pub fn evaluate(
     }
 }
 
-/// Sum of the neighbours' ranks, their number, and their average precision.
+/// The sum of the neighbours' ranks, their number, and their average precision. Overwrites some keys.
 fn score_node(keys: &mut [f64], u: usize, near: &[usize]) -> (f64, usize, f64) {
     let mut sorted: Vec<f64> = near.iter().map(|&v| keys[v]).collect();
     sorted.sort_unstable_by(f64::total_cmp);
-    // Nodes that are not candidates get the distance NaN, which no comparison counts. Infinity would not
-    // do, because a candidate may be infinitely far.
+    // Nodes that are not candidates get the key NaN, which no comparison below counts. Infinity would be
+    // wrong, because a candidate may be infinitely far.
     for &v in near.iter().chain([&u]) {
         keys[v] = f64::NAN;
     }
     let k = sorted.len();
     let farthest = sorted[k - 1];
-    // For each neighbour i, twice the number of candidates nearer than it; a tie adds one.
+    // Prefix sums of `steps` give, for each neighbour, twice the number of nearer candidates; a tie adds one.
     let mut steps = vec![0_u64; k + 1];
     for &key in keys.iter().filter(|&&key| key <= farthest) {
-        let not_farther = sorted.partition_point(|&s| s < key); // the first neighbour this one is not beyond
-        let nearer = sorted.partition_point(|&s| s <= key); // the first neighbour this one is nearer than
-        steps[not_farther] += 1;
-        steps[nearer] += 1;
+        let tied_or_farther = sorted.partition_point(|&s| s < key); // first neighbour at this key or beyond
+        let farther = sorted.partition_point(|&s| s <= key); // first neighbour beyond this key
+        steps[tied_or_farther] += 1;
+        steps[farther] += 1;
     }
-    let (mut before, mut ranks, mut precision) = (0, 0.0, 0.0);
+    let (mut twice_nearer, mut ranks, mut precision) = (0, 0.0, 0.0);
     for (i, step) in steps[..k].iter().enumerate() {
-        before += step;
-        let worse = before as f64 / 2.0;
-        ranks += 1.0 + worse;
-        precision += (i + 1) as f64 / ((i + 1) as f64 + worse);
+        twice_nearer += step;
+        let nearer = twice_nearer as f64 / 2.0;
+        ranks += 1.0 + nearer;
+        precision += (i + 1) as f64 / ((i + 1) as f64 + nearer);
     }
     (ranks, k, precision / k as f64)
 }
@@ -160,7 +162,7 @@ mod tests {
     use super::*;
     use crate::graph::Builder;
 
-    /// The protocol, literally: every distance computed, every rank counted, every precision summed.
+    /// The definition, literally: computes every distance, counts every rank, sums every precision.
     fn brute_force<M: Manifold>(m: M, points: &Tensor<f64>, neighbours: &Neighbours) -> (f64, f64) {
         let n = points.shape()[0];
         let dist = |u: usize, v: usize| m.dist(&Row::from(points.row(u)), &Row::from(points.row(v)));
@@ -170,18 +172,18 @@ mod tests {
             if near.is_empty() {
                 continue;
             }
-            let rest: Vec<usize> = (0..n).filter(|w| *w != u && !near.contains(w)).collect();
-            let worse = |v: usize| {
-                let nearer = rest.iter().filter(|&&w| dist(u, w) < dist(u, v)).count() as f64;
-                let ties = rest.iter().filter(|&&w| dist(u, w) == dist(u, v)).count() as f64;
+            let candidates: Vec<usize> = (0..n).filter(|w| *w != u && !near.contains(w)).collect();
+            let nearer = |v: usize| {
+                let nearer = candidates.iter().filter(|&&w| dist(u, w) < dist(u, v)).count() as f64;
+                let ties = candidates.iter().filter(|&&w| dist(u, w) == dist(u, v)).count() as f64;
                 nearer + ties / 2.0
             };
             let mut order = near.clone();
             order.sort_by(|&a, &b| dist(u, a).total_cmp(&dist(u, b)));
             let mut precision = 0.0;
             for (i, &v) in order.iter().enumerate() {
-                ranks += 1.0 + worse(v);
-                precision += (i + 1) as f64 / ((i + 1) as f64 + worse(v));
+                ranks += 1.0 + nearer(v);
+                precision += (i + 1) as f64 / ((i + 1) as f64 + nearer(v));
             }
             pairs += near.len();
             precisions += precision / near.len() as f64;
@@ -233,8 +235,8 @@ mod tests {
         }
     }
 
-    /// Squares may overflow or be NaN. Such a neighbour counts as infinitely far, and excluded nodes
-    /// stay excluded.
+    /// A squared distance may overflow or be NaN. Such a neighbour counts as infinitely far, and u and its
+    /// neighbours still are no candidates.
     #[test]
     fn a_neighbour_may_be_infinitely_far() {
         let geometry = Geometry::new(Model::Euclidean, None).unwrap();

@@ -1,5 +1,5 @@
-//! Decides which nodes of a hierarchy are below a root, from their Poincaré embedding alone: Ganea,
-//! Bécigneul, Hofmann 2018, section 4, Table 2 and Figure 2.
+//! Logistic regression that separates the nodes below a root from all others, by their Poincaré embedding:
+//! Ganea, Bécigneul, Hofmann 2018, section 4, Table 2 and Figure 2.
 
 use std::path::{Path, PathBuf};
 
@@ -22,15 +22,15 @@ use serde::{Deserialize, Serialize};
 use crate::embeddings::Embeddings;
 use crate::graph::Graph;
 
-/// What a classifier makes of an embedding.
+/// A kind of logistic regression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Classifier {
     /// Logistic regression in the Poincaré ball.
     Hyperbolic,
-    /// Euclidean logistic regression of the ball's coordinates.
+    /// Euclidean logistic regression on the ball's coordinates.
     Euclidean,
-    /// Euclidean logistic regression of the logarithms at the origin.
+    /// Euclidean logistic regression on the logarithms at the origin.
     Log0,
 }
 
@@ -44,13 +44,13 @@ impl Classifier {
     }
 }
 
-/// How a classifier is trained.
+/// How the classifiers are trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Solver {
     /// Riemannian Adam on batches.
     Adam,
-    /// L-BFGS on all nodes, until the gradient's norm is 1e-8.
+    /// L-BFGS on all training nodes, until the norm of the gradient is 1e-8.
     Lbfgs,
 }
 
@@ -58,7 +58,8 @@ pub enum Solver {
 pub struct Published {
     /// Its root.
     pub root: &'static str,
-    /// For each classifier: F1 in percent and its 95 % interval, in 2, 3, 5 and 10 dimensions.
+    /// F1 in percent and half the width of its 95 % interval: a row for each of [`Classifier::ALL`], with
+    /// columns for 2, 3, 5 and 10 dimensions.
     pub f1: [[(f64, f64); 4]; 3],
 }
 
@@ -98,7 +99,7 @@ pub const TABLE_2: [Published; 4] = [
     },
 ];
 
-/// The published F1 and its interval, in percent.
+/// The published F1 and half the width of its 95 % interval, in percent.
 pub fn published(root: &str, classifier: Classifier, dim: usize) -> Option<(f64, f64)> {
     let subtree = TABLE_2.iter().find(|subtree| subtree.root == root)?;
     let column = [2, 3, 5, 10].iter().position(|&d| d == dim)?;
@@ -108,20 +109,20 @@ pub fn published(root: &str, classifier: Classifier, dim: usize) -> Option<(f64,
 /// Everything that determines the result, except the embedding and the hierarchy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// The subtrees to separate from the rest, by the names of their roots.
+    /// The names of the roots of the subtrees.
     pub roots: Vec<String>,
-    /// How it is trained.
+    /// How the classifiers are trained.
     pub solver: Solver,
     /// Passes over the training nodes. For L-BFGS, the largest number of iterations.
     pub epochs: u64,
-    /// Nodes in a step of Adam.
+    /// Number of nodes in a batch of Adam.
     pub batch: usize,
-    /// Learning rate of Adam. It falls to 0 along half a cosine.
+    /// Initial learning rate of Adam; it falls to 0 along half a cosine.
     pub lr: f64,
-    /// Whether subtree and rest have the same total weight in the loss, instead of every node having the
-    /// same weight.
+    /// Whether the subtree and the other nodes have the same total weight in the loss; otherwise each node
+    /// has the same weight.
     pub balanced: bool,
-    /// The first seed. It determines split, weights and order.
+    /// The first seed. A seed determines the split, the initial weights and the order.
     pub seed: u64,
     /// The number of seeds, which are consecutive.
     pub seeds: u64,
@@ -146,13 +147,13 @@ pub struct Row {
     pub negatives: [usize; 2],
     /// The classifier.
     pub classifier: Classifier,
-    /// Test F1 of each seed.
+    /// Test F1 of each seed, from 0 to 1.
     pub f1: Vec<f64>,
     /// Their mean and its 95 % interval.
     pub interval: Interval,
     /// Training loss of each seed.
     pub loss: Vec<f64>,
-    /// The test's confusion matrix for the first seed.
+    /// The confusion matrix of the test nodes for the first seed; class 1 is the subtree.
     pub confusion: Confusion,
 }
 
@@ -161,15 +162,15 @@ pub struct Row {
 pub struct Metrics {
     /// Hyperparameters and seeds.
     pub config: Config,
-    /// The source of the embedding.
+    /// The file of the embedding.
     pub embedding: PathBuf,
     /// Its dimension.
     pub dim: usize,
     /// Its curvature.
     pub kappa: f64,
-    /// Nodes of the hierarchy.
+    /// Number of nodes of the hierarchy.
     pub nodes: usize,
-    /// The device it trained on.
+    /// The device that the classifiers were trained on.
     pub device: String,
     /// A row for each subtree and classifier.
     pub rows: Vec<Row>,
@@ -183,22 +184,22 @@ mod purpose {
     pub(super) const ORDER: u64 = 26;
 }
 
-/// 1 for each node from which pairs (node, ancestor) lead to a root, and for the root itself; 0 for
-/// others.
+/// The class of each node: 1 for the root and all nodes below it, from which pairs (node, ancestor) lead to
+/// the root; 0 for all others.
 pub fn below(graph: &Graph, root: u32) -> Vec<u32> {
     let children = Graph { pairs: graph.pairs.iter().map(|&(u, v)| (v, u)).collect(), ..graph.clone() };
     let children = children.neighbours();
-    let mut of = vec![0; graph.names.len()];
+    let mut labels = vec![0; graph.names.len()];
     let mut reached = vec![root];
-    of[root as usize] = 1;
+    labels[root as usize] = 1;
     while let Some(node) = reached.pop() {
         for &child in children.of(node) {
-            if std::mem::replace(&mut of[child as usize], 1) == 0 {
+            if std::mem::replace(&mut labels[child as usize], 1) == 0 {
                 reached.push(child);
             }
         }
     }
-    of
+    labels
 }
 
 /// The nodes for training and for testing.
@@ -208,37 +209,38 @@ struct Split {
 }
 
 impl Split {
-    /// Takes four fifths of each class for training and the rest for testing.
-    fn new(of: &[u32], seed: u64) -> Self {
+    /// Takes four fifths of each class (rounded down) for training and the others for testing.
+    fn new(labels: &[u32], seed: u64) -> Self {
         let mut split = Split { train: Vec::new(), test: Vec::new() };
         for class in [1, 0] {
-            let mut nodes: Vec<u32> = (0..of.len() as u32).filter(|&i| of[i as usize] == class).collect();
+            let mut nodes: Vec<u32> =
+                (0..labels.len() as u32).filter(|&i| labels[i as usize] == class).collect();
             nodes.shuffle(&mut rng::stream(seed, purpose::SPLIT, u64::from(class)));
-            let rest = nodes.split_off(nodes.len() * 4 / 5);
+            let test = nodes.split_off(nodes.len() * 4 / 5);
             split.train.extend(nodes);
-            split.test.extend(rest);
+            split.test.extend(test);
         }
         split
     }
 
     /// Number of nodes of a class for training and for testing.
-    fn count(&self, of: &[u32], class: u32) -> [usize; 2] {
-        [&self.train, &self.test].map(|nodes| nodes.iter().filter(|&&i| of[i as usize] == class).count())
+    fn count(&self, labels: &[u32], class: u32) -> [usize; 2] {
+        [&self.train, &self.test].map(|nodes| nodes.iter().filter(|&&i| labels[i as usize] == class).count())
     }
 }
 
 /// A trained classifier and its test result.
 struct Fit {
-    /// A point on the hyperplane of each class.
+    /// A point on the hyperplane of each class, `[2, dim]`.
     points: Tensor<f64>,
-    /// Their normals.
+    /// The normals of the hyperplanes, `[2, dim]`.
     normals: Tensor<f64>,
     confusion: Confusion,
     /// The loss of the training nodes.
     loss: f64,
 }
 
-/// Cross-entropy with a weight for each of two classes.
+/// Mean cross-entropy of logits `[nodes, 2]`, with a weight for each of the two classes.
 fn loss<'t>(logits: Var<'t, f64>, classes: &[u32], weight: [f64; 2]) -> Var<'t, f64> {
     let of_class = logits.log_softmax(-1).take_along(classes); // [nodes, 1]
     let weights = logits.tape().constant_with(of_class.shape(), |to| {
@@ -247,12 +249,12 @@ fn loss<'t>(logits: Var<'t, f64>, classes: &[u32], weight: [f64; 2]) -> Var<'t, 
     (of_class * weights).mean() * -1.0
 }
 
-/// Fits logistic regression to the training points and tests it on the others. Each of the two classes
-/// has a hyperplane, eq. 23 of the paper.
+/// Fits logistic regression to the training points and tests it on the test points. Each of the two classes
+/// has a hyperplane: Ganea et al. 2018, eq. 23.
 fn fit<G>(
     geometry: G,
     points: &Tensor<f64>,
-    of: &[u32],
+    labels: &[u32],
     split: &Split,
     config: &Config,
     seed: u64,
@@ -264,11 +266,11 @@ where
     let dim = points.width();
     let part = |nodes: &[u32]| {
         let rows = nodes.iter().flat_map(|&i| points.row(i as usize)).copied().collect();
-        let classes: Vec<u32> = nodes.iter().map(|&i| of[i as usize]).collect();
+        let classes: Vec<u32> = nodes.iter().map(|&i| labels[i as usize]).collect();
         (Tensor::new([nodes.len(), dim], rows), classes)
     };
     let weight = [0, 1].map(|class| {
-        let share = split.count(of, class)[0] as f64 / split.train.len() as f64;
+        let share = split.count(labels, class)[0] as f64 / split.train.len() as f64;
         if config.balanced { 0.5 / share } else { 1.0 }
     });
     let mut rng = rng::stream(seed, purpose::INITIAL, 0);
@@ -297,7 +299,7 @@ where
         }
         Solver::Lbfgs => {
             let (x, classes) = part(&split.train);
-            // First both hyperplanes' points, then both normals: p₀ p₁ a₀ a₁.
+            // The unknowns are the points of both hyperplanes, then their normals: p₀ p₁ a₀ a₁.
             let manifold = Product::new(geometry, dim, Product::new(geometry, dim, Euclidean));
             let mut problem = Problem::on_device(device.clone(), manifold, |hyperplanes| {
                 let row = *hyperplanes.coordinates();
@@ -328,12 +330,12 @@ where
 }
 
 impl Fit {
-    /// A point and a normal of the boundary between the classes in two dimensions. For hyperbolic
-    /// regression it is the hyperplane of the subtree, as in the paper's Figure 2. For Euclidean
-    /// regression it is the line where both classes are equally likely.
+    /// A point and a normal of the line that is drawn between the classes in two dimensions. For hyperbolic
+    /// regression it is the hyperplane of the subtree, as in Figure 2 of the paper. For Euclidean regression
+    /// it is the line where both classes are equally likely.
     fn boundary(&self, classifier: Classifier) -> ([f64; 2], [f64; 2]) {
         let [[p, a], [q, b]] =
-            [1, 0].map(|class| [&self.points, &self.normals].map(|of| [of.row(class)[0], of.row(class)[1]]));
+            [1, 0].map(|class| [&self.points, &self.normals].map(|x| [x.row(class)[0], x.row(class)[1]]));
         if classifier == Classifier::Hyperbolic {
             return (p, a);
         }
@@ -344,13 +346,14 @@ impl Fit {
     }
 }
 
-/// Trains and tests all classifiers on all subtrees and seeds, in parallel in the current thread pool.
-/// Writes `metrics.json` and, in two dimensions, `ROOT-CLASSIFIER.svg` for the first seed. The result
-/// does not depend on the number of threads.
+/// Trains and tests every classifier on every subtree with every seed, in parallel in the current thread
+/// pool. Writes `metrics.json` and, in two dimensions, `ROOT-CLASSIFIER.svg` for the first seed. The result
+/// does not depend on the number of threads. `embedding` and `edges` are the files, for errors.
 ///
 /// # Errors
-/// If the configuration makes no sense, the embedding is not in the Poincaré ball or lacks nodes, a root
-/// is not in the hierarchy, its subtree is too small to split, or the output cannot be written.
+/// If the configuration is wrong, the embedding is not in the Poincaré ball or lacks a node, a root is not
+/// in the hierarchy, a subtree or its complement has fewer than five nodes, training diverges, or the output
+/// cannot be written.
 pub fn run(
     embedding: &Path,
     embeddings: &Embeddings,
@@ -383,17 +386,19 @@ pub fn run(
     let seeds = options::seeds(config.seed, config.seeds)?;
     let tasks: Vec<(&String, &[u32], Classifier, u64)> = subtrees
         .iter()
-        .flat_map(|(root, of)| Classifier::ALL.map(|classifier| (*root, of.as_slice(), classifier)))
-        .flat_map(|(root, of, classifier)| seeds.clone().map(move |seed| (root, of, classifier, seed)))
+        .flat_map(|(root, labels)| Classifier::ALL.map(|classifier| (*root, labels.as_slice(), classifier)))
+        .flat_map(|(root, labels, classifier)| {
+            seeds.clone().map(move |seed| (root, labels, classifier, seed))
+        })
         .collect();
     let fits: Vec<Fit> = tasks
         .par_iter()
-        .map(|&(_, of, classifier, seed)| {
-            let split = Split::new(of, seed);
+        .map(|&(_, labels, classifier, seed)| {
+            let split = Split::new(labels, seed);
             match classifier {
-                Classifier::Hyperbolic => fit(ball, &points, of, &split, config, seed, device),
-                Classifier::Euclidean => fit(Euclidean, &points, of, &split, config, seed, device),
-                Classifier::Log0 => fit(Euclidean, &logarithms, of, &split, config, seed, device),
+                Classifier::Hyperbolic => fit(ball, &points, labels, &split, config, seed, device),
+                Classifier::Euclidean => fit(Euclidean, &points, labels, &split, config, seed, device),
+                Classifier::Log0 => fit(Euclidean, &logarithms, labels, &split, config, seed, device),
             }
         })
         .collect::<Result<_>>()?;
@@ -401,10 +406,10 @@ pub fn run(
     let mut rows = Vec::new();
     let seeds = config.seeds as usize;
     for (tasks, fits) in tasks.chunks(seeds).zip(fits.chunks(seeds)) {
-        let (root, of, classifier, seed) = tasks[0];
-        let split = Split::new(of, seed);
+        let (root, labels, classifier, seed) = tasks[0];
+        let split = Split::new(labels, seed);
         let f1: Vec<f64> = fits.iter().map(|fit| fit.confusion.f1(1)).collect();
-        let [positives, negatives] = [1, 0].map(|class| split.count(of, class));
+        let [positives, negatives] = [1, 0].map(|class| split.count(labels, class));
         let row = Row {
             root: root.clone(),
             positives,
@@ -416,8 +421,8 @@ pub fn run(
             confusion: fits[0].confusion.clone(),
         };
         if dim == 2 {
-            let seen = if classifier == Classifier::Log0 { &logarithms } else { &points };
-            picture(out, &row, seen, of, &fits[0], kappa)?;
+            let drawn = if classifier == Classifier::Log0 { &logarithms } else { &points };
+            picture(out, &row, drawn, labels, &fits[0], kappa)?;
         }
         rows.push(row);
     }
@@ -435,27 +440,27 @@ pub fn run(
     Ok(metrics)
 }
 
-/// The nodes of a subtree. Checks that it is large enough to be split.
+/// The classes of the nodes as [`below`] gives them. Checks that each class is large enough to be split.
 fn subtree(edges: &Path, graph: &Graph, root: &str) -> Result<Vec<u32>> {
     let at = graph.names.iter().position(|name| name == root);
     let at = at.ok_or_else(|| AppError::content(edges, format!("--root {root}: no such node")))?;
-    let of = below(graph, at as u32);
-    let size = of.iter().filter(|&&class| class == 1).count();
-    if size < 5 || of.len() - size < 5 {
+    let labels = below(graph, at as u32);
+    let size = labels.iter().filter(|&&class| class == 1).count();
+    if size < 5 || labels.len() - size < 5 {
         let message = format!(
             "--root {root}: {size} of {} nodes are in its subtree; 5 in it and 5 outside are needed",
-            of.len()
+            labels.len()
         );
         return Err(AppError::content(edges, message));
     }
-    Ok(of)
+    Ok(labels)
 }
 
 /// Draws the subtree, some of the other nodes, and the boundary between them.
-fn picture(out: &Path, row: &Row, points: &Tensor<f64>, of: &[u32], fit: &Fit, kappa: f64) -> Result<()> {
+fn picture(out: &Path, row: &Row, points: &Tensor<f64>, labels: &[u32], fit: &Fit, kappa: f64) -> Result<()> {
     /// At most this many nodes of each class are drawn, the first ones in the hierarchy's order.
     const SHOWN: usize = 10_000;
-    let drawn = |class: u32| (0..of.len()).filter(move |&i| of[i] == class).take(SHOWN);
+    let drawn = |class: u32| (0..labels.len()).filter(move |&i| labels[i] == class).take(SHOWN);
     let nodes: Vec<usize> = drawn(0).chain(drawn(1)).collect();
     let pair = |row: &[f64]| [row[0], row[1]];
     let title =
@@ -465,7 +470,7 @@ fn picture(out: &Path, row: &Row, points: &Tensor<f64>, of: &[u32], fit: &Fit, k
         &out.join(format!("{}-{}.svg", row.root.replace('/', "_"), row.classifier.name())),
         &Classes {
             points: &nodes.iter().map(|&i| pair(points.row(i))).collect::<Vec<_>>(),
-            of: &nodes.iter().map(|&i| of[i]).collect::<Vec<_>>(),
+            of: &nodes.iter().map(|&i| labels[i]).collect::<Vec<_>>(),
             names: &["other nodes".to_owned(), format!("{} and below", row.root)],
             hyperplanes: &[fit.boundary(row.classifier)],
             kappa: if flat { 0.0 } else { kappa },
@@ -492,9 +497,9 @@ mod tests {
             build(&[("b", "a"), ("c", "b"), ("c", "a"), ("d", "b"), ("d", "a"), ("d", "e"), ("f", "a")]);
         for graph in [edges, closure] {
             let at = |name: &str| graph.names.iter().position(|n| n == name).unwrap() as u32;
-            let of = below(&graph, at("b"));
+            let labels = below(&graph, at("b"));
             let mut names: Vec<&str> =
-                (0..of.len()).filter(|&i| of[i] == 1).map(|i| graph.names[i].as_str()).collect();
+                (0..labels.len()).filter(|&i| labels[i] == 1).map(|i| graph.names[i].as_str()).collect();
             names.sort_unstable();
             assert_eq!(names, ["b", "c", "d"]);
         }
@@ -502,24 +507,24 @@ mod tests {
 
     #[test]
     fn a_split_takes_every_node_once_and_a_fifth_of_each_class() {
-        let of: Vec<u32> = (0..1000).map(|i| u32::from(i % 10 == 3)).collect();
-        let split = Split::new(&of, 1);
-        assert_eq!((split.count(&of, 1), split.count(&of, 0)), ([80, 20], [720, 180]));
+        let labels: Vec<u32> = (0..1000).map(|i| u32::from(i % 10 == 3)).collect();
+        let split = Split::new(&labels, 1);
+        assert_eq!((split.count(&labels, 1), split.count(&labels, 0)), ([80, 20], [720, 180]));
         let mut all: Vec<u32> = split.train.iter().chain(&split.test).copied().collect();
         all.sort_unstable();
         assert_eq!(all, (0..1000).collect::<Vec<_>>());
-        assert_ne!(split.train, Split::new(&of, 2).train);
+        assert_ne!(split.train, Split::new(&labels, 2).train);
     }
 
-    /// Both classes are equally likely on the line. It is drawn through one of its points.
+    /// On the line, both classes are equally likely.
     #[test]
     fn the_line_between_the_classes() {
         let points = Tensor::new([2, 2], vec![0.1, 0.2, -0.3, 0.5]);
         let normals = Tensor::new([2, 2], vec![2.0, 1.0, -1.0, 3.0]);
         let fit = Fit { points, normals, confusion: Confusion::new(2), loss: 0.0 };
-        let (on, normal) = fit.boundary(Classifier::Euclidean);
+        let (point, normal) = fit.boundary(Classifier::Euclidean);
         for t in [-2.0, 0.0, 1.0] {
-            let x = [on[0] - t * normal[1], on[1] + t * normal[0]];
+            let x = [point[0] - t * normal[1], point[1] + t * normal[0]];
             let logit = |class: usize| {
                 let (p, a) = (fit.points.row(class), fit.normals.row(class));
                 (x[0] - p[0]) * a[0] + (x[1] - p[1]) * a[1]

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use cotangent_apps_common::error::{AppError, Result};
 
-/// Nouns and their direct hypernyms, by number.
+/// Nouns and their direct hypernyms. A noun is given by its index in `names`.
 pub struct Nouns {
-    /// Names as `mammal.n.01`: first lemma, part of speech, sense number of that lemma.
+    /// Names such as `mammal.n.01`: first lemma, part of speech, sense number of that lemma.
     pub names: Vec<String>,
-    /// Direct hypernyms of each.
+    /// The direct hypernyms of each noun.
     pub parents: Vec<Vec<u32>>,
 }
 
@@ -31,7 +31,7 @@ pub fn read(directory: &Path) -> Result<Nouns> {
         let fields: Vec<&str> = line.split(" | ").next().unwrap_or_default().split(' ').collect();
         let field = |i: usize| fields.get(i).copied().ok_or_else(|| bad("too few fields"));
         let offset = field(0)?;
-        // Two hexadecimal digits.
+        // The word count is two hexadecimal digits.
         let words: usize = u8::from_str_radix(field(3)?, 16).map_err(|_| bad("no word count"))?.into();
         let lemma = field(4)?.to_lowercase();
         let sense =
@@ -69,12 +69,12 @@ fn read_latin1(path: &Path) -> Result<String> {
     Ok(std::fs::read(path).map_err(AppError::io(path))?.into_iter().map(char::from).collect())
 }
 
-/// Numbered lines without the licence at the top. The licence's lines begin with a space.
+/// The lines with their numbers (from 1), without the licence at the top, whose lines begin with a space.
 fn entries(text: &str) -> impl Iterator<Item = (u64, &str)> {
     (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with(' ') && !line.is_empty())
 }
 
-/// Sense numbers by lemma and offset.
+/// The sense number of each lemma and offset.
 fn read_senses(path: &Path) -> Result<HashMap<(String, String), usize>> {
     let text = read_latin1(path)?;
     let mut senses = HashMap::new();
@@ -97,8 +97,8 @@ impl Nouns {
         self.parents.iter().map(Vec::len).sum()
     }
 
-    /// All pairs (noun, proper ancestor), sorted by name. With a root, only pairs inside its subtree,
-    /// including the root.
+    /// All pairs (noun, proper ancestor), sorted by name. With a root, only pairs inside its subtree, the
+    /// root included.
     ///
     /// # Errors
     /// If there is no noun with the root's name.
@@ -130,7 +130,8 @@ impl Nouns {
     fn visit(&self, start: usize, ancestors: &mut [Option<BTreeSet<u32>>]) {
         let mut stack = vec![start];
         while let Some(&i) = stack.last() {
-            // A noun on a cycle waits for itself. Taking the ancestors known so far ends the loop.
+            // A parent on the stack is part of a cycle and is not visited twice; otherwise the loop would not
+            // end.
             let pending = self.parents[i]
                 .iter()
                 .map(|&p| p as usize)

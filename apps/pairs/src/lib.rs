@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`gru`] | training of recurrent networks |
+//! | [`gru`] | classification by recurrent networks |
 //! | [`sentence_pairs`] | labelled pairs of sentences: PREFIX, SNLI, files |
 
 #![forbid(unsafe_code)]

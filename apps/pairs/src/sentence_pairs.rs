@@ -12,14 +12,14 @@ use rand::seq::SliceRandom;
 /// The number of a word that is not in the vocabulary.
 pub const UNKNOWN: u32 = 0;
 
-/// Two sentences, as numbers of words, and the number of their class.
+/// Two sentences, each as the numbers of its words, and the number of their class.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pair {
-    /// The first sentence. At least one word.
+    /// The first sentence; it has at least one word.
     pub first: Vec<u32>,
-    /// The second sentence. At least one word.
+    /// The second sentence; it has at least one word.
     pub second: Vec<u32>,
-    /// The class.
+    /// The number of the class.
     pub class: u32,
 }
 
@@ -28,7 +28,7 @@ pub struct Pair {
 pub struct SentencePairs {
     /// The name of the data, for the record.
     pub name: String,
-    /// The words, by number. The first one, [`UNKNOWN`], stands for all words that are not in the list.
+    /// The words, by number. The first one, [`UNKNOWN`], stands for all other words.
     pub words: Vec<String>,
     /// The names of the classes. If there are two, the second is the positive one.
     pub classes: Vec<String>,
@@ -49,35 +49,38 @@ pub struct Prefix {
     pub vocabulary: u32,
     /// Number of words of the longest sentence: 20 in the paper.
     pub longest: usize,
-    /// Number of pairs of the three parts, even: 500,000, 10,000 and 10,000 in the paper.
+    /// Number of pairs for training, validation and testing, all even: 500,000, 10,000 and 10,000 in the
+    /// paper.
     pub sizes: [usize; 3],
 }
 
 impl Prefix {
-    /// The data of the paper with this noise.
+    /// The settings of the paper, with this noise.
     pub fn of_paper(noise: u32) -> Self {
         Prefix { noise, vocabulary: 100, longest: 20, sizes: [500_000, 10_000, 10_000] }
     }
 
-    /// Generates two pairs for each random first sentence. Both second sentences have the same length.
-    /// In the pair of class 1 it is a prefix of the first sentence, with Z% of its words (rounded down)
-    /// replaced by random ones. In the pair of class 0 it is a random sentence.
+    /// Generates two pairs for each random first sentence, with second sentences of equal length. The second
+    /// sentence of the pair of class 1 is a prefix of the first sentence, with Z% of its words (rounded down)
+    /// replaced by random ones. That of the pair of class 0 is a random sentence.
     ///
-    /// The length of the prefix is uniform between 1 and `longest`, that of the sentence between the
-    /// prefix's and `longest`, as in the authors' own generator.
+    /// The length of the prefix is uniform between 1 and `longest`, that of the first sentence between the
+    /// prefix's length and `longest`, as in the authors' own generator.
     ///
     /// # Errors
-    /// If the noise is above 100, a size is odd or 0, or there is no word.
+    /// If the noise is above 100, a size is odd or 0, or `vocabulary` or `longest` is 0.
     pub fn generate(&self, seed: u64) -> Result<SentencePairs> {
         let Prefix { noise, vocabulary, longest, sizes } = *self;
         if noise > 100 {
-            return Err(AppError::usage(format!("--noise {noise}: a percentage is needed")));
+            return Err(AppError::usage(format!("--noise {noise}: a percentage from 0 to 100 is needed")));
         }
         if let Some(size) = sizes.iter().find(|&&size| size == 0 || !size.is_multiple_of(2)) {
-            return Err(AppError::usage(format!("--pairs {size}: an even number is needed, at least 2")));
+            return Err(AppError::usage(format!(
+                "{size} pairs: --pairs and --held-out must be even and positive"
+            )));
         }
         if vocabulary == 0 || longest == 0 {
-            return Err(AppError::usage("PREFIX of no words"));
+            return Err(AppError::usage("PREFIX: the vocabulary and the sentences need at least one word"));
         }
         let part = |index: usize| {
             let mut rng = rng::stream(seed, purpose::PREFIX, index as u64);
@@ -103,9 +106,9 @@ impl Prefix {
         let first = sentence(rng, whole);
         let random = sentence(rng, len);
         let mut noisy = first[..len].to_vec();
-        let mut places: Vec<usize> = (0..len).collect();
+        let mut positions: Vec<usize> = (0..len).collect();
         let replaced = len * self.noise as usize / 100;
-        for &mut at in places.partial_shuffle(rng, replaced).0 {
+        for &mut at in positions.partial_shuffle(rng, replaced).0 {
             noisy[at] = rng.random_range(1..=self.vocabulary);
         }
         [Pair { first: first.clone(), second: random, class: 0 }, Pair { first, second: noisy, class: 1 }]
@@ -117,8 +120,8 @@ mod purpose {
     pub(super) const SPLIT: u64 = 21;
 }
 
-/// The largest number of classes. The confusion matrix takes memory for every two classes. A first
-/// column with more different values is hardly a column of labels.
+/// The largest number of classes. A first column with more different values is hardly a column of labels,
+/// and the size of the confusion matrix is the square of this number.
 const CLASSES: usize = 1000;
 
 /// A pair as text.
@@ -129,12 +132,12 @@ struct Text {
 }
 
 /// Reads SNLI from a directory with `train.tsv`, `val.tsv` and `test.tsv`, each plain or gzip
-/// (`.tsv.gz`). The columns are label, premise and hypothesis. There are two classes: entailment and the
-/// rest (Ganea et al. 2018, section 4). Words that the training pairs do not have are [`UNKNOWN`].
+/// (`.tsv.gz`). The columns are label, premise and hypothesis. There are two classes: entailment, and all
+/// other labels (Ganea et al. 2018, section 4). Words that are not in the training pairs are [`UNKNOWN`].
 ///
 /// # Errors
-/// If a file is missing, or a line does not have three columns, or has an empty sentence or a label that
-/// SNLI does not have.
+/// If a file is missing, a line does not have three columns, a sentence is empty, or a label is not one of
+/// SNLI's.
 pub fn snli(directory: &Path) -> Result<SentencePairs> {
     const POSITIVE: &str = "entailment";
     const LABELS: [&str; 4] = [POSITIVE, "neutral", "contradiction", "not_entailment"];
@@ -142,7 +145,7 @@ pub fn snli(directory: &Path) -> Result<SentencePairs> {
         read(&table::plain_or_packed(directory, &format!("{name}.tsv")), |label| {
             match LABELS.contains(&label) {
                 true => Ok(()),
-                false => Err(format!("the label {label:?} is not known")),
+                false => Err(format!("unknown label {label:?}")),
             }
         })
     };
@@ -168,7 +171,8 @@ pub fn read_file(path: &Path, seed: u64) -> Result<SentencePairs> {
         if !classes.contains(label) {
             if classes.len() == CLASSES {
                 return Err(format!(
-                    "the label {label:?} is one more than {CLASSES}, the most classes there can be"
+                    "label {label:?} would be class {}; at most {CLASSES} classes are possible",
+                    CLASSES + 1
                 ));
             }
             classes.insert(label.to_owned());
@@ -178,7 +182,7 @@ pub fn read_file(path: &Path, seed: u64) -> Result<SentencePairs> {
     let classes: Vec<String> = classes.into_iter().collect();
     if classes.len() < 2 || texts.len() < 10 {
         let message =
-            format!("{} classes in {} pairs: at least 2 in 10 are needed", classes.len(), texts.len());
+            format!("{} classes, {} pairs: at least 2 and 10 are needed", classes.len(), texts.len());
         return Err(AppError::content(path, message));
     }
     texts.shuffle(&mut rng::stream(seed, purpose::SPLIT, 0));
@@ -197,7 +201,7 @@ fn read(path: &Path, mut check: impl FnMut(&str) -> std::result::Result<(), Stri
         let columns: Vec<&str> = record.iter().collect();
         let [label, first, second] = columns[..] else {
             return Err(format!(
-                "{} columns where label, first and second sentence are needed",
+                "{} columns; three are needed: label, first sentence, second sentence",
                 record.len()
             ));
         };
@@ -216,7 +220,7 @@ fn read(path: &Path, mut check: impl FnMut(&str) -> std::result::Result<(), Stri
     Ok(texts)
 }
 
-/// Numbers the words in the order of their first appearance in the training pairs.
+/// Converts texts to pairs. Words are numbered in the order of their first appearance in the training pairs.
 fn numbered(
     name: String,
     [train, validation, test]: [Vec<Text>; 3],
@@ -245,7 +249,7 @@ fn numbered(
 }
 
 impl SentencePairs {
-    /// A checksum that tells the data from other data.
+    /// A checksum of words, classes and pairs.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         for name in self.words.iter().chain([&String::new()]).chain(&self.classes) {
@@ -261,10 +265,10 @@ impl SentencePairs {
     }
 }
 
-/// A batch of sentences, padded to the same length for recurrent layers.
+/// A batch of sentences, padded to equal length for recurrent layers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Padded {
-    /// `[longest, batch]`, row by row; shorter sentences are followed by [`UNKNOWN`].
+    /// The words, `[longest, batch]`: column b is sentence b, padded with [`UNKNOWN`] at the end.
     pub words: Vec<u32>,
     /// Number of words of each sentence.
     pub lengths: Vec<usize>,
@@ -282,7 +286,7 @@ impl Padded {
         Padded { words, lengths }
     }
 
-    /// `[longest, batch]`.
+    /// The shape of `words`: `[longest, batch]`.
     pub fn shape(&self) -> [usize; 2] {
         let batch = self.lengths.len();
         [self.words.len() / batch.max(1), batch]
@@ -306,9 +310,9 @@ mod tests {
                 assert!(negative.second.len() == len && (1..=20).contains(&len));
                 assert!(positive.first.len() >= len && positive.first.len() <= 20);
                 let differ = positive.first.iter().zip(&positive.second).filter(|(a, b)| a != b).count();
-                let most = len * noise as usize / 100;
-                assert!(differ <= most);
-                (words, replaced) = (words + most, replaced + differ);
+                let drawn = len * noise as usize / 100;
+                assert!(differ <= drawn);
+                (words, replaced) = (words + drawn, replaced + differ);
                 assert!(negative.second.iter().chain(&positive.first).all(|w| (1..=100).contains(w)));
             }
             // A word is replaced by itself once in a hundred times.
@@ -322,30 +326,31 @@ mod tests {
     fn files_are_read_or_refused_by_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("p.tsv");
-        let of = |text: &str| {
+        let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
             read_file(&path, 1)
         };
-        let error = |text: &str| of(text).unwrap_err().to_string().rsplit_once("p.tsv").unwrap().1.to_owned();
+        let error =
+            |text: &str| read(text).unwrap_err().to_string().rsplit_once("p.tsv").unwrap().1.to_owned();
         assert_eq!(
             error("a\tx\ty\nb\tx\n"),
-            ":2: 2 columns where label, first and second sentence are needed"
+            ":2: 2 columns; three are needed: label, first sentence, second sentence"
         );
         assert_eq!(error("a\tx\t \n"), ":1: a sentence without words");
         assert_eq!(
             error("a,x,y\n\nb,\"x,y\n"),
-            ":3: 2 columns where label, first and second sentence are needed"
+            ":3: 2 columns; three are needed: label, first sentence, second sentence"
         );
         assert_eq!(error("a\tx\ty\n\tx\ty\n"), ":2: an empty label");
         assert_eq!(error(""), ": no pairs");
-        assert_eq!(error("a\tx\ty\n"), ": 1 classes in 1 pairs: at least 2 in 10 are needed");
+        assert_eq!(error("a\tx\ty\n"), ": 1 classes, 1 pairs: at least 2 and 10 are needed");
         let many: String = (0..500_000).map(|i| format!("n{i}\tx\ty\n")).collect();
         assert_eq!(
             error(&many),
-            ":1001: the label \"n1000\" is one more than 1000, the most classes there can be"
+            ":1001: label \"n1000\" would be class 1001; at most 1000 classes are possible"
         );
         let lines: String = (0..20).map(|i| format!("{}\tx{i} y\tz\n", ["no", "yes"][i % 2])).collect();
-        let data = of(&lines).unwrap();
+        let data = read(&lines).unwrap();
         assert_eq!(data.classes, ["no", "yes"]);
         assert_eq!([data.train.len(), data.validation.len(), data.test.len()], [16, 2, 2]);
         assert!(data.train.iter().all(|pair| !pair.first.contains(&UNKNOWN)));
@@ -375,7 +380,7 @@ mod tests {
         assert_eq!(data.test, [pair(&[1, UNKNOWN], &[3], 0), pair(&[UNKNOWN, 4], &[1, 4], 0)]);
         write("test.tsv", "neutral\ta\tb\nyes\ta\tb\n");
         let error = snli(dir.path()).unwrap_err().to_string();
-        assert!(error.ends_with("test.tsv:2: the label \"yes\" is not known"), "{error}");
+        assert!(error.ends_with("test.tsv:2: unknown label \"yes\""), "{error}");
     }
 
     #[test]

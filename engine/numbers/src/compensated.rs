@@ -1,4 +1,4 @@
-//! Sums of products as if computed in twice the precision.
+//! Sums of products as if computed in twice the precision (Ogita, Rump & Oishi 2005, algorithm 5.3).
 
 use crate::lanes::{Lanes, array};
 use crate::simd::Block;
@@ -41,7 +41,7 @@ impl<S: Block> Compensated<S> {
         }
     }
 
-    /// The sums over the lanes of several.
+    /// For each of `parts`, the total over its lanes.
     #[inline(always)]
     pub fn totals<T: Storage, const R: usize>(parts: &[Self; R]) -> Compensated<Lanes<R>> {
         let sums = array(

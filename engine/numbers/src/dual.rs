@@ -29,7 +29,7 @@ pub struct Dual<S, const N: usize> {
     pub partials: [S; N],
 }
 
-/// A number with its derivative by one argument, each with its tangent in some direction.
+/// A number and its derivative by one argument, each with its derivative in the direction of a tangent.
 pub type Nested = Dual<Dual<f64, 1>, 1>;
 
 impl<S: Scalar, const N: usize> Dual<S, N> {
@@ -186,14 +186,14 @@ impl<S: Scalar, const N: usize> Scalar for Dual<S, N> {
     #[inline(always)]
     fn abs(self) -> Self {
         let chosen = chosen(self, self, Self::select(self.lt(Self::zero()), -self, self));
-        // Zero has no sign here, as in the value by itself.
+        // Turns −0 into 0, as `abs` of the value does.
         Dual { value: self.value.abs(), ..chosen }
     }
     #[inline(always)]
     fn sqrt(self) -> Self {
         let root = self.value.sqrt();
         let positive = S::zero().lt(root);
-        // The root itself where it is 0 or NaN.
+        // Where the root is 0 or NaN, so is the slope.
         let slope = S::select(positive, S::constant(0.5) * root.recip(), root);
         self.chain(root, slope)
     }

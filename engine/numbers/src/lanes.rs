@@ -1,7 +1,7 @@
 //! SIMD lanes: several elements at a time through one formula.
 //!
 //! A `Lanes<R, E>` is an array, and every operation on it is a loop over the array. Where the loop is
-//! inlined into an entry of [`simd`](crate), the compiler turns it into vector instructions. All lanes
+//! inlined into an entry of [`simd`](crate::simd), the compiler turns it into vector instructions. All lanes
 //! are computed alike, so a result depends neither on the lane it was computed in nor on its neighbours.
 
 use std::any::Any;
@@ -109,7 +109,7 @@ impl<const R: usize, E: Element> Lanes<R, E> {
     pub fn copysign(self, sign: Self) -> Self {
         self.zip(sign, |x, s| x.copysign(s))
     }
-    /// `self`, negated where `sign` has the sign of negative numbers.
+    /// `self`, negated where the sign bit of `sign` is set.
     #[inline(always)]
     pub fn flip_sign(self, sign: Self) -> Self {
         let bit = E::ONE_BITS << (E::WIDTH - 1);
@@ -134,8 +134,8 @@ impl<const R: usize, T: Storage> Lanes<R, T> {
         if let Some(block) = x.first_chunk::<R>() {
             return Lanes(*block);
         }
-        // A function of its own: otherwise the compiler merges both copies into one of variable length,
-        // which is a call for every block.
+        // Out of line: otherwise the compiler merges the two copies into one of variable length, which is
+        // a call for every block.
         #[cold]
         #[inline(never)]
         fn last<T: Storage, const R: usize>(x: &[T], pad: f64) -> [T; R] {
@@ -172,9 +172,9 @@ pub fn array<T: Copy, const N: usize>(zero: T, mut f: impl FnMut(usize) -> T) ->
     out
 }
 
-/// Calls `work(0)`, `work(1)`, … below `N`, which is at most 12. Each number is known at compile time,
-/// so of a `match` on an element of a constant array only one arm is left. The compiler does not unroll
-/// loops of that length by itself.
+/// Calls `work(0)`, `work(1)`, …, `work(N - 1)`; `N` is at most 12. Each number is known at compile time,
+/// so a `match` on an element of a constant array compiles to one arm. The compiler does not unroll loops
+/// of that length by itself.
 #[inline(always)]
 pub fn unrolled<const N: usize>(mut work: impl FnMut(usize)) {
     const { assert!(N <= 12, "an unrolled loop is at most 12 long") };
@@ -227,7 +227,8 @@ fn dispatched<const R: usize, E: Element, Y>(
     wide: impl Fn(Lanes<R, E>) -> Y,
     lane_by_lane: impl Fn(Lanes<R, E>) -> Y,
 ) -> Y {
-    // By reference: a copy would be written in parts, and reading these as one register waits.
+    // By reference: a copy would be written in parts, and the processor waits before it reads these as one
+    // register.
     if size_of::<Lanes<R, E>>() > REGISTER {
         dispatch_wide(
             &x,
@@ -313,9 +314,9 @@ out_of_line! {
 }
 
 out_of_line! {
-    /// Elementary functions that are called out of line on more lanes too. They hold sine and cosine,
-    /// with the reduction of the argument, beside hyperbolic functions: so much code that one formula of
-    /// them took minutes to compile, and so much work that a call costs little.
+    /// Elementary functions that are called out of line on more lanes too. Each contains sine and cosine,
+    /// with the reduction of the argument, and hyperbolic functions: so much code that one formula of them
+    /// took minutes to compile, and so much work that a call costs little.
     CalledAlways (1 4 8 16): (tanc sinc cosc; sinc_cosc tanc_secant)
 }
 

@@ -1,5 +1,5 @@
-//! Numbers: the scalars that formulas are generic over, their functions, and how they are computed side
-//! by side.
+//! Numbers: the scalars that formulas are generic over, elementary functions, SIMD lanes, the storage types
+//! of tensors, random streams.
 
 pub mod compensated;
 pub mod dual;

@@ -1,4 +1,4 @@
-//! What kernels do to a line of neighbouring elements, inlined into their own loops.
+//! Sums, maxima and elementwise functions of a line of neighbouring elements. Kernels inline them.
 //!
 //! Sums are accumulated in `f64` in a fixed order: four sets of eight lanes, in blocks of 4096.
 
@@ -8,19 +8,19 @@ use crate::lanes::{Lanes, array};
 use crate::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide, read};
 use crate::storage::Storage;
 
-/// Elements whose sums are combined in order.
+/// Long lines are summed in blocks of this many elements; the sums of the blocks are added in order.
 pub const BLOCK: usize = 4096;
 
 /// Sums run over this many sets of lanes side by side, because an addition has to wait for the one before it.
 pub const SETS: usize = 4;
 
-/// Some consecutive elements; `pad` beyond the end.
+/// The first [`LANES`] elements; `pad` in the lanes beyond the end.
 #[inline(always)]
 pub fn load<T: Storage>(x: &[T], pad: f64) -> Lanes<LANES, T> {
     Lanes::load(x, pad)
 }
 
-/// The sum over the lanes.
+/// The sum over the lanes: the halves are added first, then the quarters, then the eighths.
 #[inline(always)]
 pub fn pairwise(lanes: Lanes<LANES>) -> f64 {
     let l = lanes.to_array();
@@ -53,8 +53,8 @@ pub fn line_sum<T: Storage, S: Block, const K: usize>(x: [&[T]; K], f: impl Fn([
             c = c + f(part(&x, 2 * LANES..3 * LANES));
             d = d + f(part(&x, 3 * LANES..4 * LANES));
         }
-        let rest = (start + whole * SETS * LANES..end).step_by(LANES);
-        for (sum, at) in [&mut a, &mut b, &mut c, &mut d].into_iter().zip(rest) {
+        let starts = (start + whole * SETS * LANES..end).step_by(LANES);
+        for (sum, at) in [&mut a, &mut b, &mut c, &mut d].into_iter().zip(starts) {
             *sum = *sum + f(part(&x, at..end.min(at + LANES)));
         }
         total += pairwise(((a + b) + (c + d)).lanes());
@@ -128,14 +128,14 @@ pub fn line_max<T: Storage>(x: &[T]) -> T {
     let [mut a, mut b] = [Lanes::<WIDE, T>::splat(lowest); 2];
     // A comparison loses a NaN; a sum keeps it.
     let mut sum = Lanes::<WIDE, T>::splat(T::zero());
-    let (pairs, rest) = x.as_chunks::<{ 2 * WIDE }>();
+    let (pairs, end) = x.as_chunks::<{ 2 * WIDE }>();
     for x in pairs {
         let (x, y) = (Lanes::load(&x[..WIDE], 0.0), Lanes::load(&x[WIDE..], 0.0));
         (a, b) = (above(x, a), above(y, b));
         sum = sum + (x + y);
     }
     a = above(b, a);
-    for x in rest.chunks(WIDE) {
+    for x in end.chunks(WIDE) {
         let x = Lanes::load(x, f64::NEG_INFINITY);
         a = above(x, a);
         sum = sum + x;

@@ -16,8 +16,8 @@ pub const PIECES: usize = 16;
 /// costs several microseconds.
 const WORTH_SPLITTING: usize = 40_000;
 
-/// The pieces `0..n` is split into: boundaries are multiples of `align`, `cost` is the estimated time
-/// of one position in nanoseconds.
+/// Splits `0..n` into at most [`PIECES`] ranges, one empty range for `n = 0`. Boundaries are multiples of
+/// `align`; `cost` is the estimated time of one position in nanoseconds.
 pub fn pieces(n: usize, align: usize, cost: usize) -> SmallVec<[Range<usize>; PIECES]> {
     let work = n.saturating_mul(cost.max(1));
     let count = if work < WORTH_SPLITTING { 1 } else { (work / (WORTH_SPLITTING / 2)).clamp(2, PIECES) };
@@ -29,9 +29,6 @@ pub fn pieces(n: usize, align: usize, cost: usize) -> SmallVec<[Range<usize>; PI
         let end = (start + step).min(n);
         ranges.push(start..end);
         start = end;
-        if n == 0 {
-            break;
-        }
     }
     debug_assert!(ranges.len() <= PIECES, "{n} positions in {} pieces", ranges.len());
     debug_assert!(ranges[0].start == 0 && ranges[ranges.len() - 1].end == n, "{ranges:?} of {n}");
@@ -75,17 +72,20 @@ fn in_parts<T: Send>(
     cost: usize,
     work: &(dyn Fn(Range<usize>, &mut [T]) + Sync),
 ) {
-    let mut rest = out;
-    let mut jobs: SmallVec<[_; PIECES]> = pieces(rest.len() / width.max(1), align, cost)
+    let mut remaining = out;
+    let mut jobs: SmallVec<[_; PIECES]> = pieces(remaining.len() / width.max(1), align, cost)
         .into_iter()
-        .map(|range| (range.clone(), split_front(&mut rest, range.len() * width)))
+        .map(|range| (range.clone(), split_front(&mut remaining, range.len() * width)))
         .collect();
     run(&mut jobs, |(range, out)| work(range.clone(), out));
 }
 
 /// Takes the first `n` elements off the front of a mutable slice.
+///
+/// # Panics
+/// If it has fewer.
 pub fn split_front<'a, T>(slice: &mut &'a mut [T], n: usize) -> &'a mut [T] {
-    let (front, rest) = std::mem::take(slice).split_at_mut(n);
-    *slice = rest;
+    let (front, back) = std::mem::take(slice).split_at_mut(n);
+    *slice = back;
     front
 }

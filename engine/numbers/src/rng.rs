@@ -1,8 +1,8 @@
 //! Seeded random streams.
 //!
-//! Every use of chance has its own stream, found from the seed, a purpose and a number. The draws of
+//! Each use of randomness has its own stream, determined by the seed, a purpose and an index. The draws of
 //! epoch 7 do not depend on what epoch 6 drew, so a resumed run and a run on more threads see the same
-//! draws. A stream that is in use can be stored in a checkpoint, and goes on from where it was.
+//! draws. A stream can be stored in a checkpoint and continues where it stopped.
 
 use rand::SeedableRng;
 pub use rand_chacha::ChaCha8Rng as Rng;
@@ -28,7 +28,9 @@ impl Purpose for &str {
     }
 }
 
-/// The stream of a purpose, and an index within it: an epoch, a chunk of the data.
+/// The stream of a seed, a purpose, and an index within the purpose, such as an epoch or a chunk of the data.
+///
+/// A ChaCha generator with 8 rounds: seed and purpose are its key, the index is its stream number.
 ///
 /// ```
 /// use cotangent_engine::rng;

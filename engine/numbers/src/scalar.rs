@@ -7,7 +7,7 @@
 //! # The square-argument family
 //!
 //! `tan(r)/r`, `arctan(r)/r`, `sin(r)/r`, `cos(r)` and `arcsin(r)/r` are even in `r`, so they are analytic
-//! functions of `s = r²`, and for `s < 0` they continue into their hyperbolic twins: `tanh(ρ)/ρ`,
+//! functions of `s = r²`, and for `s < 0` they continue into their hyperbolic counterparts: `tanh(ρ)/ρ`,
 //! `artanh(ρ)/ρ`, `sinh(ρ)/ρ`, `cosh(ρ)`, `arsinh(ρ)/ρ` with `ρ = √-s`. Formulas of curved geometry
 //! take `s = κ|v|²`: exact at the zero vector, exact at κ = 0, and one formula for every sign of κ.
 
@@ -51,8 +51,8 @@ pub trait Scalar:
     fn all(_mask: Self::Mask) -> bool {
         false
     }
-    /// As [`select`](Self::select), evaluating only what some number needs. Each branch is in the code
-    /// once: otherwise nested choices would double the code.
+    /// As [`select`](Self::select), but evaluates a branch only if some number needs it. Each branch is
+    /// called in one place: if it were called in two, every level of nested choices would double the code.
     #[inline(always)]
     fn choose(mask: Self::Mask, a: impl FnOnce() -> Self, b: impl FnOnce() -> Self) -> Self {
         let a = if Self::any(mask) { a() } else { Self::zero() };
@@ -86,7 +86,7 @@ pub trait Scalar:
     fn cosh(self) -> Self;
     /// `tanh x`.
     fn tanh(self) -> Self;
-    /// `arsinh x`, odd: accurate for large negative x as for positive.
+    /// `arsinh x`, odd: as accurate for negative x as for positive.
     fn asinh(self) -> Self;
     /// `arcosh x`.
     fn acosh(self) -> Self;
@@ -108,7 +108,7 @@ pub trait Scalar:
     /// `arcsin(√s)/√s`, that is `arsinh(√-s)/√-s` for s < 0 and 1 at 0. Domain s ≤ 1.
     fn arcsinc(self) -> Self;
 
-    /// `sin x` and `cos x`, at little more than the price of one; the following likewise.
+    /// `sin x` and `cos x`, at little more than the cost of one. So are the pairs below.
     fn sin_cos(self) -> (Self, Self);
     /// `sinh x` and `cosh x`.
     fn sinh_cosh(self) -> (Self, Self);
@@ -151,20 +151,20 @@ pub trait Scalar:
     fn abs(self) -> Self {
         Self::select(self.lt(Self::zero()), -self, self)
     }
-    /// The smaller of two; NaN where one is. Equals have the derivatives of `other`.
+    /// The smaller of two; NaN where one is. If they are equal, the derivatives are those of `other`.
     #[inline(always)]
     fn min(self, other: Self) -> Self {
         chosen(self, other, Self::select(self.lt(other), self, other))
     }
-    /// The larger of two; NaN where one is. Equals have the derivatives of `other`.
+    /// The larger of two; NaN where one is. If they are equal, the derivatives are those of `other`.
     #[inline(always)]
     fn max(self, other: Self) -> Self {
         chosen(self, other, Self::select(other.lt(self), self, other))
     }
-    /// `xⁿ` for any integer n. Relative error below 3|n|/2 units of rounding.
+    /// `xⁿ` for any integer n. Relative error below 3|n|/2 unit roundoffs.
     #[inline(always)]
     fn powi(self, n: i32) -> Self {
-        // Not the inverse of the power, which may overflow where its inverse is a number.
+        // Powers of 1/x: the inverse of x^|n| would be 0 where x^|n| overflows but xⁿ does not underflow.
         let mut square = if n < 0 { self.recip() } else { self };
         let mut power = Self::one();
         let mut bits = n.unsigned_abs();
@@ -190,8 +190,7 @@ pub trait Scalar:
     }
 }
 
-/// The `choice` that was made by comparing two numbers. Where one of them is NaN, so are the result and
-/// all its derivatives.
+/// `choice`, which was made by comparing `a` and `b`; where one of them is NaN, NaN with NaN derivatives.
 ///
 /// ```
 /// use cotangent_engine::{Scalar, scalar::chosen};
@@ -216,12 +215,12 @@ pub fn sigmoid_with_slope<S: Scalar>(x: S) -> (S, S) {
     (S::select(x.lt(S::zero()), below, inverse), below * inverse)
 }
 
-/// Up to this |s| the closed forms of the slopes cancel and the series are used, with that many terms.
+/// The |s| below which slopes are computed by series, as their closed forms cancel; and the number of terms.
 const fn series<S: Scalar>() -> (f64, usize) {
     if S::EPSILON < 1e-10 { (0.125, 18) } else { (0.25, 13) }
 }
 
-/// `closed`, or the derivative `Σ (n+1) a[n] sⁿ` of a series where that cancels.
+/// `closed`; near 0, where that cancels, the derivative `Σ (n+1) a[n] sⁿ` of the series.
 #[inline(always)]
 fn slope<S: Scalar>(s: S, a: &[f64; 18], closed: impl FnOnce() -> S) -> S {
     let (edge, terms) = series::<S>();
@@ -387,7 +386,7 @@ macro_rules! impl_scalar {
             }
         }
     };
-    // One lane of the vector code: the same bits at every level.
+    // Computed as one lane of the vector code: scalars and lanes have the same bits.
     ($($f:ident)*; $($pair:ident)*) => {
         $(
             #[inline(always)]

@@ -6,7 +6,7 @@ use std::thread::LocalKey;
 /// Buffers of a thread that are not in use.
 pub type Buffers<T> = LocalKey<RefCell<Vec<Vec<T>>>>;
 
-/// Calls `work` with `len` elements of unspecified content.
+/// Calls `work` with `len` elements of unspecified content; fresh memory is filled with `zero`.
 pub fn with<T: Copy, R>(
     buffers: &'static Buffers<T>,
     zero: T,

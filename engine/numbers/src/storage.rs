@@ -7,15 +7,15 @@ use crate::per_type::{Each, PerFloat};
 use crate::scratch;
 use crate::simd::{F32x8, F32x16, Key, Register};
 
-/// What elements of tensors are stored in: `f32` or `f64`, with what kernels need of it. A
-/// `Float` of the engine is more: an element type of a `Tape`.
+/// The type that elements of tensors are stored in, `f32` or `f64`, with what kernels need of it. The
+/// engine's `Float`, the element type of a `Tape`, extends it.
 ///
 /// Elements are *stored* in this type; inner products, margins and coefficients of row formulas are
-/// always computed in `f64`, or on a device without `f64` in two `f32`.
+/// always computed in `f64`, or on a device without `f64` as sums of two `f32`.
 pub trait Storage: Element + Default + std::fmt::Display + bytemuck::Pod {
     /// Largest finite number, as `f64`.
     const LARGEST: f64;
-    /// Whether sums of squares of rows need a compensated dot product to be exact in `f64`.
+    /// Whether accurate sums of products need a compensated dot product.
     ///
     /// Products of two `f32` are exact in `f64`; products of two `f64` are not.
     const COMPENSATED: bool;

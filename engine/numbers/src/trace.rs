@@ -2,7 +2,7 @@
 //!
 //! [`Expression::trace`] evaluates a formula on [`Trace`] scalars. Each operation becomes a node of a
 //! graph, and equal operations become one node (hash-consing), so a derivative by dual numbers of traces
-//! shares what it has in common with the value. The graph can be evaluated on any other scalar, and
+//! shares the nodes that the value computes too. The graph can be evaluated on any other scalar, and
 //! printed as a function in the common subset of C99 and OpenCL C.
 
 use std::cell::RefCell;
@@ -70,7 +70,7 @@ thread_local! {
 }
 
 impl<E> Trace<E> {
-    fn of(node: Node) -> Self {
+    fn new(node: Node) -> Self {
         Trace(record(node), PhantomData)
     }
 }
@@ -118,7 +118,7 @@ impl Expression {
     pub fn trace_as<E: Element>(inputs: usize, formula: impl FnOnce(&[Trace<E>]) -> Vec<Trace<E>>) -> Self {
         let outer = RECORDER.with_borrow_mut(|recorder| recorder.replace(Recorder::default()));
         assert!(outer.is_none(), "recordings of expressions cannot be nested");
-        let arguments: Vec<Trace<E>> = (0..inputs).map(|i| Trace::of(Node::Input(i as u32))).collect();
+        let arguments: Vec<Trace<E>> = (0..inputs).map(|i| Trace::new(Node::Input(i as u32))).collect();
         let outputs = formula(&arguments).into_iter().map(|Trace(id, _)| id).collect();
         let recorder = RECORDER.with_borrow_mut(Option::take).expect("set above");
         Expression { nodes: recorder.nodes, inputs, outputs }.pruned()
@@ -178,7 +178,7 @@ impl Expression {
         (expression, constants)
     }
 
-    /// A number that is the same for equal expressions.
+    /// A hash: the same number for equal expressions.
     pub fn fingerprint(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
@@ -187,31 +187,34 @@ impl Expression {
     }
 
     /// The outputs at some arguments, computed in any scalar.
+    ///
+    /// # Panics
+    /// If there are more or fewer arguments than the expression has.
     pub fn evaluate<S: Scalar>(&self, arguments: &[S]) -> Vec<S> {
         assert_eq!(arguments.len(), self.inputs, "the number of arguments");
         // A truth value takes a place among the numbers too, so that positions agree with those of the
         // nodes.
         let mut values: Vec<S> = Vec::with_capacity(self.nodes.len());
         for &node in &self.nodes {
-            let at = |i: u32| values[i as usize];
+            let value = |i: u32| values[i as usize];
             values.push(match node {
                 Node::Input(i) => arguments[i as usize],
                 Node::Constant(bits) => S::constant(f64::from_bits(bits)),
-                Node::Neg(a) => -at(a),
-                Node::Add(a, b) => at(a) + at(b),
-                Node::Sub(a, b) => at(a) - at(b),
-                Node::Mul(a, b) => at(a) * at(b),
-                Node::Div(a, b) => at(a) / at(b),
+                Node::Neg(a) => -value(a),
+                Node::Add(a, b) => value(a) + value(b),
+                Node::Sub(a, b) => value(a) - value(b),
+                Node::Mul(a, b) => value(a) * value(b),
+                Node::Div(a, b) => value(a) / value(b),
                 Node::Less(..) | Node::Unordered(..) => S::zero(),
                 Node::Select(mask, a, b) => {
                     let mask = match self.nodes[mask as usize] {
-                        Node::Less(x, y) => at(x).lt(at(y)),
-                        Node::Unordered(x, y) => at(x).unordered(at(y)),
+                        Node::Less(x, y) => value(x).lt(value(y)),
+                        Node::Unordered(x, y) => value(x).unordered(value(y)),
                         _ => unreachable!("a truth value"),
                     };
-                    S::select(mask, at(a), at(b))
+                    S::select(mask, value(a), value(b))
                 }
-                Node::Function(function, a) => function.apply(at(a)),
+                Node::Function(function, a) => function.apply(value(a)),
             });
         }
         self.outputs.iter().map(|&id| values[id as usize]).collect()
@@ -252,8 +255,8 @@ impl Expression {
                     format!("{}{}(t{a})", function.c_name(), if calls { "_of" } else { "" })
                 }
             };
-            let of = if matches!(node, Node::Less(..) | Node::Unordered(..)) { "int" } else { real };
-            writeln!(c, "    const {of} t{id} = {value};").expect("writing to a string");
+            let c_type = if matches!(node, Node::Less(..) | Node::Unordered(..)) { "int" } else { real };
+            writeln!(c, "    const {c_type} t{id} = {value};").expect("writing to a string");
         }
         for (i, id) in self.outputs.iter().enumerate() {
             writeln!(c, "    out[{i}] = t{id};").expect("writing to a string");
@@ -299,7 +302,7 @@ macro_rules! operator {
         impl<E: Element> $trait for Trace<E> {
             type Output = Self;
             fn $method(self, other: Self) -> Self {
-                Trace::of(Node::$trait(self.0, other.0))
+                Trace::new(Node::$trait(self.0, other.0))
             }
         }
     )* };
@@ -310,7 +313,7 @@ operator! { Add add; Sub sub; Mul mul; Div div; }
 impl<E: Element> Neg for Trace<E> {
     type Output = Self;
     fn neg(self) -> Self {
-        Trace::of(Node::Neg(self.0))
+        Trace::new(Node::Neg(self.0))
     }
 }
 
@@ -344,7 +347,7 @@ macro_rules! functions {
             const EPSILON: f64 = E::EPSILON;
 
             fn constant(value: f64) -> Self {
-                Trace::of(Node::Constant(value.to_bits()))
+                Trace::new(Node::Constant(value.to_bits()))
             }
             fn lt(self, other: Self) -> TraceMask {
                 TraceMask(record(Node::Less(self.0, other.0)))
@@ -353,7 +356,7 @@ macro_rules! functions {
                 TraceMask(record(Node::Unordered(self.0, other.0)))
             }
             fn select(mask: TraceMask, a: Self, b: Self) -> Self {
-                Trace::of(Node::Select(mask.0, a.0, b.0))
+                Trace::new(Node::Select(mask.0, a.0, b.0))
             }
             fn sin_cos(self) -> (Self, Self) {
                 (self.sin(), self.cos())
@@ -365,17 +368,17 @@ macro_rules! functions {
                 (self.sinc(), self.cosc())
             }
             fn tanh_with_slope(self) -> (Self, Self) {
-                (self.tanh(), Trace::of(Node::Function(Function::TanhSlope, self.0)))
+                (self.tanh(), Trace::new(Node::Function(Function::TanhSlope, self.0)))
             }
             fn tanc_secant(self) -> (Self, Self) {
-                (self.tanc(), Trace::of(Node::Function(Function::Secant, self.0)))
+                (self.tanc(), Trace::new(Node::Function(Function::Secant, self.0)))
             }
             fn gelu_with_slope(self) -> (Self, Self) {
-                (self.gelu(), Trace::of(Node::Function(Function::GeluSlope, self.0)))
+                (self.gelu(), Trace::new(Node::Function(Function::GeluSlope, self.0)))
             }
             $(
                 fn $method(self) -> Self {
-                    Trace::of(Node::Function(Function::$variant, self.0))
+                    Trace::new(Node::Function(Function::$variant, self.0))
                 }
             )*
         }

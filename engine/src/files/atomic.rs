@@ -1,7 +1,7 @@
 //! Atomic writes: to a temporary file beside the target, flushed, then renamed over it.
 //!
 //! A temporary file is locked while it is written. One that is not locked was left by a process that was
-//! killed: the first write of a process to a directory removes those.
+//! killed. The first write of a process to a directory removes such files.
 
 use std::collections::HashSet;
 use std::fs::{self, File, Metadata, TryLockError};
@@ -14,15 +14,14 @@ use tempfile::NamedTempFile;
 /// How the names of temporary files begin.
 const PREFIX: &str = ".cotangent-partial-";
 
-/// Writes a file by way of a temporary one in the same directory. On an error, or if the process is
-/// killed at any moment, the old content stays as it was.
+/// Writes a file by way of a temporary one in the same directory. If there is an error or the process is
+/// killed, the old content stays as it was.
 ///
-/// A symbolic link stays, and the file that it leads to is written. A file that is replaced keeps its
-/// permissions. A target that is not a regular file, such as a device or a pipe, is written to and not
-/// replaced.
+/// A symbolic link stays, and the file that it points to is written. A file that is replaced keeps its
+/// permissions. A target that is not a regular file, such as a device or a pipe, is written to directly.
 ///
 /// # Errors
-/// Those of `content`, and of creating, flushing and renaming.
+/// Those of `content`, and of creating, flushing and renaming files.
 pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let (target, old) = match fs::metadata(path) {
         Ok(old) if !old.is_file() => {
@@ -47,14 +46,14 @@ pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>
     sync(directory)
 }
 
-/// Where a symbolic link to nothing leads, link by link; any other path is returned as it is.
+/// The path that a dangling symbolic link points to, through all links. Any other path is returned as it is.
 fn follow(path: &Path) -> io::Result<PathBuf> {
-    /// As many as Linux follows.
+    /// The limit of Linux.
     const LINKS: usize = 40;
     let mut path = path.to_path_buf();
     for _ in 0..LINKS {
         match fs::read_link(&path) {
-            Ok(to) => path = path.parent().map_or(to.clone(), |parent| parent.join(&to)),
+            Ok(next) => path = path.parent().map_or(next.clone(), |parent| parent.join(&next)),
             Err(_) => return Ok(path),
         }
     }
@@ -62,21 +61,21 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// A new file with the permissions of the file that it will replace, or else those that the process
-/// gives to new files. It is locked, where the file system has locks.
+/// gives to new files. It is locked if the file system has locks.
 fn temporary(directory: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What a plain create would ask for; the process's mask applies.
+        // As for a file that is created without a mode; the process's mask applies.
         let permissions = || fs::Permissions::from_mode(0o666);
         builder.permissions(old.map_or_else(permissions, Metadata::permissions));
     }
     loop {
         let file = builder.tempfile_in(directory)?;
         let lost = match file.as_file().try_lock() {
-            // Before it was locked, another process may have taken it for a leftover.
+            // Before this lock, another process may have taken the file for a leftover and removed it.
             Ok(()) => !file.path().exists(),
             Err(TryLockError::WouldBlock) => true,
             Err(TryLockError::Error(_)) => false,
@@ -90,8 +89,8 @@ fn temporary(directory: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFi
     }
 }
 
-/// Removes temporary files that nobody writes any more, once for each directory. Files that cannot be
-/// removed stay; they do no harm.
+/// Removes temporary files that no process is writing, once for each directory. Errors are ignored: a file
+/// that stays does no harm.
 fn remove_leftovers(directory: &Path) {
     static DONE: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
     if !DONE.lock().unwrap_or_else(PoisonError::into_inner).insert(directory.to_path_buf()) {
@@ -111,7 +110,8 @@ fn remove_leftovers(directory: &Path) {
     }
 }
 
-/// Makes a directory's new entry survive a power failure, where directories can be opened and synchronised.
+/// Writes a directory's new entry to the disk, so that it survives a power failure. Does nothing where
+/// directories cannot be synchronised.
 fn sync(directory: &Path) -> io::Result<()> {
     match File::open(directory) {
         Ok(directory) if cfg!(unix) => match directory.sync_all() {

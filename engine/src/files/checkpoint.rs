@@ -1,7 +1,7 @@
-//! Checkpoints: any serialisable state in a file that knows whether it is whole.
+//! Checkpoints: any serialisable state, in a file with a checksum.
 //!
-//! Layout, little-endian: magic `COTANGNT`, format version `u32`, payload length `u64`, CRC-32 of the
-//! payload `u32`, then the payload in bincode's standard configuration. Written atomically.
+//! Layout, little-endian: magic `COTANGNT`, the caller's version `u32`, payload length in bytes `u64`, CRC-32
+//! of the payload `u32`, then the payload in bincode's standard configuration. Written atomically.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,11 +22,12 @@ pub enum CheckpointError {
     Foreign(PathBuf),
     #[error("{}: checkpoint of version {found}, this program reads version {expected}", path.display())]
     Version { path: PathBuf, found: u32, expected: u32 },
-    #[error("{}: truncated checkpoint: {found} bytes of payload, {expected} expected", path.display())]
-    Truncated { path: PathBuf, found: u64, expected: u64 },
+    /// The file is shorter or longer than its header says, or shorter than a header.
+    #[error("{}: damaged checkpoint: {found} bytes, {expected} expected", path.display())]
+    Length { path: PathBuf, found: u64, expected: u64 },
     #[error("{}: damaged checkpoint: its checksum does not match", .0.display())]
     Checksum(PathBuf),
-    #[error("{}: checkpoint of something else: {message}", path.display())]
+    #[error("{}: the checkpoint does not fit: {message}", path.display())]
     Content { path: PathBuf, message: String },
 }
 
@@ -47,7 +48,8 @@ pub fn save<S: Serialize>(path: &Path, version: u32, state: &S) -> Result<(), Ch
     .map_err(|source| CheckpointError::Io { path: path.into(), source })
 }
 
-/// Reads a state back. Memory is bounded by the file's length, whatever lengths are written in it.
+/// Reads a state back. Allocates no more than a multiple of the file's length, whatever lengths the file
+/// claims.
 ///
 /// # Errors
 /// If the file cannot be read, is not a checkpoint, is of another version, truncated, damaged, or holds
@@ -58,7 +60,11 @@ pub fn load<S: DeserializeOwned>(path: &Path, version: u32) -> Result<S, Checkpo
         return Err(CheckpointError::Foreign(path.into()));
     }
     let Some((header, payload)) = bytes.split_at_checked(HEADER) else {
-        return Err(CheckpointError::Truncated { path: path.into(), found: 0, expected: 0 });
+        return Err(CheckpointError::Length {
+            path: path.into(),
+            found: bytes.len() as u64,
+            expected: HEADER as u64,
+        });
     };
     let field = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let found = field(8);
@@ -67,7 +73,8 @@ pub fn load<S: DeserializeOwned>(path: &Path, version: u32) -> Result<S, Checkpo
     }
     let expected = u64::from(field(12)) | u64::from(field(16)) << 32;
     if payload.len() as u64 != expected {
-        return Err(CheckpointError::Truncated { path: path.into(), found: payload.len() as u64, expected });
+        let expected = expected.saturating_add(HEADER as u64);
+        return Err(CheckpointError::Length { path: path.into(), found: bytes.len() as u64, expected });
     }
     if crc32fast::hash(payload) != field(20) {
         return Err(CheckpointError::Checksum(path.into()));
@@ -79,9 +86,9 @@ pub fn load<S: DeserializeOwned>(path: &Path, version: u32) -> Result<S, Checkpo
     }
 }
 
-/// The state and the number of bytes that it took. The limit on what bincode may claim is part of its
-/// configuration's type, hence the steps. The limit is at least 16 times the payload, as a number of 16
-/// bytes may be stored in one byte, and at most 256 times.
+/// The state, and the number of bytes that were read. The limit on the memory that bincode may claim is part
+/// of its configuration's type, so it grows in steps. It is at least 16 times the payload, because a number
+/// of 16 bytes may be stored in one byte, and at most 256 times.
 fn decode<S: DeserializeOwned>(payload: &[u8]) -> Result<(S, usize), DecodeError> {
     macro_rules! up_to {
         ($($bits:literal)*) => { $(

@@ -1,4 +1,4 @@
-//! What can be wrong with a file of tensors.
+//! Errors of files of tensors.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 /// Why a file of tensors could not be written or read. Shown as the file's name and the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system refused.
+    /// The operating system reported an error.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
     /// The content is not in the format, or cannot be put into it.
@@ -19,7 +19,7 @@ pub enum FileError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and in which tensor where the file has names for them.
+        /// What is wrong, with the tensor's name if the file has names.
         message: String,
     },
 }

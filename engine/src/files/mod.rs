@@ -1,5 +1,5 @@
-//! Files that the engine reads and writes. None is ever half-written. Reading a file of tensors,
-//! whatever it holds, returns a result and allocates no more than a small multiple of the file's size.
+//! Files that the engine reads and writes. All are written atomically. Reading any file of tensors, also a
+//! damaged one, does not panic and allocates no more than a small multiple of the file's size.
 
 pub mod atomic;
 pub mod checkpoint;

@@ -3,7 +3,7 @@
 //! Source: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>. A file is the magic
 //! `\x93NUMPY`, the version in two bytes, the header's length (`u16` in version 1.0, `u32` in 2.0 and
 //! 3.0, little-endian), the header, and the elements. The header is a Python dictionary literal of
-//! element type, order and shape, filled up with spaces and a newline so that the elements start at a
+//! element type, order and shape, padded with spaces and a newline so that the elements start at a
 //! multiple of 64 bytes.
 
 use std::path::Path;
@@ -18,7 +18,7 @@ const ALIGNMENT: usize = 64;
 /// Writes a tensor, atomically: version 1.0, little-endian, row-major. The same tensor gives the same bytes.
 ///
 /// # Errors
-/// If the file cannot be written, or a shape of thousands of axes does not fit the header.
+/// If the file cannot be written, or the shape has so many axes (thousands) that it does not fit the header.
 pub fn write<T: Float>(path: &Path, tensor: &Tensor<T>) -> Result<(), FileError> {
     let shape = match tensor.shape().axes() {
         [n] => format!("({n},)"),
@@ -26,8 +26,8 @@ pub fn write<T: Float>(path: &Path, tensor: &Tensor<T>) -> Result<(), FileError>
     };
     let width = size_of::<T>();
     let mut header = format!("{{'descr': '<f{width}', 'fortran_order': False, 'shape': {shape}, }}");
-    let before = MAGIC.len() + 2 + size_of::<u16>();
-    let padded = (before + header.len() + 1).next_multiple_of(ALIGNMENT) - before;
+    let start = MAGIC.len() + 2 + size_of::<u16>();
+    let padded = (start + header.len() + 1).next_multiple_of(ALIGNMENT) - start;
     let length = u16::try_from(padded).map_err(|_| {
         FileError::content(path)(format!("{} axes do not fit the header", tensor.shape().axes().len()))
     })?;
@@ -55,15 +55,15 @@ pub fn read<T: Float>(path: &Path) -> Result<Tensor<T>, FileError> {
 
 fn parse<T: Float>(bytes: &[u8]) -> Result<Tensor<T>, String> {
     let truncated = || "truncated .npy file: no whole header".to_owned();
-    let rest = bytes.strip_prefix(MAGIC).ok_or("not a .npy file")?;
-    let (&version, rest) = rest.split_first_chunk::<2>().ok_or_else(truncated)?;
-    let (length, rest) = match version {
-        [1, 0] => rest.split_first_chunk().map(|(&n, rest)| (u16::from_le_bytes(n).into(), rest)),
-        [2 | 3, 0] => rest.split_first_chunk().map(|(&n, rest)| (u32::from_le_bytes(n), rest)),
+    let bytes = bytes.strip_prefix(MAGIC).ok_or("not a .npy file")?;
+    let (&version, bytes) = bytes.split_first_chunk::<2>().ok_or_else(truncated)?;
+    let (length, bytes) = match version {
+        [1, 0] => bytes.split_first_chunk().map(|(&n, bytes)| (u16::from_le_bytes(n).into(), bytes)),
+        [2 | 3, 0] => bytes.split_first_chunk().map(|(&n, bytes)| (u32::from_le_bytes(n), bytes)),
         [major, minor] => return Err(format!(".npy file of version {major}.{minor}: 1.0 to 3.0 are read")),
     }
     .ok_or_else(truncated)?;
-    let (header, data) = rest.split_at_checked(length as usize).ok_or_else(truncated)?;
+    let (header, data) = bytes.split_at_checked(length as usize).ok_or_else(truncated)?;
     let header = std::str::from_utf8(header).map_err(|e| format!("header: {e}"))?;
     let Header { big_endian, width, column_major, shape } =
         Header::parse(header).map_err(|e| format!("header: {e}"))?;
@@ -81,7 +81,7 @@ fn parse<T: Float>(bytes: &[u8]) -> Result<Tensor<T>, String> {
 
 /// Elements in row-major order from those in column-major order.
 fn row_major<T: Float>(shape: &[usize], columns: &[T]) -> Vec<T> {
-    // Axes of extent 1 move nothing. Without them there are no more axes than bits in a length.
+    // Axes of extent 1 do not matter. Without them, there are no more axes than bits in a length.
     let shape: Vec<usize> = shape.iter().copied().filter(|&n| n != 1).collect();
     let mut index = vec![0; shape.len()];
     let mut next = || {
@@ -120,7 +120,7 @@ impl Header {
                 _ => return Err(format!("key {key:?} is none of descr, fortran_order, shape")),
             };
             if repeated {
-                return Err(format!("key {key:?} is there twice"));
+                return Err(format!("key {key:?} occurs twice"));
             }
             if !text.eat(",") {
                 text.expect("}")?;
@@ -145,15 +145,16 @@ impl Header {
     }
 }
 
-/// What is left to read of a Python literal. Spaces before a token are skipped.
+/// The unread part of a Python literal. Spaces before a token are skipped.
 struct Literal<'a>(&'a str);
 
 impl<'a> Literal<'a> {
+    /// Skips the token if it comes next; returns whether it does.
     fn eat(&mut self, token: &str) -> bool {
         self.0 = self.0.trim_ascii_start();
         match self.0.strip_prefix(token) {
-            Some(rest) => {
-                self.0 = rest;
+            Some(unread) => {
+                self.0 = unread;
                 true
             }
             None => false,
@@ -172,8 +173,8 @@ impl<'a> Literal<'a> {
     fn string(&mut self) -> Result<&'a str, String> {
         let quote = ["'", "\""].into_iter().find(|quote| self.eat(quote));
         let quote = quote.ok_or_else(|| self.unexpected("a string"))?;
-        let (string, rest) = self.0.split_once(quote).ok_or_else(|| self.unexpected("a closed string"))?;
-        self.0 = rest;
+        let (string, unread) = self.0.split_once(quote).ok_or_else(|| self.unexpected("a closed string"))?;
+        self.0 = unread;
         Ok(string)
     }
 
@@ -188,10 +189,10 @@ impl<'a> Literal<'a> {
         let mut extents = Vec::new();
         while !self.eat(")") {
             let digits = self.0.bytes().take_while(u8::is_ascii_digit).count();
-            let (number, rest) = self.0.split_at(digits);
+            let (number, unread) = self.0.split_at(digits);
             extents.push(number.parse().map_err(|_| self.unexpected("an extent"))?);
-            self.0 = rest;
-            // A pair of brackets is a tuple only with a comma.
+            self.0 = unread;
+            // One number in parentheses is a tuple only with a comma.
             if extents.len() == 1 {
                 self.expect(",")?;
             } else if !self.eat(",") {

@@ -6,7 +6,8 @@
 //! element type, shape and range of bytes, and of `__metadata__`, an object of strings. The ranges cover
 //! the elements without gap or overlap.
 //!
-//! Files are written with the crate of that name. They are read here, so that an error names the tensor.
+//! Files are written with the crate `safetensors`. They are parsed here, so that an error can name the
+//! tensor.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,6 +23,7 @@ use crate::tensor::Tensor;
 
 const METADATA: &str = "__metadata__";
 
+/// A tensor as the crate `safetensors` reads it.
 struct Stored<'a, T: Float>(&'a Tensor<T>);
 
 impl<T: Float> View for Stored<'_, T> {
@@ -39,8 +41,8 @@ impl<T: Float> View for Stored<'_, T> {
     }
 }
 
-/// Writes named tensors with at most one entry of metadata, atomically. The same input gives the same
-/// bytes; the order of several entries would differ from run to run.
+/// Writes named tensors with at most one entry of metadata, atomically. The same input gives the same bytes.
+/// (Several entries would be written in an order that differs from run to run.)
 ///
 /// # Errors
 /// If the file cannot be written, a name is given twice, or a name is `__metadata__`, which the format
@@ -74,11 +76,11 @@ pub fn read<T: Float>(path: &Path) -> Result<Contents<T>, FileError> {
 }
 
 fn parse<T: Float>(bytes: &[u8]) -> Result<Contents<T>, String> {
-    let (&length, rest) = bytes.split_first_chunk().ok_or("not a safetensors file: no header")?;
+    let (&length, bytes) = bytes.split_first_chunk().ok_or("not a safetensors file: no header")?;
     let length = u64::from_le_bytes(length);
     let (header, data) =
-        usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length)).ok_or_else(|| {
-            format!("not a whole safetensors file: a header of {length} bytes in {}", rest.len())
+        usize::try_from(length).ok().and_then(|length| bytes.split_at_checked(length)).ok_or_else(|| {
+            format!("not a whole safetensors file: a header of {length} bytes in {}", bytes.len())
         })?;
     let header = std::str::from_utf8(header).map_err(|e| format!("header: {e}"))?;
     let Header { tensors, metadata } = serde_json::from_str(header).map_err(|e| format!("header: {e}"))?;
@@ -98,12 +100,12 @@ fn parse<T: Float>(bytes: &[u8]) -> Result<Contents<T>, String> {
     Ok((tensors, metadata))
 }
 
-/// A tensor. Its range must start where the previous one ended.
+/// One tensor. Its range must start at `covered`, where the previous one ended.
 fn tensor<T: Float>(info: &TensorInfo, data: &[u8], covered: usize) -> Result<Tensor<T>, String> {
     let (start, end) = info.data_offsets;
     if start != covered {
-        let what = if start < covered { "overlaps another tensor" } else { "leaves a gap" };
-        return Err(format!("its range {start}..{end} {what}: the last one ended at {covered}"));
+        let fault = if start < covered { "overlaps another tensor" } else { "leaves a gap" };
+        return Err(format!("its range {start}..{end} {fault}: the last one ended at {covered}"));
     }
     let bytes = data
         .get(start..end)
@@ -141,7 +143,7 @@ impl<'de> Deserialize<'de> for Header {
                         tensors.insert(name.clone(), info).is_some()
                     };
                     if repeated {
-                        return Err(Error::custom(format!("{name:?} is there twice")));
+                        return Err(Error::custom(format!("{name:?} occurs twice")));
                     }
                 }
                 Ok(Header { tensors, metadata: metadata.unwrap_or_default() })

@@ -34,15 +34,16 @@ pub(crate) fn of_invariant<S: Scalar>(
             give(Receiver::Param(0), w * products[0]);
         }
         Invariant::Along(a, b) => {
-            // ∂(⟨a, b⟩/‖b‖) = (⟨∂a, b⟩ + ⟨a, ∂b⟩)/‖b‖ − (⟨a, b⟩/‖b‖) ⟨b, ∂b⟩/‖b‖².
+            // ∂(⟨a, b⟩/‖b‖) =
+            // (⟨∂a, b⟩ + ⟨a, ∂b⟩)/‖b‖ − (⟨a, b⟩/‖b‖) ⟨b, ∂b⟩/‖b‖².
             let norm = products[0];
             let positive = S::zero().lt(norm);
-            // The norm itself where it is 0 or NaN.
-            let per = S::select(positive, w / norm, norm);
-            let lost = S::select(positive, per * (value / norm), norm);
-            give(Receiver::Pair(a, b), per);
-            give(Receiver::Pair(b, a), per);
-            give(Receiver::Pair(b, b), -lost);
+            // Where the norm is 0 or NaN, so are the cotangents.
+            let w_per_norm = S::select(positive, w / norm, norm);
+            let along_b = S::select(positive, w_per_norm * (value / norm), norm);
+            give(Receiver::Pair(a, b), w_per_norm);
+            give(Receiver::Pair(b, a), w_per_norm);
+            give(Receiver::Pair(b, b), -along_b);
         }
         Invariant::Wedge(a, b, c) => {
             // The product rule on ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩.
@@ -59,10 +60,10 @@ pub(crate) fn of_invariant<S: Scalar>(
     }
 }
 
-/// Most coordinates of a row.
+/// All coordinates of a row, without the one at an [`END`] if a formula has one.
 pub(crate) const BODY: usize = 0;
 
-/// The coordinate at an end of a row that the metric or a basis vector treats separately.
+/// The first or last coordinate of a row, where the metric or a basis vector treats it separately.
 pub(crate) const END: usize = 1;
 
 /// The region of a row that a coordinate is in, [`BODY`] or [`END`], for a formula that has an end.
@@ -84,14 +85,14 @@ pub(crate) const fn share_of(vector: Vector, metric: Metric, region: usize, i: u
     Some([sign, if region == END && matches!(metric, Metric::Minkowski) { -sign } else { sign }])
 }
 
-/// Whether the metric keeps the basis at these coordinates. Where it does not, the terms are left out,
-/// so that infinite coordinates are not multiplied by 0.
+/// Whether the basis vectors' coordinates in a region enter the inner products. If not, their terms are left
+/// out, so that infinite coordinates are not multiplied by 0.
 #[inline(always)]
 pub(crate) const fn leaves(metric: Metric, region: usize) -> bool {
     region == BODY || matches!(metric, Metric::Euclidean | Metric::Minkowski)
 }
 
-/// How often input `i` is in a basis vector, with its sign.
+/// The factor of input `i` in a basis vector, but for the first coordinate of a `Flip`.
 #[inline(always)]
 pub(crate) const fn share(vector: Vector, i: usize) -> i32 {
     match vector {
@@ -102,6 +103,7 @@ pub(crate) const fn share(vector: Vector, i: usize) -> i32 {
     }
 }
 
+/// Whether `a` is one of three.
 #[inline(always)]
 const fn among(a: usize, [b, c, d]: [usize; 3]) -> bool {
     a == b || a == c || a == d

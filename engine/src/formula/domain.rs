@@ -111,8 +111,8 @@ fn push_inside<T: Storage>(row: &mut [T], kappa: f64) {
 }
 
 /// Largest time coordinate of a valid hyperboloid point. Up to it, inner products of two points stay
-/// finite in T. The squared areas that points and unit tangent vectors span have its fourth power; they
-/// stay finite in `f64`.
+/// finite in T. The squared areas that points and unit tangent vectors span grow as its fourth power;
+/// they stay finite in `f64`.
 pub fn largest_time<T: Storage>() -> f64 {
     T::LARGEST.sqrt().min(1e75) / 4.0
 }
@@ -199,8 +199,8 @@ fn scale_to_sphere<T: Storage>(row: &mut [T], kappa: f64) {
         *x = T::nearest(u * (radius / norm));
     }
     // Corrects what the sum of squares lost in long rows.
-    let rest = margin(row, -kappa);
-    if rest.abs() > sphere_tolerance::<T>() {
-        row.iter_mut().for_each(|x| *x = T::nearest(x.to_f64() * (1.0 + 0.5 * rest)));
+    let excess = margin(row, -kappa);
+    if excess.abs() > sphere_tolerance::<T>() {
+        row.iter_mut().for_each(|x| *x = T::nearest(x.to_f64() * (1.0 + 0.5 * excess)));
     }
 }

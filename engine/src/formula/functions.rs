@@ -30,7 +30,7 @@ pub(crate) struct Functions {
 pub(crate) type Slopes = fn(&[Number], &[Number], &mut [Number], &mut [Number]);
 
 impl Functions {
-    pub(crate) const fn of<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> Self
+    pub(crate) const fn new<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> Self
     where
         F: RowFormula<V, B, I, O>,
     {
@@ -201,15 +201,15 @@ fn nested<F, const V: usize, const B: usize, const I: usize, const O: usize>(
     outputs.copy_from_slice(&F::eval(array(Scalar::zero(), |k| invariants[k])));
 }
 
-/// Scalar functions on an x86-64 processor without AVX2. They are computed number by number, by the
-/// function that forward mode takes: the same bits, slowly. A copy of every formula for such processors
-/// would take long to compile.
+/// Scalar functions on an x86-64 processor without AVX2. They are computed number by number, by the function
+/// that forward mode uses: the same bits, but slowly. To compile every formula once more for such
+/// processors would take long.
 mod baseline {
     use crate::formula::plan::{BASIS, INVARIANTS, Number, ROWS, RowPlan};
     use crate::numbers::dual::{Dual, Nested};
     use crate::numbers::scalar::Scalar;
 
-    fn still(value: f64) -> Nested {
+    fn constant(value: f64) -> Nested {
         Nested::constant(value)
     }
 
@@ -220,12 +220,12 @@ mod baseline {
         invariants: &[Number],
         outputs: &mut [Number],
     ) {
-        let (mut arguments, mut out) = ([still(0.0); INVARIANTS], [still(0.0); BASIS]);
+        let (mut arguments, mut out) = ([constant(0.0); INVARIANTS], [constant(0.0); BASIS]);
         let (arguments, out) = (&mut arguments[..inputs], &mut out[..results]);
         for (g, outputs) in outputs.chunks_exact_mut(results).enumerate() {
             for l in 0..ROWS {
                 for (argument, value) in arguments.iter_mut().zip(&invariants[g * inputs..]) {
-                    *argument = still(value.get(l));
+                    *argument = constant(value.get(l));
                 }
                 nested(arguments, out);
                 for (output, value) in outputs.iter_mut().zip(out.iter()) {
@@ -243,26 +243,26 @@ mod baseline {
         outputs: &mut [Number],
         cotangents: &mut [Number],
     ) {
-        type Still = Dual<f64, 1>;
+        type WithTangent = Dual<f64, 1>;
         let (inputs, results) = (plan.invariants.len(), plan.outputs);
-        let none = Still::constant(0.0);
-        let (mut values, mut slope) = ([none; INVARIANTS], [none; INVARIANTS]);
-        let (mut of_outputs, mut value) = ([none; BASIS], [none; BASIS]);
+        let zero = WithTangent::constant(0.0);
+        let (mut values, mut slope) = ([zero; INVARIANTS], [zero; INVARIANTS]);
+        let (mut output_cotangents, mut value) = ([zero; BASIS], [zero; BASIS]);
         let (values, slope) = (&mut values[..inputs], &mut slope[..inputs]);
-        let (of_outputs, value) = (&mut of_outputs[..results], &mut value[..results]);
-        let take = |to: &mut [Still], numbers: &[Number], l: usize| {
-            to.iter_mut().zip(numbers).for_each(|(to, x)| *to = Still::constant(x.get(l)));
+        let (output_cotangents, value) = (&mut output_cotangents[..results], &mut value[..results]);
+        let load_lane = |to: &mut [WithTangent], numbers: &[Number], l: usize| {
+            to.iter_mut().zip(numbers).for_each(|(to, x)| *to = WithTangent::constant(x.get(l)));
         };
         for g in 0..outputs.len() / results {
-            let of_group = |count: usize| g * count..(g + 1) * count;
+            let of_this_group = |count: usize| g * count..(g + 1) * count;
             for l in 0..ROWS {
-                take(values, &invariants[of_group(inputs)], l);
-                take(of_outputs, &upstream[of_group(results)], l);
-                plan.cotangents(plan.functions.nested, values, of_outputs, value, slope);
-                for (output, value) in outputs[of_group(results)].iter_mut().zip(value.iter()) {
+                load_lane(values, &invariants[of_this_group(inputs)], l);
+                load_lane(output_cotangents, &upstream[of_this_group(results)], l);
+                plan.cotangents(plan.functions.nested, values, output_cotangents, value, slope);
+                for (output, value) in outputs[of_this_group(results)].iter_mut().zip(value.iter()) {
                     output.set(l, value.value);
                 }
-                for (cotangent, slope) in cotangents[of_group(inputs)].iter_mut().zip(slope.iter()) {
+                for (cotangent, slope) in cotangents[of_this_group(inputs)].iter_mut().zip(slope.iter()) {
                     cotangent.set(l, slope.value);
                 }
             }

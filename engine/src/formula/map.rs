@@ -58,7 +58,7 @@ pub(crate) struct MapForm {
 
 #[cfg(feature = "opencl")]
 impl MapForm {
-    pub(crate) const fn of<F: MapFormula<K>, T: Storage, const K: usize>() -> Self {
+    pub(crate) const fn new<F: MapFormula<K>, T: Storage, const K: usize>() -> Self {
         fn operands<T: Storage, const K: usize>(x: &[Trace<T>]) -> [Trace<T>; K] {
             array(x[0], |k| x[k])
         }

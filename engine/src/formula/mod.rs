@@ -1,4 +1,4 @@
-//! What a formula is: its traits, the alphabet of row formulas, and where results must lie.
+//! Formulas: their traits, the basis vectors and invariants of row formulas, and where results must lie.
 
 pub(crate) mod cotangents;
 pub mod domain;

@@ -15,7 +15,7 @@ use crate::numbers::storage::Storage;
 #[cfg(feature = "opencl")]
 use crate::numbers::trace::{Expression, Trace};
 
-/// What a pair's score is a function of, besides numbers of its rows.
+/// What a pair's score depends on, besides the numbers that its rows have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairing {
     /// The inner product `⟨x_i, y_j⟩`.
@@ -86,7 +86,7 @@ where
 
 #[cfg(feature = "opencl")]
 impl PairForm {
-    pub(crate) const fn of<F, T, const L: usize, const R: usize, const P: usize>() -> Self
+    pub(crate) const fn new<F, T, const L: usize, const R: usize, const P: usize>() -> Self
     where
         F: PairFormula<L, R, P>,
         T: Storage,

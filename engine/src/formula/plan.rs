@@ -24,7 +24,7 @@ pub(crate) const BASIS: usize = 6;
 /// A formula has at most this many invariants.
 pub(crate) const INVARIANTS: usize = 12;
 
-/// Number of pairs of basis vectors.
+/// Number of pairs of basis vectors, each with itself included.
 pub(crate) const PAIRS: usize = BASIS * (BASIS + 1) / 2;
 
 /// One number of several rows, a row in each lane.
@@ -69,7 +69,7 @@ pub(crate) struct Layout {
     pub(crate) paired: [[bool; BASIS]; BASIS],
     /// Which basis vectors the cotangent of each input is made of.
     pub(crate) receives: [[bool; BASIS]; VECTORS],
-    /// Whether a coordinate at an end of the row is treated separately.
+    /// Whether the first or the last coordinate of a row is treated separately.
     pub(crate) has_end: bool,
     /// Whether the first or the last coordinate is an invariant of its own.
     #[cfg_attr(not(feature = "opencl"), allow(dead_code))]
@@ -77,13 +77,13 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    const fn of(vectors: usize, basis: &[Vector], metric: Metric, invariants: &[Invariant]) -> Self {
+    const fn new(vectors: usize, basis: &[Vector], metric: Metric, invariants: &[Invariant]) -> Self {
         assert!(vectors <= VECTORS, "a row formula has at most 4 vectors");
         assert!(basis.len() <= BASIS, "a row formula has at most 6 basis vectors");
         assert!(invariants.len() <= INVARIANTS, "a row formula has at most 12 invariants");
         let (mut pairs, mut count) = ([(0, 0); PAIRS], 0);
         let mut position = [[0; BASIS]; BASIS];
-        let mut with = [[false; BASIS]; BASIS];
+        let mut combined = [[false; BASIS]; BASIS];
         let mut receives = [[false; BASIS]; VECTORS];
         let mut a = 0;
         while a < basis.len() {
@@ -95,10 +95,10 @@ impl Layout {
                     position[b][a] = count;
                     count += 1;
                 }
-                with[a][b] = paired(invariants, a, b);
+                combined[a][b] = paired(invariants, a, b);
                 let mut i = 0;
                 while i < vectors {
-                    receives[i][a] |= share(basis[b], i) != 0 && with[a][b];
+                    receives[i][a] |= share(basis[b], i) != 0 && combined[a][b];
                     i += 1;
                 }
                 b += 1;
@@ -110,14 +110,15 @@ impl Layout {
             pairs,
             count,
             position,
-            paired: with,
+            paired: combined,
             receives,
             has_end: ends || has_end(metric, basis),
             reads_ends: ends,
         }
     }
 
-    /// The inner products of basis vectors that are asked for; the first number is at most the second.
+    /// The pairs of basis vectors whose inner products some invariant needs. The first of a pair is not above
+    /// the second.
     pub(crate) fn pairs(&self) -> &[(usize, usize)] {
         &self.pairs[..self.count]
     }
@@ -145,8 +146,8 @@ impl RowPlan {
         F: RowFormula<V, B, I, O>,
     {
         const {
-            let f32 = Some(RowKernel::<f32>::of::<F, V, B, I, O>());
-            let f64 = Some(RowKernel::<f64>::of::<F, V, B, I, O>());
+            let f32 = Some(RowKernel::<f32>::new::<F, V, B, I, O>());
+            let f64 = Some(RowKernel::<f64>::new::<F, V, B, I, O>());
             &RowPlan::new::<F, V, B, I, O>(Compiled(Each { f32, f64 }))
         }
     }
@@ -175,8 +176,8 @@ impl RowPlan {
             outputs: O,
             metric: F::METRIC,
             domain: F::DOMAIN,
-            layout: Layout::of(V, &F::BASIS, F::METRIC, &F::INVARIANTS),
-            functions: Functions::of::<F, V, B, I, O>(),
+            layout: Layout::new(V, &F::BASIS, F::METRIC, &F::INVARIANTS),
+            functions: Functions::new::<F, V, B, I, O>(),
             specialised,
         }
     }

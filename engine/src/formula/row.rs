@@ -35,17 +35,20 @@ pub enum Invariant {
     /// The inner product of two basis vectors, as if computed in twice the precision of `f64`. Where the
     /// vectors are exact it has all its digits, even if it is small beside the product of their norms.
     Accurate(usize, usize),
-    /// The component ⟨a, b⟩/‖b‖ of one basis vector along another, `Along(a, a)` the norm; 0 where ‖b‖ is 0.
-    /// Coordinates whose squares overflow or underflow are no obstacle. Not for the Minkowski metric.
+    /// The component ⟨a, b⟩/‖b‖ of one basis vector along another; 0 where ‖b‖ is 0.
+    /// `Along(a, a)` is the norm. Accurate also where squares of coordinates overflow or underflow. Not for
+    /// the Minkowski metric.
     Along(usize, usize),
     /// The first coordinate of an input, whatever the metric.
     First(usize),
     /// The last coordinate of an input, whatever the metric.
     Last(usize),
-    /// 1 + κ‖v‖² of a basis vector, with κ = parameter 0, accurate to an ulp near the boundary. Euclidean.
+    /// 1 + κ‖v‖² of a basis vector, with κ = parameter 0, in the Euclidean metric. Accurate to an ulp
+    /// near the boundary.
     Margin(usize),
-    /// `⟨a∧b, a∧c⟩ = ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩` of three basis vectors, accurate also where they are nearly
-    /// parallel. For b = c: the Gram determinant. Not in the [horizontal](Metric::Horizontal) metric.
+    /// `⟨a∧b, a∧c⟩ = ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩` of three basis vectors, accurate
+    /// also where they are nearly parallel. For b = c: the Gram determinant. Not in the
+    /// [horizontal](Metric::Horizontal) metric.
     Wedge(usize, usize, usize),
     /// Parameter `p` of the row.
     Param(usize),
@@ -63,8 +66,8 @@ pub enum Metric {
     /// `Σ xᵢ yᵢ` over the space coordinates: the time coordinate of a hyperboloid point, which they
     /// determine, is not read.
     Space,
-    /// `Σ xᵢ yᵢ` over all but the last coordinate. The basis vectors are horizontal, their last coordinate 0,
-    /// and [`Vector::Height`] alone is vertical: heights are read by [`Invariant::Last`].
+    /// `Σ xᵢ yᵢ` over all but the last coordinate. The last coordinate of basis vectors is 0, but for
+    /// [`Vector::Height`]. Heights are read by [`Invariant::Last`].
     Horizontal,
 }
 
@@ -96,8 +99,8 @@ pub trait RowFormula<const V: usize, const B: usize, const I: usize, const O: us
         RowPlan::of::<Self, V, B, I, O>()
     }
 
-    /// From invariants to coefficients, or to the one result. Mark it `#[inline(always)]`: a call leaves the
-    /// instruction set of the kernel that makes it.
+    /// From invariants to coefficients, or to the one result. Mark it `#[inline(always)]`: only then is it
+    /// compiled for the kernel's instruction set.
     fn eval<S: Scalar>(invariants: [S; I]) -> [S; O];
 }
 

@@ -3,8 +3,8 @@
 //!
 //! A tile is some rows of queries against some rows of keys, small enough for the cache. The softmax is
 //! computed as the tiles go by, with the largest score so far (Dao et al. 2022, FlashAttention,
-//! algorithm 1). The forward pass keeps one number per row, the logarithm of its softmax's denominator;
-//! the reverse pass computes the scores again from it. Memory is linear in n. Any
+//! algorithm 1). The forward pass keeps one number per row, the logarithm of its softmax's denominator.
+//! The reverse pass recomputes the scores, and the weights from that number. Memory is linear in n. Any
 //! [`PairFormula`](crate::PairFormula) can be the score.
 
 use std::ops::Range;
@@ -12,6 +12,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use crate::kernels::gemm::{Matrix, serial};
+use crate::kernels::map::Elements;
 use crate::kernels::pair::{
     Gradients, PairKernel, Part, Sizes, gradient, pairings, pairings_gradient, pieces, sizes, tiles,
 };
@@ -21,7 +22,7 @@ use crate::numbers::parallel::{self, PIECES, split_front};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
 use crate::numbers::storage::Storage;
-use crate::tensor::shape::{Shape, ShapeError};
+use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View, shapes};
 
 /// How attention turns scores into weights.
@@ -33,11 +34,23 @@ pub enum Weights {
     Sigmoid,
 }
 
-/// Inputs: queries, keys, values, numbers of the queries, numbers of the keys, parameters of the score.
+/// Attention. Inputs: queries `[…, n, d]`, keys `[…, m, d]`, numbers of the queries, numbers of the keys,
+/// parameters of the score, what is hidden if `masked`, and last the values `[…, m, e]`. The result is
+/// `[…, n, e]`.
 pub(crate) struct Attend<T: Storage> {
     pub(crate) score: &'static dyn PairKernel<T>,
     pub(crate) weights: Weights,
     pub(crate) causal: bool,
+    /// Whether an input that broadcasts to `[…, n, m]` hides the keys where it is not 0.
+    pub(crate) masked: bool,
+}
+
+/// The inputs of attention.
+pub(crate) struct Inputs<'a, S> {
+    /// Those of the score.
+    pub(crate) scored: &'a [S],
+    pub(crate) hidden: Option<&'a S>,
+    pub(crate) values: &'a S,
 }
 
 /// How many of m keys query `i` of n attends to if attention is causal: those up to i + m − n.
@@ -45,16 +58,41 @@ pub(crate) fn causal_reach(i: usize, n: usize, m: usize) -> usize {
     (i + 1 + m).saturating_sub(n).min(m)
 }
 
-/// The score's inputs, and the values.
-pub(crate) fn split<S>(inputs: &[S]) -> (&[S], &S) {
-    let (values, scored) = inputs.split_last().expect("queries, keys, values");
-    (scored, values)
+/// The keys that are hidden from queries, tile by tile.
+struct Hidden<'a, T> {
+    elements: Elements<'a, T>,
+    /// The number of keys.
+    m: usize,
+}
+
+impl<T: Storage> Hidden<'_, T> {
+    /// Lowers the scores of hidden keys to −∞, in a row of scores that begins at key `start`. `query` is
+    /// the row's number among all queries.
+    fn lower(&self, query: usize, start: usize, scores: &mut [T]) {
+        let mut copy = [T::zero(); KEYS];
+        let first = query * self.m + start;
+        let hidden = self.elements.at(first..first + scores.len(), &mut copy);
+        for (score, &hidden) in scores.iter_mut().zip(hidden) {
+            if hidden != T::zero() {
+                *score = T::nearest(f64::NEG_INFINITY);
+            }
+        }
+    }
 }
 
 impl<T: Storage> Attend<T> {
+    pub(crate) fn split<'a, S>(&self, inputs: &'a [S]) -> Inputs<'a, S> {
+        let (values, inputs) = inputs.split_last().expect("queries, keys, values");
+        let (scored, hidden) = inputs.split_at(inputs.len() - usize::from(self.masked));
+        Inputs { scored, hidden: hidden.first(), values }
+    }
+
     pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<(Sizes, usize, Shape), ShapeError> {
-        let (scored, values) = split(inputs);
+        let Inputs { scored, hidden, values } = self.split(inputs);
         let (s, shape) = sizes(scored, self.score.counts())?;
+        if let Some(hidden) = hidden.filter(|hidden| Broadcast::new(hidden, &shape).is_none()) {
+            return Err(ShapeError::new(format!("mask {hidden} does not broadcast to the scores {shape}")));
+        }
         if values.rows() != scored[1].rows() || scored[0].axes().len() != scored[1].axes().len() {
             let (q, k) = (scored[0], scored[1]);
             return Err(ShapeError::new(format!(
@@ -74,22 +112,35 @@ impl<T: Storage> Attend<T> {
         if self.causal { causal_reach(i, s.n, s.m) } else { s.m }
     }
 
-    /// The tiles of some queries: ranges of keys, none of them beyond what the queries attend to.
+    /// The tiles of some queries: ranges of keys, up to the last key that one of the queries attends to.
     fn keys(&self, s: Sizes, queries: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<T> {
         let reach = self.reach(s, queries.end - 1);
         (0..reach).step_by(KEYS).map(move |start| start..reach.min(start + KEYS))
     }
 
-    /// Scores of a tile, from its pairings.
+    /// What is hidden, of all queries.
+    fn hidden<'a>(&self, inputs: &[View<'a, T>], s: Sizes) -> Option<Hidden<'a, T>> {
+        let hidden = self.split(inputs).hidden?;
+        let shape = sizes(&shapes(self.split(inputs).scored), self.score.counts()).expect("checked").1;
+        let read = Broadcast::new(hidden.shape, &shape).expect("checked");
+        Some(Hidden { elements: Elements { data: hidden.data, read }, m: s.m })
+    }
+
+    /// Scores of a tile of batch entry `b`, from its pairings.
     fn scores(
         &self,
-        part: &Part<'_, T>,
-        s: Sizes,
+        (part, hidden): (&Part<'_, T>, Option<&Hidden<'_, T>>),
+        (s, b): (Sizes, usize),
         queries: Range<usize>,
         keys: Range<usize>,
         scores: &mut [T],
     ) {
         self.score.score(&part.tile(queries.clone(), keys.clone()), scores);
+        if let Some(hidden) = hidden {
+            for (i, row) in queries.clone().zip(scores.chunks_exact_mut(keys.len())) {
+                hidden.lower(b * s.n + i, keys.start, row);
+            }
+        }
         if self.causal {
             for (i, row) in queries.zip(scores.chunks_exact_mut(keys.len())) {
                 let reach = self.reach(s, i).clamp(keys.start, keys.end);
@@ -122,7 +173,8 @@ impl<T: Storage> Attend<T> {
     pub(crate) fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], kept: &mut [T]) {
         let shapes = shapes(inputs);
         let (s, width, _) = self.sizes(&shapes).expect("checked");
-        let (scored, values) = split(inputs);
+        let Inputs { scored, values, .. } = self.split(inputs);
+        let hidden = self.hidden(inputs, s);
         let (mut out, mut kept) = (out, kept);
         let mut jobs: SmallVec<[_; PIECES]> = pieces(s, PIECES, cost(s, s.width + width))
             .into_iter()
@@ -134,20 +186,21 @@ impl<T: Storage> Attend<T> {
         parallel::run(&mut jobs, |(rows, out, kept)| {
             T::with_scratch((QUERIES.min(s.n)) * (KEYS.min(s.m) + 2), |scratch| {
                 for (b, queries) in tiles(s, rows.clone(), QUERIES) {
-                    let part = Part::of(scored, self.score.counts(), s, b, b * s.n..(b + 1) * s.n);
+                    let part = Part::new(scored, self.score.counts(), s, b, b * s.n..(b + 1) * s.n);
                     let v = &values.data[b * s.m * width..(b + 1) * s.m * width];
                     let out = split_front(out, queries.len() * width);
                     let logs = split_front(kept, queries.len());
-                    let (largest, rest) = scratch.split_at_mut(queries.len());
-                    let (sums, rest) = rest.split_at_mut(queries.len());
+                    let (largest, scratch) = scratch.split_at_mut(queries.len());
+                    let (sums, scores) = scratch.split_at_mut(queries.len());
                     out.fill(T::zero());
                     largest.fill(T::nearest(f64::NEG_INFINITY));
                     sums.fill(T::zero());
                     for keys in self.keys(s, &queries) {
-                        let scores = &mut rest[..queries.len() * keys.len()];
+                        let scores = &mut scores[..queries.len() * keys.len()];
                         let (x, y) = part.rows(queries.clone(), keys.clone());
                         pairings(self.score.pairing(), x, y, s.width, scores);
-                        self.scores(&part, s, queries.clone(), keys.clone(), scores);
+                        let scored = (&part, hidden.as_ref());
+                        self.scores(scored, (s, b), queries.clone(), keys.clone(), scores);
                         let running = Running { weights: self.weights, largest, sums, out, width };
                         dispatch_wide(
                             (running, &mut *scores),
@@ -183,18 +236,21 @@ impl<T: Storage> Attend<T> {
     ) {
         let shapes = shapes(inputs);
         let (s, width, _) = self.sizes(&shapes).expect("checked");
-        let (scored, values) = split(inputs);
+        let Inputs { scored, values, .. } = self.split(inputs);
+        let hidden = self.hidden(inputs, s);
         let (dv, grads) = grads.split_last_mut().expect("of queries, keys, values");
+        let (grads, of_mask) = grads.split_at_mut(scored.len());
+        of_mask.iter_mut().flatten().for_each(|gradient| gradient.fill(T::zero()));
         let gradients =
-            Gradients::of(grads, self.score.counts(), s.width).and_right(width, dv.as_deref_mut());
+            Gradients::new(grads, self.score.counts(), s.width).and_right(width, dv.as_deref_mut());
         gradients.in_jobs(s, cost(s, 3 * (s.width + width)), |job| {
             let size = QUERIES.min(s.n) * KEYS.min(s.m);
             T::with_scratch(3 * size + QUERIES.min(s.n), |scratch| {
-                let (pairs, rest) = scratch.split_at_mut(size);
-                let (weights, rest) = rest.split_at_mut(size);
-                let (upstream, dots) = rest.split_at_mut(size);
+                let (pairs, scratch) = scratch.split_at_mut(size);
+                let (weights, scratch) = scratch.split_at_mut(size);
+                let (upstream, dots) = scratch.split_at_mut(size);
                 for (b, queries) in tiles(s, job.rows.clone(), QUERIES) {
-                    let part = Part::of(scored, self.score.counts(), s, b, b * s.n..(b + 1) * s.n);
+                    let part = Part::new(scored, self.score.counts(), s, b, b * s.n..(b + 1) * s.n);
                     let v = &values.data[b * s.m * width..(b + 1) * s.m * width];
                     let all = b * s.n + queries.start..b * s.n + queries.end;
                     let [g, out] = [g, outcome.out].map(|rows| &rows[all.start * width..all.end * width]);
@@ -213,23 +269,26 @@ impl<T: Storage> Attend<T> {
                         let g = Matrix::new(g, n, width);
                         pairings(self.score.pairing(), x, y, s.width, pairs);
                         serial(g, v.transposed(), false, upstream);
-                        job.on_tile(b, queries.clone(), keys.clone(), |of, of_numbers| {
+                        job.on_tile(b, queries.clone(), keys.clone(), |row_grads, number_grads| {
                             gradient(
                                 self.score,
                                 &part.tile(queries.clone(), keys.clone()),
                                 pairs,
                                 upstream,
-                                of_numbers,
+                                number_grads,
                                 |i, at, scores, upstream| {
                                     let reach =
                                         self.reach(s, queries.start + i).saturating_sub(keys.start + at);
-                                    let (reached, hidden) = scores.split_at(reach.min(scores.len()));
-                                    let (p, rest) =
+                                    let (reached, beyond) = scores.split_at(reach.min(scores.len()));
+                                    let (p, unreached) =
                                         weights[i * m + at..][..scores.len()].split_at_mut(reached.len());
                                     p.copy_from_slice(reached);
-                                    rest.fill(T::zero());
-                                    upstream[scores.len() - hidden.len()..].fill(T::zero());
-                                    let row = Again {
+                                    if let Some(hidden) = &hidden {
+                                        hidden.lower(b * s.n + queries.start + i, keys.start + at, p);
+                                    }
+                                    unreached.fill(T::zero());
+                                    upstream[scores.len() - beyond.len()..].fill(T::zero());
+                                    let row = BackwardRow {
                                         weights: self.weights,
                                         log: logs[i],
                                         dot: dots[i],
@@ -247,7 +306,7 @@ impl<T: Storage> Attend<T> {
                                     );
                                 },
                             );
-                            if let Some(dv) = of.rest {
+                            if let Some(dv) = row_grads.further {
                                 serial(Matrix::new(weights, n, m).transposed(), g, true, dv);
                             }
                             pairings_gradient(
@@ -256,8 +315,8 @@ impl<T: Storage> Attend<T> {
                                 s.width,
                                 pairs,
                                 upstream,
-                                of.x,
-                                of.y,
+                                row_grads.x,
+                                row_grads.y,
                             );
                         });
                     }
@@ -346,7 +405,7 @@ fn finish<T: Storage>(largest: &[T], sums: &[T], out: &mut [T], width: usize, lo
 }
 
 /// A row of a tile in the reverse pass.
-struct Again<'a, T> {
+struct BackwardRow<'a, T> {
     weights: Weights,
     /// The logarithm of the row's denominator, and ⟨g, out⟩.
     log: T,
@@ -357,9 +416,9 @@ struct Again<'a, T> {
     u: &'a mut [T],
 }
 
-impl<T: Storage> Again<'_, T> {
-    /// The weights again, and the gradient of the scores, `R` side by side: `p ∘ (u − ⟨g, out⟩)` for a
-    /// softmax, `p ∘ (1 − p) ∘ u` for the logistic function.
+impl<T: Storage> BackwardRow<'_, T> {
+    /// Recomputes the weights, and finds the gradient of the scores, `R` side by side:
+    /// `p ∘ (u − ⟨g, out⟩)` for a softmax, `p ∘ (1 − p) ∘ u` for the logistic function.
     #[inline(always)]
     fn scores_gradient<const R: usize>(self) {
         if self.weights == Weights::Sigmoid {

@@ -15,7 +15,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Extents of the result for an image of the given extents.
+    /// Extents of the result, for an image of the given extents.
     pub(crate) fn places(self, image: [usize; 2]) -> Result<[usize; 2], ShapeError> {
         if self.stride == 0 || self.size.contains(&0) {
             return Err(ShapeError::new(format!("a window {:?} of stride {}", self.size, self.stride)));
@@ -39,7 +39,8 @@ impl Window {
     }
 }
 
-/// Inputs: images and filters.
+/// 2-D convolution. Inputs: images `[batch, channels, h, w]` and filters `[filters, channels, h, w]`. The
+/// result has shape `[batch, filters, h, w]`, where `h` and `w` are the window's places.
 #[derive(Clone, Copy)]
 pub(crate) struct Conv2d {
     pub(crate) stride: usize,
@@ -72,8 +73,8 @@ impl Sizes {
         (self.patch() * self.places()).saturating_mul(1 + self.filters / 50)
     }
 
-    /// Calls `run(row of the patch, place, position in the image)` for every element under the window; the
-    /// position is `None` in the zeros around.
+    /// Calls `element(row of the patch, place, position in the image)` for every element under the window;
+    /// the position is `None` in the zeros around the image.
     #[inline(always)]
     fn for_each(&self, mut element: impl FnMut(usize, usize, Option<usize>)) {
         let ([h, w], [kh, kw], [ph, pw]) = (self.image, self.window.size, self.places);
@@ -107,15 +108,16 @@ impl Conv2d {
                  not {images}, {filters}"
             ))
         };
-        let (&[batch, channels, h, w], &[count, of, kh, kw]) = (images.axes(), filters.axes()) else {
+        let (&[batch, channels, h, w], &[count, filter_channels, kh, kw]) = (images.axes(), filters.axes())
+        else {
             return Err(error());
         };
-        if channels != of {
+        if channels != filter_channels {
             return Err(error());
         }
         let window = Window { size: [kh, kw], stride: self.stride, padding: self.padding };
         let places = window.places([h, w])?;
-        // For all images, what is under the window at each place is stored as matrices.
+        // A device stores the elements under the window, at all places of all images.
         let under = [batch, channels, kh, kw, places[0], places[1]];
         product(&under).ok_or_else(|| {
             let large = "has more elements than memory can hold";
@@ -124,9 +126,7 @@ impl Conv2d {
         let sizes = Sizes { batch, filters: count, channels, image: [h, w], window, places };
         Ok((sizes, Shape::new(&[batch, count, places[0], places[1]])))
     }
-}
 
-impl Conv2d {
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs)?.1)
     }
@@ -156,14 +156,14 @@ impl Conv2d {
     ) {
         let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
         let (images, filters) = (inputs[0].data, inputs[1].data);
-        let of = |b: usize| Matrix::new(&g[b * s.filters * s.places()..], s.filters, s.places());
+        let gradient = |b: usize| Matrix::new(&g[b * s.filters * s.places()..], s.filters, s.places());
         let (dx, dw) = grads.split_at_mut(1);
         if let Some(dx) = dx[0].as_deref_mut() {
             parallel::for_each_part(dx, s.image_len(), 1, s.cost(), |range, dx| {
                 T::with_scratch(s.patch() * s.places(), |columns| {
                     for (b, dx) in range.zip(dx.chunks_exact_mut(s.image_len().max(1))) {
                         let filters = Matrix::new(filters, s.filters, s.patch()).transposed();
-                        serial(filters, of(b), false, columns);
+                        serial(filters, gradient(b), false, columns);
                         dx.fill(T::zero());
                         let n = s.places();
                         s.for_each(|row, place, at| {
@@ -180,7 +180,7 @@ impl Conv2d {
             T::with_scratch(s.patch() * s.places(), |columns| {
                 for b in 0..s.batch {
                     s.im2col(&images[b * s.image_len()..][..s.image_len()], columns);
-                    gemm(of(b), Matrix::new(columns, s.patch(), s.places()).transposed(), true, dw);
+                    gemm(gradient(b), Matrix::new(columns, s.patch(), s.places()).transposed(), true, dw);
                 }
             });
         }

@@ -37,8 +37,8 @@ fn all_finite<T: Storage>(block: &[T]) -> bool {
             sums[i] = sums[i] + load(&line[i * LANES..(i + 1) * LANES], 0.0) * zero;
         }
     }
-    for rest in lines.remainder().chunks(LANES) {
-        sums[0] = sums[0] + load(rest, 0.0) * zero;
+    for end in lines.remainder().chunks(LANES) {
+        sums[0] = sums[0] + load(end, 0.0) * zero;
     }
     let sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     sum.to_array().iter().all(|x| x.is_finite())

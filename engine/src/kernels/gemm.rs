@@ -57,7 +57,7 @@ impl<'a, T: Storage> Matrix<'a, T> {
 /// Products of at most this many multiplications go through registers.
 const SMALL: usize = 16 * 1024;
 
-/// So do those of `f32` with at most this many columns. In `f64` packing takes a smaller share of the time.
+/// So do products of `f32` with at most this many columns. In `f64` packing is a smaller share of the time.
 const NARROW: usize = 64;
 
 /// Products of at least this many multiplications are split over threads: about 10 µs of work.
@@ -83,11 +83,11 @@ pub(crate) fn gemm<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: b
     }
     let parts = rayon::current_num_threads().min(PIECES);
     let step = m.div_ceil(parts).next_multiple_of(16);
-    let mut rest = c;
+    let mut remaining = c;
     let mut jobs: SmallVec<[_; PIECES]> = (0..m)
         .step_by(step.max(1))
         .map(|start| start..m.min(start + step))
-        .map(|range| (range.clone(), split_front(&mut rest, range.len() * n)))
+        .map(|range| (range.clone(), split_front(&mut remaining, range.len() * n)))
         .collect();
     parallel::run(&mut jobs, |(range, c)| {
         by_shape(a.part(range.clone()), b, accumulate, c);
@@ -119,7 +119,7 @@ fn packed<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &
     unsafe { T::gemm([m, k, n], a.data.as_ptr(), b.data.as_ptr(), strides, beta, c.as_mut_ptr()) }
 }
 
-/// Elements of the widest register. Rows of b have this many elements or a multiple of it.
+/// Elements of the widest register. The rows of b that go through registers are a multiple of this long.
 const WIDE: usize = 16;
 
 /// In tiles of sums. Each sum is taken in order and rounded once per term, so the bits are the same for
@@ -128,14 +128,14 @@ fn in_registers<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool
     assert_fit(a, b, c);
     let (k, n) = (a.columns, b.columns);
     if b.column != 1 || !b.row.is_multiple_of(WIDE) {
-        // Copied once, its rows can be loaded as whole registers.
+        // Copied once, so that its rows can be loaded as whole registers.
         let width = n.next_multiple_of(WIDE);
         return T::with_scratch(k * width, |copy| {
             for (p, row) in copy.chunks_exact_mut(width.max(1)).enumerate() {
-                let (row, rest) = row.split_at_mut(n);
+                let (row, padding) = row.split_at_mut(n);
                 let given = b.data[p * b.row..].iter().step_by(b.column);
                 row.iter_mut().zip(given).for_each(|(x, y)| *x = *y);
-                rest.fill(T::zero());
+                padding.fill(T::zero());
             }
             in_registers(a, Matrix { columns: n, ..Matrix::new(copy, k, width) }, accumulate, c);
         });

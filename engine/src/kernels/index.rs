@@ -1,7 +1,6 @@
-//! The `index` kernel: elements taken by number, moved, and gradients summed back.
+//! The `index` kernel: gather, scatter-add, take-along, slice, concat, permute, reshape.
 //!
-//! Gather, scatter-add, take-along, slice, concat, permute, reshape. All are linear, so forward mode is
-//! the same operation on the tangents.
+//! All are linear, so forward mode is the same operation on the tangents.
 
 use smallvec::SmallVec;
 
@@ -20,14 +19,15 @@ fn check_rows(rows: &[u32], n: usize) -> Result<(), ShapeError> {
     }
 }
 
-/// Entries of a table and their width.
+/// How many entries a table has, and the number of elements of each.
 fn table(shape: &Shape) -> Result<(usize, usize), ShapeError> {
     match shape.axes() {
         [] => Err(ShapeError::new("a table [n, …] is needed, not a number")),
-        [n, rest @ ..] => Ok((*n, rest.iter().product())),
+        [n, inner @ ..] => Ok((*n, inner.iter().product())),
     }
 }
 
+/// Entries `rows` of a table `[n, …]`: the result is `[rows.len(), …]`.
 pub(crate) struct Gather {
     pub(crate) rows: Vec<u32>,
 }
@@ -60,6 +60,7 @@ impl Gather {
     }
 }
 
+/// Adds entry `i` of a tensor `[rows.len(), …]` to row `rows[i]` of zeros `[n, …]`.
 pub(crate) struct ScatterAdd {
     pub(crate) rows: Vec<u32>,
     pub(crate) n: usize,
@@ -99,6 +100,8 @@ impl ScatterAdd {
     }
 }
 
+/// Some elements of each row of a tensor `[…, width]`: the result is `[…, take]`. `columns` are their
+/// positions in the rows, row by row.
 pub(crate) struct TakeAlong {
     pub(crate) columns: Vec<u32>,
 }
@@ -110,9 +113,7 @@ impl TakeAlong {
         let rows = shape.len() / width.max(1);
         (width, self.columns.len().checked_div(rows).unwrap_or(0))
     }
-}
 
-impl TakeAlong {
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let shape = inputs[0];
         if shape.axes().is_empty() {
@@ -156,6 +157,7 @@ impl TakeAlong {
     }
 }
 
+/// The positions `range` along an axis.
 pub(crate) struct Slice {
     pub(crate) axis: isize,
     pub(crate) range: std::ops::Range<usize>,
@@ -200,6 +202,7 @@ impl Slice {
     }
 }
 
+/// Joins tensors along an axis. Their other axes are equal.
 pub(crate) struct Concat {
     pub(crate) axis: isize,
 }
@@ -235,9 +238,7 @@ impl Concat {
             }
         });
     }
-}
 
-impl Concat {
     /// Calls `part(input, its elements, their place in the whole)` for each contiguous piece.
     fn for_each_part<T>(
         &self,
@@ -256,12 +257,13 @@ impl Concat {
     }
 }
 
+/// The axes in another order: axis `i` of the result is axis `axes[i]`.
 pub(crate) struct Permute {
     pub(crate) axes: SmallVec<[usize; 4]>,
 }
 
 impl Permute {
-    /// The order that undoes this one.
+    /// The inverse permutation.
     pub(crate) fn inverse(&self) -> SmallVec<[usize; 4]> {
         let mut inverse = self.axes.clone();
         for (i, &a) in self.axes.iter().enumerate() {
@@ -269,9 +271,7 @@ impl Permute {
         }
         inverse
     }
-}
 
-impl Permute {
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let shape = inputs[0];
         let mut sorted = self.axes.clone();
@@ -302,7 +302,7 @@ impl Permute {
     }
 }
 
-/// Writes `x` of a shape with its axes in another order.
+/// Writes `x`, of the given shape, with its axes in another order.
 fn permute<T: Storage>(x: &[T], shape: &[usize], axes: &[usize], out: &mut [T]) {
     let mut strides: SmallVec<[usize; 4]> = SmallVec::from_elem(1, shape.len());
     for i in (1..shape.len()).rev() {
@@ -338,6 +338,7 @@ fn permute<T: Storage>(x: &[T], shape: &[usize], axes: &[usize], out: &mut [T]) 
     });
 }
 
+/// The same elements in another shape.
 pub(crate) struct Reshape {
     pub(crate) shape: Shape,
 }
@@ -425,7 +426,7 @@ impl<T: Storage> SparseRows<T> {
         }
     }
 
-    /// Marks all rows untouched again: time in proportion to the touched ones.
+    /// Marks all rows untouched, in time proportional to the touched ones.
     pub(crate) fn clear(&mut self) {
         for &row in &self.rows {
             self.slots[row as usize] = UNTOUCHED;

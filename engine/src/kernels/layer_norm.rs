@@ -12,7 +12,7 @@ use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
-/// Inputs: rows, gain, bias.
+/// Inputs: rows `[…, width]`, gain `[width]`, bias `[width]`.
 pub(crate) struct LayerNorm {
     /// What is added to the variance.
     pub(crate) epsilon: f64,
@@ -80,8 +80,8 @@ impl LayerNorm {
     }
 }
 
-/// A mean to be subtracted from the blocks of a row: in every lane, and for the last block in the lanes
-/// that it fills.
+/// A mean to be subtracted from the blocks of a row: in every lane, and for the last block only in the lanes
+/// that the row fills.
 #[inline(always)]
 fn in_lanes<S: Block>(mean: f64, width: usize) -> [S; 2] {
     let mut last = [0.0; LANES];
@@ -100,7 +100,7 @@ fn widen<T: Storage>(row: &[T], to: &mut [[f64; LANES]]) {
     to.as_flattened_mut().iter_mut().zip(row).for_each(|(to, x)| *to = x.to_f64());
 }
 
-/// `wide`: room for two rows in whole blocks.
+/// Normalises rows. `wide`: room for two rows in whole blocks.
 #[inline(always)]
 fn normalise<T: Storage, S: Block>(
     x: &[T],
@@ -152,7 +152,7 @@ fn gradients<T: Storage, S: Block>(
     wide: &mut [[f64; LANES]],
 ) {
     let width = gain.len();
-    let (of_gain, of_bias) = wide.split_at_mut(wide.len() / 2);
+    let (gain_sums, bias_sums) = wide.split_at_mut(wide.len() / 2);
     for r in piece.range.clone() {
         let (x, g) = (&x[r * width..][..width], &g[r * width..][..width]);
         let means = in_lanes::<S>(line_total::<T, S>(x) / width as f64, width);
@@ -184,7 +184,7 @@ fn gradients<T: Storage, S: Block>(
             #[inline(always)]
             |c, [x, g, gain], _: S| {
                 let u = (x - means[0]) * scale;
-                let (to_gain, to_bias) = (&mut of_gain[c / LANES], &mut of_bias[c / LANES]);
+                let (to_gain, to_bias) = (&mut gain_sums[c / LANES], &mut bias_sums[c / LANES]);
                 (S::load(to_gain) + g * u).store(to_gain);
                 (S::load(to_bias) + g).store(to_bias);
                 if let Some(dx) = dx.as_deref_mut() {
@@ -193,7 +193,7 @@ fn gradients<T: Storage, S: Block>(
             },
         );
     }
-    for (place, sums) in piece.places[1..].iter_mut().zip([of_gain, of_bias]) {
+    for (place, sums) in piece.places[1..].iter_mut().zip([gain_sums, bias_sums]) {
         if let Some(sums_of_piece) = place.at(0, width) {
             let sums = sums.as_flattened();
             sums_of_piece.iter_mut().zip(sums).for_each(|(to, &sum)| *to = T::nearest(sum));

@@ -47,7 +47,7 @@ impl<'a, T: Storage> Elements<'a, T> {
     }
 
     /// The elements at some output positions: in place if they are neighbours, else copied.
-    fn at<'b>(&self, positions: Range<usize>, copy: &'b mut [T]) -> &'b [T]
+    pub(crate) fn at<'b>(&self, positions: Range<usize>, copy: &'b mut [T]) -> &'b [T]
     where
         'a: 'b,
     {
@@ -57,22 +57,21 @@ impl<'a, T: Storage> Elements<'a, T> {
         }
         let cycle = self.read.len;
         if !self.read.holds() && self.read.hold == 1 && cycle < count {
-            // One cycle is laid out and then copied over and over: with runs of few elements, each run
-            // would be a call of its own.
+            // One cycle is laid out and then copied over and over. Short runs would each be a call.
             let (first, copy) = (self.read.at(positions.start), &mut copy[..count]);
             copy[..cycle - first].copy_from_slice(&self.data[first..cycle]);
             copy[cycle - first..cycle].copy_from_slice(&self.data[..first]);
-            let mut there = cycle;
-            while there < count {
-                let more = there.min(count - there);
-                copy.copy_within(..more, there);
-                there += more;
+            let mut filled = cycle;
+            while filled < count {
+                let more = filled.min(count - filled);
+                copy.copy_within(..more, filled);
+                filled += more;
             }
             return copy;
         }
-        let mut rest = &mut copy[..count];
+        let mut remaining = &mut copy[..count];
         for (first, count) in self.read.runs(positions) {
-            let run = split_front(&mut rest, count);
+            let run = split_front(&mut remaining, count);
             if self.read.holds() {
                 run.fill(self.data[first]);
             } else {
@@ -114,10 +113,10 @@ fn forward<T: Storage>(inputs: &[View<'_, T>], out: &mut [T], values: &Values<'_
     parallel::for_each_part(out, 1, WIDE, COST, |range, out| {
         let size = CHUNK.min(out.len());
         T::with_scratch(operands.len() * size, |copies| {
-            let mut rest = out;
+            let mut remaining = out;
             for positions in chunks(range) {
                 let x = laid_out(&operands, &positions, copies, size);
-                values(&x, split_front(&mut rest, positions.len()));
+                values(&x, split_front(&mut remaining, positions.len()));
             }
         });
     });
@@ -193,8 +192,8 @@ fn add_runs<T: Storage, S: Block>(
     sum: &mut f64,
 ) {
     for (first, count) in read.runs(positions) {
-        let (run, rest) = dx.split_at(count);
-        dx = rest;
+        let (run, following) = dx.split_at(count);
+        dx = following;
         if read.len == 1 {
             *sum += line_total::<T, S>(run);
         } else if read.holds() {
@@ -230,11 +229,11 @@ impl PerFloat for Map {
 }
 
 impl Compiled<Map> {
-    /// Those of a formula.
+    /// The kernels of formula `F`.
     pub const fn map<F: MapFormula<K>, const K: usize>() -> &'static Self {
         const {
-            let f32 = const { &MapKernel::of::<F, K>() };
-            let f64 = const { &MapKernel::of::<F, K>() };
+            let f32 = const { &MapKernel::new::<F, K>() };
+            let f64 = const { &MapKernel::new::<F, K>() };
             &Compiled(Each { f32, f64 })
         }
     }
@@ -256,7 +255,7 @@ pub struct MapKernel<T> {
 }
 
 impl<T: Storage> MapKernel<T> {
-    const fn of<F: MapFormula<K>, const K: usize>() -> Self {
+    const fn new<F: MapFormula<K>, const K: usize>() -> Self {
         MapKernel {
             name: F::NAME,
             values: |x, out| {
@@ -283,7 +282,7 @@ impl<T: Storage> MapKernel<T> {
             },
             nested: |x| F::eval(array(Nested::zero(), |k| x[k])),
             #[cfg(feature = "opencl")]
-            form: MapForm::of::<F, T, K>(),
+            form: MapForm::new::<F, T, K>(),
         }
     }
 

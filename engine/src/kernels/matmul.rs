@@ -46,8 +46,8 @@ impl Sizes {
 impl Matmul {
     pub(crate) fn sizes(self, a: &Shape, b: &Shape) -> Result<(Sizes, Shape), ShapeError> {
         let error = || {
-            let of = |shape: &Shape, t: bool| format!("{shape}{}", if t { " transposed" } else { "" });
-            let (a, b) = (of(a, self.transpose_a), of(b, self.transpose_b));
+            let named = |shape: &Shape, t: bool| format!("{shape}{}", if t { " transposed" } else { "" });
+            let (a, b) = (named(a, self.transpose_a), named(b, self.transpose_b));
             Err(ShapeError::new(format!(
                 "{a} × {b}: matrices […, m, k] × […, k, n] of equal leading axes are needed"
             )))
@@ -91,8 +91,8 @@ impl Matmul {
     }
 }
 
-/// Runs the products of a batch: in parallel over the batch if there is one, else within the product.
-/// `product(i, parallel)` writes part `i` of `out`.
+/// Runs the products of a batch: in parallel over the batch, or within the product if there is only one.
+/// `product(i, out, gemm)` writes the product of batch entry `i` to its part of `out` by `gemm`.
 fn batched<T: Storage>(
     out: &mut [T],
     batch: usize,
@@ -123,7 +123,7 @@ impl Matmul {
         });
     }
 
-    /// With `C = A B`: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed again where its factor is stored so.
+    /// With `C = A B`: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed where its factor is stored so.
     pub(crate) fn backward<T: Storage>(
         &self,
         inputs: &[View<'_, T>],
@@ -133,12 +133,12 @@ impl Matmul {
     ) {
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");
         let (a, b) = (inputs[0].data, inputs[1].data);
-        let of = |i: usize| Matrix::new(&g[i * s.m * s.n..], s.m, s.n);
+        let gradient = |i: usize| Matrix::new(&g[i * s.m * s.n..], s.m, s.n);
         let work = s.work();
         if let Some(da) = grads[0].as_deref_mut() {
             let product =
                 |i, da: &mut [T], accumulate, gemm: fn(Matrix<'_, T>, Matrix<'_, T>, bool, &mut [T])| {
-                    let (g, b) = (of(i), self.b(b, s, i));
+                    let (g, b) = (gradient(i), self.b(b, s, i));
                     if self.transpose_a {
                         gemm(b, g.transposed(), accumulate, da)
                     } else {
@@ -157,7 +157,7 @@ impl Matmul {
         if let Some(db) = grads[1].as_deref_mut() {
             let product =
                 |i, db: &mut [T], accumulate, gemm: fn(Matrix<'_, T>, Matrix<'_, T>, bool, &mut [T])| {
-                    let (g, a) = (of(i), self.a(a, s, i));
+                    let (g, a) = (gradient(i), self.a(a, s, i));
                     if self.transpose_b {
                         gemm(g.transposed(), a, accumulate, db)
                     } else {

@@ -1,5 +1,4 @@
-//! The kernels: each skeleton of computation once, for every formula. Slices in, slices out; they know
-//! no tape.
+//! The kernels, each written once for every formula. They take slices and write slices, and know no tape.
 
 pub(crate) mod attend;
 pub(crate) mod conv;

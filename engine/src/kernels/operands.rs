@@ -10,7 +10,7 @@ use crate::tensor::view::{View, shapes};
 /// A formula has at most this many parameters.
 pub(crate) const PARAMS: usize = 4;
 
-/// An operand of the kernel: rows of a vector input (of the kernel's width) or of a parameter (width 1).
+/// An operand of a row formula: rows of a vector input (as wide as the results) or of a parameter (width 1).
 #[derive(Clone, Copy)]
 pub(crate) struct Operand<'a, T> {
     pub(crate) data: &'a [T],
@@ -117,7 +117,7 @@ impl<'a, T: Storage> Operands<'a, T> {
         Operands { all: views.iter().enumerate().map(operand).collect(), width: views[0].shape.width() }
     }
 
-    /// The first ones, which are vectors, and the parameters after them.
+    /// The vectors, which are the first `vectors` operands, and the parameters after them.
     pub(crate) fn split(&self, vectors: usize) -> (&[Operand<'a, T>], SmallVec<[Parameter<'a>; PARAMS]>) {
         let (vectors, parameters) = self.all.split_at(vectors);
         (vectors, parameters.iter().map(Operand::parameter).collect())

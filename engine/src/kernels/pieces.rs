@@ -16,7 +16,7 @@ pub(crate) enum Place<'a, T> {
     Unwanted,
     /// The operand positions that only this piece reads, and the number of the first.
     Own(&'a mut [T], usize),
-    /// A sum over this piece.
+    /// The gradient of the whole operand, summed over this piece.
     Partial(SmallVec<[T; 8]>),
 }
 
@@ -36,7 +36,7 @@ impl<T> Place<'_, T> {
         Some(&mut slice[position - first..position - first + count])
     }
 
-    /// The elements, and the number of the first operand position among them, if the gradient is asked for.
+    /// If the gradient is asked for, its elements and the number of the first operand position among them.
     #[inline(always)]
     pub(crate) fn slice(&mut self) -> Option<(&mut [T], usize)> {
         match self {
@@ -88,10 +88,10 @@ fn in_pieces<T: Storage>(
     let ranges = parallel::pieces(n, align, cost);
     let single = ranges.len() == 1;
 
-    let mut rest: SmallVec<[Option<&mut [T]>; 6]> = grads.iter_mut().map(|g| g.as_deref_mut()).collect();
+    let mut remaining: SmallVec<[Option<&mut [T]>; 6]> = grads.iter_mut().map(|g| g.as_deref_mut()).collect();
     let mut pieces: SmallVec<[Piece<'_, T>; PIECES]> = SmallVec::new();
     for range in ranges {
-        let places = reads.iter().zip(&mut rest).map(|(&(read, width), grad)| match grad {
+        let places = reads.iter().zip(&mut remaining).map(|(&(read, width), grad)| match grad {
             None => Place::Unwanted,
             Some(slice) if single => Place::Own(std::mem::take(slice), 0),
             Some(slice) if read.hold == 1 && read.repeat * read.len == n && align % read.repeat == 0 => {
@@ -103,7 +103,7 @@ fn in_pieces<T: Storage>(
         });
         pieces.push(Piece { places: places.collect(), range });
     }
-    drop(rest);
+    drop(remaining);
     parallel::run(&mut pieces, work);
 
     let mut partials: SmallVec<[(usize, SmallVec<[T; 8]>); PIECES]> = SmallVec::new();

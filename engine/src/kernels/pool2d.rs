@@ -5,6 +5,7 @@ use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
+/// What pooling takes of the elements under a window.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pooling {
     Max,
@@ -19,6 +20,7 @@ pub(crate) struct Pool2d {
 }
 
 impl Pool2d {
+    /// The extents of an image, and those of its result.
     pub(crate) fn places(self, shape: &Shape) -> Result<([usize; 2], [usize; 2]), ShapeError> {
         let &[.., h, w] = shape.axes() else {
             return Err(ShapeError::new(format!("images […, h, w] are needed, not {shape}")));
@@ -88,7 +90,7 @@ impl Pool2d {
                         let at = largest(x, under.clone());
                         if x[at].is_nan() {
                             // With NaN, it is unknown which element is the largest.
-                            under.for_each(|of_window| dx[of_window] = x[at]);
+                            under.for_each(|position| dx[position] = x[at]);
                         } else {
                             dx[at] = dx[at] + *g;
                         }

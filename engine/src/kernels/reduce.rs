@@ -53,7 +53,7 @@ pub(crate) struct Reduce {
 }
 
 impl Reduction {
-    /// One contiguous line.
+    /// The result for one contiguous line.
     #[inline(always)]
     fn line<T: Storage, S: Block>(self, x: &[T]) -> f64 {
         let n = x.len() as f64;
@@ -78,7 +78,8 @@ impl Reduction {
         }
     }
 
-    /// Up to eight neighbouring lines: their elements are `x[start + j · inner ..][..count]`.
+    /// The results for up to eight neighbouring lines. Their elements are
+    /// `x[start + j · inner ..][..count]`.
     #[inline(always)]
     fn lines<T: Storage>(self, x: &[T], axis: Axis, start: usize, count: usize) -> Lanes<LANES> {
         let row = |j: usize| load(&x[start + j * axis.inner..][..count], 0.0);
@@ -152,18 +153,9 @@ impl Reduction {
                 let empty = y.lt(Lanes::splat(T::nearest(-T::LARGEST)));
                 g * Lanes::select(empty, Lanes::splat(T::zero()), (x - y).exp())
             }
-            // The norm itself where it is 0 or NaN.
+            // Where the norm is 0 or NaN, so is the gradient.
             Reduction::Norm => Lanes::select(Lanes::splat(T::zero()).lt(y), g * (x / y), y),
-            Reduction::Max => unreachable!("goes to one element"),
-        }
-    }
-}
-
-impl Reduce {
-    pub(crate) fn view(&self, shape: &Shape) -> Result<Axis, ShapeError> {
-        match self.axis {
-            None => Ok(Axis { outer: 1, n: shape.len(), inner: 1 }),
-            Some(axis) => Axis::of(shape, axis).map(|(_, axis)| axis),
+            Reduction::Max => unreachable!("its gradient goes to one element"),
         }
     }
 }
@@ -172,6 +164,14 @@ impl Reduce {
 pub(crate) const LONG: usize = 16 * BLOCK;
 
 impl Reduce {
+    /// The input as lines of the reduced axis.
+    pub(crate) fn view(&self, shape: &Shape) -> Result<Axis, ShapeError> {
+        match self.axis {
+            None => Ok(Axis { outer: 1, n: shape.len(), inner: 1 }),
+            Some(axis) => Axis::of(shape, axis).map(|(_, axis)| axis),
+        }
+    }
+
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let Some(axis) = self.axis else { return Ok(Shape::default()) };
         let (at, _) = Axis::of(inputs[0], axis)?;
@@ -228,7 +228,7 @@ impl Reduce {
         if self.reduction == Reduction::Max {
             return max_gradient(axis, x, y, g, dx);
         }
-        // The rows of elements that lie side by side: those of one line, or of neighbouring lines.
+        // Elements that lie side by side: those of one line, or one of each of `inner` neighbouring lines.
         let Axis { n, inner, .. } = axis;
         let width = if inner == 1 { n } else { inner };
         let reduction = self.reduction;
@@ -268,12 +268,12 @@ impl Reduce {
 fn max_gradient<T: Storage>(Axis { outer, n, inner }: Axis, x: &[T], y: &[T], g: &[T], dx: &mut [T]) {
     dx.fill(T::zero());
     for (o, i) in (0..outer).flat_map(|o| (0..inner).map(move |i| (o, i))) {
-        let at = |j: usize| (o * n + j) * inner + i;
+        let index = |j: usize| (o * n + j) * inner + i;
         let p = o * inner + i;
         if y[p].is_nan() {
-            (0..n).for_each(|j| dx[at(j)] = y[p]);
-        } else if let Some(j) = (0..n).find(|&j| x[at(j)] == y[p]) {
-            dx[at(j)] = g[p];
+            (0..n).for_each(|j| dx[index(j)] = y[p]);
+        } else if let Some(j) = (0..n).find(|&j| x[index(j)] == y[p]) {
+            dx[index(j)] = g[p];
         }
     }
 }

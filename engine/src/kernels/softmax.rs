@@ -1,6 +1,6 @@
 //! Softmax and its logarithm.
 //!
-//! Along the last axis; another axis is permuted there and back. Sums are taken in `f64`.
+//! They work along the last axis; another axis is permuted to the end and back. Sums are taken in `f64`.
 
 use crate::kernels::pieces::for_each_piece;
 use crate::numbers::lanes::Lanes;
@@ -62,9 +62,7 @@ impl Softmax {
             );
         });
     }
-}
 
-impl Softmax {
     /// `R` elements side by side.
     #[inline(always)]
     fn rows<T: Storage, S: Block, const R: usize>(&self, x: &[T], width: usize, out: &mut [T]) {

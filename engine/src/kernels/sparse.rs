@@ -17,17 +17,19 @@ use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::sparsity::{Lists, Sparsity};
 use crate::tensor::view::{Outcome, View, shapes};
 
-/// The rows that are summed, weighted by the elements.
+/// What [`products`] sums, weighted by the elements. In the list of row `i`, `j` is an element's column; in
+/// that of a column, its row.
 pub(crate) enum Terms<'a, T> {
-    /// Rows, by the element's other number.
+    /// Rows `x[j]`.
     Rows(&'a [T]),
-    /// Twice the differences of the row's own and those rows.
+    /// Twice the differences `x[i] − y[j]`.
     Differences(&'a [T], &'a [T]),
-    /// Ones: the weights are summed.
+    /// Ones: the weights alone are summed.
     Ones,
 }
 
-/// `out[i] = Σ w[e] x[j]` over the elements of a list, for `heads` rows of `width` elements each.
+/// `out[i] = Σ w[e] x[j]` over the elements of list `i`, or as the [`Terms`] say. Each `i` and `j` stands
+/// for `heads` rows of `width` elements.
 fn products<T: Storage>(
     lists: &Lists,
     [heads, width]: [usize; 2],
@@ -42,22 +44,22 @@ fn products<T: Storage>(
             || {
                 for (i, out) in range.clone().zip(out.chunks_exact_mut((heads * width).max(1))) {
                     out.fill(T::zero());
-                    for (e, j) in lists.of(i) {
+                    for (e, j) in lists.list(i) {
                         for (h, out) in out.chunks_exact_mut(width.max(1)).enumerate() {
                             let w = w[e * heads + h];
-                            let of = |rows: &'_ [T], i: usize| -> usize {
+                            let start_of = |rows: &'_ [T], i: usize| -> usize {
                                 debug_assert_eq!(rows.len() % width, 0);
                                 (i * heads + h) * width
                             };
                             match terms {
                                 Terms::Rows(x) => {
-                                    let at = of(x, j);
+                                    let at = start_of(x, j);
                                     for (out, x) in out.iter_mut().zip(&x[at..at + width]) {
                                         *out = *out + w * *x;
                                     }
                                 }
                                 Terms::Differences(own, others) => {
-                                    let (at, from) = (of(own, i), of(others, j));
+                                    let (at, from) = (start_of(own, i), start_of(others, j));
                                     let rows = own[at..at + width].iter().zip(&others[from..from + width]);
                                     for (out, (x, y)) in out.iter_mut().zip(rows) {
                                         *out = *out + (w + w) * (*x - *y);
@@ -150,9 +152,7 @@ impl SparseMatmul {
         }
         Ok((sizes, dense.with(0, self.sparsity.rows())))
     }
-}
 
-impl SparseMatmul {
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs)?.1)
     }
@@ -209,9 +209,7 @@ impl SegmentSoftmax {
             .collect();
         parallel::run(&mut jobs, |(range, out)| work(range.clone(), out));
     }
-}
 
-impl SegmentSoftmax {
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let (shape, count) = (inputs[0], self.sparsity.pairs().len());
         match shape.axes() {
@@ -229,10 +227,10 @@ impl SegmentSoftmax {
                 || {
                     let mut largest: SmallVec<[T; 16]> = SmallVec::from_elem(T::zero(), heads);
                     let mut sums: SmallVec<[f64; 16]> = SmallVec::from_elem(0.0, heads);
-                    let mut rest = &mut *out;
+                    let mut remaining = &mut *out;
                     for i in rows.clone() {
                         let range = lists.range(i);
-                        let y = split_front(&mut rest, range.len() * heads);
+                        let y = split_front(&mut remaining, range.len() * heads);
                         let x = &x[range.start * heads..range.end * heads];
                         largest.fill(T::nearest(f64::NEG_INFINITY));
                         for x in x.chunks_exact(heads.max(1)) {
@@ -279,10 +277,10 @@ impl SegmentSoftmax {
         let lists = self.sparsity.by_row();
         self.for_each_piece(heads, dx, |rows, dx| {
             let mut dots: SmallVec<[f64; 16]> = SmallVec::from_elem(0.0, heads);
-            let mut rest = dx;
+            let mut remaining = dx;
             for i in rows {
                 let range = lists.range(i);
-                let dx = split_front(&mut rest, range.len() * heads);
+                let dx = split_front(&mut remaining, range.len() * heads);
                 let place = range.start * heads..range.end * heads;
                 let (y, g) = (&outcome.out[place.clone()], &g[place]);
                 dots.fill(0.0);
@@ -308,12 +306,12 @@ impl<T: Storage> SparsePairs<T> {
     pub(crate) fn sizes(&self, inputs: &[&Shape]) -> Result<([usize; 2], Shape), ShapeError> {
         let (x, y) = (inputs[0], inputs[1]);
         let [l, r, _] = self.score.counts();
-        let [of_x, of_y] = [rows_of(x, self.sparsity.rows())?, rows_of(y, self.sparsity.columns())?];
-        if of_x != of_y || of_x[1] == 0 {
+        let [sizes_x, sizes_y] = [rows_of(x, self.sparsity.rows())?, rows_of(y, self.sparsity.columns())?];
+        if sizes_x != sizes_y || sizes_x[1] == 0 {
             return Err(ShapeError::new(format!("rows {x} and {y} do not go together")));
         }
-        let (left, rest) = inputs[2..].split_at(l);
-        let (right, params) = rest.split_at(r);
+        let (left, others) = inputs[2..].split_at(l);
+        let (right, params) = others.split_at(r);
         if !left.iter().all(|s| **s == x.rows()) || !right.iter().all(|s| **s == y.rows()) {
             let given = inputs[2..2 + l + r].iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", ");
             return Err(ShapeError::new(format!(
@@ -325,7 +323,7 @@ impl<T: Storage> SparsePairs<T> {
         if !params.iter().all(|s| s.len() == 1) {
             return Err(ShapeError::new("parameters must be single numbers"));
         }
-        Ok((of_x, x.rows().with(0, self.sparsity.pairs().len())))
+        Ok((sizes_x, x.rows().with(0, self.sparsity.pairs().len())))
     }
 
     /// The numbers of the rows of some elements, head by head: left ones, then right ones.
@@ -337,11 +335,11 @@ impl<T: Storage> SparsePairs<T> {
     ) -> SmallVec<[Vec<T>; 4]> {
         let [l, r, _] = self.score.counts();
         let pairs = &self.sparsity.pairs()[elements];
-        let of = |(k, view): (usize, &View<'_, T>)| {
+        let gathered = |(k, view): (usize, &View<'_, T>)| {
             let rows = pairs.iter().map(|&(i, j)| if k < l { i } else { j } as usize * heads);
-            rows.flat_map(|at| view.data[at..at + heads].iter().copied()).collect()
+            rows.flat_map(|start| view.data[start..start + heads].iter().copied()).collect()
         };
-        inputs[2..2 + l + r].iter().enumerate().map(of).collect()
+        inputs[2..2 + l + r].iter().enumerate().map(gathered).collect()
     }
 
     /// Pairs side by side, with the numbers of their rows.
@@ -357,9 +355,7 @@ impl<T: Storage> SparsePairs<T> {
             params: params.map(|v| v.constant.unwrap_or_else(|| v.data[0].to_f64())).collect(),
         }
     }
-}
 
-impl<T: Storage> SparsePairs<T> {
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         Ok(self.sizes(inputs)?.1)
     }
@@ -391,29 +387,31 @@ impl<T: Storage> SparsePairs<T> {
             return;
         }
         let [l, r, _] = self.score.counts();
-        let (rows, of_numbers) = grads.split_at_mut(2);
-        let (of_numbers, of_params) = of_numbers.split_at_mut(l + r);
+        let (rows, number_grads) = grads.split_at_mut(2);
+        let (number_grads, param_grads) = number_grads.split_at_mut(l + r);
         let data = [inputs[0].data, inputs[1].data];
         let lists = [self.sparsity.by_row(), self.sparsity.by_column()];
         let pairing = self.score.pairing();
-        // For each element: its pairing, the gradient of its score and then of its pairing, and the
-        // gradients of its numbers.
+        // For each element: its pairing; the gradient of its score, later of its pairing; and in
+        // `element_grads` the gradients of its numbers.
         let (mut pairs, mut weights) = (vec![T::zero(); g.len()], g.to_vec());
         sampled(&self.sparsity, pairing, sizes, data, &mut pairs);
-        let mut each: SmallVec<[Option<Vec<T>>; 4]> =
-            of_numbers.iter().map(|grad| grad.as_ref().map(|_| vec![T::zero(); g.len()])).collect();
-        let mut rest: SmallVec<[Option<&mut [T]>; 4]> =
-            each.iter_mut().map(|each| each.as_deref_mut()).collect();
-        let mut rest_of_weights = &mut *weights;
+        let mut element_grads: SmallVec<[Option<Vec<T>>; 4]> =
+            number_grads.iter().map(|grad| grad.as_ref().map(|_| vec![T::zero(); g.len()])).collect();
+        let mut remaining: SmallVec<[Option<&mut [T]>; 4]> =
+            element_grads.iter_mut().map(|grad| grad.as_deref_mut()).collect();
+        let mut remaining_weights = &mut *weights;
         let mut jobs: SmallVec<[_; PIECES]> = parallel::pieces(g.len() / heads, 16, 24 * heads)
             .into_iter()
             .map(|range| {
                 let count = range.len() * heads;
-                let mut parts: SmallVec<[Option<&mut [T]>; 4]> =
-                    rest.iter_mut().map(|rest| rest.as_mut().map(|rest| split_front(rest, count))).collect();
+                let mut parts: SmallVec<[Option<&mut [T]>; 4]> = remaining
+                    .iter_mut()
+                    .map(|grad| grad.as_mut().map(|grad| split_front(grad, count)))
+                    .collect();
                 let right = parts.drain(l..).collect();
-                let params = of_params.iter().map(|grad| grad.as_ref().map(|_| 0.0)).collect();
-                let weights = split_front(&mut rest_of_weights, count);
+                let params = param_grads.iter().map(|grad| grad.as_ref().map(|_| 0.0)).collect();
+                let weights = split_front(&mut remaining_weights, count);
                 (range, weights, TileGradients { left: parts, right, params })
             })
             .collect();
@@ -429,16 +427,16 @@ impl<T: Storage> SparsePairs<T> {
                 |_, _, _, _| (),
             );
         });
-        for (k, grad) in of_params.iter_mut().enumerate() {
+        for (k, grad) in param_grads.iter_mut().enumerate() {
             if let Some(grad) = grad {
                 let sum: f64 = jobs.iter().map(|(_, _, grads)| grads.params[k].unwrap_or(0.0)).sum();
                 grad[0] = T::nearest(sum);
             }
         }
-        drop((jobs, rest));
-        for (k, (grad, each)) in of_numbers.iter_mut().zip(&each).enumerate() {
-            if let (Some(grad), Some(each)) = (grad, each) {
-                products(lists[usize::from(k >= l)], [heads, 1], each, &Terms::Ones, grad);
+        drop((jobs, remaining));
+        for (k, (grad, by_element)) in number_grads.iter_mut().zip(&element_grads).enumerate() {
+            if let (Some(grad), Some(by_element)) = (grad, by_element) {
+                products(lists[usize::from(k >= l)], [heads, 1], by_element, &Terms::Ones, grad);
             }
         }
         for (k, grad) in rows.iter_mut().enumerate() {

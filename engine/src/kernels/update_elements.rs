@@ -14,13 +14,16 @@ pub const ELEMENTS: usize = 16;
 /// `ELEMENTS` elements of a type.
 type Elements<T> = Lanes<ELEMENTS, T>;
 
-/// Elements that are rewritten before the check whether they are finite: whole rows, small enough to
-/// stay in a cache.
+/// The new values of `W` rewritten rows and of `K` numbers.
+type Updated<T, const W: usize, const K: usize> = ([Elements<T>; W], [Elements<T>; K]);
+
+/// About as many elements are rewritten, in whole rows, before it is checked whether they are finite: few
+/// enough to stay in a cache.
 const BATCH: usize = 512;
 
 /// Rewrites the elements of rows of `width`, on the calling thread and in the arithmetic of their type.
-/// Each element is computed from its own old values, `K` numbers that are kept for it, and those that
-/// are only read.
+/// Each element is computed from its own old values in `W` arrays that are rewritten, `K` arrays of numbers
+/// that are kept for it and rewritten too, and `N` arrays that are only read.
 ///
 /// # Errors
 /// The first row in which something would not be finite. That row and those after it are unchanged.
@@ -33,7 +36,7 @@ pub fn update_elements<T: Storage, const W: usize, const K: usize, const N: usiz
     numbers: [&mut [T]; K],
     read: [&[T]; N],
     width: usize,
-    update: impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> ([Elements<T>; W], [Elements<T>; K]),
+    update: impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> Updated<T, W, K>,
 ) -> Result<(), usize> {
     let len = written[0].len();
     assert!(
@@ -66,7 +69,7 @@ fn rewrite_rows<T: Storage, const W: usize, const K: usize, const N: usize>(
     width: usize,
     batch: usize,
     before: &mut [T],
-    update: &impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> ([Elements<T>; W], [Elements<T>; K]),
+    update: &impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> Updated<T, W, K>,
 ) -> Result<(), usize> {
     let len = written[0].len();
     for start in (0..len).step_by(batch.max(1)) {
@@ -89,7 +92,8 @@ fn rewrite_rows<T: Storage, const W: usize, const K: usize, const N: usize>(
     Ok(())
 }
 
-/// Restores the rows from the first one that is not finite on. Returns which row that is.
+/// Restores the first row that is not finite and those after it. Returns that row's number; `None` if there
+/// is none.
 #[cold]
 #[inline(never)]
 fn restore<'a, T: Storage>(
@@ -114,7 +118,7 @@ fn rewrite_elements<T: Storage, const W: usize, const K: usize, const N: usize>(
     numbers: &mut [&mut [T]; K],
     read: &[&[T]; N],
     range: Range<usize>,
-    update: &impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> ([Elements<T>; W], [Elements<T>; K]),
+    update: &impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> Updated<T, W, K>,
 ) -> bool {
     let zero = Elements::<T>::splat(T::zero());
     // 0 · x is NaN where x is not finite.

@@ -12,9 +12,9 @@ use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide, for_each_block};
 use crate::numbers::storage::Storage;
 
-/// An operation that commutes with rotations and rewrites the first `W` of its `V` vectors, with `K`
-/// numbers that are kept for each row. Each is read once and written once. See
-/// [`RowFormula`](crate::RowFormula) for why inner products are all that it needs.
+/// An operation that commutes with rotations and rewrites the first `W` of its `V` vectors, and `K` numbers
+/// that are kept for each row. Each is read once and written once. Inner products are all that it needs, as
+/// for a [`RowFormula`](crate::RowFormula).
 pub trait RowUpdate<const V: usize, const W: usize, const K: usize>: Sync {
     /// Where the first vector must lie.
     const DOMAIN: Domain;
@@ -23,9 +23,9 @@ pub trait RowUpdate<const V: usize, const W: usize, const K: usize>: Sync {
     fn kappa(&self) -> f64;
 
     /// Takes the margin 1 + κ‖v₀‖², the inner products of the vectors, the areas
-    /// `⟨v₀, v₀⟩⟨vₐ, v_b⟩ − ⟨v₀, vₐ⟩⟨v₀, v_b⟩`, and the numbers. The areas have their digits where
-    /// vectors are nearly parallel to v₀. Returns the coefficients of each rewritten vector, and the new
-    /// numbers.
+    /// `⟨v₀, v₀⟩⟨vₐ, v_b⟩ − ⟨v₀, vₐ⟩⟨v₀, v_b⟩`, and the numbers. The areas are
+    /// accurate also where vectors are nearly parallel to v₀. Returns the coefficients of each rewritten
+    /// vector, and the new numbers.
     fn eval<S: Scalar>(
         &self,
         margin: S,
@@ -35,7 +35,7 @@ pub trait RowUpdate<const V: usize, const W: usize, const K: usize>: Sync {
     ) -> ([[S; V]; W], [S; K]);
 }
 
-/// Rows whose update is evaluated side by side. [`GROUPS`] times as many are read before that.
+/// Rows whose update is evaluated side by side. [`GROUPS`] groups of them are read before that.
 const ROWS: usize = 4;
 
 /// Applies an update to rows of `width` elements, on the calling thread.
@@ -230,16 +230,16 @@ fn evaluate<U, const V: usize, const W: usize, const K: usize>(
     );
 }
 
-/// Reads rows, at most [`ROWS`] at a time. It is made once for all of them: what earlier rows leave
-/// behind is overwritten or ignored.
+/// Reads rows, at most [`ROWS`] at a time. One `Survey` serves all of them: values of earlier rows are
+/// overwritten or ignored.
 struct Survey<S, const V: usize> {
     kappa: Lanes<ROWS>,
     /// Inner products of each row, before they are summed over the lanes of a block.
     sums: [[[S; ROWS]; V]; V],
     squares: [Compensated<S>; ROWS],
-    /// The same for what is left of the vectors without their parts along the first one: among each
-    /// other, and with the first one.
-    beside: [[[S; ROWS]; V]; V],
+    /// The inner products of the vectors' residuals, which are orthogonal to the first vector but for
+    /// rounding: with each other, and with the first one.
+    residuals: [[[S; ROWS]; V]; V],
     along: [[S; ROWS]; V],
 }
 
@@ -251,7 +251,7 @@ impl<S: Block, const V: usize> Survey<S, V> {
             kappa,
             sums: [[[zero; ROWS]; V]; V],
             squares: [Compensated::default(); ROWS],
-            beside: [[[zero; ROWS]; V]; V],
+            residuals: [[[zero; ROWS]; V]; V],
             along: [[zero; ROWS]; V],
         }
     }
@@ -270,7 +270,7 @@ impl<S: Block, const V: usize> Survey<S, V> {
         let zero = S::splat(0.0);
         for (l, p) in rows.clone().enumerate() {
             let row = row::<T, V, W, N>(written, read_only, p * width..(p + 1) * width);
-            let (mut of_row, mut square) = ([[zero; V]; V], Compensated::<S>::default());
+            let (mut products, mut square) = ([[zero; V]; V], Compensated::<S>::default());
             for_each_block(
                 width,
                 &row,
@@ -281,7 +281,7 @@ impl<S: Block, const V: usize> Survey<S, V> {
                     square.add_square::<T>(v[0]);
                     for a in 0..V {
                         for b in a.max(1)..V {
-                            of_row[a][b] = of_row[a][b] + v[a] * v[b];
+                            products[a][b] = products[a][b] + v[a] * v[b];
                         }
                     }
                 },
@@ -289,7 +289,7 @@ impl<S: Block, const V: usize> Survey<S, V> {
             self.squares[l] = square;
             for a in 0..V {
                 for b in a.max(1)..V {
-                    self.sums[a][b][l] = of_row[a][b];
+                    self.sums[a][b][l] = products[a][b];
                 }
             }
             for k in 0..K {
@@ -322,8 +322,8 @@ impl<S: Block, const V: usize> Survey<S, V> {
         }
     }
 
-    /// Computes the areas again for the rows where some vector is not at a [`wide`](wedge::wide) angle
-    /// to the first one.
+    /// Recomputes the areas of the rows where some vector is not at a [`wide`](wedge::wide) angle to the
+    /// first one.
     #[inline(always)]
     fn refine<T: Storage, const W: usize, const K: usize, const N: usize>(
         &mut self,
@@ -344,7 +344,7 @@ impl<S: Block, const V: usize> Survey<S, V> {
                 continue;
             }
             let row = row::<T, V, W, N>(written, read_only, p * width..(p + 1) * width);
-            let (mut of_row, mut of_first, mut slope) = ([[zero; V]; V], [zero; V], [zero; V]);
+            let (mut residuals, mut along, mut slope) = ([[zero; V]; V], [zero; V], [zero; V]);
             for a in 1..V {
                 slope[a] = S::splat(slopes[a].get(l));
             }
@@ -355,31 +355,31 @@ impl<S: Block, const V: usize> Survey<S, V> {
                 false,
                 #[inline(always)]
                 |_, v: [S; V], _| {
-                    let mut left = v;
+                    let mut residual = v;
                     for a in 1..V {
-                        left[a] = slope[a].mul_sub(v[0], v[a]);
-                        of_first[a] = of_first[a] + left[a] * v[0];
+                        residual[a] = slope[a].mul_sub(v[0], v[a]);
+                        along[a] = along[a] + residual[a] * v[0];
                         for b in 1..=a {
-                            of_row[b][a] = of_row[b][a] + left[b] * left[a];
+                            residuals[b][a] = residuals[b][a] + residual[b] * residual[a];
                         }
                     }
                 },
             );
             for a in 1..V {
-                self.along[a][l] = of_first[a];
+                self.along[a][l] = along[a];
                 for b in a..V {
-                    self.beside[a][b][l] = of_row[a][b];
+                    self.residuals[a][b][l] = residuals[a][b];
                 }
             }
         }
-        let mut of_first = [Lanes::splat(0.0); V];
+        let mut along = [Lanes::splat(0.0); V];
         for a in 1..V {
-            of_first[a] = S::sums(&self.along[a]);
+            along[a] = S::sums(&self.along[a]);
         }
         for a in 1..V {
             for b in a..V {
-                let left = [S::sums(&self.beside[a][b]), of_first[a], of_first[b]];
-                let area = wedge::value(&products_of(products, a, b), left);
+                let residuals = [S::sums(&self.residuals[a][b]), along[a], along[b]];
+                let area = wedge::value(&products_of(products, a, b), residuals);
                 for l in 0..ROWS {
                     if !wide[l] {
                         old.areas[a][b].set(l, area.get(l));
@@ -431,16 +431,16 @@ where
 {
     let mut square = Compensated::<S>::default();
     let count = row.len() / LANES;
-    // Split beforehand, so that the loop has nothing to check.
-    let (mut out, mut rest) = ([const { empty::<[T; LANES]>() }; W], [const { empty::<T>() }; W]);
+    // Split here, so that there is nothing to check in the loop.
+    let (mut out, mut ends) = ([const { empty::<[T; LANES]>() }; W], [const { empty::<T>() }; W]);
     for (i, written) in written.iter_mut().enumerate() {
         let (blocks, end) = written[row.clone()].as_chunks_mut();
-        (out[i], rest[i]) = (&mut blocks[..count], end);
+        (out[i], ends[i]) = (&mut blocks[..count], end);
     }
-    let (mut given, mut given_rest) = ([[].as_slice(); N], [[].as_slice(); N]);
+    let (mut given, mut given_ends) = ([[].as_slice(); N], [[].as_slice(); N]);
     for (i, read) in read_only.iter().enumerate() {
         let (blocks, end) = read[row.clone()].as_chunks();
-        (given[i], given_rest[i]) = (&blocks[..count], end);
+        (given[i], given_ends[i]) = (&blocks[..count], end);
     }
     let mut v = [S::splat(0.0); V];
     for at in 0..count {
@@ -457,14 +457,14 @@ where
     }
     if count * LANES < row.len() {
         for i in 0..W {
-            v[i] = S::load_part(rest[i]);
+            v[i] = S::load_part(ends[i]);
         }
         for i in 0..N {
-            v[W + i] = S::load_part(given_rest[i]);
+            v[W + i] = S::load_part(given_ends[i]);
         }
         let new = combined::<U, T, S, V, W, K>(coefficients, l, v, &mut square);
         for i in 0..W {
-            new[i].store_part(rest[i]);
+            new[i].store_part(ends[i]);
         }
     }
     square

@@ -1,12 +1,13 @@
-//! The inner product of two bivectors, `⟨a∧b, a∧c⟩ = ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩`, without cancellation.
+//! The inner product of two bivectors without cancellation,
+//! `⟨a∧b, a∧c⟩ = ⟨a, a⟩⟨b, c⟩ − ⟨a, b⟩⟨a, c⟩`.
 //!
-//! For b = c it is the Gram determinant, the squared area that a and b span. Of nearly parallel vectors,
-//! the inner products hold this area only in their last digits. So it is computed as `⟨a, a⟩⟨b′, c′⟩`
-//! with `b′ = b − pa` and `c′ = c − qa` orthogonal to a. Every coordinate of these is rounded once (by
-//! fused multiply-add; sums and differences of inputs are taken with their rounding errors). What is
-//! left along a, because p and q are rounded, is subtracted from the product. That takes a second pass
-//! over the rows. An area whose vectors are at a [`wide`] angle does without: the inner products give
-//! its digits.
+//! For b = c it is the Gram determinant, the squared area that a and b span. If the vectors are nearly
+//! parallel, the inner products hold this area only in their last digits. So it is computed as
+//! `⟨a, a⟩⟨b′, c′⟩`, where the residuals `b′ = b − pa` and `c′ = c − qa` are orthogonal
+//! to a. Every coordinate of these is rounded once (by fused multiply-add; sums and differences of inputs are
+//! taken with their rounding errors). As p and q are rounded, the residuals keep a small component along a,
+//! whose contribution is subtracted. All this takes a second pass over the rows. An area whose vectors are at
+//! a [`wide`] angle needs none: the inner products give its digits.
 
 use crate::formula::row::{Metric, Vector};
 use crate::kernels::gram::basis::{flip, lower, unit};
@@ -19,7 +20,8 @@ pub(crate) const fn is_area(metric: Metric, [_, b, c]: [usize; 3]) -> bool {
     b == c && !matches!(metric, Metric::Minkowski)
 }
 
-/// The value by the formula as it stands, from the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
+/// The value by the formula as it stands, from the products
+/// `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
 #[inline(always)]
 pub(crate) fn by_products<const R: usize>([aa, ab, ac, bc]: &[Lanes<R>; 4]) -> Lanes<R> {
     *aa * *bc - *ab * *ac
@@ -28,7 +30,8 @@ pub(crate) fn by_products<const R: usize>([aa, ab, ac, bc]: &[Lanes<R>; 4]) -> L
 /// No second pass where sin² of the angle is more than ¼.
 pub(crate) const WIDE: f64 = 4.0;
 
-/// Where an area [`by_products`] is accurate but for its last three bits. False where products overflow.
+/// Where an area [`by_products`] is accurate but for its last three bits. It is false where products
+/// overflow.
 #[inline(always)]
 pub(crate) fn wide<const R: usize>(
     by_products: Lanes<R>,
@@ -43,8 +46,9 @@ pub(crate) fn slopes<const R: usize>([aa, ab, ac, _]: &[Lanes<R>; 4]) -> [Lanes<
     [*ab / *aa, *ac / *aa]
 }
 
-/// What is left of b and c beside a, summed block by block: `[⟨b′, c′⟩, ⟨b′, a⟩, ⟨c′, a⟩]` of one row.
-pub(crate) struct Left<S> {
+/// The inner products of the residuals of one row, summed block by block:
+/// `[⟨b′, c′⟩, ⟨b′, a⟩, ⟨c′, a⟩]`.
+pub(crate) struct Residuals<S> {
     metric: Metric,
     /// Whether b and c are one vector.
     same: bool,
@@ -52,13 +56,13 @@ pub(crate) struct Left<S> {
     sums: [S; 3],
 }
 
-impl<S: Block> Left<S> {
+impl<S: Block> Residuals<S> {
     #[inline(always)]
     pub(crate) fn new(metric: Metric, same: bool, [p, q]: [f64; 2]) -> Self {
-        Left { metric, same, slopes: [S::splat(p), S::splat(q)], sums: [S::splat(0.0); 3] }
+        Residuals { metric, same, slopes: [S::splat(p), S::splat(q)], sums: [S::splat(0.0); 3] }
     }
 
-    /// Adds the coordinates from `at` on of the basis vectors a, b and c, where the inputs have these.
+    /// Adds the coordinates from `at` on of the basis vectors a, b and c. `inputs`: the inputs' coordinates.
     #[inline(always)]
     pub(crate) fn add(&mut self, [a, b, c]: [Vector; 3], inputs: &[S], at: usize) {
         let (a, b, c) = (exact(a, inputs, at), exact(b, inputs, at), exact(c, inputs, at));
@@ -81,15 +85,15 @@ impl<S: Block> Left<S> {
     }
 }
 
-/// The value, from the products and what is [left](Left).
+/// The value, from the products and those of the [residuals](Residuals).
 #[inline(always)]
 pub(crate) fn value<const R: usize>(
     [aa, ab, ac, _]: &[Lanes<R>; 4],
-    [bc_left, ab_left, ac_left]: [Lanes<R>; 3],
+    [bc_residual, ab_residual, ac_residual]: [Lanes<R>; 3],
 ) -> Lanes<R> {
     // Only zero is below the least positive number.
     let least = Lanes::splat(f64::from_bits(1));
-    Scalar::select(aa.abs().lt(least), -*ab * *ac, *aa * bc_left - ab_left * ac_left)
+    Scalar::select(aa.abs().lt(least), -*ab * *ac, *aa * bc_residual - ab_residual * ac_residual)
 }
 
 /// Some coordinates of a vector, with their rounding errors if there are any.
@@ -112,7 +116,7 @@ impl<S: Block> Exact<S> {
     }
 }
 
-/// The coordinates of a basis vector from `at` on, where the inputs have these.
+/// The coordinates of a basis vector from `at` on, made of the inputs' coordinates.
 #[inline(always)]
 fn exact<S: Block>(vector: Vector, inputs: &[S], at: usize) -> Exact<S> {
     match vector {
@@ -127,6 +131,6 @@ fn exact<S: Block>(vector: Vector, inputs: &[S], at: usize) -> Exact<S> {
         }
         Vector::Flip(i) => Exact { value: flip(inputs[i], at), error: None },
         Vector::Time => Exact { value: unit(0, at), error: None },
-        Vector::Height => unreachable!("a wedge is of vectors of the other metrics"),
+        Vector::Height => unreachable!("the horizontal metric has no wedge"),
     }
 }

@@ -1,4 +1,5 @@
-// A softmax whose scores come tile by tile, as kernels/attend.rs has it.
+// Attention over tiles of scores, as in kernels/attend.rs. The softmax keeps the largest score so far of each
+// row, and the sum of exponentials relative to it.
 
 #define ROW \
     LEAVE(FIRST >= rows); \
@@ -9,8 +10,9 @@ static elem larger(elem a, elem b) {
     return b > a || isnan(b) ? b : a;
 }
 
-// Scores of a tile become weights; what was summed before is brought to the same scale.
-__kernel TOGETHER void take(
+// Replaces the scores of a tile by weights relative to the new largest score, and rescales what was summed
+// before to it.
+__kernel TOGETHER void weigh_tile(
     ulong rows, ulong columns, ulong width, __global elem *s, __global elem *largest, __global wide *sums,
     __global elem *out
 ) {
@@ -25,12 +27,12 @@ __kernel TOGETHER void take(
     for (int i = 0; i < ITEMS; i++) max_ = larger(max_, team[PLACE * LANES + i]);
     wide own[OWN] = {0}, seconds[OWN] = {0};
     for (ulong c0 = 0; here && c0 < columns; c0 += LANES) {
-        // Pairs of lanes side by side, what is left over in the first.
+        // Two sets of lanes side by side, in turn; an incomplete block at the end goes into the first.
         const int second = c0 / LANES % 2 == 1 && c0 + LANES <= columns;
         for (int l = 0; l < OWN; l++) {
             const ulong c = c0 + LANE(l);
             if (c >= columns) break;
-            // Of -infinity only nothing is attended to so far.
+            // The largest score is -infinity as long as all keys are hidden.
             s[c] = max_ == -INFINITY ? 0 : exp(s[c] - max_);
             if (second) seconds[l] += s[c];
             else own[l] += s[c];
@@ -57,7 +59,8 @@ __kernel TOGETHER void start(
     sums[r] = 0;
 }
 
-// Weighted sums become weighted means; finds the logarithms of the denominators.
+// Divides the weighted sums by the sums of the weights, and writes the logarithms of the softmax's
+// denominators: infinity for a row that attends to nothing.
 __kernel TOGETHER void finish(
     ulong rows, ulong width, __global const elem *largest, __global const wide *sums, __global elem *out,
     __global elem *logs
@@ -68,8 +71,16 @@ __kernel TOGETHER void finish(
     if (ITEM == 0 && here) logs[r] = sums[r] == 0 ? INFINITY : (elem)(largest[r] + wide_log(sums[r]));
 }
 
-// Scores s become the softmax P, its gradient u that of the scores: P (u - <g, out>).
-__kernel void again(
+// Lowers the scores of hidden keys to -infinity, in a tile of keys from j0 on, of m.
+__kernel void hide(
+    ulong count, ulong columns, ulong m, ulong j0, ulong4 read, __global const elem *hidden, __global elem *s
+) {
+    const ulong p = get_global_id(0);
+    if (p < count && hidden[at(read, p / columns * m + j0 + p % columns)] != 0) s[p] = -INFINITY;
+}
+
+// Replaces scores s by their softmax P, and the gradient u of P by that of the scores: P (u - <g, out>).
+__kernel void softmax_gradient(
     ulong count, ulong columns, __global const elem *logs, __global const elem *dots, __global elem *s,
     __global elem *u
 ) {
@@ -80,19 +91,19 @@ __kernel void again(
     u[p] = weight * (u[p] - dots[p / columns]);
 }
 
-// The logistic function, as kernels/attend.rs has it.
+// The logistic function, as in kernels/attend.rs.
 elem sigmoid_of(elem x) {
     return 1 / (1 + exp(-x));
 }
 
-// Scores of a tile become weights.
+// Replaces the scores of a tile by weights.
 __kernel void logistic(ulong count, __global elem *s) {
     const ulong p = get_global_id(0);
     if (p < count) s[p] = sigmoid_of(s[p]);
 }
 
-// Scores s become the weights P, its gradient u that of the scores: P (1 - P) u.
-__kernel void logistic_again(ulong count, __global elem *s, __global elem *u) {
+// Replaces scores s by the weights P, and the gradient u of P by that of the scores: P (1 - P) u.
+__kernel void logistic_gradient(ulong count, __global elem *s, __global elem *u) {
     const ulong p = get_global_id(0);
     if (p >= count) return;
     const elem weight = sigmoid_of(s[p]);

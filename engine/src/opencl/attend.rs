@@ -1,18 +1,20 @@
-//! The `attend` kernel: all queries against one tile of keys after another. Only a tile's scores are
-//! stored, so memory is linear in n.
+//! The `attend` kernel: all queries against one tile of keys at a time. Only one tile's scores are stored,
+//! so memory is linear in the number of queries.
 
 use std::sync::Arc;
 
 use super::fold::{Broadcasted, DOT, WIDE_LOG};
 use super::form::{Array, Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
+use super::index;
 use super::pair::{Tile, operands};
 use super::scalar::PLAIN;
 use crate::formula::pair::PairForm;
-use crate::kernels::attend::{Attend, Weights, split};
-use crate::kernels::pair::Sizes;
+use crate::kernels::attend::{Attend, Inputs, Weights};
+use crate::kernels::pair::{Sizes, sizes};
 use crate::numbers::storage::Storage;
 use crate::tensor::device::copies;
+use crate::tensor::device::memory::Memory;
 use crate::tensor::device::program::{Key, Program, c_type, functions};
 use crate::tensor::device::queue::Queue;
 use crate::tensor::shape::{Broadcast, Shape};
@@ -28,7 +30,7 @@ fn program<T: Storage>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("attend", None), source)
 }
 
-/// All queries against tiles of keys, in order.
+/// The tiles, in the order of the keys.
 fn tiles(sizes: Sizes) -> impl Iterator<Item = Tile> {
     let tile = move |start| Tile { sizes, start, columns: KEYS.min(sizes.m - start) };
     (0..sizes.m).step_by(KEYS).map(tile)
@@ -46,11 +48,26 @@ impl<T: Storage> Attend<T> {
     }
 }
 
+impl<T: Storage> Attend<T> {
+    /// Lowers the scores of hidden keys to −∞.
+    fn hide(&self, queue: &Queue, inputs: &[Array<'_, T>], tile: Tile, scores: &Memory) {
+        let Inputs { scored, hidden, .. } = self.split(inputs);
+        let Some(hidden) = hidden else { return };
+        let shapes: Vec<&Shape> = scored.iter().map(|input| input.shape).collect();
+        let (_, shape) =
+            sizes(&shapes, self.form().counts).expect("shapes were checked when the node was made");
+        let read = Broadcast::new(hidden.shape, &shape).expect("shapes were checked when the node was made");
+        let launch = queue.launch(&program::<T>(queue), "hide").size(tile.count()).size(tile.columns);
+        let launch = launch.size(tile.sizes.m).size(tile.start).broadcast(read).keep(hidden.on(queue));
+        launch.memory(scores).over(tile.count());
+    }
+}
+
 impl<T: Storage> OnDevice<T> for Attend<T> {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, kept, .. } = forward;
         let ((sizes, width), program) = (self.sizes_on_device(inputs), program::<T>(queue));
-        let (scored, values) = split(inputs);
+        let Inputs { scored, values, .. } = self.split(inputs);
         let team = queue.team(0);
         let Sizes { batch, n, m, .. } = sizes;
         let (rows, values) = (batch * n, values.on(queue));
@@ -62,9 +79,11 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
         for tile in tiles(sizes) {
             self.form().pairings::<T>(queue, tile, [&x, &y], &s);
             self.form().score::<T>(queue, tile, &operands(queue, &scored[2..]), self.causal, &s);
+            self.hide(queue, inputs, tile, &s);
             match self.weights {
                 Weights::Softmax => {
-                    let launch = queue.launch(&program, "take").size(rows).size(tile.columns).size(width);
+                    let launch =
+                        queue.launch(&program, "weigh_tile").size(rows).size(tile.columns).size(width);
                     launch.memory(&s).memory(&largest).memory(&sums).memory(out).over_rows(team, rows);
                 }
                 Weights::Sigmoid => {
@@ -72,8 +91,8 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
                 }
             }
             let v = Matrices::new(&values, m, width).from(tile.start * width);
-            let (p, to) = (Matrices::new(&s, n, tile.columns), (out, 0, n * width));
-            gemm::<T>(queue, [batch, n, tile.columns, width], p, v, to, true);
+            let (p, target) = (Matrices::new(&s, n, tile.columns), (out, 0, n * width));
+            gemm::<T>(queue, [batch, n, tile.columns, width], p, v, target, true);
         }
         let logs = kept.expect("a logarithm for each row is kept");
         if self.weights == Weights::Softmax {
@@ -85,8 +104,11 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let (inputs, grads, g) = (reverse.inputs, reverse.grads, reverse.g);
         let ((sizes, width), program) = (self.sizes_on_device(inputs), program::<T>(queue));
-        let (scored, values) = split(inputs);
-        let (of_scored, of_values) = split(grads);
+        let Inputs { scored, values, .. } = self.split(inputs);
+        let Inputs { scored: scored_grads, hidden: mask_grad, values: values_grad } = self.split(grads);
+        if let (Some(hidden), Some(Some(gradient))) = (self.split(inputs).hidden, mask_grad) {
+            index::fill::<T>(queue, gradient, hidden.shape.len());
+        }
         let Sizes { batch, n, m, .. } = sizes;
         let (rows, values) = (batch * n, values.on(queue));
         let [x, y] = [scored[0].on(queue), scored[1].on(queue)];
@@ -101,27 +123,29 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
             self.form().pairings::<T>(queue, tile, [&x, &y], &s);
             copies::copy::<T>(queue, &s, &p, tile.count());
             self.form().score::<T>(queue, tile, &operands(queue, &scored[2..]), self.causal, &p);
+            self.hide(queue, inputs, tile, &p);
             let g = Matrices::new(g, n, width);
             let v = Matrices::new(&values, m, width).from(start * width).transposed();
             gemm::<T>(queue, [batch, n, width, columns], g, v, (&u, 0, n * columns), false);
             let launch = match self.weights {
                 Weights::Softmax => queue
-                    .launch(&program, "again")
+                    .launch(&program, "softmax_gradient")
                     .size(tile.count())
                     .size(columns)
                     .memory(logs)
                     .memory(&dots),
-                Weights::Sigmoid => queue.launch(&program, "logistic_again").size(tile.count()),
+                Weights::Sigmoid => queue.launch(&program, "logistic_gradient").size(tile.count()),
             };
             launch.memory(&p).memory(&u).over(tile.count());
-            if let Some(dv) = of_values {
-                let to = (&**dv, start * width, m * width);
+            if let Some(dv) = values_grad {
+                let target = (&**dv, start * width, m * width);
                 let p = Matrices::new(&p, n, columns).transposed();
-                gemm::<T>(queue, [batch, columns, n, width], p, g, to, false);
+                gemm::<T>(queue, [batch, columns, n, width], p, g, target, false);
             }
-            self.form().slopes::<T>(queue, tile, &operands(queue, &scored[2..]), [&s, &u], &of_scored[2..]);
-            let of_rows = [of_scored[0].as_deref(), of_scored[1].as_deref()];
-            self.form().rows_gradient::<T>(queue, tile, [&x, &y], &u, of_rows);
+            let numbers = operands(queue, &scored[2..]);
+            self.form().slopes::<T>(queue, tile, &numbers, [&s, &u], &scored_grads[2..]);
+            let rows_grads = [scored_grads[0].as_deref(), scored_grads[1].as_deref()];
+            self.form().rows_gradient::<T>(queue, tile, [&x, &y], &u, rows_grads);
         }
     }
 }

@@ -1,25 +1,26 @@
-// Scalars of rows where the device has no f64: unevaluated sums `hi + lo` of two floats, `hi` the float that is nearest the
-// sum (Dekker 1971; Joldes, Muller, Popescu 2017). Arithmetic is exact to 2^-44, elementary functions to 2^-40, as long
-// as squares and their errors neither overflow nor underflow; `erf` and `gelu` have the digits of a float.
+// The type `scalar` where the device has no f64: unevaluated sums `hi + lo` of two floats, of which `hi` is
+// the float nearest to the sum (Dekker 1971; Joldes, Muller, Popescu 2017). Relative errors are at most 2^-44
+// for arithmetic and 2^-40 for elementary functions, as long as squares and their errors neither overflow nor
+// underflow. `erf` and `gelu` have the digits of a float.
 
 typedef float2 scalar;
 
 #define scalar_of(x) ((scalar)(0, (float)(x)))
 #define rounded(x) ((x).hi)
-// What rounding may do to a margin, and the least normal number.
+// SLACK is the rounding error that a margin may have. LEAST is the least normal number.
 #define SLACK 0x1p-42f
 #define LEAST 0x1p-126f
 #define neg(x) (-(x))
 
-// a + b where a is the larger; a where that is not finite.
+// a + b for |a| >= |b|; a alone where the sum is not finite.
 static scalar fast_sum(float a, float b) {
     const float sum = a + b;
     return isfinite(sum) ? (scalar)(b - (sum - a), sum) : (scalar)(0, a);
 }
 
 static scalar exact_sum(float a, float b) {
-    const float sum = a + b, part = sum - a, rest = (a - (sum - part)) + (b - part);
-    return (scalar)(isfinite(sum) ? rest : 0, sum);
+    const float sum = a + b, part = sum - a, error = (a - (sum - part)) + (b - part);
+    return (scalar)(isfinite(sum) ? error : 0, sum);
 }
 
 static scalar exact_product(float a, float b) {
@@ -43,17 +44,17 @@ static scalar mul(scalar x, scalar y) {
 static scalar div(scalar x, scalar y) {
     const float q = x.hi / y.hi;
     const scalar product = exact_product(q, y.hi);
-    const float rest = (x.hi - product.hi) - product.lo + fma(-q, y.lo, x.lo);
-    return fast_sum(q, rest / y.hi);
+    const float error = (x.hi - product.hi) - product.lo + fma(-q, y.lo, x.lo);
+    return fast_sum(q, error / y.hi);
 }
 
 static int less(scalar x, scalar y) { return x.hi < y.hi || (x.hi == y.hi && x.lo < y.lo); }
 
 static scalar multiply_add(scalar x, scalar y, scalar z) { return add(mul(x, y), z); }
 
-// Of coordinates and their sums, which are exact.
-static scalar two_sum(scalar a, scalar b, scalar *rest) {
-    *rest = scalar_of(0);
+// a + b and its error. The arguments are coordinates or sums of them, whose sum is exact.
+static scalar two_sum(scalar a, scalar b, scalar *error) {
+    *error = scalar_of(0);
     return add(a, b);
 }
 
@@ -63,21 +64,22 @@ static scalar sqrt_of(scalar x) {
     return fast_sum(r, ((x.hi - square.hi) - square.lo + x.lo) / (r + r));
 }
 
-// Exponentials: x = n ln 2 + r; those of r by squaring those of r/16.
+// Exponentials: x = n ln 2 + r, and e^r by squaring e^(r/16) four times.
 
 #define ONE scalar_of(1)
 #define LN_2 (scalar)(LN_2_1, LN_2_0)
 #define SIXTH (scalar)(-4.967053879e-09f, 1.666666716e-01f)
-// Beyond these, sums of two floats overflow or underflow.
+// Beyond this, sums of two floats overflow or underflow.
 #define EXP_RANGE 87
 
-// e^r - 1 and 2^n.
+// e^r - 1; the factor is 2^n.
 static scalar reduced_exp_m1(scalar x, float *factor) {
     const float n = rint(x.hi * 1.442695041f);
     *factor = power_of_two(n);
     const scalar r = sub(x, mul(scalar_of(n), LN_2)) * 0.0625f;
     const float t = r.hi;
-    const float tail_ = t * fma(t, fma(t, fma(t, 1.984126984e-04f, 1.388888889e-03f), 8.333333333e-03f), 4.166666667e-02f);
+    const float tail_ =
+        t * fma(t, fma(t, fma(t, 1.984126984e-04f, 1.388888889e-03f), 8.333333333e-03f), 4.166666667e-02f);
     scalar p = add(SIXTH, scalar_of(tail_));
     p = add(scalar_of(0.5f), mul(r, p));
     p = mul(r, add(ONE, mul(r, p)));
@@ -125,9 +127,9 @@ static scalar tanh_slope_of(scalar x) {
     return div(e * 4.0f, mul(sum, sum));
 }
 
-// Logarithms: a Newton step from the float's.
+// Logarithms: one step of an iteration from the float's logarithm.
 
-// ln(1 + x), x at least -1/2.
+// ln(1 + x) for x >= -1/2.
 static scalar ln_1p_near(scalar x) {
     const float y = log1p(x.hi);
     if (!isfinite(y)) return scalar_of(y);
@@ -145,7 +147,7 @@ static scalar log_of(scalar x) {
     return x.hi < 0.5f ? -ln_1p_near(div(sub(ONE, x), x)) : ln_1p_near(sub(x, ONE));
 }
 
-// arsinh r of its square.
+// arsinh r, given r and its square.
 static scalar asinh_with(scalar r, scalar square) {
     if (1e9f < r.hi) return add(log_of(r), LN_2);
     return ln_1p_near(add(r, div(square, add(ONE, sqrt_of(add(ONE, square))))));
@@ -171,7 +173,7 @@ static scalar atanh_of(scalar x) {
 // Circular functions: x = n pi/2 + r.
 
 static scalar sin_cos_of(scalar x, scalar *cosine) {
-    // The reduction has lost its digits.
+    // Beyond this the reduction loses its digits.
     if (!(fabs(x.hi) < 0x1p21f)) {
         *cosine = scalar_of(cos(x.hi));
         return scalar_of(sin(x.hi));
@@ -184,7 +186,8 @@ static scalar sin_cos_of(scalar x, scalar *cosine) {
     s = add((scalar)(-4.346172033e-10f, 8.333333768e-03f), mul(z, s));
     s = add(-SIXTH, mul(z, s));
     s = add(r, mul(mul(r, z), s));
-    const float even = t * fma(t, fma(t, fma(t, -1.147074560e-11f, 2.087675699e-09f), -2.755731922e-07f), 2.480158730e-05f);
+    const float even =
+        t * fma(t, fma(t, fma(t, -1.147074560e-11f, 2.087675699e-09f), -2.755731922e-07f), 2.480158730e-05f);
     scalar k = add((scalar)(3.363109444e-11f, -1.388888923e-03f), scalar_of(even));
     k = add((scalar)(-1.241763470e-09f, 4.166666791e-02f), mul(z, k));
     k = add(scalar_of(-0.5f), mul(z, k));
@@ -212,7 +215,8 @@ static scalar tan_of(scalar x) {
     return div(sine, cosine);
 }
 
-// arcsin of x, whose cosine is t: of the float's y, x cos y - t sin y is the sine of what is missing.
+// arcsin x, where t is the cosine of the result. With y the float's arcsin, the sine of the error of y is
+// x cos y - t sin y.
 static scalar asin_with(scalar x, scalar t) {
     const float y = asin(x.hi);
     scalar cosine;
@@ -230,7 +234,7 @@ static scalar atan_of(scalar x) {
     return add(scalar_of(y), div(sub(mul(x, cosine), sine), add(cosine, mul(x, sine))));
 }
 
-// The normal distribution's.
+// Functions of the normal distribution.
 
 static scalar erf_of(scalar x) {
     return fast_sum(erf(x.hi), x.lo * 1.128379167f * exp(-x.hi * x.hi));
@@ -240,7 +244,7 @@ static scalar gelu_of(scalar x) { return fast_sum(gelu(x.hi), x.lo * gelu_slope(
 
 static scalar gelu_slope_of(scalar x) { return scalar_of(gelu_slope(x.hi)); }
 
-// Functions of the square.
+// Functions of s = r^2.
 
 // y/r, or 1 at 0.
 static scalar over_root(scalar y, scalar r) { return 0 < r.hi ? div(y, r) : scalar_of(r.hi + 1); }

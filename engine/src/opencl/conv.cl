@@ -1,6 +1,7 @@
-// Convolution by columns of images, and pooling. window = (height, width, stride, padding).
+// Convolution by columns of images, and pooling. image = (height, width, height and width of the result),
+// window = (height, width, stride, padding).
 
-// The elements under the window: rows (channel, ky, kx) of the patch, columns the places. [batch, patch, places]
+// The elements under the window: [batch, patch, places]. A row of the patch is (channel, ky, kx).
 __kernel void im2col(
     ulong count, ulong channels, ulong4 image, ulong4 window, __global const elem *x, __global elem *columns
 ) {
@@ -15,7 +16,8 @@ __kernel void im2col(
     columns[i] = inside ? x[((batch * channels + c) * h + y - pad) * w + xx - pad] : 0;
 }
 
-// The gradient of an image: what the columns have wherever each element was read, in the order of the patch's rows.
+// The gradient of an image: for each element, the sum of the columns' elements that it was copied to, in the
+// order of the patch's rows.
 __kernel void col2im(
     ulong count, ulong channels, ulong4 image, ulong4 window, __global const elem *columns, __global elem *dx
 ) {
@@ -36,7 +38,8 @@ __kernel void col2im(
     dx[i] = sum;
 }
 
-// The position of the largest under the window at a place; NaN is larger than all, of equals the first.
+// The position of the largest element under the window at a place. NaN is larger than every number; of equal
+// elements, the first.
 static ulong largest(__global const elem *x, ulong w, ulong4 window, ulong py, ulong px) {
     const ulong corner = py * window.z * w + px * window.z;
     ulong best = corner;
@@ -47,7 +50,9 @@ static ulong largest(__global const elem *x, ulong w, ulong4 window, ulong py, u
     return best;
 }
 
-__kernel void pool(ulong count, ulong max_, ulong4 image, ulong4 window, __global const elem *x, __global elem *out) {
+__kernel void pool(
+    ulong count, ulong max_, ulong4 image, ulong4 window, __global const elem *x, __global elem *out
+) {
     const ulong i = get_global_id(0);
     if (i >= count) return;
     const ulong w = image.y, px = i % image.w, py = i / image.w % image.z;
@@ -62,7 +67,7 @@ __kernel void pool(ulong count, ulong max_, ulong4 image, ulong4 window, __globa
     out[i] = (elem)(sum / (wide)(window.x * window.y));
 }
 
-// An element of the image receives of every place whose window it is under, in the order of places.
+// An element of the image gets gradients from all places whose window covers it, in the order of the places.
 __kernel void pool_gradient(
     ulong count, ulong max_, ulong4 image, ulong4 window, __global const elem *x, __global const elem *g,
     __global elem *dx
@@ -70,15 +75,17 @@ __kernel void pool_gradient(
     const ulong i = get_global_id(0);
     if (i >= count) return;
     const ulong h = image.x, w = image.y, ph = image.z, pw = image.w, stride = window.z;
-    const ulong xx = i % w, y = i / w % h, of = i / (w * h);
-    x += of * w * h;
-    g += of * ph * pw;
+    const ulong xx = i % w, y = i / w % h, plane = i / (w * h);
+    x += plane * w * h;
+    g += plane * ph * pw;
     elem sum = 0;
-    for (ulong py = y < window.x ? 0 : (y - window.x) / stride + 1; py < ph && py * stride <= y; py++)
-        for (ulong px = xx < window.y ? 0 : (xx - window.y) / stride + 1; px < pw && px * stride <= xx; px++) {
+    const ulong first_y = y < window.x ? 0 : (y - window.x) / stride + 1;
+    const ulong first_x = xx < window.y ? 0 : (xx - window.y) / stride + 1;
+    for (ulong py = first_y; py < ph && py * stride <= y; py++)
+        for (ulong px = first_x; px < pw && px * stride <= xx; px++) {
             if (max_) {
                 const ulong best = largest(x, w, window, py, px);
-                // Under a window with NaN in it which is the largest is unknown.
+                // NaN under the window: every element gets the gradient NaN.
                 if (isnan(x[best])) sum = x[best];
                 else if (best == y * w + xx) sum += g[py * pw + px];
             } else

@@ -1,4 +1,4 @@
-//! The `conv` kernel: convolution by im2col and a product for each image; pooling.
+//! The `conv` kernel: convolution as a product of matrices for each image (im2col), and pooling.
 
 use std::sync::Arc;
 
@@ -16,19 +16,21 @@ fn program<T: Storage>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("conv", None), || include_str!("conv.cl").to_owned())
 }
 
-/// A kernel over `count` elements, with the extents of image and result, and the window.
+/// A launch of a kernel over `count` elements, with the extents of image and result, and the window. The
+/// kernel's `option` is the number of channels, or for pooling 1 for maxima and 0 for means.
 fn launch<'q, T: Storage>(
     queue: &'q Queue,
     name: &'static str,
-    [count, number]: [usize; 2],
+    [count, option]: [usize; 2],
     [[h, w], [ph, pw]]: [[usize; 2]; 2],
     window: Window,
 ) -> Launch<'q> {
-    let launch = queue.launch(&program::<T>(queue), name).size(count).size(number).sizes([h, w, ph, pw]);
+    let launch = queue.launch(&program::<T>(queue), name).size(count).size(option).sizes([h, w, ph, pw]);
     launch.sizes([window.size[0], window.size[1], window.stride, window.padding])
 }
 
 impl Sizes {
+    /// The elements under the window at each place of each image: `[batch, patch, places]`.
     fn columns<T: Storage>(&self, queue: &Queue, images: &Memory) -> Arc<Memory> {
         let count = self.batch * self.patch() * self.places();
         let columns = queue.take_for::<T>(&[count]);
@@ -50,7 +52,7 @@ impl<T: Storage> OnDevice<T> for Conv2d {
         gemm::<T>(queue, sizes, filters, columns, (out, 0, s.filters * s.places()), false);
     }
 
-    /// As on the host.
+    /// As on the host: the gradient of the filters is summed image after image.
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let (inputs, [dx, dw]) = (reverse.inputs, [0, 1].map(|i| &reverse.grads[i]));
         let (s, _) = self.sizes(&[inputs[0].shape, inputs[1].shape]).expect("checked");
@@ -83,16 +85,16 @@ impl<T: Storage> OnDevice<T> for Pool2d {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
         let extents = self.places(inputs[0].shape).expect("checked");
-        let number = [shape.len(), usize::from(self.pooling == Pooling::Max)];
-        let launch = launch::<T>(queue, "pool", number, [extents.0, extents.1], self.window);
+        let counts = [shape.len(), usize::from(self.pooling == Pooling::Max)];
+        let launch = launch::<T>(queue, "pool", counts, [extents.0, extents.1], self.window);
         launch.memory(&inputs[0].on(queue)).memory(out).over(shape.len());
     }
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let (Some(dx), input) = (&reverse.grads[0], &reverse.inputs[0]) else { return };
         let (extents, count) = (self.places(input.shape).expect("checked"), input.shape.len());
-        let number = [count, usize::from(self.pooling == Pooling::Max)];
-        let launch = launch::<T>(queue, "pool_gradient", number, [extents.0, extents.1], self.window);
+        let counts = [count, usize::from(self.pooling == Pooling::Max)];
+        let launch = launch::<T>(queue, "pool_gradient", counts, [extents.0, extents.1], self.window);
         launch.memory(&input.on(queue)).memory(reverse.g).memory(dx).over(count);
     }
 }

@@ -1,16 +1,16 @@
-// Sums over the output positions that read the same operand position, or other reductions: TERM is what is combined,
-// FINISH makes the result of it.
+// Sums and other reductions over the output positions that read the same operand position. TERM is a term,
+// COMBINE combines two, FINISH computes the result from their combination.
 
-// Result j is of the line of `terms` positions from j * terms on, in blocks, as the host has it (line.rs); a block is a
-// row.
+// Lines: result j combines the `terms` positions from j * terms on. They are split into blocks as on the host
+// (line.rs). Each block is computed as a row of the team.
 __kernel TOGETHER void lines(
     ulong n, ulong blocks, ulong terms, ARGUMENTS __global const IN *x, __global OUT *out
 ) {
     SHARED wide team[ROWS * LANES];
     const ulong q = FIRST + PLACE, j = q % n;
     LEAVE(FIRST >= n * blocks);
-    const ulong begin = j * terms + q / n * BLOCK, to = min(begin + BLOCK, (j + 1) * terms);
-    const ulong end = q < n * blocks ? to : begin;
+    const ulong begin = j * terms + q / n * BLOCK, last = min(begin + BLOCK, (j + 1) * terms);
+    const ulong end = q < n * blocks ? last : begin;
     wide own[OWN], l[LANES];
     IN_SETS(own, START, COMBINE, begin, end, TERM(x[p]))
     gather(own, team, l);
@@ -23,9 +23,9 @@ __kernel TOGETHER void lines(
         ((__global wide *)out)[q] = l[0];
 }
 
-// Where the positions of a result do not lie side by side those of neighbouring results do: each work-item takes some of
-// one result's, in order. The operand has `read.y` = blocks * inner positions of `width` elements; each is read
-// hold * repeat times in each of some cycles.
+// Terms that are not neighbours: then the terms of neighbouring results are, and a work-item takes the terms
+// of one result that belong to one chunk, in order. The operand has `read.y` = blocks * inner positions of
+// `width` elements. In each cycle over the operand, a position is read hold * repeat times.
 __kernel void fold(
     ulong n, ulong chunks, ulong terms, ulong width, ulong4 read, ARGUMENTS
     __global const IN *x, __global OUT *out
@@ -47,7 +47,7 @@ __kernel void fold(
         ((__global wide *)out)[gid] = sum;
 }
 
-// The results of the chunks, in order: in pieces, that are combined in order themselves.
+// Combines the chunks of a result: those of a piece in order, then the pieces in order.
 __kernel void finish(
     ulong n, ulong chunks, ulong piece, ulong terms, ARGUMENTS __global const wide *x, __global OUT *out
 ) {

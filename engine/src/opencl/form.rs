@@ -1,4 +1,4 @@
-//! What an operation is on a device.
+//! The interface of an operation on a device.
 
 use std::sync::Arc;
 
@@ -13,43 +13,43 @@ use crate::tensor::shape::Shape;
 pub(crate) struct Array<'a, T: Storage> {
     pub(crate) shape: &'a Shape,
     pub(crate) elements: &'a Elements<T>,
-    /// The number it stands for, if it is one given in full precision.
+    /// The full-precision value, if the tensor is a constant number.
     pub(crate) constant: Option<f64>,
 }
 
 impl<T: Storage> Array<'_, T> {
-    /// Its elements on the device.
+    /// The elements, uploaded if they are not on the device yet.
     pub(crate) fn on(&self, queue: &Queue) -> Arc<Memory> {
         self.elements.on(queue)
     }
 }
 
-/// What a forward pass on a device is given: as [`Operation::forward`](crate::Operation::forward).
+/// The arguments of a forward pass, as those of [`Operation::forward`](crate::Operation::forward).
 pub struct Forward<'a, T: Storage> {
     pub(crate) inputs: &'a [Array<'a, T>],
     /// The shape of the result.
     pub(crate) shape: &'a Shape,
     pub(crate) out: &'a Memory,
-    /// For what is kept for the reverse pass, if something is.
+    /// Memory for what is kept for the reverse pass, if something is.
     pub(crate) kept: Option<&'a Memory>,
 }
 
-/// What a reverse pass on a device is given: as [`Operation::backward`](crate::Operation::backward).
+/// The arguments of a reverse pass, as those of [`Operation::backward`](crate::Operation::backward).
 pub struct Reverse<'a, T: Storage> {
     pub(crate) inputs: &'a [Array<'a, T>],
     pub(crate) out: Array<'a, T>,
     pub(crate) kept: Option<Arc<Memory>>,
     /// The gradient of the result.
     pub(crate) g: &'a Memory,
-    /// Places for the gradients that are asked for, of unspecified content.
+    /// Memory for the gradients of those inputs that need one, of unspecified content.
     pub(crate) grads: &'a [Option<Arc<Memory>>],
 }
 
-/// An operation on a device. It only launches kernels and waits for nothing.
+/// An operation on a device. The passes launch kernels and do not wait for them.
 pub trait OnDevice<T: Storage> {
     /// Writes the result, and what is kept for the reverse pass.
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>);
 
-    /// Writes the gradients that are asked for.
+    /// Writes the gradients for which there is memory.
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>);
 }

@@ -1,5 +1,6 @@
-// C = A B, or C += A B, for a batch: tiles of 64 by 64 in local memory, 4 by 4 of them a work-item's.
-// Strides are (batch, row, column) after an offset; C is row-major.
+// C = A B, or C += A B, for a batch of matrices. A work-group computes a tile of 64 by 64 elements of C, each
+// work-item 4 by 4 of them. A and B are read through local memory. sa and sb are (offset, batch stride, row
+// stride, column stride); C is row-major.
 
 #define TILE 64
 #define DEPTH 16
@@ -20,7 +21,7 @@ void gemm(
     elem sum[MINE][MINE] = {{0}};
     for (ulong p0 = 0; p0 < k; p0 += DEPTH) {
         for (int i = item; i < TILE * DEPTH; i += SIDE * SIDE) {
-            // Neighbours read along whichever axis is contiguous.
+            // Neighbouring work-items read along the contiguous axis.
             const int ra = sa.w == 1 ? i / DEPTH : i % TILE, pa = sa.w == 1 ? i % DEPTH : i / TILE;
             const ulong r = row0 + ra, p = p0 + pa;
             tile_a[pa][ra] = r < m && p < k ? a[r * sa.z + p * sa.w] : 0;
@@ -39,8 +40,8 @@ void gemm(
         for (int j = 0; j < MINE; j++) {
             const ulong r = row0 + y + i * SIDE, column = column0 + x + j * SIDE;
             if (r < m && column < n) {
-                __global elem *to = c + r * n + column;
-                *to = accumulate ? *to + sum[i][j] : sum[i][j];
+                __global elem *target = c + r * n + column;
+                *target = accumulate ? *target + sum[i][j] : sum[i][j];
             }
         }
 }

@@ -8,7 +8,8 @@ use crate::tensor::device::memory::Memory;
 use crate::tensor::device::program::Key;
 use crate::tensor::device::queue::Queue;
 
-/// Matrices to be read: element `(i, j)` of entry `b` is at `offset + b · batch + i · row + j · column`.
+/// A batch of matrices to be read. Element `(i, j)` of entry `b` is at
+/// `offset + b · batch + i · row + j · column`.
 #[derive(Clone, Copy)]
 pub(super) struct Matrices<'a> {
     pub(super) memory: &'a Memory,
@@ -19,7 +20,7 @@ pub(super) struct Matrices<'a> {
 }
 
 impl<'a> Matrices<'a> {
-    /// Row-major, with `columns` columns, one entry after another.
+    /// Row-major matrices, one entry after another.
     pub(super) fn new(memory: &'a Memory, rows: usize, columns: usize) -> Self {
         Matrices { memory, offset: 0, batch: rows * columns, row: columns, column: 1 }
     }
@@ -32,18 +33,19 @@ impl<'a> Matrices<'a> {
         if transposed { self.transposed() } else { self }
     }
 
-    /// With another step between the entries of the batch.
+    /// The same with a step of `batch` elements between entries; 0 repeats one matrix.
     pub(super) fn every(self, batch: usize) -> Self {
         Matrices { batch, ..self }
     }
 
-    /// From an element on.
+    /// The same from element `offset` of the memory on.
     pub(super) fn from(self, offset: usize) -> Self {
         Matrices { offset, ..self }
     }
 }
 
-/// `c = a b`, or `c += a b`, for sizes `[batch, m, k, n]`; c has row-major entries `batch_c` elements apart.
+/// `c = a b`, or `c += a b` if `accumulate`, for sizes `[batch, m, k, n]`. The entries of c are row-major,
+/// from element `offset` of the memory on, `batch_c` elements apart.
 pub(super) fn gemm<T: Storage>(
     queue: &Queue,
     [batch, m, k, n]: [usize; 4],
@@ -65,11 +67,14 @@ pub(super) fn gemm<T: Storage>(
 
 impl Matmul {
     fn factors<'a>(self, s: Sizes, a: &'a Memory, b: &'a Memory) -> [Matrices<'a>; 2] {
-        let of = |memory, [rows, columns]: [usize; 2], transposed: bool, stride| {
+        let factor = |memory, [rows, columns]: [usize; 2], transposed: bool, stride| {
             let (rows, columns) = if transposed { (columns, rows) } else { (rows, columns) };
             Matrices::new(memory, rows, columns).every(stride).transposed_if(transposed)
         };
-        [of(a, [s.m, s.k], self.transpose_a, s.stride_a()), of(b, [s.k, s.n], self.transpose_b, s.stride_b())]
+        [
+            factor(a, [s.m, s.k], self.transpose_a, s.stride_a()),
+            factor(b, [s.k, s.n], self.transpose_b, s.stride_b()),
+        ]
     }
 }
 
@@ -82,8 +87,8 @@ impl<T: Storage> OnDevice<T> for Matmul {
         gemm::<T>(queue, [s.batch, s.m, s.k, s.n], a, b, (out, 0, s.m * s.n), false);
     }
 
-    /// As on the host: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed again where its factor is stored so.
-    /// The gradient of a factor that serves the whole batch is summed, entry after entry.
+    /// As on the host: `dA = G Bᵀ` and `dB = Aᵀ G`, each transposed if its factor is stored transposed.
+    /// The gradient of a factor that is used for the whole batch is summed, entry after entry.
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let inputs = reverse.inputs;
         let (s, _) = self.sizes(inputs[0].shape, inputs[1].shape).expect("checked");

@@ -1,8 +1,9 @@
-// Row formulas: V vectors, P parameters, B basis vectors, I invariants, O outputs. The first members of a team evaluate
-// the formula, each for a row: its INPUTS and OUTPUTS are in the `numbers` of the rows.
-// Printed for each formula: OPERANDS and their loading, the basis at a coordinate, the survey of the invariants.
+// Row formulas of V vectors, P parameters, B basis vectors and O outputs. All members of a team compute the
+// invariants of its rows; then each of the first ROWS members evaluates the formula for one row. `numbers`
+// has the arguments of the formula for each row, and later its results. Printed for each formula: OPERANDS
+// and their loading, the basis at a coordinate, the survey of the invariants.
 
-// A work-item beyond the last row does as that one's, and writes nothing.
+// A work-item whose row is beyond the last one computes the last one again, and writes nothing.
 #define ROW(n) \
     LEAVE(FIRST >= n); \
     const int here = FIRST + PLACE < n; \
@@ -11,9 +12,11 @@
 
 #ifdef FORWARD
 #ifdef VECTOR
-// The linear combination, and the sum of its squares.
+// Writes the linear combination of the basis vectors to `row`. Returns the sum of the squares of its
+// elements.
 INLINE Compensated combine(
-    __global const elem *const *x, SHARED const scalar *coefficients, ulong width, int here, __global elem *row
+    __global const elem *const *x, SHARED const scalar *coefficients, ulong width, int here,
+    __global elem *row
 ) {
     Compensated squares = {ZEROS, ZEROS};
     for (ulong c0 = 0; here && c0 < width; c0 += LANES)
@@ -51,14 +54,15 @@ __kernel TOGETHER void forward(ulong n, ulong width, __global elem *out, OPERAND
     __global elem *row = out + p * width;
     const Compensated squares = combine(x, coefficients, width, here, row);
 #ifdef BALL
-    const scalar kappa = params[0], left = margin_of(&squares, kappa, team);
-    int off = here && !(rounded(kappa) >= 0 || rounded(left) > SLACK);
-    // The least margin that survives rounding depends on the coordinates; the smallest is tried first.
-    for (wide gap = EPSILON / 2; any_row(off, team); gap *= 2) {
-        scale_to(row, width, sqrt_of(div(scalar_of(1 - gap), neg(kappa))), off, team);
-        const scalar scaled = margin(row, width, kappa, off, team);
-        off = off && rounded(scaled) <= SLACK;
-        combine(x, coefficients, width, off, row);
+    const scalar kappa = params[0], computed = margin_of(&squares, kappa, team);
+    int outside = here && !(rounded(kappa) >= 0 || rounded(computed) > SLACK);
+    // How small a margin survives rounding depends on the coordinates: the smallest is tried first. A row
+    // that is still outside is computed again and scaled to the next margin.
+    for (wide gap = EPSILON / 2; any_row(outside, team); gap *= 2) {
+        scale_to(row, width, sqrt_of(div(scalar_of(1 - gap), neg(kappa))), outside, team);
+        const scalar scaled = margin(row, width, kappa, outside, team);
+        outside = outside && rounded(scaled) <= SLACK;
+        combine(x, coefficients, width, outside, row);
     }
 #else
     SETTLE(row, width, params[0], here, team);
@@ -66,7 +70,7 @@ __kernel TOGETHER void forward(ulong n, ulong width, __global elem *out, OPERAND
 #endif
 }
 #else
-// What each row position gives to its vectors and parameters: GRADS declares places, or null.
+// The gradients of the vectors and parameters of each row. GRADS declares memory for each, or null.
 __kernel TOGETHER void backward(ulong n, ulong width, __global const elem *g, OPERANDS, GRADS) {
     SHARED scalar team[ROWS * LANES], numbers[ROWS * NUMBERS];
     ROW(n);

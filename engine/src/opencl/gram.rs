@@ -23,13 +23,13 @@ use crate::tensor::device::program::Key;
 use crate::tensor::device::queue::{Launch, Queue};
 use crate::tensor::shape::{Broadcast, Shape};
 
-/// The loop of a work-item over its coordinates of a row, to the end of the last block of lanes.
+/// The head of a work-item's loop over its coordinates `c` of a row, up to a multiple of the lanes.
 const EACH: &str = "for (ulong c0 = 0; c0 < width; c0 += LANES) for (int l = 0; l < OWN; l++) {\n\
                     const ulong c = c0 + LANE(l);";
 
 impl RowPlan {
-    /// The [`Shares`], from the invariants, what they are made of, the upstream cotangents and the
-    /// parameters, one after another.
+    /// The [`Shares`] as an expression. Its arguments are the invariants, four products for each, the
+    /// upstream cotangents, and the parameters.
     fn shares(&self) -> Expression {
         let (v, b, i, o) = (self.vectors, self.basis.len(), self.invariants.len(), self.outputs);
         Expression::trace(5 * i + o + PARAMS, |x| {
@@ -47,14 +47,15 @@ impl RowPlan {
             };
             let mut shares = Shares::new();
             shares.compute(self, rows);
-            let of_basis = shares.of_basis.iter().flat_map(|of| of[..v].iter().flat_map(|of| &of[..b]));
-            let of_upstream = shares.of_upstream.iter().flat_map(|of| &of[..v]);
-            let of_ends = shares.of_ends.iter().flat_map(|of| &of[..v]);
+            let of_basis =
+                shares.of_basis.iter().flat_map(|region| region[..v].iter().flat_map(|input| &input[..b]));
+            let of_upstream = shares.of_upstream.iter().flat_map(|region| &region[..v]);
+            let of_ends = shares.of_ends.iter().flat_map(|end| &end[..v]);
             of_basis.chain(of_upstream).chain(of_ends).chain(&shares.of_params).copied().collect()
         })
     }
 
-    /// The index lowered by the metric: the factor of a coordinate.
+    /// The coordinate `x` with its index `c` lowered by the metric.
     fn lower(&self, x: &str) -> String {
         match self.metric {
             Metric::Euclidean | Metric::Horizontal => x.to_owned(),
@@ -63,7 +64,8 @@ impl RowPlan {
         }
     }
 
-    /// `basis(x, c, width, b)`: the basis vectors at a coordinate; beyond the row, those of zeros.
+    /// `basis(x, c, width, b)`: writes coordinate `c` of the basis vectors to `b`. Beyond the row's width,
+    /// the inputs count as 0.
     fn basis_source(&self) -> String {
         let mut c = String::from(
             "static void basis(__global const elem *const *x, ulong c, ulong width, scalar *b) {\n",
@@ -86,7 +88,7 @@ impl RowPlan {
         c + "}\n"
     }
 
-    /// How many inner products the reverse pass of an invariant needs.
+    /// How many products the reverse pass of an invariant needs.
     fn products(invariant: &Invariant) -> usize {
         match invariant {
             Invariant::Margin(_) | Invariant::Along(..) => 1,
@@ -95,8 +97,8 @@ impl RowPlan {
         }
     }
 
-    /// The numbers of the arguments that the formula takes from a row: the invariants and, for the
-    /// reverse pass, also what they are made of, the upstream cotangents and the parameters.
+    /// The indices of the arguments that the expression takes from a row: the invariants and, for the
+    /// reverse pass, also their products, the upstream cotangents and the parameters.
     fn inputs(&self, params: usize, forward: bool) -> Vec<usize> {
         let i = self.invariants.len();
         let mut inputs: Vec<usize> = (0..i).collect();
@@ -121,15 +123,15 @@ impl RowPlan {
         self.inputs(params, forward).len().max(self.sizes(forward)[1])
     }
 
-    /// `survey(x, params, width, g, team, numbers)`: reads a row for the formula.
+    /// `survey(x, params, width, g, team, numbers)`: writes the expression's arguments of a row to `numbers`.
     fn survey_source(&self, params: usize, forward: bool) -> String {
-        let (b, asks) = (self.basis.len(), |k: &Invariant| matches!(k, Invariant::Along(..)));
+        let (b, is_along) = (self.basis.len(), |k: &Invariant| matches!(k, Invariant::Along(..)));
         let mut c = String::from(
             "INLINE void survey(__global const elem *const *x, const scalar *params, ulong width, \
              __global const elem *g, SHARED scalar *team, SHARED scalar *numbers) {\n",
         );
         let each = |text: String| format!("{EACH} scalar b[{b}]; basis(x, c, width, b);\n{text}}}\n");
-        if self.invariants.iter().any(asks) {
+        if self.invariants.iter().any(is_along) {
             // The largest coordinates, so that no square overflows.
             let _ = writeln!(c, "wide units[{b}]; for (int i = 0; i < {b}; i++) units[i] = LEAST;");
             let largest = |i| {
@@ -171,7 +173,8 @@ impl RowPlan {
         if self.vector && !forward {
             let _ = writeln!(
                 c,
-                "scalar up[{b}][OWN]; for (int i = 0; i < {b}; i++) for (int l = 0; l < OWN; l++) up[i][l] = ZERO;"
+                "scalar up[{b}][OWN];\n\
+                 for (int i = 0; i < {b}; i++) for (int l = 0; l < OWN; l++) up[i][l] = ZERO;"
             );
             let _ = writeln!(
                 sums,
@@ -183,7 +186,7 @@ impl RowPlan {
             c += &each(sums);
         }
         let inputs = self.inputs(params, forward);
-        // An argument that the formula does not take is not stored.
+        // Only arguments that the expression takes are stored.
         let put = |argument: usize, value: &str| match inputs.iter().position(|&input| input == argument) {
             Some(at) => format!("if (ITEM == 0) numbers[{at} * ROWS] = {value};\n"),
             None => String::new(),
@@ -205,12 +208,14 @@ impl RowPlan {
                     put(k, "margin_of_sum(sum, error, params[0])")
                 ),
                 Invariant::Along(i, j) => format!(
-                    "{{ const scalar norm = sqrt_of(sum_of(norm{k}, team)), dot = sum_of(dot{k}, team);\n{}{}}}\n",
+                    "{{ const scalar norm = sqrt_of(sum_of(norm{k}, team));\n\
+                     const scalar dot = sum_of(dot{k}, team);\n{}{}}}\n",
                     product(0, &format!("mul(norm, scalar_of(units[{j}]))")),
                     put(k, &format!("rounded(norm) > 0 ? mul(div(dot, norm), scalar_of(units[{i}])) : norm"))
                 ),
                 Invariant::Wedge(..) => format!(
-                    "{{ scalar products[4]; const scalar wedge = wedge{k}(x, width, team, products);\n{}{}}}\n",
+                    "{{ scalar products[4];\n\
+                     const scalar wedge = wedge{k}(x, width, team, products);\n{}{}}}\n",
                     put(k, "wedge"),
                     (0..4).map(|q| product(q, &format!("products[{q}]"))).collect::<String>()
                 ),
@@ -233,7 +238,8 @@ impl RowPlan {
         c + "}\n"
     }
 
-    /// `wedge(x, width, products)` of three basis vectors: [`crate::kernels::wedge`].
+    /// `wedgeK(x, width, team, products)` for invariant K: the wedge of three basis vectors as in
+    /// [`crate::kernels::wedge`], and the products that its reverse pass needs.
     fn wedge_source(&self, k: usize, vectors: [usize; 3]) -> String {
         let mut read = String::new();
         for i in 0..self.vectors {
@@ -251,9 +257,10 @@ impl RowPlan {
                 Vector::Flip(i) => {
                     format!("const scalar {name} = c == 0 ? -v{i} : v{i}, {name}_low = ZERO;")
                 }
-                Vector::Time | Vector::Height => {
+                Vector::Time => {
                     format!("const scalar {name} = scalar_of(c == 0 ? 1.0 : 0.0), {name}_low = ZERO;")
                 }
+                Vector::Height => unreachable!("a wedge is of vectors of the other metrics"),
             };
             read += &exact;
             read.push('\n');
@@ -265,17 +272,19 @@ impl RowPlan {
             }
             c + "}\n"
         };
-        let of = |x: &str, y: &str| (x.to_owned(), self.lower(&format!("({y})")));
+        let pair = |x: &str, y: &str| (x.to_owned(), self.lower(&format!("({y})")));
         let is_wide = if is_area(self.metric, vectors) {
             format!("less(mul(aa, products[3]), mul(scalar_of({WIDE:e}), area))")
         } else {
             "0".into()
         };
-        let first = each(&[of("a", "a"), of("a", "b"), of("a", "d"), of("b", "d")]);
-        let left =
-            |p, of| format!("add(multiply_add({p}, a, neg({of})), multiply_add({p}, a_low, neg({of}_low)))");
+        let first = each(&[pair("a", "a"), pair("a", "b"), pair("a", "d"), pair("b", "d")]);
+        // The vectors less their components along a.
+        let left = |p, vector| {
+            format!("add(multiply_add({p}, a, neg({vector})), multiply_add({p}, a_low, neg({vector}_low)))")
+        };
         let [b, d] = [left("p", "b"), left("q", "d")];
-        let second = each(&[of(&b, &d), of(&b, "a"), of(&d, "a")]);
+        let second = each(&[pair(&b, &d), pair(&b, "a"), pair(&d, "a")]);
         format!(
             "INLINE scalar wedge{k}(__global const elem *const *x, ulong width, SHARED scalar *team, \
              scalar *products) {{\n\
@@ -292,13 +301,13 @@ impl RowPlan {
         )
     }
 
-    /// What the vectors receive, coordinate by coordinate, from each share that is not always 0.
+    /// The loop that writes the gradients of the vectors. Shares that are the constant 0 are left out.
     fn store_vectors(&self, shares: &Expression) -> String {
         let (v, b) = (self.vectors, self.basis.len());
         let of_ends = 2 * v * b + 2 * v;
         let out = |k: usize| format!("out[{k} * ROWS]");
         let terms = |region: usize, i: usize| {
-            // The sum has the same order as on the processor.
+            // The order of the sum is that of the processor.
             let mut terms = String::from("ZERO");
             if self.layout.reads_ends {
                 let (first, last) = (out(of_ends + i), out(of_ends + v + i));
@@ -316,14 +325,14 @@ impl RowPlan {
             }
             terms
         };
-        let at_end = if self.metric == Metric::Horizontal { "c + 1 == width" } else { "c == 0" };
+        let is_end = if self.metric == Metric::Horizontal { "c + 1 == width" } else { "c == 0" };
         let mut c = String::from(
             "for (ulong c = ITEM; c < width; c += ITEMS) { scalar b[B]; basis(x, c, width, b); ",
         );
         for i in 0..v {
             let mut value = terms(BODY, i);
             if self.layout.has_end {
-                value = format!("{at_end} ? {} : {value}", terms(END, i));
+                value = format!("{is_end} ? {} : {value}", terms(END, i));
             }
             let _ = write!(c, "if (d{i}) d{i}[p * width + c] = (elem)rounded({value}); ");
         }
@@ -418,7 +427,7 @@ impl RowPlan {
         .concat()
     }
 
-    /// How the operands are read over the common rows, and the number of these rows.
+    /// How each operand is read over the common rows, and the number of these rows.
     fn reads<T: Storage>(&self, inputs: &[Array<'_, T>]) -> (SmallVec<[Broadcast; 6]>, usize) {
         let shapes: SmallVec<[&Shape; 6]> = inputs.iter().map(|input| input.shape).collect();
         let rows = row_shape(&shapes, &|i| i < self.vectors, false).expect("checked");
@@ -468,7 +477,8 @@ impl<T: Storage> OnDevice<T> for RowPlan {
         let ((reads, n), width) = (self.reads(inputs), inputs[0].shape.width());
         let launch = queue.launch(&program, "backward").size(n).size(width).memory(reverse.g);
         let mut launch = self.operands(launch, queue, inputs, &reads);
-        // The gradients of vectors that are read in full are written in place; all others are summed.
+        // The gradient of a vector that is read in full is written in place. The others are written for each
+        // row and then summed.
         let mut sums: SmallVec<[(usize, Arc<Memory>, &Memory); 6]> = SmallVec::new();
         for (i, grad) in reverse.grads.iter().enumerate() {
             let is_vector = i < self.vectors;

@@ -1,4 +1,4 @@
-// Elements taken by number, moved, and summed back.
+// Selecting, moving and adding elements.
 
 __kernel void fill(ulong n, __global elem *x) {
     const ulong i = get_global_id(0);
@@ -10,8 +10,8 @@ __kernel void add(ulong n, __global elem *sum, __global const elem *g) {
     if (i < n) sum[i] += g[i];
 }
 
-// Row targets[t] of the table gets the entries of segment t, in order: added to what it holds, or, from target number
-// `fresh` on, to nothing.
+// Adds the entries of segment t to row targets[t] of the table, in order. Rows from number `fresh` on are
+// overwritten.
 __kernel void segments(
     ulong n, ulong width, ulong fresh, __global const uint *targets, __global const uint *offsets,
     __global const uint *entries, __global const elem *g, __global elem *table
@@ -33,7 +33,7 @@ __kernel void gather(
     if (i < n) out[i] = x[rows[i / width] * width + i % width];
 }
 
-// Of each `whole` elements of x, the `take` from `start` on.
+// From each run of `whole` elements of x, the `take` elements from `start` on.
 __kernel void slice(
     ulong n, ulong take, ulong whole, ulong start, __global const elem *x, __global elem *part
 ) {
@@ -41,7 +41,7 @@ __kernel void slice(
     if (i < n) part[i] = x[i / take * whole + start + i % take];
 }
 
-// The reverse: what x has there becomes the part.
+// The reverse: writes the parts into the runs.
 __kernel void paste(
     ulong n, ulong take, ulong whole, ulong start, __global const elem *part, __global elem *x
 ) {
@@ -49,7 +49,7 @@ __kernel void paste(
     if (i < n) x[i / take * whole + start + i % take] = part[i];
 }
 
-// The gradient of a slice.
+// The gradient of a slice: the parts within the runs, and zeros beside them.
 __kernel void unslice(
     ulong n, ulong take, ulong whole, ulong start, __global const elem *part, __global elem *x
 ) {
@@ -66,9 +66,10 @@ __kernel void take_along(
     if (i < n) out[i] = x[i / take * width + columns[i]];
 }
 
-// A row is one work-item's: a position may be taken more than once.
+// One work-item for each row, because a position may be taken more than once.
 __kernel void take_along_gradient(
-    ulong rows, ulong take, ulong width, __global const uint *columns, __global const elem *g, __global elem *dx
+    ulong rows, ulong take, ulong width, __global const uint *columns, __global const elem *g,
+    __global elem *dx
 ) {
     const ulong r = get_global_id(0);
     if (r >= rows) return;
@@ -76,17 +77,17 @@ __kernel void take_along_gradient(
     for (ulong k = r * take; k < (r + 1) * take; k++) dx[r * width + columns[k]] += g[k];
 }
 
-// The result's axes, outermost first: extent, then the step in x, for each.
+// For each axis of the result, outermost first: its extent, and its step in x.
 __kernel void permute(
     ulong n, ulong axes, __global const ulong *extents, __global const ulong *steps, __global const elem *x,
     __global elem *out
 ) {
     const ulong i = get_global_id(0);
     if (i >= n) return;
-    ulong rest = i, from = 0;
+    ulong outer = i, from = 0;
     for (ulong a = axes; a-- > 0;) {
-        from += rest % extents[a] * steps[a];
-        rest /= extents[a];
+        from += outer % extents[a] * steps[a];
+        outer /= extents[a];
     }
     out[i] = x[from];
 }

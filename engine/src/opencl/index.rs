@@ -1,4 +1,4 @@
-//! The `index` kernel.
+//! The `index` kernel: gather, scatter, slice, concatenation, order of axes, largest elements.
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ pub(crate) fn scatter_add<T: Storage>(queue: &Queue, g: &Memory, rows: &[u32], w
     segments::<T>(queue, g, rows, width, usize::MAX, table);
 }
 
-/// As [`scatter_add`], but the old content of rows from `fresh` on does not count. One work-item
-/// computes one element of a row.
+/// As [`scatter_add`], but rows from number `fresh` on are overwritten: their old content is unspecified.
+/// One work-item computes one element of a row.
 pub(crate) fn segments<T: Storage>(
     queue: &Queue,
     g: &Memory,
@@ -44,14 +44,14 @@ pub(crate) fn segments<T: Storage>(
 ) {
     let entries = by_row(rows);
     let (mut targets, mut offsets): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
-    let places = row_numbers(entries.len());
-    for (k, &i) in places.clone().zip(&entries) {
+    let positions = row_numbers(entries.len());
+    for (k, &i) in positions.clone().zip(&entries) {
         if targets.last() != Some(&rows[i as usize]) {
             targets.push(rows[i as usize]);
             offsets.push(k);
         }
     }
-    offsets.push(places.end);
+    offsets.push(positions.end);
     let n = targets.len() * width;
     let [targets, offsets, entries] =
         [targets, offsets, entries].map(|numbers| queue.upload(bytemuck::cast_slice(&numbers)));
@@ -59,7 +59,7 @@ pub(crate) fn segments<T: Storage>(
     launch.memory(&targets).memory(&offsets).memory(&entries).memory(g).memory(table).over(n);
 }
 
-/// Entries of a table by number: `n` elements, of `width` an entry.
+/// The entries `rows` of a table. `n` elements are written, `width` for each entry.
 pub(crate) fn gather<T: Storage>(
     queue: &Queue,
     x: &Memory,
@@ -71,9 +71,10 @@ pub(crate) fn gather<T: Storage>(
     launch.memory(rows).memory(x).memory(out).over(n);
 }
 
-/// Copies a part of each run of `whole` elements: `take` elements from `start` on. The kernel `slice`
-/// copies from the whole to the part and `paste` copies back, both over the part's elements; `unslice`
-/// goes over the whole's.
+/// Copies between runs of `whole` elements and parts of them, `take` elements from `start` on. The kernel
+/// `slice` copies from the runs to the parts, `paste` from the parts to the runs; for both, `n` is the
+/// number of elements of all parts. `unslice` also writes zeros beside the parts; its `n` is the number of
+/// elements of all runs.
 pub(crate) fn part<T: Storage>(
     queue: &Queue,
     kernel: &'static str,

@@ -1,4 +1,4 @@
-// Layer normalisation. Sums of `wide`, the variance from differences.
+// Layer normalisation. Sums are `wide`; the variance is the mean square of x - mean.
 
 #define ROW \
     SHARED wide team[ROWS * LANES]; \
@@ -25,7 +25,8 @@ __kernel TOGETHER void forward(
         out[r * width + c] = (elem)((x[c] - mean) * scale * gain[c] + bias[c]);
 }
 
-// With u = scale (x - mean) and h = g gain: dx = scale (h - mean(h) - u mean(u h)); the gain receives g u.
+// With u = scale (x - mean) and h = g gain: dx = scale (h - mean(h) - u mean(u h)). The gradient of the gain
+// is the sum of g u over the rows; its terms are written to of_gain.
 __kernel TOGETHER void backward(
     ulong rows, ulong width, wide epsilon, __global const elem *x, __global const elem *gain,
     __global const elem *g, __global elem *dx, __global elem *of_gain

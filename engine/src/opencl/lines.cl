@@ -1,10 +1,17 @@
-// What is done along an axis of [outer, n, inner], besides the sums: element p is of line (p / (n inner), p % inner).
+// Operations along the axis n of [outer, n, inner]. The sums themselves are in fold.cl.
 
+// The line of element p.
 static ulong line_of(ulong p, ulong n, ulong inner) { return p / (n * inner) * inner + p % inner; }
 
-#define ELEMENT(count) const ulong p = get_global_id(0); if (p >= count) return; const ulong q = line_of(p, n, inner)
+// Element p of line q.
+#define ELEMENT(count) \
+    const ulong p = get_global_id(0); \
+    if (p >= count) return; \
+    const ulong q = line_of(p, n, inner)
 
-__kernel void sum_gradient(ulong count, ulong n, ulong inner, __global const elem *g, wide scale, __global elem *dx) {
+__kernel void sum_gradient(
+    ulong count, ulong n, ulong inner, __global const elem *g, wide scale, __global elem *dx
+) {
     ELEMENT(count);
     dx[p] = g[q] * (elem)scale;
 }
@@ -23,11 +30,11 @@ __kernel void norm_gradient(
     __global elem *dx
 ) {
     ELEMENT(count);
-    // The norm itself where it is 0 or NaN.
+    // Where the norm is 0 or NaN, so is the gradient.
     dx[p] = y[q] > 0 ? g[q] * (x[p] / y[q]) : y[q];
 }
 
-// The whole gradient of a line goes to its first maximum; that of a line with NaN in it is NaN.
+// The gradient of a line goes to its first maximum. For a line with NaN in it, every element gets NaN.
 __kernel void max_gradient(
     ulong count, ulong n, ulong inner, __global const elem *g, __global const elem *x, __global const elem *y,
     __global elem *dx
@@ -57,7 +64,7 @@ __kernel void log_softmax(
     y[p] = x[p] - m[q] - s[q];
 }
 
-// s: the lines' inner products of y and g.
+// s: the inner product of y and g for each line.
 __kernel void softmax_gradient(
     ulong count, ulong n, ulong inner, __global const elem *y, __global const elem *g, __global const elem *s,
     __global elem *dx
@@ -66,7 +73,7 @@ __kernel void softmax_gradient(
     dx[p] = y[p] * (g[p] - s[q]);
 }
 
-// s: the lines' sums of g.
+// s: the sum of g for each line.
 __kernel void log_softmax_gradient(
     ulong count, ulong n, ulong inner, __global const elem *y, __global const elem *g, __global const elem *s,
     __global elem *dx

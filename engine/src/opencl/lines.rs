@@ -1,4 +1,4 @@
-//! The `reduce` kernel, and softmax: what is done along an axis.
+//! Operations along an axis: reductions and softmax.
 
 use std::sync::Arc;
 
@@ -12,16 +12,17 @@ use crate::tensor::device::program::{Key, c_type, functions};
 use crate::tensor::device::queue::{Launch, Queue};
 use crate::tensor::shape::{Broadcast, Shape};
 
-/// The lines along an axis, described by how an operand with one element for each would be read.
+/// The lines along an axis. They are described by how an operand with one element for each line is
+/// broadcast.
 fn lines(Axis { outer, n, inner }: Axis) -> Broadcasted {
     let read = Broadcast { repeat: 1, len: outer * inner, inner: inner.max(1), hold: n };
     Broadcasted { read, n: outer * n * inner, width: 1 }
 }
 
-fn launch<'q, T: Storage>(queue: &'q Queue, name: &'static str, of: Axis) -> Launch<'q> {
+fn launch<'q, T: Storage>(queue: &'q Queue, name: &'static str, axis: Axis) -> Launch<'q> {
     let source = || functions(c_type::<T>(), &[]) + include_str!("lines.cl");
     let program = queue.program::<T>(Key::new::<T>("lines", None), source);
-    queue.launch(&program, name).size(of.outer * of.n * of.inner).size(of.n).size(of.inner)
+    queue.launch(&program, name).size(axis.outer * axis.n * axis.inner).size(axis.n).size(axis.inner)
 }
 
 /// A reduction into new memory.
@@ -29,46 +30,46 @@ fn folded<T: Storage>(
     queue: &Queue,
     fold: &Fold,
     x: &Memory,
-    of: Axis,
+    axis: Axis,
     given: Option<&Memory>,
 ) -> Arc<Memory> {
-    let out = queue.take_for::<T>(&[of.outer, of.inner]);
-    fold.run::<T>(queue, x, lines(of), given, &out);
+    let out = queue.take_for::<T>(&[axis.outer, axis.inner]);
+    fold.run::<T>(queue, x, lines(axis), given, &out);
     out
 }
 
 impl<T: Storage> OnDevice<T> for Reduce {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, .. } = forward;
-        let (x, of) = (inputs[0].on(queue), self.view(inputs[0].shape).expect("checked"));
+        let (x, axis) = (inputs[0].on(queue), self.view(inputs[0].shape).expect("checked"));
         let fold = match self.reduction {
             Reduction::Sum => SUM,
             Reduction::Mean => MEAN,
             Reduction::Norm => NORM,
             Reduction::Max => MAX,
             Reduction::LogSumExp => {
-                let largest = folded::<T>(queue, &MAX, &x, of, None);
-                return LOG_SUM_EXP.run::<T>(queue, &x, lines(of), Some(&largest), out);
+                let largest = folded::<T>(queue, &MAX, &x, axis, None);
+                return LOG_SUM_EXP.run::<T>(queue, &x, lines(axis), Some(&largest), out);
             }
         };
-        fold.run::<T>(queue, &x, lines(of), None, out);
+        fold.run::<T>(queue, &x, lines(axis), None, out);
     }
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let Some(dx) = &reverse.grads[0] else { return };
         let (input, g) = (&reverse.inputs[0], reverse.g);
-        let of = self.view(input.shape).expect("checked");
+        let axis = self.view(input.shape).expect("checked");
         let name = match self.reduction {
             Reduction::Sum | Reduction::Mean => {
-                let scale = if self.reduction == Reduction::Sum { 1.0 } else { 1.0 / of.n as f64 };
-                let launch = launch::<T>(queue, "sum_gradient", of).memory(g).number(scale).memory(dx);
+                let scale = if self.reduction == Reduction::Sum { 1.0 } else { 1.0 / axis.n as f64 };
+                let launch = launch::<T>(queue, "sum_gradient", axis).memory(g).number(scale).memory(dx);
                 return launch.over(input.shape.len());
             }
             Reduction::LogSumExp => "logsumexp_gradient",
             Reduction::Norm => "norm_gradient",
             Reduction::Max => "max_gradient",
         };
-        let launch = launch::<T>(queue, name, of).memory(g).keep(input.on(queue));
+        let launch = launch::<T>(queue, name, axis).memory(g).keep(input.on(queue));
         launch.keep(reverse.out.on(queue)).memory(dx).over(input.shape.len());
     }
 }
@@ -76,24 +77,24 @@ impl<T: Storage> OnDevice<T> for Reduce {
 impl<T: Storage> OnDevice<T> for Softmax {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, shape, out, .. } = forward;
-        let (x, of) = (inputs[0].on(queue), rows(shape));
-        let largest = folded::<T>(queue, &MAX, &x, of, None);
+        let (x, axis) = (inputs[0].on(queue), rows(shape));
+        let largest = folded::<T>(queue, &MAX, &x, axis, None);
         let (name, fold) =
             if self.logarithm { ("log_softmax", LOG_SUM) } else { ("softmax", INVERSE_SUM_EXP) };
-        let sums = folded::<T>(queue, &fold, &x, of, Some(&largest));
-        let launch = launch::<T>(queue, name, of).memory(&x).memory(&largest).memory(&sums);
+        let sums = folded::<T>(queue, &fold, &x, axis, Some(&largest));
+        let launch = launch::<T>(queue, name, axis).memory(&x).memory(&largest).memory(&sums);
         launch.memory(out).over(shape.len());
     }
 
     fn backward(&self, queue: &Queue, reverse: &Reverse<'_, T>) {
         let Some(dx) = &reverse.grads[0] else { return };
-        let (y, g, of) = (reverse.out.on(queue), reverse.g, rows(reverse.out.shape));
+        let (y, g, axis) = (reverse.out.on(queue), reverse.g, rows(reverse.out.shape));
         let (name, sums) = if self.logarithm {
-            ("log_softmax_gradient", folded::<T>(queue, &SUM, g, of, None))
+            ("log_softmax_gradient", folded::<T>(queue, &SUM, g, axis, None))
         } else {
-            ("softmax_gradient", folded::<T>(queue, &DOT, &y, of, Some(g)))
+            ("softmax_gradient", folded::<T>(queue, &DOT, &y, axis, Some(g)))
         };
-        let launch = launch::<T>(queue, name, of).memory(&y).memory(g).memory(&sums);
+        let launch = launch::<T>(queue, name, axis).memory(&y).memory(g).memory(&sums);
         launch.memory(dx).over(reverse.out.shape.len());
     }
 }

@@ -1,5 +1,5 @@
-// Elementwise formulas of K operands. OPERANDS declares them: memory or, where that is null, a number, and how each is
-// read; LOAD reads them at an output position.
+// Elementwise formulas of K operands. OPERANDS declares for each the memory, a number that is used if the
+// memory is null, and how it is read. LOAD reads all at an output position.
 
 #ifdef FORWARD
 __kernel void forward(ulong n, __global elem *out, OPERANDS) {
@@ -11,7 +11,8 @@ __kernel void forward(ulong n, __global elem *out, OPERANDS) {
     out[p] = y[0];
 }
 #else
-// What each output position gives to its operands: GRADS declares a place for each operand, or null; STORE writes.
+// The gradients of the operands at each output position. GRADS declares memory for each operand, or null;
+// STORE writes them.
 __kernel void backward(ulong n, __global const elem *g, OPERANDS, GRADS) {
     const ulong p = get_global_id(0);
     if (p >= n) return;

@@ -14,7 +14,7 @@ use crate::tensor::device::program::{Key, c_type, functions};
 use crate::tensor::device::queue::{Launch, Queue};
 use crate::tensor::shape::{Broadcast, Shape};
 
-/// The source of an expression over operands: of its values, or of what the operands receive.
+/// The source of a kernel for an expression over operands: for its values, or for the operands' gradients.
 fn source<T: Storage>(operands: usize, forward: bool, expression: Expression) -> String {
     let each = |separator: &str, text: &dyn Fn(usize) -> String| {
         (0..operands).map(text).collect::<Vec<_>>().join(separator)
@@ -24,15 +24,16 @@ fn source<T: Storage>(operands: usize, forward: bool, expression: Expression) ->
     let grads = each(", ", &|k| format!("__global elem *d{k}"));
     let store = each("; ", &|k| format!("if (d{k}) d{k}[p] = slope[{k}] * (g)"));
     format!(
-        "{}\n{}#define K {operands}\n#define OPERANDS {declared}\n#define LOAD(in, p) {load}\n#define GRADS {grads}\n\
-         #define STORE(slope, g, p) {store}\n{}",
+        "{}\n{}#define K {operands}\n#define OPERANDS {declared}\n#define LOAD(in, p) {load}\n\
+         #define GRADS {grads}\n#define STORE(slope, g, p) {store}\n{}",
         functions(c_type::<T>(), &[(if forward { "value" } else { "slopes" }, expression)]),
         if forward { "#define FORWARD\n" } else { "" },
         include_str!("map.cl"),
     )
 }
 
-/// An expression over operands that broadcast. It is compiled once for all values of its constants.
+/// Computes an expression over operands that broadcast. Its constants are arguments of the kernel, which is
+/// compiled once for all their values.
 pub(crate) fn map_expression<T: Storage>(
     queue: &Queue,
     forward: &Forward<'_, T>,
@@ -51,7 +52,7 @@ pub(crate) fn map_expression<T: Storage>(
     launch.over(shape.len());
 }
 
-/// Operands as arguments.
+/// Adds the operands to the arguments of a launch.
 fn operands<'q, T: Storage>(
     mut launch: Launch<'q>,
     queue: &Queue,
@@ -81,8 +82,8 @@ impl<T: Storage> OnDevice<T> for MapForm {
         let program = queue.program::<T>(key, || source::<T>(self.operands, false, (self.slopes)()));
         let launch = queue.launch(&program, "backward").size(n).memory(reverse.g);
         let mut launch = operands(launch, queue, reverse.inputs, shape);
-        // Operands that are read in full have their gradients written in place; those of the others are
-        // summed.
+        // The gradient of an operand that is read in full is written in place. The others are written for
+        // each output position and then summed.
         let mut sums: SmallVec<[(Broadcast, Arc<Memory>, &Memory); 6]> = SmallVec::new();
         for (input, grad) in reverse.inputs.iter().zip(reverse.grads) {
             let read = Broadcast::new(input.shape, shape).expect("checked");

@@ -1,5 +1,5 @@
-// All pairs of rows, or of all left rows with the right rows [j0, j0 + columns) of each entry of a batch.
-// s, w: [batch, n, columns]. Rows of x: [batch, n, width]; of y: [batch, m, width].
+// Squared distances of all left rows to the right rows [j0, j0 + columns), for each entry of a batch.
+// x: [batch, n, width]; y: [batch, m, width]; s, w: [batch, n, columns].
 
 __kernel void squares(
     ulong count, ulong n, ulong columns, ulong m, ulong j0, ulong width, __global const elem *x,
@@ -18,8 +18,9 @@ __kernel void squares(
     s[p] = sum;
 }
 
-// Of rows [batch, rows, width], each against the others of its entry: 2 w (row - other), summed in order. Row i of the
-// result is row first + i of an entry of `of_entry`; other rows likewise.
+// The gradient of the left or of the right rows of a tile: sums of 2 w (row - other) over the others, in
+// order. at_rows is (rows of an entry in memory, number of the tile's first), then the same for the others;
+// steps are those of a row and of another row in w.
 __kernel void squares_gradient(
     ulong count, ulong rows, ulong others, ulong width, ulong4 at_rows, ulong4 steps, __global const elem *w,
     __global const elem *x, __global const elem *y, __global elem *dx, ulong accumulate

@@ -1,4 +1,4 @@
-//! The `pair` kernel: scores of all pairs of rows, and the parts of it that `attend` takes tile by tile.
+//! The `pair` kernel: scores of all pairs of rows, in steps that `attend` uses tile by tile.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::tensor::device::program::{Key, Program, c_type, functions};
 use crate::tensor::device::queue::{Launch, Queue};
 use crate::tensor::shape::{Broadcast, Shape};
 
-/// A number of rows or a parameter: in memory, or as a value.
+/// The numbers of all left or right rows, or a parameter: in memory, or one value for all.
 pub(super) type Operand = (Option<Arc<Memory>>, f64);
 
 /// The numbers of rows and the parameters of a score.
 pub(super) fn operands<T: Storage>(queue: &Queue, inputs: &[Array<'_, T>]) -> Vec<Operand> {
-    let of = |input: &Array<'_, T>| {
+    let operand = |input: &Array<'_, T>| {
         (input.constant.is_none().then(|| input.on(queue)), input.constant.unwrap_or(0.0))
     };
-    inputs.iter().map(of).collect()
+    inputs.iter().map(operand).collect()
 }
 
 impl PairForm {
@@ -62,6 +62,7 @@ impl PairForm {
         )
     }
 
+    /// Adds the operands to the arguments of a launch.
     fn pass<'a>(mut launch: Launch<'a>, operands: &'a [Operand]) -> Launch<'a> {
         for (memory, number) in operands {
             launch = launch.optional(memory.as_deref()).number(*number);
@@ -69,7 +70,7 @@ impl PairForm {
         if operands.is_empty() { launch.size(0) } else { launch }
     }
 
-    /// Pairings of all left rows with some right ones.
+    /// The pairings of a tile.
     pub(super) fn pairings<T: Storage>(&self, queue: &Queue, tile: Tile, [x, y]: [&Memory; 2], s: &Memory) {
         let Tile { sizes: Sizes { batch, n, m, width }, start, columns } = tile;
         match self.pairing {
@@ -86,7 +87,7 @@ impl PairForm {
         }
     }
 
-    /// Turns pairings into scores, in place.
+    /// Turns pairings `s` into scores, in place.
     pub(super) fn score<T: Storage>(
         &self,
         queue: &Queue,
@@ -134,13 +135,13 @@ impl PairForm {
             } else {
                 (Broadcast::cycled(1), 1)
             };
-            let of = Broadcasted { read, n: tile.count(), width: 1 };
+            let positions = Broadcasted { read, n: tile.count(), width: 1 };
             if columns == m {
-                SUM.run::<T>(queue, all, of, None, grad);
+                SUM.run::<T>(queue, all, positions, None, grad);
                 continue;
             }
             let sum = take(len);
-            SUM.run::<T>(queue, all, of, None, &sum);
+            SUM.run::<T>(queue, all, positions, None, &sum);
             if (l..l + r).contains(&k) {
                 index::part::<T>(queue, "paste", len, [columns, m, start], &sum, grad);
             } else if start == 0 {
@@ -151,8 +152,8 @@ impl PairForm {
         }
     }
 
-    /// The gradients of the rows from those of their pairings. Those of the left rows are written, or
-    /// added where the tile is not the first; those of the right rows are written.
+    /// The gradients of the rows, from the gradients `w` of their pairings. Those of the left rows are
+    /// written, or added where the tile is not the first; those of the right rows are written.
     pub(super) fn rows_gradient<T: Storage>(
         &self,
         queue: &Queue,
@@ -172,21 +173,23 @@ impl PairForm {
                     gemm::<T>(queue, sizes, weights, y, (dx, 0, n * width), accumulate);
                 }
                 if let Some(dy) = dy {
-                    let to = (dy, start * width, m * width);
+                    let target = (dy, start * width, m * width);
                     let x = Matrices::new(x, n, width);
-                    gemm::<T>(queue, [batch, columns, n, width], weights.transposed(), x, to, false);
+                    gemm::<T>(queue, [batch, columns, n, width], weights.transposed(), x, target, false);
                 }
             }
             Pairing::SquaredDistance => {
+                // For the rows and the others of a batch entry: the number of them in the tile; the number of
+                // rows in memory, and the first of the tile; the steps in `w`.
                 let side = |[rows, others]: [usize; 2],
-                            [of_rows, of_others]: [[usize; 2]; 2],
+                            [at_rows, at_others]: [[usize; 2]; 2],
                             steps: [usize; 2],
                             [x, y, dx]: [&Memory; 3],
                             accumulate: bool| {
                     let count = batch * rows * width;
                     let launch = queue.launch(&squares::<T>(queue), "squares_gradient").size(count);
                     let launch = launch.size(rows).size(others).size(width);
-                    let launch = launch.sizes([of_rows[0], of_rows[1], of_others[0], of_others[1]]);
+                    let launch = launch.sizes([at_rows[0], at_rows[1], at_others[0], at_others[1]]);
                     let launch = launch.sizes([steps[0], steps[1], 0, 0]).memory(w);
                     launch.memory(x).memory(y).memory(dx).size(usize::from(accumulate)).over(count);
                 };
@@ -214,11 +217,12 @@ pub(super) struct Tile {
 }
 
 impl Tile {
-    /// All pairs.
+    /// All right rows.
     fn all(sizes: Sizes) -> Self {
         Tile { sizes, start: 0, columns: sizes.m }
     }
 
+    /// The number of pairs.
     pub(super) fn count(self) -> usize {
         self.sizes.batch * self.sizes.n * self.columns
     }

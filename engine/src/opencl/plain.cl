@@ -1,10 +1,10 @@
-// Scalars of rows that are a `wide` each, with its own arithmetic.
+// `scalar` is `wide`, with the arithmetic of the device.
 
 typedef wide scalar;
 
 #define scalar_of(x) ((scalar)(x))
 #define rounded(x) (x)
-// What rounding may do to a margin, and the least normal number.
+// See compensated.cl.
 #define SLACK 0
 #define LEAST 0x1p-1022
 #define neg(x) (-(x))
@@ -16,8 +16,9 @@ typedef wide scalar;
 #define sqrt_of(x) sqrt(x)
 #define multiply_add(x, y, z) fma(x, y, z)
 
-static scalar two_sum(scalar a, scalar b, scalar *rest) {
+// a + b and its rounding error (Knuth).
+static scalar two_sum(scalar a, scalar b, scalar *error) {
     const scalar sum = a + b, part = sum - a;
-    *rest = (a - (sum - part)) + (b - part);
+    *error = (a - (sum - part)) + (b - part);
     return sum;
 }

@@ -1,4 +1,4 @@
-// Draws of a random stream: ChaCha with eight rounds (Bernstein 2008), word for word the host's.
+// Draws of a random stream: ChaCha with eight rounds (Bernstein 2008). The words are those of the host.
 
 #define QUARTER(a, b, c, d) \
     x[a] += x[b]; x[d] = rotate(x[d] ^ x[a], 16u); \
@@ -6,9 +6,11 @@
     x[a] += x[b]; x[d] = rotate(x[d] ^ x[a], 8u); \
     x[c] += x[d]; x[b] = rotate(x[b] ^ x[c], 7u)
 
-// Sixteen words.
+// The sixteen words of block `number`.
 static void block_of(ulong4 key, ulong stream, ulong number, uint *x) {
-    const ulong halves[8] = {0x3320646e61707865, 0x6b20657479622d32, key.x, key.y, key.z, key.w, number, stream};
+    const ulong halves[8] = {
+        0x3320646e61707865, 0x6b20657479622d32, key.x, key.y, key.z, key.w, number, stream
+    };
     for (int i = 0; i < 16; i++) x[i] = (uint)(halves[i / 2] >> i % 2 * 32);
     for (int round_ = 0; round_ < 8; round_ += 2) {
         QUARTER(0, 4, 8, 12); QUARTER(1, 5, 9, 13); QUARTER(2, 6, 10, 14); QUARTER(3, 7, 11, 15);
@@ -17,8 +19,9 @@ static void block_of(ulong4 key, ulong stream, ulong number, uint *x) {
     for (int i = 0; i < 16; i++) x[i] += (uint)(halves[i / 2] >> i % 2 * 32);
 }
 
-// Each element is 0 where its draw of 53 bits is below a number, else `kept`. An element is drawn by two words, the first one's by those from
-// `word` of block `number` on; a work-item takes the elements whose first word is in its block.
+// An element is 0 where its draw, an integer of 53 bits, is less than `below`, else `kept`. A draw takes two
+// words. The first draw starts at word `word` of block `number`. A work-item writes the elements whose first
+// word is in its block.
 __kernel void dropout(
     ulong n, ulong number, ulong word, ulong stream, ulong4 key, ulong below, wide kept, __global elem *mask
 ) {

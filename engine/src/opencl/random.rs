@@ -1,4 +1,4 @@
-//! Draws of a random stream.
+//! Random draws on a device, from the same stream as on the host.
 
 use crate::numbers::rng::Rng;
 use crate::numbers::storage::Storage;
@@ -6,11 +6,11 @@ use crate::tensor::device::memory::Memory;
 use crate::tensor::device::program::Key;
 use crate::tensor::device::queue::Queue;
 
-/// Words of a block of the stream's cipher.
+/// 32-bit words in a block of the stream's cipher.
 const BLOCK: usize = 16;
 
-/// `n` elements that are 0 with probability `rate`, else `kept`. They take `n` draws of an `f64`; the
-/// stream moves past these.
+/// Writes `n` elements that are 0 with probability `rate`, else `kept`. The draws are those of `n` calls of
+/// `random::<f64>` on the host, and the stream moves past them.
 pub(crate) fn dropout<T: Storage>(
     queue: &Queue,
     rng: &mut Rng,
@@ -20,7 +20,7 @@ pub(crate) fn dropout<T: Storage>(
 ) {
     let seed = rng.get_seed();
     let key = |k: usize| u64::from_le_bytes(seed.as_chunks::<8>().0[k]) as usize;
-    // A draw has 53 bits: draws below this are less than the rate.
+    // A draw is an integer of 53 bits. It is less than the rate if it is below this.
     let below = (rate * 2f64.powi(53)).ceil() as usize;
     let position = rng.get_word_pos();
     let (number, first) = ((position / BLOCK as u128) as usize, (position % BLOCK as u128) as usize);

@@ -1,42 +1,44 @@
-// Rows of points: accurate sums over their coordinates, and the domains that results must lie in (domain.rs). `here` and
-// `off` say of which rows there is something to do: the others' work-items only meet.
+// Rows of points: accurate sums over their coordinates, and the domains that results must lie in (domain.rs).
+// `here`, `active` or a similar flag says whether a work-item's row takes part. If not, the work-item only
+// reaches the barriers.
 
 // A sum of products with its rounding error, in a work-item's lanes.
 typedef struct { scalar sum[OWN], error[OWN]; } Compensated;
 
-
-static void add_product(Compensated *to, int l, scalar x, scalar y) {
+// Adds a product in lane l.
+static void add_product(Compensated *total, int l, scalar x, scalar y) {
     const scalar product = mul(x, y);
 #ifdef COMPENSATED
-    scalar rest;
+    scalar sum_error;
     const scalar product_error = fma(x, y, -product);
-    to->sum[l] = two_sum(to->sum[l], product, &rest);
-    to->error[l] = to->error[l] + (rest + product_error);
+    total->sum[l] = two_sum(total->sum[l], product, &sum_error);
+    total->error[l] = total->error[l] + (sum_error + product_error);
 #else
-    to->sum[l] = add(to->sum[l], product);
+    total->sum[l] = add(total->sum[l], product);
 #endif
 }
 
-INLINE scalar total(const Compensated *of, SHARED scalar *team, scalar *error) {
+// The sum over the lanes of a row, and its rounding error.
+INLINE scalar total(const Compensated *lanes, SHARED scalar *team, scalar *error) {
 #ifdef COMPENSATED
     scalar sums[LANES], errors[LANES];
-    gather(of->sum, team, sums);
-    gather(of->error, team, errors);
+    gather(lanes->sum, team, sums);
+    gather(lanes->error, team, errors);
     for (int half_ = LANES / 2; half_ > 0; half_ /= 2)
         for (int l = 0; l < half_; l++) {
-            scalar rest;
-            sums[l] = two_sum(sums[l], sums[half_ + l], &rest);
-            errors[l] = errors[l] + errors[half_ + l] + rest;
+            scalar sum_error;
+            sums[l] = two_sum(sums[l], sums[half_ + l], &sum_error);
+            errors[l] = errors[l] + errors[half_ + l] + sum_error;
         }
     *error = errors[0];
     return sums[0];
 #else
     *error = ZERO;
-    return sum_of(of->sum, team);
+    return sum_of(lanes->sum, team);
 #endif
 }
 
-// The largest of a row, of the largest of each work-item's coordinates.
+// The largest number of a row, from the largest of each of its work-items.
 INLINE wide largest_of(wide own, SHARED scalar *team) {
     MEET;
     team[PLACE * LANES + ITEM] = scalar_of(own);
@@ -45,7 +47,7 @@ INLINE wide largest_of(wide own, SHARED scalar *team) {
     return own;
 }
 
-// Whether something holds of a row of the team.
+// Whether the flag is set for any row of the team.
 INLINE int any_row(int of_row, SHARED scalar *team) {
     MEET;
     if (ITEM == 0) team[PLACE] = scalar_of(of_row);
@@ -55,7 +57,7 @@ INLINE int any_row(int of_row, SHARED scalar *team) {
     return any_;
 }
 
-// 1 + kappa s of the sum s.
+// 1 + kappa (sum + error).
 static scalar margin_of_sum(scalar sum, scalar error, scalar kappa) {
     return add(multiply_add(kappa, sum, scalar_of(1.0)), mul(kappa, error));
 }
@@ -77,28 +79,29 @@ INLINE scalar margin(__global const elem *row, ulong width, scalar kappa, int he
     return margin_of(&squares, kappa, team);
 }
 
-// A coordinate in units of the largest: infinite ones keep their sign and silence the finite ones.
+// A coordinate divided by the largest one. If that is infinite: 1 or -1 for infinite coordinates, else 0.
 static scalar direction(wide x, wide largest) {
     if (isinf(largest)) return scalar_of(isinf(x) ? copysign((wide)1, x) : isnan(x) ? x : 0);
     return div(scalar_of(x), scalar_of(largest));
 }
 
 // Scales a row to a norm.
-INLINE void scale_to(__global elem *row, ulong width, scalar norm, int off, SHARED scalar *team) {
+INLINE void scale_to(__global elem *row, ulong width, scalar norm, int active, SHARED scalar *team) {
     wide largest = 0;
     scalar square = ZERO;
-    for (ulong c = ITEM; off && c < width; c += ITEMS) largest = fmax(largest, fabs((wide)row[c]));
+    for (ulong c = ITEM; active && c < width; c += ITEMS) largest = fmax(largest, fabs((wide)row[c]));
     largest = largest_of(largest, team);
-    // In order, as on the host: by each work-item for itself.
-    for (ulong c = 0; off && c < width; c++) {
+    // In order, as on the host. Every work-item of the row computes this sum.
+    for (ulong c = 0; active && c < width; c++) {
         const scalar u = direction(row[c], largest);
         square = add(square, mul(u, u));
     }
     MEET;
-    for (ulong c = ITEM; off && c < width; c += ITEMS)
+    for (ulong c = ITEM; active && c < width; c += ITEMS)
         row[c] = (elem)rounded(mul(direction(row[c], largest), div(norm, sqrt_of(square))));
 }
 
+// The time coordinate of a point of the hyperboloid, from the others.
 INLINE scalar time_of(__global const elem *row, ulong width, scalar kappa, int here, SHARED scalar *team) {
     scalar square;
     LINE_SUM(square, width - 1, here, team, mul(scalar_of(row[1 + p]), scalar_of(row[1 + p])))
@@ -106,13 +109,13 @@ INLINE scalar time_of(__global const elem *row, ulong width, scalar kappa, int h
 }
 
 INLINE void settle_hyperboloid(__global elem *row, ulong width, scalar kappa, int here, SHARED scalar *team) {
-    // The lanes begin at the second coordinate, which another work-item wrote.
+    // The lanes of the sum begin at the second coordinate, which another work-item wrote.
     MEET;
     scalar time = time_of(row, width, kappa, here, team);
-    const int far = here && rounded(time) > LARGEST_TIME;
-    scale_to(row + 1, width - 1, scalar_of(0.999 * LARGEST_TIME), far, team);
-    const scalar nearer = time_of(row, width, kappa, far, team);
-    if (far) time = nearer;
+    const int too_large = here && rounded(time) > LARGEST_TIME;
+    scale_to(row + 1, width - 1, scalar_of(0.999 * LARGEST_TIME), too_large, team);
+    const scalar smaller = time_of(row, width, kappa, too_large, team);
+    if (too_large) time = smaller;
     if (here && ITEM == 0) row[0] = (elem)rounded(time);
 }
 
@@ -124,7 +127,7 @@ INLINE void settle_half_space(__global elem *row, ulong width, scalar kappa, int
 }
 
 INLINE void settle_sphere(__global elem *row, ulong width, scalar kappa, int here, SHARED scalar *team) {
-    // NaN is the margin of a row whose square overflows, too.
+    // The margin of a row whose square overflows is NaN, and fails the comparison too.
     int off = !(fabs(rounded(margin(row, width, neg(kappa), here, team))) <= 4 * EPSILON) && here;
     const scalar radius = div(scalar_of(1), sqrt_of(kappa));
     wide nonzero = 0;
@@ -135,7 +138,8 @@ INLINE void settle_sphere(__global elem *row, ulong width, scalar kappa, int her
         off = 0;
     }
     scale_to(row, width, radius, off, team);
-    const scalar rest = margin(row, width, neg(kappa), off, team);
-    for (ulong c = ITEM; off && fabs(rounded(rest)) > 4 * EPSILON && c < width; c += ITEMS)
-        row[c] = (elem)rounded(mul(scalar_of(row[c]), add(scalar_of(1.0), mul(scalar_of(0.5), rest))));
+    // Corrects what the sum of squares lost in long rows.
+    const scalar excess = margin(row, width, neg(kappa), off, team);
+    for (ulong c = ITEM; off && fabs(rounded(excess)) > 4 * EPSILON && c < width; c += ITEMS)
+        row[c] = (elem)rounded(mul(scalar_of(row[c]), add(scalar_of(1.0), mul(scalar_of(0.5), excess))));
 }

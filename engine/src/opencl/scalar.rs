@@ -1,5 +1,6 @@
-//! The scalars of rows: inner products, margins, coefficients. They are `f64` where the device has it
-//! (`plain.cl`), else compensated sums of two `f32` (`compensated.cl`). The skeletons are the same.
+//! The type `scalar` of a row's inner products, margins and coefficients. It is `f64` where the device has
+//! it (`plain.cl`), else a compensated sum of two `f32` (`compensated.cl`). The skeletons of the kernels are
+//! the same for both.
 
 use ocl::core::ArgVal;
 use ocl::prm::Float2;
@@ -8,11 +9,11 @@ use crate::numbers::trace::{Expression, parts};
 use crate::tensor::device::program::functions;
 use crate::tensor::device::queue::{Launch, Queue};
 
-/// Scalars that are a `wide` each.
+/// `scalar` as another name of `wide`.
 pub(super) const PLAIN: &str = include_str!("plain.cl");
 
 impl Queue {
-    /// The type of the scalars of rows, and the elementary functions of it.
+    /// The type `scalar`, its arithmetic and its elementary functions.
     pub fn row_scalars(&self) -> String {
         if self.has_f64() {
             functions("double", &[]) + PLAIN
@@ -21,7 +22,7 @@ impl Queue {
         }
     }
 
-    /// A function of the scalars of rows.
+    /// A function of type `scalar`, printed from an expression.
     pub fn row_function(&self, name: &str, expression: &Expression) -> String {
         let printed = if self.has_f64() {
             expression.to_c(name, "scalar")

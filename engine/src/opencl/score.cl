@@ -1,9 +1,12 @@
-// A pair formula over pairings s: [batch, n, columns]; right rows are those from j0 on of m. OPERANDS: numbers of the
-// left rows, of the right rows, parameters. LOAD fills the formula's arguments.
+// A pair formula over pairings s, [batch, n, columns], of n left rows and the right rows [j0, j0 + columns)
+// of m. OPERANDS are numbers of the left rows, of the right rows, and parameters. LOAD fills the formula's
+// arguments.
 
 #ifdef FORWARD
-// In place. Of a causal attention, row i sees the right rows up to i + m - n.
-__kernel void score(ulong count, ulong n, ulong columns, ulong m, ulong j0, ulong causal, __global elem *s, OPERANDS) {
+// Replaces pairings by scores. If `causal`, those of row i with right rows beyond i + m - n are -infinity.
+__kernel void score(
+    ulong count, ulong n, ulong columns, ulong m, ulong j0, ulong causal, __global elem *s, OPERANDS
+) {
     const ulong p = get_global_id(0);
     if (p >= count) return;
     const ulong row = p / columns, column = row / n * m + j0 + p % columns;
@@ -14,9 +17,11 @@ __kernel void score(ulong count, ulong n, ulong columns, ulong m, ulong j0, ulon
     s[p] = causal && j0 + p % columns + n > row % n + m ? -INFINITY : out[0];
 }
 #else
-// In place on the gradients w of the scores, which become those of the pairings; the others' go to GRADS, or null.
+// Replaces the gradients w of the scores by those of the pairings. The gradients of the other arguments are
+// written to GRADS, for each pair, where that is not null.
 __kernel void slope(
-    ulong count, ulong n, ulong columns, ulong m, ulong j0, __global const elem *s, __global elem *w, OPERANDS GRADS
+    ulong count, ulong n, ulong columns, ulong m, ulong j0, __global const elem *s, __global elem *w,
+    OPERANDS GRADS
 ) {
     const ulong p = get_global_id(0);
     if (p >= count) return;

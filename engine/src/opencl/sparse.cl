@@ -1,11 +1,11 @@
-// Sparse matrices: for each row a list of elements, and the other number of each.
+// Sparse matrices: for each row (or column), a list of its elements and of their columns (or rows).
 
-// out[i] = sum over a list of w x, for rows of `heads` times `width`: x is a row of `others` by the other number; less the
-// row's own, negated and twice, if there are `own`; 1 without either.
+// For each row i of [heads, width], the sum over its elements: of w other where `own` is null, of
+// 2 w (own - other) where it is not, of w where both are null. `other` is row numbers[k] of `others`.
 __kernel void products(
     ulong n, ulong heads, ulong width, __global const uint *starts, __global const uint *elements,
-    __global const uint *numbers, __global const elem *w, __global const elem *others, __global const elem *own,
-    __global elem *out
+    __global const uint *numbers, __global const elem *w, __global const elem *others,
+    __global const elem *own, __global elem *out
 ) {
     const ulong p = get_global_id(0);
     if (p >= n) return;
@@ -20,7 +20,7 @@ __kernel void products(
     out[p] = sum;
 }
 
-// The inner product or, `squared`, the squared distance of the rows of each element, for each head.
+// For each element and head, the inner product of its rows, or if `squared` their squared distance.
 __kernel void sampled(
     ulong n, ulong heads, ulong width, ulong squared, __global const uint *rows, __global const uint *columns,
     __global const elem *x, __global const elem *y, __global elem *out
@@ -38,7 +38,7 @@ __kernel void sampled(
     out[p] = sum;
 }
 
-// A row of a matrix is one work-item's.
+// One work-item for each row of the matrix and head.
 __kernel void segment_softmax(
     ulong n, ulong heads, __global const uint *starts, __global const elem *x, __global elem *out
 ) {
@@ -68,5 +68,6 @@ __kernel void segment_softmax_gradient(
     const ulong h = p % heads, first = starts[p / heads], last = starts[p / heads + 1];
     wide dot = 0;
     for (ulong e = first; e < last; e++) dot += (wide)y[e * heads + h] * (wide)g[e * heads + h];
-    for (ulong e = first; e < last; e++) dx[e * heads + h] = (wide)y[e * heads + h] * ((wide)g[e * heads + h] - dot);
+    for (ulong e = first; e < last; e++)
+        dx[e * heads + h] = (wide)y[e * heads + h] * ((wide)g[e * heads + h] - dot);
 }

@@ -1,4 +1,4 @@
-//! The `sparse` kernel.
+//! The `sparse` kernel: products, softmax and scores at the elements of sparse matrices.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ fn program<T: Storage>(queue: &Queue) -> Arc<Program> {
     queue.program::<T>(Key::new::<T>("sparse", None), source)
 }
 
-/// As on the host: weighted sums of other rows, of their differences from the own row, or of the weights
-/// alone.
+/// For each row of `lists`, a sum over its elements, as on the host. Without `own`, of weighted other rows;
+/// with `own`, of twice the weighted differences `own − other`; without either, of the weights.
 fn products<T: Storage>(
     queue: &Queue,
     lists: &Lists,
@@ -40,12 +40,12 @@ fn products<T: Storage>(
     launch.memory(w).optional(others).optional(own).memory(out).over(n);
 }
 
-/// The rows and the columns of elements.
+/// The row numbers and the column numbers of the elements.
 fn pairs(queue: &Queue, sparsity: &Sparsity) -> [Arc<Memory>; 2] {
     sparsity.ends().map(|numbers| numbers.on(queue))
 }
 
-/// The pairing of the rows of each element.
+/// The pairing of the left and the right row of each element, for each head.
 fn sampled<T: Storage>(
     queue: &Queue,
     [rows, columns]: &[Arc<Memory>; 2],
@@ -100,7 +100,7 @@ impl<T: Storage> OnDevice<T> for SegmentSoftmax {
     }
 }
 
-/// Scores of matched pairs are those of a batch of as many, with one left and one right row each.
+/// Pairs of one left and one right row each, as a batch of `count` entries.
 fn matched(count: usize) -> Tile {
     Tile { sizes: Sizes { batch: count, n: 1, m: 1, width: 1 }, start: 0, columns: 1 }
 }
@@ -128,8 +128,8 @@ impl<T: Storage> SparsePairs<T> {
         let [l, r, _] = self.score.counts();
         let of_element = |(k, input): (usize, &Array<'_, T>)| {
             let numbers = queue.take_for::<T>(&[n]);
-            let of = if k < l { rows } else { columns };
-            index::gather::<T>(queue, &input.on(queue), of, [n, heads], &numbers);
+            let ends = if k < l { rows } else { columns };
+            index::gather::<T>(queue, &input.on(queue), ends, [n, heads], &numbers);
             (Some(numbers), 0.0)
         };
         let (numbers, params) = inputs[2..].split_at(l + r);
@@ -157,7 +157,8 @@ impl<T: Storage> OnDevice<T> for SparsePairs<T> {
         sampled::<T>(queue, &pairs, self.score.pairing(), [n, heads, width], [x, y], &s);
         copies::copy::<T>(queue, g, &w, n);
         let [l, r, _] = self.score.counts();
-        // For the numbers, the gradients of each element come first.
+        // The numbers first have a gradient for each element. These are then summed over the elements of a
+        // row.
         let each: Vec<Option<Arc<Memory>>> = grads[2..]
             .iter()
             .enumerate()

@@ -11,17 +11,17 @@ pub(super) struct Team {
     rows: usize,
 }
 
-/// Rows of a team. A team has as many members as a work-group of any GPU may have, if there is local
-/// memory for them.
+/// The rows of a team, if there is local memory for so many. With eight work-items a row, the team then has
+/// as many members as a work-group may have on any GPU.
 const ROWS: usize = 32;
 
-/// Bytes of local memory that a team may take: half of what every device has, so that two work side by side.
+/// Bytes of local memory that a team may take: half of what every device has, so that two teams fit.
 const LOCAL: usize = 16 << 10;
 
 impl Queue {
-    /// The team for rows that share `numbers` numbers each, besides their lanes. On a processor, one
-    /// work-item computes a whole row: there, neighbours are computed one after another, and a barrier
-    /// is the end of a loop over them.
+    /// The team for rows whose work-items share `numbers` numbers for each row, besides the lanes of its
+    /// sums. On a processor, one work-item computes a whole row: work-items of a group run one after another
+    /// there, and every barrier ends a loop over them.
     pub(super) fn team(&self, numbers: usize) -> Team {
         let items = self.0.items;
         let fit = LOCAL / ((LANES + numbers) * size_of::<f64>());
@@ -30,7 +30,7 @@ impl Queue {
 }
 
 impl Team {
-    /// What a program of such rows begins with.
+    /// The definitions of `team.cl` for this team.
     pub(super) fn source(self) -> String {
         let Team { items, rows } = self;
         format!(

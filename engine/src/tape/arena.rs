@@ -1,7 +1,7 @@
 //! The tape's memory: nodes in the order of computation, and the reverse pass through one of them.
 //!
-//! The first gradient of a node is moved in; later ones are added in place. What is no longer needed
-//! goes back to the buffer pool at once.
+//! The first gradient that a node receives is moved in; later ones are added to it. Buffers that are no
+//! longer needed go back to the pool at once.
 
 use std::collections::HashMap;
 use std::panic::Location;
@@ -30,14 +30,15 @@ use crate::tensor::pool::{Buffer, Pool};
 use crate::tensor::shape::Shape;
 use crate::tensor::view::{Outcome, View};
 
-/// What computed a node: a kernel with its settings, in place, or a reference to an operation.
+/// What computed a node: a kernel with its settings, stored in the node, or a reference to an operation.
 pub(crate) enum Op<T: Float> {
-    /// Given from outside.
+    /// Nothing: the value was given.
     Leaf,
     /// A number, kept in full precision for the row formulas.
     Constant(f64),
-    /// An operation without data of its own: every formula is one.
+    /// An operation that is the same for all nodes, such as a formula.
     Static(&'static dyn Operation<T>),
+    /// An operation with data of its own.
     Shared(Arc<dyn Operation<T>>),
     Reduce(Reduce),
     Softmax(Softmax),
@@ -59,12 +60,13 @@ pub(crate) enum Op<T: Float> {
 }
 
 impl<T: Float> Op<T> {
-    /// The operation, unless the node was given from outside. Goes through the element type in the
-    /// engine's own code: the kernels are compiled there.
+    /// The operation; `None` for a leaf or a constant. The call goes through the element type, so that the
+    /// kernels are compiled in this crate and not in the crates that use it.
     pub(crate) fn operation(&self) -> Option<&dyn Operation<T>> {
         T::operation(self)
     }
 
+    /// As [`operation`](Self::operation), compiled where it is called.
     pub(crate) fn operation_here(&self) -> Option<&dyn Operation<T>> {
         Some(match self {
             Op::Leaf | Op::Constant(_) => return None,
@@ -94,11 +96,11 @@ impl<T: Float> Op<T> {
         match self {
             Op::Leaf => "leaf",
             Op::Constant(_) => "constant",
-            other => other.operation().expect("only the two above have none").name(),
+            other => other.operation().expect("a node that was computed").name(),
         }
     }
 
-    /// The list of numbers that it carries.
+    /// The operation's list of row or column numbers, which is reused.
     fn indices(&mut self) -> Option<&mut Vec<u32>> {
         match self {
             Op::Gather(Gather { rows }) => Some(rows),
@@ -109,13 +111,14 @@ impl<T: Float> Op<T> {
     }
 }
 
-/// Where a node's elements are. Pooled buffers are longer than the node: its shape says how much counts.
+/// Where a node's elements are. A buffer of the pool may be longer than the node: the node's elements are
+/// the first `shape.len()`.
 pub(crate) enum Value<T> {
     Owned(Buffer<T>),
     Shared(Arc<Elements<T>>),
-    /// The elements of an earlier node.
+    /// The elements of this earlier node.
     Alias(u32),
-    /// Given back by the backward pass.
+    /// Given back to the pool by a backward pass.
     Released,
 }
 
@@ -124,11 +127,11 @@ pub(crate) struct Node<T: Float> {
     pub(crate) inputs: SmallVec<[u32; 4]>,
     pub(crate) shape: Shape,
     pub(crate) value: Value<T>,
-    /// What its operation kept for the reverse pass, and how many elements of that count.
+    /// What its operation kept for the reverse pass: a buffer, and how many of its elements are used.
     pub(crate) kept: Option<(Buffer<T>, usize)>,
     pub(crate) needs_gradient: bool,
     pub(crate) param: Option<ParamId>,
-    /// The caller's line.
+    /// The line that recorded the node.
     pub(crate) location: &'static Location<'static>,
 }
 
@@ -145,10 +148,11 @@ pub(crate) struct Arena<T: Float> {
     pub(crate) pool: Pool<T>,
     /// Whether every result is searched for NaN and infinity.
     pub(crate) checked: bool,
-    /// The list of the last backward pass, kept for the next one.
+    /// The list of the last backward pass, emptied, for the next one.
     pub(crate) entries: Vec<Entry<T>>,
+    /// Recycled lists of numbers.
     pub(crate) index_buffers: Vec<Vec<u32>>,
-    /// Slot maps of sparse gradients, all entries untouched.
+    /// Recycled slot maps of sparse gradients. All their entries are [`UNTOUCHED`].
     pub(crate) slot_buffers: Vec<Vec<u32>>,
 }
 
@@ -168,7 +172,7 @@ impl<T: Float> Default for Arena<T> {
 }
 
 impl<T: Float> Arena<T> {
-    /// The value of the node that holds a node's elements. An alias never refers to another alias.
+    /// The value of the node that owns a node's elements. An alias never refers to another alias.
     fn value(&self, id: u32) -> &Value<T> {
         match &self.nodes[id as usize].value {
             Value::Alias(source) => &self.nodes[*source as usize].value,
@@ -184,7 +188,7 @@ impl<T: Float> Arena<T> {
         }
     }
 
-    /// A copy of a node's elements, where they are.
+    /// A copy of a node's elements, on the host or the device as they are.
     pub(crate) fn copy(&self, id: u32) -> Elements<T> {
         let len = self.shape(id).len();
         match self.value(id) {
@@ -214,7 +218,7 @@ impl<T: Float> Arena<T> {
         Outcome { out: self.values(id), kept }
     }
 
-    /// Panics if a backward pass has released what a node was computed from: a derivative needs that.
+    /// Panics if a backward pass has released an input of a node: a derivative may need it.
     #[track_caller]
     pub(crate) fn assert_unreleased(&self, name: &str, id: usize) {
         let node = &self.nodes[id];
@@ -246,7 +250,7 @@ impl<T: Float> Arena<T> {
         if let Some((buffer, _)) = node.kept.take() {
             self.pool.give(buffer);
         }
-        // A list that was given back before has left an empty one without memory.
+        // A list that was given back before has left an empty one of capacity 0.
         if let Some(indices) = node.op.indices().filter(|indices| indices.capacity() > 0) {
             self.index_buffers.push(std::mem::take(indices));
         }
@@ -338,14 +342,15 @@ impl<T: Float> Arena<T> {
         let node = &mut self.nodes[id];
         let len = node.shape.len();
         match &mut node.op {
-            // The table's gradient is summed in place, not through a buffer of its own.
+            // The gradient of the gathered rows is added to the table's directly, without a dense buffer.
             Op::Gather(Gather { rows }) => {
                 let (rows, input) = (std::mem::take(rows), node.inputs[0]);
                 self.accumulate_rows(input, &g[..len], &rows);
                 self.index_buffers.push(rows);
             }
             _ => {
-                // Gradients are written to fresh buffers and then moved or added to the inputs' cotangents.
+                // Gradients are written to fresh buffers, which are then moved into the inputs' cotangents or
+                // added to them.
                 let mut buffers: SmallVec<[Option<Buffer<T>>; 6]> = SmallVec::new();
                 for &input in &self.nodes[id].inputs {
                     let node = &self.nodes[input as usize];
@@ -414,7 +419,8 @@ impl<T: Float> Arena<T> {
 #[track_caller]
 fn released(name: &str) -> ! {
     panic!(
-        "{name}: a value that this needs was released by the backward pass; take it before, or build the graph again"
+        "{name}: a value that this needs was released by the backward pass; read it before that pass, or \
+         record the graph anew"
     )
 }
 
@@ -435,7 +441,7 @@ pub(crate) fn check_gradients<'a, T: Float>(node: &Node<T>, grads: impl Iterator
     }
 }
 
-/// Makes room in a sparse gradient's values, by a larger buffer of the pool.
+/// Returns a function that moves the values of a sparse gradient to a larger buffer of the pool.
 fn grow_from<T: Float>(pool: &mut Pool<T>) -> impl FnMut(&mut Buffer<T>, usize) {
     |values, len| {
         let mut larger = pool.take(len.max(2 * values.len()));

@@ -7,19 +7,20 @@ use crate::tensor::Tensor;
 /// The worst disagreement that [`gradients`] found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Disagreement {
-    /// Which input, which of its elements.
+    /// The input, and the element of the input.
     pub at: (usize, usize),
-    /// The derivative of the reverse pass.
+    /// The derivative by the reverse pass.
     pub reverse: f64,
     /// The derivative by finite differences.
     pub finite: f64,
-    /// `|reverse − finite| / scale`, the scale being the largest derivative of the input, or a thousandth of
-    /// the loss if that is larger: smaller derivatives drown in the rounding of finite differences.
+    /// `|reverse − finite| / scale`. The scale is the largest derivative with respect to the input, or a
+    /// thousandth of the loss if that is larger: finite differences of smaller derivatives are mostly
+    /// rounding.
     pub relative: f64,
 }
 
 /// Compares the gradient of `loss` (a function of some tensors to a number) with central differences,
-/// extrapolated once (error O(h⁴)), and returns the worst disagreement.
+/// extrapolated once (Richardson, error O(h⁴)), and returns the worst disagreement.
 ///
 /// ```
 /// use cotangent_engine::{Tensor, check};
@@ -51,11 +52,11 @@ pub fn gradients(
             .map(|j| {
                 let mut moved = inputs.to_vec();
                 let x = input.data()[j];
-                let mut at = |x| {
+                let mut loss_at = |x| {
                     moved[i].data_mut()[j] = x;
                     value(&moved)
                 };
-                let mut central = |h: f64| (at(x + h) - at(x - h)) / (2.0 * h);
+                let mut central = |h: f64| (loss_at(x + h) - loss_at(x - h)) / (2.0 * h);
                 let h = 1e-3 * x.abs().max(0.3);
                 (4.0 * central(h / 2.0) - central(h)) / 3.0
             })
@@ -72,8 +73,9 @@ pub fn gradients(
     worst
 }
 
-/// The relative difference between the derivative of `loss` along some directions by forward mode
-/// ([`Tape::jvp`]) and by the reverse pass.
+/// Compares the derivative of `loss` along some directions by forward mode ([`Tape::jvp`]) and by the
+/// reverse pass. Returns the difference, relative to the sum of the absolute values of the terms
+/// `gradient · direction`.
 pub fn forward_mode(
     inputs: &[Tensor<f64>],
     directions: &[Tensor<f64>],

@@ -1,22 +1,22 @@
-//! What formulas are compiled to, and where.
+//! What formulas are compiled to, and in which crate.
 //!
 //! A generic function is compiled in each crate that calls it. The kernels of an elementwise or a pair
 //! formula take seconds to compile: both passes, for both element types and three instruction sets. A
-//! row formula has a [plan](crate::RowPlan) instead. If a formula says
-//! [`compiled_here!`](crate::compiled_here), everything that is compiled for it is compiled once, in its
-//! own crate. Otherwise it is compiled wherever the formula is used; the formula works as well.
+//! row formula has a [plan](crate::RowPlan) instead. With [`compiled_here!`](crate::compiled_here),
+//! everything that belongs to a formula is compiled once, in the formula's own crate. Without it, each
+//! crate that uses the formula compiles it again; the results are the same.
 
 pub use crate::formula::per_type::{Compiled, PerFloat};
 pub use crate::kernels::gram::{RowKernel, RowKernels};
 pub use crate::kernels::map::Map;
 pub use crate::kernels::pair::Pair;
 
-/// Stands within the `impl` of a formula that has no type parameters. What is compiled for the formula
-/// is then compiled once, in this crate.
+/// Goes into the `impl` of a formula without type parameters. What is compiled for the formula is then
+/// compiled once, in this crate. The argument is the kind of formula: `map`, `row` or `pair`.
 ///
 /// A row formula has no kernels of its own: the engine's kernels read its [plan](crate::RowPlan).
-/// `compiled_here!(row, specialised)` compiles kernels for it, which takes seconds. It is for the few
-/// formulas in which training spends its time.
+/// `compiled_here!(row, specialised)` compiles kernels for this formula alone, which takes seconds. It is
+/// for the few formulas in which training spends its time.
 ///
 /// ```
 /// use cotangent_engine::{MapFormula, Scalar, compiled_here};

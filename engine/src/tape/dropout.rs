@@ -1,12 +1,13 @@
-//! Dropout. Srivastava et al. 2014.
+//! Dropout (Srivastava et al. 2014).
 
 use crate::tape::float::Float;
 use crate::tape::var::Var;
 
 impl<T: Float> Var<'_, T> {
-    /// On a tape that is [`training`](crate::Tape::training), each element is 0 with probability `rate`,
-    /// else divided by `1 − rate`, so that the mean stays the same. The tape's stream decides: the same
-    /// stream drops the same elements. On a tape that is not training, nothing changes.
+    /// On a tape that is [`training`](crate::Tape::training), each element becomes 0 with probability `rate`
+    /// and is otherwise divided by `1 − rate`, so that its expected value stays the same. The draws are
+    /// from the tape's stream: the same stream drops the same elements. On a tape that is not training, the
+    /// result is the variable itself.
     ///
     /// # Panics
     /// If the rate is not in [0, 1).

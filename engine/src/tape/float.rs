@@ -15,13 +15,13 @@ use crate::tensor::Tensor;
 
 /// An element type of tensors and tapes: `f32` or `f64`.
 ///
-/// What it is stored in, and the methods of its numbers, are those of [`Storage`].
+/// [`Storage`] has its conversions and its functions.
 ///
 /// Elements are *stored* in this type; inner products, margins and coefficients of row formulas are
 /// always computed in `f64`, or on a [device](crate::Device) without `f64` in two `f32`.
 ///
-/// The hidden methods are the engine's own code for the type: operations are compiled there, and not
-/// once more in each crate that uses them.
+/// The hidden methods are implemented in this crate, so that the operations are compiled here once for
+/// each type, and not in every crate that uses them.
 pub trait Float: Storage {
     /// See [`Op::operation`].
     #[doc(hidden)]

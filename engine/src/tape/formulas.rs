@@ -1,8 +1,8 @@
 //! The elementwise formulas and pair scores of the engine.
 //!
-//! One entry declares an operation: its type, its name, its operands with a range to test each in, and
-//! its formula. The method of [`Var`], the reverse pass, forward mode, SIMD lanes, the expression for
-//! OpenCL, and the entry in [`ALL`] for the tests come with it.
+//! One entry declares an operation: its type, its name, its operands with the range in which each is
+//! tested, and its formula. From the entry follow the method of [`Var`], the reverse pass, forward mode,
+//! SIMD lanes, the expression for OpenCL, and the entry in [`ALL`] for the tests.
 
 use crate::compiled_here;
 use crate::formula::map::MapFormula;
@@ -124,7 +124,7 @@ elementwise! {
     Relu relu (x in 0.1..3.0) = x.max(S::zero());
     /// `x` where it is positive, else `eˣ − 1`, with derivative 1 at 0. Clevert et al. 2016.
     Elu elu (x in -3.0..3.0) = S::select(S::zero().lt(x), x, S::zero().min(x).exp_m1());
-    /// `value` where the mask is not 0, else x. See [`Var::masked_fill`].
+    /// `value` where `mask` is not 0, else `x`. See [`Var::masked_fill`].
     MaskedFill fill_where (x in -3.0..3.0, mask in 0.0..0.0, value in -3.0..3.0) = {
         let masked = S::zero().lt(mask.abs());
         S::select(masked, value, x)

@@ -1,4 +1,4 @@
-//! What the backward pass returns: gradients of variables and parameters, dense or row-sparse.
+//! What a backward pass returns: gradients with respect to variables and parameters, dense or row-sparse.
 
 use crate::kernels::index::SparseRows;
 use crate::tape::float::Float;
@@ -30,14 +30,13 @@ pub struct Gradients<'t, T: Float> {
 /// One gradient, as it was computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum GradientView<'a, T> {
-    /// One element for each of the variable's.
+    /// One element for each element of the variable, row-major.
     Dense(&'a [T]),
-    /// Only some rows of a table were read. Each is listed once, in the order of first reading;
-    /// `values` holds `width` elements for each. All other rows have gradient zero.
+    /// Only some rows of a table were read. Each is listed once; all other rows have gradient zero.
     Rows {
-        /// Row numbers.
+        /// Row numbers, in the order in which the backward pass reached them.
         rows: &'a [u32],
-        /// Their gradients, row by row.
+        /// Their gradients, row by row: `width` elements each.
         values: &'a [T],
         /// Elements of a row.
         width: usize,
@@ -49,9 +48,9 @@ impl<T: Float> GradientView<'_, T> {
     pub fn to_dense(&self, rows: usize, width: usize) -> Vec<T> {
         match *self {
             GradientView::Dense(values) => values.to_vec(),
-            GradientView::Rows { rows: touched, values, width: of_entry } => {
+            GradientView::Rows { rows: touched, values, width: row_width } => {
                 let mut dense = vec![T::zero(); rows * width];
-                crate::kernels::index::scatter_add(values, touched, of_entry, &mut dense);
+                crate::kernels::index::scatter_add(values, touched, row_width, &mut dense);
                 dense
             }
         }
@@ -80,7 +79,8 @@ impl<'t, T: Float> Gradients<'t, T> {
     }
 
     /// The gradient with respect to a variable, parameter or point, as a tensor of the same shape. It is
-    /// zero where the loss does not depend on it. [`view`](Self::view) gives it as it was computed.
+    /// zero where the loss does not depend on it. [`view`](Self::view) gives it as it was computed. Only
+    /// inputs of the tape have a gradient here; for a computed variable the result is zero.
     ///
     /// # Panics
     /// If the variable is on another tape than the loss.
@@ -104,14 +104,14 @@ impl<'t, T: Float> Gradients<'t, T> {
         leaf.gradient(self)
     }
 
-    /// The device that they are on.
+    /// The device that the gradients are on.
     pub fn device(&self) -> Device {
         self.tape.device()
     }
 
-    /// The gradient with respect to a parameter, as a tensor of rows of `width` elements that stays
-    /// where it is (on a device, for example). The numbers of the rows come with it unless all rows are
-    /// there.
+    /// The gradient with respect to a parameter, as a tensor `[rows, width]` that stays where it is (on a
+    /// device, for example). A row-sparse gradient comes with the numbers of its rows, a dense one with
+    /// `None`. The result is `None` if the loss does not depend on the parameter.
     pub fn tensor(&self, id: ParamId, width: usize) -> Option<(Option<&[u32]>, Tensor<T>)> {
         let entry = self.entries.iter().find(|e| e.param == Some(id))?;
         let (rows, values, len) = match &entry.gradient {
@@ -128,13 +128,12 @@ impl<'t, T: Float> Gradients<'t, T> {
     }
 }
 
-/// What gradients can be taken with respect to: an input variable of a tape, or a parameter or point that
-/// has one.
+/// What [`Gradients`] can be read for: an input variable of a tape, or a parameter or point that has one.
 pub trait Leaf<T: Float> {
-    /// Its shape.
+    /// The shape.
     fn shape(&self) -> Shape;
 
-    /// Its gradient; `None` if the loss does not depend on it.
+    /// The gradient; `None` if the loss does not depend on it.
     fn gradient<'a>(&self, gradients: &'a Gradients<'_, T>) -> Option<GradientView<'a, T>>;
 }
 

@@ -1,4 +1,4 @@
-//! Losses: cross-entropy, binary cross-entropy, mean squared error. All are means over the batch.
+//! Losses: cross-entropy, binary cross-entropy, mean squared error. All are means.
 
 use crate::tape::float::Float;
 use crate::tape::var::Var;
@@ -36,7 +36,7 @@ pub fn cross_entropy<'t, T: Float>(logits: Var<'t, T>, labels: &[u32], smoothing
     }
     let logits = logits.reshape([rows, classes]);
     let counted = labels.iter().filter(|&&label| label != IGNORE).count();
-    let (log_softmax, of_labels) = if counted == rows {
+    let (log_softmax, log_likelihoods) = if counted == rows {
         let log_softmax = logits.log_softmax(-1);
         (log_softmax, log_softmax.take_along(labels))
     } else {
@@ -45,9 +45,9 @@ pub fn cross_entropy<'t, T: Float>(logits: Var<'t, T>, labels: &[u32], smoothing
         let log_softmax = logits.gather(&kept).log_softmax(-1);
         (log_softmax, log_softmax.take_along(&targets))
     };
-    // Sums rather than means, so that there may be no row at all.
+    // Sums, because the mean of no rows would be NaN.
     let counted = counted.max(1) as f64;
-    let loss = of_labels.sum() * (-1.0 / counted);
+    let loss = log_likelihoods.sum() * (-1.0 / counted);
     if smoothing == 0.0 {
         return loss;
     }
@@ -56,12 +56,18 @@ pub fn cross_entropy<'t, T: Float>(logits: Var<'t, T>, labels: &[u32], smoothing
 
 /// Binary cross-entropy of logits with targets in [0, 1], of one shape: the mean of `softplus(x) − t x`,
 /// which is `−t ln σ(x) − (1 − t) ln(1 − σ(x))` without overflow.
+///
+/// # Panics
+/// If the shapes do not broadcast.
 #[track_caller]
 pub fn binary_cross_entropy<'t, T: Float>(logits: Var<'t, T>, targets: &Tensor<T>) -> Var<'t, T> {
     logits.binary_cross_entropy(logits.tape().constant(targets)).mean()
 }
 
-/// Mean squared error: the mean of `(x − y)²`.
+/// Mean squared error: the mean of `(x − y)²` over all elements.
+///
+/// # Panics
+/// If the shapes do not broadcast.
 #[track_caller]
 pub fn mean_squared_error<'t, T: Float>(x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T> {
     (x - y).square().mean()

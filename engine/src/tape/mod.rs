@@ -81,7 +81,11 @@ impl<T: Float> std::fmt::Debug for Tape<T> {
 }
 
 impl<T: Float> Tape<T> {
-    /// An empty tape on the processor.
+    /// An empty tape on the processor, or on the device that the environment variable `COTANGENT_DEVICE`
+    /// names.
+    ///
+    /// # Panics
+    /// If the variable names no usable device, or as [`with_device`](Self::with_device).
     pub fn new() -> Self {
         Tape::with_device(Device::of_environment())
     }
@@ -98,7 +102,7 @@ impl<T: Float> Tape<T> {
         tape
     }
 
-    /// The device that its values are on.
+    /// The device that the tape's values are on.
     pub fn device(&self) -> Device {
         self.arena.borrow().pool.device().clone()
     }
@@ -134,7 +138,7 @@ impl<T: Float> Tape<T> {
         *self.random.borrow_mut() = Some(rng);
     }
 
-    /// Whether it is training.
+    /// Whether the tape is [`training`](Self::training).
     pub fn is_training(&self) -> bool {
         self.random.borrow().is_some()
     }
@@ -356,8 +360,8 @@ impl<T: Float> Tape<T> {
             },
             _ => {
                 let mut buffer = arena.pool.take(shape.len());
-                let of_kept = kept.as_mut().map(|(buffer, _)| buffer);
-                if !arena.forward_on_device(&op, &inputs, &shape, &mut buffer, of_kept) {
+                let kept_buffer = kept.as_mut().map(|(buffer, _)| buffer);
+                if !arena.forward_on_device(&op, &inputs, &shape, &mut buffer, kept_buffer) {
                     let out = &mut buffer[..shape.len()];
                     let kept = kept.as_mut().map_or(&mut [][..], |(buffer, len)| &mut buffer[..*len]);
                     operation.forward(&arena.views(&inputs), out, kept);
@@ -366,9 +370,10 @@ impl<T: Float> Tape<T> {
                     && let Some((at, x)) = first_bad(&buffer[..shape.len()])
                 {
                     let shapes = inputs.iter().map(|&i| arena.shape(i).to_string());
-                    let of = shapes.collect::<Vec<_>>().join(", ");
+                    let shapes = shapes.collect::<Vec<_>>().join(", ");
                     panic!(
-                        "{name}: the result of shape {shape} is {x} at element {at}; inputs of shapes {of}"
+                        "{name}: the result of shape {shape} is {x} at element {at}; \
+                         inputs of shapes {shapes}"
                     )
                 }
                 Value::Owned(buffer)
@@ -395,7 +400,7 @@ impl<T: Float> Tape<T> {
         read(arena.values(id), arena.shape(id))
     }
 
-    /// The positions of the `k` largest elements of each row of a node, if they are found on a device.
+    /// The positions of the `k` largest elements of each row of a node, if the tape is on a device.
     pub(crate) fn top_k_on_device(&self, id: u32, k: usize) -> Option<Vec<u32>> {
         self.arena.borrow().top_k_on_device(id, k)
     }
@@ -441,11 +446,11 @@ impl<T: Float> Tape<T> {
         arena.cotangents.resize_with(root + 1, || None);
 
         let mut gradients = Gradients::new(self, std::mem::take(&mut arena.entries));
-        // The root's gradient is the caller's. It is not copied, unless the root has no elements of its
-        // own making or they are on a device.
-        let is_moved =
+        // The root's gradient is the caller's slice. It is copied into a buffer only for a root that has no
+        // operation to run backward, and on a device.
+        let is_copied =
             matches!(arena.nodes[root].op, Op::Leaf | Op::Reshape(_)) || !arena.pool.device().is_cpu();
-        if is_moved {
+        if is_copied {
             let mut seed = arena.pool.take(g.len());
             seed[..g.len()].copy_from_slice(g);
             arena.cotangents[root] = Some(Cotangent::Dense(seed));
@@ -453,7 +458,7 @@ impl<T: Float> Tape<T> {
             arena.assert_unreleased(name, root);
             arena.propagate(root, g);
         }
-        for id in (0..root + usize::from(is_moved)).rev() {
+        for id in (0..root + usize::from(is_copied)).rev() {
             let cotangent = arena.cotangents[id].take();
             let node = &arena.nodes[id];
             if cotangent.is_some() && node.needs_gradient {
@@ -467,7 +472,7 @@ impl<T: Float> Tape<T> {
                     };
                     gradients.insert(id as u32, node.param, node.shape.len(), gradient);
                 }
-                // The elements of a reshaped node are its input's, and so is the gradient.
+                // A reshape shares the elements of its input. Its gradient moves to the input as it is.
                 Some(Cotangent::Dense(g)) if node.needs_gradient && matches!(node.op, Op::Reshape(_)) => {
                     let input = node.inputs[0];
                     arena.accumulate(input, g);
@@ -509,12 +514,12 @@ impl<T: Float> Tape<T> {
     ///
     /// # Panics
     /// If a tangent does not have its variable's shape, the variables are on different tapes, a backward
-    /// pass has released what the derivative is made of, or an operation between them offers no forward
-    /// mode. The tape stays as it was, except for what was recorded until then.
+    /// pass has released a value that the derivative needs, or an operation between them offers no forward
+    /// mode. Operations that were recorded before the panic stay on the tape; nothing else changes.
     #[track_caller]
     pub fn jvp<'t>(&'t self, output: Var<'t, T>, tangents: &[(Var<'t, T>, Var<'t, T>)]) -> Var<'t, T> {
         let root = self.id("jvp", output) as usize;
-        // What the output depends on.
+        // The nodes that the output depends on.
         let mut wanted = vec![false; root + 1];
         wanted[root] = true;
         for id in (0..=root).rev() {
@@ -522,37 +527,37 @@ impl<T: Float> Tape<T> {
                 self.arena.borrow().nodes[id].inputs.iter().for_each(|&i| wanted[i as usize] = true);
             }
         }
-        let mut of_node: Vec<Option<Var<'t, T>>> = vec![None; root + 1];
+        let mut node_tangents: Vec<Option<Var<'t, T>>> = vec![None; root + 1];
         for &(x, tangent) in tangents {
             let id = self.id("jvp", x) as usize;
             self.id("jvp", tangent);
             let (shape, given) = (x.shape(), tangent.shape());
             assert_eq!(shape, given, "jvp: a tangent of shape {given} for a variable of shape {shape}");
             if id <= root {
-                of_node[id] = Some(tangent);
+                node_tangents[id] = Some(tangent);
             }
         }
         for id in 0..=root {
-            if !wanted[id] || of_node[id].is_some() {
+            if !wanted[id] || node_tangents[id].is_some() {
                 continue;
             }
             let inputs: SmallVec<[u32; 4]> = {
                 let arena = self.arena.borrow();
                 let inputs = &arena.nodes[id].inputs;
-                if inputs.iter().all(|&i| of_node[i as usize].is_none()) {
+                if inputs.iter().all(|&i| node_tangents[i as usize].is_none()) {
                     continue;
                 }
                 arena.assert_unreleased("jvp", id);
                 inputs.clone()
             };
             let variables: SmallVec<[Var<'t, T>; 4]> = inputs.iter().map(|&i| Var::new(self, i)).collect();
-            let of_inputs: SmallVec<[Option<Var<'t, T>>; 4]> =
-                inputs.iter().map(|&i| of_node[i as usize]).collect();
-            let taken = TakenOp::of(self, id);
+            let input_tangents: SmallVec<[Option<Var<'t, T>>; 4]> =
+                inputs.iter().map(|&i| node_tangents[i as usize]).collect();
+            let taken = TakenOp::take(self, id);
             let operation = taken.op.operation().expect("a node with inputs is an operation");
-            of_node[id] = Some(operation.jvp(&variables, Var::new(self, id as u32), &of_inputs));
+            node_tangents[id] = Some(operation.jvp(&variables, Var::new(self, id as u32), &input_tangents));
         }
-        of_node[root].unwrap_or_else(|| self.zeros(output.shape()))
+        node_tangents[root].unwrap_or_else(|| self.zeros(output.shape()))
     }
 
     pub(crate) fn recycle(&self, mut entries: Vec<Entry<T>>) {
@@ -564,8 +569,8 @@ impl<T: Float> Tape<T> {
     }
 }
 
-/// A node's operation, taken out while it records others on the tape. The node gets it back in the end,
-/// also after a panic.
+/// A node's operation, taken out of the arena while it records others on the tape. Dropping this puts it
+/// back, also after a panic.
 struct TakenOp<'t, T: Float> {
     tape: &'t Tape<T>,
     id: usize,
@@ -573,7 +578,7 @@ struct TakenOp<'t, T: Float> {
 }
 
 impl<'t, T: Float> TakenOp<'t, T> {
-    fn of(tape: &'t Tape<T>, id: usize) -> Self {
+    fn take(tape: &'t Tape<T>, id: usize) -> Self {
         let op = std::mem::replace(&mut tape.arena.borrow_mut().nodes[id].op, Op::Leaf);
         TakenOp { tape, id, op }
     }

@@ -32,7 +32,8 @@ impl<T: Float> Arena<T> {
         ids.iter().map(|&id| self.array(id)).collect()
     }
 
-    /// Computes an operation on the tape's device, if the tape has one and the operation has a form for it.
+    /// Computes an operation on the tape's device. `false` if there is no device, or the operation has no
+    /// form for it.
     pub(crate) fn forward_on_device(
         &self,
         op: &Op<T>,
@@ -91,7 +92,7 @@ impl<T: Float> Arena<T> {
         true
     }
 
-    /// A mask of [`dropout`](crate::Var::dropout), drawn on the tape's device, if it has one.
+    /// Draws a mask of [`dropout`](crate::Var::dropout) on the tape's device. `false` if there is none.
     pub(crate) fn dropout_on_device(
         &self,
         rng: &mut Rng,
@@ -111,14 +112,14 @@ impl<T: Float> Arena<T> {
         Some(index::top_k::<T>(&queue, &self.elements(id).on(&queue), [rows, shape.width(), k]))
     }
 
-    /// `sum += g` on the tape's device, if it has one.
+    /// `sum += g` on the tape's device. `false` if there is none.
     pub(crate) fn add_on_device(&self, sum: &mut Buffer<T>, g: &Buffer<T>, len: usize) -> bool {
         let Some(queue) = self.queue() else { return false };
         index::add::<T>(&queue, &sum.write_on(&queue), &g.on(&queue), len);
         true
     }
 
-    /// `table[rows[i]] += g[i]` for a row-sparse gradient, on the tape's device, if it has one.
+    /// `table[rows[i]] += g[i]` for a row-sparse gradient, on the tape's device. `false` if there is none.
     pub(crate) fn scatter_on_device(&self, rows: &SparseRows<T>, table: &mut Buffer<T>) -> bool {
         let Some(queue) = self.queue() else { return false };
         let (g, table) = (rows.values.on(&queue), table.write_on(&queue));
@@ -126,7 +127,7 @@ impl<T: Float> Arena<T> {
         true
     }
 
-    /// As on the host: row-sparse for a leaf, else dense; in the same order.
+    /// As `accumulate_rows` on the host, with the rows in the same order: row-sparse for a leaf, else dense.
     fn accumulate_rows_on_device(&mut self, queue: &Queue, id: u32, g: &Memory, rows: &[u32]) {
         let node = &self.nodes[id as usize];
         let (len, table_rows) = (node.shape.len(), node.shape[0]);
@@ -177,8 +178,8 @@ impl<T: Float> Arena<T> {
     }
 }
 
-/// The device form of an operation. Every kernel has one. Operations of users and row functions have
-/// none and are computed on the host.
+/// The device form of an operation. Every kernel of the engine has one. Operations of users and row
+/// functions have none and are computed on the host.
 fn form<T: Float>(op: &Op<T>) -> Option<&dyn OnDevice<T>> {
     Some(match op {
         Op::Leaf | Op::Constant(_) | Op::Reshape(_) => unreachable!("nothing is computed"),

@@ -71,7 +71,8 @@ pub trait Operation<T: Float>: Send + Sync + 'static {
     /// The result's shape.
     ///
     /// # Errors
-    /// What does not fit, in words: the tape panics with the operation's name, the message, and the shapes.
+    /// What does not fit, in words, with the shapes. The tape panics with the operation's name and this
+    /// message.
     fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError>;
 
     /// How many elements the forward pass keeps for the reverse pass, besides its inputs and its result.
@@ -83,8 +84,8 @@ pub trait Operation<T: Float>: Send + Sync + 'static {
     /// Writes the result, every element of it, and what is kept. Buffers come with unspecified content.
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], kept: &mut [T]);
 
-    /// Writes the gradient of every input that has a place for it, given the gradient `g` of the result.
-    /// Buffers come with unspecified content.
+    /// Writes the gradient of every input for which `grads` has a buffer, given the gradient `g` of the
+    /// result. Buffers come with unspecified content, and every element must be written.
     fn backward(
         &self,
         inputs: &[View<'_, T>],
@@ -93,19 +94,19 @@ pub trait Operation<T: Float>: Send + Sync + 'static {
         grads: &mut [Option<&mut [T]>],
     );
 
-    /// How an OpenCL device computes it. An operation without such a form is computed on the host: what
-    /// it reads is read back, and what it writes is uploaded.
+    /// How an OpenCL device computes the operation. Without such a form it is computed on the host: its
+    /// inputs are read back, and its results are uploaded.
     #[cfg(feature = "opencl")]
     #[doc(hidden)]
     fn on_device(&self) -> Option<&dyn crate::opencl::OnDevice<T>> {
         None
     }
 
-    /// Forward mode: records the tangent of the result, given the inputs' (`None` is zero; at least one is
-    /// not), from operations of the tape. [`Tape::jvp`] calls it.
+    /// Forward mode: computes the tangent of the result by operations of the tape. `tangents` are those of
+    /// the inputs; `None` is zero, and at least one is not `None`. [`Tape::jvp`] calls it.
     ///
     /// # Panics
-    /// Unless it is written: an operation need not offer it.
+    /// Unless it is implemented: an operation need not offer forward mode.
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let _ = (inputs, out, tangents);
@@ -129,7 +130,7 @@ pub(crate) fn linear_jvp<'t, T: Float>(
 }
 
 impl<'t, T: Float> Var<'t, T> {
-    /// The sum of the terms that are not zero.
+    /// The sum of the terms that are not `None`; `None` if all are.
     pub(crate) fn sum_of(terms: impl IntoIterator<Item = Option<Var<'t, T>>>) -> Option<Var<'t, T>> {
         terms.into_iter().flatten().reduce(|a, b| a + b)
     }

@@ -1,7 +1,8 @@
-//! The registry of formulas: every operation that is declared by a formula, with its type erased.
+//! The registry of formulas, for tests. A [`Formula`] is a map, row or pair formula with its type erased.
 //!
 //! Lists of formulas ([`crate::formulas::ALL`] and those of other crates) let one test compare all
-//! evaluations of each: plain, dual, lanes, traced, as a kernel of the tape, and finite differences.
+//! evaluations of each: on plain numbers, dual numbers, lanes and traces, as a kernel of the tape, and
+//! derivatives by finite differences.
 
 use crate::formula::domain;
 use crate::formula::map::MapFormula;
@@ -15,14 +16,14 @@ use crate::numbers::trace::{Expression, Trace};
 use crate::tape::float::Float;
 use crate::tape::operation::Operation;
 
-/// The range in which an argument is tested.
+/// The range in which an argument is tested: lower and upper bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range(pub f64, pub f64);
 
 /// What a formula's arguments are.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// An elementwise formula: the operands.
+    /// An elementwise formula, with the ranges of its operands.
     Map(&'static [Range]),
     /// A row formula.
     Row {
@@ -33,11 +34,11 @@ pub enum Kind {
         /// Where the vectors lie.
         sample: Sample,
     },
-    /// A pair formula: the pairing, numbers of left and of right rows, parameters.
+    /// A pair formula.
     Pair {
-        /// Ranges of all arguments.
+        /// Ranges of all arguments: the pairing, numbers of left rows, of right rows, parameters.
         ranges: &'static [Range],
-        /// How many numbers of left rows, of right rows, and parameters.
+        /// How many numbers each left row and each right row has, and how many parameters there are.
         counts: [usize; 3],
         /// What the first argument is.
         pairing: Pairing,
@@ -47,11 +48,12 @@ pub enum Kind {
 /// Where the vectors of a row formula lie when it is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sample {
-    /// Coordinates of any kind.
+    /// Anywhere.
     Free,
     /// Inside a ball of radius ½.
     Ball,
-    /// The first `n` on the hyperboloid ⟨x, x⟩_L = 1/κ, κ = parameter 0; the others tangent to the first.
+    /// The first `n` on the hyperboloid ⟨x, x⟩_L = 1/κ, κ = parameter 0; the others tangent to the
+    /// first.
     Hyperboloid(usize),
     /// The first `n` on the sphere ⟨x, x⟩ = 1/κ, κ = parameter 0; the others tangent to the first.
     Sphere(usize),
@@ -59,7 +61,7 @@ pub enum Sample {
     HalfSpace,
 }
 
-/// A value and its partial derivatives by all arguments.
+/// A value and its partial derivatives with respect to all arguments.
 pub type Derivatives = (f64, Vec<f64>);
 
 /// A formula with its type erased.
@@ -75,15 +77,15 @@ pub struct Formula {
     pub plain: fn(&[f64]) -> Vec<f64>,
     /// The formula on plain `f32`.
     pub plain_f32: fn(&[f32]) -> Vec<f32>,
-    /// The formula on lanes: the same arguments in every lane; the last lane's results.
+    /// The formula on lanes, with the same arguments in every lane. Returns the results of the last lane.
     pub lanes: fn(&[f64]) -> Vec<f64>,
-    /// The formula on dual numbers: for each result its value and its partial derivatives by all arguments.
+    /// The formula on dual numbers: for each result its value and its partial derivatives.
     pub dual: fn(&[f64]) -> Vec<Derivatives>,
     /// The formula on traces.
     pub trace: fn() -> Expression,
-    /// The operation of a tape.
+    /// The formula as an operation of a tape of `f32`.
     pub operation_f32: fn() -> &'static dyn Operation<f32>,
-    /// The operation of a tape.
+    /// The formula as an operation of a tape of `f64`.
     pub operation_f64: fn() -> &'static dyn Operation<f64>,
 }
 
@@ -96,30 +98,34 @@ fn fixed<S: Scalar, const N: usize>(arguments: &[S]) -> [S; N] {
     array(S::zero(), |i| arguments[i])
 }
 
-struct OfMap<F, const K: usize>(std::marker::PhantomData<F>);
+struct ErasedMap<F, const K: usize>(std::marker::PhantomData<F>);
 
-impl<F: MapFormula<K>, const K: usize> Erase for OfMap<F, K> {
+impl<F: MapFormula<K>, const K: usize> Erase for ErasedMap<F, K> {
     fn eval<S: Scalar>(arguments: &[S]) -> Vec<S> {
         vec![F::eval(fixed(arguments))]
     }
 }
 
-struct OfRow<F, const V: usize, const B: usize, const I: usize, const O: usize>(std::marker::PhantomData<F>);
+struct ErasedRow<F, const V: usize, const B: usize, const I: usize, const O: usize>(
+    std::marker::PhantomData<F>,
+);
 
 impl<F: RowFormula<V, B, I, O>, const V: usize, const B: usize, const I: usize, const O: usize> Erase
-    for OfRow<F, V, B, I, O>
+    for ErasedRow<F, V, B, I, O>
 {
     fn eval<S: Scalar>(arguments: &[S]) -> Vec<S> {
         F::eval(fixed::<S, I>(arguments)).to_vec()
     }
 }
 
-struct OfPair<F, const L: usize, const R: usize, const P: usize>(std::marker::PhantomData<F>);
+struct ErasedPair<F, const L: usize, const R: usize, const P: usize>(std::marker::PhantomData<F>);
 
-impl<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize> Erase for OfPair<F, L, R, P> {
+impl<F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize> Erase
+    for ErasedPair<F, L, R, P>
+{
     fn eval<S: Scalar>(arguments: &[S]) -> Vec<S> {
-        let (left, rest) = arguments[1..].split_at(L);
-        let (right, params) = rest.split_at(R);
+        let (left, others) = arguments[1..].split_at(L);
+        let (right, params) = others.split_at(R);
         vec![F::eval(arguments[0], fixed(left), fixed(right), fixed(params))]
     }
 }
@@ -133,7 +139,7 @@ fn dual<E: Erase>(arguments: &[f64]) -> Vec<Derivatives> {
     dual_by(arguments, E::eval)
 }
 
-/// One partial derivative at a time.
+/// The derivatives of `eval`, which is called once for each argument.
 fn dual_by(arguments: &[f64], eval: impl Fn(&[Dual<f64, 1>]) -> Vec<Dual<f64, 1>>) -> Vec<Derivatives> {
     let along = |k: usize| {
         let seed = |(i, &value): (usize, &f64)| Dual { value, partials: [if i == k { 1.0 } else { 0.0 }] };
@@ -177,11 +183,11 @@ impl Formula {
     /// The entry of an elementwise formula.
     pub const fn map<F: MapFormula<K>, const K: usize>(_formula: F, ranges: &'static [Range]) -> Self {
         assert!(ranges.len() == K, "a range for each operand");
-        Formula::new::<OfMap<F, K>>(
+        Formula::new::<ErasedMap<F, K>>(
             F::NAME,
             Kind::Map(ranges),
             K,
-            || Expression::trace(K, OfMap::<F, K>::eval::<Trace>),
+            || Expression::trace(K, ErasedMap::<F, K>::eval::<Trace>),
             || f32::map_operation(F::compiled().of_type()),
             || f64::map_operation(F::compiled().of_type()),
         )
@@ -203,15 +209,15 @@ impl Formula {
             name: F::NAME,
             kind: Kind::Row { plan: F::plan, params, sample },
             arguments: I,
-            plain: OfRow::<F, V, B, I, O>::eval,
-            plain_f32: OfRow::<F, V, B, I, O>::eval,
-            // The functions that are compiled with the formula: kernels call these.
+            plain: ErasedRow::<F, V, B, I, O>::eval,
+            plain_f32: ErasedRow::<F, V, B, I, O>::eval,
+            // The functions of the plan: these are what kernels call.
             lanes: |arguments| F::plan().on_lanes(arguments),
             dual: |arguments| dual_by(arguments, |x| F::plan().on_dual_numbers(x)),
             #[cfg(feature = "opencl")]
             trace: || F::plan().value(),
             #[cfg(not(feature = "opencl"))]
-            trace: || Expression::trace(I, OfRow::<F, V, B, I, O>::eval::<Trace>),
+            trace: || Expression::trace(I, ErasedRow::<F, V, B, I, O>::eval::<Trace>),
             operation_f32: || f32::row_operation(F::plan()),
             operation_f64: || f64::row_operation(F::plan()),
         }
@@ -223,11 +229,11 @@ impl Formula {
         ranges: &'static [Range],
     ) -> Self {
         assert!(ranges.len() == 1 + L + R + P, "a range for each argument");
-        Formula::new::<OfPair<F, L, R, P>>(
+        Formula::new::<ErasedPair<F, L, R, P>>(
             F::NAME,
             Kind::Pair { ranges, counts: [L, R, P], pairing: F::PAIRING },
             1 + L + R + P,
-            || Expression::trace(1 + L + R + P, OfPair::<F, L, R, P>::eval::<Trace>),
+            || Expression::trace(1 + L + R + P, ErasedPair::<F, L, R, P>::eval::<Trace>),
             || f32::pair_operation(F::compiled().of_type()),
             || f64::pair_operation(F::compiled().of_type()),
         )
@@ -236,7 +242,7 @@ impl Formula {
 
 /// A row formula in plain loops, for tests.
 impl RowPlan {
-    /// The scalar function of the same arguments in every lane: the last lane's results.
+    /// The results of the scalar function in the last lane, with the same arguments in every lane.
     fn on_lanes(&self, arguments: &[f64]) -> Vec<f64> {
         let arguments: Vec<Number> = arguments.iter().map(|&x| Number::splat(x)).collect();
         let mut outputs = vec![Number::splat(0.0); self.outputs];
@@ -245,17 +251,17 @@ impl RowPlan {
     }
 
     fn on_dual_numbers(&self, arguments: &[Dual<f64, 1>]) -> Vec<Dual<f64, 1>> {
-        let still = |value: Dual<f64, 1>| Nested { value, partials: [Dual::zero()] };
-        let arguments: Vec<Nested> = arguments.iter().map(|&x| still(x)).collect();
+        let constant = |value: Dual<f64, 1>| Nested { value, partials: [Dual::zero()] };
+        let arguments: Vec<Nested> = arguments.iter().map(|&x| constant(x)).collect();
         let mut outputs = vec![Nested::zero(); self.outputs];
         (self.functions.nested)(&arguments, &mut outputs);
         outputs.into_iter().map(|y| y.value).collect()
     }
 
-    /// The basis vectors at some inputs, coordinate by coordinate.
+    /// The basis vectors of some inputs: `[coordinate][basis vector]`.
     fn basis_at(&self, vectors: &[&[f64]]) -> Vec<Vec<f64>> {
         let width = vectors[0].len();
-        let at = |c: usize, vector: Vector| match vector {
+        let coordinate = |c: usize, vector: Vector| match vector {
             Vector::Time => f64::from(c == 0),
             Vector::Height => f64::from(c + 1 == width),
             _ if self.metric == Metric::Horizontal && c + 1 == width => 0.0,
@@ -265,10 +271,10 @@ impl RowPlan {
             Vector::Flip(i) if c == 0 => -vectors[i][c],
             Vector::Flip(i) => vectors[i][c],
         };
-        (0..width).map(|c| self.basis.iter().map(|&vector| at(c, vector)).collect()).collect()
+        (0..width).map(|c| self.basis.iter().map(|&vector| coordinate(c, vector)).collect()).collect()
     }
 
-    /// The invariants of vectors and parameters.
+    /// The invariants of vectors of one width and of parameters, in the plan's order.
     pub fn invariants_at(&self, vectors: &[&[f64]], params: &[f64]) -> Vec<f64> {
         let basis = self.basis_at(vectors);
         let sign = |c: usize| match (self.metric, c) {
@@ -303,9 +309,9 @@ impl RowPlan {
             .collect()
     }
 
-    /// The linear combination of the basis at some coefficients.
+    /// The linear combination of the basis vectors of some inputs.
     pub fn combination_at(&self, vectors: &[&[f64]], coefficients: &[f64]) -> Vec<f64> {
-        let at = |v: &Vec<f64>| v.iter().zip(coefficients).map(|(v, a)| v * a).sum();
-        self.basis_at(vectors).iter().map(at).collect()
+        let combine = |v: &Vec<f64>| v.iter().zip(coefficients).map(|(v, a)| v * a).sum();
+        self.basis_at(vectors).iter().map(combine).collect()
     }
 }

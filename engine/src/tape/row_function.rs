@@ -84,11 +84,11 @@ pub trait RowFunction<const V: usize>: Send + Sync + 'static {
     /// Writes every element of the result, which comes with unspecified content.
     ///
     /// `T` is the type that rows are stored in and that the result will be rounded to. A function whose
-    /// result must satisfy something may need `T::EPSILON`; most do not.
+    /// result must satisfy a constraint to within rounding may use `T::EPSILON`.
     fn eval<T: Float>(&self, rows: [&[f64]; V], out: &mut [f64]);
 
-    /// Writes every element of the cotangent of each row, given the result and its cotangent `g`. The
-    /// places come with unspecified content.
+    /// Writes every element of the cotangent of each row, given the result and its cotangent `g`.
+    /// `cotangents` comes with unspecified content.
     ///
     /// # Panics
     /// Unless it is written: a function need not have a gradient.
@@ -98,10 +98,11 @@ pub trait RowFunction<const V: usize>: Send + Sync + 'static {
     }
 }
 
-/// The least time of a row, in nanoseconds: that of a matrix function of a handful of coordinates.
+/// The estimated time of a row in nanoseconds, without the time for each of its elements: that of a matrix
+/// function of few coordinates.
 const COST: usize = 500;
 
-/// Widens an operand row.
+/// Widens a row to `f64`.
 #[inline]
 fn widen<T: Float>(from: &[T], to: &mut [f64]) {
     to.iter_mut().zip(from).for_each(|(to, from)| *to = from.to_f64());
@@ -112,7 +113,7 @@ fn cut<const V: usize>(mut buffer: &mut [f64], widths: [usize; V]) -> [&mut [f64
     widths.map(|width| split_front(&mut buffer, width))
 }
 
-/// The function over all row positions; `width` elements of `out` each.
+/// Evaluates the function at all row positions. `out` has `width` elements for each.
 pub(crate) fn forward<F: RowFunction<V>, T: Float, U: Float, const V: usize>(
     function: &F,
     operands: &[Operand<'_, T>; V],
@@ -140,7 +141,7 @@ pub(crate) fn forward<F: RowFunction<V>, T: Float, U: Float, const V: usize>(
     });
 }
 
-/// The common leading axes of a function's operands, their widths and that of its result.
+/// The common leading axes of a function's operands, the operands' widths, and the result's width.
 pub(crate) fn shapes<F: RowFunction<V>, const V: usize>(
     function: &F,
     inputs: [&Shape; V],
@@ -178,13 +179,13 @@ pub(crate) fn operands<'a, T: Float, const V: usize>(
 }
 
 /// A row function as an operation of a tape.
-struct OnTape<F, const V: usize> {
+struct RowOperation<F, const V: usize> {
     function: F,
     /// Whether the result is a number for each row.
     scalar: bool,
 }
 
-impl<F: RowFunction<V>, const V: usize> OnTape<F, V> {
+impl<F: RowFunction<V>, const V: usize> RowOperation<F, V> {
     fn read<'a, T: Float>(&self, inputs: &[View<'a, T>]) -> ([Operand<'a, T>; V], [usize; V], usize) {
         let views: [View<'a, T>; V] = std::array::from_fn(|i| inputs[i]);
         let (rows, widths, width) = shapes(&self.function, views.map(|view| view.shape), self.scalar)
@@ -193,7 +194,7 @@ impl<F: RowFunction<V>, const V: usize> OnTape<F, V> {
     }
 }
 
-impl<F: RowFunction<V>, T: Float, const V: usize> Operation<T> for OnTape<F, V> {
+impl<F: RowFunction<V>, T: Float, const V: usize> Operation<T> for RowOperation<F, V> {
     fn name(&self) -> &'static str {
         self.function.name()
     }
@@ -221,9 +222,9 @@ impl<F: RowFunction<V>, T: Float, const V: usize> Operation<T> for OnTape<F, V> 
             array((Broadcast::cycled(1), 0), |i| (operands[i].rows, widths[i]));
         for_each_piece(&reads, n, COST + 10 * total, grads, |piece| {
             f64::with_scratch(2 * (total + width), |scratch| {
-                let (rows, rest) = scratch.split_at_mut(total);
-                let (cotangents, rest) = rest.split_at_mut(total);
-                let (out, upstream) = rest.split_at_mut(width);
+                let (rows, scratch) = scratch.split_at_mut(total);
+                let (cotangents, scratch) = scratch.split_at_mut(total);
+                let (out, upstream) = scratch.split_at_mut(width);
                 for p in piece.range.clone() {
                     let mut rows = cut(rows, widths);
                     for (i, row) in rows.iter_mut().enumerate() {
@@ -236,7 +237,7 @@ impl<F: RowFunction<V>, T: Float, const V: usize> Operation<T> for OnTape<F, V> 
                     for (i, cotangent) in cut(cotangents, widths).into_iter().enumerate() {
                         let read = operands[i].rows;
                         let Some(place) = piece.places[i].at(read.at(p), widths[i]) else { continue };
-                        // A row that is read once is written; one that is read more often is summed.
+                        // The gradient of a row that is read once is written; others are sums.
                         let sum = !read.is_full(n);
                         for (place, &x) in place.iter_mut().zip(&*cotangent) {
                             let before = if sum { place.to_f64() } else { 0.0 };
@@ -256,5 +257,7 @@ pub(crate) fn record<'t, F: RowFunction<V>, T: Float, const V: usize>(
     inputs: [&Var<'t, T>; V],
     scalar: bool,
 ) -> Var<'t, T> {
-    inputs[0].tape().shared_operation(Arc::new(OnTape::<F, V> { function, scalar }), &inputs.map(|v| *v))
+    inputs[0]
+        .tape()
+        .shared_operation(Arc::new(RowOperation::<F, V> { function, scalar }), &inputs.map(|v| *v))
 }

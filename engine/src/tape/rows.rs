@@ -1,7 +1,7 @@
-//! Row formulas and row functions at three levels: on one row, on a tensor row by row, on a tape.
+//! Row formulas and row functions at three levels: on one row, on the rows of a tensor, on a tape.
 //!
-//! A geometry is written once, generic over [`Rows`], and works on slices (optimisers, data work), on
-//! tensors and on tape variables.
+//! A geometry is written once, generic over [`Rows`]. It then works on a [`Row`] (in optimisers and for
+//! data), on tensors and on tape variables.
 
 use smallvec::SmallVec;
 
@@ -20,10 +20,13 @@ pub trait Rows: Clone {
     /// One number per row.
     type Scalar: Clone;
 
-    /// A number that holds for every row.
+    /// A number that is the same for every row.
     fn constant(&self, value: f64) -> Self::Scalar;
 
-    /// A formula that returns a number per row. `vectors` and `params` in the formula's order.
+    /// A formula that returns a number per row. `vectors` and `params` are in the formula's order.
+    ///
+    /// # Panics
+    /// If the vectors have different widths, or the rows do not broadcast.
     fn scalar<F, const V: usize, const P: usize, const B: usize, const I: usize>(
         formula: F,
         vectors: [&Self; V],
@@ -33,6 +36,9 @@ pub trait Rows: Clone {
         F: RowFormula<V, B, I, 1>;
 
     /// A formula that returns a vector per row.
+    ///
+    /// # Panics
+    /// As [`scalar`](Self::scalar).
     fn vector<F, const V: usize, const P: usize, const B: usize, const I: usize>(
         formula: F,
         vectors: [&Self; V],
@@ -43,6 +49,9 @@ pub trait Rows: Clone {
 
     /// The derivative of a formula that returns a vector, along tangents of its vectors: forward mode,
     /// by dual numbers. The parameters are constants.
+    ///
+    /// # Panics
+    /// As [`scalar`](Self::scalar).
     fn differential<F, const V: usize, const P: usize, const B: usize, const I: usize>(
         formula: F,
         vectors: [&Self; V],
@@ -52,19 +61,28 @@ pub trait Rows: Clone {
     where
         F: RowFormula<V, B, I, B>;
 
-    /// An elementwise formula of numbers for each row; they broadcast.
+    /// An elementwise formula of the rows' numbers, which broadcast.
+    ///
+    /// # Panics
+    /// If the numbers do not broadcast.
     fn map<F: MapFormula<K>, const K: usize>(formula: F, scalars: [&Self::Scalar; K]) -> Self::Scalar;
 
     /// Elements of each row.
     fn width(&self) -> usize;
 
     /// The elements `range` of each row.
+    ///
+    /// # Panics
+    /// If the range is not within the width.
     fn columns(&self, range: std::ops::Range<usize>) -> Self;
 
-    /// Rows side by side: the elements of the first, then those of the second. Their leading axes broadcast.
+    /// Rows side by side: the elements of `left`, then those of `right`. The leading axes broadcast.
+    ///
+    /// # Panics
+    /// If the leading axes do not broadcast.
     fn concat(left: &Self, right: &Self) -> Self;
 
-    /// As many rows of `width` zeros, without a gradient.
+    /// Rows of `width` zeros, as many as these, without a gradient.
     fn zeros(&self, width: usize) -> Self;
 
     /// A row function of these rows.
@@ -202,7 +220,7 @@ fn tensor_operand<T: Float>(tensor: &Tensor<T>) -> (&[T], Shape) {
     (tensor.data(), tensor.shape().clone())
 }
 
-/// A row function over all rows; `place` is given the leading axes and the width of the result.
+/// A row function over all rows. `place` returns memory for the result, given its leading axes and width.
 #[track_caller]
 fn apply<'o, F: RowFunction<V>, T: Float, U: Float, const V: usize>(
     function: &F,
@@ -329,7 +347,7 @@ impl<T: Float> Rows for Tensor<T> {
     }
 }
 
-/// The common shape of operands off the tape.
+/// The common shape of operands that are not on a tape.
 #[track_caller]
 fn common<const K: usize>(name: &str, shapes: [&[usize]; K]) -> Shape {
     Broadcast::common(&shapes).unwrap_or_else(|| panic!("{name}: shapes {shapes:?} do not broadcast"))
@@ -360,5 +378,5 @@ fn operands<'a, T: Float>(
         .map(|p| Parameter { data: Floats::F64(p.data()), rows: read(p.shape()), constant: None })
         .collect();
     let width = shapes[0].width();
-    (rows.clone(), width, vectors, params)
+    (rows, width, vectors, params)
 }

@@ -1,4 +1,4 @@
-//! Variables of a tape: arithmetic, reductions, indexing, row formulas.
+//! Variables of a tape: values, arithmetic, row formulas. Other operations are in `operations/`.
 
 use smallvec::SmallVec;
 
@@ -13,7 +13,7 @@ use crate::tape::rows::Rows;
 use crate::tensor::Tensor;
 use crate::tensor::shape::{Broadcast, Shape};
 
-/// A node of a [`Tape`]: an id, `Copy`, to be computed with.
+/// A node of a [`Tape`]: an id, which is `Copy`.
 ///
 /// `+ − × ÷` work element by element and broadcast; the other operand may be a number.
 pub struct Var<'t, T: Float> {
@@ -40,7 +40,8 @@ impl<'t, T: Float> Var<'t, T> {
         Var { tape, id }
     }
 
-    /// Whether both are one variable of one tape, or reshapes of it. Two variables of equal value are not.
+    /// Whether the two are the same variable of a tape, or reshapes of the same variable. Equal values alone
+    /// do not make them the same.
     pub fn same_elements(self, other: Self) -> bool {
         std::ptr::eq(self.tape, other.tape) && self.tape.source(self.id) == other.tape.source(other.id)
     }
@@ -49,30 +50,36 @@ impl<'t, T: Float> Var<'t, T> {
         self.id
     }
 
-    /// The tape it is on.
+    /// The tape that the variable is on.
     pub fn tape(self) -> &'t Tape<T> {
         self.tape
     }
 
-    /// Its shape.
+    /// The shape.
     pub fn shape(self) -> Shape {
         self.tape.shape(self.id)
     }
 
-    /// A copy of its value, where the value is. On a device it is read back when the host needs it.
+    /// A copy of the value. On a device the copy stays there, and is read back when the host needs it.
+    ///
+    /// # Panics
+    /// If a backward pass has released the value.
     pub fn to_tensor(self) -> Tensor<T> {
         self.tape.copy(self.id)
     }
 
-    /// Reads its elements in place, row-major.
+    /// Calls `read` with the elements, row-major. Nothing is copied on the processor.
+    ///
+    /// # Panics
+    /// If a backward pass has released the value.
     pub fn with_data<R>(self, read: impl FnOnce(&[T]) -> R) -> R {
         self.tape.read(self.id, |data, _| read(data))
     }
 
-    /// Its value, if it is a single number.
+    /// The value of a variable of one element.
     ///
     /// # Panics
-    /// If it has more than one element.
+    /// If there is not exactly one element, or a backward pass has released the value.
     #[track_caller]
     pub fn item(self) -> f64 {
         self.tape.read(self.id, |data, shape| {

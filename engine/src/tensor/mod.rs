@@ -52,12 +52,15 @@ impl<T: Storage> Tensor<T> {
         Tensor { shape, data }
     }
 
-    /// A tensor of no axes.
+    /// A tensor without axes, of one element.
     pub fn scalar(value: T) -> Self {
         Tensor::new([], vec![value])
     }
 
-    /// Elements computed from their position.
+    /// Elements computed from their row-major position.
+    ///
+    /// # Panics
+    /// As [`zeros`](Self::zeros).
     #[track_caller]
     pub fn from_fn(shape: impl Into<Shape>, mut f: impl FnMut(usize) -> T) -> Self {
         let mut tensor = Tensor::zeros(shape);
@@ -114,7 +117,8 @@ impl<T: Storage> Tensor<T> {
     /// ```
     ///
     /// # Panics
-    /// If the values are not as many, or a row or a column is not in the tensor.
+    /// If the number of values is not that of the rows times that of the columns, or a row or a column is
+    /// not in the tensor.
     #[track_caller]
     pub fn set_rows(&mut self, rows: Option<&[u32]>, columns: std::ops::Range<usize>, values: &Tensor<T>) {
         let (width, own, all) = (self.width(), columns.len(), self.len() / self.width().max(1));
@@ -156,6 +160,9 @@ impl<T: Storage> Tensor<T> {
     }
 
     /// Row `i`: `width` elements, all leading axes counted as one.
+    ///
+    /// # Panics
+    /// If there is no such row.
     #[track_caller]
     pub fn row(&self, i: usize) -> &[T] {
         let width = self.width();
@@ -163,6 +170,9 @@ impl<T: Storage> Tensor<T> {
     }
 
     /// Row `i`, for writing.
+    ///
+    /// # Panics
+    /// If there is no such row.
     #[track_caller]
     pub fn row_mut(&mut self, i: usize) -> &mut [T] {
         let width = self.width();
@@ -180,6 +190,9 @@ impl<T: Storage> Tensor<T> {
     }
 
     /// The same elements in another shape of the same size.
+    ///
+    /// # Panics
+    /// If the shape has another number of elements.
     #[track_caller]
     pub fn reshape(&self, shape: impl Into<Shape>) -> Self {
         let shape = shape.into();
@@ -188,9 +201,9 @@ impl<T: Storage> Tensor<T> {
     }
 }
 
-/// Element type, shape and elements. A tensor of at most one axis is on one line. Others are matrices
-/// over the last two axes, under their place on the leading ones. Long axes are cut short, and elements
-/// are rounded to six significant digits, or to the decimals that a precision asks for.
+/// Element type, shape and elements. A tensor of at most one axis is on one line. Others are printed as
+/// matrices over the last two axes, each under its position on the leading ones. Long axes are cut short,
+/// and elements are rounded to six significant digits, or to the decimals that a precision asks for.
 ///
 /// ```
 /// use cotangent_engine::Tensor;

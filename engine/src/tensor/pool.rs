@@ -22,11 +22,11 @@ pub struct Memory {
     pub held: usize,
 }
 
-/// The bytes of a cache line, and of the widest vector register. Every buffer starts at a multiple of this.
+/// Bytes of a cache line, and of the widest vector register. Every buffer starts at a multiple of this.
 const ALIGNMENT: usize = 64;
 
-/// A power of two of elements, the first at the start of a cache line. On a device, as many elements as
-/// were asked for.
+/// Elements whose number is a power of two, the first at the start of a cache line. On a device, as many
+/// elements as were asked for.
 #[derive(Debug)]
 pub(crate) struct Buffer<T> {
     memory: Elements<T>,
@@ -42,7 +42,7 @@ impl<T: Storage> Buffer<T> {
         Buffer { memory, start, len: 1 << class, class }
     }
 
-    /// Its elements, for a device. On the host, the buffer starts somewhere within them.
+    /// Its elements, for a device. On the host, they begin before the buffer does.
     #[cfg(feature = "opencl")]
     pub(crate) fn elements(&self) -> &Elements<T> {
         &self.memory

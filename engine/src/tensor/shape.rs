@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 /// not overflow, and that many `f64` must be addressable. Then the product of any of the sizes fits too,
 /// in any order, and so do their bytes.
 pub(crate) fn product(sizes: &[usize]) -> Option<usize> {
-    const MOST: usize = isize::MAX as usize / size_of::<f64>();
+    const LIMIT: usize = isize::MAX as usize / size_of::<f64>();
     let mut others = sizes.iter().filter(|&&n| n > 0);
-    let product = others.try_fold(1_usize, |product, &n| product.checked_mul(n).filter(|&p| p <= MOST))?;
+    let product = others.try_fold(1_usize, |product, &n| product.checked_mul(n).filter(|&p| p <= LIMIT))?;
     Some(if sizes.contains(&0) { 0 } else { product })
 }
 
@@ -30,7 +30,7 @@ pub struct Shape(SmallVec<[usize; 4]>);
 pub struct ShapeError(String);
 
 impl ShapeError {
-    /// With the message that a user sees after the operation's name: it names the shapes.
+    /// The message follows the operation's name in what the user sees. It names the shapes.
     pub fn new(message: impl Into<String>) -> Self {
         ShapeError(message.into())
     }
@@ -81,6 +81,9 @@ impl Shape {
     }
 
     /// The shape without axis `at`.
+    ///
+    /// # Panics
+    /// If there is no such axis.
     pub fn without(&self, at: usize) -> Shape {
         let mut axes = self.0.clone();
         axes.remove(at);
@@ -88,6 +91,9 @@ impl Shape {
     }
 
     /// The shape with the extent of axis `at` replaced.
+    ///
+    /// # Panics
+    /// If there is no such axis.
     pub fn with(&self, at: usize, extent: usize) -> Shape {
         let mut axes = self.0.clone();
         axes[at] = extent;
@@ -95,6 +101,9 @@ impl Shape {
     }
 
     /// The shape with an axis of extent 1 inserted before axis `at`.
+    ///
+    /// # Panics
+    /// If `at` is larger than the number of axes.
     pub fn insert(&self, at: usize) -> Shape {
         let mut axes = self.0.clone();
         axes.insert(at, 1);
@@ -182,12 +191,12 @@ impl Broadcast {
         })
     }
 
-    /// The axes of an operand that fits an output, as [`new`](Self::new) reads it: those of the last
-    /// run, and those before it along which it is held.
+    /// The axes of an operand that fits an output, as [`new`](Self::new) reads it: those of its last run of
+    /// axes equal to the output's, and the ones before that, along which it is held.
     fn runs_of(operand: &[usize], output: &[usize]) -> Option<[Range<usize>; 2]> {
         let tail = &output[output.len().checked_sub(operand.len())?..];
         let differs = |i: &usize| operand[*i] != tail[*i];
-        // A lone number is a run of one.
+        // If all axes are ones, the run ends at the last axis.
         let run_end = (0..operand.len()).rev().find(|i| operand[*i] != 1).map_or(operand.len(), |i| i + 1);
         let run_start = (0..run_end).rev().find(differs).map_or(0, |i| i + 1);
         let hold_start = (0..run_start).rev().find(|i| operand[*i] != 1).map_or(0, |i| i + 1);
@@ -275,7 +284,7 @@ impl Broadcast {
 /// The numbers of `n` rows, `0..n`.
 ///
 /// # Panics
-/// If there are 2³² or more: the numbers of rows are `u32`.
+/// If `n` is 2³² or more: the numbers of rows are `u32`.
 #[track_caller]
 pub fn row_numbers(n: usize) -> std::ops::Range<u32> {
     match u32::try_from(n) {

@@ -33,7 +33,7 @@ pub(crate) struct Lists {
     pub(crate) starts: Indices,
     /// Elements, list after list.
     pub(crate) elements: Indices,
-    /// The other number of each listed element.
+    /// The column of each listed element; its row in the lists of columns.
     pub(crate) others: Indices,
 }
 
@@ -105,13 +105,14 @@ impl Lists {
         let count = starts[n] as usize;
         let (mut elements, mut others) = (vec![0; count], vec![0; count]);
         for (element, (row, other)) in pairs.enumerate() {
-            let at = &mut next[row as usize];
-            (elements[*at as usize], others[*at as usize]) = (element as u32, other);
-            *at += 1;
+            let position = &mut next[row as usize];
+            (elements[*position as usize], others[*position as usize]) = (element as u32, other);
+            *position += 1;
         }
         Lists { starts: starts.into(), elements: elements.into(), others: others.into() }
     }
 
+    /// How many lists there are.
     pub(crate) fn len(&self) -> usize {
         self.starts.len() - 1
     }
@@ -121,8 +122,8 @@ impl Lists {
         self.starts[i] as usize..self.starts[i + 1] as usize
     }
 
-    /// The element and the other number, for all in the list of row `i`.
-    pub(crate) fn of(&self, i: usize) -> impl Iterator<Item = (usize, usize)> {
+    /// The listed elements of row `i`, each with its column.
+    pub(crate) fn list(&self, i: usize) -> impl Iterator<Item = (usize, usize)> {
         let range = self.range(i);
         let elements = self.elements[range.clone()].iter().zip(&self.others[range]);
         elements.map(|(&element, &other)| (element as usize, other as usize))
@@ -130,8 +131,8 @@ impl Lists {
 }
 
 impl Sparsity {
-    /// The positions in a matrix of some rows and columns, from the (row, column) of its elements in any
-    /// order. A pair may be listed more than once.
+    /// The positions in a matrix of `rows` rows and `columns` columns, from the (row, column) of its elements
+    /// in any order. A pair may be listed more than once.
     ///
     /// # Panics
     /// If a pair is outside, or there are 2³² or more.

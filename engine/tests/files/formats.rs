@@ -1,4 +1,4 @@
-//! Each format to the letter, both ways, and each error by its message.
+//! Each format byte for byte, written and read, and the message of each error.
 
 use super::*;
 
@@ -56,17 +56,17 @@ fn npy_of_other_writers_is_read() {
 #[test]
 fn npy_columns_become_rows() {
     let shape = [2, 1, 3, 4];
-    let at = |i: usize, j: usize, k: usize| (100 * i + 10 * j + k) as f64;
+    let element = |i: usize, j: usize, k: usize| (100 * i + 10 * j + k) as f64;
     let mut columns = Vec::new();
     let mut rows = Vec::new();
     for k in 0..4 {
         for j in 0..3 {
-            (0..2).for_each(|i| columns.push(at(i, j, k)));
+            (0..2).for_each(|i| columns.push(element(i, j, k)));
         }
     }
     for i in 0..2 {
         for j in 0..3 {
-            (0..4).for_each(|k| rows.push(at(i, j, k)));
+            (0..4).for_each(|k| rows.push(element(i, j, k)));
         }
     }
     let header = "{'descr': '>f8', 'fortran_order': True, 'shape': (2, 1, 3, 4)}";
@@ -97,7 +97,7 @@ fn what_is_wrong_with_a_npy_file_is_named() {
         (header(b"{}"), "header: no key \"descr\""),
         (header(b"{'descr': '<f4', 'fortran_order': True}"), "header: no key \"shape\""),
         (header(b"{'descr': '<f4', 'shape': ()}"), "header: no key \"fortran_order\""),
-        (header(b"{'descr': '<f4', 'descr': '<f8'}"), "\"descr\" is there twice"),
+        (header(b"{'descr': '<f4', 'descr': '<f8'}"), "\"descr\" occurs twice"),
         (header(b"{'description': '<f4'}"), "\"description\" is none of"),
         (header(b"{'descr': '<f4"), "a closed string expected"),
         (header(b"{'descr' '<f4'}"), ": expected"),
@@ -123,12 +123,12 @@ fn what_is_wrong_with_a_npy_file_is_named() {
         (float("(4611686018427387904,)"), "overflows"),
         (float("(4611686018427387910,)"), "overflows"),
         (float("(0, 4294967296, 4294967296)"), "overflows"),
-        // The bytes of f32 could still be counted, those of f64 could not.
+        // The number of bytes overflows for f64, but not for f32.
         (float("(0, 4611686018427387903)"), "overflows"),
-        (float("(1000000000000, 1)"), "needs 4000000000000 bytes of elements, 24 are there"),
-        (float("(7,)"), "shape [7] needs 28 bytes of elements, 24 are there"),
-        (float("(5,)"), "shape [5] needs 20 bytes of elements, 24 are there"),
-        (float("(0,)"), "shape [0] needs 0 bytes of elements, 24 are there"),
+        (float("(1000000000000, 1)"), "needs 4000000000000 bytes of elements, not 24"),
+        (float("(7,)"), "shape [7] needs 28 bytes of elements, not 24"),
+        (float("(5,)"), "shape [5] needs 20 bytes of elements, not 24"),
+        (float("(0,)"), "shape [0] needs 0 bytes of elements, not 24"),
     ];
     for (bytes, expected) in cases {
         let error = scratch.read(&bytes, npy::read::<f32>).unwrap_err();
@@ -184,7 +184,7 @@ fn what_is_wrong_with_a_safetensors_file_is_named() {
         (header(&deep), "header: \"a\": EOF"),
         (header(b"{\"a\":{\"dtype\":\"F32\",\"shape\":[6]}}"), "header: \"a\": missing field `data_offsets`"),
         (header(b"{\"__metadata__\":{\"k\":1}}"), "header: \"__metadata__\": invalid type"),
-        (header(b"{\"__metadata__\":{},\"__metadata__\":{}}"), "header: \"__metadata__\" is there twice"),
+        (header(b"{\"__metadata__\":{},\"__metadata__\":{}}"), "header: \"__metadata__\" occurs twice"),
         (file(&[entry("a", "F31", "[6]", "[0,24]")]), "header: \"a\": unknown variant `F31`"),
         (file(&[entry("a", "I32", "[6]", "[0,24]")]), "tensor \"a\": it holds I32; F32 or F64 is needed"),
         (one("[-6]", "[0,24]"), "header: \"a\": invalid value: integer `-6`"),
@@ -194,7 +194,7 @@ fn what_is_wrong_with_a_safetensors_file_is_named() {
         (one("[6]", "[0,18446744073709551615]"), "tensor \"a\": its range"),
         (one("[6]", "[4,24]"), "tensor \"a\": its range 4..24 leaves a gap: the last one ended at 0"),
         (one("[5]", "[0,20]"), "4 bytes after the last tensor"),
-        (one("[7]", "[0,24]"), "tensor \"a\": shape [7] needs 28 bytes of elements, 24 are there"),
+        (one("[7]", "[0,24]"), "tensor \"a\": shape [7] needs 28 bytes of elements, not 24"),
         (one("[0]", "[0,24]"), "tensor \"a\": shape [0] needs 0 bytes"),
         (one("[4611686018427387910]", "[0,24]"), "tensor \"a\": shape [4611686018427387910] overflows"),
         (
@@ -210,7 +210,7 @@ fn what_is_wrong_with_a_safetensors_file_is_named() {
         (two("[0]", "[8,4]"), "tensor \"b\": its range 8..4 is not in"),
         (
             file(&[entry("a", "F32", "[6]", "[0,24]"), entry("a", "F32", "[6]", "[0,24]")]),
-            "\"a\" is there twice",
+            "\"a\" occurs twice",
         ),
     ];
     for (bytes, expected) in cases {

@@ -1,5 +1,5 @@
-//! Tensors in and out of files: fixtures by the formats' specifications, round trips to the bit, and
-//! hostile files, which must end in an error that names the file, without a panic and without a large
+//! Tensors in files: files written by the formats' specifications, round trips that keep every bit, and
+//! hostile files. Reading those must return an error that names the file, without a panic and without a large
 //! allocation.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -93,7 +93,8 @@ impl Scratch {
         fs::read(self.path()).unwrap()
     }
 
-    /// Reads bytes in both formats and both element types. What can be read must agree with itself.
+    /// Reads bytes in both formats and both element types. A tensor that is read must survive another round
+    /// trip.
     fn survives(&self, bytes: &[u8]) {
         self.survives_as::<f32>(bytes);
         self.survives_as::<f64>(bytes);
@@ -111,8 +112,8 @@ impl Scratch {
         for tensor in tensors {
             assert_eq!(tensor.shape().iter().product::<usize>(), tensor.data().len());
             assert!(tensor.to_string().len() < 1 << 16);
-            let again = (tensor.shape().to_vec(), bits(&tensor));
-            let bytes = npy_by_specification(&again, (size_of::<T>() == 8, false, false), 2);
+            let content = (tensor.shape().to_vec(), bits(&tensor));
+            let bytes = npy_by_specification(&content, (size_of::<T>() == 8, false, false), 2);
             same_bits(&self.read(&bytes, npy::read::<T>).unwrap(), &tensor);
         }
     }

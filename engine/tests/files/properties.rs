@@ -1,17 +1,17 @@
-//! Round trips to the bit, and files that are damaged or were never whole.
+//! Round trips that keep every bit, and files that are damaged or wrong from the start.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::*;
 
-/// Shapes with, sometimes, no axes or no elements.
+/// Shapes, some of which have no axes or no elements.
 fn shape() -> impl Strategy<Value = Vec<usize>> {
     prop::collection::vec(prop_oneof![1 => Just(0_usize), 8 => 1..5_usize], 0..5)
 }
 
-/// Bits of an element, of which `f32` takes the lower half: zeros, subnormals, infinities and NaNs of
-/// any payload are as likely as numbers.
+/// Bits of an element; `f32` uses the lower half. Zeros, subnormals, infinities and NaNs of any payload are
+/// as likely as other numbers.
 fn element() -> impl Strategy<Value = u64> {
     const SPECIAL: [u64; 12] = [
         0x0000_0000_0000_0000,
@@ -65,14 +65,14 @@ pub(crate) fn npy_by_specification(
     let mut data = Vec::new();
     for position in 0..bits.len() {
         // The index of the element at this position of the file, then its row-major number.
-        let (mut rest, mut index) = (position, vec![0; shape.len()]);
+        let (mut outer, mut index) = (position, vec![0; shape.len()]);
         let mut axes: Vec<usize> = (0..shape.len()).collect();
         if !columns {
             axes.reverse();
         }
         for axis in axes {
-            index[axis] = rest % shape[axis];
-            rest /= shape[axis];
+            index[axis] = outer % shape[axis];
+            outer /= shape[axis];
         }
         let row_major = index.iter().zip(shape).fold(0, |number, (i, n)| number * n + i);
         let mut element = bits[row_major].to_le_bytes()[..if double { 8 } else { 4 }].to_vec();
@@ -130,7 +130,8 @@ fn extent() -> impl Strategy<Value = String> {
         ["-1", "1e3", "9223372036854775807", "18446744073709551615", "18446744073709551616", "007", "", "x"];
     let large =
         (0..64_u32, -1..2_i64).prop_map(|(shift, by)| (1_u64 << shift).wrapping_add_signed(by).to_string());
-    prop_oneof![8 => (0..5_u8).prop_map(|n| n.to_string()), 2 => large, 1 => select(&ODD[..]).prop_map(str::to_owned)]
+    let small = (0..5_u8).prop_map(|n| n.to_string());
+    prop_oneof![8 => small, 2 => large, 1 => select(&ODD[..]).prop_map(str::to_owned)]
 }
 
 fn extents() -> impl Strategy<Value = String> {
@@ -169,7 +170,7 @@ fn safetensors_dictionary() -> impl Strategy<Value = String> {
     });
     let metadata =
         one_of(&["\"__metadata__\":{\"k\":\"v\"}", "\"__metadata__\":{}", "\"__metadata__\":[[[]]]"]);
-    // Ranges one after another, as they should be, with shapes that need not fit them.
+    // Ranges without gap or overlap, with shapes that need not fit them.
     let row = prop::collection::vec((0..4_usize, extents()), 0..4).prop_map(|tensors| {
         let mut end = 0;
         let entry = |(i, (n, shape)): (usize, (usize, String))| {
@@ -187,7 +188,7 @@ fn safetensors_dictionary() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    // Every write waits for the disk.
+    // Few cases, because every write waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
@@ -206,7 +207,8 @@ proptest! {
         a in tensor(), b in tensor(), kind: (bool, bool, bool), version in 1..4_u8,
     ) {
         let scratch = Scratch::new();
-        let (named, _) = scratch.read(&safetensors_by_specification(&[&a, &b]), safetensors::read::<f32>).unwrap();
+        let bytes = safetensors_by_specification(&[&a, &b]);
+        let (named, _) = scratch.read(&bytes, safetensors::read::<f32>).unwrap();
         same_bits(&named["0"], &from_bits(&a));
         same_bits(&named["1"], &from_bits(&b));
         let bytes = npy_by_specification(&a, kind, version);
@@ -252,7 +254,9 @@ proptest! {
     }
 
     #[test]
-    fn any_dictionary_is_survived(npy in npy_dictionary(), named in safetensors_dictionary(), n in 0..9_usize) {
+    fn any_dictionary_is_survived(
+        npy in npy_dictionary(), named in safetensors_dictionary(), n in 0..9_usize,
+    ) {
         let scratch = Scratch::new();
         for data in [&[][..], &vec![1; 4 * n]] {
             scratch.survives(&npy_file(1, &npy, data));

@@ -41,7 +41,7 @@ fn links_stay_and_what_they_lead_to_is_written() {
     assert!(atomic::write(&one.join("round"), |_| Ok(())).is_err());
 }
 
-/// A pipe stands for all such files: if it were replaced, nothing would be lost, unlike with a device.
+/// The test uses a pipe, because replacing one by mistake does no harm, unlike replacing a device.
 #[test]
 fn what_is_no_regular_file_is_written_to() {
     let d = tempfile::tempdir().unwrap();
@@ -68,7 +68,7 @@ fn permissions_are_kept() {
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         atomic::write(&path, |w| {
-            // Others cannot read the new content before it is there, either.
+            // Nobody may read the temporary file who may not read the file itself.
             let partial = names(d.path()).into_iter().find(|name| name != "file").unwrap();
             let while_written = fs::metadata(d.path().join(partial)).unwrap().permissions().mode();
             assert_eq!(while_written & !mode & 0o777, 0);
@@ -94,7 +94,7 @@ fn leftovers_are_removed() {
     assert_eq!(names(d.path()), [".cotangent-partial-b", ".partial-c", "file"]);
 }
 
-/// Many writers of one file: each write succeeds, and the file is that of one of them.
+/// With several writers of one file, each write succeeds, and the content is that of one of them.
 #[test]
 fn writers_do_not_take_each_other_for_killed() {
     let d = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 use cotangent_engine::Tensor;
 
-/// Bytes of a huge page, in which large memory starts.
+/// Bytes of a huge page. Large memory is aligned to it.
 const HUGE: usize = 2 << 20;
 
 #[test]

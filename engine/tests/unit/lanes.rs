@@ -1,6 +1,6 @@
 use cotangent_engine::{Element, Lanes, Scalar};
 
-/// Out of line: the compiler takes minutes for one function with all of them in it.
+/// Not inlined, because the compiler takes minutes for one function with all of them in it.
 #[inline(never)]
 fn lane_by_lane<E: Element>(
     name: &str,

@@ -1,5 +1,5 @@
-//! The parts of the engine one by one: elementary functions, scalars, kernels, tensors, files. One
-//! binary, which uses the public interface, so that the library is not compiled once more for its tests.
+//! Tests of the parts of the engine: elementary functions, scalars, kernels, tensors, files. They are one
+//! binary that uses the public interface, so that the library is not compiled again for its tests.
 
 mod device;
 mod domain;

@@ -23,7 +23,7 @@ fn common_shapes() {
     assert_eq!(c(&[&[3], &[4]]), None);
 }
 
-/// Every operand position is read where its axes say.
+/// Compares the operand position that is read with the one that follows from the axes.
 #[test]
 fn every_kind_reads_by_axes() {
     let output = [2, 3, 4, 2];

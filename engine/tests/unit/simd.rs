@@ -8,7 +8,7 @@ use cotangent_engine::{Float, simd};
 
 use crate::kernels::{gram, line, pairings};
 
-/// The bits of some elements. The sign of a NaN does not matter.
+/// The bits of some elements, the same for every NaN.
 pub(crate) fn bits<T: Float>(x: &[T]) -> Vec<u64> {
     x.iter().map(|x| if x.is_nan() { f64::NAN } else { x.to_f64() }.to_bits()).collect()
 }
@@ -18,7 +18,7 @@ pub(crate) fn bits<T: Float>(x: &[T]) -> Vec<u64> {
 pub(crate) struct Digest(String);
 
 impl Digest {
-    /// A line of what was computed, and the results.
+    /// Adds a line: what was computed, and a hash of each result.
     pub(crate) fn line<T: Float>(&mut self, name: impl Display, results: &[Vec<T>]) {
         let hash = |x: &Vec<T>| {
             let mut hasher = DefaultHasher::new();
@@ -28,7 +28,7 @@ impl Digest {
         writeln!(self.0, "{name}: {:x?}", results.iter().map(hash).collect::<Vec<_>>()).unwrap();
     }
 
-    /// The digest with the instruction set in use.
+    /// The digest of all kernels with the instruction set in use.
     fn of_kernels() -> String {
         let mut digest = Digest::default();
         gram::digest::<f32>(&mut digest);
@@ -40,15 +40,15 @@ impl Digest {
     }
 }
 
-/// The instruction set is chosen once in a process, so this test runs itself as a child with each of the
-/// others. Baseline code has lanes in place of registers, and one row at a time.
+/// A process chooses its instruction set once, so this test runs itself in a child process for each of the
+/// others. Baseline code uses lanes in place of registers, and computes one row at a time.
 #[test]
 fn every_instruction_set_computes_the_same_bits() {
     const TO: &str = "COTANGENT_TEST_DIGEST";
     if let Some(to) = std::env::var_os(TO) {
         return std::fs::write(to, simd::level().to_owned() + "\n" + &Digest::of_kernels()).unwrap();
     }
-    let here = Digest::of_kernels();
+    let own = Digest::of_kernels();
     let dir = tempfile::tempdir().unwrap();
     for level in ["baseline", "avx2+fma"] {
         let file = dir.path().join(level);
@@ -56,13 +56,13 @@ fn every_instruction_set_computes_the_same_bits() {
         child.args(["--exact", "simd::every_instruction_set_computes_the_same_bits"]);
         let output = child.env("COTANGENT_SIMD", level).env(TO, &file).output().unwrap();
         assert!(output.status.success(), "{level}: {}", String::from_utf8_lossy(&output.stdout));
-        let there = std::fs::read_to_string(&file).unwrap();
-        let (used, there) = there.split_once('\n').unwrap();
+        let written = std::fs::read_to_string(&file).unwrap();
+        let (used, other) = written.split_once('\n').unwrap();
         // A processor without the named instruction set uses what it has.
         assert!(used == level || used == "baseline");
-        for (here, there) in here.lines().zip(there.lines()) {
-            assert_eq!(here, there, "{} and {used}", simd::level());
+        for (own, other) in own.lines().zip(other.lines()) {
+            assert_eq!(own, other, "{} and {used}", simd::level());
         }
-        assert_eq!(here.len(), there.len());
+        assert_eq!(own.len(), other.len());
     }
 }

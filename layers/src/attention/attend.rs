@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cotangent_engine::{Float, Pairs, Sparsity, Var, Weights};
 use cotangent_manifolds::{Barycentre, PoincareBall};
 
-use crate::attention::score::{Score, check, pairs};
+use crate::attention::score::{Score, check, prepared};
 use crate::dropout::Dropout;
 
 /// How several values and their weights become one value.
@@ -26,14 +26,14 @@ pub enum Mask<'t, T: Float> {
     /// With n queries and m keys, query i attends to keys up to i + m − n.
     Causal,
     /// Those where this tensor, `[…, n, m]` or with fewer axes, is 0. The others have no weight and no
-    /// gradient. A key that is hidden from all queries, and its value, may be anything, even NaN, and
-    /// change nothing. A key that some queries attend to has to consist of numbers. Where scores are
-    /// functions of distances, it can change the rounding of the other queries' scores, but no more.
+    /// gradient. A key that is hidden from all queries, and its value, have no effect, even if they are
+    /// NaN. A key that some queries attend to must not be NaN. If scores are functions of distances, such
+    /// a key can change the rounding of the other queries' scores, but no more.
     Hidden(Var<'t, T>),
 }
 
-/// Attention without parameters of its own, to be set up step by step. A layer with γ and c of its own
-/// is [`Attention`](crate::Attention).
+/// Attention without parameters of its own, set up step by step. The layer with parameters γ and c is
+/// [`Attention`](crate::Attention).
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -45,8 +45,8 @@ pub enum Mask<'t, T: Float> {
 /// assert_eq!(y.to_tensor().row(0), x.to_tensor().row(0)); // the first attends to itself alone
 /// ```
 ///
-/// With no mask or a causal one, and without dropout, scores are never stored: memory is linear in the
-/// number of keys.
+/// Scores are never stored, so memory is linear in the number of keys, but with dropout of weights, or if a
+/// mask's queries share their keys.
 #[derive(Clone, Copy)]
 pub struct Attend<'a, 't, T: Float> {
     score: &'a dyn Score<T>,
@@ -116,7 +116,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
     /// result of a query that attends to no key is 0.
     ///
     /// # Panics
-    /// If the shapes do not fit, or the score needs a height that the rows have not.
+    /// If the shapes do not fit, or the score needs a height and the rows have one coordinate.
     #[track_caller]
     pub fn forward(
         self,
@@ -130,6 +130,10 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         self.aggregate(values, |values| match (self.mask, dropped) {
             (Mask::None, false) => self.pairs(queries, keys).attend(values, self.weights, false),
             (Mask::Causal, false) => self.pairs(queries, keys).attend(values, self.weights, true),
+            (Mask::Hidden(hidden), false) if same_sets(queries, keys) && same_sets(keys, values) => {
+                let keys = without_padding(keys, self.mask);
+                self.pairs(queries, keys).attend_masked(values, self.weights, hidden)
+            }
             _ => self.dropout.forward(self.weigh(queries, keys)).matmul(values),
         })
     }
@@ -203,12 +207,11 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
     /// Queries and keys, paired by the score.
     #[track_caller]
     fn pairs(self, queries: Var<'t, T>, keys: Var<'t, T>) -> Pairs<'t, T> {
-        check(self.score, queries.shape().width());
-        let tape = queries.tape();
-        let gamma =
-            self.sharpness.unwrap_or_else(|| tape.scalar(self.score.sharpness(queries.shape().width())));
+        let (tape, d) = (queries.tape(), queries.shape().width());
+        check(self.score, d);
+        let gamma = self.sharpness.unwrap_or_else(|| tape.scalar(self.score.sharpness(d)));
         let c = self.offset.unwrap_or_else(|| tape.scalar(0.0));
-        pairs(self.score, queries, keys, [gamma, c])
+        prepared(self.score, queries, keys, [gamma, c])
     }
 
     /// Aggregates weighted values; `sum` computes their weighted sum.
@@ -223,6 +226,13 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
             }
         }
     }
+}
+
+/// Whether two batches of sets of rows, `[…, n, d]`, have equal axes but for the last two.
+fn same_sets<T: Float>(a: Var<'_, T>, b: Var<'_, T>) -> bool {
+    let (a, b) = (a.shape(), b.shape());
+    let [a, b] = [&a, &b].map(|shape| &shape.axes()[..shape.axes().len().saturating_sub(2)]);
+    a == b
 }
 
 /// Keys or values `[…, m, d]`, set to 0 where they are hidden from all queries. A weight of 0 alone

@@ -10,8 +10,9 @@ use crate::recurrent::sequence::Sequence;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
 /// Distance-based attention over a sequence of points. With learned positions p, `r = x ⊕ p`,
-/// `q = W^Q ⊗ r ⊕ b^Q` and `k = W^K ⊗ r ⊕ b^K`. The weights are `softmax(−β d(q, k))` along the sequence
-/// (eq. 8). The result is the barycentre of the points with these weights, the Möbius midpoint (eq. 9).
+/// `q = W^Q ⊗ r ⊕ b^Q` and `k = W^K ⊗ r ⊕ b^K`. The weights are `softmax(−β d(q, k))` along the
+/// sequence (eq. 8). The result is the barycentre of the points with these weights, the Möbius midpoint
+/// (eq. 9).
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -51,7 +52,7 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
     /// Pools sequences of n-dimensional points to a point each: `[batch, n]`.
     ///
     /// # Panics
-    /// If a sequence is empty or longer than the table of positions, or its points are not n wide.
+    /// If a sequence is empty, or longer than the table of positions, or the points are not n wide.
     #[track_caller]
     pub fn forward<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,
@@ -71,7 +72,7 @@ impl<M: Manifold, T: Float> AttentionPooling<M, T> {
         self.weights(x, by_sequence(x))
     }
 
-    /// The weights of the points of sequences, which `rows` has [sequence by sequence](by_sequence).
+    /// Same as [`weigh`](Self::weigh), with the points of x in `rows`, [sequence by sequence](by_sequence).
     #[track_caller]
     fn weights<'t, G: GyrovectorSpace<'t, T, Learned = M>>(
         &self,

@@ -18,8 +18,7 @@ use crate::dropout::Dropout;
 
 /// Attention: the scores of queries and keys give weights, and the weighted values give the result.
 ///
-/// With no mask or a causal one, and without dropout, scores are never stored: memory is linear in the
-/// number of keys.
+/// Without dropout of weights, scores are never stored: memory is linear in the number of keys.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};
@@ -80,11 +79,11 @@ pub struct Attention<T: Float = f32> {
 }
 
 impl<T: Float> Attention<T> {
-    /// Softmax of scores of d-dimensional queries and keys, and weighted sums of values. γ starts as the
-    /// score says, mostly at 1; c is 0. Neither is learned.
+    /// For d-dimensional queries and keys: softmax of scores, and weighted sums of values. γ starts at
+    /// [`Score::sharpness`], mostly 1; c is 0. Neither is learned.
     ///
     /// # Panics
-    /// If the score needs a height and d is less than 2, or its light or radius is not positive.
+    /// If d is 0, or 1 and the score needs a height; if its light or radius is not positive and finite.
     #[track_caller]
     pub fn new(score: &dyn Score<T>, d: usize) -> Self {
         score::check(score, d);

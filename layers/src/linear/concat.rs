@@ -8,9 +8,9 @@ use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 use crate::init;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
-/// `y = M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ … ⊕ f₁ ⊗ c₁ ⊕ … ⊕ b`, summed from the left. The inputs are points xᵢ,
-/// `[…, rows, nᵢ]`, and real features fⱼ. In Euclidean space this is [`Linear`](crate::Linear) of their
-/// concatenation.
+/// `y = M₁ ⊗ x₁ ⊕ M₂ ⊗ x₂ ⊕ … ⊕ f₁ ⊗ c₁ ⊕ … ⊕ b`, summed from the left. The
+/// inputs are points xᵢ, `[…, rows, nᵢ]`, and real features fⱼ. In Euclidean space this is
+/// [`Linear`](crate::Linear) of their concatenation.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};
@@ -37,8 +37,8 @@ pub struct Concat<M, T: Float = f32> {
 
 impl<M: Manifold, T: Float> Concat<M, T> {
     /// A layer from points of `widths` dimensions and `features` real features to m dimensions. One
-    /// matrix is drawn by [`init::glorot_uniform`]. The weights are blocks of its columns; the features'
-    /// points are columns too, as tangent vectors. The bias starts at the origin.
+    /// matrix is drawn by [`init::glorot_uniform`]: the weights are blocks of its columns, and each
+    /// feature's point is exp₀ of a column. The bias starts at the origin.
     pub fn new(manifold: M, widths: &[usize], features: usize, m: usize, rng: &mut Rng) -> Self {
         let n = widths.iter().sum::<usize>() + features;
         let whole = init::glorot_uniform::<T>(m, n, rng);
@@ -80,7 +80,7 @@ impl<M: Manifold, T: Float> Concat<M, T> {
             self.features.len()
         );
         let (space, tape) = (*points[0].manifold(), points[0].coordinates().tape());
-        if let Some(other) = points.iter().map(|x| x.manifold()).find(|other| !space.same(other)) {
+        if let Some(other) = points.iter().map(|x| x.manifold()).find(|other| **other != space) {
             panic!("Concat: points of {space:?} and of {other:?}")
         }
         let mut sum = None;
@@ -90,8 +90,8 @@ impl<M: Manifold, T: Float> Concat<M, T> {
         }
         for (j, param) in self.features.iter().enumerate() {
             let feature = features.expect("as many as the layer's").slice(-1, j..j + 1);
-            let of_rows = feature.reshape(feature.shape().rows());
-            add(space.scale(of_rows, space.parameter(tape, param)));
+            let factors = feature.reshape(feature.shape().rows());
+            add(space.scale(factors, space.parameter(tape, param)));
         }
         add(space.parameter(tape, &self.bias));
         Point::new(space, sum.expect("a bias at least"))

@@ -9,12 +9,12 @@ use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 use crate::init;
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 
-/// Logits of points `[…, rows, n]` for k classes: `[…, rows, k]`. A logit is `λ_p‖a‖` times the signed
-/// distance to the class's hyperplane, which goes through p and has normal a. Eq. 23, with a = (λ₀/λ_p)
-/// a′ for an a′ in the tangent space at the origin.
+/// Logits of points `[…, rows, n]` for k classes: `[…, rows, k]`. A logit is `λ_p‖a‖` times the
+/// signed distance to the class's hyperplane, which goes through p and has normal a. Eq. 23, with a =
+/// (λ₀/λ_p) a′ for an a′ in the tangent space at the origin.
 ///
-/// As κ → 0, the logits tend to `4⟨x − p, a′⟩`. In Euclidean space, whose metric has no factor 4, they
-/// are `⟨x − p, a′⟩`.
+/// As κ → 0, the logits tend to `4⟨x − p, a′⟩`. In Euclidean space, whose metric has no factor 4,
+/// they are `⟨x − p, a′⟩`.
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor, rng};

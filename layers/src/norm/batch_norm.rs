@@ -1,7 +1,7 @@
 //! Batch normalisation on manifolds: Lou et al. 2020 (*Differentiating through the Fréchet Mean*),
 //! section 5. In Euclidean space: Ioffe & Szegedy 2015.
 
-use cotangent_engine::{Float, Shape, Tensor, Var};
+use cotangent_engine::{Float, Tensor, Var};
 use cotangent_manifolds::{Euclidean, Manifold, Module, Param, Point};
 
 use crate::space::gyrovector_space::{GyrovectorSpace, origins};
@@ -30,7 +30,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// let x = Point::new(ball, tape.constant(&Tensor::new([2, 1], vec![0.0, 0.8]))); // barycentre 0.5
 /// let (y, batch) = norm.forward_batch(x);
 /// let distances = y.dist(&Point::new(ball, tape.zeros([1]))).to_tensor();
-/// assert!(distances.data().iter().all(|d| (d - 1.0).abs() < 1e-4)); // but for ε
+/// assert!(distances.data().iter().all(|d| (d - 1.0).abs() < 1e-4)); // ε makes them slightly smaller
 /// norm.observe(&batch);
 /// ```
 #[derive(Clone, Debug, Module)]
@@ -84,7 +84,7 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
     ) -> Point<G, Var<'t, T>> {
         let x: Point<G, Var<'t, T>> = x.into();
         let (space, tape) = (*x.manifold(), x.coordinates().tape());
-        self.fits(*x.coordinates());
+        self.check_width(*x.coordinates());
         let mean = space.points(Point::new(*self.mean.manifold(), tape.constant(self.mean.value())));
         self.normalise(x, *mean.coordinates(), tape.constant(self.variance.value()))
     }
@@ -100,7 +100,7 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
     ) -> (Point<G, Var<'t, T>>, BatchStatistics<T>) {
         let x: Point<G, Var<'t, T>> = x.into();
         let (space, coordinates) = (*x.manifold(), *x.coordinates());
-        self.fits(coordinates);
+        self.check_width(coordinates);
         let (shape, tape) = (coordinates.shape(), coordinates.tape());
         let n = shape.width();
         let count = shape.len() / n;
@@ -137,9 +137,10 @@ impl<M: Manifold, T: Float> BatchNorm<M, T> {
         Point::new(space, space.add(space.parameter(tape, &self.bias), centred))
     }
 
+    /// Panics if the rows are not as wide as the layer's points.
     #[track_caller]
-    fn fits(&self, x: Var<'_, T>) {
-        let (shape, n): (&Shape, usize) = (&x.shape(), self.bias.value().width());
+    fn check_width(&self, x: Var<'_, T>) {
+        let (shape, n) = (x.shape(), self.bias.value().width());
         assert!(
             !shape.axes().is_empty() && shape.width() == n,
             "BatchNorm: rows of shape {shape} where […, {n}] fit"

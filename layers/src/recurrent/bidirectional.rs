@@ -15,10 +15,10 @@ use crate::space::gyrovector_space::GyrovectorSpace;
 /// use cotangent_manifolds::{Euclidean, Point};
 /// let mut rng = rng::stream(1, 0, 0);
 /// let rnn = Rnn::new(Euclidean, 1, 2, &mut rng);
-/// let both = Bidirectional { onward: rnn.clone(), backward: rnn };
+/// let cells = Bidirectional { onward: rnn.clone(), backward: rnn };
 /// let tape = Tape::<f64>::new();
 /// let x = Point::new(Euclidean, tape.constant(&Tensor::new([3, 1, 1], vec![0.1, 0.2, 0.1])));
-/// let [onward, backward] = both.forward(x); // 3 states [1, 2] each
+/// let [onward, backward] = cells.forward(x); // 3 states [1, 2] each
 /// let [a, b] = [onward, backward].map(|states| states.last().to_tensor());
 /// assert_eq!(a, b); // the sequence is its own mirror image
 /// ```
@@ -31,9 +31,9 @@ pub struct Bidirectional<C> {
 }
 
 impl<C> Bidirectional<C> {
-    /// The states of both cells after each element that they have read. The first are those of
-    /// [`Cell::forward`] on the sequences, the second those on the reversed sequences. The last state of
-    /// each cell has read everything.
+    /// The states of each cell after every element that it has read: those of [`Cell::forward`] on the
+    /// sequences, and those on the reversed sequences. So the last state of each cell is the one after the
+    /// whole sequence.
     ///
     /// # Panics
     /// As [`Cell::forward`].

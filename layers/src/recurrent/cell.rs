@@ -3,7 +3,7 @@
 use cotangent_engine::{Float, Var, row_numbers};
 use cotangent_manifolds::{Manifold, Module};
 
-use crate::recurrent::sequence::Sequence;
+use crate::recurrent::sequence::{Sequence, fill_ended};
 use crate::space::gyrovector_space::GyrovectorSpace;
 
 /// A recurrent layer. Its state h has m dimensions; each input has d dimensions and updates the state.
@@ -25,9 +25,9 @@ pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
         inputs: Var<'t, T>,
     ) -> Var<'t, T>;
 
-    /// Runs over sequences of d-dimensional points, starting at the origin. Returns the states,
-    /// m-dimensional, after each element, as many as the longest sequence has elements. After its last
-    /// element, a sequence's state stays the same to the bit.
+    /// Runs over sequences of d-dimensional points. The state starts at the origin. Returns the
+    /// m-dimensional states after each element, up to the length of the longest sequence. After the last
+    /// element of a sequence its state stays the same to the bit.
     ///
     /// # Panics
     /// If the points are not d wide, if no sequence has an element, or if the cell's points are on
@@ -56,20 +56,15 @@ pub trait Cell<M: Manifold, T: Float>: Module<T> + Send + Sync {
             let input = inputs.gather(&[number]).reshape(shape.clone());
             let next = self.step(space, h, input);
             h = match lengths {
-                Some(lengths) if lengths.iter().any(|&n| n <= t) => next.fill_where(ended(x, lengths, t), h),
+                Some(lengths) if lengths.iter().any(|&n| n <= t) => {
+                    let shape = [lengths.len(), 1];
+                    let ended = x.tape().constant_with(shape, |mask| fill_ended(mask, lengths, t));
+                    next.fill_where(ended, h)
+                }
                 _ => next,
             };
             states.push(h);
         }
-        Sequence::of_steps(*space, states, sequences.shared_lengths())
+        Sequence::from_steps(*space, states, sequences.shared_lengths())
     }
-}
-
-/// 1 for sequences that have no element t, else 0: `[batch, 1]`.
-fn ended<'t, T: Float>(x: Var<'t, T>, lengths: &[usize], t: usize) -> Var<'t, T> {
-    x.tape().constant_with([lengths.len(), 1], |mask| {
-        for (mask, &n) in mask.iter_mut().zip(lengths) {
-            *mask = if n <= t { T::one() } else { T::zero() };
-        }
-    })
 }

@@ -12,8 +12,8 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// The gated recurrent unit, eq. 29 to 31. Run by [`Cell::forward`].
 ///
 /// ```text
-/// r = σ(log₀(Wʳ ⊗ h ⊕ Uʳ ⊗ x ⊕ bʳ))           z = σ(log₀(Wᶻ ⊗ h ⊕ Uᶻ ⊗ x ⊕ bᶻ))
-/// h̃ = φ^⊗((W diag(r)) ⊗ h ⊕ U ⊗ x ⊕ b)        h ← h ⊕ diag(z) ⊗ (⊖h ⊕ h̃)
+/// r = σ(log₀(Wʳ ⊗ h ⊕ Uʳ ⊗ x ⊕ bʳ))         z = σ(log₀(Wᶻ ⊗ h ⊕ Uᶻ ⊗ x ⊕ bᶻ))
+/// h̃ = φ^⊗((W diag(r)) ⊗ h ⊕ U ⊗ x ⊕ b)      h ← h ⊕ diag(z) ⊗ (⊖h ⊕ h̃)
 /// ```
 ///
 /// The gates' points are stacked as rows, so that few products are needed: one for all inputs of a
@@ -29,7 +29,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// let tape = Tape::<f64>::new();
 /// let x = Point::new(ball, tape.constant(&Tensor::new([1, 1, 1], vec![0.5]))); // [len, batch, d]
 /// let states = gru.forward(x);
-/// let want = (0.5 * 0.5_f64.atanh().tanh()).tanh(); // z = ½ of the way from 0 to tanh^⊗ ½
+/// let want = (0.5 * 0.5_f64.atanh().tanh()).tanh(); // z = ½: half of the distance from 0 to tanh^⊗ ½
 /// assert!((states.last().coordinates().item() - want).abs() < 1e-15);
 /// assert_eq!(gru.count(), 3 + 2 + 1 + 2 + 1);
 /// ```

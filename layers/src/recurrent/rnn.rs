@@ -22,7 +22,7 @@ use crate::space::gyrovector_space::{GyrovectorSpace, origins};
 /// *rnn.hidden.value_mut() = Tensor::new([1, 1], vec![1.0]);
 /// let tape = Tape::<f64>::new();
 /// let x = Point::new(ball, tape.constant(&Tensor::from_fn([3, 1, 1], |_| 0.5))); // [len, batch, d]
-/// let states = rnn.forward(x); // as many as elements: [batch, m] each
+/// let states = rnn.forward(x); // one for each element, [batch, m]
 /// assert!((states.last().coordinates().item() - (3.0 * 0.5_f64.atanh()).tanh()).abs() < 1e-15);
 /// ```
 #[derive(Clone, Debug, Module)]

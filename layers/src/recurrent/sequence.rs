@@ -53,11 +53,11 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
 
     /// Sequences from their elements, `[batch, width]` each. A sequence that has ended repeats its last
     /// element.
-    pub(crate) fn of_steps(space: G, steps: Vec<Var<'t, T>>, lengths: Option<Arc<[usize]>>) -> Self {
+    pub(super) fn from_steps(space: G, steps: Vec<Var<'t, T>>, lengths: Option<Arc<[usize]>>) -> Self {
         Sequence { space, elements: Elements::Steps(steps), lengths }
     }
 
-    /// The same sequences, of which only the first `lengths[b]` elements count for sequence b.
+    /// The same points as sequences of other lengths: the first `lengths[b]` elements of sequence b count.
     ///
     /// # Panics
     /// If there is not one length for each sequence, or one is larger than `len`.
@@ -68,7 +68,7 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
         if let Some(n) = lengths.iter().find(|&&n| n > len) {
             panic!("Sequence: a length of {n} where sequences have {len} elements")
         }
-        // Steps repeat a sequence's last element, which other lengths would not.
+        // Stacked: steps repeat the last element of a sequence that has ended, by its old length.
         let elements = Elements::Stacked(*self.points().coordinates());
         Sequence { elements, lengths: Some(lengths.into()), ..self }
     }
@@ -78,7 +78,7 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
         &self.space
     }
 
-    /// The extent of the first axis: the most elements that a sequence can have.
+    /// The extent of the first axis: the largest length that a sequence can have.
     pub fn len(&self) -> usize {
         match &self.elements {
             Elements::Stacked(x) => x.shape()[0],
@@ -104,7 +104,7 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
         self.lengths.as_deref()
     }
 
-    pub(crate) fn shared_lengths(&self) -> Option<Arc<[usize]>> {
+    pub(super) fn shared_lengths(&self) -> Option<Arc<[usize]>> {
         self.lengths.clone()
     }
 
@@ -124,7 +124,7 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
     /// Element t of every sequence: `[batch, width]`.
     ///
     /// # Panics
-    /// If there are not as many elements.
+    /// If t is not less than [`len`](Self::len).
     #[track_caller]
     pub fn element(&self, t: usize) -> Point<G, Var<'t, T>> {
         let element = match &self.elements {
@@ -139,11 +139,12 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
         Point::new(self.space, element)
     }
 
-    /// The last element of each sequence: `[batch, width]`. Of a cell's states, the state after
-    /// everything is read, which for a sequence without elements is the origin.
+    /// The last element of each sequence: `[batch, width]`. If the elements are the states of a
+    /// [`Cell`](crate::Cell), this is the state after the whole sequence; after a sequence without
+    /// elements it is the origin.
     ///
     /// # Panics
-    /// If a sequence that is not a cell's result has no element.
+    /// If [`len`](Self::len) is 0. If a sequence has no element, unless these are a cell's states.
     #[track_caller]
     pub fn last(&self) -> Point<G, Var<'t, T>> {
         assert!(!self.is_empty(), "Sequence: the last of no elements");
@@ -169,12 +170,7 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
             Elements::Stacked(x) => x.tape(),
             Elements::Steps(steps) => steps.first()?.tape(),
         };
-        let batch = lengths.len();
-        Some(tape.constant_with([self.len(), batch], |mask| {
-            for (i, mask) in mask.iter_mut().enumerate() {
-                *mask = if lengths[i % batch] <= i / batch { T::one() } else { T::zero() };
-            }
-        }))
+        Some(tape.constant_with([self.len(), lengths.len()], |mask| fill_ended(mask, lengths, 0)))
     }
 
     /// The sequences from end to start. Padding stays at the end.
@@ -188,7 +184,16 @@ impl<'t, G: Copy, T: Float> Sequence<'t, G, T> {
         let place = |i: usize| from(i / batch, i % batch) * batch + i % batch;
         let rows: Vec<u32> = row_numbers(len * batch).map(|i| place(i as usize) as u32).collect();
         let reversed = x.reshape([len * batch, x.shape().width()]).gather(&rows).reshape(x.shape());
-        Sequence { elements: Elements::Stacked(reversed), ..self.clone() }
+        Sequence { space: self.space, elements: Elements::Stacked(reversed), lengths: self.shared_lengths() }
+    }
+}
+
+/// Fills a mask `[steps, batch]`, whose first step is element `first`: 1 where a sequence has no such
+/// element, else 0.
+pub(super) fn fill_ended<T: Float>(mask: &mut [T], lengths: &[usize], first: usize) {
+    let batch = lengths.len();
+    for (i, mask) in mask.iter_mut().enumerate() {
+        *mask = if lengths[i % batch] <= first + i / batch { T::one() } else { T::zero() };
     }
 }
 

@@ -7,9 +7,9 @@ use crate::space::gyrovector_space::Geometry;
 
 /// The curvature of a geometry, as a parameter. It may pass through zero.
 ///
-/// On a tape it is the space [`Curved`], which travels in its points through the layers. The layers'
+/// On a tape it is the space [`Curved`], which points carry with them through the layers. The layers'
 /// own points are learned as tangent vectors at the origin, which are Euclidean and stay valid while the
-/// curvature changes. For κ > 0 such a vector v should stay short of the point opposite the origin:
+/// curvature changes. For κ > 0 such a vector v should not reach the point opposite the origin:
 /// √κ‖v‖ < π/2.
 ///
 /// ```
@@ -21,7 +21,7 @@ use crate::space::gyrovector_space::Geometry;
 /// let x = exp0(curvature.on(&tape), tape.constant(&Tensor::new([1, 3], vec![0.1, 0.2, 0.3])));
 /// let y = layer.forward(x); // [1, 2], points of the same space
 /// let slope = tape.backward(y.coordinates().square().sum()).wrt(&curvature.kappa).data()[0];
-/// assert!(slope > 0.0); // towards κ = 0 the same tangent vector is a longer point
+/// assert!(slope > 0.0); // the nearer κ is to 0, the farther out the point of the same tangent vector
 /// ```
 #[derive(Clone, Debug, Module)]
 pub struct Curvature<T: Float = f32> {

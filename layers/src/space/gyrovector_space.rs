@@ -14,12 +14,9 @@ use cotangent_manifolds::{
 /// | [`Euclidean`]: the layer is the ordinary one | vectors |
 /// | the Poincaré ball, the projected sphere: [`KappaStereographic`] | points |
 /// | [`Curved`], a variable curvature: see [`Curvature`](crate::Curvature) | tangent vectors at the origin |
-pub trait GyrovectorSpace<'t, T: Float>: Copy + std::fmt::Debug {
+pub trait GyrovectorSpace<'t, T: Float>: Copy + PartialEq + std::fmt::Debug {
     /// The manifold of the parameters that stand for points, such as biases.
     type Learned: Manifold;
-
-    /// Whether the points of two spaces are of one and the same space.
-    fn same(&self, other: &Self) -> bool;
 
     /// The points that learned coordinates stand for.
     ///
@@ -39,7 +36,7 @@ pub trait GyrovectorSpace<'t, T: Float>: Copy + std::fmt::Debug {
     /// The logarithm at the origin, eq. 11.
     fn log0(&self, x: Var<'t, T>) -> Var<'t, T>;
 
-    /// Geodesic distance of points: `[…]`. Eq. 6.
+    /// Geodesic distance between points: `[…]`. Eq. 6.
     fn distance(&self, x: Var<'t, T>, y: Var<'t, T>) -> Var<'t, T>;
 
     /// The gyromidpoint of each set of points, `[…, n, d]`, with weights `[…, n]` that are not negative:
@@ -93,9 +90,6 @@ pub trait GyrovectorSpace<'t, T: Float>: Copy + std::fmt::Debug {
 impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
     type Learned = Euclidean;
 
-    fn same(&self, _: &Self) -> bool {
-        true
-    }
     fn points(&self, stored: Point<Euclidean, Var<'t, T>>) -> Point<Self, Var<'t, T>> {
         stored
     }
@@ -120,8 +114,8 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
     fn gyromidpoint(&self, points: Var<'t, T>, weights: Var<'t, T>) -> Var<'t, T> {
         Barycentre::barycentre(self, &points, &weights)
     }
-    /// `⟨x − p, a⟩`. The Euclidean metric has λ = 1. The flat limit of the curved metrics has λ = 2, and
-    /// its logits are four times as large.
+    /// `⟨x − p, a⟩`. The Euclidean metric has λ = 1. The flat limit of the curved metrics has λ = 2,
+    /// and its logits are four times as large.
     #[track_caller]
     fn logits(&self, x: Var<'t, T>, p: Var<'t, T>, a: Var<'t, T>) -> Var<'t, T> {
         x.matmul_nt(a) - (p * a).sum_axis(-1)
@@ -136,9 +130,6 @@ impl<'t, T: Float> GyrovectorSpace<'t, T> for Euclidean {
 impl<'t, T: Float> GyrovectorSpace<'t, T> for Curved<Var<'t, T>> {
     type Learned = Euclidean;
 
-    fn same(&self, other: &Self) -> bool {
-        self.kappa().same_elements(*other.kappa())
-    }
     fn points(&self, stored: Point<Euclidean, Var<'t, T>>) -> Point<Self, Var<'t, T>> {
         Point::new(*self, Curved::exp0(self, stored.coordinates()))
     }
@@ -186,9 +177,6 @@ fn curved<'t, T: Float, S: Sign>(manifold: &KappaStereographic<S>, x: Var<'t, T>
 impl<'t, T: Float, S: Sign> GyrovectorSpace<'t, T> for KappaStereographic<S> {
     type Learned = Self;
 
-    fn same(&self, other: &Self) -> bool {
-        self == other
-    }
     #[track_caller]
     fn points(&self, stored: Point<Self, Var<'t, T>>) -> Point<Self, Var<'t, T>> {
         let manifold = stored.manifold();

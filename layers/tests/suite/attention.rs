@@ -33,7 +33,7 @@ pub(super) fn attention(score: &dyn Score<f64>) -> Attention<f64> {
 
 /// The light or the radius of cones, else 0.
 pub(super) fn setting(score: &dyn Score<f64>) -> f64 {
-    score.duplicate().setting().map_or(0.0, |(_, value)| *value)
+    score.setting().map_or(0.0, |(_, value)| value)
 }
 
 /// Queries `[2, 4, 3]`, keys `[2, 5, 3]`, values `[2, 5, 2]`.
@@ -98,17 +98,16 @@ fn both_ways_agree() {
             let tape = Tape::new();
             let [q, k, v] = [&q, &k, &v].map(|x| tape.constant(x));
             let run = |mask| layer.forward(q, k, v, mask).to_tensor();
-            let hidden = |of: fn(usize, usize) -> bool| {
-                Mask::Hidden(
-                    tape.constant(&Tensor::from_fn([4, 5], |at| f64::from(u8::from(of(at / 5, at % 5))))),
-                )
+            let hidden = |hides: fn(usize, usize) -> bool| {
+                let element = |at| f64::from(u8::from(hides(at / 5, at % 5)));
+                Mask::Hidden(tape.constant(&Tensor::from_fn([4, 5], element)))
             };
             close(&run(Mask::None), &run(hidden(|_, _| false)), 1e-12);
             close(&run(Mask::Causal), &run(hidden(|i, j| j > i + 1)), 1e-12);
             let logistic = Attention { weights: Weights::Sigmoid, ..layer.clone() };
             let run = |mask| logistic.forward(q, k, v, mask).to_tensor();
             close(&run(Mask::Causal), &run(hidden(|i, j| j > i + 1)), 1e-15);
-            assert!(apart(&run(Mask::Causal), &run(Mask::None)) > 1e-3);
+            assert!(difference(&run(Mask::Causal), &run(Mask::None)) > 1e-3);
         }
     }
 }
@@ -149,8 +148,8 @@ fn hidden_keys_are_not_there() {
                 assert!([1, 6].iter().all(|&row| dv[row * 2..row * 2 + 2] == [0.0; 2]), "{score:?}");
                 assert!(y.row(0) == [0.0; 2] && y.data().iter().chain(&dk).chain(&dv).all(|x| x.is_finite()));
                 if weights == Weights::Softmax || aggregation == Aggregation::Barycentre {
-                    let apart = y.row(5).iter().zip(v.row(8)).map(|(y, v)| (y - v).abs()).fold(0.0, f64::max);
-                    assert!(apart < 1e-12, "{score:?}, {weights:?}, {aggregation:?}: {apart}");
+                    let error = y.row(5).iter().zip(v.row(8)).map(|(y, v)| (y - v).abs()).fold(0.0, f64::max);
+                    assert!(error < 1e-12, "{score:?}, {weights:?}, {aggregation:?}: {error}");
                 }
             }
         }
@@ -364,8 +363,8 @@ fn polar_distances_have_no_end() {
                     assert!((score - want).abs() < tolerance * size, "{r}, {s}, {angle}: {score} {want}");
                     // Central differences of the reference distance.
                     let h = 1e-3 * want.abs().min(r).min(1.0);
-                    let [near, far] = [r - h, r + h].map(|r| -polar_distance(r, s, stored));
-                    let slope = (far - near) / (2.0 * h);
+                    let [before, after] = [r - h, r + h].map(|r| -polar_distance(r, s, stored));
+                    let slope = (after - before) / (2.0 * h);
                     if r != s || stored > 1e-4 {
                         let (have, margin) = (dq[2].to_f64(), 1e-5 + 1e3 * tolerance);
                         assert!((have - slope).abs() < margin, "{r}, {s}, {angle}: {have} {slope}");
@@ -390,10 +389,10 @@ fn far_heights_are_finite() {
     fn check<T: Float>() {
         for score in scores() {
             for weights in [Weights::Softmax, Weights::Sigmoid] {
-                for far in [50.0, -50.0, 90.0, -90.0] {
-                    // All heights far, two of them far, or one.
-                    for usual in [far, far - 0.5, -far, 0.3] {
-                        let rows = [1.0, -0.4, far, 0.3, 0.8, usual, -0.7, 0.2, usual, 0.5, 0.5, far + 0.2];
+                for high in [50.0, -50.0, 90.0, -90.0] {
+                    // The other two heights: near these, with the opposite sign, or usual.
+                    for other in [high, high - 0.5, -high, 0.3] {
+                        let rows = [1.0, -0.4, high, 0.3, 0.8, other, -0.7, 0.2, other, 0.5, 0.5, high + 0.2];
                         let layer = Attention { weights, ..Attention::<T>::new(score, 3) };
                         for hidden in [None, Some(Tensor::zeros([4]))] {
                             let tape = Tape::<T>::new();
@@ -405,10 +404,10 @@ fn far_heights_are_finite() {
                             assert!(gradients.view(x).is_some());
                             let gradient = gradients.wrt(x).data().to_vec();
                             let what =
-                                format!("{score:?}, {weights:?}, {far}, {usual}: {value} {gradient:?}");
+                                format!("{score:?}, {weights:?}, {high}, {other}: {value} {gradient:?}");
                             assert!(value.data().iter().all(|x| x.is_finite()), "{what}");
                             // `f32` ends at e^88.
-                            let beyond = T::EPSILON > 1e-10 && far.abs() > 88.0 && score.name() == "umbral";
+                            let beyond = T::EPSILON > 1e-10 && high.abs() > 88.0 && score.name() == "umbral";
                             assert!(beyond || gradient.iter().all(|x| x.is_finite()), "{what}");
                         }
                     }
@@ -426,8 +425,8 @@ fn far_heights_are_finite() {
 fn far_activations_are_finite() {
     for score in scores() {
         let tape = Tape::<f32>::new();
-        let far = Tensor::new([3, 3], vec![30.0_f32, -60.0, 6.0, 120.0, -150.0, -35.0, 210.0, -240.0, 38.0]);
-        let x = tape.variable(&far);
+        let rows = Tensor::new([3, 3], vec![30.0_f32, -60.0, 6.0, 120.0, -150.0, -35.0, 210.0, -240.0, 38.0]);
+        let x = tape.variable(&rows);
         let y = Attention::<f32>::new(score, 3).forward(x, x, x, Mask::None);
         let value = y.to_tensor();
         let gradients = tape.backward(y.sum());
@@ -448,10 +447,10 @@ fn heads_are_attentions() {
         *linear.weight.value_mut() = Tensor::from_fn([3, 3], |i| f64::from(u8::from(i % 4 == 0)));
     }
     let tape = Tape::new();
-    let of = tape.constant(&x);
+    let rows = tape.constant(&x);
     close(
-        &layer.forward(of, of, Mask::Causal).to_tensor(),
-        &layer.attention.forward(of, of, of, Mask::Causal).to_tensor(),
+        &layer.forward(rows, rows, Mask::Causal).to_tensor(),
+        &layer.attention.forward(rows, rows, rows, Mask::Causal).to_tensor(),
         1e-13,
     );
     let mut two = MultiHeadAttention::<f64>::new(&Laplacian, 4, 2, [2, 2], &mut rng);
@@ -475,6 +474,38 @@ fn cones_have_heights() {
     let _ = Attention::<f64>::new(&UmbralCone { radius: 0.1 }, 1);
 }
 
+/// A setting that is changed is the one that attention uses.
+#[test]
+fn settings_can_be_changed() {
+    let [q, k, _] = inputs(14);
+    let scores = |score: &dyn Score<f64>| {
+        let tape = Tape::new();
+        attention(score).scores(tape.constant(&q), tape.constant(&k)).to_tensor()
+    };
+    let mut changed = 0;
+    for mut score in score::all::<f64>() {
+        let Some((name, value)) = score.setting() else { continue };
+        let before = scores(&*score);
+        score.set(2.0 * value);
+        assert_eq!(score.setting(), Some((name, 2.0 * value)));
+        assert!(difference(&scores(&*score), &before) > 1e-3, "{score:?}");
+        changed += 1;
+    }
+    assert_eq!(changed, 4);
+}
+
+#[test]
+#[should_panic(expected = "score dot: no setting to change to 2")]
+fn a_score_without_a_setting_cannot_be_changed() {
+    Score::<f64>::set(&mut score::Dot, 2.0);
+}
+
+#[test]
+#[should_panic(expected = "attention: a light of 0")]
+fn lights_are_positive() {
+    let _ = Attention::<f64>::new(&PenumbralCone { light: 0.0 }, 3);
+}
+
 /// Dropout of weights: a seed determines the result, the mean is the result without dropout, and on a tape
 /// that is not training nothing is dropped.
 #[test]
@@ -495,7 +526,7 @@ fn weights_are_dropped_while_training() {
         let without = run(&Attention { dropout: Dropout { rate: 0.0 }, ..layer.clone() }, None);
         assert_eq!(run(&layer, None), without);
         assert_eq!(run(&layer, Some(1)), run(&layer, Some(1)));
-        assert!(apart(&run(&layer, Some(1)), &run(&layer, Some(2))) > 0.1);
+        assert!(difference(&run(&layer, Some(1)), &run(&layer, Some(2))) > 0.1);
         let seeds = 4000;
         let mut mean = Tensor::<f64>::zeros(without.shape().axes());
         for seed in 0..seeds {

@@ -87,7 +87,7 @@ fn isometries_go_through() {
             close(&after, &moved(&before), 1e-12);
             // Moving the values alone moves the results, too. Moving the keys alone changes the results.
             close(&run(&q, &k, &moved(&v)), &moved(&before), 1e-12);
-            assert!(apart(&run(&q, &moved(&k), &v), &before) > 1e-3);
+            assert!(difference(&run(&q, &moved(&k), &v), &before) > 1e-3);
         }
     }
 }
@@ -107,7 +107,7 @@ fn rotations_go_through() {
             let before = result(&layer, [&q, &k, &v]);
             close(&result(&layer, [&turned(&q), &turned(&k), &v]), &before, 1e-13);
             close(&result(&layer, [&q, &k, &each(&v, rotate)]), &each(&before, rotate), 1e-13);
-            assert!(apart(&result(&layer, [&q, &turned(&k), &v]), &before) > 1e-3, "{score:?}");
+            assert!(difference(&result(&layer, [&q, &turned(&k), &v]), &before) > 1e-3, "{score:?}");
         }
     }
 }
@@ -141,7 +141,7 @@ fn the_half_space_can_be_moved() {
             })
         };
         close(&result(&layer, [&moved(&q), &moved(&k), &v]), &before, 1e-13);
-        assert!(apart(&result(&layer, [&q, &moved(&k), &v]), &before) > 1e-3, "{score:?}");
+        assert!(difference(&result(&layer, [&q, &moved(&k), &v]), &before) > 1e-3, "{score:?}");
         let raised = |x: &Tensor<f64>| each(x, |x| x[2] += 0.6);
         let dilated = result(&layer, [&raised(&q), &raised(&k), &v]);
         match score.name() {
@@ -152,7 +152,7 @@ fn the_half_space_can_be_moved() {
                 sharper.sharpness.value_mut().data_mut()[0] *= 0.6_f64.exp();
                 close(&dilated, &result(&sharper, [&q, &k, &v]), 1e-13);
             }
-            _ => assert!(apart(&dilated, &before) > 1e-3, "{score:?}"),
+            _ => assert!(difference(&dilated, &before) > 1e-3, "{score:?}"),
         }
         compared += 1;
     }
@@ -183,10 +183,10 @@ fn keys_have_no_order() {
                 };
                 let before = run(&k, &v, None);
                 close(&run(&permuted(&k), &permuted(&v), None), &before, 1e-13);
-                assert!(apart(&run(&permuted(&k), &v, None), &before) > 1e-3, "{score:?}");
+                assert!(difference(&run(&permuted(&k), &v, None), &before) > 1e-3, "{score:?}");
                 let masked = run(&k, &v, Some(hidden([0, 1, 2, 3, 4])));
                 close(&run(&permuted(&k), &permuted(&v), Some(hidden(order))), &masked, 1e-13);
-                assert!(apart(&masked, &before) > 1e-3, "{score:?}");
+                assert!(difference(&masked, &before) > 1e-3, "{score:?}");
             }
         }
     }
@@ -232,7 +232,7 @@ fn attention_in_flat_space_is_euclidean() {
         let mut layer = Attention { aggregation: Aggregation::Barycentre, ..attention(&Distance) };
         layer.sharpness.value_mut().data_mut()[0] /= epsilon;
         let [q, k, v] = [&q, &k, &v].map(|x| each(x, |x| x.iter_mut().for_each(|x| *x *= epsilon)));
-        apart(&each(&result(&layer, [&q, &k, &v]), |y| y.iter_mut().for_each(|y| *y /= epsilon)), &want)
+        difference(&each(&result(&layer, [&q, &k, &v]), |y| y.iter_mut().for_each(|y| *y /= epsilon)), &want)
     };
     let (coarse, fine) = (error(1e-2), error(1e-3));
     assert!(fine < 1e-5 && (coarse / fine / 100.0 - 1.0).abs() < 0.02, "{coarse:e} {fine:e}");

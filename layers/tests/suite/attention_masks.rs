@@ -26,19 +26,19 @@ fn rows(n: usize, m: usize, width: usize, seed: u64) -> [Tensor<f64>; 3] {
 fn with_gradients(
     inputs: [&Tensor<f64>; 3],
     forward: impl for<'t> Fn([Var<'t, f64>; 3]) -> Var<'t, f64>,
-    of: impl for<'t> Fn(Var<'t, f64>) -> Var<'t, f64>,
+    select: impl for<'t> Fn(Var<'t, f64>) -> Var<'t, f64>,
 ) -> (Tensor<f64>, [Tensor<f64>; 3]) {
     let tape = Tape::new();
     let variables = inputs.map(|x| tape.variable(x));
     let y = forward(variables);
-    let (value, part) = (y.to_tensor(), of(y));
+    let (value, part) = (y.to_tensor(), select(y));
     let gradients = tape.backward((part * part).sum() + part.sum());
-    let mut of = variables.iter().zip(inputs).map(|(v, x)| {
-        let gradient = gradients.view(*v).map(|g| g.to_dense(x.len() / x.width(), x.width()));
+    let slopes = std::array::from_fn(|i| {
+        let (v, x) = (variables[i], inputs[i]);
+        let gradient = gradients.view(v).map(|g| g.to_dense(x.len() / x.width(), x.width()));
         Tensor::new(x.shape().axes(), gradient.unwrap_or_else(|| vec![0.0; x.len()]))
     });
-    let of = [(); 3].map(|()| of.next().expect("three"));
-    (value, of)
+    (value, slopes)
 }
 
 fn zero(row: &[f64]) -> bool {
@@ -106,8 +106,8 @@ fn padding_is_not_there() {
                             "{what}: {anything}"
                         );
                         let key = tape.constant(&k);
-                        let again = layer.weigh(query, key, Mask::Hidden(tape.constant(&mask))).to_tensor();
-                        assert_eq!(again, weighed, "{what}: {anything}");
+                        let weights = layer.weigh(query, key, Mask::Hidden(tape.constant(&mask)));
+                        assert_eq!(weights.to_tensor(), weighed, "{what}: {anything}");
                     }
                 }
             }
@@ -164,15 +164,15 @@ fn shared_keys_have_masks_of_their_own() {
             x
         };
         for score in [&Dot as &dyn Score<f64>, &Distance] {
-            let of = |k: &Tensor<f64>, v: &Tensor<f64>| {
+            let run = |k: &Tensor<f64>, v: &Tensor<f64>| {
                 let tape = Tape::new();
                 let [q, k, v, mask] = [&q, k, v, &mask].map(|x| tape.constant(x));
                 let attention = Attention::<f64>::new(score, 3);
                 attention.forward(q, k, v, Mask::Hidden(mask)).to_tensor()
             };
-            let want = of(&k, &v);
+            let want = run(&k, &v);
             assert!(want.shape().axes() == [2, 3, 4, 3] && want.data().iter().all(|x| x.is_finite()));
-            assert_eq!(of(&spoilt(&k), &spoilt(&v)), want, "{shape:?} {score:?}");
+            assert_eq!(run(&spoilt(&k), &spoilt(&v)), want, "{shape:?} {score:?}");
         }
     }
 }
@@ -196,7 +196,7 @@ fn keys_that_others_see_change_no_more_than_rounding() {
         let (have, want) = (run(&other), run(&k));
         let of_blind = |y: &Tensor<f64>| Tensor::new([3, 2], y.data()[..6].to_vec());
         close(&of_blind(&have), &of_blind(&want), 1e-12);
-        assert!(apart(&have, &want) > 1e-3, "{score:?}");
+        assert!(difference(&have, &want) > 1e-3, "{score:?}");
     }
 }
 
@@ -258,13 +258,49 @@ fn what_has_no_edge_is_not_there() {
                     };
                     assert_eq!(with(1.7), want, "{what}");
                     for anything in ANYTHING {
-                        let (y, of) = with(anything);
+                        let (y, gradients) = with(anything);
                         assert_eq!(y, want.0, "{what}: {anything}");
-                        for ((have, want), unseen) in of.iter().zip(&want.1).zip([2, 1, 1]) {
+                        for ((have, want), unseen) in gradients.iter().zip(&want.1).zip([2, 1, 1]) {
                             let mut seen = (0..have.len() / have.width()).filter(|row| *row != unseen);
                             assert!(seen.all(|row| have.row(row) == want.row(row)), "{what}: {anything}");
                         }
                     }
+                }
+            }
+        }
+    }
+}
+
+/// Masked attention goes through tiles as any other: with more queries and keys than a tile has, its results
+/// and gradients are those of stored weights.
+#[test]
+fn masks_of_many_tiles() {
+    let mut rng = rng::stream(3, 4, 0);
+    let [q, k, v] = [[2, 300, 4], [2, 530, 4], [2, 530, 3]].map(|shape| uniform(&shape, 1.0, &mut rng));
+    // Padding of each sequence; then keys hidden here and there, one query from all keys.
+    let padding = Tensor::from_fn([2, 1, 530], |at| f64::from(u8::from(at % 530 >= [529, 270][at / 530])));
+    let scattered = Tensor::from_fn([300, 530], |at| f64::from(u8::from(at / 530 == 7 || at * at % 11 < 4)));
+    for score in [&Dot as &dyn Score<f64>, &Distance] {
+        for weights in WEIGHTS {
+            let layer = Attention { weights, ..Attention::new(score, 4) };
+            for mask in [&padding, &scattered] {
+                let run = |stored: bool| {
+                    with_gradients(
+                        [&q, &k, &v],
+                        |[q, k, v]| {
+                            let hidden = Mask::Hidden(q.tape().constant(mask));
+                            match stored {
+                                true => layer.weigh(q, k, hidden).matmul(v),
+                                false => layer.forward(q, k, v, hidden),
+                            }
+                        },
+                        |y| y,
+                    )
+                };
+                let (tiled, stored) = (run(false), run(true));
+                close(&tiled.0, &stored.0, 1e-12);
+                for (have, want) in tiled.1.iter().zip(&stored.1) {
+                    close(have, want, 1e-10);
                 }
             }
         }

@@ -111,8 +111,8 @@ fn it_becomes_euclidean() {
     let mut doubled = flat.clone();
     doubled.sharpness.value_mut().data_mut()[0] *= 2.0;
     let want = read(&doubled.forward(on(&tape, Euclidean, &x)));
-    let [far, near] = [-1e-4, -1e-6].map(|kappa| apart(&at(kappa), &want));
-    assert!(near < 1e-6 && near < 0.02 * far, "{far:e} {near:e}");
+    let [coarse, fine] = [-1e-4, -1e-6].map(|kappa| difference(&at(kappa), &want));
+    assert!(fine < 1e-6 && fine < 0.02 * coarse, "{coarse:e} {fine:e}");
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn dropout_keeps_the_mean() {
         tape.training(rng::stream(10, 0, draw));
         let y = dropped.forward(&Features::Dense(tape.constant(&x)), &edges).to_tensor();
         if draw == 0 {
-            assert!(apart(&y, &run(&plain, &x, &EDGES)) > 0.1);
+            assert!(difference(&y, &run(&plain, &x, &EDGES)) > 0.1);
         }
         mean.data_mut().iter_mut().zip(y.data()).for_each(|(mean, y)| *mean += y / DRAWS as f64);
     }

@@ -61,12 +61,12 @@ fn read<M: Manifold>(x: &Point<M, Var<'_, f64>>) -> Tensor<f64> {
 }
 
 /// The largest absolute difference.
-fn apart(a: &Tensor<f64>, b: &Tensor<f64>) -> f64 {
+fn difference(a: &Tensor<f64>, b: &Tensor<f64>) -> f64 {
     assert_eq!(a.shape(), b.shape());
     a.data().iter().zip(b.data()).map(|(a, b)| (a - b).abs()).fold(0.0, |m, d| if d <= m { m } else { d })
 }
 
 #[track_caller]
 fn close(a: &Tensor<f64>, b: &Tensor<f64>, tolerance: f64) {
-    assert!(apart(a, b) <= tolerance, "{a} and {b} are {:e} apart", apart(a, b));
+    assert!(difference(a, b) <= tolerance, "{a} and {b} are {:e} apart", difference(a, b));
 }

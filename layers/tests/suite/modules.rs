@@ -75,19 +75,17 @@ fn parameters_have_ordered_path_names() {
         "classes.normals",
     ];
     assert_eq!(names, want);
-    let of = |module: &dyn Fn() -> Vec<(String, Tensor<f64>)>| -> Vec<String> {
-        module().into_iter().map(|(name, _)| name).collect()
-    };
     let rng = &mut rng::stream(1, 0, 0);
-    let rest = (
+    let others = (
         Rnn::<_, f64>::new(Euclidean, 1, 1, rng),
         (
             UnidirectionalRegression::new(1, 1, rng),
             (Linear::new(Euclidean, 1, 1, rng).without_bias(), Curvature::new(0.0)),
         ),
     );
+    let names: Vec<String> = others.state().into_iter().map(|(name, _)| name).collect();
     assert_eq!(
-        of(&|| rest.state()),
+        names,
         ["0.input", "0.hidden", "0.bias", "1.0.directions", "1.0.offsets", "1.1.0.weight", "1.1.1.kappa"]
     );
 }
@@ -133,16 +131,17 @@ fn copies_of_layers_learn_apart() {
     assert_ne!(gradients_of(&copied)[0], gradients_of(&copied)[5]);
 
     let cell = Rnn::new(ball(), 2, 2, rng);
-    let mut both = Bidirectional { onward: cell.clone(), backward: cell };
-    let input =
-        |both: &Bidirectional<Rnn<_, f64>>| [&both.onward, &both.backward].map(|c| c.input.value().clone());
+    let mut cells = Bidirectional { onward: cell.clone(), backward: cell };
+    let input = |cells: &Bidirectional<Rnn<_, f64>>| {
+        [&cells.onward, &cells.backward].map(|c| c.input.value().clone())
+    };
     let tape = Tape::new();
     let sequences = on(&tape, ball(), &points(&ball(), 6, 2, 1.0, rng)).arrange([3, 2]);
-    let [onward, _] = both.forward(sequences);
+    let [onward, _] = cells.forward(sequences);
     let gradients = tape.backward(onward.last().coordinates().square().sum());
-    let [before, still] = input(&both);
-    descend_some(&mut both, &gradients, 0.1);
-    let [after, untouched] = input(&both);
+    let [before, still] = input(&cells);
+    descend_some(&mut cells, &gradients, 0.1);
+    let [after, untouched] = input(&cells);
     assert!(before != after && still == untouched);
 
     let teacher = Classifier::new(ball(), 5);

@@ -81,7 +81,7 @@ fn a_gru_is_the_ordinary_one_in_flat_space() {
     let error = |kappa: f64| {
         let mut curved = gru(space(kappa), 2);
         curved.load_state(flat.state()).unwrap();
-        apart(&last(&curved, space(kappa), &x, None), &want)
+        difference(&last(&curved, space(kappa), &x, None), &want)
     };
     assert!(error(0.0) < 1e-14);
     for kappa in [-1e-2, -1e-4, -1e-6, 1e-4] {
@@ -118,8 +118,8 @@ fn steps_are_the_equations_on_rows() {
         let mut rnn = Rnn::new(ball, D, M, &mut rng::stream(0, 0, 0));
         scatter(&mut rnn, 0.5, 5);
         let x = sequences(&ball, 3, 1, 4);
-        let part = |of: &Tensor<f64>, k: usize, width: usize| {
-            Tensor::new([M, width], of.data()[k * M * width..(k + 1) * M * width].to_vec())
+        let part = |stacked: &Tensor<f64>, k: usize, width: usize| {
+            Tensor::new([M, width], stacked.data()[k * M * width..(k + 1) * M * width].to_vec())
         };
         let [mut h, mut g] = [ball.origin::<f64>(M), ball.origin::<f64>(M)];
         let row = |values: &mut dyn Iterator<Item = f64>| Row::from(values.collect::<Vec<_>>().as_slice());
@@ -173,8 +173,8 @@ fn the_update_gate_chooses() {
     let mut by_candidate = Tensor::zeros([5, M]);
     for i in 0..5 {
         let x = Row::from(x.row(i));
-        let part = |of: &Tensor<f64>, k: usize, width: usize| {
-            Tensor::new([M, width], of.data()[k * M * width..(k + 1) * M * width].to_vec())
+        let part = |stacked: &Tensor<f64>, k: usize, width: usize| {
+            Tensor::new([M, width], stacked.data()[k * M * width..(k + 1) * M * width].to_vec())
         };
         let h = Row::from(h.row(i));
         let wh = ball.matvec(&part(gru.gates.value(), 0, M), &h);
@@ -243,7 +243,7 @@ fn padding_changes_nothing() {
 #[test]
 fn backward_is_forward_of_the_mirror_image() {
     let ball = space(-0.5);
-    let both = Bidirectional { onward: gru(ball, 10), backward: gru(ball, 11) };
+    let cells = Bidirectional { onward: gru(ball, 10), backward: gru(ball, 11) };
     let lengths = [3, 5, 1];
     let x = sequences(&ball, 5, 3, 10);
     let mirrored = Tensor::from_fn([5, 3, D], |i| {
@@ -251,9 +251,9 @@ fn backward_is_forward_of_the_mirror_image() {
         x.row(if t < n { (n - 1 - t) * 3 + b } else { t * 3 + b })[i % D]
     });
     let tape = Tape::new();
-    let [onward, backward] = both.forward(sequence(&tape, ball, &x, Some(&lengths)));
-    assert_eq!(read(&onward.last()), last(&both.onward, ball, &x, Some(&lengths)));
-    assert_eq!(read(&backward.last()), last(&both.backward, ball, &mirrored, Some(&lengths)));
+    let [onward, backward] = cells.forward(sequence(&tape, ball, &x, Some(&lengths)));
+    assert_eq!(read(&onward.last()), last(&cells.onward, ball, &x, Some(&lengths)));
+    assert_eq!(read(&backward.last()), last(&cells.backward, ball, &mirrored, Some(&lengths)));
     assert_eq!(backward.len(), 5);
 }
 
@@ -287,7 +287,7 @@ fn the_activation_can_be_chosen() {
     let x = sequences(&ball, 2, 2, 14);
     let tanh = last(&gru, ball, &x, None);
     gru.activation = Activation::RELU;
-    assert!(apart(&last(&gru, ball, &x, None), &tanh) > 1e-3);
+    assert!(difference(&last(&gru, ball, &x, None), &tanh) > 1e-3);
 }
 
 /// A cell over the states of another: in a padded batch each sequence has the states that it has alone.

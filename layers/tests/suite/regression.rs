@@ -44,10 +44,10 @@ fn logits_are_distances_to_hyperplanes() {
             }
         }
         let x = points(&ball, 7, 3, 1.5, &mut rng);
-        let there = logits(&layer, &x);
+        let before = logits(&layer, &x);
         layer.normals.value_mut().data_mut().iter_mut().for_each(|a| *a = -*a);
-        let back = logits(&layer, &x);
-        assert!(there.data().iter().zip(back.data()).all(|(a, b)| *a == -b));
+        let after = logits(&layer, &x);
+        assert!(before.data().iter().zip(after.data()).all(|(a, b)| *a == -b));
     }
 }
 
@@ -73,8 +73,8 @@ fn both_forms_have_the_same_logits() {
     }
 }
 
-/// Law 51: as κ → 0 the logits tend to 4⟨x − p, a′⟩, four times those of Euclidean space. The error is
-/// linear in κ.
+/// Law 51: as κ → 0 the logits tend to 4⟨x − p, a′⟩, four times those of Euclidean space. The
+/// error is linear in κ.
 #[test]
 fn logits_are_linear_in_flat_space() {
     let mut rng = rng::stream(3, 0, 0);
@@ -97,7 +97,7 @@ fn logits_are_linear_in_flat_space() {
         curved.load_state(flat.state()).unwrap();
         let x = on(&tape, space(kappa), &x);
         let got = [curved.forward(x).to_tensor(), short.forward(x).to_tensor()];
-        [apart(&got[0], &want[0]), apart(&got[1], &want[1])]
+        [difference(&got[0], &want[0]), difference(&got[1], &want[1])]
     };
     assert!(errors(0.0).iter().all(|e| *e < 1e-14));
     let (coarse, fine) = (errors(-1e-4), errors(-1e-5));

@@ -32,13 +32,14 @@ fn encoders_take_sets() {
             let after = encode(rows.gather(&order).reshape([1, 4, 6]));
             let want = encode(before);
             for (i, &from) in order.iter().enumerate() {
-                let apart = after.row(i).iter().zip(want.row(from as usize)).map(|(a, b)| (a - b).abs());
-                assert!(apart.fold(0.0, f64::max) < 1e-12);
+                let differences =
+                    after.row(i).iter().zip(want.row(from as usize)).map(|(a, b)| (a - b).abs());
+                assert!(differences.fold(0.0, f64::max) < 1e-12);
             }
             results.push(want);
         }
     }
-    assert!((1..6).all(|i| apart(&results[0], &results[i]) > 1e-3));
+    assert!((1..6).all(|i| difference(&results[0], &results[i]) > 1e-3));
 }
 
 /// Later rows, and hidden rows of the other sequence, change no bit.
@@ -146,7 +147,7 @@ fn decoders_go_on_where_they_stood() {
             );
             so_far = Some(kept);
             let want = whole.slice(1, places.clone()).to_tensor();
-            assert!(apart(&y.to_tensor(), &want) < 1e-12, "{score:?}, {places:?}");
+            assert!(difference(&y.to_tensor(), &want) < 1e-12, "{score:?}, {places:?}");
         }
     }
 }

@@ -66,7 +66,7 @@ pub mod formulas {
     /// Beyond r = 10¹⁰ the distance is 2 ln r to the last digit. It is then computed from two
     /// logarithms, because r itself may overflow.
     #[inline(always)]
-    pub fn separation<S: Scalar>(p: S, q: S) -> (S::Mask, S, S) {
+    fn separation<S: Scalar>(p: S, q: S) -> (S::Mask, S, S) {
         let r = p * q;
         let near = r.lt(S::constant(1e10));
         let distance = S::choose(
@@ -77,6 +77,13 @@ pub mod formulas {
             || S::constant(2.0) * (p.ln() + q.ln()),
         );
         (near, r, distance)
+    }
+
+    /// The distance at curvature −1 of two points at heights a and b whose difference has the Euclidean norm
+    /// δ, given p = √(δ/a) and q = √(δ/b).
+    #[inline(always)]
+    pub fn distance<S: Scalar>(p: S, q: S) -> S {
+        separation(p, q).2
     }
 
     /// `√(delta/a)` and `√(delta/b)`.
@@ -97,7 +104,7 @@ pub mod formulas {
         pub Dist = "half_space.dist": number [Difference(1, 0)];
         delta = Along(0, 0), a = Last(0), b = Last(1), kappa = Param(0) => {
             let [p, q] = roots(delta, a, b);
-            separation(p, q).2 / (-kappa).sqrt()
+            distance(p, q) / (-kappa).sqrt()
         }
     }
 
@@ -175,7 +182,7 @@ pub mod formulas {
 
     /// [`log`], given the norm of the difference's horizontal part.
     #[inline(always)]
-    fn log_apart<S: Scalar>(horizontal: S, a: S, b: S) -> [S; 2] {
+    fn log_from_horizontal<S: Scalar>(horizontal: S, a: S, b: S) -> [S; 2] {
         let rise = (b - a).abs();
         let larger = horizontal.max(rise);
         let distinct = S::zero().lt(larger);
@@ -193,7 +200,7 @@ pub mod formulas {
         pub Centred = "half_space.centred": vector [Input(0), Difference(1, 0), Height], metric Horizontal;
         horizontal = Along(1, 1), tt = Dot(0, 0), td = Dot(0, 1), a = Last(0), b = Last(1),
         kappa = Param(0) => {
-            let ([of_d, up], rise) = (log_apart(horizontal, a, b), b - a);
+            let ([of_d, up], rise) = (log_from_horizontal(horizontal, a, b), b - a);
             let (of_d, vertical) = (of_d / a, (of_d * rise + up) / a);
             // From x to the origin: the difference is −t.
             let [of_h, turned] = turn(tt, -of_d * td, vertical, a + S::one());
@@ -208,7 +215,7 @@ pub mod formulas {
         pub Geodesic = "half_space.geodesic": vector [Input(0), Difference(1, 0), Height],
             metric Horizontal, domain HalfSpace;
         horizontal = Along(1, 1), a = Last(0), b = Last(1), t = Param(0) => {
-            let ([of_d, up], rise) = (log_apart(horizontal, a, b), b - a);
+            let ([of_d, up], rise) = (log_from_horizontal(horizontal, a, b), b - a);
             let of_d = t * of_d;
             let [of_v, height] = exp(of_d * (horizontal / a), (of_d * rise + t * up) / a);
             [S::one(), finite(of_v * of_d), finite(a * height)]

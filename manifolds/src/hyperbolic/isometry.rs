@@ -1,12 +1,12 @@
 //! Isometries between the models of one space: the Poincaré ball, the hyperboloid, the Klein model and
 //! the half-space for κ < 0; the sphere and its stereographic projection for κ > 0.
 //!
-//! The hyperboloid is the hub of the first four, so that points lose nothing on the way. It holds the
-//! most radii, and holds them best: its coordinates keep a radius to an ulp, where the ball's and
-//! Klein's run out of digits. Each model brings one formula to it and one from it. Tangent vectors are
-//! converted by the differentials of these, and of each model's map to the ball and back. Sources:
-//! Cannon, Floyd, Kenyon, Parry 1997, section 7. Curvature is kept: coordinates of curvature κ are those
-//! of curvature −1 divided by √-κ (in the half-space: the same).
+//! Points of the first four are converted by way of the hyperboloid. Its coordinates keep a radius to an
+//! ulp, where those of the ball and of the Klein model run out of digits. Only the half-space reaches
+//! farther. Each model has one formula to the hyperboloid and one back. Tangent vectors are converted by the
+//! differentials of these, and of each model's map to the ball and back. Source: Cannon, Floyd, Kenyon,
+//! Parry 1997, section 7. Curvature is kept: coordinates of curvature κ are those of curvature −1 divided
+//! by √-κ (in the half-space: the same).
 //!
 //! The origins of the models are the same point.
 
@@ -18,7 +18,7 @@ use crate::hyperbolic::lorentz::Lorentz;
 use crate::hyperbolic::stereographic::{
     self, KappaStereographic, MaybeNegative, MaybePositive, PoincareBall,
 };
-use crate::manifold::{ConstantCurvature, CurvatureError};
+use crate::manifold::{ConstantCurvature, CurvatureError, Manifold};
 use crate::sphere::Sphere;
 
 /// A manifold whose points can be converted to those of `N` without changing a distance. See
@@ -51,12 +51,15 @@ pub trait Isometric<N: ConstantCurvature>: ConstantCurvature {
 /// A model of hyperbolic space, given by its isometry with the hyperboloid. Any two convert into one
 /// another.
 ///
-/// Points are converted by way of the hyperboloid. Tangent vectors are not: their radial parts are so
-/// long there that those of other models would be lost in their rounding. They go by way of the ball,
-/// unless one side is the hyperboloid.
+/// Points are converted by way of the hyperboloid. Tangent vectors are not, because far out their radial
+/// parts are so long there that rounding them would lose digits that the other models keep. They go by
+/// way of the ball, unless one of the two models is the hyperboloid.
 pub trait Hyperbolic: ConstantCurvature {
-    /// Whether this is the hyperboloid.
+    /// Whether points have the coordinates of the hyperboloid.
     const HYPERBOLOID: bool = false;
+
+    /// Whether points have the coordinates of the ball, as those of every κ-stereographic model do.
+    const BALL: bool = false;
 
     /// The model of the given curvature.
     ///
@@ -87,12 +90,17 @@ pub trait Hyperbolic: ConstantCurvature {
         ball(self.kappa()).push_of_hyperboloid(&self.onto_hyperboloid(x), &self.push_onto_hyperboloid(x, v))
     }
 
-    /// Tangent vectors at a point `x` of the ball in this model. By default by way of the hyperboloid,
-    /// too.
+    /// Tangent vectors at a point `x` of the ball, in this model. By default they go by way of the
+    /// hyperboloid, too.
     fn push_of_ball<R: Rows>(&self, x: &R, v: &R) -> R {
         let ball = ball(self.kappa());
         self.push_of_hyperboloid(&ball.onto_hyperboloid(x), &ball.push_onto_hyperboloid(x, v))
     }
+}
+
+/// Whether points and tangent vectors of two models of one space have the same coordinates.
+fn same_coordinates<M: Hyperbolic, N: Hyperbolic>() -> bool {
+    M::NAME == N::NAME || (M::BALL && N::BALL)
 }
 
 /// The ball with the curvature of a hyperbolic model.
@@ -108,11 +116,14 @@ impl<M: Hyperbolic, N: Hyperbolic> Isometric<N> for M {
     }
     fn convert<R: Rows>(&self, x: &R) -> R {
         let other: N = self.counterpart();
+        if same_coordinates::<M, N>() {
+            return x.clone();
+        }
         other.of_hyperboloid(&self.onto_hyperboloid(x))
     }
     fn push<R: Rows>(&self, x: &R, v: &R) -> R {
         let other: N = self.counterpart();
-        if M::NAME == N::NAME {
+        if same_coordinates::<M, N>() {
             return v.clone();
         }
         if M::HYPERBOLOID || N::HYPERBOLOID {
@@ -166,7 +177,8 @@ macro_rules! hyperbolic {
     ([$($generic:tt)*] $model:ty, $up:path, $down:path, { $($ball:item)* }) => {
         impl<$($generic)*> Hyperbolic for $model {
             fn of_curvature(kappa: f64) -> Result<Self, CurvatureError> {
-                <$model>::try_new(kappa)
+                let model = <$model>::try_new(kappa)?;
+                CurvatureError::unless_negative(<$model>::NAME, kappa).map(|_| model)
             }
             fn onto_hyperboloid<R: Rows>(&self, x: &R) -> R {
                 R::vector($up, [&timed(x)], [&x.constant(self.kappa())])
@@ -186,6 +198,8 @@ macro_rules! hyperbolic {
 }
 
 hyperbolic!([S: MaybeNegative] KappaStereographic<S>, formulas::BallToLorentz, formulas::LorentzToBall, {
+    const BALL: bool = true;
+
     fn onto_ball<R: Rows>(&self, x: &R) -> R {
         x.clone()
     }

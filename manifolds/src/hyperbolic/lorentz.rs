@@ -62,7 +62,7 @@ pub mod formulas {
     use crate::hyperbolic::geodesic::{parts, within};
     use crate::hyperbolic::ideal::by_components;
     use Invariant::{Dot, First, Param, Wedge};
-    use Vector::{Difference, Input, Sum, Time};
+    use Vector::{Difference, Input, Time};
 
     /// Squared areas beyond this overflow; other forms are used instead.
     const LARGEST: f64 = 1e300;
@@ -125,23 +125,15 @@ pub mod formulas {
         s.arcsinc() / (S::one() - s).sqrt()
     }
 
-    /// Distance between x and y through the chord: `√h arcsinc(κh/4) = (2/√c) arsinh((√c/2)√h)`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Dist;
-
-    impl RowFormula<2, 4, 6, 1> for Dist {
-        const NAME: &'static str = "lorentz.dist";
-        const VECTOR: bool = false;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 4] = [Input(0), Input(1), Difference(1, 0), Sum(0, 1)];
-        // The area spanned by sum and difference is twice that of the points, and the same from both
-        // sides.
-        const INVARIANTS: [Invariant; 6] =
-            [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(2, 2), Wedge(3, 2, 2), Param(0)];
-        cotangent_engine::compiled_here!(row, specialised);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, yy, xy, dd, area, kappa]: [S; 6]) -> [S; 1] {
-            [distance_of_chord(chord(xx, yy, xy, dd, S::constant(0.25) * area, kappa), kappa)]
+    row_formula! {
+        /// Distance between x and y through the chord: `√h arcsinc(κh/4) = (2/√c) arsinh((√c/2)√h)`.
+        ///
+        /// The area spanned by sum and difference is twice that of the points, and the same from both sides.
+        pub Dist = "lorentz.dist": number [Input(0), Input(1), Difference(1, 0), Sum(0, 1)], metric Space,
+            kernel specialised;
+        xx = Dot(0, 0), yy = Dot(1, 1), xy = Dot(0, 1), dd = Dot(2, 2), area = Wedge(3, 2, 2),
+        kappa = Param(0) => {
+            distance_of_chord(chord(xx, yy, xy, dd, S::constant(0.25) * area, kappa), kappa)
         }
     }
 
@@ -150,7 +142,8 @@ pub mod formulas {
         ///
         /// Where v takes the geodesic back past the origin the two terms cancel. The error of the result's
         /// coordinates is then an ulp of these terms, as much as rounding v itself causes.
-        pub Exp = "lorentz.exp": vector [Input(0), Input(1)], metric Space, domain Hyperboloid, kernel specialised;
+        pub Exp = "lorentz.exp": vector [Input(0), Input(1)], metric Space, domain Hyperboloid,
+            kernel specialised;
         xx = Dot(0, 0), xv = Dot(0, 1), vv = Dot(1, 1), area = Wedge(0, 1, 1), kappa = Param(0) => {
             let square = tangent_product(xx, xv, xv, vv, area, kappa);
             // Beyond this radius the result is off every storage type's hyperboloid, and the domain
@@ -230,21 +223,10 @@ pub mod formulas {
         xh = Dot(0, 1), kappa = Param(0) => [-kappa * xh, S::one()]
     }
 
-    /// The tangent vector at x nearest to v: `v − κ⟨x, v⟩_L x`.
-    #[derive(Clone, Copy, Debug)]
-    pub struct ProjectTangent;
-
-    impl RowFormula<2, 2, 2, 2> for ProjectTangent {
-        const NAME: &'static str = "lorentz.project_tangent";
-        const VECTOR: bool = true;
-        const METRIC: Metric = Metric::Minkowski;
-        const BASIS: [Vector; 2] = [Input(0), Input(1)];
-        const INVARIANTS: [Invariant; 2] = [Dot(0, 1), Param(0)];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>(invariants: [S; 2]) -> [S; 2] {
-            EgradToRgrad::eval(invariants)
-        }
+    row_formula! {
+        /// The tangent vector at x nearest to v: `v − κ⟨x, v⟩_L x`.
+        pub ProjectTangent = "lorentz.project_tangent": vector [Input(0), Input(1)], metric Minkowski;
+        xv = Dot(0, 1), kappa = Param(0) => [-kappa * xv, S::one()]
     }
 
     row_formula! {
@@ -327,38 +309,20 @@ pub mod formulas {
         }
     }
 
-    /// Signed distance from x to the gyroplane through p with normal a,
-    /// `(1/√c) arsinh(√c ⟨x, a⟩_L/√⟨a, a⟩_L)`, where ⟨x, a⟩_L is the product of the chord from p with a.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Gyroplane;
-
-    impl RowFormula<3, 4, 11, 1> for Gyroplane {
-        const NAME: &'static str = "lorentz.gyroplane";
-        const VECTOR: bool = false;
-        const METRIC: Metric = Metric::Space;
-        const BASIS: [Vector; 4] = [Input(0), Input(1), Input(2), Difference(0, 1)];
-        const INVARIANTS: [Invariant; 11] = [
-            Dot(0, 0),
-            Dot(1, 1),
-            Dot(0, 1),
-            Dot(3, 3),
-            Wedge(1, 3, 3),
-            Dot(1, 2),
-            Dot(3, 2),
-            Wedge(1, 3, 2),
-            Dot(2, 2),
-            Wedge(1, 2, 2),
-            Param(0),
-        ];
-        cotangent_engine::compiled_here!(row);
-        #[inline(always)]
-        fn eval<S: Scalar>([xx, pp, xp, dd, area, pa, da, turn, aa, of_a, kappa]: [S; 11]) -> [S; 1] {
+    row_formula! {
+        /// Signed distance from x to the gyroplane through p with normal a,
+        /// `(1/√c) arsinh(√c ⟨x, a⟩_L/√⟨a, a⟩_L)`, where ⟨x, a⟩_L is the product of the chord from p with a.
+        pub Gyroplane = "lorentz.gyroplane": number [Input(0), Input(1), Input(2), Difference(0, 1)],
+            metric Space;
+        xx = Dot(0, 0), pp = Dot(1, 1), xp = Dot(0, 1), dd = Dot(3, 3), area = Wedge(1, 3, 3),
+        pa = Dot(1, 2), da = Dot(3, 2), turn = Wedge(1, 3, 2), aa = Dot(2, 2), area_of_a = Wedge(1, 2, 2),
+        kappa = Param(0) => {
             let half = S::constant(0.5) * chord(pp, xx, xp, dd, area, kappa);
             let product = chord_product(pp, xx, half, pa, da, turn, kappa);
-            let norm = tangent_product(pp, pa, pa, aa, of_a, kappa).max(S::zero()).sqrt();
+            let norm = tangent_product(pp, pa, pa, aa, area_of_a, kappa).max(S::zero()).sqrt();
             let c = (-kappa).sqrt();
             // Where the norm is 0 or NaN, the sine is the norm itself.
-            [S::select(S::zero().lt(norm), c * product / norm, norm).asinh() / c]
+            S::select(S::zero().lt(norm), c * product / norm, norm).asinh() / c
         }
     }
 

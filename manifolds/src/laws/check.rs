@@ -110,8 +110,8 @@ impl Judge {
     }
 
     /// A condition that must hold.
-    pub(super) fn holds(&mut self, identity: &'static str, so: bool, fault: impl FnOnce() -> String) {
-        if !so && self.fault.is_none() {
+    pub(super) fn holds(&mut self, identity: &'static str, condition: bool, fault: impl FnOnce() -> String) {
+        if !condition && self.fault.is_none() {
             self.fault = Some((identity, fault()));
         }
     }
@@ -135,9 +135,7 @@ impl Judge {
             self.holds(identity, false, || format!("{error}: {x:?}"));
         }
     }
-}
 
-impl Judge {
     /// A row that must be a tangent vector at a point.
     pub(super) fn tangent<M: Lawful, T: Float>(
         &mut self,

@@ -10,7 +10,7 @@ use super::levels::{OPERATIONS, Outcome, operation};
 
 law! {
     /// The gradient of every operation on the tape, along curves in the manifold, is that of central
-    /// differences (extrapolated once; `f64`). This also holds at the origin, where points coincide and
+    /// differences (extrapolated once; `f64`). This also holds at the origin, where points coincide, and
     /// at vectors of length 0, except for distance and norm, whose gradients need only be finite there.
     gradients within 3.0, |c, judge| {
         let mut rng = c.rng.clone();
@@ -63,7 +63,7 @@ fn derivative<M: Lawful, T: Float>(
     };
     let gradients = tape.backward(loss);
     let gradients = variables.map(|v| gradients.wrt(v).data().to_vec());
-    // With a vector as gradient, a step may lead to where coordinates are so large that their
+    // `descend` takes the vector as a gradient. Its step may lead to coordinates so large that their
     // derivatives are not finite.
     let overflows = name == "descend" && length(&c.m.descend(&c.x, &c.v, &0.5)) > 1e-6 * T::LARGEST.sqrt();
     if !overflows {
@@ -74,7 +74,7 @@ fn derivative<M: Lawful, T: Float>(
     let rough = match name {
         "dist" => c.m.dist(&c.x, &c.y) < near,
         "norm" => c.m.norm(&c.x, &c.v) < near,
-        // With a vector as gradient, a step may be long.
+        // The vector is taken as a gradient, and its step may be long.
         "descend" => c.m.norm(&c.x, &c.m.egrad_to_rgrad(&c.x, &c.v)) > 2.0 * c.unit(),
         _ => false,
     };

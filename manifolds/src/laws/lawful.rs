@@ -42,7 +42,7 @@ pub trait Lawful: Manifold {
     /// Distance from the origin up to which points are drawn, and length up to which tangent vectors are.
     ///
     /// By default a little less than half of the way to where geodesics cease to be unique, and in negative
-    /// curvature as far as any model keeps a digit.
+    /// curvature as far as every model keeps a digit.
     fn radius<T: Float>(&self) -> f64 {
         let [least, greatest] = self.curvature_bounds();
         if greatest > 0.0 {
@@ -80,8 +80,8 @@ pub trait Lawful: Manifold {
         1.0
     }
 
-    /// How far off the manifold storing a point puts it, in units of u; 0 where coordinates are free.
-    /// Between points as near as that, the difference has no direction.
+    /// How far rounding puts a stored point off the manifold, in units of u; 0 where coordinates are free.
+    /// The difference of two points that are as near as that has no direction.
     fn off<T: Float>(&self, _x: &Row<T>) -> f64 {
         0.0
     }

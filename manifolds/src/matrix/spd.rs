@@ -45,7 +45,7 @@ impl Spd {
     /// If `n` is 0.
     #[track_caller]
     pub fn affine_invariant(n: usize) -> Self {
-        assert!(n > 0, "spd: matrices of no rows");
+        assert!(n > 0, "spd: a matrix needs at least one row");
         Spd { n, flat: false }
     }
 

@@ -12,8 +12,8 @@ use crate::matrix::dense::{Matrix, matrices};
 /// Bound on exponents: beyond it e^a times a matrix could leave the range of `f64`.
 const STEEPEST: f64 = 300.0;
 
-/// Eigenvectors (columns) and eigenvalues of a symmetric S. For a positive definite eˢ it holds the
-/// eigenvalues of S, the logarithms of its own.
+/// Eigenvectors (columns) and eigenvalues of a symmetric matrix; for a positive definite matrix, the
+/// logarithms of its eigenvalues.
 #[derive(Clone, Debug)]
 pub(crate) struct Eigen {
     pub(crate) u: Matrix,

@@ -19,28 +19,28 @@ trait Check {
 }
 
 fn everywhere<C: Check>(check: &mut C) {
-    fn both<C: Check, M: Manifold>(check: &mut C, m: M, dim: usize) {
+    fn in_both_types<C: Check, M: Manifold>(check: &mut C, m: M, dim: usize) {
         check.check::<M, f64>(&m, dim);
         check.check::<M, f32>(&m, dim);
     }
     for dim in [1, 3, 10] {
-        both(check, Euclidean, dim);
+        in_both_types(check, Euclidean, dim);
         for kappa in [-2.5, -1e-6, 0.0, 0.6] {
-            both(check, Stereographic::new(kappa), dim);
+            in_both_types(check, Stereographic::new(kappa), dim);
         }
         for kappa in [-2.5, -0.37] {
-            both(check, Lorentz::new(kappa), dim);
-            both(check, Klein::new(kappa), dim);
-            both(check, HalfSpace::new(kappa), dim);
+            in_both_types(check, Lorentz::new(kappa), dim);
+            in_both_types(check, Klein::new(kappa), dim);
+            in_both_types(check, HalfSpace::new(kappa), dim);
         }
-        both(check, Sphere::new(0.6), dim);
+        in_both_types(check, Sphere::new(0.6), dim);
         let ball = PoincareBall::new(-1.0);
-        both(check, Product::new(ball, 2, Sphere::new(4.0)), 2 + dim);
+        in_both_types(check, Product::new(ball, 2, Sphere::new(4.0)), 2 + dim);
     }
-    both(check, Grassmann::new(4, 2), 4);
-    both(check, Stiefel::new(4, 2), 5);
-    both(check, Spd::affine_invariant(3), 6);
-    both(check, Spd::log_euclidean(3), 6);
+    in_both_types(check, Grassmann::new(4, 2), 4);
+    in_both_types(check, Stiefel::new(4, 2), 5);
+    in_both_types(check, Spd::affine_invariant(3), 6);
+    in_both_types(check, Spd::log_euclidean(3), 6);
 }
 
 /// A gradient whose inner product with itself overflows to NaN is reported by both forms of a step: by
@@ -180,7 +180,7 @@ fn no_dimension_at_all() {
 }
 
 #[test]
-#[should_panic(expected = "the stereographic model: a vector and a point of as many coordinates")]
+#[should_panic(expected = "the stereographic model: the vector must have as many coordinates as the point")]
 fn tangent_vectors_have_the_width_of_points() {
     let ball = Stereographic::new(-1.0);
     let _ = ball.contains_tangent(&Row::from([0.1, 0.2]), &Row::from([0.1, 0.2, 0.3]));

@@ -4,7 +4,7 @@
 mod momentum;
 
 use cotangent_engine::{Row, Tape, Tensor};
-use cotangent_manifolds::{Busemann, Curved, Manifold, Stereographic};
+use cotangent_manifolds::{Busemann, Curved, Manifold, Point, Stereographic};
 
 fn close(got: &[f64], want: &[f64]) {
     assert_eq!(got.len(), want.len());
@@ -54,12 +54,12 @@ fn busemann_functions_are_limits_of_distances() {
         let m = Stereographic::new(kappa);
         let (x, c) = (Row::from(x), (-kappa).sqrt());
         let t = 30.0 / c;
-        let far = m.exp0(&Row::from([0.3 * t, 0.4 * t])); // ‖v‖ = t/2
-        let want = m.dist(&x, &far) - t;
-        // The far point is not at t exactly, but as far out as storage has it.
-        let at = m.dist(&Row::from([0.0, 0.0]), &far);
+        let end = m.exp0(&Row::from([0.3 * t, 0.4 * t])); // ‖v‖ = t/2
+        let want = m.dist(&x, &end) - t;
+        // The end is not at distance t exactly, but as far out as storage has a point.
+        let reached = m.dist(&Row::from([0.0, 0.0]), &end);
         let got = m.busemann(&x, &Row::from([300.0, 400.0]));
-        assert!((got - (want + t - at)).abs() < 1e-9, "{kappa} {x:?}: {got} {want}");
+        assert!((got - (want + t - reached)).abs() < 1e-9, "{kappa} {x:?}: {got} {want}");
     }
 }
 
@@ -91,11 +91,11 @@ fn busemann_functions_have_unit_gradients() {
 #[test]
 fn coaddition_is_not_associative() {
     let [x, y, z] = [[0.5, 0.1], [-0.2, 0.6], [0.3, -0.7]].map(Row::from);
-    for (kappa, so) in [(-1.0, false), (-0.25, false), (0.0, true), (0.5, false)] {
+    for (kappa, associative) in [(-1.0, false), (-0.25, false), (0.0, true), (0.5, false)] {
         let m = Stereographic::new(kappa);
         let (left, right) = (m.coadd(&m.coadd(&x, &y), &z), m.coadd(&x, &m.coadd(&y, &z)));
-        let apart = m.dist(&left, &right);
-        assert!(if so { apart < 1e-15 } else { apart > 1e-3 }, "{kappa}: {apart}");
+        let error = m.dist(&left, &right);
+        assert!(if associative { error < 1e-15 } else { error > 1e-3 }, "{kappa}: {error}");
     }
 }
 
@@ -145,6 +145,25 @@ fn a_table_of_logits_is_that_of_its_pairs() {
             }
         }
     }
+}
+
+/// Spaces with a variable curvature are equal if the curvature is the same variable, not if it has the same
+/// value.
+#[test]
+fn spaces_are_equal_by_their_variable() {
+    let tape = Tape::<f64>::new();
+    let [a, b] = [(); 2].map(|()| tape.variable(&Tensor::scalar(-1.0)));
+    assert_eq!(Curved::new(a), Curved::new(a));
+    assert_ne!(Curved::new(a), Curved::new(b));
+}
+
+#[test]
+#[should_panic(expected = "points of two learned curvatures do not mix")]
+fn points_of_two_curvatures_do_not_mix() {
+    let tape = Tape::<f64>::new();
+    let x = tape.constant(&Tensor::new([1, 2], vec![0.1, 0.2]));
+    let [a, b] = [(); 2].map(|()| Point::new(Curved::new(tape.variable(&Tensor::scalar(-1.0))), x));
+    a.dist(&b);
 }
 
 #[test]

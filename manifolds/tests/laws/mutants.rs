@@ -388,9 +388,9 @@ impl RowFunction<1> for Below {
         Ok(width)
     }
     fn eval<T: Float>(&self, [x]: [&[f64]; 1], out: &mut [f64]) {
-        let most = 0.99 / (-self.0 * x.len() as f64).sqrt();
+        let bound = 0.99 / (-self.0 * x.len() as f64).sqrt();
         let valid = margin(x, self.0) > 0.0;
-        out.iter_mut().zip(x).for_each(|(out, x)| *out = if valid { *x } else { x.min(most) });
+        out.iter_mut().zip(x).for_each(|(out, x)| *out = if valid { *x } else { x.min(bound) });
     }
     fn pullback(&self, _: [&[f64]; 1], _out: &[f64], g: &[f64], [dx]: [&mut [f64]; 1]) {
         dx.copy_from_slice(g);

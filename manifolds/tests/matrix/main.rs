@@ -47,11 +47,11 @@ struct Laws<M> {
 
 impl<M: Manifold> Laws<M> {
     fn all(&self) {
-        self.of::<f64>();
-        self.of::<f32>();
+        self.check::<f64>();
+        self.check::<f32>();
     }
 
-    fn of<T: Float>(&self) {
+    fn check<T: Float>(&self) {
         let m = self.m;
         let dim = m.fixed_dimension().unwrap();
         let origin = m.origin::<T>(dim);
@@ -68,12 +68,12 @@ impl<M: Manifold> Laws<M> {
             let norm = m.norm(&x, &v);
             v = scaled(&v, if norm > 0.0 { length / norm } else { 0.0 });
             let y = if near { m.exp(&x, &v) } else { m.random_point::<T>(dim, self.radius, &mut rng) };
-            let far = m.dist(&origin, &x).max(m.dist(&origin, &y)) + m.norm(&x, &v);
-            let bound = 4.0 * T::EPSILON * size * (self.condition)(far);
+            let reach = m.dist(&origin, &x).max(m.dist(&origin, &y)) + m.norm(&x, &v);
+            let bound = 4.0 * T::EPSILON * size * (self.condition)(reach);
             let close = |what: &str, error: f64, bound: f64| {
                 assert!(error <= bound, "{what}: {error:e} > {bound:e}; {m:?} {} draw {draw}", T::NAME);
             };
-            let difference = |at: &Row<T>, a: &Row<T>, b: &Row<T>| m.norm(at, &combine(a, -1.0, b));
+            let difference = |x: &Row<T>, a: &Row<T>, b: &Row<T>| m.norm(x, &combine(a, -1.0, b));
             m.contains(&x).unwrap();
             m.contains(&y).unwrap();
 
@@ -130,9 +130,9 @@ impl<M: Manifold> Laws<M> {
                 bound * m.norm(&x, &once).max(dot(&g, &g).sqrt()),
             );
             for factor in [0.0, 1e-30, 1e4, 1e10, 1e30] {
-                let far = scaled(&u, factor);
-                m.contains(&m.exp(&x, &far)).unwrap();
-                m.contains(&m.retract(&x, &far)).unwrap();
+                let long = scaled(&u, factor);
+                m.contains(&m.exp(&x, &long)).unwrap();
+                m.contains(&m.retract(&x, &long)).unwrap();
             }
         }
     }

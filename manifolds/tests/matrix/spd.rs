@@ -6,7 +6,7 @@ use super::*;
 
 const SIZES: [usize; 5] = [1, 2, 3, 5, 8];
 
-fn both(n: usize) -> [Spd; 2] {
+fn both_metrics(n: usize) -> [Spd; 2] {
     [Spd::affine_invariant(n), Spd::log_euclidean(n)]
 }
 
@@ -18,7 +18,7 @@ fn condition(radius: f64) -> f64 {
 #[test]
 fn laws() {
     for n in SIZES {
-        for m in both(n) {
+        for m in both_metrics(n) {
             Laws { m, radius: 1.5, condition, parallel: true }.all();
         }
     }
@@ -27,7 +27,7 @@ fn laws() {
 #[test]
 fn gradients_equal_finite_differences() {
     for n in [1, 2, 3, 4] {
-        both(n).into_iter().for_each(|m| gradients(m, n as u64));
+        both_metrics(n).into_iter().for_each(|m| gradients(m, n as u64));
     }
 }
 
@@ -45,7 +45,7 @@ fn gradients_at_coinciding_eigenvalues() {
     let twice = Tensor::new([1, 4], vec![2.0, 0.0, 0.0, 2.0]);
     let thrice = Tensor::new([1, 4], vec![3.0, 0.0, 0.0, 3.0]);
     let u = Tensor::new([1, 4], vec![0.4, 0.1, 0.1, 0.4]);
-    for m in both(2) {
+    for m in both_metrics(2) {
         for y in [&twice, &thrice] {
             let inputs = [twice.clone(), y.clone(), u.clone(), u.clone()];
             for_each_operation(m, |name, operation| {
@@ -67,7 +67,7 @@ fn gradients_at_coinciding_eigenvalues() {
 #[test]
 fn levels_agree_bit_for_bit() {
     for n in [1, 3] {
-        for m in both(n) {
+        for m in both_metrics(n) {
             levels::<_, f64>(m);
             levels::<_, f32>(m);
         }
@@ -82,7 +82,7 @@ fn diagonal_matrices() {
     let (x, y) = (diagonal(&a), diagonal(&b));
     let ratio = |i: usize| (b[i] / a[i]).ln();
     let want = (0..3).map(|i| ratio(i).powi(2)).sum::<f64>().sqrt();
-    for m in both(3) {
+    for m in both_metrics(3) {
         assert!((m.dist(&x, &y) / want - 1.0).abs() < 1e-14);
     }
     let m = Spd::affine_invariant(3);
@@ -113,7 +113,7 @@ fn small_distances_are_accurate() {
 #[test]
 fn invariances() {
     for n in SIZES {
-        let [m, flat] = both(n);
+        let [m, flat] = both_metrics(n);
         let dim = m.fixed_dimension().unwrap();
         let mut rng = rng::stream(3, 74, n as u64);
         let (x, y) = (m.random_point::<f64>(dim, 1.5, &mut rng), m.random_point::<f64>(dim, 1.5, &mut rng));

@@ -16,7 +16,8 @@ fn divided_differences() {
     assert!(exp_divided(300.0, -300.0).is_finite() && exp_divided(-300.0, -300.0) > 0.0);
     assert!((exp_divided_twice(-2.0, -2.0, -2.0) / (0.5 * (-2f64).exp()) - 1.0).abs() < 1e-15);
     for middle in [0.0, 0.5, 1.0] {
-        let (near, far) = (exp_divided_twice(0.0, middle, 1.0), exp_divided_twice(0.0, middle, 1.0 + 1e-15));
-        assert!((near / far - 1.0).abs() < 1e-14, "{middle}: {near} {far}");
+        let (left, right) =
+            (exp_divided_twice(0.0, middle, 1.0), exp_divided_twice(0.0, middle, 1.0 + 1e-15));
+        assert!((left / right - 1.0).abs() < 1e-14, "{middle}: {left} {right}");
     }
 }

@@ -25,8 +25,8 @@ fn isometry<N: Busemann, T: Float>(kappa: f64, radius: f64, condition: impl Fn(f
             1 => omega.iter_mut().for_each(|c| *c = -*c),
             _ => {}
         }
-        let there: Point<N, _> = x.to();
-        let got = there.manifold().busemann(there.coordinates(), &direction::<N, T>(&omega));
+        let image: Point<N, _> = x.to();
+        let got = image.manifold().busemann(image.coordinates(), &direction::<N, T>(&omega));
         let want = m.busemann(x.coordinates(), &omega);
         // The function changes by no more than its argument moves.
         let bound = 8.0 * T::EPSILON * condition(m.dist(&m.origin(dim), x.coordinates()));
@@ -64,9 +64,9 @@ fn distance<M: Busemann + Isometric<Stereographic>>(m: M) {
             let value = m.busemann(&x, &omega);
             // The rest is less than e^-2(t − d).
             let t = 9.0 * length;
-            let mut far = omega.clone();
-            far.iter_mut().for_each(|c| *c *= t / m.norm(&origin, &omega));
-            let want = m.dist(&x, &m.exp(&origin, &far)) - t;
+            let mut velocity = omega.clone();
+            velocity.iter_mut().for_each(|c| *c *= t / m.norm(&origin, &omega));
+            let want = m.dist(&x, &m.exp(&origin, &velocity)) - t;
             assert!((value - want).abs() < 1e-6 * length, "{what}: {value}, not {want}");
 
             let tape = Tape::new();
@@ -138,14 +138,14 @@ fn busemann_functions_of_the_vertical_directions() {
 #[test]
 fn busemann_functions_without_a_direction() {
     fn check<N: Busemann>(x: &Point<PoincareBall, Row<f64>>) {
-        let there: Point<N, _> = x.to();
-        let length = (-there.manifold().kappa()).sqrt().recip();
+        let image: Point<N, _> = x.to();
+        let length = (-image.manifold().kappa()).sqrt().recip();
         let r = x.manifold().dist(&x.manifold().origin(x.coordinates().len()), x.coordinates());
         let want = (r / length).cosh().ln() * length;
         let tape = Tape::new();
-        let rows = [there.coordinates().clone(), there.coordinates().zeros(there.coordinates().len())]
+        let rows = [image.coordinates().clone(), image.coordinates().zeros(image.coordinates().len())]
             .map(|row| tape.variable(&Tensor::new([1, row.len()], row.to_vec())));
-        let value = there.manifold().busemann(&rows[0], &rows[1]);
+        let value = image.manifold().busemann(&rows[0], &rows[1]);
         let got = value.to_tensor().data()[0];
         assert!((got - want).abs() < 1e-14 * length, "{} {x:?}: {got}, not {want}", N::NAME);
         let gradients = tape.backward(value.sum());

@@ -149,14 +149,17 @@ fn angle_is_that_of_the_logarithm() {
             assert!((angle.cos() - cosine).abs() < 1e-12, "{kappa} {x:?} {y:?}: {angle}");
             let [lx, ly] = [&x, &y].map(|p| Point::new(m, p.clone()).to::<Lorentz>());
             let l = *lx.manifold();
-            let there = l.cone_angle(lx.coordinates(), ly.coordinates());
-            assert!((there - angle).abs() < 1e-12, "{kappa} {x:?} {y:?}: {angle} {there}");
+            let on_hyperboloid = l.cone_angle(lx.coordinates(), ly.coordinates());
+            assert!((on_hyperboloid - angle).abs() < 1e-12, "{kappa} {x:?} {y:?}: {angle} {on_hyperboloid}");
             // At curvature −1. At a distance of 0.3 or more the arc cosine still has its digits.
             let [p, q] = [&lx, &ly].map(|p| p.coordinates().iter().map(|x| c * x).collect::<Vec<f64>>());
             let product = p[1..].iter().zip(&q[1..]).map(|(p, q)| p * q).sum::<f64>() - p[0] * q[0];
             if c * m.dist(&x, &y) > 0.3 {
                 let cosine = (q[0] + p[0] * product) / (length(&p[1..]) * (product * product - 1.0).sqrt());
-                assert!((there.cos() - cosine).abs() < 1e-9, "{kappa} {x:?} {y:?}: {there} {cosine}");
+                assert!(
+                    (on_hyperboloid.cos() - cosine).abs() < 1e-9,
+                    "{kappa} {x:?} {y:?}: {on_hyperboloid} {cosine}"
+                );
             }
             let (a, b) = (m.cone_aperture(&x, 0.1), l.cone_aperture(lx.coordinates(), 0.1));
             assert!((a - b).abs() < 1e-13, "{kappa} {x:?}: aperture {a} {b}");
@@ -170,7 +173,7 @@ fn angle_is_that_of_the_logarithm() {
 /// direction back to the origin it is π.
 #[test]
 fn angles_without_a_direction_are_zero() {
-    fn of<M: EntailmentCones, T: Float>() {
+    fn check<M: EntailmentCones, T: Float>() {
         let mut rng = rng::stream(9, 0, 0);
         for kappa in [-2.5, -1.0, -0.37, -1e-6] {
             let m = M::of_curvature(kappa).unwrap();
@@ -185,10 +188,10 @@ fn angles_without_a_direction_are_zero() {
             }
         }
     }
-    of::<PoincareBall, f64>();
-    of::<PoincareBall, f32>();
-    of::<Lorentz, f64>();
-    of::<Lorentz, f32>();
+    check::<PoincareBall, f64>();
+    check::<PoincareBall, f32>();
+    check::<Lorentz, f64>();
+    check::<Lorentz, f32>();
 }
 
 /// 56: transitivity, and an energy of exactly 0 inside, also close to the boundary.
@@ -308,10 +311,14 @@ fn penumbral_cones() {
         }
         // Continuous where cones cease to meet, and where one point enters the other's.
         for (edge, want) in [(a + b, light), ((a - b).abs(), x[2].max(y[2]))] {
-            let at =
+            let ancestor =
                 |delta: f64| m.penumbral_ancestor(&Row::from([0.0, x[2]]), &Row::from([delta, y[2]]), light);
             for delta in [edge * (1.0 - 1e-12), edge, edge * (1.0 + 1e-12)] {
-                assert!((at(delta) - want).abs() < 1e-6, "{x:?} {y:?} {delta}: {} {want}", at(delta));
+                assert!(
+                    (ancestor(delta) - want).abs() < 1e-6,
+                    "{x:?} {y:?} {delta}: {} {want}",
+                    ancestor(delta)
+                );
             }
         }
     }
@@ -377,13 +384,15 @@ fn cones_are_invariant_under_rotations() {
         let (mut inside, mut outside) = (0, 0);
         for _ in 0..200 {
             let [x, y] = [(); 2].map(|()| m.random_point::<f64>(3, 2.0, &mut rng));
-            let of = |x: &Row<f64>, y: &Row<f64>| {
+            let numbers = |x: &Row<f64>, y: &Row<f64>| {
                 [m.cone_angle(x, y), m.cone_aperture(x, 0.3), m.cone_energy(x, y, 0.3)]
             };
-            let (want, have) =
-                (of(&x, &y), of(&rotated(&x, coordinates.clone()), &rotated(&y, coordinates.clone())));
-            let apart = want.iter().zip(have).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            assert!(apart < 1e-13, "{m:?} {x:?} {y:?}: {want:?} {have:?}");
+            let (want, have) = (
+                numbers(&x, &y),
+                numbers(&rotated(&x, coordinates.clone()), &rotated(&y, coordinates.clone())),
+            );
+            let error = want.iter().zip(have).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(error < 1e-13, "{m:?} {x:?} {y:?}: {want:?} {have:?}");
             (inside, outside) = if want[2] == 0.0 { (inside + 1, outside) } else { (inside, outside + 1) };
         }
         assert!(inside > 10 && outside > 10, "{m:?}: {inside} {outside}");
@@ -394,7 +403,7 @@ fn cones_are_invariant_under_rotations() {
     for _ in 0..200 {
         let mut point = || Row::from([0, 0, 0, 1].map(|c| f64::from(c) + rng.random_range(-0.9..0.9)));
         let (x, y) = (point(), point());
-        let of = |x: &Row<f64>, y: &Row<f64>| {
+        let numbers = |x: &Row<f64>, y: &Row<f64>| {
             [
                 m.umbral_ancestor(x, y, 0.7),
                 m.umbral_slack(x, y, 0.7),
@@ -407,7 +416,7 @@ fn cones_are_invariant_under_rotations() {
             (x[0], x[2]) = (x[0] + 0.4, x[2] - 1.3);
             x
         };
-        for (want, have) in of(&x, &y).iter().zip(of(&moved(&x), &moved(&y))) {
+        for (want, have) in numbers(&x, &y).iter().zip(numbers(&moved(&x), &moved(&y))) {
             assert!((want - have).abs() < 1e-13, "{x:?} {y:?}: {want} {have}");
         }
     }

@@ -18,7 +18,7 @@ fn times(v: &Row<f64>, by: f64) -> Row<f64> {
 }
 
 /// The largest coordinate of a difference.
-fn apart(x: &Row<f64>, y: &Row<f64>) -> f64 {
+fn deviation(x: &Row<f64>, y: &Row<f64>) -> f64 {
     x.iter().zip(y.iter()).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
 }
 
@@ -40,11 +40,11 @@ fn point<M: Manifold>(m: &M, [x, y]: [&Row<f64>; 2], t: f64) -> Row<f64> {
 
 /// Checks that the point of another model's geodesic, taken to the ball, has the coordinates `want`.
 fn check<N: Hyperbolic>([x, y]: [&Ball; 2], t: f64, want: &Row<f64>, tolerance: f64) {
-    let [there, end]: [Point<N, _>; 2] = [x.to(), y.to()];
-    let m = there.manifold();
-    let z = Point::new(*m, point(m, [there.coordinates(), end.coordinates()], t));
+    let [start, end]: [Point<N, _>; 2] = [x.to(), y.to()];
+    let m = start.manifold();
+    let z = Point::new(*m, point(m, [start.coordinates(), end.coordinates()], t));
     let back: Ball = z.to();
-    let miss = apart(back.coordinates(), want) * (-m.kappa()).sqrt();
+    let miss = deviation(back.coordinates(), want) * (-m.kappa()).sqrt();
     assert!(miss <= tolerance, "{x:?} {y:?} t {t}: {z:?} is {back:?}, not {want:?}: {miss:e}");
 }
 
@@ -55,8 +55,8 @@ fn geodesics_beyond_their_ends() {
     for kappa in [-1.0, -3.7] {
         let (m, length) = (PoincareBall::new(kappa), f64::sqrt(-kappa).recip());
         for (i, dim) in [1, 2, 3, 5].into_iter().cycle().enumerate().take(24) {
-            let far = i % 2 == 1;
-            let (radius, distance) = if far { (0.999, [8.7, 8.3]) } else { (0.3, [0.8, 1.3]) };
+            let distant = i % 2 == 1;
+            let (radius, distance) = if distant { (0.999, [8.7, 8.3]) } else { (0.3, [0.8, 1.3]) };
             let direction = m.random_tangent(&m.origin::<f64>(dim), &mut rng);
             let norm = direction.iter().map(|c| c * c).sum::<f64>().sqrt();
             let x = times(&direction, radius * length / norm);
@@ -72,11 +72,11 @@ fn geodesics_beyond_their_ends() {
                 let z = m.exp(&x, &times(&m.log(&x, &y), t));
                 let [a, b] = [&x, &y].map(|x| Point::new(m, x.clone()));
                 let got = point(&m, [&x, &y], t);
-                let miss = apart(&got, &z) / length;
+                let miss = deviation(&got, &z) / length;
                 // Rounding turns the logarithm, and the far side of the ball turns by up to 2/m² times
                 // that, where m is the margin of x. The largest miss seen is 1.6e-11, at t = -40.
                 assert!(
-                    miss < if far { 2e-11 } else { 1e-12 },
+                    miss < if distant { 2e-11 } else { 1e-12 },
                     "{x:?} {y:?} t {t}: {got:?}, not {z:?}: {miss:e}"
                 );
                 check::<Lorentz>([&a, &b], t, &z, 1e-7);

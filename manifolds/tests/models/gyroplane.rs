@@ -65,9 +65,8 @@ where
             at_distance(&m, p.coordinates(), 0.3 * length, &mut rng)
         };
         let (x, a) = (Point::new(m, x), Tangent::new(m, m.random_tangent(p.coordinates(), &mut rng)));
-        let there: (Point<N, _>, Point<N, _>, Tangent<N, _>) = (x.to(), p.to(), a.to(&p));
-        let got =
-            there.0.manifold().gyroplane(there.0.coordinates(), there.1.coordinates(), there.2.coordinates());
+        let (fx, fp, fa): (Point<N, _>, Point<N, _>, Tangent<N, _>) = (x.to(), p.to(), a.to(&p));
+        let got = fx.manifold().gyroplane(fx.coordinates(), fp.coordinates(), fa.coordinates());
         let want = m.gyroplane(x.coordinates(), p.coordinates(), a.coordinates());
         let r = |p: &Point<M, Row<T>>| m.dist(&m.origin(dim), p.coordinates());
         // Rounding moves the gyroplane by that at p, and by more far from p.
@@ -114,9 +113,9 @@ fn distance<M: Gyroplanes>(m: M) {
         assert!((want > 0.0) == (m.inner(&p, &m.log(&p, &x), &a) > 0.0), "{what}: {want}");
 
         let tape = Tape::new();
-        let [row, at, normal] =
+        let [row, base, normal] =
             [&x, &p, &a].map(|row| tape.variable(&Tensor::new([1, row.len()], row.to_vec())));
-        let gradients = tape.backward(m.gyroplane(&row, &at, &normal).sum());
+        let gradients = tape.backward(m.gyroplane(&row, &base, &normal).sum());
         let g = gradients.wrt(row).data().to_vec();
         let g = m.egrad_to_rgrad(&x, &Row::from(g.as_slice()));
         assert!((m.norm(&x, &g) - 1.0).abs() < 1e-13, "{what}: gradient {}", m.norm(&x, &g));

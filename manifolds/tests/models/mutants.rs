@@ -27,10 +27,10 @@ fn onto_lorentz(ball: PoincareBall, x: &Row<f64>) -> Row<f64> {
 /// isometry.
 #[test]
 fn a_conversion_without_the_scale() {
-    let ([x, y], there) = (points(), Lorentz::new(KAPPA));
+    let ([x, y], lorentz) = (points(), Lorentz::new(KAPPA));
     let lawful = |convert: &dyn Fn(&Row<f64>) -> Row<f64>| {
         let [a, b] = [&x, &y].map(convert);
-        there.contains(&a).is_ok() && (there.dist(&a, &b) - ball().dist(&x, &y)).abs() < 1e-13
+        lorentz.contains(&a).is_ok() && (lorentz.dist(&a, &b) - ball().dist(&x, &y)).abs() < 1e-13
     };
     assert!(lawful(&|x| onto_lorentz(ball(), x)));
     assert!(!lawful(&|x| onto_lorentz(PoincareBall::new(-1.0), x)));
@@ -39,11 +39,11 @@ fn a_conversion_without_the_scale() {
 /// A tangent vector that is moved like coordinates, not by the differential, loses its norm.
 #[test]
 fn a_tangent_vector_without_the_differential() {
-    let ([x, y], there) = (points(), Lorentz::new(KAPPA));
+    let ([x, y], lorentz) = (points(), Lorentz::new(KAPPA));
     let (v, to) = (ball().log(&x, &y), onto_lorentz(ball(), &x));
-    let lawful = |w: &Row<f64>| (there.norm(&to, w) - ball().norm(&x, &v)).abs() < 1e-13;
+    let lawful = |w: &Row<f64>| (lorentz.norm(&to, w) - ball().norm(&x, &v)).abs() < 1e-13;
     assert!(lawful(&Isometric::<Lorentz>::push(&ball(), &x, &v)));
-    assert!(!lawful(&there.project_tangent(&to, &Row::concat(&v.zeros(1), &v))));
+    assert!(!lawful(&lorentz.project_tangent(&to, &Row::concat(&v.zeros(1), &v))));
 }
 
 /// The angle of a cone is at its apex: on the ray away from the origin it is 0, seen from beyond it is π.

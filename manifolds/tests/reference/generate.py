@@ -10,7 +10,7 @@ the result and, if rounding of exact inputs' products is amplified by cancellati
 A file is a list of cases:
 
     case TYPE KAPPA K KIND      TYPE f64 or f32; 1 - |x| = 10^-K in the ball of radius 1, K = - elsewhere; KIND says
-                                how far y is from x, of means the model
+                                how far y is from x; for means it is the model
     x WORDS                     inputs by name
     = OPERATION CONDITION WORDS
 
@@ -121,13 +121,13 @@ def dist(x, y, k):
     return 2 * atan_k(norm(add(neg(x), y, k)), k)
 
 
-# Of geodesics from x to y the points at these times, 0 at x and 1 at y.
+# The times at which points of a geodesic from x to y are taken: 0 at x, 1 at y.
 TIMES = {"geodesic": mpf(3) / 8, "geodesic_beyond": mpf(-1) / 4}
 
 
 def shares(d, t, k):
-    """The parts that the ends, a distance d apart, have in the point at time t of the geodesic between them in flat
-    coordinates of one dimension more; and by how much each part's relative error exceeds that of d."""
+    """The coefficients of the ends in the point at time t of the geodesic between them, in flat coordinates of one
+    dimension more; d is the distance of the ends. With each, by how much its relative error exceeds that of d."""
     def share(s):
         slope = lambda r: r * cos_k(r, k) / sin_k(r, k) if r else 1
         return sin_k(s * d, k) / sin_k(d, k), abs(slope(s * d) - slope(d))
@@ -135,7 +135,7 @@ def shares(d, t, k):
 
 
 def sum_condition(result, *terms):
-    """Of terms (a, x) with relative errors e, the last of three."""
+    """The condition of a sum of terms a x. A term is (a, x, e) with the relative error e of a."""
     return sum((1 + e) * norm(times(a, x)) for a, x, e in terms) / norm(result)
 
 
@@ -148,7 +148,7 @@ def exp_condition(x, v, k):
 
 
 def geodesic(x, y, t, k):
-    """And its condition as a sum of the ends in the coordinates of the hyperboloid, projected."""
+    """The point, and its condition as a sum of the ends in the coordinates of the hyperboloid, projected."""
     result = exp(x, times(t, log_map(x, y, k)), k)
     (a, moved), (b, turned) = shares(dist(x, y, k), t, k)
     lift = lambda z: conformal(z, k)
@@ -231,7 +231,7 @@ def aperture(x, k):
 
 
 def angle(x, y, k):
-    """And where it is a sum of nearly opposite vectors along x, by how much that moves it."""
+    """The angle, and its condition: by how much a sum of nearly opposite vectors along x moves it."""
     w = add(neg(x), y, k)
     a, b = times(1 / norm(x), x), times(1 / norm(w), w)
     result = 2 * mp.atan2(norm(combine((1, b), (-1, a))), norm(combine((1, a), (1, b)))) if len(x) > 1 else (
@@ -248,7 +248,8 @@ def energy(of_aperture, of_angle):
 
 
 def log_density(d, n, k, normal):
-    """Of a wrapped normal in n dimensions at distance d of its mean, from the terms of the normal density."""
+    """The logarithm of a wrapped normal density in n dimensions at distance d from its mean, from the terms of the
+    normal density; and its condition."""
     volume = (n - 1) * mp.log(sin_k(d, k) / d)
     steep = (n - 1) * abs(d * cos_k(d, k) / sin_k(d, k) - 1)
     result = fdot(normal, [1] * len(normal)) - volume
@@ -275,7 +276,7 @@ def scales_of(c, n):
 
 
 def diagonal_density(c, d, v, moved=1):
-    """Of a logarithm that has the coordinates v in the frame at the origin, rounded by as much as `moved` says."""
+    """For a logarithm that has the coordinates v in the frame at the origin; `moved` is the factor of their rounding."""
     terms, rounding = diagonal(v, scales_of(c, len(v)))
     result, condition = log_density(d, len(v), c.k, terms)
     return result, condition + moved * rounding / abs(result)
@@ -361,7 +362,7 @@ def lorentz_gradient(x, g, k):
 
 
 def lorentz_angle(x, y, k):
-    """Not of points on a line: rounding of far coordinates turns vectors."""
+    """Not for points on a line: rounding of far coordinates turns vectors."""
     s, t = x[1:], y[1:]
     result, _ = angle(stereographic_down(x, k), stereographic_down(y, k), k)
     along = fdot(s, t) / norm(s)
@@ -386,7 +387,7 @@ def lorentz_gyroplane(x, p, a, k):
 
 
 def flattened(distance, k):
-    """What a relative error of sinh(√-k distance) is one of the distance times."""
+    """The relative error of the distance for each relative error of sinh(√-k distance)."""
     r = sqrt(-k) * abs(distance)
     return tanh(r) / r
 
@@ -505,24 +506,25 @@ def sensitivity(f, c, *names):
 
 
 def through(up, down, conversion, *sensitive):
-    """The operations of a model from those of the hyperboloid, and `conversion` from a coordinate gradient."""
-    at = lambda c, x: up(x, c.k)
-    there = lambda c, x, v: push(lambda z: up(z, c.k), x, v)
-    back = lambda c, x, v: push(lambda z: down(z, c.k), x, v)
+    """The operations of a model from those of the hyperboloid; `conversion` gives the Riemannian gradient from the
+    coordinate gradient. Results of the operations named in `sensitive` come with their condition."""
+    lift = lambda c, x: up(x, c.k)
+    push_up = lambda c, x, v: push(lambda z: up(z, c.k), x, v)
+    push_down = lambda c, x, v: push(lambda z: down(z, c.k), x, v)
     operations = {
-        "dist": lambda c: acosh(c.k * minkowski(at(c, c.x), at(c, c.y))) / sqrt(-c.k),
-        "log": lambda c: back(c, at(c, c.x), lorentz_log(at(c, c.x), at(c, c.y), c.k)),
-        "exp": lambda c: down(lorentz_exp(at(c, c.x), there(c, c.x, c.v), c.k)[0], c.k),
-        "transport": lambda c: back(c, at(c, c.y), lorentz_transport(
-            at(c, c.x), at(c, c.y), there(c, c.x, c.v), c.k)[0]),
-        "inner": lambda c: minkowski(there(c, c.x, c.u), there(c, c.x, c.v)),
-        "norm": lambda c: sqrt(minkowski(there(c, c.x, c.v), there(c, c.x, c.v))),
+        "dist": lambda c: acosh(c.k * minkowski(lift(c, c.x), lift(c, c.y))) / sqrt(-c.k),
+        "log": lambda c: push_down(c, lift(c, c.x), lorentz_log(lift(c, c.x), lift(c, c.y), c.k)),
+        "exp": lambda c: down(lorentz_exp(lift(c, c.x), push_up(c, c.x, c.v), c.k)[0], c.k),
+        "transport": lambda c: push_down(c, lift(c, c.y), lorentz_transport(
+            lift(c, c.x), lift(c, c.y), push_up(c, c.x, c.v), c.k)[0]),
+        "inner": lambda c: minkowski(push_up(c, c.x, c.u), push_up(c, c.x, c.v)),
+        "norm": lambda c: sqrt(minkowski(push_up(c, c.x, c.v), push_up(c, c.x, c.v))),
         "egrad_to_rgrad": lambda c: conversion(c.x, c.v, c.k),
     }
     inputs = {"dist": "xy", "log": "xy", "exp": "xv", "transport": "xyv", "inner": "xuv", "norm": "xv",
               "egrad_to_rgrad": "xv"}
     for name in sensitive:
-        operations[name] = (lambda f, of: lambda c: (f(c), sensitivity(f, c, *of)))(operations[name], inputs[name])
+        operations[name] = (lambda f, names: lambda c: (f(c), sensitivity(f, c, *names)))(operations[name], inputs[name])
     return operations
 
 
@@ -554,7 +556,8 @@ def half_space_gyroplane_condition(x, p, a, k):
 
 
 def half_space_busemann_condition(x, w, k):
-    """Of a quotient that has a square of g, or near the horosphere through the origin of a sum if its terms are small."""
+    """The condition of a quotient that has a square of g; near the horosphere through the origin that of a sum, if the
+    sum's terms are small."""
     t, y, across, up, n = x[:-1], x[-1], w[:-1], w[-1], norm(w)
     g, h, excess = n - up, n + up, mp.expm1(sqrt(-k) * lorentz_busemann(half_space_up(x, k), w, k))
     size = sum(abs(s * t) for s, t in zip(t, across))
@@ -751,10 +754,10 @@ FACTORS = [(STEREOGRAPHIC, None, slice(0, 2)), (SPHERE, mpf(1) / 4, slice(2, 5))
 
 
 def of_factors(name, together):
-    """An operation from the results and conditions of those of the factors."""
+    """An operation of the product, from the results and conditions of the factors' operations."""
     def operation(c):
         found = [table[name](Case(c.kind, c.k if k is None else k, c.level, c.name,
-                                  **{of: row[at] for of, row in c.inputs.items()})) for table, k, at in FACTORS]
+                                  **{key: row[part] for key, row in c.inputs.items()})) for table, k, part in FACTORS]
         return None if None in found else together(
             [result if isinstance(result, tuple) else (result, mpf(1)) for result in found])
     return operation
@@ -955,7 +958,7 @@ def stiefel_velocity(c):
 
 
 def turned(f):
-    """Of subspaces near each other in frames that may not be."""
+    """With the condition for subspaces that are near each other while their frames may not be."""
     return lambda x, y, *_: (f(x, y), mp.norm(y - x) / norm(grassmann_parts(x, y)[1]))
 
 
@@ -981,7 +984,7 @@ def congruence(a, b):
 
 
 def between(x, f, *others):
-    """A function of matrices seen from x, at x."""
+    """f of the matrices after the congruence that takes x to the identity, taken back."""
     root = spectral(sqrt, x)
     inverse = mp.inverse(root)
     return congruence(root, f(*(congruence(inverse, a) for a in others)))
@@ -995,13 +998,13 @@ def spd_transport(x, y, v):
 
 
 def differential(f, x, v):
-    """Of a spectral function at x along v, by central differences."""
+    """The differential of a spectral function at x along v, by central differences."""
     step = mpf(10) ** -35
     return (spectral(f, x + step * v) - spectral(f, x - step * v)) / (2 * step)
 
 
 def chart(f):
-    """What is Euclidean of the logarithms of x and y, and of u and v in the chart of x."""
+    """An operation that is Euclidean in the logarithms of x and y, and in u and v in the chart of x."""
     def operation(x, y, u, v):
         return f(spectral(log, x), spectral(log, y), *(differential(log, x, w) for w in [u, v]))
     return operation
@@ -1050,7 +1053,7 @@ def unit(rng, n):
 
 
 def tangent(rng, x, k, top):
-    """A stored-precision-free tangent vector at x, its Riemannian length log-uniform."""
+    """A tangent vector at x, not rounded. Its Riemannian length is log-uniform between 1e-6 and `top`."""
     length = mpf(10) ** mpf(rng.uniform(-6, float(mp.log10(top))))
     return times(length / conformal(x, k), unit(rng, len(x)))
 
@@ -1182,12 +1185,12 @@ def model_cases(name, up, down, place, inside, more=lambda x, y, k, store: {}):
 
             def tangent_at(x, length):
                 v = unit(rng, len(x))
-                there = push(lambda z: up(z, k), x, v)
-                return times(length / sqrt(minkowski(there, there)), v)
+                image = push(lambda z: up(z, k), x, v)
+                return times(length / sqrt(minkowski(image, image)), v)
 
             def moved(x, length):
-                there = push(lambda z: up(z, k), x, tangent_at(x, length))
-                return down(lorentz_exp(up(x, k), there, k)[0], k)
+                velocity = push(lambda z: up(z, k), x, tangent_at(x, length))
+                return down(lorentz_exp(up(x, k), velocity, k)[0], k)
 
             for level in levels:
                 for case in cases:
@@ -1462,8 +1465,8 @@ def gradient(f, name):
     return operation
 
 
-# Not what has an area of nearly parallel vectors in the ball, whose cotangents cancel: Busemann functions, angles of cones,
-# exponential maps back past the origin.
+# Left out is what has an area of nearly parallel vectors in the ball, whose cotangents cancel: Busemann functions, angles
+# of cones, exponential maps back past the origin.
 INPUTS = {
     "dist": "xy", "log": "xy", "exp": "xv", "transport": "xyv", "geodesic": "xy", "inner": "xuv", "norm": "xv",
     "gyroplane": "xyu", "cone_aperture": "x", "add": "xy", "coadd": "xy", "gyr": "xyv", "scale": "x", "exp0": "u",

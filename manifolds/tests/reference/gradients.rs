@@ -227,19 +227,22 @@ fn edges<T: Float>() {
                 assert!(miss <= 16.0 * T::EPSILON, "kappa {kappa} at {x:?}: {got:?}, not {sign} times {g:?}");
             };
             let [x, zero, g] = [x, &zero, &g].map(Row::clone);
-            let of = |operation: &str, x: &Row<T>, y: &Row<T>| {
+            let gradients_at = |operation: &str, x: &Row<T>, y: &Row<T>| {
                 gradients(operation, kappa, &[x.clone(), y.clone(), zero.clone(), zero.clone(), g.clone()])
             };
-            assert!(of("dist", &x, &x)[..2].iter().flatten().all(|g| *g == 0.0), "no direction is preferred");
-            equal(&of("log", &x, &x)[0], -1.0);
-            equal(&of("log", &x, &x)[1], 1.0);
-            equal(&of("exp", &x, &x)[0], 1.0);
-            equal(&of("exp", &x, &x)[2], 1.0);
-            equal(&of("add", &zero, &x)[1], 1.0);
-            equal(&of("geodesic", &x, &x)[0], 0.625);
-            equal(&of("geodesic", &x, &x)[1], 0.375);
-            equal(&of("exp0", &zero, &zero)[3], 1.0);
-            equal(&of("log0", &zero, &zero)[0], 1.0);
+            assert!(
+                gradients_at("dist", &x, &x)[..2].iter().flatten().all(|g| *g == 0.0),
+                "no direction is preferred"
+            );
+            equal(&gradients_at("log", &x, &x)[0], -1.0);
+            equal(&gradients_at("log", &x, &x)[1], 1.0);
+            equal(&gradients_at("exp", &x, &x)[0], 1.0);
+            equal(&gradients_at("exp", &x, &x)[2], 1.0);
+            equal(&gradients_at("add", &zero, &x)[1], 1.0);
+            equal(&gradients_at("geodesic", &x, &x)[0], 0.625);
+            equal(&gradients_at("geodesic", &x, &x)[1], 0.375);
+            equal(&gradients_at("exp0", &zero, &zero)[3], 1.0);
+            equal(&gradients_at("log0", &zero, &zero)[0], 1.0);
         }
     }
 }

@@ -275,9 +275,9 @@ fn stereographic<T: Float>(operation: &str, case: &Case) -> Vec<f64> {
 
 /// The point in another model.
 fn to<M: Isometric<N>, N: ConstantCurvature, T: Float>(m: &M, x: &Row<T>) -> Vec<f64> {
-    let there = m.convert(x);
-    m.counterpart().contains(&there).unwrap();
-    numbers(there)
+    let image = m.convert(x);
+    m.counterpart().contains(&image).unwrap();
+    numbers(image)
 }
 
 /// A tangent vector in another model.

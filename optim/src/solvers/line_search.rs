@@ -7,7 +7,7 @@ use cotangent_manifolds::Manifold;
 
 use super::{Iterate, Run, scaled};
 
-/// The part of the decrease promised by the slope that is required.
+/// A step must achieve this part of the decrease that the slope promises.
 const SUFFICIENT: f64 = 1e-4;
 
 /// The largest number of trials. Steps after that many reductions are so short that only rounding is

@@ -23,7 +23,7 @@ const LARGEST: f64 = 8.0;
 /// use cotangent_engine::{Row, Tensor};
 /// use cotangent_manifolds::{FrechetMean, Manifold, PoincareBall, Point};
 /// use cotangent_optim::solvers::{Problem, Stopping, trust_region};
-/// // The Fréchet mean of points in the ball is the one of least squared distances to them.
+/// // The Fréchet mean of points in the ball minimises the sum of the squared distances to them.
 /// let ball = PoincareBall::new(-1.0);
 /// let points = Tensor::new([4, 2], vec![0.9, 0.1, -0.5, 0.6, 0.0, -0.8, 0.3, 0.3]); // [n, ambient]
 /// let mut problem = Problem::on_tape(ball, |x| {
@@ -100,16 +100,16 @@ impl<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'_, M, F> {
         let m = self.manifold();
         let inner = |u: &Row<f64>, v: &Row<f64>| m.inner(&iterate.x, u, v);
         let zero = scaled(0.0, &iterate.gradient);
-        let (mut step, mut of_step) = (zero.clone(), zero);
+        let (mut step, mut hessian_step) = (zero.clone(), zero);
         let (mut residual, mut square) = (iterate.gradient.clone(), iterate.square);
         let mut direction = scaled(-1.0, &residual);
         let enough = iterate.square.sqrt() * iterate.square.sqrt().min(0.1);
-        let decrease = |step: &Row<f64>, of_step: &Row<f64>| {
-            -inner(&iterate.gradient, step) - 0.5 * inner(step, of_step)
+        let decrease = |step: &Row<f64>, hessian_step: &Row<f64>| {
+            -inner(&iterate.gradient, step) - 0.5 * inner(step, hessian_step)
         };
         for _ in 0..m.dimension(iterate.x.len()).max(1) {
-            let of_direction = self.hessian(iterate, &direction);
-            let curvature = inner(&direction, &of_direction);
+            let hessian_direction = self.hessian(iterate, &direction);
+            let curvature = inner(&direction, &hessian_direction);
             let t = square / curvature;
             let further = combine(1.0, &step, t, &direction);
             if !(curvature > 0.0) || inner(&further, &further) >= radius * radius {
@@ -118,12 +118,12 @@ impl<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'_, M, F> {
                     (inner(&direction, &direction), inner(&step, &direction), inner(&step, &step));
                 let t = ((sd * sd + dd * (radius * radius - ss)).max(0.0).sqrt() - sd) / dd;
                 step = combine(1.0, &step, t, &direction);
-                of_step = combine(1.0, &of_step, t, &of_direction);
-                return Model { decrease: decrease(&step, &of_step), step, at_edge: true };
+                hessian_step = combine(1.0, &hessian_step, t, &hessian_direction);
+                return Model { decrease: decrease(&step, &hessian_step), step, at_edge: true };
             }
             step = further;
-            of_step = combine(1.0, &of_step, t, &of_direction);
-            residual = combine(1.0, &residual, t, &of_direction);
+            hessian_step = combine(1.0, &hessian_step, t, &hessian_direction);
+            residual = combine(1.0, &residual, t, &hessian_direction);
             let before = square;
             square = inner(&residual, &residual);
             if square.sqrt() <= enough {
@@ -131,6 +131,6 @@ impl<M: Manifold, F: FnMut(&Row<f64>) -> (f64, Row<f64>)> Run<'_, M, F> {
             }
             direction = combine(square / before, &direction, -1.0, &residual);
         }
-        Model { decrease: decrease(&step, &of_step), step, at_edge: false }
+        Model { decrease: decrease(&step, &hessian_step), step, at_edge: false }
     }
 }

@@ -11,7 +11,7 @@ use crate::gradient_source::GradientSource;
 use crate::state::State;
 use crate::steps::host::Part;
 
-/// The first operand where the third is finite, else the second.
+/// The first operand where the third is 0, the second where it is NaN: see [`flag`].
 struct Unless;
 
 impl Elementwise for Unless {
@@ -42,11 +42,12 @@ fn read<'t, T: Float>(
 pub(crate) struct Tables<'a, T: Float> {
     pub(crate) points: &'a mut Tensor<T>,
     pub(crate) state: Option<&'a mut State<T>>,
-    /// The rows that have a gradient (`None` for all); the field below has the gradients.
+    /// The rows that have a gradient; `None` for all.
     pub(crate) rows: Option<&'a [u32]>,
+    /// The gradients of these rows.
     pub(crate) gradient: Tensor<T>,
     pub(crate) scale: f64,
-    pub(crate) of_row: usize,
+    pub(crate) moments_per_row: usize,
 }
 
 impl<T: Float> Tables<'_, T> {
@@ -134,7 +135,7 @@ impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, '_, A, T> {
         let before = self.moments;
         self.moments += manifold.moments(columns.len());
         let part = Part { columns, moments: before..self.moments };
-        let Tables { points, state, rows, gradient, scale, of_row } = self.tables;
+        let Tables { points, state, rows, gradient, scale, moments_per_row } = self.tables;
         let (tape, width, rows, state) = (self.tape, points.width(), *rows, state.as_deref());
         let mut gradients = read(tape, gradient, None, width, &part.columns);
         if *scale != 1.0 {
@@ -144,7 +145,8 @@ impl<A: Algorithm, T: Float> FactorVisitor for StepFactors<'_, '_, A, T> {
         let old = FactorOnTape {
             points: read(tape, points, rows, width, &part.columns),
             momenta: state.map(|state| read(tape, &state.momenta, rows, width, &part.columns)),
-            moments: [0, 1].map(|k| moments(k).map(|table| read(tape, table, rows, *of_row, &part.moments))),
+            moments: [0, 1]
+                .map(|k| moments(k).map(|table| read(tape, table, rows, *moments_per_row, &part.moments))),
             gradients,
         };
         let steps = state.map_or(0, |state| state.steps);
@@ -223,6 +225,6 @@ pub(crate) fn norm<T: Float, N: Module<T>>(
         return Ok(norm);
     }
     let so_far = |factors: usize| Var::concat(&collected.norms[..factors], 0).norm_axis(0).item();
-    let beyond = collected.names.iter().find(|(_, factors)| !so_far(*factors).is_finite());
-    Err((beyond.expect("the last one, with all factors").0.clone(), norm))
+    let not_finite = collected.names.iter().find(|(_, factors)| !so_far(*factors).is_finite());
+    Err((not_finite.expect("the last one, with all factors").0.clone(), norm))
 }

@@ -92,7 +92,7 @@ pub(crate) struct Tables<'a, T> {
     pub(crate) gradients: &'a [T],
     pub(crate) width: usize,
     /// Moments per row, of all factors together.
-    pub(crate) of_row: usize,
+    pub(crate) moments_per_row: usize,
 }
 
 /// Runs `work` on copies of the rows that are listed, or of all rows if there is no list. Gradients are
@@ -103,10 +103,10 @@ pub(crate) fn with_copies<T: Float>(
     listed: Option<&[u32]>,
     work: impl FnOnce(Tables<'_, T>) -> Result<(), usize>,
 ) -> Result<(), usize> {
-    let Tables { points, momenta, moments: [first, second], gradients, width, of_row } = tables;
+    let Tables { points, momenta, moments: [first, second], gradients, width, moments_per_row } = tables;
     let n = gradients.len() / width;
     let row_of = |i: usize| listed.map_or(i, |listed| listed[i] as usize);
-    let mut all = [(points, width), (momenta, width), (first, of_row), (second, of_row)]
+    let mut all = [(points, width), (momenta, width), (first, moments_per_row), (second, moments_per_row)]
         .map(|(data, width)| if data.is_empty() { (data, 0) } else { (data, width) });
     let total = all.iter().map(|(_, width)| n * width).sum();
     T::with_scratch(total, |mut scratch| {
@@ -119,7 +119,7 @@ pub(crate) fn with_copies<T: Float>(
             copy
         });
         let [points, momenta, first, second] = copies.each_mut().map(|copy| &mut **copy);
-        work(Tables { points, momenta, moments: [first, second], gradients, width, of_row })
+        work(Tables { points, momenta, moments: [first, second], gradients, width, moments_per_row })
             .map_err(row_of)?;
         for ((data, width), copy) in all.iter_mut().zip(&copies) {
             for (i, from) in copy.chunks_exact((*width).max(1)).enumerate() {
@@ -140,10 +140,10 @@ pub(crate) struct Part {
 
 /// Runs `work` on one factor of the rows, with gradients multiplied by `scale`. If the factor spans the
 /// whole rows, it works in place; otherwise on a gathered copy, which is written back if all went well.
-/// `rows.momenta` may be empty. `of_row` is the number of moments of a row.
+/// `rows.momenta` may be empty.
 pub(crate) fn with_factor<T: Float, const K: usize>(
     rows: Moving<'_, T, K>,
-    of_row: usize,
+    moments_per_row: usize,
     part: &Part,
     scale: f64,
     work: impl Fn(Moving<'_, T, K>) -> Result<(), usize> + Sync,
@@ -168,38 +168,39 @@ pub(crate) fn with_factor<T: Float, const K: usize>(
     let mut points = Table { data: rows.points, width, columns: part.columns.clone() };
     let columns = if momenta_width == 0 { 0..0 } else { part.columns.clone() };
     let mut momenta = Table { data: rows.momenta, width: momenta_width, columns };
-    let mut moments = rows.moments.map(|data| Table { data, width: of_row, columns: part.moments.clone() });
+    let mut moments =
+        rows.moments.map(|data| Table { data, width: moments_per_row, columns: part.moments.clone() });
     let (own, own_moments) = (part.columns.len(), part.moments.len());
     let total = n * (2 * own + momenta.columns.len() + K * own_moments);
     T::with_scratch(total, |scratch| {
-        let (at_points, scratch) = scratch.split_at_mut(n * own);
-        let (at_gradients, scratch) = scratch.split_at_mut(n * own);
-        let (at_momenta, mut scratch) = scratch.split_at_mut(n * momenta.columns.len());
-        points.gather(at_points);
-        momenta.gather(at_momenta);
-        for (i, to) in at_gradients.chunks_exact_mut(own).enumerate() {
+        let (points_copy, scratch) = scratch.split_at_mut(n * own);
+        let (gradients_copy, scratch) = scratch.split_at_mut(n * own);
+        let (momenta_copy, mut scratch) = scratch.split_at_mut(n * momenta.columns.len());
+        points.gather(points_copy);
+        momenta.gather(momenta_copy);
+        for (i, to) in gradients_copy.chunks_exact_mut(own).enumerate() {
             to.copy_from_slice(&rows.gradients[i * width..][part.columns.clone()]);
         }
-        let mut at_moments = std::array::from_fn(|_| {
+        let mut moments_copy = std::array::from_fn(|_| {
             let (first, others) = std::mem::take(&mut scratch).split_at_mut(n * own_moments);
             scratch = others;
             first
         });
         for k in 0..K {
-            moments[k].gather(at_moments[k]);
+            moments[k].gather(moments_copy[k]);
         }
         let rows = Moving {
-            points: &mut *at_points,
-            momenta: &mut *at_momenta,
-            moments: at_moments.each_mut().map(|m| &mut **m),
-            gradients: at_gradients,
+            points: &mut *points_copy,
+            momenta: &mut *momenta_copy,
+            moments: moments_copy.each_mut().map(|m| &mut **m),
+            gradients: gradients_copy,
             width: own,
         };
         for_each(rows, &scaled)?;
-        points.scatter(at_points);
-        momenta.scatter(at_momenta);
+        points.scatter(points_copy);
+        momenta.scatter(momenta_copy);
         for k in 0..K {
-            moments[k].scatter(at_moments[k]);
+            moments[k].scatter(moments_copy[k]);
         }
         Ok(())
     })

@@ -3,20 +3,20 @@
 use cotangent_engine::rng;
 use rand::seq::SliceRandom;
 
-/// The batches of each epoch. Items have numbers: those of training examples.
+/// The batches of each epoch. A batch lists items: the numbers of training examples.
 pub trait Batches {
-    /// The batches of an epoch, counted from 0. There is at least one, and none is empty. They depend on
-    /// the epoch alone, so that a resumed run gets the same ones.
+    /// The batches of an epoch, counted from 0: at least one batch, and none of them empty. They must depend
+    /// only on the epoch, so that a resumed run gets the same batches.
     fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>>;
 
-    /// How much an item counts in the mean loss, a positive number: for example the number of its words.
+    /// The weight of an item in the mean loss, a positive number: for example the number of its words.
     fn weight(&self, item: u32) -> f64 {
         let _ = item;
         1.0
     }
 }
 
-/// All items in random order, in batches of one size; the last one may be smaller.
+/// All items in random order, in batches of equal size; the last batch may be smaller.
 ///
 /// ```
 /// use cotangent_optim::train::{Batches, Shuffled};
@@ -32,25 +32,25 @@ pub trait Batches {
 pub struct Shuffled {
     /// The number of items.
     pub items: usize,
-    /// Items of a batch.
+    /// The number of items in a batch.
     pub batch: usize,
-    /// The seed. The stream is `"order"`.
+    /// The seed of the order; its random stream is named `"order"`.
     pub seed: u64,
 }
 
 /// # Panics
-/// If a batch has no items.
+/// If the batch size is 0.
 impl Batches for Shuffled {
     fn of_epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
-        assert!(self.batch > 0, "Shuffled: batches of no items");
+        assert!(self.batch > 0, "Shuffled: the batch size is 0");
         let mut order: Vec<u32> = cotangent_engine::row_numbers(self.items).collect();
         order.shuffle(&mut rng::stream(self.seed, "order", epoch));
         order.chunks(self.batch).map(<[u32]>::to_vec).collect()
     }
 }
 
-/// Batches of items of similar length, so that little is padding. A batch of n items, of which the longest
-/// has m elements, has `n · m ≤ elements`, or a single item. Items of equal length are in random order,
+/// Batches of items of similar length, so that there is little padding. A batch of n items whose longest
+/// has m elements satisfies `n · m ≤ elements`, unless n = 1. Items of equal length are in random order,
 /// and so are the batches.
 ///
 /// ```
@@ -65,9 +65,9 @@ impl Batches for Shuffled {
 pub struct ByLength {
     /// The length of each item.
     pub lengths: Vec<usize>,
-    /// The most elements of a batch, padding included.
+    /// The largest number of elements in a batch, padding included.
     pub elements: usize,
-    /// The seed. The stream is `"order"`.
+    /// The seed of the order; its random stream is named `"order"`.
     pub seed: u64,
 }
 
@@ -81,7 +81,7 @@ impl Batches for ByLength {
         let mut batches: Vec<Vec<u32>> = Vec::new();
         for item in order {
             match batches.last_mut() {
-                // Lengths ascend, so this item is the batch's longest.
+                // Lengths ascend, so this item would be the longest of the batch.
                 Some(batch) if (batch.len() + 1) * length(&item) <= self.elements => batch.push(item),
                 _ => batches.push(vec![item]),
             }

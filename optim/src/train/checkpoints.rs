@@ -1,7 +1,7 @@
 //! Checkpoints of a training that may diverge.
 //!
-//! A checkpoint is good if the loss of the step after it is finite. Until that is known, it is kept
-//! beside the last good one. Then it replaces the last good one.
+//! A checkpoint is good if the loss of the step after it is finite. Until that is known, the new checkpoint
+//! is kept in a second file beside the last good one; then it replaces the last good one.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,29 +11,32 @@ use cotangent_engine::files::checkpoint::CheckpointError;
 use crate::error::OptimError;
 use crate::train::error::{Cause, Kept, TrainError};
 
-/// The checkpoint's name in the output directory.
+/// The file name of the checkpoint in the output directory.
 pub const CHECKPOINT: &str = "checkpoint.bin";
 
-/// The best model's name in the output directory.
+/// The file name of the best model in the output directory.
 const MODEL: &str = "model.safetensors";
 
-/// The last good checkpoint of a run, and possibly the next; and the best model that it knows of, and
-/// possibly the next. So a model and a checkpoint on disk are always of the same course of training.
+/// The checkpoint files of a run: the last good checkpoint, and the next one until it is known to be good.
+/// The best model is handled alike: a better model replaces it only together with the next checkpoint. So the
+/// model and the checkpoint on disk always belong to the same history.
 pub struct Checkpoints {
     directory: PathBuf,
     unit: &'static str,
-    /// Number of steps or epochs done at the good checkpoint, and at the next one if there is one.
+    /// Number of steps or epochs done at the last good checkpoint.
     good: u64,
+    /// The same for the next checkpoint, if there is one.
     pending: Option<u64>,
-    /// Whether there is a next best model. The next checkpoint knows of it.
+    /// Whether there is a better model, which replaces the best one together with the next checkpoint.
     better_model: bool,
+    /// When the last checkpoint was written.
     last: Instant,
 }
 
 impl Checkpoints {
-    /// Checkpoints of a run in a directory. `unit` is "step" or "epoch", and `done` the number of them so
-    /// far. Writes the first checkpoint at once, so that a directory that cannot be written
-    /// to is found before the work.
+    /// Checkpoints of a run in a directory. `unit` is "step" or "epoch", and `done` is the number of them
+    /// done so far. Writes the first checkpoint at once, so that a directory that cannot be written to is
+    /// reported before any work is done.
     ///
     /// # Errors
     /// If `write` fails.
@@ -54,7 +57,7 @@ impl Checkpoints {
         })
     }
 
-    /// The file of the best model that the good checkpoint knows of.
+    /// The file of the best model up to the last good checkpoint.
     pub(super) fn model(&self) -> PathBuf {
         self.directory.join(MODEL)
     }
@@ -67,7 +70,8 @@ impl Checkpoints {
         self.directory.join("checkpoint.next")
     }
 
-    /// Writes the best model so far. It replaces the one before together with the next checkpoint.
+    /// Writes the best model so far, to a second file. It replaces the previous one when the next checkpoint
+    /// is good.
     pub(super) fn write_model<E>(&mut self, write: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
         write(&self.next_model())?;
         self.better_model = true;
@@ -79,7 +83,7 @@ impl Checkpoints {
         self.last.elapsed() >= time
     }
 
-    /// Writes the next checkpoint.
+    /// Writes the next checkpoint, after `done` steps or epochs.
     ///
     /// # Errors
     /// If `write` fails.
@@ -93,11 +97,13 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Takes the loss of a step (counted from 1) or its validation, `what`, or the reason why the step was
-    /// refused, and so learns whether the checkpoint before it is good.
+    /// Checks the result of step `step`, counted from 1: its loss or validation (`what` says which), or the
+    /// optimiser's reason to refuse it. If the value is finite, it is returned, and the checkpoint before the
+    /// step is good.
     ///
     /// # Errors
-    /// If training cannot go on. The last good checkpoint is kept.
+    /// If the value is not finite, or the step was refused. The last good checkpoint is kept, the next one is
+    /// deleted.
     pub fn checked(
         &mut self,
         step: u64,
@@ -108,7 +114,7 @@ impl Checkpoints {
             Ok(value) => return self.keep().map(|()| value),
             Err(cause) => cause,
         };
-        // It does no harm if these files stay.
+        // Errors are ignored, because these files do no harm.
         if self.pending.take().is_some() {
             let _ = std::fs::remove_file(self.next());
         }
@@ -119,10 +125,10 @@ impl Checkpoints {
         Err(TrainError::Diverged { step, cause, kept: Some(kept) })
     }
 
-    /// Marks the next checkpoint, if there is one, and the best model that it knows of as good.
+    /// Takes the next checkpoint, if there is one, as good: it and its better model replace the last ones.
     ///
     /// # Errors
-    /// If they cannot replace the last ones.
+    /// If the files cannot be renamed.
     pub fn keep(&mut self) -> Result<(), TrainError> {
         if let Some(done) = self.pending.take() {
             if std::mem::take(&mut self.better_model) {
@@ -137,7 +143,7 @@ impl Checkpoints {
     }
 }
 
-/// A finite number, or why training cannot go on.
+/// The value if it is finite, else why training cannot continue.
 pub(super) fn finite(what: &'static str, value: Result<f64, OptimError>) -> Result<f64, Box<Cause>> {
     match value {
         Ok(value) if value.is_finite() => Ok(value),

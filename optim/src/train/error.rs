@@ -1,4 +1,4 @@
-//! What can go wrong in a training.
+//! Errors of the training loop.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::error::OptimError;
 /// Why a training stopped or did not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// A loss or a validation that is not finite, or a step that was refused.
+    /// A loss or validation that is not finite, or a step that the optimiser refused.
     #[error("training stopped at step {step}: {cause}{}", after_semicolon(kept))]
     Diverged {
         /// The step, from 1.
@@ -21,14 +21,14 @@ pub enum TrainError {
         /// The last good checkpoint, if checkpoints are written.
         kept: Option<Kept>,
     },
-    /// An epoch without batches, or with no more than a checkpoint says are done.
-    #[error("epoch {epoch} has {found} batches, and {done} of them are done")]
+    /// An epoch without batches; or, after a resume, an epoch whose batches are all done.
+    #[error("epoch {epoch}: no batch is left to train on ({found} batches, {done} of them done)")]
     Batches {
         /// The epoch, from 1.
         epoch: u64,
-        /// Its batches.
+        /// The number of its batches.
         found: usize,
-        /// Those that are done.
+        /// The number of batches that are done.
         done: u64,
     },
     /// A checkpoint that cannot be written or read.
@@ -42,26 +42,26 @@ pub enum TrainError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's reason.
         source: std::io::Error,
     },
-    /// A setting that makes no sense.
+    /// A setting that the optimiser refuses.
     #[error(transparent)]
     Setting(#[from] OptimError),
-    /// What the program itself reports, when it evaluates a model.
+    /// An error of the caller's evaluation.
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// `"; "` and the checkpoint that is left, or nothing.
+/// `"; "` and the checkpoint that was kept, or nothing.
 fn after_semicolon(kept: &Option<Kept>) -> String {
     kept.as_ref().map_or(String::new(), |kept| format!("; {kept}"))
 }
 
-/// Why a step could not be taken.
+/// Why training stopped at a step.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
-    /// A loss or a validation that is not finite.
+    /// A loss or validation that is not finite.
     #[error("the {what} is {value}")]
     NotFinite {
         /// `"loss"` or `"validation"`.
@@ -69,20 +69,20 @@ pub enum Cause {
         /// Its value.
         value: f64,
     },
-    /// What the optimiser reports.
+    /// The optimiser refused the step.
     #[error(transparent)]
     Step(OptimError),
 }
 
 /// The last good checkpoint of a training that stopped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} is that of {unit} {done}", path.display())]
+#[error("{} is the checkpoint after {unit} {done}", path.display())]
 pub struct Kept {
     /// The file.
     pub path: PathBuf,
-    /// What is counted: `"step"` or `"epoch"`.
+    /// The unit of `done`: `"step"` or `"epoch"`.
     pub unit: &'static str,
-    /// How many were done.
+    /// The number of steps or epochs done at this checkpoint; 0 if it is from the start.
     pub done: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The loop of a training: epochs and their batches, the rate's schedule, evaluation, the best model,
-//! checkpoints and resuming.
+//! The training loop: epochs and batches, the schedule of the learning rate, evaluation, the best model,
+//! checkpoints, and resuming.
 //!
 //! ```
 //! use cotangent_engine::{Tensor, rng};
@@ -7,7 +7,7 @@
 //! use cotangent_optim::RiemannianAdam;
 //! use cotangent_optim::train::{Goal, Shuffled, Trainer};
 //! let out = tempfile::tempdir()?;
-//! let x = Tensor::from_fn([40, 1], |i| i as f64 / 40.0); // y = 3x; the one weight has to become 3
+//! let x = Tensor::from_fn([40, 1], |i| i as f64 / 40.0); // y = 3x, so the weight must become 3
 //! let mut weight = Param::new("weight", Euclidean, Tensor::zeros([1, 1]));
 //!
 //! let mut adam = RiemannianAdam::new(0.1)?;

@@ -1,4 +1,4 @@
-//! Files of parameters that name the run they are of.
+//! Files of a model's parameters that name the run they belong to.
 
 use std::path::Path;
 
@@ -6,23 +6,24 @@ use cotangent_engine::files::{FileError, safetensors};
 use cotangent_engine::{Float, Tensor};
 use cotangent_manifolds::Module;
 
-/// The name of the metadata that names the run.
+/// The metadata key of the run's name.
 const RUN: &str = "cotangent.run";
 
-/// Writes a model's parameters, and the name of its run.
+/// Writes a model's parameters as safetensors, with the name of its run if there is one.
 ///
 /// # Errors
-/// If the file cannot be written, or two parameters have one name.
+/// If the file cannot be written, or two parameters have the same name.
 pub fn save_model<T: Float>(model: &impl Module<T>, path: &Path, run: Option<&str>) -> Result<(), FileError> {
     let state = model.state();
     let tensors: Vec<(&str, &Tensor<T>)> = state.iter().map(|(name, value)| (name.as_str(), value)).collect();
     safetensors::write(path, &tensors, run.map(|run| (RUN, run)))
 }
 
-/// Reads a model's parameters from a file of the same run. `None` is the run of a file that names none.
+/// Reads a model's parameters from a file that [`save_model`] wrote for the run `run`. `None` accepts only a
+/// file that names no run.
 ///
 /// # Errors
-/// If the file cannot be read, or is of another run or model. Then nothing is changed.
+/// If the file cannot be read, or belongs to another run or model. The model is then unchanged.
 pub fn load_model<T: Float>(
     model: &mut impl Module<T>,
     path: &Path,
@@ -31,7 +32,7 @@ pub fn load_model<T: Float>(
     let content = |message: String| FileError::Content { path: path.into(), message };
     let (values, metadata) = safetensors::read(path)?;
     if metadata.get(RUN).map(String::as_str) != run {
-        return Err(content("a model of another run: other options, or other data".to_owned()));
+        return Err(content("the model of a run with other options or other data".to_owned()));
     }
     model.load_state(values.into_iter().collect()).map_err(|error| content(error.to_string()))
 }

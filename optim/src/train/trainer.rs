@@ -24,7 +24,7 @@ use crate::train::model_file::{load_model, save_model};
 /// The result of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
-    /// The mean loss of the training items, each as it was when its step was taken.
+    /// The mean loss of the training items, each computed before its own step.
     pub loss: f64,
     /// What `evaluate` returned after the epoch.
     pub validation: f64,
@@ -37,12 +37,12 @@ pub struct History {
     pub epochs: Vec<Epoch>,
     /// Number of steps taken.
     pub steps: u64,
-    /// Seconds of training and evaluation, those before a resume included.
+    /// Seconds of training and evaluation, including those before a resume.
     pub seconds: f64,
 }
 
 impl History {
-    /// The best epoch so far, counted from 1, and its validation; of equal ones the first.
+    /// The best epoch, counted from 1, and its validation; of equal ones the first. `None` without epochs.
     pub fn best(&self, goal: Goal) -> Option<(u64, f64)> {
         let mut best: Option<(u64, f64)> = None;
         for (number, epoch) in (1..).zip(&self.epochs) {
@@ -53,7 +53,7 @@ impl History {
         best
     }
 
-    /// Writes it as JSON.
+    /// Writes the history as JSON.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -84,23 +84,23 @@ impl Goal {
     }
 }
 
-/// Where a training stands, for its display.
+/// How far a training has come, for its display.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// The finished epochs.
     pub history: &'a History,
-    /// All epochs.
+    /// The total number of epochs.
     pub epochs: u64,
-    /// Finished batches of the current epoch, and all of them.
+    /// The number of finished batches of the current epoch (0 after its last batch), and of all its batches.
     pub batch: [u64; 2],
-    /// Items per second since this start, evaluation included, each counted by its
+    /// Items per second since the training started or resumed, evaluation included. Each item counts with its
     /// [weight](Batches::weight).
     pub rate: f64,
 }
 
 type Display<'a> = Box<dyn FnMut(Progress<'_>) + 'a>;
 
-/// What a checkpoint has beside the model and the optimiser.
+/// What a checkpoint holds besides the model and the optimiser.
 #[derive(Clone, Serialize, Deserialize)]
 struct State<R> {
     run: R,
@@ -108,22 +108,22 @@ struct State<R> {
     history: History,
     /// Finished batches of the current epoch.
     batch: u64,
-    /// The loss of the items of this epoch so far, each times its weight.
+    /// The sum over this epoch's items so far of loss times weight.
     loss: f64,
 }
 
-/// What must be the same when a run is resumed, beside the caller's `R`.
+/// What must be the same when a run is resumed, besides the caller's `R`.
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Settings {
     seed: u64,
-    /// The largest number of parts, and the least items of one.
+    /// The largest number of parts of a batch, and the smallest number of items in a part.
     parts: [usize; 2],
     best: Option<Goal>,
 }
 
 /// Trains a model: see [`train`](crate::train) for an example.
 ///
-/// `R` describes a run, so that a checkpoint is resumed by the same run only.
+/// `R` describes a run, so that only the same run continues from its checkpoint.
 pub struct Trainer<'a, R = ()> {
     run: R,
     /// Compares a checkpoint's run with this one; the error says what differs.
@@ -141,15 +141,15 @@ pub struct Trainer<'a, R = ()> {
 }
 
 impl Trainer<'_> {
-    /// For so many epochs, at a constant rate, without files.
+    /// Trains for this many epochs, at a constant learning rate, without files.
     pub fn new(epochs: u64) -> Self {
         Trainer::of_run(epochs, (), |(), ()| Ok(()))
     }
 }
 
 impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
-    /// As [`new`](Trainer::new), for a run that a checkpoint must agree with. On resuming, `same` compares
-    /// the checkpoint's run with this one; its error says what differs.
+    /// Same as [`new`](Trainer::new), with a description of the run, which checkpoints store. On resuming,
+    /// `same` compares the checkpoint's description with this one; its error says what differs.
     pub fn of_run(epochs: u64, run: R, same: fn(&R, &R) -> Result<(), String>) -> Self {
         Trainer {
             run,
@@ -167,39 +167,41 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         }
     }
 
-    /// The factor of the optimiser's rate at each step.
+    /// Sets the factor of the optimiser's learning rate at each step.
     pub fn schedule(self, schedule: Schedule) -> Self {
         Trainer { schedule, ..self }
     }
 
-    /// The seed of dropout, 42 if it is not set. The stream is `"dropout"`.
+    /// Sets the seed of dropout, by default 42. The random stream is named `"dropout"`.
     pub fn seed(self, seed: u64) -> Self {
         Trainer { settings: Settings { seed, ..self.settings }, ..self }
     }
 
-    /// The device to compute on.
+    /// Sets the device to compute on, by default the CPU.
     pub fn device(self, device: Device) -> Self {
         Trainer { device, ..self }
     }
 
-    /// A batch is split into at most `largest_count` parts, which are computed in parallel, each of at
-    /// least `smallest_part` items: 8 and 16 if they are not set. On a device a batch is one part.
+    /// Sets how a batch is split into parts, which are computed in parallel: at most `largest_count` parts
+    /// (default: 8), each of at least `smallest_part` items (default: 16) except the last. On a device, a
+    /// batch is a single part.
     pub fn parts(self, largest_count: usize, smallest_part: usize) -> Self {
         let parts = [largest_count.max(1), smallest_part.max(1)];
         Trainer { settings: Settings { parts, ..self.settings }, ..self }
     }
 
-    /// Where checkpoints are written, and the best model if it is [kept](Self::best).
+    /// Sets where checkpoints are written, and the best model if it is [kept](Self::best).
     pub fn directory(self, directory: impl Into<PathBuf>) -> Self {
         Trainer { directory: Some(directory.into()), ..self }
     }
 
-    /// Whether to go on from the checkpoint in the [directory](Self::directory).
+    /// Sets whether to continue from the checkpoint in the [directory](Self::directory).
     pub fn resume(self, resume: bool) -> Self {
         Trainer { resume, ..self }
     }
 
-    /// The time between checkpoints: half a minute if it is not set.
+    /// Sets the time between checkpoints, by default 30 seconds. One is also written at the start and at the
+    /// end.
     pub fn checkpoint_every(self, time: Duration) -> Self {
         Trainer { checkpoint_every: time, ..self }
     }
@@ -209,27 +211,27 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         Trainer { checkpoint_each_epoch: true, ..self }
     }
 
-    /// Keeps the model of the best epoch, as `model.safetensors` in the directory. After
-    /// [`run`](Self::run) the model is that one. It needs a [directory](Self::directory).
+    /// Keeps the model of the best epoch, as `model.safetensors` in the directory. [`run`](Self::run) loads
+    /// it at the end. It needs a [directory](Self::directory).
     pub fn best(self, goal: Goal) -> Self {
         Trainer { settings: Settings { best: Some(goal), ..self.settings }, ..self }
     }
 
-    /// Names the run in the file of the best model. The model of a run of another name is not loaded.
+    /// Stores a name of the run in the file of the best model. A file with another name is refused.
     pub fn named(self, name: impl Into<String>) -> Self {
         Trainer { name: Some(name.into()), ..self }
     }
 
-    /// Called after every step.
+    /// Sets a function that is called after every step.
     pub fn display(self, display: impl FnMut(Progress<'_>) + 'a) -> Self {
         Trainer { display: Some(Box::new(display)), ..self }
     }
 
-    /// Refuses to go on from a checkpoint of another run. Writes nothing, so a program can ask before it
-    /// writes files of its own; [`run`](Self::run) asks again.
+    /// Checks the checkpoint that [`run`](Self::run) would resume from, if any. Writes nothing, so a program
+    /// can call it before it writes files of its own; `run` checks again.
     ///
     /// # Errors
-    /// If the checkpoint cannot be read, or is not one of this run.
+    /// If the checkpoint cannot be read, or belongs to another run.
     pub fn check(&self) -> Result<(), TrainError> {
         match &self.directory {
             Some(directory) if self.resume => self.state(&directory.join(CHECKPOINT)).map(drop),
@@ -237,18 +239,18 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         }
     }
 
-    /// Trains a model. `loss` gives the mean over the given items, weighted by [`Batches::weight`], as a
-    /// single number. Evaluates the model after every epoch: `evaluate` gets the model and the history of
-    /// the epochs before. The result does not depend on the number of threads.
+    /// Trains a model. `loss` returns a single number: the mean loss of the given items, weighted by
+    /// [`Batches::weight`]. `evaluate` is called after every epoch, with the model and the history of the
+    /// earlier epochs, and returns the validation. The result does not depend on the number of threads.
     ///
     /// # Errors
-    /// If a loss, a validation or a step is not finite: the last good checkpoint stays. If an epoch has no
-    /// batches. If a file cannot be written, or the checkpoint to go on from is not one of this run. What
-    /// `evaluate` reports.
+    /// If a loss, a validation or a step is not finite; the last good checkpoint is kept. If an epoch has no
+    /// batches. If a file cannot be written, or the checkpoint to resume from belongs to another run. Any
+    /// error of `evaluate`.
     ///
     /// # Panics
-    /// If `loss` is no single number, or a batch is empty. If there is no directory, and the best model is
-    /// to be kept or the run is to be resumed.
+    /// If `loss` does not return a single number, or a batch is empty. If no directory is set, and the best
+    /// model is to be kept or the run is to be resumed.
     pub fn run<A, T, N>(
         &mut self,
         model: &mut N,
@@ -299,7 +301,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         Ok(state.history)
     }
 
-    /// Trains the remaining epochs. It leaves the optimiser at the rate of its last step.
+    /// Trains the remaining epochs. The optimiser keeps the learning rate of the last step.
     #[allow(clippy::too_many_arguments)]
     fn epochs<A, T, N>(
         &mut self,
@@ -380,12 +382,13 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         }
     }
 
+    /// Number of items in a part of a batch of `batch` items.
     fn part_size(&self, batch: usize) -> usize {
         let [largest_count, smallest_part] = self.settings.parts;
         if self.device == Device::cpu() { batch.div_ceil(largest_count).max(smallest_part) } else { batch }
     }
 
-    /// Reads the checkpoint of this run. The run may have more epochs now.
+    /// Reads the checkpoint of this run into the model and the optimiser. The run may have more epochs now.
     fn load<A: Algorithm, T: Float>(
         &self,
         path: &File,
@@ -396,7 +399,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         Ok(State { run: self.run.clone(), ..checkpoint::load(path, model, optimiser)? })
     }
 
-    /// Where the checkpoint of this run stands.
+    /// Reads the state of the checkpoint, and checks that it belongs to this run.
     fn state(&self, path: &File) -> Result<State<R>, TrainError> {
         let refused = |message| CheckpointError::Content { path: path.to_path_buf(), message };
         let found: State<R> = checkpoint::progress(path)?;
@@ -404,7 +407,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
         let (theirs, ours) = (found.settings, self.settings);
         let differs = [
             ("another seed", theirs.seed != ours.seed),
-            ("other parts of a batch", theirs.parts != ours.parts),
+            ("another split of its batches", theirs.parts != ours.parts),
             ("another goal for its best model", theirs.best != ours.best),
         ];
         if let Some((what, _)) = differs.iter().find(|(_, differs)| *differs) {
@@ -420,7 +423,7 @@ impl<'a, R: Clone + Serialize + DeserializeOwned> Trainer<'a, R> {
     }
 }
 
-/// The loss of a step or a validation, `what`, if it is finite: see [`Checkpoints::checked`].
+/// Same as [`Checkpoints::checked`], for a run with or without checkpoints.
 fn checked(
     checkpoints: &mut Option<Checkpoints>,
     step: u64,

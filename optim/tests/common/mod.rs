@@ -51,7 +51,7 @@ pub fn pull<'t, M: Manifold, T: Float>(x: &Point<M, Var<'t, T>>, target: &Tensor
 
 /// The largest distance between corresponding rows.
 pub fn farthest<M: Manifold>(m: &M, x: &Tensor<f64>, y: &Tensor<f64>) -> f64 {
-    m.dist(x, y).data().iter().fold(0.0, |most, d| d.max(most))
+    m.dist(x, y).data().iter().fold(0.0, |largest, d| d.max(largest))
 }
 
 /// `a u + b v`.

@@ -16,13 +16,15 @@ laws!(stretched in [Stretched(3.0), Stretched(0.2)]);
 
 #[test]
 fn a_param_of_ones_own_manifold_is_trained() {
-    let mut x = Param::new("x", Stretched(2.0), Tensor::new([1, 2], vec![1.0_f64, -2.0]));
-    let mut sgd = RiemannianSgd::new(0.5).unwrap();
-    let tape = Tape::new();
-    let origin = Point::new(Stretched(2.0), tape.zeros([1, 2]));
-    let loss = x.on(&tape).squared_dist(&origin).sum() * 0.5;
-    sgd.step(&mut x, &tape.backward(loss)).unwrap();
-    assert_eq!(x.value().data(), [0.5, -1.0]); // halfway, whatever the scale
+    for scale in [0.25, 1.0, 2.0] {
+        let mut x = Param::new("x", Stretched(scale), Tensor::new([1, 2], vec![1.0_f64, -2.0]));
+        let mut sgd = RiemannianSgd::new(0.5).unwrap();
+        let tape = Tape::new();
+        let origin = Point::new(Stretched(scale), tape.zeros([1, 2]));
+        let loss = x.on(&tape).squared_dist(&origin).sum() * 0.5;
+        sgd.step(&mut x, &tape.backward(loss)).unwrap();
+        assert_eq!(x.value().data(), [0.5, -1.0]); // halfway, whatever the scale
+    }
 }
 
 #[test]
@@ -120,8 +122,8 @@ fn a_score_learns_parameters_of_its_own() {
     let square: f64 = (0..3).map(|i| (i as f64).sin().powi(2)).sum();
     assert!((scores.to_tensor().data()[0] - 2.0 * square).abs() < 1e-14);
     let copied = attention.clone();
-    let [of_score, of_copy] = [&attention, &copied].map(|layer| layer.score.parameters()[0].id());
-    assert!(of_score != of_copy);
+    let [original, copy] = [&attention, &copied].map(|layer| layer.score.parameters()[0].id());
+    assert!(original != copy);
     let loss = attention.forward(x, x, x, Mask::None).square().sum();
     let gradients = tape.backward(loss);
     assert!(gradients.wrt(&attention.score.parameters()[0]).data()[0] != 0.0);

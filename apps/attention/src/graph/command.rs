@@ -1,4 +1,4 @@
-//! The command `graph`.
+//! The command line of `graph`.
 
 use std::path::PathBuf;
 
@@ -16,54 +16,62 @@ use crate::attention::{AttentionOptions, Scores};
 
 const EXAMPLES: &str = "\
 Examples:
-  graph --path data/cora --attention additive --seeds 20
+  graph --path data/cora --table --seeds 20
   graph --path data/cora --attention polar-distance --learn-sharpness --aggregate barycentre
   graph --path data/citeseer --attention penumbral --light 2 --dropout 0.5";
 
-/// Learns the classes of a graph's nodes from those of a few, by graph attention with any score
-/// (Veličković et al. 2018; Gulcehre et al. 2019; Tseng et al. 2023).
+/// Classifies the nodes of a graph by graph attention, trained on a few nodes of known class. The
+/// attention score can be chosen (Veličković et al. 2018; Gulcehre et al. 2019; Tseng et al. 2023).
 #[derive(Parser)]
 #[command(name = "graph", version, after_help = EXAMPLES)]
 struct Cli {
-    /// Directory of the graph: labels.txt, edges.tsv, split.tsv, features.txt or features.tsv, each
-    /// plain or .gz.
+    /// Directory of the graph: labels.txt, edges.tsv, split.tsv, and features.txt or features.tsv; each
+    /// plain or .gz. Without features, each node is its own feature.
     #[arg(long, help_heading = "Data")]
     path: PathBuf,
-    /// What weights are made of.
+    /// Attention score: how well a query and a key fit.
     #[arg(long, default_value = "additive", help_heading = "Model")]
     attention: String,
     #[command(flatten)]
     options: AttentionOptions,
-    /// Heads of the first layer.
+    /// Number of attention heads of the first layer.
     #[arg(long, default_value_t = 8, help_heading = "Model")]
     heads: usize,
-    /// Dimensions of each of them.
+    /// Dimensions of each head of the first layer.
     #[arg(long, default_value_t = 8, help_heading = "Model")]
     head_dim: usize,
-    /// Heads of the last layer, whose mean is the result.
+    /// Number of attention heads of the last layer; the output is their mean.
     #[arg(long, default_value_t = 1, help_heading = "Model")]
     output_heads: usize,
-    /// Rate of dropout of features, weights and values.
+    /// Dropout rate of features, attention weights and values, from 0 to below 1.
     #[arg(long, default_value_t = 0.6, allow_negative_numbers = true, help_heading = "Model")]
     dropout: f64,
     /// Learning rate of Adam.
     #[arg(long, default_value_t = 0.005, allow_negative_numbers = true, help_heading = "Training")]
     lr: f64,
-    /// The loss has half this times the square of each weight.
+    /// Weight decay: the loss includes half this number times the sum of all squared weights. Biases
+    /// are left out.
     #[arg(long, default_value_t = 0.0005, allow_negative_numbers = true, help_heading = "Training")]
     decay: f64,
-    /// Epochs with a worse validation loss and accuracy than the best after which training ends.
+    /// Stop after this many epochs in a row in which both validation loss and validation accuracy are
+    /// worse than their best so far.
     #[arg(long, default_value_t = 100, help_heading = "Training")]
     patience: u64,
-    /// Most epochs.
+    /// Largest number of epochs.
     #[arg(long, default_value_t = 100_000, help_heading = "Training")]
     epochs: u64,
-    /// First seed, of weights and dropout.
+    /// First seed; a seed determines initial weights and dropout. Same seed, same result, for any number
+    /// of threads.
     #[arg(long, default_value_t = 42, help_heading = "Training")]
     seed: u64,
-    /// Seeds, for the 95 % interval; they are trained side by side.
+    /// Number of runs, with consecutive seeds, trained in parallel; two or more give a 95 % confidence
+    /// interval.
     #[arg(long, default_value_t = 1, help_heading = "Training")]
     seeds: u64,
+    /// Train with every attention score in turn. The results of each go to the subdirectory of --out with
+    /// its name.
+    #[arg(long, conflicts_with = "attention", help_heading = "Training")]
+    table: bool,
     #[command(flatten)]
     threads: ThreadsOption,
     #[command(flatten)]
@@ -71,41 +79,54 @@ struct Cli {
     /// Output directory.
     #[arg(long, default_value = "runs/graph", help_heading = RUN)]
     out: PathBuf,
-    /// Take seeds that are done already from the output directory.
+    /// Reuse the results of seeds that are already in the output directory.
     #[arg(long, help_heading = RUN)]
     resume: bool,
 }
 
-/// Runs the command `graph` with the process's arguments, and with these scores to choose from. A program
-/// that calls it with [`Scores::with`] has a score of its own under its own name.
+/// Runs the command `graph` with the process's arguments. `--attention` offers these scores, so a program
+/// can add a score of its own by [`Scores::with`]. Returns the exit code of the process: 0, or 2 after an
+/// error.
 pub fn run(scores: &Scores) -> std::process::ExitCode {
     let choices = scores.choices();
-    let cli = parse_with(|command| command.mut_arg("attention", |score| score.value_parser(choices)));
-    exit_code(run_with(cli, scores))
+    let cli: Cli = parse_with(|command| command.mut_arg("attention", |score| score.value_parser(choices)));
+    exit_code(run_with(&cli, scores))
 }
 
-fn run_with(cli: Cli, scores: &Scores) -> Result<()> {
+impl Cli {
+    /// The configuration of a run.
+    fn config(&self, scores: &Scores, attention: &str) -> Result<Config> {
+        let config = Config {
+            attention: attention.to_owned(),
+            options: self.options,
+            heads: self.heads,
+            head_dim: self.head_dim,
+            output_heads: self.output_heads,
+            dropout: self.dropout,
+            lr: self.lr,
+            decay: self.decay,
+            patience: self.patience,
+            epochs: self.epochs,
+            seed: self.seed,
+            seeds: self.seeds,
+        };
+        config.check(scores)?;
+        Ok(config)
+    }
+}
+
+fn run_with(cli: &Cli, scores: &Scores) -> Result<()> {
     let device = cli.device.choose()?;
-    let config = Config {
-        attention: cli.attention,
-        options: cli.options,
-        heads: cli.heads,
-        head_dim: cli.head_dim,
-        output_heads: cli.output_heads,
-        dropout: cli.dropout,
-        lr: cli.lr,
-        decay: cli.decay,
-        patience: cli.patience,
-        epochs: cli.epochs,
-        seed: cli.seed,
-        seeds: cli.seeds,
+    let names: Vec<&str> = match cli.table {
+        true => scores.iter().map(|score| score.name()).collect(),
+        false => vec![&cli.attention],
     };
-    config.check(scores)?;
+    let configs: Vec<Config> = names.iter().map(|name| cli.config(scores, name)).collect::<Result<_>>()?;
     let threads = cli.threads.start()?;
     let graph = LabelledGraph::read(&cli.path)?;
     say!(
-        "{}: {} nodes, {} edges with both directions and loops, {} features, {} classes; \
-         {} to train on, {} to select by, {} to test on",
+        "{}: {} nodes, {} edges (in both directions, with self-loops), {} features, {} classes; \
+         {} nodes for training, {} for validation, {} for testing",
         graph.name,
         graph.nodes(),
         graph.edges.pairs().len(),
@@ -115,16 +136,19 @@ fn run_with(cli: Cli, scores: &Scores) -> Result<()> {
         graph.validation.len(),
         graph.test.len()
     );
-    let options = RunOptions { out: cli.out, resume: cli.resume, checkpoint_every: 0, device };
-    let metrics = threads.run(|| classify(&graph, &config, scores, &options))?;
-    report(&metrics);
-    say!("written to {}", options.out.display());
+    for config in configs {
+        let out = if cli.table { cli.out.join(&config.attention) } else { cli.out.clone() };
+        let options = RunOptions { out, resume: cli.resume, checkpoint_every: 0, device: device.clone() };
+        report(&threads.run(|| classify(&graph, &config, scores, &options))?);
+    }
+    say!("written to {}", cli.out.display());
     Ok(())
 }
 
 fn report(metrics: &Metrics) {
     say!("test accuracy in %, mean and 95 % interval of {} seeds", metrics.outcomes.len());
-    say!("{:>15}  this run, {} parameters", metrics.test.percent(), metrics.parameters);
+    let Metrics { config, parameters, .. } = metrics;
+    say!("{:>15}  this run, {} attention, {parameters} parameters", metrics.test.percent(), config.attention);
     for (accuracy, source) in published(&metrics.graph, &metrics.config) {
         say!("{accuracy:>15.1}  {source}");
     }

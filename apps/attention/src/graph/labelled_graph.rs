@@ -1,5 +1,5 @@
-//! Graphs whose nodes have features and classes, some of them for training: Cora, Citeseer, and others
-//! in the same plain files.
+//! Graphs whose nodes have features and classes, with a split into nodes for training, validation and
+//! testing: Cora, Citeseer, and others in the same text files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use cotangent_apps_common::table::{plain_or_packed, read, read_lines};
 /// A graph with features, classes and a split.
 #[derive(Clone, Debug)]
 pub struct LabelledGraph {
-    /// The name of its directory.
+    /// The name of the graph's directory.
     pub name: String,
-    /// Edges in both directions, and one from each node to itself.
+    /// The edges, `[nodes, nodes]`: each in both directions, and one from each node to itself.
     pub edges: Arc<Sparsity>,
-    /// The places of the nonzero features: `[nodes, features]`.
+    /// The positions of the nonzero features, `[nodes, features]`.
     pub features: Arc<Sparsity>,
-    /// The amount of each of these features. The absolute values of a row sum to 1.
+    /// The value of each nonzero feature, in the order of `features`. The absolute values of a row sum to 1.
     pub amounts: Vec<f64>,
     /// The class of each node; `None` for nodes without one.
     pub classes: Vec<Option<u32>>,
@@ -32,7 +32,7 @@ pub struct LabelledGraph {
 }
 
 impl LabelledGraph {
-    /// A checksum of everything but the name.
+    /// A checksum of the whole graph except its name.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         for (i, j) in self.edges.pairs().iter().chain(self.features.pairs()) {
@@ -53,23 +53,27 @@ impl LabelledGraph {
         self.classes.len()
     }
 
-    /// The classes of some nodes, all of which must have one.
+    /// The classes of some nodes.
+    ///
+    /// # Panics
+    /// If one of them has no class.
     pub fn classes_of(&self, nodes: &[u32]) -> Vec<u32> {
-        nodes.iter().map(|&node| self.classes[node as usize].expect("checked when read")).collect()
+        nodes.iter().map(|&node| self.classes[node as usize].expect("a class")).collect()
     }
 
-    /// Reads a directory. Its files may be plain or gzip. Nodes, features and classes are numbers from
-    /// 0.
+    /// Reads a graph from a directory. Its files may be plain or gzip (`.gz`). Nodes, features and classes
+    /// are numbered from 0.
     ///
     /// - `labels.txt`: one line for each node, with its class, or -1 for none;
-    /// - `edges.tsv`: two nodes per line; direction, repetition and loops do not matter;
+    /// - `edges.tsv`: two nodes per line; direction, repetitions and self-loops do not matter;
     /// - `split.tsv`: a node, then `train`, `val` or `test`;
-    /// - `features.txt`: one line for each node, with the features it has; or `features.tsv`: one line
-    ///   for each node, with all features as numbers. With neither file, each node is its own feature.
-    ///   Each row is scaled so that its absolute values sum to 1.
+    /// - `features.txt`: one line for each node, with the numbers of the features it has, separated by
+    ///   spaces; or `features.tsv`: one line for each node, with the values of all features, separated by
+    ///   tabs. With neither file, each node is its own feature. Each row is scaled so that its absolute
+    ///   values sum to 1.
     ///
     /// # Errors
-    /// If a file is missing or a line makes no sense.
+    /// If a file is missing or a line is wrong; the error names the file and the line.
     pub fn read(directory: &Path) -> Result<Self> {
         let name = directory.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let labels = plain_or_packed(directory, "labels.txt");
@@ -77,7 +81,7 @@ impl LabelledGraph {
         read_lines(&labels, |_, line| {
             let class: i64 = line.trim().parse().map_err(|_| format!("class {line:?} is not a number"))?;
             if class >= 1 << 20 {
-                return Err(format!("class {class}: classes are numbers from 0"));
+                return Err(format!("class {class} is too large: classes are numbered from 0"));
             }
             classes.push(u32::try_from(class).ok());
             Ok(())
@@ -88,13 +92,13 @@ impl LabelledGraph {
             return Err(AppError::content(&labels, "at least two classes are needed"));
         }
         if class_count > nodes {
-            let message = format!("class {}, of {nodes} nodes: classes are numbers from 0", class_count - 1);
+            let message = format!("class {} for {nodes} nodes: classes are numbered from 0", class_count - 1);
             return Err(AppError::content(&labels, message));
         }
         let node = |text: Option<&str>| {
-            let text = text.ok_or("two columns are needed, split by tabs or commas")?.trim();
+            let text = text.ok_or("two columns are needed, separated by tabs or commas")?.trim();
             let node: usize = text.parse().map_err(|_| format!("node {text:?} is not a number"))?;
-            if node < nodes { Ok(node as u32) } else { Err(format!("node {node}, of {nodes} in labels.txt")) }
+            if node < nodes { Ok(node as u32) } else { Err(format!("node {node}: there are {nodes} nodes")) }
         };
 
         let mut pairs: Vec<(u32, u32)> = (0..nodes as u32).map(|i| (i, i)).collect();
@@ -118,7 +122,7 @@ impl LabelledGraph {
                 return Err(format!("node {i} has no class"));
             }
             if std::mem::replace(&mut seen[i as usize], true) {
-                return Err(format!("node {i} is there already"));
+                return Err(format!("node {i} occurs twice"));
             }
             parts[part].push(i);
             Ok(())
@@ -136,17 +140,17 @@ impl LabelledGraph {
     }
 }
 
-/// Feature numbers below this limit are always read. Larger ones must be below the number of features in
-/// the file.
+/// Feature numbers below this limit are always accepted. Larger ones must be below the number of entries in
+/// `features.txt`.
 const FEATURES: usize = 1 << 16;
 
-/// The features of the nodes, and the amount of each.
+/// The features of the nodes, and the value of each.
 fn read_features(directory: &Path, nodes: usize) -> Result<(Arc<Sparsity>, Vec<f64>)> {
     let mut rows: Vec<Vec<(u32, f64)>> = Vec::new();
     let (list, table) =
         (plain_or_packed(directory, "features.txt"), plain_or_packed(directory, "features.tsv"));
     let path = if list.exists() {
-        // The largest feature number, its line, and the number of features in the file.
+        // The largest feature number, its line, and the number of entries in the file.
         let (mut largest, mut line_of_largest, mut count) = (0, 0, 0);
         read_lines(&list, |number, line| {
             let features = line.split_whitespace().map(|text| {
@@ -166,7 +170,7 @@ fn read_features(directory: &Path, nodes: usize) -> Result<(Arc<Sparsity>, Vec<f
         let limit = FEATURES.max(count);
         if largest as usize >= limit {
             let message =
-                format!("feature {largest}: of {count} in the file, numbers below {limit} are read");
+                format!("feature {largest} is too large: in a file of {count} entries, the limit is {limit}");
             return Err(AppError::line(&list, line_of_largest, message));
         }
         list
@@ -183,7 +187,7 @@ fn read_features(directory: &Path, nodes: usize) -> Result<(Arc<Sparsity>, Vec<f
             if let Some(first) = rows.first()
                 && first.len() != row.len()
             {
-                return Err(format!("{} features, the first line has {}", row.len(), first.len()));
+                return Err(format!("{} features; the first line has {}", row.len(), first.len()));
             }
             rows.push(row);
             Ok(())

@@ -1,5 +1,5 @@
-//! Classifies a graph's nodes by graph attention: Veličković et al. 2018; Gulcehre et al. 2019, Table 1;
-//! Tseng et al. 2023, Table 1.
+//! Node classification by graph attention: Veličković et al. 2018; Gulcehre et al. 2019, Table 1; Tseng et
+//! al. 2023, Table 1.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -9,7 +9,7 @@ use cotangent::prelude::*;
 use cotangent_apps_common::curves::{self, Series};
 use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::{AppError, Result, finite};
-use cotangent_apps_common::geometry::{Geometry as OfPoints, Model as ModelOfPoints};
+use cotangent_apps_common::geometry::{Geometry as PointGeometry, Model as PointModel};
 use cotangent_apps_common::interval::Interval;
 use cotangent_apps_common::metrics;
 use cotangent_apps_common::note;
@@ -30,7 +30,7 @@ use labelled_graph::LabelledGraph;
 /// Everything that determines the result of a run, except the graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// The name of the attention's score.
+    /// The name of the attention score.
     pub attention: String,
     /// The other options of the attention.
     pub options: AttentionOptions,
@@ -38,9 +38,9 @@ pub struct Config {
     pub heads: usize,
     /// Dimensions of each of these heads.
     pub head_dim: usize,
-    /// Number of heads of the last layer. Their mean is the result.
+    /// Number of heads of the last layer; its output is their mean.
     pub output_heads: usize,
-    /// Rate of dropout of features, weights and values.
+    /// Dropout rate of features, attention weights and values.
     pub dropout: f64,
     /// Learning rate of Adam.
     pub lr: f64,
@@ -51,17 +51,17 @@ pub struct Config {
     pub patience: u64,
     /// The largest number of epochs.
     pub epochs: u64,
-    /// The first seed. It determines weights and dropout.
+    /// The first seed. A seed determines initial weights and dropout.
     pub seed: u64,
     /// The number of seeds, which are consecutive.
     pub seeds: u64,
 }
 
 impl Config {
-    /// Refuses settings that make no sense, and finds the score.
+    /// Checks the settings, and returns the attention score.
     ///
     /// # Errors
-    /// Names the option.
+    /// If a setting is wrong; the error names the option.
     pub fn check(&self, scores: &Scores) -> Result<Box<dyn Score<f32>>> {
         options::at_least_one(&[
             ("heads", self.heads as u64),
@@ -86,13 +86,13 @@ pub struct Outcome {
     pub seed: u64,
     /// Number of epochs until training ended.
     pub epochs: u64,
-    /// The epoch, from 1, whose model was tested.
+    /// The epoch, counted from 1, whose model was tested.
     pub best_epoch: u64,
-    /// Accuracy on the validation nodes after that epoch.
+    /// Accuracy on the validation nodes after that epoch, from 0 to 1.
     pub validation: f64,
-    /// Accuracy on the test nodes after that epoch.
+    /// Accuracy on the test nodes after that epoch, from 0 to 1.
     pub test: f64,
-    /// Seconds from start to end. Other seeds may have used the processor at the same time.
+    /// Seconds of training. Other seeds may have used the processor at the same time.
     pub seconds: f64,
 }
 
@@ -103,21 +103,21 @@ pub struct Metrics {
     pub config: Config,
     /// Name of the graph.
     pub graph: String,
-    /// Number of nodes, edges (in both directions, with loops) and features.
+    /// Number of nodes, edges (in both directions, with self-loops) and features.
     pub sizes: [usize; 3],
     /// Number of nodes for training, validation and testing.
     pub split: [usize; 3],
     /// Number of parameters of the model.
     pub parameters: usize,
-    /// The device it trained on.
+    /// The device that the models were trained on.
     pub device: String,
     /// The result of each seed.
     pub outcomes: Vec<Outcome>,
-    /// Test accuracy: the mean over the seeds and its 95 % interval.
+    /// Test accuracy, from 0 to 1: the mean over the seeds and its 95 % interval.
     pub test: Interval,
 }
 
-/// Two layers of graph attention.
+/// A graph attention network of two layers.
 #[derive(Clone, Module)]
 struct Model {
     hidden: GraphAttention,
@@ -147,14 +147,14 @@ impl Model {
         Model { hidden, output, dropout }
     }
 
-    /// Logits of all nodes, `[nodes, classes]`.
+    /// The logits of all nodes, `[nodes, classes]`. `amounts` are the graph's, as [`amounts`] returns them.
     fn forward<'t>(&self, tape: &'t Tape<f32>, graph: &LabelledGraph, amounts: &Tensor<f32>) -> Var<'t, f32> {
         let x = features(tape, graph, amounts).dropout(self.dropout);
         let hidden = Features::Dense(self.hidden.forward(&x, &graph.edges).elu());
         self.output.forward(&hidden.dropout(self.dropout), &graph.edges)
     }
 
-    /// The sum of the squares of all weights except biases.
+    /// The sum of the squares of all weights; biases are left out.
     fn squares<'t>(&self, tape: &'t Tape<f32>) -> Var<'t, f32> {
         let weights = [&self.hidden, &self.output].map(|layer| [&layer.weight, &layer.query, &layer.key]);
         let squares = weights.iter().flatten().map(|w| w.on(tape).square().sum());
@@ -162,7 +162,8 @@ impl Model {
     }
 }
 
-/// The amounts of the features. A tensor of them stays on the device where it is used.
+/// The values of the nonzero features, as a tensor: it is created once per training, because a tensor stays
+/// on the device where it is used.
 fn amounts(graph: &LabelledGraph) -> Tensor<f32> {
     Tensor::from_fn([graph.amounts.len()], |i| graph.amounts[i] as f32)
 }
@@ -171,13 +172,14 @@ fn features<'t>(tape: &'t Tape<f32>, graph: &LabelledGraph, amounts: &Tensor<f32
     Features::Sparse(graph.features.clone(), tape.constant(amounts))
 }
 
-/// Trains a model for each seed. Writes `metrics.json`, and `seed-N.json` for each seed. For the first
-/// seed it also writes `model.safetensors`, `curves.svg` and, for both layers, `embeddings-N.svg`: the
-/// queries and keys of the first head (Gulcehre et al. 2019, Figure 8). It uses the current thread pool;
-/// the result does not depend on the pool's size.
+/// Trains a model for each seed. Writes `metrics.json`, and `seed-N.json` for each seed N. For the first
+/// seed it also writes `model.safetensors`, `curves.svg`, and `embeddings-1.svg` and `embeddings-2.svg`: the
+/// queries and keys of the first head of each layer (Gulcehre et al. 2019, Figure 8). It uses the current
+/// thread pool; the result does not depend on the pool's size.
 ///
 /// # Errors
-/// If the configuration makes no sense, the output cannot be written, or training diverges.
+/// If the configuration is wrong, the output cannot be written, or training diverges. If `options.resume` is
+/// set and a `seed-N.json` belongs to another run.
 pub fn classify(
     graph: &LabelledGraph,
     config: &Config,
@@ -189,7 +191,7 @@ pub fn classify(
     let _held = output::hold(out)?;
     let seeds: Vec<u64> = options::seeds(config.seed, config.seeds)?.collect();
     let fingerprint = graph.fingerprint();
-    let one = |&seed: &u64| {
+    let run_seed = |&seed: &u64| {
         let path = out.join(format!("seed-{seed}.json"));
         if options.resume && path.exists() {
             return read_outcome(&path, config, fingerprint);
@@ -207,7 +209,7 @@ pub fn classify(
         );
         Ok(outcome)
     };
-    let outcomes: Vec<Outcome> = seeds.par_iter().map(one).collect::<Result<_>>()?;
+    let outcomes: Vec<Outcome> = seeds.par_iter().map(run_seed).collect::<Result<_>>()?;
     let tests: Vec<f64> = outcomes.iter().map(|outcome| outcome.test).collect();
     let metrics = Metrics {
         config: config.clone(),
@@ -227,7 +229,7 @@ pub fn classify(
 #[derive(Serialize, Deserialize)]
 struct Done {
     config: Config,
-    /// The checksum of the graph.
+    /// The fingerprint of the graph.
     graph: u32,
     outcome: Outcome,
 }
@@ -242,16 +244,17 @@ fn read_outcome(path: &Path, config: &Config, graph: u32) -> Result<Outcome> {
     Ok(done.outcome)
 }
 
-/// The best validation loss and accuracy so far.
+/// A validation loss and accuracy: of an epoch, or the best so far.
 #[derive(Clone, Copy)]
 struct Best {
     loss: f64,
     accuracy: f64,
 }
 
-/// Trains with one seed until neither validation loss nor accuracy has improved for a while. The tested
-/// model is that of the last epoch in which both were at least as good as ever before, as in the program
-/// of Veličković et al.
+/// Trains with one seed, until for `patience` epochs in a row both validation loss and accuracy were worse
+/// than their best. The tested model is that of the last epoch in which both were at least as good as before,
+/// as in the program of Veličković et al. Writes the model and pictures to the directory `pictures`, if
+/// there is one.
 fn train(
     graph: &LabelledGraph,
     config: &Config,
@@ -264,7 +267,7 @@ fn train(
     let (mut model, amounts) = (Model::new(graph, config, score, seed), amounts(graph));
     let mut adam = RiemannianAdam::new(config.lr)?;
     let mut tape = Tape::with_device(device.clone());
-    let [of_train, of_validation, of_test] =
+    let [train_classes, validation_classes, test_classes] =
         [&graph.train, &graph.validation, &graph.test].map(|nodes| graph.classes_of(nodes));
     let mut best = Best { loss: f64::INFINITY, accuracy: 0.0 };
     let mut outcome = Outcome { seed, epochs: 0, best_epoch: 0, validation: 0.0, test: 0.0, seconds: 0.0 };
@@ -273,7 +276,7 @@ fn train(
         tape.reset();
         tape.training(rng::stream(seed, purpose::DROPOUT, outcome.epochs));
         let logits = model.forward(&tape, graph, &amounts).gather(&graph.train);
-        let loss = loss::cross_entropy(logits, &of_train, 0.0);
+        let loss = loss::cross_entropy(logits, &train_classes, 0.0);
         outcome.epochs += 1;
         losses.push(finite(outcome.epochs, loss.item())?);
         let penalty = model.squares(&tape) * (config.decay / 2.0);
@@ -282,23 +285,22 @@ fn train(
 
         tape.reset();
         let logits = model.forward(&tape, graph, &amounts);
-        let of = |nodes: &[u32]| logits.gather(nodes);
+        let validation_logits = logits.gather(&graph.validation);
+        let validation_loss = loss::cross_entropy(validation_logits, &validation_classes, 0.0);
         let validation = Best {
-            loss: finite(
-                outcome.epochs,
-                loss::cross_entropy(of(&graph.validation), &of_validation, 0.0).item(),
-            )?,
-            accuracy: accuracy(of(&graph.validation), &of_validation),
+            loss: finite(outcome.epochs, validation_loss.item())?,
+            accuracy: accuracy(validation_logits, &validation_classes),
         };
         accuracies.push(validation.accuracy);
-        let (less, more) = (validation.loss <= best.loss, validation.accuracy >= best.accuracy);
-        if less && more {
+        let (loss_is_best, accuracy_is_best) =
+            (validation.loss <= best.loss, validation.accuracy >= best.accuracy);
+        if loss_is_best && accuracy_is_best {
             outcome.best_epoch = outcome.epochs;
             outcome.validation = validation.accuracy;
-            outcome.test = accuracy(of(&graph.test), &of_test);
+            outcome.test = accuracy(logits.gather(&graph.test), &test_classes);
             kept = pictures.map(|_| model.clone());
         }
-        waited = if less || more { 0 } else { waited + 1 };
+        waited = if loss_is_best || accuracy_is_best { 0 } else { waited + 1 };
         best.loss = best.loss.min(validation.loss);
         best.accuracy = best.accuracy.max(validation.accuracy);
     }
@@ -325,21 +327,21 @@ fn train(
     Ok(outcome)
 }
 
-/// The part of the nodes whose largest logit is that of their class.
+/// The share of the nodes whose largest logit is that of their class.
 fn accuracy(logits: Var<'_, f32>, classes: &[u32]) -> f64 {
     let (_, largest) = logits.top_k(1);
     largest.iter().zip(classes).filter(|(a, b)| a == b).count() as f64 / classes.len() as f64
 }
 
-/// Draws queries and keys of the first head of both layers. If the score is a distance, they are drawn
-/// as points of the Poincaré ball, otherwise unchanged.
+/// Draws the queries and keys of the first head of both layers: as points of the Poincaré ball if the score
+/// is a distance, otherwise as points of Euclidean space.
 fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Features<'_, f32>) -> Result<()> {
     let hidden = Features::Dense(model.hidden.forward(&features, &graph.edges).elu());
     for (number, layer, features) in [(1, &model.hidden, features), (2, &model.output, hidden)] {
         let (_, rows) = layer.project(&features);
         let rows = Var::concat(&rows.map(|rows| rows.slice(1, 0..1)), 0).to_tensor().cast::<f64>();
         let rows = Tensor::new([rows.len() / rows.width(), rows.width()], rows.data().to_vec());
-        let (points, geometry) = placed(&rows, layer.attention.score.name());
+        let (points, geometry) = points_of(&rows, layer.attention.score.name());
         let layout = disk::layout(&points, geometry)?;
         let nodes = graph.nodes() as u32;
         disk::classes(
@@ -358,30 +360,30 @@ fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Featur
     Ok(())
 }
 
-/// The points of the rows of queries and keys, and their geometry.
-fn placed(rows: &Tensor<f64>, score: &str) -> (Tensor<f64>, OfPoints) {
+/// The points that a score takes rows of queries and keys for, and their geometry.
+fn points_of(rows: &Tensor<f64>, score: &str) -> (Tensor<f64>, PointGeometry) {
     let ball = PoincareBall::new(-1.0);
-    let geometry = OfPoints { model: ModelOfPoints::Poincare, kappa: -1.0 };
+    let geometry = PointGeometry { model: PointModel::Poincare, kappa: -1.0 };
     match score {
         "distance" => (ball.exp0(rows), geometry),
         "polar-distance" => {
-            // The last coordinate r is the distance from the origin, in the direction of the others. In
-            // the ball it becomes tanh(r/2).
-            let place = |row: &[f64]| {
+            // The last coordinate r is the distance from the origin; the others give the direction. A point
+            // at distance r has norm tanh(r/2) in the ball.
+            let point = |row: &[f64]| {
                 let (r, direction) = row.split_last().expect("two coordinates or more");
                 let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
                 let scale = if norm > 0.0 { (r / 2.0).tanh() / norm } else { 0.0 };
                 direction.iter().map(|x| x * scale).collect::<Vec<f64>>()
             };
-            let points = rows.rows().flat_map(place).collect();
+            let points = rows.rows().flat_map(point).collect();
             (Tensor::new([rows.shape()[0], rows.width() - 1], points), geometry)
         }
-        _ => (rows.clone(), OfPoints { model: ModelOfPoints::Euclidean, kappa: 0.0 }),
+        _ => (rows.clone(), PointGeometry { model: PointModel::Euclidean, kappa: 0.0 }),
     }
 }
 
-/// Published test accuracies in percent, with their sources, for runs with the same setting: the
-/// protocol of Veličković et al. 2018, and the paper's options for the score.
+/// Published test accuracies in percent, with their sources, for a run with the same settings: the protocol
+/// of Veličković et al. 2018, and the paper's options for the score. Empty if the settings differ.
 pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
     const VELICKOVIC: &str = "Veličković et al. 2018";
     const GULCEHRE: &str = "Gulcehre et al. 2019, H-GAT";
@@ -394,8 +396,8 @@ pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
     let plain = AttentionOptions::default();
     // Sections 4 and 5.3: pseudo-polar coordinates, learned β and c, softmax, the Einstein midpoint.
     let h_gat = AttentionOptions { aggregate: AggregateOption::Barycentre, learn_sharpness: true, ..plain };
-    let of_paper = if config.attention == "polar-distance" { h_gat } else { plain };
-    if config.options != of_paper {
+    let published_options = if config.attention == "polar-distance" { h_gat } else { plain };
+    if config.options != published_options {
         return Vec::new();
     }
     match (graph, config.attention.as_str()) {
@@ -416,18 +418,18 @@ pub fn published(graph: &str, config: &Config) -> Vec<(f64, &'static str)> {
 mod tests {
     use super::*;
 
-    /// Queries and keys in polar coordinates are drawn at the distance that their score uses.
+    /// The distance between drawn points is that of their polar coordinates, by the law of cosines.
     #[test]
     fn polar_rows_are_points_of_the_ball() {
         let rows = Tensor::new([3, 3], vec![3.0, 4.0, 1.5, -1.0, 0.0, -0.7, 0.0, 0.0, 2.0]);
-        let (points, geometry) = placed(&rows, "polar-distance");
-        assert_eq!((geometry.model, points.shape().axes()), (ModelOfPoints::Poincare, &[3, 2][..]));
+        let (points, geometry) = points_of(&rows, "polar-distance");
+        assert_eq!((geometry.model, points.shape().axes()), (PointModel::Poincare, &[3, 2][..]));
         let ball = PoincareBall::new(-1.0);
         let dist = |a: &[f64], b: &[f64]| ball.dist(&Row::from(a), &Row::from(b));
         let [p, q] = [0, 1].map(|i| points.row(i));
         assert!((dist(p, &[0.0; 2]) - 1.5).abs() < 1e-12 && (dist(q, &[0.0; 2]) - 0.7).abs() < 1e-12);
-        // The law of cosines for the directions (0.6, 0.8) and (1, 0). The second is reversed, because
-        // its radius is negative.
+        // The law of cosines for the directions (0.6, 0.8) and (1, 0). The second point is (−1, 0) times a
+        // negative radius, so its direction is (1, 0).
         let (r, s) = (1.5_f64, 0.7_f64);
         let cosh = r.cosh() * s.cosh() - r.sinh() * s.sinh() * 0.6;
         assert!((dist(p, q) - cosh.acosh()).abs() < 1e-12);

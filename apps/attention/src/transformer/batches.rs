@@ -1,4 +1,4 @@
-//! Batches of sentences of the same length.
+//! Batches of sentence pairs whose sources have the same length.
 
 use cotangent::engine::loss::IGNORE;
 use cotangent::optim::train::Batches;
@@ -8,26 +8,26 @@ use rand::seq::SliceRandom;
 use super::bpe::{BEGIN, END, PAD};
 use super::purpose;
 
-/// A sentence and its translation, as numbers, without marks.
+/// A sentence and its translation, as tokens, without special tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) source: Vec<u32>,
     pub(super) target: Vec<u32>,
 }
 
-/// Pairs whose sources have the same length, so that sources need no padding and no mask. What follows a
-/// shorter target is not seen by the places before it, and its loss does not count.
+/// Pairs whose sources have the same length, so that sources need no padding and no mask. Targets are padded
+/// at the end: the causal mask hides the padding from earlier positions, and its loss is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Batch {
-    /// `[n, source_len]`, each with its end mark.
+    /// `[n, source_len]`: the sources, each with its end token.
     pub(super) sources: Vec<u32>,
     pub(super) source_len: usize,
-    /// `[n, target_len]`: the input at each place.
+    /// `[n, target_len]`: the input at each target position.
     pub(super) given: Vec<u32>,
-    /// `[n, target_len]`: the expected output at each place.
+    /// `[n, target_len]`: the expected output at each target position.
     pub(super) next: Vec<u32>,
     pub(super) target_len: usize,
-    /// Number of places that count.
+    /// Number of target positions that are not padding.
     pub(super) tokens: usize,
 }
 
@@ -49,20 +49,21 @@ impl Batch {
         for pair in pairs {
             assert_eq!(pair.source.len() + 1, source_len, "sources of one length");
             batch.sources.extend(pair.source.iter().chain([&END]));
-            let rest = target_len - 1 - pair.target.len();
+            let padding = target_len - 1 - pair.target.len();
             batch.given.extend([&BEGIN].into_iter().chain(&pair.target));
-            batch.given.extend(std::iter::repeat_n(PAD, rest));
+            batch.given.extend(std::iter::repeat_n(PAD, padding));
             batch.next.extend(pair.target.iter().chain([&END]));
-            batch.next.extend(std::iter::repeat_n(IGNORE, rest));
+            batch.next.extend(std::iter::repeat_n(IGNORE, padding));
             batch.tokens += pair.target.len() + 1;
         }
         batch
     }
 }
 
-/// All pairs in batches, in random order. A batch has at most `tokens` numbers on either side. Pairs of
-/// similar length are together; among pairs of equal length, the choice is random. The number of batches
-/// is always the same. A pair weighs as much as its target has places.
+/// All pairs in batches, in random order. The sources of a batch have at most `tokens` tokens, padding
+/// included, and so have its targets, unless the batch is a single pair. Pairs of similar length are
+/// together; pairs of equal length are in random order. Every epoch has the same number of batches. The
+/// weight of a pair is the number of tokens of its target, end token included.
 pub(super) struct BySource<'a> {
     pub(super) pairs: &'a [Pair],
     pub(super) tokens: usize,
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_one_place_apart() {
+    fn outputs_are_the_inputs_one_position_later() {
         let (a, b) = (
             Pair { source: vec![7, 8], target: vec![9] },
             Pair { source: vec![5, 6], target: vec![4, 3, 9] },

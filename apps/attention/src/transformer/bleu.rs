@@ -8,21 +8,20 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-/// Length of the longest word sequences that are counted.
+/// The largest n of the n-grams that are counted.
 const ORDER: usize = 4;
 
-/// sacreBLEU's name for this way of counting.
+/// This variant of BLEU in sacreBLEU's notation.
 pub const SIGNATURE: &str = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
 
-/// The score of a corpus. It is printed like sacreBLEU's.
+/// The BLEU score of a corpus. It is printed in sacreBLEU's format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bleu {
-    /// From 0 to 100.
+    /// BLEU, from 0 to 100.
     pub score: f64,
-    /// For each sequence length, the part of the sequences that the references have, in percent,
-    /// smoothed.
+    /// For n = 1 to 4, the share of the translations' n-grams that the references have, in percent, smoothed.
     pub precisions: [f64; ORDER],
-    /// The factor that penalises translations shorter than the references.
+    /// The factor, at most 1, that penalises translations shorter than the references.
     pub brevity_penalty: f64,
     /// Number of words of the translations.
     pub words: usize,
@@ -41,8 +40,8 @@ impl fmt::Display for Bleu {
     }
 }
 
-/// The words of a sentence. Punctuation is separate, except points and commas within numbers. The rules
-/// are those of NIST's mteval-v13a.
+/// The words of a sentence, by the rules of NIST's mteval-v13a. Punctuation marks are words of their own,
+/// except points and commas within numbers.
 pub fn words(sentence: &str) -> Vec<String> {
     static RULES: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
         let rule = |pattern, by| (Regex::new(pattern).expect("a pattern"), by);
@@ -64,27 +63,27 @@ pub fn words(sentence: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The score of translations, each with one reference.
+/// The BLEU score of translations, each with one reference.
 ///
 /// # Panics
-/// If there is not one reference for each translation.
+/// If the number of references differs from that of translations.
 pub fn corpus(translations: &[String], references: &[String]) -> Bleu {
     assert_eq!(translations.len(), references.len(), "a reference for each translation is needed");
-    let (mut right, mut all) = ([0_usize; ORDER], [0_usize; ORDER]);
+    let (mut matched, mut total) = ([0_usize; ORDER], [0_usize; ORDER]);
     let mut bleu = Bleu::default();
     for (translation, reference) in translations.iter().zip(references) {
         let [translation, reference] = [translation, reference].map(|text| words(text.trim_end()));
         bleu.words += translation.len();
         bleu.reference_words += reference.len();
         for n in 1..=ORDER {
-            let mut of_reference: HashMap<&[String], usize> = HashMap::new();
-            reference.windows(n).for_each(|sequence| *of_reference.entry(sequence).or_default() += 1);
-            for sequence in translation.windows(n) {
-                all[n - 1] += 1;
-                // Each sequence of the reference counts once.
-                if let Some(left) = of_reference.get_mut(sequence).filter(|left| **left > 0) {
-                    *left -= 1;
-                    right[n - 1] += 1;
+            let mut unmatched: HashMap<&[String], usize> = HashMap::new();
+            reference.windows(n).for_each(|ngram| *unmatched.entry(ngram).or_default() += 1);
+            for ngram in translation.windows(n) {
+                total[n - 1] += 1;
+                // Each n-gram of the reference is matched at most once.
+                if let Some(count) = unmatched.get_mut(ngram).filter(|count| **count > 0) {
+                    *count -= 1;
+                    matched[n - 1] += 1;
                 }
             }
         }
@@ -96,19 +95,19 @@ pub fn corpus(translations: &[String], references: &[String]) -> Bleu {
     } else {
         0.0
     };
-    if right == [0; ORDER] {
+    if matched == [0; ORDER] {
         return bleu;
     }
     let mut smoothing = 1.0;
-    for (precision, (&right, &all)) in bleu.precisions.iter_mut().zip(right.iter().zip(&all)) {
-        if all == 0 {
+    for (precision, (&matched, &total)) in bleu.precisions.iter_mut().zip(matched.iter().zip(&total)) {
+        if total == 0 {
             break;
         }
-        *precision = if right == 0 {
+        *precision = if matched == 0 {
             smoothing *= 2.0;
-            100.0 / (smoothing * all as f64)
+            100.0 / (smoothing * total as f64)
         } else {
-            100.0 * right as f64 / all as f64
+            100.0 * matched as f64 / total as f64
         };
     }
     let logs: f64 = bleu.precisions.iter().map(|p| p.ln()).sum();
@@ -144,7 +143,7 @@ mod tests {
         text.iter().map(|line| (*line).to_owned()).collect()
     }
 
-    /// The output of sacreBLEU 2.6.0.
+    /// Compares with the output of sacreBLEU 2.6.0.
     #[test]
     fn figures_of_sacrebleu() {
         let (all, references) = (owned(&TRANSLATIONS), owned(&REFERENCES));
@@ -185,9 +184,9 @@ mod tests {
 
     #[test]
     fn the_rules_of_words() {
-        let of = |text: &str| words(text).join(" ");
-        assert_eq!(of("Hello, world."), "Hello , world .");
-        assert_eq!(of("1,000.50 - 3-4 a.b"), "1,000.50 - 3 - 4 a . b");
-        assert_eq!(of("&lt;x&gt; don't"), "< x > don't");
+        let joined = |text: &str| words(text).join(" ");
+        assert_eq!(joined("Hello, world."), "Hello , world .");
+        assert_eq!(joined("1,000.50 - 3-4 a.b"), "1,000.50 - 3 - 4 a . b");
+        assert_eq!(joined("&lt;x&gt; don't"), "< x > don't");
     }
 }

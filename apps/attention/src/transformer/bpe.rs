@@ -1,4 +1,5 @@
-//! Sentences as numbers: byte-pair encoding (Sennrich, Haddow, Birch 2016), by the crate `tokenizers`.
+//! Sentences as tokens: byte-pair encoding (Sennrich, Haddow, Birch 2016), by the crate `tokenizers`. A token
+//! is a word or a part of a word; it is given by its number in the vocabulary.
 
 use std::path::Path;
 
@@ -11,20 +12,21 @@ use tokenizers::{
     Tokenizer, TokenizerBuilder,
 };
 
-/// The number that pads shorter sentences of a batch.
+/// The token that pads shorter sentences of a batch.
 pub const PAD: u32 = 0;
-/// The number before a sentence.
+/// The token before a sentence.
 pub const BEGIN: u32 = 1;
-/// The number after a sentence.
+/// The token after a sentence.
 pub const END: u32 = 2;
 
-/// Parts of words, by number. Every text can be encoded, and decoding gives the same text.
+/// A byte-pair encoding. Every text can be encoded; decoding gives it back, except that line breaks become
+/// spaces, and white space at both ends is removed.
 #[derive(Clone, Debug)]
 pub struct Bpe(Tokenizer);
 
 /// The texts of [`PAD`], [`BEGIN`] and [`END`].
-fn marks() -> [AddedToken; 3] {
-    ["<pad>", "<s>", "</s>"].map(|mark| AddedToken::from(mark, true))
+fn special_tokens() -> [AddedToken; 3] {
+    ["<pad>", "<s>", "</s>"].map(|text| AddedToken::from(text, true))
 }
 
 /// The complete tokenizer for a vocabulary and its merges.
@@ -32,7 +34,7 @@ fn whole(model: BPE) -> Tokenizer {
     let mut whole = Tokenizer::new(ModelWrapper::from(model));
     whole.with_pre_tokenizer(Some(PreTokenizerWrapper::ByteLevel(ByteLevel::default())));
     whole.with_decoder(Some(DecoderWrapper::ByteLevel(ByteLevel::default())));
-    whole.add_special_tokens(&marks());
+    whole.add_special_tokens(&special_tokens());
     whole
 }
 
@@ -46,8 +48,8 @@ fn settings(tokenizer: &Tokenizer) -> std::result::Result<serde_json::Value, Str
     Ok(settings)
 }
 
-/// Whether every text can be encoded: the settings are those of [`whole`], every byte is a part, and the
-/// parts are numbered from 0 without a gap.
+/// Whether every text can be encoded: the settings are those of [`whole`], every byte is a token, and the
+/// tokens are numbered from 0 without gaps.
 fn encodes_all(tokenizer: &Tokenizer) -> std::result::Result<bool, String> {
     let vocabulary = tokenizer.get_vocab(true);
     let mut numbers: Vec<u32> = vocabulary.values().copied().collect();
@@ -59,11 +61,11 @@ fn encodes_all(tokenizer: &Tokenizer) -> std::result::Result<bool, String> {
 }
 
 impl Bpe {
-    /// Learns `size` parts from sentences of all languages together. These include 256 bytes and three
-    /// marks.
+    /// Learns a vocabulary of at most `size` tokens from sentences of all languages. It includes the 256
+    /// bytes and three special tokens.
     ///
     /// # Errors
-    /// If `size` is too small.
+    /// If `size` is below 300.
     pub fn train<'a>(sentences: impl Iterator<Item = &'a str> + Send, size: usize) -> Result<Self> {
         if size < 300 {
             return Err(AppError::usage(format!("--vocabulary {size}: 300 or more are needed")));
@@ -72,7 +74,7 @@ impl Bpe {
         let mut trainer = BpeTrainerBuilder::new()
             .vocab_size(size)
             .show_progress(false)
-            .special_tokens(marks().to_vec())
+            .special_tokens(special_tokens().to_vec())
             .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
             .build();
         let mut tokenizer =
@@ -86,13 +88,13 @@ impl Bpe {
         Ok(Bpe::of(whole(tokenizer.get_model().clone())))
     }
 
-    /// Marks that occur in a text are encoded as text.
+    /// Special tokens that occur in a text are encoded as text.
     fn of(mut tokenizer: Tokenizer) -> Self {
         tokenizer.set_encode_special_tokens(true);
         Bpe(tokenizer)
     }
 
-    /// Number of parts.
+    /// Number of tokens in the vocabulary.
     pub fn size(&self) -> usize {
         self.0.get_vocab_size(true)
     }
@@ -102,27 +104,27 @@ impl Bpe {
         crc32fast::hash(self.0.to_string(false).expect("it is JSON").as_bytes())
     }
 
-    /// The numbers of a sentence's parts, without marks.
+    /// The tokens of a sentence, without special tokens.
     pub fn encode(&self, sentence: &str) -> Vec<u32> {
-        let encoding = self.0.encode_fast(sentence, false).expect("every byte is a part");
+        let encoding = self.0.encode_fast(sentence, false).expect("every byte is a token");
         encoding.get_ids().to_vec()
     }
 
-    /// The sentence for some numbers, on one line. Marks are left out.
-    pub fn decode(&self, numbers: &[u32]) -> String {
-        let sentence = self.0.decode(numbers, true).expect("parts are decoded byte by byte");
+    /// The sentence of these tokens, on one line. Special tokens are left out.
+    pub fn decode(&self, tokens: &[u32]) -> String {
+        let sentence = self.0.decode(tokens, true).expect("tokens are decoded byte by byte");
         sentence.trim().replace(['\n', '\r'], " ")
     }
 
-    /// The parts one by one, as text to be shown.
-    pub fn parts(&self, numbers: &[u32]) -> Vec<String> {
-        numbers
+    /// The text of each token, for display.
+    pub fn parts(&self, tokens: &[u32]) -> Vec<String> {
+        tokens
             .iter()
-            .map(|&number| match number {
+            .map(|&token| match token {
                 PAD => "<pad>".to_owned(),
                 BEGIN => "<s>".to_owned(),
                 END => "</s>".to_owned(),
-                number => self.0.decode(&[number], true).expect("a part").trim().to_owned(),
+                token => self.0.decode(&[token], true).expect("a token").trim().to_owned(),
             })
             .collect()
     }
@@ -139,7 +141,7 @@ impl Bpe {
     /// Reads a file that [`save`](Self::save) wrote.
     ///
     /// # Errors
-    /// If it cannot be read or has another content.
+    /// If it cannot be read, or is not such a file.
     pub fn load(path: &Path) -> Result<Self> {
         let json = std::fs::read(path).map_err(AppError::io(path))?;
         let tokenizer = Tokenizer::from_bytes(json).map_err(|e| AppError::content(path, e.to_string()))?;
@@ -160,7 +162,7 @@ mod tests {
         let text =
             ["Der Hund läuft schnell.", "Die Hunde laufen schneller!", "The dogs run faster, don't they?"];
         let bpe = Bpe::train(text.iter().copied().cycle().take(300), 320).unwrap();
-        // No more than three sentences can give.
+        // Three sentences may not have enough merges for all 320 tokens.
         assert!((300..=320).contains(&bpe.size()), "{}", bpe.size());
         for sentence in text.iter().copied().chain(["Unseen: 3 €, 犬 …", "a </s> b <pad>"]) {
             let numbers = bpe.encode(sentence);
@@ -171,8 +173,8 @@ mod tests {
         let d = tempfile::tempdir().unwrap();
         let path = d.path().join("tokenizer.json");
         bpe.save(&path).unwrap();
-        let again = Bpe::load(&path).unwrap();
-        assert_eq!(again.encode(text[1]), bpe.encode(text[1]));
+        let loaded = Bpe::load(&path).unwrap();
+        assert_eq!(loaded.encode(text[1]), bpe.encode(text[1]));
         assert_eq!(
             bpe.decode(&[BEGIN, bpe.encode("Hund")[0], END, PAD]),
             bpe.parts(&bpe.encode("Hund")[..1])[0]
@@ -180,7 +182,7 @@ mod tests {
         std::fs::write(&path, "{}").unwrap();
         assert!(Bpe::load(&path).unwrap_err().to_string().contains("tokenizer.json: "));
         assert!(Bpe::train(text.iter().copied(), 200).is_err());
-        // Tokenizers of other kinds, each with the three marks.
+        // Tokenizers of other kinds, each with the three special tokens.
         bpe.save(&path).unwrap();
         let ours = std::fs::read_to_string(&path).unwrap();
         let mut other: serde_json::Value = serde_json::from_str(&ours).unwrap();

@@ -1,4 +1,4 @@
-//! The command `transformer`.
+//! The command line of `transformer`.
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::options::{self, RunOptions};
 use cotangent_apps_common::say;
+use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::threads::ThreadsOption;
 
 use super::parallel_text::ParallelText;
@@ -21,8 +22,8 @@ Examples:
   transformer train --train pairs.tsv --validation val.tsv --test test.tsv --size small
   transformer attend --sentence 'Ein Hund spielt im Schnee.' --of source --out attention.svg";
 
-/// Transformers with attention by dot product, hyperbolic distance or cones, for translation (Vaswani et
-/// al. 2017; Gulcehre et al. 2019; Tseng et al. 2023).
+/// Translation by transformers. The attention score can be a dot product, a hyperbolic distance, cones and
+/// others (Vaswani et al. 2017; Gulcehre et al. 2019; Tseng et al. 2023).
 #[derive(Parser)]
 #[command(name = "transformer", version, after_help = EXAMPLES)]
 struct Cli {
@@ -32,12 +33,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Learns from parallel text, and translates the test sentences.
+    /// Trains a model on parallel text, then translates the test sentences and computes BLEU.
     #[command(after_help = EXAMPLES)]
     Train(Box<Train>),
-    /// Translates standard input, line by line.
+    /// Translates standard input, line by line, with a trained model.
     Translate(Translate),
-    /// Translates a sentence and draws what its parts attend to.
+    /// Translates a sentence and draws the attention weights of the last layer.
     Attend(Attend),
 }
 
@@ -47,36 +48,44 @@ struct Train {
     text: Text,
     #[command(flatten)]
     model: ModelOptions,
-    /// Passes over the training sentences. A resumed run may have more.
+    /// Passes over the training sentences. A resumed run may have more than before.
     #[arg(long, default_value_t = 10, help_heading = "Training")]
     epochs: u64,
-    /// Numbers of a batch on either side, about.
+    /// Largest number of tokens in a batch, padding included, of the sources and of the targets each.
     #[arg(long, default_value_t = 4096, help_heading = "Training")]
     batch_tokens: usize,
-    /// Learning rate at the end of the warm-up.
+    /// Learning rate of Adam at the end of the warm-up, its largest value.
     #[arg(long, default_value_t = 0.002, allow_negative_numbers = true, help_heading = "Training")]
     lr: f64,
-    /// Steps in which the rate rises; then it falls as the inverse square root of the step.
+    /// Steps in which the learning rate rises; then it falls with the inverse square root of the step.
     #[arg(long, default_value_t = 1000, help_heading = "Training")]
     warm_up: u64,
-    /// Part of the target that is spread over all words.
+    /// Share of the target probability that is spread evenly over all tokens, from 0 to below 1.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Training")]
     label_smoothing: f64,
-    /// Rate of dropout.
+    /// Dropout rate, from 0 to below 1.
     #[arg(long, default_value_t = 0.1, allow_negative_numbers = true, help_heading = "Model")]
     dropout: f64,
-    /// Weight decay, apart from the gradient.
+    /// Weight decay, decoupled from the gradient (AdamW): each step shrinks the parameters by the learning
+    /// rate times this number.
     #[arg(long, default_value_t = 0.0001, allow_negative_numbers = true, help_heading = "Training")]
     decay: f64,
-    /// Largest norm of a step's gradient, all parameters together; longer ones are shortened to it.
+    /// Largest norm of a step's gradient, over all parameters together. Longer gradients are scaled down
+    /// to it.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Training")]
     clip: f64,
-    /// The last epochs whose parameters are averaged.
+    /// Number of last epochs whose parameters are averaged for the final model.
     #[arg(long, default_value_t = 5, help_heading = "Training")]
     average: u64,
-    /// Seed of weights, order and dropout: same seed, same result, for any number of threads.
+    /// Seed of initial weights, order and dropout. Same seed, same result, for any number of threads.
     #[arg(long, default_value_t = 42, help_heading = "Training")]
     seed: u64,
+    #[command(flatten)]
+    seeds: SeedsOption,
+    /// Train with every attention score in turn and print a table. The results of each go to the
+    /// subdirectory of --out with its name.
+    #[arg(long, conflicts_with = "attention", help_heading = "Training")]
+    table: bool,
     #[command(flatten)]
     search: SearchOptions,
     #[command(flatten)]
@@ -86,34 +95,35 @@ struct Train {
     /// Output directory.
     #[arg(long, default_value = "runs/transformer", help_heading = RUN)]
     out: PathBuf,
-    /// Go on from the checkpoint in the output directory.
+    /// Continue from the checkpoint in the output directory.
     #[arg(long, help_heading = RUN)]
     resume: bool,
-    /// Seconds between checkpoints.
+    /// Seconds between checkpoints. One is also written after every epoch.
     #[arg(long, default_value_t = 30, help_heading = RUN)]
     checkpoint_every: u64,
 }
 
-/// Each of the three parts is one file with two columns split by a tab, or two files, line by line;
-/// plain or gzip.
+// clap does not show a doc comment here, so each option says what its files are.
 #[derive(Args)]
 struct Text {
-    /// Directory of train.tsv, val.tsv and test.tsv: a sentence, a tab, its translation.
+    /// Directory of train.tsv, val.tsv and test.tsv, each plain or .gz. A line is a sentence, a tab, and its
+    /// translation.
     #[arg(long, help_heading = "Data")]
     path: Option<PathBuf>,
-    /// Text to train on: one file, or two.
+    /// Text for training, instead of train.tsv: one file of lines "sentence, tab, translation", or a file
+    /// of sentences and a file of their translations, line by line; plain or gzip.
     #[arg(long, num_args = 1..=2, help_heading = "Data")]
     train: Vec<PathBuf>,
-    /// Text to select by.
+    /// Text for validation, instead of val.tsv: one file or two, as for --train.
     #[arg(long, num_args = 1..=2, help_heading = "Data")]
     validation: Vec<PathBuf>,
-    /// Text to test on.
+    /// Text for testing, instead of test.tsv: one file or two, as for --train.
     #[arg(long, num_args = 1..=2, help_heading = "Data")]
     test: Vec<PathBuf>,
-    /// Train on the first so many sentences alone.
+    /// Train only on this many sentences, the first ones [default: all].
     #[arg(long, help_heading = "Data")]
     sentences: Option<usize>,
-    /// Translate the other way.
+    /// Translate in the other direction: swap the two languages.
     #[arg(long, help_heading = "Data")]
     reverse: bool,
 }
@@ -136,52 +146,55 @@ impl Text {
 
 #[derive(Args)]
 struct ModelOptions {
-    /// What scores are made of.
+    /// Attention score: how well a query and a key fit.
     #[arg(long, default_value = "dot", help_heading = "Model")]
     attention: String,
     #[command(flatten)]
     options: AttentionOptions,
-    /// Layers, width, heads and hidden units by name; the options below change each.
+    /// A named choice of layers, width, heads and hidden units. --layers, --width, --heads and --hidden
+    /// override single numbers.
     #[arg(long, value_enum, default_value_t = Size::Tiny, help_heading = "Model")]
     size: Size,
-    /// Layers of the encoder, and of the decoder.
+    /// Number of layers of the encoder, and also of the decoder [default: by --size].
     #[arg(long, help_heading = "Model")]
     layers: Option<usize>,
-    /// The recursive transformer: all layers are one and the same.
+    /// Recursive transformer: one layer, applied --layers times, in the encoder and in the decoder.
     #[arg(long, help_heading = "Model")]
     recursive: bool,
-    /// Width of a layer's rows.
+    /// Width of the layers: the dimension of a token's vector [default: by --size].
     #[arg(long, help_heading = "Model")]
     width: Option<usize>,
-    /// Heads of each attention.
+    /// Number of heads of each attention [default: by --size].
     #[arg(long, help_heading = "Model")]
     heads: Option<usize>,
-    /// Hidden units of the feed-forward networks.
+    /// Number of hidden units of the feed-forward networks [default: by --size].
     #[arg(long, help_heading = "Model")]
     hidden: Option<usize>,
-    /// Dimensions of a head [default: the width divided by the heads].
+    /// Dimensions of a head [default: the width divided by the number of heads].
     #[arg(long, help_heading = "Model")]
     head_dim: Option<usize>,
-    /// Where residual blocks normalise.
+    /// Where residual blocks apply layer normalisation.
     #[arg(long, value_enum, default_value_t = NormOption::Pre, help_heading = "Model")]
     norm: NormOption,
-    /// Positions of words.
+    /// How the positions of tokens are encoded.
     #[arg(long, value_enum, default_value_t = PositionsOption::Sinusoidal, help_heading = "Model")]
     positions: PositionsOption,
-    /// Parts of words, of both languages together.
+    /// Largest number of tokens in the vocabulary, which both languages share; 300 or more.
     #[arg(long, default_value_t = 4000, help_heading = "Model")]
     vocabulary: usize,
-    /// Longest sentences to train on, in parts; longer ones are left out.
+    /// Length of the longest sentences, in tokens. Longer pairs are left out of training and validation.
+    /// With learned or hyperbolic positions, longer sentences cannot be translated.
     #[arg(long, default_value_t = 128, help_heading = "Model")]
     longest: usize,
 }
 
 #[derive(Args, Clone, Copy)]
 struct SearchOptions {
-    /// Beginnings of a translation that are kept at each step; 1 for greedy search.
+    /// Number of hypotheses that beam search keeps at each step, from 1 to 100; 1 is greedy search.
     #[arg(long, default_value_t = 5, help_heading = "Search")]
     beam: usize,
-    /// A translation of n parts counts with its logarithmic probability divided by n to this power.
+    /// Hypotheses are compared by their log-probability divided by their length in tokens to this power.
+    /// Larger values favour longer translations.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Search")]
     length_penalty: f64,
 }
@@ -194,7 +207,7 @@ impl SearchOptions {
 
 #[derive(Args)]
 struct Translate {
-    /// Output directory of a training.
+    /// Output directory of `transformer train`, with the trained model.
     #[arg(long, default_value = "runs/transformer", help_heading = "Data")]
     model: PathBuf,
     #[command(flatten)]
@@ -207,26 +220,27 @@ struct Translate {
 
 #[derive(Args)]
 struct Attend {
-    /// Output directory of a training.
+    /// Output directory of `transformer train`, with the trained model.
     #[arg(long, default_value = "runs/transformer", help_heading = "Data")]
     model: PathBuf,
     #[command(flatten)]
     search: SearchOptions,
-    /// The sentence.
+    /// The sentence to translate.
     #[arg(long, help_heading = "Data")]
     sentence: String,
-    /// What attends to the sentence's parts.
+    /// What attends to the tokens of the sentence.
     #[arg(long, value_enum, default_value_t = AttentionOf::Translation, help_heading = "Data")]
     of: AttentionOf,
-    /// The picture.
+    /// The picture to write, as SVG.
     #[arg(long, default_value = "attention.svg", help_heading = RUN)]
     out: PathBuf,
     #[command(flatten)]
     device: DeviceOption,
 }
 
-/// Runs the command `transformer` with the process's arguments, and with these scores to choose from. A
-/// program that calls it with [`Scores::with`] has a score of its own under its own name.
+/// Runs the command `transformer` with the process's arguments. `--attention` offers these scores, so a
+/// program can add a score of its own by [`Scores::with`]. Returns the exit code of the process: 0, or 2
+/// after an error.
 pub fn run(scores: &Scores) -> std::process::ExitCode {
     let choices = scores.choices();
     let cli: Cli = parse_with(|command| {
@@ -241,20 +255,20 @@ pub fn run(scores: &Scores) -> std::process::ExitCode {
 }
 
 impl Train {
-    fn run(self, scores: &Scores) -> Result<()> {
-        let device = self.device.choose()?;
+    /// The configuration of a run.
+    fn config(&self, scores: &Scores, attention: &str, seed: u64) -> Result<Config> {
         let ModelOptions { size, layers, width, heads, hidden, head_dim, .. } = self.model;
         let numbers = size.numbers();
         let [layers, width, heads, hidden] = [layers, width, heads, hidden]
             .iter()
             .zip(numbers)
-            .map(|(given, of_size)| given.unwrap_or(of_size))
+            .map(|(given, default)| given.unwrap_or(default))
             .collect::<Vec<_>>()[..]
         else {
             unreachable!("four numbers")
         };
         let config = Config {
-            attention: self.model.attention,
+            attention: attention.to_owned(),
             options: self.model.options,
             layers,
             width,
@@ -275,27 +289,55 @@ impl Train {
             decay: self.decay,
             clip: self.clip,
             average: self.average,
-            seed: self.seed,
+            seed,
         };
         config.check(scores)?;
+        Ok(config)
+    }
+
+    fn run(&self, scores: &Scores) -> Result<()> {
+        let device = self.device.choose()?;
+        let names: Vec<&str> = match self.table {
+            true => scores.iter().map(|score| score.name()).collect(),
+            false => vec![&self.model.attention],
+        };
+        for name in &names {
+            self.config(scores, name, self.seed)?;
+        }
         let search = self.search.check()?;
         let threads = self.threads.start()?;
         let text = self.text.read()?;
         say!(
-            "{} sentences to train on, {} to select by, {} to test on",
+            "{} sentences for training, {} for validation, {} for testing",
             text.train.len(),
             text.validation.len(),
             text.test.len()
         );
-        let options = RunOptions {
-            out: self.out,
-            resume: self.resume,
-            checkpoint_every: self.checkpoint_every,
-            device,
-        };
-        let metrics = threads.run(|| train(&text, &config, scores, &search, &options))?;
-        report(&metrics);
-        say!("written to {}", options.out.display());
+        let mut lines = Vec::new();
+        for name in names {
+            let out = if self.table { self.out.join(name) } else { self.out.clone() };
+            let mut results = Vec::new();
+            for run in self.seeds.runs(self.seed, &out, self.resume, self.table)? {
+                let options = RunOptions {
+                    out: run.out,
+                    resume: run.resume,
+                    checkpoint_every: self.checkpoint_every,
+                    device: device.clone(),
+                };
+                let config = self.config(scores, name, run.seed)?;
+                let metrics = threads.run(|| train(&text, &config, scores, &search, &options))?;
+                report(&metrics);
+                results.push((run.seed, metrics.test.score, -metrics.validation));
+            }
+            let summary = Summary::of("BLEU", &results);
+            lines.push(format!("{name:<16} {:>6.2} {:>14}", summary.best, summary.mean.text(2)));
+            seeds::report(&[summary], &out, 2)?;
+        }
+        if self.table {
+            say!("test BLEU: of the seed with the best validation loss, and the mean of all seeds");
+            lines.iter().for_each(|line| say!("{line}"));
+        }
+        say!("written to {}", self.out.display());
         Ok(())
     }
 }
@@ -304,11 +346,11 @@ fn report(metrics: &Metrics) {
     let epochs = metrics.epochs.len();
     if metrics.left_out != [0, 0] {
         let [train, validation] = metrics.left_out;
-        say!("longer than --longest and left out: {train} training sentences, {validation} to select by");
+        say!("left out, longer than --longest: {train} training pairs, {validation} validation pairs");
     }
     say!(
-        "trained {} numbers for {epochs} epochs of {} parts in {:.1} s ({:.0} parts/s, {} threads); \
-         validation loss {:.4}",
+        "trained {} parameters for {epochs} epochs of {} target tokens in {:.1} s \
+         ({:.0} tokens/s, {} threads); validation loss {:.4}",
         metrics.parameters,
         metrics.tokens,
         metrics.seconds,

@@ -1,4 +1,4 @@
-//! The settings that determine the result of a training.
+//! The settings of a translation model and its training.
 
 use clap::ValueEnum;
 use cotangent::layers::Score;
@@ -8,20 +8,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::attention::{AttentionOptions, Scores};
 
-/// Named sizes.
+/// Named sizes of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Size {
-    /// Two layers each of 128 units, 4 heads, 512 hidden units.
+    /// 2 layers in encoder and decoder each, width 128, 4 heads, 512 hidden units.
     Tiny,
-    /// Four layers each of 256 units, 4 heads, 1024 hidden units.
+    /// 4 layers in encoder and decoder each, width 256, 4 heads, 1024 hidden units.
     Small,
-    /// Six layers each of 512 units, 8 heads, 2048 hidden units: the base model of Vaswani et al. 2017.
+    /// 6 layers in encoder and decoder each, width 512, 8 heads, 2048 hidden units: the base model of Vaswani
+    /// et al. 2017.
     Base,
 }
 
 impl Size {
-    /// Layers, width, heads, hidden units.
+    /// Number of layers, width, number of heads, number of hidden units.
     pub fn numbers(self) -> [usize; 4] {
         match self {
             Size::Tiny => [2, 128, 4, 512],
@@ -31,87 +32,88 @@ impl Size {
     }
 }
 
-/// The largest number of layers, and the largest number of parameters of a model, which take 16 GiB.
+/// The largest number of layers.
 const LAYERS: usize = 1024;
-const NUMBERS: f64 = 4e9;
+/// The largest number of parameters of a model: in `f32` they take 16 GB.
+const PARAMETERS: f64 = 4e9;
 
-/// Where residual blocks normalise.
+/// Where residual blocks apply layer normalisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NormOption {
-    /// Before their sublayer.
+    /// Before each sublayer: x + f(norm(x)).
     Pre,
-    /// After their sum.
+    /// After each sum: norm(x + f(x)).
     Post,
 }
 
-/// Positions of words.
+/// How the positions of tokens are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PositionsOption {
-    /// Sines and cosines.
+    /// Sines and cosines of different frequencies (Vaswani et al. 2017).
     Sinusoidal,
-    /// A table that is learned.
+    /// A learned vector for each position.
     Learned,
-    /// Points of the Poincaré ball that are learned, from near the origin on: a word and its position
-    /// are x ⊕ p (López & Strube 2020, section 4.4), for words x by exp₀ of their table's rows, and
-    /// layers are given log₀ of that.
+    /// A learned point p of the Poincaré ball for each position, initially near the origin. A token's vector
+    /// x becomes √width · log₀(exp₀(x) ⊕ p) (López & Strube 2020, section 4.4).
     Hyperbolic,
 }
 
 /// Everything that determines the result of a run, except the text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// The name of the attention's score.
+    /// The name of the attention score.
     pub attention: String,
     /// The other options of the attention.
     pub options: AttentionOptions,
     /// Number of layers of the encoder, and also of the decoder.
     pub layers: usize,
-    /// Whether all layers are one and the same. Models trained before this option existed can be used
-    /// but not resumed, because the checkpoint's format has no names.
+    /// Whether all layers share their parameters. Models trained before this option existed can be used but
+    /// not resumed, because their checkpoints lack this field.
     #[serde(default)]
     pub recursive: bool,
-    /// Width of a layer's rows.
+    /// Width of the layers: the dimension of a token's vector.
     pub width: usize,
     /// Number of heads of each attention.
     pub heads: usize,
     /// Dimensions of a head.
     pub head_dim: usize,
-    /// Hidden units of the feed-forward networks.
+    /// Number of hidden units of the feed-forward networks.
     pub hidden: usize,
-    /// Where residual blocks normalise.
+    /// Where residual blocks apply layer normalisation.
     pub norm: NormOption,
-    /// Positions of words.
+    /// How the positions of tokens are encoded.
     pub positions: PositionsOption,
-    /// Number of parts of words.
+    /// Largest number of tokens in the vocabulary, which both languages share.
     pub vocabulary: usize,
-    /// Length of the longest training sentences, in parts.
+    /// Length of the longest sentences for training and validation, in tokens.
     pub longest: usize,
     /// Passes over the training sentences.
     pub epochs: u64,
-    /// Numbers per batch, on either side.
+    /// Largest number of tokens in a batch, padding included, of the sources and of the targets each.
     pub batch_tokens: usize,
     /// Learning rate at the end of the warm-up.
     pub lr: f64,
-    /// Steps in which the rate rises; then it falls as the inverse square root of the step.
+    /// Steps in which the learning rate rises; then it falls with the inverse square root of the step.
     pub warm_up: u64,
-    /// The part of the target probability that is spread over all words.
+    /// The share of the target probability that is spread evenly over all tokens.
     pub label_smoothing: f64,
-    /// Rate of dropout.
+    /// Dropout rate.
     pub dropout: f64,
-    /// Weight decay, independent of the gradient.
+    /// Weight decay, decoupled from the gradient (AdamW).
     pub decay: f64,
-    /// Largest norm of a step's gradient.
+    /// Largest norm of a step's gradient, over all parameters together.
     pub clip: f64,
-    /// Number of last epochs whose parameters are averaged.
+    /// Number of last epochs whose parameters are averaged for the final model.
     pub average: u64,
     /// Seed of all random draws.
     pub seed: u64,
 }
 
 impl Config {
-    /// The first option in which two runs differ, if there is one. A resumed run must not differ.
+    /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
+    /// none does; the number of epochs may differ.
     pub(super) fn difference(&self, other: &Config) -> Option<&'static str> {
         let differs = [
             ("attention", self.attention != other.attention),
@@ -138,25 +140,26 @@ impl Config {
         options::first_true(&differs).or_else(|| self.options.difference(&other.options))
     }
 
-    /// A text that tells this run from others; it contains the checksum of its text. The number of
-    /// epochs is not part of it, because a run may go on for more epochs.
+    /// A text that identifies this run, for training text with the fingerprint `text`. It does not depend on
+    /// the number of epochs, because a resumed run may have more.
     pub(super) fn fingerprint(&self, text: u32) -> String {
         output::fingerprint(&Config { epochs: 0, ..self.clone() }, text)
     }
 
-    /// A lower bound on the number of a model's parameters: those of its tables, of queries, keys and
-    /// values, and of hidden units. It is a float, so that no number in a file can make it wrap.
-    pub(super) fn least_numbers(&self, vocabulary: usize) -> f64 {
+    /// A lower bound on the number of a model's parameters: those of its tables, of queries, keys and values,
+    /// and of the feed-forward networks. It is a float, because sizes read from a file could overflow an
+    /// integer.
+    pub(super) fn least_parameters(&self, vocabulary: usize) -> f64 {
         let layers = 2.0 * if self.recursive { 1.0 } else { self.layers as f64 };
-        let of_layer = 3.0 * self.heads as f64 * self.head_dim as f64 + 2.0 * self.hidden as f64;
+        let per_layer = 3.0 * self.heads as f64 * self.head_dim as f64 + 2.0 * self.hidden as f64;
         let positions = if self.positions == PositionsOption::Sinusoidal { 0.0 } else { self.longest as f64 };
-        self.width as f64 * (vocabulary as f64 + positions + layers * of_layer)
+        self.width as f64 * (vocabulary as f64 + positions + layers * per_layer)
     }
 
-    /// Refuses settings that make no sense, and finds the score.
+    /// Checks the settings, and returns the attention score.
     ///
     /// # Errors
-    /// Names the option.
+    /// If a setting is wrong; the error names the option.
     pub fn check(&self, scores: &Scores) -> Result<Box<dyn Score<f32>>> {
         options::at_least_one(&[
             ("layers", self.layers as u64),
@@ -173,9 +176,10 @@ impl Config {
         if self.layers > LAYERS {
             return Err(AppError::usage(format!("--layers {}: at most {LAYERS} are possible", self.layers)));
         }
-        let numbers = self.least_numbers(self.vocabulary);
-        if numbers > NUMBERS {
-            let message = format!("a model of {numbers:.1e} numbers: fewer or narrower layers are needed");
+        let parameters = self.least_parameters(self.vocabulary);
+        if parameters > PARAMETERS {
+            let message =
+                format!("a model of {parameters:.1e} parameters: fewer or narrower layers are needed");
             return Err(AppError::usage(message));
         }
         let score = self.options.score(&self.attention, scores, self.head_dim)?;

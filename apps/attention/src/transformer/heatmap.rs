@@ -1,4 +1,5 @@
-//! Pictures of attention: a square for each pair. The more weight, the darker the square.
+//! Pictures of attention weights, as SVG: a square for each query and key. The larger the weight, the darker
+//! the square.
 
 use std::path::Path;
 
@@ -9,23 +10,27 @@ use cotangent_apps_common::lettering;
 use svg::Document;
 use svg::node::element::{Group, Rectangle, Text, Title};
 
-/// The weights of a head.
+/// The attention weights of a head.
 pub struct Heatmap {
     /// The title above the head's squares.
     pub title: String,
-    /// A row for each query, `[n, m]`, from 0 to 1.
+    /// `[n, m]`: a row for each query, a column for each key; from 0 to 1.
     pub weights: Tensor<f32>,
 }
 
-/// Side of a square; below: font size, height of a title, largest width of a label.
+/// Side of a square, in pixels.
 const SQUARE: f64 = 22.0;
+/// Font size, in pixels.
 const LETTERS: f64 = 13.0;
+/// Height of a title, in pixels.
 const TITLE: f64 = 24.0;
+/// Largest width of a label, in pixels.
 const LABEL: f64 = 200.0;
-/// Number of heads in a row.
+/// Number of heads side by side.
 const ACROSS: usize = 4;
 
-/// Draws heads with the same queries and keys.
+/// Draws the weights of several heads. `rows` are the labels of the queries, `columns` those of the keys, the
+/// same for all heads.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -39,7 +44,7 @@ pub fn draw(path: &Path, maps: &[Heatmap], rows: &[String], columns: &[String]) 
     let (shown_rows, shown_columns) = (shortened(rows), shortened(columns));
     let widest = |labels: &[String]| labels.iter().map(|l| lettering::width(l, LETTERS)).fold(0.0, f64::max);
     let (left, top) = (widest(&shown_rows) + 16.0, widest(&shown_columns) + TITLE + 12.0);
-    // A title is bold, and so a tenth wider.
+    // Titles are bold, which makes them about a tenth wider.
     let title = maps.iter().map(|map| 1.1 * lettering::width(&map.title, LETTERS)).fold(0.0, f64::max);
     let (width, height) =
         ((left + SQUARE * columns.len() as f64).max(title + 16.0), top + SQUARE * rows.len() as f64);
@@ -53,7 +58,7 @@ pub fn draw(path: &Path, maps: &[Heatmap], rows: &[String], columns: &[String]) 
         .set("font-size", LETTERS)
         .add(Rectangle::new().set("width", size.0).set("height", size.1).set("fill", "white"));
     for (at, map) in maps.iter().enumerate() {
-        assert_eq!(map.weights.shape(), &[rows.len(), columns.len()].into(), "a label for each");
+        assert_eq!(map.weights.shape(), &[rows.len(), columns.len()].into(), "one label each");
         let (x, y) = (width * (at % across) as f64, height * (at / across) as f64);
         let mut head = Group::new().set("transform", format!("translate({x:.1} {y:.1})"));
         head = head.add(
@@ -96,7 +101,7 @@ mod tests {
     fn attribute(svg: &str, name: &str) -> Vec<f64> {
         svg.split(&format!(" {name}=\""))
             .skip(1)
-            .map(|rest| rest.split_once('"').unwrap().0.parse().unwrap())
+            .map(|value| value.split_once('"').unwrap().0.parse().unwrap())
             .collect()
     }
 
@@ -115,7 +120,7 @@ mod tests {
         let svg = std::fs::read_to_string(path).unwrap();
         let opacities = attribute(&svg, "fill-opacity");
         assert_eq!(opacities.len(), 12);
-        // Checked square by square, because the order of attributes may vary.
+        // Each square is checked by itself, because the order of attributes may vary.
         let squares: Vec<&str> =
             svg.split("<rect").filter(|square| square.contains("fill-opacity")).collect();
         for (at, (square, opacity)) in squares.iter().zip(&opacities).enumerate() {

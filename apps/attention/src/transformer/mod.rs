@@ -1,5 +1,4 @@
-//! Translation by transformers with attention of any score: Vaswani et al. 2017; Tseng et al. 2023,
-//! section 4.
+//! Translation by transformers with any attention score: Vaswani et al. 2017; Tseng et al. 2023, section 4.
 
 use std::time::Duration;
 
@@ -45,31 +44,31 @@ pub use translator::{AttentionOf, Translator};
 pub struct Metrics {
     /// Hyperparameters and seed.
     pub config: Config,
-    /// Number of sentences for training, validation and testing.
+    /// Number of sentence pairs for training, validation and testing.
     pub sentences: [usize; 3],
-    /// Number of training and validation sentences that were left out because they are too long.
+    /// Number of training and validation pairs that were left out because they are too long.
     pub left_out: [usize; 2],
-    /// Number of places of the training targets.
+    /// Number of tokens of the training targets, end tokens included.
     pub tokens: usize,
-    /// Number of parts of words.
+    /// Number of tokens in the vocabulary.
     pub vocabulary: usize,
     /// Number of parameters of the model.
     pub parameters: usize,
-    /// Threads of this run.
+    /// Number of threads of this run.
     pub threads: usize,
-    /// The device it trained on.
+    /// The device that the model was trained on.
     pub device: String,
     /// The result of every epoch.
     pub epochs: Vec<Epoch>,
-    /// Mean loss per validation place with the averaged parameters.
+    /// Mean loss per token of the validation targets, with the averaged parameters.
     pub validation: f64,
-    /// Number of beginnings kept in the search.
+    /// Number of hypotheses that beam search keeps.
     pub beam: usize,
-    /// The power of the length that divides a translation's logarithmic probability.
+    /// The power of its length by which the log-probability of a translation is divided.
     pub length_penalty: f64,
-    /// The score of the test sentences' translations.
+    /// BLEU of the test sentences' translations.
     pub test: Bleu,
-    /// How the score was counted, in sacreBLEU's notation.
+    /// How BLEU was computed, in sacreBLEU's notation.
     pub signature: String,
     /// Seconds of training, summed over all resumed parts.
     pub seconds: f64,
@@ -80,10 +79,10 @@ pub struct Metrics {
 struct Saved {
     #[serde(flatten)]
     config: Config,
-    /// The name of the run, as in the files of its parameters. Older programs did not write it.
+    /// The name of the run, which the files of its parameters contain too. Older versions did not write it.
     #[serde(default)]
     run: Option<String>,
-    /// The checksum of the encoding.
+    /// The fingerprint of the byte-pair encoding.
     #[serde(default)]
     tokenizer: Option<u32>,
 }
@@ -98,7 +97,7 @@ mod purpose {
     pub(super) const ORDER: u64 = 30;
 }
 
-/// Text as numbers.
+/// Training and validation text as tokens.
 struct Encoded {
     train: Vec<Pair>,
     validation: Vec<Pair>,
@@ -107,6 +106,7 @@ struct Encoded {
 }
 
 impl Encoded {
+    /// Encodes a text, without pairs of which one sentence has more than `longest` tokens.
     fn new(text: &ParallelText, bpe: &Bpe, longest: usize) -> Self {
         let encode = |sentences: &[Sentences]| -> Vec<Pair> {
             sentences
@@ -118,8 +118,8 @@ impl Encoded {
         let (train, validation) = (encode(&text.train), encode(&text.validation));
         let mut hasher = crc32fast::Hasher::new();
         for pair in train.iter().chain(&validation) {
-            for numbers in [&pair.source, &pair.target] {
-                numbers.iter().for_each(|n| hasher.update(&n.to_le_bytes()));
+            for tokens in [&pair.source, &pair.target] {
+                tokens.iter().for_each(|n| hasher.update(&n.to_le_bytes()));
                 hasher.update(&u32::MAX.to_le_bytes());
             }
         }
@@ -129,13 +129,13 @@ impl Encoded {
 }
 
 /// Trains a translation model and writes `metrics.json`, `config.json`, `tokenizer.json`,
-/// `model.safetensors` (the average of the last epochs), `translations.txt` with those of the test
-/// sentences, `curves.svg` and the checkpoint. It uses the current thread pool; the result does not
-/// depend on the pool's size.
+/// `model.safetensors` (the average of the last epochs), `translations.txt` (of the test sentences),
+/// `curves.svg`, the checkpoint, and the parameters after each of the averaged epochs. It uses the current
+/// thread pool; the result does not depend on the pool's size.
 ///
 /// # Errors
-/// If the configuration makes no sense, the output cannot be written, the checkpoint belongs to another
-/// run, or training diverges.
+/// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, no
+/// sentence is short enough, a test sentence is too long for learned positions, or training diverges.
 pub fn train(
     text: &ParallelText,
     config: &Config,
@@ -149,12 +149,12 @@ pub fn train(
     let bpe = if options.resume {
         Bpe::load(&out.join(TOKENIZER))?
     } else {
-        let both = text.train.iter().flat_map(|(source, target)| [source.as_str(), target.as_str()]);
-        Bpe::train(both, config.vocabulary)?
+        let sentences = text.train.iter().flat_map(|(source, target)| [source.as_str(), target.as_str()]);
+        Bpe::train(sentences, config.vocabulary)?
     };
     let data = Encoded::new(text, &bpe, config.longest);
     if data.train.is_empty() || data.validation.is_empty() {
-        return Err(AppError::usage(format!("--longest {}: no sentence is as short", config.longest)));
+        return Err(AppError::usage(format!("--longest {}: all sentences are longer", config.longest)));
     }
     let mut model =
         Model::new(config, &*score, bpe.size(), &mut rng::stream(config.seed, purpose::INITIAL, 0));
@@ -215,9 +215,10 @@ pub fn train(
             if validation.is_finite() {
                 save_model(model, &out.join(epoch_file(epoch)), Some(&fingerprint))?;
             }
-            // The last checkpoint may be of the epoch before, which needs a file more.
+            // One file more than the average needs is kept: if this epoch is lost, the run resumes from the
+            // checkpoint of the previous epoch.
             if let Some(old) = epoch.checked_sub(config.average + 1) {
-                // It does no harm if this file stays.
+                // An error is ignored, because the file does no harm.
                 let _ = std::fs::remove_file(out.join(epoch_file(old)));
             }
             Ok(validation)
@@ -226,7 +227,7 @@ pub fn train(
     drop(trainer);
     progress.finish();
 
-    // The average of the last epochs. The epoch before them is no longer needed.
+    // The average of the last epochs. The file of the epoch before them is no longer needed.
     let mut average = Average::uniform();
     let last = history.epochs.len() as u64;
     let before = last - config.average.min(last);
@@ -238,7 +239,7 @@ pub fn train(
     average.swap(&mut model)?;
     save_model(&model, &out.join(MODEL), Some(&fingerprint))?;
     let translations = search.translate(&model, &sources, &options.device);
-    let translations: Vec<String> = translations.iter().map(|numbers| bpe.decode(numbers)).collect();
+    let translations: Vec<String> = translations.iter().map(|tokens| bpe.decode(tokens)).collect();
     let references: Vec<String> = text.test.iter().map(|(_, target)| target.clone()).collect();
     let path = out.join("translations.txt");
     atomic::write(&path, |w| translations.iter().try_for_each(|line| writeln!(w, "{line}")))
@@ -274,7 +275,7 @@ pub fn train(
     Ok(metrics)
 }
 
-/// The file of the parameters after an epoch, from 1.
+/// The name of the file with the parameters after an epoch, counted from 1.
 fn epoch_file(epoch: u64) -> String {
     format!("epoch-{epoch}.safetensors")
 }
@@ -286,7 +287,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The mean loss per validation place.
+    /// The mean loss per token of the validation targets.
     fn validate(&self, model: &Model) -> f64 {
         use rayon::prelude::*;
         let validation = &self.data.validation;
@@ -303,18 +304,18 @@ impl Run<'_> {
                 },
             )
             .collect();
-        let places: usize = validation.iter().map(|pair| pair.target.len() + 1).sum();
-        losses.iter().sum::<f64>() / places as f64
+        let tokens: usize = validation.iter().map(|pair| pair.target.len() + 1).sum();
+        losses.iter().sum::<f64>() / tokens as f64
     }
 }
 
-/// The mean loss of a batch's places.
+/// The mean loss of a batch per target token.
 fn loss_of<'t>(model: &Model, tape: &'t Tape<f32>, batch: &Batch, smoothing: f64) -> Var<'t, f32> {
     let encoded = model.encode(tape, &batch.sources, batch.source_len);
     let states = model.decode(encoded, &batch.given, batch.target_len);
-    // Logits are most of the work, so they are computed only for places that count.
-    let (places, next): (Vec<u32>, Vec<u32>) =
+    // Logits are most of the work, so they are not computed for padding.
+    let (positions, next): (Vec<u32>, Vec<u32>) =
         (0..).zip(batch.next.iter().copied()).filter(|(_, next)| *next != IGNORE).unzip();
-    let rows = states.reshape([batch.next.len(), states.shape().width()]).gather(&places);
+    let rows = states.reshape([batch.next.len(), states.shape().width()]).gather(&positions);
     loss::cross_entropy(model.logits(rows), &next, smoothing)
 }

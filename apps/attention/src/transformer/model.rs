@@ -1,4 +1,4 @@
-//! The transformer of a translation model: Vaswani et al. 2017, with attention of any score.
+//! The transformer of a translation model: Vaswani et al. 2017, with any attention score.
 
 use std::ops::Range;
 
@@ -13,29 +13,30 @@ use rand_distr::StandardNormal;
 use super::bpe;
 use super::{Config, NormOption, PositionsOption};
 
-/// Encoder and decoder. The same table holds both languages' parts of words and the weights of the
-/// logits (Press & Wolf 2017).
+/// Encoder and decoder. One table embeds the tokens of both languages and also computes the logits (Press &
+/// Wolf 2017).
 #[derive(Clone, Debug, Module)]
 pub(super) struct Model {
     /// `[vocabulary, width]`.
     embedding: Param<Euclidean, f32>,
-    /// `[longest, width]`, if positions are learned.
+    /// `[longest, width]`: the vectors of positions, if they are learned.
     positions: Option<Param<Euclidean, f32>>,
-    /// The same number of points, if positions are hyperbolic.
+    /// `longest` points, if positions are hyperbolic.
     hyperbolic_positions: Option<PositionEmbedding<PoincareBall>>,
     encoder: Vec<EncoderLayer>,
     decoder: Vec<DecoderLayer>,
-    /// Number of layers that rows go through. If there are fewer layers, they are used again.
+    /// Number of layers that are applied. If there are fewer layers, they are applied repeatedly.
     depth: usize,
-    /// Normalisations of the encoder's and the decoder's result, if layers normalise before their
+    /// Normalisations of the encoder's and the decoder's output, if the layers normalise before their
     /// sublayers.
     norms: Option<[LayerNorm; 2]>,
     #[module(skip)]
     dropout: Dropout,
-    /// Length of the longest sentences that have positions, including marks.
+    /// Length of the longest sequences that have positions, the start or end token included.
     pub(super) longest: usize,
 }
 
+/// The ball of hyperbolic positions.
 fn ball() -> PoincareBall {
     PoincareBall::new(-1.0)
 }
@@ -65,7 +66,7 @@ impl Model {
         let is = |positions| config.positions == positions;
         let positions = is(PositionsOption::Learned).then(|| table("positions", config.longest + 1));
         let hyperbolic_positions = is(PositionsOption::Hyperbolic).then(|| {
-            // The range is López & Strube's, appendix F.
+            // The initial range is from López & Strube 2020, appendix F.
             PositionEmbedding::new(ball(), config.longest + 1, width, 1e-4, rng)
         });
         let apply = |attention: &mut Attention| config.options.apply(attention);
@@ -95,59 +96,61 @@ impl Model {
         }
     }
 
-    /// Embeds the same places of sentences, `[n, places]`, as rows: `[n, places, width]`.
-    fn embed<'t>(&self, tape: &'t Tape<f32>, sentences: &[u32], places: Range<usize>) -> Var<'t, f32> {
-        let len = places.len();
+    /// Embeds tokens `[n, positions]` at the same positions of n sentences: `[n, positions, width]`.
+    fn embed<'t>(&self, tape: &'t Tape<f32>, tokens: &[u32], positions: Range<usize>) -> Var<'t, f32> {
+        let len = positions.len();
         let table = *self.embedding.on(tape);
         let width = table.shape().width();
-        let x = table.gather(sentences).reshape([sentences.len() / len, len, width]);
+        let x = table.gather(tokens).reshape([tokens.len() / len, len, width]);
         let scale = (width as f64).sqrt();
         let x = if let Some(table) = &self.positions {
-            x * scale + table.on(tape).slice(0, places)
-        } else if let Some(positions) = &self.hyperbolic_positions {
-            log0(positions.forward(exp0(ball(), x), places.start)) * scale
+            x * scale + table.on(tape).slice(0, positions)
+        } else if let Some(points) = &self.hyperbolic_positions {
+            log0(points.forward(exp0(ball(), x), positions.start)) * scale
         } else {
-            x * scale + tape.constant(&position::sinusoidal(places.end, width)).slice(0, places)
+            x * scale + tape.constant(&position::sinusoidal(positions.end, width)).slice(0, positions)
         };
         *self.dropout.forward(x)
     }
 
+    /// Normalises the output of the encoder (0) or the decoder (1), if it is to be normalised.
     fn normalise<'t>(&self, which: usize, x: Var<'t, f32>) -> Var<'t, f32> {
         self.norms.as_ref().map_or(x, |norms| norms[which].forward(x))
     }
 
-    /// Encodes source sentences of one length, `[n, len]`: `[n, len, width]`.
-    pub(super) fn encode<'t>(&self, tape: &'t Tape<f32>, sentences: &[u32], len: usize) -> Var<'t, f32> {
-        let mut x = self.embed(tape, sentences, 0..len);
+    /// Encodes source sentences of equal length, `[n, len]`, to `[n, len, width]`.
+    pub(super) fn encode<'t>(&self, tape: &'t Tape<f32>, tokens: &[u32], len: usize) -> Var<'t, f32> {
+        let mut x = self.embed(tape, tokens, 0..len);
         for layer in self.encoder.iter().cycle().take(self.depth) {
             x = layer.forward(x, Mask::None);
         }
         self.normalise(0, x)
     }
 
-    /// The keys and values of encoded sentences, for each layer of the decoder.
+    /// The keys and values of encoded sentences, for each layer that the decoder applies.
     pub(super) fn cache<'t>(&self, encoded: Var<'t, f32>) -> Vec<KeyValueCache<'t, f32>> {
         self.decoder.iter().cycle().take(self.depth).map(|layer| layer.across.cache(encoded)).collect()
     }
 
-    /// Decodes beginnings of target sentences, `[n, len]`, for encoded sentences: `[n, len, width]`.
-    pub(super) fn decode<'t>(&self, encoded: Var<'t, f32>, sentences: &[u32], len: usize) -> Var<'t, f32> {
-        self.decode_cached(&[], sentences, 0..len, &self.cache(encoded)).0
+    /// Decodes the first `len` tokens of target sentences, `[n, len]`, for encoded sources, to
+    /// `[n, len, width]`.
+    pub(super) fn decode<'t>(&self, encoded: Var<'t, f32>, tokens: &[u32], len: usize) -> Var<'t, f32> {
+        self.decode_cached(&[], tokens, 0..len, &self.cache(encoded)).0
     }
 
-    /// Decodes places of target sentences, `[n, places]`, to `[n, places, width]`. Takes, for each
-    /// layer, the keys and values of the places before them, if there are any, and of the encoded
-    /// sentences. Also returns the keys and values of all places so far.
+    /// Decodes tokens `[n, positions]` of target sentences to `[n, positions, width]`. `before` has each
+    /// layer's keys and values of the earlier positions, and is empty if there are none; `encoded` has those
+    /// of the encoded sources. Also returns the keys and values of all positions so far.
     pub(super) fn decode_cached<'t>(
         &self,
         before: &[KeyValueCache<'t, f32>],
-        sentences: &[u32],
-        places: Range<usize>,
+        tokens: &[u32],
+        positions: Range<usize>,
         encoded: &[KeyValueCache<'t, f32>],
     ) -> (Var<'t, f32>, Vec<KeyValueCache<'t, f32>>) {
         assert!(encoded.len() == self.depth && (before.is_empty() || before.len() == self.depth));
         let tape = encoded[0].keys.tape();
-        let mut x = self.embed(tape, sentences, places);
+        let mut x = self.embed(tape, tokens, positions);
         let mut so_far = Vec::with_capacity(self.depth);
         for (i, (layer, encoded)) in self.decoder.iter().cycle().zip(encoded).enumerate() {
             let (y, kept) = layer.forward_cached(before.get(i).copied(), x, *encoded, Mask::None);
@@ -157,18 +160,19 @@ impl Model {
         (self.normalise(1, x), so_far)
     }
 
-    /// Logits of the next part for rows `[rows, width]`: `[rows, vocabulary]`.
+    /// The logits of the next token, `[rows, vocabulary]`, for decoded rows `[rows, width]`.
     pub(super) fn logits<'t>(&self, x: Var<'t, f32>) -> Var<'t, f32> {
         x.matmul_nt(self.embedding.on(x.tape()))
     }
 
-    /// The weights with which the decoder's last layer attends to a source sentence at each place of its
-    /// translation: `[translation, source]` for each head.
+    /// The weights with which the decoder's last layer attends to the source sentence: for each head
+    /// `[translation + 1, source]`, where row i is the position that predicts token i of the translation, and
+    /// the last row predicts the end token.
     pub(super) fn weights(&self, source: &[u32], translation: &[u32], device: &Device) -> Vec<Tensor<f32>> {
         let tape = Tape::with_device(device.clone());
         let encoded = self.encode(&tape, source, source.len());
-        let begun = [&[bpe::BEGIN], translation].concat();
-        let mut x = self.embed(&tape, &begun, 0..begun.len());
+        let given = [&[bpe::BEGIN], translation].concat();
+        let mut x = self.embed(&tape, &given, 0..given.len());
         let last = self.decoder.last().expect("at least one layer");
         for layer in self.decoder.iter().cycle().take(self.depth - 1) {
             x = layer.forward(x, encoded, Mask::None);
@@ -176,8 +180,8 @@ impl Model {
         heads(last.weigh_across(x, encoded, Mask::None))
     }
 
-    /// The weights with which the encoder's last layer attends to a source sentence at each of its
-    /// places: `[source, source]` for each head.
+    /// The weights with which the encoder's last layer attends to the source sentence: `[source, source]` for
+    /// each head.
     pub(super) fn weights_within(&self, source: &[u32], device: &Device) -> Vec<Tensor<f32>> {
         let tape = Tape::with_device(device.clone());
         let mut x = self.embed(&tape, source, 0..source.len());
@@ -189,9 +193,9 @@ impl Model {
     }
 }
 
-/// The matrices `[n, m]` of weights `[1, heads, n, m]`.
+/// Splits weights `[1, heads, n, m]` into a matrix `[n, m]` for each head.
 fn heads(weights: Var<'_, f32>) -> Vec<Tensor<f32>> {
     let weights = weights.to_tensor();
-    let [1, _, n, m] = *weights.shape().axes() else { unreachable!("of one sentence") };
+    let [1, _, n, m] = *weights.shape().axes() else { unreachable!("weights of one sentence") };
     weights.data().chunks_exact(n * m).map(|head| Tensor::new([n, m], head.to_vec())).collect()
 }

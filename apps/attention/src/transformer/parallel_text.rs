@@ -20,11 +20,11 @@ pub struct ParallelText {
 }
 
 impl ParallelText {
-    /// Reads `train.tsv`, `val.tsv` and `test.tsv` of a directory, each plain or gzip. Files that are
-    /// given replace them.
+    /// Reads `train.tsv`, `val.tsv` and `test.tsv` of a directory, each plain or gzip. `given` has files to
+    /// read instead, for training, validation and testing; see [`read`].
     ///
     /// # Errors
-    /// As [`read`].
+    /// Those of [`read`], or if neither a directory nor files are given.
     pub fn read(directory: Option<&Path>, given: [&[PathBuf]; 3]) -> Result<Self> {
         let part = |name: &str, option: &str, files: &[PathBuf]| match (files, directory) {
             ([], None) => Err(AppError::usage(format!("--path or --{option} is needed"))),
@@ -40,12 +40,12 @@ impl ParallelText {
     }
 }
 
-/// Reads one file with two columns separated by a tab, or two files, line by line; plain or gzip. Blank
-/// lines are left out. In two files, a line is left out if it is blank in both.
+/// Reads sentence pairs, plain or gzip: from one file with two columns separated by a tab, or from two files,
+/// line by line. Blank lines are left out; in two files, lines that are blank in both.
 ///
 /// # Errors
-/// If a file cannot be read or is empty, a line is not UTF-8 or does not have two columns, one of two
-/// sentences is empty, or two files have different numbers of lines.
+/// If a file cannot be read or has no sentences, a line is not UTF-8 or does not have two columns, one
+/// sentence of a pair is empty, or two files have different numbers of lines.
 pub fn read(files: &[PathBuf]) -> Result<Vec<Sentences>> {
     let mut text: Vec<Sentences> = Vec::new();
     match files {
@@ -57,7 +57,7 @@ pub fn read(files: &[PathBuf]) -> Result<Vec<Sentences>> {
             let [source, target] = columns[..] else {
                 let count = columns.len();
                 return Err(format!(
-                    "two columns split by a tab are needed: a sentence and its translation; this line has {count}"
+                    "two columns are needed, separated by a tab: sentence, translation; this line has {count}"
                 ));
             };
             text.push(pair(source, target)?);

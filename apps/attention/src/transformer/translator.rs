@@ -1,4 +1,4 @@
-//! Translates with a trained model.
+//! Translation with a trained model.
 
 use std::path::Path;
 
@@ -14,11 +14,11 @@ use super::model::Model;
 use super::{CONFIG, MODEL, Saved, Search, TOKENIZER, purpose};
 use crate::attention::Scores;
 
-/// Refuses sentences that are longer than a model has positions for.
+/// Checks that the model has positions for all sentences.
 pub(super) fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
     match sources.iter().position(|source| source.len() >= model.longest) {
         Some(at) => Err(AppError::usage(format!(
-            "sentence {} to translate has {} parts: with positions that are learned --longest {} is the most",
+            "sentence {} to translate has {} tokens, more than --longest {}: positions are learned",
             at + 1,
             sources[at].len(),
             model.longest - 1
@@ -27,12 +27,12 @@ pub(super) fn fits(model: &Model, sources: &[Vec<u32>]) -> Result<()> {
     }
 }
 
-/// What attends to the parts of a source sentence, in a picture.
+/// What attends to the tokens of the source sentence, in a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AttentionOf {
-    /// The sentence itself, in the encoder
+    /// The sentence itself, in the encoder.
     Source,
-    /// Its translation, in the decoder
+    /// Its translation, in the decoder.
     Translation,
 }
 
@@ -44,10 +44,10 @@ pub struct Translator {
 }
 
 impl Translator {
-    /// Loads the output directory of a run, to compute on a device.
+    /// Loads the model in the output directory of a run, to compute on a device.
     ///
     /// # Errors
-    /// If a file is missing or does not belong to a model.
+    /// If a file is missing, is no file of a model, or belongs to another run.
     pub fn load(directory: &Path, scores: &Scores, device: Device) -> Result<Self> {
         let (path, parameters) = (directory.join(CONFIG), directory.join(MODEL));
         let Saved { config, run, tokenizer } = metrics::read_json(&path)?;
@@ -55,13 +55,13 @@ impl Translator {
         let tokenizer_path = directory.join(TOKENIZER);
         let bpe = Bpe::load(&tokenizer_path)?;
         if tokenizer.is_some_and(|tokenizer| tokenizer != bpe.fingerprint()) {
-            return Err(AppError::content(&tokenizer_path, "the encoding of another run"));
+            return Err(AppError::content(&tokenizer_path, "the vocabulary of another run"));
         }
-        // Checked before memory is allocated.
-        let numbers = config.least_numbers(bpe.size());
+        // The size is checked before memory is allocated.
+        let numbers = config.least_parameters(bpe.size());
         let bytes = std::fs::metadata(&parameters).map_err(AppError::io(&parameters))?.len();
         if numbers * size_of::<f32>() as f64 > bytes as f64 {
-            let message = format!("a model of {numbers} numbers or more; {MODEL} has {bytes} bytes");
+            let message = format!("a model of at least {numbers} parameters; {MODEL} has {bytes} bytes");
             return Err(AppError::content(&path, message));
         }
         let mut model = Model::new(&config, &*score, bpe.size(), &mut rng::stream(0, purpose::INITIAL, 0));
@@ -69,15 +69,15 @@ impl Translator {
         Ok(Translator { model, bpe, device })
     }
 
-    /// Translates sentences one by one. Blank ones stay blank.
+    /// Translates sentences. Blank ones stay blank.
     ///
     /// # Errors
-    /// If one is longer than the model has positions for.
+    /// If a sentence is too long for the model's learned positions.
     pub fn translate(&self, sentences: &[String], search: &Search) -> Result<Vec<String>> {
         let sources: Vec<Vec<u32>> = sentences.iter().map(|s| self.bpe.encode(s.trim())).collect();
         fits(&self.model, &sources)?;
-        let some: Vec<Vec<u32>> = sources.iter().filter(|source| !source.is_empty()).cloned().collect();
-        let mut found = search.translate(&self.model, &some, &self.device).into_iter();
+        let filled: Vec<Vec<u32>> = sources.iter().filter(|source| !source.is_empty()).cloned().collect();
+        let mut found = search.translate(&self.model, &filled, &self.device).into_iter();
         let translated = |source: &Vec<u32>| match source.is_empty() {
             true => String::new(),
             false => self.bpe.decode(&found.next().expect("a translation of each")),
@@ -85,15 +85,15 @@ impl Translator {
         Ok(sources.iter().map(translated).collect())
     }
 
-    /// Translates a sentence and draws the attention of the encoder's or the decoder's last layer, head
-    /// by head. Tseng et al. 2023, Figure 5.
+    /// Translates a sentence, and draws the attention weights of each head of the last layer, of the encoder
+    /// or the decoder (Tseng et al. 2023, Figure 5). Returns the translation.
     ///
     /// # Errors
-    /// If the sentence is blank or the file cannot be written.
+    /// If the sentence is blank or too long, or the file cannot be written.
     pub fn heatmap(&self, sentence: &str, of: AttentionOf, search: &Search, path: &Path) -> Result<String> {
         let source = self.bpe.encode(sentence.trim());
         if source.is_empty() {
-            return Err(AppError::usage("--sentence: there are no words"));
+            return Err(AppError::usage("--sentence: the sentence is blank"));
         }
         fits(&self.model, std::slice::from_ref(&source))?;
         let translation =
@@ -108,8 +108,8 @@ impl Translator {
             ),
         };
         let title = |head: usize| format!("head {}", head + 1);
-        let maps = weights.into_iter().enumerate();
-        let maps: Vec<_> = maps.map(|(head, weights)| Heatmap { title: title(head), weights }).collect();
+        let heads = weights.into_iter().enumerate();
+        let maps: Vec<_> = heads.map(|(head, weights)| Heatmap { title: title(head), weights }).collect();
         heatmap::draw(path, &maps, &rows, &columns)?;
         Ok(self.bpe.decode(&translation))
     }

@@ -12,8 +12,9 @@ use crate::pictures::{long_name, text_fits};
 
 const GRAPH: App = App(env!("CARGO_BIN_EXE_graph"));
 
-/// Three groups of thirty nodes. Most edges are within a group. A node has two of its group's ten words
-/// and one of all words. In each group, four nodes are for training and six for validation.
+/// A graph of three groups of thirty nodes, which are the classes. Three quarters of the edges are within a
+/// group. Features are words: two of the group's ten words and one of all thirty. Each group has four nodes
+/// for training and six for validation.
 fn groups(d: &Dir, features: bool) -> String {
     let directory = d.path("groups");
     std::fs::create_dir_all(&directory).unwrap();
@@ -64,7 +65,7 @@ fn every_attention_learns_groups() {
         assert!(metrics.test.mean > 0.9, "{score}: {:?}", metrics.outcomes);
         let outcome = &metrics.outcomes[0];
         assert!(0 < outcome.best_epoch && outcome.best_epoch <= outcome.epochs && outcome.epochs <= 120);
-        // A polar coordinate is no dimension of its own.
+        // In polar coordinates, one of the coordinates is the distance: the ball has one dimension less.
         let dimensions = if score == "polar-distance" { [7, 2] } else { [8, 3] };
         let caption = |layer: usize| {
             format!("layer {layer}, first head: 180 nodes, {}-dimensional", dimensions[layer - 1])
@@ -117,9 +118,9 @@ fn a_device_learns_the_same() {
     assert!(device.test.mean > 0.9 && (device.test.mean - host.test.mean).abs() < 0.06);
 }
 
-/// Published figures are printed only for runs with the setting that they were published for.
+/// Published figures are printed only for runs with the settings of the paper.
 #[test]
-fn published_figures_are_of_their_own_setting() {
+fn published_figures_are_for_the_papers_settings() {
     use cotangent_apps_attention::attention::{AggregateOption, AttentionOptions};
     use cotangent_apps_attention::graph::Config;
     let plain = AttentionOptions::default();
@@ -187,10 +188,10 @@ fn features_may_be_a_table() {
     }
     std::fs::write(Path::new(&path).join("features.tsv"), "1\t2\n1\n").unwrap();
     let message = GRAPH.fails(&["--path", &path, "--out", &d.path("out")]);
-    assert!(message.ends_with("features.tsv:2: 1 features, the first line has 2"), "{message}");
+    assert!(message.ends_with("features.tsv:2: 1 features; the first line has 2"), "{message}");
 }
 
-/// Reads the public graphs, if they are there.
+/// Reads the public graphs, if they are installed.
 #[test]
 fn cora_and_citeseer_are_read() {
     for (name, sizes) in
@@ -204,7 +205,7 @@ fn cora_and_citeseer_are_read() {
         let d = Dir::new();
         let (printed, metrics, _) = run(&d, path.to_str().unwrap(), name, "--epochs 3 --attention dot");
         assert_eq!((metrics.sizes, metrics.split[1..].to_vec()), (sizes, vec![500, 1000]));
-        // A run of three epochs does not have the published setting.
+        // A run of three epochs does not have the settings of the paper.
         assert!(!printed.contains("Tseng"), "{printed}");
     }
 }
@@ -229,10 +230,10 @@ fn bad_input_gets_one_line() {
         message
     };
     assert!(file("labels.txt", "0\n1\nx\n").ends_with("labels.txt:3: class \"x\" is not a number"));
-    assert!(file("labels.txt", "0\n3\n").ends_with("class 3, of 2 nodes: classes are numbers from 0"));
+    assert!(file("labels.txt", "0\n3\n").ends_with("class 3 for 2 nodes: classes are numbered from 0"));
     assert!(file("labels.txt", "0\n0\n").ends_with("labels.txt: at least two classes are needed"));
-    assert!(file("edges.tsv", "0\t1\n2\t90\n").ends_with("edges.tsv:2: node 90, of 90 in labels.txt"));
-    assert!(file("split.tsv", "0\ttrain\n0\tval\n").ends_with("split.tsv:2: node 0 is there already"));
+    assert!(file("edges.tsv", "0\t1\n2\t90\n").ends_with("edges.tsv:2: node 90: there are 90 nodes"));
+    assert!(file("split.tsv", "0\ttrain\n0\tval\n").ends_with("split.tsv:2: node 0 occurs twice"));
     assert!(file("split.tsv", "89\ttrain\n").ends_with("split.tsv:1: node 89 has no class"));
     assert!(file("split.tsv", "1\tdev\n").ends_with("the second column must be train, val or test"));
     assert!(file("split.tsv", "1\ttrain\n").ends_with("split.tsv: no val nodes"));
@@ -242,7 +243,7 @@ fn bad_input_gets_one_line() {
     );
     let text = format!("{}1 16777215\n{0}", "1 2\n".repeat(44)) + "1\n";
     let message = file("features.txt", &text);
-    let end = "features.txt:45: feature 16777215: of 179 in the file, numbers below 65536 are read";
+    let end = "features.txt:45: feature 16777215 is too large: in a file of 179 entries, the limit is 65536";
     assert!(message.ends_with(end), "{message}");
     assert!(file("features.txt", "1 2\n").ends_with("features.txt: 1 lines; labels.txt has 90 nodes"));
     let missing = GRAPH.fails(&["--path", &d.path("nowhere"), "--out", &out]);
@@ -263,12 +264,12 @@ fn a_second_run_in_one_directory_is_refused() {
     GRAPH.is_refused_in_a_held_directory(&["--path", &groups(&d, true)], &d.path("out"));
 }
 
-/// If the reader closes the outputs, only the printing ends.
+/// If the reader closes the outputs, the run continues without printing.
 #[test]
 fn closed_outputs_end_nothing() {
     let d = Dir::new();
     let (path, out) = (groups(&d, true), d.path("out"));
-    GRAPH.succeeds_unheard(&["--path", &path, "--epochs", "3", "--out", &out]);
+    GRAPH.succeeds_with_closed_outputs(&["--path", &path, "--epochs", "3", "--out", &out]);
     assert!(Path::new(&out).join("metrics.json").exists());
 }
 
@@ -287,4 +288,19 @@ fn text_is_within_its_picture() {
     GRAPH.succeeds(&["--path", &path, "--epochs", "1", "--out", &out]);
     text_fits(&format!("{out}/embeddings-1.svg"), &["a name that is", "layer 1, first head"]);
     text_fits(&format!("{out}/curves.svg"), &["a name that is"]);
+}
+
+/// `--table` trains with every attention in turn.
+#[test]
+fn every_attention_in_one_command() {
+    let d = Dir::new();
+    let (path, out) = (groups(&d, true), d.path("table"));
+    let printed =
+        GRAPH.succeeds(&["--path", &path, "--table", "--epochs", "2", "--seeds", "2", "--out", &out]);
+    for score in Scores::default().iter().map(|score| score.name()) {
+        let metrics = crate::common::metrics::<Metrics>(&format!("{out}/{score}"));
+        assert_eq!((metrics.config.attention.as_str(), metrics.outcomes.len()), (score, 2));
+        let line = format!("{:>15}  this run, {score} attention", metrics.test.percent());
+        assert!(printed.contains(&line), "{printed}");
+    }
 }

@@ -4,9 +4,9 @@
 mod common;
 #[path = "../../../tests/device.rs"]
 mod device;
+mod graph;
 #[path = "../../../tests/help.rs"]
 mod help;
-mod graph;
 #[path = "../../../tests/pictures.rs"]
 mod pictures;
 mod transformer;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use cotangent_apps_attention::attention::Scores;
 use cotangent_apps_attention::transformer::{Metrics, bleu};
 
 use crate::common::{App, Dir, bytes};
@@ -21,15 +22,15 @@ const WORDS: [(&str, &str); 8] = [
     ("acht", "eight"),
 ];
 
-/// Numbers of one to three words.
+/// Parallel text: sentences of one to three German numbers, with their English translations.
 fn numbers(d: &Dir) -> String {
     let directory = d.path("text");
     std::fs::create_dir_all(&directory).unwrap();
     let sentence = |i: usize| {
         let len = 1 + i * 7919 % 3;
-        let of: Vec<usize> = (0..len).map(|k| (i * 31 + k * (i / 5 + 3) + i * k * k) % 8).collect();
-        let source: Vec<&str> = of.iter().map(|&w| WORDS[w].0).collect();
-        let target: Vec<&str> = of.iter().map(|&w| WORDS[w].1).collect();
+        let words: Vec<usize> = (0..len).map(|k| (i * 31 + k * (i / 5 + 3) + i * k * k) % 8).collect();
+        let source: Vec<&str> = words.iter().map(|&w| WORDS[w].0).collect();
+        let target: Vec<&str> = words.iter().map(|&w| WORDS[w].1).collect();
         format!("{}.\t{}.\n", source.join(" "), target.join(" "))
     };
     for (name, range) in [("train", 0..800), ("val", 800..840), ("test", 840..880)] {
@@ -96,7 +97,7 @@ fn it_learns_to_translate() {
     assert!(TRANSFORMER.succeeds(&args).contains("written to"));
     let svg = std::fs::read_to_string(&picture).unwrap();
     assert!(svg.contains("head 2") && svg.contains("zwei") && svg.matches("<rect").count() > 20);
-    // Attention of each part of the sentence to each part: its words are on both sides.
+    // Attention of the sentence to itself: its words are the labels of rows and columns.
     TRANSFORMER.succeeds(&[&args[..], &["--of", "source"]].concat());
     let within = std::fs::read_to_string(&picture).unwrap();
     assert!(within.matches("zwei").count() > svg.matches("zwei").count(), "{within}");
@@ -123,7 +124,7 @@ fn every_attention_trains() {
     }
 }
 
-/// Two layers that are the same have the parameters of one layer, but are applied twice.
+/// A recursive model of two layers has the parameters of one layer, but applies it twice.
 #[test]
 fn recursive_layers_share_their_parameters() {
     let d = Dir::new();
@@ -171,21 +172,22 @@ fn bad_input_gets_one_line() {
     assert_eq!(fails(&["--label-smoothing", "1"]), "--label-smoothing 1: from 0 to below 1 is needed");
     assert_eq!(fails(&["--beam", "0"]), "--beam 0: from 1 to 100 is needed");
     assert_eq!(fails(&["--vocabulary", "20"]), "--vocabulary 20: 300 or more are needed");
-    assert_eq!(fails(&["--longest", "1"]), "--longest 1: no sentence is as short");
+    assert_eq!(fails(&["--longest", "1"]), "--longest 1: all sentences are longer");
     let message = fails(&["--longest", "3", "--positions", "learned"]);
-    assert!(message.contains("to translate has") && message.contains("--longest 3 is the most"), "{message}");
+    assert!(message.contains("to translate has") && message.contains("more than --longest 3"), "{message}");
     let message = fails(&["--attention", "polar-distance", "--head-dim", "1"]);
     assert_eq!(message, "--head-dim 1: --attention polar-distance needs 2 or more");
     let message = fails(&["--attention", "umbral", "--light", "2"]);
-    assert_eq!(message, "--light: not with --attention umbral");
+    assert_eq!(message, "--light: --attention umbral has no light");
     let message = fails(&["--attention", "penumbral", "--radius", "2"]);
-    assert_eq!(message, "--radius: not with --attention penumbral");
+    assert_eq!(message, "--radius: --attention penumbral has no radius");
     assert_eq!(fails(&["--sentences", "0"]), "--sentences 0: at least 1 is needed");
     let message = TRANSFORMER.fails(&["train", "--out", &out]);
     assert_eq!(message, "--path or --train is needed");
     let one = d.write("one.txt", "eins\nzwei\n");
     let message = fails(&["--train", &one]);
-    assert!(message.ends_with("one.txt:1: two columns split by a tab are needed: a sentence and its translation; this line has 1"), "{message}");
+    let end = "one.txt:1: two columns are needed, separated by a tab: sentence, translation; this line has 1";
+    assert!(message.ends_with(end), "{message}");
     let three = d.write("three.txt", "one\ntwo\nthree\n");
     assert!(fails(&["--train", &one, &three]).ends_with("one.txt has only 2 lines"));
     let message = TRANSFORMER.fails(&["translate", "--model", &d.path("nowhere")]);
@@ -196,20 +198,20 @@ fn bad_input_gets_one_line() {
     let small: Vec<&str> = SMALL.split_whitespace().collect();
     let message = fails(&[&small[..], &resume, &["--seed", "7"]].concat());
     assert!(
-        message.ends_with("checkpoint.bin: checkpoint of something else: a run with another --seed"),
+        message.ends_with("checkpoint.bin: the checkpoint does not fit: a run with another --seed"),
         "{message}"
     );
     let message = fails(&[&small[..], &resume, &["--learn-sharpness"]].concat());
     assert!(
         message
-            .ends_with("checkpoint.bin: checkpoint of something else: a run with another --learn-sharpness"),
+            .ends_with("checkpoint.bin: the checkpoint does not fit: a run with another --learn-sharpness"),
         "{message}"
     );
     // A refused run has changed nothing.
     let before = bytes(&out, "config.json");
     let message = fails(&[&small[..], &resume, &["--attention", "umbral"]].concat());
     assert!(
-        message.ends_with("checkpoint.bin: checkpoint of something else: a run with another --attention"),
+        message.ends_with("checkpoint.bin: the checkpoint does not fit: a run with another --attention"),
         "{message}"
     );
     assert_eq!((bytes(&out, "config.json"), translate(&out, "eins.").lines().count()), (before, 1));
@@ -219,7 +221,7 @@ fn bad_input_gets_one_line() {
         ("\"heads\": 2", "\"heads\": 0", "config.json: --heads 0: at least 1 is needed"),
         ("\"width\": 32", "\"width\": 4611686018427387904", "fewer or narrower layers are needed"),
         ("\"layers\": 1", "\"layers\": 18446744073709551615", "at most 1024 are possible"),
-        ("\"hidden\": 64", "\"hidden\": 1000000", "numbers or more; model.safetensors has"),
+        ("\"hidden\": 64", "\"hidden\": 1000000", "parameters; model.safetensors has"),
         ("\"weights\"", "\"coordinates\": \"polar\", \"weights\"", "unknown field `coordinates`"),
         ("\"dropout\": 0.0", "\"dropout\": 1.0", "config.json: --dropout 1: from 0 to below 1 is needed"),
     ] {
@@ -231,7 +233,7 @@ fn bad_input_gets_one_line() {
     std::fs::write(Path::new(&out).join("config.json"), whole).unwrap();
     let message = fails(&[&small[..], &resume, &["--sentences", "100"]].concat());
     assert!(
-        message.ends_with("checkpoint.bin: checkpoint of something else: a run on other text"),
+        message.ends_with("checkpoint.bin: the checkpoint does not fit: a run on other text"),
         "{message}"
     );
 }
@@ -249,8 +251,8 @@ fn a_device_learns_the_same() {
         assert!((host.validation - device.validation).abs() < 0.05, "{host:?} {device:?}");
     }
     // A model that was trained on the processor gives the same translations on the device.
-    let of = |device: &str| translate_on(device, &out, "eins zwei.\n\nvier.\n");
-    assert_eq!(of("opencl"), of("cpu"));
+    let translation = |device: &str| translate_on(device, &out, "eins zwei.\n\nvier.\n");
+    assert_eq!(translation("opencl"), translation("cpu"));
 }
 
 /// Earlier output is kept.
@@ -262,7 +264,7 @@ fn a_loss_that_is_no_number_stops_training() {
     let small: Vec<&str> = small.split_whitespace().collect();
     let args = ["train", "--path", &path, "--epochs", "2", "--out", &out];
     let line = TRANSFORMER.diverges(&[&args[..], &small].concat());
-    assert!(line.ends_with("checkpoint.bin is that of step 0"), "{line}");
+    assert!(line.ends_with("checkpoint.bin is the checkpoint after step 0"), "{line}");
 }
 
 #[test]
@@ -295,7 +297,7 @@ fn parameters_of_several_runs_are_neither_averaged_nor_used() {
     let output = run(args(&one, "1", "2", &["--resume"]));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(
-        error.ends_with("epoch-1.safetensors: a model of another run: other options, or other data\n"),
+        error.ends_with("epoch-1.safetensors: the model of a run with other options or other data\n"),
         "{error}"
     );
     std::fs::write(Path::new(&one).join("epoch-1.safetensors"), &whole[0]).unwrap();
@@ -305,10 +307,10 @@ fn parameters_of_several_runs_are_neither_averaged_nor_used() {
     replace(&two, &one, "model.safetensors");
     let error = TRANSFORMER.fails(&["translate", "--model", &one]);
     assert!(
-        error.ends_with("model.safetensors: a model of another run: other options, or other data"),
+        error.ends_with("model.safetensors: the model of a run with other options or other data"),
         "{error}"
     );
-    // An encoding of the same size, learned from other text.
+    // A vocabulary of the same size, but with two tokens swapped.
     replace(&one, &two, "config.json");
     std::fs::write(Path::new(&one).join("model.safetensors"), &whole[1]).unwrap();
     TRANSFORMER.succeeds(&["translate", "--model", &one]);
@@ -317,18 +319,39 @@ fn parameters_of_several_runs_are_neither_averaged_nor_used() {
     assert_ne!(other, swapped);
     std::fs::write(Path::new(&one).join("tokenizer.json"), swapped).unwrap();
     let error = TRANSFORMER.fails(&["translate", "--model", &one]);
-    assert!(error.ends_with("tokenizer.json: the encoding of another run"), "{error}");
+    assert!(error.ends_with("tokenizer.json: the vocabulary of another run"), "{error}");
 }
 
-/// If the reader closes the outputs, only the printing ends.
+/// If the reader closes the outputs, the run continues without printing.
 #[test]
 fn closed_outputs_end_nothing() {
     let d = Dir::new();
     let (path, out) = (numbers(&d), d.path("out"));
     let small: Vec<&str> = SMALL.split_whitespace().collect();
     let args = ["train", "--path", &path, "--epochs", "1", "--out", &out];
-    TRANSFORMER.succeeds_unheard(&[&args[..], &small].concat());
+    TRANSFORMER.succeeds_with_closed_outputs(&[&args[..], &small].concat());
     assert!(Path::new(&out).join("metrics.json").exists());
-    TRANSFORMER.succeeds_unheard(&["translate", "--model", &out]);
-    TRANSFORMER.succeeds_unheard(&["--help"]);
+    TRANSFORMER.succeeds_with_closed_outputs(&["translate", "--model", &out]);
+    TRANSFORMER.succeeds_with_closed_outputs(&["--help"]);
+}
+
+/// `--table` trains with every attention in turn, `--seeds` with several seeds.
+#[test]
+fn every_attention_in_one_command() {
+    let d = Dir::new();
+    let (path, out) = (numbers(&d), d.path("table"));
+    let short = "--table --seeds 2 --epochs 1 --sentences 64 --beam 1";
+    let small = SMALL.replace("--beam 3", "").replace("--average 2", "--average 1");
+    let words = small.split_whitespace().chain(short.split_whitespace());
+    let arguments: Vec<&str> = ["train", "--path", &path, "--out", &out].into_iter().chain(words).collect();
+    let printed = TRANSFORMER.succeeds(&arguments);
+    for score in Scores::default().iter().map(|score| score.name()) {
+        let run = |seed: u64| crate::common::metrics::<Metrics>(&format!("{out}/{score}/seed-{seed}"));
+        let [a, b] = [42, 43].map(run);
+        assert_eq!(a.config.attention, score);
+        let best = if b.validation < a.validation { &b } else { &a };
+        let line = printed.lines().find(|line| line.starts_with(&format!("{score} "))).unwrap();
+        let first: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        assert!((first - best.test.score).abs() < 0.0051, "{line}");
+    }
 }

@@ -13,6 +13,7 @@ use cotangent_apps_common::geometry::{Geometry, Model};
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
+use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_embeddings::embeddings::Embeddings;
 use cotangent_apps_embeddings::graph::Graph;
@@ -27,8 +28,8 @@ Examples:
 
 /// Poincaré embeddings of hierarchies (Nickel & Kiela 2017, 2018).
 ///
-/// Without a command: trains on the mammals of WordNet, in 5 dimensions, and prints mean rank and MAP
-/// beside the published figures.
+/// Without a command: same as `poincare train`, which embeds the mammals of WordNet in 5 dimensions and
+/// prints mean rank and MAP (mean average precision) beside the published figures.
 #[derive(Parser)]
 #[command(name = "poincare", version, after_help = EXAMPLES)]
 struct Cli {
@@ -38,56 +39,60 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Trains an embedding of an edge list.
+    /// Trains an embedding of a graph, given as an edge list.
     #[command(after_help = EXAMPLES)]
     Train(Train),
-    /// Mean rank and MAP of an embedding.
+    /// Computes mean rank and MAP of an embedding.
     Evaluate(Evaluate),
     /// Draws an embedding in the Poincaré disk.
     Plot(Plot),
-    /// Writes the noun closure of WordNet from its own files.
+    /// Writes the transitive closure of WordNet's nouns, from WordNet's own files.
     Wordnet(Wordnet),
 }
 
 #[derive(Args)]
 struct Train {
-    /// Edge list, TSV or CSV, plain or gzip: two columns of names, optional weight, optional header.
-    /// Without it, the embedded mammals closure of WordNet.
+    /// Edge list, TSV or CSV, plain or gzip: two columns of names, an optional weight, an optional header
+    /// [default: the mammals of WordNet, which are built in].
     #[arg(long, help_heading = "Data")]
     edges: Option<PathBuf>,
-    /// Dimension of the manifold.
+    /// Dimension of the embedding.
     #[arg(long, default_value_t = 5, help_heading = "Model")]
     dim: usize,
-    /// Model of space.
+    /// Space of the embedding.
     #[arg(long, value_enum, default_value_t = Model::Poincare, help_heading = "Model")]
     model: Model,
-    /// Sectional curvature [default: -1; 0 for euclidean].
+    /// Sectional curvature: negative for poincare and lorentz, 0 for euclidean [default: -1 or 0].
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     kappa: Option<f64>,
-    /// Type that coordinates are stored in.
+    /// Floating-point type of the coordinates.
     #[arg(long, value_enum, default_value_t = Precision::F64, help_heading = "Model")]
     precision: Precision,
-    /// Passes over the pairs, burn-in included.
+    /// Passes over the edges, burn-in included.
     #[arg(long, default_value_t = poincare::default_config().epochs, help_heading = "Training")]
     epochs: u64,
-    /// Negatives for each pair.
+    /// Number of negative samples for each edge.
     #[arg(long, default_value_t = poincare::default_config().negatives, help_heading = "Training")]
     negatives: usize,
-    /// Pairs for each step.
+    /// Number of edges in a batch.
     #[arg(long, default_value_t = poincare::default_config().batch, help_heading = "Training")]
     batch: usize,
-    /// Learning rate of a pair (the loss is summed over the batch).
-    #[arg(long, default_value_t = poincare::default_config().lr, allow_negative_numbers = true, help_heading = "Training")]
+    /// Learning rate of Riemannian SGD, per edge: the loss is summed over the batch.
+    #[arg(long, default_value_t = poincare::default_config().lr)]
+    #[arg(allow_negative_numbers = true, help_heading = "Training")]
     lr: f64,
-    /// First epochs, with a lower rate.
+    /// Length of the burn-in in epochs: the first epochs, which have a lower learning rate.
     #[arg(long, default_value_t = poincare::default_config().burn_in, help_heading = "Training")]
     burn_in: u64,
-    /// Factor of the rate in the burn-in.
-    #[arg(long, default_value_t = poincare::default_config().burn_in_factor, allow_negative_numbers = true, help_heading = "Training")]
+    /// Factor of the learning rate during the burn-in.
+    #[arg(long, default_value_t = poincare::default_config().burn_in_factor)]
+    #[arg(allow_negative_numbers = true, help_heading = "Training")]
     burn_in_factor: f64,
-    /// Seed: same seed, same result, for any number of threads.
+    /// Seed of all random draws. Same seed, same result, for any number of threads.
     #[arg(long, default_value_t = poincare::default_config().seed, help_heading = "Training")]
     seed: u64,
+    #[command(flatten)]
+    seeds: SeedsOption,
     #[command(flatten)]
     threads: ThreadsOption,
     #[command(flatten)]
@@ -95,7 +100,7 @@ struct Train {
     /// Output directory.
     #[arg(long, default_value = "runs/poincare", help_heading = RUN)]
     out: PathBuf,
-    /// Go on from the checkpoint in the output directory.
+    /// Continue from the checkpoint in the output directory.
     #[arg(long, help_heading = RUN)]
     resume: bool,
     /// Epochs between checkpoints [default: one whenever ten seconds have passed].
@@ -105,16 +110,16 @@ struct Train {
 
 #[derive(Args)]
 struct Evaluate {
-    /// Embedding: .safetensors, or TSV of names and coordinates.
+    /// Embedding: .safetensors, or a TSV of names and coordinates, as `poincare train` writes them.
     #[arg(long, help_heading = "Data")]
     embedding: PathBuf,
-    /// Edge list.
+    /// Edge list that the embedding is compared with, in the format of `train --edges`.
     #[arg(long, help_heading = "Data")]
     edges: PathBuf,
-    /// Model of a TSV embedding [default: poincare]; a .safetensors file knows its own.
+    /// Space of a TSV embedding [default: poincare]; a .safetensors file states its own.
     #[arg(long, value_enum, help_heading = "Model")]
     model: Option<Model>,
-    /// Sectional curvature.
+    /// Sectional curvature [default: -1, or 0 for euclidean; of a .safetensors file, its own].
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     kappa: Option<f64>,
     #[command(flatten)]
@@ -123,32 +128,32 @@ struct Evaluate {
 
 #[derive(Args)]
 struct Plot {
-    /// Embedding: .safetensors, or TSV of names and coordinates.
+    /// Embedding: .safetensors, or a TSV of names and coordinates, as `poincare train` writes them.
     #[arg(long, help_heading = "Data")]
     embedding: PathBuf,
-    /// Edge list; edges that a path explains are not drawn.
+    /// Edge list to draw; an edge u -> v is left out if there is a path u -> w -> v [default: draw no edges].
     #[arg(long, help_heading = "Data")]
     edges: Option<PathBuf>,
-    /// SVG to write.
+    /// The picture to write, as SVG.
     #[arg(long, help_heading = RUN)]
     out: PathBuf,
-    /// Model of a TSV embedding [default: poincare]; a .safetensors file knows its own.
+    /// Space of a TSV embedding [default: poincare]; a .safetensors file states its own.
     #[arg(long, value_enum, help_heading = "Model")]
     model: Option<Model>,
-    /// Sectional curvature.
+    /// Sectional curvature [default: -1, or 0 for euclidean; of a .safetensors file, its own].
     #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
     kappa: Option<f64>,
 }
 
 #[derive(Args)]
 struct Wordnet {
-    /// Directory of data.noun and index.noun (Debian: wordnet-base, /usr/share/wordnet).
+    /// Directory of data.noun and index.noun (/usr/share/wordnet of the Debian package wordnet-base).
     #[arg(long, help_heading = "Data")]
     dict: PathBuf,
-    /// Only the subtree of this noun, as mammal.n.01.
+    /// Write only the subtree of this noun, for example mammal.n.01 [default: all nouns].
     #[arg(long, help_heading = "Data")]
     root: Option<String>,
-    /// TSV to write.
+    /// The edge list to write, as TSV: noun, tab, ancestor.
     #[arg(long, help_heading = RUN)]
     out: PathBuf,
 }
@@ -169,7 +174,7 @@ fn main() -> std::process::ExitCode {
 fn read_edges(path: &std::path::Path) -> Result<Graph> {
     let graph = edges::read(path)?;
     if graph.self_loops + graph.duplicates > 0 {
-        say!("left out: {} self loops, {} duplicate edges", graph.self_loops, graph.duplicates);
+        say!("left out: {} self-loops, {} duplicate edges", graph.self_loops, graph.duplicates);
     }
     Ok(graph)
 }
@@ -192,21 +197,33 @@ fn train(args: Train) -> Result<()> {
     let threads = args.threads.start()?;
     let (graph, source) = match &args.edges {
         Some(path) => (read_edges(path)?, path.display().to_string()),
-        None => (edges::mammals(), "embedded: WordNet 3.0 mammals closure".to_owned()),
+        None => (edges::mammals(), "built in: WordNet 3.0 mammals closure".to_owned()),
     };
     say!("{} nodes, {} pairs ({source})", graph.names.len(), graph.pairs.len());
-    let (out, resume, checkpoint_every) = (args.out, args.resume, args.checkpoint_every);
-    let options = RunOptions { out, resume, checkpoint_every, source, device };
-    let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
-    report(&metrics, args.edges.is_none());
-    say!("written to {}", options.out.display());
+    let mut results = Vec::new();
+    for run in args.seeds.runs(args.seed, &args.out, args.resume, false)? {
+        let (checkpoint_every, source, device) = (args.checkpoint_every, source.clone(), device.clone());
+        let options = RunOptions { out: run.out, resume: run.resume, checkpoint_every, source, device };
+        let config = Config { seed: run.seed, ..config.clone() };
+        let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
+        report(&metrics, args.edges.is_none());
+        results.push((run.seed, metrics.mean_rank, metrics.map));
+    }
+    // No edges are held out, so the best run is the one with the best reconstruction, by MAP.
+    let by_map = |figure: fn(&(u64, f64, f64)) -> f64| -> Vec<(u64, f64, f64)> {
+        results.iter().map(|run| (run.0, figure(run), run.2)).collect()
+    };
+    let figures = [Summary::of("mean rank", &by_map(|run| run.1)), Summary::of("MAP", &by_map(|run| run.2))];
+    seeds::report(&figures, &args.out, 4)?;
+    say!("written to {}", args.out.display());
     Ok(())
 }
 
 fn report(metrics: &Metrics, mammals: bool) {
     let Metrics { config, train_seconds, pairs_per_second, evaluation_seconds, .. } = metrics;
     say!(
-        "trained {} epochs in {train_seconds:.1} s ({pairs_per_second:.0} pairs/s, {} threads), evaluated in {evaluation_seconds:.1} s",
+        "trained {} epochs in {train_seconds:.1} s ({pairs_per_second:.0} pairs/s, {} threads), \
+         evaluated in {evaluation_seconds:.1} s",
         config.epochs,
         metrics.threads
     );
@@ -255,7 +272,7 @@ fn plot(args: &Plot) -> Result<()> {
     };
     let Embeddings { names, points, geometry } = &embeddings;
     disk::plot(&args.out, names, points, *geometry, &edges, "")?;
-    say!("wrote {}", args.out.display());
+    say!("written to {}", args.out.display());
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Subtrees of a hierarchy, told from an embedding by logistic regression, from the command line.
+//! The command `subtree`: finds the nodes of a subtree from an embedding, by logistic regression.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -20,43 +20,46 @@ Examples:
   subtree --embedding embedding.tsv --edges edges.tsv --root mammal.n.01 --root worker.n.01
   subtree --embedding embedding.tsv --edges edges.tsv --solver lbfgs --epochs 500 --balanced";
 
-/// Tells the nodes below a root from all others by their Poincaré embedding: logistic regression in the
-/// ball, of the ball's coordinates, and of the logarithms at the origin (Ganea, Bécigneul, Hofmann 2018,
-/// Table 2).
+/// Separates the nodes below a root from all others by their Poincaré embedding. Compares three logistic
+/// regressions: hyperbolic in the ball, Euclidean on the ball's coordinates, and Euclidean on the logarithms
+/// at the origin (Ganea, Bécigneul, Hofmann 2018, Table 2).
 #[derive(Parser)]
 #[command(name = "subtree", version, after_help = EXAMPLES)]
 struct Cli {
     /// Embedding in the Poincaré ball: .safetensors or .tsv, as `poincare train` writes them.
     #[arg(long, help_heading = "Data")]
     embedding: PathBuf,
-    /// The hierarchy: node and parent, or node and ancestor, as `poincare train --edges` takes it.
+    /// The hierarchy as an edge list, each node with its parents or with all its ancestors, in the format
+    /// of `poincare train --edges`.
     #[arg(long, help_heading = "Data")]
     edges: PathBuf,
-    /// Root of a subtree; may be given several times [default: those of Table 2].
+    /// Root of a subtree. May be given several times [default: the four roots of Table 2].
     #[arg(long, help_heading = "Data")]
     root: Vec<String>,
-    /// Sectional curvature, if a .tsv does not have -1.
+    /// Sectional curvature of the embedding [default: -1; of a .safetensors file, its own].
     #[arg(long, allow_negative_numbers = true, help_heading = "Data")]
     kappa: Option<f64>,
-    /// How a classifier is trained.
+    /// How the classifiers are trained.
     #[arg(long, value_enum, default_value_t = Solver::Adam, help_heading = "Training")]
     solver: Solver,
-    /// Passes over the training nodes; of L-BFGS the most iterations.
+    /// Passes over the training nodes; with --solver lbfgs, the largest number of iterations.
     #[arg(long, default_value_t = 20, help_heading = "Training")]
     epochs: u64,
-    /// Nodes of a step of Adam.
+    /// Number of nodes in a batch of Adam.
     #[arg(long, default_value_t = 64, help_heading = "Training")]
     batch: usize,
-    /// Learning rate of Adam, which falls to nothing along half a cosine.
+    /// Initial learning rate of Adam; it falls to 0 along half a cosine.
     #[arg(long, default_value_t = 0.05, allow_negative_numbers = true, help_heading = "Training")]
     lr: f64,
-    /// Let subtree and rest count the same in the loss, and not every node.
+    /// Give the subtree and the other nodes the same total weight in the loss [default: each node has the
+    /// same weight].
     #[arg(long, help_heading = "Training")]
     balanced: bool,
-    /// First seed, of split, weights and order.
+    /// First seed; a seed determines the split into training and test nodes, the initial weights and the
+    /// order. Same seed, same result, for any number of threads.
     #[arg(long, default_value_t = 42, help_heading = "Training")]
     seed: u64,
-    /// Seeds, for the 95 % interval.
+    /// Number of runs, with consecutive seeds, in parallel; two or more give a 95 % confidence interval.
     #[arg(long, default_value_t = 3, help_heading = "Training")]
     seeds: u64,
     #[command(flatten)]

@@ -10,8 +10,8 @@ use crate::pictures::{long_name, text_fits};
 
 const SUBTREE: App = App(env!("CARGO_BIN_EXE_subtree"));
 
-/// A hierarchy with a root, two branches and their leaves, and an embedding in the disk. Leaves are far
-/// out; those of `left` are in a narrow sector that a geodesic cuts off.
+/// An edge list and an embedding in the disk: a root with two branches and their leaves. The leaves of `left`
+/// are near the rim in a narrow sector, which a geodesic separates from all other nodes.
 fn hierarchy(d: &Dir) -> [String; 2] {
     let (mut edges, mut points) = (String::from("left\troot\nright\troot\n"), String::from("root\t0\t0\n"));
     let mut point = |name: &str, angle: f64, radius: f64| {
@@ -40,7 +40,7 @@ fn run(d: &Dir, [edges, points]: [&str; 2], out: &str, more: &str) -> (String, M
 }
 
 #[test]
-fn subtrees_are_told_from_the_rest() {
+fn subtrees_are_separated_from_other_nodes() {
     let d = Dir::new();
     let [edges, points] = hierarchy(&d);
     let run = |out: &str, more: &str| run(&d, [&edges, &points], out, more);
@@ -58,8 +58,8 @@ fn subtrees_are_told_from_the_rest() {
         let svg = String::from_utf8(bytes(&out, &format!("left-{name}.svg"))).unwrap();
         assert!(svg.contains("left and below") && svg.matches("<circle").count() > 240, "{name}");
     }
-    let (_, again, _) = run("two", "--threads 2 --seeds 2 --epochs 150");
-    assert_eq!(again.rows, metrics.rows);
+    let (_, same, _) = run("two", "--threads 2 --seeds 2 --epochs 150");
+    assert_eq!(same.rows, metrics.rows);
     // Euclidean regression is convex: at convergence its loss is the smallest possible.
     let (_, converged, _) = run("lbfgs", "--solver lbfgs --seeds 1 --epochs 500");
     let (_, balanced, _) = run("balanced", "--solver lbfgs --seeds 1 --epochs 500 --balanced");
@@ -84,8 +84,7 @@ fn a_device_trains_to_the_same_metrics() {
         let (on_cpu, on_device) = (on("cpu", "cpu"), on("device", "opencl"));
         assert_eq!(on_device.device, "opencl:0");
         for (a, b) in on_device.rows.iter().zip(&on_cpu.rows) {
-            // If the classes are separable, the loss falls to 0, up to the rounding of probabilities
-            // near 1.
+            // The loss of separable classes falls to 0, up to the rounding of probabilities near 1.
             let bound = 1e-9 * b.loss[0] + 8.0 * f64::EPSILON;
             assert!((a.loss[0] - b.loss[0]).abs() <= bound, "{solver}: {a:?} {b:?}");
             assert_eq!((&a.f1, &a.confusion), (&b.f1, &b.confusion), "{solver}");
@@ -109,7 +108,7 @@ fn bad_input_gets_one_line() {
     assert_eq!(message, "--seed 18446744073709551614: with --seeds 3 it is too large");
     assert_eq!(with(&["--lr", "-1"]), "--lr -1: a positive number is needed");
     let few = d.write("few.tsv", "root\t0\t0\n");
-    assert!(fails(&["--embedding", &few, "--root", "left"]).contains("no point for the edges' node"));
+    assert!(fails(&["--embedding", &few, "--root", "left"]).contains("no point for node"));
     let trained = d.path("trained");
     let poincare = App(env!("CARGO_BIN_EXE_poincare"));
     poincare.succeeds(&[
@@ -147,13 +146,13 @@ fn a_second_run_in_one_directory_is_refused() {
     SUBTREE.is_refused_in_a_held_directory(&args, &d.path("out"));
 }
 
-/// If the reader closes the outputs, only the printing ends.
+/// If the reader closes the outputs, the run continues without printing.
 #[test]
 fn closed_outputs_end_nothing() {
     let d = Dir::new();
     let ([edges, points], out) = (hierarchy(&d), d.path("out"));
     let args = ["--embedding", &points, "--edges", &edges, "--root", "left", "--epochs", "1", "--out", &out];
-    SUBTREE.succeeds_unheard(&args);
+    SUBTREE.succeeds_with_closed_outputs(&args);
     assert!(Path::new(&out).join("metrics.json").exists());
 }
 

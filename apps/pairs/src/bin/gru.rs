@@ -1,30 +1,33 @@
-//! Sentence-pair classification with hyperbolic and Euclidean recurrent networks, from the command line.
+//! The command `gru`: classifies pairs of sentences with hyperbolic and Euclidean recurrent networks.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser};
+use cotangent::prelude::Device;
 use cotangent_apps_common::command_line::{RUN, parse};
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::options::RunOptions;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::say;
+use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_pairs::gru::{self, Architecture, Config, Encoder, Metrics, Nonlinearity, Space};
 use cotangent_apps_pairs::sentence_pairs::{self, Prefix, SentencePairs};
 
 const EXAMPLES: &str = "\
 Examples:
-  gru --noise 30 --epochs 5
+  gru --noise 30 --epochs 5 --seeds 3
   gru --model euclidean-gru --data snli --path data/snli --epochs 10
   gru --data pairs.tsv --encoder rnn --body hyperbolic --head euclidean --kappa learned";
 
-/// Recurrent networks of any geometry on pairs of sentences (Ganea, Bécigneul, Hofmann 2018, section 4).
+/// Classifies pairs of sentences with hyperbolic or Euclidean recurrent networks (Ganea, Bécigneul, Hofmann
+/// 2018, section 4).
 ///
-/// Without options: a fully hyperbolic GRU learns to tell noisy prefixes of sentences from random sentences
-/// (PREFIX-10%), and its accuracy is printed beside the published one.
+/// Without options: trains a fully hyperbolic GRU to distinguish noisy prefixes of sentences from random
+/// sentences (PREFIX-10%), and prints its accuracy beside the published one.
 #[derive(Parser)]
 #[command(name = "gru", version, after_help = EXAMPLES)]
 struct Cli {
@@ -32,14 +35,14 @@ struct Cli {
     data: Data,
     #[command(flatten)]
     architecture: ArchitectureOptions,
-    /// Dimension of words, sentences and the feed-forward layer.
+    /// Dimension of word vectors, sentence vectors and the feed-forward layer.
     #[arg(long, default_value_t = 5, help_heading = "Model")]
     dim: usize,
-    /// Sectional curvature of the hyperbolic parts: a negative number, or "learned" or "learned:NUMBER",
-    /// which is where it starts.
+    /// Sectional curvature of the hyperbolic parts: a negative number; or "learned:NUMBER" to learn it from
+    /// this initial value; or "learned", which starts at -1.
     #[arg(long, default_value = "-1", allow_negative_numbers = true, help_heading = "Model")]
     kappa: String,
-    /// Nonlinearity of the recurrent cells [default: that of the paper's authors, identity in hyperbolic
+    /// Nonlinearity of the recurrent cells [default: as in the authors' program, identity in hyperbolic
     /// space and tanh in Euclidean space].
     #[arg(long, value_enum, help_heading = "Model")]
     cell: Option<Nonlinearity>,
@@ -49,24 +52,34 @@ struct Cli {
     /// Passes over the training pairs.
     #[arg(long, default_value_t = 10, help_heading = "Training")]
     epochs: u64,
-    /// Pairs of a step.
+    /// Number of pairs in a batch.
     #[arg(long, default_value_t = 64, help_heading = "Training")]
     batch: usize,
-    /// Type that numbers are stored in.
+    /// Floating-point type of all numbers.
     #[arg(long, value_enum, default_value_t = Precision::F32, help_heading = "Model")]
     precision: Precision,
-    /// Learning rate of Riemannian Adam.
+    /// Initial learning rate of Riemannian Adam.
     #[arg(long, default_value_t = 0.01, allow_negative_numbers = true, help_heading = "Training")]
     lr: f64,
-    /// Factor of the rate at the end, to which it falls along half a cosine; 1 for a constant rate.
+    /// Final learning rate as a factor of the initial one, from 0 to 1. The rate falls along half a cosine;
+    /// 1 keeps it constant.
     #[arg(long, default_value_t = 0.01, allow_negative_numbers = true, help_heading = "Training")]
     lr_floor: f64,
-    /// Largest norm of a step's gradient, all parameters together; longer ones are shortened to it.
+    /// Largest norm of a step's gradient, over all parameters together. Longer gradients are scaled down
+    /// to it.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, help_heading = "Training")]
     clip: f64,
-    /// Seed of the model and of the order of the pairs: same seed, same result, for any number of threads.
+    /// Seed of the initial model and of the order of the pairs. Same seed, same result, for any number of
+    /// threads.
     #[arg(long, default_value_t = 42, help_heading = "Training")]
     seed: u64,
+    #[command(flatten)]
+    seeds: SeedsOption,
+    /// Train all models of Table 1 on PREFIX with a noise of 10, 30 and 50 %, and on SNLI if --path is
+    /// given, and print the table. The results of each go to a subdirectory of --out.
+    #[arg(long, help_heading = "Training")]
+    #[arg(conflicts_with_all = ["data", "noise", "model", "encoder", "body", "head"])]
+    table: bool,
     #[command(flatten)]
     threads: ThreadsOption,
     #[command(flatten)]
@@ -74,51 +87,85 @@ struct Cli {
     /// Output directory.
     #[arg(long, default_value = "runs/gru", help_heading = RUN)]
     out: PathBuf,
-    /// Go on from the checkpoint in the output directory.
+    /// Continue from the checkpoint in the output directory.
     #[arg(long, help_heading = RUN)]
     resume: bool,
-    /// Seconds between checkpoints.
+    /// Seconds between checkpoints. One is also written at the end.
     #[arg(long, default_value_t = 10, help_heading = RUN)]
     checkpoint_every: u64,
 }
 
 #[derive(Args)]
 struct Data {
-    /// prefix, snli, or a file of labelled pairs: label, first sentence, second sentence; TSV or CSV,
-    /// plain or gzip.
+    /// What to train on: "prefix", which is generated; "snli", which is read from --path; or a file of
+    /// labelled pairs, TSV or CSV, plain or gzip, with the columns label, first sentence, second sentence.
     #[arg(long, default_value = "prefix", help_heading = "Data")]
     data: String,
-    /// How many of a hundred words of a prefix are replaced.
+    /// Percentage of a prefix's words that are replaced by random ones; for prefix.
     #[arg(long, default_value_t = 10, help_heading = "Data")]
     noise: u32,
-    /// Training pairs of prefix.
+    /// Number of training pairs, even; for prefix.
     #[arg(long, default_value_t = 500_000, help_heading = "Data")]
     pairs: usize,
-    /// Seed of the pairs of prefix, or of the split of a file.
+    /// Number of validation pairs, even, and also of test pairs; for prefix.
+    #[arg(long, default_value_t = 10_000, help_heading = "Data")]
+    held_out: usize,
+    /// Seed that generates the pairs of prefix, or that splits a file into pairs for training, validation
+    /// and testing.
     #[arg(long, default_value_t = 1, help_heading = "Data")]
     data_seed: u64,
-    /// Directory of SNLI: train, val and test, .tsv or .tsv.gz.
+    /// Directory of SNLI: the files train, val and test, each .tsv or .tsv.gz.
     #[arg(long, help_heading = "Data")]
     path: Option<PathBuf>,
 }
 
 #[derive(Args)]
 struct ArchitectureOptions {
-    /// A model of Table 1; the options below change parts of it.
-    #[arg(long, default_value = "hyperbolic-gru", value_parser = gru::TABLE_1.map(|row| row.name), help_heading = "Model")]
+    /// A model of Table 1. --encoder, --body and --head override its parts.
+    #[arg(long, default_value = "hyperbolic-gru", help_heading = "Model")]
+    #[arg(value_parser = gru::TABLE_1.map(|row| row.name))]
     model: String,
-    /// The recurrent layer.
+    /// The recurrent layer that reads the sentences [default: by --model].
     #[arg(long, value_enum, help_heading = "Model")]
     encoder: Option<Encoder>,
-    /// Geometry of words, encoders and feed-forward layer.
+    /// Geometry of word vectors, recurrent layers and feed-forward layer [default: by --model].
     #[arg(long, value_enum, help_heading = "Model")]
     body: Option<Space>,
-    /// Geometry of the logistic regression.
+    /// Geometry of the logistic regression, the last layer [default: by --model].
     #[arg(long, value_enum, help_heading = "Model")]
     head: Option<Space>,
 }
 
+impl Cli {
+    /// The configuration of a run.
+    fn config(&self, architecture: Architecture, seed: u64) -> Result<Config> {
+        let (kappa, learn_kappa) = curvature(&self.kappa)?;
+        let config = Config {
+            architecture,
+            dim: self.dim,
+            kappa,
+            learn_kappa,
+            cell: self.cell.unwrap_or(Nonlinearity::of_authors(architecture.body)),
+            feed_forward: self.feed_forward,
+            epochs: self.epochs,
+            batch: self.batch,
+            precision: self.precision,
+            lr: self.lr,
+            lr_floor: self.lr_floor,
+            clip: self.clip,
+            seed,
+        };
+        config.check()?;
+        Ok(config)
+    }
+}
+
 impl Data {
+    fn prefix(&self, noise: u32) -> Result<SentencePairs> {
+        let sizes = [self.pairs, self.held_out, self.held_out];
+        Prefix { sizes, ..Prefix::of_paper(noise) }.generate(self.data_seed)
+    }
+
     fn read(&self) -> Result<SentencePairs> {
         match (self.data.as_str(), &self.path) {
             ("snli", Some(path)) => sentence_pairs::snli(path),
@@ -128,11 +175,7 @@ impl Data {
             (_, Some(path)) => {
                 Err(AppError::usage(format!("--path {}: only --data snli has one", path.display())))
             }
-            ("prefix", None) => {
-                let prefix = Prefix::of_paper(self.noise);
-                let [_, validation, test] = prefix.sizes;
-                Prefix { sizes: [self.pairs, validation, test], ..prefix }.generate(self.data_seed)
-            }
+            ("prefix", None) => self.prefix(self.noise),
             (file, None) => sentence_pairs::read_file(Path::new(file), self.data_seed),
         }
     }
@@ -140,8 +183,8 @@ impl Data {
 
 impl ArchitectureOptions {
     fn choose(&self) -> Architecture {
-        let of_table = gru::TABLE_1.into_iter().find(|row| row.name == self.model);
-        let Architecture { encoder, body, head } = of_table.expect("one of the possible values").architecture;
+        let row = gru::TABLE_1.into_iter().find(|row| row.name == self.model);
+        let Architecture { encoder, body, head } = row.expect("one of the possible values").architecture;
         Architecture {
             encoder: self.encoder.unwrap_or(encoder),
             body: self.body.unwrap_or(body),
@@ -154,7 +197,7 @@ impl ArchitectureOptions {
 fn curvature(option: &str) -> Result<(f64, bool)> {
     let (number, learned) = match option.strip_prefix("learned") {
         Some("") => ("-1", true),
-        Some(rest) => (rest.strip_prefix(':').unwrap_or(rest), true),
+        Some(initial) => (initial.strip_prefix(':').unwrap_or(initial), true),
         None => (option, false),
     };
     let wrong =
@@ -163,42 +206,76 @@ fn curvature(option: &str) -> Result<(f64, bool)> {
 }
 
 fn main() -> std::process::ExitCode {
-    exit_code(train(parse()))
+    exit_code(run(parse()))
 }
 
-fn train(cli: Cli) -> Result<()> {
+fn run(cli: Cli) -> Result<()> {
     let device = cli.device.choose()?;
-    let (kappa, learn_kappa) = curvature(&cli.kappa)?;
-    let architecture = cli.architecture.choose();
-    let config = Config {
-        architecture,
-        dim: cli.dim,
-        kappa,
-        learn_kappa,
-        cell: cli.cell.unwrap_or(Nonlinearity::of_authors(architecture.body)),
-        feed_forward: cli.feed_forward,
-        epochs: cli.epochs,
-        batch: cli.batch,
-        precision: cli.precision,
-        lr: cli.lr,
-        lr_floor: cli.lr_floor,
-        clip: cli.clip,
-        seed: cli.seed,
-    };
-    config.check()?;
+    cli.config(cli.architecture.choose(), cli.seed)?;
     let threads = cli.threads.start()?;
+    if cli.table {
+        return threads.run(|| table(&cli, &device));
+    }
     let data = cli.data.read()?;
+    threads.run(|| train(&cli, &data, cli.architecture.choose(), &cli.out, &device))?;
+    say!("written to {}", cli.out.display());
+    Ok(())
+}
+
+/// Trains a model with each seed.
+fn train(
+    cli: &Cli,
+    data: &SentencePairs,
+    architecture: Architecture,
+    out: &Path,
+    device: &Device,
+) -> Result<Summary> {
     let [train, validation, test] = [&data.train, &data.validation, &data.test].map(Vec::len);
     say!(
-        "{}: {train} pairs to train on, {validation} to select by, {test} to test on; {} words",
+        "{}: {train} pairs for training, {validation} for validation, {test} for testing; {} words",
         data.name,
         data.words.len()
     );
-    let options =
-        RunOptions { out: cli.out, resume: cli.resume, checkpoint_every: cli.checkpoint_every, device };
-    let metrics = threads.run(|| gru::train(&data, &config, &options))?;
-    report(&metrics);
-    say!("written to {}", options.out.display());
+    let mut results = Vec::new();
+    for run in cli.seeds.runs(cli.seed, out, cli.resume, cli.table)? {
+        let options = RunOptions {
+            out: run.out,
+            resume: run.resume,
+            checkpoint_every: cli.checkpoint_every,
+            device: device.clone(),
+        };
+        let metrics = gru::train(data, &cli.config(architecture, run.seed)?, &options)?;
+        report(&metrics);
+        results.push((run.seed, 100.0 * metrics.test, metrics.validation));
+    }
+    let summary = Summary::of("test accuracy in %", &results);
+    seeds::report(std::slice::from_ref(&summary), out, 2)?;
+    Ok(summary)
+}
+
+/// Trains every model of Table 1 on all data and prints the table. A model's figure is the test accuracy of
+/// the seed with the best validation accuracy.
+fn table(cli: &Cli, device: &Device) -> Result<()> {
+    let mut data: Vec<SentencePairs> =
+        [10, 30, 50].into_iter().map(|noise| cli.data.prefix(noise)).collect::<Result<_>>()?;
+    data.extend(cli.data.path.as_deref().map(sentence_pairs::snli).transpose()?);
+    let mut lines = Vec::new();
+    for row in gru::TABLE_1 {
+        let mut line = format!("{:<28}", row.name);
+        for data in &data {
+            let out = cli.out.join(row.name).join(data.name.to_lowercase().replace('%', ""));
+            let summary = train(cli, data, row.architecture, &out, device)?;
+            let published = gru::published(row.architecture, &data.name);
+            let published = published.map_or(String::new(), |accuracy| format!("{accuracy:.2}"));
+            line += &format!(" {:>7.2} {published:>7}", summary.best);
+        }
+        lines.push(line);
+    }
+    say!("test accuracy in %, of the seed with the best validation; then that of Ganea et al. 2018, Table 1");
+    let names: String = data.iter().map(|data| format!(" {:>15}", data.name)).collect();
+    say!("{:<28}{names}", "");
+    lines.iter().for_each(|line| say!("{line}"));
+    say!("written to {}", cli.out.display());
     Ok(())
 }
 
@@ -206,13 +283,14 @@ fn report(metrics: &Metrics) {
     let Metrics { config, seconds, .. } = metrics;
     let pairs = metrics.pairs[0] as f64 * config.epochs as f64;
     say!(
-        "trained {} numbers for {} epochs in {seconds:.1} s ({:.0} pairs/s, {} threads); best: epoch {}, validation {:.2} %",
+        "trained {} parameters for {} epochs in {seconds:.1} s ({:.0} pairs/s, {} threads); \
+         best validation accuracy {:.2} %, after epoch {}",
         metrics.parameters,
         config.epochs,
         pairs / seconds,
         metrics.threads,
-        metrics.best_epoch,
-        100.0 * metrics.validation
+        100.0 * metrics.validation,
+        metrics.best_epoch
     );
     for (part, kappa) in ["body", "head"].iter().zip(metrics.learned_kappa) {
         if let Some(kappa) = kappa {

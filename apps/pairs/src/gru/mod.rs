@@ -1,5 +1,5 @@
-//! Sentence-pair classification with recurrent networks of any geometry: Ganea, Bécigneul, Hofmann 2018,
-//! section 4.
+//! Classification of sentence pairs by hyperbolic or Euclidean recurrent networks: Ganea, Bécigneul, Hofmann
+//! 2018, section 4.
 
 use std::time::Duration;
 
@@ -27,9 +27,9 @@ use model::{Model, classify, learned_kappa, side_by_side};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoder {
-    /// Simple recurrent layers.
+    /// A simple recurrent layer.
     Rnn,
-    /// Gated recurrent units.
+    /// A gated recurrent unit.
     Gru,
 }
 
@@ -47,9 +47,9 @@ pub enum Space {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Nonlinearity {
-    /// None.
+    /// x itself: no nonlinearity.
     Identity,
-    /// The hyperbolic tangent.
+    /// tanh(x), the hyperbolic tangent.
     Tanh,
     /// max(x, 0).
     Relu,
@@ -73,8 +73,8 @@ impl Nonlinearity {
     }
 }
 
-/// A model: the encoder; the geometry of the words, encoders and feed-forward layer (body); and the
-/// geometry of the logistic regression (head).
+/// The architecture of a model: its encoder, the geometry of words, encoders and feed-forward layer (the
+/// body), and the geometry of the logistic regression (the head).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Architecture {
     /// The recurrent layer.
@@ -85,13 +85,13 @@ pub struct Architecture {
     pub head: Space,
 }
 
-/// A model of Table 1, by name, and its test accuracies there, in percent.
+/// A model of Table 1.
 pub struct Published {
     /// The name for `--model`.
     pub name: &'static str,
     /// The architecture.
     pub architecture: Architecture,
-    /// Accuracies on SNLI, PREFIX-10%, -30% and -50%.
+    /// Published test accuracies in percent on SNLI, PREFIX-10%, PREFIX-30% and PREFIX-50%.
     pub accuracies: [f64; 4],
 }
 
@@ -129,19 +129,19 @@ pub struct Config {
     pub kappa: f64,
     /// Whether the curvatures are learned, one for the body and one for the head.
     pub learn_kappa: bool,
-    /// φ of the recurrent cells.
+    /// Nonlinearity of the recurrent cells.
     pub cell: Nonlinearity,
-    /// φ of the feed-forward layer.
+    /// Nonlinearity of the feed-forward layer.
     pub feed_forward: Nonlinearity,
     /// Passes over the training pairs.
     pub epochs: u64,
-    /// Pairs per step.
+    /// Number of pairs in a batch.
     pub batch: usize,
-    /// Storage type.
+    /// Floating-point type of all numbers.
     pub precision: Precision,
-    /// Learning rate of Riemannian Adam.
+    /// Initial learning rate of Riemannian Adam.
     pub lr: f64,
-    /// Factor of the rate at the end. The rate falls to it along half a cosine.
+    /// Final learning rate as a factor of the initial one. The rate falls along half a cosine.
     pub lr_floor: f64,
     /// The largest norm of a step's gradient, over all parameters together. Longer gradients are scaled
     /// down.
@@ -151,7 +151,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// The first option in which two runs differ, if there is one. A resumed run must not differ.
+    /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
+    /// none does.
     fn difference(&self, other: &Config) -> Option<&'static str> {
         let differs = [
             ("encoder", self.architecture.encoder != other.architecture.encoder),
@@ -172,16 +173,16 @@ impl Config {
         options::first_true(&differs)
     }
 
-    /// Refuses settings that make no sense.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// Names the option.
+    /// If a setting is wrong; the error names the option.
     pub fn check(&self) -> Result<()> {
         let counts = [("dim", self.dim as u64), ("epochs", self.epochs), ("batch", self.batch as u64)];
         options::at_least_one(&counts)?;
         options::positive(&[("lr", self.lr), ("clip", self.clip)])?;
         if !(0.0..=1.0).contains(&self.lr_floor) {
-            return Err(AppError::usage(format!("--lr-floor {}: between 0 and 1 is needed", self.lr_floor)));
+            return Err(AppError::usage(format!("--lr-floor {}: from 0 to 1 is needed", self.lr_floor)));
         }
         if !(self.kappa < 0.0 && self.kappa.is_finite()) {
             return Err(AppError::usage(format!("--kappa {}: a negative number is needed", self.kappa)));
@@ -203,19 +204,19 @@ pub struct Metrics {
     pub words: usize,
     /// Names of the classes.
     pub classes: Vec<String>,
-    /// Number of learned parameters.
+    /// Number of parameters of the model.
     pub parameters: usize,
-    /// Threads of this run.
+    /// Number of threads of this run.
     pub threads: usize,
-    /// The device it trained on.
+    /// The device that the model was trained on.
     pub device: String,
     /// The result of every epoch.
     pub epochs: Vec<Epoch>,
-    /// The epoch, from 1, with the best validation accuracy. Its model is kept and tested.
+    /// The epoch, counted from 1, with the best validation accuracy. Its model is kept and tested.
     pub best_epoch: usize,
-    /// That accuracy.
+    /// Validation accuracy of that model, from 0 to 1.
     pub validation: f64,
-    /// Accuracy of that model on the test pairs.
+    /// Test accuracy of that model, from 0 to 1.
     pub test: f64,
     /// The confusion matrix of that model on the test pairs.
     pub confusion: Confusion,
@@ -229,13 +230,13 @@ mod purpose {
     pub(super) const INITIAL: u64 = 22;
 }
 
-/// Trains a model and writes `metrics.json`, `model.safetensors` (the best by validation), `curves.svg`,
-/// in two dimensions `sentences.svg`, and the checkpoint. It uses the current thread pool; the result
-/// does not depend on the pool's size.
+/// Trains a model and writes `metrics.json`, `model.safetensors` (the model with the best validation
+/// accuracy), `curves.svg`, the checkpoint and, in two dimensions, `sentences.svg`. It uses the current
+/// thread pool; the result does not depend on the pool's size.
 ///
 /// # Errors
-/// If the configuration makes no sense, the output cannot be written, the checkpoint belongs to another
-/// run, or training diverges.
+/// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or
+/// training diverges.
 pub fn train(data: &SentencePairs, config: &Config, options: &RunOptions) -> Result<Metrics> {
     config.check()?;
     match config.precision {
@@ -243,6 +244,7 @@ pub fn train(data: &SentencePairs, config: &Config, options: &RunOptions) -> Res
         Precision::F64 => Run { data, config, options }.in_precision::<f64>(),
     }
 }
+
 struct Run<'a> {
     data: &'a SentencePairs,
     config: &'a Config,
@@ -250,23 +252,25 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Trains in the precision `T`: chooses the geometries of body and head.
     fn in_precision<T: Float>(&self) -> Result<Metrics> {
         let ball =
             PoincareBall::try_new(self.config.kappa).map_err(|e| AppError::usage(format!("--kappa: {e}")))?;
         let Architecture { body, head, .. } = self.config.architecture;
-        let learned = || Curvature::<T>::new(self.config.kappa);
+        let learned_curvature = || Curvature::<T>::new(self.config.kappa);
         use Space::{Euclidean as E, Hyperbolic as H};
         match (body, head, self.config.learn_kappa) {
             (E, E, _) => self.with::<T, _, _>(Euclidean, Euclidean),
             (E, H, false) => self.with::<T, _, _>(Euclidean, ball),
             (H, E, false) => self.with::<T, _, _>(ball, Euclidean),
             (H, H, false) => self.with::<T, _, _>(ball, ball),
-            (E, H, true) => self.with::<T, _, _>(Euclidean, learned()),
-            (H, E, true) => self.with::<T, _, _>(learned(), Euclidean),
-            (H, H, true) => self.with::<T, _, _>(learned(), learned()),
+            (E, H, true) => self.with::<T, _, _>(Euclidean, learned_curvature()),
+            (H, E, true) => self.with::<T, _, _>(learned_curvature(), Euclidean),
+            (H, H, true) => self.with::<T, _, _>(learned_curvature(), learned_curvature()),
         }
     }
 
+    /// Trains with these geometries: chooses the encoder.
     fn with<T: Float, B: Geometry<T>, H: Geometry<T>>(&self, body: B, head: H) -> Result<Metrics> {
         let (dim, sizes) = (self.config.dim, [self.data.words.len(), self.data.classes.len()]);
         let activation = self.config.cell.activation();
@@ -396,7 +400,7 @@ impl Run<'_> {
         Ok(metrics)
     }
 
-    /// Draws the logistic regression's input points for the first test pairs, and its hyperplanes.
+    /// Draws the hyperplanes of the logistic regression, and its input points for the first test pairs.
     fn picture<T, B, H, C>(&self, model: &Model<T, B, H, C>, title: &str, tape: &mut Tape<T>) -> Result<()>
     where
         T: Float,
@@ -408,7 +412,7 @@ impl Run<'_> {
         let pairs: Vec<&Pair> = self.data.test.iter().take(SHOWN).collect();
         let (sentences, classes) = side_by_side(&pairs);
         tape.reset();
-        let [seen, _] = model.forward(tape, &sentences);
+        let [inputs, _] = model.forward(tape, &sentences);
         let head = model.head.on(tape);
         let [points, normals] =
             [head.parameter(tape, &model.regression.points), *model.regression.normals.on(tape)];
@@ -419,14 +423,14 @@ impl Run<'_> {
             Space::Euclidean => 0.0,
             Space::Hyperbolic => learned_kappa(&model.head).unwrap_or(self.config.kappa),
         };
-        // With two classes, the hyperplane of the positive one separates them.
+        // Of two classes, the hyperplane of the positive one is drawn.
         let hyperplanes: Vec<_> = rows(points).into_iter().zip(rows(normals)).collect();
         let hyperplanes = if self.data.classes.len() == 2 { &hyperplanes[1..] } else { &hyperplanes };
         let path = self.options.out.join("sentences.svg");
         disk::classes(
             &path,
             &Classes {
-                points: &rows(seen),
+                points: &rows(inputs),
                 of: &classes,
                 names: &self.data.classes,
                 hyperplanes,
@@ -438,7 +442,7 @@ impl Run<'_> {
     }
 }
 
-/// The published accuracy of an architecture on some data, in percent.
+/// The published test accuracy of an architecture in percent, on the data of this name.
 pub fn published(architecture: Architecture, data: &str) -> Option<f64> {
     let column = ["SNLI", "PREFIX-10%", "PREFIX-30%", "PREFIX-50%"].iter().position(|&name| name == data)?;
     let row = TABLE_1.iter().find(|row| row.architecture == architecture)?;

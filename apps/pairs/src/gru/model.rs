@@ -6,11 +6,11 @@ use cotangent_apps_common::confusion::Confusion;
 use super::{Config, purpose};
 use crate::sentence_pairs::{Padded, Pair};
 
-/// Largest initial coordinate of a word.
+/// Largest absolute value of an initial coordinate of a word.
 const WORD_RANGE: f64 = 0.1;
 
-/// Two encoders, one for each sentence. Their states and squared distance go through a feed-forward
-/// layer into a logistic regression. Ganea et al. 2018, section 4, "Models architecture".
+/// Two encoders, one for each sentence. Their final states, and the squared distance of these, go through a
+/// feed-forward layer into a logistic regression: Ganea et al. 2018, section 4, "Models architecture".
 #[derive(Clone, Debug, Module)]
 pub(super) struct Model<T: Float, B: Geometry<T>, H: Geometry<T>, C> {
     pub(super) body: B,
@@ -33,12 +33,12 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
         [words, classes]: [usize; 2],
     ) -> Self {
         let (mut rng, dim) = (rng::stream(config.seed, purpose::INITIAL, 0), config.dim);
-        let of_body = body.manifold();
+        let manifold = body.manifold();
         Model {
-            words: Embedding::uniform("words", of_body, words, dim, WORD_RANGE, &mut rng),
-            first: cell(of_body, &mut rng),
-            second: cell(of_body, &mut rng),
-            join: Concat::new(of_body, &[dim, dim], 1, dim, &mut rng),
+            words: Embedding::uniform("words", manifold, words, dim, WORD_RANGE, &mut rng),
+            first: cell(manifold, &mut rng),
+            second: cell(manifold, &mut rng),
+            join: Concat::new(manifold, &[dim, dim], 1, dim, &mut rng),
             regression: LogisticRegression::new(head.manifold(), dim, classes, &mut rng),
             feed_forward: config.feed_forward.activation(),
             body,
@@ -46,8 +46,7 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
         }
     }
 
-    /// The input of the logistic regression for some pairs, `[batch, dim]`, and its logits,
-    /// `[batch, classes]`.
+    /// The input points of the logistic regression, `[batch, dim]`, and its logits, `[batch, classes]`.
     pub(super) fn forward<'t>(&self, tape: &'t Tape<T>, [first, second]: &[Padded; 2]) -> [Var<'t, T>; 2] {
         let (body, head) = (self.body.on(tape), self.head.on(tape));
         let encode = |cell: &C, sentences: &Padded| {
@@ -59,13 +58,13 @@ impl<T: Float, B: Geometry<T>, H: Geometry<T>, C: Cell<B::Learned, T>> Model<T, 
         let squared_distance =
             body.distance(*first.coordinates(), *second.coordinates()).square().insert_axis(1);
         let joined = self.join.forward(&[first, second], Some(squared_distance));
-        // If body and head have the same geometry, this is the Möbius version of φ.
-        let seen = exp0(head, self.feed_forward.apply(*log0(joined)));
-        [*seen.coordinates(), self.regression.forward(seen)]
+        // If body and head have the same geometry, this is the Möbius version of the nonlinearity.
+        let inputs = exp0(head, self.feed_forward.apply(*log0(joined)));
+        [*inputs.coordinates(), self.regression.forward(inputs)]
     }
 }
 
-/// Sentences and classes of some pairs, as the model takes them.
+/// The first sentences of some pairs, their second sentences, and their classes.
 pub(super) fn side_by_side(pairs: &[&Pair]) -> ([Padded; 2], Vec<u32>) {
     let first = Padded::new(pairs.iter().map(|pair| pair.first.as_slice()));
     let second = Padded::new(pairs.iter().map(|pair| pair.second.as_slice()));
@@ -75,6 +74,7 @@ pub(super) fn side_by_side(pairs: &[&Pair]) -> ([Padded; 2], Vec<u32>) {
 /// Number of pairs that are classified together.
 const CLASSIFIED_TOGETHER: usize = 512;
 
+/// The confusion matrix of a model on these pairs.
 pub(super) fn classify<T, B, H, C>(
     model: &Model<T, B, H, C>,
     pairs: &[Pair],
@@ -97,7 +97,7 @@ where
     confusion
 }
 
-/// The curvature that a geometry has learned.
+/// The curvature that a geometry has learned; `None` if its curvature is fixed.
 pub(super) fn learned_kappa<T: Float>(geometry: &impl Geometry<T>) -> Option<f64> {
     let state = geometry.state();
     state.first().map(|(_, kappa)| kappa.data()[0].to_f64())

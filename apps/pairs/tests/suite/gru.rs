@@ -13,8 +13,7 @@ fn metrics(dir: &str) -> Metrics {
     crate::common::metrics(dir)
 }
 
-/// Few pairs, and fewer for validation and testing than with `--data prefix`. The class is yes if the
-/// second sentence ends like the first.
+/// A file of 600 labelled pairs. The class is yes if both sentences end with the same word.
 fn echoes(d: &Dir) -> String {
     let mut text = String::new();
     for i in 0..600_u32 {
@@ -34,10 +33,10 @@ fn every_model_of_table_1_has_the_same_bits_for_any_number_of_threads() {
     let d = Dir::new();
     let file = echoes(&d);
     for row in TABLE_1 {
-        let run = |name: &str, rest: &[&str]| {
+        let run = |name: &str, more: &[&str]| {
             let out = d.path(name);
             GRU.succeeds(
-                &[&["--model", row.name, "--data", &file, "--out", &out][..], &SHORT[..], rest].concat(),
+                &[&["--model", row.name, "--data", &file, "--out", &out][..], &SHORT[..], more].concat(),
             );
             (bytes(&out, "model.safetensors"), metrics(&out))
         };
@@ -138,7 +137,8 @@ fn prefixes_are_generated() {
         "--out",
         &out,
     ]);
-    assert!(printed.starts_with("PREFIX-30%: 400 pairs to train on, 10000 to select by, 10000 to test on"));
+    let start = "PREFIX-30%: 400 pairs for training, 10000 for validation, 10000 for testing";
+    assert!(printed.starts_with(start), "{printed}");
     assert!(printed.contains("81.71 %  Ganea et al. 2018"), "{printed}");
 }
 
@@ -164,27 +164,26 @@ fn bad_input_is_named() {
     assert!(fails(&["--data", &file, "--clip", "0"]).contains("--clip 0"));
     let other = d.write("other.tsv", std::fs::read_to_string(&file).unwrap().replace("yes", "ok"));
     let other = [&["--data", &other, "--resume"][..], &SHORT[..]].concat();
-    assert!(fails(&other).ends_with("checkpoint.bin: checkpoint of something else: a run on other pairs"));
+    assert!(fails(&other).ends_with("checkpoint.bin: the checkpoint does not fit: a run on other pairs"));
     let mut damaged = bytes(&out, "checkpoint.bin");
     *damaged.last_mut().unwrap() ^= 1;
     std::fs::write(Path::new(&out).join("checkpoint.bin"), damaged).unwrap();
     assert!(fails(&[&train[..], &["--resume"]].concat()).contains("damaged checkpoint"));
 }
 
-/// Earlier output is kept.
+/// A training that diverges keeps the last good checkpoint.
 #[test]
 fn a_loss_that_is_no_number_stops_training() {
     let d = Dir::new();
     let file = echoes(&d);
     for model in ["euclidean-rnn", "hyperbolic-gru"] {
         let out = d.path(model);
-        // Checkpoints at every step. The one before the last step leads to a loss that is not finite,
-        // and is not kept.
+        // A checkpoint at every step. The last one leads to a loss that is not finite, and is not kept.
         let args = ["--data", &file, "--model", model, "--checkpoint-every", "0", "--out", &out];
         let args = [&args[..], &SHORT[..], &["--lr", "1e30"]].concat();
         let line = GRU.diverges(&args);
         assert!(line.contains("a lower --lr may help; "), "{line}");
-        assert!(line.ends_with("checkpoint.bin is that of step 0"), "{line}");
+        assert!(line.ends_with("checkpoint.bin is the checkpoint after step 0"), "{line}");
         assert!(!Path::new(&out).join("checkpoint.next").exists());
         assert_eq!(GRU.diverges(&[&args[..], &["--resume"]].concat()), line);
     }
@@ -196,8 +195,8 @@ fn a_second_run_in_one_directory_is_refused() {
     GRU.is_refused_in_a_held_directory(&["--data", &echoes(&d)], &d.path("out"));
 }
 
-/// The parameters of a run with another seed have the same shapes. So only the name of the run can
-/// reveal them.
+/// The parameters of a run with another seed have the same shapes. Only the name of the run in the file shows
+/// that they belong to another run.
 #[test]
 fn the_model_of_another_run_is_not_tested() {
     let d = Dir::new();
@@ -212,16 +211,16 @@ fn the_model_of_another_run_is_not_tested() {
     std::fs::write(Path::new(&one).join("model.safetensors"), bytes(&two, "model.safetensors")).unwrap();
     let (_, output) = train("one", "1", &["--resume"]);
     let error = String::from_utf8(output.stderr).unwrap();
-    let end = "model.safetensors: a model of another run: other options, or other data\n";
+    let end = "model.safetensors: the model of a run with other options or other data\n";
     assert!(error.ends_with(end) && output.status.code() == Some(2), "{error}");
 }
 
-/// If the reader closes the outputs, only the printing ends.
+/// If the reader closes the outputs, the run continues without printing.
 #[test]
 fn closed_outputs_end_nothing() {
     let d = Dir::new();
     let (file, out) = (echoes(&d), d.path("out"));
-    GRU.succeeds_unheard(&[&["--data", &file, "--out", &out][..], &SHORT[..]].concat());
+    GRU.succeeds_with_closed_outputs(&[&["--data", &file, "--out", &out][..], &SHORT[..]].concat());
     assert!(Path::new(&out).join("metrics.json").exists());
 }
 
@@ -234,4 +233,39 @@ fn text_is_within_its_picture() {
     GRU.succeeds(&["--data", &data, "--epochs", "1", "--dim", "2", "--out", &out]);
     text_fits(&format!("{out}/curves.svg"), &["training loss: best"]);
     text_fits(&format!("{out}/sentences.svg"), &["test accuracy", "a name that is", "no"]);
+}
+
+/// `--table` trains all models on all data, and prints them beside the paper's figures.
+#[test]
+fn table_1_is_one_command() {
+    let d = Dir::new();
+    let out = d.path("out");
+    let arguments = [
+        "--table",
+        "--seeds",
+        "2",
+        "--epochs",
+        "1",
+        "--pairs",
+        "64",
+        "--held-out",
+        "40",
+        "--dim",
+        "2",
+        "--out",
+        &out,
+    ];
+    let printed = GRU.succeeds(&arguments);
+    for row in TABLE_1 {
+        let line = printed.lines().find(|line| line.starts_with(&format!("{} ", row.name))).unwrap();
+        let numbers: Vec<f64> = line.split_whitespace().skip(1).map(|word| word.parse().unwrap()).collect();
+        assert_eq!([numbers[1], numbers[3], numbers[5]], row.accuracies[1..], "{line}");
+        let run = format!("{out}/{}/prefix-30", row.name);
+        let [a, b] = ["seed-42", "seed-43"].map(|seed| metrics(&format!("{run}/{seed}")));
+        let best = if b.validation > a.validation { &b } else { &a };
+        assert!((numbers[2] - 100.0 * best.test).abs() < 0.0051, "{line}");
+        assert_eq!((a.config.architecture, a.data.as_str()), (row.architecture, "PREFIX-30%"));
+        assert!(bytes(&run, "seeds.json").len() > 10);
+    }
+    assert!(GRU.run(&["--table", "--model", "hyperbolic-gru"]).status.code() == Some(2));
 }

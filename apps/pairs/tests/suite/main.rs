@@ -4,9 +4,9 @@
 mod common;
 #[path = "../../../tests/device.rs"]
 mod device;
+mod gru;
 #[path = "../../../tests/help.rs"]
 mod help;
-mod gru;
 #[path = "../../../tests/pictures.rs"]
 mod pictures;
 

@@ -52,7 +52,7 @@ pub trait Format: Copy + 'static {
     const BIAS: Self::Bits;
     /// The smallest normal number.
     const MIN_POSITIVE: Self;
-    /// 2^FRACTION: above it are only integers, and the low bits count them.
+    /// 2^FRACTION. From here to its double, the numbers are the integers, counted by their low bits.
     const INTEGERS: Self;
     /// 1.5 · 2^FRACTION. Adding and then subtracting this rounds to an integer of either sign; in
     /// between, the integer is in the low bits.
@@ -64,11 +64,11 @@ pub trait Format: Copy + 'static {
     const ROOT_HALF: Self;
     /// Beyond ± this, eˣ is certainly infinite or 0.
     const EXP_LIMIT: f64;
-    /// Up to this, the reduction modulo π/2 is exact enough.
+    /// Up to this |x|, the reduction modulo π/2 is accurate.
     const CIRCLE_LIMIT: f64;
-    /// ln 2 rounded, and the rest of it.
+    /// ln 2 rounded, and the remainder.
     const LN_2: [Self; 2];
-    /// π/2 rounded, the rest of it rounded, and the rest of that.
+    /// π/2 rounded, the remainder rounded, and the remainder of that.
     const HALF_PI: [Self; 3];
 
     /// `(eˣ − 1 − x)/x²` for |x| ≤ ln 2 / 2.
@@ -104,7 +104,7 @@ pub trait Format: Copy + 'static {
     fn constants() -> String;
 }
 
-/// Where tables are in C.
+/// How tables are declared in OpenCL C and in C99.
 const TABLES: &str = "#ifdef __OPENCL_VERSION__\n#define TABLE __constant\n#define IN_TABLE __constant\n\
     #else\n#define TABLE static const\n#define IN_TABLE\n#endif\n";
 

@@ -1,5 +1,5 @@
-// The elementary functions of this directory, operation by operation, in the common subset of C99 and OpenCL C, for the
-// type `real` of `WIDTH` bits. What they compute, and why so, is said beside the originals.
+// The elementary functions of this directory, operation by operation, in the common subset of C99 and OpenCL
+// C, for the type `real` of `WIDTH` bits. The originals in Rust say what they compute, and why so.
 
 #ifdef __OPENCL_VERSION__
 #if WIDTH == 64
@@ -31,7 +31,7 @@ static real from_bits(bits x) {
 #define EXACT C(-0.0)
 
 // A table's length and the table.
-#define OF(table) (int)(sizeof(table) / sizeof(real)), table
+#define SIZED(table) (int)(sizeof(table) / sizeof(real)), table
 
 static real horner(real x, IN_TABLE const real *k, int n) {
     real sum = k[n - 1];
@@ -51,8 +51,8 @@ static real integer_power(real x, int n) {
 static real polynomial(real x, int n, IN_TABLE const real *k) {
     if (n < 9) return horner(x, k, n);
     const int low = n / 2;
-    const real rest = fma(integer_power(x, low), horner(x, k + 1 + low, n - 1 - low), horner(x, k + 1, low));
-    return fma(rest, x, k[0]);
+    const real tail = fma(integer_power(x, low), horner(x, k + 1 + low, n - 1 - low), horner(x, k + 1, low));
+    return fma(tail, x, k[0]);
 }
 
 static real clamp_(real x, real bound) {
@@ -85,25 +85,25 @@ static real scale(real m, real n) {
 
 static real scale_down(real m, real n) { return m * power_of_two(n + HALF_BIAS) * DOWN; }
 
-static real reduce(real x, real low, real *rest, real *n) {
+static real reduce(real x, real low, real *r_low, real *n) {
     *n = fma(x, C(1.44269504088896340736), ROUND) - ROUND;
-    const real most = fma(-*n, LN_2_0, x);
-    const real r = fma(-*n, LN_2_1, most) + low;
-    *rest = fma(-*n, LN_2_1, most - r) + low;
+    const real leading = fma(-*n, LN_2_0, x);
+    const real r = fma(-*n, LN_2_1, leading) + low;
+    *r_low = fma(-*n, LN_2_1, leading - r) + low;
     return r;
 }
 
 static real exp_parts(real x, real low, real *q, real *n) {
-    real rest;
-    const real r = reduce(x, low, &rest, n);
-    *q = fma(r * r, polynomial(r, OF(EXP)), fma(r, rest, rest));
+    real r_low;
+    const real r = reduce(x, low, &r_low, n);
+    *q = fma(r * r, polynomial(r, SIZED(EXP)), fma(r, r_low, r_low));
     return r;
 }
 
 static real exp_scaled(real x, real low, real *n) {
-    real rest;
-    const real r = reduce(x, low, &rest, n);
-    return C(1) + fma(r * r, polynomial(r, OF(EXP)), r);
+    real r_low;
+    const real r = reduce(x, low, &r_low, n);
+    return C(1) + fma(r * r, polynomial(r, SIZED(EXP)), r);
 }
 
 static real exp_(real x) {
@@ -121,10 +121,10 @@ static real exp_m1_(real x) {
 }
 
 static void sinh_cosh_parts(real x, real low, real *s, real *k, real *n) {
-    real rest;
-    const real r = reduce(x, low, &rest, n), z = r * r;
-    const real q = fma(r * z, polynomial(z, OF(SINH)), rest);
-    const real cosh_m1 = fma(z, polynomial(z, OF(COSH)), r * rest);
+    real r_low;
+    const real r = reduce(x, low, &r_low, n), z = r * r;
+    const real q = fma(r * z, polynomial(z, SIZED(SINH)), r_low);
+    const real cosh_m1 = fma(z, polynomial(z, SIZED(COSH)), r * r_low);
     const real inverse = near_power(C(-2) * *n), sum = C(1) + inverse, difference = C(1) - inverse;
     *s = difference + fma(sum, r, fma(difference, cosh_m1, sum * q));
     *k = C(1) + fma(difference, r, fma(sum, cosh_m1, fma(difference, q, inverse)));
@@ -144,14 +144,15 @@ static real cosh_(real x) {
 }
 
 static real tanh_with_slope(real x, real *slope) {
-    real rest_, n;
-    const real r = reduce(C(-2) * magnitude(x, C(0.5) * EXP_LIMIT), EXACT, &rest_, &n);
-    const real p = fma(r * r, polynomial(r, OF(EXP)), r);
-    const real factor = near_power(n), most = C(1) - factor, less = factor * p;
-    const real numerator = most - less, rest = (most - numerator) - less;
-    const real denominator = C(2) - numerator, denominator_rest = ((C(2) - denominator) - numerator) - rest;
+    real r_low, n;
+    const real r = reduce(C(-2) * magnitude(x, C(0.5) * EXP_LIMIT), EXACT, &r_low, &n);
+    const real p = fma(r * r, polynomial(r, SIZED(EXP)), r);
+    const real factor = near_power(n), leading = C(1) - factor, trailing = factor * p;
+    const real numerator = leading - trailing, numerator_low = (leading - numerator) - trailing;
+    const real denominator = C(2) - numerator;
+    const real denominator_low = ((C(2) - denominator) - numerator) - numerator_low;
     const real inverse = C(1) / denominator, q = numerator * inverse;
-    const real remainder_ = fma(-q, denominator, numerator) + fma(-q, denominator_rest, rest);
+    const real remainder_ = fma(-q, denominator, numerator) + fma(-q, denominator_low, numerator_low);
     *slope = scale_down(C(4) * (C(1) + p) * inverse * inverse, n);
     return copysign(fma(remainder_, inverse, q), x);
 }
@@ -172,7 +173,8 @@ static real tanh_slope(real x) {
 // ln(u) with the correction error/u, which does not count where `corrected` is 0.
 static real ln_corrected(real u, real error, int corrected) {
     const int subnormal = u < MIN_POSITIVE;
-    const bits shifted = to_bits(subnormal ? u * INTEGERS : u) + ((bits)BIAS << FRACTION) - to_bits(ROOT_HALF);
+    const real normal = subnormal ? u * INTEGERS : u;
+    const bits shifted = to_bits(normal) + ((bits)BIAS << FRACTION) - to_bits(ROOT_HALF);
     const real m = from_bits((shifted & (((bits)1 << FRACTION) - 1)) + to_bits(ROOT_HALF));
     const real biased = from_bits((shifted >> FRACTION) | to_bits(INTEGERS));
     const real k = (biased - from_bits((bits)BIAS | to_bits(INTEGERS))) - (subnormal ? C(FRACTION) : C(0));
@@ -180,7 +182,7 @@ static real ln_corrected(real u, real error, int corrected) {
     const real half_square = C(0.5) * f * f;
     const real correction = corrected ? error * near_power(-k) * (C(1) - f) * fma(f, f, C(1)) : C(0);
     real low = fma(k, LN_2_1, correction);
-    low = fma(s, half_square + z * polynomial(z, OF(LOG)), low);
+    low = fma(s, half_square + z * polynomial(z, SIZED(LOG)), low);
     const real inside = fma(k, LN_2_0, f - (half_square - low));
     const real finite = u < INFINITY ? inside : u, positive = C(0) < u ? finite : -INFINITY + u;
     return u < C(0) ? NAN : positive;
@@ -233,9 +235,9 @@ static real sin_cos_corrected(real x, real low, real *cosine_of_x) {
     real r = fma(minus_n, HALF_PI_2, fma(minus_n, HALF_PI_1, fma(minus_n, HALF_PI_0, a)));
     r = r + low;
     const real z = r * r;
-    const real sine = fma(r * z, polynomial(z, OF(SIN)), r);
-    const real half_ = C(0.5) * z, most = C(1) - half_;
-    const real cosine = most + fma(z * z, polynomial(z, OF(COS)), (C(1) - most) - half_);
+    const real sine = fma(r * z, polynomial(z, SIZED(SIN)), r);
+    const real half_ = C(0.5) * z, leading = C(1) - half_;
+    const real cosine = leading + fma(z * z, polynomial(z, SIZED(COS)), (C(1) - leading) - half_);
     const int odd = (int)(to_bits(turns) & 1);
     *cosine_of_x = half_turned(odd ? sine : cosine, turns + C(1));
     return flip_sign(half_turned(odd ? cosine : sine, turns), to_bits(x));
@@ -262,18 +264,18 @@ static real from_half_pi(real y) { return HALF_PI_0 - (y - HALF_PI_1); }
 
 static real asin_(real x) {
     const real a = fabs(x);
-    const int far_ = C(0.5) < a;
-    const real z = far_ ? C(0.5) * (C(1) - a) : a * a, t = far_ ? sqrt(z) : a;
-    const real near = fma(t * z, polynomial(z, OF(ASIN)), t);
-    return copysign(far_ ? from_half_pi(C(2) * near) : near, x);
+    const int large = C(0.5) < a;
+    const real z = large ? C(0.5) * (C(1) - a) : a * a, t = large ? sqrt(z) : a;
+    const real y = fma(t * z, polynomial(z, SIZED(ASIN)), t);
+    return copysign(large ? from_half_pi(C(2) * y) : y, x);
 }
 
 static real atan_(real x) {
     const real a = fabs(x);
-    const int far_ = C(1) < a;
-    const real t = far_ ? C(1) / a : a, z = t * t;
-    const real near = fma(t * z, polynomial(z, OF(ATAN)), t);
-    return copysign(far_ ? from_half_pi(near) : near, x);
+    const int large = C(1) < a;
+    const real t = large ? C(1) / a : a, z = t * t;
+    const real y = fma(t * z, polynomial(z, SIZED(ATAN)), t);
+    return copysign(large ? from_half_pi(y) : y, x);
 }
 
 // normal.rs
@@ -283,15 +285,15 @@ static real tail(real a, real x, real low, real *g, real *n) {
     const real k = C(5.5), inverse = C(1) / (a + k);
     real u = (a - k) * inverse;
     u = fma(fma(-a, u, fma(-k, u + C(1), a)), inverse, u);
-    return polynomial(u, OF(ERFC)) * inverse * *g;
+    return polynomial(u, SIZED(ERFC)) * inverse * *g;
 }
 
 static real erf_(real x) {
     real g, n;
     const real a = magnitude(x, sqrt(EXP_LIMIT)), square = a * a;
     const real m = tail(C(1.41421356237309504880) * a, -square, fma(-a, a, square), &g, &n);
-    const real far_ = C(1) - m * near_power(n), near = fma(a, polynomial(square, OF(ERF)), a);
-    return copysign(C(1) < a ? far_ : near, x);
+    const real by_tail = C(1) - m * near_power(n), by_series = fma(a, polynomial(square, SIZED(ERF)), a);
+    return copysign(C(1) < a ? by_tail : by_series, x);
 }
 
 static real gelu_with_slope(real x, real *slope) {
@@ -333,7 +335,7 @@ static real sinc_cosc(real s, real *cosc_of_s) {
         return quotient(sin_cos_corrected(r, low, cosc_of_s), r, inverse);
     }
     real sinh_of_r, cosh_of_r, n;
-    const real far_ = -EXP_LIMIT * EXP_LIMIT, r = root(-(s < far_ ? far_ : s), &inverse, &low);
+    const real lowest = -EXP_LIMIT * EXP_LIMIT, r = root(-(s < lowest ? lowest : s), &inverse, &low);
     sinh_cosh_parts(r, C(0) < r ? low : C(0), &sinh_of_r, &cosh_of_r, &n);
     *cosc_of_s = scale(cosh_of_r, n);
     return one_at_zero(r, scale(quotient(sinh_of_r, r, inverse), n));
@@ -375,9 +377,10 @@ static real secant(real s) {
 
 static real arctanc(real s) {
     if (C(0) < s) {
-        const int far_ = C(1) < s;
-        const real z = far_ ? C(1) / s : s, near = fma(z, polynomial(z, OF(ATAN)), C(1)), root_of_z = sqrt(z);
-        return far_ ? from_half_pi(near * root_of_z) * root_of_z : near;
+        const int large = C(1) < s;
+        const real z = large ? C(1) / s : s, root_of_z = sqrt(z);
+        const real value = fma(z, polynomial(z, SIZED(ATAN)), C(1));
+        return large ? from_half_pi(value * root_of_z) * root_of_z : value;
     }
     const real r = sqrt(-s);
     return one_at_zero(r, C(0.5) * ln_1p_(C(2) * (r - s) / (C(1) + s)) / r);
@@ -385,16 +388,16 @@ static real arctanc(real s) {
 
 static real arcsinc(real s) {
     if (C(0) < s) {
-        const int far_ = C(0.25) < s;
-        const real r = sqrt(s), z = far_ ? (C(1) - s) / (C(2) * (C(1) + r)) : s;
-        const real series = polynomial(z, OF(ASIN)), root_of_z = sqrt(z);
-        return far_ ? from_half_pi(C(2) * fma(root_of_z * z, series, root_of_z)) / r : fma(z, series, C(1));
+        const int large = C(0.25) < s;
+        const real r = sqrt(s), z = large ? (C(1) - s) / (C(2) * (C(1) + r)) : s;
+        const real series = polynomial(z, SIZED(ASIN)), root_of_z = sqrt(z);
+        return large ? from_half_pi(C(2) * fma(root_of_z * z, series, root_of_z)) / r : fma(z, series, C(1));
     }
     const real r = sqrt(-s);
     return one_at_zero(r, asinh_of_square(-s, r) / r);
 }
 
-// What expressions call by the names of the standard library.
+// Expressions call these functions by the standard library's names.
 #define exp(x) exp_(x)
 #define expm1(x) exp_m1_(x)
 #define log(x) ln_(x)

@@ -15,14 +15,15 @@ fn power_of_two<const R: usize, E: Element>(n: Lanes<R, E>) -> Lanes<R, E> {
     )
 }
 
-/// 2ⁿ for n ≥ −64. Below that and at NaN it is 2⁻⁶⁴; what it is combined with makes up for that.
+/// 2ⁿ for n ≥ −64; below that and for NaN it is 2⁻⁶⁴. For sums in which a smaller power is
+/// negligible and another term is NaN as well.
 #[inline(always)]
 pub(super) fn near_power<const R: usize, E: Element>(n: Lanes<R, E>) -> Lanes<R, E> {
     let least = c(-64.0);
     power_of_two(Lanes::select(least.lt(n), n, least))
 }
 
-/// `m 2ⁿ`, to subnormal numbers and to infinity, rounded once.
+/// `m 2ⁿ`, rounded once, also where the result is subnormal or infinite.
 #[inline(always)]
 pub(super) fn scale<const R: usize, E: Element>(m: Lanes<R, E>, n: Lanes<R, E>) -> Lanes<R, E> {
     let half = n.mul_add(c(0.5), Lanes::splat(E::ROUND)) - Lanes::splat(E::ROUND);
@@ -36,22 +37,22 @@ pub(super) fn scale_down<const R: usize, E: Element>(m: Lanes<R, E>, n: Lanes<R,
     m * power_of_two(n + Lanes::splat(E::HALF_BIAS)) * Lanes::splat(E::DOWN)
 }
 
-/// The correction of an exact argument. It is −0, the zero whose addition changes nothing and so costs
-/// nothing.
+/// The correction of an exact argument: −0. Adding it changes no number, not even −0, so the compiler
+/// leaves the addition out.
 const EXACT: f64 = -0.0;
 
-/// `x + low = n ln 2 + r + rest`, |r| ≤ ln 2 / 2, for |x| ≤ `EXP_LIMIT` and a correction `low` below x's
-/// last place; `rest` is below that of r. Returns `(r, rest, n)`.
+/// `x + low = n ln 2 + r + r_low`, |r| ≤ ln 2 / 2, for |x| ≤ `EXP_LIMIT` and a correction `low` below x's
+/// last place; `r_low` is below that of r. Returns `(r, r_low, n)`.
 #[inline(always)]
 fn reduce<const R: usize, E: Element>(
     x: Lanes<R, E>,
     low: Lanes<R, E>,
 ) -> (Lanes<R, E>, Lanes<R, E>, Lanes<R, E>) {
     let n = x.mul_add(c(LOG2_E), Lanes::splat(E::ROUND)) - Lanes::splat(E::ROUND);
-    // The first difference is exact: a multiple of the last place of ln 2, and small.
-    let most = (-n).mul_add(Lanes::splat(E::LN_2[0]), x);
-    let r = (-n).mul_add(Lanes::splat(E::LN_2[1]), most) + low;
-    (r, (-n).mul_add(Lanes::splat(E::LN_2[1]), most - r) + low, n)
+    // Exact: the difference is small, and a multiple of the last place of ln 2.
+    let leading = (-n).mul_add(Lanes::splat(E::LN_2[0]), x);
+    let r = (-n).mul_add(Lanes::splat(E::LN_2[1]), leading) + low;
+    (r, (-n).mul_add(Lanes::splat(E::LN_2[1]), leading - r) + low, n)
 }
 
 /// `e^(x + low) = (1 + r + q) 2ⁿ`, |q| < r²: returns `(r, q, n)`.
@@ -60,8 +61,8 @@ fn exp_parts<const R: usize, E: Element>(
     x: Lanes<R, E>,
     low: Lanes<R, E>,
 ) -> (Lanes<R, E>, Lanes<R, E>, Lanes<R, E>) {
-    let (r, rest, n) = reduce(x, low);
-    (r, (r * r).mul_add(polynomial(r, E::EXP), r.mul_add(rest, rest)), n)
+    let (r, r_low, n) = reduce(x, low);
+    (r, (r * r).mul_add(polynomial(r, E::EXP), r.mul_add(r_low, r_low)), n)
 }
 
 /// `e^(x + low) = m 2ⁿ`: returns `(m, n)`.
@@ -98,12 +99,12 @@ pub(super) fn sinh_cosh_parts<const R: usize, E: Element>(
     x: Lanes<R, E>,
     low: Lanes<R, E>,
 ) -> (Lanes<R, E>, Lanes<R, E>, Lanes<R, E>) {
-    let (r, rest, n) = reduce(x, low);
+    let (r, r_low, n) = reduce(x, low);
     let z = r * r;
-    // sinh(r + rest) = r + q, and cosh(r + rest) − 1.
-    let q = (r * z).mul_add(polynomial(z, E::SINH), rest);
-    let cosh_m1 = z.mul_add(polynomial(z, E::COSH), r * rest);
-    // The addition theorems for r + rest + n ln 2, over 2ⁿ⁻¹.
+    // sinh(r + r_low) = r + q, and cosh(r + r_low) − 1.
+    let q = (r * z).mul_add(polynomial(z, E::SINH), r_low);
+    let cosh_m1 = z.mul_add(polynomial(z, E::COSH), r * r_low);
+    // The addition theorems for r + r_low + n ln 2, over 2ⁿ⁻¹.
     let inverse = near_power(c(-2.0) * n);
     let (sum, difference) = (c(1.0) + inverse, c(1.0) - inverse);
     let s = difference + sum.mul_add(r, difference.mul_add(cosh_m1, sum * q));
@@ -144,14 +145,15 @@ pub fn tanh_with_slope<const R: usize, E: Element>(x: Lanes<R, E>) -> (Lanes<R, 
     let p = (r * r).mul_add(polynomial(r, E::EXP), r);
     // (1 − e^-2|x|) / (1 + e^-2|x|), every sum with its rounding error.
     let factor = near_power(n);
-    let (most, less) = (c(1.0) - factor, factor * p);
-    let numerator = most - less;
-    let rest = (most - numerator) - less;
+    let (leading, trailing) = (c(1.0) - factor, factor * p);
+    let numerator = leading - trailing;
+    let numerator_low = (leading - numerator) - trailing;
     let denominator = c(2.0) - numerator;
-    let denominator_rest = ((c(2.0) - denominator) - numerator) - rest;
+    let denominator_low = ((c(2.0) - denominator) - numerator) - numerator_low;
     let inverse = denominator.recip();
     let quotient = numerator * inverse;
-    let remainder = (-quotient).mul_add(denominator, numerator) + (-quotient).mul_add(denominator_rest, rest);
+    let remainder =
+        (-quotient).mul_add(denominator, numerator) + (-quotient).mul_add(denominator_low, numerator_low);
     let value = remainder.mul_add(inverse, quotient);
     let slope = scale_down(c(4.0) * (c(1.0) + p) * inverse * inverse, n);
     (value.copysign(x), slope)

@@ -8,7 +8,7 @@ use crate::lanes::Lanes;
 use crate::scalar::Scalar;
 
 /// `ln u + correction(f, k)` where `u = 2^k (1 + f)`, √½ ≤ 1 + f < √2, for a correction that is small
-/// beside ln u. Outside its domain and at its ends it has the values of a logarithm.
+/// beside ln u. For u ≤ 0, ∞ and NaN the result is that of ln u.
 #[inline(always)]
 fn ln_corrected<const R: usize, E: Element>(
     u: Lanes<R, E>,
@@ -32,7 +32,7 @@ fn ln_corrected<const R: usize, E: Element>(
     let bias = Lanes::splat(E::from_bits(E::BIAS | E::INTEGERS.to_bits()));
     let fraction = c(E::FRACTION as f64);
     let k = (biased - bias) - Lanes::select(subnormal, fraction, c(0.0));
-    // ln(1 + f) = 2 artanh(f/(2 + f)), with its first terms f − f²/2 apart.
+    // ln(1 + f) = 2 artanh(f/(2 + f)), its first terms f − f²/2 added separately.
     let f = m - c(1.0);
     let s = f / (c(2.0) + f);
     let z = s * s;
@@ -66,7 +66,7 @@ pub fn ln_1p<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
         #[inline(always)]
         |f, k| error * near_power(-k) * (c(1.0) - f) * f.mul_add(f, c(1.0)),
     )
-    .copysign(x) // of a zero too
+    .copysign(x) // keeps −0
 }
 
 /// `arsinh x`, odd. Error below 1.6 ulp; `f32` 1.8.

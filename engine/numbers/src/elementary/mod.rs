@@ -30,7 +30,7 @@ pub use trigonometric::{asin, atan, cos, sin, sin_cos, tan};
 use crate::lanes::Lanes;
 use crate::scalar::Scalar;
 
-/// A constant in every lane, rounded to the element.
+/// A constant in every lane, rounded to the element type.
 #[inline(always)]
 fn c<const R: usize, E: Element>(x: f64) -> Lanes<R, E> {
     Lanes::constant(x)
@@ -44,8 +44,8 @@ fn polynomial<const R: usize, E: Element>(x: Lanes<R, E>, k: &[E]) -> Lanes<R, E
         return horner(x, k);
     }
     let (low, high) = k[1..].split_at(k.len() / 2);
-    let rest = x.powi(low.len() as i32).mul_add(horner(x, high), horner(x, low));
-    rest.mul_add(x, Lanes::splat(k[0]))
+    let tail = x.powi(low.len() as i32).mul_add(horner(x, high), horner(x, low));
+    tail.mul_add(x, Lanes::splat(k[0]))
 }
 
 /// `Σ k[i] xⁱ` as one chain, fused.

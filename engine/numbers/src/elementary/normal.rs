@@ -31,9 +31,9 @@ pub fn erf<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
     let a = magnitude(x, E::EXP_LIMIT.sqrt());
     let square = a * a;
     let (m, _, n) = tail(c(SQRT_2) * a, -square, (-a).mul_add(a, square));
-    let far = c(1.0) - m * near_power(n);
-    let near = a.mul_add(polynomial(square, E::ERF), a);
-    Lanes::select(c(1.0).lt(a), far, near).copysign(x)
+    let by_tail = c(1.0) - m * near_power(n);
+    let by_series = a.mul_add(polynomial(square, E::ERF), a);
+    Lanes::select(c(1.0).lt(a), by_tail, by_series).copysign(x)
 }
 
 /// `x Φ(x)`, the Gaussian error linear unit. Error below 3.7 ulp; `f32` 5.0.

@@ -51,10 +51,10 @@ pub fn sinc_cosc<const R: usize, E: Element>(s: Lanes<R, E>) -> (Lanes<R, E>, La
         },
         #[inline(always)]
         || {
-            // Both have overflowed long before `far`. Stopping there keeps the root's rounding error a
-            // number where s is infinite.
-            let far = c(-E::EXP_LIMIT.powi(2));
-            let (r, inverse, low) = root(-Lanes::select(s.lt(far), far, s));
+            // Both functions have overflowed long before `lowest`. The limit keeps the root's rounding
+            // error finite where s is infinite.
+            let lowest = c(-E::EXP_LIMIT.powi(2));
+            let (r, inverse, low) = root(-Lanes::select(s.lt(lowest), lowest, s));
             let low = Lanes::select(c(0.0).lt(r), low, c(0.0));
             let (sinh, cosh, n) = sinh_cosh_parts(r, low);
             (one_at_zero(r, scale(quotient(sinh, r, inverse), n)), scale(cosh, n))
@@ -109,11 +109,11 @@ pub fn arctanc<const R: usize, E: Element>(s: Lanes<R, E>) -> Lanes<R, E> {
         #[inline(always)]
         || {
             // With z = 1/s beyond 1: (π/2 − arctan √z) √z. The polynomial needs no root.
-            let far = c(1.0).lt(s);
-            let z = Lanes::select(far, s.recip(), s);
-            let near = z.mul_add(polynomial(z, E::ATAN), c(1.0));
+            let large = c(1.0).lt(s);
+            let z = Lanes::select(large, s.recip(), s);
+            let value = z.mul_add(polynomial(z, E::ATAN), c(1.0));
             let root = z.sqrt();
-            Lanes::select(far, from_half_pi(near * root) * root, near)
+            Lanes::select(large, from_half_pi(value * root) * root, value)
         },
         #[inline(always)]
         || {
@@ -133,12 +133,12 @@ pub fn arcsinc<const R: usize, E: Element>(s: Lanes<R, E>) -> Lanes<R, E> {
         #[inline(always)]
         || {
             // As arcsin: beyond ½, π/2 − 2 arcsin √z with z = (1 − r)/2 = (1 − s)/2(1 + r).
-            let far = c(0.25).lt(s);
+            let large = c(0.25).lt(s);
             let r = s.sqrt();
-            let z = Lanes::select(far, (c(1.0) - s) / (c(2.0) * (c(1.0) + r)), s);
+            let z = Lanes::select(large, (c(1.0) - s) / (c(2.0) * (c(1.0) + r)), s);
             let (series, root) = (polynomial(z, E::ASIN), z.sqrt());
             let arcsin = (root * z).mul_add(series, root);
-            Lanes::select(far, from_half_pi(c(2.0) * arcsin) / r, z.mul_add(series, c(1.0)))
+            Lanes::select(large, from_half_pi(c(2.0) * arcsin) / r, z.mul_add(series, c(1.0)))
         },
         #[inline(always)]
         || {

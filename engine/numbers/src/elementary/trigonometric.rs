@@ -36,8 +36,8 @@ pub(super) fn sin_cos_corrected<const R: usize, E: Element>(
     let sine = (r * z).mul_add(polynomial(z, E::SIN), r);
     // 1 − z/2 with its rounding error.
     let half = c(0.5) * z;
-    let most = c(1.0) - half;
-    let cosine = most + (z * z).mul_add(polynomial(z, E::COS), (c(1.0) - most) - half);
+    let leading = c(1.0) - half;
+    let cosine = leading + (z * z).mul_add(polynomial(z, E::COS), (c(1.0) - leading) - half);
 
     let odd = turns.odd();
     let sin = half_turned(Lanes::select(odd, cosine, sine), turns).flip_sign(x);
@@ -91,22 +91,22 @@ pub fn tan<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
 #[inline(always)]
 pub fn asin<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
     let a = x.abs();
-    let far = c(0.5).lt(a);
-    let z = Lanes::select(far, c(0.5) * (c(1.0) - a), a * a);
-    let t = Lanes::select(far, z.sqrt(), a);
-    let near = (t * z).mul_add(polynomial(z, E::ASIN), t);
-    Lanes::select(far, from_half_pi(c(2.0) * near), near).copysign(x)
+    let large = c(0.5).lt(a);
+    let z = Lanes::select(large, c(0.5) * (c(1.0) - a), a * a);
+    let t = Lanes::select(large, z.sqrt(), a);
+    let y = (t * z).mul_add(polynomial(z, E::ASIN), t);
+    Lanes::select(large, from_half_pi(c(2.0) * y), y).copysign(x)
 }
 
 /// `arctan x`. Error below 1.4 ulp; `f32` 1.3.
 #[inline(always)]
 pub fn atan<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
     let a = x.abs();
-    let far = c(1.0).lt(a);
-    let t = Lanes::select(far, a.recip(), a);
+    let large = c(1.0).lt(a);
+    let t = Lanes::select(large, a.recip(), a);
     let z = t * t;
-    let near = (t * z).mul_add(polynomial(z, E::ATAN), t);
-    Lanes::select(far, from_half_pi(near), near).copysign(x)
+    let y = (t * z).mul_add(polynomial(z, E::ATAN), t);
+    Lanes::select(large, from_half_pi(y), y).copysign(x)
 }
 
 /// `π/2 − y`.

@@ -1,8 +1,8 @@
 //! Blocks of eight neighbouring elements in `f64`, in one vector register or two. Kernels work on the
 //! rows of a tensor block by block.
 //!
-//! The compiler turns arrays of [`Lanes`] into vector instructions where there is only an elementwise
-//! formula. In the reductions of row formulas it fails to, so there the registers are named.
+//! The compiler turns arrays of [`Lanes`] into vector instructions in elementwise formulas, but not in the
+//! reductions of row formulas. Those name the registers.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -85,7 +85,7 @@ pub trait Block:
     /// The totals over the lanes of several blocks of sums with errors, and the errors of the totals.
     #[inline(always)]
     fn compensated_sums<const R: usize>(sums: &[Self; R], errors: &[Self; R]) -> (Lanes<R>, Lanes<R>) {
-        let (mut totals, mut rests) = (Lanes::splat(0.0), Lanes::splat(0.0));
+        let (mut totals, mut total_errors) = (Lanes::splat(0.0), Lanes::splat(0.0));
         for l in (0..R).step_by(4) {
             if l + 4 <= R {
                 let (sums, errors) = Self::compensated_of_four(
@@ -94,17 +94,17 @@ pub trait Block:
                 );
                 for i in 0..4 {
                     totals.set(l + i, sums[i]);
-                    rests.set(l + i, errors[i]);
+                    total_errors.set(l + i, errors[i]);
                 }
             } else {
                 for l in l..R {
                     let (sum, error) = compensated(sums[l].lanes(), errors[l].lanes());
                     totals.set(l, sum);
-                    rests.set(l, error);
+                    total_errors.set(l, error);
                 }
             }
         }
-        (totals, rests)
+        (totals, total_errors)
     }
     /// `self + b` and its rounding error, exactly (Knuth).
     #[inline(always)]
@@ -122,9 +122,9 @@ fn compensated(sum: Lanes<LANES>, error: Lanes<LANES>) -> (f64, f64) {
     let (mut sum, mut error) = (sum.to_array(), error.to_array());
     for half in [4, 2, 1] {
         for l in 0..half {
-            let (both, rest) = Lanes::from([sum[l]]).two_sum(Lanes::from([sum[l + half]]));
-            error[l] = error[l] + error[l + half] + rest.get(0);
-            sum[l] = both.get(0);
+            let (total, rounding) = Lanes::from([sum[l]]).two_sum(Lanes::from([sum[l + half]]));
+            error[l] = error[l] + error[l + half] + rounding.get(0);
+            sum[l] = total.get(0);
         }
     }
     (sum[0], error[0])
@@ -207,18 +207,18 @@ pub fn read<T: Storage, S: Block>(data: &[T], at: usize, left: usize) -> S {
     }
 }
 
-/// How many bytes ahead memory is prefetched, in rows that have at least as many.
+/// Memory is prefetched this many bytes ahead, in rows of at least as many bytes.
 const AHEAD: usize = 1024;
 
-/// Whether memory of rows of `width` elements is prefetched. It is if the rows are long and the load of
-/// a block is shorter than a cache line: then the processor does not read far enough ahead by itself.
+/// Whether rows of `width` elements are prefetched: if they are long and the load of a block is shorter
+/// than a cache line, as the processor then does not read far enough ahead by itself.
 #[inline(always)]
 pub fn asks_ahead<T>(width: usize) -> bool {
     LANES * size_of::<T>() < LINE && width * size_of::<T>() >= AHEAD
 }
 
 /// Calls `work` for each block of some rows of `width` elements, and of one more row if there is one. It
-/// gets the number of the block's first element and the block of every row, with zeros beyond the end.
+/// gets the position of the block's first element and the block of every row, with zeros beyond the end.
 /// `ahead`: whether long rows are prefetched.
 #[inline(always)]
 pub fn for_each_block<T: Storage, S: Block, const N: usize>(
@@ -235,7 +235,7 @@ pub fn for_each_block<T: Storage, S: Block, const N: usize>(
     for i in 0..N {
         blocks[i] = &rows[i].as_chunks::<LANES>().0[..count];
     }
-    let of_more = more.map(|row| &row.as_chunks::<LANES>().0[..count]);
+    let more_blocks = more.map(|row| &row.as_chunks::<LANES>().0[..count]);
     let (mut x, mut y) = ([S::splat(0.0); N], S::splat(0.0));
     let ask = ahead && asks_ahead::<T>(width);
     for b in 0..count {
@@ -245,8 +245,8 @@ pub fn for_each_block<T: Storage, S: Block, const N: usize>(
             }
             x[i] = S::load(&blocks[i][b]);
         }
-        if let Some(of_more) = of_more {
-            y = S::load(&of_more[b]);
+        if let Some(more_blocks) = more_blocks {
+            y = S::load(&more_blocks[b]);
         }
         work(b * LANES, x, y);
     }
@@ -261,7 +261,7 @@ pub fn for_each_block<T: Storage, S: Block, const N: usize>(
     }
 }
 
-/// The rest of a row, with zeros behind it. Out of line: otherwise the compiler would merge this copy
+/// The last elements of a row, followed by zeros. Out of line: otherwise the compiler would merge this copy
 /// and the load of a whole block into one call of memmove.
 #[cold]
 #[inline(never)]
@@ -298,12 +298,15 @@ pub fn add<T: Storage, S: Block>(out: &mut [T], at: usize, left: usize, block: S
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
+/// This processor has no AVX2.
 #[cfg(not(target_arch = "x86_64"))]
 pub type Avx2 = Portable;
 
+/// This processor has no AVX-512.
 #[cfg(not(target_arch = "x86_64"))]
 pub type Avx512 = Portable;
 
+/// Does nothing on this processor.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn ask_ahead<T>(_: &[T; LANES]) {}
 #[cfg(target_arch = "x86_64")]

@@ -2,8 +2,8 @@
 //!
 //! Kernels are written once, over arrays of lanes, and inlined into an entry compiled for AVX2 and FMA,
 //! or AVX-512, where the processor has them. The results are the same bits on every path: the compiler
-//! neither reorders nor contracts floating-point arithmetic, and an explicit fused multiply-add is exact
-//! on all of them. Large matrix products are the exception: see [`instruction_set`].
+//! neither reorders nor contracts floating-point arithmetic, and an explicit fused multiply-add is
+//! rounded once on all of them. Large matrix products are the exception: see [`instruction_set`].
 //!
 //! The environment variable `COTANGENT_SIMD` lowers the level, for tests: `baseline`, `avx2+fma` or `avx512`.
 
@@ -54,20 +54,25 @@ fn detect() -> Level {
 }
 
 /// The instruction set in use: `"avx512"`, `"avx2+fma"` or `"baseline"`.
+///
+/// # Panics
+/// If the environment variable `COTANGENT_SIMD` is another word.
 pub fn level() -> &'static str {
     let level = in_use();
     LEVELS.iter().find(|(_, l)| *l == level).expect("every level has a name").0
 }
 
 /// The instruction set of the kernels and that of large matrix products, as in
-/// `"avx512, matrix products avx512"`. Beside sizes and seeds, the bits of results on the processor
-/// depend on these.
+/// `"avx512, matrix products avx512"`.
 ///
-/// Two runs of one build with the same seeds have the same bits, for any number of threads, where this
-/// is the same. On another instruction set, the sums in matrix products are formed in another order or
-/// rounded at other places; the kernels' own results do not change. Large products are computed by
-/// `matrixmultiply`, which detects the instruction set for itself: `COTANGENT_SIMD` lowers that of the
-/// kernels alone.
+/// Two runs of one build on the processor with the same seeds give the same bits, for any number of
+/// threads, if this text is the same. On another instruction set, the sums in matrix products are formed in
+/// another order or rounded at other places; the kernels' own results do not change. Large products are
+/// computed by `matrixmultiply`, which detects the instruction set for itself: `COTANGENT_SIMD` lowers only
+/// that of the kernels.
+///
+/// # Panics
+/// As [`level`].
 pub fn instruction_set() -> String {
     format!("{}, matrix products {}", level(), level_of_products())
 }
@@ -95,7 +100,7 @@ fn level_of_products() -> &'static str {
 
 /// Runs `work`, compiled for AVX2 + FMA where the processor has both.
 ///
-/// Only what is inlined into `work` profits: mark everything it calls `#[inline(always)]`.
+/// Only what is inlined into `work` is compiled so: mark everything it calls `#[inline(always)]`.
 #[inline(always)]
 pub fn dispatch<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]

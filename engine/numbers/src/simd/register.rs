@@ -1,8 +1,7 @@
 //! Registers of neighbouring numbers as the scalar of a formula. Pair formulas are evaluated on them.
 //!
-//! As with [`Block`](super::Block): where a formula and its derivatives are one long stretch of code,
-//! the compiler no longer turns arrays of [`Lanes`] into vector instructions. There, the register is
-//! named.
+//! Where a formula and its derivatives are one long stretch of code, the compiler does not turn arrays of
+//! [`Lanes`] into vector instructions. So the register is named, as in a [`Block`](super::Block).
 
 use crate::lanes::Lanes;
 use crate::scalar::Scalar;
@@ -14,7 +13,7 @@ use crate::storage::Storage;
 #[doc(hidden)]
 pub trait Key {}
 
-/// The one key there is.
+/// The only key.
 pub enum Dispatched {}
 
 impl Key for Dispatched {}
@@ -54,12 +53,15 @@ impl<T: Storage, const R: usize> Register<T> for Lanes<R, T> {
     }
 }
 
+/// Eight lanes of `f32`, as an array.
 #[cfg(not(target_arch = "x86_64"))]
 pub type F32x8 = Lanes<8, f32>;
 
+/// What takes the place of sixteen lanes of `f32`: eight, as an array.
 #[cfg(not(target_arch = "x86_64"))]
 pub type F32x16 = Lanes<8, f32>;
 
+/// Four lanes of `f64`, as an array.
 #[cfg(not(target_arch = "x86_64"))]
 pub type F64x4 = Lanes<4, f64>;
 #[cfg(target_arch = "x86_64")]
@@ -191,14 +193,14 @@ mod x86_64 {
             $(
                 #[inline(always)]
                 fn $name(self) -> Self {
-                    Self::of(self.lanes().$name())
+                    Self::from_lanes(self.lanes().$name())
                 }
             )*
             $(
                 #[inline(always)]
                 fn $pair(self) -> (Self, Self) {
                     let (a, b) = self.lanes().$pair();
-                    (Self::of(a), Self::of(b))
+                    (Self::from_lanes(a), Self::from_lanes(b))
                 }
             )*
         };
@@ -220,7 +222,7 @@ mod x86_64 {
                     Lanes::from(lanes)
                 }
                 #[inline(always)]
-                fn of(lanes: Lanes<$width, $t>) -> Self {
+                fn from_lanes(lanes: Lanes<$width, $t>) -> Self {
                     Self::load(&lanes.to_array())
                 }
             }
@@ -234,12 +236,12 @@ mod x86_64 {
                 }
                 #[inline(always)]
                 fn load(x: &[$t]) -> Self {
-                    let rest;
+                    let padded;
                     let block: &[$t; $width] = match x.first_chunk() {
                         Some(block) => block,
                         None => {
-                            rest = Lanes::load(x, 1.0).to_array();
-                            &rest
+                            padded = Lanes::load(x, 1.0).to_array();
+                            &padded
                         }
                     };
                     // SAFETY: only called where the processor has the instruction; as many elements are

@@ -1,6 +1,6 @@
 //! The `gram` kernel: row formulas.
 //!
-//! Every operation of geometry is a [`RowFormula`], and this kernel runs them all:
+//! Every operation of geometry is a [`RowFormula`]. This kernel runs them all, in three steps:
 //!
 //! 1. per row, the inner products (one read of the inputs, accumulated in `f64`);
 //! 2. the scalar formula;
@@ -11,8 +11,8 @@
 //!
 //! The reverse pass runs the same formula on [`Dual`](crate::Dual) numbers. With upstream cotangent `g`,
 //! coefficient `a_b` has cotangent `⟨g, v_b⟩`, the formula's Jacobian gives the cotangents `w` of the
-//! invariants, and the basis vector `v_b` receives `a_b g + Σ w ∂⟨v_b, v_c⟩/∂v_b`. Nothing is derived by
-//! hand.
+//! invariants, and the basis vector `v_b` has cotangent `a_b g + Σ w ∂⟨v_b, v_c⟩/∂v_b`. No
+//! derivative is written by hand.
 //!
 //! One kernel for each element type and instruction set runs every formula by its [plan](RowPlan):
 //! [`planned`]. A few formulas also have kernels that are compiled for them alone: [`specialised`]. Both
@@ -45,8 +45,8 @@ use crate::tensor::view::View;
 /// of operations that wait for each other, and the processor works on several chains at once.
 pub(crate) const GROUPS: usize = 4;
 
-/// Rows of at most this many bytes are narrow: several groups of them are read before gradients are
-/// written. What was read of wider rows would no longer be in a near cache by then.
+/// Rows of at most this many bytes are narrow: several groups of them are read before gradients are written.
+/// Wider rows would no longer be in a near cache by then.
 const NARROW: usize = 256;
 
 /// The kernels that are compiled for one row formula alone, if there are any.
@@ -81,7 +81,7 @@ impl PerFloat for RowKernels {
 }
 
 impl<T: Storage> RowKernel<T> {
-    pub(crate) const fn of<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> Self
+    pub(crate) const fn new<F, const V: usize, const B: usize, const I: usize, const O: usize>() -> Self
     where
         F: RowFormula<V, B, I, O>,
     {
@@ -122,7 +122,7 @@ pub(crate) fn entries<T: Storage>() -> Entries<T> {
     T::pick(&ENTRIES)
 }
 
-/// The row positions `range`, on the calling thread.
+/// Computes the row positions `range`, on the calling thread.
 fn forward_range<T: Storage>(
     plan: &RowPlan,
     vectors: &[Operand<'_, T>],
@@ -207,8 +207,8 @@ fn give_parameters<T: Storage>(
     }
 }
 
-/// Moves results back onto their domain, of a group of `rows` rows at the front of `out`. `squares` are the
-/// sums of the squares of their coordinates, for a ball.
+/// Moves the results of a group, `rows` rows at the front of `out`, back onto their domain. For a ball,
+/// `squares` are the sums of the squares of their coordinates.
 #[inline(always)]
 fn settle<T: Storage, S: Block>(
     domain: Domain,
@@ -224,7 +224,7 @@ fn settle<T: Storage, S: Block>(
         Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => Number::splat(0.0),
     };
     for l in 0..rows {
-        // Only what rounding has put off its domain is settled.
+        // In a ball, only rows that rounding has moved outside.
         if !(margins.get(l) > 0.0) {
             domain.settle(&mut out[l * width..][..width], kappa.get(l));
         }

@@ -1,12 +1,12 @@
-//! What the inputs of a row receive in the reverse pass, from the cotangents of the invariants.
+//! The cotangents of a row's inputs, as linear combinations, from the cotangents of the invariants.
 
 use crate::formula::cotangents::{BODY, END, Receiver, leaves, of_invariant, share_of};
 use crate::formula::plan::{BASIS, RowPlan, VECTORS};
 use crate::kernels::operands::PARAMS;
 use crate::numbers::scalar::Scalar;
 
-/// The coefficients of the basis vectors and of the upstream cotangent in the inputs' cotangents, of one
-/// row or of one in each lane. They come first for the [body](BODY) of the row, then for its [end](END).
+/// The coefficients of the basis vectors and of the upstream cotangent in the inputs' cotangents, of one row
+/// or of one in each lane: first for the [body](BODY) of the row, then for its [end](END).
 #[derive(Clone, Copy)]
 pub(crate) struct Shares<S, const V: usize, const B: usize> {
     pub(crate) of_basis: [[[S; B]; V]; 2],

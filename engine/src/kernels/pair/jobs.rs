@@ -9,11 +9,11 @@ use crate::kernels::index::add;
 use crate::numbers::parallel::{self, PIECES, split_front};
 use crate::numbers::storage::Storage;
 
-/// With fewer batch entries than this, their left rows are split into at most this many chunks. Each has
-/// its own sum for the right rows.
+/// With fewer batch entries than this, all left rows together are split into at most this many chunks. Each
+/// has its own sum for the right rows.
 const CHUNKS: usize = 4;
 
-/// Left rows of a split batch entry come in multiples of this.
+/// Batch entries are split at multiples of this many left rows.
 const ROWS: usize = 16;
 
 /// Splits left rows into pieces: at multiples of [`ROWS`] if there are fewer batch entries than `few`,
@@ -40,30 +40,30 @@ pub(crate) fn tiles(
     })
 }
 
-/// Gradients, each with its number of elements per row; none where it is not asked for.
-type OfRows<'a, T> = SmallVec<[(usize, Option<&'a mut [T]>); 6]>;
+/// Gradients, each with its number of elements per row; `None` where it is not asked for.
+type RowGradients<'a, T> = SmallVec<[(usize, Option<&'a mut [T]>); 6]>;
 
 /// The gradients of the inputs of a pair formula.
 pub(crate) struct Gradients<'a, T> {
     /// How many numbers right rows have.
     numbers: usize,
-    left: OfRows<'a, T>,
-    right: OfRows<'a, T>,
+    left: RowGradients<'a, T>,
+    right: RowGradients<'a, T>,
     params: SmallVec<[Option<&'a mut [T]>; 4]>,
 }
 
 /// The gradients of the rows of a tile.
-pub(crate) struct OfTile<'a, T> {
+pub(crate) struct TileRows<'a, T> {
     pub(crate) x: Option<&'a mut [T]>,
     pub(crate) y: Option<&'a mut [T]>,
-    /// The gradient of the right rows' further input, if there is one.
-    pub(crate) rest: Option<&'a mut [T]>,
+    /// The gradient of the right rows' further input, if there is one and it is asked for.
+    pub(crate) further: Option<&'a mut [T]>,
 }
 
 impl<'a, T: Storage> Gradients<'a, T> {
     /// The gradients of x and y (rows of `width` elements), of the numbers of left and of right rows,
     /// and of parameters.
-    pub(crate) fn of(grads: &'a mut [Option<&mut [T]>], [l, r, _]: [usize; 3], width: usize) -> Self {
+    pub(crate) fn new(grads: &'a mut [Option<&mut [T]>], [l, r, _]: [usize; 3], width: usize) -> Self {
         let mut grads = grads.iter_mut().map(|grad| grad.as_deref_mut());
         let mut next = |size| (size, grads.next().expect("a gradient for each input"));
         let (x, y) = (next(width), next(width));
@@ -99,17 +99,17 @@ impl<'a, T: Storage> Gradients<'a, T> {
             .into_iter()
             .map(|rows| {
                 let entries = rows.end.div_ceil(s.n.max(1)) - rows.start / s.n.max(1);
-                let of_left = |(size, rest): &mut (usize, Option<&'a mut [T]>)| {
-                    (*size, rest.as_mut().map(|rest| split_front(rest, rows.len() * *size)))
+                let left_grads = |(size, grad): &mut (usize, Option<&'a mut [T]>)| {
+                    (*size, grad.as_mut().map(|grad| split_front(grad, rows.len() * *size)))
                 };
-                let of_right = |(size, rest): &mut (usize, Option<&'a mut [T]>)| {
-                    (*size, rest.as_mut().map(|rest| Side::of(rest, share, entries * s.m * *size)))
+                let right_grads = |(size, grad): &mut (usize, Option<&'a mut [T]>)| {
+                    (*size, grad.as_mut().map(|grad| Side::new(grad, share, entries * s.m * *size)))
                 };
                 Job {
                     s,
                     numbers,
-                    left: left.iter_mut().map(of_left).collect(),
-                    right: right.iter_mut().map(of_right).collect(),
+                    left: left.iter_mut().map(left_grads).collect(),
+                    right: right.iter_mut().map(right_grads).collect(),
                     params: params.iter().map(|grad| grad.as_ref().map(|_| 0.0)).collect(),
                     rows,
                 }
@@ -144,8 +144,8 @@ enum Side<'a, T> {
 
 impl<'a, T: Storage> Side<'a, T> {
     /// A share of `len` elements, or the next `len` elements of a gradient.
-    fn of(rest: &mut &'a mut [T], share: bool, len: usize) -> Self {
-        if share { Side::Share(vec![T::zero(); len]) } else { Side::Own(split_front(rest, len)) }
+    fn new(remaining: &mut &'a mut [T], share: bool, len: usize) -> Self {
+        if share { Side::Share(vec![T::zero(); len]) } else { Side::Own(split_front(remaining, len)) }
     }
 
     fn slice(&mut self) -> &mut [T] {
@@ -156,14 +156,14 @@ impl<'a, T: Storage> Side<'a, T> {
     }
 }
 
-/// What a job works on.
+/// Some left rows, with the gradients that their pairs contribute to.
 pub(crate) struct Job<'a, T> {
     s: Sizes,
     /// Left rows, counted over the whole batch.
     pub(crate) rows: Range<usize>,
     /// How many numbers right rows have.
     numbers: usize,
-    left: OfRows<'a, T>,
+    left: RowGradients<'a, T>,
     right: SmallVec<[(usize, Option<Side<'a, T>>); 6]>,
     params: SmallVec<[Option<f64>; 4]>,
 }
@@ -176,24 +176,24 @@ impl<T: Storage> Job<'_, T> {
         b: usize,
         left: Range<usize>,
         right: Range<usize>,
-        work: impl FnOnce(OfTile<'_, T>, &mut TileGradients<'_, T>),
+        work: impl FnOnce(TileRows<'_, T>, &mut TileGradients<'_, T>),
     ) {
         let (n, m) = (self.s.n, self.s.m);
         let first_left = b * n + left.start - self.rows.start;
         let first_right = (b - self.rows.start / n) * m + right.start;
-        let mut of_left = self.left.iter_mut().map(|(size, grad)| {
+        let mut left_grads = self.left.iter_mut().map(|(size, grad)| {
             grad.as_deref_mut().map(|grad| &mut grad[first_left * *size..][..left.len() * *size])
         });
-        let mut of_right = self.right.iter_mut().map(|(size, side)| {
+        let mut right_grads = self.right.iter_mut().map(|(size, side)| {
             side.as_mut().map(|side| &mut side.slice()[first_right * *size..][..right.len() * *size])
         });
-        let (x, y) = (of_left.next().flatten(), of_right.next().flatten());
-        let mut of_numbers = TileGradients {
-            left: of_left.collect(),
-            right: of_right.by_ref().take(self.numbers).collect(),
+        let (x, y) = (left_grads.next().flatten(), right_grads.next().flatten());
+        let mut number_grads = TileGradients {
+            left: left_grads.collect(),
+            right: right_grads.by_ref().take(self.numbers).collect(),
             params: std::mem::take(&mut self.params),
         };
-        work(OfTile { x, y, rest: of_right.next().flatten() }, &mut of_numbers);
-        self.params = of_numbers.params;
+        work(TileRows { x, y, further: right_grads.next().flatten() }, &mut number_grads);
+        self.params = number_grads.params;
     }
 }

@@ -1,9 +1,9 @@
 //! The `pair` kernel: a score of all pairs of rows (i, j), computed from their inner product or their
 //! distance and from numbers of each row.
 //!
-//! Distance matrices, attention scores, logits of hyperplanes. The formula is written once
+//! Distance matrices, attention scores and logits of hyperplanes are pair formulas. A formula is written once
 //! ([`PairFormula`]). The kernel goes over tiles of pairs; [`attend`](crate::kernels::attend) runs the
-//! same formulas without ever storing the scores.
+//! same formulas without storing the scores.
 
 mod jobs;
 mod pairings;
@@ -30,7 +30,7 @@ impl PerFloat for Pair {
 }
 
 impl Compiled<Pair> {
-    /// Those of a formula.
+    /// The kernels of formula `F`.
     pub const fn pair<F, const L: usize, const R: usize, const P: usize>() -> &'static Self
     where
         F: PairFormula<L, R, P>,
@@ -64,7 +64,7 @@ impl<T: Storage> PairKernels<T> {
     }
 }
 
-/// The sizes of a batch of pairs.
+/// The sizes of a batch of pairs: `n` left and `m` right rows of `width` elements in each entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     pub(crate) batch: usize,
@@ -87,12 +87,12 @@ pub(crate) fn sizes(inputs: &[&Shape], [l, r, _]: [usize; 3]) -> Result<(Sizes, 
     if d != e || !(lead_x == lead_y || lead_y.is_empty()) {
         return Err(ShapeError::new(format!("rows […, n, d] and […, m, d] are needed, not {x}, {y}")));
     }
-    let (left, rest) = inputs[2..].split_at(l);
-    let (right, params) = rest.split_at(r);
+    let (left, others) = inputs[2..].split_at(l);
+    let (right, params) = others.split_at(r);
     if !left.iter().all(|s| **s == x.rows()) || !right.iter().all(|s| **s == y.rows()) {
-        let (of_x, of_y) = (x.rows(), y.rows());
+        let (rows_x, rows_y) = (x.rows(), y.rows());
         return Err(ShapeError::new(format!(
-            "numbers of rows must be {of_x} and {of_y}: shapes {}",
+            "numbers of rows must be {rows_x} and {rows_y}: shapes {}",
             shapes()
         )));
     }
@@ -116,10 +116,10 @@ pub(crate) fn elementwise<T: Storage>(
     let (s, _) = sizes(&shapes, counts).expect("checked");
     let cost = 1 + s.m * (s.width / 16 + 2);
     parallel::for_each_part(out, s.m, 16, cost, |rows, out| {
-        let mut rest = out;
+        let mut remaining = out;
         for (b, rows) in tiles(s, rows, tile_rows(s.m)) {
-            let part = Part::of(inputs, counts, s, b, b * s.n + rows.start..b * s.n + rows.end);
-            let tile = split_front(&mut rest, rows.len() * s.m);
+            let part = Part::new(inputs, counts, s, b, b * s.n + rows.start..b * s.n + rows.end);
+            let tile = split_front(&mut remaining, rows.len() * s.m);
             pairings(kernel.pairing(), part.x, part.y, s.width, tile);
             work(&part.tile(0..rows.len(), 0..s.m), tile);
         }

@@ -24,14 +24,14 @@ pub(crate) fn pairings<T: Storage>(pairing: Pairing, x: &[T], y: &[T], width: us
     match pairing {
         Pairing::Dot => serial(Matrix::new(x, n, width), Matrix::new(y, m, width).transposed(), false, s),
         Pairing::SquaredDistance if width <= NARROW => subtracted(x, y, width, s),
-        Pairing::SquaredDistance => centred(x, y, width, |both| {
-            serial(both.left(), both.right().transposed(), false, s);
+        Pairing::SquaredDistance => centred(x, y, width, |centred_rows| {
+            serial(centred_rows.left(), centred_rows.right().transposed(), false, s);
             dispatch(
                 #[inline(always)]
                 || {
                     for (i, s) in s.chunks_exact_mut(m).enumerate() {
-                        if both.distances(i, s) {
-                            both.repair(
+                        if centred_rows.distances(i, s) {
+                            centred_rows.repair(
                                 i,
                                 s,
                                 #[inline(always)]
@@ -70,7 +70,7 @@ fn subtracted<T: Storage>(x: &[T], y: &[T], width: usize, s: &mut [T]) {
     });
 }
 
-/// Rows, coordinate by coordinate.
+/// Writes `rows` as columns: all first coordinates, then all second ones, and so on.
 fn transpose<T: Storage>(rows: &[T], width: usize, columns: &mut [T]) {
     let m = rows.len() / width;
     for (j, row) in rows.chunks_exact(width).enumerate() {
@@ -97,9 +97,11 @@ fn add_difference<T: Storage>(d: &mut [T], w: T, x: &[T], y: &[T]) {
     }
 }
 
-/// Rows minus the mean of the right rows, and their squares. `‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩` turns
-/// distances into a matrix product. Where a distance is small compared with the rows, the terms cancel:
-/// such pairs are *near*, and their distances and gradients are computed from differences.
+/// Rows minus the mean of the right rows, and their squares.
+///
+/// `‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩` turns distances into a matrix product. Where a
+/// distance is small compared with the rows, the terms cancel: such pairs are *near*, and their distances and
+/// gradients are computed from differences.
 struct Centred<'a, T> {
     rows: &'a [T],
     squares: &'a [T],
@@ -107,15 +109,16 @@ struct Centred<'a, T> {
     width: usize,
 }
 
-/// Below FAR·(‖x‖² + ‖y‖²) a squared distance has cancelled; it is recomputed from the difference.
-const FAR: f64 = 0.25;
+/// Below NEAR·(‖x‖² + ‖y‖²) a squared distance has cancelled. It is recomputed from the difference
+/// of the rows.
+const NEAR: f64 = 0.25;
 
-/// Calls `work` with left and right rows less the mean of the right ones.
+/// Calls `work` with left and right rows minus the mean of the right ones.
 fn centred<T: Storage, R>(x: &[T], y: &[T], width: usize, work: impl FnOnce(Centred<'_, T>) -> R) -> R {
     let (n, m) = (x.len() / width, y.len() / width);
     T::with_scratch((n + m) * (width + 1) + width, |scratch| {
-        let (rows, rest) = scratch.split_at_mut((n + m) * width);
-        let (squares, mean) = rest.split_at_mut(n + m);
+        let (rows, sums) = scratch.split_at_mut((n + m) * width);
+        let (squares, mean) = sums.split_at_mut(n + m);
         dispatch(
             #[inline(always)]
             || {
@@ -156,13 +159,13 @@ impl<T: Storage> Centred<'_, T> {
         Matrix::new(&self.rows[self.n * self.width..], self.squares.len() - self.n, self.width)
     }
 
-    /// Where the squared distances `s` are finite and not too small compared with the squares `x` and
-    /// `y` of their rows.
+    /// Where pairs are not near: the squared distances `s` are finite and not too small compared with the
+    /// squares `x` and `y` of the rows.
     #[inline(always)]
-    fn far<const R: usize>([x, y, s]: [Lanes<R, T>; 3]) -> LaneMask<R, T> {
+    fn distant<const R: usize>([x, y, s]: [Lanes<R, T>; 3]) -> LaneMask<R, T> {
         let finite =
             Lanes::select(s.lt(Lanes::splat(T::nearest(f64::INFINITY))), s, Lanes::splat(T::nearest(-1.0)));
-        (Lanes::splat(T::constant(FAR)) * (x + y)).lt(finite)
+        (Lanes::splat(T::constant(NEAR)) * (x + y)).lt(finite)
     }
 
     /// Turns inner products of left row `i` with the right rows into squared distances. Returns whether
@@ -174,34 +177,34 @@ impl<T: Storage> Centred<'_, T> {
         for (s, y) in s.chunks_mut(LANES).zip(self.squares[self.n..].chunks(LANES)) {
             let y = load(y, 1.0);
             let distance = Lanes::splat(T::constant(-2.0)).mul_add(load(s, 0.0), x + y);
-            any |= !Self::far([x, y, distance]).all();
+            any |= !Self::distant([x, y, distance]).all();
             distance.store(s);
         }
         any
     }
 
-    /// Replaces the near distances of left row `i` by `of(j)`.
+    /// Replaces the near distances of left row `i` by `distance(j)`.
     #[inline(always)]
-    fn repair(&self, i: usize, s: &mut [T], of: impl Fn(usize) -> T) {
+    fn repair(&self, i: usize, s: &mut [T], distance: impl Fn(usize) -> T) {
         for (j, s) in s.iter_mut().enumerate() {
             if self.near(i, j, *s) {
-                *s = of(j);
+                *s = distance(j);
             }
         }
     }
 
     /// Turns the gradients `w` of the squared distances `s` of left row `i` into what the matrix
-    /// products take: `−2w`, and 0 for near pairs, which are passed to `of_pair`.
+    /// products take: `−2w`, and 0 for near pairs. Those are passed to `near_pair`: both rows, and `2w`.
     #[inline(always)]
-    fn apart(&self, i: usize, s: &[T], w: &mut [T], mut of_pair: impl FnMut(usize, usize, T)) {
+    fn separate(&self, i: usize, s: &[T], w: &mut [T], mut near_pair: impl FnMut(usize, usize, T)) {
         let x = Lanes::splat(self.squares[i]);
         let squares = self.squares[self.n..].chunks(LANES);
         for (block, ((w, s), y)) in w.chunks_mut(LANES).zip(s.chunks(LANES)).zip(squares).enumerate() {
-            let far = Self::far([x, load(y, 1.0), load(s, 4.0 + 4.0 * x.get(0).to_f64())]);
-            if !far.all() {
+            let distant = Self::distant([x, load(y, 1.0), load(s, 4.0 + 4.0 * x.get(0).to_f64())]);
+            if !distant.all() {
                 for l in 0..w.len() {
                     if self.near(i, block * LANES + l, s[l]) {
-                        of_pair(i, block * LANES + l, w[l] + w[l]);
+                        near_pair(i, block * LANES + l, w[l] + w[l]);
                         w[l] = T::zero();
                     }
                 }
@@ -226,7 +229,7 @@ impl<T: Storage> Centred<'_, T> {
     /// Whether left row `i` and right row `j`, at squared distance `s`, are near.
     #[inline(always)]
     fn near(&self, i: usize, j: usize, s: T) -> bool {
-        !Self::far([self.squares[i], self.squares[self.n + j], s].map(|x| Lanes::from([x]))).all()
+        !Self::distant([self.squares[i], self.squares[self.n + j], s].map(|x| Lanes::from([x]))).all()
     }
 }
 
@@ -269,16 +272,16 @@ fn distances_gradient<T: Storage>(
     if width <= NARROW {
         return subtracted_gradient((x, y), width, w, dx, dy);
     }
-    centred(x, y, width, |both| {
+    centred(x, y, width, |centred_rows| {
         T::with_scratch(n + m, |sums| {
-            let (of_left, of_right) = sums.split_at_mut(n);
-            of_right.fill(T::zero());
+            let (left_sums, right_sums) = sums.split_at_mut(n);
+            right_sums.fill(T::zero());
             dispatch(
                 #[inline(always)]
                 || {
-                    let rows = w.chunks_exact_mut(m).zip(s.chunks_exact(m)).zip(&mut *of_left);
-                    for (i, ((w, s), of_left)) in rows.enumerate() {
-                        both.apart(
+                    let rows = w.chunks_exact_mut(m).zip(s.chunks_exact(m)).zip(&mut *left_sums);
+                    for (i, ((w, s), left_sum)) in rows.enumerate() {
+                        centred_rows.separate(
                             i,
                             s,
                             w,
@@ -294,19 +297,19 @@ fn distances_gradient<T: Storage>(
                                 }
                             },
                         );
-                        *of_left = T::nearest(line_total::<T, Portable>(w));
-                        of_right.iter_mut().zip(&*w).for_each(|(sum, w)| *sum = *sum + *w);
+                        *left_sum = T::nearest(line_total::<T, Portable>(w));
+                        right_sums.iter_mut().zip(&*w).for_each(|(sum, w)| *sum = *sum + *w);
                     }
                 },
             );
             let w = Matrix::new(w, n, m);
             if let Some(dx) = dx {
-                serial(w, both.right(), true, dx);
-                both.subtract(of_left, 0, dx);
+                serial(w, centred_rows.right(), true, dx);
+                centred_rows.subtract(left_sums, 0, dx);
             }
             if let Some(dy) = dy {
-                serial(w.transposed(), both.left(), true, dy);
-                both.subtract(of_right, n, dy);
+                serial(w.transposed(), centred_rows.left(), true, dy);
+                centred_rows.subtract(right_sums, n, dy);
             }
         });
     });
@@ -372,15 +375,15 @@ pub(crate) struct Part<'a, T> {
 
 impl<'a, T: Storage> Part<'a, T> {
     /// Left rows `rows` (of all the batch's) with the right rows of batch entry `b`.
-    pub(crate) fn of(
+    pub(crate) fn new(
         inputs: &[View<'a, T>],
         [l, r, _]: [usize; 3],
         s: Sizes,
         b: usize,
         rows: Range<usize>,
     ) -> Self {
-        let (left, rest) = inputs[2..].split_at(l);
-        let (right, params) = rest.split_at(r);
+        let (left, others) = inputs[2..].split_at(l);
+        let (right, params) = others.split_at(r);
         Part {
             x: &inputs[0].data[rows.start * s.width..rows.end * s.width],
             y: &inputs[1].data[b * s.m * s.width..(b + 1) * s.m * s.width],
@@ -391,7 +394,7 @@ impl<'a, T: Storage> Part<'a, T> {
         }
     }
 
-    /// The numbers of some of the left rows and some of the right ones.
+    /// The numbers of the left rows `left` and the right rows `right`.
     pub(crate) fn tile(&self, left: Range<usize>, right: Range<usize>) -> Tile<'a, T> {
         Tile {
             columns: right.len(),
@@ -402,7 +405,7 @@ impl<'a, T: Storage> Part<'a, T> {
         }
     }
 
-    /// Some of the left rows and some of the right ones.
+    /// The left rows `left` and the right rows `right`.
     pub(crate) fn rows(&self, left: Range<usize>, right: Range<usize>) -> (&'a [T], &'a [T]) {
         let width = self.width;
         (&self.x[left.start * width..left.end * width], &self.y[right.start * width..right.end * width])

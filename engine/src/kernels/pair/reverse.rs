@@ -17,21 +17,29 @@ pub(super) fn gradients<T: Storage>(
 ) {
     let counts = kernel.counts();
     let cost = 1 + s.m * (s.width / 8 + 4);
-    Gradients::of(grads, counts, s.width).in_jobs(s, cost, |job| {
+    Gradients::new(grads, counts, s.width).in_jobs(s, cost, |job| {
         let step = tile_rows(s.m);
         T::with_scratch(2 * step * s.m, |scratch| {
             let (pairs, weights) = scratch.split_at_mut(step * s.m);
             for (b, rows) in tiles(s, job.rows.clone(), step) {
                 let all = b * s.n + rows.start..b * s.n + rows.end;
-                let part = Part::of(inputs, counts, s, b, all.clone());
+                let part = Part::new(inputs, counts, s, b, all.clone());
                 let [pairs, weights] = [&mut *pairs, &mut *weights].map(|x| &mut x[..rows.len() * s.m]);
                 pairings(kernel.pairing(), part.x, part.y, s.width, pairs);
                 weights.copy_from_slice(&g[all.start * s.m..all.end * s.m]);
                 let tile = part.tile(0..rows.len(), 0..s.m);
-                job.on_tile(b, rows, 0..s.m, |of, of_numbers| {
-                    gradient(kernel, &tile, pairs, weights, of_numbers, |_, _, _, _| ());
+                job.on_tile(b, rows, 0..s.m, |row_grads, number_grads| {
+                    gradient(kernel, &tile, pairs, weights, number_grads, |_, _, _, _| ());
                     let rows = (part.x, part.y);
-                    pairings_gradient(kernel.pairing(), rows, s.width, pairs, weights, of.x, of.y);
+                    pairings_gradient(
+                        kernel.pairing(),
+                        rows,
+                        s.width,
+                        pairs,
+                        weights,
+                        row_grads.x,
+                        row_grads.y,
+                    );
                 });
             }
         });

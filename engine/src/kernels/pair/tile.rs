@@ -16,7 +16,7 @@ use crate::numbers::storage::Storage;
 
 /// A tile of pairs with the numbers of its rows.
 pub(crate) struct Tile<'a, T> {
-    /// Right rows.
+    /// How many right rows there are.
     pub(crate) columns: usize,
     /// Whether each right row is paired with one left row only: `left` is then as long as `right`.
     pub(crate) matched: bool,
@@ -29,18 +29,18 @@ pub(crate) struct Tile<'a, T> {
 impl<T> Tile<'_, T> {
     /// Pairs of left row `i` with some right rows.
     fn part(&self, i: usize, range: Range<usize>) -> Tile<'_, T> {
-        let of_left = if self.matched { range.clone() } else { i..i + 1 };
+        let left_range = if self.matched { range.clone() } else { i..i + 1 };
         Tile {
             columns: range.len(),
             matched: self.matched,
-            left: self.left.iter().map(|x| &x[of_left.clone()]).collect(),
+            left: self.left.iter().map(|x| &x[left_range.clone()]).collect(),
             right: self.right.iter().map(|x| &x[range.clone()]).collect(),
             params: self.params.clone(),
         }
     }
 }
 
-/// Gradients of the numbers of a tile's rows, to be added to; none where it is not asked for.
+/// Gradients of the numbers of a tile's rows, to be added to; `None` where one is not asked for.
 pub(crate) struct TileGradients<'a, T> {
     pub(crate) left: SmallVec<[Option<&'a mut [T]>; 4]>,
     pub(crate) right: SmallVec<[Option<&'a mut [T]>; 4]>,
@@ -175,7 +175,7 @@ where
     }
     #[cfg(feature = "opencl")]
     fn form(&self) -> &'static crate::formula::pair::PairForm {
-        const { &crate::formula::pair::PairForm::of::<F, T, L, R, P>() }
+        const { &crate::formula::pair::PairForm::new::<F, T, L, R, P>() }
     }
 
     fn score(&self, tile: &Tile<'_, T>, s: &mut [T]) {
@@ -297,12 +297,12 @@ fn differentiate<O, F, T, const L: usize, const R: usize, const P: usize, const 
 const PIECE: usize = 512;
 
 /// Turns the gradients `g` of the scores into those of the pairings (`s` holds the pairings), and adds
-/// those of the numbers. Before that, `upstream` is given a left row, the place of some right rows,
-/// their scores and their part of `g`, which it may change.
+/// those of the numbers. Before that, `upstream` is called with the number of a left row, that of the first
+/// of some right rows, their scores, and their part of `g`, which it may change.
 ///
-/// The formula's derivatives are stored before they are used. With the sums in the formula's own loop,
-/// the test whether a gradient is wanted is inside it, and LLVM's loop unswitching does not come to an
-/// end at opt-level 3.
+/// The formula's derivatives are stored before they are summed. With the sums in the formula's own loop, the
+/// test whether a gradient is wanted would be in that loop too, and LLVM's loop unswitching does not come to
+/// an end at opt-level 3.
 pub(crate) fn gradient<T: Storage>(
     kernel: &dyn PairKernel<T>,
     tile: &Tile<'_, T>,
@@ -322,7 +322,7 @@ pub(crate) fn gradient<T: Storage>(
                 kernel.differentiate(tile, i, at, scores, partials);
                 upstream(i, at, scores, g);
                 let mut partials = partials.chunks_exact(count);
-                let of_pairing = partials.next().expect("the pairing");
+                let pairing_partials = partials.next().expect("the pairing");
                 for (sums, partials) in grads.left.iter_mut().zip(&mut partials) {
                     let Some(sums) = sums else { continue };
                     if tile.matched {
@@ -344,7 +344,7 @@ pub(crate) fn gradient<T: Storage>(
                     }
                 }
                 // This is the last use of `g`: the pairing's gradient takes its place.
-                scale(g, of_pairing);
+                scale(g, pairing_partials);
             }
         }
     });

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::kernels::attend::{Attend, Weights, causal_reach, split};
+use crate::kernels::attend::{Attend, Inputs, Weights, causal_reach};
 use crate::tape::Tape;
 use crate::tape::arena::Op;
 use crate::tape::float::Float;
@@ -13,15 +13,15 @@ use crate::tape::var::Var;
 use crate::tensor::shape::Shape;
 
 impl Weights {
-    /// The weights of stored scores, `[…, n, m]`: exactly 0 where `hidden`, `[…, n, m]` or of fewer
-    /// axes, is not 0. A query whose keys are all hidden has no weight at all.
+    /// The weights of stored scores, `[…, n, m]`. They are exactly 0 where `hidden` is not 0; its shape
+    /// broadcasts to that of the scores. A query whose keys are all hidden has only weights 0.
     ///
     /// # Panics
     /// If the shapes do not fit.
     #[track_caller]
     pub fn of<'t, T: Float>(self, scores: Var<'t, T>, hidden: Option<Var<'t, T>>) -> Var<'t, T> {
-        // The lowest score has no weight in a softmax beside others. It is finite, so a query whose keys
-        // are all hidden gets weights too; the second fill sets them to 0.
+        // The lowest finite score has weight 0 in a softmax with other scores. Where all keys of a query are
+        // hidden, the softmax of these scores is finite, and the second fill sets it to 0.
         let lowered = hidden.map_or(scores, |hidden| scores.masked_fill(hidden, -T::LARGEST));
         let weights = match self {
             Weights::Softmax => lowered.softmax(-1),
@@ -32,9 +32,9 @@ impl Weights {
 }
 
 impl<'t, T: Float> Var<'t, T> {
-    /// Scaled dot-product attention (Vaswani et al. 2017, eq. 1): `softmax(scale · Q Kᵀ) V` with `self`
-    /// as queries `[…, n, d]`, keys `[…, m, d]`, values `[…, m, e]`: `[…, n, e]`. If `causal`, query i
-    /// attends to keys up to i + m − n. A query that attends to nothing gives 0.
+    /// Scaled dot-product attention (Vaswani et al. 2017, eq. 1): `softmax(scale · Q Kᵀ) V`. `self` has
+    /// the queries, `[…, n, d]`; keys `[…, m, d]` and values `[…, m, e]` give `[…, n, e]`. If
+    /// `causal`, query i attends to keys up to i + m − n. A query that attends to no key gives 0.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -47,10 +47,9 @@ impl<'t, T: Float> Var<'t, T> {
 }
 
 impl<'t, T: Float> Pairs<'t, T> {
-    /// Attention, with left rows as queries and right rows as keys: `weights(scores) V` for values
-    /// `[…, m, e]`, which is `[…, n, e]`. If `causal`, of n queries and m keys, query i attends to keys
-    /// up to i + m − n. A query that attends to nothing gives 0. The forward and reverse passes
-    /// do not store the scores.
+    /// Attention with n left rows as queries and m right rows as keys: `weights(scores) V`. Values
+    /// `[…, m, e]` give `[…, n, e]`. If `causal`, query i attends to keys up to i + m − n. A query that
+    /// attends to no key gives 0. The forward and reverse passes do not store the scores.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -58,14 +57,32 @@ impl<'t, T: Float> Pairs<'t, T> {
     pub fn attend(&self, values: impl Into<Var<'t, T>>, weights: Weights, causal: bool) -> Var<'t, T> {
         let mut inputs = self.inputs.clone();
         inputs.push(values.into());
-        let attend = Attend { score: self.kernels.score, weights, causal };
+        let attend = Attend { score: self.kernels.score, weights, causal, masked: false };
+        self.tape.record(Op::Attend(attend), &inputs)
+    }
+
+    /// Same as [`attend`](Self::attend) to all keys but those where `hidden` is not 0. `hidden` broadcasts to
+    /// `[…, n, m]` and has no gradient.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[track_caller]
+    pub fn attend_masked(
+        &self,
+        values: impl Into<Var<'t, T>>,
+        weights: Weights,
+        hidden: Var<'t, T>,
+    ) -> Var<'t, T> {
+        let mut inputs = self.inputs.clone();
+        inputs.extend([hidden, values.into()]);
+        let attend = Attend { score: self.kernels.score, weights, causal: false, masked: true };
         self.tape.record(Op::Attend(attend), &inputs)
     }
 }
 
 impl<T: Float> Tape<T> {
-    /// The keys that causal attention hides, for n queries and m keys: `[n, m]`, 0 where query i attends
-    /// to a key, 1 where it does not.
+    /// The keys that causal attention hides, for n queries and m keys: `[n, m]`, 1 where query i does not
+    /// attend to key j (j > i + m − n), else 0.
     pub fn causal_mask(&self, n: usize, m: usize) -> Var<'_, T> {
         self.constant_with([n, m], |mask| {
             for (i, row) in mask.chunks_exact_mut(m.max(1)).enumerate() {
@@ -82,22 +99,23 @@ impl<T: Float> Operation<T> for Attend<T> {
         "attend"
     }
 
-    of_kernel!(Attend<T>);
+    kernel_passes!(Attend<T>);
 
     fn keeps(&self, inputs: &[&Shape]) -> usize {
         <Attend<T>>::keeps(self, inputs)
     }
 
-    /// Goes through the scores, all of which it stores.
+    /// Records attention with stored scores, and takes the derivative of that.
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let tape = inputs[0].tape();
-        let (scored, values) = split(inputs);
+        let Inputs { scored, hidden, values } = self.split(inputs);
         let scores = tape.operation(self.score.kernels(), scored);
-        let hidden = self.causal.then(|| {
+        let causal = self.causal.then(|| {
             let shape = scores.shape();
             tape.causal_mask(shape.rows().width(), shape.width())
         });
+        let hidden = causal.or(hidden.copied());
         let stored = self.weights.of(scores, hidden).matmul(*values);
         let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =
             inputs.iter().zip(tangents).filter_map(|(x, tangent)| tangent.map(|t| (*x, t))).collect();

@@ -7,12 +7,13 @@ use crate::tape::operation::Operation;
 use crate::tape::var::Var;
 
 impl<T: Float> Var<'_, T> {
-    /// 2-D convolution (cross-correlation, as is usual): images `[batch, channels, height, width]` with
-    /// zeros around them, and filters `[filters, channels, h, w]`, give `[batch, filters, …]`. A bias is
-    /// added as `[filters, 1, 1]`.
+    /// 2-D convolution (strictly, cross-correlation). Images `[batch, channels, height, width]`, padded with
+    /// `padding` zeros on every side, and filters `[filters, channels, h, w]` give
+    /// `[batch, filters, (height + 2·padding − h) / stride + 1, (width + 2·padding − w) / stride + 1]`.
+    /// To add a bias, use the shape `[filters, 1, 1]`.
     ///
     /// # Panics
-    /// If the shapes do not fit, or the filter is larger than the padded image.
+    /// If the shapes do not fit, the filter is larger than the padded image, or the stride is 0.
     #[track_caller]
     pub fn conv2d(self, filters: impl Into<Self>, stride: usize, padding: usize) -> Self {
         self.tape().record(Op::Conv2d(Conv2d { stride, padding }), &[self, filters.into()])
@@ -24,13 +25,13 @@ impl<T: Float> Operation<T> for Conv2d {
         "conv2d"
     }
 
-    of_kernel!(Conv2d);
+    kernel_passes!(Conv2d);
 
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
-        let of = |x: Var<'t, T>, w| x.conv2d(w, self.stride, self.padding);
-        let of_images = tangents[0].map(|dx| of(dx, inputs[1]));
-        let of_filters = tangents[1].map(|dw| of(inputs[0], dw));
+        let convolved = |x: Var<'t, T>, w| x.conv2d(w, self.stride, self.padding);
+        let of_images = tangents[0].map(|dx| convolved(dx, inputs[1]));
+        let of_filters = tangents[1].map(|dw| convolved(inputs[0], dw));
         Var::sum_of([of_images, of_filters]).expect("at least one tangent")
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! With `v̇` the tangents of the basis vectors and `Ġ` those of the invariants, the coefficients have
 //! tangents `ȧ = (∂a/∂G) Ġ`, from the formula on dual numbers, and the result has the tangent
-//! `Σ ȧ_b v_b + a_b v̇_b`. Its reverse pass, which makes Hessian-vector products, takes the formula on
+//! `Σ ȧ_b v_b + a_b v̇_b`. Its reverse pass, which gives Hessian-vector products, evaluates the formula on
 //! nested dual numbers, one partial derivative at a time. Everything is computed row by row in `f64`:
-//! second derivatives are for checking and for small problems, not for speed.
+//! second derivatives are meant for checks and small problems, and are not fast.
 
 use std::sync::Arc;
 
@@ -38,16 +38,18 @@ pub(crate) fn record<'t, T: Float>(
     inputs[0].tape().shared_operation(Arc::new(RowDerivative { plan, present }), &operands)
 }
 
-/// The operands, then the tangents of those that have one.
+/// The derivative as an operation. Its inputs are the operands of the formula, then the tangents of those
+/// operands that have one.
 struct RowDerivative {
     plan: &'static RowPlan,
+    /// Which operands have a tangent.
     present: Vec<bool>,
 }
 
 /// A number with its tangent.
 type Moving = Dual<f64, 1>;
 
-/// One row as the formula sees it.
+/// One row, with tangents.
 struct Row {
     /// The basis vectors, coordinate by coordinate.
     basis: Vec<Vec<Moving>>,
@@ -57,8 +59,8 @@ struct Row {
     products: Vec<[Moving; 4]>,
 }
 
-/// Cotangents of a row's operands: dual numbers whose value is the cotangent of the tangent, and whose
-/// partial is that of the operand itself.
+/// Cotangents of a row's operands. The value of a dual number is the cotangent of the operand's tangent,
+/// its partial is the cotangent of the operand itself.
 struct Cotangents {
     /// For each vector, coordinate by coordinate.
     vectors: Vec<Vec<Moving>>,
@@ -67,12 +69,14 @@ struct Cotangents {
 
 const ZERO: Moving = Dual { value: 0.0, partials: [0.0] };
 
-fn still(value: f64) -> Moving {
+/// A number whose tangent is 0.
+fn constant(value: f64) -> Moving {
     Dual { value, partials: [0.0] }
 }
 
+/// The factor by which the metric lowers an index: that of coordinate `c`.
 fn lower(metric: Metric, c: usize, width: usize) -> Moving {
-    still(match (metric, c) {
+    constant(match (metric, c) {
         (Metric::Minkowski, 0) => -1.0,
         (Metric::Space, 0) => 0.0,
         (Metric::Horizontal, c) if c + 1 == width => 0.0,
@@ -80,36 +84,38 @@ fn lower(metric: Metric, c: usize, width: usize) -> Moving {
     })
 }
 
-/// A vector's component ⟨a, b⟩/‖b‖ and the norm ‖b‖, in units of the largest coordinates.
+/// The component ⟨a, b⟩/‖b‖ of a vector a along b, and the norm ‖b‖. Both vectors are scaled by
+/// their largest coordinates, so that no square overflows.
 fn component(pairs: impl Iterator<Item = (Moving, Moving)> + Clone) -> (Moving, Moving) {
-    let largest = |sum: f64, x: Moving| sum.max(x.value.abs());
-    let unit_a = pairs.clone().fold(f64::MIN_POSITIVE, |sum, (a, _)| largest(sum, a));
-    let unit_b = pairs.clone().fold(f64::MIN_POSITIVE, |sum, (_, b)| largest(sum, b));
+    let larger = |largest: f64, x: Moving| largest.max(x.value.abs());
+    let unit_a = pairs.clone().fold(f64::MIN_POSITIVE, |largest, (a, _)| larger(largest, a));
+    let unit_b = pairs.clone().fold(f64::MIN_POSITIVE, |largest, (_, b)| larger(largest, b));
     let (mut dot, mut square) = (ZERO, ZERO);
     for (a, b) in pairs {
-        let b = b / still(unit_b);
-        dot = dot + a / still(unit_a) * b;
+        let b = b / constant(unit_b);
+        dot = dot + a / constant(unit_a) * b;
         square = square + b * b;
     }
     let norm = square.sqrt();
     // The component is 0 where b has length 0, and NaN where b holds a NaN.
-    let along = if norm.value > 0.0 { dot / norm * still(unit_a) } else { norm };
-    (along, norm * still(unit_b))
+    let along = if norm.value > 0.0 { dot / norm * constant(unit_a) } else { norm };
+    (along, norm * constant(unit_b))
 }
 
 impl RowDerivative {
-    /// The operand that holds the tangent of operand `i`.
+    /// The input that holds the tangent of operand `i`, if it has one.
     fn tangent(&self, i: usize) -> Option<usize> {
         let before = self.present[..i].iter().filter(|p| **p).count();
         self.present[i].then_some(self.present.len() + before)
     }
 
+    /// Whether input `i` is a vector or the tangent of one.
     fn is_vector(&self, i: usize) -> bool {
         match i.checked_sub(self.present.len()) {
             None => i < self.plan.vectors,
             Some(k) => {
-                let of = self.present.iter().enumerate().filter(|(_, p)| **p).nth(k);
-                of.is_some_and(|(i, _)| i < self.plan.vectors)
+                let operand = self.present.iter().enumerate().filter(|(_, p)| **p).nth(k);
+                operand.is_some_and(|(i, _)| i < self.plan.vectors)
             }
         }
     }
@@ -119,9 +125,9 @@ impl RowDerivative {
         let (all, width) = (&operands.all, operands.width);
         let vector = |i: usize| {
             let tangent = self.tangent(i).map(|j| all[j].row(p, width));
-            let at = |c: usize| tangent.map_or(0.0, |t| t[c].to_f64());
+            let slope = |c: usize| tangent.map_or(0.0, |t| t[c].to_f64());
             let coordinates = all[i].row(p, width).iter().enumerate();
-            coordinates.map(|(c, x)| Dual { value: x.to_f64(), partials: [at(c)] }).collect()
+            coordinates.map(|(c, x)| Dual { value: x.to_f64(), partials: [slope(c)] }).collect()
         };
         let param = |i: usize| Dual {
             value: all[i].param(p),
@@ -133,9 +139,9 @@ impl RowDerivative {
 
     fn row(&self, vectors: &[Vec<Moving>], params: Vec<Moving>, epsilon: f64) -> Row {
         let (plan, width) = (self.plan, vectors[0].len());
-        let at = |c: usize, vector: Vector| match vector {
-            Vector::Time => still(f64::from(c == 0)),
-            Vector::Height => still(f64::from(c + 1 == width)),
+        let coordinate = |c: usize, vector: Vector| match vector {
+            Vector::Time => constant(f64::from(c == 0)),
+            Vector::Height => constant(f64::from(c + 1 == width)),
             _ if plan.metric == Metric::Horizontal && c + 1 == width => ZERO,
             Vector::Input(i) => vectors[i][c],
             Vector::Sum(i, j) => vectors[i][c] + vectors[j][c],
@@ -144,13 +150,13 @@ impl RowDerivative {
             Vector::Flip(i) => vectors[i][c],
         };
         let basis: Vec<Vec<Moving>> =
-            (0..width).map(|c| plan.basis.iter().map(|&vector| at(c, vector)).collect()).collect();
-        // The values of margins and wedges are the kernel's, which have more digits than their
-        // expansions.
+            (0..width).map(|c| plan.basis.iter().map(|&vector| coordinate(c, vector)).collect()).collect();
+        // Values of margins and wedges are taken from the kernel, which computes them more accurately than
+        // the sums of products here. Only the tangents are from those.
         let values: Vec<Vec<f64>> = vectors.iter().map(|v| v.iter().map(|x| x.value).collect()).collect();
-        let of_params: Vec<f64> = params.iter().map(|x| x.value).collect();
+        let param_values: Vec<f64> = params.iter().map(|x| x.value).collect();
         let rows: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
-        let accurate = survey_one(plan, &rows, &of_params);
+        let accurate = survey_one(plan, &rows, &param_values);
 
         let mut products = vec![[ZERO; 4]; plan.invariants.len()];
         let mut invariants = Vec::with_capacity(plan.invariants.len());
@@ -176,10 +182,10 @@ impl RowDerivative {
                 Invariant::Last(i) => vectors[i][width - 1],
                 Invariant::Margin(a) => {
                     products[k][0] = basis.iter().fold(ZERO, |sum, v| sum + v[a] * v[a]);
-                    Dual { value: accurate[k], ..still(1.0) + params[0] * products[k][0] }
+                    Dual { value: accurate[k], ..constant(1.0) + params[0] * products[k][0] }
                 }
                 Invariant::Param(q) => params[q],
-                Invariant::Epsilon => still(epsilon),
+                Invariant::Epsilon => constant(epsilon),
             });
         }
         Row { basis, params, invariants, products }
@@ -194,33 +200,33 @@ impl RowDerivative {
         if !self.plan.vector {
             return vec![outputs[0].value.partials[0]];
         }
-        let at = |v: &Vec<Moving>| v.iter().zip(&outputs).fold(ZERO, |sum, (&v, a)| sum + a.value * v);
-        row.basis.iter().map(|v| at(v).partials[0]).collect()
+        let combine = |v: &Vec<Moving>| v.iter().zip(&outputs).fold(ZERO, |sum, (&v, a)| sum + a.value * v);
+        row.basis.iter().map(|v| combine(v).partials[0]).collect()
     }
 
-    /// With L = Σ ȧ_b ⟨g, v_b⟩ + a_b ⟨g, v̇_b⟩ and the dual number u_b = ⟨g, v_b⟩, the invariants have
-    /// the cotangents Σ_b u_b ∂a_b/∂G.
+    /// The cotangents of L = Σ ȧ_b ⟨g, v_b⟩ + a_b ⟨g, v̇_b⟩. With the dual numbers u_b = ⟨g, v_b⟩,
+    /// those of the invariants are Σ_b u_b ∂a_b/∂G.
     fn cotangents(&self, row: &Row, g: &[f64]) -> Cotangents {
         let (plan, width) = (self.plan, row.basis.len());
         let upstream: Vec<Moving> = (0..plan.outputs)
             .map(|b| {
                 if !plan.vector {
-                    return still(g[0]);
+                    return constant(g[0]);
                 }
-                row.basis.iter().zip(g).fold(ZERO, |sum, (v, &g)| sum + v[b] * still(g))
+                row.basis.iter().zip(g).fold(ZERO, |sum, (v, &g)| sum + v[b] * constant(g))
             })
             .collect();
         let mut outputs = vec![ZERO; plan.outputs];
-        let mut of_invariants = vec![ZERO; plan.invariants.len()];
+        let mut invariant_cotangents = vec![ZERO; plan.invariants.len()];
         let eval = plan.functions.nested;
-        plan.cotangents(eval, &row.invariants, &upstream, &mut outputs, &mut of_invariants);
+        plan.cotangents(eval, &row.invariants, &upstream, &mut outputs, &mut invariant_cotangents);
         let mut shares = Shares::new();
         let surveyed = Surveyed {
             values: &row.invariants,
             products: &row.products,
             kappa: row.params.first().copied().unwrap_or(ZERO),
             outputs: &outputs,
-            cotangents: &of_invariants,
+            cotangents: &invariant_cotangents,
         };
         shares.compute(plan, surveyed);
         let mut vectors = vec![vec![ZERO; width]; plan.vectors];
@@ -233,7 +239,7 @@ impl RowDerivative {
                     }
                 }
                 if plan.vector {
-                    *x = *x + shares.of_upstream[region][i] * still(g[c]);
+                    *x = *x + shares.of_upstream[region][i] * constant(g[c]);
                 }
             }
             vector[0] = vector[0] + shares.of_ends[0][i];
@@ -275,21 +281,21 @@ impl<T: Float> Operation<T> for RowDerivative {
         for (p, g) in g.chunks_exact(if self.plan.vector { width } else { 1 }).enumerate() {
             let (vectors, params) = self.read(&operands, p);
             let g: Vec<f64> = g.iter().map(|g| g.to_f64()).collect();
-            let of = self.cotangents(&self.row(&vectors, params, T::EPSILON), &g);
+            let row = self.cotangents(&self.row(&vectors, params, T::EPSILON), &g);
             let mut add = |j: usize, at: usize, x: f64| {
                 if let Some(grad) = grads[j].as_deref_mut() {
                     grad[at] = grad[at] + T::nearest(x);
                 }
             };
-            let elements = of.vectors.into_iter().chain(of.params.into_iter().map(|w| vec![w]));
+            let elements = row.vectors.into_iter().chain(row.params.into_iter().map(|w| vec![w]));
             for (i, cotangents) in elements.enumerate() {
                 for (c, w) in cotangents.iter().enumerate() {
-                    let row = |j: usize| {
+                    let element = |j: usize| {
                         operands.all[j].rows.at(p) * if i < self.plan.vectors { width } else { 1 } + c
                     };
-                    add(i, row(i), w.partials[0]);
+                    add(i, element(i), w.partials[0]);
                     if let Some(j) = self.tangent(i) {
-                        add(j, row(j), w.value);
+                        add(j, element(j), w.value);
                     }
                 }
             }
@@ -297,7 +303,7 @@ impl<T: Float> Operation<T> for RowDerivative {
     }
 }
 
-/// A row formula's derivative along tangents of its vectors, off the tape. The parameters are constants.
+/// A row formula's derivative along tangents of its vectors, without a tape. The parameters are constants.
 #[track_caller]
 pub(crate) fn of_tensors<T: Float>(
     plan: &'static RowPlan,

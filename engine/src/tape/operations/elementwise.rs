@@ -1,5 +1,5 @@
-//! Elementwise functions with numbers of their own, which may differ from call to call: optimisers
-//! compute with them on moments. No gradient flows through them.
+//! Elementwise functions that carry numbers, which may differ from call to call. Optimisers update moments
+//! with them. They have no gradient.
 
 use smallvec::SmallVec;
 
@@ -12,17 +12,17 @@ use crate::tape::var::Var;
 use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View, shapes};
 
-/// A function of elements: like a [`MapFormula`](crate::MapFormula), but its constants belong to the
-/// value and not to the type, so a rate that changes with every step needs no new kernel.
+/// A function of elements. Unlike a [`MapFormula`](crate::MapFormula), it is a value and may hold numbers,
+/// so that a rate that changes with every step needs no new kernel. It has no gradient.
 pub trait Elementwise: Send + Sync + 'static {
     /// The name shown in messages.
     fn name(&self) -> &'static str;
-    /// The function. It is given as many operands as it is applied to.
+    /// The function of one element of each operand.
     fn eval<S: Scalar>(&self, operands: &[S]) -> S;
 }
 
 impl<T: Float> Tape<T> {
-    /// Applies an elementwise function; the operands broadcast.
+    /// Applies an elementwise function; the operands broadcast. A backward pass through the result panics.
     ///
     /// ```
     /// use cotangent_engine::{Elementwise, Scalar, Tape, Tensor};
@@ -45,16 +45,23 @@ impl<T: Float> Tape<T> {
     /// let x = tape.constant(&Tensor::new([2], vec![1.0, 2.0]));
     /// assert_eq!(tape.elementwise(Decay { keep: 0.5 }, &[x, x]).to_tensor().data(), [1.5, 3.0]);
     /// ```
+    ///
+    /// # Panics
+    /// If the operands do not broadcast, or are on different tapes.
     #[track_caller]
     pub fn elementwise<'t>(&'t self, function: impl Elementwise, operands: &[Var<'t, T>]) -> Var<'t, T> {
-        self.shared_operation(std::sync::Arc::new(OnTape(function)), operands)
+        self.shared_operation(std::sync::Arc::new(ElementwiseOperation(function)), operands)
     }
 }
 
-/// A function as an operation.
-struct OnTape<F>(F);
+fn no_gradient(name: &str) -> ! {
+    panic!("{name}: an elementwise function has no gradient; a MapFormula has one")
+}
 
-impl<F: Elementwise, T: Float> Operation<T> for OnTape<F> {
+/// A function as an operation.
+struct ElementwiseOperation<F>(F);
+
+impl<F: Elementwise, T: Float> Operation<T> for ElementwiseOperation<F> {
     fn name(&self) -> &'static str {
         self.0.name()
     }
@@ -68,13 +75,13 @@ impl<F: Elementwise, T: Float> Operation<T> for OnTape<F> {
         let read = |view: &View<'_, T>| Broadcast::new(view.shape, &shape).expect("a common shape fits all");
         let reads: SmallVec<[Broadcast; 6]> = inputs.iter().map(read).collect();
         for (p, y) in out.iter_mut().enumerate() {
-            let at = inputs.iter().zip(&reads).map(|(view, read)| view.data[read.at(p)]);
-            *y = self.0.eval(&at.collect::<SmallVec<[T; 6]>>());
+            let elements = inputs.iter().zip(&reads).map(|(view, read)| view.data[read.at(p)]);
+            *y = self.0.eval(&elements.collect::<SmallVec<[T; 6]>>());
         }
     }
 
     fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, _: &[T], _: &mut [Option<&mut [T]>]) {
-        panic!("{}: no gradient flows through an elementwise function with numbers of its own", self.0.name())
+        no_gradient(self.0.name())
     }
 
     #[cfg(feature = "opencl")]
@@ -84,12 +91,12 @@ impl<F: Elementwise, T: Float> Operation<T> for OnTape<F> {
 }
 
 #[cfg(feature = "opencl")]
-impl<F: Elementwise, T: Float> crate::opencl::OnDevice<T> for OnTape<F> {
+impl<F: Elementwise, T: Float> crate::opencl::OnDevice<T> for ElementwiseOperation<F> {
     fn forward(&self, queue: &crate::tensor::device::queue::Queue, forward: &crate::opencl::Forward<'_, T>) {
         crate::opencl::map_expression(queue, forward, |x| vec![self.0.eval(x)]);
     }
 
     fn backward(&self, _: &crate::tensor::device::queue::Queue, _: &crate::opencl::Reverse<'_, T>) {
-        panic!("{}: no gradient flows through an elementwise function with numbers of its own", self.0.name())
+        no_gradient(self.0.name())
     }
 }

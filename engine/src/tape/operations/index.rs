@@ -1,4 +1,4 @@
-//! Gather, scatter, slice, concatenation and the order of axes on the tape.
+//! Selecting, moving and joining elements on the tape: gather, scatter, slice, concat, permute, reshape.
 
 use smallvec::SmallVec;
 
@@ -11,8 +11,8 @@ use crate::tape::{Tape, formulas};
 use crate::tensor::shape::{Shape, row_numbers};
 
 impl<'t, T: Float> Var<'t, T> {
-    /// Entries of a table `[n, …]` by number: `[rows.len(), …]`. The gradient of an input table is
-    /// row-sparse.
+    /// The entries `rows` of a table `[n, …]`: `[rows.len(), …]`. The gradient of a table that is an
+    /// input of the tape is row-sparse.
     ///
     /// # Panics
     /// If a number is not below `n`.
@@ -22,7 +22,7 @@ impl<'t, T: Float> Var<'t, T> {
         self.tape().record(Op::Gather(Gather { rows }), &[self])
     }
 
-    /// The reverse of [`gather`](Self::gather): entry `i` of `[rows.len(), …]` is added to entry
+    /// The transpose of [`gather`](Self::gather): entry `i` of `[rows.len(), …]` is added to entry
     /// `rows[i]` of a table `[n, …]` of zeros, in the order of `i`.
     ///
     /// # Panics
@@ -33,20 +33,20 @@ impl<'t, T: Float> Var<'t, T> {
         self.tape().record(Op::ScatterAdd(ScatterAdd { rows, n }), &[self])
     }
 
-    /// From each row of the last axis, the elements at some positions. `columns` lists equally many for
-    /// each row. `[…, width]` becomes `[…, columns.len() / rows]`.
+    /// From each row of the last axis, the elements at some positions. `columns` lists the positions row by
+    /// row, equally many for each. `[…, width]` becomes `[…, columns.len() / rows]`.
     ///
     /// # Panics
-    /// If the positions are not equally many for each row, or one is not below `width`.
+    /// If `columns.len()` is not a multiple of the number of rows, or a position is not below `width`.
     #[track_caller]
     pub fn take_along(self, columns: &[u32]) -> Self {
         let columns = self.tape().indices(columns);
         self.tape().record(Op::TakeAlong(TakeAlong { columns }), &[self])
     }
 
-    /// The `k` largest elements of each row of the last axis, in descending order, and their positions
-    /// row by row: `[…, k]`. Of equal elements the first comes first. NaN counts as larger than all. On
-    /// a device this takes `k` passes over each row.
+    /// The `k` largest elements of each row of the last axis, `[…, k]`, in descending order, and their
+    /// positions, row by row. Equal elements come in the order of their positions. NaN counts as larger than
+    /// every number. On a device this takes `k` passes over each row.
     ///
     /// # Panics
     /// If the rows have fewer than `k` elements.
@@ -85,19 +85,28 @@ impl<'t, T: Float> Var<'t, T> {
     }
 
     /// The positions `range` of an axis; a negative axis counts from the last.
+    ///
+    /// # Panics
+    /// If there is no such axis, or the range is not within it.
     #[track_caller]
     pub fn slice(self, axis: isize, range: std::ops::Range<usize>) -> Self {
         self.tape().record(Op::Slice(Slice { axis, range }), &[self])
     }
 
-    /// Variables one after another along an axis; all other axes agree.
+    /// Joins variables along an axis. A negative axis counts from the last.
+    ///
+    /// # Panics
+    /// If there is no such axis, the other axes differ, or `parts` is empty.
     #[track_caller]
     pub fn concat(parts: &[Self], axis: isize) -> Self {
-        assert!(!parts.is_empty(), "concat: of nothing");
+        assert!(!parts.is_empty(), "concat: no variables are given");
         parts[0].tape().record(Op::Concat(Concat { axis }), parts)
     }
 
     /// The axes in another order: axis `i` of the result is axis `axes[i]`. The elements are copied.
+    ///
+    /// # Panics
+    /// If `axes` does not list every axis once.
     #[track_caller]
     pub fn permute(self, axes: &[usize]) -> Self {
         self.tape().record(Op::Permute(Permute { axes: SmallVec::from_slice(axes) }), &[self])
@@ -105,6 +114,9 @@ impl<'t, T: Float> Var<'t, T> {
 
     /// Two axes exchanged. The elements are copied; a product with a transposed matrix needs no copy
     /// ([`matmul_nt`](Self::matmul_nt)).
+    ///
+    /// # Panics
+    /// If there is no such axis.
     #[track_caller]
     pub fn swap_axes(self, a: usize, b: usize) -> Self {
         let mut axes: SmallVec<[usize; 4]> = (0..self.shape().axes().len()).collect();
@@ -113,26 +125,38 @@ impl<'t, T: Float> Var<'t, T> {
     }
 
     /// The same elements in another shape. Nothing is copied.
+    ///
+    /// # Panics
+    /// If the shape needs another number of elements.
     #[track_caller]
     pub fn reshape(self, shape: impl Into<Shape>) -> Self {
         self.tape().record(Op::Reshape(Reshape { shape: shape.into() }), &[self])
     }
 
-    /// An axis of extent 1 before axis `at`. Nothing is copied.
+    /// Inserts an axis of extent 1 before axis `at`. Nothing is copied.
+    ///
+    /// # Panics
+    /// If `at` is greater than the number of axes.
     #[track_caller]
     pub fn insert_axis(self, at: usize) -> Self {
         self.reshape(self.shape().insert(at))
     }
 
-    /// Repeated over a larger shape. Arithmetic does this by itself.
+    /// The elements repeated over a larger shape. Arithmetic broadcasts without this.
+    ///
+    /// # Panics
+    /// If the shapes do not broadcast.
     #[track_caller]
     pub fn broadcast_to(self, shape: impl Into<Shape>) -> Self {
         let zeros = self.tape().zeros(shape);
         self.tape().map(formulas::Add, [self, zeros])
     }
 
-    /// The elements where `mask` is 0, `value` where it is not. No gradient flows where the mask is not
-    /// 0, nor to the mask.
+    /// The elements where `mask` is 0, else `value`. The mask broadcasts. No gradient flows to elements that
+    /// are replaced, nor to the mask.
+    ///
+    /// # Panics
+    /// If the shapes do not broadcast.
     #[track_caller]
     pub fn masked_fill(self, mask: Self, value: f64) -> Self {
         self.tape().map(formulas::MaskedFill, [self, mask, self.tape().scalar(value)])
@@ -140,7 +164,7 @@ impl<'t, T: Float> Var<'t, T> {
 }
 
 impl<T: Float> Tape<T> {
-    /// Rows with a 1 at one position each and zeros elsewhere: `[columns.len(), width]`.
+    /// Row `i` has a 1 at position `columns[i]` and zeros elsewhere: `[columns.len(), width]`.
     ///
     /// # Panics
     /// If a position is not below `width`.
@@ -163,7 +187,7 @@ impl<T: Float> Operation<T> for Gather {
         "gather"
     }
 
-    of_kernel!(Gather);
+    kernel_passes!(Gather);
 
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         linear_jvp(inputs, tangents, |v| v[0].gather(&self.rows))
@@ -175,7 +199,7 @@ impl<T: Float> Operation<T> for ScatterAdd {
         "scatter_add"
     }
 
-    of_kernel!(ScatterAdd);
+    kernel_passes!(ScatterAdd);
 
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         linear_jvp(inputs, tangents, |v| v[0].scatter_add(&self.rows, self.n))
@@ -187,7 +211,7 @@ impl<T: Float> Operation<T> for TakeAlong {
         "take_along"
     }
 
-    of_kernel!(TakeAlong);
+    kernel_passes!(TakeAlong);
 
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         linear_jvp(inputs, tangents, |v| v[0].take_along(&self.columns))
@@ -199,7 +223,7 @@ impl<T: Float> Operation<T> for Slice {
         "slice"
     }
 
-    of_kernel!(Slice);
+    kernel_passes!(Slice);
 
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         linear_jvp(inputs, tangents, |v| v[0].slice(self.axis, self.range.clone()))
@@ -211,7 +235,7 @@ impl<T: Float> Operation<T> for Concat {
         "concat"
     }
 
-    of_kernel!(Concat);
+    kernel_passes!(Concat);
 
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         linear_jvp(inputs, tangents, |v| Var::concat(v, self.axis))
@@ -223,7 +247,7 @@ impl<T: Float> Operation<T> for Permute {
         "permute"
     }
 
-    of_kernel!(Permute);
+    kernel_passes!(Permute);
 
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         linear_jvp(inputs, tangents, |v| v[0].permute(&self.axes))
@@ -236,7 +260,7 @@ impl<T: Float> Operation<T> for Reshape {
         "reshape"
     }
 
-    of_kernel!(Reshape);
+    kernel_passes!(Reshape);
 
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         linear_jvp(inputs, tangents, |v| v[0].reshape(self.shape.clone()))

@@ -9,10 +9,10 @@ use crate::tape::var::Var;
 impl<T: Float> Var<'_, T> {
     /// Layer normalisation over the last axis (Ba, Kiros, Hinton 2016): `(x − mean)/√(variance +
     /// epsilon) · gain + bias`, with `gain` and `bias` of shape `[width]`. The epsilon (1e-5 is usual)
-    /// is part of its definition.
+    /// is part of the definition.
     ///
     /// # Panics
-    /// If `gain` or `bias` has not the shape `[width]`, or the rows are empty.
+    /// If `gain` or `bias` does not have the shape `[width]`, or the rows are empty.
     #[track_caller]
     pub fn layer_norm(self, gain: impl Into<Self>, bias: impl Into<Self>, epsilon: f64) -> Self {
         self.tape().record(Op::LayerNorm(LayerNorm { epsilon }), &[self, gain.into(), bias.into()])
@@ -24,7 +24,7 @@ impl<T: Float> Operation<T> for LayerNorm {
         "layer_norm"
     }
 
-    of_kernel!(LayerNorm);
+    kernel_passes!(LayerNorm);
 
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {

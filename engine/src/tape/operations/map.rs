@@ -17,6 +17,9 @@ use crate::tensor::view::{Outcome, View, shapes};
 
 impl<T: Float> Tape<T> {
     /// Applies an elementwise formula; the operands broadcast.
+    ///
+    /// # Panics
+    /// If the operands do not broadcast, or are on different tapes.
     #[track_caller]
     pub fn map<'t, F: MapFormula<K>, const K: usize>(
         &'t self,
@@ -67,8 +70,9 @@ impl<T: Float> Operation<T> for MapKernel<T> {
     }
 }
 
-/// The derivative of a formula along tangents. Its operands are those of the formula, then the tangents
-/// that are not zero. Both passes take the formula on nested dual numbers, one partial derivative at a time.
+/// The derivative of a formula along tangents. Its inputs are the operands of the formula, then the
+/// tangents of those operands that have one. Both passes evaluate the formula on nested dual numbers; the
+/// reverse pass takes one partial derivative at a time.
 struct MapDerivative {
     name: &'static str,
     nested: fn(&[Nested]) -> Nested,
@@ -90,7 +94,7 @@ impl MapDerivative {
         inputs[0].tape().shared_operation(Arc::new(MapDerivative { name, nested, present }), &operands)
     }
 
-    /// Operands with their tangents at an output position.
+    /// The operands with their tangents at output position `p`.
     fn at<T: Float>(&self, operands: &[Elements<'_, T>], p: usize) -> SmallVec<[Nested; 6]> {
         let (operands, tangents) = operands.split_at(self.present.len());
         let mut tangents = tangents.iter();

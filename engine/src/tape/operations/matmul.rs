@@ -12,8 +12,8 @@ impl<T: Float> Var<'_, T> {
         self.tape().record(Op::Matmul(Matmul { transpose_a, transpose_b }), &[self, b])
     }
 
-    /// `A B`: `[…, m, k] × […, k, n] → […, m, n]`. The leading axes are equal, or one factor has none
-    /// and serves the whole batch.
+    /// `A B`: `[…, m, k] × […, k, n] → […, m, n]`. The leading axes are equal, or one factor has
+    /// none and is used for the whole batch.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -22,13 +22,15 @@ impl<T: Float> Var<'_, T> {
         self.product(b.into(), false, false)
     }
 
-    /// `A Bᵀ`: `[…, m, k] × […, n, k] → […, m, n]`, without a copy. As [`matmul`](Self::matmul) otherwise.
+    /// `A Bᵀ`: `[…, m, k] × […, n, k] → […, m, n]`, without a copy. As [`matmul`](Self::matmul)
+    /// otherwise.
     #[track_caller]
     pub fn matmul_nt(self, b: impl Into<Self>) -> Self {
         self.product(b.into(), false, true)
     }
 
-    /// `Aᵀ B`: `[…, k, m] × […, k, n] → […, m, n]`, without a copy. As [`matmul`](Self::matmul) otherwise.
+    /// `Aᵀ B`: `[…, k, m] × […, k, n] → […, m, n]`, without a copy. As [`matmul`](Self::matmul)
+    /// otherwise.
     #[track_caller]
     pub fn matmul_tn(self, b: impl Into<Self>) -> Self {
         self.product(b.into(), true, false)
@@ -40,7 +42,7 @@ impl<T: Float> Operation<T> for Matmul {
         "matmul"
     }
 
-    of_kernel!(Matmul);
+    kernel_passes!(Matmul);
 
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {

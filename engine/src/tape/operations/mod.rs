@@ -1,7 +1,7 @@
 //! The operations of the tape: kernels with their reverse passes, and their derivatives along tangents.
 
-/// The passes of an operation that are those of its kernel.
-macro_rules! of_kernel {
+/// The methods of an [`Operation`](crate::Operation) that its kernel has under the same names.
+macro_rules! kernel_passes {
     ($kernel:ty) => {
         fn shape(
             &self,

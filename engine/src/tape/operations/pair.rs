@@ -16,9 +16,10 @@ use crate::tensor::shape::{Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
 
 impl<T: Float> Tape<T> {
-    /// Pairs of a row of x and a row of y, `[…, n, d]` and `[…, m, d]`, scored by a formula. `left` and
-    /// `right` are numbers of the rows, `[…, n]` and `[…, m]`; `params` are single numbers. The leading
-    /// axes are equal, or y (and `right`) has none. Nothing is computed yet: see [`Pairs`].
+    /// All pairs of a row of x, `[…, n, d]`, and a row of y, `[…, m, d]`, to be scored by a formula.
+    /// `left` has the formula's numbers of the rows of x, `[…, n]` each, `right` those of y, `[…, m]`
+    /// each; `params` are single numbers. The leading axes are equal, or y and `right` have none. Nothing is
+    /// computed yet: see [`Pairs`].
     pub fn pairs<'t, F: PairFormula<L, R, P>, const L: usize, const R: usize, const P: usize>(
         &'t self,
         _formula: F,
@@ -32,8 +33,8 @@ impl<T: Float> Tape<T> {
 }
 
 /// Pairs of rows and the [`PairFormula`] that scores them, from [`Tape::pairs`]. [`scores`](Self::scores)
-/// scores all pairs, [`along`](Self::along) those in a sparse matrix; [`attend`](Self::attend) weighs values
-/// by the scores.
+/// computes the scores of all pairs, [`along`](Self::along) those at the elements of a sparse matrix;
+/// [`attend`](Self::attend) computes sums of values that are weighted by the scores.
 #[derive(Clone)]
 pub struct Pairs<'t, T: Float> {
     pub(super) tape: &'t Tape<T>,
@@ -44,10 +45,10 @@ pub struct Pairs<'t, T: Float> {
 
 impl<'t, T: Float> Pairs<'t, T> {
     /// As [`Tape::pairs`], for a formula chosen at run time: `formula` is what
-    /// [`PairFormula::compiled`] returns, `numbers` are those of left rows and of right rows.
+    /// [`PairFormula::compiled`] returns, `numbers` are those of the left rows and those of the right rows.
     ///
     /// # Panics
-    /// If the formula has another count of numbers or parameters.
+    /// If the formula takes another count of numbers or parameters.
     #[track_caller]
     pub fn compiled(
         formula: &'static Compiled<Pair>,
@@ -105,8 +106,8 @@ impl<T: Float> Operation<T> for PairKernels<T> {
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let [l, r, _] = self.score.counts();
         let (tape, x, y) = (inputs[0].tape(), inputs[0], inputs[1]);
-        let partial = |which| {
-            let operation = PairPartial { which, score: self.score };
+        let partial = |argument| {
+            let operation = PairPartial { argument, score: self.score };
             tape.shared_operation(Arc::new(operation), inputs)
         };
         let (dx, dy) = (tangents[0], tangents[1]);
@@ -115,7 +116,7 @@ impl<T: Float> Operation<T> for PairKernels<T> {
         let of_pairing = match self.score.pairing() {
             Pairing::Dot => Var::sum_of([dx.map(|dx| dx.matmul_nt(y)), dy.map(|dy| x.matmul_nt(dy))]),
             Pairing::SquaredDistance => (dx.is_some() || dy.is_some()).then(|| {
-                let operation = DistanceTangent { of_x: dx.is_some(), of_y: dy.is_some() };
+                let operation = DistanceTangent { has_dx: dx.is_some(), has_dy: dy.is_some() };
                 let operands: SmallVec<[Var<'t, T>; 4]> =
                     [Some(x), Some(y), dx, dy].into_iter().flatten().collect();
                 tape.shared_operation(Arc::new(operation), &operands)
@@ -139,12 +140,12 @@ impl<T: Float> Operation<T> for PairKernels<T> {
     }
 }
 
-/// The tangents `2⟨x − y, ẋ − ẏ⟩` of the squared distances of all pairs of rows x and y. The operands
-/// are x, y, and the tangents that are not zero. They are computed row by row in `f64`, from
-/// differences, so they are accurate for nearby rows too.
+/// The tangents `2⟨x − y, ẋ − ẏ⟩` of the squared distances of all pairs of rows x and y. The
+/// operands are x, y, and the tangents that are not zero. The result is computed in `f64` from differences,
+/// so that it is accurate for nearby rows too.
 struct DistanceTangent {
-    of_x: bool,
-    of_y: bool,
+    has_dx: bool,
+    has_dy: bool,
 }
 
 impl<T: Float> Operation<T> for DistanceTangent {
@@ -157,15 +158,15 @@ impl<T: Float> Operation<T> for DistanceTangent {
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let (s, _) = sizes(&[inputs[0].shape, inputs[1].shape], [0; 3]).expect("checked");
         let [x, y] = [inputs[0].data, inputs[1].data];
-        let of_x = self.of_x.then(|| inputs[2].data);
-        let of_y = self.of_y.then(|| inputs[2 + usize::from(self.of_x)].data);
+        let dx = self.has_dx.then(|| inputs[2].data);
+        let dy = self.has_dy.then(|| inputs[2 + usize::from(self.has_dx)].data);
         parallel::for_each_part(out, s.m, 1, s.m * s.width, |rows, out| {
             for (i, out) in rows.zip(out.chunks_exact_mut(s.m)) {
                 for (j, out) in out.iter_mut().enumerate() {
                     let (i, j) = (i * s.width, (i / s.n * s.m + j) * s.width);
-                    let moved = |tangent: Option<&[T]>, at: usize| tangent.map_or(0.0, |t| t[at].to_f64());
+                    let slope = |tangent: Option<&[T]>, at: usize| tangent.map_or(0.0, |t| t[at].to_f64());
                     let term = |c: usize| {
-                        (x[i + c].to_f64() - y[j + c].to_f64()) * (moved(of_x, i + c) - moved(of_y, j + c))
+                        (x[i + c].to_f64() - y[j + c].to_f64()) * (slope(dx, i + c) - slope(dy, j + c))
                     };
                     *out = T::nearest(2.0 * (0..s.width).map(term).sum::<f64>());
                 }
@@ -173,13 +174,14 @@ impl<T: Float> Operation<T> for DistanceTangent {
         });
     }
     fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, _: &[T], _: &mut [Option<&mut [T]>]) {
-        panic!("second derivatives of pair formulas are not offered")
+        panic!("squared_distance: second derivatives of pair formulas are not offered")
     }
 }
 
-/// For all pairs, the partial derivative of a pair formula by its pairing (0) or by one of its numbers.
+/// For all pairs, the partial derivative of a pair formula with respect to one of its arguments.
 struct PairPartial<T: Float> {
-    which: usize,
+    /// 0 is the pairing; then come the numbers of left rows, those of right rows, and the parameters.
+    argument: usize,
     score: &'static dyn PairKernel<T>,
 }
 
@@ -194,7 +196,7 @@ impl<T: Float> Operation<T> for PairPartial<T> {
         let kernel = self.score;
         elementwise(inputs, kernel, out, &|tile, s| {
             let rows = s.chunks_exact_mut(tile.columns).enumerate();
-            rows.for_each(|(i, s)| kernel.partial(tile, self.which, i, 0, s));
+            rows.for_each(|(i, s)| kernel.partial(tile, self.argument, i, 0, s));
         });
     }
     fn backward(&self, _: &[View<'_, T>], _: Outcome<'_, T>, _: &[T], _: &mut [Option<&mut [T]>]) {

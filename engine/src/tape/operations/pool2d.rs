@@ -14,20 +14,18 @@ impl<T: Float> Var<'_, T> {
         self.tape().record(Op::Pool2d(Pool2d { pooling, window }), &[self])
     }
 
-    /// The largest element under a square window, over the last two axes: `[…, h, w]`. Of equal
+    /// The largest element under a square window of side `size` that moves by `stride` over the last two
+    /// axes: `[…, h, w]` gives `[…, (h − size) / stride + 1, (w − size) / stride + 1]`. Of equal
     /// elements, the first gets the gradient.
     ///
     /// # Panics
-    /// If the window is larger than the image.
+    /// If the window is larger than the image, or `size` or `stride` is 0.
     #[track_caller]
     pub fn max_pool2d(self, size: usize, stride: usize) -> Self {
         self.pool2d(Pooling::Max, size, stride)
     }
 
-    /// The mean under a square window, over the last two axes: `[…, h, w]`.
-    ///
-    /// # Panics
-    /// If the window is larger than the image.
+    /// The mean under a square window. Shapes and panics are those of [`max_pool2d`](Self::max_pool2d).
     #[track_caller]
     pub fn mean_pool2d(self, size: usize, stride: usize) -> Self {
         self.pool2d(Pooling::Mean, size, stride)
@@ -42,7 +40,7 @@ impl<T: Float> Operation<T> for Pool2d {
         }
     }
 
-    of_kernel!(Pool2d);
+    kernel_passes!(Pool2d);
 
     #[track_caller]
     fn jvp<'t>(&self, _: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {

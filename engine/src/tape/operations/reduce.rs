@@ -25,33 +25,48 @@ impl<T: Float> Var<'_, T> {
     pub fn mean(self) -> Self {
         self.reduce(Reduction::Mean, None)
     }
-    /// The largest element.
+    /// The largest element; NaN if there is one. The gradient is as for [`max_axis`](Self::max_axis).
     #[track_caller]
     pub fn max(self) -> Self {
         self.reduce(Reduction::Max, None)
     }
     /// Sums along an axis, which disappears; a negative axis counts from the last.
+    ///
+    /// # Panics
+    /// If there is no such axis.
     #[track_caller]
     pub fn sum_axis(self, axis: isize) -> Self {
         self.reduce(Reduction::Sum, Some(axis))
     }
     /// Means along an axis, which disappears. NaN if the axis is empty.
+    ///
+    /// # Panics
+    /// If there is no such axis.
     #[track_caller]
     pub fn mean_axis(self, axis: isize) -> Self {
         self.reduce(Reduction::Mean, Some(axis))
     }
-    /// Maxima along an axis, which disappears; −∞ if it is empty, NaN if it contains one. The gradient
-    /// goes to the first maximum; where that is NaN, the whole line has the gradient NaN.
+    /// Maxima along an axis, which disappears; −∞ for an empty line, NaN for a line with NaN in it. The
+    /// gradient goes to the first maximum; a line with NaN in it has the gradient NaN everywhere.
+    ///
+    /// # Panics
+    /// If there is no such axis.
     #[track_caller]
     pub fn max_axis(self, axis: isize) -> Self {
         self.reduce(Reduction::Max, Some(axis))
     }
     /// `ln Σ eˣ` along an axis, which disappears; −∞ if it is empty. Never overflows.
+    ///
+    /// # Panics
+    /// If there is no such axis.
     #[track_caller]
     pub fn logsumexp(self, axis: isize) -> Self {
         self.reduce(Reduction::LogSumExp, Some(axis))
     }
     /// `√(Σ x²)` along an axis, which disappears. The gradient at a zero vector is 0.
+    ///
+    /// # Panics
+    /// If there is no such axis.
     #[track_caller]
     pub fn norm_axis(self, axis: isize) -> Self {
         self.reduce(Reduction::Norm, Some(axis))
@@ -69,7 +84,7 @@ impl<T: Float> Operation<T> for Reduce {
         }
     }
 
-    of_kernel!(Reduce);
+    kernel_passes!(Reduce);
 
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
@@ -84,33 +99,34 @@ impl<T: Float> Operation<T> for Reduce {
         };
         match self.reduction {
             Reduction::Sum | Reduction::Mean => dx.reduce(self.reduction, axis),
-            Reduction::LogSumExp => sum(x.tape().map(OfLogSumExp, [x, spread(out)]) * dx),
-            Reduction::Norm => sum(x.tape().map(OfNorm, [x, spread(out)]) * dx),
+            Reduction::LogSumExp => sum(x.tape().map(LogSumExpSlope, [x, spread(out)]) * dx),
+            Reduction::Norm => sum(x.tape().map(NormSlope, [x, spread(out)]) * dx),
             Reduction::Max => panic!("max: forward mode is not offered for this operation"),
         }
     }
 }
 
-/// The derivative of `ln Σ eˣ` by an element x, `e^(x − y)` with y the result: 0 where the whole line is −∞.
+/// The derivative `e^(x − y)` of y = `ln Σ eˣ` with respect to an element x. It is 0 where the whole line
+/// is −∞.
 #[derive(Clone, Copy)]
-struct OfLogSumExp;
+struct LogSumExpSlope;
 
-impl MapFormula<2> for OfLogSumExp {
+impl MapFormula<2> for LogSumExpSlope {
     const NAME: &'static str = "logsumexp_slope";
     compiled_here!(map);
     #[inline(always)]
     fn eval<S: Scalar>([x, y]: [S; 2]) -> S {
-        let some = S::constant(f64::NEG_INFINITY).lt(y);
-        // For -∞ and for NaN, the exponential function gives the right value.
-        S::select(some, x - y, y.detached()).exp()
+        let is_above = S::constant(f64::NEG_INFINITY).lt(y);
+        // Where y is −∞ or NaN, its exponential is the wanted 0 or NaN.
+        S::select(is_above, x - y, y.detached()).exp()
     }
 }
 
-/// The derivative of a norm y by an element x, `x/y`; 0 where the norm is 0.
+/// The derivative `x/y` of a norm y with respect to an element x; 0 where the norm is 0.
 #[derive(Clone, Copy)]
-struct OfNorm;
+struct NormSlope;
 
-impl MapFormula<2> for OfNorm {
+impl MapFormula<2> for NormSlope {
     const NAME: &'static str = "norm_slope";
     compiled_here!(map);
     #[inline(always)]

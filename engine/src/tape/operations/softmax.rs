@@ -18,14 +18,21 @@ impl<T: Float> Var<'_, T> {
         if at == last { apply(self) } else { apply(self.swap_axes(at, last)).swap_axes(at, last) }
     }
 
-    /// `exp(x) / Σ exp(x)` along an axis. Never overflows; a line of −∞ gives NaN.
+    /// `exp(x) / Σ exp(x)` along an axis; a negative axis counts from the last. Never overflows; a line of
+    /// −∞ gives NaN.
+    ///
+    /// # Panics
+    /// If there is no such axis.
     #[track_caller]
     pub fn softmax(self, axis: isize) -> Self {
         self.softmax_along(axis, Softmax { logarithm: false })
     }
 
-    /// `x − ln Σ exp(x)` along an axis: the logarithm of [`softmax`](Self::softmax), accurate where that is
-    /// small.
+    /// `x − ln Σ exp(x)` along an axis: the logarithm of [`softmax`](Self::softmax), accurate where that
+    /// is small.
+    ///
+    /// # Panics
+    /// If there is no such axis.
     #[track_caller]
     pub fn log_softmax(self, axis: isize) -> Self {
         self.softmax_along(axis, Softmax { logarithm: true })
@@ -37,7 +44,7 @@ impl<T: Float> Operation<T> for Softmax {
         if self.logarithm { "log_softmax" } else { "softmax" }
     }
 
-    of_kernel!(Softmax);
+    kernel_passes!(Softmax);
 
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {

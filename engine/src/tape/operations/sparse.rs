@@ -13,9 +13,9 @@ use crate::tape::var::Var;
 use crate::tensor::sparsity::Sparsity;
 
 impl<'t, T: Float> Var<'t, T> {
-    /// The product of a sparse matrix, whose elements this is, and a dense one. Elements `[elements]`
-    /// and `[columns, d]` give `[rows, d]`. With a matrix for each head, elements `[elements, heads]`
-    /// and `[columns, heads, d]` give `[rows, heads, d]`.
+    /// The product of a sparse matrix and a dense one. `self` has the elements of the sparse matrix, in the
+    /// order of [`Sparsity::pairs`]: `[elements]` and `[columns, d]` give `[rows, d]`. With one matrix for
+    /// each head, `[elements, heads]` and `[columns, heads, d]` give `[rows, heads, d]`.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -29,7 +29,7 @@ impl<'t, T: Float> Var<'t, T> {
     /// `[elements, …]` stays.
     ///
     /// # Panics
-    /// If there are not as many as the matrix has elements.
+    /// If the first axis is not as long as the matrix has elements.
     #[track_caller]
     pub fn segment_softmax(self, sparsity: &Arc<Sparsity>) -> Self {
         let operation = SegmentSoftmax { sparsity: Arc::clone(sparsity) };
@@ -55,7 +55,7 @@ impl<T: Float> Operation<T> for SparseMatmul {
         "sparse_matmul"
     }
 
-    of_kernel!(SparseMatmul);
+    kernel_passes!(SparseMatmul);
 
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], _: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
@@ -70,7 +70,7 @@ impl<T: Float> Operation<T> for SegmentSoftmax {
         "segment_softmax"
     }
 
-    of_kernel!(SegmentSoftmax);
+    kernel_passes!(SegmentSoftmax);
 
     #[track_caller]
     fn jvp<'t>(&self, _: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
@@ -86,9 +86,10 @@ impl<T: Float> Operation<T> for SparsePairs<T> {
         "pairs.along"
     }
 
-    of_kernel!(SparsePairs<T>);
+    kernel_passes!(SparsePairs<T>);
 
-    /// Goes through rows that are put side by side and stored.
+    /// Gathers the left and the right row of every element, scores these as a batch of single pairs, and
+    /// takes the derivative of that.
     #[track_caller]
     fn jvp<'t>(&self, inputs: &[Var<'t, T>], out: Var<'t, T>, tangents: &[Option<Var<'t, T>>]) -> Var<'t, T> {
         let [l, r, _] = self.score.counts();

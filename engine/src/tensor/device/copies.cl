@@ -5,7 +5,8 @@ __kernel void copy(ulong n, __global const elem *x, __global elem *out) {
     if (i < n) out[i] = x[i];
 }
 
-// Columns from `start` on of rows of a table: row targets[t] gets values entries[t]; where none are listed, all rows, in order.
+// Columns from `start` on of rows of a table: row targets[t] gets values entries[t]. Without lists, all rows
+// in order.
 __kernel void set_rows(
     ulong n, ulong own, ulong width, ulong start, __global const uint *targets, __global const uint *entries,
     __global const elem *values, __global elem *table

@@ -17,8 +17,8 @@ pub(crate) fn copy<T: Storage>(queue: &Queue, x: &Memory, out: &Memory, len: usi
     queue.launch(&program::<T>(queue), "copy").size(len).memory(x).memory(out).over(len);
 }
 
-/// The entries of a list of rows, sorted by row; those of one row stay in order. Sorted on the host,
-/// where the numbers are.
+/// The entries of a list of rows, sorted by row; those of one row stay in order. The host sorts, as it has
+/// the numbers.
 pub(crate) fn by_row(rows: &[u32]) -> Vec<u32> {
     let mut entries: Vec<u32> = row_numbers(rows.len()).collect();
     entries.sort_by_key(|&i| rows[i as usize]);

@@ -45,16 +45,16 @@ pub(crate) struct Pool {
     classes: std::collections::BTreeMap<u32, Vec<Mem>>,
     in_use: u64,
     held: u64,
-    /// Host memory that uploads read. It is free once something was read back after them.
+    /// Host memory that uploads read. The next read-back waits for them; then it can be freed.
     staged: Vec<Box<[u8]>>,
     staged_bytes: usize,
     transfers: Transfers,
 }
 
-/// Bytes of uploads that may be under way at a time.
+/// Uploads wait for the queue when more bytes than this are staged.
 const STAGED: usize = 64 << 20;
 
-/// The smallest class.
+/// The smallest class, 256 bytes.
 const SMALLEST: u32 = 8;
 
 impl Queue {
@@ -87,10 +87,10 @@ impl Queue {
         });
         let Some(mem) = mem else {
             pool.in_use -= 1 << class;
-            let (in_use, of) = (pool.in_use, self.0.global);
+            let (in_use, all) = (pool.in_use, self.0.global);
             drop(pool);
             panic!(
-                "{self:?}: out of memory: {} bytes for {bytes} are needed beside {in_use} in use, of {of}",
+                "{self:?}: out of memory: {} bytes for {bytes} are needed beside {in_use} in use, of {all}",
                 1_u64 << class
             )
         };
@@ -177,14 +177,14 @@ impl Pool {
     }
 }
 
-/// The place of some elements on a device, if they are there.
+/// The memory of some elements on a device, if they are on one.
 #[derive(Default)]
 pub(crate) struct Slot(Mutex<Option<Arc<Memory>>>);
 
 impl Slot {
-    /// The memory on a device. If there is none yet, it is made there, from
-    /// `content(whether they are on another device)` if that gives any. If several threads ask at the
-    /// same time, one makes it and the others wait.
+    /// The memory on a device. If there is none yet, it is taken there, and filled with
+    /// `content(whether the elements are on another device)` unless that is `None`. If several threads ask
+    /// at the same time, one makes it and the others wait.
     pub(crate) fn on<'a>(
         &self,
         queue: &Queue,

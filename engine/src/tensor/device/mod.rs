@@ -78,19 +78,19 @@ pub struct Transfers {
 /// Why a device cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DeviceError {
-    /// Not a device's name.
+    /// The text names no device.
     #[error("{0:?}: cpu, opencl or opencl:N is needed")]
     Name(String),
-    /// The feature is off.
+    /// The feature `opencl` is off.
     #[error("OpenCL is not in this build: build with --features opencl")]
     NotBuilt,
     /// There is no platform or no device.
     #[error(
-        "no OpenCL device was found ({0}): install the driver of your GPU, or PoCL, which computes on the processor \
-         (Debian: apt install pocl-opencl-icd)"
+        "no OpenCL device was found ({0}): install the driver of your GPU, or PoCL, which computes on the \
+         processor (Debian: apt install pocl-opencl-icd)"
     )]
     NotFound(String),
-    /// There are fewer devices.
+    /// No device has this number.
     #[error("there is no OpenCL device {index}; there are:\n{found}")]
     Index {
         /// The number asked for.
@@ -98,7 +98,7 @@ pub enum DeviceError {
         /// All devices, one a line.
         found: String,
     },
-    /// Its driver fails.
+    /// The device's driver fails.
     #[error("OpenCL device {index}, {name}: {message}")]
     Unfit {
         /// The device's number.
@@ -108,7 +108,7 @@ pub enum DeviceError {
         /// What is wrong.
         message: String,
     },
-    /// It does not compute in `f64`.
+    /// The device does not compute in `f64`.
     #[error("{0} has no f64: a computation in f32, or another device, is needed")]
     NoF64(String),
 }

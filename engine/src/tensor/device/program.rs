@@ -39,11 +39,8 @@ pub(crate) fn c_type<T: Storage>() -> &'static str {
 /// over an output: [`Broadcast::at`](crate::Broadcast::at).
 fn heading<T: Storage>(queue: &Queue) -> String {
     let (elem, wide) = (c_type::<T>(), if queue.has_f64() { "double" } else { "float" });
-    format!(
-        "#pragma OPENCL FP_CONTRACT OFF\ntypedef {elem} elem;\ntypedef {wide} wide;\n#define EPSILON {:e}\n{}",
-        T::EPSILON,
-        HEADING
-    )
+    let types = format!("typedef {elem} elem;\ntypedef {wide} wide;\n");
+    format!("#pragma OPENCL FP_CONTRACT OFF\n{types}#define EPSILON {:e}\n{HEADING}", T::EPSILON)
 }
 
 const HEADING: &str = include_str!("heading.cl");
@@ -52,7 +49,7 @@ impl Queue {
     /// The program of a key: compiled from `source` the first time.
     ///
     /// # Panics
-    /// If it does not compile: with the lines that the compiler complains of, and its log.
+    /// If it does not compile. The message has the lines that the compiler complains of, and its log.
     pub fn program<T: Storage>(&self, key: Key, source: impl FnOnce() -> String) -> Arc<Program> {
         if let Some(program) = lock(&self.0.programs).get(&key) {
             return Arc::clone(program);

@@ -13,7 +13,7 @@ use crate::tensor::device::memory::{Memory, Pool};
 use crate::tensor::device::program::{Key, Program};
 use crate::tensor::shape::Broadcast;
 
-/// A device with all that computes on it. Clones are the same device.
+/// A device with its queue, memory and programs. Clones are the same device.
 #[derive(Clone)]
 pub struct Queue(pub(crate) Arc<Inner>);
 
@@ -62,20 +62,20 @@ fn devices() -> Result<Vec<(String, DeviceId)>, DeviceError> {
     let platforms = core::get_platform_ids().map_err(|e| DeviceError::NotFound(brief(&e)))?;
     let mut all = Vec::new();
     for platform in platforms {
-        let of_platform = core::get_platform_info(platform, PlatformInfo::Name)
+        let platform_name = core::get_platform_info(platform, PlatformInfo::Name)
             .map_or_else(|_| "unnamed platform".to_owned(), |name| name.to_string());
         // A platform may be without a device.
         let devices = core::get_device_ids(platform, Some(core::DEVICE_TYPE_ALL), None).unwrap_or_default();
         for device in devices {
             let name = core::get_device_info(device, DeviceInfo::Name)
                 .map_or_else(|_| "unnamed device".to_owned(), |name| name.to_string());
-            all.push((format!("{} ({})", name.trim(), of_platform.trim()), device));
+            all.push((format!("{} ({})", name.trim(), platform_name.trim()), device));
         }
     }
     if all.is_empty() { Err(DeviceError::NotFound("no platform has a device".into())) } else { Ok(all) }
 }
 
-/// The first line that says something.
+/// The first line of an error's text that is not empty or a rule of `#`.
 fn brief(error: &core::Error) -> String {
     let text = error.to_string();
     let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
@@ -88,8 +88,8 @@ pub(crate) fn list() -> Result<Vec<String>, DeviceError> {
     Ok(lines.collect())
 }
 
-/// The value of the environment variable `COTANGENT_ROW_ITEMS`, for tests: with it, a processor does as
-/// a GPU does.
+/// The value of the environment variable `COTANGENT_ROW_ITEMS`, for tests: it makes a processor split rows
+/// over work-items as a GPU does.
 fn named_items() -> Option<usize> {
     let named = std::env::var("COTANGENT_ROW_ITEMS").ok()?;
     match named.parse() {
@@ -172,7 +172,7 @@ impl Queue {
         if self.has_f64() { size_of::<f64>() } else { size_of::<f32>() }
     }
 
-    /// Panics on an error: after a device has failed in the middle of a step, there is nothing to go on with.
+    /// Panics on an error: a step cannot go on after its device has failed.
     #[track_caller]
     pub(crate) fn expect<R>(&self, what: &str, result: Result<R, core::Error>) -> R {
         match result {
@@ -245,7 +245,7 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// Device memory, for kernels that take some; else no argument.
+    /// Device memory; no argument if there is none.
     pub(crate) fn given(self, memory: Option<&'a Memory>) -> Self {
         match memory {
             Some(memory) => self.memory(memory),

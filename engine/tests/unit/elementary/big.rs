@@ -1,11 +1,11 @@
-//! The reference: arbitrary-precision arithmetic, with the functions that it lacks.
+//! The reference: numbers of 192 bits, with functions that the crate for them lacks.
 
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use astro_float_num::{BigFloat, Consts, RoundingMode};
 
-/// Bits of the reference. Arguments bring at most 53, and cancellation takes at most 60.
+/// Bits of the reference. Arguments have at most 53, and cancellation loses at most 60.
 const PRECISION: usize = 192;
 const NEAREST: RoundingMode = RoundingMode::ToEven;
 
@@ -20,7 +20,7 @@ pub(super) struct Big(BigFloat);
 impl From<f64> for Big {
     fn from(x: f64) -> Self {
         if x.is_subnormal() {
-            // The crate gets these wrong.
+            // `BigFloat::from_f64` converts these wrongly.
             return Big::from(x * 2f64.powi(54)) / 2f64.powi(54);
         }
         Big(BigFloat::from_f64(x, PRECISION))
@@ -114,7 +114,7 @@ impl Big {
         (self + 1.0).ln()
     }
 
-    /// The error function, up to 4 by its series of terms of one sign.
+    /// The error function: for |x| < 4 by its series, whose terms have one sign.
     pub(super) fn erf(&self) -> Big {
         if !self.is_below(2) {
             let tail = Big::from(1.0) - self.abs().erfc();
@@ -131,12 +131,13 @@ impl Big {
         sum * 2.0 * (-square).exp() / Big::pi().sqrt()
     }
 
-    /// `1 − erf x`, beyond 1 by the trapezoidal rule on `x e^(-x²)/π ∫ e^(-t²)/(t² + x²) dt`, which with the
-    /// residue at its poles is exact to `e^(-π²/h²)` (Chiarella & Reichel 1968).
+    /// `1 − erf x`, beyond 1 by the trapezoidal rule on `x e^(-x²)/π ∫ e^(-t²)/(t² + x²) dt`, which
+    /// with the residue at its poles is exact to `e^(-π²/h²)` (Chiarella & Reichel 1968).
     pub(super) fn erfc(&self) -> Big {
         const H: f64 = 0.25;
         thread_local! {
-            static WEIGHTS: Vec<Big> = (0..48).map(|k| Big::from(-(H * f64::from(k)).powi(2)).exp()).collect();
+            static WEIGHTS: Vec<Big> =
+                (0..48).map(|k| Big::from(-(H * f64::from(k)).powi(2)).exp()).collect();
         }
         if self.is_negative() || self.is_below(0) {
             return Big::from(1.0) - self.erf();
@@ -155,8 +156,8 @@ impl Big {
         integral - Big::from(2.0) / ((self * &Big::pi() * (2.0 / H)).exp() - 1.0)
     }
 
-    /// `|got − self|` in units in the last place of `self`, as an `f64` has them. Infinity counts as 2^1024,
-    /// and is right for all that is beyond.
+    /// `|got − self|` in units in the last place of `self` as an `f64`. An infinite `got` counts as 2^1024;
+    /// it is right if `self` is beyond that.
     pub(super) fn ulps(&self, got: f64) -> f64 {
         let exponent = |x: &Big| x.0.exponent().unwrap_or(0);
         let infinite = got.is_infinite();

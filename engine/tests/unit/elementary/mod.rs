@@ -1,5 +1,5 @@
-//! The errors stated in the doc comments, asserted: of `f64` against arbitrary precision, and of `f32`
-//! against the `f64` functions.
+//! Asserts the errors that the doc comments state: of `f64` against a reference of 192 bits, and of `f32`
+//! against the functions in `f64`.
 
 // As in the functions themselves.
 #![allow(clippy::redundant_closure)]
@@ -16,12 +16,13 @@ struct Case {
     double: F<f64>,
     single: F<f32>,
     reference: fn(&Big) -> Big,
-    /// The domain where the result is finite, and where to look closer.
+    /// Where the result is finite.
     domain: [f64; 2],
+    /// Where more points are tested.
     dense: [f64; 2],
 }
 
-/// Points in a domain: four in every binade, and others evenly in an interval.
+/// Points in a domain: four in every binade, and `count` random ones in the interval `dense`.
 fn points(domain: [f64; 2], dense: [f64; 2], count: u32) -> impl Iterator<Item = f64> {
     let mut state = 1_u64;
     let mut random = move || {
@@ -60,7 +61,7 @@ impl Case {
     /// The largest errors found for `f64` and `f32`, and where.
     fn worst(&self) -> [(f64, f64); 2] {
         let mut worst = [(0.0, 0.0); 2];
-        let mut see = |which: usize, error: f64, x: f64| {
+        let mut record = |which: usize, error: f64, x: f64| {
             let error = if error.is_nan() { f64::INFINITY } else { error };
             if error > worst[which].0 {
                 worst[which] = (error, x);
@@ -68,13 +69,13 @@ impl Case {
         };
         for x in points(self.domain, self.dense, 8_000) {
             let want = (self.reference)(&x.into());
-            see(0, want.ulps(one(self.double, x)), x);
+            record(0, want.ulps(one(self.double, x)), x);
         }
         for x in points(self.domain, self.dense, 150_000) {
             let x = x as f32;
             if (self.domain[0]..=self.domain[1]).contains(&f64::from(x)) {
                 let want = one(self.double, f64::from(x));
-                see(1, ulps_single(one(self.single, x), want), f64::from(x));
+                record(1, ulps_single(one(self.single, x), want), f64::from(x));
             }
         }
         worst
@@ -82,7 +83,9 @@ impl Case {
 }
 
 macro_rules! cases {
-    ($($name:ident = $f:expr; $reference:expr; on $domain:expr, $dense:expr; $double:expr, $single:expr;)*) => { $(
+    ($(
+        $name:ident = $f:expr; $reference:expr; on $domain:expr, $dense:expr; $double:expr, $single:expr;
+    )*) => { $(
         #[test]
         fn $name() {
             let case = Case {
@@ -109,7 +112,7 @@ const fn circle<E: Element>() -> f64 {
     E::CIRCLE_LIMIT
 }
 
-/// By the sign of s.
+/// A function of √s for positive s, of √−s for negative s.
 fn by_sign(s: &Big, circular: fn(Big) -> Big, hyperbolic: fn(Big) -> Big) -> Big {
     if s.is_negative() { hyperbolic((-s.clone()).sqrt()) } else { circular(s.sqrt()) }
 }
@@ -155,7 +158,8 @@ cases! {
     atanh = |x| x.atanh(); |x| x.atanh(); on [f64::EPSILON - 1.0, 1.0 - f64::EPSILON], [-1.0, 1.0]; 1.5, 2.0;
     erf = |x| x.erf(); |x| x.erf(); on [-30.0, 30.0], [-6.0, 6.0]; 1.1, 1.2;
     gelu = |x| x.gelu(); |x| normal(x) * x.clone(); on [-39.0, 39.0], [-10.0, 6.0]; 3.7, 5.0;
-    sigmoid = |x| x.sigmoid(); |x| ((-x.clone()).exp() + 1.0).recip(); on [-746.0, 746.0], [-9.0, 9.0]; 2.5, 2.8;
+    sigmoid = |x| x.sigmoid(); |x| ((-x.clone()).exp() + 1.0).recip();
+        on [-746.0, 746.0], [-9.0, 9.0]; 2.5, 2.8;
     softplus = |x| x.softplus(); |x| x.exp().ln_1p(); on [-746.0, 746.0], [-9.0, 9.0]; 1.6, 1.6;
     tanc = |s| s.tanc(); tanc_of; on [-1e9, SQUARED], [-9.0, 9.0]; 4.0, 5.1;
     arctanc = |s| s.arctanc(); arctanc_of; on [f64::EPSILON - 1.0, MAX], [-1.0, 9.0]; 2.1, 3.0;
@@ -163,23 +167,30 @@ cases! {
     cosc = |s| s.cosc(); cosc_of; on [-505_000.0, SQUARED], [-30.0, 90.0]; 2.4, 5.2;
     arcsinc = |s| s.arcsinc(); arcsinc_of; on [-MAX, 1.0], [-9.0, 1.0]; 2.8, 3.4;
 
-    tanh_slope = |x| x.tanh_with_slope().1; |x| x.cosh().square().recip(); on [-373.0, 373.0], [-9.0, 9.0]; 4.9, 5.7;
+    tanh_slope = |x| x.tanh_with_slope().1; |x| x.cosh().square().recip();
+        on [-373.0, 373.0], [-9.0, 9.0]; 4.9, 5.7;
     sigmoid_slope = |x| slope(x, |x| x.sigmoid()); |x| ((x / 2.0).cosh().square() * 4.0).recip();
         on [-745.0, 745.0], [-9.0, 9.0]; 4.6, 4.7;
-    gelu_slope = |x| x.gelu_with_slope().1; |x| normal(x) + weighted_density(x); on [-0.5, 40.0], [-0.5, 9.0]; 5.6, 6.9;
-    gelu_slope_left = |x| x.gelu_with_slope().1; |x| normal(x) + weighted_density(x); on [-40.0, -1.0], [-9.0, -1.0]; 6.0, 8.2;
-    erf_slope = |x| slope(x, |x| x.erf()); |x| (-x.square()).exp() * 2.0 / Big::pi().sqrt(); on [-6.0, 6.0], [-3.0, 3.0]; 8.1, 9.6;
+    gelu_slope = |x| x.gelu_with_slope().1; |x| normal(x) + weighted_density(x);
+        on [-0.5, 40.0], [-0.5, 9.0]; 5.6, 6.9;
+    gelu_slope_left = |x| x.gelu_with_slope().1; |x| normal(x) + weighted_density(x);
+        on [-40.0, -1.0], [-9.0, -1.0]; 6.0, 8.2;
+    erf_slope = |x| slope(x, |x| x.erf()); |x| (-x.square()).exp() * 2.0 / Big::pi().sqrt();
+        on [-6.0, 6.0], [-3.0, 3.0]; 8.1, 9.6;
 }
 
-/// The derivative of a function as dual numbers have it.
+/// The derivative of a function, by dual numbers.
 fn slope<E: Element>(x: Lanes<1, E>, f: fn(Dual<Lanes<1, E>, 1>) -> Dual<Lanes<1, E>, 1>) -> Lanes<1, E> {
     f(Dual::variables([x])[0]).partials[0]
 }
 
-/// Slopes of the functions of s: `(g(s) − f(s))/2s`, and the slope at 1e-18 for smaller |s|, which
-/// comes to the same.
+/// Slopes of the functions of s: `(g(s) − f(s))/2s`. For |s| below 1e-18 the slope there, which is the same
+/// to all digits.
 macro_rules! square_slopes {
-    ($($name:ident = $f:expr; $value:ident, $other:expr; on $domain:expr, $dense:expr; $double:expr, $single:expr;)*) => { cases! { $(
+    ($(
+        $name:ident = $f:expr; $value:ident, $other:expr; on $domain:expr, $dense:expr;
+        $double:expr, $single:expr;
+    )*) => { cases! { $(
         $name = |s| slope(s, $f);
         |s| {
             const SMALL: f64 = 1e-18;
@@ -194,12 +205,14 @@ macro_rules! square_slopes {
 square_slopes! {
     tanc_slope = |s| s.tanc(); tanc_of, |s| tanc_of(s).square() * s.clone() + 1.0;
         on [-1e6, 2.4], [-9.0, 2.4]; 28.0, 22.0;
-    arctanc_slope = |s| s.arctanc(); arctanc_of, |s| (s + 1.0).recip(); on [f64::EPSILON - 1.0, 1e100], [-1.0, 9.0]; 23.0, 17.0;
+    arctanc_slope = |s| s.arctanc(); arctanc_of, |s| (s + 1.0).recip();
+        on [f64::EPSILON - 1.0, 1e100], [-1.0, 9.0]; 23.0, 17.0;
     sinc_slope = |s| s.sinc(); sinc_of, cosc_of; on [-7_800.0, 15.0], [-30.0, 15.0]; 32.0, 30.0;
-    arcsinc_slope = |s| s.arcsinc(); arcsinc_of, |s| (-(s - 1.0)).sqrt().recip(); on [-1e100, 1.0 - f64::EPSILON], [-9.0, 1.0]; 44.0, 54.0;
+    arcsinc_slope = |s| s.arcsinc(); arcsinc_of, |s| (-(s - 1.0)).sqrt().recip();
+        on [-1e100, 1.0 - f64::EPSILON], [-9.0, 1.0]; 44.0, 54.0;
 }
 
-/// Zeros with their signs, infinities, NaN and what lies outside the domain, the same for both elements.
+/// Values at zeros of either sign, at infinities and NaN, and outside the domain, for both element types.
 macro_rules! edges {
     ($d:tt $($test:ident $t:ident)*) => { $(
         #[test]
@@ -207,7 +220,8 @@ macro_rules! edges {
             const INF: $t = $t::INFINITY;
             const NAN: $t = $t::NAN;
             const TINY: $t = $t::from_bits(1);
-            // By pointer: one function with all of them inlined takes the compiler minutes.
+            // Function pointers, because the compiler takes minutes for one function with all of them
+            // inlined.
             fn check(name: &str, f: fn($t) -> $t, values: &[($t, $t)]) {
                 for (x, want) in values {
                     let got = f(*x);
@@ -216,40 +230,47 @@ macro_rules! edges {
                 }
             }
             macro_rules! check {
-                ($d($f:ident: $d($x:expr => $y:expr),+;)*) => { $d( check(stringify!($f), Scalar::$f, &[$d(($x, $y)),+]); )* };
+                ($d($f:ident: $d($x:expr => $y:expr),+;)*) => {
+                    $d( check(stringify!($f), Scalar::$f, &[$d(($x, $y)),+]); )*
+                };
             }
             check! {
                 exp: INF => INF, -INF => 0.0, 1e4 => INF, -1e4 => 0.0, -0.0 => 1.0, TINY => 1.0, NAN => NAN;
                 exp_m1: INF => INF, -INF => -1.0, 1e4 => INF, -0.0 => -0.0, -TINY => -TINY, NAN => NAN;
                 ln: INF => INF, 0.0 => -INF, -0.0 => -INF, 1.0 => 0.0, -1.0 => NAN, -INF => NAN, NAN => NAN;
-                ln_1p: INF => INF, -1.0 => -INF, -0.0 => -0.0, -TINY => -TINY, -1.1 => NAN, -INF => NAN, NAN => NAN;
+                ln_1p: INF => INF, -1.0 => -INF, -0.0 => -0.0, -TINY => -TINY, -1.1 => NAN, -INF => NAN,
+                    NAN => NAN;
                 sin: 0.0 => 0.0, -0.0 => -0.0, -TINY => -TINY, INF => NAN, NAN => NAN;
                 cos: 0.0 => 1.0, -0.0 => 1.0, TINY => 1.0, -INF => NAN, NAN => NAN;
                 tan: 0.0 => 0.0, -0.0 => -0.0, TINY => TINY, INF => NAN, NAN => NAN;
-                asin: -0.0 => -0.0, TINY => TINY, 1.0 => std::$t::consts::FRAC_PI_2, 1.1 => NAN, -INF => NAN, NAN => NAN;
+                asin: -0.0 => -0.0, TINY => TINY, 1.0 => std::$t::consts::FRAC_PI_2, 1.1 => NAN, -INF => NAN,
+                    NAN => NAN;
                 atan: -0.0 => -0.0, TINY => TINY, -INF => -std::$t::consts::FRAC_PI_2, NAN => NAN;
                 sinh: -0.0 => -0.0, TINY => TINY, -INF => -INF, -1e4 => -INF, NAN => NAN;
                 cosh: 0.0 => 1.0, -INF => INF, 1e4 => INF, NAN => NAN;
                 tanh: -0.0 => -0.0, TINY => TINY, -INF => -1.0, 1e4 => 1.0, NAN => NAN;
                 asinh: -0.0 => -0.0, TINY => TINY, -INF => -INF, NAN => NAN;
                 acosh: 1.0 => 0.0, INF => INF, 0.9 => NAN, -2.0 => NAN, -INF => NAN, NAN => NAN;
-                atanh: -0.0 => -0.0, TINY => TINY, 1.0 => INF, -1.0 => -INF, 1.1 => NAN, INF => NAN, NAN => NAN;
+                atanh: -0.0 => -0.0, TINY => TINY, 1.0 => INF, -1.0 => -INF, 1.1 => NAN, INF => NAN,
+                    NAN => NAN;
                 erf: -0.0 => -0.0, INF => 1.0, -1e4 => -1.0, NAN => NAN;
                 gelu: 0.0 => 0.0, INF => INF, -INF => -0.0, 1e4 => 1e4, -1e4 => -0.0, NAN => NAN;
                 sigmoid: 0.0 => 0.5, INF => 1.0, -INF => 0.0, NAN => NAN;
                 softplus: INF => INF, -INF => 0.0, 1e4 => 1e4, NAN => NAN;
                 tanc: 0.0 => 1.0, -0.0 => 1.0, TINY => 1.0, -TINY => 1.0, -INF => 0.0, NAN => NAN;
-                arctanc: 0.0 => 1.0, -0.0 => 1.0, TINY => 1.0, -TINY => 1.0, INF => 0.0, -1.0 => INF, -1.1 => NAN, NAN => NAN;
+                arctanc: 0.0 => 1.0, -0.0 => 1.0, TINY => 1.0, -TINY => 1.0, INF => 0.0, -1.0 => INF,
+                    -1.1 => NAN, NAN => NAN;
                 sinc: 0.0 => 1.0, -0.0 => 1.0, TINY => 1.0, -TINY => 1.0, -INF => INF, NAN => NAN;
                 cosc: 0.0 => 1.0, -0.0 => 1.0, TINY => 1.0, -TINY => 1.0, -INF => INF, NAN => NAN;
-                arcsinc: 0.0 => 1.0, -0.0 => 1.0, TINY => 1.0, -TINY => 1.0, 1.0 => std::$t::consts::FRAC_PI_2, 1.1 => NAN, NAN => NAN;
+                arcsinc: 0.0 => 1.0, -0.0 => 1.0, TINY => 1.0, -TINY => 1.0,
+                    1.0 => std::$t::consts::FRAC_PI_2, 1.1 => NAN, NAN => NAN;
             }
         }
     )* };
 }
 edges!($ edges_of_double f64 edges_of_single f32);
 
-/// Beyond [`CIRCLE`] these are the library's functions, themselves within an ulp.
+/// Beyond [`CIRCLE`], sine and cosine are those of the standard library.
 #[test]
 fn huge_angles() {
     for x in [1e10, -3e15, 1e22, 1e300, f64::MAX] {

@@ -19,7 +19,7 @@ fn roundtrip_and_every_damage_is_named() {
     assert!(message(&whole, 4).contains("version 3, this program reads version 4"));
     for cut in 0..whole.len() {
         let error = message(&whole[..cut], 3);
-        assert!(error.contains("truncated") || error.contains("not a Cotangent"), "{cut}: {error}");
+        assert!(error.contains("damaged") || error.contains("not a Cotangent"), "{cut}: {error}");
     }
     for at in HEADER..whole.len() {
         let mut damaged = whole.clone();
@@ -32,7 +32,7 @@ fn roundtrip_and_every_damage_is_named() {
     assert!(load::<u64>(&dir.path().join("none"), 3).unwrap_err().to_string().contains("No such file"));
 }
 
-/// A length that no file has, in an undamaged file: it is refused before memory is asked for.
+/// An impossible length in an undamaged file is refused before memory is allocated.
 #[test]
 fn hostile_lengths_are_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -45,7 +45,7 @@ fn hostile_lengths_are_refused() {
     }
 }
 
-/// Numbers are stored in as few bytes as they need: the bound has room for them.
+/// Numbers are stored in as few bytes as they need. The bound on memory allows for that.
 #[test]
 fn states_of_every_size_are_read_back() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
 use cotangent_engine::{Float, first_not_finite};
 
-/// Elements that are checked together, and elements that one thread checks.
+/// Elements that are checked together.
 const BLOCK: usize = 4096;
+/// Elements that one thread checks.
 const PART: usize = 1 << 16;
 
 fn found_where_it_is<T: Float>() {

@@ -1,4 +1,4 @@
-//! Row formulas compute the same bits for a row among others and by itself.
+//! Row formulas compute the same bits for a single row and for a row among others.
 
 use cotangent_engine::{
     Device, Domain, Float, Invariant, Metric, Row, RowFormula, RowPlan, Rows, Scalar, Tape, Tensor, Var,
@@ -8,7 +8,7 @@ use rand::RngExt;
 
 use crate::simd::{Digest, bits};
 
-/// Every kind of invariant, with areas in an indefinite metric or a definite one.
+/// Every kind of invariant, in a definite or an indefinite metric.
 #[derive(Clone, Copy)]
 struct Everything<const DEFINITE: bool>;
 
@@ -35,7 +35,7 @@ impl<const DEFINITE: bool> RowFormula<2, 3, 10, 3> for Everything<DEFINITE> {
     }
 }
 
-/// The same formula with kernels that are compiled for it alone.
+/// The same formula with kernels that are compiled for it.
 #[derive(Clone, Copy)]
 struct Specialised<const DEFINITE: bool>;
 
@@ -54,34 +54,34 @@ impl<const DEFINITE: bool> RowFormula<2, 3, 10, 3> for Specialised<DEFINITE> {
     }
 }
 
-/// Rows (as many right ones as left ones, or a single one), κ, a number for each right row, and the
-/// result's gradient.
 struct Case<T: Float> {
+    /// Left rows, right rows (as many, or a single one), κ, and a number for each right row.
     inputs: [Tensor<T>; 4],
+    /// The gradient of the result.
     g: Tensor<T>,
 }
 
-/// A result, and the gradients of the inputs.
+/// The result, and the gradients of the inputs.
 type Outcome<T> = [Vec<T>; 5];
 
 impl<T: Float> Case<T> {
     fn new(n: usize, width: usize, single: bool) -> Self {
         let mut rng = rng::stream(n as u64, width as u64, 0);
         let mut draw = |axes: &[usize]| Tensor::from_fn(axes, |_| T::nearest(rng.random_range(-0.5..0.5)));
-        let of_y = if single { 1 } else { n };
-        let [x, y, t] = [draw(&[n, width]), draw(&[of_y, width]), draw(&[of_y])];
+        let m = if single { 1 } else { n };
+        let [x, y, t] = [draw(&[n, width]), draw(&[m, width]), draw(&[m])];
         let inputs = [x, y, Tensor::new([1], vec![T::nearest(-1.0)]), t];
         Case { inputs, g: draw(&[n, width]) }
     }
 
-    /// One row of it.
+    /// The case of row `i` alone.
     fn row(&self, i: usize) -> Self {
         let part = |table: &Tensor<T>| {
-            let of = if table.shape()[0] == 1 { 0 } else { i };
+            let row = if table.shape()[0] == 1 { 0 } else { i };
             let size = table.len() / table.shape()[0];
             let mut axes = table.shape().to_vec();
             axes[0] = 1;
-            Tensor::new(&axes[..], table.data()[of * size..][..size].to_vec())
+            Tensor::new(&axes[..], table.data()[row * size..][..size].to_vec())
         };
         Case { inputs: self.inputs.each_ref().map(part), g: part(&self.g) }
     }
@@ -100,7 +100,7 @@ impl<T: Float> Case<T> {
     }
 }
 
-/// Calls `work` with every size of what is compared: rows, width, whether there is a single right row.
+/// Calls `work` with the sizes that are tested: number of rows, width, whether there is a single right row.
 fn sizes(mut work: impl FnMut(usize, usize, bool)) {
     for n in (0..=9).chain([15, 16, 17, 33]) {
         // At the last width, rows are too wide for several groups in the reverse pass.
@@ -126,7 +126,7 @@ fn rows_side_by_side_compute_the_bits_of_single_ones() {
             let [result, dx, dy, _, dt] = alone.on(tape, formula);
             assert_eq!(bits(&result), bits(&row), "{name}");
             assert_eq!(bits(&many[1][i * width..][..width]), bits(&dx), "{name}, gradient of x");
-            // An operand that rows share has the sum of their gradients.
+            // The gradient of a single right row is a sum over the left rows.
             if !single {
                 assert_eq!(bits(&many[2][i * width..][..width]), bits(&dy), "{name}, gradient of y");
                 assert_eq!(bits(&many[4][i..][..1]), bits(&dt), "{name}, gradient of t");

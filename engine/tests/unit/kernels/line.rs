@@ -8,12 +8,13 @@ use rand::RngExt;
 
 use crate::simd::Digest;
 
-/// Elements whose sums are combined in order; sets of lanes that a block's sums run over side by side.
+/// Elements of a block. The sums of blocks are added in order.
 const BLOCK: usize = 4096;
+/// Sets of lanes in which a block is summed.
 const SETS: usize = 4;
 const LANES: usize = 8;
 
-/// A line of random numbers, and ten more with ever more special ones in it.
+/// A line of random numbers, and ten copies of it, each with more of the special numbers than the one before.
 fn lines<T: Float>(len: usize, special: &[T]) -> Tensor<T> {
     let mut rng = rng::stream(1, 0, 0);
     let mut x: Vec<T> = (0..len).map(|_| T::nearest(rng.random_range(-2.0..2.0))).collect();
@@ -45,7 +46,7 @@ fn the_largest_of_a_line() {
     }
 }
 
-/// Element i is in lane i of its block: eight lanes, in four sets, block after block.
+/// The sum in the order that the kernels promise: each block in four sets of eight lanes, block after block.
 fn sum_in_order(x: &[f64]) -> f64 {
     let mut total = 0.0;
     for block in x.chunks(BLOCK) {
@@ -69,10 +70,10 @@ fn sums_of_a_line() {
         let x = tape.constant(&lines);
         assert_eq!(x.sum_axis(-1).to_tensor().data(), want, "{len}");
         if len == 0 {
-            // Pairs of rows without elements are refused.
+            // A pair formula refuses rows without elements.
             continue;
         }
-        // Inner products with ones, of single pairs of rows.
+        // Inner products of rows with ones, as scores of single pairs.
         let ones = tape.constant(&Tensor::from_fn([1, len], |_| 1.0));
         let pairs: Vec<(u32, u32)> = (0..want.len() as u32).map(|i| (i, 0)).collect();
         let pairs = Arc::new(Sparsity::new(want.len(), 1, &pairs));
@@ -81,11 +82,11 @@ fn sums_of_a_line() {
     }
 }
 
-type Of<T> = for<'t> fn(Var<'t, T>) -> Var<'t, T>;
+type LineOperation<T> = for<'t> fn(Var<'t, T>) -> Var<'t, T>;
 
 /// What reductions and normalisations compute from lines, and their gradients.
 pub(crate) fn digest<T: Float>(digest: &mut Digest) {
-    let of_lines: [(&str, Of<T>); 6] = [
+    let operations: [(&str, LineOperation<T>); 6] = [
         ("sum", |x| x.sum_axis(-1)),
         ("mean", |x| x.mean_axis(-1)),
         ("norm", |x| x.norm_axis(-1)),
@@ -99,10 +100,10 @@ pub(crate) fn digest<T: Float>(digest: &mut Digest) {
     ];
     for len in (1..=20).chain([40, 70, BLOCK + 3]) {
         let lines = lines::<T>(len, &[T::nearest(1e-9), T::nearest(-30.0)]);
-        for (name, of_lines) in of_lines {
+        for (name, operation) in operations {
             let tape = Tape::with_device(Device::cpu());
             let x = tape.variable(&lines);
-            let y = of_lines(x);
+            let y = operation(x);
             let result = y.to_tensor();
             let g = Tensor::from_fn(result.shape().clone(), |i| T::nearest((i as f64).sin()));
             let gradients = tape.backward_from(y, &g);

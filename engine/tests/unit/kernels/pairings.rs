@@ -26,8 +26,8 @@ fn table(rows: &[f32], width: usize) -> Tensor<f32> {
     Tensor::new([rows.len() / width, width], rows.to_vec())
 }
 
-/// Rows in clusters. Rows of one cluster are `gap` apart; the clusters are at distances of about 1 from
-/// each other, and all of them are far from the origin.
+/// Rows in four clusters. Rows of one cluster differ by about `gap`, those of different clusters by about 1.
+/// All are far from the origin.
 fn clusters(rows: usize, width: usize, gap: f64, seed: u64) -> Vec<f32> {
     let mut rng = rng::stream(seed, 0, 0);
     let centres: Vec<f64> = {
@@ -57,9 +57,9 @@ fn squared_distances_and_their_gradients_are_accurate_near_and_far() {
                 let w: Vec<f32> = s.iter().map(|s| rng.random_range(0.5..1.0) / (s.sqrt() + 1e-6)).collect();
                 let gradients = tape.backward_from(pairs, &Tensor::new([n, m], w.clone()));
                 let [dx, dy] = [left, right].map(|rows| gradients.wrt(rows).data().to_vec());
-                // The same in f64, and the sums of what is added up: rounding is relative to those.
+                // The same in f64, and the sums of the terms' absolute values, to which rounding is relative.
                 let (mut ex, mut ey) = (vec![0.0; n * width], vec![0.0; m * width]);
-                let (mut of_x, mut of_y) = (vec![0.0_f64; n], vec![0.0_f64; m]);
+                let (mut sums_x, mut sums_y) = (vec![0.0_f64; n], vec![0.0_f64; m]);
                 for i in 0..n {
                     for j in 0..m {
                         let d = difference(&x[i * width..][..width], &y[j * width..][..width]);
@@ -70,11 +70,11 @@ fn squared_distances_and_their_gradients_are_accurate_near_and_far() {
                             ex[i * width + c] += 2.0 * w * d;
                             ey[j * width + c] -= 2.0 * w * d;
                         }
-                        of_x[i] += w * square.sqrt();
-                        of_y[j] += w * square.sqrt();
+                        sums_x[i] += w * square.sqrt();
+                        sums_y[j] += w * square.sqrt();
                     }
                 }
-                for (d, e, sums) in [(&dx, &ex, &of_x), (&dy, &ey, &of_y)] {
+                for (d, e, sums) in [(&dx, &ex, &sums_x), (&dy, &ey, &sums_y)] {
                     for (at, (d, e)) in d.iter().zip(e).enumerate() {
                         let error = (f64::from(*d) - e).abs();
                         assert!(error <= 4e-6 * sums[at / width], "{width} {gap}: {d} {e}");
@@ -86,7 +86,7 @@ fn squared_distances_and_their_gradients_are_accurate_near_and_far() {
 }
 
 #[test]
-fn rows_that_are_no_numbers_spoil_only_their_own_distances() {
+fn rows_that_are_not_finite_affect_only_their_own_distances() {
     let width = 16;
     let (x, mut y) = (clusters(9, width, 0.3, 1), clusters(11, width, 0.3, 2));
     let expected = squares(&x, &y, width);
@@ -101,7 +101,7 @@ fn rows_that_are_no_numbers_spoil_only_their_own_distances() {
     }
 }
 
-/// Uses functions that registers have their own instructions for, and functions that they do not have.
+/// Uses functions that are single instructions on registers, and functions that are not.
 #[derive(Clone, Copy)]
 struct Mixed;
 
@@ -115,8 +115,7 @@ impl PairFormula<1, 1, 1> for Mixed {
     }
 }
 
-/// Scores of tiles with whole registers of columns and without, and the gradients of all that they are
-/// made of.
+/// Scores of tiles whose columns fill whole registers and of others, and the gradients of all inputs.
 pub(crate) fn digest(digest: &mut Digest) {
     let mut rng = rng::stream(1, 0, 0);
     let mut draw = |axes: &[usize]| Tensor::from_fn(axes, |_| rng.random_range(0.1..2.0_f32));

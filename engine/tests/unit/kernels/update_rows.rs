@@ -86,7 +86,7 @@ fn rows_that_leave_the_ball_are_settled() {
         settled::<f32>(kappa);
         settled::<f64>(kappa);
     }
-    // Beyond what the type holds.
+    // Results that overflow.
     for (rows, numbers) in [([1.0, 1e200, 1.0], [1.0, 1e200, 1.0]), ([1.0, 1e38, 1.0], [1.0, 1e300, 1.0])] {
         let (mut rows, mut numbers) = (rows.map(f64::sqrt), numbers);
         assert_eq!(update_rows(&Scale(0.5), [&mut rows], [], [&mut numbers], 1), Err(1));

@@ -1,6 +1,6 @@
 use cotangent_engine::{Float, Invariant, Metric, Row, RowFormula, Rows, Scalar, Vector};
 
-/// All kinds of three vectors.
+/// The triples of basis vectors whose wedges are tested.
 const VECTORS: [[usize; 3]; 7] =
     [[0, 1, 1], [1, 0, 0], [0, 2, 2], [1, 2, 2], [0, 1, 2], [2, 0, 0], [2, 1, 1]];
 
@@ -54,7 +54,7 @@ fn check_angles<T: Float>() {
         };
         for (vectors, got) in wedges(&a, &b) {
             let error = (got - exact.powi(2)).abs();
-            // For parallel vectors, what is left has twice the precision.
+            // For parallel vectors, the difference is computed with twice the precision.
             let bound = 64.0 * f64::EPSILON * exact.powi(2) + 9.0 * f64::EPSILON.powi(2);
             assert!(error <= bound, "{vectors:?}, angle {angle:e}: {error:e} {bound:e}");
         }
@@ -76,13 +76,14 @@ fn parallel_vectors_have_no_area_where_products_overflow() {
 #[test]
 fn areas_of_nearly_parallel_vectors_keep_their_digits() {
     // The first coordinate is time and not read; the area is a₁b₂ − a₂b₁.
-    let (near, far) = (2f64.powi(-20), 2f64.powi(-30));
-    let (a, b) = ([7.0, 1e3, 1.0], [9.0, 3e3 + far, 3.0 + near]);
-    let area = 1e3 * near - far;
+    let (p, q) = (2f64.powi(-20), 2f64.powi(-30));
+    let (a, b) = ([7.0, 1e3, 1.0], [9.0, 3e3 + q, 3.0 + p]);
+    let area = 1e3 * p - q;
     for (vectors, got) in wedges(&a, &b) {
         assert!((got / area.powi(2) - 1.0).abs() < 1e-12, "{vectors:?}: {got} {}", area.powi(2));
     }
-    // Below what twice the precision of the products holds; and of differences, whose rounding errors count.
+    // Smaller than the last bit of the products at twice the precision, and with differences whose rounding
+    // errors matter.
     let (a, b) = ([0.0, 2f64.powi(50) + 1.0, 3.0], [0.0, 2f64.powi(50) + 2.0, 3.0]);
     for (vectors, got) in wedges(&a, &b) {
         assert!((got / 9.0 - 1.0).abs() < 1e-12, "{vectors:?}: {got}");

@@ -1,6 +1,6 @@
 use cotangent_engine::internal::Queue;
 
-/// The first device, opened anew, if there is one.
+/// A new queue on the first device, if there is one.
 fn queue() -> Option<Queue> {
     Queue::new(0, false).inspect_err(|error| cotangent_engine::skipped(format_args!("{error}"))).ok()
 }

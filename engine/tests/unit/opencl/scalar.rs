@@ -8,7 +8,7 @@ fn functions_of<S: Scalar>(x: &[S]) -> Vec<S> {
     all.extend([x.exp(), x.exp_m1(), x.ln(), x.ln_1p(), x.sinh(), x.cosh(), x.tanh()]);
     all.extend([x.sin(), x.cos(), x.tan(), x.asin(), x.atan(), x.asinh(), x.acosh(), x.atanh()]);
     all.extend([x.sinc(), x.cosc(), x.tanc(), x.tanc_secant().1, x.arctanc(), x.arcsinc()]);
-    // Circular functions have no digits there.
+    // Without circular functions, which have no digits for large arguments.
     let large = x * S::constant(1e6);
     all.extend([large.ln(), large.ln_1p(), large.asinh(), large.exp()]);
     all
@@ -27,8 +27,8 @@ fn constants_keep_their_digits_and_limits_stay_limits() {
     }
 }
 
-/// The error is at most 2⁻⁴⁰ of the value in `f64`, plus what a relative change of 2⁻⁴⁰ in the arguments
-/// changes in it.
+/// The error is at most 2⁻⁴⁰ of the value in `f64`, plus the change of the value when the arguments
+/// change by 2⁻⁴⁰ of themselves.
 #[test]
 fn compensated_scalars_have_forty_bits() {
     let queue = match Queue::new(0, true) {

@@ -4,7 +4,7 @@ use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::Formula;
 use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
 use cotangent_manifolds::HalfSpace;
-use cotangent_manifolds::formulas::half_space::separation;
+use cotangent_manifolds::formulas::half_space::distance;
 
 use super::{FACTOR, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, normal, parts};
 
@@ -23,7 +23,7 @@ impl PairFormula<1, 1, 2> for HalfSpaceDistance {
     #[inline(always)]
     fn eval<S: Scalar>(square: S, [x]: [S; 1], [y]: [S; 1], [beta, c]: [S; 2]) -> S {
         let root = normal(square).sqrt().sqrt();
-        -beta * separation(root * x, root * y).2 - c
+        -beta * distance(root * x, root * y) - c
     }
 }
 

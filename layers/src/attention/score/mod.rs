@@ -26,12 +26,13 @@ pub use penumbral_cone::{PenumbralCone, ReleasedPenumbralCone};
 pub use polar_distance::PolarDistance;
 pub use umbral_cone::{ReleasedUmbralCone, UmbralCone};
 
-/// A score of pairs of a query q and a key k: `γ s(q, k) − c`. Activations are any rows; each score maps
+/// The score of a query q and a key k: `γ s(q, k) − c`. Queries and keys are any rows; each score maps
 /// them to its own space.
 ///
-/// A score is a [`PairFormula`](cotangent_engine::PairFormula) and what prepares queries and keys for
-/// it. The formula's first two parameters are γ and c. A score of one's own works in every attention,
-/// without the scores being stored, and on devices:
+/// A score consists of a [`PairFormula`](cotangent_engine::PairFormula) and of
+/// [`prepare`](Self::prepare), which computes the formula's inputs from queries and keys. The formula's
+/// first two parameters are γ and c. A score of one's own works in every attention and on devices, and
+/// takes as little memory as the others:
 ///
 /// ```
 /// use cotangent_engine::compiled::{Compiled, Pair};
@@ -77,54 +78,64 @@ pub trait Score<T: Float>: Duplicate<T> + Debug + Send + Sync {
     /// The name on command lines and in results: `"half-space"`.
     fn name(&self) -> &'static str;
 
-    /// What it is and where it comes from, in one line.
+    /// What the score is and its source, in one line, for the help of command lines.
     fn about(&self) -> &'static str;
 
-    /// The formula, of pairs of [`prepare`](Self::prepare)d rows, their numbers, γ, c and
-    /// [`scalars`](Self::scalars).
+    /// The formula. Its inputs are pairs of rows and the numbers of both rows, as
+    /// [`prepare`](Self::prepare) returns them; then γ, c and [`scalars`](Self::scalars).
     fn formula(&self) -> &'static Compiled<Pair>;
 
-    /// The rows that the formula pairs, and the numbers of each row, from queries or keys `[…, n, d]`. The
-    /// rows may have any width, the same for queries and keys. There are as many numbers as the formula
-    /// takes of left rows (queries) and of right ones (keys), else attention panics.
+    /// Takes queries or keys x, `[…, n, d]`, and returns the rows that the formula pairs, with the numbers
+    /// of each row. The rows may have any width, the same for queries and keys. Attention panics unless
+    /// there are as many numbers as the formula takes: queries are its left rows, keys its right ones.
     fn prepare<'t>(&self, x: Var<'t, T>, side: Side) -> Operand<'t, T>;
 
-    /// The formula's parameters after γ and c, single numbers, on the tape that x is on.
+    /// The formula's parameters after γ and c: single numbers on the tape of x.
     fn scalars<'t>(&self, x: Var<'t, T>) -> Numbers<'t, T> {
         let _ = x;
         Numbers::new()
     }
 
-    /// Whether the last coordinate of a query or key is a height, so that there have to be two at least.
+    /// Whether the last coordinate of queries and keys is a height, or a distance from the origin. If so,
+    /// they need at least two coordinates.
     fn needs_height(&self) -> bool {
         false
     }
 
-    /// γ to begin with, for d-dimensional queries and keys.
+    /// The initial γ for d-dimensional queries and keys.
     fn sharpness(&self, d: usize) -> f64 {
         let _ = d;
         1.0
     }
 
-    /// A positive number that can be chosen, and its name: `light` of penumbral cones. The applications have
-    /// options for `light` and `radius`; a number of another name keeps its value there.
-    fn setting(&mut self) -> Option<(&'static str, &mut f64)> {
+    /// A positive number that can be chosen, with its name: `light` of penumbral cones. The applications
+    /// have options for `light` and `radius`; a number of another name keeps its value there.
+    fn setting(&self) -> Option<(&'static str, f64)> {
         None
     }
 
-    /// What the score learns besides γ and c.
+    /// Changes the [`setting`](Self::setting).
+    ///
+    /// # Panics
+    /// If the score has none.
+    #[track_caller]
+    fn set(&mut self, value: f64) {
+        panic!("score {}: no setting to change to {value}", self.name())
+    }
+
+    /// The parameters that the score learns besides γ and c.
     fn parameters(&self) -> &[Param<Euclidean, T>] {
         &[]
     }
 
-    /// The same, to be changed.
+    /// Same as [`parameters`](Self::parameters), mutable.
     fn parameters_mut(&mut self) -> &mut [Param<Euclidean, T>] {
         &mut []
     }
 }
 
-/// Numbers of rows, or of a formula.
-pub type Numbers<'t, T> = SmallVec<[Var<'t, T>; 2]>;
+/// Numbers of each row, `[…, n]` each, or a formula's parameters. Up to four need no allocation.
+pub type Numbers<'t, T> = SmallVec<[Var<'t, T>; 4]>;
 
 /// Whether rows are queries or keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +164,7 @@ impl<'t, T: Float> From<Var<'t, T>> for Operand<'t, T> {
 
 /// Implemented for every score that is `Clone`.
 pub trait Duplicate<T: Float> {
-    /// A copy. Learned parameters are copies with identities of their own, as by `Clone`.
+    /// A copy. As with `Clone`, its learned parameters have ids of their own.
     fn duplicate(&self) -> Box<dyn Score<T>>;
 }
 
@@ -194,7 +205,7 @@ pub fn all<T: Float>() -> Vec<Box<dyn Score<T>>> {
     ]
 }
 
-/// Their formulas, for the test that compares evaluations.
+/// The formulas of all scores, for the tests that compare their evaluations.
 pub const FORMULAS: &[Formula] = &[
     additive::FORMULA,
     dot::FORMULA,
@@ -207,18 +218,18 @@ pub const FORMULAS: &[Formula] = &[
     laplacian::FORMULA,
 ];
 
-/// Refuses a setting that is not positive, and d-dimensional rows for a score that needs a height besides.
+/// Panics if d dimensions are too few for the score, or its setting is not positive.
 #[track_caller]
 pub(super) fn check<T: Float>(score: &dyn Score<T>, d: usize) {
     assert!(d > usize::from(score.needs_height()), "attention: {score:?} of {d} dimensions");
-    if let Some((name, value)) = score.duplicate().setting() {
-        assert!(*value > 0.0 && value.is_finite(), "attention: a {name} of {value}");
+    if let Some((name, value)) = score.setting() {
+        assert!(value > 0.0 && value.is_finite(), "attention: a {name} of {value}");
     }
 }
 
-/// Queries and keys, prepared and paired.
+/// Queries and keys, prepared by the score and paired by its formula.
 #[track_caller]
-pub(super) fn pairs<'t, T: Float>(
+pub(super) fn prepared<'t, T: Float>(
     score: &dyn Score<T>,
     queries: Var<'t, T>,
     keys: Var<'t, T>,
@@ -230,7 +241,7 @@ pub(super) fn pairs<'t, T: Float>(
     Pairs::compiled(score.formula(), [q.rows, k.rows], [&q.numbers, &k.numbers], &params)
 }
 
-// Ranges from which the test of formulas draws.
+// Ranges from which the test of the formulas draws its inputs.
 const SQUARE: Range = Range(0.1, 4.0);
 const FACTOR: Range = Range(1.0, 5.0);
 const HEIGHT: Range = Range(0.2, 1.0);
@@ -249,8 +260,8 @@ fn squares<S: Scalar>() -> [S; 2] {
     if S::EPSILON < 1e-10 { [1e-300, 1e308] } else { [1e-37, 3e38] }.map(S::constant)
 }
 
-/// The square of a distance: 0 if it is too small for the type, and the largest number if it is too
-/// large, which is finite. Both have no gradient.
+/// The square of a distance, brought into the range of [`squares`]: 0 if it is below, the largest square
+/// if it is above. Both have no gradient.
 #[inline(always)]
 fn normal<S: Scalar>(square: S) -> S {
     let [least, largest] = squares::<S>();
@@ -266,12 +277,13 @@ fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
     [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
 }
 
-/// Makes a cone a score: its setting and the default, the formula of pairs, name and description, points of
-/// the half-space from activations x, and the formula's third parameter.
+/// Makes a cone a score. Takes the cone's setting and its default, the formula, the name and the
+/// description. Then, for the cone `self`: points of the half-space from queries or keys x, and the
+/// formula's third parameter.
 macro_rules! cone_score {
     (
         $cone:ident { $setting:ident: $default:literal } by $formula:ty, $name:literal, $about:literal;
-        |$this:pat_param, $x:ident| $points:expr, |$self:ident| $scalar:expr
+        |$self:ident, $x:ident| $points:expr, $scalar:expr
     ) => {
         impl Default for $cone {
             fn default() -> Self {
@@ -289,20 +301,21 @@ macro_rules! cone_score {
             fn formula(&self) -> &'static Compiled<Pair> {
                 <$formula as PairFormula<1, 1, 3>>::compiled()
             }
-            fn prepare<'t>(&self, $x: Var<'t, T>, _: Side) -> Operand<'t, T> {
-                let $this = self;
+            fn prepare<'t>(&$self, $x: Var<'t, T>, _: Side) -> Operand<'t, T> {
                 let [rows, heights] = parts($points);
                 Operand { rows, numbers: Numbers::from_slice(&[heights]) }
             }
-            fn scalars<'t>(&self, x: Var<'t, T>) -> Numbers<'t, T> {
-                let $self = self;
+            fn scalars<'t>(&$self, x: Var<'t, T>) -> Numbers<'t, T> {
                 Numbers::from_slice(&[x.tape().scalar($scalar)])
             }
             fn needs_height(&self) -> bool {
                 true
             }
-            fn setting(&mut self) -> Option<(&'static str, &mut f64)> {
-                Some((stringify!($setting), &mut self.$setting))
+            fn setting(&self) -> Option<(&'static str, f64)> {
+                Some((stringify!($setting), self.$setting))
+            }
+            fn set(&mut self, value: f64) {
+                self.$setting = value;
             }
         }
     };

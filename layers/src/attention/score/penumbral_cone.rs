@@ -55,10 +55,10 @@ pub(super) const RELEASED: Formula =
 
 cone_score! {
     PenumbralCone { light: 1.0 } by PenumbralCone, "penumbral", "Penumbral cones (Tseng et al. 2023).";
-    |cone, x| HalfSpace::new(-1.0).xi(&x, cone.light), |cone| cone.light
+    |self, x| HalfSpace::new(-1.0).xi(&x, self.light), self.light
 }
 cone_score! {
     ReleasedPenumbralCone { light: 1.0 } by ReleasedPenumbralCone, "penumbral-released",
     "Penumbral cones as in the released program of Tseng et al. 2023: squared heights.";
-    |cone, x| HalfSpace::new(-1.0).xi(&x, cone.light), |cone| cone.light
+    |self, x| HalfSpace::new(-1.0).xi(&x, self.light), self.light
 }

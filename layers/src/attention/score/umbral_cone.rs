@@ -51,10 +51,10 @@ fn lowered<T: Float>(x: Var<'_, T>) -> Var<'_, T> {
 
 cone_score! {
     UmbralCone { radius: 0.1 } by UmbralCone, "umbral", "Umbral cones (Tseng et al. 2023).";
-    |_, x| HalfSpace::new(-1.0).psi(&x), |cone| cone.radius.sinh()
+    |self, x| HalfSpace::new(-1.0).psi(&x), self.radius.sinh()
 }
 cone_score! {
     ReleasedUmbralCone { radius: 0.1 } by UmbralCone, "umbral-released",
     "Umbral cones as in the released program of Tseng et al. 2023: heights exp(x/d).";
-    |_, x| HalfSpace::new(-1.0).psi(&lowered(x)), |cone| cone.radius.sinh()
+    |self, x| HalfSpace::new(-1.0).psi(&lowered(x)), self.radius.sinh()
 }

@@ -1,4 +1,4 @@
-//! Angles of the model: of a sine, and by which a gyration turns.
+//! Angles that the model's formulas share: the arc sine, and the turn of a gyration.
 
 use std::f64::consts::FRAC_PI_2;
 

@@ -8,7 +8,7 @@ use crate::manifold;
 use crate::point::Point;
 
 /// The operations of the κ-stereographic model at some curvature. It may be a variable of a tape and
-/// then has a gradient, at zero as elsewhere.
+/// then has a gradient, also at κ = 0.
 ///
 /// [`Stereographic`](crate::Stereographic) is this with a constant. The curvature is one number for all
 /// rows, or one for each.
@@ -186,6 +186,13 @@ impl<R: Rows> Curved<R> {
     }
 }
 
+/// The same variable as curvature: two variables of equal value are two curvatures.
+impl<T: Float> PartialEq for Curved<Var<'_, T>> {
+    fn eq(&self, other: &Self) -> bool {
+        self.kappa.same_elements(other.kappa)
+    }
+}
+
 impl<'t, T: Float> Curved<Var<'t, T>> {
     /// The logits of all points x, `[…, n, d]`, for all classes of directions z, `[m, d]`, and offsets
     /// r, `[m]`: `[…, n, m]`. The curvature is one number. See
@@ -218,8 +225,7 @@ impl<'t, T: Float> Point<Curved<Var<'t, T>>, Var<'t, T>> {
     /// If the points are of spaces with two curvatures.
     #[track_caller]
     pub fn dist(&self, other: &Self) -> Var<'t, T> {
-        let [kappa, of_other] = [self, other].map(|point| *point.manifold().kappa());
-        assert!(kappa.same_elements(of_other), "points of two learned curvatures do not mix");
+        assert!(self.manifold() == other.manifold(), "points of two learned curvatures do not mix");
         self.manifold().dist(self.coordinates(), other.coordinates())
     }
 }

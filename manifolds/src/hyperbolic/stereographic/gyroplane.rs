@@ -12,7 +12,7 @@ const BASIS: [Vector; 4] = [Input(0), Input(1), Input(2), Difference(0, 1)];
 const INVARIANTS: [Invariant; 7] =
     [Margin(0), Margin(1), Dot(3, 3), Dot(3, 2), Dot(1, 2), Dot(2, 2), Param(0)];
 
-/// `sin_κ⁻¹(t/‖a‖)` times ‖a‖, for a t that vanishes with a; and ‖a‖.
+/// Returns `‖a‖ sin_κ⁻¹(t/‖a‖)`, for a t that is 0 where a is 0, and ‖a‖.
 ///
 /// Where a = 0 the slope is that of t, as at κ = 0, so that normals can be learned from zero.
 #[inline(always)]

@@ -68,13 +68,13 @@ pub type PoincareBall = KappaStereographic<Negative>;
 /// The sphere, projected from a pole: the κ-stereographic model of positive curvature.
 pub type ProjectedSphere = KappaStereographic<Positive>;
 
-/// Which curvatures a κ-stereographic model has.
+/// The sign that the curvature of a κ-stereographic model must have.
 pub trait Sign: Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static {
     /// The type's name.
     const TYPE: &'static str;
     /// The model's name in messages.
     const NAME: &'static str;
-    /// What its curvature is, in a message: `"negative"`.
+    /// What the curvature must be, in messages: `"negative"`.
     const NEEDS: &'static str;
 
     /// Whether a finite `kappa` has this sign.

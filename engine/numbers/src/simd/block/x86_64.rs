@@ -15,7 +15,7 @@ pub struct Avx2(__m256d, __m256d);
 #[derive(Clone, Copy)]
 pub struct Avx512(__m512d);
 
-/// Prefetches the memory `AHEAD` bytes after a block, where the row, or the next ones, go on.
+/// Prefetches the memory `AHEAD` bytes after a block, which belongs to the row or to the next ones.
 #[inline(always)]
 pub fn ask_ahead<T>(block: &[T; LANES]) {
     // SAFETY: a hint: no address makes it fail, and nothing is read.
@@ -54,17 +54,17 @@ unsafe fn fold(x: __m256d, y: __m256d) -> __m256d {
 unsafe fn compensated_of_halves(sums: [[__m256d; 2]; 4], errors: [[__m256d; 2]; 4]) -> ([f64; 4], [f64; 4]) {
     // SAFETY: the caller's promise; four elements are written to four.
     unsafe {
-        let (mut of_rows, mut rests) = ([_mm256_setzero_pd(); 4], [_mm256_setzero_pd(); 4]);
+        let (mut row_sums, mut row_errors) = ([_mm256_setzero_pd(); 4], [_mm256_setzero_pd(); 4]);
         for l in 0..4 {
             let ([a, b], [x, y]) = (sums[l], errors[l]);
-            (of_rows[l], rests[l]) = plus((a, x), (b, y));
+            (row_sums[l], row_errors[l]) = plus((a, x), (b, y));
         }
-        let (s, e) = (transposed(of_rows), transposed(rests));
+        let (s, e) = (transposed(row_sums), transposed(row_errors));
         let (even, odd) = (plus((s[0], e[0]), (s[2], e[2])), plus((s[1], e[1]), (s[3], e[3])));
-        let (total, rest) = plus(even, odd);
+        let (total, total_error) = plus(even, odd);
         let (mut sum, mut error) = ([0.0; 4], [0.0; 4]);
         _mm256_storeu_pd(sum.as_mut_ptr(), total);
-        _mm256_storeu_pd(error.as_mut_ptr(), rest);
+        _mm256_storeu_pd(error.as_mut_ptr(), total_error);
         (sum, error)
     }
 }
@@ -79,8 +79,8 @@ unsafe fn plus((a, x): (__m256d, __m256d), (b, y): (__m256d, __m256d)) -> (__m25
     unsafe {
         let sum = _mm256_add_pd(a, b);
         let part = _mm256_sub_pd(sum, a);
-        let rest = _mm256_add_pd(_mm256_sub_pd(a, _mm256_sub_pd(sum, part)), _mm256_sub_pd(b, part));
-        (sum, _mm256_add_pd(_mm256_add_pd(x, y), rest))
+        let rounding = _mm256_add_pd(_mm256_sub_pd(a, _mm256_sub_pd(sum, part)), _mm256_sub_pd(b, part));
+        (sum, _mm256_add_pd(_mm256_add_pd(x, y), rounding))
     }
 }
 

@@ -53,11 +53,11 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Of at most `count` rows of `width` elements of type `T`.
-    pub(super) fn of<T>(plan: &RowPlan, width: usize, count: usize, reverse: bool) -> Self {
-        let most = if width * size_of::<T>() <= NARROW { GROUPS * ROWS } else { ROWS };
+    /// The sizes for at most `count` rows of `width` elements of type `T`.
+    pub(super) fn new<T>(plan: &RowPlan, width: usize, count: usize, reverse: bool) -> Self {
+        let limit = if width * size_of::<T>() <= NARROW { GROUPS * ROWS } else { ROWS };
         Sizes {
-            rows: most.min(count.max(1)),
+            rows: limit.min(count.max(1)),
             blocks: width.div_ceil(LANES),
             slots: plan.basis.len() + usize::from(reverse && plan.vector),
         }
@@ -86,30 +86,30 @@ pub(super) struct Chunk<'a, 'b, T, S> {
     inputs: SmallVec<[&'a [T]; GROUPS * ROWS * VECTORS]>,
     /// The basis vectors, then the upstream cotangent. The order is: vector, group, block, row.
     pub(super) vectors: &'b mut [Together],
-    /// Blocks of a vector of all groups.
+    /// Blocks of a vector, of all groups together.
     pub(super) stride: usize,
     /// The inner products of a group that invariants are made of.
     dots: SmallVec<[Number; PAIRS]>,
     /// Invariants of each group.
-    pub(super) values: OfInvariants<Number>,
+    pub(super) values: PerInvariant<Number>,
     /// What their derivatives are made of.
-    pub(super) products: OfInvariants<[Number; 4]>,
+    pub(super) products: PerInvariant<[Number; 4]>,
     /// Inner products of the basis vectors with the upstream cotangent, of each group.
-    pub(super) upstream: OfOutputs,
+    pub(super) upstream: PerOutput,
     /// The outputs of the scalar function, of each group.
-    pub(super) outputs: OfOutputs,
+    pub(super) outputs: PerOutput,
     /// The parameters, of each group.
     pub(super) params: SmallVec<[[Number; PARAMS]; GROUPS]>,
     block: PhantomData<S>,
 }
 
-/// Something of each invariant of each group.
-pub(super) type OfInvariants<X> = SmallVec<[X; GROUPS * INVARIANTS]>;
+/// A value for each invariant of each group.
+pub(super) type PerInvariant<X> = SmallVec<[X; GROUPS * INVARIANTS]>;
 
 /// A number for each output of each group.
-type OfOutputs = SmallVec<[Number; GROUPS * BASIS]>;
+type PerOutput = SmallVec<[Number; GROUPS * BASIS]>;
 
-/// Whether the vectors that the rows `at` read are as many consecutive ones.
+/// For each vector, whether every row position before `end` reads the row of the same number.
 pub(super) fn in_step<T>(vectors: &[Operand<'_, T>], end: usize) -> [bool; VECTORS] {
     let mut in_step = [false; VECTORS];
     for (in_step, vector) in in_step.iter_mut().zip(vectors) {
@@ -194,11 +194,11 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
                 self.upstream[g * plan.outputs + o] = if plan.vector {
                     S::sums(&self.dot(o, plan.basis.len(), g, Metric::Euclidean))
                 } else {
-                    let mut of_rows = Number::splat(0.0);
+                    let mut cotangents = Number::splat(0.0);
                     for l in 0..rows {
-                        of_rows.set(l, upstream[first + l].to_f64());
+                        cotangents.set(l, upstream[first + l].to_f64());
                     }
-                    of_rows
+                    cotangents
                 };
             }
         }
@@ -210,7 +210,7 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
         let (plan, blocks, width, v) = (self.plan, self.blocks, self.width, self.plan.vectors);
         let slot = &mut self.vectors[b * self.stride..][..self.stride];
         let horizontal = plan.metric == Metric::Horizontal;
-        // A loop: what the closure of a `for_each` calls would leave the instruction set.
+        // A loop: calls in the closure of a `for_each` would not be compiled for the instruction set.
         for (slot, inputs) in slot.chunks_exact_mut(blocks).zip(self.inputs[..count * v].chunks(ROWS * v)) {
             for (l, x) in inputs.chunks_exact(v).enumerate() {
                 match plan.basis[b] {
@@ -244,14 +244,14 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
 
     /// The blocks of a vector of a group.
     #[inline(always)]
-    fn of_group(&self, slot: usize, g: usize) -> &[Together] {
+    fn group_blocks(&self, slot: usize, g: usize) -> &[Together] {
         &self.vectors[slot * self.stride + g * self.blocks..][..self.blocks]
     }
 
     /// Inner products of two vectors, of each row, before they are summed over the lanes of a block.
     #[inline(always)]
     fn dot(&self, a: usize, b: usize, g: usize, metric: Metric) -> [S; ROWS] {
-        let mut pairs = self.of_group(a, g).iter().zip(self.of_group(b, g));
+        let mut pairs = self.group_blocks(a, g).iter().zip(self.group_blocks(b, g));
         let mut sums = [S::splat(0.0); ROWS];
         if let Some((x, y)) = pairs.next() {
             for l in 0..ROWS {
@@ -266,14 +266,14 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
         sums
     }
 
-    /// The same with twice the digits.
+    /// The inner products of two vectors, of each row, with twice the digits.
     #[inline(always)]
     fn accurate(&self, a: usize, b: usize, g: usize, metric: Metric) -> Compensated<Number> {
         if !T::COMPENSATED {
             let error = Number::splat(0.0);
             return Compensated { sum: S::sums(&self.dot(a, b, g, metric)), error };
         }
-        let mut pairs = self.of_group(a, g).iter().zip(self.of_group(b, g));
+        let mut pairs = self.group_blocks(a, g).iter().zip(self.group_blocks(b, g));
         let mut sums = [Compensated::<S>::default(); ROWS];
         if let Some((x, y)) = pairs.next() {
             for l in 0..ROWS {
@@ -322,7 +322,7 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
                 Invariant::Param(q) => params[q],
                 Invariant::Epsilon => Number::splat(T::EPSILON),
             };
-            // Lanes without a row of their own compute the first one's again.
+            // Lanes without a row of their own repeat the first row.
             for l in rows..ROWS {
                 value.set(l, value.get(0));
             }
@@ -346,27 +346,27 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
         coordinates
     }
 
-    /// The components ⟨a, b⟩/‖b‖ and the norms ‖b‖. They are computed in units of the largest coordinate,
-    /// as squares may overflow.
+    /// The components ⟨a, b⟩/‖b‖ and the norms ‖b‖. They are computed in units of the largest
+    /// coordinate, as squares may overflow.
     #[inline(always)]
     fn along(&self, a: usize, b: usize, g: usize) -> (Number, Number) {
         let metric = self.plan.metric;
-        let (x, y) = (self.of_group(a, g), self.of_group(b, g));
-        let (mut unit_of_a, mut unit_of_b) = (Number::splat(0.0), Number::splat(0.0));
+        let (x, y) = (self.group_blocks(a, g), self.group_blocks(b, g));
+        let (mut units_a, mut units_b) = (Number::splat(0.0), Number::splat(0.0));
         let (mut dots, mut squares) = ([S::splat(0.0); ROWS], [S::splat(0.0); ROWS]);
         for l in 0..ROWS {
-            let (of_x, of_y) = (largest::<S>(metric, x, l), largest::<S>(metric, y, l));
+            let (unit_x, unit_y) = (largest::<S>(metric, x, l), largest::<S>(metric, y, l));
             for k in 0..self.blocks {
-                let along = basis::lower(metric, y[k][l].read::<S>(), k * LANES) / S::splat(of_y);
-                dots[l] = dots[l] + x[k][l].read::<S>() / S::splat(of_x) * along;
+                let along = basis::lower(metric, y[k][l].read::<S>(), k * LANES) / S::splat(unit_y);
+                dots[l] = dots[l] + x[k][l].read::<S>() / S::splat(unit_x) * along;
                 squares[l] = squares[l] + along * along;
             }
-            unit_of_a.set(l, of_x);
-            unit_of_b.set(l, of_y);
+            units_a.set(l, unit_x);
+            units_b.set(l, unit_y);
         }
         let norm = S::sums(&squares).sqrt();
-        let component = S::sums(&dots) / norm * unit_of_a;
-        (Scalar::select(Number::splat(0.0).lt(norm), component, norm), norm * unit_of_b)
+        let component = S::sums(&dots) / norm * units_a;
+        (Scalar::select(Number::splat(0.0).lt(norm), component, norm), norm * units_b)
     }
 
     #[inline(always)]
@@ -384,30 +384,31 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
             if is_area && wide.get(l) {
                 continue;
             }
-            let left = self.left(vectors, [slopes[0].get(l), slopes[1].get(l)], first + l);
+            let residuals = self.residuals(vectors, [slopes[0].get(l), slopes[1].get(l)], first + l);
             for i in 0..3 {
-                parts[i][l] = left[i];
+                parts[i][l] = residuals[i];
             }
         }
         let value = wedge::value(products, [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])]);
         if is_area { Scalar::select(wide, by_products, value) } else { value }
     }
 
-    /// What is [left](wedge::Left) of two of the basis vectors `vectors` beside the first, of one row.
+    /// The products of the [residuals](wedge::Residuals) of one row. `vectors`: the positions of a, b and c
+    /// in the basis.
     #[inline(always)]
-    fn left(&self, vectors: [usize; 3], slopes: [f64; 2], row: usize) -> [S; 3] {
+    fn residuals(&self, vectors: [usize; 3], slopes: [f64; 2], row: usize) -> [S; 3] {
         let inputs = &self.inputs[row * self.plan.vectors..][..self.plan.vectors];
         let all = self.plan.basis;
         let basis = [all[vectors[0]], all[vectors[1]], all[vectors[2]]];
-        let mut left = wedge::Left::new(self.plan.metric, vectors[1] == vectors[2], slopes);
+        let mut residuals = wedge::Residuals::new(self.plan.metric, vectors[1] == vectors[2], slopes);
         let mut blocks = [S::splat(0.0); VECTORS];
         for at in (0..self.width).step_by(LANES) {
             for (block, row) in blocks.iter_mut().zip(inputs) {
                 *block = read(row, at, self.width - at);
             }
-            left.add(basis, &blocks, at);
+            residuals.add(basis, &blocks, at);
         }
-        left.sums()
+        residuals.sums()
     }
 }
 
@@ -459,14 +460,14 @@ fn fill_from_two<T: Storage, S: Block>(
     horizontal: bool,
     f: impl Fn(S, S) -> S,
 ) {
-    let ((whole, end), (of_y, end_of_y)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    let ((whole, end), (whole_y, end_y)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
     let l = l % ROWS;
-    for (block, (x, y)) in blocks.iter_mut().zip(whole.iter().zip(of_y)) {
+    for (block, (x, y)) in blocks.iter_mut().zip(whole.iter().zip(whole_y)) {
         block[l].write(f(S::load(x), S::load(y)));
     }
     let (last, at) = (blocks.len() - 1, (blocks.len() - 1) * LANES);
     if !end.is_empty() {
-        blocks[last][l].write(f(S::load_part(end), S::load_part(end_of_y)));
+        blocks[last][l].write(f(S::load_part(end), S::load_part(end_y)));
     }
     if horizontal {
         let x = basis::without(read::<T, S>(x, at, x.len() - at), x.len() - 1, at);

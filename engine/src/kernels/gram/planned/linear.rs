@@ -24,18 +24,18 @@ pub(super) fn linear<S: Block>(
 ) {
     let l = l % ROWS;
     match terms.len() {
-        1 => of::<S, 1>(vectors, terms, blocks, l, each),
-        2 => of::<S, 2>(vectors, terms, blocks, l, each),
-        3 => of::<S, 3>(vectors, terms, blocks, l, each),
-        4 => of::<S, 4>(vectors, terms, blocks, l, each),
-        5 => of::<S, 5>(vectors, terms, blocks, l, each),
-        _ => of_any(vectors, terms, blocks, l, each),
+        1 => combined::<S, 1>(vectors, terms, blocks, l, each),
+        2 => combined::<S, 2>(vectors, terms, blocks, l, each),
+        3 => combined::<S, 3>(vectors, terms, blocks, l, each),
+        4 => combined::<S, 4>(vectors, terms, blocks, l, each),
+        5 => combined::<S, 5>(vectors, terms, blocks, l, each),
+        _ => combined_by_loop(vectors, terms, blocks, l, each),
     }
 }
 
-/// Of a number of vectors that is known when compiled: their weights stay in registers.
+/// The combination of `N` vectors, a number that is known when compiled: their weights stay in registers.
 #[inline(always)]
-fn of<S: Block, const N: usize>(
+fn combined<S: Block, const N: usize>(
     vectors: &[Together],
     terms: &[Term],
     blocks: usize,
@@ -56,8 +56,9 @@ fn of<S: Block, const N: usize>(
     }
 }
 
+/// The combination of any number of vectors.
 #[inline(always)]
-fn of_any<S: Block>(
+fn combined_by_loop<S: Block>(
     vectors: &[Together],
     terms: &[Term],
     blocks: usize,

@@ -2,7 +2,7 @@
 //!
 //! It takes a chunk of rows at a time. Their basis vectors are written to a buffer. The plan's inner products
 //! are sums over that buffer, the scalar function is called once for all rows, and the linear combinations
-//! read the same buffer. The plan is looked at once for many coordinates, never in a loop over them.
+//! read the same buffer. The plan is read outside the loops over coordinates, never inside them.
 
 mod chunk;
 mod linear;
@@ -42,7 +42,7 @@ pub(super) fn forward<T: Storage>(
     range: Range<usize>,
     out: Results<'_, T>,
 ) {
-    let sizes = Sizes::of::<T>(plan, width, range.len(), false);
+    let sizes = Sizes::new::<T>(plan, width, range.len(), false);
     let job = Job { plan, vectors, parameters, width, sizes };
     sizes.with_memory(|memory| {
         dispatch_wide(
@@ -66,7 +66,7 @@ pub(super) fn backward<T: Storage>(
     width: usize,
     g: &[T],
 ) {
-    let sizes = Sizes::of::<T>(plan, width, piece.range.len(), true);
+    let sizes = Sizes::new::<T>(plan, width, piece.range.len(), true);
     let job = Job { plan, vectors, parameters, width, sizes };
     sizes.with_memory(|memory| {
         dispatch_wide(
@@ -86,7 +86,7 @@ pub(crate) fn survey_one(plan: &RowPlan, rows: &[&[f64]], params: &[f64]) -> Vec
     let (width, one) = (rows[0].len(), Broadcast::cycled(1));
     let vectors: Vec<_> = rows.iter().map(|&data| Operand { data, rows: one, constant: None }).collect();
     let parameters: Vec<_> = params.iter().map(|value| Parameter::of_constant(*value)).collect();
-    let sizes = Sizes::of::<f64>(plan, width, 1, false);
+    let sizes = Sizes::new::<f64>(plan, width, 1, false);
     sizes.with_memory(|memory| {
         let mut chunk = Chunk::<f64, Portable>::new(plan, width, sizes, memory);
         chunk.read(&vectors, &[true; VECTORS], &parameters, 0..1, None);
@@ -172,10 +172,10 @@ fn backward_rows<T: Storage, S: Block>(
     g: &[T],
     memory: &mut [Together],
 ) {
-    let of_row = if plan.vector { width } else { 1 };
-    let n = g.len() / of_row;
+    let row_len = if plan.vector { width } else { 1 };
+    let n = g.len() / row_len;
     let range = piece.range.clone();
-    let (places, of_parameters) = piece.places.split_at_mut(plan.vectors);
+    let (places, parameter_places) = piece.places.split_at_mut(plan.vectors);
     let mut gradients = gradients_of::<T, VECTORS>(vectors, places, n);
     let in_step = in_step(vectors, range.end);
     let mut chunk = Chunk::<T, S>::new(plan, width, sizes, memory);
@@ -184,7 +184,7 @@ fn backward_rows<T: Storage, S: Block>(
     let (inputs, results) = (plan.invariants.len(), plan.outputs);
     for start in range.clone().step_by(chunk.rows) {
         let at = start..range.end.min(start + chunk.rows);
-        chunk.read(vectors, &in_step, parameters, at.clone(), Some(&g[at.start * of_row..at.end * of_row]));
+        chunk.read(vectors, &in_step, parameters, at.clone(), Some(&g[at.start * row_len..at.end * row_len]));
         let groups = at.len().div_ceil(ROWS);
         (plan.functions.slopes)(
             &chunk.values[..groups * inputs],
@@ -206,7 +206,7 @@ fn backward_rows<T: Storage, S: Block>(
             let first = at.start + group * ROWS;
             let at = first..at.end.min(first + ROWS);
             distribute(plan, &chunk, vectors, &mut gradients, &shares, (group, at.clone()), g);
-            give_parameters(parameters, of_parameters, n, at, &shares.of_params);
+            give_parameters(parameters, parameter_places, n, at, &shares.of_params);
         }
     }
 }

@@ -35,8 +35,8 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
 {
     let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
     let mut survey = Survey::<S, B, I, O>::new();
-    // Written in place, group by group: copying values right after they were written makes the processor
-    // wait.
+    // Written in place, group by group: the processor waits when values are copied right after they were
+    // written.
     let mut rows = [[[[].as_slice(); V]; ROWS]; GROUPS];
     let mut read = [Rows::<I>::new(); GROUPS];
     let mut values = [[Number::splat(0.0); I]; GROUPS];
@@ -67,10 +67,14 @@ fn forward_rows<F, T, S, const V: usize, const B: usize, const I: usize, const O
     }
 }
 
-/// The positions from `start` on, [`ROWS`] at a time, of at most `most` groups.
+/// The positions from `start` on, [`ROWS`] at a time, in at most `max_groups` groups.
 #[inline(always)]
-fn groups(start: usize, end: usize, most: usize) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
-    let end = end.min(start + most * ROWS);
+fn groups(
+    start: usize,
+    end: usize,
+    max_groups: usize,
+) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
+    let end = end.min(start + max_groups * ROWS);
     (start..end).step_by(ROWS).map(move |p| p..end.min(p + ROWS))
 }
 

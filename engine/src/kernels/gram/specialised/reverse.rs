@@ -1,4 +1,4 @@
-//! The reverse pass: the formula on dual numbers, and what the inputs receive.
+//! The reverse pass: the formula on dual numbers, and the cotangents of the inputs.
 
 use super::groups;
 use super::survey::{Row, Rows, Survey, basis, rows_at};
@@ -31,9 +31,9 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
     S: Block,
 {
     let vectors: &[Operand<'_, T>; V] = vectors.try_into().expect("as many vectors");
-    let of_row = if F::VECTOR { width } else { 1 };
-    let n = g.len() / of_row;
-    let (places, of_parameters) = piece.places.split_at_mut(V);
+    let row_len = if F::VECTOR { width } else { 1 };
+    let n = g.len() / row_len;
+    let (places, parameter_places) = piece.places.split_at_mut(V);
     let mut gradients = gradients_of::<T, V>(vectors, places, n);
     let mut survey = Survey::<S, B, I, O>::new();
     let mut rows = [[[[].as_slice(); V]; ROWS]; GROUPS];
@@ -43,12 +43,12 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
     let mut upstream = [[zero; O]; GROUPS];
     let mut outputs = [[zero; O]; GROUPS];
     let mut cotangents = [[zero; I]; GROUPS];
-    let most = if width * size_of::<T>() <= NARROW { GROUPS } else { 1 };
-    for start in piece.range.clone().step_by(most * ROWS) {
-        let groups = groups(start, piece.range.end, most);
+    let max_groups = if width * size_of::<T>() <= NARROW { GROUPS } else { 1 };
+    for start in piece.range.clone().step_by(max_groups * ROWS) {
+        let groups = groups(start, piece.range.end, max_groups);
         for (group, at) in groups.clone().enumerate() {
             rows_at::<T, V>(vectors, &at, width, &mut rows[group]);
-            let g = &g[at.start * of_row..at.end * of_row];
+            let g = &g[at.start * row_len..at.end * row_len];
             read[group].read_parameters(parameters, &at);
             let (rows, values) = (&rows[group][..at.len()], &mut values[group]);
             survey.read::<F, T, V>(rows, width, Some(g), &mut read[group], values, &mut upstream[group]);
@@ -72,10 +72,10 @@ pub(super) fn backward_piece<F, T, S, const V: usize, const B: usize, const I: u
                         starts[i] = (position - gradient.first) * width;
                     }
                 }
-                let g = &g[p * of_row..][..of_row];
+                let g = &g[p * row_len..][..row_len];
                 distribute::<F, T, S, V, B, I, O>(&rows[l], &mut gradients, &starts, &shares, l, g);
             }
-            give_parameters(parameters, of_parameters, n, at, &shares.of_params);
+            give_parameters(parameters, parameter_places, n, at, &shares.of_params);
         }
     }
 }

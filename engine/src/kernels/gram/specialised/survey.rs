@@ -37,7 +37,7 @@ pub(super) fn rows_at<'a, T, const V: usize>(
     }
 }
 
-/// The basis vectors of a row, where the inputs have these coordinates from `c` on.
+/// The basis vectors' coordinates from `c` on, made of the inputs' coordinates.
 #[inline(always)]
 pub(super) fn basis<F, S, const V: usize, const B: usize, const I: usize, const O: usize>(
     mut inputs: [S; V],
@@ -94,13 +94,13 @@ impl<const I: usize> Rows<I> {
     }
 }
 
-/// Reads rows, [`ROWS`] at a time. It is made once for all of them: what earlier rows leave behind is
-/// overwritten or not read.
+/// Reads rows, [`ROWS`] at a time. One `Survey` serves all of them: values of earlier rows are overwritten or
+/// not read.
 pub(super) struct Survey<S, const B: usize, const I: usize, const O: usize> {
     /// Inner products of basis vectors, of each row, before they are summed over the lanes of a block.
     dots: [[[S; ROWS]; B]; B],
     accurate: [[Compensated<S>; ROWS]; I],
-    /// The inner products of a component and its norm, or what is left of a wedge.
+    /// The inner products of a component and its norm, or those of the residuals of a wedge.
     parts: [[[S; ROWS]; 3]; I],
     upstream: [[S; ROWS]; O],
     units: [Number; B],
@@ -119,8 +119,9 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
         }
     }
 
-    /// Reads some rows into `read`, which has their parameters already. `upstream` has their cotangents
-    /// one after another, each of the width of a result.
+    /// Reads some rows into `read`, which has their parameters already, and `values`, their invariants. With
+    /// `upstream`, the cotangents of their results one after another, it finds those of the outputs of the
+    /// scalar function: `upstreams`.
     #[inline(always)]
     pub(super) fn read<F, T, const V: usize>(
         &mut self,
@@ -138,7 +139,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
         let needed = const { inner_products::<F, V, B, I, O>() };
         for (l, row) in rows.iter().enumerate() {
             let units = units::<F, T, S, V, B, I, O>(row, width);
-            let (mut dots, mut of_upstream) = ([[zero; B]; B], [zero; O]);
+            let (mut dots, mut upstream_sums) = ([[zero; B]; B], [zero; O]);
             let (mut accurate, mut parts) = ([Compensated::<S>::default(); I], [[zero; 2]; I]);
             for_each_block(
                 width,
@@ -172,7 +173,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
                     );
                     if F::VECTOR && upstream.is_some() {
                         for b in 0..O {
-                            of_upstream[b] = of_upstream[b] + basis[b] * g;
+                            upstream_sums[b] = upstream_sums[b] + basis[b] * g;
                         }
                     }
                 },
@@ -204,7 +205,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
             if let Some(g) = upstream {
                 for b in 0..O {
                     if F::VECTOR {
-                        self.upstream[b][l] = of_upstream[b];
+                        self.upstream[b][l] = upstream_sums[b];
                     } else {
                         upstreams[b].set(l, g[l].to_f64());
                     }
@@ -272,14 +273,14 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
                                     continue;
                                 }
                                 let slopes = [slopes[0].get(l), slopes[1].get(l)];
-                                let left = left::<F, T, S, V, B, I, O>(row, [a, b, c], slopes);
+                                let residuals = residuals::<F, T, S, V, B, I, O>(row, [a, b, c], slopes);
                                 for i in 0..3 {
-                                    self.parts[k][i][l] = left[i];
+                                    self.parts[k][i][l] = residuals[i];
                                 }
                             }
                             let parts = &self.parts[k];
-                            let left = [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])];
-                            let value = wedge::value(products, left);
+                            let residuals = [S::sums(&parts[0]), S::sums(&parts[1]), S::sums(&parts[2])];
+                            let value = wedge::value(products, residuals);
                             if is_area { Scalar::select(wide, by_products, value) } else { value }
                         }
                     }
@@ -289,7 +290,7 @@ impl<S: Block, const B: usize, const I: usize, const O: usize> Survey<S, B, I, O
                 };
             },
         );
-        // Lanes without a row of their own compute the first one's again.
+        // Lanes without a row of their own repeat the first row.
         for l in rows.len()..ROWS {
             for value in values.iter_mut() {
                 value.set(l, value.get(0));
@@ -352,10 +353,10 @@ where
     needed
 }
 
-/// What is [left](wedge::Left) of the last two of the basis vectors `vectors` beside the first, for one
-/// row.
+/// The products of the [residuals](wedge::Residuals) of one row. `vectors`: the positions of a, b and c in
+/// the basis.
 #[inline(always)]
-fn left<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
+fn residuals<F, T, S, const V: usize, const B: usize, const I: usize, const O: usize>(
     row: &Row<'_, T, V>,
     vectors: [usize; 3],
     slopes: [f64; 2],
@@ -366,7 +367,7 @@ where
     S: Block,
 {
     let basis = [F::BASIS[vectors[0]], F::BASIS[vectors[1]], F::BASIS[vectors[2]]];
-    let mut left = wedge::Left::new(F::METRIC, vectors[1] == vectors[2], slopes);
+    let mut residuals = wedge::Residuals::new(F::METRIC, vectors[1] == vectors[2], slopes);
     for_each_block(
         row[0].len(),
         row,
@@ -374,8 +375,8 @@ where
         true,
         #[inline(always)]
         |at, inputs, _| {
-            left.add(basis, &inputs, at);
+            residuals.add(basis, &inputs, at);
         },
     );
-    left.sums()
+    residuals.sums()
 }

@@ -1,0 +1,145 @@
+//! Several runs with different seeds: `--seeds N`.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::interval::Interval;
+use crate::options;
+use crate::{metrics, print, say};
+
+/// `--seeds`, to be flattened into the options of an application.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct SeedsOption {
+    /// Number of runs, with consecutive seeds. Two or more go to the subdirectories seed-N of the output
+    /// directory, and their figures to its seeds.json.
+    #[arg(long, default_value_t = 1, help_heading = "Training")]
+    seeds: u64,
+}
+
+/// One of the runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its seed.
+    pub seed: u64,
+    /// Its output directory.
+    pub out: PathBuf,
+    /// Whether it continues from the checkpoint in that directory.
+    pub resume: bool,
+}
+
+impl SeedsOption {
+    /// The runs, whose seeds are `first` and the numbers after it. A single run writes to `out` itself. With
+    /// `resume`, each of several runs continues from its checkpoint if it has one, and starts otherwise. A
+    /// single run must have a checkpoint, unless it is one of a table's.
+    ///
+    /// # Errors
+    /// If the number of runs is 0, or the last seed would be too large.
+    pub fn runs(self, first: u64, out: &Path, resume: bool, of_table: bool) -> Result<Vec<Run>> {
+        let single = self.seeds == 1;
+        let run = |seed| {
+            let out = if single { out.into() } else { out.join(format!("seed-{seed}")) };
+            let must_resume = single && !of_table;
+            Run { seed, resume: resume && (must_resume || out.join("checkpoint.bin").exists()), out }
+        };
+        Ok(options::seeds(first, self.seeds)?.map(run).collect())
+    }
+}
+
+/// A result of several runs: that of the run with the best validation result, and the mean.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// What the result is: "test accuracy".
+    pub figure: &'static str,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// The seed of the run that is best by validation.
+    pub best_seed: u64,
+    /// The result of that run.
+    pub best: f64,
+    /// The mean over all runs.
+    pub mean: Interval,
+}
+
+impl Summary {
+    /// The summary of runs: (seed, result, validation result) each. The run with the largest validation
+    /// result is the best; of equal ones the first.
+    ///
+    /// # Panics
+    /// If there are no runs.
+    pub fn of(figure: &'static str, runs: &[(u64, f64, f64)]) -> Self {
+        let best =
+            runs.iter().copied().reduce(|a, b| if b.2 > a.2 { b } else { a }).expect("at least one run");
+        let figures: Vec<f64> = runs.iter().map(|run| run.1).collect();
+        let seeds = runs.iter().map(|run| run.0).collect();
+        Summary { figure, seeds, best_seed: best.0, best: best.1, mean: Interval::of_mean(&figures) }
+    }
+}
+
+/// Prints the summaries and writes them to `seeds.json` in the directory `out`. Does nothing for a single
+/// run. `digits` is the number of digits after the decimal point.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn report(summaries: &[Summary], out: &Path, digits: usize) -> Result<()> {
+    let several: Vec<&Summary> = summaries.iter().filter(|summary| summary.seeds.len() > 1).collect();
+    if several.is_empty() {
+        return Ok(());
+    }
+    for Summary { figure, seeds, best_seed, best, mean } in &several {
+        let (count, half) = (seeds.len(), mean.half_width.unwrap_or(f64::NAN));
+        say!(
+            "{figure} of {count} seeds: mean {:.digits$} ± {half:.digits$}; \
+             {best:.digits$} with seed {best_seed}, the best by validation",
+            mean.mean
+        );
+    }
+    print::event("seeds", &Figures { figures: &several });
+    metrics::write_json(&out.join("seeds.json"), &Figures { figures: &several })
+}
+
+#[derive(Serialize)]
+struct Figures<'a> {
+    figures: &'a [&'a Summary],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_have_directories_and_seeds_of_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path();
+        let runs = |seeds, resume| SeedsOption { seeds }.runs(7, out, resume, false).unwrap();
+        assert_eq!(runs(1, true), [Run { seed: 7, out: out.into(), resume: true }]);
+        let [run] = &SeedsOption { seeds: 1 }.runs(7, out, true, true).unwrap()[..] else {
+            panic!("one run")
+        };
+        assert!(!run.resume, "a run of a table that has not begun");
+        std::fs::create_dir(out.join("seed-8")).unwrap();
+        std::fs::write(out.join("seed-8/checkpoint.bin"), "").unwrap();
+        let found: Vec<_> = runs(3, true).iter().map(|run| (run.seed, run.resume)).collect();
+        assert_eq!(found, [(7, false), (8, true), (9, false)]);
+        assert!(runs(3, false).iter().all(|run| !run.resume && run.out.starts_with(out)));
+        assert!(SeedsOption { seeds: 0 }.runs(7, out, false, false).is_err());
+        assert!(SeedsOption { seeds: 2 }.runs(u64::MAX, out, false, false).is_err());
+    }
+
+    /// The best run is chosen by its validation result, not by its test result.
+    #[test]
+    fn the_best_is_best_by_validation() {
+        let summary = Summary::of("test accuracy", &[(1, 0.5, 0.9), (2, 0.25, 0.95), (3, 0.75, f64::NAN)]);
+        assert_eq!((summary.best_seed, summary.best), (2, 0.25));
+        assert_eq!(summary.mean.mean, 0.5);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("seeds.json");
+        report(&[Summary::of("test accuracy", &[(1, 0.5, 0.9)])], dir.path(), 2).unwrap();
+        assert!(!path.exists(), "a single run has no interval");
+        report(&[summary], dir.path(), 2).unwrap();
+        let written: serde_json::Value = metrics::read_json(&path).unwrap();
+        let figure = &written["figures"][0];
+        assert_eq!((&figure["best_seed"], &figure["seeds"][2]), (&2.into(), &3.into()));
+    }
+}

@@ -1,0 +1,274 @@
+//! The plots: `plots.json` says which numbers of the data each one draws; an SVG each, in `plots/`.
+
+use std::path::Path;
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::Rendered;
+use crate::data::Record;
+use crate::problem::{self, Problem};
+
+const WIDTH: i32 = 680;
+const MARGIN: i32 = 14;
+const LINE: i32 = 25;
+const FONT: (&str, i32) = ("sans-serif", 18);
+const INK: RGBColor = RGBColor(70, 70, 70);
+const GRID: RGBColor = RGBColor(215, 215, 215);
+/// Told apart also by those who do not see red and green as different.
+const COLOURS: [RGBColor; 4] =
+    [RGBColor(46, 112, 178), RGBColor(222, 132, 52), RGBColor(120, 120, 120), RGBColor(60, 150, 110)];
+
+/// A plot: what is common to both kinds, and the numbers.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Plot {
+    /// The name of the file, without its ending.
+    name: String,
+    title: String,
+    /// What the numbers are, with their unit.
+    axis: String,
+    /// The least and the largest number of the axis.
+    range: [f64; 2],
+    /// Whether the axis is logarithmic.
+    #[serde(default)]
+    log: bool,
+    series: Vec<Series>,
+    content: Content,
+}
+
+/// Numbers of one colour, with the text of the legend.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Series {
+    label: String,
+    /// In bars, the key of the number (see [`Record::get`]).
+    #[serde(default)]
+    key: String,
+    /// The key of a number that is divided by that of `key`.
+    over: Option<String>,
+    /// In lines, the `table` of the one line of the data that has the values of `where`.
+    #[serde(default)]
+    table: String,
+    #[serde(default)]
+    r#where: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum Content {
+    /// Groups of horizontal bars: a group for a line of the data, a bar in it for a series.
+    Bars {
+        panels: Vec<Panel>,
+        /// Decimals of the numbers at the bars.
+        decimals: usize,
+    },
+    /// A line for each series through a point for each place.
+    Lines {
+        /// What the horizontal axis is.
+        across: String,
+        points: Vec<Place>,
+    },
+}
+
+/// Bars of the lines of `table` that have the values of `where`, labelled by the value at `label`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Panel {
+    title: String,
+    table: String,
+    #[serde(default)]
+    r#where: Map<String, Value>,
+    label: String,
+}
+
+/// A place on the horizontal axis, and the key of the numbers there.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    x: f64,
+    label: String,
+    key: String,
+}
+
+/// Renders every plot of `plots.json`.
+pub(crate) fn render(results: &Path, records: &[Record]) -> Result<Vec<Rendered>, Problem> {
+    let file = results.join("plots.json");
+    let plots: Vec<Plot> = serde_json::from_str(&problem::read(&file)?)
+        .map_err(|error| Problem::in_line(&file, error.line(), error))?;
+    let mut rendered = Vec::new();
+    for plot in &plots {
+        let text = match &plot.content {
+            Content::Bars { panels, decimals } => bars(plot, panels, *decimals, records),
+            Content::Lines { across, points } => lines(plot, across, points, records),
+        };
+        let text =
+            text.map_err(|what| Problem::in_file(&file, format_args!("plot {}: {what}", plot.name)))?;
+        let path = results.join("plots").join(&plot.name).with_extension("svg");
+        let present = std::fs::read_to_string(&path).unwrap_or_default();
+        let mut differing = Vec::new();
+        if present != text {
+            differing.push(Problem::in_file(&path, "the plot is stale: cargo run -p cotangent-results"));
+        }
+        rendered.push(Rendered { path, present, text, differing });
+    }
+    Ok(rendered)
+}
+
+/// A canvas whose coordinates are pixels, and the text that it writes to.
+struct Canvas<'a>(DrawingArea<SVGBackend<'a>, plotters::coord::Shift>);
+
+type Drawn = Result<(), String>;
+
+impl Canvas<'_> {
+    fn text(&self, text: &str, at: (i32, i32), horizontal: HPos) -> Drawn {
+        let style = FONT.into_font().color(&INK).pos(Pos::new(horizontal, VPos::Center));
+        self.0.draw(&Text::new(text.to_owned(), at, style)).map_err(|error| error.to_string())
+    }
+
+    fn line(&self, points: Vec<(i32, i32)>, colour: RGBColor, width: u32) -> Drawn {
+        self.0.draw(&PathElement::new(points, colour.stroke_width(width))).map_err(|error| error.to_string())
+    }
+
+    fn rectangle(&self, corners: [(i32, i32); 2], colour: RGBColor) -> Drawn {
+        self.0.draw(&Rectangle::new(corners, colour.filled())).map_err(|error| error.to_string())
+    }
+
+    fn dot(&self, at: (i32, i32), colour: RGBColor) -> Drawn {
+        self.0.draw(&Circle::new(at, 5, colour.filled())).map_err(|error| error.to_string())
+    }
+}
+
+/// The SVG of a drawing of so many pixels.
+fn svg(height: i32, draw: impl FnOnce(&Canvas<'_>) -> Drawn) -> Result<String, String> {
+    let mut text = String::new();
+    {
+        let area = SVGBackend::with_string(&mut text, (WIDTH as u32, height as u32)).into_drawing_area();
+        area.fill(&WHITE).map_err(|error| error.to_string())?;
+        let canvas = Canvas(area);
+        draw(&canvas)?;
+        canvas.0.present().map_err(|error| error.to_string())?;
+    }
+    Ok(text)
+}
+
+/// The part of the axis, 0 to 1, at which a number stands.
+fn part(plot: &Plot, value: f64) -> f64 {
+    let scale = |value: f64| if plot.log { value.log10() } else { value };
+    let [least, largest] = plot.range.map(scale);
+    ((scale(value) - least) / (largest - least)).clamp(0.0, 1.0)
+}
+
+/// Title and legend. Returns the height that they take.
+fn head(plot: &Plot, canvas: &Canvas<'_>) -> Result<i32, String> {
+    canvas.text(&plot.title, (MARGIN, MARGIN + 6), HPos::Left)?;
+    let mut y = MARGIN + 6 + LINE;
+    for (series, colour) in plot.series.iter().zip(COLOURS) {
+        canvas.rectangle([(MARGIN, y - 6), (MARGIN + 12, y + 6)], colour)?;
+        canvas.text(&series.label, (MARGIN + 20, y), HPos::Left)?;
+        y += LINE;
+    }
+    Ok(y)
+}
+
+/// The height of what [`head`] draws.
+fn head_height(plot: &Plot) -> i32 {
+    MARGIN + 6 + LINE * (1 + plot.series.len() as i32)
+}
+
+fn bars(plot: &Plot, panels: &[Panel], decimals: usize, records: &[Record]) -> Result<String, String> {
+    const BAR: i32 = 19;
+    const GAP: i32 = 9;
+    const LABELS: i32 = 262;
+    const NUMBERS: i32 = 74;
+    let mut groups = Vec::new();
+    for panel in panels {
+        let rows: Vec<&Record> =
+            records.iter().filter(|row| row.matches(&panel.table, &panel.r#where)).collect();
+        if rows.is_empty() {
+            return Err(format!("panel {}: no line of the data has its values", panel.title));
+        }
+        groups.push(rows);
+    }
+    let values = |row: &Record| -> Vec<(f64, RGBColor)> {
+        let numbers = plot.series.iter().map(|series| row.number(&series.key, series.over.as_deref()));
+        numbers.zip(COLOURS).filter_map(|(value, colour)| Some((value?, colour))).collect()
+    };
+    let bodies: i32 = groups
+        .iter()
+        .map(|rows| LINE + rows.iter().map(|row| BAR * values(row).len() as i32 + GAP).sum::<i32>() + GAP)
+        .sum();
+    svg(head_height(plot) + bodies + LINE + MARGIN, |canvas| {
+        let mut y = head(plot, canvas)?;
+        for (panel, rows) in panels.iter().zip(&groups) {
+            canvas.text(&panel.title, (MARGIN, y + LINE / 2), HPos::Left)?;
+            y += LINE;
+            for row in rows {
+                let values = values(row);
+                let height = BAR * values.len() as i32;
+                let label = row.get(&panel.label).unwrap_or_default();
+                let label = label.as_str().map_or_else(|| label.to_string(), str::to_owned);
+                canvas.text(&label, (LABELS - 8, y + height / 2), HPos::Right)?;
+                for (value, colour) in values {
+                    let length = part(plot, value) * f64::from(WIDTH - MARGIN - NUMBERS - LABELS);
+                    let end = LABELS + length.round() as i32;
+                    canvas.rectangle([(LABELS, y + 1), (end, y + BAR - 1)], colour)?;
+                    canvas.text(&with_commas(value, decimals), (end + 6, y + BAR / 2), HPos::Left)?;
+                    y += BAR;
+                }
+                y += GAP;
+            }
+            y += GAP;
+        }
+        canvas.text(&plot.axis, (WIDTH - MARGIN, y + LINE / 2), HPos::Right)
+    })
+}
+
+/// A number with so many decimals, and commas between thousands if it has none.
+fn with_commas(value: f64, decimals: usize) -> String {
+    use crate::table::{Format, number};
+    number(value, if decimals == 0 { Format::Thousands } else { Format::Digits(decimals) })
+}
+
+fn lines(plot: &Plot, across: &str, places: &[Place], records: &[Record]) -> Result<String, String> {
+    const LEFT: i32 = 80;
+    const BODY: i32 = 330;
+    let top = head_height(plot) + LINE + 6;
+    let bottom = top + BODY;
+    let (Some(first), Some(last)) = (places.first(), places.last()) else { return Err("no points".into()) };
+    let inner = f64::from(WIDTH - MARGIN - 30 - LEFT);
+    let x = |place: &Place| LEFT + 15 + ((place.x - first.x) / (last.x - first.x) * inner).round() as i32;
+    let y = |value: f64| bottom - (part(plot, value) * f64::from(BODY)).round() as i32;
+    svg(bottom + 2 * LINE + MARGIN, |canvas| {
+        head(plot, canvas)?;
+        canvas.text(&plot.axis, (MARGIN, top - LINE), HPos::Left)?;
+        let powers = plot.range.map(|value| value.log10().round() as i32);
+        for power in (powers[0]..=powers[1]).step_by(4) {
+            let y = y(10f64.powi(power));
+            canvas.line(vec![(LEFT, y), (WIDTH - MARGIN, y)], GRID, 1)?;
+            canvas.text(&format!("1e{power}"), (LEFT - 8, y), HPos::Right)?;
+        }
+        for place in places {
+            canvas.text(&place.label, (x(place), bottom + LINE / 2 + 4), HPos::Center)?;
+        }
+        canvas.text(across, ((LEFT + WIDTH - MARGIN) / 2, bottom + LINE + LINE / 2 + 4), HPos::Center)?;
+        for (series, colour) in plot.series.iter().zip(COLOURS) {
+            let mut rows = records.iter().filter(|row| row.matches(&series.table, &series.r#where));
+            let (Some(row), None) = (rows.next(), rows.next()) else {
+                return Err(format!("series {}: not one line of the data has its values", series.label));
+            };
+            let mut points = Vec::new();
+            for place in places {
+                let value = row.number(&place.key, None).ok_or_else(|| format!("no number {}", place.key))?;
+                points.push((x(place), y(value)));
+            }
+            canvas.line(points.clone(), colour, 3)?;
+            for point in points {
+                canvas.dot(point, colour)?;
+            }
+        }
+        Ok(())
+    })
+}

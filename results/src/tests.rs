@@ -1,0 +1,116 @@
+//! The record of the project is fresh, and what is wrong in a record is found and named.
+
+use std::path::Path;
+
+use super::{render, stale};
+
+/// A small project: one table on one page, no plots.
+fn project(page: &str, line: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("RESULTS.md", "| mean rank | 1.1914 | [here](results/page.md#ranks) |\n");
+    write("results/page.md", page);
+    write("results/data/ranks.jsonl", line);
+    write("results/plots.json", "[]");
+    write(
+        "results/tables.json",
+        r#"[{"name": "ranks", "columns": [
+            {"title": "model", "key": "row.model"},
+            {"title": "mean rank", "key": "figures.rank", "format": {"digits": 4}}]}]"#,
+    );
+    folder
+}
+
+const LINE: &str = concat!(
+    r#"{"table": "ranks", "row": {"model": "ball"}, "commit": null, "date": null, "machine": null, "#,
+    r#""command": null, "seed": 42, "figures": {"rank": 1.1914}}"#
+);
+const FRESH: &str =
+    "# Ranks\n<!-- table ranks -->\n\n| model | mean rank |\n|---|---:|\n| ball | 1.1914 |\n\n<!-- end -->\n";
+
+/// What is wrong with a project, as it is printed, with paths relative to it.
+fn problems(project: &Path) -> String {
+    let text = match stale(project) {
+        Ok(problems) => problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+        Err(problem) => problem.to_string(),
+    };
+    text.replace(&format!("{}/", project.display()), "")
+}
+
+#[test]
+fn the_record_is_fresh() {
+    assert_eq!(problems(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")), "");
+}
+
+#[test]
+fn a_stale_table_is_named_and_rendered() {
+    let folder = project(&FRESH.replace("1.1914", "1.1915"), LINE);
+    let expected = "results/page.md:2: table ranks is stale: cargo run -p cotangent-results";
+    assert!(problems(folder.path()).starts_with(expected), "{}", problems(folder.path()));
+    assert!(render(folder.path()).unwrap().is_empty());
+    assert_eq!(std::fs::read_to_string(folder.path().join("results/page.md")).unwrap(), FRESH);
+    assert_eq!(problems(folder.path()), "");
+}
+
+#[test]
+fn a_malformed_line_is_named() {
+    let cases = [
+        (LINE.replace(r#""seed": 42, "#, ""), "missing field `seed`"),
+        (LINE.replace("1.1914", "oops"), "expected value"),
+        (LINE.replace("1.1914", "\"1.1914\""), "figure `rank` is no number"),
+        (LINE.replace("\"ranks\"", "\"other\""), "no table shows this line of `other`"),
+    ];
+    for (line, expected) in cases {
+        let folder = project(FRESH, &format!("{LINE}\n{line}\n"));
+        let problem = problems(folder.path());
+        assert!(problem.starts_with("results/data/ranks.jsonl:2: "), "{problem}");
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+#[test]
+fn markers_that_do_not_match_are_named() {
+    for (page, expected) in [
+        ("<!-- table ranks -->\n", "results/page.md:1: table ranks has no end"),
+        ("<!-- end -->\n", "results/page.md:1: the end of a table that has no beginning"),
+        ("<!-- table no -->\n<!-- end -->\n", "results/page.md:1: table no is not in tables.json"),
+        ("text\n", "results: table ranks is on no page"),
+    ] {
+        assert_eq!(problems(project(page, LINE).path()), expected);
+    }
+}
+
+#[test]
+fn a_machine_that_is_not_described_is_named() {
+    let folder = project(FRESH, &LINE.replace(r#""machine": null"#, r#""machine": "mill""#));
+    assert_eq!(
+        problems(folder.path()),
+        "results/data/ranks.jsonl:1: machine mill is not described in RESULTS.md"
+    );
+}
+
+#[test]
+fn claims_that_their_page_does_not_bear_out_are_named() {
+    let folder = project(FRESH, LINE);
+    let claim =
+        "| mean rank | 1.1234 | [here](results/page.md#ranks) |\n| | | [here](results/page.md#none) |\n";
+    std::fs::write(folder.path().join("RESULTS.md"), claim).unwrap();
+    let expected = "RESULTS.md:1: 1.1234 is not on results/page.md\n\
+                    RESULTS.md:2: link to results/page.md#none: there is no such section";
+    assert_eq!(problems(folder.path()), expected);
+}
+
+#[test]
+fn links_that_lead_nowhere_are_named() {
+    let folder = project(FRESH, LINE);
+    let page = "[page](results/page.md#ranks) [none](none.md)\n```\n[code](code.md)\n```\n[here](#there)\n";
+    std::fs::write(folder.path().join("README.md"), page).unwrap();
+    assert_eq!(
+        problems(folder.path()),
+        "README.md:1: link to none.md: there is no such file\nREADME.md:5: link to #there: there is no such section"
+    );
+}
