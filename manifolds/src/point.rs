@@ -97,8 +97,8 @@ impl<M: Manifold, R: Rows> Tangent<M, R> {
 }
 
 impl<M: Copy, R> Point<M, R> {
-    /// Points with these coordinates, which are not checked: see [`Manifold::project`], and
-    /// [`checked`](Point::checked).
+    /// Points with these coordinates, which are not checked: rows outside the manifold lead to NaN later.
+    /// [`checked`](Point::checked) refuses them, [`Manifold::project`] moves them inside.
     pub fn new(manifold: M, coordinates: R) -> Self {
         Point { manifold, coordinates }
     }

@@ -32,7 +32,8 @@ pub struct Adam {
 /// ```
 ///
 /// Rows that a row-sparse gradient does not name keep their points and moments to the bit. t is one
-/// counter for all rows together. With [`decay`](Optimiser::decay) it is AdamW.
+/// counter for all rows together. With [`decay`](Optimiser::decay) it is AdamW. Its methods `step`, `clip`,
+/// `set_rate` and others are those of [`Optimiser`].
 ///
 /// ```
 /// use cotangent_engine::{Tape, Tensor};

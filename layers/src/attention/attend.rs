@@ -25,7 +25,8 @@ pub enum Mask<'t, T: Float> {
     None,
     /// With n queries and m keys, query i attends to keys up to i + m − n.
     Causal,
-    /// Those where this tensor, `[…, n, m]` or with fewer axes, is 0. The others have no weight and no
+    /// Those where this tensor is 0. It broadcasts to `[…, n, m]`: a batch's padding is `[batch, 1, m]`, with
+    /// heads `[batch, 1, 1, m]`. The others have no weight and no
     /// gradient. A key that is hidden from all queries, and its value, have no effect, even if they are
     /// NaN. A key that some queries attend to must not be NaN. If scores are functions of distances, such
     /// a key can change the rounding of the other queries' scores, but no more.
@@ -92,7 +93,7 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         self.masked(Mask::Causal)
     }
 
-    /// Queries attend to keys where `hidden`, `[…, n, m]` or with fewer axes, is 0: see [`Mask::Hidden`].
+    /// Queries attend to keys where `hidden`, which broadcasts to `[…, n, m]`, is 0: see [`Mask::Hidden`].
     pub fn mask(self, hidden: Var<'t, T>) -> Self {
         self.masked(Mask::Hidden(hidden))
     }

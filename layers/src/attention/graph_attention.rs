@@ -18,7 +18,8 @@ use crate::init;
 pub enum Features<'t, T: Float> {
     /// All features.
     Dense(Var<'t, T>),
-    /// The places of the nonzero features, and their values: for example the words of documents.
+    /// The positions of the nonzero features, (node, feature), and their values: for example the words of
+    /// documents. The values are in the order of [`Sparsity::pairs`], which is sorted.
     Sparse(Arc<Sparsity>, Var<'t, T>),
 }
 
@@ -63,7 +64,8 @@ pub enum Heads {
 }
 
 /// A graph attention layer: each node takes the values of the nodes that it has edges to, weighted by
-/// attention.
+/// attention. Features and results are plain numbers, not points: put `exp0` and `log0` around it in a
+/// hyperbolic network.
 ///
 /// The values of a head are `h = x W`. Its queries and keys are the values times a vector, coordinate by
 /// coordinate: one vector for queries, another for keys. With [`Additive`](crate::score::Additive) this is

@@ -91,7 +91,7 @@ impl<T: Float> MultiHeadAttention<T> {
     }
 
     /// Rows `[batch, n, width]` attend to the rows `to`, `[batch, m, width]`: `[batch, n, width]`. The
-    /// mask is as in [`Attention`], `[batch, 1, n, m]` or with fewer axes. While training there is
+    /// mask is as in [`Attention`], which broadcasts to `[batch, heads, n, m]`. While training there is
     /// dropout of weights.
     ///
     /// # Panics

@@ -189,7 +189,11 @@ impl<'t, T: Float, S: Sign> GyrovectorSpace<'t, T> for KappaStereographic<S> {
     #[track_caller]
     fn parameter(&self, tape: &'t Tape<T>, param: &Param<Self, T>) -> Var<'t, T> {
         let manifold = param.manifold();
-        assert!(manifold == self, "parameter {:?} of {manifold:?} does not serve {self:?}", param.name());
+        assert!(
+            manifold == self,
+            "parameter {:?} is of {manifold:?}, the points are of {self:?}",
+            param.name()
+        );
         *param.on(tape).coordinates()
     }
     #[track_caller]

@@ -298,8 +298,8 @@ fn concatenations_count_their_inputs() {
 }
 
 #[test]
-#[should_panic(expected = "parameter \"bias\" of PoincareBall { kappa: -1.0 } \
-                does not serve PoincareBall { kappa: -0.5 }")]
+#[should_panic(expected = "parameter \"bias\" is of PoincareBall { kappa: -1.0 }, \
+                the points are of PoincareBall { kappa: -0.5 }")]
 fn curvatures_do_not_mix() {
     let tape = Tape::new();
     let layer = Linear::new(ball(), 3, 2, &mut rng::stream(0, 0, 0));

@@ -38,7 +38,9 @@ impl fmt::Display for Report {
 /// A law that does not hold, with the smallest case found.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "{law} fails on {manifold}, {storage}, dimension {dim}: {identity}: {fault}\nthe smallest case found: {case}"
+    "{law} fails on {manifold}, {storage}, dimension {dim}: {identity}: {fault}\n\
+     the smallest case found: {case}\n\
+     the largest error of all cases: {worst:.1e} of its bound"
 )]
 pub struct Violation {
     /// The law's name.
@@ -53,6 +55,9 @@ pub struct Violation {
     pub identity: &'static str,
     /// How it fails.
     pub fault: Box<str>,
+    /// The largest error of all cases of this storage type, in units of its bound: barely above 1 for a matter
+    /// of rounding. 0 if no error was measured, only a condition that does not hold.
+    pub worst: f64,
     /// Points and vectors.
     pub case: Box<str>,
 }
@@ -181,32 +186,34 @@ fn survey<M: Lawful, T: Float>(
     identity: Identity<M, T>,
     report: &mut Report,
 ) -> Result<(), Violation> {
-    let violation = |dim, (identity, fault): Fault, case: String| Violation {
+    let violation = |dim, (identity, fault): Fault, worst, case: String| Violation {
         law: report.law,
         manifold: report.manifold.clone(),
         storage: T::NAME,
         dim,
         identity,
         fault: fault.into(),
+        worst,
         case: case.into(),
     };
     let (before, mut found) = (report.checked, report.clone());
     let size = (reach * unit(manifold) / manifold.radius::<T>()).min(1.0);
     for draw in Draw::all(manifold, size) {
-        let judge = judge(manifold, draw, identity);
-        if let Some(fault) = judge.fault {
+        let judged = judge(manifold, draw, identity);
+        if let Some(fault) = judged.fault {
             let (case, fault) = smallest(manifold, draw, fault, identity);
-            return Err(violation(draw.dim, fault, case));
+            let errors = Draw::all(manifold, size).map(|draw| judge(manifold, draw, identity).worst);
+            return Err(violation(draw.dim, fault, errors.fold(0.0, f64::max), case));
         }
-        found.checked += judge.checked;
-        found.meaningless += judge.meaningless;
-        if judge.worst > found.worst {
-            (found.worst, found.at) = (judge.worst, (judge.identity, T::NAME, draw.dim));
+        found.checked += judged.checked;
+        found.meaningless += judged.meaningless;
+        if judged.worst > found.worst {
+            (found.worst, found.at) = (judged.worst, (judged.identity, T::NAME, draw.dim));
         }
     }
     if found.checked == before {
         let fault = ("nothing", "every bound is too large to say anything".to_owned());
-        return Err(violation(0, fault, "none".to_owned()));
+        return Err(violation(0, fault, 0.0, "none".to_owned()));
     }
     *report = found;
     Ok(())

@@ -6,7 +6,7 @@ use super::check::law;
 const ALL: f64 = f64::INFINITY;
 
 law! {
-    /// `exp_x(log_x y) = y`, within 8 u (rounding of x and y) stretch (1 + d).
+    /// `exp_x(log_x y) = y`, within 8 u (rounding of x and y) stretch (1 + √|κ| d).
     exp_log within ALL, |c, judge| {
         let d = c.m.dist(&c.x, &c.y);
         let back = c.m.exp(&c.x, &c.m.log(&c.x, &c.y));
@@ -71,7 +71,7 @@ law! {
 
 law! {
     /// `γ(0) = x`, `γ(1) = y`, `d(γ(s), γ(t)) = |s − t| d(x, y)`, and the way back is the same:
-    /// within 8 u (rounding of the four points) stretch (1 + d).
+    /// within 8 u (rounding of the four points) stretch (1 + √|κ| d).
     geodesic within ALL, |c, judge| {
         let d = c.m.dist(&c.x, &c.y);
         let s = 0.5 * c.t;

@@ -44,7 +44,7 @@ enum Command {
     Train(Train),
     /// Computes mean rank and MAP of an embedding.
     Evaluate(Evaluate),
-    /// Draws an embedding in the Poincaré disk.
+    /// Draws an embedding in the Poincaré disk; a hierarchy of more dimensions by distances and subtrees.
     Plot(Plot),
     /// Writes the transitive closure of WordNet's nouns, from WordNet's own files.
     Wordnet(Wordnet),
@@ -54,6 +54,9 @@ enum Command {
 struct Train {
     /// Edge list, TSV or CSV, plain or gzip: two columns of names, an optional weight, an optional header
     /// [default: the mammals of WordNet, which are built in].
+    ///
+    /// In a hierarchy the first name is the child. List every ancestor of a node, not only its parent (the
+    /// transitive closure): then subtrees are kept together best.
     #[arg(long, help_heading = "Data")]
     edges: Option<PathBuf>,
     /// Dimension of the embedding.
@@ -68,7 +71,7 @@ struct Train {
     /// Floating-point type of the coordinates.
     #[arg(long, value_enum, default_value_t = Precision::F64, help_heading = "Model")]
     precision: Precision,
-    /// Passes over the edges, burn-in included.
+    /// Passes over the edges, burn-in included. A graph of some hundred edges needs more, or a larger --lr.
     #[arg(long, default_value_t = poincare::default_config().epochs, help_heading = "Training")]
     epochs: u64,
     /// Number of negative samples for each edge.
@@ -97,7 +100,7 @@ struct Train {
     threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
-    /// Output directory.
+    /// Output directory. The results of an earlier run there are replaced.
     #[arg(long, default_value = "runs/poincare", help_heading = RUN)]
     out: PathBuf,
     /// Continue from the checkpoint in the output directory.
