@@ -82,6 +82,30 @@ impl Graph {
         Neighbours { starts, targets }
     }
 
+    /// The transitive closure: every pair (u, v) with a path from u to v, in ascending order and without
+    /// weights. On a cycle, the pair of a node with itself is left out.
+    pub fn closure(&self) -> Graph {
+        let neighbours = self.neighbours();
+        let mut pairs = Vec::new();
+        // For each node, the last start of a path that has reached it.
+        let mut reached_from = vec![None; self.names.len()];
+        for u in 0..self.names.len() as u32 {
+            let first = pairs.len();
+            let mut open = vec![u];
+            reached_from[u as usize] = Some(u);
+            while let Some(w) = open.pop() {
+                for &v in neighbours.of(w) {
+                    if reached_from[v as usize].replace(u) != Some(u) {
+                        open.push(v);
+                        pairs.push((u, v));
+                    }
+                }
+            }
+            pairs[first..].sort_unstable();
+        }
+        Graph { pairs, weights: Vec::new(), ..self.clone() }
+    }
+
     /// A checksum of names, pairs and weights.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
@@ -133,6 +157,23 @@ impl Neighbours {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_closure_has_a_pair_for_each_path() {
+        let graph = |pairs: &[(&str, &str)]| {
+            let mut builder = Builder::default();
+            pairs.iter().for_each(|(u, v)| builder.add(u, v, None));
+            builder.finish()
+        };
+        // a below b below c, and d below b.
+        let tree = graph(&[("a", "b"), ("b", "c"), ("d", "b")]);
+        let closed = tree.closure();
+        assert_eq!(closed.pairs, [(0, 1), (0, 2), (1, 2), (3, 1), (3, 2)]);
+        assert_eq!((&closed.names, closed.closure()), (&tree.names, closed.clone()));
+        assert_eq!(closed.neighbours().reduction(), [(0, 1), (1, 2), (3, 1)]);
+        let cycle = graph(&[("a", "b"), ("b", "c"), ("c", "a")]);
+        assert_eq!(cycle.closure().pairs, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
+    }
 
     #[test]
     fn self_loops_and_duplicates_are_counted() {

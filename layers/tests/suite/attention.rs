@@ -216,8 +216,27 @@ fn along_edges_all_else_is_hidden() {
                 let (want, of_want) = run(false);
                 close(&have, &want, 1e-13);
                 assert!(have.data()[2 * heads * 2..3 * heads * 2].iter().all(|y| *y == 0.0));
-                for (have, want) in of_have.iter().zip(&of_want) {
-                    close(have, want, 1e-12);
+                // Queries 1 and 4 see key 2 alone, and no other query sees it. The weight of a softmax is then 1,
+                // and a barycentre of one point is that point, whatever the score: the exact gradient is 0.
+                let is_zero = |input, row| {
+                    (weights == Weights::Softmax || aggregation == Aggregation::Barycentre)
+                        && matches!((input, row), (0, 1) | (0, 4) | (1, 2))
+                };
+                for (input, (have, want)) in of_have.iter().zip(&of_want).enumerate() {
+                    for (row, (have, want)) in have.rows().zip(want.rows()).enumerate() {
+                        let distance = |a: &[f64], b: &[f64]| {
+                            a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+                        };
+                        let what = format!("{score:?}, {weights:?}, {aggregation:?}: {have:?} and {want:?}");
+                        let zeros = vec![0.0; have.len()];
+                        let (have, want) = if is_zero(input, row) {
+                            assert!(distance(want, &zeros) <= 1e-12, "{what}");
+                            (have, &zeros[..])
+                        } else {
+                            (have, want)
+                        };
+                        assert!(distance(have, want) <= 1e-12, "{what}");
+                    }
                 }
             }
         }

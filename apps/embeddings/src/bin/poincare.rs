@@ -55,10 +55,13 @@ struct Train {
     /// Edge list, TSV or CSV, plain or gzip: two columns of names, an optional weight, an optional header
     /// [default: the mammals of WordNet, which are built in].
     ///
-    /// In a hierarchy the first name is the child. List every ancestor of a node, not only its parent (the
-    /// transitive closure): then subtrees are kept together best.
+    /// In a hierarchy the first name is the child. Subtrees are kept together best if the list has every
+    /// ancestor of a node, not only its parent: see --closure.
     #[arg(long, help_heading = "Data")]
     edges: Option<PathBuf>,
+    /// Use the transitive closure of the edges: with u -> v and v -> w also u -> w.
+    #[arg(long, help_heading = "Data")]
+    closure: bool,
     /// Dimension of the embedding.
     #[arg(long, default_value_t = 5, help_heading = "Model")]
     dim: usize,
@@ -119,6 +122,9 @@ struct Evaluate {
     /// Edge list that the embedding is compared with, in the format of `train --edges`.
     #[arg(long, help_heading = "Data")]
     edges: PathBuf,
+    /// Compare with the transitive closure of the edges.
+    #[arg(long, help_heading = "Data")]
+    closure: bool,
     /// Space of a TSV embedding [default: poincare]; a .safetensors file states its own.
     #[arg(long, value_enum, help_heading = "Model")]
     model: Option<Model>,
@@ -174,8 +180,13 @@ fn main() -> std::process::ExitCode {
     })
 }
 
-fn read_edges(path: &std::path::Path) -> Result<Graph> {
+/// Reads edges, or their transitive closure.
+fn read_edges(path: &std::path::Path, closure: bool) -> Result<Graph> {
     let graph = edges::read(path)?;
+    if closure && !graph.weights.is_empty() {
+        return Err(AppError::usage("--closure: edges with weights have no closure"));
+    }
+    let graph = if closure { graph.closure() } else { graph };
     if graph.self_loops + graph.duplicates > 0 {
         say!("left out: {} self-loops, {} duplicate edges", graph.self_loops, graph.duplicates);
     }
@@ -199,7 +210,11 @@ fn train(args: Train) -> Result<()> {
     config.check()?;
     let threads = args.threads.start()?;
     let (graph, source) = match &args.edges {
-        Some(path) => (read_edges(path)?, path.display().to_string()),
+        Some(path) => {
+            let name = path.display();
+            let source = if args.closure { format!("closure of {name}") } else { name.to_string() };
+            (read_edges(path, args.closure)?, source)
+        }
         None => (edges::mammals(), "built in: WordNet 3.0 mammals closure".to_owned()),
     };
     say!("{} nodes, {} pairs ({source})", graph.names.len(), graph.pairs.len());
@@ -243,7 +258,7 @@ fn report(metrics: &Metrics, mammals: bool) {
 fn evaluate(args: &Evaluate) -> Result<()> {
     let threads = args.threads.start()?;
     let embeddings = Embeddings::read(&args.embedding, args.model, args.kappa)?;
-    let graph = read_edges(&args.edges)?;
+    let graph = read_edges(&args.edges, args.closure)?;
     let at = embeddings.index(&args.embedding, &graph.names)?;
     let start = std::time::Instant::now();
     let score = threads
@@ -267,7 +282,7 @@ fn plot(args: &Plot) -> Result<()> {
     let edges = match &args.edges {
         None => Vec::new(),
         Some(path) => {
-            let graph = read_edges(path)?;
+            let graph = read_edges(path, false)?;
             let at = embeddings.index(&args.embedding, &graph.names)?;
             let reduced = graph.neighbours().reduction();
             reduced.into_iter().map(|(u, v)| (at[u as usize], at[v as usize])).collect()

@@ -450,3 +450,26 @@ fn several_seeds_have_a_summary() {
     run(&out, &["--seed", "7", "--seeds", "2", "--resume"]);
     assert_eq!(bytes(&second, "embedding.tsv"), bytes(&alone, "embedding.tsv"));
 }
+
+/// `--closure` of a tree's edges is the closure that a file lists.
+#[test]
+fn a_closure_is_made_of_edges() {
+    let d = Dir::new();
+    let closure = d.tree();
+    let direct: String = (2..64).map(|i| format!("n{i}\tn{}\n", i / 2)).collect();
+    let (direct, out) = (d.write("direct.tsv", direct), d.path("out"));
+    succeeds(&[&["train", "--edges", &direct, "--closure", "--out", &out], &SHORT[..]].concat());
+    let metrics = metrics(&out);
+    let listed = std::fs::read_to_string(&closure).unwrap().lines().count();
+    assert_eq!((metrics.pairs, metrics.nodes), (listed, 63));
+    assert!(metrics.edges.starts_with("closure of "), "{}", metrics.edges);
+    let embedding = format!("{out}/embedding.safetensors");
+    let evaluate = |edges: &str, more: &[&str]| {
+        let printed = succeeds(&[&["evaluate", "--embedding", &embedding, "--edges", edges], more].concat());
+        printed.lines().filter(|line| line.starts_with("MAP") || line.starts_with("mean")).collect::<String>()
+    };
+    assert_eq!(evaluate(&direct, &["--closure"]), evaluate(&closure, &[]));
+    assert_ne!(evaluate(&direct, &[]), evaluate(&closure, &[]));
+    let weighted = d.write("weighted.tsv", "a\tb\t2\nb\tc\t1\n");
+    assert!(fails(&["train", "--edges", &weighted, "--closure", "--out", &out]).contains("--closure"));
+}
