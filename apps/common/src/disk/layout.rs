@@ -1,0 +1,168 @@
+//! Points of an embedding in the unit disk.
+
+use cotangent::manifolds::symmetric_eigen;
+use cotangent::prelude::*;
+
+use super::sheet::length;
+use crate::error::{AppError, Result};
+use crate::geometry::{ForManifold, Geometry, Model};
+
+/// Points in the unit disk, with their depths and a caption.
+pub struct Layout {
+    /// One point for each node, of norm below 1.
+    pub points: Vec<[f64; 2]>,
+    /// Distance of each node from the origin before any projection, in units of 1/√−κ if κ < 0.
+    pub depth: Vec<f64>,
+    /// The text under the picture, which says how the points were obtained.
+    pub caption: String,
+}
+
+/// The logarithm of each point at the origin. Its length is the point's distance from the origin, in units of
+/// the curvature radius 1/√−κ if κ < 0.
+pub(super) fn tangents(points: &Tensor<f64>, geometry: Geometry) -> Vec<Vec<f64>> {
+    struct AtOrigin<'a>(&'a Tensor<f64>, Geometry);
+    impl ForManifold for AtOrigin<'_> {
+        type Output = Vec<Vec<f64>>;
+        fn run<M: Manifold>(self, m: M) -> Self::Output {
+            let AtOrigin(points, geometry) = self;
+            let dim = m.dimension(points.width());
+            let origin = m.origin::<f64>(dim);
+            let tangent = |row: &[f64]| {
+                let v = m.log(&origin, &Row::from(row));
+                let length =
+                    m.norm(&origin, &v) * (-geometry.kappa).sqrt().max(f64::from(geometry.kappa == 0.0));
+                let v = &v[v.len() - dim..];
+                let norm = self::length(v);
+                v.iter().map(|x| if norm > 0.0 { x * (length / norm) } else { 0.0 }).collect()
+            };
+            points.rows().map(tangent).collect()
+        }
+    }
+    geometry.with(AtOrigin(points, geometry))
+}
+
+/// The distance between the ends of each edge.
+pub(super) fn lengths(points: &Tensor<f64>, geometry: Geometry, edges: &[(u32, u32)]) -> Vec<f64> {
+    struct Lengths<'a>(&'a Tensor<f64>, &'a [(u32, u32)]);
+    impl ForManifold for Lengths<'_> {
+        type Output = Vec<f64>;
+        fn run<M: Manifold>(self, m: M) -> Self::Output {
+            let Lengths(points, edges) = self;
+            let row = |node: u32| Row::from(points.row(node as usize));
+            edges.iter().map(|&(u, v)| m.dist(&row(u), &row(v))).collect()
+        }
+    }
+    geometry.with(Lengths(points, edges))
+}
+
+/// The space of an embedding, in words.
+pub(super) fn space(model: Model, dim: usize) -> String {
+    let model = match model {
+        Model::Poincare => "Poincaré ball",
+        Model::Lorentz => "hyperboloid",
+        Model::Euclidean => "Euclidean space",
+    };
+    format!("{dim}-dimensional {model}")
+}
+
+/// Lays out the points of an embedding, one per row, in the unit disk: projects them if they have more than
+/// two dimensions.
+///
+/// # Errors
+/// If the principal directions cannot be found.
+pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
+    projected(&tangents(points, geometry), geometry)
+}
+
+/// The layout of tangent vectors at the origin by their principal directions.
+pub(super) fn projected(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Layout> {
+    let dim = tangents.first().map_or(0, Vec::len);
+    let (flat, how) = project(tangents, dim)?;
+    let points: Vec<[f64; 2]> = if geometry.model == Model::Euclidean {
+        let largest = flat.iter().map(|p| p[0].hypot(p[1])).fold(f64::MIN_POSITIVE, f64::max);
+        flat.iter().map(|p| p.map(|x| 0.98 * x / largest)).collect()
+    } else {
+        // A point at distance r from the origin is drawn at norm tanh(r/2).
+        let shrink = |p: &[f64; 2]| {
+            let r = p[0].hypot(p[1]);
+            let scale = if r > 0.0 { ((r / 2.0).tanh() / r).min((1.0 - 1e-9) / r) } else { 0.5 };
+            p.map(|x| x * scale)
+        };
+        flat.iter().map(shrink).collect()
+    };
+    let caption = format!("{} nodes, {}{how}", points.len(), space(geometry.model, dim));
+    let depth = tangents.iter().map(|v| length(v)).collect();
+    Ok(Layout { points, depth, caption })
+}
+
+/// The vectors in two dimensions, and a text that says how they were projected (empty if they were not).
+pub(super) fn project(vectors: &[Vec<f64>], dim: usize) -> Result<(Vec<[f64; 2]>, String)> {
+    if dim <= 2 {
+        let pad = |v: &Vec<f64>| [v.first().copied().unwrap_or(0.0), v.get(1).copied().unwrap_or(0.0)];
+        return Ok((vectors.iter().map(pad).collect(), String::new()));
+    }
+    let moment = |k: usize| vectors.iter().map(|v| v[k / dim] * v[k % dim]).sum::<f64>();
+    // Eigenvalues are in descending order. The sign of a direction makes its largest coordinate positive.
+    let (values, directions) = symmetric_eigen(&Tensor::from_fn([dim, dim], moment));
+    if !values.iter().all(|x| x.is_finite()) {
+        return Err(AppError::usage("the principal directions of the embedding could not be found"));
+    }
+    let values: Vec<f64> = values.into_iter().map(|x| x.max(0.0)).collect();
+    let (first, second) = (directions.row(0), directions.row(1));
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    let kept = (values[0] + values[1]) / values.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let how = format!(
+        ", projected to its two principal tangent directions at the origin ({:.0} % of the spread)",
+        100.0 * kept
+    );
+    Ok((vectors.iter().map(|v| [dot(v, first), dot(v, second)]).collect(), how))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The length of an edge is a distance of the embedding's own geometry.
+    #[test]
+    fn lengths_are_distances_of_the_model() {
+        let points = Tensor::new([2, 3], vec![0.0, 0.0, 0.0, 0.3, 0.4, 0.0]);
+        let length = |model| lengths(&points, Geometry::new(model, None).unwrap(), &[(0, 1)])[0];
+        assert!((length(Model::Euclidean) - 0.5).abs() < 1e-15);
+        assert!((length(Model::Poincare) - 2.0 * 0.5_f64.atanh()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn projection_keeps_the_principal_directions() {
+        let v: Vec<Vec<f64>> = (0..50)
+            .map(|i| (f64::from(i) * 0.7).sin_cos())
+            .map(|(s, c)| vec![0.01 * s * c, 3.0 * s, c])
+            .collect();
+        let (flat, how) = project(&v, 3).unwrap();
+        assert!(how.contains("100 %"), "{how}");
+        for (p, v) in flat.iter().zip(&v) {
+            assert!((p[0].hypot(p[1]) - v[1].hypot(v[2])).abs() < 0.02);
+        }
+    }
+
+    #[test]
+    fn hyperboloid_and_ball_give_one_picture() {
+        let lorentz = Lorentz::new(-2.0);
+        let p = [0.3, -0.4]; // in the unit disk
+        let r = 0.5_f64.atanh() * 2.0; // its distance from the origin at κ = −1
+        let x = lorentz.project(&Row::from([
+            0.0,
+            p[0] / 0.5 * r.sinh() / 2f64.sqrt(),
+            p[1] / 0.5 * r.sinh() / 2f64.sqrt(),
+        ]));
+        let l = layout(&Tensor::new([1, 3], x.to_vec()), Geometry::new(Model::Lorentz, Some(-2.0)).unwrap())
+            .unwrap();
+        let b = layout(
+            &Tensor::new([1, 2], p.map(|x| x / 2f64.sqrt()).to_vec()),
+            Geometry::new(Model::Poincare, Some(-2.0)).unwrap(),
+        )
+        .unwrap();
+        for k in 0..2 {
+            assert!((l.points[0][k] - p[k]).abs() < 1e-12 && (b.points[0][k] - p[k]).abs() < 1e-12);
+        }
+    }
+}
