@@ -108,7 +108,8 @@ pub mod formulas {
     }
 
     row_formula! {
-        /// The angle Ξ in the ball: between x and the direction `m_x d + κ‖d‖² x` of y, where d = y − x.
+        /// The angle Ξ in the ball: between x and the direction `m_x d + κ‖d‖² x` of y, where d = y
+        /// − x.
         pub BallAngle = "cones.ball_angle": number [Input(0), Difference(1, 0)];
         m = Margin(0), xx = Dot(0, 0), xd = Accurate(0, 1), dd = Dot(1, 1), wedge = Wedge(0, 1, 1),
         kappa = Param(0) => {

@@ -80,7 +80,8 @@ impl HalfSpace {
     }
 
     /// By how much, as a horizontal distance, y is inside the umbral cone at x:
-    /// `(x_n − y_n) sinh r − Δ` with r = `radius`, negative outside. x precedes y where it is not negative.
+    /// `(x_n − y_n) sinh r − Δ` with r = `radius`, negative outside. x precedes y where it is not
+    /// negative.
     pub fn umbral_slack<R: Rows>(&self, x: &R, y: &R, radius: f64) -> R::Scalar {
         R::scalar(formulas::UmbralSlack, [x, y], [&x.constant(radius)])
     }
@@ -91,8 +92,8 @@ impl HalfSpace {
     }
 
     /// By how much, as a horizontal distance, y is inside the penumbral cone at x:
-    /// `√(r² − y_n²) − √(r² − x_n²) − Δ` with r = `light`, negative outside. x precedes y where it is not
-    /// negative.
+    /// `√(r² − y_n²) − √(r² − x_n²) − Δ` with r = `light`, negative outside. x precedes y
+    /// where it is not negative.
     pub fn penumbral_slack<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
         R::scalar(formulas::PenumbralSlack, [x, y], [&x.constant(light)])
     }

@@ -111,6 +111,7 @@ fn links_that_lead_nowhere_are_named() {
     std::fs::write(folder.path().join("README.md"), page).unwrap();
     assert_eq!(
         problems(folder.path()),
-        "README.md:1: link to none.md: there is no such file\nREADME.md:5: link to #there: there is no such section"
+        "README.md:1: link to none.md: there is no such file\n\
+         README.md:5: link to #there: there is no such section"
     );
 }

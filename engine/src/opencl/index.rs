@@ -71,10 +71,13 @@ pub(crate) fn gather<T: Storage>(
     launch.memory(rows).memory(x).memory(out).over(n);
 }
 
-/// Copies between runs of `whole` elements and parts of them, `take` elements from `start` on. The kernel
-/// `slice` copies from the runs to the parts, `paste` from the parts to the runs; for both, `n` is the
-/// number of elements of all parts. `unslice` also writes zeros beside the parts; its `n` is the number of
-/// elements of all runs.
+/// Copies between runs of `whole` elements and parts of them, `take` elements from `start` on.
+///
+/// | kernel | what it does | `n` |
+/// |---|---|---|
+/// | `slice` | copies the runs to the parts | elements of all parts |
+/// | `paste` | copies the parts to the runs | elements of all parts |
+/// | `unslice` | the same as `paste`, with zeros beside the parts | elements of all runs |
 pub(crate) fn part<T: Storage>(
     queue: &Queue,
     kernel: &'static str,

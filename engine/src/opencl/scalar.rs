@@ -1,6 +1,6 @@
 //! The type `scalar` of a row's inner products, margins and coefficients. It is `f64` where the device has
-//! it (`plain.cl`), else a compensated sum of two `f32` (`compensated.cl`). The skeletons of the kernels are
-//! the same for both.
+//! it (`plain.cl`), else a compensated sum of two `f32` (`compensated.cl`). Kernels are
+//! written once and compiled with either.
 
 use ocl::core::ArgVal;
 use ocl::prm::Float2;

@@ -25,11 +25,11 @@ pub enum Mask<'t, T: Float> {
     None,
     /// With n queries and m keys, query i attends to keys up to i + m − n.
     Causal,
-    /// Those where this tensor is 0. It broadcasts to `[…, n, m]`: a batch's padding is `[batch, 1, m]`, with
-    /// heads `[batch, 1, 1, m]`. The others have no weight and no
-    /// gradient. A key that is hidden from all queries, and its value, have no effect, even if they are
-    /// NaN. A key that some queries attend to must not be NaN. If scores are functions of distances, such
-    /// a key can change the rounding of the other queries' scores, but no more.
+    /// Those where this tensor is 0. It broadcasts to `[…, n, m]`: a batch's padding is `[batch, 1, m]`,
+    /// with heads `[batch, 1, 1, m]`. The others have no weight and no gradient. A key that is hidden from
+    /// all queries, and its value, have no effect, even if they are NaN. A key that some queries attend to
+    /// must not be NaN. If scores are functions of distances, such a key can change the rounding of the other
+    /// queries' scores, but no more.
     Hidden(Var<'t, T>),
 }
 

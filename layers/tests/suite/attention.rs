@@ -216,8 +216,9 @@ fn along_edges_all_else_is_hidden() {
                 let (want, of_want) = run(false);
                 close(&have, &want, 1e-13);
                 assert!(have.data()[2 * heads * 2..3 * heads * 2].iter().all(|y| *y == 0.0));
-                // Queries 1 and 4 see key 2 alone, and no other query sees it. The weight of a softmax is then 1,
-                // and a barycentre of one point is that point, whatever the score: the exact gradient is 0.
+                // Queries 1 and 4 see key 2 alone, and no other query sees it. The weight of a softmax is
+                // then 1, and a barycentre of one point is that point, whatever the score: the exact gradient
+                // is 0.
                 let is_zero = |input, row| {
                     (weights == Weights::Softmax || aggregation == Aggregation::Barycentre)
                         && matches!((input, row), (0, 1) | (0, 4) | (1, 2))

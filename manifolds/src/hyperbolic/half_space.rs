@@ -79,8 +79,8 @@ pub mod formulas {
         (near, r, distance)
     }
 
-    /// The distance at curvature −1 of two points at heights a and b whose difference has the Euclidean norm
-    /// δ, given p = √(δ/a) and q = √(δ/b).
+    /// The distance at curvature −1 of two points at heights a and b whose difference has the Euclidean
+    /// norm δ, given p = √(δ/a) and q = √(δ/b).
     #[inline(always)]
     pub fn distance<S: Scalar>(p: S, q: S) -> S {
         separation(p, q).2

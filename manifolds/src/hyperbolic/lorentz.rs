@@ -311,7 +311,8 @@ pub mod formulas {
 
     row_formula! {
         /// Signed distance from x to the gyroplane through p with normal a,
-        /// `(1/√c) arsinh(√c ⟨x, a⟩_L/√⟨a, a⟩_L)`, where ⟨x, a⟩_L is the product of the chord from p with a.
+        /// `(1/√c) arsinh(√c ⟨x, a⟩_L/√⟨a, a⟩_L)`, where ⟨x, a⟩_L is the product of the
+        /// chord from p with a.
         pub Gyroplane = "lorentz.gyroplane": number [Input(0), Input(1), Input(2), Difference(0, 1)],
             metric Space;
         xx = Dot(0, 0), pp = Dot(1, 1), xp = Dot(0, 1), dd = Dot(3, 3), area = Wedge(1, 3, 3),

@@ -55,8 +55,8 @@ pub struct Violation {
     pub identity: &'static str,
     /// How it fails.
     pub fault: Box<str>,
-    /// The largest error of all cases of this storage type, in units of its bound: barely above 1 for a matter
-    /// of rounding. 0 if no error was measured, only a condition that does not hold.
+    /// The largest error of all cases of this storage type, in units of its bound: barely above 1 for a
+    /// matter of rounding. 0 if no error was measured, only a condition that does not hold.
     pub worst: f64,
     /// Points and vectors.
     pub case: Box<str>,

@@ -324,8 +324,8 @@ fn conversions_go_out_and_back() {
         roundtrip::<_, PoincareBall, f32>(h, 7.5 / c, klein);
     }
     for kappa in [0.4, 1.0, 1.7] {
-        // Nearly to the antipode of the origin. An ulp of a coordinate is a distance of at most u/√κ on the
-        // sphere, and in its projection, where λ‖x‖ is at most 1/√κ.
+        // Nearly to the antipode of the origin. An ulp of a coordinate is a distance of at most u/√κ on
+        // the sphere, and in its projection, where λ‖x‖ is at most 1/√κ.
         let (unit, reach) = (f64::sqrt(kappa).recip(), 3.0 / f64::sqrt(kappa));
         let plain = |_: f64| unit;
         roundtrip::<_, Sphere, f64>(Stereographic::new(kappa), reach, plain);

@@ -204,8 +204,8 @@ impl RowDerivative {
         row.basis.iter().map(|v| combine(v).partials[0]).collect()
     }
 
-    /// The cotangents of L = Σ ȧ_b ⟨g, v_b⟩ + a_b ⟨g, v̇_b⟩. With the dual numbers u_b = ⟨g, v_b⟩,
-    /// those of the invariants are Σ_b u_b ∂a_b/∂G.
+    /// The cotangents of L = Σ ȧ_b ⟨g, v_b⟩ + a_b ⟨g, v̇_b⟩. With the dual numbers u_b = ⟨g,
+    /// v_b⟩, those of the invariants are Σ_b u_b ∂a_b/∂G.
     fn cotangents(&self, row: &Row, g: &[f64]) -> Cotangents {
         let (plan, width) = (self.plan, row.basis.len());
         let upstream: Vec<Moving> = (0..plan.outputs)

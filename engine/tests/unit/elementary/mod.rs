@@ -212,7 +212,7 @@ square_slopes! {
         on [-1e100, 1.0 - f64::EPSILON], [-9.0, 1.0]; 44.0, 54.0;
 }
 
-/// Values at zeros of either sign, at infinities and NaN, and outside the domain, for both element types.
+/// Values at ±0, at ±∞, at NaN and outside the domain, in `f32` and `f64`.
 macro_rules! edges {
     ($d:tt $($test:ident $t:ident)*) => { $(
         #[test]
