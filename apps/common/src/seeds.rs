@@ -47,14 +47,16 @@ impl SeedsOption {
     }
 }
 
-/// A result of several runs: that of the run with the best validation result, and the mean.
+/// A result of several runs: that of the best run, and the mean.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// What the result is: "test accuracy".
     pub figure: &'static str,
     /// The seeds.
     pub seeds: Vec<u64>,
-    /// The seed of the run that is best by validation.
+    /// By what the best run is chosen: "validation".
+    pub best_by: &'static str,
+    /// The seed of the best run.
     pub best_seed: u64,
     /// The result of that run.
     pub best: f64,
@@ -63,17 +65,17 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of runs: (seed, result, validation result) each. The run with the largest validation
-    /// result is the best; of equal ones the first.
+    /// The summary of runs: (seed, result, number that the best is chosen by) each. The run with the largest
+    /// such number is the best; of equal ones the first. `best_by` says what that number is.
     ///
     /// # Panics
     /// If there are no runs.
-    pub fn of(figure: &'static str, runs: &[(u64, f64, f64)]) -> Self {
+    pub fn new(figure: &'static str, best_by: &'static str, runs: &[(u64, f64, f64)]) -> Self {
         let best =
             runs.iter().copied().reduce(|a, b| if b.2 > a.2 { b } else { a }).expect("at least one run");
         let figures: Vec<f64> = runs.iter().map(|run| run.1).collect();
         let seeds = runs.iter().map(|run| run.0).collect();
-        Summary { figure, seeds, best_seed: best.0, best: best.1, mean: Interval::of_mean(&figures) }
+        Summary { figure, seeds, best_by, best_seed: best.0, best: best.1, mean: Interval::of_mean(&figures) }
     }
 }
 
@@ -87,11 +89,11 @@ pub fn report(summaries: &[Summary], out: &Path, digits: usize) -> Result<()> {
     if several.is_empty() {
         return Ok(());
     }
-    for Summary { figure, seeds, best_seed, best, mean } in &several {
+    for Summary { figure, seeds, best_by, best_seed, best, mean } in &several {
         let (count, half) = (seeds.len(), mean.half_width.unwrap_or(f64::NAN));
         say!(
             "{figure} of {count} seeds: mean {:.digits$} ± {half:.digits$}; \
-             {best:.digits$} with seed {best_seed}, the best by validation",
+             {best:.digits$} with seed {best_seed}, the best by {best_by}",
             mean.mean
         );
     }
@@ -130,12 +132,16 @@ mod tests {
     /// The best run is chosen by its validation result, not by its test result.
     #[test]
     fn the_best_is_best_by_validation() {
-        let summary = Summary::of("test accuracy", &[(1, 0.5, 0.9), (2, 0.25, 0.95), (3, 0.75, f64::NAN)]);
+        let summary = Summary::new(
+            "test accuracy",
+            "validation",
+            &[(1, 0.5, 0.9), (2, 0.25, 0.95), (3, 0.75, f64::NAN)],
+        );
         assert_eq!((summary.best_seed, summary.best), (2, 0.25));
         assert_eq!(summary.mean.mean, 0.5);
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("seeds.json");
-        report(&[Summary::of("test accuracy", &[(1, 0.5, 0.9)])], dir.path(), 2).unwrap();
+        report(&[Summary::new("test accuracy", "validation", &[(1, 0.5, 0.9)])], dir.path(), 2).unwrap();
         assert!(!path.exists(), "a single run has no interval");
         report(&[summary], dir.path(), 2).unwrap();
         let written: serde_json::Value = metrics::read_json(&path).unwrap();

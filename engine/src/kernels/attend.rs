@@ -120,27 +120,23 @@ impl<T: Storage> Attend<T> {
 
     /// What is hidden, of all queries.
     fn hidden<'a>(&self, inputs: &[View<'a, T>], s: Sizes) -> Option<Hidden<'a, T>> {
-        let hidden = self.split(inputs).hidden?;
-        let shape = sizes(&shapes(self.split(inputs).scored), self.score.counts()).expect("checked").1;
+        let Inputs { scored, hidden, .. } = self.split(inputs);
+        let hidden = hidden?;
+        let (_, shape) = sizes(&shapes(scored), self.score.counts()).expect("checked");
         let read = Broadcast::new(hidden.shape, &shape).expect("checked");
         Some(Hidden { elements: Elements { data: hidden.data, read }, m: s.m })
     }
 
-    /// Scores of a tile of batch entry `b`, from its pairings.
+    /// Scores of a tile, from its pairings.
     fn scores(
         &self,
-        (part, hidden): (&Part<'_, T>, Option<&Hidden<'_, T>>),
-        (s, b): (Sizes, usize),
+        part: &Part<'_, T>,
+        s: Sizes,
         queries: Range<usize>,
         keys: Range<usize>,
         scores: &mut [T],
     ) {
         self.score.score(&part.tile(queries.clone(), keys.clone()), scores);
-        if let Some(hidden) = hidden {
-            for (i, row) in queries.clone().zip(scores.chunks_exact_mut(keys.len())) {
-                hidden.lower(b * s.n + i, keys.start, row);
-            }
-        }
         if self.causal {
             for (i, row) in queries.zip(scores.chunks_exact_mut(keys.len())) {
                 let reach = self.reach(s, i).clamp(keys.start, keys.end);
@@ -199,8 +195,12 @@ impl<T: Storage> Attend<T> {
                         let scores = &mut scores[..queries.len() * keys.len()];
                         let (x, y) = part.rows(queries.clone(), keys.clone());
                         pairings(self.score.pairing(), x, y, s.width, scores);
-                        let scored = (&part, hidden.as_ref());
-                        self.scores(scored, (s, b), queries.clone(), keys.clone(), scores);
+                        self.scores(&part, s, queries.clone(), keys.clone(), scores);
+                        if let Some(hidden) = &hidden {
+                            for (i, row) in queries.clone().zip(scores.chunks_exact_mut(keys.len())) {
+                                hidden.lower(b * s.n + i, keys.start, row);
+                            }
+                        }
                         let running = Running { weights: self.weights, largest, sums, out, width };
                         dispatch_wide(
                             (running, &mut *scores),

@@ -271,6 +271,24 @@ fn what_has_no_edge_is_not_there() {
     }
 }
 
+/// A mask that is a variable has the gradient 0, and changes no other.
+#[test]
+fn a_mask_has_no_gradient() {
+    let [q, k, v] = rows(4, 5, 3, 6);
+    let mask = Tensor::from_fn([4, 5], |at| f64::from(u8::from(at % 3 == 1)));
+    let layer = Attention::<f64>::new(&Distance, 3);
+    let run = |variable: bool| {
+        let tape = Tape::new();
+        let [q, k, v] = [&q, &k, &v].map(|x| tape.variable(x));
+        let hidden = if variable { tape.variable(&mask) } else { tape.constant(&mask) };
+        let gradients = tape.backward(layer.forward(q, k, v, Mask::Hidden(hidden)).square().sum());
+        (gradients.wrt(hidden), [q, k, v].map(|x| gradients.wrt(x)))
+    };
+    let (of_mask, others) = run(true);
+    assert_eq!(of_mask, Tensor::zeros([4, 5]));
+    assert_eq!(others, run(false).1);
+}
+
 /// Masked attention goes through tiles as any other: with more queries and keys than a tile has, its results
 /// and gradients are those of stored weights.
 #[test]

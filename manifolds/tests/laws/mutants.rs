@@ -122,6 +122,16 @@ fn are_rejected_by_name() {
     assert!(passed.is_empty(), "{passed:?}");
 }
 
+/// The smallest case of a wrong formula may look like rounding; the largest error does not.
+#[test]
+fn the_largest_error_tells_faults_from_rounding() {
+    let mutant = Mutant { ball: Stereographic::new(-0.37), fault: Fault::GradientTimesLambda };
+    let violation = laws::conversion(&mutant).unwrap_err();
+    assert!(violation.worst > 1e6, "{violation}");
+    let last = format!("the largest error of all cases: {:.1e} of its bound", violation.worst);
+    assert!(violation.to_string().ends_with(&last), "{violation}");
+}
+
 /// The Poincaré ball with one fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Mutant {

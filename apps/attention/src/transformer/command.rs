@@ -329,7 +329,7 @@ impl Train {
                 report(&metrics);
                 results.push((run.seed, metrics.test.score, -metrics.validation));
             }
-            let summary = Summary::of("BLEU", &results);
+            let summary = Summary::new("BLEU", "validation", &results);
             lines.push(format!("{name:<16} {:>6.2} {:>14}", summary.best, summary.mean.text(2)));
             seeds::report(&[summary], &out, 2)?;
         }

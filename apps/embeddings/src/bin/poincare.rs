@@ -231,7 +231,10 @@ fn train(args: Train) -> Result<()> {
     let by_map = |figure: fn(&(u64, f64, f64)) -> f64| -> Vec<(u64, f64, f64)> {
         results.iter().map(|run| (run.0, figure(run), run.2)).collect()
     };
-    let figures = [Summary::of("mean rank", &by_map(|run| run.1)), Summary::of("MAP", &by_map(|run| run.2))];
+    let figures = [
+        Summary::new("mean rank", "MAP", &by_map(|run| run.1)),
+        Summary::new("MAP", "MAP", &by_map(|run| run.2)),
+    ];
     seeds::report(&figures, &args.out, 4)?;
     say!("written to {}", args.out.display());
     Ok(())

@@ -248,7 +248,7 @@ fn train(
         report(&metrics);
         results.push((run.seed, 100.0 * metrics.test, metrics.validation));
     }
-    let summary = Summary::of("test accuracy in %", &results);
+    let summary = Summary::new("test accuracy in %", "validation", &results);
     seeds::report(std::slice::from_ref(&summary), out, 2)?;
     Ok(summary)
 }
