@@ -29,7 +29,7 @@ const OTHERS: &str = "#8a8a8a";
 /// Draws an embedding with its edges. In a hierarchy an edge (u, v) says that u is below v.
 ///
 /// # Errors
-/// Those of [`layout`], or if the file cannot be written.
+/// Those of [`layout`](super::layout::layout), or if the file cannot be written.
 pub fn plot(
     path: &Path,
     names: &[String],
