@@ -5,14 +5,15 @@
 //! prints medians in milliseconds of the forward pass and of forward and backward together, for a batch
 //! of 8 with 8 heads. It also prints by how many megabytes each raises the process's peak memory.
 //! `--only one/` takes one head of one sequence, up to 16384 long, to show how memory grows. `padding` hides
-//! the last quarter of the keys from a dot product; `padding-stored` is the same with stored weights.
+//! the last quarter of the keys from a dot product, `dropout` drops a tenth of the weights; `padding-stored` and
+//! `dropout-stored` are the same with stored weights.
 
 mod common;
 #[path = "common/timing.rs"]
 mod timing;
 
 use common::Options;
-use cotangent::layers::{Aggregation, Weights};
+use cotangent::layers::{Aggregation, Dropout, Weights};
 use cotangent::prelude::*;
 use timing::{median_ms, uniform};
 
@@ -48,6 +49,15 @@ fn attend<'t>(
     match name {
         "padding" => attention.forward(q, k, v, hidden()),
         "padding-stored" => attention.weigh(q, k, hidden()).matmul(v),
+        "dropout" | "dropout-stored" => {
+            q.tape().training(rng::stream(42, "dropout", 0));
+            let attention = Attention { dropout: Dropout { rate: 0.1 }, ..attention.clone() };
+            if name == "dropout" {
+                attention.forward(q, k, v, Mask::None)
+            } else {
+                attention.dropout.forward(attention.weigh(q, k, Mask::None)).matmul(v)
+            }
+        }
         _ => attention.forward(q, k, v, Mask::None),
     }
 }
@@ -55,7 +65,7 @@ fn attend<'t>(
 fn main() {
     common::run(|Options { threads, only }| {
         let barycentre = Aggregation::Barycentre;
-        let cases: [(_, &dyn Score<f32>, _); 10] = [
+        let cases: [(_, &dyn Score<f32>, _); 12] = [
             ("sdpa", &score::Dot, Aggregation::Sum),
             ("han", &score::Distance, barycentre),
             ("distance", &score::Distance, Aggregation::Sum),
@@ -66,6 +76,8 @@ fn main() {
             ("laplacian", &score::Laplacian, Aggregation::Sum),
             ("padding", &score::Dot, Aggregation::Sum),
             ("padding-stored", &score::Dot, Aggregation::Sum),
+            ("dropout", &score::Dot, Aggregation::Sum),
+            ("dropout-stored", &score::Dot, Aggregation::Sum),
         ];
         for (name, score, aggregation) in cases {
             let batch = [(512, 16), (512, 64), (2048, 16), (2048, 64)].map(|(n, d)| (64, n, d));

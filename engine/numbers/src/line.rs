@@ -179,6 +179,41 @@ pub fn line_map<T: Storage, const R: usize>(y: &mut [T], f: impl Fn(Lanes<R, T>)
     }
 }
 
+/// [`line_map`], and the sum of the results as [`line_total`] forms it.
+#[inline(always)]
+#[allow(clippy::redundant_closure)] // a reference to a function would not be inlined
+pub fn line_map_total<T: Storage, S: Block, const R: usize>(
+    y: &mut [T],
+    f: impl Fn(Lanes<R, T>) -> Lanes<R, T>,
+) -> f64 {
+    let mut total = 0.0;
+    for y in y.chunks_mut(BLOCK) {
+        let [mut a, mut b, mut c, mut d] = [S::splat(0.0); SETS];
+        let (whole, end) = y.as_chunks_mut::<{ SETS * LANES }>();
+        for y in whole {
+            line_map::<T, R>(
+                y,
+                #[inline(always)]
+                |x| f(x),
+            );
+            a = a + S::load(y[..LANES].first_chunk().expect("eight"));
+            b = b + S::load(y[LANES..].first_chunk().expect("eight"));
+            c = c + S::load(y[2 * LANES..].first_chunk().expect("eight"));
+            d = d + S::load(y[3 * LANES..].first_chunk().expect("eight"));
+        }
+        line_map::<T, R>(
+            end,
+            #[inline(always)]
+            |x| f(x),
+        );
+        for (sum, y) in [&mut a, &mut b, &mut c, &mut d].into_iter().zip(end.chunks(LANES)) {
+            *sum = *sum + read::<T, S>(y, 0, y.len());
+        }
+        total += pairwise(((a + b) + (c + d)).lanes());
+    }
+    total
+}
+
 /// `y ← f(x₁, x₂, …)`, `R` elements side by side.
 #[inline(always)]
 pub fn line_of<T: Storage, const R: usize, const K: usize>(

@@ -5,7 +5,7 @@ use crate::lanes::Lanes;
 use crate::parallel::split_front;
 use crate::per_type::{Each, PerFloat};
 use crate::scratch;
-use crate::simd::{F32x8, F32x16, Key, Register};
+use crate::simd::{F32x8, F32x16, F64x8, Key, Register};
 
 /// The type that elements of tensors are stored in, `f32` or `f64`, with what kernels need of it. The
 /// engine's `Float`, the element type of a `Tape`, extends it.
@@ -29,6 +29,9 @@ pub trait Storage: Element + Default + std::fmt::Display + bytemuck::Pod {
     /// The same with AVX-512.
     #[doc(hidden)]
     type Avx512<K: Key>: Register<Self>;
+    /// The register of this type for matrix products with AVX-512.
+    #[doc(hidden)]
+    type Products<K: Key>: Register<Self>;
 
     /// Widens to `f64`, exactly.
     fn to_f64(self) -> f64;
@@ -132,13 +135,14 @@ impl<'a> FloatsMut<'a> {
 }
 
 macro_rules! impl_storage {
-    ($t:ident, $compensated:expr, [$avx2:ty, $avx512:ty], $erased:ident, $buffers:ident, $gemm:ident) => {
+    ($t:ident, $compensated:expr, [$avx2:ty, $avx512:ty, $products:ty], $erased:ident, $buffers:ident, $gemm:ident) => {
         impl Storage for $t {
             const LARGEST: f64 = $t::MAX as f64;
             const COMPENSATED: bool = $compensated;
             const NAME: &'static str = stringify!($t);
             type Avx2<K: Key> = $avx2;
             type Avx512<K: Key> = $avx512;
+            type Products<K: Key> = $products;
 
             #[inline(always)]
             fn to_f64(self) -> f64 {
@@ -198,6 +202,6 @@ macro_rules! impl_storage {
     };
 }
 
-impl_storage!(f32, false, [F32x8, F32x16], F32, F32_BUFFERS, sgemm);
+impl_storage!(f32, false, [F32x8, F32x16, F32x16], F32, F32_BUFFERS, sgemm);
 
-impl_storage!(f64, true, [Lanes<8, f64>, Lanes<8, f64>], F64, F64_BUFFERS, dgemm);
+impl_storage!(f64, true, [Lanes<8, f64>, Lanes<8, f64>, F64x8], F64, F64_BUFFERS, dgemm);

@@ -11,13 +11,14 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use crate::kernels::gemm::{Matrix, serial};
+use crate::kernels::dropout::Dropout;
+use crate::kernels::gemm::{Matrix, Panels, serial};
 use crate::kernels::map::Elements;
 use crate::kernels::pair::{
-    Gradients, PairKernel, Part, Sizes, gradient, pairings, pairings_gradient, pieces, sizes, tiles,
+    Gradients, Job, PairKernel, Part, Right, Sizes, entries, gradient, pieces, sizes, steps, with_right,
 };
 use crate::numbers::lanes::Lanes;
-use crate::numbers::line::{self, WIDE, line_map, line_max, line_total, line_zip};
+use crate::numbers::line::{self, WIDE, line_map, line_map_total, line_max, line_zip};
 use crate::numbers::parallel::{self, PIECES, split_front};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch, dispatch_wide};
@@ -43,6 +44,8 @@ pub(crate) struct Attend<T: Storage> {
     pub(crate) causal: bool,
     /// Whether an input that broadcasts to `[…, n, m]` hides the keys where it is not 0.
     pub(crate) masked: bool,
+    /// Dropout of weights, `[…, n, m]`. The numbers are found again where they are needed: they are not stored.
+    pub(crate) dropout: Option<Box<Dropout>>,
 }
 
 /// The inputs of attention.
@@ -58,6 +61,21 @@ pub(crate) fn causal_reach(i: usize, n: usize, m: usize) -> usize {
     (i + 1 + m).saturating_sub(n).min(m)
 }
 
+impl Dropout {
+    /// Multiplies the weights of neighbouring pairs, from the pair at `position` on.
+    fn multiply<T: Storage>(&self, position: usize, weights: &mut [T]) {
+        let mut numbers = [T::zero(); KEYS];
+        let numbers = &mut numbers[..weights.len()];
+        self.from(position).fill(numbers);
+        multiply(weights, numbers);
+    }
+}
+
+/// `x ← x ∘ y`.
+fn multiply<T: Storage>(x: &mut [T], y: &[T]) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x = *x * *y);
+}
+
 /// The keys that are hidden from queries, tile by tile.
 struct Hidden<'a, T> {
     elements: Elements<'a, T>,
@@ -66,6 +84,16 @@ struct Hidden<'a, T> {
 }
 
 impl<T: Storage> Hidden<'_, T> {
+    /// Whether some keys are hidden from all of some queries, numbered among all queries.
+    fn covers(&self, mut queries: Range<usize>, keys: &Range<usize>) -> bool {
+        let mut copy = [T::zero(); KEYS];
+        queries.all(|query| {
+            let first = query * self.m;
+            let hidden = self.elements.at(first + keys.start..first + keys.end, &mut copy);
+            hidden.iter().all(|&hidden| hidden != T::zero())
+        })
+    }
+
     /// Lowers the scores of hidden keys to −∞, in a row of scores that begins at key `start`. `query` is
     /// the row's number among all queries.
     fn lower(&self, query: usize, start: usize, scores: &mut [T]) {
@@ -146,10 +174,15 @@ impl<T: Storage> Attend<T> {
     }
 }
 
-/// Queries and keys of a tile: 256 KiB of scores in f32. With fewer rows the products would spend more
-/// on packing than on arithmetic.
-const QUERIES: usize = 256;
-const KEYS: usize = 256;
+/// Queries of a tile in the forward pass. Its scores stay in the first-level cache.
+const QUERIES: usize = 24;
+
+/// Queries of a tile in the reverse pass. More of them: the gradients of keys and values are read and written
+/// once a tile.
+const REVERSE_QUERIES: usize = 48;
+
+/// Keys of a tile.
+const KEYS: usize = 128;
 
 /// The estimated time of a query in nanoseconds, for rows and values of `elements` elements together.
 fn cost(s: Sizes, elements: usize) -> usize {
@@ -180,50 +213,71 @@ impl<T: Storage> Attend<T> {
             })
             .collect();
         parallel::run(&mut jobs, |(rows, out, kept)| {
-            T::with_scratch((QUERIES.min(s.n)) * (KEYS.min(s.m) + 2), |scratch| {
-                for (b, queries) in tiles(s, rows.clone(), QUERIES) {
-                    let part = Part::new(scored, self.score.counts(), s, b, b * s.n..(b + 1) * s.n);
-                    let v = &values.data[b * s.m * width..(b + 1) * s.m * width];
-                    let out = split_front(out, queries.len() * width);
-                    let logs = split_front(kept, queries.len());
-                    let (largest, scratch) = scratch.split_at_mut(queries.len());
-                    let (sums, scores) = scratch.split_at_mut(queries.len());
-                    out.fill(T::zero());
-                    largest.fill(T::nearest(f64::NEG_INFINITY));
-                    sums.fill(T::zero());
-                    for keys in self.keys(s, &queries) {
-                        let scores = &mut scores[..queries.len() * keys.len()];
-                        let (x, y) = part.rows(queries.clone(), keys.clone());
-                        pairings(self.score.pairing(), x, y, s.width, scores);
-                        self.scores(&part, s, queries.clone(), keys.clone(), scores);
-                        if let Some(hidden) = &hidden {
-                            for (i, row) in queries.clone().zip(scores.chunks_exact_mut(keys.len())) {
-                                hidden.lower(b * s.n + i, keys.start, row);
-                            }
+            for (b, queries) in entries(s, rows.clone()) {
+                let part = Part::new(scored, self.score.counts(), s, b, b * s.n..(b + 1) * s.n);
+                let v = Matrix::new(&values.data[b * s.m * width..(b + 1) * s.m * width], s.m, width);
+                with_right(self.score.pairing(), part.y, s.width, false, |right| {
+                    Panels::with(v, |values| {
+                        let entry = Entry { s, b, part: &part, right, values, hidden: hidden.as_ref() };
+                        for queries in steps(queries, QUERIES) {
+                            let out = split_front(out, queries.len() * width);
+                            let logs = split_front(kept, queries.len());
+                            self.forward_tiles(&entry, queries, out, logs);
                         }
-                        let running = Running { weights: self.weights, largest, sums, out, width };
-                        dispatch_wide(
-                            (running, &mut *scores),
-                            #[inline(always)]
-                            |(running, scores)| running.take::<Avx512, WIDE>(scores),
-                            #[inline(always)]
-                            |(running, scores)| running.take::<Avx2, LANES>(scores),
-                            #[inline(always)]
-                            |(running, scores)| running.take::<Portable, 1>(scores),
-                        );
-                        let p = Matrix::new(scores, queries.len(), keys.len());
-                        let v = Matrix::new(&v[keys.start * width..keys.end * width], keys.len(), width);
-                        serial(p, v, true, out);
-                    }
-                    match self.weights {
-                        Weights::Softmax => dispatch(
-                            #[inline(always)]
-                            || finish(largest, sums, out, width, logs),
-                        ),
-                        Weights::Sigmoid => logs.fill(T::zero()),
+                    });
+                });
+            }
+        });
+    }
+
+    /// The forward pass of some queries of a batch entry.
+    fn forward_tiles(&self, entry: &Entry<'_, '_, T>, queries: Range<usize>, out: &mut [T], logs: &mut [T]) {
+        let &Entry { s, b, part, right, values, hidden } = entry;
+        let n = queries.len();
+        let width = out.len() / n;
+        T::with_scratch(n * (KEYS.min(s.m) + 2), |scratch| {
+            let (largest, scratch) = scratch.split_at_mut(n);
+            let (sums, scores) = scratch.split_at_mut(n);
+            out.fill(T::zero());
+            largest.fill(T::nearest(f64::NEG_INFINITY));
+            sums.fill(T::zero());
+            for keys in self.keys(s, &queries) {
+                let all = b * s.n + queries.start..b * s.n + queries.end;
+                if hidden.is_some_and(|hidden| hidden.covers(all.clone(), &keys)) {
+                    continue;
+                }
+                let scores = &mut scores[..n * keys.len()];
+                right.pairings(part.left(queries.clone()), keys.clone(), scores);
+                self.scores(part, s, queries.clone(), keys.clone(), scores);
+                if let Some(hidden) = hidden {
+                    for (i, row) in all.clone().zip(scores.chunks_exact_mut(keys.len())) {
+                        hidden.lower(i, keys.start, row);
                     }
                 }
-            });
+                let running = Running { weights: self.weights, largest, sums, out, width };
+                dispatch_wide(
+                    (running, &mut *scores),
+                    #[inline(always)]
+                    |(running, scores)| running.take::<Avx512, WIDE>(scores),
+                    #[inline(always)]
+                    |(running, scores)| running.take::<Avx2, LANES>(scores),
+                    #[inline(always)]
+                    |(running, scores)| running.take::<Portable, 1>(scores),
+                );
+                if let Some(dropout) = &self.dropout {
+                    for (i, row) in all.zip(scores.chunks_exact_mut(keys.len())) {
+                        dropout.multiply(i * s.m + keys.start, row);
+                    }
+                }
+                values.rows(keys.clone()).product(Matrix::new(scores, n, keys.len()), true, out);
+            }
+            match self.weights {
+                Weights::Softmax => dispatch(
+                    #[inline(always)]
+                    || finish(largest, sums, out, width, logs),
+                ),
+                Weights::Sigmoid => logs.fill(T::zero()),
+            }
         });
     }
 
@@ -244,86 +298,122 @@ impl<T: Storage> Attend<T> {
         let gradients =
             Gradients::new(grads, self.score.counts(), s.width).and_right(width, dv.as_deref_mut());
         gradients.in_jobs(s, cost(s, 3 * (s.width + width)), |job| {
-            let size = QUERIES.min(s.n) * KEYS.min(s.m);
-            T::with_scratch(3 * size + QUERIES.min(s.n), |scratch| {
-                let (pairs, scratch) = scratch.split_at_mut(size);
-                let (weights, scratch) = scratch.split_at_mut(size);
-                let (upstream, dots) = scratch.split_at_mut(size);
-                for (b, queries) in tiles(s, job.rows.clone(), QUERIES) {
-                    let part = Part::new(scored, self.score.counts(), s, b, b * s.n..(b + 1) * s.n);
-                    let v = &values.data[b * s.m * width..(b + 1) * s.m * width];
-                    let all = b * s.n + queries.start..b * s.n + queries.end;
-                    let [g, out] = [g, outcome.out].map(|rows| &rows[all.start * width..all.end * width]);
-                    let logs = &outcome.kept[all];
-                    for (dot, (g, out)) in
-                        dots.iter_mut().zip(g.chunks_exact(width).zip(out.chunks_exact(width)))
-                    {
-                        *dot = T::nearest(line::dot(g, out));
-                    }
-                    for keys in self.keys(s, &queries) {
-                        let (n, m) = (queries.len(), keys.len());
-                        let [pairs, weights, upstream] =
-                            [&mut *pairs, &mut *weights, &mut *upstream].map(|x| &mut x[..n * m]);
-                        let (x, y) = part.rows(queries.clone(), keys.clone());
-                        let v = Matrix::new(&v[keys.start * width..keys.end * width], m, width);
-                        let g = Matrix::new(g, n, width);
-                        pairings(self.score.pairing(), x, y, s.width, pairs);
-                        serial(g, v.transposed(), false, upstream);
-                        job.on_tile(b, queries.clone(), keys.clone(), |row_grads, number_grads| {
-                            gradient(
-                                self.score,
-                                &part.tile(queries.clone(), keys.clone()),
-                                pairs,
-                                upstream,
-                                number_grads,
-                                |i, at, scores, upstream| {
-                                    let reach =
-                                        self.reach(s, queries.start + i).saturating_sub(keys.start + at);
-                                    let (reached, beyond) = scores.split_at(reach.min(scores.len()));
-                                    let (p, unreached) =
-                                        weights[i * m + at..][..scores.len()].split_at_mut(reached.len());
-                                    p.copy_from_slice(reached);
-                                    if let Some(hidden) = &hidden {
-                                        hidden.lower(b * s.n + queries.start + i, keys.start + at, p);
-                                    }
-                                    unreached.fill(T::zero());
-                                    upstream[scores.len() - beyond.len()..].fill(T::zero());
-                                    let row = BackwardRow {
-                                        weights: self.weights,
-                                        log: logs[i],
-                                        dot: dots[i],
-                                        p,
-                                        u: &mut upstream[..reached.len()],
-                                    };
-                                    dispatch_wide(
-                                        row,
-                                        #[inline(always)]
-                                        |row| row.scores_gradient::<WIDE>(),
-                                        #[inline(always)]
-                                        |row| row.scores_gradient::<LANES>(),
-                                        #[inline(always)]
-                                        |row| row.scores_gradient::<1>(),
-                                    );
-                                },
-                            );
-                            if let Some(dv) = row_grads.further {
-                                serial(Matrix::new(weights, n, m).transposed(), g, true, dv);
-                            }
-                            pairings_gradient(
-                                self.score.pairing(),
-                                (x, y),
-                                s.width,
-                                pairs,
-                                upstream,
-                                row_grads.x,
-                                row_grads.y,
-                            );
-                        });
-                    }
-                }
-            });
+            for (b, queries) in entries(s, job.rows.clone()) {
+                let part = Part::new(scored, self.score.counts(), s, b, b * s.n..(b + 1) * s.n);
+                let v = Matrix::new(&values.data[b * s.m * width..(b + 1) * s.m * width], s.m, width);
+                with_right(self.score.pairing(), part.y, s.width, true, |right| {
+                    Panels::with(v.transposed(), |values| {
+                        let entry = Entry { s, b, part: &part, right, values, hidden: hidden.as_ref() };
+                        for queries in steps(queries, REVERSE_QUERIES) {
+                            let all = b * s.n + queries.start..b * s.n + queries.end;
+                            let rows = ReverseRows {
+                                g: &g[all.start * width..all.end * width],
+                                out: &outcome.out[all.start * width..all.end * width],
+                                logs: &outcome.kept[all],
+                            };
+                            self.reverse_tiles(&entry, queries, rows, job);
+                        }
+                    });
+                });
+            }
         });
     }
+
+    /// The reverse pass of some queries of a batch entry.
+    fn reverse_tiles(
+        &self,
+        entry: &Entry<'_, '_, T>,
+        queries: Range<usize>,
+        ReverseRows { g, out, logs }: ReverseRows<'_, T>,
+        job: &mut Job<'_, T>,
+    ) {
+        let &Entry { s, b, part, right, values, hidden } = entry;
+        let (n, size) = (queries.len(), queries.len() * KEYS.min(s.m));
+        let width = g.len() / n;
+        T::with_scratch(3 * size + n, |scratch| {
+            let (pairs, scratch) = scratch.split_at_mut(size);
+            let (weights, scratch) = scratch.split_at_mut(size);
+            let (upstream, dots) = scratch.split_at_mut(size);
+            for (dot, (g, out)) in dots.iter_mut().zip(g.chunks_exact(width).zip(out.chunks_exact(width))) {
+                *dot = T::nearest(line::dot(g, out));
+            }
+            let (x, g) = (part.left(queries.clone()), Matrix::new(g, n, width));
+            for keys in self.keys(s, &queries) {
+                let all = b * s.n + queries.start..b * s.n + queries.end;
+                if hidden.is_some_and(|hidden| hidden.covers(all.clone(), &keys)) {
+                    continue;
+                }
+                let m = keys.len();
+                let [pairs, weights, upstream] =
+                    [&mut *pairs, &mut *weights, &mut *upstream].map(|x| &mut x[..n * m]);
+                right.pairings(x, keys.clone(), pairs);
+                values.columns(keys.clone()).product(g, false, upstream);
+                let tile = part.tile(queries.clone(), keys.clone());
+                job.on_tile(b, queries.clone(), keys.clone(), |row_grads, number_grads| {
+                    gradient(self.score, &tile, pairs, upstream, number_grads, |i, at, scores, upstream| {
+                        let reach = self.reach(s, queries.start + i).saturating_sub(keys.start + at);
+                        let (reached, beyond) = scores.split_at(reach.min(scores.len()));
+                        let (p, unreached) =
+                            weights[i * m + at..][..scores.len()].split_at_mut(reached.len());
+                        p.copy_from_slice(reached);
+                        if let Some(hidden) = hidden {
+                            hidden.lower(all.start + i, keys.start + at, p);
+                        }
+                        unreached.fill(T::zero());
+                        upstream[scores.len() - beyond.len()..].fill(T::zero());
+                        let mut numbers = [T::one(); KEYS];
+                        let numbers = &mut numbers[..reached.len()];
+                        if let Some(dropout) = &self.dropout {
+                            dropout.from((all.start + i) * s.m + keys.start + at).fill(numbers);
+                            multiply(&mut upstream[..reached.len()], numbers);
+                        }
+                        let row = BackwardRow {
+                            weights: self.weights,
+                            log: logs[i],
+                            dot: dots[i],
+                            p,
+                            u: &mut upstream[..reached.len()],
+                        };
+                        dispatch_wide(
+                            row,
+                            #[inline(always)]
+                            |row| row.scores_gradient::<WIDE>(),
+                            #[inline(always)]
+                            |row| row.scores_gradient::<LANES>(),
+                            #[inline(always)]
+                            |row| row.scores_gradient::<1>(),
+                        );
+                        if self.dropout.is_some() {
+                            multiply(&mut weights[i * m + at..][..reached.len()], numbers);
+                        }
+                    });
+                    if let Some(dv) = row_grads.further {
+                        serial(Matrix::new(weights, n, m).transposed(), g, true, dv);
+                    }
+                    right.gradient(x, keys, pairs, upstream, row_grads.x, row_grads.y);
+                });
+            }
+        });
+    }
+}
+
+/// What all tiles of a batch entry have in common.
+struct Entry<'a, 'p, T> {
+    s: Sizes,
+    /// The entry's number.
+    b: usize,
+    part: &'a Part<'p, T>,
+    right: &'a Right<'a, T>,
+    /// The values; transposed in the reverse pass.
+    values: &'a Panels<'a, T>,
+    hidden: Option<&'a Hidden<'a, T>>,
+}
+
+/// Of some queries: the gradients of their results, these, and the logarithms of the denominators.
+struct ReverseRows<'a, T> {
+    g: &'a [T],
+    out: &'a [T],
+    logs: &'a [T],
 }
 
 /// Weights of scores that come tile by tile, and their product with the values so far.
@@ -360,12 +450,11 @@ impl<T: Storage> Running<'_, T> {
                 continue;
             }
             let lanes = Lanes::splat(max);
-            line_map::<T, R>(
+            let mut sum = line_map_total::<T, S, R>(
                 row,
                 #[inline(always)]
                 |x| (x - lanes).exp(),
             );
-            let mut sum = line_total::<T, S>(row);
             if max != before {
                 let factor = (before - max).exp();
                 sum += self.sums[i].to_f64() * factor.to_f64();

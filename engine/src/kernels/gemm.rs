@@ -1,11 +1,14 @@
 //! Matrix products. Large ones use `matrixmultiply`, with the rows split over threads. Small ones and
-//! those of few columns, where its packing would cost as much as the product, are computed in registers.
+//! those of few columns, where its packing would cost as much as the product, are computed in registers. A factor
+//! of many products, as attention has, is prepared once: [`Panels`].
+
+use std::ops::Range;
 
 use smallvec::SmallVec;
 
 use crate::numbers::lanes::Lanes;
 use crate::numbers::parallel::{self, PIECES, split_front};
-use crate::numbers::simd::{Dispatched, Register, dispatch, dispatch_wide};
+use crate::numbers::simd::{Columns, Dispatched, Register, Strided, dispatch_wide, tile};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::product;
 
@@ -35,7 +38,7 @@ impl<'a, T: Storage> Matrix<'a, T> {
     }
 
     /// Some rows.
-    fn part(self, range: std::ops::Range<usize>) -> Self {
+    fn part(self, range: Range<usize>) -> Self {
         let start = (range.start * self.row).min(self.data.len());
         Matrix { data: &self.data[start..], rows: range.len(), ..self }
     }
@@ -43,6 +46,31 @@ impl<'a, T: Storage> Matrix<'a, T> {
     /// A row-major matrix, to be read as its transpose or as itself.
     pub(crate) fn stored(data: &'a [T], rows: usize, columns: usize, transposed: bool) -> Self {
         Matrix::new(data, rows, columns).transposed_if(transposed)
+    }
+
+    /// Some columns.
+    fn middle(self, range: Range<usize>) -> Self {
+        let start = (range.start * self.column).min(self.data.len());
+        Matrix { data: &self.data[start..], columns: range.len(), ..self }
+    }
+
+    /// Copies the matrix to rows that are `width` elements apart.
+    fn copy_to(self, to: &mut [T], width: usize) {
+        if self.column == 1 {
+            for (i, to) in to.chunks_mut(width.max(1)).take(self.rows).enumerate() {
+                to[..self.columns].copy_from_slice(&self.data[i * self.row..][..self.columns]);
+            }
+            return;
+        }
+        // Rows in groups, so that what is written stays in the cache while the columns are read.
+        for first in (0..self.rows).step_by(WIDE) {
+            let rows = WIDE.min(self.rows - first);
+            for j in 0..self.columns {
+                let given = self.data[first * self.row + j * self.column..].iter().step_by(self.row);
+                let places = to[first * width + j..].iter_mut().step_by(width);
+                places.zip(given).take(rows).for_each(|(to, x)| *to = *x);
+            }
+        }
     }
 
     /// The number of elements of `data` that the matrix spans.
@@ -127,85 +155,197 @@ const WIDE: usize = 16;
 fn in_registers<T: Storage>(a: Matrix<'_, T>, b: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
     assert_fit(a, b, c);
     let (k, n) = (a.columns, b.columns);
-    if b.column != 1 || !b.row.is_multiple_of(WIDE) {
-        // Copied once, so that its rows can be loaded as whole registers.
-        let width = n.next_multiple_of(WIDE);
-        return T::with_scratch(k * width, |copy| {
-            for (p, row) in copy.chunks_exact_mut(width.max(1)).enumerate() {
-                let (row, padding) = row.split_at_mut(n);
-                let given = b.data[p * b.row..].iter().step_by(b.column);
-                row.iter_mut().zip(given).for_each(|(x, y)| *x = *y);
-                padding.fill(T::zero());
-            }
-            in_registers(a, Matrix { columns: n, ..Matrix::new(copy, k, width) }, accumulate, c);
-        });
+    if b.column == 1 && b.row.is_multiple_of(WIDE) {
+        let columns = Columns { data: b.data, row: b.row };
+        return by_width(a, columns, n, accumulate, Target { data: c, row: n, first: 0 });
     }
-    if size_of::<T>() == 8 {
-        // There are no named registers of `f64`.
-        return dispatch(
-            #[inline(always)]
-            || tiles::<T, Lanes<8, T>, 4>(a, b, accumulate, c),
+    // Copied once, so that its rows can be loaded as whole registers.
+    let width = n.next_multiple_of(WIDE);
+    T::with_scratch(k * width, |copy| {
+        if n < width {
+            copy.fill(T::zero());
+        }
+        b.copy_to(copy, width);
+        let columns = Columns { data: copy, row: width };
+        by_width(a, columns, n, accumulate, Target { data: c, row: n, first: 0 });
+    });
+}
+
+/// Bytes of a row of [`Panels`]: four of the widest registers.
+const PANEL: usize = 256;
+
+/// A right factor in panels of a few columns, one panel after another, padded with zeros.
+/// Prepared once, it serves many products.
+#[derive(Clone)]
+pub(crate) struct Panels<'a, T> {
+    data: &'a [T],
+    /// The columns of a panel, with the padding.
+    panel: usize,
+    /// The rows of a panel, and those of them that are the factor's.
+    stored: usize,
+    rows: Range<usize>,
+    columns: usize,
+}
+
+impl<'a, T: Storage> Panels<'a, T> {
+    /// Elements that a matrix takes in panels.
+    pub(crate) fn size(rows: usize, columns: usize) -> usize {
+        rows * columns.next_multiple_of(Self::panel(columns))
+    }
+
+    fn panel(columns: usize) -> usize {
+        columns.next_multiple_of(WIDE).clamp(WIDE, PANEL / size_of::<T>())
+    }
+
+    /// Copies a matrix to `data`, of [`size`](Self::size) elements.
+    pub(crate) fn new(b: Matrix<'_, T>, data: &'a mut [T]) -> Self {
+        let (rows, columns) = (b.rows, b.columns);
+        let panel = Self::panel(columns);
+        assert!(
+            data.len() == Self::size(rows, columns) && b.span() <= b.data.len(),
+            "a matrix and its panels"
         );
+        for (number, data) in data.chunks_exact_mut((rows * panel).max(1)).enumerate() {
+            let first = number * panel;
+            let count = panel.min(columns - first);
+            if count < panel {
+                data.fill(T::zero());
+            }
+            b.middle(first..first + count).copy_to(data, panel);
+        }
+        Panels { data, panel, stored: rows, rows: 0..rows, columns }
     }
+
+    /// Calls `work` with a matrix in panels.
+    pub(crate) fn with<R>(b: Matrix<'_, T>, work: impl FnOnce(&Panels<'_, T>) -> R) -> R {
+        T::with_scratch(Self::size(b.rows, b.columns), |data| work(&Panels::new(b, data)))
+    }
+
+    /// The factor's rows `rows` alone.
+    pub(crate) fn rows(&self, rows: Range<usize>) -> Self {
+        let first = self.rows.start;
+        Panels { rows: first + rows.start..first + rows.end, ..self.clone() }
+    }
+
+    /// The factor's columns `columns` alone, which start at the first one of a panel.
+    pub(crate) fn columns(&self, columns: Range<usize>) -> Self {
+        assert!(columns.start.is_multiple_of(self.panel), "columns of whole panels");
+        Panels { data: &self.data[columns.start * self.stored..], columns: columns.len(), ..self.clone() }
+    }
+
+    /// `c = a b`, or `c += a b`, where b is this factor; c is row-major.
+    pub(crate) fn product(&self, a: Matrix<'_, T>, accumulate: bool, c: &mut [T]) {
+        let (k, n, panel) = (self.rows.len(), self.columns, self.panel);
+        assert!(a.columns == k && a.rows * n == c.len(), "a product of matrices that fit");
+        for first in (0..n).step_by(panel) {
+            let data = &self.data[first * self.stored + self.rows.start * panel..][..k * panel];
+            let target = Target { data: &mut *c, row: n, first };
+            by_width(a, Columns { data, row: panel }, panel.min(n - first), accumulate, target);
+        }
+    }
+}
+
+/// Some columns of a row-major product: from `first` on, in rows of `row` elements.
+struct Target<'a, T> {
+    data: &'a mut [T],
+    row: usize,
+    first: usize,
+}
+
+/// The `n` columns of b, by the instruction set in use. Each kernel has as many sums as there are registers
+/// for.
+fn by_width<T: Storage>(a: Matrix<'_, T>, b: Columns<'_, T>, n: usize, accumulate: bool, c: Target<'_, T>) {
+    let a = (Strided { data: a.data, row: a.row, column: a.column }, [a.rows, a.columns]);
     dispatch_wide(
         c,
         #[inline(always)]
-        |c| {
-            if n > T::Avx2::<Dispatched>::WIDTH {
-                tiles::<T, T::Avx512<Dispatched>, 8>(a, b, accumulate, c);
-            } else {
-                tiles::<T, T::Avx2<Dispatched>, 8>(a, b, accumulate, c);
+        |mut c| {
+            let wide = T::Products::<Dispatched>::WIDTH;
+            let mut first = 0;
+            while first < n {
+                let at = [first, n];
+                match (n - first).div_ceil(wide) {
+                    1 if n - first <= T::Avx2::<Dispatched>::WIDTH => {
+                        tiles::<T, T::Avx2<Dispatched>, 8, 1>(a, b, at, accumulate, &mut c)
+                    }
+                    1 => tiles::<T, T::Products<Dispatched>, 12, 1>(a, b, at, accumulate, &mut c),
+                    2 => tiles::<T, T::Products<Dispatched>, 12, 2>(a, b, at, accumulate, &mut c),
+                    3 => tiles::<T, T::Products<Dispatched>, 8, 3>(a, b, at, accumulate, &mut c),
+                    _ => tiles::<T, T::Products<Dispatched>, 6, 4>(a, b, at, accumulate, &mut c),
+                }
+                first += 4 * wide;
             }
         },
         #[inline(always)]
-        |c| tiles::<T, T::Avx2<Dispatched>, 8>(a, b, accumulate, c),
+        |mut c| {
+            if size_of::<T>() == 8 {
+                // There are no registers of this type with AVX2.
+                for first in (0..n).step_by(8) {
+                    tiles::<T, Lanes<8, T>, 4, 1>(a, b, [first, n], accumulate, &mut c);
+                }
+                return;
+            }
+            let wide = T::Avx2::<Dispatched>::WIDTH;
+            for first in (0..n).step_by(2 * wide) {
+                if n - first > wide {
+                    tiles::<T, T::Avx2<Dispatched>, 6, 2>(a, b, [first, n], accumulate, &mut c);
+                } else {
+                    tiles::<T, T::Avx2<Dispatched>, 8, 1>(a, b, [first, n], accumulate, &mut c);
+                }
+            }
+        },
         #[inline(always)]
-        |c| tiles::<T, Lanes<8, T>, 4>(a, b, accumulate, c),
+        |mut c| {
+            for first in (0..n).step_by(8) {
+                tiles::<T, Lanes<8, T>, 4, 1>(a, b, [first, n], accumulate, &mut c);
+            }
+        },
     );
 }
 
-/// Tiles of `R` rows and a register of columns.
+/// `C` registers of columns, from `first` of n on, in tiles of `R` rows, then of two and of one.
 #[inline(always)]
-fn tiles<T: Storage, O: Register<T>, const R: usize>(
-    a: Matrix<'_, T>,
-    b: Matrix<'_, T>,
+fn tiles<T: Storage, O: Register<T>, const R: usize, const C: usize>(
+    (a, [m, k]): (Strided<'_, T>, [usize; 2]),
+    b: Columns<'_, T>,
+    [first, n]: [usize; 2],
     accumulate: bool,
-    c: &mut [T],
+    c: &mut Target<'_, T>,
 ) {
-    let n = b.columns;
-    for (block, c) in c.chunks_mut(R * n.max(1)).enumerate() {
-        for first in (0..n).step_by(O::WIDTH) {
-            if c.len() == R * n {
-                tile::<T, O, R>(a, b, [block * R, first], accumulate, c);
-            } else {
-                for (i, c) in c.chunks_exact_mut(n).enumerate() {
-                    tile::<T, O, 1>(a, b, [block * R + i, first], accumulate, c);
-                }
-            }
-        }
+    let b = Columns { data: &b.data[first.min(b.data.len())..], row: b.row };
+    let rows = |i: usize| Strided { data: &a.data[(i * a.row).min(a.data.len())..], ..a };
+    let mut i = 0;
+    while i + R <= m {
+        store(tile::<T, O, R, C>(rows(i), b, k), [i, first, n], accumulate, c);
+        i += R;
+    }
+    while i + 2 <= m {
+        store(tile::<T, O, 2, C>(rows(i), b, k), [i, first, n], accumulate, c);
+        i += 2;
+    }
+    if i < m {
+        store(tile::<T, O, 1, C>(rows(i), b, k), [i, first, n], accumulate, c);
     }
 }
 
-/// Rows from `i` on, `R` of them, and columns from `first` on; `c` holds those rows.
+/// Writes or adds sums: rows from `i` on, columns from `first` of n on.
 #[inline(always)]
-fn tile<T: Storage, O: Register<T>, const R: usize>(
-    a: Matrix<'_, T>,
-    b: Matrix<'_, T>,
-    [i, first]: [usize; 2],
+fn store<T: Storage, O: Register<T>, const R: usize, const C: usize>(
+    sums: [[O; C]; R],
+    [i, first, n]: [usize; 3],
     accumulate: bool,
-    c: &mut [T],
+    c: &mut Target<'_, T>,
 ) {
-    let n = b.columns;
-    let mut sums = [O::splat(T::zero()); R];
-    let a_rows = &a.data[(i * a.row).min(a.data.len())..];
-    for p in 0..a.columns {
-        let y = O::load(&b.data[p * b.row + first..][..O::WIDTH]);
-        for (r, sum) in sums.iter_mut().enumerate() {
-            *sum = O::splat(a_rows[r * a.row + p * a.column]).mul_add(y, *sum);
+    let mut row = [T::zero(); 4 * WIDE];
+    for r in 0..R {
+        for q in 0..C {
+            sums[r][q].store(&mut row[q * O::WIDTH..(q + 1) * O::WIDTH]);
         }
-    }
-    for (sum, c) in sums.into_iter().zip(c.chunks_exact_mut(n)) {
-        let c = &mut c[first..n.min(first + O::WIDTH)];
-        if accumulate { (O::load(c) + sum).store(c) } else { sum.store(c) }
+        let c = &mut c.data[(i + r) * c.row + c.first + first..][..(n - first).min(C * O::WIDTH)];
+        if accumulate {
+            c.iter_mut().zip(&row).for_each(|(c, sum)| *c = *c + *sum);
+        } else {
+            c.copy_from_slice(&row[..c.len()]);
+        }
     }
 }

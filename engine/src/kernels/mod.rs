@@ -2,6 +2,7 @@
 
 pub(crate) mod attend;
 pub(crate) mod conv;
+pub(crate) mod dropout;
 pub(crate) mod finite;
 mod gemm;
 pub(crate) mod gram;

@@ -8,6 +8,7 @@ use super::form::{Array, Forward, OnDevice, Reverse};
 use super::gemm::{Matrices, gemm};
 use super::index;
 use super::pair::{Tile, operands};
+use super::random;
 use super::scalar::PLAIN;
 use crate::formula::pair::PairForm;
 use crate::kernels::attend::{Attend, Inputs, Weights};
@@ -63,6 +64,16 @@ impl<T: Storage> Attend<T> {
     }
 }
 
+impl<T: Storage> Attend<T> {
+    /// Multiplies what belongs to the weights of a tile by the numbers of dropout.
+    fn drop(&self, queue: &Queue, tile: Tile, weights: &Memory) {
+        let Some(dropout) = &self.dropout else { return };
+        let Tile { sizes, start, columns } = tile;
+        let sizes = [sizes.batch * sizes.n, columns, sizes.m, start];
+        random::drop_tile::<T>(queue, dropout, sizes, weights);
+    }
+}
+
 impl<T: Storage> OnDevice<T> for Attend<T> {
     fn forward(&self, queue: &Queue, forward: &Forward<'_, T>) {
         let &Forward { inputs, out, kept, .. } = forward;
@@ -90,6 +101,7 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
                     queue.launch(&program, "logistic").size(tile.count()).memory(&s).over(tile.count());
                 }
             }
+            self.drop(queue, tile, &s);
             let v = Matrices::new(&values, m, width).from(tile.start * width);
             let (p, target) = (Matrices::new(&s, n, tile.columns), (out, 0, n * width));
             gemm::<T>(queue, [batch, n, tile.columns, width], p, v, target, true);
@@ -127,6 +139,7 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
             let g = Matrices::new(g, n, width);
             let v = Matrices::new(&values, m, width).from(start * width).transposed();
             gemm::<T>(queue, [batch, n, width, columns], g, v, (&u, 0, n * columns), false);
+            self.drop(queue, tile, &u);
             let launch = match self.weights {
                 Weights::Softmax => queue
                     .launch(&program, "softmax_gradient")
@@ -137,6 +150,7 @@ impl<T: Storage> OnDevice<T> for Attend<T> {
                 Weights::Sigmoid => queue.launch(&program, "logistic_gradient").size(tile.count()),
             };
             launch.memory(&p).memory(&u).over(tile.count());
+            self.drop(queue, tile, &p);
             if let Some(dv) = values_grad {
                 let target = (&**dv, start * width, m * width);
                 let p = Matrices::new(&p, n, columns).transposed();

@@ -19,12 +19,12 @@ static void block_of(ulong4 key, ulong stream, ulong number, uint *x) {
     for (int i = 0; i < 16; i++) x[i] += (uint)(halves[i / 2] >> i % 2 * 32);
 }
 
-// An element is 0 where its draw, an integer of 53 bits, is less than `below`, else `kept`. A draw takes two
-// words. The first draw starts at word `word` of block `number`. A work-item writes the elements whose first
-// word is in its block.
-__kernel void dropout(
-    ulong n, ulong number, ulong word, ulong stream, ulong4 key, ulong below, wide kept, __global elem *mask
-) {
+// Numbers of dropout. One is 0 where its draw, an integer of 53 bits, is less than `below`, else `kept`. A draw
+// takes two words. The first draw starts at word `word` of block `number`.
+#define DROPOUT ulong number, ulong word, ulong stream, ulong4 key, ulong below, wide kept
+
+// A work-item writes the numbers whose first word is in its block.
+__kernel void dropout(DROPOUT, ulong n, __global elem *mask) {
     const ulong k = get_global_id(0);
     uint x[32];
     block_of(key, stream, number + k, x);
@@ -34,5 +34,22 @@ __kernel void dropout(
         if (16 * k + w < word || i >= n) continue;
         const ulong draw = (ulong)x[w + 1] << 32 | x[w];
         mask[i] = draw >> 11 < below ? 0 : (elem)kept;
+    }
+}
+
+// Multiplies elements by the numbers of dropout. Those are of rows of m, the elements are columns from j0 on. A
+// work-item multiplies eight neighbours of a row: their draws lie in two blocks.
+__kernel void drop_tile(DROPOUT, ulong rows, ulong columns, ulong m, ulong j0, __global elem *tile) {
+    const ulong parts = (columns + 7) / 8;
+    const ulong r = get_global_id(0) / parts, c0 = get_global_id(0) % parts * 8;
+    if (r >= rows) return;
+    const ulong first = word + 2 * (r * m + j0 + c0);
+    uint x[32];
+    block_of(key, stream, number + first / 16, x);
+    block_of(key, stream, number + first / 16 + 1, x + 16);
+    for (ulong c = c0; c < columns && c < c0 + 8; c++) {
+        const ulong w = first % 16 + 2 * (c - c0);
+        const ulong draw = (ulong)x[w + 1] << 32 | x[w];
+        tile[r * columns + c] *= draw >> 11 < below ? 0 : (elem)kept;
     }
 }

@@ -398,8 +398,7 @@ impl<T: Float> Arena<T> {
     }
     pub(crate) fn dropout_on_device(
         &self,
-        _: &mut crate::numbers::rng::Rng,
-        _: [f64; 2],
+        _: &crate::kernels::dropout::Dropout,
         _: usize,
         _: &mut Buffer<T>,
     ) -> bool {

@@ -14,11 +14,9 @@ impl<T: Float> Var<'_, T> {
     #[track_caller]
     pub fn dropout(self, rate: f64) -> Self {
         assert!((0.0..1.0).contains(&rate), "dropout: a rate of {rate}");
-        match self.tape().random.borrow_mut().as_mut() {
-            Some(rng) if rate > 0.0 => {
-                self * self.tape().dropout_mask(self.shape(), [rate, 1.0 / (1.0 - rate)], rng)
-            }
-            _ => self,
+        match self.tape().draw_dropout(rate, self.shape().len()) {
+            Some(dropout) => self * self.tape().dropout_mask(self.shape(), dropout),
+            None => self,
         }
     }
 }

@@ -24,9 +24,9 @@ pub(crate) mod var;
 use std::cell::RefCell;
 use std::panic::Location;
 
-use rand::RngExt;
 use smallvec::SmallVec;
 
+use crate::kernels::dropout::Dropout;
 use crate::numbers::rng::Rng;
 use crate::tape::arena::{Arena, Cotangent, Node, Op, Value, first_bad};
 use crate::tape::float::Float;
@@ -261,20 +261,22 @@ impl<T: Float> Tape<T> {
         self.generated(op, shape, buffer)
     }
 
-    /// Each element is 0 with probability `rate`, else `kept`. Drawn where the tape computes.
+    /// While training, the next `count` numbers of dropout at a rate above 0. The tape's stream moves past
+    /// them.
+    pub(crate) fn draw_dropout(&self, rate: f64, count: usize) -> Option<Dropout> {
+        let mut random = self.random.borrow_mut();
+        let rng = random.as_mut().filter(|_| rate > 0.0)?;
+        let dropout = Dropout { rate, rng: rng.clone() };
+        *rng = dropout.from(count).rng;
+        Some(dropout)
+    }
+
+    /// The numbers of dropout, computed where the tape computes.
     #[track_caller]
-    pub(crate) fn dropout_mask(&self, shape: Shape, [rate, kept]: [f64; 2], rng: &mut Rng) -> Var<'_, T> {
+    pub(crate) fn dropout_mask(&self, shape: Shape, mut dropout: Dropout) -> Var<'_, T> {
         let (len, mut mask) = (shape.len(), self.arena.borrow_mut().pool.take(shape.len()));
-        if !self.arena.borrow().dropout_on_device(rng, [rate, kept], len, &mut mask) {
-            // Draws first, then compares: the comparing loop is vectorised. In one loop each comparison
-            // would be a branch that the processor often mispredicts.
-            let (mut draws, kept) = ([0.0; 64], T::nearest(kept));
-            for chunk in mask[..len].chunks_mut(draws.len()) {
-                draws[..chunk.len()].fill_with(|| rng.random::<f64>());
-                for (x, &draw) in chunk.iter_mut().zip(&draws) {
-                    *x = if draw < rate { T::zero() } else { kept };
-                }
-            }
+        if !self.arena.borrow().dropout_on_device(&dropout, len, &mut mask) {
+            dropout.fill(&mut mask[..len]);
         }
         self.generated(Op::Leaf, shape, mask)
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::kernels::dropout::Dropout;
 use crate::kernels::index::{Gather, SparseRows, UNTOUCHED};
-use crate::numbers::rng::Rng;
 use crate::opencl::{Array, Forward, OnDevice, Reverse, index, random};
 use crate::tape::arena::{Arena, Cotangent, Op, check_gradients};
 use crate::tape::float::Float;
@@ -93,15 +93,9 @@ impl<T: Float> Arena<T> {
     }
 
     /// Draws a mask of [`dropout`](crate::Var::dropout) on the tape's device. `false` if there is none.
-    pub(crate) fn dropout_on_device(
-        &self,
-        rng: &mut Rng,
-        numbers: [f64; 2],
-        len: usize,
-        mask: &mut Buffer<T>,
-    ) -> bool {
+    pub(crate) fn dropout_on_device(&self, dropout: &Dropout, len: usize, mask: &mut Buffer<T>) -> bool {
         let Some(queue) = self.queue() else { return false };
-        random::dropout::<T>(&queue, rng, numbers, len, &mask.write_on(&queue));
+        random::dropout::<T>(&queue, dropout, len, &mask.write_on(&queue));
         true
     }
 

@@ -46,8 +46,8 @@ pub enum Mask<'t, T: Float> {
 /// assert_eq!(y.to_tensor().row(0), x.to_tensor().row(0)); // the first attends to itself alone
 /// ```
 ///
-/// Scores are never stored, so memory is linear in the number of keys, but with dropout of weights, or if a
-/// mask's queries share their keys.
+/// Scores are never stored, so memory is linear in the number of keys, unless a mask's queries share their
+/// keys.
 #[derive(Clone, Copy)]
 pub struct Attend<'a, 't, T: Float> {
     score: &'a dyn Score<T>,
@@ -126,16 +126,15 @@ impl<'a, 't, T: Float> Attend<'a, 't, T> {
         values: impl Into<Var<'t, T>>,
     ) -> Var<'t, T> {
         let (queries, keys) = (queries.into(), keys.into());
-        let dropped = self.dropout.rate > 0.0 && queries.tape().is_training();
         let values = without_padding(values.into(), self.mask);
-        self.aggregate(values, |values| match (self.mask, dropped) {
-            (Mask::None, false) => self.pairs(queries, keys).attend(values, self.weights, false),
-            (Mask::Causal, false) => self.pairs(queries, keys).attend(values, self.weights, true),
-            (Mask::Hidden(hidden), false) if same_sets(queries, keys) && same_sets(keys, values) => {
-                let keys = without_padding(keys, self.mask);
-                self.pairs(queries, keys).attend_masked(values, self.weights, hidden)
+        let pairs = |keys| self.pairs(queries, keys).dropout(self.dropout.rate);
+        self.aggregate(values, |values| match self.mask {
+            Mask::None => pairs(keys).attend(values, self.weights, false),
+            Mask::Causal => pairs(keys).attend(values, self.weights, true),
+            Mask::Hidden(hidden) if same_sets(queries, keys) && same_sets(keys, values) => {
+                pairs(without_padding(keys, self.mask)).attend_masked(values, self.weights, hidden)
             }
-            _ => self.dropout.forward(self.weigh(queries, keys)).matmul(values),
+            Mask::Hidden(_) => self.dropout.forward(self.weigh(queries, keys)).matmul(values),
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cotangent_engine::Sparsity;
 use cotangent_layers::score::{Distance, Dot, PenumbralCone, Score};
-use cotangent_layers::{Aggregation, Attention, Mask, Weights};
+use cotangent_layers::{Aggregation, Attention, Dropout, Mask, Weights};
 
 use super::attention::scores;
 use super::*;
@@ -289,26 +289,28 @@ fn a_mask_has_no_gradient() {
     assert_eq!(others, run(false).1);
 }
 
-/// Masked attention goes through tiles as any other: with more queries and keys than a tile has, its results
-/// and gradients are those of stored weights.
+/// With more queries and keys than a tile has, the results and gradients of any mask, with dropout of weights and
+/// without, are those of stored weights.
 #[test]
-fn masks_of_many_tiles() {
+fn many_tiles() {
     let mut rng = rng::stream(3, 4, 0);
     let [q, k, v] = [[2, 300, 4], [2, 530, 4], [2, 530, 3]].map(|shape| uniform(&shape, 1.0, &mut rng));
     // Padding of each sequence; then keys hidden here and there, one query from all keys.
     let padding = Tensor::from_fn([2, 1, 530], |at| f64::from(u8::from(at % 530 >= [529, 270][at / 530])));
     let scattered = Tensor::from_fn([300, 530], |at| f64::from(u8::from(at / 530 == 7 || at * at % 11 < 4)));
     for score in [&Dot as &dyn Score<f64>, &Distance] {
-        for weights in WEIGHTS {
-            let layer = Attention { weights, ..Attention::new(score, 4) };
-            for mask in [&padding, &scattered] {
+        for (weights, rate) in [(Weights::Softmax, 0.0), (Weights::Softmax, 0.3), (Weights::Sigmoid, 0.3)] {
+            let layer = Attention { weights, dropout: Dropout { rate }, ..Attention::new(score, 4) };
+            for mask in [None, Some(&padding), Some(&scattered)] {
                 let run = |stored: bool| {
                     with_gradients(
                         [&q, &k, &v],
                         |[q, k, v]| {
-                            let hidden = Mask::Hidden(q.tape().constant(mask));
+                            q.tape().training(rng::stream(1, 5, 0));
+                            let hidden =
+                                mask.map_or(Mask::Causal, |mask| Mask::Hidden(q.tape().constant(mask)));
                             match stored {
-                                true => layer.weigh(q, k, hidden).matmul(v),
+                                true => layer.dropout.forward(layer.weigh(q, k, hidden)).matmul(v),
                                 false => layer.forward(q, k, v, hidden),
                             }
                         },

@@ -8,6 +8,7 @@
 //! The environment variable `COTANGENT_SIMD` lowers the level, for tests: `baseline`, `avx2+fma` or `avx512`.
 
 mod block;
+mod product;
 mod register;
 
 use std::sync::OnceLock;
@@ -15,7 +16,8 @@ use std::sync::OnceLock;
 pub use block::{
     Avx2, Avx512, Block, LANES, Portable, add, ask_ahead, asks_ahead, for_each_block, read, write,
 };
-pub use register::{Dispatched, F32x8, F32x16, F64x4, Key, Register};
+pub use product::{Columns, Strided, tile};
+pub use register::{Dispatched, F32x8, F32x16, F64x4, F64x8, Key, Register};
 
 /// Instruction sets that kernels are compiled for, each containing the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

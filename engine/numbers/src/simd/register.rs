@@ -64,8 +64,12 @@ pub type F32x16 = Lanes<8, f32>;
 /// Four lanes of `f64`, as an array.
 #[cfg(not(target_arch = "x86_64"))]
 pub type F64x4 = Lanes<4, f64>;
+
+/// Eight lanes of `f64`, as an array.
+#[cfg(not(target_arch = "x86_64"))]
+pub type F64x8 = Lanes<8, f64>;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{F32x8, F32x16, F64x4};
+pub use x86_64::{F32x8, F32x16, F64x4, F64x8};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
@@ -102,6 +106,15 @@ mod x86_64 {
     /// A comparison of two of them: all ones or all zeros in each lane.
     #[derive(Clone, Copy)]
     pub struct Mask4(__m256d);
+
+    /// An AVX-512 register. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
+    /// processor with AVX-512.
+    #[derive(Clone, Copy, Debug)]
+    pub struct F64x8(__m512d);
+
+    /// A comparison of two of them: a bit for each lane.
+    #[derive(Clone, Copy)]
+    pub struct WideMask8(__mmask8);
 
     impl F64x4 {
         #[inline(always)]
@@ -171,6 +184,29 @@ mod x86_64 {
         #[inline(always)]
         fn bits(mask: Mask16) -> u16 {
             mask.0
+        }
+    }
+
+    impl F64x8 {
+        #[inline(always)]
+        fn less(self, other: Self) -> WideMask8 {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { WideMask8(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(self.0, other.0)) }
+        }
+        #[inline(always)]
+        fn is_unordered(self, other: Self) -> WideMask8 {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { WideMask8(_mm512_cmp_pd_mask::<_CMP_UNORD_Q>(self.0, other.0)) }
+        }
+        #[inline(always)]
+        fn blend(mask: WideMask8, a: Self, b: Self) -> Self {
+            // SAFETY: a value of this type exists only where the processor has AVX-512.
+            unsafe { F64x8(_mm512_mask_blend_pd(mask.0, b.0, a.0)) }
+        }
+        /// A bit for each lane.
+        #[inline(always)]
+        fn bits(mask: WideMask8) -> u16 {
+            u16::from(mask.0)
         }
     }
 
@@ -336,5 +372,10 @@ mod x86_64 {
         F32x16, Mask16, f32, 16, 0xffff,
         _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps
         _mm512_div_ps _mm512_sqrt_ps _mm512_xor_ps _mm512_andnot_ps _mm512_fmadd_ps
+    }
+    register! {
+        F64x8, WideMask8, f64, 8, 0xff,
+        _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd _mm512_sub_pd _mm512_mul_pd
+        _mm512_div_pd _mm512_sqrt_pd _mm512_xor_pd _mm512_andnot_pd _mm512_fmadd_pd
     }
 }

@@ -23,21 +23,23 @@ pub(crate) fn pieces(s: Sizes, few: usize, cost: usize) -> SmallVec<[Range<usize
     parallel::pieces(s.batch * s.n, align, cost)
 }
 
-/// Left rows in tiles of at most `step`: the batch entry of each, and which of the entry's rows they are.
-pub(crate) fn tiles(
-    s: Sizes,
-    rows: Range<usize>,
-    step: usize,
-) -> impl Iterator<Item = (usize, Range<usize>)> {
+/// Left rows by batch entry: the number of each entry, and which of its rows they are.
+pub(crate) fn entries(s: Sizes, rows: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
     let mut start = rows.start;
     std::iter::from_fn(move || {
         (start < rows.end).then(|| {
             let b = start / s.n;
             let first = start - b * s.n;
-            start = rows.end.min(start + step).min((b + 1) * s.n);
+            start = rows.end.min((b + 1) * s.n);
             (b, first..start - b * s.n)
         })
     })
+}
+
+/// Rows in steps of at most `step`.
+pub(crate) fn steps(rows: Range<usize>, step: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = rows.end;
+    rows.step_by(step).map(move |start| start..end.min(start + step))
 }
 
 /// Gradients, each with its number of elements per row; `None` where it is not asked for.

@@ -10,8 +10,8 @@ mod pairings;
 mod reverse;
 mod tile;
 
-pub(crate) use self::jobs::{Gradients, pieces, tiles};
-pub(crate) use self::pairings::{Part, pairings, pairings_gradient, tile_rows};
+pub(crate) use self::jobs::{Gradients, Job, entries, pieces, steps};
+pub(crate) use self::pairings::{Part, Right, tile_rows, with_right};
 use self::reverse::gradients;
 pub(crate) use self::tile::{ErasedPair, PairKernel, Tile, TileGradients, gradient};
 use crate::formula::pair::PairFormula;
@@ -117,11 +117,15 @@ pub(crate) fn elementwise<T: Storage>(
     let cost = 1 + s.m * (s.width / 16 + 2);
     parallel::for_each_part(out, s.m, 16, cost, |rows, out| {
         let mut remaining = out;
-        for (b, rows) in tiles(s, rows, tile_rows(s.m)) {
-            let part = Part::new(inputs, counts, s, b, b * s.n + rows.start..b * s.n + rows.end);
-            let tile = split_front(&mut remaining, rows.len() * s.m);
-            pairings(kernel.pairing(), part.x, part.y, s.width, tile);
-            work(&part.tile(0..rows.len(), 0..s.m), tile);
+        for (b, rows) in entries(s, rows) {
+            let part = Part::new(inputs, counts, s, b, b * s.n..(b + 1) * s.n);
+            with_right(kernel.pairing(), part.y, s.width, false, |right| {
+                for rows in steps(rows, tile_rows(s.m)) {
+                    let scores = split_front(&mut remaining, rows.len() * s.m);
+                    right.pairings(part.left(rows.clone()), 0..s.m, scores);
+                    work(&part.tile(rows, 0..s.m), scores);
+                }
+            });
         }
     });
 }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::Sizes;
 use super::tile::{LANES, Tile};
 use crate::formula::pair::Pairing;
-use crate::kernels::gemm::{Matrix, serial};
+use crate::kernels::gemm::{Matrix, Panels, serial};
 use crate::numbers::lanes::{LaneMask, Lanes};
 use crate::numbers::line::{line_total, line_zip, load, pairwise};
 use crate::numbers::scalar::Scalar;
@@ -18,30 +18,157 @@ use crate::tensor::view::View;
 /// Rows of at most this many elements are subtracted pair by pair: products would save nothing.
 const NARROW: usize = 8;
 
-/// Pairings of some left rows with some right ones: `s[i, j]`.
-pub(crate) fn pairings<T: Storage>(pairing: Pairing, x: &[T], y: &[T], width: usize, s: &mut [T]) {
-    let (n, m) = (x.len() / width.max(1), y.len() / width.max(1));
-    match pairing {
-        Pairing::Dot => serial(Matrix::new(x, n, width), Matrix::new(y, m, width).transposed(), false, s),
-        Pairing::SquaredDistance if width <= NARROW => subtracted(x, y, width, s),
-        Pairing::SquaredDistance => centred(x, y, width, |centred_rows| {
-            serial(centred_rows.left(), centred_rows.right().transposed(), false, s);
-            dispatch(
-                #[inline(always)]
-                || {
-                    for (i, s) in s.chunks_exact_mut(m).enumerate() {
-                        if centred_rows.distances(i, s) {
-                            centred_rows.repair(
-                                i,
-                                s,
-                                #[inline(always)]
-                                |j| square(&x[i * width..][..width], &y[j * width..][..width]),
-                            );
+/// Right rows, prepared once for many left rows.
+pub(crate) struct Right<'a, T> {
+    /// As given.
+    rows: &'a [T],
+    width: usize,
+    kind: Kind<'a, T>,
+}
+
+enum Kind<'a, T> {
+    /// Inner products.
+    Dot(Factors<'a, T>),
+    /// Squared distances of rows of at most [`NARROW`] elements.
+    Narrow,
+    /// Squared distances, from products of centred rows.
+    Centred(Factors<'a, T>, Centre<'a, T>),
+}
+
+/// Right rows as factors of matrix products.
+struct Factors<'a, T> {
+    /// Their transpose, for pairings.
+    columns: Panels<'a, T>,
+    /// Themselves, for gradients of left rows.
+    rows: Option<Panels<'a, T>>,
+}
+
+impl<'a, T: Storage> Factors<'a, T> {
+    /// Copies rows to `columns`, and to `panels` if gradients are wanted.
+    fn new(rows: Matrix<'_, T>, columns: &'a mut [T], panels: Option<&'a mut [T]>) -> Self {
+        Factors {
+            columns: Panels::new(rows.transposed(), columns),
+            rows: panels.map(|panels| Panels::new(rows, panels)),
+        }
+    }
+}
+
+/// Calls `work` with right rows prepared for pairings, and for gradients if `gradients`.
+pub(crate) fn with_right<T: Storage, R>(
+    pairing: Pairing,
+    rows: &[T],
+    width: usize,
+    gradients: bool,
+    work: impl FnOnce(&Right<'_, T>) -> R,
+) -> R {
+    let m = rows.len() / width.max(1);
+    if pairing == Pairing::SquaredDistance && width <= NARROW {
+        return work(&Right { rows, width, kind: Kind::Narrow });
+    }
+    let of_columns = Panels::<T>::size(width, m);
+    let of_rows = if gradients { Panels::<T>::size(m, width) } else { 0 };
+    T::with_scratch(of_columns + of_rows, |scratch| {
+        let (columns, panels) = scratch.split_at_mut(of_columns);
+        let panels = gradients.then_some(panels);
+        match pairing {
+            Pairing::Dot => {
+                let factors = Factors::new(Matrix::new(rows, m, width), columns, panels);
+                work(&Right { rows, width, kind: Kind::Dot(factors) })
+            }
+            Pairing::SquaredDistance => T::with_scratch((m + 1) * width + m, |scratch| {
+                let (mean, scratch) = scratch.split_at_mut(width);
+                let (squares, centred) = scratch.split_at_mut(m);
+                find_mean(rows, mean);
+                centre(rows, mean, centred, squares);
+                let factors = Factors::new(Matrix::new(centred, m, width), columns, panels);
+                let centre = Centre { mean, rows: centred, squares };
+                work(&Right { rows, width, kind: Kind::Centred(factors, centre) })
+            }),
+        }
+    })
+}
+
+impl<T: Storage> Right<'_, T> {
+    /// The rows `range`, as given.
+    fn given(&self, range: &Range<usize>) -> &[T] {
+        &self.rows[range.start * self.width..range.end * self.width]
+    }
+
+    /// Pairings of some left rows with the right rows `range`: `s[i, j]`. The range starts at a multiple of
+    /// 64.
+    pub(crate) fn pairings(&self, x: &[T], range: Range<usize>, s: &mut [T]) {
+        let (width, m) = (self.width, range.len());
+        let n = x.len() / width.max(1);
+        match &self.kind {
+            Kind::Dot(factors) => factors.columns.columns(range).product(Matrix::new(x, n, width), false, s),
+            Kind::Narrow => subtracted(x, self.given(&range), width, s),
+            Kind::Centred(factors, right) => right.with(x, &range, |rows| {
+                factors.columns.columns(range.clone()).product(rows.left_matrix(), false, s);
+                let y = self.given(&range);
+                dispatch(
+                    #[inline(always)]
+                    || {
+                        for (i, s) in s.chunks_exact_mut(m).enumerate() {
+                            if rows.distances(i, s) {
+                                rows.repair(
+                                    i,
+                                    s,
+                                    #[inline(always)]
+                                    |j| square(&x[i * width..][..width], &y[j * width..][..width]),
+                                );
+                            }
                         }
+                    },
+                );
+            }),
+        }
+    }
+
+    /// Adds the gradients of rows to `dx` and `dy`, from the pairings `s` of left rows with the right rows
+    /// `range`, and the gradients `w` of those. `w` is overwritten.
+    pub(crate) fn gradient(
+        &self,
+        x: &[T],
+        range: Range<usize>,
+        s: &[T],
+        w: &mut [T],
+        dx: Option<&mut [T]>,
+        dy: Option<&mut [T]>,
+    ) {
+        let (width, m) = (self.width, range.len());
+        let n = x.len() / width.max(1);
+        let add_to_left = |factors: &Factors<'_, T>, w: Matrix<'_, T>, dx: &mut [T]| {
+            factors.rows.as_ref().expect("prepared for gradients").rows(range.clone()).product(w, true, dx);
+        };
+        match &self.kind {
+            Kind::Dot(factors) => {
+                let w = Matrix::new(w, n, m);
+                if let Some(dx) = dx {
+                    add_to_left(factors, w, dx);
+                }
+                if let Some(dy) = dy {
+                    serial(w.transposed(), Matrix::new(x, n, width), true, dy);
+                }
+            }
+            Kind::Narrow => subtracted_gradient((x, self.given(&range)), width, w, dx, dy),
+            Kind::Centred(factors, right) => right.with(x, &range, |rows| {
+                T::with_scratch(n + m, |sums| {
+                    let (left_sums, right_sums) = sums.split_at_mut(n);
+                    let (mut dx, mut dy) = (dx, dy);
+                    let y = self.given(&range);
+                    rows.separate_all((x, y), s, w, [&mut dx, &mut dy], left_sums, right_sums);
+                    let w = Matrix::new(w, n, m);
+                    if let Some(dx) = dx {
+                        add_to_left(factors, w, dx);
+                        subtract(rows.left, left_sums, dx);
                     }
-                },
-            );
-        }),
+                    if let Some(dy) = dy {
+                        serial(w.transposed(), rows.left_matrix(), true, dy);
+                        subtract(rows.right, right_sums, dy);
+                    }
+                });
+            }),
+        }
     }
 }
 
@@ -97,66 +224,102 @@ fn add_difference<T: Storage>(d: &mut [T], w: T, x: &[T], y: &[T]) {
     }
 }
 
-/// Rows minus the mean of the right rows, and their squares.
+/// The mean of right rows, right rows minus it, and the squares of those.
+struct Centre<'a, T> {
+    mean: &'a [T],
+    rows: &'a [T],
+    squares: &'a [T],
+}
+
+/// Left rows and right rows minus the mean of the right ones, and their squares.
 ///
 /// `‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩` turns distances into a matrix product. Where a
 /// distance is small compared with the rows, the terms cancel: such pairs are *near*, and their distances and
 /// gradients are computed from differences.
 struct Centred<'a, T> {
-    rows: &'a [T],
-    squares: &'a [T],
-    n: usize,
     width: usize,
+    left: &'a [T],
+    right: &'a [T],
+    left_squares: &'a [T],
+    right_squares: &'a [T],
 }
 
 /// Below NEAR·(‖x‖² + ‖y‖²) a squared distance has cancelled. It is recomputed from the difference
 /// of the rows.
 const NEAR: f64 = 0.25;
 
-/// Calls `work` with left and right rows minus the mean of the right ones.
-fn centred<T: Storage, R>(x: &[T], y: &[T], width: usize, work: impl FnOnce(Centred<'_, T>) -> R) -> R {
-    let (n, m) = (x.len() / width, y.len() / width);
-    T::with_scratch((n + m) * (width + 1) + width, |scratch| {
-        let (rows, sums) = scratch.split_at_mut((n + m) * width);
-        let (squares, mean) = sums.split_at_mut(n + m);
-        dispatch(
-            #[inline(always)]
-            || {
-                mean.fill(T::zero());
-                for y in y.chunks_exact(width) {
-                    mean.iter_mut().zip(y).for_each(|(mean, y)| *mean = *mean + *y);
+/// Finds the mean of rows.
+fn find_mean<T: Storage>(rows: &[T], mean: &mut [T]) {
+    let width = mean.len();
+    dispatch(
+        #[inline(always)]
+        || {
+            mean.fill(T::zero());
+            for y in rows.chunks_exact(width) {
+                mean.iter_mut().zip(y).for_each(|(mean, y)| *mean = *mean + *y);
+            }
+            let scale = T::nearest(width as f64 / rows.len() as f64);
+            for mean in mean.iter_mut() {
+                let scaled = *mean * scale;
+                // Rows with NaN or infinity must not affect other rows.
+                *mean = if scaled.to_f64().is_finite() { scaled } else { T::zero() };
+            }
+        },
+    );
+}
+
+/// Subtracts a mean from rows, and finds the squares of the differences.
+fn centre<T: Storage>(given: &[T], mean: &[T], rows: &mut [T], squares: &mut [T]) {
+    let width = mean.len();
+    dispatch(
+        #[inline(always)]
+        || {
+            let given = given.chunks_exact(width);
+            for ((row, given), square) in rows.chunks_exact_mut(width).zip(given).zip(squares) {
+                let mut sum = Lanes::<LANES, T>::splat(T::zero());
+                for ((row, x), mean) in row.chunks_mut(LANES).zip(given.chunks(LANES)).zip(mean.chunks(LANES))
+                {
+                    let d = load(x, 0.0) - load(mean, 0.0);
+                    sum = d.mul_add(d, sum);
+                    d.store(row);
                 }
-                let scale = T::nearest(1.0 / m as f64);
-                for mean in mean.iter_mut() {
-                    let scaled = *mean * scale;
-                    // Rows with NaN or infinity must not affect other rows.
-                    *mean = if scaled.to_f64().is_finite() { scaled } else { T::zero() };
-                }
-                let given = x.chunks_exact(width).chain(y.chunks_exact(width));
-                for ((row, given), square) in rows.chunks_exact_mut(width).zip(given).zip(&mut *squares) {
-                    let mut sum = Lanes::<LANES, T>::splat(T::zero());
-                    for ((row, x), mean) in
-                        row.chunks_mut(LANES).zip(given.chunks(LANES)).zip(mean.chunks(LANES))
-                    {
-                        let d = load(x, 0.0) - load(mean, 0.0);
-                        sum = d.mul_add(d, sum);
-                        d.store(row);
-                    }
-                    *square = T::nearest(pairwise(sum.widen()));
-                }
-            },
-        );
-        work(Centred { rows, squares, n, width })
-    })
+                *square = T::nearest(pairwise(sum.widen()));
+            }
+        },
+    );
+}
+
+impl<T: Storage> Centre<'_, T> {
+    /// Calls `work` with some left rows, centred, and the right rows `range`.
+    fn with<R>(&self, x: &[T], range: &Range<usize>, work: impl FnOnce(Centred<'_, T>) -> R) -> R {
+        let width = self.mean.len();
+        let n = x.len() / width;
+        T::with_scratch(n * (width + 1), |scratch| {
+            let (left, left_squares) = scratch.split_at_mut(n * width);
+            centre(x, self.mean, left, left_squares);
+            let right = &self.rows[range.start * width..range.end * width];
+            work(Centred { width, left, right, left_squares, right_squares: &self.squares[range.clone()] })
+        })
+    }
+}
+
+/// Subtracts rows times `factors` from gradients.
+fn subtract<T: Storage>(rows: &[T], factors: &[T], d: &mut [T]) {
+    let width = rows.len() / factors.len().max(1);
+    let rows = rows.chunks_exact(width.max(1));
+    dispatch(
+        #[inline(always)]
+        || {
+            for ((d, row), factor) in d.chunks_exact_mut(width.max(1)).zip(rows).zip(factors) {
+                d.iter_mut().zip(row).for_each(|(d, x)| *d = *d - *factor * *x);
+            }
+        },
+    );
 }
 
 impl<T: Storage> Centred<'_, T> {
-    fn left(&self) -> Matrix<'_, T> {
-        Matrix::new(self.rows, self.n, self.width)
-    }
-
-    fn right(&self) -> Matrix<'_, T> {
-        Matrix::new(&self.rows[self.n * self.width..], self.squares.len() - self.n, self.width)
+    fn left_matrix(&self) -> Matrix<'_, T> {
+        Matrix::new(self.left, self.left_squares.len(), self.width)
     }
 
     /// Where pairs are not near: the squared distances `s` are finite and not too small compared with the
@@ -172,9 +335,9 @@ impl<T: Storage> Centred<'_, T> {
     /// any is near.
     #[inline(always)]
     fn distances(&self, i: usize, s: &mut [T]) -> bool {
-        let x = Lanes::splat(self.squares[i]);
+        let x = Lanes::splat(self.left_squares[i]);
         let mut any = false;
-        for (s, y) in s.chunks_mut(LANES).zip(self.squares[self.n..].chunks(LANES)) {
+        for (s, y) in s.chunks_mut(LANES).zip(self.right_squares.chunks(LANES)) {
             let y = load(y, 1.0);
             let distance = Lanes::splat(T::constant(-2.0)).mul_add(load(s, 0.0), x + y);
             any |= !Self::distant([x, y, distance]).all();
@@ -197,8 +360,8 @@ impl<T: Storage> Centred<'_, T> {
     /// products take: `−2w`, and 0 for near pairs. Those are passed to `near_pair`: both rows, and `2w`.
     #[inline(always)]
     fn separate(&self, i: usize, s: &[T], w: &mut [T], mut near_pair: impl FnMut(usize, usize, T)) {
-        let x = Lanes::splat(self.squares[i]);
-        let squares = self.squares[self.n..].chunks(LANES);
+        let x = Lanes::splat(self.left_squares[i]);
+        let squares = self.right_squares.chunks(LANES);
         for (block, ((w, s), y)) in w.chunks_mut(LANES).zip(s.chunks(LANES)).zip(squares).enumerate() {
             let distant = Self::distant([x, load(y, 1.0), load(s, 4.0 + 4.0 * x.get(0).to_f64())]);
             if !distant.all() {
@@ -213,14 +376,42 @@ impl<T: Storage> Centred<'_, T> {
         }
     }
 
-    /// Subtracts the rows from number `first` on, times `factors`, from gradients.
-    fn subtract(&self, factors: &[T], first: usize, d: &mut [T]) {
-        let rows = self.rows[first * self.width..].chunks_exact(self.width);
+    /// [`separate`](Self::separate) for all left rows: near pairs of the rows x and y add to `dx` and `dy`. The
+    /// sums of what the products take are those of each left row, and of each right one.
+    fn separate_all(
+        &self,
+        (x, y): (&[T], &[T]),
+        s: &[T],
+        w: &mut [T],
+        [dx, dy]: [&mut Option<&mut [T]>; 2],
+        left_sums: &mut [T],
+        right_sums: &mut [T],
+    ) {
+        let (m, width) = (right_sums.len(), self.width);
+        right_sums.fill(T::zero());
         dispatch(
             #[inline(always)]
             || {
-                for ((d, row), factor) in d.chunks_exact_mut(self.width).zip(rows).zip(factors) {
-                    d.iter_mut().zip(row).for_each(|(d, x)| *d = *d - *factor * *x);
+                let rows = w.chunks_exact_mut(m).zip(s.chunks_exact(m)).zip(left_sums);
+                for (i, ((w, s), left_sum)) in rows.enumerate() {
+                    self.separate(
+                        i,
+                        s,
+                        w,
+                        #[inline(always)]
+                        |i, j, w| {
+                            let [i, j] = [i, j].map(|row| row * width..(row + 1) * width);
+                            let (x, y) = (&x[i.clone()], &y[j.clone()]);
+                            if let Some(dx) = dx {
+                                add_difference(&mut dx[i], w, x, y);
+                            }
+                            if let Some(dy) = dy {
+                                add_difference(&mut dy[j], w, y, x);
+                            }
+                        },
+                    );
+                    *left_sum = T::nearest(line_total::<T, Portable>(w));
+                    right_sums.iter_mut().zip(&*w).for_each(|(sum, w)| *sum = *sum + *w);
                 }
             },
         );
@@ -229,93 +420,11 @@ impl<T: Storage> Centred<'_, T> {
     /// Whether left row `i` and right row `j`, at squared distance `s`, are near.
     #[inline(always)]
     fn near(&self, i: usize, j: usize, s: T) -> bool {
-        !Self::distant([self.squares[i], self.squares[self.n + j], s].map(|x| Lanes::from([x]))).all()
+        !Self::distant([self.left_squares[i], self.right_squares[j], s].map(|x| Lanes::from([x]))).all()
     }
 }
 
-/// Adds the gradients of rows to `dx` and `dy`, from their pairings `s` and the gradients `w` of those.
-/// `w` is overwritten.
-pub(crate) fn pairings_gradient<T: Storage>(
-    pairing: Pairing,
-    (x, y): (&[T], &[T]),
-    width: usize,
-    s: &[T],
-    w: &mut [T],
-    dx: Option<&mut [T]>,
-    dy: Option<&mut [T]>,
-) {
-    let (n, m) = (x.len() / width.max(1), y.len() / width.max(1));
-    match pairing {
-        Pairing::Dot => {
-            let weights = Matrix::new(w, n, m);
-            if let Some(dx) = dx {
-                serial(weights, Matrix::new(y, m, width), true, dx);
-            }
-            if let Some(dy) = dy {
-                serial(weights.transposed(), Matrix::new(x, n, width), true, dy);
-            }
-        }
-        Pairing::SquaredDistance => distances_gradient((x, y), width, s, w, dx, dy),
-    }
-}
-
-/// [`pairings_gradient`] of squared distances: `2 Σ_j w_ij (x_i − y_j)` for left row i.
-fn distances_gradient<T: Storage>(
-    (x, y): (&[T], &[T]),
-    width: usize,
-    s: &[T],
-    w: &mut [T],
-    mut dx: Option<&mut [T]>,
-    mut dy: Option<&mut [T]>,
-) {
-    let (n, m) = (x.len() / width, y.len() / width);
-    if width <= NARROW {
-        return subtracted_gradient((x, y), width, w, dx, dy);
-    }
-    centred(x, y, width, |centred_rows| {
-        T::with_scratch(n + m, |sums| {
-            let (left_sums, right_sums) = sums.split_at_mut(n);
-            right_sums.fill(T::zero());
-            dispatch(
-                #[inline(always)]
-                || {
-                    let rows = w.chunks_exact_mut(m).zip(s.chunks_exact(m)).zip(&mut *left_sums);
-                    for (i, ((w, s), left_sum)) in rows.enumerate() {
-                        centred_rows.separate(
-                            i,
-                            s,
-                            w,
-                            #[inline(always)]
-                            |i, j, w| {
-                                let [i, j] = [i, j].map(|row| row * width..(row + 1) * width);
-                                let (x, y) = (&x[i.clone()], &y[j.clone()]);
-                                if let Some(dx) = &mut dx {
-                                    add_difference(&mut dx[i], w, x, y);
-                                }
-                                if let Some(dy) = &mut dy {
-                                    add_difference(&mut dy[j], w, y, x);
-                                }
-                            },
-                        );
-                        *left_sum = T::nearest(line_total::<T, Portable>(w));
-                        right_sums.iter_mut().zip(&*w).for_each(|(sum, w)| *sum = *sum + *w);
-                    }
-                },
-            );
-            let w = Matrix::new(w, n, m);
-            if let Some(dx) = dx {
-                serial(w, centred_rows.right(), true, dx);
-                centred_rows.subtract(left_sums, 0, dx);
-            }
-            if let Some(dy) = dy {
-                serial(w.transposed(), centred_rows.left(), true, dy);
-                centred_rows.subtract(right_sums, n, dy);
-            }
-        });
-    });
-}
-
-/// [`distances_gradient`] of narrow rows, pair by pair.
+/// Gradients of squared distances of narrow rows, pair by pair: `2 Σ_j w_ij (x_i − y_j)` for left row i.
 fn subtracted_gradient<T: Storage>(
     (x, y): (&[T], &[T]),
     width: usize,
@@ -405,9 +514,8 @@ impl<'a, T: Storage> Part<'a, T> {
         }
     }
 
-    /// The left rows `left` and the right rows `right`.
-    pub(crate) fn rows(&self, left: Range<usize>, right: Range<usize>) -> (&'a [T], &'a [T]) {
-        let width = self.width;
-        (&self.x[left.start * width..left.end * width], &self.y[right.start * width..right.end * width])
+    /// The left rows `range`.
+    pub(crate) fn left(&self, range: Range<usize>) -> &'a [T] {
+        &self.x[range.start * self.width..range.end * self.width]
     }
 }

@@ -1,8 +1,8 @@
 //! The reverse pass over all pairs, tile by tile.
 
 use super::Sizes;
-use super::jobs::{Gradients, tiles};
-use super::pairings::{Part, pairings, pairings_gradient, tile_rows};
+use super::jobs::{Gradients, entries, steps};
+use super::pairings::{Part, tile_rows, with_right};
 use super::tile::{PairKernel, gradient};
 use crate::numbers::storage::Storage;
 use crate::tensor::view::View;
@@ -21,25 +21,21 @@ pub(super) fn gradients<T: Storage>(
         let step = tile_rows(s.m);
         T::with_scratch(2 * step * s.m, |scratch| {
             let (pairs, weights) = scratch.split_at_mut(step * s.m);
-            for (b, rows) in tiles(s, job.rows.clone(), step) {
-                let all = b * s.n + rows.start..b * s.n + rows.end;
-                let part = Part::new(inputs, counts, s, b, all.clone());
-                let [pairs, weights] = [&mut *pairs, &mut *weights].map(|x| &mut x[..rows.len() * s.m]);
-                pairings(kernel.pairing(), part.x, part.y, s.width, pairs);
-                weights.copy_from_slice(&g[all.start * s.m..all.end * s.m]);
-                let tile = part.tile(0..rows.len(), 0..s.m);
-                job.on_tile(b, rows, 0..s.m, |row_grads, number_grads| {
-                    gradient(kernel, &tile, pairs, weights, number_grads, |_, _, _, _| ());
-                    let rows = (part.x, part.y);
-                    pairings_gradient(
-                        kernel.pairing(),
-                        rows,
-                        s.width,
-                        pairs,
-                        weights,
-                        row_grads.x,
-                        row_grads.y,
-                    );
+            for (b, rows) in entries(s, job.rows.clone()) {
+                let part = Part::new(inputs, counts, s, b, b * s.n..(b + 1) * s.n);
+                with_right(kernel.pairing(), part.y, s.width, true, |right| {
+                    for rows in steps(rows, step) {
+                        let x = part.left(rows.clone());
+                        let [pairs, weights] =
+                            [&mut *pairs, &mut *weights].map(|pairs| &mut pairs[..rows.len() * s.m]);
+                        right.pairings(x, 0..s.m, pairs);
+                        weights.copy_from_slice(&g[(b * s.n + rows.start) * s.m..][..rows.len() * s.m]);
+                        let tile = part.tile(rows.clone(), 0..s.m);
+                        job.on_tile(b, rows, 0..s.m, |row_grads, number_grads| {
+                            gradient(kernel, &tile, pairs, weights, number_grads, |_, _, _, _| ());
+                            right.gradient(x, 0..s.m, pairs, weights, row_grads.x, row_grads.y);
+                        });
+                    }
                 });
             }
         });

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::kernels::attend::{Attend, Inputs, Weights, causal_reach};
+use crate::kernels::dropout::Dropout;
 use crate::tape::Tape;
 use crate::tape::arena::Op;
 use crate::tape::float::Float;
@@ -55,10 +56,7 @@ impl<'t, T: Float> Pairs<'t, T> {
     /// If the shapes do not fit.
     #[track_caller]
     pub fn attend(&self, values: impl Into<Var<'t, T>>, weights: Weights, causal: bool) -> Var<'t, T> {
-        let mut inputs = self.inputs.clone();
-        inputs.push(values.into());
-        let attend = Attend { score: self.kernels.score, weights, causal, masked: false };
-        self.tape.record(Op::Attend(attend), &inputs)
+        self.record_attend(values.into(), weights, causal, None)
     }
 
     /// Same as [`attend`](Self::attend) to all keys but those where `hidden` is not 0. `hidden` broadcasts to
@@ -73,9 +71,24 @@ impl<'t, T: Float> Pairs<'t, T> {
         weights: Weights,
         hidden: Var<'t, T>,
     ) -> Var<'t, T> {
+        self.record_attend(values.into(), weights, false, Some(hidden))
+    }
+
+    #[track_caller]
+    fn record_attend(
+        &self,
+        values: Var<'t, T>,
+        weights: Weights,
+        causal: bool,
+        hidden: Option<Var<'t, T>>,
+    ) -> Var<'t, T> {
         let mut inputs = self.inputs.clone();
-        inputs.extend([hidden, values.into()]);
-        let attend = Attend { score: self.kernels.score, weights, causal: false, masked: true };
+        let masked = hidden.is_some();
+        inputs.extend(hidden.into_iter().chain([values]));
+        let [queries, keys] = [0, 1].map(|i| self.inputs[i].shape());
+        let count = queries.rows().len() * keys.rows().width();
+        let dropout = self.tape.draw_dropout(self.rate, count).map(Box::new);
+        let attend = Attend { score: self.kernels.score, weights, causal, masked, dropout };
         self.tape.record(Op::Attend(attend), &inputs)
     }
 }
@@ -116,7 +129,11 @@ impl<T: Float> Operation<T> for Attend<T> {
             tape.causal_mask(shape.rows().width(), shape.width())
         });
         let hidden = causal.or(hidden.copied());
-        let stored = self.weights.of(scores, hidden).matmul(*values);
+        let mut weights = self.weights.of(scores, hidden);
+        if let Some(dropout) = &self.dropout {
+            weights = weights * tape.dropout_mask(weights.shape(), Dropout::clone(dropout));
+        }
+        let stored = weights.matmul(*values);
         let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =
             inputs.iter().zip(tangents).filter_map(|(x, tangent)| tangent.map(|t| (*x, t))).collect();
         tape.jvp(stored, &given)

@@ -41,6 +41,8 @@ pub struct Pairs<'t, T: Float> {
     pub(super) kernels: &'static PairKernels<T>,
     /// x, y, numbers of left rows, of right rows, parameters.
     pub(super) inputs: SmallVec<[Var<'t, T>; 6]>,
+    /// The rate of dropout.
+    pub(super) rate: f64,
 }
 
 impl<'t, T: Float> Pairs<'t, T> {
@@ -66,7 +68,18 @@ impl<'t, T: Float> Pairs<'t, T> {
         );
         let mut inputs: SmallVec<[Var<'t, T>; 6]> = SmallVec::from_slice(&[x, y]);
         inputs.extend(numbers.into_iter().flatten().chain(params).copied());
-        Pairs { tape: x.tape(), kernels, inputs }
+        Pairs { tape: x.tape(), kernels, inputs, rate: 0.0 }
+    }
+
+    /// Dropout of the weights of attention at this rate, on a tape that is
+    /// [`training`](crate::Tape::training): see [`Var::dropout`]. The weights need not be stored for it.
+    ///
+    /// # Panics
+    /// If the rate is not in [0, 1).
+    #[track_caller]
+    pub fn dropout(self, rate: f64) -> Self {
+        assert!((0.0..1.0).contains(&rate), "dropout: a rate of {rate}");
+        Pairs { rate, ..self }
     }
 
     /// The scores of all pairs: `[…, n, m]`.
