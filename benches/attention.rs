@@ -5,8 +5,8 @@
 //! prints medians in milliseconds of the forward pass and of forward and backward together, for a batch
 //! of 8 with 8 heads. It also prints by how many megabytes each raises the process's peak memory.
 //! `--only one/` takes one head of one sequence, up to 16384 long, to show how memory grows. `padding` hides
-//! the last quarter of the keys from a dot product, `dropout` drops a tenth of the weights; `padding-stored` and
-//! `dropout-stored` are the same with stored weights.
+//! the last quarter of the keys from a dot product, `dropout` drops a tenth of the weights;
+//! `padding-stored` and `dropout-stored` are the same with stored weights.
 
 mod common;
 #[path = "common/timing.rs"]

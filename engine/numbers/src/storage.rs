@@ -135,7 +135,10 @@ impl<'a> FloatsMut<'a> {
 }
 
 macro_rules! impl_storage {
-    ($t:ident, $compensated:expr, [$avx2:ty, $avx512:ty, $products:ty], $erased:ident, $buffers:ident, $gemm:ident) => {
+    (
+        $t:ident, $compensated:expr, [$avx2:ty, $avx512:ty, $products:ty],
+        $erased:ident, $buffers:ident, $gemm:ident
+    ) => {
         impl Storage for $t {
             const LARGEST: f64 = $t::MAX as f64;
             const COMPENSATED: bool = $compensated;

@@ -44,7 +44,7 @@ pub(crate) struct Attend<T: Storage> {
     pub(crate) causal: bool,
     /// Whether an input that broadcasts to `[…, n, m]` hides the keys where it is not 0.
     pub(crate) masked: bool,
-    /// Dropout of weights, `[…, n, m]`. The numbers are found again where they are needed: they are not stored.
+    /// Dropout of weights, `[…, n, m]`. Its numbers are not stored: each pass finds them again.
     pub(crate) dropout: Option<Box<Dropout>>,
 }
 

@@ -1,6 +1,6 @@
 //! Matrix products. Large ones use `matrixmultiply`, with the rows split over threads. Small ones and
-//! those of few columns, where its packing would cost as much as the product, are computed in registers. A factor
-//! of many products, as attention has, is prepared once: [`Panels`].
+//! those of few columns, where its packing would cost as much as the product, are computed in registers.
+//! A right factor of many products, as attention has, is prepared once: [`Panels`].
 
 use std::ops::Range;
 

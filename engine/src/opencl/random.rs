@@ -31,7 +31,7 @@ pub(crate) fn dropout<T: Storage>(queue: &Queue, dropout: &Dropout, n: usize, ma
     launch.size(n).memory(mask).over((first + 2 * n).div_ceil(BLOCK));
 }
 
-/// Multiplies a tile of columns from `start` on, of rows of `m`, by the numbers of dropout of those positions.
+/// Multiplies a tile by the numbers of dropout at its positions: columns from `start` on, in rows of `m`.
 pub(crate) fn drop_tile<T: Storage>(
     queue: &Queue,
     dropout: &Dropout,

@@ -289,8 +289,8 @@ fn a_mask_has_no_gradient() {
     assert_eq!(others, run(false).1);
 }
 
-/// With more queries and keys than a tile has, the results and gradients of any mask, with dropout of weights and
-/// without, are those of stored weights.
+/// With more queries and keys than a tile has, results and gradients are those of stored weights: for any
+/// mask, with dropout of weights and without.
 #[test]
 fn many_tiles() {
     let mut rng = rng::stream(3, 4, 0);

@@ -85,7 +85,7 @@ pub(super) fn arc(p: [f64; 2], q: [f64; 2], geodesic: bool) -> Data {
     if !geodesic || cross.abs() < 1e-4 {
         return start.line_to((round(qx), round(qy)));
     }
-    // The centre c satisfies 2⟨c, x⟩ = 1 + |x|² for both points.
+    // The centre c satisfies 2⟨c, x⟩ = 1 + |x|² for each of the two points.
     let (a, b) = ((1.0 + p[0] * p[0] + p[1] * p[1]) / 2.0, (1.0 + q[0] * q[0] + q[1] * q[1]) / 2.0);
     let centre = [(a * q[1] - b * p[1]) / cross, (b * p[0] - a * q[0]) / cross];
     let radius = RADIUS * (p[0] - centre[0]).hypot(p[1] - centre[1]);

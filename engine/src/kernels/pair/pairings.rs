@@ -376,8 +376,8 @@ impl<T: Storage> Centred<'_, T> {
         }
     }
 
-    /// [`separate`](Self::separate) for all left rows: near pairs of the rows x and y add to `dx` and `dy`. The
-    /// sums of what the products take are those of each left row, and of each right one.
+    /// [`separate`](Self::separate) for all left rows. Near pairs of the rows x and y add to `dx` and `dy`.
+    /// What the products take is summed over each left row, and over each right one.
     fn separate_all(
         &self,
         (x, y): (&[T], &[T]),
