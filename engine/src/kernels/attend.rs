@@ -61,16 +61,6 @@ pub(crate) fn causal_reach(i: usize, n: usize, m: usize) -> usize {
     (i + 1 + m).saturating_sub(n).min(m)
 }
 
-impl Dropout {
-    /// Multiplies the weights of neighbouring pairs, from the pair at `position` on.
-    fn multiply<T: Storage>(&self, position: usize, weights: &mut [T]) {
-        let mut numbers = [T::zero(); KEYS];
-        let numbers = &mut numbers[..weights.len()];
-        self.from(position).fill(numbers);
-        multiply(weights, numbers);
-    }
-}
-
 /// `x ← x ∘ y`.
 fn multiply<T: Storage>(x: &mut [T], y: &[T]) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x = *x * *y);
@@ -265,8 +255,11 @@ impl<T: Storage> Attend<T> {
                     |(running, scores)| running.take::<Portable, 1>(scores),
                 );
                 if let Some(dropout) = &self.dropout {
+                    let mut numbers = [T::zero(); KEYS];
+                    let numbers = &mut numbers[..keys.len()];
                     for (i, row) in all.zip(scores.chunks_exact_mut(keys.len())) {
-                        dropout.multiply(i * s.m + keys.start, row);
+                        dropout.fill(i * s.m + keys.start, numbers);
+                        multiply(row, numbers);
                     }
                 }
                 values.rows(keys.clone()).product(Matrix::new(scores, n, keys.len()), true, out);
@@ -337,6 +330,7 @@ impl<T: Storage> Attend<T> {
             for (dot, (g, out)) in dots.iter_mut().zip(g.chunks_exact(width).zip(out.chunks_exact(width))) {
                 *dot = T::nearest(line::dot(g, out));
             }
+            let mut numbers = [T::zero(); KEYS];
             let (x, g) = (part.left(queries.clone()), Matrix::new(g, n, width));
             for keys in self.keys(s, &queries) {
                 let all = b * s.n + queries.start..b * s.n + queries.end;
@@ -361,10 +355,9 @@ impl<T: Storage> Attend<T> {
                         }
                         unreached.fill(T::zero());
                         upstream[scores.len() - beyond.len()..].fill(T::zero());
-                        let mut numbers = [T::one(); KEYS];
                         let numbers = &mut numbers[..reached.len()];
                         if let Some(dropout) = &self.dropout {
-                            dropout.from((all.start + i) * s.m + keys.start + at).fill(numbers);
+                            dropout.fill((all.start + i) * s.m + keys.start + at, numbers);
                             multiply(&mut upstream[..reached.len()], numbers);
                         }
                         let row = BackwardRow {

@@ -12,6 +12,7 @@ const WORDS: u128 = 2;
 #[derive(Clone, Debug)]
 pub(crate) struct Dropout {
     pub(crate) rate: f64,
+    /// The stream before the first draw.
     pub(crate) rng: Rng,
 }
 
@@ -21,28 +22,24 @@ impl Dropout {
         1.0 / (1.0 - self.rate)
     }
 
-    /// The next numbers.
-    pub(crate) fn fill<T: Storage>(&mut self, numbers: &mut [T]) {
+    /// The numbers from the one at `position` on.
+    pub(crate) fn fill<T: Storage>(&self, position: usize, numbers: &mut [T]) {
+        let mut rng = self.stream_at(position);
         // Draws first, then compares: the comparing loop is vectorised. In one loop each comparison
         // would be a branch that the processor often mispredicts.
         let (mut draws, kept) = ([0.0; 64], T::nearest(self.kept()));
         for numbers in numbers.chunks_mut(draws.len()) {
-            draws[..numbers.len()].fill_with(|| self.rng.random::<f64>());
+            draws[..numbers.len()].fill_with(|| rng.random::<f64>());
             for (x, &draw) in numbers.iter_mut().zip(&draws) {
                 *x = if draw < self.rate { T::zero() } else { kept };
             }
         }
     }
 
-    /// Skips some numbers.
-    pub(crate) fn skip(&mut self, count: usize) {
-        self.rng.set_word_pos(self.rng.get_word_pos() + WORDS * count as u128);
-    }
-
-    /// The same numbers from the one at `position` on.
-    pub(crate) fn from(&self, position: usize) -> Self {
-        let mut later = self.clone();
-        later.skip(position);
-        later
+    /// The stream before the draw of the number at `position`.
+    pub(crate) fn stream_at(&self, position: usize) -> Rng {
+        let mut rng = self.rng.clone();
+        rng.set_word_pos(self.rng.get_word_pos() + WORDS * position as u128);
+        rng
     }
 }

@@ -265,7 +265,8 @@ fn by_width<T: Storage>(a: Matrix<'_, T>, b: Columns<'_, T>, n: usize, accumulat
             while first < n {
                 let at = [first, n];
                 match (n - first).div_ceil(wide) {
-                    1 if n - first <= T::Avx2::<Dispatched>::WIDTH => {
+                    // At most half of a register.
+                    1 if n - first <= T::Avx2::<Dispatched>::WIDTH && size_of::<T>() == 4 => {
                         tiles::<T, T::Avx2<Dispatched>, 8, 1>(a, b, at, accumulate, &mut c)
                     }
                     1 => tiles::<T, T::Products<Dispatched>, 12, 1>(a, b, at, accumulate, &mut c),

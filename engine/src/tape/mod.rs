@@ -267,16 +267,16 @@ impl<T: Float> Tape<T> {
         let mut random = self.random.borrow_mut();
         let rng = random.as_mut().filter(|_| rate > 0.0)?;
         let dropout = Dropout { rate, rng: rng.clone() };
-        *rng = dropout.from(count).rng;
+        *rng = dropout.stream_at(count);
         Some(dropout)
     }
 
     /// The numbers of dropout, computed where the tape computes.
     #[track_caller]
-    pub(crate) fn dropout_mask(&self, shape: Shape, mut dropout: Dropout) -> Var<'_, T> {
+    pub(crate) fn dropout_mask(&self, shape: Shape, dropout: &Dropout) -> Var<'_, T> {
         let (len, mut mask) = (shape.len(), self.arena.borrow_mut().pool.take(shape.len()));
-        if !self.arena.borrow().dropout_on_device(&dropout, len, &mut mask) {
-            dropout.fill(&mut mask[..len]);
+        if !self.arena.borrow().dropout_on_device(dropout, len, &mut mask) {
+            dropout.fill(0, &mut mask[..len]);
         }
         self.generated(Op::Leaf, shape, mask)
     }

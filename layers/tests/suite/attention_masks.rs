@@ -299,7 +299,7 @@ fn many_tiles() {
     let padding = Tensor::from_fn([2, 1, 530], |at| f64::from(u8::from(at % 530 >= [529, 270][at / 530])));
     let scattered = Tensor::from_fn([300, 530], |at| f64::from(u8::from(at / 530 == 7 || at * at % 11 < 4)));
     for score in [&Dot as &dyn Score<f64>, &Distance] {
-        for (weights, rate) in [(Weights::Softmax, 0.0), (Weights::Softmax, 0.3), (Weights::Sigmoid, 0.3)] {
+        for (weights, rate) in WEIGHTS.into_iter().flat_map(|weights| [(weights, 0.0), (weights, 0.3)]) {
             let layer = Attention { weights, dropout: Dropout { rate }, ..Attention::new(score, 4) };
             for mask in [None, Some(&padding), Some(&scattered)] {
                 let run = |stored: bool| {

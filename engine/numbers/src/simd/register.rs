@@ -116,98 +116,53 @@ mod x86_64 {
     #[derive(Clone, Copy)]
     pub struct WideMask8(__mmask8);
 
-    impl F64x4 {
-        #[inline(always)]
-        fn less(self, other: Self) -> Mask4 {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { Mask4(_mm256_cmp_pd::<_CMP_LT_OQ>(self.0, other.0)) }
-        }
-        #[inline(always)]
-        fn is_unordered(self, other: Self) -> Mask4 {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { Mask4(_mm256_cmp_pd::<_CMP_UNORD_Q>(self.0, other.0)) }
-        }
-        #[inline(always)]
-        fn blend(mask: Mask4, a: Self, b: Self) -> Self {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { F64x4(_mm256_blendv_pd(b.0, a.0, mask.0)) }
-        }
-        /// A bit for each lane.
-        #[inline(always)]
-        fn bits(mask: Mask4) -> u16 {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { _mm256_movemask_pd(mask.0) as u16 }
-        }
+    /// Comparisons and what is done with them. A mask of AVX2 is a register, one of AVX-512 has a bit for each
+    /// lane.
+    macro_rules! comparisons {
+        (
+            $register:ident $mask:ident $compare:ident;
+            |$m:ident, $a:ident, $b:ident| $blend:expr; $bits:expr
+        ) => {
+            impl $register {
+                #[inline(always)]
+                fn less(self, other: Self) -> $mask {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $mask($compare::<_CMP_LT_OQ>(self.0, other.0)) }
+                }
+                #[inline(always)]
+                fn is_unordered(self, other: Self) -> $mask {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $mask($compare::<_CMP_UNORD_Q>(self.0, other.0)) }
+                }
+                #[inline(always)]
+                fn blend($mask($m): $mask, $register($a): Self, $register($b): Self) -> Self {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $register($blend) }
+                }
+                /// A bit for each lane.
+                #[inline(always)]
+                fn bits($mask($m): $mask) -> u16 {
+                    // SAFETY: a value of this type exists only where the processor has the instruction.
+                    unsafe { $bits as u16 }
+                }
+            }
+        };
     }
-
-    impl F32x8 {
-        #[inline(always)]
-        fn less(self, other: Self) -> Mask8 {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { Mask8(_mm256_cmp_ps::<_CMP_LT_OQ>(self.0, other.0)) }
-        }
-        #[inline(always)]
-        fn is_unordered(self, other: Self) -> Mask8 {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { Mask8(_mm256_cmp_ps::<_CMP_UNORD_Q>(self.0, other.0)) }
-        }
-        #[inline(always)]
-        fn blend(mask: Mask8, a: Self, b: Self) -> Self {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { F32x8(_mm256_blendv_ps(b.0, a.0, mask.0)) }
-        }
-        /// A bit for each lane.
-        #[inline(always)]
-        fn bits(mask: Mask8) -> u16 {
-            // SAFETY: a value of this type exists only where the processor has AVX2.
-            unsafe { _mm256_movemask_ps(mask.0) as u16 }
-        }
+    comparisons! {
+        F64x4 Mask4 _mm256_cmp_pd;
+        |m, a, b| _mm256_blendv_pd(b, a, m); _mm256_movemask_pd(m)
     }
-
-    impl F32x16 {
-        #[inline(always)]
-        fn less(self, other: Self) -> Mask16 {
-            // SAFETY: a value of this type exists only where the processor has AVX-512.
-            unsafe { Mask16(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, other.0)) }
-        }
-        #[inline(always)]
-        fn is_unordered(self, other: Self) -> Mask16 {
-            // SAFETY: a value of this type exists only where the processor has AVX-512.
-            unsafe { Mask16(_mm512_cmp_ps_mask::<_CMP_UNORD_Q>(self.0, other.0)) }
-        }
-        #[inline(always)]
-        fn blend(mask: Mask16, a: Self, b: Self) -> Self {
-            // SAFETY: a value of this type exists only where the processor has AVX-512.
-            unsafe { F32x16(_mm512_mask_blend_ps(mask.0, b.0, a.0)) }
-        }
-        /// A bit for each lane.
-        #[inline(always)]
-        fn bits(mask: Mask16) -> u16 {
-            mask.0
-        }
+    comparisons! {
+        F32x8 Mask8 _mm256_cmp_ps;
+        |m, a, b| _mm256_blendv_ps(b, a, m); _mm256_movemask_ps(m)
     }
-
-    impl F64x8 {
-        #[inline(always)]
-        fn less(self, other: Self) -> WideMask8 {
-            // SAFETY: a value of this type exists only where the processor has AVX-512.
-            unsafe { WideMask8(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(self.0, other.0)) }
-        }
-        #[inline(always)]
-        fn is_unordered(self, other: Self) -> WideMask8 {
-            // SAFETY: a value of this type exists only where the processor has AVX-512.
-            unsafe { WideMask8(_mm512_cmp_pd_mask::<_CMP_UNORD_Q>(self.0, other.0)) }
-        }
-        #[inline(always)]
-        fn blend(mask: WideMask8, a: Self, b: Self) -> Self {
-            // SAFETY: a value of this type exists only where the processor has AVX-512.
-            unsafe { F64x8(_mm512_mask_blend_pd(mask.0, b.0, a.0)) }
-        }
-        /// A bit for each lane.
-        #[inline(always)]
-        fn bits(mask: WideMask8) -> u16 {
-            u16::from(mask.0)
-        }
+    comparisons! {
+        F32x16 Mask16 _mm512_cmp_ps_mask;
+        |m, a, b| _mm512_mask_blend_ps(m, b, a); _cvtmask16_u32(m)
+    }
+    comparisons! {
+        F64x8 WideMask8 _mm512_cmp_pd_mask;
+        |m, a, b| _mm512_mask_blend_pd(m, b, a); _cvtmask8_u32(m)
     }
 
     macro_rules! operators {

@@ -3,7 +3,6 @@
 use smallvec::SmallVec;
 
 use crate::kernels::attend::{Attend, Inputs, Weights, causal_reach};
-use crate::kernels::dropout::Dropout;
 use crate::tape::Tape;
 use crate::tape::arena::Op;
 use crate::tape::float::Float;
@@ -131,7 +130,7 @@ impl<T: Float> Operation<T> for Attend<T> {
         let hidden = causal.or(hidden.copied());
         let mut weights = self.weights.of(scores, hidden);
         if let Some(dropout) = &self.dropout {
-            weights = weights * tape.dropout_mask(weights.shape(), Dropout::clone(dropout));
+            weights = weights * tape.dropout_mask(weights.shape(), dropout);
         }
         let stored = weights.matmul(*values);
         let given: SmallVec<[(Var<'t, T>, Var<'t, T>); 6]> =
