@@ -163,8 +163,8 @@ fn steps_allocate_nothing() {
     // These products are small. Large ones go through matrixmultiply, which allocates packing buffers.
     assert_eq!(steady(&mut step), 0, "an attention and convolution step");
 
-    // Attention with a score allocates no more than its pair formula: the engine allocates for eight inputs,
-    // which cones have together with the values, but the score does not.
+    // Attention with a score allocates no more than its pair formula: the engine allocates for eight inputs
+    // and more, which cones have together with the values, but the score does not.
     let mut tape = Tape::new();
     let cones = score::PenumbralCone::default();
     let by_score = steady(|| {
@@ -177,14 +177,15 @@ fn steps_allocate_nothing() {
     let by_formula = steady(|| {
         tape.reset();
         let [q, k] = [&q, &k].map(|t| tape.variable(t));
-        let [(q_rows, q_height), (k_rows, k_height)] = [q, k].map(|x| {
+        let [(q_rows, q_numbers), (k_rows, k_numbers)] = [q, k].map(|x| {
             let point = half_space.xi(&x, cones.light);
             let last = point.shape().width() - 1;
-            let height = point.slice(-1, last..last + 1);
-            (point.slice(-1, 0..last), height.reshape(point.shape().rows()))
+            let height = point.slice(-1, last..last + 1).reshape(point.shape().rows());
+            let gap = half_space.penumbral_gap(&point, cones.light).reshape(height.shape());
+            (point.slice(-1, 0..last), [height, gap])
         });
         let params = [1.0, 0.0, cones.light].map(|x| tape.scalar(x));
-        let pairs = tape.pairs(cones, [q_rows, k_rows], [q_height], [k_height], params);
+        let pairs = tape.pairs(cones, [q_rows, k_rows], q_numbers, k_numbers, params);
         let attended = pairs.attend(k, Weights::Softmax, true);
         assert!(tape.backward(attended.square().sum()).view(q).is_some());
     });

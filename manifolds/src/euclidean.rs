@@ -184,7 +184,7 @@ impl Manifold for Euclidean {
             [gradients],
             width,
             #[inline(always)]
-            |[x], [], [g]| ([descended(x, g, rate)], []),
+            move |[x], [], [g]| ([descended(x, g, rate)], []),
         )
     }
     /// Coordinate by coordinate, in the arithmetic of their type: bit for bit the Euclidean algorithm.
@@ -194,14 +194,14 @@ impl Manifold for Euclidean {
         motion: Motion,
         rows: Moving<'_, T, K>,
     ) -> Result<(), usize> {
-        let Moving { points, momenta, moments, gradients, width } = rows;
+        let (rule, Moving { points, momenta, moments, gradients, width }) = (*rule, rows);
         update_elements(
             [points, momenta],
             moments,
             [gradients],
             width,
             #[inline(always)]
-            |[x, m], moments, [g]| stepped(rule, motion, [x, m, g], moments),
+            move |[x, m], moments, [g]| stepped(&rule, motion, [x, m, g], moments),
         )
     }
     /// Rounded as on the processor.

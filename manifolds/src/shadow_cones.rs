@@ -32,16 +32,23 @@ pub fn umbral_height<S: Scalar>(delta: S, q: S, k: S, slope: S) -> S {
 /// For heights up to r; a point above the light source is treated as if its cone had no width.
 #[inline(always)]
 pub fn penumbral_height<S: Scalar>(delta: S, q: S, k: S, light: S) -> S {
+    penumbral_height_of_gaps(delta, [q, k], [penumbral_gap(q, light), penumbral_gap(k, light)], light)
+}
+
+/// [`penumbral_height`] from the two heights and their [gaps](penumbral_gap). Attention computes the gaps
+/// once for each row, not once for each pair.
+///
+/// With g half the sum of both gaps and of Δ, (a + b − Δ)/2 is r − g.
+#[inline(always)]
+pub fn penumbral_height_of_gaps<S: Scalar>(delta: S, [q, k]: [S; 2], gaps: [S; 2], light: S) -> S {
     let (half, quarter) = (S::constant(0.5), S::constant(0.25));
-    let (q_width, k_width) = (penumbral_width(q, light), penumbral_width(k, light));
-    let overlap = half * ((q_width + k_width) - delta);
-    let gap = half * (penumbral_gaps([q, k], [q_width, k_width], light) + delta);
+    let gap = half * ((gaps[0] + gaps[1]) + delta);
     // Zero comes first, so that NaN gives NaN.
-    let crossing = S::zero().max(gap * (light + overlap));
+    let crossing = S::zero().max(gap * (light + (light - gap)));
     let difference = (q - k) * (q + k) * delta.recip();
     let semicircle = quarter * (delta.square() + difference.square()) + half * (q.square() + k.square());
     // The semicircle through both is higher than either.
-    q.max(k).max(S::select(overlap.lt(S::zero()), semicircle, crossing).sqrt())
+    q.max(k).max(S::select(light.lt(gap), semicircle, crossing).sqrt())
 }
 
 /// Horizontal distance of a point at this height from the centres of the semicircles of radius `light`
@@ -51,15 +58,13 @@ fn penumbral_width<S: Scalar>(height: S, light: S) -> S {
     S::zero().max((light - height) * (light + height)).sqrt()
 }
 
-/// The light source's height minus that width, summed over two heights. Each term is
-/// `h²/(r + √(r² − h²))`, because far below the source the difference would cancel. Both terms share one
-/// division, because attention computes this for every pair.
+/// Horizontal distance of a point at this height from where the semicircle of radius `light` through it
+/// meets the boundary: r − √(r² − h²), and r for a point above the light source. It is computed as
+/// `h²/(r + √(r² − h²))`, because far below the source the difference would cancel.
 #[inline(always)]
-fn penumbral_gaps<S: Scalar>([q, k]: [S; 2], [q_width, k_width]: [S; 2], light: S) -> S {
-    let (q, k) = (q.min(light), k.min(light));
-    let (q_sum, k_sum) = (light + q_width, light + k_width);
-    let inverse = (q_sum * k_sum).recip();
-    (q * inverse) * (q * k_sum) + (k * inverse) * (k * q_sum)
+pub fn penumbral_gap<S: Scalar>(height: S, light: S) -> S {
+    let below = height.min(light);
+    below * (below / (light + penumbral_width(height, light)))
 }
 
 /// The partial orders of shadow cones. Heights and horizontal distances are those of the rows; curvature
@@ -91,6 +96,11 @@ impl HalfSpace {
         R::scalar(formulas::PenumbralAncestor, [x, y], [&x.constant(light)])
     }
 
+    /// The [`penumbral_gap`] of x.
+    pub fn penumbral_gap<R: Rows>(&self, x: &R, light: f64) -> R::Scalar {
+        R::scalar(formulas::PenumbralGap, [x], [&x.constant(light)])
+    }
+
     /// By how much, as a horizontal distance, y is inside the penumbral cone at x:
     /// `√(r² − y_n²) − √(r² − x_n²) − Δ` with r = `light`, negative outside. x precedes y
     /// where it is not negative.
@@ -102,9 +112,9 @@ impl HalfSpace {
 /// The row formulas of the cones. Parameter 0 is the radius, or the height of the light source.
 pub mod formulas {
     use cotangent_engine::registry::{Formula, Range, Sample::HalfSpace};
-    use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector};
+    use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector, row_formula};
 
-    use super::{penumbral_height, penumbral_width, umbral_height};
+    use super::{penumbral_gap, penumbral_height, penumbral_width, umbral_height};
     use Invariant::{Along, Last, Param};
     use Vector::Difference;
 
@@ -136,6 +146,11 @@ pub mod formulas {
         /// [`penumbral_height`] of two points.
         PenumbralAncestor "shadow_cones.penumbral_ancestor" (delta, x, y, light) penumbral_height(delta, x, y, light)
     }
+    row_formula! {
+        /// [`penumbral_gap`] of a point.
+        pub PenumbralGap = "shadow_cones.penumbral_gap": number [Input(0)], metric Horizontal;
+        height = Last(0), light = Param(0) => penumbral_gap(height, light)
+    }
     of_heights! {
         /// `(x_n − y_n) sinh r − Δ`.
         UmbralSlack "shadow_cones.umbral_slack" (delta, x, y, radius) (x - y) * radius.sinh() - delta
@@ -157,6 +172,7 @@ pub mod formulas {
     pub const ALL: &[Formula] = &[
         Formula::row(UmbralAncestor, HalfSpace, &[RADIUS]),
         Formula::row(PenumbralAncestor, HalfSpace, &[LIGHT]),
+        Formula::row(PenumbralGap, HalfSpace, &[LIGHT]),
         Formula::row(UmbralSlack, HalfSpace, &[RADIUS]),
         Formula::row(PenumbralSlack, HalfSpace, &[LIGHT]),
     ];

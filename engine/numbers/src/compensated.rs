@@ -30,14 +30,14 @@ impl<S: Block> Compensated<S> {
     /// Adds x y.
     #[inline(always)]
     pub fn add_product<T: Storage>(&mut self, x: S, y: S) {
-        let product = x * y;
         if T::COMPENSATED {
+            let product = x * y;
             let product_error = x.mul_sub(y, product);
             let (sum, sum_error) = self.sum.two_sum(product);
             self.sum = sum;
             self.error = self.error + (sum_error + product_error);
         } else {
-            self.sum = self.sum + product;
+            self.sum = x.mul_add(y, self.sum);
         }
     }
 

@@ -172,7 +172,7 @@ const QUERIES: usize = 24;
 const REVERSE_QUERIES: usize = 48;
 
 /// Keys of a tile.
-const KEYS: usize = 128;
+const KEYS: usize = 256;
 
 /// The estimated time of a query in nanoseconds, for rows and values of `elements` elements together.
 fn cost(s: Sizes, elements: usize) -> usize {

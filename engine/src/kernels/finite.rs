@@ -19,9 +19,13 @@ pub fn first_not_finite<T: Storage>(values: &[T]) -> Option<usize> {
     dispatch(
         #[inline(always)]
         || {
-            let bad = values.chunks(BLOCK).position(|block| !all_finite(block))?;
-            let at = values[bad * BLOCK..].iter().position(|x| !x.is_finite())?;
-            Some(bad * BLOCK + at)
+            // A loop of its own: a closure given to `position` is not compiled for the instruction set.
+            for (block, part) in values.chunks(BLOCK).enumerate() {
+                if !all_finite(part) {
+                    return part.iter().position(|x| !x.is_finite()).map(|at| block * BLOCK + at);
+                }
+            }
+            None
         },
     )
 }

@@ -337,16 +337,10 @@ fn store<T: Storage, O: Register<T>, const R: usize, const C: usize>(
     accumulate: bool,
     c: &mut Target<'_, T>,
 ) {
-    let mut row = [T::zero(); 4 * WIDE];
     for r in 0..R {
-        for q in 0..C {
-            sums[r][q].store(&mut row[q * O::WIDTH..(q + 1) * O::WIDTH]);
-        }
-        let c = &mut c.data[(i + r) * c.row + c.first + first..][..(n - first).min(C * O::WIDTH)];
-        if accumulate {
-            c.iter_mut().zip(&row).for_each(|(c, sum)| *c = *c + *sum);
-        } else {
-            c.copy_from_slice(&row[..c.len()]);
+        let row = &mut c.data[(i + r) * c.row + c.first + first..][..(n - first).min(C * O::WIDTH)];
+        for (c, &sum) in row.chunks_mut(O::WIDTH).zip(&sums[r]) {
+            if accumulate { O::load(c) + sum } else { sum }.store(c);
         }
     }
 }

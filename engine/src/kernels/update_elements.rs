@@ -36,7 +36,7 @@ pub fn update_elements<T: Storage, const W: usize, const K: usize, const N: usiz
     numbers: [&mut [T]; K],
     read: [&[T]; N],
     width: usize,
-    update: impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> Updated<T, W, K>,
+    update: impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> Updated<T, W, K> + Copy,
 ) -> Result<(), usize> {
     let len = written[0].len();
     assert!(
@@ -51,11 +51,11 @@ pub fn update_elements<T: Storage, const W: usize, const K: usize, const N: usiz
         dispatch_wide(
             (written, numbers, before),
             #[inline(always)]
-            |(written, numbers, before)| rewrite_rows(written, numbers, read, width, batch, before, &update),
+            |(written, numbers, before)| rewrite_rows(written, numbers, read, width, batch, before, update),
             #[inline(always)]
-            |(written, numbers, before)| rewrite_rows(written, numbers, read, width, batch, before, &update),
+            |(written, numbers, before)| rewrite_rows(written, numbers, read, width, batch, before, update),
             #[inline(always)]
-            |(written, numbers, before)| rewrite_rows(written, numbers, read, width, batch, before, &update),
+            |(written, numbers, before)| rewrite_rows(written, numbers, read, width, batch, before, update),
         )
     })
 }
@@ -69,7 +69,7 @@ fn rewrite_rows<T: Storage, const W: usize, const K: usize, const N: usize>(
     width: usize,
     batch: usize,
     before: &mut [T],
-    update: &impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> Updated<T, W, K>,
+    update: impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> Updated<T, W, K> + Copy,
 ) -> Result<(), usize> {
     let len = written[0].len();
     for start in (0..len).step_by(batch.max(1)) {
@@ -118,33 +118,69 @@ fn rewrite_elements<T: Storage, const W: usize, const K: usize, const N: usize>(
     numbers: &mut [&mut [T]; K],
     read: &[&[T]; N],
     range: Range<usize>,
-    update: &impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> Updated<T, W, K>,
+    update: impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> Updated<T, W, K> + Copy,
 ) -> bool {
     let zero = Elements::<T>::splat(T::zero());
     // 0 · x is NaN where x is not finite.
     let mut bad = zero;
-    for at in range.clone().step_by(ELEMENTS) {
-        let end = range.end.min(at + ELEMENTS);
-        let (mut old, mut kept, mut given) = ([zero; W], [zero; K], [zero; N]);
+    // Split here, so that there is nothing to check in the loop.
+    let whole = range.len() / ELEMENTS;
+    let (mut old, mut old_ends) = ([const { empty::<[T; ELEMENTS]>() }; W], [const { empty::<T>() }; W]);
+    for (i, written) in written.iter_mut().enumerate() {
+        let (blocks, end) = written[range.clone()].as_chunks_mut();
+        (old[i], old_ends[i]) = (&mut blocks[..whole], end);
+    }
+    let (mut kept, mut kept_ends) = ([const { empty::<[T; ELEMENTS]>() }; K], [const { empty::<T>() }; K]);
+    for (k, numbers) in numbers.iter_mut().enumerate() {
+        let (blocks, end) = numbers[range.clone()].as_chunks_mut();
+        (kept[k], kept_ends[k]) = (&mut blocks[..whole], end);
+    }
+    let (mut given, mut given_ends) = ([[].as_slice(); N], [[].as_slice(); N]);
+    for (i, read) in read.iter().enumerate() {
+        let (blocks, end) = read[range.clone()].as_chunks();
+        (given[i], given_ends[i]) = (&blocks[..whole], end);
+    }
+    for at in 0..whole {
+        let (mut x, mut n, mut y) = ([zero; W], [zero; K], [zero; N]);
         for i in 0..W {
-            old[i] = Lanes::load(&written[i][at..end], 0.0);
+            x[i] = Lanes::from(old[i][at]);
         }
         for k in 0..K {
-            kept[k] = Lanes::load(&numbers[k][at..end], 0.0);
+            n[k] = Lanes::from(kept[k][at]);
         }
         for i in 0..N {
-            given[i] = Lanes::load(&read[i][at..end], 0.0);
+            y[i] = Lanes::from(given[i][at]);
         }
-        let (new, kept) = update(old, kept, given);
+        let (x, n) = update(x, n, y);
         for i in 0..W {
-            bad = bad + new[i] * zero;
-            new[i].store(&mut written[i][at..end]);
+            bad = bad + x[i] * zero;
+            old[i][at] = x[i].to_array();
         }
         for k in 0..K {
-            bad = bad + kept[k] * zero;
-            kept[k].store(&mut numbers[k][at..end]);
+            bad = bad + n[k] * zero;
+            kept[k][at] = n[k].to_array();
+        }
+    }
+    if whole * ELEMENTS < range.len() {
+        let load = |x: &[T]| Lanes::load(x, 0.0);
+        let (x, n) = update(
+            old_ends.each_ref().map(|x| load(x)),
+            kept_ends.each_ref().map(|n| load(n)),
+            given_ends.map(load),
+        );
+        for i in 0..W {
+            bad = bad + x[i] * zero;
+            x[i].store(old_ends[i]);
+        }
+        for k in 0..K {
+            bad = bad + n[k] * zero;
+            n[k].store(kept_ends[k]);
         }
     }
     // A lane beyond the end may be bad too.
     bad.to_array().iter().all(|x| x.is_finite())
+}
+
+const fn empty<'a, T>() -> &'a mut [T] {
+    &mut []
 }

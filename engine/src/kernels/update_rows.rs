@@ -281,7 +281,7 @@ impl<S: Block, const V: usize> Survey<S, V> {
                     square.add_square::<T>(v[0]);
                     for a in 0..V {
                         for b in a.max(1)..V {
-                            products[a][b] = products[a][b] + v[a] * v[b];
+                            products[a][b] = v[a].mul_add(v[b], products[a][b]);
                         }
                     }
                 },
@@ -358,9 +358,9 @@ impl<S: Block, const V: usize> Survey<S, V> {
                     let mut residual = v;
                     for a in 1..V {
                         residual[a] = slope[a].mul_sub(v[0], v[a]);
-                        along[a] = along[a] + residual[a] * v[0];
+                        along[a] = residual[a].mul_add(v[0], along[a]);
                         for b in 1..=a {
-                            residuals[b][a] = residuals[b][a] + residual[b] * residual[a];
+                            residuals[b][a] = residual[b].mul_add(residual[a], residuals[b][a]);
                         }
                     }
                 },
@@ -486,8 +486,9 @@ where
 {
     let mut new = [S::splat(0.0); W];
     for w in 0..W {
-        for b in 0..V {
-            new[w] = new[w] + S::splat(coefficients[w][b].get(l)) * v[b];
+        new[w] = S::splat(coefficients[w][0].get(l)) * v[0];
+        for b in 1..V {
+            new[w] = S::splat(coefficients[w][b].get(l)).mul_add(v[b], new[w]);
         }
     }
     if U::DOMAIN == Domain::Ball {

@@ -1,7 +1,8 @@
 //! The formulas of attention scores: their definitions and their gradients, on both sides of every kink.
 
-use cotangent_engine::{Dual, PairFormula, Scalar, Tape, Tensor, Var};
+use cotangent_engine::{Dual, PairFormula, Rows, Scalar, Tape, Tensor, Var};
 use cotangent_layers::score::{PenumbralCone, PolarDistance, ReleasedPenumbralCone, UmbralCone};
+use cotangent_manifolds::shadow_cones::formulas::PenumbralGap;
 
 /// The slope of the distance between two points by one's distance from the origin does not depend on how
 /// far the other is.
@@ -55,12 +56,28 @@ fn distances(edges: &[f64]) -> Vec<(f64, Part)> {
     all
 }
 
+/// Scores from a query, keys, their heights, sharpness, offset and the cones' own number (light or radius).
+type Scores = for<'t> fn(&[Var<'t, f64>]) -> Var<'t, f64>;
+
+fn umbral<'t>(v: &[Var<'t, f64>]) -> Var<'t, f64> {
+    let params = [v[4], v[5], v[6].sinh()];
+    v[0].tape().pairs(UmbralCone::default(), [v[0], v[1]], [v[2]], [v[3]], params).scores()
+}
+
+fn penumbral<'t, F: PairFormula<2, 2, 3> + Default>(v: &[Var<'t, f64>]) -> Var<'t, f64> {
+    let [q, k] = [v[2], v[3]].map(|height| {
+        let points = height.reshape([height.shape().len(), 1]);
+        [height, Rows::scalar(PenumbralGap, [&points], [&v[6]]).reshape(height.shape())]
+    });
+    v[0].tape().pairs(F::default(), [v[0], v[1]], q, k, [v[4], v[5], v[6]]).scores()
+}
+
 /// Compares scores of a query and keys with their definition. Compares their gradients by query, keys,
 /// heights, sharpness, offset and the cones' own number (light or radius) with central differences. Keys
 /// are at the given distances.
-fn check_scores<F: PairFormula<1, 1, 3>>(
-    formula: F,
-    number: for<'t> fn(Var<'t, f64>) -> Var<'t, f64>,
+fn check_scores(
+    name: &str,
+    of_inputs: Scores,
     height: impl Fn(f64) -> f64,
     [q, k, of_cones]: [f64; 3],
     distances: &[(f64, Part)],
@@ -83,26 +100,19 @@ fn check_scores<F: PairFormula<1, 1, 3>>(
         Tensor::new([1], vec![c]),
         Tensor::new([1], vec![of_cones]),
     ];
-    fn pairs<'t, F: PairFormula<1, 1, 3>>(
-        formula: F,
-        number: impl Fn(Var<'t, f64>) -> Var<'t, f64>,
-        v: &[Var<'t, f64>],
-    ) -> Var<'t, f64> {
-        v[0].tape().pairs(formula, [v[0], v[1]], [v[2]], [v[3]], [v[4], v[5], number(v[6])]).scores()
-    }
     let scores = |inputs: &[Tensor<f64>]| {
         let tape = Tape::new();
-        pairs(formula, number, &inputs.iter().map(|x| tape.constant(x)).collect::<Vec<_>>()).to_tensor()
+        of_inputs(&inputs.iter().map(|x| tape.constant(x)).collect::<Vec<_>>()).to_tensor()
     };
     for (score, (delta, _)) in scores(&inputs).data().iter().zip(distances) {
         let want = -gamma * height(*delta) - c;
-        assert!((score - want).abs() < 1e-13, "{} {delta}: {score} {want}", F::NAME);
+        assert!((score - want).abs() < 1e-13, "{name} {delta}: {score} {want}");
     }
     // Every score by itself, because in a sum one error could hide another.
     for (j, (delta, part)) in distances.iter().enumerate() {
         let tape = Tape::new();
         let v: Vec<_> = inputs.iter().map(|x| tape.variable(x)).collect();
-        let gradients = tape.backward(pairs(formula, number, &v).slice(-1, j..j + 1).sum());
+        let gradients = tape.backward(of_inputs(&v).slice(-1, j..j + 1).sum());
         for (which, &variable) in v.iter().enumerate() {
             let gradient = gradients.wrt(variable).data().to_vec();
             for (at, have) in gradient.iter().enumerate() {
@@ -114,9 +124,8 @@ fn check_scores<F: PairFormula<1, 1, 3>>(
                 let want = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
                 assert!(
                     (have - want).abs() < 2e-9 * want.abs().max(1.0),
-                    "{}: heights {q}, {k}, distance {delta}, {part:?}, input {which}, element {at}: \
-                     {have} {want}",
-                    F::NAME
+                    "{name}: heights {q}, {k}, distance {delta}, {part:?}, input {which}, element {at}: \
+                     {have} {want}"
                 );
             }
         }
@@ -149,12 +158,13 @@ fn gradients_of_penumbral_scores_on_both_sides_of_their_kinks() {
             assert_eq!(from, part, "{delta}: {height}");
         }
         for width in [2, 12] {
-            check_scores(PenumbralCone::default(), |x| x, height, [q, k, light], &distances, width);
+            let numbers = [q, k, light];
+            check_scores("penumbral", penumbral::<PenumbralCone>, height, numbers, &distances, width);
             check_scores(
-                ReleasedPenumbralCone::default(),
-                |x| x,
+                "penumbral-released",
+                penumbral::<ReleasedPenumbralCone>,
                 |x| height(x).powi(2),
-                [q, k, light],
+                numbers,
                 &distances,
                 width,
             );
@@ -174,7 +184,7 @@ fn gradients_of_umbral_scores_on_both_sides_of_their_kinks() {
         }
         for width in [2, 12] {
             let height = |delta| crossing(delta).max(q).max(k);
-            check_scores(UmbralCone::default(), |x| x.sinh(), height, [q, k, radius], &distances, width);
+            check_scores("umbral", umbral, height, [q, k, radius], &distances, width);
         }
     }
 }

@@ -28,6 +28,8 @@ pub trait Block:
     fn load_part<T: Storage>(x: &[T]) -> Self;
     /// Writes the nearest elements of the first lanes, fewer than `LANES`.
     fn store_part<T: Storage>(self, out: &mut [T]);
+    /// `self · b + c`, rounded once.
+    fn mul_add(self, b: Self, c: Self) -> Self;
     /// `self · b − c`, rounded once.
     fn mul_sub(self, b: Self, c: Self) -> Self;
     /// The larger of the magnitudes, lane by lane.
@@ -184,6 +186,10 @@ impl Block for Portable {
         let mut block = [T::zero(); LANES];
         self.store(&mut block);
         out.copy_from_slice(&block[..out.len()]);
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        Portable(each!(l => self.0[l].mul_add(b.0[l], c.0[l])))
     }
     #[inline(always)]
     fn mul_sub(self, b: Self, c: Self) -> Self {

@@ -8,10 +8,9 @@ use super::Sizes;
 use super::tile::{LANES, Tile};
 use crate::formula::pair::Pairing;
 use crate::kernels::gemm::{Matrix, Panels, serial};
-use crate::numbers::lanes::{LaneMask, Lanes};
-use crate::numbers::line::{line_total, line_zip, load, pairwise};
-use crate::numbers::scalar::Scalar;
-use crate::numbers::simd::{Portable, dispatch};
+use crate::numbers::lanes::Lanes;
+use crate::numbers::line::{line_zip, load, pairwise};
+use crate::numbers::simd::{Dispatched, Register, dispatch, dispatch_wide};
 use crate::numbers::storage::Storage;
 use crate::tensor::view::View;
 
@@ -105,21 +104,11 @@ impl<T: Storage> Right<'_, T> {
             Kind::Centred(factors, right) => right.with(x, &range, |rows| {
                 factors.columns.columns(range.clone()).product(rows.left_matrix(), false, s);
                 let y = self.given(&range);
-                dispatch(
-                    #[inline(always)]
-                    || {
-                        for (i, s) in s.chunks_exact_mut(m).enumerate() {
-                            if rows.distances(i, s) {
-                                rows.repair(
-                                    i,
-                                    s,
-                                    #[inline(always)]
-                                    |j| square(&x[i * width..][..width], &y[j * width..][..width]),
-                                );
-                            }
-                        }
-                    },
-                );
+                for (i, s) in s.chunks_exact_mut(m).enumerate() {
+                    if rows.distances(i, s) {
+                        rows.repair(i, s, |j| square(&x[i * width..][..width], &y[j * width..][..width]));
+                    }
+                }
             }),
         }
     }
@@ -156,7 +145,7 @@ impl<T: Storage> Right<'_, T> {
                     let (left_sums, right_sums) = sums.split_at_mut(n);
                     let (mut dx, mut dy) = (dx, dy);
                     let y = self.given(&range);
-                    rows.separate_all((x, y), s, w, [&mut dx, &mut dy], left_sums, right_sums);
+                    rows.separate((x, y), s, w, [&mut dx, &mut dy], left_sums, right_sums);
                     let w = Matrix::new(w, n, m);
                     if let Some(dx) = dx {
                         add_to_left(factors, w, dx);
@@ -325,29 +314,42 @@ impl<T: Storage> Centred<'_, T> {
     /// Where pairs are not near: the squared distances `s` are finite and not too small compared with the
     /// squares `x` and `y` of the rows.
     #[inline(always)]
-    fn distant<const R: usize>([x, y, s]: [Lanes<R, T>; 3]) -> LaneMask<R, T> {
-        let finite =
-            Lanes::select(s.lt(Lanes::splat(T::nearest(f64::INFINITY))), s, Lanes::splat(T::nearest(-1.0)));
-        (Lanes::splat(T::constant(NEAR)) * (x + y)).lt(finite)
+    fn distant<O: Register<T>>([x, y, s]: [O; 3]) -> O::Mask {
+        let finite = O::select(s.lt(O::constant(f64::INFINITY)), s, O::constant(-1.0));
+        (O::constant(NEAR) * (x + y)).lt(finite)
     }
 
     /// Turns inner products of left row `i` with the right rows into squared distances. Returns whether
-    /// any is near.
-    #[inline(always)]
+    /// any may be near.
     fn distances(&self, i: usize, s: &mut [T]) -> bool {
-        let x = Lanes::splat(self.left_squares[i]);
-        let mut any = false;
-        for (s, y) in s.chunks_mut(LANES).zip(self.right_squares.chunks(LANES)) {
-            let y = load(y, 1.0);
-            let distance = Lanes::splat(T::constant(-2.0)).mul_add(load(s, 0.0), x + y);
-            any |= !Self::distant([x, y, distance]).all();
+        let (x, y) = (self.left_squares[i], self.right_squares);
+        dispatch_wide(
+            s,
+            #[inline(always)]
+            |s| Self::distances_in::<T::Avx512<Dispatched>>(x, y, s),
+            #[inline(always)]
+            |s| Self::distances_in::<T::Avx2<Dispatched>>(x, y, s),
+            #[inline(always)]
+            |s| Self::distances_in::<Lanes<LANES, T>>(x, y, s),
+        )
+    }
+
+    #[inline(always)]
+    fn distances_in<O: Register<T>>(x: T, y: &[T], s: &mut [T]) -> bool {
+        let x = O::splat(x);
+        let mut near = false;
+        for (s, y) in s.chunks_mut(O::WIDTH).zip(y.chunks(O::WIDTH)) {
+            let y = O::load(y);
+            let distance = O::constant(-2.0).mul_add(O::load(s), x + y);
+            near |= !O::all(Self::distant([x, y, distance]));
             distance.store(s);
         }
-        any
+        near
     }
 
     /// Replaces the near distances of left row `i` by `distance(j)`.
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     fn repair(&self, i: usize, s: &mut [T], distance: impl Fn(usize) -> T) {
         for (j, s) in s.iter_mut().enumerate() {
             if self.near(i, j, *s) {
@@ -356,29 +358,10 @@ impl<T: Storage> Centred<'_, T> {
         }
     }
 
-    /// Turns the gradients `w` of the squared distances `s` of left row `i` into what the matrix
-    /// products take: `−2w`, and 0 for near pairs. Those are passed to `near_pair`: both rows, and `2w`.
-    #[inline(always)]
-    fn separate(&self, i: usize, s: &[T], w: &mut [T], mut near_pair: impl FnMut(usize, usize, T)) {
-        let x = Lanes::splat(self.left_squares[i]);
-        let squares = self.right_squares.chunks(LANES);
-        for (block, ((w, s), y)) in w.chunks_mut(LANES).zip(s.chunks(LANES)).zip(squares).enumerate() {
-            let distant = Self::distant([x, load(y, 1.0), load(s, 4.0 + 4.0 * x.get(0).to_f64())]);
-            if !distant.all() {
-                for l in 0..w.len() {
-                    if self.near(i, block * LANES + l, s[l]) {
-                        near_pair(i, block * LANES + l, w[l] + w[l]);
-                        w[l] = T::zero();
-                    }
-                }
-            }
-            (load(w, 0.0) * Lanes::splat(T::constant(-2.0))).store(w);
-        }
-    }
-
-    /// [`separate`](Self::separate) for all left rows. Near pairs of the rows x and y add to `dx` and `dy`.
-    /// What the products take is summed over each left row, and over each right one.
-    fn separate_all(
+    /// Turns the gradients `w` of the squared distances `s` into what the matrix products take: `−2w`, and 0
+    /// for near pairs. Those add to `dx` and `dy` here, by the rows x and y. What the products take is
+    /// summed over each left row, and over each right one.
+    fn separate(
         &self,
         (x, y): (&[T], &[T]),
         s: &[T],
@@ -389,39 +372,104 @@ impl<T: Storage> Centred<'_, T> {
     ) {
         let (m, width) = (right_sums.len(), self.width);
         right_sums.fill(T::zero());
-        dispatch(
-            #[inline(always)]
-            || {
-                let rows = w.chunks_exact_mut(m).zip(s.chunks_exact(m)).zip(left_sums);
-                for (i, ((w, s), left_sum)) in rows.enumerate() {
-                    self.separate(
-                        i,
-                        s,
-                        w,
-                        #[inline(always)]
-                        |i, j, w| {
-                            let [i, j] = [i, j].map(|row| row * width..(row + 1) * width);
-                            let (x, y) = (&x[i.clone()], &y[j.clone()]);
-                            if let Some(dx) = dx {
-                                add_difference(&mut dx[i], w, x, y);
-                            }
-                            if let Some(dy) = dy {
-                                add_difference(&mut dy[j], w, y, x);
-                            }
-                        },
-                    );
-                    *left_sum = T::nearest(line_total::<T, Portable>(w));
-                    right_sums.iter_mut().zip(&*w).for_each(|(sum, w)| *sum = *sum + *w);
+        let rows = w.chunks_exact_mut(m).zip(s.chunks_exact(m)).zip(left_sums);
+        for (i, ((w, s), left_sum)) in rows.enumerate() {
+            if self.any_near(i, s) {
+                for j in 0..m {
+                    if self.near(i, j, s[j]) {
+                        let twice = w[j] + w[j];
+                        w[j] = T::zero();
+                        let [i, j] = [i, j].map(|row| row * width..(row + 1) * width);
+                        let (x, y) = (&x[i.clone()], &y[j.clone()]);
+                        if let Some(dx) = dx {
+                            add_difference(&mut dx[i], twice, x, y);
+                        }
+                        if let Some(dy) = dy {
+                            add_difference(&mut dy[j], twice, y, x);
+                        }
+                    }
                 }
-            },
-        );
+            }
+            *left_sum = doubled(w, right_sums);
+        }
+    }
+
+    /// Whether any of the distances `s` of left row `i` may be near.
+    fn any_near(&self, i: usize, s: &[T]) -> bool {
+        let (x, y) = (self.left_squares[i], self.right_squares);
+        dispatch_wide(
+            (),
+            #[inline(always)]
+            |()| Self::any_near_in::<T::Avx512<Dispatched>>(x, y, s),
+            #[inline(always)]
+            |()| Self::any_near_in::<T::Avx2<Dispatched>>(x, y, s),
+            #[inline(always)]
+            |()| Self::any_near_in::<Lanes<LANES, T>>(x, y, s),
+        )
+    }
+
+    #[inline(always)]
+    fn any_near_in<O: Register<T>>(x: T, y: &[T], s: &[T]) -> bool {
+        let x = O::splat(x);
+        let mut near = false;
+        for (s, y) in s.chunks(O::WIDTH).zip(y.chunks(O::WIDTH)) {
+            near |= !O::all(Self::distant([x, O::load(y), O::load(s)]));
+        }
+        near
     }
 
     /// Whether left row `i` and right row `j`, at squared distance `s`, are near.
     #[inline(always)]
     fn near(&self, i: usize, j: usize, s: T) -> bool {
-        !Self::distant([self.left_squares[i], self.right_squares[j], s].map(|x| Lanes::from([x]))).all()
+        !Self::distant([self.left_squares[i], self.right_squares[j], s].map(|x| Lanes::from([x]))).get(0)
     }
+}
+
+/// Sums that [`doubled`] adds to side by side.
+const SUMS: usize = 16;
+
+/// Multiplies `w` by −2, adds it to `sums`, and returns its total.
+fn doubled<T: Storage>(w: &mut [T], sums: &mut [T]) -> T {
+    dispatch_wide(
+        (w, sums),
+        #[inline(always)]
+        |(w, sums)| doubled_in::<T::Avx512<Dispatched>, T>(w, sums),
+        #[inline(always)]
+        |(w, sums)| doubled_in::<T::Avx2<Dispatched>, T>(w, sums),
+        #[inline(always)]
+        |(w, sums)| doubled_in::<Lanes<LANES, T>, T>(w, sums),
+    )
+}
+
+#[inline(always)]
+fn doubled_in<O: Register<T>, T: Storage>(w: &mut [T], sums: &mut [T]) -> T {
+    // The registers that SUMS numbers fill: at most four, of four `f64`.
+    let mut totals = [O::zero(); 4];
+    let count = SUMS / O::WIDTH;
+    let whole = w.len() / SUMS * SUMS;
+    let (w, w_end) = w.split_at_mut(whole);
+    let (sums, sums_end) = sums.split_at_mut(whole);
+    for (w, sums) in w.chunks_exact_mut(SUMS).zip(sums.chunks_exact_mut(SUMS)) {
+        for r in 0..count {
+            let at = r * O::WIDTH..(r + 1) * O::WIDTH;
+            let (w, sums) = (&mut w[at.clone()], &mut sums[at]);
+            let twice = O::constant(-2.0) * O::load(w);
+            totals[r] = totals[r] + twice;
+            twice.store(w);
+            (O::load(sums) + twice).store(sums);
+        }
+    }
+    let mut total = [T::zero(); SUMS];
+    for r in 0..count {
+        totals[r].store(&mut total[r * O::WIDTH..(r + 1) * O::WIDTH]);
+    }
+    for ((w, sum), total) in w_end.iter_mut().zip(sums_end).zip(&mut total) {
+        *w = T::constant(-2.0) * *w;
+        *sum = *sum + *w;
+        *total = *total + *w;
+    }
+    let halves = Lanes::<LANES, T>::load(&total[..LANES], 0.0) + Lanes::load(&total[LANES..], 0.0);
+    T::nearest(pairwise(halves.widen()))
 }
 
 /// Gradients of squared distances of narrow rows, pair by pair: `2 Σ_j w_ij (x_i − y_j)` for left row i.

@@ -277,13 +277,15 @@ fn parts<T: Float>(x: Var<'_, T>) -> [Var<'_, T>; 2] {
     [x.slice(-1, 0..last), x.slice(-1, last..last + 1).reshape(shape.rows())]
 }
 
-/// Makes a cone a score. Takes the cone's setting and its default, the formula, the name and the
-/// description. Then, for the cone `self`: points of the half-space from queries or keys x, and the
-/// formula's third parameter.
+/// Makes a cone a score. Takes the cone's setting and its default, the formula and how many numbers of a
+/// row it takes, the name and the description. Then, for the cone `self`: points of the half-space from
+/// queries or keys x, what the formula takes of each point besides its height, and the formula's third
+/// parameter.
 macro_rules! cone_score {
     (
-        $cone:ident { $setting:ident: $default:literal } by $formula:ty, $name:literal, $about:literal;
-        |$self:ident, $x:ident| $points:expr, $scalar:expr
+        $cone:ident { $setting:ident: $default:literal } by $formula:ident of $count:literal,
+        $name:literal, $about:literal;
+        |$self:ident, $x:ident| $points:expr, |$point:ident| [$($number:expr),*], $scalar:expr
     ) => {
         impl Default for $cone {
             fn default() -> Self {
@@ -299,11 +301,12 @@ macro_rules! cone_score {
                 $about
             }
             fn formula(&self) -> &'static Compiled<Pair> {
-                <$formula as PairFormula<1, 1, 3>>::compiled()
+                <$formula as PairFormula<$count, $count, 3>>::compiled()
             }
             fn prepare<'t>(&$self, $x: Var<'t, T>, _: Side) -> Operand<'t, T> {
-                let [rows, heights] = parts($points);
-                Operand { rows, numbers: Numbers::from_slice(&[heights]) }
+                let $point = $points;
+                let [rows, heights] = parts($point);
+                Operand { rows, numbers: Numbers::from_slice(&[heights $(, $number.reshape(heights.shape()))*]) }
             }
             fn scalars<'t>(&$self, x: Var<'t, T>) -> Numbers<'t, T> {
                 Numbers::from_slice(&[x.tape().scalar($scalar)])

@@ -4,26 +4,27 @@ use cotangent_engine::compiled::{Compiled, Pair};
 use cotangent_engine::registry::{Formula, Range};
 use cotangent_engine::{Float, PairFormula, Pairing, Scalar, Var};
 use cotangent_manifolds::HalfSpace;
-use cotangent_manifolds::shadow_cones::penumbral_height;
+use cotangent_manifolds::shadow_cones::penumbral_height_of_gaps;
 
 use super::{HEIGHT, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, cone_score, parts};
 
 /// `−γ H(ξ(q), ξ(k)) − c`: H is the height of the lowest penumbral cone that contains both points, for
-/// a light source at a given height: see [`penumbral_height`]. Tseng et al. 2023, eq. 5 to 7, eq. 11 for ξ.
+/// a light source at a given height: see
+/// [`penumbral_height`](cotangent_manifolds::shadow_cones::penumbral_height). Tseng et al. 2023, eq. 5 to 7, eq. 11 for ξ.
 #[derive(Clone, Copy, Debug)]
 pub struct PenumbralCone {
     /// The height of the light source, h = r: 1 in the paper.
     pub light: f64,
 }
 
-/// From the heights of query and key; parameters γ, c and the height of the light source. The rows are
-/// the horizontal parts alone.
-impl PairFormula<1, 1, 3> for PenumbralCone {
+/// From the heights and the [gaps](HalfSpace::penumbral_gap) of query and key; parameters γ, c and the height
+/// of the light source. The rows are the horizontal parts alone.
+impl PairFormula<2, 2, 3> for PenumbralCone {
     const NAME: &'static str = "scores.penumbral_cone";
     const PAIRING: Pairing = Pairing::SquaredDistance;
     #[inline(always)]
-    fn eval<S: Scalar>(square: S, [q]: [S; 1], [k]: [S; 1], [gamma, c, light]: [S; 3]) -> S {
-        -gamma * penumbral_height(square.sqrt(), q, k, light) - c
+    fn eval<S: Scalar>(square: S, q: [S; 2], k: [S; 2], [gamma, c, light]: [S; 3]) -> S {
+        -gamma * height(square, q, k, light) - c
     }
 }
 
@@ -35,30 +36,43 @@ pub struct ReleasedPenumbralCone {
     pub light: f64,
 }
 
-impl PairFormula<1, 1, 3> for ReleasedPenumbralCone {
+impl PairFormula<2, 2, 3> for ReleasedPenumbralCone {
     const NAME: &'static str = "scores.released_penumbral_cone";
     const PAIRING: Pairing = Pairing::SquaredDistance;
     #[inline(always)]
-    fn eval<S: Scalar>(square: S, [q]: [S; 1], [k]: [S; 1], [gamma, c, light]: [S; 3]) -> S {
-        -gamma * penumbral_height(square.sqrt(), q, k, light).square() - c
+    fn eval<S: Scalar>(square: S, q: [S; 2], k: [S; 2], [gamma, c, light]: [S; 3]) -> S {
+        -gamma * height(square, q, k, light).square() - c
     }
+}
+
+/// The height of the lowest cone, from the squared horizontal distance and the numbers of both rows.
+#[inline(always)]
+fn height<S: Scalar>(square: S, [q, q_gap]: [S; 2], [k, k_gap]: [S; 2], light: S) -> S {
+    penumbral_height_of_gaps(square.sqrt(), [q, k], [q_gap, k_gap], light)
 }
 
 /// Far enough above the heights that are drawn that some cone always contains both points: without one
 /// the slope is different.
 const LIGHT: Range = Range(1.5, 2.0);
+const GAP: Range = Range(0.05, 0.4);
 
-pub(super) const FORMULA: Formula =
-    Formula::pair(PenumbralCone { light: 1.0 }, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, LIGHT]);
-pub(super) const RELEASED: Formula =
-    Formula::pair(ReleasedPenumbralCone { light: 1.0 }, &[SQUARE, HEIGHT, HEIGHT, SHARPNESS, OFFSET, LIGHT]);
+pub(super) const FORMULA: Formula = Formula::pair(
+    PenumbralCone { light: 1.0 },
+    &[SQUARE, HEIGHT, GAP, HEIGHT, GAP, SHARPNESS, OFFSET, LIGHT],
+);
+pub(super) const RELEASED: Formula = Formula::pair(
+    ReleasedPenumbralCone { light: 1.0 },
+    &[SQUARE, HEIGHT, GAP, HEIGHT, GAP, SHARPNESS, OFFSET, LIGHT],
+);
 
 cone_score! {
-    PenumbralCone { light: 1.0 } by PenumbralCone, "penumbral", "Penumbral cones (Tseng et al. 2023).";
-    |self, x| HalfSpace::new(-1.0).xi(&x, self.light), self.light
+    PenumbralCone { light: 1.0 } by PenumbralCone of 2, "penumbral", "Penumbral cones (Tseng et al. 2023).";
+    |self, x| HalfSpace::new(-1.0).xi(&x, self.light),
+    |point| [HalfSpace::new(-1.0).penumbral_gap(&point, self.light)], self.light
 }
 cone_score! {
-    ReleasedPenumbralCone { light: 1.0 } by ReleasedPenumbralCone, "penumbral-released",
+    ReleasedPenumbralCone { light: 1.0 } by ReleasedPenumbralCone of 2, "penumbral-released",
     "Penumbral cones as in the released program of Tseng et al. 2023: squared heights.";
-    |self, x| HalfSpace::new(-1.0).xi(&x, self.light), self.light
+    |self, x| HalfSpace::new(-1.0).xi(&x, self.light),
+    |point| [HalfSpace::new(-1.0).penumbral_gap(&point, self.light)], self.light
 }

@@ -50,11 +50,11 @@ fn lowered<T: Float>(x: Var<'_, T>) -> Var<'_, T> {
 }
 
 cone_score! {
-    UmbralCone { radius: 0.1 } by UmbralCone, "umbral", "Umbral cones (Tseng et al. 2023).";
-    |self, x| HalfSpace::new(-1.0).psi(&x), self.radius.sinh()
+    UmbralCone { radius: 0.1 } by UmbralCone of 1, "umbral", "Umbral cones (Tseng et al. 2023).";
+    |self, x| HalfSpace::new(-1.0).psi(&x), |_point| [], self.radius.sinh()
 }
 cone_score! {
-    ReleasedUmbralCone { radius: 0.1 } by UmbralCone, "umbral-released",
+    ReleasedUmbralCone { radius: 0.1 } by UmbralCone of 1, "umbral-released",
     "Umbral cones as in the released program of Tseng et al. 2023: heights exp(x/d).";
-    |self, x| HalfSpace::new(-1.0).psi(&lowered(x)), self.radius.sinh()
+    |self, x| HalfSpace::new(-1.0).psi(&lowered(x)), |_point| [], self.radius.sinh()
 }

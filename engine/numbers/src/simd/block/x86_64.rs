@@ -288,6 +288,11 @@ impl Block for Avx2 {
         }
     }
     #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: a value of this type exists only where the processor has AVX2 and FMA.
+        unsafe { Avx2(_mm256_fmadd_pd(self.0, b.0, c.0), _mm256_fmadd_pd(self.1, b.1, c.1)) }
+    }
+    #[inline(always)]
     fn mul_sub(self, b: Self, c: Self) -> Self {
         // SAFETY: a value of this type exists only where the processor has AVX2 and FMA.
         unsafe { Avx2(_mm256_fmsub_pd(self.0, b.0, c.0), _mm256_fmsub_pd(self.1, b.1, c.1)) }
@@ -357,6 +362,11 @@ impl Block for Avx512 {
                 }
             }
         }
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: a value of this type exists only where the processor has AVX-512.
+        unsafe { Avx512(_mm512_fmadd_pd(self.0, b.0, c.0)) }
     }
     #[inline(always)]
     fn mul_sub(self, b: Self, c: Self) -> Self {
