@@ -65,7 +65,7 @@ pub fn write_safetensors<T: Float>(
 }
 
 impl Embeddings {
-    /// Reads a `.safetensors` file or a TSV. The points of a TSV are in `model`, by default the Poincaré
+    /// Reads a `.safetensors` file or a TSV; of a directory, its `embedding.safetensors`. The points of a TSV are in `model`, by default the Poincaré
     /// ball, with curvature `kappa`. A `.safetensors` file stores its geometry, whose curvature `kappa`
     /// overrides.
     ///
@@ -73,6 +73,9 @@ impl Embeddings {
     /// If the file cannot be read, a row is not a name and the coordinates of a point, or a name occurs
     /// twice. If `model` differs from the stored one.
     pub fn read(path: &Path, model: Option<Model>, kappa: Option<f64>) -> Result<Self> {
+        if path.is_dir() {
+            return Self::read(&path.join("embedding.safetensors"), model, kappa);
+        }
         let embeddings = if path.extension().is_some_and(|e| e == "safetensors") {
             Self::read_safetensors(path, model, kappa)?
         } else {

@@ -8,6 +8,7 @@
 //! | [`graph`] | named nodes and their neighbours |
 //! | [`wordnet`] | the transitive closure of WordNet's nouns, from its own files |
 //! | [`embeddings`] | named points in files |
+//! | [`neighbours`] | distances between them, and the nearest ones |
 //! | [`reconstruction`] | mean rank and MAP of an embedding |
 
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@
 pub mod edges;
 pub mod embeddings;
 pub mod graph;
+pub mod neighbours;
 pub mod poincare;
 pub mod reconstruction;
 pub mod subtree;

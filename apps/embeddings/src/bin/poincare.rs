@@ -1,4 +1,5 @@
-//! Poincaré embeddings from the command line: train, evaluate, plot, and the WordNet closure.
+//! Poincaré embeddings from the command line: train, evaluate, ask for neighbours and distances, plot, and the
+//! WordNet closure.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -17,14 +18,16 @@ use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_embeddings::embeddings::Embeddings;
 use cotangent_apps_embeddings::graph::Graph;
+use cotangent_apps_embeddings::neighbours::Neighbour;
 use cotangent_apps_embeddings::poincare::{self, Config, Metrics, RunOptions};
 use cotangent_apps_embeddings::{edges, reconstruction, wordnet};
 
 const EXAMPLES: &str = "\
 Examples:
   poincare train --edges edges.tsv --dim 10 --out runs/mine
-  poincare evaluate --embedding runs/mine/embedding.safetensors --edges edges.tsv
-  poincare plot --embedding runs/mine/embedding.safetensors --edges edges.tsv --out disk.svg";
+  poincare evaluate --embedding runs/mine --edges edges.tsv
+  poincare neighbours dog --embedding runs/mine
+  poincare plot --embedding runs/mine --edges edges.tsv --out disk.svg";
 
 /// Poincaré embeddings of hierarchies (Nickel & Kiela 2017, 2018).
 ///
@@ -44,6 +47,10 @@ enum Command {
     Train(Train),
     /// Computes mean rank and MAP of an embedding.
     Evaluate(Evaluate),
+    /// Lists the points that are nearest to one.
+    Neighbours(Neighbours),
+    /// Prints the distance between two points.
+    Distance(Distance),
     /// Draws an embedding in the Poincaré disk; a hierarchy of more dimensions by distances and subtrees.
     Plot(Plot),
     /// Writes the transitive closure of WordNet's nouns, from WordNet's own files.
@@ -116,7 +123,7 @@ struct Train {
 
 #[derive(Args)]
 struct Evaluate {
-    /// Embedding: .safetensors, or a TSV of names and coordinates, as `poincare train` writes them.
+    /// Embedding: a directory that `poincare train` wrote, or a .safetensors or TSV file from there.
     #[arg(long, help_heading = "Data")]
     embedding: PathBuf,
     /// Edge list that the embedding is compared with, in the format of `train --edges`.
@@ -135,9 +142,44 @@ struct Evaluate {
     threads: ThreadsOption,
 }
 
+/// The embedding that a question is about.
+#[derive(Args)]
+struct Asked {
+    /// Embedding: a directory that `poincare train` wrote, or a .safetensors or TSV file from there.
+    #[arg(long, default_value = "runs/poincare", help_heading = "Data")]
+    embedding: PathBuf,
+    /// Space of a TSV embedding [default: poincare]; a .safetensors file states its own.
+    #[arg(long, value_enum, help_heading = "Model")]
+    model: Option<Model>,
+    /// Sectional curvature [default: -1, or 0 for euclidean; of a .safetensors file, its own].
+    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
+    kappa: Option<f64>,
+}
+
+#[derive(Args)]
+struct Neighbours {
+    /// The name of a point, for example dog.n.01.
+    name: String,
+    /// How many points are listed, the nearest first.
+    #[arg(long, default_value_t = 10)]
+    count: usize,
+    #[command(flatten)]
+    asked: Asked,
+}
+
+#[derive(Args)]
+struct Distance {
+    /// The name of one point.
+    from: String,
+    /// The name of the other.
+    to: String,
+    #[command(flatten)]
+    asked: Asked,
+}
+
 #[derive(Args)]
 struct Plot {
-    /// Embedding: .safetensors, or a TSV of names and coordinates, as `poincare train` writes them.
+    /// Embedding: a directory that `poincare train` wrote, or a .safetensors or TSV file from there.
     #[arg(long, help_heading = "Data")]
     embedding: PathBuf,
     /// Edge list to draw; an edge u -> v is left out if there is a path u -> w -> v [default: draw no edges].
@@ -175,6 +217,8 @@ fn main() -> std::process::ExitCode {
     exit_code(match command {
         Command::Train(args) => train(args),
         Command::Evaluate(args) => evaluate(&args),
+        Command::Neighbours(args) => neighbours(&args),
+        Command::Distance(args) => distance(&args),
         Command::Plot(args) => plot(&args),
         Command::Wordnet(args) => build_wordnet(&args),
     })
@@ -277,6 +321,32 @@ fn evaluate(args: &Evaluate) -> Result<()> {
     print::event("result", &score);
     say!("mean rank {:.4}", score.mean_rank);
     say!("MAP {:.5}", score.map);
+    Ok(())
+}
+
+impl Asked {
+    fn read(&self) -> Result<Embeddings> {
+        Embeddings::read(&self.embedding, self.model, self.kappa)
+    }
+}
+
+fn neighbours(args: &Neighbours) -> Result<()> {
+    let embeddings = args.asked.read()?;
+    let at = embeddings.find(&args.asked.embedding, &args.name)?;
+    for neighbour in embeddings.neighbours(at, args.count) {
+        print::event("result", &neighbour);
+        say!("{:>10.4}  {}", neighbour.distance, neighbour.name);
+    }
+    Ok(())
+}
+
+fn distance(args: &Distance) -> Result<()> {
+    let embeddings = args.asked.read()?;
+    let from = embeddings.find(&args.asked.embedding, &args.from)?;
+    let to = embeddings.find(&args.asked.embedding, &args.to)?;
+    let to = Neighbour { name: args.to.clone(), distance: embeddings.distances(from)[to] };
+    print::event("result", &to);
+    say!("{}", to.distance);
     Ok(())
 }
 

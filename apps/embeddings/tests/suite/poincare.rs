@@ -68,6 +68,40 @@ fn same_seed_same_bits_for_any_number_of_threads() {
     }
 }
 
+/// The nearest points are listed with the distances that `distance` prints; a directory, its safetensors and
+/// its TSV are one embedding.
+#[test]
+fn neighbours_and_distances_of_an_embedding() {
+    let d = Dir::new();
+    let (tree, out) = (d.tree(), d.path("out"));
+    for model in ["poincare", "lorentz"] {
+        succeeds(&[&["train", "--edges", &tree, "--model", model, "--out", &out][..], &SHORT[..]].concat());
+        let listed = |embedding: &str| {
+            let of = ["neighbours", "n5", "--count", "3", "--embedding", embedding, "--model", model];
+            succeeds(&of)
+        };
+        let near = listed(&out);
+        assert_eq!(near, listed(&format!("{out}/embedding.safetensors")));
+        assert_eq!(near, listed(&format!("{out}/embedding.tsv")));
+        let near: Vec<(f64, &str)> = near
+            .lines()
+            .map(|line| line.trim().split_once("  ").expect("a distance and a name"))
+            .map(|(distance, name)| (distance.parse().expect("a number"), name))
+            .collect();
+        assert_eq!(near.len(), 3);
+        assert!(near.is_sorted_by(|a, b| a.0 <= b.0), "{near:?}");
+        for (listed, name) in near {
+            let printed = succeeds(&["distance", "n5", name, "--embedding", &out]);
+            let printed: f64 = printed.trim().parse().expect("a number");
+            assert!((printed - listed).abs() <= 5.1e-5, "{name}: {printed} {listed}");
+        }
+    }
+    let error = fails(&["neighbours", "N6", "--embedding", &out]);
+    assert!(error.contains("no point is called \"N6\"; similar names: n6, n60"), "{error}");
+    let error = fails(&["distance", "n5", "zebra", "--embedding", &out]);
+    assert!(error.trim_end().ends_with("no point is called \"zebra\""), "{error}");
+}
+
 #[test]
 fn resumed_equals_uninterrupted_bit_for_bit() {
     let d = Dir::new();

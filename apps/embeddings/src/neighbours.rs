@@ -1,0 +1,111 @@
+//! Distances between the points of an embedding: from one to another, and to the nearest ones.
+
+use std::path::Path;
+
+use cotangent::prelude::*;
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::geometry::ForManifold;
+use serde::Serialize;
+
+use crate::embeddings::Embeddings;
+
+/// A point and how far it is from another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Neighbour {
+    /// Its name.
+    pub name: String,
+    /// The distance.
+    pub distance: f64,
+}
+
+/// Names that an error suggests.
+const SUGGESTIONS: usize = 5;
+
+impl Embeddings {
+    /// The point of a name. `path` is the embedding's file, for the error.
+    ///
+    /// # Errors
+    /// If there is none. The error suggests names that contain this one, in capitals or not: first those
+    /// that begin with it.
+    pub fn find(&self, path: &Path, name: &str) -> Result<usize> {
+        if let Some(at) = self.names.iter().position(|known| known == name) {
+            return Ok(at);
+        }
+        let wanted = name.to_lowercase();
+        let mut similar: Vec<(usize, &String)> = self
+            .names
+            .iter()
+            .filter_map(|known| Some((known.to_lowercase().find(&wanted)?, known)))
+            .collect();
+        similar.sort_by_key(|(at, known)| (*at > 0, known.len()));
+        let similar: Vec<&str> =
+            similar.into_iter().take(SUGGESTIONS).map(|(_, known)| known.as_str()).collect();
+        let mut message = format!("no point is called {name:?}");
+        if !similar.is_empty() {
+            message += &format!("; similar names: {}", similar.join(", "));
+        }
+        Err(AppError::content(path, message))
+    }
+
+    /// The distances from point `at` to all points, its own included, in the order of the points.
+    pub fn distances(&self, at: usize) -> Vec<f64> {
+        struct From<'a>(&'a Tensor<f64>, usize);
+        impl ForManifold for From<'_> {
+            type Output = Vec<f64>;
+            fn run<M: Manifold>(self, m: M) -> Vec<f64> {
+                let From(points, at) = self;
+                let tape = Tape::new();
+                let x = tape.constant(&Tensor::new([1, points.width()], points.row(at).to_vec()));
+                m.dist(&x, &tape.constant(points)).to_tensor().data().to_vec()
+            }
+        }
+        self.geometry.with(From(&self.points, at))
+    }
+
+    /// The `count` points that are nearest to point `at`, nearest first. It is not one of them itself. Of
+    /// equally near points, the one that is stored first comes first.
+    pub fn neighbours(&self, at: usize, count: usize) -> Vec<Neighbour> {
+        let distances = self.distances(at);
+        let mut order: Vec<usize> = (0..distances.len()).filter(|&i| i != at).collect();
+        order.sort_by(|&i, &j| distances[i].total_cmp(&distances[j]));
+        let neighbour = |i: usize| Neighbour { name: self.names[i].clone(), distance: distances[i] };
+        order.into_iter().take(count).map(neighbour).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cotangent_apps_common::geometry::{Geometry, Model};
+
+    use super::*;
+
+    /// Points on a line through the origin: distances add up.
+    fn line() -> Embeddings {
+        let at = [0.0, 0.5, -0.25, 2.0, 0.5];
+        Embeddings {
+            names: ["zero", "Half", "minus", "two", "another half"].map(str::to_owned).to_vec(),
+            points: Tensor::from_fn([5, 2], |i| if i % 2 == 0 { (0.5_f64 * at[i / 2]).tanh() } else { 0.0 }),
+            geometry: Geometry::new(Model::Poincare, None).unwrap(),
+        }
+    }
+
+    #[test]
+    fn the_nearest_points_come_first() {
+        let near = line().neighbours(0, 3);
+        let names: Vec<&str> = near.iter().map(|n| n.name.as_str()).collect();
+        assert_eq!(names, ["minus", "Half", "another half"]);
+        for (near, want) in near.iter().zip([0.25, 0.5, 0.5]) {
+            assert!((near.distance - want).abs() < 1e-14, "{near:?}");
+        }
+        assert_eq!(line().neighbours(3, 10).len(), 4);
+        assert_eq!(line().neighbours(1, 1)[0].name, "another half");
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_similar_ones() {
+        let error = |name| line().find(Path::new("e.tsv"), name).unwrap_err().to_string();
+        assert_eq!(line().find(Path::new("e.tsv"), "two").unwrap(), 3);
+        assert!(error("half").ends_with("\"half\"; similar names: Half, another half"), "{}", error("half"));
+        assert!(error("three").ends_with("no point is called \"three\""), "{}", error("three"));
+    }
+}
