@@ -25,8 +25,7 @@ use cotangent_apps_embeddings::{edges, reconstruction, wordnet};
 const EXAMPLES: &str = "\
 Examples:
   poincare train --edges edges.tsv --dim 10 --out runs/mine
-  poincare evaluate --embedding runs/mine --edges edges.tsv
-  poincare neighbours dog --embedding runs/mine
+  poincare neighbours dog.n.01 --embedding runs/mine
   poincare plot --embedding runs/mine --edges edges.tsv --out disk.svg";
 
 /// Poincaré embeddings of hierarchies (Nickel & Kiela 2017, 2018).
@@ -161,7 +160,7 @@ struct Neighbours {
     /// The name of a point, for example dog.n.01.
     name: String,
     /// How many points are listed, the nearest first.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, help_heading = RUN)]
     count: usize,
     #[command(flatten)]
     asked: Asked,
