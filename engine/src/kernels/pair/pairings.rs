@@ -336,9 +336,21 @@ impl<T: Storage> Centred<'_, T> {
 
     #[inline(always)]
     fn distances_in<O: Register<T>>(x: T, y: &[T], s: &mut [T]) -> bool {
-        let x = O::splat(x);
+        let (whole, x) = (s.len() / WHOLE * WHOLE, O::splat(x));
+        let (s, s_end) = s.split_at_mut(whole);
+        let mut near = Self::distances_in_whole(x, &y[..whole], s);
+        if !s_end.is_empty() {
+            let mut last = padded(s_end, T::zero());
+            near |= Self::distances_in_whole(x, &padded(&y[whole..], T::one()), &mut last);
+            s_end.copy_from_slice(&last[..s_end.len()]);
+        }
+        near
+    }
+
+    #[inline(always)]
+    fn distances_in_whole<O: Register<T>>(x: O, y: &[T], s: &mut [T]) -> bool {
         let mut near = false;
-        for (s, y) in s.chunks_mut(O::WIDTH).zip(y.chunks(O::WIDTH)) {
+        for (s, y) in s.chunks_exact_mut(O::WIDTH).zip(y.chunks_exact(O::WIDTH)) {
             let y = O::load(y);
             let distance = O::constant(-2.0).mul_add(O::load(s), x + y);
             near |= !O::all(Self::distant([x, y, distance]));
@@ -410,9 +422,20 @@ impl<T: Storage> Centred<'_, T> {
 
     #[inline(always)]
     fn any_near_in<O: Register<T>>(x: T, y: &[T], s: &[T]) -> bool {
-        let x = O::splat(x);
+        let whole = s.len() / WHOLE * WHOLE;
+        let mut near = Self::any_near_in_whole(O::splat(x), &y[..whole], &s[..whole]);
+        if whole < s.len() {
+            // Padded with pairs that are far from each other.
+            let (y, far) = (padded(&y[whole..], T::one()), T::constant(4.0) * (x + T::one()));
+            near |= Self::any_near_in_whole(O::splat(x), &y, &padded(&s[whole..], far));
+        }
+        near
+    }
+
+    #[inline(always)]
+    fn any_near_in_whole<O: Register<T>>(x: O, y: &[T], s: &[T]) -> bool {
         let mut near = false;
-        for (s, y) in s.chunks(O::WIDTH).zip(y.chunks(O::WIDTH)) {
+        for (s, y) in s.chunks_exact(O::WIDTH).zip(y.chunks_exact(O::WIDTH)) {
             near |= !O::all(Self::distant([x, O::load(y), O::load(s)]));
         }
         near
@@ -425,8 +448,16 @@ impl<T: Storage> Centred<'_, T> {
     }
 }
 
-/// Sums that [`doubled`] adds to side by side.
-const SUMS: usize = 16;
+/// Elements that fill whole registers of any kind.
+const WHOLE: usize = 16;
+
+/// The elements after the last whole registers, and `pad` behind them.
+#[inline(always)]
+fn padded<T: Storage>(end: &[T], pad: T) -> [T; WHOLE] {
+    let mut padded = [pad; WHOLE];
+    padded[..end.len()].copy_from_slice(end);
+    padded
+}
 
 /// Multiplies `w` by −2, adds it to `sums`, and returns its total.
 fn doubled<T: Storage>(w: &mut [T], sums: &mut [T]) -> T {
@@ -443,13 +474,13 @@ fn doubled<T: Storage>(w: &mut [T], sums: &mut [T]) -> T {
 
 #[inline(always)]
 fn doubled_in<O: Register<T>, T: Storage>(w: &mut [T], sums: &mut [T]) -> T {
-    // The registers that SUMS numbers fill: at most four, of four `f64`.
+    // One for each register: at most four, of four `f64`.
     let mut totals = [O::zero(); 4];
-    let count = SUMS / O::WIDTH;
-    let whole = w.len() / SUMS * SUMS;
+    let count = WHOLE / O::WIDTH;
+    let whole = w.len() / WHOLE * WHOLE;
     let (w, w_end) = w.split_at_mut(whole);
     let (sums, sums_end) = sums.split_at_mut(whole);
-    for (w, sums) in w.chunks_exact_mut(SUMS).zip(sums.chunks_exact_mut(SUMS)) {
+    for (w, sums) in w.chunks_exact_mut(WHOLE).zip(sums.chunks_exact_mut(WHOLE)) {
         for r in 0..count {
             let at = r * O::WIDTH..(r + 1) * O::WIDTH;
             let (w, sums) = (&mut w[at.clone()], &mut sums[at]);
@@ -459,7 +490,7 @@ fn doubled_in<O: Register<T>, T: Storage>(w: &mut [T], sums: &mut [T]) -> T {
             (O::load(sums) + twice).store(sums);
         }
     }
-    let mut total = [T::zero(); SUMS];
+    let mut total = [T::zero(); WHOLE];
     for r in 0..count {
         totals[r].store(&mut total[r * O::WIDTH..(r + 1) * O::WIDTH]);
     }

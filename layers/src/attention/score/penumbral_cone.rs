@@ -10,7 +10,8 @@ use super::{HEIGHT, Numbers, OFFSET, Operand, SHARPNESS, SQUARE, Score, Side, co
 
 /// `−γ H(ξ(q), ξ(k)) − c`: H is the height of the lowest penumbral cone that contains both points, for
 /// a light source at a given height: see
-/// [`penumbral_height`](cotangent_manifolds::shadow_cones::penumbral_height). Tseng et al. 2023, eq. 5 to 7, eq. 11 for ξ.
+/// [`penumbral_height`](cotangent_manifolds::shadow_cones::penumbral_height).
+/// Tseng et al. 2023, eq. 5 to 7, eq. 11 for ξ.
 #[derive(Clone, Copy, Debug)]
 pub struct PenumbralCone {
     /// The height of the light source, h = r: 1 in the paper.
