@@ -65,9 +65,9 @@ pub fn write_safetensors<T: Float>(
 }
 
 impl Embeddings {
-    /// Reads a `.safetensors` file or a TSV; of a directory, its `embedding.safetensors`. The points of a TSV are
-    /// in `model`, by default the Poincaré ball, with curvature `kappa`. A `.safetensors` file stores its
-    /// geometry, whose curvature `kappa` overrides.
+    /// Reads a `.safetensors` file or a TSV; of a directory, its `embedding.safetensors`. The points of a
+    /// TSV are in `model`, by default the Poincaré ball, with curvature `kappa`. A `.safetensors` file
+    /// stores its geometry, whose curvature `kappa` overrides.
     ///
     /// # Errors
     /// If the file cannot be read, a row is not a name and the coordinates of a point, or a name occurs

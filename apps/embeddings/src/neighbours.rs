@@ -47,25 +47,33 @@ impl Embeddings {
         Err(AppError::content(path, message))
     }
 
-    /// The distances from point `at` to all points, its own included, in the order of the points.
-    pub fn distances(&self, at: usize) -> Vec<f64> {
-        struct From<'a>(&'a Tensor<f64>, usize);
-        impl ForManifold for From<'_> {
+    /// The distance of two points.
+    pub fn distance(&self, from: usize, to: usize) -> f64 {
+        self.distances(from, &self.point(to))[0]
+    }
+
+    /// A point as a table of one row.
+    fn point(&self, at: usize) -> Tensor<f64> {
+        Tensor::new([1, self.points.width()], self.points.row(at).to_vec())
+    }
+
+    /// The distances from point `from` to each of some points of the same space, `[n, coordinates]`.
+    fn distances(&self, from: usize, to: &Tensor<f64>) -> Vec<f64> {
+        struct Distances<'a>(Tensor<f64>, &'a Tensor<f64>);
+        impl ForManifold for Distances<'_> {
             type Output = Vec<f64>;
             fn run<M: Manifold>(self, m: M) -> Vec<f64> {
-                let From(points, at) = self;
                 let tape = Tape::new();
-                let x = tape.constant(&Tensor::new([1, points.width()], points.row(at).to_vec()));
-                m.dist(&x, &tape.constant(points)).to_tensor().data().to_vec()
+                m.dist(&tape.constant(&self.0), &tape.constant(self.1)).to_tensor().data().to_vec()
             }
         }
-        self.geometry.with(From(&self.points, at))
+        self.geometry.with(Distances(self.point(from), to))
     }
 
     /// The `count` points that are nearest to point `at`, nearest first. It is not one of them itself. Of
     /// equally near points, the one that is stored first comes first.
     pub fn neighbours(&self, at: usize, count: usize) -> Vec<Neighbour> {
-        let distances = self.distances(at);
+        let distances = self.distances(at, &self.points);
         let mut order: Vec<usize> = (0..distances.len()).filter(|&i| i != at).collect();
         order.sort_by(|&i, &j| distances[i].total_cmp(&distances[j]));
         let neighbour = |i: usize| Neighbour { name: self.names[i].clone(), distance: distances[i] };

@@ -120,67 +120,49 @@ fn rewrite_elements<T: Storage, const W: usize, const K: usize, const N: usize>(
     range: Range<usize>,
     update: impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> Updated<T, W, K> + Copy,
 ) -> bool {
-    let zero = Elements::<T>::splat(T::zero());
-    // 0 · x is NaN where x is not finite.
-    let mut bad = zero;
-    // Split here, so that there is nothing to check in the loop.
-    let whole = range.len() / ELEMENTS;
-    let (mut old, mut old_ends) = ([const { empty::<[T; ELEMENTS]>() }; W], [const { empty::<T>() }; W]);
-    for (i, written) in written.iter_mut().enumerate() {
-        let (blocks, end) = written[range.clone()].as_chunks_mut();
-        (old[i], old_ends[i]) = (&mut blocks[..whole], end);
+    let mut bad = Elements::<T>::splat(T::zero());
+    let end = range.end - range.len() % ELEMENTS;
+    // Apart from the last elements, so that the compiler knows how many there are.
+    for at in (range.start..end).step_by(ELEMENTS) {
+        bad = bad + rewrite_block(written, numbers, read, at..at + ELEMENTS, update);
     }
-    let (mut kept, mut kept_ends) = ([const { empty::<[T; ELEMENTS]>() }; K], [const { empty::<T>() }; K]);
-    for (k, numbers) in numbers.iter_mut().enumerate() {
-        let (blocks, end) = numbers[range.clone()].as_chunks_mut();
-        (kept[k], kept_ends[k]) = (&mut blocks[..whole], end);
-    }
-    let (mut given, mut given_ends) = ([[].as_slice(); N], [[].as_slice(); N]);
-    for (i, read) in read.iter().enumerate() {
-        let (blocks, end) = read[range.clone()].as_chunks();
-        (given[i], given_ends[i]) = (&blocks[..whole], end);
-    }
-    for at in 0..whole {
-        let (mut x, mut n, mut y) = ([zero; W], [zero; K], [zero; N]);
-        for i in 0..W {
-            x[i] = Lanes::from(old[i][at]);
-        }
-        for k in 0..K {
-            n[k] = Lanes::from(kept[k][at]);
-        }
-        for i in 0..N {
-            y[i] = Lanes::from(given[i][at]);
-        }
-        let (x, n) = update(x, n, y);
-        for i in 0..W {
-            bad = bad + x[i] * zero;
-            old[i][at] = x[i].to_array();
-        }
-        for k in 0..K {
-            bad = bad + n[k] * zero;
-            kept[k][at] = n[k].to_array();
-        }
-    }
-    if whole * ELEMENTS < range.len() {
-        let load = |x: &[T]| Lanes::load(x, 0.0);
-        let (x, n) = update(
-            old_ends.each_ref().map(|x| load(x)),
-            kept_ends.each_ref().map(|n| load(n)),
-            given_ends.map(load),
-        );
-        for i in 0..W {
-            bad = bad + x[i] * zero;
-            x[i].store(old_ends[i]);
-        }
-        for k in 0..K {
-            bad = bad + n[k] * zero;
-            n[k].store(kept_ends[k]);
-        }
+    if end < range.end {
+        bad = bad + rewrite_block(written, numbers, read, end..range.end, update);
     }
     // A lane beyond the end may be bad too.
     bad.to_array().iter().all(|x| x.is_finite())
 }
 
-const fn empty<'a, T>() -> &'a mut [T] {
-    &mut []
+/// Rewrites at most [`ELEMENTS`] elements. Returns NaN in the lanes where a result is not finite, else zeros.
+#[inline(always)]
+fn rewrite_block<T: Storage, const W: usize, const K: usize, const N: usize>(
+    written: &mut [&mut [T]; W],
+    numbers: &mut [&mut [T]; K],
+    read: &[&[T]; N],
+    at: Range<usize>,
+    update: impl Fn([Elements<T>; W], [Elements<T>; K], [Elements<T>; N]) -> Updated<T, W, K>,
+) -> Elements<T> {
+    let zero = Elements::<T>::splat(T::zero());
+    let (mut old, mut kept, mut given) = ([zero; W], [zero; K], [zero; N]);
+    for i in 0..W {
+        old[i] = Lanes::load(&written[i][at.clone()], 0.0);
+    }
+    for k in 0..K {
+        kept[k] = Lanes::load(&numbers[k][at.clone()], 0.0);
+    }
+    for i in 0..N {
+        given[i] = Lanes::load(&read[i][at.clone()], 0.0);
+    }
+    let (new, kept) = update(old, kept, given);
+    // 0 · x is NaN where x is not finite.
+    let mut bad = zero;
+    for i in 0..W {
+        bad = bad + new[i] * zero;
+        new[i].store(&mut written[i][at.clone()]);
+    }
+    for k in 0..K {
+        bad = bad + kept[k] * zero;
+        kept[k].store(&mut numbers[k][at.clone()]);
+    }
+    bad
 }

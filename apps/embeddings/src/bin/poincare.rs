@@ -1,4 +1,4 @@
-//! Poincaré embeddings from the command line: train, evaluate, ask for neighbours and distances, plot, and the
+//! Poincaré embeddings from the command line: train, evaluate, neighbours and distances, plot, and the
 //! WordNet closure.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -120,39 +120,37 @@ struct Train {
     checkpoint_every: Option<u64>,
 }
 
+/// Which embedding a command is about.
+#[derive(Args)]
+struct EmbeddingOptions {
+    /// Embedding: a directory that `poincare train` wrote, or a .safetensors or TSV file from there.
+    #[arg(
+        long = "embedding",
+        value_name = "EMBEDDING",
+        default_value = "runs/poincare",
+        help_heading = "Data"
+    )]
+    path: PathBuf,
+    /// Space of a TSV embedding [default: poincare]; a .safetensors file states its own.
+    #[arg(long, value_enum, help_heading = "Model")]
+    model: Option<Model>,
+    /// Sectional curvature [default: -1, or 0 for euclidean; of a .safetensors file, its own].
+    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
+    kappa: Option<f64>,
+}
+
 #[derive(Args)]
 struct Evaluate {
-    /// Embedding: a directory that `poincare train` wrote, or a .safetensors or TSV file from there.
-    #[arg(long, help_heading = "Data")]
-    embedding: PathBuf,
+    #[command(flatten)]
+    embedding: EmbeddingOptions,
     /// Edge list that the embedding is compared with, in the format of `train --edges`.
     #[arg(long, help_heading = "Data")]
     edges: PathBuf,
     /// Compare with the transitive closure of the edges.
     #[arg(long, help_heading = "Data")]
     closure: bool,
-    /// Space of a TSV embedding [default: poincare]; a .safetensors file states its own.
-    #[arg(long, value_enum, help_heading = "Model")]
-    model: Option<Model>,
-    /// Sectional curvature [default: -1, or 0 for euclidean; of a .safetensors file, its own].
-    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
-    kappa: Option<f64>,
     #[command(flatten)]
     threads: ThreadsOption,
-}
-
-/// The embedding that a question is about.
-#[derive(Args)]
-struct Asked {
-    /// Embedding: a directory that `poincare train` wrote, or a .safetensors or TSV file from there.
-    #[arg(long, default_value = "runs/poincare", help_heading = "Data")]
-    embedding: PathBuf,
-    /// Space of a TSV embedding [default: poincare]; a .safetensors file states its own.
-    #[arg(long, value_enum, help_heading = "Model")]
-    model: Option<Model>,
-    /// Sectional curvature [default: -1, or 0 for euclidean; of a .safetensors file, its own].
-    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
-    kappa: Option<f64>,
 }
 
 #[derive(Args)]
@@ -163,7 +161,7 @@ struct Neighbours {
     #[arg(long, default_value_t = 10, help_heading = RUN)]
     count: usize,
     #[command(flatten)]
-    asked: Asked,
+    embedding: EmbeddingOptions,
 }
 
 #[derive(Args)]
@@ -173,26 +171,19 @@ struct Distance {
     /// The name of the other.
     to: String,
     #[command(flatten)]
-    asked: Asked,
+    embedding: EmbeddingOptions,
 }
 
 #[derive(Args)]
 struct Plot {
-    /// Embedding: a directory that `poincare train` wrote, or a .safetensors or TSV file from there.
-    #[arg(long, help_heading = "Data")]
-    embedding: PathBuf,
+    #[command(flatten)]
+    embedding: EmbeddingOptions,
     /// Edge list to draw; an edge u -> v is left out if there is a path u -> w -> v [default: draw no edges].
     #[arg(long, help_heading = "Data")]
     edges: Option<PathBuf>,
     /// The picture to write, as SVG.
     #[arg(long, help_heading = RUN)]
     out: PathBuf,
-    /// Space of a TSV embedding [default: poincare]; a .safetensors file states its own.
-    #[arg(long, value_enum, help_heading = "Model")]
-    model: Option<Model>,
-    /// Sectional curvature [default: -1, or 0 for euclidean; of a .safetensors file, its own].
-    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
-    kappa: Option<f64>,
 }
 
 #[derive(Args)]
@@ -234,6 +225,12 @@ fn read_edges(path: &std::path::Path, closure: bool) -> Result<Graph> {
         say!("left out: {} self-loops, {} duplicate edges", graph.self_loops, graph.duplicates);
     }
     Ok(graph)
+}
+
+impl EmbeddingOptions {
+    fn read(&self) -> Result<Embeddings> {
+        Embeddings::read(&self.path, self.model, self.kappa)
+    }
 }
 
 fn train(args: Train) -> Result<()> {
@@ -303,9 +300,9 @@ fn report(metrics: &Metrics, mammals: bool) {
 
 fn evaluate(args: &Evaluate) -> Result<()> {
     let threads = args.threads.start()?;
-    let embeddings = Embeddings::read(&args.embedding, args.model, args.kappa)?;
+    let embeddings = args.embedding.read()?;
     let graph = read_edges(&args.edges, args.closure)?;
-    let at = embeddings.index(&args.embedding, &graph.names)?;
+    let at = embeddings.index(&args.embedding.path, &graph.names)?;
     let start = std::time::Instant::now();
     let score = threads
         .run(|| reconstruction::evaluate(&embeddings.points, embeddings.geometry, &at, &graph.neighbours()));
@@ -323,15 +320,9 @@ fn evaluate(args: &Evaluate) -> Result<()> {
     Ok(())
 }
 
-impl Asked {
-    fn read(&self) -> Result<Embeddings> {
-        Embeddings::read(&self.embedding, self.model, self.kappa)
-    }
-}
-
 fn neighbours(args: &Neighbours) -> Result<()> {
-    let embeddings = args.asked.read()?;
-    let at = embeddings.find(&args.asked.embedding, &args.name)?;
+    let embeddings = args.embedding.read()?;
+    let at = embeddings.find(&args.embedding.path, &args.name)?;
     for neighbour in embeddings.neighbours(at, args.count) {
         print::event("result", &neighbour);
         say!("{:>10.4}  {}", neighbour.distance, neighbour.name);
@@ -340,22 +331,22 @@ fn neighbours(args: &Neighbours) -> Result<()> {
 }
 
 fn distance(args: &Distance) -> Result<()> {
-    let embeddings = args.asked.read()?;
-    let from = embeddings.find(&args.asked.embedding, &args.from)?;
-    let to = embeddings.find(&args.asked.embedding, &args.to)?;
-    let to = Neighbour { name: args.to.clone(), distance: embeddings.distances(from)[to] };
+    let embeddings = args.embedding.read()?;
+    let from = embeddings.find(&args.embedding.path, &args.from)?;
+    let to = embeddings.find(&args.embedding.path, &args.to)?;
+    let to = Neighbour { name: args.to.clone(), distance: embeddings.distance(from, to) };
     print::event("result", &to);
     say!("{}", to.distance);
     Ok(())
 }
 
 fn plot(args: &Plot) -> Result<()> {
-    let embeddings = Embeddings::read(&args.embedding, args.model, args.kappa)?;
+    let embeddings = args.embedding.read()?;
     let edges = match &args.edges {
         None => Vec::new(),
         Some(path) => {
             let graph = read_edges(path, false)?;
-            let at = embeddings.index(&args.embedding, &graph.names)?;
+            let at = embeddings.index(&args.embedding.path, &graph.names)?;
             let reduced = graph.neighbours().reduction();
             reduced.into_iter().map(|(u, v)| (at[u as usize], at[v as usize])).collect()
         }

@@ -77,8 +77,7 @@ fn neighbours_and_distances_of_an_embedding() {
     for model in ["poincare", "lorentz"] {
         succeeds(&[&["train", "--edges", &tree, "--model", model, "--out", &out][..], &SHORT[..]].concat());
         let listed = |embedding: &str| {
-            let of = ["neighbours", "n5", "--count", "3", "--embedding", embedding, "--model", model];
-            succeeds(&of)
+            succeeds(&["neighbours", "n5", "--count", "3", "--embedding", embedding, "--model", model])
         };
         let near = listed(&out);
         assert_eq!(near, listed(&format!("{out}/embedding.safetensors")));

@@ -8,8 +8,8 @@ use crate::lanes::Lanes;
 use crate::scalar::Scalar;
 
 /// `ln u + correction(f, k)` where `u = 2^k (1 + f)`, √½ ≤ 1 + f < √2, for a correction that is small
-/// beside ln u. For u ≤ 0, ∞ and NaN the result is that of ln u. `above_one`: u is at least 1 or NaN, so that
-/// there is less to look at.
+/// beside ln u. For u ≤ 0, ∞ and NaN the result is that of ln u. With `above_one` u must be at least 1,
+/// or NaN: the tests for smaller numbers are then left out.
 #[inline(always)]
 fn ln_corrected<const R: usize, E: Element>(
     u: Lanes<R, E>,
@@ -70,7 +70,7 @@ pub fn ln_1p<const R: usize, E: Element>(x: Lanes<R, E>) -> Lanes<R, E> {
     ln_1p_of(x, false).copysign(x) // keeps −0
 }
 
-/// `ln(1 + x)`, but 0 for −0. `positive`: x is not negative, or NaN.
+/// `ln(1 + x)`, but 0 for −0. With `positive` x must be at least 0, or NaN.
 #[inline(always)]
 fn ln_1p_of<const R: usize, E: Element>(x: Lanes<R, E>, positive: bool) -> Lanes<R, E> {
     let (u, error) = x.two_sum(c(1.0));

@@ -116,8 +116,8 @@ mod x86_64 {
     #[derive(Clone, Copy)]
     pub struct WideMask8(__mmask8);
 
-    /// Comparisons and what is done with them. A mask of AVX2 is a register, one of AVX-512 has a bit for each
-    /// lane.
+    /// Comparisons and what is done with them. A mask of AVX2 is a register, one of AVX-512 has a bit for
+    /// each lane.
     macro_rules! comparisons {
         (
             $register:ident $mask:ident $compare:ident;

@@ -370,9 +370,10 @@ impl<T: Storage> Centred<'_, T> {
         }
     }
 
-    /// Turns the gradients `w` of the squared distances `s` into what the matrix products take: `−2w`, and 0
-    /// for near pairs. Those add to `dx` and `dy` here, by the rows x and y. What the products take is
-    /// summed over each left row, and over each right one.
+    /// Turns the gradients `w` of the squared distances `s` into what the matrix products take: `−2w`, and
+    /// 0 for near pairs. Near pairs add their gradients to `dx` and `dy` here, from the rows `x` and `y`
+    /// themselves. `left_sums` and `right_sums` are the sums of `−2w` over each left row and each right
+    /// row.
     fn separate(
         &self,
         (x, y): (&[T], &[T]),

@@ -306,7 +306,8 @@ macro_rules! cone_score {
             fn prepare<'t>(&$self, $x: Var<'t, T>, _: Side) -> Operand<'t, T> {
                 let $point = $points;
                 let [rows, heights] = parts($point);
-                Operand { rows, numbers: Numbers::from_slice(&[heights $(, $number.reshape(heights.shape()))*]) }
+                let numbers = [heights $(, $number.reshape(heights.shape()))*];
+                Operand { rows, numbers: Numbers::from_slice(&numbers) }
             }
             fn scalars<'t>(&$self, x: Var<'t, T>) -> Numbers<'t, T> {
                 Numbers::from_slice(&[x.tape().scalar($scalar)])

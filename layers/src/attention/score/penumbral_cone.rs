@@ -18,8 +18,8 @@ pub struct PenumbralCone {
     pub light: f64,
 }
 
-/// From the heights and the [gaps](HalfSpace::penumbral_gap) of query and key; parameters γ, c and the height
-/// of the light source. The rows are the horizontal parts alone.
+/// From the heights and the [gaps](HalfSpace::penumbral_gap) of query and key; parameters γ, c and the
+/// height of the light source. The rows are the horizontal parts alone.
 impl PairFormula<2, 2, 3> for PenumbralCone {
     const NAME: &'static str = "scores.penumbral_cone";
     const PAIRING: Pairing = Pairing::SquaredDistance;
