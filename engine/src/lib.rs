@@ -68,6 +68,7 @@
 //! | [`scalar`], [`elementary`] | the scalar that formulas are generic over; its functions and their errors |
 //! | [`RowFormula`] | operations of geometry, as functions of inner products; kernel `gram` |
 //! | [`RowPlan`] | a row formula as data, which kernels, devices and forward mode read |
+//! | [`Tiles`], [`StraightLine`] | row formulas on rows side by side, outside a tape: for fused training loops |
 //! | [`MapFormula`] | elementwise operations; kernel `map` |
 //! | [`PairFormula`] | scores of pairs of rows; kernels `pair` and `attend` |
 //! | [`Sparsity`] | sparse matrices: products, scores and softmax at their elements; kernel `sparse` |
@@ -117,8 +118,11 @@ pub use formula::map::MapFormula;
 pub use formula::pair::{PairFormula, Pairing};
 pub use formula::plan::RowPlan;
 pub use formula::row::{Invariant, Metric, RowFormula, Vector, count_inputs};
+pub use formula::straight_line::StraightLine;
 pub use kernels::attend::Weights;
 pub use kernels::finite::first_not_finite;
+pub use kernels::softmax::softmax_in_place;
+pub use kernels::tiles::{OneToMany, RowProgram, Tiles};
 pub use kernels::update_elements::{ELEMENTS, update_elements};
 pub use kernels::update_rows::{RowUpdate, update_rows};
 pub use numbers::dual::Dual;
@@ -135,14 +139,15 @@ pub use tape::gradients::{GradientView, Gradients, Leaf};
 pub use tape::operation::Operation;
 pub use tape::operations::elementwise::Elementwise;
 pub use tape::operations::pair::Pairs;
+pub use tape::recorded::{Recorded, RecordedNumber};
 pub use tape::row_function::RowFunction;
 pub use tape::rows::{Row, Rows};
 pub use tape::var::Var;
 pub use tape::{ParamId, Tape};
 
-/// The instruction set that was chosen for this process.
+/// The instruction set that was chosen for this process, and prefetching.
 pub mod simd {
-    pub use crate::numbers::simd::level;
+    pub use crate::numbers::simd::{level, prefetch};
 }
 pub use tape::{check, compiled, formulas, loss, registry};
 pub use tensor::Tensor;

@@ -1,7 +1,7 @@
 //! Losses: those of the engine, and over distances.
 
 pub use cotangent_engine::loss::*;
-use cotangent_engine::{Float, Var};
+use cotangent_engine::{Float, Var, softmax_in_place};
 
 /// The ranking loss of Nickel & Kiela 2017, eq. 6: a softmax over one positive and its negatives. For
 /// each row it is `d₊ + ln Σ_j e^{−d_j}`: `[batch]`.
@@ -15,4 +15,23 @@ pub fn ranking<'t, T: Float>(distances: Var<'t, T>) -> Var<'t, T> {
     let batch = distances.shape()[0];
     let positive = distances.slice(1, 0..1).reshape([batch]);
     positive + (-distances).logsumexp(1)
+}
+
+/// The [`ranking`] loss of one row of distances, outside a tape. Writes its derivatives by the distances:
+/// 1 for the first, minus the softmax of −d for all.
+///
+/// # Panics
+/// If there is no distance, or there are not as many derivatives.
+///
+/// ```
+/// let mut slopes = [0.0; 2];
+/// let loss = cotangent_layers::loss::ranking_with_gradient(&[1.0, 1.0], &mut slopes);
+/// assert_eq!((loss, slopes), (2.0_f64.ln(), [0.5, -0.5]));
+/// ```
+pub fn ranking_with_gradient(distances: &[f64], gradient: &mut [f64]) -> f64 {
+    gradient.iter_mut().zip(distances).for_each(|(slope, distance)| *slope = -distance);
+    let total = softmax_in_place(gradient);
+    gradient.iter_mut().for_each(|slope| *slope = -*slope);
+    gradient[0] += 1.0;
+    distances[0] + total
 }

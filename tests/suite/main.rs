@@ -12,3 +12,4 @@ mod pairs;
 mod prelude;
 mod sparse;
 mod tape;
+mod tiles;

@@ -82,6 +82,16 @@ impl Graph {
         Neighbours { starts, targets }
     }
 
+    /// For each node the number of pairs that it is in.
+    pub fn degrees(&self) -> Vec<u32> {
+        let mut degrees = vec![0; self.names.len()];
+        for &(u, v) in &self.pairs {
+            degrees[u as usize] += 1;
+            degrees[v as usize] += 1;
+        }
+        degrees
+    }
+
     /// The transitive closure: every pair (u, v) with a path from u to v, in ascending order and without
     /// weights. On a cycle, the pair of a node with itself is left out.
     pub fn closure(&self) -> Graph {

@@ -16,7 +16,10 @@
 
 pub mod edges;
 pub mod embeddings;
+mod fused;
 pub mod graph;
+mod lock_free;
+mod negatives;
 pub mod neighbours;
 pub mod poincare;
 pub mod reconstruction;

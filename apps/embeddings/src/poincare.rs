@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use cotangent::optim::checkpoint;
 use cotangent::optim::train::{CHECKPOINT, Checkpoints};
+use cotangent::optim::{OptimError, checkpoint};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::{ForManifold, Geometry, Model};
@@ -12,13 +12,13 @@ use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::{Figure, Progress};
 use cotangent_apps_common::{disk, metrics, output};
-use rand::RngExt;
-use rand::seq::SliceRandom;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::embeddings;
+use crate::fused::{Batches, Formulas};
 use crate::graph::{Graph, Neighbours};
+use crate::lock_free::{self, Shared};
+use crate::negatives::Sampler;
 use crate::reconstruction::{self, Score};
 
 /// Everything that determines the result of a run, except the data.
@@ -34,8 +34,15 @@ pub struct Config {
     pub epochs: u64,
     /// Number of negative samples for each pair.
     pub negatives: usize,
-    /// Number of pairs in a batch.
+    /// A node is drawn as a negative sample with a probability proportional to its degree to this power; 0
+    /// draws all nodes alike.
+    pub negative_power: f64,
+    /// Number of pairs in a batch. Not used if `lock_free`: then every pair is a step.
     pub batch: usize,
+    /// Whether threads step the points without waiting for each other. The result then differs from run to
+    /// run.
+    #[serde(default)]
+    pub lock_free: bool,
     /// Learning rate of Riemannian SGD, per pair: the loss is summed over the batch.
     pub lr: f64,
     /// Number of first epochs, which have a lower learning rate.
@@ -58,7 +65,8 @@ impl Config {
             ("negatives", self.negatives as u64),
             ("batch", self.batch as u64),
         ])?;
-        options::positive(&[("lr", self.lr), ("burn-in-factor", self.burn_in_factor)])
+        options::positive(&[("lr", self.lr), ("burn-in-factor", self.burn_in_factor)])?;
+        options::not_negative(&[("negative-power", self.negative_power)])
     }
 
     /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
@@ -70,7 +78,9 @@ impl Config {
             ("dim", same.dim != other.dim),
             ("precision", same.precision != other.precision),
             ("negatives", same.negatives != other.negatives),
+            ("negative-power", same.negative_power != other.negative_power),
             ("batch", same.batch != other.batch),
+            ("lock-free", same.lock_free != other.lock_free),
             ("lr", same.lr != other.lr),
             ("burn-in", same.burn_in != other.burn_in),
             ("burn-in-factor", same.burn_in_factor != other.burn_in_factor),
@@ -140,12 +150,8 @@ struct State {
     seconds: f64,
 }
 
-/// Purposes of random streams.
-mod purpose {
-    pub(super) const INITIAL: u64 = 1;
-    pub(super) const ORDER: u64 = 2;
-    pub(super) const NEGATIVES: u64 = 3;
-}
+/// The random stream of the initial points; the others are in [`negatives`](crate::negatives).
+const INITIAL: u64 = 1;
 
 /// Largest absolute value of an initial coordinate: Nickel & Kiela 2017.
 const INITIAL_RANGE: f64 = 1e-3;
@@ -173,12 +179,17 @@ pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Met
     config.geometry.with(Train(graph, config, options))
 }
 
-fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &RunOptions) -> Result<Metrics> {
+fn run<M: Manifold, T: Shared>(
+    m: M,
+    graph: &Graph,
+    config: &Config,
+    options: &RunOptions,
+) -> Result<Metrics> {
     options.device.computes::<T>()?;
     let _held = output::hold(&options.out)?;
     let path = options.out.join(CHECKPOINT);
     let n = graph.names.len();
-    let mut rng = rng::stream(config.seed, purpose::INITIAL, 0);
+    let mut rng = rng::stream(config.seed, INITIAL, 0);
     let mut embedding: Embedding<M, T> =
         Embedding::uniform("embedding", m, n, config.dim, INITIAL_RANGE, &mut rng);
     let mut state = State {
@@ -196,16 +207,18 @@ fn run<M: Manifold, T: Float>(m: M, graph: &Graph, config: &Config, options: &Ru
         checkpoint::save(path, &embedding.points, &sgd, &state)
     })?;
 
-    let sampler = Sampler { graph, neighbours: graph.neighbours(), config };
-    let mut tape = Tape::with_device(options.device.clone());
+    let sampler = Sampler::new(graph, config.seed, config.negatives, config.negative_power);
+    let mut trainer = Trainer::new(&m, config, &options.device)?;
     let mut progress = Progress::new("epoch", state.epochs_done, config.epochs);
     let (mut trained, mut since_start) = (0_usize, 0.0);
     while state.epochs_done < config.epochs {
         let start = Instant::now();
         let epoch = state.epochs_done;
         let burning_in = epoch < config.burn_in;
-        sgd.set_rate(if burning_in { config.lr * config.burn_in_factor } else { config.lr })?;
-        let loss = run_epoch(epoch, &sampler, &mut embedding, &mut sgd, &mut tape, &mut checkpoints)?;
+        let rate = if burning_in { config.lr * config.burn_in_factor } else { config.lr };
+        sgd.set_rate(rate)?;
+        let batch = config.batch;
+        let loss = trainer.epoch(epoch, &sampler, batch, &mut embedding, &mut sgd, &mut checkpoints)?;
         let seconds = start.elapsed().as_secs_f64();
         state.epochs_done += 1;
         state.loss.push(loss);
@@ -300,115 +313,104 @@ fn load<M: Manifold, T: Float>(
     Ok(State { config: fresh.config.clone(), ..checkpoint::load(path, points, sgd)? })
 }
 
-/// The batches of an epoch.
-struct Sampler<'a> {
-    graph: &'a Graph,
-    neighbours: Neighbours,
-    config: &'a Config,
-}
-
-impl Sampler<'_> {
-    /// The pairs of an epoch in random order.
-    fn order(&self, epoch: u64) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.graph.pairs.len() as u32).collect();
-        order.shuffle(&mut rng::stream(self.config.seed, purpose::ORDER, epoch));
-        order
-    }
-
-    /// Fills `candidates` for the pairs of several batches of an epoch: for each pair (u, v) it has v, then
-    /// the negative samples of u. Each batch has its own random stream.
-    fn candidates(&self, epoch: u64, first_batch: usize, pairs: &[u32], candidates: &mut Vec<u32>) {
-        let Config { batch, negatives, seed, .. } = *self.config;
-        let width = 1 + negatives;
-        candidates.resize(pairs.len() * width, 0);
-        let batches = self.graph.pairs.len().div_ceil(batch) as u64;
-        let jobs = candidates.par_chunks_mut(batch * width).zip(pairs.par_chunks(batch));
-        jobs.enumerate().for_each(|(b, (candidates, pairs))| {
-            let index = epoch * batches + (first_batch + b) as u64;
-            let mut rng = rng::stream(seed, purpose::NEGATIVES, index);
-            for (candidates, &pair) in candidates.chunks_exact_mut(width).zip(pairs) {
-                let (u, v) = self.graph.pairs[pair as usize];
-                candidates[0] = v;
-                self.negatives(u, v, &mut rng, &mut candidates[1..]);
-            }
-        });
-    }
-
-    /// Draws nodes uniformly from all except u and its neighbours. If there are none, all are v; its
-    /// gradients then cancel.
-    fn negatives(&self, u: u32, v: u32, rng: &mut rng::Rng, negatives: &mut [u32]) {
-        let n = self.graph.names.len() as u32;
-        let near = self.neighbours.of(u);
-        let free = n as usize - 1 - near.len();
-        for negative in negatives {
-            *negative = if free == 0 {
-                v
-            } else if 2 * free >= n as usize {
-                loop {
-                    let w = rng.random_range(0..n);
-                    if w != u && near.binary_search(&w).is_err() {
-                        break w;
-                    }
-                }
-            } else {
-                // Few nodes are allowed. Draw a number k, then find the k-th allowed node by skipping the
-                // excluded ones.
-                let mut w = rng.random_range(0..free as u32);
-                let at = near.partition_point(|&x| x < u);
-                let excluded = near[..at].iter().chain([&u]).chain(&near[at..]);
-                for &x in excluded {
-                    if x <= w {
-                        w += 1;
-                    }
-                }
-                w
-            };
-        }
-    }
-}
-
 /// Number of pairs whose negatives are drawn together: enough to be worth several threads.
 const DRAWN_TOGETHER: usize = 4096;
 
-/// Makes one pass over the pairs. Returns the mean loss per pair.
-fn run_epoch<M: Manifold, T: Float>(
-    epoch: u64,
-    sampler: &Sampler<'_>,
-    embedding: &mut Embedding<M, T>,
-    sgd: &mut RiemannianSgd<T>,
-    tape: &mut Tape<T>,
-    checkpoints: &mut Checkpoints,
-) -> Result<f64> {
-    let Sampler { graph, config, .. } = sampler;
-    let order = sampler.order(epoch);
-    let candidates_width = 1 + config.negatives;
-    let (mut candidates, mut heads, mut total) = (Vec::new(), Vec::new(), 0.0);
-    let mut step = epoch * order.len().div_ceil(config.batch) as u64;
-    let batches = (DRAWN_TOGETHER / config.batch).max(1);
-    for (block, pairs) in order.chunks(batches * config.batch).enumerate() {
-        sampler.candidates(epoch, block * batches, pairs, &mut candidates);
-        let candidates = candidates.chunks(config.batch * candidates_width);
-        for (pairs, candidates) in pairs.chunks(config.batch).zip(candidates) {
-            heads.clear();
-            heads.extend(pairs.iter().map(|&p| graph.pairs[p as usize].0));
-            tape.reset();
-            let u = embedding.forward(tape, &heads).arrange([pairs.len(), 1]);
-            let v = embedding.forward(tape, candidates).arrange([pairs.len(), candidates_width]);
-            let mut losses = loss::ranking(u.dist(&v));
-            if !graph.weights.is_empty() {
-                let weights = pairs.iter().map(|&p| T::nearest(graph.weights[p as usize])).collect();
-                losses = losses * tape.constant(&Tensor::new([pairs.len()], weights));
-            }
-            let batch_loss = losses.sum();
-            step += 1;
-            let loss = batch_loss.item();
-            let stepped = sgd.step(&mut embedding.points, &tape.backward(batch_loss));
-            // If the loss is not finite, that is why the step was refused, so the loss is reported.
-            let loss = if loss.is_finite() { stepped.map(|_| loss) } else { Ok(loss) };
-            total += checkpoints.checked(step, "loss", loss)?;
+/// How the steps of an epoch are computed.
+enum Trainer<T: Float> {
+    /// On a tape, batch by batch: on a device, and on manifolds whose distance is not one row formula.
+    Tape(Tape<T>),
+    /// Without a tape, batch by batch.
+    Fused,
+    /// Without a tape, pair by pair, without waiting for other threads.
+    LockFree,
+}
+
+impl<T: Shared> Trainer<T> {
+    fn new<M: Manifold>(manifold: &M, config: &Config, device: &Device) -> Result<Self> {
+        let fused =
+            device.is_cpu() && Formulas::new(manifold, manifold.ambient(config.dim), config.lr).is_some();
+        match (fused, config.lock_free) {
+            (true, false) => Ok(Trainer::Fused),
+            (true, true) => Ok(Trainer::LockFree),
+            (false, false) => Ok(Trainer::Tape(Tape::with_device(device.clone()))),
+            (false, true) => Err(AppError::usage("--lock-free: only on the processor (--device cpu)")),
         }
     }
-    Ok(total / order.len() as f64)
+
+    /// Makes one pass over the pairs. Returns the mean loss per pair.
+    fn epoch<M: Manifold>(
+        &mut self,
+        epoch: u64,
+        sampler: &Sampler<'_>,
+        batch: usize,
+        embedding: &mut Embedding<M, T>,
+        sgd: &mut RiemannianSgd<T>,
+        checkpoints: &mut Checkpoints,
+    ) -> Result<f64> {
+        let order = sampler.order(epoch);
+        let (manifold, name) = (*embedding.points.manifold(), embedding.points.name().to_owned());
+        let diverged = |node| OptimError::NotFinite { param: name.clone(), row: node as usize };
+        let shape = embedding.points.value().shape();
+        let (nodes, width) = (shape.rows().len(), shape.width());
+        let formulas = Formulas::new(&manifold, width, sgd.rate());
+        let mut fused = match (&self, formulas) {
+            (Trainer::LockFree, Some(formulas)) => {
+                let table = embedding.points.points_mut().data_mut();
+                let loss = lock_free::epoch(&manifold, &formulas, sampler, epoch, &order, table, width);
+                let loss = checkpoints.checked(epoch + 1, "loss", loss.map_err(diverged))?;
+                return Ok(loss / order.len() as f64);
+            }
+            (Trainer::Fused, Some(formulas)) => Some(Batches::new(formulas, nodes, width)),
+            _ => None,
+        };
+        let (mut candidates, mut total) = (Vec::new(), 0.0);
+        let mut step = epoch * order.len().div_ceil(batch) as u64;
+        let batches = (DRAWN_TOGETHER / batch).max(1);
+        for (block, pairs) in order.chunks(batches * batch).enumerate() {
+            sampler.candidates(epoch, batch, block * batches, pairs, &mut candidates);
+            let candidates = candidates.chunks(batch * sampler.width());
+            for (pairs, candidates) in pairs.chunks(batch).zip(candidates) {
+                step += 1;
+                let loss = match (&mut *self, &mut fused) {
+                    (Trainer::Tape(tape), _) => on_tape(tape, sampler, pairs, candidates, embedding, sgd),
+                    (_, Some(fused)) => {
+                        let points = embedding.points.points_mut().data_mut();
+                        fused.step(sampler, pairs, candidates, points).map_err(diverged)
+                    }
+                    (_, None) => unreachable!("a trainer without a tape has formulas"),
+                };
+                total += checkpoints.checked(step, "loss", loss)?;
+            }
+        }
+        Ok(total / order.len() as f64)
+    }
+}
+
+/// A step for the pairs of a batch with their candidates, on a tape. Returns the loss, summed over the pairs.
+fn on_tape<M: Manifold, T: Float>(
+    tape: &mut Tape<T>,
+    sampler: &Sampler<'_>,
+    pairs: &[u32],
+    candidates: &[u32],
+    embedding: &mut Embedding<M, T>,
+    sgd: &mut RiemannianSgd<T>,
+) -> std::result::Result<f64, OptimError> {
+    let graph = sampler.graph;
+    let heads: Vec<u32> = pairs.iter().map(|&p| graph.pairs[p as usize].0).collect();
+    tape.reset();
+    let u = embedding.forward(tape, &heads).arrange([pairs.len(), 1]);
+    let v = embedding.forward(tape, candidates).arrange([pairs.len(), sampler.width()]);
+    let mut losses = loss::ranking(u.dist(&v));
+    if !graph.weights.is_empty() {
+        let weights = pairs.iter().map(|&p| T::nearest(graph.weights[p as usize])).collect();
+        losses = losses * tape.constant(&Tensor::new([pairs.len()], weights));
+    }
+    let batch_loss = losses.sum();
+    let loss = batch_loss.item();
+    let stepped = sgd.step(&mut embedding.points, &tape.backward(batch_loss));
+    // If the loss is not finite, that is why the step was refused, so the loss is reported.
+    if loss.is_finite() { stepped.map(|_| loss) } else { Ok(loss) }
 }
 
 /// A published result, to be shown beside a run's own.
@@ -449,10 +451,78 @@ pub fn default_config() -> Config {
         precision: Precision::F64,
         epochs: 300,
         negatives: 50,
+        negative_power: 0.0,
         batch: 10,
+        lock_free: false,
         lr: 0.05,
         burn_in: 20,
         burn_in_factor: 0.01,
         seed: 42,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Builder;
+
+    /// A tree of 40 nodes with all ancestors, with weights.
+    fn tree() -> Graph {
+        let mut builder = Builder::default();
+        for i in 2..41_u32 {
+            let ancestors = std::iter::successors(Some(i / 2), |a| Some(a / 2)).take_while(|&a| a > 0);
+            ancestors.for_each(|a| builder.add(&i.to_string(), &a.to_string(), Some(f64::from(1 + i % 3))));
+        }
+        builder.finish()
+    }
+
+    /// Points and losses after three epochs.
+    fn trained<M: Manifold>(m: M, graph: &Graph, mut trainer: Trainer<f64>) -> (Tensor<f64>, Vec<f64>) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut rng = rng::stream(3, INITIAL, 0);
+        let mut embedding = Embedding::uniform("embedding", m, graph.names.len(), 3, 0.3, &mut rng);
+        let mut sgd = RiemannianSgd::new(0.2).unwrap();
+        let mut checkpoints = Checkpoints::new(directory.path(), "epoch", 0, |_| Ok(())).unwrap();
+        let sampler = Sampler::new(graph, 3, 6, 0.75);
+        let mut epoch =
+            |epoch| trainer.epoch(epoch, &sampler, 7, &mut embedding, &mut sgd, &mut checkpoints).unwrap();
+        let losses = (0..3).map(&mut epoch).collect();
+        (embedding.points.value().clone(), losses)
+    }
+
+    /// The largest difference of coordinates.
+    fn difference(x: &Tensor<f64>, y: &Tensor<f64>) -> f64 {
+        x.data().iter().zip(y.data()).fold(0.0, |most, (x, y)| most.max((x - y).abs()))
+    }
+
+    #[test]
+    fn the_fused_trainer_takes_the_steps_of_the_tape() {
+        fn compare<M: Manifold>(m: M) {
+            let graph = tree();
+            let (points, losses) = trained(m, &graph, Trainer::Tape(Tape::new()));
+            let (fused, fused_losses) = trained(m, &graph, Trainer::Fused);
+            assert!(difference(&points, &fused) < 1e-10, "{}", difference(&points, &fused));
+            for (loss, fused) in losses.iter().zip(&fused_losses) {
+                assert!((loss - fused).abs() < 1e-12 * loss, "{loss} {fused}");
+            }
+            assert!(losses[2] < losses[0]);
+        }
+        compare(PoincareBall::new(-1.0));
+        compare(Lorentz::new(-1.0));
+        compare(Euclidean);
+    }
+
+    /// On one thread a lock-free pass is one of batches of a single pair, but for the negatives.
+    #[test]
+    fn lock_free_steps_lower_the_loss_as_much() {
+        let graph = tree();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        for _ in 0..5 {
+            let (points, losses) =
+                pool.install(|| trained(PoincareBall::new(-1.0), &graph, Trainer::LockFree));
+            let (_, batches) = trained(PoincareBall::new(-1.0), &graph, Trainer::Fused);
+            points.rows().for_each(|row| PoincareBall::new(-1.0).contains(row).unwrap());
+            assert!((losses[2] / batches[2] - 1.0).abs() < 0.1, "{losses:?} {batches:?}");
+        }
     }
 }

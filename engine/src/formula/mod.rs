@@ -8,3 +8,4 @@ pub(crate) mod pair;
 pub(crate) mod per_type;
 pub(crate) mod plan;
 pub(crate) mod row;
+pub(crate) mod straight_line;

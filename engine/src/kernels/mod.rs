@@ -17,6 +17,7 @@ pub(crate) mod pool2d;
 pub(crate) mod reduce;
 pub(crate) mod softmax;
 pub(crate) mod sparse;
+pub(crate) mod tiles;
 pub(crate) mod update_elements;
 pub(crate) mod update_rows;
 pub(crate) mod wedge;

@@ -4,13 +4,47 @@
 
 use crate::kernels::pieces::for_each_piece;
 use crate::numbers::lanes::Lanes;
-use crate::numbers::line::{WIDE, line_dot, line_map, line_max, line_of, line_total};
+use crate::numbers::line::{WIDE, line_dot, line_map, line_map_total, line_max, line_of, line_total};
 use crate::numbers::parallel;
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
 use crate::numbers::storage::Storage;
 use crate::tensor::shape::{Broadcast, Shape, ShapeError};
 use crate::tensor::view::{Outcome, View};
+
+/// Turns numbers into `exp(x) / Σ exp(x)`. Returns `ln Σ exp(x)`. Never overflows.
+///
+/// # Panics
+/// If there are no numbers.
+pub fn softmax_in_place<T: Storage>(x: &mut [T]) -> f64 {
+    dispatch_wide(
+        x,
+        #[inline(always)]
+        |x| exponentials::<T, Avx512, WIDE>(x),
+        #[inline(always)]
+        |x| exponentials::<T, Avx2, LANES>(x),
+        #[inline(always)]
+        |x| exponentials::<T, Portable, 1>(x),
+    )
+}
+
+#[inline(always)]
+fn exponentials<T: Storage, S: Block, const R: usize>(x: &mut [T]) -> f64 {
+    let max = line_max(x);
+    let shift = Lanes::splat(max);
+    let sum = line_map_total::<T, S, R>(
+        x,
+        #[inline(always)]
+        |x| (x - shift).exp(),
+    );
+    let scale = Lanes::splat(T::nearest(1.0 / sum));
+    line_map::<T, R>(
+        x,
+        #[inline(always)]
+        |x| x * scale,
+    );
+    max.to_f64() + sum.ln()
+}
 
 /// Softmax, or its logarithm, of each row.
 pub(crate) struct Softmax {

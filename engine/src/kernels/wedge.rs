@@ -10,7 +10,7 @@
 //! a [`wide`] angle needs none: the inner products give its digits.
 
 use crate::formula::row::{Metric, Vector};
-use crate::kernels::gram::basis::{flip, lower, unit};
+use crate::kernels::gram::basis::{Place, flip, lower, unit};
 use crate::numbers::lanes::{LaneMask, Lanes};
 use crate::numbers::scalar::Scalar;
 use crate::numbers::simd::Block;
@@ -46,7 +46,7 @@ pub(crate) fn slopes<const R: usize>([aa, ab, ac, _]: &[Lanes<R>; 4]) -> [Lanes<
     [*ab / *aa, *ac / *aa]
 }
 
-/// The inner products of the residuals of one row, summed block by block:
+/// The inner products of residuals, summed block by block:
 /// `[⟨b′, c′⟩, ⟨b′, a⟩, ⟨c′, a⟩]`.
 pub(crate) struct Residuals<S> {
     metric: Metric,
@@ -58,13 +58,13 @@ pub(crate) struct Residuals<S> {
 
 impl<S: Block> Residuals<S> {
     #[inline(always)]
-    pub(crate) fn new(metric: Metric, same: bool, [p, q]: [f64; 2]) -> Self {
-        Residuals { metric, same, slopes: [S::splat(p), S::splat(q)], sums: [S::splat(0.0); 3] }
+    pub(crate) fn new(metric: Metric, same: bool, slopes: [S; 2]) -> Self {
+        Residuals { metric, same, slopes, sums: [S::splat(0.0); 3] }
     }
 
-    /// Adds the coordinates from `at` on of the basis vectors a, b and c. `inputs`: the inputs' coordinates.
+    /// Adds the coordinates at `at` of the basis vectors a, b and c. `inputs`: the inputs' coordinates.
     #[inline(always)]
-    pub(crate) fn add(&mut self, [a, b, c]: [Vector; 3], inputs: &[S], at: usize) {
+    pub(crate) fn add(&mut self, [a, b, c]: [Vector; 3], inputs: &[S], at: impl Place) {
         let (a, b, c) = (exact(a, inputs, at), exact(b, inputs, at), exact(c, inputs, at));
         let [p, q] = self.slopes;
         let b = a.times_less(p, b);
@@ -116,9 +116,9 @@ impl<S: Block> Exact<S> {
     }
 }
 
-/// The coordinates of a basis vector from `at` on, made of the inputs' coordinates.
+/// The coordinates of a basis vector at `at`, made of the inputs' coordinates.
 #[inline(always)]
-fn exact<S: Block>(vector: Vector, inputs: &[S], at: usize) -> Exact<S> {
+fn exact<S: Block>(vector: Vector, inputs: &[S], at: impl Place) -> Exact<S> {
     match vector {
         Vector::Input(i) => Exact { value: inputs[i], error: None },
         Vector::Sum(i, j) => {

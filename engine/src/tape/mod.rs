@@ -16,6 +16,7 @@ pub mod loss;
 mod on_device;
 pub(crate) mod operation;
 pub(crate) mod operations;
+pub(crate) mod recorded;
 pub mod registry;
 pub(crate) mod row_function;
 pub(crate) mod rows;

@@ -86,9 +86,16 @@ struct Train {
     /// Number of negative samples for each edge.
     #[arg(long, default_value_t = poincare::default_config().negatives, help_heading = "Training")]
     negatives: usize,
+    /// A node is a negative sample with a probability proportional to its degree to this power.
+    #[arg(long, default_value_t = poincare::default_config().negative_power, help_heading = "Training")]
+    negative_power: f64,
     /// Number of edges in a batch.
     #[arg(long, default_value_t = poincare::default_config().batch, help_heading = "Training")]
     batch: usize,
+    /// Let threads step the points without waiting for each other, edge by edge: faster, but the result
+    /// differs from run to run. --batch is not used.
+    #[arg(long, help_heading = "Training")]
+    lock_free: bool,
     /// Learning rate of Riemannian SGD, per edge: the loss is summed over the batch.
     #[arg(long, default_value_t = poincare::default_config().lr)]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
@@ -100,7 +107,7 @@ struct Train {
     #[arg(long, default_value_t = poincare::default_config().burn_in_factor)]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     burn_in_factor: f64,
-    /// Seed of all random draws. Same seed, same result, for any number of threads.
+    /// Seed of all random draws. Same seed, same result, for any number of threads, but for --lock-free.
     #[arg(long, default_value_t = poincare::default_config().seed, help_heading = "Training")]
     seed: u64,
     #[command(flatten)]
@@ -241,7 +248,9 @@ fn train(args: Train) -> Result<()> {
         precision: args.precision,
         epochs: args.epochs,
         negatives: args.negatives,
+        negative_power: args.negative_power,
         batch: args.batch,
+        lock_free: args.lock_free,
         lr: args.lr,
         burn_in: args.burn_in,
         burn_in_factor: args.burn_in_factor,

@@ -322,6 +322,22 @@ fn carnivores_are_learned() {
     assert!(m.mean_rank < 2.1 && m.map > 0.86, "{} {}", m.mean_rank, m.map);
 }
 
+#[test]
+fn lock_free_training_resumes_and_learns() {
+    let d = Dir::new();
+    let (tree, out) = (d.tree(), d.path("run"));
+    let train = ["train", "--edges", &tree, "--lock-free", "--lr", "0.2", "--threads", "2", "--out", &out];
+    succeeds(&[&train[..], &["--epochs", "20"]].concat());
+    succeeds(&[&train[..], &["--epochs", "40", "--resume"]].concat());
+    let m = metrics(&out);
+    assert!(m.config.lock_free && m.loss.len() == 40);
+    // When this was written: 0.95 to 0.98 in ten runs.
+    assert!(m.map > 0.85, "{}", m.map);
+    // A run in batches is another run.
+    let error = fails(&["train", "--edges", &tree, "--lr", "0.2", "--out", &out, "--resume"]);
+    assert!(error.contains("lock-free"), "{error}");
+}
+
 /// With `COTANGENT_DEVICE_F64=0`, a computation in `f64` is refused before anything is written.
 #[test]
 fn f64_is_refused_on_a_device_without_f64() {

@@ -35,6 +35,21 @@ pub trait Block:
     /// The larger of the magnitudes, lane by lane.
     fn max_magnitude(self, b: Self) -> Self;
 
+    /// From the numbers of the first and of the last lanes.
+    #[inline(always)]
+    fn join(low: &[f64; LANES / 2], high: &[f64; LANES / 2]) -> Self {
+        let ([a, b, c, d], [e, f, g, h]) = (*low, *high);
+        Self::load(&[a, b, c, d, e, f, g, h])
+    }
+    /// Writes the numbers of the first and of the last lanes.
+    #[inline(always)]
+    fn split(self, low: &mut [f64; LANES / 2], high: &mut [f64; LANES / 2]) {
+        let mut lanes = [0.0; LANES];
+        self.store(&mut lanes);
+        low.copy_from_slice(&lanes[..LANES / 2]);
+        high.copy_from_slice(&lanes[LANES / 2..]);
+    }
+
     /// Rounds to the nearest elements and widens them again.
     #[inline(always)]
     fn rounded<T: Storage>(self) -> Self {
@@ -114,6 +129,25 @@ pub trait Block:
         let sum = self + b;
         let part = sum - self;
         (sum, (self - (sum - part)) + (b - part))
+    }
+}
+
+/// A block in memory, aligned so that a register is read and written whole.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+pub struct Aligned(pub [f64; LANES]);
+
+impl Aligned {
+    /// Reads the block.
+    #[inline(always)]
+    pub fn read<S: Block>(&self) -> S {
+        S::load(&self.0)
+    }
+
+    /// Writes a block here.
+    #[inline(always)]
+    pub fn write<S: Block>(&mut self, block: S) {
+        block.store(&mut self.0);
     }
 }
 
@@ -315,8 +349,12 @@ pub type Avx512 = Portable;
 /// Does nothing on this processor.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn ask_ahead<T>(_: &[T; LANES]) {}
+
+/// Does nothing on this processor.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn prefetch<T>(_: &[T]) {}
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{Avx2, Avx512, ask_ahead};
+pub use x86_64::{Avx2, Avx512, ask_ahead, prefetch};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;

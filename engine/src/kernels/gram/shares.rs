@@ -15,6 +15,8 @@ pub(crate) struct Shares<S, const V: usize, const B: usize> {
     pub(crate) of_ends: [[S; V]; 2],
     /// The cotangents of the parameters.
     pub(crate) of_params: [S; PARAMS],
+    /// Cotangents of the invariants, as a symmetric matrix over the basis.
+    pairs: [[S; B]; B],
 }
 
 impl<S: Scalar, const V: usize, const B: usize> Shares<S, V, B> {
@@ -26,6 +28,7 @@ impl<S: Scalar, const V: usize, const B: usize> Shares<S, V, B> {
             of_upstream: [[zero; V]; 2],
             of_ends: [[zero; V]; 2],
             of_params: [zero; PARAMS],
+            pairs: [[zero; B]; B],
         }
     }
 }
@@ -51,9 +54,10 @@ impl<S: Scalar> Shares<S, VECTORS, BASIS> {
     #[inline(always)]
     pub(crate) fn compute(&mut self, plan: &RowPlan, rows: Surveyed<'_, S>) {
         let (zero, count) = (S::zero(), plan.basis.len());
-        // Cotangents of the invariants, as a symmetric matrix over the basis and one number per parameter.
-        let mut pairs = [[zero; BASIS]; BASIS];
-        let (of_params, of_ends) = (&mut self.of_params, &mut self.of_ends);
+        let (pairs, of_params, of_ends) = (&mut self.pairs, &mut self.of_params, &mut self.of_ends);
+        for row in &mut pairs[..count] {
+            row[..count].fill(zero);
+        }
         *of_params = [zero; PARAMS];
         *of_ends = [[zero; VECTORS]; 2];
         for (k, &invariant) in plan.invariants.iter().enumerate() {

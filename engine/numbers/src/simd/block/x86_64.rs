@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{AHEAD, Add, Block, Div, LANES, Mul, Storage, Sub};
+use super::{AHEAD, Add, Block, Div, LANES, LINE, Mul, Storage, Sub};
 use crate::storage::{Floats, FloatsMut};
 
 /// Two AVX2 registers. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
@@ -20,6 +20,19 @@ pub struct Avx512(__m512d);
 pub fn ask_ahead<T>(block: &[T; LANES]) {
     // SAFETY: a hint: no address makes it fail, and nothing is read.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(block.as_ptr().cast::<i8>().wrapping_add(AHEAD)) };
+}
+
+/// Prefetches a row.
+#[inline(always)]
+pub fn prefetch<T>(row: &[T]) {
+    for line in row.chunks((LINE / size_of::<T>()).max(1)) {
+        // SAFETY: a hint: no address makes it fail, and nothing is read.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    if let Some(last) = row.last() {
+        // SAFETY: as above.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(last).cast()) };
+    }
 }
 
 /// The sums of four quarters each: `(l₀ + l₂) + (l₁ + l₃)`.
@@ -233,6 +246,19 @@ impl Block for Avx2 {
         }
     }
     #[inline(always)]
+    fn join(low: &[f64; LANES / 2], high: &[f64; LANES / 2]) -> Self {
+        // SAFETY: only called where the processor has AVX2; four elements are read from each four.
+        unsafe { Avx2(_mm256_loadu_pd(low.as_ptr()), _mm256_loadu_pd(high.as_ptr())) }
+    }
+    #[inline(always)]
+    fn split(self, low: &mut [f64; LANES / 2], high: &mut [f64; LANES / 2]) {
+        // SAFETY: only called where the processor has AVX2; four elements are written to each four.
+        unsafe {
+            _mm256_storeu_pd(low.as_mut_ptr(), self.0);
+            _mm256_storeu_pd(high.as_mut_ptr(), self.1);
+        }
+    }
+    #[inline(always)]
     fn store<T: Storage>(self, out: &mut [T; LANES]) {
         // SAFETY: only called where the processor has AVX2; eight elements are written to eight.
         unsafe {
@@ -325,6 +351,22 @@ impl Block for Avx512 {
                 Floats::F32(x) => Avx512(_mm512_cvtps_pd(_mm256_loadu_ps(x.as_ptr()))),
                 Floats::F64(x) => Avx512(_mm512_loadu_pd(x.as_ptr())),
             }
+        }
+    }
+    #[inline(always)]
+    fn join(low: &[f64; LANES / 2], high: &[f64; LANES / 2]) -> Self {
+        // SAFETY: only called where the processor has AVX-512; four elements are read from each four.
+        unsafe {
+            let low = _mm512_castpd256_pd512(_mm256_loadu_pd(low.as_ptr()));
+            Avx512(_mm512_insertf64x4::<1>(low, _mm256_loadu_pd(high.as_ptr())))
+        }
+    }
+    #[inline(always)]
+    fn split(self, low: &mut [f64; LANES / 2], high: &mut [f64; LANES / 2]) {
+        // SAFETY: only called where the processor has AVX-512; four elements are written to each four.
+        unsafe {
+            _mm256_storeu_pd(low.as_mut_ptr(), _mm512_castpd512_pd256(self.0));
+            _mm256_storeu_pd(high.as_mut_ptr(), _mm512_extractf64x4_pd::<1>(self.0));
         }
     }
     #[inline(always)]

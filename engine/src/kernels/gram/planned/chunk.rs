@@ -14,28 +14,11 @@ use crate::kernels::wedge;
 use crate::numbers::compensated::Compensated;
 use crate::numbers::scalar::Scalar;
 use crate::numbers::scratch;
-use crate::numbers::simd::{Block, LANES, ask_ahead, asks_ahead, read};
+use crate::numbers::simd::{Aligned, Block, LANES, ask_ahead, asks_ahead, read};
 use crate::numbers::storage::Storage;
 
-/// One block of coordinates, aligned so that registers are read and written whole.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-pub(super) struct Coordinates([f64; LANES]);
-
-impl Coordinates {
-    #[inline(always)]
-    pub(super) fn read<S: Block>(&self) -> S {
-        S::load(&self.0)
-    }
-
-    #[inline(always)]
-    fn write<S: Block>(&mut self, block: S) {
-        block.store(&mut self.0);
-    }
-}
-
 /// The same block of each row of a group.
-pub(super) type Together = [Coordinates; ROWS];
+pub(super) type Together = [Aligned; ROWS];
 
 thread_local! {
     static VECTORS_OF_CHUNKS: RefCell<Vec<Vec<Together>>> = const { RefCell::new(Vec::new()) };
@@ -70,7 +53,7 @@ impl Sizes {
     /// Calls `work` with memory of this thread for the vectors of a chunk, of unspecified content.
     pub(super) fn with_memory<R>(&self, work: impl FnOnce(&mut [Together]) -> R) -> R {
         let len = self.slots * self.groups() * self.blocks;
-        scratch::with(&VECTORS_OF_CHUNKS, [Coordinates([0.0; LANES]); ROWS], len, work)
+        scratch::with(&VECTORS_OF_CHUNKS, [Aligned::default(); ROWS], len, work)
     }
 }
 
@@ -400,6 +383,7 @@ impl<'a, 'b, T: Storage, S: Block> Chunk<'a, 'b, T, S> {
         let inputs = &self.inputs[row * self.plan.vectors..][..self.plan.vectors];
         let all = self.plan.basis;
         let basis = [all[vectors[0]], all[vectors[1]], all[vectors[2]]];
+        let slopes = [S::splat(slopes[0]), S::splat(slopes[1])];
         let mut residuals = wedge::Residuals::new(self.plan.metric, vectors[1] == vectors[2], slopes);
         let mut blocks = [S::splat(0.0); VECTORS];
         for at in (0..self.width).step_by(LANES) {

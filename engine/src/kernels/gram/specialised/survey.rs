@@ -367,7 +367,11 @@ where
     S: Block,
 {
     let basis = [F::BASIS[vectors[0]], F::BASIS[vectors[1]], F::BASIS[vectors[2]]];
-    let mut residuals = wedge::Residuals::new(F::METRIC, vectors[1] == vectors[2], slopes);
+    let mut residuals = wedge::Residuals::new(
+        F::METRIC,
+        vectors[1] == vectors[2],
+        [S::splat(slopes[0]), S::splat(slopes[1])],
+    );
     for_each_block(
         row[0].len(),
         row,

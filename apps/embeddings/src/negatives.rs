@@ -1,0 +1,165 @@
+//! The order of pairs and their negative samples.
+
+use cotangent::prelude::rng;
+use rand::RngExt;
+use rand::distr::Distribution;
+use rand::seq::SliceRandom;
+use rand_distr::weighted::WeightedAliasIndex;
+use rayon::prelude::*;
+
+use crate::graph::{Graph, Neighbours};
+
+/// Purposes of random streams.
+mod purpose {
+    pub(super) const ORDER: u64 = 2;
+    pub(super) const NEGATIVES: u64 = 3;
+}
+
+/// Draws the pairs of an epoch and their negative samples.
+pub(crate) struct Sampler<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) neighbours: Neighbours,
+    seed: u64,
+    /// Number of negative samples for each pair.
+    negatives: usize,
+    /// Draws a node by its degree; `None` draws all nodes alike.
+    by_degree: Option<WeightedAliasIndex<f64>>,
+}
+
+/// How often a node is drawn again because it is a neighbour, before the allowed nodes are searched.
+const TRIES: usize = 1000;
+
+impl<'a> Sampler<'a> {
+    /// A node is drawn as a negative sample with a probability proportional to its degree to the `power`.
+    pub(crate) fn new(graph: &'a Graph, seed: u64, negatives: usize, power: f64) -> Self {
+        let by_degree = (power != 0.0).then(|| {
+            let weights = graph.degrees().iter().map(|&degree| f64::from(degree).powf(power)).collect();
+            WeightedAliasIndex::new(weights).expect("every node has an edge")
+        });
+        Sampler { graph, neighbours: graph.neighbours(), seed, negatives, by_degree }
+    }
+
+    /// Number of candidates of a pair: its own second node and the negative samples.
+    pub(crate) fn width(&self) -> usize {
+        1 + self.negatives
+    }
+
+    /// The pairs of an epoch in random order.
+    pub(crate) fn order(&self, epoch: u64) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.graph.pairs.len() as u32).collect();
+        order.shuffle(&mut rng::stream(self.seed, purpose::ORDER, epoch));
+        order
+    }
+
+    /// Fills `candidates` for the pairs of several batches of an epoch: for each pair (u, v) it has v, then
+    /// the negative samples of u. Each batch has its own random stream.
+    pub(crate) fn candidates(
+        &self,
+        epoch: u64,
+        batch: usize,
+        first_batch: usize,
+        pairs: &[u32],
+        candidates: &mut Vec<u32>,
+    ) {
+        let width = self.width();
+        candidates.resize(pairs.len() * width, 0);
+        let jobs = candidates.par_chunks_mut(batch * width).zip(pairs.par_chunks(batch));
+        jobs.enumerate().for_each(|(b, (candidates, pairs))| {
+            let mut rng = self.stream(epoch, batch, first_batch + b);
+            for (candidates, &pair) in candidates.chunks_exact_mut(width).zip(pairs) {
+                self.draw(pair, &mut rng, candidates);
+            }
+        });
+    }
+
+    /// The random stream of a batch.
+    pub(crate) fn stream(&self, epoch: u64, batch: usize, number: usize) -> rng::Rng {
+        let batches = self.graph.pairs.len().div_ceil(batch) as u64;
+        rng::stream(self.seed, purpose::NEGATIVES, epoch * batches + number as u64)
+    }
+
+    /// Fills the candidates of a pair (u, v): v, then negative samples of u. These are drawn from all nodes
+    /// except u and its neighbours. If there are none, all are v; its gradients then cancel.
+    pub(crate) fn draw(&self, pair: u32, rng: &mut rng::Rng, candidates: &mut [u32]) {
+        let (u, v) = self.graph.pairs[pair as usize];
+        let n = self.graph.names.len() as u32;
+        let near = self.neighbours.of(u);
+        let free = n as usize - 1 - near.len();
+        let allowed = |w: &u32| *w != u && near.binary_search(w).is_err();
+        candidates[0] = v;
+        for negative in &mut candidates[1..] {
+            *negative = match &self.by_degree {
+                _ if free == 0 => v,
+                Some(by_degree) => {
+                    let mut draws = (0..TRIES).map(|_| by_degree.sample(rng) as u32);
+                    let drawn = draws.find(allowed);
+                    drawn.unwrap_or_else(|| self.nth_allowed(u, rng.random_range(0..free as u32)))
+                }
+                None if 2 * free >= n as usize => loop {
+                    let w = rng.random_range(0..n);
+                    if allowed(&w) {
+                        break w;
+                    }
+                },
+                None => self.nth_allowed(u, rng.random_range(0..free as u32)),
+            };
+        }
+    }
+
+    /// The node of this number among those that are neither u nor its neighbours.
+    fn nth_allowed(&self, u: u32, number: u32) -> u32 {
+        let near = self.neighbours.of(u);
+        let at = near.partition_point(|&x| x < u);
+        let excluded = near[..at].iter().chain([&u]).chain(&near[at..]);
+        // Every excluded node up to here moves the result on by one.
+        excluded.fold(number, |w, &x| if x <= w { w + 1 } else { w })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Builder;
+
+    /// A star: every other node is a child of "0", and "1" has a child of its own.
+    fn star(nodes: usize) -> Graph {
+        let mut builder = Builder::default();
+        (1..nodes).for_each(|node| builder.add(&node.to_string(), "0", None));
+        builder.add("child", "1", None);
+        builder.finish()
+    }
+
+    #[test]
+    fn negatives_are_neither_the_node_nor_its_neighbours() {
+        let graph = star(10);
+        for power in [0.0, 0.75] {
+            let sampler = Sampler::new(&graph, 1, 200, power);
+            let mut candidates = vec![0; sampler.width()];
+            for pair in 0..graph.pairs.len() as u32 {
+                let (u, v) = graph.pairs[pair as usize];
+                sampler.draw(pair, &mut sampler.stream(0, 10, 0), &mut candidates);
+                assert_eq!(candidates[0], v);
+                let wrong = |&&w: &&u32| w == u || graph.neighbours().contains(u, w);
+                assert_eq!(candidates[1..].iter().find(wrong), None, "power {power}, pair {pair}");
+            }
+        }
+    }
+
+    #[test]
+    fn negatives_follow_the_power_of_the_degree() {
+        let graph = star(5);
+        // The pair (child, 1). Node "0" has degree 4, the nodes "2", "3" and "4" have degree 1.
+        let pair = graph.pairs.len() as u32 - 1;
+        let zero = graph.names.iter().position(|name| name == "0").unwrap() as u32;
+        let share = |power: f64| {
+            let sampler = Sampler::new(&graph, 7, 40_000, power);
+            let mut candidates = vec![0; sampler.width()];
+            sampler.draw(pair, &mut sampler.stream(0, 10, 0), &mut candidates);
+            candidates[1..].iter().filter(|&&w| w == zero).count() as f64 / 40_000.0
+        };
+        for (power, expected) in [(0.0, 0.25), (0.5, 2.0 / 5.0), (1.0, 4.0 / 7.0)] {
+            // Four standard deviations.
+            assert!((share(power) - expected).abs() < 0.01, "power {power}: {}", share(power));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Rows rewritten by a program of row formulas.
+
+use std::marker::PhantomData;
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::formula::domain::Domain;
+use crate::formula::plan::VECTORS;
+use crate::formula::straight_line::StraightLine;
+use crate::kernels::tiles::Tiles;
+use crate::kernels::tiles::survey::{Job, Operand, Survey};
+use crate::numbers::compensated::Compensated;
+use crate::numbers::simd::{Avx2, Avx512, Block, LANES, Portable, dispatch_wide};
+use crate::numbers::storage::Storage;
+
+/// Rows rewritten by a program of row formulas, such as an optimiser's step.
+pub struct RowProgram<T> {
+    program: StraightLine,
+    survey: Survey,
+    /// The results of the steps.
+    results: Vec<Tiles>,
+    off: Vec<u8>,
+    element: PhantomData<T>,
+}
+
+impl<T: Storage> RowProgram<T> {
+    /// For rows of type `T`.
+    ///
+    /// # Panics
+    /// If the program's result is a number for each row.
+    pub fn new(program: StraightLine) -> Self {
+        assert!(program.steps.iter().all(|step| step.plan.vector), "a program of vector formulas is needed");
+        let results = program.steps.iter().map(|_| Tiles::new(program.width)).collect();
+        RowProgram { program, survey: Survey::default(), results, off: Vec::new(), element: PhantomData }
+    }
+
+    /// The results, rounded to `T`, on the domain of the last formula.
+    ///
+    /// # Errors
+    /// The first row whose result is not finite.
+    ///
+    /// # Panics
+    /// If there are not as many vectors as the program takes, or they differ in the number or the width of
+    /// rows.
+    pub fn run(&mut self, vectors: &[&Tiles]) -> Result<&Tiles, usize> {
+        let first = vectors[0];
+        assert!(
+            vectors.len() == self.program.inputs
+                && vectors.iter().all(|v| v.rows == first.rows && v.width == self.program.width),
+            "as many rows of the program's width are needed everywhere"
+        );
+        for (s, step) in self.program.steps.iter().enumerate() {
+            let (done, out) = self.results.split_at_mut(s);
+            let mut operands = [Operand::Each(first); VECTORS];
+            for (operand, &v) in operands.iter_mut().zip(&step.vectors) {
+                *operand = Operand::Each(vectors.get(v).copied().unwrap_or_else(|| &done[v - vectors.len()]));
+            }
+            let operands = &operands[..step.vectors.len()];
+            let (width, tiles) = (first.width, first.tiles());
+            self.survey.read::<T>(Job { step, vectors: operands, width, tiles, reverse: false });
+            (step.plan.functions.values)(&self.survey.values, &mut self.survey.outputs);
+            out[0].resize_as(first);
+            self.survey.combine(step.plan, operands, &mut out[0]);
+        }
+        let last = self.program.steps.last().expect("at least one step");
+        let kappa = last.params.first().copied().unwrap_or(0.0);
+        let result = self.results.last_mut().expect("a result of each step");
+        settle::<T>(last.plan.domain, kappa, result, &mut self.off)?;
+        Ok(result)
+    }
+}
+
+/// Rounds rows to `T` and moves them onto their domain. `off`: memory for a number for each tile.
+fn settle<T: Storage>(domain: Domain, kappa: f64, rows: &mut Tiles, off: &mut Vec<u8>) -> Result<(), usize> {
+    off.resize(rows.tiles(), 0);
+    dispatch_wide(
+        (&mut *rows, &mut *off),
+        #[inline(always)]
+        |(rows, off)| round::<T, Avx512>(domain, kappa, rows, off),
+        #[inline(always)]
+        |(rows, off)| round::<T, Avx2>(domain, kappa, rows, off),
+        #[inline(always)]
+        |(rows, off)| round::<T, Portable>(domain, kappa, rows, off),
+    );
+    for j in (0..rows.rows).filter(|j| off[j / LANES] >> (j % LANES) & 1 == 1) {
+        let mut row: SmallVec<[T; 16]> = smallvec![T::zero(); rows.width];
+        rows.read(j, &mut row);
+        domain.settle(&mut row, kappa);
+        if row.iter().any(|x| !x.is_finite()) {
+            return Err(j);
+        }
+        rows.write(j, &row);
+    }
+    Ok(())
+}
+
+/// Rounds rows to `T`. `off` becomes a bit for each row of a tile: whether it may be off its domain.
+#[inline(always)]
+fn round<T: Storage, S: Block>(domain: Domain, kappa: f64, rows: &mut Tiles, off: &mut [u8]) {
+    let (zero, kappa) = (S::splat(0.0), S::splat(kappa));
+    for (blocks, off) in rows.blocks.chunks_exact_mut(rows.width).zip(off) {
+        let (mut inside, mut square) = (S::splat(1.0), Compensated::<S>::default());
+        for block in blocks {
+            let x = block.read::<S>().rounded::<T>();
+            match domain {
+                Domain::Ball => square.add_square::<T>(x),
+                // 0 · x is NaN where x is not finite.
+                _ => inside = x.mul_add(zero, inside),
+            }
+            block.write(x);
+        }
+        match domain {
+            Domain::Free => {}
+            // Only rows that rounding has moved outside, or that are not finite.
+            Domain::Ball => inside = kappa.mul_add(square.sum, inside) + kappa * square.error,
+            Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => inside = zero,
+        }
+        let mut lanes = [0.0; LANES];
+        inside.store(&mut lanes);
+        *off = 0;
+        for (l, inside) in lanes.into_iter().enumerate() {
+            *off |= u8::from(!(inside > 0.0)) << l;
+        }
+    }
+}
