@@ -145,9 +145,9 @@ pub use tape::rows::{Row, Rows};
 pub use tape::var::Var;
 pub use tape::{ParamId, Tape};
 
-/// The instruction set that was chosen for this process, and prefetching.
+/// The instruction set that was chosen for this process.
 pub mod simd {
-    pub use crate::numbers::simd::{level, prefetch};
+    pub use crate::numbers::simd::level;
 }
 pub use tape::{check, compiled, formulas, loss, registry};
 pub use tensor::Tensor;

@@ -1,7 +1,7 @@
 //! Training without a tape: one pass over the candidates of each pair finds distances, loss, gradients and
 //! the Riemannian step. The formulas are those of the tape.
 
-use cotangent::engine::{OneToMany, RowProgram, StraightLine, Tiles, simd};
+use cotangent::engine::{OneToMany, RowProgram, StraightLine, Tiles};
 use cotangent::layers::loss;
 use cotangent::prelude::*;
 use rayon::prelude::*;
@@ -50,9 +50,14 @@ pub(crate) fn factor(sampler: &Sampler<'_>, pair: u32) -> f64 {
     sampler.graph.weights.get(pair as usize).copied().unwrap_or(1.0)
 }
 
-/// Asks for rows of a table that will be read soon, given their numbers.
-pub(crate) fn prefetch_rows<X>(table: &[X], rows: &[u32], width: usize) {
-    rows.iter().for_each(|&row| simd::prefetch(&table[row as usize * width..][..width]));
+/// Brings rows of a table into the cache, given the numbers of the rows: reads the first and the last element
+/// of each. Nothing waits for these reads, so that many of them are under way at once.
+pub(crate) fn touch<X>(table: &[X], rows: &[u32], width: usize, bits: impl Fn(&X) -> u64) {
+    let touched = rows.iter().fold(0, |touched, &row| {
+        let first = row as usize * width;
+        touched ^ bits(&table[first]) ^ bits(&table[first + width - 1])
+    });
+    std::hint::black_box(touched);
 }
 
 /// The formulas of a manifold that the fused trainer runs.
@@ -182,9 +187,8 @@ impl<T: Float> Batches<T> {
             *loss = 0.0;
             gradients.resize(pairs.len() * (k + 1) * width, T::zero());
             let places = gradients.chunks_exact_mut((k + 1) * width);
-            let mut following = candidates.chunks_exact(k).skip(1);
             for ((&pair, candidates), place) in pairs.iter().zip(candidates.chunks_exact(k)).zip(places) {
-                prefetch_rows(points, following.next().unwrap_or_default(), width);
+                touch(points, candidates, width, |x| x.to_f64().to_bits());
                 pass.rows.clear();
                 candidates.iter().for_each(|&node| pass.rows.push(row(node)));
                 let head = sampler.graph.pairs[pair as usize].0;

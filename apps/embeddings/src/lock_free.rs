@@ -11,7 +11,7 @@ use cotangent::engine::RowProgram;
 use cotangent::prelude::*;
 use rayon::prelude::*;
 
-use crate::fused::{Formulas, Pass, factor, prefetch_rows};
+use crate::fused::{Formulas, Pass, factor, touch};
 use crate::negatives::Sampler;
 
 /// An element type with an atomic form.
@@ -55,8 +55,6 @@ struct Worker<T> {
     row: Vec<T>,
     head: Vec<T>,
     candidates: Vec<u32>,
-    /// The candidates of the next pair.
-    next: Vec<u32>,
     /// For each candidate, the first one of the same node.
     first: Vec<usize>,
     positions: Positions,
@@ -118,7 +116,6 @@ pub(crate) fn epoch<M: Manifold, T: Shared>(
         row: vec![T::zero(); width],
         head: vec![T::zero(); width],
         candidates: vec![0; sampler.width()],
-        next: vec![0; sampler.width()],
         first: Vec::new(),
         positions: Positions::new(sampler.width() + 1),
     };
@@ -127,15 +124,9 @@ pub(crate) fn epoch<M: Manifold, T: Shared>(
         .enumerate()
         .map_init(worker, |worker, (number, pairs)| {
             let mut rng = sampler.stream(epoch, TOGETHER, number);
-            sampler.draw(pairs[0], &mut rng, &mut worker.candidates);
-            pairs.iter().enumerate().try_fold(0.0, |loss, (i, &pair)| {
-                if let Some(&next) = pairs.get(i + 1) {
-                    sampler.draw(next, &mut rng, &mut worker.next);
-                    prefetch_rows(&cells, &worker.next, width);
-                }
-                let loss = loss + worker.step(manifold, sampler, pair, &cells)?;
-                std::mem::swap(&mut worker.candidates, &mut worker.next);
-                Ok(loss)
+            pairs.iter().try_fold(0.0, |loss, &pair| {
+                sampler.draw(pair, &mut rng, &mut worker.candidates);
+                Ok(loss + worker.step(manifold, sampler, pair, &cells)?)
             })
         })
         .collect();
@@ -152,9 +143,10 @@ impl<T: Shared> Worker<T> {
         pair: u32,
         cells: &[T::Cell],
     ) -> Result<f64, u32> {
-        let Worker { pass, program, row, head, candidates, first, positions, .. } = self;
+        let Worker { pass, program, row, head, candidates, first, positions } = self;
         let width = row.len();
         let (u, factor) = (sampler.graph.pairs[pair as usize].0, factor(sampler, pair));
+        touch(cells, candidates, width, |cell| T::load(cell).to_f64().to_bits());
         load(cells, u, head);
         pass.rows.clear();
         for &node in &*candidates {

@@ -331,8 +331,8 @@ fn lock_free_training_resumes_and_learns() {
     succeeds(&[&train[..], &["--epochs", "40", "--resume"]].concat());
     let m = metrics(&out);
     assert!(m.config.lock_free && m.loss.len() == 40);
-    // When this was written: 0.95 to 0.98 in ten runs.
-    assert!(m.map > 0.85, "{}", m.map);
+    // When this was written: 0.986 to 0.994 in ten runs.
+    assert!(m.map > 0.95, "{}", m.map);
     // A run in batches is another run.
     let error = fails(&["train", "--edges", &tree, "--lr", "0.2", "--out", &out, "--resume"]);
     assert!(error.contains("lock-free"), "{error}");

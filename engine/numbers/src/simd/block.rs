@@ -349,12 +349,8 @@ pub type Avx512 = Portable;
 /// Does nothing on this processor.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn ask_ahead<T>(_: &[T; LANES]) {}
-
-/// Does nothing on this processor.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn prefetch<T>(_: &[T]) {}
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{Avx2, Avx512, ask_ahead, prefetch};
+pub use x86_64::{Avx2, Avx512, ask_ahead};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{AHEAD, Add, Block, Div, LANES, LINE, Mul, Storage, Sub};
+use super::{AHEAD, Add, Block, Div, LANES, Mul, Storage, Sub};
 use crate::storage::{Floats, FloatsMut};
 
 /// Two AVX2 registers. Made only in what [`dispatch_wide`](crate::simd::dispatch_wide) runs on a
@@ -20,19 +20,6 @@ pub struct Avx512(__m512d);
 pub fn ask_ahead<T>(block: &[T; LANES]) {
     // SAFETY: a hint: no address makes it fail, and nothing is read.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(block.as_ptr().cast::<i8>().wrapping_add(AHEAD)) };
-}
-
-/// Prefetches a row.
-#[inline(always)]
-pub fn prefetch<T>(row: &[T]) {
-    for line in row.chunks((LINE / size_of::<T>()).max(1)) {
-        // SAFETY: a hint: no address makes it fail, and nothing is read.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-    }
-    if let Some(last) = row.last() {
-        // SAFETY: as above.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(last).cast()) };
-    }
 }
 
 /// The sums of four quarters each: `(l₀ + l₂) + (l₁ + l₃)`.
