@@ -319,7 +319,7 @@ const DRAWN_TOGETHER: usize = 4096;
 /// How the steps of an epoch are computed.
 enum Trainer<T: Float> {
     /// On a tape, batch by batch: on a device, and on manifolds whose distance is not one row formula.
-    Tape(Tape<T>),
+    Tape(Box<Tape<T>>),
     /// Without a tape, batch by batch.
     Fused,
     /// Without a tape, pair by pair, without waiting for other threads.
@@ -333,7 +333,7 @@ impl<T: Shared> Trainer<T> {
         match (fused, config.lock_free) {
             (true, false) => Ok(Trainer::Fused),
             (true, true) => Ok(Trainer::LockFree),
-            (false, false) => Ok(Trainer::Tape(Tape::with_device(device.clone()))),
+            (false, false) => Ok(Trainer::Tape(Box::new(Tape::with_device(device.clone())))),
             (false, true) => Err(AppError::usage("--lock-free: only on the processor (--device cpu)")),
         }
     }
@@ -499,7 +499,7 @@ mod tests {
     fn the_fused_trainer_takes_the_steps_of_the_tape() {
         fn compare<M: Manifold>(m: M) {
             let graph = tree();
-            let (points, losses) = trained(m, &graph, Trainer::Tape(Tape::new()));
+            let (points, losses) = trained(m, &graph, Trainer::Tape(Box::default()));
             let (fused, fused_losses) = trained(m, &graph, Trainer::Fused);
             assert!(difference(&points, &fused) < 1e-10, "{}", difference(&points, &fused));
             for (loss, fused) in losses.iter().zip(&fused_losses) {
