@@ -45,9 +45,9 @@ impl<T: Float> Pass<T> {
     }
 }
 
-/// The factor of a pair's loss.
-pub(crate) fn factor(sampler: &Sampler<'_>, pair: u32) -> f64 {
-    sampler.graph.weights.get(pair as usize).copied().unwrap_or(1.0)
+/// The factor of a pair's loss: its weight, rounded to the type of the coordinates.
+pub(crate) fn factor<T: Float>(sampler: &Sampler<'_>, pair: u32) -> f64 {
+    sampler.graph.weights.get(pair as usize).map_or(1.0, |&weight| T::nearest(weight).to_f64())
 }
 
 /// Brings rows of a table into the cache, given the numbers of the rows: reads the first and the last element
@@ -160,8 +160,9 @@ impl<T: Float> Batches<T> {
     ) -> Result<f64, u32> {
         let loss = self.find_gradients(sampler, pairs, candidates, points);
         self.collect(sampler, pairs, candidates);
-        self.move_nodes(sampler.width(), points)?;
-        Ok(loss)
+        let moved = self.move_nodes(sampler.width(), points);
+        // If the loss is not finite, that is why no step is possible, so the loss is reported.
+        if loss.is_finite() { moved.map(|()| loss) } else { Ok(loss) }
     }
 
     fn find_gradients(
@@ -192,7 +193,7 @@ impl<T: Float> Batches<T> {
                 pass.rows.clear();
                 candidates.iter().for_each(|&node| pass.rows.push(row(node)));
                 let head = sampler.graph.pairs[pair as usize].0;
-                *loss += pass.loss(row(head), factor(sampler, pair));
+                *loss += pass.loss(row(head), factor::<T>(sampler, pair));
                 let (of_candidates, of_head) = place.split_at_mut(k * width);
                 for (j, place) in of_candidates.chunks_exact_mut(width).enumerate() {
                     pass.gradients.read(j, place);

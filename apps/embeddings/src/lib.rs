@@ -6,6 +6,7 @@
 //! | [`subtree`] | logistic regression that separates subtrees |
 //! | [`edges`] | edge lists: TSV or CSV, plain or gzip |
 //! | [`graph`] | named nodes and their neighbours |
+//! | [`hyperbolicity`] | how close a graph is to a tree |
 //! | [`wordnet`] | the transitive closure of WordNet's nouns, from its own files |
 //! | [`embeddings`] | named points in files |
 //! | [`neighbours`] | distances between them, and the nearest ones |
@@ -18,6 +19,7 @@ pub mod edges;
 pub mod embeddings;
 mod fused;
 pub mod graph;
+pub mod hyperbolicity;
 mod lock_free;
 mod negatives;
 pub mod neighbours;

@@ -145,7 +145,7 @@ impl<T: Shared> Worker<T> {
     ) -> Result<f64, u32> {
         let Worker { pass, program, row, head, candidates, first, positions } = self;
         let width = row.len();
-        let (u, factor) = (sampler.graph.pairs[pair as usize].0, factor(sampler, pair));
+        let (u, factor) = (sampler.graph.pairs[pair as usize].0, factor::<T>(sampler, pair));
         touch(cells, candidates, width, |cell| T::load(cell).to_f64().to_bits());
         load(cells, u, head);
         pass.rows.clear();
@@ -163,6 +163,9 @@ impl<T: Shared> Worker<T> {
                 pass.rows.write(j, row);
             }
             loss = pass.loss(head, factor);
+            if !loss.is_finite() {
+                return Ok(loss);
+            }
         }
         pass.rows.push(head);
         pass.gradients.push(&pass.of_head);

@@ -11,6 +11,7 @@ use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::disk;
 use cotangent_apps_common::error::{AppError, Result, exit_code};
 use cotangent_apps_common::geometry::{Geometry, Model};
+use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
@@ -18,6 +19,7 @@ use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_embeddings::embeddings::Embeddings;
 use cotangent_apps_embeddings::graph::Graph;
+use cotangent_apps_embeddings::hyperbolicity::{self, Hyperbolicity};
 use cotangent_apps_embeddings::neighbours::Neighbour;
 use cotangent_apps_embeddings::poincare::{self, Config, Metrics, RunOptions};
 use cotangent_apps_embeddings::{edges, reconstruction, wordnet};
@@ -50,6 +52,8 @@ enum Command {
     Neighbours(Neighbours),
     /// Prints the distance between two points.
     Distance(Distance),
+    /// Measures how close a graph is to a tree (Gromov's delta), and suggests curvature and dimension.
+    Hyperbolicity(HyperbolicityArgs),
     /// Draws an embedding in the Poincaré disk; a hierarchy of more dimensions by distances and subtrees.
     Plot(Plot),
     /// Writes the transitive closure of WordNet's nouns, from WordNet's own files.
@@ -182,6 +186,24 @@ struct Distance {
 }
 
 #[derive(Args)]
+struct HyperbolicityArgs {
+    /// Edge list, in the format of `train --edges`. Directions and weights are not used.
+    #[arg(long, help_heading = "Data")]
+    edges: PathBuf,
+    /// Use the direct edges of a closure: leave out u -> v if there are edges u -> w and w -> v.
+    #[arg(long, help_heading = "Data")]
+    reduction: bool,
+    /// Number of quadruples of nodes that are drawn. A graph of at most 340 nodes is measured exactly.
+    #[arg(long, default_value_t = 1_000_000, help_heading = RUN)]
+    samples: u64,
+    /// Seed of the draws.
+    #[arg(long, default_value_t = 42, help_heading = RUN)]
+    seed: u64,
+    #[command(flatten)]
+    threads: ThreadsOption,
+}
+
+#[derive(Args)]
 struct Plot {
     #[command(flatten)]
     embedding: EmbeddingOptions,
@@ -216,6 +238,7 @@ fn main() -> std::process::ExitCode {
         Command::Evaluate(args) => evaluate(&args),
         Command::Neighbours(args) => neighbours(&args),
         Command::Distance(args) => distance(&args),
+        Command::Hyperbolicity(args) => measure_hyperbolicity(&args),
         Command::Plot(args) => plot(&args),
         Command::Wordnet(args) => build_wordnet(&args),
     })
@@ -346,6 +369,28 @@ fn distance(args: &Distance) -> Result<()> {
     let to = Neighbour { name: args.to.clone(), distance: embeddings.distance(from, to) };
     print::event("result", &to);
     say!("{}", to.distance);
+    Ok(())
+}
+
+fn measure_hyperbolicity(args: &HyperbolicityArgs) -> Result<()> {
+    options::at_least_one(&[("samples", args.samples)])?;
+    let threads = args.threads.start()?;
+    let graph = read_edges(&args.edges, false)?;
+    let edges = if args.reduction { graph.neighbours().reduction() } else { graph.pairs };
+    let nodes = graph.names.len();
+    let found = threads.run(|| hyperbolicity::hyperbolicity(nodes, &edges, args.samples, args.seed));
+    print::event("result", &found);
+    let Hyperbolicity { nodes, components, quadruples, delta, mean_delta, diameter, .. } = found;
+    let (how, at_least) = if found.exact { ("all", "") } else { ("drawn", "at least ") };
+    say!("{nodes} nodes in the largest of {components} components, {quadruples} quadruples ({how})");
+    say!("delta {at_least}{delta}, mean {mean_delta:.4}, diameter {at_least}{diameter}");
+    say!("2 delta/diameter {:.4}: 0 for a tree, 1 for a cycle", found.relative_delta);
+    match found.kappa {
+        Some(kappa) => say!("curvature with this delta, if an edge has length 1: {kappa:.4}"),
+        None => say!("no quadruple differs from a tree's: any negative curvature fits"),
+    }
+    let [single, double] = found.dimension;
+    say!("a tree of this degree and diameter needs about {single} dimensions in f32, {double} in f64");
     Ok(())
 }
 

@@ -102,6 +102,21 @@ fn neighbours_and_distances_of_an_embedding() {
 }
 
 #[test]
+fn hyperbolicity_of_a_tree_and_of_its_closure() {
+    let d = Dir::new();
+    let tree = d.tree();
+    // The closure of a tree is no tree: a node and its ancestors are a complete graph.
+    let closure = succeeds(&["hyperbolicity", "--edges", &tree, "--json"]);
+    assert!(closure.contains("\"delta\":0.5") && closure.contains("\"diameter\":2"), "{closure}");
+    let direct = succeeds(&["hyperbolicity", "--edges", &tree, "--reduction"]);
+    assert!(direct.contains("63 nodes in the largest of 1 components, 595665 quadruples (all)"), "{direct}");
+    assert!(direct.contains("delta 0, mean 0.0000, diameter 10"), "{direct}");
+    assert!(direct.contains("any negative curvature"), "{direct}");
+    let error = fails(&["hyperbolicity", "--edges", &tree, "--samples", "0"]);
+    assert!(error.contains("--samples"), "{error}");
+}
+
+#[test]
 fn resumed_equals_uninterrupted_bit_for_bit() {
     let d = Dir::new();
     let tree = d.tree();

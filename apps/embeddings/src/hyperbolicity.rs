@@ -1,0 +1,292 @@
+//! How close a graph is to a tree: Gromov's δ.
+//!
+//! Of the sums `d(w, x) + d(y, z)`, `d(w, y) + d(x, z)` and `d(w, z) + d(x, y)` of four nodes, the two largest
+//! differ by at most 2δ (Gromov 1987). Trees have δ = 0. The hyperbolic space of curvature −1 has δ = ln 2
+//! (Nica & Špakula 2016).
+
+use std::collections::VecDeque;
+
+use cotangent::prelude::rng;
+use rand::seq::{SliceRandom, index};
+use rayon::prelude::*;
+use serde::Serialize;
+
+/// Gromov's δ of a graph, and what it suggests for an embedding.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Hyperbolicity {
+    /// Number of nodes of the largest connected component, which is measured.
+    pub nodes: usize,
+    /// Number of connected components.
+    pub components: usize,
+    /// Whether all quadruples were measured. If not, δ and the diameter are lower bounds.
+    pub exact: bool,
+    /// Number of quadruples of nodes that were measured.
+    pub quadruples: u64,
+    /// Gromov's δ: the largest of the quadruples, in edges.
+    pub delta: f64,
+    /// The mean over the quadruples.
+    pub mean_delta: f64,
+    /// The largest distance found, in edges.
+    pub diameter: u32,
+    /// 2δ over the diameter: 0 for a tree, at most 1.
+    pub relative_delta: f64,
+    /// The curvature of the hyperbolic space with this δ if an edge has length 1: −(ln 2/δ)²; `None` for a
+    /// tree, which fits any curvature.
+    pub kappa: Option<f64>,
+    /// The least dimension in which a tree of this degree and diameter fits into the radius of `f32`, and of
+    /// `f64`: see [`least_dimension`].
+    pub dimension: [usize; 2],
+}
+
+/// Components with at most this many nodes are measured exactly: half a billion quadruples.
+const EXACT: usize = 340;
+
+/// Number of nodes that quadruples are sampled from.
+const SOURCES: usize = 1000;
+
+/// Rows of a table of distances that a thread takes together.
+const TOGETHER: usize = 4096;
+
+/// Finds δ of the largest connected component of the graph of `nodes` nodes with these edges, all of length 1
+/// and without directions. It is exact for at most 340 nodes; of a larger component `samples` quadruples of
+/// nodes are drawn.
+pub fn hyperbolicity(nodes: usize, edges: &[(u32, u32)], samples: u64, seed: u64) -> Hyperbolicity {
+    let adjacent = adjacent(nodes, edges);
+    let (component, components) = largest_component(&adjacent);
+    let n = component.len();
+    let exact = n <= EXACT;
+    let mut rng = rng::stream(seed, "hyperbolicity", 0);
+    let sources: Vec<u32> = if exact {
+        component.clone()
+    } else {
+        index::sample(&mut rng, n, SOURCES.min(n)).into_iter().map(|i| component[i]).collect()
+    };
+    let from: Vec<Vec<u32>> = sources.par_iter().map(|&source| distances(&adjacent, source)).collect();
+    // The farthest node from a farthest node: in a tree that is the diameter.
+    let farthest = |distances: &[u32]| {
+        let far = |&&node: &&u32| distances[node as usize];
+        *component.iter().max_by_key(far).expect("a component has a node")
+    };
+    let ends: Vec<u32> = from.iter().take(16).map(|distances| farthest(distances)).collect();
+    let swept = ends.into_iter().map(|end| {
+        let distances = self::distances(&adjacent, end);
+        distances[farthest(&distances) as usize]
+    });
+    let within = from.iter().flat_map(|distances| component.iter().map(|&node| distances[node as usize]));
+    let diameter = within.chain(swept).max().unwrap_or(0);
+    let distance = |a: usize, b: usize| from[a][sources[b] as usize];
+    // Twice δ of a quadruple: a whole number.
+    let twice = |[w, x, y, z]: [usize; 4]| {
+        let mut sums = [
+            distance(w, x) + distance(y, z),
+            distance(w, y) + distance(x, z),
+            distance(w, z) + distance(x, y),
+        ];
+        sums.sort_unstable();
+        sums[2] - sums[1]
+    };
+    let merge = |a: Found, b: Found| Found {
+        largest: a.largest.max(b.largest),
+        sum: a.sum + b.sum,
+        count: a.count + b.count,
+    };
+    let found = if exact {
+        let of_first = |w: usize| {
+            let mut found = Found::default();
+            for x in w + 1..n {
+                for y in x + 1..n {
+                    for z in y + 1..n {
+                        found.note(twice([w, x, y, z]));
+                    }
+                }
+            }
+            found
+        };
+        (0..n).into_par_iter().map(of_first).reduce(Found::default, merge)
+    } else {
+        let chunks = samples.div_ceil(TOGETHER as u64);
+        let of_chunk = |chunk: u64| {
+            let mut rng = rng::stream(seed, "hyperbolicity", 1 + chunk);
+            let mut found = Found::default();
+            for _ in 0..(samples - chunk * TOGETHER as u64).min(TOGETHER as u64) {
+                let mut drawn = [0; 4];
+                let quadruple = index::sample(&mut rng, sources.len(), 4);
+                drawn.iter_mut().zip(quadruple.iter()).for_each(|(to, node)| *to = node);
+                drawn.shuffle(&mut rng);
+                found.note(twice(drawn));
+            }
+            found
+        };
+        (0..chunks).into_par_iter().map(of_chunk).reduce(Found::default, merge)
+    };
+    let delta = f64::from(found.largest) / 2.0;
+    let degree = component.iter().map(|&node| adjacent[node as usize].len()).max().unwrap_or(0);
+    Hyperbolicity {
+        nodes: n,
+        components,
+        exact,
+        quadruples: found.count,
+        delta,
+        mean_delta: found.sum as f64 / 2.0 / found.count.max(1) as f64,
+        diameter,
+        relative_delta: 2.0 * delta / f64::from(diameter.max(1)),
+        kappa: (delta > 0.0).then(|| -(std::f64::consts::LN_2 / delta).powi(2)),
+        dimension: RADII.map(|radius| least_dimension(degree, diameter, radius)),
+    }
+}
+
+/// The radii that `f32` and `f64` reach in the ball of curvature −1: `ln(4/ε)`.
+const RADII: [f64; 2] = [17.3, 37.4];
+
+/// The least dimension d ≥ 2 in which a tree fits into a radius. An edge must be so long that the children of
+/// a node, up to `degree`, have room around it: about `ln(degree)/(d − 1)`, and half of the diameter leads from
+/// the centre to a leaf. Sala, De Sa, Gu & Ré 2018, section 3.2, for the growth of both.
+pub fn least_dimension(degree: usize, diameter: u32, radius: f64) -> usize {
+    let edges = f64::from(diameter.div_ceil(2));
+    let length = (degree.max(2) as f64).ln();
+    2.max(1 + (edges * length / radius).ceil() as usize)
+}
+
+/// What is known of some quadruples.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    /// The largest 2δ.
+    largest: u32,
+    /// The sum of 2δ.
+    sum: u64,
+    count: u64,
+}
+
+impl Found {
+    fn note(&mut self, twice: u32) {
+        self.largest = self.largest.max(twice);
+        self.sum += u64::from(twice);
+        self.count += 1;
+    }
+}
+
+/// The nodes next to each node, whatever the direction of an edge.
+fn adjacent(nodes: usize, edges: &[(u32, u32)]) -> Vec<Vec<u32>> {
+    let mut adjacent = vec![Vec::new(); nodes];
+    for &(u, v) in edges {
+        adjacent[u as usize].push(v);
+        adjacent[v as usize].push(u);
+    }
+    adjacent
+}
+
+/// No path leads there.
+const UNREACHED: u32 = u32::MAX;
+
+/// Number of edges of a shortest path to every node.
+fn distances(adjacent: &[Vec<u32>], source: u32) -> Vec<u32> {
+    let mut distances = vec![UNREACHED; adjacent.len()];
+    distances[source as usize] = 0;
+    let mut open = VecDeque::from([source]);
+    while let Some(node) = open.pop_front() {
+        let next = distances[node as usize] + 1;
+        for &neighbour in &adjacent[node as usize] {
+            if distances[neighbour as usize] == UNREACHED {
+                distances[neighbour as usize] = next;
+                open.push_back(neighbour);
+            }
+        }
+    }
+    distances
+}
+
+/// The nodes of the largest connected component, and the number of components.
+fn largest_component(adjacent: &[Vec<u32>]) -> (Vec<u32>, usize) {
+    let mut seen = vec![false; adjacent.len()];
+    let (mut largest, mut components) = (Vec::new(), 0);
+    for start in 0..adjacent.len() as u32 {
+        if std::mem::replace(&mut seen[start as usize], true) {
+            continue;
+        }
+        let mut component = vec![start];
+        let mut at = 0;
+        while at < component.len() {
+            for &neighbour in &adjacent[component[at] as usize] {
+                if !std::mem::replace(&mut seen[neighbour as usize], true) {
+                    component.push(neighbour);
+                }
+            }
+            at += 1;
+        }
+        components += 1;
+        if component.len() > largest.len() {
+            largest = component;
+        }
+    }
+    (largest, components)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// δ of a graph whose nodes are the numbers in its edges.
+    fn measure(edges: impl IntoIterator<Item = (u32, u32)>, samples: u64) -> Hyperbolicity {
+        let edges: Vec<(u32, u32)> = edges.into_iter().collect();
+        let nodes = 1 + edges.iter().map(|&(u, v)| u.max(v)).max().unwrap_or(0);
+        hyperbolicity(nodes as usize, &edges, samples, 3)
+    }
+
+    fn cycle(n: u32) -> impl Iterator<Item = (u32, u32)> {
+        (0..n).map(move |i| (i, (i + 1) % n))
+    }
+
+    fn binary_tree(nodes: u32) -> impl Iterator<Item = (u32, u32)> {
+        (1..nodes).map(|i| (i, (i - 1) / 2))
+    }
+
+    #[test]
+    fn graphs_of_known_delta() {
+        fn delta(edges: impl IntoIterator<Item = (u32, u32)>) -> (f64, u32) {
+            let found = measure(edges, 0);
+            assert!(found.exact);
+            (found.delta, found.diameter)
+        }
+        assert_eq!(delta(binary_tree(63)), (0.0, 10));
+        // A complete graph, and one without an edge.
+        assert_eq!(delta((0..7).flat_map(|i| (0..i).map(move |j| (j, i)))), (0.0, 1));
+        assert_eq!(delta((0..7).flat_map(|i| (0..i).map(move |j| (j, i))).skip(1)), (0.5, 2));
+        // Cycles: Koolen & Moulton 2002.
+        assert_eq!(delta(cycle(4)), (1.0, 2));
+        assert_eq!(delta(cycle(5)), (0.5, 2));
+        assert_eq!(delta(cycle(8)), (2.0, 4));
+        assert_eq!(delta(cycle(9)), (1.5, 4));
+        // A grid of 5 x 5 nodes.
+        let right = (0..25).filter(|i| i % 5 < 4).map(|i| (i, i + 1));
+        let down = (0..20).map(|i| (i, i + 5));
+        assert_eq!(delta(right.chain(down)), (4.0, 8));
+    }
+
+    #[test]
+    fn the_largest_component_counts() {
+        let found = measure(cycle(8).chain([(8, 9)]), 0);
+        assert_eq!((found.nodes, found.components, found.delta), (8, 2, 2.0));
+        assert_eq!(found.quadruples, 70);
+        assert_eq!(found.relative_delta, 1.0);
+        assert!((found.kappa.unwrap() + (2.0_f64.ln() / 2.0).powi(2)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn samples_are_below_the_exact_delta_and_near_it() {
+        let found = measure(cycle(400), 100_000);
+        assert!(!found.exact && found.quadruples == 100_000);
+        assert_eq!(found, measure(cycle(400), 100_000));
+        assert!(found.delta <= 100.0 && found.delta > 95.0, "{}", found.delta);
+        assert_eq!(found.diameter, 200);
+        let tree = measure(binary_tree(2047), 10_000);
+        assert_eq!((tree.delta, tree.kappa, tree.diameter), (0.0, None, 20));
+    }
+
+    #[test]
+    fn wide_and_deep_trees_need_more_dimensions() {
+        assert_eq!(least_dimension(3, 10, 17.3), 2);
+        // 20 edges of length ln 1000 = 6.9 are 138 long in two dimensions.
+        assert_eq!(least_dimension(1000, 40, 17.3), 9);
+        assert_eq!(least_dimension(1000, 40, 37.4), 5);
+    }
+}
