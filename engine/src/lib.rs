@@ -68,7 +68,7 @@
 //! | [`scalar`], [`elementary`] | the scalar that formulas are generic over; its functions and their errors |
 //! | [`RowFormula`] | operations of geometry, as functions of inner products; kernel `gram` |
 //! | [`RowPlan`] | a row formula as data, which kernels, devices and forward mode read |
-//! | [`Tiles`], [`StraightLine`] | row formulas on rows side by side, outside a tape: for fused training loops |
+//! | [`Tiles`], [`StraightLine`] | row formulas on rows side by side, outside a tape: for fused loops |
 //! | [`MapFormula`] | elementwise operations; kernel `map` |
 //! | [`PairFormula`] | scores of pairs of rows; kernels `pair` and `attend` |
 //! | [`Sparsity`] | sparse matrices: products, scores and softmax at their elements; kernel `sparse` |

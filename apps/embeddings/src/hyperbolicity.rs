@@ -1,8 +1,8 @@
 //! How close a graph is to a tree: Gromov's δ.
 //!
-//! Of the sums `d(w, x) + d(y, z)`, `d(w, y) + d(x, z)` and `d(w, z) + d(x, y)` of four nodes, the two largest
-//! differ by at most 2δ (Gromov 1987). Trees have δ = 0. The hyperbolic space of curvature −1 has δ = ln 2
-//! (Nica & Špakula 2016).
+//! Of the sums `d(w, x) + d(y, z)`, `d(w, y) + d(x, z)` and `d(w, z) + d(x, y)` of four nodes, the two
+//! largest differ by at most 2δ (Gromov 1987). Trees have δ = 0. The hyperbolic space of curvature −1 has
+//! δ = ln 2 (Nica & Špakula 2016).
 
 use std::collections::VecDeque;
 
@@ -30,8 +30,8 @@ pub struct Hyperbolicity {
     pub diameter: u32,
     /// 2δ over the diameter: 0 for a tree, at most 1.
     pub relative_delta: f64,
-    /// The curvature of the hyperbolic space with this δ if an edge has length 1: −(ln 2/δ)²; `None` for a
-    /// tree, which fits any curvature.
+    /// The curvature of the hyperbolic space with this δ if an edge has length 1: −(ln 2/δ)²; `None` for
+    /// a tree, which fits any curvature.
     pub kappa: Option<f64>,
     /// The least dimension in which a tree of this degree and diameter fits into the radius of `f32`, and of
     /// `f64`: see [`least_dimension`].
@@ -47,9 +47,9 @@ const SOURCES: usize = 1000;
 /// Rows of a table of distances that a thread takes together.
 const TOGETHER: usize = 4096;
 
-/// Finds δ of the largest connected component of the graph of `nodes` nodes with these edges, all of length 1
-/// and without directions. It is exact for at most 340 nodes; of a larger component `samples` quadruples of
-/// nodes are drawn.
+/// Finds δ of the largest connected component of the graph of `nodes` nodes with these edges, all of length
+/// 1 and without directions. It is exact for at most 340 nodes; of a larger component `samples` quadruples
+/// of nodes are drawn.
 pub fn hyperbolicity(nodes: usize, edges: &[(u32, u32)], samples: u64, seed: u64) -> Hyperbolicity {
     let adjacent = adjacent(nodes, edges);
     let (component, components) = largest_component(&adjacent);
@@ -138,9 +138,9 @@ pub fn hyperbolicity(nodes: usize, edges: &[(u32, u32)], samples: u64, seed: u64
 /// The radii that `f32` and `f64` reach in the ball of curvature −1: `ln(4/ε)`.
 const RADII: [f64; 2] = [17.3, 37.4];
 
-/// The least dimension d ≥ 2 in which a tree fits into a radius. An edge must be so long that the children of
-/// a node, up to `degree`, have room around it: about `ln(degree)/(d − 1)`, and half of the diameter leads from
-/// the centre to a leaf. Sala, De Sa, Gu & Ré 2018, section 3.2, for the growth of both.
+/// The least dimension d ≥ 2 in which a tree fits into a radius. An edge must be so long that the children
+/// of a node, up to `degree`, have room around it: about `ln(degree)/(d − 1)`. Half of the diameter leads
+/// from the centre to a leaf. Sala, De Sa, Gu & Ré 2018, section 3.2, for the growth of both.
 pub fn least_dimension(degree: usize, diameter: u32, radius: f64) -> usize {
     let edges = f64::from(diameter.div_ceil(2));
     let length = (degree.max(2) as f64).ln();

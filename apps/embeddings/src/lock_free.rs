@@ -110,15 +110,7 @@ pub(crate) fn epoch<M: Manifold, T: Shared>(
     width: usize,
 ) -> Result<f64, u32> {
     let cells: Vec<T::Cell> = table.iter().map(|&x| x.share()).collect();
-    let worker = || Worker {
-        pass: Pass::new(formulas, width),
-        program: formulas.program(),
-        row: vec![T::zero(); width],
-        head: vec![T::zero(); width],
-        candidates: vec![0; sampler.width()],
-        first: Vec::new(),
-        positions: Positions::new(sampler.width() + 1),
-    };
+    let worker = || Worker::<T>::new(formulas, sampler, width);
     let losses: Result<Vec<f64>, u32> = order
         .par_chunks(TOGETHER)
         .enumerate()
@@ -135,6 +127,18 @@ pub(crate) fn epoch<M: Manifold, T: Shared>(
 }
 
 impl<T: Shared> Worker<T> {
+    fn new(formulas: &Formulas, sampler: &Sampler<'_>, width: usize) -> Self {
+        Worker {
+            pass: Pass::new(formulas, width),
+            program: formulas.program(),
+            row: vec![T::zero(); width],
+            head: vec![T::zero(); width],
+            candidates: vec![0; sampler.width()],
+            first: Vec::new(),
+            positions: Positions::new(sampler.width() + 1),
+        }
+    }
+
     /// A step of a pair's nodes. Returns its loss.
     fn step<M: Manifold>(
         &mut self,
@@ -203,6 +207,7 @@ fn project<M: Manifold, T: Float>(manifold: &M, row: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fused::Batches;
     use crate::graph::Builder;
 
     #[test]
@@ -215,6 +220,30 @@ mod tests {
             let found: Vec<usize> =
                 nodes.iter().enumerate().map(|(at, &node)| positions.first(node, at)).collect();
             assert_eq!(found, [0, 1, 0, 3, 1, 5, 3]);
+        }
+    }
+
+    /// A node that is drawn twice takes one step, by the sum of its gradients, as in a batch.
+    #[test]
+    fn a_step_is_that_of_a_batch_of_one_pair() {
+        let mut builder = Builder::default();
+        (1..8).for_each(|node| builder.add(&node.to_string(), "0", Some(2.0)));
+        let graph = builder.finish();
+        let ball = PoincareBall::new(-1.0);
+        let sampler = Sampler::new(&graph, 1, 5, 0.0);
+        let mut table: Vec<f64> = (0..16).map(|i| f64::from(i) / 30.0).collect();
+        let cells: Vec<AtomicU64> = table.iter().map(|&x| x.share()).collect();
+        let candidates = [1, 5, 3, 5, 5, 4];
+
+        let formulas = || Formulas::new(&ball, 2, 0.4).unwrap();
+        let mut worker = Worker::<f64>::new(&formulas(), &sampler, 2);
+        worker.candidates = candidates.to_vec();
+        let loss = worker.step(&ball, &sampler, 0, &cells).unwrap();
+        let mut batches = Batches::<f64>::new(formulas(), 8, 2);
+        let of_batch = batches.step(&sampler, &[0], &candidates, &mut table).unwrap();
+        assert_eq!(loss, of_batch);
+        for (cell, x) in cells.iter().map(<f64 as Shared>::load).zip(&table) {
+            assert!((cell - x).abs() < 1e-15, "{cell} {x}");
         }
     }
 
