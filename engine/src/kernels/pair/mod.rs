@@ -5,6 +5,7 @@
 //! ([`PairFormula`]). The kernel goes over tiles of pairs; [`attend`](crate::kernels::attend) runs the
 //! same formulas without storing the scores.
 
+mod centred;
 mod jobs;
 mod pairings;
 mod reverse;
