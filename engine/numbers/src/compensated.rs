@@ -21,6 +21,18 @@ impl<S: Block> Default for Compensated<S> {
 }
 
 impl<S: Block> Compensated<S> {
+    /// The sum in every lane, rounded once.
+    #[inline(always)]
+    pub fn value(self) -> S {
+        self.sum + self.error
+    }
+
+    /// 1 + κ s of the sum s, in every lane.
+    #[inline(always)]
+    pub fn margin(self, kappa: S) -> S {
+        kappa.mul_add(self.sum, S::splat(1.0)) + kappa * self.error
+    }
+
     /// Adds x².
     #[inline(always)]
     pub fn add_square<T: Storage>(&mut self, x: S) {

@@ -9,6 +9,8 @@
 //! whose contribution is subtracted. All this takes a second pass over the rows. An area whose vectors are at
 //! a [`wide`] angle needs none: the inner products give its digits.
 
+use std::ops::{Div, Mul, Sub};
+
 use crate::formula::row::{Metric, Vector};
 use crate::kernels::gram::basis::{Place, flip, lower, unit};
 use crate::numbers::lanes::{LaneMask, Lanes};
@@ -23,7 +25,10 @@ pub(crate) const fn is_area(metric: Metric, [_, b, c]: [usize; 3]) -> bool {
 /// The value by the formula as it stands, from the products
 /// `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
 #[inline(always)]
-pub(crate) fn by_products<const R: usize>([aa, ab, ac, bc]: &[Lanes<R>; 4]) -> Lanes<R> {
+pub(crate) fn by_products<X>([aa, ab, ac, bc]: &[X; 4]) -> X
+where
+    X: Copy + Mul<Output = X> + Sub<Output = X>,
+{
     *aa * *bc - *ab * *ac
 }
 
@@ -42,7 +47,7 @@ pub(crate) fn wide<const R: usize>(
 
 /// p and q from the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
 #[inline(always)]
-pub(crate) fn slopes<const R: usize>([aa, ab, ac, _]: &[Lanes<R>; 4]) -> [Lanes<R>; 2] {
+pub(crate) fn slopes<X: Copy + Div<Output = X>>([aa, ab, ac, _]: &[X; 4]) -> [X; 2] {
     [*ab / *aa, *ac / *aa]
 }
 

@@ -66,6 +66,7 @@ pub(super) struct Tile<'a> {
 }
 
 impl Tile<'_> {
+    /// A basis vector.
     #[inline(always)]
     fn vector(&self, b: usize) -> &[Aligned] {
         match input(self.step.plan.metric, self.step.plan.basis[b]) {
@@ -74,6 +75,7 @@ impl Tile<'_> {
         }
     }
 
+    /// The inner product of two basis vectors.
     #[inline(always)]
     pub(super) fn dot<S: Block>(&self, a: usize, b: usize) -> S {
         let (x, y) = (self.vector(a), self.vector(b));
@@ -107,14 +109,11 @@ impl Tile<'_> {
         let (plan, params) = (self.step.plan, &self.step.params);
         match invariant {
             Invariant::Dot(a, b) => dots[plan.layout.position(a, b)].read(),
-            Invariant::Accurate(a, b) => {
-                let sum = self.accurate::<T, S>(a, b, plan.metric);
-                sum.sum + sum.error
-            }
+            Invariant::Accurate(a, b) => self.accurate::<T, S>(a, b, plan.metric).value(),
             Invariant::Margin(a) => {
-                let (square, kappa) = (self.accurate::<T, S>(a, a, Metric::Euclidean), S::splat(params[0]));
+                let square = self.accurate::<T, S>(a, a, Metric::Euclidean);
                 products[0] = square.sum;
-                kappa.mul_add(square.sum, S::splat(1.0)) + kappa * square.error
+                square.margin(S::splat(params[0]))
             }
             Invariant::Along(a, b) => {
                 let (along, norm) = self.along::<S>(a, b);
@@ -155,16 +154,18 @@ impl Tile<'_> {
 
     /// `⟨a∧b, a∧c⟩` from the products `[⟨a, a⟩, ⟨a, b⟩, ⟨a, c⟩, ⟨b, c⟩]`.
     #[inline(always)]
-    fn wedge<S: Block>(&self, vectors: [usize; 3], [aa, ab, ac, bc]: [S; 4]) -> S {
+    fn wedge<S: Block>(&self, vectors: [usize; 3], products: [S; 4]) -> S {
         let plan = self.step.plan;
+        let by_products = wedge::by_products(&products);
+        let slopes = wedge::slopes(&products);
+        let [aa, ab, ac, bc] = products;
         let products = [aa.lanes(), ab.lanes(), ac.lanes(), bc.lanes()];
-        let by_products = aa * bc - ab * ac;
         let wide = wedge::wide(by_products.lanes(), &products);
         let is_area = wedge::is_area(plan.metric, vectors);
         if is_area && wide.all() {
             return by_products;
         }
-        let mut residuals = wedge::Residuals::new(plan.metric, vectors[1] == vectors[2], [ab / aa, ac / aa]);
+        let mut residuals = wedge::Residuals::new(plan.metric, vectors[1] == vectors[2], slopes);
         let [a, b, c] = vectors;
         let basis = [plan.basis[a], plan.basis[b], plan.basis[c]];
         let mut inputs = [S::splat(0.0); VECTORS];

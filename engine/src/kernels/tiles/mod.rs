@@ -32,7 +32,8 @@ use crate::numbers::storage::Storage;
 pub struct Tiles {
     width: usize,
     rows: usize,
-    /// The order is: tile, coordinate, row. Lanes beyond the last row repeat the first row of their tile.
+    /// The order is: tile, coordinate, row. Lanes beyond the last row hold copies of the first row of their
+    /// tile, or what a formula made of those.
     blocks: Vec<Aligned>,
 }
 

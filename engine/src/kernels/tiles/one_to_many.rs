@@ -107,7 +107,9 @@ impl<T: Storage> OneToMany<T> {
         self.sums.clear();
         self.sums.resize(self.width, Aligned::default());
         let vectors = [Operand::One(&self.one), Operand::Each(others)];
-        self.survey.gradients(&self.step, &vectors, weights, &mut self.sums, of_others);
+        let (step, width, tiles) = (&self.step, self.width, others.tiles());
+        let job = Job { step, vectors: &vectors, width, tiles, reverse: true };
+        self.survey.gradients(job, weights, &mut self.sums, of_others);
         for (out, sum) in of_one.iter_mut().zip(&self.sums) {
             *out = pairwise(Lanes::from(sum.0));
         }

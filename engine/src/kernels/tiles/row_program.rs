@@ -19,6 +19,7 @@ pub struct RowProgram<T> {
     survey: Survey,
     /// The results of the steps.
     results: Vec<Tiles>,
+    /// For each tile, which of its rows may be off their domain: a bit for each.
     off: Vec<u8>,
     element: PhantomData<T>,
 }
@@ -57,10 +58,11 @@ impl<T: Storage> RowProgram<T> {
             }
             let operands = &operands[..step.vectors.len()];
             let (width, tiles) = (first.width, first.tiles());
-            self.survey.read::<T>(Job { step, vectors: operands, width, tiles, reverse: false });
+            let job = Job { step, vectors: operands, width, tiles, reverse: false };
+            self.survey.read::<T>(job);
             (step.plan.functions.values)(&self.survey.values, &mut self.survey.outputs);
             out[0].resize_as(first);
-            self.survey.combine(step.plan, operands, &mut out[0]);
+            self.survey.combine(job, &mut out[0]);
         }
         let last = self.program.steps.last().expect("at least one step");
         let kappa = last.params.first().copied().unwrap_or(0.0);
@@ -112,7 +114,7 @@ fn round<T: Storage, S: Block>(domain: Domain, kappa: f64, rows: &mut Tiles, off
         match domain {
             Domain::Free => {}
             // Only rows that rounding has moved outside, or that are not finite.
-            Domain::Ball => inside = kappa.mul_add(square.sum, inside) + kappa * square.error,
+            Domain::Ball => inside = square.margin(kappa),
             Domain::Hyperboloid | Domain::HalfSpace | Domain::Sphere => inside = zero,
         }
         let mut lanes = [0.0; LANES];

@@ -1,7 +1,7 @@
 //! What a formula reads of rows, and the linear combinations that it makes of them.
 
 use crate::formula::cotangents::{BODY, END, leaves, region_of};
-use crate::formula::plan::{BASIS, INVARIANTS, Number, ROWS, RowPlan, VECTORS};
+use crate::formula::plan::{BASIS, INVARIANTS, Number, ROWS, VECTORS};
 use crate::formula::row::Invariant;
 use crate::formula::straight_line::Step;
 use crate::kernels::gram::shares::{Shares, Surveyed};
@@ -146,14 +146,8 @@ impl Survey {
 
     /// A basis vector of a tile.
     #[inline(always)]
-    fn vector<'a>(
-        &'a self,
-        plan: &RowPlan,
-        vectors: &[Operand<'a>],
-        width: usize,
-        tile: usize,
-        b: usize,
-    ) -> &'a [Aligned] {
+    fn vector<'a>(&'a self, job: Job<'a>, tile: usize, b: usize) -> &'a [Aligned] {
+        let Job { step: Step { plan, .. }, vectors, width, .. } = job;
         match input(plan.metric, plan.basis[b]) {
             Some(i) => vectors[i].tile(tile),
             None => &self.basis[(tile * plan.basis.len() + b) * width..][..width],
@@ -161,27 +155,27 @@ impl Survey {
     }
 
     /// The linear combinations of a vector formula, after its scalar function.
-    pub(super) fn combine(&self, plan: &RowPlan, vectors: &[Operand<'_>], out: &mut Tiles) {
+    pub(super) fn combine(&self, job: Job<'_>, out: &mut Tiles) {
         dispatch_wide(
             out,
             #[inline(always)]
-            |out| self.combine_tiles::<Avx512>(plan, vectors, out),
+            |out| self.combine_tiles::<Avx512>(job, out),
             #[inline(always)]
-            |out| self.combine_tiles::<Avx2>(plan, vectors, out),
+            |out| self.combine_tiles::<Avx2>(job, out),
             #[inline(always)]
-            |out| self.combine_tiles::<Portable>(plan, vectors, out),
+            |out| self.combine_tiles::<Portable>(job, out),
         );
     }
 
     #[inline(always)]
-    fn combine_tiles<S: Block>(&self, plan: &RowPlan, vectors: &[Operand<'_>], out: &mut Tiles) {
-        let width = out.width;
-        for (tile, out) in out.blocks.chunks_exact_mut(width).enumerate() {
+    fn combine_tiles<S: Block>(&self, job: Job<'_>, out: &mut Tiles) {
+        let plan = job.step.plan;
+        for (tile, out) in out.blocks.chunks_exact_mut(job.width).enumerate() {
             let mut terms = Terms::<S>::new();
             for b in 0..plan.basis.len() {
                 let at = tile * HALVES * plan.outputs + b;
                 let coefficient = joined(&self.outputs, [at, at + plan.outputs]);
-                terms.push(coefficient, self.vector(plan, vectors, width, tile, b));
+                terms.push(coefficient, self.vector(job, tile, b));
             }
             terms.write(false, out);
         }
@@ -189,35 +183,28 @@ impl Survey {
 
     /// The gradients of a number formula of one vector for all rows and one for each: `weights` times the
     /// derivatives. Adds to `sums`, in lanes, the gradient of the first.
-    pub(super) fn gradients(
-        &self,
-        step: &Step,
-        vectors: &[Operand<'_>],
-        weights: &[f64],
-        sums: &mut [Aligned],
-        out: &mut Tiles,
-    ) {
+    pub(super) fn gradients(&self, job: Job<'_>, weights: &[f64], sums: &mut [Aligned], out: &mut Tiles) {
         dispatch_wide(
             (sums, out),
             #[inline(always)]
-            |(sums, out)| self.gradients_of_tiles::<Avx512>(step, vectors, weights, sums, out),
+            |(sums, out)| self.gradients_of_tiles::<Avx512>(job, weights, sums, out),
             #[inline(always)]
-            |(sums, out)| self.gradients_of_tiles::<Avx2>(step, vectors, weights, sums, out),
+            |(sums, out)| self.gradients_of_tiles::<Avx2>(job, weights, sums, out),
             #[inline(always)]
-            |(sums, out)| self.gradients_of_tiles::<Portable>(step, vectors, weights, sums, out),
+            |(sums, out)| self.gradients_of_tiles::<Portable>(job, weights, sums, out),
         );
     }
 
     #[inline(always)]
     fn gradients_of_tiles<S: Block>(
         &self,
-        step: &Step,
-        vectors: &[Operand<'_>],
+        job: Job<'_>,
         weights: &[f64],
         sums: &mut [Aligned],
         out: &mut Tiles,
     ) {
-        let (plan, count, width) = (step.plan, step.plan.invariants.len(), out.width);
+        let Job { step, width, .. } = job;
+        let (plan, count) = (step.plan, step.plan.invariants.len());
         let zero = Lanes::splat(0.0);
         let kappa = Lanes::splat(step.params.first().copied().unwrap_or(0.0));
         let mut shares = Shares::<Lanes<LANES>, VECTORS, BASIS>::new();
@@ -250,7 +237,7 @@ impl Survey {
             for (i, target) in [&mut *sums, out].into_iter().enumerate() {
                 let (mut terms, mut of_end) = (Terms::<S>::new(), S::splat(0.0));
                 for b in (0..plan.basis.len()).filter(|&b| plan.layout.receives[i][b]) {
-                    let vector = self.vector(plan, vectors, width, tile, b);
+                    let vector = self.vector(job, tile, b);
                     terms.push(weights * S::load(&shares.of_basis[BODY][i][b].to_array()), vector);
                     if plan.layout.has_end && leaves(plan.metric, END) {
                         let factor = weights * S::load(&shares.of_basis[END][i][b].to_array());
