@@ -207,9 +207,6 @@ impl<T: Float> Batches<T> {
     /// Finds the nodes of a batch and chains the gradients of each.
     fn collect(&mut self, sampler: &Sampler<'_>, pairs: &[u32], candidates: &[u32]) {
         let k = sampler.width();
-        if self.steps == u32::MAX {
-            (self.steps, self.last) = (0, vec![(0, 0); self.last.len()]);
-        }
         self.steps += 1;
         self.nodes.clear();
         self.next.clear();

@@ -36,6 +36,7 @@ pub struct Config {
     pub negatives: usize,
     /// A node is drawn as a negative sample with a probability proportional to its degree to this power; 0
     /// draws all nodes alike.
+    #[serde(default)]
     pub negative_power: f64,
     /// Number of pairs in a batch. Not used if `lock_free`: then every pair is a step.
     pub batch: usize,
@@ -207,8 +208,14 @@ fn run<M: Manifold, T: Shared>(
         checkpoint::save(path, &embedding.points, &sgd, &state)
     })?;
 
-    let sampler = Sampler::new(graph, config.seed, config.negatives, config.negative_power);
-    let mut trainer = Trainer::new(&m, config, &options.device)?;
+    let mut trainer = Trainer {
+        form: Form::new(&m, config, &options.device)?,
+        sampler: Sampler::new(graph, config.seed, config.negatives, config.negative_power),
+        batch: config.batch,
+        embedding,
+        sgd,
+        tape: Tape::with_device(options.device.clone()),
+    };
     let mut progress = Progress::new("epoch", state.epochs_done, config.epochs);
     let (mut trained, mut since_start) = (0_usize, 0.0);
     while state.epochs_done < config.epochs {
@@ -216,9 +223,8 @@ fn run<M: Manifold, T: Shared>(
         let epoch = state.epochs_done;
         let burning_in = epoch < config.burn_in;
         let rate = if burning_in { config.lr * config.burn_in_factor } else { config.lr };
-        sgd.set_rate(rate)?;
-        let batch = config.batch;
-        let loss = trainer.epoch(epoch, &sampler, batch, &mut embedding, &mut sgd, &mut checkpoints)?;
+        trainer.sgd.set_rate(rate)?;
+        let loss = trainer.epoch(epoch, &mut checkpoints)?;
         let seconds = start.elapsed().as_secs_f64();
         state.epochs_done += 1;
         state.loss.push(loss);
@@ -230,8 +236,9 @@ fn run<M: Manifold, T: Shared>(
             None => checkpoints.due(Duration::from_secs(10)),
         };
         if due || state.epochs_done == config.epochs {
-            checkpoints
-                .write(state.epochs_done, |path| checkpoint::save(path, &embedding.points, &sgd, &state))?;
+            checkpoints.write(state.epochs_done, |path| {
+                checkpoint::save(path, &trainer.embedding.points, &trainer.sgd, &state)
+            })?;
         }
         progress.update(state.epochs_done, || {
             let rate = trained as f64 / since_start;
@@ -246,6 +253,7 @@ fn run<M: Manifold, T: Shared>(
     }
     progress.finish();
     checkpoints.keep()?;
+    let Trainer { embedding, sampler, .. } = trainer;
     finish(graph, config, options, &state, embedding.points.value(), &sampler.neighbours)
 }
 
@@ -317,100 +325,116 @@ fn load<M: Manifold, T: Float>(
 const DRAWN_TOGETHER: usize = 4096;
 
 /// How the steps of an epoch are computed.
-enum Trainer<T: Float> {
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
     /// On a tape, batch by batch: on a device, and on manifolds whose distance is not one row formula.
-    Tape(Box<Tape<T>>),
+    Tape,
     /// Without a tape, batch by batch.
     Fused,
     /// Without a tape, pair by pair, without waiting for other threads.
     LockFree,
 }
 
-impl<T: Shared> Trainer<T> {
+impl Form {
     fn new<M: Manifold>(manifold: &M, config: &Config, device: &Device) -> Result<Self> {
-        let fused =
-            device.is_cpu() && Formulas::new(manifold, manifold.ambient(config.dim), config.lr).is_some();
+        let width = manifold.ambient(config.dim);
+        let fused = device.is_cpu() && Formulas::new(manifold, width, config.lr).is_some();
         match (fused, config.lock_free) {
-            (true, false) => Ok(Trainer::Fused),
-            (true, true) => Ok(Trainer::LockFree),
-            (false, false) => Ok(Trainer::Tape(Box::new(Tape::with_device(device.clone())))),
+            (true, false) => Ok(Form::Fused),
+            (true, true) => Ok(Form::LockFree),
+            (false, false) => Ok(Form::Tape),
             (false, true) => Err(AppError::usage("--lock-free: only on the processor (--device cpu)")),
         }
     }
-
-    /// Makes one pass over the pairs. Returns the mean loss per pair.
-    fn epoch<M: Manifold>(
-        &mut self,
-        epoch: u64,
-        sampler: &Sampler<'_>,
-        batch: usize,
-        embedding: &mut Embedding<M, T>,
-        sgd: &mut RiemannianSgd<T>,
-        checkpoints: &mut Checkpoints,
-    ) -> Result<f64> {
-        let order = sampler.order(epoch);
-        let (manifold, name) = (*embedding.points.manifold(), embedding.points.name().to_owned());
-        let diverged = |node| OptimError::NotFinite { param: name.clone(), row: node as usize };
-        let shape = embedding.points.value().shape();
-        let (nodes, width) = (shape.rows().len(), shape.width());
-        let formulas = Formulas::new(&manifold, width, sgd.rate());
-        let mut fused = match (&self, formulas) {
-            (Trainer::LockFree, Some(formulas)) => {
-                let table = embedding.points.points_mut().data_mut();
-                let loss = lock_free::epoch(&manifold, &formulas, sampler, epoch, &order, table, width);
-                let loss = checkpoints.checked(epoch + 1, "loss", loss.map_err(diverged))?;
-                return Ok(loss / order.len() as f64);
-            }
-            (Trainer::Fused, Some(formulas)) => Some(Batches::new(formulas, nodes, width)),
-            _ => None,
-        };
-        let (mut candidates, mut total) = (Vec::new(), 0.0);
-        let mut step = epoch * order.len().div_ceil(batch) as u64;
-        let batches = (DRAWN_TOGETHER / batch).max(1);
-        for (block, pairs) in order.chunks(batches * batch).enumerate() {
-            sampler.candidates(epoch, batch, block * batches, pairs, &mut candidates);
-            let candidates = candidates.chunks(batch * sampler.width());
-            for (pairs, candidates) in pairs.chunks(batch).zip(candidates) {
-                step += 1;
-                let loss = match (&mut *self, &mut fused) {
-                    (Trainer::Tape(tape), _) => on_tape(tape, sampler, pairs, candidates, embedding, sgd),
-                    (_, Some(fused)) => {
-                        let points = embedding.points.points_mut().data_mut();
-                        fused.step(sampler, pairs, candidates, points).map_err(diverged)
-                    }
-                    (_, None) => unreachable!("a trainer without a tape has formulas"),
-                };
-                total += checkpoints.checked(step, "loss", loss)?;
-            }
-        }
-        Ok(total / order.len() as f64)
-    }
 }
 
-/// A step for the pairs of a batch with their candidates, on a tape. Returns the loss, summed over the pairs.
-fn on_tape<M: Manifold, T: Float>(
-    tape: &mut Tape<T>,
-    sampler: &Sampler<'_>,
-    pairs: &[u32],
-    candidates: &[u32],
-    embedding: &mut Embedding<M, T>,
-    sgd: &mut RiemannianSgd<T>,
-) -> std::result::Result<f64, OptimError> {
-    let graph = sampler.graph;
-    let heads: Vec<u32> = pairs.iter().map(|&p| graph.pairs[p as usize].0).collect();
-    tape.reset();
-    let u = embedding.forward(tape, &heads).arrange([pairs.len(), 1]);
-    let v = embedding.forward(tape, candidates).arrange([pairs.len(), sampler.width()]);
-    let mut losses = loss::ranking(u.dist(&v));
-    if !graph.weights.is_empty() {
-        let weights = pairs.iter().map(|&p| T::nearest(graph.weights[p as usize])).collect();
-        losses = losses * tape.constant(&Tensor::new([pairs.len()], weights));
+/// Trains an embedding, epoch by epoch.
+struct Trainer<'a, M: Manifold, T: Float> {
+    form: Form,
+    sampler: Sampler<'a>,
+    batch: usize,
+    embedding: Embedding<M, T>,
+    sgd: RiemannianSgd<T>,
+    tape: Tape<T>,
+}
+
+impl<M: Manifold, T: Shared> Trainer<'_, M, T> {
+    /// Makes one pass over the pairs. Returns the mean loss per pair.
+    fn epoch(&mut self, epoch: u64, checkpoints: &mut Checkpoints) -> Result<f64> {
+        let order = self.sampler.order(epoch);
+        let manifold = *self.embedding.points.manifold();
+        let shape = self.embedding.points.value().shape();
+        let (nodes, width) = (shape.rows().len(), shape.width());
+        let formulas = Formulas::new(&manifold, width, self.sgd.rate()).filter(|_| self.form != Form::Tape);
+        let total = match formulas {
+            Some(formulas) if self.form == Form::LockFree => {
+                let table = self.embedding.points.points_mut().data_mut();
+                let loss = lock_free::epoch(&manifold, &formulas, &self.sampler, epoch, &order, table, width);
+                let loss = loss.map_err(|node| self.diverged(node));
+                checkpoints.checked(epoch + 1, "loss", loss)?
+            }
+            formulas => {
+                let mut fused = formulas.map(|formulas| Batches::new(formulas, nodes, width));
+                self.batches(epoch, &order, checkpoints, |trainer, pairs, candidates| match &mut fused {
+                    Some(fused) => {
+                        let points = trainer.embedding.points.points_mut().data_mut();
+                        let loss = fused.step(&trainer.sampler, pairs, candidates, points);
+                        loss.map_err(|node| trainer.diverged(node))
+                    }
+                    None => trainer.step_on_tape(pairs, candidates),
+                })?
+            }
+        };
+        Ok(total / order.len() as f64)
     }
-    let batch_loss = losses.sum();
-    let loss = batch_loss.item();
-    let stepped = sgd.step(&mut embedding.points, &tape.backward(batch_loss));
-    // If the loss is not finite, that is why the step was refused, so the loss is reported.
-    if loss.is_finite() { stepped.map(|_| loss) } else { Ok(loss) }
+
+    /// Takes a `step` for each batch of pairs with their candidates. Returns the loss, summed over the pairs.
+    fn batches(
+        &mut self,
+        epoch: u64,
+        order: &[u32],
+        checkpoints: &mut Checkpoints,
+        mut step: impl FnMut(&mut Self, &[u32], &[u32]) -> std::result::Result<f64, OptimError>,
+    ) -> Result<f64> {
+        let batch = self.batch;
+        let (mut candidates, mut total) = (Vec::new(), 0.0);
+        let mut steps = epoch * order.len().div_ceil(batch) as u64;
+        let batches = (DRAWN_TOGETHER / batch).max(1);
+        for (block, pairs) in order.chunks(batches * batch).enumerate() {
+            self.sampler.candidates(epoch, batch, block * batches, pairs, &mut candidates);
+            let candidates = candidates.chunks(batch * self.sampler.width());
+            for (pairs, candidates) in pairs.chunks(batch).zip(candidates) {
+                steps += 1;
+                total += checkpoints.checked(steps, "loss", step(self, pairs, candidates))?;
+            }
+        }
+        Ok(total)
+    }
+
+    /// A step on the tape. Returns the loss, summed over the pairs.
+    fn step_on_tape(&mut self, pairs: &[u32], candidates: &[u32]) -> std::result::Result<f64, OptimError> {
+        let Trainer { sampler, embedding, sgd, tape, .. } = self;
+        let graph = sampler.graph;
+        let heads: Vec<u32> = pairs.iter().map(|&p| graph.pairs[p as usize].0).collect();
+        tape.reset();
+        let u = embedding.forward(tape, &heads).arrange([pairs.len(), 1]);
+        let v = embedding.forward(tape, candidates).arrange([pairs.len(), sampler.width()]);
+        let mut losses = loss::ranking(u.dist(&v));
+        if !graph.weights.is_empty() {
+            let weights = pairs.iter().map(|&p| T::nearest(graph.weights[p as usize])).collect();
+            losses = losses * tape.constant(&Tensor::new([pairs.len()], weights));
+        }
+        let batch_loss = losses.sum();
+        let loss = batch_loss.item();
+        let stepped = sgd.step(&mut embedding.points, &tape.backward(batch_loss));
+        // If the loss is not finite, that is why the step was refused, so the loss is reported.
+        if loss.is_finite() { stepped.map(|_| loss) } else { Ok(loss) }
+    }
+
+    /// The step of this node was not finite.
+    fn diverged(&self, node: u32) -> OptimError {
+        OptimError::NotFinite { param: self.embedding.points.name().to_owned(), row: node as usize }
+    }
 }
 
 /// A published result, to be shown beside a run's own.
@@ -477,17 +501,20 @@ mod tests {
     }
 
     /// Points and losses after three epochs.
-    fn trained<M: Manifold>(m: M, graph: &Graph, mut trainer: Trainer<f64>) -> (Tensor<f64>, Vec<f64>) {
+    fn trained<M: Manifold>(m: M, graph: &Graph, form: Form) -> (Tensor<f64>, Vec<f64>) {
         let directory = tempfile::tempdir().unwrap();
         let mut rng = rng::stream(3, INITIAL, 0);
-        let mut embedding = Embedding::uniform("embedding", m, graph.names.len(), 3, 0.3, &mut rng);
-        let mut sgd = RiemannianSgd::new(0.2).unwrap();
+        let mut trainer = Trainer {
+            form,
+            sampler: Sampler::new(graph, 3, 6, 0.75),
+            batch: 7,
+            embedding: Embedding::uniform("embedding", m, graph.names.len(), 3, 0.3, &mut rng),
+            sgd: RiemannianSgd::new(0.2).unwrap(),
+            tape: Tape::new(),
+        };
         let mut checkpoints = Checkpoints::new(directory.path(), "epoch", 0, |_| Ok(())).unwrap();
-        let sampler = Sampler::new(graph, 3, 6, 0.75);
-        let mut epoch =
-            |epoch| trainer.epoch(epoch, &sampler, 7, &mut embedding, &mut sgd, &mut checkpoints).unwrap();
-        let losses = (0..3).map(&mut epoch).collect();
-        (embedding.points.value().clone(), losses)
+        let losses = (0..3).map(|epoch| trainer.epoch(epoch, &mut checkpoints).unwrap()).collect();
+        (trainer.embedding.points.value().clone(), losses)
     }
 
     /// The largest difference of coordinates.
@@ -499,8 +526,8 @@ mod tests {
     fn the_fused_trainer_takes_the_steps_of_the_tape() {
         fn compare<M: Manifold>(m: M) {
             let graph = tree();
-            let (points, losses) = trained(m, &graph, Trainer::Tape(Box::default()));
-            let (fused, fused_losses) = trained(m, &graph, Trainer::Fused);
+            let (points, losses) = trained(m, &graph, Form::Tape);
+            let (fused, fused_losses) = trained(m, &graph, Form::Fused);
             assert!(difference(&points, &fused) < 1e-10, "{}", difference(&points, &fused));
             for (loss, fused) in losses.iter().zip(&fused_losses) {
                 assert!((loss - fused).abs() < 1e-12 * loss, "{loss} {fused}");
@@ -512,16 +539,15 @@ mod tests {
         compare(Euclidean);
     }
 
-    /// On one thread a lock-free pass is one of batches of a single pair, but for the negatives.
+    /// On two threads, with other negatives than in batches.
     #[test]
     fn lock_free_steps_lower_the_loss_as_much() {
-        let graph = tree();
+        let (graph, ball) = (tree(), PoincareBall::new(-1.0));
+        let (_, batches) = trained(ball, &graph, Form::Fused);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         for _ in 0..5 {
-            let (points, losses) =
-                pool.install(|| trained(PoincareBall::new(-1.0), &graph, Trainer::LockFree));
-            let (_, batches) = trained(PoincareBall::new(-1.0), &graph, Trainer::Fused);
-            points.rows().for_each(|row| PoincareBall::new(-1.0).contains(row).unwrap());
+            let (points, losses) = pool.install(|| trained(ball, &graph, Form::LockFree));
+            points.rows().for_each(|row| ball.contains(row).unwrap());
             assert!((losses[2] / batches[2] - 1.0).abs() < 0.1, "{losses:?} {batches:?}");
         }
     }
