@@ -1,13 +1,13 @@
 //! How close a graph is to a tree: Gromov's δ.
 //!
 //! Of the sums `d(w, x) + d(y, z)`, `d(w, y) + d(x, z)` and `d(w, z) + d(x, y)` of four nodes, the two
-//! largest differ by at most 2δ (Gromov 1987). Trees have δ = 0. The hyperbolic space of curvature −1 has
-//! δ = ln 2 (Nica & Špakula 2016).
+//! largest differ by at most 2δ (Gromov 1987). Trees have δ = 0. The hyperbolic plane of curvature −1 has
+//! δ = ln 2 (Nica & Špakula 2016, corollary 5.4).
 
 use std::collections::VecDeque;
 
 use cotangent::prelude::rng;
-use rand::seq::{SliceRandom, index};
+use rand::seq::index;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub struct Hyperbolicity {
     pub diameter: u32,
     /// 2δ over the diameter: 0 for a tree, at most 1.
     pub relative_delta: f64,
-    /// The curvature of the hyperbolic space with this δ if an edge has length 1: −(ln 2/δ)²; `None` for
+    /// The curvature of the hyperbolic plane with this δ if an edge has length 1: −(ln 2/δ)²; `None` for
     /// a tree, which fits any curvature.
     pub kappa: Option<f64>,
     /// The least dimension in which a tree of this degree and diameter fits into the radius of `f32`, and of
@@ -44,8 +44,8 @@ const EXACT: usize = 340;
 /// Number of nodes that quadruples are sampled from.
 const SOURCES: usize = 1000;
 
-/// Rows of a table of distances that a thread takes together.
-const TOGETHER: usize = 4096;
+/// Number of quadruples that a thread draws together, from one random stream.
+const DRAWN_TOGETHER: u64 = 4096;
 
 /// Finds δ of the largest connected component of the graph of `nodes` nodes with these edges, all of length
 /// 1 and without directions. It is exact for at most 340 nodes; of a larger component `samples` quadruples
@@ -53,76 +53,23 @@ const TOGETHER: usize = 4096;
 pub fn hyperbolicity(nodes: usize, edges: &[(u32, u32)], samples: u64, seed: u64) -> Hyperbolicity {
     let adjacent = adjacent(nodes, edges);
     let (component, components) = largest_component(&adjacent);
-    let n = component.len();
-    let exact = n <= EXACT;
-    let mut rng = rng::stream(seed, "hyperbolicity", 0);
+    let exact = component.len() <= EXACT;
     let sources: Vec<u32> = if exact {
         component.clone()
     } else {
-        index::sample(&mut rng, n, SOURCES.min(n)).into_iter().map(|i| component[i]).collect()
+        let mut rng = rng::stream(seed, "hyperbolicity", 0);
+        index::sample(&mut rng, component.len(), SOURCES.min(component.len()))
+            .into_iter()
+            .map(|i| component[i])
+            .collect()
     };
-    let from: Vec<Vec<u32>> = sources.par_iter().map(|&source| distances(&adjacent, source)).collect();
-    // The farthest node from a farthest node: in a tree that is the diameter.
-    let farthest = |distances: &[u32]| {
-        let far = |&&node: &&u32| distances[node as usize];
-        *component.iter().max_by_key(far).expect("a component has a node")
-    };
-    let ends: Vec<u32> = from.iter().take(16).map(|distances| farthest(distances)).collect();
-    let swept = ends.into_iter().map(|end| {
-        let distances = self::distances(&adjacent, end);
-        distances[farthest(&distances) as usize]
-    });
-    let within = from.iter().flat_map(|distances| component.iter().map(|&node| distances[node as usize]));
-    let diameter = within.chain(swept).max().unwrap_or(0);
-    let distance = |a: usize, b: usize| from[a][sources[b] as usize];
-    // Twice δ of a quadruple: a whole number.
-    let twice = |[w, x, y, z]: [usize; 4]| {
-        let mut sums = [
-            distance(w, x) + distance(y, z),
-            distance(w, y) + distance(x, z),
-            distance(w, z) + distance(x, y),
-        ];
-        sums.sort_unstable();
-        sums[2] - sums[1]
-    };
-    let merge = |a: Found, b: Found| Found {
-        largest: a.largest.max(b.largest),
-        sum: a.sum + b.sum,
-        count: a.count + b.count,
-    };
-    let found = if exact {
-        let of_first = |w: usize| {
-            let mut found = Found::default();
-            for x in w + 1..n {
-                for y in x + 1..n {
-                    for z in y + 1..n {
-                        found.note(twice([w, x, y, z]));
-                    }
-                }
-            }
-            found
-        };
-        (0..n).into_par_iter().map(of_first).reduce(Found::default, merge)
-    } else {
-        let chunks = samples.div_ceil(TOGETHER as u64);
-        let of_chunk = |chunk: u64| {
-            let mut rng = rng::stream(seed, "hyperbolicity", 1 + chunk);
-            let mut found = Found::default();
-            for _ in 0..(samples - chunk * TOGETHER as u64).min(TOGETHER as u64) {
-                let mut drawn = [0; 4];
-                let quadruple = index::sample(&mut rng, sources.len(), 4);
-                drawn.iter_mut().zip(quadruple.iter()).for_each(|(to, node)| *to = node);
-                drawn.shuffle(&mut rng);
-                found.note(twice(drawn));
-            }
-            found
-        };
-        (0..chunks).into_par_iter().map(of_chunk).reduce(Found::default, merge)
-    };
+    let views: Vec<View> = sources.par_iter().map(|&source| View::new(&adjacent, &sources, source)).collect();
+    let found = if exact { all_quadruples(&views) } else { drawn_quadruples(&views, samples, seed) };
+    let diameter = diameter(&adjacent, &views);
     let delta = f64::from(found.largest) / 2.0;
     let degree = component.iter().map(|&node| adjacent[node as usize].len()).max().unwrap_or(0);
     Hyperbolicity {
-        nodes: n,
+        nodes: component.len(),
         components,
         exact,
         quadruples: found.count,
@@ -135,12 +82,83 @@ pub fn hyperbolicity(nodes: usize, edges: &[(u32, u32)], samples: u64, seed: u64
     }
 }
 
+/// What is kept of the distances from a source: not those to all nodes.
+struct View {
+    /// The distances to all sources.
+    to_sources: Vec<u32>,
+    /// The farthest node, and its distance.
+    farthest: (u32, u32),
+}
+
+impl View {
+    fn new(adjacent: &[Vec<u32>], sources: &[u32], source: u32) -> Self {
+        let distances = distances(adjacent, source);
+        View {
+            to_sources: sources.iter().map(|&node| distances[node as usize]).collect(),
+            farthest: farthest(&distances),
+        }
+    }
+}
+
+/// The node at the largest of some distances, and that distance. Nodes that are not reached do not count.
+fn farthest(distances: &[u32]) -> (u32, u32) {
+    let reached = distances.iter().enumerate().filter(|(_, distance)| **distance != UNREACHED);
+    let (node, &distance) = reached.max_by_key(|(_, distance)| **distance).expect("the source is reached");
+    (node as u32, distance)
+}
+
+/// The largest distance that is found: from a source, or from one of the nodes that are farthest from some
+/// sources. In a tree that is the diameter.
+fn diameter(adjacent: &[Vec<u32>], views: &[View]) -> u32 {
+    let swept = views.iter().take(16).map(|view| farthest(&distances(adjacent, view.farthest.0)).1);
+    views.iter().map(|view| view.farthest.1).chain(swept).max().unwrap_or(0)
+}
+
+/// Twice δ of four sources: a whole number.
+fn twice_delta(views: &[View], [w, x, y, z]: [usize; 4]) -> u32 {
+    let distance = |a: usize, b: usize| views[a].to_sources[b];
+    let mut sums =
+        [distance(w, x) + distance(y, z), distance(w, y) + distance(x, z), distance(w, z) + distance(x, y)];
+    sums.sort_unstable();
+    sums[2] - sums[1]
+}
+
+/// All quadruples of sources.
+fn all_quadruples(views: &[View]) -> Found {
+    let n = views.len();
+    let with_first = |w: usize| {
+        let mut found = Found::default();
+        for x in w + 1..n {
+            for y in x + 1..n {
+                (y + 1..n).for_each(|z| found.note(twice_delta(views, [w, x, y, z])));
+            }
+        }
+        found
+    };
+    (0..n).into_par_iter().map(with_first).reduce(Found::default, Found::merged)
+}
+
+/// `samples` quadruples of different sources.
+fn drawn_quadruples(views: &[View], samples: u64, seed: u64) -> Found {
+    let in_chunk = |chunk: u64| {
+        let mut rng = rng::stream(seed, "hyperbolicity", 1 + chunk);
+        let mut found = Found::default();
+        for _ in 0..(samples - chunk * DRAWN_TOGETHER).min(DRAWN_TOGETHER) {
+            let drawn = index::sample(&mut rng, views.len(), 4);
+            found.note(twice_delta(views, [0, 1, 2, 3].map(|i| drawn.index(i))));
+        }
+        found
+    };
+    let chunks = 0..samples.div_ceil(DRAWN_TOGETHER);
+    chunks.into_par_iter().map(in_chunk).reduce(Found::default, Found::merged)
+}
+
 /// The radii that `f32` and `f64` reach in the ball of curvature −1: `ln(4/ε)`.
 const RADII: [f64; 2] = [17.3, 37.4];
 
-/// The least dimension d ≥ 2 in which a tree fits into a radius. An edge must be so long that the children
-/// of a node, up to `degree`, have room around it: about `ln(degree)/(d − 1)`. Half of the diameter leads
-/// from the centre to a leaf. Sala, De Sa, Gu & Ré 2018, section 3.2, for the growth of both.
+/// A rule of thumb: the least dimension d ≥ 2 in which a tree fits into a radius. The room around a point
+/// grows as `exp((d − 1) r)` with the distance r. So the children of a node, up to `degree`, fit at a
+/// distance of `ln(degree)/(d − 1)`. A leaf is half of the diameter away from the centre of the tree.
 pub fn least_dimension(degree: usize, diameter: u32, radius: f64) -> usize {
     let edges = f64::from(diameter.div_ceil(2));
     let length = (degree.max(2) as f64).ln();
@@ -162,6 +180,14 @@ impl Found {
         self.largest = self.largest.max(twice);
         self.sum += u64::from(twice);
         self.count += 1;
+    }
+
+    fn merged(self, other: Found) -> Found {
+        Found {
+            largest: self.largest.max(other.largest),
+            sum: self.sum + other.sum,
+            count: self.count + other.count,
+        }
     }
 }
 
@@ -248,10 +274,10 @@ mod tests {
             (found.delta, found.diameter)
         }
         assert_eq!(delta(binary_tree(63)), (0.0, 10));
-        // A complete graph, and one without an edge.
+        // A complete graph; the same without one edge.
         assert_eq!(delta((0..7).flat_map(|i| (0..i).map(move |j| (j, i)))), (0.0, 1));
         assert_eq!(delta((0..7).flat_map(|i| (0..i).map(move |j| (j, i))).skip(1)), (0.5, 2));
-        // Cycles: Koolen & Moulton 2002.
+        // A cycle of 4k nodes has δ = k, one of 4k + 1 nodes k − ½.
         assert_eq!(delta(cycle(4)), (1.0, 2));
         assert_eq!(delta(cycle(5)), (0.5, 2));
         assert_eq!(delta(cycle(8)), (2.0, 4));
