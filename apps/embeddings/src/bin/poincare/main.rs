@@ -1,0 +1,68 @@
+//! Poincaré embeddings from the command line: train, evaluate, neighbours and distances, plot, and the
+//! WordNet closure.
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+mod evaluate;
+mod hyperbolicity;
+mod inputs;
+mod neighbours;
+mod plot;
+mod train;
+mod wordnet;
+
+use clap::{Parser, Subcommand};
+use cotangent_apps_common::command_line::parse;
+use cotangent_apps_common::error::exit_code;
+
+const EXAMPLES: &str = "\
+Examples:
+  poincare train --edges edges.tsv --dim 10 --out runs/mine
+  poincare neighbours dog.n.01 --embedding runs/mine
+  poincare plot --embedding runs/mine --edges edges.tsv --out disk.svg";
+
+/// Poincaré embeddings of hierarchies (Nickel & Kiela 2017, 2018).
+///
+/// Without a command: same as `poincare train`, which embeds the mammals of WordNet in 5 dimensions and
+/// prints mean rank and MAP (mean average precision) beside the published figures.
+#[derive(Parser)]
+#[command(name = "poincare", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Trains an embedding of a graph, given as an edge list.
+    #[command(after_help = EXAMPLES)]
+    Train(train::Train),
+    /// Computes mean rank and MAP of an embedding.
+    Evaluate(evaluate::Evaluate),
+    /// Lists the points that are nearest to one.
+    Neighbours(neighbours::Neighbours),
+    /// Prints the distance between two points.
+    Distance(neighbours::Distance),
+    /// Measures how close a graph is to a tree (Gromov's delta), and suggests curvature and dimension.
+    Hyperbolicity(hyperbolicity::HyperbolicityArgs),
+    /// Draws an embedding in the Poincaré disk; a hierarchy of more dimensions by distances and subtrees.
+    Plot(plot::Plot),
+    /// Writes the transitive closure of WordNet's nouns, from WordNet's own files.
+    Wordnet(wordnet::Wordnet),
+}
+
+fn main() -> std::process::ExitCode {
+    let command = parse::<Cli>().command.unwrap_or_else(|| {
+        // The same defaults as `train`.
+        Cli::parse_from(["poincare", "train"]).command.expect("a command is given")
+    });
+    exit_code(match command {
+        Command::Train(args) => train::train(args),
+        Command::Evaluate(args) => evaluate::evaluate(&args),
+        Command::Neighbours(args) => neighbours::neighbours(&args),
+        Command::Distance(args) => neighbours::distance(&args),
+        Command::Hyperbolicity(args) => hyperbolicity::measure_hyperbolicity(&args),
+        Command::Plot(args) => plot::plot(&args),
+        Command::Wordnet(args) => wordnet::build_wordnet(&args),
+    })
+}

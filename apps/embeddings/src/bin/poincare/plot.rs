@@ -1,0 +1,42 @@
+//! `poincare plot`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use cotangent_apps_common::command_line::RUN;
+use cotangent_apps_common::disk;
+use cotangent_apps_common::error::Result;
+use cotangent_apps_common::say;
+use cotangent_apps_embeddings::embeddings::Embeddings;
+
+use crate::inputs::{EmbeddingOptions, read_edges};
+
+#[derive(Args)]
+pub(crate) struct Plot {
+    #[command(flatten)]
+    embedding: EmbeddingOptions,
+    /// Edge list to draw; an edge u -> v is left out if there is a path u -> w -> v [default: draw no edges].
+    #[arg(long, help_heading = "Data")]
+    edges: Option<PathBuf>,
+    /// The picture to write, as SVG.
+    #[arg(long, help_heading = RUN)]
+    out: PathBuf,
+}
+
+/// Draws an embedding.
+pub(crate) fn plot(args: &Plot) -> Result<()> {
+    let embeddings = args.embedding.read()?;
+    let edges = match &args.edges {
+        None => Vec::new(),
+        Some(path) => {
+            let graph = read_edges(path, false)?;
+            let at = embeddings.index(&args.embedding.path, &graph.names)?;
+            let reduced = graph.neighbours().reduction();
+            reduced.into_iter().map(|(u, v)| (at[u as usize], at[v as usize])).collect()
+        }
+    };
+    let Embeddings { names, points, geometry } = &embeddings;
+    disk::plot(&args.out, names, points, *geometry, &edges, "")?;
+    say!("written to {}", args.out.display());
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! `poincare train`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use cotangent_apps_common::command_line::RUN;
+use cotangent_apps_common::device::DeviceOption;
+use cotangent_apps_common::error::Result;
+use cotangent_apps_common::geometry::{Geometry, Model};
+use cotangent_apps_common::precision::Precision;
+use cotangent_apps_common::say;
+use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
+use cotangent_apps_common::threads::ThreadsOption;
+use cotangent_apps_embeddings::edges;
+use cotangent_apps_embeddings::poincare::{self, Config, Metrics, RunOptions};
+
+use crate::inputs::read_edges;
+
+#[derive(Args)]
+pub(crate) struct Train {
+    /// Edge list, TSV or CSV, plain or gzip: two columns of names, an optional weight, an optional header
+    /// [default: the mammals of WordNet, which are built in].
+    ///
+    /// In a hierarchy the first name is the child. Subtrees are kept together best if the list has every
+    /// ancestor of a node, not only its parent: see --closure.
+    #[arg(long, help_heading = "Data")]
+    edges: Option<PathBuf>,
+    /// Use the transitive closure of the edges: with u -> v and v -> w also u -> w.
+    #[arg(long, help_heading = "Data")]
+    closure: bool,
+    /// Dimension of the embedding.
+    #[arg(long, default_value_t = 5, help_heading = "Model")]
+    dim: usize,
+    /// Space of the embedding.
+    #[arg(long, value_enum, default_value_t = Model::Poincare, help_heading = "Model")]
+    model: Model,
+    /// Sectional curvature: negative for poincare and lorentz, 0 for euclidean [default: -1 or 0].
+    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
+    kappa: Option<f64>,
+    /// Floating-point type of the coordinates.
+    #[arg(long, value_enum, default_value_t = Precision::F64, help_heading = "Model")]
+    precision: Precision,
+    /// Passes over the edges, burn-in included. A graph of some hundred edges needs more, or a larger --lr.
+    #[arg(long, default_value_t = poincare::default_config().epochs, help_heading = "Training")]
+    epochs: u64,
+    /// Number of negative samples for each edge.
+    #[arg(long, default_value_t = poincare::default_config().negatives, help_heading = "Training")]
+    negatives: usize,
+    /// A node is a negative sample with a probability proportional to its degree to this power.
+    #[arg(long, default_value_t = poincare::default_config().negative_power, help_heading = "Training")]
+    negative_power: f64,
+    /// Number of edges in a batch.
+    #[arg(long, default_value_t = poincare::default_config().batch, help_heading = "Training")]
+    batch: usize,
+    /// Let threads step the points without waiting for each other, edge by edge: faster, but the result
+    /// differs from run to run. --batch is not used.
+    #[arg(long, help_heading = "Training")]
+    lock_free: bool,
+    /// Learning rate of Riemannian SGD, per edge: the loss is summed over the batch.
+    #[arg(long, default_value_t = poincare::default_config().lr)]
+    #[arg(allow_negative_numbers = true, help_heading = "Training")]
+    lr: f64,
+    /// Length of the burn-in in epochs: the first epochs, which have a lower learning rate.
+    #[arg(long, default_value_t = poincare::default_config().burn_in, help_heading = "Training")]
+    burn_in: u64,
+    /// Factor of the learning rate during the burn-in.
+    #[arg(long, default_value_t = poincare::default_config().burn_in_factor)]
+    #[arg(allow_negative_numbers = true, help_heading = "Training")]
+    burn_in_factor: f64,
+    /// Seed of all random draws. Same seed, same result, for any number of threads, but for --lock-free.
+    #[arg(long, default_value_t = poincare::default_config().seed, help_heading = "Training")]
+    seed: u64,
+    #[command(flatten)]
+    seeds: SeedsOption,
+    #[command(flatten)]
+    threads: ThreadsOption,
+    #[command(flatten)]
+    device: DeviceOption,
+    /// Output directory. The results of an earlier run there are replaced.
+    #[arg(long, default_value = "runs/poincare", help_heading = RUN)]
+    out: PathBuf,
+    /// Continue from the checkpoint in the output directory.
+    #[arg(long, help_heading = RUN)]
+    resume: bool,
+    /// Epochs between checkpoints [default: one whenever ten seconds have passed].
+    #[arg(long, help_heading = RUN)]
+    checkpoint_every: Option<u64>,
+}
+
+/// Trains, with one seed or several.
+pub(crate) fn train(args: Train) -> Result<()> {
+    let device = args.device.choose()?;
+    let config = Config {
+        geometry: Geometry::new(args.model, args.kappa)?,
+        dim: args.dim,
+        precision: args.precision,
+        epochs: args.epochs,
+        negatives: args.negatives,
+        negative_power: args.negative_power,
+        batch: args.batch,
+        lock_free: args.lock_free,
+        lr: args.lr,
+        burn_in: args.burn_in,
+        burn_in_factor: args.burn_in_factor,
+        seed: args.seed,
+    };
+    config.check()?;
+    let threads = args.threads.start()?;
+    let (graph, source) = match &args.edges {
+        Some(path) => {
+            let name = path.display();
+            let source = if args.closure { format!("closure of {name}") } else { name.to_string() };
+            (read_edges(path, args.closure)?, source)
+        }
+        None => (edges::mammals(), "built in: WordNet 3.0 mammals closure".to_owned()),
+    };
+    say!("{} nodes, {} pairs ({source})", graph.names.len(), graph.pairs.len());
+    let mut results = Vec::new();
+    for run in args.seeds.runs(args.seed, &args.out, args.resume, false)? {
+        let (checkpoint_every, source, device) = (args.checkpoint_every, source.clone(), device.clone());
+        let options = RunOptions { out: run.out, resume: run.resume, checkpoint_every, source, device };
+        let config = Config { seed: run.seed, ..config.clone() };
+        let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
+        report(&metrics, args.edges.is_none());
+        results.push((run.seed, metrics.mean_rank, metrics.map));
+    }
+    // No edges are held out, so the best run is the one with the best reconstruction, by MAP.
+    let by_map = |figure: fn(&(u64, f64, f64)) -> f64| -> Vec<(u64, f64, f64)> {
+        results.iter().map(|run| (run.0, figure(run), run.2)).collect()
+    };
+    let figures = [
+        Summary::new("mean rank", "MAP", &by_map(|run| run.1)),
+        Summary::new("MAP", "MAP", &by_map(|run| run.2)),
+    ];
+    seeds::report(&figures, &args.out, 4)?;
+    say!("written to {}", args.out.display());
+    Ok(())
+}
+
+fn report(metrics: &Metrics, mammals: bool) {
+    let Metrics { config, train_seconds, pairs_per_second, evaluation_seconds, .. } = metrics;
+    say!(
+        "trained {} epochs in {train_seconds:.1} s ({pairs_per_second:.0} pairs/s, {} threads), \
+         evaluated in {evaluation_seconds:.1} s",
+        config.epochs,
+        metrics.threads
+    );
+    say!("{:>10} {:>8}", "mean rank", "MAP");
+    let this = format!("this run: {}, d = {}, {} epochs", config.geometry.model, config.dim, config.epochs);
+    say!("{:>10.4} {:>8.4}  {this}", metrics.mean_rank, metrics.map);
+    if mammals {
+        for published in poincare::published_mammals(config.dim) {
+            say!("{:>10.4} {:>8.4}  {}", published.mean_rank, published.map, published.what);
+        }
+    }
+}
