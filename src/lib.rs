@@ -34,8 +34,8 @@ pub mod prelude {
     pub use cotangent_manifolds::{
         Barycentre, Busemann, ConstantCurvature, EntailmentCones, Euclidean, FrechetMean, Grassmann,
         Gyroplanes, HalfSpace, Hyperbolic, Isometric, Klein, Lorentz, Manifold, Module, OriginFrame, Param,
-        PoincareBall, Point, Product, ProjectedSphere, Retraction, Sets, Spd, Sphere, Spread, Stereographic,
-        Stiefel, Tangent, WrappedNormal,
+        PoincareBall, Point, Product, ProductSpace, ProjectedSphere, Retraction, Sets, SpaceForm, Spd,
+        Sphere, Spread, Stereographic, Stiefel, Tangent, WrappedNormal,
     };
     pub use cotangent_optim::train::{Batches, ByLength, Goal, Shuffled, Trainer};
     pub use cotangent_optim::{DataParallel, RiemannianAdam, RiemannianSgd, Schedule};

@@ -1,8 +1,10 @@
 //! Embedding tables.
 
+use std::ops::Range;
+
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, Row, Tape, Tensor, Var};
-use cotangent_manifolds::{Manifold, Module, Param, Point};
+use cotangent_engine::{Float, Tape, Tensor, Var};
+use cotangent_manifolds::{FactorVisitor, Manifold, Module, Param, Point};
 use rand::RngExt;
 
 /// A table of points, one per object, looked up by the object's number: `[n, ambient(dim)]`.
@@ -16,15 +18,10 @@ impl<M: Manifold, T: Float> Embedding<M, T> {
     /// Points whose coordinates about the origin are uniform in `[-range, range]` (Nickel & Kiela 2017,
     /// section 4, with range 0.001).
     pub fn uniform(name: &str, manifold: M, n: usize, dim: usize, range: f64, rng: &mut Rng) -> Self {
-        let width = manifold.ambient(dim);
-        let mut table = Tensor::zeros([n, width]);
+        let mut table = Tensor::zeros([n, manifold.ambient(dim)]);
         for i in 0..n {
             let row = table.row_mut(i);
-            for c in &mut row[width - dim..] {
-                *c = T::nearest(rng.random_range(-range..=range));
-            }
-            let point = manifold.project(&Row::from(&*row));
-            row.copy_from_slice(&point);
+            manifold.factors(0..row.len(), &mut NearOrigin { row, range, rng });
         }
         Embedding { points: Param::new(name, manifold, table) }
     }
@@ -37,5 +34,24 @@ impl<M: Manifold, T: Float> Embedding<M, T> {
     #[track_caller]
     pub fn forward<'t>(&self, tape: &'t Tape<T>, rows: &[u32]) -> Point<M, Var<'t, T>> {
         self.points.on(tape).rows(rows)
+    }
+}
+
+/// Makes a row a point whose coordinates about the origin are uniform in `[-range, range]`.
+struct NearOrigin<'a, T> {
+    row: &'a mut [T],
+    range: f64,
+    rng: &'a mut Rng,
+}
+
+impl<T: Float> FactorVisitor for NearOrigin<'_, T> {
+    fn factor<M: Manifold>(&mut self, manifold: &M, coordinates: Range<usize>) {
+        let dim = manifold.dimension(coordinates.len());
+        let mut point = manifold.origin::<T>(dim);
+        let first = coordinates.len() - dim;
+        for c in &mut point[first..] {
+            *c = *c + T::nearest(self.rng.random_range(-self.range..=self.range));
+        }
+        self.row[coordinates].copy_from_slice(&manifold.project(&point));
     }
 }

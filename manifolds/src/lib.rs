@@ -19,6 +19,7 @@
 //! | [`Stiefel`]: orthonormal frames | `matrix/stiefel.rs` |
 //! | [`Spd`]: symmetric positive definite matrices, affine-invariant or log-Euclidean | `matrix/spd.rs` |
 //! | [`Product`]: two manifolds side by side, of any kind and curvature each | `product.rs` |
+//! | [`SpaceForm`], [`ProductSpace`]: spaces that are chosen at run time | `space_form.rs`, `product_space.rs` |
 //!
 //! | on them | file |
 //! |---|---|
@@ -55,10 +56,12 @@ pub mod momentum;
 mod param;
 mod point;
 mod product;
+mod product_space;
 mod pseudo_polar;
 mod psi_xi;
 mod sets;
 pub mod shadow_cones;
+mod space_form;
 mod sphere;
 mod wrapped_normal;
 
@@ -86,8 +89,10 @@ pub use module::{Module, Path, StateError, Summary, Visitor, VisitorMut};
 pub use param::Param;
 pub use point::{Point, Tangent};
 pub use product::Product;
+pub use product_space::ProductSpace;
 pub use pseudo_polar::direction;
 pub use sets::Sets;
+pub use space_form::SpaceForm;
 pub use sphere::Sphere;
 pub use wrapped_normal::{OriginFrame, Spread, WrappedNormal, standard_normal};
 

@@ -67,6 +67,15 @@ pub fn penumbral_gap<S: Scalar>(height: S, light: S) -> S {
     below * (below / (light + penumbral_width(height, light)))
 }
 
+/// The energy of a point at this height that is inside a cone by `slack`, as a horizontal distance: how far,
+/// by hyperbolic distance, it is from the cone's point at its own height, `2 arsinh(−slack/2h)`. It is 0
+/// exactly in the cone, and does not change if everything is scaled.
+#[inline(always)]
+pub fn energy<S: Scalar>(slack: S, height: S) -> S {
+    let two = S::constant(2.0);
+    two * ((-slack).max(S::zero()) / (two * height)).asinh()
+}
+
 /// The partial orders of shadow cones. Heights and horizontal distances are those of the rows; curvature
 /// only scales distances and does not change the cones.
 impl HalfSpace {
@@ -91,6 +100,11 @@ impl HalfSpace {
         R::scalar(formulas::UmbralSlack, [x, y], [&x.constant(radius)])
     }
 
+    /// By how much, as a hyperbolic distance at κ = −1, y is outside the umbral cone at x: see [`energy`].
+    pub fn umbral_energy<R: Rows>(&self, x: &R, y: &R, radius: f64) -> R::Scalar {
+        R::scalar(formulas::UmbralEnergy, [x, y], [&x.constant(radius)])
+    }
+
     /// Height of the lowest common ancestor of x and y in the penumbral order: see [`penumbral_height`].
     pub fn penumbral_ancestor<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
         R::scalar(formulas::PenumbralAncestor, [x, y], [&x.constant(light)])
@@ -107,6 +121,11 @@ impl HalfSpace {
     pub fn penumbral_slack<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
         R::scalar(formulas::PenumbralSlack, [x, y], [&x.constant(light)])
     }
+
+    /// By how much, as a hyperbolic distance at κ = −1, y is outside the penumbral cone at x: see [`energy`].
+    pub fn penumbral_energy<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
+        R::scalar(formulas::PenumbralEnergy, [x, y], [&x.constant(light)])
+    }
 }
 
 /// The row formulas of the cones. Parameter 0 is the radius, or the height of the light source.
@@ -114,7 +133,7 @@ pub mod formulas {
     use cotangent_engine::registry::{Formula, Range, Sample::HalfSpace};
     use cotangent_engine::{Invariant, Metric, RowFormula, Scalar, Vector, row_formula};
 
-    use super::{penumbral_gap, penumbral_height, penumbral_width, umbral_height};
+    use super::{energy, penumbral_gap, penumbral_height, penumbral_width, umbral_height};
     use Invariant::{Along, Last, Param};
     use Vector::Difference;
 
@@ -153,15 +172,33 @@ pub mod formulas {
     }
     of_heights! {
         /// `(x_n − y_n) sinh r − Δ`.
-        UmbralSlack "shadow_cones.umbral_slack" (delta, x, y, radius) (x - y) * radius.sinh() - delta
+        UmbralSlack "shadow_cones.umbral_slack" (delta, x, y, radius) umbral_slack(delta, x, y, radius)
+    }
+    of_heights! {
+        /// [`energy`] by the umbral slack.
+        UmbralEnergy "shadow_cones.umbral_energy" (delta, x, y, radius) energy(umbral_slack(delta, x, y, radius), y)
     }
     of_heights! {
         /// `√(r² − y_n²) − √(r² − x_n²) − Δ`.
-        PenumbralSlack "shadow_cones.penumbral_slack" (delta, x, y, light) {
-            let widths = penumbral_width(x, light) + penumbral_width(y, light);
-            // The difference of the roots, without cancelling.
-            S::select(S::zero().lt(widths), (x - y) * (x + y) / widths, S::zero()) - delta
+        PenumbralSlack "shadow_cones.penumbral_slack" (delta, x, y, light) penumbral_slack(delta, x, y, light)
+    }
+    of_heights! {
+        /// [`energy`] by the penumbral slack.
+        PenumbralEnergy "shadow_cones.penumbral_energy" (delta, x, y, light) {
+            energy(penumbral_slack(delta, x, y, light), y)
         }
+    }
+
+    #[inline(always)]
+    fn umbral_slack<S: Scalar>(delta: S, x: S, y: S, radius: S) -> S {
+        (x - y) * radius.sinh() - delta
+    }
+
+    #[inline(always)]
+    fn penumbral_slack<S: Scalar>(delta: S, x: S, y: S, light: S) -> S {
+        let widths = penumbral_width(x, light) + penumbral_width(y, light);
+        // The difference of the roots, without cancelling.
+        S::select(S::zero().lt(widths), (x - y) * (x + y) / widths, S::zero()) - delta
     }
 
     const RADIUS: Range = Range(0.3, 1.2);
@@ -174,6 +211,8 @@ pub mod formulas {
         Formula::row(PenumbralAncestor, HalfSpace, &[LIGHT]),
         Formula::row(PenumbralGap, HalfSpace, &[LIGHT]),
         Formula::row(UmbralSlack, HalfSpace, &[RADIUS]),
+        Formula::row(UmbralEnergy, HalfSpace, &[RADIUS]),
         Formula::row(PenumbralSlack, HalfSpace, &[LIGHT]),
+        Formula::row(PenumbralEnergy, HalfSpace, &[LIGHT]),
     ];
 }

@@ -1,4 +1,6 @@
-//! The geometry of embeddings: a space and its curvature, chosen at run time.
+//! The geometry of embeddings: a space of constant curvature, or a product of several, chosen at run time.
+
+use std::str::FromStr;
 
 use clap::ValueEnum;
 use cotangent::prelude::*;
@@ -6,14 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{AppError, Result};
 
-/// A model of hyperbolic space, or Euclidean space.
+/// A model of a space of constant curvature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Model {
     /// The Poincaré ball.
     Poincare,
     /// The hyperboloid, with the time coordinate first.
     Lorentz,
+    /// The upper half-space, with the height last.
+    HalfSpace,
+    /// The sphere.
+    Sphere,
     /// Euclidean space.
     Euclidean,
 }
@@ -24,73 +30,290 @@ impl std::fmt::Display for Model {
     }
 }
 
-/// A space with its curvature.
+impl Model {
+    /// −1 for hyperbolic space, 1 for the sphere, 0 for Euclidean space: the sign of the curvature, and the
+    /// curvature that is used if none is given.
+    fn sign(self) -> f64 {
+        match self {
+            Model::Poincare | Model::Lorentz | Model::HalfSpace => -1.0,
+            Model::Sphere => 1.0,
+            Model::Euclidean => 0.0,
+        }
+    }
+
+    /// Whether it is a model of hyperbolic space.
+    pub fn is_hyperbolic(self) -> bool {
+        self.sign() < 0.0
+    }
+}
+
+/// What `--model` says: the name of a model, or factors with their dimensions, `poincare:5,sphere:3`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Models(Vec<(Model, Option<usize>)>);
+
+impl From<Model> for Models {
+    fn from(model: Model) -> Self {
+        Models(vec![(model, None)])
+    }
+}
+
+impl FromStr for Models {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let factors: Vec<_> = text.split(',').map(factor).collect::<std::result::Result<_, _>>()?;
+        if factors.len() > ProductSpace::MOST_FACTORS {
+            return Err(format!("more than {} factors", ProductSpace::MOST_FACTORS));
+        }
+        match factors.iter().find(|factor| factor.1.is_none()) {
+            Some((model, _)) if factors.len() > 1 => {
+                Err(format!("{model} needs a dimension, as in {model}:5"))
+            }
+            _ => Ok(Models(factors)),
+        }
+    }
+}
+
+/// A factor as it is written: `sphere:3`.
+fn factor(text: &str) -> std::result::Result<(Model, Option<usize>), String> {
+    let (name, dim) = text.split_once(':').map_or((text, None), |(name, dim)| (name, Some(dim)));
+    let model = Model::from_str(name, false).map_err(|_| {
+        let names = Model::value_variants().iter().map(Model::to_string);
+        format!("{name:?} is no model; models are {}", names.collect::<Vec<_>>().join(", "))
+    })?;
+    match dim.map(str::parse::<usize>) {
+        None => Ok((model, None)),
+        Some(Ok(dim)) if dim > 0 => Ok((model, Some(dim))),
+        _ => Err(format!("{text:?}: the dimension must be a number from 1 on")),
+    }
+}
+
+/// A space with its curvature, and its dimension if it is a factor of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Geometry {
+pub struct Factor {
     /// The model.
     pub model: Model,
     /// Sectional curvature; 0 for Euclidean space.
     pub kappa: f64,
+    /// Dimension. `None` if the space is not a product: then the points have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dim: Option<usize>,
+}
+
+impl Factor {
+    fn space(self) -> SpaceForm {
+        match self.model {
+            Model::Poincare => PoincareBall::new(self.kappa).into(),
+            Model::Lorentz => Lorentz::new(self.kappa).into(),
+            Model::HalfSpace => HalfSpace::new(self.kappa).into(),
+            Model::Sphere => Sphere::new(self.kappa).into(),
+            Model::Euclidean => Euclidean.into(),
+        }
+    }
+}
+
+/// A space of constant curvature, or a product of several.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
+pub struct Geometry {
+    /// The factors; those from `count` on are not used and repeat the last.
+    factors: [Factor; ProductSpace::MOST_FACTORS],
+    count: usize,
+}
+
+/// A geometry in files: `{"model": …, "kappa": …}`, or `{"factors": […]}` for a product.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Product { factors: Vec<Factor> },
+    Single(Factor),
+}
+
+impl From<Geometry> for Stored {
+    fn from(geometry: Geometry) -> Self {
+        geometry
+            .single()
+            .map_or_else(|| Stored::Product { factors: geometry.factors().to_vec() }, Stored::Single)
+    }
+}
+
+impl TryFrom<Stored> for Geometry {
+    type Error = AppError;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        let factors = match stored {
+            Stored::Product { factors } => factors,
+            Stored::Single(factor) => vec![Factor { dim: None, ..factor }],
+        };
+        let kappas = factors.iter().map(|factor| factor.kappa).collect();
+        Geometry::new(Models(factors.iter().map(|factor| (factor.model, factor.dim)).collect()), Some(kappas))
+    }
+}
+
+impl std::fmt::Display for Geometry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, Factor { model, dim, .. }) in self.factors().iter().enumerate() {
+            write!(f, "{}{model}", if i > 0 { "," } else { "" })?;
+            dim.map_or(Ok(()), |dim| write!(f, ":{dim}"))?;
+        }
+        Ok(())
+    }
 }
 
 impl Geometry {
-    /// A space of curvature `kappa`, by default −1 for the hyperbolic models and 0 for Euclidean space.
+    /// Spaces with curvatures `kappas`, one for each factor; by default −1 for the hyperbolic models, 1 for
+    /// the sphere and 0 for Euclidean space.
     ///
     /// # Errors
-    /// If `kappa` is not negative and finite for a hyperbolic model, or not 0 for Euclidean space.
-    pub fn new(model: Model, kappa: Option<f64>) -> Result<Self> {
-        let kappa = kappa.unwrap_or(if model == Model::Euclidean { 0.0 } else { -1.0 });
-        let fits = if model == Model::Euclidean { kappa == 0.0 } else { kappa < 0.0 && kappa.is_finite() };
-        if fits {
-            return Ok(Geometry { model, kappa });
+    /// If the number of curvatures is not that of the factors, or a curvature has the wrong sign.
+    pub fn new(models: impl Into<Models>, kappas: Option<Vec<f64>>) -> Result<Self> {
+        let Models(models) = models.into();
+        let kappas = kappas.unwrap_or_else(|| models.iter().map(|(model, _)| model.sign()).collect());
+        if kappas.len() != models.len() || !(1..=ProductSpace::MOST_FACTORS).contains(&models.len()) {
+            let (given, needed) = (kappas.len(), models.len());
+            return Err(AppError::usage(format!("--kappa: {given} curvatures for {needed} factors")));
         }
-        let needs = if model == Model::Euclidean { "curvature 0" } else { "a negative curvature" };
-        Err(AppError::usage(format!("--kappa {kappa}: --model {model} needs {needs}")))
+        let dims = |dim: Option<usize>| dim.filter(|_| models.len() > 1);
+        let factors = models.iter().zip(&kappas);
+        let factors: Vec<Factor> =
+            factors.map(|(&(model, dim), &kappa)| Factor { model, kappa, dim: dims(dim) }).collect();
+        for &Factor { model, kappa, dim } in &factors {
+            if !kappa.is_finite() || kappa.partial_cmp(&0.0) != model.sign().partial_cmp(&0.0) {
+                let needs = ["a negative curvature", "curvature 0", "a positive curvature"];
+                let needs = needs[(model.sign() + 1.0) as usize];
+                return Err(AppError::usage(format!("--kappa {kappa}: --model {model} needs {needs}")));
+            }
+            if models.len() > 1 && dim.is_none_or(|dim| dim == 0) {
+                return Err(AppError::usage(format!("--model: the factor {model} needs a dimension")));
+            }
+        }
+        let last = factors[factors.len() - 1];
+        let mut geometry = Geometry { factors: [last; ProductSpace::MOST_FACTORS], count: factors.len() };
+        geometry.factors[..factors.len()].copy_from_slice(&factors);
+        Ok(geometry)
     }
 
-    /// Calls the visitor with the manifold.
-    pub fn with<V: ForManifold>(self, visitor: V) -> V::Output {
-        match self.model {
-            Model::Euclidean => visitor.run(Euclidean),
-            Model::Poincare => visitor.run(PoincareBall::new(self.kappa)),
-            Model::Lorentz => visitor.run(Lorentz::new(self.kappa)),
+    /// The dimension of an embedding, given `--dim`: 5 if neither it nor `models` says one.
+    ///
+    /// # Errors
+    /// If both say one, and they differ.
+    pub fn dimension(models: &Models, dim: Option<usize>) -> Result<usize> {
+        let own: Option<usize> = models.0.iter().map(|factor| factor.1).sum();
+        match (own, dim) {
+            (Some(own), Some(dim)) if own != dim => {
+                Err(AppError::usage(format!("--dim {dim}: the dimension by --model is {own}")))
+            }
+            _ => Ok(own.or(dim).unwrap_or(5)),
         }
     }
 
-    /// Checks that a row is a point of the manifold. Points of the hyperboloid are checked in `f32`, so that
-    /// an embedding that was trained in `f32` passes.
+    /// The factors, in the order of their coordinates.
+    pub fn factors(&self) -> &[Factor] {
+        &self.factors[..self.count]
+    }
+
+    /// The curvatures, as `--kappa` gives them.
+    pub fn kappas(&self) -> String {
+        let kappas: Vec<String> = self.factors().iter().map(|factor| factor.kappa.to_string()).collect();
+        kappas.join(",")
+    }
+
+    /// The models, as `--model` gives them.
+    pub fn models(&self) -> Models {
+        Models(self.factors().iter().map(|factor| (factor.model, factor.dim)).collect())
+    }
+
+    /// The space, if it is not a product.
+    pub fn single(&self) -> Option<Factor> {
+        (self.count == 1).then_some(self.factors[0])
+    }
+
+    /// Whether the space is this model.
+    pub fn is(&self, model: Model) -> bool {
+        self.single().is_some_and(|space| space.model == model)
+    }
+
+    /// The manifold.
+    pub fn manifold(&self) -> ProductSpace {
+        let (last, first) = self.factors().split_last().expect("a geometry has a factor");
+        let with_dimension = |factor: &Factor| (factor.space(), factor.dim.expect("a factor has one"));
+        ProductSpace::new(&first.iter().map(with_dimension).collect::<Vec<_>>(), last.space())
+    }
+
+    /// Checks that a row is a point of the manifold. Points of the hyperboloid and the sphere are checked in
+    /// `f32`, so that an embedding that was trained in `f32` passes.
     ///
     /// # Errors
     /// If it is not; the error says why.
-    pub fn check(self, row: &[f64]) -> std::result::Result<(), String> {
-        struct Check<'a>(Model, &'a [f64]);
-        impl ForManifold for Check<'_> {
-            type Output = std::result::Result<(), String>;
-            fn run<M: Manifold>(self, m: M) -> Self::Output {
-                let Check(model, row) = self;
-                let checked = match model {
-                    Model::Lorentz => m.contains(&row.iter().map(|&x| x as f32).collect::<Vec<_>>()),
-                    _ => m.contains(row),
-                };
-                checked.map_err(|error| error.to_string())
+    pub fn check(&self, row: &[f64]) -> std::result::Result<(), String> {
+        let manifold = self.manifold();
+        if row.is_empty() || manifold.ambient(manifold.dimension(row.len()).max(1)) != row.len() {
+            return Err(format!("points of {self} do not have {} coordinates", row.len()));
+        }
+        let dims = self.factors().iter().map(|factor| factor.dim);
+        match dims.sum::<Option<usize>>() {
+            Some(dim) if self.count > 1 && manifold.ambient(dim) != row.len() => {
+                return Err(format!("points of {self} have {} coordinates", manifold.ambient(dim)));
             }
+            _ => {}
         }
-        if self.model == Model::Lorentz && row.len() < 2 {
-            return Err("points of the Lorentz model have at least two coordinates".to_owned());
-        }
-        self.with(Check(self.model, row))
-    }
-
-    /// Number of coordinates of a point of a `dim`-dimensional embedding.
-    pub fn ambient(self, dim: usize) -> usize {
-        dim + usize::from(self.model == Model::Lorentz)
+        manifold.factors_of_width(row.len()).zip(self.factors()).try_for_each(|((space, part), factor)| {
+            let row = &row[part];
+            let checked = match factor.model {
+                Model::Lorentz | Model::Sphere => {
+                    space.contains(&row.iter().map(|&x| x as f32).collect::<Vec<_>>())
+                }
+                _ => space.contains(row),
+            };
+            checked.map_err(|error| error.to_string())
+        })
     }
 }
 
-/// Code that is generic over the manifold, for [`Geometry::with`].
-pub trait ForManifold {
-    /// The result.
-    type Output;
-    /// Runs the code on this manifold.
-    fn run<M: Manifold>(self, manifold: M) -> Self::Output;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_is_written_as_its_factors() {
+        let models: Models = "poincare:5,sphere:3".parse().unwrap();
+        let geometry = Geometry::new(models.clone(), Some(vec![-2.0, 0.5])).unwrap();
+        assert_eq!(geometry.to_string(), "poincare:5,sphere:3");
+        assert_eq!(Geometry::dimension(&models, None).unwrap(), 8);
+        assert_eq!(geometry.manifold().ambient(8), 9);
+        let json = serde_json::to_string(&geometry).unwrap();
+        assert_eq!(serde_json::from_str::<Geometry>(&json).unwrap(), geometry);
+        let ball = Geometry::new(Model::Poincare, None).unwrap();
+        let json = r#"{"model":"poincare","kappa":-1.0}"#;
+        assert_eq!(serde_json::to_string(&ball).unwrap(), json);
+        assert_eq!(serde_json::from_str::<Geometry>(json).unwrap(), ball);
+        assert!(serde_json::from_str::<Geometry>(r#"{"model":"poincare","kappa":1.0}"#).is_err());
+        assert!(serde_json::from_str::<Geometry>(r#"{"factors":[]}"#).is_err());
+    }
+
+    #[test]
+    fn bad_models_are_errors() {
+        let error = |text: &str| text.parse::<Models>().unwrap_err();
+        assert!(error("ball").contains("models are poincare, lorentz, half-space, sphere, euclidean"));
+        assert_eq!(error("poincare:5,sphere"), "sphere needs a dimension, as in sphere:5");
+        assert!(error("poincare:0").contains("a number from 1 on"));
+        assert!(error(&["sphere:1"; 9].join(",")).contains("more than 8 factors"));
+        let error = |text: &str, kappas: &[f64]| {
+            Geometry::new(text.parse::<Models>().unwrap(), Some(kappas.to_vec())).unwrap_err().to_string()
+        };
+        assert!(error("sphere", &[-1.0]).contains("needs a positive curvature"));
+        assert!(error("euclidean", &[f64::NAN]).contains("needs curvature 0"));
+        assert!(error("poincare:2,sphere:2", &[-1.0]).contains("1 curvatures for 2 factors"));
+        assert!(Geometry::dimension(&"sphere:3".parse().unwrap(), Some(4)).is_err());
+    }
+
+    #[test]
+    fn points_of_a_product_are_checked_by_factor() {
+        let geometry = Geometry::new("poincare:2,sphere:1".parse::<Models>().unwrap(), None).unwrap();
+        geometry.check(&[0.1, 0.2, 1.0, 0.0]).unwrap();
+        assert!(geometry.check(&[0.1, 1.2, 1.0, 0.0]).unwrap_err().contains("Poincaré ball"));
+        assert!(geometry.check(&[0.1, 0.2, 1.0, 0.1]).unwrap_err().contains("sphere"));
+        assert!(geometry.check(&[0.1, 0.2, 1.0]).unwrap_err().contains("4 coordinates"));
+        assert!(geometry.check(&[0.1, 0.2, 1.0, 0.0, 0.0]).unwrap_err().contains("4 coordinates"));
+    }
 }

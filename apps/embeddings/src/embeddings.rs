@@ -6,7 +6,7 @@ use std::path::Path;
 use cotangent::engine::files::{atomic, safetensors};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::{Geometry, Model};
+use cotangent_apps_common::geometry::{Geometry, Model, Models};
 use cotangent_apps_common::table;
 use serde::{Deserialize, Serialize};
 
@@ -72,14 +72,14 @@ impl Embeddings {
     /// # Errors
     /// If the file cannot be read, a row is not a name and the coordinates of a point, or a name occurs
     /// twice. If `model` differs from the stored one.
-    pub fn read(path: &Path, model: Option<Model>, kappa: Option<f64>) -> Result<Self> {
+    pub fn read(path: &Path, model: Option<Models>, kappa: Option<Vec<f64>>) -> Result<Self> {
         if path.is_dir() {
             return Self::read(&path.join("embedding.safetensors"), model, kappa);
         }
         let embeddings = if path.extension().is_some_and(|e| e == "safetensors") {
             Self::read_safetensors(path, model, kappa)?
         } else {
-            Self::read_tsv(path, Geometry::new(model.unwrap_or(Model::Poincare), kappa)?)?
+            Self::read_tsv(path, Geometry::new(model.unwrap_or(Model::Poincare.into()), kappa)?)?
         };
         let mut seen = HashMap::new();
         for (i, name) in embeddings.names.iter().enumerate() {
@@ -116,7 +116,7 @@ impl Embeddings {
         Ok(Embeddings { points: Tensor::new([names.len(), width], data), names, geometry })
     }
 
-    fn read_safetensors(path: &Path, model: Option<Model>, kappa: Option<f64>) -> Result<Self> {
+    fn read_safetensors(path: &Path, model: Option<Models>, kappa: Option<Vec<f64>>) -> Result<Self> {
         let (mut tensors, metadata) = safetensors::read::<f64>(path)?;
         let missing = |what: &str| AppError::content(path, format!("no {what}: this is not an embedding"));
         let points = tensors.remove("embedding").ok_or_else(|| missing("tensor \"embedding\""))?;
@@ -129,11 +129,11 @@ impl Embeddings {
                 format!("{} names for a tensor of shape {}", names.len(), points.shape()),
             ));
         }
-        let Geometry { model: stored, kappa: stored_kappa } = about.geometry;
-        if model.is_some_and(|model| model != stored) {
+        let stored = about.geometry;
+        if model.is_some_and(|model| model != stored.models()) {
             return Err(AppError::usage(format!("--model: {} is an embedding in {stored}", path.display())));
         }
-        let geometry = Geometry::new(stored, kappa.or(Some(stored_kappa)))?;
+        let geometry = if kappa.is_some() { Geometry::new(stored.models(), kappa)? } else { stored };
         for (name, row) in names.iter().zip(points.rows()) {
             geometry.check(row).map_err(|error| AppError::content(path, format!("{name:?}: {error}")))?;
         }
@@ -166,23 +166,23 @@ mod tests {
             .to_vec();
         let points =
             Tensor::new([7, 2], [&[0.1, -1e-300, 1.0 - f64::EPSILON / 2.0][..], &[0.0; 11]].concat());
-        let geometry = Geometry::new(Model::Poincare, Some(-1.0)).unwrap();
+        let geometry = Geometry::new(Model::Poincare, None).unwrap();
         let (tsv, st) = (dir.path().join("e.tsv"), dir.path().join("e.safetensors"));
         write_tsv(&tsv, &names, &points).unwrap();
         write_safetensors(&st, &names, &points, geometry).unwrap();
         let want = Embeddings { names, points, geometry };
         assert_eq!(Embeddings::read(&tsv, None, None).unwrap(), want);
         assert_eq!(Embeddings::read(&st, None, None).unwrap(), want);
-        assert!(Embeddings::read(&st, Some(Model::Lorentz), None).is_err());
+        assert!(Embeddings::read(&st, Some(Model::Lorentz.into()), None).is_err());
     }
 
     #[test]
     fn bad_files_name_the_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("e.tsv");
-        let error = |text: &[u8], model| {
+        let error = |text: &[u8], model: Option<Model>| {
             std::fs::write(&path, text).unwrap();
-            let message = Embeddings::read(&path, model, None).unwrap_err().to_string();
+            let message = Embeddings::read(&path, model.map(Models::from), None).unwrap_err().to_string();
             message.rsplit_once("e.tsv").unwrap().1.to_owned()
         };
         assert_eq!(error(b"", None), ": no embedding");

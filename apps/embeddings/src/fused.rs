@@ -45,11 +45,6 @@ impl<T: Float> Pass<T> {
     }
 }
 
-/// The factor of a pair's loss: its weight, rounded to the type of the coordinates.
-pub(crate) fn factor<T: Float>(sampler: &Sampler<'_>, pair: u32) -> f64 {
-    sampler.graph.weights.get(pair as usize).map_or(1.0, |&weight| T::nearest(weight).to_f64())
-}
-
 /// Brings rows of a table into the cache, given the numbers of the rows: reads the first and the last element
 /// of each. Nothing waits for these reads, so that many of them are under way at once.
 pub(crate) fn touch<X>(table: &[X], rows: &[u32], width: usize, bits: impl Fn(&X) -> u64) {
@@ -193,7 +188,7 @@ impl<T: Float> Batches<T> {
                 pass.rows.clear();
                 candidates.iter().for_each(|&node| pass.rows.push(row(node)));
                 let head = sampler.graph.pairs[pair as usize].0;
-                *loss += pass.loss(row(head), factor::<T>(sampler, pair));
+                *loss += pass.loss(row(head), sampler.factor::<T>(pair));
                 let (of_candidates, of_head) = place.split_at_mut(k * width);
                 for (j, place) in of_candidates.chunks_exact_mut(width).enumerate() {
                     pass.gradients.read(j, place);

@@ -63,23 +63,12 @@ impl Builder {
 impl Graph {
     /// For each node u the nodes v of its pairs (u, v), in ascending order.
     pub fn neighbours(&self) -> Neighbours {
-        let mut starts = vec![0; self.names.len() + 1];
-        for &(u, _) in &self.pairs {
-            starts[u as usize + 1] += 1;
-        }
-        for i in 1..starts.len() {
-            starts[i] += starts[i - 1];
-        }
-        let mut next = starts.clone();
-        let mut targets = vec![0; self.pairs.len()];
-        for &(u, v) in &self.pairs {
-            targets[next[u as usize]] = v;
-            next[u as usize] += 1;
-        }
-        for w in starts.windows(2) {
-            targets[w[0]..w[1]].sort_unstable();
-        }
-        Neighbours { starts, targets }
+        Neighbours::new(self.names.len(), || self.pairs.iter().copied())
+    }
+
+    /// For each node v the nodes u of its pairs (u, v), in ascending order.
+    pub fn inverse_neighbours(&self) -> Neighbours {
+        Neighbours::new(self.names.len(), || self.pairs.iter().map(|&(u, v)| (v, u)))
     }
 
     /// For each node the number of pairs that it is in.
@@ -143,6 +132,24 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
+    fn new<I: Iterator<Item = (u32, u32)>>(nodes: usize, pairs: impl Fn() -> I) -> Self {
+        let mut starts = vec![0; nodes + 1];
+        pairs().for_each(|(u, _)| starts[u as usize + 1] += 1);
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let mut next = starts.clone();
+        let mut targets = vec![0; starts[nodes]];
+        for (u, v) in pairs() {
+            targets[next[u as usize]] = v;
+            next[u as usize] += 1;
+        }
+        for w in starts.windows(2) {
+            targets[w[0]..w[1]].sort_unstable();
+        }
+        Neighbours { starts, targets }
+    }
+
     /// The neighbours of node `u`, in ascending order.
     pub fn of(&self, u: u32) -> &[u32] {
         &self.targets[self.starts[u as usize]..self.starts[u as usize + 1]]

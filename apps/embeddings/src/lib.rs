@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`poincare`] | training of Poincaré embeddings |
+//! | [`objective`] | what it minimises: the ranking loss, or the energies of cones |
 //! | [`subtree`] | logistic regression that separates subtrees |
 //! | [`edges`] | edge lists: TSV or CSV, plain or gzip |
 //! | [`graph`] | named nodes and their neighbours |
@@ -21,9 +22,14 @@ mod fused;
 pub mod graph;
 pub mod hyperbolicity;
 mod lock_free;
+mod losses;
 mod negatives;
 pub mod neighbours;
+pub mod objective;
+mod parameters;
 pub mod poincare;
 pub mod reconstruction;
+mod shared_negatives;
 pub mod subtree;
+mod trainer;
 pub mod wordnet;

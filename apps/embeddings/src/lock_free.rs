@@ -11,7 +11,7 @@ use cotangent::engine::RowProgram;
 use cotangent::prelude::*;
 use rayon::prelude::*;
 
-use crate::fused::{Formulas, Pass, factor, touch};
+use crate::fused::{Formulas, Pass, touch};
 use crate::negatives::Sampler;
 
 /// An element type with an atomic form.
@@ -149,7 +149,7 @@ impl<T: Shared> Worker<T> {
     ) -> Result<f64, u32> {
         let Worker { pass, program, row, head, candidates, first, positions } = self;
         let width = row.len();
-        let (u, factor) = (sampler.graph.pairs[pair as usize].0, factor::<T>(sampler, pair));
+        let (u, factor) = (sampler.graph.pairs[pair as usize].0, sampler.factor::<T>(pair));
         touch(cells, candidates, width, |cell| T::load(cell).to_f64().to_bits());
         load(cells, u, head);
         pass.rows.clear();

@@ -1,6 +1,6 @@
 //! The order of pairs and their negative samples.
 
-use cotangent::prelude::rng;
+use cotangent::prelude::{Float, rng};
 use rand::RngExt;
 use rand::distr::Distribution;
 use rand::seq::SliceRandom;
@@ -13,6 +13,7 @@ use crate::graph::{Graph, Neighbours};
 mod purpose {
     pub(super) const ORDER: u64 = 2;
     pub(super) const NEGATIVES: u64 = 3;
+    pub(super) const SHARED: u64 = 4;
 }
 
 /// Draws the pairs of an epoch and their negative samples.
@@ -24,6 +25,10 @@ pub(crate) struct Sampler<'a> {
     negatives: usize,
     /// Draws a node by its degree; `None` draws all nodes alike.
     by_degree: Option<WeightedAliasIndex<f64>>,
+    /// Draws a pair by its weight; `None` takes each pair once an epoch.
+    by_weight: Option<WeightedAliasIndex<f64>>,
+    /// For each node v the nodes u of its pairs (u, v), if negative samples take the place of both ends.
+    below: Option<Neighbours>,
 }
 
 /// How often a node is drawn again because it is a neighbour, before the allowed nodes are searched.
@@ -36,7 +41,37 @@ impl<'a> Sampler<'a> {
             let weights = graph.degrees().iter().map(|&degree| f64::from(degree).powf(power)).collect();
             WeightedAliasIndex::new(weights).expect("every node has an edge")
         });
-        Sampler { graph, neighbours: graph.neighbours(), seed, negatives, by_degree }
+        let neighbours = graph.neighbours();
+        Sampler { graph, neighbours, seed, negatives, by_degree, by_weight: None, below: None }
+    }
+
+    /// Draws pairs by their weights: an epoch has as many draws as there are pairs.
+    pub(crate) fn by_weight(mut self) -> Self {
+        if !self.graph.weights.is_empty() {
+            let table = WeightedAliasIndex::new(self.graph.weights.clone());
+            self.by_weight = Some(table.expect("weights are positive"));
+        }
+        self
+    }
+
+    /// Lets negative samples take the place of both ends of a pair (u, v): those at odd positions are in
+    /// place of v, those at even positions in place of u.
+    pub(crate) fn for_both_ends(mut self) -> Self {
+        self.below = Some(self.graph.inverse_neighbours());
+        self
+    }
+
+    /// Whether the candidate at this position is in place of a pair's first node.
+    pub(crate) fn replaces_first(&self, position: usize) -> bool {
+        self.below.is_some() && position > 0 && position.is_multiple_of(2)
+    }
+
+    /// The factor of a pair's loss, rounded to the type of the coordinates.
+    pub(crate) fn factor<T: Float>(&self, pair: u32) -> f64 {
+        match self.graph.weights.get(pair as usize) {
+            Some(&weight) if self.by_weight.is_none() => T::nearest(weight).to_f64(),
+            _ => 1.0,
+        }
     }
 
     /// Number of candidates of a pair: its own second node and the negative samples.
@@ -46,8 +81,13 @@ impl<'a> Sampler<'a> {
 
     /// The pairs of an epoch in random order.
     pub(crate) fn order(&self, epoch: u64) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.graph.pairs.len() as u32).collect();
-        order.shuffle(&mut rng::stream(self.seed, purpose::ORDER, epoch));
+        let mut rng = rng::stream(self.seed, purpose::ORDER, epoch);
+        let pairs = 0..self.graph.pairs.len() as u32;
+        if let Some(by_weight) = &self.by_weight {
+            return pairs.map(|_| by_weight.sample(&mut rng) as u32).collect();
+        }
+        let mut order: Vec<u32> = pairs.collect();
+        order.shuffle(&mut rng);
         order
     }
 
@@ -78,42 +118,61 @@ impl<'a> Sampler<'a> {
         rng::stream(self.seed, purpose::NEGATIVES, epoch * batches + number as u64)
     }
 
+    /// Draws negative samples that all pairs of a batch share. Some may be neighbours of a pair's first node,
+    /// or that node itself.
+    pub(crate) fn shared(&self, batch: u64, count: usize) -> Vec<u32> {
+        let mut rng = rng::stream(self.seed, purpose::SHARED, batch);
+        let nodes = self.graph.names.len() as u32;
+        let draw = |_| match &self.by_degree {
+            Some(by_degree) => by_degree.sample(&mut rng) as u32,
+            None => rng.random_range(0..nodes),
+        };
+        (0..count).map(draw).collect()
+    }
+
     /// Fills the candidates of a pair (u, v): v, then negative samples of u. These are drawn from all nodes
     /// except u and its neighbours. If there are none, all are v; its gradients then cancel.
     pub(crate) fn draw(&self, pair: u32, rng: &mut rng::Rng, candidates: &mut [u32]) {
         let (u, v) = self.graph.pairs[pair as usize];
-        let n = self.graph.names.len() as u32;
-        let near = self.neighbours.of(u);
-        let free = n as usize - 1 - near.len();
-        let allowed = |w: &u32| *w != u && near.binary_search(w).is_err();
         candidates[0] = v;
-        for negative in &mut candidates[1..] {
-            *negative = match &self.by_degree {
-                _ if free == 0 => v,
-                Some(by_degree) => {
-                    let mut draws = (0..TRIES).map(|_| by_degree.sample(rng) as u32);
-                    let drawn = draws.find(allowed);
-                    drawn.unwrap_or_else(|| self.nth_allowed(u, rng.random_range(0..free as u32)))
-                }
-                None if 2 * free >= n as usize => loop {
-                    let w = rng.random_range(0..n);
-                    if allowed(&w) {
-                        break w;
-                    }
-                },
-                None => self.nth_allowed(u, rng.random_range(0..free as u32)),
+        for (position, negative) in candidates.iter_mut().enumerate().skip(1) {
+            let drawn = match &self.below {
+                Some(below) if self.replaces_first(position) => self.negative(v, below.of(v), rng),
+                _ => self.negative(u, self.neighbours.of(u), rng),
             };
+            *negative = drawn.unwrap_or(v);
         }
     }
 
-    /// The node of this number among those that are neither u nor its neighbours.
-    fn nth_allowed(&self, u: u32, number: u32) -> u32 {
-        let near = self.neighbours.of(u);
-        let at = near.partition_point(|&x| x < u);
-        let excluded = near[..at].iter().chain([&u]).chain(&near[at..]);
-        // Every excluded node up to here moves the result on by one.
-        excluded.fold(number, |w, &x| if x <= w { w + 1 } else { w })
+    /// Draws a node that is neither `node` nor one of `near`. `None` if there is no other.
+    fn negative(&self, node: u32, near: &[u32], rng: &mut rng::Rng) -> Option<u32> {
+        let n = self.graph.names.len() as u32;
+        let free = n as usize - 1 - near.len();
+        let allowed = |w: &u32| *w != node && near.binary_search(w).is_err();
+        Some(match &self.by_degree {
+            _ if free == 0 => return None,
+            Some(by_degree) => {
+                let mut draws = (0..TRIES).map(|_| by_degree.sample(rng) as u32);
+                let drawn = draws.find(allowed);
+                drawn.unwrap_or_else(|| nth_allowed(node, near, rng.random_range(0..free as u32)))
+            }
+            None if 2 * free >= n as usize => loop {
+                let w = rng.random_range(0..n);
+                if allowed(&w) {
+                    break w;
+                }
+            },
+            None => nth_allowed(node, near, rng.random_range(0..free as u32)),
+        })
     }
+}
+
+/// The node of this number among those that are neither `node` nor one of `near`, which are in ascending order.
+fn nth_allowed(node: u32, near: &[u32], number: u32) -> u32 {
+    let at = near.partition_point(|&x| x < node);
+    let excluded = near[..at].iter().chain([&node]).chain(&near[at..]);
+    // Every excluded node up to here moves the result on by one.
+    excluded.fold(number, |w, &x| if x <= w { w + 1 } else { w })
 }
 
 #[cfg(test)]
@@ -161,5 +220,35 @@ mod tests {
             // Four standard deviations.
             assert!((share(power) - expected).abs() < 0.01, "power {power}: {}", share(power));
         }
+    }
+
+    #[test]
+    fn negatives_of_both_ends_are_pairs_that_the_graph_does_not_have() {
+        let graph = star(10);
+        let sampler = Sampler::new(&graph, 1, 200, 0.0).for_both_ends();
+        let mut candidates = vec![0; sampler.width()];
+        for pair in 0..graph.pairs.len() as u32 {
+            let (u, v) = graph.pairs[pair as usize];
+            sampler.draw(pair, &mut sampler.stream(0, 10, 0), &mut candidates);
+            for (position, &w) in candidates.iter().enumerate().skip(1) {
+                let (first, second) = if sampler.replaces_first(position) { (w, v) } else { (u, w) };
+                assert!(!graph.neighbours().contains(first, second), "pair {pair}, position {position}");
+                assert!(w != if sampler.replaces_first(position) { v } else { u });
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_are_drawn_by_their_weights() {
+        let mut builder = Builder::default();
+        builder.add("a", "b", Some(1.0));
+        (0..999).for_each(|i| builder.add(&i.to_string(), "b", Some(0.001)));
+        let graph = builder.finish();
+        let sampler = Sampler::new(&graph, 1, 1, 0.0).by_weight();
+        let drawn = sampler.order(0).iter().filter(|&&pair| pair == 0).count();
+        // Half of 1000 draws; four standard deviations.
+        assert!(drawn.abs_diff(500) < 64, "{drawn}");
+        assert_eq!((sampler.factor::<f64>(0), sampler.factor::<f64>(5)), (1.0, 1.0));
+        assert_eq!(Sampler::new(&graph, 1, 1, 0.0).factor::<f64>(5), 0.001);
     }
 }

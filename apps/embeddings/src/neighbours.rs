@@ -4,7 +4,6 @@ use std::path::Path;
 
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::ForManifold;
 use serde::Serialize;
 
 use crate::embeddings::Embeddings;
@@ -59,15 +58,9 @@ impl Embeddings {
 
     /// The distances from point `from` to each of some points of the same space, `[n, coordinates]`.
     fn distances(&self, from: usize, to: &Tensor<f64>) -> Vec<f64> {
-        struct Distances<'a>(Tensor<f64>, &'a Tensor<f64>);
-        impl ForManifold for Distances<'_> {
-            type Output = Vec<f64>;
-            fn run<M: Manifold>(self, m: M) -> Vec<f64> {
-                let tape = Tape::new();
-                m.dist(&tape.constant(&self.0), &tape.constant(self.1)).to_tensor().data().to_vec()
-            }
-        }
-        self.geometry.with(Distances(self.point(from), to))
+        let tape = Tape::new();
+        let [from, to] = [&self.point(from), to].map(|points| tape.constant(points));
+        self.geometry.manifold().dist(&from, &to).to_tensor().data().to_vec()
     }
 
     /// The `count` points that are nearest to point `at`, nearest first. It is not one of them itself. Of

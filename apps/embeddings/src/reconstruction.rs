@@ -30,61 +30,77 @@ pub struct Score {
 }
 
 /// The coordinates of all points, stored by column, so that one point is compared with a block of others.
-struct Keys {
-    model: Model,
+struct Keys<'a> {
+    /// `None` for a product: then the keys are distances.
+    model: Option<Model>,
+    points: &'a Tensor<f64>,
+    manifold: ProductSpace,
     /// Space coordinates.
     columns: Vec<Vec<f64>>,
-    /// The margin (ball) or the time coordinate (hyperboloid) of each point; 1 in Euclidean space.
+    /// The margin (ball), the time coordinate (hyperboloid) or the height (half-space) of each point; else 1.
     scale: Vec<f64>,
 }
 
 /// Number of points that are compared at once.
 const BLOCK: usize = 512;
 
-impl Keys {
-    fn new(points: &Tensor<f64>, geometry: Geometry) -> Self {
-        let first = usize::from(geometry.model == Model::Lorentz);
+impl<'a> Keys<'a> {
+    fn new(points: &'a Tensor<f64>, geometry: Geometry) -> Self {
+        let first = usize::from(geometry.is(Model::Lorentz));
+        let (model, kappa) = geometry.single().map_or((None, 0.0), |space| (Some(space.model), space.kappa));
         let columns = (first..points.width()).map(|c| points.rows().map(|row| row[c]).collect()).collect();
         let scale = points
             .rows()
-            .map(|row| match geometry.model {
-                Model::Poincare => margin(row, geometry.kappa),
+            .map(|row| match model {
+                Some(Model::Poincare) => margin(row, kappa),
                 // The space coordinates are the accurate ones, and determine the time coordinate.
-                Model::Lorentz => (row[1..].iter().map(|x| x * x).sum::<f64>() - 1.0 / geometry.kappa).sqrt(),
-                Model::Euclidean => 1.0,
+                Some(Model::Lorentz) => (row[1..].iter().map(|x| x * x).sum::<f64>() - 1.0 / kappa).sqrt(),
+                Some(Model::HalfSpace) => row[row.len() - 1],
+                _ => 1.0,
             })
             .collect();
-        Keys { model: geometry.model, columns, scale }
+        Keys { model, points, manifold: geometry.manifold(), columns, scale }
     }
 
     /// A monotone function of the distances from point `u` to all points.
     fn from(&self, u: usize, keys: &mut [f64]) {
+        if self.model.is_none() {
+            let from = Tensor::new([1, self.points.width()], self.points.row(u).to_vec());
+            let tape = Tape::new();
+            let [from, to] = [&from, self.points].map(|points| tape.constant(points));
+            keys.copy_from_slice(self.manifold.dist(&from, &to).to_tensor().data());
+        }
+        let columns: &[Vec<f64>] = if self.model.is_none() { &[] } else { &self.columns };
         let mut sums = [0.0; BLOCK];
         for (b, keys) in keys.chunks_mut(BLOCK).enumerate() {
             let block = b * BLOCK..b * BLOCK + keys.len();
             let sums = &mut sums[..keys.len()];
-            keys.fill(0.0);
+            if self.model.is_some() {
+                keys.fill(0.0);
+            }
             sums.fill(0.0);
-            for column in &self.columns {
+            for column in columns {
                 let x = column[u];
                 for ((key, sum), y) in keys.iter_mut().zip(&mut *sums).zip(&column[block.clone()]) {
                     let d = y - x;
                     *key += d * d;
-                    if self.model == Model::Lorentz {
+                    if self.model == Some(Model::Lorentz) {
                         *sum += d * (y + x);
                     }
                 }
             }
             let scale = &self.scale[block];
             match self.model {
-                Model::Poincare => keys.iter_mut().zip(scale).for_each(|(key, m)| *key /= m),
-                Model::Lorentz => {
+                Some(Model::Poincare | Model::HalfSpace) => {
+                    keys.iter_mut().zip(scale).for_each(|(key, m)| *key /= m)
+                }
+                Some(Model::Lorentz) => {
                     for ((key, sum), time) in keys.iter_mut().zip(sums).zip(scale) {
                         let d = *sum / (time + self.scale[u]);
                         *key -= d * d;
                     }
                 }
-                Model::Euclidean => {}
+                Some(Model::Sphere | Model::Euclidean) | None => {}
             }
             // NaN comes from coordinates that are NaN, or from the difference of two infinities. Such a point
             // counts as infinitely far.
@@ -230,8 +246,8 @@ mod tests {
         agrees(Euclidean, Geometry::new(Model::Euclidean, None).unwrap());
         for kappa in [-1.0, -0.4] {
             let ball = PoincareBall::new(kappa);
-            agrees(ball, Geometry::new(Model::Poincare, Some(kappa)).unwrap());
-            agrees(Lorentz::new(kappa), Geometry::new(Model::Lorentz, Some(kappa)).unwrap());
+            agrees(ball, Geometry::new(Model::Poincare, Some(vec![kappa])).unwrap());
+            agrees(Lorentz::new(kappa), Geometry::new(Model::Lorentz, Some(vec![kappa])).unwrap());
         }
     }
 

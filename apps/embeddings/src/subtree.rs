@@ -10,7 +10,7 @@ use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
 use cotangent_apps_common::disk::{self, Classes};
 use cotangent_apps_common::error::{AppError, Result, finite};
-use cotangent_apps_common::geometry::Model;
+use cotangent_apps_common::geometry::{Factor, Model};
 use cotangent_apps_common::interval::Interval;
 use cotangent_apps_common::metrics;
 use cotangent_apps_common::options;
@@ -365,11 +365,10 @@ pub fn run(
 ) -> Result<Metrics> {
     config.check()?;
     device.computes::<f64>()?;
-    if embeddings.geometry.model != Model::Poincare {
-        let message = format!("an embedding in {}: the Poincaré ball is needed", embeddings.geometry.model);
+    let Some(Factor { model: Model::Poincare, kappa, .. }) = embeddings.geometry.single() else {
+        let message = format!("an embedding in {}: the Poincaré ball is needed", embeddings.geometry);
         return Err(AppError::content(embedding, message));
-    }
-    let kappa = embeddings.geometry.kappa;
+    };
     let start = std::time::Instant::now();
     let _held = output::hold(out)?;
     let at = embeddings.index(embedding, &graph.names)?;

@@ -236,6 +236,12 @@ fn half_space() -> HalfSpace {
     HalfSpace::new(-1.0)
 }
 
+/// Distance from y to the point at its height by `slack` nearer to the axis of the cone at x.
+fn to_the_cone(m: HalfSpace, x: &Row<f64>, y: &Row<f64>, slack: f64) -> f64 {
+    let t = (-slack).max(0.0) / (x[0] - y[0]).hypot(x[1] - y[1]);
+    m.dist(y, &Row::from([y[0] + t * (x[0] - y[0]), y[1] + t * (x[1] - y[1]), y[2]]))
+}
+
 /// 57.
 #[test]
 fn umbral_cones() {
@@ -252,6 +258,11 @@ fn umbral_cones() {
         // The lowest common ancestor is one of the two where that one precedes the other.
         let slack = m.umbral_slack(&x, &y, radius);
         assert!((h == x[2]) == (slack >= 0.0) || slack.abs() < 1e-15, "{x:?} {y:?} {h} {slack}");
+        let energy = m.umbral_energy(&x, &y, radius);
+        assert!(
+            (energy - to_the_cone(m, &x, &y, slack)).abs() < 1e-14 * (1.0 + energy),
+            "{x:?} {y:?} {energy}"
+        );
         // Where neither precedes the other, both are on the border of its cone.
         if slack < 0.0 && m.umbral_slack(&y, &x, radius) < 0.0 {
             let t = (h - x[2]) * radius.sinh() / delta;
@@ -295,6 +306,11 @@ fn penumbral_cones() {
             let middle = (delta * delta + y[2] * y[2] - x[2] * x[2]) / (2.0 * delta);
             assert!((h - middle.hypot(x[2])).abs() < 1e-14 * h, "{x:?} {y:?}: {h}");
         }
+        let energy = m.penumbral_energy(&x, &y, light);
+        assert!(
+            (energy - to_the_cone(m, &x, &y, slack)).abs() < 1e-13 * (1.0 + energy),
+            "{x:?} {y:?} {energy}"
+        );
         // Both lie on the border of the cone at the lowest common ancestor.
         if common && slack < 0.0 && m.penumbral_slack(&y, &x, light) < 0.0 {
             let t = 0.5 * (1.0 + (a - b) / delta);

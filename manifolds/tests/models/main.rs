@@ -13,6 +13,7 @@ mod geodesic;
 mod gyroplane;
 mod maps;
 mod mutants;
+mod product_space;
 mod values;
 
 /// A loss that weighs every element of a result, near 10: derivatives and rounding are measured against it.

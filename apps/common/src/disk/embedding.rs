@@ -10,7 +10,7 @@ use svg::node::element::{Circle, Group, Path as SvgPath, Text};
 use super::layout::{Layout, lengths, project, projected, space, tangents};
 use super::sheet::{LABEL, NAME, SIZE, arc, legend, length, page, pixel, radial, round};
 use crate::error::{AppError, Result};
-use crate::geometry::{Geometry, Model};
+use crate::geometry::Geometry;
 use crate::hierarchy::Hierarchy;
 use crate::lettering;
 
@@ -77,7 +77,8 @@ fn projection(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Picture> {
     let layout = projected(tangents, geometry)?;
     let mut order: Vec<usize> = (0..tangents.len()).collect();
     order.sort_by(|&a, &b| layout.depth[a].total_cmp(&layout.depth[b]).then(a.cmp(&b)));
-    let lines = if geometry.model == Model::Euclidean { Lines::Chords } else { Lines::Geodesics };
+    let hyperbolic = geometry.single().is_some_and(|space| space.model.is_hyperbolic());
+    let lines = if hyperbolic { Lines::Geodesics } else { Lines::Chords };
     Ok(Picture { colour: vec!["#c0392b"; order.len()], layout, order, legend: Vec::new(), lines })
 }
 
@@ -117,7 +118,7 @@ fn subtrees(
     let caption = format!(
         "{} nodes at their distances from the origin of the {}; every subtree in a sector of its own",
         points.len(),
-        space(geometry.model, dim)
+        space(geometry, dim)
     );
     Some(Picture { layout: Layout { points, depth, caption }, order, colour, legend, lines: Lines::Radial })
 }

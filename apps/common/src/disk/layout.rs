@@ -5,62 +5,55 @@ use cotangent::prelude::*;
 
 use super::sheet::length;
 use crate::error::{AppError, Result};
-use crate::geometry::{ForManifold, Geometry, Model};
+use crate::geometry::{Geometry, Model};
 
 /// Points in the unit disk, with their depths and a caption.
 pub struct Layout {
     /// One point for each node, of norm below 1.
     pub points: Vec<[f64; 2]>,
-    /// Distance of each node from the origin before any projection, in units of 1/√−κ if κ < 0.
+    /// Distance of each node from the origin before any projection, in units of 1/√|κ| if κ ≠ 0.
     pub depth: Vec<f64>,
     /// The text under the picture, which says how the points were obtained.
     pub caption: String,
 }
 
 /// The logarithm of each point at the origin. Its length is the point's distance from the origin, in units of
-/// the curvature radius 1/√−κ if κ < 0.
+/// the curvature radius 1/√|κ| if κ ≠ 0; in a product, of each factor's own.
 pub(super) fn tangents(points: &Tensor<f64>, geometry: Geometry) -> Vec<Vec<f64>> {
-    struct AtOrigin<'a>(&'a Tensor<f64>, Geometry);
-    impl ForManifold for AtOrigin<'_> {
-        type Output = Vec<Vec<f64>>;
-        fn run<M: Manifold>(self, m: M) -> Self::Output {
-            let AtOrigin(points, geometry) = self;
-            let dim = m.dimension(points.width());
-            let origin = m.origin::<f64>(dim);
-            let tangent = |row: &[f64]| {
-                let v = m.log(&origin, &Row::from(row));
-                let length =
-                    m.norm(&origin, &v) * (-geometry.kappa).sqrt().max(f64::from(geometry.kappa == 0.0));
-                let v = &v[v.len() - dim..];
-                let norm = self::length(v);
-                v.iter().map(|x| if norm > 0.0 { x * (length / norm) } else { 0.0 }).collect()
-            };
-            points.rows().map(tangent).collect()
-        }
-    }
-    geometry.with(AtOrigin(points, geometry))
+    let m = geometry.manifold();
+    let origin = m.origin::<f64>(m.dimension(points.width()));
+    let tangent = |row: &[f64]| {
+        let v = m.log(&origin, &Row::from(row));
+        let factors = m.factors_of_width(v.len()).zip(geometry.factors());
+        let parts = factors.flat_map(|((space, coordinates), factor)| {
+            let [origin, v] = [&origin, &v].map(|row| row.columns(coordinates.clone()));
+            let unit = if factor.kappa == 0.0 { 1.0 } else { factor.kappa.abs().sqrt() };
+            let length = unit * space.norm(&origin, &v);
+            let v = v[v.len() - space.dimension(v.len())..].to_vec();
+            let norm = self::length(&v);
+            v.into_iter().map(move |x| if norm > 0.0 { x * (length / norm) } else { 0.0 })
+        });
+        parts.collect()
+    };
+    points.rows().map(tangent).collect()
 }
 
 /// The distance between the ends of each edge.
 pub(super) fn lengths(points: &Tensor<f64>, geometry: Geometry, edges: &[(u32, u32)]) -> Vec<f64> {
-    struct Lengths<'a>(&'a Tensor<f64>, &'a [(u32, u32)]);
-    impl ForManifold for Lengths<'_> {
-        type Output = Vec<f64>;
-        fn run<M: Manifold>(self, m: M) -> Self::Output {
-            let Lengths(points, edges) = self;
-            let row = |node: u32| Row::from(points.row(node as usize));
-            edges.iter().map(|&(u, v)| m.dist(&row(u), &row(v))).collect()
-        }
-    }
-    geometry.with(Lengths(points, edges))
+    let m = geometry.manifold();
+    let row = |node: u32| Row::from(points.row(node as usize));
+    edges.iter().map(|&(u, v)| m.dist(&row(u), &row(v))).collect()
 }
 
 /// The space of an embedding, in words.
-pub(super) fn space(model: Model, dim: usize) -> String {
-    let model = match model {
-        Model::Poincare => "Poincaré ball",
-        Model::Lorentz => "hyperboloid",
-        Model::Euclidean => "Euclidean space",
+pub(super) fn space(geometry: Geometry, dim: usize) -> String {
+    let model = match geometry.single().map(|space| space.model) {
+        Some(Model::Poincare) => "Poincaré ball",
+        Some(Model::Lorentz) => "hyperboloid",
+        Some(Model::HalfSpace) => "half-space",
+        Some(Model::Sphere) => "sphere",
+        Some(Model::Euclidean) => "Euclidean space",
+        None => "product space",
     };
     format!("{dim}-dimensional {model}")
 }
@@ -78,7 +71,7 @@ pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
 pub(super) fn projected(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Layout> {
     let dim = tangents.first().map_or(0, Vec::len);
     let (flat, how) = project(tangents, dim)?;
-    let points: Vec<[f64; 2]> = if geometry.model == Model::Euclidean {
+    let points: Vec<[f64; 2]> = if !geometry.factors().iter().any(|factor| factor.model.is_hyperbolic()) {
         let largest = flat.iter().map(|p| p[0].hypot(p[1])).fold(f64::MIN_POSITIVE, f64::max);
         flat.iter().map(|p| p.map(|x| 0.98 * x / largest)).collect()
     } else {
@@ -90,7 +83,7 @@ pub(super) fn projected(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Lay
         };
         flat.iter().map(shrink).collect()
     };
-    let caption = format!("{} nodes, {}{how}", points.len(), space(geometry.model, dim));
+    let caption = format!("{} nodes, {}{how}", points.len(), space(geometry, dim));
     let depth = tangents.iter().map(|v| length(v)).collect();
     Ok(Layout { points, depth, caption })
 }
@@ -154,11 +147,14 @@ mod tests {
             p[0] / 0.5 * r.sinh() / 2f64.sqrt(),
             p[1] / 0.5 * r.sinh() / 2f64.sqrt(),
         ]));
-        let l = layout(&Tensor::new([1, 3], x.to_vec()), Geometry::new(Model::Lorentz, Some(-2.0)).unwrap())
-            .unwrap();
+        let l = layout(
+            &Tensor::new([1, 3], x.to_vec()),
+            Geometry::new(Model::Lorentz, Some(vec![-2.0])).unwrap(),
+        )
+        .unwrap();
         let b = layout(
             &Tensor::new([1, 2], p.map(|x| x / 2f64.sqrt()).to_vec()),
-            Geometry::new(Model::Poincare, Some(-2.0)).unwrap(),
+            Geometry::new(Model::Poincare, Some(vec![-2.0])).unwrap(),
         )
         .unwrap();
         for k in 0..2 {

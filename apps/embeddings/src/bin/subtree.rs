@@ -93,7 +93,7 @@ fn run(cli: Cli) -> Result<()> {
         seeds: cli.seeds,
     };
     let threads = cli.threads.start()?;
-    let embeddings = Embeddings::read(&cli.embedding, None, cli.kappa)?;
+    let embeddings = Embeddings::read(&cli.embedding, None, cli.kappa.map(|kappa| vec![kappa]))?;
     let graph = edges::read(&cli.edges)?;
     say!("{} nodes, {} points, d = {}", graph.names.len(), embeddings.names.len(), embeddings.points.width());
     let metrics = threads

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::geometry::Geometry;
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
@@ -35,10 +34,11 @@ pub(crate) fn evaluate(args: &Evaluate) -> Result<()> {
     let start = std::time::Instant::now();
     let score = threads
         .run(|| reconstruction::evaluate(&embeddings.points, embeddings.geometry, &at, &graph.neighbours()));
-    let Geometry { model, kappa } = embeddings.geometry;
     say!(
-        "{} points in {model} (kappa {kappa}), {} nodes with neighbours, {} pairs, {:.1} s",
+        "{} points in {} (kappa {}), {} nodes with neighbours, {} pairs, {:.1} s",
         embeddings.names.len(),
+        embeddings.geometry,
+        embeddings.geometry.kappas(),
         score.nodes,
         score.pairs,
         start.elapsed().as_secs_f64()

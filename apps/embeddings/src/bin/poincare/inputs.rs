@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::Model;
+use cotangent_apps_common::geometry::Models;
 use cotangent_apps_common::say;
 use cotangent_apps_embeddings::edges;
 use cotangent_apps_embeddings::embeddings::Embeddings;
@@ -21,12 +21,13 @@ pub(crate) struct EmbeddingOptions {
         help_heading = "Data"
     )]
     pub(crate) path: PathBuf,
-    /// Space of a TSV embedding [default: poincare]; a .safetensors file states its own.
-    #[arg(long, value_enum, help_heading = "Model")]
-    pub(crate) model: Option<Model>,
-    /// Sectional curvature [default: -1, or 0 for euclidean; of a .safetensors file, its own].
-    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
-    pub(crate) kappa: Option<f64>,
+    /// Space of a TSV embedding, as for `train` [default: poincare]; a .safetensors file states its own.
+    #[arg(long, help_heading = "Model")]
+    pub(crate) model: Option<Models>,
+    /// Sectional curvature, of a product one for each factor [default: as for `train`; of a .safetensors
+    /// file, its own].
+    #[arg(long, allow_negative_numbers = true, value_delimiter = ',', help_heading = "Model")]
+    pub(crate) kappa: Option<Vec<f64>>,
 }
 
 /// Reads edges, or their transitive closure.
@@ -45,6 +46,6 @@ pub(crate) fn read_edges(path: &Path, closure: bool) -> Result<Graph> {
 impl EmbeddingOptions {
     /// Reads the embedding.
     pub(crate) fn read(&self) -> Result<Embeddings> {
-        Embeddings::read(&self.path, self.model, self.kappa)
+        Embeddings::read(&self.path, self.model.clone(), self.kappa.clone())
     }
 }

@@ -6,12 +6,13 @@ use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::device::DeviceOption;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::geometry::{Geometry, Model};
+use cotangent_apps_common::geometry::{Geometry, Model, Models};
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::say;
 use cotangent_apps_common::seeds::{self, SeedsOption, Summary};
 use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_embeddings::edges;
+use cotangent_apps_embeddings::objective::{Loss, Objective};
 use cotangent_apps_embeddings::poincare::{self, Config, Metrics, RunOptions};
 
 use crate::inputs::read_edges;
@@ -28,27 +29,49 @@ pub(crate) struct Train {
     /// Use the transitive closure of the edges: with u -> v and v -> w also u -> w.
     #[arg(long, help_heading = "Data")]
     closure: bool,
-    /// Dimension of the embedding.
-    #[arg(long, default_value_t = 5, help_heading = "Model")]
-    dim: usize,
-    /// Space of the embedding.
-    #[arg(long, value_enum, default_value_t = Model::Poincare, help_heading = "Model")]
-    model: Model,
-    /// Sectional curvature: negative for poincare and lorentz, 0 for euclidean [default: -1 or 0].
-    #[arg(long, allow_negative_numbers = true, help_heading = "Model")]
-    kappa: Option<f64>,
+    /// Dimension of the embedding [default: 5, or what --model says].
+    #[arg(long, help_heading = "Model")]
+    dim: Option<usize>,
+    /// Space of the embedding: poincare, lorentz (the hyperboloid), half-space, sphere, euclidean
+    /// [default: poincare]. Or a product of these, each with its dimension: poincare:5,sphere:3.
+    #[arg(long, help_heading = "Model")]
+    model: Option<Models>,
+    /// Sectional curvature, of a product one for each factor [default: -1 for hyperbolic space, 1 for the
+    /// sphere, 0 for euclidean].
+    #[arg(long, allow_negative_numbers = true, value_delimiter = ',', help_heading = "Model")]
+    kappa: Option<Vec<f64>>,
     /// Floating-point type of the coordinates.
     #[arg(long, value_enum, default_value_t = Precision::F64, help_heading = "Model")]
     precision: Precision,
     /// Passes over the edges, burn-in included. A graph of some hundred edges needs more, or a larger --lr.
     #[arg(long, default_value_t = poincare::default_config().epochs, help_heading = "Training")]
     epochs: u64,
+    /// Learn the curvature of each factor, from --kappa on.
+    #[arg(long, help_heading = "Model")]
+    learn_kappa: bool,
+    /// What is minimised. Cones are for hierarchies: they tell what is above from what is below.
+    #[arg(long, value_enum, default_value_t = Loss::Ranking, help_heading = "Training")]
+    loss: Loss,
+    /// Size of cones: K of entailment cones, the radius of umbral cones, the height of the light source of
+    /// penumbral cones [default: 0.1, 0.1, 4].
+    #[arg(long, allow_negative_numbers = true, help_heading = "Training")]
+    cone_size: Option<f64>,
+    /// A negative pair with this energy costs nothing: in radians for entailment cones, a distance for shadow
+    /// cones [default: 0.01, 1, 1].
+    #[arg(long, allow_negative_numbers = true, help_heading = "Training")]
+    margin: Option<f64>,
     /// Number of negative samples for each edge.
     #[arg(long, default_value_t = poincare::default_config().negatives, help_heading = "Training")]
     negatives: usize,
     /// A node is a negative sample with a probability proportional to its degree to this power.
     #[arg(long, default_value_t = poincare::default_config().negative_power, help_heading = "Training")]
     negative_power: f64,
+    /// Let all edges of a batch share this many negative samples, in place of --negatives for each.
+    #[arg(long, default_value_t = 0, hide_default_value = true, help_heading = "Training")]
+    shared_negatives: usize,
+    /// Draw an edge as often as its weight says, in place of a weight of its loss.
+    #[arg(long, help_heading = "Training")]
+    sample_by_weight: bool,
     /// Number of edges in a batch.
     #[arg(long, default_value_t = poincare::default_config().batch, help_heading = "Training")]
     batch: usize,
@@ -90,12 +113,17 @@ pub(crate) struct Train {
 /// Trains, with one seed or several.
 pub(crate) fn train(args: Train) -> Result<()> {
     let device = args.device.choose()?;
+    let models = args.model.unwrap_or_else(|| Model::Poincare.into());
     let config = Config {
-        geometry: Geometry::new(args.model, args.kappa)?,
-        dim: args.dim,
+        dim: Geometry::dimension(&models, args.dim)?,
+        geometry: Geometry::new(models, args.kappa)?,
         precision: args.precision,
         epochs: args.epochs,
+        objective: Objective::new(args.loss, args.cone_size, args.margin),
+        learn_kappa: args.learn_kappa,
         negatives: args.negatives,
+        shared_negatives: args.shared_negatives,
+        sample_by_weight: args.sample_by_weight,
         negative_power: args.negative_power,
         batch: args.batch,
         lock_free: args.lock_free,
@@ -146,7 +174,9 @@ fn report(metrics: &Metrics, mammals: bool) {
         metrics.threads
     );
     say!("{:>10} {:>8}", "mean rank", "MAP");
-    let this = format!("this run: {}, d = {}, {} epochs", config.geometry.model, config.dim, config.epochs);
+    let kappas =
+        if config.learn_kappa { format!(", kappa {}", metrics.geometry.kappas()) } else { String::new() };
+    let this = format!("this run: {}{kappas}, d = {}, {} epochs", config.geometry, config.dim, config.epochs);
     say!("{:>10.4} {:>8.4}  {this}", metrics.mean_rank, metrics.map);
     if mammals {
         for published in poincare::published_mammals(config.dim) {

@@ -1,0 +1,131 @@
+//! What training minimises: the ranking loss of distances, or the energies of cones.
+
+use clap::ValueEnum;
+use cotangent::prelude::*;
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::geometry::{Factor, Geometry, Model};
+use cotangent_apps_common::options;
+use serde::{Deserialize, Serialize};
+
+/// The loss of a pair (u, v), where u is below v, and its negative samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// u nearer to v than to the negatives, by softmax (Nickel & Kiela 2017).
+    #[default]
+    Ranking,
+    /// u in the entailment cone at v (Ganea et al. 2018), in poincare or lorentz.
+    Cones,
+    /// u in the umbral shadow cone at v (Yu et al. 2023; Tseng et al. 2023), in half-space.
+    Umbral,
+    /// u in the penumbral shadow cone at v (Yu et al. 2023; Tseng et al. 2023), in half-space.
+    Penumbral,
+}
+
+/// A loss with its settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Objective {
+    /// The loss.
+    pub loss: Loss,
+    /// The size of cones: K of entailment cones, the radius of umbral cones at curvature −1, the height of the
+    /// light source of penumbral cones.
+    pub size: f64,
+    /// A negative pair with an energy of this or more costs nothing. Radians for entailment cones, a distance
+    /// for shadow cones.
+    pub margin: f64,
+}
+
+impl Objective {
+    /// A loss with settings, by default `K = 0.1` and a margin of 0.01 for entailment cones (Ganea et al.
+    /// 2018, section 6), and a radius of 0.1, a light source at height 4 and a margin of 1 for shadow cones.
+    pub fn new(loss: Loss, size: Option<f64>, margin: Option<f64>) -> Self {
+        let (usual_size, usual_margin) = match loss {
+            Loss::Ranking => (0.0, 0.0),
+            Loss::Cones => (0.1, 0.01),
+            Loss::Umbral => (0.1, 1.0),
+            Loss::Penumbral => (4.0, 1.0),
+        };
+        Objective { loss, size: size.unwrap_or(usual_size), margin: margin.unwrap_or(usual_margin) }
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// If a setting is wrong or the loss is not one of this space; the error names the option.
+    pub fn check(&self, geometry: Geometry) -> Result<()> {
+        let spaces: &[Model] = match self.loss {
+            Loss::Ranking => return Ok(()),
+            Loss::Cones => &[Model::Poincare, Model::Lorentz],
+            Loss::Umbral | Loss::Penumbral => &[Model::HalfSpace],
+        };
+        if !spaces.iter().any(|&model| geometry.is(model)) {
+            let names = spaces.iter().map(Model::to_string).collect::<Vec<_>>().join(" or ");
+            return Err(AppError::usage(format!("--loss: these cones need --model {names}, not {geometry}")));
+        }
+        options::positive(&[("cone-size", self.size), ("margin", self.margin)])
+    }
+
+    /// The energy of each pair of points: 0 where the descendant is in the cone at the ancestor, else by how
+    /// much it is outside. `None` for [`Loss::Ranking`].
+    ///
+    /// # Panics
+    /// If the loss is not one of this space: see [`check`](Self::check).
+    pub fn energy<R: Rows>(&self, space: Factor, ancestor: &R, descendant: &R) -> Option<R::Scalar> {
+        let Factor { model, kappa, .. } = space;
+        Some(match (self.loss, model) {
+            (Loss::Ranking, _) => return None,
+            (Loss::Cones, Model::Poincare) => {
+                PoincareBall::new(kappa).cone_energy(ancestor, descendant, self.size)
+            }
+            (Loss::Cones, Model::Lorentz) => Lorentz::new(kappa).cone_energy(ancestor, descendant, self.size),
+            (Loss::Umbral, Model::HalfSpace) => {
+                HalfSpace::new(kappa).umbral_energy(ancestor, descendant, self.size)
+            }
+            (Loss::Penumbral, Model::HalfSpace) => {
+                HalfSpace::new(kappa).penumbral_energy(ancestor, descendant, self.size)
+            }
+            (loss, _) => panic!("{loss:?}: no loss of {model}"),
+        })
+    }
+}
+
+/// The max-margin loss of energies, `[batch, 1 + negatives]` with the positive pair's first: for each row
+/// `E₊ + Σ_j max(0, margin − E_j)`, `[batch]`. Ganea et al. 2018, Hyperbolic Entailment Cones, eq. 32.
+pub(crate) fn margin_loss<T: Float>(energies: Var<'_, T>, margin: f64) -> Var<'_, T> {
+    let [batch, width] = [energies.shape()[0], energies.shape()[1]];
+    let positive = energies.slice(1, 0..1).reshape([batch]);
+    positive + (-energies.slice(1, 1..width) + margin).relu().sum_axis(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_negatives_cost_what_they_lack_of_the_margin() {
+        let tape = Tape::<f64>::new();
+        let energies = tape.constant(&Tensor::new([2, 3], vec![0.5, 0.2, 2.0, 0.0, 1.0, 0.0]));
+        assert_eq!(margin_loss(energies, 1.0).to_tensor().data(), [0.5 + 0.8, 1.0]);
+    }
+
+    #[test]
+    fn each_loss_has_its_spaces() {
+        for (loss, model, fits) in [
+            (Loss::Ranking, Model::Sphere, true),
+            (Loss::Cones, Model::Lorentz, true),
+            (Loss::Cones, Model::HalfSpace, false),
+            (Loss::Umbral, Model::HalfSpace, true),
+            (Loss::Penumbral, Model::Poincare, false),
+        ] {
+            let geometry = Geometry::new(model, None).unwrap();
+            let objective = Objective::new(loss, None, None);
+            assert_eq!(objective.check(geometry).is_ok(), fits, "{loss:?} {model}");
+            if fits && loss != Loss::Ranking {
+                let origin = geometry.manifold().origin::<f64>(2);
+                assert_eq!(objective.energy(geometry.single().unwrap(), &origin, &origin), Some(0.0));
+            }
+        }
+        let objective = Objective::new(Loss::Cones, Some(0.0), None);
+        assert!(objective.check(Geometry::new(Model::Poincare, None).unwrap()).is_err());
+    }
+}

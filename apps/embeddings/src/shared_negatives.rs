@@ -1,0 +1,118 @@
+//! Distances from the first nodes of a batch to negative samples that all its pairs share: a product of
+//! matrices and a formula of pairs, in place of a distance for every candidate of every pair.
+
+use cotangent::engine::Pairs;
+use cotangent::engine::compiled::{Compiled, Pair};
+use cotangent::engine::formulas::EuclideanDistance;
+use cotangent::layers::score::{self, Score};
+use cotangent::prelude::*;
+use cotangent_apps_common::geometry::{Factor, Model};
+
+use crate::graph::Neighbours;
+
+/// Distances from each of the rows x, `[n, width]`, to each of y, `[m, width]`, in a space form: `[n, m]`.
+/// `None` on the sphere, which has no formula of pairs.
+pub(crate) fn distances<'t, T: Float>(space: Factor, [x, y]: [Var<'t, T>; 2]) -> Option<Var<'t, T>> {
+    let tape = x.tape();
+    let constant = |value: f64| tape.constant(&Tensor::new([], vec![T::nearest(value)]));
+    let Factor { model, kappa, .. } = space;
+    let in_ball: fn(f64, &Var<'t, T>) -> Var<'t, T> = match model {
+        Model::Euclidean => return Some(tape.pairs(EuclideanDistance, [x, y], [], [], []).scores()),
+        Model::Sphere => return None,
+        Model::Poincare => |_, x| *x,
+        Model::Lorentz => |kappa, x| Isometric::<PoincareBall>::convert(&Lorentz::new(kappa), x),
+        Model::HalfSpace => |kappa, x| Isometric::<PoincareBall>::convert(&HalfSpace::new(kappa), x),
+    };
+    // The score is that of the unit ball, of which the ball of curvature κ is 1/√−κ times as large.
+    let radius = (-kappa).sqrt().recip();
+    let ball = PoincareBall::new(-1.0);
+    let rows = [x, y].map(|x| in_ball(kappa, &x) * radius.recip());
+    let numbers = rows.map(|x| 0.5 * ball.lambda(&x));
+    let formula: &'static Compiled<Pair> = Score::<T>::formula(&score::Distance);
+    let scores =
+        Pairs::compiled(formula, rows, [&numbers[..1], &numbers[1..]], &[constant(radius), constant(0.0)]);
+    Some(-scores.scores())
+}
+
+/// 1 where a negative is a neighbour of the head, or the head, else 0: `[heads, negatives]`.
+pub(crate) fn mask<T: Float>(neighbours: &Neighbours, heads: &[u32], negatives: &[u32]) -> Vec<T> {
+    // The negatives in ascending order, with their columns.
+    let mut sorted: Vec<(u32, usize)> = negatives.iter().copied().zip(0..).collect();
+    sorted.sort_unstable();
+    let mut mask = vec![T::zero(); heads.len() * negatives.len()];
+    for (&head, mask) in heads.iter().zip(mask.chunks_exact_mut(negatives.len())) {
+        for &node in neighbours.of(head).iter().chain([&head]) {
+            let first = sorted.partition_point(|&(negative, _)| negative < node);
+            for &(_, column) in sorted[first..].iter().take_while(|&&(negative, _)| negative == node) {
+                mask[column] = T::one();
+            }
+        }
+    }
+    mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cotangent_apps_common::geometry::Geometry;
+
+    /// Distances, and the gradients of a weighted sum of them.
+    fn differentiated(
+        rows: [&Tensor<f64>; 2],
+        distances: impl for<'t> Fn([Var<'t, f64>; 2]) -> Var<'t, f64>,
+    ) -> [Vec<f64>; 3] {
+        let tape = Tape::new();
+        let rows = rows.map(|x| tape.variable(x));
+        let distances = distances(rows);
+        let values = distances.to_tensor().data().to_vec();
+        let weights = tape.constant(&Tensor::from_fn(distances.shape(), |i| (i as f64).sin()));
+        let gradients = tape.backward((distances * weights).sum());
+        let [x, y] = rows.map(|x| gradients.wrt(x).data().to_vec());
+        [values, x, y]
+    }
+
+    #[test]
+    fn distances_are_those_of_the_manifold_with_their_gradients() {
+        for (model, kappa) in [
+            (Model::Poincare, -2.0),
+            (Model::Lorentz, -0.5),
+            (Model::HalfSpace, -2.0),
+            (Model::Euclidean, 0.0),
+        ] {
+            let geometry = Geometry::new(model, Some(vec![kappa])).unwrap();
+            let (m, mut rng) = (geometry.manifold(), rng::stream(1, 0, 0));
+            let mut rows = |n: usize| {
+                let rows: Vec<f64> =
+                    (0..n).flat_map(|_| m.random_point::<f64>(3, 4.0, &mut rng).to_vec()).collect();
+                Tensor::new([n, rows.len() / n], rows)
+            };
+            let (x, y) = (rows(4), rows(5));
+            let width = x.width();
+            let by_pairs =
+                differentiated([&x, &y], |rows| distances(geometry.single().unwrap(), rows).unwrap());
+            let by_rows = differentiated([&x, &y], |[x, y]| {
+                m.dist(&x.reshape([4, 1, width]), &y.reshape([1, 5, width]))
+            });
+            for ((a, b), tolerance) in by_pairs.iter().zip(&by_rows).zip([1e-13, 1e-12, 1e-12]) {
+                let scale = b.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+                for (a, b) in a.iter().zip(b) {
+                    assert!((a - b).abs() < tolerance * scale, "{model}: {a} {b}");
+                }
+            }
+        }
+        let tape = Tape::<f64>::new();
+        let x = tape.variable(&Tensor::new([1, 2], vec![1.0, 0.0]));
+        let sphere = Geometry::new(Model::Sphere, None).unwrap().single().unwrap();
+        assert!(distances(sphere, [x, x]).is_none());
+    }
+
+    #[test]
+    fn neighbours_and_the_node_itself_are_masked() {
+        let mut builder = crate::graph::Builder::default();
+        [("a", "b"), ("a", "c"), ("b", "c"), ("d", "a")].iter().for_each(|(u, v)| builder.add(u, v, None));
+        let neighbours = builder.finish().neighbours();
+        // Nodes a, b, c, d are 0, 1, 2, 3; negatives may repeat.
+        let mask = mask::<f64>(&neighbours, &[0, 1], &[2, 3, 0, 2, 1]);
+        assert_eq!(mask, [1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]);
+    }
+}

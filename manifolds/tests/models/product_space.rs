@@ -1,0 +1,94 @@
+//! Spaces chosen at run time compute what the types compute.
+
+use std::ops::Range;
+
+use cotangent_engine::{Row, Tape, Tensor, rng};
+use cotangent_manifolds::{
+    Euclidean, FactorVisitor, HalfSpace, Lorentz, Manifold, PoincareBall, Product, ProductSpace,
+    ProjectedSphere, SpaceForm, Sphere,
+};
+
+/// The results of all operations at the same random points.
+fn results<M: Manifold>(m: M, dim: usize) -> Vec<Vec<f64>> {
+    let mut rng = rng::stream(5, 0, 0);
+    let [x, y] = [1.2, 0.4].map(|radius| m.random_point::<f64>(dim, radius, &mut rng));
+    let [u, v] = [&x, &x].map(|x| m.random_tangent(x, &mut rng));
+    let gradient = Row::from(vec![0.3; x.len()].as_slice());
+    let numbers = vec![m.dist(&x, &y), m.squared_dist(&x, &y), m.inner(&x, &u, &v), m.norm(&x, &u)];
+    let rows = [
+        m.origin(dim),
+        m.exp(&x, &u),
+        m.log(&x, &y),
+        m.transport(&x, &y, &v),
+        m.egrad_to_rgrad(&x, &gradient),
+        m.project_tangent(&x, &gradient),
+        m.project(&gradient),
+        m.retract(&x, &u),
+        m.geodesic(&x, &y, &0.3),
+        m.descend(&x, &gradient, &0.1),
+    ];
+    m.contains(&x).unwrap();
+    m.contains_tangent(&x, &u).unwrap();
+    let on_tape = |x: &Row<f64>| Tensor::new([1, x.len()], x.to_vec());
+    let tape = Tape::new();
+    let (a, b) = (tape.leaf(&on_tape(&x)), tape.leaf(&on_tape(&y)));
+    let gradients = tape.backward(m.dist(&a, &b).sum());
+    let slopes = [a, b].map(|x| gradients.wrt(x).data().to_vec());
+    let sizes = vec![m.ambient(dim) as f64, m.dimension(x.len()) as f64];
+    [numbers, sizes].into_iter().chain(rows.map(|row| row.to_vec())).chain(slopes).collect()
+}
+
+#[test]
+fn a_space_form_is_its_model() {
+    fn same<M: Manifold + Into<SpaceForm>>(m: M) {
+        assert_eq!(results(m.into(), 3), results(m, 3));
+        assert_eq!(results(ProductSpace::from(m.into()), 3), results(m, 3));
+    }
+    same(PoincareBall::new(-0.7));
+    same(Lorentz::new(-0.7));
+    same(HalfSpace::new(-0.7));
+    same(Sphere::new(0.7));
+    same(ProjectedSphere::new(0.7));
+    same(Euclidean);
+}
+
+#[test]
+fn a_product_space_is_the_product_of_its_factors() {
+    let (ball, sphere) = (PoincareBall::new(-2.0), Sphere::new(0.5));
+    let product = Product::new(Product::new(ball, 2, sphere), 5, Euclidean);
+    let space = ProductSpace::new(&[(ball.into(), 2), (sphere.into(), 3)], Euclidean.into());
+    assert_eq!(results(space, 7), results(product, 7));
+}
+
+#[test]
+fn a_visitor_sees_the_models_of_a_product_space() {
+    struct Seen(Vec<(&'static str, Range<usize>)>);
+    impl FactorVisitor for Seen {
+        fn factor<M: Manifold>(&mut self, _: &M, coordinates: Range<usize>) {
+            self.0.push((M::NAME, coordinates));
+        }
+    }
+    let space = ProductSpace::new(
+        &[(PoincareBall::new(-1.0).into(), 2), (Sphere::new(1.0).into(), 2)],
+        Euclidean.into(),
+    );
+    let mut seen = Seen(Vec::new());
+    space.factors(10..17, &mut seen);
+    assert_eq!(seen.0, [(PoincareBall::NAME, 10..12), (Sphere::NAME, 12..15), (Euclidean::NAME, 15..17)]);
+}
+
+#[test]
+fn a_point_is_off_by_the_factor_that_is_off() {
+    let space = ProductSpace::new(&[(PoincareBall::new(-1.0).into(), 2)], Sphere::new(1.0).into());
+    let error = |x: &[f64]| space.contains(x).unwrap_err().to_string();
+    space.contains(&[0.1, 0.2, 1.0, 0.0]).unwrap();
+    assert!(error(&[0.9, 0.9, 1.0, 0.0]).contains("Poincaré ball"), "{}", error(&[0.9, 0.9, 1.0, 0.0]));
+    assert!(error(&[0.1, 0.2, 1.0, 0.5]).contains("sphere"));
+    assert!(error(&[0.1]).contains("product space"));
+}
+
+#[test]
+#[should_panic(expected = "a factor of dimension 0")]
+fn a_factor_has_a_dimension() {
+    ProductSpace::new(&[(Euclidean.into(), 0)], Euclidean.into());
+}
