@@ -519,7 +519,7 @@ mod tests {
 
     /// The largest difference of coordinates.
     fn difference(x: &Tensor<f64>, y: &Tensor<f64>) -> f64 {
-        x.data().iter().zip(y.data()).fold(0.0, |most, (x, y)| most.max((x - y).abs()))
+        x.data().iter().zip(y.data()).fold(0.0, |largest, (x, y)| largest.max((x - y).abs()))
     }
 
     #[test]
