@@ -17,7 +17,7 @@ use cotangent::prelude::*;
 struct Fixed<'a, T>(ParamId, &'a [T]);
 
 impl<T: Float> GradientSource<T> for Fixed<'_, T> {
-    fn of(&self, id: ParamId) -> Option<GradientView<'_, T>> {
+    fn gradient(&self, id: ParamId) -> Option<GradientView<'_, T>> {
         (id == self.0).then_some(GradientView::Dense(self.1))
     }
 }

@@ -26,8 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let angle = PI / (N + 1) as f64;
     let exact: Vec<f64> = (1..=N).map(|i| (i as f64 * angle).sin()).collect();
     let exact = sphere.project(&Row::from(exact.as_slice()));
-    let far = sphere.dist(&solution.point, &exact);
-    println!("eigenvalue {:.12}, the eigenvector is {far:.1e} from the exact one", -solution.cost);
-    assert!((-solution.cost - 2.0 * angle.cos()).abs() < 1e-12 && far < 1e-7);
+    let error = sphere.dist(&solution.point, &exact);
+    println!("eigenvalue {:.12}, the eigenvector is {error:.1e} from the exact one", -solution.cost);
+    assert!((-solution.cost - 2.0 * angle.cos()).abs() < 1e-12 && error < 1e-7);
     Ok(())
 }

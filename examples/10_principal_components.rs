@@ -39,8 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let image = tape.constant(&covariance).matmul(tape.constant(&Tensor::new([N, P], x.to_vec())));
         x = planes.project(&Row::from(image.to_tensor().data()));
     }
-    let far = planes.dist(&solution.point, &x);
-    println!("the plane is {far:.1e} from that of orthogonal iteration");
-    assert!(far < 1e-7);
+    let error = planes.dist(&solution.point, &x);
+    println!("the plane is {error:.1e} from that of orthogonal iteration");
+    assert!(error < 1e-7);
     Ok(())
 }

@@ -1,4 +1,4 @@
-#![doc = include_str!("../README.md")]
+#![doc = include_str!(concat!(env!("OUT_DIR"), "/README.md"))]
 //!
 //! # A whole model
 //!
@@ -9,6 +9,13 @@
 //! ```
 
 #![forbid(unsafe_code)]
+
+/// A page of the documentation as `build.rs` has prepared it.
+macro_rules! page {
+    ($name:literal) => {
+        include_str!(concat!(env!("OUT_DIR"), "/", $name))
+    };
+}
 
 pub mod guide;
 

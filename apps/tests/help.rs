@@ -43,6 +43,32 @@ fn help_groups_its_options_and_ends_with_three_examples() {
 }
 
 #[test]
+fn wrong_arguments_are_refused_in_one_line() {
+    for (app, needed) in APPS {
+        let (name, command) = command(app, needed);
+        let refused = |arguments: &[&str]| {
+            let error = App(app).fails(arguments);
+            assert!(error.ends_with("; see --help"), "{name}: {error}");
+            error
+        };
+        let unknown = refused(&[&command, &["--no-such-option"][..]].concat());
+        assert!(unknown.starts_with("unexpected argument '--no-such-option' found"), "{name}: {unknown}");
+        assert!(refused(&["--generate"]).contains("'--generate <DIR>'"), "{name}");
+        assert!(refused(&[needed, &["--device"][..]].concat()).contains("'--device"), "{name}");
+        if needed.contains(&"none") {
+            assert!(refused(&command).contains("required arguments were not provided: --"), "{name}");
+        }
+        let output = App(app).run(&["--json", "--no-such-option"]);
+        let event = String::from_utf8(output.stdout).unwrap();
+        assert_eq!((output.status.code(), event.lines().count()), (Some(2), 1), "{name}: {event}");
+        assert!(
+            event.starts_with("{\"event\":\"error\",") && event.contains("'--no-such-option'"),
+            "{event}"
+        );
+    }
+}
+
+#[test]
 fn manual_pages_and_completions_are_written() {
     for (app, needed) in APPS {
         let (name, command) = command(app, needed);

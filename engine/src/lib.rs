@@ -157,3 +157,8 @@ pub use tensor::shape::row_numbers;
 pub use tensor::shape::{Broadcast, Shape, ShapeError};
 pub use tensor::sparsity::Sparsity;
 pub use tensor::view::{Outcome, View};
+
+/// The example of the package's page is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -209,3 +209,13 @@ fn a_wrong_path_is_found() {
         assert_eq!(faults(file, source), found, "{file}: {source}");
     }
 }
+
+/// The guide's picture shows the floors from the highest to the lowest, below the other crates.
+#[test]
+fn the_picture_has_these_floors() {
+    let picture =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../guide/floors.svg")).unwrap();
+    let names = picture.split("class=\"name\"").skip(1).filter_map(|text| Some(text.split_once('>')?.1));
+    let shown: Vec<&str> = names.map(identifier).filter(|name| rank(name).is_some()).collect();
+    assert!(shown.into_iter().eq(FLOORS.into_iter().rev()), "{picture}");
+}

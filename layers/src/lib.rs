@@ -87,3 +87,8 @@ pub use space::curvature::Curvature;
 pub use space::gyrovector_space::{Geometry, GyrovectorSpace};
 pub use space::maps::{exp0, log0};
 pub use transformer::{DecoderLayer, EncoderLayer, NormOrder, TransformerSizes};
+
+/// The example of the package's page is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

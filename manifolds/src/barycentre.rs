@@ -8,23 +8,23 @@
 //! m = ½ ⊗ Σ wᵢλᵢxᵢ / Σ wᵢ(λᵢ − 1)
 //! ```
 //!
-//! It minimises `Σ wᵢ (cosh(√-κ d(m, xᵢ)) − 1)`, not the squared distances: for those see the Fréchet
-//! mean. There are two forms of it:
+//! It minimises `Σ wᵢ (cosh(√-κ d(m, xᵢ)) − 1)`, not the squared distances: for those see the
+//! Fréchet mean. There are two forms of it:
 //!
-//! - **From a sum.** `Σ wᵢ (λᵢxᵢ, λᵢ − 1)` determines m, so an aggregation of many sets (attention) is a
-//!   matrix product of weights and [features](Barycentre::barycentre_features), and [one
+//! - **From a sum.** `Σ wᵢ (λᵢxᵢ, λᵢ − 1)` determines m, so an aggregation of many sets
+//!   (attention) is a matrix product of weights and [features](Barycentre::barycentre_features), and [one
 //!   formula](Barycentre::barycentre_from_sum). Up to scale the sum (s, t) is a point of Minkowski
 //!   space, whose norm `ρ² = t² + κ‖s‖²` cancels far from the origin: at radius r the error is a
 //!   distance of `u cosh² √-κ r`.
-//! - **Centred.** In terms of the shares `bᵢ = wᵢλᵢ/Σ wλ`, the mean `x̄ = Σ bᵢxᵢ`, the variance
-//!   `V = Σ bᵢ‖xᵢ − x̄‖²` and `g = Σ wᵢ/Σ wλ`
+//! - **Centred.** In terms of the shares `bᵢ = wᵢλᵢ/Σ wλ`, the mean `x̄ = Σ bᵢxᵢ`, the
+//!   variance `V = Σ bᵢ‖xᵢ − x̄‖²` and `g = Σ wᵢ/Σ wλ`
 //!
 //!   ```text
 //!   m = x̄ / (1 − g + √(g² − κV))
 //!   ```
 //!
-//!   where nothing cancels for κ ≤ 0: [`Barycentre::barycentre`]. Its error is some `u λ_m`, an ulp of the
-//!   coordinates, at any radius.
+//!   where nothing cancels for κ ≤ 0: [`Barycentre::barycentre`]. Its error is a few `u λ_m`, an ulp of
+//!   the coordinates, at any radius.
 
 use cotangent_engine::formulas::{Div, Mul, Square};
 use cotangent_engine::{MapFormula, Rows};
@@ -61,8 +61,8 @@ use crate::sphere::Sphere;
 /// assert!((means.data()[0] - 0.5).abs() < 1e-15 && means.data()[1] == 0.0);
 /// ```
 pub trait Barycentre: Manifold {
-    /// The barycentre of each set, accurate at any radius: points `[…, n, ambient]` and weights `[…, n]` to
-    /// `[…, ambient]`.
+    /// The barycentre of each set, accurate at any radius: points `[…, n, ambient]` and weights `[…, n]`
+    /// to `[…, ambient]`.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -107,7 +107,8 @@ impl Barycentre for Euclidean {
 /// The weighted sum of points, normalised: `X̄/(√-κ ‖X̄‖_L)`. Law et al. 2019, eq. 11.
 ///
 /// The norm cancels far out. With Y the point of the hyperboloid that has the space coordinates of the
-/// mean X̄, every term of `κ⟨X̄, X̄⟩ = 1 − κ(Σ bᵢ⟨Xᵢ − Y, Xᵢ − Y⟩ + (X̄₀ − Y₀)²)` is positive.
+/// mean X̄, every term of
+/// `κ⟨X̄, X̄⟩ = 1 − κ(Σ bᵢ⟨Xᵢ − Y, Xᵢ − Y⟩ + (X̄₀ − Y₀)²)` is positive.
 impl Barycentre for Lorentz {
     #[track_caller]
     fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
@@ -160,8 +161,8 @@ of_the_hyperboloid! {
 of_the_hyperboloid! {
     /// The same point, computed without the hyperboloid, whose range is half as many decades. For points
     /// (tᵢ, yᵢ) with shares `bᵢ = (wᵢ/yᵢ)/Σ w/y` it is `t̄ = Σ bᵢtᵢ` at the height
-    /// `√Σ bᵢ(‖tᵢ − t̄‖² + yᵢ²)`, in which nothing cancels. Its gradients in `f32` need heights whose
-    /// squares `f32` can represent, between 1e-18 and 1e18.
+    /// `√Σ bᵢ(‖tᵢ − t̄‖² + yᵢ²)`, in which nothing cancels. Its gradients in `f32` need
+    /// heights whose squares `f32` can represent, between 1e-18 and 1e18.
     HalfSpace, {
         fn barycentre<R: Sets>(&self, points: &R, weights: &R::Scalar) -> R {
             let shares = shares::<R>(weights);
@@ -276,7 +277,8 @@ pub mod formulas {
         }
     }
 
-    /// `1/(t + ρ)`, given `κs² = ρ² − t²`; for t < 0, where that cancels, `(ρ − t)/κs²`. 1 where all are 0.
+    /// `1/(t + ρ)`, given `κs² = ρ² − t²`; for t < 0, where that cancels, `(ρ − t)/κs²`. 1 where
+    /// all are 0.
     #[inline(always)]
     fn lower<S: Scalar>(t: S, rho: S, curved: S) -> S {
         let sum = t + rho;

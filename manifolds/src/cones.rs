@@ -2,9 +2,9 @@
 //! Sources: Ganea, Bécigneul, Hofmann 2018, Hyperbolic Entailment Cones; Tseng, Yu, Liu, De Sa 2023, eq.
 //! 20; the accurate forms are this project's own.
 //!
-//! With K fixed, the half-aperture is `ψ(x) = arcsin(K(1 − c‖x‖²)/(√c‖x‖))`, and where it is defined the
-//! relation is transitive. Ξ(x, y) is the angle at x between the ray away from the origin and the
-//! geodesic to y. It is computed from its sine and cosine and without an arc cosine: the sine from a
+//! With K fixed, the half-aperture is `ψ(x) = arcsin(K(1 − c‖x‖²)/(√c‖x‖))`, and where it is
+//! defined the relation is transitive. Ξ(x, y) is the angle at x between the ray away from the origin and
+//! the geodesic to y. It is computed from its sine and cosine and without an arc cosine: the sine from a
 //! bivector, the cosine without a difference of large numbers.
 
 use cotangent_engine::Rows;
@@ -26,11 +26,11 @@ use crate::manifold::ConstantCurvature;
 /// assert!(ball.cone_energy(&x, &beside, 0.1) > 1.0);
 /// ```
 pub trait EntailmentCones: Hyperbolic {
-    /// Half the aperture of the cone at x, `arcsin(K(1 − c‖x‖²)/(√c‖x‖))` in the ball's coordinates, in
-    /// radians.
+    /// Half the aperture of the cone at x, `arcsin(K(1 − c‖x‖²)/(√c‖x‖))` in the ball's
+    /// coordinates, in radians.
     ///
-    /// Nearer to the origin than √c‖x‖ = 2K/(1 + √(1 + 4K²)), where this is a right angle, Ganea et al.
-    /// define no cones; here they stay half-spaces, with gradient 0.
+    /// Nearer to the origin than √c‖x‖ = 2K/(1 + √(1 + 4K²)), where this is a right angle, Ganea et
+    /// al. define no cones; here they stay half-spaces, with gradient 0.
     fn cone_aperture<R: Rows>(&self, x: &R, k: f64) -> R::Scalar;
 
     /// The angle Ξ(x, y) in [0, π] at x between the ray away from the origin and the geodesic to y. 0

@@ -10,7 +10,8 @@ use crate::point::Point;
 
 /// Euclidean space of any dimension, with the plain metric: `dist = ‖x − y‖`.
 ///
-/// Note that the flat limit of the other models is twice that (the convention λ₀ = 2 of Ganea et al. 2018).
+/// Note that the flat limit of the other models is twice that (the convention λ₀ = 2 of Ganea et al.
+/// 2018).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Euclidean;
 

@@ -1,5 +1,5 @@
-//! The Fréchet (Karcher) mean: the point μ of least `½ Σ wᵢ d(μ, xᵢ)²`, where `F(μ) = Σ wᵢ log_μ xᵢ`
-//! vanishes.
+//! The Fréchet (Karcher) mean: the point μ of least `½ Σ wᵢ d(μ, xᵢ)²`, where
+//! `F(μ) = Σ wᵢ log_μ xᵢ` vanishes.
 //!
 //! It exists and is unique on manifolds of curvature ≤ 0 (Karcher 1977), and for points within a ball of
 //! radius π/(4√κ) on the sphere (Afsari 2011). F is the negative gradient of the objective, and its
@@ -13,11 +13,12 @@
 //! converge quadratically (theorem 6.3.2).
 //!
 //! **Its derivative** is implicit (Lou et al. 2020, theorem 3.2): F(μ, x, w) = 0 defines μ, so
-//! `∂μ = −(∂F/∂μ)⁻¹ ∂F`. A reverse pass solves one linear system per set, whatever the number of iterations.
+//! `∂μ = −(∂F/∂μ)⁻¹ ∂F`. A reverse pass solves one linear system per set, whatever the number
+//! of iterations.
 //!
 //! Both need only `exp`, `log` and `transport` of a manifold. The derivative of F comes from a reverse
-//! pass through `v ↦ P_{exp_μ v→μ} F(exp_μ v)` at v = 0, where P is the transport. With the projection Π
-//! onto the tangent space, `Π F′ Π + 1 − Π` is invertible as a matrix over all ambient coordinates.
+//! pass through `v ↦ P_{exp_μ v→μ} F(exp_μ v)` at v = 0, where P is the transport. With the projection
+//! Π onto the tangent space, `Π F′ Π + 1 − Π` is invertible as a matrix over all ambient coordinates.
 
 use cotangent_engine::{
     Broadcast, Float, Operation, Outcome, Row, Rows, Shape, ShapeError, Tape, Tensor, Var, View,
@@ -48,8 +49,8 @@ pub enum FrechetError {
     },
     /// The iteration did not converge.
     #[error(
-        "Fréchet mean: after {iterations} iterations on set {set} the gradient has norm {gradient:e}, the mean \
-         is some {step:e} away"
+        "Fréchet mean: after {iterations} iterations on set {set} the gradient has norm {gradient:e}, \
+         the mean is some {step:e} away"
     )]
     NotConverged {
         /// The number of the set, in row-major order.
@@ -70,7 +71,8 @@ pub enum FrechetError {
 /// use cotangent_manifolds::{FrechetMean, PoincareBall};
 /// let ball = PoincareBall::new(-1.0);
 /// let points = Tensor::new([3, 1], vec![0.0_f64, 0.6, -0.8]); // [n, ambient]; distances ln 1, ln 4, −ln 9
-/// let mean = FrechetMean::default().of(&ball, &points, &Tensor::new([3], vec![1.0; 3])).unwrap(); // [ambient]
+/// let weights = Tensor::new([3], vec![1.0; 3]);
+/// let mean = FrechetMean::default().of(&ball, &points, &weights).unwrap(); // [ambient]
 /// let distance = (4.0_f64.ln() - 9.0_f64.ln()) / 3.0;
 /// assert!((mean.data()[0] - (distance / 2.0).tanh()).abs() < 1e-13);
 /// ```
@@ -319,7 +321,8 @@ fn solution(matrix: &Matrix, right: impl Iterator<Item = f64>) -> Matrix {
     &v * &along.weigh(|i, _| sigma[i].recip())
 }
 
-/// The means as an operation of a tape on points `[…, n, ambient]` and weights `[…, n]`, already computed.
+/// The means as an operation of a tape on points `[…, n, ambient]` and weights `[…, n]`, already
+/// computed.
 struct Implicit<M, T: Float> {
     manifold: M,
     means: Tensor<T>,
@@ -338,8 +341,8 @@ impl<M: Manifold, T: Float> Operation<T> for Implicit<M, T> {
         out.copy_from_slice(self.means.data());
     }
 
-    /// With the cotangent g of μ, that of F is `−Πᵀ (Π F′ Π + 1 − Π)⁻ᵀ g`; F gives those of points and
-    /// weights.
+    /// With the cotangent g of μ, that of F is `−Πᵀ (Π F′ Π + 1 − Π)⁻ᵀ g`; F gives those of
+    /// points and weights.
     fn backward(&self, inputs: &[View<'_, T>], _: Outcome<'_, T>, g: &[T], grads: &mut [Option<&mut [T]>]) {
         let wide = |view: &View<'_, T>| {
             Tensor::new(view.shape.clone(), view.data.iter().map(|x| x.to_f64()).collect::<Vec<f64>>())

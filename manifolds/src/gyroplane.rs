@@ -3,7 +3,8 @@
 //! hyperbolic space the decision boundaries of Ganea, Bécigneul, Hofmann 2018, section 3.1.
 //!
 //! At distance d(p, x) in a direction that has the angle φ with the normal, the signed distance δ of x
-//! is as follows. Here sin_κ(s) = sinh(√c s)/√c for κ = −c < 0, s for κ = 0 and sin(√κ s)/√κ for κ > 0:
+//! is as follows. Here sin_κ(s) = sinh(√c s)/√c for κ = −c < 0, s for κ = 0 and sin(√κ s)/√κ
+//! for κ > 0:
 //!
 //! ```text
 //! sin_κ δ = sin_κ d(p, x) cos φ

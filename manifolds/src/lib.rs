@@ -136,3 +136,8 @@ pub mod formulas {
         wrapped_normal::ALL,
     ];
 }
+
+/// The example of the package's page is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

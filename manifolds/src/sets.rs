@@ -16,8 +16,8 @@ pub trait Sets: Rows {
     /// One number for each set, to stand beside the set's rows: `[…] → […, 1]`.
     fn beside(numbers: &Self::Scalar) -> Self::Scalar;
 
-    /// The combination `Σ wᵢ xᵢ` of each set: weights `[…, n]` and rows `[…, n, d]` to `[…, d]`. On a
-    /// tape it is a matrix product.
+    /// The combination `Σ wᵢ xᵢ` of each set: weights `[…, n]` and rows `[…, n, d]` to `[…, d]`.
+    /// On a tape it is a matrix product.
     ///
     /// # Panics
     /// If the shapes do not fit.

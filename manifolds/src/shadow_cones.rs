@@ -138,7 +138,8 @@ pub mod formulas {
     use Vector::Difference;
 
     macro_rules! of_heights {
-        ($(#[$doc:meta])* $name:ident $label:literal ($delta:ident, $x:ident, $y:ident, $r:ident) $body:expr) => {
+        ($(#[$doc:meta])* $name:ident $label:literal
+         ($delta:ident, $x:ident, $y:ident, $r:ident) $body:expr) => {
             $(#[$doc])*
             #[derive(Clone, Copy, Debug)]
             pub struct $name;
@@ -159,11 +160,13 @@ pub mod formulas {
 
     of_heights! {
         /// [`umbral_height`] of two points.
-        UmbralAncestor "shadow_cones.umbral_ancestor" (delta, x, y, radius) umbral_height(delta, x, y, radius.sinh())
+        UmbralAncestor "shadow_cones.umbral_ancestor"
+        (delta, x, y, radius) umbral_height(delta, x, y, radius.sinh())
     }
     of_heights! {
         /// [`penumbral_height`] of two points.
-        PenumbralAncestor "shadow_cones.penumbral_ancestor" (delta, x, y, light) penumbral_height(delta, x, y, light)
+        PenumbralAncestor "shadow_cones.penumbral_ancestor"
+        (delta, x, y, light) penumbral_height(delta, x, y, light)
     }
     row_formula! {
         /// [`penumbral_gap`] of a point.

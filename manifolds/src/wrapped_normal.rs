@@ -360,7 +360,8 @@ pub mod formulas {
         )
     }
 
-    /// `p ln (sinh(√-κ d)/(√-κ d))`: the logarithm of the exponential map's change of volume, p = n − 1.
+    /// `p ln (sinh(√-κ d)/(√-κ d))`: the logarithm of the exponential map's change of volume,
+    /// p = n − 1.
     #[derive(Clone, Copy, Debug)]
     pub struct LogVolume;
 

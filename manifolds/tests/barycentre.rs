@@ -15,8 +15,8 @@ use rand::RngExt;
 const BITS: usize = 256;
 const NEAREST: RoundingMode = RoundingMode::ToEven;
 
-/// The defining formula in 256 bits, in the ball at κ: `Σ wλx / (t + √(t² + κ‖s‖²))`, t = Σ w(λ − 1).
-/// Returns the distance from it to `got`, to first order.
+/// The defining formula in 256 bits, in the ball at κ: `Σ wλx / (t + √(t² + κ‖s‖²))`, t = Σ
+/// w(λ − 1). Returns the distance from it to `got`, to first order.
 fn distance_to_reference<T: Float>(points: &Tensor<T>, weights: &Tensor<f64>, kappa: f64, got: &[T]) -> f64 {
     let big = |x: f64| BigFloat::from_f64(x, BITS);
     let [zero, one, two, kappa] = [0.0, 1.0, 2.0, kappa].map(big);
@@ -192,7 +192,8 @@ fn models_agree() {
                 }
             }
 
-            // Einstein: mean of Klein coordinates X_s/(√c X₀), weights w γ = w √c X₀; then to the ball.
+            // Einstein: mean of Klein coordinates X_s/(√c X₀), weights w γ = w √c X₀; then to the
+            // ball.
             let gammas: Vec<f64> =
                 lifted.rows().zip(weights.data()).map(|(x, w)| w * (-kappa).sqrt() * x[0]).collect();
             let total: f64 = gammas.iter().sum();

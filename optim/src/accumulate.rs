@@ -89,7 +89,7 @@ impl<T: Float> Accumulated<T> {
         }
         impl<G: GradientSource<T>, T: Float> Visitor<T> for Add<'_, G, T> {
             fn param<M: Manifold>(&mut self, _: &str, param: &Param<M, T>) {
-                let Some(gradient) = self.gradients.of(param.id()) else { return };
+                let Some(gradient) = self.gradients.gradient(param.id()) else { return };
                 let len = param.value().len();
                 let sum = self.sums.entry(param.id()).or_insert_with(|| match gradient {
                     GradientView::Dense(_) => Sum::Dense(vec![T::zero(); len]),
@@ -110,7 +110,7 @@ impl<T: Float> Accumulated<T> {
 }
 
 impl<T: Float> GradientSource<T> for Accumulated<T> {
-    fn of(&self, id: ParamId) -> Option<GradientView<'_, T>> {
+    fn gradient(&self, id: ParamId) -> Option<GradientView<'_, T>> {
         self.sums.get(&id).map(|sum| match sum {
             Sum::Dense(values) => GradientView::Dense(values),
             Sum::Rows { rows, values, width, .. } => GradientView::Rows { rows, values, width: *width },

@@ -40,7 +40,7 @@ pub(crate) fn norm_with_path<T: Float, N: Module<T>>(
     }
     impl<T: Float, G: GradientSource<T>> Visitor<T> for Squares<'_, G> {
         fn param<M: Manifold>(&mut self, path: &str, param: &Param<M, T>) {
-            if let Some(gradient) = self.gradients.of(param.id()) {
+            if let Some(gradient) = self.gradients.gradient(param.id()) {
                 let mut factors = Factors { points: param.value(), gradient, sum: 0.0 };
                 param.manifold().factors(0..param.value().width(), &mut factors);
                 self.sum += factors.sum;

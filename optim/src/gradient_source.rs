@@ -5,7 +5,7 @@ use cotangent_engine::{Device, Float, GradientView, Gradients, ParamId, Tensor};
 /// Source of a step's gradients: those of a backward pass, or [`Accumulated`](crate::Accumulated) ones.
 pub trait GradientSource<T: Float> {
     /// The gradient with respect to a parameter; `None` if there is none.
-    fn of(&self, id: ParamId) -> Option<GradientView<'_, T>>;
+    fn gradient(&self, id: ParamId) -> Option<GradientView<'_, T>>;
 
     /// The device that holds the gradients. Parameters with gradients on a device are moved there.
     fn device(&self) -> Device {
@@ -15,7 +15,7 @@ pub trait GradientSource<T: Float> {
     /// The gradient with respect to a parameter as a tensor on its device: rows of `width` elements, and
     /// their numbers if they are not all rows.
     fn tensor(&self, id: ParamId, width: usize) -> Option<(Option<&[u32]>, Tensor<T>)> {
-        self.of(id).map(|view| match view {
+        self.gradient(id).map(|view| match view {
             GradientView::Dense(values) => {
                 (None, Tensor::new([values.len() / width.max(1), width], values.to_vec()))
             }
@@ -27,7 +27,7 @@ pub trait GradientSource<T: Float> {
 }
 
 impl<T: Float> GradientSource<T> for Gradients<'_, T> {
-    fn of(&self, id: ParamId) -> Option<GradientView<'_, T>> {
+    fn gradient(&self, id: ParamId) -> Option<GradientView<'_, T>> {
         self.param(id)
     }
     fn device(&self) -> Device {

@@ -50,3 +50,8 @@ pub use gradient_source::GradientSource;
 pub use optimiser::Optimiser;
 pub use schedule::{Plateau, Schedule};
 pub use sgd::{RiemannianSgd, Sgd};
+
+/// The example of the package's page is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -276,7 +276,7 @@ impl<T: Float, G: GradientSource<T>> Check<'_, T, G> {
             self.on_device.push(OnDevice { param, rows, values });
             return Ok(());
         }
-        let (rows, values) = match self.gradients.of(param.id()) {
+        let (rows, values) = match self.gradients.gradient(param.id()) {
             Some(GradientView::Dense(values)) => (None, values),
             Some(GradientView::Rows { rows, values, .. }) => (Some(rows), values),
             None => return Ok(()),
@@ -349,7 +349,7 @@ impl<A: Algorithm, T: Float, G: GradientSource<T>> VisitorMut<T> for Advance<'_,
         let (manifold, width) = (*param.manifold(), param.value().width());
         let device = self.gradients.device();
         let (gradient, on_device) = if device.is_cpu() {
-            (self.gradients.of(param.id()), None)
+            (self.gradients.gradient(param.id()), None)
         } else {
             (None, self.gradients.tensor(param.id(), width))
         };

@@ -123,11 +123,11 @@ fn accumulated_gradients_are_those_of_the_sum() {
     for order in [[0, 1, 2], [1, 0, 2], [2, 0, 1]] {
         let mut sum = Accumulated::new();
         order.iter().for_each(|&i| pass(&mut sum, passes[i].0, passes[i].1));
-        let dense = sum.of(x.id()).unwrap().to_dense(4, 2);
+        let dense = sum.gradient(x.id()).unwrap().to_dense(4, 2);
         let expected: Vec<f64> = (0..8).map(|i| 2.0 * i as f64 * [1.5, 0.5, 4.5, 2.5][i / 2]).collect();
         assert_eq!(dense, expected, "{order:?}");
         sum.clear();
-        assert!(sum.of(x.id()).is_none());
+        assert!(sum.gradient(x.id()).is_none());
     }
 }
 

@@ -99,7 +99,7 @@ fn tied_weights_are_stepped_once() {
         assert_eq!(clip::norm(&tied, &found), clip::norm(&tied.0, &found));
         sum.clear();
         sum.add(&tied, &found, 1.0);
-        assert_eq!(sum.of(tied.0.id()).unwrap().to_dense(1, 2), found.wrt(&tied.0).data().to_vec());
+        assert_eq!(sum.gradient(tied.0.id()).unwrap().to_dense(1, 2), found.wrt(&tied.0).data().to_vec());
         of_tied.step(&mut tied, &found).unwrap();
         let tape = Tape::new();
         let found = gradients(&tape, &plain);

@@ -12,7 +12,7 @@ pub(crate) fn unsupported(project: &Path) -> Result<Vec<Problem>, Problem> {
     let mut problems = Vec::new();
     for (index, row) in problem::read(&file)?.lines().enumerate() {
         let mut problem = |what: String| problems.push(Problem::in_line(&file, index + 1, what));
-        for link in row.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        for link in row.split("](").skip(1).filter_map(|after| after.split(')').next()) {
             let Some((page, _)) = link.split_once('#') else { continue };
             if !row.starts_with('|') || !project.join(page).is_file() {
                 continue;

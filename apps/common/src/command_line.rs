@@ -12,8 +12,8 @@ use crate::print::{self, Style};
 /// The heading of options that say where and how an application runs, but not what it computes.
 pub const RUN: &str = "Run";
 
-/// Parses the arguments of the process, and sets how the process prints. Exits, as clap does, if they are
-/// wrong, or after `--help`, `--version` and `--generate`.
+/// Parses the arguments of the process, and sets how the process prints. Exits with an error of one line if
+/// they are wrong, and after `--help`, `--version` and `--generate`.
 pub fn parse<C: CommandFactory + FromArgMatches>() -> C {
     parse_with(|command| command)
 }
@@ -21,12 +21,33 @@ pub fn parse<C: CommandFactory + FromArgMatches>() -> C {
 /// Same as [`parse`], after a change to the clap command: for example other possible values.
 pub fn parse_with<C: CommandFactory + FromArgMatches>(change: impl FnOnce(Command) -> Command) -> C {
     let command = with_common_options(change(C::command()));
-    let matches = command.clone().get_matches();
+    let matches = command.clone().try_get_matches().unwrap_or_else(|error| exit(&error));
     if let Some(directory) = matches.get_one::<PathBuf>("generate") {
         std::process::exit(report(generate(command, directory)).into());
     }
     print::set_style(Style { quiet: matches.get_flag("quiet"), json: matches.get_flag("json") });
-    C::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    C::from_arg_matches(&matches).unwrap_or_else(|error| exit(&error))
+}
+
+/// Ends the process: after an error in the arguments, or with what `--help` or `--version` asks for.
+fn exit(error: &clap::Error) -> ! {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    // Arguments that cannot be parsed have not said how to print.
+    let json = std::env::args_os().any(|argument| argument == "--json");
+    print::set_style(Style { quiet: false, json });
+    std::process::exit(report(Err(AppError::usage(one_line(&error.to_string())))).into())
+}
+
+/// Clap's message in one line: what is wrong and the values that are possible, without the usage.
+fn one_line(message: &str) -> String {
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let cause = ["\n\nUsage:", "\n\nFor more information"]
+        .iter()
+        .fold(message, |text, end| text.split_once(end).map_or(text, |(before, _)| before));
+    let words: Vec<&str> = cause.split_whitespace().collect();
+    words.join(" ") + "; see --help"
 }
 
 fn with_common_options(command: Command) -> Command {
@@ -71,4 +92,33 @@ fn generate(command: Command, directory: &Path) -> Result<()> {
     }
     crate::say!("written to {}", directory.display());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The message for arguments that are wrong.
+    fn message(arguments: &[&str]) -> String {
+        let model = Arg::new("model").long("model").value_parser(["flat", "round"]).required(true);
+        let dim = Arg::new("dim").long("dim").value_parser(value_parser!(u8));
+        let command = with_common_options(Command::new("app").arg(model).arg(dim));
+        one_line(&command.try_get_matches_from(arguments).unwrap_err().to_string())
+    }
+
+    #[test]
+    fn errors_are_one_line_with_what_is_possible() {
+        let wrong = message(&["app", "--model", "a\nb"]);
+        assert_eq!(
+            wrong,
+            "invalid value 'a b' for '--model <model>' [possible values: flat, round]; see --help"
+        );
+        let wrong = message(&["app", "--model", "flat", "--dim", "x"]);
+        assert_eq!(wrong, "invalid value 'x' for '--dim <dim>': invalid digit found in string; see --help");
+        let missing = message(&["app"]);
+        assert!(missing.ends_with("were not provided: --model <model>; see --help"), "{missing}");
+        let unknown = message(&["app", "--modl", "flat"]);
+        assert!(unknown.starts_with("unexpected argument '--modl' found"), "{unknown}");
+        assert!(unknown.contains("'--model'") && unknown.ends_with("; see --help"), "{unknown}");
+    }
 }

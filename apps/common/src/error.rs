@@ -122,8 +122,9 @@ impl AppError {
     }
 }
 
-/// Prints the error, if any, as one line to standard error. Returns the exit code of the process: 0, or 2
-/// after an error. A failure to write to standard output is an error too, unless its reader closed it.
+/// Prints the error, if any, as one line to standard error; with `--json` also as an event `error`. Returns
+/// the exit code of the process: 0, or 2 after an error. A failure to write to standard output is an error
+/// too, unless its reader closed it.
 pub fn exit_code(result: Result<()>) -> std::process::ExitCode {
     report(result).into()
 }
@@ -135,7 +136,9 @@ pub(crate) fn report(result: Result<()>) -> u8 {
     match result.and_then(|()| printed()) {
         Ok(()) => 0,
         Err(error) => {
-            note!("error: {}", error.to_string().replace('\n', " "));
+            let message = error.to_string().replace('\n', " ");
+            print::event("error", &serde_json::json!({ "message": message }));
+            note!("error: {message}");
             2
         }
     }

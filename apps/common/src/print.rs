@@ -15,8 +15,8 @@ static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 pub struct Style {
     /// No progress is shown.
     pub quiet: bool,
-    /// Every line of standard output is a JSON object, whose `event` is `text`, `progress`, `seeds`
-    /// or `result`.
+    /// Every line of standard output is a JSON object, whose `event` is `text`, `progress`, `seeds`,
+    /// `result` or `error`.
     pub json: bool,
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::error::Result;
+use crate::error::{AppError, Result};
 use crate::interval::Interval;
 use crate::options;
 use crate::{metrics, print, say};
@@ -35,13 +35,18 @@ impl SeedsOption {
     /// single run must have a checkpoint, unless it is one of a table's.
     ///
     /// # Errors
-    /// If the number of runs is 0, or the last seed would be too large.
+    /// If the number of runs is 0, the last seed would be too large, or a single run has no checkpoint to
+    /// continue from.
     pub fn runs(self, first: u64, out: &Path, resume: bool, of_table: bool) -> Result<Vec<Run>> {
         let single = self.seeds == 1;
+        let checkpoint = |out: &Path| out.join("checkpoint.bin");
+        if single && resume && !of_table {
+            let checkpoint = checkpoint(out);
+            std::fs::metadata(&checkpoint).map_err(AppError::io(&checkpoint))?;
+        }
         let run = |seed| {
             let out = if single { out.into() } else { out.join(format!("seed-{seed}")) };
-            let must_resume = single && !of_table;
-            Run { seed, resume: resume && (must_resume || out.join("checkpoint.bin").exists()), out }
+            Run { seed, resume: resume && checkpoint(&out).exists(), out }
         };
         Ok(options::seeds(first, self.seeds)?.map(run).collect())
     }
@@ -115,11 +120,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path();
         let runs = |seeds, resume| SeedsOption { seeds }.runs(7, out, resume, false).unwrap();
-        assert_eq!(runs(1, true), [Run { seed: 7, out: out.into(), resume: true }]);
+        let alone = SeedsOption { seeds: 1 }.runs(7, out, true, false);
+        assert!(alone.unwrap_err().to_string().contains("checkpoint.bin: No such file"));
         let [run] = &SeedsOption { seeds: 1 }.runs(7, out, true, true).unwrap()[..] else {
             panic!("one run")
         };
         assert!(!run.resume, "a run of a table that has not begun");
+        std::fs::write(out.join("checkpoint.bin"), "").unwrap();
+        assert_eq!(runs(1, true), [Run { seed: 7, out: out.into(), resume: true }]);
         std::fs::create_dir(out.join("seed-8")).unwrap();
         std::fs::write(out.join("seed-8/checkpoint.bin"), "").unwrap();
         let found: Vec<_> = runs(3, true).iter().map(|run| (run.seed, run.resume)).collect();

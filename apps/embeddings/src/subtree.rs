@@ -469,7 +469,7 @@ fn picture(out: &Path, row: &Row, points: &Tensor<f64>, labels: &[u32], fit: &Fi
         &out.join(format!("{}-{}.svg", row.root.replace('/', "_"), row.classifier.name())),
         &Classes {
             points: &nodes.iter().map(|&i| pair(points.row(i))).collect::<Vec<_>>(),
-            of: &nodes.iter().map(|&i| labels[i]).collect::<Vec<_>>(),
+            labels: &nodes.iter().map(|&i| labels[i]).collect::<Vec<_>>(),
             names: &["other nodes".to_owned(), format!("{} and below", row.root)],
             hyperplanes: &[fit.boundary(row.classifier)],
             kappa: if flat { 0.0 } else { kappa },

@@ -14,3 +14,8 @@ pub mod scratch;
 pub mod simd;
 pub mod storage;
 pub mod trace;
+
+/// The example of the package's page is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -202,8 +202,8 @@ fn nested<F, const V: usize, const B: usize, const I: usize, const O: usize>(
 }
 
 /// Scalar functions on an x86-64 processor without AVX2. They are computed number by number, by the function
-/// that forward mode uses: the same bits, but slowly. To compile every formula once more for such
-/// processors would take long.
+/// that forward mode uses: the same bits, but slowly. Compiling every formula once more for
+/// them would take too long.
 mod baseline {
     use crate::formula::plan::{BASIS, INVARIANTS, Number, ROWS, RowPlan};
     use crate::numbers::dual::{Dual, Nested};

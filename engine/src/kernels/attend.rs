@@ -402,7 +402,7 @@ struct Entry<'a, 'p, T> {
     hidden: Option<&'a Hidden<'a, T>>,
 }
 
-/// Of some queries: the gradients of their results, these, and the logarithms of the denominators.
+/// For some queries: result gradients, results, log-denominators.
 struct ReverseRows<'a, T> {
     g: &'a [T],
     out: &'a [T],

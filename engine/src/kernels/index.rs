@@ -165,7 +165,7 @@ pub(crate) struct Slice {
 
 impl Slice {
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
-        let (at, view) = Axis::of(inputs[0], self.axis)?;
+        let (at, view) = Axis::new(inputs[0], self.axis)?;
         let range = &self.range;
         if range.start > range.end || range.end > view.n {
             let (axis, shape) = (self.axis, inputs[0]);
@@ -178,7 +178,7 @@ impl Slice {
     }
 
     pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        let (_, Axis { n, inner, .. }) = Axis::of(inputs[0].shape, self.axis).expect("checked");
+        let (_, Axis { n, inner, .. }) = Axis::new(inputs[0].shape, self.axis).expect("checked");
         let (whole, take) = ((n * inner).max(1), (self.range.len() * inner).max(1));
         for (x, part) in inputs[0].data.chunks_exact(whole).zip(out.chunks_exact_mut(take)) {
             part.copy_from_slice(&x[self.range.start * inner..][..take]);
@@ -193,7 +193,7 @@ impl Slice {
         grads: &mut [Option<&mut [T]>],
     ) {
         let Some(dx) = grads[0].as_deref_mut() else { return };
-        let (_, Axis { n, inner, .. }) = Axis::of(inputs[0].shape, self.axis).expect("checked");
+        let (_, Axis { n, inner, .. }) = Axis::new(inputs[0].shape, self.axis).expect("checked");
         let (whole, take) = ((n * inner).max(1), (self.range.len() * inner).max(1));
         dx.fill(T::zero());
         for (x, part) in dx.chunks_exact_mut(whole).zip(g.chunks_exact(take)) {
@@ -209,7 +209,7 @@ pub(crate) struct Concat {
 
 impl Concat {
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
-        let (at, _) = Axis::of(inputs[0], self.axis)?;
+        let (at, _) = Axis::new(inputs[0], self.axis)?;
         let first = inputs[0];
         if !inputs.iter().all(|s| s.axes().len() == first.axes().len() && s.with(at, 1) == first.with(at, 1))
         {
@@ -245,7 +245,7 @@ impl Concat {
         inputs: &[View<'_, T>],
         mut part: impl FnMut(usize, std::ops::Range<usize>, std::ops::Range<usize>),
     ) {
-        let (_, Axis { outer, .. }) = Axis::of(inputs[0].shape, self.axis).expect("checked");
+        let (_, Axis { outer, .. }) = Axis::new(inputs[0].shape, self.axis).expect("checked");
         let widths: SmallVec<[usize; 6]> = inputs.iter().map(|v| v.shape.len() / outer.max(1)).collect();
         let mut to = 0;
         for o in 0..outer {

@@ -38,7 +38,7 @@ const COST: usize = 1;
 const CHUNK: usize = 512;
 
 impl<'a, T: Storage> Elements<'a, T> {
-    pub(crate) fn of(views: &[View<'a, T>], out: &Shape) -> SmallVec<[Elements<'a, T>; 6]> {
+    pub(crate) fn new(views: &[View<'a, T>], out: &Shape) -> SmallVec<[Elements<'a, T>; 6]> {
         let elements = |view: &View<'a, T>| {
             let read = Broadcast::new(view.shape, out).expect("shapes were checked when the node was made");
             Elements { data: view.data, read }
@@ -109,7 +109,7 @@ type Gradients<'a, T> = dyn Fn(&[&[T]], &[T], &mut [&mut [T]]) + Sync + 'a;
 /// A formula over all output positions. Compiled once for each element type.
 fn forward<T: Storage>(inputs: &[View<'_, T>], out: &mut [T], values: &Values<'_, T>) {
     let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
-    let operands = Elements::of(inputs, &shape);
+    let operands = Elements::new(inputs, &shape);
     parallel::for_each_part(out, 1, WIDE, COST, |range, out| {
         let size = CHUNK.min(out.len());
         T::with_scratch(operands.len() * size, |copies| {
@@ -130,7 +130,7 @@ fn backward<T: Storage>(
     gradients: &Gradients<'_, T>,
 ) {
     let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
-    let operands = Elements::of(inputs, &shape);
+    let operands = Elements::new(inputs, &shape);
     let reads: SmallVec<[(Broadcast, usize); 6]> = operands.iter().map(|operand| (operand.read, 1)).collect();
     for_each_piece(&reads, g.len(), 3 * COST, grads, |piece| {
         let (range, places) = (piece.range.clone(), &mut piece.places);

@@ -102,7 +102,7 @@ fn row_axes(inputs: &[&Shape], is_vector: &dyn Fn(usize) -> bool) -> Option<Shap
 }
 
 impl<'a, T: Storage> Operands<'a, T> {
-    pub(crate) fn of(views: &[View<'a, T>], is_vector: &dyn Fn(usize) -> bool) -> Self {
+    pub(crate) fn new(views: &[View<'a, T>], is_vector: &dyn Fn(usize) -> bool) -> Self {
         let shapes = shapes(views);
         let checked = "shapes were checked when the node was made";
         let rows = row_axes(&shapes, is_vector).expect(checked);

@@ -35,7 +35,7 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// An axis of a shape and its index; a negative one counts from the last.
-    pub(crate) fn of(shape: &[usize], axis: isize) -> Result<(usize, Axis), ShapeError> {
+    pub(crate) fn new(shape: &[usize], axis: isize) -> Result<(usize, Axis), ShapeError> {
         let i = if axis < 0 { axis + shape.len() as isize } else { axis };
         let i = usize::try_from(i)
             .ok()
@@ -168,13 +168,13 @@ impl Reduce {
     pub(crate) fn view(&self, shape: &Shape) -> Result<Axis, ShapeError> {
         match self.axis {
             None => Ok(Axis { outer: 1, n: shape.len(), inner: 1 }),
-            Some(axis) => Axis::of(shape, axis).map(|(_, axis)| axis),
+            Some(axis) => Axis::new(shape, axis).map(|(_, axis)| axis),
         }
     }
 
     pub(crate) fn shape(&self, inputs: &[&Shape]) -> Result<Shape, ShapeError> {
         let Some(axis) = self.axis else { return Ok(Shape::default()) };
-        let (at, _) = Axis::of(inputs[0], axis)?;
+        let (at, _) = Axis::new(inputs[0], axis)?;
         Ok(inputs[0].without(at))
     }
 

@@ -214,7 +214,10 @@ impl SegmentSoftmax {
         let (shape, count) = (inputs[0], self.sparsity.pairs().len());
         match shape.axes() {
             [elements, ..] if *elements == count => Ok(shape.clone()),
-            _ => Err(ShapeError::new(format!("scores [{count}, …] of the elements are needed, not {shape}"))),
+            _ => {
+                let needed = format!("scores [{count}, …] of the elements are needed");
+                Err(ShapeError::new(format!("{needed}, not {shape}")))
+            }
         }
     }
 

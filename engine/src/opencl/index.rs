@@ -164,7 +164,7 @@ impl<T: Storage> OnDevice<T> for TakeAlong {
 impl Slice {
     /// The sizes for [`part`].
     fn sizes(&self, shape: &Shape) -> [usize; 3] {
-        let (_, Axis { n, inner, .. }) = Axis::of(shape, self.axis).expect("checked");
+        let (_, Axis { n, inner, .. }) = Axis::new(shape, self.axis).expect("checked");
         [self.range.len() * inner, n * inner, self.range.start * inner]
     }
 }
@@ -185,10 +185,10 @@ impl<T: Storage> OnDevice<T> for Slice {
 impl Concat {
     /// For each input, the sizes for [`part`].
     fn sizes<T: Storage>(&self, inputs: &[Array<'_, T>], shape: &Shape) -> Vec<[usize; 3]> {
-        let (_, Axis { n, inner, .. }) = Axis::of(shape, self.axis).expect("checked");
+        let (_, Axis { n, inner, .. }) = Axis::new(shape, self.axis).expect("checked");
         let mut start = 0;
         let mut next = |input: &Array<'_, T>| {
-            let take = Axis::of(input.shape, self.axis).expect("checked").1.n * inner;
+            let take = Axis::new(input.shape, self.axis).expect("checked").1.n * inner;
             start += take;
             [take, n * inner, start - take]
         };

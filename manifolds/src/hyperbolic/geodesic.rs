@@ -12,8 +12,8 @@
 
 use cotangent_engine::Scalar;
 
-/// t, limited for κ < 0 to a distance of `reach`/√-κ beyond the ends, given s = κd². `reach` must be enough
-/// to reach the boundary in every storage format.
+/// t, limited for κ < 0 to a distance of `reach`/√-κ beyond the ends, given s = κd². `reach` must be
+/// enough to reach the boundary in every storage format.
 #[inline(always)]
 pub(crate) fn within<S: Scalar>(s: S, t: S, reach: f64) -> S {
     let (zero, one) = (S::zero(), S::one());

@@ -1,6 +1,6 @@
 //! The upper half-space model: rows whose last coordinate, the height, is positive, with the metric
-//! `‖v‖²/(c y²)` at height y, c = −κ. Sources: Tseng, Yu, Liu, De Sa 2023, section 2.2 and eq. 9; the
-//! accurate forms are this project's own.
+//! `‖v‖²/(c y²)` at height y, c = −κ. Sources: Tseng, Yu, Liu, De Sa 2023, section 2.2 and eq. 9;
+//! the accurate forms are this project's own.
 //!
 //! The metric of curvature κ is that of curvature −1 times a constant, so geodesics, exp, log and
 //! transport do not depend on κ. Moving and scaling a configuration changes none of its distances, so no

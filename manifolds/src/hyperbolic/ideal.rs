@@ -3,8 +3,8 @@
 
 use cotangent_engine::Scalar;
 
-/// The Busemann function of a point of the hyperboloid, from `rise = √c X₀ − 1`, `along = √c ⟨X_s, u⟩`
-/// and `across = c (‖X_s‖² − ⟨X_s, u⟩²)`, the part orthogonal to u.
+/// The Busemann function of a point of the hyperboloid, from `rise = √c X₀ − 1`,
+/// `along = √c ⟨X_s, u⟩` and `across = c (‖X_s‖² − ⟨X_s, u⟩²)`, the part orthogonal to u.
 ///
 /// Towards ω it uses `(X₀ − ⟨X_s, u⟩)(X₀ + ⟨X_s, u⟩) = 1/c + ‖X_s‖² − ⟨X_s, u⟩²`.
 #[inline(always)]
@@ -19,8 +19,8 @@ pub(crate) fn by_components<S: Scalar>(rise: S, along: S, across: S, kappa: S) -
     by_ratio(ratio, excess, kappa)
 }
 
-/// The function from `ratio = √c (X₀ − ⟨X_s, u⟩)` and, for points near the horosphere through the origin,
-/// `excess = ratio − 1`.
+/// The function from `ratio = √c (X₀ − ⟨X_s, u⟩)` and, for points near the horosphere through the
+/// origin, `excess = ratio − 1`.
 #[inline(always)]
 pub(crate) fn by_ratio<S: Scalar>(ratio: S, excess: S, kappa: S) -> S {
     let near = excess.abs().lt(S::constant(0.5));

@@ -267,8 +267,8 @@ pub mod formulas {
     use Invariant::{Dot, Margin, Param};
     use Vector::{Input, Time};
 
-    /// Stereographic projection upwards, for either sign of κ: `X_s = 2x/m`, `X₀ = (2/m − 1)/√|κ|`. For
-    /// κ < 0 these are the coordinates of law 29, the sum in X₀'s numerator being 2 − m.
+    /// Stereographic projection upwards, for either sign of κ: `X_s = 2x/m`, `X₀ = (2/m − 1)/√|κ|`.
+    /// For κ < 0 these are the coordinates of law 29, the sum in X₀'s numerator being 2 − m.
     #[inline(always)]
     fn stereographic_up<S: Scalar>(m: S, kappa: S) -> [S; 2] {
         let factor = S::constant(2.0) / m;
@@ -277,7 +277,8 @@ pub mod formulas {
 
     /// A formula upwards, from the margin of a point: coefficients of the point and of time.
     macro_rules! up {
-        ($(#[$doc:meta])* $formula:ident, $name:literal, $domain:expr, |$margin:ident, $kappa:ident| $eval:expr) => {
+        ($(#[$doc:meta])* $formula:ident, $name:literal, $domain:expr,
+         |$margin:ident, $kappa:ident| $eval:expr) => {
             $(#[$doc])*
             #[derive(Clone, Copy, Debug)]
             pub struct $formula;
@@ -296,7 +297,8 @@ pub mod formulas {
         };
     }
 
-    /// A formula from the hyperboloid's space coordinates into a ball, by `√(1 − κ‖X_s‖²)`, which is √c X₀.
+    /// A formula from the hyperboloid's space coordinates into a ball, by `√(1 − κ‖X_s‖²)`, which
+    /// is √c X₀.
     macro_rules! down {
         ($(#[$doc:meta])* $formula:ident, $name:literal, |$time:ident| $eval:expr) => {
             $(#[$doc])*
@@ -325,7 +327,8 @@ pub mod formulas {
 
     up! {
         /// From the stereographic model to the sphere: `((2/m − 1)/√κ, 2x/m)`.
-        StereographicToSphere, "isometry.stereographic_to_sphere", Domain::Sphere, |m, kappa| stereographic_up(m, kappa)
+        StereographicToSphere, "isometry.stereographic_to_sphere", Domain::Sphere,
+        |m, kappa| stereographic_up(m, kappa)
     }
 
     up! {

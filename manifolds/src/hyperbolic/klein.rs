@@ -1,8 +1,8 @@
 //! The Klein (Beltrami) model: the ball of radius 1/√-κ in which geodesics are straight chords. Sources:
 //! Ungar 2005 for the model; the accurate forms are this project's own.
 //!
-//! With e = 1 + κ‖q‖² and the metric `‖v‖²/e − κ⟨q,v⟩²/e²`, the logarithm is a multiple of the
-//! difference, the exponential map moves along v, and transport adds a multiple of the difference.
+//! With e = 1 + κ‖q‖² and the metric `‖v‖²/e − κ⟨q,v⟩²/e²`, the logarithm is a multiple
+//! of the difference, the exponential map moves along v, and transport adds a multiple of the difference.
 //! Nothing here cancels for κ < 0, but a Klein coordinate holds half the digits of a radius: `e` is the
 //! square of what the Poincaré ball keeps, so f64 reaches the radius 18.7/√-κ and f32 8.7/√-κ, and an
 //! ulp of a coordinate is a distance of u cosh²r.
@@ -61,8 +61,9 @@ pub mod formulas {
     /// The squared chord of the points on the hyperboloid: with d the difference and s the sum,
     /// `(‖d‖² − κ⟨d,s⟩²/(√e_x + √e_y)²)/√(e_x e_y)`, all of it positive.
     ///
-    /// `⟨d,s⟩ = ‖y‖² − ‖x‖²` is computed as `⟨x,d⟩ + ⟨y,d⟩` for points that are nearer to each other
-    /// than to the boundary, in the sense that c‖d‖² < e, and as `(e_y − e_x)/κ` for others.
+    /// `⟨d,s⟩ = ‖y‖² − ‖x‖²` is computed as `⟨x,d⟩ + ⟨y,d⟩` for points that are
+    /// nearer to each other than to the boundary, in the sense that c‖d‖² < e, and as `(e_y − e_x)/κ`
+    /// for others.
     #[inline(always)]
     fn chord<S: Scalar>(ex: S, ey: S, dd: S, xd: S, yd: S, kappa: S) -> S {
         let (rx, ry) = (ex.sqrt(), ey.sqrt());
@@ -130,8 +131,8 @@ pub mod formulas {
     }
 
     /// The logarithm at x of y carried to the origin: with D the distance at curvature −1 and d = y − x,
-    /// `(D/sinh D)(d + c⟨x,d⟩/(√e_x (1 + √e_x)) x)/√e_y`. The bracket is d with its part along x divided
-    /// by √e_x.
+    /// `(D/sinh D)(d + c⟨x,d⟩/(√e_x (1 + √e_x)) x)/√e_y`. The bracket is d with its part along x
+    /// divided by √e_x.
     #[derive(Clone, Copy, Debug)]
     pub struct Centred;
 

@@ -1,10 +1,11 @@
 //! The Lorentz model: the upper sheet of the hyperboloid ⟨x, x⟩_L = 1/κ in Minkowski space, κ < 0, time
 //! coordinate first. Sources: Nickel & Kiela 2018; the accurate forms are this project's own.
 //!
-//! The time coordinates of points and tangent vectors are determined by the others, `x₀² = ‖x‖² − 1/κ`
-//! and `x₀v₀ = ⟨x, v⟩` in space coordinates, so measurements read the space coordinates only. A stored
-//! time coordinate has a rounding error which in f32 soon exceeds the distance itself; this does no harm
-//! here. Squared areas `‖x‖²‖y‖² − ⟨x, y⟩²` are computed as such, so nothing cancels however far out.
+//! The time coordinates of points and tangent vectors are determined by the others,
+//! `x₀² = ‖x‖² − 1/κ` and `x₀v₀ = ⟨x, v⟩` in space coordinates, so measurements read the
+//! space coordinates only. A stored time coordinate has a rounding error which in f32 soon exceeds the
+//! distance itself; this does no harm here. Squared areas `‖x‖²‖y‖² − ⟨x, y⟩²` are computed
+//! as such, so nothing cancels however far out.
 
 use cotangent_engine::domain::{largest_time, margin};
 use cotangent_engine::{Float, Row, Rows};
@@ -95,8 +96,8 @@ pub mod formulas {
     const OF_CHORD: [Invariant; 9] =
         [Dot(0, 0), Dot(1, 1), Dot(0, 1), Dot(0, 2), Dot(2, 2), Wedge(0, 2, 2), First(0), First(1), Param(0)];
 
-    /// The time coordinate of the chord from the space coordinates, `⟨d, x + y⟩/(x₀ + y₀)`. Stored time
-    /// coordinates of nearby points far out differ only by their rounding.
+    /// The time coordinate of the chord from the space coordinates, `⟨d, x + y⟩/(x₀ + y₀)`. Stored
+    /// time coordinates of nearby points far out differ only by their rounding.
     #[inline(always)]
     fn time_of_chord<S: Scalar>(x_time: S, y_time: S, xd: S, dd: S) -> S {
         (xd + xd + dd) / (x_time + y_time)
@@ -190,8 +191,9 @@ pub mod formulas {
         }
     }
 
-    /// ⟨d, v⟩_L of a chord d = y − x and a tangent vector v at x, from half the chord's square, h/2, and
-    /// products of space coordinates, `turn = xx dv − xd xv`: `x₀² ⟨d, v⟩_L = turn + dv/c − (h/2) xv`.
+    /// ⟨d, v⟩_L of a chord d = y − x and a tangent vector v at x, from half the chord's square, h/2,
+    /// and products of space coordinates, `turn = xx dv − xd xv`:
+    /// `x₀² ⟨d, v⟩_L = turn + dv/c − (h/2) xv`.
     #[inline(always)]
     fn chord_product<S: Scalar>(xx: S, yy: S, half: S, xv: S, dv: S, turn: S, kappa: S) -> S {
         let inverse = -kappa.recip();
@@ -252,12 +254,13 @@ pub mod formulas {
         }
     }
 
-    /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: the image of the
-    /// component `along` under the boost that takes x to the origin. `ahead` is the component of y − x;
-    /// `across` is the square of y's part orthogonal to x.
+    /// The component along x of y as seen from x, `√c (x₀ ⟨x, y⟩/‖x‖ − ‖x‖ y₀)`: the
+    /// image of the component `along` under the boost that takes x to the origin. `ahead` is the component of
+    /// y − x; `across` is the square of y's part orthogonal to x.
     ///
-    /// With s = x₀ + y₀ it is `√c (2 s ahead/c − across (s ‖x‖ − ahead x₀))/(s² − ahead²)`, exactly 0
-    /// where y is x. Where y is far ahead or behind, s² − ahead² cancels; then x₀ − ‖x‖ and y₀ − `along`
+    /// With s = x₀ + y₀ it is
+    /// `√c (2 s ahead/c − across (s ‖x‖ − ahead x₀))/(s² − ahead²)`, exactly 0 where y is x.
+    /// Where y is far ahead or behind, s² − ahead² cancels; then x₀ − ‖x‖ and y₀ − `along`
     /// are computed as quotients instead.
     #[inline(always)]
     pub(crate) fn outward<S: Scalar>(xx: S, yy: S, along: S, ahead: S, across: S, kappa: S) -> S {

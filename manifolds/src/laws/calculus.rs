@@ -11,8 +11,8 @@ use super::check::law;
 const ALL: f64 = f64::INFINITY;
 
 law! {
-    /// `⟨egrad_to_rgrad(g), v⟩_x = Σ gᵢ vᵢ`, the derivative along v of a function with the gradient g in
-    /// coordinates, within 16 u (distortion at x)² |g||v| in coordinates. The Riemannian gradient is
+    /// `⟨egrad_to_rgrad(g), v⟩_x = Σ gᵢ vᵢ`, the derivative along v of a function with the gradient
+    /// g in coordinates, within 16 u (distortion at x)² |g||v| in coordinates. The Riemannian gradient is
     /// tangent.
     conversion within ALL, |c, judge| {
         let mut rng = c.rng.clone();
@@ -118,7 +118,8 @@ law! {
     one_step within ALL, |c, judge| {
         let half_square = gradient(c, |d| d.square() * 0.5);
         let (d, back) = (c.m.dist(&c.x, &c.y), scaled(&half_square, -1.0));
-        judge.length("grad d²/2 = -log y", c.gap(&c.x, &back, &c.m.log(&c.x, &c.y)), 16.0 * c.u * condition(c, d));
+        let error = c.gap(&c.x, &back, &c.m.log(&c.x, &c.y));
+        judge.length("grad d²/2 = -log y", error, 16.0 * c.u * condition(c, d));
         let landed = c.m.exp(&c.x, &back);
         let lost = c.m.cancellation(&c.x).max(c.m.cancellation(&c.y));
         let within = 8.0 * c.u * c.spread(d, [&c.x, &c.y]) * lost;

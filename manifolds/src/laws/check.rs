@@ -29,7 +29,8 @@ impl fmt::Display for Report {
         let Report { law, manifold, worst, at: (identity, storage, dim), checked, meaningless } = self;
         write!(
             f,
-            "{law} on {manifold}: {checked} checked, {meaningless} meaningless; largest error/bound {worst:.2e}"
+            "{law} on {manifold}: {checked} checked, {meaningless} meaningless; \
+             largest error/bound {worst:.2e}"
         )?;
         if *worst > 0.0 { write!(f, " ({identity}, {storage}, dimension {dim})") } else { Ok(()) }
     }
@@ -249,7 +250,8 @@ fn smallest<M: Lawful, T: Float>(
 /// Makes a public law from an identity that is generic over the storage type. `reach` is in units of the
 /// curvature's length scale; `f64::INFINITY` stands for all of the radius.
 macro_rules! law {
-    ($(#[$doc:meta])* $name:ident $(of $bound:ident)? within $reach:expr, |$case:ident, $judge:ident| $body:block) => {
+    ($(#[$doc:meta])* $name:ident $(of $bound:ident)? within $reach:expr,
+     |$case:ident, $judge:ident| $body:block) => {
         $(#[$doc])*
         ///
         /// # Errors

@@ -46,7 +46,8 @@ law! {
         }
         every_operation(c, &c.x, &c.y, &c.v, judge);
         judge.finite("egrad_to_rgrad", &c.m.egrad_to_rgrad(&c.x, &c.v));
-        let scales: &[f64] = if c.m.curvature_bounds()[1] > 0.0 { &[1e-30, 1.0] } else { &[1e-30, 1e10, 1e30] };
+        let bounded = c.m.curvature_bounds()[1] > 0.0;
+        let scales: &[f64] = if bounded { &[1e-30, 1.0] } else { &[1e-30, 1e10, 1e30] };
         for &scale in scales {
             let [v, w] = [&c.v, &c.w].map(|v| scaled(v, scale));
             if v.iter().chain(w.iter()).all(|c| c.is_finite()) {

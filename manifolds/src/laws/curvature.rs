@@ -8,8 +8,8 @@ use crate::manifold::ConstantCurvature;
 
 law! {
     /// The law of cosines for the triangle of three points, in half-angles,
-    /// `S²(C/2) = S²((A − B)/2) + S(A) S(B) sin²(θ/2)` with S = sin_κ: no side cancels. The angle comes
-    /// from the logarithms; within 16 u (sides + distortion · the shorter side, stretched).
+    /// `S²(C/2) = S²((A − B)/2) + S(A) S(B) sin²(θ/2)` with S = sin_κ: no side cancels. The angle
+    /// comes from the logarithms; within 16 u (sides + distortion · the shorter side, stretched).
     cosines of ConstantCurvature within f64::INFINITY, |c, judge| {
         let kappa = c.m.kappa();
         let sides = [&c.y, &c.z].map(|p| (c.m.log(&c.x, p), c.m.dist(&c.x, p)));

@@ -108,8 +108,8 @@ law! {
 }
 
 law! {
-    /// `x ⊕ (y ⊕ z) = (x ⊕ y) ⊕ gyr[x, y] z` and `(x ⊕ y) ⊕ z = x ⊕ (y ⊕ gyr[y, x] z)`, within 8 u
-    /// (rounding of all points).
+    /// `x ⊕ (y ⊕ z) = (x ⊕ y) ⊕ gyr[x, y] z` and `(x ⊕ y) ⊕ z = x ⊕ (y ⊕ gyr[y, x] z)`,
+    /// within 8 u (rounding of all points).
     associativity of Gyrogroup within ALL, |c, judge| {
         if wraps(c) {
             return;
@@ -186,13 +186,14 @@ law! {
         let left = c.m.gyration(&xy, &c.y, &c.z);
         judge.length("gyr[x + y, y] = gyr[x, y]", c.m.dist(&left, &z), turned_by(c, &c.z, [&xy, &c.x, &c.y]));
         let right = c.m.gyration(&c.x, &yx, &c.z);
-        judge.length("gyr[x, y + x] = gyr[x, y]", c.m.dist(&right, &z), turned_by(c, &c.z, [&yx, &c.x, &c.y]));
+        let bound = turned_by(c, &c.z, [&yx, &c.x, &c.y]);
+        judge.length("gyr[x, y + x] = gyr[x, y]", c.m.dist(&right, &z), bound);
     }
 }
 
 law! {
-    /// `x ⊞ y = x ⊕ gyr[x, ⊖y] y`, `x ⊞ y = y ⊞ x` and `(x ⊞ y) ⊖ y = x`, within 8 u (rounding of the
-    /// points). For the first, the turn that comes from rounding is added.
+    /// `x ⊞ y = x ⊕ gyr[x, ⊖y] y`, `x ⊞ y = y ⊞ x` and `(x ⊞ y) ⊖ y = x`, within 8 u (rounding
+    /// of the points). For the first, the turn that comes from rounding is added.
     coaddition of Gyrogroup within ALL, |c, judge| {
         if wraps(c) {
             return;
@@ -210,8 +211,9 @@ law! {
 }
 
 law! {
-    /// `(r + s) ⊗ x = r ⊗ x ⊕ s ⊗ x`, `(rs) ⊗ x = r ⊗ (s ⊗ x)`, `1 ⊗ x = x`, `3 ⊗ x = x ⊕ (x ⊕ x)` and
-    /// `½ ⊗ x = x/(1 + √(1 + κ‖x‖²))`, within 8 u (rounding of the points) (1 + d(0, x)).
+    /// `(r + s) ⊗ x = r ⊗ x ⊕ s ⊗ x`, `(rs) ⊗ x = r ⊗ (s ⊗ x)`, `1 ⊗ x = x`,
+    /// `3 ⊗ x = x ⊕ (x ⊕ x)` and `½ ⊗ x = x/(1 + √(1 + κ‖x‖²))`, within 8 u (rounding of the
+    /// points) (1 + d(0, x)).
     multiples of Gyrogroup within ALL, |c, judge| {
         let kappa = c.m.kappa();
         let radius = c.m.dist(&scaled(&c.x, 0.0), &c.x);
@@ -235,8 +237,9 @@ law! {
 }
 
 law! {
-    /// `1 + κ‖x ⊕ y‖² = (1 + κ‖x‖²)(1 + κ‖y‖²)/(m_x m_y − κ‖x + y‖²)`, and where κ ≤ 0 the gyrotriangle
-    /// inequality `d(0, x ⊕ y) ≤ d(0, x) + d(0, y)`, within 8 u (rounding of the sum).
+    /// `1 + κ‖x ⊕ y‖² = (1 + κ‖x‖²)(1 + κ‖y‖²)/(m_x m_y − κ‖x + y‖²)`, and
+    /// where κ ≤ 0 the gyrotriangle inequality `d(0, x ⊕ y) ≤ d(0, x) + d(0, y)`, within 8 u (rounding
+    /// of the sum).
     sums of Gyrogroup within ALL, |c, judge| {
         if wraps(c) {
             return;
@@ -257,8 +260,8 @@ law! {
 }
 
 law! {
-    /// `P_{0→x} v = (1 + κ‖x‖²) v` and `x ⊕ exp₀ v = exp_x P_{0→x} v`, within 16 u ‖v‖ and 8 u (rounding
-    /// of the points).
+    /// `P_{0→x} v = (1 + κ‖x‖²) v` and `x ⊕ exp₀ v = exp_x P_{0→x} v`, within 16 u ‖v‖ and
+    /// 8 u (rounding of the points).
     transport_origin of Gyrogroup within ALL, |c, judge| {
         let origin = scaled(&c.x, 0.0);
         let longest = 0.5 * c.m.radius::<T>() * c.t;
@@ -306,7 +309,9 @@ law! {
         let turn = |p: &Row<T>| {
             let along = 2.0 * dot(&mirror, p) / square;
             let mut turned = p.clone();
-            turned.iter_mut().zip(mirror.iter()).for_each(|(p, n)| *p = T::nearest(p.to_f64() - along * n.to_f64()));
+            for (p, n) in turned.iter_mut().zip(mirror.iter()) {
+                *p = T::nearest(p.to_f64() - along * n.to_f64());
+            }
             c.m.project(&turned)
         };
         let [x, y] = [&c.x, &c.y].map(turn);

@@ -1,5 +1,5 @@
-//! The Grassmann manifold of the p-dimensional subspaces of ℝⁿ, with the canonical metric. Sources: Edelman,
-//! Arias, Smith 1998; Bendokat, Zimmermann, Absil 2024 ("A Grassmann manifold handbook").
+//! The Grassmann manifold of the p-dimensional subspaces of ℝⁿ, with the canonical metric. Sources:
+//! Edelman, Arias, Smith 1998; Bendokat, Zimmermann, Absil 2024 ("A Grassmann manifold handbook").
 //!
 //! With `M = XᵀY = A C Bᵀ`, whose singular values C are the cosines of the principal angles, and the
 //! residual `R = (I − X Xᵀ) Y`, whose singular values are their sines,

@@ -13,7 +13,8 @@ pub enum Retraction {
     /// The Q of its QR decomposition with a positive diagonal: cheap, of first order on the Stiefel manifold.
     #[default]
     Qr,
-    /// Its polar factor `(X + V)(I + VᵀV)^-½`, the nearest matrix with orthonormal columns: of second order.
+    /// Its polar factor `(X + V)(I + VᵀV)^-½`, the nearest matrix with orthonormal columns: of second
+    /// order.
     Polar,
 }
 

@@ -38,8 +38,8 @@ pub struct Spd {
 }
 
 impl Spd {
-    /// With the metric `⟨U, V⟩_X = tr(X⁻¹ U X⁻¹ V)`: complete, of nonpositive curvature, and invariant under
-    /// `X ↦ A X Aᵀ` for every invertible A, and under inversion.
+    /// With the metric `⟨U, V⟩_X = tr(X⁻¹ U X⁻¹ V)`: complete, of nonpositive curvature, and
+    /// invariant under `X ↦ A X Aᵀ` for every invertible A, and under inversion.
     ///
     /// # Panics
     /// If `n` is 0.
@@ -49,8 +49,8 @@ impl Spd {
         Spd { n, flat: false }
     }
 
-    /// With the metric `⟨U, V⟩_X = tr(D log(X)[U] D log(X)[V])`: flat, invariant under rotations, scaling and
-    /// inversion. Distances have the absolute accuracy of the logarithms.
+    /// With the metric `⟨U, V⟩_X = tr(D log(X)[U] D log(X)[V])`: flat, invariant under rotations, scaling
+    /// and inversion. Distances have the absolute accuracy of the logarithms.
     ///
     /// # Panics
     /// If `n` is 0.

@@ -1,6 +1,6 @@
 //! Functions of symmetric matrices and their derivatives (Daleckii, Krein 1965): on eigenvectors,
-//! `f(S)ᵢⱼ = f(λᵢ) δᵢⱼ` and `Df(S)[V]ᵢⱼ = f[λᵢ, λⱼ] Vᵢⱼ` with the divided differences
-//! `f[a, b] = (f(a) − f(b))/(a − b)`, `f[a, a] = f′(a)`.
+//! `f(S)ᵢⱼ = f(λᵢ) δᵢⱼ` and `Df(S)[V]ᵢⱼ = f[λᵢ, λⱼ] Vᵢⱼ` with the divided
+//! differences `f[a, b] = (f(a) − f(b))/(a − b)`, `f[a, a] = f′(a)`.
 //!
 //! All are written in divided differences of exp. These do not cancel, because exp is convex with all
 //! its derivatives. Those of ln at `eᵃ, eᵇ` are the inverses `1/exp[a, b]`.
@@ -38,8 +38,8 @@ impl Eigen {
         Eigen::relative(&Matrix::identity(x.rows), &Matrix::identity(x.rows), x)
     }
 
-    /// Of `L⁻¹ Y L⁻ᵀ`, with `L Lᵀ = X`: from `Y − X` if the two are near, so that small logarithms have
-    /// all their digits, and from the factors of both if they are far apart.
+    /// Of `L⁻¹ Y L⁻ᵀ`, with `L Lᵀ = X`: from `Y − X` if the two are near, so that small logarithms
+    /// have all their digits, and from the factors of both if they are far apart.
     pub(crate) fn relative(l: &Matrix, x: &Matrix, y: &Matrix) -> Self {
         let difference = whiten(l, &(y - x));
         if difference.norm() < 0.5 {

@@ -274,8 +274,8 @@ impl Stop {
 }
 
 /// Parallel transport to X of `exp(W) Z exp(−A)`, tangent at the end of the geodesic. A field
-/// `exp(tW) Z exp(−tA)` along the geodesic is parallel if `dZ/dt = −P(W Z − Z A)`, P the tangent part at
-/// X. This sums the exponential series of that, as far as a correction needs it.
+/// `exp(tW) Z exp(−tA)` along the geodesic is parallel if `dZ/dt = −P(W Z − Z A)`, P the tangent part
+/// at X. This sums the exponential series of that, as far as a correction needs it.
 fn parallel(x: &Matrix, w: impl Fn(&Matrix) -> Matrix, a: &Matrix, z: Matrix) -> Matrix {
     let (mut term, mut sum) = (z.clone(), z);
     for k in 1..100 {

@@ -99,8 +99,8 @@ fn coaddition_is_not_associative() {
     }
 }
 
-/// Law 34: on the hemisphere (2p, 1 − ‖p‖²)/(1 + ‖p‖²), `cosh d = (1 − ⟨a, b⟩)/(a₃b₃)`, where the
-/// products leave out the last coordinates. The points of the hemisphere are unit vectors.
+/// Law 34: on the hemisphere (2p, 1 − ‖p‖²)/(1 + ‖p‖²), `cosh d = (1 − ⟨a, b⟩)/(a₃b₃)`,
+/// where the products leave out the last coordinates. The points of the hemisphere are unit vectors.
 #[test]
 fn distances_are_those_of_the_hemisphere() {
     let m = Stereographic::new(-1.0);

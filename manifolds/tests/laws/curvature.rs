@@ -50,7 +50,8 @@ fn scaling() {
     }
 }
 
-/// As κ → 0 the ball becomes flat, with d → 2‖x − y‖; the first-order term is −2κ(⟨x,y⟩Δ + Δ³/3).
+/// As κ → 0 the ball becomes flat, with d → 2‖x − y‖; the first-order term is
+/// −2κ(⟨x,y⟩Δ + Δ³/3).
 #[test]
 fn flat_limit() {
     let (x, y) = (Row::from([0.3, -0.2, 0.1]), Row::from([-0.1, 0.4, 0.2]));

@@ -180,17 +180,20 @@ macro_rules! wrong {
 use Invariant::{Dot, First, Margin, Param};
 use Vector::{Difference, Input};
 
-wrong!(Arcosh<2, 3, 4, 1>, false, [Input(0), Input(1), Difference(1, 0)], [Margin(0), Margin(1), Dot(2, 2), Param(0)],
+wrong!(Arcosh<2, 3, 4, 1>, false, [Input(0), Input(1), Difference(1, 0)],
+    [Margin(0), Margin(1), Dot(2, 2), Param(0)],
 |[mx, my, dd, kappa]| {
     let two = S::constant(2.0);
     [(S::one() - two * kappa * dd / (mx * my)).acosh() / (-kappa).sqrt()]
 });
-wrong!(Logarithms<2, 3, 4, 1>, false, [Input(0), Input(1), Difference(1, 0)], [Margin(0), Margin(1), Dot(2, 2), Param(0)],
+wrong!(Logarithms<2, 3, 4, 1>, false, [Input(0), Input(1), Difference(1, 0)],
+    [Margin(0), Margin(1), Dot(2, 2), Param(0)],
 |[mx, my, dd, kappa]| {
     let r = (-kappa * dd / (mx * my - kappa * dd)).sqrt();
     [((S::one() + r).ln() - (S::one() - r).ln()) / (-kappa).sqrt()]
 });
-wrong!(Asymmetric<2, 3, 4, 1>, false, [Input(0), Input(1), Difference(1, 0)], [Margin(0), Margin(1), Dot(2, 2), Param(0)],
+wrong!(Asymmetric<2, 3, 4, 1>, false, [Input(0), Input(1), Difference(1, 0)],
+    [Margin(0), Margin(1), Dot(2, 2), Param(0)],
 |[mx, my, dd, kappa]| {
     let q = dd / mx / my * S::constant(1.0 + 4e-16) ;
     let q = S::select((mx - my).lt(S::zero()), q, dd / (mx * my));
@@ -202,7 +205,8 @@ wrong!(Skewed<2, 3, 5, 1>, false, [Input(0), Input(1), Difference(1, 0)],
     let q = dd / (mx * my) * (S::one() - S::constant(1e-3) * kappa * first.square());
     [S::constant(2.0) * q.sqrt() * (kappa * q).arcsinc()]
 });
-wrong!(Unsettled<2, 2, 5, 2>, true, [Input(0), Input(1)], [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Param(0)],
+wrong!(Unsettled<2, 2, 5, 2>, true, [Input(0), Input(1)],
+    [Margin(0), Dot(0, 0), Dot(0, 1), Dot(1, 1), Param(0)],
 |[mx, xx, xv, vv, kappa]| {
     let t = (kappa * vv / mx.square()).tanc() / mx;
     let (xy, yy) = (t * xv, t.square() * vv);
@@ -224,9 +228,11 @@ wrong!(Inverted<3, 3, 3, 3>, true, [Input(0), Input(1), Input(2)], [Margin(0), M
 wrong!(Flat<2, 1, 1, 1>, true, [Difference(1, 0)], [Param(0)], |[_kappa]| [S::one()]);
 wrong!(Frozen<2, 2, 2, 2>, true, [Input(0), Input(1)], [Dot(1, 1), Param(0)],
     |[vv, _kappa]| [S::zero(), S::select(vv.lt(S::constant(1e-20)), S::zero(), S::one())]);
-wrong!(Chord<2, 2, 2, 2>, true, [Input(0), Difference(1, 0)], [Param(0), Param(1)], |[_kappa, t]| [S::one(), t]);
+wrong!(Chord<2, 2, 2, 2>, true, [Input(0), Difference(1, 0)],
+    [Param(0), Param(1)], |[_kappa, t]| [S::one(), t]);
 
-wrong!(Denominator<2, 2, 5, 2>, true, [Input(0), Input(1)], [Margin(0), Margin(1), Dot(0, 0), Dot(1, 1), Param(0)],
+wrong!(Denominator<2, 2, 5, 2>, true, [Input(0), Input(1)],
+    [Margin(0), Margin(1), Dot(0, 0), Dot(1, 1), Param(0)],
 |[mx, my, xx, yy, kappa]| {
     let den = S::one() + kappa.square() * xx * yy;
     [my / den, mx / den]

@@ -136,13 +136,9 @@ fn check(table: &str, evaluate: [fn(&str, &Case) -> Vec<f64>; 2], bounds: [f64; 
             let bound = bounds[usize::from(case.single)] * case.unreached(name);
             if !(error <= bound) {
                 failures.push(format!(
-                    "{}: error {error:.1e}, bound {bound:.1e}, condition {condition:.1e}; f32 {} kappa {} level {:?} {} {:?}",
-                    reference.operation,
-                    case.single,
-                    case.kappa,
-                    case.level,
-                    case.kind,
-                    case.inputs
+                    "{}: error {error:.1e}, bound {bound:.1e}, condition {condition:.1e}; \
+                     f32 {} kappa {} level {:?} {} {:?}",
+                    reference.operation, case.single, case.kappa, case.level, case.kind, case.inputs
                 ));
             }
         }

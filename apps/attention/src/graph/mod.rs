@@ -348,7 +348,7 @@ fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Featur
             &out.join(format!("embeddings-{number}.svg")),
             &Classes {
                 points: &layout.points,
-                of: &(0..2 * nodes).map(|i| 1 - i / nodes).collect::<Vec<u32>>(),
+                labels: &(0..2 * nodes).map(|i| 1 - i / nodes).collect::<Vec<u32>>(),
                 names: &["keys", "queries"].map(str::to_owned),
                 hyperplanes: &[],
                 kappa: geometry.kappa,

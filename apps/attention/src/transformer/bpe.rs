@@ -85,11 +85,11 @@ impl Bpe {
                 .build()
                 .map_err(failed)?;
         tokenizer.train(&mut trainer, sentences).map_err(failed)?;
-        Ok(Bpe::of(whole(tokenizer.get_model().clone())))
+        Ok(Bpe::from_tokenizer(whole(tokenizer.get_model().clone())))
     }
 
     /// Special tokens that occur in a text are encoded as text.
-    fn of(mut tokenizer: Tokenizer) -> Self {
+    fn from_tokenizer(mut tokenizer: Tokenizer) -> Self {
         tokenizer.set_encode_special_tokens(true);
         Bpe(tokenizer)
     }
@@ -146,7 +146,7 @@ impl Bpe {
         let json = std::fs::read(path).map_err(AppError::io(path))?;
         let tokenizer = Tokenizer::from_bytes(json).map_err(|e| AppError::content(path, e.to_string()))?;
         if encodes_all(&tokenizer).map_err(|message| AppError::content(path, message))? {
-            Ok(Bpe::of(tokenizer))
+            Ok(Bpe::from_tokenizer(tokenizer))
         } else {
             Err(AppError::content(path, "not the byte-pair encoding of a translation model"))
         }

@@ -229,8 +229,8 @@ struct Attend {
     #[arg(long, help_heading = "Data")]
     sentence: String,
     /// What attends to the tokens of the sentence.
-    #[arg(long, value_enum, default_value_t = AttentionOf::Translation, help_heading = "Data")]
-    of: AttentionOf,
+    #[arg(long = "of", value_enum, default_value_t = AttentionOf::Translation, help_heading = "Data")]
+    attention: AttentionOf,
     /// The picture to write, as SVG.
     #[arg(long, default_value = "attention.svg", help_heading = RUN)]
     out: PathBuf,
@@ -380,7 +380,7 @@ impl Translate {
 impl Attend {
     fn run(self, scores: &Scores) -> Result<()> {
         let translator = Translator::load(&self.model, scores, self.device.choose()?)?;
-        say!("{}", translator.heatmap(&self.sentence, self.of, &self.search.check()?, &self.out)?);
+        say!("{}", translator.heatmap(&self.sentence, self.attention, &self.search.check()?, &self.out)?);
         say!("written to {}", self.out.display());
         Ok(())
     }

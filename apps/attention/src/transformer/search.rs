@@ -38,7 +38,7 @@ struct Hypothesis {
 struct Cache(Vec<[Tensor<f32>; 2]>);
 
 impl Cache {
-    fn of(layers: &[KeyValueCache<'_, f32>]) -> Self {
+    fn new(layers: &[KeyValueCache<'_, f32>]) -> Self {
         Cache(layers.iter().map(|layer| [layer.keys, layer.values].map(Var::to_tensor)).collect())
     }
 
@@ -108,7 +108,7 @@ impl Search {
         let len = sources[0].len() + 1;
         let tokens: Vec<u32> = sources.iter().flat_map(|s| s.iter().copied().chain([END])).collect();
         let mut tape = Tape::with_device(device.clone());
-        let encoded = Cache::of(&model.cache(model.encode(&tape, &tokens, len)));
+        let encoded = Cache::new(&model.cache(model.encode(&tape, &tokens, len)));
         let mut so_far = Cache(Vec::new());
         self.best(sources.len(), longest(len).min(model.longest), |rows, step| {
             self.next(model, &mut tape, &encoded, &mut so_far, rows, step)
@@ -189,7 +189,7 @@ impl Search {
         let last: Vec<u32> = rows.iter().map(|(_, h)| h.tokens.last().copied().unwrap_or(BEGIN)).collect();
         let (before, encoded) = (so_far.gather(tape, &before), encoded.gather(tape, &sentences));
         let (states, all) = model.decode_cached(&before, &last, position..position + 1, &encoded);
-        *so_far = Cache::of(&all);
+        *so_far = Cache::new(&all);
         let width = states.shape().width();
         let logs = model.logits(states.reshape([rows.len(), width])).log_softmax(-1);
         let count = (2 * self.beam).min(logs.shape().width());
@@ -210,9 +210,9 @@ mod tests {
             "attention": attention, "options": {
                 "weights": "softmax", "aggregate": "euclidean", "learn_sharpness": false
             },
-            "layers": 2, "width": 8, "heads": 2, "head_dim": 4, "hidden": 16, "norm": "pre", "positions": positions,
-            "vocabulary": 12, "longest": 30, "epochs": 1, "batch_tokens": 1, "lr": 1, "warm_up": 1,
-            "label_smoothing": 0, "dropout": 0, "decay": 0, "clip": 1, "average": 1, "seed": 1
+            "layers": 2, "width": 8, "heads": 2, "head_dim": 4, "hidden": 16, "norm": "pre",
+            "positions": positions, "vocabulary": 12, "longest": 30, "epochs": 1, "batch_tokens": 1, "lr": 1,
+            "warm_up": 1, "label_smoothing": 0, "dropout": 0, "decay": 0, "clip": 1, "average": 1, "seed": 1
         });
         let config: Config = serde_json::from_value(config).unwrap();
         let score = config.check(&Scores::default()).unwrap();

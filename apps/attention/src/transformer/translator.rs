@@ -90,7 +90,13 @@ impl Translator {
     ///
     /// # Errors
     /// If the sentence is blank or too long, or the file cannot be written.
-    pub fn heatmap(&self, sentence: &str, of: AttentionOf, search: &Search, path: &Path) -> Result<String> {
+    pub fn heatmap(
+        &self,
+        sentence: &str,
+        attention: AttentionOf,
+        search: &Search,
+        path: &Path,
+    ) -> Result<String> {
         let source = self.bpe.encode(sentence.trim());
         if source.is_empty() {
             return Err(AppError::usage("--sentence: the sentence is blank"));
@@ -100,7 +106,7 @@ impl Translator {
             search.translate(&self.model, std::slice::from_ref(&source), &self.device).remove(0);
         let with_end = [&source[..], &[END]].concat();
         let columns = self.bpe.parts(&with_end);
-        let (weights, rows) = match of {
+        let (weights, rows) = match attention {
             AttentionOf::Source => (self.model.weights_within(&with_end, &self.device), columns.clone()),
             AttentionOf::Translation => (
                 self.model.weights(&with_end, &translation, &self.device),

@@ -19,7 +19,7 @@ pub struct Classes<'a> {
     /// Points of the two-dimensional Poincaré ball, or of the plane for κ = 0.
     pub points: &'a [[f64; 2]],
     /// The class of each point, which gives its colour.
-    pub of: &'a [u32],
+    pub labels: &'a [u32],
     /// The classes' names.
     pub names: &'a [String],
     /// A point and a normal for each hyperplane.
@@ -37,7 +37,7 @@ pub struct Classes<'a> {
 /// # Errors
 /// If the file cannot be written.
 pub fn classes(path: &Path, classes: &Classes<'_>) -> Result<()> {
-    let &Classes { points, of: labels, names, hyperplanes, kappa, geodesics, title } = classes;
+    let &Classes { points, labels, names, hyperplanes, kappa, geodesics, title } = classes;
     let shrink = if kappa < 0.0 {
         (-kappa).sqrt()
     } else {

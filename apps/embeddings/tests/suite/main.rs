@@ -1,5 +1,6 @@
 //! The applications `poincare` and `subtree` from the outside.
 
+mod arguments;
 #[path = "../../../tests/common.rs"]
 mod common;
 #[path = "../../../tests/device.rs"]

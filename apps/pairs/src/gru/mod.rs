@@ -431,7 +431,7 @@ impl Run<'_> {
             &path,
             &Classes {
                 points: &rows(inputs),
-                of: &classes,
+                labels: &classes,
                 names: &self.data.classes,
                 hyperplanes,
                 kappa,

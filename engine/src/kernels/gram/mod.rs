@@ -234,7 +234,7 @@ fn settle<T: Storage, S: Block>(
 impl RowPlan {
     /// The formula over all row positions. Vectors first, then parameters.
     pub(crate) fn forward<T: Storage>(&self, inputs: &[View<'_, T>], out: &mut [T]) {
-        let operands = Operands::of(inputs, &|i| i < self.vectors);
+        let operands = Operands::new(inputs, &|i| i < self.vectors);
         let (vectors, parameters) = operands.split(self.vectors);
         forward(self, vectors, &parameters, operands.width, Results::new(out, self.vector));
     }
@@ -246,7 +246,7 @@ impl RowPlan {
         g: &[T],
         grads: &mut [Option<&mut [T]>],
     ) {
-        let operands = Operands::of(inputs, &|i| i < self.vectors);
+        let operands = Operands::new(inputs, &|i| i < self.vectors);
         let width = operands.width;
         let (vectors, parameters) = operands.split(self.vectors);
         let n = g.len() / if self.vector { width } else { 1 };

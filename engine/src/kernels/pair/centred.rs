@@ -231,8 +231,8 @@ impl<T: Storage> Centred<'_, T> {
         let mut near = Self::any_near_in_whole(O::splat(x), &y[..whole], &s[..whole]);
         if whole < s.len() {
             // Padded with pairs that are far from each other.
-            let (y, far) = (padded(&y[whole..], T::one()), T::constant(4.0) * (x + T::one()));
-            near |= Self::any_near_in_whole(O::splat(x), &y, &padded(&s[whole..], far));
+            let (y, filler) = (padded(&y[whole..], T::one()), T::constant(4.0) * (x + T::one()));
+            near |= Self::any_near_in_whole(O::splat(x), &y, &padded(&s[whole..], filler));
         }
         near
     }

@@ -259,7 +259,7 @@ impl<T: Float> Operation<T> for RowDerivative {
     }
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
-        let operands = Operands::of(inputs, &|i| self.is_vector(i));
+        let operands = Operands::new(inputs, &|i| self.is_vector(i));
         for (p, out) in out.chunks_exact_mut(if self.plan.vector { operands.width } else { 1 }).enumerate() {
             let (vectors, params) = self.read(&operands, p);
             for (y, x) in out.iter_mut().zip(self.result(&self.row(&vectors, params, T::EPSILON))) {
@@ -275,7 +275,7 @@ impl<T: Float> Operation<T> for RowDerivative {
         g: &[T],
         grads: &mut [Option<&mut [T]>],
     ) {
-        let operands = Operands::of(inputs, &|i| self.is_vector(i));
+        let operands = Operands::new(inputs, &|i| self.is_vector(i));
         let width = operands.width;
         grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
         for (p, g) in g.chunks_exact(if self.plan.vector { width } else { 1 }).enumerate() {

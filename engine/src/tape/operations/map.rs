@@ -121,7 +121,7 @@ impl<T: Float> Operation<T> for MapDerivative {
 
     fn forward(&self, inputs: &[View<'_, T>], out: &mut [T], _kept: &mut [T]) {
         let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
-        let operands = Elements::of(inputs, &shape);
+        let operands = Elements::new(inputs, &shape);
         for (p, y) in out.iter_mut().enumerate() {
             *y = T::nearest((self.nested)(&self.at(&operands, p)).value.partials[0]);
         }
@@ -135,7 +135,7 @@ impl<T: Float> Operation<T> for MapDerivative {
         grads: &mut [Option<&mut [T]>],
     ) {
         let shape = common(&shapes(inputs)).expect("shapes were checked when the node was made");
-        let operands = Elements::of(inputs, &shape);
+        let operands = Elements::new(inputs, &shape);
         grads.iter_mut().flatten().for_each(|grad| grad.fill(T::zero()));
         let mut add = |i: usize, p: usize, x: f64| {
             if let Some(grad) = grads[i].as_deref_mut() {

@@ -94,7 +94,7 @@ impl<T: Float> Operation<T> for Reduce {
         let sum = |v: Var<'t, T>| v.reduce(Reduction::Sum, axis);
         let spread = |v: Var<'t, T>| {
             let Some(axis) = axis else { return v };
-            let (at, _) = Axis::of(&shape, axis).expect("checked");
+            let (at, _) = Axis::new(&shape, axis).expect("checked");
             v.insert_axis(at).broadcast_to(shape.clone())
         };
         match self.reduction {

@@ -12,7 +12,7 @@ impl<T: Float> Var<'_, T> {
     fn softmax_along(self, axis: isize, operation: Softmax) -> Self {
         let shape = self.shape();
         let name = Operation::<T>::name(&operation);
-        let (at, _) = Axis::of(&shape, axis).unwrap_or_else(|message| panic!("{name}: {message}"));
+        let (at, _) = Axis::new(&shape, axis).unwrap_or_else(|message| panic!("{name}: {message}"));
         let last = shape.axes().len() - 1;
         let apply = |x: Self| x.tape().record(Op::Softmax(operation), &[x]);
         if at == last { apply(self) } else { apply(self.swap_axes(at, last)).swap_axes(at, last) }

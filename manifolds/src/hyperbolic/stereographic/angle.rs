@@ -13,7 +13,8 @@ pub(super) fn half_angle<S: Scalar>(s: S) -> S {
 }
 
 /// Coefficients of x and d = y − x in `gyr[y, ⊖x] v − v`: law 6 in differences,
-/// `(2/D)(A d − κ(κ‖d‖²⟨x, v⟩ + m_x⟨d, v⟩) x)`, `A = κ⟨x, v⟩(m_y − κ‖d‖²) − κ(m_x − 1)⟨d, v⟩`.
+/// `(2/D)(A d − κ(κ‖d‖²⟨x, v⟩ + m_x⟨d, v⟩) x)`,
+/// `A = κ⟨x, v⟩(m_y − κ‖d‖²) − κ(m_x − 1)⟨d, v⟩`.
 #[inline(always)]
 pub(super) fn turn<S: Scalar>(mx: S, my: S, dd: S, xv: S, dv: S, kappa: S) -> [S; 2] {
     let factor = S::constant(2.0) * kappa / (mx * my - kappa * dd);

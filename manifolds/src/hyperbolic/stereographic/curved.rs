@@ -22,7 +22,8 @@ use crate::point::Point;
 /// let d = Curved::new(kappa).dist(&x, &y); // [1]
 /// assert!((d.to_tensor().data()[0] - 1.0).abs() < 1e-15); // 2‖x − y‖
 /// let slope = tape.backward(d.sum()).wrt(kappa).data()[0];
-/// assert!((slope + 2.0 * 0.5_f64.powi(3) / 3.0).abs() < 1e-15); // −2(⟨x, y⟩‖x − y‖ + ‖x − y‖³/3)
+/// let expected = -2.0 * 0.5_f64.powi(3) / 3.0; // −2(⟨x, y⟩‖x − y‖ + ‖x − y‖³/3)
+/// assert!((slope - expected).abs() < 1e-15);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Curved<R: Rows> {
@@ -40,7 +41,8 @@ impl<R: Rows> Curved<R> {
         &self.kappa
     }
 
-    /// Geodesic distance `2 tan_κ⁻¹‖⊖x ⊕ y‖`. For κ > 0 half of the digits are lost between antipodes.
+    /// Geodesic distance `2 tan_κ⁻¹‖⊖x ⊕ y‖`. For κ > 0 half of the digits are lost between
+    /// antipodes.
     pub fn dist(&self, x: &R, y: &R) -> R::Scalar {
         R::scalar(f::Dist, [x, y], [&self.kappa])
     }
@@ -71,8 +73,8 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Log, [x, y], [&self.kappa])
     }
 
-    /// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`: the Riemannian one, as λ₀ = 2, so a v of
-    /// norm s leads to a point at distance 2s. Ganea et al. 2018, eq. 11.
+    /// The exponential map at the origin, `tan_κ(‖v‖) v/‖v‖`: the Riemannian one, as λ₀ = 2, so a
+    /// v of norm s leads to a point at distance 2s. Ganea et al. 2018, eq. 11.
     pub fn exp0(&self, v: &R) -> R {
         R::vector(f::Exp0, [v], [&self.kappa])
     }
@@ -124,7 +126,8 @@ impl<R: Rows> Curved<R> {
         self.add(x, &self.neg(y))
     }
 
-    /// Möbius co-addition `x ⊞ y = x ⊕ gyr[x, ⊖y] y`, commutative, with (x ⊞ y) ⊖ y = x. Ungar 2008; law 11.
+    /// Möbius co-addition `x ⊞ y = x ⊕ gyr[x, ⊖y] y`, commutative, with (x ⊞ y) ⊖ y = x. Ungar
+    /// 2008; law 11.
     pub fn coadd(&self, x: &R, y: &R) -> R {
         R::vector(f::CoAdd, [x, y], [&self.kappa])
     }
@@ -134,7 +137,8 @@ impl<R: Rows> Curved<R> {
         R::vector(f::Scale, [x], [&self.kappa, r])
     }
 
-    /// The gyration `gyr[x, y] w = ⊖(x ⊕ y) ⊕ (x ⊕ (y ⊕ w))`, a rotation of any vector w. Ungar 2008; law 6.
+    /// The gyration `gyr[x, y] w = ⊖(x ⊕ y) ⊕ (x ⊕ (y ⊕ w))`, a rotation of any vector w. Ungar
+    /// 2008; law 6.
     pub fn gyration(&self, x: &R, y: &R, w: &R) -> R {
         R::vector(f::Gyration, [x, y, w], [&self.kappa])
     }
@@ -145,8 +149,8 @@ impl<R: Rows> Curved<R> {
         self.exp0(&f(&self.log0(x)))
     }
 
-    /// Möbius matrix multiplication M ⊗ x of rows x, `[…, n]`, and a matrix `[m, n]`: `[…, m]`. Ganea et
-    /// al. 2018, eq. 25.
+    /// Möbius matrix multiplication M ⊗ x of rows x, `[…, n]`, and a matrix `[m, n]`: `[…, m]`. Ganea
+    /// et al. 2018, eq. 25.
     ///
     /// # Panics
     /// If the matrix is not `[m, n]`.
@@ -172,8 +176,8 @@ impl<R: Rows> Curved<R> {
     }
 
     /// The logit of x for the class of direction z and offset r: [`logit`](Self::logit) with p = exp₀(r
-    /// z/‖z‖) and a = z/cosh²(√-κ r). Tends to `4(⟨x, z⟩ − r‖z‖)` as κ → 0. Shimizu et al. 2021 (HNN++),
-    /// eq. 6.
+    /// z/‖z‖) and a = z/cosh²(√-κ r). Tends to `4(⟨x, z⟩ − r‖z‖)` as κ → 0. Shimizu et
+    /// al. 2021 (HNN++), eq. 6.
     pub fn unidirectional_logit(&self, x: &R, z: &R, r: &R::Scalar) -> R::Scalar {
         R::scalar(f::UnidirectionalLogit, [x, z], [&self.kappa, r])
     }

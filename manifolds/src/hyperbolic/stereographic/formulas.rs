@@ -47,9 +47,9 @@ fn exp<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> [S; 2] {
 /// Coefficients of x and v in the exponential map, and the parallel transport along the geodesic of a
 /// vector w that is a multiple of v: it becomes `a ⟨v, w⟩ x + b w`.
 ///
-/// With y = τ v as in the exponential map, D = m_x m_y − κ‖x + y‖² and E = m_x − κ‖x‖² m_y, the
-/// differential of y ↦ x ⊕ y takes w to `(m_y/D²) (E w − κ τ ⟨v, w⟩ (D + E) x)`. Nothing cancels for
-/// κ < 0.
+/// With y = τ v as in the exponential map, D = m_x m_y − κ‖x + y‖² and E = m_x − κ‖x‖² m_y,
+/// the differential of y ↦ x ⊕ y takes w to `(m_y/D²) (E w − κ τ ⟨v, w⟩ (D + E) x)`. Nothing
+/// cancels for κ < 0.
 #[inline(always)]
 pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> ([S; 2], [S; 2]) {
     // Where squares of v overflow, the map has long reached the boundary.
@@ -59,8 +59,8 @@ pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> 
     let (tanc, my) = (kappa * vv * per_mx.square()).tanc_secant();
     let tau = tanc * per_mx;
     let (x, v) = (xx.sqrt(), vv.sqrt());
-    // ‖x + y‖². With an obtuse angle between them it is (‖x‖ − ‖y‖)² + 2 (‖x‖‖y‖ + ⟨x, y⟩); near the
-    // boundary the first difference comes from the margins.
+    // ‖x + y‖². With an obtuse angle between them it is (‖x‖ − ‖y‖)² + 2
+    // (‖x‖‖y‖ + ⟨x, y⟩); near the boundary the first difference comes from the margins.
     let y = tau * v;
     let sum = x + y;
     let by_margins = mx.max(my).lt(kappa.abs() * sum.square());
@@ -82,9 +82,10 @@ pub(super) fn flow<S: Scalar>(mx: S, xx: S, xv: S, vv: S, area: S, kappa: S) -> 
 
 /// Two points, for operations that are not defined at antipodes; d = y − x.
 ///
-/// Beyond a right angle (κ > 0) `D = m_x m_y − κ‖d‖²` cancels, and so do combinations of x and d. There
-/// D is computed as `(1 + κ⟨x, y⟩)² + κ² area`, and y is split into `p x`, with p = ⟨x, y⟩/‖x‖², and the
-/// part orthogonal to x. Relative errors are then those of the angle to the antipode.
+/// Beyond a right angle (κ > 0) `D = m_x m_y − κ‖d‖²` cancels, and so do combinations of x and d.
+/// There D is computed as `(1 + κ⟨x, y⟩)² + κ² area`, and y is split into `p x`, with
+/// p = ⟨x, y⟩/‖x‖², and the part orthogonal to x. Relative errors are then those of the angle to the
+/// antipode.
 struct Opposite<S: Scalar> {
     beyond: S::Mask,
     /// False where y is the antipode of x, up to rounding.

@@ -66,10 +66,11 @@ impl RowFormula<3, 4, 7, 1> for Logit {
 }
 
 /// The logit of x for the class of direction z and offset r,
-/// `2‖z‖ sin_κ⁻¹(λ_x ⟨x, z/‖z‖⟩ cosh(2√c r) − (λ_x − 1) sinh(2√c r)/√c)` for κ = −c < 0 and its continuation.
+/// `2‖z‖ sin_κ⁻¹(λ_x ⟨x, z/‖z‖⟩ cosh(2√c r) − (λ_x − 1) sinh(2√c r)/√c)`
+/// for κ = −c < 0 and its continuation.
 ///
-/// Shimizu et al. 2021, eq. 6; law 50: [`Logit`] with p = exp₀(r z/‖z‖) and a = sech²(√c r) z, so that
-/// no p or a must be kept on a manifold.
+/// Shimizu et al. 2021, eq. 6; law 50: [`Logit`] with p = exp₀(r z/‖z‖) and a = sech²(√c r) z, so
+/// that no p or a must be kept on a manifold.
 #[inline(always)]
 fn unidirectional<S: Scalar>(mx: S, xz: S, zz: S, r: S, kappa: S) -> S {
     let two = S::constant(2.0);

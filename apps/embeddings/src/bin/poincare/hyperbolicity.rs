@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::options;
 use cotangent_apps_common::print;
@@ -22,10 +21,10 @@ pub(crate) struct HyperbolicityArgs {
     #[arg(long, help_heading = "Data")]
     reduction: bool,
     /// Number of quadruples of nodes that are drawn. A graph of at most 340 nodes is measured exactly.
-    #[arg(long, default_value_t = 1_000_000, help_heading = RUN)]
+    #[arg(long, default_value_t = 1_000_000, help_heading = "Data")]
     samples: u64,
     /// Seed of the draws.
-    #[arg(long, default_value_t = 42, help_heading = RUN)]
+    #[arg(long, default_value_t = 42, help_heading = "Data")]
     seed: u64,
     #[command(flatten)]
     threads: ThreadsOption,
@@ -44,7 +43,7 @@ pub(crate) fn measure_hyperbolicity(args: &HyperbolicityArgs) -> Result<()> {
     let (how, at_least) = if found.exact { ("all", "") } else { ("drawn", "at least ") };
     say!("{nodes} nodes in the largest of {components} components, {quadruples} quadruples ({how})");
     say!("delta {at_least}{delta}, mean {mean_delta:.4}, diameter {at_least}{diameter}");
-    say!("2 delta/diameter {:.4}: 0 for a tree, 1 for a cycle", found.relative_delta);
+    say!("relative delta (2 delta / diameter): {:.4}; 0 for a tree, 1 for a cycle", found.relative_delta);
     match found.kappa {
         Some(kappa) => say!("curvature with this delta, if an edge has length 1: {kappa:.4}"),
         None => say!("no quadruple differs from a tree's: any negative curvature fits"),

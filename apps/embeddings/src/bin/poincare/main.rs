@@ -45,7 +45,10 @@ enum Command {
     Distance(neighbours::Distance),
     /// Measures how close a graph is to a tree (Gromov's delta), and suggests curvature and dimension.
     Hyperbolicity(hyperbolicity::HyperbolicityArgs),
-    /// Draws an embedding in the Poincaré disk; a hierarchy of more dimensions by distances and subtrees.
+    /// Draws an embedding: two dimensions in the Poincaré disk, a hierarchy of more as a layout.
+    ///
+    /// In the layout each subtree has a sector, and distances from the origin are drawn linearly: its circle is
+    /// not the ideal boundary. Other embeddings are projected onto two dimensions.
     Plot(plot::Plot),
     /// Writes the transitive closure of WordNet's nouns, from WordNet's own files.
     Wordnet(wordnet::Wordnet),

@@ -1,7 +1,6 @@
 //! `poincare neighbours` and `poincare distance`.
 
 use clap::Args;
-use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
@@ -14,7 +13,7 @@ pub(crate) struct Neighbours {
     /// The name of a point, for example dog.n.01.
     name: String,
     /// How many points are listed, the nearest first.
-    #[arg(long, default_value_t = 10, help_heading = RUN)]
+    #[arg(long, default_value_t = 10, help_heading = "Data")]
     count: usize,
     #[command(flatten)]
     embedding: EmbeddingOptions,
@@ -48,6 +47,9 @@ pub(crate) fn distance(args: &Distance) -> Result<()> {
     let to = embeddings.find(&args.embedding.path, &args.to)?;
     let to = Neighbour { name: args.to.clone(), distance: embeddings.distance(from, to) };
     print::event("result", &to);
-    say!("{}", to.distance);
+    // The event has the number.
+    if !print::style().json {
+        say!("{}", to.distance);
+    }
     Ok(())
 }

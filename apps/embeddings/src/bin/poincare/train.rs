@@ -133,6 +133,7 @@ pub(crate) fn train(args: Train) -> Result<()> {
         seed: args.seed,
     };
     config.check()?;
+    let runs = args.seeds.runs(args.seed, &args.out, args.resume, false)?;
     let threads = args.threads.start()?;
     let (graph, source) = match &args.edges {
         Some(path) => {
@@ -144,7 +145,7 @@ pub(crate) fn train(args: Train) -> Result<()> {
     };
     say!("{} nodes, {} pairs ({source})", graph.names.len(), graph.pairs.len());
     let mut results = Vec::new();
-    for run in args.seeds.runs(args.seed, &args.out, args.resume, false)? {
+    for run in runs {
         let (checkpoint_every, source, device) = (args.checkpoint_every, source.clone(), device.clone());
         let options = RunOptions { out: run.out, resume: run.resume, checkpoint_every, source, device };
         let config = Config { seed: run.seed, ..config.clone() };
