@@ -4,12 +4,15 @@
 //! |---|---|
 //! | [`poincare`] | training of Poincaré embeddings |
 //! | [`subtree`] | logistic regression that separates subtrees |
-//! | [`edges`] | edge lists: TSV or CSV, plain or gzip |
+//! | [`edges`] | edge lists: TSV, CSV or GraphML, plain or gzip |
 //! | [`graph`] | named nodes and their neighbours |
+//! | [`names`] | names and their numbers |
 //! | [`hyperbolicity`] | how close a graph is to a tree |
 //! | [`wordnet`] | the transitive closure of WordNet's nouns, from its own files |
 //! | [`embeddings`] | named points in files |
+//! | [`format`](mod@format) | the formats of these files |
 //! | [`neighbours`] | distances between them, and the nearest ones |
+//! | [`picture`] | the picture of an embedding |
 //! | [`reconstruction`] | mean rank and MAP of an embedding |
 
 #![forbid(unsafe_code)]
@@ -17,13 +20,19 @@
 
 pub mod edges;
 pub mod embeddings;
+pub mod format;
 mod fused;
 pub mod graph;
+mod graphml;
 pub mod hyperbolicity;
 mod lock_free;
+pub mod names;
 mod negatives;
 pub mod neighbours;
+mod numpy;
+pub mod picture;
 pub mod poincare;
 pub mod reconstruction;
 pub mod subtree;
+mod word2vec;
 pub mod wordnet;

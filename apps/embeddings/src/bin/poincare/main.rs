@@ -3,12 +3,14 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod convert;
 mod evaluate;
 mod hyperbolicity;
 mod inputs;
 mod neighbours;
 mod plot;
 mod train;
+mod tree;
 mod wordnet;
 
 use clap::{Parser, Subcommand};
@@ -47,6 +49,10 @@ enum Command {
     Hyperbolicity(hyperbolicity::HyperbolicityArgs),
     /// Draws an embedding in the Poincaré disk; a hierarchy of more dimensions by distances and subtrees.
     Plot(plot::Plot),
+    /// Writes an embedding in another format: word2vec, NumPy, safetensors, TSV.
+    Convert(convert::Convert),
+    /// Writes the edge list of a tree of any size, for trials.
+    Tree(tree::Tree),
     /// Writes the transitive closure of WordNet's nouns, from WordNet's own files.
     Wordnet(wordnet::Wordnet),
 }
@@ -63,6 +69,8 @@ fn main() -> std::process::ExitCode {
         Command::Distance(args) => neighbours::distance(&args),
         Command::Hyperbolicity(args) => hyperbolicity::measure_hyperbolicity(&args),
         Command::Plot(args) => plot::plot(&args),
+        Command::Convert(args) => convert::convert(&args),
+        Command::Tree(args) => tree::write_tree(&args),
         Command::Wordnet(args) => wordnet::build_wordnet(&args),
     })
 }
