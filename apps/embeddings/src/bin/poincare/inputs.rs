@@ -15,8 +15,8 @@ use cotangent_apps_embeddings::graph::Graph;
 /// Which embedding a command is about.
 #[derive(Args)]
 pub(crate) struct EmbeddingOptions {
-    /// Embedding: a directory that `poincare train` wrote, or a file: .safetensors or .tsv from there, .txt or
-    /// .bin of word2vec, or .npy with the names in NAME.names.txt beside NAME.npy.
+    /// Embedding: a directory that `poincare train` wrote, or a file: .safetensors or .tsv from there, .txt
+    /// or .bin of word2vec, or .npy with the names in NAME.names.txt beside NAME.npy.
     #[arg(
         long = "embedding",
         value_name = "EMBEDDING",
