@@ -1,7 +1,8 @@
 //! Tables in files: TSV or CSV, plain or gzip.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
@@ -13,14 +14,17 @@ use crate::error::{AppError, Result};
 /// made to fill its reader's memory.
 const UNPACKED: (u64, [u64; 2]) = (100, [64 << 20, 1 << 30]);
 
-/// The text of a file, unpacked if the file begins like gzip.
+/// How a gzip file begins.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The content of a file, unpacked if the file begins like gzip.
 ///
 /// # Errors
-/// If the file cannot be read, or unpacks to more than [`UNPACKED`] allows. The error names the line at the
-/// limit.
-fn text(path: &Path) -> Result<Vec<u8>> {
+/// If the file cannot be read, or unpacks to more than a hundred times its size and 64 MiB, or to more than
+/// 1 GiB. The error names the line at that limit.
+pub fn content(path: &Path) -> Result<Vec<u8>> {
     let mut text = std::fs::read(path).map_err(AppError::io(path))?;
-    if !text.starts_with(&[0x1f, 0x8b]) {
+    if !text.starts_with(&GZIP) {
         return Ok(text);
     }
     let packed = std::mem::take(&mut text);
@@ -36,10 +40,49 @@ fn text(path: &Path) -> Result<Vec<u8>> {
     Ok(text)
 }
 
+/// A file that is read from its beginning to its end.
+enum Source {
+    /// A plain file, which is read piece by piece.
+    Plain(BufReader<File>),
+    /// The text of any other: one that was packed, or a pipe, which can be read only once.
+    Whole(Vec<u8>),
+}
+
+impl Source {
+    fn open(path: &Path) -> Result<Self> {
+        if !std::fs::metadata(path).map_err(AppError::io(path))?.is_file() {
+            return Ok(Source::Whole(content(path)?));
+        }
+        let mut reader = BufReader::with_capacity(BUFFER, File::open(path).map_err(AppError::io(path))?);
+        let packed = reader.fill_buf().map_err(AppError::io(path))?.starts_with(&GZIP);
+        Ok(if packed { Source::Whole(content(path)?) } else { Source::Plain(reader) })
+    }
+
+    /// The first line, or what the buffer holds of it.
+    fn first_line(&self) -> &[u8] {
+        let start = match self {
+            Source::Plain(reader) => reader.buffer(),
+            Source::Whole(text) => text,
+        };
+        start.split(|&b| b == b'\n').next().unwrap_or_default()
+    }
+}
+
+/// Bytes of a plain file that are read together.
+const BUFFER: usize = 1 << 16;
+
 /// The path of a file in a directory: the plain file if it exists, else the name with `.gz` added.
 pub fn plain_or_packed(directory: &Path, name: &str) -> PathBuf {
     let plain = directory.join(name);
     if plain.exists() { plain } else { directory.join(format!("{name}.gz")) }
+}
+
+/// Whether the first line of a file has tabs; of a long one, its first 65,536 bytes.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn has_tabs(path: &Path) -> Result<bool> {
+    Ok(Source::open(path)?.first_line().contains(&b'\t'))
 }
 
 /// Calls `line` with the number (from 0) and the text of each line, including blank ones.
@@ -50,7 +93,7 @@ pub fn read_lines(
     path: &Path,
     mut line: impl FnMut(usize, &str) -> std::result::Result<(), String>,
 ) -> Result<()> {
-    let text = text(path)?;
+    let text = content(path)?;
     for (number, bytes) in text.strip_suffix(b"\n").unwrap_or(&text).split(|&b| b == b'\n').enumerate() {
         let read = std::str::from_utf8(bytes).map_err(|_| "invalid UTF-8".to_owned());
         read.and_then(|text| line(number, text.strip_suffix('\r').unwrap_or(text)))
@@ -68,10 +111,9 @@ pub fn read(
     path: &Path,
     row: impl FnMut(usize, &csv::StringRecord) -> std::result::Result<(), String>,
 ) -> Result<()> {
-    let text = text(path)?;
-    let first = text.split(|&b| b == b'\n').next().unwrap_or_default();
-    let delimiter = if first.contains(&b'\t') { b'\t' } else { b',' };
-    records(path, &text, delimiter, delimiter == b',', row)
+    let mut source = Source::open(path)?;
+    let delimiter = if source.first_line().contains(&b'\t') { b'\t' } else { b',' };
+    records(path, &mut source, delimiter, delimiter == b',', row)
 }
 
 /// Same as [`read`], for a file whose columns are separated by tabs and may be quoted, as [`quoted`]
@@ -83,7 +125,7 @@ pub fn read_quoted(
     path: &Path,
     row: impl FnMut(usize, &csv::StringRecord) -> std::result::Result<(), String>,
 ) -> Result<()> {
-    records(path, &text(path)?, b'\t', true, row)
+    records(path, &mut Source::open(path)?, b'\t', true, row)
 }
 
 /// Text as a column of a tab-separated file. It is quoted if it contains a tab or a line break, or begins
@@ -98,17 +140,21 @@ pub fn quoted(column: &str) -> Cow<'_, str> {
 
 fn records(
     path: &Path,
-    text: &[u8],
+    source: &mut Source,
     delimiter: u8,
     quoting: bool,
     mut row: impl FnMut(usize, &csv::StringRecord) -> std::result::Result<(), String>,
 ) -> Result<()> {
+    let input: &mut dyn Read = match source {
+        Source::Plain(reader) => reader,
+        Source::Whole(text) => &mut text.as_slice(),
+    };
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter)
         .quoting(quoting)
-        .from_reader(text);
+        .from_reader(input);
     let mut record = csv::StringRecord::new();
     for number in 0.. {
         let (position, message) = match reader.read_record(&mut record) {
@@ -123,13 +169,17 @@ fn records(
             },
         };
         let at = position.map_or(0, |position| position.byte());
-        return Err(AppError::line(path, line_at(text, at), message));
+        let line = match source {
+            Source::Plain(_) => line_at(&content(path)?, at),
+            Source::Whole(text) => line_at(text, at),
+        };
+        return Err(AppError::line(path, line, message));
     }
     Ok(())
 }
 
-/// The line number (from 1) of the record that begins at a byte, or after blank lines at that byte.
-fn line_at(text: &[u8], byte: u64) -> u64 {
+/// The line number (from 1) in a text of the record that begins at a byte, or after blank lines at that byte.
+pub fn line_at(text: &[u8], byte: u64) -> u64 {
     let start = usize::try_from(byte).unwrap_or(0).min(text.len());
     let blank = text[start..].iter().take_while(|b| matches!(b, b'\n' | b'\r')).count();
     1 + text[..start + blank].iter().filter(|&&b| b == b'\n').count() as u64

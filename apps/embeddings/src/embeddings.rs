@@ -1,6 +1,6 @@
-//! Named points in files: TSV (name, coordinates) and safetensors.
+//! Named points in files: TSV (name, coordinates) and safetensors here, [word2vec](crate::word2vec) and
+//! [NumPy](crate::numpy) in files of their own.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use cotangent::engine::files::{atomic, safetensors};
@@ -10,10 +10,14 @@ use cotangent_apps_common::geometry::{Geometry, Model, Models};
 use cotangent_apps_common::table;
 use serde::{Deserialize, Serialize};
 
+use crate::format::Format;
+use crate::names::{Index, Names};
+use crate::{numpy, word2vec};
+
 /// The description of the points in a safetensors file, as JSON under the metadata key [`ABOUT`].
 #[derive(Serialize, Deserialize)]
 struct About {
-    names: Vec<String>,
+    names: Names,
     geometry: Geometry,
 }
 
@@ -23,7 +27,7 @@ const ABOUT: &str = "cotangent.embedding";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embeddings {
     /// The name of each point.
-    pub names: Vec<String>,
+    pub names: Names,
     /// The points, one per row: `[n, coordinates]`.
     pub points: Tensor<f64>,
     /// The geometry of the points.
@@ -35,7 +39,7 @@ pub struct Embeddings {
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write_tsv<T: Float>(path: &Path, names: &[String], points: &Tensor<T>) -> Result<()> {
+pub fn write_tsv<T: Float>(path: &Path, names: &Names, points: &Tensor<T>) -> Result<()> {
     atomic::write(path, |w| {
         for (name, row) in names.iter().zip(points.rows()) {
             write!(w, "{}", table::quoted(name))?;
@@ -55,19 +59,79 @@ pub fn write_tsv<T: Float>(path: &Path, names: &[String], points: &Tensor<T>) ->
 /// If the file cannot be written.
 pub fn write_safetensors<T: Float>(
     path: &Path,
-    names: &[String],
+    names: &Names,
     points: &Tensor<T>,
     geometry: Geometry,
 ) -> Result<()> {
-    let about = About { names: names.to_vec(), geometry };
+    let about = About { names: names.clone(), geometry };
     let about = serde_json::to_string(&about).map_err(|e| AppError::content(path, e.to_string()))?;
     Ok(safetensors::write(path, &[("embedding", points)], Some((ABOUT, &about)))?)
 }
 
+/// Collects points that a file gives one by one.
+pub(crate) struct Collector {
+    geometry: Geometry,
+    names: Names,
+    data: Vec<f64>,
+    width: Option<usize>,
+}
+
+impl Collector {
+    /// For points of this space.
+    pub(crate) fn new(geometry: Geometry) -> Self {
+        Collector { geometry, names: Names::default(), data: Vec::new(), width: None }
+    }
+
+    /// Adds a point whose coordinates are decimal numbers.
+    pub(crate) fn add<'a>(
+        &mut self,
+        name: &str,
+        coordinates: impl Iterator<Item = &'a str>,
+    ) -> std::result::Result<(), String> {
+        let before = self.data.len();
+        for field in coordinates {
+            self.data.push(field.parse::<f64>().map_err(|_| format!("{field:?} is not a number"))?);
+        }
+        self.check(name, before)
+    }
+
+    /// Adds a point.
+    pub(crate) fn add_numbers(
+        &mut self,
+        name: &str,
+        coordinates: impl Iterator<Item = f64>,
+    ) -> std::result::Result<(), String> {
+        let before = self.data.len();
+        self.data.extend(coordinates);
+        self.check(name, before)
+    }
+
+    fn check(&mut self, name: &str, before: usize) -> std::result::Result<(), String> {
+        let row = &self.data[before..];
+        match self.width.replace(row.len()) {
+            _ if row.is_empty() => return Err("a name without coordinates".to_owned()),
+            Some(width) if width != row.len() => {
+                return Err(format!("{} coordinates; the lines before have {width}", row.len()));
+            }
+            _ => {}
+        }
+        self.geometry.check(row).map_err(|error| format!("{name:?}: {error}"))?;
+        self.names.push(name);
+        Ok(())
+    }
+
+    /// The points. `path` is their file, for the error.
+    pub(crate) fn finish(self, path: &Path) -> Result<Embeddings> {
+        let Collector { geometry, names, data, width } = self;
+        let Some(width) = width else { return Err(AppError::content(path, "no embedding")) };
+        Ok(Embeddings { points: Tensor::new([names.len(), width], data), names, geometry })
+    }
+}
+
 impl Embeddings {
-    /// Reads a `.safetensors` file or a TSV; of a directory, its `embedding.safetensors`. The points of a
-    /// TSV are in `model`, by default the Poincaré ball, with curvature `kappa`. A `.safetensors` file
-    /// stores its geometry, whose curvature `kappa` overrides.
+    /// Reads a file in the [format](Format) of its extension, or a TSV if it has none of these; of a
+    /// directory, its `embedding.safetensors`. The points are in `model`, by default the Poincaré ball, with
+    /// curvature `kappa`. But a `.safetensors` file stores its geometry, whose curvature `kappa` overrides.
     ///
     /// # Errors
     /// If the file cannot be read, a row is not a name and the coordinates of a point, or a name occurs
@@ -76,44 +140,39 @@ impl Embeddings {
         if path.is_dir() {
             return Self::read(&path.join("embedding.safetensors"), model, kappa);
         }
-        let embeddings = if path.extension().is_some_and(|e| e == "safetensors") {
-            Self::read_safetensors(path, model, kappa)?
-        } else {
-            Self::read_tsv(path, Geometry::new(model.unwrap_or(Model::Poincare.into()), kappa)?)?
+        let geometry = || Geometry::new(model.clone().unwrap_or(Model::Poincare.into()), kappa.clone());
+        let embeddings = match Format::named_by(path).unwrap_or(Format::Tsv) {
+            Format::Safetensors => Self::read_safetensors(path, model, kappa)?,
+            Format::Tsv => Self::read_tsv(path, geometry()?)?,
+            Format::Text => word2vec::read_text(path, geometry()?)?,
+            Format::Binary => word2vec::read_binary(path, geometry()?)?,
+            Format::Npy => numpy::read(path, geometry()?)?,
         };
-        let mut seen = HashMap::new();
-        for (i, name) in embeddings.names.iter().enumerate() {
-            if let Some(first) = seen.insert(name, i) {
-                return Err(AppError::content(
-                    path,
-                    format!("{name:?} occurs twice, as points {} and {}", first + 1, i + 1),
-                ));
-            }
-        }
+        embeddings.index_of_names(path)?;
         Ok(embeddings)
     }
 
-    fn read_tsv(path: &Path, geometry: Geometry) -> Result<Self> {
-        let (mut names, mut data, mut width) = (Vec::new(), Vec::new(), None);
-        table::read_quoted(path, |_, record| {
-            let before = data.len();
-            for field in record.iter().skip(1) {
-                data.push(field.parse::<f64>().map_err(|_| format!("{field:?} is not a number"))?);
-            }
-            let (name, row) = (record[0].to_owned(), &data[before..]);
-            match width.replace(row.len()) {
-                _ if row.is_empty() => return Err("a name without coordinates".to_owned()),
-                Some(width) if width != row.len() => {
-                    return Err(format!("{} coordinates; the lines before have {width}", row.len()));
-                }
-                _ => {}
-            }
-            geometry.check(row).map_err(|error| format!("{name:?}: {error}"))?;
-            names.push(name);
-            Ok(())
-        })?;
-        let Some(width) = width else { return Err(AppError::content(path, "no embedding")) };
-        Ok(Embeddings { points: Tensor::new([names.len(), width], data), names, geometry })
+    /// Writes a file. Returns the number of points that the file's precision takes out of their space:
+    /// word2vec's binary format has `f32`, in which a point near the ball's boundary may round to it.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or the format cannot hold the names.
+    pub fn write(&self, path: &Path, format: Format) -> Result<usize> {
+        let Embeddings { names, points, geometry } = self;
+        match format {
+            Format::Tsv => write_tsv(path, names, points)?,
+            Format::Safetensors => write_safetensors(path, names, points, *geometry)?,
+            Format::Text => word2vec::write_text(path, names, points)?,
+            Format::Binary => return word2vec::write_binary(path, names, points, *geometry),
+            Format::Npy => numpy::write(path, names, points)?,
+        }
+        Ok(0)
+    }
+
+    pub(crate) fn read_tsv(path: &Path, geometry: Geometry) -> Result<Self> {
+        let mut points = Collector::new(geometry);
+        table::read_quoted(path, |_, record| points.add(&record[0], record.iter().skip(1)))?;
+        points.finish(path)
     }
 
     fn read_safetensors(path: &Path, model: Option<Models>, kappa: Option<Vec<f64>>) -> Result<Self> {
@@ -140,15 +199,23 @@ impl Embeddings {
         Ok(Embeddings { names, points, geometry })
     }
 
+    /// Finds points by their names.
+    fn index_of_names(&self, path: &Path) -> Result<Index> {
+        Index::new(&self.names).map_err(|[first, second]| {
+            let (name, first, second) = (&self.names[first], first + 1, second + 1);
+            AppError::content(path, format!("{name:?} occurs twice, as points {first} and {second}"))
+        })
+    }
+
     /// The index of the point of each name. `path` is the embedding's file, for the error.
     ///
     /// # Errors
-    /// If a name has no point.
-    pub fn index(&self, path: &Path, names: &[String]) -> Result<Vec<u32>> {
-        let at: HashMap<&str, u32> = self.names.iter().map(String::as_str).zip(0..).collect();
-        let find = |name: &String| {
+    /// If a name has no point, or two points have one name.
+    pub fn index(&self, path: &Path, names: &Names) -> Result<Vec<u32>> {
+        let index = self.index_of_names(path)?;
+        let find = |name| {
             let message = || format!("no point for node {name:?} of the edge list");
-            at.get(name.as_str()).copied().ok_or_else(|| AppError::content(path, message()))
+            index.find(&self.names, name).ok_or_else(|| AppError::content(path, message()))
         };
         names.iter().map(find).collect()
     }
@@ -161,9 +228,8 @@ mod tests {
     #[test]
     fn both_formats_are_read_back_exactly() {
         let dir = tempfile::tempdir().unwrap();
-        let names = ["a b", "ü", "a\tb", "one\nline, \"another\"", "\r\n", "\"", "a \"b\""]
-            .map(str::to_owned)
-            .to_vec();
+        let names: Names =
+            ["a b", "ü", "a\tb", "one\nline, \"another\"", "\r\n", "\"", "a \"b\""].into_iter().collect();
         let points =
             Tensor::new([7, 2], [&[0.1, -1e-300, 1.0 - f64::EPSILON / 2.0][..], &[0.0; 11]].concat());
         let geometry = Geometry::new(Model::Poincare, None).unwrap();

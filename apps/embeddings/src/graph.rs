@@ -1,12 +1,12 @@
 //! Directed graphs with named nodes.
 
-use std::collections::HashMap;
+use crate::names::{Index, Names};
 
 /// A directed graph: pairs (u, v) of named nodes, each at most once, without self-loops.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
     /// Node names, in the order of first appearance.
-    pub names: Vec<String>,
+    pub names: Names,
     /// The pairs, in the order of the input.
     pub pairs: Vec<(u32, u32)>,
     /// A positive weight for each pair; empty if all weights are the same.
@@ -20,47 +20,66 @@ pub struct Graph {
 /// Collects pairs into a [`Graph`].
 #[derive(Default)]
 pub struct Builder {
+    /// Until it is finished, a pair may be in it several times.
     graph: Graph,
-    ids: HashMap<String, u32>,
-    seen: std::collections::HashSet<(u32, u32)>,
+    index: Index,
 }
 
 impl Builder {
-    fn id(&mut self, name: &str) -> u32 {
-        if let Some(&id) = self.ids.get(name) {
-            return id;
-        }
-        let id = u32::try_from(self.graph.names.len()).expect("fewer than 2^32 nodes");
-        self.graph.names.push(name.to_owned());
-        self.ids.insert(name.to_owned(), id);
-        id
-    }
-
     /// Adds a pair. If any pair has a weight, pairs without one get the weight 1.
     pub fn add(&mut self, u: &str, v: &str, weight: Option<f64>) {
-        let pair = (self.id(u), self.id(v));
-        if pair.0 == pair.1 {
-            self.graph.self_loops += 1;
-        } else if !self.seen.insert(pair) {
-            self.graph.duplicates += 1;
-        } else {
-            self.graph.pairs.push(pair);
-            if let Some(weight) = weight {
-                self.graph.weights.resize(self.graph.pairs.len() - 1, 1.0);
-                self.graph.weights.push(weight);
-            } else if !self.graph.weights.is_empty() {
-                self.graph.weights.push(1.0);
-            }
+        let Builder { graph, index } = self;
+        let pair = [u, v].map(|name| index.find_or_add(&mut graph.names, name));
+        if pair[0] == pair[1] {
+            graph.self_loops += 1;
+            return;
+        }
+        graph.pairs.push(pair.into());
+        if let Some(weight) = weight {
+            graph.weights.resize(graph.pairs.len() - 1, 1.0);
+            graph.weights.push(weight);
+        } else if !graph.weights.is_empty() {
+            graph.weights.push(1.0);
         }
     }
 
     /// The graph.
     pub fn finish(self) -> Graph {
-        self.graph
+        let Builder { mut graph, index } = self;
+        drop(index);
+        graph.remove_duplicates();
+        graph.names.shrink_to_fit();
+        graph.pairs.shrink_to_fit();
+        graph
     }
 }
 
 impl Graph {
+    /// Leaves out repeated pairs and counts them. Sorting a copy takes less memory than a set of all pairs.
+    fn remove_duplicates(&mut self) {
+        let mut sorted = self.pairs.clone();
+        sorted.sort_unstable();
+        let mut repeated: Vec<(u32, u32)> =
+            sorted.windows(2).filter(|pairs| pairs[0] == pairs[1]).map(|pairs| pairs[0]).collect();
+        drop(sorted);
+        repeated.dedup();
+        if repeated.is_empty() {
+            return;
+        }
+        let mut seen = vec![false; repeated.len()];
+        let mut is_first = |pair: &(u32, u32)| match repeated.binary_search(pair) {
+            Ok(i) => !std::mem::replace(&mut seen[i], true),
+            Err(_) => true,
+        };
+        let kept: Vec<bool> = self.pairs.iter().map(&mut is_first).collect();
+        let before = self.pairs.len();
+        let mut keep = kept.iter();
+        self.pairs.retain(|_| *keep.next().expect("one for each pair"));
+        let mut keep = kept.iter();
+        self.weights.retain(|_| *keep.next().expect("one for each pair"));
+        self.duplicates += before - self.pairs.len();
+    }
+
     /// For each node u the nodes v of its pairs (u, v), in ascending order.
     pub fn neighbours(&self) -> Neighbours {
         Neighbours::new(self.names.len(), || self.pairs.iter().copied())
@@ -108,7 +127,7 @@ impl Graph {
     /// A checksum of names, pairs and weights.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
-        for name in &self.names {
+        for name in self.names.iter() {
             hasher.update(name.as_bytes());
             hasher.update(&[0]);
         }
@@ -132,7 +151,8 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    fn new<I: Iterator<Item = (u32, u32)>>(nodes: usize, pairs: impl Fn() -> I) -> Self {
+    /// The neighbours v of the pairs (u, v) of this number of nodes.
+    pub fn new<I: Iterator<Item = (u32, u32)>>(nodes: usize, pairs: impl Fn() -> I) -> Self {
         let mut starts = vec![0; nodes + 1];
         pairs().for_each(|(u, _)| starts[u as usize + 1] += 1);
         for i in 1..starts.len() {
@@ -146,6 +166,18 @@ impl Neighbours {
         }
         for w in starts.windows(2) {
             targets[w[0]..w[1]].sort_unstable();
+        }
+        Neighbours { starts, targets }
+    }
+
+    /// The pairs between some nodes, given in ascending order. Nodes are then numbered by their place among
+    /// these.
+    pub fn among(&self, nodes: &[u32]) -> Self {
+        let (mut starts, mut targets) = (vec![0], Vec::new());
+        for &u in nodes {
+            let places = self.of(u).iter().filter_map(|v| nodes.binary_search(v).ok());
+            targets.extend(places.map(|place| place as u32));
+            starts.push(targets.len());
         }
         Neighbours { starts, targets }
     }
@@ -192,6 +224,30 @@ mod tests {
         assert_eq!(cycle.closure().pairs, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
     }
 
+    /// The first one is kept, with its weight, in the order of the input.
+    #[test]
+    fn duplicates_are_those_that_a_set_finds() {
+        let mut rng = cotangent::prelude::rng::stream(1, 1, 0);
+        let mut drawn = || rand::RngExt::random_range(&mut rng, 0..12_u32);
+        let mut builder = Builder::default();
+        let (mut seen, mut pairs, mut weights) = (std::collections::HashSet::new(), Vec::new(), Vec::new());
+        for i in 0..200 {
+            let (u, v) = (drawn(), drawn());
+            let weight = f64::from(i + 1);
+            builder.add(&u.to_string(), &v.to_string(), Some(weight));
+            if u != v && seen.insert((u, v)) {
+                pairs.push((u, v));
+                weights.push(weight);
+            }
+        }
+        let graph = builder.finish();
+        let name = |u: u32| graph.names[u as usize].parse::<u32>().unwrap();
+        assert_eq!(graph.pairs.iter().map(|&(u, v)| (name(u), name(v))).collect::<Vec<_>>(), pairs);
+        assert_eq!(graph.weights, weights);
+        assert_eq!(graph.self_loops + graph.duplicates + pairs.len(), 200);
+        assert!(graph.duplicates > 30 && graph.self_loops > 5);
+    }
+
     #[test]
     fn self_loops_and_duplicates_are_counted() {
         let mut b = Builder::default();
@@ -202,10 +258,13 @@ mod tests {
         let g = b.finish();
         assert_eq!((g.self_loops, g.duplicates), (1, 1));
         assert_eq!(g.names, ["a", "b", "c", "d"]);
+        assert_eq!(g.pairs, [(0, 1), (1, 2), (0, 2), (2, 3)]);
         assert_eq!(g.weights, [1.0, 1.0, 1.0, 2.0]);
         let n = g.neighbours();
         assert_eq!(n.of(0), [1, 2]);
         assert!(n.contains(1, 2) && !n.contains(2, 1));
         assert_eq!(n.reduction(), [(0, 1), (1, 2), (2, 3)]);
+        // Without "b" the edge from "a" to "c" is a direct one.
+        assert_eq!(n.among(&[0, 2, 3]).reduction(), [(0, 1), (1, 2)]);
     }
 }

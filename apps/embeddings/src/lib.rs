@@ -5,12 +5,15 @@
 //! | [`poincare`] | training of Poincaré embeddings |
 //! | [`objective`] | what it minimises: the ranking loss, or the energies of cones |
 //! | [`subtree`] | logistic regression that separates subtrees |
-//! | [`edges`] | edge lists: TSV or CSV, plain or gzip |
+//! | [`edges`] | edge lists: TSV, CSV or GraphML, plain or gzip |
 //! | [`graph`] | named nodes and their neighbours |
+//! | [`names`] | names and their numbers |
 //! | [`hyperbolicity`] | how close a graph is to a tree |
 //! | [`wordnet`] | the transitive closure of WordNet's nouns, from its own files |
 //! | [`embeddings`] | named points in files |
+//! | [`format`](mod@format) | the formats of these files |
 //! | [`neighbours`] | distances between them, and the nearest ones |
+//! | [`picture`] | the picture of an embedding |
 //! | [`reconstruction`] | mean rank and MAP of an embedding |
 
 #![forbid(unsafe_code)]
@@ -18,18 +21,24 @@
 
 pub mod edges;
 pub mod embeddings;
+pub mod format;
 mod fused;
 pub mod graph;
+mod graphml;
 pub mod hyperbolicity;
 mod lock_free;
 mod losses;
+pub mod names;
 mod negatives;
 pub mod neighbours;
+mod numpy;
 pub mod objective;
 mod parameters;
+pub mod picture;
 pub mod poincare;
 pub mod reconstruction;
 mod shared_negatives;
 pub mod subtree;
 mod trainer;
+mod word2vec;
 pub mod wordnet;

@@ -31,14 +31,13 @@ impl Embeddings {
             return Ok(at);
         }
         let wanted = name.to_lowercase();
-        let mut similar: Vec<(usize, &String)> = self
+        let mut similar: Vec<(usize, &str)> = self
             .names
             .iter()
             .filter_map(|known| Some((known.to_lowercase().find(&wanted)?, known)))
             .collect();
         similar.sort_by_key(|(at, known)| (*at > 0, known.len()));
-        let similar: Vec<&str> =
-            similar.into_iter().take(SUGGESTIONS).map(|(_, known)| known.as_str()).collect();
+        let similar: Vec<&str> = similar.into_iter().take(SUGGESTIONS).map(|(_, known)| known).collect();
         let mut message = format!("no point is called {name:?}");
         if !similar.is_empty() {
             message += &format!("; similar names: {}", similar.join(", "));
@@ -69,7 +68,7 @@ impl Embeddings {
         let distances = self.distances(at, &self.points);
         let mut order: Vec<usize> = (0..distances.len()).filter(|&i| i != at).collect();
         order.sort_by(|&i, &j| distances[i].total_cmp(&distances[j]));
-        let neighbour = |i: usize| Neighbour { name: self.names[i].clone(), distance: distances[i] };
+        let neighbour = |i: usize| Neighbour { name: self.names[i].to_owned(), distance: distances[i] };
         order.into_iter().take(count).map(neighbour).collect()
     }
 }
@@ -84,7 +83,7 @@ mod tests {
     fn line() -> Embeddings {
         let at = [0.0, 0.5, -0.25, 2.0, 0.5];
         Embeddings {
-            names: ["zero", "Half", "minus", "two", "another half"].map(str::to_owned).to_vec(),
+            names: ["zero", "Half", "minus", "two", "another half"].into_iter().collect(),
             points: Tensor::from_fn([5, 2], |i| if i % 2 == 0 { (0.5_f64 * at[i / 2]).tanh() } else { 0.0 }),
             geometry: Geometry::new(Model::Poincare, None).unwrap(),
         }

@@ -11,7 +11,7 @@ use cotangent_apps_common::geometry::{Factor, Geometry, Model};
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::{Figure, Progress};
-use cotangent_apps_common::{disk, metrics, output};
+use cotangent_apps_common::{metrics, output};
 use serde::{Deserialize, Serialize};
 
 use crate::embeddings;
@@ -19,7 +19,8 @@ use crate::graph::{Graph, Neighbours};
 use crate::lock_free::Shared;
 use crate::objective::{Loss, Objective};
 use crate::parameters::Parameters;
-use crate::reconstruction::{self, Score};
+use crate::picture;
+use crate::reconstruction::{self, Sample};
 use crate::trainer::Trainer;
 
 /// Everything that determines the result of a run, except the data.
@@ -122,7 +123,7 @@ impl Config {
     }
 }
 
-/// How a run behaves. None of this changes the result, except the device.
+/// How a run behaves. None of this changes the embedding, except the device.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The directory for all output.
@@ -133,6 +134,8 @@ pub struct RunOptions {
     pub checkpoint_every: Option<u64>,
     /// The source of the edges, for the record.
     pub source: String,
+    /// Number of nodes that the evaluation takes: see [`Sample`].
+    pub evaluate_nodes: Option<usize>,
     /// The device to train on. Another device may round differently, and change the last digits of the
     /// result.
     pub device: Device,
@@ -170,8 +173,21 @@ pub struct Metrics {
     pub mean_rank: f64,
     /// Mean average precision (MAP) of the reconstruction.
     pub map: f64,
+    /// Number of nodes with neighbours that were evaluated.
+    #[serde(default)]
+    pub evaluated_nodes: usize,
+    /// Number of all nodes with neighbours.
+    #[serde(default)]
+    pub nodes_with_neighbours: usize,
     /// Seconds of the evaluation.
     pub evaluation_seconds: f64,
+}
+
+impl Metrics {
+    /// A text about the sample of nodes, if not all were evaluated.
+    pub fn sampled(&self) -> Option<String> {
+        reconstruction::sampled(self.evaluated_nodes, self.nodes_with_neighbours)
+    }
 }
 
 /// The content of a checkpoint besides the points. Random streams follow from the seed and the epoch.
@@ -287,7 +303,8 @@ fn finish<T: Float>(
     let start = Instant::now();
     let points = points.cast::<f64>();
     let identity: Vec<u32> = (0..graph.names.len() as u32).collect();
-    let Score { mean_rank, map, .. } = reconstruction::evaluate(&points, geometry, &identity, neighbours);
+    let sample = Sample { nodes: options.evaluate_nodes, seed: config.seed };
+    let score = reconstruction::evaluate_sample(&points, geometry, &identity, neighbours, sample);
     let metrics = Metrics {
         config: config.clone(),
         geometry,
@@ -301,13 +318,16 @@ fn finish<T: Float>(
         loss: state.loss.clone(),
         train_seconds: state.seconds,
         pairs_per_second: (graph.pairs.len() as u64 * state.epochs_done) as f64 / state.seconds,
-        mean_rank,
-        map,
+        mean_rank: score.mean_rank,
+        map: score.map,
+        evaluated_nodes: score.nodes,
+        nodes_with_neighbours: score.all_nodes,
         evaluation_seconds: start.elapsed().as_secs_f64(),
     };
     metrics::write(out, &metrics)?;
-    let title = format!("mean rank {mean_rank:.2}, MAP {map:.3}");
-    disk::plot(&out.join("disk.svg"), &graph.names, &points, geometry, &neighbours.reduction(), &title)?;
+    let sampled = metrics.sampled().map_or(String::new(), |sampled| format!(" {sampled}"));
+    let title = format!("mean rank {:.2}, MAP {:.3}{sampled}", score.mean_rank, score.map);
+    picture::plot(&out.join("disk.svg"), &graph.names, &points, geometry, neighbours, &title)?;
     Ok(metrics)
 }
 

@@ -5,9 +5,10 @@
 //! N(u) ∪ {u}. Rank 1 means nearer than all of them; a tie counts half. The mean rank is over all pairs.
 //! MAP is the mean average precision of N(u) over the nodes that have neighbours.
 //!
-//! The computation is exact, over all nodes. Ranks need no distances, only a monotone function of them that
-//! is as accurate: in the ball ‖x−y‖²/m_y, where m_y is the [`margin`] of y (that of x is common to
-//! all), on the hyperboloid the squared chord.
+//! The computation is exact, over all nodes u or over a sample of them; candidates always are all nodes.
+//! Ranks need no distances, only a monotone function of them that is as accurate: in the ball
+//! ‖x−y‖²/m_y, where m_y is the [`margin`] of y (that of x is common to all), on the hyperboloid the
+//! squared chord.
 
 use cotangent::engine::domain::margin;
 use cotangent::prelude::*;
@@ -23,10 +24,17 @@ pub struct Score {
     pub mean_rank: f64,
     /// Mean average precision; 1 is perfect.
     pub map: f64,
-    /// Number of nodes with neighbours.
+    /// Number of nodes with neighbours that were evaluated.
     pub nodes: usize,
-    /// Number of pairs.
+    /// Number of their pairs.
     pub pairs: usize,
+    /// Number of all nodes with neighbours.
+    pub all_nodes: usize,
+}
+
+/// A text about a sample of nodes, if not all nodes with neighbours were evaluated.
+pub fn sampled(nodes: usize, all_nodes: usize) -> Option<String> {
+    (nodes < all_nodes).then(|| format!("of a sample of {nodes} of {all_nodes} nodes"))
 }
 
 /// The coordinates of all points, stored by column, so that one point is compared with a block of others.
@@ -109,17 +117,61 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Evaluates points against a graph whose node i is the point `points_of[i]`. Points without a node are
-/// candidates too. Uses the current thread pool; the result does not depend on the pool's size.
+/// The largest number of distances that an evaluation computes if nothing else is asked for. So all nodes of
+/// a graph are evaluated up to 100,000 nodes, and 1,000 of 10 million.
+const DISTANCES: usize = 10_000_000_000;
+
+/// The random stream of the sample of nodes; the others are in [`negatives`](crate::negatives).
+const SAMPLE: u64 = 4;
+
+/// Which nodes are evaluated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Number of nodes; `None` takes as many as 10¹⁰ distances allow.
+    pub nodes: Option<usize>,
+    /// Seed of the draw.
+    pub seed: u64,
+}
+
+impl Sample {
+    /// Draws from the nodes that have neighbours, if they are more than wanted; in ascending order.
+    fn draw(self, points: usize, nodes: Vec<u32>) -> Vec<u32> {
+        let wanted = self.nodes.unwrap_or(DISTANCES / points.max(1)).max(1);
+        if nodes.len() <= wanted {
+            return nodes;
+        }
+        let mut rng = rng::stream(self.seed, SAMPLE, 0);
+        let mut drawn = rand::seq::index::sample(&mut rng, nodes.len(), wanted).into_vec();
+        drawn.sort_unstable();
+        drawn.into_iter().map(|i| nodes[i]).collect()
+    }
+}
+
+/// [`evaluate_sample`] of all nodes.
 pub fn evaluate(
     points: &Tensor<f64>,
     geometry: Geometry,
     points_of: &[u32],
     neighbours: &Neighbours,
 ) -> Score {
+    let all = Sample { nodes: Some(points_of.len()), seed: 0 };
+    evaluate_sample(points, geometry, points_of, neighbours, all)
+}
+
+/// Evaluates points against a graph whose node i is the point `points_of[i]`. Points without a node are
+/// candidates too. Uses the current thread pool; the result does not depend on the pool's size.
+pub fn evaluate_sample(
+    points: &Tensor<f64>,
+    geometry: Geometry,
+    points_of: &[u32],
+    neighbours: &Neighbours,
+    sample: Sample,
+) -> Score {
     let n = points.shape()[0];
     let keys = Keys::new(points, geometry);
-    let nodes: Vec<u32> = (0..points_of.len() as u32).filter(|&u| !neighbours.of(u).is_empty()).collect();
+    let sources: Vec<u32> = (0..points_of.len() as u32).filter(|&u| !neighbours.of(u).is_empty()).collect();
+    let all_nodes = sources.len();
+    let nodes = sample.draw(n, sources);
     let scores: Vec<(f64, usize, f64)> = nodes
         .par_iter()
         .map_init(
@@ -139,6 +191,7 @@ pub fn evaluate(
         map: scores.iter().map(|s| s.2).sum::<f64>() / nodes.len() as f64,
         nodes: nodes.len(),
         pairs,
+        all_nodes,
     }
 }
 
@@ -276,6 +329,40 @@ mod tests {
             points.data_mut()[3] = -distant;
             assert_eq!(score(&points).mean_rank, (1.0 + 1.5 + 2.0) / 3.0, "{distant}");
         }
+    }
+
+    /// The mean over all samples of one node is that of all nodes, if each has as many neighbours.
+    #[test]
+    fn a_sample_is_drawn_by_its_seed() {
+        let n = 40;
+        let mut rng = stream(1, 7, 0);
+        let points = Tensor::from_fn([n, 1], |_| rand::RngExt::random_range(&mut rng, -0.9..0.9));
+        let mut builder = Builder::default();
+        (0..n).for_each(|i| builder.add(&i.to_string(), &((i + 1) % n).to_string(), None));
+        let neighbours = builder.finish().neighbours();
+        let geometry = Geometry::new(Model::Euclidean, None).unwrap();
+        let identity: Vec<u32> = (0..n as u32).collect();
+        let score =
+            |nodes, seed| evaluate_sample(&points, geometry, &identity, &neighbours, Sample { nodes, seed });
+        let all = evaluate(&points, geometry, &identity, &neighbours);
+        assert_eq!((all.nodes, all.all_nodes, sampled(n, n)), (n, n, None));
+        assert_eq!((score(None, 3), score(Some(n), 3)), (all, all));
+        let ten = score(Some(10), 3);
+        assert_eq!((ten.nodes, ten.pairs, ten), (10, 10, score(Some(10), 3)));
+        assert_eq!(sampled(ten.nodes, ten.all_nodes).unwrap(), "of a sample of 10 of 40 nodes");
+        assert_ne!(ten.mean_rank, score(Some(10), 4).mean_rank);
+        let mean = (0..2000).map(|seed| score(Some(1), seed).mean_rank).sum::<f64>() / 2000.0;
+        assert!((mean / all.mean_rank - 1.0).abs() < 0.1, "{mean} {}", all.mean_rank);
+    }
+
+    #[test]
+    fn at_most_ten_thousand_million_distances_are_computed() {
+        let sample = Sample { nodes: None, seed: 1 };
+        let drawn = |nodes: u32| sample.draw(nodes as usize, (0..nodes).collect());
+        assert_eq!(drawn(100_000), (0..100_000).collect::<Vec<_>>());
+        let some = drawn(200_000);
+        assert!(some.len() == 50_000 && some.is_sorted_by(|a, b| a < b));
+        assert_eq!(sample.draw(usize::MAX, vec![5]), [5]);
     }
 
     #[test]

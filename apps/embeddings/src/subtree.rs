@@ -498,7 +498,7 @@ mod tests {
             let at = |name: &str| graph.names.iter().position(|n| n == name).unwrap() as u32;
             let labels = below(&graph, at("b"));
             let mut names: Vec<&str> =
-                (0..labels.len()).filter(|&i| labels[i] == 1).map(|i| graph.names[i].as_str()).collect();
+                (0..labels.len()).filter(|&i| labels[i] == 1).map(|i| &graph.names[i]).collect();
             names.sort_unstable();
             assert_eq!(names, ["b", "c", "d"]);
         }

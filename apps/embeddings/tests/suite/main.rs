@@ -7,6 +7,7 @@ mod common;
 mod device;
 #[path = "../../../tests/help.rs"]
 mod help;
+mod interchange;
 #[path = "../../../tests/pictures.rs"]
 mod pictures;
 mod poincare;

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Models;
+use cotangent_apps_common::options;
 use cotangent_apps_common::say;
 use cotangent_apps_embeddings::edges;
 use cotangent_apps_embeddings::embeddings::Embeddings;
@@ -13,7 +15,8 @@ use cotangent_apps_embeddings::graph::Graph;
 /// Which embedding a command is about.
 #[derive(Args)]
 pub(crate) struct EmbeddingOptions {
-    /// Embedding: a directory that `poincare train` wrote, or a .safetensors or TSV file from there.
+    /// Embedding: a directory that `poincare train` wrote, or a file: .safetensors or .tsv from there, .txt
+    /// or .bin of word2vec, or .npy with the names in NAME.names.txt beside NAME.npy.
     #[arg(
         long = "embedding",
         value_name = "EMBEDDING",
@@ -21,13 +24,30 @@ pub(crate) struct EmbeddingOptions {
         help_heading = "Data"
     )]
     pub(crate) path: PathBuf,
-    /// Space of a TSV embedding, as for `train` [default: poincare]; a .safetensors file states its own.
+    /// Space of the embedding, as for `train` [default: poincare]; a .safetensors file states its own.
     #[arg(long, help_heading = "Model")]
     pub(crate) model: Option<Models>,
     /// Sectional curvature, of a product one for each factor [default: as for `train`; of a .safetensors
     /// file, its own].
     #[arg(long, allow_negative_numbers = true, value_delimiter = ',', help_heading = "Model")]
     pub(crate) kappa: Option<Vec<f64>>,
+}
+
+/// How many nodes are evaluated.
+#[derive(Args)]
+pub(crate) struct SampleOption {
+    /// Number of nodes whose neighbours are ranked, among all nodes: a sample, if the graph has more
+    /// [default: all up to 100,000 nodes; beyond, so many that 10^10 distances are computed].
+    #[arg(long, help_heading = RUN)]
+    evaluate_nodes: Option<usize>,
+}
+
+impl SampleOption {
+    /// The number, checked.
+    pub(crate) fn checked(&self) -> Result<Option<usize>> {
+        options::at_least_one(&[("evaluate-nodes", self.evaluate_nodes.map_or(1, |n| n as u64))])?;
+        Ok(self.evaluate_nodes)
+    }
 }
 
 /// Reads edges, or their transitive closure.

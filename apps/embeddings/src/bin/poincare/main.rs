@@ -3,12 +3,14 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod convert;
 mod evaluate;
 mod hyperbolicity;
 mod inputs;
 mod neighbours;
 mod plot;
 mod train;
+mod tree;
 mod wordnet;
 
 use clap::{Parser, Subcommand};
@@ -50,6 +52,10 @@ enum Command {
     /// In the layout each subtree has a sector, and distances from the origin are drawn linearly: its circle is
     /// not the ideal boundary. Other embeddings are projected onto two dimensions.
     Plot(plot::Plot),
+    /// Writes an embedding in another format: word2vec, NumPy, safetensors, TSV.
+    Convert(convert::Convert),
+    /// Writes the edge list of a tree of any size, for trials.
+    Tree(tree::Tree),
     /// Writes the transitive closure of WordNet's nouns, from WordNet's own files.
     Wordnet(wordnet::Wordnet),
 }
@@ -66,6 +72,8 @@ fn main() -> std::process::ExitCode {
         Command::Distance(args) => neighbours::distance(&args),
         Command::Hyperbolicity(args) => hyperbolicity::measure_hyperbolicity(&args),
         Command::Plot(args) => plot::plot(&args),
+        Command::Convert(args) => convert::convert(&args),
+        Command::Tree(args) => tree::write_tree(&args),
         Command::Wordnet(args) => wordnet::build_wordnet(&args),
     })
 }

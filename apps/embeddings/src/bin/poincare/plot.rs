@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
-use cotangent_apps_common::disk;
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::say;
 use cotangent_apps_embeddings::embeddings::Embeddings;
+use cotangent_apps_embeddings::graph::Neighbours;
+use cotangent_apps_embeddings::picture;
 
 use crate::inputs::{EmbeddingOptions, read_edges};
 
@@ -31,12 +32,11 @@ pub(crate) fn plot(args: &Plot) -> Result<()> {
         Some(path) => {
             let graph = read_edges(path, false)?;
             let at = embeddings.index(&args.embedding.path, &graph.names)?;
-            let reduced = graph.neighbours().reduction();
-            reduced.into_iter().map(|(u, v)| (at[u as usize], at[v as usize])).collect()
+            graph.pairs.iter().map(|&(u, v)| (at[u as usize], at[v as usize])).collect()
         }
     };
     let Embeddings { names, points, geometry } = &embeddings;
-    disk::plot(&args.out, names, points, *geometry, &edges, "")?;
+    picture::plot(&args.out, names, points, *geometry, &Neighbours::new(names.len(), || edges.iter().copied()), "")?;
     say!("written to {}", args.out.display());
     Ok(())
 }

@@ -15,12 +15,15 @@ use cotangent_apps_embeddings::edges;
 use cotangent_apps_embeddings::objective::{Loss, Objective};
 use cotangent_apps_embeddings::poincare::{self, Config, Metrics, RunOptions};
 
-use crate::inputs::read_edges;
+use crate::inputs::{SampleOption, read_edges};
 
 #[derive(Args)]
 pub(crate) struct Train {
     /// Edge list, TSV or CSV, plain or gzip: two columns of names, an optional weight, an optional header
     /// [default: the mammals of WordNet, which are built in].
+    ///
+    /// A header that names its columns (source, target, weight) allows any order and other columns. A file
+    /// .graphml is read as GraphML. An undirected edge counts as two, one for each direction.
     ///
     /// In a hierarchy the first name is the child. Subtrees are kept together best if the list has every
     /// ancestor of a node, not only its parent: see --closure.
@@ -96,6 +99,8 @@ pub(crate) struct Train {
     #[command(flatten)]
     seeds: SeedsOption,
     #[command(flatten)]
+    sample: SampleOption,
+    #[command(flatten)]
     threads: ThreadsOption,
     #[command(flatten)]
     device: DeviceOption,
@@ -134,6 +139,7 @@ pub(crate) fn train(args: Train) -> Result<()> {
     };
     config.check()?;
     let runs = args.seeds.runs(args.seed, &args.out, args.resume, false)?;
+    let evaluate_nodes = args.sample.checked()?;
     let threads = args.threads.start()?;
     let (graph, source) = match &args.edges {
         Some(path) => {
@@ -147,7 +153,8 @@ pub(crate) fn train(args: Train) -> Result<()> {
     let mut results = Vec::new();
     for run in runs {
         let (checkpoint_every, source, device) = (args.checkpoint_every, source.clone(), device.clone());
-        let options = RunOptions { out: run.out, resume: run.resume, checkpoint_every, source, device };
+        let (out, resume) = (run.out, run.resume);
+        let options = RunOptions { out, resume, checkpoint_every, source, evaluate_nodes, device };
         let config = Config { seed: run.seed, ..config.clone() };
         let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
         report(&metrics, args.edges.is_none());
@@ -174,6 +181,9 @@ fn report(metrics: &Metrics, mammals: bool) {
         config.epochs,
         metrics.threads
     );
+    if let Some(sampled) = metrics.sampled() {
+        say!("mean rank and MAP {sampled}");
+    }
     say!("{:>10} {:>8}", "mean rank", "MAP");
     let kappas =
         if config.learn_kappa { format!(", kappa {}", metrics.geometry.kappas()) } else { String::new() };

@@ -1,0 +1,40 @@
+//! `poincare convert`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use cotangent_apps_common::command_line::RUN;
+use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::say;
+use cotangent_apps_embeddings::format::Format;
+
+use crate::inputs::EmbeddingOptions;
+
+#[derive(Args)]
+pub(crate) struct Convert {
+    #[command(flatten)]
+    embedding: EmbeddingOptions,
+    /// The file to write. White space in names becomes "_" in the formats of word2vec, which have none.
+    #[arg(long, help_heading = RUN)]
+    out: PathBuf,
+    /// Format of the file [default: the one that its extension names].
+    #[arg(long, value_enum, help_heading = RUN)]
+    format: Option<Format>,
+}
+
+/// Writes an embedding in another format.
+pub(crate) fn convert(args: &Convert) -> Result<()> {
+    let named = || {
+        let message = "its extension names no format; --format is needed";
+        Format::named_by(&args.out).ok_or_else(|| AppError::content(&args.out, message))
+    };
+    let format = args.format.map_or_else(named, Ok)?;
+    let embeddings = args.embedding.read()?;
+    let outside = embeddings.write(&args.out, format)?;
+    if outside > 0 {
+        say!("{outside} points, rounded to f32, are none of {} any more", embeddings.geometry.model);
+    }
+    let (points, width) = (embeddings.names.len(), embeddings.points.width());
+    say!("{points} points of {width} coordinates; written to {}", args.out.display());
+    Ok(())
+}
