@@ -1,6 +1,6 @@
 //! Directed graphs with named nodes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A directed graph: pairs (u, v) of named nodes, each at most once, without self-loops.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Graph {
 pub struct Builder {
     graph: Graph,
     ids: HashMap<String, u32>,
-    seen: std::collections::HashSet<(u32, u32)>,
+    seen: HashSet<(u32, u32)>,
 }
 
 impl Builder {
@@ -63,23 +63,7 @@ impl Builder {
 impl Graph {
     /// For each node u the nodes v of its pairs (u, v), in ascending order.
     pub fn neighbours(&self) -> Neighbours {
-        let mut starts = vec![0; self.names.len() + 1];
-        for &(u, _) in &self.pairs {
-            starts[u as usize + 1] += 1;
-        }
-        for i in 1..starts.len() {
-            starts[i] += starts[i - 1];
-        }
-        let mut next = starts.clone();
-        let mut targets = vec![0; self.pairs.len()];
-        for &(u, v) in &self.pairs {
-            targets[next[u as usize]] = v;
-            next[u as usize] += 1;
-        }
-        for w in starts.windows(2) {
-            targets[w[0]..w[1]].sort_unstable();
-        }
-        Neighbours { starts, targets }
+        Neighbours::new(self.names.len(), &self.pairs)
     }
 
     /// For each node the number of pairs that it is in.
@@ -116,6 +100,25 @@ impl Graph {
         Graph { pairs, weights: Vec::new(), ..self.clone() }
     }
 
+    /// This graph and the nodes and pairs of another that it lacks, without weights. Its own nodes keep their
+    /// numbers.
+    pub fn union(&self, other: &Graph) -> Graph {
+        let mut names = self.names.clone();
+        let mut ids: HashMap<&str, u32> = self.names.iter().map(String::as_str).zip(0..).collect();
+        let mut id_of = |name| {
+            *ids.entry(name).or_insert_with(|| {
+                names.push(name.to_owned());
+                names.len() as u32 - 1
+            })
+        };
+        let ids_of_other: Vec<u32> = other.names.iter().map(|name| id_of(name.as_str())).collect();
+        let mut pairs = self.pairs.clone();
+        let known: HashSet<(u32, u32)> = self.pairs.iter().copied().collect();
+        let others = other.pairs.iter().map(|&(u, v)| (ids_of_other[u as usize], ids_of_other[v as usize]));
+        pairs.extend(others.filter(|pair| !known.contains(pair)));
+        Graph { names, pairs, ..Graph::default() }
+    }
+
     /// A checksum of names, pairs and weights.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
@@ -143,6 +146,27 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
+    /// For each of `nodes` nodes u the nodes v of its pairs (u, v), in ascending order.
+    pub fn new(nodes: usize, pairs: &[(u32, u32)]) -> Self {
+        let mut starts = vec![0; nodes + 1];
+        for &(u, _) in pairs {
+            starts[u as usize + 1] += 1;
+        }
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let mut next = starts.clone();
+        let mut targets = vec![0; pairs.len()];
+        for &(u, v) in pairs {
+            targets[next[u as usize]] = v;
+            next[u as usize] += 1;
+        }
+        for w in starts.windows(2) {
+            targets[w[0]..w[1]].sort_unstable();
+        }
+        Neighbours { starts, targets }
+    }
+
     /// The neighbours of node `u`, in ascending order.
     pub fn of(&self, u: u32) -> &[u32] {
         &self.targets[self.starts[u as usize]..self.starts[u as usize + 1]]
@@ -183,6 +207,19 @@ mod tests {
         assert_eq!(closed.neighbours().reduction(), [(0, 1), (1, 2), (3, 1)]);
         let cycle = graph(&[("a", "b"), ("b", "c"), ("c", "a")]);
         assert_eq!(cycle.closure().pairs, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
+    }
+
+    #[test]
+    fn a_union_keeps_the_numbers_of_its_first_graph() {
+        let graph = |pairs: &[(&str, &str)]| {
+            let mut builder = Builder::default();
+            pairs.iter().for_each(|(u, v)| builder.add(u, v, Some(2.0)));
+            builder.finish()
+        };
+        let union = graph(&[("c", "b"), ("b", "a")]).union(&graph(&[("d", "b"), ("c", "b"), ("c", "a")]));
+        assert_eq!(union.names, ["c", "b", "a", "d"]);
+        assert_eq!(union.pairs, [(0, 1), (1, 2), (3, 1), (0, 2)]);
+        assert!(union.weights.is_empty());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::ForManifold;
+use cotangent_apps_common::geometry::{ForManifold, Geometry};
 use serde::Serialize;
 
 use crate::embeddings::Embeddings;
@@ -52,6 +52,11 @@ impl Embeddings {
         self.distances(from, &self.point(to))[0]
     }
 
+    /// The distances of these points from the origin.
+    pub fn depths(&self, numbers: &[u32]) -> Vec<f64> {
+        depths(self.geometry, &gathered(&self.points, numbers))
+    }
+
     /// A point as a table of one row.
     fn point(&self, at: usize) -> Tensor<f64> {
         Tensor::new([1, self.points.width()], self.points.row(at).to_vec())
@@ -59,15 +64,7 @@ impl Embeddings {
 
     /// The distances from point `from` to each of some points of the same space, `[n, coordinates]`.
     fn distances(&self, from: usize, to: &Tensor<f64>) -> Vec<f64> {
-        struct Distances<'a>(Tensor<f64>, &'a Tensor<f64>);
-        impl ForManifold for Distances<'_> {
-            type Output = Vec<f64>;
-            fn run<M: Manifold>(self, m: M) -> Vec<f64> {
-                let tape = Tape::new();
-                m.dist(&tape.constant(&self.0), &tape.constant(self.1)).to_tensor().data().to_vec()
-            }
-        }
-        self.geometry.with(Distances(self.point(from), to))
+        distances(self.geometry, &self.point(from), to)
     }
 
     /// The `count` points that are nearest to point `at`, nearest first. It is not one of them itself. Of
@@ -81,9 +78,41 @@ impl Embeddings {
     }
 }
 
+/// The distance between each row of `from` and the row of `to` with the same number, `[n, coordinates]`.
+/// Where one of them has a single row, that is compared with all rows of the other.
+pub(crate) fn distances(geometry: Geometry, from: &Tensor<f64>, to: &Tensor<f64>) -> Vec<f64> {
+    struct Distances<'a>(&'a Tensor<f64>, &'a Tensor<f64>);
+    impl ForManifold for Distances<'_> {
+        type Output = Vec<f64>;
+        fn run<M: Manifold>(self, m: M) -> Vec<f64> {
+            let tape = Tape::new();
+            m.dist(&tape.constant(self.0), &tape.constant(self.1)).to_tensor().data().to_vec()
+        }
+    }
+    geometry.with(Distances(from, to))
+}
+
+/// The distance of each point from the origin.
+pub(crate) fn depths(geometry: Geometry, points: &Tensor<f64>) -> Vec<f64> {
+    struct Origin(usize);
+    impl ForManifold for Origin {
+        type Output = Tensor<f64>;
+        fn run<M: Manifold>(self, m: M) -> Tensor<f64> {
+            Tensor::new([1, self.0], m.origin::<f64>(m.dimension(self.0)).to_vec())
+        }
+    }
+    distances(geometry, &geometry.with(Origin(points.width())), points)
+}
+
+/// Some of the points, in this order.
+pub(crate) fn gathered(points: &Tensor<f64>, numbers: &[u32]) -> Tensor<f64> {
+    let rows = numbers.iter().flat_map(|&i| points.row(i as usize)).copied().collect();
+    Tensor::new([numbers.len(), points.width()], rows)
+}
+
 #[cfg(test)]
 mod tests {
-    use cotangent_apps_common::geometry::{Geometry, Model};
+    use cotangent_apps_common::geometry::Model;
 
     use super::*;
 

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::embeddings;
 use crate::fused::{Batches, Formulas};
 use crate::graph::{Graph, Neighbours};
+use crate::link_prediction::Split;
 use crate::lock_free::{self, Shared};
 use crate::negatives::Sampler;
 use crate::reconstruction::{self, Score};
@@ -50,6 +51,12 @@ pub struct Config {
     pub burn_in: u64,
     /// Factor of the learning rate during the burn-in.
     pub burn_in_factor: f64,
+    /// Share of the pairs between inner nodes that is held out for validation: see [`Split::new`].
+    #[serde(default)]
+    pub validation: f64,
+    /// The same, for the test.
+    #[serde(default)]
+    pub test: f64,
     /// Seed of all random draws.
     pub seed: u64,
 }
@@ -67,7 +74,8 @@ impl Config {
             ("batch", self.batch as u64),
         ])?;
         options::positive(&[("lr", self.lr), ("burn-in-factor", self.burn_in_factor)])?;
-        options::not_negative(&[("negative-power", self.negative_power)])
+        options::not_negative(&[("negative-power", self.negative_power)])?;
+        options::below_one(&[("validation", self.validation), ("test", self.test)])
     }
 
     /// The name of the first option whose value differs from `other`'s, if any. A run can be resumed only if
@@ -85,6 +93,8 @@ impl Config {
             ("lr", same.lr != other.lr),
             ("burn-in", same.burn_in != other.burn_in),
             ("burn-in-factor", same.burn_in_factor != other.burn_in_factor),
+            ("validation", same.validation != other.validation),
+            ("test", same.test != other.test),
             ("seed", same.seed != other.seed),
         ];
         options::first_true(&differs)
@@ -116,7 +126,7 @@ pub struct Metrics {
     pub edges: String,
     /// Number of nodes of the graph.
     pub nodes: usize,
-    /// Number of pairs of the graph.
+    /// Number of pairs of the graph, without those held out.
     pub pairs: usize,
     /// Number of self-loops that were left out.
     pub self_loops: usize,
@@ -137,6 +147,12 @@ pub struct Metrics {
     pub mean_rank: f64,
     /// Mean average precision (MAP) of the reconstruction.
     pub map: f64,
+    /// How well the pairs held out for validation are predicted; `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Score>,
+    /// The same, for the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<Score>,
     /// Seconds of the evaluation.
     pub evaluation_seconds: f64,
 }
@@ -158,34 +174,36 @@ const INITIAL: u64 = 1;
 const INITIAL_RANGE: f64 = 1e-3;
 
 /// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json`,
-/// `disk.svg` and the checkpoint. It uses the current thread pool; the result does not depend on the
-/// pool's size.
+/// `disk.svg`, the checkpoint, and the pairs that are held out: see [`Split::write`]. It uses the current
+/// thread pool; the result does not depend on the pool's size.
 ///
 /// # Errors
 /// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or
 /// training diverges.
 pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Metrics> {
-    struct Train<'a>(&'a Graph, &'a Config, &'a RunOptions);
+    struct Train<'a>(&'a Split<'a>, &'a Config, &'a RunOptions);
     impl ForManifold for Train<'_> {
         type Output = Result<Metrics>;
         fn run<M: Manifold>(self, manifold: M) -> Result<Metrics> {
-            let Train(graph, config, options) = self;
+            let Train(split, config, options) = self;
             match config.precision {
-                Precision::F32 => run::<M, f32>(manifold, graph, config, options),
-                Precision::F64 => run::<M, f64>(manifold, graph, config, options),
+                Precision::F32 => run::<M, f32>(manifold, split, config, options),
+                Precision::F64 => run::<M, f64>(manifold, split, config, options),
             }
         }
     }
     config.check()?;
-    config.geometry.with(Train(graph, config, options))
+    let split = Split::new(graph, config.validation, config.test, config.seed)?;
+    config.geometry.with(Train(&split, config, options))
 }
 
 fn run<M: Manifold, T: Shared>(
     m: M,
-    graph: &Graph,
+    split: &Split<'_>,
     config: &Config,
     options: &RunOptions,
 ) -> Result<Metrics> {
+    let graph = &*split.training;
     options.device.computes::<T>()?;
     let _held = output::hold(&options.out)?;
     let path = options.out.join(CHECKPOINT);
@@ -254,26 +272,29 @@ fn run<M: Manifold, T: Shared>(
     progress.finish();
     checkpoints.keep()?;
     let Trainer { embedding, sampler, .. } = trainer;
-    finish(graph, config, options, &state, embedding.points.value(), &sampler.neighbours)
+    finish(split, config, options, &state, embedding.points.value(), &sampler.neighbours)
 }
 
 /// Evaluates the points and writes all results.
 fn finish<T: Float>(
-    graph: &Graph,
+    split: &Split<'_>,
     config: &Config,
     options: &RunOptions,
     state: &State,
     points: &Tensor<T>,
     neighbours: &Neighbours,
 ) -> Result<Metrics> {
-    let out = &options.out;
+    let (out, graph) = (&options.out, &*split.training);
+    split.write(out)?;
     embeddings::write_tsv(&out.join("embedding.tsv"), &graph.names, points)?;
     embeddings::write_safetensors(&out.join("embedding.safetensors"), &graph.names, points, config.geometry)?;
     let start = Instant::now();
     let points = points.cast::<f64>();
     let identity: Vec<u32> = (0..graph.names.len() as u32).collect();
+    let known = split.whole.neighbours();
     let Score { mean_rank, map, .. } =
-        reconstruction::evaluate(&points, config.geometry, &identity, neighbours);
+        reconstruction::rank(&points, config.geometry, &identity, neighbours, &known);
+    let [validation, test] = split.evaluate(&points, config.geometry, &known);
     let metrics = Metrics {
         config: config.clone(),
         edges: options.source.clone(),
@@ -288,18 +309,13 @@ fn finish<T: Float>(
         pairs_per_second: (graph.pairs.len() as u64 * state.epochs_done) as f64 / state.seconds,
         mean_rank,
         map,
+        validation,
+        test,
         evaluation_seconds: start.elapsed().as_secs_f64(),
     };
     metrics::write(out, &metrics)?;
     let title = format!("mean rank {mean_rank:.2}, MAP {map:.3}");
-    disk::plot(
-        &out.join("disk.svg"),
-        &graph.names,
-        &points,
-        config.geometry,
-        &neighbours.reduction(),
-        &title,
-    )?;
+    disk::plot(&out.join("disk.svg"), &graph.names, &points, config.geometry, &known.reduction(), &title)?;
     Ok(metrics)
 }
 
@@ -481,6 +497,8 @@ pub fn default_config() -> Config {
         lr: 0.05,
         burn_in: 20,
         burn_in_factor: 0.01,
+        validation: 0.0,
+        test: 0.0,
         seed: 42,
     }
 }

@@ -4,6 +4,7 @@
 mod common;
 #[path = "../../../tests/device.rs"]
 mod device;
+mod evaluation;
 #[path = "../../../tests/help.rs"]
 mod help;
 #[path = "../../../tests/pictures.rs"]
