@@ -43,8 +43,8 @@ pub(crate) struct Evaluate {
     /// the other half.
     #[arg(long, value_enum, default_value_t = IsAScore::Norm, help_heading = RUN)]
     score: IsAScore,
-    /// Factor of the difference of norms in --score norm. A smaller one gives the distance more weight than the
-    /// 1000 in the paper.
+    /// Factor of the difference of norms in --score norm; that of the paper is 1000. A smaller one gives the
+    /// distance more weight.
     #[arg(long, default_value_t = 1000.0, allow_negative_numbers = true, help_heading = RUN)]
     alpha: f64,
     /// Seed of what is drawn: pairs of nodes for the distortion of a large graph, wrong pairs.
