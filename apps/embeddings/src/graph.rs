@@ -1,5 +1,7 @@
 //! Directed graphs with named nodes.
 
+use std::collections::HashSet;
+
 use crate::names::{Index, Names};
 
 /// A directed graph: pairs (u, v) of named nodes, each at most once, without self-loops.
@@ -124,6 +126,25 @@ impl Graph {
         Graph { pairs, weights: Vec::new(), ..self.clone() }
     }
 
+    /// This graph and the nodes and pairs of another that it lacks, without weights. Its own nodes keep their
+    /// numbers.
+    pub fn union(&self, other: &Graph) -> Graph {
+        let mut names = self.names.clone();
+        let mut ids: HashMap<&str, u32> = self.names.iter().map(String::as_str).zip(0..).collect();
+        let mut id_of = |name| {
+            *ids.entry(name).or_insert_with(|| {
+                names.push(name.to_owned());
+                names.len() as u32 - 1
+            })
+        };
+        let ids_of_other: Vec<u32> = other.names.iter().map(|name| id_of(name.as_str())).collect();
+        let mut pairs = self.pairs.clone();
+        let known: HashSet<(u32, u32)> = self.pairs.iter().copied().collect();
+        let others = other.pairs.iter().map(|&(u, v)| (ids_of_other[u as usize], ids_of_other[v as usize]));
+        pairs.extend(others.filter(|pair| !known.contains(pair)));
+        Graph { names, pairs, ..Graph::default() }
+    }
+
     /// A checksum of names, pairs and weights.
     pub fn fingerprint(&self) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
@@ -246,6 +267,19 @@ mod tests {
         assert_eq!(graph.weights, weights);
         assert_eq!(graph.self_loops + graph.duplicates + pairs.len(), 200);
         assert!(graph.duplicates > 30 && graph.self_loops > 5);
+    }
+
+    #[test]
+    fn a_union_keeps_the_numbers_of_its_first_graph() {
+        let graph = |pairs: &[(&str, &str)]| {
+            let mut builder = Builder::default();
+            pairs.iter().for_each(|(u, v)| builder.add(u, v, Some(2.0)));
+            builder.finish()
+        };
+        let union = graph(&[("c", "b"), ("b", "a")]).union(&graph(&[("d", "b"), ("c", "b"), ("c", "a")]));
+        assert_eq!(union.names, ["c", "b", "a", "d"]);
+        assert_eq!(union.pairs, [(0, 1), (1, 2), (3, 1), (0, 2)]);
+        assert!(union.weights.is_empty());
     }
 
     #[test]

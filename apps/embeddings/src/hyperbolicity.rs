@@ -4,12 +4,12 @@
 //! largest differ by at most 2δ (Gromov 1987). Trees have δ = 0. The hyperbolic plane of curvature −1 has
 //! δ = ln 2 (Nica & Špakula 2016, corollary 5.4).
 
-use std::collections::VecDeque;
-
 use cotangent::prelude::rng;
 use rand::seq::index;
 use rayon::prelude::*;
 use serde::Serialize;
+
+use crate::shortest_paths::{UNREACHED, adjacent, distances};
 
 /// Gromov's δ of a graph, and what it suggests for an embedding.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -92,7 +92,7 @@ struct View {
 
 impl View {
     fn new(adjacent: &[Vec<u32>], sources: &[u32], source: u32) -> Self {
-        let distances = distances(adjacent, source);
+        let distances = distances(adjacent, &[source]);
         View {
             to_sources: sources.iter().map(|&node| distances[node as usize]).collect(),
             farthest: farthest(&distances),
@@ -110,7 +110,7 @@ fn farthest(distances: &[u32]) -> (u32, u32) {
 /// The largest distance that is found: from a source, or from one of the nodes that are farthest from some
 /// sources. In a tree that is the diameter.
 fn diameter(adjacent: &[Vec<u32>], views: &[View]) -> u32 {
-    let swept = views.iter().take(16).map(|view| farthest(&distances(adjacent, view.farthest.0)).1);
+    let swept = views.iter().take(16).map(|view| farthest(&distances(adjacent, &[view.farthest.0])).1);
     views.iter().map(|view| view.farthest.1).chain(swept).max().unwrap_or(0)
 }
 
@@ -189,36 +189,6 @@ impl Found {
             count: self.count + other.count,
         }
     }
-}
-
-/// The nodes next to each node, whatever the direction of an edge.
-fn adjacent(nodes: usize, edges: &[(u32, u32)]) -> Vec<Vec<u32>> {
-    let mut adjacent = vec![Vec::new(); nodes];
-    for &(u, v) in edges {
-        adjacent[u as usize].push(v);
-        adjacent[v as usize].push(u);
-    }
-    adjacent
-}
-
-/// No path leads there.
-const UNREACHED: u32 = u32::MAX;
-
-/// Number of edges of a shortest path to every node.
-fn distances(adjacent: &[Vec<u32>], source: u32) -> Vec<u32> {
-    let mut distances = vec![UNREACHED; adjacent.len()];
-    distances[source as usize] = 0;
-    let mut open = VecDeque::from([source]);
-    while let Some(node) = open.pop_front() {
-        let next = distances[node as usize] + 1;
-        for &neighbour in &adjacent[node as usize] {
-            if distances[neighbour as usize] == UNREACHED {
-                distances[neighbour as usize] = next;
-                open.push_back(neighbour);
-            }
-        }
-    }
-    distances
 }
 
 /// The nodes of the largest connected component, and the number of components.

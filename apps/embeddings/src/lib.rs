@@ -14,11 +14,16 @@
 //! | [`format`](mod@format) | the formats of these files |
 //! | [`neighbours`] | distances between them, and the nearest ones |
 //! | [`picture`] | the picture of an embedding |
+//! | [`link_prediction`] | pairs that are held out in training, and found again |
 //! | [`reconstruction`] | mean rank and MAP of an embedding |
+//! | [`rank_correlation`] | depth in a hierarchy and distance from the origin |
+//! | [`distortion`] | distances in an embedding and in its graph |
+//! | [`is_a`] | which pairs of a hierarchy are true, by a score |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod distortion;
 pub mod edges;
 pub mod embeddings;
 pub mod format;
@@ -26,6 +31,9 @@ mod fused;
 pub mod graph;
 mod graphml;
 pub mod hyperbolicity;
+pub mod is_a;
+mod keys;
+pub mod link_prediction;
 mod lock_free;
 mod losses;
 pub mod names;
@@ -36,8 +44,10 @@ pub mod objective;
 mod parameters;
 pub mod picture;
 pub mod poincare;
+pub mod rank_correlation;
 pub mod reconstruction;
 mod shared_negatives;
+mod shortest_paths;
 pub mod subtree;
 mod trainer;
 mod word2vec;

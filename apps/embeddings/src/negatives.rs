@@ -13,7 +13,7 @@ use crate::graph::{Graph, Neighbours};
 mod purpose {
     pub(super) const ORDER: u64 = 2;
     pub(super) const NEGATIVES: u64 = 3;
-    pub(super) const SHARED: u64 = 4;
+    pub(super) const SHARED: u64 = 5;
 }
 
 /// Draws the pairs of an epoch and their negative samples.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::geometry::Geometry;
 use serde::Serialize;
 
 use crate::embeddings::Embeddings;
@@ -50,6 +51,11 @@ impl Embeddings {
         self.distances(from, &self.point(to))[0]
     }
 
+    /// The distances of these points from the origin.
+    pub fn depths(&self, numbers: &[u32]) -> Vec<f64> {
+        depths(self.geometry, &gathered(&self.points, numbers))
+    }
+
     /// A point as a table of one row.
     fn point(&self, at: usize) -> Tensor<f64> {
         Tensor::new([1, self.points.width()], self.points.row(at).to_vec())
@@ -57,9 +63,7 @@ impl Embeddings {
 
     /// The distances from point `from` to each of some points of the same space, `[n, coordinates]`.
     fn distances(&self, from: usize, to: &Tensor<f64>) -> Vec<f64> {
-        let tape = Tape::new();
-        let [from, to] = [&self.point(from), to].map(|points| tape.constant(points));
-        self.geometry.manifold().dist(&from, &to).to_tensor().data().to_vec()
+        distances(self.geometry, &self.point(from), to)
     }
 
     /// The `count` points that are nearest to point `at`, nearest first. It is not one of them itself. Of
@@ -73,9 +77,30 @@ impl Embeddings {
     }
 }
 
+/// The distance between each row of `from` and the row of `to` with the same number, `[n, coordinates]`.
+/// Where one of them has a single row, that is compared with all rows of the other.
+pub(crate) fn distances(geometry: Geometry, from: &Tensor<f64>, to: &Tensor<f64>) -> Vec<f64> {
+    let tape = Tape::new();
+    let [from, to] = [from, to].map(|points| tape.constant(points));
+    geometry.manifold().dist(&from, &to).to_tensor().data().to_vec()
+}
+
+/// The distance of each point from the origin.
+pub(crate) fn depths(geometry: Geometry, points: &Tensor<f64>) -> Vec<f64> {
+    let (m, width) = (geometry.manifold(), points.width());
+    let origin = Tensor::new([1, width], m.origin::<f64>(m.dimension(width)).to_vec());
+    distances(geometry, &origin, points)
+}
+
+/// Some of the points, in this order.
+pub(crate) fn gathered(points: &Tensor<f64>, numbers: &[u32]) -> Tensor<f64> {
+    let rows = numbers.iter().flat_map(|&i| points.row(i as usize)).copied().collect();
+    Tensor::new([numbers.len(), points.width()], rows)
+}
+
 #[cfg(test)]
 mod tests {
-    use cotangent_apps_common::geometry::{Geometry, Model};
+    use cotangent_apps_common::geometry::Model;
 
     use super::*;
 

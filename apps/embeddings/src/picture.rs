@@ -5,7 +5,7 @@ use std::path::Path;
 use cotangent::prelude::*;
 use cotangent_apps_common::disk;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::geometry::{ForManifold, Geometry};
+use cotangent_apps_common::geometry::Geometry;
 
 use crate::graph::Neighbours;
 use crate::names::Names;
@@ -44,15 +44,7 @@ pub fn plot(
 /// The `count` points that are nearest to the origin, in ascending order. Of equally near ones, those that
 /// are stored first.
 fn innermost(points: &Tensor<f64>, geometry: Geometry, count: usize) -> Vec<u32> {
-    struct FromOrigin<'a>(&'a Tensor<f64>);
-    impl ForManifold for FromOrigin<'_> {
-        type Output = Vec<f64>;
-        fn run<M: Manifold>(self, m: M) -> Vec<f64> {
-            let origin = m.origin::<f64>(m.dimension(self.0.width()));
-            self.0.rows().map(|row| m.dist(&origin, &Row::from(row))).collect()
-        }
-    }
-    let distances = geometry.with(FromOrigin(points));
+    let distances = crate::neighbours::depths(geometry, points);
     let mut nodes: Vec<u32> = (0..distances.len() as u32).collect();
     if count < nodes.len() {
         nodes.select_nth_unstable_by(count, |&a, &b| {

@@ -16,11 +16,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::embeddings;
 use crate::graph::{Graph, Neighbours};
+use crate::link_prediction::Split;
 use crate::lock_free::Shared;
 use crate::objective::{Loss, Objective};
 use crate::parameters::Parameters;
 use crate::picture;
-use crate::reconstruction::{self, Sample};
+use crate::reconstruction::{self, Sample, Score};
 use crate::trainer::Trainer;
 
 /// Everything that determines the result of a run, except the data.
@@ -64,6 +65,12 @@ pub struct Config {
     pub burn_in: u64,
     /// Factor of the learning rate during the burn-in.
     pub burn_in_factor: f64,
+    /// Share of the pairs between inner nodes that is held out for validation: see [`Split::new`].
+    #[serde(default)]
+    pub validation: f64,
+    /// The same, for the test.
+    #[serde(default)]
+    pub test: f64,
     /// Seed of all random draws.
     pub seed: u64,
 }
@@ -82,6 +89,7 @@ impl Config {
         ])?;
         options::positive(&[("lr", self.lr), ("burn-in-factor", self.burn_in_factor)])?;
         options::not_negative(&[("negative-power", self.negative_power)])?;
+        options::below_one(&[("validation", self.validation), ("test", self.test)])?;
         self.objective.check(self.geometry)?;
         let ranking = self.objective.loss == Loss::Ranking;
         let only = |option: &str, what: &str| Err(AppError::usage(format!("--{option}: only for {what}")));
@@ -117,6 +125,8 @@ impl Config {
             ("lr", same.lr != other.lr),
             ("burn-in", same.burn_in != other.burn_in),
             ("burn-in-factor", same.burn_in_factor != other.burn_in_factor),
+            ("validation", same.validation != other.validation),
+            ("test", same.test != other.test),
             ("seed", same.seed != other.seed),
         ];
         options::first_true(&differs)
@@ -152,7 +162,7 @@ pub struct Metrics {
     pub edges: String,
     /// Number of nodes of the graph.
     pub nodes: usize,
-    /// Number of pairs of the graph.
+    /// Number of pairs of the graph, without those held out.
     pub pairs: usize,
     /// Number of self-loops that were left out.
     pub self_loops: usize,
@@ -179,6 +189,12 @@ pub struct Metrics {
     /// Number of all nodes with neighbours.
     #[serde(default)]
     pub nodes_with_neighbours: usize,
+    /// How well the pairs held out for validation are predicted; `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Score>,
+    /// The same, for the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<Score>,
     /// Seconds of the evaluation.
     pub evaluation_seconds: f64,
 }
@@ -207,22 +223,24 @@ const INITIAL: u64 = 1;
 const INITIAL_RANGE: f64 = 1e-3;
 
 /// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json`,
-/// `disk.svg` and the checkpoint. It uses the current thread pool; the result does not depend on the
-/// pool's size.
+/// `disk.svg`, the checkpoint, and the pairs that are held out: see [`Split::write`]. It uses the current
+/// thread pool; the result does not depend on the pool's size.
 ///
 /// # Errors
 /// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or
 /// training diverges.
 pub fn train(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Metrics> {
     config.check()?;
+    let split = Split::new(graph, config.validation, config.test, config.seed)?;
     match config.precision {
-        Precision::F32 => run::<f32>(graph, config, options),
-        Precision::F64 => run::<f64>(graph, config, options),
+        Precision::F32 => run::<f32>(&split, config, options),
+        Precision::F64 => run::<f64>(&split, config, options),
     }
 }
 
-fn run<T: Shared>(graph: &Graph, config: &Config, options: &RunOptions) -> Result<Metrics> {
+fn run<T: Shared>(split: &Split<'_>, config: &Config, options: &RunOptions) -> Result<Metrics> {
     let m = config.geometry.manifold();
+    let graph = &*split.training;
     options.device.computes::<T>()?;
     let _held = output::hold(&options.out)?;
     let path = options.out.join(CHECKPOINT);
@@ -284,12 +302,12 @@ fn run<T: Shared>(graph: &Graph, config: &Config, options: &RunOptions) -> Resul
     progress.finish();
     checkpoints.keep()?;
     let (points, geometry) = trainer.parameters().learned_points(config);
-    finish(graph, config, options, &state, &points, geometry, trainer.neighbours())
+    finish(split, config, options, &state, &points, geometry, trainer.neighbours())
 }
 
 /// Evaluates the points and writes all results.
 fn finish<T: Float>(
-    graph: &Graph,
+    split: &Split<'_>,
     config: &Config,
     options: &RunOptions,
     state: &State,
@@ -297,14 +315,17 @@ fn finish<T: Float>(
     geometry: Geometry,
     neighbours: &Neighbours,
 ) -> Result<Metrics> {
-    let out = &options.out;
+    let (out, graph) = (&options.out, &*split.training);
+    split.write(out)?;
     embeddings::write_tsv(&out.join("embedding.tsv"), &graph.names, points)?;
     embeddings::write_safetensors(&out.join("embedding.safetensors"), &graph.names, points, geometry)?;
     let start = Instant::now();
     let points = points.cast::<f64>();
     let identity: Vec<u32> = (0..graph.names.len() as u32).collect();
     let sample = Sample { nodes: options.evaluate_nodes, seed: config.seed };
-    let score = reconstruction::evaluate_sample(&points, geometry, &identity, neighbours, sample);
+    let known = split.whole.neighbours();
+    let score = reconstruction::rank(&points, geometry, &identity, [neighbours, &known], sample);
+    let [validation, test] = split.evaluate(&points, geometry, &known, sample);
     let metrics = Metrics {
         config: config.clone(),
         geometry,
@@ -322,12 +343,14 @@ fn finish<T: Float>(
         map: score.map,
         evaluated_nodes: score.nodes,
         nodes_with_neighbours: score.all_nodes,
+        validation,
+        test,
         evaluation_seconds: start.elapsed().as_secs_f64(),
     };
     metrics::write(out, &metrics)?;
     let sampled = metrics.sampled().map_or(String::new(), |sampled| format!(" {sampled}"));
     let title = format!("mean rank {:.2}, MAP {:.3}{sampled}", score.mean_rank, score.map);
-    picture::plot(&out.join("disk.svg"), &graph.names, &points, geometry, neighbours, &title)?;
+    picture::plot(&out.join("disk.svg"), &graph.names, &points, geometry, &known, &title)?;
     Ok(metrics)
 }
 
@@ -397,6 +420,8 @@ pub fn default_config() -> Config {
         lr: 0.05,
         burn_in: 20,
         burn_in_factor: 0.01,
+        validation: 0.0,
+        test: 0.0,
         seed: 42,
     }
 }

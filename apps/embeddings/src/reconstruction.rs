@@ -6,19 +6,18 @@
 //! MAP is the mean average precision of N(u) over the nodes that have neighbours.
 //!
 //! The computation is exact, over all nodes u or over a sample of them; candidates always are all nodes.
-//! Ranks need no distances, only a monotone function of them that is as accurate: in the ball
-//! ‖x−y‖²/m_y, where m_y is the [`margin`] of y (that of x is common to all), on the hyperboloid the
-//! squared chord.
+//! Ranks need no distances, only their keys, which `keys.rs` has.
 
-use cotangent::engine::domain::margin;
 use cotangent::prelude::*;
-use cotangent_apps_common::geometry::{Geometry, Model};
+use cotangent_apps_common::geometry::Geometry;
+use cotangent_numbers::simd::dispatch_wide;
 use rayon::prelude::*;
 
 use crate::graph::Neighbours;
+use crate::keys::{Keys, Origin};
 
 /// How well an embedding reconstructs a graph.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Score {
     /// Mean rank of the neighbours; 1 is perfect.
     pub mean_rank: f64,
@@ -37,85 +36,11 @@ pub fn sampled(nodes: usize, all_nodes: usize) -> Option<String> {
     (nodes < all_nodes).then(|| format!("of a sample of {nodes} of {all_nodes} nodes"))
 }
 
-/// The coordinates of all points, stored by column, so that one point is compared with a block of others.
-struct Keys<'a> {
-    /// `None` for a product: then the keys are distances.
-    model: Option<Model>,
-    points: &'a Tensor<f64>,
-    manifold: ProductSpace,
-    /// Space coordinates.
-    columns: Vec<Vec<f64>>,
-    /// The margin (ball), the time coordinate (hyperboloid) or the height (half-space) of each point; else 1.
-    scale: Vec<f64>,
-}
+/// Number of nodes that are ranked together, so that each block of points is read once for all of them.
+const TOGETHER: usize = 16;
 
-/// Number of points that are compared at once.
-const BLOCK: usize = 512;
-
-impl<'a> Keys<'a> {
-    fn new(points: &'a Tensor<f64>, geometry: Geometry) -> Self {
-        let first = usize::from(geometry.is(Model::Lorentz));
-        let (model, kappa) = geometry.single().map_or((None, 0.0), |space| (Some(space.model), space.kappa));
-        let columns = (first..points.width()).map(|c| points.rows().map(|row| row[c]).collect()).collect();
-        let scale = points
-            .rows()
-            .map(|row| match model {
-                Some(Model::Poincare) => margin(row, kappa),
-                // The space coordinates are the accurate ones, and determine the time coordinate.
-                Some(Model::Lorentz) => (row[1..].iter().map(|x| x * x).sum::<f64>() - 1.0 / kappa).sqrt(),
-                Some(Model::HalfSpace) => row[row.len() - 1],
-                _ => 1.0,
-            })
-            .collect();
-        Keys { model, points, manifold: geometry.manifold(), columns, scale }
-    }
-
-    /// A monotone function of the distances from point `u` to all points.
-    fn from(&self, u: usize, keys: &mut [f64]) {
-        if self.model.is_none() {
-            let from = Tensor::new([1, self.points.width()], self.points.row(u).to_vec());
-            let tape = Tape::new();
-            let [from, to] = [&from, self.points].map(|points| tape.constant(points));
-            keys.copy_from_slice(self.manifold.dist(&from, &to).to_tensor().data());
-        }
-        let columns: &[Vec<f64>] = if self.model.is_none() { &[] } else { &self.columns };
-        let mut sums = [0.0; BLOCK];
-        for (b, keys) in keys.chunks_mut(BLOCK).enumerate() {
-            let block = b * BLOCK..b * BLOCK + keys.len();
-            let sums = &mut sums[..keys.len()];
-            if self.model.is_some() {
-                keys.fill(0.0);
-            }
-            sums.fill(0.0);
-            for column in columns {
-                let x = column[u];
-                for ((key, sum), y) in keys.iter_mut().zip(&mut *sums).zip(&column[block.clone()]) {
-                    let d = y - x;
-                    *key += d * d;
-                    if self.model == Some(Model::Lorentz) {
-                        *sum += d * (y + x);
-                    }
-                }
-            }
-            let scale = &self.scale[block];
-            match self.model {
-                Some(Model::Poincare | Model::HalfSpace) => {
-                    keys.iter_mut().zip(scale).for_each(|(key, m)| *key /= m)
-                }
-                Some(Model::Lorentz) => {
-                    for ((key, sum), time) in keys.iter_mut().zip(sums).zip(scale) {
-                        let d = *sum / (time + self.scale[u]);
-                        *key -= d * d;
-                    }
-                }
-                Some(Model::Sphere | Model::Euclidean) | None => {}
-            }
-            // NaN comes from coordinates that are NaN, or from the difference of two infinities. Such a point
-            // counts as infinitely far.
-            keys.iter_mut().filter(|key| key.is_nan()).for_each(|key| *key = f64::INFINITY);
-        }
-    }
-}
+/// Number of tiles in a block: about as many as the first cache holds in ten dimensions.
+const BLOCK: usize = 12;
 
 /// The largest number of distances that an evaluation computes if nothing else is asked for. So all nodes of
 /// a graph are evaluated up to 100,000 nodes, and 1,000 of 10 million.
@@ -134,6 +59,9 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// All nodes.
+    pub const ALL: Sample = Sample { nodes: Some(usize::MAX), seed: 0 };
+
     /// Draws from the nodes that have neighbours, if they are more than wanted; in ascending order.
     fn draw(self, points: usize, nodes: Vec<u32>) -> Vec<u32> {
         let wanted = self.nodes.unwrap_or(DISTANCES / points.max(1)).max(1);
@@ -147,44 +75,49 @@ impl Sample {
     }
 }
 
-/// [`evaluate_sample`] of all nodes.
+/// Evaluates points against a graph whose node i is the point `points_of[i]`. Points without a node are
+/// candidates too. Uses the current thread pool; the result does not depend on the pool's size.
 pub fn evaluate(
     points: &Tensor<f64>,
     geometry: Geometry,
     points_of: &[u32],
     neighbours: &Neighbours,
 ) -> Score {
-    let all = Sample { nodes: Some(points_of.len()), seed: 0 };
-    evaluate_sample(points, geometry, points_of, neighbours, all)
+    rank(points, geometry, points_of, [neighbours, neighbours], Sample::ALL)
 }
 
-/// Evaluates points against a graph whose node i is the point `points_of[i]`. Points without a node are
-/// candidates too. Uses the current thread pool; the result does not depend on the pool's size.
-pub fn evaluate_sample(
+/// Same as [`evaluate`], for some of the pairs of a graph, those of `ranked`, and a sample of its nodes. No pair
+/// of `known`, which has these pairs too, counts as a wrong one.
+pub fn rank(
     points: &Tensor<f64>,
     geometry: Geometry,
     points_of: &[u32],
-    neighbours: &Neighbours,
+    [ranked, known]: [&Neighbours; 2],
     sample: Sample,
 ) -> Score {
-    let n = points.shape()[0];
     let keys = Keys::new(points, geometry);
-    let sources: Vec<u32> = (0..points_of.len() as u32).filter(|&u| !neighbours.of(u).is_empty()).collect();
+    let sources: Vec<u32> = (0..points_of.len() as u32).filter(|&u| !ranked.of(u).is_empty()).collect();
     let all_nodes = sources.len();
-    let nodes = sample.draw(n, sources);
-    let scores: Vec<(f64, usize, f64)> = nodes
-        .par_iter()
-        .map_init(
-            || vec![0.0; n],
-            |buffer, &u| {
-                let at = points_of[u as usize] as usize;
-                keys.from(at, buffer);
-                let near: Vec<usize> =
-                    neighbours.of(u).iter().map(|&v| points_of[v as usize] as usize).collect();
-                score_node(buffer, at, &near)
-            },
-        )
-        .collect();
+    let nodes = sample.draw(points.shape()[0], sources);
+    let count = |group: &[u32]| {
+        let point_of = |&v: &u32| points_of[v as usize] as usize;
+        let ranking = |u: &u32| {
+            let [near, known] = [ranked, known].map(|neighbours| neighbours.of(*u).iter().map(point_of));
+            Ranking::new(&keys, point_of(u), near, known)
+        };
+        let mut rankings: Vec<Ranking> = group.iter().map(ranking).collect();
+        dispatch_wide(
+            rankings.as_mut_slice(),
+            #[inline(always)]
+            |rankings| count_nearer(&keys, rankings),
+            #[inline(always)]
+            |rankings| count_nearer(&keys, rankings),
+            #[inline(always)]
+            |rankings| count_nearer(&keys, rankings),
+        );
+        rankings.iter().map(Ranking::result).collect::<Vec<_>>()
+    };
+    let scores: Vec<(f64, usize, f64)> = nodes.par_chunks(TOGETHER).flat_map_iter(count).collect();
     let pairs = scores.iter().map(|s| s.1).sum();
     Score {
         mean_rank: scores.iter().map(|s| s.0).sum::<f64>() / pairs as f64,
@@ -195,38 +128,80 @@ pub fn evaluate_sample(
     }
 }
 
-/// The sum of the neighbours' ranks, their number, and their average precision. Overwrites some keys.
-fn score_node(keys: &mut [f64], u: usize, near: &[usize]) -> (f64, usize, f64) {
-    let mut sorted: Vec<f64> = near.iter().map(|&v| keys[v]).collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    // Nodes that are not candidates get the key NaN, which no comparison below counts. Infinity would be
-    // wrong, because a candidate may be infinitely far.
-    for &v in near.iter().chain([&u]) {
-        keys[v] = f64::NAN;
+/// The ranks of a node's neighbours.
+struct Ranking {
+    origin: Origin,
+    /// The keys of the neighbours, in ascending order.
+    near: Vec<f64>,
+    /// The prefix sums give, for each neighbour, twice the number of nearer points; a tie adds one.
+    steps: Vec<i64>,
+}
+
+/// Counts the points that are nearer than the neighbours.
+#[inline(always)]
+fn count_nearer(keys: &Keys, rankings: &mut [Ranking]) {
+    for first in (0..keys.tiles()).step_by(BLOCK) {
+        for ranking in &mut *rankings {
+            let farthest = ranking.near[ranking.near.len() - 1];
+            for tile in first..keys.tiles().min(first + BLOCK) {
+                let found = keys.of_tile(&ranking.origin, tile);
+                if found.any_up_to(farthest) {
+                    found.divided()[..keys.len(tile)].iter().for_each(|&key| ranking.count(key, 1));
+                }
+            }
+        }
     }
-    let k = sorted.len();
-    let farthest = sorted[k - 1];
-    // Prefix sums of `steps` give, for each neighbour, twice the number of nearer candidates; a tie adds one.
-    let mut steps = vec![0_u64; k + 1];
-    for &key in keys.iter().filter(|&&key| key <= farthest) {
-        let tied_or_farther = sorted.partition_point(|&s| s < key); // first neighbour at this key or beyond
-        let farther = sorted.partition_point(|&s| s <= key); // first neighbour beyond this key
-        steps[tied_or_farther] += 1;
-        steps[farther] += 1;
+}
+
+impl Ranking {
+    /// For the neighbours `near` of a point. It itself and `known` points, among them the neighbours, are no
+    /// candidates: they are taken off in advance.
+    fn new(
+        keys: &Keys,
+        point: usize,
+        near: impl Iterator<Item = usize>,
+        known: impl Iterator<Item = usize>,
+    ) -> Self {
+        let origin = keys.origin(point);
+        let mut near: Vec<f64> = near.map(|v| keys.key(&origin, v)).collect();
+        near.sort_unstable_by(f64::total_cmp);
+        let steps = vec![0; near.len() + 1];
+        let mut ranking = Ranking { origin, near, steps };
+        for v in known.chain([point]) {
+            ranking.count(keys.key(&ranking.origin, v), -1);
+        }
+        ranking
     }
-    let (mut twice_nearer, mut ranks, mut precision) = (0, 0.0, 0.0);
-    for (i, step) in steps[..k].iter().enumerate() {
-        twice_nearer += step;
-        let nearer = twice_nearer as f64 / 2.0;
-        ranks += 1.0 + nearer;
-        precision += (i + 1) as f64 / ((i + 1) as f64 + nearer);
+
+    /// Counts a point with this key so many times.
+    #[inline(always)]
+    fn count(&mut self, key: f64, times: i64) {
+        if key <= self.near[self.near.len() - 1] {
+            let tied_or_farther = self.near.partition_point(|&s| s < key);
+            let farther = self.near.partition_point(|&s| s <= key);
+            self.steps[tied_or_farther] += times;
+            self.steps[farther] += times;
+        }
     }
-    (ranks, k, precision / k as f64)
+
+    /// The sum of the neighbours' ranks, their number, and their average precision.
+    fn result(&self) -> (f64, usize, f64) {
+        let k = self.near.len();
+        let (mut twice_nearer, mut ranks, mut precision) = (0, 0.0, 0.0);
+        for (i, step) in self.steps[..k].iter().enumerate() {
+            twice_nearer += step;
+            let nearer = twice_nearer as f64 / 2.0;
+            ranks += 1.0 + nearer;
+            precision += (i + 1) as f64 / ((i + 1) as f64 + nearer);
+        }
+        (ranks, k, precision / k as f64)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use cotangent::prelude::rng::stream;
+    use cotangent_apps_common::geometry::Model;
 
     use super::*;
     use crate::graph::Builder;

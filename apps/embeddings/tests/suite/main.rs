@@ -5,6 +5,7 @@ mod arguments;
 mod common;
 #[path = "../../../tests/device.rs"]
 mod device;
+mod evaluation;
 #[path = "../../../tests/help.rs"]
 mod help;
 mod interchange;

@@ -5,10 +5,18 @@ use std::path::PathBuf;
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
 use cotangent_apps_common::error::Result;
+use cotangent_apps_common::hierarchy::Hierarchy;
+use cotangent_apps_common::options;
 use cotangent_apps_common::print;
 use cotangent_apps_common::say;
 use cotangent_apps_common::threads::ThreadsOption;
-use cotangent_apps_embeddings::reconstruction::{self, Sample};
+use cotangent_apps_embeddings::distortion::{Distortion, distortion};
+use cotangent_apps_embeddings::embeddings::Embeddings;
+use cotangent_apps_embeddings::graph::{Graph, Neighbours};
+use cotangent_apps_embeddings::is_a::{self, Classification, IsAScore};
+use cotangent_apps_embeddings::rank_correlation::{RankCorrelation, rank_correlation};
+use cotangent_apps_embeddings::reconstruction::{self, Sample, Score};
+use serde::Serialize;
 
 use crate::inputs::{EmbeddingOptions, SampleOption, read_edges};
 
@@ -19,43 +27,129 @@ pub(crate) struct Evaluate {
     /// Edge list that the embedding is compared with, in the format of `train --edges`.
     #[arg(long, help_heading = "Data")]
     edges: PathBuf,
-    /// Compare with the transitive closure of the edges.
+    /// Edge lists that are true too: their nodes do not count as wrong neighbours.
+    ///
+    /// For link prediction --edges is the test.tsv of `train --test`, and --known the edges of that training.
+    #[arg(long, num_args = 1.., value_name = "FILE", help_heading = "Data")]
+    known: Vec<PathBuf>,
+    /// Compare with the transitive closure of the edges. With --known, use the closure of the known edges
+    /// instead.
     #[arg(long, help_heading = "Data")]
     closure: bool,
+    /// Score of the is-a classification of a hierarchy: which pairs of nodes are edges.
+    ///
+    /// For each edge ten wrong pairs are drawn. The threshold that is best on half of the edges is applied to
+    /// the other half.
+    #[arg(long, value_enum, default_value_t = IsAScore::Norm, help_heading = RUN)]
+    score: IsAScore,
+    /// Factor of the difference of norms in --score norm; that of the paper is 1000. A smaller one gives the
+    /// distance more weight.
+    #[arg(long, default_value_t = 1000.0, allow_negative_numbers = true, help_heading = RUN)]
+    alpha: f64,
+    /// Size of the cones of --score cone, umbral or penumbral [default: as for `train`].
+    #[arg(long, help_heading = RUN)]
+    cone_size: Option<f64>,
     #[command(flatten)]
     sample: SampleOption,
-    /// Seed of the sample, if not all nodes are evaluated. `train` takes its own --seed.
+    /// Seed of what is drawn: wrong pairs, and of a large graph the nodes that are evaluated and pairs for the
+    /// distortion. `train` takes its own --seed.
     #[arg(long, default_value_t = 42, help_heading = RUN)]
     seed: u64,
     #[command(flatten)]
     threads: ThreadsOption,
 }
 
+/// What is printed with `--json`.
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    reconstruction: Score,
+    distortion: Option<Distortion>,
+    /// These two are of a hierarchy only.
+    rank_correlation: Option<RankCorrelation>,
+    is_a: Option<Classification>,
+}
+
 /// Compares an embedding with a graph.
 pub(crate) fn evaluate(args: &Evaluate) -> Result<()> {
     let sample = Sample { nodes: args.sample.checked()?, seed: args.seed };
+    options::not_negative(&[("alpha", args.alpha)])?;
     let threads = args.threads.start()?;
     let embeddings = args.embedding.read()?;
-    let graph = read_edges(&args.edges, args.closure)?;
-    let at = embeddings.index(&args.embedding.path, &graph.names)?;
+    let graph = read_edges(&args.edges, args.closure && args.known.is_empty())?;
+    let mut whole = Graph { names: graph.names.clone(), pairs: graph.pairs.clone(), ..Graph::default() };
+    for path in &args.known {
+        whole = whole.union(&read_edges(path, args.closure)?);
+    }
+    let points_of = embeddings.index(&args.embedding.path, &whole.names)?;
     let start = std::time::Instant::now();
-    let (points, geometry) = (&embeddings.points, embeddings.geometry);
-    let score =
-        threads.run(|| reconstruction::evaluate_sample(points, geometry, &at, &graph.neighbours(), sample));
+    let report = threads.run(|| measured(args, &embeddings, &points_of, &graph, &whole, sample))?;
     say!(
         "{} points in {} (kappa {}), {} nodes with neighbours, {} pairs, {:.1} s",
         embeddings.names.len(),
-        geometry,
-        geometry.kappas(),
-        score.nodes,
-        score.pairs,
+        embeddings.geometry,
+        embeddings.geometry.kappas(),
+        report.reconstruction.nodes,
+        report.reconstruction.pairs,
         start.elapsed().as_secs_f64()
     );
-    print::event("result", &score);
-    if let Some(sampled) = reconstruction::sampled(score.nodes, score.all_nodes) {
+    print::event("result", &report);
+    if let Some(sampled) =
+        reconstruction::sampled(report.reconstruction.nodes, report.reconstruction.all_nodes)
+    {
         say!("{sampled}:");
     }
-    say!("mean rank {:.4}", score.mean_rank);
-    say!("MAP {:.5}", score.map);
+    show(&report);
     Ok(())
+}
+
+/// Measures the pairs of `graph`. Of the `whole` graph no pair counts as wrong; it has the same first nodes.
+fn measured(
+    args: &Evaluate,
+    embeddings: &Embeddings,
+    points_of: &[u32],
+    graph: &Graph,
+    whole: &Graph,
+    sample: Sample,
+) -> Result<Report> {
+    let Embeddings { points, geometry, .. } = embeddings;
+    let (nodes, known) = (whole.names.len(), whole.neighbours());
+    let ranked = Neighbours::new(nodes, || graph.pairs.iter().copied());
+    let reduction = known.reduction();
+    let is_hierarchy = Hierarchy::find(nodes, &reduction, &vec![0.0; reduction.len()]).is_some();
+    let edges = if is_hierarchy { &reduction } else { &whole.pairs };
+    let options =
+        is_a::Options { score: args.score, alpha: args.alpha, cone_size: args.cone_size, seed: args.seed };
+    let classify = || is_a::classify(points, *geometry, points_of, &graph.pairs, &known, options);
+    Ok(Report {
+        reconstruction: reconstruction::rank(points, *geometry, points_of, [&ranked, &known], sample),
+        distortion: distortion(points, *geometry, points_of, edges, args.seed),
+        rank_correlation: is_hierarchy.then(|| rank_correlation(&embeddings.depths(points_of), &reduction)),
+        is_a: if is_hierarchy { classify()? } else { None },
+    })
+}
+
+fn show(report: &Report) {
+    let Report { reconstruction: Score { mean_rank, map, .. }, distortion, rank_correlation, is_a } = report;
+    say!("mean rank {mean_rank:.4}");
+    say!("MAP {map:.5}");
+    if let Some(RankCorrelation { depth, normalised_rank }) = rank_correlation {
+        say!(
+            "rank correlation of the distance from the origin with depth {depth:.4}, with normalised rank \
+             {normalised_rank:.4}"
+        );
+    }
+    if let Some(Distortion { pairs, average, scale, average_scaled, worst, .. }) = distortion {
+        say!(
+            "distortion {average:.4}; {average_scaled:.4} with distances times {scale:.4}; worst case \
+             {worst:.2} ({pairs} pairs)"
+        );
+    }
+    if let Some(Classification { precision, recall, f1, true_pairs, wrong_pairs, score, .. }) = is_a {
+        let score = clap::ValueEnum::to_possible_value(score).map_or(String::new(), |v| v.get_name().into());
+        say!(
+            "is-a by {score}: precision {precision:.4}, recall {recall:.4}, F1 {f1:.4} ({true_pairs} true \
+             and {wrong_pairs} wrong pairs)"
+        );
+    }
 }

@@ -36,7 +36,14 @@ pub(crate) fn plot(args: &Plot) -> Result<()> {
         }
     };
     let Embeddings { names, points, geometry } = &embeddings;
-    picture::plot(&args.out, names, points, *geometry, &Neighbours::new(names.len(), || edges.iter().copied()), "")?;
+    picture::plot(
+        &args.out,
+        names,
+        points,
+        *geometry,
+        &Neighbours::new(names.len(), || edges.iter().copied()),
+        "",
+    )?;
     say!("written to {}", args.out.display());
     Ok(())
 }

@@ -14,6 +14,7 @@ use cotangent_apps_common::threads::ThreadsOption;
 use cotangent_apps_embeddings::edges;
 use cotangent_apps_embeddings::objective::{Loss, Objective};
 use cotangent_apps_embeddings::poincare::{self, Config, Metrics, RunOptions};
+use cotangent_apps_embeddings::reconstruction::Score;
 
 use crate::inputs::{SampleOption, read_edges};
 
@@ -93,6 +94,17 @@ pub(crate) struct Train {
     #[arg(long, default_value_t = poincare::default_config().burn_in_factor)]
     #[arg(allow_negative_numbers = true, help_heading = "Training")]
     burn_in_factor: f64,
+    /// Share of the edges that is held out for validation, for example 0.05, drawn by the seed.
+    ///
+    /// It is a share of the edges between nodes that are neither roots nor leaves. Each node keeps an edge of
+    /// each direction that it has. Held-out edges are not trained, and are unknown: their nodes can be drawn
+    /// as negative samples. Each is ranked among the nodes that are no neighbours in the whole graph, and the
+    /// list is written to validation.tsv. Of several seeds the best by validation is chosen.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Training")]
+    validation: f64,
+    /// Same as --validation, for a test, and test.tsv.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, help_heading = "Training")]
+    test: f64,
     /// Seed of all random draws. Same seed, same result, for any number of threads, but for --lock-free.
     #[arg(long, default_value_t = poincare::default_config().seed, help_heading = "Training")]
     seed: u64,
@@ -135,6 +147,8 @@ pub(crate) fn train(args: Train) -> Result<()> {
         lr: args.lr,
         burn_in: args.burn_in,
         burn_in_factor: args.burn_in_factor,
+        validation: args.validation,
+        test: args.test,
         seed: args.seed,
     };
     config.check()?;
@@ -157,20 +171,31 @@ pub(crate) fn train(args: Train) -> Result<()> {
         let options = RunOptions { out, resume, checkpoint_every, source, evaluate_nodes, device };
         let config = Config { seed: run.seed, ..config.clone() };
         let metrics = threads.run(|| poincare::train(&graph, &config, &options))?;
-        report(&metrics, args.edges.is_none());
-        results.push((run.seed, metrics.mean_rank, metrics.map));
+        report(&metrics, args.edges.is_none() && args.validation + args.test == 0.0);
+        results.push((run.seed, metrics));
     }
-    // No edges are held out, so the best run is the one with the best reconstruction, by MAP.
-    let by_map = |figure: fn(&(u64, f64, f64)) -> f64| -> Vec<(u64, f64, f64)> {
-        results.iter().map(|run| (run.0, figure(run), run.2)).collect()
-    };
-    let figures = [
-        Summary::new("mean rank", "MAP", &by_map(|run| run.1)),
-        Summary::new("MAP", "MAP", &by_map(|run| run.2)),
-    ];
-    seeds::report(&figures, &args.out, 4)?;
+    seeds::report(&summaries(&results), &args.out, 4)?;
     say!("written to {}", args.out.display());
     Ok(())
+}
+
+/// The summaries of several runs: (seed, metrics) each. The best is chosen by the MAP of validation. If no
+/// edges are held out for it, that of reconstruction is used.
+fn summaries(runs: &[(u64, Metrics)]) -> Vec<Summary> {
+    let validated = runs.iter().all(|(_, metrics)| metrics.validation.is_some());
+    let best_by = if validated { "validation MAP" } else { "MAP" };
+    let chosen = |metrics: &Metrics| metrics.validation.map_or(metrics.map, |score| score.map);
+    let summary = |name, figure: &dyn Fn(&Metrics) -> f64| {
+        let runs: Vec<(u64, f64, f64)> =
+            runs.iter().map(|(seed, metrics)| (*seed, figure(metrics), chosen(metrics))).collect();
+        Summary::new(name, best_by, &runs)
+    };
+    let mut summaries = vec![summary("mean rank", &|m| m.mean_rank), summary("MAP", &|m| m.map)];
+    if runs.iter().all(|(_, metrics)| metrics.test.is_some()) {
+        summaries.push(summary("test mean rank", &|m| m.test.map_or(f64::NAN, |score| score.mean_rank)));
+        summaries.push(summary("test MAP", &|m| m.test.map_or(f64::NAN, |score| score.map)));
+    }
+    summaries
 }
 
 fn report(metrics: &Metrics, mammals: bool) {
@@ -189,6 +214,11 @@ fn report(metrics: &Metrics, mammals: bool) {
         if config.learn_kappa { format!(", kappa {}", metrics.geometry.kappas()) } else { String::new() };
     let this = format!("this run: {}{kappas}, d = {}, {} epochs", config.geometry, config.dim, config.epochs);
     say!("{:>10.4} {:>8.4}  {this}", metrics.mean_rank, metrics.map);
+    for (name, score) in [("validation", metrics.validation), ("test", metrics.test)] {
+        if let Some(Score { mean_rank, map, pairs, .. }) = score {
+            say!("{mean_rank:>10.4} {map:>8.4}  {name}: {pairs} held-out pairs");
+        }
+    }
     if mammals {
         for published in poincare::published_mammals(config.dim) {
             say!("{:>10.4} {:>8.4}  {}", published.mean_rank, published.map, published.what);
