@@ -7,6 +7,7 @@ use cotangent::engine::files::{atomic, safetensors};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::{Geometry, Model};
+use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::table;
 use serde::{Deserialize, Serialize};
 
@@ -140,6 +141,13 @@ impl Embeddings {
         Ok(Embeddings { names, points, geometry })
     }
 
+    /// The type that the coordinates need: `f32` if each of them is such a number, as in a file that
+    /// `train --precision f32` wrote.
+    pub fn precision(&self) -> Precision {
+        let single = self.points.data().iter().all(|&x| f64::from(x as f32) == x);
+        if single { Precision::F32 } else { Precision::F64 }
+    }
+
     /// The index of the point of each name. `path` is the embedding's file, for the error.
     ///
     /// # Errors
@@ -174,6 +182,16 @@ mod tests {
         assert_eq!(Embeddings::read(&tsv, None, None).unwrap(), want);
         assert_eq!(Embeddings::read(&st, None, None).unwrap(), want);
         assert!(Embeddings::read(&st, Some(Model::Lorentz), None).is_err());
+    }
+
+    #[test]
+    fn the_precision_is_that_of_the_coordinates() {
+        let precision = |second: f64| {
+            let points = Tensor::new([2, 1], vec![f64::from(0.1_f32), second]);
+            let geometry = Geometry::new(Model::Poincare, None).unwrap();
+            Embeddings { names: vec!["a".to_owned(), "b".to_owned()], points, geometry }.precision()
+        };
+        assert_eq!((precision(-0.5), precision(0.1)), (Precision::F32, Precision::F64));
     }
 
     #[test]

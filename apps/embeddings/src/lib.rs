@@ -3,6 +3,8 @@
 //! | module | what |
 //! |---|---|
 //! | [`poincare`] | training of Poincaré embeddings |
+//! | [`place`] | points for new nodes, all others fixed |
+//! | [`new_nodes`] | nodes that an embedding does not know, and their edges |
 //! | [`subtree`] | logistic regression that separates subtrees |
 //! | [`edges`] | edge lists: TSV or CSV, plain or gzip |
 //! | [`graph`] | named nodes and their neighbours |
@@ -23,6 +25,8 @@ pub mod hyperbolicity;
 mod lock_free;
 mod negatives;
 pub mod neighbours;
+pub mod new_nodes;
+pub mod place;
 pub mod poincare;
 pub mod reconstruction;
 pub mod subtree;

@@ -101,9 +101,22 @@ pub fn evaluate(
     points_of: &[u32],
     neighbours: &Neighbours,
 ) -> Score {
+    let nodes: Vec<u32> = (0..points_of.len() as u32).collect();
+    evaluate_nodes(points, geometry, points_of, neighbours, &nodes)
+}
+
+/// The same for some `nodes` alone: the mean rank is over their pairs (u, v), MAP over those that have
+/// neighbours. All points are candidates.
+pub fn evaluate_nodes(
+    points: &Tensor<f64>,
+    geometry: Geometry,
+    points_of: &[u32],
+    neighbours: &Neighbours,
+    nodes: &[u32],
+) -> Score {
     let n = points.shape()[0];
     let keys = Keys::new(points, geometry);
-    let nodes: Vec<u32> = (0..points_of.len() as u32).filter(|&u| !neighbours.of(u).is_empty()).collect();
+    let nodes: Vec<u32> = nodes.iter().copied().filter(|&u| !neighbours.of(u).is_empty()).collect();
     let scores: Vec<(f64, usize, f64)> = nodes
         .par_iter()
         .map_init(
@@ -233,6 +246,27 @@ mod tests {
             agrees(ball, Geometry::new(Model::Poincare, Some(kappa)).unwrap());
             agrees(Lorentz::new(kappa), Geometry::new(Model::Lorentz, Some(kappa)).unwrap());
         }
+    }
+
+    /// Some nodes of a graph score as a graph of their pairs alone, on the same points.
+    #[test]
+    fn some_nodes_score_as_their_pairs_alone() {
+        let geometry = Geometry::new(Model::Poincare, None).unwrap();
+        let points: Tensor<f64> = Tensor::from_fn([9, 2], |i| (i as f64 * 1.7).sin() * 0.6);
+        let at: Vec<u32> = (0..9).collect();
+        let neighbours = |kept: fn(&u32) -> bool| {
+            let mut graph = crate::graph::Graph { names: vec![String::new(); 9], ..Default::default() };
+            graph.pairs = (1..9_u32).filter(kept).flat_map(|u| [(u, u / 2), (u, (u + 3) % 9)]).collect();
+            graph.neighbours()
+        };
+        let (all, even) = (neighbours(|_| true), neighbours(|u| u % 2 == 0));
+        let nodes: Vec<u32> = vec![8, 0, 2, 6, 4]; // node 0 has no neighbours
+        let score = evaluate_nodes(&points, geometry, &at, &all, &nodes);
+        assert_eq!((score.nodes, score.pairs), (4, 8));
+        let want = evaluate(&points, geometry, &at, &even);
+        assert!((score.mean_rank - want.mean_rank).abs() < 1e-12, "{score:?} {want:?}");
+        assert!((score.map - want.map).abs() < 1e-12, "{score:?} {want:?}");
+        assert_ne!(score.map, evaluate(&points, geometry, &at, &all).map);
     }
 
     /// A squared distance may overflow or be NaN. Such a neighbour counts as infinitely far, and u and its

@@ -8,6 +8,7 @@ mod device;
 mod help;
 #[path = "../../../tests/pictures.rs"]
 mod pictures;
+mod place;
 mod poincare;
 mod subtree;
 

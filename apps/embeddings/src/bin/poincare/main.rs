@@ -7,6 +7,7 @@ mod evaluate;
 mod hyperbolicity;
 mod inputs;
 mod neighbours;
+mod place;
 mod plot;
 mod train;
 mod wordnet;
@@ -45,6 +46,8 @@ enum Command {
     Distance(neighbours::Distance),
     /// Measures how close a graph is to a tree (Gromov's delta), and suggests curvature and dimension.
     Hyperbolicity(hyperbolicity::HyperbolicityArgs),
+    /// Places nodes that an embedding does not know by their edges. All other points stay.
+    Place(place::Place),
     /// Draws an embedding in the Poincaré disk; a hierarchy of more dimensions by distances and subtrees.
     Plot(plot::Plot),
     /// Writes the transitive closure of WordNet's nouns, from WordNet's own files.
@@ -62,6 +65,7 @@ fn main() -> std::process::ExitCode {
         Command::Neighbours(args) => neighbours::neighbours(&args),
         Command::Distance(args) => neighbours::distance(&args),
         Command::Hyperbolicity(args) => hyperbolicity::measure_hyperbolicity(&args),
+        Command::Place(args) => place::place(&args),
         Command::Plot(args) => plot::plot(&args),
         Command::Wordnet(args) => wordnet::build_wordnet(&args),
     })
