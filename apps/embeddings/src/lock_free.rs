@@ -199,7 +199,7 @@ fn load<T: Shared>(cells: &[T::Cell], node: u32, row: &mut [T]) {
 }
 
 /// Replaces a row by a point near it.
-pub(crate) fn project<M: Manifold, T: Float>(manifold: &M, row: &mut [T]) {
+fn project<M: Manifold, T: Float>(manifold: &M, row: &mut [T]) {
     let point = manifold.project(&Row::from(&*row));
     row.copy_from_slice(&point);
 }
