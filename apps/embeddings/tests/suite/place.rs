@@ -118,8 +118,8 @@ fn bad_input_gets_one_line() {
     assert_eq!(option(&["--negatives", "0"]), "--negatives 0: at least 1 is needed");
     assert_eq!(option(&["--lr", "-1"]), "--lr -1: a positive number is needed");
     assert_eq!(option(&["--threads", "0"]), "--threads 0: at least 1 is needed");
-    let both = option(&["--known", &new]);
-    assert!(both.ends_with("no point for node \"n40\" of the edge list"), "{both}");
+    let unplaced = option(&["--known", &new]);
+    assert!(unplaced.ends_with("no point for node \"n40\" of the edge list"), "{unplaced}");
 
     assert!(fails(&d.path("none"), &new, &[]).contains("none: No such file"));
     assert!(fails(&trained, &d.path("none.tsv"), &[]).contains("none.tsv: No such file"));
