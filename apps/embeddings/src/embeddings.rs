@@ -7,6 +7,7 @@ use cotangent::engine::files::{atomic, safetensors};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::{Geometry, Model, Models};
+use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::table;
 use serde::{Deserialize, Serialize};
 
@@ -207,6 +208,13 @@ impl Embeddings {
         })
     }
 
+    /// The type that the coordinates need: `f32` if each of them is such a number, as in a file that
+    /// `train --precision f32` wrote.
+    pub fn precision(&self) -> Precision {
+        let single = self.points.data().iter().all(|&x| f64::from(x as f32) == x);
+        if single { Precision::F32 } else { Precision::F64 }
+    }
+
     /// The index of the point of each name. `path` is the embedding's file, for the error.
     ///
     /// # Errors
@@ -240,6 +248,16 @@ mod tests {
         assert_eq!(Embeddings::read(&tsv, None, None).unwrap(), want);
         assert_eq!(Embeddings::read(&st, None, None).unwrap(), want);
         assert!(Embeddings::read(&st, Some(Model::Lorentz.into()), None).is_err());
+    }
+
+    #[test]
+    fn the_precision_is_that_of_the_coordinates() {
+        let precision = |second: f64| {
+            let points = Tensor::new([2, 1], vec![f64::from(0.1_f32), second]);
+            let geometry = Geometry::new(Model::Poincare, None).unwrap();
+            Embeddings { names: ["a", "b"].into_iter().collect(), points, geometry }.precision()
+        };
+        assert_eq!((precision(-0.5), precision(0.1)), (Precision::F32, Precision::F64));
     }
 
     #[test]

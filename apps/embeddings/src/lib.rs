@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`poincare`] | training of Poincaré embeddings |
 //! | [`objective`] | what it minimises: the ranking loss, or the energies of cones |
+//! | [`place`] | points for new nodes, all others fixed |
+//! | [`new_nodes`] | nodes that an embedding does not know, and their edges |
 //! | [`subtree`] | logistic regression that separates subtrees |
 //! | [`edges`] | edge lists: TSV, CSV or GraphML, plain or gzip |
 //! | [`graph`] | named nodes and their neighbours |
@@ -40,9 +42,11 @@ pub mod names;
 mod negatives;
 pub mod neighbours;
 mod numpy;
+pub mod new_nodes;
 pub mod objective;
 mod parameters;
 pub mod picture;
+pub mod place;
 pub mod poincare;
 pub mod rank_correlation;
 pub mod reconstruction;

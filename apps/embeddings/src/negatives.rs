@@ -23,6 +23,8 @@ pub(crate) struct Sampler<'a> {
     seed: u64,
     /// Number of negative samples for each pair.
     negatives: usize,
+    /// Number of nodes that can be negative samples: the first ones of the graph.
+    drawable: u32,
     /// Draws a node by its degree; `None` draws all nodes alike.
     by_degree: Option<WeightedAliasIndex<f64>>,
     /// Draws a pair by its weight; `None` takes each pair once an epoch.
@@ -41,8 +43,13 @@ impl<'a> Sampler<'a> {
             let weights = graph.degrees().iter().map(|&degree| f64::from(degree).powf(power)).collect();
             WeightedAliasIndex::new(weights).expect("every node has an edge")
         });
-        let neighbours = graph.neighbours();
-        Sampler { graph, neighbours, seed, negatives, by_degree, by_weight: None, below: None }
+        let (neighbours, drawable) = (graph.neighbours(), graph.names.len() as u32);
+        Sampler { graph, neighbours, seed, negatives, drawable, by_degree, by_weight: None, below: None }
+    }
+
+    /// Draws negative samples from the first `count` nodes only.
+    pub(crate) fn among_first(self, count: u32) -> Self {
+        Sampler { drawable: count, ..self }
     }
 
     /// Draws pairs by their weights: an epoch has as many draws as there are pairs.
@@ -131,7 +138,8 @@ impl<'a> Sampler<'a> {
     }
 
     /// Fills the candidates of a pair (u, v): v, then negative samples of u. These are drawn from all nodes
-    /// except u and its neighbours. If there are none, all are v; its gradients then cancel.
+    /// (or the first ones: [`among_first`](Self::among_first)) except u and its neighbours. If there are
+    /// none, all are v; its gradients then cancel.
     pub(crate) fn draw(&self, pair: u32, rng: &mut rng::Rng, candidates: &mut [u32]) {
         let (u, v) = self.graph.pairs[pair as usize];
         candidates[0] = v;
@@ -146,9 +154,10 @@ impl<'a> Sampler<'a> {
 
     /// Draws a node that is neither `node` nor one of `near`. `None` if there is no other.
     fn negative(&self, node: u32, near: &[u32], rng: &mut rng::Rng) -> Option<u32> {
-        let n = self.graph.names.len() as u32;
-        let free = n as usize - 1 - near.len();
-        let allowed = |w: &u32| *w != node && near.binary_search(w).is_err();
+        let n = self.drawable;
+        let excluded = near.partition_point(|&w| w < n) + usize::from(node < n);
+        let free = n as usize - excluded;
+        let allowed = |w: &u32| *w < n && *w != node && near.binary_search(w).is_err();
         Some(match &self.by_degree {
             _ if free == 0 => return None,
             Some(by_degree) => {
@@ -200,6 +209,28 @@ mod tests {
                 assert_eq!(candidates[0], v);
                 let wrong = |&&w: &&u32| w == u || graph.neighbours().contains(u, w);
                 assert_eq!(candidates[1..].iter().find(wrong), None, "power {power}, pair {pair}");
+            }
+        }
+    }
+
+    /// The pairs' own nodes may be any; no negative is beyond the first nodes, and each of these that is no
+    /// neighbour is drawn.
+    #[test]
+    fn negatives_are_drawn_among_the_first_nodes() {
+        let graph = star(10);
+        // Of the first three nodes, and of the first eight: searched, and drawn until one is allowed.
+        for (power, count) in [(0.0, 3), (0.0, 8), (0.75, 3)] {
+            let sampler = Sampler::new(&graph, 1, 200, power).among_first(count);
+            let mut candidates = vec![0; sampler.width()];
+            for pair in 0..graph.pairs.len() as u32 {
+                let (u, v) = graph.pairs[pair as usize];
+                sampler.draw(pair, &mut sampler.stream(0, 10, 0), &mut candidates);
+                assert_eq!(candidates[0], v);
+                let mut drawn = candidates[1..].to_vec();
+                drawn.sort_unstable();
+                drawn.dedup();
+                let allowed = (0..count).filter(|&w| w != u && !graph.neighbours().contains(u, w));
+                assert_eq!(drawn, allowed.collect::<Vec<u32>>(), "power {power}, pair {pair}");
             }
         }
     }

@@ -11,6 +11,7 @@ mod help;
 mod interchange;
 #[path = "../../../tests/pictures.rs"]
 mod pictures;
+mod place;
 mod poincare;
 mod subtree;
 

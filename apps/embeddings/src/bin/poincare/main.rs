@@ -8,6 +8,7 @@ mod evaluate;
 mod hyperbolicity;
 mod inputs;
 mod neighbours;
+mod place;
 mod plot;
 mod train;
 mod tree;
@@ -47,6 +48,8 @@ enum Command {
     Distance(neighbours::Distance),
     /// Measures how close a graph is to a tree (Gromov's delta), and suggests curvature and dimension.
     Hyperbolicity(hyperbolicity::HyperbolicityArgs),
+    /// Places nodes that an embedding does not know by their edges. All other points stay.
+    Place(place::Place),
     /// Draws an embedding: two dimensions in the Poincaré disk, a hierarchy of more as a layout.
     ///
     /// In the layout each subtree has a sector, and distances from the origin are drawn linearly: its circle is
@@ -71,6 +74,7 @@ fn main() -> std::process::ExitCode {
         Command::Neighbours(args) => neighbours::neighbours(&args),
         Command::Distance(args) => neighbours::distance(&args),
         Command::Hyperbolicity(args) => hyperbolicity::measure_hyperbolicity(&args),
+        Command::Place(args) => place::place(&args),
         Command::Plot(args) => plot::plot(&args),
         Command::Convert(args) => convert::convert(&args),
         Command::Tree(args) => tree::write_tree(&args),
