@@ -130,14 +130,9 @@ impl Graph {
     /// numbers.
     pub fn union(&self, other: &Graph) -> Graph {
         let mut names = self.names.clone();
-        let mut ids: HashMap<&str, u32> = self.names.iter().map(String::as_str).zip(0..).collect();
-        let mut id_of = |name| {
-            *ids.entry(name).or_insert_with(|| {
-                names.push(name.to_owned());
-                names.len() as u32 - 1
-            })
-        };
-        let ids_of_other: Vec<u32> = other.names.iter().map(|name| id_of(name.as_str())).collect();
+        let mut index = Index::new(&names).expect("nodes have different names");
+        let ids_of_other: Vec<u32> =
+            other.names.iter().map(|name| index.find_or_add(&mut names, name)).collect();
         let mut pairs = self.pairs.clone();
         let known: HashSet<(u32, u32)> = self.pairs.iter().copied().collect();
         let others = other.pairs.iter().map(|&(u, v)| (ids_of_other[u as usize], ids_of_other[v as usize]));

@@ -245,7 +245,7 @@ mod tests {
             ancestors.for_each(|a| builder.add(&i.to_string(), &a.to_string(), None));
         }
         let graph = builder.finish();
-        let place = |name: &String| {
+        let place = |name: &str| {
             let i: u32 = name.parse().unwrap();
             let level = i.ilog2();
             let angle = std::f64::consts::TAU * (f64::from(i) + 0.5) / f64::from(1 << level);
@@ -264,7 +264,7 @@ mod tests {
     ) -> Classification {
         let identity: Vec<u32> = (0..graph.names.len() as u32).collect();
         let known = graph.neighbours();
-        let options = Options { score, alpha: 1.0, seed: 5 };
+        let options = Options { score, alpha: 1.0, cone_size: None, seed: 5 };
         classify(points, geometry, &identity, &graph.pairs, &known, options).unwrap().unwrap()
     }
 

@@ -147,7 +147,7 @@ impl<'a> Split<'a> {
             writeln!(w, "id1\tid2{}", if weights.is_empty() { "" } else { "\tweight" })?;
             for &i in held {
                 let (u, v) = pairs[i];
-                write!(w, "{}\t{}", names[u as usize], names[v as usize])?;
+                write!(w, "{}\t{}", &names[u as usize], &names[v as usize])?;
                 weights.get(i).map_or(Ok(()), |weight| write!(w, "\t{weight}"))?;
                 writeln!(w)?;
             }
@@ -256,7 +256,7 @@ mod tests {
         let points = Tensor::new([6, 1], vec![0.0, 0.1, 0.9, 0.5, 0.7, -0.2]);
         let geometry = Geometry::new(Model::Euclidean, None).unwrap();
         let [validation, test] = held.evaluate(&points, geometry, &graph.neighbours(), Sample::ALL);
-        assert_eq!(validation, Some(Score { mean_rank: 2.0, map: 0.5, nodes: 1, pairs: 1 }));
+        assert_eq!(validation, Some(Score { mean_rank: 2.0, map: 0.5, nodes: 1, pairs: 1, all_nodes: 1 }));
         assert_eq!(test, None);
     }
 }

@@ -1,12 +1,12 @@
 //! Nodes that an embedding does not know, and the order in which they can be placed.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use cotangent_apps_common::error::{AppError, Result};
 
 use crate::embeddings::Embeddings;
 use crate::graph::Graph;
+use crate::names::Index;
 
 /// New nodes beside the known ones of an embedding.
 #[derive(Clone, Debug)]
@@ -33,15 +33,9 @@ impl NewNodes {
     /// If there are none, or one has no path to a known node.
     pub fn new(embeddings: &Embeddings, new: &Graph, edges: &Path) -> Result<Self> {
         let known = embeddings.names.len();
-        let points: HashMap<&str, u32> = embeddings.names.iter().map(String::as_str).zip(0..).collect();
         let mut names = embeddings.names.clone();
-        let mut node_of = |name: &String| {
-            points.get(name.as_str()).copied().unwrap_or_else(|| {
-                names.push(name.clone());
-                names.len() as u32 - 1
-            })
-        };
-        let nodes: Vec<u32> = new.names.iter().map(&mut node_of).collect();
+        let mut index = Index::new(&names).expect("points have different names");
+        let nodes: Vec<u32> = new.names.iter().map(|name| index.find_or_add(&mut names, name)).collect();
         let mut graph = Graph { names, ..Graph::default() };
         let mut pairs_of = vec![Vec::new(); graph.names.len() - known];
         for (number, &(u, v)) in new.pairs.iter().enumerate() {
@@ -146,7 +140,7 @@ mod tests {
     /// Two known nodes, "a" and "b".
     fn known() -> Embeddings {
         Embeddings {
-            names: ["a", "b"].map(str::to_owned).to_vec(),
+            names: ["a", "b"].into_iter().collect(),
             points: Tensor::new([2, 1], vec![0.0, 0.5]),
             geometry: Geometry::new(Model::Poincare, None).unwrap(),
         }

@@ -76,8 +76,8 @@ mod tests {
         write(&path, &names, &points).unwrap();
         let read = |model| Embeddings::read(&path, model, None);
         let geometry = Geometry::new(Model::Euclidean, None).unwrap();
-        assert_eq!(read(Some(Model::Euclidean)).unwrap(), Embeddings { names, points, geometry });
-        let error = read(Some(Model::Lorentz)).unwrap_err().to_string();
+        assert_eq!(read(Some(Model::Euclidean.into())).unwrap(), Embeddings { names, points, geometry });
+        let error = read(Some(Model::Lorentz.into())).unwrap_err().to_string();
         assert!(error.contains("e.npy: \"a b\": not a point of lorentz"), "{error}");
 
         let beside = dir.path().join("e.names.txt");

@@ -12,6 +12,7 @@ use std::time::Instant;
 use cotangent::engine::{RowProgram, Tiles};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
+use cotangent_apps_common::geometry::Geometry;
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::{metrics, output};
@@ -128,13 +129,7 @@ fn run<T: Float>(embeddings: &Embeddings, new: &NewNodes, config: &Config, files
     embeddings::write_safetensors(&out.join("embedding.safetensors"), names, &points, geometry)?;
     let points = points.cast::<f64>();
     let identity: Vec<u32> = (0..names.len() as u32).collect();
-    let score = |nodes: &[u32]| {
-        let known = &sampler.neighbours;
-        let pairs = || nodes.iter().flat_map(|&u| known.of(u).iter().map(move |&v| (u, v)));
-        let ranked = Neighbours::new(names.len(), pairs);
-        let score = reconstruction::rank(&points, geometry, &identity, [&ranked, known], Sample::ALL);
-        (score.pairs > 0).then_some(score)
-    };
+    let score = |nodes: &[u32]| score_of(&points, geometry, &identity, &sampler.neighbours, nodes);
     let (known, placed) = identity.split_at(new.known);
     let has_new =
         |&&node: &&u32| sampler.neighbours.of(node).last().is_some_and(|&v| v as usize >= new.known);
@@ -157,6 +152,20 @@ fn run<T: Float>(embeddings: &Embeddings, new: &NewNodes, config: &Config, files
     };
     metrics::write(out, &metrics)?;
     Ok(metrics)
+}
+
+/// How well the pairs (u, v) of some nodes u are reconstructed; `None` if there are no pairs.
+fn score_of(
+    points: &Tensor<f64>,
+    geometry: Geometry,
+    points_of: &[u32],
+    known: &Neighbours,
+    nodes: &[u32],
+) -> Option<Score> {
+    let pairs = || nodes.iter().flat_map(|&u| known.of(u).iter().map(move |&v| (u, v)));
+    let ranked = Neighbours::new(points_of.len(), pairs);
+    let score = reconstruction::rank(points, geometry, points_of, [&ranked, known], Sample::ALL);
+    (score.pairs > 0).then_some(score)
 }
 
 /// The points of all nodes: `[nodes, coordinates]`.
@@ -346,26 +355,18 @@ impl<'a, T: Float> Worker<'a, T> {
 mod tests {
     use std::path::Path;
 
-    use cotangent_apps_common::geometry::{Geometry, Model};
+    use cotangent_apps_common::geometry::Model;
 
     use super::*;
     use crate::graph::Builder;
 
     /// 60 random points of a space.
     fn random(model: Model) -> Embeddings {
-        struct Random;
-        impl ForManifold for Random {
-            type Output = Tensor<f64>;
-            fn run<M: Manifold>(self, m: M) -> Tensor<f64> {
-                let mut rng = rng::stream(5, 9, 0);
-                let rows: Vec<f64> =
-                    (0..60).flat_map(|_| m.random_point::<f64>(3, 4.0, &mut rng).to_vec()).collect();
-                Tensor::new([60, m.ambient(3)], rows)
-            }
-        }
         let geometry = Geometry::new(model, None).unwrap();
+        let (m, mut rng) = (geometry.manifold(), rng::stream(5, 9, 0));
+        let rows: Vec<f64> = (0..60).flat_map(|_| m.random_point::<f64>(3, 4.0, &mut rng).to_vec()).collect();
         let names = (0..60).map(|node| format!("k{node}")).collect();
-        Embeddings { names, points: geometry.with(Random), geometry }
+        Embeddings { names, points: Tensor::new([60, m.ambient(3)], rows), geometry }
     }
 
     fn new(embeddings: &Embeddings, pairs: &[(String, String)]) -> NewNodes {
@@ -384,8 +385,7 @@ mod tests {
     /// The score of some nodes.
     fn score(embeddings: &Embeddings, new: &NewNodes, points: &Tensor<f64>, nodes: &[u32]) -> Score {
         let identity: Vec<u32> = (0..new.graph.names.len() as u32).collect();
-        let neighbours = new.graph.neighbours();
-        reconstruction::evaluate_nodes(points, embeddings.geometry, &identity, &neighbours, nodes)
+        score_of(points, embeddings.geometry, &identity, &new.graph.neighbours(), nodes).unwrap()
     }
 
     /// New nodes with one neighbour each, which is nearest then: of an edge from them and of one to them.

@@ -279,27 +279,6 @@ mod tests {
         }
     }
 
-    /// Some nodes of a graph score as a graph of their pairs alone, on the same points.
-    #[test]
-    fn some_nodes_score_as_their_pairs_alone() {
-        let geometry = Geometry::new(Model::Poincare, None).unwrap();
-        let points: Tensor<f64> = Tensor::from_fn([9, 2], |i| (i as f64 * 1.7).sin() * 0.6);
-        let at: Vec<u32> = (0..9).collect();
-        let neighbours = |kept: fn(&u32) -> bool| {
-            let mut graph = crate::graph::Graph { names: vec![String::new(); 9], ..Default::default() };
-            graph.pairs = (1..9_u32).filter(kept).flat_map(|u| [(u, u / 2), (u, (u + 3) % 9)]).collect();
-            graph.neighbours()
-        };
-        let (all, even) = (neighbours(|_| true), neighbours(|u| u % 2 == 0));
-        let nodes: Vec<u32> = vec![8, 0, 2, 6, 4]; // node 0 has no neighbours
-        let score = evaluate_nodes(&points, geometry, &at, &all, &nodes);
-        assert_eq!((score.nodes, score.pairs), (4, 8));
-        let want = evaluate(&points, geometry, &at, &even);
-        assert!((score.mean_rank - want.mean_rank).abs() < 1e-12, "{score:?} {want:?}");
-        assert!((score.map - want.map).abs() < 1e-12, "{score:?} {want:?}");
-        assert_ne!(score.map, evaluate(&points, geometry, &at, &all).map);
-    }
-
     /// A squared distance may overflow or be NaN. Such a neighbour counts as infinitely far, and u and its
     /// neighbours still are no candidates.
     #[test]
@@ -339,7 +318,7 @@ mod tests {
         let geometry = Geometry::new(Model::Euclidean, None).unwrap();
         let identity: Vec<u32> = (0..n as u32).collect();
         let score =
-            |nodes, seed| evaluate_sample(&points, geometry, &identity, &neighbours, Sample { nodes, seed });
+            |nodes, seed| rank(&points, geometry, &identity, [&neighbours; 2], Sample { nodes, seed });
         let all = evaluate(&points, geometry, &identity, &neighbours);
         assert_eq!((all.nodes, all.all_nodes, sampled(n, n)), (n, n, None));
         assert_eq!((score(None, 3), score(Some(n), 3)), (all, all));

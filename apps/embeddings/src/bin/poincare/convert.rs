@@ -32,7 +32,7 @@ pub(crate) fn convert(args: &Convert) -> Result<()> {
     let embeddings = args.embedding.read()?;
     let outside = embeddings.write(&args.out, format)?;
     if outside > 0 {
-        say!("{outside} points, rounded to f32, are none of {} any more", embeddings.geometry.model);
+        say!("{outside} points, rounded to f32, are none of {} any more", embeddings.geometry);
     }
     let (points, width) = (embeddings.names.len(), embeddings.points.width());
     say!("{points} points of {width} coordinates; written to {}", args.out.display());

@@ -78,7 +78,7 @@ fn report(metrics: &Metrics) {
         "placed in {seconds:.2} s: {milliseconds_per_node:.3} ms a node ({threads} threads), {rounds} rounds"
     );
     let say_score = |what: &str, score: &Option<Score>| {
-        if let Some(Score { mean_rank, map, nodes, pairs }) = score {
+        if let Some(Score { mean_rank, map, nodes, pairs, .. }) = score {
             say!("mean rank {mean_rank:.4}, MAP {map:.5}: {what}, {nodes} nodes with {pairs} edges");
         }
     };
