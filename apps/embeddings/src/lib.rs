@@ -10,6 +10,7 @@
 //! | [`wordnet`] | the transitive closure of WordNet's nouns, from its own files |
 //! | [`embeddings`] | named points in files |
 //! | [`neighbours`] | distances between them, and the nearest ones |
+//! | [`view`] | a page to explore an embedding |
 //! | [`reconstruction`] | mean rank and MAP of an embedding |
 
 #![forbid(unsafe_code)]
@@ -26,4 +27,5 @@ pub mod neighbours;
 pub mod poincare;
 pub mod reconstruction;
 pub mod subtree;
+pub mod view;
 pub mod wordnet;

@@ -1,5 +1,6 @@
 //! Distances between the points of an embedding: from one to another, and to the nearest ones.
 
+use std::ops::Range;
 use std::path::Path;
 
 use cotangent::prelude::*;
@@ -49,35 +50,37 @@ impl Embeddings {
 
     /// The distance of two points.
     pub fn distance(&self, from: usize, to: usize) -> f64 {
-        self.distances(from, &self.point(to))[0]
+        self.distances(from, to..to + 1)[0]
     }
 
-    /// A point as a table of one row.
-    fn point(&self, at: usize) -> Tensor<f64> {
-        Tensor::new([1, self.points.width()], self.points.row(at).to_vec())
-    }
-
-    /// The distances from point `from` to each of some points of the same space, `[n, coordinates]`.
-    fn distances(&self, from: usize, to: &Tensor<f64>) -> Vec<f64> {
-        struct Distances<'a>(Tensor<f64>, &'a Tensor<f64>);
+    /// The distances from point `from` to some points.
+    fn distances(&self, from: usize, to: Range<usize>) -> Vec<f64> {
+        struct Distances<'a>(&'a Tensor<f64>, usize, Range<usize>);
         impl ForManifold for Distances<'_> {
             type Output = Vec<f64>;
             fn run<M: Manifold>(self, m: M) -> Vec<f64> {
-                let tape = Tape::new();
-                m.dist(&tape.constant(&self.0), &tape.constant(self.1)).to_tensor().data().to_vec()
+                let Distances(points, from, to) = self;
+                let row = |i| Row::from(points.row(i));
+                let from = row(from);
+                to.map(|i| m.dist(&from, &row(i))).collect()
             }
         }
-        self.geometry.with(Distances(self.point(from), to))
+        self.geometry.with(Distances(&self.points, from, to))
     }
 
     /// The `count` points that are nearest to point `at`, nearest first. It is not one of them itself. Of
     /// equally near points, the one that is stored first comes first.
     pub fn neighbours(&self, at: usize, count: usize) -> Vec<Neighbour> {
-        let distances = self.distances(at, &self.points);
+        let named = |(i, distance): (usize, f64)| Neighbour { name: self.names[i].clone(), distance };
+        self.nearest(at, count).into_iter().map(named).collect()
+    }
+
+    /// Same as [`neighbours`](Self::neighbours), as indices and distances.
+    pub(crate) fn nearest(&self, at: usize, count: usize) -> Vec<(usize, f64)> {
+        let distances = self.distances(at, 0..self.names.len());
         let mut order: Vec<usize> = (0..distances.len()).filter(|&i| i != at).collect();
         order.sort_by(|&i, &j| distances[i].total_cmp(&distances[j]));
-        let neighbour = |i: usize| Neighbour { name: self.names[i].clone(), distance: distances[i] };
-        order.into_iter().take(count).map(neighbour).collect()
+        order.into_iter().take(count).map(|i| (i, distances[i])).collect()
     }
 }
 

@@ -14,12 +14,13 @@ use cotangent_apps_common::progress::{Figure, Progress};
 use cotangent_apps_common::{disk, metrics, output};
 use serde::{Deserialize, Serialize};
 
-use crate::embeddings;
+use crate::embeddings::{self, Embeddings};
 use crate::fused::{Batches, Formulas};
 use crate::graph::{Graph, Neighbours};
 use crate::lock_free::{self, Shared};
 use crate::negatives::Sampler;
 use crate::reconstruction::{self, Score};
+use crate::view;
 
 /// Everything that determines the result of a run, except the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -158,8 +159,8 @@ const INITIAL: u64 = 1;
 const INITIAL_RANGE: f64 = 1e-3;
 
 /// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json`,
-/// `disk.svg` and the checkpoint. It uses the current thread pool; the result does not depend on the
-/// pool's size.
+/// `disk.svg`, `view.html` and the checkpoint. It uses the current thread pool; the result does not depend
+/// on the pool's size.
 ///
 /// # Errors
 /// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or
@@ -292,14 +293,10 @@ fn finish<T: Float>(
     };
     metrics::write(out, &metrics)?;
     let title = format!("mean rank {mean_rank:.2}, MAP {map:.3}");
-    disk::plot(
-        &out.join("disk.svg"),
-        &graph.names,
-        &points,
-        config.geometry,
-        &neighbours.reduction(),
-        &title,
-    )?;
+    let edges = neighbours.reduction();
+    disk::plot(&out.join("disk.svg"), &graph.names, &points, config.geometry, &edges, &title)?;
+    let embeddings = Embeddings { names: graph.names.clone(), points, geometry: config.geometry };
+    view::write(&out.join("view.html"), &embeddings, &edges, &title)?;
     Ok(metrics)
 }
 

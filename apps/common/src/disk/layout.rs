@@ -19,7 +19,7 @@ pub struct Layout {
 
 /// The logarithm of each point at the origin. Its length is the point's distance from the origin, in units of
 /// the curvature radius 1/√−κ if κ < 0.
-pub(super) fn tangents(points: &Tensor<f64>, geometry: Geometry) -> Vec<Vec<f64>> {
+pub fn tangents(points: &Tensor<f64>, geometry: Geometry) -> Vec<Vec<f64>> {
     struct AtOrigin<'a>(&'a Tensor<f64>, Geometry);
     impl ForManifold for AtOrigin<'_> {
         type Output = Vec<Vec<f64>>;

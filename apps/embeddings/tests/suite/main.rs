@@ -10,6 +10,7 @@ mod help;
 mod pictures;
 mod poincare;
 mod subtree;
+mod view;
 
 /// Each application with the arguments that it requires.
 const APPS: [(&str, &[&str]); 2] = [

@@ -1,5 +1,5 @@
-//! Poincaré embeddings from the command line: train, evaluate, neighbours and distances, plot, and the
-//! WordNet closure.
+//! Poincaré embeddings from the command line: train, evaluate, neighbours and distances, plot, page, and
+//! the WordNet closure.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -9,6 +9,7 @@ mod inputs;
 mod neighbours;
 mod plot;
 mod train;
+mod view;
 mod wordnet;
 
 use clap::{Parser, Subcommand};
@@ -47,6 +48,8 @@ enum Command {
     Hyperbolicity(hyperbolicity::HyperbolicityArgs),
     /// Draws an embedding in the Poincaré disk; a hierarchy of more dimensions by distances and subtrees.
     Plot(plot::Plot),
+    /// Writes a page to explore an embedding: move, zoom, search.
+    View(view::View),
     /// Writes the transitive closure of WordNet's nouns, from WordNet's own files.
     Wordnet(wordnet::Wordnet),
 }
@@ -63,6 +66,7 @@ fn main() -> std::process::ExitCode {
         Command::Distance(args) => neighbours::distance(&args),
         Command::Hyperbolicity(args) => hyperbolicity::measure_hyperbolicity(&args),
         Command::Plot(args) => plot::plot(&args),
+        Command::View(args) => view::view(&args),
         Command::Wordnet(args) => wordnet::build_wordnet(&args),
     })
 }

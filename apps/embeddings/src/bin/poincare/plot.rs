@@ -9,7 +9,7 @@ use cotangent_apps_common::error::Result;
 use cotangent_apps_common::say;
 use cotangent_apps_embeddings::embeddings::Embeddings;
 
-use crate::inputs::{EmbeddingOptions, read_edges};
+use crate::inputs::EmbeddingOptions;
 
 #[derive(Args)]
 pub(crate) struct Plot {
@@ -26,15 +26,7 @@ pub(crate) struct Plot {
 /// Draws an embedding.
 pub(crate) fn plot(args: &Plot) -> Result<()> {
     let embeddings = args.embedding.read()?;
-    let edges = match &args.edges {
-        None => Vec::new(),
-        Some(path) => {
-            let graph = read_edges(path, false)?;
-            let at = embeddings.index(&args.embedding.path, &graph.names)?;
-            let reduced = graph.neighbours().reduction();
-            reduced.into_iter().map(|(u, v)| (at[u as usize], at[v as usize])).collect()
-        }
-    };
+    let edges = args.embedding.direct_edges(&embeddings, args.edges.as_deref())?;
     let Embeddings { names, points, geometry } = &embeddings;
     disk::plot(&args.out, names, points, *geometry, &edges, "")?;
     say!("written to {}", args.out.display());
