@@ -12,6 +12,9 @@ function decode(text, Numbers) {
   return new Numbers(bytes.buffer);
 }
 
+/** Longest label in the picture, in characters. The panel shows the whole. */
+const LONGEST = 40;
+
 /** The nodes, their points in the disk, and their edges. */
 class Embedding {
   constructor(data) {
@@ -19,6 +22,7 @@ class Embedding {
     this.names = data.names;
     this.count = data.names.length;
     this.labels = data.names.map((name, i) => data.labels[i] ?? name);
+    this.short = this.labels.map(shorten);
     this.tangents = decode(data.points, Float32Array);
     this.points = exponential(this.tangents);
     this.depths = decode(data.depths, Float32Array);
@@ -75,6 +79,11 @@ class Embedding {
   }
 }
 
+/** By characters, of which some are two units of the text. */
+function shorten(text) {
+  return text.length > LONGEST ? `${[...text].slice(0, LONGEST - 1).join("")}…` : text;
+}
+
 /** 0 for a whole name, 1 for its beginning, 2 for the beginning of a word, 3 elsewhere. */
 function matchQuality(names, wanted, found) {
   const whole = `\n${names}\n`;
@@ -107,9 +116,9 @@ function neighbourFinder(near, count) {
 }
 
 /**
- * Neighbours from logarithms at the origin, of length r and direction u. In hyperbolic space the distance d of
- * two points satisfies sinh²(d/2) = sinh²((r − r')/2) + sinh r sinh r' |u − u'|²/4: the law of cosines,
- * without the cancellation that cosh d has for near points.
+ * Neighbours from logarithms at the origin, of length r and direction u. In hyperbolic space the distance d
+ * of two points satisfies sinh²(d/2) = sinh²((r − r')/2) + sinh r sinh r' |u − u'|²/4. This is the law of
+ * cosines, without the cancellation that cosh d has for near points.
  */
 function computedNeighbours({ count: wanted, dim, tangents: text, unit, curved }, count) {
   const tangents = decode(text, Float32Array);

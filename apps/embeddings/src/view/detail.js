@@ -80,7 +80,7 @@ class Detail {
       if (crowded && !always) return;
       const label = placeLabel(camera, positions, node, widthOf(node), always ? RING_GAP : LABEL_GAP);
       if (always || placed.every((other) => disjoint(label, other))) {
-        placed.push({ ...label, text: embedding.labels[node], first: always });
+        placed.push({ ...label, text: embedding.short[node], first: always });
         tiles.set(tile, (tiles.get(tile) ?? 0) + 1);
       }
     };

@@ -164,7 +164,7 @@ class Picture {
     const key = first ? -1 - node : node;
     if (!this.widths.has(key)) {
       this.labels.font = first ? FONT_FIRST : FONT;
-      this.widths.set(key, this.labels.measureText(this.embedding.labels[node]).width);
+      this.widths.set(key, this.labels.measureText(this.embedding.short[node]).width);
     }
     return this.widths.get(key);
   }

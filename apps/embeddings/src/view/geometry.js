@@ -1,9 +1,9 @@
 // Isometries of the Poincaré disk of curvature −1.
 //
 // An isometry that keeps orientation is z ↦ (αz + β) / (β̄z + ᾱ) with |α|² − |β|² = 1, held as the array
-// [Re α, Im α, Re β, Im β]. A point of the disk is [x, y]. Near the boundary a difference of points keeps
-// its digits in the disk (its error grows as e^r with the distance r from the origin), but not on the
-// hyperboloid (as e^2r), so everything is computed here in the disk, in double precision.
+// [Re α, Im α, Re β, Im β]. A point of the disk is [x, y]. Everything is computed in the disk, in double
+// precision: the error of a difference of points at distance r from the origin grows as e^r there, but as
+// e^2r on the hyperboloid.
 
 const IDENTITY = [1, 0, 0, 0];
 

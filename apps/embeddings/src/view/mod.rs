@@ -175,3 +175,45 @@ fn floats(values: impl IntoIterator<Item = f64>) -> String {
 fn indices(values: impl IntoIterator<Item = u32>) -> String {
     base64::encode(values.into_iter().flat_map(u32::to_le_bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A binary tree in which the root is not the first node: nodes are numbered by importance, and edges,
+    /// depths and neighbours with them.
+    #[test]
+    fn the_most_important_nodes_come_first() {
+        let heap = [4, 2, 7, 1, 6, 3, 5_u32];
+        let points = Tensor::from_fn([7, 3], |i| {
+            let node = f64::from(heap[i / 3]);
+            0.1 * node.log2().floor() * (node + (i % 3) as f64).sin()
+        });
+        let geometry = Geometry::new(Model::Poincare, Some(-4.0)).unwrap();
+        let points = Tensor::new([7, 3], points.data().iter().map(|x| 0.5 * x).collect());
+        let names: Vec<String> = heap.iter().map(|node| format!("n{node}")).collect();
+        let index = |node: u32| heap.iter().position(|known| *known == node).unwrap();
+        let edges: Vec<(u32, u32)> =
+            (2..8).map(|node| (index(node) as u32, index(node / 2) as u32)).collect();
+        let embeddings = Embeddings { names, points, geometry };
+        let picture = Picture::new(&embeddings.names, &embeddings.points, geometry, &edges).unwrap();
+        let data = data(&embeddings, &picture, &edges, "a title");
+        assert_eq!(data.names[0], "n1");
+        assert!(data.caption.ends_with("; a title") && data.labels.is_empty());
+        let place = |name: &str| data.names.iter().position(|known| *known == name).unwrap() as u32;
+        let ends = (2..8).flat_map(|node: u32| [node, node / 2].map(|node| place(&format!("n{node}"))));
+        assert_eq!(data.edges, indices(ends));
+        let origin = Row::from([0.0; 3]);
+        let ball = PoincareBall::new(-4.0);
+        let original = |name: &&str| index(name[1..].parse().unwrap());
+        let depth = |name| ball.dist(&origin, &Row::from(embeddings.points.row(original(name))));
+        assert_eq!(data.depths, floats(data.names.iter().map(depth)));
+        let Near::Listed { count: 6, nodes, distances } = data.near else {
+            panic!("6 neighbours are listed")
+        };
+        let near = |name| embeddings.neighbours(original(name), NEIGHBOURS);
+        let all: Vec<_> = data.names.iter().flat_map(near).collect();
+        assert_eq!(nodes, indices(all.iter().map(|near| place(&near.name))));
+        assert_eq!(distances, floats(all.iter().map(|near| near.distance)));
+    }
+}

@@ -46,8 +46,7 @@ class Page {
     this.pending = true;
     requestAnimationFrame((time) => {
       this.pending = false;
-      this.advance(time);
-      this.render();
+      this.render(time);
     });
   }
 
@@ -62,9 +61,10 @@ class Page {
     this.changed();
   }
 
-  /** Draws a frame, and keeps the time that the script took. */
-  render() {
+  /** Draws a frame, with a flight at this time, and keeps how many milliseconds the script took. */
+  render(time) {
     const start = performance.now();
+    if (this.flight !== null && time !== undefined) this.advance(time);
     this.picture.draw(this.camera, this, this.moving);
     this.frames.push(performance.now() - start);
     if (this.frames.length > FRAMES) this.frames.shift();
@@ -156,10 +156,9 @@ class Page {
     this.flight = null;
   }
 
-  /** Moves the view along its flight, if any, to the time of a frame. */
+  /** Moves the view along its flight to the time of a frame. */
   advance(time) {
     const { flight: current, camera } = this;
-    if (current === null) return;
     current.start ??= time;
     const part = current.duration > 0 ? Math.min(1, (time - current.start) / current.duration) : 1;
     // Slow at the ends.

@@ -1,5 +1,5 @@
-// The layer of points: by WebGL, or pixel by pixel where there is none. Positions are points of the disk, which
-// are computed once a frame in double precision and are also what labels, edges and pointers need.
+// The layer of points: by WebGL, or pixel by pixel where there is none. Positions are points of the disk.
+// They are computed once a frame in double precision, and are also what labels, edges and pointers need.
 
 const VERTEX = `#version 300 es
 in vec2 position;
@@ -141,6 +141,7 @@ class PixelPoints {
     context.putImageData(this.image, 0, 0);
   }
 
+  /** Integer operations round here: Math.round takes half of the time of a frame. */
   stampAll(camera, positions, width, height) {
     const { pixels, stamps, colours } = this;
     const ratio = width / camera.width;
@@ -150,9 +151,9 @@ class PixelPoints {
     for (let i = this.count - 1; i >= 0; i -= 1) {
       const x = positions[2 * i];
       const y = positions[2 * i + 1];
-      const radius = Math.round(size * (1 - 0.6 * (x * x + y * y)));
-      const column = Math.round(left + scale * x);
-      const row = Math.round(top - scale * y);
+      const radius = (size * (1 - 0.6 * (x * x + y * y)) + 0.5) | 0;
+      const column = (left + scale * x + 0.5) | 0;
+      const row = (top - scale * y + 0.5) | 0;
       if (column < radius || row < radius || column + radius >= width || row + radius >= height) continue;
       const start = row * width + column;
       const stamp = (stamps[radius] ??= disc(radius, width));

@@ -51,6 +51,7 @@ async function look() {
   // It is drawn there, too.
   found.drag.dot = opacity(pixels("points"), to);
   pointer("pointermove", from);
+  await pause(50);
   pointer("pointerup", from);
   found.drag.undone = Math.max(...page.state().view.map((x, k) => Math.abs(x - view[k])));
   found.drag.selected = page.state().selected;
