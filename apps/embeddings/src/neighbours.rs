@@ -1,6 +1,5 @@
 //! Distances between the points of an embedding: from one to another, and to the nearest ones.
 
-use std::ops::Range;
 use std::path::Path;
 
 use cotangent::prelude::*;
@@ -9,6 +8,7 @@ use cotangent_apps_common::geometry::ForManifold;
 use serde::Serialize;
 
 use crate::embeddings::Embeddings;
+use crate::reconstruction::Keys;
 
 /// A point and how far it is from another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,37 +50,41 @@ impl Embeddings {
 
     /// The distance of two points.
     pub fn distance(&self, from: usize, to: usize) -> f64 {
-        self.distances(from, to..to + 1)[0]
-    }
-
-    /// The distances from point `from` to some points.
-    fn distances(&self, from: usize, to: Range<usize>) -> Vec<f64> {
-        struct Distances<'a>(&'a Tensor<f64>, usize, Range<usize>);
-        impl ForManifold for Distances<'_> {
-            type Output = Vec<f64>;
-            fn run<M: Manifold>(self, m: M) -> Vec<f64> {
-                let Distances(points, from, to) = self;
-                let row = |i| Row::from(points.row(i));
-                let from = row(from);
-                to.map(|i| m.dist(&from, &row(i))).collect()
+        struct Distance<'a>(&'a [f64], &'a [f64]);
+        impl ForManifold for Distance<'_> {
+            type Output = f64;
+            fn run<M: Manifold>(self, m: M) -> f64 {
+                m.dist(&Row::from(self.0), &Row::from(self.1))
             }
         }
-        self.geometry.with(Distances(&self.points, from, to))
+        self.geometry.with(Distance(self.points.row(from), self.points.row(to)))
     }
 
     /// The `count` points that are nearest to point `at`, nearest first. It is not one of them itself. Of
     /// equally near points, the one that is stored first comes first.
     pub fn neighbours(&self, at: usize, count: usize) -> Vec<Neighbour> {
         let named = |(i, distance): (usize, f64)| Neighbour { name: self.names[i].clone(), distance };
-        self.nearest(at, count).into_iter().map(named).collect()
+        self.nearest(&self.keys(), at, count).into_iter().map(named).collect()
     }
 
-    /// Same as [`neighbours`](Self::neighbours), as indices and distances.
-    pub(crate) fn nearest(&self, at: usize, count: usize) -> Vec<(usize, f64)> {
-        let distances = self.distances(at, 0..self.names.len());
-        let mut order: Vec<usize> = (0..distances.len()).filter(|&i| i != at).collect();
-        order.sort_by(|&i, &j| distances[i].total_cmp(&distances[j]));
-        order.into_iter().take(count).map(|i| (i, distances[i])).collect()
+    /// What [`nearest`](Self::nearest) compares points by.
+    pub(crate) fn keys(&self) -> Keys {
+        Keys::new(&self.points, self.geometry)
+    }
+
+    /// Same as [`neighbours`](Self::neighbours), as indices and distances, for many points with the same
+    /// keys: only the distances of the nearest are computed.
+    pub(crate) fn nearest(&self, keys: &Keys, at: usize, count: usize) -> Vec<(usize, f64)> {
+        let mut near = vec![0.0; self.names.len()];
+        keys.from(at, &mut near);
+        let nearer = |i: &usize, j: &usize| near[*i].total_cmp(&near[*j]).then(i.cmp(j));
+        let mut order: Vec<usize> = (0..near.len()).filter(|&i| i != at).collect();
+        if count < order.len() {
+            order.select_nth_unstable_by(count, nearer);
+            order.truncate(count);
+        }
+        order.sort_by(nearer);
+        order.into_iter().map(|i| (i, self.distance(at, i))).collect()
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Score {
 }
 
 /// The coordinates of all points, stored by column, so that one point is compared with a block of others.
-struct Keys {
+pub(crate) struct Keys {
     model: Model,
     /// Space coordinates.
     columns: Vec<Vec<f64>>,
@@ -42,7 +42,7 @@ struct Keys {
 const BLOCK: usize = 512;
 
 impl Keys {
-    fn new(points: &Tensor<f64>, geometry: Geometry) -> Self {
+    pub(crate) fn new(points: &Tensor<f64>, geometry: Geometry) -> Self {
         let first = usize::from(geometry.model == Model::Lorentz);
         let columns = (first..points.width()).map(|c| points.rows().map(|row| row[c]).collect()).collect();
         let scale = points
@@ -58,7 +58,7 @@ impl Keys {
     }
 
     /// A monotone function of the distances from point `u` to all points.
-    fn from(&self, u: usize, keys: &mut [f64]) {
+    pub(crate) fn from(&self, u: usize, keys: &mut [f64]) {
         let mut sums = [0.0; BLOCK];
         for (b, keys) in keys.chunks_mut(BLOCK).enumerate() {
             let block = b * BLOCK..b * BLOCK + keys.len();

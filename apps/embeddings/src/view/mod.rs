@@ -154,8 +154,9 @@ fn unit(geometry: Geometry) -> f64 {
 
 /// The neighbours of all nodes. Nodes are numbered by `rank`.
 fn listed(embeddings: &Embeddings, order: &[usize], rank: &[u32]) -> Near {
+    let keys = embeddings.keys();
     let near: Vec<Vec<(usize, f64)>> =
-        order.par_iter().map(|&node| embeddings.nearest(node, NEIGHBOURS)).collect();
+        order.par_iter().map(|&node| embeddings.nearest(&keys, node, NEIGHBOURS)).collect();
     Near::Listed {
         count: NEIGHBOURS.min(order.len().saturating_sub(1)),
         nodes: indices(near.iter().flatten().map(|&(node, _)| rank[node])),

@@ -392,6 +392,6 @@ fn bad_input_gets_one_line() {
     let error = view(&["--embedding", &tsv, "--edges", &edges]);
     assert!(error.ends_with("e.tsv: no point for node \"q\" of the edge list"), "{error}");
     assert!(!std::path::Path::new(&out).exists());
-    let into = POINCARE.fails(&["view", "--embedding", &tsv, "--out", &d.path("none/view.html")]);
-    assert!(into.contains("none/view.html: "), "{into}");
+    let error = POINCARE.fails(&["view", "--embedding", &tsv, "--out", &d.path("none/view.html")]);
+    assert!(error.contains("none/view.html: "), "{error}");
 }
