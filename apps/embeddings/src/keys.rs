@@ -130,6 +130,14 @@ impl Keys {
         Some(if distance.is_nan() { f64::INFINITY } else { distance })
     }
 
+    /// The keys of all points, as seen from point `u`.
+    pub(crate) fn all(&self, u: usize) -> Vec<f64> {
+        let origin = self.origin(u);
+        (0..self.tiles())
+            .flat_map(|tile| self.of_tile(&origin, tile).divided().into_iter().take(self.len(tile)))
+            .collect()
+    }
+
     /// The numerators of the keys of some points. Sums run over the coordinates in their order, so that a
     /// point has the same key in a tile and alone.
     #[inline(always)]

@@ -17,6 +17,7 @@
 //! | [`neighbours`] | distances between them, and the nearest ones |
 //! | [`picture`] | the picture of an embedding |
 //! | [`link_prediction`] | pairs that are held out in training, and found again |
+//! | [`view`] | a page to explore an embedding |
 //! | [`reconstruction`] | mean rank and MAP of an embedding |
 //! | [`rank_correlation`] | depth in a hierarchy and distance from the origin |
 //! | [`distortion`] | distances in an embedding and in its graph |
@@ -54,5 +55,6 @@ mod shared_negatives;
 mod shortest_paths;
 pub mod subtree;
 mod trainer;
+pub mod view;
 mod word2vec;
 pub mod wordnet;

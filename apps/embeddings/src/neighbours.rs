@@ -8,6 +8,7 @@ use cotangent_apps_common::geometry::Geometry;
 use serde::Serialize;
 
 use crate::embeddings::Embeddings;
+use crate::keys::Keys;
 
 /// A point and how far it is from another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,7 +49,8 @@ impl Embeddings {
 
     /// The distance of two points.
     pub fn distance(&self, from: usize, to: usize) -> f64 {
-        self.distances(from, &self.point(to))[0]
+        let [x, y] = [from, to].map(|i| Row::from(self.points.row(i)));
+        self.geometry.manifold().dist(&x, &y)
     }
 
     /// The distances of these points from the origin.
@@ -56,24 +58,30 @@ impl Embeddings {
         depths(self.geometry, &gathered(&self.points, numbers))
     }
 
-    /// A point as a table of one row.
-    fn point(&self, at: usize) -> Tensor<f64> {
-        Tensor::new([1, self.points.width()], self.points.row(at).to_vec())
-    }
-
-    /// The distances from point `from` to each of some points of the same space, `[n, coordinates]`.
-    fn distances(&self, from: usize, to: &Tensor<f64>) -> Vec<f64> {
-        distances(self.geometry, &self.point(from), to)
-    }
-
     /// The `count` points that are nearest to point `at`, nearest first. It is not one of them itself. Of
     /// equally near points, the one that is stored first comes first.
     pub fn neighbours(&self, at: usize, count: usize) -> Vec<Neighbour> {
-        let distances = self.distances(at, &self.points);
-        let mut order: Vec<usize> = (0..distances.len()).filter(|&i| i != at).collect();
-        order.sort_by(|&i, &j| distances[i].total_cmp(&distances[j]));
-        let neighbour = |i: usize| Neighbour { name: self.names[i].to_owned(), distance: distances[i] };
-        order.into_iter().take(count).map(neighbour).collect()
+        let named = |(i, distance): (usize, f64)| Neighbour { name: self.names[i].to_owned(), distance };
+        self.nearest(&self.keys(), at, count).into_iter().map(named).collect()
+    }
+
+    /// What [`nearest`](Self::nearest) compares points by.
+    pub(crate) fn keys(&self) -> Keys {
+        Keys::new(&self.points, self.geometry)
+    }
+
+    /// Same as [`neighbours`](Self::neighbours), as indices and distances, for many points with the same
+    /// keys: only the distances of the nearest are computed.
+    pub(crate) fn nearest(&self, keys: &Keys, at: usize, count: usize) -> Vec<(usize, f64)> {
+        let near = keys.all(at);
+        let nearer = |i: &usize, j: &usize| near[*i].total_cmp(&near[*j]).then(i.cmp(j));
+        let mut order: Vec<usize> = (0..near.len()).filter(|&i| i != at).collect();
+        if count < order.len() {
+            order.select_nth_unstable_by(count, nearer);
+            order.truncate(count);
+        }
+        order.sort_by(nearer);
+        order.into_iter().map(|i| (i, self.distance(at, i))).collect()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::graph::Neighbours;
 use crate::names::Names;
 
 /// Largest number of nodes that are drawn.
-const NODES: usize = 100_000;
+pub(crate) const NODES: usize = 100_000;
 
 /// Draws points, one per row: `[n, coordinates]`. An edge (u, v) is left out if there are edges (u, w) and
 /// (w, v) between nodes that are drawn.

@@ -14,7 +14,7 @@ use cotangent_apps_common::progress::{Figure, Progress};
 use cotangent_apps_common::{metrics, output};
 use serde::{Deserialize, Serialize};
 
-use crate::embeddings;
+use crate::embeddings::{self, Embeddings};
 use crate::graph::{Graph, Neighbours};
 use crate::link_prediction::Split;
 use crate::lock_free::Shared;
@@ -23,6 +23,7 @@ use crate::parameters::Parameters;
 use crate::picture;
 use crate::reconstruction::{self, Sample, Score};
 use crate::trainer::Trainer;
+use crate::view;
 
 /// Everything that determines the result of a run, except the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -223,8 +224,8 @@ const INITIAL: u64 = 1;
 const INITIAL_RANGE: f64 = 1e-3;
 
 /// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json`,
-/// `disk.svg`, the checkpoint, and the pairs that are held out: see [`Split::write`]. It uses the current
-/// thread pool; the result does not depend on the pool's size.
+/// `disk.svg`, `view.html`, the checkpoint, and the pairs that are held out: see [`Split::write`]. It uses the
+/// current thread pool; the result does not depend on the pool's size.
 ///
 /// # Errors
 /// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or
@@ -351,6 +352,11 @@ fn finish<T: Float>(
     let sampled = metrics.sampled().map_or(String::new(), |sampled| format!(" {sampled}"));
     let title = format!("mean rank {:.2}, MAP {:.3}{sampled}", score.mean_rank, score.map);
     picture::plot(&out.join("disk.svg"), &graph.names, &points, geometry, &known, &title)?;
+    // The page of a larger graph would be slow; `poincare view` writes it if it is asked for.
+    if graph.names.len() <= picture::NODES {
+        let embeddings = Embeddings { names: graph.names.clone(), points, geometry };
+        view::write(&out.join("view.html"), &embeddings, &known.reduction(), &title)?;
+    }
     Ok(metrics)
 }
 

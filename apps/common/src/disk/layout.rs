@@ -19,7 +19,7 @@ pub struct Layout {
 
 /// The logarithm of each point at the origin. Its length is the point's distance from the origin, in units of
 /// the curvature radius 1/√|κ| if κ ≠ 0; in a product, of each factor's own.
-pub(super) fn tangents(points: &Tensor<f64>, geometry: Geometry) -> Vec<Vec<f64>> {
+pub fn tangents(points: &Tensor<f64>, geometry: Geometry) -> Vec<Vec<f64>> {
     let m = geometry.manifold();
     let origin = m.origin::<f64>(m.dimension(points.width()));
     let tangent = |row: &[f64]| {

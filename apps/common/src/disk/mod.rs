@@ -9,8 +9,10 @@
 mod classes;
 mod embedding;
 mod layout;
+mod picture;
 mod sheet;
 
 pub use classes::{Classes, classes};
 pub use embedding::plot;
-pub use layout::{Layout, layout};
+pub use layout::{Layout, layout, tangents};
+pub use picture::{Picture, readable};

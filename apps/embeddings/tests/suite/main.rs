@@ -14,6 +14,7 @@ mod pictures;
 mod place;
 mod poincare;
 mod subtree;
+mod view;
 
 /// Each application with the arguments that it requires.
 const APPS: [(&str, &[&str]); 2] = [

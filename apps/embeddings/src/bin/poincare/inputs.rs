@@ -68,4 +68,18 @@ impl EmbeddingOptions {
     pub(crate) fn read(&self) -> Result<Embeddings> {
         Embeddings::read(&self.path, self.model.clone(), self.kappa.clone())
     }
+
+    /// Reads an edge list, if any, without the edges u -> v for which there is a path u -> w -> v. Nodes are
+    /// points of the embedding.
+    pub(crate) fn direct_edges(
+        &self,
+        embeddings: &Embeddings,
+        edges: Option<&Path>,
+    ) -> Result<Vec<(u32, u32)>> {
+        let Some(path) = edges else { return Ok(Vec::new()) };
+        let graph = read_edges(path, false)?;
+        let at = embeddings.index(&self.path, &graph.names)?;
+        let reduced = graph.neighbours().reduction();
+        Ok(reduced.into_iter().map(|(u, v)| (at[u as usize], at[v as usize])).collect())
+    }
 }

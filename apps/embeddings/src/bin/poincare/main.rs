@@ -1,5 +1,5 @@
-//! Poincaré embeddings from the command line: train, evaluate, neighbours and distances, plot, and the
-//! WordNet closure.
+//! Poincaré embeddings from the command line: train, evaluate, neighbours and distances, plot, page, and
+//! the WordNet closure.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -12,6 +12,7 @@ mod place;
 mod plot;
 mod train;
 mod tree;
+mod view;
 mod wordnet;
 
 use clap::{Parser, Subcommand};
@@ -55,6 +56,8 @@ enum Command {
     /// In the layout each subtree has a sector, and distances from the origin are drawn linearly: its circle is
     /// not the ideal boundary. Other embeddings are projected onto two dimensions.
     Plot(plot::Plot),
+    /// Writes a page to explore an embedding: move, zoom, search.
+    View(view::View),
     /// Writes an embedding in another format: word2vec, NumPy, safetensors, TSV.
     Convert(convert::Convert),
     /// Writes the edge list of a tree of any size, for trials.
@@ -78,6 +81,7 @@ fn main() -> std::process::ExitCode {
         Command::Plot(args) => plot::plot(&args),
         Command::Convert(args) => convert::convert(&args),
         Command::Tree(args) => tree::write_tree(&args),
+        Command::View(args) => view::view(&args),
         Command::Wordnet(args) => wordnet::build_wordnet(&args),
     })
 }

@@ -10,7 +10,7 @@ use cotangent_apps_embeddings::embeddings::Embeddings;
 use cotangent_apps_embeddings::graph::Neighbours;
 use cotangent_apps_embeddings::picture;
 
-use crate::inputs::{EmbeddingOptions, read_edges};
+use crate::inputs::EmbeddingOptions;
 
 #[derive(Args)]
 pub(crate) struct Plot {
@@ -27,14 +27,7 @@ pub(crate) struct Plot {
 /// Draws an embedding.
 pub(crate) fn plot(args: &Plot) -> Result<()> {
     let embeddings = args.embedding.read()?;
-    let edges = match &args.edges {
-        None => Vec::new(),
-        Some(path) => {
-            let graph = read_edges(path, false)?;
-            let at = embeddings.index(&args.embedding.path, &graph.names)?;
-            graph.pairs.iter().map(|&(u, v)| (at[u as usize], at[v as usize])).collect()
-        }
-    };
+    let edges = args.embedding.direct_edges(&embeddings, args.edges.as_deref())?;
     let Embeddings { names, points, geometry } = &embeddings;
     picture::plot(
         &args.out,
