@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{AppError, Result};
 
 /// A model of a space of constant curvature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Model {
     /// The Poincaré ball.
     Poincare,
@@ -89,14 +88,13 @@ fn factor(text: &str) -> std::result::Result<(Model, Option<usize>), String> {
 }
 
 /// A space with its curvature, and its dimension if it is a factor of a product.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factor {
     /// The model.
     pub model: Model,
     /// Sectional curvature; 0 for Euclidean space.
     pub kappa: f64,
     /// Dimension. `None` if the space is not a product: then the points have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dim: Option<usize>,
 }
 
@@ -121,32 +119,34 @@ pub struct Geometry {
     count: usize,
 }
 
-/// A geometry in files: `{"model": …, "kappa": …}`, or `{"factors": […]}` for a product.
+/// A geometry in files: the models as `--model` gives them, and the curvature of the first factor. A product
+/// also has the curvatures of all factors; files of earlier versions have none.
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Stored {
-    Product { factors: Vec<Factor> },
-    Single(Factor),
+struct Stored {
+    model: String,
+    kappa: f64,
+    #[serde(default)]
+    kappas: Vec<f64>,
 }
 
 impl From<Geometry> for Stored {
     fn from(geometry: Geometry) -> Self {
-        geometry
-            .single()
-            .map_or_else(|| Stored::Product { factors: geometry.factors().to_vec() }, Stored::Single)
+        let kappas: Vec<f64> = geometry.factors().iter().map(|factor| factor.kappa).collect();
+        let kappa = kappas[0];
+        Stored {
+            model: geometry.to_string(),
+            kappa,
+            kappas: if kappas.len() > 1 { kappas } else { Vec::new() },
+        }
     }
 }
 
 impl TryFrom<Stored> for Geometry {
     type Error = AppError;
 
-    fn try_from(stored: Stored) -> Result<Self> {
-        let factors = match stored {
-            Stored::Product { factors } => factors,
-            Stored::Single(factor) => vec![Factor { dim: None, ..factor }],
-        };
-        let kappas = factors.iter().map(|factor| factor.kappa).collect();
-        Geometry::new(Models(factors.iter().map(|factor| (factor.model, factor.dim)).collect()), Some(kappas))
+    fn try_from(Stored { model, kappa, kappas }: Stored) -> Result<Self> {
+        let models: Models = model.parse().map_err(AppError::usage)?;
+        Geometry::new(models, Some(if kappas.is_empty() { vec![kappa] } else { kappas }))
     }
 }
 
@@ -284,11 +284,12 @@ mod tests {
         let json = serde_json::to_string(&geometry).unwrap();
         assert_eq!(serde_json::from_str::<Geometry>(&json).unwrap(), geometry);
         let ball = Geometry::new(Model::Poincare, None).unwrap();
-        let json = r#"{"model":"poincare","kappa":-1.0}"#;
-        assert_eq!(serde_json::to_string(&ball).unwrap(), json);
-        assert_eq!(serde_json::from_str::<Geometry>(json).unwrap(), ball);
+        let json = serde_json::to_string(&ball).unwrap();
+        assert_eq!(serde_json::from_str::<Geometry>(&json).unwrap(), ball);
+        // As files of earlier versions have it.
+        assert_eq!(serde_json::from_str::<Geometry>(r#"{"model":"poincare","kappa":-1.0}"#).unwrap(), ball);
         assert!(serde_json::from_str::<Geometry>(r#"{"model":"poincare","kappa":1.0}"#).is_err());
-        assert!(serde_json::from_str::<Geometry>(r#"{"factors":[]}"#).is_err());
+        assert!(serde_json::from_str::<Geometry>(r#"{"model":"poincare:2,sphere:1","kappa":-1.0}"#).is_err());
     }
 
     #[test]

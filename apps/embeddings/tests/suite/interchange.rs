@@ -50,8 +50,8 @@ fn a_sample_of_nodes_is_evaluated() {
     };
     let expected = format!("mean rank {:.4}\nMAP {:.5}\n", found.mean_rank, found.map);
     let sampled = evaluate(&["--evaluate-nodes", "9", "--seed", "5"]);
-    assert!(sampled.ends_with(&format!("of a sample of 9 of 29 nodes:\n{expected}")), "{sampled}");
-    assert!(!evaluate(&["--evaluate-nodes", "9", "--seed", "6"]).ends_with(&expected));
+    assert!(sampled.contains(&format!("of a sample of 9 of 29 nodes:\n{expected}")), "{sampled}");
+    assert!(!evaluate(&["--evaluate-nodes", "9", "--seed", "6"]).contains(&expected));
     let all = evaluate(&[]);
     assert!(!all.contains("sample") && all == evaluate(&["--evaluate-nodes", "29"]).as_str(), "{all}");
     let error =

@@ -9,6 +9,7 @@ mod evaluation;
 #[path = "../../../tests/help.rs"]
 mod help;
 mod interchange;
+mod models;
 #[path = "../../../tests/pictures.rs"]
 mod pictures;
 mod place;

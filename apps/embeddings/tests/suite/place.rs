@@ -68,7 +68,7 @@ fn leaves_of_a_tree_are_placed() {
             // The same score as that of the written embedding.
             let evaluated = POINCARE.succeeds(&["evaluate", "--embedding", &d.path("one"), "--edges", &new]);
             let want = format!("MAP {:.5}\n", score["map"].as_f64().unwrap());
-            assert!(evaluated.ends_with(&want), "{evaluated} {want}");
+            assert!(evaluated.contains(&want), "{evaluated} {want}");
         }
     }
 }

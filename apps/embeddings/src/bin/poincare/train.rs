@@ -57,11 +57,11 @@ pub(crate) struct Train {
     #[arg(long, value_enum, default_value_t = Loss::Ranking, help_heading = "Training")]
     loss: Loss,
     /// Size of cones: K of entailment cones, the radius of umbral cones, the height of the light source of
-    /// penumbral cones [default: 0.1, 0.1, 4].
+    /// penumbral cones [default: 0.1, 1, 4].
     #[arg(long, allow_negative_numbers = true, help_heading = "Training")]
     cone_size: Option<f64>,
     /// A negative pair with this energy costs nothing: in radians for entailment cones, a distance for shadow
-    /// cones [default: 0.01, 1, 1].
+    /// cones [default: 0.01, 0.2, 0.2]. Cones need a small --lr: 0.005 and 0.05 did for a small tree.
     #[arg(long, allow_negative_numbers = true, help_heading = "Training")]
     margin: Option<f64>,
     /// Number of negative samples for each edge.

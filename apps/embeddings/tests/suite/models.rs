@@ -1,0 +1,110 @@
+//! Spaces and losses of `poincare train` from the outside.
+
+use cotangent_apps_embeddings::poincare::Metrics;
+
+use crate::common::{App, Dir, bytes};
+
+const POINCARE: App = App(env!("CARGO_BIN_EXE_poincare"));
+
+/// The closure of a binary tree of 31 nodes, with weights.
+fn tree(d: &Dir) -> String {
+    let mut text = String::new();
+    for i in 2..32_u32 {
+        let ancestors = std::iter::successors(Some(i / 2), |a| Some(a / 2)).take_while(|&a| a > 0);
+        ancestors.for_each(|a| text += &format!("n{i}\tn{a}\t{}\n", 1 + i % 2));
+    }
+    d.write("tree.tsv", text)
+}
+
+fn train(edges: &str, out: &str, options: &[&str]) {
+    let common = ["train", "--edges", edges, "--out", out, "--negatives", "6", "--burn-in", "1", "--quiet"];
+    POINCARE.succeeds(&[&common[..], options].concat());
+}
+
+/// The options of a run in each space and with each loss.
+const RUNS: [&[&str]; 10] = [
+    &["--model", "half-space", "--dim", "3"],
+    &["--model", "sphere", "--dim", "3", "--kappa", "0.5"],
+    &["--model", "poincare:2,sphere:1", "--kappa=-2,0.5"],
+    &["--model", "poincare:2,euclidean:1", "--learn-kappa"],
+    &["--model", "lorentz", "--learn-kappa"],
+    &["--shared-negatives", "9", "--negative-power", "0.75"],
+    &["--model", "half-space", "--shared-negatives", "9", "--precision", "f32"],
+    &["--loss", "cones", "--lr", "0.005"],
+    &["--loss", "umbral", "--model", "half-space"],
+    &["--loss", "penumbral", "--model", "half-space", "--sample-by-weight"],
+];
+
+#[test]
+fn each_space_and_loss_is_deterministic_and_resumes() {
+    let d = Dir::new();
+    let edges = tree(&d);
+    for options in RUNS {
+        let (whole, part) = (d.path("whole"), d.path("part"));
+        let run = |out: &str, more: &[&str]| train(&edges, out, &[options, more].concat());
+        run(&whole, &["--epochs", "4", "--threads", "1", "--batch", "20"]);
+        run(&part, &["--epochs", "2", "--threads", "2", "--batch", "20"]);
+        run(&part, &["--epochs", "4", "--threads", "2", "--batch", "20", "--resume"]);
+        assert!(
+            bytes(&whole, "embedding.safetensors") == bytes(&part, "embedding.safetensors"),
+            "{options:?}"
+        );
+        let metrics: Metrics = crate::common::metrics(&whole);
+        assert!(metrics.loss[3] < metrics.loss[0], "{options:?}: {:?}", metrics.loss);
+        assert_eq!(metrics.geometry != metrics.config.geometry, options.contains(&"--learn-kappa"));
+        // Other commands read the embedding with its geometry.
+        let near = POINCARE.succeeds(&["neighbours", "n1", "--embedding", &whole, "--count", "3"]);
+        assert_eq!(near.lines().count(), 3);
+        let text = POINCARE.succeeds(&["evaluate", "--embedding", &whole, "--edges", &edges]);
+        assert!(text.contains(&format!("mean rank {:.4}", metrics.mean_rank)), "{options:?}: {text}");
+    }
+}
+
+#[test]
+fn a_run_is_resumed_with_its_own_loss() {
+    let d = Dir::new();
+    let (edges, out) = (tree(&d), d.path("out"));
+    train(&edges, &out, &["--epochs", "2", "--loss", "cones"]);
+    let again = ["train", "--edges", &edges, "--out", &out, "--negatives", "6", "--burn-in", "1", "--resume"];
+    for (option, named) in [
+        (&["--loss", "ranking"][..], "--loss"),
+        (&["--loss", "cones", "--margin", "0.5"], "--loss"),
+        (&["--loss", "cones", "--sample-by-weight"], "--sample-by-weight"),
+    ] {
+        let message = POINCARE.fails(&[&again[..], option].concat());
+        assert!(message.contains(named), "{message}");
+    }
+}
+
+#[test]
+fn umbral_cones_classify_the_pairs_of_a_tree() {
+    let d = Dir::new();
+    let (edges, out) = (tree(&d), d.path("out"));
+    train(&edges, &out, &["--loss", "umbral", "--model", "half-space", "--dim", "3", "--epochs", "150"]);
+    let text = POINCARE.succeeds(&["evaluate", "--embedding", &out, "--edges", &edges, "--score", "umbral"]);
+    let (_, f1) = text.split_once("F1 ").expect("there is a line of the classification");
+    let f1: f64 = f1.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(f1 > 0.9, "{text}");
+}
+
+#[test]
+fn options_that_do_not_fit_are_errors() {
+    let d = Dir::new();
+    let (edges, out) = (tree(&d), d.path("out"));
+    for (options, message) in [
+        (&["--model", "sphere", "--shared-negatives", "5"][..], "--shared-negatives: only for hyperbolic"),
+        (&["--model", "poincare:2,sphere:1", "--lock-free"], "--lock-free: only"),
+        (&["--learn-kappa", "--lock-free"], "--lock-free: only"),
+        (&["--loss", "umbral"], "--model half-space"),
+        (&["--loss", "cones", "--learn-kappa"], "--learn-kappa: only for --loss ranking"),
+        (&["--loss", "cones", "--margin", "0"], "--margin 0"),
+        (&["--model", "poincare:2,sphere:1", "--dim", "4"], "--dim 4"),
+        (&["--model", "poincare:2,sphere:1", "--kappa=-1"], "1 curvatures for 2 factors"),
+        (&["--model", "sphere", "--kappa=-1"], "needs a positive curvature"),
+        (&["--model", "klein"], "is no model"),
+    ] {
+        let common = ["train", "--edges", &edges, "--out", &out];
+        let found = POINCARE.fails(&[&common[..], options].concat());
+        assert!(found.contains(message) && found.trim_end().lines().count() == 1, "{options:?}: {found}");
+    }
+}
