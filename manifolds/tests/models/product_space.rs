@@ -31,7 +31,7 @@ fn results<M: Manifold>(m: M, dim: usize) -> Vec<Vec<f64>> {
     m.contains_tangent(&x, &u).unwrap();
     let on_tape = |x: &Row<f64>| Tensor::new([1, x.len()], x.to_vec());
     let tape = Tape::new();
-    let (a, b) = (tape.leaf(&on_tape(&x)), tape.leaf(&on_tape(&y)));
+    let (a, b) = (tape.variable(&on_tape(&x)), tape.variable(&on_tape(&y)));
     let gradients = tape.backward(m.dist(&a, &b).sum());
     let slopes = [a, b].map(|x| gradients.wrt(x).data().to_vec());
     let sizes = vec![m.ambient(dim) as f64, m.dimension(x.len()) as f64];

@@ -343,6 +343,7 @@ fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Featur
         let rows = Tensor::new([rows.len() / rows.width(), rows.width()], rows.data().to_vec());
         let (points, geometry) = points_of(&rows, layer.attention.score.name());
         let layout = disk::layout(&points, geometry)?;
+        let kappa = geometry.single().map_or(0.0, |space| space.kappa);
         let nodes = graph.nodes() as u32;
         disk::classes(
             &out.join(format!("embeddings-{number}.svg")),
@@ -351,8 +352,8 @@ fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Featur
                 labels: &(0..2 * nodes).map(|i| 1 - i / nodes).collect::<Vec<u32>>(),
                 names: &["keys", "queries"].map(str::to_owned),
                 hyperplanes: &[],
-                kappa: geometry.kappa,
-                geodesics: geometry.kappa < 0.0,
+                kappa,
+                geodesics: kappa < 0.0,
                 title: &format!("{}, layer {number}, first head: {}", graph.name, layout.caption),
             },
         )?;
@@ -363,9 +364,10 @@ fn embeddings(out: &Path, model: &Model, graph: &LabelledGraph, features: Featur
 /// The points that a score takes rows of queries and keys for, and their geometry.
 fn points_of(rows: &Tensor<f64>, score: &str) -> (Tensor<f64>, PointGeometry) {
     let ball = PoincareBall::new(-1.0);
-    let geometry = PointGeometry { model: PointModel::Poincare, kappa: -1.0 };
+    let geometry =
+        |model: PointModel| PointGeometry::new(model, None).expect("a model has a usual curvature");
     match score {
-        "distance" => (ball.exp0(rows), geometry),
+        "distance" => (ball.exp0(rows), geometry(PointModel::Poincare)),
         "polar-distance" => {
             // The last coordinate r is the distance from the origin; the others give the direction. A point
             // at distance r has norm tanh(r/2) in the ball.
@@ -376,9 +378,9 @@ fn points_of(rows: &Tensor<f64>, score: &str) -> (Tensor<f64>, PointGeometry) {
                 direction.iter().map(|x| x * scale).collect::<Vec<f64>>()
             };
             let points = rows.rows().flat_map(point).collect();
-            (Tensor::new([rows.shape()[0], rows.width() - 1], points), geometry)
+            (Tensor::new([rows.shape()[0], rows.width() - 1], points), geometry(PointModel::Poincare))
         }
-        _ => (rows.clone(), PointGeometry { model: PointModel::Euclidean, kappa: 0.0 }),
+        _ => (rows.clone(), geometry(PointModel::Euclidean)),
     }
 }
 
@@ -423,7 +425,8 @@ mod tests {
     fn polar_rows_are_points_of_the_ball() {
         let rows = Tensor::new([3, 3], vec![3.0, 4.0, 1.5, -1.0, 0.0, -0.7, 0.0, 0.0, 2.0]);
         let (points, geometry) = points_of(&rows, "polar-distance");
-        assert_eq!((geometry.model, points.shape().axes()), (PointModel::Poincare, &[3, 2][..]));
+        assert!(geometry.is(PointModel::Poincare));
+        assert_eq!(points.shape().axes(), &[3, 2][..]);
         let ball = PoincareBall::new(-1.0);
         let dist = |a: &[f64], b: &[f64]| ball.dist(&Row::from(a), &Row::from(b));
         let [p, q] = [0, 1].map(|i| points.row(i));
