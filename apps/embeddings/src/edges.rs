@@ -1,5 +1,5 @@
 //! Edge lists in files: TSV or CSV with two columns of names and an optional weight, or with a header that
-//! names its columns; or [GraphML](crate::graphml). Plain or gzip.
+//! names its columns; or GraphML. Plain or gzip.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Named points in files: TSV (name, coordinates) and safetensors here, [word2vec](crate::word2vec) and
-//! [NumPy](crate::numpy) in files of their own.
+//! Named points in files: TSV (name, coordinates) and safetensors here, word2vec and
+//! NumPy in files of their own.
 
 use std::path::Path;
 
