@@ -19,7 +19,8 @@
 //! | [`Stiefel`]: orthonormal frames | `matrix/stiefel.rs` |
 //! | [`Spd`]: symmetric positive definite matrices, affine-invariant or log-Euclidean | `matrix/spd.rs` |
 //! | [`Product`]: two manifolds side by side, of any kind and curvature each | `product.rs` |
-//! | [`SpaceForm`], [`ProductSpace`]: spaces that are chosen at run time | `space_form.rs`, `product_space.rs` |
+//! | [`SpaceForm`]: a space of constant curvature, chosen at run time | `space_form.rs` |
+//! | [`ProductSpace`]: a product of such spaces | `product_space.rs` |
 //!
 //! | on them | file |
 //! |---|---|

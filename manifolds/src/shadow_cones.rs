@@ -67,9 +67,9 @@ pub fn penumbral_gap<S: Scalar>(height: S, light: S) -> S {
     below * (below / (light + penumbral_width(height, light)))
 }
 
-/// The energy of a point at this height that is inside a cone by `slack`, as a horizontal distance: how far,
-/// by hyperbolic distance, it is from the cone's point at its own height, `2 arsinh(−slack/2h)`. It is 0
-/// exactly in the cone, and does not change if everything is scaled.
+/// The energy of a point at height h, of which `slack` says by how much it is inside a cone, as a horizontal
+/// distance. Outside it is the hyperbolic distance to the nearest point of the cone at the same height,
+/// `2 arsinh(−slack/2h)`; inside it is 0. It does not change if all coordinates are scaled.
 #[inline(always)]
 pub fn energy<S: Scalar>(slack: S, height: S) -> S {
     let two = S::constant(2.0);
@@ -122,7 +122,8 @@ impl HalfSpace {
         R::scalar(formulas::PenumbralSlack, [x, y], [&x.constant(light)])
     }
 
-    /// By how much, as a hyperbolic distance at κ = −1, y is outside the penumbral cone at x: see [`energy`].
+    /// By how much, as a hyperbolic distance at κ = −1, y is outside the penumbral cone at x: see
+    /// [`energy`].
     pub fn penumbral_energy<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
         R::scalar(formulas::PenumbralEnergy, [x, y], [&x.constant(light)])
     }
@@ -179,7 +180,9 @@ pub mod formulas {
     }
     of_heights! {
         /// [`energy`] by the umbral slack.
-        UmbralEnergy "shadow_cones.umbral_energy" (delta, x, y, radius) energy(umbral_slack(delta, x, y, radius), y)
+        UmbralEnergy "shadow_cones.umbral_energy" (delta, x, y, radius) {
+            energy(umbral_slack(delta, x, y, radius), y)
+        }
     }
     of_heights! {
         /// `√(r² − y_n²) − √(r² − x_n²) − Δ`.

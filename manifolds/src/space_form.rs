@@ -3,18 +3,17 @@
 use std::ops::Range;
 
 use cotangent_engine::rng::Rng;
-use cotangent_engine::{Float, Row, Rows, Var};
+use cotangent_engine::{Float, Row, Rows};
 
 use crate::euclidean::Euclidean;
 use crate::hyperbolic::half_space::HalfSpace;
 use crate::hyperbolic::lorentz::Lorentz;
 use crate::hyperbolic::stereographic::{PoincareBall, ProjectedSphere};
 use crate::manifold::{ConstantCurvature, FactorVisitor, Manifold, OffManifold, OffTangent};
-use crate::momentum::{Motion, Moving, OnTape, Rule};
 use crate::sphere::Sphere;
 
 /// A model of a space of constant curvature, chosen at run time: for programs whose user names the space.
-/// Every operation is that of the model, with the same bits.
+/// Every operation of points and tangent vectors is that of the model, with the same bits.
 ///
 /// ```
 /// use cotangent_engine::Row;
@@ -84,7 +83,7 @@ impl Manifold for SpaceForm {
     fn origin<T: Float>(&self, dim: usize) -> Row<T> {
         with_model!(self, m => m.origin(dim))
     }
-    /// The visitor sees the model.
+    /// The visitor sees the model, so optimisers take its steps.
     fn factors<V: FactorVisitor>(&self, coordinates: Range<usize>, visitor: &mut V) {
         with_model!(self, m => m.factors(coordinates, visitor));
     }
@@ -124,39 +123,8 @@ impl Manifold for SpaceForm {
     fn geodesic<R: Rows>(&self, x: &R, y: &R, t: &R::Scalar) -> R {
         with_model!(self, m => m.geodesic(x, y, t))
     }
-    fn descend_rows<T: Float>(
-        &self,
-        points: &mut [T],
-        gradients: &[T],
-        width: usize,
-        rate: f64,
-    ) -> Result<(), usize> {
-        with_model!(self, m => m.descend_rows(points, gradients, width, rate))
-    }
     fn descend<R: Rows>(&self, x: &R, g: &R, rate: &R::Scalar) -> R {
         with_model!(self, m => m.descend(x, g, rate))
-    }
-    fn descend_on_tape<'t, T: Float>(&self, x: Var<'t, T>, g: Var<'t, T>, rate: f64) -> Var<'t, T> {
-        with_model!(self, m => m.descend_on_tape(x, g, rate))
-    }
-    fn moments(&self, width: usize) -> usize {
-        with_model!(self, m => m.moments(width))
-    }
-    fn step<U: Rule<K>, T: Float, const K: usize>(
-        &self,
-        rule: &U,
-        motion: Motion,
-        rows: Moving<'_, T, K>,
-    ) -> Result<(), usize> {
-        with_model!(self, m => m.step(rule, motion, rows))
-    }
-    fn step_on_tape<'t, U: Rule<K> + 'static, T: Float, const K: usize>(
-        &self,
-        rule: U,
-        motion: Motion,
-        rows: OnTape<'t, T, K>,
-    ) -> OnTape<'t, T, K> {
-        with_model!(self, m => m.step_on_tape(rule, motion, rows))
     }
     fn contains<T: Float>(&self, x: &[T]) -> Result<(), OffManifold> {
         with_model!(self, m => m.contains(x))
