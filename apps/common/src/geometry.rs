@@ -50,6 +50,22 @@ impl Model {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Models(Vec<(Model, Option<usize>)>);
 
+impl Models {
+    /// The dimension of an embedding, given `--dim`: 5 if neither it nor `--model` says one.
+    ///
+    /// # Errors
+    /// If both say one, and they differ.
+    pub fn dimension(&self, dim: Option<usize>) -> Result<usize> {
+        let own: Option<usize> = self.0.iter().map(|factor| factor.1).sum();
+        match (own, dim) {
+            (Some(own), Some(dim)) if own != dim => {
+                Err(AppError::usage(format!("--dim {dim}: the dimension by --model is {own}")))
+            }
+            _ => Ok(own.or(dim).unwrap_or(5)),
+        }
+    }
+}
+
 impl From<Model> for Models {
     fn from(model: Model) -> Self {
         Models(vec![(model, None)])
@@ -193,20 +209,6 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// The dimension of an embedding, given `--dim`: 5 if neither it nor `models` says one.
-    ///
-    /// # Errors
-    /// If both say one, and they differ.
-    pub fn dimension(models: &Models, dim: Option<usize>) -> Result<usize> {
-        let own: Option<usize> = models.0.iter().map(|factor| factor.1).sum();
-        match (own, dim) {
-            (Some(own), Some(dim)) if own != dim => {
-                Err(AppError::usage(format!("--dim {dim}: the dimension by --model is {own}")))
-            }
-            _ => Ok(own.or(dim).unwrap_or(5)),
-        }
-    }
-
     /// The factors, in the order of their coordinates.
     pub fn factors(&self) -> &[Factor] {
         &self.factors[..self.count]
@@ -247,15 +249,11 @@ impl Geometry {
     /// If it is not; the error says why.
     pub fn check(&self, row: &[f64]) -> std::result::Result<(), String> {
         let manifold = self.manifold();
-        if row.is_empty() || manifold.ambient(manifold.dimension(row.len()).max(1)) != row.len() {
-            return Err(format!("points of {self} do not have {} coordinates", row.len()));
-        }
+        // The dimensions of a product are known; that of a single space is the points' own.
         let dims = self.factors().iter().map(|factor| factor.dim);
-        match dims.sum::<Option<usize>>() {
-            Some(dim) if self.count > 1 && manifold.ambient(dim) != row.len() => {
-                return Err(format!("points of {self} have {} coordinates", manifold.ambient(dim)));
-            }
-            _ => {}
+        let dim = dims.sum::<Option<usize>>().unwrap_or_else(|| manifold.dimension(row.len()).max(1));
+        if manifold.ambient(dim) != row.len() {
+            return Err(format!("points of {self} do not have {} coordinates", row.len()));
         }
         manifold.factors_of_width(row.len()).zip(self.factors()).try_for_each(|((space, part), factor)| {
             let row = &row[part];
@@ -279,7 +277,7 @@ mod tests {
         let models: Models = "poincare:5,sphere:3".parse().unwrap();
         let geometry = Geometry::new(models.clone(), Some(vec![-2.0, 0.5])).unwrap();
         assert_eq!(geometry.to_string(), "poincare:5,sphere:3");
-        assert_eq!(Geometry::dimension(&models, None).unwrap(), 8);
+        assert_eq!(models.dimension(None).unwrap(), 8);
         assert_eq!(geometry.manifold().ambient(8), 9);
         let json = serde_json::to_string(&geometry).unwrap();
         assert_eq!(serde_json::from_str::<Geometry>(&json).unwrap(), geometry);
@@ -305,7 +303,7 @@ mod tests {
         assert!(error("sphere", &[-1.0]).contains("needs a positive curvature"));
         assert!(error("euclidean", &[f64::NAN]).contains("needs curvature 0"));
         assert!(error("poincare:2,sphere:2", &[-1.0]).contains("1 curvatures for 2 factors"));
-        assert!(Geometry::dimension(&"sphere:3".parse().unwrap(), Some(4)).is_err());
+        assert!("sphere:3".parse::<Models>().unwrap().dimension(Some(4)).is_err());
     }
 
     #[test]
@@ -314,7 +312,7 @@ mod tests {
         geometry.check(&[0.1, 0.2, 1.0, 0.0]).unwrap();
         assert!(geometry.check(&[0.1, 1.2, 1.0, 0.0]).unwrap_err().contains("Poincaré ball"));
         assert!(geometry.check(&[0.1, 0.2, 1.0, 0.1]).unwrap_err().contains("sphere"));
-        assert!(geometry.check(&[0.1, 0.2, 1.0]).unwrap_err().contains("4 coordinates"));
-        assert!(geometry.check(&[0.1, 0.2, 1.0, 0.0, 0.0]).unwrap_err().contains("4 coordinates"));
+        assert!(geometry.check(&[0.1, 0.2, 1.0]).unwrap_err().contains("3 coordinates"));
+        assert!(geometry.check(&[0.1, 0.2, 1.0, 0.0, 0.0]).unwrap_err().contains("5 coordinates"));
     }
 }
