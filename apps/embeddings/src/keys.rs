@@ -45,7 +45,9 @@ impl Keys {
     pub(crate) fn new(points: &Tensor<f64>, geometry: Geometry) -> Self {
         let first = usize::from(geometry.is(Model::Lorentz));
         let (model, kappa) = geometry.single().map_or((None, 0.0), |space| (Some(space.model), space.kappa));
-        let (n, dim) = (points.shape()[0], points.width() - first);
+        // Points of a product are compared as rows.
+        let dim = if model.is_some() { points.width() - first } else { 0 };
+        let n = points.shape()[0];
         let tiles = n.div_ceil(TILE);
         let mut keys = Keys {
             model,

@@ -201,13 +201,13 @@ impl Ranking {
 #[cfg(test)]
 mod tests {
     use cotangent::prelude::rng::stream;
-    use cotangent_apps_common::geometry::Model;
+    use cotangent_apps_common::geometry::{Model, Models};
 
     use super::*;
     use crate::graph::Builder;
 
     /// The definition, literally: computes every distance, counts every rank, sums every precision.
-    fn brute_force<M: Manifold>(m: M, points: &Tensor<f64>, neighbours: &Neighbours) -> (f64, f64) {
+    fn brute_force(m: ProductSpace, points: &Tensor<f64>, neighbours: &Neighbours) -> (f64, f64) {
         let n = points.shape()[0];
         let dist = |u: usize, v: usize| m.dist(&Row::from(points.row(u)), &Row::from(points.row(v)));
         let (mut ranks, mut pairs, mut precisions, mut sources) = (0.0, 0, 0.0, 0);
@@ -236,7 +236,9 @@ mod tests {
         (ranks / f64::from(u32::try_from(pairs).unwrap()), precisions / f64::from(sources))
     }
 
-    fn agrees<M: Manifold>(m: M, geometry: Geometry) {
+    fn agrees(models: impl Into<Models>, kappas: &[f64]) {
+        let geometry = Geometry::new(models, Some(kappas.to_vec())).unwrap();
+        let m = geometry.manifold();
         for seed in 0..5 {
             let mut rng = stream(seed, 7, 0);
             let n = 60;
@@ -271,12 +273,13 @@ mod tests {
 
     #[test]
     fn equals_brute_force_with_ties() {
-        agrees(Euclidean, Geometry::new(Model::Euclidean, None).unwrap());
-        for kappa in [-1.0, -0.4] {
-            let ball = PoincareBall::new(kappa);
-            agrees(ball, Geometry::new(Model::Poincare, Some(vec![kappa])).unwrap());
-            agrees(Lorentz::new(kappa), Geometry::new(Model::Lorentz, Some(vec![kappa])).unwrap());
+        agrees(Model::Euclidean, &[0.0]);
+        for model in [Model::Poincare, Model::Lorentz, Model::HalfSpace] {
+            agrees(model, &[-1.0]);
+            agrees(model, &[-0.4]);
         }
+        agrees(Model::Sphere, &[0.5]);
+        agrees("poincare:2,sphere:1".parse::<Models>().unwrap(), &[-2.0, 0.5]);
     }
 
     /// A squared distance may overflow or be NaN. Such a neighbour counts as infinitely far, and u and its
