@@ -1,5 +1,5 @@
-//! How faithful the distances of an embedding are to those of its graph: the distortion. Sala, De Sa, Gu &
-//! Ré 2018, section 2.
+//! How faithful the distances of an embedding are to those of its graph: the distortion. Source: Sala, De Sa,
+//! Gu & Ré 2018.
 
 use cotangent::prelude::*;
 use cotangent_apps_common::geometry::Geometry;
@@ -70,11 +70,11 @@ pub fn distortion(
         lengths.iter().zip(reached).map(|(d, v)| d / f64::from(steps[v])).collect::<Vec<f64>>()
     };
     let ratios: Vec<f64> = sources.par_iter().flat_map_iter(of_source).collect();
-    (!ratios.is_empty()).then(|| of_ratios(ratios, exact))
+    (!ratios.is_empty()).then(|| by_ratios(ratios, exact))
 }
 
 /// The distortion with these ratios of distances.
-fn of_ratios(mut ratios: Vec<f64>, exact: bool) -> Distortion {
+fn by_ratios(mut ratios: Vec<f64>, exact: bool) -> Distortion {
     ratios.sort_unstable_by(f64::total_cmp);
     let average =
         |scale: f64| ratios.iter().map(|r| (scale * r - 1.0).abs()).sum::<f64>() / ratios.len() as f64;
@@ -138,7 +138,7 @@ mod tests {
     fn no_other_factor_is_better() {
         let mut rng = rng::stream(5, 1, 1);
         let ratios: Vec<f64> = (0..101).map(|_| rng.random_range(0.1..9.0)).collect();
-        let found = of_ratios(ratios.clone(), true);
+        let found = by_ratios(ratios.clone(), true);
         for i in 1..2000 {
             let scale = f64::from(i) / 400.0;
             let average = ratios.iter().map(|r| (scale * r - 1.0).abs()).sum::<f64>() / 101.0;

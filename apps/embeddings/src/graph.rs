@@ -1,7 +1,5 @@
 //! Directed graphs with named nodes.
 
-use std::collections::HashSet;
-
 use crate::names::{Index, Names};
 
 /// A directed graph: pairs (u, v) of named nodes, each at most once, without self-loops.
@@ -133,11 +131,11 @@ impl Graph {
         let mut index = Index::new(&names).expect("nodes have different names");
         let ids_of_other: Vec<u32> =
             other.names.iter().map(|name| index.find_or_add(&mut names, name)).collect();
-        let mut pairs = self.pairs.clone();
-        let known: HashSet<(u32, u32)> = self.pairs.iter().copied().collect();
         let others = other.pairs.iter().map(|&(u, v)| (ids_of_other[u as usize], ids_of_other[v as usize]));
-        pairs.extend(others.filter(|pair| !known.contains(pair)));
-        Graph { names, pairs, ..Graph::default() }
+        let pairs = self.pairs.iter().copied().chain(others).collect();
+        let mut union = Graph { names, pairs, ..Graph::default() };
+        union.remove_duplicates();
+        Graph { duplicates: 0, ..union }
     }
 
     /// A checksum of names, pairs and weights.

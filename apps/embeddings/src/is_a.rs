@@ -1,8 +1,8 @@
 //! Is-a classification: which pairs (u, v) of a hierarchy are true, by a score of their points.
 //!
-//! The protocol is that of Ganea et al. 2018 (Hyperbolic Entailment Cones, section 6) and of its program: for
-//! each true pair ten wrong ones are drawn, five (u, v') and five (u', v), with nodes drawn alike from those
-//! that make no true pair. The threshold with the best F1 on one half of the pairs is applied to the other.
+//! The protocol is that of the released program of Ganea et al. 2018 (Hyperbolic Entailment Cones): for each
+//! true pair ten wrong ones are drawn, five (u, v') and five (u', v), with nodes drawn alike from those that
+//! make no true pair. The threshold with the best F1 on one half of the pairs is applied to the other.
 
 use clap::ValueEnum;
 use cotangent::prelude::*;
@@ -66,6 +66,12 @@ pub struct Options {
     pub seed: u64,
 }
 
+impl std::fmt::Display for IsAScore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.to_possible_value().expect("no score is skipped").get_name())
+    }
+}
+
 impl IsAScore {
     /// The loss whose energy, negated, is the score.
     fn loss(self) -> Loss {
@@ -115,10 +121,7 @@ pub fn classify(
 ) -> Result<Option<Classification>> {
     let Options { score, seed, .. } = options;
     let objective = Objective::new(score.loss(), options.cone_size, None);
-    objective.fits(geometry).map_err(|message| {
-        let name = score.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
-        AppError::usage(format!("--score {name}: {message}"))
-    })?;
+    objective.fits(geometry).map_err(|message| AppError::usage(format!("--score {score}: {message}")))?;
     let scorer = Scorer { points, geometry, options, objective, norms: norms(points, geometry) };
     let drawn = index::sample(&mut rng::stream(seed, "is-a", 0), pairs.len(), pairs.len().min(PAIRS));
     let drawn: Vec<(u32, u32)> = drawn.into_iter().map(|i| pairs[i]).collect();

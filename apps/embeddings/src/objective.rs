@@ -36,9 +36,9 @@ pub struct Objective {
 }
 
 impl Objective {
-    /// A loss with settings, by default `K = 0.1` and a margin of 0.01 for entailment cones (Ganea et al.
-    /// 2018, section 6), and a radius of 1, a light source at height 4 and a margin of 0.2 for shadow cones:
-    /// with these a tree of 40 nodes was found.
+    /// A loss with settings. The defaults of entailment cones are `K = 0.1` and a margin of 0.01, as in Ganea
+    /// et al. 2018 (Hyperbolic Entailment Cones). Those of shadow cones are a radius of 1, a light source at
+    /// height 4 and a margin of 0.2; they were chosen on a tree of 40 nodes.
     pub fn new(loss: Loss, size: Option<f64>, margin: Option<f64>) -> Self {
         let (usual_size, usual_margin) = match loss {
             Loss::Ranking => (0.0, 0.0),
@@ -103,7 +103,7 @@ impl Objective {
 }
 
 /// The max-margin loss of energies, `[batch, 1 + negatives]` with the positive pair's first: for each row
-/// `E₊ + Σ_j max(0, margin − E_j)`, `[batch]`. Ganea et al. 2018, Hyperbolic Entailment Cones, eq. 32.
+/// `E₊ + Σ_j max(0, margin − E_j)`, `[batch]`. Source: Ganea et al. 2018, Hyperbolic Entailment Cones.
 pub(crate) fn margin_loss<T: Float>(energies: Var<'_, T>, margin: f64) -> Var<'_, T> {
     let [batch, width] = [energies.shape()[0], energies.shape()[1]];
     let positive = energies.slice(1, 0..1).reshape([batch]);

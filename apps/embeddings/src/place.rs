@@ -109,7 +109,8 @@ pub struct Metrics {
 /// pool's size.
 ///
 /// # Errors
-/// If a setting is wrong, a point would not be finite, or the output cannot be written.
+/// If a setting is wrong, the embedding is in a product of spaces, a point would not be finite, or the output
+/// cannot be written.
 pub fn place(embeddings: &Embeddings, new: &NewNodes, config: &Config, files: &Files) -> Result<Metrics> {
     config.check()?;
     let _held = output::hold(&files.out)?;
@@ -177,8 +178,9 @@ fn points<T: Float>(
 ) -> Result<Tensor<T>> {
     let known = embeddings.points.cast::<T>();
     let (width, nodes) = (known.width(), new.graph.names.len());
-    let message = || AppError::usage(format!("place: not in a product space ({})", embeddings.geometry));
-    let formulas = Formulas::new(&embeddings.geometry.manifold(), width, config.lr).ok_or_else(message)?;
+    let geometry = embeddings.geometry;
+    let message = || AppError::usage(format!("place: the embedding is in a product, {geometry}"));
+    let formulas = Formulas::new(&geometry.manifold(), width, config.lr).ok_or_else(message)?;
     let mut table = known.data().to_vec();
     table.resize(nodes * width, T::zero());
     let mut has_point: Vec<bool> = (0..nodes).map(|node| node < new.known).collect();

@@ -1,5 +1,6 @@
 //! Training of Poincaré embeddings: Nickel & Kiela 2017 (the ball), 2018 (the hyperboloid).
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use cotangent::optim::checkpoint;
 use cotangent::optim::train::{CHECKPOINT, Checkpoints};
 use cotangent::prelude::*;
 use cotangent_apps_common::error::{AppError, Result};
-use cotangent_apps_common::geometry::{Factor, Geometry, Model};
+use cotangent_apps_common::geometry::{Geometry, Model};
 use cotangent_apps_common::options;
 use cotangent_apps_common::precision::Precision;
 use cotangent_apps_common::progress::{Figure, Progress};
@@ -92,18 +93,17 @@ impl Config {
         options::not_negative(&[("negative-power", self.negative_power)])?;
         options::below_one(&[("validation", self.validation), ("test", self.test)])?;
         self.objective.check(self.geometry)?;
-        let ranking = self.objective.loss == Loss::Ranking;
-        let only = |option: &str, what: &str| Err(AppError::usage(format!("--{option}: only for {what}")));
-        match self.geometry.single() {
-            _ if !ranking && self.learn_kappa => only("learn-kappa", "--loss ranking"),
-            _ if !ranking && self.shared_negatives > 0 => only("shared-negatives", "--loss ranking"),
-            _ if self.learn_kappa && self.shared_negatives > 0 => {
-                only("shared-negatives", "a curvature that is not learned")
-            }
-            None | Some(Factor { model: Model::Sphere, .. }) if self.shared_negatives > 0 => {
-                only("shared-negatives", "hyperbolic and euclidean space")
-            }
-            _ => Ok(()),
+        let (ranking, shared) = (self.objective.loss == Loss::Ranking, self.shared_negatives > 0);
+        let has_pairs = self.geometry.single().is_some_and(|space| space.model != Model::Sphere);
+        let wrong = [
+            (self.learn_kappa && !ranking, "learn-kappa: only for --loss ranking"),
+            (shared && !ranking, "shared-negatives: only for --loss ranking"),
+            (shared && self.learn_kappa, "shared-negatives: not with --learn-kappa"),
+            (shared && !has_pairs, "shared-negatives: only for hyperbolic and euclidean space"),
+        ];
+        match wrong.iter().find(|(is_wrong, _)| *is_wrong) {
+            Some((_, message)) => Err(AppError::usage(format!("--{message}"))),
+            None => Ok(()),
         }
     }
 
@@ -324,9 +324,11 @@ fn finish<T: Float>(
     let points = points.cast::<f64>();
     let identity: Vec<u32> = (0..graph.names.len() as u32).collect();
     let sample = Sample { nodes: options.evaluate_nodes, seed: config.seed };
-    let known = split.whole.neighbours();
-    let score = reconstruction::rank(&points, geometry, &identity, [neighbours, &known], sample);
-    let [validation, test] = split.evaluate(&points, geometry, &known, sample);
+    // Without held-out pairs the neighbours in training are all neighbours.
+    let whole = matches!(split.training, Cow::Owned(_)).then(|| split.whole.neighbours());
+    let known = whole.as_ref().unwrap_or(neighbours);
+    let score = reconstruction::rank(&points, geometry, &identity, [neighbours, known], sample);
+    let [validation, test] = split.evaluate(&points, geometry, known, sample);
     let metrics = Metrics {
         config: config.clone(),
         geometry,
@@ -351,7 +353,7 @@ fn finish<T: Float>(
     metrics::write(out, &metrics)?;
     let sampled = metrics.sampled().map_or(String::new(), |sampled| format!(" {sampled}"));
     let title = format!("mean rank {:.2}, MAP {:.3}{sampled}", score.mean_rank, score.map);
-    picture::plot(&out.join("disk.svg"), &graph.names, &points, geometry, &known, &title)?;
+    picture::plot(&out.join("disk.svg"), &graph.names, &points, geometry, known, &title)?;
     // The page of a larger graph would be slow; `poincare view` writes it if it is asked for.
     if graph.names.len() <= picture::NODES {
         let embeddings = Embeddings { names: graph.names.clone(), points, geometry };

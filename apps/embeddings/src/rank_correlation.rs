@@ -1,5 +1,5 @@
-//! How well the distances from the origin follow a hierarchy: Spearman's rank correlation. Nickel & Kiela
-//! 2018, section 4.1.
+//! How well the distances from the origin follow a hierarchy: Spearman's rank correlation. Source: Nickel &
+//! Kiela 2018.
 
 use serde::Serialize;
 

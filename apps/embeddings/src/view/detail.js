@@ -118,7 +118,7 @@ function disjoint(a, b) {
   return a.left > b.left + b.width || b.left > a.left + a.width || Math.abs(a.top - b.top) > LABEL_HEIGHT;
 }
 
-/** The node nearest to a pixel, or −1 if none is within `reach` pixels. */
+/** The node nearest to a pixel, or −1 if it is not `within` so many pixels. */
 function nodeUnder(camera, positions, pixel, within) {
   const [x, y] = camera.toDisk(pixel);
   let nearest = -1;

@@ -67,13 +67,14 @@ fn a_run_is_resumed_with_its_own_loss() {
     let d = Dir::new();
     let (edges, out) = (tree(&d), d.path("out"));
     train(&edges, &out, &["--epochs", "2", "--loss", "cones"]);
-    let again = ["train", "--edges", &edges, "--out", &out, "--negatives", "6", "--burn-in", "1", "--resume"];
+    let resumed =
+        ["train", "--edges", &edges, "--out", &out, "--negatives", "6", "--burn-in", "1", "--resume"];
     for (option, named) in [
         (&["--loss", "ranking"][..], "--loss"),
         (&["--loss", "cones", "--margin", "0.5"], "--loss"),
         (&["--loss", "cones", "--sample-by-weight"], "--sample-by-weight"),
     ] {
-        let message = POINCARE.fails(&[&again[..], option].concat());
+        let message = POINCARE.fails(&[&resumed[..], option].concat());
         assert!(message.contains(named), "{message}");
     }
 }

@@ -146,7 +146,6 @@ fn show(report: &Report) {
         );
     }
     if let Some(Classification { precision, recall, f1, true_pairs, wrong_pairs, score, .. }) = is_a {
-        let score = clap::ValueEnum::to_possible_value(score).map_or(String::new(), |v| v.get_name().into());
         say!(
             "is-a by {score}: precision {precision:.4}, recall {recall:.4}, F1 {f1:.4} ({true_pairs} true \
              and {wrong_pairs} wrong pairs)"
