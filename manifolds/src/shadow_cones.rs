@@ -122,7 +122,8 @@ impl HalfSpace {
         R::scalar(formulas::PenumbralSlack, [x, y], [&x.constant(light)])
     }
 
-    /// By how much, as a hyperbolic distance at κ = −1, y is outside the penumbral cone at x: see [`energy`].
+    /// By how much, as a hyperbolic distance at κ = −1, y is outside the penumbral cone at x: see
+    /// [`energy`].
     pub fn penumbral_energy<R: Rows>(&self, x: &R, y: &R, light: f64) -> R::Scalar {
         R::scalar(formulas::PenumbralEnergy, [x, y], [&x.constant(light)])
     }
@@ -179,7 +180,9 @@ pub mod formulas {
     }
     of_heights! {
         /// [`energy`] by the umbral slack.
-        UmbralEnergy "shadow_cones.umbral_energy" (delta, x, y, radius) energy(umbral_slack(delta, x, y, radius), y)
+        UmbralEnergy "shadow_cones.umbral_energy" (delta, x, y, radius) {
+            energy(umbral_slack(delta, x, y, radius), y)
+        }
     }
     of_heights! {
         /// `√(r² − y_n²) − √(r² − x_n²) − Δ`.

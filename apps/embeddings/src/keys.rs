@@ -1,8 +1,8 @@
 //! Keys: a monotone function of the distances from one point, as accurate as they are, to compare them.
 //!
 //! In the ball the key is ‖x−y‖²/m_y, where m_y is the [`margin`] of y (that of x is common to all),
-//! on the hyperboloid and the sphere the squared chord, in the half-space ‖x−y‖²/y_n, in Euclidean space the
-//! squared distance. In a product it is the distance itself.
+//! on the hyperboloid and the sphere the squared chord, in the half-space ‖x−y‖²/y_n, in Euclidean
+//! space the squared distance. In a product it is the distance itself.
 
 use cotangent::engine::domain::margin;
 use cotangent::prelude::*;

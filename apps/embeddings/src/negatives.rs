@@ -176,7 +176,8 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// The node of this number among those that are neither `node` nor one of `near`, which are in ascending order.
+/// The node of this number among those that are neither `node` nor one of `near`, which are in ascending
+/// order.
 fn nth_allowed(node: u32, near: &[u32], number: u32) -> u32 {
     let at = near.partition_point(|&x| x < node);
     let excluded = near[..at].iter().chain([&node]).chain(&near[at..]);

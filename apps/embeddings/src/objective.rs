@@ -27,8 +27,8 @@ pub enum Loss {
 pub struct Objective {
     /// The loss.
     pub loss: Loss,
-    /// The size of cones: K of entailment cones, the radius of umbral cones at curvature −1, the height of the
-    /// light source of penumbral cones.
+    /// The size of cones: K of entailment cones, the radius of umbral cones at curvature −1, the height of
+    /// the light source of penumbral cones.
     pub size: f64,
     /// A negative pair with an energy of this or more costs nothing. Radians for entailment cones, a distance
     /// for shadow cones.

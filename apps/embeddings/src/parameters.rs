@@ -11,8 +11,8 @@ use crate::poincare::Config;
 pub(crate) struct Parameters<T: Float> {
     /// The points, one for each node.
     pub(crate) points: Param<ProductSpace, T>,
-    /// If curvatures are learned, a number for each factor: [`unit`] times it is the logarithm of the scale of
-    /// the factor's distances.
+    /// If curvatures are learned, a number for each factor: [`unit`] times it is the logarithm of the scale
+    /// of the factor's distances.
     scales: Option<Param<Euclidean, T>>,
 }
 

@@ -224,8 +224,8 @@ const INITIAL: u64 = 1;
 const INITIAL_RANGE: f64 = 1e-3;
 
 /// Trains an embedding of a graph and writes `embedding.tsv`, `embedding.safetensors`, `metrics.json`,
-/// `disk.svg`, `view.html`, the checkpoint, and the pairs that are held out: see [`Split::write`]. It uses the
-/// current thread pool; the result does not depend on the pool's size.
+/// `disk.svg`, `view.html`, the checkpoint, and the pairs that are held out: see [`Split::write`]. It uses
+/// the current thread pool; the result does not depend on the pool's size.
 ///
 /// # Errors
 /// If the configuration is wrong, the output cannot be written, the checkpoint belongs to another run, or
@@ -351,7 +351,7 @@ fn finish<T: Float>(
     metrics::write(out, &metrics)?;
     let sampled = metrics.sampled().map_or(String::new(), |sampled| format!(" {sampled}"));
     let title = format!("mean rank {:.2}, MAP {:.3}{sampled}", score.mean_rank, score.map);
-    picture::plot(&out.join("disk.svg"), &graph.names, &points, geometry, &known, &title)?;
+    picture::plot(&out.join("disk.svg"), &graph.names, &points, geometry, &known, None, &title)?;
     // The page of a larger graph would be slow; `poincare view` writes it if it is asked for.
     if graph.names.len() <= picture::NODES {
         let embeddings = Embeddings { names: graph.names.clone(), points, geometry };

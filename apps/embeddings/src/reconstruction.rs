@@ -86,8 +86,8 @@ pub fn evaluate(
     rank(points, geometry, points_of, [neighbours, neighbours], Sample::ALL)
 }
 
-/// Same as [`evaluate`], for some of the pairs of a graph, those of `ranked`, and a sample of its nodes. No pair
-/// of `known`, which has these pairs too, counts as a wrong one.
+/// Same as [`evaluate`], for some of the pairs of a graph, those of `ranked`, and a sample of its nodes. No
+/// pair of `known`, which has these pairs too, counts as a wrong one.
 pub fn rank(
     points: &Tensor<f64>,
     geometry: Geometry,

@@ -41,8 +41,8 @@ impl Form {
             (true, true) => Ok(Form::LockFree),
             (false, false) => Ok(Form::Tape),
             (false, true) => Err(AppError::usage(
-                "--lock-free: only on the processor (--device cpu), for the ranking loss in a space that is no \
-                 product, without --learn-kappa and --shared-negatives",
+                "--lock-free: only on the processor (--device cpu), for the ranking loss in a space that \
+                 is no product, without --learn-kappa and --shared-negatives",
             )),
         }
     }

@@ -51,8 +51,8 @@ pub(crate) struct Evaluate {
     cone_size: Option<f64>,
     #[command(flatten)]
     sample: SampleOption,
-    /// Seed of what is drawn: wrong pairs, and of a large graph the nodes that are evaluated and pairs for the
-    /// distortion. `train` takes its own --seed.
+    /// Seed of what is drawn: wrong pairs, and of a large graph the nodes that are evaluated and pairs for
+    /// the distortion. `train` takes its own --seed.
     #[arg(long, default_value_t = 42, help_heading = RUN)]
     seed: u64,
     #[command(flatten)]

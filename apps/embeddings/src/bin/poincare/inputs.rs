@@ -33,6 +33,29 @@ pub(crate) struct EmbeddingOptions {
     pub(crate) kappa: Option<Vec<f64>>,
 }
 
+/// An embedding to be drawn, with its edges.
+#[derive(Args)]
+pub(crate) struct DrawingOptions {
+    #[command(flatten)]
+    embedding: EmbeddingOptions,
+    /// Edge list to draw; an edge u -> v is left out if there is a path u -> w -> v [default: draw no edges].
+    #[arg(long, help_heading = "Data")]
+    edges: Option<PathBuf>,
+}
+
+impl DrawingOptions {
+    /// Reads the embedding, and the edges between its points that are drawn.
+    pub(crate) fn read(&self) -> Result<(Embeddings, Vec<(u32, u32)>)> {
+        let embeddings = self.embedding.read()?;
+        let Some(path) = &self.edges else { return Ok((embeddings, Vec::new())) };
+        let graph = read_edges(path, false)?;
+        let at = embeddings.index(&self.embedding.path, &graph.names)?;
+        let reduced = graph.neighbours().reduction();
+        let edges = reduced.into_iter().map(|(u, v)| (at[u as usize], at[v as usize])).collect();
+        Ok((embeddings, edges))
+    }
+}
+
 /// How many nodes are evaluated.
 #[derive(Args)]
 pub(crate) struct SampleOption {
@@ -67,19 +90,5 @@ impl EmbeddingOptions {
     /// Reads the embedding.
     pub(crate) fn read(&self) -> Result<Embeddings> {
         Embeddings::read(&self.path, self.model.clone(), self.kappa.clone())
-    }
-
-    /// Reads an edge list, if any, without the edges u -> v for which there is a path u -> w -> v. Nodes are
-    /// points of the embedding.
-    pub(crate) fn direct_edges(
-        &self,
-        embeddings: &Embeddings,
-        edges: Option<&Path>,
-    ) -> Result<Vec<(u32, u32)>> {
-        let Some(path) = edges else { return Ok(Vec::new()) };
-        let graph = read_edges(path, false)?;
-        let at = embeddings.index(&self.path, &graph.names)?;
-        let reduced = graph.neighbours().reduction();
-        Ok(reduced.into_iter().map(|(u, v)| (at[u as usize], at[v as usize])).collect())
     }
 }

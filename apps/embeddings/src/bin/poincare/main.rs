@@ -53,8 +53,8 @@ enum Command {
     Place(place::Place),
     /// Draws an embedding: two dimensions in the Poincaré disk, a hierarchy of more as a layout.
     ///
-    /// In the layout each subtree has a sector, and distances from the origin are drawn linearly: its circle is
-    /// not the ideal boundary. Other embeddings are projected onto two dimensions.
+    /// In the layout each subtree has a sector, and distances from the origin are drawn linearly: its circle
+    /// is not the ideal boundary. Other embeddings are projected onto two dimensions.
     Plot(plot::Plot),
     /// Writes a page to explore an embedding: move, zoom, search.
     View(view::View),
