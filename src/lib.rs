@@ -40,10 +40,10 @@ pub mod prelude {
     };
     pub use cotangent_manifolds::{
         Barycentre, Busemann, ConstantCurvature, EntailmentCones, Euclidean, FrechetMean, Grassmann,
-        Gyroplanes, HalfSpace, Hyperbolic, Isometric, Klein, Lorentz, Manifold, Module, OriginFrame, Param,
-        PoincareBall, Point, Product, ProductSpace, ProjectedSphere, Retraction, Sets, SpaceForm, Spd,
+        Gyroplanes, HalfSpace, HoroPca, Hyperbolic, Isometric, Klein, Lorentz, Manifold, Module, OriginFrame,
+        Param, PoincareBall, Point, Product, ProductSpace, ProjectedSphere, Retraction, Sets, SpaceForm, Spd,
         Sphere, Spread, Stereographic, Stiefel, Tangent, WrappedNormal,
     };
     pub use cotangent_optim::train::{Batches, ByLength, Goal, Shuffled, Trainer};
-    pub use cotangent_optim::{DataParallel, RiemannianAdam, RiemannianSgd, Schedule};
+    pub use cotangent_optim::{DataParallel, HoroPcaFit, RiemannianAdam, RiemannianSgd, Schedule};
 }

@@ -27,6 +27,7 @@
 //! | isometries between the models of one space: [`Point::to`], [`Isometric`] | `hyperbolic/isometry.rs` |
 //! | signed distances to hyperplanes: [`Gyroplanes`] | `gyroplane.rs` |
 //! | signed distances to horospheres: [`Busemann`] | `busemann.rs` |
+//! | projections along horospheres: [`Lorentz::horospherical`], [`HoroPca`] | `horopca.rs` |
 //! | activations as points of the hyperboloid: [`Lorentz::pseudo_polar`] | `pseudo_polar.rs` |
 //! | activations as points of the half-space: [`HalfSpace::psi`], [`HalfSpace::xi`] | `psi_xi.rs` |
 //! | entailment cones: [`EntailmentCones`], [`shadow_cones`] | `cones.rs`, `shadow_cones.rs` |
@@ -48,6 +49,7 @@ mod cones;
 mod euclidean;
 mod frechet;
 mod gyroplane;
+pub mod horopca;
 mod hyperbolic;
 pub mod laws;
 mod manifold;
@@ -72,6 +74,7 @@ pub use cones::EntailmentCones;
 pub use euclidean::Euclidean;
 pub use frechet::{FrechetError, FrechetMean};
 pub use gyroplane::Gyroplanes;
+pub use horopca::{HoroPca, HoroPcaError};
 pub use hyperbolic::half_space::HalfSpace;
 pub use hyperbolic::isometry::{Hyperbolic, Isometric};
 pub use hyperbolic::klein::Klein;
@@ -109,6 +112,7 @@ pub mod formulas {
     pub use crate::barycentre::formulas as barycentre;
     pub use crate::cones::formulas as cones;
     pub use crate::euclidean::formulas as euclidean;
+    pub use crate::horopca::formulas as horopca;
     pub use crate::hyperbolic::half_space::formulas as half_space;
     pub use crate::hyperbolic::isometry::formulas as isometry;
     pub use crate::hyperbolic::klein::formulas as klein;
@@ -121,7 +125,7 @@ pub mod formulas {
     pub use crate::wrapped_normal::formulas as wrapped_normal;
 
     /// All formulas, by manifold.
-    pub const ALL: [&[cotangent_engine::registry::Formula]; 13] = [
+    pub const ALL: [&[cotangent_engine::registry::Formula]; 14] = [
         euclidean::ALL,
         stereographic::ALL,
         lorentz::ALL,
@@ -135,6 +139,7 @@ pub mod formulas {
         shadow_cones::ALL,
         barycentre::ALL,
         wrapped_normal::ALL,
+        horopca::ALL,
     ];
 }
 

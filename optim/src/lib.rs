@@ -20,6 +20,7 @@
 //! | [`Average`]: averages of weights along geodesics | `average.rs` |
 //! | [`checkpoint`]: everything a run needs to go on, in a file | `checkpoint.rs` |
 //! | [`solvers`]: line search, conjugate gradients, L-BFGS, trust regions; deterministic | `solvers/` |
+//! | [`HoroPcaFit`]: the horospherical projection of most variance | `horopca.rs` |
 
 #![forbid(unsafe_code)]
 
@@ -32,6 +33,7 @@ pub mod clip;
 mod data_parallel;
 mod error;
 mod gradient_source;
+mod horopca;
 mod optimiser;
 mod schedule;
 mod sgd;
@@ -47,6 +49,7 @@ pub use average::{Average, AverageState};
 pub use data_parallel::DataParallel;
 pub use error::OptimError;
 pub use gradient_source::GradientSource;
+pub use horopca::HoroPcaFit;
 pub use optimiser::Optimiser;
 pub use schedule::{Plateau, Schedule};
 pub use sgd::{RiemannianSgd, Sgd};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cotangent::prelude::*;
-use cotangent_apps_common::disk;
+use cotangent_apps_common::disk::{self, Distortion, Projection};
 use cotangent_apps_common::error::Result;
 use cotangent_apps_common::geometry::Geometry;
 
@@ -14,7 +14,7 @@ use crate::names::Names;
 pub(crate) const NODES: usize = 100_000;
 
 /// Draws points, one per row: `[n, coordinates]`. An edge (u, v) is left out if there are edges (u, w) and
-/// (w, v) between nodes that are drawn.
+/// (w, v) between nodes that are drawn. Returns the distortion: see [`disk::plot`].
 ///
 /// # Errors
 /// Those of [`disk::plot`].
@@ -24,11 +24,12 @@ pub fn plot(
     points: &Tensor<f64>,
     geometry: Geometry,
     neighbours: &Neighbours,
+    projection: Option<Projection>,
     title: &str,
-) -> Result<()> {
+) -> Result<Option<Distortion>> {
     if names.len() <= NODES {
         let names: Vec<String> = names.iter().map(str::to_owned).collect();
-        return disk::plot(path, &names, points, geometry, &neighbours.reduction(), title);
+        return disk::plot(path, &names, points, geometry, &neighbours.reduction(), projection, title);
     }
     let nodes = innermost(points, geometry, NODES);
     let drawn: Vec<String> = nodes.iter().map(|&node| names[node as usize].to_owned()).collect();
@@ -38,7 +39,8 @@ pub fn plot(
     if !title.is_empty() {
         caption += &format!("; {title}");
     }
-    disk::plot(path, &drawn, &Tensor::new([nodes.len(), points.width()], rows), geometry, &edges, &caption)
+    let points = Tensor::new([nodes.len(), points.width()], rows);
+    disk::plot(path, &drawn, &points, geometry, &edges, projection, &caption)
 }
 
 /// The `count` points that are nearest to the origin, in ascending order. Of equally near ones, those that

@@ -353,7 +353,7 @@ fn finish<T: Float>(
     metrics::write(out, &metrics)?;
     let sampled = metrics.sampled().map_or(String::new(), |sampled| format!(" {sampled}"));
     let title = format!("mean rank {:.2}, MAP {:.3}{sampled}", score.mean_rank, score.map);
-    picture::plot(&out.join("disk.svg"), &graph.names, &points, geometry, known, &title)?;
+    picture::plot(&out.join("disk.svg"), &graph.names, &points, geometry, known, None, &title)?;
     // The page of a larger graph would be slow; `poincare view` writes it if it is asked for.
     if graph.names.len() <= picture::NODES {
         let embeddings = Embeddings { names: graph.names.clone(), points, geometry };

@@ -11,6 +11,7 @@ mod cones;
 mod conversions;
 mod geodesic;
 mod gyroplane;
+mod horopca;
 mod maps;
 mod mutants;
 mod product_space;

@@ -9,6 +9,7 @@ use svg::node::element::{Circle, Group, Path as SvgPath, Text};
 
 use super::layout::Layout;
 use super::picture::{Lines, Picture, readable};
+use super::projection::{Distortion, Projection};
 use super::sheet::{LABEL, NAME, SIZE, arc, legend, page, pixel, radial, round};
 use crate::error::{AppError, Result};
 use crate::geometry::Geometry;
@@ -21,23 +22,26 @@ const EDGES: usize = 20_000;
 /// Colour of an edge that is in no subtree.
 const EDGE: &str = "#4a6fa5";
 
-/// Draws an embedding with its edges. In a hierarchy an edge (u, v) says that u is below v.
+/// Draws an embedding with its edges, and returns the distortion: see [`Picture::projected`]. In a hierarchy
+/// an edge (u, v) says that u is below v.
 ///
 /// # Errors
-/// Those of [`Picture::new`], or if the file cannot be written.
+/// Those of [`Picture::projected`], or if the file cannot be written.
 pub fn plot(
     path: &Path,
     names: &[String],
     points: &Tensor<f64>,
     geometry: Geometry,
     edges: &[(u32, u32)],
+    projection: Option<Projection>,
     title: &str,
-) -> Result<()> {
-    let mut picture = Picture::new(names, points, geometry, edges)?;
+) -> Result<Option<Distortion>> {
+    let (mut picture, distortion) = Picture::projected(names, points, geometry, edges, projection)?;
     if !title.is_empty() {
         let _ = write!(picture.layout.caption, "; {title}");
     }
-    draw(path, &picture, names, edges)
+    draw(path, &picture, names, edges)?;
+    Ok(distortion)
 }
 
 /// Writes a picture of named points and the edges between them.

@@ -64,13 +64,13 @@ pub(super) fn space(geometry: Geometry, dim: usize) -> String {
 /// # Errors
 /// If the principal directions cannot be found.
 pub fn layout(points: &Tensor<f64>, geometry: Geometry) -> Result<Layout> {
-    projected(&tangents(points, geometry), geometry)
+    let tangents = tangents(points, geometry);
+    let (flat, how) = project(&tangents, tangents.first().map_or(0, Vec::len))?;
+    Ok(placed(&flat, &tangents, geometry, &how))
 }
 
-/// The layout of tangent vectors at the origin by their principal directions.
-pub(super) fn projected(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Layout> {
-    let dim = tangents.first().map_or(0, Vec::len);
-    let (flat, how) = project(tangents, dim)?;
+/// The layout of points whose tangent vectors are, in two dimensions, `flat`; `how` says how they came there.
+pub(super) fn placed(flat: &[[f64; 2]], tangents: &[Vec<f64>], geometry: Geometry, how: &str) -> Layout {
     let points: Vec<[f64; 2]> = if !geometry.factors().iter().any(|factor| factor.model.is_hyperbolic()) {
         let largest = flat.iter().map(|p| p[0].hypot(p[1])).fold(f64::MIN_POSITIVE, f64::max);
         flat.iter().map(|p| p.map(|x| 0.98 * x / largest)).collect()
@@ -83,9 +83,10 @@ pub(super) fn projected(tangents: &[Vec<f64>], geometry: Geometry) -> Result<Lay
         };
         flat.iter().map(shrink).collect()
     };
+    let dim = tangents.first().map_or(0, Vec::len);
     let caption = format!("{} nodes, {}{how}", points.len(), space(geometry, dim));
     let depth = tangents.iter().map(|v| length(v)).collect();
-    Ok(Layout { points, depth, caption })
+    Layout { points, depth, caption }
 }
 
 /// The vectors in two dimensions, and a text that says how they were projected (empty if they were not).

@@ -14,6 +14,7 @@ mod models;
 mod pictures;
 mod place;
 mod poincare;
+mod projections;
 mod subtree;
 mod view;
 

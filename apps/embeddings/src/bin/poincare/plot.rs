@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cotangent_apps_common::command_line::RUN;
+use cotangent_apps_common::disk::Projection;
 use cotangent_apps_common::error::Result;
-use cotangent_apps_common::say;
+use cotangent_apps_common::{print, say};
 use cotangent_apps_embeddings::embeddings::Embeddings;
 use cotangent_apps_embeddings::graph::Neighbours;
 use cotangent_apps_embeddings::picture;
@@ -16,6 +17,12 @@ use crate::inputs::DrawingOptions;
 pub(crate) struct Plot {
     #[command(flatten)]
     drawing: DrawingOptions,
+    /// How more than two dimensions become two [default: sectors for a hierarchy, else tangent].
+    ///
+    /// For tangent and horopca, the average distortion of distances is printed: the mean of |d'/d - 1| over
+    /// pairs of points, d before and d' after the projection.
+    #[arg(long, value_enum, help_heading = RUN)]
+    projection: Option<Projection>,
     /// The picture to write, as SVG.
     #[arg(long, help_heading = RUN)]
     out: PathBuf,
@@ -25,7 +32,11 @@ pub(crate) struct Plot {
 pub(crate) fn plot(args: &Plot) -> Result<()> {
     let (Embeddings { names, points, geometry }, edges) = args.drawing.read()?;
     let neighbours = Neighbours::new(names.len(), || edges.iter().copied());
-    picture::plot(&args.out, &names, &points, geometry, &neighbours, "")?;
+    let distortion = picture::plot(&args.out, &names, &points, geometry, &neighbours, args.projection, "")?;
+    if let Some(distortion) = distortion {
+        print::event("result", &distortion);
+        say!("average distortion {:.4} of {} distances", distortion.average_distortion, distortion.pairs);
+    }
     say!("written to {}", args.out.display());
     Ok(())
 }
